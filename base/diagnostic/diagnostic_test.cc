@@ -1,0 +1,98 @@
+#include "base/diagnostic/diagnostic.h"
+
+#include <set>
+#include <string>
+
+#include "gtest/gtest.h"
+
+namespace cleave {
+namespace {
+
+constexpr char kModel[] =
+    "model M {\n"
+    "#[shard((3, 1), (1, 1))]\n"
+    "let h1 = matmul(x, w1, transpose_b = true);\n"
+    "}\n";
+
+Span Find(const SourceSet& sources, FileId file, const std::string& text) {
+  const size_t begin = std::string(sources.file(file).text()).find(text);
+  return Span{.file = file, .begin = static_cast<int32_t>(begin), .end = static_cast<int32_t>(begin + text.size())};
+}
+
+Code AnyCode() { return AllCodes().front(); }
+
+TEST(DiagnosticTest, LooksLikeTheExampleOfTheLanguageReference) {
+  SourceSet sources;
+  const FileId file = sources.Add("mnist.model", kModel);
+  const Diagnostic diagnostic = Error(AnyCode(), "8 devices cannot be divided into 3 slices")
+                                    .At(Find(sources, file, "3"), "dimension 0 of `x` is to be cut into 3")
+                                    .At(Find(sources, file, "x"), "`x` is f32[256, 784], from line 6")
+                                    .Help("the mesh is 2 x 2 x 2: 1, 2, 4 or 8 slices are possible");
+  EXPECT_EQ(RenderText(diagnostic, sources),
+            "error[" + std::string(CodeName(AnyCode())) +
+                "]: 8 devices cannot be divided into 3 slices\n"
+                "  --> mnist.model:2:10\n"
+                "   |\n"
+                " 2 | #[shard((3, 1), (1, 1))]\n"
+                "   |          ^ dimension 0 of `x` is to be cut into 3\n"
+                " 3 | let h1 = matmul(x, w1, transpose_b = true);\n"
+                "   |                 - `x` is f32[256, 784], from line 6\n"
+                "   |\n"
+                "help: the mesh is 2 x 2 x 2: 1, 2, 4 or 8 slices are possible\n");
+}
+
+TEST(DiagnosticTest, TabsAndUmlautsKeepLabelsUnderTheirText) {
+  SourceSet sources;
+  const FileId file = sources.Add("a.model", "\t\xC3\xA4 x\n");
+  const std::string text = RenderText(Error(AnyCode(), "m").At(Find(sources, file, "x"), "here"), sources);
+  EXPECT_NE(text.find(" 1 |     \xC3\xA4 x\n   |       ^ here\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("a.model:1:4"), std::string::npos) << text;
+}
+
+TEST(DiagnosticTest, LongLinesAreCutAroundTheLabel) {
+  SourceSet sources;
+  const FileId file = sources.Add("a.model", std::string(5000, 'a') + "!" + std::string(5000, 'b'));
+  const std::string text = RenderText(Error(AnyCode(), "m").At(Find(sources, file, "!"), "here"), sources);
+  EXPECT_LT(text.size(), 1000u);
+  EXPECT_NE(text.find("!"), std::string::npos);
+}
+
+TEST(DiagnosticTest, EmptyRangeAtTheEndOfTheFileIsShown) {
+  SourceSet sources;
+  const FileId file = sources.Add("a.model", "x");
+  const std::string text = RenderText(Error(AnyCode(), "m").At(Span{file, 1, 1}, "here"), sources);
+  EXPECT_NE(text.find(" 1 | x\n   |  ^ here\n"), std::string::npos) << text;
+}
+
+TEST(DiagnosticTest, JsonHasEveryFieldOnOneLine) {
+  SourceSet sources;
+  const FileId file = sources.Add("mnist.model", kModel);
+  const std::string json =
+      RenderJson(Error(AnyCode(), "a \"quoted\" message").At(Find(sources, file, "h1"), "here").Note("n").Help("h"), sources);
+  EXPECT_EQ(json, "{\"severity\":\"error\",\"code\":\"" + std::string(CodeName(AnyCode())) +
+                      "\",\"message\":\"a \\\"quoted\\\" message\",\"spans\":[{\"file\":\"mnist.model\",\"line\":3,"
+                      "\"column\":5,\"end_line\":3,\"end_column\":7,\"label\":\"here\",\"primary\":true}],"
+                      "\"notes\":[\"n\"],\"help\":[\"h\"]}");
+}
+
+TEST(DiagnosticsTest, KeepsTwentyErrorsAndCountsTheRest) {
+  Diagnostics diagnostics;
+  for (int i = 0; i < 25; ++i) diagnostics.Add(Error(AnyCode(), "m"));
+  EXPECT_EQ(diagnostics.error_count(), 25);
+  EXPECT_EQ(diagnostics.items().size(), 20u);
+  EXPECT_NE(RenderText(diagnostics, SourceSet()).find("\n5 more errors not shown\n"), std::string::npos);
+}
+
+TEST(DiagnosticsTest, WarningsAreNoErrors) {
+  Diagnostics diagnostics;
+  diagnostics.Add(Warning(AnyCode(), "m"));
+  EXPECT_FALSE(diagnostics.has_errors());
+}
+
+TEST(CodeTest, NamesAreUnique) {
+  std::set<std::string> names;
+  for (Code code : AllCodes()) EXPECT_TRUE(names.insert(std::string(CodeName(code))).second) << CodeName(code);
+}
+
+}  // namespace
+}  // namespace cleave

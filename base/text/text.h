@@ -1,0 +1,32 @@
+// Small text functions that absl lacks.
+#ifndef CLEAVE_BASE_TEXT_TEXT_H_
+#define CLEAVE_BASE_TEXT_TEXT_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+namespace cleave {
+
+// The candidate nearest to `word` by Damerau-Levenshtein distance, if it is near enough to be a likely typing mistake
+// (distance at most a third of the length of `word`, at least 1). Ties: the earliest candidate.
+std::optional<std::string> NearestName(absl::string_view word, absl::Span<const std::string> candidates);
+
+// "1 rank", "8 ranks".
+std::string Plural(int64_t count, absl::string_view noun);
+
+// `a`, `b` and `c`: each in backticks, the last two joined by `conjunction`.
+std::string QuotedList(absl::Span<const std::string> names, absl::string_view conjunction);
+
+// A double with the fewest digits that read back exactly: "0.05", "1e-05", "3.0" (always with a dot or an exponent).
+std::string FormatDouble(double value);
+
+// An element count with separators: 1,234,567.
+std::string FormatCount(int64_t count);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_BASE_TEXT_TEXT_H_

@@ -1,0 +1,46 @@
+#include "base/text/text.h"
+
+#include <cstdlib>
+
+#include "gtest/gtest.h"
+
+namespace cleave {
+namespace {
+
+TEST(TextTest, NearestNameFindsTypingMistakes) {
+  const std::vector<std::string> names = {"relu", "gelu", "matmul", "softmax"};
+  EXPECT_EQ(NearestName("relo", names), "relu");
+  EXPECT_EQ(NearestName("matmlu", names), "matmul");
+  EXPECT_EQ(NearestName("convolution", names), std::nullopt);
+  EXPECT_EQ(NearestName("", names), std::nullopt);
+}
+
+TEST(TextTest, NearestNameTakesTheEarliestOfEquals) {
+  EXPECT_EQ(NearestName("xelu", std::vector<std::string>{"gelu", "relu"}), "gelu");
+}
+
+TEST(TextTest, PluralAddsAnS) {
+  EXPECT_EQ(Plural(1, "rank"), "1 rank");
+  EXPECT_EQ(Plural(0, "rank"), "0 ranks");
+}
+
+TEST(TextTest, QuotedListJoinsTheLastTwo) {
+  EXPECT_EQ(QuotedList({"a"}, "and"), "`a`");
+  EXPECT_EQ(QuotedList({"a", "b", "c"}, "or"), "`a`, `b` or `c`");
+}
+
+TEST(TextTest, FormatDoubleReadsBackExactly) {
+  for (double value : {0.05, 1e-05, 3.0, 1.0 / 3, 1e300, -0.1}) EXPECT_EQ(std::strtod(FormatDouble(value).c_str(), nullptr), value);
+  EXPECT_EQ(FormatDouble(3), "3.0");
+  EXPECT_EQ(FormatDouble(0.05), "0.05");
+}
+
+TEST(TextTest, FormatCountSeparatesThousands) {
+  EXPECT_EQ(FormatCount(0), "0");
+  EXPECT_EQ(FormatCount(999), "999");
+  EXPECT_EQ(FormatCount(1234567), "1,234,567");
+  EXPECT_EQ(FormatCount(-1234), "-1,234");
+}
+
+}  // namespace
+}  // namespace cleave

@@ -1,0 +1,47 @@
+// C++ identifiers for the names of a model.
+//
+//   Identifiers identifiers;
+//   identifiers.Unique("h1.weight") == "h1_weight"
+//   identifiers.Unique("h1_weight") == "h1_weight_2"
+//   identifiers.Unique("class") == "class_"
+//
+// Every identifier is in [A-Za-z0-9_], starts with a small letter, has no double or final underscore that C++ reserves
+// (but for the one that sets a keyword apart), is at most kLongest characters long, and is handed out once. What
+// generated programs use for themselves is taken from the start.
+#ifndef CLEAVE_CODEGEN_EMIT_IDENTIFIERS_H_
+#define CLEAVE_CODEGEN_EMIT_IDENTIFIERS_H_
+
+#include <set>
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace cleave {
+
+class Identifiers {
+ public:
+  static constexpr size_t kLongest = 40;
+
+  // An identifier like `wish` that was not handed out before.
+  std::string Unique(absl::string_view wish);
+
+  // Takes `identifier` out of the game.
+  void Reserve(absl::string_view identifier) { taken_.insert(std::string(identifier)); }
+
+ private:
+  std::set<std::string> taken_;
+};
+
+// `name` with small first letter and everything outside [A-Za-z0-9] as single underscores; "value" where nothing is
+// left.
+std::string IdentifierText(absl::string_view name);
+
+// The name of a C++ type: "tiny_gpt" becomes "TinyGpt".
+std::string TypeName(absl::string_view name);
+
+// A keyword of C++, or a word that generated programs use for themselves.
+bool IsReserved(absl::string_view identifier);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_CODEGEN_EMIT_IDENTIFIERS_H_

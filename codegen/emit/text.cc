@@ -1,0 +1,145 @@
+#include "codegen/emit/text.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "base/check/check.h"
+#include "base/text/text.h"
+
+namespace cleave {
+
+std::string StringLiteral(absl::string_view text) {
+  std::string literal = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      absl::StrAppend(&literal, "\\", absl::string_view(&c, 1));
+    } else if (absl::ascii_isprint(static_cast<unsigned char>(c)) && c != '?') {
+      literal.push_back(c);
+    } else if (c == '?') {
+      // Two question marks could begin a trigraph.
+      absl::StrAppend(&literal, literal.back() == '?' ? "\\?" : "?");
+    } else {
+      absl::StrAppendFormat(&literal, "\\%03o", static_cast<unsigned char>(c));
+    }
+  }
+  literal.push_back('"');
+  return literal;
+}
+
+std::string CommentText(absl::string_view text) {
+  std::string comment;
+  for (const char c : text) {
+    if (c == '\n' || c == '\r' || c == '\t') {
+      comment.push_back(' ');
+    } else {
+      const auto byte = static_cast<unsigned char>(c);
+      // Of a character of several bytes only the first shows.
+      if ((byte & 0xC0) == 0x80) continue;
+      comment.push_back(absl::ascii_isprint(byte) ? c : '?');
+    }
+  }
+  comment = std::string(absl::StripAsciiWhitespace(comment));
+  if (!comment.empty() && (comment.back() == '\\' || absl::EndsWith(comment, "?\?/"))) comment.push_back('.');
+  return comment;
+}
+
+std::string FloatLiteral(double value) {
+  const float narrowed = static_cast<float>(value);
+  if (std::isnan(narrowed)) return "NAN";
+  if (std::isinf(narrowed)) return narrowed > 0 ? "INFINITY" : "-INFINITY";
+  // A double that is below the range of float would be a literal that compilers warn of.
+  if (narrowed == 0) return std::signbit(narrowed) ? "-0.0f" : "0.0f";
+  return absl::StrCat(FormatDouble(value), "f");
+}
+
+void SourceWriter::Line(absl::string_view line) {
+  if (!line.empty()) absl::StrAppend(&text_, std::string(static_cast<size_t>(indent_), ' '), line);
+  text_.push_back('\n');
+}
+
+void SourceWriter::Unindented(absl::string_view line) { absl::StrAppend(&text_, line, "\n"); }
+
+void SourceWriter::Comment(absl::string_view text) {
+  const size_t room = static_cast<size_t>(kColumns - indent_ - 3);
+  std::string line;
+  for (const absl::string_view word : absl::StrSplit(CommentText(text), ' ', absl::SkipEmpty())) {
+    if (!line.empty() && line.size() + 1 + word.size() > room) {
+      Line(absl::StrCat("// ", line));
+      line.clear();
+    }
+    absl::StrAppend(&line, line.empty() ? "" : " ", word);
+  }
+  if (!line.empty()) Line(absl::StrCat("// ", line));
+}
+
+void SourceWriter::Open(absl::string_view line) {
+  Line(line);
+  indent_ += 2;
+}
+
+void SourceWriter::Close(absl::string_view line) {
+  indent_ -= 2;
+  CLEAVE_CHECK(indent_ >= 0) << "a block is closed that was not opened";
+  Line(line);
+}
+
+void SourceWriter::Call(absl::string_view head, const std::vector<std::string>& arguments, absl::string_view tail) {
+  const size_t room = static_cast<size_t>(kColumns - indent_);
+  std::string line(head);
+  const std::string continuation(head.size(), ' ');
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const bool last = i + 1 == arguments.size();
+    const size_t needed = arguments[i].size() + (last ? tail.size() : 1);
+    if (i > 0) {
+      if (line.size() + 1 + needed > room) {
+        Line(line);
+        line = continuation;
+      } else {
+        line.push_back(' ');
+      }
+    }
+    absl::StrAppend(&line, arguments[i], last ? "" : ",");
+  }
+  Line(absl::StrCat(line, tail));
+}
+
+void SourceWriter::Assign(absl::string_view target, absl::string_view value) {
+  const std::string whole = absl::StrCat(target, " = ", value, ";");
+  if (indent_ + static_cast<int>(whole.size()) <= kColumns) return Line(whole);
+  Line(absl::StrCat(target, " ="));
+  Line(absl::StrCat("    ", value, ";"));
+}
+
+void SourceWriter::Table(const std::vector<Commented>& rows) {
+  // Rows without a comment end a column.
+  for (size_t begin = 0; begin < rows.size();) {
+    if (rows[begin].comment.empty()) {
+      Line(rows[begin++].code);
+      continue;
+    }
+    size_t end = begin;
+    size_t width = 0;
+    while (end < rows.size() && !rows[end].comment.empty()) width = std::max(width, rows[end++].code.size());
+    const size_t column = static_cast<size_t>(indent_) + width + 5;
+    for (; begin < end; ++begin) {
+      std::string comment = CommentText(rows[begin].comment);
+      if (column + comment.size() > kColumns) {
+        comment.resize(column + 3 < kColumns ? kColumns - column - 3 : 0);
+        absl::StrAppend(&comment, "...");
+      }
+      Line(absl::StrCat(rows[begin].code, std::string(width - rows[begin].code.size() + 2, ' '), "// ", comment));
+    }
+  }
+}
+
+void SourceWriter::Gap() {
+  if (text_.empty() || absl::EndsWith(text_, "\n\n") || absl::EndsWith(text_, "{\n")) return;
+  text_.push_back('\n');
+}
+
+}  // namespace cleave

@@ -1,0 +1,217 @@
+// The grammar of `.model` files (docs/language.md is its reference).
+//
+// Reading guide. A file is a list of items; bodies are lists of statements; an expression climbs from comparison over sum,
+// product, prefix and suffix to primary. Chains (`a + b + c`, `f(x)(y)`, `- - x`) are loops, not recursion, so only brackets
+// and blocks nest, and dsl/parse bounds those before the parser runs.
+//
+// Words. Only `fn let mut for return true false` are reserved. The other words of the language stand in `name` too, and
+// mean something only where the rules ask for them. Every decision is settled by one token, or by two where such a word
+// may also be a name: that keeps the parser fast and lets dsl/parse say exactly what was expected.
+//
+// Some rules take more than the language allows, because the mistake is told better from the tree than by the parser: the
+// name of an argument is any expression here, and dsl/parse asks for a name.
+grammar Cleave;
+
+file : item* EOF ;
+
+item : attribute* ( model | function | opDefinition | train | parallel ) ;
+
+model : MODEL name parameters? block ;
+
+function : FN name parameters ( ARROW type )? block ;
+
+opDefinition : OP name parameters ( ARROW type )? LBRACE setting* RBRACE ;
+
+train : TRAIN name LBRACE setting* RBRACE ;
+
+parallel : PARALLEL LBRACE ( pin | setting )* RBRACE ;
+
+setting : name ASSIGN expression SEMICOLON ;
+
+pin : PIN STRING ASSIGN attributeBody SEMICOLON ;
+
+parameters : LPAREN ( parameter ( COMMA parameter )* COMMA? )? RPAREN ;
+
+parameter : name COLON type ( ASSIGN expression )? ;
+
+type : name ( LBRACKET ( dimension ( COMMA dimension )* COMMA? )? RBRACKET )? ;
+
+dimension : RANGE name | expression ;
+
+attribute : HASH LBRACKET attributeBody RBRACKET ;
+
+attributeBody : name ( LPAREN ( argument ( COMMA argument )* COMMA? )? RPAREN )? ;
+
+argument : expression ( ASSIGN expression )? ;
+
+block : LBRACE statement* RBRACE ;
+
+statement
+    : attribute*
+      ( input
+      | param
+      | let
+      | forLoop
+      | loss
+      | metric
+      | returnStatement
+      | print
+      | assertFinite
+      | assignment
+      | evaluation
+      )
+    ;
+
+input : INPUT name COLON type SEMICOLON ;
+
+param : PARAM name COLON type ASSIGN expression SEMICOLON ;
+
+let : LET MUT? name ( COLON type )? ASSIGN expression SEMICOLON ;
+
+forLoop : FOR name IN expression RANGE expression block ;
+
+loss : LOSS expression SEMICOLON ;
+
+metric : METRIC expression SEMICOLON ;
+
+returnStatement : RETURN expression SEMICOLON ;
+
+print : PRINT LPAREN LOCAL? expression RPAREN SEMICOLON ;
+
+assertFinite : ASSERT_FINITE LPAREN expression RPAREN SEMICOLON ;
+
+assignment : name ASSIGN expression SEMICOLON ;
+
+// `send(x, 1);`: a call for its effect. With `=` it is a mistake that dsl/parse explains: only names are assigned.
+evaluation : NAME suffix+ ( ASSIGN expression )? SEMICOLON ;
+
+expression : sum ( comparison sum )? ;
+
+comparison : EQUAL | NOT_EQUAL | LESS | LESS_EQUAL | GREATER | GREATER_EQUAL ;
+
+sum : product ( ( PLUS | MINUS ) product )* ;
+
+product : prefixed ( ( STAR | SLASH | PERCENT ) prefixed )* ;
+
+prefixed : prefix* suffixed ;
+
+prefix : MINUS | attribute ;
+
+suffixed : primary suffix* ;
+
+suffix
+    : LPAREN ( argument ( COMMA argument )* COMMA? )? RPAREN
+    | LBRACKET subscript ( COMMA subscript )* COMMA? RBRACKET
+    ;
+
+subscript
+    : RANGE expression?
+    | expression ( RANGE expression? )?
+    ;
+
+primary
+    : INTEGER
+    | FLOAT
+    | SIZE
+    | STRING
+    | TRUE
+    | FALSE
+    | WILDCARD
+    | name
+    | parenthesized
+    | map
+    ;
+
+parenthesized : LPAREN ( argument ( COMMA argument )* COMMA? )? RPAREN ;
+
+map : LBRACE ( mapEntry ( COMMA mapEntry )* COMMA? )? RBRACE ;
+
+mapEntry : STRING COLON expression ;
+
+name
+    : NAME
+    | ASSERT_FINITE
+    | IN
+    | INPUT
+    | LOCAL
+    | LOSS
+    | METRIC
+    | MODEL
+    | OP
+    | PARALLEL
+    | PARAM
+    | PIN
+    | PRINT
+    | TRAIN
+    ;
+
+FN : 'fn' ;
+LET : 'let' ;
+MUT : 'mut' ;
+FOR : 'for' ;
+RETURN : 'return' ;
+TRUE : 'true' ;
+FALSE : 'false' ;
+
+ASSERT_FINITE : 'assert_finite' ;
+IN : 'in' ;
+INPUT : 'input' ;
+LOCAL : 'local' ;
+LOSS : 'loss' ;
+METRIC : 'metric' ;
+MODEL : 'model' ;
+OP : 'op' ;
+PARALLEL : 'parallel' ;
+PARAM : 'param' ;
+PIN : 'pin' ;
+PRINT : 'print' ;
+TRAIN : 'train' ;
+
+WILDCARD : '_' ;
+NAME : [A-Za-z_] [A-Za-z0-9_]* ;
+
+// `0..depth` is a range: a float needs a digit after its dot.
+INTEGER : DIGITS ;
+FLOAT : DIGITS '.' DIGITS EXPONENT? | DIGITS EXPONENT ;
+SIZE : DIGITS ( '.' DIGITS )? ( 'B' | [KMGT] 'i'? 'B' ) ;
+// Digits that run into letters and are none of the above, such as `40Gb`.
+BAD_NUMBER : DIGITS ( '.' DIGITS )? [A-Za-z_] [A-Za-z0-9_]* ;
+fragment DIGITS : [0-9] [0-9_]* ;
+fragment EXPONENT : [eE] [+\-]? [0-9] [0-9_]* ;
+
+STRING : '"' STRING_PART* '"' ;
+// A string that its line ends first; one character shorter than STRING, so that a closed string is never taken for it.
+OPEN_STRING : '"' STRING_PART* ;
+fragment STRING_PART : ~["\\\n] | '\\' ~[\n] ;
+
+ARROW : '->' ;
+RANGE : '..' ;
+EQUAL : '==' ;
+NOT_EQUAL : '!=' ;
+LESS_EQUAL : '<=' ;
+GREATER_EQUAL : '>=' ;
+LESS : '<' ;
+GREATER : '>' ;
+ASSIGN : '=' ;
+PLUS : '+' ;
+MINUS : '-' ;
+STAR : '*' ;
+SLASH : '/' ;
+PERCENT : '%' ;
+HASH : '#' ;
+COLON : ':' ;
+SEMICOLON : ';' ;
+COMMA : ',' ;
+LPAREN : '(' ;
+RPAREN : ')' ;
+LBRACKET : '[' ;
+RBRACKET : ']' ;
+LBRACE : '{' ;
+RBRACE : '}' ;
+
+SPACE : [ \t\r\n]+ -> skip ;
+COMMENT : ( '//' ~[\n]* | '/*' .*? '*/' ) -> channel(HIDDEN) ;
+// A comment that the file ends first. Cannot run past `*/`, so that a closed comment is always longer.
+OPEN_COMMENT : '/*' ( ~'*' | '*'+ ~[*/] )* '*'* -> channel(HIDDEN) ;
+// Anything else; dsl/parse reports it, and the parser does not see it.
+BAD_CHARACTER : . -> channel(HIDDEN) ;

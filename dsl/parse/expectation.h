@@ -1,0 +1,25 @@
+// The wording of "expected … after …".
+#ifndef CLEAVE_DSL_PARSE_EXPECTATION_H_
+#define CLEAVE_DSL_PARSE_EXPECTATION_H_
+
+#include <antlr4-runtime.h>
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace cleave {
+
+// What the parser would take, in words: "an expression", "`,` or `)`", "a name". `rule` is the grammar rule in which it
+// stands. Operators that could continue an expression are left out where something else could come too.
+std::string DescribeExpected(const antlr4::misc::IntervalSet& expected, size_t rule);
+
+// A token that was read, in words: "`let`", "the string", "the end of the file".
+std::string DescribeToken(size_t type, absl::string_view text);
+
+// A reserved word of the language (as opposed to words that are names elsewhere).
+bool IsReservedWord(size_t type);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_DSL_PARSE_EXPECTATION_H_

@@ -1,0 +1,103 @@
+// Parse: text check, lexer, bracket check, generated parser, tree builder.
+#include "dsl/parse/parse.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "dsl/grammar/CleaveParser.h"
+#include "dsl/parse/brackets.h"
+#include "dsl/parse/syntax_errors.h"
+#include "dsl/parse/text_check.h"
+#include "dsl/parse/tokens.h"
+#include "dsl/parse/tree_builder.h"
+
+namespace cleave {
+namespace {
+
+using antlr4::Token;
+using grammar::CleaveParser;
+
+// What the bracket check has explained already: an error of the parser at the place where a brace was missed, and for
+// the other brackets the first error after the one that is never closed.
+void DropExplained(const std::vector<BracketError>& brackets, std::vector<SyntaxError>& errors) {
+  for (const BracketError& bracket : brackets) {
+    const auto explained = std::find_if(errors.begin(), errors.end(), [&](const SyntaxError& error) {
+      return error.token <= bracket.noticed && error.token >= (bracket.is_brace ? bracket.noticed : bracket.opened);
+    });
+    if (explained != errors.end()) errors.erase(explained);
+  }
+}
+
+// The comments and blank lines of the file, which the parser does not see.
+void AddLayout(const Tokens& tokens, const TokenPlaces& places, syntax::File& file) {
+  const absl::string_view text = places.text();
+  int32_t covered = 0;  // The end of the last token.
+  for (const std::unique_ptr<Token>& token : tokens.list) {
+    const Span span = places.SpanOf(*token);
+    const absl::string_view gap = text.substr(static_cast<size_t>(covered), static_cast<size_t>(span.begin - covered));
+    // A line is blank when there are two newlines with nothing between them but space.
+    const size_t first = gap.find('\n');
+    if (first != absl::string_view::npos && gap.find('\n', first + 1) != absl::string_view::npos) {
+      file.blank_lines.push_back(covered + static_cast<int32_t>(first) + 1);
+    }
+    if (token->getType() == CleaveParser::COMMENT) {
+      const absl::string_view comment = places.TextOf(*token);
+      file.comments.push_back({.span = span,
+                               .text = std::string(absl::StripTrailingAsciiWhitespace(comment)),
+                               .own_line = first != absl::string_view::npos || covered == 0});
+    }
+    covered = span.end;
+  }
+}
+
+void AddInOrder(std::vector<Diagnostic> errors, Diagnostics& diagnostics) {
+  std::stable_sort(errors.begin(), errors.end(), [](const Diagnostic& a, const Diagnostic& b) {
+    return a.labels[0].span.begin < b.labels[0].span.begin;
+  });
+  for (Diagnostic& error : errors) diagnostics.Add(std::move(error));
+}
+
+}  // namespace
+
+std::optional<syntax::File> Parse(FileId id, const SourceSet& sources, Diagnostics& diagnostics) {
+  const SourceFile& source = sources.file(id);
+  if (std::optional<Diagnostic> error = CheckSize(source.path(), static_cast<int64_t>(source.text().size()))) {
+    diagnostics.Add(*std::move(error));
+    return std::nullopt;
+  }
+  if (std::optional<BadByte> bad = FindBadByte(source.text(), 0)) {
+    const auto place = static_cast<int32_t>(bad->offset);
+    diagnostics.Add(std::move(bad->diagnostic).At(Span{.file = id, .begin = place, .end = place + 1}, "this byte"));
+    return std::nullopt;
+  }
+  const TokenPlaces places(id, source.text());
+  Tokens tokens = Lex(places);
+  BracketCheck brackets = CheckBrackets(tokens, places);
+  std::vector<Diagnostic> errors = std::move(tokens.errors);
+  syntax::File file{.file = id, .items = {}, .comments = {}, .blank_lines = {}};
+  AddLayout(tokens, places, file);
+  std::vector<SyntaxError> syntax_errors;
+  if (!brackets.too_deep) {
+    antlr4::ListTokenSource token_source(std::move(tokens.list));
+    antlr4::CommonTokenStream stream(&token_source);
+    CleaveParser parser(&stream);
+    parser.removeErrorListeners();
+    parser.setErrorHandler(std::make_shared<SyntaxErrorStrategy>(places, syntax_errors));
+    CleaveParser::FileContext& tree = *parser.file();
+    if (errors.empty() && syntax_errors.empty() && brackets.errors.empty()) {
+      file.items = TreeBuilder(places, errors).BuildItems(tree);
+    }
+  }
+  DropExplained(brackets.errors, syntax_errors);
+  for (BracketError& error : brackets.errors) errors.push_back(std::move(error.diagnostic));
+  for (SyntaxError& error : syntax_errors) errors.push_back(std::move(error.diagnostic));
+  if (errors.empty()) return file;
+  AddInOrder(std::move(errors), diagnostics);
+  return std::nullopt;
+}
+
+}  // namespace cleave

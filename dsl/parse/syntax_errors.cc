@@ -1,0 +1,229 @@
+#include "dsl/parse/syntax_errors.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/text/text.h"
+#include "dsl/grammar/CleaveLexer.h"
+#include "dsl/grammar/CleaveParser.h"
+#include "dsl/parse/expectation.h"
+
+namespace cleave {
+namespace {
+
+using antlr4::Parser;
+using antlr4::Token;
+using antlr4::misc::IntervalSet;
+using grammar::CleaveLexer;
+using grammar::CleaveParser;
+
+// Rules whose loops hold statements, settings and items: after an error, parsing goes on there.
+bool IsList(size_t rule) {
+  switch (rule) {
+    case CleaveParser::RuleFile:
+    case CleaveParser::RuleBlock:
+    case CleaveParser::RuleTrain:
+    case CleaveParser::RuleParallel:
+    case CleaveParser::RuleOpDefinition:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Before these a statement that lacks its semicolon is over.
+bool BeginsAnew(size_t type) {
+  return type == CleaveLexer::LET || type == CleaveLexer::FOR || type == CleaveLexer::RETURN ||
+         type == CleaveLexer::FN || type == CleaveLexer::RBRACE || type == Token::EOF;
+}
+
+bool IsOpening(size_t type) {
+  return type == CleaveLexer::LPAREN || type == CleaveLexer::LBRACKET || type == CleaveLexer::LBRACE;
+}
+
+bool IsClosing(size_t type) {
+  return type == CleaveLexer::RPAREN || type == CleaveLexer::RBRACKET || type == CleaveLexer::RBRACE;
+}
+
+// The last token before `token` that the parser has seen; null at the start of the file.
+Token* Previous(Parser& parser, const Token& token) {
+  for (size_t i = token.getTokenIndex(); i > 0; --i) {
+    Token* candidate = parser.getTokenStream()->get(i - 1);
+    if (candidate->getChannel() == Token::DEFAULT_CHANNEL) return candidate;
+  }
+  return nullptr;
+}
+
+// Consumes one token, or everything from an opening bracket to its partner; stops short of the end and of `fn`.
+void SkipOne(Parser& parser) {
+  int depth = 0;
+  do {
+    const size_t type = parser.getTokenStream()->LA(1);
+    if (type == Token::EOF || (depth > 0 && type == CleaveLexer::FN)) return;
+    if (IsOpening(type)) ++depth;
+    if (IsClosing(type)) --depth;
+    parser.consume();
+  } while (depth > 0);
+}
+
+// Whether the parser stands before the `{` of a body: then an error stops there, and the body is parsed.
+bool InHeader(const antlr4::RuleContext* context) {
+  for (; context != nullptr; context = static_cast<const antlr4::RuleContext*>(context->parent)) {
+    switch (context->getRuleIndex()) {
+      case CleaveParser::RuleBlock:
+      case CleaveParser::RuleSetting:
+      case CleaveParser::RulePin:
+        return false;
+      case CleaveParser::RuleParameters:
+      case CleaveParser::RuleType:
+        if (context->parent != nullptr &&
+            IsList(static_cast<const antlr4::RuleContext*>(context->parent)->getRuleIndex())) {
+          return true;
+        }
+        break;
+      case CleaveParser::RuleModel:
+      case CleaveParser::RuleFunction:
+      case CleaveParser::RuleForLoop:
+        return true;
+      default:
+        break;
+    }
+  }
+  return false;
+}
+
+// The tokens that could have come: for a decision that looked ahead, those after what it had read when it gave up.
+IntervalSet ExpectedTokens(Parser& parser, const antlr4::RecognitionException& exception) {
+  if (const auto* no_alternative = dynamic_cast<const antlr4::NoViableAltException*>(&exception)) {
+    if (const antlr4::atn::ATNConfigSet* dead_ends = no_alternative->getDeadEndConfigs()) {
+      IntervalSet expected;
+      for (const auto& config : dead_ends->configs) {
+        for (const auto* transition : config->state->transitions) {
+          if (!transition->isEpsilon()) expected.addAll(transition->label());
+        }
+      }
+      if (!expected.isEmpty()) return expected;
+    }
+    return parser.getExpectedTokens();
+  }
+  return exception.getExpectedTokens();
+}
+
+// The word of the language that `text` may be a misspelling of, where it stands before something it cannot stand
+// before.
+std::optional<std::string> MisspelledWord(const Token& previous, absl::string_view text, bool at_item) {
+  if (previous.getType() != CleaveLexer::NAME) return std::nullopt;
+  const std::vector<std::string> items = {"model", "fn", "op", "train", "parallel"};
+  const std::vector<std::string> statements = {"let",    "for",    "param", "input",         "loss",
+                                               "metric", "return", "print", "assert_finite", "mut"};
+  return NearestName(text, at_item ? items : statements);
+}
+
+}  // namespace
+
+void SyntaxErrorStrategy::reset(Parser*) { recovering_ = false; }
+
+bool SyntaxErrorStrategy::inErrorRecoveryMode(Parser*) { return recovering_; }
+
+void SyntaxErrorStrategy::reportMatch(Parser*) {
+  recovering_ = false;
+  last_sync_ = SIZE_MAX;
+}
+
+void SyntaxErrorStrategy::Report(Parser& parser, Token& found, const IntervalSet& expected) {
+  if (recovering_) return;
+  recovering_ = true;
+  // A name stands in a rule of its own; what it names is known by the rule around it.
+  const auto* context = static_cast<const antlr4::RuleContext*>(parser.getContext());
+  if (context->getRuleIndex() == CleaveParser::RuleName && context->parent != nullptr) {
+    context = static_cast<const antlr4::RuleContext*>(context->parent);
+  }
+  const std::string what = DescribeExpected(expected, context->getRuleIndex());
+  const std::string found_text = DescribeToken(found.getType(), places_.TextOf(found));
+  const Token* previous = Previous(parser, found);
+  if (previous == nullptr) {
+    Diagnostic diagnostic = Error(Code::kE0101, absl::StrCat("expected ", what));
+    errors_.push_back(
+        {.token = found.getTokenIndex(),
+         .diagnostic = std::move(diagnostic).At(places_.SpanOf(found), absl::StrCat("found ", found_text))});
+  } else {
+    const absl::string_view previous_text = places_.TextOf(*previous);
+    Diagnostic diagnostic = Error(
+        Code::kE0101, absl::StrCat("expected ", what, " after ", DescribeToken(previous->getType(), previous_text)));
+    const Span previous_span = places_.SpanOf(*previous);
+    if (found.getLine() != previous->getLine() || found.getType() == Token::EOF) {
+      const Span place{.file = previous_span.file, .begin = previous_span.end, .end = previous_span.end};
+      diagnostic = std::move(diagnostic).At(place, absl::StrCat("found ", found_text, " instead"));
+    } else {
+      diagnostic =
+          std::move(diagnostic)
+              .At(places_.SpanOf(found), IsReservedWord(found.getType()) && expected.contains(size_t{CleaveLexer::NAME})
+                                             ? absl::StrCat(found_text, " is a reserved word")
+                                             : absl::StrCat("found ", found_text));
+    }
+    const bool at_item = context->getRuleIndex() == CleaveParser::RuleFile;
+    if (const std::optional<std::string> word = MisspelledWord(*previous, previous_text, at_item)) {
+      diagnostic = std::move(diagnostic).Help(absl::StrCat("did you mean `", *word, "`?"));
+    }
+    errors_.push_back({.token = found.getTokenIndex(), .diagnostic = std::move(diagnostic)});
+  }
+}
+
+void SyntaxErrorStrategy::reportError(Parser* parser, const antlr4::RecognitionException& exception) {
+  if (!recovering_) Report(*parser, *exception.getOffendingToken(), ExpectedTokens(*parser, exception));
+}
+
+Token* SyntaxErrorStrategy::recoverInline(Parser* parser) {
+  Token* found = parser->getCurrentToken();
+  const IntervalSet expected = parser->getExpectedTokens();
+  const Token* previous = Previous(*parser, *found);
+  const bool is_over = BeginsAnew(found->getType()) || (previous != nullptr && previous->getLine() != found->getLine());
+  if (!expected.contains(size_t{CleaveLexer::SEMICOLON}) || !is_over) throw antlr4::InputMismatchException(parser);
+  Report(*parser, *found, expected);
+  missing_.push_back(std::make_unique<antlr4::CommonToken>(CleaveLexer::SEMICOLON, ";"));
+  return missing_.back().get();
+}
+
+void SyntaxErrorStrategy::recover(Parser* parser, std::exception_ptr) {
+  const bool stops_at_body = InHeader(parser->getContext());
+  while (true) {
+    const size_t type = parser->getTokenStream()->LA(1);
+    if (BeginsAnew(type) || IsClosing(type) || type == CleaveLexer::SEMICOLON || type == CleaveLexer::COMMA) return;
+    if (type == CleaveLexer::LBRACE && stops_at_body) return;
+    SkipOne(*parser);
+  }
+}
+
+void SyntaxErrorStrategy::sync(Parser* parser) {
+  const auto* context = static_cast<const antlr4::RuleContext*>(parser->getContext());
+  if (!IsList(context->getRuleIndex())) return;
+  antlr4::atn::ATNState* state = parser->getATN().states[parser->getState()];
+  const auto kind = state->getStateType();
+  if (kind != antlr4::atn::ATNState::STAR_LOOP_ENTRY && kind != antlr4::atn::ATNState::STAR_LOOP_BACK) return;
+  const IntervalSet expected = parser->getATN().nextTokens(state);
+  antlr4::TokenStream& stream = *parser->getTokenStream();
+  if (!recovering_ && expected.contains(stream.LA(1))) return;
+  if (!recovering_) Report(*parser, *stream.LT(1), expected);
+  if (stream.index() == last_sync_) SkipOne(*parser);
+  const bool in_file = context->getRuleIndex() == CleaveParser::RuleFile;
+  // A name may begin a statement or a setting, but after an error only where the last one has clearly ended.
+  while (stream.LA(1) != Token::EOF) {
+    const size_t type = stream.LA(1);
+    const size_t last = stream.index() == 0 ? Token::EOF : stream.LA(-1);
+    const bool at_boundary =
+        last == CleaveLexer::SEMICOLON || last == CleaveLexer::RBRACE || BeginsAnew(type) || in_file;
+    if (at_boundary && expected.contains(type)) break;
+    if (!in_file && (type == CleaveLexer::FN || type == CleaveLexer::RBRACE)) break;
+    if (IsClosing(type)) {
+      parser->consume();
+    } else {
+      SkipOne(*parser);
+    }
+  }
+  last_sync_ = stream.index();
+  recovering_ = !expected.contains(stream.LA(1));
+}
+
+}  // namespace cleave

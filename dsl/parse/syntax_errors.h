@@ -1,0 +1,49 @@
+// What happens when the parser meets a token that does not fit: one error in our own words, then on to the next
+// statement.
+#ifndef CLEAVE_DSL_PARSE_SYNTAX_ERRORS_H_
+#define CLEAVE_DSL_PARSE_SYNTAX_ERRORS_H_
+
+#include <antlr4-runtime.h>
+
+#include <memory>
+#include <vector>
+
+#include "base/diagnostic/diagnostic.h"
+#include "dsl/parse/tokens.h"
+
+namespace cleave {
+
+struct SyntaxError {
+  size_t token = 0;  // The index of the token that does not fit.
+  Diagnostic diagnostic;
+};
+
+// The error strategy of one parser. After an error it skips to the end of the statement, the setting or the item (or
+// only to the next comma or closing bracket, where the error lies within brackets), and is silent until a token fits
+// again.
+class SyntaxErrorStrategy : public antlr4::ANTLRErrorStrategy {
+ public:
+  // Both outlive the strategy.
+  SyntaxErrorStrategy(const TokenPlaces& places, std::vector<SyntaxError>& errors) : places_(places), errors_(errors) {}
+
+  void reset(antlr4::Parser* parser) override;
+  antlr4::Token* recoverInline(antlr4::Parser* parser) override;
+  void recover(antlr4::Parser* parser, std::exception_ptr exception) override;
+  void sync(antlr4::Parser* parser) override;
+  bool inErrorRecoveryMode(antlr4::Parser* parser) override;
+  void reportMatch(antlr4::Parser* parser) override;
+  void reportError(antlr4::Parser* parser, const antlr4::RecognitionException& exception) override;
+
+ private:
+  void Report(antlr4::Parser& parser, antlr4::Token& found, const antlr4::misc::IntervalSet& expected);
+
+  const TokenPlaces& places_;
+  std::vector<SyntaxError>& errors_;
+  bool recovering_ = false;
+  size_t last_sync_ = SIZE_MAX;  // Where the last sync of a recovery stood: a second one there must not stay.
+  std::vector<std::unique_ptr<antlr4::Token>> missing_;  // Semicolons that were supplied.
+};
+
+}  // namespace cleave
+
+#endif  // CLEAVE_DSL_PARSE_SYNTAX_ERRORS_H_

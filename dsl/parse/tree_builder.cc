@@ -1,0 +1,203 @@
+#include "dsl/parse/tree_builder.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace cleave {
+
+Span TreeBuilder::SpanOf(const antlr4::ParserRuleContext& context) const {
+  auto& node = const_cast<antlr4::ParserRuleContext&>(context);  // ANTLR's accessors are not const.
+  return places_.SpanOf(*node.getStart(), *node.getStop());
+}
+
+Span TreeBuilder::SpanOf(antlr4::tree::TerminalNode* node) const { return places_.SpanOf(*node->getSymbol()); }
+
+syntax::Expression TreeBuilder::BuildExpression(Parser::ExpressionContext* context) {
+  return expressions_.Build(*context);
+}
+
+std::vector<syntax::Item> TreeBuilder::BuildItems(Parser::FileContext& file) {
+  std::vector<syntax::Item> items;
+  for (Parser::ItemContext* item : file.item()) items.push_back(BuildItem(*item));
+  return items;
+}
+
+syntax::Item TreeBuilder::BuildItem(Parser::ItemContext& context) {
+  const Span span = SpanOf(context);
+  std::vector<syntax::Attribute> attributes = BuildAttributes(context.attribute());
+  const auto item = [&](syntax::Item::Kind kind) {
+    return syntax::Item{.span = span, .attributes = std::move(attributes), .kind = std::move(kind)};
+  };
+  if (auto* model = context.model()) return item(BuildModel(*model));
+  if (auto* function = context.function()) return item(BuildFunction(*function));
+  if (auto* op = context.opDefinition()) return item(BuildOp(*op));
+  if (auto* train = context.train()) return item(BuildTrain(*train));
+  return item(BuildParallel(*context.parallel()));
+}
+
+syntax::Model TreeBuilder::BuildModel(Parser::ModelContext& context) {
+  return {.name = expressions_.BuildIdentifier(*context.name()),
+          .parameters = BuildParameters(context.parameters()),
+          .body = BuildBlock(*context.block()),
+          .body_end = SpanOf(context.block()->RBRACE())};
+}
+
+syntax::Function TreeBuilder::BuildFunction(Parser::FunctionContext& context) {
+  syntax::Function function{.name = expressions_.BuildIdentifier(*context.name()),
+                            .parameters = BuildParameters(context.parameters()),
+                            .result = std::nullopt,
+                            .body = {},
+                            .body_end = SpanOf(context.block()->RBRACE())};
+  if (context.type() != nullptr) function.result = BuildType(*context.type());
+  function.body = BuildBlock(*context.block());
+  return function;
+}
+
+syntax::OpDefinition TreeBuilder::BuildOp(Parser::OpDefinitionContext& context) {
+  syntax::OpDefinition op{.name = expressions_.BuildIdentifier(*context.name()),
+                          .parameters = BuildParameters(context.parameters()),
+                          .result = std::nullopt,
+                          .settings = {}};
+  if (context.type() != nullptr) op.result = BuildType(*context.type());
+  const Parentheses outside = expressions_.SetParentheses(Parentheses::kTuple);
+  for (Parser::SettingContext* setting : context.setting()) op.settings.push_back(BuildSetting(*setting));
+  expressions_.SetParentheses(outside);
+  return op;
+}
+
+syntax::Train TreeBuilder::BuildTrain(Parser::TrainContext& context) {
+  syntax::Train train{.model = expressions_.BuildIdentifier(*context.name()), .settings = {}};
+  for (Parser::SettingContext* setting : context.setting()) train.settings.push_back(BuildSetting(*setting));
+  return train;
+}
+
+syntax::Parallel TreeBuilder::BuildParallel(Parser::ParallelContext& context) {
+  const Parentheses outside = expressions_.SetParentheses(Parentheses::kTuple);
+  syntax::Parallel parallel;
+  for (Parser::SettingContext* setting : context.setting()) parallel.settings.push_back(BuildSetting(*setting));
+  for (Parser::PinContext* pin : context.pin()) parallel.pins.push_back(BuildPin(*pin));
+  expressions_.SetParentheses(outside);
+  return parallel;
+}
+
+syntax::Setting TreeBuilder::BuildSetting(Parser::SettingContext& context) {
+  return {.span = SpanOf(context),
+          .name = expressions_.BuildIdentifier(*context.name()),
+          .value = BuildExpression(context.expression())};
+}
+
+syntax::Pin TreeBuilder::BuildPin(Parser::PinContext& context) {
+  return {.span = SpanOf(context),
+          .target_span = SpanOf(context.STRING()),
+          .target = expressions_.BuildString(*context.STRING()->getSymbol()),
+          .attribute = expressions_.BuildAttribute(*context.attributeBody(), SpanOf(*context.attributeBody()))};
+}
+
+std::vector<syntax::Parameter> TreeBuilder::BuildParameters(Parser::ParametersContext* context) {
+  std::vector<syntax::Parameter> parameters;
+  if (context == nullptr) return parameters;
+  for (Parser::ParameterContext* part : context->parameter()) {
+    syntax::Parameter parameter{.span = SpanOf(*part),
+                                .name = expressions_.BuildIdentifier(*part->name()),
+                                .type = BuildType(*part->type()),
+                                .default_value = std::nullopt};
+    if (part->expression() != nullptr) parameter.default_value = BuildExpression(part->expression());
+    parameters.push_back(std::move(parameter));
+  }
+  return parameters;
+}
+
+syntax::Type TreeBuilder::BuildType(Parser::TypeContext& context) {
+  syntax::Type type{
+      .span = SpanOf(context), .element = expressions_.BuildIdentifier(*context.name()), .dimensions = std::nullopt};
+  if (context.LBRACKET() == nullptr) return type;
+  type.dimensions.emplace();
+  for (Parser::DimensionContext* dimension : context.dimension()) {
+    if (dimension->name() != nullptr) {
+      type.dimensions->push_back(
+          {.span = SpanOf(*dimension), .kind = expressions_.BuildIdentifier(*dimension->name())});
+    } else {
+      type.dimensions->push_back({.span = SpanOf(*dimension), .kind = BuildExpression(dimension->expression())});
+    }
+  }
+  return type;
+}
+
+std::vector<syntax::Attribute> TreeBuilder::BuildAttributes(const std::vector<Parser::AttributeContext*>& contexts) {
+  std::vector<syntax::Attribute> attributes;
+  for (Parser::AttributeContext* attribute : contexts) {
+    attributes.push_back(expressions_.BuildAttribute(*attribute->attributeBody(), SpanOf(*attribute)));
+  }
+  return attributes;
+}
+
+std::vector<syntax::Statement> TreeBuilder::BuildBlock(Parser::BlockContext& context) {
+  std::vector<syntax::Statement> statements;
+  for (Parser::StatementContext* statement : context.statement()) statements.push_back(BuildStatement(*statement));
+  return statements;
+}
+
+syntax::Statement TreeBuilder::BuildStatement(Parser::StatementContext& context) {
+  return {
+      .span = SpanOf(context), .attributes = BuildAttributes(context.attribute()), .kind = BuildStatementKind(context)};
+}
+
+syntax::Statement::Kind TreeBuilder::BuildStatementKind(Parser::StatementContext& context) {
+  if (auto* input = context.input()) {
+    return syntax::Input{.name = expressions_.BuildIdentifier(*input->name()), .type = BuildType(*input->type())};
+  }
+  if (auto* param = context.param()) {
+    return syntax::Param{.name = expressions_.BuildIdentifier(*param->name()),
+                         .type = BuildType(*param->type()),
+                         .initializer = BuildExpression(param->expression())};
+  }
+  if (auto* let = context.let()) {
+    std::optional<syntax::Type> type;
+    if (let->type() != nullptr) type = BuildType(*let->type());
+    return syntax::Let{.is_mutable = let->MUT() != nullptr,
+                       .name = expressions_.BuildIdentifier(*let->name()),
+                       .type = std::move(type),
+                       .value = BuildExpression(let->expression())};
+  }
+  if (auto* loop = context.forLoop()) {
+    const std::vector<Parser::ExpressionContext*> ends = loop->expression();
+    return syntax::For{.variable = expressions_.BuildIdentifier(*loop->name()),
+                       .begin = BuildExpression(ends[0]),
+                       .end = BuildExpression(ends[1]),
+                       .body = BuildBlock(*loop->block())};
+  }
+  if (auto* loss = context.loss()) return syntax::Loss{.value = BuildExpression(loss->expression())};
+  if (auto* metric = context.metric()) return syntax::Metric{.value = BuildExpression(metric->expression())};
+  if (auto* value = context.returnStatement()) return syntax::Return{.value = BuildExpression(value->expression())};
+  if (auto* print = context.print()) {
+    return syntax::Print{.is_local = print->LOCAL() != nullptr, .value = BuildExpression(print->expression())};
+  }
+  if (auto* check = context.assertFinite()) return syntax::AssertFinite{.value = BuildExpression(check->expression())};
+  if (auto* assignment = context.assignment()) {
+    return syntax::Assign{.name = expressions_.BuildIdentifier(*assignment->name()),
+                          .value = BuildExpression(assignment->expression())};
+  }
+  return BuildEvaluation(*context.evaluation());
+}
+
+syntax::Statement::Kind TreeBuilder::BuildEvaluation(Parser::EvaluationContext& context) {
+  const std::vector<Parser::SuffixContext*> suffixes = context.suffix();
+  const antlr4::Token& first = *context.NAME()->getSymbol();
+  const Span span = places_.SpanOf(first, *suffixes.back()->getStop());
+  const absl::string_view name = places_.TextOf(first);
+  if (context.ASSIGN() != nullptr) {
+    errors_.push_back(Error(Code::kE0115, "expected a name before `=`")
+                          .At(span, "a part of a value cannot be assigned")
+                          .Help(absl::StrCat("make a new value: `let new_", name, " = …;`")));
+  } else if (suffixes.back()->LPAREN() == nullptr) {
+    errors_.push_back(Error(Code::kE0115, "expected a call as a statement")
+                          .At(span, "this has no effect")
+                          .Help(absl::StrCat("give it a name: `let part = ", name, "[…];`")));
+  }
+  return syntax::Evaluate{.value = expressions_.BuildSuffixes(*context.NAME()->getSymbol(), suffixes)};
+}
+
+}  // namespace cleave

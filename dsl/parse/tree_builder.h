@@ -1,0 +1,56 @@
+// From the parse tree of the generated parser to the syntax tree.
+//
+// The builder walks a parse tree without syntax errors. Mistakes that the grammar lets through are found here: names of
+// arguments that are no names, statements that are no calls, expressions that are too deep.
+#ifndef CLEAVE_DSL_PARSE_TREE_BUILDER_H_
+#define CLEAVE_DSL_PARSE_TREE_BUILDER_H_
+
+#include <vector>
+
+#include "base/diagnostic/diagnostic.h"
+#include "dsl/grammar/CleaveParser.h"
+#include "dsl/parse/expression_builder.h"
+#include "dsl/parse/tokens.h"
+#include "dsl/syntax/syntax.h"
+
+namespace cleave {
+
+class TreeBuilder {
+ public:
+  // Both outlive the builder.
+  TreeBuilder(const TokenPlaces& places, std::vector<Diagnostic>& errors)
+      : places_(places), errors_(errors), expressions_(places, errors) {}
+
+  // The items of the file; its comments and blank lines are no part of the parse tree.
+  std::vector<syntax::Item> BuildItems(grammar::CleaveParser::FileContext& file);
+
+ private:
+  using Parser = grammar::CleaveParser;
+
+  syntax::Item BuildItem(Parser::ItemContext& context);
+  syntax::Model BuildModel(Parser::ModelContext& context);
+  syntax::Function BuildFunction(Parser::FunctionContext& context);
+  syntax::OpDefinition BuildOp(Parser::OpDefinitionContext& context);
+  syntax::Train BuildTrain(Parser::TrainContext& context);
+  syntax::Parallel BuildParallel(Parser::ParallelContext& context);
+  syntax::Setting BuildSetting(Parser::SettingContext& context);
+  syntax::Pin BuildPin(Parser::PinContext& context);
+  std::vector<syntax::Parameter> BuildParameters(Parser::ParametersContext* context);
+  syntax::Type BuildType(Parser::TypeContext& context);
+  std::vector<syntax::Attribute> BuildAttributes(const std::vector<Parser::AttributeContext*>& contexts);
+  std::vector<syntax::Statement> BuildBlock(Parser::BlockContext& context);
+  syntax::Statement BuildStatement(Parser::StatementContext& context);
+  syntax::Statement::Kind BuildStatementKind(Parser::StatementContext& context);
+  syntax::Statement::Kind BuildEvaluation(Parser::EvaluationContext& context);
+  syntax::Expression BuildExpression(Parser::ExpressionContext* context);
+  Span SpanOf(const antlr4::ParserRuleContext& context) const;
+  Span SpanOf(antlr4::tree::TerminalNode* node) const;
+
+  const TokenPlaces& places_;
+  std::vector<Diagnostic>& errors_;
+  ExpressionBuilder expressions_;
+};
+
+}  // namespace cleave
+
+#endif  // CLEAVE_DSL_PARSE_TREE_BUILDER_H_

@@ -1,0 +1,128 @@
+#include "frontend/arguments/arguments.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/text/text.h"
+
+namespace cleave::frontend {
+namespace {
+
+// The mistake, with the signature shown: at its definition where the user has written it, else as a note.
+void ReportWithSignature(const Signature& signature, Diagnostic diagnostic, Reporter& reporter) {
+  if (signature.definition && reporter.IsUserPlace(*signature.definition)) {
+    diagnostic.labels.push_back({*signature.definition, "defined here"});
+  }
+  diagnostic.notes.push_back(absl::StrCat("the signature is `", signature.ToString(), "`"));
+  reporter.Report(std::move(diagnostic));
+}
+
+std::string CountText(size_t required, size_t total) {
+  if (required == total) return Plural(static_cast<int64_t>(total), "argument");
+  return absl::StrCat(required, " to ", Plural(static_cast<int64_t>(total), "argument"));
+}
+
+}  // namespace
+
+std::string Signature::ToString() const {
+  return absl::StrCat(callee, "(",
+                      absl::StrJoin(arguments, ", ",
+                                    [](std::string* out, const FormalArgument& argument) {
+                                      absl::StrAppend(out, argument.text);
+                                    }),
+                      ")", result);
+}
+
+std::optional<std::vector<const syntax::Argument*>> MatchArguments(const Signature& signature,
+                                                                   absl::Span<const syntax::Argument> given,
+                                                                   Span call, Reporter& reporter) {
+  const std::vector<FormalArgument>& formals = signature.arguments;
+  std::vector<const syntax::Argument*> matched(formals.size(), nullptr);
+  std::vector<std::string> names;
+  for (const FormalArgument& formal : formals) names.push_back(formal.name);
+
+  bool ok = true;
+  bool named_seen = false;
+  size_t position = 0;
+  for (const syntax::Argument& argument : given) {
+    size_t index = position;
+    if (argument.name) {
+      named_seen = true;
+      index = static_cast<size_t>(std::find(names.begin(), names.end(), argument.name->text) - names.begin());
+      if (index == names.size()) {
+        Diagnostic error = Error(Code::kE0203, absl::StrCat("`", signature.callee, "` has no argument `",
+                                                            argument.name->text, "`"))
+                               .At(argument.name->span, "no such argument");
+        if (auto nearest = NearestName(argument.name->text, names)) {
+          error.help.push_back(absl::StrCat("did you mean `", *nearest, "`?"));
+        }
+        ReportWithSignature(signature, std::move(error), reporter);
+        ok = false;
+        continue;
+      }
+    } else if (named_seen) {
+      ReportWithSignature(signature,
+                          Error(Code::kE0203, "an argument by position after one by name")
+                              .At(argument.span, "arguments by position come first"),
+                          reporter);
+      ok = false;
+      continue;
+    } else {
+      ++position;
+      if (index >= formals.size()) continue;  // Counted below.
+    }
+    if (matched[index] != nullptr) {
+      ReportWithSignature(signature,
+                          Error(Code::kE0203, absl::StrCat("argument `", names[index], "` of `", signature.callee,
+                                                           "` is given twice"))
+                              .At(argument.span, "given again here")
+                              .At(matched[index]->span, "first given here"),
+                          reporter);
+      ok = false;
+      continue;
+    }
+    matched[index] = &argument;
+  }
+
+  const auto required = static_cast<size_t>(
+      std::count_if(formals.begin(), formals.end(), [](const FormalArgument& formal) { return formal.required; }));
+  if (position > formals.size()) {
+    const size_t first_extra = formals.size();
+    ReportWithSignature(signature,
+                        Error(Code::kE0203, absl::StrCat("`", signature.callee, "` takes ",
+                                                         CountText(required, formals.size()), ", not ", given.size()))
+                            .At(given[first_extra].span, "one too many"),
+                        reporter);
+    return std::nullopt;
+  }
+  if (!ok) return std::nullopt;
+
+  std::vector<std::string> missing;
+  for (size_t i = 0; i < formals.size(); ++i) {
+    if (formals[i].required && matched[i] == nullptr) missing.push_back(names[i]);
+  }
+  if (!missing.empty()) {
+    ReportWithSignature(signature,
+                        Error(Code::kE0203, absl::StrCat("`", signature.callee, "` takes ",
+                                                         CountText(required, formals.size()), ", not ", given.size()))
+                            .At(call, absl::StrCat(QuotedList(missing, "and"),
+                                                   missing.size() == 1 ? " is missing" : " are missing")),
+                        reporter);
+    return std::nullopt;
+  }
+  return matched;
+}
+
+Signature SignatureOf(const syntax::Function& function) {
+  Signature signature{.callee = function.name.text, .definition = function.name.span};
+  for (const syntax::Parameter& parameter : function.parameters) {
+    std::string text = absl::StrCat(parameter.name.text, ": ", TypeText(parameter.type));
+    if (parameter.default_value) absl::StrAppend(&text, " = ", ExpressionText(*parameter.default_value));
+    signature.arguments.push_back({parameter.name.text, std::move(text), !parameter.default_value.has_value()});
+  }
+  if (function.result) signature.result = absl::StrCat(" -> ", TypeText(*function.result));
+  return signature;
+}
+
+}  // namespace cleave::frontend

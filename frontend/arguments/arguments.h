@@ -1,0 +1,51 @@
+// Matches the arguments of a call, as written, with what a callee takes: functions, ops, initialisers, data sources,
+// optimizers and attributes all go through here, so that their mistakes read alike.
+#ifndef CLEAVE_FRONTEND_ARGUMENTS_ARGUMENTS_H_
+#define CLEAVE_FRONTEND_ARGUMENTS_ARGUMENTS_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "base/source/source.h"
+#include "dsl/syntax/syntax.h"
+#include "frontend/report/report.h"
+#include "ir/ops/ops.h"
+
+namespace cleave::frontend {
+
+struct FormalArgument {
+  std::string name;
+  std::string text;  // As a signature shows it: "units: int", "transpose_b: bool = false".
+  bool required = true;
+};
+
+struct Signature {
+  std::string callee;
+  std::vector<FormalArgument> arguments;
+  std::string result;              // " -> f32[..n, units]", or empty.
+  std::optional<Span> definition;  // Where it stands in the user's file, if it does.
+
+  // "dense(x: f32[..n, k], units: int) -> f32[..n, units]"
+  std::string ToString() const;
+};
+
+// Per formal argument the one that was given, null for a default. Arguments by position come first, each name once.
+// Nullopt after a mistake, which has been reported.
+std::optional<std::vector<const syntax::Argument*>> MatchArguments(const Signature& signature,
+                                                                   absl::Span<const syntax::Argument> given,
+                                                                   Span call, Reporter& reporter);
+
+Signature SignatureOf(const syntax::Function& function);
+Signature SignatureOf(const OpDefinition& op);
+
+// A type as it is written: "f32[..n, k]".
+std::string TypeText(const syntax::Type& type);
+
+// An expression as it is written, on one line, with the parentheses that it needs: "2 * (n + 1)".
+std::string ExpressionText(const syntax::Expression& expression);
+
+}  // namespace cleave::frontend
+
+#endif  // CLEAVE_FRONTEND_ARGUMENTS_ARGUMENTS_H_

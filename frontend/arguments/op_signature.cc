@@ -1,0 +1,59 @@
+// The signature of an op of the table, in the words of the language.
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/match/match.h"
+#include "base/text/text.h"
+#include "frontend/arguments/arguments.h"
+
+namespace cleave::frontend {
+namespace {
+
+// `cleave::Argument` of the op table, not the argument of a call.
+using OpArgument = ::cleave::Argument;
+
+absl::string_view KindText(ArgumentKind kind) {
+  switch (kind) {
+    case ArgumentKind::kTensor:
+      return "tensor";
+    case ArgumentKind::kOptionalTensor:
+      return "optional tensor";
+    case ArgumentKind::kTensorList:
+      return "(tensor, …)";
+    case ArgumentKind::kBool:
+      return "bool";
+    case ArgumentKind::kInt:
+      return "int";
+    case ArgumentKind::kFloat:
+      return "float";
+    case ArgumentKind::kInts:
+      return "(int, …)";
+    case ArgumentKind::kDType:
+      return "element type";
+    case ArgumentKind::kString:
+      return "string";
+  }
+  return "";
+}
+
+std::string DefaultText(const AttributeValue& value) {
+  return Match(
+      value, [](bool truth) -> std::string { return truth ? "true" : "false"; },
+      [](int64_t number) { return absl::StrCat(number); }, [](double number) { return FormatDouble(number); },
+      [](const std::string& text) { return text; },
+      [](const std::vector<int64_t>& numbers) { return absl::StrCat("(", absl::StrJoin(numbers, ", "), ")"); });
+}
+
+}  // namespace
+
+Signature SignatureOf(const OpDefinition& op) {
+  Signature signature{.callee = op.name};
+  for (const OpArgument& argument : op.signature) {
+    std::string text = absl::StrCat(argument.name, ": ", KindText(argument.kind));
+    if (argument.default_value) absl::StrAppend(&text, " = ", DefaultText(*argument.default_value));
+    const bool required = !argument.default_value && argument.kind != ArgumentKind::kOptionalTensor;
+    signature.arguments.push_back({argument.name, std::move(text), required});
+  }
+  return signature;
+}
+
+}  // namespace cleave::frontend

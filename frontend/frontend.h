@@ -1,0 +1,52 @@
+// Meaning: from the syntax tree of a `.model` file to its single-device graph, how to train it, and what the user demands
+// of a plan.
+//
+//   Diagnostics diagnostics;
+//   std::optional<syntax::File> file = Parse(id, sources, diagnostics);
+//   std::optional<Module> module = Analyze(*file, sources, {.overrides = {{"batch", "512"}}}, diagnostics);
+//
+// Functions are expanded at their calls, loops are unrolled, every shape is a number. All mistakes of a file are
+// reported together; an expression that hangs on a mistake is silent about what follows from it. Deterministic.
+// Thread-safe: no shared state but the parsed prelude, which is made once and never changes.
+#ifndef CLEAVE_FRONTEND_FRONTEND_H_
+#define CLEAVE_FRONTEND_FRONTEND_H_
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/diagnostic/diagnostic.h"
+#include "base/source/source.h"
+#include "dsl/syntax/syntax.h"
+#include "ir/graph/graph.h"
+#include "ir/pins/pins.h"
+#include "ir/training/training.h"
+
+namespace cleave {
+
+// What a model means. `graph` holds forward and metric ops only (ir/differentiate adds the rest).
+struct Module {
+  Graph graph;
+  Training training;
+  Pins pins;
+
+  bool operator==(const Module&) const = default;
+};
+
+struct FrontendOptions {
+  // `--set name=value`: an argument of the model, or a setting of `train` or `parallel`; values are written as in the
+  // language (`data=mnist("data/mnist")`), strings may go without quotes. A later one wins.
+  std::vector<std::pair<std::string, std::string>> overrides;
+
+  // The folder that relative paths in overrides start from; those in the file are relative to the file. Empty: leave both alike.
+  std::string override_folder;
+};
+
+// Nothing when the file has an error; warnings do not stop it.
+std::optional<Module> Analyze(const syntax::File& file, const SourceSet& sources, const FrontendOptions& options,
+                              Diagnostics& diagnostics);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_FRONTEND_FRONTEND_H_

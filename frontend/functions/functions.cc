@@ -1,0 +1,123 @@
+#include "frontend/functions/functions.h"
+
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/functions/calls.h"
+
+namespace cleave::frontend {
+
+FunctionTable::FunctionTable(const syntax::File& user, const syntax::File& prelude, Reporter& reporter) {
+  for (const syntax::Item& item : prelude.items) {
+    if (const auto* function = std::get_if<syntax::Function>(&item.kind)) {
+      prelude_[function->name.text] = Function{.syntax = function, .of_prelude = true};
+    }
+  }
+  for (const syntax::Item& item : user.items) {
+    const auto* function = std::get_if<syntax::Function>(&item.kind);
+    if (function == nullptr) continue;
+    auto [entry, inserted] = user_.try_emplace(function->name.text, Function{.syntax = function});
+    if (!inserted) {
+      reporter.Report(Error(Code::kE0202, absl::StrCat("function `", function->name.text, "` is defined twice"))
+                          .At(function->name.span, "defined again here")
+                          .At(entry->second.syntax->name.span, "first defined here"));
+      continue;
+    }
+    user_order_.push_back(&entry->second);
+  }
+  FindOwners();
+  ReportRecursion(reporter);
+}
+
+Callee FunctionTable::Find(const std::string& name, const Function* inside) const {
+  const OpDefinition* op = FindOp(name);
+  if (op != nullptr && !op->callable) op = nullptr;
+  if (op != nullptr && inside != nullptr && inside->name() == name) return op;
+  if (inside == nullptr || !inside->of_prelude) {
+    if (auto found = user_.find(name); found != user_.end()) return &found->second;
+  }
+  if (auto found = prelude_.find(name); found != prelude_.end()) return &found->second;
+  if (op != nullptr) return op;
+  return std::monostate();
+}
+
+bool FunctionTable::OwnsParameters(const std::string& name, const Function* inside) const {
+  const Callee callee = Find(name, inside);
+  const auto* function = std::get_if<const Function*>(&callee);
+  return function != nullptr && (*function)->owns_parameters;
+}
+
+std::vector<std::string> FunctionTable::Names() const {
+  std::set<std::string> names;
+  for (const auto& [name, function] : user_) names.insert(name);
+  for (const auto& [name, function] : prelude_) names.insert(name);
+  for (const OpDefinition* op : AllOps()) {
+    if (op->callable && op->op_class != OpClass::kSource) names.insert(op->name);
+  }
+  return {names.begin(), names.end()};
+}
+
+std::vector<Function*> FunctionTable::Callees(const Function& function) {
+  std::vector<Function*> callees;
+  ForEachCall(function.syntax->body, [&](const std::string& name, Span) {
+    const Callee callee = Find(name, &function);
+    if (const auto* called = std::get_if<const Function*>(&callee)) {
+      auto& table = (*called)->of_prelude ? prelude_ : user_;
+      callees.push_back(&table.at(name));
+    }
+  });
+  return callees;
+}
+
+void FunctionTable::FindOwners() {
+  bool changed = true;
+  while (changed) {
+    changed = false;
+    for (auto* table : {&prelude_, &user_}) {
+      for (auto& [name, function] : *table) {
+        if (function.owns_parameters) continue;
+        const std::vector<Function*> callees = Callees(function);
+        function.owns_parameters =
+            DeclaresParameter(function.syntax->body) ||
+            std::any_of(callees.begin(), callees.end(), [](const Function* callee) { return callee->owns_parameters; });
+        changed |= function.owns_parameters;
+      }
+    }
+  }
+}
+
+void FunctionTable::ReportRecursion(Reporter& reporter) {
+  std::set<const Function*> done;
+  std::vector<Function*> path;
+  std::function<void(Function*)> visit = [&](Function* function) {
+    auto begin = std::find(path.begin(), path.end(), function);
+    if (begin != path.end()) {
+      std::string cycle;
+      for (auto step = begin; step != path.end(); ++step) absl::StrAppend(&cycle, "`", (*step)->name(), "` calls ");
+      Diagnostic error =
+          Error(Code::kE0205, absl::StrCat("function `", function->name(), "` calls itself"))
+              .At(function->syntax->name.span, absl::StrCat(cycle, "`", function->name(), "`"))
+              .Note("functions are expanded at their calls, so one that reaches itself never ends")
+              .Help("repeat with a loop: `for i in 0..depth { … }`");
+      for (auto step = begin; step != path.end(); ++step) {
+        Function* next = step + 1 == path.end() ? function : *(step + 1);
+        ForEachCall((*step)->syntax->body, [&](const std::string& name, Span span) {
+          if (name == next->name() && error.labels.size() < 8) {
+            error.labels.push_back({span, absl::StrCat("`", (*step)->name(), "` calls `", name, "` here")});
+          }
+        });
+        (*step)->recursive = true;
+      }
+      reporter.Report(std::move(error));
+      return;
+    }
+    if (!done.insert(function).second) return;
+    path.push_back(function);
+    for (Function* callee : Callees(*function)) visit(callee);
+    path.pop_back();
+  };
+  for (const Function* function : user_order_) visit(&user_.at(function->name()));
+}
+
+}  // namespace cleave::frontend

@@ -1,0 +1,60 @@
+// The functions that a model can call: the user's and those of the prelude, who calls whom, and which own parameters.
+#ifndef CLEAVE_FRONTEND_FUNCTIONS_FUNCTIONS_H_
+#define CLEAVE_FRONTEND_FUNCTIONS_FUNCTIONS_H_
+
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "dsl/syntax/syntax.h"
+#include "frontend/report/report.h"
+#include "ir/ops/ops.h"
+
+namespace cleave::frontend {
+
+struct Function {
+  const syntax::Function* syntax = nullptr;
+  bool of_prelude = false;
+  bool owns_parameters = false;  // It, or a function that it calls, declares a `param`.
+  bool recursive = false;        // Reported; never expanded.
+
+  const std::string& name() const { return syntax->name.text; }
+};
+
+// What a callee's name stands for.
+using Callee = std::variant<std::monostate, const Function*, const OpDefinition*>;
+
+class FunctionTable {
+ public:
+  // Keeps pointers into both files. Reports functions defined twice and functions that call themselves.
+  FunctionTable(const syntax::File& user, const syntax::File& prelude, Reporter& reporter);
+  FunctionTable(const FunctionTable&) = delete;
+  FunctionTable& operator=(const FunctionTable&) = delete;
+
+  // What `name` means inside `inside` (null: in the model): a function of the user, then of the prelude, then an op. Two
+  // exceptions: a function sees the op whose name it bears, so that it can wrap it; and the prelude never sees the user's
+  // functions.
+  Callee Find(const std::string& name, const Function* inside) const;
+
+  // Whether the calls of `name` inside `inside` own parameters.
+  bool OwnsParameters(const std::string& name, const Function* inside) const;
+
+  // Everything that can be called, for "did you mean".
+  std::vector<std::string> Names() const;
+
+  const std::vector<const Function*>& user_functions() const { return user_order_; }
+
+ private:
+  void FindOwners();
+  void ReportRecursion(Reporter& reporter);
+  std::vector<Function*> Callees(const Function& function);
+
+  std::map<std::string, Function> user_;
+  std::map<std::string, Function> prelude_;
+  std::vector<const Function*> user_order_;
+};
+
+}  // namespace cleave::frontend
+
+#endif  // CLEAVE_FRONTEND_FUNCTIONS_FUNCTIONS_H_

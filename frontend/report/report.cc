@@ -1,0 +1,59 @@
+#include "frontend/report/report.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace cleave::frontend {
+
+Span Reporter::UserPlace(Span span) const {
+  if (IsUserPlace(span)) return span;
+  for (auto call = calls_.rbegin(); call != calls_.rend(); ++call) {
+    if (IsUserPlace(call->call)) return call->call;
+  }
+  return span;
+}
+
+int Reporter::Line(Span span) const {
+  return IsUserPlace(span) ? sources_.file(span.file).Locate(span.begin).line : 0;
+}
+
+int Reporter::ModelLine(Span span) const { return calls_.empty() ? Line(span) : Line(calls_.front().call); }
+
+void Reporter::Report(Diagnostic diagnostic) {
+  const bool elsewhere = !diagnostic.labels.empty() && !IsUserPlace(diagnostic.labels.front().span);
+  if (elsewhere && diagnostic.severity == Severity::kWarning) return;  // Nothing in the prelude is for the user to mend.
+
+  std::vector<Label> labels;
+  for (size_t i = 0; i < diagnostic.labels.size(); ++i) {
+    Label& label = diagnostic.labels[i];
+    if (IsUserPlace(label.span)) {
+      labels.push_back(std::move(label));
+    } else if (i == 0 && IsUserPlace(UserPlace(label.span))) {
+      labels.push_back({UserPlace(label.span), std::move(label.text)});
+    } else if (!label.text.empty() && i > 0) {
+      diagnostic.notes.push_back(std::move(label.text));
+    }
+  }
+  if (elsewhere && !calls_.empty()) {
+    diagnostic.notes.insert(diagnostic.notes.begin(), absl::StrCat("found while expanding `", calls_.back().callee, "`"));
+  }
+  // A mistake in a function of the user depends on the call: show the one in the model.
+  if (!labels.empty() && !calls_.empty() && calls_.front().call != labels.front().span) {
+    labels.push_back({calls_.front().call, absl::StrCat("in this call of `", calls_.front().callee, "`")});
+  }
+  diagnostic.labels = std::move(labels);
+  if (diagnostic.labels.empty() && !context_.empty()) {
+    diagnostic.message = absl::StrCat(context_, ": ", diagnostic.message);
+  }
+
+  std::string key = absl::StrCat(CodeName(diagnostic.code), "|", diagnostic.message);
+  if (!diagnostic.labels.empty()) {
+    const Span& place = diagnostic.labels.front().span;
+    absl::StrAppend(&key, "|", place.file.value(), ":", place.begin, "-", place.end);
+  }
+  if (diagnostic.severity == Severity::kError) has_errors_ = true;
+  if (said_.insert(std::move(key)).second) diagnostics_.Add(std::move(diagnostic));
+}
+
+}  // namespace cleave::frontend

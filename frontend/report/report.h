@@ -1,0 +1,62 @@
+// Turns what the expansion finds wrong into diagnostics about the user's file.
+//
+// The same function is expanded many times, in places that the user has not written (the prelude) or does not see (the
+// text of an override). A Reporter knows the calls under way: a label outside the user's files moves to the call that led
+// there, a mistake inside a function also shows the call in the model, and what was said once is not said again.
+#ifndef CLEAVE_FRONTEND_REPORT_REPORT_H_
+#define CLEAVE_FRONTEND_REPORT_REPORT_H_
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/diagnostic/diagnostic.h"
+#include "base/source/source.h"
+
+namespace cleave::frontend {
+
+class Reporter {
+ public:
+  // Files with ids below `user_files` are the user's.
+  Reporter(const SourceSet& sources, Diagnostics& diagnostics)
+      : sources_(sources), diagnostics_(diagnostics), user_files_(static_cast<int>(sources.size())) {}
+
+  void Report(Diagnostic diagnostic);
+
+  // A call of a function of the language begins and ends.
+  void EnterCall(Span call, const std::string& callee) { calls_.push_back({call, callee}); }
+  void LeaveCall() { calls_.pop_back(); }
+  int depth() const { return static_cast<int>(calls_.size()); }
+
+  // While set, diagnostics without a place in the user's files start with this text: "`--set lr=x`: …".
+  void SetContext(std::string context) { context_ = std::move(context); }
+
+  bool IsUserPlace(Span span) const { return span.file.value() < user_files_; }
+
+  // The innermost place on the way to `span` that is the user's; `span` itself where it is one.
+  Span UserPlace(Span span) const;
+
+  // The line, in the model's own body, of the outermost call under way, or that of `span` where none is.
+  int ModelLine(Span span) const;
+  int Line(Span span) const;
+
+  bool has_errors() const { return has_errors_; }
+
+ private:
+  struct CallUnderWay {
+    Span call;
+    std::string callee;
+  };
+
+  const SourceSet& sources_;
+  Diagnostics& diagnostics_;
+  int user_files_;
+  std::vector<CallUnderWay> calls_;
+  std::string context_;
+  std::set<std::string> said_;
+  bool has_errors_ = false;
+};
+
+}  // namespace cleave::frontend
+
+#endif  // CLEAVE_FRONTEND_REPORT_REPORT_H_

@@ -1,0 +1,250 @@
+// The static half of the proof: every rank's view of every collective, and the layouts along the way.
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/match/match.h"
+#include "ir/check/check.h"
+#include "ir/layout/layout.h"
+#include "ir/mesh/mesh.h"
+#include "ir/ops/ops.h"
+#include "ir/strategy/strategy.h"
+
+namespace cleave {
+namespace {
+
+bool EndsWith(const std::vector<AxisId>& axes, const std::vector<AxisId>& suffix) {
+  return suffix.size() <= axes.size() && std::equal(suffix.rbegin(), suffix.rend(), axes.rbegin());
+}
+
+void RemoveSuffix(std::vector<AxisId>& axes, size_t count) { axes.resize(axes.size() - count); }
+
+void Append(std::vector<AxisId>& axes, const std::vector<AxisId>& more) {
+  axes.insert(axes.end(), more.begin(), more.end());
+}
+
+// Removes `axes` from the partial axes; false when one of them is not partial with this reduction.
+bool Resolve(Layout& layout, const std::vector<AxisId>& axes, Reduction reduction) {
+  for (AxisId axis : axes) {
+    const auto it = std::find(layout.partial.begin(), layout.partial.end(), PartialAxis{axis, reduction});
+    if (it == layout.partial.end()) return false;
+    layout.partial.erase(it);
+  }
+  return true;
+}
+
+// What a collective makes of an input's layout; nullopt when it does not apply to it.
+std::optional<Layout> ResultLayout(const Collective& collective, const Transfer& transfer, Layout layout) {
+  const int rank = static_cast<int>(layout.dimensions.size());
+  const auto has = [&](int dimension) { return dimension >= 0 && dimension < rank; };
+  switch (collective.kind) {
+    case CollectiveKind::kAllReduce:
+      if (!Resolve(layout, collective.axes, collective.reduction)) return std::nullopt;
+      return layout;
+    case CollectiveKind::kReduceScatter:
+      if (!has(transfer.to_dimension) || !Resolve(layout, collective.axes, collective.reduction)) return std::nullopt;
+      Append(layout.dimensions[static_cast<size_t>(transfer.to_dimension)], collective.axes);
+      return layout;
+    case CollectiveKind::kAllGather:
+    case CollectiveKind::kAllToAll: {
+      if (!has(transfer.from_dimension)) return std::nullopt;
+      std::vector<AxisId>& from = layout.dimensions[static_cast<size_t>(transfer.from_dimension)];
+      if (!EndsWith(from, collective.axes)) return std::nullopt;
+      RemoveSuffix(from, collective.axes.size());
+      if (collective.kind == CollectiveKind::kAllGather) return layout;
+      if (!has(transfer.to_dimension) || transfer.to_dimension == transfer.from_dimension) return std::nullopt;
+      Append(layout.dimensions[static_cast<size_t>(transfer.to_dimension)], collective.axes);
+      return layout;
+    }
+    case CollectiveKind::kBroadcast: return layout;
+    case CollectiveKind::kPermute: return std::nullopt;  // Checked by PermuteFits.
+  }
+  return std::nullopt;
+}
+
+// A permute keeps the cut counts and the partial axes and moves pieces only along its axes.
+bool PermuteFits(const Program& program, const Collective& collective, const Layout& input, const Layout& output) {
+  if (CutCounts(input, program.mesh) != CutCounts(output, program.mesh) || input.partial != output.partial) return false;
+  for (size_t d = 0; d < input.dimensions.size(); ++d) {
+    for (AxisId axis : program.mesh.AxisIds()) {
+      const auto place = [axis](const std::vector<AxisId>& axes) {
+        return std::find(axes.begin(), axes.end(), axis) - axes.begin();
+      };
+      const bool in = place(input.dimensions[d]) < static_cast<int>(input.dimensions[d].size());
+      const bool out = place(output.dimensions[d]) < static_cast<int>(output.dimensions[d].size());
+      const bool moves = in != out || (in && place(input.dimensions[d]) != place(output.dimensions[d]));
+      const bool named =
+          std::find(collective.axes.begin(), collective.axes.end(), axis) != collective.axes.end();
+      if (moves && !named) return false;
+    }
+  }
+  return true;
+}
+
+// What one rank believes about one transfer: compared with what the other members of its group believe.
+struct View {
+  std::vector<int> group;
+  std::vector<int64_t> counts;  // Elements that each member brings.
+  int64_t result = 0;           // Elements that this collective leaves in all, where members must agree.
+
+  bool operator==(const View&) const = default;
+};
+
+View ViewOf(const Program& program, const Collective& collective, const Transfer& transfer, int rank) {
+  View view{.group = program.mesh.Group(rank, collective.axes), .counts = {}, .result = 0};
+  for (int member : view.group) {
+    view.counts.push_back(ElementCount(LocalShape(program, transfer.input, member)));
+    view.result += ElementCount(LocalShape(program, transfer.output, member));
+  }
+  return view;
+}
+
+class StaticCheck {
+ public:
+  explicit StaticCheck(const Program& program) : program_(program), written_(program.values.size(), false) {}
+
+  std::vector<std::string> Run() && {
+    for (const Step& step : program_.steps) {
+      step_ = &step;
+      if (!CheckUse(step)) continue;
+      Match(
+          step.action, [&](const Compute& compute) { CheckCompute(compute); },
+          [&](const Collective& collective) { CheckCollective(collective); },
+          [&](const Slice& slice) { CheckSlice(slice); });
+    }
+    CheckResults();
+    return std::move(findings_);
+  }
+
+ private:
+  void Find(const std::string& what) {
+    findings_.push_back(step_ == nullptr ? what : absl::StrCat("step `", step_->name, "`: ", what));
+  }
+
+  const Value& value(ValueId id) const { return program_.value(id); }
+  std::string Describe(const Layout& layout) const { return LayoutText(layout, program_.mesh); }
+
+  // Every id exists, every read comes after its write, every value is written once. False when later checks would be meaningless.
+  bool CheckUse(const Step& step) {
+    for (ValueId read : Reads(step)) {
+      if (!program_.values.contains(read)) return Find("reads a value that does not exist"), false;
+      if (!written_[read]) Find(absl::StrCat("reads `", value(read).name, "` before it is written"));
+    }
+    for (ValueId write : Writes(step)) {
+      if (!program_.values.contains(write)) return Find("writes a value that does not exist"), false;
+      if (written_[write]) Find(absl::StrCat("writes `", value(write).name, "` a second time"));
+      written_[write] = true;
+    }
+    return true;
+  }
+
+  void CheckCompute(const Compute& compute) {
+    if (FindOp(compute.kind) == nullptr) return Find(absl::StrCat("no op `", compute.kind, "`"));
+    const Rule rule = RuleOf(program_, compute);
+    if (const absl::Status valid = VerifyStrategy(compute.strategy, rule, program_.mesh); !valid.ok()) {
+      return Find(std::string(valid.message()));
+    }
+    for (size_t i = 0; i < compute.inputs.size(); ++i) {
+      const Layout wanted = InputLayout(compute.strategy, rule, static_cast<int>(i));
+      const Value& input = value(compute.inputs[i]);
+      if (input.layout != wanted) {
+        Find(absl::StrCat("reads `", input.name, "` as ", Describe(wanted), ", it lies as ", Describe(input.layout)));
+      }
+    }
+    const Layout made = OutputLayout(compute.strategy, rule);
+    if (value(compute.output).layout != made) {
+      Find(absl::StrCat("makes ", Describe(made), ", its value says ", Describe(value(compute.output).layout)));
+    }
+  }
+
+  void CheckCollective(const Collective& collective) {
+    for (const Transfer& transfer : collective.transfers) {
+      const Value& input = value(transfer.input);
+      const Value& output = value(transfer.output);
+      if (input.type != output.type || input.origin != output.origin) Find("changes a tensor's type or meaning");
+      const bool fits = collective.kind == CollectiveKind::kPermute
+                            ? PermuteFits(program_, collective, input.layout, output.layout)
+                            : ResultLayout(collective, transfer, input.layout) == output.layout;
+      if (!fits) {
+        Find(absl::StrCat("cannot turn ", Describe(input.layout), " into ", Describe(output.layout)));
+        continue;
+      }
+      CheckAgreement(collective, transfer);
+    }
+  }
+
+  // All members of a group must name the same members in the same order and expect the same counts of each; a reduction also needs
+  // one count for all.
+  void CheckAgreement(const Collective& collective, const Transfer& transfer) {
+    const bool reduces =
+        collective.kind == CollectiveKind::kAllReduce || collective.kind == CollectiveKind::kReduceScatter;
+    for (int rank = 0; rank < program_.mesh.rank_count(); ++rank) {
+      const View view = ViewOf(program_, collective, transfer, rank);
+      if (view.group.front() != rank) {
+        if (ViewOf(program_, collective, transfer, view.group.front()) != view) {
+          return Find(absl::StrCat("ranks ", view.group.front(), " and ", rank, " disagree about the group or its counts"));
+        }
+        continue;
+      }
+      const int64_t count = view.counts.front();
+      for (int64_t other : view.counts) {
+        if (reduces && other != count) {
+          return Find(absl::StrCat("reduces ", count, " and ", other, " elements in the group (",
+                                   absl::StrJoin(view.group, ", "), ")"));
+        }
+      }
+    }
+  }
+
+  void CheckSlice(const Slice& slice) {
+    const Value& input = value(slice.input);
+    const Value& output = value(slice.output);
+    bool fits = input.type == output.type && input.origin == output.origin &&
+                input.layout.partial == output.layout.partial;
+    for (size_t d = 0; fits && d < input.layout.dimensions.size(); ++d) {
+      const std::vector<AxisId>& before = input.layout.dimensions[d];
+      const std::vector<AxisId>& after = output.layout.dimensions[d];
+      fits = before.size() <= after.size() && std::equal(before.begin(), before.end(), after.begin());
+    }
+    if (!fits) Find(absl::StrCat("cannot slice ", Describe(input.layout), " into ", Describe(output.layout)));
+  }
+
+  void CheckResults() {
+    step_ = nullptr;
+    if (program_.loss.has_value()) CheckWhole("the loss", *program_.loss);
+    for (const ProgramMetric& metric : program_.metrics) {
+      CheckWhole(absl::StrCat("metric `", metric.name, "`"), metric.value);
+    }
+    for (const ProgramUpdate& update : program_.updates) {
+      if (!written_[update.value]) Find(absl::StrCat("`", value(update.state).name, "` takes a value that is never written"));
+      if (value(update.state).layout != value(update.value).layout) {
+        Find(absl::StrCat("`", value(update.state).name, "` lies as ", Describe(value(update.state).layout),
+                          ", its new value as ", Describe(value(update.value).layout)));
+      }
+      if (value(update.value).layout.is_partial()) Find("a state takes a partial value");
+    }
+  }
+
+  void CheckWhole(const std::string& what, ValueId id) {
+    if (!written_[id]) Find(absl::StrCat(what, " is never written"));
+    if (value(id).layout != Layout::Replicated(value(id).type.rank())) {
+      Find(absl::StrCat(what, " lies as ", Describe(value(id).layout), " instead of whole on every rank"));
+    }
+  }
+
+  const Program& program_;
+  IdVector<ValueId, char> written_;
+  const Step* step_ = nullptr;
+  std::vector<std::string> findings_;
+};
+
+}  // namespace
+
+std::vector<std::string> CheckStatically(const Program& program) { return StaticCheck(program).Run(); }
+
+}  // namespace cleave

@@ -1,0 +1,167 @@
+#include "ir/graph/text.h"
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "base/status/status_macros.h"
+#include "ir/graph/reader.h"
+
+namespace cleave {
+namespace {
+
+// How an empty model name is written: `_` is no name of a model.
+constexpr absl::string_view kNoModel = "_";
+
+std::string IdText(OpId id) { return absl::StrCat("%", id.value()); }
+
+std::string OpText(const Graph& graph, const Op& op, const std::string& annotation) {
+  std::string text =
+      absl::StrCat("  ", IdText(op.id), ": ", op.type.ToString(), " = ", op.kind, "(",
+                   absl::StrJoin(op.inputs, ", ", [](std::string* out, OpId id) { absl::StrAppend(out, IdText(id)); }),
+                   ")", AttributesText(op.attributes), annotation);
+  if (op.phase != Phase::kForward) absl::StrAppend(&text, " phase(", PhaseName(op.phase), ")");
+  if (op.inherits.has_value()) {
+    absl::StrAppend(&text, " from(", IdText(op.inherits->op), ", (", absl::StrJoin(op.inherits->factors, ", "), "))");
+  }
+  if (op.gradient_of.has_value()) absl::StrAppend(&text, " gradient_of(", IdText(*op.gradient_of), ")");
+  absl::StrAppend(&text, "  // ", op.name);
+  if (op.line > 0) absl::StrAppend(&text, ", ", graph.file, ":", op.line);
+  return absl::StrCat(text, "\n");
+}
+
+class GraphParser {
+ public:
+  explicit GraphParser(absl::string_view text) : reader_(text) {}
+
+  absl::StatusOr<Graph> Parse() {
+    CLEAVE_RETURN_IF_ERROR(reader_.Expect("graph"));
+    CLEAVE_ASSIGN_OR_RETURN(graph_.model, reader_.Word());
+    if (graph_.model == kNoModel) graph_.model.clear();
+    CLEAVE_ASSIGN_OR_RETURN(graph_.file, reader_.String());
+    CLEAVE_ASSIGN_OR_RETURN(graph_.hash, reader_.String());
+    CLEAVE_RETURN_IF_ERROR(reader_.Expect("{"));
+    while (!reader_.Take("}")) CLEAVE_RETURN_IF_ERROR(ParseLine());
+    if (!reader_.AtEnd()) return reader_.Error("the end of the text");
+    return std::move(graph_);
+  }
+
+ private:
+  absl::Status ParseLine() {
+    if (reader_.Take("loss")) {
+      CLEAVE_ASSIGN_OR_RETURN(graph_.loss, KnownId());
+      return absl::OkStatus();
+    }
+    if (reader_.Take("metric")) {
+      Metric metric;
+      CLEAVE_ASSIGN_OR_RETURN(metric.name, reader_.Word());
+      CLEAVE_ASSIGN_OR_RETURN(metric.value, KnownId());
+      graph_.metrics.push_back(std::move(metric));
+      return absl::OkStatus();
+    }
+    if (reader_.Take("update")) {
+      StateUpdate update;
+      CLEAVE_ASSIGN_OR_RETURN(update.state, KnownId());
+      CLEAVE_RETURN_IF_ERROR(reader_.Expect("="));
+      CLEAVE_ASSIGN_OR_RETURN(update.value, KnownId());
+      graph_.updates.push_back(update);
+      return absl::OkStatus();
+    }
+    return ParseOp();
+  }
+
+  // An id of an op above.
+  absl::StatusOr<OpId> KnownId() {
+    CLEAVE_ASSIGN_OR_RETURN(int64_t value, reader_.Id());
+    if (!graph_.ops.contains(OpId(value))) return reader_.Error(absl::StrCat("an op above instead of %", value));
+    return OpId(value);
+  }
+
+  absl::Status ParseOp() {
+    Op op;
+    CLEAVE_ASSIGN_OR_RETURN(int64_t id, reader_.Id());
+    if (id != static_cast<int64_t>(graph_.ops.size())) {
+      return reader_.Error(absl::StrCat("op %", graph_.ops.size(), " instead of %", id));
+    }
+    op.id = OpId(id);
+    CLEAVE_RETURN_IF_ERROR(reader_.Expect(":"));
+    CLEAVE_ASSIGN_OR_RETURN(op.type, reader_.Type());
+    CLEAVE_RETURN_IF_ERROR(reader_.Expect("="));
+    CLEAVE_ASSIGN_OR_RETURN(op.kind, reader_.Word());
+    CLEAVE_ASSIGN_OR_RETURN(std::vector<int64_t> inputs, reader_.Ids());
+    for (int64_t input : inputs) {
+      if (!graph_.ops.contains(OpId(input))) return reader_.Error(absl::StrCat("an op above instead of %", input));
+      op.inputs.push_back(OpId(input));
+    }
+    CLEAVE_ASSIGN_OR_RETURN(op.attributes, reader_.ReadAttributes());
+    while (reader_.NextIsWord()) CLEAVE_RETURN_IF_ERROR(ParseAnnotation(op));
+    CLEAVE_RETURN_IF_ERROR(ParseComment(op));
+    graph_.ops.push_back(std::move(op));
+    return absl::OkStatus();
+  }
+
+  absl::Status ParseAnnotation(Op& op) {
+    if (reader_.Take("phase")) {
+      CLEAVE_RETURN_IF_ERROR(reader_.Expect("("));
+      CLEAVE_ASSIGN_OR_RETURN(std::string name, reader_.Word());
+      const std::optional<Phase> phase = ParsePhase(name);
+      if (!phase.has_value()) return reader_.Error(absl::StrCat("a phase instead of `", name, "`"));
+      op.phase = *phase;
+      return reader_.Expect(")");
+    }
+    if (reader_.Take("from")) {
+      Inheritance inheritance;
+      CLEAVE_RETURN_IF_ERROR(reader_.Expect("("));
+      CLEAVE_ASSIGN_OR_RETURN(inheritance.op, KnownId());
+      CLEAVE_RETURN_IF_ERROR(reader_.Expect(","));
+      CLEAVE_ASSIGN_OR_RETURN(std::vector<int64_t> factors, reader_.Integers());
+      for (int64_t factor : factors) inheritance.factors.push_back(static_cast<int>(factor));
+      op.inherits = std::move(inheritance);
+      return reader_.Expect(")");
+    }
+    if (reader_.Take("gradient_of")) {
+      CLEAVE_RETURN_IF_ERROR(reader_.Expect("("));
+      CLEAVE_ASSIGN_OR_RETURN(op.gradient_of, KnownId());
+      return reader_.Expect(")");
+    }
+    CLEAVE_RETURN_IF_ERROR(reader_.Word().status());
+    return reader_.SkipParentheses();
+  }
+
+  // "h1.matmul, mnist_mlp.model:7", the second part only where a line causes the op.
+  absl::Status ParseComment(Op& op) {
+    const std::string comment = reader_.Comment();
+    if (comment.empty()) return reader_.Error("`// ` and the op's name");
+    const size_t comma = comment.find(", ");
+    op.name = comment.substr(0, comma);
+    if (comma == std::string::npos) return absl::OkStatus();
+    const size_t colon = comment.rfind(':');
+    if (colon == std::string::npos || !absl::SimpleAtoi(comment.substr(colon + 1), &op.line)) {
+      return reader_.Error("a comment that ends with `:` and a line number");
+    }
+    return absl::OkStatus();
+  }
+
+  TextReader reader_;
+  Graph graph_;
+};
+
+}  // namespace
+
+std::string GraphText(const Graph& graph, const std::function<std::string(const Op&)>& annotate) {
+  std::string text = absl::StrCat("graph ", graph.model.empty() ? std::string(kNoModel) : graph.model, " ",
+                                  QuotedText(graph.file), " ", QuotedText(graph.hash), " {\n");
+  for (const Op& op : graph.ops) absl::StrAppend(&text, OpText(graph, op, annotate ? annotate(op) : ""));
+  if (graph.loss.has_value()) absl::StrAppend(&text, "  loss ", IdText(*graph.loss), "\n");
+  for (const Metric& metric : graph.metrics) {
+    absl::StrAppend(&text, "  metric ", metric.name, " ", IdText(metric.value), "\n");
+  }
+  for (const StateUpdate& update : graph.updates) {
+    absl::StrAppend(&text, "  update ", IdText(update.state), " = ", IdText(update.value), "\n");
+  }
+  return absl::StrCat(text, "}\n");
+}
+
+absl::StatusOr<Graph> ParseGraph(absl::string_view text) { return GraphParser(text).Parse(); }
+
+}  // namespace cleave

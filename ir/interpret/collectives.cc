@@ -1,0 +1,183 @@
+#include "ir/interpret/collectives.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "base/status/status_macros.h"
+#include "ir/layout/layout.h"
+#include "ir/mesh/mesh.h"
+
+namespace cleave {
+namespace {
+
+double Combine(Reduction reduction, double a, double b) {
+  switch (reduction) {
+    case Reduction::kSum: return a + b;
+    case Reduction::kMax: return std::max(a, b);
+    case Reduction::kMin: return std::min(a, b);
+  }
+  return a;
+}
+
+// The element-wise reduction of the members' tensors, which must have one shape.
+absl::StatusOr<Tensor> Reduced(const std::vector<const Tensor*>& members, Reduction reduction) {
+  Tensor result = *members.front();
+  for (size_t member = 1; member < members.size(); ++member) {
+    if (members[member]->shape != result.shape) {
+      return absl::InternalError(absl::StrCat("a reduction of ", ShapeText(result.shape), " and ",
+                                              ShapeText(members[member]->shape)));
+    }
+    for (size_t i = 0; i < result.values.size(); ++i) {
+      result.values[i] = Combine(reduction, result.values[i], members[member]->values[i]);
+    }
+  }
+  return result;
+}
+
+// The tensors one after another along `dimension`.
+absl::StatusOr<Tensor> Concatenated(const std::vector<Tensor>& pieces, int dimension) {
+  const size_t along = static_cast<size_t>(dimension);
+  Shape shape = pieces.front().shape;
+  shape[along] = 0;
+  for (const Tensor& piece : pieces) shape[along] += piece.shape[along];
+  Tensor result = Zeros(shape);
+  Shape begin(shape.size(), 0);
+  for (const Tensor& piece : pieces) {
+    for (size_t d = 0; d < shape.size(); ++d) {
+      if (d != along && piece.shape[d] != shape[d]) {
+        return absl::InternalError(
+            absl::StrCat("pieces of ", ShapeText(piece.shape), " and ", ShapeText(pieces.front().shape), " joined"));
+      }
+    }
+    PasteBox(piece, begin, result);
+    begin[along] += piece.shape[along];
+  }
+  return result;
+}
+
+// `tensor`, which holds the slice of `from` on a rank, cut to the slice of `to` along `dimension` (all dimensions when -1).
+absl::StatusOr<Tensor> Cut(const Tensor& tensor, const std::vector<Piece>& from, const std::vector<Piece>& to,
+                           int dimension) {
+  Shape begin(tensor.shape.size(), 0);
+  Shape size = tensor.shape;
+  for (size_t d = 0; d < from.size(); ++d) {
+    if (dimension >= 0 && static_cast<int>(d) != dimension) continue;
+    begin[d] = to[d].begin - from[d].begin;
+    size[d] = to[d].size;
+    if (size[d] == 0) begin[d] = 0;
+    if (begin[d] < 0 || begin[d] + size[d] > tensor.shape[d]) {
+      return absl::InternalError(absl::StrCat("a slice reaches outside of dimension ", d));
+    }
+  }
+  return Box(tensor, begin, size);
+}
+
+// One rank's part of one transfer.
+class TransferOnRank {
+ public:
+  TransferOnRank(const Program& program, const Collective& collective, const Transfer& transfer,
+                 const RankValues& values, int rank)
+      : program_(program),
+        collective_(collective),
+        transfer_(transfer),
+        locals_(values[transfer.input]),
+        rank_(rank),
+        group_(program.mesh.Group(rank, collective.axes)) {}
+
+  absl::StatusOr<Tensor> Run() const {
+    switch (collective_.kind) {
+      case CollectiveKind::kAllReduce: return Reduced(Members(), collective_.reduction);
+      case CollectiveKind::kBroadcast: return Local(group_.front());
+      case CollectiveKind::kAllGather: {
+        std::vector<Tensor> pieces;
+        for (int member : group_) pieces.push_back(Local(member));
+        return Concatenated(pieces, transfer_.from_dimension);
+      }
+      case CollectiveKind::kReduceScatter: {
+        CLEAVE_ASSIGN_OR_RETURN(Tensor whole, Reduced(Members(), collective_.reduction));
+        return Cut(whole, InputSlice(rank_), OutputSlice(), transfer_.to_dimension);
+      }
+      case CollectiveKind::kAllToAll: {
+        std::vector<Tensor> pieces;
+        for (int member : group_) {
+          CLEAVE_ASSIGN_OR_RETURN(Tensor piece,
+                                  Cut(Local(member), InputSlice(member), OutputSlice(), transfer_.to_dimension));
+          pieces.push_back(std::move(piece));
+        }
+        return Concatenated(pieces, transfer_.from_dimension);
+      }
+      case CollectiveKind::kPermute: {
+        if (InputSlice(rank_) == OutputSlice()) return Local(rank_);
+        for (int member : group_) {
+          if (InputSlice(member) == OutputSlice()) return Local(member);
+        }
+        return absl::InternalError("no rank of the group holds the piece that a permute asks for");
+      }
+    }
+    return absl::InternalError("unknown collective");
+  }
+
+ private:
+  const Tensor& Local(int rank) const { return locals_[static_cast<size_t>(rank)]; }
+  std::vector<const Tensor*> Members() const {
+    std::vector<const Tensor*> members;
+    for (int member : group_) members.push_back(&Local(member));
+    return members;
+  }
+  std::vector<Piece> InputSlice(int rank) const {
+    const Value& value = program_.value(transfer_.input);
+    return SliceOf(value.layout, program_.mesh, value.type.shape, rank);
+  }
+  std::vector<Piece> OutputSlice() const {
+    const Value& value = program_.value(transfer_.output);
+    return SliceOf(value.layout, program_.mesh, value.type.shape, rank_);
+  }
+
+  const Program& program_;
+  const Collective& collective_;
+  const Transfer& transfer_;
+  const std::vector<Tensor>& locals_;
+  int rank_;
+  std::vector<int> group_;
+};
+
+absl::Status CheckShape(const Program& program, ValueId value, int rank, const Tensor& local) {
+  const Shape expected = LocalShape(program, value, rank);
+  if (local.shape == expected) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat("`", program.value(value).name, "` is ", ShapeText(local.shape), " on rank ",
+                                          rank, ", its layout says ", ShapeText(expected)));
+}
+
+}  // namespace
+
+absl::Status RunCollective(const Program& program, const Collective& collective, RankValues& values) {
+  for (const Transfer& transfer : collective.transfers) {
+    std::vector<Tensor> outputs;
+    for (int rank = 0; rank < program.mesh.rank_count(); ++rank) {
+      CLEAVE_ASSIGN_OR_RETURN(Tensor local, TransferOnRank(program, collective, transfer, values, rank).Run());
+      CLEAVE_RETURN_IF_ERROR(CheckShape(program, transfer.output, rank, local));
+      outputs.push_back(std::move(local));
+    }
+    values[transfer.output] = std::move(outputs);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RunSlice(const Program& program, const Slice& slice, RankValues& values) {
+  const Value& input = program.value(slice.input);
+  const Value& output = program.value(slice.output);
+  std::vector<Tensor> outputs;
+  for (int rank = 0; rank < program.mesh.rank_count(); ++rank) {
+    CLEAVE_ASSIGN_OR_RETURN(Tensor local,
+                            Cut(values[slice.input][static_cast<size_t>(rank)],
+                                SliceOf(input.layout, program.mesh, input.type.shape, rank),
+                                SliceOf(output.layout, program.mesh, output.type.shape, rank), -1));
+    outputs.push_back(std::move(local));
+  }
+  values[slice.output] = std::move(outputs);
+  return absl::OkStatus();
+}
+
+}  // namespace cleave

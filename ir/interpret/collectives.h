@@ -1,0 +1,22 @@
+// Collectives and slices on simulated ranks: what MPI and NCCL do to the local tensors of all ranks at once.
+#ifndef CLEAVE_IR_INTERPRET_COLLECTIVES_H_
+#define CLEAVE_IR_INTERPRET_COLLECTIVES_H_
+
+#include <vector>
+
+#include "absl/status/status.h"
+#include "ir/program/program.h"
+#include "ir/types/tensor.h"
+
+namespace cleave {
+
+// Local tensors by value and rank; empty where not written yet.
+using RankValues = IdVector<ValueId, std::vector<Tensor>>;
+
+// Each writes its outputs on all ranks. An Internal error when the pieces do not fit together.
+absl::Status RunCollective(const Program& program, const Collective& collective, RankValues& values);
+absl::Status RunSlice(const Program& program, const Slice& slice, RankValues& values);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_IR_INTERPRET_COLLECTIVES_H_

@@ -1,0 +1,31 @@
+// Reference execution in double: a Graph on one device, and a Program on simulated ranks in lockstep.
+#ifndef CLEAVE_IR_INTERPRET_INTERPRET_H_
+#define CLEAVE_IR_INTERPRET_INTERPRET_H_
+
+#include <map>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "ir/graph/graph.h"
+#include "ir/program/program.h"
+#include "ir/types/tensor.h"
+
+namespace cleave {
+
+// Values of inputs, parameters and states, by op.
+using SourceValues = std::map<OpId, Tensor>;
+
+// The value of every op. `step` counts from 1. REQUIRES: `sources` holds a tensor of the right shape for every input, parameter and state.
+IdVector<OpId, Tensor> InterpretGraph(const Graph& graph, const SourceValues& sources, int64_t step);
+
+// Every value on every rank: result[value][rank], local tensors. Each rank starts with its slice of the sources. A step that reads
+// what no step wrote is an Internal error.
+absl::StatusOr<IdVector<ValueId, std::vector<Tensor>>> InterpretProgram(const Program& program,
+                                                                        const SourceValues& sources, int64_t step);
+
+// Random sources that make the graph's values tame: floats in (0.5, 1.5) with signs, labels and tokens in range of their use.
+SourceValues RandomSources(const Graph& graph, uint64_t seed);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_IR_INTERPRET_INTERPRET_H_

@@ -1,0 +1,90 @@
+// How one tensor lies on a mesh: for each dimension the ordered mesh axes that cut it, and the axes over which it is partial.
+//
+// A dimension of d elements cut N ways gives piece i the elements from floor(i*d/N) up to floor((i+1)*d/N): the pieces of
+// inner axes together are exactly the piece of the outer ones. Axes in neither list hold replicas.
+#ifndef CLEAVE_IR_LAYOUT_LAYOUT_H_
+#define CLEAVE_IR_LAYOUT_LAYOUT_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "ir/mesh/mesh.h"
+#include "ir/types/types.h"
+
+namespace cleave {
+
+// Elements [begin, begin + size) of a dimension.
+struct Piece {
+  int64_t begin = 0;
+  int64_t size = 0;
+
+  bool operator==(const Piece&) const = default;
+};
+
+// Piece `index` of `elements` cut `count` ways. REQUIRES: 0 <= index < count.
+Piece PieceOf(int64_t elements, int64_t count, int64_t index);
+
+// ceil(elements / count): the size of the largest piece.
+int64_t LargestPiece(int64_t elements, int64_t count);
+
+// The ranks of `axis` hold parts whose `reduction` is the value.
+struct PartialAxis {
+  AxisId axis;
+  Reduction reduction = Reduction::kSum;
+
+  bool operator==(const PartialAxis&) const = default;
+};
+
+struct Layout {
+  std::vector<std::vector<AxisId>> dimensions;   // Per dimension the axes that cut it, major first.
+  std::vector<PartialAxis> partial;              // Ordered by axis.
+
+  static Layout Replicated(int rank) { return Layout{.dimensions = std::vector<std::vector<AxisId>>(rank), .partial = {}}; }
+
+  bool is_partial() const { return !partial.empty(); }
+  std::vector<AxisId> PartialAxes() const;
+
+  bool operator==(const Layout&) const = default;
+  // An arbitrary but fixed order, for ordered containers.
+  bool operator<(const Layout& other) const;
+};
+
+// Axes exist in the mesh and none is used twice; one entry per dimension of the tensor.
+absl::Status VerifyLayout(const Layout& layout, const Mesh& mesh, int rank);
+
+// Per dimension the elements that `rank` holds.
+std::vector<Piece> SliceOf(const Layout& layout, const Mesh& mesh, const Shape& shape, int rank);
+Shape LocalShape(const Layout& layout, const Mesh& mesh, const Shape& shape, int rank);
+
+// Per dimension the largest piece over all ranks.
+Shape LargestLocalShape(const Layout& layout, const Mesh& mesh, const Shape& shape);
+
+// Number of pieces per dimension: (4, 2).
+std::vector<int64_t> CutCounts(const Layout& layout, const Mesh& mesh);
+
+// "[m0 m1, -] partial(m2: sum)"; "-" for a dimension that is not cut.
+std::string LayoutText(const Layout& layout, const Mesh& mesh);
+absl::StatusOr<Layout> ParseLayout(absl::string_view text, const Mesh& mesh);
+
+// MindSpore's form. `device_matrix` is row-major over the mesh, leftmost most significant; `tensor_map` holds per dimension the
+// device dimension that cuts it, counted from the right (0 = last), -1 = not cut.
+struct DeviceMatrixForm {
+  std::vector<int64_t> device_matrix;
+  std::vector<int64_t> tensor_map;
+
+  bool operator==(const DeviceMatrixForm&) const = default;
+};
+
+// Axes of the mesh that cut a dimension together become one device dimension. An error where the form cannot say it: axes of one
+// dimension that are not neighbours in the mesh or not in mesh order, or a partial layout.
+absl::StatusOr<DeviceMatrixForm> ToDeviceMatrix(const Layout& layout, const Mesh& mesh);
+
+// The layout on `mesh` that means the same. REQUIRES nothing: an error where the device matrix does not factor into the mesh.
+absl::StatusOr<Layout> FromDeviceMatrix(const DeviceMatrixForm& form, const Mesh& mesh);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_IR_LAYOUT_LAYOUT_H_

@@ -1,0 +1,141 @@
+// What a rank executes: ops on local shapes, collectives over groups of mesh axes, slices.
+//
+// All ranks run the same steps; what differs (piece sizes, offsets, group members) follows in closed form from a value's layout and
+// the rank's mesh coordinates. Values are SSA: each is written by exactly one step. Made by Partition (ir/partition), checked by
+// Check (ir/check), run on simulated ranks by Interpret (ir/interpret), turned into text by codegen.
+#ifndef CLEAVE_IR_PROGRAM_PROGRAM_H_
+#define CLEAVE_IR_PROGRAM_PROGRAM_H_
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/strong_id/strong_id.h"
+#include "ir/graph/graph.h"
+#include "ir/layout/layout.h"
+#include "ir/mesh/mesh.h"
+#include "ir/strategy/strategy.h"
+
+namespace cleave {
+
+using ValueId = StrongId<struct ValueIdTag>;
+
+struct Value {
+  std::string name;            // Unique: the op's name, or "<op>.<kind of the collective or slice>" with a number where needed.
+  TensorType type;             // Of the whole tensor.
+  Layout layout;               // Of this value; the local shape follows.
+  OpId origin;                 // The graph op whose value this is, in this layout.
+
+  bool operator==(const Value&) const = default;
+};
+
+// A local computation: one op of the graph on its rank's pieces. Sources (parameter, state, input, constant, step_scalar) are
+// Computes without inputs.
+struct Compute {
+  OpId op;
+  std::string kind;
+  Attributes attributes;       // The graph op's: what depends on the place in the whole comes from the strategy's factor ranges.
+  std::vector<ValueId> inputs;
+  ValueId output;
+  Strategy strategy;
+
+  bool operator==(const Compute&) const = default;
+};
+
+enum class CollectiveKind { kAllReduce, kAllGather, kReduceScatter, kAllToAll, kBroadcast, kPermute };
+
+absl::string_view CollectiveKindName(CollectiveKind kind);  // "all_reduce"
+std::optional<CollectiveKind> ParseCollectiveKind(absl::string_view name);
+
+// One tensor's part in a collective.
+struct Transfer {
+  ValueId input;
+  ValueId output;
+  int from_dimension = -1;     // all_gather: the gathered dimension; all_to_all: the dimension that was cut and becomes whole.
+  int to_dimension = -1;       // reduce_scatter, all_to_all: the dimension that becomes cut.
+
+  bool operator==(const Transfer&) const = default;
+};
+
+// A communication within the groups of ranks that differ only on `axes`.
+//   all_reduce      input partial over axes                    -> output not partial over them
+//   all_gather      from_dimension's last axes are `axes`      -> without them
+//   reduce_scatter  partial over axes                          -> axes appended to to_dimension
+//   all_to_all      from_dimension's last axes are `axes`      -> removed there, appended to to_dimension
+//   permute         input and output layouts have the same cut counts in every dimension: each rank sends its piece to the
+//                   one rank that needs it (a rank that already holds it keeps it)
+struct Collective {
+  CollectiveKind kind = CollectiveKind::kAllReduce;
+  std::vector<AxisId> axes;              // In the order of the layout, which numbers the group's members; mesh order for all_reduce.
+  Reduction reduction = Reduction::kSum;
+  std::vector<Transfer> transfers;       // Several after merging: all_reduces of one reduction only.
+  std::string why;                       // "partial sums of h1.matmul", "h2.matmul reads h1.relu in rows"
+
+  bool operator==(const Collective&) const = default;
+};
+
+// Each rank keeps its piece of what it has: the output layout's dimensions extend the input's. No communication.
+struct Slice {
+  ValueId input;
+  ValueId output;
+
+  bool operator==(const Slice&) const = default;
+};
+
+struct Step {
+  std::variant<Compute, Collective, Slice> action;
+  std::string name;            // "h1.matmul", "h1.matmul.all_reduce"
+  Phase phase = Phase::kForward;
+  int line = 0;
+
+  bool operator==(const Step&) const = default;
+};
+
+struct ProgramUpdate {
+  ValueId state;               // A source value.
+  ValueId value;               // In the same layout.
+
+  bool operator==(const ProgramUpdate&) const = default;
+};
+
+struct ProgramMetric {
+  std::string name;
+  ValueId value;               // Replicated.
+
+  bool operator==(const ProgramMetric&) const = default;
+};
+
+struct Program {
+  std::string model;
+  std::string file;
+  Mesh mesh;
+  IdVector<ValueId, Value> values;
+  std::vector<Step> steps;     // Forward, metric, backward, update steps; in this order of phases.
+  std::optional<ValueId> loss; // Replicated.
+  std::vector<ProgramMetric> metrics;
+  std::vector<ProgramUpdate> updates;
+
+  const Value& value(ValueId id) const { return values[id]; }
+
+  bool operator==(const Program&) const = default;
+};
+
+Shape LocalShape(const Program& program, ValueId value, int rank);
+Shape LargestLocalShape(const Program& program, ValueId value);
+
+// What a step reads and writes, in order.
+std::vector<ValueId> Reads(const Step& step);
+std::vector<ValueId> Writes(const Step& step);
+
+// The rule of a Compute on the whole tensors.
+Rule RuleOf(const Program& program, const Compute& compute);
+
+// Bytes of the full tensors that one group works on, and bytes sent per rank, as plan.json counts them (docs/formats/plan.md):
+// S = the largest rank's input of an all_reduce, reduce_scatter or all_to_all, output of an all_gather; n = group size;
+// all_reduce sends 2(n-1)/n*S, the others (n-1)/n*S; a permute S where the rank's piece moves.
+Bytes CollectiveBytes(const Program& program, const Collective& collective);
+double SentBytes(const Program& program, const Collective& collective);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_IR_PROGRAM_PROGRAM_H_

@@ -1,0 +1,55 @@
+// Sharding rules: an op's index factors, as in einsum. For a matmul of [i, k] and [k, j] the rule is "i k, k j -> i j".
+//
+// From the rule alone follow the strategies an op has, which results are partial, and how a layout passes through the op.
+// A tensor dimension is a list of factors, major first: usually one; several for a compound dimension such as the `(a b)` of a
+// reshape; none for a dimension of size 1 that is broadcast.
+#ifndef CLEAVE_IR_RULE_RULE_H_
+#define CLEAVE_IR_RULE_RULE_H_
+
+#include <string>
+#include <vector>
+
+#include "ir/types/types.h"
+
+namespace cleave {
+
+enum class FactorKind {
+  kParallel,  // In the output: cutting it cuts the work.
+  kReduced,   // Only in inputs: cutting it leaves each rank a partial result.
+  kWhole,     // Must not be cut: the op has no distributed form along it.
+};
+
+struct Factor {
+  std::string name;                            // "i", "j", "k", "b" for matmul; short, unique in the rule.
+  FactorKind kind = FactorKind::kParallel;
+  int64_t size = 1;
+  Reduction reduction = Reduction::kSum;       // Of a reduced factor.
+  bool fixed_size = false;                     // The op's meaning hangs on this exact size (a slice's bounds): never shrunk by the proof.
+
+  bool operator==(const Factor&) const = default;
+};
+
+// Indexes into Rule::factors, major first.
+using FactorList = std::vector<int>;
+
+struct Rule {
+  std::vector<Factor> factors;
+  std::vector<std::vector<FactorList>> inputs;  // [input][dimension]
+  std::vector<FactorList> output;               // [dimension]
+  // Groups of inputs in which the op is linear, the other inputs held: a partial sum of all inputs of one group at once passes
+  // through and makes the output partial. add: {{0, 1}}; mul: {{0}, {1}}; matmul: {{0}, {1}}; relu: {}.
+  std::vector<std::vector<int>> linear;
+
+  // "i k, k j -> i j"; compound dimensions in parentheses, broadcast ones as "1".
+  std::string ToString() const;
+
+  bool operator==(const Rule&) const = default;
+};
+
+// Every factor of one size per tensor that names it, reduced factors in no output, parallel ones in the output, sizes of
+// dimensions equal to the products of their factors. Returns what is wrong, or an empty string.
+std::string FindRuleError(const Rule& rule, const std::vector<Shape>& inputs, const Shape& output);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_IR_RULE_RULE_H_

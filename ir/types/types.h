@@ -1,0 +1,50 @@
+// Element types, shapes and tensor types: static, known at compile time.
+//
+//   TensorType image{DType::kF32, {256, 1, 28, 28}};
+//   image.ToString() == "f32[256, 1, 28, 28]"
+#ifndef CLEAVE_IR_TYPES_TYPES_H_
+#define CLEAVE_IR_TYPES_TYPES_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "base/units/units.h"
+
+namespace cleave {
+
+enum class DType { kF32, kI32 };
+
+absl::string_view DTypeName(DType dtype);                          // "f32"
+std::optional<DType> ParseDType(absl::string_view name);
+Bytes ElementSize(DType dtype);
+
+// Sizes of the dimensions, outermost first; empty for a scalar. A local shape may hold zeros (a rank without elements).
+using Shape = std::vector<int64_t>;
+
+int64_t ElementCount(const Shape& shape);                          // 1 for a scalar.
+std::string ShapeText(const Shape& shape);                         // "256x784"; "scalar" for a scalar.
+
+struct TensorType {
+  DType dtype = DType::kF32;
+  Shape shape;
+
+  int rank() const { return static_cast<int>(shape.size()); }
+  int64_t elements() const { return ElementCount(shape); }
+  Bytes bytes() const { return ElementSize(dtype) * elements(); }
+  std::string ToString() const;                                    // "f32[256, 784]", "f32[]"
+
+  bool operator==(const TensorType&) const = default;
+};
+
+// How the parts of a partial tensor, or of a reduced dimension, are put together.
+enum class Reduction { kSum, kMax, kMin };
+
+absl::string_view ReductionName(Reduction reduction);              // "sum"
+std::optional<Reduction> ParseReduction(absl::string_view name);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_IR_TYPES_TYPES_H_

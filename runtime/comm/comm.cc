@@ -1,0 +1,25 @@
+#include "runtime/comm/comm.h"
+
+namespace cleave::runtime {
+
+const char* CollectiveKindName(CollectiveKind kind) {
+  switch (kind) {
+    case CollectiveKind::kAllReduce:
+      return "all_reduce";
+    case CollectiveKind::kAllGather:
+      return "all_gather";
+    case CollectiveKind::kReduceScatter:
+      return "reduce_scatter";
+    case CollectiveKind::kAllToAll:
+      return "all_to_all";
+    case CollectiveKind::kBroadcast:
+      return "broadcast";
+    case CollectiveKind::kPermute:
+      return "permute";
+    case CollectiveKind::kBarrier:
+      return "barrier";
+  }
+  return "";
+}
+
+}  // namespace cleave::runtime

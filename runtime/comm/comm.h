@@ -1,0 +1,137 @@
+// Collectives between the ranks of a mesh. The implementation is linked: runtime/comm/mpi.
+//
+//   const Group rows = comm.CreateGroup({0, 1});                      // The ranks that differ only on axes 0 and 1.
+//   comm.AllReduce(gradients, 400000, Reduction::kSum, rows);
+//   // x: this rank's rows of a 256x512 tensor; y: all of them.
+//   comm.AllGather(x, y, {256, 512}, {.dimension = 0, .sizes = PieceSizes(256, 4)}, rows);
+//
+// All members of a group call the same collectives in the same order with the same shapes. Tensors are row-major and
+// contiguous; pieces may differ in size and be empty. Elements are float, double or int32_t. In a group of one rank
+// everything is a local copy. A count above 2^31 - 1 elements, or a failure in the library below, ends the job with
+// exit code 6 and a message that names op and rank. One thread only.
+#ifndef CLEAVE_RUNTIME_COMM_COMM_H_
+#define CLEAVE_RUNTIME_COMM_COMM_H_
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/error/error.h"
+#include "runtime/mesh/mesh.h"
+#include "runtime/trace/trace.h"
+
+namespace cleave::runtime {
+
+enum class Reduction { kSum, kMax, kMin };
+
+enum class CollectiveKind { kAllReduce, kAllGather, kReduceScatter, kAllToAll, kBroadcast, kPermute, kBarrier };
+constexpr int kCollectiveKinds = 7;
+const char* CollectiveKindName(CollectiveKind kind);  // "all_reduce"
+
+// Ranks that communicate. Members are numbered row-major over the axes the group was made of, in the order given there.
+struct Group {
+  int id = 0;
+  int size = 1;
+  int index = 0;  // This rank's number in it.
+};
+
+// How a group's members share a dimension: member i holds sizes[i] consecutive elements of it, after those of member i
+// - 1.
+struct Cut {
+  int dimension = 0;
+  std::vector<int64_t> sizes;
+};
+
+// A collective that was started and not yet finished.
+struct Pending {
+  int id = -1;
+};
+
+// What was communicated: calls; bytes of the full tensors (per-rank input of an all_reduce, reduce_scatter, all_to_all,
+// permute, per-rank output of an all_gather, the tensor of a broadcast); bytes this rank sent, by the usual algorithms
+// (2(n-1)/n of an all_reduce, (n-1)/n of the others); seconds spent, waiting included.
+struct Traffic {
+  int64_t count = 0;
+  int64_t bytes = 0;
+  double sent_bytes = 0;
+  double seconds = 0;
+};
+
+class Comm {
+ public:
+  // Joins the job. An Error (exit code 3) when the number of ranks that mpirun started is not the mesh's; every rank
+  // gets it, and nothing has been communicated. Without mpirun a mesh of one rank works, with no message passing at
+  // all. `watch` must outlive the Comm.
+  static Result<std::unique_ptr<Comm>> Start(const Mesh& mesh, Watch& watch);
+
+  // Leaves the job. Every rank must get here, or none.
+  ~Comm();
+  Comm(const Comm&) = delete;
+  Comm& operator=(const Comm&) = delete;
+
+  int rank() const;
+  const Mesh& mesh() const;
+  int ranks_on_this_host() const;
+  const Group& world() const;  // All ranks.
+
+  // The ranks that differ from this one only on the given mesh axes (their positions in the mesh). Called by all ranks.
+  // The same axes in the same order give the same group again.
+  Group CreateGroup(const std::vector<int>& axes);
+
+  // data = reduction of all members' data, element by element, in place.
+  template <typename T>
+  void AllReduce(T* data, int64_t count, Reduction reduction, const Group& group);
+
+  // The same, while computation goes on: `data` must not be touched between the two.
+  template <typename T>
+  Pending StartAllReduce(T* data, int64_t count, Reduction reduction, const Group& group);
+  void Finish(Pending& pending);
+
+  // `piece` is this member's part, by `cut`, of a tensor of shape `shape`; `whole` becomes that tensor.
+  template <typename T>
+  void AllGather(const T* piece, T* whole, const std::vector<int64_t>& shape, const Cut& cut, const Group& group);
+
+  // `whole` is this member's contribution, of shape `shape`; `piece` becomes this member's part, by `cut`, of the
+  // reduction.
+  template <typename T>
+  void ReduceScatter(const T* whole, T* piece, const std::vector<int64_t>& shape, const Cut& cut, Reduction reduction,
+                     const Group& group);
+
+  // The members together hold a tensor of shape `shape`: first each its part by `from` (source), then each its part by
+  // `to` (target). REQUIRES: from.dimension != to.dimension.
+  template <typename T>
+  void AllToAll(const T* source, T* target, const std::vector<int64_t>& shape, const Cut& from, const Cut& to,
+                const Group& group);
+
+  // Sends `source_count` elements to member `destination` and receives `target_count` from member `origin`. Either may
+  // be -1 (no one) or this member itself. Every member's destination and origin must fit together.
+  template <typename T>
+  void Permute(const T* source, int64_t source_count, int destination, T* target, int64_t target_count, int origin,
+               const Group& group);
+
+  // Every member's data becomes that of member `root`.
+  template <typename T>
+  void Broadcast(T* data, int64_t count, int root, const Group& group);
+
+  void Barrier(const Group& group);
+
+  // One text per rank of the world, in rank order, on every rank.
+  std::vector<std::string> GatherText(const std::string& text);
+
+  // What was communicated while counting was on (it is at the start), by kind.
+  void CountTraffic(bool on);
+  const std::array<Traffic, kCollectiveKinds>& traffic() const;
+  int64_t buffer_bytes() const;  // Memory of its own, for packing.
+
+  struct Impl;  // The linked implementation's.
+
+ private:
+  explicit Comm(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace cleave::runtime
+
+#endif  // CLEAVE_RUNTIME_COMM_COMM_H_

@@ -1,0 +1,158 @@
+#include <algorithm>
+#include <cinttypes>
+#include <utility>
+
+#include "runtime/data/data.h"
+#include "runtime/data/source.h"
+#include "runtime/random/random.h"
+
+namespace cleave::runtime {
+namespace {
+
+constexpr int kMask = -1;
+
+Result<OpenedSource> OpenSource(const OpenRequest& request) {
+  switch (request.spec.kind) {
+    case DataSpec::Kind::kMnist:
+      return OpenMnist(request);
+    case DataSpec::Kind::kDigits:
+      return OpenDigits(request);
+    case DataSpec::Kind::kSynthetic:
+      return OpenSynthetic(request);
+    case DataSpec::Kind::kTokens:
+      return OpenTokens(request);
+  }
+  return Error{ExitCode::kInternal, "unknown data source"};
+}
+
+std::string Join(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "`" : ", `") + name + "`";
+  return text;
+}
+
+const char* KindName(DataSpec::Kind kind) {
+  switch (kind) {
+    case DataSpec::Kind::kMnist:
+      return "mnist";
+    case DataSpec::Kind::kDigits:
+      return "digits";
+    case DataSpec::Kind::kSynthetic:
+      return "synthetic";
+    case DataSpec::Kind::kTokens:
+      return "tokens";
+  }
+  return "";
+}
+
+}  // namespace
+
+DataSpec Mnist(std::string folder) { return {DataSpec::Kind::kMnist, std::move(folder), 0, 0}; }
+DataSpec Digits(int64_t train_samples, int64_t test_samples) { return {DataSpec::Kind::kDigits, "", train_samples, test_samples}; }
+DataSpec Synthetic(int64_t train_samples, int64_t test_samples) {
+  return {DataSpec::Kind::kSynthetic, "", train_samples, test_samples};
+}
+DataSpec Tokens(std::string path) { return {DataSpec::Kind::kTokens, std::move(path), 0, 0}; }
+
+std::string Describe(const ModelInput& input) {
+  std::string text = "`" + input.name + "` is " + (input.floats != nullptr ? "f32[" : "i32[");
+  for (size_t i = 0; i < input.region.shape.size(); ++i) text += Format("%s%" PRId64, i == 0 ? "" : ", ", input.region.shape[i]);
+  return text + "]";
+}
+
+Result<std::vector<int>> MatchFields(const std::string& source, const std::vector<std::string>& fields,
+                                     const std::vector<ModelInput>& inputs) {
+  std::vector<std::string> names;
+  for (const ModelInput& input : inputs) names.push_back(input.name);
+  if (inputs.size() > fields.size()) {
+    return Error{ExitCode::kInput, Format("the model has %zu inputs (%s), and %s offers %zu: %s", inputs.size(), Join(names).c_str(),
+                                          source.c_str(), fields.size(), Join(fields).c_str())};
+  }
+  std::vector<int> by_name;
+  for (const std::string& name : names) {
+    const auto found = std::find(fields.begin(), fields.end(), name);
+    if (found != fields.end()) by_name.push_back(static_cast<int>(found - fields.begin()));
+  }
+  if (by_name.size() == inputs.size()) return by_name;
+  std::vector<int> by_order;
+  for (size_t i = 0; i < inputs.size(); ++i) by_order.push_back(static_cast<int>(i));
+  return by_order;
+}
+
+Result<std::unique_ptr<Batches>> Batches::Open(const DataSpec& spec, std::vector<ModelInput> inputs, uint64_t seed) {
+  std::unique_ptr<Batches> batches(new Batches);
+  batches->seed_ = seed;
+  std::vector<ModelInput> fields;
+  for (const ModelInput& input : inputs) {
+    if (input.region.shape.empty() || (batches->batch_ != 0 && input.region.shape[0] != batches->batch_)) {
+      return Error{ExitCode::kInput, Format("input %s; the first dimension of every input is the batch, %s", Describe(input).c_str(),
+                                            batches->batch_ == 0 ? "and it has none" : Format("%" PRId64, batches->batch_).c_str())};
+    }
+    batches->batch_ = input.region.shape[0];
+    if (input.name != kSampleMask) fields.push_back(input);
+  }
+  if (fields.empty()) return Error{ExitCode::kInput, "the model has no inputs"};
+  Result<OpenedSource> opened = OpenSource({spec, fields, seed});
+  if (!opened.ok()) return opened.error();
+  size_t next = 0;
+  for (const ModelInput& input : inputs) {
+    batches->fields_.push_back(input.name == kSampleMask ? kMask : opened.value().fields[next++]);
+  }
+  batches->source_ = std::move(opened.value().source);
+  batches->inputs_ = std::move(inputs);
+  if (batches->train_samples() < batches->batch_) {
+    return Error{ExitCode::kInput, Format("%s%s has %" PRId64 " training samples, fewer than one batch of %" PRId64, KindName(spec.kind),
+                                          spec.path.empty() ? "" : Format(" `%s`", spec.path.c_str()).c_str(), batches->train_samples(),
+                                          batches->batch_)};
+  }
+  return batches;
+}
+
+Batches::~Batches() = default;
+
+int64_t Batches::train_samples() const { return source_->Samples(Part::kTrain); }
+int64_t Batches::test_samples() const { return source_->Samples(Part::kTest); }
+int64_t Batches::steps_per_epoch() const { return train_samples() / batch_; }
+int64_t Batches::test_batches() const { return (test_samples() + batch_ - 1) / batch_; }
+std::string Batches::note() const { return source_->Note(); }
+
+int64_t Batches::bytes() const {
+  return source_->Bytes() + static_cast<int64_t>(order_.size() * sizeof(order_[0]));
+}
+
+void Batches::LoadTraining(int64_t step) {
+  const int64_t epoch = step / steps_per_epoch();
+  if (epoch != epoch_) {
+    order_ = Permutation({seed_, "order of samples", static_cast<uint64_t>(epoch)}, train_samples());
+    epoch_ = epoch;
+  }
+  const int64_t begin = step % steps_per_epoch() * batch_;
+  Load(false, {order_.begin() + begin, order_.begin() + begin + batch_});
+}
+
+int64_t Batches::LoadTest(int64_t index) {
+  const int64_t begin = index * batch_;
+  const int64_t real = std::min(batch_, test_samples() - begin);
+  std::vector<int64_t> samples;
+  for (int64_t i = 0; i < real; ++i) samples.push_back(begin + i);
+  Load(true, samples);
+  return real;
+}
+
+void Batches::Load(bool test, const std::vector<int64_t>& samples) {
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    const ModelInput& input = inputs_[i];
+    for (int64_t row = 0; row < input.region.size[0]; ++row) {
+      const size_t place = static_cast<size_t>(input.region.begin[0] + row);
+      const bool real = place < samples.size();
+      if (fields_[i] == kMask) {
+        WriteRow(input, row, [&](int64_t) { return real ? 1.0f : 0.0f; });
+      } else {
+        // Padding repeats a valid sample: every value stays in its range.
+        source_->Read(test ? Part::kTest : Part::kTrain, real ? samples[place] : 0, fields_[i], input, row);
+      }
+    }
+  }
+}
+
+}  // namespace cleave::runtime

@@ -1,0 +1,105 @@
+// Samples for training and testing: where they come from, in which order, and which part of them this rank reads.
+//
+//   std::vector<ModelInput> inputs = {{"image", {.shape = {256, 1, 28, 28}, .begin = {64, 0, 0, 0}, .size = {64, 1, 28,
+//   28}}, image},
+//                                     {"label", {.shape = {256}, .begin = {64}, .size = {64}}, label, .limit = 10}};
+//   Result<std::unique_ptr<Batches>> batches = Batches::Open(Mnist("data/mnist"), inputs, seed);
+//   batches.value()->LoadTraining(step);      // Fills image and label with this rank's slices of the step's batch.
+//
+// A source offers fields in an order: mnist and digits image, label; tokens tokens, next; synthetic whatever the model
+// asks for. The model's inputs are those fields by name when every input has a field's name, otherwise in order. The
+// first dimension of every input is the batch. Samples are in one global order, a function of (seed, epoch), the same
+// on all ranks and for all cuts.
+#ifndef CLEAVE_RUNTIME_DATA_DATA_H_
+#define CLEAVE_RUNTIME_DATA_DATA_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/error/error.h"
+#include "runtime/mesh/mesh.h"
+
+namespace cleave::runtime {
+
+// An input of the model, and the piece of it that this rank holds.
+struct ModelInput {
+  ModelInput(std::string name, Region region, float* values, int64_t limit = 0)
+      : name(std::move(name)), region(std::move(region)), floats(values), limit(limit) {}
+  ModelInput(std::string name, Region region, int32_t* values, int64_t limit = 0)
+      : name(std::move(name)), region(std::move(region)), integers(values), limit(limit) {}
+
+  std::string name;
+  Region region;            // shape[0] is the global batch.
+  float* floats = nullptr;  // The rank's buffer: one of the two.
+  int32_t* integers = nullptr;
+  int64_t limit = 0;  // Integers must lie in [0, limit): classes of a label, symbols of a vocabulary. 0: any value.
+};
+
+// The input of this name gets 1 for each real sample of the batch and 0 for padding; it is not a field of the source.
+// The program's metrics must use it: then the sum over test batches of metric * batch is exact.
+inline constexpr char kSampleMask[] = "sample_mask";
+
+struct DataSpec {
+  enum class Kind { kMnist, kDigits, kSynthetic, kTokens };
+  Kind kind = Kind::kSynthetic;
+  std::string path;           // mnist: a folder; tokens: a file.
+  int64_t train_samples = 0;  // digits, synthetic.
+  int64_t test_samples = 0;
+};
+
+// The four IDX files of MNIST in a folder, each plain or .gz. Images are (x / 255 - 0.1307) / 0.3081, 28x28 (or what
+// the files say).
+DataSpec Mnist(std::string folder);
+// Handwritten-like digits, 28x28, normalised like Mnist, made from the seed; no file.
+DataSpec Digits(int64_t train_samples = 20000, int64_t test_samples = 4000);
+// Float inputs are normal, integer inputs uniform below their limit. A float input that is not the first is the target:
+// a fixed random function of the first float input. An integer input of shape [batch] after a float one is its class
+// under such a function.
+DataSpec Synthetic(int64_t train_samples = 8192, int64_t test_samples = 0);
+// A text file as bytes: a sample is seq consecutive ones (tokens) and the same shifted by one (next). The first 90 %
+// train, the rest tests. When a byte is not below the input's limit, the file's distinct bytes are numbered in byte
+// order instead, if there are few enough.
+DataSpec Tokens(std::string path);
+
+class Source;  // runtime/data/source.h
+
+class Batches {
+ public:
+  // Opens the data and checks it against the inputs. Every mistake is an Error with exit code 3.
+  static Result<std::unique_ptr<Batches>> Open(const DataSpec& spec, std::vector<ModelInput> inputs, uint64_t seed);
+  ~Batches();
+
+  int64_t batch() const { return batch_; }
+  int64_t train_samples() const;
+  int64_t test_samples() const;     // 0 where the data has no test part.
+  int64_t steps_per_epoch() const;  // Whole batches; at least 1.
+  int64_t test_batches() const;     // The last may be padded.
+  int64_t bytes() const;            // Memory that the data takes.
+
+  // Fills the inputs with the batch of training step `step`, counted from 0 over all epochs.
+  void LoadTraining(int64_t step);
+
+  // Fills the inputs with a batch of the test part and returns how many of its samples are real.
+  int64_t LoadTest(int64_t index);
+
+  // What a reader should know of the data: "tokens: 65 distinct bytes, numbered in byte order"; may be empty.
+  std::string note() const;
+
+ private:
+  Batches() = default;
+  void Load(bool test, const std::vector<int64_t>& samples);
+
+  std::unique_ptr<Source> source_;
+  std::vector<ModelInput> inputs_;
+  std::vector<int> fields_;  // Per input: the source's field, -1 for the sample mask.
+  int64_t batch_ = 0;
+  uint64_t seed_ = 0;
+  int64_t epoch_ = -1;  // Whose order `order_` is.
+  std::vector<int64_t> order_;
+};
+
+}  // namespace cleave::runtime
+
+#endif  // CLEAVE_RUNTIME_DATA_DATA_H_

@@ -1,0 +1,209 @@
+// Handwritten-like digits without a file. A digit is a few strokes in the unit square; a sample bends, slants, scales, turns and
+// shifts them, draws them with a pen of its own width and pressure, and adds what a scanner adds.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "runtime/data/images.h"
+#include "runtime/random/random.h"
+
+namespace cleave::runtime {
+namespace {
+
+constexpr int kSide = 28;
+constexpr float kPi = 3.14159265f;
+
+struct Point {
+  float x = 0;  // To the right.
+  float y = 0;  // Down.
+};
+using Stroke = std::vector<Point>;
+using Glyph = std::vector<Stroke>;
+
+// Part of an ellipse, angles in degrees, clockwise on the page from the right; ends where the last point is given by `to`.
+Stroke Arc(Point centre, float radius_x, float radius_y, float from, float to) {
+  constexpr int kSteps = 14;
+  Stroke stroke;
+  for (int i = 0; i <= kSteps; ++i) {
+    const float angle = (from + (to - from) * static_cast<float>(i) / kSteps) * kPi / 180;
+    stroke.push_back({centre.x + radius_x * std::cos(angle), centre.y + radius_y * std::sin(angle)});
+  }
+  return stroke;
+}
+
+Stroke operator+(Stroke first, const Stroke& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
+// The ways in which people write each digit.
+std::vector<std::vector<Glyph>> MakeGlyphs() {
+  return {
+      {{Arc({.5f, .5f}, .27f, .40f, -90, 275)}, {Arc({.5f, .5f}, .20f, .40f, -60, 300)}},
+      {{{{.50f, .10f}, {.50f, .90f}}}, {{{.34f, .27f}, {.54f, .10f}, {.52f, .90f}}},
+       {{{.36f, .26f}, {.52f, .11f}, {.52f, .89f}}, {{.34f, .90f}, {.70f, .90f}}}},
+      {{Arc({.49f, .33f}, .25f, .23f, -170, 40) + Stroke{{.25f, .90f}, {.77f, .88f}}},
+       {Arc({.49f, .32f}, .24f, .22f, -170, 50) + Arc({.36f, .82f}, .10f, .09f, -20, -340) + Stroke{{.60f, .88f}, {.80f, .84f}}}},
+      {{Arc({.46f, .30f}, .24f, .20f, -150, 80) + Arc({.46f, .70f}, .27f, .21f, -80, 150)},
+       {Stroke{{.26f, .12f}, {.72f, .12f}, {.48f, .42f}} + Arc({.46f, .67f}, .27f, .24f, -80, 150)}},
+      {{{{.60f, .10f}, {.22f, .63f}, {.82f, .61f}}, {{.64f, .36f}, {.62f, .92f}}},
+       {{{.28f, .12f}, {.25f, .50f}, {.70f, .50f}}, {{.72f, .12f}, {.68f, .92f}}}},
+      {{Stroke{{.74f, .11f}, {.34f, .12f}, {.30f, .46f}} + Arc({.48f, .66f}, .26f, .24f, -130, 150)},
+       {Stroke{{.36f, .12f}, {.32f, .44f}} + Arc({.47f, .66f}, .27f, .24f, -120, 140), {{.36f, .12f}, {.76f, .10f}}}},
+      {{Stroke{{.66f, .10f}, {.42f, .32f}, {.29f, .60f}} + Arc({.50f, .68f}, .22f, .21f, 180, -190)},
+       {Arc({.62f, .55f}, .34f, .44f, -100, -190) + Arc({.49f, .70f}, .20f, .19f, 190, -160)}},
+      {{{{.22f, .13f}, {.78f, .12f}, {.42f, .90f}}},
+       {{{.24f, .14f}, {.76f, .12f}, {.46f, .90f}}, {{.38f, .52f}, {.70f, .50f}}}},
+      {{Arc({.5f, .30f}, .20f, .19f, 90, 450), Arc({.5f, .70f}, .25f, .21f, -90, 270)},
+       {Arc({.5f, .30f}, .20f, .19f, -30, -270) + Arc({.5f, .70f}, .23f, .20f, -90, 200) + Stroke{{.68f, .22f}}}},
+      {{Arc({.49f, .32f}, .22f, .21f, 0, -360) + Stroke{{.71f, .40f}, {.66f, .90f}}},
+       {Arc({.49f, .32f}, .22f, .20f, -20, -350) + Stroke{{.72f, .55f}} + Arc({.50f, .66f}, .22f, .24f, 0, 140)}},
+  };
+}
+
+// A sample's random numbers, one after another.
+class Draws {
+ public:
+  Draws(uint64_t seed, int64_t sample) : words_({seed, "digits", static_cast<uint64_t>(sample)}) {}
+
+  float Uniform(float low, float high) { return low + (high - low) * UnitFloat(Word()); }
+
+  // Four uniform numbers added: near enough to normal, with no tails that break a shape.
+  float Bell(float deviation) {
+    constexpr float kRootOfThree = 1.7320508f;  // Of four numbers in [-1, 1] the deviation is 2 / sqrt(3).
+    float sum = 0;
+    for (int i = 0; i < 4; ++i) sum += Uniform(-1, 1);
+    return sum * deviation * kRootOfThree / 2;
+  }
+
+  uint32_t Word() {
+    if (next_ % 4 == 0) block_ = words_.Block(next_ / 4);
+    return block_[next_++ % 4];
+  }
+
+ private:
+  StreamWords words_;
+  uint64_t next_ = 0;
+  PhiloxBlock block_ = {};
+};
+
+// The way one sample is written: from the unit square to pixels.
+class Hand {
+ public:
+  explicit Hand(Draws& draws) {
+    const float angle = draws.Bell(0.16f);
+    const float slant = draws.Bell(0.18f);
+    const float width = draws.Uniform(14, 21);
+    const float height = draws.Uniform(17, 22);
+    across_ = {width * std::cos(angle), width * std::sin(angle)};
+    down_ = {height * (-std::sin(angle) - slant * std::cos(angle)), height * (std::cos(angle) - slant * std::sin(angle))};
+    centre_ = {kSide / 2.0f + draws.Bell(1.3f), kSide / 2.0f + draws.Bell(1.3f)};
+    for (Wave& wave : waves_) wave = {draws.Bell(0.035f), draws.Uniform(3, 8), draws.Uniform(0, 2 * kPi)};
+  }
+
+  Point Place(Point point) const {
+    const float x = point.x - 0.5f + waves_[0].At(point.y) + waves_[1].At(point.x);
+    const float y = point.y - 0.5f + waves_[2].At(point.x) + waves_[3].At(point.y);
+    return {centre_.x + x * across_.x + y * down_.x, centre_.y + x * across_.y + y * down_.y};
+  }
+
+ private:
+  struct Wave {
+    float size = 0;
+    float frequency = 0;
+    float phase = 0;
+    float At(float place) const { return size * std::sin(frequency * place + phase); }
+  };
+
+  Point across_;
+  Point down_;
+  Point centre_;
+  Wave waves_[4];
+};
+
+// Ink on one image, 0 to 1.
+class Page {
+ public:
+  // A straight line of a pen with this radius in pixels: full inside, fading over one pixel at its edge.
+  void Line(Point from, Point to, float radius, float ink) {
+    const float reach = radius + 1;
+    const int left = std::max(0, static_cast<int>(std::floor(std::min(from.x, to.x) - reach)));
+    const int right = std::min(kSide - 1, static_cast<int>(std::ceil(std::max(from.x, to.x) + reach)));
+    const int top = std::max(0, static_cast<int>(std::floor(std::min(from.y, to.y) - reach)));
+    const int bottom = std::min(kSide - 1, static_cast<int>(std::ceil(std::max(from.y, to.y) + reach)));
+    const Point along = {to.x - from.x, to.y - from.y};
+    const float length = std::max(1e-6f, along.x * along.x + along.y * along.y);
+    for (int row = top; row <= bottom; ++row) {
+      for (int column = left; column <= right; ++column) {
+        const Point offset = {static_cast<float>(column) - from.x, static_cast<float>(row) - from.y};
+        const float place = std::clamp((offset.x * along.x + offset.y * along.y) / length, 0.0f, 1.0f);
+        const Point gap = {offset.x - place * along.x, offset.y - place * along.y};
+        const float distance = std::sqrt(gap.x * gap.x + gap.y * gap.y);
+        float& pixel = ink_[row][column];
+        pixel = std::max(pixel, ink * std::clamp(radius + 0.5f - distance, 0.0f, 1.0f));
+      }
+    }
+  }
+
+  // Grain, and a scanner's rounding.
+  void Store(Draws& draws, uint8_t* pixels) const {
+    const float grain = draws.Uniform(0.0f, 0.16f);
+    for (int row = 0; row < kSide; ++row) {
+      for (int column = 0; column < kSide; column += 4) {
+        const uint32_t word = draws.Word();
+        for (int i = 0; i < 4; ++i) {
+          const float noise = (static_cast<float>(word >> (8 * i) & 0xFF) / 255 - 0.5f) * 2 * grain;
+          const float value = std::clamp(ink_[row][column + i] + noise, 0.0f, 1.0f);
+          *pixels++ = static_cast<uint8_t>(value * 255 + 0.5f);
+        }
+      }
+    }
+  }
+
+ private:
+  float ink_[kSide][kSide] = {};
+};
+
+void DrawDigit(const Glyph& glyph, Draws& draws, uint8_t* pixels) {
+  Page page;
+  const Hand hand(draws);
+  const float radius = draws.Uniform(0.55f, 1.5f);
+  const float ink = draws.Uniform(0.65f, 1.0f);
+  for (const Stroke& stroke : glyph) {
+    // Every stroke begins and ends a little elsewhere.
+    const Point nudge = {draws.Bell(0.02f), draws.Bell(0.02f)};
+    Point last;
+    for (size_t i = 0; i < stroke.size(); ++i) {
+      const Point point = hand.Place({stroke[i].x + nudge.x, stroke[i].y + nudge.y});
+      if (i > 0) page.Line(last, point, radius, ink);
+      last = point;
+    }
+  }
+  // Now and then a trace of something else on the page.
+  if (draws.Uniform(0, 1) < 0.25f) {
+    const Point from = {draws.Uniform(0, kSide), draws.Uniform(0, kSide)};
+    page.Line(from, {from.x + draws.Bell(4), from.y + draws.Bell(4)}, 0.6f, draws.Uniform(0.3f, 0.9f));
+  }
+  page.Store(draws, pixels);
+}
+
+}  // namespace
+
+LabelledImages DrawDigits(uint64_t seed, int64_t first, int64_t count) {
+  const std::vector<std::vector<Glyph>> glyphs = MakeGlyphs();
+  LabelledImages images;
+  images.pixels.resize(static_cast<size_t>(count) * kSide * kSide);
+  images.labels.resize(static_cast<size_t>(count));
+#pragma omp parallel for schedule(static)
+  for (int64_t i = 0; i < count; ++i) {
+    Draws draws(seed, first + i);
+    const uint32_t digit = draws.Word() % 10;
+    const std::vector<Glyph>& ways = glyphs[digit];
+    images.labels[static_cast<size_t>(i)] = static_cast<uint8_t>(digit);
+    DrawDigit(ways[draws.Word() % ways.size()], draws, images.pixels.data() + i * kSide * kSide);
+  }
+  return images;
+}
+
+}  // namespace cleave::runtime

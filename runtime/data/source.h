@@ -1,0 +1,77 @@
+// Private to runtime/data: what a source of samples offers to Batches.
+#ifndef CLEAVE_RUNTIME_DATA_SOURCE_H_
+#define CLEAVE_RUNTIME_DATA_SOURCE_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/data/data.h"
+#include "runtime/error/error.h"
+#include "runtime/mesh/mesh.h"
+
+namespace cleave::runtime {
+
+enum class Part { kTrain, kTest };
+
+class Source {
+ public:
+  virtual ~Source() = default;
+
+  virtual int64_t Samples(Part part) const = 0;
+  virtual int64_t Bytes() const = 0;
+  virtual std::string Note() const { return ""; }
+
+  // Writes sample `sample` of `part`, field number `field`, to row `row` of the input's local piece.
+  virtual void Read(Part part, int64_t sample, int field, const ModelInput& input, int64_t row) const = 0;
+};
+
+// The piece of one sample that an input holds: its region without the batch.
+inline Region SampleRegion(const Region& region) {
+  return {{region.shape.begin() + 1, region.shape.end()},
+          {region.begin.begin() + 1, region.begin.end()},
+          {region.size.begin() + 1, region.size.end()}};
+}
+
+inline int64_t ElementsPerSample(const Region& region) { return ElementCount(SampleRegion(region).shape); }
+
+// Writes one row of an input: value(i) is element i of the whole sample.
+template <typename Value>
+void WriteRow(const ModelInput& input, int64_t row, Value value) {
+  const Region sample = SampleRegion(input.region);
+  const int64_t offset = row * ElementCount(sample.size);
+  ForEachRun(sample, [&](int64_t global, int64_t local, int64_t count) {
+    if (input.floats != nullptr) {
+      for (int64_t i = 0; i < count; ++i) input.floats[offset + local + i] = static_cast<float>(value(global + i));
+    } else {
+      for (int64_t i = 0; i < count; ++i) input.integers[offset + local + i] = static_cast<int32_t>(value(global + i));
+    }
+  });
+}
+
+// "`image` is f32[256, 1, 28, 28]"
+std::string Describe(const ModelInput& input);
+
+// For each input the number of its field; an Error when they do not fit. `source` names the source in it: "mnist".
+Result<std::vector<int>> MatchFields(const std::string& source, const std::vector<std::string>& fields,
+                                     const std::vector<ModelInput>& inputs);
+
+// The sources. Inputs are those without the sample mask; `fields` is MatchFields' answer for them.
+struct OpenRequest {
+  const DataSpec& spec;
+  const std::vector<ModelInput>& inputs;
+  uint64_t seed;
+};
+struct OpenedSource {
+  std::unique_ptr<Source> source;
+  std::vector<int> fields;
+};
+Result<OpenedSource> OpenMnist(const OpenRequest& request);
+Result<OpenedSource> OpenDigits(const OpenRequest& request);
+Result<OpenedSource> OpenSynthetic(const OpenRequest& request);
+Result<OpenedSource> OpenTokens(const OpenRequest& request);
+
+}  // namespace cleave::runtime
+
+#endif  // CLEAVE_RUNTIME_DATA_SOURCE_H_

@@ -1,0 +1,96 @@
+// A text file as bytes: windows of seq + 1 consecutive ones.
+#include <algorithm>
+#include <array>
+#include <cinttypes>
+#include <utility>
+
+#include "runtime/data/idx.h"
+#include "runtime/data/source.h"
+
+namespace cleave::runtime {
+namespace {
+
+constexpr int kNext = 1;
+
+// Of the bytes, this part tests.
+constexpr int64_t kTestShare = 10;
+
+class TokenSource final : public Source {
+ public:
+  TokenSource(std::vector<uint8_t> tokens, int64_t length, std::string note)
+      : tokens_(std::move(tokens)), length_(length), note_(std::move(note)) {
+    const int64_t count = static_cast<int64_t>(tokens_.size());
+    test_begin_ = count - count / kTestShare;
+  }
+
+  // Training windows begin at every byte; those of the test part do not overlap, so that each byte is judged once.
+  int64_t Samples(Part part) const override {
+    const int64_t test_size = static_cast<int64_t>(tokens_.size()) - test_begin_;
+    const int64_t samples = part == Part::kTrain ? test_begin_ - length_ : (test_size - 1) / length_;
+    return std::max<int64_t>(0, samples);
+  }
+
+  int64_t Bytes() const override { return static_cast<int64_t>(tokens_.size()); }
+  std::string Note() const override { return note_; }
+
+  void Read(Part part, int64_t sample, int field, const ModelInput& input, int64_t row) const override {
+    const int64_t begin = part == Part::kTrain ? sample : test_begin_ + sample * length_;
+    const uint8_t* window = tokens_.data() + begin + (field == kNext ? 1 : 0);
+    WriteRow(input, row, [&](int64_t element) { return window[element]; });
+  }
+
+ private:
+  const std::vector<uint8_t> tokens_;
+  const int64_t length_;
+  const std::string note_;
+  int64_t test_begin_ = 0;
+};
+
+// Renumbers the bytes so that all are below `limit`; returns a note for the user.
+Result<std::string> FitInto(int64_t limit, const std::string& path, std::vector<uint8_t>& tokens) {
+  if (limit <= 0) return std::string();
+  const auto too_large = std::find_if(tokens.begin(), tokens.end(), [&](uint8_t token) { return token >= limit; });
+  if (too_large == tokens.end()) return std::string();
+  std::array<bool, 256> present = {};
+  for (uint8_t token : tokens) present[token] = true;
+  std::array<uint8_t, 256> number = {};
+  int64_t distinct = 0;
+  for (size_t byte = 0; byte < present.size(); ++byte) {
+    if (present[byte]) number[byte] = static_cast<uint8_t>(distinct++);
+  }
+  if (distinct > limit) {
+    return Error{ExitCode::kInput,
+                 Format("byte %d at offset %td of `%s` is out of range: the model's vocabulary has %" PRId64
+                        " symbols, and the file %" PRId64 " distinct bytes, too many to number them",
+                        *too_large, too_large - tokens.begin(), path.c_str(), limit, distinct)};
+  }
+  for (uint8_t& token : tokens) token = number[token];
+  return Format("tokens: the %" PRId64 " distinct bytes of `%s` are numbered in byte order", distinct, path.c_str());
+}
+
+}  // namespace
+
+Result<OpenedSource> OpenTokens(const OpenRequest& request) {
+  Result<std::vector<int>> fields = MatchFields("tokens", {"tokens", "next"}, request.inputs);
+  if (!fields.ok()) return fields.error();
+  int64_t length = 0;
+  int64_t limit = 0;
+  for (const ModelInput& input : request.inputs) {
+    const int64_t elements = ElementsPerSample(input.region);
+    if (input.integers == nullptr) return Error{ExitCode::kInput, Format("input %s; tokens are i32", Describe(input).c_str())};
+    if (length != 0 && elements != length) {
+      return Error{ExitCode::kInput, Format("input %s, %" PRId64 " tokens per sample, and input %s, %" PRId64, Describe(request.inputs[0]).c_str(),
+                                            length, Describe(input).c_str(), elements)};
+    }
+    length = elements;
+    if (input.limit > 0) limit = limit == 0 ? input.limit : std::min(limit, input.limit);
+  }
+  Result<std::vector<uint8_t>> content = ReadFile(request.spec.path);
+  if (!content.ok()) return content.error();
+  std::vector<uint8_t> tokens = std::move(content.value());
+  Result<std::string> note = FitInto(limit, request.spec.path, tokens);
+  if (!note.ok()) return note.error();
+  return OpenedSource{std::make_unique<TokenSource>(std::move(tokens), std::max<int64_t>(1, length), note.value()), fields.value()};
+}
+
+}  // namespace cleave::runtime

@@ -1,0 +1,38 @@
+#include "runtime/device/device.h"
+
+#include <cinttypes>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "runtime/error/error.h"
+
+namespace cleave::runtime {
+
+int64_t AvailableMemory() {
+  std::FILE* file = std::fopen("/proc/meminfo", "r");
+  if (file == nullptr) return -1;
+  int64_t kibibytes = -1;
+  char line[256];
+  while (std::fgets(line, sizeof line, file) != nullptr) {
+    if (std::sscanf(line, "MemAvailable: %" SCNd64, &kibibytes) == 1) break;
+  }
+  std::fclose(file);
+  return kibibytes < 0 ? -1 : kibibytes * 1024;
+}
+
+Arena::Arena(int64_t bytes) : bytes_((bytes + kAlignment - 1) / kAlignment * kAlignment) {
+  if (bytes_ == 0) return;
+  const int64_t available = AvailableMemory();
+  const bool fits = available < 0 || bytes_ <= available;
+  if (fits) data_ = static_cast<std::byte*>(std::aligned_alloc(kAlignment, static_cast<size_t>(bytes_)));
+  if (data_ == nullptr) {
+    Die(ExitCode::kFailed, Format("out of memory: the plan needs %" PRId64 " bytes on this rank, the machine has %" PRId64 " left", bytes_, available));
+  }
+  // Touches every page here, so that the first step is not slower than the others.
+  std::memset(data_, 0, static_cast<size_t>(bytes_));
+}
+
+Arena::~Arena() { std::free(data_); }
+
+}  // namespace cleave::runtime

@@ -1,0 +1,89 @@
+#include "runtime/launch/launch.h"
+
+#include <omp.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+#include <vector>
+
+namespace cleave::runtime {
+namespace {
+
+constexpr double kDefaultTimeout = 300;
+
+double TimeoutSeconds() {
+  const char* text = std::getenv("CLEAVE_TIMEOUT");
+  if (text == nullptr) return kDefaultTimeout;
+  char* end = nullptr;
+  const double seconds = std::strtod(text, &end);
+  if (end == text || *end != '\0' || !(seconds > 0)) {
+    Die(ExitCode::kUsage, Format("CLEAVE_TIMEOUT is `%s`, and must be a number of seconds above 0", text));
+  }
+  return seconds;
+}
+
+// What the launcher says, before the job has been joined.
+int RankFromEnvironment() {
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"}) {
+    if (const char* text = std::getenv(name)) return std::atoi(text);
+  }
+  return 0;
+}
+
+}  // namespace
+
+int ThreadsPerRank(int local_ranks) {
+  const int cores = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+  // A bound rank may use fewer cores than its share.
+  return std::max(1, std::min(omp_get_num_procs(), cores / std::max(1, local_ranks)));
+}
+
+std::unique_ptr<Comm> Join(const LaunchPlan& plan, Watch& watch) {
+  watch.StartWatchdog(RankFromEnvironment(), TimeoutSeconds());
+  Result<std::unique_ptr<Comm>> started = Comm::Start(plan.mesh, watch);
+  if (!started.ok()) {
+    if (!started.error().message.empty()) std::fprintf(stderr, "error: %s\n", started.error().message.c_str());
+    std::exit(static_cast<int>(started.error().code));
+  }
+  std::unique_ptr<Comm> comm = std::move(started.value());
+  HandleSignals(watch, comm->rank());
+  std::optional<Error> mistake;
+  if (plan.only_rank >= 0 && plan.only_rank != comm->rank()) {
+    mistake = Error{ExitCode::kInput, Format("this program is written for rank %d of the mesh and was started as rank %d",
+                                             plan.only_rank, comm->rank())};
+  }
+  if (std::optional<Error> error = Agree(*comm, mistake)) std::exit(Leave(std::move(comm), *error));
+  if (std::getenv("OMP_NUM_THREADS") == nullptr) omp_set_num_threads(ThreadsPerRank(comm->ranks_on_this_host()));
+  return comm;
+}
+
+std::optional<Error> Agree(Comm& comm, const std::optional<Error>& mine) {
+  const std::vector<std::string> all =
+      comm.GatherText(mine.has_value() ? Format("%d %s", static_cast<int>(mine->code), mine->message.c_str()) : "");
+  for (size_t rank = 0; rank < all.size(); ++rank) {
+    if (all[rank].empty()) continue;
+    const size_t space = all[rank].find(' ');
+    const ExitCode code = static_cast<ExitCode>(std::atoi(all[rank].c_str()));
+    const std::string message = all[rank].substr(space + 1);
+    const bool same = std::all_of(all.begin(), all.end(), [&](const std::string& text) { return text == all[0]; });
+    return Error{code, same ? message : Format("rank %zu: %s", rank, message.c_str())};
+  }
+  return std::nullopt;
+}
+
+int Leave(std::unique_ptr<Comm> comm, const Error& error) {
+  if (comm->rank() == 0) {
+    std::fflush(stdout);
+    std::fprintf(stderr, "error: %s\n", error.message.c_str());
+  }
+  comm.reset();
+  // mpirun stops the others when the first rank ends with an error; they end by themselves, with the same code.
+  signal(SIGTERM, SIG_IGN);
+  return static_cast<int>(error.code);
+}
+
+}  // namespace cleave::runtime

@@ -1,0 +1,35 @@
+// Matrix products of local tensors. The implementation is linked: runtime/math/onednn.
+//
+//   // h1_matmul[rows, 512] = image[rows, 784] * transpose(h1_weight[512, 784])
+//   MatMul({.m = rows, .n = 512, .k = 784, .transpose_b = true}, image, h1_weight, h1_matmul);
+//
+// All tensors are f32, row-major and contiguous, and do not overlap. Any size may be 0: with k = 0 the product is
+// zeros.
+#ifndef CLEAVE_RUNTIME_MATH_MATH_H_
+#define CLEAVE_RUNTIME_MATH_MATH_H_
+
+#include <cstdint>
+
+namespace cleave::runtime {
+
+struct MatMulShape {
+  int64_t batch = 1;         // Independent products, one after another in a, b and c.
+  int64_t m = 0;             // Rows of c.
+  int64_t n = 0;             // Columns of c.
+  int64_t k = 0;             // Contracted.
+  bool transpose_a = false;  // a is stored k x m instead of m x k.
+  bool transpose_b = false;  // b is stored n x k instead of k x n.
+};
+
+// What is done to the product before it is stored: c = relu(a b + bias).
+struct MatMulEpilogue {
+  const float* bias = nullptr;  // n values, added to every row.
+  bool relu = false;
+};
+
+// c = a b. What a shape needs is prepared at its first use and kept.
+void MatMul(const MatMulShape& shape, const float* a, const float* b, float* c, const MatMulEpilogue& epilogue = {});
+
+}  // namespace cleave::runtime
+
+#endif  // CLEAVE_RUNTIME_MATH_MATH_H_

@@ -1,0 +1,66 @@
+#include "runtime/mesh/mesh.h"
+
+#include <utility>
+
+namespace cleave::runtime {
+namespace {
+
+// How far apart in rank two neighbours on `axis` are.
+int64_t Stride(const Mesh& mesh, int axis) {
+  int64_t stride = 1;
+  for (size_t i = static_cast<size_t>(axis) + 1; i < mesh.size(); ++i) stride *= mesh[i].size;
+  return stride;
+}
+
+}  // namespace
+
+int64_t MeshSize(const Mesh& mesh) {
+  int64_t size = 1;
+  for (const MeshAxis& axis : mesh) size *= axis.size;
+  return size;
+}
+
+std::vector<int64_t> Coordinates(const Mesh& mesh, int64_t rank) {
+  std::vector<int64_t> coordinates(mesh.size());
+  for (size_t i = mesh.size(); i-- > 0;) {
+    coordinates[i] = rank % mesh[i].size;
+    rank /= mesh[i].size;
+  }
+  return coordinates;
+}
+
+int64_t IndexOnAxes(const Mesh& mesh, int64_t rank, const std::vector<int>& axes) {
+  const std::vector<int64_t> coordinates = Coordinates(mesh, rank);
+  int64_t index = 0;
+  for (int axis : axes) index = index * mesh[static_cast<size_t>(axis)].size + coordinates[static_cast<size_t>(axis)];
+  return index;
+}
+
+int64_t RankAt(const Mesh& mesh, int64_t rank, const std::vector<int>& axes, int64_t index) {
+  const std::vector<int64_t> coordinates = Coordinates(mesh, rank);
+  for (size_t i = axes.size(); i-- > 0;) {
+    const int axis = axes[i];
+    const int64_t size = mesh[static_cast<size_t>(axis)].size;
+    rank += (index % size - coordinates[static_cast<size_t>(axis)]) * Stride(mesh, axis);
+    index /= size;
+  }
+  return rank;
+}
+
+std::vector<int64_t> PieceSizes(int64_t elements, int64_t pieces, int64_t first, int64_t count) {
+  std::vector<int64_t> sizes(static_cast<size_t>(count));
+  for (int64_t i = 0; i < count; ++i) sizes[static_cast<size_t>(i)] = Piece(elements, pieces, first + i).size;
+  return sizes;
+}
+
+Region WholeRegion(std::vector<int64_t> shape) {
+  return {shape, std::vector<int64_t>(shape.size(), 0), std::move(shape)};
+}
+
+int64_t ElementCount(const std::vector<int64_t>& shape) {
+  int64_t count = 1;
+  for (int64_t size : shape) count *= size;
+  return count;
+}
+
+}  // namespace cleave::runtime

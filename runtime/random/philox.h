@@ -1,0 +1,36 @@
+// Philox 4x32-10: a counter-based generator. A block of four random words is a function of a key and a counter, nothing
+// else.
+//
+// Salmon, Moraes, Dror, Shaw: Parallel Random Numbers: As Easy as 1, 2, 3 (SC 2011).
+#ifndef CLEAVE_RUNTIME_RANDOM_PHILOX_H_
+#define CLEAVE_RUNTIME_RANDOM_PHILOX_H_
+
+#include <array>
+#include <cstdint>
+
+namespace cleave::runtime {
+
+using PhiloxKey = std::array<uint32_t, 2>;
+using PhiloxBlock = std::array<uint32_t, 4>;
+
+inline PhiloxBlock Philox(PhiloxBlock counter, PhiloxKey key) {
+  for (int round = 0; round < 10; ++round) {
+    const uint64_t product0 = uint64_t{0xD2511F53} * counter[0];
+    const uint64_t product1 = uint64_t{0xCD9E8D57} * counter[2];
+    counter = {static_cast<uint32_t>(product1 >> 32) ^ counter[1] ^ key[0], static_cast<uint32_t>(product1),
+               static_cast<uint32_t>(product0 >> 32) ^ counter[3] ^ key[1], static_cast<uint32_t>(product0)};
+    key[0] += 0x9E3779B9;
+    key[1] += 0xBB67AE85;
+  }
+  return counter;
+}
+
+// A number in [0, 1), of 24 bits: every value is exact in a float.
+inline float UnitFloat(uint32_t word) { return static_cast<float>(word >> 8) * 0x1p-24f; }
+
+// A number in (0, 1], of 32 bits.
+inline double UnitDouble(uint32_t word) { return (static_cast<double>(word) + 1.0) * 0x1p-32; }
+
+}  // namespace cleave::runtime
+
+#endif  // CLEAVE_RUNTIME_RANDOM_PHILOX_H_

@@ -1,0 +1,31 @@
+// The flags of a generated program, all optional:
+//   --steps K --epochs K --seed S --log-every K --out DIR --data PATH --quiet
+#ifndef CLEAVE_RUNTIME_TRAIN_OPTIONS_H_
+#define CLEAVE_RUNTIME_TRAIN_OPTIONS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "runtime/error/error.h"
+
+namespace cleave::runtime {
+
+struct Options {
+  std::optional<int64_t> steps;
+  std::optional<int64_t> epochs;
+  std::optional<uint64_t> seed;
+  std::optional<int64_t> log_every;
+  std::string out = ".";            // Folder of metrics.jsonl and run.json.
+  std::optional<std::string> data;  // Replaces the path of the data.
+  bool quiet = false;               // No step lines; errors only.
+  bool help = false;
+};
+
+// An Error has exit code 2, and its message ends with the usage.
+Result<Options> ParseOptions(int argc, const char* const* argv);
+std::string Usage(const std::string& program);
+
+}  // namespace cleave::runtime
+
+#endif  // CLEAVE_RUNTIME_TRAIN_OPTIONS_H_

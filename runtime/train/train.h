@@ -1,0 +1,116 @@
+// The training loop of a generated program.
+//
+//   class MnistMlp final : public TrainingProgram { … };
+//
+//   int main(int argc, char** argv) {
+//     TrainingSettings settings;
+//     settings.model_file = "mnist_mlp.model";
+//     settings.mesh = {{"m0", 2}, {"m1", 2}};
+//     settings.data = Digits();
+//     …
+//     return Train(argc, argv, settings, [](const Context& context) -> std::unique_ptr<TrainingProgram> {
+//       return std::make_unique<MnistMlp>(context);
+//     });
+//   }
+//
+// Order of calls: Initialize once. Per training step: inputs are filled, Forward, at logged steps Metrics, Backward,
+// Update. After an epoch, per test batch: inputs are filled, Forward, Metrics. When a loss is not finite: Forward and
+// Backward again on the same inputs, before Update, with the Watch in checking mode; so neither may change parameters
+// or optimizer state.
+//
+// Writes what docs/formats/run.md says: step lines on rank 0's standard output, metrics.jsonl and run.json in the run's
+// folder.
+#ifndef CLEAVE_RUNTIME_TRAIN_TRAIN_H_
+#define CLEAVE_RUNTIME_TRAIN_TRAIN_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/comm/comm.h"
+#include "runtime/data/data.h"
+#include "runtime/mesh/mesh.h"
+#include "runtime/trace/trace.h"
+#include "runtime/train/schedule.h"
+
+namespace cleave::runtime {
+
+// What a program knows of the rank that it runs on. All of it outlives the program.
+struct Context {
+  int rank;
+  const Mesh& mesh;
+  const std::vector<int64_t>& coordinates;  // On the mesh's axes.
+  uint64_t seed;
+  Comm& comm;
+  Watch& watch;
+};
+
+// Step-dependent numbers of the optimizer.
+struct StepScalars {
+  int64_t step = 1;  // Counted from 1.
+  double learning_rate = 0;
+  double bias_correction1 = 1;  // 1 - beta1^step
+  double bias_correction2 = 1;  // 1 - beta2^step
+};
+
+// A parameter's local piece.
+struct ParameterView {
+  const char* name;
+  int line;
+  Region region;
+  float* values;
+};
+
+class TrainingProgram {
+ public:
+  virtual ~TrainingProgram() = default;
+
+  // Initial values of parameters and optimizer state.
+  virtual void Initialize() = 0;
+
+  virtual void Forward() = 0;
+  virtual void Metrics() = 0;
+  virtual void Backward() = 0;
+  virtual void Update(const StepScalars& scalars) = 0;
+
+  virtual std::vector<ModelInput> Inputs() = 0;
+  virtual std::vector<ParameterView> Parameters() = 0;
+
+  // The loss of the whole batch, the same on all ranks. Asked for after Backward in training, after Metrics in testing.
+  virtual float Loss() const = 0;
+
+  // Metric number `index` of TrainingSettings::metrics, the same on all ranks. Asked for after Metrics in testing; in
+  // training after Backward, so Backward must leave it alone.
+  virtual float Metric(int index) const = 0;
+
+  // Memory of the program's arena.
+  virtual int64_t ArenaBytes() const = 0;
+};
+
+// What the model file says, known at compile time.
+struct TrainingSettings {
+  const char* model_name = "";
+  const char* model_file = "";
+  Mesh mesh;
+  int only_rank = -1;  // For a program with one rank's coordinates folded in.
+  DataSpec data;
+  int64_t epochs = 1;
+  int64_t steps = 0;        // Stop after so many steps; 0: no limit but epochs.
+  int64_t log_every = 100;  // Steps; 0: never.
+  uint64_t seed = 1;
+  Schedule schedule;
+  double beta1 = 0.9;  // Adam's; others ignore them.
+  double beta2 = 0.999;
+  std::vector<std::string> metrics;  // "accuracy"
+};
+
+using CreateProgram = std::unique_ptr<TrainingProgram> (*)(const Context& context);
+
+// Runs the whole program and returns its exit code: 0 done, 2 usage, 3 wrong data or launch, 6 a loss that is not
+// finite.
+int Train(int argc, char** argv, const TrainingSettings& settings, CreateProgram create);
+
+}  // namespace cleave::runtime
+
+#endif  // CLEAVE_RUNTIME_TRAIN_TRAIN_H_
