@@ -11,8 +11,8 @@
 
 namespace cleave {
 
-// Collects the message of a failed check; its destructor prints "internal error: <condition> at <file>:<line>: <message>"
-// to standard error and exits with code 70.
+// Collects the message of a failed check; its destructor prints "internal error: <condition> at <file>:<line>:
+// <message>" to standard error and exits with code 70.
 class CheckFailure {
  public:
   CheckFailure(const char* file, int line, const char* condition);
@@ -35,10 +35,10 @@ class CheckFailure {
   while (!(condition)) ::cleave::CheckFailure(__FILE__, __LINE__, #condition).stream()
 
 // Marks code that cannot be reached, such as the end of a function whose switch returns in every case.
-#define CLEAVE_UNREACHABLE() \
-  do {                       \
+#define CLEAVE_UNREACHABLE()                                                  \
+  do {                                                                        \
     ::cleave::CheckFailure(__FILE__, __LINE__, "unreachable").stream() << ""; \
-    __builtin_unreachable(); \
+    __builtin_unreachable();                                                  \
   } while (false)
 
 #endif  // CLEAVE_BASE_CHECK_CHECK_H_

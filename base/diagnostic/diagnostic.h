@@ -4,8 +4,8 @@
 //                       .At(name.span, "not defined here")
 //                       .Help("did you mean `relu`?"));
 //
-// Messages are lower case without a full stop; names stand in backticks; the first label is the primary one and covers the
-// narrowest wrong range. Codes stand in codes.def, each with a page under docs/errors/. Not thread-safe.
+// Messages are lower case without a full stop; names stand in backticks; the first label is the primary one and covers
+// the narrowest wrong range. Codes stand in codes.def, each with a page under docs/errors/. Not thread-safe.
 #ifndef CLEAVE_BASE_DIAGNOSTIC_DIAGNOSTIC_H_
 #define CLEAVE_BASE_DIAGNOSTIC_DIAGNOSTIC_H_
 

@@ -80,7 +80,8 @@ class FileExcerpt {
     const int32_t line_start = LineStart(first);
     const ShownLine shown = Show(file_.Line(first));
     const auto column = [&](int32_t offset) {
-      const int32_t byte = std::clamp<int32_t>(offset - line_start, 0, static_cast<int32_t>(shown.column_of_byte.size()) - 1);
+      const int32_t byte =
+          std::clamp<int32_t>(offset - line_start, 0, static_cast<int32_t>(shown.column_of_byte.size()) - 1);
       return shown.column_of_byte[static_cast<size_t>(byte)];
     };
     Mark mark{.begin = column(label.span.begin),
@@ -97,15 +98,16 @@ class FileExcerpt {
     for (auto& [line, marks] : marks_) {
       if (previous != 0 && line > previous + 2) absl::StrAppend(&text, "...\n");
       if (previous != 0 && line == previous + 2) absl::StrAppend(&text, SourceLine(line - 1, 0));
-      std::sort(marks.begin(), marks.end(), [](const Mark& a, const Mark& b) { return a.begin > b.begin; });
+      std::stable_sort(marks.begin(), marks.end(), [](const Mark& a, const Mark& b) { return a.begin > b.begin; });
       const int shift = ShiftFor(marks);
       absl::StrAppend(&text, SourceLine(line, shift));
       for (const Mark& mark : marks) {
-        const int begin = mark.begin - shift + (shift > 0 ? 3 : 0);
+        // A mark behind the cut stands under the dots that mark it.
+        const int begin = std::min(mark.begin - shift + (shift > 0 ? 3 : 0), kMostColumns);
         const int width = std::max(1, std::min(mark.end - mark.begin, kMostColumns - begin));
         absl::StrAppend(&text, Gutter(""), " ", std::string(static_cast<size_t>(begin), ' '),
-                        std::string(static_cast<size_t>(width), mark.primary ? '^' : '-'),
-                        mark.text.empty() ? "" : " ", mark.text, "\n");
+                        std::string(static_cast<size_t>(width), mark.primary ? '^' : '-'), mark.text.empty() ? "" : " ",
+                        mark.text, "\n");
       }
       previous = line;
     }
@@ -113,9 +115,7 @@ class FileExcerpt {
   }
 
  private:
-  int32_t LineStart(int line) const {
-    return static_cast<int32_t>(file_.Line(line).data() - file_.text().data());
-  }
+  int32_t LineStart(int line) const { return static_cast<int32_t>(file_.Line(line).data() - file_.text().data()); }
 
   std::string Gutter(absl::string_view number) const {
     return absl::StrCat(" ", std::string(static_cast<size_t>(gutter_) - number.size(), ' '), number, " |");
@@ -161,6 +161,7 @@ std::string RenderExcerpts(const Diagnostic& diagnostic, const SourceSet& source
       excerpt.Add(label, &label == &diagnostic.labels.front());
     }
     const LineColumn place = file.Locate(first->span.begin);
+    if (id != files.front()) absl::StrAppend(&text, std::string(static_cast<size_t>(gutter) + 2, ' '), "|\n");
     absl::StrAppend(&text, std::string(static_cast<size_t>(gutter) + 1, ' '), id == files.front() ? "-->" : ":::", " ",
                     file.path(), ":", place.line, ":", place.column, "\n", excerpt.Render());
   }

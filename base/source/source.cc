@@ -39,7 +39,8 @@ LineColumn SourceFile::Locate(int32_t offset) const {
 absl::string_view SourceFile::Line(int line) const {
   if (line < 1 || line > line_count()) return "";
   const size_t begin = static_cast<size_t>(line_starts_[static_cast<size_t>(line) - 1]);
-  const size_t end = line < line_count() ? static_cast<size_t>(line_starts_[static_cast<size_t>(line)]) - 1 : text_.size();
+  const size_t end =
+      line < line_count() ? static_cast<size_t>(line_starts_[static_cast<size_t>(line)]) - 1 : text_.size();
   return absl::string_view(text_).substr(begin, end - begin);
 }
 

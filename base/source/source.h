@@ -1,7 +1,7 @@
 // Source text and places in it.
 //
-// A SourceFile owns the text that a compile reads; a Span names a range of it by byte offset. Files live in a SourceSet for
-// the whole compile, so a Span is a small value that can be copied into every later stage.
+// A SourceFile owns the text that a compile reads; a Span names a range of it by byte offset. Files live in a SourceSet
+// for the whole compile, so a Span is a small value that can be copied into every later stage.
 #ifndef CLEAVE_BASE_SOURCE_SOURCE_H_
 #define CLEAVE_BASE_SOURCE_SOURCE_H_
 

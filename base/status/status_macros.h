@@ -10,8 +10,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-#define CLEAVE_RETURN_IF_ERROR(expression)                       \
-  do {                                                           \
+#define CLEAVE_RETURN_IF_ERROR(expression)                                                    \
+  do {                                                                                        \
     if (absl::Status cleave_status = (expression); !cleave_status.ok()) return cleave_status; \
   } while (false)
 

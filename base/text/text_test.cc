@@ -1,6 +1,9 @@
 #include "base/text/text.h"
 
+#include <bit>
+#include <cmath>
 #include <cstdlib>
+#include <random>
 
 #include "gtest/gtest.h"
 
@@ -30,9 +33,22 @@ TEST(TextTest, QuotedListJoinsTheLastTwo) {
 }
 
 TEST(TextTest, FormatDoubleReadsBackExactly) {
-  for (double value : {0.05, 1e-05, 3.0, 1.0 / 3, 1e300, -0.1}) EXPECT_EQ(std::strtod(FormatDouble(value).c_str(), nullptr), value);
+  for (double value : {0.05, 1e-05, 3.0, 1.0 / 3, 1e300, -0.1})
+    EXPECT_EQ(std::strtod(FormatDouble(value).c_str(), nullptr), value);
   EXPECT_EQ(FormatDouble(3), "3.0");
   EXPECT_EQ(FormatDouble(0.05), "0.05");
+}
+
+TEST(TextTest, FormatDoubleReadsBackExactlyForAnyBits) {
+  constexpr uint64_t kSeed = 20240229;
+  std::mt19937_64 bits(kSeed);
+  for (int i = 0; i < 2000; ++i) {
+    const double value = std::bit_cast<double>(bits());
+    if (!std::isfinite(value)) continue;
+    const std::string text = FormatDouble(value);
+    EXPECT_EQ(std::strtod(text.c_str(), nullptr), value) << text << ", seed " << kSeed << ", draw " << i;
+    EXPECT_NE(text.find_first_of(".e"), std::string::npos) << text;
+  }
 }
 
 TEST(TextTest, FormatCountSeparatesThousands) {

@@ -26,6 +26,12 @@ std::optional<size_t> OpeningFor(size_t type) {
   return std::nullopt;
 }
 
+// What stands in bodies only, never within parentheses or square brackets.
+bool EndsStatement(size_t type) {
+  return type == CleaveLexer::SEMICOLON || type == CleaveLexer::LET || type == CleaveLexer::FOR ||
+         type == CleaveLexer::RETURN;
+}
+
 absl::string_view ClosingText(size_t opening) {
   return opening == CleaveLexer::LPAREN ? ")" : opening == CleaveLexer::LBRACKET ? "]" : "}";
 }
@@ -47,6 +53,8 @@ class BracketChecker {
         }
       } else if (const std::optional<size_t> opening = OpeningFor(type)) {
         Close(i, *opening);
+      } else if (EndsStatement(type)) {
+        while (!open_.empty() && TypeAt(open_.back()) != CleaveLexer::LBRACE) ReportOpen(i, false);
       } else if (type == Token::EOF || (!open_.empty() && BeginsItem(i))) {
         while (!open_.empty()) ReportOpen(i, type == Token::EOF);
       }
@@ -102,11 +110,11 @@ class BracketChecker {
     Diagnostic diagnostic =
         Error(Code::kE0102, absl::StrCat("`", text, "` is never closed")).At(places_.SpanOf(bracket), "opened here");
     if (at_end) {
-      diagnostic = std::move(diagnostic).Help(absl::StrCat("add `", ClosingText(bracket.getType()), "`"));
+      std::move(diagnostic).Help(absl::StrCat("add `", ClosingText(bracket.getType()), "`"));
     } else {
-      diagnostic = std::move(diagnostic)
-                       .At(places_.SpanOf(*tokens_.list[i]),
-                           absl::StrCat("`", ClosingText(bracket.getType()), "` is missing before this"));
+      std::move(diagnostic)
+          .At(places_.SpanOf(*tokens_.list[i]),
+              absl::StrCat("`", ClosingText(bracket.getType()), "` is missing before this"));
     }
     check_.errors.push_back({.opened = open_.back(),
                              .noticed = i,

@@ -23,13 +23,30 @@ using grammar::CleaveParser;
 
 // What the bracket check has explained already: an error of the parser at the place where a brace was missed, and for
 // the other brackets the first error after the one that is never closed.
-void DropExplained(const std::vector<BracketError>& brackets, std::vector<SyntaxError>& errors) {
+void DropExplained(const std::vector<BracketError>& brackets, const std::vector<size_t>& after_bad_characters,
+                   std::vector<SyntaxError>& errors) {
   for (const BracketError& bracket : brackets) {
     const auto explained = std::find_if(errors.begin(), errors.end(), [&](const SyntaxError& error) {
       return error.token <= bracket.noticed && error.token >= (bracket.is_brace ? bracket.noticed : bracket.opened);
     });
     if (explained != errors.end()) errors.erase(explained);
   }
+  const auto follows_bad_character = [&](const SyntaxError& error) {
+    return std::binary_search(after_bad_characters.begin(), after_bad_characters.end(), error.token);
+  };
+  errors.erase(std::remove_if(errors.begin(), errors.end(), follows_bad_character), errors.end());
+}
+
+// The tokens that come right after characters that the parser does not see, ascending: an error there says nothing new.
+std::vector<size_t> TokensAfterBadCharacters(const Tokens& tokens) {
+  std::vector<size_t> after;
+  bool is_after = false;
+  for (size_t i = 0; i < tokens.list.size(); ++i) {
+    const Token& token = *tokens.list[i];
+    if (token.getType() == CleaveParser::BAD_CHARACTER) is_after = true;
+    if (token.getChannel() == Token::DEFAULT_CHANNEL && std::exchange(is_after, false)) after.push_back(i);
+  }
+  return after;
 }
 
 // The comments and blank lines of the file, which the parser does not see.
@@ -80,6 +97,7 @@ std::optional<syntax::File> Parse(FileId id, const SourceSet& sources, Diagnosti
   std::vector<Diagnostic> errors = std::move(tokens.errors);
   syntax::File file{.file = id, .items = {}, .comments = {}, .blank_lines = {}};
   AddLayout(tokens, places, file);
+  const std::vector<size_t> after_bad_characters = TokensAfterBadCharacters(tokens);
   std::vector<SyntaxError> syntax_errors;
   if (!brackets.too_deep) {
     antlr4::ListTokenSource token_source(std::move(tokens.list));
@@ -92,7 +110,7 @@ std::optional<syntax::File> Parse(FileId id, const SourceSet& sources, Diagnosti
       file.items = TreeBuilder(places, errors).BuildItems(tree);
     }
   }
-  DropExplained(brackets.errors, syntax_errors);
+  DropExplained(brackets.errors, after_bad_characters, syntax_errors);
   for (BracketError& error : brackets.errors) errors.push_back(std::move(error.diagnostic));
   for (SyntaxError& error : syntax_errors) errors.push_back(std::move(error.diagnostic));
   if (errors.empty()) return file;

@@ -39,6 +39,12 @@ bool BeginsAnew(size_t type) {
          type == CleaveLexer::FN || type == CleaveLexer::RBRACE || type == Token::EOF;
 }
 
+bool BeginsStatement(size_t type) {
+  return type == CleaveLexer::LET || type == CleaveLexer::FOR || type == CleaveLexer::RETURN ||
+         type == CleaveLexer::PARAM || type == CleaveLexer::INPUT || type == CleaveLexer::LOSS ||
+         type == CleaveLexer::METRIC || type == CleaveLexer::PRINT;
+}
+
 bool IsOpening(size_t type) {
   return type == CleaveLexer::LPAREN || type == CleaveLexer::LBRACKET || type == CleaveLexer::LBRACE;
 }
@@ -111,14 +117,15 @@ IntervalSet ExpectedTokens(Parser& parser, const antlr4::RecognitionException& e
   return exception.getExpectedTokens();
 }
 
-// The word of the language that `text` may be a misspelling of, where it stands before something it cannot stand
-// before.
-std::optional<std::string> MisspelledWord(const Token& previous, absl::string_view text, bool at_item) {
-  if (previous.getType() != CleaveLexer::NAME) return std::nullopt;
+// The word of the language that `token` may be a misspelling of: one that begins a statement or an item.
+std::optional<std::string> MisspelledWord(const Token& token, absl::string_view text, size_t rule) {
+  if (token.getType() != CleaveLexer::NAME) return std::nullopt;
   const std::vector<std::string> items = {"model", "fn", "op", "train", "parallel"};
-  const std::vector<std::string> statements = {"let",    "for",    "param", "input",         "loss",
-                                               "metric", "return", "print", "assert_finite", "mut"};
-  return NearestName(text, at_item ? items : statements);
+  const std::vector<std::string> statements = {"let",    "for",    "param", "input",        "loss",
+                                               "metric", "return", "print", "assert_finite"};
+  if (rule == CleaveParser::RuleFile) return NearestName(text, items);
+  if (rule == CleaveParser::RuleBlock || rule == CleaveParser::RuleStatement) return NearestName(text, statements);
+  return std::nullopt;
 }
 
 }  // namespace
@@ -135,40 +142,45 @@ void SyntaxErrorStrategy::reportMatch(Parser*) {
 void SyntaxErrorStrategy::Report(Parser& parser, Token& found, const IntervalSet& expected) {
   if (recovering_) return;
   recovering_ = true;
+  errors_.push_back({.token = found.getTokenIndex(), .diagnostic = MakeDiagnostic(parser, found, expected)});
+}
+
+Diagnostic SyntaxErrorStrategy::MakeDiagnostic(Parser& parser, Token& found, const IntervalSet& expected) {
   // A name stands in a rule of its own; what it names is known by the rule around it.
   const auto* context = static_cast<const antlr4::RuleContext*>(parser.getContext());
   if (context->getRuleIndex() == CleaveParser::RuleName && context->parent != nullptr) {
     context = static_cast<const antlr4::RuleContext*>(context->parent);
   }
-  const std::string what = DescribeExpected(expected, context->getRuleIndex());
+  const size_t rule = context->getRuleIndex();
+  const std::string what = DescribeExpected(expected, rule);
   const std::string found_text = DescribeToken(found.getType(), places_.TextOf(found));
   const Token* previous = Previous(parser, found);
-  if (previous == nullptr) {
-    Diagnostic diagnostic = Error(Code::kE0101, absl::StrCat("expected ", what));
-    errors_.push_back(
-        {.token = found.getTokenIndex(),
-         .diagnostic = std::move(diagnostic).At(places_.SpanOf(found), absl::StrCat("found ", found_text))});
-  } else {
-    const absl::string_view previous_text = places_.TextOf(*previous);
-    Diagnostic diagnostic = Error(
-        Code::kE0101, absl::StrCat("expected ", what, " after ", DescribeToken(previous->getType(), previous_text)));
-    const Span previous_span = places_.SpanOf(*previous);
-    if (found.getLine() != previous->getLine() || found.getType() == Token::EOF) {
-      const Span place{.file = previous_span.file, .begin = previous_span.end, .end = previous_span.end};
-      diagnostic = std::move(diagnostic).At(place, absl::StrCat("found ", found_text, " instead"));
-    } else {
-      diagnostic =
-          std::move(diagnostic)
-              .At(places_.SpanOf(found), IsReservedWord(found.getType()) && expected.contains(size_t{CleaveLexer::NAME})
-                                             ? absl::StrCat(found_text, " is a reserved word")
-                                             : absl::StrCat("found ", found_text));
-    }
-    const bool at_item = context->getRuleIndex() == CleaveParser::RuleFile;
-    if (const std::optional<std::string> word = MisspelledWord(*previous, previous_text, at_item)) {
-      diagnostic = std::move(diagnostic).Help(absl::StrCat("did you mean `", *word, "`?"));
-    }
-    errors_.push_back({.token = found.getTokenIndex(), .diagnostic = std::move(diagnostic)});
+  Diagnostic diagnostic = Error(Code::kE0101, absl::StrCat("expected ", what));
+  if (previous != nullptr) {
+    absl::StrAppend(&diagnostic.message, " after ", DescribeToken(previous->getType(), places_.TextOf(*previous)));
   }
+  if (previous != nullptr && (found.getLine() != previous->getLine() || found.getType() == Token::EOF)) {
+    const Span before = places_.SpanOf(*previous);
+    std::move(diagnostic)
+        .At(Span{.file = before.file, .begin = before.end, .end = before.end},
+            absl::StrCat("found ", found_text, " instead"));
+  } else if (IsReservedWord(found.getType()) && expected.contains(size_t{CleaveLexer::NAME})) {
+    std::move(diagnostic).At(places_.SpanOf(found), absl::StrCat(found_text, " is a reserved word"));
+    skips_next_ = true;
+  } else {
+    std::move(diagnostic).At(places_.SpanOf(found), absl::StrCat("found ", found_text));
+  }
+  std::optional<std::string> word;
+  if (previous != nullptr) word = MisspelledWord(*previous, places_.TextOf(*previous), rule);
+  if (!word) word = MisspelledWord(found, places_.TextOf(found), rule);
+  if (word) {
+    std::move(diagnostic).Help(absl::StrCat("did you mean `", *word, "`?"));
+  } else if (rule == CleaveParser::RuleItem || rule == CleaveParser::RuleFile) {
+    if (BeginsStatement(found.getType())) {
+      std::move(diagnostic).Help("statements stand in the body of a `model` or `fn`");
+    }
+  }
+  return diagnostic;
 }
 
 void SyntaxErrorStrategy::reportError(Parser* parser, const antlr4::RecognitionException& exception) {
@@ -188,6 +200,7 @@ Token* SyntaxErrorStrategy::recoverInline(Parser* parser) {
 
 void SyntaxErrorStrategy::recover(Parser* parser, std::exception_ptr) {
   const bool stops_at_body = InHeader(parser->getContext());
+  if (std::exchange(skips_next_, false)) parser->consume();
   while (true) {
     const size_t type = parser->getTokenStream()->LA(1);
     if (BeginsAnew(type) || IsClosing(type) || type == CleaveLexer::SEMICOLON || type == CleaveLexer::COMMA) return;

@@ -36,10 +36,13 @@ class SyntaxErrorStrategy : public antlr4::ANTLRErrorStrategy {
 
  private:
   void Report(antlr4::Parser& parser, antlr4::Token& found, const antlr4::misc::IntervalSet& expected);
+  Diagnostic MakeDiagnostic(antlr4::Parser& parser, antlr4::Token& found, const antlr4::misc::IntervalSet& expected);
 
   const TokenPlaces& places_;
   std::vector<SyntaxError>& errors_;
   bool recovering_ = false;
+  bool skips_next_ =
+      false;  // The token that did not fit is a reserved word in place of a name: no statement begins there.
   size_t last_sync_ = SIZE_MAX;  // Where the last sync of a recovery stood: a second one there must not stay.
   std::vector<std::unique_ptr<antlr4::Token>> missing_;  // Semicolons that were supplied.
 };

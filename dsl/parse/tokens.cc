@@ -89,7 +89,9 @@ class TokenChecker {
                               .Help("close it with `*/`"));
         break;
       case CleaveLexer::BAD_CHARACTER:
-        errors_.push_back(BadCharacter(text, span));
+        // One report for a run of them.
+        if (span.begin != bad_until_) errors_.push_back(BadCharacter(text, span));
+        bad_until_ = span.end;
         break;
       case CleaveLexer::NAME:
         if (text.size() > static_cast<size_t>(syntax::kMaxNameBytes)) {
@@ -120,6 +122,7 @@ class TokenChecker {
 
   const TokenPlaces& places_;
   std::vector<Diagnostic>& errors_;
+  int32_t bad_until_ = -1;  // The end of the last bad character.
 };
 
 // A string that its line ends first has most often lost only its quote, `mnist("data);`: what closes brackets and

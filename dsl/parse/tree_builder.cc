@@ -42,6 +42,7 @@ syntax::Model TreeBuilder::BuildModel(Parser::ModelContext& context) {
   return {.name = expressions_.BuildIdentifier(*context.name()),
           .parameters = BuildParameters(context.parameters()),
           .body = BuildBlock(*context.block()),
+          .body_begin = SpanOf(context.block()->LBRACE()),
           .body_end = SpanOf(context.block()->RBRACE())};
 }
 
@@ -50,6 +51,7 @@ syntax::Function TreeBuilder::BuildFunction(Parser::FunctionContext& context) {
                             .parameters = BuildParameters(context.parameters()),
                             .result = std::nullopt,
                             .body = {},
+                            .body_begin = SpanOf(context.block()->LBRACE()),
                             .body_end = SpanOf(context.block()->RBRACE())};
   if (context.type() != nullptr) function.result = BuildType(*context.type());
   function.body = BuildBlock(*context.block());
@@ -60,7 +62,8 @@ syntax::OpDefinition TreeBuilder::BuildOp(Parser::OpDefinitionContext& context) 
   syntax::OpDefinition op{.name = expressions_.BuildIdentifier(*context.name()),
                           .parameters = BuildParameters(context.parameters()),
                           .result = std::nullopt,
-                          .settings = {}};
+                          .settings = {},
+                          .body_begin = SpanOf(context.LBRACE())};
   if (context.type() != nullptr) op.result = BuildType(*context.type());
   const Parentheses outside = expressions_.SetParentheses(Parentheses::kTuple);
   for (Parser::SettingContext* setting : context.setting()) op.settings.push_back(BuildSetting(*setting));
@@ -69,14 +72,15 @@ syntax::OpDefinition TreeBuilder::BuildOp(Parser::OpDefinitionContext& context) 
 }
 
 syntax::Train TreeBuilder::BuildTrain(Parser::TrainContext& context) {
-  syntax::Train train{.model = expressions_.BuildIdentifier(*context.name()), .settings = {}};
+  syntax::Train train{
+      .model = expressions_.BuildIdentifier(*context.name()), .settings = {}, .body_begin = SpanOf(context.LBRACE())};
   for (Parser::SettingContext* setting : context.setting()) train.settings.push_back(BuildSetting(*setting));
   return train;
 }
 
 syntax::Parallel TreeBuilder::BuildParallel(Parser::ParallelContext& context) {
   const Parentheses outside = expressions_.SetParentheses(Parentheses::kTuple);
-  syntax::Parallel parallel;
+  syntax::Parallel parallel{.settings = {}, .pins = {}, .body_begin = SpanOf(context.LBRACE())};
   for (Parser::SettingContext* setting : context.setting()) parallel.settings.push_back(BuildSetting(*setting));
   for (Parser::PinContext* pin : context.pin()) parallel.pins.push_back(BuildPin(*pin));
   expressions_.SetParentheses(outside);
@@ -167,7 +171,8 @@ syntax::Statement::Kind TreeBuilder::BuildStatementKind(Parser::StatementContext
     return syntax::For{.variable = expressions_.BuildIdentifier(*loop->name()),
                        .begin = BuildExpression(ends[0]),
                        .end = BuildExpression(ends[1]),
-                       .body = BuildBlock(*loop->block())};
+                       .body = BuildBlock(*loop->block()),
+                       .body_begin = SpanOf(loop->block()->LBRACE())};
   }
   if (auto* loss = context.loss()) return syntax::Loss{.value = BuildExpression(loss->expression())};
   if (auto* metric = context.metric()) return syntax::Metric{.value = BuildExpression(metric->expression())};

@@ -286,6 +286,7 @@ struct For {
   Expression begin;
   Expression end;
   std::vector<Statement> body;
+  Span body_begin;  // The opening brace.
 
   bool operator==(const For& other) const;
 };
@@ -369,7 +370,8 @@ struct Model {
   Identifier name;
   std::vector<Parameter> parameters;
   std::vector<Statement> body;
-  Span body_end;  // The closing brace.
+  Span body_begin;  // The opening brace.
+  Span body_end;    // The closing brace.
 
   bool operator==(const Model&) const = default;
 };
@@ -380,7 +382,8 @@ struct Function {
   std::vector<Parameter> parameters;
   std::optional<Type> result;
   std::vector<Statement> body;
-  Span body_end;  // The closing brace: where a missing `return` is noticed.
+  Span body_begin;  // The opening brace.
+  Span body_end;    // The closing brace: where a missing `return` is noticed.
 
   bool operator==(const Function&) const = default;
 };
@@ -391,6 +394,7 @@ struct OpDefinition {
   std::vector<Parameter> parameters;
   std::optional<Type> result;
   std::vector<Setting> settings;
+  Span body_begin;  // The opening brace.
 
   bool operator==(const OpDefinition&) const = default;
 };
@@ -399,6 +403,7 @@ struct OpDefinition {
 struct Train {
   Identifier model;
   std::vector<Setting> settings;
+  Span body_begin;  // The opening brace.
 
   bool operator==(const Train&) const = default;
 };
@@ -417,6 +422,7 @@ struct Pin {
 struct Parallel {
   std::vector<Setting> settings;
   std::vector<Pin> pins;
+  Span body_begin;  // The opening brace.
 
   bool operator==(const Parallel&) const = default;
 };
@@ -450,7 +456,8 @@ struct File {
 };
 
 inline bool For::operator==(const For& other) const {
-  return variable == other.variable && begin == other.begin && end == other.end && body == other.body;
+  return variable == other.variable && begin == other.begin && end == other.end && body == other.body &&
+         body_begin == other.body_begin;
 }
 
 }  // namespace cleave::syntax

@@ -71,13 +71,16 @@ std::vector<Function*> FunctionTable::Callees(const Function& function) {
 }
 
 void FunctionTable::FindOwners() {
+  for (auto* table : {&prelude_, &user_}) {
+    for (auto& [name, function] : *table) callees_[&function] = Callees(function);
+  }
   bool changed = true;
   while (changed) {
     changed = false;
     for (auto* table : {&prelude_, &user_}) {
       for (auto& [name, function] : *table) {
         if (function.owns_parameters) continue;
-        const std::vector<Function*> callees = Callees(function);
+        const std::vector<Function*>& callees = callees_.at(&function);
         function.owns_parameters =
             DeclaresParameter(function.syntax->body) ||
             std::any_of(callees.begin(), callees.end(), [](const Function* callee) { return callee->owns_parameters; });
@@ -113,8 +116,14 @@ void FunctionTable::ReportRecursion(Reporter& reporter) {
       return;
     }
     if (!done.insert(function).second) return;
+    if (path.size() >= kMaxCallDepth) {
+      function->recursive = true;
+      reporter.Report(Error(Code::kE0213, absl::StrCat("functions call each other more than ", kMaxCallDepth, " deep"))
+                          .At(function->syntax->name.span, absl::StrCat("reached `", function->name(), "` here")));
+      return;
+    }
     path.push_back(function);
-    for (Function* callee : Callees(*function)) visit(callee);
+    for (Function* callee : callees_.at(function)) visit(callee);
     path.pop_back();
   };
   for (const Function* function : user_order_) visit(&user_.at(function->name()));

@@ -2,6 +2,7 @@
 #ifndef CLEAVE_FRONTEND_FUNCTIONS_FUNCTIONS_H_
 #define CLEAVE_FRONTEND_FUNCTIONS_FUNCTIONS_H_
 
+#include <cstddef>
 #include <map>
 #include <string>
 #include <variant>
@@ -21,6 +22,9 @@ struct Function {
 
   const std::string& name() const { return syntax->name.text; }
 };
+
+// Functions that call functions: how deep an expansion may go.
+inline constexpr size_t kMaxCallDepth = 128;
 
 // What a callee's name stands for.
 using Callee = std::variant<std::monostate, const Function*, const OpDefinition*>;
@@ -52,6 +56,7 @@ class FunctionTable {
 
   std::map<std::string, Function> user_;
   std::map<std::string, Function> prelude_;
+  std::map<const Function*, std::vector<Function*>> callees_;
   std::vector<const Function*> user_order_;
 };
 

@@ -60,12 +60,12 @@ struct Op {
   std::string name;                        // Unique, stable: "h1.matmul", "h1.weight", "h1.matmul.grad_weight".
   std::string kind;                        // A name of the op table (ir/ops): "matmul", "input", "parameter".
   Phase phase = Phase::kForward;
-  std::vector<OpId> inputs;
-  Attributes attributes;
-  TensorType type;                         // Of the op's value.
+  std::vector<OpId> inputs = {};
+  Attributes attributes = {};
+  TensorType type = {};                    // Of the op's value.
   int line = 0;                            // Of the model file; 0 where no line causes it.
-  std::optional<Inheritance> inherits;     // Set for ops that differentiate derives from a forward op.
-  std::optional<OpId> gradient_of;         // Set when the value is the whole gradient of the loss by that op's value.
+  std::optional<Inheritance> inherits = {};  // Set for ops that differentiate derives from a forward op.
+  std::optional<OpId> gradient_of = {};    // Set when the value is the whole gradient of the loss by that op's value.
 
   bool operator==(const Op&) const = default;
 };

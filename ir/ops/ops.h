@@ -39,7 +39,7 @@ enum class ArgumentKind { kTensor, kOptionalTensor, kTensorList, kBool, kInt, kF
 struct Argument {
   std::string name;
   ArgumentKind kind = ArgumentKind::kTensor;
-  std::optional<AttributeValue> default_value;  // Of an attribute; without one it must be given.
+  std::optional<AttributeValue> default_value = {};  // Of an attribute; without one it must be given.
 };
 
 // Why an op cannot be built from its arguments; the frontend adds the source places.
@@ -49,10 +49,10 @@ struct OpError {
     std::string text;                            // "`x` is f32[256, 784]" is added by the frontend; this says what is wrong with it.
   };
   Code code{};
-  std::string message;
-  std::vector<AboutInput> about;                 // The first is the primary place; empty: the whole call.
-  std::vector<std::string> notes;
-  std::vector<std::string> help;
+  std::string message = {};
+  std::vector<AboutInput> about = {};            // The first is the primary place; empty: the whole call.
+  std::vector<std::string> notes = {};
+  std::vector<std::string> help = {};
 };
 
 using InferResult = std::variant<TensorType, OpError>;
@@ -80,8 +80,8 @@ struct OpDefinition {
   std::string name;
   OpClass op_class = OpClass::kElementwise;
   bool callable = true;                          // May stand in a model; false for ops that only gradients and optimizers use.
-  std::vector<Argument> signature;
-  std::string summary;                           // One line for the language reference.
+  std::vector<Argument> signature = {};
+  std::string summary = {};                      // One line for the language reference.
 
   // Shape and dtype inference; checks everything that can be wrong with the arguments.
   InferResult (*infer)(absl::Span<const TensorType> inputs, const Attributes& attributes) = nullptr;

@@ -7,6 +7,7 @@
 #ifndef CLEAVE_IR_STRATEGY_STRATEGY_H_
 #define CLEAVE_IR_STRATEGY_STRATEGY_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,8 +40,8 @@ struct Strategy {
 };
 
 // No axis twice; no whole factor cut; a reduced factor's and a pass-through's axes distinct; in a compound dimension an axis may cut a factor
-// only when all more major factors of that dimension are exhausted (cut into single elements) and cuts of all but the least
-// major factor of the cut ones divide it, because only then the pieces are those of the layout convention. A factor that is
+// only when all more major factors of that dimension are exhausted (cut into single elements), and its cut must divide it
+// unless no elements of less major factors follow, because only then the pieces are those of the layout convention. A factor that is
 // the only one of its dimensions may be cut unevenly, also into more pieces than it has elements.
 absl::Status VerifyStrategy(const Strategy& strategy, const Rule& rule, const Mesh& mesh);
 
@@ -73,6 +74,11 @@ absl::StatusOr<Strategy> StrategyFromCounts(const std::vector<std::optional<std:
 // What the forward op's strategy means for an op that inherits from it (Op::inherits): each axis cuts the factor that maps to the
 // forward op's; axes whose factor has no counterpart stay idle. Cuts that are not valid here are left out.
 Strategy InheritStrategy(const Strategy& forward, const Inheritance& inheritance, const Rule& rule, const Mesh& mesh);
+
+// The strategy that takes the op's inputs as they lie, as far as the rule can: factors are cut as the inputs cut them (the first input
+// that cuts a factor decides), and an axis over which all inputs of a linear group are partial sums passes through. What the
+// op cannot take so is left to a redistribution. Sums of gradients and updates decide in this way.
+Strategy FollowInputs(const std::vector<Layout>& inputs, const Rule& rule, const Mesh& mesh);
 
 // The strategy under which the op's value has `layout` in its dimensions (reduced factors uncut); an error where the rule cannot give it.
 absl::StatusOr<Strategy> StrategyFromOutputLayout(const Layout& layout, const Rule& rule, const Mesh& mesh);

@@ -1,5 +1,5 @@
-// Where the members' pieces of a tensor lie, and copies between a tensor and its pieces one after another: message passing sends
-// contiguous memory, a piece of an inner dimension is not.
+// Where the members' pieces of a tensor lie, and copies between a tensor and its pieces one after another: message
+// passing sends contiguous memory, a piece of an inner dimension is not.
 #ifndef CLEAVE_RUNTIME_COMM_PACKING_H_
 #define CLEAVE_RUNTIME_COMM_PACKING_H_
 
@@ -43,11 +43,7 @@ class TwoDimensions {
   // REQUIRES: first < second.
   TwoDimensions(const std::vector<int64_t>& shape, int first, int second) {
     for (int i = 0; i < static_cast<int>(shape.size()); ++i) {
-      int64_t& part = i < first     ? outer_
-                      : i == first  ? first_
-                      : i < second  ? middle_
-                      : i == second ? second_
-                                    : inner_;
+      int64_t& part = i < first ? outer_ : i == first ? first_ : i < second ? middle_ : i == second ? second_ : inner_;
       part *= shape[static_cast<size_t>(i)];
     }
   }

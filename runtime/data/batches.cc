@@ -48,7 +48,9 @@ const char* KindName(DataSpec::Kind kind) {
 }  // namespace
 
 DataSpec Mnist(std::string folder) { return {DataSpec::Kind::kMnist, std::move(folder), 0, 0}; }
-DataSpec Digits(int64_t train_samples, int64_t test_samples) { return {DataSpec::Kind::kDigits, "", train_samples, test_samples}; }
+DataSpec Digits(int64_t train_samples, int64_t test_samples) {
+  return {DataSpec::Kind::kDigits, "", train_samples, test_samples};
+}
 DataSpec Synthetic(int64_t train_samples, int64_t test_samples) {
   return {DataSpec::Kind::kSynthetic, "", train_samples, test_samples};
 }
@@ -56,7 +58,8 @@ DataSpec Tokens(std::string path) { return {DataSpec::Kind::kTokens, std::move(p
 
 std::string Describe(const ModelInput& input) {
   std::string text = "`" + input.name + "` is " + (input.floats != nullptr ? "f32[" : "i32[");
-  for (size_t i = 0; i < input.region.shape.size(); ++i) text += Format("%s%" PRId64, i == 0 ? "" : ", ", input.region.shape[i]);
+  for (size_t i = 0; i < input.region.shape.size(); ++i)
+    text += Format("%s%" PRId64, i == 0 ? "" : ", ", input.region.shape[i]);
   return text + "]";
 }
 
@@ -65,8 +68,8 @@ Result<std::vector<int>> MatchFields(const std::string& source, const std::vecto
   std::vector<std::string> names;
   for (const ModelInput& input : inputs) names.push_back(input.name);
   if (inputs.size() > fields.size()) {
-    return Error{ExitCode::kInput, Format("the model has %zu inputs (%s), and %s offers %zu: %s", inputs.size(), Join(names).c_str(),
-                                          source.c_str(), fields.size(), Join(fields).c_str())};
+    return Error{ExitCode::kInput, Format("the model has %zu inputs (%s), and %s offers %zu: %s", inputs.size(),
+                                          Join(names).c_str(), source.c_str(), fields.size(), Join(fields).c_str())};
   }
   std::vector<int> by_name;
   for (const std::string& name : names) {
@@ -85,8 +88,9 @@ Result<std::unique_ptr<Batches>> Batches::Open(const DataSpec& spec, std::vector
   std::vector<ModelInput> fields;
   for (const ModelInput& input : inputs) {
     if (input.region.shape.empty() || (batches->batch_ != 0 && input.region.shape[0] != batches->batch_)) {
-      return Error{ExitCode::kInput, Format("input %s; the first dimension of every input is the batch, %s", Describe(input).c_str(),
-                                            batches->batch_ == 0 ? "and it has none" : Format("%" PRId64, batches->batch_).c_str())};
+      return Error{ExitCode::kInput,
+                   Format("input %s; the first dimension of every input is the batch, %s", Describe(input).c_str(),
+                          batches->batch_ == 0 ? "and it has none" : Format("%" PRId64, batches->batch_).c_str())};
     }
     batches->batch_ = input.region.shape[0];
     if (input.name != kSampleMask) fields.push_back(input);
@@ -101,9 +105,10 @@ Result<std::unique_ptr<Batches>> Batches::Open(const DataSpec& spec, std::vector
   batches->source_ = std::move(opened.value().source);
   batches->inputs_ = std::move(inputs);
   if (batches->train_samples() < batches->batch_) {
-    return Error{ExitCode::kInput, Format("%s%s has %" PRId64 " training samples, fewer than one batch of %" PRId64, KindName(spec.kind),
-                                          spec.path.empty() ? "" : Format(" `%s`", spec.path.c_str()).c_str(), batches->train_samples(),
-                                          batches->batch_)};
+    return Error{ExitCode::kInput,
+                 Format("%s%s has %" PRId64 " training samples, fewer than one batch of %" PRId64, KindName(spec.kind),
+                        spec.path.empty() ? "" : Format(" `%s`", spec.path.c_str()).c_str(), batches->train_samples(),
+                        batches->batch_)};
   }
   return batches;
 }
@@ -116,9 +121,7 @@ int64_t Batches::steps_per_epoch() const { return train_samples() / batch_; }
 int64_t Batches::test_batches() const { return (test_samples() + batch_ - 1) / batch_; }
 std::string Batches::note() const { return source_->Note(); }
 
-int64_t Batches::bytes() const {
-  return source_->Bytes() + static_cast<int64_t>(order_.size() * sizeof(order_[0]));
-}
+int64_t Batches::bytes() const { return source_->Bytes() + static_cast<int64_t>(order_.size() * sizeof(order_[0])); }
 
 void Batches::LoadTraining(int64_t step) {
   const int64_t epoch = step / steps_per_epoch();

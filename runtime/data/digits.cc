@@ -1,5 +1,5 @@
-// Handwritten-like digits without a file. A digit is a few strokes in the unit square; a sample bends, slants, scales, turns and
-// shifts them, draws them with a pen of its own width and pressure, and adds what a scanner adds.
+// Handwritten-like digits without a file. A digit is a few strokes in the unit square; a sample bends, slants, scales,
+// turns and shifts them, draws them with a pen of its own width and pressure, and adds what a scanner adds.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -21,7 +21,8 @@ struct Point {
 using Stroke = std::vector<Point>;
 using Glyph = std::vector<Stroke>;
 
-// Part of an ellipse, angles in degrees, clockwise on the page from the right; ends where the last point is given by `to`.
+// Part of an ellipse, angles in degrees, clockwise on the page from the right; ends where the last point is given by
+// `to`.
 Stroke Arc(Point centre, float radius_x, float radius_y, float from, float to) {
   constexpr int kSteps = 14;
   Stroke stroke;
@@ -41,10 +42,12 @@ Stroke operator+(Stroke first, const Stroke& second) {
 std::vector<std::vector<Glyph>> MakeGlyphs() {
   return {
       {{Arc({.5f, .5f}, .27f, .40f, -90, 275)}, {Arc({.5f, .5f}, .20f, .40f, -60, 300)}},
-      {{{{.50f, .10f}, {.50f, .90f}}}, {{{.34f, .27f}, {.54f, .10f}, {.52f, .90f}}},
+      {{{{.50f, .10f}, {.50f, .90f}}},
+       {{{.34f, .27f}, {.54f, .10f}, {.52f, .90f}}},
        {{{.36f, .26f}, {.52f, .11f}, {.52f, .89f}}, {{.34f, .90f}, {.70f, .90f}}}},
       {{Arc({.49f, .33f}, .25f, .23f, -170, 40) + Stroke{{.25f, .90f}, {.77f, .88f}}},
-       {Arc({.49f, .32f}, .24f, .22f, -170, 50) + Arc({.36f, .82f}, .10f, .09f, -20, -340) + Stroke{{.60f, .88f}, {.80f, .84f}}}},
+       {Arc({.49f, .32f}, .24f, .22f, -170, 50) + Arc({.36f, .82f}, .10f, .09f, -20, -340) +
+        Stroke{{.60f, .88f}, {.80f, .84f}}}},
       {{Arc({.46f, .30f}, .24f, .20f, -150, 80) + Arc({.46f, .70f}, .27f, .21f, -80, 150)},
        {Stroke{{.26f, .12f}, {.72f, .12f}, {.48f, .42f}} + Arc({.46f, .67f}, .27f, .24f, -80, 150)}},
       {{{{.60f, .10f}, {.22f, .63f}, {.82f, .61f}}, {{.64f, .36f}, {.62f, .92f}}},
@@ -97,7 +100,8 @@ class Hand {
     const float width = draws.Uniform(14, 21);
     const float height = draws.Uniform(17, 22);
     across_ = {width * std::cos(angle), width * std::sin(angle)};
-    down_ = {height * (-std::sin(angle) - slant * std::cos(angle)), height * (std::cos(angle) - slant * std::sin(angle))};
+    down_ = {height * (-std::sin(angle) - slant * std::cos(angle)),
+             height * (std::cos(angle) - slant * std::sin(angle))};
     centre_ = {kSide / 2.0f + draws.Bell(1.3f), kSide / 2.0f + draws.Bell(1.3f)};
     for (Wave& wave : waves_) wave = {draws.Bell(0.035f), draws.Uniform(3, 8), draws.Uniform(0, 2 * kPi)};
   }

@@ -28,7 +28,8 @@ uint32_t BigEndian(const uint8_t* bytes) {
 
 Result<std::vector<uint8_t>> ReadFile(const std::string& path) {
   struct stat status;
-  if (stat(path.c_str(), &status) != 0) return InputError(Format("cannot read `%s`: %s", path.c_str(), std::strerror(errno)));
+  if (stat(path.c_str(), &status) != 0)
+    return InputError(Format("cannot read `%s`: %s", path.c_str(), std::strerror(errno)));
   if (!S_ISREG(status.st_mode)) {
     return InputError(Format("cannot read `%s`: it is %s, not a file", path.c_str(),
                              S_ISDIR(status.st_mode) ? "a directory" : "a device or a pipe"));
@@ -38,7 +39,8 @@ Result<std::vector<uint8_t>> ReadFile(const std::string& path) {
   std::vector<uint8_t> bytes(static_cast<size_t>(status.st_size));
   const size_t read = bytes.empty() ? 0 : std::fread(bytes.data(), 1, bytes.size(), file);
   std::fclose(file);
-  if (read != bytes.size()) return InputError(Format("cannot read `%s`: got %zu of %zu bytes", path.c_str(), read, bytes.size()));
+  if (read != bytes.size())
+    return InputError(Format("cannot read `%s`: got %zu of %zu bytes", path.c_str(), read, bytes.size()));
   return bytes;
 }
 
@@ -52,17 +54,21 @@ Result<Idx> ReadIdx(const std::string& path, int dimensions) {
   if (!content.ok()) return content.error();
   if (LooksLikeGzip(content.value())) {
     content = Gunzip(content.value());
-    if (!content.ok()) return InputError(Format("`%s` is a gzip file that %s", found.c_str(), content.error().message.c_str()));
+    if (!content.ok())
+      return InputError(Format("`%s` is a gzip file that %s", found.c_str(), content.error().message.c_str()));
   }
   std::vector<uint8_t>& bytes = content.value();
   const uint32_t expected_magic = 0x0800 + static_cast<uint32_t>(dimensions);
   const size_t header = 4 + 4 * static_cast<size_t>(dimensions);
   if (bytes.size() >= 4 && BigEndian(bytes.data()) != expected_magic) {
-    return InputError(Format("`%s` is not an IDX file of bytes with %d dimension%s: its magic number is 0x%08" PRIx32 ", expected 0x%08" PRIx32,
-                             found.c_str(), dimensions, dimensions == 1 ? "" : "s", BigEndian(bytes.data()), expected_magic));
+    return InputError(Format("`%s` is not an IDX file of bytes with %d dimension%s: its magic number is 0x%08" PRIx32
+                             ", expected 0x%08" PRIx32,
+                             found.c_str(), dimensions, dimensions == 1 ? "" : "s", BigEndian(bytes.data()),
+                             expected_magic));
   }
   if (bytes.size() < header) {
-    return InputError(Format("`%s` is truncated: an IDX header has %zu bytes, the file %zu", found.c_str(), header, bytes.size()));
+    return InputError(
+        Format("`%s` is truncated: an IDX header has %zu bytes, the file %zu", found.c_str(), header, bytes.size()));
   }
   Idx idx;
   std::string shape;

@@ -1,5 +1,5 @@
-// IDX files, the format of MNIST: a magic number that gives the element type and the number of dimensions, the sizes, the values;
-// everything big-endian. http://yann.lecun.com/exdb/mnist
+// IDX files, the format of MNIST: a magic number that gives the element type and the number of dimensions, the sizes,
+// the values; everything big-endian. http://yann.lecun.com/exdb/mnist
 #ifndef CLEAVE_RUNTIME_DATA_IDX_H_
 #define CLEAVE_RUNTIME_DATA_IDX_H_
 
@@ -17,8 +17,8 @@ struct Idx {
   std::vector<uint8_t> values;
 };
 
-// The file `path`, or `path`.gz, with `dimensions` dimensions of unsigned bytes. Compressed content is recognised by its first
-// bytes. Every Error names the file and what was expected and found.
+// The file `path`, or `path`.gz, with `dimensions` dimensions of unsigned bytes. Compressed content is recognised by
+// its first bytes. Every Error names the file and what was expected and found.
 Result<Idx> ReadIdx(const std::string& path, int dimensions);
 
 // All bytes of a file. An Error when it is missing, unreadable, or not a regular file.

@@ -13,14 +13,15 @@ namespace cleave::runtime {
 struct LabelledImages {
   int64_t rows = 28;
   int64_t columns = 28;
-  std::vector<uint8_t> pixels;   // One image after another, row-major, 0 is background.
+  std::vector<uint8_t> pixels;  // One image after another, row-major, 0 is background.
   std::vector<uint8_t> labels;
 };
 
 // The value of a pixel for the model: MNIST's mean becomes 0 and its deviation 1.
 inline float NormalisedPixel(int pixel) { return (static_cast<float>(pixel) / 255.0f - 0.1307f) / 0.3081f; }
 
-// A source with the fields image (f32) and label (i32 or f32). Checks the inputs' shapes and types. `name` is for messages.
+// A source with the fields image (f32) and label (i32 or f32). Checks the inputs' shapes and types. `name` is for
+// messages.
 Result<OpenedSource> MakeImageSource(const std::string& name, const OpenRequest& request, LabelledImages train,
                                      LabelledImages test);
 

@@ -1,5 +1,5 @@
-// Reading guide: Gunzip walks the members; Inflater::Block decodes one block; Code is a Huffman code as a table indexed by the
-// next bits of the input. Every read of the input goes through Bits, which never leaves the buffer.
+// Reading guide: Gunzip walks the members; Inflater::Block decodes one block; Code is a Huffman code as a table indexed
+// by the next bits of the input. Every read of the input goes through Bits, which never leaves the buffer.
 #include "runtime/data/inflate.h"
 
 #include <algorithm>
@@ -117,9 +117,11 @@ class Code {
 // Lengths and distances: a symbol's base value and how many extra bits follow it (RFC 1951, 3.2.5).
 constexpr uint16_t kLengthBase[] = {3,  4,  5,  6,  7,  8,  9,  10, 11,  13,  15,  17,  19,  23, 27,
                                     31, 35, 43, 51, 59, 67, 83, 99, 115, 131, 163, 195, 227, 258};
-constexpr uint8_t kLengthBits[] = {0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 0};
-constexpr uint16_t kDistanceBase[] = {1,   2,   3,   4,   5,   7,    9,    13,   17,   25,   33,   49,   65,    97,    129,
-                                      193, 257, 385, 513, 769, 1025, 1537, 2049, 3073, 4097, 6145, 8193, 12289, 16385, 24577};
+constexpr uint8_t kLengthBits[] = {0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2,
+                                   2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 0};
+constexpr uint16_t kDistanceBase[] = {1,    2,    3,    4,    5,    7,    9,    13,    17,    25,
+                                      33,   49,   65,   97,   129,  193,  257,  385,   513,   769,
+                                      1025, 1537, 2049, 3073, 4097, 6145, 8193, 12289, 16385, 24577};
 constexpr uint8_t kDistanceBits[] = {0, 0, 0, 0, 1, 1, 2, 2,  3,  3,  4,  4,  5,  5,  6,
                                      6, 7, 7, 8, 8, 9, 9, 10, 10, 11, 11, 12, 12, 13, 13};
 constexpr Mistake kEnds = "ends in the middle of its data";
@@ -168,7 +170,8 @@ class Inflater {
     if ((size ^ inverse) != 0xFFFF) return "has a stored block whose size is damaged";
     const size_t at = bits_.position();
     if (bytes_.size() - at < size) return kEnds;
-    output_.insert(output_.end(), bytes_.begin() + static_cast<int64_t>(at), bytes_.begin() + static_cast<int64_t>(at + size));
+    output_.insert(output_.end(), bytes_.begin() + static_cast<int64_t>(at),
+                   bytes_.begin() + static_cast<int64_t>(at + size));
     bits_.MoveTo(at + size);
     return nullptr;
   }
@@ -282,7 +285,8 @@ Mistake SkipHeader(const std::vector<uint8_t>& bytes, size_t& at) {
 }
 
 uint32_t ReadLittleEndian(const std::vector<uint8_t>& bytes, size_t at) {
-  return uint32_t{bytes[at]} | uint32_t{bytes[at + 1]} << 8 | uint32_t{bytes[at + 2]} << 16 | uint32_t{bytes[at + 3]} << 24;
+  return uint32_t{bytes[at]} | uint32_t{bytes[at + 1]} << 8 | uint32_t{bytes[at + 2]} << 16 |
+         uint32_t{bytes[at + 3]} << 24;
 }
 
 }  // namespace
@@ -297,7 +301,8 @@ uint32_t Crc32(const uint8_t* bytes, size_t count) {
       tables[0][i] = value;
     }
     for (size_t table = 1; table < 4; ++table) {
-      for (size_t i = 0; i < 256; ++i) tables[table][i] = tables[table - 1][i] >> 8 ^ tables[0][tables[table - 1][i] & 0xFF];
+      for (size_t i = 0; i < 256; ++i)
+        tables[table][i] = tables[table - 1][i] >> 8 ^ tables[0][tables[table - 1][i] & 0xFF];
     }
     return tables;
   }();

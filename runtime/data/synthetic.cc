@@ -1,4 +1,5 @@
-// Samples made from shapes and a seed. Reading guide: Element says what value stands where; everything else caches or copies it.
+// Samples made from shapes and a seed. Reading guide: Element says what value stands where; everything else caches or
+// copies it.
 //
 // Targets are learnable: each value of one is a function of a few values of the first input of its sample.
 #include <algorithm>
@@ -24,7 +25,7 @@ constexpr int64_t kDefaultLimit = 2;
 
 struct SyntheticField {
   std::string name;
-  int64_t elements = 1;          // Per sample.
+  int64_t elements = 1;  // Per sample.
   bool is_float = true;
   int64_t limit = kDefaultLimit;
 };
@@ -35,13 +36,15 @@ class SyntheticSource final : public Source {
       : seed_(seed), fields_(std::move(fields)), train_(train), test_(test) {
     for (const SyntheticField& field : fields_) terms_.push_back(MakeTerms(field));
     int64_t bytes = 0;
-    for (const SyntheticField& field : fields_) bytes += field.elements * (train + test) * static_cast<int64_t>(sizeof(float));
+    for (const SyntheticField& field : fields_)
+      bytes += field.elements * (train + test) * static_cast<int64_t>(sizeof(float));
     if (bytes > kCacheBytes) return;
     for (size_t field = 0; field < fields_.size(); ++field) {
       std::vector<float> values;
       values.reserve(static_cast<size_t>(fields_[field].elements * (train + test)));
       for (int64_t sample = 0; sample < train + test; ++sample) {
-        for (int64_t i = 0; i < fields_[field].elements; ++i) values.push_back(Element(static_cast<int>(field), sample, i));
+        for (int64_t i = 0; i < fields_[field].elements; ++i)
+          values.push_back(Element(static_cast<int>(field), sample, i));
       }
       cache_.push_back(std::move(values));
     }
@@ -59,7 +62,8 @@ class SyntheticSource final : public Source {
   void Read(Part part, int64_t sample, int field, const ModelInput& input, int64_t row) const override {
     if (part == Part::kTest) sample += train_;
     if (cache_.empty()) return WriteRow(input, row, [&](int64_t i) { return Element(field, sample, i); });
-    const float* values = cache_[static_cast<size_t>(field)].data() + sample * fields_[static_cast<size_t>(field)].elements;
+    const float* values =
+        cache_[static_cast<size_t>(field)].data() + sample * fields_[static_cast<size_t>(field)].elements;
     WriteRow(input, row, [&](int64_t i) { return values[i]; });
   }
 
@@ -69,7 +73,8 @@ class SyntheticSource final : public Source {
     float weight = 0;
   };
 
-  // Value i of a sample. Integers below 2^24 are exact in a float; larger limits lose their lowest bits, which is no harm here.
+  // Value i of a sample. Integers below 2^24 are exact in a float; larger limits lose their lowest bits, which is no
+  // harm here.
   float Element(int field, int64_t sample, int64_t i) const {
     const SyntheticField& about = fields_[static_cast<size_t>(field)];
     if (field == 0) return Free(sample, i);
@@ -130,7 +135,8 @@ class SyntheticSource final : public Source {
     std::vector<float> weights(static_cast<size_t>(count));
     const int64_t choices = std::min<int64_t>(first.elements, INT32_MAX);
     FillIntegers({seed_, (field.name + ".terms").c_str()}, all, static_cast<int32_t>(choices), elements.data());
-    FillNormal({seed_, (field.name + ".weights").c_str()}, all, 0, 1 / std::sqrt(static_cast<float>(kTerms)), weights.data());
+    FillNormal({seed_, (field.name + ".weights").c_str()}, all, 0, 1 / std::sqrt(static_cast<float>(kTerms)),
+               weights.data());
     std::vector<Term> terms;
     for (size_t i = 0; i < elements.size(); ++i) terms.push_back({elements[i], weights[i]});
     return terms;
@@ -140,8 +146,8 @@ class SyntheticSource final : public Source {
   const std::vector<SyntheticField> fields_;
   const int64_t train_;
   const int64_t test_;
-  std::vector<std::vector<Term>> terms_;       // Per field; kTerms for each value, or class.
-  std::vector<std::vector<float>> cache_;      // Per field; empty when the samples are made on the way.
+  std::vector<std::vector<Term>> terms_;   // Per field; kTerms for each value, or class.
+  std::vector<std::vector<float>> cache_;  // Per field; empty when the samples are made on the way.
 };
 
 }  // namespace

@@ -77,10 +77,12 @@ Result<OpenedSource> OpenTokens(const OpenRequest& request) {
   int64_t limit = 0;
   for (const ModelInput& input : request.inputs) {
     const int64_t elements = ElementsPerSample(input.region);
-    if (input.integers == nullptr) return Error{ExitCode::kInput, Format("input %s; tokens are i32", Describe(input).c_str())};
+    if (input.integers == nullptr)
+      return Error{ExitCode::kInput, Format("input %s; tokens are i32", Describe(input).c_str())};
     if (length != 0 && elements != length) {
-      return Error{ExitCode::kInput, Format("input %s, %" PRId64 " tokens per sample, and input %s, %" PRId64, Describe(request.inputs[0]).c_str(),
-                                            length, Describe(input).c_str(), elements)};
+      return Error{ExitCode::kInput,
+                   Format("input %s, %" PRId64 " tokens per sample, and input %s, %" PRId64,
+                          Describe(request.inputs[0]).c_str(), length, Describe(input).c_str(), elements)};
     }
     length = elements;
     if (input.limit > 0) limit = limit == 0 ? input.limit : std::min(limit, input.limit);
@@ -90,7 +92,8 @@ Result<OpenedSource> OpenTokens(const OpenRequest& request) {
   std::vector<uint8_t> tokens = std::move(content.value());
   Result<std::string> note = FitInto(limit, request.spec.path, tokens);
   if (!note.ok()) return note.error();
-  return OpenedSource{std::make_unique<TokenSource>(std::move(tokens), std::max<int64_t>(1, length), note.value()), fields.value()};
+  return OpenedSource{std::make_unique<TokenSource>(std::move(tokens), std::max<int64_t>(1, length), note.value()),
+                      fields.value()};
 }
 
 }  // namespace cleave::runtime

@@ -27,7 +27,9 @@ Arena::Arena(int64_t bytes) : bytes_((bytes + kAlignment - 1) / kAlignment * kAl
   const bool fits = available < 0 || bytes_ <= available;
   if (fits) data_ = static_cast<std::byte*>(std::aligned_alloc(kAlignment, static_cast<size_t>(bytes_)));
   if (data_ == nullptr) {
-    Die(ExitCode::kFailed, Format("out of memory: the plan needs %" PRId64 " bytes on this rank, the machine has %" PRId64 " left", bytes_, available));
+    Die(ExitCode::kFailed,
+        Format("out of memory: the plan needs %" PRId64 " bytes on this rank, the machine has %" PRId64 " left", bytes_,
+               available));
   }
   // Touches every page here, so that the first step is not slower than the others.
   std::memset(data_, 0, static_cast<size_t>(bytes_));

@@ -24,7 +24,8 @@ void Die(ExitCode code, const std::string& message) {
   std::fflush(stdout);
   std::fprintf(stderr, "error: %s\n", message.c_str());
   std::fflush(stderr);
-  // Not exit: destructors of other threads' objects must not run, and mpirun ends the job when a rank leaves without MPI_Finalize.
+  // Not exit: destructors of other threads' objects must not run, and mpirun ends the job when a rank leaves without
+  // MPI_Finalize.
   _exit(static_cast<int>(code));
 }
 

@@ -26,15 +26,14 @@ double TimeoutSeconds() {
   return seconds;
 }
 
-// What the launcher says, before the job has been joined.
+}  // namespace
+
 int RankFromEnvironment() {
   for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"}) {
     if (const char* text = std::getenv(name)) return std::atoi(text);
   }
   return 0;
 }
-
-}  // namespace
 
 int ThreadsPerRank(int local_ranks) {
   const int cores = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
@@ -53,8 +52,9 @@ std::unique_ptr<Comm> Join(const LaunchPlan& plan, Watch& watch) {
   HandleSignals(watch, comm->rank());
   std::optional<Error> mistake;
   if (plan.only_rank >= 0 && plan.only_rank != comm->rank()) {
-    mistake = Error{ExitCode::kInput, Format("this program is written for rank %d of the mesh and was started as rank %d",
-                                             plan.only_rank, comm->rank())};
+    mistake =
+        Error{ExitCode::kInput, Format("this program is written for rank %d of the mesh and was started as rank %d",
+                                       plan.only_rank, comm->rank())};
   }
   if (std::optional<Error> error = Agree(*comm, mistake)) std::exit(Leave(std::move(comm), *error));
   if (std::getenv("OMP_NUM_THREADS") == nullptr) omp_set_num_threads(ThreadsPerRank(comm->ranks_on_this_host()));

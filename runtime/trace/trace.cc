@@ -82,7 +82,8 @@ std::optional<Watch::NotFinite> Watch::EndChecking() {
 }
 
 void Watch::ScanResult() {
-  if (result_ != nullptr) Check(op_.load(std::memory_order_relaxed), line_.load(std::memory_order_relaxed), result_, count_);
+  if (result_ != nullptr)
+    Check(op_.load(std::memory_order_relaxed), line_.load(std::memory_order_relaxed), result_, count_);
   ++order_;
 }
 
@@ -117,8 +118,8 @@ void Watch::StartWatchdog(int rank, double seconds) {
       const std::string where = collective == nullptr
                                     ? Format("rank %d stands still in %s", rank, CurrentOp().c_str())
                                     : Format("rank %d waits in %s for %s", rank, collective, CurrentOp().c_str());
-      Die(ExitCode::kFailed, Format("%s since %.0f s; the job is ended (CLEAVE_TIMEOUT is %g s)", where.c_str(),
-                                    Now() - since, seconds));
+      Die(ExitCode::kFailed,
+          Format("%s since %.0f s; the job is ended (CLEAVE_TIMEOUT is %g s)", where.c_str(), Now() - since, seconds));
     }
   });
 }
@@ -131,7 +132,8 @@ int signal_rank = 0;
 void OnCrash(int signal) {
   // CurrentOp allocates, which a handler should not; the process is lost anyway, and alarm bounds a deadlock in malloc.
   alarm(2);
-  const std::string text = Format("error: rank %d: %s in %s\n", signal_rank, strsignal(signal), signal_watch->CurrentOp().c_str());
+  const std::string text =
+      Format("error: rank %d: %s in %s\n", signal_rank, strsignal(signal), signal_watch->CurrentOp().c_str());
   if (write(STDERR_FILENO, text.data(), text.size()) < 0) _exit(128 + signal);
   raise(signal);
 }

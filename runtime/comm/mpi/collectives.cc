@@ -54,7 +54,8 @@ Pending Comm::StartAllReduce(T* data, int64_t count, Reduction reduction, const 
 void Comm::Finish(Pending& pending) {
   if (pending.id < 0) return;
   const Running running(*impl_, CollectiveKind::kAllReduce);
-  impl_->Check(MPI_Wait(&impl_->requests[static_cast<size_t>(pending.id)], MPI_STATUS_IGNORE), CollectiveKind::kAllReduce);
+  impl_->Check(MPI_Wait(&impl_->requests[static_cast<size_t>(pending.id)], MPI_STATUS_IGNORE),
+               CollectiveKind::kAllReduce);
   pending.id = -1;
 }
 
@@ -86,8 +87,8 @@ void Comm::AllGather(const T* piece, T* whole, const std::vector<int64_t>& shape
 }
 
 template <typename T>
-void Comm::ReduceScatter(const T* whole, T* piece, const std::vector<int64_t>& shape, const Cut& cut, Reduction reduction,
-                         const Group& group) {
+void Comm::ReduceScatter(const T* whole, T* piece, const std::vector<int64_t>& shape, const Cut& cut,
+                         Reduction reduction, const Group& group) {
   constexpr CollectiveKind kKind = CollectiveKind::kReduceScatter;
   const int64_t elements = ElementCount(shape);
   if (group.size == 1) return Copy(whole, piece, elements);
@@ -108,8 +109,9 @@ void Comm::ReduceScatter(const T* whole, T* piece, const std::vector<int64_t>& s
       }
     }
   }
-  impl_->Check(MPI_Reduce_scatter(sent, piece, counts.data(), MpiType<T>(), MpiOp(reduction), impl_->communicator(group)),
-               kKind);
+  impl_->Check(
+      MPI_Reduce_scatter(sent, piece, counts.data(), MpiType<T>(), MpiOp(reduction), impl_->communicator(group)),
+      kKind);
 }
 
 template <typename T>
@@ -209,8 +211,8 @@ std::vector<std::string> Comm::GatherText(const std::string& text) {
     impl_->Check(MPI_Allgather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, impl_->communicator(group)), kKind);
     const std::vector<int64_t> begins = Begins({lengths.begin(), lengths.end()});
     std::string all(static_cast<size_t>(begins.back()), '\0');
-    impl_->Check(MPI_Allgatherv(text.data(), length, MPI_CHAR, all.data(), lengths.data(), impl_->Counts(begins, kKind).data(), MPI_CHAR,
-                                impl_->communicator(group)),
+    impl_->Check(MPI_Allgatherv(text.data(), length, MPI_CHAR, all.data(), lengths.data(),
+                                impl_->Counts(begins, kKind).data(), MPI_CHAR, impl_->communicator(group)),
                  kKind);
     for (size_t i = 0; i < lengths.size(); ++i) {
       texts.push_back(all.substr(static_cast<size_t>(begins[i]), static_cast<size_t>(lengths[i])));
@@ -221,13 +223,13 @@ std::vector<std::string> Comm::GatherText(const std::string& text) {
 }
 
 // The element types that programs communicate.
-#define CLEAVE_INSTANTIATE(T)                                                                                              \
-  template void Comm::AllReduce(T*, int64_t, Reduction, const Group&);                                                     \
-  template Pending Comm::StartAllReduce(T*, int64_t, Reduction, const Group&);                                             \
-  template void Comm::AllGather(const T*, T*, const std::vector<int64_t>&, const Cut&, const Group&);                      \
-  template void Comm::ReduceScatter(const T*, T*, const std::vector<int64_t>&, const Cut&, Reduction, const Group&);       \
-  template void Comm::AllToAll(const T*, T*, const std::vector<int64_t>&, const Cut&, const Cut&, const Group&);           \
-  template void Comm::Permute(const T*, int64_t, int, T*, int64_t, int, const Group&);                                     \
+#define CLEAVE_INSTANTIATE(T)                                                                                        \
+  template void Comm::AllReduce(T*, int64_t, Reduction, const Group&);                                               \
+  template Pending Comm::StartAllReduce(T*, int64_t, Reduction, const Group&);                                       \
+  template void Comm::AllGather(const T*, T*, const std::vector<int64_t>&, const Cut&, const Group&);                \
+  template void Comm::ReduceScatter(const T*, T*, const std::vector<int64_t>&, const Cut&, Reduction, const Group&); \
+  template void Comm::AllToAll(const T*, T*, const std::vector<int64_t>&, const Cut&, const Cut&, const Group&);     \
+  template void Comm::Permute(const T*, int64_t, int, T*, int64_t, int, const Group&);                               \
   template void Comm::Broadcast(T*, int64_t, int, const Group&)
 CLEAVE_INSTANTIATE(float);
 CLEAVE_INSTANTIATE(double);

@@ -34,13 +34,14 @@ void Comm::Impl::Check(int status, CollectiveKind kind) const {
   char text[MPI_MAX_ERROR_STRING] = "";
   int length = 0;
   MPI_Error_string(status, text, &length);
-  Die(ExitCode::kFailed, Format("rank %d: %s for %s failed: %s", rank, CollectiveKindName(kind), watch.CurrentOp().c_str(), text));
+  Die(ExitCode::kFailed,
+      Format("rank %d: %s for %s failed: %s", rank, CollectiveKindName(kind), watch.CurrentOp().c_str(), text));
 }
 
 int Comm::Impl::Count(int64_t count, CollectiveKind kind) const {
   if (count <= INT_MAX) return static_cast<int>(count);
-  Die(ExitCode::kFailed, Format("rank %d: %s for %s has %" PRId64 " elements; MPI counts end at %d", rank, CollectiveKindName(kind),
-                                watch.CurrentOp().c_str(), count, INT_MAX));
+  Die(ExitCode::kFailed, Format("rank %d: %s for %s has %" PRId64 " elements; MPI counts end at %d", rank,
+                                CollectiveKindName(kind), watch.CurrentOp().c_str(), count, INT_MAX));
 }
 
 std::vector<int> Comm::Impl::Counts(const std::vector<int64_t>& counts, CollectiveKind kind) const {
@@ -54,9 +55,11 @@ Result<std::unique_ptr<Comm>> Comm::Start(const Mesh& mesh, Watch& watch) {
   auto job = std::make_unique<Impl>(mesh, watch);
   job->uses_mpi = StartedByLauncher();
   if (!job->uses_mpi && planned != 1) {
-    return Error{ExitCode::kInput,
-                 Format("the plan has %" PRId64 " ranks (%s) and the program was started without mpirun: start it with `mpirun -n %" PRId64 " %s`",
-                        planned, MeshText(mesh).c_str(), planned, program_invocation_name)};
+    return Error{
+        ExitCode::kInput,
+        Format("the plan has %" PRId64
+               " ranks (%s) and the program was started without mpirun: start it with `mpirun -n %" PRId64 " %s`",
+               planned, MeshText(mesh).c_str(), planned, program_invocation_name)};
   }
   int started = 1;
   if (job->uses_mpi) {
@@ -72,10 +75,12 @@ Result<std::unique_ptr<Comm>> Comm::Start(const Mesh& mesh, Watch& watch) {
     // mpirun stops the others when the first rank ends with an error; they end by themselves, with the same code.
     signal(SIGTERM, SIG_IGN);
     const bool first = job->rank == 0;
-    return Error{ExitCode::kInput,
-                 first ? Format("the plan has %" PRId64 " ranks (%s) and mpirun started %d: start it with `mpirun -n %" PRId64 " %s`, or compile the model with `--devices %d`",
-                                planned, mesh.empty() ? "one device" : MeshText(mesh).c_str(), started, planned, program_invocation_name, started)
-                       : ""};
+    return Error{ExitCode::kInput, first ? Format("the plan has %" PRId64
+                                                  " ranks (%s) and mpirun started %d: start it with `mpirun -n %" PRId64
+                                                  " %s`, or compile the model with `--devices %d`",
+                                                  planned, mesh.empty() ? "one device" : MeshText(mesh).c_str(),
+                                                  started, planned, program_invocation_name, started)
+                                         : ""};
   }
   if (job->uses_mpi) {
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
@@ -120,7 +125,8 @@ Group Comm::CreateGroup(const std::vector<int>& axes) {
   if (state.group.size > 1) {
     // Members of one group agree on the lowest of their ranks, the one with index 0.
     const int color = static_cast<int>(RankAt(impl_->mesh, impl_->rank, axes, 0));
-    impl_->Check(MPI_Comm_split(MPI_COMM_WORLD, color, state.group.index, &state.communicator), CollectiveKind::kBarrier);
+    impl_->Check(MPI_Comm_split(MPI_COMM_WORLD, color, state.group.index, &state.communicator),
+                 CollectiveKind::kBarrier);
     impl_->Check(MPI_Comm_set_errhandler(state.communicator, MPI_ERRORS_RETURN), CollectiveKind::kBarrier);
   }
   impl_->groups.push_back(state);

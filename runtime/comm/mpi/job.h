@@ -75,8 +75,8 @@ struct Comm::Impl {
   bool uses_mpi = false;
   int rank = 0;
   int local_ranks = 1;
-  std::vector<GroupState> groups;            // Indexed by Group::id; the first is the world.
-  std::vector<MPI_Request> requests;         // Indexed by Pending::id; finished ones are MPI_REQUEST_NULL.
+  std::vector<GroupState> groups;     // Indexed by Group::id; the first is the world.
+  std::vector<MPI_Request> requests;  // Indexed by Pending::id; finished ones are MPI_REQUEST_NULL.
   Scratch send;
   Scratch receive;
   bool counting = true;

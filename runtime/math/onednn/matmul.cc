@@ -42,7 +42,8 @@ dnnl_memory_desc_t Describe(int64_t batch, int64_t rows, int64_t columns, bool t
   const dnnl_dims_t strides = {rows * columns, transposed ? 1 : columns, transposed ? rows : 1};
   // A single product is two-dimensional: oneDNN has faster kernels for it.
   const int first = batch == 1 ? 1 : 0;
-  Check(dnnl_memory_desc_init_by_strides(&description, 3 - first, sizes + first, dnnl_f32, strides + first), "describing a matrix");
+  Check(dnnl_memory_desc_init_by_strides(&description, 3 - first, sizes + first, dnnl_f32, strides + first),
+        "describing a matrix");
   return description;
 }
 
@@ -87,7 +88,9 @@ class Products {
     dnnl_memory_desc_t bias;
     const dnnl_dims_t bias_sizes = {1, 1, shape.n};
     const dnnl_dims_t bias_strides = {shape.n, shape.n, 1};
-    Check(dnnl_memory_desc_init_by_strides(&bias, c.ndims, bias_sizes + 3 - c.ndims, dnnl_f32, bias_strides + 3 - c.ndims), "describing a bias");
+    Check(dnnl_memory_desc_init_by_strides(&bias, c.ndims, bias_sizes + 3 - c.ndims, dnnl_f32,
+                                           bias_strides + 3 - c.ndims),
+          "describing a bias");
 
     dnnl_matmul_desc_t operation;
     Check(dnnl_matmul_desc_init(&operation, &a, &b, product->has_bias ? &bias : nullptr, &c), "describing a product");
@@ -109,7 +112,8 @@ class Products {
     Check(dnnl_memory_create(&product->a, &a, engine_, DNNL_MEMORY_NONE), "creating memory");
     Check(dnnl_memory_create(&product->b, &b, engine_, DNNL_MEMORY_NONE), "creating memory");
     Check(dnnl_memory_create(&product->c, &c, engine_, DNNL_MEMORY_NONE), "creating memory");
-    if (product->has_bias) Check(dnnl_memory_create(&product->bias, &bias, engine_, DNNL_MEMORY_NONE), "creating memory");
+    if (product->has_bias)
+      Check(dnnl_memory_create(&product->bias, &bias, engine_, DNNL_MEMORY_NONE), "creating memory");
     return product;
   }
 

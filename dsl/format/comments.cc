@@ -1,0 +1,34 @@
+#include "dsl/format/comments.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+namespace cleave {
+
+std::vector<const syntax::Comment*> CommentCursor::TakeBefore(int32_t end) {
+  std::vector<const syntax::Comment*> taken;
+  for (; next_ < file_.comments.size() && file_.comments[next_].span.begin < end; ++next_) {
+    taken.push_back(&file_.comments[next_]);
+    taken_until_ = file_.comments[next_].span.end;
+  }
+  return taken;
+}
+
+std::string CommentCursor::TakeRestOfLine(int32_t end) {
+  std::string text;
+  for (; next_ < file_.comments.size(); ++next_) {
+    const syntax::Comment& comment = file_.comments[next_];
+    if (comment.own_line || comment.span.begin >= end) break;
+    absl::StrAppend(&text, text.empty() ? "" : " ", comment.text);
+    taken_until_ = comment.span.end;
+  }
+  return text;
+}
+
+bool CommentCursor::HasBlankLine(int32_t begin, int32_t end) const {
+  const auto line = std::lower_bound(file_.blank_lines.begin(), file_.blank_lines.end(), begin);
+  return line != file_.blank_lines.end() && *line < end;
+}
+
+}  // namespace cleave

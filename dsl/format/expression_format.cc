@@ -1,0 +1,224 @@
+#include "dsl/format/expression_format.h"
+
+#include <functional>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/match/match.h"
+#include "dsl/syntax/print.h"
+
+namespace cleave {
+namespace {
+
+// How tightly an expression binds; a child that binds less than its place asks for stands in parentheses.
+enum Binding { kComparison = 1, kSum, kProduct, kPrefix, kSuffix };
+
+Binding BindingOf(syntax::BinaryOperator op) {
+  switch (op) {
+    case syntax::BinaryOperator::kAdd:
+    case syntax::BinaryOperator::kSubtract:
+      return kSum;
+    case syntax::BinaryOperator::kMultiply:
+    case syntax::BinaryOperator::kDivide:
+    case syntax::BinaryOperator::kRemainder:
+      return kProduct;
+    case syntax::BinaryOperator::kEqual:
+    case syntax::BinaryOperator::kNotEqual:
+    case syntax::BinaryOperator::kLess:
+    case syntax::BinaryOperator::kLessEqual:
+    case syntax::BinaryOperator::kGreater:
+    case syntax::BinaryOperator::kGreaterEqual:
+      return kComparison;
+  }
+  return kComparison;
+}
+
+Binding BindingOf(const syntax::Expression& expression) {
+  if (const auto* binary = std::get_if<syntax::Binary>(&expression.kind)) return BindingOf(binary->op);
+  if (std::holds_alternative<syntax::Negate>(expression.kind)) return kPrefix;
+  if (std::holds_alternative<syntax::Attributed>(expression.kind)) return kPrefix;
+  return kSuffix;
+}
+
+constexpr Place kOneLine{.one_line = true};
+
+std::string Indent(int columns) { return std::string(static_cast<size_t>(columns), ' '); }
+
+// The column after `text`, which begins at `column`.
+int ColumnAfter(const std::string& text, int column) {
+  const size_t newline = text.rfind('\n');
+  if (newline == std::string::npos) return column + static_cast<int>(text.size());
+  return static_cast<int>(text.size() - newline - 1);
+}
+
+bool Fits(const std::string& text, const Place& place) {
+  return place.one_line || place.column + static_cast<int>(text.size()) + place.reserve <= kLineWidth;
+}
+
+// A list in brackets: on one line, or one element per line, each with a comma. `element(i, place)` makes one element.
+std::string FormatList(absl::string_view open, size_t count, absl::string_view close, bool comma_after_single,
+                       Place place, const std::function<std::string(size_t, Place)>& element) {
+  if (count == 0) return absl::StrCat(open, close);
+  std::string flat(open);
+  for (size_t i = 0; i < count; ++i) absl::StrAppend(&flat, i == 0 ? "" : ", ", element(i, kOneLine));
+  absl::StrAppend(&flat, count == 1 && comma_after_single ? "," : "", close);
+  if (Fits(flat, place)) return flat;
+  const int inner = place.indent + kIndentWidth;
+  std::string broken = absl::StrCat(open, "\n");
+  for (size_t i = 0; i < count; ++i) {
+    const Place inside{.indent = inner, .column = inner, .reserve = 1};
+    absl::StrAppend(&broken, Indent(inner), element(i, inside), ",\n");
+  }
+  return absl::StrCat(broken, Indent(place.indent), close);
+}
+
+std::string FormatBinding(const syntax::Expression& expression, Binding at_least, Place place);
+
+std::string FormatArgument(const syntax::Argument& argument, Place place) {
+  if (!argument.name) return FormatExpression(*argument.value, place);
+  const std::string name = absl::StrCat(argument.name->text, " = ");
+  place.column += static_cast<int>(name.size());
+  return name + FormatExpression(*argument.value, place);
+}
+
+std::string FormatArguments(const std::vector<syntax::Argument>& arguments, bool is_tuple, Place place) {
+  const bool comma_after_single = is_tuple && arguments.size() == 1 && !arguments[0].name;
+  return FormatList("(", arguments.size(), ")", comma_after_single, place,
+                    [&](size_t i, Place inside) { return FormatArgument(arguments[i], inside); });
+}
+
+std::string FormatBinary(const syntax::Binary& binary, Place place) {
+  const Binding binding = BindingOf(binary.op);
+  const Binding left = binding == kComparison ? kSum : binding;
+  const Binding right = static_cast<Binding>(binding + 1);
+  const absl::string_view op = syntax::OperatorText(binary.op);
+  const std::string flat = absl::StrCat(FormatBinding(*binary.left, left, kOneLine), " ", op, " ",
+                                        FormatBinding(*binary.right, right, kOneLine));
+  if (Fits(flat, place)) return flat;
+  // The operator begins the next line.
+  const int inner = place.indent + kIndentWidth;
+  const Place before{.indent = place.indent, .column = place.column, .reserve = 0};
+  const Place after{.indent = inner, .column = inner + static_cast<int>(op.size()) + 1, .reserve = place.reserve};
+  return absl::StrCat(FormatBinding(*binary.left, left, before), "\n", Indent(inner), op, " ",
+                      FormatBinding(*binary.right, right, after));
+}
+
+std::string FormatSubscript(const syntax::Subscript& subscript) {
+  const syntax::Expression* begin = subscript.begin ? &**subscript.begin : nullptr;
+  if (!subscript.is_range) return FormatExpression(*begin, kOneLine);
+  return FormatRange(begin, subscript.end ? &**subscript.end : nullptr);
+}
+
+std::string FormatAttributed(const syntax::Attributed& attributed, Place place) {
+  std::string text;
+  for (const syntax::Attribute& attribute : attributed.attributes) {
+    const Place at{
+        .indent = place.indent, .column = ColumnAfter(text, place.column), .reserve = 1, .one_line = place.one_line};
+    absl::StrAppend(&text, FormatAttribute(attribute, at), " ");
+  }
+  const std::string operand = FormatBinding(*attributed.operand, kPrefix, kOneLine);
+  Place behind{.indent = place.indent,
+               .column = ColumnAfter(text, place.column),
+               .reserve = place.reserve,
+               .one_line = place.one_line};
+  if (Fits(operand, behind)) return text + operand;
+  text.back() = '\n';
+  behind.indent = behind.column = place.indent + kIndentWidth;
+  return absl::StrCat(text, Indent(behind.indent), FormatBinding(*attributed.operand, kPrefix, behind));
+}
+
+// In parentheses where it binds less than `at_least`.
+std::string FormatBinding(const syntax::Expression& expression, Binding at_least, Place place) {
+  if (BindingOf(expression) >= at_least) return FormatExpression(expression, place);
+  ++place.column;
+  ++place.reserve;
+  return absl::StrCat("(", FormatExpression(expression, place), ")");
+}
+
+}  // namespace
+
+std::string FormatRange(const syntax::Expression* begin, const syntax::Expression* end) {
+  const auto is_simple = [](const syntax::Expression* part) { return part == nullptr || BindingOf(*part) >= kSuffix; };
+  const bool is_tight = is_simple(begin) && is_simple(end);
+  std::string text;
+  if (begin != nullptr) absl::StrAppend(&text, FormatExpression(*begin, kOneLine), is_tight ? "" : " ");
+  absl::StrAppend(&text, "..");
+  if (end != nullptr) absl::StrAppend(&text, is_tight ? "" : " ", FormatExpression(*end, kOneLine));
+  return text;
+}
+
+std::string FormatExpression(const syntax::Expression& expression, Place place) {
+  return Match(
+      expression.kind, [](const syntax::IntegerLiteral& literal) { return literal.text; },
+      [](const syntax::FloatLiteral& literal) { return literal.text; },
+      [](const syntax::SizeLiteral& literal) { return literal.text; },
+      [](const syntax::StringLiteral& literal) { return syntax::QuoteString(literal.value); },
+      [](const syntax::BoolLiteral& literal) { return std::string(literal.value ? "true" : "false"); },
+      [](const syntax::Name& name) { return name.text; }, [](const syntax::Wildcard&) { return std::string("_"); },
+      [&](const syntax::Negate& negate) {
+        ++place.column;
+        return absl::StrCat("-", FormatBinding(*negate.operand, kPrefix, place));
+      },
+      [&](const syntax::Binary& binary) { return FormatBinary(binary, place); },
+      [&](const syntax::Call& call) {
+        const std::string callee = FormatBinding(*call.callee, kSuffix, kOneLine);
+        place.column += static_cast<int>(callee.size());
+        return callee + FormatArguments(call.arguments, false, place);
+      },
+      [](const syntax::Index& index) {
+        return absl::StrCat(FormatBinding(*index.base, kSuffix, kOneLine), "[",
+                            absl::StrJoin(index.subscripts, ", ",
+                                          [](std::string* out, const syntax::Subscript& subscript) {
+                                            out->append(FormatSubscript(subscript));
+                                          }),
+                            "]");
+      },
+      [&](const syntax::Tuple& tuple) { return FormatArguments(tuple.elements, true, place); },
+      [&](const syntax::Map& map) {
+        return FormatList("{", map.entries.size(), "}", false, place, [&](size_t i, Place inside) {
+          const syntax::MapEntry& entry = map.entries[i];
+          const std::string key = absl::StrCat(syntax::QuoteString(entry.key.value), ": ");
+          inside.column += static_cast<int>(key.size());
+          return key + FormatExpression(*entry.value, inside);
+        });
+      },
+      [&](const syntax::Attributed& attributed) { return FormatAttributed(attributed, place); });
+}
+
+std::string FormatAttributeBody(const syntax::Attribute& attribute, Place place) {
+  if (!attribute.has_parentheses) return attribute.name.text;
+  place.column += static_cast<int>(attribute.name.text.size());
+  return absl::StrCat(attribute.name.text, FormatArguments(attribute.arguments, false, place));
+}
+
+std::string FormatAttribute(const syntax::Attribute& attribute, Place place) {
+  place.column += 2;
+  place.reserve += 1;
+  return absl::StrCat("#[", FormatAttributeBody(attribute, place), "]");
+}
+
+std::string FormatType(const syntax::Type& type) {
+  if (!type.dimensions) return type.element.text;
+  return absl::StrCat(
+      type.element.text, "[",
+      absl::StrJoin(*type.dimensions, ", ",
+                    [](std::string* out, const syntax::Dimension& dimension) {
+                      out->append(Match(
+                          dimension.kind, [](const syntax::Identifier& rest) { return absl::StrCat("..", rest.text); },
+                          [](const syntax::Expression& size) { return FormatExpression(size, kOneLine); }));
+                    }),
+      "]");
+}
+
+std::string FormatParameters(const std::vector<syntax::Parameter>& parameters, Place place) {
+  return FormatList("(", parameters.size(), ")", false, place, [&](size_t i, Place inside) {
+    const syntax::Parameter& parameter = parameters[i];
+    std::string text = absl::StrCat(parameter.name.text, ": ", FormatType(parameter.type));
+    if (!parameter.default_value) return text;
+    absl::StrAppend(&text, " = ");
+    inside.column += static_cast<int>(text.size());
+    return text + FormatExpression(*parameter.default_value, inside);
+  });
+}
+
+}  // namespace cleave

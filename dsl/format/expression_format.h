@@ -1,0 +1,41 @@
+// The canonical text of expressions, types and attributes.
+#ifndef CLEAVE_DSL_FORMAT_EXPRESSION_FORMAT_H_
+#define CLEAVE_DSL_FORMAT_EXPRESSION_FORMAT_H_
+
+#include <string>
+#include <vector>
+
+#include "dsl/syntax/syntax.h"
+
+namespace cleave {
+
+inline constexpr int kLineWidth = 100;
+inline constexpr int kIndentWidth = 4;
+
+// Where a text begins and what must still fit behind it on its last line.
+struct Place {
+  int indent = 0;         // Of the line, in columns; lines of a broken list stand four further in.
+  int column = 0;         // At which the text begins.
+  int reserve = 0;        // Columns of what follows, such as `;`.
+  bool one_line = false;  // Nothing is broken, however long.
+};
+
+// On one line if it fits, else with its outermost list broken to one element per line.
+std::string FormatExpression(const syntax::Expression& expression, Place place);
+
+// `#[shard((4, 2), (1, 2))]`; without_brackets: `shard((4, 2), (1, 2))`, as in a pin.
+std::string FormatAttribute(const syntax::Attribute& attribute, Place place);
+std::string FormatAttributeBody(const syntax::Attribute& attribute, Place place);
+
+// `f32[..n, k]`, always on one line.
+std::string FormatType(const syntax::Type& type);
+
+// `(x: f32[n], units: int = 3)`.
+std::string FormatParameters(const std::vector<syntax::Parameter>& parameters, Place place);
+
+// `0..depth`, `rank * n .. (rank + 1) * n`, `..`: either end may be null. On one line.
+std::string FormatRange(const syntax::Expression* begin, const syntax::Expression* end);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_DSL_FORMAT_EXPRESSION_FORMAT_H_

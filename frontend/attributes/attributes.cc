@@ -1,0 +1,176 @@
+#include "frontend/attributes/attributes.h"
+
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "base/text/text.h"
+
+namespace cleave::frontend {
+namespace {
+
+class AttributeReader {
+ public:
+  AttributeReader(const syntax::Attribute& attribute, const IntEvaluator& evaluate, Reporter& reporter)
+      : attribute_(attribute), evaluate_(evaluate), reporter_(reporter) {}
+
+  std::optional<Demand> Read() {
+    const std::string& name = attribute_.name.text;
+    if (name == "shard") return ReadShard();
+    if (name == "layout") return ReadLayout();
+    if (name == "replicate") return ReadReplicate();
+    if (name == "priority") return ReadPriority();
+    if (name == "region" || name == "manual" || name == "local") {
+      reporter_.Report(Error(Code::kE0220, absl::StrCat("`#[", name, "]` is not supported by this version"))
+                           .At(attribute_.span, "used here"));
+      return std::nullopt;
+    }
+    const std::vector<std::string> names = {"shard", "layout", "replicate", "priority"};
+    Diagnostic error = Error(Code::kE0303, absl::StrCat("unknown attribute `", name, "`"))
+                           .At(attribute_.name.span, absl::StrCat("expected ", QuotedList(names, "or")));
+    if (auto nearest = NearestName(name, names)) error.help.push_back(absl::StrCat("did you mean `", *nearest, "`?"));
+    reporter_.Report(std::move(error));
+    return std::nullopt;
+  }
+
+ private:
+  void Malformed(Span span, std::string message, std::string label, std::string help = "") {
+    Diagnostic error = Error(Code::kE0303, std::move(message)).At(span, std::move(label));
+    if (!help.empty()) error.help.push_back(std::move(help));
+    reporter_.Report(std::move(error));
+    ok_ = false;
+  }
+
+  static bool IsAuto(const syntax::Expression& expression) {
+    const auto* name = std::get_if<syntax::Name>(&expression.kind);
+    return name != nullptr && name->text == "auto";
+  }
+
+  // `(4, 2)` or `auto`.
+  CountsPin ReadCounts(const syntax::Expression& expression) {
+    if (IsAuto(expression)) return std::nullopt;
+    const auto* tuple = std::get_if<syntax::Tuple>(&expression.kind);
+    if (tuple == nullptr) {
+      Malformed(expression.span, "slices are a tuple with one number per dimension", "expected a tuple or `auto`",
+                "for one dimension write `(4)`");
+      return std::nullopt;
+    }
+    std::vector<Placed<int64_t>> counts;
+    for (const syntax::Argument& element : tuple->elements) {
+      if (element.name) Malformed(element.name->span, "slices have no names", "no name here");
+      const std::optional<int64_t> count = evaluate_(*element.value, "a number of slices");
+      if (!count) {
+        ok_ = false;
+      } else if (*count < 1) {
+        Malformed(element.span, "a dimension is cut into at least 1 slice", absl::StrCat("this is ", *count));
+      } else {
+        counts.push_back({*count, element.span});
+      }
+    }
+    return counts;
+  }
+
+  std::optional<Demand> ReadShard() {
+    ShardPin pin;
+    bool in_given = false;
+    if (attribute_.arguments.empty()) {
+      Malformed(attribute_.span, "`shard` needs the slices of each input", "nothing given",
+                "such as `#[shard((4, 2), (1, 2))]`");
+    }
+    for (const syntax::Argument& argument : attribute_.arguments) {
+      if (!argument.name) {
+        if (in_given) Malformed(argument.span, "inputs are given twice", "`in = …` has them already");
+        pin.in.push_back(ReadCounts(*argument.value));
+      } else if (argument.name->text == "in") {
+        const auto* tuple = std::get_if<syntax::Tuple>(&argument.value->kind);
+        if (in_given || !pin.in.empty()) Malformed(argument.span, "inputs are given twice", "given again here");
+        in_given = true;
+        if (IsAuto(*argument.value)) continue;
+        if (tuple == nullptr) {
+          Malformed(argument.value->span, "`in` is a tuple with one entry per input", "expected a tuple",
+                    "such as `in = ((8, 1), auto)`");
+          continue;
+        }
+        for (const syntax::Argument& element : tuple->elements) pin.in.push_back(ReadCounts(*element.value));
+      } else if (argument.name->text == "out") {
+        if (pin.out) Malformed(argument.span, "`out` is given twice", "given again here");
+        pin.out = ReadCounts(*argument.value);
+      } else {
+        Malformed(argument.name->span, absl::StrCat("`shard` has no argument `", argument.name->text, "`"),
+                  "expected `in` or `out`");
+      }
+    }
+    if (!ok_) return std::nullopt;
+    return Demand(std::move(pin));
+  }
+
+  void ReadAxis(const syntax::Expression& expression, std::vector<Placed<std::string>>& axes) {
+    if (const auto* text = std::get_if<syntax::StringLiteral>(&expression.kind)) {
+      axes.push_back({text->value, expression.span});
+      for (const Placed<std::string>& earlier : axes_) {
+        if (earlier.value != text->value) continue;
+        reporter_.Report(Error(Code::kE0308, absl::StrCat("mesh axis `", text->value, "` is used twice in one layout"))
+                             .At(expression.span, "used again here")
+                             .At(earlier.span, "first used here")
+                             .Note("an axis cuts one dimension of a tensor at most"));
+        ok_ = false;
+        return;
+      }
+      axes_.push_back(axes.back());
+      return;
+    }
+    Malformed(expression.span, "a layout names mesh axes", "expected a string such as \"dp\", or `_`");
+  }
+
+  std::optional<Demand> ReadLayout() {
+    LayoutPin pin;
+    for (const syntax::Argument& argument : attribute_.arguments) {
+      if (argument.name) Malformed(argument.name->span, "the dimensions of a layout have no names", "no name here");
+      std::vector<Placed<std::string>> axes;
+      if (const auto* tuple = std::get_if<syntax::Tuple>(&argument.value->kind)) {
+        for (const syntax::Argument& element : tuple->elements) ReadAxis(*element.value, axes);
+      } else if (!std::holds_alternative<syntax::Wildcard>(argument.value->kind)) {
+        ReadAxis(*argument.value, axes);
+      }
+      pin.dimensions.push_back(std::move(axes));
+    }
+    if (!ok_) return std::nullopt;
+    return Demand(std::move(pin));
+  }
+
+  std::optional<Demand> ReadReplicate() {
+    if (!attribute_.arguments.empty()) {
+      Malformed(attribute_.arguments.front().span, "`replicate` takes no arguments", "write `#[replicate]`");
+      return std::nullopt;
+    }
+    return Demand(ReplicatePin());
+  }
+
+  std::optional<Demand> ReadPriority() {
+    if (attribute_.arguments.size() != 1 || attribute_.arguments[0].name) {
+      Malformed(attribute_.span, "`priority` takes one int", "such as `#[priority(0)]`");
+      return std::nullopt;
+    }
+    const std::optional<int64_t> value = evaluate_(*attribute_.arguments[0].value, "a priority");
+    if (!value) return std::nullopt;
+    if (*value < 0) {
+      Malformed(attribute_.arguments[0].span, "a priority is not negative", absl::StrCat("this is ", *value));
+      return std::nullopt;
+    }
+    return Demand(PriorityDemand{*value});
+  }
+
+  const syntax::Attribute& attribute_;
+  const IntEvaluator& evaluate_;
+  Reporter& reporter_;
+  std::vector<Placed<std::string>> axes_;
+  bool ok_ = true;
+};
+
+}  // namespace
+
+std::optional<Demand> ReadAttribute(const syntax::Attribute& attribute, const IntEvaluator& evaluate,
+                                    Reporter& reporter) {
+  return AttributeReader(attribute, evaluate, reporter).Read();
+}
+
+}  // namespace cleave::frontend

@@ -1,0 +1,159 @@
+// Static arithmetic: ints as in Rust (checked, division towards zero), floats as in IEEE 754 but finite; an int next to a
+// float counts as a float.
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "dsl/syntax/print.h"
+#include "frontend/evaluate/evaluator.h"
+
+namespace cleave::frontend {
+namespace {
+
+using syntax::BinaryOperator;
+
+bool IsComparison(BinaryOperator op) {
+  switch (op) {
+    case BinaryOperator::kAdd:
+    case BinaryOperator::kSubtract:
+    case BinaryOperator::kMultiply:
+    case BinaryOperator::kDivide:
+    case BinaryOperator::kRemainder:
+      return false;
+    case BinaryOperator::kEqual:
+    case BinaryOperator::kNotEqual:
+    case BinaryOperator::kLess:
+    case BinaryOperator::kLessEqual:
+    case BinaryOperator::kGreater:
+    case BinaryOperator::kGreaterEqual:
+      return true;
+  }
+  return false;
+}
+
+template <typename T>
+bool Compare(BinaryOperator op, const T& left, const T& right) {
+  switch (op) {
+    case BinaryOperator::kEqual:
+      return left == right;
+    case BinaryOperator::kNotEqual:
+      return !(left == right);
+    case BinaryOperator::kLess:
+      return left < right;
+    case BinaryOperator::kLessEqual:
+      return !(right < left);
+    case BinaryOperator::kGreater:
+      return right < left;
+    default:
+      return !(left < right);
+  }
+}
+
+// Nothing where the result does not fit or does not exist.
+std::optional<int64_t> Compute(BinaryOperator op, int64_t left, int64_t right) {
+  int64_t result = 0;
+  switch (op) {
+    case BinaryOperator::kAdd:
+      if (__builtin_add_overflow(left, right, &result)) return std::nullopt;
+      return result;
+    case BinaryOperator::kSubtract:
+      if (__builtin_sub_overflow(left, right, &result)) return std::nullopt;
+      return result;
+    case BinaryOperator::kMultiply:
+      if (__builtin_mul_overflow(left, right, &result)) return std::nullopt;
+      return result;
+    default:
+      if (right == 0 || (left == std::numeric_limits<int64_t>::min() && right == -1)) return std::nullopt;
+      return op == BinaryOperator::kDivide ? left / right : left % right;
+  }
+}
+
+double Compute(BinaryOperator op, double left, double right) {
+  switch (op) {
+    case BinaryOperator::kAdd:
+      return left + right;
+    case BinaryOperator::kSubtract:
+      return left - right;
+    case BinaryOperator::kMultiply:
+      return left * right;
+    case BinaryOperator::kDivide:
+      return left / right;
+    default:
+      return std::fmod(left, right);
+  }
+}
+
+}  // namespace
+
+Value Evaluator::Arithmetic(const syntax::Binary& binary, const Value& left, const Value& right) {
+  const auto fail = [&](std::string why) {
+    reporter_.Report(Error(Code::kE0208, std::move(why))
+                         .At(binary.operator_span, absl::StrCat("`", ValueText(left, graph()), " ",
+                                                                syntax::OperatorText(binary.op), " ",
+                                                                ValueText(right, graph()), "` here")));
+    return Value{Poison()};
+  };
+  if (left.is_int() && right.is_int()) {
+    if (IsComparison(binary.op)) return Value{Compare(binary.op, left.as_int(), right.as_int())};
+    if (auto result = Compute(binary.op, left.as_int(), right.as_int())) return Value{*result};
+    const bool divides = binary.op == BinaryOperator::kDivide || binary.op == BinaryOperator::kRemainder;
+    return fail(divides && right.as_int() == 0 ? "division by zero" : "the result does not fit in 64 bits");
+  }
+  if (left.is_number() && right.is_number()) {
+    if (IsComparison(binary.op)) return Value{Compare(binary.op, left.as_number(), right.as_number())};
+    const double result = Compute(binary.op, left.as_number(), right.as_number());
+    if (std::isfinite(result)) return Value{result};
+    return fail(right.as_number() == 0 ? "division by zero" : "the result is not a finite number");
+  }
+  if (left.kind.index() == right.kind.index() &&
+      (binary.op == BinaryOperator::kEqual || binary.op == BinaryOperator::kNotEqual)) {
+    return Value{Compare(binary.op, left == right, true)};
+  }
+  const std::string op(syntax::OperatorText(binary.op));
+  reporter_.Report(Error(Code::kE0204, absl::StrCat("`", op, "` does not take these values"))
+                       .At(binary.operator_span, absl::StrCat(DescribeType(left, graph()), " ", op, " ",
+                                                              DescribeType(right, graph()))));
+  return Value{Poison()};
+}
+
+Value Evaluator::NegateNumber(const Value& value, Span span) {
+  if (value.is_float()) return Value{-std::get<double>(value.kind)};
+  if (value.is_int() && value.as_int() != std::numeric_limits<int64_t>::min()) return Value{-value.as_int()};
+  reporter_.Report(Error(Code::kE0204, "`-` takes a number or a tensor")
+                       .At(span, absl::StrCat("this negates ", DescribeType(value, graph()))));
+  return Value{Poison()};
+}
+
+// `sqrt(head)`: some elementwise functions also take a static number.
+std::optional<Value> Evaluator::StaticFunction(const std::string& name, const Value& value, Span span) {
+  double (*function)(double) = nullptr;
+  if (name == "sqrt") function = [](double x) { return std::sqrt(x); };
+  if (name == "exp") function = [](double x) { return std::exp(x); };
+  if (name == "log") function = [](double x) { return std::log(x); };
+  if (function == nullptr || !value.is_number()) return std::nullopt;
+  const double result = function(value.as_number());
+  if (std::isfinite(result)) return Value{result};
+  reporter_.Report(Error(Code::kE0208, absl::StrCat("`", name, "` has no finite result here"))
+                       .At(span, absl::StrCat("of ", ValueText(value, graph()))));
+  return Value{Poison()};
+}
+
+// `choose(condition, a, b)` is a where the static condition holds, else b; the other is never expanded.
+Value Evaluator::Choose(const syntax::Call& call, Span span, Frame& frame) {
+  static const Signature kSignature{
+      .callee = "choose",
+      .arguments = {{"condition", "condition: bool", true}, {"then", "then", true}, {"otherwise", "otherwise", true}}};
+  const auto matched = MatchArguments(kSignature, call.arguments, span, reporter_);
+  if (!matched) return Value{Poison()};
+  const syntax::Expression& condition = *(*matched)[0]->value;
+  const Value truth = Evaluate(condition, frame);
+  if (truth.is_poison()) return truth;
+  if (!std::holds_alternative<bool>(truth.kind)) {
+    reporter_.Report(Error(Code::kE0204, "the condition of `choose` must be a bool")
+                         .At(condition.span, absl::StrCat("this is ", DescribeType(truth, graph()))));
+    return Value{Poison()};
+  }
+  return Evaluate(*(*matched)[std::get<bool>(truth.kind) ? 1 : 2]->value, frame);
+}
+
+}  // namespace cleave::frontend

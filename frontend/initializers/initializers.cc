@@ -1,0 +1,68 @@
+#include "frontend/initializers/initializers.h"
+
+#include <cmath>
+
+namespace cleave::frontend {
+namespace {
+
+struct Fans {
+  double in = 1;
+  double out = 1;
+};
+
+Fans FansOf(const Shape& shape) {
+  if (shape.empty()) return {};
+  if (shape.size() == 1) return {static_cast<double>(shape[0]), static_cast<double>(shape[0])};
+  double receptive = 1;
+  for (size_t d = 2; d < shape.size(); ++d) receptive *= static_cast<double>(shape[d]);
+  return {static_cast<double>(shape[1]) * receptive, static_cast<double>(shape[0]) * receptive};
+}
+
+}  // namespace
+
+std::vector<std::string> InitializerNames() {
+  return {"zeros", "ones", "constant", "normal", "uniform", "he_uniform", "he_normal", "xavier_uniform"};
+}
+
+std::optional<Signature> InitializerSignature(const std::string& name) {
+  if (name == "constant") return Signature{.callee = name, .arguments = {{"value", "value: float", true}}};
+  if (name == "normal") {
+    return Signature{.callee = name,
+                     .arguments = {{"mean", "mean: float = 0.0", false}, {"deviation", "deviation: float = 1.0", false}}};
+  }
+  if (name == "uniform") {
+    return Signature{.callee = name,
+                     .arguments = {{"low", "low: float = 0.0", false}, {"high", "high: float = 1.0", false}}};
+  }
+  for (const std::string& known : InitializerNames()) {
+    if (name == known) return Signature{.callee = name};
+  }
+  return std::nullopt;
+}
+
+std::variant<Initialization, InitializerError> Initialize(const std::string& name,
+                                                          absl::Span<const std::optional<double>> arguments,
+                                                          const Shape& shape) {
+  const Fans fans = FansOf(shape);
+  if (name == "zeros") return Initialization{"constant", 0, 0};
+  if (name == "ones") return Initialization{"constant", 1, 0};
+  if (name == "constant") return Initialization{"constant", *arguments[0], 0};
+  if (name == "normal") {
+    const double deviation = arguments[1].value_or(1);
+    if (deviation < 0) return InitializerError{1, "a deviation is not negative"};
+    return Initialization{"normal", arguments[0].value_or(0), deviation};
+  }
+  if (name == "uniform") {
+    const double low = arguments[0].value_or(0);
+    const double high = arguments[1].value_or(1);
+    if (high < low) return InitializerError{arguments[1] ? 1 : 0, "`high` must not be below `low`"};
+    return Initialization{"uniform", low, high};
+  }
+  // He and others 2015: variance 2 / fan-in. Glorot and Bengio 2010: variance 2 / (fan-in + fan-out). A uniform
+  // distribution on [-b, b) has variance b^2 / 3.
+  if (name == "he_normal") return Initialization{"normal", 0, std::sqrt(2 / fans.in)};
+  const double bound = name == "he_uniform" ? std::sqrt(6 / fans.in) : std::sqrt(6 / (fans.in + fans.out));
+  return Initialization{"uniform", -bound, bound};
+}
+
+}  // namespace cleave::frontend

@@ -1,0 +1,43 @@
+// How a parameter gets its first values: `he_uniform()` and the like, worked out for a shape.
+//
+// Fans are PyTorch's: of a weight [outputs, inputs, …] fan-in is inputs and fan-out is outputs, each times the product of the
+// dimensions that follow; of a vector both are its length.
+#ifndef CLEAVE_FRONTEND_INITIALIZERS_INITIALIZERS_H_
+#define CLEAVE_FRONTEND_INITIALIZERS_INITIALIZERS_H_
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "frontend/arguments/arguments.h"
+#include "ir/types/types.h"
+
+namespace cleave::frontend {
+
+// The attributes `init`, `first` and `second` of a `parameter` op.
+struct Initialization {
+  std::string form;  // "constant" (first), "uniform" (first to second), "normal" (mean first, deviation second).
+  double first = 0;
+  double second = 0;
+
+  bool operator==(const Initialization&) const = default;
+};
+
+// What the initialiser takes; nullopt for an unknown name.
+std::optional<Signature> InitializerSignature(const std::string& name);
+std::vector<std::string> InitializerNames();
+
+// `arguments`: per formal argument its number, nullopt for the default. A message where the numbers make no sense.
+struct InitializerError {
+  int argument = 0;
+  std::string message;
+};
+std::variant<Initialization, InitializerError> Initialize(const std::string& name,
+                                                          absl::Span<const std::optional<double>> arguments,
+                                                          const Shape& shape);
+
+}  // namespace cleave::frontend
+
+#endif  // CLEAVE_FRONTEND_INITIALIZERS_INITIALIZERS_H_

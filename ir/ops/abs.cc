@@ -1,0 +1,21 @@
+#include "ir/ops/elementwise.h"
+#include "ir/ops/table.h"
+
+namespace cleave {
+namespace {
+
+Gradients AbsGradients(GraphBuilder& builder, const Op& op, OpId dy) {
+  const OpId sign = builder.Add("sign", {op.inputs[0]}, {}, GradientName(op, "x"));
+  return {builder.Add("mul", {dy, sign}, {}, GradientName(op, "x"))};
+}
+
+}  // namespace
+
+OpDefinition DefineAbs() {
+  OpDefinition definition = UnaryOp("abs", "each element without its sign");
+  definition.gradient = AbsGradients;
+  definition.evaluate = EvaluateUnary<[](double x) { return x < 0 ? -x : x; }>;
+  return definition;
+}
+
+}  // namespace cleave

@@ -1,0 +1,33 @@
+#include "absl/strings/str_cat.h"
+#include "ir/ops/elementwise.h"
+#include "ir/ops/table.h"
+
+namespace cleave {
+namespace {
+
+InferResult InferBroadcastTo(Types inputs, const Attributes& attributes) {
+  const Shape& shape = attributes.GetInts("shape");
+  if (auto error = CheckSizes(shape, "shape")) return *error;
+  const std::optional<Shape> common = BroadcastShape(inputs[0].shape, shape);
+  if (common.has_value() && *common == shape) return TensorType{inputs[0].dtype, shape};
+  return OpError{
+      .code = Code::kE0402,
+      .message = absl::StrCat("shape ", ShapeText(inputs[0].shape), " does not broadcast to ", ShapeText(shape)),
+      .about = {{0, absl::StrCat("is ", ShapeText(inputs[0].shape))}}};
+}
+
+}  // namespace
+
+OpDefinition DefineBroadcastTo() {
+  OpDefinition definition = UnaryOp("broadcast_to", "x repeated along dimensions of size 1 and new leading ones");
+  definition.callable = false;
+  definition.signature.push_back({.name = "shape", .kind = ArgumentKind::kInts});
+  definition.infer = InferBroadcastTo;
+  definition.rule = FirstLinearRule;
+  definition.flops = FlopsPerElement<0>;
+  definition.evaluate = EvaluateUnary<[](double x) { return x; }>;
+  definition.resize = ResizeShape;
+  return definition;
+}
+
+}  // namespace cleave

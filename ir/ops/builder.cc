@@ -1,0 +1,54 @@
+#include "ir/ops/builder.h"
+
+#include "absl/strings/str_cat.h"
+#include "base/check/check.h"
+#include "ir/ops/inference.h"
+
+namespace cleave {
+
+GraphBuilder::GraphBuilder(Graph graph) : graph_(std::move(graph)) {
+  for (const Op& op : graph_.ops) by_name_[op.name] = op.id;
+}
+
+std::variant<OpId, OpError> GraphBuilder::TryAdd(const std::string& kind, std::vector<OpId> inputs,
+                                                 Attributes attributes, const std::string& name) {
+  const OpDefinition* definition = FindOp(kind);
+  CLEAVE_CHECK(definition != nullptr) << "no op `" << kind << "`";
+  if (auto error = CompleteAttributes(*definition, inputs.size(), attributes)) return *std::move(error);
+  std::vector<TensorType> types;
+  for (OpId input : inputs) {
+    CLEAVE_CHECK(graph_.ops.contains(input)) << "input " << input.value() << " of " << name << " does not exist";
+    types.push_back(graph_.op(input).type);
+  }
+  InferResult result = InferChecked(*definition, types, attributes);
+  if (OpError* error = std::get_if<OpError>(&result)) return std::move(*error);
+  Op op{.id = OpId(static_cast<int64_t>(graph_.ops.size())),
+        .name = UniqueName(name),
+        .kind = kind,
+        .phase = phase_,
+        .inputs = std::move(inputs),
+        .attributes = std::move(attributes),
+        .type = std::get<TensorType>(result),
+        .line = line_};
+  by_name_[op.name] = op.id;
+  return graph_.ops.push_back(std::move(op));
+}
+
+OpId GraphBuilder::Add(const std::string& kind, std::vector<OpId> inputs,
+                       std::map<std::string, AttributeValue> attributes, const std::string& name) {
+  std::variant<OpId, OpError> result =
+      TryAdd(kind, std::move(inputs), Attributes{.values = std::move(attributes)}, name);
+  const OpError* error = std::get_if<OpError>(&result);
+  CLEAVE_CHECK(error == nullptr) << kind << " " << name << ": " << error->message;
+  return std::get<OpId>(result);
+}
+
+Graph GraphBuilder::Build() && { return std::move(graph_); }
+
+std::string GraphBuilder::UniqueName(const std::string& wish) {
+  std::string name = wish;
+  for (int64_t i = 1; by_name_.count(name) > 0; ++i) name = absl::StrCat(wish, "_", i);
+  return name;
+}
+
+}  // namespace cleave

@@ -1,0 +1,53 @@
+// Attention scores that look ahead are set to `fill`: entry [.., s, t] with t > s. Its gradient is itself with fill 0.
+
+#include "ir/ops/elementwise.h"
+#include "ir/ops/table.h"
+
+namespace cleave {
+namespace {
+
+InferResult InferCausalMask(Types inputs, const Attributes&) {
+  if (auto error = CheckDType(inputs, 0, DType::kF32, "x")) return *error;
+  if (auto error = CheckRank(inputs, 0, 2)) return *error;
+  return inputs[0];
+}
+
+Rule CausalMaskRule(Types inputs, const TensorType& output, const Attributes& attributes) {
+  Rule rule = BroadcastRule(inputs, output, {});
+  if (attributes.GetDouble("fill") == 0) rule.linear = {{0}};
+  return rule;
+}
+
+Gradients CausalMaskGradients(GraphBuilder& builder, const Op& op, OpId dy) {
+  return {builder.Add("causal_mask", {dy}, {{"fill", 0.0}}, GradientName(op, "x"))};
+}
+
+void EvaluateCausalMask(const Evaluation& evaluation) {
+  const Shape& shape = evaluation.output.shape;
+  const size_t rank = shape.size();
+  const int64_t columns = shape[rank - 1];
+  const int64_t rows = shape[rank - 2];
+  const int64_t first_row = evaluation.ranges[rank - 2].begin;
+  const int64_t first_column = evaluation.ranges[rank - 1].begin;
+  const double fill = evaluation.attributes.GetDouble("fill");
+  for (size_t i = 0; i < evaluation.output.values.size(); ++i) {
+    const int64_t element = static_cast<int64_t>(i);
+    const int64_t column = first_column + element % columns;
+    const int64_t row = first_row + element / columns % rows;
+    evaluation.output.values[i] = column > row ? fill : evaluation.inputs[0]->values[i];
+  }
+}
+
+}  // namespace
+
+OpDefinition DefineCausalMask() {
+  OpDefinition definition = UnaryOp("causal_mask", "entries [.., s, t] with t > s replaced by a large negative number");
+  definition.signature.push_back({.name = "fill", .kind = ArgumentKind::kFloat, .default_value = -1e9});
+  definition.infer = InferCausalMask;
+  definition.rule = CausalMaskRule;
+  definition.gradient = CausalMaskGradients;
+  definition.evaluate = EvaluateCausalMask;
+  return definition;
+}
+
+}  // namespace cleave

@@ -1,0 +1,65 @@
+// What elementwise ops share: definitions of one- and two-input ops, their rules and their evaluation.
+//
+//   OpDefinition DefineExp() {
+//     OpDefinition definition = UnaryOp("exp", "e to the power of each element");
+//     definition.evaluate = EvaluateUnary<[](double x) { return std::exp(x); }>;
+//     …
+//   }
+// Inside of ir/ops only.
+#ifndef CLEAVE_IR_OPS_ELEMENTWISE_H_
+#define CLEAVE_IR_OPS_ELEMENTWISE_H_
+
+#include <string>
+#include <vector>
+
+#include "ir/ops/builder.h"
+#include "ir/ops/inference.h"
+#include "ir/ops/ops.h"
+#include "ir/ops/rules.h"
+
+namespace cleave {
+
+using Gradients = std::vector<std::optional<OpId>>;
+
+// f32 -> f32 of the same shape; linear in nothing; one operation per element. Gradient and evaluation are left to be set.
+OpDefinition UnaryOp(std::string name, std::string summary);
+
+// (x, y), both f32, with broadcasting; linear in nothing; one operation per element.
+OpDefinition BinaryOp(std::string name, std::string summary);
+
+// An internal (dy, `value`) -> dx, all of one shape; linear in dy.
+OpDefinition UnaryGradientOp(std::string name, std::string value, std::string summary);
+
+// Rules by linearity, for OpDefinition::rule.
+Rule NowhereLinearRule(Types inputs, const TensorType& output, const Attributes& attributes);
+Rule FirstLinearRule(Types inputs, const TensorType& output, const Attributes& attributes);    // {{0}}
+Rule JointlyLinearRule(Types inputs, const TensorType& output, const Attributes& attributes);  // {{0, 1}}
+Rule EachLinearRule(Types inputs, const TensorType& output, const Attributes& attributes);     // {{0}, {1}}
+
+// `PerElement` operations for each element of the output.
+template <int PerElement>
+Flops FlopsPerElement(Types, const TensorType& output, const Attributes&) {
+  return Flops(static_cast<double>(PerElement) * static_cast<double>(output.elements()));
+}
+
+template <auto F>
+void EvaluateUnary(const Evaluation& evaluation) {
+  const std::vector<int64_t> index = BroadcastIndex(evaluation.output.shape, evaluation.inputs[0]->shape);
+  for (size_t i = 0; i < index.size(); ++i) {
+    evaluation.output.values[i] = F(evaluation.inputs[0]->values[static_cast<size_t>(index[i])]);
+  }
+}
+
+template <auto F>
+void EvaluateBinary(const Evaluation& evaluation) {
+  const std::vector<int64_t> a = BroadcastIndex(evaluation.output.shape, evaluation.inputs[0]->shape);
+  const std::vector<int64_t> b = BroadcastIndex(evaluation.output.shape, evaluation.inputs[1]->shape);
+  for (size_t i = 0; i < a.size(); ++i) {
+    evaluation.output.values[i] = F(evaluation.inputs[0]->values[static_cast<size_t>(a[i])],
+                                    evaluation.inputs[1]->values[static_cast<size_t>(b[i])]);
+  }
+}
+
+}  // namespace cleave
+
+#endif  // CLEAVE_IR_OPS_ELEMENTWISE_H_

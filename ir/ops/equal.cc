@@ -1,0 +1,13 @@
+#include "ir/ops/elementwise.h"
+#include "ir/ops/table.h"
+
+namespace cleave {
+
+OpDefinition DefineEqual() {
+  OpDefinition definition = BinaryOp("equal", "1 where x equals y, else 0, with broadcasting");
+  definition.callable = false;
+  definition.evaluate = EvaluateBinary<[](double x, double y) { return x == y ? 1.0 : 0.0; }>;
+  return definition;
+}
+
+}  // namespace cleave

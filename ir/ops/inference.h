@@ -1,0 +1,58 @@
+// What the inference functions of the ops share: checks of element types and ranks, and errors in the house style.
+// Inside of ir/ops only.
+#ifndef CLEAVE_IR_OPS_INFERENCE_H_
+#define CLEAVE_IR_OPS_INFERENCE_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "ir/ops/ops.h"
+
+namespace cleave {
+
+using Types = absl::Span<const TensorType>;
+
+// The name under which an op's gradient function adds the gradient by argument `argument`: "h1.matmul.grad_a".
+std::string GradientName(const Op& op, const std::string& argument);
+
+// An error unless input `index` holds `expected`; `argument` is its name in the signature, for the cast that the help offers.
+std::optional<OpError> CheckDType(Types inputs, int index, DType expected, const std::string& argument);
+
+// An error unless input `index` has at least `rank` dimensions.
+std::optional<OpError> CheckRank(Types inputs, int index, int rank);
+
+// An error unless inputs `a` and `b` have exactly the same shape.
+std::optional<OpError> CheckSameShape(Types inputs, int a, int b, const std::string& argument_b);
+
+// The optional mask of losses: f32[batch] over the first dimension of input 0.
+std::optional<OpError> CheckMask(Types inputs, int index);
+
+// Every size at least 1; `attribute` is where the sizes come from.
+std::optional<OpError> CheckSizes(const Shape& shape, const std::string& attribute);
+
+// `axes` counted from the front (-1 is the last), sorted. Errors: outside of [-rank, rank), twice.
+std::variant<std::vector<int>, OpError> NormalizeAxes(const std::vector<int64_t>& axes, int rank);
+
+// The same for axes that inference has accepted; no axes mean all.
+std::vector<int> AxesOf(const Attributes& attributes, int rank);
+
+// At most this many elements: counts of collectives and of the kernels are 32-bit.
+inline constexpr int64_t kMaxElements = (int64_t{1} << 31) - 1;
+
+// The product of the sizes, or kMaxElements + 1 when it is larger.
+int64_t CountUpToLimit(const Shape& shape);
+
+// "(256, 1)", "(256,)": a shape as the language writes it.
+std::string ShapeTupleText(const Shape& shape);
+
+// Inference as the graph sees it: the definition's, then the limit on elements.
+InferResult InferChecked(const OpDefinition& definition, Types inputs, const Attributes& attributes);
+
+// Fills in defaults and checks names and types of attributes and the number of inputs against the signature.
+std::optional<OpError> CompleteAttributes(const OpDefinition& definition, size_t input_count, Attributes& attributes);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_IR_OPS_INFERENCE_H_

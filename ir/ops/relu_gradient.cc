@@ -1,0 +1,14 @@
+// Reads the value of the relu instead of its argument: both are positive at the same places, and the argument need not be kept.
+
+#include "ir/ops/elementwise.h"
+#include "ir/ops/table.h"
+
+namespace cleave {
+
+OpDefinition DefineReluGradient() {
+  OpDefinition definition = UnaryGradientOp("relu_gradient", "y", "dy where y is positive, else 0");
+  definition.evaluate = EvaluateBinary<[](double dy, double y) { return y > 0 ? dy : 0; }>;
+  return definition;
+}
+
+}  // namespace cleave

@@ -1,0 +1,23 @@
+#include <cmath>
+
+#include "ir/ops/elementwise.h"
+#include "ir/ops/table.h"
+
+namespace cleave {
+namespace {
+
+Gradients SigmoidGradients(GraphBuilder& builder, const Op& op, OpId dy) {
+  return {builder.Add("sigmoid_gradient", {dy, op.id}, {}, GradientName(op, "x"))};
+}
+
+}  // namespace
+
+OpDefinition DefineSigmoid() {
+  OpDefinition definition = UnaryOp("sigmoid", "1 / (1 + exp(-x)) of each element");
+  definition.gradient = SigmoidGradients;
+  definition.flops = FlopsPerElement<12>;
+  definition.evaluate = EvaluateUnary<[](double x) { return 1 / (1 + std::exp(-x)); }>;
+  return definition;
+}
+
+}  // namespace cleave

@@ -1,0 +1,98 @@
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "ir/ops/inference.h"
+#include "ir/ops/ops.h"
+
+namespace cleave {
+namespace {
+
+// What is wrong with one op, given that the ops before it are sound; empty when nothing is.
+std::string FindOpError(const Graph& graph, const Op& op) {
+  const OpDefinition* definition = FindOp(op.kind);
+  if (definition == nullptr) return absl::StrCat("unknown op `", op.kind, "`");
+  for (OpId input : op.inputs) {
+    if (!graph.ops.contains(input) || input >= op.id) {
+      return absl::StrCat("input %", input.value(), " does not stand before it");
+    }
+  }
+  Attributes attributes = op.attributes;
+  if (auto error = CompleteAttributes(*definition, op.inputs.size(), attributes)) return error->message;
+  if (attributes != op.attributes) return "attributes with defaults are missing";
+  const std::vector<TensorType> inputs = InputTypes(graph, op);
+  const InferResult inferred = InferChecked(*definition, inputs, op.attributes);
+  if (const OpError* error = std::get_if<OpError>(&inferred)) return error->message;
+  const TensorType& type = std::get<TensorType>(inferred);
+  if (type != op.type) return absl::StrCat("is ", op.type.ToString(), ", inferred ", type.ToString());
+  std::vector<Shape> shapes;
+  for (const TensorType& input : inputs) shapes.push_back(input.shape);
+  return FindRuleError(definition->rule(inputs, op.type, op.attributes), shapes, op.type.shape);
+}
+
+std::string FindLinkError(const Graph& graph, const Op& op) {
+  if (op.gradient_of.has_value() && !graph.ops.contains(*op.gradient_of)) return "gradient_of names no op";
+  if (!op.inherits.has_value()) return "";
+  if (!graph.ops.contains(op.inherits->op) || op.inherits->op >= op.id) return "from names no op before it";
+  const Rule own = RuleOf(graph, op);
+  const Rule forward = RuleOf(graph, graph.op(op.inherits->op));
+  if (op.inherits->factors.size() != own.factors.size()) {
+    return absl::StrCat("from maps ", op.inherits->factors.size(), " factors of ", own.factors.size());
+  }
+  for (int factor : op.inherits->factors) {
+    if (factor < -1 || factor >= static_cast<int>(forward.factors.size())) {
+      return absl::StrCat("from names factor ", factor, " of ", forward.factors.size());
+    }
+  }
+  return "";
+}
+
+void FindRoleErrors(const Graph& graph, std::vector<std::string>& errors) {
+  auto check_scalar = [&](OpId id, const std::string& what) {
+    if (!graph.ops.contains(id)) {
+      errors.push_back(absl::StrCat(what, " %", id.value(), " does not exist"));
+    } else if (graph.op(id).type != TensorType{DType::kF32, {}}) {
+      errors.push_back(absl::StrCat(what, " is ", graph.op(id).type.ToString(), ", not a scalar"));
+    }
+  };
+  if (graph.loss.has_value()) check_scalar(*graph.loss, "the loss");
+  for (const Metric& metric : graph.metrics) check_scalar(metric.value, absl::StrCat("metric ", metric.name));
+  for (const StateUpdate& update : graph.updates) {
+    if (!graph.ops.contains(update.state) || !graph.ops.contains(update.value)) {
+      errors.push_back("an update names an op that does not exist");
+      continue;
+    }
+    const Op& state = graph.op(update.state);
+    if (state.kind != "parameter" && state.kind != "state") {
+      errors.push_back(absl::StrCat("update of ", state.name, ", which is no parameter and no state"));
+    } else if (state.type != graph.op(update.value).type) {
+      errors.push_back(absl::StrCat("update of ", state.name, " by a value of another type"));
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> VerifyGraph(const Graph& graph) {
+  std::vector<std::string> errors;
+  std::map<std::string, OpId> names;
+  for (size_t i = 0; i < graph.ops.size(); ++i) {
+    const Op& op = graph.ops[OpId(static_cast<int64_t>(i))];
+    const std::string place = absl::StrCat("%", i, " (", op.name, "): ");
+    if (op.id != OpId(static_cast<int64_t>(i))) {
+      errors.push_back(absl::StrCat(place, "its id is ", op.id.value()));
+      return errors;
+    }
+    if (op.name.empty()) errors.push_back(absl::StrCat(place, "it has no name"));
+    if (!names.emplace(op.name, op.id).second) errors.push_back(absl::StrCat(place, "its name is taken"));
+    if (std::string error = FindOpError(graph, op); !error.empty()) {
+      errors.push_back(place + error);
+      // What follows may build on it.
+      return errors;
+    }
+    if (std::string error = FindLinkError(graph, op); !error.empty()) errors.push_back(place + error);
+  }
+  FindRoleErrors(graph, errors);
+  return errors;
+}
+
+}  // namespace cleave

@@ -1,0 +1,13 @@
+// Local tensor functions of generated programs, apart from matrix products (runtime/math). Plain loops, OpenMP threads,
+// and results that do not depend on the number of threads.
+#ifndef CLEAVE_RUNTIME_KERNELS_KERNELS_H_
+#define CLEAVE_RUNTIME_KERNELS_KERNELS_H_
+
+#include "runtime/kernels/elementwise.h"  // IWYU pragma: export
+#include "runtime/kernels/losses.h"       // IWYU pragma: export
+#include "runtime/kernels/movement.h"     // IWYU pragma: export
+#include "runtime/kernels/reduce.h"       // IWYU pragma: export
+#include "runtime/kernels/rows.h"         // IWYU pragma: export
+#include "runtime/kernels/show.h"         // IWYU pragma: export
+
+#endif  // CLEAVE_RUNTIME_KERNELS_KERNELS_H_

@@ -1,0 +1,92 @@
+#include "runtime/kernels/losses.h"
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "runtime/kernels/parallel.h"
+
+namespace cleave::runtime {
+namespace {
+
+// The sum of value(row) over rows, in row order whatever the number of threads, divided by `whole`. `work`: elements
+// per row.
+template <typename RowValue>
+float MeanShare(int64_t rows, int64_t work, int64_t whole, const SampleMask& mask, RowValue value) {
+  std::vector<float> values(static_cast<size_t>(rows));
+#pragma omp parallel for if (rows * work >= kParallelElements)
+  for (int64_t r = 0; r < rows; ++r) values[static_cast<size_t>(r)] = value(r);
+  double sum = 0.0;
+  for (int64_t r = 0; r < rows; ++r) {
+    // Padding counts nothing, even when it is not finite.
+    if (mask.values != nullptr && mask.values[r / mask.rows_per_value] == 0.0f) continue;
+    sum += values[static_cast<size_t>(r)];
+  }
+  return static_cast<float>(sum / static_cast<double>(whole));
+}
+
+float RowMax(const float* x, int64_t n) {
+  float largest = -std::numeric_limits<float>::infinity();
+#pragma omp simd reduction(max : largest)
+  for (int64_t i = 0; i < n; ++i) largest = x[i] > largest ? x[i] : largest;
+  return largest;
+}
+
+float RowExpSum(const float* x, int64_t n, float largest) {
+  float sum = 0.0f;
+#pragma omp simd reduction(+ : sum)
+  for (int64_t i = 0; i < n; ++i) sum += std::exp(x[i] - largest);
+  return sum;
+}
+
+}  // namespace
+
+float CrossEntropy(const float* logits, const int32_t* label, int64_t rows, int64_t classes, int64_t whole,
+                   const SampleMask& mask) {
+  return MeanShare(rows, classes, whole, mask, [=](int64_t r) {
+    if (label[r] < 0 || label[r] >= classes) return std::numeric_limits<float>::quiet_NaN();
+    const float* row = logits + r * classes;
+    const float largest = RowMax(row, classes);
+    return std::log(RowExpSum(row, classes, largest)) - (row[label[r]] - largest);
+  });
+}
+
+void CrossEntropyGradient(const float* logits, const int32_t* label, float dloss, int64_t rows, int64_t classes,
+                          int64_t whole, float* dlogits) {
+  const float factor = dloss / static_cast<float>(whole);
+#pragma omp parallel for if (rows * classes >= kParallelElements)
+  for (int64_t r = 0; r < rows; ++r) {
+    const float* from = logits + r * classes;
+    float* to = dlogits + r * classes;
+    const float largest = RowMax(from, classes);
+    const float scale = factor / RowExpSum(from, classes, largest);
+#pragma omp simd
+    for (int64_t i = 0; i < classes; ++i) to[i] = std::exp(from[i] - largest) * scale;
+    if (label[r] >= 0 && label[r] < classes) to[label[r]] -= factor;
+  }
+}
+
+float Accuracy(const float* logits, const int32_t* label, int64_t rows, int64_t classes, int64_t whole,
+               const SampleMask& mask) {
+  return MeanShare(rows, classes, whole, mask, [=](int64_t r) {
+    const float* row = logits + r * classes;
+    int64_t best = 0;
+    for (int64_t i = 1; i < classes; ++i) {
+      if (row[i] > row[best]) best = i;
+    }
+    return best == label[r] ? 1.0f : 0.0f;
+  });
+}
+
+float Mse(const float* prediction, const float* target, int64_t count, int64_t whole, const SampleMask& mask) {
+  return MeanShare(count, 1, whole, mask, [=](int64_t i) {
+    const float difference = prediction[i] - target[i];
+    return difference * difference;
+  });
+}
+
+float Mae(const float* prediction, const float* target, int64_t count, int64_t whole, const SampleMask& mask) {
+  return MeanShare(count, 1, whole, mask, [=](int64_t i) { return std::abs(prediction[i] - target[i]); });
+}
+
+}  // namespace cleave::runtime

@@ -1,0 +1,34 @@
+// Losses and metrics of local tensors. Each returns this rank's share of a mean over the whole batch: the sum over its
+// own elements, divided by the number of all elements (`whole`), so that the shares of all ranks add up to the mean.
+#ifndef CLEAVE_RUNTIME_KERNELS_LOSSES_H_
+#define CLEAVE_RUNTIME_KERNELS_LOSSES_H_
+
+#include <cstdint>
+
+namespace cleave::runtime {
+
+// 1 for a sample, 0 for padding; value i stands for the rows (or elements) i * rows_per_value and following. Null: all
+// count.
+struct SampleMask {
+  const float* values = nullptr;
+  int64_t rows_per_value = 1;
+};
+
+// -log softmax(logits)[label] per row of logits [rows, classes]. A label outside [0, classes) gives not-a-number.
+float CrossEntropy(const float* logits, const int32_t* label, int64_t rows, int64_t classes, int64_t whole,
+                   const SampleMask& mask = {});
+// By the logits: (softmax(logits) - one_hot(label)) * dloss / whole.
+void CrossEntropyGradient(const float* logits, const int32_t* label, float dloss, int64_t rows, int64_t classes,
+                          int64_t whole, float* dlogits);
+
+// The share of rows whose largest logit, the first of equal ones, is that of the label.
+float Accuracy(const float* logits, const int32_t* label, int64_t rows, int64_t classes, int64_t whole,
+               const SampleMask& mask = {});
+
+// Mean of squared, and of absolute, differences.
+float Mse(const float* prediction, const float* target, int64_t count, int64_t whole, const SampleMask& mask = {});
+float Mae(const float* prediction, const float* target, int64_t count, int64_t whole, const SampleMask& mask = {});
+
+}  // namespace cleave::runtime
+
+#endif  // CLEAVE_RUNTIME_KERNELS_LOSSES_H_

@@ -1,0 +1,47 @@
+// Moving elements: boxes, transposition, table look-up. Row-major tensors; sizes may be 0; results must not overlap
+// inputs.
+#ifndef CLEAVE_RUNTIME_KERNELS_MOVEMENT_H_
+#define CLEAVE_RUNTIME_KERNELS_MOVEMENT_H_
+
+#include <cstdint>
+#include <vector>
+
+namespace cleave::runtime {
+
+// T is float or int32_t.
+template <typename T>
+void Copy(const T* source, int64_t count, T* target);
+template <typename T>
+void Fill(T value, int64_t count, T* target);
+
+// target = the box of `source` that starts at `begin` and has `size` elements per dimension.
+template <typename T>
+void CopyBox(const T* source, const std::vector<int64_t>& shape, const std::vector<int64_t>& begin,
+             const std::vector<int64_t>& size, T* target);
+
+// The box of `target` that starts at `begin` = source, which has `size` elements per dimension.
+template <typename T>
+void PasteBox(const T* source, const std::vector<int64_t>& size, const std::vector<int64_t>& begin,
+              const std::vector<int64_t>& shape, T* target);
+
+// Dimension d of the target is dimension permutation[d] of the source, which has `shape`.
+template <typename T>
+void Transpose(const T* source, const std::vector<int64_t>& shape, const std::vector<int>& permutation, T* target);
+
+// Row i of y [count, width] is row tokens[i] of table [rows, width]; zeros where there is no such row.
+void Embedding(const int32_t* tokens, const float* table, int64_t count, int64_t rows, int64_t width, float* y);
+// Row t of dtable [rows, width] is the sum of the rows i of dy with tokens[i] = t.
+void EmbeddingGradient(const float* dy, const int32_t* tokens, int64_t count, int64_t rows, int64_t width,
+                       float* dtable);
+
+// Row i of y [count, depth] is 1 at tokens[i], else 0.
+void OneHot(const int32_t* tokens, int64_t count, int64_t depth, float* y);
+
+// y = x, but `fill` where the column of the whole matrix lies right of its row. x: `matrices` times [rows, columns],
+// whose first element stands at (first_row, first_column) of the whole matrix.
+void CausalMask(const float* x, int64_t matrices, int64_t rows, int64_t columns, int64_t first_row,
+                int64_t first_column, float fill, float* y);
+
+}  // namespace cleave::runtime
+
+#endif  // CLEAVE_RUNTIME_KERNELS_MOVEMENT_H_

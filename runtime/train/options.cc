@@ -1,0 +1,95 @@
+#include "runtime/train/options.h"
+
+#include <errno.h>
+
+#include <cstdlib>
+#include <cstring>
+
+namespace cleave::runtime {
+namespace {
+
+Error UsageError(const char* program, const std::string& message) {
+  return {ExitCode::kUsage, message + "\n" + Usage(program)};
+}
+
+// A whole number from `least` up; nullopt for anything else.
+std::optional<int64_t> ParseNumber(const std::string& text, int64_t least) {
+  char* end = nullptr;
+  errno = 0;
+  const long long value = std::strtoll(text.c_str(), &end, 10);
+  if (text.empty() || *end != '\0' || errno != 0 || value < least) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+std::string Usage(const std::string& program) {
+  return "usage: " + program +
+         " [flags]\n"
+         "  --steps K      stop after K steps\n"
+         "  --epochs K     stop after K epochs\n"
+         "  --seed S       of initial values and the order of samples\n"
+         "  --log-every K  steps between two lines; 0: none\n"
+         "  --out DIR      folder of metrics.jsonl and run.json\n"
+         "  --data PATH    the data, instead of where the model says\n"
+         "  --quiet        no output but errors";
+}
+
+Result<Options> ParseOptions(int argc, const char* const* argv) {
+  Options options;
+  for (int i = 1; i < argc; ++i) {
+    std::string flag = argv[i];
+    if (flag == "--quiet") {
+      options.quiet = true;
+      continue;
+    }
+    if (flag == "--help") {
+      options.help = true;
+      continue;
+    }
+    // --flag VALUE or --flag=VALUE.
+    std::optional<std::string> value;
+    const size_t equals = flag.find('=');
+    if (equals != std::string::npos) {
+      value = flag.substr(equals + 1);
+      flag.resize(equals);
+    }
+    struct Number {
+      const char* flag;
+      int64_t least;
+      std::optional<int64_t>* target;
+    };
+    std::optional<int64_t> seed;
+    const Number numbers[] = {{"--steps", 1, &options.steps},
+                              {"--epochs", 1, &options.epochs},
+                              {"--log-every", 0, &options.log_every},
+                              {"--seed", 0, &seed}};
+    const Number* number = nullptr;
+    for (const Number& candidate : numbers) {
+      if (flag == candidate.flag) number = &candidate;
+    }
+    if (number == nullptr && flag != "--out" && flag != "--data")
+      return UsageError(argv[0], "unknown flag `" + flag + "`");
+    if (!value.has_value()) {
+      if (i + 1 == argc) return UsageError(argv[0], "`" + flag + "` needs a value");
+      value = argv[++i];
+    }
+    if (number != nullptr) {
+      *number->target = ParseNumber(*value, number->least);
+      if (!number->target->has_value()) {
+        return UsageError(argv[0], Format("`%s` is `%s`, and must be a whole number of at least %d", flag.c_str(),
+                                          value->c_str(), static_cast<int>(number->least)));
+      }
+      if (seed.has_value()) options.seed = static_cast<uint64_t>(*seed);
+    } else if (value->empty()) {
+      return UsageError(argv[0], "`" + flag + "` needs a value");
+    } else if (flag == "--out") {
+      options.out = *value;
+    } else {
+      options.data = *value;
+    }
+  }
+  return options;
+}
+
+}  // namespace cleave::runtime

@@ -1,0 +1,189 @@
+#include "runtime/train/report.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cinttypes>
+#include <cstdlib>
+#include <cstring>
+#include <numeric>
+
+#include "runtime/trace/trace.h"
+
+namespace cleave::runtime {
+namespace {
+
+// Under mpirun every rank's standard output is a terminal of mpirun's own, so the start script says whether a real one
+// is behind it.
+bool WantsProgress() {
+  if (const char* wish = std::getenv("CLEAVE_PROGRESS")) return std::strcmp(wish, "1") == 0;
+  return std::getenv("OMPI_COMM_WORLD_SIZE") == nullptr && isatty(STDOUT_FILENO) != 0;
+}
+
+// mkdir -p.
+bool MakeFolders(const std::string& path) {
+  for (size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
+    const std::string part = path.substr(0, end);
+    if (mkdir(part.c_str(), 0777) != 0 && errno != EEXIST) return false;
+    if (end == std::string::npos) return true;
+  }
+}
+
+Error FolderError(const std::string& folder) {
+  return {ExitCode::kEnvironment, Format("cannot write to the folder `%s`: %s", folder.c_str(), std::strerror(errno))};
+}
+
+std::string JsonObject(const std::vector<std::pair<std::string, std::string>>& members) {
+  std::string text = "{";
+  for (const auto& [name, value] : members) text += (text.size() > 1 ? "," : "") + ("\"" + name + "\":") + value;
+  return text + "}";
+}
+
+template <typename T>
+std::string PerRank(const std::vector<T>& values, const char* format) {
+  std::vector<std::pair<std::string, std::string>> members;
+  for (size_t rank = 0; rank < values.size(); ++rank) {
+    char text[64];
+    std::snprintf(text, sizeof text, format, values[rank]);
+    members.emplace_back(std::to_string(rank), text);
+  }
+  return JsonObject(members);
+}
+
+std::string Seconds(double seconds) { return Format("%.9g", seconds); }
+
+}  // namespace
+
+double Median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const size_t middle = values.size() / 2;
+  std::nth_element(values.begin(), values.begin() + static_cast<int64_t>(middle), values.end());
+  if (values.size() % 2 == 1) return values[middle];
+  return (values[middle] + *std::max_element(values.begin(), values.begin() + static_cast<int64_t>(middle))) / 2;
+}
+
+Result<Report> Report::Open(const std::string& folder, bool writes, bool quiet) {
+  Report report;
+  report.folder_ = folder;
+  report.writes_ = writes;
+  report.quiet_ = quiet;
+  if (!writes) return report;
+  report.progress_ = !quiet && WantsProgress();
+  if (!MakeFolders(folder)) return FolderError(folder);
+  std::remove((folder + "/run.json").c_str());
+  report.metrics_ = std::fopen((folder + "/metrics.jsonl").c_str(), "w");
+  if (report.metrics_ == nullptr) return FolderError(folder);
+  return report;
+}
+
+Report::Report(Report&& other) noexcept
+    : folder_(std::move(other.folder_)),
+      writes_(other.writes_),
+      quiet_(other.quiet_),
+      progress_(other.progress_),
+      metrics_(std::exchange(other.metrics_, nullptr)) {}
+
+Report::~Report() {
+  if (metrics_ != nullptr) std::fclose(metrics_);
+}
+
+void Report::Line(const std::string& text) {
+  if (!writes_ || quiet_) return;
+  std::printf("%s%s\n", progress_ ? "\r\033[K" : "", text.c_str());
+  std::fflush(stdout);
+}
+
+void Report::Step(const StepRecord& record, bool logged) {
+  if (!writes_) return;
+  std::vector<std::pair<std::string, std::string>> members = {
+      {"step", std::to_string(record.step)},
+      {"epoch", std::to_string(record.epoch)},
+      {"loss", Format("%.9g", static_cast<double>(record.loss))},
+      {"seconds", Seconds(record.seconds)},
+      {"samples", std::to_string(record.samples)}};
+  for (const auto& [name, value] : record.metrics) members.emplace_back(name, Format("%.9g", value));
+  std::fprintf(metrics_, "%s\n", JsonObject(members).c_str());
+  std::fflush(metrics_);
+
+  seconds_since_line_ += record.seconds;
+  ++steps_since_line_;
+  const bool shows_progress = progress_ && Now() - last_progress_ > 0.1;
+  if (!logged && !shows_progress) return;
+  const double seconds = seconds_since_line_ / static_cast<double>(steps_since_line_);
+  std::string text = Format("epoch %" PRId64 " step %" PRId64 "/%" PRId64 " | loss %.6f", record.epoch, record.step,
+                            record.total_steps, static_cast<double>(record.loss));
+  for (const auto& [name, value] : record.metrics) text += Format(" | %s %.4f", name.c_str(), value);
+  text += Format(" | %.2f ms | %.0f samples/s", seconds * 1e3, static_cast<double>(record.samples) / seconds);
+  if (logged) {
+    Line(text);
+    seconds_since_line_ = 0;
+    steps_since_line_ = 0;
+  } else {
+    std::printf("\r\033[K%s", text.c_str());
+    std::fflush(stdout);
+  }
+  last_progress_ = Now();
+}
+
+void Report::Test(int64_t epoch, const NamedValues& results) {
+  std::string text = Format("epoch %" PRId64, epoch);
+  for (const auto& [name, value] : results) text += Format(" | test %s %.4f", name.c_str(), value);
+  Line(text);
+}
+
+void Report::Summary(const RunRecord& run, int64_t batch) {
+  const double steps = static_cast<double>(std::max<size_t>(1, run.step_seconds.size()));
+  const double median = Median(run.step_seconds);
+  Line(Format("done: %zu steps in %.2f s | median step %.2f ms, communication %.2f ms | %.0f samples/s",
+              run.step_seconds.size(), run.seconds, median * 1e3, run.communication_seconds / steps * 1e3,
+              median > 0 ? static_cast<double>(batch) / median : 0));
+}
+
+std::string RunJson(const RunRecord& run) {
+  const double steps = static_cast<double>(std::max<size_t>(1, run.step_seconds.size()));
+  const double total = std::accumulate(run.step_seconds.begin(), run.step_seconds.end(), 0.0);
+  std::vector<std::pair<std::string, std::string>> collectives;
+  for (int kind = 0; kind < kCollectiveKinds; ++kind) {
+    const Traffic& traffic = run.traffic[static_cast<size_t>(kind)];
+    if (traffic.count == 0) continue;
+    collectives.emplace_back(CollectiveKindName(static_cast<CollectiveKind>(kind)),
+                             JsonObject({{"count", std::to_string(traffic.count)},
+                                         {"bytes", std::to_string(traffic.bytes)},
+                                         {"sent_bytes", Format("%.0f", traffic.sent_bytes)},
+                                         {"seconds", Seconds(traffic.seconds)}}));
+  }
+  std::vector<std::pair<std::string, std::string>> test;
+  for (const auto& [name, value] : run.test) test.emplace_back(name, Format("%.9g", value));
+  std::vector<std::pair<std::string, std::string>> members = {
+      {"exit", std::to_string(run.exit)},
+      {"steps", std::to_string(run.step_seconds.size())},
+      {"seconds", Seconds(run.seconds)},
+      {"median_step_seconds", Seconds(Median(run.step_seconds))},
+      {"compute_seconds", Seconds((total - run.communication_seconds) / steps)},
+      {"communication_seconds", Seconds(run.communication_seconds / steps)},
+      {"peak_memory_bytes", PerRank(run.peak_memory_bytes, "%" PRId64)},
+      {"sent_bytes", PerRank(run.sent_bytes, "%.0f")},
+      {"collectives", JsonObject(collectives)}};
+  if (!test.empty()) members.emplace_back("test", JsonObject(test));
+  return JsonObject(members) + "\n";
+}
+
+std::optional<Error> Report::WriteRun(const RunRecord& run) {
+  if (!writes_) return std::nullopt;
+  const std::string path = folder_ + "/run.json";
+  const std::string unfinished = path + ".tmp";
+  const std::string text = RunJson(run);
+  std::FILE* file = std::fopen(unfinished.c_str(), "w");
+  if (file == nullptr) return FolderError(folder_);
+  const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  if (std::fclose(file) != 0 || !written || std::rename(unfinished.c_str(), path.c_str()) != 0) {
+    const Error error = FolderError(folder_);
+    std::remove(unfinished.c_str());
+    return error;
+  }
+  return std::nullopt;
+}
+
+}  // namespace cleave::runtime

@@ -1,0 +1,78 @@
+// Private to runtime/train: what a program writes. Only rank 0's Report writes anything.
+#ifndef CLEAVE_RUNTIME_TRAIN_REPORT_H_
+#define CLEAVE_RUNTIME_TRAIN_REPORT_H_
+
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/comm/comm.h"
+#include "runtime/error/error.h"
+
+namespace cleave::runtime {
+
+using NamedValues = std::vector<std::pair<std::string, double>>;
+
+struct StepRecord {
+  int64_t step = 1;  // From 1, over all epochs.
+  int64_t total_steps = 1;
+  int64_t epoch = 0;
+  float loss = 0;
+  NamedValues metrics;  // Empty where the step was not logged.
+  double seconds = 0;
+  int64_t samples = 0;
+};
+
+struct RunRecord {
+  int exit = 0;
+  double seconds = 0;
+  std::vector<double> step_seconds;
+  double communication_seconds = 0;        // Of all steps.
+  std::vector<int64_t> peak_memory_bytes;  // Per rank.
+  std::vector<double> sent_bytes;          // Per rank.
+  std::array<Traffic, kCollectiveKinds> traffic;
+  NamedValues test;
+};
+
+double Median(std::vector<double> values);  // 0 for none.
+
+class Report {
+ public:
+  // Makes `folder` if need be, removes an older run.json from it and opens metrics.jsonl. An Error (exit code 5) when
+  // that fails.
+  static Result<Report> Open(const std::string& folder, bool writes, bool quiet);
+  Report(Report&& other) noexcept;
+  Report(const Report&) = delete;
+  ~Report();
+
+  void Line(const std::string& text);
+  void Step(const StepRecord& record, bool logged);
+  void Test(int64_t epoch, const NamedValues& results);
+  void Summary(const RunRecord& run, int64_t batch);
+
+  // Writes run.json: complete, or not at all.
+  std::optional<Error> WriteRun(const RunRecord& run);
+
+ private:
+  Report() = default;
+
+  std::string folder_;
+  bool writes_ = false;  // To files and standard output.
+  bool quiet_ = false;
+  bool progress_ = false;  // A line that is overwritten, for terminals.
+  double last_progress_ = 0;
+  double seconds_since_line_ = 0;
+  int64_t steps_since_line_ = 0;
+  std::FILE* metrics_ = nullptr;
+};
+
+// run.json's text.
+std::string RunJson(const RunRecord& run);
+
+}  // namespace cleave::runtime
+
+#endif  // CLEAVE_RUNTIME_TRAIN_REPORT_H_

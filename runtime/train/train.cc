@@ -1,0 +1,293 @@
+// Reading guide: Train joins the job and opens everything; Run::Steps is the loop; Run::Explain says why a loss is not
+// finite.
+#include "runtime/train/train.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <cinttypes>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "runtime/launch/launch.h"
+#include "runtime/train/options.h"
+#include "runtime/train/report.h"
+
+namespace cleave::runtime {
+namespace {
+
+// Looks at the bits, so that -ffast-math cannot assume the answer.
+bool IsFinite(float value) {
+  uint32_t bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  return (bits & 0x7F800000u) != 0x7F800000u;
+}
+
+// How long to train.
+struct Length {
+  int64_t steps = 0;
+  bool cut_short = false;  // By --steps, in the middle of an epoch: then no test at the end.
+};
+
+Length TrainingLength(const TrainingSettings& settings, const Options& options, int64_t steps_per_epoch) {
+  Length length;
+  length.steps = options.epochs.value_or(settings.epochs) * steps_per_epoch;
+  if (options.steps.has_value()) {
+    // Without --epochs the flag alone decides, even beyond what the model says.
+    length.steps = options.epochs.has_value() ? std::min(length.steps, *options.steps) : *options.steps;
+    length.cut_short = length.steps % steps_per_epoch != 0;
+  } else if (settings.steps > 0 && !options.epochs.has_value()) {
+    length.steps = std::min(length.steps, settings.steps);
+  }
+  return length;
+}
+
+double CommunicationSeconds(const Comm& comm) {
+  double seconds = 0;
+  for (const Traffic& traffic : comm.traffic()) seconds += traffic.seconds;
+  return seconds;
+}
+
+class Run {
+ public:
+  Run(const TrainingSettings& settings, const Options& options, const Context& context, TrainingProgram& program,
+      Batches& batches, Report& report)
+      : settings_(settings),
+        options_(options),
+        comm_(context.comm),
+        watch_(context.watch),
+        program_(program),
+        batches_(batches),
+        report_(report) {
+    for (const ModelInput& input : program_.Inputs()) masks_test_ |= input.name == kSampleMask;
+  }
+
+  // Trains and tests; an Error that is the same on all ranks when a value is not finite.
+  std::optional<Error> Steps() {
+    const Length length = TrainingLength(settings_, options_, batches_.steps_per_epoch());
+    const int64_t log_every = options_.log_every.value_or(settings_.log_every);
+    const double start = Now();
+    for (int64_t step = 0; step < length.steps; ++step) {
+      const bool last = step + 1 == length.steps;
+      const bool logged = log_every > 0 && ((step + 1) % log_every == 0 || last);
+      if (std::optional<Error> error = Step(step, length.steps, logged)) return error;
+      const bool epoch_ends = (step + 1) % batches_.steps_per_epoch() == 0;
+      if (epoch_ends || (last && !length.cut_short)) Test(step / batches_.steps_per_epoch());
+      record_.seconds = Now() - start;
+    }
+    return CheckParameters(length.steps);
+  }
+
+  // Gathers what every rank measured.
+  RunRecord Finish(ExitCode code) {
+    double sent = 0;
+    for (const Traffic& traffic : comm_.traffic()) sent += traffic.sent_bytes;
+    const int64_t memory = program_.ArenaBytes() + batches_.bytes() + comm_.buffer_bytes();
+    record_.exit = static_cast<int>(code);
+    record_.traffic = comm_.traffic();
+    for (const std::string& text : comm_.GatherText(Format("%" PRId64 " %.17g", memory, sent))) {
+      char* end = nullptr;
+      record_.peak_memory_bytes.push_back(std::strtoll(text.c_str(), &end, 10));
+      record_.sent_bytes.push_back(std::strtod(end, nullptr));
+    }
+    return record_;
+  }
+
+ private:
+  std::optional<Error> Step(int64_t step, int64_t total, bool logged) {
+    const double start = Now();
+    const double communicated = CommunicationSeconds(comm_);
+    batches_.LoadTraining(step);
+    program_.Forward();
+    if (logged) program_.Metrics();
+    program_.Backward();
+    const float loss = program_.Loss();
+    if (!IsFinite(loss)) return Explain(step + 1, loss);
+    program_.Update(Scalars(step + 1));
+
+    StepRecord record;
+    record.step = step + 1;
+    record.total_steps = total;
+    record.epoch = step / batches_.steps_per_epoch();
+    record.loss = loss;
+    for (size_t i = 0; logged && i < settings_.metrics.size(); ++i) {
+      record.metrics.emplace_back(settings_.metrics[i], program_.Metric(static_cast<int>(i)));
+    }
+    record.seconds = Now() - start;
+    record.samples = batches_.batch();
+    record_.step_seconds.push_back(record.seconds);
+    record_.communication_seconds += CommunicationSeconds(comm_) - communicated;
+    report_.Step(record, logged);
+    return std::nullopt;
+  }
+
+  StepScalars Scalars(int64_t step) const {
+    return {step, LearningRate(settings_.schedule, step), BiasCorrection(settings_.beta1, step),
+            BiasCorrection(settings_.beta2, step)};
+  }
+
+  // Mean of the metrics over the test part. Without metrics, and for a program without a sample mask, only whole
+  // batches count.
+  void Test(int64_t epoch) {
+    const bool has_metrics = !settings_.metrics.empty();
+    const bool whole_only = !has_metrics || !masks_test_;
+    const int64_t count = whole_only ? batches_.test_samples() / batches_.batch() : batches_.test_batches();
+    if (count == 0) return;
+    NamedValues results;
+    for (const std::string& name : settings_.metrics) results.emplace_back(name, 0.0);
+    if (!has_metrics) results.emplace_back("loss", 0.0);
+    comm_.CountTraffic(false);
+    int64_t samples = 0;
+    for (int64_t index = 0; index < count; ++index) {
+      samples += batches_.LoadTest(index);
+      program_.Forward();
+      program_.Metrics();
+      // A metric is a mean over the whole batch in which padding counts as zero.
+      const double weight = static_cast<double>(batches_.batch());
+      for (size_t i = 0; i < settings_.metrics.size(); ++i)
+        results[i].second += weight * program_.Metric(static_cast<int>(i));
+      if (!has_metrics) results[0].second += weight * program_.Loss();
+    }
+    comm_.CountTraffic(true);
+    for (auto& [name, value] : results) value /= static_cast<double>(samples);
+    record_.test = results;
+    report_.Test(epoch, results);
+  }
+
+  // Computes the step again in checking mode and names the first value that is not finite, over all ranks.
+  Error Explain(int64_t step, float loss) {
+    watch_.BeginChecking();
+    for (const ParameterView& view : program_.Parameters()) CheckParameter(view);
+    for (const ModelInput& input : program_.Inputs()) {
+      if (input.floats != nullptr) watch_.Check(input.name.c_str(), 0, input.floats, ElementCount(input.region.size));
+    }
+    program_.Forward();
+    program_.Backward();
+    const std::string where = FirstOverRanks(watch_.EndChecking());
+    return {ExitCode::kFailed,
+            Format("step %" PRId64 ": the loss is %g; %s", step, static_cast<double>(loss), where.c_str())};
+  }
+
+  // After the last update no loss would show what it did.
+  std::optional<Error> CheckParameters(int64_t steps) {
+    watch_.BeginChecking();
+    for (const ParameterView& view : program_.Parameters()) CheckParameter(view);
+    const std::optional<Watch::NotFinite> found = watch_.EndChecking();
+    const std::string where = FirstOverRanks(found);
+    if (where == kNothingFound) return std::nullopt;
+    return Error{ExitCode::kFailed, Format("after the update of step %" PRId64 " %s", steps, where.c_str())};
+  }
+
+  void CheckParameter(const ParameterView& view) {
+    watch_.Check(view.name, view.line, view.values, ElementCount(view.region.size));
+  }
+
+  std::string FirstOverRanks(const std::optional<Watch::NotFinite>& found) {
+    std::string mine;
+    if (found.has_value()) {
+      const std::string line =
+          found->line > 0 ? Format("%s:%d", settings_.model_file, found->line) : settings_.model_file;
+      mine = Format(
+          "%" PRId64 " the first value that is not finite is %g in `%s` (%s), element %" PRId64 " of rank %d's piece",
+          found->order, static_cast<double>(found->value), found->op.c_str(), line.c_str(), found->index, comm_.rank());
+    }
+    std::string first = kNothingFound;
+    int64_t first_order = std::numeric_limits<int64_t>::max();
+    for (const std::string& text : comm_.GatherText(mine)) {
+      const int64_t order = std::strtoll(text.c_str(), nullptr, 10);
+      if (text.empty() || order >= first_order) continue;
+      first_order = order;
+      first = text.substr(text.find(' ') + 1);
+    }
+    return first;
+  }
+
+  static constexpr char kNothingFound[] = "computed again, every value was finite";
+
+  const TrainingSettings& settings_;
+  const Options& options_;
+  Comm& comm_;
+  Watch& watch_;
+  TrainingProgram& program_;
+  Batches& batches_;
+  Report& report_;
+  bool masks_test_ = false;
+  RunRecord record_;
+};
+
+// The model's data, or what --data says instead.
+Result<DataSpec> ChooseData(const TrainingSettings& settings, const Options& options) {
+  DataSpec spec = settings.data;
+  if (!options.data.has_value()) return spec;
+  if (spec.path.empty()) return Error{ExitCode::kUsage, "`--data` is given, and the program makes its data itself"};
+  spec.path = *options.data;
+  return spec;
+}
+
+std::string Headline(const TrainingSettings& settings, const Batches& batches, uint64_t seed) {
+  const int64_t ranks = MeshSize(settings.mesh);
+  std::string mesh;
+  for (const MeshAxis& axis : settings.mesh) {
+    mesh += Format("%s%s=%" PRId64, mesh.empty() ? " (" : ", ", axis.name.c_str(), axis.size);
+  }
+  return Format("%s on %" PRId64 " rank%s%s%s | %" PRId64 " training samples, %" PRId64 " test | batch %" PRId64
+                ", %" PRId64 " steps per epoch | seed %" PRIu64,
+                settings.model_name, ranks, ranks == 1 ? "" : "s", mesh.c_str(), mesh.empty() ? "" : ")",
+                batches.train_samples(), batches.test_samples(), batches.batch(), batches.steps_per_epoch(), seed);
+}
+
+// Everything after the job has been joined; an Error that all ranks agree on.
+std::optional<Error> TrainJoined(const TrainingSettings& settings, const Options& options, CreateProgram create,
+                                 Comm& comm, Watch& watch) {
+  const uint64_t seed = options.seed.value_or(settings.seed);
+  Result<DataSpec> data = ChooseData(settings, options);
+  if (!data.ok()) return data.error();
+  Result<Report> report = Report::Open(options.out, comm.rank() == 0, options.quiet);
+  if (std::optional<Error> error = Agree(comm, report.ok() ? std::nullopt : std::optional<Error>(report.error())))
+    return error;
+
+  const std::vector<int64_t> coordinates = Coordinates(settings.mesh, comm.rank());
+  const Context context = {comm.rank(), settings.mesh, coordinates, seed, comm, watch};
+  const std::unique_ptr<TrainingProgram> program = create(context);
+  Result<std::unique_ptr<Batches>> batches = Batches::Open(data.value(), program->Inputs(), seed);
+  if (std::optional<Error> error = Agree(comm, batches.ok() ? std::nullopt : std::optional<Error>(batches.error())))
+    return error;
+  program->Initialize();
+  watch.Finish();
+  report.value().Line(Headline(settings, *batches.value(), seed));
+  if (!batches.value()->note().empty()) report.value().Line(batches.value()->note());
+
+  Run run(settings, options, context, *program, *batches.value(), report.value());
+  std::optional<Error> error = run.Steps();
+  const RunRecord record = run.Finish(error.has_value() ? error->code : ExitCode::kDone);
+  if (!error.has_value()) report.value().Summary(record, batches.value()->batch());
+  const std::optional<Error> unwritten = Agree(comm, report.value().WriteRun(record));
+  return error.has_value() ? error : unwritten;
+}
+
+}  // namespace
+
+int Train(int argc, char** argv, const TrainingSettings& settings, CreateProgram create) {
+  const Result<Options> options = ParseOptions(argc, argv);
+  if (!options.ok() || options.value().help) {
+    signal(SIGTERM, SIG_IGN);  // mpirun stops all ranks when the first ends with an error; each ends by itself.
+    if (RankFromEnvironment() == 0) {
+      std::fprintf(options.ok() ? stdout : stderr, "%s\n",
+                   options.ok() ? Usage(argv[0]).c_str() : ("error: " + options.error().message).c_str());
+    }
+    return static_cast<int>(options.ok() ? ExitCode::kDone : options.error().code);
+  }
+  // Static: signal handlers and the watchdog look at it until the process ends.
+  static Watch watch(settings.model_file);
+  std::unique_ptr<Comm> comm = Join({settings.mesh, settings.only_rank}, watch);
+  if (std::optional<Error> error = TrainJoined(settings, options.value(), create, *comm, watch))
+    return Leave(std::move(comm), *error);
+  return static_cast<int>(ExitCode::kDone);
+}
+
+}  // namespace cleave::runtime

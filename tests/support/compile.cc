@@ -1,0 +1,49 @@
+#include "tests/support/compile.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <sstream>
+
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+
+namespace cleave {
+
+CommandResult Compile(const std::vector<std::string>& arguments, const std::string& folder) {
+  std::vector<std::string> command = {DataPath("tools/compile")};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  return RunCommand(command, folder);
+}
+
+CommandResult Make(const std::string& out) { return RunCommand({"make"}, out); }
+
+CommandResult Start(const std::string& out, const std::vector<std::string>& flags,
+                    const std::vector<std::string>& environment) {
+  std::vector<std::string> command = {"./run.sh"};
+  command.insert(command.end(), flags.begin(), flags.end());
+  return RunCommand(command, out, environment);
+}
+
+std::vector<double> Losses(const std::string& out) {
+  std::vector<double> losses;
+  std::istringstream lines(ReadText(out + "/metrics.jsonl"));
+  for (std::string line; std::getline(lines, line);) {
+    const nlohmann::json step = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    EXPECT_TRUE(step.is_object() && step.contains("loss")) << line;
+    if (step.is_object() && step.contains("loss")) losses.push_back(step["loss"].get<double>());
+  }
+  return losses;
+}
+
+double LargestRelativeDifference(const std::vector<double>& a, const std::vector<double>& b) {
+  if (a.size() != b.size() || a.empty()) return std::numeric_limits<double>::infinity();
+  double largest = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    const double difference = std::abs(a[i] - b[i]) / std::max(std::abs(b[i]), 1e-6);
+    if (!(difference <= largest)) largest = difference;
+  }
+  return largest;
+}
+
+}  // namespace cleave

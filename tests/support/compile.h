@@ -1,0 +1,28 @@
+// Compiles and runs models with the real compiler, for end-to-end tests.
+#ifndef CLEAVE_TESTS_SUPPORT_COMPILE_H_
+#define CLEAVE_TESTS_SUPPORT_COMPILE_H_
+
+#include <string>
+#include <vector>
+
+#include "tests/support/command.h"
+
+namespace cleave {
+
+// Runs //tools:compile with `arguments` in `folder`.
+CommandResult Compile(const std::vector<std::string>& arguments, const std::string& folder);
+
+// `make` in an output folder, then `./run.sh` with `flags`.
+CommandResult Make(const std::string& out);
+CommandResult Start(const std::string& out, const std::vector<std::string>& flags = {},
+                    const std::vector<std::string>& environment = {});
+
+// The losses of metrics.jsonl in `out`, one per step.
+std::vector<double> Losses(const std::string& out);
+
+// max |a - b| / max(|b|, tiny) over the steps; infinite where the numbers of steps differ.
+double LargestRelativeDifference(const std::vector<double>& a, const std::vector<double>& b);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_TESTS_SUPPORT_COMPILE_H_

@@ -1,0 +1,216 @@
+#include "tools/driver/driver.h"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/text/text.h"
+#include "base/units/units.h"
+#include "codegen/codegen.h"
+#include "dsl/syntax/print.h"
+#include "ir/graph/text.h"
+#include "ir/plan/plan_json.h"
+#include "ir/program/text.h"
+#include "ir/strategy/strategy.h"
+#include "search/search.h"
+#include "tools/driver/launch.h"
+#include "tools/driver/output.h"
+#include "tools/driver/pipeline.h"
+
+namespace cleave {
+namespace {
+
+void PrintDiagnostics(const CompileOptions& options, const Compilation& compilation) {
+  if (options.error_format == ErrorFormat::kText) {
+    std::cerr << RenderText(compilation.diagnostics, compilation.sources);
+    return;
+  }
+  for (const Diagnostic& diagnostic : compilation.diagnostics.items()) {
+    std::cerr << RenderJson(diagnostic, compilation.sources) << "\n";
+  }
+}
+
+std::string OutputFolder(const CompileOptions& options) {
+  if (!options.out.empty()) return options.out;
+  return absl::StrCat("out/", std::filesystem::path(options.model).stem().string());
+}
+
+std::string PlanText(const Compilation& compilation) {
+  return PlanJson(compilation.training_graph, *compilation.plan, compilation.program,
+                  PredictionOf(compilation.training_graph, *compilation.plan, compilation.program),
+                  compilation.diagnostics, compilation.sources);
+}
+
+std::string PlannedGraphText(const Compilation& compilation) {
+  const Plan& plan = *compilation.plan;
+  return GraphText(compilation.training_graph, [&](const Op& op) {
+    const auto in_strategy = InStrategy(plan.ops[op.id].strategy, RuleOf(compilation.training_graph, op), plan.mesh);
+    return in_strategy.empty() ? std::string() : absl::StrCat(" in_strategy", InStrategyText(in_strategy));
+  });
+}
+
+ExitCode BadRank(int rank, const Compilation& compilation) {
+  std::cerr << "--rank: the plan has ranks 0 to " << compilation.plan->mesh.rank_count() - 1 << ", not " << rank << "\n";
+  return ExitCode::kUsage;
+}
+
+ExitCode Emit(const CompileOptions& options, Compilation& compilation) {
+  const int rank = options.rank.value_or(0);
+  if (*options.emit == EmitStage::kProgram || *options.emit == EmitStage::kSource) {
+    if (rank >= compilation.plan->mesh.rank_count()) return BadRank(rank, compilation);
+  }
+  switch (*options.emit) {
+    case EmitStage::kAst: std::cout << syntax::Print(*compilation.syntax); return ExitCode::kDone;
+    case EmitStage::kGraph: std::cout << GraphText(compilation.training_graph); return ExitCode::kDone;
+    case EmitStage::kPlan: std::cout << PlanText(compilation); return ExitCode::kDone;
+    case EmitStage::kProgram: std::cout << ProgramText(compilation.program, rank); return ExitCode::kDone;
+    case EmitStage::kSource: {
+      const absl::StatusOr<std::vector<GeneratedFile>> files =
+          GenerateCpu(compilation.training_graph, compilation.program, compilation.module->training, {.rank = options.rank});
+      if (!files.ok()) {
+        std::cerr << "internal error in codegen: " << files.status().message() << "\n";
+        return ExitCode::kInternal;
+      }
+      for (const GeneratedFile& file : *files) {
+        if (file.path == "program.cc") std::cout << file.text;
+      }
+      return ExitCode::kDone;
+    }
+  }
+  return ExitCode::kInternal;
+}
+
+// The exit code and diagnostic for a folder that cannot be written.
+ExitCode OutputFailure(const absl::Status& status, Compilation& compilation) {
+  if (absl::IsFailedPrecondition(status)) {
+    compilation.diagnostics.Add(Error(Code::kE0601, std::string(status.message()))
+                                    .Help("name another folder with `--out`, or empty this one"));
+  } else {
+    compilation.diagnostics.Add(Error(Code::kE0602, std::string(status.message())));
+  }
+  return ExitCode::kEnvironment;
+}
+
+ExitCode Write(const std::string& folder, Compilation& compilation) {
+  absl::StatusOr<std::vector<GeneratedFile>> generated =
+      GenerateCpu(compilation.training_graph, compilation.program, compilation.module->training, {});
+  if (!generated.ok()) {
+    std::cerr << "internal error in codegen: " << generated.status().message() << "\n";
+    return ExitCode::kInternal;
+  }
+  std::vector<OutputFile> files;
+  for (GeneratedFile& file : *generated) {
+    files.push_back({.path = std::move(file.path), .text = std::move(file.text), .executable = file.executable});
+  }
+  files.push_back({.path = "plan.json", .text = PlanText(compilation)});
+  const std::string graph = PlannedGraphText(compilation);
+  for (int rank = 0; rank < compilation.plan->mesh.rank_count(); ++rank) {
+    files.push_back({.path = absl::StrCat("rank_", rank, "/graph.ir"), .text = graph});
+    files.push_back({.path = absl::StrCat("rank_", rank, "/program.ir"), .text = ProgramText(compilation.program, rank)});
+  }
+  const absl::Status written = WriteOutput(folder, files);
+  return written.ok() ? ExitCode::kDone : OutputFailure(written, compilation);
+}
+
+ExitCode BuildAndStart(const std::string& folder, Compilation& compilation) {
+  const absl::StatusOr<LaunchResult> result = BuildAndRun(folder);
+  if (!result.ok()) {
+    compilation.diagnostics.Add(Error(Code::kE0603, std::string(result.status().message()))
+                                    .Help("`./bazelw` installs what is missing on Debian"));
+    return ExitCode::kEnvironment;
+  }
+  if (result->exit_code == 0) return ExitCode::kDone;
+  if (result->failed_step == "make") {
+    std::cerr << "internal error: the generated program does not build (exit code " << result->exit_code << ")\n";
+    return ExitCode::kInternal;
+  }
+  // The program's own codes pass through, so that a script sees why it ended.
+  return static_cast<ExitCode>(result->exit_code);
+}
+
+std::string Summary(const Compilation& compilation, double seconds) {
+  const Plan& plan = *compilation.plan;
+  int64_t collectives = 0;
+  double sent = 0;
+  for (const Step& step : compilation.program.steps) {
+    if (const auto* collective = std::get_if<Collective>(&step.action)) {
+      ++collectives;
+      sent += SentBytes(compilation.program, *collective);
+    }
+  }
+  std::string text = absl::StrCat(
+      compilation.training_graph.model, ": ", Plural(plan.mesh.rank_count(), "rank"),
+      plan.mesh.axis_count() > 0 ? absl::StrCat(" (", plan.mesh.ToString(), ")") : "", ", ", plan.search.algorithm, ", ",
+      Plural(collectives, "collective"), " and ", FormatBytes(Bytes(static_cast<int64_t>(sent))),
+      " sent per rank and step\n", "proven on ", Plural(compilation.proof.ranks, "simulated rank"), ", ",
+      Plural(compilation.proof.values, "value"), " compared; compiled in ", FormatSeconds(Seconds(seconds)), "\n");
+  for (const std::string& axis : compilation.proof.axes_left_out) {
+    absl::StrAppend(&text, "note: mesh axis ", axis, " was too much to simulate; it was checked statically\n");
+  }
+  return text;
+}
+
+// Everything up to the point where a program is to be written.
+ExitCode Prepare(const CompileOptions& options, Compilation& compilation) {
+  if (const ExitCode code = ReadModel(options, compilation); code != ExitCode::kDone) return code;
+  if (options.emit == EmitStage::kAst) return ExitCode::kDone;
+  if (const ExitCode code = Understand(options, compilation); code != ExitCode::kDone) return code;
+  if (options.emit == EmitStage::kGraph) return ExitCode::kDone;
+  if (const ExitCode code = MakePlan(options, compilation); code != ExitCode::kDone) return code;
+  return Split(compilation);
+}
+
+ExitCode Compile(const CompileOptions& options, Compilation& compilation) {
+  const auto start = std::chrono::steady_clock::now();
+  if (options.target != "cpu") {
+    std::cerr << "--target " << options.target << ": this version generates programs for the CPU only\n";
+    return ExitCode::kUsage;
+  }
+  const std::string folder = OutputFolder(options);
+  const bool writes = !options.emit.has_value() && !options.plan_only;
+  if (writes) {
+    if (const absl::Status ours = CheckOutputFolder(folder); !ours.ok()) return OutputFailure(ours, compilation);
+  }
+  if (const ExitCode code = Prepare(options, compilation); code != ExitCode::kDone) return code;
+  if (options.emit.has_value()) return Emit(options, compilation);
+  if (options.explain.has_value()) {
+    const absl::StatusOr<std::string> explained = Explain(compilation.training_graph, *compilation.plan, *options.explain);
+    if (!explained.ok()) {
+      std::cerr << "--explain: " << explained.status().message() << "\n";
+      return ExitCode::kUsage;
+    }
+    std::cout << *explained;
+  }
+  if (writes) {
+    if (const ExitCode code = Write(folder, compilation); code != ExitCode::kDone) return code;
+  }
+  if (!options.quiet) {
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    std::cout << Summary(compilation, seconds);
+    if (writes) std::cout << "written to " << folder << (options.run ? "" : "; build and start it with `make && ./run.sh` there") << "\n";
+    std::cout.flush();
+  }
+  if (options.run && writes) {
+    // Warnings come before what the program prints.
+    PrintDiagnostics(options, compilation);
+    compilation.diagnostics = Diagnostics();
+    return BuildAndStart(folder, compilation);
+  }
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+ExitCode RunCompiler(const CompileOptions& options) {
+  Compilation compilation;
+  const ExitCode code = Compile(options, compilation);
+  PrintDiagnostics(options, compilation);
+  return code;
+}
+
+}  // namespace cleave

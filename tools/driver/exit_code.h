@@ -1,0 +1,19 @@
+// Exit codes of the tools (docs/formats/exit_codes.md). Other programs read them.
+#ifndef CLEAVE_TOOLS_DRIVER_EXIT_CODE_H_
+#define CLEAVE_TOOLS_DRIVER_EXIT_CODE_H_
+
+namespace cleave {
+
+enum class ExitCode {
+  kDone = 0,
+  kUsage = 2,
+  kModelWrong = 3,       // The model, a pin, a plan or the data.
+  kNoPlanFits = 4,
+  kEnvironment = 5,      // A compiler, MPI, or a folder that can be written is missing.
+  kProgramFailed = 6,
+  kInternal = 70,        // A bug of ours.
+};
+
+}  // namespace cleave
+
+#endif  // CLEAVE_TOOLS_DRIVER_EXIT_CODE_H_

@@ -1,0 +1,50 @@
+// The command line of //tools:compile.
+#ifndef CLEAVE_TOOLS_DRIVER_OPTIONS_H_
+#define CLEAVE_TOOLS_DRIVER_OPTIONS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "tools/driver/exit_code.h"
+
+namespace cleave {
+
+enum class EmitStage { kAst, kGraph, kPlan, kProgram, kSource };
+enum class ErrorFormat { kText, kJson };
+
+// Absent settings are taken from the model's `parallel` and `train` blocks.
+struct CompileOptions {
+  std::string model;                       // Path of the .model file.
+  std::optional<int64_t> devices;
+  std::string cluster = "cpu";             // Preset.
+  std::optional<std::string> search;       // "sapp", "data_parallel", …
+  std::string target = "cpu";
+  std::string out;                         // Empty: out/<stem of the model file>.
+  bool run = false;
+  std::optional<int64_t> steps;
+  std::optional<int64_t> seed;
+  bool plan_only = false;
+  std::string plan_file;                   // Empty: search.
+  std::optional<EmitStage> emit;
+  std::optional<int> rank;
+  std::optional<std::string> explain;      // An op, or empty for the whole plan.
+  std::vector<std::pair<std::string, std::string>> overrides;
+  ErrorFormat error_format = ErrorFormat::kText;
+  bool quiet = false;
+};
+
+// What a command line asks for besides compiling: print `text` (to standard error unless done) and exit.
+struct EarlyExit {
+  ExitCode code = ExitCode::kUsage;
+  std::string text;
+};
+
+std::variant<CompileOptions, EarlyExit> ParseCommandLine(int argc, const char* const* argv);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_TOOLS_DRIVER_OPTIONS_H_

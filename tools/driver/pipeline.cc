@@ -1,0 +1,111 @@
+#include "tools/driver/pipeline.h"
+
+#include <fstream>
+#include <iostream>
+#include <sstream>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "dsl/parse/parse.h"
+#include "ir/differentiate/differentiate.h"
+#include "ir/ops/ops.h"
+#include "ir/partition/partition.h"
+#include "ir/plan/plan_json.h"
+#include "search/search.h"
+
+namespace cleave {
+namespace {
+
+// A bug of ours: said as such, with what a report of it needs.
+ExitCode Bug(const std::string& stage, absl::string_view what) {
+  std::cerr << "internal error in " << stage << ": " << what << "\n"
+            << "nothing was written; please report this together with the model file\n";
+  return ExitCode::kInternal;
+}
+
+// Command-line settings win over those of the model's blocks.
+void ApplyOptions(const CompileOptions& options, Module& module) {
+  ParallelSettings& parallel = module.pins.settings;
+  if (options.devices.has_value()) parallel.devices = {.value = *options.devices, .span = {}};
+  if (options.search == "sapp") parallel.search = SearchAlgorithm::kSapp;
+  if (options.search == "propagate") parallel.search = SearchAlgorithm::kPropagate;
+  if (options.search == "exact") parallel.search = SearchAlgorithm::kExact;
+  if (options.search == "data_parallel") parallel.search = SearchAlgorithm::kDataParallel;
+  if (options.search == "replicate") parallel.search = SearchAlgorithm::kReplicate;
+  if (options.search == "manual") parallel.search = SearchAlgorithm::kManual;
+  if (options.search.has_value()) parallel.search_span = {};
+  if (options.steps.has_value()) module.training.steps = *options.steps;
+  if (options.seed.has_value()) module.training.seed = *options.seed;
+}
+
+ExitCode ReadPlanFile(const std::string& path, Compilation& compilation) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  if (in) text << in.rdbuf();
+  if (!in) {
+    compilation.diagnostics.Add(Error(Code::kE0604, absl::StrCat("cannot read the plan file `", path, "`")));
+    return ExitCode::kModelWrong;
+  }
+  absl::StatusOr<Plan> plan = ParsePlanJson(text.str(), compilation.training_graph);
+  if (!plan.ok()) {
+    compilation.diagnostics.Add(Error(Code::kE0604, absl::StrCat("the plan file `", path, "` does not fit this model"))
+                                    .Note(std::string(plan.status().message())));
+    return ExitCode::kModelWrong;
+  }
+  compilation.plan = *std::move(plan);
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+ExitCode ReadModel(const CompileOptions& options, Compilation& compilation) {
+  const std::optional<FileId> file = LoadSource(options.model, compilation.sources, compilation.diagnostics);
+  if (!file.has_value()) return ExitCode::kModelWrong;
+  compilation.syntax = Parse(*file, compilation.sources, compilation.diagnostics);
+  return compilation.syntax.has_value() ? ExitCode::kDone : ExitCode::kModelWrong;
+}
+
+ExitCode Understand(const CompileOptions& options, Compilation& compilation) {
+  compilation.module = Analyze(*compilation.syntax, compilation.sources, {.overrides = options.overrides, .override_folder = "."},
+                               compilation.diagnostics);
+  if (!compilation.module.has_value()) return ExitCode::kModelWrong;
+  ApplyOptions(options, *compilation.module);
+  absl::StatusOr<Graph> training = Differentiate(compilation.module->graph, compilation.module->training.optimizer);
+  if (!training.ok()) {
+    if (!absl::IsInvalidArgument(training.status())) return Bug("differentiate", training.status().message());
+    compilation.diagnostics.Add(Error(Code::kE0605, std::string(training.status().message())));
+    return ExitCode::kModelWrong;
+  }
+  compilation.training_graph = *std::move(training);
+  for (const std::string& error : VerifyGraph(compilation.training_graph)) return Bug("the training graph", error);
+  return ExitCode::kDone;
+}
+
+ExitCode MakePlan(const CompileOptions& options, Compilation& compilation) {
+  if (!options.plan_file.empty()) return ReadPlanFile(options.plan_file, compilation);
+  const Pins& pins = compilation.module->pins;
+  const int64_t devices = pins.settings.devices.has_value() ? pins.settings.devices->value : 1;
+  absl::StatusOr<Cluster> cluster = ClusterPreset(options.cluster, devices);
+  if (!cluster.ok()) {
+    compilation.diagnostics.Add(Error(Code::kE0606, std::string(cluster.status().message())));
+    return ExitCode::kUsage;
+  }
+  compilation.plan = Search(compilation.training_graph, *cluster, pins, SearchOptionsOf(pins), compilation.diagnostics);
+  if (!compilation.plan.has_value()) return ExitCode::kModelWrong;
+  for (const std::string& error : VerifyPlan(compilation.training_graph, *compilation.plan)) return Bug("search", error);
+  return ExitCode::kDone;
+}
+
+ExitCode Split(Compilation& compilation) {
+  absl::StatusOr<Program> program = Partition(compilation.training_graph, *compilation.plan);
+  if (!program.ok()) return Bug("partition", program.status().message());
+  compilation.program = *std::move(program);
+  for (const std::string& finding : CheckStatically(compilation.program)) return Bug("partition (static proof)", finding);
+  const absl::StatusOr<SimulationReport> proof = CheckBySimulation(compilation.training_graph, compilation.program);
+  if (!proof.ok()) return Bug("partition (simulated proof)", proof.status().message());
+  compilation.proof = *proof;
+  return ExitCode::kDone;
+}
+
+}  // namespace cleave
