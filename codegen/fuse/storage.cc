@@ -16,12 +16,13 @@ struct Reading {
   int stage = 0;
   int position = 0;
   bool own_index = false;
+  bool literal = false;  // A constant would be written as a number here.
 };
 
 class StoragePlanner {
  public:
   StoragePlanner(const Program& program, const Fusion& fusion)
-      : program_(program), fusion_(fusion), readings_(program.values.size()) {
+      : program_(program), fusion_(fusion), readings_(program.values.size()), classes_(program.values.size()) {
     storage_.root = IdVector<ValueId, std::optional<ValueId>>(program.values.size());
   }
 
@@ -59,13 +60,15 @@ class StoragePlanner {
                 SpanOfInput(program_, *ComputeOf(step), static_cast<int>(input));
             own_index = span.has_value() && Covers(*span, step);
           }
-          readings_[reads[input]].push_back({stage, position, own_index});
+          const bool literal = loop || TakesLiteral(step, input);
+          readings_[reads[input]].push_back({stage, position, own_index, literal});
         }
       }
     }
     const int asked = first_update_stage();
-    if (program_.loss.has_value()) readings_[*program_.loss].push_back({asked, -1, false});
-    for (const ProgramMetric& metric : program_.metrics) readings_[metric.value].push_back({asked, -1, false});
+    if (program_.loss.has_value()) readings_[*program_.loss].push_back({.stage = asked, .position = -1});
+    for (const ProgramMetric& metric : program_.metrics)
+      readings_[metric.value].push_back({.stage = asked, .position = -1});
   }
 
   // `span` leaves out only dimensions of size 1.
@@ -83,8 +86,9 @@ class StoragePlanner {
       for (const ValueId value : Writes(step)) {
         if (fusion_.inside.count(value) > 0 || !NeedsMemory(compute, value)) continue;
         storage_.root[value] = value;
-        if (IsAlias(step)) storage_.root[value] = storage_.root[compute->inputs[0]];
+        if (IsAlias(step) || IsEffect(compute)) storage_.root[value] = storage_.root[compute->inputs[0]];
         if (IsSource(step)) permanent_.insert(value);
+        if (storage_.root[value].has_value()) classes_[*storage_.root[value]].push_back(value);
       }
     }
   }
@@ -93,23 +97,22 @@ class StoragePlanner {
     if (compute == nullptr) return true;
     if (compute->kind == "step_scalar") return false;
     if (compute->kind != "constant") return true;
-    // Loops write a constant as a literal.
-    return absl::c_any_of(readings_[value], [&](const Reading& reading) { return !InLoop(reading.stage); }) ||
+    return absl::c_any_of(readings_[value], [](const Reading& reading) { return !reading.literal; }) ||
            absl::c_any_of(program_.updates, [&](const ProgramUpdate& update) { return update.value == value; });
   }
 
-  bool InLoop(int stage) const {
-    return stage < stage_count() &&
-           std::holds_alternative<FusedLoop>(fusion_.stages[static_cast<size_t>(stage)].action);
+  static bool IsEffect(const Compute* compute) {
+    return compute != nullptr && FindOp(compute->kind)->op_class == OpClass::kEffect;
   }
 
-  std::vector<ValueId> ClassOf(ValueId root) const {
-    std::vector<ValueId> members;
-    for (int i = 0; i < static_cast<int>(program_.values.size()); ++i) {
-      if (storage_.root[ValueId(i)] == root) members.push_back(ValueId(i));
-    }
-    return members;
+  // A scalar argument that a call takes by value.
+  static bool TakesLiteral(const Step& step, size_t input) {
+    const Compute* compute = ComputeOf(step);
+    return compute != nullptr && compute->kind == "cross_entropy_gradient" && input == 2;
   }
+
+  // The values that lie in the buffer of `root`.
+  const std::vector<ValueId>& ClassOf(ValueId root) const { return classes_[root]; }
 
   // Nobody reads the buffer of `root` after step `position` of stage `stage`, and in that stage only at the loop's own
   // index.
@@ -149,8 +152,15 @@ class StoragePlanner {
     }
   }
 
+  // Another state takes the old value of this one.
+  bool IsValueOfUpdate(ValueId state) const {
+    return absl::c_any_of(program_.updates, [&](const ProgramUpdate& update) { return update.value == state; });
+  }
+
   void Merge(ValueId from, ValueId to) {
-    for (const ValueId member : ClassOf(from)) storage_.root[member] = to;
+    for (const ValueId member : classes_[from]) storage_.root[member] = to;
+    classes_[to].insert(classes_[to].end(), classes_[from].begin(), classes_[from].end());
+    classes_[from].clear();
   }
 
   void AllReduceInPlace() {
@@ -285,6 +295,7 @@ class StoragePlanner {
   const Program& program_;
   const Fusion& fusion_;
   IdVector<ValueId, std::vector<Reading>> readings_;
+  IdVector<ValueId, std::vector<ValueId>> classes_;
   std::set<ValueId> permanent_;  // Inputs, parameters, states, constants: never overwritten but by their update.
   std::set<ValueId> updated_;    // States that are updated in place.
   std::set<ValueId> bucketed_;

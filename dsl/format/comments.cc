@@ -6,6 +6,12 @@
 
 namespace cleave {
 
+bool CommentCursor::HasBetween(int32_t begin, int32_t end) const {
+  return std::any_of(
+      file_.comments.begin() + static_cast<std::ptrdiff_t>(next_), file_.comments.end(),
+      [&](const syntax::Comment& comment) { return comment.span.begin >= begin && comment.span.begin < end; });
+}
+
 std::vector<const syntax::Comment*> CommentCursor::TakeBefore(int32_t end) {
   std::vector<const syntax::Comment*> taken;
   for (; next_ < file_.comments.size() && file_.comments[next_].span.begin < end; ++next_) {

@@ -15,6 +15,9 @@ class CommentCursor {
   // `file` outlives the cursor.
   explicit CommentCursor(const syntax::File& file) : file_(file) {}
 
+  // Whether a comment begins at or after byte `begin` and before byte `end`.
+  bool HasBetween(int32_t begin, int32_t end) const;
+
   // The comments before byte `end` that have not been taken.
   std::vector<const syntax::Comment*> TakeBefore(int32_t end);
 

@@ -2,6 +2,7 @@
 
 #include <functional>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/match/match.h"
@@ -55,21 +56,24 @@ bool Fits(const std::string& text, const Place& place) {
   return place.one_line || place.column + static_cast<int>(text.size()) + place.reserve <= kLineWidth;
 }
 
-// A list in brackets: on one line, or one element per line, each with a comma. `element(i, place)` makes one element.
+// A list in brackets, which may have a space on their inner side: on one line, or one element per line, each with a
+// comma. `element(i, place)` makes one element.
 std::string FormatList(absl::string_view open, size_t count, absl::string_view close, bool comma_after_single,
                        Place place, const std::function<std::string(size_t, Place)>& element) {
-  if (count == 0) return absl::StrCat(open, close);
+  const absl::string_view bare_open = absl::StripAsciiWhitespace(open);
+  const absl::string_view bare_close = absl::StripAsciiWhitespace(close);
+  if (count == 0) return absl::StrCat(bare_open, bare_close);
   std::string flat(open);
   for (size_t i = 0; i < count; ++i) absl::StrAppend(&flat, i == 0 ? "" : ", ", element(i, kOneLine));
   absl::StrAppend(&flat, count == 1 && comma_after_single ? "," : "", close);
   if (Fits(flat, place)) return flat;
   const int inner = place.indent + kIndentWidth;
-  std::string broken = absl::StrCat(open, "\n");
+  std::string broken = absl::StrCat(bare_open, "\n");
   for (size_t i = 0; i < count; ++i) {
     const Place inside{.indent = inner, .column = inner, .reserve = 1};
     absl::StrAppend(&broken, Indent(inner), element(i, inside), ",\n");
   }
-  return absl::StrCat(broken, Indent(place.indent), close);
+  return absl::StrCat(broken, Indent(place.indent), bare_close);
 }
 
 std::string FormatBinding(const syntax::Expression& expression, Binding at_least, Place place);
@@ -175,7 +179,7 @@ std::string FormatExpression(const syntax::Expression& expression, Place place) 
       },
       [&](const syntax::Tuple& tuple) { return FormatArguments(tuple.elements, true, place); },
       [&](const syntax::Map& map) {
-        return FormatList("{", map.entries.size(), "}", false, place, [&](size_t i, Place inside) {
+        return FormatList("{ ", map.entries.size(), " }", false, place, [&](size_t i, Place inside) {
           const syntax::MapEntry& entry = map.entries[i];
           const std::string key = absl::StrCat(syntax::QuoteString(entry.key.value), ": ");
           inside.column += static_cast<int>(key.size());

@@ -17,6 +17,7 @@
 namespace cleave {
 namespace {
 
+constexpr size_t kLastCommentColumn = 80;
 constexpr int32_t kEndOfFile = std::numeric_limits<int32_t>::max();
 
 struct Line {
@@ -24,7 +25,7 @@ struct Line {
   std::string comment;  // At its end.
 };
 
-// Comments at the ends of neighbouring lines begin in one column, unless that would make a line too long.
+// Comments at the ends of neighbouring lines begin in one column, unless that is far to the right.
 std::string JoinAligned(const std::vector<Line>& lines) {
   const auto width = [](const Line& line) {
     const size_t newline = line.text.rfind('\n');
@@ -34,13 +35,11 @@ std::string JoinAligned(const std::vector<Line>& lines) {
   for (size_t begin = 0; begin < lines.size();) {
     size_t end = begin;
     size_t column = 0;
-    size_t longest = 0;
     while (end < lines.size() && !lines[end].comment.empty()) {
       column = std::max(column, width(lines[end]) + 2);
-      longest = std::max(longest, lines[end].comment.size());
       ++end;
     }
-    const bool aligns = column + longest <= static_cast<size_t>(kLineWidth);
+    const bool aligns = column <= kLastCommentColumn;
     for (size_t i = begin; i < end; ++i) {
       const size_t padding = aligns ? column - width(lines[i]) : 2;
       absl::StrAppend(&text, lines[i].text, std::string(padding, ' '), lines[i].comment, "\n");
@@ -131,6 +130,7 @@ class Formatter {
   void FormatBody(Span span, const std::string& head, Span brace, const std::vector<syntax::Statement>& body,
                   int32_t next) {
     const int32_t close = span.end - 1;
+    if (body.empty() && !comments_.HasBetween(brace.end, close)) return Emit(span, absl::StrCat(head, " {}"), next);
     OpenBody(span.begin, head, brace, body.empty() ? close : body[0].span.begin);
     for (size_t i = 0; i < body.size(); ++i) {
       FormatStatement(body[i], i + 1 < body.size() ? body[i + 1].span.begin : close);
@@ -152,6 +152,7 @@ class Formatter {
     std::stable_sort(entries.begin(), entries.end(),
                      [](const Entry& a, const Entry& b) { return a.span.begin < b.span.begin; });
     const int32_t close = span.end - 1;
+    if (entries.empty() && !comments_.HasBetween(brace.end, close)) return Emit(span, absl::StrCat(head, " {}"), next);
     OpenBody(span.begin, head, brace, entries.empty() ? close : entries[0].span.begin);
     for (size_t i = 0; i < entries.size(); ++i) {
       const int32_t entry_next = i + 1 < entries.size() ? entries[i + 1].span.begin : close;
@@ -237,14 +238,18 @@ class Formatter {
     return {.indent = indent_, .column = indent_ + static_cast<int>(head.size()), .reserve = reserve};
   }
 
-  // Comments before byte `end`, on lines of their own.
+  // Comments before byte `end`, on lines of their own, with the blank lines before them.
   void EmitComments(int32_t end) {
     for (const syntax::Comment* comment : comments_.TakeBefore(end)) {
       EmitBlank(comment->span.begin);
-      lines_.push_back(
-          {.text = absl::StrCat(std::string(static_cast<size_t>(indent_), ' '), comment->text), .comment = ""});
-      last_end_ = comment->span.end;
+      EmitComment(*comment);
     }
+  }
+
+  void EmitComment(const syntax::Comment& comment) {
+    lines_.push_back(
+        {.text = absl::StrCat(std::string(static_cast<size_t>(indent_), ' '), comment.text), .comment = ""});
+    last_end_ = comment.span.end;
   }
 
   // A blank line before what begins at byte `begin`, where there was one or items meet; never right behind `{`.
@@ -263,7 +268,7 @@ class Formatter {
     EmitComments(span.begin);
     after_attribute_ = after_attribute;
     EmitBlank(span.begin);
-    EmitComments(span.end);
+    for (const syntax::Comment* within : comments_.TakeBefore(span.end)) EmitComment(*within);
     Line line{.text = absl::StrCat(std::string(static_cast<size_t>(indent_), ' '), text), .comment = ""};
     last_end_ = span.end;
     line.comment = comments_.TakeRestOfLine(next);

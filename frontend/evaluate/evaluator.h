@@ -134,7 +134,7 @@ class Evaluator {
   // shapes.cc
   std::optional<Shape> EvaluateShape(const syntax::Type& type, Frame& frame);
   std::optional<TensorType> EvaluateTensorType(const syntax::Type& type, Frame& frame);
-  bool CheckElementCount(const TensorType& type, Span span, const std::string& what);
+  bool CheckElementCount(const TensorType& type, Span span);
   bool BindParameterType(const syntax::Parameter& parameter, Value& value, const syntax::Expression& expression,
                          Frame& callee);
   bool BindShape(const syntax::Parameter& parameter, const Shape& shape, const syntax::Expression& expression,

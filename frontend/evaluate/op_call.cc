@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
 #include "frontend/evaluate/evaluator.h"
@@ -169,12 +170,7 @@ Value Evaluator::AddOp(const std::string& kind, const std::vector<Operand>& oper
   for (const Operand& operand : operands) inputs.push_back(operand.op);
   builder_.SetLine(reporter_.ModelLine(span));
   auto result = builder_.TryAdd(kind, std::move(inputs), std::move(attributes), Join(frame.naming.path, kind));
-  if (const OpId* id = std::get_if<OpId>(&result)) {
-    if (!CheckElementCount(builder_.type(*id), span, absl::StrCat("the result of `", kind, "`"))) {
-      return Value{Poison()};
-    }
-    return Value{TensorValue{*id}};
-  }
+  if (const OpId* id = std::get_if<OpId>(&result)) return Value{TensorValue{*id}};
 
   const OpError& error = std::get<OpError>(result);
   Diagnostic diagnostic = Error(error.code, error.message);
@@ -183,7 +179,9 @@ Value Evaluator::AddOp(const std::string& kind, const std::vector<Operand>& oper
     const auto index = static_cast<size_t>(about.input);
     if (index >= operands.size() || operands[index].expression == nullptr) continue;
     std::string text = DescribeOperand(operands[index]);
-    if (!about.text.empty()) absl::StrAppend(&text, ": ", about.text);
+    const TensorType& type = builder_.type(operands[index].op);
+    const bool repeats = about.text == absl::StrCat("is ", ShapeText(type.shape)) || absl::StartsWith(about.text, "holds ");
+    if (!about.text.empty() && !repeats) absl::StrAppend(&text, ", ", about.text);
     diagnostic.labels.push_back({operands[index].expression->span, std::move(text)});
     labelled[index] = true;
   }

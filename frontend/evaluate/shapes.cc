@@ -78,15 +78,15 @@ std::optional<TensorType> Evaluator::EvaluateTensorType(const syntax::Type& type
   const std::optional<Shape> shape = EvaluateShape(type, frame);
   if (!dtype || !shape) return std::nullopt;
   TensorType result{*dtype, *shape};
-  if (!CheckElementCount(result, type.span, "this tensor")) return std::nullopt;
+  if (!CheckElementCount(result, type.span)) return std::nullopt;
   return result;
 }
 
-bool Evaluator::CheckElementCount(const TensorType& type, Span span, const std::string& what) {
+bool Evaluator::CheckElementCount(const TensorType& type, Span span) {
   int64_t count = 1;
   for (int64_t size : type.shape) {
     if (__builtin_mul_overflow(count, size, &count) || count > kMaxElements) {
-      reporter_.Report(Error(Code::kE0215, absl::StrCat(what, " has too many elements"))
+      reporter_.Report(Error(Code::kE0215, "a tensor with too many elements")
                            .At(span, absl::StrCat(ShapeText(type.shape), " is more than 2,147,483,647 elements"))
                            .Note("MPI counts elements in 32 bits"));
       return false;

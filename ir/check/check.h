@@ -1,5 +1,5 @@
-// The proof that every compile makes, twice: statically that all ranks agree on their collectives, dynamically that the split
-// program, shrunk, computes what one device computes.
+// The proof that every compile makes, twice: statically that all ranks agree on their collectives, dynamically that the
+// split program, shrunk, computes what one device computes.
 #ifndef CLEAVE_IR_CHECK_CHECK_H_
 #define CLEAVE_IR_CHECK_CHECK_H_
 
@@ -13,21 +13,22 @@
 
 namespace cleave {
 
-// Expands every rank's sequence of collectives (kind, order, group, per-member counts, dtype) and compares them within each
-// group; every value is written once and before it is read; every layout is what its step makes of its inputs, so that a
-// partial value is resolved before a use that is not linear in it; loss, metrics and updates have the layouts they need.
-// The findings, empty when sound.
+// Expands every rank's sequence of collectives (kind, order, group, per-member counts, dtype) and compares them within
+// each group; every value is written once and before it is read; every layout is what its step makes of its inputs, so
+// that a partial value is resolved before a use that is not linear in it; loss, metrics and updates have the layouts
+// they need. The findings, empty when sound.
 std::vector<std::string> CheckStatically(const Program& program);
 
 struct SimulationReport {
-  int ranks = 0;                       // Simulated.
-  int64_t values = 0;                  // Tensors compared, each on all ranks.
-  double largest_difference = 0;       // Relative to the largest element of the tensor, or absolute below 1.
+  int ranks = 0;                           // Simulated.
+  int64_t values = 0;                      // Tensors compared, each on all ranks.
+  double largest_difference = 0;           // Relative to the largest element of the tensor, or absolute below 1.
   std::vector<std::string> axes_left_out;  // Mesh axes too many to simulate; the static check covers them.
 };
 
-// Runs the shrunk program (ir/check/shrink.h) on simulated ranks and compares every value (forward, gradients, updated state) with the shrunk
-// graph on one device. An Internal error names the first wrong tensor, its op, the rank and the two values.
+// Runs the shrunk program (ir/check/shrink.h) on simulated ranks and compares every value (forward, gradients, updated
+// state) with the shrunk graph on one device. An Internal error names the first wrong tensor, its op, the rank and the
+// two values.
 absl::StatusOr<SimulationReport> CheckBySimulation(const Graph& graph, const Program& program);
 
 }  // namespace cleave

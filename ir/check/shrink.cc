@@ -128,7 +128,8 @@ absl::StatusOr<Shrunk> Shrink(const Graph& graph, const Program& program) {
   }
   for (Value& value : shrunk.program.values) value.type = shrunk.graph.op(value.origin).type;
   for (Step& step : shrunk.program.steps) {
-    if (auto* compute = std::get_if<Compute>(&step.action)) compute->attributes = shrunk.graph.op(compute->op).attributes;
+    if (auto* compute = std::get_if<Compute>(&step.action))
+      compute->attributes = shrunk.graph.op(compute->op).attributes;
   }
   return shrunk;
 }

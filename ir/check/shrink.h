@@ -1,11 +1,13 @@
 // A small copy of a graph and its program that is split in the same way: the input of the simulated proof.
 //
-// The steps stay as they are, only sizes change. Factors that rules tie together are one unknown. Its new size is the smallest
-// from 2 that keeps, for every number N of pieces into which some op cuts it, whether N divides it and whether it is smaller than,
-// equal to or larger than N; so what is uneven stays uneven, and what leaves ranks empty still does. Compound dimensions follow
-// from their factors. Sizes that an op's meaning hangs on stay. Where ties contradict each other the sizes involved stay as they are.
+// The steps stay as they are, only sizes change. Factors that rules tie together are one unknown. Its new size is the
+// smallest from 2 that keeps, for every number N of pieces into which some op cuts it, whether N divides it and whether
+// it is smaller than, equal to or larger than N; so what is uneven stays uneven, and what leaves ranks empty still
+// does. Compound dimensions follow from their factors. Sizes that an op's meaning hangs on stay. Where ties contradict
+// each other the sizes involved stay as they are.
 //
-// A mesh of more than kSimulatedRanks ranks is shortened: of the axes that all steps treat alike two stay, the others get size 1.
+// A mesh of more than kSimulatedRanks ranks is shortened: of the axes that all steps treat alike two stay, the others
+// get size 1.
 #ifndef CLEAVE_IR_CHECK_SHRINK_H_
 #define CLEAVE_IR_CHECK_SHRINK_H_
 

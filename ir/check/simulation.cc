@@ -49,9 +49,15 @@ Tensor Resolved(const Program& program, const Value& value, const std::vector<Te
     for (size_t i = 0; i < result.values.size(); ++i) {
       const double other = locals[static_cast<size_t>(member)].values[i];
       switch (value.layout.partial.front().reduction) {
-        case Reduction::kSum: result.values[i] += other; break;
-        case Reduction::kMax: result.values[i] = std::max(result.values[i], other); break;
-        case Reduction::kMin: result.values[i] = std::min(result.values[i], other); break;
+        case Reduction::kSum:
+          result.values[i] += other;
+          break;
+        case Reduction::kMax:
+          result.values[i] = std::max(result.values[i], other);
+          break;
+        case Reduction::kMin:
+          result.values[i] = std::min(result.values[i], other);
+          break;
       }
     }
   }
@@ -67,7 +73,8 @@ Tensor ExpectedSlice(const Program& program, const Value& value, const Tensor& w
   return Box(whole, begin, size);
 }
 
-// The program's loss, metrics and updates are those of the graph: none is lost, and each state takes the value that the graph gives it.
+// The program's loss, metrics and updates are those of the graph: none is lost, and each state takes the value that the
+// graph gives it.
 absl::Status CheckResults(const Graph& graph, const Program& program) {
   const auto origin = [&program](ValueId id) { return program.value(id).origin; };
   if (program.loss.has_value() != graph.loss.has_value() ||
@@ -80,17 +87,15 @@ absl::Status CheckResults(const Graph& graph, const Program& program) {
                                             graph.updates.size(), " states"));
   }
   for (const Metric& metric : graph.metrics) {
-    const bool found = std::any_of(
-        program.metrics.begin(), program.metrics.end(), [&](const ProgramMetric& candidate) {
-          return candidate.name == metric.name && origin(candidate.value) == metric.value;
-        });
+    const bool found = std::any_of(program.metrics.begin(), program.metrics.end(), [&](const ProgramMetric& candidate) {
+      return candidate.name == metric.name && origin(candidate.value) == metric.value;
+    });
     if (!found) return absl::InternalError(absl::StrCat("metric `", metric.name, "` is not the graph's"));
   }
   for (const StateUpdate& update : graph.updates) {
-    const bool found =
-        std::any_of(program.updates.begin(), program.updates.end(), [&](const ProgramUpdate& candidate) {
-          return origin(candidate.state) == update.state && origin(candidate.value) == update.value;
-        });
+    const bool found = std::any_of(program.updates.begin(), program.updates.end(), [&](const ProgramUpdate& candidate) {
+      return origin(candidate.state) == update.state && origin(candidate.value) == update.value;
+    });
     if (!found) return absl::InternalError(absl::StrCat("`", graph.op(update.state).name, "` takes a wrong new value"));
   }
   return absl::OkStatus();

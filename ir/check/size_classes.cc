@@ -11,10 +11,8 @@ SizeClasses::SizeClasses(const Graph& graph, const std::vector<Rule>& rules) : f
     for (const Factor& factor : rules[static_cast<size_t>(op.id.value())].factors) {
       parent_.push_back(static_cast<int>(parent_.size()));
       // A size of 1 means broadcasting or nothing at all: it is never anything else.
-      classes_.push_back(SizeClass{.original = factor.size,
-                                   .size = factor.size,
-                                   .fixed = factor.fixed_size || factor.size == 1,
-                                   .cuts = {}});
+      classes_.push_back(SizeClass{
+          .original = factor.size, .size = factor.size, .fixed = factor.fixed_size || factor.size == 1, .cuts = {}});
     }
   }
   const auto rule = [&rules](OpId id) -> const Rule& { return rules[static_cast<size_t>(id.value())]; };
@@ -45,9 +43,8 @@ void SizeClasses::Tie(std::vector<int> a, std::vector<int> b) {
     return;
   }
   const auto original = [this](int node) { return classes_[static_cast<size_t>(Root(node))].original; };
-  const bool alike = a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [&](int x, int y) {
-                       return original(x) == original(y);
-                     });
+  const bool alike = a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(),
+                                                        [&](int x, int y) { return original(x) == original(y); });
   if (alike) {
     for (size_t i = 0; i < a.size(); ++i) Unite(a[i], b[i]);
   } else if (a.size() == 1) {
@@ -104,9 +101,8 @@ void SizeClasses::ChooseSizes() {
     product.whole = Root(product.whole);
     for (int& part : product.parts) part = Root(part);
     // How the whole is cut is how its most major part that is larger than 1 is cut, where that can be.
-    const auto major = std::find_if(product.parts.begin(), product.parts.end(), [this](int part) {
-      return classes_[static_cast<size_t>(part)].original > 1;
-    });
+    const auto major = std::find_if(product.parts.begin(), product.parts.end(),
+                                    [this](int part) { return classes_[static_cast<size_t>(part)].original > 1; });
     if (major == product.parts.end()) continue;
     SizeClass& part = classes_[static_cast<size_t>(*major)];
     for (const auto& cut : classes_[static_cast<size_t>(product.whole)].cuts) {
@@ -120,8 +116,8 @@ void SizeClasses::ChooseSizes() {
   }
 }
 
-// Sets the size of every product from its parts. False when some sizes had to be fixed, so that it has to be done again; each time
-// fixes at least one more class, and with the original sizes every product holds.
+// Sets the size of every product from its parts. False when some sizes had to be fixed, so that it has to be done
+// again; each time fixes at least one more class, and with the original sizes every product holds.
 bool SizeClasses::ApplyProducts() {
   // A whole may be a part of another product: as many rounds as there are products settle every chain.
   for (size_t round = 0; round <= products_.size(); ++round) {

@@ -61,15 +61,18 @@ std::optional<Layout> ResultLayout(const Collective& collective, const Transfer&
       Append(layout.dimensions[static_cast<size_t>(transfer.to_dimension)], collective.axes);
       return layout;
     }
-    case CollectiveKind::kBroadcast: return layout;
-    case CollectiveKind::kPermute: return std::nullopt;  // Checked by PermuteFits.
+    case CollectiveKind::kBroadcast:
+      return layout;
+    case CollectiveKind::kPermute:
+      return std::nullopt;  // Checked by PermuteFits.
   }
   return std::nullopt;
 }
 
 // A permute keeps the cut counts and the partial axes and moves pieces only along its axes.
 bool PermuteFits(const Program& program, const Collective& collective, const Layout& input, const Layout& output) {
-  if (CutCounts(input, program.mesh) != CutCounts(output, program.mesh) || input.partial != output.partial) return false;
+  if (CutCounts(input, program.mesh) != CutCounts(output, program.mesh) || input.partial != output.partial)
+    return false;
   for (size_t d = 0; d < input.dimensions.size(); ++d) {
     for (AxisId axis : program.mesh.AxisIds()) {
       const auto place = [axis](const std::vector<AxisId>& axes) {
@@ -78,8 +81,7 @@ bool PermuteFits(const Program& program, const Collective& collective, const Lay
       const bool in = place(input.dimensions[d]) < static_cast<int>(input.dimensions[d].size());
       const bool out = place(output.dimensions[d]) < static_cast<int>(output.dimensions[d].size());
       const bool moves = in != out || (in && place(input.dimensions[d]) != place(output.dimensions[d]));
-      const bool named =
-          std::find(collective.axes.begin(), collective.axes.end(), axis) != collective.axes.end();
+      const bool named = std::find(collective.axes.begin(), collective.axes.end(), axis) != collective.axes.end();
       if (moves && !named) return false;
     }
   }
@@ -129,7 +131,8 @@ class StaticCheck {
   const Value& value(ValueId id) const { return program_.value(id); }
   std::string Describe(const Layout& layout) const { return LayoutText(layout, program_.mesh); }
 
-  // Every id exists, every read comes after its write, every value is written once. False when later checks would be meaningless.
+  // Every id exists, every read comes after its write, every value is written once. False when later checks would be
+  // meaningless.
   bool CheckUse(const Step& step) {
     for (ValueId read : Reads(step)) {
       if (!program_.values.contains(read)) return Find("reads a value that does not exist"), false;
@@ -178,8 +181,8 @@ class StaticCheck {
     }
   }
 
-  // All members of a group must name the same members in the same order and expect the same counts of each; a reduction also needs
-  // one count for all.
+  // All members of a group must name the same members in the same order and expect the same counts of each; a reduction
+  // also needs one count for all.
   void CheckAgreement(const Collective& collective, const Transfer& transfer) {
     const bool reduces =
         collective.kind == CollectiveKind::kAllReduce || collective.kind == CollectiveKind::kReduceScatter;
@@ -187,7 +190,8 @@ class StaticCheck {
       const View view = ViewOf(program_, collective, transfer, rank);
       if (view.group.front() != rank) {
         if (ViewOf(program_, collective, transfer, view.group.front()) != view) {
-          return Find(absl::StrCat("ranks ", view.group.front(), " and ", rank, " disagree about the group or its counts"));
+          return Find(
+              absl::StrCat("ranks ", view.group.front(), " and ", rank, " disagree about the group or its counts"));
         }
         continue;
       }
@@ -204,8 +208,8 @@ class StaticCheck {
   void CheckSlice(const Slice& slice) {
     const Value& input = value(slice.input);
     const Value& output = value(slice.output);
-    bool fits = input.type == output.type && input.origin == output.origin &&
-                input.layout.partial == output.layout.partial;
+    bool fits =
+        input.type == output.type && input.origin == output.origin && input.layout.partial == output.layout.partial;
     for (size_t d = 0; fits && d < input.layout.dimensions.size(); ++d) {
       const std::vector<AxisId>& before = input.layout.dimensions[d];
       const std::vector<AxisId>& after = output.layout.dimensions[d];
@@ -221,7 +225,8 @@ class StaticCheck {
       CheckWhole(absl::StrCat("metric `", metric.name, "`"), metric.value);
     }
     for (const ProgramUpdate& update : program_.updates) {
-      if (!written_[update.value]) Find(absl::StrCat("`", value(update.state).name, "` takes a value that is never written"));
+      if (!written_[update.value])
+        Find(absl::StrCat("`", value(update.state).name, "` takes a value that is never written"));
       if (value(update.state).layout != value(update.value).layout) {
         Find(absl::StrCat("`", value(update.state).name, "` lies as ", Describe(value(update.state).layout),
                           ", its new value as ", Describe(value(update.value).layout)));

@@ -65,8 +65,7 @@ TEST(TextTest, Errors) {
   EXPECT_EQ(ErrorOf(head + "%0: f32[] = input()\n}"), "line 3, column 1: expected `// ` and the op's name, found `}`");
   EXPECT_EQ(ErrorOf(head + "%0: f32[] = input() {a = b}  // x\n}"),
             "line 2, column 26: expected a value: true, 1, 0.5, \"text\" or (1, 2), found `b`");
-  EXPECT_EQ(ErrorOf(head + "loss %0\n}"),
-            "line 3, column 1: expected an op above instead of %0, found `}`");
+  EXPECT_EQ(ErrorOf(head + "loss %0\n}"), "line 3, column 1: expected an op above instead of %0, found `}`");
   EXPECT_EQ(ErrorOf(head), "line 2, column 1: expected an id such as `%4`, found the end of the text");
   EXPECT_EQ(ErrorOf(head + "} more"), "line 2, column 3: expected the end of the text, found `more`");
 }

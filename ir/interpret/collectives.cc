@@ -14,9 +14,12 @@ namespace {
 
 double Combine(Reduction reduction, double a, double b) {
   switch (reduction) {
-    case Reduction::kSum: return a + b;
-    case Reduction::kMax: return std::max(a, b);
-    case Reduction::kMin: return std::min(a, b);
+    case Reduction::kSum:
+      return a + b;
+    case Reduction::kMax:
+      return std::max(a, b);
+    case Reduction::kMin:
+      return std::min(a, b);
   }
   return a;
 }
@@ -26,8 +29,8 @@ absl::StatusOr<Tensor> Reduced(const std::vector<const Tensor*>& members, Reduct
   Tensor result = *members.front();
   for (size_t member = 1; member < members.size(); ++member) {
     if (members[member]->shape != result.shape) {
-      return absl::InternalError(absl::StrCat("a reduction of ", ShapeText(result.shape), " and ",
-                                              ShapeText(members[member]->shape)));
+      return absl::InternalError(
+          absl::StrCat("a reduction of ", ShapeText(result.shape), " and ", ShapeText(members[member]->shape)));
     }
     for (size_t i = 0; i < result.values.size(); ++i) {
       result.values[i] = Combine(reduction, result.values[i], members[member]->values[i]);
@@ -57,7 +60,8 @@ absl::StatusOr<Tensor> Concatenated(const std::vector<Tensor>& pieces, int dimen
   return result;
 }
 
-// `tensor`, which holds the slice of `from` on a rank, cut to the slice of `to` along `dimension` (all dimensions when -1).
+// `tensor`, which holds the slice of `from` on a rank, cut to the slice of `to` along `dimension` (all dimensions when
+// -1).
 absl::StatusOr<Tensor> Cut(const Tensor& tensor, const std::vector<Piece>& from, const std::vector<Piece>& to,
                            int dimension) {
   Shape begin(tensor.shape.size(), 0);
@@ -88,8 +92,10 @@ class TransferOnRank {
 
   absl::StatusOr<Tensor> Run() const {
     switch (collective_.kind) {
-      case CollectiveKind::kAllReduce: return Reduced(Members(), collective_.reduction);
-      case CollectiveKind::kBroadcast: return Local(group_.front());
+      case CollectiveKind::kAllReduce:
+        return Reduced(Members(), collective_.reduction);
+      case CollectiveKind::kBroadcast:
+        return Local(group_.front());
       case CollectiveKind::kAllGather: {
         std::vector<Tensor> pieces;
         for (int member : group_) pieces.push_back(Local(member));
@@ -170,10 +176,9 @@ absl::Status RunSlice(const Program& program, const Slice& slice, RankValues& va
   const Value& output = program.value(slice.output);
   std::vector<Tensor> outputs;
   for (int rank = 0; rank < program.mesh.rank_count(); ++rank) {
-    CLEAVE_ASSIGN_OR_RETURN(Tensor local,
-                            Cut(values[slice.input][static_cast<size_t>(rank)],
-                                SliceOf(input.layout, program.mesh, input.type.shape, rank),
-                                SliceOf(output.layout, program.mesh, output.type.shape, rank), -1));
+    CLEAVE_ASSIGN_OR_RETURN(Tensor local, Cut(values[slice.input][static_cast<size_t>(rank)],
+                                              SliceOf(input.layout, program.mesh, input.type.shape, rank),
+                                              SliceOf(output.layout, program.mesh, output.type.shape, rank), -1));
     outputs.push_back(std::move(local));
   }
   values[slice.output] = std::move(outputs);

@@ -104,11 +104,8 @@ IdVector<OpId, Tensor> InterpretGraph(const Graph& graph, const SourceValues& so
     for (OpId input : op.inputs) inputs.push_back(&values[input]);
     const std::vector<FactorRange> ranges = WholeRanges(RuleOf(graph, op));
     values[op.id] = Zeros(op.type.shape);
-    definition.evaluate(Evaluation{.attributes = op.attributes,
-                                   .inputs = inputs,
-                                   .ranges = ranges,
-                                   .output = values[op.id],
-                                   .step = step});
+    definition.evaluate(Evaluation{
+        .attributes = op.attributes, .inputs = inputs, .ranges = ranges, .output = values[op.id], .step = step});
   }
   return values;
 }

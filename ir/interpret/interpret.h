@@ -15,15 +15,17 @@ namespace cleave {
 // Values of inputs, parameters and states, by op.
 using SourceValues = std::map<OpId, Tensor>;
 
-// The value of every op. `step` counts from 1. REQUIRES: `sources` holds a tensor of the right shape for every input, parameter and state.
+// The value of every op. `step` counts from 1. REQUIRES: `sources` holds a tensor of the right shape for every input,
+// parameter and state.
 IdVector<OpId, Tensor> InterpretGraph(const Graph& graph, const SourceValues& sources, int64_t step);
 
-// Every value on every rank: result[value][rank], local tensors. Each rank starts with its slice of the sources. A step that reads
-// what no step wrote is an Internal error.
+// Every value on every rank: result[value][rank], local tensors. Each rank starts with its slice of the sources. A step
+// that reads what no step wrote is an Internal error.
 absl::StatusOr<IdVector<ValueId, std::vector<Tensor>>> InterpretProgram(const Program& program,
                                                                         const SourceValues& sources, int64_t step);
 
-// Random sources that make the graph's values tame: floats in (0.5, 1.5) with signs, labels and tokens in range of their use.
+// Random sources that make the graph's values tame: floats in (0.5, 1.5) with signs, labels and tokens in range of
+// their use.
 SourceValues RandomSources(const Graph& graph, uint64_t seed);
 
 }  // namespace cleave

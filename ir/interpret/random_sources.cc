@@ -8,7 +8,8 @@
 namespace cleave {
 namespace {
 
-// The number of classes or rows that an integer value chooses from where `user` reads it as input `input`; nullopt where any integer will do.
+// The number of classes or rows that an integer value chooses from where `user` reads it as input `input`; nullopt
+// where any integer will do.
 std::optional<int64_t> ChoicesOf(const Graph& graph, const Op& user, size_t input) {
   if (user.kind == "embedding" && input == 0) return graph.op(user.inputs[1]).type.shape.front();
   if (user.kind == "embedding_gradient" && input == 1) return user.type.shape.front();

@@ -21,7 +21,8 @@ namespace cleave {
 
 using Gradients = std::vector<std::optional<OpId>>;
 
-// f32 -> f32 of the same shape; linear in nothing; one operation per element. Gradient and evaluation are left to be set.
+// f32 -> f32 of the same shape; linear in nothing; one operation per element. Gradient and evaluation are left to be
+// set.
 OpDefinition UnaryOp(std::string name, std::string summary);
 
 // (x, y), both f32, with broadcasting; linear in nothing; one operation per element.

@@ -33,11 +33,10 @@ std::optional<OpError> CheckSameShape(Types inputs, int a, int b, const std::str
   const TensorType& first = inputs[static_cast<size_t>(a)];
   const TensorType& second = inputs[static_cast<size_t>(b)];
   if (first.shape == second.shape) return std::nullopt;
-  OpError error{.code = Code::kE0411,
-                .message = absl::StrCat("shapes ", ShapeText(first.shape), " and ", ShapeText(second.shape),
-                                        " must be the same"),
-                .about = {{b, absl::StrCat("is ", ShapeText(second.shape))},
-                          {a, absl::StrCat("is ", ShapeText(first.shape))}}};
+  OpError error{
+      .code = Code::kE0411,
+      .message = absl::StrCat("shapes ", ShapeText(first.shape), " and ", ShapeText(second.shape), " must be the same"),
+      .about = {{b, absl::StrCat("is ", ShapeText(second.shape))}, {a, absl::StrCat("is ", ShapeText(first.shape))}}};
   if (CountUpToLimit(first.shape) == CountUpToLimit(second.shape)) {
     error.help.push_back(absl::StrCat("reshape(", argument_b, ", ", ShapeTupleText(first.shape), ")"));
   }
@@ -150,7 +149,9 @@ bool HasType(const AttributeValue& value, ArgumentKind kind) {
   CLEAVE_UNREACHABLE();
 }
 
-OpError AttributeError(std::string message) { return OpError{.code = Code::kE0409, .message = std::move(message), .about = {}}; }
+OpError AttributeError(std::string message) {
+  return OpError{.code = Code::kE0409, .message = std::move(message), .about = {}};
+}
 
 }  // namespace
 

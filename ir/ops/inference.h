@@ -17,7 +17,8 @@ using Types = absl::Span<const TensorType>;
 // The name under which an op's gradient function adds the gradient by argument `argument`: "h1.matmul.grad_a".
 std::string GradientName(const Op& op, const std::string& argument);
 
-// An error unless input `index` holds `expected`; `argument` is its name in the signature, for the cast that the help offers.
+// An error unless input `index` holds `expected`; `argument` is its name in the signature, for the cast that the help
+// offers.
 std::optional<OpError> CheckDType(Types inputs, int index, DType expected, const std::string& argument);
 
 // An error unless input `index` has at least `rank` dimensions.

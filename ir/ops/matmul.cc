@@ -47,8 +47,8 @@ InferResult InferMatmul(Types inputs, const Attributes& attributes) {
   const int64_t k_of_b = b[b_sides.contracted];
   if (k_of_a != k_of_b) {
     OpError error{.code = Code::kE0401,
-                  .message = absl::StrCat("inner sizes ", k_of_a, " and ", k_of_b, " of a matrix product differ: ",
-                                          ShapeText(a), " by ", ShapeText(b)),
+                  .message = absl::StrCat("inner sizes ", k_of_a, " and ", k_of_b,
+                                          " of a matrix product differ: ", ShapeText(a), " by ", ShapeText(b)),
                   .about = {{1, absl::StrCat("has ", k_of_b, " in dimension ", b_sides.contracted)},
                             {0, absl::StrCat("has ", k_of_a, " in dimension ", a_sides.contracted)}}};
     if (k_of_a == b[b_sides.kept]) {
@@ -103,8 +103,8 @@ OpId SwapLastTwo(GraphBuilder& builder, OpId x, const std::string& name) {
   return builder.Add("transpose", {x}, {{"permutation", permutation}}, name);
 }
 
-// With A and B the matrices as they enter the product, dA = dC B^T and dB = A^T dC. What is stored transposed gets the transposed
-// gradient, (dC B^T)^T = B dC^T.
+// With A and B the matrices as they enter the product, dA = dC B^T and dB = A^T dC. What is stored transposed gets the
+// transposed gradient, (dC B^T)^T = B dC^T.
 Gradients MatmulGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   const OpId a = op.inputs[0];
   const OpId b = op.inputs[1];
@@ -153,14 +153,13 @@ void EvaluateMatmul(const Evaluation& evaluation) {
   const int64_t batch = ElementCount(c.shape) / (sizes.i * sizes.j);
   for (int64_t m = 0; m < batch; ++m) {
     const int64_t b_begin = b.shape.size() > 2 ? m * sizes.k * sizes.j : 0;
-    AddProduct(sizes,
-               {.values = a.values.data() + m * sizes.i * sizes.k,
-                .row = a_strides[a_sides.kept],
-                .column = a_strides[a_sides.contracted]},
-               {.values = b.values.data() + b_begin,
-                .row = b_strides[b_sides.contracted],
-                .column = b_strides[b_sides.kept]},
-               c.values.data() + m * sizes.i * sizes.j);
+    AddProduct(
+        sizes,
+        {.values = a.values.data() + m * sizes.i * sizes.k,
+         .row = a_strides[a_sides.kept],
+         .column = a_strides[a_sides.contracted]},
+        {.values = b.values.data() + b_begin, .row = b_strides[b_sides.contracted], .column = b_strides[b_sides.kept]},
+        c.values.data() + m * sizes.i * sizes.j);
   }
 }
 

@@ -1,7 +1,8 @@
-// The product of a transposed and a second matrix, summed over leading dimensions: a [.., k, i] and b [.., k, j] to [i, j].
+// The product of a transposed and a second matrix, summed over leading dimensions: a [.., k, i] and b [.., k, j] to [i,
+// j].
 //
-// This is the gradient of a weight that all leading dimensions share. Everything but the last dimension is contracted, so on
-// contiguous tensors it is one matrix product.
+// This is the gradient of a weight that all leading dimensions share. Everything but the last dimension is contracted,
+// so on contiguous tensors it is one matrix product.
 
 #include "absl/strings/str_cat.h"
 #include "ir/ops/elementwise.h"

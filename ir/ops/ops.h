@@ -1,7 +1,7 @@
 // The op table: everything the compiler knows of an op, one file per op (ir/ops/<op>.cc).
 //
-// To add an op: write ir/ops/<op>.cc with its OpDefinition, list it in table.cc, its emission in codegen, its test, its line
-// in docs/language.md. docs/adding_an_op.md walks through it.
+// To add an op: write ir/ops/<op>.cc with its OpDefinition, list it in table.cc, its emission in codegen, its test, its
+// line in docs/language.md. docs/adding_an_op.md walks through it.
 #ifndef CLEAVE_IR_OPS_OPS_H_
 #define CLEAVE_IR_OPS_OPS_H_
 
@@ -23,7 +23,8 @@ namespace cleave {
 
 class GraphBuilder;  // ir/ops/builder.h
 
-// What kind of work an op is: the search gives products every axis and lets light ops follow; codegen fuses elementwise ops.
+// What kind of work an op is: the search gives products every axis and lets light ops follow; codegen fuses elementwise
+// ops.
 enum class OpClass {
   kSource,       // No inputs: input, parameter, state, constant, step_scalar.
   kProduct,      // Matrix products and convolutions.
@@ -46,11 +47,11 @@ struct Argument {
 struct OpError {
   struct AboutInput {
     int input = 0;
-    std::string text;                            // "`x` is f32[256, 784]" is added by the frontend; this says what is wrong with it.
+    std::string text;  // "`x` is f32[256, 784]" is added by the frontend; this says what is wrong with it.
   };
   Code code{};
   std::string message = {};
-  std::vector<AboutInput> about = {};            // The first is the primary place; empty: the whole call.
+  std::vector<AboutInput> about = {};  // The first is the primary place; empty: the whole call.
   std::vector<std::string> notes = {};
   std::vector<std::string> help = {};
 };
@@ -66,22 +67,22 @@ struct FactorRange {
   bool operator==(const FactorRange&) const = default;
 };
 
-// One local evaluation. Everything an op needs to know of its place in the whole (a mean's divisor, a mask's first row) it
-// takes from `ranges`, so the same function computes a whole op and one rank's part of it.
+// One local evaluation. Everything an op needs to know of its place in the whole (a mean's divisor, a mask's first row)
+// it takes from `ranges`, so the same function computes a whole op and one rank's part of it.
 struct Evaluation {
   const Attributes& attributes;
-  absl::Span<const Tensor* const> inputs;        // Local.
-  absl::Span<const FactorRange> ranges;          // Per factor of the rule.
-  Tensor& output;                                // Has its local shape; values are zero.
-  int64_t step = 1;                              // Of training, from 1; for step_scalar.
+  absl::Span<const Tensor* const> inputs;  // Local.
+  absl::Span<const FactorRange> ranges;    // Per factor of the rule.
+  Tensor& output;                          // Has its local shape; values are zero.
+  int64_t step = 1;                        // Of training, from 1; for step_scalar.
 };
 
 struct OpDefinition {
   std::string name;
   OpClass op_class = OpClass::kElementwise;
-  bool callable = true;                          // May stand in a model; false for ops that only gradients and optimizers use.
+  bool callable = true;  // May stand in a model; false for ops that only gradients and optimizers use.
   std::vector<Argument> signature = {};
-  std::string summary = {};                      // One line for the language reference.
+  std::string summary = {};  // One line for the language reference.
 
   // Shape and dtype inference; checks everything that can be wrong with the arguments.
   InferResult (*infer)(absl::Span<const TensorType> inputs, const Attributes& attributes) = nullptr;
@@ -89,8 +90,8 @@ struct OpDefinition {
   // The sharding rule. REQUIRES: infer accepted the arguments.
   Rule (*rule)(absl::Span<const TensorType> inputs, const TensorType& output, const Attributes& attributes) = nullptr;
 
-  // Builds the gradients of the loss by each input, given that by the output; nullopt where it is zero or the input is not
-  // differentiable. Null: the op has no gradient, and a differentiable path through it is an error.
+  // Builds the gradients of the loss by each input, given that by the output; nullopt where it is zero or the input is
+  // not differentiable. Null: the op has no gradient, and a differentiable path through it is an error.
   std::vector<std::optional<OpId>> (*gradient)(GraphBuilder& builder, const Op& op, OpId output_gradient) = nullptr;
 
   // Arithmetic operations for the given (local or global) types.
@@ -99,9 +100,10 @@ struct OpDefinition {
   // Reference evaluation in double. Null only for sources whose values come from outside (input, parameter, state).
   void (*evaluate)(const Evaluation& evaluation) = nullptr;
 
-  // The attributes of the same op when its factors have other sizes (a reshape's target shape, one_hot's depth). Null where attributes
-  // hold no sizes.
-  Attributes (*resize)(const Attributes& attributes, const Rule& rule, absl::Span<const int64_t> factor_sizes) = nullptr;
+  // The attributes of the same op when its factors have other sizes (a reshape's target shape, one_hot's depth). Null
+  // where attributes hold no sizes.
+  Attributes (*resize)(const Attributes& attributes, const Rule& rule,
+                       absl::Span<const int64_t> factor_sizes) = nullptr;
 };
 
 // Null for an unknown name.
@@ -122,7 +124,8 @@ std::vector<FactorRange> WholeRanges(const Rule& rule);
 // Bytes read and written by an op on the given (local or global) types.
 Bytes BytesTouched(absl::Span<const TensorType> inputs, const TensorType& output);
 
-// Ids in range and ordered, names unique, kinds known, types as inferred, rules well-formed. Empty when the graph is sound.
+// Ids in range and ordered, names unique, kinds known, types as inferred, rules well-formed. Empty when the graph is
+// sound.
 std::vector<std::string> VerifyGraph(const Graph& graph);
 
 }  // namespace cleave

@@ -9,8 +9,8 @@
 
 namespace cleave {
 
-// A definition with signature (x, axes = (), keep_dims = false), inference and flops; axes of none are all. Rule, gradient and
-// evaluation are left to be set.
+// A definition with signature (x, axes = (), keep_dims = false), inference and flops; axes of none are all. Rule,
+// gradient and evaluation are left to be set.
 OpDefinition ReducingOp(std::string name, std::string summary);
 
 // Factor d<n> per dimension of the input: parallel where it is kept, else reduced by `reduction`.

@@ -13,7 +13,7 @@ Gradients ReluGradients(GraphBuilder& builder, const Op& op, OpId dy) {
 OpDefinition DefineRelu() {
   OpDefinition definition = UnaryOp("relu", "each element, or 0 where it is negative");
   definition.gradient = ReluGradients;
-  definition.evaluate = EvaluateUnary<[](double x) { return x > 0 ? x : 0; }>;
+  definition.evaluate = EvaluateUnary<[](double x) { return x < 0 ? 0 : x; }>;
   return definition;
 }
 

@@ -1,4 +1,5 @@
-// Reads the value of the relu instead of its argument: both are positive at the same places, and the argument need not be kept.
+// Reads the value of the relu instead of its argument: both are positive at the same places, and the argument need not
+// be kept.
 
 #include "ir/ops/elementwise.h"
 #include "ir/ops/table.h"
@@ -7,7 +8,7 @@ namespace cleave {
 
 OpDefinition DefineReluGradient() {
   OpDefinition definition = UnaryGradientOp("relu_gradient", "y", "dy where y is positive, else 0");
-  definition.evaluate = EvaluateBinary<[](double dy, double y) { return y > 0 ? dy : 0; }>;
+  definition.evaluate = EvaluateBinary<[](double dy, double y) { return 0 < y ? dy : 0; }>;
   return definition;
 }
 

@@ -18,7 +18,9 @@ InferResult InferReshape(Types inputs, const Attributes& attributes) {
       open = static_cast<int>(d);
       continue;
     }
-    if (auto error = CheckSizes({shape.begin() + static_cast<std::ptrdiff_t>(d), shape.begin() + static_cast<std::ptrdiff_t>(d) + 1}, "shape")) {
+    if (auto error = CheckSizes(
+            {shape.begin() + static_cast<std::ptrdiff_t>(d), shape.begin() + static_cast<std::ptrdiff_t>(d) + 1},
+            "shape")) {
       error->message = absl::StrCat("dimension ", d, " of `shape` is ", shape[d]);
       return *error;
     }
@@ -31,7 +33,8 @@ InferResult InferReshape(Types inputs, const Attributes& attributes) {
   }
   if (open < 0 && known == elements) return TensorType{inputs[0].dtype, shape};
   const std::string wanted_text =
-      open < 0 ? absl::StrCat(ShapeText(wanted), " = ", CountUpToLimit(wanted) > kMaxElements ? "more than 2147483647" : absl::StrCat(known))
+      open < 0 ? absl::StrCat(ShapeText(wanted), " = ",
+                              CountUpToLimit(wanted) > kMaxElements ? "more than 2147483647" : absl::StrCat(known))
                : absl::StrCat(ShapeText(wanted), " needs a multiple of ", known);
   return OpError{.code = Code::kE0403,
                  .message = absl::StrCat("reshape to another number of elements: ", ShapeText(inputs[0].shape), " = ",

@@ -12,14 +12,24 @@ namespace cleave {
 // x: f32 with at least one dimension -> the same type.
 InferResult InferRows(Types inputs, const Attributes& attributes);
 
-// Factors d0 … of the leading dimensions and `k`, whole, of the last. Inputs of the rank of the first have all of them, those with one
-// dimension less the leading ones, and vectors, where `vectors` says so, `k`.
-struct RowsRuleOptions {
-  FactorKind leading = FactorKind::kParallel;
-  bool output_has_leading = true;
-  LinearGroups linear = {};
+// Which dimensions of the rows [d0, d1, …, k] a tensor has.
+enum class RowPart {
+  kAll,      // [d0, d1, …, k]
+  kLeading,  // [d0, d1, …]
+  kFirst,    // [d0]
+  kLast,     // [k]
+  kNone,     // A scalar.
 };
-Rule RowsRule(Types inputs, const RowsRuleOptions& options);
+
+// Factors d0 d1 … of the leading dimensions of `shape`, parallel or reduced, and `k`, whole, of its last.
+struct RowsRule {
+  std::vector<RowPart> inputs;
+  RowPart output = RowPart::kAll;
+  FactorKind leading = FactorKind::kParallel;
+  LinearGroups linear = {};
+
+  Rule For(const Shape& shape) const;
+};
 
 // The length of a row and the number of rows of a local tensor. REQUIRES: the last dimension is whole.
 struct Rows {

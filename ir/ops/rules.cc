@@ -14,7 +14,8 @@ int AddFactor(Rule& rule, std::string name, int64_t size, FactorKind kind) {
 
 std::vector<FactorList> AddDimensions(Rule& rule, const Shape& shape, FactorKind kind) {
   std::vector<FactorList> dimensions;
-  for (size_t d = 0; d < shape.size(); ++d) dimensions.push_back({AddFactor(rule, absl::StrCat("d", d), shape[d], kind)});
+  for (size_t d = 0; d < shape.size(); ++d)
+    dimensions.push_back({AddFactor(rule, absl::StrCat("d", d), shape[d], kind)});
   return dimensions;
 }
 

@@ -19,8 +19,8 @@ int AddFactor(Rule& rule, std::string name, int64_t size, FactorKind kind = Fact
 // Factors d0, d1, … of the given kinds, one per dimension of `shape`; returned as the dimensions of a tensor.
 std::vector<FactorList> AddDimensions(Rule& rule, const Shape& shape, FactorKind kind = FactorKind::kParallel);
 
-// One factor per dimension of the output; inputs are aligned at the last dimension, and their dimensions of size 1 that are
-// broadcast have no factor.
+// One factor per dimension of the output; inputs are aligned at the last dimension, and their dimensions of size 1 that
+// are broadcast have no factor.
 Rule BroadcastRule(Types inputs, const TensorType& output, LinearGroups linear);
 
 // The shape to which both broadcast, numpy's rule; nullopt where they do not.

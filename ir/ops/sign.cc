@@ -2,11 +2,16 @@
 #include "ir/ops/table.h"
 
 namespace cleave {
+namespace {
+
+double Sign(double x) { return x > 0 ? 1 : (x < 0 ? -1 : 0); }
+
+}  // namespace
 
 OpDefinition DefineSign() {
   OpDefinition definition = UnaryOp("sign", "-1, 0 or 1 by the sign of each element");
   definition.callable = false;
-  definition.evaluate = EvaluateUnary<[](double x) { return x > 0 ? 1.0 : x < 0 ? -1.0 : 0.0; }>;
+  definition.evaluate = EvaluateUnary<Sign>;
   return definition;
 }
 

@@ -6,10 +6,12 @@
 #ifndef CLEAVE_IR_PROGRAM_PROGRAM_H_
 #define CLEAVE_IR_PROGRAM_PROGRAM_H_
 
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "base/strong_id/strong_id.h"
 #include "ir/graph/graph.h"
 #include "ir/layout/layout.h"
@@ -129,6 +131,16 @@ std::vector<ValueId> Writes(const Step& step);
 
 // The rule of a Compute on the whole tensors.
 Rule RuleOf(const Program& program, const Compute& compute);
+
+// Whom a rank sends its piece to in a permute, and from whom it gets its new one: ranks of its group, the rank itself where it keeps what it has.
+// Every member sends once and receives once. REQUIRES: the collective is a permute.
+struct PermutePartners {
+  int destination = 0;
+  int origin = 0;
+
+  bool operator==(const PermutePartners&) const = default;
+};
+PermutePartners PartnersOf(const Program& program, const Collective& collective, int rank);
 
 // Bytes of the full tensors that one group works on, and bytes sent per rank, as plan.json counts them (docs/formats/plan.md):
 // S = the largest rank's input of an all_reduce, reduce_scatter or all_to_all, output of an all_gather; n = group size;

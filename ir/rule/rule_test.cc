@@ -21,8 +21,10 @@ TEST(RuleTest, Text) {
                      .output = {{0, 1}},
                      .linear = {{0}}};
   EXPECT_EQ(flatten.ToString(), "a b -> (a b)");
-  const Rule loss{
-      .factors = {{.name = "n", .kind = FactorKind::kReduced, .size = 2}}, .inputs = {{{0}, {}}, {}}, .output = {}, .linear = {}};
+  const Rule loss{.factors = {{.name = "n", .kind = FactorKind::kReduced, .size = 2}},
+                  .inputs = {{{0}, {}}, {}},
+                  .output = {},
+                  .linear = {}};
   EXPECT_EQ(loss.ToString(), "n 1, () -> ()");
   const Rule source{.factors = {{.name = "d0", .size = 2}}, .inputs = {}, .output = {{0}}, .linear = {}};
   EXPECT_EQ(source.ToString(), "-> d0");
@@ -39,10 +41,16 @@ TEST(RuleTest, FindsErrors) {
   };
   const std::vector<Case> cases = {
       {"the op has 2 inputs, the rule 1", [](Rule& rule) { rule.inputs.pop_back(); }},
-      {"input 0 has 2 dimensions, the rule names 1", [](Rule& rule) { rule.inputs[0] = {{0, 1}}; }},
+      {"input 0 has 2 dimensions, the rule names 1",
+       [](Rule& rule) {
+         rule.inputs[0] = {{0, 1}};
+       }},
       {"dimension 1 of input 0 has 6 elements, its factors 5", [](Rule& rule) { rule.factors[1].size = 5; }},
       {"input 1 names factor 9 of 3", [](Rule& rule) { rule.inputs[1][0] = {9}; }},
-      {"the output names factor i twice", [](Rule& rule) { rule.output = {{0, 0}, {2}}; }},
+      {"the output names factor i twice",
+       [](Rule& rule) {
+         rule.output = {{0, 0}, {2}};
+       }},
       {"factor name `i` is empty or taken", [](Rule& rule) { rule.factors[2].name = "i"; }},
       {"parallel factor k is not in the output", [](Rule& rule) { rule.factors[1].kind = FactorKind::kParallel; }},
       {"reduced factor j is in the output", [](Rule& rule) { rule.factors[2].kind = FactorKind::kReduced; }},

@@ -1,5 +1,6 @@
 #include "runtime/kernels/losses.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -44,7 +45,7 @@ float RowExpSum(const float* x, int64_t n, float largest) {
 float CrossEntropy(const float* logits, const int32_t* label, int64_t rows, int64_t classes, int64_t whole,
                    const SampleMask& mask) {
   return MeanShare(rows, classes, whole, mask, [=](int64_t r) {
-    if (label[r] < 0 || label[r] >= classes) return std::numeric_limits<float>::quiet_NaN();
+    if (label[r] < 0 || label[r] >= classes) return 0.0f;
     const float* row = logits + r * classes;
     const float largest = RowMax(row, classes);
     return std::log(RowExpSum(row, classes, largest)) - (row[label[r]] - largest);
@@ -58,11 +59,15 @@ void CrossEntropyGradient(const float* logits, const int32_t* label, float dloss
   for (int64_t r = 0; r < rows; ++r) {
     const float* from = logits + r * classes;
     float* to = dlogits + r * classes;
+    if (label[r] < 0 || label[r] >= classes) {
+      std::fill(to, to + classes, 0.0f);
+      continue;
+    }
     const float largest = RowMax(from, classes);
     const float scale = factor / RowExpSum(from, classes, largest);
 #pragma omp simd
     for (int64_t i = 0; i < classes; ++i) to[i] = std::exp(from[i] - largest) * scale;
-    if (label[r] >= 0 && label[r] < classes) to[label[r]] -= factor;
+    to[label[r]] -= factor;
   }
 }
 

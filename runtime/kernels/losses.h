@@ -14,7 +14,8 @@ struct SampleMask {
   int64_t rows_per_value = 1;
 };
 
-// -log softmax(logits)[label] per row of logits [rows, classes]. A label outside [0, classes) gives not-a-number.
+// -log softmax(logits)[label] per row of logits [rows, classes]. A label outside [0, classes) adds nothing, and its
+// row's gradient is 0.
 float CrossEntropy(const float* logits, const int32_t* label, int64_t rows, int64_t classes, int64_t whole,
                    const SampleMask& mask = {});
 // By the logits: (softmax(logits) - one_hot(label)) * dloss / whole.

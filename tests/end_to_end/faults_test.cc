@@ -121,7 +121,9 @@ TEST(FaultsTest, NoCompilerOnThePath) {
 
 TEST(FaultsTest, DataThatIsNotThere) {
   const std::string folder = FreshFolder("no_data");
-  ASSERT_EQ(Compile({DataPath(kModel), "--set", "data=mnist(\"nowhere\")", "--devices", "2", "--out", "out"}, folder).exit_code, 0);
+  ASSERT_EQ(Compile({DataPath(kModel), "--set", "data=mnist(\"nowhere\")", "--devices", "2", "--out", "out"}, folder)
+                .exit_code,
+            0);
   ASSERT_EQ(Make(folder + "/out").exit_code, 0);
   const CommandResult result = Start(folder + "/out");
   EXPECT_EQ(result.exit_code, 3) << result.out << result.err;

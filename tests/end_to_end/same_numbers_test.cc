@@ -1,7 +1,7 @@
 // The promise of the whole: any plan on any number of ranks trains with the numbers of one rank.
 //
-// Each case compiles a model for a number of ranks, builds the program, runs it under mpirun and compares the loss of every step with
-// the single-rank run. Tolerance: 1e-4 relative, which float rounding stays far below in so few steps.
+// Each case compiles a model for a number of ranks, builds the program, runs it under mpirun and compares the loss of
+// every step with the single-rank run. Tolerance: 1e-4 relative, which float rounding stays far below in so few steps.
 
 #include <string>
 #include <vector>
@@ -19,7 +19,8 @@ class SameNumbers : public testing::Test {
  protected:
   std::vector<double> Train(const std::string& model, int ranks, std::vector<std::string> arguments) {
     if (folder_.empty()) folder_ = FreshFolder("same_numbers");
-    arguments.insert(arguments.begin(), {DataPath(model), "--devices", std::to_string(ranks), "--out", folder_ + "/out"});
+    arguments.insert(arguments.begin(),
+                     {DataPath(model), "--devices", std::to_string(ranks), "--out", folder_ + "/out"});
     const CommandResult compiled = Compile(arguments, folder_);
     EXPECT_EQ(compiled.exit_code, 0) << compiled.err;
     const CommandResult built = Make(folder_ + "/out");
@@ -47,8 +48,7 @@ class SameNumbers : public testing::Test {
 };
 
 TEST_F(SameNumbers, MnistMlp) {
-  ExpectSame("examples/mnist_mlp/mnist_mlp.model", {2, 3, 7, 8},
-             {{"--search", "sapp"}, {"--search", "data_parallel"}});
+  ExpectSame("examples/mnist_mlp/mnist_mlp.model", {2, 3, 7, 8}, {{"--search", "sapp"}, {"--search", "data_parallel"}});
 }
 
 TEST_F(SameNumbers, PinnedPlansOfTheMlp) {

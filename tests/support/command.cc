@@ -1,13 +1,13 @@
 #include "tests/support/command.h"
 
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
-
-#include <fcntl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "gtest/gtest.h"
 
@@ -25,7 +25,8 @@ namespace fs = std::filesystem;
   const int out_file = open(out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
   const int err_file = open(err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
   const int in_file = open("/dev/null", O_RDONLY);
-  if (dup2(in_file, STDIN_FILENO) < 0 || dup2(out_file, STDOUT_FILENO) < 0 || dup2(err_file, STDERR_FILENO) < 0) _exit(127);
+  if (dup2(in_file, STDIN_FILENO) < 0 || dup2(out_file, STDOUT_FILENO) < 0 || dup2(err_file, STDERR_FILENO) < 0)
+    _exit(127);
   if (!folder.empty() && chdir(folder.c_str()) != 0) _exit(127);
   execvp(arguments[0], arguments.data());
   _exit(127);
@@ -35,7 +36,8 @@ namespace fs = std::filesystem;
 
 std::string FreshFolder(const std::string& name) {
   static int count = 0;
-  const fs::path folder = fs::path(testing::TempDir()) / (name + "_" + std::to_string(getpid()) + "_" + std::to_string(++count));
+  const fs::path folder =
+      fs::path(testing::TempDir()) / (name + "_" + std::to_string(getpid()) + "_" + std::to_string(++count));
   fs::remove_all(folder);
   fs::create_directories(folder);
   return folder.string();

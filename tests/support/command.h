@@ -13,8 +13,8 @@ struct CommandResult {
   std::string err;
 };
 
-// Runs `command` (a program and its arguments) in `folder` with `environment` ("NAME=value") added, and waits. Empty `folder`: the
-// current one.
+// Runs `command` (a program and its arguments) in `folder` with `environment` ("NAME=value") added, and waits. Empty
+// `folder`: the current one.
 CommandResult RunCommand(const std::vector<std::string>& command, const std::string& folder = "",
                          const std::vector<std::string>& environment = {});
 

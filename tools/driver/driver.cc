@@ -55,7 +55,8 @@ std::string PlannedGraphText(const Compilation& compilation) {
 }
 
 ExitCode BadRank(int rank, const Compilation& compilation) {
-  std::cerr << "--rank: the plan has ranks 0 to " << compilation.plan->mesh.rank_count() - 1 << ", not " << rank << "\n";
+  std::cerr << "--rank: the plan has ranks 0 to " << compilation.plan->mesh.rank_count() - 1 << ", not " << rank
+            << "\n";
   return ExitCode::kUsage;
 }
 
@@ -65,13 +66,21 @@ ExitCode Emit(const CompileOptions& options, Compilation& compilation) {
     if (rank >= compilation.plan->mesh.rank_count()) return BadRank(rank, compilation);
   }
   switch (*options.emit) {
-    case EmitStage::kAst: std::cout << syntax::Print(*compilation.syntax); return ExitCode::kDone;
-    case EmitStage::kGraph: std::cout << GraphText(compilation.training_graph); return ExitCode::kDone;
-    case EmitStage::kPlan: std::cout << PlanText(compilation); return ExitCode::kDone;
-    case EmitStage::kProgram: std::cout << ProgramText(compilation.program, rank); return ExitCode::kDone;
+    case EmitStage::kAst:
+      std::cout << syntax::Print(*compilation.syntax);
+      return ExitCode::kDone;
+    case EmitStage::kGraph:
+      std::cout << GraphText(compilation.training_graph);
+      return ExitCode::kDone;
+    case EmitStage::kPlan:
+      std::cout << PlanText(compilation);
+      return ExitCode::kDone;
+    case EmitStage::kProgram:
+      std::cout << ProgramText(compilation.program, rank);
+      return ExitCode::kDone;
     case EmitStage::kSource: {
-      const absl::StatusOr<std::vector<GeneratedFile>> files =
-          GenerateCpu(compilation.training_graph, compilation.program, compilation.module->training, {.rank = options.rank});
+      const absl::StatusOr<std::vector<GeneratedFile>> files = GenerateCpu(
+          compilation.training_graph, compilation.program, compilation.module->training, {.rank = options.rank});
       if (!files.ok()) {
         std::cerr << "internal error in codegen: " << files.status().message() << "\n";
         return ExitCode::kInternal;
@@ -88,8 +97,8 @@ ExitCode Emit(const CompileOptions& options, Compilation& compilation) {
 // The exit code and diagnostic for a folder that cannot be written.
 ExitCode OutputFailure(const absl::Status& status, Compilation& compilation) {
   if (absl::IsFailedPrecondition(status)) {
-    compilation.diagnostics.Add(Error(Code::kE0601, std::string(status.message()))
-                                    .Help("name another folder with `--out`, or empty this one"));
+    compilation.diagnostics.Add(
+        Error(Code::kE0601, std::string(status.message())).Help("name another folder with `--out`, or empty this one"));
   } else {
     compilation.diagnostics.Add(Error(Code::kE0602, std::string(status.message())));
   }
@@ -111,7 +120,8 @@ ExitCode Write(const std::string& folder, Compilation& compilation) {
   const std::string graph = PlannedGraphText(compilation);
   for (int rank = 0; rank < compilation.plan->mesh.rank_count(); ++rank) {
     files.push_back({.path = absl::StrCat("rank_", rank, "/graph.ir"), .text = graph});
-    files.push_back({.path = absl::StrCat("rank_", rank, "/program.ir"), .text = ProgramText(compilation.program, rank)});
+    files.push_back(
+        {.path = absl::StrCat("rank_", rank, "/program.ir"), .text = ProgramText(compilation.program, rank)});
   }
   const absl::Status written = WriteOutput(folder, files);
   return written.ok() ? ExitCode::kDone : OutputFailure(written, compilation);
@@ -145,8 +155,8 @@ std::string Summary(const Compilation& compilation, double seconds) {
   }
   std::string text = absl::StrCat(
       compilation.training_graph.model, ": ", Plural(plan.mesh.rank_count(), "rank"),
-      plan.mesh.axis_count() > 0 ? absl::StrCat(" (", plan.mesh.ToString(), ")") : "", ", ", plan.search.algorithm, ", ",
-      Plural(collectives, "collective"), " and ", FormatBytes(Bytes(static_cast<int64_t>(sent))),
+      plan.mesh.axis_count() > 0 ? absl::StrCat(" (", plan.mesh.ToString(), ")") : "", ", ", plan.search.algorithm,
+      ", ", Plural(collectives, "collective"), " and ", FormatBytes(Bytes(static_cast<int64_t>(sent))),
       " sent per rank and step\n", "proven on ", Plural(compilation.proof.ranks, "simulated rank"), ", ",
       Plural(compilation.proof.values, "value"), " compared; compiled in ", FormatSeconds(Seconds(seconds)), "\n");
   for (const std::string& axis : compilation.proof.axes_left_out) {
@@ -179,7 +189,8 @@ ExitCode Compile(const CompileOptions& options, Compilation& compilation) {
   if (const ExitCode code = Prepare(options, compilation); code != ExitCode::kDone) return code;
   if (options.emit.has_value()) return Emit(options, compilation);
   if (options.explain.has_value()) {
-    const absl::StatusOr<std::string> explained = Explain(compilation.training_graph, *compilation.plan, *options.explain);
+    const absl::StatusOr<std::string> explained =
+        Explain(compilation.training_graph, *compilation.plan, *options.explain);
     if (!explained.ok()) {
       std::cerr << "--explain: " << explained.status().message() << "\n";
       return ExitCode::kUsage;
@@ -192,7 +203,9 @@ ExitCode Compile(const CompileOptions& options, Compilation& compilation) {
   if (!options.quiet) {
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     std::cout << Summary(compilation, seconds);
-    if (writes) std::cout << "written to " << folder << (options.run ? "" : "; build and start it with `make && ./run.sh` there") << "\n";
+    if (writes)
+      std::cout << "written to " << folder << (options.run ? "" : "; build and start it with `make && ./run.sh` there")
+                << "\n";
     std::cout.flush();
   }
   if (options.run && writes) {

@@ -7,8 +7,9 @@
 
 namespace cleave {
 
-// Compiles, and builds and starts the program where the options ask for it. Diagnostics go to standard error; with `quiet` nothing else
-// is printed, otherwise a summary goes to standard output. Paths are relative to the current folder.
+// Compiles, and builds and starts the program where the options ask for it. Diagnostics go to standard error; with
+// `quiet` nothing else is printed, otherwise a summary goes to standard output. Paths are relative to the current
+// folder.
 ExitCode RunCompiler(const CompileOptions& options);
 
 }  // namespace cleave

@@ -1,14 +1,14 @@
 #include "tools/driver/launch.h"
 
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <iostream>
 #include <vector>
-
-#include <fcntl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -25,7 +25,8 @@ bool IsOnPath(const std::string& program) {
   return false;
 }
 
-// Runs a command in `folder`; returns its exit code, 128 + signal when a signal ended it. Output goes to `log` unless it is empty.
+// Runs a command in `folder`; returns its exit code, 128 + signal when a signal ended it. Output goes to `log` unless
+// it is empty.
 absl::StatusOr<int> Run(const std::string& folder, std::vector<std::string> command, const std::string& log) {
   std::vector<char*> arguments;
   for (std::string& word : command) arguments.push_back(word.data());

@@ -14,8 +14,8 @@ struct LaunchResult {
   std::string failed_step;  // "make" or "./run.sh"; empty when both succeeded.
 };
 
-// Runs `make` and then `./run.sh` in `folder`. What they print goes to our own standard output and error; `make` is shown only
-// when it fails. An Unavailable error names a tool that is missing and the Debian package that has it.
+// Runs `make` and then `./run.sh` in `folder`. What they print goes to our own standard output and error; `make` is
+// shown only when it fails. An Unavailable error names a tool that is missing and the Debian package that has it.
 absl::StatusOr<LaunchResult> BuildAndRun(const std::string& folder);
 
 }  // namespace cleave

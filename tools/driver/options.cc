@@ -62,8 +62,9 @@ std::variant<CompileOptions, EarlyExit> ParseCommandLine(int argc, const char* c
   for (const std::string& set : sets) {
     const size_t equals = set.find('=');
     if (equals == std::string::npos || equals == 0) {
-      return EarlyExit{.code = ExitCode::kUsage,
-                       .text = "--set: expected name=value, found '" + set + "'\nRun with --help for more information.\n"};
+      return EarlyExit{
+          .code = ExitCode::kUsage,
+          .text = "--set: expected name=value, found '" + set + "'\nRun with --help for more information.\n"};
     }
     options.overrides.emplace_back(set.substr(0, equals), set.substr(equals + 1));
   }

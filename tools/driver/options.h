@@ -18,20 +18,20 @@ enum class ErrorFormat { kText, kJson };
 
 // Absent settings are taken from the model's `parallel` and `train` blocks.
 struct CompileOptions {
-  std::string model;                       // Path of the .model file.
+  std::string model;  // Path of the .model file.
   std::optional<int64_t> devices;
-  std::string cluster = "cpu";             // Preset.
-  std::optional<std::string> search;       // "sapp", "data_parallel", …
+  std::string cluster = "cpu";        // Preset.
+  std::optional<std::string> search;  // "sapp", "data_parallel", …
   std::string target = "cpu";
-  std::string out;                         // Empty: out/<stem of the model file>.
+  std::string out;  // Empty: out/<stem of the model file>.
   bool run = false;
   std::optional<int64_t> steps;
   std::optional<int64_t> seed;
   bool plan_only = false;
-  std::string plan_file;                   // Empty: search.
+  std::string plan_file;  // Empty: search.
   std::optional<EmitStage> emit;
   std::optional<int> rank;
-  std::optional<std::string> explain;      // An op, or empty for the whole plan.
+  std::optional<std::string> explain;  // An op, or empty for the whole plan.
   std::vector<std::pair<std::string, std::string>> overrides;
   ErrorFormat error_format = ErrorFormat::kText;
   bool quiet = false;

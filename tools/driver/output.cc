@@ -1,5 +1,7 @@
 #include "tools/driver/output.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -7,8 +9,6 @@
 #include <set>
 #include <sstream>
 #include <system_error>
-
-#include <unistd.h>
 
 #include "absl/strings/str_cat.h"
 #include "base/status/status_macros.h"

@@ -67,8 +67,8 @@ ExitCode ReadModel(const CompileOptions& options, Compilation& compilation) {
 }
 
 ExitCode Understand(const CompileOptions& options, Compilation& compilation) {
-  compilation.module = Analyze(*compilation.syntax, compilation.sources, {.overrides = options.overrides, .override_folder = "."},
-                               compilation.diagnostics);
+  compilation.module = Analyze(*compilation.syntax, compilation.sources,
+                               {.overrides = options.overrides, .override_folder = "."}, compilation.diagnostics);
   if (!compilation.module.has_value()) return ExitCode::kModelWrong;
   ApplyOptions(options, *compilation.module);
   absl::StatusOr<Graph> training = Differentiate(compilation.module->graph, compilation.module->training.optimizer);
@@ -93,7 +93,8 @@ ExitCode MakePlan(const CompileOptions& options, Compilation& compilation) {
   }
   compilation.plan = Search(compilation.training_graph, *cluster, pins, SearchOptionsOf(pins), compilation.diagnostics);
   if (!compilation.plan.has_value()) return ExitCode::kModelWrong;
-  for (const std::string& error : VerifyPlan(compilation.training_graph, *compilation.plan)) return Bug("search", error);
+  for (const std::string& error : VerifyPlan(compilation.training_graph, *compilation.plan))
+    return Bug("search", error);
   return ExitCode::kDone;
 }
 
@@ -101,7 +102,8 @@ ExitCode Split(Compilation& compilation) {
   absl::StatusOr<Program> program = Partition(compilation.training_graph, *compilation.plan);
   if (!program.ok()) return Bug("partition", program.status().message());
   compilation.program = *std::move(program);
-  for (const std::string& finding : CheckStatically(compilation.program)) return Bug("partition (static proof)", finding);
+  for (const std::string& finding : CheckStatically(compilation.program))
+    return Bug("partition (static proof)", finding);
   const absl::StatusOr<SimulationReport> proof = CheckBySimulation(compilation.training_graph, compilation.program);
   if (!proof.ok()) return Bug("partition (simulated proof)", proof.status().message());
   compilation.proof = *proof;

@@ -1,5 +1,5 @@
-// The compiler's stages one after another: from a model file to a proven program. Each stage is a function of its crate; this
-// file only hands one's result to the next and turns failures into exit codes.
+// The compiler's stages one after another: from a model file to a proven program. Each stage is a function of its
+// crate; this file only hands one's result to the next and turns failures into exit codes.
 #ifndef CLEAVE_TOOLS_DRIVER_PIPELINE_H_
 #define CLEAVE_TOOLS_DRIVER_PIPELINE_H_
 
@@ -24,7 +24,7 @@ struct Compilation {
   SourceSet sources;
   Diagnostics diagnostics;
   std::optional<syntax::File> syntax;
-  std::optional<Module> module;       // Forward graph, training, pins.
+  std::optional<Module> module;  // Forward graph, training, pins.
   Graph training_graph;
   std::optional<Plan> plan;
   Program program;
@@ -32,10 +32,10 @@ struct Compilation {
 };
 
 // Each returns kDone, or the exit code after adding why to the diagnostics (or, for a bug of ours, printing it).
-ExitCode ReadModel(const CompileOptions& options, Compilation& compilation);    // -> syntax
-ExitCode Understand(const CompileOptions& options, Compilation& compilation);   // -> module, training_graph
-ExitCode MakePlan(const CompileOptions& options, Compilation& compilation);     // -> plan
-ExitCode Split(Compilation& compilation);                                       // -> program, proven
+ExitCode ReadModel(const CompileOptions& options, Compilation& compilation);   // -> syntax
+ExitCode Understand(const CompileOptions& options, Compilation& compilation);  // -> module, training_graph
+ExitCode MakePlan(const CompileOptions& options, Compilation& compilation);    // -> plan
+ExitCode Split(Compilation& compilation);                                      // -> program, proven
 
 }  // namespace cleave
 

@@ -1,0 +1,192 @@
+#include "codegen/cpu/communication.h"
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace cleave {
+namespace {
+
+std::string ReductionText(Reduction reduction) {
+  switch (reduction) {
+    case Reduction::kSum:
+      return "Reduction::kSum";
+    case Reduction::kMax:
+      return "Reduction::kMax";
+    case Reduction::kMin:
+      return "Reduction::kMin";
+  }
+  return "";
+}
+
+class CollectiveEmitter {
+ public:
+  CollectiveEmitter(Emission& emission, int step, SourceWriter& writer)
+      : emission_(emission),
+        step_(step),
+        collective_(std::get<Collective>(emission.step(step).action)),
+        writer_(writer) {}
+
+  void Run() {
+    Announce(emission_, {step_}, collective_.why, writer_);
+    Watch(emission_, step_, collective_.transfers.front().output, writer_);
+    if (collective_.kind == CollectiveKind::kAllReduce) return AllReduce();
+    for (const Transfer& transfer : collective_.transfers) Emit(transfer);
+  }
+
+ private:
+  const std::string& Name(ValueId value) const { return emission_.names[value]; }
+  const std::string& Group() const { return emission_.Group(collective_.axes); }
+  std::string Count(ValueId value) const { return emission_.sizes.Count(value).Text(); }
+
+  void Call(absl::string_view function, const std::vector<std::string>& arguments) {
+    writer_.Call(absl::StrCat("comm.", function, "("), arguments, ");");
+  }
+
+  void AllReduce() {
+    for (const Transfer& transfer : collective_.transfers) {
+      if (emission_.storage.SameBuffer(transfer.input, transfer.output)) continue;
+      writer_.Call("Copy(", {Name(transfer.input), Count(transfer.input), Name(transfer.output)}, ");");
+    }
+    const std::string reduction = ReductionText(collective_.reduction);
+    const auto bucket = emission_.storage.buckets.find(step_);
+    if (bucket != emission_.storage.buckets.end()) {
+      // One buffer after another, from the first to the end of the last.
+      const BufferPlan::Buffer& first = *emission_.storage.buffers.Find(bucket->second.front());
+      const BufferPlan::Buffer& last = *emission_.storage.buffers.Find(bucket->second.back());
+      const ValueId front = collective_.transfers.front().output;
+      const int64_t bytes = last.offset + last.size.value() - first.offset;
+      const int64_t count = bytes / ElementSize(emission_.value(front).type.dtype).value();
+      return Call("AllReduce", {Name(front), absl::StrCat(count), reduction, Group()});
+    }
+    for (const Transfer& transfer : collective_.transfers) {
+      Call("AllReduce", {Name(transfer.output), Count(transfer.output), reduction, Group()});
+    }
+  }
+
+  void Emit(const Transfer& transfer) {
+    const std::string& input = Name(transfer.input);
+    const std::string& output = Name(transfer.output);
+    switch (collective_.kind) {
+      case CollectiveKind::kAllReduce:
+        return;
+      case CollectiveKind::kAllGather:
+        return Call("AllGather", {input, output, emission_.sizes.ShapeList(transfer.output),
+                                  Cut(transfer.input, transfer.from_dimension), Group()});
+      case CollectiveKind::kReduceScatter:
+        return Call("ReduceScatter",
+                    {input, output, emission_.sizes.ShapeList(transfer.input),
+                     Cut(transfer.output, transfer.to_dimension), ReductionText(collective_.reduction), Group()});
+      case CollectiveKind::kAllToAll:
+        return AllToAll(transfer);
+      case CollectiveKind::kBroadcast:
+        if (!emission_.storage.SameBuffer(transfer.input, transfer.output)) {
+          writer_.Call("Copy(", {input, Count(transfer.input), output}, ");");
+        }
+        return Call("Broadcast", {output, Count(transfer.output), "0", Group()});
+      case CollectiveKind::kPermute:
+        return Permute(transfer);
+    }
+  }
+
+  // How the group's members share dimension `d` of `value`, whose innermost axes are the collective's.
+  std::string Cut(ValueId value, int d) {
+    const Value& info = emission_.value(value);
+    const int64_t elements = info.type.shape[static_cast<size_t>(d)];
+    const std::vector<AxisId>& axes = info.layout.dimensions[static_cast<size_t>(d)];
+    const Mesh& mesh = emission_.program.mesh;
+    const int64_t members = mesh.Size(collective_.axes);
+    const int64_t pieces = mesh.Size(axes);
+    if (members == pieces || elements % pieces == 0) {
+      // The pieces of one group add up to what the outer axes leave; evenly cut, they are all alike.
+      return absl::StrCat("{", d, ", PieceSizes(", elements / (pieces / members), ", ", members, ")}");
+    }
+    const std::vector<AxisId> outer(axes.begin(), axes.end() - static_cast<std::ptrdiff_t>(collective_.axes.size()));
+    const std::string index = emission_.sizes.IndexText(outer);
+    const bool sum = index.find('+') != std::string::npos;
+    return absl::StrCat("{", d, ", PieceSizes(", elements, ", ", pieces, ", ", sum ? "(" : "", index, sum ? ")" : "",
+                        " * ", members, ", ", members, ")}");
+  }
+
+  // The tensor that the group holds together has the output's piece of the dimension that becomes whole, the input's of
+  // the others.
+  void AllToAll(const Transfer& transfer) {
+    std::vector<std::string> shape;
+    for (int d = 0; d < emission_.value(transfer.input).type.rank(); ++d) {
+      const ValueId holder = d == transfer.from_dimension ? transfer.output : transfer.input;
+      shape.push_back(emission_.sizes.Size(holder, d).Text());
+    }
+    Call("AllToAll",
+         {Name(transfer.input), Name(transfer.output), absl::StrCat("{", absl::StrJoin(shape, ", "), "}"),
+          Cut(transfer.input, transfer.from_dimension), Cut(transfer.output, transfer.to_dimension), Group()});
+  }
+
+  std::string AxisLists(const Layout& layout) const {
+    std::vector<std::string> lists;
+    for (const std::vector<AxisId>& axes : layout.dimensions) lists.push_back(AxisList(axes));
+    return absl::StrCat("{", absl::StrJoin(lists, ", "), "}");
+  }
+
+  static std::string AxisList(const std::vector<AxisId>& axes) {
+    return absl::StrCat(
+        "{", absl::StrJoin(axes, ", ", [](std::string* out, AxisId axis) { absl::StrAppend(out, axis.value()); }), "}");
+  }
+
+  void Permute(const Transfer& transfer) {
+    const std::string partners = emission_.identifiers.Unique(absl::StrCat(Name(transfer.output), "_partners"));
+    writer_.Call(
+        absl::StrCat("const Partners ", partners, " = FindPartners("),
+        {"comm.mesh()", "comm.rank()", AxisList(collective_.axes), AxisLists(emission_.value(transfer.input).layout),
+         AxisLists(emission_.value(transfer.output).layout)},
+        ");");
+    Call("Permute", {Name(transfer.input), Count(transfer.input), absl::StrCat(partners, ".destination"),
+                     Name(transfer.output), Count(transfer.output), absl::StrCat(partners, ".origin"), Group()});
+  }
+
+  Emission& emission_;
+  int step_;
+  const Collective& collective_;
+  SourceWriter& writer_;
+};
+
+}  // namespace
+
+void EmitCollective(Emission& emission, int step, SourceWriter& writer) {
+  CollectiveEmitter(emission, step, writer).Run();
+}
+
+void EmitSlice(Emission& emission, int step, SourceWriter& writer) {
+  const Slice& slice = std::get<Slice>(emission.step(step).action);
+  const Layout& from = emission.value(slice.input).layout;
+  const Layout& to = emission.value(slice.output).layout;
+  Sizes& sizes = emission.sizes;
+  std::vector<std::string> begins;
+  for (int d = 0; d < emission.value(slice.input).type.rank(); ++d) {
+    const size_t dimension = static_cast<size_t>(d);
+    if (from.dimensions[dimension] == to.dimensions[dimension]) {
+      begins.push_back("0");
+      continue;
+    }
+    // Relative to the piece that the rank has.
+    const std::string begin = sizes.Begin(slice.output, d);
+    const std::string base = sizes.Begin(slice.input, d);
+    int64_t begin_number = 0;
+    int64_t base_number = 0;
+    if (base == "0") {
+      begins.push_back(begin);
+    } else if (absl::SimpleAtoi(begin, &begin_number) && absl::SimpleAtoi(base, &base_number)) {
+      begins.push_back(absl::StrCat(begin_number - base_number));
+    } else {
+      begins.push_back(absl::StrCat(begin, " - ", base));
+    }
+  }
+  Announce(emission, {step}, "", writer);
+  Watch(emission, step, slice.output, writer);
+  writer.Call(
+      "CopyBox(",
+      {emission.names[slice.input], sizes.ShapeList(slice.input), absl::StrCat("{", absl::StrJoin(begins, ", "), "}"),
+       sizes.ShapeList(slice.output), emission.names[slice.output]},
+      ");");
+}
+
+}  // namespace cleave

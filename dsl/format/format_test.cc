@@ -1,0 +1,158 @@
+#include "dsl/format/format.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+
+#include "dsl/parse/parse.h"
+#include "dsl/syntax/print.h"
+
+namespace cleave {
+namespace {
+
+std::string FormatText(const std::string& text) {
+  SourceSet sources;
+  Diagnostics diagnostics;
+  const std::optional<syntax::File> file = Parse(sources.Add("test.model", text), sources, diagnostics);
+  EXPECT_TRUE(file.has_value()) << RenderText(diagnostics, sources);
+  return file ? Format(*file) : "";
+}
+
+// `expected` is canonical, and what `text` becomes.
+void Check(const std::string& text, const std::string& expected) {
+  EXPECT_EQ(FormatText(text), expected);
+  EXPECT_EQ(FormatText(expected), expected);
+}
+
+// One statement in the body of a function.
+void CheckStatement(const std::string& text, const std::string& expected) {
+  Check("fn f() {" + text + "}", "fn f() {\n    " + expected + "\n}\n");
+}
+
+TEST(FormatTest, EmptyFile) {
+  Check("", "");
+  Check(" \n\n", "");
+  Check("\n\n// only this", "// only this\n");
+}
+
+TEST(FormatTest, Items) {
+  Check("model M{}", "model M {}\n");
+  Check("model M(a:int=3,b:f32[ 2,n ]){}", "model M(a: int = 3, b: f32[2, n]) {}\n");
+  Check("fn f(x:f32[..n,k],)->f32[..n]{return x;}", "fn f(x: f32[..n, k]) -> f32[..n] {\n    return x;\n}\n");
+  Check("op o(x:f32[n])->f32[n]{rule=\"n -> n\";linear=();}",
+        "op o(x: f32[n]) -> f32[n] {\n    rule = \"n -> n\";\n    linear = ();\n}\n");
+  Check("train M{epochs=3;}", "train M {\n    epochs = 3;\n}\n");
+  Check("#[manual]model M{}", "#[manual]\nmodel M {}\n");
+}
+
+TEST(FormatTest, SettingsAndPinsKeepTheirOrder) {
+  Check("parallel{pin \"a\"=shard((4),(1,2));mesh=(dp=4);pin \"b\"=replicate;}",
+        "parallel {\n    pin \"a\" = shard((4,), (1, 2));\n    mesh = (dp = 4);\n    pin \"b\" = replicate;\n}\n");
+}
+
+TEST(FormatTest, Statements) {
+  CheckStatement("input x:i32[batch,28];", "input x: i32[batch, 28];");
+  CheckStatement("#[local]param w:f32[n]=zeros();", "#[local]\n    param w: f32[n] = zeros();");
+  CheckStatement("let   mut x:f32[n]=y;", "let mut x: f32[n] = y;");
+  CheckStatement("x=y;", "x = y;");
+  CheckStatement("for i in 0..depth{}", "for i in 0..depth {}");
+  CheckStatement("for i in a+1..b{x=y;}", "for i in a + 1 .. b {\n        x = y;\n    }");
+  CheckStatement("loss(a+b)*c;", "loss (a + b) * c;");
+  CheckStatement("metric m(a);", "metric m(a);");
+  CheckStatement("print( x );", "print(x);");
+  CheckStatement("print(local x);", "print(local x);");
+  CheckStatement("print((local(x)));", "print((local(x)));");
+  CheckStatement("print(local);", "print(local);");
+  CheckStatement("assert_finite( x );", "assert_finite(x);");
+  CheckStatement("send(x,1);", "send(x, 1);");
+}
+
+TEST(FormatTest, Expressions) {
+  const auto check = [](const std::string& text, const std::string& expected) {
+    CheckStatement("let v=" + text + ";", "let v = " + expected + ";");
+  };
+  check("((a+b))*c", "(a + b) * c");
+  check("(a*b)+c", "a * b + c");
+  check("a-(b-c)", "a - (b - c)");
+  check("(a-b)-c", "a - b - c");
+  check("a/(b*c)%d", "a / (b * c) % d");
+  check("-(-x)", "--x");
+  check("-(a+b)", "-(a + b)");
+  check("(-a)[0]", "(-a)[0]");
+  check("(a<b)==c", "(a < b) == c");
+  check("a+b<c*d", "a + b < c * d");
+  check("x[..,0]", "x[.., 0]");
+  check("x[a..b,c..,..d]", "x[a..b, c.., ..d]");
+  check("x[rank*n..(rank+1)*n]", "x[rank * n .. (rank + 1) * n]");
+  check("x[a+1..]", "x[a + 1 ..]");
+  check("(a,)", "(a,)");
+  check("(a,b,)", "(a, b)");
+  check("(n=a)", "(n = a)");
+  check("{}", "{}");
+  check("{\"a\":1,}", "{ \"a\": 1 }");
+  check("vmap(f,axes=(0,_))(x,w)", "vmap(f, axes = (0, _))(x, w)");
+  check("#[region(in=((4,2)),out=auto)]f(x)", "#[region(in = ((4, 2),), out = auto)] f(x)");
+  check("(#[a]f)(x)", "(#[a] f)(x)");
+  check("\"a\\\"\\\\\\n\\t…\"", "\"a\\\"\\\\\\n\\t…\"");
+  check("1_000+2.5e-3", "1_000 + 2.5e-3");
+}
+
+TEST(FormatTest, LongListsAreBroken) {
+  CheckStatement(
+      "let long_name = a_function_with_a_long_name(argument_number_one, argument_number_two, name = argument_three + "
+      "4);",
+      "let long_name = a_function_with_a_long_name(\n"
+      "        argument_number_one,\n"
+      "        argument_number_two,\n"
+      "        name = argument_three + 4,\n"
+      "    );");
+  Check(
+      "model Gpt(batch: int = 8, seq: int = 256, vocab: int = 65, width: int = 384, heads: int = 6, depth: int = 6){}",
+      "model Gpt(\n    batch: int = 8,\n    seq: int = 256,\n    vocab: int = 65,\n    width: int = 384,\n"
+      "    heads: int = 6,\n    depth: int = 6,\n) {}\n");
+}
+
+TEST(FormatTest, LongSumsAreBrokenBeforeTheOperator) {
+  const std::string a(40, 'a');
+  const std::string b(40, 'b');
+  CheckStatement("let x = " + a + " + " + b + " - c(" + a + ");",
+                 "let x = " + a + " + " + b + "\n        - c(" + a + ");");
+}
+
+TEST(FormatTest, LinesOfExactlyTheWidthAreKept) {
+  const std::string line = "    let x = f(" + std::string(40, 'a') + ", " + std::string(42, 'b') + ");";
+  ASSERT_EQ(line.size(), 100u);
+  Check("fn g() {\n" + line + "\n}\n", "fn g() {\n" + line + "\n}\n");
+}
+
+TEST(FormatTest, CommentsStayWhereTheyAre) {
+  Check(
+      "// head\n\n\n// of the model\nmodel M { // behind the brace\n  // first\n  let a=1; // one\n  let bbb=2;// "
+      "two\n\n"
+      "  let c = 3;\n  // last\n} // behind\n// tail",
+      "// head\n\n// of the model\nmodel M {  // behind the brace\n    // first\n    let a = 1;    // one\n"
+      "    let bbb = 2;  // two\n\n    let c = 3;\n    // last\n}  // behind\n// tail\n");
+}
+
+TEST(FormatTest, CommentsWithinAStatementGoBeforeIt) {
+  CheckStatement("let a = /* why */ f(x, // first\n y);", "/* why */\n    // first\n    let a = f(x, y);");
+}
+
+TEST(FormatTest, CommentsBehindAttributesStay) {
+  CheckStatement("#[replicate] // all of it\n // and\n let a=b;",
+                 "#[replicate]  // all of it\n    // and\n    let a = b;");
+}
+
+TEST(FormatTest, ItemsStandApartByOneBlankLine) {
+  Check("fn f(){}fn g(){}\n\n\n\nfn h(){}", "fn f() {}\n\nfn g() {}\n\nfn h() {}\n");
+  Check("fn f(){}\n// about g\n\nfn g(){}", "fn f() {}\n\n// about g\n\nfn g() {}\n");
+}
+
+TEST(FormatTest, BlankLinesInBodiesAreKeptOnce) {
+  Check("fn f(){\n\n\nlet a=1;\n\n\n\nlet b=2;\nlet c=3;\n\n}",
+        "fn f() {\n    let a = 1;\n\n    let b = 2;\n    let c = 3;\n}\n");
+}
+
+}  // namespace
+}  // namespace cleave

@@ -1,0 +1,19 @@
+// Whether the model's inputs can be read from its data: one batch, and the fields that the source offers.
+#ifndef CLEAVE_FRONTEND_INPUTS_INPUTS_H_
+#define CLEAVE_FRONTEND_INPUTS_INPUTS_H_
+
+#include <map>
+
+#include "frontend/report/report.h"
+#include "ir/graph/graph.h"
+#include "ir/training/training.h"
+
+namespace cleave::frontend {
+
+// `inputs`: the model's inputs in program order, each where it is declared. A source's fields go to the inputs of their names
+// when every input has a field's name, else to the inputs in order.
+void CheckInputs(const Graph& graph, const std::map<OpId, Span>& inputs, const DataSource& data, Reporter& reporter);
+
+}  // namespace cleave::frontend
+
+#endif  // CLEAVE_FRONTEND_INPUTS_INPUTS_H_

@@ -1,0 +1,45 @@
+// `--set name=value`: what it replaces, read as the language reads it.
+//
+// A name is an argument of the model, else a setting of `train` or `parallel` (`train.seed` where the model has an argument
+// `seed` too); `optimizer.lr` and `data.train` replace one argument of a setting that is a call.
+#ifndef CLEAVE_FRONTEND_OVERRIDES_OVERRIDES_H_
+#define CLEAVE_FRONTEND_OVERRIDES_OVERRIDES_H_
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/source/source.h"
+#include "dsl/syntax/syntax.h"
+#include "frontend/report/report.h"
+#include "frontend/settings/settings.h"
+
+namespace cleave::frontend {
+
+// The value of a model argument that an override gives.
+struct OverriddenArgument {
+  syntax::Expression value;
+  std::string context;  // "`--set batch=512`"
+};
+
+struct OverrideResult {
+  std::map<std::string, OverriddenArgument> arguments;
+  SettingTexts train;
+  SettingTexts parallel;
+};
+
+struct OverrideRequest {
+  const std::vector<std::pair<std::string, std::string>>& overrides;
+  const std::string& folder;      // Of relative paths in overrides.
+  const syntax::Model& model;
+  SettingTexts train;             // Of the file; `known` names only are asked for.
+  SettingTexts parallel;
+};
+
+// `texts` takes the values' text; its ids must not be the user's.
+OverrideResult ApplyOverrides(OverrideRequest request, SourceSet& texts, Reporter& reporter);
+
+}  // namespace cleave::frontend
+
+#endif  // CLEAVE_FRONTEND_OVERRIDES_OVERRIDES_H_

@@ -1,0 +1,217 @@
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "base/text/text.h"
+#include "frontend/settings/settings.h"
+
+namespace cleave::frontend {
+namespace {
+
+constexpr int64_t kMaxDevices = int64_t{1} << 20;
+
+// A word that a setting takes, and whether this version can do what it says.
+template <typename T>
+struct Choice {
+  const char* name;
+  T value;
+  bool supported;
+};
+
+class ParallelReader {
+ public:
+  ParallelReader(Evaluator& evaluator, Reporter& reporter) : evaluator_(evaluator), reporter_(reporter) {}
+
+  void Read(const syntax::Setting& setting) {
+    const std::string& name = setting.name.text;
+    const syntax::Expression& value = setting.value;
+    if (name == "devices") ReadDevices(value);
+    if (name == "mesh") ReadMesh(value);
+    if (name == "search") {
+      settings_.search_span = value.span;
+      ReadChoice<SearchAlgorithm>(name, value, settings_.search,
+                                  {{"sapp", SearchAlgorithm::kSapp, true},
+                                   {"propagate", SearchAlgorithm::kPropagate, false},
+                                   {"exact", SearchAlgorithm::kExact, false},
+                                   {"data_parallel", SearchAlgorithm::kDataParallel, true},
+                                   {"replicate", SearchAlgorithm::kReplicate, true},
+                                   {"manual", SearchAlgorithm::kManual, false}});
+    }
+    if (name == "dataset") ReadDataset(value);
+    if (name == "objective") {
+      settings_.objective_span = value.span;
+      ReadChoice<Objective>(name, value, settings_.objective,
+                            {{"speed", Objective::kSpeed, true},
+                             {"memory", Objective::kMemory, false},
+                             {"compute_to_communication", Objective::kComputeToCommunication, false}});
+    }
+    if (name == "memory") ReadMemory(value);
+    if (name == "cost") {
+      settings_.cost_span = value.span;
+      ReadChoice<Price>(name, value, settings_.cost,
+                        {{"bytes", Price::kBytes, true}, {"classic", Price::kClassic, true}, {"time", Price::kTime, false}});
+    }
+    if (name == "gradient_weight") ReadGradientWeight(value);
+    if (name == "zero") ReadZero(value);
+    if (name == "outside") Unsupported("outside", value.span, "belongs to models with regions");
+  }
+
+  ParallelSettings Finish() {
+    if (settings_.devices && !settings_.mesh.empty()) {
+      int64_t product = 1;
+      std::string text;
+      for (const NamedAxis& axis : settings_.mesh) {
+        product = std::min(kMaxDevices + 1, product * axis.size);
+        absl::StrAppend(&text, text.empty() ? "" : " x ", axis.size);
+      }
+      if (product != settings_.devices->value) {
+        reporter_.Report(Error(Code::kE0306, absl::StrCat("the mesh has ", product, " devices, not ", settings_.devices->value))
+                             .At(settings_.mesh_span, absl::StrCat(text, " = ", product))
+                             .At(settings_.devices->span, absl::StrCat(settings_.devices->value, " devices asked for")));
+      }
+    }
+    return settings_;
+  }
+
+ private:
+  void Unsupported(const std::string& what, Span span, std::string label) {
+    reporter_.Report(Error(Code::kE0220, absl::StrCat("`", what, "` is not supported by this version")).At(span, std::move(label)));
+  }
+
+  void Impossible(Span span, std::string message, std::string label) {
+    reporter_.Report(Error(Code::kE0508, std::move(message)).At(span, std::move(label)));
+  }
+
+  template <typename T>
+  void ReadChoice(const std::string& setting, const syntax::Expression& value, T& result,
+                  const std::vector<Choice<T>>& choices) {
+    const auto* name = std::get_if<syntax::Name>(&value.kind);
+    std::vector<std::string> supported;
+    std::vector<std::string> all;
+    for (const Choice<T>& choice : choices) {
+      all.push_back(choice.name);
+      if (choice.supported) supported.push_back(choice.name);
+    }
+    for (const Choice<T>& choice : choices) {
+      if (name == nullptr || name->text != choice.name) continue;
+      if (choice.supported) {
+        result = choice.value;
+      } else {
+        Unsupported(absl::StrCat(setting, " = ", choice.name), value.span,
+                    absl::StrCat("this version knows ", QuotedList(supported, "and")));
+      }
+      return;
+    }
+    Diagnostic error = Error(Code::kE0508, absl::StrCat("`", setting, "` takes one of a few words"))
+                           .At(value.span, absl::StrCat("expected ", QuotedList(all, "or")));
+    if (name != nullptr) {
+      if (auto nearest = NearestName(name->text, all)) error.help.push_back(absl::StrCat("did you mean `", *nearest, "`?"));
+    }
+    reporter_.Report(std::move(error));
+  }
+
+  void ReadDevices(const syntax::Expression& value) {
+    const std::optional<int64_t> count = evaluator_.EvaluateInt(value, "`devices`");
+    if (!count) return;
+    if (*count < 1 || *count > kMaxDevices) {
+      Impossible(value.span, "`devices` must be 1 to 1,048,576", absl::StrCat("this is ", *count));
+      return;
+    }
+    settings_.devices = Placed<int64_t>{*count, value.span};
+  }
+
+  void ReadMesh(const syntax::Expression& value) {
+    const auto* tuple = std::get_if<syntax::Tuple>(&value.kind);
+    settings_.mesh_span = value.span;
+    if (tuple == nullptr || tuple->elements.empty()) {
+      Impossible(value.span, "`mesh` is a list of named axes", "such as `(dp = 4, tp = 2)`");
+      return;
+    }
+    for (const syntax::Argument& element : tuple->elements) {
+      if (!element.name) {
+        Impossible(element.span, "an axis of the mesh needs a name", "such as `dp = 4`");
+        continue;
+      }
+      const std::optional<int64_t> size = evaluator_.EvaluateInt(*element.value, "the size of a mesh axis");
+      if (!size) continue;
+      if (*size < 1 || *size > kMaxDevices) {
+        Impossible(element.value->span, "a mesh axis has 1 to 1,048,576 devices", absl::StrCat("this is ", *size));
+        continue;
+      }
+      bool taken = false;
+      for (const NamedAxis& other : settings_.mesh) {
+        if (other.name != element.name->text) continue;
+        taken = true;
+        reporter_.Report(Error(Code::kE0202, absl::StrCat("mesh axis `", other.name, "` is defined twice"))
+                             .At(element.name->span, "defined again here")
+                             .At(other.span, "first defined here"));
+      }
+      if (!taken) settings_.mesh.push_back({element.name->text, *size, element.name->span});
+    }
+  }
+
+  void ReadDataset(const syntax::Expression& value) {
+    if (!std::holds_alternative<syntax::Name>(value.kind)) {
+      Unsupported("a layout per input in `dataset`", value.span, "this version knows `data_parallel` and `full_batch`");
+      return;
+    }
+    settings_.dataset_given = true;
+    ReadChoice<DatasetLayout>("dataset", value, settings_.dataset,
+                              {{"data_parallel", DatasetLayout::kDataParallel, true},
+                               {"full_batch", DatasetLayout::kFullBatch, true}});
+  }
+
+  void ReadMemory(const syntax::Expression& value) {
+    const std::optional<int64_t> bytes = evaluator_.EvaluateInt(value, "`memory`");
+    if (!bytes) return;
+    if (*bytes < 1) {
+      Impossible(value.span, "`memory` must be positive", absl::StrCat("this is ", *bytes, " bytes"));
+      return;
+    }
+    settings_.memory = Placed<int64_t>{*bytes, value.span};
+    Unsupported("memory", value.span, "a limit that the search does not keep yet");
+  }
+
+  void ReadGradientWeight(const syntax::Expression& value) {
+    const std::optional<double> weight = evaluator_.EvaluateNumber(value, "`gradient_weight`");
+    if (!weight) return;
+    if (*weight < 0) {
+      Impossible(value.span, "`gradient_weight` must be 0 or more", absl::StrCat("this is ", FormatDouble(*weight)));
+      return;
+    }
+    settings_.gradient_weight = *weight;
+  }
+
+  void ReadZero(const syntax::Expression& value) {
+    settings_.zero_span = value.span;
+    const auto* name = std::get_if<syntax::Name>(&value.kind);
+    if (name != nullptr && name->text == "auto") {
+      Unsupported("zero = auto", value.span, "this version knows 0");
+      return;
+    }
+    const std::optional<int64_t> level = evaluator_.EvaluateInt(value, "`zero`");
+    if (!level) return;
+    if (*level < 0 || *level > 3) {
+      Impossible(value.span, "`zero` is 0, 1, 2, 3 or `auto`", absl::StrCat("this is ", *level));
+    } else if (*level != 0) {
+      Unsupported(absl::StrCat("zero = ", *level), value.span, "this version knows 0");
+    }
+  }
+
+  Evaluator& evaluator_;
+  Reporter& reporter_;
+  ParallelSettings settings_;
+};
+
+}  // namespace
+
+ParallelSettings ReadParallel(const SettingTexts& settings, Evaluator& evaluator, Reporter& reporter) {
+  ParallelReader reader(evaluator, reporter);
+  for (const SettingText& text : settings) {
+    reporter.SetContext(text.context);
+    reader.Read(text.setting);
+    reporter.SetContext("");
+  }
+  return reader.Finish();
+}
+
+}  // namespace cleave::frontend

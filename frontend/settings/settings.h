@@ -1,0 +1,39 @@
+// The `train` and `parallel` blocks: settings by name, each with the values it can take.
+#ifndef CLEAVE_FRONTEND_SETTINGS_SETTINGS_H_
+#define CLEAVE_FRONTEND_SETTINGS_SETTINGS_H_
+
+#include <string>
+#include <vector>
+
+#include "dsl/syntax/syntax.h"
+#include "frontend/evaluate/evaluator.h"
+#include "frontend/report/report.h"
+#include "ir/pins/pins.h"
+#include "ir/training/training.h"
+
+namespace cleave::frontend {
+
+// A setting as written, or as `--set` replaces it.
+struct SettingText {
+  syntax::Setting setting;
+  std::string context;       // "`--set epochs=3`"; empty for one of the file.
+  std::string path_prefix;   // Put before a relative path in it.
+};
+
+using SettingTexts = std::vector<SettingText>;
+
+// The names that each block knows, in the order of the reference.
+const std::vector<std::string>& TrainSettingNames();
+const std::vector<std::string>& ParallelSettingNames();
+
+// Reports names that are unknown or set twice, and drops them.
+SettingTexts CheckSettingNames(const std::string& block, const std::vector<std::string>& known, SettingTexts settings,
+                               Reporter& reporter);
+
+// REQUIRES (both): names checked. After a mistake, which is reported, a setting keeps its default.
+Training ReadTrain(const SettingTexts& settings, Evaluator& evaluator, Reporter& reporter);
+ParallelSettings ReadParallel(const SettingTexts& settings, Evaluator& evaluator, Reporter& reporter);
+
+}  // namespace cleave::frontend
+
+#endif  // CLEAVE_FRONTEND_SETTINGS_SETTINGS_H_

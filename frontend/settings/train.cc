@@ -1,0 +1,247 @@
+#include <cmath>
+#include <functional>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/text/text.h"
+#include "frontend/settings/settings.h"
+
+namespace cleave::frontend {
+namespace {
+
+// A call such as `momentum(lr = 0.05)`, split into what is called and its matched arguments.
+struct NamedCall {
+  std::string name;
+  std::vector<const syntax::Argument*> arguments;
+};
+
+class TrainReader {
+ public:
+  TrainReader(Evaluator& evaluator, Reporter& reporter) : evaluator_(evaluator), reporter_(reporter) {}
+
+  void Read(const SettingText& text) {
+    const std::string& name = text.setting.name.text;
+    const syntax::Expression& value = text.setting.value;
+    if (name == "data") ReadData(value, text.path_prefix);
+    if (name == "optimizer") ReadOptimizer(value);
+    if (name == "epochs") ReadInt(value, name, 1, training_.epochs);
+    if (name == "steps") ReadInt(value, name, 0, training_.steps);
+    if (name == "log_every") ReadInt(value, name, 1, training_.log_every);
+    if (name == "seed") ReadInt(value, name, 0, training_.seed);
+  }
+
+  Training training() const { return training_; }
+
+ private:
+  void Impossible(Span span, std::string message, std::string label) {
+    reporter_.Report(Error(Code::kE0508, std::move(message)).At(span, std::move(label)));
+  }
+
+  void ReadInt(const syntax::Expression& value, const std::string& what, int64_t low, int64_t& result) {
+    const std::optional<int64_t> number = evaluator_.EvaluateInt(value, absl::StrCat("`", what, "`"));
+    if (!number) return;
+    if (*number < low) {
+      Impossible(value.span, absl::StrCat("`", what, "` must be at least ", low), absl::StrCat("this is ", *number));
+      return;
+    }
+    result = *number;
+  }
+
+  // A number in [low, high); `high` infinite for none, `open` where low itself is out.
+  void ReadNumber(const syntax::Argument* argument, const std::string& what, double low, bool open, double high,
+                  double& result) {
+    if (argument == nullptr) return;
+    const std::optional<double> number = evaluator_.EvaluateNumber(*argument->value, absl::StrCat("`", what, "`"));
+    if (!number) return;
+    if (*number < low || (open && *number == low) || *number >= high) {
+      const std::string bound = std::isinf(high) ? absl::StrCat(open ? "positive" : "0 or more")
+                                                 : absl::StrCat(open ? "more than " : "at least ", low, " and less than ", high);
+      Impossible(argument->value->span, absl::StrCat("`", what, "` must be ", bound),
+                 absl::StrCat("this is ", FormatDouble(*number)));
+      return;
+    }
+    result = *number;
+  }
+
+  void ReadInt(const syntax::Argument* argument, const std::string& what, int64_t low, int64_t& result) {
+    if (argument != nullptr) ReadInt(*argument->value, what, low, result);
+  }
+
+  // The call of one of `signatures`; reports anything else. `what`: "the data".
+  std::optional<NamedCall> ReadCall(const syntax::Expression& value, const std::string& what,
+                                    const std::vector<Signature>& signatures, const std::vector<std::string>& later) {
+    const auto* call = std::get_if<syntax::Call>(&value.kind);
+    const syntax::Expression& callee = call ? *call->callee : value;
+    const auto* name = std::get_if<syntax::Name>(&callee.kind);
+    std::vector<std::string> names;
+    for (const Signature& signature : signatures) {
+      names.push_back(signature.callee);
+      if (name == nullptr || name->text != signature.callee) continue;
+      if (call == nullptr) {
+        reporter_.Report(Error(Code::kE0508, absl::StrCat("`", name->text, "` is to be called"))
+                             .At(value.span, "without its arguments")
+                             .Help(absl::StrCat("`", signature.ToString(), "`")));
+        return std::nullopt;
+      }
+      auto matched = MatchArguments(signature, call->arguments, value.span, reporter_);
+      if (!matched) return std::nullopt;
+      return NamedCall{name->text, *std::move(matched)};
+    }
+    for (const std::string& known : later) {
+      if (name == nullptr || name->text != known) continue;
+      reporter_.Report(Error(Code::kE0220, absl::StrCat("`", known, "` is not supported by this version"))
+                           .At(callee.span, absl::StrCat("expected ", QuotedList(names, "or"))));
+      return std::nullopt;
+    }
+    Diagnostic error = Error(Code::kE0508, absl::StrCat("unknown ", what))
+                           .At(callee.span, absl::StrCat("expected ", QuotedList(names, "or")));
+    if (name != nullptr) {
+      error.message = absl::StrCat("unknown ", what, " `", name->text, "`");
+      if (auto nearest = NearestName(name->text, names)) error.help.push_back(absl::StrCat("did you mean `", *nearest, "`?"));
+    }
+    reporter_.Report(std::move(error));
+    return std::nullopt;
+  }
+
+  void ReadData(const syntax::Expression& value, const std::string& path_prefix) {
+    static const auto& kSources = *new std::vector<Signature>{
+        {.callee = "mnist", .arguments = {{"path", "path: string", true}}},
+        {.callee = "digits", .arguments = {{"train", "train: int = 20000", false}, {"test", "test: int = 4000", false}}},
+        {.callee = "synthetic", .arguments = {{"train", "train: int = 8192", false}, {"test", "test: int = 0", false}}},
+        {.callee = "tokens", .arguments = {{"path", "path: string", true}}},
+    };
+    const auto call = ReadCall(value, "data", kSources, {"npy"});
+    if (!call) return;
+    DataSource data{.kind = call->name};
+    if (call->name == "mnist" || call->name == "tokens") {
+      const syntax::Expression& expression = *call->arguments[0]->value;
+      const Value path = evaluator_.EvaluateStatic(expression);
+      if (path.is_poison()) return;
+      if (!std::holds_alternative<std::string>(path.kind) || std::get<std::string>(path.kind).empty()) {
+        Impossible(expression.span, absl::StrCat("the path of `", call->name, "` is a string that is not empty"),
+                   absl::StrCat("this is ", std::holds_alternative<std::string>(path.kind)
+                                                ? "empty"
+                                                : DescribeType(path, evaluator_.graph())));
+        return;
+      }
+      data.path = std::get<std::string>(path.kind);
+      if (!path_prefix.empty() && !absl::StartsWith(data.path, "/")) data.path = absl::StrCat(path_prefix, "/", data.path);
+    } else {
+      for (const auto& [index, name] : {std::pair<int, const char*>{0, "train"}, {1, "test"}}) {
+        if (call->arguments[static_cast<size_t>(index)] == nullptr) continue;
+        int64_t count = -1;
+        ReadInt(call->arguments[static_cast<size_t>(index)], name, index == 0 ? 1 : 0, count);
+        if (count >= 0) data.numbers[name] = static_cast<double>(count);
+      }
+    }
+    training_.data = std::move(data);
+  }
+
+  void ReadSchedule(const syntax::Argument* argument, Schedule& schedule) {
+    if (argument == nullptr) return;
+    const syntax::Expression& value = *argument->value;
+    const double infinity = std::numeric_limits<double>::infinity();
+    if (!std::holds_alternative<syntax::Call>(value.kind)) {
+      schedule = Schedule{};
+      ReadNumber(argument, "lr", 0, false, infinity, schedule.rate);
+      return;
+    }
+    static const auto& kSchedules = *new std::vector<Signature>{
+        {.callee = "constant", .arguments = {{"rate", "rate: float", true}}},
+        {.callee = "linear_warmup", .arguments = {{"rate", "rate: float", true}, {"steps", "steps: int", true}}},
+        {.callee = "cosine",
+         .arguments = {{"rate", "rate: float", true},
+                       {"steps", "steps: int", true},
+                       {"warmup", "warmup: int = 0", false},
+                       {"final", "final: float = 0.0", false}}},
+    };
+    const auto call = ReadCall(value, "schedule", kSchedules, {});
+    if (!call) return;
+    schedule = Schedule{};
+    ReadNumber(call->arguments[0], "rate", 0, false, infinity, schedule.rate);
+    if (call->name == "linear_warmup") {
+      schedule.form = Schedule::Form::kLinearWarmup;
+      ReadInt(call->arguments[1], "steps", 1, schedule.warmup_steps);
+    } else if (call->name == "cosine") {
+      schedule.form = Schedule::Form::kCosine;
+      ReadInt(call->arguments[1], "steps", 1, schedule.total_steps);
+      ReadInt(call->arguments[2], "warmup", 0, schedule.warmup_steps);
+      ReadNumber(call->arguments[3], "final", 0, false, infinity, schedule.final_rate);
+      if (schedule.total_steps > 0 && schedule.warmup_steps >= schedule.total_steps) {
+        Impossible(call->arguments[2]->value->span, "`warmup` must be less than `steps`",
+                   absl::StrCat(schedule.warmup_steps, " of ", schedule.total_steps, " steps"));
+      }
+    }
+  }
+
+  void ReadOptimizer(const syntax::Expression& value) {
+    static const auto& kOptimizers = *new std::vector<Signature>{
+        {.callee = "sgd", .arguments = {{"lr", "lr = 0.01", false}, {"weight_decay", "weight_decay: float = 0.0", false}}},
+        {.callee = "momentum",
+         .arguments = {{"lr", "lr = 0.01", false},
+                       {"momentum", "momentum: float = 0.9", false},
+                       {"nesterov", "nesterov: bool = false", false},
+                       {"weight_decay", "weight_decay: float = 0.0", false}}},
+        {.callee = "adam", .arguments = AdamArguments("0.0")},
+        {.callee = "adamw", .arguments = AdamArguments("0.01")},
+    };
+    const auto call = ReadCall(value, "optimizer", kOptimizers, {});
+    if (!call) return;
+    const std::vector<const syntax::Argument*>& arguments = call->arguments;
+    const double infinity = std::numeric_limits<double>::infinity();
+    Optimizer optimizer;
+    optimizer.learning_rate.rate = absl::StartsWith(call->name, "adam") ? 0.001 : 0.01;
+    ReadSchedule(arguments[0], optimizer.learning_rate);
+    if (call->name == "sgd") {
+      optimizer.kind = Optimizer::Kind::kSgd;
+      ReadNumber(arguments[1], "weight_decay", 0, false, infinity, optimizer.weight_decay);
+    } else if (call->name == "momentum") {
+      optimizer.kind = Optimizer::Kind::kMomentum;
+      ReadNumber(arguments[1], "momentum", 0, false, 1, optimizer.momentum);
+      if (arguments[2] != nullptr) {
+        const Value nesterov = evaluator_.EvaluateStatic(*arguments[2]->value);
+        if (std::holds_alternative<bool>(nesterov.kind)) {
+          optimizer.nesterov = std::get<bool>(nesterov.kind);
+        } else if (!nesterov.is_poison()) {
+          Impossible(arguments[2]->value->span, "`nesterov` must be a bool",
+                     absl::StrCat("this is ", DescribeType(nesterov, evaluator_.graph())));
+        }
+      }
+      ReadNumber(arguments[3], "weight_decay", 0, false, infinity, optimizer.weight_decay);
+    } else {
+      optimizer.kind = call->name == "adam" ? Optimizer::Kind::kAdam : Optimizer::Kind::kAdamW;
+      optimizer.weight_decay = call->name == "adam" ? 0 : 0.01;
+      ReadNumber(arguments[1], "beta1", 0, false, 1, optimizer.beta1);
+      ReadNumber(arguments[2], "beta2", 0, false, 1, optimizer.beta2);
+      ReadNumber(arguments[3], "epsilon", 0, true, infinity, optimizer.epsilon);
+      ReadNumber(arguments[4], "weight_decay", 0, false, infinity, optimizer.weight_decay);
+    }
+    training_.optimizer = optimizer;
+  }
+
+  static std::vector<FormalArgument> AdamArguments(const std::string& weight_decay) {
+    return {{"lr", "lr = 0.001", false},
+            {"beta1", "beta1: float = 0.9", false},
+            {"beta2", "beta2: float = 0.999", false},
+            {"epsilon", "epsilon: float = 1e-8", false},
+            {"weight_decay", absl::StrCat("weight_decay: float = ", weight_decay), false}};
+  }
+
+  Evaluator& evaluator_;
+  Reporter& reporter_;
+  Training training_;
+};
+
+}  // namespace
+
+Training ReadTrain(const SettingTexts& settings, Evaluator& evaluator, Reporter& reporter) {
+  TrainReader reader(evaluator, reporter);
+  for (const SettingText& text : settings) {
+    reporter.SetContext(text.context);
+    reader.Read(text);
+    reporter.SetContext("");
+  }
+  return reader.training();
+}
+
+}  // namespace cleave::frontend

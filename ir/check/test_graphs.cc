@@ -1,0 +1,144 @@
+#include "ir/check/test_graphs.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "base/check/check.h"
+#include "ir/differentiate/differentiate.h"
+#include "ir/ops/builder.h"
+#include "ir/ops/ops.h"
+#include "ir/strategy/strategy.h"
+
+namespace cleave {
+namespace {
+
+using AttributeMap = std::map<std::string, AttributeValue>;
+
+OpId Input(GraphBuilder& builder, const std::string& name, DType dtype, const Shape& shape) {
+  return builder.Add("input", {}, AttributeMap{{"dtype", std::string(DTypeName(dtype))}, {"shape", shape}}, name);
+}
+
+OpId Parameter(GraphBuilder& builder, const std::string& name, const Shape& shape) {
+  return builder.Add("parameter", {}, AttributeMap{{"shape", shape}}, name);
+}
+
+Graph Trained(GraphBuilder builder, const std::string& model, OpId loss, const Optimizer& optimizer) {
+  builder.mutable_graph().model = model;
+  builder.mutable_graph().file = model + ".model";
+  builder.mutable_graph().loss = loss;
+  absl::StatusOr<Graph> graph = Differentiate(std::move(builder).Build(), optimizer);
+  CLEAVE_CHECK(graph.ok()) << graph.status();
+  const std::vector<std::string> errors = VerifyGraph(*graph);
+  CLEAVE_CHECK(errors.empty()) << errors.front();
+  return *std::move(graph);
+}
+
+}  // namespace
+
+Graph TestMlp() {
+  GraphBuilder b;
+  const OpId image = Input(b, "image", DType::kF32, {24, 10});
+  const OpId label = Input(b, "label", DType::kI32, {24});
+  const OpId w1 = Parameter(b, "w1", {12, 10});
+  const OpId b1 = Parameter(b, "b1", {12});
+  const OpId w2 = Parameter(b, "w2", {12, 8});
+  const OpId h1 = b.Add(
+      "relu", {b.Add("bias_add", {b.Add("matmul", {image, w1}, {{"transpose_b", true}}, "h1"), b1}, {}, "h1.bias")}, {},
+      "h1.relu");
+  const OpId logits = b.Add("matmul", {h1, w2}, {}, "logits");
+  const OpId loss = b.Add("cross_entropy", {logits, label}, {}, "loss");
+  b.SetPhase(Phase::kMetric);
+  const OpId accuracy = b.Add("accuracy", {logits, label}, {}, "accuracy");
+  b.mutable_graph().metrics.push_back({.name = "accuracy", .value = accuracy});
+  return Trained(std::move(b), "mlp", loss, {.kind = Optimizer::Kind::kMomentum, .learning_rate = {.rate = 0.1}});
+}
+
+Graph TestTiedWeights() {
+  GraphBuilder b;
+  const OpId tokens = Input(b, "tokens", DType::kI32, {6, 5});
+  const OpId next = Input(b, "next", DType::kI32, {6, 5});
+  const OpId table = Parameter(b, "table", {9, 8});
+  const OpId x = b.Add("embedding", {tokens, table}, {}, "x");
+  const OpId y = b.Add("gelu", {x}, {}, "y");
+  const OpId logits = b.Add("matmul", {y, table}, {{"transpose_b", true}}, "logits");
+  const OpId loss = b.Add("cross_entropy", {logits, next}, {}, "loss");
+  return Trained(std::move(b), "tied", loss, {.kind = Optimizer::Kind::kAdam, .learning_rate = {.rate = 0.1}});
+}
+
+Graph TestAttention() {
+  constexpr int64_t kBatch = 4, kSeq = 6, kHeads = 2, kHead = 4, kWidth = kHeads * kHead;
+  GraphBuilder b;
+  const OpId x = Input(b, "x", DType::kF32, {kBatch, kSeq, kWidth});
+  const OpId target = Input(b, "target", DType::kF32, {kBatch, kSeq, kWidth});
+  const OpId scale = Parameter(b, "norm.scale", {kWidth});
+  const OpId shift = Parameter(b, "norm.shift", {kWidth});
+  const OpId normed = b.Add("layer_norm", {x, scale, shift}, {}, "norm");
+  const auto heads = [&](const std::string& name) {
+    const OpId weight = Parameter(b, name + ".weight", {kWidth, kWidth});
+    const OpId projected = b.Add("matmul", {normed, weight}, {}, name);
+    const OpId split =
+        b.Add("reshape", {projected}, {{"shape", std::vector<int64_t>{kBatch, kSeq, kHeads, kHead}}}, name + ".split");
+    return b.Add("transpose", {split}, {{"permutation", std::vector<int64_t>{0, 2, 1, 3}}}, name + ".heads");
+  };
+  const OpId q = heads("q"), k = heads("k"), v = heads("v");
+  const OpId scores = b.Add("causal_mask", {b.Add("matmul", {q, k}, {{"transpose_b", true}}, "scores")}, {}, "mask");
+  const OpId mixed = b.Add("matmul", {b.Add("softmax", {scores}, {}, "weights"), v}, {}, "mixed");
+  const OpId back = b.Add("transpose", {mixed}, {{"permutation", std::vector<int64_t>{0, 2, 1, 3}}}, "back");
+  const OpId joined = b.Add("reshape", {back}, {{"shape", std::vector<int64_t>{kBatch, kSeq, kWidth}}}, "joined");
+  const OpId out = Parameter(b, "out.weight", {kWidth, kWidth});
+  const OpId y = b.Add("add", {x, b.Add("matmul", {joined, out}, {}, "out")}, {}, "y");
+  const OpId loss = b.Add("mse", {y, target}, {}, "loss");
+  return Trained(std::move(b), "attention", loss, {.kind = Optimizer::Kind::kSgd, .learning_rate = {.rate = 0.1}});
+}
+
+Plan DataParallelPlan(const Graph& graph, const Mesh& mesh) {
+  Plan plan;
+  plan.mesh = mesh;
+  plan.ops = IdVector<OpId, OpPlan>(graph.ops.size());
+  int64_t batch = 0;
+  for (const Op& op : graph.ops) {
+    if (op.kind == "input" && batch == 0) batch = op.type.shape.front();
+  }
+  for (const Op& op : graph.ops) {
+    const Rule rule = RuleOf(graph, op);
+    Strategy strategy = Strategy::Replicated(rule);
+    if (op.inherits.has_value()) {
+      strategy = InheritStrategy(plan.ops[op.inherits->op].strategy, *op.inherits, rule, mesh);
+    } else if (op.phase != Phase::kUpdate && op.kind != "parameter" && !rule.factors.empty()) {
+      const bool has_batch = rule.factors.front().size == batch && rule.factors.front().kind != FactorKind::kWhole;
+      for (AxisId axis : mesh.AxisIds()) {
+        if (!has_batch) break;
+        if (absl::StatusOr<Strategy> cut = WithCut(strategy, rule, mesh, 0, axis); cut.ok()) strategy = *cut;
+      }
+    }
+    plan.ops[op.id].strategy = strategy;
+  }
+  return plan;
+}
+
+Plan RandomPlan(const Graph& graph, const Mesh& mesh, std::mt19937_64& random) {
+  Plan plan;
+  plan.mesh = mesh;
+  plan.ops = IdVector<OpId, OpPlan>(graph.ops.size());
+  for (const Op& op : graph.ops) {
+    const Rule rule = RuleOf(graph, op);
+    Strategy strategy = Strategy::Replicated(rule);
+    if (op.inherits.has_value() && random() % 2 == 0) {
+      strategy = InheritStrategy(plan.ops[op.inherits->op].strategy, *op.inherits, rule, mesh);
+    } else {
+      std::vector<AxisId> axes = mesh.AxisIds();
+      std::shuffle(axes.begin(), axes.end(), random);
+      for (AxisId axis : axes) {
+        const size_t factor = random() % (rule.factors.size() + 1);
+        if (factor == rule.factors.size()) continue;
+        const absl::StatusOr<Strategy> cut = WithCut(strategy, rule, mesh, static_cast<int>(factor), axis);
+        if (cut.ok()) strategy = *cut;
+      }
+    }
+    plan.ops[op.id].strategy = strategy;
+  }
+  return plan;
+}
+
+}  // namespace cleave

@@ -1,0 +1,69 @@
+// Rows of a table. A token that is no row of the table gives zeros; the data loader reports it.
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "ir/ops/elementwise.h"
+#include "ir/ops/table.h"
+
+namespace cleave {
+namespace {
+
+InferResult InferEmbedding(Types inputs, const Attributes&) {
+  if (auto error = CheckDType(inputs, 0, DType::kI32, "tokens")) return *error;
+  if (auto error = CheckDType(inputs, 1, DType::kF32, "table")) return *error;
+  const Shape& table = inputs[1].shape;
+  if (table.size() != 2) {
+    return OpError{.code = Code::kE0408,
+                   .message = absl::StrCat("a table has 2 dimensions, rows and width, found ", table.size()),
+                   .about = {{1, absl::StrCat("is ", ShapeText(table))}}};
+  }
+  TensorType output{DType::kF32, inputs[0].shape};
+  output.shape.push_back(table[1]);
+  return output;
+}
+
+Rule EmbeddingRule(Types inputs, const TensorType&, const Attributes&) {
+  Rule rule;
+  rule.output = AddDimensions(rule, inputs[0].shape);
+  const int row = AddFactor(rule, "v", inputs[1].shape[0], FactorKind::kWhole);
+  const int width = AddFactor(rule, "e", inputs[1].shape[1]);
+  rule.inputs = {rule.output, {{row}, {width}}};
+  rule.output.push_back({width});
+  rule.linear = {{1}};
+  return rule;
+}
+
+Gradients EmbeddingGradients(GraphBuilder& builder, const Op& op, OpId dy) {
+  const int64_t rows = builder.type(op.inputs[1]).shape[0];
+  return {std::nullopt,
+          builder.Add("embedding_gradient", {dy, op.inputs[0]}, {{"rows", rows}}, GradientName(op, "table"))};
+}
+
+void EvaluateEmbedding(const Evaluation& evaluation) {
+  const Tensor& tokens = *evaluation.inputs[0];
+  const Tensor& table = *evaluation.inputs[1];
+  const int64_t width = table.shape[1];
+  for (size_t i = 0; i < tokens.values.size(); ++i) {
+    const int64_t row = static_cast<int64_t>(tokens.values[i]);
+    if (row < 0 || row >= table.shape[0]) continue;
+    std::copy_n(table.values.begin() + row * width, width,
+                evaluation.output.values.begin() + static_cast<int64_t>(i) * width);
+  }
+}
+
+}  // namespace
+
+OpDefinition DefineEmbedding() {
+  return OpDefinition{.name = "embedding",
+                      .op_class = OpClass::kMovement,
+                      .signature = {{.name = "tokens"}, {.name = "table"}},
+                      .summary = "for each token its row of the table",
+                      .infer = InferEmbedding,
+                      .rule = EmbeddingRule,
+                      .gradient = EmbeddingGradients,
+                      .flops = FlopsPerElement<0>,
+                      .evaluate = EvaluateEmbedding};
+}
+
+}  // namespace cleave

@@ -1,0 +1,76 @@
+// The gradient of embedding by its table: row r is the sum of dy over the tokens r.
+
+#include "absl/strings/str_cat.h"
+#include "ir/ops/elementwise.h"
+#include "ir/ops/table.h"
+
+namespace cleave {
+namespace {
+
+InferResult InferEmbeddingGradient(Types inputs, const Attributes& attributes) {
+  if (auto error = CheckDType(inputs, 0, DType::kF32, "dy")) return *error;
+  if (auto error = CheckDType(inputs, 1, DType::kI32, "tokens")) return *error;
+  if (auto error = CheckRank(inputs, 0, 1)) return *error;
+  if (auto error = CheckSizes({attributes.GetInt("rows")}, "rows")) return *error;
+  const Shape& dy = inputs[0].shape;
+  if (Shape(dy.begin(), dy.end() - 1) != inputs[1].shape) {
+    return OpError{.code = Code::kE0411,
+                   .message = absl::StrCat("gradient ", ShapeText(dy), " of tokens ", ShapeText(inputs[1].shape))};
+  }
+  return TensorType{DType::kF32, {attributes.GetInt("rows"), dy.back()}};
+}
+
+Rule EmbeddingGradientRule(Types inputs, const TensorType& output, const Attributes&) {
+  Rule rule;
+  const std::vector<FactorList> tokens = AddDimensions(rule, inputs[1].shape, FactorKind::kReduced);
+  const int row = AddFactor(rule, "v", output.shape[0], FactorKind::kWhole);
+  const int width = AddFactor(rule, "e", output.shape[1]);
+  std::vector<FactorList> dy = tokens;
+  dy.push_back({width});
+  rule.inputs = {std::move(dy), tokens};
+  rule.output = {{row}, {width}};
+  rule.linear = {{0}};
+  return rule;
+}
+
+Flops EmbeddingGradientFlops(Types inputs, const TensorType&, const Attributes&) {
+  return Flops(static_cast<double>(inputs[0].elements()));
+}
+
+void EvaluateEmbeddingGradient(const Evaluation& evaluation) {
+  const Tensor& dy = *evaluation.inputs[0];
+  const Tensor& tokens = *evaluation.inputs[1];
+  const int64_t width = evaluation.output.shape[1];
+  for (size_t i = 0; i < tokens.values.size(); ++i) {
+    const int64_t row = static_cast<int64_t>(tokens.values[i]);
+    if (row < 0 || row >= evaluation.output.shape[0]) continue;
+    for (int64_t e = 0; e < width; ++e) {
+      evaluation.output.values[static_cast<size_t>(row * width + e)] +=
+          dy.values[i * static_cast<size_t>(width) + static_cast<size_t>(e)];
+    }
+  }
+}
+
+Attributes ResizeEmbeddingGradient(const Attributes& attributes, const Rule& rule,
+                                   absl::Span<const int64_t> factor_sizes) {
+  Attributes resized = attributes;
+  resized.values["rows"] = SizesOf(rule.output, factor_sizes)[0];
+  return resized;
+}
+
+}  // namespace
+
+OpDefinition DefineEmbeddingGradient() {
+  return OpDefinition{.name = "embedding_gradient",
+                      .op_class = OpClass::kMovement,
+                      .callable = false,
+                      .signature = {{.name = "dy"}, {.name = "tokens"}, {.name = "rows", .kind = ArgumentKind::kInt}},
+                      .summary = "for each row of the table the sum of dy over its tokens",
+                      .infer = InferEmbeddingGradient,
+                      .rule = EmbeddingGradientRule,
+                      .flops = EmbeddingGradientFlops,
+                      .evaluate = EvaluateEmbeddingGradient,
+                      .resize = ResizeEmbeddingGradient};
+}
+
+}  // namespace cleave

@@ -1,0 +1,59 @@
+// With n the normalized row, s its inverse deviation and g = dy * scale: dx = s * (g - mean(g) - n * mean(g * n)).
+
+#include "ir/ops/normalizing.h"
+#include "ir/ops/rows.h"
+#include "ir/ops/table.h"
+
+namespace cleave {
+namespace {
+
+InferResult InferLayerNormGradientInput(Types inputs, const Attributes& attributes) {
+  if (auto error = CheckSameShape(inputs, 0, 1, "x")) return *error;
+  return InferRows(inputs, attributes);
+}
+
+Rule LayerNormGradientInputRule(Types inputs, const TensorType&, const Attributes&) {
+  return RowsRule{.inputs = {RowPart::kAll, RowPart::kAll, RowPart::kLast}, .linear = {{0}, {2}}}.For(inputs[0].shape);
+}
+
+void EvaluateLayerNormGradientInput(const Evaluation& evaluation) {
+  const Rows rows = RowsOf(*evaluation.inputs[0]);
+  const double epsilon = evaluation.attributes.GetDouble("epsilon");
+  const double* scale = evaluation.inputs[2]->values.data();
+  const double length = static_cast<double>(rows.length);
+  for (int64_t r = 0; r < rows.count; ++r) {
+    const double* dy = evaluation.inputs[0]->values.data() + r * rows.length;
+    const double* x = evaluation.inputs[1]->values.data() + r * rows.length;
+    double* dx = evaluation.output.values.data() + r * rows.length;
+    const RowMoments moments = MomentsOf(x, rows.length, epsilon);
+    auto normalized = [&](int64_t c) { return (x[c] - moments.mean) * moments.inverse_deviation; };
+    double sum = 0;
+    double sum_normalized = 0;
+    for (int64_t c = 0; c < rows.length; ++c) {
+      sum += dy[c] * scale[c];
+      sum_normalized += dy[c] * scale[c] * normalized(c);
+    }
+    for (int64_t c = 0; c < rows.length; ++c) {
+      dx[c] = moments.inverse_deviation * (dy[c] * scale[c] - sum / length - normalized(c) * sum_normalized / length);
+    }
+  }
+}
+
+}  // namespace
+
+OpDefinition DefineLayerNormGradientInput() {
+  return OpDefinition{.name = "layer_norm_gradient_input",
+                      .op_class = OpClass::kReduction,
+                      .callable = false,
+                      .signature = {{.name = "dy"},
+                                    {.name = "x"},
+                                    {.name = "scale"},
+                                    {.name = "epsilon", .kind = ArgumentKind::kFloat}},
+                      .summary = "gradient of layer_norm by its input",
+                      .infer = InferLayerNormGradientInput,
+                      .rule = LayerNormGradientInputRule,
+                      .flops = FlopsPerElement<16>,
+                      .evaluate = EvaluateLayerNormGradientInput};
+}
+
+}  // namespace cleave

@@ -1,0 +1,41 @@
+#include <cmath>
+
+#include "ir/ops/rows.h"
+#include "ir/ops/table.h"
+
+namespace cleave {
+namespace {
+
+Rule LogSoftmaxRule(Types inputs, const TensorType&, const Attributes&) {
+  return RowsRule{.inputs = {RowPart::kAll}}.For(inputs[0].shape);
+}
+
+Gradients LogSoftmaxGradients(GraphBuilder& builder, const Op& op, OpId dy) {
+  return {builder.Add("log_softmax_gradient", {dy, op.id}, {}, GradientName(op, "x"))};
+}
+
+void EvaluateLogSoftmax(const Evaluation& evaluation) {
+  const Rows rows = RowsOf(*evaluation.inputs[0]);
+  for (int64_t r = 0; r < rows.count; ++r) {
+    const double* x = evaluation.inputs[0]->values.data() + r * rows.length;
+    double* y = evaluation.output.values.data() + r * rows.length;
+    const double log_sum = LogSumExp(x, rows.length);
+    for (int64_t c = 0; c < rows.length; ++c) y[c] = x[c] - log_sum;
+  }
+}
+
+}  // namespace
+
+OpDefinition DefineLogSoftmax() {
+  return OpDefinition{.name = "log_softmax",
+                      .op_class = OpClass::kReduction,
+                      .signature = {{.name = "x"}},
+                      .summary = "logarithm of the softmax over the last dimension",
+                      .infer = InferRows,
+                      .rule = LogSoftmaxRule,
+                      .gradient = LogSoftmaxGradients,
+                      .flops = FlopsPerElement<15>,
+                      .evaluate = EvaluateLogSoftmax};
+}
+
+}  // namespace cleave

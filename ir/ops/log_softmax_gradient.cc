@@ -1,0 +1,44 @@
+#include <cmath>
+
+#include "ir/ops/rows.h"
+#include "ir/ops/table.h"
+
+namespace cleave {
+namespace {
+
+InferResult InferLogSoftmaxGradient(Types inputs, const Attributes& attributes) {
+  if (auto error = CheckSameShape(inputs, 0, 1, "y")) return *error;
+  return InferRows(inputs, attributes);
+}
+
+Rule LogSoftmaxGradientRule(Types inputs, const TensorType&, const Attributes&) {
+  return RowsRule{.inputs = {RowPart::kAll, RowPart::kAll}, .linear = {{0}}}.For(inputs[0].shape);
+}
+
+void EvaluateLogSoftmaxGradient(const Evaluation& evaluation) {
+  const Rows rows = RowsOf(*evaluation.inputs[0]);
+  for (int64_t r = 0; r < rows.count; ++r) {
+    const double* dy = evaluation.inputs[0]->values.data() + r * rows.length;
+    const double* y = evaluation.inputs[1]->values.data() + r * rows.length;
+    double* dx = evaluation.output.values.data() + r * rows.length;
+    double sum = 0;
+    for (int64_t c = 0; c < rows.length; ++c) sum += dy[c];
+    for (int64_t c = 0; c < rows.length; ++c) dx[c] = dy[c] - std::exp(y[c]) * sum;
+  }
+}
+
+}  // namespace
+
+OpDefinition DefineLogSoftmaxGradient() {
+  return OpDefinition{.name = "log_softmax_gradient",
+                      .op_class = OpClass::kReduction,
+                      .callable = false,
+                      .signature = {{.name = "dy"}, {.name = "y"}},
+                      .summary = "dy - exp(y) * sum of dy",
+                      .infer = InferLogSoftmaxGradient,
+                      .rule = LogSoftmaxGradientRule,
+                      .flops = FlopsPerElement<14>,
+                      .evaluate = EvaluateLogSoftmaxGradient};
+}
+
+}  // namespace cleave

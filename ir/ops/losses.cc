@@ -1,0 +1,116 @@
+#include "ir/ops/losses.h"
+
+#include "absl/strings/str_cat.h"
+#include "base/text/text.h"
+
+namespace cleave {
+
+std::optional<OpError> CheckClassification(Types inputs) {
+  if (auto error = CheckDType(inputs, 0, DType::kF32, "logits")) return error;
+  if (auto error = CheckRank(inputs, 0, 2)) return error;
+  const Shape& logits = inputs[0].shape;
+  const TensorType& label = inputs[1];
+  const Shape expected(logits.begin(), logits.end() - 1);
+  if (label.dtype != DType::kI32) {
+    return OpError{.code = Code::kE0407,
+                   .message = absl::StrCat("labels are ", DTypeName(label.dtype), ", classes are numbered by i32"),
+                   .about = {{1, absl::StrCat("holds ", DTypeName(label.dtype))}},
+                   .help = {"cast(label, i32)"}};
+  }
+  if (label.shape == expected) return std::nullopt;
+  OpError error{.code = Code::kE0407,
+                .message = absl::StrCat("logits ", ShapeText(logits), " need labels ", ShapeText(expected), ", found ",
+                                        ShapeText(label.shape)),
+                .about = {{1, absl::StrCat("is ", ShapeText(label.shape))},
+                          {0, absl::StrCat("has ", logits.back(), " in its last dimension, the classes")}}};
+  if (CountUpToLimit(label.shape) == CountUpToLimit(expected)) {
+    error.help.push_back(absl::StrCat("reshape(label, ", ShapeTupleText(expected), ")"));
+  }
+  return error;
+}
+
+InferResult InferClassification(Types inputs, const Attributes&) {
+  if (auto error = CheckClassification(inputs)) return *error;
+  if (auto error = CheckMask(inputs, 2)) return *error;
+  return TensorType{DType::kF32, {}};
+}
+
+Rule ClassificationRule(Types inputs, const TensorType&, const Attributes&) {
+  RowsRule rule{
+      .inputs = {RowPart::kAll, RowPart::kLeading}, .output = RowPart::kNone, .leading = FactorKind::kReduced};
+  if (inputs.size() > 2) rule.inputs.push_back(RowPart::kFirst);
+  return rule.For(inputs[0].shape);
+}
+
+std::optional<OpError> CheckRegression(Types inputs) {
+  if (auto error = CheckDType(inputs, 0, DType::kF32, "prediction")) return error;
+  // Both mistakes at once: i32[256] against f32[256, 1] needs the cast and the reshape.
+  std::optional<OpError> shapes = CheckSameShape(inputs, 0, 1, "target");
+  std::optional<OpError> dtype = CheckDType(inputs, 1, DType::kF32, "target");
+  if (!shapes.has_value()) return dtype;
+  if (dtype.has_value() && !shapes->help.empty()) {
+    shapes->help = {absl::StrCat("reshape(cast(target, f32), ", ShapeTupleText(inputs[0].shape), ")")};
+  }
+  return shapes;
+}
+
+InferResult InferRegression(Types inputs, const Attributes&) {
+  if (auto error = CheckRegression(inputs)) return *error;
+  if (auto error = CheckMask(inputs, 2)) return *error;
+  return TensorType{DType::kF32, {}};
+}
+
+Rule RegressionRule(Types inputs, const TensorType&, const Attributes&) {
+  Rule rule;
+  const std::vector<FactorList> dimensions = AddDimensions(rule, inputs[0].shape, FactorKind::kReduced);
+  rule.inputs = {dimensions, dimensions};
+  if (inputs.size() > 2) rule.inputs.push_back({dimensions[0]});
+  return rule;
+}
+
+InferResult InferRegressionGradient(Types inputs, const Attributes&) {
+  if (auto error = CheckRegression(inputs)) return *error;
+  if (auto error = CheckSameShape({inputs[2], TensorType{}}, 0, 1, "dloss")) return *error;
+  return inputs[0];
+}
+
+Rule RegressionGradientRule(Types inputs, const TensorType& output, const Attributes&) {
+  return BroadcastRule(inputs, output, {{2}});
+}
+
+Gradients RegressionGradients(GraphBuilder& builder, const Op& op, OpId dy, const std::string& kind) {
+  const std::string name = GradientName(op, "prediction");
+  const OpId plain = builder.Add(kind, {op.inputs[0], op.inputs[1], dy}, {}, name);
+  const OpId by_prediction = ApplyMask(builder, op, plain, name);
+  const OpId by_target = builder.Add("neg", {by_prediction}, {}, GradientName(op, "target"));
+  Gradients gradients = {by_prediction, by_target};
+  if (op.inputs.size() > 2) gradients.push_back(std::nullopt);
+  return gradients;
+}
+
+OpId ApplyMask(GraphBuilder& builder, const Op& op, OpId gradient, const std::string& name) {
+  if (op.inputs.size() < 3) return gradient;
+  Shape shape(builder.type(gradient).shape.size(), 1);
+  shape[0] = builder.type(gradient).shape[0];
+  const OpId mask = builder.Add("reshape", {op.inputs[2]}, {{"shape", shape}}, name);
+  return builder.Add("mul", {gradient, mask}, {}, name);
+}
+
+double GlobalCount(const Evaluation& evaluation, size_t factors) {
+  double count = 1;
+  for (size_t i = 0; i < factors; ++i) count *= static_cast<double>(evaluation.ranges[i].global);
+  return count;
+}
+
+double MaskAt(const Evaluation& evaluation, const Shape& shape, int64_t element) {
+  if (evaluation.inputs.size() < 3) return 1;
+  const int64_t per_sample = ElementCount(shape) / shape[0];
+  return evaluation.inputs[2]->values[static_cast<size_t>(element / per_sample)];
+}
+
+std::vector<Argument> LossSignature(std::string first, std::string second) {
+  return {
+      {.name = std::move(first)}, {.name = std::move(second)}, {.name = "mask", .kind = ArgumentKind::kOptionalTensor}};
+}
+
+}  // namespace cleave

@@ -1,0 +1,50 @@
+// What losses, accuracy and their gradients share. Inside of ir/ops only.
+//
+// A loss is the mean over the whole: each rank divides by the global count (ranges' `global`), so that the parts add
+// up. A mask f32[batch] drops padding from the sum; the count stays.
+#ifndef CLEAVE_IR_OPS_LOSSES_H_
+#define CLEAVE_IR_OPS_LOSSES_H_
+
+#include "ir/ops/rows.h"
+
+namespace cleave {
+
+// (logits f32[.., c], label i32[..]): checks of everything but a mask. nullopt where they fit.
+std::optional<OpError> CheckClassification(Types inputs);
+
+// (logits, label, mask?) -> scalar; leading dimensions reduced, classes whole.
+InferResult InferClassification(Types inputs, const Attributes& attributes);
+Rule ClassificationRule(Types inputs, const TensorType& output, const Attributes& attributes);
+
+// (prediction, target, mask?) -> scalar; all dimensions reduced.
+std::optional<OpError> CheckRegression(Types inputs);
+InferResult InferRegression(Types inputs, const Attributes& attributes);
+Rule RegressionRule(Types inputs, const TensorType& output, const Attributes& attributes);
+
+// (prediction, target, dloss) -> like prediction, for the gradients of regressions.
+InferResult InferRegressionGradient(Types inputs, const Attributes& attributes);
+Rule RegressionGradientRule(Types inputs, const TensorType& output, const Attributes& attributes);
+
+// Gradients by prediction and target through op `kind` of the form above.
+Gradients RegressionGradients(GraphBuilder& builder, const Op& op, OpId dy, const std::string& kind);
+
+// The gradient of a masked loss from that of the same loss without mask.
+OpId ApplyMask(GraphBuilder& builder, const Op& op, OpId gradient, const std::string& name);
+
+// The product of the first `factors` ranges' global sizes.
+double GlobalCount(const Evaluation& evaluation, size_t factors);
+
+// The mask's value for element `element` of a local tensor with `shape`, 1 without a mask (input 2).
+double MaskAt(const Evaluation& evaluation, const Shape& shape, int64_t element);
+
+template <int PerElement>
+Flops FlopsPerInputElement(Types inputs, const TensorType&, const Attributes&) {
+  return Flops(static_cast<double>(PerElement) * static_cast<double>(inputs[0].elements()));
+}
+
+// The signature (first, second, mask?).
+std::vector<Argument> LossSignature(std::string first, std::string second);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_IR_OPS_LOSSES_H_

@@ -1,0 +1,59 @@
+#include "ir/ops/elementwise.h"
+#include "ir/ops/table.h"
+
+namespace cleave {
+namespace {
+
+InferResult InferOneHot(Types inputs, const Attributes& attributes) {
+  if (auto error = CheckDType(inputs, 0, DType::kI32, "x")) return *error;
+  const int64_t depth = attributes.GetInt("depth");
+  if (auto error = CheckSizes({depth}, "depth")) {
+    error->message = "`depth` is " + std::to_string(depth);
+    return *error;
+  }
+  TensorType output{DType::kF32, inputs[0].shape};
+  output.shape.push_back(depth);
+  return output;
+}
+
+Rule OneHotRule(Types inputs, const TensorType& output, const Attributes&) {
+  Rule rule;
+  rule.output = AddDimensions(rule, inputs[0].shape);
+  rule.inputs = {rule.output};
+  rule.output.push_back({AddFactor(rule, "c", output.shape.back(), FactorKind::kWhole)});
+  return rule;
+}
+
+Gradients OneHotGradients(GraphBuilder&, const Op&, OpId) { return {std::nullopt}; }
+
+void EvaluateOneHot(const Evaluation& evaluation) {
+  const int64_t depth = evaluation.output.shape.back();
+  const std::vector<double>& classes = evaluation.inputs[0]->values;
+  for (size_t i = 0; i < classes.size(); ++i) {
+    const int64_t c = static_cast<int64_t>(classes[i]);
+    if (c >= 0 && c < depth) evaluation.output.values[i * static_cast<size_t>(depth) + static_cast<size_t>(c)] = 1;
+  }
+}
+
+Attributes ResizeOneHot(const Attributes& attributes, const Rule& rule, absl::Span<const int64_t> factor_sizes) {
+  Attributes resized = attributes;
+  resized.values["depth"] = SizesOf(rule.output, factor_sizes).back();
+  return resized;
+}
+
+}  // namespace
+
+OpDefinition DefineOneHot() {
+  return OpDefinition{.name = "one_hot",
+                      .op_class = OpClass::kMovement,
+                      .signature = {{.name = "x"}, {.name = "depth", .kind = ArgumentKind::kInt}},
+                      .summary = "for each class a row of `depth` zeros with 1 at the class",
+                      .infer = InferOneHot,
+                      .rule = OneHotRule,
+                      .gradient = OneHotGradients,
+                      .flops = FlopsPerElement<0>,
+                      .evaluate = EvaluateOneHot,
+                      .resize = ResizeOneHot};
+}
+
+}  // namespace cleave

@@ -1,0 +1,45 @@
+// A trained tensor. Its initial values, by `init`:
+//   constant  first
+//   uniform   in [first, second)
+//   normal    with mean first and deviation second
+// Bounds that hang on the fans of the tensor (he_uniform and the like) are resolved by the frontend.
+
+#include "absl/strings/str_cat.h"
+#include "base/text/text.h"
+#include "ir/ops/sources.h"
+#include "ir/ops/table.h"
+
+namespace cleave {
+namespace {
+
+InferResult InferParameter(Types inputs, const Attributes& attributes) {
+  if (auto error = CheckWord(attributes, "init", {"constant", "uniform", "normal"})) return *error;
+  const std::string& init = attributes.GetString("init");
+  const double first = attributes.GetDouble("first");
+  const double second = attributes.GetDouble("second");
+  if (init == "uniform" && first > second) {
+    return OpError{.code = Code::kE0409,
+                   .message = absl::StrCat("uniform values from ", FormatDouble(first), " to ", FormatDouble(second)),
+                   .notes = {"the first bound is not above the second"}};
+  }
+  if (init == "normal" && second < 0) {
+    return OpError{.code = Code::kE0409,
+                   .message = absl::StrCat("normal values with deviation ", FormatDouble(second)),
+                   .notes = {"a deviation is not negative"}};
+  }
+  return InferSource(inputs, attributes);
+}
+
+}  // namespace
+
+OpDefinition DefineParameter() {
+  OpDefinition definition = SourceOp("parameter", false, "a trained tensor");
+  definition.signature.push_back(
+      {.name = "init", .kind = ArgumentKind::kString, .default_value = std::string("constant")});
+  definition.signature.push_back({.name = "first", .kind = ArgumentKind::kFloat, .default_value = 0.0});
+  definition.signature.push_back({.name = "second", .kind = ArgumentKind::kFloat, .default_value = 0.0});
+  definition.infer = InferParameter;
+  return definition;
+}
+
+}  // namespace cleave

@@ -1,0 +1,140 @@
+#include "ir/program/program.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check/check.h"
+#include "base/match/match.h"
+#include "ir/ops/ops.h"
+
+namespace cleave {
+namespace {
+
+constexpr std::pair<CollectiveKind, absl::string_view> kKindNames[] = {
+    {CollectiveKind::kAllReduce, "all_reduce"},         {CollectiveKind::kAllGather, "all_gather"},
+    {CollectiveKind::kReduceScatter, "reduce_scatter"}, {CollectiveKind::kAllToAll, "all_to_all"},
+    {CollectiveKind::kBroadcast, "broadcast"},          {CollectiveKind::kPermute, "permute"},
+};
+
+// The value whose size counts: what an all_gather leaves, what the others start with.
+ValueId CountedValue(const Collective& collective, const Transfer& transfer) {
+  return collective.kind == CollectiveKind::kAllGather ? transfer.output : transfer.input;
+}
+
+// Which piece of each dimension a rank holds; pieces without elements are told apart too.
+std::vector<int64_t> PieceIndices(const Mesh& mesh, const Layout& layout, int rank) {
+  std::vector<int64_t> indices;
+  for (const std::vector<AxisId>& axes : layout.dimensions) indices.push_back(mesh.Index(rank, axes));
+  return indices;
+}
+
+// In a group each piece has as many holders before as takers after. Who holds what it needs keeps it; the others are
+// paired in the order of their ranks. `from` is the layout in which `rank` stands, `to` the one of its partner.
+int Partner(const Mesh& mesh, const std::vector<int>& group, const Layout& from, const Layout& to, int rank) {
+  const std::vector<int64_t> piece = PieceIndices(mesh, from, rank);
+  if (PieceIndices(mesh, to, rank) == piece) return rank;
+  const auto keeps = [&](int member) { return PieceIndices(mesh, from, member) == PieceIndices(mesh, to, member); };
+  int position = 0;
+  for (int member : group) {
+    if (member == rank) break;
+    if (!keeps(member) && PieceIndices(mesh, from, member) == piece) ++position;
+  }
+  for (int member : group) {
+    if (!keeps(member) && PieceIndices(mesh, to, member) == piece && position-- == 0) return member;
+  }
+  CLEAVE_CHECK(false) << "no partner for rank " << rank << " in a permute of " << LayoutText(from, mesh) << " to "
+                      << LayoutText(to, mesh);
+  return rank;
+}
+
+}  // namespace
+
+absl::string_view CollectiveKindName(CollectiveKind kind) {
+  for (const auto& [candidate, name] : kKindNames) {
+    if (candidate == kind) return name;
+  }
+  CLEAVE_UNREACHABLE();
+}
+
+std::optional<CollectiveKind> ParseCollectiveKind(absl::string_view name) {
+  for (const auto& [kind, candidate] : kKindNames) {
+    if (candidate == name) return kind;
+  }
+  return std::nullopt;
+}
+
+Shape LocalShape(const Program& program, ValueId value, int rank) {
+  return LocalShape(program.value(value).layout, program.mesh, program.value(value).type.shape, rank);
+}
+
+Shape LargestLocalShape(const Program& program, ValueId value) {
+  return LargestLocalShape(program.value(value).layout, program.mesh, program.value(value).type.shape);
+}
+
+std::vector<ValueId> Reads(const Step& step) {
+  return Match(
+      step.action, [](const Compute& compute) { return compute.inputs; },
+      [](const Collective& collective) {
+        std::vector<ValueId> values;
+        for (const Transfer& transfer : collective.transfers) values.push_back(transfer.input);
+        return values;
+      },
+      [](const Slice& slice) { return std::vector<ValueId>{slice.input}; });
+}
+
+std::vector<ValueId> Writes(const Step& step) {
+  return Match(
+      step.action, [](const Compute& compute) { return std::vector<ValueId>{compute.output}; },
+      [](const Collective& collective) {
+        std::vector<ValueId> values;
+        for (const Transfer& transfer : collective.transfers) values.push_back(transfer.output);
+        return values;
+      },
+      [](const Slice& slice) { return std::vector<ValueId>{slice.output}; });
+}
+
+Rule RuleOf(const Program& program, const Compute& compute) {
+  const OpDefinition* definition = FindOp(compute.kind);
+  CLEAVE_CHECK(definition != nullptr) << "no op `" << compute.kind << "`";
+  std::vector<TensorType> inputs;
+  for (ValueId input : compute.inputs) inputs.push_back(program.value(input).type);
+  return definition->rule(inputs, program.value(compute.output).type, compute.attributes);
+}
+
+PermutePartners PartnersOf(const Program& program, const Collective& collective, int rank) {
+  CLEAVE_CHECK(collective.kind == CollectiveKind::kPermute && collective.transfers.size() == 1)
+      << CollectiveKindName(collective.kind);
+  const Layout& from = program.value(collective.transfers[0].input).layout;
+  const Layout& to = program.value(collective.transfers[0].output).layout;
+  const std::vector<int> group = program.mesh.Group(rank, collective.axes);
+  return {.destination = Partner(program.mesh, group, from, to, rank),
+          .origin = Partner(program.mesh, group, to, from, rank)};
+}
+
+Bytes CollectiveBytes(const Program& program, const Collective& collective) {
+  Bytes bytes;
+  for (const Transfer& transfer : collective.transfers) {
+    const ValueId value = CountedValue(collective, transfer);
+    bytes += ElementSize(program.value(value).type.dtype) * ElementCount(LargestLocalShape(program, value));
+  }
+  return bytes;
+}
+
+double SentBytes(const Program& program, const Collective& collective) {
+  const double bytes = static_cast<double>(CollectiveBytes(program, collective).value());
+  const double ranks = static_cast<double>(program.mesh.Size(collective.axes));
+  switch (collective.kind) {
+    case CollectiveKind::kAllReduce:
+      return 2 * (ranks - 1) / ranks * bytes;
+    case CollectiveKind::kAllGather:
+    case CollectiveKind::kReduceScatter:
+    case CollectiveKind::kAllToAll:
+    case CollectiveKind::kBroadcast:
+      return (ranks - 1) / ranks * bytes;
+    case CollectiveKind::kPermute:
+      return bytes;
+  }
+  CLEAVE_UNREACHABLE();
+}
+
+}  // namespace cleave

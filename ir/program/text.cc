@@ -1,0 +1,425 @@
+#include "ir/program/text.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "base/match/match.h"
+#include "base/status/status_macros.h"
+#include "base/text/text.h"
+#include "ir/graph/reader.h"
+#include "ir/ops/ops.h"
+
+namespace cleave {
+namespace {
+
+// How an empty model name is written, as in the text form of a graph.
+constexpr absl::string_view kNoModel = "_";
+// A Slice; `slice` is an op of the language.
+constexpr absl::string_view kSliceWord = "local_slice";
+
+// ---- Writing ----
+
+class Writer {
+ public:
+  Writer(const Program& program, int rank) : program_(program), rank_(rank) {}
+
+  std::string Write() const {
+    std::string text =
+        absl::StrCat("program ", program_.model.empty() ? std::string(kNoModel) : program_.model, " ",
+                     QuotedText(program_.file), " mesh(", program_.mesh.ToString(), ") rank ", rank_, " {\n");
+    for (const Step& step : program_.steps) absl::StrAppend(&text, StepText(step), "\n");
+    if (program_.loss.has_value()) absl::StrAppend(&text, "  loss ", Id(*program_.loss), "\n");
+    for (const ProgramMetric& metric : program_.metrics) {
+      absl::StrAppend(&text, "  metric ", metric.name, " ", Id(metric.value), "\n");
+    }
+    for (const ProgramUpdate& update : program_.updates) {
+      absl::StrAppend(&text, "  update ", Id(update.state), " = ", Id(update.value), "\n");
+    }
+    for (const MeshAxis& axis : program_.mesh.axes()) {
+      absl::StrAppend(&text, "  axis ", axis.name, " ", QuotedText(axis.link), " ",
+                      QuotedText(FormatDouble(axis.weight)), "\n");
+    }
+    for (size_t i = 0; i < program_.values.size(); ++i) {
+      const ValueId id(static_cast<int64_t>(i));
+      const Value& value = program_.value(id);
+      absl::StrAppend(&text, "  value ", Id(id), " ", QuotedText(value.name), " ", value.type.ToString(), " ",
+                      QuotedText(LayoutText(value.layout, program_.mesh)), " of %", value.origin.value(), "\n");
+    }
+    return absl::StrCat(text, "}\n");
+  }
+
+ private:
+  static std::string Id(ValueId id) { return absl::StrCat("%", id.value()); }
+
+  static std::string Ids(const std::vector<ValueId>& ids) {
+    return absl::StrJoin(ids, ", ", [](std::string* out, ValueId id) { out->append(Id(id)); });
+  }
+
+  std::string LocalType(ValueId id) const {
+    return TensorType{program_.value(id).type.dtype, LocalShape(program_, id, rank_)}.ToString();
+  }
+
+  std::string AxisNames(const std::vector<AxisId>& axes) const {
+    return absl::StrJoin(axes, " ", [&](std::string* out, AxisId axis) { out->append(program_.mesh.axis(axis).name); });
+  }
+
+  std::string StepText(const Step& step) const {
+    const std::vector<ValueId> outputs = Writes(step);
+    const std::string types =
+        absl::StrJoin(outputs, ", ", [&](std::string* out, ValueId id) { out->append(LocalType(id)); });
+    std::string text = absl::StrCat("  ", Ids(outputs), ": ", types, " = ");
+    std::string comment = step.name;
+    bool named_by_comment = true;
+    Match(
+        step.action, [&](const Compute& compute) { absl::StrAppend(&text, ComputeText(compute)); },
+        [&](const Collective& collective) {
+          absl::StrAppend(&text, CollectiveText(collective));
+          comment = collective.why;
+          named_by_comment = false;
+        },
+        [&](const Slice& slice) { absl::StrAppend(&text, kSliceWord, "(", Id(slice.input), ")"); });
+    if (step.phase != Phase::kForward) absl::StrAppend(&text, " phase(", PhaseName(step.phase), ")");
+    if (!named_by_comment && step.name != program_.value(outputs.front()).name) {
+      absl::StrAppend(&text, " name(", QuotedText(step.name), ")");
+    }
+    absl::StrAppend(&text, "  // ", comment);
+    if (step.line > 0) absl::StrAppend(&text, ", ", program_.file, ":", step.line);
+    return text;
+  }
+
+  std::string ComputeText(const Compute& compute) const {
+    std::string text = absl::StrCat(compute.kind, "(", Ids(compute.inputs), ")", AttributesText(compute.attributes));
+    if (!compute.inputs.empty()) {
+      const Rule rule = RuleOf(program_, compute);
+      absl::StrAppend(&text, " in_strategy", InStrategyText(InStrategy(compute.strategy, rule, program_.mesh)));
+    }
+    absl::StrAppend(&text, " cuts(",
+                    absl::StrJoin(compute.strategy.cuts, ", ",
+                                  [&](std::string* out, const std::vector<AxisId>& axes) {
+                                    out->append(axes.empty() ? "_" : AxisNames(axes));
+                                  }),
+                    ")");
+    if (!compute.strategy.passes.empty()) {
+      absl::StrAppend(&text, " passes(",
+                      absl::StrJoin(compute.strategy.passes, ", ",
+                                    [&](std::string* out, const PassThrough& pass) {
+                                      absl::StrAppend(out, program_.mesh.axis(pass.axis).name, " ", pass.group);
+                                    }),
+                      ")");
+    }
+    return text;
+  }
+
+  std::string CollectiveText(const Collective& collective) const {
+    std::vector<ValueId> inputs;
+    for (const Transfer& transfer : collective.transfers) inputs.push_back(transfer.input);
+    std::vector<std::string> attributes;
+    if (collective.kind == CollectiveKind::kAllReduce || collective.kind == CollectiveKind::kReduceScatter) {
+      attributes.push_back(absl::StrCat("op = ", ReductionName(collective.reduction)));
+    }
+    // Transfers of one collective agree in their dimensions: only all_reduces, which have none, are merged.
+    const Transfer& transfer = collective.transfers.front();
+    if (transfer.from_dimension >= 0) attributes.push_back(absl::StrCat("from = ", transfer.from_dimension));
+    if (transfer.to_dimension >= 0) attributes.push_back(absl::StrCat("to = ", transfer.to_dimension));
+    attributes.push_back(absl::StrCat("axes = (", AxisNames(collective.axes), ")"));
+    attributes.push_back(
+        absl::StrCat("ranks = (", absl::StrJoin(program_.mesh.Group(rank_, collective.axes), ", "), ")"));
+    if (collective.kind == CollectiveKind::kPermute) {
+      const PermutePartners partners = PartnersOf(program_, collective, rank_);
+      attributes.push_back(absl::StrCat("send_to = ", partners.destination));
+      attributes.push_back(absl::StrCat("receive_from = ", partners.origin));
+    }
+    return absl::StrCat(CollectiveKindName(collective.kind), "(", Ids(inputs), ") {", absl::StrJoin(attributes, ", "),
+                        "}");
+  }
+
+  const Program& program_;
+  int rank_;
+};
+
+// ---- Reading ----
+
+class Parser {
+ public:
+  explicit Parser(absl::string_view text) : reader_(text) {}
+
+  absl::StatusOr<Program> Parse() {
+    CLEAVE_RETURN_IF_ERROR(ParseHeader());
+    while (!reader_.Take("}")) CLEAVE_RETURN_IF_ERROR(ParseLine());
+    if (!reader_.AtEnd()) return reader_.Error("the end of the text");
+    CLEAVE_RETURN_IF_ERROR(Finish());
+    return std::move(program_);
+  }
+
+ private:
+  absl::Status ParseHeader() {
+    CLEAVE_RETURN_IF_ERROR(reader_.Expect("program"));
+    CLEAVE_ASSIGN_OR_RETURN(program_.model, reader_.Word());
+    if (program_.model == kNoModel) program_.model.clear();
+    CLEAVE_ASSIGN_OR_RETURN(program_.file, reader_.String());
+    CLEAVE_RETURN_IF_ERROR(reader_.Expect("mesh"));
+    CLEAVE_RETURN_IF_ERROR(reader_.Expect("("));
+    if (!reader_.Take(")")) {
+      do {
+        MeshAxis axis;
+        CLEAVE_ASSIGN_OR_RETURN(axis.name, reader_.Word());
+        CLEAVE_RETURN_IF_ERROR(reader_.Expect("="));
+        CLEAVE_ASSIGN_OR_RETURN(axis.size, reader_.Integer());
+        axes_.push_back(std::move(axis));
+      } while (reader_.Take(","));
+      CLEAVE_RETURN_IF_ERROR(reader_.Expect(")"));
+    }
+    CLEAVE_ASSIGN_OR_RETURN(program_.mesh, Mesh::Create(axes_));
+    CLEAVE_RETURN_IF_ERROR(reader_.Expect("rank"));
+    CLEAVE_RETURN_IF_ERROR(reader_.Integer().status());
+    return reader_.Expect("{");
+  }
+
+  absl::Status ParseLine() {
+    if (reader_.Take("loss")) {
+      CLEAVE_ASSIGN_OR_RETURN(program_.loss, Value());
+      return absl::OkStatus();
+    }
+    if (reader_.Take("metric")) {
+      ProgramMetric metric;
+      CLEAVE_ASSIGN_OR_RETURN(metric.name, reader_.Word());
+      CLEAVE_ASSIGN_OR_RETURN(metric.value, Value());
+      program_.metrics.push_back(std::move(metric));
+      return absl::OkStatus();
+    }
+    if (reader_.Take("update")) {
+      ProgramUpdate update;
+      CLEAVE_ASSIGN_OR_RETURN(update.state, Value());
+      CLEAVE_RETURN_IF_ERROR(reader_.Expect("="));
+      CLEAVE_ASSIGN_OR_RETURN(update.value, Value());
+      program_.updates.push_back(update);
+      return absl::OkStatus();
+    }
+    if (reader_.Take("axis")) return ParseAxis();
+    if (reader_.Take("value")) return ParseValue();
+    return ParseStep();
+  }
+
+  absl::StatusOr<ValueId> Value() {
+    CLEAVE_ASSIGN_OR_RETURN(const int64_t id, reader_.Id());
+    highest_id_ = std::max(highest_id_, id);
+    return ValueId(id);
+  }
+
+  absl::Status ParseAxis() {
+    CLEAVE_ASSIGN_OR_RETURN(const AxisId axis, Axis());
+    CLEAVE_ASSIGN_OR_RETURN(axes_[static_cast<size_t>(axis.value())].link, reader_.String());
+    CLEAVE_ASSIGN_OR_RETURN(const std::string weight, reader_.String());
+    if (!absl::SimpleAtod(weight, &axes_[static_cast<size_t>(axis.value())].weight)) {
+      return reader_.Error("a link weight in quotes before this");
+    }
+    CLEAVE_ASSIGN_OR_RETURN(program_.mesh, Mesh::Create(axes_));
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<AxisId> Axis() {
+    CLEAVE_ASSIGN_OR_RETURN(const std::string name, reader_.Word());
+    const std::optional<AxisId> axis = program_.mesh.Find(name);
+    if (!axis.has_value()) return reader_.Error(absl::StrCat("a mesh axis instead of `", name, "`"));
+    return *axis;
+  }
+
+  // Names of axes up to the next `,` or `)`.
+  absl::StatusOr<std::vector<AxisId>> Axes() {
+    std::vector<AxisId> axes;
+    while (reader_.NextIsWord()) {
+      CLEAVE_ASSIGN_OR_RETURN(const AxisId axis, Axis());
+      axes.push_back(axis);
+    }
+    return axes;
+  }
+
+  absl::Status ParseValue() {
+    CLEAVE_ASSIGN_OR_RETURN(const int64_t id, reader_.Id());
+    if (id != static_cast<int64_t>(program_.values.size())) {
+      return reader_.Error(absl::StrCat("value %", program_.values.size(), " instead of %", id));
+    }
+    cleave::Value value;
+    CLEAVE_ASSIGN_OR_RETURN(value.name, reader_.String());
+    CLEAVE_ASSIGN_OR_RETURN(value.type, reader_.Type());
+    CLEAVE_ASSIGN_OR_RETURN(const std::string layout, reader_.String());
+    absl::StatusOr<Layout> parsed = ParseLayout(layout, program_.mesh);
+    if (!parsed.ok()) return reader_.Error(absl::StrCat("a layout (", parsed.status().message(), ") before this"));
+    value.layout = *std::move(parsed);
+    if (static_cast<int>(value.layout.dimensions.size()) != value.type.rank()) {
+      return reader_.Error(absl::StrCat("a layout of ", value.type.rank(), " dimensions before this"));
+    }
+    CLEAVE_RETURN_IF_ERROR(reader_.Expect("of"));
+    CLEAVE_ASSIGN_OR_RETURN(const int64_t origin, reader_.Id());
+    value.origin = OpId(origin);
+    program_.values.push_back(std::move(value));
+    return absl::OkStatus();
+  }
+
+  absl::Status ParseStep() {
+    std::vector<ValueId> outputs;
+    do {
+      CLEAVE_ASSIGN_OR_RETURN(const ValueId id, Value());
+      outputs.push_back(id);
+    } while (reader_.Take(","));
+    CLEAVE_RETURN_IF_ERROR(reader_.Expect(":"));
+    // Local types follow from the values below.
+    do {
+      CLEAVE_RETURN_IF_ERROR(reader_.Type().status());
+    } while (reader_.Take(","));
+    CLEAVE_RETURN_IF_ERROR(reader_.Expect("="));
+    CLEAVE_ASSIGN_OR_RETURN(const std::string kind, reader_.Word());
+    CLEAVE_ASSIGN_OR_RETURN(const std::vector<int64_t> ids, reader_.Ids());
+    std::vector<ValueId> inputs;
+    for (int64_t id : ids) {
+      highest_id_ = std::max(highest_id_, id);
+      inputs.push_back(ValueId(id));
+    }
+    Step step;
+    if (kind == kSliceWord) {
+      if (inputs.size() != 1 || outputs.size() != 1) return reader_.Error("one input and one output before this");
+      step.action = Slice{inputs[0], outputs[0]};
+    } else if (const std::optional<CollectiveKind> collective = ParseCollectiveKind(kind); collective.has_value()) {
+      CLEAVE_ASSIGN_OR_RETURN(step.action, ParseCollective(*collective, inputs, outputs));
+    } else {
+      CLEAVE_ASSIGN_OR_RETURN(step.action, ParseCompute(kind, inputs, outputs));
+    }
+    CLEAVE_RETURN_IF_ERROR(ParseTail(step));
+    program_.steps.push_back(std::move(step));
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<Compute> ParseCompute(const std::string& kind, const std::vector<ValueId>& inputs,
+                                       const std::vector<ValueId>& outputs) {
+    if (outputs.size() != 1) return reader_.Error("one output before this");
+    if (FindOp(kind) == nullptr) return reader_.Error(absl::StrCat("an op instead of `", kind, "`"));
+    Compute compute{.op = {}, .kind = kind, .attributes = {}, .inputs = inputs, .output = outputs[0], .strategy = {}};
+    CLEAVE_ASSIGN_OR_RETURN(compute.attributes, reader_.ReadAttributes());
+    // The same is said by the cuts.
+    if (reader_.Take("in_strategy")) CLEAVE_RETURN_IF_ERROR(reader_.SkipParentheses());
+    CLEAVE_RETURN_IF_ERROR(reader_.Expect("cuts"));
+    CLEAVE_RETURN_IF_ERROR(reader_.Expect("("));
+    if (!reader_.Take(")")) {
+      do {
+        std::vector<AxisId> axes;
+        if (!reader_.Take("_")) {
+          CLEAVE_ASSIGN_OR_RETURN(axes, Axes());
+        }
+        compute.strategy.cuts.push_back(std::move(axes));
+      } while (reader_.Take(","));
+      CLEAVE_RETURN_IF_ERROR(reader_.Expect(")"));
+    }
+    if (reader_.Take("passes")) {
+      CLEAVE_RETURN_IF_ERROR(reader_.Expect("("));
+      do {
+        PassThrough pass;
+        CLEAVE_ASSIGN_OR_RETURN(pass.axis, Axis());
+        CLEAVE_ASSIGN_OR_RETURN(const int64_t group, reader_.Integer());
+        pass.group = static_cast<int>(group);
+        compute.strategy.passes.push_back(pass);
+      } while (reader_.Take(","));
+      CLEAVE_RETURN_IF_ERROR(reader_.Expect(")"));
+    }
+    return compute;
+  }
+
+  absl::StatusOr<Collective> ParseCollective(CollectiveKind kind, const std::vector<ValueId>& inputs,
+                                             const std::vector<ValueId>& outputs) {
+    if (inputs.empty() || inputs.size() != outputs.size())
+      return reader_.Error("as many inputs as outputs before this");
+    Collective collective{.kind = kind, .axes = {}, .reduction = Reduction::kSum, .transfers = {}, .why = {}};
+    int64_t from = -1;
+    int64_t to = -1;
+    CLEAVE_RETURN_IF_ERROR(reader_.Expect("{"));
+    do {
+      CLEAVE_ASSIGN_OR_RETURN(const std::string name, reader_.Word());
+      CLEAVE_RETURN_IF_ERROR(reader_.Expect("="));
+      if (name == "op") {
+        CLEAVE_ASSIGN_OR_RETURN(const std::string word, reader_.Word());
+        const std::optional<Reduction> reduction = ParseReduction(word);
+        if (!reduction.has_value()) return reader_.Error(absl::StrCat("a reduction instead of `", word, "`"));
+        collective.reduction = *reduction;
+      } else if (name == "axes") {
+        CLEAVE_RETURN_IF_ERROR(reader_.Expect("("));
+        CLEAVE_ASSIGN_OR_RETURN(collective.axes, Axes());
+        CLEAVE_RETURN_IF_ERROR(reader_.Expect(")"));
+      } else if (name == "ranks") {
+        CLEAVE_RETURN_IF_ERROR(reader_.SkipParentheses());
+      } else {
+        CLEAVE_ASSIGN_OR_RETURN(const int64_t number, reader_.Integer());
+        if (name == "from") from = number;
+        if (name == "to") to = number;
+      }
+    } while (reader_.Take(","));
+    CLEAVE_RETURN_IF_ERROR(reader_.Expect("}"));
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      collective.transfers.push_back({.input = inputs[i],
+                                      .output = outputs[i],
+                                      .from_dimension = static_cast<int>(from),
+                                      .to_dimension = static_cast<int>(to)});
+    }
+    return collective;
+  }
+
+  // " phase(backward) name("…")  // what, file:line"
+  absl::Status ParseTail(Step& step) {
+    if (reader_.Take("phase")) {
+      CLEAVE_RETURN_IF_ERROR(reader_.Expect("("));
+      CLEAVE_ASSIGN_OR_RETURN(const std::string name, reader_.Word());
+      const std::optional<Phase> phase = ParsePhase(name);
+      if (!phase.has_value()) return reader_.Error(absl::StrCat("a phase instead of `", name, "`"));
+      step.phase = *phase;
+      CLEAVE_RETURN_IF_ERROR(reader_.Expect(")"));
+    }
+    if (reader_.Take("name")) {
+      CLEAVE_RETURN_IF_ERROR(reader_.Expect("("));
+      CLEAVE_ASSIGN_OR_RETURN(step.name, reader_.String());
+      CLEAVE_RETURN_IF_ERROR(reader_.Expect(")"));
+    }
+    std::string comment = reader_.Comment();
+    const size_t place = comment.rfind(absl::StrCat(", ", program_.file, ":"));
+    if (place != std::string::npos) {
+      const absl::string_view number = absl::string_view(comment).substr(place + program_.file.size() + 3);
+      if (!absl::SimpleAtoi(number, &step.line)) return reader_.Error("a comment that ends with a line number");
+      comment.resize(place);
+    }
+    if (Collective* collective = std::get_if<Collective>(&step.action)) {
+      collective->why = std::move(comment);
+    } else {
+      step.name = std::move(comment);
+    }
+    return absl::OkStatus();
+  }
+
+  // What only the table of values says: the op of a compute and the names of collectives.
+  absl::Status Finish() {
+    if (highest_id_ >= static_cast<int64_t>(program_.values.size())) {
+      return absl::InvalidArgumentError(absl::StrCat("%", highest_id_, " has no `value` line"));
+    }
+    for (Step& step : program_.steps) {
+      if (Compute* compute = std::get_if<Compute>(&step.action)) compute->op = program_.value(compute->output).origin;
+      if (std::holds_alternative<Collective>(step.action) && step.name.empty()) {
+        step.name = program_.value(Writes(step).front()).name;
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  TextReader reader_;
+  Program program_;
+  std::vector<MeshAxis> axes_;
+  int64_t highest_id_ = -1;
+};
+
+}  // namespace
+
+std::string ProgramText(const Program& program, int rank) { return Writer(program, rank).Write(); }
+
+absl::StatusOr<Program> ParseProgram(absl::string_view text) { return Parser(text).Parse(); }
+
+}  // namespace cleave

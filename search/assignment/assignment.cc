@@ -1,0 +1,211 @@
+#include "search/assignment/assignment.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/check/check.h"
+
+namespace cleave {
+namespace {
+
+// A strategy as numbers: per factor its axes and -1, then the passes.
+std::vector<int> KeyOf(const Strategy& strategy) {
+  std::vector<int> key;
+  for (const std::vector<AxisId>& axes : strategy.cuts) {
+    for (AxisId axis : axes) key.push_back(axis.value());
+    key.push_back(-1);
+  }
+  for (const PassThrough& pass : strategy.passes) {
+    key.push_back(pass.axis.value());
+    key.push_back(pass.group);
+  }
+  return key;
+}
+
+}  // namespace
+
+Assignment::Assignment(const GraphFacts& facts, const Mesh& mesh, AssignmentOptions options,
+                       const std::map<OpId, Demand>& demands)
+    : facts_(facts),
+      options_(std::move(options)),
+      prices_(mesh),
+      tables_(facts.rules.size()),
+      table_index_(facts.rules.size()),
+      chosen_(facts.graph->ops.size()),
+      types_(facts.graph->ops.size()),
+      fixed_(facts.graph->ops.size()),
+      decided_(facts.graph->ops.size(), 1),
+      outputs_(facts.graph->ops.size(), -1),
+      value_costs_(facts.graph->ops.size()),
+      is_dirty_(facts.graph->ops.size()) {
+  for (const Op& op : facts.graph->ops) {
+    types_[op.id] = prices_.Intern(op.type);
+    chosen_[op.id] = Intern(op.id, Strategy::Replicated(facts.rule(op.id)));
+  }
+  for (const auto& [op, demand] : demands) {
+    if (demand.output.has_value()) outputs_[op] = prices_.Intern(*demand.output);
+    if (!demand.strategy.has_value()) continue;
+    chosen_[op] = Intern(op, *demand.strategy);
+    fixed_[op] = 1;
+  }
+  for (const Op& op : facts.graph->ops) {
+    Touch(op.id);
+    if (facts.roles[op.id] == Role::kParameter) DeriveStorage(op.id);
+    Follow(op.id);
+  }
+  Settle();
+  journal_.clear();
+}
+
+int Assignment::Intern(OpId op, const Strategy& strategy) {
+  const auto rule_index = static_cast<size_t>(facts_.rule_of[op]);
+  std::vector<Entry>& table = tables_[rule_index];
+  const auto [found, is_new] = table_index_[rule_index].emplace(KeyOf(strategy), static_cast<int>(table.size()));
+  if (is_new) {
+    const Rule& rule = facts_.rules[rule_index];
+    Entry entry{.strategy = strategy, .inputs = {}, .output = prices_.Intern(OutputLayout(strategy, rule))};
+    for (size_t i = 0; i < rule.inputs.size(); ++i) {
+      entry.inputs.push_back(prices_.Intern(InputLayout(strategy, rule, static_cast<int>(i))));
+    }
+    table.push_back(std::move(entry));
+  }
+  return found->second;
+}
+
+const Layout& Assignment::seen(OpId op) const {
+  return outputs_[op] >= 0 ? prices_.layout(outputs_[op]) : produced(op);
+}
+
+std::optional<Layout> Assignment::demanded_output(OpId op) const {
+  if (outputs_[op] < 0) return std::nullopt;
+  return prices_.layout(outputs_[op]);
+}
+
+void Assignment::Touch(OpId op) {
+  if (is_dirty_[op]) return;
+  is_dirty_[op] = 1;
+  dirty_.push_back(op);
+}
+
+void Assignment::Choose(OpId op, int strategy) {
+  if (chosen_[op] == strategy) return;
+  journal_.push_back({.op = op, .strategy = chosen_[op], .cost = {}, .is_cost = false});
+  chosen_[op] = strategy;
+  Touch(op);
+  for (OpId input : facts_.op(op).inputs) Touch(input);
+  Follow(op);
+}
+
+void Assignment::Apply(const std::vector<Change>& changes) {
+  for (const Change& change : changes) {
+    if (!fixed_[change.op]) Choose(change.op, Intern(change.op, change.strategy));
+  }
+  Settle();
+}
+
+void Assignment::Settle() {
+  for (OpId op : dirty_) {
+    is_dirty_[op] = 0;
+    const Cost price = PriceValue(op);
+    if (price == value_costs_[op]) continue;
+    journal_.push_back({.op = op, .strategy = 0, .cost = value_costs_[op], .is_cost = true});
+    cost_ = cost_ - value_costs_[op] + price;
+    value_costs_[op] = price;
+  }
+  dirty_.clear();
+}
+
+void Assignment::Rollback(int mark) {
+  while (static_cast<int>(journal_.size()) > mark) {
+    const Record& record = journal_.back();
+    if (record.is_cost) {
+      cost_ = cost_ - value_costs_[record.op] + record.cost;
+      value_costs_[record.op] = record.cost;
+    } else {
+      chosen_[record.op] = record.strategy;
+    }
+    journal_.pop_back();
+  }
+}
+
+bool Assignment::IsDecided(OpId op) const {
+  const Op& self = facts_.op(op);
+  if (facts_.roles[op] == Role::kInherits) return decided_[self.inherits->op];
+  if (facts_.roles[op] == Role::kSum && self.gradient_of.has_value()) return decided_[*self.gradient_of];
+  return decided_[op];
+}
+
+void Assignment::SetDecided(OpId op, bool decided) {
+  decided_[op] = decided;
+  const auto touch = [&](OpId id) {
+    Touch(id);
+    for (OpId input : facts_.op(id).inputs) Touch(input);
+  };
+  touch(op);
+  for (OpId heir : facts_.inheritors[op]) touch(heir);
+  Settle();
+}
+
+// The least that a partial sum costs, whoever reads it: a reduce-scatter into some dimension, or an all-reduce.
+Cost Assignment::Resolve(OpId value) {
+  const Layout& layout = prices_.layout(entry(value).output);
+  if (!layout.is_partial() || !facts_.priced[value]) return {};
+  std::optional<Cost> least;
+  for (size_t d = 0; d <= layout.dimensions.size(); ++d) {
+    Layout resolved{.dimensions = layout.dimensions, .partial = {}};
+    if (d < layout.dimensions.size()) {
+      for (AxisId axis : layout.PartialAxes()) resolved.dimensions[d].push_back(axis);
+    }
+    const std::optional<Cost> price = prices_.Price(types_[value], entry(value).output, prices_.Intern(resolved));
+    if (price.has_value() && (!least.has_value() || Cheaper(*price, *least))) least = price;
+  }
+  return least.value_or(Cost{});
+}
+
+Cost Assignment::PriceValue(OpId value) {
+  if (!facts_.priced[value] || !IsDecided(value)) return {};
+  const double g = options_.gradient_weight;
+  LayoutIndex available[16] = {entry(value).output};
+  size_t count = 1;
+  Cost total;
+  const auto reach = [&](LayoutIndex target, double weight) {
+    std::optional<Cost> least;
+    for (size_t i = 0; i < count; ++i) {
+      if (available[i] == target) return;
+      const std::optional<Cost> price = prices_.Price(types_[value], available[i], target);
+      if (price.has_value() && (!least.has_value() || Cheaper(*price, *least))) least = price;
+    }
+    if (count < 16) available[count++] = target;
+    // A partial sum that nobody can make: such a plan must never win.
+    if (!least.has_value()) total.bytes += std::numeric_limits<float>::max();
+    if (!least.has_value() || weight == 0) return;
+    total.bytes += weight * least->bytes;
+    total.collectives += least->collectives;
+  };
+  if (outputs_[value] >= 0) reach(outputs_[value], facts_.gradient[value] ? g : 1);
+  bool read = false;
+  for (const Read& edge : facts_.reads[value]) {
+    if (!IsDecided(edge.reader)) continue;
+    read = true;
+    reach(entry(edge.reader).inputs[static_cast<size_t>(edge.input)], ReadWeight(facts_, value, edge.reader, g));
+  }
+  if (!read && !facts_.reads[value].empty()) return Resolve(value);
+  return total;
+}
+
+Cost Assignment::CostAround(OpId op) {
+  std::vector<OpId> values = {op};
+  const auto add = [&](OpId id) {
+    if (std::find(values.begin(), values.end(), id) == values.end()) values.push_back(id);
+  };
+  for (OpId input : facts_.op(op).inputs) add(input);
+  for (OpId heir : facts_.inheritors[op]) {
+    add(heir);
+    for (OpId input : facts_.op(heir).inputs) add(input);
+  }
+  Cost total;
+  for (OpId value : values) total = total + value_costs_[value];
+  return total;
+}
+
+}  // namespace cleave

@@ -1,0 +1,176 @@
+#include "search/cost/facts.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <string>
+#include <tuple>
+
+#include "absl/strings/str_cat.h"
+
+namespace cleave {
+namespace {
+
+// Equal ops have equal rules; the key says what a rule depends on.
+std::string RuleKey(const Graph& graph, const Op& op) {
+  std::string key = op.kind;
+  for (OpId input : op.inputs) absl::StrAppend(&key, "|", graph.op(input).type.ToString());
+  absl::StrAppend(&key, ">", op.type.ToString());
+  for (const auto& [name, value] : op.attributes.values) {
+    absl::StrAppend(&key, "|", name, "=");
+    if (const auto* flag = std::get_if<bool>(&value)) absl::StrAppend(&key, *flag ? 1 : 0);
+    if (const auto* number = std::get_if<int64_t>(&value)) absl::StrAppend(&key, *number);
+    if (const auto* text = std::get_if<std::string>(&value)) absl::StrAppend(&key, *text);
+    if (const auto* list = std::get_if<std::vector<int64_t>>(&value)) {
+      for (int64_t item : *list) absl::StrAppend(&key, item, ",");
+    }
+  }
+  return key;
+}
+
+Role ForwardRole(const GraphFacts& facts, const Op& op) {
+  if (op.kind == "input") return Role::kInput;
+  if (op.kind == "parameter") return Role::kParameter;
+  if (op.kind == "state") return Role::kUpdate;
+  if (facts.classes[op.id] == OpClass::kSource) return Role::kConstant;
+  const bool only_data = std::all_of(op.inputs.begin(), op.inputs.end(), [&](OpId input) {
+    const Role role = facts.roles[input];
+    return role == Role::kInput || role == Role::kConstant || role == Role::kData;
+  });
+  if (facts.classes[op.id] == OpClass::kProduct) return Role::kProduct;
+  return only_data ? Role::kData : Role::kLight;
+}
+
+Role RoleOf(const GraphFacts& facts, const Op& op) {
+  switch (op.phase) {
+    case Phase::kForward:
+    case Phase::kMetric: return ForwardRole(facts, op);
+    case Phase::kBackward:
+      if (op.inherits.has_value()) return Role::kInherits;
+      return op.inputs.empty() ? Role::kConstant : Role::kSum;
+    case Phase::kUpdate: return Role::kUpdate;
+  }
+  return Role::kLight;
+}
+
+// The read that decides a parameter's storage: the product with the most work, else the first forward reader.
+Read LeaderOf(const GraphFacts& facts, OpId parameter) {
+  Read leader{.reader = parameter, .input = -1};
+  double most = -1;
+  for (const Read& read : facts.reads[parameter]) {
+    const Op& reader = facts.op(read.reader);
+    if (reader.phase != Phase::kForward) continue;
+    double work = 0;
+    if (facts.roles[read.reader] == Role::kProduct) {
+      work = DefinitionOf(reader).flops(InputTypes(*facts.graph, reader), reader.type, reader.attributes).value();
+    }
+    if (work > most) std::tie(leader, most) = std::tuple(read, work);
+  }
+  return leader;
+}
+
+OpId Root(std::vector<OpId>& parents, OpId id) {
+  while (parents[static_cast<size_t>(id.value())] != id) id = parents[static_cast<size_t>(id.value())];
+  return id;
+}
+
+// Joins each parameter with the states and update ops of its shape that are connected to it through update ops.
+void FindUpdateGroups(GraphFacts& facts) {
+  const Graph& graph = *facts.graph;
+  std::vector<OpId> parents;
+  for (const Op& op : graph.ops) parents.push_back(op.id);
+  const auto join = [&](OpId a, OpId b) {
+    const OpId first = std::min(Root(parents, a), Root(parents, b));
+    const OpId second = std::max(Root(parents, a), Root(parents, b));
+    parents[static_cast<size_t>(second.value())] = first;
+  };
+  const auto belongs = [&](OpId id) {
+    const Role role = facts.roles[id];
+    return (role == Role::kParameter || role == Role::kUpdate) && graph.op(id).type.rank() > 0;
+  };
+  for (const Op& op : graph.ops) {
+    if (facts.roles[op.id] != Role::kUpdate) continue;
+    for (OpId input : op.inputs) {
+      if (belongs(op.id) && belongs(input) && graph.op(input).type.shape == op.type.shape) join(op.id, input);
+    }
+  }
+  for (const StateUpdate& update : graph.updates) {
+    if (belongs(update.state) && belongs(update.value)) join(update.state, update.value);
+  }
+  std::map<OpId, OpId> parameter_of_root;
+  for (const Op& op : graph.ops) {
+    if (facts.roles[op.id] == Role::kParameter) parameter_of_root.emplace(Root(parents, op.id), op.id);
+  }
+  for (const Op& op : graph.ops) {
+    if (facts.roles[op.id] != Role::kUpdate || !belongs(op.id)) continue;
+    const auto found = parameter_of_root.find(Root(parents, op.id));
+    if (found != parameter_of_root.end()) facts.update_groups[found->second].push_back(op.id);
+  }
+}
+
+// A backward value is a summand of a parameter's gradient when it is that gradient, or only sums and updates read it.
+void FindGradients(GraphFacts& facts) {
+  const Graph& graph = *facts.graph;
+  for (auto i = static_cast<int64_t>(graph.ops.size()) - 1; i >= 0; --i) {
+    const Op& op = graph.op(OpId(i));
+    if (op.phase == Phase::kUpdate) facts.gradient[op.id] = true;
+    if (op.phase != Phase::kBackward) continue;
+    if (op.gradient_of.has_value()) {
+      facts.gradient[op.id] = facts.roles[*op.gradient_of] == Role::kParameter;
+      continue;
+    }
+    const std::vector<Read>& reads = facts.reads[op.id];
+    facts.gradient[op.id] = !reads.empty() && std::all_of(reads.begin(), reads.end(), [&](const Read& read) {
+      const Role role = facts.roles[read.reader];
+      return role == Role::kUpdate || (role == Role::kSum && facts.gradient[read.reader]);
+    });
+  }
+}
+
+}  // namespace
+
+GraphFacts FactsOf(const Graph& graph) {
+  const size_t count = graph.ops.size();
+  GraphFacts facts{.graph = &graph,
+                   .rules = {},
+                   .rule_of = IdVector<OpId, int>(count),
+                   .roles = IdVector<OpId, Role>(count),
+                   .classes = IdVector<OpId, OpClass>(count),
+                   .reads = IdVector<OpId, std::vector<Read>>(count),
+                   .inheritors = IdVector<OpId, std::vector<OpId>>(count),
+                   .leaders = IdVector<OpId, Read>(count),
+                   .led = IdVector<OpId, std::vector<OpId>>(count),
+                   .update_groups = IdVector<OpId, std::vector<OpId>>(count),
+                   .priced = IdVector<OpId, uint8_t>(count),
+                   .gradient = IdVector<OpId, uint8_t>(count)};
+  std::map<std::string, int> rule_by_key;
+  for (const Op& op : graph.ops) {
+    const auto [found, is_new] = rule_by_key.emplace(RuleKey(graph, op), static_cast<int>(facts.rules.size()));
+    if (is_new) facts.rules.push_back(RuleOf(graph, op));
+    facts.rule_of[op.id] = found->second;
+    facts.classes[op.id] = DefinitionOf(op).op_class;
+    facts.roles[op.id] = RoleOf(facts, op);
+    for (size_t i = 0; i < op.inputs.size(); ++i) {
+      facts.reads[op.inputs[i]].push_back({.reader = op.id, .input = static_cast<int>(i)});
+    }
+    const bool of_loss = op.inherits.has_value() && graph.loss.has_value() && op.inherits->op == *graph.loss;
+    facts.priced[op.id] = op.type.rank() >= 2 && !of_loss;
+    if (facts.roles[op.id] == Role::kInherits) facts.inheritors[op.inherits->op].push_back(op.id);
+  }
+  for (const Op& op : graph.ops) {
+    if (facts.roles[op.id] != Role::kParameter) continue;
+    facts.leaders[op.id] = LeaderOf(facts, op.id);
+    if (facts.leaders[op.id].reader != op.id) facts.led[facts.leaders[op.id].reader].push_back(op.id);
+  }
+  FindUpdateGroups(facts);
+  FindGradients(facts);
+  return facts;
+}
+
+double ReadWeight(const GraphFacts& facts, OpId value, OpId reader, double gradient_weight) {
+  if (!facts.priced[value] || facts.op(reader).phase == Phase::kMetric) return 0;
+  const bool update = facts.op(reader).phase == Phase::kUpdate;
+  return facts.gradient[value] || update ? gradient_weight : 1;
+}
+
+}  // namespace cleave

@@ -1,0 +1,64 @@
+// What a search asks of a training graph again and again, computed once: rules, readers, and how each op gets its strategy.
+//
+//   GraphFacts facts = FactsOf(graph);
+//   if (facts.roles[op] == Role::kProduct) ...
+#ifndef CLEAVE_SEARCH_COST_FACTS_H_
+#define CLEAVE_SEARCH_COST_FACTS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "ir/graph/graph.h"
+#include "ir/ops/ops.h"
+#include "ir/rule/rule.h"
+
+namespace cleave {
+
+// How an op comes by its strategy.
+enum class Role {
+  kProduct,    // A forward product: the search chooses.
+  kLight,      // Any other forward or metric op that depends on a parameter: follows the products.
+  kData,       // A light op that depends on data and constants only: made in the layout in which it is read.
+  kInput,      // Data: read in the layout in which it is used.
+  kConstant,   // A constant or a scalar of the step: replicated.
+  kParameter,  // Stored as its heaviest forward reader reads it.
+  kInherits,   // A backward op: cut like the forward op it comes from.
+  kSum,        // A backward op of its own: the sum of a value's gradients.
+  kUpdate,     // Optimizer state and update: in the storage layout of the parameter.
+};
+
+// One read of a value.
+struct Read {
+  OpId reader;
+  int input = 0;
+
+  bool operator==(const Read&) const = default;
+};
+
+struct GraphFacts {
+  const Graph* graph = nullptr;                 // Outlives the facts.
+  std::vector<Rule> rules;                      // Equal ops share one.
+  IdVector<OpId, int> rule_of;                  // Indexes into rules.
+  IdVector<OpId, Role> roles;
+  IdVector<OpId, OpClass> classes;
+  IdVector<OpId, std::vector<Read>> reads;      // In program order.
+  IdVector<OpId, std::vector<OpId>> inheritors; // Backward ops that inherit from a forward op.
+  IdVector<OpId, Read> leaders;                 // Of a parameter: the read that decides its storage; its own id where nothing reads it.
+  IdVector<OpId, std::vector<OpId>> led;        // Of a forward op: the parameters whose storage it decides.
+  IdVector<OpId, std::vector<OpId>> update_groups;  // Of a parameter: the states and update ops that lie like it.
+  IdVector<OpId, uint8_t> priced;                 // Moving the value costs: neither a vector nor the gradient that the loss hands back.
+  IdVector<OpId, uint8_t> gradient;                // The value is (a summand of) a parameter's gradient, or belongs to the update.
+
+  const Rule& rule(OpId op) const { return rules[static_cast<size_t>(rule_of[op])]; }
+  const Op& op(OpId id) const { return graph->op(id); }
+};
+
+// REQUIRES: VerifyGraph is content with `graph`, which may be a forward graph or a training graph.
+GraphFacts FactsOf(const Graph& graph);
+
+// The weight of a redistribution of `value` for `reader`: 0 where it is not priced, gradient_weight for gradients and updates, else 1.
+double ReadWeight(const GraphFacts& facts, OpId value, OpId reader, double gradient_weight);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_SEARCH_COST_FACTS_H_

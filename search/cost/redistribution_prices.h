@@ -1,0 +1,59 @@
+// Prices of redistributions, each computed once: a table over (type, source layout, target layout).
+//
+// Layouts and types are interned, so that a search handles them as small numbers. Not thread-safe.
+#ifndef CLEAVE_SEARCH_COST_REDISTRIBUTION_PRICES_H_
+#define CLEAVE_SEARCH_COST_REDISTRIBUTION_PRICES_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "ir/layout/layout.h"
+#include "ir/mesh/mesh.h"
+#include "ir/redistribute/redistribute.h"
+#include "ir/types/types.h"
+
+namespace cleave {
+
+// Weighted bytes that a rank sends, and the number of collectives that carry them: the tie-breaker.
+struct Cost {
+  double bytes = 0;
+  int collectives = 0;
+
+  Cost operator+(const Cost& other) const { return {bytes + other.bytes, collectives + other.collectives}; }
+  Cost operator-(const Cost& other) const { return {bytes - other.bytes, collectives - other.collectives}; }
+  bool operator==(const Cost&) const = default;
+};
+
+// Whether `a` is cheaper than `b`: fewer bytes beyond rounding, or as many and fewer collectives.
+bool Cheaper(const Cost& a, const Cost& b);
+
+using LayoutIndex = int;
+using TypeIndex = int;
+
+class RedistributionPrices {
+ public:
+  explicit RedistributionPrices(Mesh mesh) : mesh_(std::move(mesh)) {}
+
+  const Mesh& mesh() const { return mesh_; }
+  LayoutIndex Intern(const Layout& layout);
+  TypeIndex Intern(const TensorType& type);
+  const Layout& layout(LayoutIndex index) const { return layouts_[static_cast<size_t>(index)]; }
+
+  // The cheapest way from `source` to `target`; nullopt where there is none (a partial sum cannot be made).
+  std::optional<Cost> Price(TypeIndex type, LayoutIndex source, LayoutIndex target);
+
+ private:
+  Mesh mesh_;
+  std::vector<Layout> layouts_;
+  std::map<Layout, LayoutIndex> layout_index_;
+  std::vector<TensorType> types_;
+  std::map<std::pair<int, Shape>, TypeIndex> type_index_;
+  absl::flat_hash_map<std::pair<uint64_t, int>, std::optional<Cost>> prices_;
+};
+
+}  // namespace cleave
+
+#endif  // CLEAVE_SEARCH_COST_REDISTRIBUTION_PRICES_H_

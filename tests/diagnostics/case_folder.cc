@@ -1,0 +1,59 @@
+#include "tests/diagnostics/case_folder.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "gtest/gtest.h"
+#include "tests/support/command.h"
+
+namespace cleave::diagnostics {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::optional<std::string> ReadIfThere(const fs::path& path) {
+  if (!fs::is_regular_file(path)) return std::nullopt;
+  return ReadText(path.string());
+}
+
+CaseFolder Load(const fs::path& folder) {
+  CaseFolder loaded{.name = folder.filename().string(), .path = folder.string()};
+  loaded.code = loaded.name.substr(0, loaded.name.find('_'));
+  loaded.bad = ReadIfThere(folder / "bad.model");
+  loaded.good = ReadIfThere(folder / "good.model");
+  loaded.prepare = ReadIfThere(folder / "prepare.sh");
+  loaded.expected = ReadIfThere(folder / "expected.txt");
+  if (const std::optional<std::string> lines = ReadIfThere(folder / "arguments.txt")) {
+    loaded.arguments = absl::StrSplit(*lines, '\n', absl::SkipEmpty());
+  }
+  loaded.exit_code = loaded.code[0] == 'W' ? 0 : 3;
+  if (const std::optional<std::string> number = ReadIfThere(folder / "exit_code.txt")) {
+    EXPECT_TRUE(absl::SimpleAtoi(absl::StripAsciiWhitespace(*number), &loaded.exit_code)) << folder;
+  }
+  return loaded;
+}
+
+}  // namespace
+
+std::vector<CaseFolder> LoadCases(const std::string& cases) {
+  std::vector<CaseFolder> loaded;
+  if (!fs::is_directory(cases)) return loaded;
+  for (const fs::directory_entry& entry : fs::directory_iterator(cases)) {
+    EXPECT_TRUE(entry.is_directory()) << entry.path() << " is no folder";
+    if (entry.is_directory()) loaded.push_back(Load(entry.path()));
+  }
+  std::sort(loaded.begin(), loaded.end(), [](const CaseFolder& a, const CaseFolder& b) { return a.name < b.name; });
+  return loaded;
+}
+
+std::optional<std::string> FolderToBless() {
+  const char* bless = std::getenv("CLEAVE_BLESS");
+  if (bless == nullptr || *bless == '\0') return std::nullopt;
+  return std::string(bless);
+}
+
+}  // namespace cleave::diagnostics

@@ -1,0 +1,82 @@
+// Ties the four things that every code has: its line in codes.def, its page, its case, its near miss.
+
+#include <filesystem>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "base/diagnostic/diagnostic.h"
+#include "gtest/gtest.h"
+#include "tests/diagnostics/case_folder.h"
+#include "tests/diagnostics/page.h"
+#include "tests/support/command.h"
+
+namespace cleave::diagnostics {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kPages[] = "docs/errors";
+
+std::set<std::string> CodeNames() {
+  std::set<std::string> names;
+  for (const Code code : AllCodes()) names.emplace(CodeName(code));
+  return names;
+}
+
+// The first case of each code, by name.
+std::map<std::string, CaseFolder> FirstCases() {
+  std::map<std::string, CaseFolder> cases;
+  for (CaseFolder& folder : LoadCases("tests/diagnostics/cases")) cases.emplace(folder.code, folder);
+  return cases;
+}
+
+TEST(CodesTest, EveryCodeHasACase) {
+  const std::map<std::string, CaseFolder> cases = FirstCases();
+  for (const std::string& name : CodeNames()) {
+    EXPECT_TRUE(cases.count(name)) << "tests/diagnostics/cases/" << name << "_… is missing";
+  }
+}
+
+TEST(CodesTest, EveryCaseIsWhole) {
+  const std::set<std::string> names = CodeNames();
+  for (const CaseFolder& folder : LoadCases("tests/diagnostics/cases")) {
+    EXPECT_TRUE(names.count(folder.code)) << folder.name << ": codes.def has no " << folder.code;
+    EXPECT_TRUE(folder.bad.has_value() || folder.prepare.has_value()) << folder.name << " has no bad.model";
+    EXPECT_TRUE(folder.good.has_value() || folder.prepare.has_value()) << folder.name << " has no good.model";
+    const std::string mark = absl::StrCat("[", folder.code, "]: ");
+    EXPECT_TRUE(FolderToBless() || absl::StrContains(folder.expected.value_or(""), mark))
+        << folder.name << "/expected.txt does not show " << folder.code;
+  }
+}
+
+TEST(CodesTest, EveryCodeHasAPageWithTheExamplesOfItsFirstCase) {
+  const std::map<std::string, CaseFolder> cases = FirstCases();
+  const std::optional<std::string> bless = FolderToBless();
+  for (const Code code : AllCodes()) {
+    const std::string path = absl::StrCat(bless ? *bless + "/" : "", kPages, "/", CodeName(code), ".md");
+    const auto found = cases.find(std::string(CodeName(code)));
+    if (!fs::exists(path)) {
+      ADD_FAILURE() << path << " is missing";
+    } else if (found != cases.end()) {
+      if (bless) WriteText(path, WithExamples(ReadText(path), found->second));
+      for (const std::string& fault : PageFaults(code, ReadText(path), found->second))
+        ADD_FAILURE() << path << ": " << fault;
+    }
+  }
+}
+
+TEST(CodesTest, EveryPageBelongsToACode) {
+  const std::set<std::string> names = CodeNames();
+  for (const fs::directory_entry& entry : fs::directory_iterator(kPages)) {
+    const fs::path& path = entry.path();
+    if (path.extension() != ".md" || path.stem() == "README") continue;
+    EXPECT_TRUE(names.count(path.stem().string())) << path << ": codes.def has no such code";
+  }
+}
+
+}  // namespace
+}  // namespace cleave::diagnostics

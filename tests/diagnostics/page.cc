@@ -1,0 +1,62 @@
+#include "tests/diagnostics/page.h"
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+
+namespace cleave::diagnostics {
+namespace {
+
+constexpr absl::string_view kExamples = "## An example that fails";
+constexpr size_t kMostBytes = 4000;
+
+std::string Fenced(absl::string_view language, absl::string_view text) {
+  return absl::StrCat("```", language, "\n", text, absl::EndsWith(text, "\n") ? "" : "\n", "```\n");
+}
+
+bool IsShortText(absl::string_view text) {
+  return text.size() <= kMostBytes && std::all_of(text.begin(), text.end(), [](char c) {
+           return absl::ascii_isprint(static_cast<unsigned char>(c)) || c == '\n' || c == '\t';
+         });
+}
+
+// The model, or what makes it where it cannot be shown.
+std::string Model(const std::optional<std::string>& model, const CaseFolder& folder) {
+  if (model.has_value() && IsShortText(*model)) return Fenced("rust", *model);
+  if (folder.prepare.has_value()) return Fenced("sh", *folder.prepare);
+  return "The file is not text that can be shown here.\n";
+}
+
+}  // namespace
+
+std::string PageTitle(Code code) { return absl::StrCat("# ", CodeName(code), ": ", CodeTitle(code)); }
+
+std::string WithExamples(absl::string_view page, const CaseFolder& folder) {
+  const absl::string_view words = absl::StripTrailingAsciiWhitespace(page.substr(0, page.find(kExamples)));
+  std::string command = "compile bad.model";
+  if (!folder.arguments.empty()) absl::StrAppend(&command, " ", absl::StrJoin(folder.arguments, " "));
+  return absl::StrCat(words, "\n\n", kExamples, "\n\n", Model(folder.bad, folder), "\n`", command, "` prints:\n\n",
+                      Fenced("text", folder.expected.value_or("")), "\n## The same, repaired\n\n",
+                      Model(folder.good, folder));
+}
+
+std::vector<std::string> PageFaults(Code code, absl::string_view page, const CaseFolder& folder) {
+  std::vector<std::string> faults;
+  const absl::string_view title = page.substr(0, page.find('\n'));
+  if (title != PageTitle(code)) faults.push_back(absl::StrCat("the first line is not \"", PageTitle(code), "\""));
+  absl::string_view words = page.substr(0, page.find(kExamples));
+  absl::ConsumePrefix(&words, title);
+  words = absl::StripAsciiWhitespace(words);
+  if (words.empty() || words.back() != '.') faults.push_back("no sentence says what the code means");
+  if (page != WithExamples(page, folder)) {
+    faults.push_back(
+        absl::StrCat("the examples are not those of ", folder.name, "; `./bazelw run //:bless` writes them"));
+  }
+  return faults;
+}
+
+}  // namespace cleave::diagnostics

@@ -1,0 +1,37 @@
+// Checks of one file of the tree against the order of layers (order.h).
+//
+//   for (const Finding& finding : CheckSource("ir/mesh/mesh.cc", text)) Report(finding);
+//
+// Paths are from the root of the project. Pure functions: the tree itself is read by tree_test.
+#ifndef CLEAVE_TESTS_LAYERING_LAYERING_H_
+#define CLEAVE_TESTS_LAYERING_LAYERING_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+
+namespace cleave::layering {
+
+struct Finding {
+  std::string path;
+  int line = 0;  // From 1; 0 where the whole file is meant.
+  std::string message;
+
+  bool operator==(const Finding&) const = default;
+};
+
+// "ir/mesh/mesh.cc:3: ir may not use search".
+std::string ToString(const Finding& finding);
+
+// Includes that point the wrong way, and vendor headers outside of their crate. Text in raw strings and comments is no
+// include.
+std::vector<Finding> CheckSource(absl::string_view path, absl::string_view text);
+
+// Labels that point the wrong way, and a file that does not open with a sentence in a comment. `codegen` may name
+// targets of `runtime` that end in "files": it embeds their text and links nothing of them.
+std::vector<Finding> CheckBuild(absl::string_view path, absl::string_view text);
+
+}  // namespace cleave::layering
+
+#endif  // CLEAVE_TESTS_LAYERING_LAYERING_H_

@@ -1,0 +1,110 @@
+#include "tests/layering/layering.h"
+
+#include "gtest/gtest.h"
+
+namespace cleave::layering {
+namespace {
+
+// The messages that a source file with one line, `include`, gets.
+std::string Source(absl::string_view path, absl::string_view include) {
+  std::string messages;
+  for (const Finding& finding : CheckSource(path, include)) messages += ToString(finding) + "\n";
+  return messages;
+}
+
+std::string Build(absl::string_view path, absl::string_view text) {
+  std::string messages;
+  for (const Finding& finding : CheckBuild(path, text)) messages += ToString(finding) + "\n";
+  return messages;
+}
+
+TEST(CheckSourceTest, EdgesFollowTheOrderOfLayers) {
+  struct Case {
+    const char* path;
+    const char* header;
+    bool allowed;
+  };
+  const Case cases[] = {
+      {"base/text/text.cc", "base/check/check.h", true},
+      {"base/text/text.cc", "ir/graph/graph.h", false},
+      {"dsl/parse/parse.cc", "base/source/source.h", true},
+      {"dsl/parse/parse.cc", "ir/graph/graph.h", false},
+      {"ir/plan/plan.cc", "dsl/syntax/syntax.h", false},
+      {"ir/plan/plan.cc", "search/cost/cost.h", false},
+      {"runtime/train/train.cc", "base/text/text.h", false},
+      {"runtime/train/train.cc", "runtime/data/data.h", true},
+      {"frontend/scope/scope.cc", "dsl/syntax/syntax.h", true},
+      {"frontend/scope/scope.cc", "search/sapp/sapp.h", false},
+      {"search/sapp/sapp.cc", "ir/mesh/mesh.h", true},
+      {"search/sapp/sapp.cc", "frontend/frontend.h", false},
+      {"search/sapp/sapp.cc", "codegen/emit/emit.h", false},
+      {"codegen/cpu/cpu.cc", "search/sapp/sapp.h", false},
+      {"codegen/cpu/cpu.cc", "runtime/data/data.h", false},
+      {"tools/compile.cc", "codegen/cpu/cpu.h", true},
+      {"tools/compile.cc", "tests/support/support.h", false},
+      {"tests/end_to_end/run_test.cc", "runtime/data/data.h", true},
+      {"bench/step/step.cc", "tools/driver/options.h", true},
+      {"ir/plan/plan.cc", "irregular/plan.h", true},
+  };
+  for (const Case& item : cases) {
+    const std::string messages = Source(item.path, "#include \"" + std::string(item.header) + "\"\n");
+    EXPECT_EQ(messages.empty(), item.allowed) << item.path << " includes " << item.header << "\n" << messages;
+  }
+}
+
+TEST(CheckSourceTest, SaysWhereAndWhat) {
+  EXPECT_EQ(Source("ir/mesh/mesh.cc", "// A mesh.\n\n#  include \"search/sapp/sapp.h\"\n"),
+            "ir/mesh/mesh.cc:3: `ir` may not use `search`: search/sapp/sapp.h\n");
+}
+
+TEST(CheckSourceTest, VendorHeadersStayInTheirCrates) {
+  EXPECT_EQ(Source("runtime/comm/mpi/mpi.cc", "#include <mpi.h>\n"), "");
+  EXPECT_EQ(Source("runtime/train/train.cc", "#include <mpi.h>\n"),
+            "runtime/train/train.cc:1: headers of MPI have no place here: mpi.h\n");
+  EXPECT_EQ(Source("runtime/math/onednn/matmul.cc", "#include <dnnl.hpp>\n"), "");
+  EXPECT_NE(Source("runtime/comm/mpi/mpi.cc", "#include <dnnl.hpp>\n"), "");
+  EXPECT_NE(Source("codegen/cpu/cpu.cc", "#include <oneapi/dnnl/dnnl.hpp>\n"), "");
+  EXPECT_NE(Source("runtime/device/device.cc", "#include <cuda_runtime.h>\n"), "");
+  EXPECT_NE(Source("runtime/train/train.cc", "#include \"absl/strings/str_cat.h\"\n"), "");
+  EXPECT_NE(Source("frontend/scope/scope.cc", "#include \"antlr4-runtime.h\"\n"), "");
+  EXPECT_EQ(Source("dsl/parse/parse.cc", "#include \"antlr4-runtime.h\"\n"), "");
+}
+
+TEST(CheckSourceTest, EmittedTextAndCommentsAreNoIncludes) {
+  EXPECT_EQ(Source("codegen/cpu/cpu.cc", "emit(R\"(\n#include <mpi.h>\n)\");\n"), "");
+  EXPECT_EQ(Source("codegen/cpu/cpu.cc", "emit(R\"x(\n\")\"\n#include <mpi.h>\n)x\");\n"), "");
+  EXPECT_EQ(Source("codegen/cpu/cpu.cc", "/*\n#include <mpi.h>\n*/\n"), "");
+  EXPECT_EQ(Source("codegen/cpu/cpu.cc", "// R\"(\nint x;\n"), "");
+  EXPECT_NE(Source("codegen/cpu/cpu.cc", "// R\"(\n#include <mpi.h>\n"), "");
+  EXPECT_NE(Source("codegen/cpu/cpu.cc", "emit(R\"(\n)\");\n#include <mpi.h>\n"), "");
+  EXPECT_NE(Source("codegen/cpu/cpu.cc", "emit(\"// R\\\"(\");\n#include <mpi.h>\n"), "");
+}
+
+TEST(CheckBuildTest, LabelsFollowTheOrderOfLayers) {
+  EXPECT_EQ(Build("ir/mesh/BUILD.bazel", "# The mesh.\ndeps = [\n    \"//search/sapp\",\n]\n"),
+            "ir/mesh/BUILD.bazel:3: `ir` may not use `search`: //search/sapp\n");
+  EXPECT_EQ(
+      Build("ir/mesh/BUILD.bazel", "# The mesh.\n\"//base/check\", \"//third_party/absl:span\", \"//:ir_users\"\n"),
+      "");
+  EXPECT_EQ(Build("ir/mesh/BUILD.bazel", "# The mesh.\nvisibility = [\"//search:__subpackages__\"]\n"), "");
+  EXPECT_NE(Build("ir/mesh/BUILD.bazel", "# The mesh.\ndeps = [\"//base/check\", \"//tools/driver\"]\n"), "");
+  EXPECT_EQ(Build("dsl/grammar/BUILD.bazel", "# The grammar.\nload(\"//tools/build:antlr.bzl\", \"x\")\n"), "");
+  EXPECT_NE(Build("runtime/data/BUILD.bazel", "# All data.\n\"//base/text\"\n"), "");
+}
+
+TEST(CheckBuildTest, CodegenMayOnlyEmbedTheRuntime) {
+  EXPECT_EQ(Build("codegen/runtime_files/BUILD.bazel", "# Some text.\n\"//runtime:files\"\n"), "");
+  EXPECT_NE(Build("codegen/cpu/BUILD.bazel", "# Some text.\n\"//runtime/data\"\n"), "");
+  EXPECT_NE(Build("search/sapp/BUILD.bazel", "# Some text.\n\"//runtime:files\"\n"), "");
+}
+
+TEST(CheckBuildTest, FirstLineIsASentence) {
+  EXPECT_NE(Build("ir/mesh/BUILD.bazel", "cc_library(\n"), "");
+  EXPECT_NE(Build("ir/mesh/BUILD.bazel", "# mesh of devices\n"), "");
+  EXPECT_NE(Build("third_party/absl/BUILD.bazel", "\n# Abseil for all.\n"), "");
+  EXPECT_EQ(Build("third_party/absl/BUILD.bazel", "# Abseil for all.\n"), "");
+  EXPECT_EQ(Build("third_party/absl/BUILD.bazel", "# Abseil, as Debian\n# brings it.\ncc_library(\n"), "");
+}
+
+}  // namespace
+}  // namespace cleave::layering

@@ -1,0 +1,91 @@
+#include "tests/layering/order.h"
+
+#include <algorithm>
+
+#include "absl/strings/match.h"
+
+namespace cleave::layering {
+namespace {
+
+using Names = absl::Span<const absl::string_view>;
+
+constexpr absl::string_view kBase[] = {"base"};
+constexpr absl::string_view kDslIr[] = {"base", "dsl", "ir"};
+constexpr absl::string_view kIr[] = {"base", "ir"};
+constexpr absl::string_view kCompiler[] = {"base", "dsl", "ir", "frontend", "search", "codegen"};
+constexpr absl::string_view kEverything[] = {"base",    "dsl",   "ir",    "runtime", "frontend", "search",
+                                             "codegen", "tools", "tests", "bench",   "examples"};
+
+constexpr absl::string_view kMpiHeaders[] = {"mpi.h", "mpi-ext.h"};
+constexpr absl::string_view kMpiFolders[] = {"runtime/comm/mpi", "bench", "tests"};
+constexpr absl::string_view kNcclHeaders[] = {"nccl"};
+constexpr absl::string_view kNcclFolders[] = {"runtime/comm/nccl", "bench", "tests"};
+constexpr absl::string_view kOneDnnHeaders[] = {"dnnl", "oneapi/dnnl"};
+constexpr absl::string_view kOneDnnFolders[] = {"runtime/math/onednn", "bench", "tests"};
+constexpr absl::string_view kCudaHeaders[] = {"cuda", "cublas", "cudnn", "nvtx", "nvToolsExt"};
+constexpr absl::string_view kCudaFolders[] = {
+    "runtime/device/cuda", "runtime/math/cublas", "runtime/math/cudnn", "runtime/comm/nccl", "bench", "tests"};
+constexpr absl::string_view kBlasHeaders[] = {"cblas", "openblas", "mkl"};
+constexpr absl::string_view kBlasFolders[] = {"bench"};
+constexpr absl::string_view kAntlrHeaders[] = {"antlr4"};
+constexpr absl::string_view kAntlrFolders[] = {"dsl"};
+constexpr absl::string_view kCompilerHeaders[] = {"absl/", "nlohmann/", "CLI/"};
+constexpr absl::string_view kCompilerFolders[] = {"base",    "dsl",   "ir",    "frontend", "search",
+                                                  "codegen", "tools", "tests", "bench",    "examples"};
+
+bool IsUnder(absl::string_view path, absl::string_view folder) {
+  return absl::StartsWith(path, folder) &&
+         (path.size() == folder.size() || path[folder.size()] == '/' || path[folder.size()] == ':');
+}
+
+}  // namespace
+
+absl::Span<const Layer> Layers() {
+  static constexpr Layer kLayers[] = {
+      {"base", {}},
+      {"dsl", kBase},
+      {"ir", kBase},
+      {"runtime", {}},
+      {"frontend", kDslIr},
+      {"search", kIr},
+      {"codegen", kIr},
+      {"tools", kCompiler},
+      {"tests", kEverything},
+      {"bench", kEverything},
+      {"examples", kEverything},
+  };
+  return kLayers;
+}
+
+const Layer* LayerOf(absl::string_view path) {
+  // Build rules are no code: every BUILD file may load them.
+  if (IsUnder(path, "tools/build")) return nullptr;
+  for (const Layer& layer : Layers()) {
+    if (IsUnder(path, layer.name)) return &layer;
+  }
+  return nullptr;
+}
+
+bool MayUse(const Layer& user, const Layer& used) {
+  return user.name == used.name || std::find(user.uses.begin(), user.uses.end(), used.name) != user.uses.end();
+}
+
+const Restriction* RestrictionOf(absl::string_view header) {
+  static constexpr Restriction kRestrictions[] = {
+      {"MPI", kMpiHeaders, kMpiFolders},
+      {"NCCL", kNcclHeaders, kNcclFolders},
+      {"oneDNN", kOneDnnHeaders, kOneDnnFolders},
+      {"CUDA", kCudaHeaders, kCudaFolders},
+      {"a BLAS", kBlasHeaders, kBlasFolders},
+      {"ANTLR", kAntlrHeaders, kAntlrFolders},
+      {"the compiler", kCompilerHeaders, kCompilerFolders},
+  };
+  for (const Restriction& restriction : kRestrictions) {
+    for (const absl::string_view prefix : restriction.prefixes) {
+      if (absl::StartsWith(header, prefix)) return &restriction;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace cleave::layering

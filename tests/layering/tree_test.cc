@@ -1,0 +1,82 @@
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "tests/layering/layering.h"
+
+namespace cleave::layering {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kFolders[] = {"base", "bench",   "codegen", "dsl",   "examples", "frontend",
+                                    "ir",   "runtime", "search",  "tests", "tools",    "third_party"};
+
+// The project's root: where the link to WORKSPACE among the test's data leads.
+fs::path Root() { return fs::canonical("WORKSPACE").parent_path(); }
+
+std::string Read(const fs::path& path) {
+  std::ifstream stream(path);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+// Every regular file below the layers and third_party, as a path from the root, sorted.
+std::set<std::string> FilesOfTheTree() {
+  std::set<std::string> files;
+  for (const char* folder : kFolders) {
+    if (!fs::exists(Root() / folder)) continue;
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(Root() / folder)) {
+      if (entry.is_regular_file() && !entry.is_symlink())
+        files.insert(entry.path().lexically_relative(Root()).string());
+    }
+  }
+  return files;
+}
+
+bool IsSource(const std::string& path) {
+  for (const char* ending : {".h", ".cc", ".cu", ".cuh"}) {
+    if (absl::EndsWith(path, ending)) return true;
+  }
+  return false;
+}
+
+void Expect(const std::vector<Finding>& findings) {
+  for (const Finding& finding : findings) ADD_FAILURE() << ToString(finding);
+}
+
+TEST(TreeTest, TheTreeIsFound) {
+  const std::set<std::string> files = FilesOfTheTree();
+  EXPECT_TRUE(files.count("tests/layering/tree_test.cc")) << Root();
+  EXPECT_TRUE(files.count("base/check/check.h")) << Root();
+}
+
+TEST(TreeTest, IncludesFollowTheOrderOfLayers) {
+  for (const std::string& path : FilesOfTheTree()) {
+    if (IsSource(path)) Expect(CheckSource(path, Read(Root() / path)));
+  }
+}
+
+TEST(TreeTest, BuildFilesFollowTheOrderOfLayers) {
+  for (const std::string& path : FilesOfTheTree()) {
+    if (fs::path(path).filename() == "BUILD.bazel") Expect(CheckBuild(path, Read(Root() / path)));
+  }
+  Expect(CheckBuild("BUILD.bazel", Read(Root() / "BUILD.bazel")));
+}
+
+TEST(TreeTest, EveryCrateHasAReadme) {
+  const std::set<std::string> files = FilesOfTheTree();
+  for (const std::string& path : files) {
+    if (fs::path(path).filename() != "BUILD.bazel" || absl::StartsWith(path, "third_party/")) continue;
+    const std::string readme = (fs::path(path).parent_path() / "README.md").string();
+    EXPECT_TRUE(files.count(readme)) << readme << " is missing";
+  }
+}
+
+}  // namespace
+}  // namespace cleave::layering

@@ -1,0 +1,98 @@
+#include "tools/driver/options.h"
+
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace cleave {
+namespace {
+
+std::variant<CompileOptions, EarlyExit> Parse(std::vector<const char*> arguments) {
+  arguments.insert(arguments.begin(), "compile");
+  return ParseCommandLine(static_cast<int>(arguments.size()), arguments.data());
+}
+
+CompileOptions Options(const std::vector<const char*>& arguments) {
+  const auto parsed = Parse(arguments);
+  const auto* exit = std::get_if<EarlyExit>(&parsed);
+  EXPECT_EQ(exit, nullptr) << (exit == nullptr ? "" : exit->text);
+  return exit == nullptr ? std::get<CompileOptions>(parsed) : CompileOptions();
+}
+
+ExitCode ExitOf(const std::vector<const char*>& arguments) {
+  const auto parsed = Parse(arguments);
+  const auto* exit = std::get_if<EarlyExit>(&parsed);
+  return exit == nullptr ? ExitCode::kInternal : exit->code;
+}
+
+TEST(OptionsTest, Defaults) {
+  const CompileOptions options = Options({"a.model"});
+  EXPECT_EQ(options.model, "a.model");
+  EXPECT_EQ(options.cluster, "cpu");
+  EXPECT_EQ(options.devices, std::nullopt);
+  EXPECT_EQ(options.emit, std::nullopt);
+  EXPECT_FALSE(options.run);
+}
+
+TEST(OptionsTest, EverythingGiven) {
+  const CompileOptions options = Options({"a.model",
+                                          "--devices",
+                                          "8",
+                                          "--search",
+                                          "data_parallel",
+                                          "--set",
+                                          "batch=512",
+                                          "--set",
+                                          "data=mnist(\"x=y\")",
+                                          "--emit",
+                                          "program",
+                                          "--rank",
+                                          "3",
+                                          "--run",
+                                          "--steps",
+                                          "5",
+                                          "--seed",
+                                          "0",
+                                          "--error-format",
+                                          "json",
+                                          "--quiet"});
+  EXPECT_EQ(options.devices, 8);
+  EXPECT_EQ(options.search, "data_parallel");
+  ASSERT_EQ(options.overrides.size(), 2u);
+  EXPECT_EQ(options.overrides[1].first, "data");
+  EXPECT_EQ(options.overrides[1].second, "mnist(\"x=y\")");
+  EXPECT_EQ(options.emit, EmitStage::kProgram);
+  EXPECT_EQ(options.rank, 3);
+  EXPECT_TRUE(options.run && options.quiet);
+  EXPECT_EQ(options.steps, 5);
+  EXPECT_EQ(options.seed, 0);
+  EXPECT_EQ(options.error_format, ErrorFormat::kJson);
+}
+
+TEST(OptionsTest, ExplainWithAndWithoutAnOp) {
+  EXPECT_EQ(Options({"a.model", "--explain"}).explain, "");
+  EXPECT_EQ(Options({"a.model", "--explain", "h1.matmul"}).explain, "h1.matmul");
+  EXPECT_EQ(Options({"a.model"}).explain, std::nullopt);
+}
+
+TEST(OptionsTest, UsageErrors) {
+  for (const std::vector<const char*>& arguments :
+       std::vector<std::vector<const char*>>{{},
+                                             {"a.model", "--devices", "0"},
+                                             {"a.model", "--devices", "many"},
+                                             {"a.model", "--search", "magic"},
+                                             {"a.model", "--emit", "assembly"},
+                                             {"a.model", "--set", "batch"},
+                                             {"a.model", "--set", "=3"},
+                                             {"a.model", "--steps", "-1"},
+                                             {"a.model", "--no-such-option"},
+                                             {"a.model", "b.model"}}) {
+    EXPECT_EQ(ExitOf(arguments), ExitCode::kUsage);
+  }
+}
+
+TEST(OptionsTest, HelpIsNoError) { EXPECT_EQ(ExitOf({"--help"}), ExitCode::kDone); }
+
+}  // namespace
+}  // namespace cleave
