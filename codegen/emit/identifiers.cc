@@ -69,6 +69,7 @@ constexpr absl::string_view kReserved[] = {
     "if",
     "index",
     "inline",
+    "inputs",
     "int",
     "int16_t",
     "int32_t",
@@ -77,6 +78,9 @@ constexpr absl::string_view kReserved[] = {
     "j",
     "k",
     "l",
+    "l2",
+    "l3",
+    "l4",
     "linux",
     "long",
     "main",
@@ -96,6 +100,7 @@ constexpr absl::string_view kReserved[] = {
     "operator",
     "or",
     "or_eq",
+    "parameters",
     "private",
     "protected",
     "public",
@@ -138,6 +143,7 @@ constexpr absl::string_view kReserved[] = {
     "unix",
     "unsigned",
     "using",
+    "values",
     "virtual",
     "void",
     "volatile",
@@ -151,6 +157,11 @@ constexpr absl::string_view kReserved[] = {
 }  // namespace
 
 bool IsReserved(absl::string_view identifier) {
+  // Constants: k256By4.
+  if (identifier.size() > 1 && identifier[0] == 'k' &&
+      !absl::ascii_islower(static_cast<unsigned char>(identifier[1])) && identifier[1] != '_') {
+    return true;
+  }
   return std::binary_search(std::begin(kReserved), std::end(kReserved), identifier);
 }
 

@@ -31,6 +31,8 @@ class SourceWriter {
  public:
   static constexpr int kColumns = 120;
 
+  explicit SourceWriter(int indent = 0) : indent_(indent) {}
+
   void Line(absl::string_view line);        // Indented; "" gives an empty line.
   void Unindented(absl::string_view line);  // Preprocessor and access specifiers.
   void Comment(absl::string_view text);     // "// text", broken between words where it is too long.
@@ -51,6 +53,9 @@ class SourceWriter {
     std::string comment;  // Without slashes; may be empty.
   };
   void Table(const std::vector<Commented>& rows);
+
+  // Text that another writer made, for this place.
+  void Append(const SourceWriter& other) { text_ += other.text_; }
 
   // An empty line, unless the text so far ends with one or with an opened block.
   void Gap();

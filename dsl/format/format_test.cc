@@ -89,8 +89,8 @@ TEST(FormatTest, Expressions) {
   check("(a,)", "(a,)");
   check("(a,b,)", "(a, b)");
   check("(n=a)", "(n = a)");
-  check("{}", "{}");
-  check("{\"a\":1,}", "{ \"a\": 1 }");
+  check("f({})", "f({})");
+  check("f(m={\"a\":1,})", "f(m = { \"a\": 1 })");
   check("vmap(f,axes=(0,_))(x,w)", "vmap(f, axes = (0, _))(x, w)");
   check("#[region(in=((4,2)),out=auto)]f(x)", "#[region(in = ((4, 2),), out = auto)] f(x)");
   check("(#[a]f)(x)", "(#[a] f)(x)");

@@ -104,7 +104,7 @@ class TreeGenerator {
   Expression Value(int depth) {
     if (depth <= 0) return Leaf();
     const int inner = depth - 1;
-    switch (Below(9)) {
+    switch (Below(8)) {
       case 0:
         return Make(syntax::Negate{.operand = Operand(inner)});
       case 1:
@@ -119,12 +119,7 @@ class TreeGenerator {
         return Make(syntax::Index{.base = Callee(inner), .subscripts = Subscripts(inner)});
       case 5:
         return Make(syntax::Tuple{.elements = Arguments(inner)});
-      case 6:
-        return Make(syntax::Map{.entries = Several(3, [&] {
-                                  return syntax::MapEntry{
-                                      .span = {}, .key_span = {}, .key = String(), .value = Value(inner)};
-                                })});
-      case 7: {
+      case 6: {
         // Attributes of attributes would be read as one list.
         Expression operand = Operand(inner);
         if (std::holds_alternative<syntax::Attributed>(operand.kind)) return operand;
@@ -137,10 +132,19 @@ class TreeGenerator {
     }
   }
 
+  // What may be given to an argument, a setting or an entry of a map.
+  Expression ValueOrMap(int depth) {
+    if (depth <= 0 || Chance(85)) return Value(depth);
+    return Make(syntax::Map{.entries = Several(3, [&] {
+                              return syntax::MapEntry{
+                                  .span = {}, .key_span = {}, .key = String(), .value = ValueOrMap(depth - 1)};
+                            })});
+  }
+
   Expression Callee(int depth) { return Chance(70) ? Make(syntax::Name{.text = Word()}) : Operand(depth); }
 
   syntax::Argument Argument(int depth) {
-    syntax::Argument argument{.span = {}, .name = std::nullopt, .value = Value(depth)};
+    syntax::Argument argument{.span = {}, .name = std::nullopt, .value = ValueOrMap(depth)};
     if (Chance(30)) argument.name = Identifier();
     return argument;
   }
@@ -199,7 +203,7 @@ class TreeGenerator {
   }
 
   std::vector<syntax::Setting> Settings() {
-    return Several(4, [&] { return syntax::Setting{.span = {}, .name = Identifier(), .value = Value(3)}; });
+    return Several(4, [&] { return syntax::Setting{.span = {}, .name = Identifier(), .value = ValueOrMap(3)}; });
   }
 
   std::vector<syntax::Statement> Body(int depth) {

@@ -24,9 +24,11 @@ opDefinition : OP name parameters ( ARROW type )? LBRACE setting* RBRACE ;
 
 train : TRAIN name LBRACE setting* RBRACE ;
 
-parallel : PARALLEL LBRACE ( pin | setting )* RBRACE ;
+parallel : PARALLEL LBRACE entry* RBRACE ;
 
-setting : name ASSIGN expression SEMICOLON ;
+entry : pin | setting ;
+
+setting : name ASSIGN value SEMICOLON ;
 
 pin : PIN STRING ASSIGN attributeBody SEMICOLON ;
 
@@ -42,7 +44,10 @@ attribute : HASH LBRACKET attributeBody RBRACKET ;
 
 attributeBody : name ( LPAREN ( argument ( COMMA argument )* COMMA? )? RPAREN )? ;
 
-argument : expression ( ASSIGN expression )? ;
+argument : value ( ASSIGN value )? ;
+
+// A map stands only where a value is given to something, so that `{` after an expression always opens a body.
+value : expression | map ;
 
 block : LBRACE statement* RBRACE ;
 
@@ -119,14 +124,13 @@ primary
     | WILDCARD
     | name
     | parenthesized
-    | map
     ;
 
 parenthesized : LPAREN ( argument ( COMMA argument )* COMMA? )? RPAREN ;
 
 map : LBRACE ( mapEntry ( COMMA mapEntry )* COMMA? )? RBRACE ;
 
-mapEntry : STRING COLON expression ;
+mapEntry : STRING COLON value ;
 
 name
     : NAME

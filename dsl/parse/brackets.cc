@@ -26,12 +26,6 @@ std::optional<size_t> OpeningFor(size_t type) {
   return std::nullopt;
 }
 
-// What stands in bodies only, never within parentheses or square brackets.
-bool EndsStatement(size_t type) {
-  return type == CleaveLexer::SEMICOLON || type == CleaveLexer::LET || type == CleaveLexer::FOR ||
-         type == CleaveLexer::RETURN;
-}
-
 absl::string_view ClosingText(size_t opening) {
   return opening == CleaveLexer::LPAREN ? ")" : opening == CleaveLexer::LBRACKET ? "]" : "}";
 }
@@ -53,7 +47,7 @@ class BracketChecker {
         }
       } else if (const std::optional<size_t> opening = OpeningFor(type)) {
         Close(i, *opening);
-      } else if (EndsStatement(type)) {
+      } else if (EndsStatement(i)) {  // It stands in bodies only, never within parentheses or square brackets.
         while (!open_.empty() && TypeAt(open_.back()) != CleaveLexer::LBRACE) ReportOpen(i, false);
       } else if (type == Token::EOF || (!open_.empty() && BeginsItem(i))) {
         while (!open_.empty()) ReportOpen(i, type == Token::EOF);
@@ -66,12 +60,23 @@ class BracketChecker {
  private:
   size_t TypeAt(size_t i) const { return tokens_.list[i]->getType(); }
 
-  // `fn` stands nowhere but at the start of an item. The words of the other items may be names too; at the start of a
-  // line, after `;` or `}` and before a name they are not.
+  bool IsFirstOnItsLine(size_t i) const { return tokens_.list[i]->getLine() != tokens_.list[previous_]->getLine(); }
+
+  // A reserved word in the middle of a line may have been meant as a name.
+  bool EndsStatement(size_t i) const {
+    const size_t type = TypeAt(i);
+    if (type == CleaveLexer::SEMICOLON) return true;
+    return (type == CleaveLexer::LET || type == CleaveLexer::FOR || type == CleaveLexer::RETURN) && IsFirstOnItsLine(i);
+  }
+
+  // The words of items other than `fn` may be names too, but not at the start of a line with a name or a body behind
+  // them.
   bool BeginsItem(size_t i) const {
-    if (TypeAt(i) == CleaveLexer::FN) return true;
+    if (TypeAt(i) == CleaveLexer::FN) {
+      const size_t before = TypeAt(previous_);
+      return IsFirstOnItsLine(i) || before == CleaveLexer::RBRACE || before == CleaveLexer::SEMICOLON;
+    }
     if (tokens_.list[i]->getCharPositionInLine() != 0) return false;
-    if (TypeAt(previous_) != CleaveLexer::SEMICOLON && TypeAt(previous_) != CleaveLexer::RBRACE) return false;
     const size_t following = TypeAt(i + 1);  // There is one: the last token is the end of the file.
     switch (TypeAt(i)) {
       case CleaveLexer::MODEL:

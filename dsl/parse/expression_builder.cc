@@ -56,6 +56,13 @@ syntax::Expression ExpressionBuilder::Build(Parser::ExpressionContext& context) 
   return BuildComparison(context).expression;
 }
 
+syntax::Expression ExpressionBuilder::Build(Parser::ValueContext& context) { return BuildValue(context).expression; }
+
+ExpressionBuilder::Sized ExpressionBuilder::BuildValue(Parser::ValueContext& context) {
+  if (Parser::MapContext* map = context.map()) return BuildMap(*map);
+  return BuildComparison(*context.expression());
+}
+
 syntax::Expression ExpressionBuilder::BuildSuffixes(Token& name, const std::vector<Parser::SuffixContext*>& suffixes) {
   Sized value = Make(places_.SpanOf(name), 0, syntax::Name{.text = std::string(places_.TextOf(name))});
   for (Parser::SuffixContext* suffix : suffixes) value = BuildSuffix(std::move(value), *suffix);
@@ -214,11 +221,11 @@ std::vector<syntax::Argument> ExpressionBuilder::BuildArguments(const std::vecto
 
 syntax::Argument ExpressionBuilder::BuildArgument(Parser::ArgumentContext& context, int& depth) {
   const Span span = places_.SpanOf(*context.getStart(), *context.getStop());
-  const std::vector<Parser::ExpressionContext*> parts = context.expression();
-  Sized first = BuildComparison(*parts[0]);
+  const std::vector<Parser::ValueContext*> parts = context.value();
+  Sized first = BuildValue(*parts[0]);
   depth = std::max(depth, first.depth);
   if (parts.size() == 1) return {.span = span, .name = std::nullopt, .value = std::move(first.expression)};
-  Sized value = BuildComparison(*parts[1]);
+  Sized value = BuildValue(*parts[1]);
   depth = std::max(depth, value.depth);
   const auto* name = std::get_if<syntax::Name>(&first.expression.kind);
   // `(x) = 1` leaves no trace of its parentheses in the tree, but begins with one.
@@ -235,7 +242,6 @@ syntax::Argument ExpressionBuilder::BuildArgument(Parser::ArgumentContext& conte
 
 ExpressionBuilder::Sized ExpressionBuilder::BuildPrimary(Parser::PrimaryContext& context) {
   if (Parser::ParenthesizedContext* parenthesized = context.parenthesized()) return BuildParenthesized(*parenthesized);
-  if (Parser::MapContext* map = context.map()) return BuildMap(*map);
   const Token& token = *context.getStart();
   const Span span = places_.SpanOf(token);
   std::string text(places_.TextOf(token));
@@ -276,7 +282,7 @@ ExpressionBuilder::Sized ExpressionBuilder::BuildMap(Parser::MapContext& context
   int depth = 0;
   syntax::Map map;
   for (Parser::MapEntryContext* entry : context.mapEntry()) {
-    Sized value = BuildComparison(*entry->expression());
+    Sized value = BuildValue(*entry->value());
     depth = std::max(depth, value.depth);
     map.entries.push_back({.span = places_.SpanOf(*entry->getStart(), *entry->getStop()),
                            .key_span = places_.SpanOf(*entry->getStart()),

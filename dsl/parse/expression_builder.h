@@ -23,6 +23,7 @@ class ExpressionBuilder {
   Parentheses SetParentheses(Parentheses parentheses);
 
   syntax::Expression Build(grammar::CleaveParser::ExpressionContext& context);
+  syntax::Expression Build(grammar::CleaveParser::ValueContext& context);
 
   // The name of an evaluation with its suffixes: `send(x, 1)`.
   syntax::Expression BuildSuffixes(antlr4::Token& name,
@@ -47,6 +48,7 @@ class ExpressionBuilder {
 
   // `depth` is raised to that of the deepest expression within, here and below.
   syntax::Attribute BuildAttribute(Parser::AttributeBodyContext& context, Span span, int& depth);
+  Sized BuildValue(Parser::ValueContext& context);
   Sized BuildComparison(Parser::ExpressionContext& context);
   Sized BuildSum(Parser::SumContext& context);
   Sized BuildProduct(Parser::ProductContext& context);

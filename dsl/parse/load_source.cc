@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -41,8 +42,9 @@ std::optional<std::string> NearestModel(const std::string& path) {
 }
 
 Diagnostic CannotOpen(const std::string& path, int error_number) {
-  Diagnostic diagnostic = Error(
-      Code::kE0114, absl::StrCat("cannot read ", Quoted(path), ": ", std::generic_category().message(error_number)));
+  std::string reason = std::generic_category().message(error_number);
+  reason[0] = absl::ascii_tolower(static_cast<unsigned char>(reason[0]));
+  Diagnostic diagnostic = Error(Code::kE0114, absl::StrCat("cannot read ", Quoted(path), ": ", reason));
   if (error_number != ENOENT) return diagnostic;
   if (const std::optional<std::string> nearest = NearestModel(path)) {
     return std::move(diagnostic).Help(absl::StrCat("did you mean ", Quoted(*nearest), "?"));

@@ -26,8 +26,11 @@ using grammar::CleaveParser;
 void DropExplained(const std::vector<BracketError>& brackets, const std::vector<size_t>& after_bad_characters,
                    std::vector<SyntaxError>& errors) {
   for (const BracketError& bracket : brackets) {
+    // The words that begin items may be names: then it is the token behind them that the parser rejects.
+    const size_t first = bracket.is_brace ? bracket.noticed : bracket.opened;
+    const size_t last = bracket.is_brace ? bracket.noticed + 1 : bracket.noticed;
     const auto explained = std::find_if(errors.begin(), errors.end(), [&](const SyntaxError& error) {
-      return error.token <= bracket.noticed && error.token >= (bracket.is_brace ? bracket.noticed : bracket.opened);
+      return first <= error.token && error.token <= last;
     });
     if (explained != errors.end()) errors.erase(explained);
   }

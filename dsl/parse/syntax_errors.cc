@@ -45,6 +45,11 @@ bool BeginsStatement(size_t type) {
          type == CleaveLexer::METRIC || type == CleaveLexer::PRINT;
 }
 
+bool IsComparison(size_t type) {
+  return type == CleaveLexer::EQUAL || type == CleaveLexer::NOT_EQUAL || type == CleaveLexer::LESS ||
+         type == CleaveLexer::LESS_EQUAL || type == CleaveLexer::GREATER || type == CleaveLexer::GREATER_EQUAL;
+}
+
 bool IsOpening(size_t type) {
   return type == CleaveLexer::LPAREN || type == CleaveLexer::LBRACKET || type == CleaveLexer::LBRACE;
 }
@@ -100,6 +105,20 @@ bool InHeader(const antlr4::RuleContext* context) {
   return false;
 }
 
+// Whether the rule has read an opening bracket and not its partner: what follows up to there is lost with the rule.
+// Bodies are no such brackets, as they have rules of their own.
+bool HasOpenBracket(const antlr4::ParserRuleContext& context) {
+  if (IsList(context.getRuleIndex())) return false;
+  int depth = 0;
+  for (antlr4::tree::ParseTree* child : context.children) {
+    const auto* terminal = dynamic_cast<antlr4::tree::TerminalNode*>(child);
+    if (terminal == nullptr) continue;
+    const size_t type = const_cast<antlr4::tree::TerminalNode*>(terminal)->getSymbol()->getType();
+    depth += IsOpening(type) ? 1 : IsClosing(type) ? -1 : 0;
+  }
+  return depth > 0;
+}
+
 // The tokens that could have come: for a decision that looked ahead, those after what it had read when it gave up.
 IntervalSet ExpectedTokens(Parser& parser, const antlr4::RecognitionException& exception) {
   if (const auto* no_alternative = dynamic_cast<const antlr4::NoViableAltException*>(&exception)) {
@@ -139,9 +158,18 @@ void SyntaxErrorStrategy::reportMatch(Parser*) {
   last_sync_ = SIZE_MAX;
 }
 
-void SyntaxErrorStrategy::Report(Parser& parser, Token& found, const IntervalSet& expected) {
+IntervalSet SyntaxErrorStrategy::WithLastDecision(Parser& parser, IntervalSet expected) const {
+  if (decision_context_ != parser.getContext() || decision_token_ != parser.getTokenStream()->index()) return expected;
+  const antlr4::atn::ATN& atn = parser.getATN();
+  expected.addAll(atn.nextTokens(atn.states[decision_state_]));
+  expected.remove(Token::EPSILON);
+  return expected;
+}
+
+void SyntaxErrorStrategy::Report(Parser& parser, Token& found, const IntervalSet& expected_after_decision) {
   if (recovering_) return;
   recovering_ = true;
+  const IntervalSet expected = WithLastDecision(parser, expected_after_decision);
   errors_.push_back({.token = found.getTokenIndex(), .diagnostic = MakeDiagnostic(parser, found, expected)});
 }
 
@@ -156,10 +184,15 @@ Diagnostic SyntaxErrorStrategy::MakeDiagnostic(Parser& parser, Token& found, con
   const std::string found_text = DescribeToken(found.getType(), places_.TextOf(found));
   const Token* previous = Previous(parser, found);
   Diagnostic diagnostic = Error(Code::kE0101, absl::StrCat("expected ", what));
-  if (previous != nullptr) {
+  const bool is_on_later_line =
+      previous != nullptr && (found.getLine() != previous->getLine() || found.getType() == Token::EOF);
+  // Statements and items begin lines, so nothing is wrong with the line before.
+  const bool expects_line = expected.contains(size_t{CleaveLexer::LET}) || expected.contains(size_t{CleaveLexer::FN}) ||
+                            (IsList(rule) && expected.contains(size_t{CleaveLexer::NAME}));
+  if (previous != nullptr && !(is_on_later_line && expects_line)) {
     absl::StrAppend(&diagnostic.message, " after ", DescribeToken(previous->getType(), places_.TextOf(*previous)));
   }
-  if (previous != nullptr && (found.getLine() != previous->getLine() || found.getType() == Token::EOF)) {
+  if (is_on_later_line && !expects_line) {
     const Span before = places_.SpanOf(*previous);
     std::move(diagnostic)
         .At(Span{.file = before.file, .begin = before.end, .end = before.end},
@@ -175,6 +208,8 @@ Diagnostic SyntaxErrorStrategy::MakeDiagnostic(Parser& parser, Token& found, con
   if (!word) word = MisspelledWord(found, places_.TextOf(found), rule);
   if (word) {
     std::move(diagnostic).Help(absl::StrCat("did you mean `", *word, "`?"));
+  } else if (IsComparison(found.getType())) {
+    std::move(diagnostic).Help("comparisons do not chain; put one of them in parentheses");
   } else if (rule == CleaveParser::RuleItem || rule == CleaveParser::RuleFile) {
     if (BeginsStatement(found.getType())) {
       std::move(diagnostic).Help("statements stand in the body of a `model` or `fn`");
@@ -200,10 +235,16 @@ Token* SyntaxErrorStrategy::recoverInline(Parser* parser) {
 
 void SyntaxErrorStrategy::recover(Parser* parser, std::exception_ptr) {
   const bool stops_at_body = InHeader(parser->getContext());
+  const bool is_within_brackets = HasOpenBracket(*parser->getContext());
   if (std::exchange(skips_next_, false)) parser->consume();
   while (true) {
     const size_t type = parser->getTokenStream()->LA(1);
-    if (BeginsAnew(type) || IsClosing(type) || type == CleaveLexer::SEMICOLON || type == CleaveLexer::COMMA) return;
+    if (IsClosing(type) && is_within_brackets) {
+      parser->consume();
+      return;
+    }
+    if (type == CleaveLexer::COMMA && !is_within_brackets) return;
+    if (BeginsAnew(type) || IsClosing(type) || type == CleaveLexer::SEMICOLON) return;
     if (type == CleaveLexer::LBRACE && stops_at_body) return;
     SkipOne(*parser);
   }
@@ -211,6 +252,9 @@ void SyntaxErrorStrategy::recover(Parser* parser, std::exception_ptr) {
 
 void SyntaxErrorStrategy::sync(Parser* parser) {
   const auto* context = static_cast<const antlr4::RuleContext*>(parser->getContext());
+  decision_context_ = context;
+  decision_state_ = parser->getState();
+  decision_token_ = parser->getTokenStream()->index();
   if (!IsList(context->getRuleIndex())) return;
   antlr4::atn::ATNState* state = parser->getATN().states[parser->getState()];
   const auto kind = state->getStateType();
@@ -233,6 +277,11 @@ void SyntaxErrorStrategy::sync(Parser* parser) {
       parser->consume();
     } else {
       SkipOne(*parser);
+    }
+    if (in_file && type == CleaveLexer::LBRACE && !expected.contains(stream.LA(1))) {
+      // A whole item has been skipped; what stands behind it is wrong for a reason of its own.
+      recovering_ = false;
+      Report(*parser, *stream.LT(1), expected);
     }
   }
   last_sync_ = stream.index();

@@ -35,7 +35,8 @@ class SyntaxErrorStrategy : public antlr4::ANTLRErrorStrategy {
   void reportError(antlr4::Parser* parser, const antlr4::RecognitionException& exception) override;
 
  private:
-  void Report(antlr4::Parser& parser, antlr4::Token& found, const antlr4::misc::IntervalSet& expected);
+  antlr4::misc::IntervalSet WithLastDecision(antlr4::Parser& parser, antlr4::misc::IntervalSet expected) const;
+  void Report(antlr4::Parser& parser, antlr4::Token& found, const antlr4::misc::IntervalSet& expected_after_decision);
   Diagnostic MakeDiagnostic(antlr4::Parser& parser, antlr4::Token& found, const antlr4::misc::IntervalSet& expected);
 
   const TokenPlaces& places_;
@@ -43,6 +44,11 @@ class SyntaxErrorStrategy : public antlr4::ANTLRErrorStrategy {
   bool recovering_ = false;
   bool skips_next_ =
       false;  // The token that did not fit is a reserved word in place of a name: no statement begins there.
+  // The last decision between going on and stopping, and the token at which it was made: what it would have taken is
+  // expected there as well as what follows it.
+  const antlr4::RuleContext* decision_context_ = nullptr;
+  size_t decision_state_ = 0;
+  size_t decision_token_ = 0;
   size_t last_sync_ = SIZE_MAX;  // Where the last sync of a recovery stood: a second one there must not stay.
   std::vector<std::unique_ptr<antlr4::Token>> missing_;  // Semicolons that were supplied.
 };

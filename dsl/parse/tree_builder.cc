@@ -81,8 +81,13 @@ syntax::Train TreeBuilder::BuildTrain(Parser::TrainContext& context) {
 syntax::Parallel TreeBuilder::BuildParallel(Parser::ParallelContext& context) {
   const Parentheses outside = expressions_.SetParentheses(Parentheses::kTuple);
   syntax::Parallel parallel{.settings = {}, .pins = {}, .body_begin = SpanOf(context.LBRACE())};
-  for (Parser::SettingContext* setting : context.setting()) parallel.settings.push_back(BuildSetting(*setting));
-  for (Parser::PinContext* pin : context.pin()) parallel.pins.push_back(BuildPin(*pin));
+  for (Parser::EntryContext* entry : context.entry()) {
+    if (Parser::PinContext* pin = entry->pin()) {
+      parallel.pins.push_back(BuildPin(*pin));
+    } else {
+      parallel.settings.push_back(BuildSetting(*entry->setting()));
+    }
+  }
   expressions_.SetParentheses(outside);
   return parallel;
 }
@@ -90,7 +95,7 @@ syntax::Parallel TreeBuilder::BuildParallel(Parser::ParallelContext& context) {
 syntax::Setting TreeBuilder::BuildSetting(Parser::SettingContext& context) {
   return {.span = SpanOf(context),
           .name = expressions_.BuildIdentifier(*context.name()),
-          .value = BuildExpression(context.expression())};
+          .value = expressions_.Build(*context.value())};
 }
 
 syntax::Pin TreeBuilder::BuildPin(Parser::PinContext& context) {

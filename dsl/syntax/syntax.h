@@ -183,7 +183,8 @@ struct MapEntry {
   bool operator==(const MapEntry&) const = default;
 };
 
-// `{ "dense2.weight": (8, 1) }`. Entries as written, duplicates included.
+// `{ "dense2.weight": (8, 1) }`, only as the value of an argument, a setting or another map's entry. Entries as
+// written, duplicates included.
 struct Map {
   std::vector<MapEntry> entries;
 

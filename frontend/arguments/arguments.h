@@ -23,9 +23,9 @@ struct FormalArgument {
 
 struct Signature {
   std::string callee;
-  std::vector<FormalArgument> arguments;
-  std::string result;              // " -> f32[..n, units]", or empty.
-  std::optional<Span> definition;  // Where it stands in the user's file, if it does.
+  std::vector<FormalArgument> arguments = {};
+  std::string result = {};              // " -> f32[..n, units]", or empty.
+  std::optional<Span> definition = {};  // Where it stands in the user's file, if it does.
 
   // "dense(x: f32[..n, k], units: int) -> f32[..n, units]"
   std::string ToString() const;

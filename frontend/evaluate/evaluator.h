@@ -42,7 +42,7 @@ struct Expansion {
 struct Naming {
   std::string path;
   bool ordinals = false;
-  std::map<std::string, int> next_ordinal;
+  std::map<std::string, int> next_ordinal = {};
 };
 
 // The model, or one call of a function under way.

@@ -90,6 +90,24 @@ void FunctionTable::FindOwners() {
   }
 }
 
+std::set<std::string> FunctionTable::CalledFrom(const syntax::Model& model) const {
+  std::set<std::string> names;
+  std::vector<const Function*> open;
+  const auto reach = [&](const Function* function) {
+    if (!function->of_prelude && names.insert(function->name()).second) open.push_back(function);
+  };
+  ForEachCall(model.body, [&](const std::string& name, Span) {
+    const Callee callee = Find(name, nullptr);
+    if (const auto* function = std::get_if<const Function*>(&callee)) reach(*function);
+  });
+  while (!open.empty()) {
+    const Function* function = open.back();
+    open.pop_back();
+    for (const Function* callee : callees_.at(function)) reach(callee);
+  }
+  return names;
+}
+
 void FunctionTable::ReportRecursion(Reporter& reporter) {
   std::set<const Function*> done;
   std::vector<Function*> path;

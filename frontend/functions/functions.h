@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <map>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -46,6 +47,9 @@ class FunctionTable {
 
   // Everything that can be called, for "did you mean".
   std::vector<std::string> Names() const;
+
+  // The names of the user's functions that the model reaches.
+  std::set<std::string> CalledFrom(const syntax::Model& model) const;
 
   const std::vector<const Function*>& user_functions() const { return user_order_; }
 

@@ -1,46 +1,46 @@
 #include "frontend/inputs/inputs.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/text/text.h"
 
 namespace cleave::frontend {
 namespace {
 
-// What a source offers for each sample.
+// What a source offers for each sample: so many values, in any shape.
 struct Field {
   std::string name;
-  DType dtype = DType::kF32;
-  Shape shape;              // Of one sample; of `tokens` any one dimension fits.
+  std::string text;             // As messages show it.
+  std::optional<DType> dtype;   // Any, where absent.
+  int64_t elements = 0;         // 0: as many as the data has, which only the program knows.
+  int rank = 0;                 // Dimensions with the batch; 0: any.
 };
 
 std::vector<Field> FieldsOf(const DataSource& data) {
-  if (data.kind == "mnist" || data.kind == "digits") return {{"image", DType::kF32, {1, 28, 28}}, {"label", DType::kI32, {}}};
-  if (data.kind == "tokens") return {{"tokens", DType::kI32, {0}}, {"next", DType::kI32, {0}}};
+  const Field label{.name = "label", .text = "one label, i32 or f32", .dtype = std::nullopt, .elements = 1};
+  if (data.kind == "mnist") return {{.name = "image", .text = "an image, f32", .dtype = DType::kF32}, label};
+  if (data.kind == "digits") {
+    return {{.name = "image", .text = "28x28 = 784 values, f32", .dtype = DType::kF32, .elements = 784}, label};
+  }
+  if (data.kind == "tokens") {
+    const Field tokens{.name = "tokens", .text = "a row of bytes, i32", .dtype = DType::kI32, .rank = 2};
+    Field next = tokens;
+    next.name = "next";
+    return {tokens, next};
+  }
   return {};  // Synthetic data has any shape.
 }
 
-std::string FieldText(const Field& field) {
-  std::string text = absl::StrCat(DTypeName(field.dtype), "[batch");
-  for (int64_t size : field.shape) {
-    if (size == 0) {
-      absl::StrAppend(&text, ", length");
-    } else {
-      absl::StrAppend(&text, ", ", size);
-    }
-  }
-  return absl::StrCat(text, "]");
-}
-
-// The dimensions after the batch may be grouped in any way that keeps the count, as `reshape` would.
 bool Fits(const Field& field, const TensorType& type) {
-  if (type.dtype != field.dtype || type.shape.empty()) return false;
-  const Shape sample(type.shape.begin() + 1, type.shape.end());
-  if (field.shape == Shape{0}) return sample.size() == 1;
-  return sample == field.shape;
+  if (type.shape.empty()) return true;  // Has no batch, which is said elsewhere.
+  const int64_t elements = ElementCount(Shape(type.shape.begin() + 1, type.shape.end()));
+  return (!field.dtype || type.dtype == *field.dtype) && (field.elements == 0 || elements == field.elements) &&
+         (field.rank == 0 || type.rank() == field.rank);
 }
 
 void CheckBatch(const Graph& graph, const std::map<OpId, Span>& inputs, Reporter& reporter) {
@@ -72,9 +72,10 @@ void CheckInputs(const Graph& graph, const std::map<OpId, Span>& inputs, const D
   std::vector<std::string> descriptions;
   for (const Field& field : fields) {
     names.push_back(field.name);
-    descriptions.push_back(absl::StrCat(field.name, ": ", FieldText(field)));
+    descriptions.push_back(absl::StrCat("`", field.name, "` (", field.text, ")"));
   }
-  const std::string offer = absl::StrCat("`", data.kind, "` offers ", QuotedList(descriptions, "and"));
+  const std::string offer =
+      absl::StrCat("for each sample `", data.kind, "` has ", absl::StrJoin(descriptions, " and "));
   const bool by_name = std::all_of(inputs.begin(), inputs.end(), [&](const auto& input) {
     return std::find(names.begin(), names.end(), graph.op(input.first).name) != names.end();
   });
@@ -89,8 +90,8 @@ void CheckInputs(const Graph& graph, const std::map<OpId, Span>& inputs, const D
                           .Note(offer));
     } else if (!Fits(fields[index], op.type)) {
       reporter.Report(Error(Code::kE0512, absl::StrCat("input `", op.name, "` does not fit the data"))
-                          .At(span, absl::StrCat("`", op.name, "` is ", op.type.ToString(), ", the data's `", fields[index].name,
-                                                 "` is ", FieldText(fields[index])))
+                          .At(span, absl::StrCat("`", op.name, "` is ", op.type.ToString(), "; `", fields[index].name, "` is ",
+                                                 fields[index].text))
                           .Note(offer));
     }
   }

@@ -112,7 +112,8 @@ class TrainReader {
     };
     const auto call = ReadCall(value, "data", kSources, {"npy"});
     if (!call) return;
-    DataSource data{.kind = call->name};
+    DataSource data;
+    data.kind = call->name;
     if (call->name == "mnist" || call->name == "tokens") {
       const syntax::Expression& expression = *call->arguments[0]->value;
       const Value path = evaluator_.EvaluateStatic(expression);

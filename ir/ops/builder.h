@@ -8,6 +8,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -32,7 +33,8 @@ class GraphBuilder {
 
   // What the ops added from now on carry.
   void SetPhase(Phase phase) { phase_ = phase; }
-  void SetLine(int line) { line_ = line; }
+  // Returns what it was before.
+  int SetLine(int line) { return std::exchange(line_, line); }
 
   const Graph& graph() const { return graph_; }
   Graph& mutable_graph() { return graph_; }

@@ -7,9 +7,11 @@
 //   reduce_scatter  partial axes cut a dimension                         (n-1)/n * S * w
 //   all_reduce      partial axes become replicated                       2(n-1)/n * S * w
 //   permute         axes change places, the cut counts stay              S * w
-// Axes of one weight move together as one group; of different weights, hierarchically: one move per weight, cheapest link
-// first for reductions (docs/cost.md). The path is found by Dijkstra over the layouts reachable with the axes that source and target
-// use; ties: fewer collectives, then the smaller layout.
+// Axes of one weight move together as one group, n the product of their sizes. A move over axes of different weights is priced
+// hierarchically: the cheapest link first on the whole, each dearer one on what is left (S divided by the sizes done; an
+// all_to_all leaves everything). The path is found by Dijkstra over the layouts reachable with the axes that source and target
+// use; ties: fewer collectives, then fewer moves, then the smaller layout. More than five groups of axes that each move in their own way
+// are searched only along moves that lead towards the target.
 #ifndef CLEAVE_IR_REDISTRIBUTE_REDISTRIBUTE_H_
 #define CLEAVE_IR_REDISTRIBUTE_REDISTRIBUTE_H_
 

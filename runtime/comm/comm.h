@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "runtime/error/error.h"
@@ -82,38 +83,52 @@ class Comm {
 
   // data = reduction of all members' data, element by element, in place.
   template <typename T>
-  void AllReduce(T* data, int64_t count, Reduction reduction, const Group& group);
+  void AllReduce(T* data, int64_t count, Reduction reduction, const Group& group) {
+    AllReduceOf(ElementTypeOf<T>(), data, count, reduction, group);
+  }
 
   // The same, while computation goes on: `data` must not be touched between the two.
   template <typename T>
-  Pending StartAllReduce(T* data, int64_t count, Reduction reduction, const Group& group);
+  Pending StartAllReduce(T* data, int64_t count, Reduction reduction, const Group& group) {
+    return StartAllReduceOf(ElementTypeOf<T>(), data, count, reduction, group);
+  }
   void Finish(Pending& pending);
 
   // `piece` is this member's part, by `cut`, of a tensor of shape `shape`; `whole` becomes that tensor.
   template <typename T>
-  void AllGather(const T* piece, T* whole, const std::vector<int64_t>& shape, const Cut& cut, const Group& group);
+  void AllGather(const T* piece, T* whole, const std::vector<int64_t>& shape, const Cut& cut, const Group& group) {
+    AllGatherOf(ElementTypeOf<T>(), piece, whole, shape, cut, group);
+  }
 
   // `whole` is this member's contribution, of shape `shape`; `piece` becomes this member's part, by `cut`, of the
   // reduction.
   template <typename T>
   void ReduceScatter(const T* whole, T* piece, const std::vector<int64_t>& shape, const Cut& cut, Reduction reduction,
-                     const Group& group);
+                     const Group& group) {
+    ReduceScatterOf(ElementTypeOf<T>(), whole, piece, shape, cut, reduction, group);
+  }
 
   // The members together hold a tensor of shape `shape`: first each its part by `from` (source), then each its part by
   // `to` (target). REQUIRES: from.dimension != to.dimension.
   template <typename T>
   void AllToAll(const T* source, T* target, const std::vector<int64_t>& shape, const Cut& from, const Cut& to,
-                const Group& group);
+                const Group& group) {
+    AllToAllOf(ElementTypeOf<T>(), source, target, shape, from, to, group);
+  }
 
   // Sends `source_count` elements to member `destination` and receives `target_count` from member `origin`. Either may
   // be -1 (no one) or this member itself. Every member's destination and origin must fit together.
   template <typename T>
   void Permute(const T* source, int64_t source_count, int destination, T* target, int64_t target_count, int origin,
-               const Group& group);
+               const Group& group) {
+    PermuteOf(ElementTypeOf<T>(), source, source_count, destination, target, target_count, origin, group);
+  }
 
   // Every member's data becomes that of member `root`.
   template <typename T>
-  void Broadcast(T* data, int64_t count, int root, const Group& group);
+  void Broadcast(T* data, int64_t count, int root, const Group& group) {
+    BroadcastOf(ElementTypeOf<T>(), data, count, root, group);
+  }
 
   void Barrier(const Group& group);
 
@@ -128,6 +143,27 @@ class Comm {
   struct Impl;  // The linked implementation's.
 
  private:
+  // What the templates stand for, with the element type as a value.
+  enum class ElementType { kFloat, kDouble, kInt32 };
+  template <typename T>
+  static constexpr ElementType ElementTypeOf() {
+    static_assert(std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, int32_t>);
+    return std::is_same_v<T, float>    ? ElementType::kFloat
+           : std::is_same_v<T, double> ? ElementType::kDouble
+                                       : ElementType::kInt32;
+  }
+  void AllReduceOf(ElementType type, void* data, int64_t count, Reduction reduction, const Group& group);
+  Pending StartAllReduceOf(ElementType type, void* data, int64_t count, Reduction reduction, const Group& group);
+  void AllGatherOf(ElementType type, const void* piece, void* whole, const std::vector<int64_t>& shape, const Cut& cut,
+                   const Group& group);
+  void ReduceScatterOf(ElementType type, const void* whole, void* piece, const std::vector<int64_t>& shape,
+                       const Cut& cut, Reduction reduction, const Group& group);
+  void AllToAllOf(ElementType type, const void* source, void* target, const std::vector<int64_t>& shape,
+                  const Cut& from, const Cut& to, const Group& group);
+  void PermuteOf(ElementType type, const void* source, int64_t source_count, int destination, void* target,
+                 int64_t target_count, int origin, const Group& group);
+  void BroadcastOf(ElementType type, void* data, int64_t count, int root, const Group& group);
+
   explicit Comm(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

@@ -3,6 +3,7 @@
 #ifndef CLEAVE_RUNTIME_COMM_PACKING_H_
 #define CLEAVE_RUNTIME_COMM_PACKING_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <vector>
@@ -50,17 +51,16 @@ class TwoDimensions {
 
   int64_t Elements(const Box& box) const { return outer_ * box.first.size * middle_ * box.second.size * inner_; }
 
-  template <typename T>
-  void Pack(const T* tensor, const Box& box, T* packed) const {
-    ForEachRun(box, [&](int64_t at, int64_t packed_at, size_t count) {
-      std::memcpy(packed + packed_at, tensor + at, count * sizeof(T));
+  // Elements are copied as they are; `size` is that of one, in bytes.
+  void Pack(const std::byte* tensor, const Box& box, int64_t size, std::byte* packed) const {
+    ForEachRun(box, [&](int64_t at, int64_t packed_at, int64_t count) {
+      std::memcpy(packed + packed_at * size, tensor + at * size, static_cast<size_t>(count * size));
     });
   }
 
-  template <typename T>
-  void Unpack(const T* packed, const Box& box, T* tensor) const {
-    ForEachRun(box, [&](int64_t at, int64_t packed_at, size_t count) {
-      std::memcpy(tensor + at, packed + packed_at, count * sizeof(T));
+  void Unpack(const std::byte* packed, const Box& box, int64_t size, std::byte* tensor) const {
+    ForEachRun(box, [&](int64_t at, int64_t packed_at, int64_t count) {
+      std::memcpy(tensor + at * size, packed + packed_at * size, static_cast<size_t>(count * size));
     });
   }
 
@@ -73,8 +73,7 @@ class TwoDimensions {
     for (int64_t outer = 0; outer < outer_; ++outer) {
       for (int64_t first = box.first.begin; first < box.first.begin + box.first.size; ++first) {
         for (int64_t middle = 0; middle < middle_; ++middle, packed_at += run) {
-          visit((((outer * first_ + first) * middle_ + middle) * second_ + box.second.begin) * inner_, packed_at,
-                static_cast<size_t>(run));
+          visit((((outer * first_ + first) * middle_ + middle) * second_ + box.second.begin) * inner_, packed_at, run);
         }
       }
     }

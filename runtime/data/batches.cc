@@ -11,50 +11,13 @@ namespace {
 
 constexpr int kMask = -1;
 
-Result<OpenedSource> OpenSource(const OpenRequest& request) {
-  switch (request.spec.kind) {
-    case DataSpec::Kind::kMnist:
-      return OpenMnist(request);
-    case DataSpec::Kind::kDigits:
-      return OpenDigits(request);
-    case DataSpec::Kind::kSynthetic:
-      return OpenSynthetic(request);
-    case DataSpec::Kind::kTokens:
-      return OpenTokens(request);
-  }
-  return Error{ExitCode::kInternal, "unknown data source"};
-}
-
 std::string Join(const std::vector<std::string>& names) {
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "`" : ", `") + name + "`";
   return text;
 }
 
-const char* KindName(DataSpec::Kind kind) {
-  switch (kind) {
-    case DataSpec::Kind::kMnist:
-      return "mnist";
-    case DataSpec::Kind::kDigits:
-      return "digits";
-    case DataSpec::Kind::kSynthetic:
-      return "synthetic";
-    case DataSpec::Kind::kTokens:
-      return "tokens";
-  }
-  return "";
-}
-
 }  // namespace
-
-DataSpec Mnist(std::string folder) { return {DataSpec::Kind::kMnist, std::move(folder), 0, 0}; }
-DataSpec Digits(int64_t train_samples, int64_t test_samples) {
-  return {DataSpec::Kind::kDigits, "", train_samples, test_samples};
-}
-DataSpec Synthetic(int64_t train_samples, int64_t test_samples) {
-  return {DataSpec::Kind::kSynthetic, "", train_samples, test_samples};
-}
-DataSpec Tokens(std::string path) { return {DataSpec::Kind::kTokens, std::move(path), 0, 0}; }
 
 std::string Describe(const ModelInput& input) {
   std::string text = "`" + input.name + "` is " + (input.floats != nullptr ? "f32[" : "i32[");
@@ -96,7 +59,7 @@ Result<std::unique_ptr<Batches>> Batches::Open(const DataSpec& spec, std::vector
     if (input.name != kSampleMask) fields.push_back(input);
   }
   if (fields.empty()) return Error{ExitCode::kInput, "the model has no inputs"};
-  Result<OpenedSource> opened = OpenSource({spec, fields, seed});
+  Result<OpenedSource> opened = spec.open({spec, fields, seed});
   if (!opened.ok()) return opened.error();
   size_t next = 0;
   for (const ModelInput& input : inputs) {
@@ -106,7 +69,7 @@ Result<std::unique_ptr<Batches>> Batches::Open(const DataSpec& spec, std::vector
   batches->inputs_ = std::move(inputs);
   if (batches->train_samples() < batches->batch_) {
     return Error{ExitCode::kInput,
-                 Format("%s%s has %" PRId64 " training samples, fewer than one batch of %" PRId64, KindName(spec.kind),
+                 Format("%s%s has %" PRId64 " training samples, fewer than one batch of %" PRId64, spec.name,
                         spec.path.empty() ? "" : Format(" `%s`", spec.path.c_str()).c_str(), batches->train_samples(),
                         batches->batch_)};
   }

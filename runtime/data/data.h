@@ -41,10 +41,14 @@ struct ModelInput {
 // The program's metrics must use it: then the sum over test batches of metric * batch is exact.
 inline constexpr char kSampleMask[] = "sample_mask";
 
+struct OpenRequest;  // runtime/data/source.h
+struct OpenedSource;
+
+// Where samples come from. It carries the function that opens it, so that a program links only the sources it names.
 struct DataSpec {
-  enum class Kind { kMnist, kDigits, kSynthetic, kTokens };
-  Kind kind = Kind::kSynthetic;
-  std::string path;           // mnist: a folder; tokens: a file.
+  const char* name = "";  // "mnist"
+  Result<OpenedSource> (*open)(const OpenRequest& request) = nullptr;
+  std::string path;           // mnist: a folder; tokens: a file; else empty.
   int64_t train_samples = 0;  // digits, synthetic.
   int64_t test_samples = 0;
 };
@@ -52,12 +56,15 @@ struct DataSpec {
 // The four IDX files of MNIST in a folder, each plain or .gz. Images are (x / 255 - 0.1307) / 0.3081, 28x28 (or what
 // the files say).
 DataSpec Mnist(std::string folder);
+
 // Handwritten-like digits, 28x28, normalised like Mnist, made from the seed; no file.
 DataSpec Digits(int64_t train_samples = 20000, int64_t test_samples = 4000);
-// Float inputs are normal, integer inputs uniform below their limit. A float input that is not the first is the target:
-// a fixed random function of the first float input. An integer input of shape [batch] after a float one is its class
-// under such a function.
+
+// The first input is uniform with deviation 1, or integers below its limit. Every other one is a target that can be
+// learnt: a float input is a fixed random function of the first, and so is a class ([batch] of integers) of a float
+// first input; integers of the first input's shape are a fixed map of them.
 DataSpec Synthetic(int64_t train_samples = 8192, int64_t test_samples = 0);
+
 // A text file as bytes: a sample is seq consecutive ones (tokens) and the same shifted by one (next). The first 90 %
 // train, the rest tests. When a byte is not below the input's limit, the file's distinct bytes are numbered in byte
 // order instead, if there are few enough.

@@ -1,8 +1,10 @@
 // Handwritten-like digits without a file. A digit is a few strokes in the unit square; a sample bends, slants, scales,
 // turns and shifts them, draws them with a pen of its own width and pressure, and adds what a scanner adds.
 #include <algorithm>
+#include <cinttypes>
 #include <cmath>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "runtime/data/images.h"
@@ -208,6 +210,27 @@ LabelledImages DrawDigits(uint64_t seed, int64_t first, int64_t count) {
     DrawDigit(ways[draws.Word() % ways.size()], draws, images.pixels.data() + i * kSide * kSide);
   }
   return images;
+}
+
+namespace {
+
+Result<OpenedSource> OpenDigits(const OpenRequest& request) {
+  constexpr int64_t kClasses = 10;
+  for (const ModelInput& input : request.inputs) {
+    if (input.integers != nullptr && input.limit > 0 && input.limit < kClasses) {
+      return Error{ExitCode::kInput, Format("input %s with %" PRId64 " classes; digits has %" PRId64,
+                                            Describe(input).c_str(), input.limit, kClasses)};
+    }
+  }
+  const int64_t train = request.spec.train_samples;
+  return MakeImageSource("digits", request, DrawDigits(request.seed, 0, train),
+                         DrawDigits(request.seed, train, request.spec.test_samples));
+}
+
+}  // namespace
+
+DataSpec Digits(int64_t train_samples, int64_t test_samples) {
+  return {"digits", OpenDigits, "", train_samples, test_samples};
 }
 
 }  // namespace cleave::runtime

@@ -21,9 +21,6 @@ struct Idx {
 // its first bytes. Every Error names the file and what was expected and found.
 Result<Idx> ReadIdx(const std::string& path, int dimensions);
 
-// All bytes of a file. An Error when it is missing, unreadable, or not a regular file.
-Result<std::vector<uint8_t>> ReadFile(const std::string& path);
-
 }  // namespace cleave::runtime
 
 #endif  // CLEAVE_RUNTIME_DATA_IDX_H_

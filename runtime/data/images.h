@@ -1,4 +1,4 @@
-// Private to runtime/data: labelled grey images, as mnist and digits give them.
+// Private to runtime/data: labelled grey images, as mnist and digits give them: the fields image and label.
 #ifndef CLEAVE_RUNTIME_DATA_IMAGES_H_
 #define CLEAVE_RUNTIME_DATA_IMAGES_H_
 
@@ -9,6 +9,10 @@
 #include "runtime/data/source.h"
 
 namespace cleave::runtime {
+
+// The fields' numbers.
+constexpr int kImage = 0;
+constexpr int kLabel = 1;
 
 struct LabelledImages {
   int64_t rows = 28;

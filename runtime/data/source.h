@@ -57,7 +57,7 @@ std::string Describe(const ModelInput& input);
 Result<std::vector<int>> MatchFields(const std::string& source, const std::vector<std::string>& fields,
                                      const std::vector<ModelInput>& inputs);
 
-// The sources. Inputs are those without the sample mask; `fields` is MatchFields' answer for them.
+// What a source is opened with. Inputs are those without the sample mask.
 struct OpenRequest {
   const DataSpec& spec;
   const std::vector<ModelInput>& inputs;
@@ -65,12 +65,8 @@ struct OpenRequest {
 };
 struct OpenedSource {
   std::unique_ptr<Source> source;
-  std::vector<int> fields;
+  std::vector<int> fields;  // Per input the number of its field.
 };
-Result<OpenedSource> OpenMnist(const OpenRequest& request);
-Result<OpenedSource> OpenDigits(const OpenRequest& request);
-Result<OpenedSource> OpenSynthetic(const OpenRequest& request);
-Result<OpenedSource> OpenTokens(const OpenRequest& request);
 
 }  // namespace cleave::runtime
 

@@ -150,8 +150,6 @@ class SyntheticSource final : public Source {
   std::vector<std::vector<float>> cache_;  // Per field; empty when the samples are made on the way.
 };
 
-}  // namespace
-
 Result<OpenedSource> OpenSynthetic(const OpenRequest& request) {
   std::vector<SyntheticField> fields;
   std::vector<int> numbers;
@@ -167,6 +165,12 @@ Result<OpenedSource> OpenSynthetic(const OpenRequest& request) {
   return OpenedSource{std::make_unique<SyntheticSource>(request.seed, std::move(fields), request.spec.train_samples,
                                                         request.spec.test_samples),
                       std::move(numbers)};
+}
+
+}  // namespace
+
+DataSpec Synthetic(int64_t train_samples, int64_t test_samples) {
+  return {"synthetic", OpenSynthetic, "", train_samples, test_samples};
 }
 
 }  // namespace cleave::runtime

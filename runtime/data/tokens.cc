@@ -4,7 +4,7 @@
 #include <cinttypes>
 #include <utility>
 
-#include "runtime/data/idx.h"
+#include "runtime/data/file.h"
 #include "runtime/data/source.h"
 
 namespace cleave::runtime {
@@ -68,8 +68,6 @@ Result<std::string> FitInto(int64_t limit, const std::string& path, std::vector<
   return Format("tokens: the %" PRId64 " distinct bytes of `%s` are numbered in byte order", distinct, path.c_str());
 }
 
-}  // namespace
-
 Result<OpenedSource> OpenTokens(const OpenRequest& request) {
   Result<std::vector<int>> fields = MatchFields("tokens", {"tokens", "next"}, request.inputs);
   if (!fields.ok()) return fields.error();
@@ -95,5 +93,9 @@ Result<OpenedSource> OpenTokens(const OpenRequest& request) {
   return OpenedSource{std::make_unique<TokenSource>(std::move(tokens), std::max<int64_t>(1, length), note.value()),
                       fields.value()};
 }
+
+}  // namespace
+
+DataSpec Tokens(std::string path) { return {"tokens", OpenTokens, std::move(path), 0, 0}; }
 
 }  // namespace cleave::runtime

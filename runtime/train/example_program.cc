@@ -1,6 +1,7 @@
-// A small program of the kind that codegen writes, by hand: a two-layer network on digits, data parallel over any number of ranks.
-// The tests of runtime/train start it under mpirun. Environment: RANKS, the mesh's size; HIDDEN, the width; FAULT, what goes wrong:
-// "nan:RANK" makes a value of h1.relu not finite on that rank at step 3, "kill:RANK" and "stall:RANK" end or stop it there.
+// A small program of the kind that codegen writes, by hand: a two-layer network on digits, data parallel over any
+// number of ranks. The tests of runtime/train start it under mpirun. Environment: RANKS, the mesh's size; HIDDEN, the
+// width; FAULT, what goes wrong: "nan:RANK" makes a value of h1.relu not finite on that rank at step 3, "kill:RANK" and
+// "stall:RANK" end or stop it there.
 #include <signal.h>
 #include <unistd.h>
 
@@ -73,7 +74,8 @@ class Example final : public TrainingProgram {
   void Forward() override {
     ++forwards_;
     watch_.Start("h1.relu", 7, h1_, rows_.size * hidden);
-    MatMul({.m = rows_.size, .n = hidden, .k = kPixels, .transpose_b = true}, image_, w1_, h1_, {.bias = b1_, .relu = true});
+    MatMul({.m = rows_.size, .n = hidden, .k = kPixels, .transpose_b = true}, image_, w1_, h1_,
+           {.bias = b1_, .relu = true});
     Misbehave();
     watch_.Start("logits.matmul", 8, logits_, rows_.size * kClasses);
     MatMul({.m = rows_.size, .n = kClasses, .k = hidden, .transpose_b = true}, h1_, w2_, logits_, {.bias = b2_});

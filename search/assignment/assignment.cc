@@ -1,9 +1,7 @@
 #include "search/assignment/assignment.h"
 
 #include <algorithm>
-#include <limits>
 
-#include "base/check/check.h"
 
 namespace cleave {
 namespace {
@@ -89,7 +87,7 @@ void Assignment::Touch(OpId op) {
 
 void Assignment::Choose(OpId op, int strategy) {
   if (chosen_[op] == strategy) return;
-  journal_.push_back({.op = op, .strategy = chosen_[op], .cost = {}, .is_cost = false});
+  journal_.push_back({.op = op, .strategy = chosen_[op], .cost = {}, .total = {}, .is_cost = false});
   chosen_[op] = strategy;
   Touch(op);
   for (OpId input : facts_.op(op).inputs) Touch(input);
@@ -108,7 +106,7 @@ void Assignment::Settle() {
     is_dirty_[op] = 0;
     const Cost price = PriceValue(op);
     if (price == value_costs_[op]) continue;
-    journal_.push_back({.op = op, .strategy = 0, .cost = value_costs_[op], .is_cost = true});
+    journal_.push_back({.op = op, .strategy = 0, .cost = value_costs_[op], .total = cost_, .is_cost = true});
     cost_ = cost_ - value_costs_[op] + price;
     value_costs_[op] = price;
   }
@@ -119,7 +117,7 @@ void Assignment::Rollback(int mark) {
   while (static_cast<int>(journal_.size()) > mark) {
     const Record& record = journal_.back();
     if (record.is_cost) {
-      cost_ = cost_ - value_costs_[record.op] + record.cost;
+      cost_ = record.total;
       value_costs_[record.op] = record.cost;
     } else {
       chosen_[record.op] = record.strategy;
@@ -136,7 +134,7 @@ bool Assignment::IsDecided(OpId op) const {
 }
 
 void Assignment::SetDecided(OpId op, bool decided) {
-  decided_[op] = decided;
+  decided_[op] = decided ? 1 : 0;
   const auto touch = [&](OpId id) {
     Touch(id);
     for (OpId input : facts_.op(id).inputs) Touch(input);
@@ -165,32 +163,17 @@ Cost Assignment::Resolve(OpId value) {
 Cost Assignment::PriceValue(OpId value) {
   if (!facts_.priced[value] || !IsDecided(value)) return {};
   const double g = options_.gradient_weight;
-  LayoutIndex available[16] = {entry(value).output};
-  size_t count = 1;
-  Cost total;
-  const auto reach = [&](LayoutIndex target, double weight) {
-    std::optional<Cost> least;
-    for (size_t i = 0; i < count; ++i) {
-      if (available[i] == target) return;
-      const std::optional<Cost> price = prices_.Price(types_[value], available[i], target);
-      if (price.has_value() && (!least.has_value() || Cheaper(*price, *least))) least = price;
-    }
-    if (count < 16) available[count++] = target;
-    // A partial sum that nobody can make: such a plan must never win.
-    if (!least.has_value()) total.bytes += std::numeric_limits<float>::max();
-    if (!least.has_value() || weight == 0) return;
-    total.bytes += weight * least->bytes;
-    total.collectives += least->collectives;
-  };
-  if (outputs_[value] >= 0) reach(outputs_[value], facts_.gradient[value] ? g : 1);
+  demands_.clear();
   bool read = false;
+  if (outputs_[value] >= 0) demands_.push_back({.layout = outputs_[value], .weight = facts_.gradient[value] ? g : 1});
   for (const Read& edge : facts_.reads[value]) {
     if (!IsDecided(edge.reader)) continue;
     read = true;
-    reach(entry(edge.reader).inputs[static_cast<size_t>(edge.input)], ReadWeight(facts_, value, edge.reader, g));
+    demands_.push_back({.layout = entry(edge.reader).inputs[static_cast<size_t>(edge.input)],
+                        .weight = ReadWeight(facts_, value, edge.reader, g)});
   }
   if (!read && !facts_.reads[value].empty()) return Resolve(value);
-  return total;
+  return prices_.Serve(types_[value], entry(value).output, demands_);
 }
 
 Cost Assignment::CostAround(OpId op) {

@@ -88,6 +88,7 @@ class Assignment {
     OpId op;
     int strategy = 0;        // Before the change.
     Cost cost;               // Of its value, before the change.
+    Cost total;              // Of all, before the change.
     bool is_cost = false;
   };
 
@@ -119,6 +120,7 @@ class Assignment {
   IdVector<OpId, Cost> value_costs_;
   Cost cost_;
   std::vector<Record> journal_;
+  std::vector<RedistributionPrices::Demanded> demands_;                     // Of the value being priced.
   std::vector<OpId> dirty_;
   IdVector<OpId, uint8_t> is_dirty_;
 };

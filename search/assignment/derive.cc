@@ -64,6 +64,7 @@ void Assignment::Follow(OpId changed) {
     const Role role = facts_.roles[input];
     if (role == Role::kData || role == Role::kInput) DeriveData(input);
   }
+  for (OpId sum : facts_.sums[changed]) DeriveSum(sum);
   for (const Read& read : facts_.reads[changed]) {
     const Role role = facts_.roles[read.reader];
     if (role == Role::kSum) DeriveSum(read.reader);
@@ -163,11 +164,7 @@ void Assignment::DeriveSum(OpId op) {
     return;
   }
   // An inner sum of a chain has no value of its own: it lies like what it is added to in the end.
-  OpId whole = op;
-  while (!facts_.op(whole).gradient_of.has_value() && !facts_.reads[whole].empty() &&
-         facts_.roles[facts_.reads[whole][0].reader] == Role::kSum) {
-    whole = facts_.reads[whole][0].reader;
-  }
+  const OpId whole = facts_.whole_sums[op];
   const Layout& target = facts_.op(whole).gradient_of.has_value() ? seen(*facts_.op(whole).gradient_of) : first;
   const bool fits = target.dimensions.size() == rule.output.size();
   Choose(op, Intern(op, StrategyFromDimensions(fits ? target : first, rule.output, rule, mesh())));

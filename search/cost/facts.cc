@@ -108,6 +108,20 @@ void FindUpdateGroups(GraphFacts& facts) {
   }
 }
 
+// A chain of sums ends in the gradient of one value; all of the chain lies like that value.
+void FindSums(GraphFacts& facts) {
+  for (const Op& op : facts.graph->ops) {
+    if (facts.roles[op.id] != Role::kSum) continue;
+    OpId whole = op.id;
+    while (!facts.op(whole).gradient_of.has_value() && !facts.reads[whole].empty() &&
+           facts.roles[facts.reads[whole][0].reader] == Role::kSum) {
+      whole = facts.reads[whole][0].reader;
+    }
+    facts.whole_sums[op.id] = whole;
+    if (facts.op(whole).gradient_of.has_value()) facts.sums[*facts.op(whole).gradient_of].push_back(op.id);
+  }
+}
+
 // A backward value is a summand of a parameter's gradient when it is that gradient, or only sums and updates read it.
 void FindGradients(GraphFacts& facts) {
   const Graph& graph = *facts.graph;
@@ -140,6 +154,8 @@ GraphFacts FactsOf(const Graph& graph) {
                    .inheritors = IdVector<OpId, std::vector<OpId>>(count),
                    .leaders = IdVector<OpId, Read>(count),
                    .led = IdVector<OpId, std::vector<OpId>>(count),
+                   .whole_sums = IdVector<OpId, OpId>(count),
+                   .sums = IdVector<OpId, std::vector<OpId>>(count),
                    .update_groups = IdVector<OpId, std::vector<OpId>>(count),
                    .priced = IdVector<OpId, uint8_t>(count),
                    .gradient = IdVector<OpId, uint8_t>(count)};
@@ -162,6 +178,7 @@ GraphFacts FactsOf(const Graph& graph) {
     facts.leaders[op.id] = LeaderOf(facts, op.id);
     if (facts.leaders[op.id].reader != op.id) facts.led[facts.leaders[op.id].reader].push_back(op.id);
   }
+  FindSums(facts);
   FindUpdateGroups(facts);
   FindGradients(facts);
   return facts;

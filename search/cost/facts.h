@@ -45,6 +45,8 @@ struct GraphFacts {
   IdVector<OpId, std::vector<OpId>> inheritors; // Backward ops that inherit from a forward op.
   IdVector<OpId, Read> leaders;                 // Of a parameter: the read that decides its storage; its own id where nothing reads it.
   IdVector<OpId, std::vector<OpId>> led;        // Of a forward op: the parameters whose storage it decides.
+  IdVector<OpId, OpId> whole_sums;              // Of a sum: the last of its chain.
+  IdVector<OpId, std::vector<OpId>> sums;       // Of a forward op: the sums that make its value's gradient.
   IdVector<OpId, std::vector<OpId>> update_groups;  // Of a parameter: the states and update ops that lie like it.
   IdVector<OpId, uint8_t> priced;                 // Moving the value costs: neither a vector nor the gradient that the loss hands back.
   IdVector<OpId, uint8_t> gradient;                // The value is (a summand of) a parameter's gradient, or belongs to the update.

@@ -21,13 +21,18 @@ namespace cleave {
 struct Cost {
   double bytes = 0;
   int collectives = 0;
+  int impossible = 0;  // Reads that no redistribution can serve; a plan has none.
 
-  Cost operator+(const Cost& other) const { return {bytes + other.bytes, collectives + other.collectives}; }
-  Cost operator-(const Cost& other) const { return {bytes - other.bytes, collectives - other.collectives}; }
+  Cost operator+(const Cost& other) const {
+    return {bytes + other.bytes, collectives + other.collectives, impossible + other.impossible};
+  }
+  Cost operator-(const Cost& other) const {
+    return {bytes - other.bytes, collectives - other.collectives, impossible - other.impossible};
+  }
   bool operator==(const Cost&) const = default;
 };
 
-// Whether `a` is cheaper than `b`: fewer bytes beyond rounding, or as many and fewer collectives.
+// Whether `a` is cheaper than `b`: possible, or fewer bytes beyond rounding, or as many and fewer collectives.
 bool Cheaper(const Cost& a, const Cost& b);
 
 using LayoutIndex = int;
@@ -45,6 +50,16 @@ class RedistributionPrices {
   // The cheapest way from `source` to `target`; nullopt where there is none (a partial sum cannot be made).
   std::optional<Cost> Price(TypeIndex type, LayoutIndex source, LayoutIndex target);
 
+  // One reader's demand on a value, and what a byte sent for it costs (0: it is sent, but not priced).
+  struct Demanded {
+    LayoutIndex layout = 0;
+    double weight = 1;
+  };
+
+  // Serves `reads` in order, each from the layout that is cheapest among those that exist by then; what was made once is used
+  // again.
+  Cost Serve(TypeIndex type, LayoutIndex produced, const std::vector<Demanded>& reads);
+
  private:
   Mesh mesh_;
   std::vector<Layout> layouts_;
@@ -52,6 +67,7 @@ class RedistributionPrices {
   std::vector<TensorType> types_;
   std::map<std::pair<int, Shape>, TypeIndex> type_index_;
   absl::flat_hash_map<std::pair<uint64_t, int>, std::optional<Cost>> prices_;
+  std::vector<LayoutIndex> available_;  // Of the value being served; kept to spare allocations.
 };
 
 }  // namespace cleave

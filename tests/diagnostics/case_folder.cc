@@ -6,7 +6,6 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
-#include "absl/strings/str_split.h"
 #include "gtest/gtest.h"
 #include "tests/support/command.h"
 
@@ -23,13 +22,9 @@ std::optional<std::string> ReadIfThere(const fs::path& path) {
 CaseFolder Load(const fs::path& folder) {
   CaseFolder loaded{.name = folder.filename().string(), .path = folder.string()};
   loaded.code = loaded.name.substr(0, loaded.name.find('_'));
-  loaded.bad = ReadIfThere(folder / "bad.model");
-  loaded.good = ReadIfThere(folder / "good.model");
-  loaded.prepare = ReadIfThere(folder / "prepare.sh");
+  loaded.bad = {.model = ReadIfThere(folder / "bad.model"), .script = ReadIfThere(folder / "bad.sh")};
+  loaded.good = {.model = ReadIfThere(folder / "good.model"), .script = ReadIfThere(folder / "good.sh")};
   loaded.expected = ReadIfThere(folder / "expected.txt");
-  if (const std::optional<std::string> lines = ReadIfThere(folder / "arguments.txt")) {
-    loaded.arguments = absl::StrSplit(*lines, '\n', absl::SkipEmpty());
-  }
   loaded.exit_code = loaded.code[0] == 'W' ? 0 : 3;
   if (const std::optional<std::string> number = ReadIfThere(folder / "exit_code.txt")) {
     EXPECT_TRUE(absl::SimpleAtoi(absl::StripAsciiWhitespace(*number), &loaded.exit_code)) << folder;
@@ -39,7 +34,8 @@ CaseFolder Load(const fs::path& folder) {
 
 }  // namespace
 
-std::vector<CaseFolder> LoadCases(const std::string& cases) {
+std::vector<CaseFolder> LoadCases() {
+  const std::string cases = ProjectPath("tests/diagnostics/cases");
   std::vector<CaseFolder> loaded;
   if (!fs::is_directory(cases)) return loaded;
   for (const fs::directory_entry& entry : fs::directory_iterator(cases)) {
@@ -54,6 +50,11 @@ std::optional<std::string> FolderToBless() {
   const char* bless = std::getenv("CLEAVE_BLESS");
   if (bless == nullptr || *bless == '\0') return std::nullopt;
   return std::string(bless);
+}
+
+std::string ProjectPath(const std::string& path) {
+  const std::optional<std::string> root = FolderToBless();
+  return root.has_value() ? *root + "/" + path : path;
 }
 
 }  // namespace cleave::diagnostics

@@ -8,23 +8,33 @@
 
 namespace cleave::diagnostics {
 
+// How one side of a case is compiled: a model as it is, or commands that call `compile` (then on the PATH).
+struct CaseInput {
+  std::optional<std::string> model =
+      {};  // bad.model, good.model: read by `compile --plan-only --quiet`, or by the script.
+  std::optional<std::string> script = {};  // bad.sh, good.sh.
+
+  bool exists() const { return model.has_value() || script.has_value(); }
+};
+
 struct CaseFolder {
   std::string name = {};  // "E0304_three_slices".
   std::string code = {};  // "E0304".
   std::string path = {};
-  std::optional<std::string> bad = {};       // bad.model; absent where prepare.sh makes it.
-  std::optional<std::string> good = {};      // good.model, likewise.
-  std::optional<std::string> prepare = {};   // prepare.sh.
+  CaseInput bad = {};
+  CaseInput good = {};
   std::optional<std::string> expected = {};  // expected.txt.
-  std::vector<std::string> arguments = {};
-  int exit_code = 3;  // For the bad model.
+  int exit_code = 3;                         // For the bad side.
 };
 
-// All folders under `cases`, by name. Fails the running test for a file where a folder belongs.
-std::vector<CaseFolder> LoadCases(const std::string& cases);
-
-// The folder of the project in which goldens are to be rewritten, when the test is run to do that (//:bless).
+// The folder of the project whose goldens are to be rewritten, when the test is run to do that (//:bless).
 std::optional<std::string> FolderToBless();
+
+// A path of the project: among the test's data, or in FolderToBless().
+std::string ProjectPath(const std::string& path);
+
+// All folders under tests/diagnostics/cases, by name. Fails the running test for a file where a folder belongs.
+std::vector<CaseFolder> LoadCases();
 
 }  // namespace cleave::diagnostics
 

@@ -1,6 +1,7 @@
-// Compiles the bad and the good model of every case, as a user would.
+// Compiles the bad and the good side of every case, as a user would.
 
 #include <cctype>
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -15,18 +16,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The compiler's answer to a model of the case, in a fresh copy of its folder.
-CommandResult CompileIn(const CaseFolder& folder, const std::string& model) {
+// What one side of the case ("bad", "good") gives, in a fresh copy of its folder.
+CommandResult RunSide(const CaseFolder& folder, const std::string& side) {
   const std::string copy = FreshFolder(folder.name);
   fs::copy(folder.path, copy, fs::copy_options::recursive);
-  if (folder.prepare.has_value()) {
-    const CommandResult prepared = RunCommand({"sh", "-e", "prepare.sh"}, copy);
-    EXPECT_EQ(prepared.exit_code, 0) << folder.name << "/prepare.sh: " << prepared.err;
-  }
-  std::vector<std::string> command = {DataPath("tools/compile"), model, "--plan-only", "--quiet"};
-  command.insert(command.end(), folder.arguments.begin(), folder.arguments.end());
+  const std::string compiler = DataPath("tools/compile");
+  const CaseInput& input = side == "bad" ? folder.bad : folder.good;
+  const std::vector<std::string> command =
+      input.script.has_value()
+          ? std::vector<std::string>{"sh", absl::StrCat(side, ".sh")}
+          : std::vector<std::string>{compiler, absl::StrCat(side, ".model"), "--plan-only", "--quiet"};
+  const std::string path = absl::StrCat("PATH=", fs::path(compiler).parent_path().string(), ":", std::getenv("PATH"));
   // Under `bazel run` the compiler would leave the copy for the folder in which the user typed.
-  const CommandResult result = RunCommand(command, copy, {"BUILD_WORKING_DIRECTORY=" + copy});
+  const CommandResult result = RunCommand(command, copy, {absl::StrCat("BUILD_WORKING_DIRECTORY=", copy), path});
   fs::remove_all(copy);
   return result;
 }
@@ -35,18 +37,18 @@ class CasesTest : public testing::TestWithParam<CaseFolder> {};
 
 TEST_P(CasesTest, BadModelGetsItsDiagnostic) {
   const CaseFolder& folder = GetParam();
-  const CommandResult result = CompileIn(folder, "bad.model");
+  const CommandResult result = RunSide(folder, "bad");
   EXPECT_EQ(result.exit_code, folder.exit_code) << result.err;
   EXPECT_NE(result.err.find(absl::StrCat("[", folder.code, "]: ")), std::string::npos) << result.err;
-  if (const std::optional<std::string> root = FolderToBless(); root.has_value() && !HasFailure()) {
-    WriteText(absl::StrCat(*root, "/tests/diagnostics/cases/", folder.name, "/expected.txt"), result.err);
+  if (FolderToBless().has_value()) {
+    if (!HasFailure()) WriteText(absl::StrCat(folder.path, "/expected.txt"), result.err);
   } else {
     EXPECT_EQ(result.err, folder.expected.value_or("")) << "if this is right: ./bazelw run //:bless";
   }
 }
 
 TEST_P(CasesTest, GoodModelCompilesWithoutAWord) {
-  const CommandResult result = CompileIn(GetParam(), "good.model");
+  const CommandResult result = RunSide(GetParam(), "good");
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(result.err, "");
 }
@@ -57,7 +59,7 @@ std::string CaseName(const testing::TestParamInfo<CaseFolder>& info) {
   return name;
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, CasesTest, testing::ValuesIn(LoadCases("tests/diagnostics/cases")), CaseName);
+INSTANTIATE_TEST_SUITE_P(Cases, CasesTest, testing::ValuesIn(LoadCases()), CaseName);
 
 }  // namespace
 }  // namespace cleave::diagnostics

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kPages[] = "docs/errors";
+constexpr absl::string_view kPages = "docs/errors";
 
 std::set<std::string> CodeNames() {
   std::set<std::string> names;
@@ -30,23 +30,23 @@ std::set<std::string> CodeNames() {
 // The first case of each code, by name.
 std::map<std::string, CaseFolder> FirstCases() {
   std::map<std::string, CaseFolder> cases;
-  for (CaseFolder& folder : LoadCases("tests/diagnostics/cases")) cases.emplace(folder.code, folder);
+  for (CaseFolder& folder : LoadCases()) cases.emplace(folder.code, folder);
   return cases;
 }
 
 TEST(CodesTest, EveryCodeHasACase) {
   const std::map<std::string, CaseFolder> cases = FirstCases();
   for (const std::string& name : CodeNames()) {
-    EXPECT_TRUE(cases.count(name)) << "tests/diagnostics/cases/" << name << "_… is missing";
+    EXPECT_TRUE(cases.count(name)) << "tests/diagnostics/cases/" << name << "_... is missing";
   }
 }
 
 TEST(CodesTest, EveryCaseIsWhole) {
   const std::set<std::string> names = CodeNames();
-  for (const CaseFolder& folder : LoadCases("tests/diagnostics/cases")) {
+  for (const CaseFolder& folder : LoadCases()) {
     EXPECT_TRUE(names.count(folder.code)) << folder.name << ": codes.def has no " << folder.code;
-    EXPECT_TRUE(folder.bad.has_value() || folder.prepare.has_value()) << folder.name << " has no bad.model";
-    EXPECT_TRUE(folder.good.has_value() || folder.prepare.has_value()) << folder.name << " has no good.model";
+    EXPECT_TRUE(folder.bad.exists()) << folder.name << " has no bad.model";
+    EXPECT_TRUE(folder.good.exists()) << folder.name << " has no good.model";
     const std::string mark = absl::StrCat("[", folder.code, "]: ");
     EXPECT_TRUE(FolderToBless() || absl::StrContains(folder.expected.value_or(""), mark))
         << folder.name << "/expected.txt does not show " << folder.code;
@@ -55,14 +55,13 @@ TEST(CodesTest, EveryCaseIsWhole) {
 
 TEST(CodesTest, EveryCodeHasAPageWithTheExamplesOfItsFirstCase) {
   const std::map<std::string, CaseFolder> cases = FirstCases();
-  const std::optional<std::string> bless = FolderToBless();
   for (const Code code : AllCodes()) {
-    const std::string path = absl::StrCat(bless ? *bless + "/" : "", kPages, "/", CodeName(code), ".md");
+    const std::string path = ProjectPath(absl::StrCat(kPages, "/", CodeName(code), ".md"));
     const auto found = cases.find(std::string(CodeName(code)));
     if (!fs::exists(path)) {
       ADD_FAILURE() << path << " is missing";
     } else if (found != cases.end()) {
-      if (bless) WriteText(path, WithExamples(ReadText(path), found->second));
+      if (FolderToBless()) WriteText(path, WithExamples(ReadText(path), found->second));
       for (const std::string& fault : PageFaults(code, ReadText(path), found->second))
         ADD_FAILURE() << path << ": " << fault;
     }
@@ -71,7 +70,7 @@ TEST(CodesTest, EveryCodeHasAPageWithTheExamplesOfItsFirstCase) {
 
 TEST(CodesTest, EveryPageBelongsToACode) {
   const std::set<std::string> names = CodeNames();
-  for (const fs::directory_entry& entry : fs::directory_iterator(kPages)) {
+  for (const fs::directory_entry& entry : fs::directory_iterator(ProjectPath(std::string(kPages)))) {
     const fs::path& path = entry.path();
     if (path.extension() != ".md" || path.stem() == "README") continue;
     EXPECT_TRUE(names.count(path.stem().string())) << path << ": codes.def has no such code";

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 
@@ -24,11 +24,16 @@ bool IsShortText(absl::string_view text) {
          });
 }
 
-// The model, or what makes it where it cannot be shown.
-std::string Model(const std::optional<std::string>& model, const CaseFolder& folder) {
-  if (model.has_value() && IsShortText(*model)) return Fenced("rust", *model);
-  if (folder.prepare.has_value()) return Fenced("sh", *folder.prepare);
-  return "The file is not text that can be shown here.\n";
+// The commands and the model of one side.
+std::string Shown(const CaseInput& input) {
+  std::string text;
+  if (input.script.has_value()) text = Fenced("sh", *input.script);
+  if (input.model.has_value()) {
+    absl::StrAppend(
+        &text, text.empty() ? "" : "\n",
+        IsShortText(*input.model) ? Fenced("rust", *input.model) : "The model is not text that can be shown here.\n");
+  }
+  return text;
 }
 
 }  // namespace
@@ -37,11 +42,8 @@ std::string PageTitle(Code code) { return absl::StrCat("# ", CodeName(code), ": 
 
 std::string WithExamples(absl::string_view page, const CaseFolder& folder) {
   const absl::string_view words = absl::StripTrailingAsciiWhitespace(page.substr(0, page.find(kExamples)));
-  std::string command = "compile bad.model";
-  if (!folder.arguments.empty()) absl::StrAppend(&command, " ", absl::StrJoin(folder.arguments, " "));
-  return absl::StrCat(words, "\n\n", kExamples, "\n\n", Model(folder.bad, folder), "\n`", command, "` prints:\n\n",
-                      Fenced("text", folder.expected.value_or("")), "\n## The same, repaired\n\n",
-                      Model(folder.good, folder));
+  return absl::StrCat(words, "\n\n", kExamples, "\n\n", Shown(folder.bad), "\nThe compiler says:\n\n",
+                      Fenced("text", folder.expected.value_or("")), "\n## The same, repaired\n\n", Shown(folder.good));
 }
 
 std::vector<std::string> PageFaults(Code code, absl::string_view page, const CaseFolder& folder) {

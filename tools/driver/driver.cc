@@ -67,7 +67,7 @@ ExitCode Emit(const CompileOptions& options, Compilation& compilation) {
   }
   switch (*options.emit) {
     case EmitStage::kAst:
-      std::cout << syntax::Print(*compilation.syntax);
+      std::cout << syntax::PrintTree(*compilation.syntax);
       return ExitCode::kDone;
     case EmitStage::kGraph:
       std::cout << GraphText(compilation.training_graph);

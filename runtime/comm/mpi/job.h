@@ -16,21 +16,6 @@
 
 namespace cleave::runtime {
 
-template <typename T>
-MPI_Datatype MpiType();
-template <>
-inline MPI_Datatype MpiType<float>() {
-  return MPI_FLOAT;
-}
-template <>
-inline MPI_Datatype MpiType<double>() {
-  return MPI_DOUBLE;
-}
-template <>
-inline MPI_Datatype MpiType<int32_t>() {
-  return MPI_INT32_T;
-}
-
 inline MPI_Op MpiOp(Reduction reduction) {
   switch (reduction) {
     case Reduction::kSum:
@@ -46,14 +31,12 @@ inline MPI_Op MpiOp(Reduction reduction) {
 // Memory that only grows, for packing.
 class Scratch {
  public:
-  template <typename T>
-  T* Get(int64_t count) {
-    const size_t bytes = static_cast<size_t>(count) * sizeof(T);
-    if (bytes > data_.size()) {
+  std::byte* Get(int64_t bytes) {
+    if (static_cast<size_t>(bytes) > data_.size()) {
       data_.clear();  // Nothing to keep: growing then copies nothing.
-      data_.resize(bytes);
+      data_.resize(static_cast<size_t>(bytes));
     }
-    return reinterpret_cast<T*>(data_.data());
+    return data_.data();
   }
   int64_t bytes() const { return static_cast<int64_t>(data_.size()); }
 

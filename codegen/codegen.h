@@ -1,0 +1,42 @@
+// From a Program to source files: a program for all ranks, the runtime that it uses, and what builds and starts it.
+//
+//   absl::StatusOr<std::vector<GeneratedFile>> files = GenerateCpu(graph, program, training, {});
+//   // program.cc, Makefile, run.sh, runtime/…
+//
+// The text is a function of the arguments alone: the same program gives the same bytes.
+#ifndef CLEAVE_CODEGEN_CODEGEN_H_
+#define CLEAVE_CODEGEN_CODEGEN_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "ir/graph/graph.h"
+#include "ir/program/program.h"
+#include "ir/training/training.h"
+
+namespace cleave {
+
+struct GeneratedFile {
+  std::string path;  // Within the output folder, with slashes.
+  std::string text;
+  bool executable = false;
+
+  bool operator==(const GeneratedFile&) const = default;
+};
+
+struct CodegenOptions {
+  // The program of this rank alone: its coordinates are folded in as constants.
+  std::optional<int> rank;
+};
+
+// C++17 with OpenMP, oneDNN and MPI. `training.data.path` is written as it is: it should be absolute, or relative to
+// the folder in which the program will run. An InvalidArgument error names what cannot be said (a data source that does
+// not exist, a rank outside of the mesh), an Unimplemented one an op that has no emission.
+absl::StatusOr<std::vector<GeneratedFile>> GenerateCpu(const Graph& graph, const Program& program,
+                                                       const Training& training, const CodegenOptions& options = {});
+
+}  // namespace cleave
+
+#endif  // CLEAVE_CODEGEN_CODEGEN_H_

@@ -1,0 +1,426 @@
+#include "codegen/cpu/program_text.h"
+
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/match/match.h"
+#include "base/status/status_macros.h"
+#include "codegen/cpu/communication.h"
+#include "codegen/cpu/emission.h"
+#include "codegen/cpu/expressions.h"
+#include "codegen/cpu/kernels.h"
+#include "codegen/cpu/loop.h"
+#include "codegen/cpu/settings.h"
+#include "ir/layout/layout.h"
+#include "ir/ops/ops.h"
+
+namespace cleave {
+namespace {
+
+// Fields of the struct start at this depth, statements of its functions two deeper.
+constexpr int kMemberIndent = 2;
+
+std::string StructName(const std::string& model) {
+  const std::string name = TypeName(model);
+  return absl::EndsWith(name, "Model") ? name : absl::StrCat(name, "Model");
+}
+
+class ProgramWriter {
+ public:
+  ProgramWriter(const Emission& emission) : emission_(emission), type_(StructName(emission.program.model)) {}
+
+  absl::StatusOr<std::string> Run() {
+    CLEAVE_RETURN_IF_ERROR(CheckSteps());
+    // Functions first: what they use of sizes, coordinates and groups is declared afterwards.
+    SourceWriter functions(kMemberIndent);
+    EmitInitialize(functions);
+    EmitPhase("void Forward() override {", Phase::kForward, functions);
+    EmitPhase("void Metrics() override {", Phase::kMetric, functions);
+    EmitPhase("void Backward() override {", Phase::kBackward, functions);
+    EmitPhase(UsesScalars() ? "void Update(const StepScalars& scalars) override {"
+                            : "void Update(const StepScalars&) override {",
+              Phase::kUpdate, functions);
+    EmitQueries(functions);
+    SourceWriter fields(kMemberIndent);
+    EmitFields(fields);
+
+    SourceWriter writer;
+    EmitOpening(writer);
+    writer.Open(absl::StrCat("struct ", type_, " final : TrainingProgram {"));
+    EmitConstructor(writer);
+    writer.Append(functions);
+    writer.Append(fields);
+    writer.Close("};");
+    writer.Gap();
+    writer.Line("}  // namespace");
+    writer.Gap();
+    CLEAVE_RETURN_IF_ERROR(EmitMain(emission_, type_, writer));
+    return writer.text();
+  }
+
+ private:
+  const Program& program() const { return emission_.program; }
+
+  absl::Status CheckSteps() const {
+    for (const Step& step : program().steps) {
+      const Compute* compute = ComputeOf(step);
+      if (compute == nullptr || IsSource(step)) continue;
+      if (!HasExpression(compute->kind) && !HasKernel(compute->kind)) {
+        return absl::UnimplementedError(
+            absl::StrCat("op `", step.name, "`: `", compute->kind, "` has no emission for the CPU"));
+      }
+      for (const ValueId input : compute->inputs) {
+        if (!emission_.storage.root[input].has_value() && StepScalarOf(input) != nullptr &&
+            (step.phase != Phase::kUpdate || !HasExpression(compute->kind))) {
+          return absl::UnimplementedError(
+              absl::StrCat("op `", step.name, "` reads a number of the optimizer outside of an elementwise update"));
+        }
+      }
+    }
+    for (const ProgramUpdate& update : emission_.storage.copies) {
+      const bool overwritten = std::any_of(program().updates.begin(), program().updates.end(),
+                                           [&](const ProgramUpdate& other) { return other.state == update.value; });
+      if (overwritten) {
+        return absl::UnimplementedError(absl::StrCat("state `", program().value(update.state).name,
+                                                     "` takes the old value of another updated state"));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // The step_scalar op that makes `value`, or null.
+  const Compute* StepScalarOf(ValueId value) const {
+    for (const Step& step : program().steps) {
+      const Compute* compute = ComputeOf(step);
+      if (compute != nullptr && compute->kind == "step_scalar" && compute->output == value) return compute;
+    }
+    return nullptr;
+  }
+
+  bool UsesScalars() const {
+    return std::any_of(program().steps.begin(), program().steps.end(), [](const Step& step) {
+      const Compute* compute = ComputeOf(step);
+      return compute != nullptr && compute->kind == "step_scalar";
+    });
+  }
+
+  void EmitInitialize(SourceWriter& writer) {
+    writer.Open("void Initialize() override {");
+    for (const Step& step : program().steps) {
+      const Compute* compute = ComputeOf(step);
+      if (compute == nullptr || !IsSource(step) || !emission_.storage.root[compute->output].has_value()) continue;
+      if (compute->kind == "parameter") EmitParameter(step, *compute, writer);
+      if (compute->kind == "state") EmitFill(*compute, 0, writer);
+      if (compute->kind == "constant") EmitFill(*compute, compute->attributes.GetDouble("value"), writer);
+    }
+    writer.Close("}");
+  }
+
+  void EmitParameter(const Step& step, const Compute& compute, SourceWriter& writer) {
+    const std::string& init = compute.attributes.GetString("init");
+    const double first = compute.attributes.GetDouble("first");
+    if (init == "constant") return EmitFill(compute, first, writer);
+    writer.Call(
+        init == "uniform" ? "FillUniform(" : "FillNormal(",
+        {absl::StrCat("{seed, ", StringLiteral(step.name), "}"), emission_.sizes.RegionText(compute.output),
+         FloatLiteral(first), FloatLiteral(compute.attributes.GetDouble("second")), emission_.names[compute.output]},
+        ");");
+  }
+
+  void EmitFill(const Compute& compute, double value, SourceWriter& writer) {
+    const bool is_float = emission_.value(compute.output).type.dtype == DType::kF32;
+    writer.Call("Fill(",
+                {is_float ? FloatLiteral(value) : absl::StrCat("int32_t{", static_cast<int64_t>(value), "}"),
+                 emission_.sizes.Count(compute.output).Text(), emission_.names[compute.output]},
+                ");");
+  }
+
+  void EmitPhase(absl::string_view head, Phase phase, SourceWriter& writer) {
+    writer.Gap();
+    SourceWriter body(kMemberIndent + 2);
+    if (phase == Phase::kUpdate) EmitStepScalars(body);
+    for (const FusedStage& stage : emission_.fusion.stages) {
+      if (stage.phase == phase) EmitStage(stage, body);
+    }
+    if (phase == Phase::kUpdate) EmitCopies(body);
+    if (body.text().empty()) return writer.Line(absl::StrCat(head, "}"));
+    writer.Open(head);
+    // The first comment needs no empty line before it.
+    writer.Append(body);
+    writer.Line("watch.Finish();");
+    writer.Close("}");
+  }
+
+  void EmitStepScalars(SourceWriter& writer) {
+    for (const Step& step : program().steps) {
+      const Compute* compute = ComputeOf(step);
+      if (compute == nullptr || compute->kind != "step_scalar") continue;
+      writer.Assign(absl::StrCat("const float ", emission_.names[compute->output]),
+                    StepScalarText(compute->attributes, emission_.training.optimizer));
+    }
+  }
+
+  void EmitStage(const FusedStage& stage, SourceWriter& writer) {
+    Match(
+        stage.action, [&](const FusedLoop& loop) { EmitLoop(emission_, loop, writer); },
+        [&](const MatMulChain& chain) { EmitMatMulChain(emission_, chain, writer); },
+        [&](const SingleStep& single) {
+          Match(
+              emission_.step(single.step).action, [&](const Compute&) { EmitKernel(emission_, single.step, writer); },
+              [&](const Collective&) { EmitCollective(emission_, single.step, writer); },
+              [&](const Slice&) { EmitSlice(emission_, single.step, writer); });
+        });
+  }
+
+  void EmitCopies(SourceWriter& writer) {
+    if (emission_.storage.copies.empty()) return;
+    writer.Gap();
+    writer.Comment("New values that could not be made in place.");
+    for (const ProgramUpdate& update : emission_.storage.copies) {
+      writer.Call(
+          "Copy(",
+          {emission_.names[update.value], emission_.sizes.Count(update.value).Text(), emission_.names[update.state]},
+          ");");
+    }
+  }
+
+  // Labels lie below the number of classes, tokens below the rows of their table: the smallest bound of all uses; 0
+  // without one.
+  int64_t LimitOf(ValueId input) const {
+    int64_t limit = 0;
+    const auto bound = [&](int64_t value) { limit = limit == 0 ? value : std::min(limit, value); };
+    std::set<ValueId> same = {input};
+    for (const Step& step : program().steps) {
+      for (const ValueId value : Reads(step)) {
+        if (same.count(value) == 0) continue;
+        const Compute* compute = ComputeOf(step);
+        if (compute == nullptr) {
+          for (const ValueId output : Writes(step)) {
+            if (program().value(output).origin == program().value(value).origin) same.insert(output);
+          }
+          continue;
+        }
+        const Shape& output = program().value(compute->output).type.shape;
+        const auto shape = [&](size_t i) { return program().value(compute->inputs[i]).type.shape; };
+        if (compute->kind == "cross_entropy" || compute->kind == "accuracy" ||
+            compute->kind == "cross_entropy_gradient") {
+          if (compute->inputs[1] == value) bound(shape(0).back());
+        } else if (compute->kind == "embedding") {
+          if (compute->inputs[0] == value) bound(shape(1).front());
+        } else if (compute->kind == "one_hot") {
+          bound(output.back());
+        } else if (FindOp(compute->kind)->op_class == OpClass::kMovement &&
+                   program().value(compute->output).type.dtype == DType::kI32) {
+          same.insert(compute->output);
+        }
+      }
+    }
+    return limit;
+  }
+
+  void EmitQueries(SourceWriter& writer) {
+    writer.Gap();
+    writer.Open("std::vector<ModelInput> Inputs() override {");
+    writer.Line("std::vector<ModelInput> inputs;");
+    for (const Step& step : program().steps) {
+      const Compute* compute = ComputeOf(step);
+      if (compute == nullptr || compute->kind != "input") continue;
+      const std::string& data = compute->attributes.GetString("data");
+      std::vector<std::string> arguments = {StringLiteral(data.empty() ? step.name : data),
+                                            emission_.sizes.RegionText(compute->output),
+                                            emission_.names[compute->output]};
+      if (emission_.value(compute->output).type.dtype == DType::kI32) {
+        arguments.push_back(absl::StrCat(LimitOf(compute->output)));
+      }
+      writer.Call("inputs.emplace_back(", arguments, ");");
+    }
+    writer.Line("return inputs;");
+    writer.Close("}");
+    writer.Gap();
+    writer.Open("std::vector<ParameterView> Parameters() override {");
+    writer.Line("std::vector<ParameterView> parameters;");
+    for (const Step& step : program().steps) {
+      const Compute* compute = ComputeOf(step);
+      if (compute == nullptr || compute->kind != "parameter") continue;
+      writer.Call("parameters.push_back(",
+                  {absl::StrCat("{", StringLiteral(step.name)), absl::StrCat(step.line),
+                   emission_.sizes.RegionText(compute->output), absl::StrCat(emission_.names[compute->output], "}")},
+                  ");");
+    }
+    writer.Line("return parameters;");
+    writer.Close("}");
+    writer.Gap();
+    const std::string loss =
+        program().loss.has_value() ? absl::StrCat(emission_.names[*program().loss], "[0]") : "0.0f";
+    writer.Line(absl::StrCat("float Loss() const override { return ", loss, "; }"));
+    EmitMetricQuery(writer);
+    writer.Line("int64_t ArenaBytes() const override { return arena.bytes(); }");
+  }
+
+  void EmitMetricQuery(SourceWriter& writer) {
+    if (program().metrics.size() < 2) {
+      const std::string value =
+          program().metrics.empty() ? "0.0f" : absl::StrCat(emission_.names[program().metrics[0].value], "[0]");
+      return writer.Line(absl::StrCat("float Metric(int) const override { return ", value, "; }"));
+    }
+    writer.Open("float Metric(int index) const override {");
+    std::vector<std::string> values;
+    for (const ProgramMetric& metric : program().metrics) values.push_back(emission_.names[metric.value]);
+    values.front() = absl::StrCat("{", values.front());
+    writer.Call("const float* const values[] = ", values, "};");
+    writer.Line("return values[index][0];");
+    writer.Close("}");
+  }
+
+  void EmitFields(SourceWriter& writer) {
+    writer.Gap();
+    writer.Line("Comm& comm;");
+    writer.Line("Watch& watch;");
+    writer.Line("const uint64_t seed;");
+    if (NeedsCoordinates()) writer.Line("const std::vector<int64_t>& coordinates;");
+    EmitPlace(writer);
+    writer.Gap();
+    writer.Line("Arena arena{kArenaBytes};");
+    EmitBuffers("The data of a step.", {"input"}, writer);
+    EmitBuffers("Parameters, state of the optimizer and constants.", {"parameter", "state", "constant"}, writer);
+    EmitBuffers("Values of a step; those that are not needed at the same time share memory.", {}, writer);
+  }
+
+  bool NeedsCoordinates() const { return !emission_.sizes.folded() && !emission_.sizes.UsedAxes().empty(); }
+
+  // Coordinates, pieces and groups.
+  void EmitPlace(SourceWriter& writer) {
+    if (NeedsCoordinates()) {
+      writer.Gap();
+      writer.Comment("This rank's place in the mesh, and the elements of cut dimensions that it holds.");
+      for (const AxisId axis : emission_.sizes.UsedAxes()) {
+        writer.Line(
+            absl::StrCat("const int64_t ", emission_.sizes.AxisName(axis), " = coordinates[", axis.value(), "];"));
+      }
+      std::vector<SourceWriter::Commented> rows;
+      for (const Sizes::PieceDeclaration& piece : emission_.sizes.Pieces()) {
+        rows.push_back({absl::StrCat("const Range ", piece.name, " = ", piece.value, ";"), ""});
+      }
+      writer.Table(rows);
+    }
+    if (emission_.groups.empty()) return;
+    writer.Gap();
+    writer.Comment("The ranks that differ from this one only on the named axes.");
+    std::vector<SourceWriter::Commented> rows;
+    for (const auto& [axes, name] : emission_.groups) {
+      const std::string list =
+          absl::StrJoin(axes, ", ", [](std::string* out, AxisId axis) { absl::StrAppend(out, axis.value()); });
+      std::string comment;
+      if (emission_.sizes.folded()) {
+        comment = absl::StrCat("Ranks ", absl::StrJoin(program().mesh.Group(*emission_.sizes.rank(), axes), ", "), ".");
+      }
+      rows.push_back({absl::StrCat("const Group ", name, " = comm.CreateGroup({", list, "});"), comment});
+    }
+    writer.Table(rows);
+  }
+
+  // Declares the buffers of the values that ops of the given kinds make; none given: of all that are no sources.
+  void EmitBuffers(absl::string_view title, const std::set<absl::string_view>& kinds, SourceWriter& writer) {
+    std::set<ValueId> chosen;
+    for (const Step& step : program().steps) {
+      const Compute* compute = ComputeOf(step);
+      const bool takes = kinds.empty() ? !IsSource(step) : compute != nullptr && kinds.count(compute->kind) > 0;
+      if (!takes) continue;
+      for (const ValueId value : Writes(step)) chosen.insert(value);
+    }
+    std::vector<SourceWriter::Commented> rows;
+    for (const ValueId value : emission_.names.declared) {
+      if (chosen.count(value) == 0) continue;
+      const Value& info = emission_.value(value);
+      const BufferPlan::Buffer& buffer = *emission_.storage.buffers.Find(*emission_.storage.root[value]);
+      const absl::string_view type = ElementTypeName(info.type.dtype);
+      const bool whole = info.layout == Layout::Replicated(info.type.rank());
+      rows.push_back(
+          {absl::StrCat(type, "* const ", emission_.names[value], " = arena.At<", type, ">(", buffer.offset, ");"),
+           absl::StrCat(info.type.ToString(), whole ? "" : " cut as ",
+                        whole ? "" : LayoutText(info.layout, program().mesh))});
+    }
+    if (rows.empty()) return;
+    writer.Gap();
+    writer.Comment(title);
+    writer.Table(rows);
+  }
+
+  void EmitOpening(SourceWriter& writer) {
+    const int ranks = program().mesh.rank_count();
+    std::string who = absl::StrCat("for ", ranks == 1 ? "one rank" : absl::StrCat(ranks, " ranks"));
+    if (emission_.sizes.folded()) who = absl::StrCat("for rank ", *emission_.sizes.rank(), " of ", ranks);
+    const std::string mesh = ranks > 1 ? absl::StrCat(", mesh ", program().mesh.ToString()) : "";
+    writer.Comment(absl::StrCat(program().model, " of ", emission_.Place(0), ", ", who, mesh, "."));
+    writer.Line("//");
+    writer.Comment("Written by cleave. `make` builds it, `./run.sh` starts it.");
+    writer.Line("#include <cmath>");
+    writer.Line("#include <memory>");
+    writer.Line("#include <vector>");
+    writer.Gap();
+    writer.Line("#include \"runtime/runtime.h\"");
+    writer.Gap();
+    writer.Line("using namespace cleave::runtime;");
+    writer.Gap();
+    writer.Line("namespace {");
+    writer.Gap();
+    const std::vector<Sizes::Constant> constants = emission_.sizes.Constants();
+    if (!constants.empty()) {
+      writer.Comment("Local sizes of dimensions that are cut evenly: the whole over the number of pieces.");
+      for (const Sizes::Constant& constant : constants) {
+        writer.Line(
+            absl::StrCat("constexpr int64_t ", constant.name, " = ", constant.elements, " / ", constant.pieces, ";"));
+      }
+      writer.Gap();
+    }
+    writer.Line(absl::StrCat("constexpr int64_t kArenaBytes = ", emission_.storage.buffers.total.value(), ";"));
+    writer.Gap();
+  }
+
+  void EmitConstructor(SourceWriter& writer) {
+    std::vector<std::string> initializers = {"comm(context.comm)", "watch(context.watch)", "seed(context.seed)"};
+    if (NeedsCoordinates()) initializers.push_back("coordinates(context.coordinates)");
+    const std::string head = absl::StrCat("explicit ", type_, "(const Context& context)");
+    const std::string line = absl::StrCat(head, " : ", absl::StrJoin(initializers, ", "), " {}");
+    if (kMemberIndent + static_cast<int>(line.size()) <= SourceWriter::kColumns) {
+      writer.Line(line);
+    } else {
+      writer.Line(head);
+      writer.Line(absl::StrCat("    : ", absl::StrJoin(initializers, ", "), " {}"));
+    }
+    writer.Gap();
+  }
+
+  Emission emission_;
+  std::string type_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::string> CpuProgramText(const Graph& graph, const Program& program, const Training& training,
+                                           std::optional<int> rank) {
+  if (rank.has_value() && (*rank < 0 || *rank >= program.mesh.rank_count())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("rank ", *rank, " of a mesh of ", program.mesh.rank_count(), " ranks"));
+  }
+  const Fusion fusion = Fuse(program, [](const Compute& compute) { return HasExpression(compute.kind); });
+  const Storage storage = PlanStorage(program, fusion);
+  Identifiers identifiers;
+  Sizes sizes(program, rank, identifiers);
+  const Names names = NameValues(program, storage, identifiers);
+  return ProgramWriter({.graph = graph,
+                        .program = program,
+                        .training = training,
+                        .fusion = fusion,
+                        .storage = storage,
+                        .names = names,
+                        .identifiers = identifiers,
+                        .sizes = sizes,
+                        .groups = {}})
+      .Run();
+}
+
+}  // namespace cleave

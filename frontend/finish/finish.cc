@@ -1,0 +1,80 @@
+#include "frontend/finish/finish.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "ir/ops/ops.h"
+
+namespace cleave::frontend {
+namespace {
+
+// Bytes, because a vector of bools has no references.
+using Marks = IdVector<OpId, char>;
+
+// Marks everything that the marked ops read, in one pass against the order of the graph.
+void Close(const Graph& graph, Marks& marked) {
+  for (int i = static_cast<int>(graph.ops.size()) - 1; i >= 0; --i) {
+    if (!marked[OpId(i)]) continue;
+    for (OpId input : graph.op(OpId(i)).inputs) marked[input] = true;
+  }
+}
+
+}  // namespace
+
+Expansion Tidy(Expansion expansion, Reporter& reporter) {
+  const Graph& graph = expansion.graph;
+  Marks trained(graph.ops.size(), false);
+  if (graph.loss) trained[*graph.loss] = true;
+  Close(graph, trained);
+  Marks forward = trained;
+  for (const Op& op : graph.ops) {
+    if (DefinitionOf(op).op_class == OpClass::kEffect) forward[op.id] = true;
+  }
+  for (const Pin& pin : expansion.pins) forward[pin.op] = true;
+  Close(graph, forward);
+  Marks kept = forward;
+  for (const Metric& metric : graph.metrics) kept[metric.value] = true;
+  for (const Op& op : graph.ops) {
+    if (op.kind == "input") kept[op.id] = true;
+  }
+  Close(graph, kept);
+
+  for (const auto& [id, span] : expansion.parameters) {
+    if (trained[id]) continue;
+    reporter.Report(Warning(Code::kW0613, absl::StrCat("parameter `", graph.op(id).name, "` is not trained"))
+                        .At(span, kept[id] ? "the loss does not depend on it" : "nothing depends on it"));
+  }
+
+  Expansion result;
+  result.graph.model = graph.model;
+  result.graph.file = graph.file;
+  result.graph.hash = graph.hash;
+  IdVector<OpId, OpId> moved(graph.ops.size());
+  for (const Op& op : graph.ops) {
+    if (!kept[op.id]) continue;
+    Op copy = op;
+    copy.id = OpId(static_cast<int64_t>(result.graph.ops.size()));
+    moved[op.id] = copy.id;
+    for (OpId& input : copy.inputs) input = moved[input];
+    const bool is_source = DefinitionOf(op).op_class == OpClass::kSource;
+    copy.phase = forward[op.id] || is_source ? Phase::kForward : Phase::kMetric;
+    result.graph.ops.push_back(std::move(copy));
+  }
+  if (graph.loss) result.graph.loss = moved[*graph.loss];
+  for (const Metric& metric : graph.metrics) result.graph.metrics.push_back({metric.name, moved[metric.value]});
+  for (Pin& pin : expansion.pins) {
+    pin.op = moved[pin.op];
+    result.pins.push_back(std::move(pin));
+  }
+  for (const Priority& priority : expansion.priorities) {
+    if (kept[priority.op]) result.priorities.push_back({moved[priority.op], priority.value});
+  }
+  for (const auto& [id, span] : expansion.inputs) result.inputs[moved[id]] = span;
+  for (const auto& [id, span] : expansion.parameters) {
+    if (kept[id]) result.parameters[moved[id]] = span;
+  }
+  return result;
+}
+
+}  // namespace cleave::frontend

@@ -1,0 +1,16 @@
+// The last pass over an expanded model: ops that nothing needs go, ops that only metrics need get the metric phase.
+#ifndef CLEAVE_FRONTEND_FINISH_FINISH_H_
+#define CLEAVE_FRONTEND_FINISH_FINISH_H_
+
+#include "frontend/evaluate/evaluator.h"
+#include "frontend/report/report.h"
+
+namespace cleave::frontend {
+
+// What is kept: the loss, metrics, effects, pinned ops, and what they read; every input. Ids are renumbered in order, in pins
+// too. Warns of parameters that the loss does not depend on.
+Expansion Tidy(Expansion expansion, Reporter& reporter);
+
+}  // namespace cleave::frontend
+
+#endif  // CLEAVE_FRONTEND_FINISH_FINISH_H_

@@ -1,0 +1,235 @@
+#include "frontend/frontend.h"
+
+#include <xxhash.h>
+
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/check/check.h"
+#include "base/text/text.h"
+#include "dsl/parse/parse.h"
+#include "frontend/evaluate/evaluator.h"
+#include "frontend/finish/finish.h"
+#include "frontend/functions/functions.h"
+#include "frontend/inputs/inputs.h"
+#include "frontend/overrides/overrides.h"
+#include "frontend/prelude/prelude.h"
+#include "frontend/report/report.h"
+#include "frontend/settings/settings.h"
+
+namespace cleave {
+namespace {
+
+using namespace frontend;  // NOLINT: this file is the door of that namespace.
+
+// The items of a file by kind; each but functions may stand once.
+struct Items {
+  const syntax::Model* model = nullptr;
+  const syntax::Train* train = nullptr;
+  const syntax::Parallel* parallel = nullptr;
+};
+
+template <typename T>
+void TakeOnce(const T& item, Span span, const T*& taken, Span& taken_span, const std::string& what,
+              Reporter& reporter) {
+  if (taken == nullptr) {
+    taken = &item;
+    taken_span = span;
+    return;
+  }
+  reporter.Report(Error(Code::kE0502, absl::StrCat("more than one ", what))
+                      .At(span, "the second")
+                      .At(taken_span, "the first"));
+}
+
+Items CollectItems(const syntax::File& file, Reporter& reporter) {
+  Items items;
+  Span model, train, parallel;
+  for (const syntax::Item& item : file.items) {
+    // The head of an item, not its whole body.
+    const Span head{item.span.file, item.span.begin, item.span.begin + 8};
+    if (const auto* found = std::get_if<syntax::Model>(&item.kind)) {
+      TakeOnce(*found, found->name.span, items.model, model, "model in a file", reporter);
+    } else if (const auto* found = std::get_if<syntax::Train>(&item.kind)) {
+      TakeOnce(*found, found->model.span, items.train, train, "`train` block", reporter);
+    } else if (const auto* found = std::get_if<syntax::Parallel>(&item.kind)) {
+      TakeOnce(*found, head, items.parallel, parallel, "`parallel` block", reporter);
+    } else if (const auto* found = std::get_if<syntax::OpDefinition>(&item.kind)) {
+      reporter.Report(Error(Code::kE0220, "ops defined in a model are not supported by this version")
+                          .At(found->name.span, "defined here")
+                          .Help("write a `fn` of the ops that there are"));
+    }
+    for (const syntax::Attribute& attribute : item.attributes) {
+      const bool later = attribute.name.text == "manual";
+      reporter.Report(Error(later ? Code::kE0220 : Code::kE0305,
+                            later ? "`#[manual]` is not supported by this version"
+                                  : absl::StrCat("`#[", attribute.name.text, "]` means nothing here"))
+                          .At(attribute.span, later ? "used here" : "stands on no op"));
+    }
+  }
+  if (items.model == nullptr && !reporter.has_errors()) {
+    Diagnostic error = Error(Code::kE0501, "no model defined");
+    error.labels.push_back({Span{file.file, 0, 0}, "expected `model NAME { … }` in this file"});
+    reporter.Report(std::move(error));
+  } else if (items.model != nullptr && items.train != nullptr && items.train->model.text != items.model->name.text) {
+    reporter.Report(Error(Code::kE0506, absl::StrCat("`train` names no model: `", items.train->model.text, "`"))
+                        .At(items.train->model.span, "not defined here")
+                        .At(items.model->name.span, "the model of this file")
+                        .Help(absl::StrCat("`train ", items.model->name.text, " { … }`")));
+  }
+  return items;
+}
+
+SettingTexts TextsOf(const std::vector<syntax::Setting>& settings) {
+  SettingTexts texts;
+  for (const syntax::Setting& setting : settings) texts.push_back({setting, "", ""});
+  return texts;
+}
+
+bool HasType(const std::string& type, Value& value) {
+  if (type == "int") return value.is_int();
+  if (type == "bool") return std::holds_alternative<bool>(value.kind);
+  if (type == "string") return std::holds_alternative<std::string>(value.kind);
+  if (!value.is_number()) return false;
+  value = Value{value.as_number()};
+  return true;
+}
+
+// Binds the model's arguments to their defaults, or to what overrides say.
+void DefineArguments(const syntax::Model& model, const std::map<std::string, OverriddenArgument>& overridden,
+                     Evaluator& evaluator, Reporter& reporter) {
+  std::map<std::string, Span> seen;
+  for (const syntax::Parameter& parameter : model.parameters) {
+    const std::string& name = parameter.name.text;
+    const std::string& type = parameter.type.element.text;
+    Value value{Poison()};
+    const auto [first, inserted] = seen.try_emplace(name, parameter.name.span);
+    if (!inserted) {
+      reporter.Report(Error(Code::kE0202, absl::StrCat("`", name, "` is defined twice"))
+                          .At(parameter.name.span, "defined again here")
+                          .At(first->second, "first defined here"));
+      continue;
+    }
+    const auto given = overridden.find(name);
+    if (parameter.type.dimensions || (type != "int" && type != "float" && type != "bool" && type != "string")) {
+      reporter.Report(Error(Code::kE0204, "an argument of a model is `int`, `float`, `bool` or `string`")
+                          .At(parameter.type.span, absl::StrCat("`", name, "` is ", TypeText(parameter.type)))
+                          .Help("tensors are inputs: `input x: f32[batch, 784];`"));
+    } else if (given == overridden.end() && !parameter.default_value) {
+      reporter.Report(Error(Code::kE0509, absl::StrCat("argument `", name, "` of model `", model.name.text, "` has no value"))
+                          .At(parameter.name.span, "no default here")
+                          .Help(absl::StrCat("give it one, or use `--set ", name, "=…`")));
+    } else {
+      const syntax::Expression& expression =
+          given == overridden.end() ? *parameter.default_value : given->second.value;
+      if (given != overridden.end()) reporter.SetContext(given->second.context);
+      value = evaluator.EvaluateStatic(expression);
+      if (!value.is_poison() && !HasType(type, value)) {
+        reporter.Report(Error(Code::kE0204, absl::StrCat("argument `", name, "` is `", type, "`"))
+                            .At(expression.span, absl::StrCat("this is ", DescribeType(value, evaluator.graph()))));
+        value = Value{Poison()};
+      }
+      reporter.SetContext("");
+    }
+    evaluator.DefineArgument(parameter.name, std::move(value));
+  }
+}
+
+void AddNamedPins(const syntax::Parallel& parallel, Evaluator& evaluator, Reporter& reporter) {
+  for (const syntax::Pin& pin : parallel.pins) {
+    const Graph& graph = evaluator.graph();
+    const std::string& target = pin.target.value;
+    if (const std::optional<OpId> op = graph.Find(target)) {
+      evaluator.AddPin(pin.attribute, *op, {*op});
+      continue;
+    }
+    std::vector<std::string> names;
+    std::vector<std::string> inside;
+    for (const Op& op : graph.ops) {
+      names.push_back(op.name);
+      if (op.name.compare(0, target.size() + 1, target + ".") == 0 && inside.size() < 8) inside.push_back(op.name);
+    }
+    Diagnostic error = Error(Code::kE0301, absl::StrCat("pin on `", target, "`, which does not exist"))
+                           .At(pin.target_span, "no op or parameter has this name");
+    if (!inside.empty()) {
+      error.help.push_back(absl::StrCat("`", target, "` holds ", QuotedList(inside, "and")));
+    } else if (auto nearest = NearestName(target, names)) {
+      error.help.push_back(absl::StrCat("did you mean `", *nearest, "`?"));
+    }
+    reporter.Report(std::move(error));
+  }
+}
+
+void WarnOfUnusedFunctions(const syntax::Model& model, const FunctionTable& functions, Reporter& reporter) {
+  const std::set<std::string> called = functions.CalledFrom(model);
+  for (const Function* function : functions.user_functions()) {
+    if (called.count(function->name()) > 0 || function->name()[0] == '_' || function->recursive) continue;
+    reporter.Report(Warning(Code::kW0614, absl::StrCat("function `", function->name(), "` is never called"))
+                        .At(function->syntax->name.span, "defined here")
+                        .Note("a function is checked when it is called"));
+  }
+}
+
+std::string HashOf(absl::string_view text, const FrontendOptions& options) {
+  std::string hashed(text);
+  for (const auto& [name, value] : options.overrides) absl::StrAppend(&hashed, "\n--set ", name, "=", value);
+  return absl::StrFormat("xxh3:%016x", static_cast<uint64_t>(XXH3_64bits(hashed.data(), hashed.size())));
+}
+
+}  // namespace
+
+std::optional<Module> Analyze(const syntax::File& file, const SourceSet& sources, const FrontendOptions& options,
+                              Diagnostics& diagnostics) {
+  Reporter reporter(sources, diagnostics);
+  // Texts that the user has not written: their ids follow those of the user's files, so that no place means two things.
+  SourceSet texts;
+  for (size_t i = 0; i < sources.size(); ++i) texts.Add("", "");
+  Diagnostics prelude_mistakes;
+  const std::optional<syntax::File> prelude =
+      Parse(texts.Add("prelude.model", std::string(PreludeText())), texts, prelude_mistakes);
+  CLEAVE_CHECK(prelude.has_value()) << RenderText(prelude_mistakes, texts);
+
+  const Items items = CollectItems(file, reporter);
+  const FunctionTable functions(file, *prelude, reporter);
+  if (items.model == nullptr) return std::nullopt;
+
+  static const auto& kNone = *new std::vector<syntax::Setting>();
+  OverrideResult overridden = ApplyOverrides(
+      {.overrides = options.overrides,
+       .folder = options.override_folder,
+       .model = *items.model,
+       .train = CheckSettingNames("train", TrainSettingNames(), TextsOf(items.train ? items.train->settings : kNone), reporter),
+       .parallel = CheckSettingNames("parallel", ParallelSettingNames(),
+                                     TextsOf(items.parallel ? items.parallel->settings : kNone), reporter)},
+      texts, reporter);
+
+  Evaluator evaluator(functions, reporter);
+  DefineArguments(*items.model, overridden.arguments, evaluator, reporter);
+  evaluator.RunModel(*items.model);
+  Module module;
+  module.training = ReadTrain(overridden.train, evaluator, reporter);
+  module.training.present = items.train != nullptr;
+  module.pins.settings = ReadParallel(overridden.parallel, evaluator, reporter);
+  // Ops that are missing because of a mistake are no reason to call a name wrong.
+  if (items.parallel != nullptr && !reporter.has_errors()) AddNamedPins(*items.parallel, evaluator, reporter);
+  WarnOfUnusedFunctions(*items.model, functions, reporter);
+
+  Expansion expansion = std::move(evaluator).Finish();
+  if (module.training.present) CheckInputs(expansion.graph, expansion.inputs, module.training.data, reporter);
+  if (reporter.has_errors()) return std::nullopt;
+  expansion = Tidy(std::move(expansion), reporter);
+  module.graph = std::move(expansion.graph);
+  module.graph.model = items.model->name.text;
+  module.graph.file = sources.file(file.file).path();
+  module.graph.hash = HashOf(sources.file(file.file).text(), options);
+  module.pins.pins = std::move(expansion.pins);
+  module.pins.priorities = std::move(expansion.priorities);
+  return module;
+}
+
+}  // namespace cleave

@@ -1,0 +1,25 @@
+#include "frontend/testing.h"
+
+#include "base/diagnostic/diagnostic.h"
+#include "base/source/source.h"
+#include "dsl/parse/parse.h"
+
+namespace cleave {
+
+Analyzed AnalyzeText(const std::string& text, const std::vector<std::pair<std::string, std::string>>& overrides) {
+  SourceSet sources;
+  Diagnostics diagnostics;
+  const FileId id = sources.Add("test.model", text);
+  const std::optional<syntax::File> file = Parse(id, sources, diagnostics);
+  Analyzed result;
+  if (file) result.module = Analyze(*file, sources, {.overrides = overrides}, diagnostics);
+  if (!diagnostics.items().empty()) result.messages = RenderText(diagnostics, sources);
+  return result;
+}
+
+Analyzed AnalyzeBody(const std::string& body, const std::string& rest) {
+  const bool has_loss = body.find("loss ") != std::string::npos;
+  return AnalyzeText("model M() { input x: f32[8, 6];\n" + body + (has_loss ? "" : "\nloss reduce_mean(x);") + "\n}\n" + rest);
+}
+
+}  // namespace cleave

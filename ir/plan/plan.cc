@@ -1,0 +1,55 @@
+#include "ir/plan/plan.h"
+
+#include <array>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "ir/ops/ops.h"
+
+namespace cleave {
+namespace {
+
+constexpr std::array<std::pair<DecidedBy, const char*>, 6> kDecidedBy = {{{DecidedBy::kSearch, "search"},
+                                                                          {DecidedBy::kPin, "pin"},
+                                                                          {DecidedBy::kPropagation, "propagation"},
+                                                                          {DecidedBy::kForwardOp, "forward_op"},
+                                                                          {DecidedBy::kFallback, "fallback"},
+                                                                          {DecidedBy::kManual, "manual"}}};
+
+}  // namespace
+
+absl::string_view DecidedByName(DecidedBy decided_by) {
+  for (const auto& [value, name] : kDecidedBy) {
+    if (value == decided_by) return name;
+  }
+  return "";
+}
+
+std::optional<DecidedBy> ParseDecidedBy(absl::string_view name) {
+  for (const auto& [value, candidate] : kDecidedBy) {
+    if (name == candidate) return value;
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> VerifyPlan(const Graph& graph, const Plan& plan) {
+  if (plan.ops.size() != graph.ops.size()) {
+    return {absl::StrCat("the plan has ", plan.ops.size(), " ops, the graph ", graph.ops.size())};
+  }
+  std::vector<std::string> errors;
+  for (const Op& op : graph.ops) {
+    const OpPlan& planned = plan.ops[op.id];
+    const Rule rule = RuleOf(graph, op);
+    if (const absl::Status valid = VerifyStrategy(planned.strategy, rule, plan.mesh); !valid.ok()) {
+      errors.push_back(absl::StrCat("`", op.name, "`: ", valid.message()));
+      continue;
+    }
+    if (!planned.output.has_value()) continue;
+    if (const absl::Status valid = VerifyLayout(*planned.output, plan.mesh, op.type.rank()); !valid.ok()) {
+      errors.push_back(absl::StrCat("`", op.name, "` (output): ", valid.message()));
+    }
+  }
+  return errors;
+}
+
+}  // namespace cleave

@@ -1,0 +1,37 @@
+// plan.json (docs/formats/plan.md): the plan with everything that a reader wants to know of it, and its way back.
+//
+// Other programs read it: fields may be added, one that is here keeps its name, type and unit.
+#ifndef CLEAVE_IR_PLAN_PLAN_JSON_H_
+#define CLEAVE_IR_PLAN_PLAN_JSON_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "base/diagnostic/diagnostic.h"
+#include "base/source/source.h"
+#include "ir/graph/graph.h"
+#include "ir/plan/plan.h"
+#include "ir/plan/prediction.h"
+#include "ir/program/program.h"
+
+namespace cleave {
+
+// What was found out about the plan besides itself.
+struct PlanFacts {
+  Prediction predicted;
+  const Diagnostics* warnings = nullptr;  // Those of severity kWarning are listed; may be null.
+  const SourceSet* sources = nullptr;     // Where the warnings' labels lie; may be null when there are none.
+};
+
+// Ends with a newline. The same arguments give the same bytes.
+std::string PlanJson(const Graph& graph, const Plan& plan, const Program& program, const PlanFacts& facts);
+
+// The plan in `text` for `graph`. What follows from the plan (tensors, collectives, predictions, counts) is not read.
+// An InvalidArgument error says where in the file something is wrong: broken JSON, a duplicate key, an unknown field,
+// another model's hash, an op or factor that the graph does not have, a strategy that its rule does not allow.
+absl::StatusOr<Plan> ParsePlanJson(absl::string_view text, const Graph& graph);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_IR_PLAN_PLAN_JSON_H_

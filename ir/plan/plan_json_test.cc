@@ -1,0 +1,92 @@
+#include "ir/plan/plan_json.h"
+
+#include <random>
+#include <string>
+
+#include "gtest/gtest.h"
+#include "ir/check/test_graphs.h"
+#include "ir/partition/partition.h"
+
+namespace cleave {
+namespace {
+
+struct Example {
+  Graph graph = TestMlp();
+  Plan plan;
+  std::string json;
+};
+
+Example MakeExample(const Mesh& mesh) {
+  Example example;
+  example.graph.hash = "xxh3:0123456789abcdef";
+  std::mt19937_64 random(3);
+  example.plan = RandomPlan(example.graph, mesh, random);
+  example.plan.search = {.algorithm = "sapp",
+                         .objective = "speed",
+                         .price = "bytes",
+                         .seconds = 0.001,
+                         .cost = 123.25,
+                         .lower_bound = 100.0};
+  example.plan.ops[OpId(2)].reason = "a reason with \"quotes\"";
+  example.plan.ops[OpId(2)].choices = {{.strategy = example.plan.ops[OpId(2)].strategy, .cost = 1.5, .chosen = true}};
+  const absl::StatusOr<Program> program = Partition(example.graph, example.plan);
+  EXPECT_TRUE(program.ok()) << program.status();
+  example.json = PlanJson(example.graph, example.plan, *program, {});
+  return example;
+}
+
+TEST(PlanJsonTest, ReadsBackWhatItWrote) {
+  for (const int64_t devices : {1, 2, 6, 8}) {
+    const Example example = MakeExample(Mesh::OfDevices(devices));
+    const absl::StatusOr<Plan> plan = ParsePlanJson(example.json, example.graph);
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    EXPECT_EQ(*plan, example.plan);
+  }
+}
+
+TEST(PlanJsonTest, SaysWhatIsWrongAndWhere) {
+  const Example example = MakeExample(Mesh::OfDevices(4));
+  struct Case {
+    std::string from, to, message;
+  };
+  const std::vector<Case> cases = {
+      {"{\n", "{{\n", "not valid JSON"},
+      {"\"cleave-plan\"", "\"other\"", "plan.format: expected \"cleave-plan\", found \"other\""},
+      {"\"version\": 1", "\"version\": 2", "plan.version: this version reads 1, found 2"},
+      {"\"version\": 1", "\"version\": 1, \"version\": 1", "the key \"version\" stands twice in one object"},
+      {"\"version\": 1", "\"version\": 1, \"colour\": 3", "plan: unknown field \"colour\""},
+      {"xxh3:0123456789abcdef", "xxh3:fedcba9876543210",
+       "model.hash: the plan is for mlp with hash xxh3:fedcba9876543210, this model is mlp with hash "
+       "xxh3:0123456789abcdef"},
+      {"\"name\": \"h1\"", "\"name\": \"h9\"", "ops: the model has no op `h9`"},
+      {"\"devices\": 4", "\"devices\": 8", "cluster.devices: 8 devices, but the mesh has 4 ranks"},
+      {"\"size\": 2", "\"size\": 1", "mesh: axis \"m0\" has size 1"},
+      {"\"decided_by\": \"fallback\"", "\"decided_by\": \"magic\"", "unknown value \"magic\""},
+      {"\"algorithm\": \"sapp\"", "\"algorithm\": 7", "search.algorithm: expected a string"},
+  };
+  for (const Case& c : cases) {
+    std::string text = example.json;
+    const size_t at = text.find(c.from);
+    ASSERT_NE(at, std::string::npos) << c.from;
+    text.replace(at, c.from.size(), c.to);
+    const absl::StatusOr<Plan> plan = ParsePlanJson(text, example.graph);
+    ASSERT_FALSE(plan.ok()) << c.to;
+    EXPECT_NE(std::string(plan.status().message()).find(c.message), std::string::npos) << plan.status();
+  }
+}
+
+TEST(PlanJsonTest, RandomDamageIsRefusedOrHarmless) {
+  const Example example = MakeExample(Mesh::OfDevices(6));
+  std::mt19937_64 random(11);
+  for (int i = 0; i < 300; ++i) {
+    std::string text = example.json;
+    text[random() % text.size()] = static_cast<char>(random() % 128);
+    const absl::StatusOr<Plan> plan = ParsePlanJson(text, example.graph);
+    if (plan.ok()) {
+      EXPECT_TRUE(VerifyPlan(example.graph, *plan).empty());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace cleave

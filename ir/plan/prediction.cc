@@ -1,0 +1,72 @@
+#include "ir/plan/prediction.h"
+
+#include <variant>
+#include <vector>
+
+namespace cleave {
+namespace {
+
+enum class MemoryKind { kParameter, kGradient, kOptimizer, kActivation, kBuffer };
+
+MemoryKind KindOf(const Graph& graph, const Value& value, const Step& writer) {
+  const Op& origin = graph.op(value.origin);
+  if (origin.kind == "parameter") return MemoryKind::kParameter;
+  if (origin.kind == "state") return MemoryKind::kOptimizer;
+  if (origin.gradient_of.has_value() && graph.op(*origin.gradient_of).kind == "parameter") return MemoryKind::kGradient;
+  return std::holds_alternative<Compute>(writer.action) ? MemoryKind::kActivation : MemoryKind::kBuffer;
+}
+
+Bytes& Part(MemoryPrediction& memory, MemoryKind kind) {
+  switch (kind) {
+    case MemoryKind::kParameter:
+      return memory.parameters;
+    case MemoryKind::kGradient:
+      return memory.gradients;
+    case MemoryKind::kOptimizer:
+      return memory.optimizer;
+    case MemoryKind::kActivation:
+      return memory.activations;
+    case MemoryKind::kBuffer:
+      return memory.buffers;
+  }
+  return memory.buffers;
+}
+
+}  // namespace
+
+MemoryPrediction PredictMemory(const Graph& graph, const Program& program) {
+  // The step that reads a value last; sources and what a state takes live to the end.
+  const size_t end = program.steps.size();
+  IdVector<ValueId, size_t> last_read(program.values.size(), 0);
+  for (size_t step = 0; step < end; ++step) {
+    for (ValueId write : Writes(program.steps[step])) last_read[write] = step;
+    for (ValueId read : Reads(program.steps[step])) last_read[read] = step;
+  }
+  std::vector<std::vector<std::pair<MemoryKind, Bytes>>> freed_after(end + 1);
+  MemoryPrediction now, most;
+  for (size_t step = 0; step < end; ++step) {
+    for (ValueId write : Writes(program.steps[step])) {
+      const Value& value = program.value(write);
+      const MemoryKind kind = KindOf(graph, value, program.steps[step]);
+      const Bytes size = ElementSize(value.type.dtype) * ElementCount(LargestLocalShape(program, write));
+      const bool is_source = Reads(program.steps[step]).empty();
+      Part(now, kind) += size;
+      freed_after[is_source ? end : last_read[write]].push_back({kind, size});
+    }
+    now.peak = now.parameters + now.gradients + now.optimizer + now.activations + now.buffers;
+    if (now.peak > most.peak) most = now;
+    for (const auto& [kind, size] : freed_after[step]) Part(now, kind) = Part(now, kind) - size;
+  }
+  return most;
+}
+
+double PredictSentBytes(const Program& program) {
+  double sent = 0;
+  for (const Step& step : program.steps) {
+    if (step.phase == Phase::kMetric) continue;
+    if (const auto* collective = std::get_if<Collective>(&step.action)) sent += SentBytes(program, *collective);
+  }
+  return sent;
+}
+
+}  // namespace cleave

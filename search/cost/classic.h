@@ -1,0 +1,39 @@
+// The relative cost of SAPP as it was published: element counts at the current level, no bytes, no links, one halving per level.
+//
+// A product A(I, K) x B(K, J) = C(I, J): cutting I costs 0.1 |B| / 2, J costs |A| / 2, K costs |C| / 2, a batch factor nothing. A tensor between
+// two products costs 16 times its elements when the level cuts it differently on both sides, else nothing. Source: the symbolic
+// cost model of D-Rec / SAPP (docs/cost.md).
+#ifndef CLEAVE_SEARCH_COST_CLASSIC_H_
+#define CLEAVE_SEARCH_COST_CLASSIC_H_
+
+#include <vector>
+
+#include "ir/rule/rule.h"
+#include "ir/strategy/strategy.h"
+
+namespace cleave {
+
+struct ClassicOptions {
+  double row_weight = 0.1;               // c: of cutting the rows.
+  double redistribution_weight = 16;
+};
+
+// Which of the published letters a factor of a product's rule is.
+enum class ProductFactor { kBatch, kRows, kColumns, kContracted, kOther };
+
+ProductFactor ProductFactorOf(const Rule& rule, int factor);
+
+// Elements of a tensor whose dimensions are made of `dimensions`, cut by `strategy`.
+double LocalElements(const Rule& rule, const Strategy& strategy, const Mesh& mesh,
+                     const std::vector<FactorList>& dimensions);
+
+// The cost inside the op of cutting `factor` one level further. REQUIRES: the rule is a product's.
+double ClassicFactorCost(const Rule& rule, const Strategy& strategy, const Mesh& mesh, int factor,
+                         const ClassicOptions& options = {});
+
+// Whether the published rules allow the cut: columns and the contracted dimension exclude each other.
+bool ClassicAllows(const Rule& rule, const Strategy& strategy, int factor);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_SEARCH_COST_CLASSIC_H_

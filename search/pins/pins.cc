@@ -1,0 +1,287 @@
+#include "search/pins/pins.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/match/match.h"
+#include "base/text/text.h"
+#include "search/cluster/cluster.h"
+
+namespace cleave {
+namespace {
+
+std::string MeshSizes(const Mesh& mesh) {
+  if (mesh.axis_count() == 0) return "1";
+  return absl::StrJoin(mesh.axes(), " x ",
+                       [](std::string* out, const MeshAxis& axis) { absl::StrAppend(out, axis.size); });
+}
+
+// "the mesh is 2 x 2 x 2: 1, 2, 4 or 8 slices are possible"
+std::string PossibleText(const Mesh& mesh) {
+  const std::vector<int64_t> counts = PossibleCounts(mesh);
+  std::string text = absl::StrJoin(counts.begin(), counts.end() - 1, ", ");
+  absl::StrAppend(&text, text.empty() ? "" : " or ", counts.back());
+  return absl::StrCat("the mesh is ", MeshSizes(mesh), ": ", text, counts.back() == 1 ? " slice is" : " slices are",
+                      " possible");
+}
+
+std::string TensorText(const Op& op) {
+  return absl::StrCat("`", op.name, "` is ", op.type.ToString(), op.line > 0 ? absl::StrCat(", from line ", op.line) : "");
+}
+
+class Resolution {
+ public:
+  Resolution(const GraphFacts& facts, const Mesh& mesh, Diagnostics& diagnostics)
+      : facts_(facts), mesh_(mesh), diagnostics_(diagnostics) {}
+
+  std::optional<Demand> Resolve(const Pin& pin) {
+    return Match(
+        pin.demand, [&](const ShardPin& shard) { return FromShard(pin, shard); },
+        [&](const LayoutPin& layout) { return FromLayout(pin, layout); },
+        [&](const ReplicatePin&) -> std::optional<Demand> {
+          return Demand{.strategy = Strategy::Replicated(facts_.rule(pin.op)), .output = std::nullopt};
+        });
+  }
+
+ private:
+  // Numbers that no axes of the mesh have. True when all are possible.
+  bool CheckCounts(const CountsPin& counts, const Op& tensor) {
+    if (!counts.has_value()) return true;
+    const std::vector<int64_t> possible = PossibleCounts(mesh_);
+    bool ok = true;
+    for (size_t d = 0; d < counts->size(); ++d) {
+      const Placed<int64_t>& count = (*counts)[d];
+      if (std::binary_search(possible.begin(), possible.end(), count.value)) continue;
+      diagnostics_.Add(Error(Code::kE0304, absl::StrCat(Plural(mesh_.rank_count(), "device"), " cannot be divided into ",
+                                                        Plural(count.value, "slice")))
+                           .At(count.span, absl::StrCat("dimension ", d, " of `", tensor.name, "` is to be cut into ",
+                                                        count.value))
+                           .Note(TensorText(tensor))
+                           .Help(PossibleText(mesh_)));
+      ok = false;
+    }
+    return ok;
+  }
+
+  std::optional<Demand> FromShard(const Pin& pin, const ShardPin& shard) {
+    const Op& op = facts_.op(pin.op);
+    bool ok = CheckCounts(shard.out, op);
+    for (size_t i = 0; i < shard.in.size(); ++i) ok = CheckCounts(shard.in[i], facts_.op(op.inputs[i])) && ok;
+    if (!ok) return std::nullopt;
+    Demand demand;
+    const bool any_input = std::any_of(shard.in.begin(), shard.in.end(), [](const CountsPin& in) { return in.has_value(); });
+    if (any_input) {
+      demand.strategy = StrategyOf(pin, shard);
+      if (!demand.strategy.has_value()) return std::nullopt;
+    }
+    if (!shard.out.has_value()) return demand;
+    const Rule& rule = facts_.rule(pin.op);
+    const Layout from = demand.strategy.has_value() ? OutputLayout(*demand.strategy, rule)
+                                                    : Layout::Replicated(op.type.rank());
+    std::vector<int64_t> counts;
+    for (const Placed<int64_t>& count : *shard.out) counts.push_back(count.value);
+    std::optional<Layout> layout = LayoutFromCounts(counts, from, mesh_);
+    if (!layout.has_value()) {
+      diagnostics_.Add(Error(Code::kE0312, absl::StrCat("the slices of `out` together are ", Product(counts), ", and there are ",
+                                                        Plural(mesh_.rank_count(), "device")))
+                           .At(Cover(shard.out->front().span, shard.out->back().span), "more slices than mesh axes can give")
+                           .Note(TensorText(op))
+                           .Help(PossibleText(mesh_)));
+      return std::nullopt;
+    }
+    return WithOutput(pin.op, std::move(demand), *std::move(layout));
+  }
+
+  static int64_t Product(const std::vector<int64_t>& counts) {
+    int64_t product = 1;
+    for (int64_t count : counts) product *= count;
+    return product;
+  }
+
+  std::optional<Strategy> StrategyOf(const Pin& pin, const ShardPin& shard) {
+    const Op& op = facts_.op(pin.op);
+    std::vector<std::optional<std::vector<int64_t>>> counts;
+    for (const CountsPin& in : shard.in) {
+      std::optional<std::vector<int64_t>>& own = counts.emplace_back();
+      if (!in.has_value()) continue;
+      own.emplace();
+      for (const Placed<int64_t>& count : *in) own->push_back(count.value);
+    }
+    CountsPlace place;
+    absl::StatusOr<Strategy> strategy = StrategyFromCounts(counts, facts_.rule(pin.op), mesh_, &place);
+    if (strategy.ok()) return *std::move(strategy);
+    Report(pin, shard, op, place, std::string(strategy.status().message()));
+    return std::nullopt;
+  }
+
+  void Report(const Pin& pin, const ShardPin& shard, const Op& op, const CountsPlace& place, std::string message) {
+    std::vector<int64_t> product;
+    for (const CountsPin& in : shard.in) {
+      if (!in.has_value()) continue;
+      for (const Placed<int64_t>& count : *in) product.push_back(count.value);
+    }
+    const bool too_many = message.find("no mesh axes left") != std::string::npos;
+    Diagnostic error = Error(too_many ? Code::kE0312 : Code::kE0311, std::move(message));
+    if (place.input >= 0 && place.dimension >= 0) {
+      const Op& tensor = facts_.op(op.inputs[static_cast<size_t>(place.input)]);
+      const Placed<int64_t>& count = (*shard.in[static_cast<size_t>(place.input)])[static_cast<size_t>(place.dimension)];
+      error = std::move(error).At(count.span, absl::StrCat("dimension ", place.dimension, " of `", tensor.name,
+                                                           "` is to be cut into ", count.value));
+      error.notes.push_back(TensorText(tensor));
+    } else {
+      error = std::move(error).At(pin.span, absl::StrCat("on `", op.name, "`"));
+    }
+    error.notes.push_back(absl::StrCat("the factors of `", op.kind, "` are ", facts_.rule(pin.op).ToString()));
+    if (too_many) error.help.push_back(PossibleText(mesh_));
+    diagnostics_.Add(std::move(error));
+  }
+
+  std::optional<Demand> FromLayout(const Pin& pin, const LayoutPin& pinned) {
+    Layout layout;
+    bool ok = true;
+    std::set<AxisId> used;
+    for (const std::vector<Placed<std::string>>& names : pinned.dimensions) {
+      std::vector<AxisId>& axes = layout.dimensions.emplace_back();
+      for (const Placed<std::string>& name : names) {
+        const std::vector<AxisId> named = AxesNamed(mesh_, name.value);
+        if (named.empty()) ok = ReportAxis(name);
+        for (AxisId axis : named) {
+          if (!used.insert(axis).second) ok = ReportTwice(name, axis);
+          axes.push_back(axis);
+        }
+      }
+    }
+    if (!ok) return std::nullopt;
+    return WithOutput(pin.op, Demand{}, std::move(layout));
+  }
+
+  bool ReportAxis(const Placed<std::string>& name) {
+    const std::vector<std::string> known = AxisNames(mesh_);
+    Diagnostic error = Error(Code::kE0310, absl::StrCat("the mesh has no axis `", name.value, "`"))
+                           .At(name.span, "not an axis of the mesh");
+    error.notes.push_back(known.empty() ? "one device has no mesh axes"
+                                        : absl::StrCat("the axes are ", QuotedList(known, "and")));
+    if (const auto nearest = NearestName(name.value, known)) {
+      error.help.push_back(absl::StrCat("did you mean `", *nearest, "`?"));
+    } else {
+      error.help.push_back("name the axes in `parallel { mesh = (dp = 4, tp = 2); }`");
+    }
+    diagnostics_.Add(std::move(error));
+    return false;
+  }
+
+  bool ReportTwice(const Placed<std::string>& name, AxisId axis) {
+    diagnostics_.Add(Error(Code::kE0308, absl::StrCat("mesh axis `", mesh_.axis(axis).name, "` is used twice in one layout"))
+                         .At(name.span, "cuts a second time"));
+    return false;
+  }
+
+  // The value is to lie in `layout`. An op whose rule says nothing else makes it so; a product may be cut in another way and its
+  // value be redistributed.
+  Demand WithOutput(OpId id, Demand demand, Layout layout) const {
+    const Rule& rule = facts_.rule(id);
+    const Role role = facts_.roles[id];
+    if (!demand.strategy.has_value() && role != Role::kProduct) {
+      absl::StatusOr<Strategy> strategy = StrategyFromOutputLayout(layout, rule, mesh_);
+      if (strategy.ok()) demand.strategy = *std::move(strategy);
+    }
+    if (!demand.strategy.has_value() || !(OutputLayout(*demand.strategy, rule) == layout)) demand.output = std::move(layout);
+    return demand;
+  }
+
+  const GraphFacts& facts_;
+  const Mesh& mesh_;
+  Diagnostics& diagnostics_;
+};
+
+// Gives dimension after dimension its axes; `left` is what its count still needs.
+bool Assign(const std::vector<int64_t>& counts, const std::vector<AxisId>& order, const Mesh& mesh, size_t dimension,
+            std::set<AxisId>& used, Layout& layout) {
+  if (dimension == counts.size()) return true;
+  const int64_t have = mesh.Size(layout.dimensions[dimension]);
+  if (have == counts[dimension]) return Assign(counts, order, mesh, dimension + 1, used, layout);
+  for (AxisId axis : order) {
+    if (used.count(axis) > 0 || counts[dimension] % (have * mesh.axis(axis).size) != 0) continue;
+    used.insert(axis);
+    layout.dimensions[dimension].push_back(axis);
+    if (Assign(counts, order, mesh, dimension, used, layout)) return true;
+    layout.dimensions[dimension].pop_back();
+    used.erase(axis);
+  }
+  return false;
+}
+
+}  // namespace
+
+std::vector<int64_t> PossibleCounts(const Mesh& mesh) {
+  std::set<int64_t> counts = {1};
+  for (const MeshAxis& axis : mesh.axes()) {
+    const std::vector<int64_t> before(counts.begin(), counts.end());
+    for (int64_t count : before) counts.insert(count * axis.size);
+  }
+  return {counts.begin(), counts.end()};
+}
+
+std::optional<Layout> LayoutFromCounts(const std::vector<int64_t>& counts, const Layout& from, const Mesh& mesh) {
+  Layout layout = Layout::Replicated(static_cast<int>(counts.size()));
+  std::set<AxisId> used;
+  for (size_t d = 0; d < counts.size(); ++d) {
+    for (AxisId axis : from.dimensions[d]) {
+      if (counts[d] % (mesh.Size(layout.dimensions[d]) * mesh.axis(axis).size) != 0) break;
+      layout.dimensions[d].push_back(axis);
+      used.insert(axis);
+    }
+  }
+  std::vector<AxisId> order = from.PartialAxes();
+  for (AxisId axis : mesh.AxisIds()) {
+    if (std::find(order.begin(), order.end(), axis) == order.end()) order.push_back(axis);
+  }
+  if (Assign(counts, order, mesh, 0, used, layout)) return layout;
+  layout = Layout::Replicated(static_cast<int>(counts.size()));
+  used.clear();
+  if (Assign(counts, mesh.AxisIds(), mesh, 0, used, layout)) return layout;
+  return std::nullopt;
+}
+
+std::optional<std::map<OpId, Demand>> ResolvePins(const GraphFacts& facts, const Mesh& mesh,
+                                                  const std::vector<Pin>& pins, Diagnostics& diagnostics) {
+  Resolution resolution(facts, mesh, diagnostics);
+  std::map<OpId, Demand> demands;
+  std::map<OpId, Span> places;
+  bool ok = true;
+  for (const Pin& pin : pins) {
+    const std::optional<Demand> demand = resolution.Resolve(pin);
+    if (!demand.has_value()) {
+      ok = false;
+      continue;
+    }
+    const auto [found, is_new] = demands.emplace(pin.op, *demand);
+    if (!is_new && !(found->second == *demand)) {
+      diagnostics.Add(Error(Code::kE0307, absl::StrCat("two pins on `", facts.op(pin.op).name, "` contradict each other"))
+                          .At(pin.span, "demands one thing")
+                          .At(places[pin.op], "demands another")
+                          .Help("remove one of them"));
+      ok = false;
+    }
+    places.emplace(pin.op, pin.span);
+  }
+  if (!ok) return std::nullopt;
+  return demands;
+}
+
+std::vector<OpId> BrokenDemands(const GraphFacts& facts, const Plan& plan, const std::map<OpId, Demand>& demands) {
+  std::vector<OpId> broken;
+  for (const auto& [op, demand] : demands) {
+    const OpPlan& own = plan.ops[op];
+    const Layout seen = own.output.value_or(OutputLayout(own.strategy, facts.rule(op)));
+    const bool strategy_kept = !demand.strategy.has_value() || own.strategy == *demand.strategy;
+    const bool output_kept = !demand.output.has_value() || seen == *demand.output;
+    if (!strategy_kept || !output_kept) broken.push_back(op);
+  }
+  return broken;
+}
+
+}  // namespace cleave

@@ -1,0 +1,39 @@
+// From the user's pins to what a search must keep: a strategy of an op, a layout of its value.
+//
+//   std::optional<std::map<OpId, Demand>> demands = ResolvePins(facts, mesh, pins, diagnostics);
+//
+// A pin is kept or the compile fails: everything that the mesh or the op's rule cannot give is reported here, each with its place.
+#ifndef CLEAVE_SEARCH_PINS_PINS_H_
+#define CLEAVE_SEARCH_PINS_PINS_H_
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "base/diagnostic/diagnostic.h"
+#include "ir/mesh/mesh.h"
+#include "ir/pins/pins.h"
+#include "ir/plan/plan.h"
+#include "search/assignment/assignment.h"
+#include "search/cost/facts.h"
+
+namespace cleave {
+
+// nullopt after errors E0304 and E0310 to E0313.
+std::optional<std::map<OpId, Demand>> ResolvePins(const GraphFacts& facts, const Mesh& mesh,
+                                                  const std::vector<Pin>& pins, Diagnostics& diagnostics);
+
+// The layout of a tensor of shape `shape` with the given number of slices per dimension that is nearest to `from`: axes of `from` stay
+// where they are as far as the counts allow, the rest are taken in mesh order, those over which `from` is partial first. nullopt where
+// no axes have these products.
+std::optional<Layout> LayoutFromCounts(const std::vector<int64_t>& counts, const Layout& from, const Mesh& mesh);
+
+// The numbers of slices that some axes of `mesh` have, ascending.
+std::vector<int64_t> PossibleCounts(const Mesh& mesh);
+
+// What of `demands` a finished plan does not keep: empty, or a bug of the search.
+std::vector<OpId> BrokenDemands(const GraphFacts& facts, const Plan& plan, const std::map<OpId, Demand>& demands);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_SEARCH_PINS_PINS_H_
