@@ -223,6 +223,7 @@ std::optional<Module> Analyze(const syntax::File& file, const SourceSet& sources
   if (module.training.present) CheckInputs(expansion.graph, expansion.inputs, module.training.data, reporter);
   if (reporter.has_errors()) return std::nullopt;
   expansion = Tidy(std::move(expansion), reporter);
+  reporter.Flush();
   module.graph = std::move(expansion.graph);
   module.graph.model = items.model->name.text;
   module.graph.file = sources.file(file.file).path();

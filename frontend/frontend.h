@@ -37,10 +37,10 @@ struct Module {
 struct FrontendOptions {
   // `--set name=value`: an argument of the model, or a setting of `train` or `parallel`; values are written as in the
   // language (`data=mnist("data/mnist")`), strings may go without quotes. A later one wins.
-  std::vector<std::pair<std::string, std::string>> overrides;
+  std::vector<std::pair<std::string, std::string>> overrides = {};
 
   // The folder that relative paths in overrides start from; those in the file are relative to the file. Empty: leave both alike.
-  std::string override_folder;
+  std::string override_folder = {};
 };
 
 // Nothing when the file has an error; warnings do not stop it.

@@ -6,7 +6,7 @@ RUNTIME_COPTS = [
     "-fopenmp",
 ]
 
-def runtime_library(name, srcs = [], hdrs = [], private_hdrs = [], deps = [], linkopts = [], sources = "sources"):
+def runtime_library(name, srcs = [], hdrs = [], private_hdrs = [], deps = [], linkopts = [], alwayslink = False):
     """A cc_library, and a filegroup of its files for the generated programs that they travel with.
 
     Args:
@@ -16,19 +16,20 @@ def runtime_library(name, srcs = [], hdrs = [], private_hdrs = [], deps = [], li
       private_hdrs: headers for its own files and tests.
       deps: other libraries.
       linkopts: flags for the linker.
-      sources: name of the filegroup.
+      alwayslink: for an implementation that nothing else names: its interface stands in another crate.
     """
     native.cc_library(
         name = name,
         srcs = srcs + private_hdrs,
         hdrs = hdrs,
+        alwayslink = alwayslink,
         copts = RUNTIME_COPTS,
         linkopts = linkopts + ["-fopenmp"],
         visibility = ["//:runtime_users"],
         deps = deps,
     )
     native.filegroup(
-        name = sources,
+        name = "sources",
         srcs = hdrs + private_hdrs + srcs,
         visibility = ["//runtime:__pkg__"],
     )

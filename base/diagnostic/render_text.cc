@@ -43,7 +43,7 @@ ShownLine Show(absl::string_view line) {
   int column = 0;
   for (const char c : line) {
     const bool continues = (static_cast<unsigned char>(c) & 0xC0) == 0x80;
-    shown.column_of_byte.push_back(continues ? column - 1 : column);
+    shown.column_of_byte.push_back(continues ? std::max(0, column - 1) : column);
     if (c == '\t') {
       const int spaces = kTabColumns - column % kTabColumns;
       shown.text.append(static_cast<size_t>(spaces), ' ');

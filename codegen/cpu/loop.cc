@@ -190,12 +190,26 @@ class LoopEmitter {
         }
       }
       const std::string index = IndexText(Span(static_cast<size_t>(rank()), true));
-      writer_.Assign(absl::StrCat(emission_.names[output], "[", index, "]"), expression.text);
+      const std::string target = absl::StrCat(emission_.names[output], "[", index, "]");
+      if (const absl::string_view symbol = UpdateSymbol(compute.kind); !symbol.empty() && arguments[0].text == target) {
+        writer_.Assign(target, arguments[1].text, symbol);
+      } else {
+        writer_.Assign(target, expression.text);
+      }
     } else if (uses_[output] == 1 && expression.text.size() <= kLongestInline) {
       pending_[output] = {.expression = expression, .reads = reads_, .named = false};
     } else {
       NameLocal(output, expression);
     }
+  }
+
+  // x = x - y is written x -= y.
+  static absl::string_view UpdateSymbol(absl::string_view kind) {
+    if (kind == "add") return "+=";
+    if (kind == "sub") return "-=";
+    if (kind == "mul") return "*=";
+    if (kind == "div") return "/=";
+    return "";
   }
 
   bool FitsOnLine(absl::string_view text) const {

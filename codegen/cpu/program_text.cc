@@ -52,6 +52,7 @@ class ProgramWriter {
     writer.Open(absl::StrCat("struct ", type_, " final : TrainingProgram {"));
     EmitConstructor(writer);
     writer.Append(functions);
+    writer.Gap();
     writer.Append(fields);
     writer.Close("};");
     writer.Gap();
@@ -276,7 +277,6 @@ class ProgramWriter {
   }
 
   void EmitFields(SourceWriter& writer) {
-    writer.Gap();
     writer.Line("Comm& comm;");
     writer.Line("Watch& watch;");
     writer.Line("const uint64_t seed;");
@@ -366,7 +366,7 @@ class ProgramWriter {
     writer.Line("using namespace cleave::runtime;");
     writer.Gap();
     writer.Line("namespace {");
-    writer.Gap();
+    writer.Line("");
     const std::vector<Sizes::Constant> constants = emission_.sizes.Constants();
     if (!constants.empty()) {
       writer.Comment("Local sizes of dimensions that are cut evenly: the whole over the number of pieces.");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -9,7 +10,6 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "base/check/check.h"
-#include "base/text/text.h"
 
 namespace cleave {
 
@@ -52,9 +52,15 @@ std::string FloatLiteral(double value) {
   const float narrowed = static_cast<float>(value);
   if (std::isnan(narrowed)) return "NAN";
   if (std::isinf(narrowed)) return narrowed > 0 ? "INFINITY" : "-INFINITY";
-  // A double that is below the range of float would be a literal that compilers warn of.
   if (narrowed == 0) return std::signbit(narrowed) ? "-0.0f" : "0.0f";
-  return absl::StrCat(FormatDouble(value), "f");
+  // The fewest digits that read back as this float; nine are always enough.
+  std::string text;
+  for (int digits = 1; digits <= 9; ++digits) {
+    text = absl::StrFormat("%.*g", digits, narrowed);
+    if (std::strtof(text.c_str(), nullptr) == narrowed) break;
+  }
+  if (text.find_first_of(".e") == std::string::npos) text += ".0";
+  return absl::StrCat(text, "f");
 }
 
 void SourceWriter::Line(absl::string_view line) {
@@ -108,10 +114,10 @@ void SourceWriter::Call(absl::string_view head, const std::vector<std::string>& 
   Line(absl::StrCat(line, tail));
 }
 
-void SourceWriter::Assign(absl::string_view target, absl::string_view value) {
-  const std::string whole = absl::StrCat(target, " = ", value, ";");
+void SourceWriter::Assign(absl::string_view target, absl::string_view value, absl::string_view symbol) {
+  const std::string whole = absl::StrCat(target, " ", symbol, " ", value, ";");
   if (indent_ + static_cast<int>(whole.size()) <= kColumns) return Line(whole);
-  Line(absl::StrCat(target, " ="));
+  Line(absl::StrCat(target, " ", symbol));
   Line(absl::StrCat("    ", value, ";"));
 }
 

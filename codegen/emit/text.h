@@ -43,8 +43,8 @@ class SourceWriter {
   // aligned.
   void Call(absl::string_view head, const std::vector<std::string>& arguments, absl::string_view tail);
 
-  // "target = value;", broken after the equals sign where it is too long.
-  void Assign(absl::string_view target, absl::string_view value);
+  // "target = value;", broken after the symbol where it is too long.
+  void Assign(absl::string_view target, absl::string_view value, absl::string_view symbol = "=");
 
   // Lines with comments behind them, aligned: clang-format puts the comments of neighbouring lines into one column.
   // Comments that would not fit are shortened.

@@ -211,4 +211,8 @@ std::optional<std::vector<bool>> SpanOfInput(const Program& program, const Compu
   return span;
 }
 
+Fusion Fuse(const Program& program, const std::function<bool(const Compute&)>& is_elementwise) {
+  return Fuser(program, is_elementwise).Run();
+}
+
 }  // namespace cleave

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 namespace cleave {
@@ -23,9 +24,12 @@ std::vector<const syntax::Comment*> CommentCursor::TakeBefore(int32_t end) {
 
 std::string CommentCursor::TakeRestOfLine(int32_t end) {
   std::string text;
+  absl::string_view last;
   for (; next_ < file_.comments.size(); ++next_) {
     const syntax::Comment& comment = file_.comments[next_];
-    if (comment.own_line || comment.span.begin >= end) break;
+    // Nothing can follow a `//` comment on its line.
+    if (comment.own_line || comment.span.begin >= end || absl::StartsWith(last, "//")) break;
+    last = comment.text;
     absl::StrAppend(&text, text.empty() ? "" : " ", comment.text);
     taken_until_ = comment.span.end;
   }

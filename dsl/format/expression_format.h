@@ -9,7 +9,7 @@
 
 namespace cleave {
 
-inline constexpr int kLineWidth = 100;
+inline constexpr int kLineWidth = 120;
 inline constexpr int kIndentWidth = 4;
 
 // Where a text begins and what must still fit behind it on its last line.

@@ -14,7 +14,7 @@
 
 namespace cleave {
 
-// Four spaces per level, lines of at most 100 columns where a list can be broken. Ends with a newline unless empty.
+// Four spaces per level, lines of at most 120 columns where a list can be broken. Ends with a newline unless empty.
 // REQUIRES: a tree that Parse can return; spans may all be empty (a tree that was made rather than parsed), then it has
 // no comments.
 std::string Format(const syntax::File& file);

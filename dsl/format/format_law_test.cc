@@ -12,7 +12,7 @@
 namespace cleave {
 namespace {
 
-constexpr int kTrees = 400;
+constexpr int kTrees = 250;
 
 syntax::File MustParse(const std::string& text) {
   SourceSet sources;

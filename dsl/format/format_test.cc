@@ -99,30 +99,27 @@ TEST(FormatTest, Expressions) {
 }
 
 TEST(FormatTest, LongListsAreBroken) {
-  CheckStatement(
-      "let long_name = a_function_with_a_long_name(argument_number_one, argument_number_two, name = argument_three + "
-      "4);",
-      "let long_name = a_function_with_a_long_name(\n"
-      "        argument_number_one,\n"
-      "        argument_number_two,\n"
-      "        name = argument_three + 4,\n"
-      "    );");
-  Check(
-      "model Gpt(batch: int = 8, seq: int = 256, vocab: int = 65, width: int = 384, heads: int = 6, depth: int = 6){}",
-      "model Gpt(\n    batch: int = 8,\n    seq: int = 256,\n    vocab: int = 65,\n    width: int = 384,\n"
-      "    heads: int = 6,\n    depth: int = 6,\n) {}\n");
+  const std::string long_name(30, 'n');
+  CheckStatement("let x = f(" + long_name + ", " + long_name + ", name = " + long_name + " + 4, b);",
+                 "let x = f(" + long_name + ", " + long_name + ", name = " + long_name + " + 4, b);");
+  CheckStatement("let x = f(" + long_name + ", " + long_name + ", name = " + long_name + " + 4, bbbbbb);",
+                 "let x = f(\n        " + long_name + ",\n        " + long_name + ",\n        name = " + long_name +
+                     " + 4,\n        bbbbbb,\n    );");
+  Check("model M(first: int = 8, " + long_name + ": int = 256, " + long_name + ": int = 65, last: int = 384, a: int){}",
+        "model M(\n    first: int = 8,\n    " + long_name + ": int = 256,\n    " + long_name +
+            ": int = 65,\n    last: int = 384,\n    a: int,\n) {}\n");
 }
 
 TEST(FormatTest, LongSumsAreBrokenBeforeTheOperator) {
-  const std::string a(40, 'a');
-  const std::string b(40, 'b');
+  const std::string a(50, 'a');
+  const std::string b(50, 'b');
   CheckStatement("let x = " + a + " + " + b + " - c(" + a + ");",
                  "let x = " + a + " + " + b + "\n        - c(" + a + ");");
 }
 
 TEST(FormatTest, LinesOfExactlyTheWidthAreKept) {
-  const std::string line = "    let x = f(" + std::string(40, 'a') + ", " + std::string(42, 'b') + ");";
-  ASSERT_EQ(line.size(), 100u);
+  const std::string line = "    let x = f(" + std::string(50, 'a') + ", " + std::string(52, 'b') + ");";
+  ASSERT_EQ(line.size(), 120u);
   Check("fn g() {\n" + line + "\n}\n", "fn g() {\n" + line + "\n}\n");
 }
 

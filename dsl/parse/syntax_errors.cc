@@ -158,8 +158,8 @@ void SyntaxErrorStrategy::reportMatch(Parser*) {
   last_sync_ = SIZE_MAX;
 }
 
-IntervalSet SyntaxErrorStrategy::WithLastDecision(Parser& parser, IntervalSet expected) const {
-  if (decision_context_ != parser.getContext() || decision_token_ != parser.getTokenStream()->index()) return expected;
+IntervalSet SyntaxErrorStrategy::WithLastDecision(Parser& parser, const Token& found, IntervalSet expected) const {
+  if (decision_context_ != parser.getContext() || decision_token_ != found.getTokenIndex()) return expected;
   const antlr4::atn::ATN& atn = parser.getATN();
   expected.addAll(atn.nextTokens(atn.states[decision_state_]));
   expected.remove(Token::EPSILON);
@@ -169,7 +169,7 @@ IntervalSet SyntaxErrorStrategy::WithLastDecision(Parser& parser, IntervalSet ex
 void SyntaxErrorStrategy::Report(Parser& parser, Token& found, const IntervalSet& expected_after_decision) {
   if (recovering_) return;
   recovering_ = true;
-  const IntervalSet expected = WithLastDecision(parser, expected_after_decision);
+  const IntervalSet expected = WithLastDecision(parser, found, expected_after_decision);
   errors_.push_back({.token = found.getTokenIndex(), .diagnostic = MakeDiagnostic(parser, found, expected)});
 }
 
@@ -268,7 +268,8 @@ void SyntaxErrorStrategy::sync(Parser* parser) {
   // A name may begin a statement or a setting, but after an error only where the last one has clearly ended.
   while (stream.LA(1) != Token::EOF) {
     const size_t type = stream.LA(1);
-    const size_t last = stream.index() == 0 ? Token::EOF : stream.LA(-1);
+    const Token* before = Previous(*parser, *stream.LT(1));
+    const size_t last = before == nullptr ? Token::EOF : before->getType();
     const bool at_boundary =
         last == CleaveLexer::SEMICOLON || last == CleaveLexer::RBRACE || BeginsAnew(type) || in_file;
     if (at_boundary && expected.contains(type)) break;

@@ -35,7 +35,8 @@ class SyntaxErrorStrategy : public antlr4::ANTLRErrorStrategy {
   void reportError(antlr4::Parser* parser, const antlr4::RecognitionException& exception) override;
 
  private:
-  antlr4::misc::IntervalSet WithLastDecision(antlr4::Parser& parser, antlr4::misc::IntervalSet expected) const;
+  antlr4::misc::IntervalSet WithLastDecision(antlr4::Parser& parser, const antlr4::Token& found,
+                                             antlr4::misc::IntervalSet expected) const;
   void Report(antlr4::Parser& parser, antlr4::Token& found, const antlr4::misc::IntervalSet& expected_after_decision);
   Diagnostic MakeDiagnostic(antlr4::Parser& parser, antlr4::Token& found, const antlr4::misc::IntervalSet& expected);
 

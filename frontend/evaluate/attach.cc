@@ -177,8 +177,8 @@ void Evaluator::Record(Pin pin) {
   for (const Pin& other : expansion_.pins) {
     if (other.op != pin.op || Agree(other.demand, pin.demand)) continue;
     reporter_.Report(Error(Code::kE0307, absl::StrCat("two pins on `", graph().op(pin.op).name, "` contradict each other"))
-                         .At(pin.span, "demands one thing")
-                         .At(other.span, "demands another")
+                         .At(pin.span, "the second")
+                         .At(other.span, "the first")
                          .Help("remove one of them"));
     return;
   }

@@ -93,7 +93,9 @@ Value Evaluator::CallFunction(const Function& function, const syntax::Call& call
   Run(function.syntax->body, callee);
   CloseBlock(callee);
   Value result = callee.result.value_or(Value{Poison()});
-  if (!callee.result && function.syntax->result) {
+  if (callee.failed) {
+    result = Value{Poison()};
+  } else if (!callee.result && function.syntax->result) {
     reporter_.Report(Error(Code::kE0211, absl::StrCat("function `", name, "` ends without `return`"))
                          .At(function.syntax->body_end, "expected `return …;` before this brace"));
   } else if (callee.result && !result.is_poison()) {
@@ -168,7 +170,9 @@ void Evaluator::Assert(const syntax::Call& call, Span span, Frame& frame) {
     if (!absl::StrContains(text, placeholder)) continue;
     text = absl::StrReplaceAll(text, {{placeholder, ValueText(frame.scope.Find(name)->value, graph())}});
   }
-  reporter_.Report(Error(Code::kE0212, std::move(text)).At(span, "asserted here"));
+  reporter_.Report(Error(Code::kE0212, std::move(text))
+                       .At(span, reporter_.IsUserPlace(span) ? "asserted here" : "asserted by this call"));
+  frame.failed = frame.function != nullptr;
 }
 
 }  // namespace cleave::frontend

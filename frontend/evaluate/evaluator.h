@@ -10,6 +10,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -55,6 +56,7 @@ struct Frame {
   std::map<std::string, std::string> symbol_origins;      // `k`: "dimension 1 of `x`"
   Naming naming;
   std::optional<Value> result;
+  bool failed = false;  // An assertion did not hold: the rest of the function would only repeat it.
 
   // The path of what is called `name` here: "x.0.1" for `x` in two loops of a frame with an empty path.
   std::string PathOf(const std::string& name) const;
@@ -179,11 +181,8 @@ class Evaluator {
   Expansion expansion_;
   Frame arguments_;  // The model's arguments, which settings see too.
 
-  struct ParameterPlace {
-    Span declaration;
-    Span call;
-  };
-  std::map<std::string, ParameterPlace> parameter_places_;
+  std::map<std::string, Span> parameter_places_;       // By path, where the user finds each.
+  std::set<std::pair<int32_t, int32_t>> same_paths_;   // Calls that are known to make parameters of one path.
   std::optional<Span> loss_;
   std::optional<Operation> last_operation_;
   bool in_metric_ = false;

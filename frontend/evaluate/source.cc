@@ -42,11 +42,13 @@ void Evaluator::RunParam(const syntax::Param& param, const syntax::Statement& st
     reporter_.Report(Error(Code::kE0204, "a parameter must be f32")
                          .At(param.type.element.span, absl::StrCat("`", param.name.text, "` is ", type->ToString())));
   } else if (type && initialization) {
-    auto [place, inserted] = parameter_places_.try_emplace(path, ParameterPlace{call, param.name.span});
-    if (!inserted) {
+    auto [place, inserted] = parameter_places_.try_emplace(path, call);
+    if (!inserted && !same_paths_.insert({place->second.begin, call.begin}).second) {
+      // Told for the first parameter of these two calls.
+    } else if (!inserted) {
       reporter_.Report(Error(Code::kE0210, absl::StrCat("two parameters are called `", path, "`"))
                            .At(call, "made again here")
-                           .At(place->second.call, "first made here")
+                           .At(place->second, "first made here")
                            .Note("a parameter's name is the `let` that made it, then its own")
                            .Help("give the two calls a `let` each, with different names"));
     } else {
@@ -63,7 +65,7 @@ void Evaluator::RunParam(const syntax::Param& param, const syntax::Statement& st
       AttachToSource(statement.attributes, id);
     }
   }
-  frame.scope.Define({param.name.text, param.name.span, BindingKind::kParameter, false, true, std::move(value)});
+  frame.scope.Define({param.name.text, param.name.span, BindingKind::kParameter, false, false, std::move(value)});
 }
 
 // Names of parameters are stable, so another op must not have taken the path before.

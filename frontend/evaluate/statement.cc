@@ -15,7 +15,7 @@ std::string Frame::PathOf(const std::string& name) const {
 
 void Evaluator::Run(const std::vector<syntax::Statement>& body, Frame& frame) {
   for (const syntax::Statement& statement : body) {
-    if (exhausted_) return;
+    if (exhausted_ || frame.failed) return;
     if (frame.result) {
       reporter_.Report(Error(Code::kE0211, "a statement after `return`").At(statement.span, "never runs"));
       return;
@@ -206,6 +206,9 @@ void Evaluator::CloseBlock(Frame& frame) {
                            .Help(absl::StrCat("if that is meant, call it `_", binding.name, "`")));
     } else if (binding.kind == BindingKind::kInput) {
       reporter_.Report(Warning(Code::kW0612, absl::StrCat("input `", binding.name, "` is never used"))
+                           .At(binding.definition, "defined here"));
+    } else if (binding.kind == BindingKind::kParameter) {
+      reporter_.Report(Warning(Code::kW0613, absl::StrCat("parameter `", binding.name, "` is never used"))
                            .At(binding.definition, "defined here"));
     }
   }

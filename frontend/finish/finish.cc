@@ -41,9 +41,9 @@ Expansion Tidy(Expansion expansion, Reporter& reporter) {
   Close(graph, kept);
 
   for (const auto& [id, span] : expansion.parameters) {
-    if (trained[id]) continue;
+    if (trained[id] || !kept[id]) continue;  // One that nothing reads has its warning where it is defined.
     reporter.Report(Warning(Code::kW0613, absl::StrCat("parameter `", graph.op(id).name, "` is not trained"))
-                        .At(span, kept[id] ? "the loss does not depend on it" : "nothing depends on it"));
+                        .At(span, "the loss does not depend on it"));
   }
 
   Expansion result;

@@ -1,6 +1,7 @@
 #include "frontend/functions/functions.h"
 
 #include <algorithm>
+#include <functional>
 #include <set>
 
 #include "absl/strings/str_cat.h"

@@ -31,8 +31,6 @@ void Reporter::Report(Diagnostic diagnostic) {
       labels.push_back(std::move(label));
     } else if (i == 0 && IsUserPlace(UserPlace(label.span))) {
       labels.push_back({UserPlace(label.span), std::move(label.text)});
-    } else if (!label.text.empty() && i > 0) {
-      diagnostic.notes.push_back(std::move(label.text));
     }
   }
   if (elsewhere && !calls_.empty()) {
@@ -53,7 +51,18 @@ void Reporter::Report(Diagnostic diagnostic) {
     absl::StrAppend(&key, "|", place.file.value(), ":", place.begin, "-", place.end);
   }
   if (diagnostic.severity == Severity::kError) has_errors_ = true;
-  if (said_.insert(std::move(key)).second) diagnostics_.Add(std::move(diagnostic));
+  if (!said_.insert(std::move(key)).second) return;
+  if (diagnostic.severity == Severity::kWarning) {
+    warnings_.push_back(std::move(diagnostic));
+  } else {
+    diagnostics_.Add(std::move(diagnostic));
+  }
+}
+
+void Reporter::Flush() {
+  if (has_errors_) warnings_.clear();
+  for (Diagnostic& warning : warnings_) diagnostics_.Add(std::move(warning));
+  warnings_.clear();
 }
 
 }  // namespace cleave::frontend

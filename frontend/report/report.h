@@ -40,6 +40,9 @@ class Reporter {
   int ModelLine(Span span) const;
   int Line(Span span) const;
 
+  // Warnings are held back until here, and dropped when there are errors: what a mistake leaves unused is no news.
+  void Flush();
+
   bool has_errors() const { return has_errors_; }
 
  private:
@@ -54,6 +57,7 @@ class Reporter {
   std::vector<CallUnderWay> calls_;
   std::string context_;
   std::set<std::string> said_;
+  std::vector<Diagnostic> warnings_;
   bool has_errors_ = false;
 };
 

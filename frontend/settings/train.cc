@@ -1,5 +1,6 @@
 #include <cmath>
-#include <functional>
+#include <filesystem>
+#include <limits>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -126,7 +127,9 @@ class TrainReader {
         return;
       }
       data.path = std::get<std::string>(path.kind);
-      if (!path_prefix.empty() && !absl::StartsWith(data.path, "/")) data.path = absl::StrCat(path_prefix, "/", data.path);
+      // A path that was typed is meant from where it was typed; one of the file stays relative to the file.
+      const std::filesystem::path typed = std::filesystem::path(path_prefix) / data.path;
+      if (!path_prefix.empty()) data.path = std::filesystem::absolute(typed).lexically_normal().string();
     } else {
       for (const auto& [index, name] : {std::pair<int, const char*>{0, "train"}, {1, "test"}}) {
         if (call->arguments[static_cast<size_t>(index)] == nullptr) continue;

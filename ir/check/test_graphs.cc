@@ -16,7 +16,8 @@ namespace {
 using AttributeMap = std::map<std::string, AttributeValue>;
 
 OpId Input(GraphBuilder& builder, const std::string& name, DType dtype, const Shape& shape) {
-  return builder.Add("input", {}, AttributeMap{{"dtype", std::string(DTypeName(dtype))}, {"shape", shape}}, name);
+  return builder.Add("input", {},
+                     AttributeMap{{"dtype", std::string(DTypeName(dtype))}, {"shape", shape}, {"data", name}}, name);
 }
 
 OpId Parameter(GraphBuilder& builder, const std::string& name, const Shape& shape) {

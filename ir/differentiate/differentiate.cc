@@ -180,7 +180,7 @@ std::vector<OpId> TrainedParameters(const Graph& graph) {
   const OpSet of_loss = OpsOfLoss(graph);
   std::vector<OpId> parameters;
   for (const Op& op : graph.ops) {
-    if (op.kind == "parameter" && of_loss[op.id]) parameters.push_back(op.id);
+    if (op.kind == "parameter" && of_loss.count(op.id) > 0) parameters.push_back(op.id);
   }
   return parameters;
 }

@@ -83,7 +83,7 @@ Attributes ResizeShape(const Attributes& attributes, const Rule& rule, absl::Spa
   return resized;
 }
 
-OpId SumToType(GraphBuilder& builder, OpId gradient, const TensorType& type, const std::string& name) {
+OpId SumToType(GraphBuilder& builder, OpId gradient, TensorType type, const std::string& name) {
   const Shape whole = builder.type(gradient).shape;
   if (whole == type.shape) return gradient;
   const size_t offset = whole.size() - type.shape.size();

@@ -35,8 +35,9 @@ Shape SizesOf(const std::vector<FactorList>& dimensions, absl::Span<const int64_
 // resize of ops whose attribute `shape` is the shape of their output.
 Attributes ResizeShape(const Attributes& attributes, const Rule& rule, absl::Span<const int64_t> factor_sizes);
 
-// Sums `gradient`, of the shape of the output, over the dimensions along which a value of `type` was broadcast.
-OpId SumToType(GraphBuilder& builder, OpId gradient, const TensorType& type, const std::string& name);
+// Sums `gradient`, of the shape of the output, over the dimensions along which a value of `type` was broadcast. Takes a
+// copy: types that the builder holds move when ops are added.
+OpId SumToType(GraphBuilder& builder, OpId gradient, TensorType type, const std::string& name);
 
 // Gives `value`, which lacks `axes` of `shape` unless `keep_dims`, the whole `shape` by repeating it along them.
 OpId RepeatAlong(GraphBuilder& builder, OpId value, const Shape& shape, const std::vector<int>& axes,

@@ -10,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "base/diagnostic/diagnostic.h"
 #include "base/source/source.h"
+#include "base/units/units.h"
 #include "ir/graph/graph.h"
 #include "ir/plan/plan.h"
 #include "ir/plan/prediction.h"
@@ -19,7 +20,10 @@ namespace cleave {
 
 // What was found out about the plan besides itself.
 struct PlanFacts {
-  Prediction predicted;
+  Seconds predicted_compute;              // Of one training step (search/cost).
+  Seconds predicted_communication;
+  double sent_bytes_per_rank = 0;
+  MemoryPrediction memory;
   const Diagnostics* warnings = nullptr;  // Those of severity kWarning are listed; may be null.
   const SourceSet* sources = nullptr;     // Where the warnings' labels lie; may be null when there are none.
 };

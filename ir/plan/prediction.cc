@@ -60,13 +60,4 @@ MemoryPrediction PredictMemory(const Graph& graph, const Program& program) {
   return most;
 }
 
-double PredictSentBytes(const Program& program) {
-  double sent = 0;
-  for (const Step& step : program.steps) {
-    if (step.phase == Phase::kMetric) continue;
-    if (const auto* collective = std::get_if<Collective>(&step.action)) sent += SentBytes(program, *collective);
-  }
-  return sent;
-}
-
 }  // namespace cleave

@@ -1,4 +1,4 @@
-// What a program will need on each rank: memory by kind, bytes sent. Times come from a price (search/cost).
+// What memory a program will need on each rank, by kind. Times come from search/cost.
 #ifndef CLEAVE_IR_PLAN_PREDICTION_H_
 #define CLEAVE_IR_PLAN_PREDICTION_H_
 
@@ -20,22 +20,9 @@ struct MemoryPrediction {
   bool operator==(const MemoryPrediction&) const = default;
 };
 
-struct Prediction {
-  Seconds step;
-  Seconds compute;
-  Seconds communication;
-  double sent_bytes_per_rank = 0;
-  MemoryPrediction memory;
-
-  bool operator==(const Prediction&) const = default;
-};
-
 // By liveness over the program's steps, before fusion: a generated program, which keeps the inner values of fused loops
 // in registers, needs no more than this but for alignment.
 MemoryPrediction PredictMemory(const Graph& graph, const Program& program);
-
-// Sum of SentBytes over the collectives of one training step.
-double PredictSentBytes(const Program& program);
 
 }  // namespace cleave
 

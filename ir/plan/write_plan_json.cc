@@ -113,12 +113,12 @@ Json CollectiveJson(const Graph& graph, const Program& program, const Step& step
           {"why", collective.why}};
 }
 
-Json PredictedJson(const Prediction& predicted) {
-  const MemoryPrediction& memory = predicted.memory;
-  return {{"step_seconds", predicted.step.value()},
-          {"compute_seconds", predicted.compute.value()},
-          {"communication_seconds", predicted.communication.value()},
-          {"sent_bytes_per_rank", predicted.sent_bytes_per_rank},
+Json PredictedJson(const PlanFacts& facts) {
+  const MemoryPrediction& memory = facts.memory;
+  return {{"step_seconds", (facts.predicted_compute + facts.predicted_communication).value()},
+          {"compute_seconds", facts.predicted_compute.value()},
+          {"communication_seconds", facts.predicted_communication.value()},
+          {"sent_bytes_per_rank", facts.sent_bytes_per_rank},
           {"memory_per_rank",
            {{"parameters", memory.parameters.value()},
             {"gradients", memory.gradients.value()},
@@ -180,7 +180,7 @@ std::string PlanJson(const Graph& graph, const Plan& plan, const Program& progra
       {"ops", ops},
       {"tensors", tensors},
       {"collectives", collectives},
-      {"predicted", PredictedJson(facts.predicted)},
+      {"predicted", PredictedJson(facts)},
       {"warnings", WarningsJson(facts)},
   };
   return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";

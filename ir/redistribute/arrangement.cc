@@ -71,7 +71,8 @@ Arrangement Arrange(const std::vector<Atom>& atoms, const std::vector<Place>& pl
 
 }  // namespace
 
-Problem MakeProblem(const Mesh& mesh, const TensorType& type, const Layout& source, const Layout& target) {
+Problem MakeProblem(const Mesh& mesh, const TensorType& type, const Layout& source, const Layout& target,
+                    ProblemSize size) {
   Problem problem{
       .mesh = mesh, .type = type, .fixed = {}, .fixed_partial = {}, .atoms = {}, .source = {}, .target = {}};
   const std::vector<Place> from = PlacesOf(source, mesh);
@@ -83,9 +84,11 @@ Problem MakeProblem(const Mesh& mesh, const TensorType& type, const Layout& sour
   for (size_t d = 0; d < source.dimensions.size(); ++d) {
     const std::vector<AxisId>& before = source.dimensions[d];
     const std::vector<AxisId>& after = target.dimensions[d];
-    const size_t shared = static_cast<size_t>(
-        std::mismatch(before.begin(), before.end(), after.begin(), after.end()).first - before.begin());
-    problem.fixed.emplace_back(before.begin(), before.begin() + static_cast<int64_t>(shared));
+    const int64_t shared =
+        size == ProblemSize::kWhole
+            ? 0
+            : std::mismatch(before.begin(), before.end(), after.begin(), after.end()).first - before.begin();
+    problem.fixed.emplace_back(before.begin(), before.begin() + shared);
     for (AxisId axis : problem.fixed.back()) moves[static_cast<size_t>(axis.value())] = false;
   }
   for (const PartialAxis& entry : target.partial) {
@@ -96,7 +99,8 @@ Problem MakeProblem(const Mesh& mesh, const TensorType& type, const Layout& sour
   for (AxisId axis : InAtomOrder(moves, source, target)) {
     const size_t index = static_cast<size_t>(axis.value());
     const size_t before = static_cast<size_t>(last.value());
-    if (problem.atoms.empty() || !Follows(from[before], from[index]) || !Follows(to[before], to[index])) {
+    if (problem.atoms.empty() || size != ProblemSize::kMerged || !Follows(from[before], from[index]) ||
+        !Follows(to[before], to[index])) {
       problem.atoms.push_back({.axes = {}, .size = 1, .reduction = from[index].reduction});
     }
     problem.atoms.back().axes.push_back(axis);

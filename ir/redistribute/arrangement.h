@@ -46,8 +46,15 @@ struct Problem {
   std::vector<AxisId> AxesOf(const std::vector<int>& atoms) const;
 };
 
+enum class ProblemSize {
+  kWhole,    // Every axis that source or target uses is an atom, also where it stays: nothing is missed.
+  kMoving,   // Axes at the front of a dimension that stay are left out.
+  kMerged,   // And axes that can be one atom are joined. Paths that take a run apart on the way are missed.
+};
+
 // REQUIRES: every axis over which `target` is partial is partial in `source`, by the same reduction.
-Problem MakeProblem(const Mesh& mesh, const TensorType& type, const Layout& source, const Layout& target);
+Problem MakeProblem(const Mesh& mesh, const TensorType& type, const Layout& source, const Layout& target,
+                    ProblemSize size);
 
 // A short text that orders and identifies arrangements.
 std::string Key(const Arrangement& arrangement);

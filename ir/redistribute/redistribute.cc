@@ -23,7 +23,7 @@ namespace cleave {
 namespace {
 
 // With more atoms than this only directed moves are tried.
-constexpr size_t kMostFreeAtoms = 5;
+constexpr size_t kMostFreeAtoms = 4;
 
 // Sums of the same prices in another order differ in the last bits and must still be ties. No fraction of a byte that
 // prices produce lies near a boundary between two ticks.
@@ -164,15 +164,69 @@ double CostOf(const Problem& problem, const std::vector<ArrangementMove>& path) 
   return cost;
 }
 
-std::vector<ArrangementMove> ShortestPath(const Problem& problem) {
+// A path over the atoms of one problem.
+struct Path {
+  Problem problem;
+  std::vector<ArrangementMove> moves;
+};
+
+// Whether no path can be cheaper than one of a single collective, or than `bytes`: links are alike, nothing is uneven,
+// and either the one collective is the bandwidth-optimal one for what is asked, or some rank must receive all of
+// `bytes`.
+bool IsBandwidthOptimal(const Problem& whole, const Layout& source, const Layout& target,
+                        const std::vector<ArrangementMove>& path, double bytes) {
+  const Mesh& mesh = whole.mesh;
+  int64_t pieces = 1;
+  double weight = 0;
+  for (const Atom& atom : whole.atoms) {
+    pieces *= atom.size;
+    for (AxisId axis : atom.axes) {
+      if (weight != 0 && weight != mesh.axis(axis).weight) return false;
+      weight = mesh.axis(axis).weight;
+    }
+  }
+  for (int64_t elements : whole.type.shape) {
+    if (elements % pieces != 0) return false;
+  }
+  if (path.size() == 1) return true;
+  if (source.is_partial()) return false;
+  constexpr int kMostRanks = 64;  // Every rank gives a bound; these are enough.
+  int64_t most = 0;
+  for (int rank = 0; rank < std::min(mesh.rank_count(), kMostRanks); ++rank) {
+    const std::vector<Piece> has = SliceOf(source, mesh, whole.type.shape, rank);
+    const std::vector<Piece> wants = SliceOf(target, mesh, whole.type.shape, rank);
+    int64_t wanted = 1;
+    int64_t shared = 1;
+    for (size_t d = 0; d < has.size(); ++d) {
+      const int64_t begin = std::max(has[d].begin, wants[d].begin);
+      const int64_t end = std::min(has[d].begin + has[d].size, wants[d].begin + wants[d].size);
+      wanted *= wants[d].size;
+      shared *= std::max<int64_t>(end - begin, 0);
+    }
+    most = std::max(most, wanted - shared);
+  }
+  const double needed = static_cast<double>(most * ElementSize(whole.type.dtype).value()) * weight;
+  return Ticks(bytes) <= Ticks(needed);
+}
+
+Path ShortestPath(const Mesh& mesh, const TensorType& type, const Layout& source, const Layout& target) {
   constexpr double kNoLimit = 1e17;
-  std::optional<std::vector<ArrangementMove>> directed = PathSearch(problem, /*directed=*/true, kNoLimit).Run();
-  CLEAVE_CHECK(directed.has_value()) << "no path from " << LayoutText(problem.LayoutOf(problem.source), problem.mesh)
-                                     << " to " << LayoutText(problem.LayoutOf(problem.target), problem.mesh);
-  const double limit = CostOf(problem, *directed);
-  if (problem.atoms.size() > kMostFreeAtoms || problem.atoms.size() == 1 || limit == 0) return *std::move(directed);
-  std::optional<std::vector<ArrangementMove>> free = PathSearch(problem, /*directed=*/false, limit).Run();
-  return free.has_value() ? *std::move(free) : *std::move(directed);
+  Problem merged = MakeProblem(mesh, type, source, target, ProblemSize::kMerged);
+  std::optional<std::vector<ArrangementMove>> directed = PathSearch(merged, /*directed=*/true, kNoLimit).Run();
+  CLEAVE_CHECK(directed.has_value()) << "no path from " << LayoutText(source, mesh) << " to "
+                                     << LayoutText(target, mesh);
+  const double limit = CostOf(merged, *directed);
+  if (limit == 0) return {std::move(merged), *std::move(directed)};
+  const Problem whole = MakeProblem(mesh, type, source, target, ProblemSize::kWhole);
+  if (IsBandwidthOptimal(whole, source, target, *directed, limit)) return {std::move(merged), *std::move(directed)};
+  for (const ProblemSize size : {ProblemSize::kWhole, ProblemSize::kMoving, ProblemSize::kMerged}) {
+    const Problem problem = MakeProblem(mesh, type, source, target, size);
+    if (problem.atoms.size() > kMostFreeAtoms) continue;
+    std::optional<std::vector<ArrangementMove>> path = PathSearch(problem, /*directed=*/false, limit).Run();
+    if (path.has_value()) return {problem, *std::move(path)};
+    break;
+  }
+  return {std::move(merged), *std::move(directed)};
 }
 
 absl::Status CheckPartial(const Mesh& mesh, const Layout& source, const Layout& target) {
@@ -194,8 +248,7 @@ absl::StatusOr<Redistribution> PlanRedistribution(const Mesh& mesh, const Tensor
   CLEAVE_CHECK(VerifyLayout(target, mesh, type.rank()).ok()) << LayoutText(target, mesh);
   if (source == target) return Redistribution{};
   if (absl::Status partial = CheckPartial(mesh, source, target); !partial.ok()) return partial;
-  const Problem problem = MakeProblem(mesh, type, source, target);
-  const std::vector<ArrangementMove> path = ShortestPath(problem);
+  const auto [problem, path] = ShortestPath(mesh, type, source, target);
   Redistribution redistribution;
   redistribution.cost = CostOf(problem, path);
   for (const ArrangementMove& step : path) {

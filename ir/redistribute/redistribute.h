@@ -10,8 +10,8 @@
 // Axes of one weight move together as one group, n the product of their sizes. A move over axes of different weights is priced
 // hierarchically: the cheapest link first on the whole, each dearer one on what is left (S divided by the sizes done; an
 // all_to_all leaves everything). The path is found by Dijkstra over the layouts reachable with the axes that source and target
-// use; ties: fewer collectives, then fewer moves, then the smaller layout. More than five groups of axes that each move in their own way
-// are searched only along moves that lead towards the target.
+// use; ties: fewer collectives, then fewer moves, then the smaller layout. Where more than four
+// axes move, those that move alike are moved together; where even that leaves more than four, only moves that lead towards the target are tried.
 #ifndef CLEAVE_IR_REDISTRIBUTE_REDISTRIBUTE_H_
 #define CLEAVE_IR_REDISTRIBUTE_REDISTRIBUTE_H_
 

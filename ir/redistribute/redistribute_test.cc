@@ -370,7 +370,7 @@ TEST(RedistributeTest, MovesTheRightElementsWhereRanksAreEmpty) {
   ExpectCorrectPaths(MeshOf({3, 2}), {2, 3}, Reduction::kSum);
 }
 TEST(RedistributeTest, MovesTheRightElementsOnSixteenRanks) {
-  ExpectCorrectPaths(MeshOf({2, 2, 2, 2}, {1, 1, 0.1, 0.1}), {5, 6}, Reduction::kSum, 131);
+  ExpectCorrectPaths(MeshOf({2, 2, 2, 2}, {1, 1, 0.1, 0.1}), {5, 6}, Reduction::kSum, 1009);
 }
 TEST(RedistributeTest, MovesTheRightElementsOnManyAxes) {
   const Mesh mesh = Mesh::OfDevices(64);

@@ -219,42 +219,6 @@ Strategy InheritStrategy(const Strategy& forward, const Inheritance& inheritance
   return strategy;
 }
 
-Strategy FollowInputs(const std::vector<Layout>& inputs, const Rule& rule, const Mesh& mesh) {
-  CLEAVE_CHECK(inputs.size() == rule.inputs.size()) << inputs.size() << " layouts for " << rule.ToString();
-  Strategy strategy = Strategy::Replicated(rule);
-  std::vector<AxisId> refused;
-  std::set<int> decided;  // Factors that an earlier input cuts.
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    Layout wanted = inputs[i];
-    for (size_t d = 0; d < wanted.dimensions.size(); ++d) {
-      for (int factor : rule.inputs[i][d]) {
-        if (decided.count(factor) > 0) wanted.dimensions[d].clear();
-      }
-    }
-    CutByLayout(wanted, rule.inputs[i], rule, mesh, strategy, refused);
-    for (const FactorList& factors : rule.inputs[i]) {
-      for (int factor : factors) {
-        if (CutSize(strategy, mesh, factor) > 1) decided.insert(factor);
-      }
-    }
-  }
-  for (AxisId axis : mesh.AxisIds()) {
-    for (size_t group = 0; group < rule.linear.size(); ++group) {
-      const bool all_partial = std::all_of(rule.linear[group].begin(), rule.linear[group].end(), [&](int input) {
-        const std::vector<PartialAxis>& partial = inputs[static_cast<size_t>(input)].partial;
-        return std::find(partial.begin(), partial.end(), PartialAxis{axis, Reduction::kSum}) != partial.end();
-      });
-      if (!all_partial) continue;
-      Strategy next = strategy;
-      next.passes.push_back({.axis = axis, .group = static_cast<int>(group)});
-      if (!VerifyStrategy(next, rule, mesh).ok()) continue;
-      strategy = std::move(next);
-      break;
-    }
-  }
-  return strategy;
-}
-
 absl::StatusOr<Strategy> StrategyFromOutputLayout(const Layout& layout, const Rule& rule, const Mesh& mesh) {
   CLEAVE_RETURN_IF_ERROR(VerifyLayout(layout, mesh, static_cast<int>(rule.output.size())));
   if (layout.is_partial()) return absl::InvalidArgumentError("a value cannot be made partial by its layout alone");

@@ -75,11 +75,6 @@ absl::StatusOr<Strategy> StrategyFromCounts(const std::vector<std::optional<std:
 // forward op's; axes whose factor has no counterpart stay idle. Cuts that are not valid here are left out.
 Strategy InheritStrategy(const Strategy& forward, const Inheritance& inheritance, const Rule& rule, const Mesh& mesh);
 
-// The strategy that takes the op's inputs as they lie, as far as the rule can: factors are cut as the inputs cut them (the first input
-// that cuts a factor decides), and an axis over which all inputs of a linear group are partial sums passes through. What the
-// op cannot take so is left to a redistribution. Sums of gradients and updates decide in this way.
-Strategy FollowInputs(const std::vector<Layout>& inputs, const Rule& rule, const Mesh& mesh);
-
 // The strategy under which the op's value has `layout` in its dimensions (reduced factors uncut); an error where the rule cannot give it.
 absl::StatusOr<Strategy> StrategyFromOutputLayout(const Layout& layout, const Rule& rule, const Mesh& mesh);
 

@@ -258,19 +258,6 @@ TEST(InheritTest, FactorsMapAndInvalidCutsAreLeftOut) {
   EXPECT_EQ(InheritStrategy(forward, {.op = OpId(0), .factors = {0, -1, 1}}, whole, mesh), Cuts({{}, {}, {kM2}}));
 }
 
-TEST(FollowTest, TakesInputsAsTheyLie) {
-  const Mesh mesh = Mesh::OfDevices(8);
-  const Rule rule = AddRule(8, 4);
-  const auto layout = [&](absl::string_view text) { return *ParseLayout(text, mesh); };
-  Strategy expected = Cuts({{}, {kM1}});
-  expected.passes = {{.axis = kM0, .group = 0}};
-  EXPECT_EQ(FollowInputs({layout("[-, m1] partial(m0: sum)"), layout("[-, m1] partial(m0: sum)")}, rule, mesh),
-            expected);
-  EXPECT_EQ(FollowInputs({layout("[-, m1] partial(m0: sum)"), layout("[-, m1] partial(m2: sum)")}, rule, mesh),
-            Cuts({{}, {kM1}}));
-  EXPECT_EQ(FollowInputs({layout("[m0, -]"), layout("[m1, m2]")}, rule, mesh), Cuts({{kM0}, {kM2}}));
-}
-
 TEST(OutputLayoutTest, StrategyOfALayout) {
   const Mesh mesh = Mesh::OfDevices(8);
   const Rule matmul = MatmulRule();

@@ -20,7 +20,7 @@ std::string Join(const std::vector<std::string>& names) {
 }  // namespace
 
 std::string Describe(const ModelInput& input) {
-  std::string text = "`" + input.name + "` is " + (input.floats != nullptr ? "f32[" : "i32[");
+  std::string text = "`" + input.name + "` is " + (input.is_float ? "f32[" : "i32[");
   for (size_t i = 0; i < input.region.shape.size(); ++i)
     text += Format("%s%" PRId64, i == 0 ? "" : ", ", input.region.shape[i]);
   return text + "]";

@@ -26,12 +26,13 @@ namespace cleave::runtime {
 // An input of the model, and the piece of it that this rank holds.
 struct ModelInput {
   ModelInput(std::string name, Region region, float* values, int64_t limit = 0)
-      : name(std::move(name)), region(std::move(region)), floats(values), limit(limit) {}
+      : name(std::move(name)), region(std::move(region)), is_float(true), floats(values), limit(limit) {}
   ModelInput(std::string name, Region region, int32_t* values, int64_t limit = 0)
-      : name(std::move(name)), region(std::move(region)), integers(values), limit(limit) {}
+      : name(std::move(name)), region(std::move(region)), is_float(false), integers(values), limit(limit) {}
 
   std::string name;
-  Region region;            // shape[0] is the global batch.
+  Region region;  // shape[0] is the global batch.
+  bool is_float = true;
   float* floats = nullptr;  // The rank's buffer: one of the two.
   int32_t* integers = nullptr;
   int64_t limit = 0;  // Integers must lie in [0, limit): classes of a label, symbols of a vocabulary. 0: any value.

@@ -217,7 +217,7 @@ namespace {
 Result<OpenedSource> OpenDigits(const OpenRequest& request) {
   constexpr int64_t kClasses = 10;
   for (const ModelInput& input : request.inputs) {
-    if (input.integers != nullptr && input.limit > 0 && input.limit < kClasses) {
+    if (!input.is_float && input.limit > 0 && input.limit < kClasses) {
       return Error{ExitCode::kInput, Format("input %s with %" PRId64 " classes; digits has %" PRId64,
                                             Describe(input).c_str(), input.limit, kClasses)};
     }

@@ -53,13 +53,15 @@ Result<Idx> ReadIdx(const std::string& path, int dimensions) {
   Idx idx;
   std::string shape;
   int64_t elements = 1;
+  bool impossible = false;
   for (int i = 0; i < dimensions; ++i) {
     const int64_t size = BigEndian(bytes.data() + 4 + 4 * i);
     idx.sizes.push_back(size);
     shape += Format("%s%" PRId64, i == 0 ? "" : "x", size);
-    if (__builtin_mul_overflow(elements, size, &elements)) {
-      return InputError(Format("`%s` has an impossible size in its header: %s", found.c_str(), shape.c_str()));
-    }
+    impossible = impossible || __builtin_mul_overflow(elements, size, &elements);
+  }
+  if (impossible) {
+    return InputError(Format("`%s` has an impossible size in its header: %s", found.c_str(), shape.c_str()));
   }
   const int64_t actual = static_cast<int64_t>(bytes.size() - header);
   if (actual != elements) {

@@ -53,7 +53,7 @@ Result<OpenedSource> MakeImageSource(const std::string& name, const OpenRequest&
     const ModelInput& input = request.inputs[i];
     const int64_t elements = ElementsPerSample(input.region);
     if (fields.value()[i] == kImage) {
-      if (input.floats == nullptr) {
+      if (!input.is_float) {
         return Error{ExitCode::kInput,
                      Format("input %s; the images of %s are f32", Describe(input).c_str(), name.c_str())};
       }

@@ -42,7 +42,7 @@ void WriteRow(const ModelInput& input, int64_t row, Value value) {
   const Region sample = SampleRegion(input.region);
   const int64_t offset = row * ElementCount(sample.size);
   ForEachRun(sample, [&](int64_t global, int64_t local, int64_t count) {
-    if (input.floats != nullptr) {
+    if (input.is_float) {
       for (int64_t i = 0; i < count; ++i) input.floats[offset + local + i] = static_cast<float>(value(global + i));
     } else {
       for (int64_t i = 0; i < count; ++i) input.integers[offset + local + i] = static_cast<int32_t>(value(global + i));

@@ -157,7 +157,7 @@ Result<OpenedSource> OpenSynthetic(const OpenRequest& request) {
     SyntheticField field;
     field.name = "synthetic." + input.name;
     field.elements = ElementsPerSample(input.region);
-    field.is_float = input.floats != nullptr;
+    field.is_float = input.is_float;
     if (input.limit > 0) field.limit = std::min<int64_t>(input.limit, INT32_MAX);
     numbers.push_back(static_cast<int>(fields.size()));
     fields.push_back(std::move(field));

@@ -75,8 +75,7 @@ Result<OpenedSource> OpenTokens(const OpenRequest& request) {
   int64_t limit = 0;
   for (const ModelInput& input : request.inputs) {
     const int64_t elements = ElementsPerSample(input.region);
-    if (input.integers == nullptr)
-      return Error{ExitCode::kInput, Format("input %s; tokens are i32", Describe(input).c_str())};
+    if (input.is_float) return Error{ExitCode::kInput, Format("input %s; tokens are i32", Describe(input).c_str())};
     if (length != 0 && elements != length) {
       return Error{ExitCode::kInput,
                    Format("input %s, %" PRId64 " tokens per sample, and input %s, %" PRId64,

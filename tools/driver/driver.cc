@@ -17,7 +17,9 @@
 #include "ir/plan/plan_json.h"
 #include "ir/program/text.h"
 #include "ir/strategy/strategy.h"
-#include "search/search.h"
+#include "search/cluster/cluster.h"
+#include "search/cost/predict.h"
+#include "search/explain/explain.h"
 #include "tools/driver/launch.h"
 #include "tools/driver/output.h"
 #include "tools/driver/pipeline.h"
@@ -41,9 +43,14 @@ std::string OutputFolder(const CompileOptions& options) {
 }
 
 std::string PlanText(const Compilation& compilation) {
+  const Prediction predicted = Predict(compilation.program, CpuCluster(compilation.plan->mesh.rank_count()));
   return PlanJson(compilation.training_graph, *compilation.plan, compilation.program,
-                  PredictionOf(compilation.training_graph, *compilation.plan, compilation.program),
-                  compilation.diagnostics, compilation.sources);
+                  {.predicted_compute = predicted.compute,
+                   .predicted_communication = predicted.communication,
+                   .sent_bytes_per_rank = predicted.sent_bytes_per_rank,
+                   .memory = PredictMemory(compilation.training_graph, compilation.program),
+                   .warnings = &compilation.diagnostics,
+                   .sources = &compilation.sources});
 }
 
 std::string PlannedGraphText(const Compilation& compilation) {

@@ -84,14 +84,15 @@ ExitCode Understand(const CompileOptions& options, Compilation& compilation) {
 
 ExitCode MakePlan(const CompileOptions& options, Compilation& compilation) {
   if (!options.plan_file.empty()) return ReadPlanFile(options.plan_file, compilation);
+  if (options.cluster != "cpu") {
+    compilation.diagnostics.Add(Error(Code::kE0606, absl::StrCat("unknown cluster `", options.cluster, "`"))
+                                    .Help("this version plans for `cpu`: one host, equal links"));
+    return ExitCode::kModelWrong;
+  }
   const Pins& pins = compilation.module->pins;
   const int64_t devices = pins.settings.devices.has_value() ? pins.settings.devices->value : 1;
-  absl::StatusOr<Cluster> cluster = ClusterPreset(options.cluster, devices);
-  if (!cluster.ok()) {
-    compilation.diagnostics.Add(Error(Code::kE0606, std::string(cluster.status().message())));
-    return ExitCode::kUsage;
-  }
-  compilation.plan = Search(compilation.training_graph, *cluster, pins, SearchOptionsOf(pins), compilation.diagnostics);
+  compilation.plan = Search(compilation.training_graph, CpuCluster(devices), pins, OptionsFrom(pins.settings),
+                            compilation.diagnostics);
   if (!compilation.plan.has_value()) return ExitCode::kModelWrong;
   for (const std::string& error : VerifyPlan(compilation.training_graph, *compilation.plan))
     return Bug("search", error);

@@ -1,0 +1,99 @@
+#include "ir/differentiate/models.h"
+
+#include "ir/ops/builder.h"
+
+namespace cleave {
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+OpId Input(GraphBuilder& builder, const std::string& name, const Shape& shape, DType dtype = DType::kF32) {
+  return builder.Add("input", {}, {{"shape", shape}, {"dtype", std::string(DTypeName(dtype))}, {"data", name}}, name);
+}
+
+OpId Parameter(GraphBuilder& builder, const std::string& name, const Shape& shape) {
+  return builder.Add("parameter", {}, {{"shape", shape}}, name);
+}
+
+OpId Reshape(GraphBuilder& builder, OpId x, const Shape& shape, const std::string& name) {
+  return builder.Add("reshape", {x}, {{"shape", shape}}, name);
+}
+
+}  // namespace
+
+Graph MlpGraph() {
+  GraphBuilder builder;
+  builder.SetLine(2);
+  const OpId image = Input(builder, "image", {6, 1, 2, 2});
+  const OpId label = Input(builder, "label", {6}, DType::kI32);
+  builder.SetLine(4);
+  const OpId flat = builder.Add("flatten", {image}, {}, "image.flat");
+  const OpId w1 = Parameter(builder, "h1.weight", {5, 4});
+  const OpId b1 = Parameter(builder, "h1.bias", {5});
+  const OpId m1 = builder.Add("matmul", {flat, w1}, {{"transpose_b", true}}, "h1.matmul");
+  const OpId a1 = builder.Add("bias_add", {m1, b1}, {}, "h1.bias_add");
+  const OpId h1 = builder.Add("relu", {a1}, {}, "h1");
+  builder.SetLine(5);
+  const OpId w2 = Parameter(builder, "logits.weight", {3, 5});
+  const OpId logits = builder.Add("matmul", {h1, w2}, {{"transpose_b", true}}, "logits");
+  builder.SetLine(6);
+  builder.mutable_graph().loss = builder.Add("cross_entropy", {logits, label}, {}, "loss");
+  builder.SetPhase(Phase::kMetric);
+  const OpId accuracy = builder.Add("accuracy", {logits, label}, {}, "accuracy");
+  builder.mutable_graph().metrics.push_back({.name = "accuracy", .value = accuracy});
+  return std::move(builder).Build();
+}
+
+Graph AttentionGraph() {
+  GraphBuilder builder;
+  const OpId tokens = Input(builder, "tokens", {2, 3}, DType::kI32);
+  const OpId next = Input(builder, "next", {2, 3}, DType::kI32);
+  const OpId table = Parameter(builder, "table", {3, 4});
+  const OpId x = builder.Add("embedding", {tokens, table}, {}, "x");
+  const OpId norm_scale = Parameter(builder, "norm.scale", {4});
+  const OpId norm_shift = Parameter(builder, "norm.shift", {4});
+  const OpId norm = builder.Add("layer_norm", {x, norm_scale, norm_shift}, {{"epsilon", 0.1}}, "norm");
+  // Heads, then query, key and value within a head.
+  const OpId qkv_weight = Parameter(builder, "qkv.weight", {12, 4});
+  const OpId qkv = builder.Add("matmul", {norm, qkv_weight}, {{"transpose_b", true}}, "qkv");
+  const OpId split = Reshape(builder, qkv, {2, 3, 2, 3, 2}, "qkv.split");
+  auto part = [&](int64_t index, const std::string& name) {
+    const OpId slice =
+        builder.Add("slice", {split}, {{"begin", Ints{0, 0, 0, index, 0}}, {"end", Ints{2, 3, 2, index + 1, 2}}}, name);
+    const OpId flat = Reshape(builder, slice, {2, 3, 2, 2}, name);
+    return builder.Add("transpose", {flat}, {{"permutation", Ints{0, 2, 1, 3}}}, name);
+  };
+  const OpId query = part(0, "query");
+  const OpId key = part(1, "key");
+  const OpId value = part(2, "value");
+  const OpId scores = builder.Add("matmul", {query, key}, {{"transpose_b", true}}, "scores");
+  const OpId scaled = builder.Add("scale", {scores}, {{"factor", 0.7}}, "scores.scaled");
+  const OpId masked = builder.Add("causal_mask", {scaled}, {}, "scores.masked");
+  const OpId weights = builder.Add("softmax", {masked}, {}, "attention");
+  const OpId mixed = builder.Add("matmul", {weights, value}, {}, "mixed");
+  const OpId back = builder.Add("transpose", {mixed}, {{"permutation", Ints{0, 2, 1, 3}}}, "mixed.back");
+  const OpId joined = Reshape(builder, back, {2, 3, 4}, "mixed.joined");
+  const OpId residual = builder.Add("add", {x, joined}, {}, "residual");
+  const OpId logits = builder.Add("matmul", {residual, table}, {{"transpose_b", true}}, "logits");
+  builder.mutable_graph().loss = builder.Add("cross_entropy", {logits, next}, {}, "loss");
+  return std::move(builder).Build();
+}
+
+Graph MixedGraph() {
+  GraphBuilder builder;
+  const OpId x = Input(builder, "x", {4, 3});
+  const OpId target = Input(builder, "target", {4, 1});
+  const OpId a = Parameter(builder, "a", {3});
+  const OpId b = Parameter(builder, "b", {4, 1});
+  const OpId sum = builder.Add("add", {x, a}, {}, "sum");
+  const OpId product = builder.Add("mul", {sum, b}, {}, "product");
+  const OpId squared = builder.Add("mul", {product, product}, {}, "squared");
+  const OpId left = builder.Add("slice", {squared}, {{"begin", Ints{0, 0}}, {"end", Ints{4, 2}}}, "left");
+  const OpId both = builder.Add("concat", {left, product}, {{"axis", int64_t{1}}}, "both");
+  const OpId curved = builder.Add("gelu", {both}, {}, "curved");
+  const OpId mean = builder.Add("reduce_mean", {curved}, {{"axes", Ints{1}}, {"keep_dims", true}}, "mean");
+  builder.mutable_graph().loss = builder.Add("mse", {mean, target}, {}, "loss");
+  return std::move(builder).Build();
+}
+
+}  // namespace cleave

@@ -1,0 +1,132 @@
+#include "ir/ops/builder.h"
+
+#include <set>
+
+#include "gtest/gtest.h"
+
+namespace cleave {
+namespace {
+
+OpId AddInput(GraphBuilder& builder, const Shape& shape, const std::string& name = "x") {
+  return builder.Add("input", {}, {{"shape", shape}, {"data", name}}, name);
+}
+
+TEST(BuilderTest, InfersTypesAndFillsInDefaults) {
+  GraphBuilder builder;
+  const OpId x = AddInput(builder, {4, 3});
+  builder.SetLine(7);
+  builder.SetPhase(Phase::kMetric);
+  const OpId sum = builder.Add("reduce_sum", {x}, {}, "sum");
+  const Op& op = builder.graph().op(sum);
+  EXPECT_EQ(op.type, (TensorType{DType::kF32, {}}));
+  EXPECT_FALSE(op.attributes.GetBool("keep_dims"));
+  EXPECT_EQ(op.line, 7);
+  EXPECT_EQ(op.phase, Phase::kMetric);
+  EXPECT_TRUE(VerifyGraph(builder.graph()).empty());
+}
+
+TEST(BuilderTest, NamesAreUnique) {
+  GraphBuilder builder;
+  const OpId x = AddInput(builder, {4});
+  for (const char* expected : {"y", "y_1", "y_2"}) {
+    EXPECT_EQ(builder.graph().op(builder.Add("relu", {x}, {}, "y")).name, expected);
+  }
+  GraphBuilder again(std::move(builder).Build());
+  EXPECT_EQ(again.graph().op(again.Add("relu", {x}, {}, "y")).name, "y_3");
+}
+
+TEST(BuilderTest, TryAddReturnsWhatIsWrong) {
+  GraphBuilder builder;
+  const OpId x = AddInput(builder, {4, 3});
+  const auto result = builder.TryAdd("matmul", {x, x}, {}, "y");
+  ASSERT_TRUE(std::holds_alternative<OpError>(result));
+  EXPECT_EQ(std::get<OpError>(result).code, Code::kE0401);
+  EXPECT_EQ(builder.graph().ops.size(), 1u);
+  EXPECT_DEATH(builder.Add("matmul", {x, x}, {}, "y"), "inner sizes 3 and 4");
+}
+
+TEST(TableTest, DefinitionsAreComplete) {
+  std::set<std::string> names;
+  for (const OpDefinition* op : AllOps()) {
+    EXPECT_TRUE(names.insert(op->name).second) << op->name;
+    EXPECT_EQ(FindOp(op->name), op);
+    EXPECT_FALSE(op->summary.empty()) << op->name;
+    std::set<std::string> arguments;
+    for (const Argument& argument : op->signature) {
+      EXPECT_TRUE(arguments.insert(argument.name).second) << op->name << " " << argument.name;
+    }
+    const bool from_outside = op->name == "input" || op->name == "parameter" || op->name == "state";
+    EXPECT_EQ(op->evaluate == nullptr, from_outside) << op->name;
+    EXPECT_FALSE(op->callable && op->op_class == OpClass::kSource) << op->name;
+  }
+  EXPECT_EQ(FindOp("relo"), nullptr);
+}
+
+TEST(TableTest, RulesAsText) {
+  GraphBuilder builder;
+  auto rule = [&](const std::string& kind, std::vector<OpId> inputs, std::map<std::string, AttributeValue> attributes) {
+    return RuleOf(builder.graph(),
+                  builder.graph().op(builder.Add(kind, std::move(inputs), std::move(attributes), kind)))
+        .ToString();
+  };
+  const OpId matrix = AddInput(builder, {6, 4});
+  const OpId batch = AddInput(builder, {2, 6, 4});
+  const OpId vector = AddInput(builder, {4});
+  EXPECT_EQ(rule("matmul", {matrix, matrix}, {{"transpose_b", true}}), "i k, j k -> i j");
+  EXPECT_EQ(rule("matmul", {batch, matrix}, {{"transpose_b", true}}), "b0 i k, j k -> b0 i j");
+  EXPECT_EQ(rule("matmul", {batch, batch}, {{"transpose_a", true}}), "b0 k i, b0 k j -> b0 i j");
+  EXPECT_EQ(rule("matmul_sum", {batch, batch}, {}), "b0 k i, b0 k j -> i j");
+  EXPECT_EQ(rule("bias_add", {matrix, vector}, {}), "d0 d1, d1 -> d0 d1");
+  EXPECT_EQ(rule("reshape", {matrix}, {{"shape", Shape{2, 12}}}), "(f0 f1) f2 -> f0 (f1 f2)");
+  EXPECT_EQ(rule("reshape", {matrix}, {{"shape", Shape{3, 1, 8}}}), "(f0 f1) f2 -> f0 1 (f1 f2)");
+  EXPECT_EQ(rule("flatten", {batch}, {}), "f0 f1 f2 -> f0 (f1 f2)");
+  EXPECT_EQ(rule("reduce_mean", {batch}, {{"axes", Shape{1}}, {"keep_dims", true}}), "d0 d1 d2 -> d0 1 d2");
+  EXPECT_EQ(rule("slice", {matrix}, {{"begin", Shape{0, 1}}, {"end", Shape{6, 3}}}), "d0 s1 -> d0 t1");
+}
+
+// Where the shapes have no common boundary nothing can be cut.
+TEST(TableTest, ReshapeWithoutCommonRefinement) {
+  GraphBuilder builder;
+  const OpId x = AddInput(builder, {5, 2, 3});
+  const OpId y = builder.Add("reshape", {x}, {{"shape", Shape{5, 3, 2}}}, "y");
+  const Rule rule = RuleOf(builder.graph(), builder.graph().op(y));
+  EXPECT_EQ(rule.ToString(), "f0 f1 f3 -> f0 f2 f4");
+  EXPECT_EQ(rule.factors[0].kind, FactorKind::kParallel);
+  for (size_t f = 1; f < rule.factors.size(); ++f) {
+    EXPECT_EQ(rule.factors[f].kind, FactorKind::kWhole);
+    EXPECT_TRUE(rule.factors[f].fixed_size);
+  }
+}
+
+// What VerifyGraph says of a sound graph after one change.
+std::vector<std::string> Spoiled(void (*spoil)(Graph& graph)) {
+  GraphBuilder builder;
+  const OpId x = AddInput(builder, {4, 3});
+  const OpId y = builder.Add("relu", {x}, {}, "y");
+  builder.mutable_graph().loss = builder.Add("reduce_sum", {y}, {}, "loss");
+  EXPECT_TRUE(VerifyGraph(builder.graph()).empty());
+  Graph graph = std::move(builder).Build();
+  spoil(graph);
+  return VerifyGraph(graph);
+}
+
+TEST(VerifyTest, FindsWhatIsWrong) {
+  using Errors = std::vector<std::string>;
+  EXPECT_EQ(Spoiled([](Graph& graph) { graph.ops[OpId(1)].id = OpId(5); }), Errors{"%1 (y): its id is 5"});
+  EXPECT_EQ(Spoiled([](Graph& graph) { graph.ops[OpId(1)].name = "x"; }), Errors{"%1 (x): its name is taken"});
+  EXPECT_EQ(Spoiled([](Graph& graph) { graph.ops[OpId(1)].kind = "relo"; }), Errors{"%1 (y): unknown op `relo`"});
+  EXPECT_EQ(Spoiled([](Graph& graph) { graph.ops[OpId(1)].inputs = {OpId(1)}; }),
+            Errors{"%1 (y): input %1 does not stand before it"});
+  EXPECT_EQ(Spoiled([](Graph& graph) { graph.ops[OpId(1)].type.shape = {4}; }),
+            Errors{"%1 (y): is f32[4], inferred f32[4, 3]"});
+  EXPECT_EQ(Spoiled([](Graph& graph) { graph.ops[OpId(2)].attributes.values.erase("axes"); }),
+            Errors{"%2 (loss): attributes with defaults are missing"});
+  EXPECT_EQ(Spoiled([](Graph& graph) { graph.loss = OpId(1); }), Errors{"the loss is f32[4, 3], not a scalar"});
+  EXPECT_EQ(Spoiled([](Graph& graph) { graph.updates = {{.state = OpId(1), .value = OpId(1)}}; }),
+            Errors{"update of y, which is no parameter and no state"});
+  EXPECT_EQ(Spoiled([](Graph& graph) { graph.ops[OpId(1)].inherits = {.op = OpId(0), .factors = {0}}; }),
+            Errors{"%1 (y): from maps 1 factors of 2"});
+}
+
+}  // namespace
+}  // namespace cleave

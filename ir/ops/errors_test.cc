@@ -1,0 +1,175 @@
+// What inference says of arguments that do not fit, word for word.
+
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "ir/ops/inference.h"
+#include "ir/ops/ops.h"
+
+namespace cleave {
+namespace {
+
+using Ints = std::vector<int64_t>;
+using Attribute = std::map<std::string, AttributeValue>;
+
+TensorType F(Shape shape) { return {DType::kF32, std::move(shape)}; }
+TensorType I(Shape shape) { return {DType::kI32, std::move(shape)}; }
+
+// "E0401 message | 1: about input 1 | note: … | help: …", or the type.
+std::string Infer(const std::string& kind, const std::vector<TensorType>& types, const Attribute& values = {}) {
+  const OpDefinition& op = *FindOp(kind);
+  Attributes attributes{.values = values};
+  const auto incomplete = CompleteAttributes(op, types.size(), attributes);
+  const InferResult result = incomplete.has_value() ? InferResult(*incomplete) : InferChecked(op, types, attributes);
+  if (const TensorType* type = std::get_if<TensorType>(&result)) return type->ToString();
+  const OpError& error = std::get<OpError>(result);
+  std::string text = absl::StrCat(CodeName(error.code), " ", error.message);
+  for (const OpError::AboutInput& about : error.about) absl::StrAppend(&text, " | ", about.input, ": ", about.text);
+  for (const std::string& note : error.notes) absl::StrAppend(&text, " | note: ", note);
+  for (const std::string& help : error.help) absl::StrAppend(&text, " | help: ", help);
+  return text;
+}
+
+TEST(ErrorsTest, Matmul) {
+  EXPECT_EQ(Infer("matmul", {F({256, 784}), F({512, 784})}, {{"transpose_b", true}}), "f32[256, 512]");
+  EXPECT_EQ(Infer("matmul", {F({256, 784}), F({512, 784})}),
+            "E0401 inner sizes 784 and 512 of a matrix product differ: 256x784 by 512x784 | 1: has 512 in dimension 0 "
+            "| 0: has 784 in dimension 1 | help: transpose_b = true");
+  EXPECT_EQ(Infer("matmul", {F({5, 3}), F({5, 7})}),
+            "E0401 inner sizes 3 and 5 of a matrix product differ: 5x3 by 5x7 | 1: has 5 in dimension 0 | 0: has 3 in "
+            "dimension 1 | help: transpose_a = true");
+  EXPECT_EQ(Infer("matmul", {F({2, 3}), F({4, 5})}),
+            "E0401 inner sizes 3 and 4 of a matrix product differ: 2x3 by 4x5 | 1: has 4 in dimension 0 | 0: has 3 in "
+            "dimension 1");
+  EXPECT_EQ(Infer("matmul", {F({2, 3, 4}), F({5, 4, 6})}),
+            "E0401 leading dimensions of 2x3x4 and 5x4x6 differ | 1: is 5x4x6 | 0: is 2x3x4 | note: the second input "
+            "has the leading dimensions of the first, or none");
+  EXPECT_EQ(Infer("matmul", {F({2}), F({2, 3})}), "E0408 expected at least 2 dimensions, found 1 | 0: has 1 dimension");
+  EXPECT_EQ(Infer("matmul", {I({2, 3}), F({3, 4})}),
+            "E0406 expected f32, found i32 | 0: holds i32 | help: cast(a, f32)");
+}
+
+TEST(ErrorsTest, Broadcasting) {
+  EXPECT_EQ(Infer("add", {F({256, 1}), F({10})}), "f32[256, 10]");
+  EXPECT_EQ(Infer("add", {F({256, 784}), F({512})}),
+            "E0402 shapes 256x784 and 512 do not broadcast | 1: is 512 | 0: is 256x784 | note: counted from the last "
+            "dimension, sizes must be equal or one of them 1");
+  EXPECT_EQ(Infer("mul", {F({2}), I({2})}), "E0406 expected f32, found i32 | 1: holds i32 | help: cast(y, f32)");
+  EXPECT_EQ(Infer("relu", {I({2})}), "E0406 expected f32, found i32 | 0: holds i32 | help: cast(x, f32)");
+  EXPECT_EQ(Infer("bias_add", {F({4, 3}), F({4})}),
+            "E0411 a bias of 4 for 3 features | 1: is 4 instead of 3 | 0: has 3 elements in its last dimension");
+}
+
+TEST(ErrorsTest, Reshape) {
+  EXPECT_EQ(Infer("reshape", {F({2, 3, 4})}, {{"shape", Ints{4, 6}}}), "f32[4, 6]");
+  EXPECT_EQ(Infer("reshape", {F({2, 3, 4})}, {{"shape", Ints{5, 5}}}),
+            "E0403 reshape to another number of elements: 2x3x4 = 24, 5x5 = 25 | 0: has 24 elements | help: one "
+            "dimension may be -1: it takes what is left");
+  EXPECT_EQ(Infer("reshape", {F({2, 3, 4})}, {{"shape", Ints{5, -1}}}),
+            "E0403 reshape to another number of elements: 2x3x4 = 24, 5x-1 needs a multiple of 5 | 0: has 24 elements");
+  EXPECT_EQ(Infer("reshape", {F({2, 3})}, {{"shape", Ints{0, 6}}}),
+            "E0409 dimension 0 of `shape` is 0 | note: a dimension has at least 1 element");
+  EXPECT_EQ(Infer("reshape", {F({2, 3})}, {{"shape", Ints{-1, -1}}}),
+            "E0409 dimension 1 of `shape` is -1 | note: a dimension has at least 1 element");
+  EXPECT_EQ(Infer("flatten", {F({2, 3})}, {{"start", int64_t{3}}}),
+            "E0404 `flatten` from dimension 3 of 2 | 0: is 2x3");
+}
+
+TEST(ErrorsTest, AxesAndPermutations) {
+  EXPECT_EQ(Infer("reduce_sum", {F({2, 3})}, {{"axes", Ints{-1}}}), "f32[2]");
+  EXPECT_EQ(Infer("reduce_sum", {F({2, 3})}, {{"axes", Ints{2}}}),
+            "E0404 axis 2 of a tensor with 2 dimensions | 0: has 2 dimensions | help: axes are 0 to 1, or -1 to -2 "
+            "from the last");
+  EXPECT_EQ(Infer("reduce_max", {F({2, 3})}, {{"axes", Ints{1, -1}}}), "E0404 axis 1 is given twice");
+  EXPECT_EQ(Infer("reduce_mean", {F({})}, {{"axes", Ints{0}}}),
+            "E0404 axis 0 of a tensor with 0 dimensions | 0: has 0 dimensions");
+  EXPECT_EQ(Infer("transpose", {F({2, 3})}, {{"permutation", Ints{0, 0}}}),
+            "E0404 (0, 0) is no permutation of 2 dimensions | 0: is 2x3 | note: each of 0 to 1 stands in it once");
+  EXPECT_EQ(Infer("transpose", {F({2, 3})}, {{"permutation", Ints{0, 1, 2}}}),
+            "E0404 (0, 1, 2) is no permutation of 2 dimensions | 0: is 2x3 | note: each of 0 to 1 stands in it once");
+}
+
+TEST(ErrorsTest, SlicesAndConcatenation) {
+  EXPECT_EQ(Infer("slice", {F({4, 3})}, {{"begin", Ints{1, 0}}, {"end", Ints{4, 3}}}), "f32[3, 3]");
+  EXPECT_EQ(Infer("slice", {F({4, 3})}, {{"begin", Ints{1, 0}}, {"end", Ints{5, 3}}}),
+            "E0412 slice 1..5 of dimension 0 with 4 elements | 0: has 4 in dimension 0 | note: a slice a..b needs 0 <= "
+            "a < b <= size");
+  EXPECT_EQ(Infer("slice", {F({4, 3})}, {{"begin", Ints{1}}, {"end", Ints{2}}}),
+            "E0412 a slice of 1 dimensions of a tensor with 2 | 0: is 4x3");
+  EXPECT_EQ(Infer("concat", {F({2, 3}), F({2, 5})}, {{"axis", int64_t{1}}}), "f32[2, 8]");
+  EXPECT_EQ(Infer("concat", {F({2, 3}), F({4, 5})}, {{"axis", int64_t{1}}}),
+            "E0405 concatenation along axis 1 of 2x3 and 4x5 | 1: is 4x5 | 0: is 2x3 | note: all sizes but that of "
+            "axis 1 must be the same");
+  EXPECT_EQ(Infer("concat", {F({2, 3}), F({2})}, {{"axis", int64_t{0}}}),
+            "E0405 concatenation along axis 0 of 2x3 and 2 | 1: is 2 | 0: is 2x3 | note: all sizes but that of axis 0 "
+            "must be the same");
+  EXPECT_EQ(Infer("concat", {F({2}), I({2})}, {{"axis", int64_t{0}}}),
+            "E0406 expected f32, found i32 | 1: holds i32 | help: cast(x, f32)");
+}
+
+TEST(ErrorsTest, ClassesAndLabels) {
+  EXPECT_EQ(Infer("cross_entropy", {F({256, 10}), I({256})}), "f32[]");
+  EXPECT_EQ(Infer("cross_entropy", {F({256, 10}), F({256})}),
+            "E0407 labels are f32, classes are numbered by i32 | 1: holds f32 | help: cast(label, i32)");
+  EXPECT_EQ(Infer("cross_entropy", {F({256, 10}), I({128})}),
+            "E0407 logits 256x10 need labels 256, found 128 | 1: is 128 | 0: has 10 in its last dimension, the "
+            "classes");
+  EXPECT_EQ(Infer("accuracy", {F({256, 10}), I({256, 1})}),
+            "E0407 logits 256x10 need labels 256, found 256x1 | 1: is 256x1 | 0: has 10 in its last dimension, the "
+            "classes | help: reshape(label, (256,))");
+  EXPECT_EQ(Infer("cross_entropy", {F({10}), I({})}),
+            "E0408 expected at least 2 dimensions, found 1 | 0: has 1 dimension");
+  EXPECT_EQ(Infer("cross_entropy", {F({8, 10}), I({8}), F({4})}),
+            "E0411 a mask of 4 for 8 samples | 2: is 4 instead of 8");
+  EXPECT_EQ(Infer("embedding", {F({8}), F({10, 4})}),
+            "E0406 expected i32, found f32 | 0: holds f32 | help: cast(tokens, i32)");
+  EXPECT_EQ(Infer("embedding", {I({8}), F({10})}),
+            "E0408 a table has 2 dimensions, rows and width, found 1 | 1: is 10");
+  EXPECT_EQ(Infer("one_hot", {I({8})}, {{"depth", int64_t{0}}}),
+            "E0409 `depth` is 0 | note: a dimension has at least 1 element");
+}
+
+TEST(ErrorsTest, Regressions) {
+  EXPECT_EQ(Infer("mae", {F({256, 1}), F({256, 1})}), "f32[]");
+  EXPECT_EQ(Infer("mae", {F({256, 1}), I({256})}),
+            "E0411 shapes 256x1 and 256 must be the same | 1: is 256 | 0: is 256x1 | help: reshape(cast(target, f32), "
+            "(256, 1))");
+  EXPECT_EQ(Infer("mse", {F({256, 1}), F({256})}),
+            "E0411 shapes 256x1 and 256 must be the same | 1: is 256 | 0: is 256x1 | help: reshape(target, (256, 1))");
+  EXPECT_EQ(Infer("mse", {F({256}), I({256})}),
+            "E0406 expected f32, found i32 | 1: holds i32 | help: cast(target, f32)");
+}
+
+TEST(ErrorsTest, Attributes) {
+  EXPECT_EQ(Infer("layer_norm", {F({2, 4}), F({4}), F({4})}, {{"epsilon", 0.0}}),
+            "E0409 `epsilon` is 0.0 | note: it keeps the division by the deviation finite and is positive");
+  EXPECT_EQ(Infer("layer_norm", {F({2, 4}), F({4}), F({2})}),
+            "E0411 a shift of 2 for 4 features | 2: is 2 instead of 4 | 0: has 4 elements in its last dimension");
+  EXPECT_EQ(Infer("cast", {F({2})}, {{"dtype", std::string("f64")}}),
+            "E0409 `cast` to `f64`, which is no element type | help: element types are f32 and i32");
+  EXPECT_EQ(Infer("parameter", {}, {{"shape", Ints{2}}, {"init", std::string("normal")}, {"second", -1.0}}),
+            "E0409 normal values with deviation -1.0 | note: a deviation is not negative");
+  EXPECT_EQ(Infer("parameter", {}, {{"shape", Ints{2, 0}}}),
+            "E0409 dimension 1 of `shape` is 0 | note: a dimension has at least 1 element");
+  EXPECT_EQ(Infer("step_scalar", {}, {{"form", std::string("rate")}}),
+            "E0409 `form` is `rate` | help: use `learning_rate` or `bias_correction`");
+  EXPECT_EQ(Infer("scale", {F({2})}), "E0409 `scale` needs `factor`");
+  EXPECT_EQ(Infer("scale", {F({2})}, {{"factor", int64_t{2}}}), "E0409 `factor` of `scale` has another type");
+  EXPECT_EQ(Infer("relu", {F({2})}, {{"slope", 0.1}}), "E0409 `relu` has no `slope`");
+  EXPECT_EQ(Infer("relu", {F({2}), F({2})}), "E0409 `relu` takes 1 tensor, found 2");
+}
+
+TEST(ErrorsTest, TooManyElements) {
+  EXPECT_EQ(Infer("input", {}, {{"shape", Ints{2147483647}}, {"data", std::string("x")}}), "f32[2147483647]");
+  EXPECT_EQ(Infer("input", {}, {{"shape", Ints{65536, 32768}}, {"data", std::string("x")}}),
+            "E0410 `input` gives 65536x32768, more than 2147483647 elements | note: collectives and kernels count "
+            "elements in 32 bits");
+  // The product would overflow 64 bits.
+  EXPECT_EQ(Infer("matmul", {F({2147483647, 1}), F({1, 2147483647})}),
+            "E0410 `matmul` gives 2147483647x2147483647, more than 2147483647 elements | note: collectives and kernels "
+            "count elements in 32 bits");
+}
+
+}  // namespace
+}  // namespace cleave

@@ -1,0 +1,41 @@
+// Random, valid uses of every op, for tests that must hold for the whole table.
+#ifndef CLEAVE_IR_OPS_SAMPLES_H_
+#define CLEAVE_IR_OPS_SAMPLES_H_
+
+#include <random>
+#include <string>
+#include <vector>
+
+#include "ir/ops/ops.h"
+
+namespace cleave {
+
+using Random = std::mt19937_64;
+
+// One op with its inputs. Values keep away from the places at which the op has no derivative.
+struct Sample {
+  const OpDefinition* op = nullptr;
+  Attributes attributes;
+  std::vector<TensorType> types;
+  std::vector<Tensor> inputs;
+  TensorType output;
+  Rule rule;
+
+  std::string Text() const;
+};
+
+// Several samples of `op` that show its forms; empty for an op that this file does not know.
+std::vector<Sample> SamplesOf(const std::string& op, Random& random);
+
+// A whole number in [low, high].
+int64_t RandomInt(Random& random, int64_t low, int64_t high);
+Tensor RandomTensor(const Shape& shape, double low, double high, Random& random);
+
+// The op's value on `inputs`, whole or local, under the given ranges.
+Tensor Evaluate(const Sample& sample, const std::vector<Tensor>& inputs, const Shape& output_shape,
+                const std::vector<FactorRange>& ranges);
+Tensor EvaluateWhole(const Sample& sample, const std::vector<Tensor>& inputs);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_IR_OPS_SAMPLES_H_

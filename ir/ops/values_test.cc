@@ -1,0 +1,225 @@
+// Values of every op against results worked out by hand.
+
+#include <cmath>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "ir/ops/inference.h"
+#include "ir/ops/ops.h"
+
+namespace cleave {
+namespace {
+
+using Ints = std::vector<int64_t>;
+using Attribute = std::map<std::string, AttributeValue>;
+
+struct Case {
+  std::string op;
+  std::vector<Tensor> inputs;
+  Attribute attributes;
+  Tensor expected;
+  int64_t step = 1;
+};
+
+Tensor T(Shape shape, std::vector<double> values) { return {.shape = std::move(shape), .values = std::move(values)}; }
+
+// Inputs that are i32, by op and index.
+bool IsInteger(const std::string& op, size_t input) {
+  static const std::set<std::pair<std::string, size_t>> integers = {
+      {"embedding", 0}, {"embedding_gradient", 1},     {"one_hot", 0},
+      {"accuracy", 1},  {"cross_entropy_gradient", 1}, {"cross_entropy", 1}};
+  return integers.count({op, input}) > 0;
+}
+
+Tensor ValueOf(const Case& item) {
+  const OpDefinition& op = *FindOp(item.op);
+  Attributes attributes{.values = item.attributes};
+  const auto error = CompleteAttributes(op, item.inputs.size(), attributes);
+  EXPECT_FALSE(error.has_value()) << item.op << ": " << error->message;
+  std::vector<TensorType> types;
+  std::vector<const Tensor*> inputs;
+  for (size_t i = 0; i < item.inputs.size(); ++i) {
+    types.push_back({IsInteger(item.op, i) ? DType::kI32 : DType::kF32, item.inputs[i].shape});
+    inputs.push_back(&item.inputs[i]);
+  }
+  const InferResult result = op.infer(types, attributes);
+  EXPECT_TRUE(std::holds_alternative<TensorType>(result)) << item.op << ": " << std::get<OpError>(result).message;
+  const TensorType& type = std::get<TensorType>(result);
+  Tensor output = Zeros(type.shape);
+  const std::vector<FactorRange> ranges = WholeRanges(op.rule(types, type, attributes));
+  op.evaluate({.attributes = attributes, .inputs = inputs, .ranges = ranges, .output = output, .step = item.step});
+  return output;
+}
+
+void Check(const std::vector<Case>& cases) {
+  for (const Case& item : cases) {
+    const Tensor actual = ValueOf(item);
+    ASSERT_EQ(actual.shape, item.expected.shape) << item.op;
+    for (size_t i = 0; i < actual.values.size(); ++i) {
+      EXPECT_NEAR(actual.values[i], item.expected.values[i], 1e-6) << item.op << ", element " << i;
+    }
+  }
+}
+
+TEST(ValuesTest, Elementwise) {
+  const Tensor x = T({3}, {-2, 0, 1});
+  const Tensor positive = T({2}, {1, 4});
+  Check({{"neg", {x}, {}, T({3}, {2, 0, -1})},
+         {"exp", {x}, {}, T({3}, {0.1353352832, 1, 2.7182818285})},
+         {"log", {positive}, {}, T({2}, {0, 1.3862943611})},
+         {"sqrt", {positive}, {}, T({2}, {1, 2})},
+         {"rsqrt", {positive}, {}, T({2}, {1, 0.5})},
+         {"tanh", {x}, {}, T({3}, {-0.9640275801, 0, 0.7615941560})},
+         {"sigmoid", {x}, {}, T({3}, {0.1192029220, 0.5, 0.7310585786})},
+         {"relu", {x}, {}, T({3}, {0, 0, 1})},
+         {"gelu", {x}, {}, T({3}, {-0.0454023059, 0, 0.8411919906})},
+         {"abs", {x}, {}, T({3}, {2, 0, 1})},
+         {"square", {x}, {}, T({3}, {4, 0, 1})},
+         {"sign", {x}, {}, T({3}, {-1, 0, 1})},
+         {"scale", {x}, {{"factor", 0.5}}, T({3}, {-1, 0, 0.5})},
+         {"cast", {T({3}, {-1.7, 0.9, 2})}, {{"dtype", std::string("i32")}}, T({3}, {-1, 0, 2})},
+         {"print", {x}, {}, x},
+         {"assert_finite", {x}, {}, x}});
+}
+
+TEST(ValuesTest, ReluKeepsNotANumber) {
+  const Tensor nan = T({1}, {std::numeric_limits<double>::quiet_NaN()});
+  EXPECT_TRUE(std::isnan(ValueOf({"relu", {nan}, {}, nan}).values[0]));
+}
+
+TEST(ValuesTest, Broadcasting) {
+  const Tensor matrix = T({2, 3}, {1, 2, 3, 4, 5, 6});
+  Check({{"add", {matrix, T({3}, {10, 20, 30})}, {}, T({2, 3}, {11, 22, 33, 14, 25, 36})},
+         {"sub", {matrix, T({2, 1}, {1, 2})}, {}, T({2, 3}, {0, 1, 2, 2, 3, 4})},
+         {"mul", {T({2, 1}, {1, 2}), T({3}, {1, 2, 3})}, {}, T({2, 3}, {1, 2, 3, 2, 4, 6})},
+         {"div", {matrix, T({}, {2})}, {}, T({2, 3}, {0.5, 1, 1.5, 2, 2.5, 3})},
+         {"equal", {T({2}, {1, 2}), T({}, {2})}, {}, T({2}, {0, 1})},
+         {"bias_add", {matrix, T({3}, {1, 1, 0})}, {}, T({2, 3}, {2, 3, 3, 5, 6, 6})},
+         {"broadcast_to", {T({2, 1}, {7, 8})}, {{"shape", Ints{2, 2}}}, T({2, 2}, {7, 7, 8, 8})}});
+}
+
+TEST(ValuesTest, ElementwiseGradients) {
+  const Tensor dy = T({2}, {10, 10});
+  const Tensor y = T({2}, {0.5, 0});
+  Check({{"relu_gradient", {dy, y}, {}, T({2}, {10, 0})},
+         {"tanh_gradient", {dy, y}, {}, T({2}, {7.5, 10})},
+         {"sigmoid_gradient", {dy, y}, {}, T({2}, {2.5, 0})},
+         {"gelu_gradient", {dy, T({2}, {0, 100})}, {}, T({2}, {5, 10})},
+         {"mse_gradient", {T({2}, {3, 1}), T({2}, {1, 2}), T({}, {1})}, {}, T({2}, {2, -1})},
+         {"mae_gradient", {T({2}, {3, 1}), T({2}, {1, 2}), T({}, {4})}, {}, T({2}, {2, -2})}});
+}
+
+TEST(ValuesTest, Products) {
+  const Tensor a = T({2, 3}, {1, 2, 3, 4, 5, 6});
+  const Tensor a_stored = T({3, 2}, {1, 4, 2, 5, 3, 6});
+  const Tensor b = T({3, 2}, {1, 0, 0, 1, 1, 1});
+  const Tensor b_stored = T({2, 3}, {1, 0, 1, 0, 1, 1});
+  const Tensor c = T({2, 2}, {4, 5, 10, 11});
+  Check({{"matmul", {a, b}, {}, c},
+         {"matmul", {a_stored, b}, {{"transpose_a", true}}, c},
+         {"matmul", {a, b_stored}, {{"transpose_b", true}}, c},
+         {"matmul", {a_stored, b_stored}, {{"transpose_a", true}, {"transpose_b", true}}, c},
+         {"matmul", {T({2, 1, 2}, {1, 2, 3, 4}), T({2, 1}, {1, 10})}, {}, T({2, 1, 1}, {21, 43})},
+         {"matmul", {T({2, 1, 2}, {1, 2, 3, 4}), T({2, 2, 1}, {1, 10, 1, 0})}, {}, T({2, 1, 1}, {21, 3})},
+         {"matmul_sum", {T({2, 1, 2}, {1, 2, 3, 4}), T({2, 1, 1}, {1, 10})}, {}, T({2, 1}, {31, 42})}});
+}
+
+TEST(ValuesTest, Reductions) {
+  const Tensor x = T({2, 3}, {1, 5, 3, -4, -2, -6});
+  Check({{"reduce_sum", {x}, {}, T({}, {-3})},
+         {"reduce_sum", {x}, {{"axes", Ints{0}}}, T({3}, {-3, 3, -3})},
+         {"reduce_mean", {x}, {{"axes", Ints{-1}}, {"keep_dims", true}}, T({2, 1}, {3, -4})},
+         {"reduce_max", {x}, {{"axes", Ints{1}}}, T({2}, {5, -2})},
+         {"reduce_max", {x}, {{"axes", Ints{0, 1}}}, T({}, {5})}});
+}
+
+TEST(ValuesTest, Rows) {
+  const double e = std::exp(1.0);
+  const Tensor x = T({2, 2}, {0, 1, 1000, 1000});
+  const double p = 1 / (1 + e);
+  Check({{"softmax", {x}, {}, T({2, 2}, {p, 1 - p, 0.5, 0.5})},
+         {"log_softmax", {x}, {}, T({2, 2}, {std::log(p), std::log(1 - p), std::log(0.5), std::log(0.5)})},
+         {"softmax_gradient", {T({1, 2}, {1, 0}), T({1, 2}, {0.25, 0.75})}, {}, T({1, 2}, {0.1875, -0.1875})},
+         {"log_softmax_gradient",
+          {T({1, 2}, {1, 1}), T({1, 2}, {std::log(0.25), std::log(0.75)})},
+          {},
+          T({1, 2}, {0.5, -0.5})},
+         // Mean 2, variance 1.
+         {"layer_norm",
+          {T({1, 2}, {1, 3}), T({2}, {10, 100}), T({2}, {1, 2})},
+          {{"epsilon", 1e-12}},
+          T({1, 2}, {-9, 102})},
+         {"layer_norm_gradient_scale",
+          {T({2, 2}, {1, 1, 5, 7}), T({2, 2}, {1, 3, 3, 1})},
+          {{"epsilon", 1e-12}},
+          T({2}, {4, -6})},
+         // Two elements are always normalized to -1 and 1.
+         {"layer_norm_gradient_input",
+          {T({1, 2}, {1, 5}), T({1, 2}, {1, 3}), T({2}, {1, 1})},
+          {{"epsilon", 1e-12}},
+          T({1, 2}, {0, 0})},
+         {"causal_mask", {T({2, 3}, {1, 2, 3, 4, 5, 6})}, {{"fill", -9.0}}, T({2, 3}, {1, -9, -9, 4, 5, -9})}});
+}
+
+TEST(ValuesTest, Losses) {
+  const Tensor logits = T({2, 2}, {0, 0, std::log(3.0), 0});
+  const Tensor label = T({2}, {1, 0});
+  const double first = std::log(2.0);
+  const double second = std::log(4.0 / 3.0);
+  Check({{"cross_entropy", {logits, label}, {}, T({}, {(first + second) / 2})},
+         {"cross_entropy", {logits, label, T({2}, {0, 1})}, {}, T({}, {second / 2})},
+         {"cross_entropy", {logits, T({2}, {1, 7})}, {}, T({}, {first / 2})},
+         {"cross_entropy_gradient", {logits, label, T({}, {2})}, {}, T({2, 2}, {0.5, -0.5, -0.25, 0.25})},
+         // The first of equal logits counts.
+         {"accuracy", {logits, label}, {}, T({}, {0.5})},
+         {"accuracy", {logits, T({2}, {0, 0}), T({2}, {1, 0})}, {}, T({}, {0.5})},
+         {"mse", {T({2, 1}, {1, 5}), T({2, 1}, {0, 2})}, {}, T({}, {5})},
+         {"mse", {T({2, 1}, {1, 5}), T({2, 1}, {0, 2}), T({2}, {1, 0})}, {}, T({}, {0.5})},
+         {"mae", {T({2, 1}, {1, 5}), T({2, 1}, {0, 2})}, {}, T({}, {2})}});
+}
+
+TEST(ValuesTest, Movements) {
+  const Tensor x = T({2, 3}, {1, 2, 3, 4, 5, 6});
+  Check(
+      {{"reshape", {x}, {{"shape", Ints{3, -1}}}, T({3, 2}, {1, 2, 3, 4, 5, 6})},
+       {"flatten", {T({1, 2, 2}, {1, 2, 3, 4})}, {}, T({1, 4}, {1, 2, 3, 4})},
+       {"transpose", {x}, {}, T({3, 2}, {1, 4, 2, 5, 3, 6})},
+       {"transpose", {T({1, 2, 2}, {1, 2, 3, 4})}, {{"permutation", Ints{1, 2, 0}}}, T({2, 2, 1}, {1, 2, 3, 4})},
+       {"slice", {x}, {{"begin", Ints{0, 1}}, {"end", Ints{2, 3}}}, T({2, 2}, {2, 3, 5, 6})},
+       {"pad", {T({1, 2}, {7, 8})}, {{"begin", Ints{1, 0}}, {"shape", Ints{2, 3}}}, T({2, 3}, {0, 0, 0, 7, 8, 0})},
+       {"concat", {x, T({2, 1}, {8, 9})}, {{"axis", int64_t{-1}}}, T({2, 4}, {1, 2, 3, 8, 4, 5, 6, 9})},
+       {"embedding", {T({3}, {1, 0, 5}), T({2, 2}, {1, 2, 3, 4})}, {}, T({3, 2}, {3, 4, 1, 2, 0, 0})},
+       {"embedding_gradient", {T({3, 1}, {1, 2, 4}), T({3}, {1, 0, 1})}, {{"rows", int64_t{3}}}, T({3, 1}, {2, 5, 0})},
+       {"one_hot", {T({3}, {1, 0, 9})}, {{"depth", int64_t{2}}}, T({3, 2}, {0, 1, 1, 0, 0, 0})}});
+}
+
+TEST(ValuesTest, Sources) {
+  Check({{"constant", {}, {{"value", 2.0}, {"shape", Ints{2}}}, T({2}, {2, 2})},
+         {"step_scalar", {}, {{"form", std::string("bias_correction")}, {"beta", 0.9}}, T({}, {1 / 0.19}), 2},
+         {"step_scalar",
+          {},
+          {{"form", std::string("learning_rate")},
+           {"schedule", std::string("linear_warmup")},
+           {"rate", 0.4},
+           {"warmup_steps", int64_t{4}}},
+          T({}, {0.3}),
+          3}});
+}
+
+// One rank's part of an op whose meaning depends on its place.
+TEST(ValuesTest, Places) {
+  const OpDefinition& mask = *FindOp("causal_mask");
+  const Attributes attributes{{{"fill", -9.0}}};
+  const Tensor piece = T({1, 2}, {1, 2});
+  Tensor output = Zeros({1, 2});
+  const std::vector<FactorRange> ranges = {{.begin = 1, .size = 1, .global = 3}, {.begin = 1, .size = 2, .global = 3}};
+  const std::vector<const Tensor*> inputs = {&piece};
+  mask.evaluate({.attributes = attributes, .inputs = inputs, .ranges = ranges, .output = output});
+  EXPECT_EQ(output, T({1, 2}, {1, -9}));
+}
+
+}  // namespace
+}  // namespace cleave

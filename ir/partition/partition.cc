@@ -1,0 +1,229 @@
+// Reading guide. `Partitioner::Run` visits the ops phase by phase; `Request` is the heart: it returns an op's value in
+// a wanted layout, from what exists already by the cheapest way. What is left to say of the whole program is in
+// rewrite.h.
+
+#include "ir/partition/partition.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/status/status_macros.h"
+#include "ir/ops/ops.h"
+#include "ir/partition/rewrite.h"
+#include "ir/redistribute/redistribute.h"
+#include "ir/strategy/strategy.h"
+
+namespace cleave {
+namespace {
+
+// Who asks for a value in some layout.
+struct Demand {
+  Phase phase = Phase::kForward;
+  int line = 0;
+  std::string reader;  // "h2.matmul reads", "h1.weight is stored", …: continued by what is read and how.
+};
+
+class Partitioner {
+ public:
+  Partitioner(const Graph& graph, const Plan& plan) : graph_(graph), plan_(plan), made_(graph.ops.size()) {
+    program_.model = graph.model;
+    program_.file = graph.file;
+    program_.mesh = plan.mesh;
+    for (const Op& op : graph.ops) names_.insert(op.name);
+  }
+
+  absl::StatusOr<Program> Run() && {
+    for (const Phase phase : {Phase::kForward, Phase::kMetric, Phase::kBackward, Phase::kUpdate}) {
+      for (const Op& op : graph_.ops) {
+        if (op.phase == phase) CLEAVE_RETURN_IF_ERROR(Add(op));
+      }
+      CLEAVE_RETURN_IF_ERROR(AddResults(phase));
+    }
+    return std::move(program_);
+  }
+
+ private:
+  const Mesh& mesh() const { return plan_.mesh; }
+
+  absl::Status Add(const Op& op) {
+    const OpPlan& op_plan = plan_.ops[op.id];
+    const Rule rule = RuleOf(graph_, op);
+    Compute compute{.op = op.id,
+                    .kind = op.kind,
+                    .attributes = op.attributes,
+                    .inputs = {},
+                    .output = {},
+                    .strategy = op_plan.strategy};
+    for (size_t i = 0; i < op.inputs.size(); ++i) {
+      const Demand demand{.phase = op.phase, .line = op.line, .reader = absl::StrCat(op.name, " reads")};
+      CLEAVE_ASSIGN_OR_RETURN(const ValueId input,
+                              Request(op.inputs[i], InputLayout(op_plan.strategy, rule, static_cast<int>(i)), demand));
+      compute.inputs.push_back(input);
+    }
+    compute.output = program_.values.push_back(
+        {.name = op.name, .type = op.type, .layout = OutputLayout(op_plan.strategy, rule), .origin = op.id});
+    made_[op.id] = {{.value = compute.output, .phase = op.phase}};
+    program_.steps.push_back({.action = std::move(compute), .name = op.name, .phase = op.phase, .line = op.line});
+    if (!op_plan.output.has_value()) return absl::OkStatus();
+    const Demand demand{.phase = op.phase, .line = op.line, .reader = "the plan asks for"};
+    CLEAVE_ASSIGN_OR_RETURN(const ValueId output, Request(op.id, *op_plan.output, demand));
+    // Consumers see the value in this layout only.
+    made_[op.id] = {{.value = output, .phase = op.phase}};
+    return absl::OkStatus();
+  }
+
+  // What the program gives back at the end of a phase.
+  absl::Status AddResults(Phase phase) {
+    if (phase == Phase::kForward && graph_.loss.has_value()) {
+      const Op& op = graph_.op(*graph_.loss);
+      const Demand demand{.phase = phase, .line = op.line, .reader = "every rank reports the loss"};
+      CLEAVE_ASSIGN_OR_RETURN(program_.loss, Request(op.id, Layout::Replicated(op.type.rank()), demand));
+    }
+    if (phase == Phase::kMetric) {
+      for (const Metric& metric : graph_.metrics) {
+        const Op& op = graph_.op(metric.value);
+        const Demand demand{
+            .phase = phase, .line = op.line, .reader = absl::StrCat("every rank reports ", metric.name)};
+        CLEAVE_ASSIGN_OR_RETURN(const ValueId value, Request(op.id, Layout::Replicated(op.type.rank()), demand));
+        program_.metrics.push_back({.name = metric.name, .value = value});
+      }
+    }
+    if (phase == Phase::kUpdate) {
+      for (const StateUpdate& update : graph_.updates) {
+        const Op& state = graph_.op(update.state);
+        const ValueId stored = made_[state.id].front().value;
+        const Demand demand{.phase = phase, .line = state.line, .reader = absl::StrCat(state.name, " is stored")};
+        CLEAVE_ASSIGN_OR_RETURN(const ValueId value, Request(update.value, program_.value(stored).layout, demand));
+        program_.updates.push_back({.state = stored, .value = value});
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // A value of an op in one of its layouts.
+  struct Made {
+    ValueId value;
+    Phase phase;  // Of the step that wrote it.
+  };
+
+  // What metric steps make exists only when they run: at some steps, and for metrics only.
+  static bool Exists(const Made& made, Phase reader) {
+    return made.phase != Phase::kMetric || reader == Phase::kMetric;
+  }
+
+  absl::StatusOr<ValueId> Request(OpId op, const Layout& layout, const Demand& demand) {
+    std::optional<Redistribution> best;
+    ValueId source;
+    absl::Status refusal = absl::InternalError(absl::StrCat("`", graph_.op(op).name, "` is read before it is made"));
+    for (const Made& made : made_[op]) {
+      if (!Exists(made, demand.phase)) continue;
+      const Value& value = program_.value(made.value);
+      if (value.layout == layout) return made.value;
+      absl::StatusOr<Redistribution> way = Way(value, layout);
+      if (!way.ok()) {
+        refusal = absl::InvalidArgumentError(absl::StrCat("`", value.name, "`: ", way.status().message()));
+      } else if (!best.has_value() || IsCheaper(*way, *best)) {
+        best = *std::move(way);
+        source = made.value;
+      }
+    }
+    if (!best.has_value()) return refusal;
+    for (const Move& move : best->moves) source = AddMove(op, source, move, layout, demand);
+    return source;
+  }
+
+  static bool IsCheaper(const Redistribution& a, const Redistribution& b) {
+    // Equal sums of prices in another order differ in the last bits.
+    const double tolerance = 1e-9 * std::max(a.cost, b.cost);
+    if (a.cost < b.cost - tolerance) return true;
+    return a.cost <= b.cost + tolerance && a.collectives < b.collectives;
+  }
+
+  absl::StatusOr<Redistribution> Way(const Value& value, const Layout& target) {
+    const auto key = std::make_tuple(value.type.dtype, value.type.shape, value.layout, target);
+    const auto found = ways_.find(key);
+    if (found != ways_.end()) return found->second;
+    CLEAVE_ASSIGN_OR_RETURN(Redistribution way, PlanRedistribution(mesh(), value.type, value.layout, target));
+    return ways_.emplace(key, std::move(way)).first->second;
+  }
+
+  ValueId AddMove(OpId op, ValueId source, const Move& move, const Layout& target, const Demand& demand) {
+    const std::string what = move.collective.has_value() ? std::string(CollectiveKindName(*move.collective)) : "slice";
+    const std::string name = UniqueName(absl::StrCat(graph_.op(op).name, ".", what));
+    const ValueId output = program_.values.push_back(
+        {.name = name, .type = program_.value(source).type, .layout = move.result, .origin = op});
+    Step step{.action = Slice{source, output}, .name = name, .phase = demand.phase, .line = demand.line};
+    if (move.collective.has_value()) {
+      const bool reduces =
+          *move.collective == CollectiveKind::kAllReduce || *move.collective == CollectiveKind::kReduceScatter;
+      step.action = Collective{.kind = *move.collective,
+                               .axes = move.axes,
+                               .reduction = move.reduction,
+                               .transfers = {{.input = source,
+                                              .output = output,
+                                              .from_dimension = move.from_dimension,
+                                              .to_dimension = move.to_dimension}},
+                               .why = reduces ? WhyReduced(op, move.reduction)
+                                              : WhyMoved(op, program_.value(source).layout, target, demand)};
+      // A partial value is its maker's doing, another layout its reader's.
+      const int maker_line = graph_.op(op).line;
+      if ((reduces || step.line == 0) && maker_line > 0) step.line = maker_line;
+    }
+    program_.steps.push_back(std::move(step));
+    made_[op].push_back({.value = output, .phase = demand.phase});
+    return output;
+  }
+
+  std::string WhyReduced(OpId op, Reduction reduction) const {
+    const std::optional<OpId>& gradient_of = graph_.op(op).gradient_of;
+    if (gradient_of.has_value() && graph_.op(*gradient_of).inputs.empty()) {
+      return absl::StrCat("gradient of ", graph_.op(*gradient_of).name);
+    }
+    switch (reduction) {
+      case Reduction::kSum:
+        return absl::StrCat("partial sums of ", graph_.op(op).name);
+      case Reduction::kMax:
+        return absl::StrCat("partial maxima of ", graph_.op(op).name);
+      case Reduction::kMin:
+        return absl::StrCat("partial minima of ", graph_.op(op).name);
+    }
+    return "";
+  }
+
+  std::string WhyMoved(OpId op, const Layout& source, const Layout& target, const Demand& demand) const {
+    return absl::StrCat(demand.reader, " ", graph_.op(op).name, " as ", LayoutText(target, mesh()), ", it lies as ",
+                        LayoutText(source, mesh()));
+  }
+
+  std::string UniqueName(const std::string& wish) {
+    std::string name = wish;
+    for (int number = 1; !names_.insert(name).second; ++number) name = absl::StrCat(wish, "_", number);
+    return name;
+  }
+
+  const Graph& graph_;
+  const Plan& plan_;
+  Program program_;
+  IdVector<OpId, std::vector<Made>> made_;
+  std::set<std::string> names_;
+  std::map<std::tuple<DType, Shape, Layout, Layout>, Redistribution> ways_;
+};
+
+}  // namespace
+
+absl::StatusOr<Program> Partition(const Graph& graph, const Plan& plan, const PartitionOptions& options) {
+  CLEAVE_ASSIGN_OR_RETURN(Program program, Partitioner(graph, plan).Run());
+  FuseReduceScatters(program);
+  RemoveDeadMoves(program);
+  if (options.merge_collectives) MergeAllReduces(program);
+  RenumberValues(program);
+  return program;
+}
+
+}  // namespace cleave

@@ -1,0 +1,307 @@
+// Every collective on the ranks that mpirun started, against what it means: each rank can compute the whole tensor and
+// every member's contribution, so it knows what it must get. collectives_test.sh starts this on 1 to 8 ranks.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include "runtime/comm/comm.h"
+#include "runtime/mesh/mesh.h"
+#include "runtime/trace/trace.h"
+
+namespace cleave::runtime {
+namespace {
+
+constexpr unsigned kSeed = 11;
+
+Mesh MeshOf(int ranks) {
+  switch (ranks) {
+    case 1:
+      return {};
+    case 4:
+      return {{"m0", 2}, {"m1", 2}};
+    case 6:
+      return {{"m0", 3}, {"m1", 2}};
+    case 8:
+      return {{"m0", 2}, {"m1", 2}, {"m2", 2}};
+    default:
+      return {{"m0", ranks}};
+  }
+}
+
+int StartedRanks() {
+  const char* text = std::getenv("OMPI_COMM_WORLD_SIZE");
+  return text == nullptr ? 1 : std::atoi(text);
+}
+
+// Joined once per process: MPI cannot be joined twice.
+Comm& Job() {
+  static Watch watch("collectives.model");
+  static const std::unique_ptr<Comm> comm = std::move(Comm::Start(MeshOf(StartedRanks()), watch).value());
+  return *comm;
+}
+
+// Every group that the mesh has, also with its axes in another order.
+std::vector<Group> AllGroups() {
+  std::vector<Group> groups;
+  std::vector<int> axes(Job().mesh().size());
+  std::iota(axes.begin(), axes.end(), 0);
+  do {
+    for (size_t count = 0; count <= axes.size(); ++count) {
+      groups.push_back(Job().CreateGroup({axes.begin(), axes.begin() + static_cast<int64_t>(count)}));
+    }
+  } while (std::next_permutation(axes.begin(), axes.end()));
+  return groups;
+}
+
+// Element `i` of what `member` contributes in round `round`: small whole numbers, so that sums are exact in any order.
+template <typename T>
+T Value(int64_t round, int64_t member, int64_t i) {
+  return static_cast<T>((round * 31 + member * 17 + i * 7) % 101 - 50);
+}
+
+template <typename T>
+std::vector<T> Contribution(int64_t round, int64_t member, int64_t count) {
+  std::vector<T> values(static_cast<size_t>(count));
+  for (int64_t i = 0; i < count; ++i) values[static_cast<size_t>(i)] = Value<T>(round, member, i);
+  return values;
+}
+
+template <typename T>
+std::vector<T> Reduced(int64_t round, const Group& group, int64_t count, Reduction reduction) {
+  std::vector<T> result = Contribution<T>(round, 0, count);
+  for (int member = 1; member < group.size; ++member) {
+    for (int64_t i = 0; i < count; ++i) {
+      T& value = result[static_cast<size_t>(i)];
+      const T other = Value<T>(round, member, i);
+      value = reduction == Reduction::kSum   ? value + other
+              : reduction == Reduction::kMax ? std::max(value, other)
+                                             : std::min(value, other);
+    }
+  }
+  return result;
+}
+
+// The part of a tensor that `begin` and `size` give in one dimension.
+template <typename T>
+std::vector<T> Part(const std::vector<T>& whole, const std::vector<int64_t>& shape, const Cut& cut, int member) {
+  Region region = WholeRegion(shape);
+  const size_t d = static_cast<size_t>(cut.dimension);
+  region.begin[d] = std::accumulate(cut.sizes.begin(), cut.sizes.begin() + member, int64_t{0});
+  region.size[d] = cut.sizes[static_cast<size_t>(member)];
+  std::vector<T> part;
+  ForEachRun(region, [&](int64_t global, int64_t, int64_t count) {
+    part.insert(part.end(), whole.begin() + global, whole.begin() + global + count);
+  });
+  return part;
+}
+
+// Sizes, the same on all members, of `members` pieces of `elements` elements: usual pieces, all in one, or anything.
+std::vector<int64_t> RandomSizes(std::mt19937& random, int64_t elements, int members) {
+  switch (random() % 3) {
+    case 0:
+      return PieceSizes(elements, members);
+    case 1: {
+      std::vector<int64_t> sizes(static_cast<size_t>(members), 0);
+      sizes[random() % sizes.size()] = elements;
+      return sizes;
+    }
+    default: {
+      std::vector<int64_t> sizes(static_cast<size_t>(members), 0);
+      for (int64_t i = 0; i < elements; ++i) ++sizes[random() % sizes.size()];
+      return sizes;
+    }
+  }
+}
+
+std::vector<int64_t> RandomShape(std::mt19937& random, size_t least_rank) {
+  std::vector<int64_t> shape(least_rank + random() % 3);
+  for (int64_t& size : shape) size = static_cast<int64_t>(random() % 7);  // 0 too.
+  return shape;
+}
+
+template <typename T>
+class Collectives : public testing::Test {};
+using ElementTypes = testing::Types<float, double, int32_t>;
+TYPED_TEST_SUITE(Collectives, ElementTypes);
+
+TYPED_TEST(Collectives, AllReduce) {
+  for (const Group& group : AllGroups()) {
+    for (const int64_t count : {0, 1, 2, 13, 1000, 300007}) {
+      if (count > 1000 && group.id != Job().world().id) continue;  // Large ones take long where ranks share a core.
+      for (const Reduction reduction : {Reduction::kSum, Reduction::kMax, Reduction::kMin}) {
+        std::vector<TypeParam> data = Contribution<TypeParam>(count, group.index, count);
+        Job().AllReduce(data.data(), count, reduction, group);
+        EXPECT_EQ(data, Reduced<TypeParam>(count, group, count, reduction));
+      }
+    }
+  }
+}
+
+TYPED_TEST(Collectives, AllReducesThatOverlap) {
+  for (const Group& group : AllGroups()) {
+    std::vector<std::vector<TypeParam>> data;
+    for (int64_t round = 0; round < 3; ++round) data.push_back(Contribution<TypeParam>(round, group.index, 1001));
+    std::vector<Pending> pending;
+    for (std::vector<TypeParam>& values : data) {
+      pending.push_back(Job().StartAllReduce(values.data(), 1001, Reduction::kSum, group));
+    }
+    for (size_t i = pending.size(); i-- > 0;) Job().Finish(pending[i]);
+    for (int64_t round = 0; round < 3; ++round) {
+      EXPECT_EQ(data[static_cast<size_t>(round)], Reduced<TypeParam>(round, group, 1001, Reduction::kSum));
+    }
+  }
+}
+
+TYPED_TEST(Collectives, AllGatherAndReduceScatter) {
+  std::mt19937 random(kSeed);
+  for (const Group& group : AllGroups()) {
+    for (int64_t round = 0; round < 20; ++round) {
+      SCOPED_TRACE(testing::Message() << "seed " << kSeed << ", group " << group.id << ", round " << round);
+      const std::vector<int64_t> shape = RandomShape(random, 1);
+      const int dimension = static_cast<int>(random() % shape.size());
+      const Cut cut = {dimension, RandomSizes(random, shape[static_cast<size_t>(dimension)], group.size)};
+      const int64_t count = ElementCount(shape);
+
+      const std::vector<TypeParam> whole = Contribution<TypeParam>(round, 99, count);
+      const std::vector<TypeParam> piece = Part(whole, shape, cut, group.index);
+      std::vector<TypeParam> gathered(whole.size(), TypeParam{77});
+      Job().AllGather(piece.data(), gathered.data(), shape, cut, group);
+      EXPECT_EQ(gathered, whole);
+
+      for (const Reduction reduction : {Reduction::kSum, Reduction::kMax, Reduction::kMin}) {
+        const std::vector<TypeParam> mine = Contribution<TypeParam>(round, group.index, count);
+        std::vector<TypeParam> scattered(piece.size(), TypeParam{77});
+        Job().ReduceScatter(mine.data(), scattered.data(), shape, cut, reduction, group);
+        EXPECT_EQ(scattered, Part(Reduced<TypeParam>(round, group, count, reduction), shape, cut, group.index));
+      }
+    }
+  }
+}
+
+TYPED_TEST(Collectives, AllToAll) {
+  std::mt19937 random(kSeed);
+  for (const Group& group : AllGroups()) {
+    for (int64_t round = 0; round < 30; ++round) {
+      SCOPED_TRACE(testing::Message() << "seed " << kSeed << ", group " << group.id << ", round " << round);
+      const std::vector<int64_t> shape = RandomShape(random, 2);
+      const int first = static_cast<int>(random() % shape.size());
+      const int second =
+          static_cast<int>((static_cast<size_t>(first) + 1 + random() % (shape.size() - 1)) % shape.size());
+      const Cut from = {first, RandomSizes(random, shape[static_cast<size_t>(first)], group.size)};
+      const Cut to = {second, RandomSizes(random, shape[static_cast<size_t>(second)], group.size)};
+      const std::vector<TypeParam> whole = Contribution<TypeParam>(round, 5, ElementCount(shape));
+      const std::vector<TypeParam> source = Part(whole, shape, from, group.index);
+      const std::vector<TypeParam> expected = Part(whole, shape, to, group.index);
+      std::vector<TypeParam> target(expected.size(), TypeParam{77});
+      Job().AllToAll(source.data(), target.data(), shape, from, to, group);
+      EXPECT_EQ(target, expected);
+    }
+  }
+}
+
+TYPED_TEST(Collectives, PermuteWithSizesThatDiffer) {
+  std::mt19937 random(kSeed);
+  for (const Group& group : AllGroups()) {
+    for (int64_t round = 0; round < 10; ++round) {
+      std::vector<int> destinations(static_cast<size_t>(group.size));
+      std::iota(destinations.begin(), destinations.end(), 0);
+      std::shuffle(destinations.begin(), destinations.end(), random);
+      const int destination = destinations[static_cast<size_t>(group.index)];
+      const int origin =
+          static_cast<int>(std::find(destinations.begin(), destinations.end(), group.index) - destinations.begin());
+      const auto count = [&](int member) { return (member * 5 + round) % 8; };
+      const std::vector<TypeParam> source = Contribution<TypeParam>(round, group.index, count(group.index));
+      std::vector<TypeParam> target(static_cast<size_t>(count(origin)));
+      Job().Permute(source.data(), count(group.index), destination, target.data(), count(origin), origin, group);
+      EXPECT_EQ(target, Contribution<TypeParam>(round, origin, count(origin)));
+    }
+  }
+}
+
+TYPED_TEST(Collectives, PermuteWithMembersThatOnlySendOrReceive) {
+  const Group& group = Job().world();
+  if (group.size < 2) GTEST_SKIP() << "needs two ranks";
+  const bool sends = group.index == 0;
+  const bool receives = group.index == group.size - 1;
+  const std::vector<TypeParam> source = Contribution<TypeParam>(1, 0, sends ? 9 : 0);
+  std::vector<TypeParam> target(receives ? 9 : 0);
+  Job().Permute(source.data(), sends ? 9 : 0, sends ? group.size - 1 : -1, target.data(), receives ? 9 : 0,
+                receives ? 0 : -1, group);
+  if (receives) {
+    EXPECT_EQ(target, Contribution<TypeParam>(1, 0, 9));
+  }
+}
+
+TYPED_TEST(Collectives, BroadcastFromEveryMember) {
+  for (const Group& group : AllGroups()) {
+    for (int root = 0; root < group.size; ++root) {
+      std::vector<TypeParam> data = Contribution<TypeParam>(3, group.index, 100);
+      Job().Broadcast(data.data(), 100, root, group);
+      EXPECT_EQ(data, Contribution<TypeParam>(3, root, 100));
+    }
+  }
+}
+
+TEST(Group, MembersAreNumberedRowMajorOverTheAxesAsGiven) {
+  std::vector<int> axes(Job().mesh().size());
+  std::iota(axes.rbegin(), axes.rend(), 0);
+  const Group group = Job().CreateGroup(axes);
+  EXPECT_EQ(group.size, MeshSize(Job().mesh()));
+  EXPECT_EQ(group.index, IndexOnAxes(Job().mesh(), Job().rank(), axes));
+  EXPECT_EQ(Job().CreateGroup(axes).id, group.id);
+  std::vector<int32_t> ranks(static_cast<size_t>(group.size));
+  const int32_t rank = Job().rank();
+  Job().AllGather(&rank, ranks.data(), {group.size}, {0, PieceSizes(group.size, group.size)}, group);
+  for (int i = 0; i < group.size; ++i) EXPECT_EQ(ranks[static_cast<size_t>(i)], RankAt(Job().mesh(), 0, axes, i));
+}
+
+TEST(GatherText, GivesEveryRankTheTextsOfAll) {
+  const std::vector<std::string> texts = Job().GatherText(std::string(static_cast<size_t>(Job().rank()), 'x'));
+  ASSERT_EQ(texts.size(), static_cast<size_t>(Job().world().size));
+  for (size_t i = 0; i < texts.size(); ++i) EXPECT_EQ(texts[i], std::string(i, 'x'));
+}
+
+TEST(Traffic, CountsCallsAndBytesWhileItIsOn) {
+  const Group& group = Job().world();
+  const size_t kind = static_cast<size_t>(CollectiveKind::kAllReduce);
+  const Traffic before = Job().traffic()[kind];
+  std::vector<float> data(1000);
+  Job().AllReduce(data.data(), 1000, Reduction::kSum, group);
+  Job().CountTraffic(false);
+  Job().AllReduce(data.data(), 1000, Reduction::kSum, group);
+  Job().CountTraffic(true);
+  const Traffic after = Job().traffic()[kind];
+  EXPECT_EQ(after.count - before.count, group.size > 1 ? 1 : 0);
+  EXPECT_EQ(after.bytes - before.bytes, group.size > 1 ? 4000 : 0);
+  EXPECT_NEAR(after.sent_bytes - before.sent_bytes, 2.0 * (group.size - 1) / group.size * 4000, 1e-6);
+}
+
+TEST(CountsDeathTest, MoreElementsThanMpiCountsAreRefused) {
+  if (Job().world().size < 2) GTEST_SKIP() << "one rank communicates nothing";
+  // Refused before any communication, so that the child need not be part of the job.
+  testing::FLAGS_gtest_death_test_style = "fast";
+  float value = 0;
+  EXPECT_EXIT(Job().AllReduce(&value, int64_t{1} << 31, Reduction::kSum, Job().world()), testing::ExitedWithCode(6),
+              "all_reduce for no op has 2147483648 elements; MPI counts end at 2147483647");
+}
+
+}  // namespace
+}  // namespace cleave::runtime
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  cleave::runtime::Comm& job = cleave::runtime::Job();
+  // One rank tells how it went; a failure anywhere makes all fail.
+  if (job.rank() != 0) {
+    testing::TestEventListeners& listeners = testing::UnitTest::GetInstance()->listeners();
+    delete listeners.Release(listeners.default_result_printer());
+  }
+  int32_t failed = RUN_ALL_TESTS();
+  for (const std::string& text : job.GatherText(failed != 0 ? "failed" : "")) failed |= text.empty() ? 0 : 1;
+  return failed;
+}

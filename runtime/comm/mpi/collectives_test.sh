@@ -1,0 +1,13 @@
+#!/bin/bash
+# Runs the collectives' tests on 1 to 8 ranks.
+set -u
+program=$1
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMP_NUM_THREADS=1
+export TMPDIR=/tmp HOME="${HOME:-/tmp}"  # Open MPI's sockets need a short path.
+failed=0
+for ranks in 1 2 3 4 5 6 7 8; do
+  echo "== $ranks ranks"
+  mpirun --oversubscribe --bind-to none -n "$ranks" "$program" --gtest_brief=1 || failed=1
+done
+"$program" --gtest_brief=1 || failed=1  # Without mpirun.
+exit $failed

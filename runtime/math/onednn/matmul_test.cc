@@ -1,0 +1,102 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "runtime/math/math.h"
+
+namespace cleave::runtime {
+namespace {
+
+// In double; also returns the sum of magnitudes, which bounds the rounding.
+struct Exact {
+  double value = 0;
+  double magnitude = 0;
+};
+Exact Element(const MatMulShape& s, const std::vector<float>& a, const std::vector<float>& b, int64_t batch, int64_t i,
+              int64_t j) {
+  Exact sum;
+  for (int64_t k = 0; k < s.k; ++k) {
+    const int64_t at_a = batch * s.m * s.k + (s.transpose_a ? k * s.m + i : i * s.k + k);
+    const int64_t at_b = batch * s.k * s.n + (s.transpose_b ? j * s.k + k : k * s.n + j);
+    const double product = static_cast<double>(a[static_cast<size_t>(at_a)]) * b[static_cast<size_t>(at_b)];
+    sum.value += product;
+    sum.magnitude += std::abs(product);
+  }
+  return sum;
+}
+
+void ExpectProduct(const MatMulShape& s, bool with_bias, bool relu, unsigned seed) {
+  SCOPED_TRACE(testing::Message() << "seed " << seed << ": " << s.batch << " x " << s.m << "x" << s.n << "x" << s.k
+                                  << " transposed " << s.transpose_a << s.transpose_b << " bias " << with_bias
+                                  << " relu " << relu);
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal;
+  const auto fill = [&](int64_t count) {
+    std::vector<float> values(static_cast<size_t>(count));
+    for (float& value : values) value = normal(random);
+    return values;
+  };
+  const std::vector<float> a = fill(s.batch * s.m * s.k);
+  const std::vector<float> b = fill(s.batch * s.k * s.n);
+  const std::vector<float> bias = fill(s.n);
+  std::vector<float> c(static_cast<size_t>(s.batch * s.m * s.n) + 1, 123.0f);
+  MatMul(s, a.data(), b.data(), c.data(), {.bias = with_bias ? bias.data() : nullptr, .relu = relu});
+  EXPECT_EQ(c.back(), 123.0f) << "wrote beyond the end";
+  for (int64_t batch = 0; batch < s.batch; ++batch) {
+    for (int64_t i = 0; i < s.m; ++i) {
+      for (int64_t j = 0; j < s.n; ++j) {
+        Exact expected = Element(s, a, b, batch, i, j);
+        if (with_bias) expected.value += bias[static_cast<size_t>(j)];
+        if (relu) expected.value = std::max(0.0, expected.value);
+        const float actual = c[static_cast<size_t>((batch * s.m + i) * s.n + j)];
+        ASSERT_NEAR(actual, expected.value, 1e-6 * (expected.magnitude + 4))
+            << "at " << batch << ", " << i << ", " << j;
+      }
+    }
+  }
+}
+
+TEST(MatMul, EqualsTheSumsInEveryTransposition) {
+  const int64_t sizes[][4] = {{1, 1, 1, 1},      {1, 3, 5, 7}, {1, 64, 48, 33}, {1, 17, 1, 20}, {1, 1, 31, 9},
+                              {1, 100, 10, 128}, {3, 5, 4, 6}, {8, 16, 16, 1},  {2, 33, 65, 40}};
+  unsigned seed = 0;
+  for (const auto& [batch, m, n, k] : sizes) {
+    for (const bool transpose_a : {false, true}) {
+      for (const bool transpose_b : {false, true}) {
+        ExpectProduct({.batch = batch, .m = m, .n = n, .k = k, .transpose_a = transpose_a, .transpose_b = transpose_b},
+                      false, false, ++seed);
+      }
+    }
+  }
+}
+
+TEST(MatMul, AddsABiasAndCutsAtZero) {
+  unsigned seed = 100;
+  for (const bool bias : {false, true}) {
+    for (const bool relu : {false, true}) {
+      ExpectProduct({.m = 20, .n = 31, .k = 12, .transpose_b = true}, bias, relu, ++seed);
+      ExpectProduct({.batch = 3, .m = 7, .n = 8, .k = 5}, bias, relu, ++seed);
+      ExpectProduct({.m = 4, .n = 6, .k = 0}, bias, relu, ++seed);
+    }
+  }
+}
+
+TEST(MatMul, EmptySizes) {
+  ExpectProduct({.m = 3, .n = 4, .k = 0}, false, false, 1);
+  ExpectProduct({.m = 0, .n = 4, .k = 5}, false, false, 2);
+  ExpectProduct({.m = 3, .n = 0, .k = 5, .transpose_b = true}, false, false, 3);
+  ExpectProduct({.batch = 0, .m = 3, .n = 4, .k = 5}, false, false, 4);
+}
+
+TEST(MatMul, ShapesMayAlternate) {
+  for (int round = 0; round < 3; ++round) {
+    ExpectProduct({.m = 8, .n = 9, .k = 10}, false, false, 5);
+    ExpectProduct({.m = 8, .n = 9, .k = 10, .transpose_a = true}, false, false, 6);
+    ExpectProduct({.m = 9, .n = 8, .k = 10}, true, false, 7);
+  }
+}
+
+}  // namespace
+}  // namespace cleave::runtime

@@ -1,0 +1,62 @@
+#include "runtime/train/options.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace cleave::runtime {
+namespace {
+
+Result<Options> Parse(std::vector<const char*> flags) {
+  flags.insert(flags.begin(), "program");
+  return ParseOptions(static_cast<int>(flags.size()), flags.data());
+}
+
+TEST(ParseOptions, NoneGiven) {
+  const Result<Options> options = Parse({});
+  ASSERT_TRUE(options.ok());
+  EXPECT_FALSE(options.value().steps.has_value());
+  EXPECT_EQ(options.value().out, ".");
+  EXPECT_FALSE(options.value().quiet);
+}
+
+TEST(ParseOptions, AllGivenInBothForms) {
+  const Result<Options> options =
+      Parse({"--steps", "5", "--epochs=2", "--seed", "0", "--log-every=0", "--out", "a/b", "--data=c=d", "--quiet"});
+  ASSERT_TRUE(options.ok()) << options.error().message;
+  EXPECT_EQ(options.value().steps, 5);
+  EXPECT_EQ(options.value().epochs, 2);
+  EXPECT_EQ(options.value().seed, 0u);
+  EXPECT_EQ(options.value().log_every, 0);
+  EXPECT_EQ(options.value().out, "a/b");
+  EXPECT_EQ(options.value().data, "c=d");
+  EXPECT_TRUE(options.value().quiet);
+}
+
+TEST(ParseOptions, MistakesAreUsageErrors) {
+  const struct {
+    std::vector<const char*> flags;
+    const char* message;
+  } cases[] = {
+      {{"--stepz", "5"}, "unknown flag `--stepz`"},
+      {{"5"}, "unknown flag `5`"},
+      {{"--quiet=1"}, "unknown flag `--quiet`"},
+      {{"--steps"}, "`--steps` needs a value"},
+      {{"--steps", "0"}, "`--steps` is `0`, and must be a whole number of at least 1"},
+      {{"--steps", "1.5"}, "`--steps` is `1.5`, and must be a whole number of at least 1"},
+      {{"--epochs", "-1"}, "`--epochs` is `-1`, and must be a whole number of at least 1"},
+      {{"--seed", "99999999999999999999"},
+       "`--seed` is `99999999999999999999`, and must be a whole number of at least 0"},
+      {{"--log-every="}, "`--log-every` is ``, and must be a whole number of at least 0"},
+      {{"--out="}, "`--out` needs a value"},
+  };
+  for (const auto& [flags, message] : cases) {
+    const Result<Options> options = Parse(flags);
+    ASSERT_FALSE(options.ok()) << message;
+    EXPECT_EQ(options.error().code, ExitCode::kUsage);
+    EXPECT_EQ(options.error().message, std::string(message) + "\n" + Usage("program"));
+  }
+}
+
+}  // namespace
+}  // namespace cleave::runtime

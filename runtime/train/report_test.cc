@@ -1,0 +1,125 @@
+#include "runtime/train/report.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+namespace cleave::runtime {
+namespace {
+
+std::string Content(const std::string& path) {
+  std::string text;
+  std::FILE* file = std::fopen(path.c_str(), "r");
+  if (file == nullptr) return "missing";
+  for (int c = std::fgetc(file); c != EOF; c = std::fgetc(file)) text.push_back(static_cast<char>(c));
+  std::fclose(file);
+  return text;
+}
+
+std::string Folder() {
+  return testing::TempDir() + "/report/" + testing::UnitTest::GetInstance()->current_test_info()->name();
+}
+
+TEST(Median, OddEvenAndNone) {
+  EXPECT_EQ(Median({3, 1, 2}), 2);
+  EXPECT_EQ(Median({4, 1, 3, 2}), 2.5);
+  EXPECT_EQ(Median({7}), 7);
+  EXPECT_EQ(Median({}), 0);
+}
+
+TEST(Report, WritesOneObjectPerStepWithALossThatReadsBackExactly) {
+  const float loss = 2.302585093f;
+  {
+    Result<Report> report = Report::Open(Folder(), true, true);
+    ASSERT_TRUE(report.ok()) << report.error().message;
+    report.value().Step(
+        {.step = 1, .total_steps = 2, .epoch = 0, .loss = loss, .metrics = {}, .seconds = 0.0032, .samples = 256},
+        false);
+    report.value().Step({.step = 2,
+                         .total_steps = 2,
+                         .epoch = 1,
+                         .loss = 0.1f,
+                         .metrics = {{"accuracy", 0.5}},
+                         .seconds = 0.5,
+                         .samples = 256},
+                        true);
+  }
+  const std::string text = Content(Folder() + "/metrics.jsonl");
+  EXPECT_EQ(text,
+            "{\"step\":1,\"epoch\":0,\"loss\":2.30258512,\"seconds\":0.0032,\"samples\":256}\n"
+            "{\"step\":2,\"epoch\":1,\"loss\":0.100000001,\"seconds\":0.5,\"samples\":256,\"accuracy\":0.5}\n");
+  EXPECT_EQ(std::strtof(text.c_str() + text.find("2.30"), nullptr), loss);
+}
+
+TEST(Report, PrintsOneLinePerLoggedStep) {
+  Result<Report> report = Report::Open(Folder(), true, false);
+  ASSERT_TRUE(report.ok());
+  testing::internal::CaptureStdout();
+  StepRecord record = {
+      .step = 99, .total_steps = 781, .epoch = 0, .loss = 0.5f, .metrics = {}, .seconds = 0.002, .samples = 256};
+  report.value().Step(record, false);
+  record.step = 100;
+  record.loss = 0.312345f;
+  record.seconds = 0.004;
+  record.metrics = {{"accuracy", 0.91}};
+  report.value().Step(record, true);
+  report.value().Test(0, {{"accuracy", 0.9512}});
+  EXPECT_EQ(testing::internal::GetCapturedStdout(),
+            "epoch 0 step 100/781 | loss 0.312345 | accuracy 0.9100 | 3.00 ms | 85333 samples/s\n"
+            "epoch 0 | test accuracy 0.9512\n");
+}
+
+TEST(Report, OtherRanksWriteNothing) {
+  Result<Report> report = Report::Open(Folder() + "/x", false, false);
+  ASSERT_TRUE(report.ok());
+  testing::internal::CaptureStdout();
+  report.value().Step({}, true);
+  report.value().Line("text");
+  EXPECT_FALSE(report.value().WriteRun({}).has_value());
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
+  EXPECT_EQ(Content(Folder() + "/x/metrics.jsonl"), "missing");
+}
+
+TEST(Report, RunJson) {
+  RunRecord run;
+  run.seconds = 1.5;
+  run.step_seconds = {0.25, 0.5, 0.75};
+  run.communication_seconds = 0.3;
+  run.peak_memory_bytes = {100, 200};
+  run.sent_bytes = {7, 8};
+  run.traffic[0] = {3, 300, 600, 0.3};
+  run.test = {{"accuracy", 0.97}};
+  EXPECT_EQ(
+      RunJson(run),
+      "{\"exit\":0,\"steps\":3,\"seconds\":1.5,\"median_step_seconds\":0.5,\"compute_seconds\":0.4,"
+      "\"communication_seconds\":0.1,\"peak_memory_bytes\":{\"0\":100,\"1\":200},\"sent_bytes\":{\"0\":7,\"1\":8},"
+      "\"collectives\":{\"all_reduce\":{\"count\":3,\"bytes\":300,\"sent_bytes\":600,\"seconds\":0.3}},"
+      "\"test\":{\"accuracy\":0.97}}\n");
+}
+
+TEST(Report, WritesRunJsonWholeAndRemovesAnOlderOne) {
+  {
+    Result<Report> report = Report::Open(Folder(), true, true);
+    ASSERT_TRUE(report.ok());
+    EXPECT_FALSE(report.value().WriteRun({}).has_value());
+  }
+  EXPECT_EQ(Content(Folder() + "/run.json"), RunJson({}));
+  EXPECT_EQ(Content(Folder() + "/run.json.tmp"), "missing");
+  Result<Report> again = Report::Open(Folder(), true, true);
+  EXPECT_EQ(Content(Folder() + "/run.json"), "missing");
+}
+
+TEST(Report, AFolderThatCannotBe) {
+  const std::string file = testing::TempDir() + "/a_file";
+  std::fclose(std::fopen(file.c_str(), "w"));
+  const Result<Report> report = Report::Open(file + "/out", true, true);
+  ASSERT_FALSE(report.ok());
+  EXPECT_EQ(report.error().code, ExitCode::kEnvironment);
+  EXPECT_EQ(report.error().message, "cannot write to the folder `" + file + "/out`: Not a directory");
+}
+
+}  // namespace
+}  // namespace cleave::runtime

@@ -1,0 +1,198 @@
+// Whole runs of example_program under mpirun: the numbers, the files, the exit codes, and what happens when a rank
+// misbehaves.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+namespace cleave::runtime {
+namespace {
+
+struct Outcome {
+  int exit = 0;
+  double seconds = 0;
+  std::string output;  // Standard output and error.
+};
+
+// `environment` is put in front: "RANKS=3 FAULT=nan:1".
+Outcome Shell(const std::string& command) {
+  const auto start = std::chrono::steady_clock::now();
+  Outcome outcome;
+  std::FILE* pipe = popen((command + " 2>&1").c_str(), "r");
+  char buffer[4096];
+  for (size_t count; (count = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) outcome.output.append(buffer, count);
+  const int status = pclose(pipe);
+  outcome.exit = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return outcome;
+}
+
+constexpr char kProgram[] = "runtime/train/example_program";
+
+std::string Out() { return testing::TempDir() + "/" + testing::UnitTest::GetInstance()->current_test_info()->name(); }
+
+Outcome Start(int started, int planned, const std::string& environment, const std::string& flags) {
+  // Open MPI's sockets need a short path.
+  return Shell("env TMPDIR=/tmp OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMP_NUM_THREADS=1 RANKS=" +
+               std::to_string(planned) + " " + environment + " mpirun --oversubscribe --bind-to none -n " +
+               std::to_string(started) + " " + kProgram + " --out " + Out() + std::to_string(planned) + " " + flags);
+}
+
+Outcome OnRanks(int ranks, const std::string& environment, const std::string& flags) {
+  return Start(ranks, ranks, environment, flags);
+}
+
+std::string Content(const std::string& path) { return Shell("cat " + path).output; }
+
+std::vector<double> Losses(int ranks) {
+  std::vector<double> losses;
+  const std::string text = Content(Out() + std::to_string(ranks) + "/metrics.jsonl");
+  for (size_t at = text.find("\"loss\":"); at != std::string::npos; at = text.find("\"loss\":", at + 1)) {
+    losses.push_back(std::atof(text.c_str() + at + 7));
+  }
+  return losses;
+}
+
+int Count(const std::string& text, const std::string& part) {
+  int count = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+TEST(Train, LossesAndAccuracyAreTheSameOnAnyNumberOfRanks) {
+  ASSERT_EQ(OnRanks(1, "", "").exit, 0);
+  const std::vector<double> expected = Losses(1);
+  ASSERT_EQ(expected.size(), 60u);
+  EXPECT_LT(expected.back(), 0.6 * expected.front());
+  const std::string test = "\"test\":{\"accuracy\":0.";
+  ASSERT_EQ(Count(Content(Out() + "1/run.json"), test), 1);
+  for (const int ranks : {2, 3, 7, 8}) {
+    const Outcome outcome = OnRanks(ranks, "", "");
+    ASSERT_EQ(outcome.exit, 0) << outcome.output;
+    const std::vector<double> losses = Losses(ranks);
+    ASSERT_EQ(losses.size(), expected.size());
+    for (size_t i = 0; i < losses.size(); ++i)
+      EXPECT_NEAR(losses[i], expected[i], 1e-5 * expected[i]) << ranks << " ranks, step " << i;
+    EXPECT_EQ(Count(outcome.output, " | test accuracy 0."), 3);
+    EXPECT_EQ(Count(outcome.output, "done: 60 steps"), 1);
+  }
+}
+
+TEST(Train, FlagsDecideLengthAndOutput) {
+  EXPECT_EQ(Count(OnRanks(1, "", "--steps 25 --log-every 5").output, " | loss "), 5);
+  EXPECT_EQ(Losses(1).size(), 25u);
+  const Outcome quiet = OnRanks(1, "", "--epochs 1 --quiet");
+  EXPECT_EQ(quiet.output, "");
+  EXPECT_EQ(Losses(1).size(), 20u);
+  const std::vector<double> seed1 = Losses(1);
+  OnRanks(1, "", "--epochs 1 --seed 2");
+  EXPECT_NE(Losses(1), seed1);
+  OnRanks(1, "", "--steps 70");
+  EXPECT_EQ(Losses(1).size(), 70u);
+}
+
+TEST(Train, WithoutMpirun) {
+  EXPECT_EQ(Shell(std::string("env -u OMPI_COMM_WORLD_SIZE RANKS=1 ") + kProgram + " --quiet --out " + Out()).exit, 0);
+  const Outcome outcome = Shell(std::string("RANKS=8 ") + kProgram + " --out " + Out());
+  EXPECT_EQ(outcome.exit, 3);
+  EXPECT_EQ(outcome.output,
+            "error: the plan has 8 ranks (m0=8) and the program was started without mpirun: start it with `mpirun -n 8 "
+            "runtime/train/example_program`\n");
+}
+
+TEST(Train, AnotherNumberOfRanksThanThePlan) {
+  for (const auto& [started, planned] : {std::pair(3, 4), {4, 3}, {2, 1}}) {
+    const Outcome outcome = Start(started, planned, "", "");
+    EXPECT_EQ(outcome.exit, 3);
+    EXPECT_EQ(Count(outcome.output, "error: the plan has " + std::to_string(planned) + " ranks"), 1) << outcome.output;
+    EXPECT_EQ(Count(outcome.output, "mpirun started " + std::to_string(started)), 1);
+    EXPECT_LT(outcome.seconds, 5);
+  }
+}
+
+TEST(Train, UnknownFlag) {
+  const Outcome outcome = OnRanks(3, "", "--speed 5");
+  EXPECT_EQ(outcome.exit, 2);
+  EXPECT_EQ(Count(outcome.output, "error: unknown flag `--speed`\nusage: "), 1) << outcome.output;
+}
+
+TEST(Train, HelpNeedsNoMpirun) {
+  const Outcome outcome = Shell(std::string("RANKS=8 ") + kProgram + " --help");
+  EXPECT_EQ(outcome.exit, 0);
+  EXPECT_EQ(outcome.output.rfind("usage: ", 0), 0u);
+}
+
+TEST(Train, DataErrorsAreOneMessage) {
+  const Outcome outcome = OnRanks(3, "SAMPLES=99", "");
+  EXPECT_EQ(outcome.exit, 3);
+  EXPECT_EQ(Count(outcome.output, "error: digits has 99 training samples, fewer than one batch of 100\n"), 1)
+      << outcome.output;
+  const Outcome given = OnRanks(2, "", "--data /nowhere");
+  EXPECT_EQ(given.exit, 2);
+  EXPECT_EQ(Count(given.output, "error: `--data` is given, and the program makes its data itself\n"), 1)
+      << given.output;
+}
+
+TEST(Train, AFolderThatCannotBeWritten) {
+  const Outcome outcome = OnRanks(2, "", "--out /proc/nothing");
+  EXPECT_EQ(outcome.exit, 5);
+  EXPECT_EQ(Count(outcome.output, "error: rank 0: cannot write to the folder `/proc/nothing`: "), 1) << outcome.output;
+}
+
+TEST(Train, ALossThatIsNotFiniteNamesStepTensorLineAndRank) {
+  for (const int ranks : {1, 3}) {
+    const std::string bad = std::to_string(ranks - 1);
+    const Outcome outcome = OnRanks(ranks, "FAULT=nan:" + bad, "");
+    EXPECT_EQ(outcome.exit, 6);
+    EXPECT_EQ(Count(outcome.output,
+                    "error: step 3: the loss is nan; the first value that is not finite is nan in `h1.relu` "
+                    "(example.model:7), element 5 of rank " +
+                        bad + "'s piece\n"),
+              1)
+        << outcome.output;
+    EXPECT_EQ(Losses(ranks).size(), 2u);
+    EXPECT_EQ(Content(Out() + std::to_string(ranks) + "/run.json").rfind("{\"exit\":6,\"steps\":2,", 0), 0u);
+  }
+}
+
+TEST(Train, AParameterThatIsNotFiniteAfterTheLastUpdate) {
+  const Outcome outcome = OnRanks(2, "FAULT=weight:1", "--steps 3");
+  EXPECT_EQ(outcome.exit, 6);
+  EXPECT_EQ(Count(outcome.output,
+                  "error: after the update of step 3 the first value that is not finite is inf in `h1.weight` "
+                  "(example.model:14), element 3 of rank 1's piece\n"),
+            1)
+      << outcome.output;
+}
+
+TEST(Train, AKilledRankEndsTheJob) {
+  const Outcome outcome = OnRanks(3, "FAULT=kill:1", "");
+  EXPECT_NE(outcome.exit, 0);
+  EXPECT_LT(outcome.seconds, 5);
+  EXPECT_EQ(Count(outcome.output, "done:"), 0);
+  EXPECT_EQ(Count(Content(Out() + "3/run.json"), "No such file"), 1);
+}
+
+TEST(Train, ACrashedRankNamesItsOp) {
+  const Outcome outcome = OnRanks(3, "FAULT=crash:1", "");
+  EXPECT_NE(outcome.exit, 0);
+  EXPECT_LT(outcome.seconds, 5);
+  EXPECT_EQ(Count(outcome.output, "error: rank 1: Segmentation fault in `h1.relu` (example.model:7)\n"), 1)
+      << outcome.output;
+}
+
+TEST(Train, AStalledRankEndsTheJobAndIsNamed) {
+  const Outcome outcome = OnRanks(3, "CLEAVE_TIMEOUT=1 FAULT=stall:1", "");
+  EXPECT_EQ(outcome.exit, 6);
+  EXPECT_LT(outcome.seconds, 6);
+  EXPECT_EQ(Count(outcome.output, "error: rank 1 stands still in `h1.relu` (example.model:7) since "), 1)
+      << outcome.output;
+}
+
+}  // namespace
+}  // namespace cleave::runtime

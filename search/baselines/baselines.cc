@@ -1,0 +1,57 @@
+#include "search/baselines/baselines.h"
+
+#include <vector>
+
+#include "search/sapp/bundles.h"
+
+namespace cleave {
+namespace {
+
+bool IsSet(const GraphFacts& facts, OpId op) {
+  return facts.roles[op] == Role::kProduct || facts.roles[op] == Role::kLight;
+}
+
+// The dimension of input `input` that is the batch: the first of data, what its maker cut of other values; -1 where there is none.
+int BatchDimension(const Assignment& assignment, OpId maker, AxisId axis) {
+  const GraphFacts& facts = assignment.facts();
+  const Role role = facts.roles[maker];
+  if (role == Role::kInput || role == Role::kData) return facts.op(maker).type.rank() > 0 ? 0 : -1;
+  return IsSet(facts, maker) ? DimensionCutBy(assignment.seen(maker), axis) : -1;
+}
+
+}  // namespace
+
+void DataParallel(Assignment& assignment) {
+  const GraphFacts& facts = assignment.facts();
+  const Mesh& mesh = assignment.mesh();
+  for (const Op& op : facts.graph->ops) {
+    if (!IsSet(facts, op.id)) continue;
+    const Rule& rule = facts.rule(op.id);
+    Strategy strategy = Strategy::Replicated(rule);
+    for (AxisId axis : mesh.AxisIds()) {
+      for (size_t i = 0; i < op.inputs.size(); ++i) {
+        const int dimension = BatchDimension(assignment, op.inputs[i], axis);
+        if (dimension < 0) continue;
+        const int64_t size = facts.op(op.inputs[i]).type.shape[static_cast<size_t>(dimension)];
+        std::optional<Strategy> cut =
+            WithDimensionCut(strategy, rule, mesh, rule.inputs[i], static_cast<size_t>(dimension), axis, {});
+        if (!cut.has_value()) continue;
+        if (mesh.Size(InputLayout(*cut, rule, static_cast<int>(i)).dimensions[static_cast<size_t>(dimension)]) > size) continue;
+        strategy = *std::move(cut);
+        break;
+      }
+    }
+    assignment.Apply({{op.id, strategy}});
+  }
+}
+
+void Replicate(Assignment& assignment) {
+  const GraphFacts& facts = assignment.facts();
+  std::vector<Change> changes;
+  for (const Op& op : facts.graph->ops) {
+    if (IsSet(facts, op.id)) changes.push_back({.op = op.id, .strategy = Strategy::Replicated(facts.rule(op.id))});
+  }
+  assignment.Apply(changes);
+}
+
+}  // namespace cleave

@@ -1,0 +1,17 @@
+// Plans without a search, to compare with and to start from.
+#ifndef CLEAVE_SEARCH_BASELINES_BASELINES_H_
+#define CLEAVE_SEARCH_BASELINES_BASELINES_H_
+
+#include "search/assignment/assignment.h"
+
+namespace cleave {
+
+// Every mesh axis cuts the batch, as far as it has samples; parameters are replicated. Ops that are pinned stay as they are.
+void DataParallel(Assignment& assignment);
+
+// Nothing is cut but what is pinned: every rank does all the work.
+void Replicate(Assignment& assignment);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_SEARCH_BASELINES_BASELINES_H_

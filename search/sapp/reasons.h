@@ -1,0 +1,25 @@
+// Why each op is cut as it is, in a sentence with numbers, and what else it could have been.
+#ifndef CLEAVE_SEARCH_SAPP_REASONS_H_
+#define CLEAVE_SEARCH_SAPP_REASONS_H_
+
+#include <map>
+
+#include "ir/plan/plan.h"
+#include "search/assignment/assignment.h"
+#include "search/sapp/bundles.h"
+
+namespace cleave {
+
+struct ReasonOptions {
+  bool searched = true;            // Products were chosen by price; else by the algorithm's one rule, `rule`.
+  std::string rule;                // "data_parallel cuts the batch on every axis"
+  bool classic = false;            // The price of the search; reasons give bytes all the same, and say so.
+};
+
+// The plan of a finished assignment, with decided_by, reasons and choices; leaves the assignment as it was.
+IdVector<OpId, OpPlan> PlansWithReasons(Assignment& assignment, const Bundles& bundles,
+                                        const std::map<OpId, Demand>& demands, const ReasonOptions& options);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_SEARCH_SAPP_REASONS_H_

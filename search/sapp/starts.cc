@@ -1,0 +1,76 @@
+#include "search/sapp/starts.h"
+
+#include "search/cost/classic.h"
+#include "search/sapp/bundles.h"
+#include "search/sapp/choices.h"
+
+namespace cleave {
+namespace {
+
+// The dimension of an input that `axis` cuts on the way to `reader`: the batch of data, or what its maker made.
+int CutOfInput(const Assignment& assignment, const Read& read, AxisId axis, bool batch) {
+  const OpId maker = assignment.facts().op(read.reader).inputs[static_cast<size_t>(read.input)];
+  switch (assignment.facts().roles[maker]) {
+    case Role::kInput:
+    case Role::kData: return batch && assignment.facts().op(maker).type.rank() > 0 ? 0 : -1;
+    case Role::kProduct:
+    case Role::kLight: return DimensionCutBy(assignment.seen(maker), axis);
+    default: return -1;
+  }
+}
+
+bool Fits(const Rule& rule, const Strategy& strategy, const Mesh& mesh, size_t factor) {
+  return mesh.Size(strategy.cuts[factor]) <= rule.factors[factor].size;
+}
+
+// `strategy` with `axis` where the inputs already have it.
+std::optional<Strategy> AsInputs(const Assignment& assignment, OpId op, const Strategy& strategy, AxisId axis, bool batch) {
+  const Rule& rule = assignment.facts().rule(op);
+  for (size_t i = 0; i < rule.inputs.size(); ++i) {
+    const int dimension = CutOfInput(assignment, {.reader = op, .input = static_cast<int>(i)}, axis, batch);
+    if (dimension < 0) continue;
+    std::optional<Strategy> cut = WithDimensionCut(strategy, rule, assignment.mesh(), rule.inputs[i],
+                                                   static_cast<size_t>(dimension), axis, {});
+    const int factor = cut.has_value() ? FactorCutBy(*cut, axis) : -1;
+    if (factor >= 0 && Fits(rule, *cut, assignment.mesh(), static_cast<size_t>(factor))) return cut;
+  }
+  return std::nullopt;
+}
+
+Strategy ProductCut(const Assignment& assignment, OpId op, const Strategy& strategy, AxisId axis, bool batch) {
+  const Rule& rule = assignment.facts().rule(op);
+  if (auto cut = AsInputs(assignment, op, strategy, axis, batch)) return *std::move(cut);
+  const std::vector<int> factors = FactorsFor(strategy, rule, assignment.mesh(), axis);
+  for (int factor : factors) {
+    if (batch || ProductFactorOf(rule, factor) != ProductFactor::kColumns) continue;
+    if (auto cut = Moved(strategy, rule, assignment.mesh(), factor, axis)) return *std::move(cut);
+  }
+  return factors.empty() ? strategy : *Moved(strategy, rule, assignment.mesh(), factors[0], axis);
+}
+
+}  // namespace
+
+std::vector<Change> Snapshot(const Assignment& assignment) {
+  std::vector<Change> changes;
+  for (const Op& op : assignment.facts().graph->ops) {
+    const Role role = assignment.facts().roles[op.id];
+    if (role == Role::kProduct || role == Role::kLight) changes.push_back({.op = op.id, .strategy = assignment.strategy(op.id)});
+  }
+  return changes;
+}
+
+void StartUniform(Assignment& assignment, int batch_axes) {
+  for (const Op& op : assignment.facts().graph->ops) {
+    const Role role = assignment.facts().roles[op.id];
+    if (role != Role::kProduct && role != Role::kLight) continue;
+    Strategy strategy = Strategy::Replicated(assignment.facts().rule(op.id));
+    for (AxisId axis : assignment.mesh().AxisIds()) {
+      const bool batch = axis.value() < batch_axes;
+      strategy = role == Role::kProduct ? ProductCut(assignment, op.id, strategy, axis, batch)
+                                        : AsInputs(assignment, op.id, strategy, axis, batch).value_or(strategy);
+    }
+    assignment.Apply({{op.id, strategy}});
+  }
+}
+
+}  // namespace cleave

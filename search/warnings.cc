@@ -1,0 +1,82 @@
+#include "search/warnings.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/text/text.h"
+
+namespace cleave {
+namespace {
+
+// "`h1` (line 7) and 3 more ops"
+std::string OpsText(const GraphFacts& facts, const std::vector<OpId>& ops) {
+  const Op& first = facts.op(ops[0]);
+  std::string text = absl::StrCat("`", first.name, "`");
+  if (first.line > 0) absl::StrAppend(&text, " (line ", first.line, ")");
+  if (ops.size() > 1) absl::StrAppend(&text, " and ", Plural(static_cast<int64_t>(ops.size()) - 1, "more op"));
+  return text;
+}
+
+bool IsModelOp(const GraphFacts& facts, OpId op) {
+  const Role role = facts.roles[op];
+  return facts.op(op).phase == Phase::kForward && (role == Role::kProduct || role == Role::kLight);
+}
+
+bool HasOnlyWholeFactors(const Rule& rule) {
+  return !rule.factors.empty() && std::all_of(rule.factors.begin(), rule.factors.end(), [](const Factor& factor) {
+    return factor.kind == FactorKind::kWhole;
+  });
+}
+
+// Whether the smallest share of the op's work is less than half of the largest.
+bool IsLopsided(const Rule& rule, const Strategy& strategy, const Mesh& mesh) {
+  double least = 1, most = 1;
+  for (size_t factor = 0; factor < rule.factors.size(); ++factor) {
+    const int64_t pieces = mesh.Size(strategy.cuts[factor]);
+    least *= static_cast<double>(rule.factors[factor].size / pieces);
+    most *= static_cast<double>(LargestPiece(rule.factors[factor].size, pieces));
+  }
+  return 2 * least < most;
+}
+
+}  // namespace
+
+void WarnOfIdleRanks(const GraphFacts& facts, const Plan& plan, const std::map<OpId, Demand>& demands, const Pins& pins,
+                     Diagnostics& diagnostics) {
+  const int ranks = plan.mesh.rank_count();
+  if (ranks == 1) return;
+  std::vector<OpId> whole, lopsided;
+  std::set<AxisId> used;
+  for (const Op& op : facts.graph->ops) {
+    if (!IsModelOp(facts, op.id)) continue;
+    const Strategy& strategy = plan.ops[op.id].strategy;
+    if (HasOnlyWholeFactors(facts.rule(op.id)) && op.type.elements() > 1) whole.push_back(op.id);
+    if (IsLopsided(facts.rule(op.id), strategy, plan.mesh)) lopsided.push_back(op.id);
+    for (const std::vector<AxisId>& axes : strategy.cuts) used.insert(axes.begin(), axes.end());
+  }
+  if (!whole.empty()) {
+    diagnostics.Add(Warning(Code::kW0601, absl::StrCat(OpsText(facts, whole), whole.size() == 1 ? " runs" : " run",
+                                                       " whole on each of ", Plural(ranks, "rank")))
+                        .Note("no dimension of it can be cut: every rank repeats the work"));
+  }
+  if (!lopsided.empty()) {
+    Diagnostic warning = Warning(Code::kW0602, absl::StrCat("some ranks do less than half of another's work in ", OpsText(facts, lopsided)));
+    const auto pin = std::find_if(pins.pins.begin(), pins.pins.end(), [&](const Pin& candidate) { return candidate.op == lopsided[0]; });
+    if (pin != pins.pins.end()) warning = std::move(warning).At(pin->span, "because of this pin");
+    warning.notes.push_back("a dimension is cut into more pieces than it has elements, so some are empty");
+    diagnostics.Add(std::move(warning));
+  }
+  const int64_t working = plan.mesh.Size(std::vector<AxisId>(used.begin(), used.end()));
+  if (working < ranks && plan.search.algorithm != "replicate") {
+    const bool pinned = !demands.empty();
+    diagnostics.Add(Warning(Code::kW0603, absl::StrCat("only ", working, " of ", Plural(ranks, "device"), " have work of their own"))
+                        .Note(pinned ? "no op has elements for the other mesh axes, or pins leave them out: ranks repeat each other's work"
+                                     : "no op has elements for the other mesh axes: ranks repeat each other's work")
+                        .Help(absl::StrCat("set `devices = ", working, "`")));
+  }
+}
+
+}  // namespace cleave

@@ -1,0 +1,22 @@
+// What a plan does that its user may not expect: said once, loudly.
+#ifndef CLEAVE_SEARCH_WARNINGS_H_
+#define CLEAVE_SEARCH_WARNINGS_H_
+
+#include <map>
+
+#include "base/diagnostic/diagnostic.h"
+#include "ir/pins/pins.h"
+#include "ir/plan/plan.h"
+#include "search/assignment/assignment.h"
+#include "search/cost/facts.h"
+
+namespace cleave {
+
+// W0601: forward ops that have no distributed form. W0602: ops of which some rank does less than half of what another does. W0603: mesh
+// axes that no op of the model is cut by, so that devices repeat each other's work (not said of a search that was told to replicate).
+void WarnOfIdleRanks(const GraphFacts& facts, const Plan& plan, const std::map<OpId, Demand>& demands, const Pins& pins,
+                     Diagnostics& diagnostics);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_SEARCH_WARNINGS_H_

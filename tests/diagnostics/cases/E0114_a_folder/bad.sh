@@ -1,0 +1,2 @@
+mkdir bad.model
+compile bad.model --plan-only --quiet

@@ -1,0 +1,1 @@
+compile good.model --set bach=16 --plan-only --quiet

@@ -1,0 +1,1 @@
+compile good.model --set batch=16 --plan-only --quiet

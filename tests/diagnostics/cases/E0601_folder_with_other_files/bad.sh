@@ -1,0 +1,3 @@
+mkdir thesis
+echo "years of work" > thesis/draft.txt
+compile good.model --out thesis --quiet

@@ -1,0 +1,2 @@
+touch results
+compile good.model --out results/small --quiet

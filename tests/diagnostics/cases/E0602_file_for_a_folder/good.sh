@@ -1,0 +1,2 @@
+mkdir results
+compile good.model --out results/small --quiet

@@ -1,0 +1,1 @@
+PATH=/nowhere "$(command -v compile)" good.model --run --quiet
