@@ -1,0 +1,74 @@
+// The models under examples/ mean what their READMEs say.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "frontend/testing.h"
+#include "ir/ops/ops.h"
+
+namespace cleave {
+namespace {
+
+Analyzed AnalyzeExample(const std::string& path) {
+  std::ifstream file("examples/" + path);
+  std::stringstream text;
+  text << file.rdbuf();
+  EXPECT_TRUE(file.good()) << path;
+  return AnalyzeText(text.str());
+}
+
+class ExamplesTest : public testing::TestWithParam<const char*> {};
+
+TEST_P(ExamplesTest, CompilesWithoutAWord) {
+  const Analyzed analyzed = AnalyzeExample(GetParam());
+  EXPECT_EQ(analyzed.messages, "");
+  ASSERT_TRUE(analyzed.module.has_value());
+  EXPECT_EQ(VerifyGraph(analyzed.module->graph), std::vector<std::string>());
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ExamplesTest,
+                         testing::Values("mnist_mlp/mnist_mlp.model", "sapp_mlp/sapp_mlp.model",
+                                         "tiny_gpt/tiny_gpt.model"));
+
+TEST(ExampleTest, SappMlpIsThePublishedNetwork) {
+  const Analyzed analyzed = AnalyzeExample("sapp_mlp/sapp_mlp.model");
+  ASSERT_TRUE(analyzed.module.has_value());
+  const Graph& graph = analyzed.module->graph;
+  const Op& first = graph.op(*graph.Find("h1.matmul"));
+  EXPECT_EQ(graph.op(first.inputs[0]).type.ToString(), "f32[256, 784]");
+  EXPECT_EQ(graph.op(first.inputs[1]).type.ToString(), "f32[512, 784]");
+  EXPECT_EQ(graph.op(*graph.loss).kind, "mae");
+  EXPECT_EQ(analyzed.module->training.optimizer.momentum, 0.1);
+  EXPECT_EQ(analyzed.module->training.optimizer.learning_rate.rate, 1e-3);
+}
+
+TEST(ExampleTest, TinyGptIsTiny) {
+  const Analyzed analyzed = AnalyzeExample("tiny_gpt/tiny_gpt.model");
+  ASSERT_TRUE(analyzed.module.has_value());
+  const Graph& graph = analyzed.module->graph;
+  EXPECT_EQ(graph.op(*graph.Find("x.1.attn.scores.matmul")).type.ToString(), "f32[32, 4, 64, 64]");
+  EXPECT_EQ(analyzed.module->training.data.kind, "tokens");
+  EXPECT_TRUE(std::ifstream("examples/tiny_gpt/" + analyzed.module->training.data.path).good());
+}
+
+// Every whole example of the reference that has a model compiles, or is refused as something of a later version.
+TEST(ExampleTest, TheReferenceCompiles) {
+  std::ifstream page("docs/language.md");
+  ASSERT_TRUE(page.good());
+  int models = 0;
+  std::string line;
+  while (std::getline(page, line)) {
+    if (line != "```rust") continue;
+    std::string text;
+    while (std::getline(page, line) && line != "```") text += line + "\n";
+    const Analyzed analyzed = AnalyzeText(text);
+    const bool refused = analyzed.messages.find("error[E0220]") == 0;
+    EXPECT_TRUE(analyzed.module.has_value() ? analyzed.messages.empty() : refused) << text << analyzed.messages;
+    models += analyzed.module.has_value() ? 1 : 0;
+  }
+  EXPECT_GE(models, 4);
+}
+
+}  // namespace
+}  // namespace cleave

@@ -42,9 +42,8 @@ void TakeOnce(const T& item, Span span, const T*& taken, Span& taken_span, const
     taken_span = span;
     return;
   }
-  reporter.Report(Error(Code::kE0502, absl::StrCat("more than one ", what))
-                      .At(span, "the second")
-                      .At(taken_span, "the first"));
+  reporter.Report(
+      Error(Code::kE0502, absl::StrCat("more than one ", what)).At(span, "the second").At(taken_span, "the first"));
 }
 
 Items CollectItems(const syntax::File& file, Reporter& reporter) {
@@ -121,12 +120,12 @@ void DefineArguments(const syntax::Model& model, const std::map<std::string, Ove
                           .At(parameter.type.span, absl::StrCat("`", name, "` is ", TypeText(parameter.type)))
                           .Help("tensors are inputs: `input x: f32[batch, 784];`"));
     } else if (given == overridden.end() && !parameter.default_value) {
-      reporter.Report(Error(Code::kE0509, absl::StrCat("argument `", name, "` of model `", model.name.text, "` has no value"))
-                          .At(parameter.name.span, "no default here")
-                          .Help(absl::StrCat("give it one, or use `--set ", name, "=…`")));
+      reporter.Report(
+          Error(Code::kE0509, absl::StrCat("argument `", name, "` of model `", model.name.text, "` has no value"))
+              .At(parameter.name.span, "no default here")
+              .Help(absl::StrCat("give it one, or use `--set ", name, "=…`")));
     } else {
-      const syntax::Expression& expression =
-          given == overridden.end() ? *parameter.default_value : given->second.value;
+      const syntax::Expression& expression = given == overridden.end() ? *parameter.default_value : given->second.value;
       if (given != overridden.end()) reporter.SetContext(given->second.context);
       value = evaluator.EvaluateStatic(expression);
       if (!value.is_poison() && !HasType(type, value)) {
@@ -203,7 +202,8 @@ std::optional<Module> Analyze(const syntax::File& file, const SourceSet& sources
       {.overrides = options.overrides,
        .folder = options.override_folder,
        .model = *items.model,
-       .train = CheckSettingNames("train", TrainSettingNames(), TextsOf(items.train ? items.train->settings : kNone), reporter),
+       .train = CheckSettingNames("train", TrainSettingNames(), TextsOf(items.train ? items.train->settings : kNone),
+                                  reporter),
        .parallel = CheckSettingNames("parallel", ParallelSettingNames(),
                                      TextsOf(items.parallel ? items.parallel->settings : kNone), reporter)},
       texts, reporter);

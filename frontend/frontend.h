@@ -1,5 +1,5 @@
-// Meaning: from the syntax tree of a `.model` file to its single-device graph, how to train it, and what the user demands
-// of a plan.
+// Meaning: from the syntax tree of a `.model` file to its single-device graph, how to train it, and what the user
+// demands of a plan.
 //
 //   Diagnostics diagnostics;
 //   std::optional<syntax::File> file = Parse(id, sources, diagnostics);
@@ -39,7 +39,8 @@ struct FrontendOptions {
   // language (`data=mnist("data/mnist")`), strings may go without quotes. A later one wins.
   std::vector<std::pair<std::string, std::string>> overrides = {};
 
-  // The folder that relative paths in overrides start from; those in the file are relative to the file. Empty: leave both alike.
+  // The folder that relative paths in overrides start from; those in the file are relative to the file. Empty: leave
+  // both alike.
   std::string override_folder = {};
 };
 

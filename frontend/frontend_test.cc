@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "frontend/testing.h"
-#include "ir/graph/text.h"
+#include "ir/ops/ops.h"
 
 namespace cleave {
 namespace {
@@ -78,6 +78,183 @@ metric.accuracy: f32[] = accuracy(logits.bias_add, label, sample_mask)
   ASSERT_EQ(graph.metrics.size(), 1u);
   EXPECT_EQ(graph.metrics[0].name, "accuracy");
   EXPECT_EQ(graph.hash.size(), std::string("xxh3:").size() + 16);
+}
+
+TEST(FrontendTest, ParametersAreNamedByTheirPath) {
+  struct Case {
+    const char* body;
+    const char* names;
+  };
+  const char* functions = R"(
+fn two(x: f32[..n, k]) -> f32[..n, 6] { let inner = dense(x, 6); return relu(inner); }
+fn chain(x: f32[..n, k]) -> f32[..n, 6] { return dense(dense(x, 4), 6); }
+fn own(x: f32[..n, k]) -> f32[..n, k] { param scale: f32[k] = ones(); return x * scale; }
+)";
+  for (const Case& c : {
+           Case{"let a = dense(x, 6); loss reduce_mean(a);", "a.weight a.bias"},
+           Case{"let a = relu(dense(relu(x), 6)); loss reduce_mean(a);", "a.weight a.bias"},
+           // Several owners in one statement: the callee and its ordinal, in the order in which they run.
+           Case{"let a = own(own(x)); loss reduce_mean(a);", "a.own_0.scale a.own_1.scale"},
+           Case{"let a = own(x) + two(x); loss reduce_mean(a);",
+                "a.own_0.scale a.two_0.inner.weight a.two_0.inner.bias"},
+           Case{"let a = two(x); loss reduce_mean(a);", "a.inner.weight a.inner.bias"},
+           Case{"let a = chain(x); loss reduce_mean(a);",
+                "a.dense_0.weight a.dense_0.bias a.dense_1.weight a.dense_1.bias"},
+           // Loops number what their passes make, outermost first.
+           Case{"let mut a = x; for i in 0..2 { a = own(a); } loss reduce_mean(a);", "a.0.scale a.1.scale"},
+           Case{"let mut a = x; for i in 3..5 { a = two(a); } loss reduce_mean(a);",
+                "a.3.inner.weight a.3.inner.bias a.4.inner.weight a.4.inner.bias"},
+           Case{"let mut a = x; for i in 0..2 { for j in 0..2 { a = own(a); } } loss reduce_mean(a);",
+                "a.0.0.scale a.0.1.scale a.1.0.scale a.1.1.scale"},
+           // In the model itself, used twice: one parameter.
+           Case{"param w: f32[6, 6] = zeros(); let a = matmul(matmul(x, w), w); loss reduce_mean(a);", "w"},
+           Case{"loss reduce_mean(own(x));", "loss.scale"},
+       }) {
+    EXPECT_EQ(ParameterNames(AnalyzeBody(c.body, functions)), c.names) << c.body;
+  }
+}
+
+TEST(FrontendTest, ExpandsTheGptOfTheLanguage) {
+  const Analyzed analyzed = AnalyzeText(R"(
+model Gpt(batch: int = 8, seq: int = 16, vocab: int = 65, width: int = 24, heads: int = 6, depth: int = 2) {
+    input tokens: i32[batch, seq];
+    input next:   i32[batch, seq];
+
+    let mut x = embedding(tokens, vocab, width) + position(seq, width);
+    for i in 0..depth {
+        x = block(x, heads);
+    }
+    let logits = dense(layer_norm(x), vocab);
+    loss cross_entropy(logits, next);
+}
+)");
+  EXPECT_EQ(analyzed.messages, "");
+  ASSERT_TRUE(analyzed.module.has_value());
+  const Graph& graph = analyzed.module->graph;
+  for (const char* name : {"x.embedding_0.weight", "x.position_0.weight", "x.0.attn.qkv.weight", "x.1.attn.out.bias",
+                           "x.1.ffn.up.weight", "logits.layer_norm_0.weight", "logits.dense_0.weight"}) {
+    EXPECT_TRUE(graph.Find(name).has_value()) << name;
+  }
+  EXPECT_EQ(graph.op(*graph.Find("x.0.attn.qkv.weight")).type.ToString(), "f32[72, 24]");
+  // What the prelude makes carries the line of the user's call.
+  EXPECT_EQ(graph.op(*graph.Find("x.1.attn.scores.matmul")).line, 8);
+  EXPECT_TRUE(VerifyGraph(graph).empty());
+}
+
+TEST(FrontendTest, SlicesAndOperators) {
+  struct Case {
+    const char* expression;
+    const char* ops;  // After the input.
+  };
+  for (const Case& c : {
+           Case{"x[2..5]", "y.slice: f32[3, 6] = slice(x)\n"},
+           Case{"x[.., 1]", "y.slice: f32[8, 1] = slice(x)\ny.reshape: f32[8] = reshape(y.slice)\n"},
+           Case{"x[4.., ..3]", "y.slice: f32[4, 3] = slice(x)\n"},
+           Case{"-x", "y.neg: f32[8, 6] = neg(x)\n"},
+           Case{"2 * x", "y.scale: f32[8, 6] = scale(x)\n"},
+           Case{"x / 4", "y.scale: f32[8, 6] = scale(x)\n"},
+           Case{"x + 1.5", "y.constant: f32[] = constant()\ny.add: f32[8, 6] = add(x, y.constant)\n"},
+           Case{"1 / x", "y.constant: f32[] = constant()\ny.div: f32[8, 6] = div(y.constant, x)\n"},
+           Case{"x - x * x", "y.mul: f32[8, 6] = mul(x, x)\ny.sub: f32[8, 6] = sub(x, y.mul)\n"},
+           Case{"concat((x, x), axis = 1)", "y.concat: f32[8, 12] = concat(x, x)\n"},
+           Case{"choose(2 > 1, relu(x), dense(x, 3))", "y.relu: f32[8, 6] = relu(x)\n"},
+           Case{"reshape(x, (4, 2 * 6))", "y.reshape: f32[4, 12] = reshape(x)\n"},
+       }) {
+    const std::string body = absl::StrCat("let y = ", c.expression, "; loss reduce_mean(y);");
+    const std::string ops = Ops(AnalyzeBody(body));
+    const std::string expected = absl::StrCat("x: f32[8, 6] = input()\n", c.ops);
+    EXPECT_EQ(ops.substr(0, expected.size()), expected) << c.expression << "\n" << ops;
+  }
+}
+
+TEST(FrontendTest, StaticArithmetic) {
+  struct Case {
+    const char* expression;
+    int64_t value;
+  };
+  for (const Case& c : {Case{"2 + 3 * 4", 14}, Case{"(2 + 3) * 4", 20}, Case{"7 / 2", 3}, Case{"-7 / 2 + 10", 7},
+                        Case{"7 % 4", 3}, Case{"1 - -2", 3}, Case{"choose(1.5 < 2, 5, 6)", 5},
+                        Case{"choose(3 == 4, 5, 6)", 6}, Case{"choose(\"a\" != \"b\", 5, 6)", 5}}) {
+    const Analyzed analyzed = AnalyzeBody(absl::StrCat("let y = dense(x, ", c.expression, "); loss reduce_mean(y);"));
+    ASSERT_TRUE(analyzed.module.has_value()) << c.expression << "\n" << analyzed.messages;
+    const Graph& graph = analyzed.module->graph;
+    EXPECT_EQ(graph.op(*graph.Find("y.weight")).type.shape[0], c.value) << c.expression;
+  }
+}
+
+TEST(FrontendTest, KeepsOnlyWhatIsNeeded) {
+  const Analyzed analyzed = AnalyzeBody(
+      "let _dead = relu(x); let y = tanh(x); print(y); assert_finite(x); let p = softmax(y); metric mse(p, x); loss "
+      "reduce_mean(y);");
+  EXPECT_EQ(analyzed.messages, "");
+  EXPECT_EQ(Ops(analyzed),
+            "x: f32[8, 6] = input()\n"
+            "y.tanh: f32[8, 6] = tanh(x)\n"
+            "y.print: f32[8, 6] = print(y.tanh)\n"
+            "x.assert_finite: f32[8, 6] = assert_finite(x)\n"
+            "p.softmax: f32[8, 6] = softmax(y.tanh)\n"
+            "sample_mask: f32[8] = input()\n"
+            "metric.mse: f32[] = mse(p.softmax, x, sample_mask)\n"
+            "loss.reduce_mean: f32[] = reduce_mean(y.tanh)\n");
+  ASSERT_TRUE(analyzed.module.has_value());
+  const Graph& graph = analyzed.module->graph;
+  EXPECT_EQ(graph.op(*graph.Find("p.softmax")).phase, Phase::kMetric);
+  EXPECT_EQ(graph.op(*graph.Find("y.print")).phase, Phase::kForward);
+}
+
+TEST(FrontendTest, ReportsAllMistakesAtOnce) {
+  const Analyzed analyzed = AnalyzeBody(
+      "let a = relo(x);\nlet b = dense(a, 3);\nlet c = matmul(x, x);\nlet d = undefined;\nloss reduce_mean(b + c + "
+      "d);");
+  EXPECT_FALSE(analyzed.module.has_value());
+  EXPECT_NE(analyzed.messages.find("test.model:2:9"), std::string::npos) << analyzed.messages;
+  EXPECT_NE(analyzed.messages.find("E0401"), std::string::npos) << analyzed.messages;
+  EXPECT_NE(analyzed.messages.find("unknown name `undefined`"), std::string::npos) << analyzed.messages;
+  EXPECT_EQ(analyzed.messages.find("warning"), std::string::npos) << analyzed.messages;
+}
+
+TEST(FrontendTest, TellsTheOriginOfShapes) {
+  const Analyzed analyzed = AnalyzeBody("param w: f32[5, 4] = zeros();\nlet y = matmul(x, w);\nloss reduce_mean(y);");
+  EXPECT_EQ(analyzed.messages,
+            "error[E0401]: inner sizes 6 and 5 of a matrix product differ: 8x6 by 5x4\n"
+            "  --> test.model:3:19\n"
+            "   |\n"
+            " 3 | let y = matmul(x, w);\n"
+            "   |                   ^ `w` is f32[5, 4], from line 2, has 5 in dimension 0\n"
+            "   |                - `x` is f32[8, 6], from line 1, has 6 in dimension 1\n");
+}
+
+TEST(FrontendTest, BoundsTheWorkOfAnExpansion) {
+  // 2^40 calls, a billion passes: both are given up, soon.
+  std::string functions = "fn f0(x: f32[..n]) -> f32[..n] { return relu(x); }\n";
+  for (int i = 1; i <= 40; ++i) {
+    absl::StrAppend(&functions, "fn f", i, "(x: f32[..n]) -> f32[..n] { return f", i - 1, "(f", i - 1, "(x)); }\n");
+  }
+  for (const char* body :
+       {"loss reduce_mean(f40(x));", "for i in 0..1000000000 { let _y = i * 2; } loss reduce_mean(x);"}) {
+    const Analyzed analyzed = AnalyzeBody(body, functions);
+    EXPECT_NE(analyzed.messages.find("E0213"), std::string::npos) << analyzed.messages.substr(0, 1000);
+  }
+}
+
+TEST(FrontendTest, AFunctionMayWrapTheOpOfItsName) {
+  const Analyzed analyzed = AnalyzeBody("let y = relu(x); loss reduce_mean(y);",
+                                        "fn relu(x: f32[..n]) -> f32[..n] { return relu(x) * 2.0; }");
+  EXPECT_EQ(Ops(analyzed),
+            "x: f32[8, 6] = input()\ny.relu: f32[8, 6] = relu(x)\ny.scale: f32[8, 6] = scale(y.relu)\n"
+            "loss.reduce_mean: f32[] = reduce_mean(y.scale)\n");
+}
+
+TEST(FrontendTest, NamesMayBeWordsOfCpp) {
+  const Analyzed analyzed =
+      AnalyzeBody("let class = dense(x, 3); let template = relu(class); loss reduce_mean(template);");
+  EXPECT_EQ(ParameterNames(analyzed), "class.weight class.bias");
+}
+
+TEST(FrontendTest, SameTextSameModule) {
+  const std::string body = "let y = dense(x, 3); metric mse(y, y); loss reduce_mean(y);";
+  EXPECT_EQ(AnalyzeBody(body).module, AnalyzeBody(body).module);
+  EXPECT_NE(AnalyzeBody(body).module->graph.hash, AnalyzeBody(body + " ").module->graph.hash);
 }
 
 }  // namespace

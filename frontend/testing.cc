@@ -19,7 +19,8 @@ Analyzed AnalyzeText(const std::string& text, const std::vector<std::pair<std::s
 
 Analyzed AnalyzeBody(const std::string& body, const std::string& rest) {
   const bool has_loss = body.find("loss ") != std::string::npos;
-  return AnalyzeText("model M() { input x: f32[8, 6];\n" + body + (has_loss ? "" : "\nloss reduce_mean(x);") + "\n}\n" + rest);
+  return AnalyzeText("model M() { input x: f32[8, 6];\n" + body + (has_loss ? "" : "\nloss reduce_mean(x);") + "\n}\n" +
+                     rest);
 }
 
 }  // namespace cleave

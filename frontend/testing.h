@@ -19,8 +19,8 @@ struct Analyzed {
 // The text is called `test.model`.
 Analyzed AnalyzeText(const std::string& text, const std::vector<std::pair<std::string, std::string>>& overrides = {});
 
-// `body` in a model with `input x: f32[8, 6];` before and, unless it has a loss, `loss reduce_mean(x);` after it; all on one
-// line each, so that the body starts on line 2.
+// `body` in a model with `input x: f32[8, 6];` before and, unless it has a loss, `loss reduce_mean(x);` after it; all
+// on one line each, so that the body starts on line 2.
 Analyzed AnalyzeBody(const std::string& body, const std::string& rest = "");
 
 }  // namespace cleave

@@ -52,8 +52,7 @@ class Fuser {
         loop_.push_back(i);
         continue;
       }
-      // A reshape of something else than the loop's values goes before the loop.
-      if (IsAlias(step) && !loop_.empty() && !WrittenInLoop(ComputeOf(step)->inputs[0])) {
+      if (!loop_.empty() && IsMovedAhead(step) && !ReadsLoop(step)) {
         Append(SingleStep{i}, step.phase);
         continue;
       }
@@ -61,8 +60,14 @@ class Fuser {
       if (CanLoop(step)) {
         loop_.push_back(i);
       } else if (const std::optional<MatMulChain> chain = ChainAt(i); chain.has_value()) {
+        const int last = chain->relu.value_or(chain->bias_add);
+        for (int between = i + 1; between < last; ++between) {
+          const Step& other = StepAt(between);
+          if (between == chain->bias_add || IsSource(other)) continue;
+          Append(SingleStep{between}, other.phase);
+        }
         Append(*chain, step.phase);
-        i = chain->relu.value_or(chain->bias_add);
+        i = last;
       } else {
         Append(SingleStep{i}, step.phase);
       }
@@ -82,6 +87,14 @@ class Fuser {
       if (!SpanOfInput(program_, *compute, static_cast<int>(input)).has_value()) return false;
     }
     return true;
+  }
+
+  // Communication, slices and reshapes that stand between two ops of a chain go before it.
+  static bool IsMovedAhead(const Step& step) { return IsAlias(step) || ComputeOf(step) == nullptr; }
+
+  bool ReadsLoop(const Step& step) const {
+    const std::vector<ValueId> reads = Reads(step);
+    return std::any_of(reads.begin(), reads.end(), [&](ValueId value) { return WrittenInLoop(value); });
   }
 
   bool WrittenInLoop(ValueId value) const {
@@ -118,11 +131,15 @@ class Fuser {
     loop_.clear();
   }
 
-  // The step after `i` that is not a source; the number of steps where there is none.
-  int Next(int i) const {
+  // The step after `i` that cannot be moved ahead of `value`'s step; the number of steps where there is none.
+  int Next(int i, ValueId value) const {
     const int count = static_cast<int>(program_.steps.size());
+    const auto passes = [&](const Step& step) {
+      const std::vector<ValueId> reads = Reads(step);
+      return IsSource(step) || (IsMovedAhead(step) && std::find(reads.begin(), reads.end(), value) == reads.end());
+    };
     do ++i;
-    while (i < count && IsSource(StepAt(i)));
+    while (i < count && passes(StepAt(i)));
     return i;
   }
 
@@ -140,10 +157,10 @@ class Fuser {
     const Phase phase = StepAt(i).phase;
     MatMulChain chain;
     chain.matmul = i;
-    chain.bias_add = Next(i);
+    chain.bias_add = Next(i, matmul->output);
     const Compute* bias_add = OnlyReader(chain.bias_add, "bias_add", matmul->output, phase);
     if (bias_add == nullptr) return std::nullopt;
-    const int after = Next(chain.bias_add);
+    const int after = Next(chain.bias_add, bias_add->output);
     if (OnlyReader(after, "relu", bias_add->output, phase) != nullptr) chain.relu = after;
     return chain;
   }

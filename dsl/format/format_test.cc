@@ -99,9 +99,9 @@ TEST(FormatTest, Expressions) {
 }
 
 TEST(FormatTest, LongListsAreBroken) {
-  const std::string long_name(30, 'n');
-  CheckStatement("let x = f(" + long_name + ", " + long_name + ", name = " + long_name + " + 4, b);",
-                 "let x = f(" + long_name + ", " + long_name + ", name = " + long_name + " + 4, b);");
+  const std::string long_name(28, 'n');
+  CheckStatement("let x = f(" + long_name + ", " + long_name + ", name = " + long_name + " + 4);",
+                 "let x = f(" + long_name + ", " + long_name + ", name = " + long_name + " + 4);");
   CheckStatement("let x = f(" + long_name + ", " + long_name + ", name = " + long_name + " + 4, bbbbbb);",
                  "let x = f(\n        " + long_name + ",\n        " + long_name + ",\n        name = " + long_name +
                      " + 4,\n        bbbbbb,\n    );");

@@ -33,6 +33,81 @@ TEST(SyntaxErrorsTest, AllErrorsAtOnce) {
     loss m(a;
 }
 
+fn f(x f32[n]) -> {
+    return x
+}
+
+train M {
+    epochs = ;
+    foo 3;
+}
+)",
+              R"(
+error[E0101]: expected an expression after `=`
+  --> test.model:2:13
+   |
+ 2 |     let a = ;
+   |             ^ found `;`
+
+error[E0101]: expected `,` or `)` after `x`
+  --> test.model:3:17
+   |
+ 3 |     let b = f(x y);
+   |                 ^ found `y`
+
+error[E0101]: expected `=`, `(` or `[` after `lett`
+  --> test.model:4:10
+   |
+ 4 |     lett c = 1;
+   |          ^ found `c`
+   |
+help: did you mean `let`?
+
+error[E0101]: expected a name after `let`
+  --> test.model:5:9
+   |
+ 5 |     let = 5;
+   |         ^ found `=`
+
+error[E0102]: `(` is never closed
+  --> test.model:6:11
+   |
+ 6 |     loss m(a;
+   |             - `)` is missing before this
+   |           ^ opened here
+
+error[E0101]: expected `:` after `x`
+  --> test.model:9:8
+   |
+ 9 | fn f(x f32[n]) -> {
+   |        ^^^ found `f32`
+
+error[E0101]: expected a type after `->`
+  --> test.model:9:19
+   |
+ 9 | fn f(x f32[n]) -> {
+   |                   ^ found `{`
+
+error[E0101]: expected `;` after `x`
+   --> test.model:10:13
+    |
+ 10 |     return x
+    |             ^ found `}` instead
+
+error[E0101]: expected an expression after `=`
+   --> test.model:14:14
+    |
+ 14 |     epochs = ;
+    |              ^ found `;`
+
+error[E0101]: expected `=` after `foo`
+   --> test.model:15:9
+    |
+ 15 |     foo 3;
+    |         ^ found `3`
+)");
+}
+
 TEST(SyntaxErrorsTest, MissingSemicolon) {
   CheckErrors(R"(fn f() {
     let x = 3
@@ -267,114 +342,6 @@ error[E0101]: expected a setting, a pin or `}`
 )");
 }
 
-TEST(SyntaxErrorsTest, Attributes) {
-  CheckErrors(R"(#[]
-model M {
-    #[3] let x = 1;
-    #shard let y = 2;
-    let z = #[region(] f(x);
-}
-)",
-              R"(
-error[E0101]: expected an attribute after `[`
-  --> test.model:1:3
-   |
- 1 | #[]
-   |   ^ found `]`
-
-error[E0101]: expected an attribute after `[`
-  --> test.model:3:7
-   |
- 3 |     #[3] let x = 1;
-   |       ^ found `3`
-
-error[E0101]: expected `[` after `#`
-  --> test.model:4:6
-   |
- 4 |     #shard let y = 2;
-   |      ^^^^^ found `shard`
-
-error[E0102]: `(` is never closed
-  --> test.model:5:21
-   |
- 5 |     let z = #[region(] f(x);
-   |                      - `)` is missing before this
-   |                     ^ opened here
-)");
-}
-
-TEST(SyntaxErrorsTest, Calls) {
-  CheckErrors(R"(fn f() {
-    let a = f(x, , y);
-    let b = f(, x);
-    let c = f(x = );
-    let d = x[];
-    let e = x[0 1];
-    let g = { a: 1 };
-    let h = { "a" = 1 };
-}
-)",
-              R"(
-error[E0101]: expected an expression or `)` after `,`
-  --> test.model:2:18
-   |
- 2 |     let a = f(x, , y);
-   |                  ^ found `,`
-
-error[E0101]: expected an expression or `)` after `(`
-  --> test.model:3:15
-   |
- 3 |     let b = f(, x);
-   |               ^ found `,`
-
-error[E0101]: expected an expression after `=`
-  --> test.model:4:19
-   |
- 4 |     let c = f(x = );
-   |                   ^ found `)`
-
-error[E0101]: expected an expression after `[`
-  --> test.model:5:15
-   |
- 5 |     let d = x[];
-   |               ^ found `]`
-
-error[E0101]: expected `,` or `]` after `0`
-  --> test.model:6:17
-   |
- 6 |     let e = x[0 1];
-   |                 ^ found `1`
-
-error[E0101]: expected an expression after `=`
-  --> test.model:7:13
-   |
- 7 |     let g = { a: 1 };
-   |             ^ found `{`
-
-error[E0101]: expected an expression after `=`
-  --> test.model:8:13
-   |
- 8 |     let h = { "a" = 1 };
-   |             ^ found `{`
-)");
-}
-
-TEST(SyntaxErrorsTest, ComparisonsDoNotChain) {
-  CheckErrors(R"(fn f() {
-    let a = x < y < z;
-}
-)",
-              R"(
-error[E0101]: expected `;` after `y`
-  --> test.model:2:19
-   |
- 2 |     let a = x < y < z;
-   |                   ^ found `<`
-   |
-help: comparisons do not chain; put one of them in parentheses
-)");
-}
-
 TEST(SyntaxErrorsTest, Print) {
   CheckErrors(R"(fn f() {
     print x;
@@ -446,65 +413,6 @@ error[E0101]: expected a statement or `}` after `;`
 )");
 }
 
-TEST(SyntaxErrorsTest, WhatTheGrammarTakesAndTheLanguageDoesNot) {
-  CheckErrors(R"(fn f() {
-    x[0] = 3;
-    f(x) = 4;
-    x[0];
-    let y = f(a + 1 = 2, (b) = 3, "c" = 4);
-}
-)",
-              R"(
-error[E0115]: expected a name before `=`
-  --> test.model:2:5
-   |
- 2 |     x[0] = 3;
-   |     ^^^^ a part of a value cannot be assigned
-   |
-help: make a new value: `let new_x = …;`
-
-error[E0115]: expected a name before `=`
-  --> test.model:3:5
-   |
- 3 |     f(x) = 4;
-   |     ^^^^ a part of a value cannot be assigned
-   |
-help: make a new value: `let new_f = …;`
-
-error[E0115]: expected a call as a statement
-  --> test.model:4:5
-   |
- 4 |     x[0];
-   |     ^^^^ this has no effect
-   |
-help: give it a name: `let part = x[…];`
-
-error[E0115]: expected a name before `=`
-  --> test.model:5:15
-   |
- 5 |     let y = f(a + 1 = 2, (b) = 3, "c" = 4);
-   |               ^^^^^ not a name
-   |
-help: an argument is given as `name = value`; equality is written `==`
-
-error[E0115]: expected a name before `=`
-  --> test.model:5:26
-   |
- 5 |     let y = f(a + 1 = 2, (b) = 3, "c" = 4);
-   |                          ^^^ not a name
-   |
-help: an argument is given as `name = value`; equality is written `==`
-
-error[E0115]: expected a name before `=`
-  --> test.model:5:35
-   |
- 5 |     let y = f(a + 1 = 2, (b) = 3, "c" = 4);
-   |                                   ^^^ not a name
-   |
-help: an argument is given as `name = value`; equality is written `==`
-)");
-}
-
 TEST(SyntaxErrorsTest, AtMostTwentyErrorsAreShown) {
   std::string text = "fn f() {\n";
   for (int i = 0; i < 25; ++i) text += "    let x = ;\n";
@@ -524,24 +432,6 @@ TEST(SyntaxErrorsTest, ErrorsComeInTheOrderOfTheText) {
     last = diagnostic.labels[0].span.begin;
   }
   EXPECT_EQ(diagnostics.items().size(), 4u);
-}
-
-TEST(SyntaxErrorsTest, DeepExpressions) {
-  const auto repeat = [](const std::string& part, int count) {
-    std::string text;
-    for (int i = 0; i < count; ++i) text += part;
-    return text;
-  };
-  const int many = 10'000;
-  for (const std::string& value : {repeat("1+", many) + "1", repeat("1*", many) + "1", repeat("-", many) + "1",
-                                   "f" + repeat("(x)", many), "x" + repeat("[0]", many), repeat("-#[a]", many) + "x",
-                                   repeat("(" + repeat("-", 20), 60) + "x" + repeat(")", 60)}) {
-    SourceSet sources;
-    const Diagnostics diagnostics = ParseBad("fn f() { return " + value + "; }", sources);
-    ASSERT_EQ(diagnostics.items().size(), 1u);
-    EXPECT_EQ(diagnostics.items()[0].code, Code::kE0109);
-    EXPECT_EQ(diagnostics.items()[0].message, "expression of more than 1000 levels");
-  }
 }
 
 }  // namespace

@@ -26,17 +26,16 @@ std::string CountText(size_t required, size_t total) {
 }  // namespace
 
 std::string Signature::ToString() const {
-  return absl::StrCat(callee, "(",
-                      absl::StrJoin(arguments, ", ",
-                                    [](std::string* out, const FormalArgument& argument) {
-                                      absl::StrAppend(out, argument.text);
-                                    }),
-                      ")", result);
+  return absl::StrCat(
+      callee, "(",
+      absl::StrJoin(arguments, ", ",
+                    [](std::string* out, const FormalArgument& argument) { absl::StrAppend(out, argument.text); }),
+      ")", result);
 }
 
 std::optional<std::vector<const syntax::Argument*>> MatchArguments(const Signature& signature,
-                                                                   absl::Span<const syntax::Argument> given,
-                                                                   Span call, Reporter& reporter) {
+                                                                   absl::Span<const syntax::Argument> given, Span call,
+                                                                   Reporter& reporter) {
   const std::vector<FormalArgument>& formals = signature.arguments;
   std::vector<const syntax::Argument*> matched(formals.size(), nullptr);
   std::vector<std::string> names;
@@ -51,9 +50,9 @@ std::optional<std::vector<const syntax::Argument*>> MatchArguments(const Signatu
       named_seen = true;
       index = static_cast<size_t>(std::find(names.begin(), names.end(), argument.name->text) - names.begin());
       if (index == names.size()) {
-        Diagnostic error = Error(Code::kE0203, absl::StrCat("`", signature.callee, "` has no argument `",
-                                                            argument.name->text, "`"))
-                               .At(argument.name->span, "no such argument");
+        Diagnostic error =
+            Error(Code::kE0203, absl::StrCat("`", signature.callee, "` has no argument `", argument.name->text, "`"))
+                .At(argument.name->span, "no such argument");
         if (auto nearest = NearestName(argument.name->text, names)) {
           error.help.push_back(absl::StrCat("did you mean `", *nearest, "`?"));
         }
@@ -73,12 +72,12 @@ std::optional<std::vector<const syntax::Argument*>> MatchArguments(const Signatu
       if (index >= formals.size()) continue;  // Counted below.
     }
     if (matched[index] != nullptr) {
-      ReportWithSignature(signature,
-                          Error(Code::kE0203, absl::StrCat("argument `", names[index], "` of `", signature.callee,
-                                                           "` is given twice"))
-                              .At(argument.span, "given again here")
-                              .At(matched[index]->span, "first given here"),
-                          reporter);
+      ReportWithSignature(
+          signature,
+          Error(Code::kE0203, absl::StrCat("argument `", names[index], "` of `", signature.callee, "` is given twice"))
+              .At(argument.span, "given again here")
+              .At(matched[index]->span, "first given here"),
+          reporter);
       ok = false;
       continue;
     }
@@ -103,12 +102,12 @@ std::optional<std::vector<const syntax::Argument*>> MatchArguments(const Signatu
     if (formals[i].required && matched[i] == nullptr) missing.push_back(names[i]);
   }
   if (!missing.empty()) {
-    ReportWithSignature(signature,
-                        Error(Code::kE0203, absl::StrCat("`", signature.callee, "` takes ",
-                                                         CountText(required, formals.size()), ", not ", given.size()))
-                            .At(call, absl::StrCat(QuotedList(missing, "and"),
-                                                   missing.size() == 1 ? " is missing" : " are missing")),
-                        reporter);
+    ReportWithSignature(
+        signature,
+        Error(Code::kE0203, absl::StrCat("`", signature.callee, "` takes ", CountText(required, formals.size()),
+                                         ", not ", given.size()))
+            .At(call, absl::StrCat(QuotedList(missing, "and"), missing.size() == 1 ? " is missing" : " are missing")),
+        reporter);
     return std::nullopt;
   }
   return matched;

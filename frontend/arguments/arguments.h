@@ -34,8 +34,8 @@ struct Signature {
 // Per formal argument the one that was given, null for a default. Arguments by position come first, each name once.
 // Nullopt after a mistake, which has been reported.
 std::optional<std::vector<const syntax::Argument*>> MatchArguments(const Signature& signature,
-                                                                   absl::Span<const syntax::Argument> given,
-                                                                   Span call, Reporter& reporter);
+                                                                   absl::Span<const syntax::Argument> given, Span call,
+                                                                   Reporter& reporter);
 
 Signature SignatureOf(const syntax::Function& function);
 Signature SignatureOf(const OpDefinition& op);

@@ -19,9 +19,7 @@ std::string ArgumentsText(const std::vector<syntax::Argument>& arguments) {
   });
 }
 
-bool IsBinary(const syntax::Expression& expression) {
-  return std::holds_alternative<syntax::Binary>(expression.kind);
-}
+bool IsBinary(const syntax::Expression& expression) { return std::holds_alternative<syntax::Binary>(expression.kind); }
 
 // An operand in parentheses where it is an operation itself: always right, if not always needed.
 std::string OperandText(const syntax::Expression& operand) {

@@ -1,5 +1,5 @@
-// Static arithmetic: ints as in Rust (checked, division towards zero), floats as in IEEE 754 but finite; an int next to a
-// float counts as a float.
+// Static arithmetic: ints as in Rust (checked, division towards zero), floats as in IEEE 754 but finite; an int next to
+// a float counts as a float.
 #include <cmath>
 #include <limits>
 
@@ -87,10 +87,10 @@ double Compute(BinaryOperator op, double left, double right) {
 
 Value Evaluator::Arithmetic(const syntax::Binary& binary, const Value& left, const Value& right) {
   const auto fail = [&](std::string why) {
-    reporter_.Report(Error(Code::kE0208, std::move(why))
-                         .At(binary.operator_span, absl::StrCat("`", ValueText(left, graph()), " ",
-                                                                syntax::OperatorText(binary.op), " ",
-                                                                ValueText(right, graph()), "` here")));
+    reporter_.Report(
+        Error(Code::kE0208, std::move(why))
+            .At(binary.operator_span, absl::StrCat("`", ValueText(left, graph()), " ", syntax::OperatorText(binary.op),
+                                                   " ", ValueText(right, graph()), "` here")));
     return Value{Poison()};
   };
   if (left.is_int() && right.is_int()) {
@@ -111,8 +111,8 @@ Value Evaluator::Arithmetic(const syntax::Binary& binary, const Value& left, con
   }
   const std::string op(syntax::OperatorText(binary.op));
   reporter_.Report(Error(Code::kE0204, absl::StrCat("`", op, "` does not take these values"))
-                       .At(binary.operator_span, absl::StrCat(DescribeType(left, graph()), " ", op, " ",
-                                                              DescribeType(right, graph()))));
+                       .At(binary.operator_span,
+                           absl::StrCat(DescribeType(left, graph()), " ", op, " ", DescribeType(right, graph()))));
   return Value{Poison()};
 }
 

@@ -72,8 +72,9 @@ void Evaluator::Attach(const std::vector<syntax::Attribute>& attributes, const V
   if (attributes.empty()) return;
   if (!last_operation_) {
     if (value.is_poison()) return;
-    reporter_.Report(Error(Code::kE0305, absl::StrCat("`#[", attributes.front().name.text, "]` stands on no op"))
-                         .At(attributes.front().span, "belongs to the outermost call of its expression, and there is none"));
+    reporter_.Report(
+        Error(Code::kE0305, absl::StrCat("`#[", attributes.front().name.text, "]` stands on no op"))
+            .At(attributes.front().span, "belongs to the outermost call of its expression, and there is none"));
     return;
   }
   if (value.is_poison()) return;
@@ -89,14 +90,14 @@ void Evaluator::Attach(const std::vector<syntax::Attribute>& attributes, const V
       continue;
     }
     if (attribute.name.text == "shard" && ops.size() > 1) {
-      reporter_.Report(
-          Error(Code::kE0305, absl::StrCat("`#[shard]` on `", operation.callee, "`, which is made of ", ops.size(), " ops"))
-              .At(attribute.span, "speaks of the inputs of one op")
-              .At(operation.span, absl::StrCat("makes `", graph().op(ops.front()).name, "` to `",
-                                               graph().op(ops.back()).name, "`"))
-              .Note("`#[region(in = …, out = …)]` is for several ops")
-              .Help(absl::StrCat("pin one of them by name: `parallel { pin \"", graph().op(ops.front()).name,
-                                 "\" = shard(…); }`")));
+      reporter_.Report(Error(Code::kE0305, absl::StrCat("`#[shard]` on `", operation.callee, "`, which is made of ",
+                                                        ops.size(), " ops"))
+                           .At(attribute.span, "speaks of the inputs of one op")
+                           .At(operation.span, absl::StrCat("makes `", graph().op(ops.front()).name, "` to `",
+                                                            graph().op(ops.back()).name, "`"))
+                           .Note("`#[region(in = …, out = …)]` is for several ops")
+                           .Help(absl::StrCat("pin one of them by name: `parallel { pin \"",
+                                              graph().op(ops.front()).name, "\" = shard(…); }`")));
       continue;
     }
     AddPin(attribute, ops.size() == 1 ? ops.front() : value.as_tensor(), ops);
@@ -140,9 +141,10 @@ bool Evaluator::CheckShard(const syntax::Attribute& attribute, const ShardPin& p
   if (!pin.in.empty() && pin.in.size() != op.inputs.size()) {
     std::vector<std::string> inputs;
     for (OpId input : op.inputs) inputs.push_back(graph().op(input).name);
-    reporter_.Report(Error(Code::kE0302, absl::StrCat("slices for ", Plural(static_cast<int64_t>(pin.in.size()), "input"),
-                                                      ", but `", op.name, "` has ", op.inputs.size()))
-                         .At(attribute.span, absl::StrCat("the inputs of `", op.kind, "` are ", QuotedList(inputs, "and"))));
+    reporter_.Report(
+        Error(Code::kE0302, absl::StrCat("slices for ", Plural(static_cast<int64_t>(pin.in.size()), "input"), ", but `",
+                                         op.name, "` has ", op.inputs.size()))
+            .At(attribute.span, absl::StrCat("the inputs of `", op.kind, "` are ", QuotedList(inputs, "and"))));
     return false;
   }
   bool ok = true;
@@ -151,10 +153,11 @@ bool Evaluator::CheckShard(const syntax::Attribute& attribute, const ShardPin& p
     if (!counts || static_cast<int>(counts->size()) == type.rank()) return;
     const Span span = counts->empty() ? attribute.span : Cover(counts->front().span, counts->back().span);
     reporter_.Report(
-        Error(Code::kE0302, absl::StrCat("slices for ", Plural(static_cast<int64_t>(counts->size()), "dimension"), ", but ",
-                                         what, " has ", type.rank()))
-            .At(span, absl::StrCat("`", graph().op(tensor).name, "` is ", type.ToString(),
-                                   graph().op(tensor).line > 0 ? absl::StrCat(", from line ", graph().op(tensor).line) : "")));
+        Error(Code::kE0302, absl::StrCat("slices for ", Plural(static_cast<int64_t>(counts->size()), "dimension"),
+                                         ", but ", what, " has ", type.rank()))
+            .At(span, absl::StrCat(
+                          "`", graph().op(tensor).name, "` is ", type.ToString(),
+                          graph().op(tensor).line > 0 ? absl::StrCat(", from line ", graph().op(tensor).line) : "")));
     ok = false;
   };
   for (size_t i = 0; i < pin.in.size(); ++i) check(pin.in[i], op.inputs[i], absl::StrCat("input ", i));
@@ -176,10 +179,11 @@ bool Evaluator::CheckLayout(const syntax::Attribute& attribute, const LayoutPin&
 void Evaluator::Record(Pin pin) {
   for (const Pin& other : expansion_.pins) {
     if (other.op != pin.op || Agree(other.demand, pin.demand)) continue;
-    reporter_.Report(Error(Code::kE0307, absl::StrCat("two pins on `", graph().op(pin.op).name, "` contradict each other"))
-                         .At(pin.span, "the second")
-                         .At(other.span, "the first")
-                         .Help("remove one of them"));
+    reporter_.Report(
+        Error(Code::kE0307, absl::StrCat("two pins on `", graph().op(pin.op).name, "` contradict each other"))
+            .At(pin.span, "the second")
+            .At(other.span, "the first")
+            .Help("remove one of them"));
     return;
   }
   expansion_.pins.push_back(std::move(pin));

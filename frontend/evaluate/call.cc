@@ -12,10 +12,10 @@ bool IsScalarType(const syntax::Type& type) { return !type.dimensions.has_value(
 
 // Refused by name: what the language has and this version does not do.
 bool IsOfLaterVersion(const std::string& name) {
-  static const char* const kNames[] = {"vmap",       "all_reduce", "all_gather",        "reduce_scatter",
-                                       "broadcast",  "all_to_all", "neighbor_exchange", "neighbor_exchange_v2",
-                                       "send",       "recv",       "conv2d",            "max_pool2d",
-                                       "avg_pool2d", "dropout"};
+  static const char* const kNames[] = {
+      "vmap",       "all_reduce",        "all_gather",           "reduce_scatter", "broadcast",
+      "all_to_all", "neighbor_exchange", "neighbor_exchange_v2", "send",           "recv",
+      "conv2d",     "max_pool2d",        "avg_pool2d",           "dropout"};
   for (const char* candidate : kNames) {
     if (name == candidate) return true;
   }
@@ -30,9 +30,11 @@ Value Evaluator::EvaluateCall(const syntax::Call& call, Span span, Frame& frame)
     const auto* inner = std::get_if<syntax::Call>(&call.callee->kind);
     const auto* inner_name = inner ? std::get_if<syntax::Name>(&inner->callee->kind) : nullptr;
     if (inner_name != nullptr && inner_name->text == "vmap") {
-      reporter_.Report(Error(Code::kE0220, "`vmap` is not supported by this version").At(call.callee->span, "used here"));
+      reporter_.Report(
+          Error(Code::kE0220, "`vmap` is not supported by this version").At(call.callee->span, "used here"));
     } else {
-      reporter_.Report(Error(Code::kE0204, "only a function can be called").At(call.callee->span, "this is no name of one"));
+      reporter_.Report(
+          Error(Code::kE0204, "only a function can be called").At(call.callee->span, "this is no name of one"));
     }
     return Value{Poison()};
   }
@@ -100,10 +102,10 @@ Value Evaluator::CallFunction(const Function& function, const syntax::Call& call
                          .At(function.syntax->body_end, "expected `return …;` before this brace"));
   } else if (callee.result && !result.is_poison()) {
     if (!function.syntax->result) {
-      reporter_.Report(Error(Code::kE0211, absl::StrCat("function `", name, "` returns a value but declares none"))
-                           .At(function.syntax->name.span, "the signature has no `->`")
-                           .Help(absl::StrCat("declare it: `-> ",
-                                              result.is_tensor() ? DescribeType(result, graph()) : "int", "`")));
+      reporter_.Report(
+          Error(Code::kE0211, absl::StrCat("function `", name, "` returns a value but declares none"))
+              .At(function.syntax->name.span, "the signature has no `->`")
+              .Help(absl::StrCat("declare it: `-> ", result.is_tensor() ? DescribeType(result, graph()) : "int", "`")));
       result = Value{Poison()};
     } else if (!CheckType(*function.syntax->result, result, function.syntax->result->span,
                           absl::StrCat("the result of `", name, "`"), callee)) {
@@ -126,7 +128,9 @@ bool Evaluator::BindArguments(const Function& function, absl::Span<const syntax:
     callee.scope.Define({parameters[i].name.text, parameters[i].name.span, BindingKind::kArgument, false, true,
                          ok ? std::move(value) : Value{Poison()}});
   };
-  const auto bind_default = [&](size_t i) { bind(i, Evaluate(*parameters[i].default_value, callee), *parameters[i].default_value); };
+  const auto bind_default = [&](size_t i) {
+    bind(i, Evaluate(*parameters[i].default_value, callee), *parameters[i].default_value);
+  };
   // Numbers first, so that a shape can name one; a default that a shape names comes before that shape.
   for (size_t i = 0; i < parameters.size(); ++i) {
     if (matched[i] != nullptr && IsScalarType(parameters[i].type)) bind(i, values[i], *matched[i]->value);

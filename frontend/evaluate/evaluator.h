@@ -1,8 +1,9 @@
 // Expands a model: runs its statements once, at compile time, and writes down the ops that they stand for.
 //
-// How to read it: Evaluate (expression.cc) turns an expression into a Value; calls of functions (call.cc) open a Frame and
-// run the function's body there (statement.cc); calls of ops (op_call.cc) append to the graph. Shapes of signatures are
-// bound and checked in shapes.cc, static arithmetic is arithmetic.cc, operators on tensors and subscripts are operators.cc.
+// How to read it: Evaluate (expression.cc) turns an expression into a Value; calls of functions (call.cc) open a Frame
+// and run the function's body there (statement.cc); calls of ops (op_call.cc) append to the graph. Shapes of signatures
+// are bound and checked in shapes.cc, static arithmetic is arithmetic.cc, operators on tensors and subscripts are
+// operators.cc.
 //
 // A mistake is reported where it is found and gives Poison, about which everything that uses it is silent.
 #ifndef CLEAVE_FRONTEND_EVALUATE_EVALUATOR_H_
@@ -39,7 +40,8 @@ struct Expansion {
   std::map<OpId, Span> parameters;  // Where the user finds each.
 };
 
-// How the calls of one statement name what they make: the statement's path, and whether callee and ordinal stand between.
+// How the calls of one statement name what they make: the statement's path, and whether callee and ordinal stand
+// between.
 struct Naming {
   std::string path;
   bool ordinals = false;
@@ -52,8 +54,8 @@ struct Frame {
   std::string path;
   std::vector<int64_t> loop_indices;  // Of the loops around the statement under way, outermost first.
   Scope scope;
-  std::map<std::string, std::vector<int64_t>> rests;      // `..n`
-  std::map<std::string, std::string> symbol_origins;      // `k`: "dimension 1 of `x`"
+  std::map<std::string, std::vector<int64_t>> rests;  // `..n`
+  std::map<std::string, std::string> symbol_origins;  // `k`: "dimension 1 of `x`"
   Naming naming;
   std::optional<Value> result;
   bool failed = false;  // An assertion did not hold: the rest of the function would only repeat it.
@@ -87,8 +89,8 @@ class Evaluator {
   std::optional<int64_t> EvaluateInt(const syntax::Expression& expression, const std::string& what);
   std::optional<double> EvaluateNumber(const syntax::Expression& expression, const std::string& what);
 
-  // The demand of `pin "name" = …` or of an attribute on `op`, checked against its shape and written down. `ops`: all that
-  // the outermost call made, of which `#[replicate]` and `#[priority]` speak.
+  // The demand of `pin "name" = …` or of an attribute on `op`, checked against its shape and written down. `ops`: all
+  // that the outermost call made, of which `#[replicate]` and `#[priority]` speak.
   void AddPin(const syntax::Attribute& attribute, OpId op, const std::vector<OpId>& ops);
 
   const Graph& graph() const { return builder_.graph(); }
@@ -181,8 +183,8 @@ class Evaluator {
   Expansion expansion_;
   Frame arguments_;  // The model's arguments, which settings see too.
 
-  std::map<std::string, Span> parameter_places_;       // By path, where the user finds each.
-  std::set<std::pair<int32_t, int32_t>> same_paths_;   // Calls that are known to make parameters of one path.
+  std::map<std::string, Span> parameter_places_;      // By path, where the user finds each.
+  std::set<std::pair<int32_t, int32_t>> same_paths_;  // Calls that are known to make parameters of one path.
   std::optional<Span> loss_;
   std::optional<Operation> last_operation_;
   bool in_metric_ = false;

@@ -7,7 +7,8 @@ namespace {
 
 // What a metric is called in logs: by the outermost call of its expression.
 std::string MetricName(const syntax::Expression& expression) {
-  if (const auto* attributed = std::get_if<syntax::Attributed>(&expression.kind)) return MetricName(*attributed->operand);
+  if (const auto* attributed = std::get_if<syntax::Attributed>(&expression.kind))
+    return MetricName(*attributed->operand);
   if (const auto* call = std::get_if<syntax::Call>(&expression.kind)) return MetricName(*call->callee);
   if (const auto* name = std::get_if<syntax::Name>(&expression.kind)) return name->text;
   return "metric";
@@ -37,10 +38,11 @@ void Evaluator::RunLoss(const syntax::Loss& loss, const syntax::Statement& state
     return;
   }
   if (loss_) {
-    reporter_.Report(Error(Code::kE0504, "two losses")
-                         .At(loss.value.span, *loss_ == loss.value.span ? "again in each pass of the loop" : "the second")
-                         .At(*loss_, "the first")
-                         .Help("add them: `loss a + b;`"));
+    reporter_.Report(
+        Error(Code::kE0504, "two losses")
+            .At(loss.value.span, *loss_ == loss.value.span ? "again in each pass of the loop" : "the second")
+            .At(*loss_, "the first")
+            .Help("add them: `loss a + b;`"));
     return;
   }
   loss_ = loss.value.span;
@@ -48,7 +50,8 @@ void Evaluator::RunLoss(const syntax::Loss& loss, const syntax::Statement& state
   if (!value.is_tensor() || builder_.type(value.as_tensor()) != TensorType{DType::kF32, {}}) {
     Diagnostic error = Error(Code::kE0505, "the loss is not a scalar")
                            .At(loss.value.span, absl::StrCat("this is ", DescribeType(value, graph()), ", not f32[]"));
-    if (value.is_tensor() && builder_.type(value.as_tensor()).rank() > 0) error.help.push_back("take the mean: `reduce_mean(…)`");
+    if (value.is_tensor() && builder_.type(value.as_tensor()).rank() > 0)
+      error.help.push_back("take the mean: `reduce_mean(…)`");
     reporter_.Report(std::move(error));
     return;
   }
@@ -68,17 +71,20 @@ void Evaluator::RunMetric(const syntax::Metric& metric, const syntax::Statement&
   }
   if (value.is_poison()) return;
   if (!value.is_tensor() || builder_.type(value.as_tensor()) != TensorType{DType::kF32, {}}) {
-    Diagnostic error = Error(Code::kE0505, "a metric is not a scalar")
-                           .At(metric.value.span, absl::StrCat("this is ", DescribeType(value, graph()), ", not f32[]"));
-    if (value.is_tensor() && builder_.type(value.as_tensor()).rank() > 0) error.help.push_back("take the mean: `reduce_mean(…)`");
+    Diagnostic error =
+        Error(Code::kE0505, "a metric is not a scalar")
+            .At(metric.value.span, absl::StrCat("this is ", DescribeType(value, graph()), ", not f32[]"));
+    if (value.is_tensor() && builder_.type(value.as_tensor()).rank() > 0)
+      error.help.push_back("take the mean: `reduce_mean(…)`");
     reporter_.Report(std::move(error));
     return;
   }
   if (!masked_) {
-    reporter_.Report(Warning(Code::kW0615, "this metric counts the padding of the last test batch")
-                         .At(metric.value.span, "leaves no sample out")
-                         .Note("`accuracy`, `cross_entropy`, `mse` and `mae` of whole batches, called in the `metric` itself, "
-                               "know which samples are real"));
+    reporter_.Report(
+        Warning(Code::kW0615, "this metric counts the padding of the last test batch")
+            .At(metric.value.span, "leaves no sample out")
+            .Note("`accuracy`, `cross_entropy`, `mse` and `mae` of whole batches, called in the `metric` itself, "
+                  "know which samples are real"));
   }
   const std::string wish = MetricName(metric.value);
   std::string name = wish;

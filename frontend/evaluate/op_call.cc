@@ -180,7 +180,8 @@ Value Evaluator::AddOp(const std::string& kind, const std::vector<Operand>& oper
     if (index >= operands.size() || operands[index].expression == nullptr) continue;
     std::string text = DescribeOperand(operands[index]);
     const TensorType& type = builder_.type(operands[index].op);
-    const bool repeats = about.text == absl::StrCat("is ", ShapeText(type.shape)) || absl::StartsWith(about.text, "holds ");
+    const bool repeats =
+        about.text == absl::StrCat("is ", ShapeText(type.shape)) || absl::StartsWith(about.text, "holds ");
     if (!about.text.empty() && !repeats) absl::StrAppend(&text, ", ", about.text);
     diagnostic.labels.push_back({operands[index].expression->span, std::move(text)});
     labelled[index] = true;

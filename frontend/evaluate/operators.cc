@@ -34,8 +34,7 @@ const char* OpOf(syntax::BinaryOperator op) {
 Value Evaluator::TensorArithmetic(const syntax::Binary& binary, const Value& left, const Value& right, Span span,
                                   Frame& frame) {
   const char* kind = OpOf(binary.op);
-  const bool operands_fit =
-      (left.is_tensor() || left.is_number()) && (right.is_tensor() || right.is_number());
+  const bool operands_fit = (left.is_tensor() || left.is_number()) && (right.is_tensor() || right.is_number());
   if (kind == nullptr || !operands_fit) {
     const std::string op(syntax::OperatorText(binary.op));
     reporter_.Report(
@@ -55,14 +54,13 @@ Value Evaluator::TensorArithmetic(const syntax::Binary& binary, const Value& lef
     reporter_.Report(Error(Code::kE0208, "division by zero").At(binary.operator_span, "a tensor divided by 0 here"));
   } else if (is_f32 && (op_kind == "mul" || (op_kind == "div" && right.is_number()))) {
     const double number = (left.is_tensor() ? right : left).as_number();
-    const Operand tensor = left.is_tensor() ? Operand{&*binary.left, left.as_tensor()}
-                                            : Operand{&*binary.right, right.as_tensor()};
+    const Operand tensor =
+        left.is_tensor() ? Operand{&*binary.left, left.as_tensor()} : Operand{&*binary.right, right.as_tensor()};
     result = AddOp("scale", {tensor}, {{{"factor", op_kind == "div" ? 1.0 / number : number}}}, span, frame);
   } else {
     const auto operand = [&](const Value& value, const syntax::Expression& expression, const Value& other) {
       if (value.is_tensor()) return Operand{&expression, value.as_tensor()};
-      return Operand{&expression,
-                     AddConstant(builder_.type(other.as_tensor()).dtype, value.as_number(), span, frame)};
+      return Operand{&expression, AddConstant(builder_.type(other.as_tensor()).dtype, value.as_number(), span, frame)};
     };
     const Operand a = operand(left, *binary.left, right);
     const Operand b = operand(right, *binary.right, left);
@@ -84,9 +82,9 @@ Value Evaluator::EvaluateIndex(const syntax::Index& index, Span span, Frame& fra
   }
   const Shape shape = poisoned ? Shape() : builder_.type(base.as_tensor()).shape;
   if (!poisoned && index.subscripts.size() > shape.size()) {
-    reporter_.Report(Error(Code::kE0214, absl::StrCat("more subscripts than the tensor has dimensions"))
-                         .At(index.subscripts[shape.size()].span,
-                             absl::StrCat("the tensor is ", DescribeType(base, graph()))));
+    reporter_.Report(
+        Error(Code::kE0214, absl::StrCat("more subscripts than the tensor has dimensions"))
+            .At(index.subscripts[shape.size()].span, absl::StrCat("the tensor is ", DescribeType(base, graph()))));
     poisoned = true;
   }
 
@@ -113,8 +111,8 @@ Value Evaluator::EvaluateIndex(const syntax::Index& index, Span span, Frame& fra
     if (low < 0 || high > size || low >= high) {
       const std::string what = subscript.is_range ? absl::StrCat("elements ", low, " to ", high, ", the end excluded,")
                                                   : absl::StrCat("element ", low);
-      reporter_.Report(Error(Code::kE0214, absl::StrCat(what, subscript.is_range ? " are" : " is",
-                                                        " not in dimension ", d, " of size ", size))
+      reporter_.Report(Error(Code::kE0214, absl::StrCat(what, subscript.is_range ? " are" : " is", " not in dimension ",
+                                                        d, " of size ", size))
                            .At(subscript.span, low >= high && subscript.is_range && low >= 0 && high <= size
                                                    ? "the range is empty"
                                                    : absl::StrCat("the tensor is ", DescribeType(base, graph()))));

@@ -95,8 +95,8 @@ bool Evaluator::CheckElementCount(const TensorType& type, Span span) {
   return true;
 }
 
-// Checks an argument against the declared type, converts an int to a float where one is asked for, and binds the symbols
-// of a shape.
+// Checks an argument against the declared type, converts an int to a float where one is asked for, and binds the
+// symbols of a shape.
 bool Evaluator::BindParameterType(const syntax::Parameter& parameter, Value& value,
                                   const syntax::Expression& expression, Frame& callee) {
   if (value.is_poison()) return false;
@@ -125,8 +125,9 @@ bool Evaluator::BindParameterType(const syntax::Parameter& parameter, Value& val
   if (!dtype || !parameter.type.dimensions) {
     // Reported as a wrong type, whatever the argument is.
     if (dtype) return EvaluateTensorType(parameter.type, callee).has_value();
-    reporter_.Report(Error(Code::kE0201, absl::StrCat("unknown type `", element, "`"))
-                         .At(parameter.type.element.span, "expected `int`, `float`, `bool`, `string`, `f32[…]` or `i32[…]`"));
+    reporter_.Report(
+        Error(Code::kE0201, absl::StrCat("unknown type `", element, "`"))
+            .At(parameter.type.element.span, "expected `int`, `float`, `bool`, `string`, `f32[…]` or `i32[…]`"));
     return false;
   }
   if (!value.is_tensor()) {
@@ -165,17 +166,16 @@ bool Evaluator::BindShape(const syntax::Parameter& parameter, const Shape& shape
   const size_t fixed = dimensions.size() - (has_rest ? 1 : 0);
   const std::string callee_name = callee.function ? callee.function->name() : "";
   const auto mismatch = [&](std::string label) {
-    Diagnostic error =
-        Error(Code::kE0206, absl::StrCat("argument `", parameter.name.text, "` of `", callee_name, "` is ",
-                                         TypeText(parameter.type), ", not ", ShapeText(shape)))
-            .At(expression.span, std::move(label))
-            .At(parameter.type.span, "declared here");
+    Diagnostic error = Error(Code::kE0206, absl::StrCat("argument `", parameter.name.text, "` of `", callee_name,
+                                                        "` is ", TypeText(parameter.type), ", not ", ShapeText(shape)))
+                           .At(expression.span, std::move(label))
+                           .At(parameter.type.span, "declared here");
     reporter_.Report(std::move(error));
     return false;
   };
   if (shape.size() < fixed || (!has_rest && shape.size() != fixed)) {
-    return mismatch(absl::StrCat(Quoted(expression), " has ", shape.size(), " dimensions, not ", has_rest ? "at least " : "",
-                                 fixed));
+    return mismatch(absl::StrCat(Quoted(expression), " has ", shape.size(), " dimensions, not ",
+                                 has_rest ? "at least " : "", fixed));
   }
 
   const size_t rest_size = shape.size() - fixed;
@@ -213,13 +213,15 @@ bool Evaluator::BindShape(const syntax::Parameter& parameter, const Shape& shape
     if (expected.as_int() == actual) continue;
     auto origin = symbol ? callee.symbol_origins.find(symbol->text) : callee.symbol_origins.end();
     std::string label = absl::StrCat(place, " is ", actual, ", not ", expected.as_int());
-    if (origin != callee.symbol_origins.end()) absl::StrAppend(&label, ", which `", symbol->text, "` is by ", origin->second);
+    if (origin != callee.symbol_origins.end())
+      absl::StrAppend(&label, ", which `", symbol->text, "` is by ", origin->second);
     return mismatch(std::move(label));
   }
   return true;
 }
 
-// Whether `value` has the declared type; the declaration may use every name of `frame`. An int becomes a float where one is declared.
+// Whether `value` has the declared type; the declaration may use every name of `frame`. An int becomes a float where
+// one is declared.
 bool Evaluator::CheckType(const syntax::Type& type, Value& value, Span place, const std::string& what, Frame& frame) {
   const std::string& element = type.element.text;
   if (!type.dimensions && IsScalarName(element)) {

@@ -14,9 +14,10 @@ void Evaluator::RunInput(const syntax::Input& input, const syntax::Statement& st
   if (!IsFree(input.name, frame)) return;
   Value value{Poison()};
   if (input.name.text == "sample_mask") {
-    reporter_.Report(Error(Code::kE0202, "`sample_mask` cannot be the name of an input")
-                         .At(input.name.span, "rename this input")
-                         .Note("metrics get an input of this name: 1 for a sample, 0 for what fills up the last batch"));
+    reporter_.Report(
+        Error(Code::kE0202, "`sample_mask` cannot be the name of an input")
+            .At(input.name.span, "rename this input")
+            .Note("metrics get an input of this name: 1 for a sample, 0 for what fills up the last batch"));
   } else if (const std::optional<TensorType> type = EvaluateTensorType(input.type, frame)) {
     builder_.SetLine(reporter_.ModelLine(statement.span));
     const OpId id = builder_.Add(
@@ -72,8 +73,10 @@ void Evaluator::RunParam(const syntax::Param& param, const syntax::Statement& st
 void Evaluator::CheckParameterName(OpId id, const std::string& path, Span call) {
   if (graph().op(id).name == path) return;
   const std::optional<OpId> other = graph().Find(path);
-  Diagnostic error = Error(Code::kE0210, absl::StrCat("the parameter's name `", path, "` is taken")).At(call, "made here");
-  if (other) error.notes.push_back(absl::StrCat("by the `", graph().op(*other).kind, "` of line ", graph().op(*other).line));
+  Diagnostic error =
+      Error(Code::kE0210, absl::StrCat("the parameter's name `", path, "` is taken")).At(call, "made here");
+  if (other)
+    error.notes.push_back(absl::StrCat("by the `", graph().op(*other).kind, "` of line ", graph().op(*other).line));
   error.help.push_back("rename the `param` or its `let`");
   reporter_.Report(std::move(error));
 }
@@ -81,7 +84,8 @@ void Evaluator::CheckParameterName(OpId id, const std::string& path, Span call) 
 std::optional<Initialization> Evaluator::EvaluateInitializer(const syntax::Expression& expression, const Shape& shape,
                                                              Frame& frame) {
   const auto* call = std::get_if<syntax::Call>(&expression.kind);
-  const auto* name = call ? std::get_if<syntax::Name>(&call->callee->kind) : std::get_if<syntax::Name>(&expression.kind);
+  const auto* name =
+      call ? std::get_if<syntax::Name>(&call->callee->kind) : std::get_if<syntax::Name>(&expression.kind);
   const std::optional<Signature> signature = name ? InitializerSignature(name->text) : std::nullopt;
   if (!signature || call == nullptr) {
     Diagnostic error = Error(Code::kE0201, name ? absl::StrCat("unknown initialiser `", name->text, "`")
@@ -114,8 +118,8 @@ std::optional<Initialization> Evaluator::EvaluateInitializer(const syntax::Expre
   }
   const auto result = Initialize(name->text, numbers, shape);
   if (const auto* error = std::get_if<InitializerError>(&result)) {
-    reporter_.Report(Error(Code::kE0508, error->message)
-                         .At((*matched)[static_cast<size_t>(error->argument)]->span, "given here"));
+    reporter_.Report(
+        Error(Code::kE0508, error->message).At((*matched)[static_cast<size_t>(error->argument)]->span, "given here"));
     return std::nullopt;
   }
   return std::get<Initialization>(result);

@@ -26,13 +26,11 @@ void Evaluator::Run(const std::vector<syntax::Statement>& body, Frame& frame) {
 
 void Evaluator::RunStatement(const syntax::Statement& statement, Frame& frame) {
   const Span span = statement.span;
-  const bool takes_attributes = std::holds_alternative<syntax::Let>(statement.kind) ||
-                                std::holds_alternative<syntax::Assign>(statement.kind) ||
-                                std::holds_alternative<syntax::Param>(statement.kind) ||
-                                std::holds_alternative<syntax::Input>(statement.kind) ||
-                                std::holds_alternative<syntax::Return>(statement.kind) ||
-                                std::holds_alternative<syntax::Loss>(statement.kind) ||
-                                std::holds_alternative<syntax::Metric>(statement.kind);
+  const bool takes_attributes =
+      std::holds_alternative<syntax::Let>(statement.kind) || std::holds_alternative<syntax::Assign>(statement.kind) ||
+      std::holds_alternative<syntax::Param>(statement.kind) || std::holds_alternative<syntax::Input>(statement.kind) ||
+      std::holds_alternative<syntax::Return>(statement.kind) || std::holds_alternative<syntax::Loss>(statement.kind) ||
+      std::holds_alternative<syntax::Metric>(statement.kind);
   if (!takes_attributes) {
     for (const syntax::Attribute& attribute : statement.attributes) {
       reporter_.Report(Error(Code::kE0305, absl::StrCat("`#[", attribute.name.text, "]` means nothing here"))
@@ -123,16 +121,16 @@ void Evaluator::RunAssign(const syntax::Assign& assign, const syntax::Statement&
     return;
   }
   if (!binding->is_mutable) {
-    Diagnostic error = Error(Code::kE0209, absl::StrCat("`", assign.name.text, "` cannot be assigned to"))
-                           .At(assign.name.span, "assigned here")
-                           .At(binding->definition, binding->kind == BindingKind::kLet ? "defined without `mut`"
-                                                                                      : "defined here");
+    Diagnostic error =
+        Error(Code::kE0209, absl::StrCat("`", assign.name.text, "` cannot be assigned to"))
+            .At(assign.name.span, "assigned here")
+            .At(binding->definition, binding->kind == BindingKind::kLet ? "defined without `mut`" : "defined here");
     if (binding->kind == BindingKind::kLet) error.help.push_back(absl::StrCat("`let mut ", assign.name.text, " = …;`"));
     reporter_.Report(std::move(error));
     return;
   }
-  const bool same_kind = binding->value.is_poison() || value.is_poison() ||
-                         binding->value.kind.index() == value.kind.index();
+  const bool same_kind =
+      binding->value.is_poison() || value.is_poison() || binding->value.kind.index() == value.kind.index();
   if (!same_kind) {
     reporter_.Report(Error(Code::kE0204, absl::StrCat("`", assign.name.text, "` changes its kind of value"))
                          .At(assign.value.span, absl::StrCat("this is ", DescribeType(value, graph())))
@@ -169,8 +167,8 @@ void Evaluator::RunFor(const syntax::For& loop, Frame& frame) {
 void Evaluator::RunReturn(const syntax::Return& result, const syntax::Statement& statement, Frame& frame) {
   Value value = EvaluateNamed("", result.value, statement.attributes, frame);
   if (frame.function == nullptr) {
-    reporter_.Report(Error(Code::kE0211, "`return` outside a function")
-                         .At(result.value.span, "a model has a `loss` instead"));
+    reporter_.Report(
+        Error(Code::kE0211, "`return` outside a function").At(result.value.span, "a model has a `loss` instead"));
   } else if (!frame.loop_indices.empty()) {
     reporter_.Report(Error(Code::kE0211, "`return` inside a loop")
                          .At(result.value.span, "would end the first pass")
@@ -187,8 +185,8 @@ void Evaluator::RunEffect(const std::string& kind, const syntax::Expression& exp
   if (value.is_poison()) return;
   if (!value.is_tensor()) {
     reporter_.Report(Error(Code::kE0204, absl::StrCat("`", kind, "` takes a tensor"))
-                         .At(expression.span, absl::StrCat("this is ", DescribeType(value, graph()), ", ",
-                                                           ValueText(value, graph()))));
+                         .At(expression.span,
+                             absl::StrCat("this is ", DescribeType(value, graph()), ", ", ValueText(value, graph()))));
     return;
   }
   Naming before = std::move(frame.naming);

@@ -117,11 +117,10 @@ void FunctionTable::ReportRecursion(Reporter& reporter) {
     if (begin != path.end()) {
       std::string cycle;
       for (auto step = begin; step != path.end(); ++step) absl::StrAppend(&cycle, "`", (*step)->name(), "` calls ");
-      Diagnostic error =
-          Error(Code::kE0205, absl::StrCat("function `", function->name(), "` calls itself"))
-              .At(function->syntax->name.span, absl::StrCat(cycle, "`", function->name(), "`"))
-              .Note("functions are expanded at their calls, so one that reaches itself never ends")
-              .Help("repeat with a loop: `for i in 0..depth { … }`");
+      Diagnostic error = Error(Code::kE0205, absl::StrCat("function `", function->name(), "` calls itself"))
+                             .At(function->syntax->name.span, absl::StrCat(cycle, "`", function->name(), "`"))
+                             .Note("functions are expanded at their calls, so one that reaches itself never ends")
+                             .Help("repeat with a loop: `for i in 0..depth { … }`");
       for (auto step = begin; step != path.end(); ++step) {
         Function* next = step + 1 == path.end() ? function : *(step + 1);
         ForEachCall((*step)->syntax->body, [&](const std::string& name, Span span) {

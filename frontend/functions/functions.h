@@ -37,9 +37,9 @@ class FunctionTable {
   FunctionTable(const FunctionTable&) = delete;
   FunctionTable& operator=(const FunctionTable&) = delete;
 
-  // What `name` means inside `inside` (null: in the model): a function of the user, then of the prelude, then an op. Two
-  // exceptions: a function sees the op whose name it bears, so that it can wrap it; and the prelude never sees the user's
-  // functions.
+  // What `name` means inside `inside` (null: in the model): a function of the user, then of the prelude, then an op.
+  // Two exceptions: a function sees the op whose name it bears, so that it can wrap it; and the prelude never sees the
+  // user's functions.
   Callee Find(const std::string& name, const Function* inside) const;
 
   // Whether the calls of `name` inside `inside` own parameters.

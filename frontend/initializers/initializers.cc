@@ -27,8 +27,9 @@ std::vector<std::string> InitializerNames() {
 std::optional<Signature> InitializerSignature(const std::string& name) {
   if (name == "constant") return Signature{.callee = name, .arguments = {{"value", "value: float", true}}};
   if (name == "normal") {
-    return Signature{.callee = name,
-                     .arguments = {{"mean", "mean: float = 0.0", false}, {"deviation", "deviation: float = 1.0", false}}};
+    return Signature{
+        .callee = name,
+        .arguments = {{"mean", "mean: float = 0.0", false}, {"deviation", "deviation: float = 1.0", false}}};
   }
   if (name == "uniform") {
     return Signature{.callee = name,

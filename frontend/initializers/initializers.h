@@ -1,7 +1,7 @@
 // How a parameter gets its first values: `he_uniform()` and the like, worked out for a shape.
 //
-// Fans are PyTorch's: of a weight [outputs, inputs, …] fan-in is inputs and fan-out is outputs, each times the product of the
-// dimensions that follow; of a vector both are its length.
+// Fans are PyTorch's: of a weight [outputs, inputs, …] fan-in is inputs and fan-out is outputs, each times the product
+// of the dimensions that follow; of a vector both are its length.
 #ifndef CLEAVE_FRONTEND_INITIALIZERS_INITIALIZERS_H_
 #define CLEAVE_FRONTEND_INITIALIZERS_INITIALIZERS_H_
 

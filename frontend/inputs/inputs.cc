@@ -15,10 +15,10 @@ namespace {
 // What a source offers for each sample: so many values, in any shape.
 struct Field {
   std::string name;
-  std::string text;             // As messages show it.
-  std::optional<DType> dtype;   // Any, where absent.
-  int64_t elements = 0;         // 0: as many as the data has, which only the program knows.
-  int rank = 0;                 // Dimensions with the batch; 0: any.
+  std::string text;            // As messages show it.
+  std::optional<DType> dtype;  // Any, where absent.
+  int64_t elements = 0;        // 0: as many as the data has, which only the program knows.
+  int rank = 0;                // Dimensions with the batch; 0: any.
 };
 
 std::vector<Field> FieldsOf(const DataSource& data) {
@@ -52,10 +52,11 @@ void CheckBatch(const Graph& graph, const std::map<OpId, Span>& inputs, Reporter
                           .At(span, absl::StrCat("this is ", op.type.ToString()))
                           .Note("the first dimension of every input is the batch"));
     } else if (!graph.op(first).type.shape.empty() && op.type.shape[0] != graph.op(first).type.shape[0]) {
-      reporter.Report(Error(Code::kE0511, "inputs with different batches")
-                          .At(span, absl::StrCat("`", op.name, "` has ", op.type.shape[0], " samples"))
-                          .At(first_span, absl::StrCat("`", graph.op(first).name, "` has ", graph.op(first).type.shape[0]))
-                          .Note("the first dimension of every input is the batch"));
+      reporter.Report(
+          Error(Code::kE0511, "inputs with different batches")
+              .At(span, absl::StrCat("`", op.name, "` has ", op.type.shape[0], " samples"))
+              .At(first_span, absl::StrCat("`", graph.op(first).name, "` has ", graph.op(first).type.shape[0]))
+              .Note("the first dimension of every input is the batch"));
     }
   }
 }
@@ -82,7 +83,8 @@ void CheckInputs(const Graph& graph, const std::map<OpId, Span>& inputs, const D
   size_t position = 0;
   for (const auto& [id, span] : inputs) {
     const Op& op = graph.op(id);
-    const size_t index = by_name ? static_cast<size_t>(std::find(names.begin(), names.end(), op.name) - names.begin()) : position;
+    const size_t index =
+        by_name ? static_cast<size_t>(std::find(names.begin(), names.end(), op.name) - names.begin()) : position;
     ++position;
     if (index >= fields.size()) {
       reporter.Report(Error(Code::kE0512, absl::StrCat("`", data.kind, "` has no field for input `", op.name, "`"))
@@ -90,8 +92,8 @@ void CheckInputs(const Graph& graph, const std::map<OpId, Span>& inputs, const D
                           .Note(offer));
     } else if (!Fits(fields[index], op.type)) {
       reporter.Report(Error(Code::kE0512, absl::StrCat("input `", op.name, "` does not fit the data"))
-                          .At(span, absl::StrCat("`", op.name, "` is ", op.type.ToString(), "; `", fields[index].name, "` is ",
-                                                 fields[index].text))
+                          .At(span, absl::StrCat("`", op.name, "` is ", op.type.ToString(), "; `", fields[index].name,
+                                                 "` is ", fields[index].text))
                           .Note(offer));
     }
   }

@@ -10,8 +10,8 @@
 
 namespace cleave::frontend {
 
-// `inputs`: the model's inputs in program order, each where it is declared. A source's fields go to the inputs of their names
-// when every input has a field's name, else to the inputs in order.
+// `inputs`: the model's inputs in program order, each where it is declared. A source's fields go to the inputs of their
+// names when every input has a field's name, else to the inputs in order.
 void CheckInputs(const Graph& graph, const std::map<OpId, Span>& inputs, const DataSource& data, Reporter& reporter);
 
 }  // namespace cleave::frontend

@@ -63,7 +63,8 @@ class Overrider {
       known.insert(known.end(), TrainSettingNames().begin(), TrainSettingNames().end());
       known.insert(known.end(), ParallelSettingNames().begin(), ParallelSettingNames().end());
       const auto nearest = NearestName(name, known);
-      Fail(absl::StrCat("neither an argument of model `", request_.model.name.text, "` nor a setting is called `", name, "`"),
+      Fail(absl::StrCat("neither an argument of model `", request_.model.name.text, "` nor a setting is called `", name,
+                        "`"),
            nearest ? absl::StrCat("did you mean `", *nearest, "`?") : "");
     }
   }
@@ -89,9 +90,8 @@ class Overrider {
       return;
     }
     syntax::Argument replacement{setting->value.span, syntax::Identifier{setting->name.span, argument}, setting->value};
-    auto same = std::find_if(call->arguments.begin(), call->arguments.end(), [&](const syntax::Argument& other) {
-      return other.name && other.name->text == argument;
-    });
+    auto same = std::find_if(call->arguments.begin(), call->arguments.end(),
+                             [&](const syntax::Argument& other) { return other.name && other.name->text == argument; });
     if (same == call->arguments.end()) {
       call->arguments.push_back(std::move(replacement));
     } else {
@@ -105,7 +105,8 @@ class Overrider {
     Diagnostics mistakes;
     const FileId file = texts_.Add("--set", absl::StrCat("train x { ", name, " = ", value, "; }"));
     std::optional<syntax::File> parsed = Parse(file, texts_, mistakes);
-    const auto* train = parsed && parsed->items.size() == 1 ? std::get_if<syntax::Train>(&parsed->items[0].kind) : nullptr;
+    const auto* train =
+        parsed && parsed->items.size() == 1 ? std::get_if<syntax::Train>(&parsed->items[0].kind) : nullptr;
     if (train != nullptr && train->settings.size() == 1 && parsed->comments.empty()) return train->settings[0];
     std::string why = "not one value of the language";
     if (!mistakes.items().empty()) absl::StrAppend(&why, ": ", mistakes.items()[0].message);

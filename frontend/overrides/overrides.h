@@ -1,7 +1,7 @@
 // `--set name=value`: what it replaces, read as the language reads it.
 //
-// A name is an argument of the model, else a setting of `train` or `parallel` (`train.seed` where the model has an argument
-// `seed` too); `optimizer.lr` and `data.train` replace one argument of a setting that is a call.
+// A name is an argument of the model, else a setting of `train` or `parallel` (`train.seed` where the model has an
+// argument `seed` too); `optimizer.lr` and `data.train` replace one argument of a setting that is a call.
 #ifndef CLEAVE_FRONTEND_OVERRIDES_OVERRIDES_H_
 #define CLEAVE_FRONTEND_OVERRIDES_OVERRIDES_H_
 
@@ -31,9 +31,9 @@ struct OverrideResult {
 
 struct OverrideRequest {
   const std::vector<std::pair<std::string, std::string>>& overrides;
-  const std::string& folder;      // Of relative paths in overrides.
+  const std::string& folder;  // Of relative paths in overrides.
   const syntax::Model& model;
-  SettingTexts train;             // Of the file; `known` names only are asked for.
+  SettingTexts train;  // Of the file; `known` names only are asked for.
   SettingTexts parallel;
 };
 

@@ -14,15 +14,14 @@ Span Reporter::UserPlace(Span span) const {
   return span;
 }
 
-int Reporter::Line(Span span) const {
-  return IsUserPlace(span) ? sources_.file(span.file).Locate(span.begin).line : 0;
-}
+int Reporter::Line(Span span) const { return IsUserPlace(span) ? sources_.file(span.file).Locate(span.begin).line : 0; }
 
 int Reporter::ModelLine(Span span) const { return calls_.empty() ? Line(span) : Line(calls_.front().call); }
 
 void Reporter::Report(Diagnostic diagnostic) {
   const bool elsewhere = !diagnostic.labels.empty() && !IsUserPlace(diagnostic.labels.front().span);
-  if (elsewhere && diagnostic.severity == Severity::kWarning) return;  // Nothing in the prelude is for the user to mend.
+  if (elsewhere && diagnostic.severity == Severity::kWarning)
+    return;  // Nothing in the prelude is for the user to mend.
 
   std::vector<Label> labels;
   for (size_t i = 0; i < diagnostic.labels.size(); ++i) {
@@ -34,7 +33,8 @@ void Reporter::Report(Diagnostic diagnostic) {
     }
   }
   if (elsewhere && !calls_.empty()) {
-    diagnostic.notes.insert(diagnostic.notes.begin(), absl::StrCat("found while expanding `", calls_.back().callee, "`"));
+    diagnostic.notes.insert(diagnostic.notes.begin(),
+                            absl::StrCat("found while expanding `", calls_.back().callee, "`"));
   }
   // A mistake in a function of the user depends on the call: show the one in the model.
   if (!labels.empty() && !calls_.empty() && calls_.front().call != labels.front().span) {

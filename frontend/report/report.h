@@ -1,8 +1,8 @@
 // Turns what the expansion finds wrong into diagnostics about the user's file.
 //
 // The same function is expanded many times, in places that the user has not written (the prelude) or does not see (the
-// text of an override). A Reporter knows the calls under way: a label outside the user's files moves to the call that led
-// there, a mistake inside a function also shows the call in the model, and what was said once is not said again.
+// text of an override). A Reporter knows the calls under way: a label outside the user's files moves to the call that
+// led there, a mistake inside a function also shows the call in the model, and what was said once is not said again.
 #ifndef CLEAVE_FRONTEND_REPORT_REPORT_H_
 #define CLEAVE_FRONTEND_REPORT_REPORT_H_
 

@@ -47,8 +47,9 @@ class ParallelReader {
     if (name == "memory") ReadMemory(value);
     if (name == "cost") {
       settings_.cost_span = value.span;
-      ReadChoice<Price>(name, value, settings_.cost,
-                        {{"bytes", Price::kBytes, true}, {"classic", Price::kClassic, true}, {"time", Price::kTime, false}});
+      ReadChoice<Price>(
+          name, value, settings_.cost,
+          {{"bytes", Price::kBytes, true}, {"classic", Price::kClassic, true}, {"time", Price::kTime, false}});
     }
     if (name == "gradient_weight") ReadGradientWeight(value);
     if (name == "zero") ReadZero(value);
@@ -64,9 +65,10 @@ class ParallelReader {
         absl::StrAppend(&text, text.empty() ? "" : " x ", axis.size);
       }
       if (product != settings_.devices->value) {
-        reporter_.Report(Error(Code::kE0306, absl::StrCat("the mesh has ", product, " devices, not ", settings_.devices->value))
-                             .At(settings_.mesh_span, absl::StrCat(text, " = ", product))
-                             .At(settings_.devices->span, absl::StrCat(settings_.devices->value, " devices asked for")));
+        reporter_.Report(
+            Error(Code::kE0306, absl::StrCat("the mesh has ", product, " devices, not ", settings_.devices->value))
+                .At(settings_.mesh_span, absl::StrCat(text, " = ", product))
+                .At(settings_.devices->span, absl::StrCat(settings_.devices->value, " devices asked for")));
       }
     }
     return settings_;
@@ -74,7 +76,8 @@ class ParallelReader {
 
  private:
   void Unsupported(const std::string& what, Span span, std::string label) {
-    reporter_.Report(Error(Code::kE0220, absl::StrCat("`", what, "` is not supported by this version")).At(span, std::move(label)));
+    reporter_.Report(
+        Error(Code::kE0220, absl::StrCat("`", what, "` is not supported by this version")).At(span, std::move(label)));
   }
 
   void Impossible(Span span, std::string message, std::string label) {
@@ -104,7 +107,8 @@ class ParallelReader {
     Diagnostic error = Error(Code::kE0508, absl::StrCat("`", setting, "` takes one of a few words"))
                            .At(value.span, absl::StrCat("expected ", QuotedList(all, "or")));
     if (name != nullptr) {
-      if (auto nearest = NearestName(name->text, all)) error.help.push_back(absl::StrCat("did you mean `", *nearest, "`?"));
+      if (auto nearest = NearestName(name->text, all))
+        error.help.push_back(absl::StrCat("did you mean `", *nearest, "`?"));
     }
     reporter_.Report(std::move(error));
   }
@@ -155,9 +159,9 @@ class ParallelReader {
       return;
     }
     settings_.dataset_given = true;
-    ReadChoice<DatasetLayout>("dataset", value, settings_.dataset,
-                              {{"data_parallel", DatasetLayout::kDataParallel, true},
-                               {"full_batch", DatasetLayout::kFullBatch, true}});
+    ReadChoice<DatasetLayout>(
+        "dataset", value, settings_.dataset,
+        {{"data_parallel", DatasetLayout::kDataParallel, true}, {"full_batch", DatasetLayout::kFullBatch, true}});
   }
 
   void ReadMemory(const syntax::Expression& value) {

@@ -13,8 +13,8 @@ const std::vector<std::string>& TrainSettingNames() {
 }
 
 const std::vector<std::string>& ParallelSettingNames() {
-  static const auto& names = *new std::vector<std::string>{"devices", "mesh",   "search", "dataset",         "objective",
-                                                           "memory",  "cost",   "gradient_weight", "zero",   "outside"};
+  static const auto& names = *new std::vector<std::string>{"devices", "mesh", "search",          "dataset", "objective",
+                                                           "memory",  "cost", "gradient_weight", "zero",    "outside"};
   return names;
 }
 
@@ -24,9 +24,8 @@ SettingTexts CheckSettingNames(const std::string& block, const std::vector<std::
   for (SettingText& text : settings) {
     const syntax::Identifier& name = text.setting.name;
     reporter.SetContext(text.context);
-    const auto same = std::find_if(result.begin(), result.end(), [&](const SettingText& other) {
-      return other.setting.name.text == name.text;
-    });
+    const auto same = std::find_if(result.begin(), result.end(),
+                                   [&](const SettingText& other) { return other.setting.name.text == name.text; });
     if (same != result.end()) {
       reporter.Report(Error(Code::kE0202, absl::StrCat("setting `", name.text, "` is given twice"))
                           .At(name.span, "given again here")
@@ -34,7 +33,8 @@ SettingTexts CheckSettingNames(const std::string& block, const std::vector<std::
     } else if (std::find(known.begin(), known.end(), name.text) == known.end()) {
       Diagnostic error = Error(Code::kE0507, absl::StrCat("`", block, "` has no setting `", name.text, "`"))
                              .At(name.span, absl::StrCat("expected ", QuotedList(known, "or")));
-      if (auto nearest = NearestName(name.text, known)) error.help.push_back(absl::StrCat("did you mean `", *nearest, "`?"));
+      if (auto nearest = NearestName(name.text, known))
+        error.help.push_back(absl::StrCat("did you mean `", *nearest, "`?"));
       reporter.Report(std::move(error));
     } else {
       result.push_back(std::move(text));

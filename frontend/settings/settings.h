@@ -16,8 +16,8 @@ namespace cleave::frontend {
 // A setting as written, or as `--set` replaces it.
 struct SettingText {
   syntax::Setting setting;
-  std::string context;       // "`--set epochs=3`"; empty for one of the file.
-  std::string path_prefix;   // Put before a relative path in it.
+  std::string context;      // "`--set epochs=3`"; empty for one of the file.
+  std::string path_prefix;  // Put before a relative path in it.
 };
 
 using SettingTexts = std::vector<SettingText>;

@@ -55,8 +55,9 @@ class TrainReader {
     const std::optional<double> number = evaluator_.EvaluateNumber(*argument->value, absl::StrCat("`", what, "`"));
     if (!number) return;
     if (*number < low || (open && *number == low) || *number >= high) {
-      const std::string bound = std::isinf(high) ? absl::StrCat(open ? "positive" : "0 or more")
-                                                 : absl::StrCat(open ? "more than " : "at least ", low, " and less than ", high);
+      const std::string bound = std::isinf(high)
+                                    ? absl::StrCat(open ? "positive" : "0 or more")
+                                    : absl::StrCat(open ? "more than " : "at least ", low, " and less than ", high);
       Impossible(argument->value->span, absl::StrCat("`", what, "` must be ", bound),
                  absl::StrCat("this is ", FormatDouble(*number)));
       return;
@@ -98,7 +99,8 @@ class TrainReader {
                            .At(callee.span, absl::StrCat("expected ", QuotedList(names, "or")));
     if (name != nullptr) {
       error.message = absl::StrCat("unknown ", what, " `", name->text, "`");
-      if (auto nearest = NearestName(name->text, names)) error.help.push_back(absl::StrCat("did you mean `", *nearest, "`?"));
+      if (auto nearest = NearestName(name->text, names))
+        error.help.push_back(absl::StrCat("did you mean `", *nearest, "`?"));
     }
     reporter_.Report(std::move(error));
     return std::nullopt;
@@ -107,7 +109,8 @@ class TrainReader {
   void ReadData(const syntax::Expression& value, const std::string& path_prefix) {
     static const auto& kSources = *new std::vector<Signature>{
         {.callee = "mnist", .arguments = {{"path", "path: string", true}}},
-        {.callee = "digits", .arguments = {{"train", "train: int = 20000", false}, {"test", "test: int = 4000", false}}},
+        {.callee = "digits",
+         .arguments = {{"train", "train: int = 20000", false}, {"test", "test: int = 4000", false}}},
         {.callee = "synthetic", .arguments = {{"train", "train: int = 8192", false}, {"test", "test: int = 0", false}}},
         {.callee = "tokens", .arguments = {{"path", "path: string", true}}},
     };
@@ -180,7 +183,8 @@ class TrainReader {
 
   void ReadOptimizer(const syntax::Expression& value) {
     static const auto& kOptimizers = *new std::vector<Signature>{
-        {.callee = "sgd", .arguments = {{"lr", "lr = 0.01", false}, {"weight_decay", "weight_decay: float = 0.0", false}}},
+        {.callee = "sgd",
+         .arguments = {{"lr", "lr = 0.01", false}, {"weight_decay", "weight_decay: float = 0.0", false}}},
         {.callee = "momentum",
          .arguments = {{"lr", "lr = 0.01", false},
                        {"momentum", "momentum: float = 0.9", false},

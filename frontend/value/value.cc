@@ -26,10 +26,11 @@ std::string ValueText(const Value& value, const Graph& graph) {
       [](DType dtype) { return std::string(DTypeName(dtype)); },
       [&](TensorValue tensor) { return graph.op(tensor.op).type.ToString(); },
       [&](const TupleValue& tuple) {
-        return absl::StrCat("(", absl::StrJoin(tuple.elements, ", ",
-                                               [&](std::string* out, const Value& element) {
-                                                 absl::StrAppend(out, ValueText(element, graph));
-                                               }),
+        return absl::StrCat("(",
+                            absl::StrJoin(tuple.elements, ", ",
+                                          [&](std::string* out, const Value& element) {
+                                            absl::StrAppend(out, ValueText(element, graph));
+                                          }),
                             ")");
       });
 }

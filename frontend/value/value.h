@@ -1,4 +1,5 @@
-// What an expression of the language is worth while a model is expanded: a static number, a text, a tensor of the graph.
+// What an expression of the language is worth while a model is expanded: a static number, a text, a tensor of the
+// graph.
 #ifndef CLEAVE_FRONTEND_VALUE_VALUE_H_
 #define CLEAVE_FRONTEND_VALUE_VALUE_H_
 

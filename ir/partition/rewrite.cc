@@ -71,7 +71,7 @@ const Collective* MergeableCollective(const Step& step) {
   return mergeable ? collective : nullptr;
 }
 
-// Every step alone, but for the all_reduces of one key. In the order of their first steps.
+// Every step alone, but for the all_reduces of one key. In the order of their first steps, all_reduces first in the update phase.
 std::vector<Unit> MakeUnits(const Program& program) {
   std::vector<Unit> units;
   std::map<MergeKey, size_t> unit_of_key;
@@ -95,6 +95,13 @@ std::vector<Unit> MakeUnits(const Program& program) {
     }
     units.push_back({.steps = {i}});
   }
+  // Reductions of gradients can start as soon as the backward pass is over; nothing of the update should stand before them, lest it be
+  // cut in two.
+  const auto rank = [&](const Unit& unit) {
+    const Step& step = program.steps[unit.steps.front()];
+    return std::pair(step.phase, MergeableCollective(step) == nullptr);
+  };
+  std::stable_sort(units.begin(), units.end(), [&](const Unit& a, const Unit& b) { return rank(a) < rank(b); });
   return units;
 }
 

@@ -11,6 +11,9 @@ namespace {
 
 constexpr int kMask = -1;
 
+// Elements below which starting threads costs more than it gains.
+constexpr int64_t kParallelElements = 16384;
+
 std::string Join(const std::vector<std::string>& names) {
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "`" : ", `") + name + "`";
@@ -108,6 +111,7 @@ int64_t Batches::LoadTest(int64_t index) {
 void Batches::Load(bool test, const std::vector<int64_t>& samples) {
   for (size_t i = 0; i < inputs_.size(); ++i) {
     const ModelInput& input = inputs_[i];
+#pragma omp parallel for if (ElementCount(input.region.size) > kParallelElements)
     for (int64_t row = 0; row < input.region.size[0]; ++row) {
       const size_t place = static_cast<size_t>(input.region.begin[0] + row);
       const bool real = place < samples.size();

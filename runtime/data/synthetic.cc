@@ -34,7 +34,10 @@ class SyntheticSource final : public Source {
  public:
   SyntheticSource(uint64_t seed, std::vector<SyntheticField> fields, int64_t train, int64_t test)
       : seed_(seed), fields_(std::move(fields)), train_(train), test_(test) {
-    for (const SyntheticField& field : fields_) terms_.push_back(MakeTerms(field));
+    for (const SyntheticField& field : fields_) {
+      words_.emplace_back(Stream{seed, field.name.c_str()});
+      terms_.push_back(MakeTerms(field));
+    }
     int64_t bytes = 0;
     for (const SyntheticField& field : fields_)
       bytes += field.elements * (train + test) * static_cast<int64_t>(sizeof(float));
@@ -85,24 +88,19 @@ class SyntheticSource final : public Source {
       // A fixed map of symbols; its factor is odd and not 1, so that neighbours part.
       return static_cast<float>((5 * static_cast<int64_t>(Free(sample, i)) + 3) % about.limit);
     }
-    return Draw(about, sample, i);
+    return Draw(field, sample, i);
   }
 
-  float Free(int64_t sample, int64_t i) const { return Draw(fields_[0], sample, i); }
+  float Free(int64_t sample, int64_t i) const { return Draw(0, sample, i); }
 
   // A value that depends on nothing but its place: uniform with deviation 1, or an integer.
-  float Draw(const SyntheticField& field, int64_t sample, int64_t i) const {
-    const Region place = {{(train_ + test_) * field.elements}, {sample * field.elements + i}, {1}};
-    const Stream stream = {seed_, field.name.c_str()};
-    if (!field.is_float) {
-      int32_t value = 0;
-      FillIntegers(stream, place, static_cast<int32_t>(field.limit), &value);
-      return static_cast<float>(value);
-    }
+  float Draw(int field, int64_t sample, int64_t i) const {
+    const SyntheticField& about = fields_[static_cast<size_t>(field)];
+    const uint64_t place = static_cast<uint64_t>(sample * about.elements + i);
+    const uint32_t word = words_[static_cast<size_t>(field)].Block(place / 4)[place % 4];
+    if (!about.is_float) return static_cast<float>(uint64_t{word} * static_cast<uint64_t>(about.limit) >> 32);
     constexpr float kRootOfThree = 1.7320508f;
-    float value = 0;
-    FillUniform(stream, place, -kRootOfThree, kRootOfThree, &value);
-    return value;
+    return kRootOfThree * (2 * UnitFloat(word) - 1);
   }
 
   float Project(int field, int64_t sample, int64_t i) const {
@@ -146,6 +144,7 @@ class SyntheticSource final : public Source {
   const std::vector<SyntheticField> fields_;
   const int64_t train_;
   const int64_t test_;
+  std::vector<StreamWords> words_;         // Per field.
   std::vector<std::vector<Term>> terms_;   // Per field; kTerms for each value, or class.
   std::vector<std::vector<float>> cache_;  // Per field; empty when the samples are made on the way.
 };

@@ -35,6 +35,7 @@ Assignment::Assignment(const GraphFacts& facts, const Mesh& mesh, AssignmentOpti
       decided_(facts.graph->ops.size(), 1),
       outputs_(facts.graph->ops.size(), -1),
       value_costs_(facts.graph->ops.size()),
+      quiet_(facts.graph->ops.size()),
       is_dirty_(facts.graph->ops.size()) {
   for (const Op& op : facts.graph->ops) {
     types_[op.id] = prices_.Intern(op.type);
@@ -45,6 +46,10 @@ Assignment::Assignment(const GraphFacts& facts, const Mesh& mesh, AssignmentOpti
     if (!demand.strategy.has_value()) continue;
     chosen_[op] = Intern(op, *demand.strategy);
     fixed_[op] = 1;
+  }
+  for (const Op& op : facts.graph->ops) {
+    if (!facts.priced[op.id]) quiet_[op.id] = 1;
+    for (OpId member : facts.update_groups[op.id]) quiet_[member] = 1;
   }
   for (const Op& op : facts.graph->ops) {
     Touch(op.id);
@@ -80,7 +85,7 @@ std::optional<Layout> Assignment::demanded_output(OpId op) const {
 }
 
 void Assignment::Touch(OpId op) {
-  if (is_dirty_[op]) return;
+  if (is_dirty_[op] || quiet_[op]) return;
   is_dirty_[op] = 1;
   dirty_.push_back(op);
 }
@@ -92,6 +97,13 @@ void Assignment::Choose(OpId op, int strategy) {
   Touch(op);
   for (OpId input : facts_.op(op).inputs) Touch(input);
   Follow(op);
+}
+
+void Assignment::Apply(const std::vector<IndexedChange>& changes) {
+  for (const IndexedChange& change : changes) {
+    if (!fixed_[change.op]) Choose(change.op, change.strategy);
+  }
+  Settle();
 }
 
 void Assignment::Apply(const std::vector<Change>& changes) {
@@ -161,7 +173,7 @@ Cost Assignment::Resolve(OpId value) {
 }
 
 Cost Assignment::PriceValue(OpId value) {
-  if (!facts_.priced[value] || !IsDecided(value)) return {};
+  if (!IsDecided(value)) return {};
   const double g = options_.gradient_weight;
   demands_.clear();
   bool read = false;

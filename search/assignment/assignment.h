@@ -14,6 +14,7 @@
 
 #include <map>
 #include <optional>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -45,6 +46,12 @@ struct Change {
   Strategy strategy;
 };
 
+// The same with the strategy by its number in the assignment.
+struct IndexedChange {
+  OpId op;
+  int strategy = 0;
+};
+
 class Assignment {
  public:
   // Everything replicated but what `demands` fixes. `facts` outlives the assignment.
@@ -53,6 +60,17 @@ class Assignment {
 
   // Sets forward products and light ops; ops that a demand fixes are skipped.
   void Apply(const std::vector<Change>& changes);
+  void Apply(const std::vector<IndexedChange>& changes);
+
+  // The number of `op`'s strategy, and of another one that it could have.
+  int index(OpId op) const { return chosen_[op]; }
+  int Intern(OpId op, const Strategy& strategy);
+  LayoutIndex output_index(OpId op, int strategy) const { return table_entry(op, strategy).output; }
+  LayoutIndex input_index(OpId op, int strategy, int input) const { return table_entry(op, strategy).inputs[static_cast<size_t>(input)]; }
+
+  // The number of op's present strategy with `axis` taken out and put where `layout` has it in a tensor of the op: input `slot`, or the
+  // value for slot -1; only taken out where the rule has no such cut.
+  int CutLike(OpId op, int slot, LayoutIndex layout, AxisId axis);
 
   int mark() const { return static_cast<int>(journal_.size()); }
   void Rollback(int mark);
@@ -68,6 +86,7 @@ class Assignment {
   const Layout& produced(OpId op) const { return prices_.layout(entry(op).output); }
   // What consumers see: a demanded output, or what is produced.
   const Layout& seen(OpId op) const;
+  LayoutIndex seen_index(OpId op) const { return outputs_[op] >= 0 ? outputs_[op] : entry(op).output; }
   const Layout& wanted(OpId op, int input) const { return prices_.layout(entry(op).inputs[static_cast<size_t>(input)]); }
   std::optional<Layout> demanded_output(OpId op) const;
 
@@ -92,8 +111,11 @@ class Assignment {
     bool is_cost = false;
   };
 
-  const Entry& entry(OpId op) const { return tables_[static_cast<size_t>(facts_.rule_of[op])][static_cast<size_t>(chosen_[op])]; }
-  int Intern(OpId op, const Strategy& strategy);
+  const Entry& table_entry(OpId op, int strategy) const {
+    return tables_[static_cast<size_t>(facts_.rule_of[op])][static_cast<size_t>(strategy)];
+  }
+  const Entry& entry(OpId op) const { return table_entry(op, chosen_[op]); }
+  int LyingLike(OpId op, LayoutIndex layout);
   void Choose(OpId op, int strategy);
   void Touch(OpId op);
   void Settle();
@@ -112,6 +134,8 @@ class Assignment {
   std::vector<std::vector<Entry>> tables_;                                  // Per rule.
   std::vector<absl::flat_hash_map<std::vector<int>, int>> table_index_;     // Per rule, by the strategy as numbers.
   absl::flat_hash_map<std::pair<int, int>, int> inherited_;                 // (op, forward strategy) -> own strategy.
+  absl::flat_hash_map<std::pair<int, int>, int> lying_like_;                // (rule, layout of its value) -> strategy.
+  absl::flat_hash_map<std::tuple<int, int, int, int, int>, int> cut_like_;  // (rule, strategy, slot, layout, axis) -> strategy.
   IdVector<OpId, int> chosen_;
   IdVector<OpId, TypeIndex> types_;
   IdVector<OpId, uint8_t> fixed_;
@@ -122,8 +146,25 @@ class Assignment {
   std::vector<Record> journal_;
   std::vector<RedistributionPrices::Demanded> demands_;                     // Of the value being priced.
   std::vector<OpId> dirty_;
+  IdVector<OpId, uint8_t> quiet_;                                           // Moving the value never costs.
   IdVector<OpId, uint8_t> is_dirty_;
 };
+
+// `strategy` without `axis`.
+Strategy Without(const Strategy& strategy, AxisId axis);
+
+// The dimension of `layout` that `axis` cuts; -1 for none.
+int DimensionCutBy(const Layout& layout, AxisId axis);
+
+// `strategy`, which does not use `axis`, with `factor` cut by it; nullopt where that is not valid. The axis takes the place among the
+// factor's axes that it has in `order`, innermost where it is not in it.
+std::optional<Strategy> WithFactorCut(const Strategy& strategy, const Rule& rule, const Mesh& mesh, int factor,
+                                      AxisId axis, const std::vector<AxisId>& order);
+
+// The same for a dimension of a tensor of the rule: the first of its factors that has elements left.
+std::optional<Strategy> WithDimensionCut(const Strategy& strategy, const Rule& rule, const Mesh& mesh,
+                                         const std::vector<FactorList>& dimensions, size_t dimension, AxisId axis,
+                                         const std::vector<AxisId>& order);
 
 // The strategy whose dimensions (of an input or of the output, as `dimensions` of the rule says) lie like `layout` as far as the rule
 // can say it: axes that do not fit are left out, partial sums too.

@@ -64,6 +64,7 @@ void Assignment::Follow(OpId changed) {
     const Role role = facts_.roles[input];
     if (role == Role::kData || role == Role::kInput) DeriveData(input);
   }
+  for (OpId member : facts_.update_groups[changed]) Choose(member, LyingLike(member, entry(changed).output));
   for (OpId sum : facts_.sums[changed]) DeriveSum(sum);
   for (const Read& read : facts_.reads[changed]) {
     const Role role = facts_.roles[read.reader];
@@ -85,19 +86,21 @@ void Assignment::DeriveInherited(OpId op) {
   Choose(op, found->second);
 }
 
+int Assignment::LyingLike(OpId op, LayoutIndex layout) {
+  const std::pair<int, int> key(facts_.rule_of[op], layout);
+  auto found = lying_like_.find(key);
+  if (found == lying_like_.end()) {
+    const Rule& rule = facts_.rule(op);
+    const Strategy own = StrategyFromDimensions(prices_.layout(layout), rule.output, rule, mesh());
+    found = lying_like_.emplace(key, Intern(op, own)).first;
+  }
+  return found->second;
+}
+
 void Assignment::DeriveStorage(OpId parameter) {
-  if (!fixed_[parameter]) {
-    const Read& leader = facts_.leaders[parameter];
-    const Rule& rule = facts_.rule(parameter);
-    if (leader.reader != parameter) {
-      const Layout& layout = wanted(leader.reader, leader.input);
-      Choose(parameter, Intern(parameter, StrategyFromDimensions(layout, rule.output, rule, mesh())));
-    }
-  }
-  for (OpId member : facts_.update_groups[parameter]) {
-    const Rule& rule = facts_.rule(member);
-    Choose(member, Intern(member, StrategyFromDimensions(produced(parameter), rule.output, rule, mesh())));
-  }
+  const Read& leader = facts_.leaders[parameter];
+  if (fixed_[parameter] || leader.reader == parameter) return;
+  Choose(parameter, LyingLike(parameter, entry(leader.reader).inputs[static_cast<size_t>(leader.input)]));
 }
 
 // Data is made as all its readers want it: what their layouts have in common, from which each takes its slice for free. A metric

@@ -41,7 +41,7 @@ void DataParallel(Assignment& assignment) {
         break;
       }
     }
-    assignment.Apply({{op.id, strategy}});
+    assignment.Apply(std::vector<Change>{{op.id, strategy}});
   }
 }
 

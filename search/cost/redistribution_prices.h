@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -61,12 +63,15 @@ class RedistributionPrices {
   Cost Serve(TypeIndex type, LayoutIndex produced, const std::vector<Demanded>& reads);
 
  private:
+  std::pair<Layout, Layout> Canonical(const Layout& source, const Layout& target) const;
+
   Mesh mesh_;
   std::vector<Layout> layouts_;
   std::map<Layout, LayoutIndex> layout_index_;
   std::vector<TensorType> types_;
   std::map<std::pair<int, Shape>, TypeIndex> type_index_;
   absl::flat_hash_map<std::pair<uint64_t, int>, std::optional<Cost>> prices_;
+  std::map<std::tuple<Layout, Layout, Shape>, std::optional<Cost>> canonical_prices_;
   std::vector<LayoutIndex> available_;  // Of the value being served; kept to spare allocations.
 };
 

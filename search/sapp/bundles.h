@@ -6,7 +6,6 @@
 #ifndef CLEAVE_SEARCH_SAPP_BUNDLES_H_
 #define CLEAVE_SEARCH_SAPP_BUNDLES_H_
 
-#include <optional>
 #include <vector>
 
 #include "search/assignment/assignment.h"
@@ -20,25 +19,8 @@ struct Bundles {
 
 Bundles FindBundles(const GraphFacts& facts);
 
-// `strategy` without `axis`.
-Strategy Without(const Strategy& strategy, AxisId axis);
-
-// `strategy`, which does not use `axis`, with dimension `dimension` of a tensor cut by it; nullopt where the rule has no such cut. In a
-// factor the axis takes the place that it has in `order`.
-std::optional<Strategy> WithDimensionCut(const Strategy& strategy, const Rule& rule, const Mesh& mesh,
-                                         const std::vector<FactorList>& dimensions, size_t dimension, AxisId axis,
-                                         const std::vector<AxisId>& order);
-
-// The same for one factor.
-std::optional<Strategy> WithFactorCut(const Strategy& strategy, const Rule& rule, const Mesh& mesh, int factor,
-                                      AxisId axis, const std::vector<AxisId>& order);
-
-// The dimension of `layout` that `axis` cuts; -1 for none.
-int DimensionCutBy(const Layout& layout, AxisId axis);
-
-// The whole bundle with `axis` where `start` has it in `strategy`. REQUIRES: start is in the bundle.
-std::vector<Change> MoveAxis(const Assignment& assignment, const Bundles& bundles, OpId start, const Strategy& strategy,
-                             AxisId axis);
+// Gives `start` its strategy number `strategy`, and takes the whole bundle along on `axis`. REQUIRES: start is in a bundle.
+void MoveAxis(Assignment& assignment, const Bundles& bundles, OpId start, int strategy, AxisId axis);
 
 // The bundles that read `product`'s value follow it on `axis`.
 void FollowDown(Assignment& assignment, const Bundles& bundles, OpId product, AxisId axis);

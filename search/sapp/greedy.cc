@@ -51,7 +51,7 @@ void Decide(Assignment& assignment, const Bundles& bundles, OpId product, int fa
   assignment.SetDecided(product, true);
   if (factor >= 0) {
     if (auto strategy = Moved(assignment.strategy(product), rule, assignment.mesh(), factor, axis)) {
-      assignment.Apply({{product, *strategy}});
+      assignment.Apply(std::vector<Change>{{product, *strategy}});
     }
   }
   const GraphFacts& facts = assignment.facts();

@@ -98,7 +98,7 @@ class Reasons {
         }
         if (!strategy.has_value() || *strategy == current) continue;
         for (int variant = 0; variant < 4; ++variant) {
-          assignment_.Apply({{op, *strategy}});
+          assignment_.Apply(std::vector<Change>{{op, *strategy}});
           for (AxisId axis : moved) {
             if (variant & 1) FollowDown(assignment_, bundles_, op, axis);
             if (variant & 2) FollowUp(assignment_, bundles_, op, axis);

@@ -154,7 +154,7 @@ class Refinement {
       if (dimension >= 0) {
         cut = WithDimensionCut(without, rule, assignment_.mesh(), rule.output, static_cast<size_t>(dimension), axis, {});
       }
-      assignment_.Apply(MoveAxis(assignment_, bundles_, head, cut.value_or(without), axis));
+      MoveAxis(assignment_, bundles_, head, assignment_.Intern(head, cut.value_or(without)), axis);
     }
   }
 
@@ -233,7 +233,7 @@ class Refinement {
             const Cost before = assignment_.cost();
             const int mark = assignment_.mark();
             --trials_;
-            assignment_.Apply({{op, *cut}});
+            assignment_.Apply(std::vector<Change>{{op, *cut}});
             if (Cheaper(assignment_.cost(), before)) {
               improved = true;
             } else {

@@ -69,7 +69,7 @@ void StartUniform(Assignment& assignment, int batch_axes) {
       strategy = role == Role::kProduct ? ProductCut(assignment, op.id, strategy, axis, batch)
                                         : AsInputs(assignment, op.id, strategy, axis, batch).value_or(strategy);
     }
-    assignment.Apply({{op.id, strategy}});
+    assignment.Apply(std::vector<Change>{{op.id, strategy}});
   }
 }
 

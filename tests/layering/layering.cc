@@ -85,6 +85,14 @@ std::vector<absl::string_view> Labels(absl::string_view line) {
   return labels;
 }
 
+// Labels of plain text, of which nothing can be linked: `codegen` embeds the sources of `runtime`, and a crate's test
+// may read the examples.
+bool IsText(const Layer& user, const Layer& used, absl::string_view label) {
+  if (used.name == "examples") return true;
+  return user.name == "codegen" && used.name == "runtime" &&
+         (absl::EndsWith(label, ":sources") || absl::EndsWith(label, "files"));
+}
+
 // Whether the file opens with a comment of several words, over one or more lines, that ends like a sentence.
 bool OpensWithASentence(absl::string_view text) {
   std::string comment;
@@ -141,8 +149,7 @@ std::vector<Finding> CheckBuild(absl::string_view path, absl::string_view text) 
       const std::pair<absl::string_view, absl::string_view> parts = absl::StrSplit(label, absl::MaxSplits(':', 1));
       const Layer* used = LayerOf(parts.first);
       if (used == nullptr || MayUse(*user, *used)) continue;
-      const bool embeds = user->name == "codegen" && used->name == "runtime" && absl::EndsWith(label, "files");
-      if (!embeds) report(WrongWay(*user, *used, absl::StrCat("//", label)));
+      if (!IsText(*user, *used, label)) report(WrongWay(*user, *used, absl::StrCat("//", label)));
     }
   }
   return findings;

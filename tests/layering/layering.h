@@ -28,8 +28,9 @@ std::string ToString(const Finding& finding);
 // include.
 std::vector<Finding> CheckSource(absl::string_view path, absl::string_view text);
 
-// Labels that point the wrong way, and a file that does not open with a sentence in a comment. `codegen` may name
-// targets of `runtime` that end in "files": it embeds their text and links nothing of them.
+// Labels that point the wrong way, and a file that does not open with a sentence in a comment. Labels of plain text may
+// point anywhere: the examples, and for `codegen`, which embeds them, targets of `runtime` called "sources" or
+// "…files".
 std::vector<Finding> CheckBuild(absl::string_view path, absl::string_view text);
 
 }  // namespace cleave::layering

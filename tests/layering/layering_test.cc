@@ -92,8 +92,11 @@ TEST(CheckBuildTest, LabelsFollowTheOrderOfLayers) {
   EXPECT_NE(Build("runtime/data/BUILD.bazel", "# All data.\n\"//base/text\"\n"), "");
 }
 
-TEST(CheckBuildTest, CodegenMayOnlyEmbedTheRuntime) {
+TEST(CheckBuildTest, PlainTextMayBeReadFromTheRight) {
   EXPECT_EQ(Build("codegen/runtime_files/BUILD.bazel", "# Some text.\n\"//runtime:files\"\n"), "");
+  EXPECT_EQ(Build("codegen/runtime_files/BUILD.bazel", "# Some text.\n\"//runtime:sources\"\n"), "");
+  EXPECT_EQ(Build("frontend/BUILD.bazel", "# Some text.\n\"//examples/mnist_mlp:mnist_mlp.model\"\n"), "");
+  EXPECT_NE(Build("frontend/BUILD.bazel", "# Some text.\n\"//runtime:sources\"\n"), "");
   EXPECT_NE(Build("codegen/cpu/BUILD.bazel", "# Some text.\n\"//runtime/data\"\n"), "");
   EXPECT_NE(Build("search/sapp/BUILD.bazel", "# Some text.\n\"//runtime:files\"\n"), "");
 }

@@ -19,7 +19,6 @@
 #include "ir/strategy/strategy.h"
 #include "search/cluster/cluster.h"
 #include "search/cost/predict.h"
-#include "search/explain/explain.h"
 #include "tools/driver/launch.h"
 #include "tools/driver/output.h"
 #include "tools/driver/pipeline.h"
@@ -195,15 +194,6 @@ ExitCode Compile(const CompileOptions& options, Compilation& compilation) {
   }
   if (const ExitCode code = Prepare(options, compilation); code != ExitCode::kDone) return code;
   if (options.emit.has_value()) return Emit(options, compilation);
-  if (options.explain.has_value()) {
-    const absl::StatusOr<std::string> explained =
-        Explain(compilation.training_graph, *compilation.plan, *options.explain);
-    if (!explained.ok()) {
-      std::cerr << "--explain: " << explained.status().message() << "\n";
-      return ExitCode::kUsage;
-    }
-    std::cout << *explained;
-  }
   if (writes) {
     if (const ExitCode code = Write(folder, compilation); code != ExitCode::kDone) return code;
   }

@@ -90,7 +90,9 @@ ExitCode MakePlan(const CompileOptions& options, Compilation& compilation) {
     return ExitCode::kModelWrong;
   }
   const Pins& pins = compilation.module->pins;
-  const int64_t devices = pins.settings.devices.has_value() ? pins.settings.devices->value : 1;
+  int64_t devices = 1;  // A mesh says how many where `devices` does not.
+  for (const NamedAxis& axis : pins.settings.mesh) devices *= axis.size;
+  if (pins.settings.devices.has_value()) devices = pins.settings.devices->value;
   compilation.plan = Search(compilation.training_graph, CpuCluster(devices), pins, OptionsFrom(pins.settings),
                             compilation.diagnostics);
   if (!compilation.plan.has_value()) return ExitCode::kModelWrong;

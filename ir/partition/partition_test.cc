@@ -1,0 +1,442 @@
+#include "ir/partition/partition.h"
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "gtest/gtest.h"
+#include "ir/check/check.h"
+#include "ir/check/test_graphs.h"
+#include "ir/differentiate/differentiate.h"
+#include "ir/ops/builder.h"
+#include "ir/ops/ops.h"
+#include "ir/program/program.h"
+#include "ir/strategy/strategy.h"
+
+namespace cleave {
+namespace {
+
+// ---- Models ----
+
+struct DenseStack {
+  std::vector<int64_t> widths;  // Of the input and of every layer.
+  int64_t batch = 8;
+  bool bias = true;
+  bool input_is_parameter = false;  // Then it needs a gradient.
+};
+
+// x -> l1.matmul (-> l1.biased) -> l1 -> l2.matmul …, mse against a target of zeros that no parameter feeds.
+Graph Dense(const DenseStack& stack) {
+  GraphBuilder builder;
+  builder.mutable_graph().model = "Dense";
+  builder.mutable_graph().file = "dense.model";
+  builder.SetLine(1);
+  const Shape input_shape = {stack.batch, stack.widths[0]};
+  const Shape target_shape = {stack.batch, stack.widths.back()};
+  const auto input = [&](const std::string& name, const Shape& shape) {
+    return builder.Add("input", {}, {{"shape", shape}, {"dtype", std::string("f32")}, {"data", name}}, name);
+  };
+  OpId x =
+      stack.input_is_parameter ? builder.Add("parameter", {}, {{"shape", input_shape}}, "x") : input("x", input_shape);
+  const OpId target = input("target", target_shape);
+  for (size_t layer = 1; layer < stack.widths.size(); ++layer) {
+    builder.SetLine(static_cast<int>(layer) + 1);
+    const std::string name = absl::StrCat("l", layer);
+    const Shape shape = {stack.widths[layer], stack.widths[layer - 1]};
+    const OpId weight = builder.Add("parameter", {}, {{"shape", shape}}, name + ".weight");
+    x = builder.Add("matmul", {x, weight}, {{"transpose_b", true}}, name + ".matmul");
+    if (stack.bias) {
+      const OpId bias = builder.Add("parameter", {}, {{"shape", Shape{stack.widths[layer]}}}, name + ".bias");
+      x = builder.Add("bias_add", {x, bias}, {}, name + ".biased");
+    }
+    if (layer + 1 < stack.widths.size()) x = builder.Add("relu", {x}, {}, name);
+  }
+  builder.SetLine(99);
+  builder.mutable_graph().loss = builder.Add("mse", {x, target}, {}, "loss");
+  return *Differentiate(std::move(builder).Build(), Optimizer{.kind = Optimizer::Kind::kMomentum, .learning_rate = {}});
+}
+
+// ---- Plans ----
+
+// What is said by hand; the rest follows: light ops from what they read, sources from their readers, backward ops from
+// their forward ops, updates from the storage of their parameter.
+struct Hand {
+  std::map<std::string, std::map<std::string, std::string>>
+      cuts;                                    // Op -> factor -> axes: {"l1.matmul", {{"i", "m0"}}}.
+  std::map<std::string, std::string> storage;  // Source -> layout.
+  std::map<std::string, std::string> output;   // Op -> the layout that consumers see.
+};
+
+class HandPlan {
+ public:
+  HandPlan(const Graph& graph, const Mesh& mesh, Hand hand) : graph_(graph), hand_(std::move(hand)) {
+    plan_.mesh = mesh;
+    plan_.ops = IdVector<OpId, OpPlan>(graph.ops.size());
+    for (const Op& op : graph.ops) plan_.ops[op.id].strategy = Strategy::Replicated(RuleOf(graph, op));
+  }
+
+  Plan Make() && {
+    for (const Op& op : graph_.ops) {
+      if (!op.inputs.empty() && op.phase == Phase::kForward) Set(op, Forward(op));
+    }
+    for (const Op& op : graph_.ops) {
+      if (op.inputs.empty()) Set(op, Source(op));
+    }
+    for (const Op& op : graph_.ops) {
+      if (op.inputs.empty() || op.phase == Phase::kForward) continue;
+      Set(op, op.phase == Phase::kUpdate ? OfLayout(op, StorageOf(op)) : Backward(op));
+    }
+    for (const std::string& error : VerifyPlan(graph_, plan_)) ADD_FAILURE() << error;
+    return std::move(plan_);
+  }
+
+ private:
+  void Set(const Op& op, Strategy strategy) {
+    plan_.ops[op.id].strategy = std::move(strategy);
+    if (hand_.output.count(op.name) > 0) plan_.ops[op.id].output = *ParseLayout(hand_.output[op.name], plan_.mesh);
+  }
+
+  Rule RuleAt(OpId op) const { return RuleOf(graph_, graph_.op(op)); }
+
+  Layout Seen(OpId op) const {
+    const OpPlan& op_plan = plan_.ops[op];
+    Layout layout = op_plan.output.value_or(OutputLayout(op_plan.strategy, RuleAt(op)));
+    return layout;
+  }
+
+  Strategy Forward(const Op& op) {
+    const Rule rule = RuleAt(op.id);
+    Strategy strategy = Strategy::Replicated(rule);
+    const auto said = hand_.cuts.find(op.name);
+    if (said == hand_.cuts.end()) return Follow(op);
+    for (size_t f = 0; f < rule.factors.size(); ++f) {
+      const auto axes = said->second.find(rule.factors[f].name);
+      if (axes == said->second.end()) continue;
+      strategy.cuts[f] = ParseLayout("[" + axes->second + "]", plan_.mesh)->dimensions[0];
+    }
+    return strategy;
+  }
+
+  // The cuts of the first input, its partial sums resolved first.
+  Strategy Follow(const Op& op) {
+    const Rule rule = RuleAt(op.id);
+    Strategy strategy = Strategy::Replicated(rule);
+    const Layout layout = Seen(op.inputs[0]);
+    for (size_t d = 0; d < layout.dimensions.size(); ++d) {
+      for (AxisId axis : layout.dimensions[d]) {
+        if (rule.inputs[0][d].size() != 1) continue;
+        if (const auto next = WithCut(strategy, rule, plan_.mesh, rule.inputs[0][d][0], axis); next.ok())
+          strategy = *next;
+      }
+    }
+    return strategy;
+  }
+
+  Strategy Source(const Op& op) {
+    if (op.phase == Phase::kUpdate) return OfLayout(op, StorageOf(op));
+    const auto said = hand_.storage.find(op.name);
+    if (said != hand_.storage.end()) return OfLayout(op, *ParseLayout(said->second, plan_.mesh));
+    for (const Op& reader : graph_.ops) {
+      if (reader.phase != Phase::kForward) continue;
+      for (size_t i = 0; i < reader.inputs.size(); ++i) {
+        if (reader.inputs[i] != op.id) continue;
+        return OfLayout(op, InputLayout(plan_.ops[reader.id].strategy, RuleAt(reader.id), static_cast<int>(i)));
+      }
+    }
+    return Strategy::Replicated(RuleAt(op.id));
+  }
+
+  Strategy OfLayout(const Op& op, const Layout& layout) const {
+    const Rule rule = RuleAt(op.id);
+    if (op.type.rank() != static_cast<int>(layout.dimensions.size())) return Strategy::Replicated(rule);
+    return *StrategyFromOutputLayout(layout, rule, plan_.mesh);
+  }
+
+  // Of the parameter that an update op or slot belongs to by its name.
+  Layout StorageOf(const Op& op) const {
+    for (const Op& parameter : graph_.ops) {
+      if (parameter.kind == "parameter" && op.name.rfind(parameter.name + ".", 0) == 0) return Seen(parameter.id);
+    }
+    return {};
+  }
+
+  Strategy Backward(const Op& op) {
+    const Rule rule = RuleAt(op.id);
+    if (op.inherits.has_value())
+      return InheritStrategy(plan_.ops[op.inherits->op].strategy, *op.inherits, rule, plan_.mesh);
+    Strategy strategy = Follow(op);
+    const Layout first = Seen(op.inputs[0]);
+    const bool alike =
+        std::all_of(op.inputs.begin(), op.inputs.end(), [&](OpId input) { return Seen(input) == first; });
+    if (op.kind == "add" && alike) {
+      for (AxisId axis : first.PartialAxes()) strategy.passes.push_back({.axis = axis, .group = 0});
+    }
+    return strategy;
+  }
+
+  const Graph& graph_;
+  Hand hand_;
+  Plan plan_;
+};
+
+// ---- What the tests look at ----
+
+// "all_reduce 5, all_gather 1" over the forward, backward and update steps, without the loss.
+std::string Collectives(const Graph& graph, const Program& program,
+                        std::set<Phase> phases = {Phase::kForward, Phase::kBackward, Phase::kUpdate}) {
+  std::map<CollectiveKind, int> counts;
+  for (const Step& step : program.steps) {
+    const Collective* collective = std::get_if<Collective>(&step.action);
+    if (collective == nullptr || phases.count(step.phase) == 0) continue;
+    if (program.value(collective->transfers[0].input).origin == *graph.loss) continue;
+    ++counts[collective->kind];
+  }
+  std::vector<std::string> parts;
+  for (const auto& [kind, count] : counts) parts.push_back(absl::StrCat(CollectiveKindName(kind), " ", count));
+  return absl::StrJoin(parts, ", ");
+}
+
+Program Split(const Graph& graph, const Plan& plan, const PartitionOptions& options = {}) {
+  absl::StatusOr<Program> program = Partition(graph, plan, options);
+  EXPECT_TRUE(program.ok()) << program.status();
+  EXPECT_EQ(absl::StrJoin(CheckStatically(*program), "\n"), "");
+  const absl::StatusOr<SimulationReport> proof = CheckBySimulation(graph, *program);
+  EXPECT_TRUE(proof.ok()) << proof.status();
+  return *std::move(program);
+}
+
+Mesh MeshOf(std::vector<int64_t> sizes) {
+  std::vector<MeshAxis> axes;
+  for (size_t i = 0; i < sizes.size(); ++i) axes.push_back({.name = absl::StrCat("m", i), .size = sizes[i]});
+  return *Mesh::Create(axes);
+}
+
+const Collective& FindCollective(const Program& program, absl::string_view step) {
+  for (const Step& candidate : program.steps) {
+    if (candidate.name == step) return std::get<Collective>(candidate.action);
+  }
+  ADD_FAILURE() << "no step " << step;
+  std::abort();
+}
+
+// ---- Counts of collectives, known from other systems (docs/cases: collective counts) ----
+
+TEST(PartitionCountsTest, DataParallelMergesItsGradients) {
+  const Graph graph = Dense({.widths = {32, 32, 32, 32, 32, 32, 32}, .batch = 256});
+  const Plan plan = HandPlan(graph, MeshOf({4}),
+                             {.cuts = {{"l1.matmul", {{"i", "m0"}}},
+                                       {"l2.matmul", {{"i", "m0"}}},
+                                       {"l3.matmul", {{"i", "m0"}}},
+                                       {"l4.matmul", {{"i", "m0"}}},
+                                       {"l5.matmul", {{"i", "m0"}}},
+                                       {"l6.matmul", {{"i", "m0"}}}},
+                              .storage = {},
+                              .output = {}})
+                        .Make();
+  const Program program = Split(graph, plan);
+  EXPECT_EQ(Collectives(graph, program), "all_reduce 1");
+  const Collective& gradients = FindCollective(program, "gradients.all_reduce");
+  EXPECT_EQ(gradients.transfers.size(), 12u);
+  EXPECT_EQ(gradients.why, "gradients of l1.weight, l1.bias and 10 more");
+  EXPECT_EQ(Collectives(graph, Split(graph, plan, {.merge_collectives = false})), "all_reduce 12");
+}
+
+TEST(PartitionCountsTest, DataParallelTimesTensorParallel) {
+  const Graph graph = Dense({.widths = {32, 32, 32, 32, 32, 32, 32}, .batch = 256});
+  Hand hand;
+  for (int layer = 1; layer <= 6; ++layer) {
+    hand.cuts[absl::StrCat("l", layer, ".matmul")] = {{"i", "m0"}, {layer % 2 == 1 ? "j" : "k", "m1"}};
+  }
+  const Program program = Split(graph, HandPlan(graph, MeshOf({2, 2}), hand).Make());
+  EXPECT_EQ(Collectives(graph, program), "all_reduce 6");
+  EXPECT_EQ(Collectives(graph, program, {Phase::kForward}), "all_reduce 3");
+  EXPECT_EQ(Collectives(graph, program, {Phase::kBackward}), "all_reduce 2");
+  EXPECT_EQ(Collectives(graph, program, {Phase::kUpdate}), "all_reduce 1");
+}
+
+TEST(PartitionCountsTest, ColumnThenRow) {
+  const Graph graph = Dense({.widths = {10, 16, 10}});
+  const Hand hand{.cuts = {{"l1.matmul", {{"j", "m0"}}}, {"l2.matmul", {{"k", "m0"}}}}, .storage = {}, .output = {}};
+  EXPECT_EQ(Collectives(graph, Split(graph, HandPlan(graph, MeshOf({4}), hand).Make())), "all_reduce 1");
+}
+
+TEST(PartitionCountsTest, ColumnThenRowWithBatchShardedEnds) {
+  const Graph graph = Dense({.widths = {10, 16, 10}, .bias = false});
+  const Hand hand{.cuts = {{"l1.matmul", {{"j", "m0"}}}, {"l2.matmul", {{"k", "m0"}}}},
+                  .storage = {{"x", "[m0, -]"}},
+                  .output = {{"l2.matmul", "[m0, -]"}}};
+  EXPECT_EQ(Collectives(graph, Split(graph, HandPlan(graph, MeshOf({4}), hand).Make())),
+            "all_gather 2, reduce_scatter 1");
+}
+
+TEST(PartitionCountsTest, OneColumnLayer) {
+  const Graph graph = Dense({.widths = {12, 8}, .input_is_parameter = true});
+  Hand hand{.cuts = {{"l1.matmul", {{"j", "m0"}}}}, .storage = {}, .output = {}};
+  const Program replicated = Split(graph, HandPlan(graph, MeshOf({4}), hand).Make());
+  EXPECT_EQ(Collectives(graph, replicated), "all_reduce 1");
+  EXPECT_EQ(Collectives(graph, replicated, {Phase::kForward}), "");
+  hand.storage["x"] = "[m0, -]";
+  const Program sharded = Split(graph, HandPlan(graph, MeshOf({4}), hand).Make());
+  EXPECT_EQ(Collectives(graph, sharded, {Phase::kForward}), "all_gather 1");
+  EXPECT_EQ(Collectives(graph, sharded, {Phase::kBackward, Phase::kUpdate}), "reduce_scatter 1");
+}
+
+TEST(PartitionCountsTest, OneRowLayer) {
+  const Graph graph = Dense({.widths = {12, 8}, .bias = false, .input_is_parameter = true});
+  Hand hand{.cuts = {{"l1.matmul", {{"k", "m0"}}}}, .storage = {}, .output = {}};
+  const Program replicated = Split(graph, HandPlan(graph, MeshOf({4}), hand).Make());
+  EXPECT_EQ(Collectives(graph, replicated, {Phase::kForward}), "all_reduce 1");
+  EXPECT_EQ(Collectives(graph, replicated, {Phase::kBackward, Phase::kUpdate}), "");
+  hand.output["l1.matmul"] = "[m0, -]";
+  const Program sharded = Split(graph, HandPlan(graph, MeshOf({4}), hand).Make());
+  EXPECT_EQ(Collectives(graph, sharded, {Phase::kForward}), "reduce_scatter 1");
+  EXPECT_EQ(Collectives(graph, sharded, {Phase::kBackward, Phase::kUpdate}), "all_gather 1");
+}
+
+TEST(PartitionCountsTest, RowsFeedingColumns) {
+  const Graph graph = Dense({.widths = {8, 8, 8}, .bias = false});
+  const Hand hand{.cuts = {{"l1.matmul", {{"i", "m0"}}}, {"l2.matmul", {{"j", "m0"}}}}, .storage = {}, .output = {}};
+  const Program program = Split(graph, HandPlan(graph, MeshOf({4}), hand).Make());
+  EXPECT_EQ(Collectives(graph, program, {Phase::kForward}), "all_gather 1");
+  EXPECT_EQ(FindCollective(program, "l1.all_gather").why, "l2.matmul reads l1 as [-, -], it lies as [m0, -]");
+}
+
+TEST(PartitionCountsTest, ShardedOptimizerStateScattersGradientsAndGathersParameters) {
+  const Graph graph = Dense({.widths = {8, 8}, .bias = false});
+  const Hand hand{.cuts = {{"l1.matmul", {{"i", "m0"}}}}, .storage = {{"l1.weight", "[m0, -]"}}, .output = {}};
+  const Program program = Split(graph, HandPlan(graph, MeshOf({4}), hand).Make());
+  EXPECT_EQ(Collectives(graph, program), "all_gather 1, reduce_scatter 1");
+}
+
+// ---- Other properties ----
+
+TEST(PartitionTest, ThePublishedPin) {
+  const Graph graph = Dense({.widths = {784, 512, 512, 1}, .batch = 256, .bias = false});
+  const Mesh mesh = Mesh::OfDevices(8);
+  const Hand hand{.cuts = {{"l1.matmul", {{"i", "m0 m1"}, {"k", "m2"}}}}, .storage = {}, .output = {}};
+  const Program program = Split(graph, HandPlan(graph, mesh, hand).Make());
+  for (const Step& step : program.steps) {
+    if (step.name != "l1.matmul") continue;
+    const Compute& matmul = std::get<Compute>(step.action);
+    EXPECT_EQ(LargestLocalShape(program, matmul.inputs[0]), (Shape{64, 392}));
+    EXPECT_EQ(LargestLocalShape(program, matmul.inputs[1]), (Shape{512, 392}));
+    EXPECT_EQ(LargestLocalShape(program, matmul.output), (Shape{64, 512}));
+  }
+  const Collective& reduce = FindCollective(program, "l1.matmul.all_reduce");
+  EXPECT_EQ(reduce.why, "partial sums of l1.matmul");
+  for (int rank = 0; rank < 8; ++rank) {
+    EXPECT_EQ(mesh.Group(rank, reduce.axes), (std::vector<int>{rank / 2 * 2, rank / 2 * 2 + 1}));
+  }
+  EXPECT_EQ(CollectiveBytes(program, reduce), Bytes(64 * 512 * 4));
+  EXPECT_DOUBLE_EQ(SentBytes(program, reduce), 64 * 512 * 4);
+}
+
+TEST(PartitionTest, OutAsksForAReduceScatter) {
+  const Graph graph = Dense({.widths = {16, 8, 4}, .bias = false});
+  const Hand hand{.cuts = {{"l1.matmul", {{"i", "m0 m1"}, {"k", "m2"}}}},
+                  .storage = {},
+                  .output = {{"l1.matmul", "[m0 m1 m2, -]"}}};
+  const Program program = Split(graph, HandPlan(graph, Mesh::OfDevices(8), hand).Make());
+  EXPECT_EQ(Collectives(graph, program, {Phase::kForward}), "reduce_scatter 1");
+}
+
+TEST(PartitionTest, AllReduceThatIsOnlySlicedIsAReduceScatter) {
+  const Graph graph = Dense({.widths = {16, 8, 4}, .bias = false});
+  // The pin asks for the whole value, the next layer reads columns of it.
+  const Hand hand{.cuts = {{"l1.matmul", {{"k", "m0"}}}, {"l1", {{"d1", "m0"}}}, {"l2.matmul", {{"k", "m0"}}}},
+                  .storage = {},
+                  .output = {{"l1.matmul", "[-, -]"}}};
+  const Plan plan = HandPlan(graph, MeshOf({2}), hand).Make();
+  const Program program = Split(graph, plan);
+  bool found = false;
+  for (const Step& step : program.steps) {
+    const Collective* collective = std::get_if<Collective>(&step.action);
+    if (collective == nullptr || step.phase != Phase::kForward) continue;
+    if (program.value(collective->transfers[0].input).name != "l1.matmul") continue;
+    found = true;
+    EXPECT_EQ(collective->kind, CollectiveKind::kReduceScatter);
+    EXPECT_EQ(step.name, "l1.matmul.reduce_scatter");
+  }
+  EXPECT_TRUE(found);
+}
+
+TEST(PartitionTest, SumOfTiedGradientsIsReducedOnce) {
+  const Graph graph = TestTiedWeights();
+  const Mesh mesh = MeshOf({2});
+  Plan plan = DataParallelPlan(graph, mesh);
+  // The contributions are partial over the batch's axis: they are added before they are reduced.
+  int sums = 0;
+  for (const Op& op : graph.ops) {
+    if (op.kind != "add" || op.phase != Phase::kBackward || op.inherits.has_value()) continue;
+    const auto is_partial = [&](OpId input) {
+      return OutputLayout(plan.ops[input].strategy, RuleOf(graph, graph.op(input))).is_partial();
+    };
+    if (!std::all_of(op.inputs.begin(), op.inputs.end(), is_partial)) continue;
+    plan.ops[op.id].strategy = Strategy::Replicated(RuleOf(graph, op));
+    plan.ops[op.id].strategy.passes = {{.axis = AxisId(0), .group = 0}};
+    ++sums;
+  }
+  ASSERT_GT(sums, 0);
+  EXPECT_EQ(Collectives(graph, Split(graph, plan)), "all_reduce 1");
+}
+
+TEST(PartitionTest, MergedCollectiveStandsBetweenProducersAndConsumers) {
+  const Graph graph = Dense({.widths = {8, 8, 8}, .batch = 7});
+  const Hand hand{.cuts = {{"l1.matmul", {{"i", "m0"}}}, {"l2.matmul", {{"i", "m0"}}}}, .storage = {}, .output = {}};
+  const Program program = Split(graph, HandPlan(graph, MeshOf({3}), hand).Make());
+  size_t merged = 0;
+  size_t last_backward = 0;
+  size_t first_update_of_state = program.steps.size();
+  for (size_t i = 0; i < program.steps.size(); ++i) {
+    const Step& step = program.steps[i];
+    if (step.name == "gradients.all_reduce") merged = i;
+    if (step.phase == Phase::kBackward) last_backward = i;
+    if (step.name == "l1.weight.new") first_update_of_state = std::min(first_update_of_state, i);
+  }
+  EXPECT_LT(last_backward, merged);
+  EXPECT_LT(merged, first_update_of_state);
+}
+
+TEST(PartitionTest, OneDeviceNeedsNothing) {
+  const Graph graph = Dense({.widths = {8, 8}});
+  const Program program = Split(graph, HandPlan(graph, Mesh(), {}).Make());
+  for (const Step& step : program.steps) EXPECT_TRUE(std::holds_alternative<Compute>(step.action)) << step.name;
+  EXPECT_EQ(program.steps.size(), graph.ops.size());
+}
+
+TEST(PartitionTest, SameInputSameProgram) {
+  constexpr uint64_t kSeed = 11;
+  SCOPED_TRACE(testing::Message() << "seed " << kSeed);
+  std::mt19937_64 random(kSeed);
+  const Graph graph = TestAttention();
+  const Plan plan = RandomPlan(graph, Mesh::OfDevices(12), random);
+  EXPECT_EQ(*Partition(graph, plan), *Partition(graph, plan));
+}
+
+// Every value and step has its own name, every collective a reason, and every move but those of state a line where the
+// model has one.
+TEST(PartitionTest, EverythingIsNamed) {
+  constexpr uint64_t kSeed = 5;
+  SCOPED_TRACE(testing::Message() << "seed " << kSeed);
+  std::mt19937_64 random(kSeed);
+  const Graph graph = Dense({.widths = {8, 6, 4}});
+  for (int round = 0; round < 5; ++round) {
+    const Program program = *Partition(graph, RandomPlan(graph, Mesh::OfDevices(6), random));
+    std::set<std::string> names;
+    for (const Value& value : program.values) EXPECT_TRUE(names.insert(value.name).second) << value.name;
+    std::set<std::string> steps;
+    for (const Step& step : program.steps) {
+      EXPECT_TRUE(steps.insert(step.name).second) << step.name;
+      const Collective* collective = std::get_if<Collective>(&step.action);
+      if (collective == nullptr) continue;
+      EXPECT_FALSE(collective->why.empty()) << step.name;
+      EXPECT_GT(step.line, 0) << step.name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace cleave
