@@ -202,6 +202,18 @@ TEST(FrontendTest, KeepsOnlyWhatIsNeeded) {
   EXPECT_EQ(graph.op(*graph.Find("y.print")).phase, Phase::kForward);
 }
 
+TEST(FrontendTest, ParametersOfAFunctionHaveNamesOfTheirOwn) {
+  const Analyzed analyzed =
+      AnalyzeBody("loss reduce_mean(f(x, 3));", "fn f(x: f32[..n], x: int) -> f32[..n] { return x; }");
+  EXPECT_EQ(analyzed.messages,
+            "error[E0202]: `x` is defined twice\n"
+            "  --> test.model:5:19\n"
+            "   |\n"
+            " 5 | fn f(x: f32[..n], x: int) -> f32[..n] { return x; }\n"
+            "   |                   ^ defined again here\n"
+            "   |      - first defined here\n");
+}
+
 TEST(FrontendTest, ReportsAllMistakesAtOnce) {
   const Analyzed analyzed = AnalyzeBody(
       "let a = relo(x);\nlet b = dense(a, 3);\nlet c = matmul(x, x);\nlet d = undefined;\nloss reduce_mean(b + c + "
@@ -224,6 +236,11 @@ TEST(FrontendTest, TellsTheOriginOfShapes) {
             "   |                - `x` is f32[8, 6], from line 1, has 6 in dimension 1\n");
 }
 
+TEST(FrontendTest, HelpNamesTheArgumentsOfTheModel) {
+  const Analyzed analyzed = AnalyzeBody("input target: f32[8];\nlet y = dense(x, 3);\nloss cross_entropy(y, target);");
+  EXPECT_NE(analyzed.messages.find("help: cast(target, i32)"), std::string::npos) << analyzed.messages;
+}
+
 TEST(FrontendTest, BoundsTheWorkOfAnExpansion) {
   // 2^40 calls, a billion passes: both are given up, soon.
   std::string functions = "fn f0(x: f32[..n]) -> f32[..n] { return relu(x); }\n";
@@ -235,6 +252,18 @@ TEST(FrontendTest, BoundsTheWorkOfAnExpansion) {
     const Analyzed analyzed = AnalyzeBody(body, functions);
     EXPECT_NE(analyzed.messages.find("E0213"), std::string::npos) << analyzed.messages.substr(0, 1000);
   }
+}
+
+TEST(FrontendTest, BoundsTheDepthOfCalls) {
+  std::string functions = "fn f0(x: f32[..n]) -> f32[..n] { return relu(x); }\n";
+  for (int i = 1; i <= 5000; ++i) {
+    absl::StrAppend(&functions, "fn f", i, "(x: f32[..n]) -> f32[..n] { return f", i - 1, "(x); }\n");
+  }
+  const Analyzed shallow = AnalyzeBody("let y = f100(x); loss reduce_mean(y);", functions);
+  EXPECT_TRUE(shallow.module.has_value()) << shallow.messages.substr(0, 1000);
+  const Analyzed deep = AnalyzeBody("loss reduce_mean(f5000(x));", functions);
+  EXPECT_NE(deep.messages.find("functions call each other more than 128 deep"), std::string::npos)
+      << deep.messages.substr(0, 1000);
 }
 
 TEST(FrontendTest, AFunctionMayWrapTheOpOfItsName) {

@@ -53,6 +53,12 @@ TEST(PinsTest, AnAttributeBelongsToTheOutermostCall) {
   EXPECT_EQ(OnlyPin(AnalyzeBody("#[shard((2, 1), (2, 1))] let y = x + tanh(x); loss reduce_mean(y);")).first, "y.add");
 }
 
+TEST(PinsTest, NumbersMayUseTheNamesAround) {
+  const auto [op, pin] =
+      OnlyPin(AnalyzeBody("let parts = 2; #[shard((parts * 2, 1))] let y = relu(x); loss reduce_mean(y);"));
+  EXPECT_EQ(Counts(std::get<ShardPin>(pin.demand).in[0]), (std::vector<int64_t>{4, 1}));
+}
+
 TEST(PinsTest, PinsByName) {
   const auto [op, pin] = OnlyPin(AnalyzeBody("let y = dense(x, 4); loss reduce_mean(y);",
                                              "parallel { pin \"y.weight\" = layout((\"dp\", \"tp\"), _); }"));

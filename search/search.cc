@@ -93,7 +93,7 @@ std::optional<Plan> Search(const Graph& training_graph, const Cluster& cluster, 
   std::optional<double> cost;
   switch (options.algorithm) {
     case SearchAlgorithm::kSapp:
-      cost = Sapp(assignment, bundles, {.price = options.price, .trials = options.trials});
+      cost = Sapp(assignment, bundles, {.price = options.price, .work = options.work});
       reasons.searched = true;
       break;
     case SearchAlgorithm::kDataParallel:

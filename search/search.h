@@ -8,6 +8,7 @@
 #ifndef CLEAVE_SEARCH_SEARCH_H_
 #define CLEAVE_SEARCH_SEARCH_H_
 
+#include <cstdint>
 #include <optional>
 
 #include "base/diagnostic/diagnostic.h"
@@ -23,7 +24,7 @@ struct SearchOptions {
   Price price = Price::kBytes;
   double gradient_weight = 0.1;
   std::optional<DatasetLayout> dataset;      // nullopt: data is read in whatever layout its readers want.
-  int trials = 20000;                        // Bound of refine.
+  int64_t work = 20000;                      // Bound of refine (search/sapp).
 };
 
 // What the `parallel` block asks for.

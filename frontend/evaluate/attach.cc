@@ -68,7 +68,7 @@ bool IsSource(const Op& op) { return DefinitionOf(op).op_class == OpClass::kSour
 
 }  // namespace
 
-void Evaluator::Attach(const std::vector<syntax::Attribute>& attributes, const Value& value) {
+void Evaluator::Attach(const std::vector<syntax::Attribute>& attributes, const Value& value, Frame& frame) {
   if (attributes.empty()) return;
   if (!last_operation_) {
     if (value.is_poison()) return;
@@ -100,17 +100,17 @@ void Evaluator::Attach(const std::vector<syntax::Attribute>& attributes, const V
                                               graph().op(ops.front()).name, "\" = shard(…); }`")));
       continue;
     }
-    AddPin(attribute, ops.size() == 1 ? ops.front() : value.as_tensor(), ops);
+    AddPin(attribute, ops.size() == 1 ? ops.front() : value.as_tensor(), ops, &frame);
   }
 }
 
-void Evaluator::AttachToSource(const std::vector<syntax::Attribute>& attributes, OpId source) {
-  for (const syntax::Attribute& attribute : attributes) AddPin(attribute, source, {source});
+void Evaluator::AttachToSource(const std::vector<syntax::Attribute>& attributes, OpId source, Frame& frame) {
+  for (const syntax::Attribute& attribute : attributes) AddPin(attribute, source, {source}, &frame);
 }
 
-void Evaluator::AddPin(const syntax::Attribute& attribute, OpId op, const std::vector<OpId>& ops) {
-  const IntEvaluator evaluate = [this](const syntax::Expression& expression, const std::string& what) {
-    return EvaluateInt(expression, what);
+void Evaluator::AddPin(const syntax::Attribute& attribute, OpId op, const std::vector<OpId>& ops, Frame* frame) {
+  const IntEvaluator evaluate = [this, frame](const syntax::Expression& expression, const std::string& what) {
+    return EvaluateInt(expression, what, frame);
   };
   const std::optional<Demand> demand = ReadAttribute(attribute, evaluate, reporter_);
   if (!demand) return;

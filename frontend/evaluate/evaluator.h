@@ -85,13 +85,15 @@ class Evaluator {
   void RunModel(const syntax::Model& model);
 
   // A value that is known without running anything, in a setting, an attribute or a default. Poison after a mistake.
-  Value EvaluateStatic(const syntax::Expression& expression);
-  std::optional<int64_t> EvaluateInt(const syntax::Expression& expression, const std::string& what);
+  Value EvaluateStatic(const syntax::Expression& expression, Frame* frame = nullptr);
+  std::optional<int64_t> EvaluateInt(const syntax::Expression& expression, const std::string& what,
+                                     Frame* frame = nullptr);
   std::optional<double> EvaluateNumber(const syntax::Expression& expression, const std::string& what);
 
   // The demand of `pin "name" = …` or of an attribute on `op`, checked against its shape and written down. `ops`: all
   // that the outermost call made, of which `#[replicate]` and `#[priority]` speak.
-  void AddPin(const syntax::Attribute& attribute, OpId op, const std::vector<OpId>& ops);
+  // Numbers in it may use the names of `frame`; null: the model's arguments.
+  void AddPin(const syntax::Attribute& attribute, OpId op, const std::vector<OpId>& ops, Frame* frame = nullptr);
 
   const Graph& graph() const { return builder_.graph(); }
   Expansion Finish() &&;
@@ -133,6 +135,8 @@ class Evaluator {
               const Frame& frame);
   OpId AddConstant(DType dtype, double value, Span span, const Frame& frame);
   std::string DescribeOperand(const Operand& operand) const;
+  std::string InTheWordsOfTheModel(const std::string& kind, const std::string& help,
+                                   const std::vector<Operand>& operands) const;
   std::optional<OpId> MaskFor(const OpDefinition& op, const std::vector<Operand>& operands);
 
   // shapes.cc
@@ -164,7 +168,7 @@ class Evaluator {
   std::optional<Initialization> EvaluateInitializer(const syntax::Expression& expression, const Shape& shape,
                                                     Frame& frame);
   void CheckParameterName(OpId id, const std::string& path, Span call);
-  void AttachToSource(const std::vector<syntax::Attribute>& attributes, OpId source);
+  void AttachToSource(const std::vector<syntax::Attribute>& attributes, OpId source, Frame& frame);
   void RunParam(const syntax::Param& param, const syntax::Statement& statement, Frame& frame);
 
   // objective.cc
@@ -172,7 +176,7 @@ class Evaluator {
   void RunMetric(const syntax::Metric& metric, const syntax::Statement& statement, Frame& frame);
 
   // attach.cc
-  void Attach(const std::vector<syntax::Attribute>& attributes, const Value& value);
+  void Attach(const std::vector<syntax::Attribute>& attributes, const Value& value, Frame& frame);
   bool CheckShard(const syntax::Attribute& attribute, const ShardPin& pin, OpId op);
   bool CheckLayout(const syntax::Attribute& attribute, const LayoutPin& pin, OpId op);
   void Record(Pin pin);

@@ -9,7 +9,7 @@ namespace cleave::frontend {
 namespace {
 
 // Bounds on one expansion: far beyond any model, near enough to answer in seconds.
-constexpr int64_t kMaxSteps = 5'000'000;
+constexpr int64_t kMaxSteps = 2'000'000;
 constexpr size_t kMaxOps = 200'000;
 constexpr int kMaxDepth = 2000;  // Of expressions through calls: what the stack holds.
 
@@ -20,6 +20,9 @@ bool Evaluator::Exhausted(Span span) {
   std::string why;
   if (++steps_ > kMaxSteps) why = absl::StrCat("expanding it takes more than ", FormatCount(kMaxSteps), " steps");
   if (builder_.graph().ops.size() > kMaxOps) why = absl::StrCat("it has more than ", FormatCount(kMaxOps), " ops");
+  if (reporter_.depth() > static_cast<int>(kMaxCallDepth)) {
+    why = absl::StrCat("functions call each other more than ", kMaxCallDepth, " deep");
+  }
   if (depth_ > kMaxDepth) why = absl::StrCat("its expressions nest more than ", kMaxDepth, " deep through calls");
   if (why.empty()) return false;
   exhausted_ = true;
@@ -121,7 +124,7 @@ Value Evaluator::EvaluateTuple(const syntax::Tuple& tuple, Frame& frame) {
 Value Evaluator::EvaluateAttributed(const syntax::Attributed& attributed, Frame& frame) {
   last_operation_.reset();
   const Value value = Evaluate(*attributed.operand, frame);
-  Attach(attributed.attributes, value);
+  Attach(attributed.attributes, value, frame);
   return value;
 }
 
@@ -129,16 +132,17 @@ void Evaluator::DefineArgument(const syntax::Identifier& name, Value value) {
   arguments_.scope.Define({name.text, name.span, BindingKind::kArgument, false, false, std::move(value)});
 }
 
-Value Evaluator::EvaluateStatic(const syntax::Expression& expression) {
-  Value value = Evaluate(expression, arguments_);
+Value Evaluator::EvaluateStatic(const syntax::Expression& expression, Frame* frame) {
+  Value value = Evaluate(expression, frame == nullptr ? arguments_ : *frame);
   if (!value.is_tensor()) return value;
   reporter_.Report(Error(Code::kE0204, "a tensor where a static value is expected")
                        .At(expression.span, "must be known when the model is compiled"));
   return Value{Poison()};
 }
 
-std::optional<int64_t> Evaluator::EvaluateInt(const syntax::Expression& expression, const std::string& what) {
-  const Value value = EvaluateStatic(expression);
+std::optional<int64_t> Evaluator::EvaluateInt(const syntax::Expression& expression, const std::string& what,
+                                              Frame* frame) {
+  const Value value = EvaluateStatic(expression, frame);
   if (value.is_int()) return value.as_int();
   if (!value.is_poison()) {
     reporter_.Report(Error(Code::kE0204, absl::StrCat(what, " must be an int"))

@@ -4,6 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "base/text/text.h"
 #include "frontend/evaluate/evaluator.h"
 
@@ -164,6 +165,19 @@ std::string Evaluator::DescribeOperand(const Operand& operand) const {
   return text;
 }
 
+// An op's help speaks of its own arguments, `cast(label, i32)`; the model's user knows them by what stands in the call.
+std::string Evaluator::InTheWordsOfTheModel(const std::string& kind, const std::string& help,
+                                            const std::vector<Operand>& operands) const {
+  const OpDefinition* op = FindOp(kind);
+  for (size_t i = 0; i < operands.size() && i < op->signature.size(); ++i) {
+    if (op->signature[i].kind == ArgumentKind::kTensorList || operands[i].expression == nullptr) break;
+    const std::string formal = absl::StrCat("(", op->signature[i].name, ",");
+    if (!reporter_.IsUserPlace(operands[i].expression->span) || !absl::StrContains(help, formal)) continue;
+    return absl::StrReplaceAll(help, {{formal, absl::StrCat("(", ExpressionText(*operands[i].expression), ",")}});
+  }
+  return help;
+}
+
 Value Evaluator::AddOp(const std::string& kind, const std::vector<Operand>& operands, Attributes attributes, Span span,
                        const Frame& frame) {
   std::vector<OpId> inputs;
@@ -192,7 +206,7 @@ Value Evaluator::AddOp(const std::string& kind, const std::vector<Operand>& oper
     diagnostic.labels.push_back({operands[i].expression->span, DescribeOperand(operands[i])});
   }
   diagnostic.notes = error.notes;
-  diagnostic.help = error.help;
+  for (const std::string& help : error.help) diagnostic.help.push_back(InTheWordsOfTheModel(kind, help, operands));
   reporter_.Report(std::move(diagnostic));
   return Value{Poison()};
 }

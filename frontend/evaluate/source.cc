@@ -26,7 +26,7 @@ void Evaluator::RunInput(const syntax::Input& input, const syntax::Statement& st
         input.name.text);
     expansion_.inputs[id] = input.name.span;
     value = Value{TensorValue{id}};
-    AttachToSource(statement.attributes, id);
+    AttachToSource(statement.attributes, id, frame);
   }
   frame.scope.Define({input.name.text, input.name.span, BindingKind::kInput, false, false, std::move(value)});
 }
@@ -63,7 +63,7 @@ void Evaluator::RunParam(const syntax::Param& param, const syntax::Statement& st
       expansion_.parameters[id] = call;
       value = Value{TensorValue{id}};
       CheckParameterName(id, path, call);
-      AttachToSource(statement.attributes, id);
+      AttachToSource(statement.attributes, id, frame);
     }
   }
   frame.scope.Define({param.name.text, param.name.span, BindingKind::kParameter, false, false, std::move(value)});

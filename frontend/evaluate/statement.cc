@@ -77,7 +77,7 @@ Value Evaluator::EvaluateNamed(const std::string& name, const syntax::Expression
   frame.naming = Naming{.path = frame.PathOf(name), .ordinals = owners > 1};
   last_operation_.reset();
   Value value = Evaluate(expression, frame);
-  Attach(attributes, value);
+  Attach(attributes, value, frame);
   frame.naming = std::move(before);
   return value;
 }

@@ -26,6 +26,14 @@ FunctionTable::FunctionTable(const syntax::File& user, const syntax::File& prelu
       continue;
     }
     user_order_.push_back(&entry->second);
+    std::map<std::string, Span> parameters;
+    for (const syntax::Parameter& parameter : function->parameters) {
+      const auto [first, is_new] = parameters.try_emplace(parameter.name.text, parameter.name.span);
+      if (is_new) continue;
+      reporter.Report(Error(Code::kE0202, absl::StrCat("`", parameter.name.text, "` is defined twice"))
+                          .At(parameter.name.span, "defined again here")
+                          .At(first->second, "first defined here"));
+    }
   }
   FindOwners();
   ReportRecursion(reporter);

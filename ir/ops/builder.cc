@@ -47,7 +47,7 @@ Graph GraphBuilder::Build() && { return std::move(graph_); }
 
 std::string GraphBuilder::UniqueName(const std::string& wish) {
   std::string name = wish;
-  for (int64_t i = 1; by_name_.count(name) > 0; ++i) name = absl::StrCat(wish, "_", i);
+  while (by_name_.count(name) > 0) name = absl::StrCat(wish, "_", ++last_suffix_[wish]);
   return name;
 }
 

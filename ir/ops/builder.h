@@ -46,6 +46,7 @@ class GraphBuilder {
 
   Graph graph_;
   std::map<std::string, OpId> by_name_;
+  std::map<std::string, int64_t> last_suffix_;  // Of the names that were taken: keeps many equal wishes linear.
   Phase phase_ = Phase::kForward;
   int line_ = 0;
 };

@@ -47,9 +47,9 @@ struct Problem {
 };
 
 enum class ProblemSize {
-  kWhole,    // Every axis that source or target uses is an atom, also where it stays: nothing is missed.
-  kMoving,   // Axes at the front of a dimension that stay are left out.
-  kMerged,   // And axes that can be one atom are joined. Paths that take a run apart on the way are missed.
+  kWhole,   // Every axis that source or target uses is an atom, also where it stays: nothing is missed.
+  kMoving,  // Axes at the front of a dimension that stay are left out.
+  kMerged,  // And axes that can be one atom are joined. Paths that take a run apart on the way are missed.
 };
 
 // REQUIRES: every axis over which `target` is partial is partial in `source`, by the same reduction.

@@ -200,11 +200,17 @@ class MoveLister {
   Digit DigitOf(const Arrangement& arrangement, int atom) const {
     for (size_t d = 0; d < rank(); ++d) {
       const std::vector<int>& dimension = arrangement.dimensions[d];
-      const auto found = std::find(dimension.begin(), dimension.end(), atom);
-      if (found == dimension.end()) continue;
-      return {.dimension = d,
-              .position = problem_.AxesOf({dimension.begin(), found}).size(),
-              .stride = problem_.CutCount({found, dimension.end()})};
+      Digit digit{.dimension = d, .position = 0, .stride = 0};
+      for (size_t i = 0; i < dimension.size(); ++i) {
+        const Atom& here = problem_.atoms[static_cast<size_t>(dimension[i])];
+        if (dimension[i] == atom) digit.stride = 1;
+        if (digit.stride == 0) {
+          digit.position += here.axes.size();
+        } else {
+          digit.stride *= here.size;
+        }
+      }
+      if (digit.stride != 0) return digit;
     }
     return {};
   }

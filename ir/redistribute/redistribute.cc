@@ -1,7 +1,6 @@
-// Reading guide. `MakeProblem` (arrangement.h) leaves what differs between source and target, `MovesFrom` (moves.h)
-// lists the moves from one arrangement, `ShortestPath` is Dijkstra's algorithm over them. A first pass along directed
-// moves only gives an upper bound that keeps the full pass small: a handful of arrangements where layouts differ in a
-// few axes.
+// Reading guide. `MakeProblem` (arrangement.h) leaves what matters of source and target, `MovesFrom` (moves.h) lists
+// the moves from one arrangement, `PathSearch` is Dijkstra's algorithm over them, guided by a lower bound of what is
+// still to come (bound.h). A first pass along directed moves only gives an upper bound that keeps the full pass small.
 
 #include "ir/redistribute/redistribute.h"
 
@@ -17,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check/check.h"
 #include "ir/redistribute/arrangement.h"
+#include "ir/redistribute/bound.h"
 #include "ir/redistribute/moves.h"
 
 namespace cleave {
@@ -85,7 +85,7 @@ struct PathCost {
 class PathSearch {
  public:
   PathSearch(const Problem& problem, bool directed, double most_bytes)
-      : problem_(problem), directed_(directed), most_ticks_(Ticks(most_bytes)) {}
+      : problem_(problem), bound_(problem), directed_(directed), most_ticks_(Ticks(most_bytes)) {}
 
   // The moves to the target, or nullopt where none cost at most `most_bytes`.
   std::optional<std::vector<ArrangementMove>> Run() {
@@ -94,7 +94,7 @@ class PathSearch {
     while (!queue_.empty()) {
       const auto [order, key, index] = queue_.top();
       queue_.pop();
-      if (nodes_[index].cost.Order() != order) continue;  // A cheaper path came later into the queue.
+      if (OrderOf(nodes_[index]) != order) continue;  // A cheaper path came later into the queue.
       if (key == target) return PathTo(index);
       const Arrangement here = nodes_[index].move.result;
       const PathCost cost = nodes_[index].cost;
@@ -105,7 +105,7 @@ class PathSearch {
         const PathCost next{.bytes = cost.bytes + price,
                             .collectives = cost.collectives + (move.collective.has_value() ? 1 : 0),
                             .moves = cost.moves + 1};
-        if (Ticks(next.bytes) <= most_ticks_) Reach(next, index, std::move(move));
+        Reach(next, index, std::move(move));
       }
     }
     return std::nullopt;
@@ -116,6 +116,7 @@ class PathSearch {
 
   struct Node {
     PathCost cost;
+    double bound = 0;  // Of what is still to come.
     size_t parent = kNone;
     ArrangementMove move;  // From the parent; its result is this node.
   };
@@ -125,7 +126,7 @@ class PathSearch {
     const auto [found, is_new] = index_.try_emplace(key, nodes_.size());
     const size_t index = found->second;
     if (is_new) {
-      nodes_.push_back({.cost = cost, .parent = parent, .move = std::move(move)});
+      nodes_.push_back({.cost = cost, .bound = bound_.AtLeast(move.result), .parent = parent, .move = std::move(move)});
     } else if (cost.Order() < nodes_[index].cost.Order()) {
       nodes_[index].cost = cost;
       nodes_[index].parent = parent;
@@ -133,7 +134,13 @@ class PathSearch {
     } else {
       return;
     }
-    queue_.push({cost.Order(), std::move(key), index});
+    const auto order = OrderOf(nodes_[index]);
+    if (std::get<0>(order) <= most_ticks_) queue_.push({order, std::move(key), index});
+  }
+
+  // What a path through this node costs at least; then as for paths.
+  static std::tuple<int64_t, int, int> OrderOf(const Node& node) {
+    return {Ticks(node.cost.bytes + node.bound), node.cost.collectives, node.cost.moves};
   }
 
   std::vector<ArrangementMove> PathTo(size_t index) const {
@@ -146,6 +153,7 @@ class PathSearch {
   using Entry = std::tuple<std::tuple<int64_t, int, int>, std::string, size_t>;
 
   const Problem& problem_;
+  CostBound bound_;
   bool directed_;
   int64_t most_ticks_;
   std::vector<Node> nodes_;
@@ -170,45 +178,6 @@ struct Path {
   std::vector<ArrangementMove> moves;
 };
 
-// Whether no path can be cheaper than one of a single collective, or than `bytes`: links are alike, nothing is uneven,
-// and either the one collective is the bandwidth-optimal one for what is asked, or some rank must receive all of
-// `bytes`.
-bool IsBandwidthOptimal(const Problem& whole, const Layout& source, const Layout& target,
-                        const std::vector<ArrangementMove>& path, double bytes) {
-  const Mesh& mesh = whole.mesh;
-  int64_t pieces = 1;
-  double weight = 0;
-  for (const Atom& atom : whole.atoms) {
-    pieces *= atom.size;
-    for (AxisId axis : atom.axes) {
-      if (weight != 0 && weight != mesh.axis(axis).weight) return false;
-      weight = mesh.axis(axis).weight;
-    }
-  }
-  for (int64_t elements : whole.type.shape) {
-    if (elements % pieces != 0) return false;
-  }
-  if (path.size() == 1) return true;
-  if (source.is_partial()) return false;
-  constexpr int kMostRanks = 64;  // Every rank gives a bound; these are enough.
-  int64_t most = 0;
-  for (int rank = 0; rank < std::min(mesh.rank_count(), kMostRanks); ++rank) {
-    const std::vector<Piece> has = SliceOf(source, mesh, whole.type.shape, rank);
-    const std::vector<Piece> wants = SliceOf(target, mesh, whole.type.shape, rank);
-    int64_t wanted = 1;
-    int64_t shared = 1;
-    for (size_t d = 0; d < has.size(); ++d) {
-      const int64_t begin = std::max(has[d].begin, wants[d].begin);
-      const int64_t end = std::min(has[d].begin + has[d].size, wants[d].begin + wants[d].size);
-      wanted *= wants[d].size;
-      shared *= std::max<int64_t>(end - begin, 0);
-    }
-    most = std::max(most, wanted - shared);
-  }
-  const double needed = static_cast<double>(most * ElementSize(whole.type.dtype).value()) * weight;
-  return Ticks(bytes) <= Ticks(needed);
-}
-
 Path ShortestPath(const Mesh& mesh, const TensorType& type, const Layout& source, const Layout& target) {
   constexpr double kNoLimit = 1e17;
   Problem merged = MakeProblem(mesh, type, source, target, ProblemSize::kMerged);
@@ -217,8 +186,13 @@ Path ShortestPath(const Mesh& mesh, const TensorType& type, const Layout& source
                                      << LayoutText(target, mesh);
   const double limit = CostOf(merged, *directed);
   if (limit == 0) return {std::move(merged), *std::move(directed)};
+  // One collective that moves no more than must move cannot be beaten.
+  const bool is_single = std::count_if(directed->begin(), directed->end(),
+                                       [](const ArrangementMove& move) { return move.collective.has_value(); }) == 1;
   const Problem whole = MakeProblem(mesh, type, source, target, ProblemSize::kWhole);
-  if (IsBandwidthOptimal(whole, source, target, *directed, limit)) return {std::move(merged), *std::move(directed)};
+  if (is_single && Ticks(limit) <= Ticks(CostBound(whole).AtLeast(whole.source))) {
+    return {std::move(merged), *std::move(directed)};
+  }
   for (const ProblemSize size : {ProblemSize::kWhole, ProblemSize::kMoving, ProblemSize::kMerged}) {
     const Problem problem = MakeProblem(mesh, type, source, target, size);
     if (problem.atoms.size() > kMostFreeAtoms) continue;

@@ -1,6 +1,16 @@
 #include "runtime/comm/comm.h"
 
+#include <cstdlib>
+
 namespace cleave::runtime {
+
+std::optional<int> RankFromEnvironment() {
+  // Open MPI, PMIx (Slurm), PMI (MPICH and its relatives), MVAPICH.
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK"}) {
+    if (const char* text = std::getenv(name)) return std::atoi(text);
+  }
+  return std::nullopt;
+}
 
 const char* CollectiveKindName(CollectiveKind kind) {
   switch (kind) {

@@ -15,6 +15,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -60,11 +61,14 @@ struct Traffic {
   double seconds = 0;
 };
 
+// This rank as mpirun's environment tells it, before the job has been joined; nullopt without mpirun.
+std::optional<int> RankFromEnvironment();
+
 class Comm {
  public:
   // Joins the job. An Error (exit code 3) when the number of ranks that mpirun started is not the mesh's; every rank
-  // gets it, and nothing has been communicated. Without mpirun a mesh of one rank works, with no message passing at
-  // all. `watch` must outlive the Comm.
+  // gets it, and rank 0 has printed it, before any rank can end (upon which mpirun stops the others). Without mpirun a
+  // mesh of one rank works, with no message passing at all. `watch` must outlive the Comm.
   static Result<std::unique_ptr<Comm>> Start(const Mesh& mesh, Watch& watch);
 
   // Leaves the job. Every rank must get here, or none.

@@ -54,7 +54,7 @@ class Mnist_ : public testing::Test {
   void Write(const std::string& file, const Bytes& bytes) const {
     std::FILE* out = std::fopen(Path(file).c_str(), "wb");
     ASSERT_NE(out, nullptr);
-    std::fwrite(bytes.data(), 1, bytes.size(), out);
+    if (!bytes.empty()) std::fwrite(bytes.data(), 1, bytes.size(), out);
     std::fclose(out);
   }
 

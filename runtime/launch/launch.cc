@@ -28,13 +28,6 @@ double TimeoutSeconds() {
 
 }  // namespace
 
-int RankFromEnvironment() {
-  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"}) {
-    if (const char* text = std::getenv(name)) return std::atoi(text);
-  }
-  return 0;
-}
-
 int ThreadsPerRank(int local_ranks) {
   const int cores = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
   // A bound rank may use fewer cores than its share.
@@ -42,12 +35,9 @@ int ThreadsPerRank(int local_ranks) {
 }
 
 std::unique_ptr<Comm> Join(const LaunchPlan& plan, Watch& watch) {
-  watch.StartWatchdog(RankFromEnvironment(), TimeoutSeconds());
+  watch.StartWatchdog(RankFromEnvironment().value_or(0), TimeoutSeconds());
   Result<std::unique_ptr<Comm>> started = Comm::Start(plan.mesh, watch);
-  if (!started.ok()) {
-    if (!started.error().message.empty()) std::fprintf(stderr, "error: %s\n", started.error().message.c_str());
-    std::exit(static_cast<int>(started.error().code));
-  }
+  if (!started.ok()) std::exit(static_cast<int>(started.error().code));
   std::unique_ptr<Comm> comm = std::move(started.value());
   HandleSignals(watch, comm->rank());
   std::optional<Error> mistake;

@@ -37,9 +37,6 @@ std::optional<Error> Agree(Comm& comm, const std::optional<Error>& mine);
 // Prints an agreed error on rank 0, leaves the job and returns the exit code.
 int Leave(std::unique_ptr<Comm> comm, const Error& error);
 
-// This rank as the launcher tells it, before the job has been joined; 0 without a launcher.
-int RankFromEnvironment();
-
 // Threads that one of `local_ranks` ranks on a host should use.
 int ThreadsPerRank(int local_ranks);
 

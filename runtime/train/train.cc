@@ -2,8 +2,6 @@
 // finite.
 #include "runtime/train/train.h"
 
-#include <signal.h>
-
 #include <algorithm>
 #include <cinttypes>
 #include <cmath>
@@ -254,9 +252,11 @@ std::optional<Error> TrainJoined(const TrainingSettings& settings, const Options
   const std::vector<int64_t> coordinates = Coordinates(settings.mesh, comm.rank());
   const Context context = {comm.rank(), settings.mesh, coordinates, seed, comm, watch};
   const std::unique_ptr<TrainingProgram> program = create(context);
+  watch.Start("reading the data", 0);
   Result<std::unique_ptr<Batches>> batches = Batches::Open(data.value(), program->Inputs(), seed);
   if (std::optional<Error> error = Agree(comm, batches.ok() ? std::nullopt : std::optional<Error>(batches.error())))
     return error;
+  watch.Start("initial values", 0);
   program->Initialize();
   watch.Finish();
   report.value().Line(Headline(settings, *batches.value(), seed));
@@ -274,17 +274,19 @@ std::optional<Error> TrainJoined(const TrainingSettings& settings, const Options
 
 int Train(int argc, char** argv, const TrainingSettings& settings, CreateProgram create) {
   const Result<Options> options = ParseOptions(argc, argv);
-  if (!options.ok() || options.value().help) {
-    signal(SIGTERM, SIG_IGN);  // mpirun stops all ranks when the first ends with an error; each ends by itself.
-    if (RankFromEnvironment() == 0) {
-      std::fprintf(options.ok() ? stdout : stderr, "%s\n",
-                   options.ok() ? Usage(argv[0]).c_str() : ("error: " + options.error().message).c_str());
-    }
-    return static_cast<int>(options.ok() ? ExitCode::kDone : options.error().code);
+  if (options.ok() && options.value().help) {
+    if (RankFromEnvironment().value_or(0) == 0) std::printf("%s\n", Usage(argv[0]).c_str());
+    return static_cast<int>(ExitCode::kDone);
+  }
+  if (!options.ok() && !RankFromEnvironment().has_value()) {
+    std::fprintf(stderr, "error: %s\n", options.error().message.c_str());
+    return static_cast<int>(options.error().code);
   }
   // Static: signal handlers and the watchdog look at it until the process ends.
   static Watch watch(settings.model_file);
   std::unique_ptr<Comm> comm = Join({settings.mesh, settings.only_rank}, watch);
+  // Under mpirun only together: the first rank that ends with an error takes the others with it.
+  if (!options.ok()) return Leave(std::move(comm), options.error());
   if (std::optional<Error> error = TrainJoined(settings, options.value(), create, *comm, watch))
     return Leave(std::move(comm), *error);
   return static_cast<int>(ExitCode::kDone);

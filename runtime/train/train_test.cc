@@ -109,9 +109,9 @@ TEST(Train, AnotherNumberOfRanksThanThePlan) {
   for (const auto& [started, planned] : {std::pair(3, 4), {4, 3}, {2, 1}}) {
     const Outcome outcome = Start(started, planned, "", "");
     EXPECT_EQ(outcome.exit, 3);
-    EXPECT_EQ(Count(outcome.output, "error: the plan has " + std::to_string(planned) + " ranks"), 1) << outcome.output;
+    EXPECT_EQ(Count(outcome.output, "error: the plan has " + std::to_string(planned) + " rank"), 1) << outcome.output;
     EXPECT_EQ(Count(outcome.output, "mpirun started " + std::to_string(started)), 1);
-    EXPECT_LT(outcome.seconds, 5);
+    EXPECT_LT(outcome.seconds, 10);  // The start of the job included, on a machine that does other things too.
   }
 }
 
@@ -173,7 +173,7 @@ TEST(Train, AParameterThatIsNotFiniteAfterTheLastUpdate) {
 TEST(Train, AKilledRankEndsTheJob) {
   const Outcome outcome = OnRanks(3, "FAULT=kill:1", "");
   EXPECT_NE(outcome.exit, 0);
-  EXPECT_LT(outcome.seconds, 5);
+  EXPECT_LT(outcome.seconds, 10);  // The start of the job included, on a machine that does other things too.
   EXPECT_EQ(Count(outcome.output, "done:"), 0);
   EXPECT_EQ(Count(Content(Out() + "3/run.json"), "No such file"), 1);
 }
@@ -181,15 +181,15 @@ TEST(Train, AKilledRankEndsTheJob) {
 TEST(Train, ACrashedRankNamesItsOp) {
   const Outcome outcome = OnRanks(3, "FAULT=crash:1", "");
   EXPECT_NE(outcome.exit, 0);
-  EXPECT_LT(outcome.seconds, 5);
+  EXPECT_LT(outcome.seconds, 10);  // The start of the job included, on a machine that does other things too.
   EXPECT_EQ(Count(outcome.output, "error: rank 1: Segmentation fault in `h1.relu` (example.model:7)\n"), 1)
       << outcome.output;
 }
 
 TEST(Train, AStalledRankEndsTheJobAndIsNamed) {
-  const Outcome outcome = OnRanks(3, "CLEAVE_TIMEOUT=1 FAULT=stall:1", "");
+  const Outcome outcome = OnRanks(3, "CLEAVE_TIMEOUT=3 FAULT=stall:1", "");
   EXPECT_EQ(outcome.exit, 6);
-  EXPECT_LT(outcome.seconds, 6);
+  EXPECT_LT(outcome.seconds, 15);
   EXPECT_EQ(Count(outcome.output, "error: rank 1 stands still in `h1.relu` (example.model:7) since "), 1)
       << outcome.output;
 }

@@ -94,6 +94,7 @@ void Assignment::Choose(OpId op, int strategy) {
   if (chosen_[op] == strategy) return;
   journal_.push_back({.op = op, .strategy = chosen_[op], .cost = {}, .total = {}, .is_cost = false});
   chosen_[op] = strategy;
+  ++work_;
   Touch(op);
   for (OpId input : facts_.op(op).inputs) Touch(input);
   Follow(op);

@@ -76,6 +76,8 @@ class Assignment {
   void Rollback(int mark);
 
   const Cost& cost() const { return cost_; }
+  // How many strategies were set so far: a measure of time that is the same on every machine.
+  int64_t work() const { return work_; }
   // What the redistributions of this op's value cost.
   const Cost& value_cost(OpId op) const { return value_costs_[op]; }
   // What an op and the backward ops that inherit from it cause: the redistributions of what they read and make.
@@ -116,6 +118,7 @@ class Assignment {
   }
   const Entry& entry(OpId op) const { return table_entry(op, chosen_[op]); }
   int LyingLike(OpId op, LayoutIndex layout);
+  int PassingThrough(OpId op, LayoutIndex layout);
   void Choose(OpId op, int strategy);
   void Touch(OpId op);
   void Settle();
@@ -134,6 +137,7 @@ class Assignment {
   std::vector<std::vector<Entry>> tables_;                                  // Per rule.
   std::vector<absl::flat_hash_map<std::vector<int>, int>> table_index_;     // Per rule, by the strategy as numbers.
   absl::flat_hash_map<std::pair<int, int>, int> inherited_;                 // (op, forward strategy) -> own strategy.
+  absl::flat_hash_map<std::pair<int, int>, int> passing_;                   // (rule, layout of all inputs) -> strategy, -1 for none.
   absl::flat_hash_map<std::pair<int, int>, int> lying_like_;                // (rule, layout of its value) -> strategy.
   absl::flat_hash_map<std::tuple<int, int, int, int, int>, int> cut_like_;  // (rule, strategy, slot, layout, axis) -> strategy.
   IdVector<OpId, int> chosen_;
@@ -144,6 +148,7 @@ class Assignment {
   IdVector<OpId, Cost> value_costs_;
   Cost cost_;
   std::vector<Record> journal_;
+  int64_t work_ = 0;
   std::vector<RedistributionPrices::Demanded> demands_;                     // Of the value being priced.
   std::vector<OpId> dirty_;
   IdVector<OpId, uint8_t> quiet_;                                           // Moving the value never costs.

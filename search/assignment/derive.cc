@@ -146,31 +146,49 @@ void Assignment::DeriveData(OpId op) {
 
 // Summands that lie alike, partial or not, are added as they lie; others meet where the value whose gradient this is lies.
 void Assignment::DeriveSum(OpId op) {
-  const Rule& rule = facts_.rule(op);
   const Op& self = facts_.op(op);
-  const Layout& first = seen(self.inputs[0]);
+  const LayoutIndex first = seen_index(self.inputs[0]);
   const bool alike = std::all_of(self.inputs.begin(), self.inputs.end(), [&](OpId input) {
-    return facts_.op(input).type.shape == self.type.shape && seen(input) == first;
+    return seen_index(input) == first && facts_.op(input).type.shape == self.type.shape;
   });
-  std::vector<int> all_inputs;
-  for (size_t i = 0; i < self.inputs.size(); ++i) all_inputs.push_back(static_cast<int>(i));
-  const auto group = std::find(rule.linear.begin(), rule.linear.end(), all_inputs);
-  const bool only_sums = std::all_of(first.partial.begin(), first.partial.end(), [](const PartialAxis& partial) {
-    return partial.reduction == Reduction::kSum;
-  });
-  if (alike && (!first.is_partial() || (group != rule.linear.end() && only_sums))) {
-    Strategy strategy = StrategyFromDimensions(first, rule.inputs[0], rule, mesh());
-    for (const PartialAxis& partial : first.partial) {
-      strategy.passes.push_back({.axis = partial.axis, .group = static_cast<int>(group - rule.linear.begin())});
+  if (alike) {
+    const int passing = PassingThrough(op, first);
+    if (passing >= 0) {
+      Choose(op, passing);
+      return;
     }
-    Choose(op, Intern(op, strategy));
-    return;
   }
   // An inner sum of a chain has no value of its own: it lies like what it is added to in the end.
-  const OpId whole = facts_.whole_sums[op];
-  const Layout& target = facts_.op(whole).gradient_of.has_value() ? seen(*facts_.op(whole).gradient_of) : first;
-  const bool fits = target.dimensions.size() == rule.output.size();
-  Choose(op, Intern(op, StrategyFromDimensions(fits ? target : first, rule.output, rule, mesh())));
+  const std::optional<OpId>& value = facts_.op(facts_.whole_sums[op]).gradient_of;
+  const bool fits = value.has_value() && facts_.op(*value).type.rank() == self.type.rank();
+  if (fits) {
+    Choose(op, LyingLike(op, seen_index(*value)));
+  } else if (facts_.op(self.inputs[0]).type.rank() == self.type.rank()) {
+    Choose(op, LyingLike(op, first));
+  }
+}
+
+int Assignment::PassingThrough(OpId op, LayoutIndex index) {
+  const std::pair<int, int> key(facts_.rule_of[op], index);
+  if (const auto found = passing_.find(key); found != passing_.end()) return found->second;
+  const Rule& rule = facts_.rule(op);
+  const Layout layout = prices_.layout(index);
+  std::vector<int> all_inputs;
+  for (size_t i = 0; i < rule.inputs.size(); ++i) all_inputs.push_back(static_cast<int>(i));
+  const auto group = std::find(rule.linear.begin(), rule.linear.end(), all_inputs);
+  const bool only_sums = std::all_of(layout.partial.begin(), layout.partial.end(), [](const PartialAxis& partial) {
+    return partial.reduction == Reduction::kSum;
+  });
+  int strategy = -1;
+  if (!layout.is_partial() || (group != rule.linear.end() && only_sums)) {
+    Strategy own = StrategyFromDimensions(layout, rule.inputs[0], rule, mesh());
+    for (const PartialAxis& partial : layout.partial) {
+      own.passes.push_back({.axis = partial.axis, .group = static_cast<int>(group - rule.linear.begin())});
+    }
+    strategy = Intern(op, own);
+  }
+  passing_.emplace(key, strategy);
+  return strategy;
 }
 
 }  // namespace cleave

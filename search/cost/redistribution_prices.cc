@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
+#include <utility>
 
 namespace cleave {
 
@@ -25,33 +27,93 @@ TypeIndex RedistributionPrices::Intern(const TensorType& type) {
   return found->second;
 }
 
-// Axes of one size and weight are interchangeable: gives each class its axes in the order in which the pair of layouts names them.
-std::pair<Layout, Layout> RedistributionPrices::Canonical(const Layout& source, const Layout& target) const {
-  std::vector<AxisId> renamed(static_cast<size_t>(mesh_.axis_count()), AxisId(-1));
-  std::vector<bool> taken(static_cast<size_t>(mesh_.axis_count()), false);
-  const auto rename = [&](AxisId axis) {
-    AxisId& name = renamed[static_cast<size_t>(axis.value())];
+namespace {
+
+// A dimension in two layouts.
+struct TwoCuts {
+  std::vector<AxisId> source, target;
+};
+
+// Gives the axes of one size and weight new names in the order in which they are asked for: they are interchangeable.
+class AxisNames {
+ public:
+  explicit AxisNames(const Mesh& mesh)
+      : mesh_(mesh),
+        names_(static_cast<size_t>(mesh.axis_count()), AxisId(-1)),
+        taken_(static_cast<size_t>(mesh.axis_count()), false) {}
+
+  AxisId Rename(AxisId axis) {
+    AxisId& name = names_[static_cast<size_t>(axis.value())];
     const MeshAxis& own = mesh_.axis(axis);
     for (int candidate = 0; name.value() < 0; ++candidate) {
       const MeshAxis& other = mesh_.axis(AxisId(candidate));
-      if (taken[static_cast<size_t>(candidate)] || other.size != own.size || other.weight != own.weight) continue;
-      taken[static_cast<size_t>(candidate)] = true;
+      if (taken_[static_cast<size_t>(candidate)] || other.size != own.size || other.weight != own.weight) continue;
+      taken_[static_cast<size_t>(candidate)] = true;
       name = AxisId(candidate);
     }
     return name;
-  };
-  const auto rename_all = [&](Layout layout) {
-    for (std::vector<AxisId>& axes : layout.dimensions) {
-      for (AxisId& axis : axes) axis = rename(axis);
-    }
-    for (PartialAxis& partial : layout.partial) partial.axis = rename(partial.axis);
-    std::sort(layout.partial.begin(), layout.partial.end(),
+  }
+  void Rename(std::vector<AxisId>& axes) {
+    for (AxisId& axis : axes) axis = Rename(axis);
+  }
+  void Rename(std::vector<PartialAxis>& partials) {
+    for (PartialAxis& partial : partials) partial.axis = Rename(partial.axis);
+    std::sort(partials.begin(), partials.end(),
               [](const PartialAxis& a, const PartialAxis& b) { return a.axis < b.axis; });
-    return layout;
+  }
+
+ private:
+  const Mesh& mesh_;
+  std::vector<AxisId> names_;
+  std::vector<bool> taken_;
+};
+
+// Redistributions of evenly cut tensors that cost the same per byte, brought to one form: outer axes that stay where they are are left out
+// (`stays` gets the number of pieces they make), so are dimensions that nothing cuts (but one), dimensions are sorted, axes renamed.
+struct EvenForm {
+  Layout source, target;
+  int64_t stays = 1;
+};
+
+EvenForm EvenFormOf(const Mesh& mesh, const Layout& source, const Layout& target) {
+  EvenForm form;
+  std::vector<TwoCuts> dimensions;
+  bool whole_seen = false;
+  for (size_t d = 0; d < source.dimensions.size(); ++d) {
+    TwoCuts cuts{.source = source.dimensions[d], .target = target.dimensions[d]};
+    while (!cuts.source.empty() && !cuts.target.empty() && cuts.source[0] == cuts.target[0]) {
+      form.stays *= mesh.axis(cuts.source[0]).size;
+      cuts.source.erase(cuts.source.begin());
+      cuts.target.erase(cuts.target.begin());
+    }
+    if (cuts.source.empty() && cuts.target.empty()) {
+      if (whole_seen) continue;
+      whole_seen = true;
+    }
+    dimensions.push_back(std::move(cuts));
+  }
+  const auto key = [&](const TwoCuts& cuts) {
+    return std::tuple(cuts.source.size(), cuts.target.size(), mesh.Size(cuts.source), mesh.Size(cuts.target));
   };
-  Layout first = rename_all(source);
-  return {std::move(first), rename_all(target)};
+  std::stable_sort(dimensions.begin(), dimensions.end(),
+                   [&](const TwoCuts& a, const TwoCuts& b) { return key(a) < key(b); });
+  AxisNames names(mesh);
+  for (TwoCuts& cuts : dimensions) {
+    names.Rename(cuts.source);
+    form.source.dimensions.push_back(std::move(cuts.source));
+  }
+  form.source.partial = source.partial;
+  names.Rename(form.source.partial);
+  for (TwoCuts& cuts : dimensions) {
+    names.Rename(cuts.target);
+    form.target.dimensions.push_back(std::move(cuts.target));
+  }
+  form.target.partial = target.partial;
+  names.Rename(form.target.partial);
+  return form;
 }
+
+}  // namespace
 
 std::optional<Cost> RedistributionPrices::Price(TypeIndex type, LayoutIndex source, LayoutIndex target) {
   if (source == target) return Cost{};
@@ -61,22 +123,26 @@ std::optional<Cost> RedistributionPrices::Price(TypeIndex type, LayoutIndex sour
   // Where all pieces are equal, the price is proportional to the size: one shape stands for all.
   const int64_t ranks = mesh_.rank_count();
   const bool even = std::all_of(exact.shape.begin(), exact.shape.end(), [&](int64_t size) { return size % ranks == 0; });
-  const TensorType priced = even ? TensorType{DType::kF32, Shape(exact.shape.size(), 16 * ranks)} : exact;
-  const auto [from, to] = Canonical(layout(source), layout(target));
-  const std::tuple<Layout, Layout, Shape> canonical(from, to, priced.shape);
-  auto found = canonical_prices_.find(canonical);
-  if (found == canonical_prices_.end()) {
-    const absl::StatusOr<Redistribution> way = PlanRedistribution(mesh_, priced, from, to);
-    std::optional<Cost> price;
-    if (way.ok()) price = Cost{.bytes = way->cost, .collectives = way->collectives, .impossible = 0};
-    found = canonical_prices_.emplace(canonical, price).first;
-  }
-  std::optional<Cost> price = found->second;
-  if (price.has_value() && even) {
-    price->bytes *= static_cast<double>(exact.bytes().value()) / static_cast<double>(priced.bytes().value());
+  std::optional<Cost> price;
+  if (even) {
+    const EvenForm form = EvenFormOf(mesh_, layout(source), layout(target));
+    const TensorType typical{DType::kF32, Shape(form.source.dimensions.size(), 16 * ranks)};
+    const auto [found, is_new] = even_prices_.emplace(std::pair(form.source, form.target), std::nullopt);
+    if (is_new) found->second = Planned(typical, form.source, form.target);
+    price = found->second;
+    const double scale = static_cast<double>(exact.bytes().value()) / static_cast<double>(typical.bytes().value());
+    if (price.has_value()) price->bytes *= scale / static_cast<double>(form.stays);
+  } else {
+    price = Planned(exact, layout(source), layout(target));
   }
   prices_.emplace(key, price);
   return price;
+}
+
+std::optional<Cost> RedistributionPrices::Planned(const TensorType& type, const Layout& source, const Layout& target) const {
+  const absl::StatusOr<Redistribution> way = PlanRedistribution(mesh_, type, source, target);
+  if (!way.ok()) return std::nullopt;
+  return Cost{.bytes = way->cost, .collectives = way->collectives, .impossible = 0};
 }
 
 Cost RedistributionPrices::Serve(TypeIndex type, LayoutIndex produced, const std::vector<Demanded>& reads) {

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -63,7 +62,7 @@ class RedistributionPrices {
   Cost Serve(TypeIndex type, LayoutIndex produced, const std::vector<Demanded>& reads);
 
  private:
-  std::pair<Layout, Layout> Canonical(const Layout& source, const Layout& target) const;
+  std::optional<Cost> Planned(const TensorType& type, const Layout& source, const Layout& target) const;
 
   Mesh mesh_;
   std::vector<Layout> layouts_;
@@ -71,7 +70,7 @@ class RedistributionPrices {
   std::vector<TensorType> types_;
   std::map<std::pair<int, Shape>, TypeIndex> type_index_;
   absl::flat_hash_map<std::pair<uint64_t, int>, std::optional<Cost>> prices_;
-  std::map<std::tuple<Layout, Layout, Shape>, std::optional<Cost>> canonical_prices_;
+  std::map<std::pair<Layout, Layout>, std::optional<Cost>> even_prices_;  // Of one shape that stands for all that are cut evenly.
   std::vector<LayoutIndex> available_;  // Of the value being served; kept to spare allocations.
 };
 

@@ -26,8 +26,8 @@ std::string Place(const std::string& name) {
 
 class Refinement {
  public:
-  Refinement(Assignment& assignment, const Bundles& bundles, int trials)
-      : assignment_(assignment), bundles_(bundles), trials_(trials), axes_(assignment.mesh().AxisIds()) {}
+  Refinement(Assignment& assignment, const Bundles& bundles, int64_t work)
+      : assignment_(assignment), bundles_(bundles), last_(assignment.work() + work), axes_(assignment.mesh().AxisIds()) {}
 
   bool Run() {
     const GraphFacts& facts = assignment_.facts();
@@ -51,9 +51,11 @@ class Refinement {
   }
 
  private:
+  bool Spent() const { return assignment_.work() >= last_; }
+
   void Descend(const std::vector<Class>& products, const std::vector<Class>& heads, const GraphFacts& facts) {
     bool improved = true;
-    while (improved && trials_ > 0) {
+    while (improved && !Spent()) {
       improved = false;
       for (const Class& products_of_class : products) {
         for (AxisId axis : axes_) improved |= MoveProducts(products_of_class, {axis});
@@ -75,7 +77,6 @@ class Refinement {
     const Cost before = assignment_.cost();
     const int mark = assignment_.mark();
     for (int variant = 0; variant < 4; ++variant) {
-      --trials_;
       if (!change()) {
         assignment_.Rollback(mark);
         return false;
@@ -113,7 +114,7 @@ class Refinement {
   bool MoveProducts(const Class& products, const std::vector<AxisId>& axes) {
     const Rule& rule = assignment_.facts().rule(products[0]);
     bool improved = false;
-    for (int factor = 0; factor < static_cast<int>(rule.factors.size()) && trials_ > 0; ++factor) {
+    for (int factor = 0; factor < static_cast<int>(rule.factors.size()) && !Spent(); ++factor) {
       const Strategy& current = assignment_.strategy(products[0]);
       if (std::all_of(axes.begin(), axes.end(), [&](AxisId axis) { return FactorCutBy(current, axis) == factor; })) continue;
       improved |= Try(products, axes, [&] { return Move(products, axes, factor); });
@@ -127,7 +128,7 @@ class Refinement {
     const size_t factors = assignment_.facts().rule(products[0]).factors.size();
     for (size_t factor = 0; factor < factors; ++factor) {
       const size_t count = assignment_.strategy(products[0]).cuts[factor].size();
-      for (size_t i = 0; i + 1 < count && trials_ > 0; ++i) {
+      for (size_t i = 0; i + 1 < count && !Spent(); ++i) {
         const std::vector<AxisId> axes = assignment_.strategy(products[0]).cuts[factor];
         improved |= Try(products, {axes[i], axes[i + 1]}, [&] {
           std::vector<Change> changes;
@@ -161,10 +162,9 @@ class Refinement {
   bool MoveBundles(const Class& heads, const std::vector<AxisId>& axes) {
     bool improved = false;
     const int rank = assignment_.facts().op(heads[0]).type.rank();
-    for (int dimension = -1; dimension < rank && trials_ > 0; ++dimension) {
+    for (int dimension = -1; dimension < rank && !Spent(); ++dimension) {
       const Cost before = assignment_.cost();
       const int mark = assignment_.mark();
-      --trials_;
       for (AxisId axis : axes) CarryBundles(heads, axis, dimension);
       if (Cheaper(assignment_.cost(), before)) {
         improved = true;
@@ -180,7 +180,7 @@ class Refinement {
     bool improved = false;
     for (const Class& first : products) {
       for (const Class& second : products) {
-        if (trials_ <= 0) return improved;
+        if (Spent()) return improved;
         if (first == second || !Adjacent(facts, first[0], second[0])) continue;
         for (AxisId axis : axes_) improved |= MovePair(first, second, axis);
       }
@@ -208,7 +208,7 @@ class Refinement {
     bool improved = false;
     for (int f = 0; f < first_factors; ++f) {
       if (f == FactorCutBy(assignment_.strategy(first[0]), axis)) continue;
-      for (int s = 0; s < second_factors && trials_ > 0; ++s) {
+      for (int s = 0; s < second_factors && !Spent(); ++s) {
         if (s == FactorCutBy(assignment_.strategy(second[0]), axis)) continue;
         improved |= Try(both, {axis}, [&] { return Move(first, {axis}, f) && Move(second, {axis}, s); });
       }
@@ -225,15 +225,14 @@ class Refinement {
         if (assignment_.fixed(op)) continue;
         const Rule& rule = assignment_.facts().rule(op);
         for (AxisId axis : axes_) {
-          for (int factor = -1; factor < static_cast<int>(rule.factors.size()) && trials_ > 0; ++factor) {
+          for (int factor = -1; factor < static_cast<int>(rule.factors.size()) && !Spent(); ++factor) {
             const Strategy without = Without(assignment_.strategy(op), axis);
             std::optional<Strategy> cut = without;
             if (factor >= 0) cut = WithFactorCut(without, rule, assignment_.mesh(), factor, axis, {});
             if (!cut.has_value() || *cut == assignment_.strategy(op)) continue;
             const Cost before = assignment_.cost();
             const int mark = assignment_.mark();
-            --trials_;
-            assignment_.Apply(std::vector<Change>{{op, *cut}});
+              assignment_.Apply(std::vector<Change>{{op, *cut}});
             if (Cheaper(assignment_.cost(), before)) {
               improved = true;
             } else {
@@ -248,7 +247,7 @@ class Refinement {
 
   Assignment& assignment_;
   const Bundles& bundles_;
-  int trials_;
+  int64_t last_;  // The work at which to stop.
   std::vector<AxisId> axes_;
 };
 
@@ -267,7 +266,7 @@ std::vector<std::vector<OpId>> FoldedClasses(const GraphFacts& facts, const std:
 }
 
 bool Refine(Assignment& assignment, const Bundles& bundles, const RefineOptions& options) {
-  return Refinement(assignment, bundles, options.trials).Run();
+  return Refinement(assignment, bundles, options.work).Run();
 }
 
 }  // namespace cleave

@@ -2,10 +2,11 @@
 //
 // A move changes a class of equal ops on one mesh axis (or on all): products to another factor, with the light ops around them as they
 // are or following; bundles of light ops to another dimension; the order of two axes in a factor. Each is tried on the assignment, priced
-// from what it touches, and taken back unless the plan gets cheaper. Deterministic, and bounded by a number of trials.
+// from what it touches, and taken back unless the plan gets cheaper. Deterministic, and bounded by an amount of work.
 #ifndef CLEAVE_SEARCH_SAPP_REFINE_H_
 #define CLEAVE_SEARCH_SAPP_REFINE_H_
 
+#include <cstdint>
 #include <vector>
 
 #include "search/assignment/assignment.h"
@@ -17,7 +18,7 @@ namespace cleave {
 std::vector<std::vector<OpId>> FoldedClasses(const GraphFacts& facts, const std::vector<OpId>& ops);
 
 struct RefineOptions {
-  int trials = 20000;
+  int64_t work = 20000;             // Strategies set, tried ones included.
 };
 
 // Returns whether the plan got cheaper.

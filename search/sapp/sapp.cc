@@ -41,7 +41,7 @@ double Sapp(Assignment& assignment, const Bundles& bundles, const SappOptions& o
   if (starts.size() > kRefinedStarts) starts.resize(kRefinedStarts);
   for (Start& start : starts) {
     assignment.Apply(start.changes);
-    Refine(assignment, bundles, {.trials = options.trials});
+    Refine(assignment, bundles, {.work = options.work});
     start = {.cost = assignment.cost(), .changes = Snapshot(assignment)};
     assignment.Rollback(empty);
   }

@@ -4,7 +4,7 @@
 #ifndef CLEAVE_SEARCH_SAPP_SAPP_H_
 #define CLEAVE_SEARCH_SAPP_SAPP_H_
 
-#include <map>
+#include <cstdint>
 
 #include "ir/pins/pins.h"
 #include "search/assignment/assignment.h"
@@ -14,7 +14,7 @@ namespace cleave {
 
 struct SappOptions {
   Price price = Price::kBytes;       // kBytes or kClassic.
-  int trials = 20000;                // Of refine, for each start.
+  int64_t work = 20000;              // Of refine, for each start: strategies set, tried ones included.
 };
 
 // Sets all ops of `assignment`; returns the plan's cost in the price of the search.

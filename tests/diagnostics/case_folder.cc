@@ -34,6 +34,8 @@ CaseFolder Load(const fs::path& folder) {
 
 }  // namespace
 
+std::ostream& operator<<(std::ostream& stream, const CaseFolder& folder) { return stream << folder.name; }
+
 std::vector<CaseFolder> LoadCases() {
   const std::string cases = ProjectPath("tests/diagnostics/cases");
   std::vector<CaseFolder> loaded;

@@ -3,6 +3,7 @@
 #define CLEAVE_TESTS_DIAGNOSTICS_CASE_FOLDER_H_
 
 #include <optional>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,9 @@ struct CaseFolder {
   std::optional<std::string> expected = {};  // expected.txt.
   int exit_code = 3;                         // For the bad side.
 };
+
+// By name, in the reports of tests.
+std::ostream& operator<<(std::ostream& stream, const CaseFolder& folder);
 
 // The folder of the project whose goldens are to be rewritten, when the test is run to do that (//:bless).
 std::optional<std::string> FolderToBless();

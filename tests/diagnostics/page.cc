@@ -20,7 +20,7 @@ std::string Fenced(absl::string_view language, absl::string_view text) {
 
 bool IsShortText(absl::string_view text) {
   return text.size() <= kMostBytes && std::all_of(text.begin(), text.end(), [](char c) {
-           return absl::ascii_isprint(static_cast<unsigned char>(c)) || c == '\n' || c == '\t';
+           return !absl::ascii_iscntrl(static_cast<unsigned char>(c)) || c == '\n' || c == '\t';
          });
 }
 

@@ -6,17 +6,17 @@
 #include <signal.h>
 
 #include <cinttypes>
-#include <cstdlib>
+#include <cstdio>
 #include <utility>
 
 namespace cleave::runtime {
 namespace {
 
-bool StartedByLauncher() {
-  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "PMI_SIZE", "MV2_COMM_WORLD_SIZE"}) {
-    if (std::getenv(name) != nullptr) return true;
-  }
-  return false;
+// Prints why the job cannot be joined, on one rank.
+Error Refuse(std::string message) {
+  std::fprintf(stderr, "error: %s\n", message.c_str());
+  std::fflush(stderr);
+  return {ExitCode::kInput, std::move(message)};
 }
 
 std::string MeshText(const Mesh& mesh) {
@@ -53,13 +53,12 @@ std::vector<int> Comm::Impl::Counts(const std::vector<int64_t>& counts, Collecti
 Result<std::unique_ptr<Comm>> Comm::Start(const Mesh& mesh, Watch& watch) {
   const int64_t planned = MeshSize(mesh);
   auto job = std::make_unique<Impl>(mesh, watch);
-  job->uses_mpi = StartedByLauncher();
+  job->uses_mpi = RankFromEnvironment().has_value();
   if (!job->uses_mpi && planned != 1) {
-    return Error{
-        ExitCode::kInput,
-        Format("the plan has %" PRId64
-               " ranks (%s) and the program was started without mpirun: start it with `mpirun -n %" PRId64 " %s`",
-               planned, MeshText(mesh).c_str(), planned, program_invocation_name)};
+    return Refuse(Format("the plan has %" PRId64
+                         " ranks (%s) and the program was started without mpirun: start it with `mpirun -n %" PRId64
+                         " %s`",
+                         planned, MeshText(mesh).c_str(), planned, program_invocation_name));
   }
   int started = 1;
   if (job->uses_mpi) {
@@ -71,16 +70,19 @@ Result<std::unique_ptr<Comm>> Comm::Start(const Mesh& mesh, Watch& watch) {
     watch.LeaveCollective();
   }
   if (started != planned) {
+    Error error = {ExitCode::kInput, ""};
+    if (job->rank == 0) {
+      error =
+          Refuse(Format("the plan has %" PRId64 " rank%s (%s) and mpirun started %d: start it with `mpirun -n %" PRId64
+                        " %s`, or compile the model with `--devices %d`",
+                        planned, planned == 1 ? "" : "s", mesh.empty() ? "one device" : MeshText(mesh).c_str(), started,
+                        planned, program_invocation_name, started));
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
     MPI_Finalize();
     // mpirun stops the others when the first rank ends with an error; they end by themselves, with the same code.
     signal(SIGTERM, SIG_IGN);
-    const bool first = job->rank == 0;
-    return Error{ExitCode::kInput, first ? Format("the plan has %" PRId64
-                                                  " ranks (%s) and mpirun started %d: start it with `mpirun -n %" PRId64
-                                                  " %s`, or compile the model with `--devices %d`",
-                                                  planned, mesh.empty() ? "one device" : MeshText(mesh).c_str(),
-                                                  started, planned, program_invocation_name, started)
-                                         : ""};
+    return error;
   }
   if (job->uses_mpi) {
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);

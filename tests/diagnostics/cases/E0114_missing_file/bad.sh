@@ -1,0 +1,1 @@
+compile goood.model --plan-only --quiet

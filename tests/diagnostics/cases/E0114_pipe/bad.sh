@@ -1,0 +1,2 @@
+mkfifo bad.model
+compile bad.model --plan-only --quiet

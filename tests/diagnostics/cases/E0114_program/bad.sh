@@ -1,0 +1,2 @@
+cp "$(command -v sh)" bad.model
+compile bad.model --plan-only --quiet

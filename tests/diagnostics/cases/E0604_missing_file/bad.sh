@@ -1,0 +1,1 @@
+compile good.model --plan nowhere.json --plan-only --quiet
