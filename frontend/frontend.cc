@@ -167,7 +167,7 @@ void AddNamedPins(const syntax::Parallel& parallel, Evaluator& evaluator, Report
 void WarnOfUnusedFunctions(const syntax::Model& model, const FunctionTable& functions, Reporter& reporter) {
   const std::set<std::string> called = functions.CalledFrom(model);
   for (const Function* function : functions.user_functions()) {
-    if (called.count(function->name()) > 0 || function->name()[0] == '_' || function->recursive) continue;
+    if (called.count(function->name()) > 0 || function->name()[0] == '_' || function->broken) continue;
     reporter.Report(Warning(Code::kW0614, absl::StrCat("function `", function->name(), "` is never called"))
                         .At(function->syntax->name.span, "defined here")
                         .Note("a function is checked when it is called"));

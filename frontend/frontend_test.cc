@@ -207,9 +207,9 @@ TEST(FrontendTest, ParametersOfAFunctionHaveNamesOfTheirOwn) {
       AnalyzeBody("loss reduce_mean(f(x, 3));", "fn f(x: f32[..n], x: int) -> f32[..n] { return x; }");
   EXPECT_EQ(analyzed.messages,
             "error[E0202]: `x` is defined twice\n"
-            "  --> test.model:5:19\n"
+            "  --> test.model:4:19\n"
             "   |\n"
-            " 5 | fn f(x: f32[..n], x: int) -> f32[..n] { return x; }\n"
+            " 4 | fn f(x: f32[..n], x: int) -> f32[..n] { return x; }\n"
             "   |                   ^ defined again here\n"
             "   |      - first defined here\n");
 }

@@ -70,7 +70,7 @@ Value Evaluator::CallFunction(const Function& function, const syntax::Call& call
   const auto matched = MatchArguments(SignatureOf(*function.syntax), call.arguments, span, reporter_);
   std::map<const syntax::Argument*, Value> evaluated;
   for (const syntax::Argument& argument : call.arguments) evaluated[&argument] = Evaluate(*argument.value, frame);
-  if (!matched || function.recursive || Exhausted(span)) return Value{Poison()};
+  if (!matched || function.broken || Exhausted(span)) return Value{Poison()};
 
   std::vector<Value> values;
   for (const syntax::Argument* argument : *matched) {

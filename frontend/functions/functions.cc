@@ -30,6 +30,7 @@ FunctionTable::FunctionTable(const syntax::File& user, const syntax::File& prelu
     for (const syntax::Parameter& parameter : function->parameters) {
       const auto [first, is_new] = parameters.try_emplace(parameter.name.text, parameter.name.span);
       if (is_new) continue;
+      entry->second.broken = true;
       reporter.Report(Error(Code::kE0202, absl::StrCat("`", parameter.name.text, "` is defined twice"))
                           .At(parameter.name.span, "defined again here")
                           .At(first->second, "first defined here"));
@@ -136,14 +137,14 @@ void FunctionTable::ReportRecursion(Reporter& reporter) {
             error.labels.push_back({span, absl::StrCat("`", (*step)->name(), "` calls `", name, "` here")});
           }
         });
-        (*step)->recursive = true;
+        (*step)->broken = true;
       }
       reporter.Report(std::move(error));
       return;
     }
     if (!done.insert(function).second) return;
     if (path.size() >= kMaxCallDepth) {
-      function->recursive = true;
+      function->broken = true;
       reporter.Report(Error(Code::kE0213, absl::StrCat("functions call each other more than ", kMaxCallDepth, " deep"))
                           .At(function->syntax->name.span, absl::StrCat("reached `", function->name(), "` here")));
       return;

@@ -19,7 +19,7 @@ struct Function {
   const syntax::Function* syntax = nullptr;
   bool of_prelude = false;
   bool owns_parameters = false;  // It, or a function that it calls, declares a `param`.
-  bool recursive = false;        // Reported; never expanded.
+  bool broken = false;           // Calls itself, or has a mistake in its head: reported, never expanded.
 
   const std::string& name() const { return syntax->name.text; }
 };

@@ -1,6 +1,6 @@
 // The op table: everything the compiler knows of an op, one file per op (ir/ops/<op>.cc).
 //
-// To add an op: write ir/ops/<op>.cc with its OpDefinition, list it in table.cc, its emission in codegen, its test, its
+// To add an op: write ir/ops/<op>.cc with its OpDefinition, list it in table.def, its emission in codegen, its test, its
 // line in docs/language.md. docs/adding_an_op.md walks through it.
 #ifndef CLEAVE_IR_OPS_OPS_H_
 #define CLEAVE_IR_OPS_OPS_H_

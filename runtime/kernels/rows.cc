@@ -84,9 +84,9 @@ void LogSoftmax(const float* x, int64_t rows, int64_t columns, float* y) {
     const float* from = x + r * columns;
     float* to = y + r * columns;
     const float largest = RowMax(from, columns);
-    const float shift = largest + std::log(RowExp(from, columns, largest, to));
+    const float logarithm = std::log(RowExp(from, columns, largest, to));
 #pragma omp simd
-    for (int64_t i = 0; i < columns; ++i) to[i] = from[i] - shift;
+    for (int64_t i = 0; i < columns; ++i) to[i] = from[i] - largest - logarithm;
   }
 }
 

@@ -1,0 +1,304 @@
+#include "runtime/kernels/kernels.h"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace cleave::runtime {
+namespace {
+
+std::vector<float> RandomValues(int64_t count, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<float> uniform(-1.0f, 1.0f);
+  std::vector<float> values(static_cast<size_t>(count));
+  for (float& value : values) value = uniform(random);
+  return values;
+}
+
+// The reduction written out: every element is added to the result at the index that leaves the axes out.
+std::vector<double> NaiveReduce(const std::vector<float>& x, const std::vector<int64_t>& shape,
+                                const std::vector<int>& axes, bool maximum) {
+  int64_t results = 1;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (std::find(axes.begin(), axes.end(), static_cast<int>(d)) == axes.end()) results *= shape[d];
+  }
+  std::vector<double> y(static_cast<size_t>(results), maximum ? -std::numeric_limits<double>::infinity() : 0.0);
+  for (int64_t i = 0; i < static_cast<int64_t>(x.size()); ++i) {
+    int64_t rest = i;
+    int64_t index = 0;
+    int64_t stride = 1;
+    for (size_t d = shape.size(); d-- > 0;) {
+      const int64_t position = rest % shape[d];
+      rest /= shape[d];
+      if (std::find(axes.begin(), axes.end(), static_cast<int>(d)) != axes.end()) continue;
+      index += position * stride;
+      stride *= shape[d];
+    }
+    double& to = y[static_cast<size_t>(index)];
+    to = maximum ? std::max<double>(to, x[static_cast<size_t>(i)]) : to + x[static_cast<size_t>(i)];
+  }
+  return y;
+}
+
+TEST(Reduce, EveryShapeAndEverySetOfAxes) {
+  const std::vector<std::vector<int64_t>> shapes = {{},        {1},         {7},          {0},        {3, 0},
+                                                    {5, 4},    {100, 10},   {300, 517},   {20000},    {2, 3, 4},
+                                                    {6, 1, 5}, {3, 40, 70}, {2, 3, 2, 5}, {40000, 3}, {1, 60000}};
+  uint32_t seed = 0;
+  for (const std::vector<int64_t>& shape : shapes) {
+    const std::vector<float> x = RandomValues(ElementCount(shape), ++seed);
+    for (uint32_t set = 1; set < (1u << shape.size()); ++set) {
+      std::vector<int> axes;
+      for (size_t d = 0; d < shape.size(); ++d) {
+        if ((set >> d & 1) != 0) axes.push_back(static_cast<int>(d));
+      }
+      SCOPED_TRACE(testing::Message() << testing::PrintToString(shape) << " over " << testing::PrintToString(axes));
+      const std::vector<double> sum = NaiveReduce(x, shape, axes, false);
+      const std::vector<double> largest = NaiveReduce(x, shape, axes, true);
+      std::vector<float> y(sum.size(), 77.0f);
+      ReduceSum(x.data(), shape, axes, y.data());
+      for (size_t i = 0; i < y.size(); ++i) EXPECT_NEAR(y[i], sum[i], 1e-3);
+      ReduceMean(x.data(), shape, axes, 4, y.data());
+      for (size_t i = 0; i < y.size(); ++i) EXPECT_NEAR(y[i], sum[i] / 4, 1e-3);
+      ReduceMax(x.data(), shape, axes, y.data());
+      for (size_t i = 0; i < y.size(); ++i) EXPECT_EQ(y[i], static_cast<float>(largest[i]));
+    }
+  }
+}
+
+TEST(Reduce, DoesNotDependOnTheNumberOfThreads) {
+  const std::vector<float> x = RandomValues(300 * 517, 3);
+  for (const std::vector<int>& axes : {std::vector<int>{0}, std::vector<int>{1}, std::vector<int>{0, 1}}) {
+    std::vector<float> one(517);
+    std::vector<float> three(517);
+    omp_set_num_threads(1);
+    ReduceSum(x.data(), {300, 517}, axes, one.data());
+    omp_set_num_threads(3);
+    ReduceSum(x.data(), {300, 517}, axes, three.data());
+    EXPECT_EQ(one, three);
+  }
+}
+
+TEST(Rows, SoftmaxSumsToOneAndIgnoresAShift) {
+  const std::vector<float> x = {1.0f, 2.0f, 3.0f, 1001.0f, 1002.0f, 1003.0f};
+  std::vector<float> y(6);
+  Softmax(x.data(), 2, 3, y.data());
+  EXPECT_NEAR(y[0], 0.09003057f, 1e-6);
+  EXPECT_NEAR(y[2], 0.66524096f, 1e-6);
+  for (size_t i = 0; i < 3; ++i) EXPECT_NEAR(y[i], y[i + 3], 1e-6);
+  std::vector<float> logarithms(6);
+  LogSoftmax(x.data(), 2, 3, logarithms.data());
+  for (size_t i = 0; i < 6; ++i) EXPECT_NEAR(std::exp(logarithms[i]), y[i], 1e-6);
+}
+
+// Checks dx, given dy, against central differences of sum(dy * f(x)).
+template <typename Function>
+void CheckGradient(Function f, std::vector<float> x, const std::vector<float>& dy, const std::vector<float>& dx) {
+  for (size_t i = 0; i < x.size(); ++i) {
+    const float kept = x[i];
+    constexpr float kStep = 1e-2f;
+    double difference = 0;
+    for (const float sign : {1.0f, -1.0f}) {
+      x[i] = kept + sign * kStep;
+      const std::vector<float> y = f(x);
+      for (size_t j = 0; j < y.size(); ++j) difference += static_cast<double>(sign) * dy[j] * y[j];
+    }
+    x[i] = kept;
+    EXPECT_NEAR(dx[i], difference / (2.0 * kStep), 2e-3) << "element " << i;
+  }
+}
+
+TEST(Rows, GradientsAreThoseOfFiniteDifferences) {
+  constexpr int64_t kRows = 3;
+  constexpr int64_t kColumns = 7;
+  const std::vector<float> x = RandomValues(kRows * kColumns, 1);
+  const std::vector<float> dy = RandomValues(kRows * kColumns, 2);
+  const std::vector<float> scale = RandomValues(kColumns, 3);
+  const std::vector<float> shift = RandomValues(kColumns, 4);
+  std::vector<float> dx(x.size());
+  const auto softmax = [&](const std::vector<float>& at) {
+    std::vector<float> y(at.size());
+    Softmax(at.data(), kRows, kColumns, y.data());
+    return y;
+  };
+  SoftmaxGradient(dy.data(), softmax(x).data(), kRows, kColumns, dx.data());
+  CheckGradient(softmax, x, dy, dx);
+  const auto log_softmax = [&](const std::vector<float>& at) {
+    std::vector<float> y(at.size());
+    LogSoftmax(at.data(), kRows, kColumns, y.data());
+    return y;
+  };
+  LogSoftmaxGradient(dy.data(), log_softmax(x).data(), kRows, kColumns, dx.data());
+  CheckGradient(log_softmax, x, dy, dx);
+  const auto layer_norm = [&](const std::vector<float>& at, const std::vector<float>& with) {
+    std::vector<float> y(at.size());
+    LayerNorm(at.data(), with.data(), shift.data(), kRows, kColumns, 1e-5f, y.data());
+    return y;
+  };
+  LayerNormGradientInput(dy.data(), x.data(), scale.data(), kRows, kColumns, 1e-5f, dx.data());
+  CheckGradient([&](const std::vector<float>& at) { return layer_norm(at, scale); }, x, dy, dx);
+  std::vector<float> dscale(scale.size());
+  LayerNormGradientScale(dy.data(), x.data(), kRows, kColumns, 1e-5f, dscale.data());
+  CheckGradient([&](const std::vector<float>& with) { return layer_norm(x, with); }, scale, dy, dscale);
+}
+
+TEST(Elementwise, GradientsAreThoseOfFiniteDifferences) {
+  for (const float x : {-2.3f, -0.7f, 0.4f, 1.9f}) {
+    constexpr float kStep = 1e-2f;
+    const auto slope = [&](auto f) { return (f(x + kStep) - f(x - kStep)) / (2 * kStep); };
+    EXPECT_NEAR(GeluGradient(1.0f, x), slope(Gelu), 1e-3);
+    EXPECT_NEAR(SigmoidGradient(1.0f, Sigmoid(x)), slope(Sigmoid), 1e-3);
+    EXPECT_NEAR(TanhGradient(1.0f, std::tanh(x)), slope([](float at) { return std::tanh(at); }), 1e-3);
+    EXPECT_NEAR(ReluGradient(1.0f, Relu(x)), slope(Relu), 1e-3);
+  }
+  EXPECT_NEAR(Gelu(1.0f), 0.841192f, 1e-5);
+  EXPECT_TRUE(std::isnan(Relu(std::nanf(""))));
+}
+
+TEST(Losses, SharesOfTheRowsAddUpToTheWhole) {
+  constexpr int64_t kRows = 11;
+  constexpr int64_t kClasses = 5;
+  const std::vector<float> logits = RandomValues(kRows * kClasses, 5);
+  std::vector<int32_t> label(kRows);
+  for (int64_t r = 0; r < kRows; ++r) label[static_cast<size_t>(r)] = static_cast<int32_t>(r % kClasses);
+  const float whole = CrossEntropy(logits.data(), label.data(), kRows, kClasses, kRows);
+  double expected = 0;
+  for (int64_t r = 0; r < kRows; ++r) {
+    double sum = 0;
+    for (int64_t c = 0; c < kClasses; ++c) sum += std::exp(logits[static_cast<size_t>(r * kClasses + c)]);
+    expected += std::log(sum) - logits[static_cast<size_t>(r * kClasses + label[static_cast<size_t>(r)])];
+  }
+  EXPECT_NEAR(whole, expected / kRows, 1e-5);
+  const float first = CrossEntropy(logits.data(), label.data(), 4, kClasses, kRows);
+  const float second = CrossEntropy(logits.data() + 4 * kClasses, label.data() + 4, kRows - 4, kClasses, kRows);
+  EXPECT_NEAR(first + second, whole, 1e-6);
+  EXPECT_EQ(CrossEntropy(logits.data(), label.data(), 0, kClasses, kRows), 0.0f);
+
+  std::vector<float> gradient(logits.size());
+  CrossEntropyGradient(logits.data(), label.data(), 1.0f, kRows, kClasses, kRows, gradient.data());
+  CheckGradient(
+      [&](const std::vector<float>& at) {
+        return std::vector<float>{CrossEntropy(at.data(), label.data(), kRows, kClasses, kRows)};
+      },
+      logits, {1.0f}, gradient);
+}
+
+TEST(Losses, PaddingCountsNothing) {
+  const std::vector<float> logits = {2, 1, 1, 2, 2, 1, std::nanf(""), 0};
+  const std::vector<int32_t> label = {0, 0, 0, 0};
+  const std::vector<float> mask = {1, 1, 1, 0};
+  EXPECT_FLOAT_EQ(Accuracy(logits.data(), label.data(), 4, 2, 4, {mask.data(), 1}), 0.5f);
+  EXPECT_TRUE(std::isfinite(CrossEntropy(logits.data(), label.data(), 4, 2, 4, {mask.data(), 1})));
+  const std::vector<float> per_sample = {1, 0};
+  EXPECT_FLOAT_EQ(Accuracy(logits.data(), label.data(), 4, 2, 4, {per_sample.data(), 2}), 0.25f);
+  const std::vector<float> target = {0, 0, 0, 0};
+  EXPECT_FLOAT_EQ(Mse(logits.data(), target.data(), 4, 4), 10.0f / 4);
+  EXPECT_FLOAT_EQ(Mae(logits.data(), target.data(), 4, 4, {per_sample.data(), 2}), 3.0f / 4);
+}
+
+TEST(Movement, TransposeMovesEveryElement) {
+  const std::vector<std::vector<int64_t>> shapes = {{3, 5}, {2, 3, 4}, {4, 1, 6}, {2, 3, 4, 5}, {70, 300}, {3, 0, 2}};
+  for (const std::vector<int64_t>& shape : shapes) {
+    std::vector<int> permutation(shape.size());
+    std::iota(permutation.begin(), permutation.end(), 0);
+    std::vector<int32_t> x(static_cast<size_t>(ElementCount(shape)));
+    std::iota(x.begin(), x.end(), 0);
+    do {
+      std::vector<int32_t> y(x.size(), -1);
+      Transpose(x.data(), shape, permutation, y.data());
+      for (size_t i = 0; i < y.size(); ++i) {
+        // The position in y, taken to x.
+        size_t rest = i;
+        std::vector<int64_t> position(shape.size());
+        for (size_t d = shape.size(); d-- > 0;) {
+          const size_t size = static_cast<size_t>(shape[static_cast<size_t>(permutation[d])]);
+          position[static_cast<size_t>(permutation[d])] = static_cast<int64_t>(rest % size);
+          rest /= size;
+        }
+        int64_t from = 0;
+        for (size_t d = 0; d < shape.size(); ++d) from = from * shape[d] + position[d];
+        ASSERT_EQ(y[i], x[static_cast<size_t>(from)]) << testing::PrintToString(permutation);
+      }
+    } while (std::next_permutation(permutation.begin(), permutation.end()));
+  }
+}
+
+TEST(Movement, BoxesAreCopiedAndPastedBack) {
+  std::vector<float> x(4 * 5 * 6);
+  std::iota(x.begin(), x.end(), 0.0f);
+  std::vector<float> box(2 * 3 * 6);
+  CopyBox(x.data(), {4, 5, 6}, {1, 2, 0}, {2, 3, 6}, box.data());
+  EXPECT_EQ(box[0], 1 * 30 + 2 * 6);
+  EXPECT_EQ(box[18], 2 * 30 + 2 * 6);
+  std::vector<float> y = x;
+  for (float& value : box) value = -value;
+  PasteBox(box.data(), {2, 3, 6}, {1, 2, 0}, {4, 5, 6}, y.data());
+  for (size_t i = 0; i < y.size(); ++i) {
+    const size_t plane = i / 30;
+    const size_t row = i / 6 % 5;
+    const bool inside = plane >= 1 && plane < 3 && row >= 2;
+    EXPECT_EQ(y[i], inside ? -x[i] : x[i]);
+  }
+  CopyBox(x.data(), {4, 5, 6}, {4, 0, 0}, {0, 5, 6}, box.data());
+}
+
+TEST(Movement, EmbeddingAndItsGradient) {
+  const std::vector<int32_t> tokens = {2, 0, 2, 5, -1};
+  const std::vector<float> table = {1, 2, 3, 4, 5, 6};
+  std::vector<float> y(10, 9.0f);
+  Embedding(tokens.data(), table.data(), 5, 3, 2, y.data());
+  EXPECT_EQ(y, (std::vector<float>{5, 6, 1, 2, 5, 6, 0, 0, 0, 0}));
+  std::vector<float> dtable(6, 9.0f);
+  EmbeddingGradient(y.data(), tokens.data(), 5, 3, 2, dtable.data());
+  EXPECT_EQ(dtable, (std::vector<float>{1, 2, 0, 0, 10, 12}));
+  std::vector<float> hot(15, 9.0f);
+  OneHot(tokens.data(), 5, 3, hot.data());
+  EXPECT_EQ(hot, (std::vector<float>{0, 0, 1, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0}));
+}
+
+TEST(Movement, CausalMaskKnowsItsPlace) {
+  const std::vector<float> x(2 * 2 * 3, 1.0f);
+  std::vector<float> y(x.size());
+  // Rows 2 and 3, columns 1 to 3 of a larger matrix.
+  CausalMask(x.data(), 2, 2, 3, 2, 1, -5.0f, y.data());
+  EXPECT_EQ(y, (std::vector<float>{1, 1, -5, 1, 1, 1, 1, 1, -5, 1, 1, 1}));
+}
+
+TEST(Partners, EveryRankGetsThePieceThatItNeeds) {
+  const Mesh mesh = {{"m0", 2}, {"m1", 3}, {"m2", 2}};
+  const std::vector<std::pair<AxisLists, AxisLists>> cases = {
+      {{{0, 2}, {}}, {{2, 0}, {}}}, {{{0}, {2}}, {{2}, {0}}}, {{{0}, {}}, {{2}, {}}}, {{{0, 1, 2}}, {{2, 1, 0}}}};
+  for (const auto& [from, to] : cases) {
+    const std::vector<int> axes = from.size() == 1 ? std::vector<int>{0, 1, 2} : std::vector<int>{0, 2};
+    for (int64_t rank = 0; rank < MeshSize(mesh); ++rank) {
+      const Partners partners = FindPartners(mesh, rank, axes, from, to);
+      ASSERT_GE(partners.origin, 0);
+      const int64_t origin = RankAt(mesh, rank, axes, partners.origin);
+      for (size_t d = 0; d < from.size(); ++d) {
+        EXPECT_EQ(IndexOnAxes(mesh, origin, from[d]), IndexOnAxes(mesh, rank, to[d]));
+      }
+      // Whom a rank receives from sends to it.
+      const Partners back = FindPartners(mesh, origin, axes, from, to);
+      EXPECT_EQ(RankAt(mesh, origin, axes, back.destination), rank);
+    }
+  }
+}
+
+TEST(TensorText, ShowsShapeAndShortensLargeTensors) {
+  const std::vector<float> x = {1, 2.5f, 3, 4};
+  EXPECT_EQ(TensorText<float>({2, 2}, x.data()), "[[1, 2.5],\n [3, 4]]");
+  EXPECT_EQ(TensorText<float>({}, x.data()), "1");
+  std::vector<int32_t> many(2000);
+  std::iota(many.begin(), many.end(), 0);
+  EXPECT_EQ(TensorText<int32_t>({2000}, many.data()), "[0, 1, 2, ..., 1997, 1998, 1999]");
+}
+
+}  // namespace
+}  // namespace cleave::runtime
