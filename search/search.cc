@@ -31,7 +31,8 @@ bool CheckSupported(const Pins& pins, const SearchOptions& options, Diagnostics&
   switch (options.algorithm) {
     case SearchAlgorithm::kSapp:
     case SearchAlgorithm::kDataParallel:
-    case SearchAlgorithm::kReplicate: break;
+    case SearchAlgorithm::kReplicate:
+      break;
     case SearchAlgorithm::kPropagate:
     case SearchAlgorithm::kExact:
     case SearchAlgorithm::kManual:
@@ -39,9 +40,11 @@ bool CheckSupported(const Pins& pins, const SearchOptions& options, Diagnostics&
              "use `sapp`, `data_parallel` or `replicate`");
   }
   if (options.price == Price::kTime) refuse("cost = time", settings.cost_span, "use `bytes` or `classic`");
-  if (settings.objective != Objective::kSpeed) refuse("objective", settings.objective_span, "leave it out, or set `objective = speed`");
+  if (settings.objective != Objective::kSpeed)
+    refuse("objective", settings.objective_span, "leave it out, or set `objective = speed`");
   if (settings.zero != 0) refuse("zero", settings.zero_span, "leave it out, or set `zero = 0`");
-  if (settings.memory.has_value()) refuse("memory", settings.memory->span, "leave it out: plans have no memory limit yet");
+  if (settings.memory.has_value())
+    refuse("memory", settings.memory->span, "leave it out: plans have no memory limit yet");
   return !diagnostics.has_errors();
 }
 
@@ -58,21 +61,30 @@ SearchOptions OptionsFrom(const ParallelSettings& settings) {
 
 absl::string_view AlgorithmName(SearchAlgorithm algorithm) {
   switch (algorithm) {
-    case SearchAlgorithm::kSapp: return "sapp";
-    case SearchAlgorithm::kPropagate: return "propagate";
-    case SearchAlgorithm::kExact: return "exact";
-    case SearchAlgorithm::kDataParallel: return "data_parallel";
-    case SearchAlgorithm::kReplicate: return "replicate";
-    case SearchAlgorithm::kManual: return "manual";
+    case SearchAlgorithm::kSapp:
+      return "sapp";
+    case SearchAlgorithm::kPropagate:
+      return "propagate";
+    case SearchAlgorithm::kExact:
+      return "exact";
+    case SearchAlgorithm::kDataParallel:
+      return "data_parallel";
+    case SearchAlgorithm::kReplicate:
+      return "replicate";
+    case SearchAlgorithm::kManual:
+      return "manual";
   }
   return "";
 }
 
 absl::string_view PriceName(Price price) {
   switch (price) {
-    case Price::kBytes: return "bytes";
-    case Price::kClassic: return "classic";
-    case Price::kTime: return "time";
+    case Price::kBytes:
+      return "bytes";
+    case Price::kClassic:
+      return "classic";
+    case Price::kTime:
+      return "time";
   }
   return "";
 }
@@ -87,7 +99,8 @@ std::optional<Plan> Search(const Graph& training_graph, const Cluster& cluster, 
   const std::optional<std::map<OpId, Demand>> demands = ResolvePins(facts, *mesh, pins.pins, diagnostics);
   if (!demands.has_value()) return std::nullopt;
 
-  Assignment assignment(facts, *mesh, {.gradient_weight = options.gradient_weight, .dataset = options.dataset}, *demands);
+  Assignment assignment(facts, *mesh, {.gradient_weight = options.gradient_weight, .dataset = options.dataset},
+                        *demands);
   const Bundles bundles = FindBundles(facts);
   ReasonOptions reasons{.searched = false, .rule = "", .classic = options.price == Price::kClassic};
   std::optional<double> cost;
@@ -106,11 +119,13 @@ std::optional<Plan> Search(const Graph& training_graph, const Cluster& cluster, 
       break;
     case SearchAlgorithm::kPropagate:
     case SearchAlgorithm::kExact:
-    case SearchAlgorithm::kManual: CLEAVE_UNREACHABLE();
+    case SearchAlgorithm::kManual:
+      CLEAVE_UNREACHABLE();
   }
   CLEAVE_CHECK(assignment.cost().impossible == 0) << "a value is read in a layout in which it cannot be made";
 
-  Plan plan{.cluster = cluster.name, .mesh = *mesh, .ops = {}, .gradient_weight = options.gradient_weight, .search = {}};
+  Plan plan{
+      .cluster = cluster.name, .mesh = *mesh, .ops = {}, .gradient_weight = options.gradient_weight, .search = {}};
   plan.search = {.algorithm = std::string(AlgorithmName(options.algorithm)),
                  .objective = "speed",
                  .price = std::string(PriceName(options.price)),

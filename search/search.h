@@ -3,8 +3,8 @@
 //   Diagnostics diagnostics;
 //   std::optional<Plan> plan = Search(training_graph, CpuCluster(8), pins, OptionsFrom(pins.settings), diagnostics);
 //
-// The same input gives the same plan on any machine; only SearchSummary::seconds differs. Ties break by op id. Thread-safe: no shared
-// state.
+// The same input gives the same plan on any machine; only SearchSummary::seconds differs. Ties break by op id.
+// Thread-safe: no shared state.
 #ifndef CLEAVE_SEARCH_SEARCH_H_
 #define CLEAVE_SEARCH_SEARCH_H_
 
@@ -23,8 +23,8 @@ struct SearchOptions {
   SearchAlgorithm algorithm = SearchAlgorithm::kSapp;
   Price price = Price::kBytes;
   double gradient_weight = 0.1;
-  std::optional<DatasetLayout> dataset;      // nullopt: data is read in whatever layout its readers want.
-  int64_t work = 20000;                      // Bound of refine (search/sapp).
+  std::optional<DatasetLayout> dataset;  // nullopt: data is read in whatever layout its readers want.
+  int64_t work = 20000;                  // Bound of refine (search/sapp).
 };
 
 // What the `parallel` block asks for.
@@ -34,8 +34,8 @@ SearchOptions OptionsFrom(const ParallelSettings& settings);
 absl::string_view AlgorithmName(SearchAlgorithm algorithm);
 absl::string_view PriceName(Price price);
 
-// A plan for `training_graph` on all devices of `cluster`, with every pin kept; nullopt after errors. `pins.settings.mesh` names the
-// mesh; the other settings are taken from `options`. REQUIRES: VerifyGraph is content.
+// A plan for `training_graph` on all devices of `cluster`, with every pin kept; nullopt after errors.
+// `pins.settings.mesh` names the mesh; the other settings are taken from `options`. REQUIRES: VerifyGraph is content.
 std::optional<Plan> Search(const Graph& training_graph, const Cluster& cluster, const Pins& pins,
                            const SearchOptions& options, Diagnostics& diagnostics);
 

@@ -26,9 +26,8 @@ bool IsModelOp(const GraphFacts& facts, OpId op) {
 }
 
 bool HasOnlyWholeFactors(const Rule& rule) {
-  return !rule.factors.empty() && std::all_of(rule.factors.begin(), rule.factors.end(), [](const Factor& factor) {
-    return factor.kind == FactorKind::kWhole;
-  });
+  return !rule.factors.empty() && std::all_of(rule.factors.begin(), rule.factors.end(),
+                                              [](const Factor& factor) { return factor.kind == FactorKind::kWhole; });
 }
 
 // Whether the smallest share of the op's work is less than half of the largest.
@@ -63,8 +62,10 @@ void WarnOfIdleRanks(const GraphFacts& facts, const Plan& plan, const std::map<O
                         .Note("no dimension of it can be cut: every rank repeats the work"));
   }
   if (!lopsided.empty()) {
-    Diagnostic warning = Warning(Code::kW0602, absl::StrCat("some ranks do less than half of another's work in ", OpsText(facts, lopsided)));
-    const auto pin = std::find_if(pins.pins.begin(), pins.pins.end(), [&](const Pin& candidate) { return candidate.op == lopsided[0]; });
+    Diagnostic warning = Warning(
+        Code::kW0602, absl::StrCat("some ranks do less than half of another's work in ", OpsText(facts, lopsided)));
+    const auto pin = std::find_if(pins.pins.begin(), pins.pins.end(),
+                                  [&](const Pin& candidate) { return candidate.op == lopsided[0]; });
     if (pin != pins.pins.end()) warning = std::move(warning).At(pin->span, "because of this pin");
     warning.notes.push_back("a dimension is cut into more pieces than it has elements, so some are empty");
     diagnostics.Add(std::move(warning));
@@ -72,8 +73,10 @@ void WarnOfIdleRanks(const GraphFacts& facts, const Plan& plan, const std::map<O
   const int64_t working = plan.mesh.Size(std::vector<AxisId>(used.begin(), used.end()));
   if (working < ranks && plan.search.algorithm != "replicate") {
     const bool pinned = !demands.empty();
-    diagnostics.Add(Warning(Code::kW0603, absl::StrCat("only ", working, " of ", Plural(ranks, "device"), " have work of their own"))
-                        .Note(pinned ? "no op has elements for the other mesh axes, or pins leave them out: ranks repeat each other's work"
+    diagnostics.Add(Warning(Code::kW0603,
+                            absl::StrCat("only ", working, " of ", Plural(ranks, "device"), " have work of their own"))
+                        .Note(pinned ? "no op has elements for the other mesh axes, or pins leave them out: ranks "
+                                       "repeat each other's work"
                                      : "no op has elements for the other mesh axes: ranks repeat each other's work")
                         .Help(absl::StrCat("set `devices = ", working, "`")));
   }

@@ -337,16 +337,22 @@ class ProgramWriter {
       const Value& info = emission_.value(value);
       const BufferPlan::Buffer& buffer = *emission_.storage.buffers.Find(*emission_.storage.root[value]);
       const absl::string_view type = ElementTypeName(info.type.dtype);
-      const bool whole = info.layout == Layout::Replicated(info.type.rank());
       rows.push_back(
           {absl::StrCat(type, "* const ", emission_.names[value], " = arena.At<", type, ">(", buffer.offset, ");"),
-           absl::StrCat(info.type.ToString(), whole ? "" : " cut as ",
-                        whole ? "" : LayoutText(info.layout, program().mesh))});
+           absl::StrCat(info.type.ToString(), CutText(info.layout))});
     }
     if (rows.empty()) return;
     writer.Gap();
     writer.Comment(title);
     writer.Table(rows);
+  }
+
+  // " cut as [m0 m1, -]"; nothing for a tensor that every rank holds whole. Sums that are still partial are not told:
+  // an all-reduce completes them in place.
+  std::string CutText(const Layout& layout) const {
+    const Layout cut = {.dimensions = layout.dimensions, .partial = {}};
+    if (cut == Layout::Replicated(static_cast<int>(layout.dimensions.size()))) return "";
+    return absl::StrCat(" cut as ", LayoutText(cut, program().mesh));
   }
 
   void EmitOpening(SourceWriter& writer) {

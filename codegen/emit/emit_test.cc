@@ -1,11 +1,13 @@
 #include <cmath>
 #include <cstdlib>
+#include <fstream>
 #include <random>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "codegen/emit/identifiers.h"
 #include "codegen/emit/text.h"
 #include "gtest/gtest.h"
@@ -111,6 +113,37 @@ TEST(SourceWriter, WrapsArgumentsBehindTheParenthesis) {
   const std::string c(40, 'c');
   writer.Call("MatMul(", {a, b, c}, ");");
   EXPECT_EQ(writer.text(), absl::StrCat("    MatMul(", a, ", ", b, ",\n           ", c, ");\n"));
+}
+
+// Random calls and assignments, held against clang-format itself.
+TEST(SourceWriter, LaysCallsOutAsClangFormatDoes) {
+  std::mt19937 random(5);
+  const auto below = [&](size_t limit) { return random() % limit; };
+  const char* const heads[] = {"MatMul(", "comm.AllGather(", "inputs.emplace_back(", "loss[0] = CrossEntropy("};
+  const char* const sizes[] = {"1", "512", "k256By4", "piece_256_m0.begin"};
+  SourceWriter writer;
+  writer.Open("void F() {");
+  for (int i = 0; i < 300; ++i) {
+    std::vector<std::string> arguments;
+    for (size_t count = 2 + below(7); count > 0; --count) {
+      if (below(4) > 0) {
+        arguments.push_back(std::string(1 + below(40), 'a'));
+      } else {
+        std::vector<std::string> list;
+        for (size_t length = 1 + below(4); length > 0; --length) list.push_back(sizes[below(4)]);
+        arguments.push_back(absl::StrCat("{", absl::StrJoin(list, ", "), "}"));
+      }
+    }
+    writer.Call(heads[below(4)], arguments, ");");
+  }
+  writer.Close("}");
+  const char* folder = std::getenv("TEST_TMPDIR");
+  const std::string path = absl::StrCat(folder != nullptr ? folder : "/tmp", "/calls.cc");
+  std::ofstream(path) << writer.text();
+  const std::string command =
+      absl::StrCat("clang-format --style='{BasedOnStyle: Google, ColumnLimit: 120, DerivePointerAlignment: false}' '",
+                   path, "' | diff '", path, "' - >&2");
+  EXPECT_EQ(std::system(command.c_str()), 0);
 }
 
 TEST(SourceWriter, AlignsTheCommentsOfNeighbouringLines) {

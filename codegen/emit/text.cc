@@ -94,24 +94,51 @@ void SourceWriter::Close(absl::string_view line) {
   Line(line);
 }
 
-void SourceWriter::Call(absl::string_view head, const std::vector<std::string>& arguments, absl::string_view tail) {
-  const size_t room = static_cast<size_t>(kColumns - indent_);
-  std::string line(head);
-  const std::string continuation(head.size(), ' ');
+namespace {
+
+// `head`, then as many arguments on each line as fit, the following lines behind `margin` spaces. `room`: columns of a
+// line.
+std::vector<std::string> FilledLines(std::string line, size_t margin, const std::vector<std::string>& arguments,
+                                     absl::string_view tail, size_t room) {
+  std::vector<std::string> lines;
   for (size_t i = 0; i < arguments.size(); ++i) {
     const bool last = i + 1 == arguments.size();
     const size_t needed = arguments[i].size() + (last ? tail.size() : 1);
-    if (i > 0) {
-      if (line.size() + 1 + needed > room) {
-        Line(line);
-        line = continuation;
-      } else {
-        line.push_back(' ');
-      }
+    if (i > 0 && line.size() + 1 + needed > room) {
+      lines.push_back(line);
+      line = std::string(margin, ' ');
+    } else if (i > 0) {
+      line.push_back(' ');
     }
     absl::StrAppend(&line, arguments[i], last ? "" : ",");
   }
-  Line(absl::StrCat(line, tail));
+  lines.push_back(absl::StrCat(line, tail));
+  return lines;
+}
+
+}  // namespace
+
+// clang-format takes the layout with the fewest lines: arguments aligned behind the parenthesis, or below it with four
+// spaces; of an assignment the whole call may stand on the next line.
+void SourceWriter::Call(absl::string_view head, const std::vector<std::string>& arguments, absl::string_view tail) {
+  const size_t room = static_cast<size_t>(kColumns - indent_);
+  std::vector<std::string> lines = FilledLines(std::string(head), head.size(), arguments, tail, room);
+  const size_t equals = head.find(" = ");
+  if (lines.size() > 1 && equals != absl::string_view::npos) {
+    const std::string call = absl::StrCat("    ", head.substr(equals + 3));
+    std::vector<std::string> below = FilledLines(call, call.size(), arguments, tail, room);
+    if (below.size() < lines.size()) {
+      lines = std::move(below);
+      lines.insert(lines.begin(), std::string(head.substr(0, equals + 2)));
+    }
+  } else if (lines.size() > 1) {
+    std::vector<std::string> below = FilledLines("    ", 4, arguments, tail, room);
+    if (below.size() + 1 < lines.size()) {
+      lines = std::move(below);
+      lines.insert(lines.begin(), std::string(head));
+    }
+  }
+  for (const std::string& line : lines) Line(line);
 }
 
 void SourceWriter::Assign(absl::string_view target, absl::string_view value, absl::string_view symbol) {

@@ -1,8 +1,9 @@
 // The strategies of all ops of a training graph while a search changes them, with the price of the whole.
 //
-// A search sets forward ops (products and light ops); everything else follows at once: backward ops inherit, parameters are stored as
-// their heaviest reader reads them, updates lie like their parameter, data is made as it is read, sums of gradients keep what
-// their summands share. Only the prices of values that a change touches are computed again, and a change can be taken back:
+// A search sets forward ops (products and light ops); everything else follows at once: backward ops inherit, parameters
+// are stored as their heaviest reader reads them, updates lie like their parameter, data is made as it is read, sums of
+// gradients keep what their summands share. Only the prices of values that a change touches are computed again, and a
+// change can be taken back:
 //
 //   const int mark = assignment.mark();
 //   assignment.Apply({{op, strategy}});
@@ -20,8 +21,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "ir/graph/graph.h"
-#include "ir/strategy/strategy.h"
 #include "ir/pins/pins.h"
+#include "ir/strategy/strategy.h"
 #include "search/cost/facts.h"
 #include "search/cost/redistribution_prices.h"
 
@@ -66,10 +67,12 @@ class Assignment {
   int index(OpId op) const { return chosen_[op]; }
   int Intern(OpId op, const Strategy& strategy);
   LayoutIndex output_index(OpId op, int strategy) const { return table_entry(op, strategy).output; }
-  LayoutIndex input_index(OpId op, int strategy, int input) const { return table_entry(op, strategy).inputs[static_cast<size_t>(input)]; }
+  LayoutIndex input_index(OpId op, int strategy, int input) const {
+    return table_entry(op, strategy).inputs[static_cast<size_t>(input)];
+  }
 
-  // The number of op's present strategy with `axis` taken out and put where `layout` has it in a tensor of the op: input `slot`, or the
-  // value for slot -1; only taken out where the rule has no such cut.
+  // The number of op's present strategy with `axis` taken out and put where `layout` has it in a tensor of the op:
+  // input `slot`, or the value for slot -1; only taken out where the rule has no such cut.
   int CutLike(OpId op, int slot, LayoutIndex layout, AxisId axis);
 
   int mark() const { return static_cast<int>(journal_.size()); }
@@ -89,7 +92,9 @@ class Assignment {
   // What consumers see: a demanded output, or what is produced.
   const Layout& seen(OpId op) const;
   LayoutIndex seen_index(OpId op) const { return outputs_[op] >= 0 ? outputs_[op] : entry(op).output; }
-  const Layout& wanted(OpId op, int input) const { return prices_.layout(entry(op).inputs[static_cast<size_t>(input)]); }
+  const Layout& wanted(OpId op, int input) const {
+    return prices_.layout(entry(op).inputs[static_cast<size_t>(input)]);
+  }
   std::optional<Layout> demanded_output(OpId op) const;
 
   const GraphFacts& facts() const { return facts_; }
@@ -107,9 +112,9 @@ class Assignment {
   };
   struct Record {
     OpId op;
-    int strategy = 0;        // Before the change.
-    Cost cost;               // Of its value, before the change.
-    Cost total;              // Of all, before the change.
+    int strategy = 0;  // Before the change.
+    Cost cost;         // Of its value, before the change.
+    Cost total;        // Of all, before the change.
     bool is_cost = false;
   };
 
@@ -134,24 +139,25 @@ class Assignment {
   const GraphFacts& facts_;
   AssignmentOptions options_;
   RedistributionPrices prices_;
-  std::vector<std::vector<Entry>> tables_;                                  // Per rule.
-  std::vector<absl::flat_hash_map<std::vector<int>, int>> table_index_;     // Per rule, by the strategy as numbers.
-  absl::flat_hash_map<std::pair<int, int>, int> inherited_;                 // (op, forward strategy) -> own strategy.
-  absl::flat_hash_map<std::pair<int, int>, int> passing_;                   // (rule, layout of all inputs) -> strategy, -1 for none.
-  absl::flat_hash_map<std::pair<int, int>, int> lying_like_;                // (rule, layout of its value) -> strategy.
-  absl::flat_hash_map<std::tuple<int, int, int, int, int>, int> cut_like_;  // (rule, strategy, slot, layout, axis) -> strategy.
+  std::vector<std::vector<Entry>> tables_;                               // Per rule.
+  std::vector<absl::flat_hash_map<std::vector<int>, int>> table_index_;  // Per rule, by the strategy as numbers.
+  absl::flat_hash_map<std::pair<int, int>, int> inherited_;              // (op, forward strategy) -> own strategy.
+  absl::flat_hash_map<std::pair<int, int>, int> passing_;     // (rule, layout of all inputs) -> strategy, -1 for none.
+  absl::flat_hash_map<std::pair<int, int>, int> lying_like_;  // (rule, layout of its value) -> strategy.
+  absl::flat_hash_map<std::tuple<int, int, int, int, int>, int>
+      cut_like_;  // (rule, strategy, slot, layout, axis) -> strategy.
   IdVector<OpId, int> chosen_;
   IdVector<OpId, TypeIndex> types_;
   IdVector<OpId, uint8_t> fixed_;
   IdVector<OpId, uint8_t> decided_;
-  IdVector<OpId, LayoutIndex> outputs_;                                     // Demanded; -1 where none.
+  IdVector<OpId, LayoutIndex> outputs_;  // Demanded; -1 where none.
   IdVector<OpId, Cost> value_costs_;
   Cost cost_;
   std::vector<Record> journal_;
   int64_t work_ = 0;
-  std::vector<RedistributionPrices::Demanded> demands_;                     // Of the value being priced.
+  std::vector<RedistributionPrices::Demanded> demands_;  // Of the value being priced.
   std::vector<OpId> dirty_;
-  IdVector<OpId, uint8_t> quiet_;                                           // Moving the value never costs.
+  IdVector<OpId, uint8_t> quiet_;  // Moving the value never costs.
   IdVector<OpId, uint8_t> is_dirty_;
 };
 
@@ -161,8 +167,8 @@ Strategy Without(const Strategy& strategy, AxisId axis);
 // The dimension of `layout` that `axis` cuts; -1 for none.
 int DimensionCutBy(const Layout& layout, AxisId axis);
 
-// `strategy`, which does not use `axis`, with `factor` cut by it; nullopt where that is not valid. The axis takes the place among the
-// factor's axes that it has in `order`, innermost where it is not in it.
+// `strategy`, which does not use `axis`, with `factor` cut by it; nullopt where that is not valid. The axis takes the
+// place among the factor's axes that it has in `order`, innermost where it is not in it.
 std::optional<Strategy> WithFactorCut(const Strategy& strategy, const Rule& rule, const Mesh& mesh, int factor,
                                       AxisId axis, const std::vector<AxisId>& order);
 
@@ -171,8 +177,8 @@ std::optional<Strategy> WithDimensionCut(const Strategy& strategy, const Rule& r
                                          const std::vector<FactorList>& dimensions, size_t dimension, AxisId axis,
                                          const std::vector<AxisId>& order);
 
-// The strategy whose dimensions (of an input or of the output, as `dimensions` of the rule says) lie like `layout` as far as the rule
-// can say it: axes that do not fit are left out, partial sums too.
+// The strategy whose dimensions (of an input or of the output, as `dimensions` of the rule says) lie like `layout` as
+// far as the rule can say it: axes that do not fit are left out, partial sums too.
 Strategy StrategyFromDimensions(const Layout& layout, const std::vector<FactorList>& dimensions, const Rule& rule,
                                 const Mesh& mesh);
 

@@ -1,8 +1,9 @@
 // How the ops that a search does not set follow those that it sets.
 //
-// Follow(op) is called after op's strategy changed and renews what depends on it, in this order: backward ops that inherit, the
-// storage of the parameters that the op leads (and with it their updates), the data that it reads, sums of gradients. Each of
-// these is a function of the strategies it follows, so the result does not depend on the order of changes.
+// Follow(op) is called after op's strategy changed and renews what depends on it, in this order: backward ops that
+// inherit, the storage of the parameters that the op leads (and with it their updates), the data that it reads, sums of
+// gradients. Each of these is a function of the strategies it follows, so the result does not depend on the order of
+// changes.
 #include <algorithm>
 
 #include "search/assignment/assignment.h"
@@ -103,15 +104,16 @@ void Assignment::DeriveStorage(OpId parameter) {
   Choose(parameter, LyingLike(parameter, entry(leader.reader).inputs[static_cast<size_t>(leader.input)]));
 }
 
-// Data is made as all its readers want it: what their layouts have in common, from which each takes its slice for free. A metric
-// asks only where nothing else reads. Where the user says how data lies, that is where it starts.
+// Data is made as all its readers want it: what their layouts have in common, from which each takes its slice for free.
+// A metric asks only where nothing else reads. Where the user says how data lies, that is where it starts.
 void Assignment::DeriveData(OpId op) {
   if (fixed_[op]) return;
   const Rule& rule = facts_.rule(op);
   if (options_.dataset.has_value()) {
     if (facts_.roles[op] == Role::kInput) {
       const bool cut = *options_.dataset == DatasetLayout::kDataParallel;
-      const Layout layout = cut ? BatchCut(facts_.op(op).type.shape, mesh()) : Layout::Replicated(facts_.op(op).type.rank());
+      const Layout layout =
+          cut ? BatchCut(facts_.op(op).type.shape, mesh()) : Layout::Replicated(facts_.op(op).type.rank());
       Choose(op, Intern(op, StrategyFromDimensions(layout, rule.output, rule, mesh())));
       return;
     }
@@ -144,7 +146,8 @@ void Assignment::DeriveData(OpId op) {
   Choose(op, Intern(op, strategy));
 }
 
-// Summands that lie alike, partial or not, are added as they lie; others meet where the value whose gradient this is lies.
+// Summands that lie alike, partial or not, are added as they lie; others meet where the value whose gradient this is
+// lies.
 void Assignment::DeriveSum(OpId op) {
   const Op& self = facts_.op(op);
   const LayoutIndex first = seen_index(self.inputs[0]);
@@ -176,9 +179,8 @@ int Assignment::PassingThrough(OpId op, LayoutIndex index) {
   std::vector<int> all_inputs;
   for (size_t i = 0; i < rule.inputs.size(); ++i) all_inputs.push_back(static_cast<int>(i));
   const auto group = std::find(rule.linear.begin(), rule.linear.end(), all_inputs);
-  const bool only_sums = std::all_of(layout.partial.begin(), layout.partial.end(), [](const PartialAxis& partial) {
-    return partial.reduction == Reduction::kSum;
-  });
+  const bool only_sums = std::all_of(layout.partial.begin(), layout.partial.end(),
+                                     [](const PartialAxis& partial) { return partial.reduction == Reduction::kSum; });
   int strategy = -1;
   if (!layout.is_partial() || (group != rule.linear.end() && only_sums)) {
     Strategy own = StrategyFromDimensions(layout, rule.inputs[0], rule, mesh());

@@ -11,7 +11,8 @@ bool IsSet(const GraphFacts& facts, OpId op) {
   return facts.roles[op] == Role::kProduct || facts.roles[op] == Role::kLight;
 }
 
-// The dimension of input `input` that is the batch: the first of data, what its maker cut of other values; -1 where there is none.
+// The dimension of input `input` that is the batch: the first of data, what its maker cut of other values; -1 where
+// there is none.
 int BatchDimension(const Assignment& assignment, OpId maker, AxisId axis) {
   const GraphFacts& facts = assignment.facts();
   const Role role = facts.roles[maker];
@@ -36,7 +37,8 @@ void DataParallel(Assignment& assignment) {
         std::optional<Strategy> cut =
             WithDimensionCut(strategy, rule, mesh, rule.inputs[i], static_cast<size_t>(dimension), axis, {});
         if (!cut.has_value()) continue;
-        if (mesh.Size(InputLayout(*cut, rule, static_cast<int>(i)).dimensions[static_cast<size_t>(dimension)]) > size) continue;
+        if (mesh.Size(InputLayout(*cut, rule, static_cast<int>(i)).dimensions[static_cast<size_t>(dimension)]) > size)
+          continue;
         strategy = *std::move(cut);
         break;
       }

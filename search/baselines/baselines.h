@@ -6,7 +6,8 @@
 
 namespace cleave {
 
-// Every mesh axis cuts the batch, as far as it has samples; parameters are replicated. Ops that are pinned stay as they are.
+// Every mesh axis cuts the batch, as far as it has samples; parameters are replicated. Ops that are pinned stay as they
+// are.
 void DataParallel(Assignment& assignment);
 
 // Nothing is cut but what is pinned: every rank does all the work.

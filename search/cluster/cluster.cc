@@ -50,7 +50,9 @@ Mesh MeshOfCluster(const Cluster& cluster) {
   std::vector<MeshAxis> axes;
   for (const Link& link : cluster.links) {
     for (int64_t prime : PrimeFactors(link.count)) {
-      axes.push_back({.name = absl::StrCat("m", axes.size()), .size = prime, .link = link.name,
+      axes.push_back({.name = absl::StrCat("m", axes.size()),
+                      .size = prime,
+                      .link = link.name,
                       .weight = WeightOf(cluster, link)});
     }
   }
@@ -66,11 +68,11 @@ std::optional<Mesh> MeshFor(const Cluster& cluster, const std::vector<NamedAxis>
   if (product != devices) {
     const std::string sizes =
         absl::StrJoin(named, " x ", [](std::string* out, const NamedAxis& axis) { absl::StrAppend(out, axis.size); });
-    diagnostics.Add(Error(Code::kE0306, absl::StrCat("the mesh has ", Plural(product, "rank"), ", but there ",
-                                                     devices == 1 ? "is " : "are ", Plural(devices, "device")))
-                        .At(mesh_span, absl::StrCat(sizes, " = ", product))
-                        .Help(absl::StrCat("set `devices = ", product, "`, or change the mesh so that its product is ",
-                                           devices)));
+    diagnostics.Add(
+        Error(Code::kE0306, absl::StrCat("the mesh has ", Plural(product, "rank"), ", but there ",
+                                         devices == 1 ? "is " : "are ", Plural(devices, "device")))
+            .At(mesh_span, absl::StrCat(sizes, " = ", product))
+            .Help(absl::StrCat("set `devices = ", product, "`, or change the mesh so that its product is ", devices)));
     return std::nullopt;
   }
   // Walks the links from slowest to fastest: each prime sub-axis crosses the link on which devices are left to divide.

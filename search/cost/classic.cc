@@ -37,11 +37,15 @@ double LocalElements(const Rule& rule, const Strategy& strategy, const Mesh& mes
 double ClassicFactorCost(const Rule& rule, const Strategy& strategy, const Mesh& mesh, int factor,
                          const ClassicOptions& options) {
   switch (ProductFactorOf(rule, factor)) {
-    case ProductFactor::kBatch: return 0;
-    case ProductFactor::kRows: return options.row_weight * LocalElements(rule, strategy, mesh, rule.inputs[1]) / 2;
-    case ProductFactor::kColumns: return LocalElements(rule, strategy, mesh, rule.inputs[0]) / 2;
+    case ProductFactor::kBatch:
+      return 0;
+    case ProductFactor::kRows:
+      return options.row_weight * LocalElements(rule, strategy, mesh, rule.inputs[1]) / 2;
+    case ProductFactor::kColumns:
+      return LocalElements(rule, strategy, mesh, rule.inputs[0]) / 2;
     case ProductFactor::kContracted:
-    case ProductFactor::kOther: return LocalElements(rule, strategy, mesh, rule.output) / 2;
+    case ProductFactor::kOther:
+      return LocalElements(rule, strategy, mesh, rule.output) / 2;
   }
   return 0;
 }

@@ -1,8 +1,9 @@
-// The relative cost of SAPP as it was published: element counts at the current level, no bytes, no links, one halving per level.
+// The relative cost of SAPP as it was published: element counts at the current level, no bytes, no links, one halving
+// per level.
 //
-// A product A(I, K) x B(K, J) = C(I, J): cutting I costs 0.1 |B| / 2, J costs |A| / 2, K costs |C| / 2, a batch factor nothing. A tensor between
-// two products costs 16 times its elements when the level cuts it differently on both sides, else nothing. Source: the symbolic
-// cost model of D-Rec / SAPP (docs/cost.md).
+// A product A(I, K) x B(K, J) = C(I, J): cutting I costs 0.1 |B| / 2, J costs |A| / 2, K costs |C| / 2, a batch factor
+// nothing. A tensor between two products costs 16 times its elements when the level cuts it differently on both sides,
+// else nothing. Source: the symbolic cost model of D-Rec / SAPP (docs/cost.md).
 #ifndef CLEAVE_SEARCH_COST_CLASSIC_H_
 #define CLEAVE_SEARCH_COST_CLASSIC_H_
 
@@ -14,7 +15,7 @@
 namespace cleave {
 
 struct ClassicOptions {
-  double row_weight = 0.1;               // c: of cutting the rows.
+  double row_weight = 0.1;  // c: of cutting the rows.
   double redistribution_weight = 16;
 };
 

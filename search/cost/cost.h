@@ -3,8 +3,8 @@
 //   Cost cost = PlanCost(graph, plan);          // from the layouts of the plan
 //   Cost same = ProgramCost(graph, plan, program);   // from the collectives of the program made from it
 //
-// docs/cost.md has the formulas. What is not priced: scalars and vectors (loss, biases), what metrics read, and the gradient that the
-// loss hands back to the model, which is part of the loss.
+// docs/cost.md has the formulas. What is not priced: scalars and vectors (loss, biases), what metrics read, and the
+// gradient that the loss hands back to the model, which is part of the loss.
 #ifndef CLEAVE_SEARCH_COST_COST_H_
 #define CLEAVE_SEARCH_COST_COST_H_
 

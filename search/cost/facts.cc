@@ -44,11 +44,13 @@ Role ForwardRole(const GraphFacts& facts, const Op& op) {
 Role RoleOf(const GraphFacts& facts, const Op& op) {
   switch (op.phase) {
     case Phase::kForward:
-    case Phase::kMetric: return ForwardRole(facts, op);
+    case Phase::kMetric:
+      return ForwardRole(facts, op);
     case Phase::kBackward:
       if (op.inherits.has_value()) return Role::kInherits;
       return op.inputs.empty() ? Role::kConstant : Role::kSum;
-    case Phase::kUpdate: return Role::kUpdate;
+    case Phase::kUpdate:
+      return Role::kUpdate;
   }
   return Role::kLight;
 }

@@ -1,4 +1,5 @@
-// What a search asks of a training graph again and again, computed once: rules, readers, and how each op gets its strategy.
+// What a search asks of a training graph again and again, computed once: rules, readers, and how each op gets its
+// strategy.
 //
 //   GraphFacts facts = FactsOf(graph);
 //   if (facts.roles[op] == Role::kProduct) ...
@@ -36,20 +37,22 @@ struct Read {
 };
 
 struct GraphFacts {
-  const Graph* graph = nullptr;                 // Outlives the facts.
-  std::vector<Rule> rules;                      // Equal ops share one.
-  IdVector<OpId, int> rule_of;                  // Indexes into rules.
+  const Graph* graph = nullptr;  // Outlives the facts.
+  std::vector<Rule> rules;       // Equal ops share one.
+  IdVector<OpId, int> rule_of;   // Indexes into rules.
   IdVector<OpId, Role> roles;
   IdVector<OpId, OpClass> classes;
-  IdVector<OpId, std::vector<Read>> reads;      // In program order.
-  IdVector<OpId, std::vector<OpId>> inheritors; // Backward ops that inherit from a forward op.
-  IdVector<OpId, Read> leaders;                 // Of a parameter: the read that decides its storage; its own id where nothing reads it.
-  IdVector<OpId, std::vector<OpId>> led;        // Of a forward op: the parameters whose storage it decides.
-  IdVector<OpId, OpId> whole_sums;              // Of a sum: the last of its chain.
-  IdVector<OpId, std::vector<OpId>> sums;       // Of a forward op: the sums that make its value's gradient.
+  IdVector<OpId, std::vector<Read>> reads;       // In program order.
+  IdVector<OpId, std::vector<OpId>> inheritors;  // Backward ops that inherit from a forward op.
+  IdVector<OpId, Read>
+      leaders;  // Of a parameter: the read that decides its storage; its own id where nothing reads it.
+  IdVector<OpId, std::vector<OpId>> led;            // Of a forward op: the parameters whose storage it decides.
+  IdVector<OpId, OpId> whole_sums;                  // Of a sum: the last of its chain.
+  IdVector<OpId, std::vector<OpId>> sums;           // Of a forward op: the sums that make its value's gradient.
   IdVector<OpId, std::vector<OpId>> update_groups;  // Of a parameter: the states and update ops that lie like it.
-  IdVector<OpId, uint8_t> priced;                 // Moving the value costs: neither a vector nor the gradient that the loss hands back.
-  IdVector<OpId, uint8_t> gradient;                // The value is (a summand of) a parameter's gradient, or belongs to the update.
+  IdVector<OpId, uint8_t>
+      priced;  // Moving the value costs: neither a vector nor the gradient that the loss hands back.
+  IdVector<OpId, uint8_t> gradient;  // The value is (a summand of) a parameter's gradient, or belongs to the update.
 
   const Rule& rule(OpId op) const { return rules[static_cast<size_t>(rule_of[op])]; }
   const Op& op(OpId id) const { return graph->op(id); }
@@ -58,7 +61,8 @@ struct GraphFacts {
 // REQUIRES: VerifyGraph is content with `graph`, which may be a forward graph or a training graph.
 GraphFacts FactsOf(const Graph& graph);
 
-// The weight of a redistribution of `value` for `reader`: 0 where it is not priced, gradient_weight for gradients and updates, else 1.
+// The weight of a redistribution of `value` for `reader`: 0 where it is not priced, gradient_weight for gradients and
+// updates, else 1.
 double ReadWeight(const GraphFacts& facts, OpId value, OpId reader, double gradient_weight);
 
 }  // namespace cleave

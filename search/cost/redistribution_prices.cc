@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -68,8 +69,26 @@ class AxisNames {
   std::vector<bool> taken_;
 };
 
-// Redistributions of evenly cut tensors that cost the same per byte, brought to one form: outer axes that stay where they are are left out
-// (`stays` gets the number of pieces they make), so are dimensions that nothing cuts (but one), dimensions are sorted, axes renamed.
+// Whether all pieces on the way are equal: each dimension that is cut at either end divides by all axes that are in
+// play.
+bool IsEven(const Mesh& mesh, const Shape& shape, const Layout& source, const Layout& target) {
+  std::set<AxisId> used;
+  for (const Layout* layout : {&source, &target}) {
+    for (const std::vector<AxisId>& axes : layout->dimensions) used.insert(axes.begin(), axes.end());
+    for (const PartialAxis& partial : layout->partial) used.insert(partial.axis);
+  }
+  const int64_t ranks = mesh.Size(std::vector<AxisId>(used.begin(), used.end()));
+  for (size_t d = 0; d < shape.size(); ++d) {
+    const bool cut = !source.dimensions[d].empty() || !target.dimensions[d].empty();
+    if (cut && shape[d] % ranks != 0) return false;
+  }
+  return true;
+}
+
+// Redistributions of evenly cut tensors that cost the same per byte, brought to one form: outer axes that stay where
+// they are are left out
+// (`stays` gets the number of pieces they make), so are dimensions that nothing cuts (but one), dimensions are sorted,
+// axes renamed.
 struct EvenForm {
   Layout source, target;
   int64_t stays = 1;
@@ -122,7 +141,7 @@ std::optional<Cost> RedistributionPrices::Price(TypeIndex type, LayoutIndex sour
   const TensorType& exact = types_[static_cast<size_t>(type)];
   // Where all pieces are equal, the price is proportional to the size: one shape stands for all.
   const int64_t ranks = mesh_.rank_count();
-  const bool even = std::all_of(exact.shape.begin(), exact.shape.end(), [&](int64_t size) { return size % ranks == 0; });
+  const bool even = IsEven(mesh_, exact.shape, layout(source), layout(target));
   std::optional<Cost> price;
   if (even) {
     const EvenForm form = EvenFormOf(mesh_, layout(source), layout(target));
@@ -139,7 +158,8 @@ std::optional<Cost> RedistributionPrices::Price(TypeIndex type, LayoutIndex sour
   return price;
 }
 
-std::optional<Cost> RedistributionPrices::Planned(const TensorType& type, const Layout& source, const Layout& target) const {
+std::optional<Cost> RedistributionPrices::Planned(const TensorType& type, const Layout& source,
+                                                  const Layout& target) const {
   const absl::StatusOr<Redistribution> way = PlanRedistribution(mesh_, type, source, target);
   if (!way.ok()) return std::nullopt;
   return Cost{.bytes = way->cost, .collectives = way->collectives, .impossible = 0};

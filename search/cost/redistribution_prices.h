@@ -57,8 +57,8 @@ class RedistributionPrices {
     double weight = 1;
   };
 
-  // Serves `reads` in order, each from the layout that is cheapest among those that exist by then; what was made once is used
-  // again.
+  // Serves `reads` in order, each from the layout that is cheapest among those that exist by then; what was made once
+  // is used again.
   Cost Serve(TypeIndex type, LayoutIndex produced, const std::vector<Demanded>& reads);
 
  private:
@@ -70,7 +70,8 @@ class RedistributionPrices {
   std::vector<TensorType> types_;
   std::map<std::pair<int, Shape>, TypeIndex> type_index_;
   absl::flat_hash_map<std::pair<uint64_t, int>, std::optional<Cost>> prices_;
-  std::map<std::pair<Layout, Layout>, std::optional<Cost>> even_prices_;  // Of one shape that stands for all that are cut evenly.
+  std::map<std::pair<Layout, Layout>, std::optional<Cost>>
+      even_prices_;                     // Of one shape that stands for all that are cut evenly.
   std::vector<LayoutIndex> available_;  // Of the value being served; kept to spare allocations.
 };
 

@@ -29,7 +29,8 @@ std::string PossibleText(const Mesh& mesh) {
 }
 
 std::string TensorText(const Op& op) {
-  return absl::StrCat("`", op.name, "` is ", op.type.ToString(), op.line > 0 ? absl::StrCat(", from line ", op.line) : "");
+  return absl::StrCat("`", op.name, "` is ", op.type.ToString(),
+                      op.line > 0 ? absl::StrCat(", from line ", op.line) : "");
 }
 
 class Resolution {
@@ -55,12 +56,12 @@ class Resolution {
     for (size_t d = 0; d < counts->size(); ++d) {
       const Placed<int64_t>& count = (*counts)[d];
       if (std::binary_search(possible.begin(), possible.end(), count.value)) continue;
-      diagnostics_.Add(Error(Code::kE0304, absl::StrCat(Plural(mesh_.rank_count(), "device"), " cannot be divided into ",
-                                                        Plural(count.value, "slice")))
-                           .At(count.span, absl::StrCat("dimension ", d, " of `", tensor.name, "` is to be cut into ",
-                                                        count.value))
-                           .Note(TensorText(tensor))
-                           .Help(PossibleText(mesh_)));
+      diagnostics_.Add(
+          Error(Code::kE0304, absl::StrCat(Plural(mesh_.rank_count(), "device"), " cannot be divided into ",
+                                           Plural(count.value, "slice")))
+              .At(count.span, absl::StrCat("dimension ", d, " of `", tensor.name, "` is to be cut into ", count.value))
+              .Note(TensorText(tensor))
+              .Help(PossibleText(mesh_)));
       ok = false;
     }
     return ok;
@@ -72,24 +73,26 @@ class Resolution {
     for (size_t i = 0; i < shard.in.size(); ++i) ok = CheckCounts(shard.in[i], facts_.op(op.inputs[i])) && ok;
     if (!ok) return std::nullopt;
     Demand demand;
-    const bool any_input = std::any_of(shard.in.begin(), shard.in.end(), [](const CountsPin& in) { return in.has_value(); });
+    const bool any_input =
+        std::any_of(shard.in.begin(), shard.in.end(), [](const CountsPin& in) { return in.has_value(); });
     if (any_input) {
       demand.strategy = StrategyOf(pin, shard);
       if (!demand.strategy.has_value()) return std::nullopt;
     }
     if (!shard.out.has_value()) return demand;
     const Rule& rule = facts_.rule(pin.op);
-    const Layout from = demand.strategy.has_value() ? OutputLayout(*demand.strategy, rule)
-                                                    : Layout::Replicated(op.type.rank());
+    const Layout from =
+        demand.strategy.has_value() ? OutputLayout(*demand.strategy, rule) : Layout::Replicated(op.type.rank());
     std::vector<int64_t> counts;
     for (const Placed<int64_t>& count : *shard.out) counts.push_back(count.value);
     std::optional<Layout> layout = LayoutFromCounts(counts, from, mesh_);
     if (!layout.has_value()) {
-      diagnostics_.Add(Error(Code::kE0312, absl::StrCat("the slices of `out` together are ", Product(counts), ", and there are ",
-                                                        Plural(mesh_.rank_count(), "device")))
-                           .At(Cover(shard.out->front().span, shard.out->back().span), "more slices than mesh axes can give")
-                           .Note(TensorText(op))
-                           .Help(PossibleText(mesh_)));
+      diagnostics_.Add(
+          Error(Code::kE0312, absl::StrCat("the slices of `out` together are ", Product(counts), ", and there are ",
+                                           Plural(mesh_.rank_count(), "device")))
+              .At(Cover(shard.out->front().span, shard.out->back().span), "more slices than mesh axes can give")
+              .Note(TensorText(op))
+              .Help(PossibleText(mesh_)));
       return std::nullopt;
     }
     return WithOutput(pin.op, std::move(demand), *std::move(layout));
@@ -127,7 +130,8 @@ class Resolution {
     Diagnostic error = Error(too_many ? Code::kE0312 : Code::kE0311, std::move(message));
     if (place.input >= 0 && place.dimension >= 0) {
       const Op& tensor = facts_.op(op.inputs[static_cast<size_t>(place.input)]);
-      const Placed<int64_t>& count = (*shard.in[static_cast<size_t>(place.input)])[static_cast<size_t>(place.dimension)];
+      const Placed<int64_t>& count =
+          (*shard.in[static_cast<size_t>(place.input)])[static_cast<size_t>(place.dimension)];
       error = std::move(error).At(count.span, absl::StrCat("dimension ", place.dimension, " of `", tensor.name,
                                                            "` is to be cut into ", count.value));
       error.notes.push_back(TensorText(tensor));
@@ -174,13 +178,14 @@ class Resolution {
   }
 
   bool ReportTwice(const Placed<std::string>& name, AxisId axis) {
-    diagnostics_.Add(Error(Code::kE0308, absl::StrCat("mesh axis `", mesh_.axis(axis).name, "` is used twice in one layout"))
-                         .At(name.span, "cuts a second time"));
+    diagnostics_.Add(
+        Error(Code::kE0308, absl::StrCat("mesh axis `", mesh_.axis(axis).name, "` is used twice in one layout"))
+            .At(name.span, "cuts a second time"));
     return false;
   }
 
-  // The value is to lie in `layout`. An op whose rule says nothing else makes it so; a product may be cut in another way and its
-  // value be redistributed.
+  // The value is to lie in `layout`. An op whose rule says nothing else makes it so; a product may be cut in another
+  // way and its value be redistributed.
   Demand WithOutput(OpId id, Demand demand, Layout layout) const {
     const Rule& rule = facts_.rule(id);
     const Role role = facts_.roles[id];
@@ -188,7 +193,8 @@ class Resolution {
       absl::StatusOr<Strategy> strategy = StrategyFromOutputLayout(layout, rule, mesh_);
       if (strategy.ok()) demand.strategy = *std::move(strategy);
     }
-    if (!demand.strategy.has_value() || !(OutputLayout(*demand.strategy, rule) == layout)) demand.output = std::move(layout);
+    if (!demand.strategy.has_value() || !(OutputLayout(*demand.strategy, rule) == layout))
+      demand.output = std::move(layout);
     return demand;
   }
 
@@ -260,10 +266,11 @@ std::optional<std::map<OpId, Demand>> ResolvePins(const GraphFacts& facts, const
     }
     const auto [found, is_new] = demands.emplace(pin.op, *demand);
     if (!is_new && !(found->second == *demand)) {
-      diagnostics.Add(Error(Code::kE0307, absl::StrCat("two pins on `", facts.op(pin.op).name, "` contradict each other"))
-                          .At(pin.span, "demands one thing")
-                          .At(places[pin.op], "demands another")
-                          .Help("remove one of them"));
+      diagnostics.Add(
+          Error(Code::kE0307, absl::StrCat("two pins on `", facts.op(pin.op).name, "` contradict each other"))
+              .At(pin.span, "demands one thing")
+              .At(places[pin.op], "demands another")
+              .Help("remove one of them"));
       ok = false;
     }
     places.emplace(pin.op, pin.span);

@@ -2,7 +2,8 @@
 //
 //   std::optional<std::map<OpId, Demand>> demands = ResolvePins(facts, mesh, pins, diagnostics);
 //
-// A pin is kept or the compile fails: everything that the mesh or the op's rule cannot give is reported here, each with its place.
+// A pin is kept or the compile fails: everything that the mesh or the op's rule cannot give is reported here, each with
+// its place.
 #ifndef CLEAVE_SEARCH_PINS_PINS_H_
 #define CLEAVE_SEARCH_PINS_PINS_H_
 
@@ -23,9 +24,9 @@ namespace cleave {
 std::optional<std::map<OpId, Demand>> ResolvePins(const GraphFacts& facts, const Mesh& mesh,
                                                   const std::vector<Pin>& pins, Diagnostics& diagnostics);
 
-// The layout of a tensor of shape `shape` with the given number of slices per dimension that is nearest to `from`: axes of `from` stay
-// where they are as far as the counts allow, the rest are taken in mesh order, those over which `from` is partial first. nullopt where
-// no axes have these products.
+// The layout of a tensor of shape `shape` with the given number of slices per dimension that is nearest to `from`: axes
+// of `from` stay where they are as far as the counts allow, the rest are taken in mesh order, those over which `from`
+// is partial first. nullopt where no axes have these products.
 std::optional<Layout> LayoutFromCounts(const std::vector<int64_t>& counts, const Layout& from, const Mesh& mesh);
 
 // The numbers of slices that some axes of `mesh` have, ascending.

@@ -49,7 +49,8 @@ void MoveAxis(Assignment& assignment, const Bundles& bundles, OpId start, int st
     const auto [op, own] = moved[next];
     for (const Read& read : facts.reads[op]) visit(read.reader, read.input, assignment.output_index(op, own));
     const std::vector<OpId>& inputs = facts.op(op).inputs;
-    for (size_t i = 0; i < inputs.size(); ++i) visit(inputs[i], -1, assignment.input_index(op, own, static_cast<int>(i)));
+    for (size_t i = 0; i < inputs.size(); ++i)
+      visit(inputs[i], -1, assignment.input_index(op, own, static_cast<int>(i)));
   }
   assignment.Apply(moved);
 }

@@ -1,8 +1,8 @@
-// Light ops between products, and how they follow: a bundle is a connected set of light ops, through which one mesh axis passes as
-// one cut of their values.
+// Light ops between products, and how they follow: a bundle is a connected set of light ops, through which one mesh
+// axis passes as one cut of their values.
 //
-// MoveAxis starts at one op of a bundle, cuts a dimension there by an axis, and carries that cut along every edge inside the bundle,
-// forward and backward, as far as the rules let it pass. Linear in the ops of the bundle.
+// MoveAxis starts at one op of a bundle, cuts a dimension there by an axis, and carries that cut along every edge
+// inside the bundle, forward and backward, as far as the rules let it pass. Linear in the ops of the bundle.
 #ifndef CLEAVE_SEARCH_SAPP_BUNDLES_H_
 #define CLEAVE_SEARCH_SAPP_BUNDLES_H_
 
@@ -13,13 +13,14 @@
 namespace cleave {
 
 struct Bundles {
-  std::vector<std::vector<OpId>> bundles;       // Each in program order; ordered by their first op.
-  IdVector<OpId, int> bundle_of;                // -1: not a light op.
+  std::vector<std::vector<OpId>> bundles;  // Each in program order; ordered by their first op.
+  IdVector<OpId, int> bundle_of;           // -1: not a light op.
 };
 
 Bundles FindBundles(const GraphFacts& facts);
 
-// Gives `start` its strategy number `strategy`, and takes the whole bundle along on `axis`. REQUIRES: start is in a bundle.
+// Gives `start` its strategy number `strategy`, and takes the whole bundle along on `axis`. REQUIRES: start is in a
+// bundle.
 void MoveAxis(Assignment& assignment, const Bundles& bundles, OpId start, int strategy, AxisId axis);
 
 // The bundles that read `product`'s value follow it on `axis`.

@@ -26,7 +26,8 @@ std::vector<int> FactorsFor(const Strategy& strategy, const Rule& rule, const Me
   for (size_t factor = 0; factor < rule.factors.size(); ++factor) {
     const int64_t pieces = mesh.Size(without.cuts[factor]) * mesh.axis(axis).size;
     if (pieces > rule.factors[factor].size) continue;
-    if (Moved(without, rule, mesh, static_cast<int>(factor), axis).has_value()) factors.push_back(static_cast<int>(factor));
+    if (Moved(without, rule, mesh, static_cast<int>(factor), axis).has_value())
+      factors.push_back(static_cast<int>(factor));
   }
   return factors;
 }

@@ -12,8 +12,8 @@ namespace cleave {
 // The factor that `axis` cuts; -1 for none.
 int FactorCutBy(const Strategy& strategy, AxisId axis);
 
-// Factors of `rule` that may be cut by `axis` beside the other axes of `strategy`: valid, and with an element for each piece. In the
-// order of the rule.
+// Factors of `rule` that may be cut by `axis` beside the other axes of `strategy`: valid, and with an element for each
+// piece. In the order of the rule.
 std::vector<int> FactorsFor(const Strategy& strategy, const Rule& rule, const Mesh& mesh, AxisId axis);
 
 // `strategy` with `axis` moved to `factor`, innermost there; nullopt where that is not valid.

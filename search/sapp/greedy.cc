@@ -22,7 +22,8 @@ std::vector<OpId> HeaviestFirst(const GraphFacts& facts) {
   std::vector<std::pair<double, OpId>> weighed;
   for (OpId product : ProductsOf(facts)) {
     const Op& op = facts.op(product);
-    weighed.emplace_back(-DefinitionOf(op).flops(InputTypes(*facts.graph, op), op.type, op.attributes).value(), product);
+    weighed.emplace_back(-DefinitionOf(op).flops(InputTypes(*facts.graph, op), op.type, op.attributes).value(),
+                         product);
   }
   std::sort(weighed.begin(), weighed.end());
   std::vector<OpId> products;

@@ -29,23 +29,34 @@ class Reasons {
     if (plan.output.has_value() && *plan.output == assignment_.produced(op)) plan.output.reset();
     if (demands_.count(op) > 0) {
       plan.decided_by = DecidedBy::kPin;
-      plan.reason = absl::StrCat("pinned by the user; causes ", BytesText(assignment_.CostAround(op).bytes), " per step");
+      plan.reason =
+          absl::StrCat("pinned by the user; causes ", BytesText(assignment_.CostAround(op).bytes), " per step");
       return plan;
     }
     switch (facts_.roles[op]) {
-      case Role::kProduct: Product(op, plan); break;
+      case Role::kProduct:
+        Product(op, plan);
+        break;
       case Role::kLight:
       case Role::kData:
       case Role::kInput:
-      case Role::kSum: Light(op, plan); break;
-      case Role::kConstant: plan.reason = "the same on every rank"; break;
-      case Role::kParameter: Parameter(op, plan); break;
+      case Role::kSum:
+        Light(op, plan);
+        break;
+      case Role::kConstant:
+        plan.reason = "the same on every rank";
+        break;
+      case Role::kParameter:
+        Parameter(op, plan);
+        break;
       case Role::kInherits: {
         plan.decided_by = DecidedBy::kForwardOp;
         plan.reason = absl::StrCat("cut like the forward op ", facts_.op(facts_.op(op).inherits->op).name);
         break;
       }
-      case Role::kUpdate: plan.reason = "lies like the parameter that it updates"; break;
+      case Role::kUpdate:
+        plan.reason = "lies like the parameter that it updates";
+        break;
     }
     return plan;
   }
@@ -73,8 +84,8 @@ class Reasons {
     plan.choices.push_back(*other);
   }
 
-  // The cheapest plan in which this op alone is cut in another way on one axis or on all, the light ops around it as they are or
-  // following.
+  // The cheapest plan in which this op alone is cut in another way on one axis or on all, the light ops around it as
+  // they are or following.
   std::optional<Choice> RunnerUp(OpId op, double own) {
     const Rule& rule = facts_.rule(op);
     const std::vector<AxisId> axes = assignment_.mesh().AxisIds();

@@ -11,9 +11,9 @@
 namespace cleave {
 
 struct ReasonOptions {
-  bool searched = true;            // Products were chosen by price; else by the algorithm's one rule, `rule`.
-  std::string rule;                // "data_parallel cuts the batch on every axis"
-  bool classic = false;            // The price of the search; reasons give bytes all the same, and say so.
+  bool searched = true;  // Products were chosen by price; else by the algorithm's one rule, `rule`.
+  std::string rule;      // "data_parallel cuts the batch on every axis"
+  bool classic = false;  // The price of the search; reasons give bytes all the same, and say so.
 };
 
 // The plan of a finished assignment, with decided_by, reasons and choices; leaves the assignment as it was.

@@ -27,7 +27,10 @@ std::string Place(const std::string& name) {
 class Refinement {
  public:
   Refinement(Assignment& assignment, const Bundles& bundles, int64_t work)
-      : assignment_(assignment), bundles_(bundles), last_(assignment.work() + work), axes_(assignment.mesh().AxisIds()) {}
+      : assignment_(assignment),
+        bundles_(bundles),
+        last_(assignment.work() + work),
+        axes_(assignment.mesh().AxisIds()) {}
 
   bool Run() {
     const GraphFacts& facts = assignment_.facts();
@@ -71,7 +74,8 @@ class Refinement {
     }
   }
 
-  // Keeps the change that `change` makes, alone or with the light ops around `products` following, if the plan gets cheaper.
+  // Keeps the change that `change` makes, alone or with the light ops around `products` following, if the plan gets
+  // cheaper.
   template <typename ChangeFn>
   bool Try(const Class& products, const std::vector<AxisId>& axes, const ChangeFn& change) {
     const Cost before = assignment_.cost();
@@ -116,7 +120,8 @@ class Refinement {
     bool improved = false;
     for (int factor = 0; factor < static_cast<int>(rule.factors.size()) && !Spent(); ++factor) {
       const Strategy& current = assignment_.strategy(products[0]);
-      if (std::all_of(axes.begin(), axes.end(), [&](AxisId axis) { return FactorCutBy(current, axis) == factor; })) continue;
+      if (std::all_of(axes.begin(), axes.end(), [&](AxisId axis) { return FactorCutBy(current, axis) == factor; }))
+        continue;
       improved |= Try(products, axes, [&] { return Move(products, axes, factor); });
     }
     return improved;
@@ -153,7 +158,8 @@ class Refinement {
       const Strategy without = Without(assignment_.strategy(head), axis);
       std::optional<Strategy> cut;
       if (dimension >= 0) {
-        cut = WithDimensionCut(without, rule, assignment_.mesh(), rule.output, static_cast<size_t>(dimension), axis, {});
+        cut =
+            WithDimensionCut(without, rule, assignment_.mesh(), rule.output, static_cast<size_t>(dimension), axis, {});
       }
       MoveAxis(assignment_, bundles_, head, assignment_.Intern(head, cut.value_or(without)), axis);
     }
@@ -232,7 +238,7 @@ class Refinement {
             if (!cut.has_value() || *cut == assignment_.strategy(op)) continue;
             const Cost before = assignment_.cost();
             const int mark = assignment_.mark();
-              assignment_.Apply(std::vector<Change>{{op, *cut}});
+            assignment_.Apply(std::vector<Change>{{op, *cut}});
             if (Cheaper(assignment_.cost(), before)) {
               improved = true;
             } else {

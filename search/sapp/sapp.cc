@@ -27,7 +27,8 @@ double Sapp(Assignment& assignment, const Bundles& bundles, const SappOptions& o
   std::vector<Start> starts;
   const auto keep = [&] {
     Start start{.cost = assignment.cost(), .changes = Snapshot(assignment)};
-    const bool known = std::any_of(starts.begin(), starts.end(), [&](const Start& other) { return other.cost == start.cost; });
+    const bool known =
+        std::any_of(starts.begin(), starts.end(), [&](const Start& other) { return other.cost == start.cost; });
     if (!known) starts.push_back(std::move(start));
     assignment.Rollback(empty);
   };
@@ -37,7 +38,8 @@ double Sapp(Assignment& assignment, const Bundles& bundles, const SappOptions& o
     StartUniform(assignment, batch_axes);
     keep();
   }
-  std::stable_sort(starts.begin(), starts.end(), [](const Start& a, const Start& b) { return Cheaper(a.cost, b.cost); });
+  std::stable_sort(starts.begin(), starts.end(),
+                   [](const Start& a, const Start& b) { return Cheaper(a.cost, b.cost); });
   if (starts.size() > kRefinedStarts) starts.resize(kRefinedStarts);
   for (Start& start : starts) {
     assignment.Apply(start.changes);

@@ -1,4 +1,5 @@
-// SAPP: finds a plan by the double recursion (greedy.h), then by refinement (refine.h) from it and from plans that people write.
+// SAPP: finds a plan by the double recursion (greedy.h), then by refinement (refine.h) from it and from plans that
+// people write.
 //
 // Under the price `classic` the greedy result is the answer, as published.
 #ifndef CLEAVE_SEARCH_SAPP_SAPP_H_
@@ -13,8 +14,8 @@
 namespace cleave {
 
 struct SappOptions {
-  Price price = Price::kBytes;       // kBytes or kClassic.
-  int64_t work = 20000;              // Of refine, for each start: strategies set, tried ones included.
+  Price price = Price::kBytes;  // kBytes or kClassic.
+  int64_t work = 20000;         // Of refine, for each start: strategies set, tried ones included.
 };
 
 // Sets all ops of `assignment`; returns the plan's cost in the price of the search.

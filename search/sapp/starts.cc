@@ -12,10 +12,13 @@ int CutOfInput(const Assignment& assignment, const Read& read, AxisId axis, bool
   const OpId maker = assignment.facts().op(read.reader).inputs[static_cast<size_t>(read.input)];
   switch (assignment.facts().roles[maker]) {
     case Role::kInput:
-    case Role::kData: return batch && assignment.facts().op(maker).type.rank() > 0 ? 0 : -1;
+    case Role::kData:
+      return batch && assignment.facts().op(maker).type.rank() > 0 ? 0 : -1;
     case Role::kProduct:
-    case Role::kLight: return DimensionCutBy(assignment.seen(maker), axis);
-    default: return -1;
+    case Role::kLight:
+      return DimensionCutBy(assignment.seen(maker), axis);
+    default:
+      return -1;
   }
 }
 
@@ -24,13 +27,14 @@ bool Fits(const Rule& rule, const Strategy& strategy, const Mesh& mesh, size_t f
 }
 
 // `strategy` with `axis` where the inputs already have it.
-std::optional<Strategy> AsInputs(const Assignment& assignment, OpId op, const Strategy& strategy, AxisId axis, bool batch) {
+std::optional<Strategy> AsInputs(const Assignment& assignment, OpId op, const Strategy& strategy, AxisId axis,
+                                 bool batch) {
   const Rule& rule = assignment.facts().rule(op);
   for (size_t i = 0; i < rule.inputs.size(); ++i) {
     const int dimension = CutOfInput(assignment, {.reader = op, .input = static_cast<int>(i)}, axis, batch);
     if (dimension < 0) continue;
-    std::optional<Strategy> cut = WithDimensionCut(strategy, rule, assignment.mesh(), rule.inputs[i],
-                                                   static_cast<size_t>(dimension), axis, {});
+    std::optional<Strategy> cut =
+        WithDimensionCut(strategy, rule, assignment.mesh(), rule.inputs[i], static_cast<size_t>(dimension), axis, {});
     const int factor = cut.has_value() ? FactorCutBy(*cut, axis) : -1;
     if (factor >= 0 && Fits(rule, *cut, assignment.mesh(), static_cast<size_t>(factor))) return cut;
   }
@@ -54,7 +58,8 @@ std::vector<Change> Snapshot(const Assignment& assignment) {
   std::vector<Change> changes;
   for (const Op& op : assignment.facts().graph->ops) {
     const Role role = assignment.facts().roles[op.id];
-    if (role == Role::kProduct || role == Role::kLight) changes.push_back({.op = op.id, .strategy = assignment.strategy(op.id)});
+    if (role == Role::kProduct || role == Role::kLight)
+      changes.push_back({.op = op.id, .strategy = assignment.strategy(op.id)});
   }
   return changes;
 }

@@ -8,9 +8,10 @@
 
 namespace cleave {
 
-// The first `batch_axes` mesh axes cut the batch; on the others products alternate between columns and the contracted dimension: one
-// that reads a value which an earlier one cut in columns contracts it, any other cuts its columns (Megatron, Shoeybi et al. 2019,
-// section 3). Light ops follow what they read. An axis that fits nowhere else goes to the first factor that has elements for it.
+// The first `batch_axes` mesh axes cut the batch; on the others products alternate between columns and the contracted
+// dimension: one that reads a value which an earlier one cut in columns contracts it, any other cuts its columns
+// (Megatron, Shoeybi et al. 2019, section 3). Light ops follow what they read. An axis that fits nowhere else goes to
+// the first factor that has elements for it.
 void StartUniform(Assignment& assignment, int batch_axes);
 
 // The strategies of the ops that a search sets.

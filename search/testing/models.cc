@@ -54,10 +54,11 @@ class Builder {
 
 OpId Heads(Builder& b, OpId parts, const GptShape& shape, int64_t which, const std::string& name) {
   const int64_t head = shape.width / shape.heads;
-  const OpId cut = b.Add("slice", {parts}, name + ".cut",
-                         {{"begin", Ints{0, 0, 0, which, 0}},
-                          {"end", Ints{shape.batch, shape.seq, shape.heads, which + 1, head}}});
-  const OpId flat = b.Add("reshape", {cut}, name + ".flat", {{"shape", Ints{shape.batch, shape.seq, shape.heads, head}}});
+  const OpId cut =
+      b.Add("slice", {parts}, name + ".cut",
+            {{"begin", Ints{0, 0, 0, which, 0}}, {"end", Ints{shape.batch, shape.seq, shape.heads, which + 1, head}}});
+  const OpId flat =
+      b.Add("reshape", {cut}, name + ".flat", {{"shape", Ints{shape.batch, shape.seq, shape.heads, head}}});
   return b.Add("transpose", {flat}, name, {{"permutation", Ints{0, 2, 1, 3}}});
 }
 
@@ -74,8 +75,10 @@ OpId Block(Builder& b, OpId x, const GptShape& shape, const std::string& name) {
   const OpId weights = b.Add("softmax", {b.Add("causal_mask", {scaled}, name + ".mask")}, name + ".weights");
   const OpId mixed = b.Add("matmul", {weights, value}, name + ".mixed");
   const OpId back = b.Add("transpose", {mixed}, name + ".back", {{"permutation", Ints{0, 2, 1, 3}}});
-  const OpId joined = b.Add("reshape", {back}, name + ".joined", {{"shape", Ints{shape.batch, shape.seq, shape.width}}});
-  const OpId middle = b.Add("add", {x, b.Dense(joined, name + ".out", name + ".out.weight", shape.width)}, name + ".middle");
+  const OpId joined =
+      b.Add("reshape", {back}, name + ".joined", {{"shape", Ints{shape.batch, shape.seq, shape.width}}});
+  const OpId middle =
+      b.Add("add", {x, b.Dense(joined, name + ".out", name + ".out.weight", shape.width)}, name + ".middle");
   const OpId up = b.Dense(b.Norm(middle, name + ".norm2"), name + ".up", name + ".up.weight", 4 * shape.width);
   const OpId down = b.Dense(b.Add("gelu", {up}, name + ".gelu"), name + ".down", name + ".down.weight", shape.width);
   return b.Add("add", {middle, down}, name + ".end");

@@ -13,8 +13,8 @@
 
 namespace cleave::testing {
 
-// Dense layers (matmul with a transposed weight, bias, relu but after the last) of `widths` on a batch, the mean absolute error, SGD. The
-// layers' matmuls are named "h0", "h1", …; their weights "w0", "w1", ….
+// Dense layers (matmul with a transposed weight, bias, relu but after the last) of `widths` on a batch, the mean
+// absolute error, SGD. The layers' matmuls are named "h0", "h1", …; their weights "w0", "w1", ….
 Graph Mlp(int64_t batch, const std::vector<int64_t>& widths);
 
 // 784-512-512-1, batch 256.
@@ -32,11 +32,12 @@ struct GptShape {
 // A decoder of pre-norm transformer blocks with learned positions and cross entropy, AdamW.
 Graph Gpt(const GptShape& shape);
 
-// A chain of matmuls without anything between, "m0", "m1", …: sizes[0] x sizes[1], times sizes[1] x sizes[2], …; not differentiated.
+// A chain of matmuls without anything between, "m0", "m1", …: sizes[0] x sizes[1], times sizes[1] x sizes[2], …; not
+// differentiated.
 Graph MatmulChain(const std::vector<int64_t>& sizes);
 
-// The strategy of a matmul whose letters say what each axis of `mesh`, outermost first, cuts: i, j or k. `order` gives the order in which the
-// axes enter the factors (indexes into the mesh); empty: mesh order.
+// The strategy of a matmul whose letters say what each axis of `mesh`, outermost first, cuts: i, j or k. `order` gives
+// the order in which the axes enter the factors (indexes into the mesh); empty: mesh order.
 Strategy Letters(const Graph& graph, const Mesh& mesh, OpId matmul, const std::string& letters,
                  const std::vector<int>& order = {});
 

@@ -69,6 +69,14 @@ TEST(TreeTest, BuildFilesFollowTheOrderOfLayers) {
   Expect(CheckBuild("BUILD.bazel", Read(Root() / "BUILD.bazel")));
 }
 
+TEST(TreeTest, TheCompilerLinksNothingOfTheRuntime) {
+  const std::string labels = Read("tests/layering/linked_into_the_compiler");
+  EXPECT_TRUE(absl::StrContains(labels, "//codegen:codegen\n")) << labels;
+  for (const char* layer : {"runtime", "tests", "bench", "examples"}) {
+    EXPECT_FALSE(absl::StrContains(labels, absl::StrCat("//", layer))) << labels;
+  }
+}
+
 TEST(TreeTest, EveryCrateHasAReadme) {
   const std::set<std::string> files = FilesOfTheTree();
   for (const std::string& path : files) {

@@ -1,5 +1,6 @@
 #include "tools/driver/pipeline.h"
 
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <sstream>
@@ -39,6 +40,13 @@ void ApplyOptions(const CompileOptions& options, Module& module) {
   if (options.seed.has_value()) module.training.seed = *options.seed;
 }
 
+// Paths in a model are relative to its file, but the program runs in its output folder: it gets the absolute path.
+void ResolveDataPath(const CompileOptions& options, DataSource& data) {
+  if (data.path.empty()) return;
+  const std::filesystem::path path = std::filesystem::path(options.model).parent_path() / data.path;
+  data.path = std::filesystem::absolute(path).lexically_normal().string();
+}
+
 ExitCode ReadPlanFile(const std::string& path, Compilation& compilation) {
   std::ifstream in(path, std::ios::binary);
   std::ostringstream text;
@@ -71,6 +79,7 @@ ExitCode Understand(const CompileOptions& options, Compilation& compilation) {
                                {.overrides = options.overrides, .override_folder = "."}, compilation.diagnostics);
   if (!compilation.module.has_value()) return ExitCode::kModelWrong;
   ApplyOptions(options, *compilation.module);
+  ResolveDataPath(options, compilation.module->training.data);
   absl::StatusOr<Graph> training = Differentiate(compilation.module->graph, compilation.module->training.optimizer);
   if (!training.ok()) {
     if (!absl::IsInvalidArgument(training.status())) return Bug("differentiate", training.status().message());

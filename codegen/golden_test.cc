@@ -1,0 +1,151 @@
+// The text of program.cc: goldens, its layout, and names that try to break it. That the text is right is shown by
+// run_test.
+#include <cstdlib>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "codegen/codegen.h"
+#include "codegen/fixtures/fixtures.h"
+#include "codegen/fixtures/workspace.h"
+#include "gtest/gtest.h"
+
+namespace cleave {
+namespace {
+
+Graph MnistMlp(const Training& training) { return TrainingGraph(MlpForward(256, {512, 512, 10}), training.optimizer); }
+
+// Two axes cut the batch, the third the hidden features: column, then row parallel.
+Program MnistMlpOnEightRanks(const Graph& graph) {
+  const Mesh mesh = Mesh::OfDevices(8);
+  return PartitionedProgram(graph, mesh,
+                            {{"image", {{"d0", {0, 1}}}},
+                             {"label", {{"d0", {0, 1}}}},
+                             {"sample_mask", {{"d0", {0, 1}}}},
+                             {"h1.weight", {{"d0", {2}}}},
+                             {"h1.bias", {{"d0", {2}}}},
+                             {"h1.matmul", {{"i", {0, 1}}, {"j", {2}}}},
+                             {"h2.weight", {{"d1", {2}}}},
+                             {"h2.matmul", {{"i", {0, 1}}, {"k", {2}}}}});
+}
+
+std::string ProgramText(const Graph& graph, const Program& program, const Training& training,
+                        const CodegenOptions& options = {}) {
+  const auto files = GenerateCpu(graph, program, training, options);
+  EXPECT_TRUE(files.ok()) << files.status();
+  if (!files.ok()) return "";
+  EXPECT_EQ(files->front().path, "program.cc");
+  return files->front().text;
+}
+
+// What clang-format, with the project's settings, makes of the text.
+std::string Formatted(const std::string& text) {
+  const std::string folder = FreshFolder("format");
+  WriteText(absl::StrCat(folder, "/program.cc"), text);
+  const CommandOutput output = RunShell(
+      folder,
+      "clang-format --style='{BasedOnStyle: Google, ColumnLimit: 120, DerivePointerAlignment: false}' program.cc");
+  EXPECT_EQ(output.exit_code, 0) << output.text;
+  return output.text;
+}
+
+void CheckGolden(const std::string& name, const std::string& text) {
+  const std::string path = absl::StrCat("codegen/testdata/", name);
+  if (const char* root = std::getenv("CLEAVE_BLESS"); root != nullptr) {
+    WriteText(absl::StrCat(root, "/", path), text);
+    return;
+  }
+  EXPECT_EQ(text, ReadText(path)) << "if this is wanted: bazel run //:bless";
+}
+
+TEST(ProgramText, OfMnistMlpOnOneRank) {
+  const Training training = DigitsTraining();
+  const Graph graph = MnistMlp(training);
+  const std::string text = ProgramText(graph, SingleRankProgram(graph), training);
+  EXPECT_EQ(text, Formatted(text));
+  CheckGolden("mnist_mlp_1_rank.golden", text);
+}
+
+TEST(ProgramText, OfMnistMlpOnEightRanks) {
+  const Training training = DigitsTraining();
+  const Graph graph = MnistMlp(training);
+  const std::string text = ProgramText(graph, MnistMlpOnEightRanks(graph), training);
+  EXPECT_EQ(text, Formatted(text));
+  CheckGolden("mnist_mlp_8_ranks.golden", text);
+}
+
+TEST(ProgramText, OfRankFiveHasItsNumbersFoldedIn) {
+  const Training training = DigitsTraining();
+  const Graph graph = MnistMlp(training);
+  const std::string text = ProgramText(graph, MnistMlpOnEightRanks(graph), training, {.rank = 5});
+  EXPECT_EQ(text, Formatted(text));
+  // Rank 5 is (1, 0, 1): rows 128 to 191 of 256, features 256 to 511 of 512.
+  EXPECT_TRUE(absl::StrContains(text, "Region{{256, 1, 28, 28}, {128, 0, 0, 0}, {64, 1, 28, 28}}")) << text;
+  EXPECT_TRUE(absl::StrContains(text, "Region{{512, 784}, {256, 0}, {256, 784}}")) << text;
+  EXPECT_TRUE(absl::StrContains(text, "MatMul({.m = 64, .n = 256, .k = 784, .transpose_b = true}")) << text;
+  EXPECT_TRUE(absl::StrContains(text, "const Group group_m2 = comm.CreateGroup({2});")) << text;
+  EXPECT_TRUE(absl::StrContains(text, "// Ranks 4, 5.")) << text;
+  EXPECT_TRUE(absl::StrContains(text, "settings.only_rank = 5;")) << text;
+  EXPECT_FALSE(absl::StrContains(text, "coordinates")) << text;
+}
+
+TEST(ProgramText, IsTheSameForTheSameInput) {
+  const Training training = DigitsTraining();
+  const Graph graph = MnistMlp(training);
+  EXPECT_EQ(ProgramText(graph, MnistMlpOnEightRanks(graph), training),
+            ProgramText(graph, MnistMlpOnEightRanks(graph), training));
+}
+
+TEST(ProgramText, IsLaidOutForEveryRankCountAndOptimizer) {
+  Training training = DigitsTraining();
+  for (const Optimizer::Kind kind : {Optimizer::Kind::kSgd, Optimizer::Kind::kAdamW}) {
+    training.optimizer.kind = kind;
+    training.optimizer.weight_decay = 0.01;
+    const Graph graph = MnistMlp(training);
+    for (const int devices : {3, 6, 7, 64}) {
+      SCOPED_TRACE(devices);
+      const Mesh mesh = Mesh::OfDevices(devices);
+      const std::string text = ProgramText(graph, PartitionedProgram(graph, mesh, DataParallelCuts(mesh)), training);
+      EXPECT_EQ(text, Formatted(text));
+    }
+  }
+}
+
+TEST(ProgramText, NamesCannotBreakIt) {
+  Training training = DigitsTraining();
+  Graph graph = TrainingGraph(MlpForward(8, {5, 3}), training.optimizer);
+  graph.model = "double";
+  graph.file =
+      "folder/\"odd\\ name?"
+      "?/.model";
+  const char* const names[] = {"class", "comm", "i", "Watch", "h1\n.b", "a\"b\\", "\xC3\xA4", "MatMul", "k256By4"};
+  size_t next = 0;
+  for (Op& op : graph.ops) {
+    if (op.kind == "input") continue;
+    op.name = absl::StrCat(names[next % 9], next < 9 ? "" : absl::StrCat(".", next));
+    ++next;
+  }
+  const Program program = SingleRankProgram(graph);
+  const std::string text = ProgramText(graph, program, training);
+  EXPECT_EQ(text, Formatted(text));
+  const std::string folder = FreshFolder("names");
+  const auto files = GenerateCpu(graph, program, training);
+  ASSERT_TRUE(files.ok()) << files.status();
+  for (const GeneratedFile& file : *files) {
+    WriteText(absl::StrCat(folder, "/", file.path), file.text);
+  }
+  const CommandOutput compiled = RunShell(folder, "g++ -std=c++17 -fopenmp -fsyntax-only -I. program.cc");
+  EXPECT_EQ(compiled.exit_code, 0) << compiled.text << text;
+}
+
+TEST(GenerateCpu, RefusesWhatItCannotSay) {
+  Training training = DigitsTraining();
+  const Graph graph = TrainingGraph(MlpForward(8, {5, 3}), training.optimizer);
+  const Program program = SingleRankProgram(graph);
+  EXPECT_EQ(GenerateCpu(graph, program, training, {.rank = 1}).status().message(), "rank 1 of a mesh of 1 ranks");
+  training.data.kind = "tape";
+  EXPECT_EQ(GenerateCpu(graph, program, training).status().message(), "no data source `tape` for generated programs");
+}
+
+}  // namespace
+}  // namespace cleave

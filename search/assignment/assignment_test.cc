@@ -1,0 +1,91 @@
+#include "search/assignment/assignment.h"
+
+#include <random>
+
+#include "gtest/gtest.h"
+#include "search/cost/cost.h"
+#include "search/sapp/bundles.h"
+#include "search/sapp/choices.h"
+#include "search/testing/models.h"
+
+namespace cleave {
+namespace {
+
+Plan PlanOf(const Assignment& assignment) {
+  Plan plan{.cluster = "cpu", .mesh = assignment.mesh(), .ops = {}, .gradient_weight = 0.1, .search = {}};
+  for (const Op& op : assignment.facts().graph->ops) {
+    plan.ops.push_back({.strategy = assignment.strategy(op.id), .output = assignment.demanded_output(op.id)});
+  }
+  return plan;
+}
+
+std::vector<OpId> OpenOps(const GraphFacts& facts) {
+  std::vector<OpId> ops;
+  for (const Op& op : facts.graph->ops) {
+    if (facts.roles[op.id] == Role::kProduct || facts.roles[op.id] == Role::kLight) ops.push_back(op.id);
+  }
+  return ops;
+}
+
+// A random valid cut of a random op.
+Change RandomChange(const Assignment& assignment, const std::vector<OpId>& ops, std::mt19937& random) {
+  const OpId op = ops[random() % ops.size()];
+  const auto axes = assignment.mesh().AxisIds();
+  const AxisId axis = axes[random() % axes.size()];
+  const std::vector<int> factors =
+      FactorsFor(assignment.strategy(op), assignment.facts().rule(op), assignment.mesh(), axis);
+  if (factors.empty()) return {.op = op, .strategy = Without(assignment.strategy(op), axis)};
+  const int factor = factors[random() % factors.size()];
+  return {.op = op,
+          .strategy = *Moved(assignment.strategy(op), assignment.facts().rule(op), assignment.mesh(), factor, axis)};
+}
+
+TEST(AssignmentTest, IncrementalPriceEqualsThatOfTheWholePlan) {
+  const Graph graph = testing::SeedNetwork();
+  const GraphFacts facts = FactsOf(graph);
+  const std::vector<OpId> ops = OpenOps(facts);
+  for (unsigned seed = 1; seed <= 5; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937 random(seed);
+    Assignment assignment(facts, Mesh::OfDevices(4), {.gradient_weight = 0.1, .dataset = {}}, {});
+    for (int step = 0; step < 25; ++step) {
+      assignment.Apply(std::vector<Change>{RandomChange(assignment, ops, random)});
+      const Plan plan = PlanOf(assignment);
+      ASSERT_EQ(VerifyPlan(graph, plan), std::vector<std::string>{});
+      ASSERT_NEAR(assignment.cost().bytes, PlanCost(graph, plan).bytes, 1e-6 * assignment.cost().bytes + 1e-6) << step;
+      ASSERT_EQ(assignment.cost().impossible, 0);
+    }
+  }
+}
+
+TEST(AssignmentTest, RollbackRestoresStrategiesAndPrice) {
+  const Graph graph = testing::Gpt({});
+  const GraphFacts facts = FactsOf(graph);
+  const std::vector<OpId> ops = OpenOps(facts);
+  std::mt19937 random(7);
+  Assignment assignment(facts, Mesh::OfDevices(2), {.gradient_weight = 0.1, .dataset = {}}, {});
+  for (int step = 0; step < 20; ++step) assignment.Apply(std::vector<Change>{RandomChange(assignment, ops, random)});
+  const Plan before = PlanOf(assignment);
+  const Cost cost = assignment.cost();
+  const int mark = assignment.mark();
+  for (int step = 0; step < 20; ++step) assignment.Apply(std::vector<Change>{RandomChange(assignment, ops, random)});
+  assignment.Rollback(mark);
+  EXPECT_EQ(PlanOf(assignment).ops, before.ops);
+  EXPECT_EQ(assignment.cost(), cost);
+}
+
+TEST(AssignmentTest, ParametersAndUpdatesFollowTheirHeaviestReader) {
+  const Graph graph = testing::SeedNetwork();
+  const GraphFacts facts = FactsOf(graph);
+  Assignment assignment(facts, Mesh::OfDevices(2), {.gradient_weight = 0.1, .dataset = {}}, {});
+  const OpId product = *graph.Find("h1");
+  assignment.Apply(std::vector<Change>{{product, testing::Letters(graph, assignment.mesh(), product, "j")}});
+  EXPECT_EQ(LayoutText(assignment.produced(*graph.Find("w1")), assignment.mesh()), "[m0, -]");
+  for (const StateUpdate& update : graph.updates) {
+    if (graph.op(update.state).name == "w1")
+      EXPECT_EQ(assignment.produced(update.value), assignment.produced(update.state));
+  }
+}
+
+}  // namespace
+}  // namespace cleave

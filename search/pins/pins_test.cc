@@ -1,0 +1,102 @@
+#include "search/pins/pins.h"
+
+#include "gtest/gtest.h"
+#include "search/testing/models.h"
+
+namespace cleave {
+namespace {
+
+Placed<int64_t> At(int64_t value, int32_t place) {
+  return {.value = value, .span = {.file = FileId(0), .begin = place, .end = place + 1}};
+}
+
+struct Resolved {
+  std::optional<std::map<OpId, Demand>> demands;
+  Diagnostics diagnostics;
+};
+
+Resolved Resolve(const Graph& graph, const Mesh& mesh, const Pin& pin) {
+  Resolved result;
+  const GraphFacts facts = FactsOf(graph);
+  result.demands = ResolvePins(facts, mesh, {pin}, result.diagnostics);
+  return result;
+}
+
+TEST(ResolvePinsTest, CountsThatNoAxesGive) {
+  const Graph graph = testing::SeedNetwork();
+  const ShardPin shard{.in = {{{At(3, 9), At(1, 12)}}, {{At(1, 17), At(1, 20)}}}, .out = {}};
+  const Resolved result = Resolve(graph, Mesh::OfDevices(8), {.op = *graph.Find("h0"), .demand = shard, .span = {}});
+  EXPECT_FALSE(result.demands.has_value());
+  ASSERT_EQ(result.diagnostics.error_count(), 1);
+  const Diagnostic& error = result.diagnostics.items()[0];
+  EXPECT_EQ(error.code, Code::kE0304);
+  EXPECT_EQ(error.message, "8 devices cannot be divided into 3 slices");
+  EXPECT_EQ(error.labels[0].span.begin, 9);
+  EXPECT_EQ(error.labels[0].text, "dimension 0 of `x` is to be cut into 3");
+  EXPECT_EQ(error.help[0], "the mesh is 2 x 2 x 2: 1, 2, 4 or 8 slices are possible");
+}
+
+TEST(ResolvePinsTest, AProductLargerThanTheDevices) {
+  const Graph graph = testing::SeedNetwork();
+  const ShardPin shard{.in = {{{At(8, 1), At(1, 2)}}, {{At(2, 3), At(1, 4)}}}, .out = {}};
+  const Resolved result = Resolve(graph, Mesh::OfDevices(8), {.op = *graph.Find("h0"), .demand = shard, .span = {}});
+  ASSERT_EQ(result.diagnostics.error_count(), 1);
+  EXPECT_EQ(result.diagnostics.items()[0].code, Code::kE0312);
+}
+
+TEST(ResolvePinsTest, TwoCountsForOneFactor) {
+  const Graph graph = testing::SeedNetwork();
+  const ShardPin shard{.in = {{{At(1, 1), At(2, 2)}}, {{At(1, 3), At(4, 4)}}}, .out = {}};
+  const Resolved result = Resolve(graph, Mesh::OfDevices(8), {.op = *graph.Find("h0"), .demand = shard, .span = {}});
+  ASSERT_EQ(result.diagnostics.error_count(), 1);
+  EXPECT_EQ(result.diagnostics.items()[0].code, Code::kE0311);
+  EXPECT_EQ(result.diagnostics.items()[0].labels[0].span.begin, 4);
+}
+
+TEST(ResolvePinsTest, UnknownAxisHasTheNearestName) {
+  const Graph graph = testing::SeedNetwork();
+  const Mesh mesh =
+      *Mesh::Create({{.name = "data.0", .size = 2}, {.name = "data.1", .size = 2}, {.name = "tensor", .size = 2}});
+  const LayoutPin layout{.dimensions = {{{.value = "tensr", .span = {}}}, {}}};
+  const Resolved result = Resolve(graph, mesh, {.op = *graph.Find("w0"), .demand = layout, .span = {}});
+  ASSERT_EQ(result.diagnostics.error_count(), 1);
+  EXPECT_EQ(result.diagnostics.items()[0].message, "the mesh has no axis `tensr`");
+  EXPECT_EQ(result.diagnostics.items()[0].help[0], "did you mean `tensor`?");
+}
+
+TEST(ResolvePinsTest, ALayoutOnAParameterIsItsStorage) {
+  const Graph graph = testing::SeedNetwork();
+  const Mesh mesh = *Mesh::Create({{.name = "data.0", .size = 2}, {.name = "data.1", .size = 2}});
+  const LayoutPin layout{.dimensions = {{{.value = "data", .span = {}}}, {}}};
+  const OpId weight = *graph.Find("w0");
+  const Resolved result = Resolve(graph, mesh, {.op = weight, .demand = layout, .span = {}});
+  ASSERT_TRUE(result.demands.has_value());
+  const GraphFacts facts = FactsOf(graph);
+  EXPECT_EQ(LayoutText(OutputLayout(*result.demands->at(weight).strategy, facts.rule(weight)), mesh),
+            "[data.0 data.1, -]");
+}
+
+TEST(ResolvePinsTest, OutIsAReduceScatterOfThePartialAxes) {
+  const Graph graph = testing::SeedNetwork();
+  const ShardPin shard{.in = {{{At(4, 1), At(2, 2)}}, {{At(1, 3), At(2, 4)}}}, .out = {{At(8, 5), At(1, 6)}}};
+  const OpId op = *graph.Find("h0");
+  const Mesh mesh = Mesh::OfDevices(8);
+  const Resolved result = Resolve(graph, mesh, {.op = op, .demand = shard, .span = {}});
+  ASSERT_TRUE(result.demands.has_value());
+  EXPECT_EQ(LayoutText(*result.demands->at(op).output, mesh), "[m0 m1 m2, -]");
+}
+
+TEST(LayoutFromCountsTest, TakesOtherAxesWhereTheFirstDoNotFit) {
+  const Mesh mesh = Mesh::OfDevices(12);  // 3, 2, 2
+  const Layout from = Layout::Replicated(2);
+  EXPECT_EQ(LayoutText(*LayoutFromCounts({4, 3}, from, mesh), mesh), "[m1 m2, m0]");
+  EXPECT_FALSE(LayoutFromCounts({4, 2}, from, mesh).has_value());
+}
+
+TEST(PossibleCountsTest, AreTheProductsOfAxes) {
+  EXPECT_EQ(PossibleCounts(Mesh::OfDevices(12)), (std::vector<int64_t>{1, 2, 3, 4, 6, 12}));
+  EXPECT_EQ(PossibleCounts(Mesh::OfDevices(1)), (std::vector<int64_t>{1}));
+}
+
+}  // namespace
+}  // namespace cleave
