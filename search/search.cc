@@ -23,7 +23,7 @@ namespace {
 bool CheckSupported(const Pins& pins, const SearchOptions& options, Diagnostics& diagnostics) {
   const auto refuse = [&](const std::string& what, const Span& place, const std::string& help) {
     Diagnostic error = Error(Code::kE0220, absl::StrCat("`", what, "` is not supported by this version"));
-    if (!(place == Span{})) error = std::move(error).At(place, "asked for here");
+    if (!(place == Span{})) error.labels.push_back({place, "asked for here"});
     error.help.push_back(help);
     diagnostics.Add(std::move(error));
   };

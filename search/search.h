@@ -24,7 +24,7 @@ struct SearchOptions {
   Price price = Price::kBytes;
   double gradient_weight = 0.1;
   std::optional<DatasetLayout> dataset;  // nullopt: data is read in whatever layout its readers want.
-  int64_t work = 20000;                  // Bound of refine (search/sapp).
+  int64_t work = 40000;                  // Bound of refine (search/sapp).
 };
 
 // What the `parallel` block asks for.

@@ -66,7 +66,7 @@ void WarnOfIdleRanks(const GraphFacts& facts, const Plan& plan, const std::map<O
         Code::kW0602, absl::StrCat("some ranks do less than half of another's work in ", OpsText(facts, lopsided)));
     const auto pin = std::find_if(pins.pins.begin(), pins.pins.end(),
                                   [&](const Pin& candidate) { return candidate.op == lopsided[0]; });
-    if (pin != pins.pins.end()) warning = std::move(warning).At(pin->span, "because of this pin");
+    if (pin != pins.pins.end()) warning.labels.push_back({pin->span, "because of this pin"});
     warning.notes.push_back("a dimension is cut into more pieces than it has elements, so some are empty");
     diagnostics.Add(std::move(warning));
   }

@@ -79,8 +79,8 @@ class Assignment {
   void Rollback(int mark);
 
   const Cost& cost() const { return cost_; }
-  // How many strategies were set so far: a measure of time that is the same on every machine.
-  int64_t work() const { return work_; }
+  // How many strategies were set so far, and what it took to price them: a measure of time that is the same on every machine.
+  int64_t work() const { return work_ + prices_.work(); }
   // What the redistributions of this op's value cost.
   const Cost& value_cost(OpId op) const { return value_costs_[op]; }
   // What an op and the backward ops that inherit from it cause: the redistributions of what they read and make.

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -46,6 +47,8 @@ class RedistributionPrices {
   const Mesh& mesh() const { return mesh_; }
   LayoutIndex Intern(const Layout& layout);
   TypeIndex Intern(const TensorType& type);
+  // How much work the search for redistributions took so far, in units of a table lookup: the same on every machine.
+  int64_t work() const { return work_; }
   const Layout& layout(LayoutIndex index) const { return layouts_[static_cast<size_t>(index)]; }
 
   // The cheapest way from `source` to `target`; nullopt where there is none (a partial sum cannot be made).
@@ -62,7 +65,7 @@ class RedistributionPrices {
   Cost Serve(TypeIndex type, LayoutIndex produced, const std::vector<Demanded>& reads);
 
  private:
-  std::optional<Cost> Planned(const TensorType& type, const Layout& source, const Layout& target) const;
+  std::optional<Cost> Planned(const TensorType& type, const Layout& source, const Layout& target);
 
   Mesh mesh_;
   std::vector<Layout> layouts_;
@@ -71,7 +74,9 @@ class RedistributionPrices {
   std::map<std::pair<int, Shape>, TypeIndex> type_index_;
   absl::flat_hash_map<std::pair<uint64_t, int>, std::optional<Cost>> prices_;
   std::map<std::pair<Layout, Layout>, std::optional<Cost>>
-      even_prices_;                     // Of one shape that stands for all that are cut evenly.
+      even_prices_;  // Of one shape that stands for all that are cut evenly.
+  std::map<std::tuple<Shape, Layout, Layout>, std::optional<Cost>> uneven_prices_;
+  int64_t work_ = 0;
   std::vector<LayoutIndex> available_;  // Of the value being served; kept to spare allocations.
 };
 

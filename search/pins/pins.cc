@@ -132,11 +132,11 @@ class Resolution {
       const Op& tensor = facts_.op(op.inputs[static_cast<size_t>(place.input)]);
       const Placed<int64_t>& count =
           (*shard.in[static_cast<size_t>(place.input)])[static_cast<size_t>(place.dimension)];
-      error = std::move(error).At(count.span, absl::StrCat("dimension ", place.dimension, " of `", tensor.name,
-                                                           "` is to be cut into ", count.value));
+      error.labels.push_back({count.span, absl::StrCat("dimension ", place.dimension, " of `", tensor.name,
+                                                       "` is to be cut into ", count.value)});
       error.notes.push_back(TensorText(tensor));
     } else {
-      error = std::move(error).At(pin.span, absl::StrCat("on `", op.name, "`"));
+      error.labels.push_back({pin.span, absl::StrCat("on `", op.name, "`")});
     }
     error.notes.push_back(absl::StrCat("the factors of `", op.kind, "` are ", facts_.rule(pin.op).ToString()));
     if (too_many) error.help.push_back(PossibleText(mesh_));

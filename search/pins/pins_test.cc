@@ -42,6 +42,7 @@ TEST(ResolvePinsTest, AProductLargerThanTheDevices) {
   const Resolved result = Resolve(graph, Mesh::OfDevices(8), {.op = *graph.Find("h0"), .demand = shard, .span = {}});
   ASSERT_EQ(result.diagnostics.error_count(), 1);
   EXPECT_EQ(result.diagnostics.items()[0].code, Code::kE0312);
+  EXPECT_EQ(result.diagnostics.items()[0].labels.size(), 1u);
 }
 
 TEST(ResolvePinsTest, TwoCountsForOneFactor) {

@@ -20,7 +20,7 @@ namespace cleave {
 std::vector<std::vector<OpId>> FoldedClasses(const GraphFacts& facts, const std::vector<OpId>& ops);
 
 struct RefineOptions {
-  int64_t work = 20000;  // Strategies set, tried ones included.
+  int64_t work = 40000;  // Strategies set, tried ones included.
 };
 
 // Returns whether the plan got cheaper.

@@ -15,7 +15,7 @@ namespace cleave {
 
 struct SappOptions {
   Price price = Price::kBytes;  // kBytes or kClassic.
-  int64_t work = 20000;         // Of refine, for each start: strategies set, tried ones included.
+  int64_t work = 40000;         // Of refine, for each start: strategies set, tried ones included.
 };
 
 // Sets all ops of `assignment`; returns the plan's cost in the price of the search.
