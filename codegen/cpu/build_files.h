@@ -7,8 +7,8 @@
 
 namespace cleave {
 
-// `sources`: the .cc files besides program.cc, relative to the Makefile.
-std::string CpuMakefile(const std::vector<std::string>& sources);
+// `folders`: where .cc files lie besides program.cc, relative to the Makefile; those that take longest first.
+std::string CpuMakefile(const std::vector<std::string>& folders);
 
 // Starts the program on `ranks` ranks of this machine.
 std::string CpuRunScript(int ranks);

@@ -11,7 +11,7 @@
 namespace cleave::runtime {
 namespace {
 
-Error InputError(std::string message) { return {ExitCode::kInput, std::move(message)}; }
+Error IdxError(std::string message) { return {ExitCode::kInput, std::move(message)}; }
 
 bool Exists(const std::string& path) {
   struct stat status;
@@ -28,26 +28,26 @@ Result<Idx> ReadIdx(const std::string& path, int dimensions) {
   std::string found = path;
   if (!Exists(path)) {
     found += ".gz";
-    if (!Exists(found)) return InputError(Format("neither `%s` nor `%s` exists", path.c_str(), found.c_str()));
+    if (!Exists(found)) return IdxError(Format("neither `%s` nor `%s` exists", path.c_str(), found.c_str()));
   }
   Result<std::vector<uint8_t>> content = ReadFile(found);
   if (!content.ok()) return content.error();
   if (LooksLikeGzip(content.value())) {
     content = Gunzip(content.value());
     if (!content.ok())
-      return InputError(Format("`%s` is a gzip file that %s", found.c_str(), content.error().message.c_str()));
+      return IdxError(Format("`%s` is a gzip file that %s", found.c_str(), content.error().message.c_str()));
   }
   std::vector<uint8_t>& bytes = content.value();
   const uint32_t expected_magic = 0x0800 + static_cast<uint32_t>(dimensions);
   const size_t header = 4 + 4 * static_cast<size_t>(dimensions);
   if (bytes.size() >= 4 && BigEndian(bytes.data()) != expected_magic) {
-    return InputError(Format("`%s` is not an IDX file of bytes with %d dimension%s: its magic number is 0x%08" PRIx32
+    return IdxError(Format("`%s` is not an IDX file of bytes with %d dimension%s: its magic number is 0x%08" PRIx32
                              ", expected 0x%08" PRIx32,
                              found.c_str(), dimensions, dimensions == 1 ? "" : "s", BigEndian(bytes.data()),
                              expected_magic));
   }
   if (bytes.size() < header) {
-    return InputError(
+    return IdxError(
         Format("`%s` is truncated: an IDX header has %zu bytes, the file %zu", found.c_str(), header, bytes.size()));
   }
   Idx idx;
@@ -61,11 +61,11 @@ Result<Idx> ReadIdx(const std::string& path, int dimensions) {
     impossible = impossible || __builtin_mul_overflow(elements, size, &elements);
   }
   if (impossible) {
-    return InputError(Format("`%s` has an impossible size in its header: %s", found.c_str(), shape.c_str()));
+    return IdxError(Format("`%s` has an impossible size in its header: %s", found.c_str(), shape.c_str()));
   }
   const int64_t actual = static_cast<int64_t>(bytes.size() - header);
   if (actual != elements) {
-    return InputError(Format("`%s` is %s: its header says %s = %" PRId64 " values, it holds %" PRId64, found.c_str(),
+    return IdxError(Format("`%s` is %s: its header says %s = %" PRId64 " values, it holds %" PRId64, found.c_str(),
                              actual < elements ? "truncated" : "too long", shape.c_str(), elements, actual));
   }
   bytes.erase(bytes.begin(), bytes.begin() + static_cast<int64_t>(header));

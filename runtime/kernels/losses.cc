@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <vector>
 
 #include "runtime/kernels/parallel.h"
+#include "runtime/kernels/row.h"
 
 namespace cleave::runtime {
 namespace {
@@ -24,20 +24,6 @@ float MeanShare(int64_t rows, int64_t work, int64_t whole, const SampleMask& mas
     sum += values[static_cast<size_t>(r)];
   }
   return static_cast<float>(sum / static_cast<double>(whole));
-}
-
-float RowMax(const float* x, int64_t n) {
-  float largest = -std::numeric_limits<float>::infinity();
-#pragma omp simd reduction(max : largest)
-  for (int64_t i = 0; i < n; ++i) largest = x[i] > largest ? x[i] : largest;
-  return largest;
-}
-
-float RowExpSum(const float* x, int64_t n, float largest) {
-  float sum = 0.0f;
-#pragma omp simd reduction(+ : sum)
-  for (int64_t i = 0; i < n; ++i) sum += std::exp(x[i] - largest);
-  return sum;
 }
 
 }  // namespace

@@ -1,21 +1,14 @@
 #include "runtime/kernels/rows.h"
 
 #include <cmath>
-#include <limits>
 #include <vector>
 
 #include "runtime/kernels/parallel.h"
 #include "runtime/kernels/reduce.h"
+#include "runtime/kernels/row.h"
 
 namespace cleave::runtime {
 namespace {
-
-float RowMax(const float* x, int64_t n) {
-  float largest = -std::numeric_limits<float>::infinity();
-#pragma omp simd reduction(max : largest)
-  for (int64_t i = 0; i < n; ++i) largest = x[i] > largest ? x[i] : largest;
-  return largest;
-}
 
 // y = exp(x - largest); returns the sum.
 float RowExp(const float* x, int64_t n, float largest, float* y) {
@@ -32,13 +25,6 @@ float RowDot(const float* a, const float* b, int64_t n) {
   float sum = 0.0f;
 #pragma omp simd reduction(+ : sum)
   for (int64_t i = 0; i < n; ++i) sum += a[i] * b[i];
-  return sum;
-}
-
-float RowSum(const float* x, int64_t n) {
-  float sum = 0.0f;
-#pragma omp simd reduction(+ : sum)
-  for (int64_t i = 0; i < n; ++i) sum += x[i];
   return sum;
 }
 

@@ -74,7 +74,7 @@ class Reasons {
     }
     plan.decided_by = DecidedBy::kSearch;
     const std::optional<Choice> other = RunnerUp(op, own);
-    plan.reason = absl::StrCat("cuts ", cuts, price, ": causes ", BytesText(own), " per step");
+    plan.reason = absl::StrCat("causes ", BytesText(own), " per step", price);
     if (!other.has_value()) {
       absl::StrAppend(&plan.reason, "; no other factor has elements for the mesh axes");
       return;

@@ -19,6 +19,7 @@
 #include "ir/strategy/strategy.h"
 #include "search/cluster/cluster.h"
 #include "search/cost/predict.h"
+#include "search/explain/explain.h"
 #include "tools/driver/launch.h"
 #include "tools/driver/output.h"
 #include "tools/driver/pipeline.h"
@@ -149,6 +150,19 @@ ExitCode BuildAndStart(const std::string& folder, Compilation& compilation) {
   return static_cast<ExitCode>(result->exit_code);
 }
 
+// `op` is empty for the whole plan.
+ExitCode Explain(const std::string& op, const Compilation& compilation) {
+  const absl::StatusOr<std::string> text =
+      op.empty() ? ExplainPlan(compilation.training_graph, *compilation.plan, compilation.program)
+                 : ExplainOp(compilation.training_graph, *compilation.plan, compilation.program, op);
+  if (!text.ok()) {
+    std::cerr << "--explain: " << text.status().message() << "\n";
+    return ExitCode::kUsage;
+  }
+  std::cout << *text;
+  return ExitCode::kDone;
+}
+
 std::string Summary(const Compilation& compilation, double seconds) {
   const Plan& plan = *compilation.plan;
   int64_t collectives = 0;
@@ -194,6 +208,9 @@ ExitCode Compile(const CompileOptions& options, Compilation& compilation) {
   }
   if (const ExitCode code = Prepare(options, compilation); code != ExitCode::kDone) return code;
   if (options.emit.has_value()) return Emit(options, compilation);
+  if (options.explain.has_value()) {
+    if (const ExitCode code = Explain(*options.explain, compilation); code != ExitCode::kDone) return code;
+  }
   if (writes) {
     if (const ExitCode code = Write(folder, compilation); code != ExitCode::kDone) return code;
   }
