@@ -3,7 +3,7 @@
 #
 # For each example and number of ranks: seconds of the compiler alone (median of REPETITIONS), and of compiler and `make` into an empty folder.
 #
-#   bazel run -c opt //bench/compile_time [-- REPETITIONS]
+#   bazel run //bench/compile_time [-- REPETITIONS]
 set -eu
 
 repetitions=${1:-5}

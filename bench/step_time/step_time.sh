@@ -4,7 +4,7 @@
 # Trains examples/mnist_mlp (batch 256, momentum) on 1 and 2 ranks with the generated program and with bench/handwritten, in turn, and prints
 # for each the median and the least step time over the repetitions, and the ratio of the two.
 #
-#   bazel run -c opt //bench/step_time [-- REPETITIONS [STEPS]]
+#   bazel run //bench/step_time [-- REPETITIONS [STEPS]]
 set -eu
 
 repetitions=${1:-5}

@@ -246,10 +246,9 @@ class ProgramWriter {
     for (const Step& step : program().steps) {
       const Compute* compute = ComputeOf(step);
       if (compute == nullptr || compute->kind != "parameter") continue;
-      writer.Call("parameters.push_back(",
-                  {absl::StrCat("{", StringLiteral(step.name)), absl::StrCat(step.line),
-                   emission_.sizes.RegionText(compute->output), absl::StrCat(emission_.names[compute->output], "}")},
-                  ");");
+      EmitParameterView({StringLiteral(step.name), absl::StrCat(step.line), emission_.sizes.RegionText(compute->output),
+                         emission_.names[compute->output]},
+                        writer);
     }
     writer.Line("return parameters;");
     writer.Close("}");
@@ -261,6 +260,18 @@ class ProgramWriter {
     writer.Line("int64_t ArenaBytes() const override { return arena.bytes(); }");
   }
 
+  // A list in braces goes to a line of its own where it is too long.
+  static void EmitParameterView(const std::vector<std::string>& fields, SourceWriter& writer) {
+    const std::string line = absl::StrCat("parameters.push_back({", absl::StrJoin(fields, ", "), "});");
+    if (writer.indent() + static_cast<int>(line.size()) <= SourceWriter::kColumns) return writer.Line(line);
+    const std::string list = absl::StrCat("    {", absl::StrJoin(fields, ", "), "});");
+    if (writer.indent() + static_cast<int>(list.size()) > SourceWriter::kColumns) {
+      return writer.Call("parameters.push_back({", fields, "});");
+    }
+    writer.Line("parameters.push_back(");
+    writer.Line(list);
+  }
+
   void EmitMetricQuery(SourceWriter& writer) {
     if (program().metrics.size() < 2) {
       const std::string value =
@@ -268,11 +279,10 @@ class ProgramWriter {
       return writer.Line(absl::StrCat("float Metric(int) const override { return ", value, "; }"));
     }
     writer.Open("float Metric(int index) const override {");
-    std::vector<std::string> values;
-    for (const ProgramMetric& metric : program().metrics) values.push_back(emission_.names[metric.value]);
-    values.front() = absl::StrCat("{", values.front());
-    writer.Call("const float* const values[] = ", values, "};");
-    writer.Line("return values[index][0];");
+    for (size_t i = 0; i + 1 < program().metrics.size(); ++i) {
+      writer.Line(absl::StrCat("if (index == ", i, ") return ", emission_.names[program().metrics[i].value], "[0];"));
+    }
+    writer.Line(absl::StrCat("return ", emission_.names[program().metrics.back().value], "[0];"));
     writer.Close("}");
   }
 
@@ -300,11 +310,9 @@ class ProgramWriter {
         writer.Line(
             absl::StrCat("const int64_t ", emission_.sizes.AxisName(axis), " = coordinates[", axis.value(), "];"));
       }
-      std::vector<SourceWriter::Commented> rows;
       for (const Sizes::PieceDeclaration& piece : emission_.sizes.Pieces()) {
-        rows.push_back({absl::StrCat("const Range ", piece.name, " = ", piece.value, ";"), ""});
+        writer.Assign(absl::StrCat("const Range ", piece.name), piece.value);
       }
-      writer.Table(rows);
     }
     if (emission_.groups.empty()) return;
     writer.Gap();

@@ -87,13 +87,8 @@ absl::Status EmitMain(const Emission& emission, const std::string& type, SourceW
   writer.Line("TrainingSettings settings;");
   set("model_name", StringLiteral(emission.program.model));
   set("model_file", StringLiteral(emission.Place(0)));
-  if (emission.program.mesh.axis_count() > 0) {
-    std::vector<std::string> axes;
-    for (const MeshAxis& axis : emission.program.mesh.axes()) {
-      axes.push_back(absl::StrCat("{", StringLiteral(axis.name), ", ", axis.size, "}"));
-    }
-    axes.front() = absl::StrCat("{", axes.front());
-    writer.Call("settings.mesh = ", axes, "};");
+  for (const MeshAxis& axis : emission.program.mesh.axes()) {
+    writer.Line(absl::StrCat("settings.mesh.push_back({", StringLiteral(axis.name), ", ", axis.size, "});"));
   }
   if (emission.sizes.folded()) set("only_rank", absl::StrCat(*emission.sizes.rank()));
   set("data", data);

@@ -55,16 +55,10 @@ const std::string& Sizes::PieceName(int64_t elements, const std::vector<AxisId>&
   const auto found = piece_names_.find(key);
   if (found != piece_names_.end()) return found->second;
   std::string name = absl::StrCat("piece_", elements);
-  std::vector<std::string> axis_names;
-  for (const AxisId axis : axes) {
-    axis_names.push_back(AxisName(axis));
-    absl::StrAppend(&name, "_", AxisName(axis));
-  }
+  for (const AxisId axis : axes) absl::StrAppend(&name, "_", AxisName(axis));
   name = identifiers_.Unique(name);
   pieces_.push_back(
-      {.name = name,
-       .value = absl::StrCat("Piece(", elements, ", ", program_.mesh.Size(axes), ", ", IndexText(axes), ")"),
-       .comment = absl::StrCat(elements, " cut by ", absl::StrJoin(axis_names, ", "))});
+      {name, absl::StrCat("Piece(", elements, ", ", program_.mesh.Size(axes), ", ", IndexText(axes), ")")});
   return piece_names_[key] = name;
 }
 

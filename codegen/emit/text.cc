@@ -132,8 +132,9 @@ void SourceWriter::Call(absl::string_view head, const std::vector<std::string>& 
       lines.insert(lines.begin(), std::string(head.substr(0, equals + 2)));
     }
   } else if (lines.size() > 1) {
+    const bool fits = std::all_of(lines.begin(), lines.end(), [&](const std::string& l) { return l.size() <= room; });
     std::vector<std::string> below = FilledLines("    ", 4, arguments, tail, room);
-    if (below.size() + 1 < lines.size()) {
+    if (!fits || below.size() + 1 < lines.size()) {
       lines = std::move(below);
       lines.insert(lines.begin(), std::string(head));
     }
