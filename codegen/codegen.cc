@@ -2,24 +2,37 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "absl/strings/match.h"
+#include "absl/strings/strip.h"
 #include "base/status/status_macros.h"
-#include "codegen/cpu/build_files.h"
-#include "codegen/cpu/program_text.h"
+#include "codegen/cpu/cpu.h"
 #include "codegen/runtime_files/runtime_files.h"
 
 namespace cleave {
 
 namespace {
 
+// The sources of runtime/data that only some data needs (runtime/data/README.md): what a program does not name is left
+// out, which is a good part of the time to compile it.
+bool IsNeeded(absl::string_view path, const std::string& data) {
+  static const auto* const users = new std::map<std::string, std::set<std::string>>{
+      {"digits.cc", {"digits"}},          {"file.cc", {"mnist", "tokens"}}, {"idx.cc", {"mnist"}},
+      {"images.cc", {"digits", "mnist"}}, {"inflate.cc", {"mnist"}},        {"mnist.cc", {"mnist"}},
+      {"synthetic.cc", {"synthetic"}},    {"tokens.cc", {"tokens"}},
+  };
+  if (!absl::ConsumePrefix(&path, "runtime/data/")) return true;
+  const auto found = users->find(std::string(path));
+  return found == users->end() || found->second.count(data) > 0;
+}
+
 // The folders with sources, those with most text first: they take longest to compile, and begun last they would be
 // waited for.
-std::vector<std::string> RuntimeFolders() {
+std::vector<std::string> FoldersWithSources(const std::vector<GeneratedFile>& files) {
   std::map<std::string, size_t> bytes;
-  for (const RuntimeFile& file : RuntimeFiles()) {
-    if (!absl::EndsWith(file.path, ".cc")) continue;
-    bytes[std::string(file.path.substr(0, file.path.rfind('/')))] += file.text.size();
+  for (const GeneratedFile& file : files) {
+    if (absl::EndsWith(file.path, ".cc")) bytes[file.path.substr(0, file.path.rfind('/'))] += file.text.size();
   }
   std::vector<std::string> folders;
   for (const auto& [folder, size] : bytes) folders.push_back(folder);
@@ -32,14 +45,16 @@ std::vector<std::string> RuntimeFolders() {
 
 absl::StatusOr<std::vector<GeneratedFile>> GenerateCpu(const Graph& graph, const Program& program,
                                                        const Training& training, const CodegenOptions& options) {
-  std::vector<GeneratedFile> files;
   CLEAVE_ASSIGN_OR_RETURN(std::string text, CpuProgramText(graph, program, training, options.rank));
-  files.push_back({.path = "program.cc", .text = std::move(text)});
+  std::vector<GeneratedFile> runtime;
   for (const RuntimeFile& file : RuntimeFiles()) {
-    files.push_back({.path = std::string(file.path), .text = std::string(file.text)});
+    if (!IsNeeded(file.path, training.data.kind)) continue;
+    runtime.push_back({.path = std::string(file.path), .text = std::string(file.text)});
   }
-  files.push_back({.path = "Makefile", .text = CpuMakefile(RuntimeFolders())});
+  std::vector<GeneratedFile> files = {{.path = "program.cc", .text = std::move(text)}};
+  files.push_back({.path = "Makefile", .text = CpuMakefile(FoldersWithSources(runtime))});
   files.push_back({.path = "run.sh", .text = CpuRunScript(program.mesh.rank_count()), .executable = true});
+  files.insert(files.end(), runtime.begin(), runtime.end());
   return files;
 }
 

@@ -341,6 +341,36 @@ TEST_P(Trainings, AreTheSameOnAnyNumberOfRanks) {
 
 INSTANTIATE_TEST_SUITE_P(Optimizers, Trainings, testing::Values(Optimizer::Kind::kMomentum, Optimizer::Kind::kAdamW));
 
+TEST(GeneratedProgram, SaysWhatTheMachineLacks) {
+  const Graph graph = TrainingGraph(MlpForward(50, {33, 10}), DigitsTraining().optimizer);
+  const std::string folder = FreshFolder("lacking");
+  WriteProgram(folder, graph, SingleRankProgram(graph), DigitsTraining());
+  const CommandOutput run = RunShell(folder, "PATH=/nonexistent /bin/sh ./run.sh");
+  EXPECT_EQ(run.exit_code, 5);
+  EXPECT_EQ(run.text, "run.sh: mpirun is not there: install MPI (Debian: openmpi-bin)\n");
+  const CommandOutput built = RunShell(folder, "make CXX=no_such_compiler");
+  EXPECT_NE(built.exit_code, 0);
+  EXPECT_TRUE(absl::StrContains(built.text, "the compiler `no_such_compiler` is not there: install MPI")) << built.text;
+}
+
+// Sources of data that a program does not name are left out.
+TEST(GeneratedProgram, LinksWithEveryDataSource) {
+  Training training = DigitsTraining();
+  const Graph graph = TrainingGraph(MlpForward(50, {33, 10}), training.optimizer);
+  const std::string folder = FreshFolder("data");
+  for (const std::string kind : {"digits", "mnist", "synthetic", "tokens"}) {
+    SCOPED_TRACE(kind);
+    training.data = {.kind = kind, .path = "no/such/folder", .numbers = {}};
+    RunShell(folder, "rm -rf runtime/data");
+    WriteProgram(folder, graph, SingleRankProgram(graph), training);
+    const CommandOutput built = RunShell(folder, "make CXXFLAGS='-O0 -std=c++17 -fopenmp' COLDFLAGS=");
+    EXPECT_EQ(built.exit_code, 0) << built.text;
+    // Without its files, or with data that does not fit the model, it says so.
+    const CommandOutput output = RunShell(folder, "./run.sh --steps 1");
+    EXPECT_EQ(output.exit_code, kind == "mnist" || kind == "tokens" ? 3 : 0) << output.text;
+  }
+}
+
 // Each rank runs the program that was written for it.
 TEST(GeneratedProgram, OfEachRankComputesTheSameAsTheOneForAll) {
   Training training = DigitsTraining();

@@ -241,6 +241,29 @@ TEST(FrontendTest, HelpNamesTheArgumentsOfTheModel) {
   EXPECT_NE(analyzed.messages.find("help: cast(target, i32)"), std::string::npos) << analyzed.messages;
 }
 
+TEST(FrontendTest, ANumberNextToIntegersAsksForTheCastOfTheTensor) {
+  for (const char* expression : {"label * 2", "1.5 * label", "label - 1", "2 / label"}) {
+    const Analyzed analyzed = AnalyzeBody(
+        absl::StrCat("input label: i32[8];\nlet y = ", expression, ";\nloss reduce_mean(y) + reduce_mean(x);"));
+    EXPECT_NE(analyzed.messages.find("help: cast(label, f32)"), std::string::npos) << analyzed.messages;
+  }
+}
+
+TEST(FrontendTest, APreludeFunctionThatHidesAnOpSaysHowToReachIt) {
+  const Analyzed analyzed =
+      AnalyzeBody("param w: f32[6] = ones();\nlet y = layer_norm(x, w, w);\nloss reduce_mean(y);");
+  EXPECT_NE(analyzed.messages.find("is meant only inside a function of that name: write `fn layer_norm(…)` around it"),
+            std::string::npos)
+      << analyzed.messages;
+}
+
+TEST(FrontendTest, AnOpOfTheModelIsRefusedOnce) {
+  const Analyzed analyzed = AnalyzeBody("let y = soft(x);\nloss reduce_mean(y);",
+                                        "op soft(x: f32[n, k]) -> f32[n, k] { rule = \"n k -> n k\"; }");
+  EXPECT_NE(analyzed.messages.find("E0220"), std::string::npos) << analyzed.messages;
+  EXPECT_EQ(analyzed.messages.find("E0201"), std::string::npos) << analyzed.messages;
+}
+
 TEST(FrontendTest, BoundsTheWorkOfAnExpansion) {
   // 2^40 calls, a billion passes: both are given up, soon.
   std::string functions = "fn f0(x: f32[..n]) -> f32[..n] { return relu(x); }\n";

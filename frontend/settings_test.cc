@@ -130,6 +130,13 @@ TEST(ParallelTest, RefusesImpossibleValues) {
   }
 }
 
+TEST(ParallelTest, AWrongAxisIsOneMistake) {
+  for (const char* mesh : {"(dp = 0, tp = 2)", "(dp = 4, dp = 2)"}) {
+    const Analyzed analyzed = WithBlocks(std::string("parallel { devices = 8; mesh = ") + mesh + "; }");
+    EXPECT_EQ(analyzed.messages.find("E0306"), std::string::npos) << analyzed.messages;
+  }
+}
+
 TEST(OverrideTest, ReplacesArgumentsAndSettings) {
   const Analyzed analyzed =
       WithBlocks("train M { optimizer = sgd(lr = 0.1); }\nparallel { devices = 8; }", {{"batch", "16"},

@@ -16,7 +16,7 @@ MAIN = program.cc
 # The files of a folder are compiled as one: most of the time goes into headers that they share. What does not run in every step is
 # compiled quickly rather than for speed.
 FOLDERS =@FOLDERS@
-HOT = runtime/kernels runtime/math/onednn
+HOT = runtime/kernels runtime/math/onednn runtime/random
 COLDFLAGS = -O1
 
 MAIN_OBJECT = build/$(MAIN:.cc=.o)
@@ -54,7 +54,7 @@ clean:
 
 constexpr char kRunScript[] = R"sh(#!/bin/sh
 # Starts the program on @RANKS@ of this machine, in this folder; arguments go to the program: ./run.sh --steps 100
-cd "$(dirname "$0")" || exit 5
+case $0 in */*) cd "${0%/*}" || exit 5 ;; esac
 ranks=@COUNT@
 
 fail() {

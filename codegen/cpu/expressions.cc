@@ -56,7 +56,7 @@ Expression Function(const Context& c) {
   return Call(kFunction, c.arguments);
 }
 
-constexpr const char* kExp = "std::exp";
+constexpr const char* kExp = "Exp";
 constexpr const char* kLog = "std::log";
 constexpr const char* kSqrt = "std::sqrt";
 constexpr const char* kTanh = "std::tanh";

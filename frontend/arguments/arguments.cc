@@ -15,6 +15,7 @@ void ReportWithSignature(const Signature& signature, Diagnostic diagnostic, Repo
     diagnostic.labels.push_back({*signature.definition, "defined here"});
   }
   diagnostic.notes.push_back(absl::StrCat("the signature is `", signature.ToString(), "`"));
+  if (!signature.note.empty()) diagnostic.notes.push_back(signature.note);
   reporter.Report(std::move(diagnostic));
 }
 

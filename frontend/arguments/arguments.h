@@ -27,6 +27,8 @@ struct Signature {
   std::string result = {};              // " -> f32[..n, units]", or empty.
   std::optional<Span> definition = {};  // Where it stands in the user's file, if it does.
 
+  std::string note = {};  // What else helps after a mistake, or empty.
+
   // "dense(x: f32[..n, k], units: int) -> f32[..n, units]"
   std::string ToString() const;
 };

@@ -48,6 +48,7 @@ Value Evaluator::EvaluateCall(const syntax::Call& call, Span span, Frame& frame)
 
   // Whatever else is wrong in the arguments is worth knowing at once.
   for (const syntax::Argument& argument : call.arguments) Evaluate(*argument.value, frame);
+  if (functions_.DefinesOp(name->text)) return Value{Poison()};
   Diagnostic error = Error(Code::kE0201, absl::StrCat("unknown function or op `", name->text, "`"))
                          .At(call.callee->span, "not defined here, nor in the prelude");
   if (IsOfLaterVersion(name->text)) {
@@ -67,7 +68,12 @@ Value Evaluator::EvaluateCall(const syntax::Call& call, Span span, Frame& frame)
 Value Evaluator::CallFunction(const Function& function, const syntax::Call& call, Span span, Frame& frame) {
   const std::string& name = function.name();
   Naming inner{.path = frame.naming.path};
-  const auto matched = MatchArguments(SignatureOf(*function.syntax), call.arguments, span, reporter_);
+  Signature signature = SignatureOf(*function.syntax);
+  if (const OpDefinition* op = FindOp(name); op != nullptr && op->callable && function.of_prelude) {
+    signature.note = absl::StrCat("the op `", SignatureOf(*op).ToString(),
+                                  "` is meant only inside a function of that name: write `fn ", name, "(…)` around it");
+  }
+  const auto matched = MatchArguments(signature, call.arguments, span, reporter_);
   std::map<const syntax::Argument*, Value> evaluated;
   for (const syntax::Argument& argument : call.arguments) evaluated[&argument] = Evaluate(*argument.value, frame);
   if (!matched || function.broken || Exhausted(span)) return Value{Poison()};

@@ -58,12 +58,13 @@ Value Evaluator::TensorArithmetic(const syntax::Binary& binary, const Value& lef
         left.is_tensor() ? Operand{&*binary.left, left.as_tensor()} : Operand{&*binary.right, right.as_tensor()};
     result = AddOp("scale", {tensor}, {{{"factor", op_kind == "div" ? 1.0 / number : number}}}, span, frame);
   } else {
-    const auto operand = [&](const Value& value, const syntax::Expression& expression, const Value& other) {
+    // The number is f32: next to an i32 tensor it is the tensor that needs the cast.
+    const auto operand = [&](const Value& value, const syntax::Expression& expression) {
       if (value.is_tensor()) return Operand{&expression, value.as_tensor()};
-      return Operand{&expression, AddConstant(builder_.type(other.as_tensor()).dtype, value.as_number(), span, frame)};
+      return Operand{&expression, AddConstant(DType::kF32, value.as_number(), span, frame)};
     };
-    const Operand a = operand(left, *binary.left, right);
-    const Operand b = operand(right, *binary.right, left);
+    const Operand a = operand(left, *binary.left);
+    const Operand b = operand(right, *binary.right);
     result = AddOp(op_kind, {a, b}, {}, span, frame);
   }
   last_operation_ = {span, std::string(syntax::OperatorText(binary.op)), first,

@@ -16,6 +16,7 @@ FunctionTable::FunctionTable(const syntax::File& user, const syntax::File& prelu
     }
   }
   for (const syntax::Item& item : user.items) {
+    if (const auto* op = std::get_if<syntax::OpDefinition>(&item.kind)) user_ops_.insert(op->name.text);
     const auto* function = std::get_if<syntax::Function>(&item.kind);
     if (function == nullptr) continue;
     auto [entry, inserted] = user_.try_emplace(function->name.text, Function{.syntax = function});

@@ -42,6 +42,9 @@ class FunctionTable {
   // user's functions.
   Callee Find(const std::string& name, const Function* inside) const;
 
+  // Whether the file has an `op` of this name: refused where it stands, so that its calls need no second error.
+  bool DefinesOp(const std::string& name) const { return user_ops_.count(name) > 0; }
+
   // Whether the calls of `name` inside `inside` own parameters.
   bool OwnsParameters(const std::string& name, const Function* inside) const;
 
@@ -59,6 +62,7 @@ class FunctionTable {
   std::vector<Function*> Callees(const Function& function);
 
   std::map<std::string, Function> user_;
+  std::set<std::string> user_ops_;
   std::map<std::string, Function> prelude_;
   std::map<const Function*, std::vector<Function*>> callees_;
   std::vector<const Function*> user_order_;

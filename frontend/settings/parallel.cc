@@ -57,7 +57,7 @@ class ParallelReader {
   }
 
   ParallelSettings Finish() {
-    if (settings_.devices && !settings_.mesh.empty()) {
+    if (settings_.devices && !settings_.mesh.empty() && !mesh_is_wrong_) {
       int64_t product = 1;
       std::string text;
       for (const NamedAxis& axis : settings_.mesh) {
@@ -67,7 +67,8 @@ class ParallelReader {
       if (product != settings_.devices->value) {
         reporter_.Report(
             Error(Code::kE0306, absl::StrCat("the mesh has ", product, " devices, not ", settings_.devices->value))
-                .At(settings_.mesh_span, absl::StrCat(text, " = ", product))
+                .At(settings_.mesh_span,
+                    settings_.mesh.size() > 1 ? absl::StrCat(text, " = ", product) : "the only axis")
                 .At(settings_.devices->span, absl::StrCat(settings_.devices->value, " devices asked for")));
       }
     }
@@ -138,6 +139,7 @@ class ParallelReader {
       const std::optional<int64_t> size = evaluator_.EvaluateInt(*element.value, "the size of a mesh axis");
       if (!size) continue;
       if (*size < 1 || *size > kMaxDevices) {
+        mesh_is_wrong_ = true;
         Impossible(element.value->span, "a mesh axis has 1 to 1,048,576 devices", absl::StrCat("this is ", *size));
         continue;
       }
@@ -145,6 +147,7 @@ class ParallelReader {
       for (const NamedAxis& other : settings_.mesh) {
         if (other.name != element.name->text) continue;
         taken = true;
+        mesh_is_wrong_ = true;
         reporter_.Report(Error(Code::kE0202, absl::StrCat("mesh axis `", other.name, "` is defined twice"))
                              .At(element.name->span, "defined again here")
                              .At(other.span, "first defined here"));
@@ -204,6 +207,7 @@ class ParallelReader {
   Evaluator& evaluator_;
   Reporter& reporter_;
   ParallelSettings settings_;
+  bool mesh_is_wrong_ = false;  // Reported; its product means nothing.
 };
 
 }  // namespace

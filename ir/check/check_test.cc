@@ -62,6 +62,12 @@ TEST(CheckTest, ShortensMeshesOfManyRanks) {
   EXPECT_EQ(report->axes_left_out, std::vector<std::string>{});
 }
 
+// A check that expanded each group once per member would take hours here.
+TEST(CheckTest, ChecksTensOfThousandsOfRanks) {
+  const Graph graph = TestMlp();
+  EXPECT_TRUE(CheckStatically(PartitionOrDie(graph, DataParallelPlan(graph, Mesh::OfDevices(65536)))).empty());
+}
+
 // Ways to break a program. Each returns whether it found something to break at step `at`.
 using Mutation = std::function<bool(Program&, size_t at)>;
 

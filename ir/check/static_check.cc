@@ -88,24 +88,6 @@ bool PermuteFits(const Program& program, const Collective& collective, const Lay
   return true;
 }
 
-// What one rank believes about one transfer: compared with what the other members of its group believe.
-struct View {
-  std::vector<int> group;
-  std::vector<int64_t> counts;  // Elements that each member brings.
-  int64_t result = 0;           // Elements that this collective leaves in all, where members must agree.
-
-  bool operator==(const View&) const = default;
-};
-
-View ViewOf(const Program& program, const Collective& collective, const Transfer& transfer, int rank) {
-  View view{.group = program.mesh.Group(rank, collective.axes), .counts = {}, .result = 0};
-  for (int member : view.group) {
-    view.counts.push_back(ElementCount(LocalShape(program, transfer.input, member)));
-    view.result += ElementCount(LocalShape(program, transfer.output, member));
-  }
-  return view;
-}
-
 class StaticCheck {
  public:
   explicit StaticCheck(const Program& program) : program_(program), written_(program.values.size(), false) {}
@@ -181,28 +163,32 @@ class StaticCheck {
     }
   }
 
-  // All members of a group must name the same members in the same order and expect the same counts of each; a reduction
-  // also needs one count for all.
+  // Every rank is in one group, at the place that its own coordinates give it; a reduction also needs one count for
+  // all. Each group is expanded once, from its first member, so that many ranks cost no more than their number.
   void CheckAgreement(const Collective& collective, const Transfer& transfer) {
     const bool reduces =
         collective.kind == CollectiveKind::kAllReduce || collective.kind == CollectiveKind::kReduceScatter;
-    for (int rank = 0; rank < program_.mesh.rank_count(); ++rank) {
-      const View view = ViewOf(program_, collective, transfer, rank);
-      if (view.group.front() != rank) {
-        if (ViewOf(program_, collective, transfer, view.group.front()) != view) {
-          return Find(
-              absl::StrCat("ranks ", view.group.front(), " and ", rank, " disagree about the group or its counts"));
+    const Mesh& mesh = program_.mesh;
+    std::vector<bool> seen(static_cast<size_t>(mesh.rank_count()), false);
+    for (int rank = 0; rank < mesh.rank_count(); ++rank) {
+      if (mesh.Index(rank, collective.axes) != 0) continue;
+      const std::vector<int> group = mesh.Group(rank, collective.axes);
+      const int64_t count = ElementCount(LocalShape(program_, transfer.input, rank));
+      for (size_t i = 0; i < group.size(); ++i) {
+        const int member = group[i];
+        if (seen[static_cast<size_t>(member)] || mesh.Index(member, collective.axes) != static_cast<int64_t>(i)) {
+          return Find(absl::StrCat("ranks ", rank, " and ", member, " disagree about the group"));
         }
-        continue;
-      }
-      const int64_t count = view.counts.front();
-      for (int64_t other : view.counts) {
+        seen[static_cast<size_t>(member)] = true;
+        const int64_t other = ElementCount(LocalShape(program_, transfer.input, member));
         if (reduces && other != count) {
           return Find(absl::StrCat("reduces ", count, " and ", other, " elements in the group (",
-                                   absl::StrJoin(view.group, ", "), ")"));
+                                   absl::StrJoin(group, ", "), ")"));
         }
       }
     }
+    const auto left_out = std::find(seen.begin(), seen.end(), false);
+    if (left_out != seen.end()) Find(absl::StrCat("rank ", left_out - seen.begin(), " is in no group"));
   }
 
   void CheckSlice(const Slice& slice) {

@@ -149,6 +149,21 @@ TEST(Rows, GradientsAreThoseOfFiniteDifferences) {
   CheckGradient([&](const std::vector<float>& with) { return layer_norm(x, with); }, scale, dy, dscale);
 }
 
+TEST(Elementwise, ExpIsExactToTwoUnits) {
+  for (float x = -104.0f; x < 89.0f; x += 0.00137f) {
+    const double expected = std::exp(static_cast<double>(x));
+    if (expected > std::numeric_limits<float>::max()) continue;
+    // Below the normal numbers a unit is the smallest number there is.
+    const double unit = std::max(expected * 1.2e-7, 1.5e-45);
+    ASSERT_NEAR(Exp(x), expected, 2 * unit) << "x = " << x;
+  }
+  EXPECT_EQ(Exp(0.0f), 1.0f);
+  EXPECT_EQ(Exp(-1e9f), 0.0f);
+  EXPECT_EQ(Exp(-std::numeric_limits<float>::infinity()), 0.0f);
+  EXPECT_EQ(Exp(std::numeric_limits<float>::infinity()), std::numeric_limits<float>::infinity());
+  EXPECT_TRUE(std::isnan(Exp(std::nanf(""))));
+}
+
 TEST(Elementwise, GradientsAreThoseOfFiniteDifferences) {
   for (const float x : {-2.3f, -0.7f, 0.4f, 1.9f}) {
     constexpr float kStep = 1e-2f;

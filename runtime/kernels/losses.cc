@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "runtime/kernels/elementwise.h"
 #include "runtime/kernels/parallel.h"
 #include "runtime/kernels/row.h"
 
@@ -52,7 +53,7 @@ void CrossEntropyGradient(const float* logits, const int32_t* label, float dloss
     const float largest = RowMax(from, classes);
     const float scale = factor / RowExpSum(from, classes, largest);
 #pragma omp simd
-    for (int64_t i = 0; i < classes; ++i) to[i] = std::exp(from[i] - largest) * scale;
+    for (int64_t i = 0; i < classes; ++i) to[i] = Exp(from[i] - largest) * scale;
     to[label[r]] -= factor;
   }
 }

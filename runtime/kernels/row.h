@@ -2,9 +2,10 @@
 #ifndef CLEAVE_RUNTIME_KERNELS_ROW_H_
 #define CLEAVE_RUNTIME_KERNELS_ROW_H_
 
-#include <cmath>
 #include <cstdint>
 #include <limits>
+
+#include "runtime/kernels/elementwise.h"
 
 namespace cleave::runtime {
 
@@ -26,7 +27,7 @@ inline float RowSum(const float* x, int64_t n) {
 inline float RowExpSum(const float* x, int64_t n, float largest) {
   float sum = 0.0f;
 #pragma omp simd reduction(+ : sum)
-  for (int64_t i = 0; i < n; ++i) sum += std::exp(x[i] - largest);
+  for (int64_t i = 0; i < n; ++i) sum += Exp(x[i] - largest);
   return sum;
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <vector>
 
+#include "runtime/kernels/elementwise.h"
 #include "runtime/kernels/parallel.h"
 #include "runtime/kernels/reduce.h"
 #include "runtime/kernels/row.h"
@@ -15,7 +16,7 @@ float RowExp(const float* x, int64_t n, float largest, float* y) {
   float sum = 0.0f;
 #pragma omp simd reduction(+ : sum)
   for (int64_t i = 0; i < n; ++i) {
-    y[i] = std::exp(x[i] - largest);
+    y[i] = Exp(x[i] - largest);
     sum += y[i];
   }
   return sum;
@@ -82,7 +83,7 @@ void LogSoftmaxGradient(const float* dy, const float* y, int64_t rows, int64_t c
     const int64_t row = r * columns;
     const float sum = RowSum(dy + row, columns);
 #pragma omp simd
-    for (int64_t i = 0; i < columns; ++i) dx[row + i] = dy[row + i] - std::exp(y[row + i]) * sum;
+    for (int64_t i = 0; i < columns; ++i) dx[row + i] = dy[row + i] - Exp(y[row + i]) * sum;
   }
 }
 

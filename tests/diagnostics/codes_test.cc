@@ -50,6 +50,8 @@ TEST(CodesTest, EveryCaseIsWhole) {
     const std::string mark = absl::StrCat("[", folder.code, "]: ");
     EXPECT_TRUE(FolderToBless() || absl::StrContains(folder.expected.value_or(""), mark))
         << folder.name << "/expected.txt does not show " << folder.code;
+    EXPECT_FALSE(absl::StrContains(folder.expected.value_or(""), "]: \n"))
+        << folder.name << "/expected.txt shows a diagnostic without a message";
   }
 }
 

@@ -62,7 +62,7 @@ std::string PlannedGraphText(const Compilation& compilation) {
 }
 
 ExitCode BadRank(int rank, const Compilation& compilation) {
-  std::cerr << "--rank: the plan has ranks 0 to " << compilation.plan->mesh.rank_count() - 1 << ", not " << rank
+  std::cerr << "error: --rank: the plan has ranks 0 to " << compilation.plan->mesh.rank_count() - 1 << ", not " << rank
             << "\n";
   return ExitCode::kUsage;
 }
@@ -156,7 +156,7 @@ ExitCode Explain(const std::string& op, const Compilation& compilation) {
       op.empty() ? ExplainPlan(compilation.training_graph, *compilation.plan, compilation.program)
                  : ExplainOp(compilation.training_graph, *compilation.plan, compilation.program, op);
   if (!text.ok()) {
-    std::cerr << "--explain: " << text.status().message() << "\n";
+    std::cerr << "error: --explain: " << text.status().message() << "\n";
     return ExitCode::kUsage;
   }
   std::cout << *text;
@@ -198,7 +198,7 @@ ExitCode Prepare(const CompileOptions& options, Compilation& compilation) {
 ExitCode Compile(const CompileOptions& options, Compilation& compilation) {
   const auto start = std::chrono::steady_clock::now();
   if (options.target != "cpu") {
-    std::cerr << "--target " << options.target << ": this version generates programs for the CPU only\n";
+    std::cerr << "error: --target " << options.target << ": this version generates programs for the CPU only\n";
     return ExitCode::kUsage;
   }
   const std::string folder = OutputFolder(options);

@@ -1,17 +1,78 @@
 #include "tools/driver/options.h"
 
+#include <algorithm>
 #include <map>
+#include <optional>
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "base/text/text.h"
 
 namespace cleave {
 namespace {
 
+constexpr int64_t kMostDevices = int64_t{1} << 20;
+
+const std::map<std::string, EmitStage>& Stages() {
+  static const auto& stages = *new std::map<std::string, EmitStage>{{"ast", EmitStage::kAst},
+                                                                    {"graph", EmitStage::kGraph},
+                                                                    {"plan", EmitStage::kPlan},
+                                                                    {"program", EmitStage::kProgram},
+                                                                    {"source", EmitStage::kSource}};
+  return stages;
+}
+
+EarlyExit UsageError(const std::string& message) {
+  return {.code = ExitCode::kUsage, .text = absl::StrCat("error: ", message, "\nhelp: `--help` lists the options\n")};
+}
+
 EarlyExit ExitOf(const CLI::App& app, const CLI::ParseError& error) {
   std::ostringstream out, err;
-  const bool done = app.exit(error, out, err) == 0;
-  return {.code = done ? ExitCode::kDone : ExitCode::kUsage, .text = done ? out.str() : err.str()};
+  if (app.exit(error, out, err) == 0) return {.code = ExitCode::kDone, .text = out.str()};
+  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError)) {
+    std::string left;
+    for (const std::string& word : app.remaining()) absl::StrAppend(&left, left.empty() ? "" : " ", word);
+    return UsageError(absl::StrCat("unexpected `", left, "`"));
+  }
+  return UsageError(error.what());
+}
+
+// Whole numbers from `low`; without `high` up to what 63 bits hold. (The checks of CLI11 print a double's whole range.)
+CLI::Validator WholeNumber(int64_t low, std::optional<int64_t> high = std::nullopt) {
+  const auto check = [low, high](const std::string& text) -> std::string {
+    int64_t value = 0;
+    if (absl::SimpleAtoi(text, &value) && value >= low && (!high || value <= *high)) return "";
+    return absl::StrCat("`", text, "` is not a whole number ",
+                        high ? absl::StrCat("from ", FormatCount(low), " to ", FormatCount(*high))
+                             : absl::StrCat("of at least ", FormatCount(low)));
+  };
+  return CLI::Validator(check, "");
+}
+
+CLI::Validator OneOf(std::vector<std::string> words) {
+  const auto check = [words](const std::string& text) -> std::string {
+    if (std::find(words.begin(), words.end(), text) != words.end()) return "";
+    const auto nearest = NearestName(text, words);
+    return absl::StrCat("`", text, "` is not ", QuotedList(words, "or"),
+                        nearest ? absl::StrCat("; did you mean `", *nearest, "`?") : "");
+  };
+  return CLI::Validator(check, "");
+}
+
+// Options that cannot both be meant; empty where all can.
+std::string Contradiction(const CompileOptions& options) {
+  if (options.run && options.plan_only) return "`--plan-only` writes no program that `--run` could start";
+  if (options.run && options.emit) return "`--emit` writes no program that `--run` could start";
+  if (options.plan_only && options.emit) return "`--plan-only` and `--emit` print different things";
+  if (!options.plan_file.empty() && options.search) return "`--plan` takes a plan that is made; `--search` makes one";
+  if (options.rank && options.emit != EmitStage::kProgram && options.emit != EmitStage::kSource) {
+    return "`--rank` goes with `--emit program` or `--emit source`";
+  }
+  return "";
 }
 
 }  // namespace
@@ -19,54 +80,53 @@ EarlyExit ExitOf(const CLI::App& app, const CLI::ParseError& error) {
 std::variant<CompileOptions, EarlyExit> ParseCommandLine(int argc, const char* const* argv) {
   CompileOptions options;
   std::vector<std::string> sets;
+  std::string emit, error_format;
   CLI::App app("Compiles a .model file into a program that trains it on any number of ranks under mpirun.", "compile");
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
   app.add_option("MODEL", options.model, "The model file")->required();
   app.add_option("--devices", options.devices, "Number of ranks (default: the model's, else 1)")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 20));
+      ->check(WholeNumber(1, kMostDevices));
   app.add_option("--cluster", options.cluster, "Preset of the machines (default: cpu)");
-  app.add_option("--search", options.search, "How the plan is found")
-      ->check(CLI::IsMember({"sapp", "propagate", "exact", "data_parallel", "replicate", "manual"}));
-  app.add_option("--target", options.target, "cpu (default) or cuda")->check(CLI::IsMember({"cpu", "cuda"}));
+  app.add_option("--search", options.search, "How the plan is found: sapp, data_parallel or replicate")
+      ->check(OneOf({"sapp", "propagate", "exact", "data_parallel", "replicate", "manual"}));
+  app.add_option("--target", options.target, "cpu (default) or cuda")->check(OneOf({"cpu", "cuda"}));
   app.add_option("--out", options.out, "Output folder (default: out/<model>)");
   app.add_flag("--run", options.run, "Build the program and start it with mpirun on this machine");
-  app.add_option("--steps", options.steps, "Stop training after so many steps")->check(CLI::PositiveNumber);
-  app.add_option("--seed", options.seed, "Seed of initial values and of the order of samples")
-      ->check(CLI::NonNegativeNumber);
+  app.add_option("--steps", options.steps, "Stop training after so many steps")->check(WholeNumber(1));
+  app.add_option("--seed", options.seed, "Seed of initial values and of the order of samples")->check(WholeNumber(0));
   app.add_flag("--plan-only", options.plan_only, "Find and prove the plan, print its summary, write nothing");
   app.add_option("--plan", options.plan_file, "Take the plan from a plan.json instead of searching");
-  app.add_option("--emit", options.emit, "Print one stage and stop: ast, graph, plan, program or source")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, EmitStage>{{"ast", EmitStage::kAst},
-                                                                           {"graph", EmitStage::kGraph},
-                                                                           {"plan", EmitStage::kPlan},
-                                                                           {"program", EmitStage::kProgram},
-                                                                           {"source", EmitStage::kSource}}));
+  app.add_option("--emit", emit, "Print one stage and stop: ast, graph, plan, program or source")
+      ->check(OneOf({"ast", "graph", "plan", "program", "source"}));
   app.add_option("--rank", options.rank, "With --emit program or source: as this rank runs it")
-      ->check(CLI::NonNegativeNumber);
+      ->check(WholeNumber(0, kMostDevices - 1));
   CLI::Option* explain =
       app.add_option("--explain", options.explain, "Print the plan as a table, or every choice of one op")
           ->expected(0, 1);
   app.add_option("--set", sets, "name=value: a model argument, or a setting of the train or parallel block")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->allow_extra_args(false);
-  app.add_option("--error-format", options.error_format, "text (default) or json, one object a line")
-      ->transform(CLI::CheckedTransformer(
-          std::map<std::string, ErrorFormat>{{"text", ErrorFormat::kText}, {"json", ErrorFormat::kJson}}));
+  app.add_option("--error-format", error_format, "text (default) or json, one object a line")
+      ->check(OneOf({"text", "json"}));
   app.add_flag("--quiet", options.quiet, "Print errors and warnings only");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return ExitOf(app, error);
   }
+  if (options.model.empty()) return UsageError("MODEL is required");
   if (explain->count() > 0 && !options.explain.has_value()) options.explain = "";
+  if (!emit.empty()) options.emit = Stages().at(emit);
+  if (error_format == "json") options.error_format = ErrorFormat::kJson;
   for (const std::string& set : sets) {
     const size_t equals = set.find('=');
     if (equals == std::string::npos || equals == 0) {
-      return EarlyExit{
-          .code = ExitCode::kUsage,
-          .text = "--set: expected name=value, found '" + set + "'\nRun with --help for more information.\n"};
+      return UsageError(absl::StrCat("--set: expected name=value, found `", set, "`"));
     }
     options.overrides.emplace_back(set.substr(0, equals), set.substr(equals + 1));
+  }
+  if (const std::string contradiction = Contradiction(options); !contradiction.empty()) {
+    return UsageError(contradiction);
   }
   return options;
 }

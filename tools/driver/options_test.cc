@@ -20,6 +20,12 @@ CompileOptions Options(const std::vector<const char*>& arguments) {
   return exit == nullptr ? std::get<CompileOptions>(parsed) : CompileOptions();
 }
 
+std::string ErrorOf(const std::vector<const char*>& arguments) {
+  const auto parsed = Parse(arguments);
+  const auto* exit = std::get_if<EarlyExit>(&parsed);
+  return exit == nullptr ? "" : exit->text.substr(0, exit->text.find('\n'));
+}
+
 ExitCode ExitOf(const std::vector<const char*>& arguments) {
   const auto parsed = Parse(arguments);
   const auto* exit = std::get_if<EarlyExit>(&parsed);
@@ -49,7 +55,6 @@ TEST(OptionsTest, EverythingGiven) {
                                           "program",
                                           "--rank",
                                           "3",
-                                          "--run",
                                           "--steps",
                                           "5",
                                           "--seed",
@@ -64,7 +69,8 @@ TEST(OptionsTest, EverythingGiven) {
   EXPECT_EQ(options.overrides[1].second, "mnist(\"x=y\")");
   EXPECT_EQ(options.emit, EmitStage::kProgram);
   EXPECT_EQ(options.rank, 3);
-  EXPECT_TRUE(options.run && options.quiet);
+  EXPECT_TRUE(options.quiet);
+  EXPECT_FALSE(options.run);
   EXPECT_EQ(options.steps, 5);
   EXPECT_EQ(options.seed, 0);
   EXPECT_EQ(options.error_format, ErrorFormat::kJson);
@@ -90,6 +96,34 @@ TEST(OptionsTest, UsageErrors) {
                                              {"a.model", "b.model"}}) {
     EXPECT_EQ(ExitOf(arguments), ExitCode::kUsage);
   }
+}
+
+TEST(OptionsTest, UsageErrorsSayWhatWasExpected) {
+  EXPECT_EQ(ErrorOf({"a.model", "--devices", "0"}), "error: --devices: `0` is not a whole number from 1 to 1,048,576");
+  EXPECT_EQ(ErrorOf({"a.model", "--steps", "0"}), "error: --steps: `0` is not a whole number of at least 1");
+  EXPECT_EQ(ErrorOf({"a.model", "--seed", "99999999999999999999"}),
+            "error: --seed: `99999999999999999999` is not a whole number of at least 0");
+  EXPECT_EQ(ErrorOf({"a.model", "--emit", "grap"}),
+            "error: --emit: `grap` is not `ast`, `graph`, `plan`, `program` or `source`; did you mean `graph`?");
+  EXPECT_EQ(ErrorOf({"a.model", "--emit", "0"}),
+            "error: --emit: `0` is not `ast`, `graph`, `plan`, `program` or `source`");
+  EXPECT_EQ(ErrorOf({"a.model", "--set", "batch"}), "error: --set: expected name=value, found `batch`");
+  EXPECT_EQ(ErrorOf({"a.model", "--bogus"}), "error: unexpected `--bogus`");
+  EXPECT_EQ(ErrorOf({}), "error: MODEL is required");
+}
+
+TEST(OptionsTest, OptionsThatCannotBothBeMeant) {
+  EXPECT_EQ(ErrorOf({"a.model", "--plan-only", "--run"}),
+            "error: `--plan-only` writes no program that `--run` could start");
+  EXPECT_EQ(ErrorOf({"a.model", "--emit", "graph", "--run"}),
+            "error: `--emit` writes no program that `--run` could start");
+  EXPECT_EQ(ErrorOf({"a.model", "--emit", "graph", "--plan-only"}),
+            "error: `--plan-only` and `--emit` print different things");
+  EXPECT_EQ(ErrorOf({"a.model", "--plan", "p.json", "--search", "sapp"}),
+            "error: `--plan` takes a plan that is made; `--search` makes one");
+  EXPECT_EQ(ErrorOf({"a.model", "--rank", "1"}), "error: `--rank` goes with `--emit program` or `--emit source`");
+  EXPECT_EQ(ErrorOf({"a.model", "--emit", "graph", "--rank", "1"}),
+            "error: `--rank` goes with `--emit program` or `--emit source`");
 }
 
 TEST(OptionsTest, HelpIsNoError) { EXPECT_EQ(ExitOf({"--help"}), ExitCode::kDone); }

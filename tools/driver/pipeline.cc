@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/text/text.h"
 #include "dsl/parse/parse.h"
 #include "ir/differentiate/differentiate.h"
 #include "ir/ops/ops.h"
@@ -47,7 +48,8 @@ void ResolveDataPath(const CompileOptions& options, DataSource& data) {
   data.path = std::filesystem::absolute(path).lexically_normal().string();
 }
 
-ExitCode ReadPlanFile(const std::string& path, Compilation& compilation) {
+ExitCode ReadPlanFile(const CompileOptions& options, Compilation& compilation) {
+  const std::string& path = options.plan_file;
   std::ifstream in(path, std::ios::binary);
   std::ostringstream text;
   if (in) text << in.rdbuf();
@@ -59,6 +61,13 @@ ExitCode ReadPlanFile(const std::string& path, Compilation& compilation) {
   if (!plan.ok()) {
     compilation.diagnostics.Add(Error(Code::kE0604, absl::StrCat("the plan file `", path, "` does not fit this model"))
                                     .Note(std::string(plan.status().message())));
+    return ExitCode::kModelWrong;
+  }
+  if (options.devices.has_value() && *options.devices != plan->mesh.rank_count()) {
+    compilation.diagnostics.Add(
+        Error(Code::kE0604, absl::StrCat("the plan file `", path, "` is for ",
+                                         Plural(plan->mesh.rank_count(), "device"), ", not ", *options.devices))
+            .Help("leave `--devices` out, or search for a new plan"));
     return ExitCode::kModelWrong;
   }
   compilation.plan = *std::move(plan);
@@ -92,7 +101,7 @@ ExitCode Understand(const CompileOptions& options, Compilation& compilation) {
 }
 
 ExitCode MakePlan(const CompileOptions& options, Compilation& compilation) {
-  if (!options.plan_file.empty()) return ReadPlanFile(options.plan_file, compilation);
+  if (!options.plan_file.empty()) return ReadPlanFile(options, compilation);
   if (options.cluster != "cpu") {
     compilation.diagnostics.Add(Error(Code::kE0606, absl::StrCat("unknown cluster `", options.cluster, "`"))
                                     .Help("this version plans for `cpu`: one host, equal links"));
