@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
+#include "ir/ops/ops.h"
 
 namespace cleave {
 namespace {
@@ -52,7 +53,9 @@ void WarnOfIdleRanks(const GraphFacts& facts, const Plan& plan, const std::map<O
   for (const Op& op : facts.graph->ops) {
     if (!IsModelOp(facts, op.id)) continue;
     const Strategy& strategy = plan.ops[op.id].strategy;
-    if (HasOnlyWholeFactors(facts.rule(op.id)) && op.type.elements() > 1) whole.push_back(op.id);
+    // A print shows the whole tensor because the user asked for it.
+    const bool is_effect = DefinitionOf(op).op_class == OpClass::kEffect;
+    if (!is_effect && HasOnlyWholeFactors(facts.rule(op.id)) && op.type.elements() > 1) whole.push_back(op.id);
     if (IsLopsided(facts.rule(op.id), strategy, plan.mesh)) lopsided.push_back(op.id);
     for (const std::vector<AxisId>& axes : strategy.cuts) used.insert(axes.begin(), axes.end());
   }

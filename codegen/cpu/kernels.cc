@@ -258,8 +258,9 @@ void CausalMask(const Kernel& kernel) {
                              kernel.Float("fill"), kernel.Output()});
 }
 
+// The user's name for the tensor, also where it has been gathered for this.
 std::string Shown(const Kernel& kernel) {
-  return absl::StrCat("{", StringLiteral(kernel.input(0).name), ", ",
+  return absl::StrCat("{", StringLiteral(kernel.emission.graph.op(kernel.input(0).origin).name), ", ",
                       StringLiteral(kernel.emission.Place(kernel.step.line)), "}");
 }
 

@@ -68,6 +68,21 @@ TEST(CheckTest, ChecksTensOfThousandsOfRanks) {
   EXPECT_TRUE(CheckStatically(PartitionOrDie(graph, DataParallelPlan(graph, Mesh::OfDevices(65536)))).empty());
 }
 
+TEST(CheckTest, ShortensMeshesOfRandomPlans) {
+  const uint64_t seed = Seed();
+  std::cout << "CLEAVE_TEST_SEED=" << seed << "\n";
+  std::mt19937_64 random(seed);
+  const Graph graph = TestMlp();
+  for (const int64_t devices : {32, 60, 64}) {
+    for (int repeat = 0; repeat < 3; ++repeat) {
+      const Plan plan = RandomPlan(graph, Mesh::OfDevices(devices), random);
+      const absl::StatusOr<SimulationReport> report = CheckBySimulation(graph, PartitionOrDie(graph, plan));
+      ASSERT_TRUE(report.ok()) << report.status() << " on " << devices << " devices";
+      EXPECT_LE(report->ranks, 16);
+    }
+  }
+}
+
 // Ways to break a program. Each returns whether it found something to break at step `at`.
 using Mutation = std::function<bool(Program&, size_t at)>;
 

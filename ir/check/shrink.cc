@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
+#include <numeric>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -37,6 +37,26 @@ std::vector<std::string> AxisTreatments(const Program& program) {
   return treatments;
 }
 
+// Axes that a permute exchanges must be shortened together: it maps pieces one to one only while their sizes agree.
+std::vector<std::vector<size_t>> AxesShortenedTogether(const Program& program) {
+  std::vector<size_t> first(static_cast<size_t>(program.mesh.axis_count()));  // The first axis of an axis's unit.
+  std::iota(first.begin(), first.end(), size_t{0});
+  for (const Step& step : program.steps) {
+    const auto* collective = std::get_if<Collective>(&step.action);
+    if (collective == nullptr || collective->kind != CollectiveKind::kPermute) continue;
+    size_t least = first.size();
+    for (AxisId axis : collective->axes) least = std::min(least, first[static_cast<size_t>(axis.value())]);
+    for (AxisId axis : collective->axes) {
+      const size_t joined = first[static_cast<size_t>(axis.value())];
+      std::replace(first.begin(), first.end(), joined, least);
+    }
+  }
+  std::vector<std::vector<size_t>> units(first.size());
+  for (size_t axis = 0; axis < first.size(); ++axis) units[first[axis]].push_back(axis);
+  units.erase(std::remove_if(units.begin(), units.end(), [](const auto& unit) { return unit.empty(); }), units.end());
+  return units;
+}
+
 // The mesh with axes of size 1 where it has more ranks than can be simulated.
 absl::StatusOr<Mesh> ShortenedMesh(const Program& program, std::vector<std::string>& axes_left_out) {
   std::vector<MeshAxis> axes = program.mesh.axes();
@@ -49,27 +69,35 @@ absl::StatusOr<Mesh> ShortenedMesh(const Program& program, std::vector<std::stri
       axis.size = 3;
     }
   }
-  const std::vector<std::string> treatments = AxisTreatments(program);
-  std::map<std::string, int> kept;
-  for (size_t i = 0; i < axes.size() && ranks > kSimulatedRanks; ++i) {
-    if (++kept[treatments[i]] > 2) {
-      ranks /= axes[i].size;
-      axes[i].size = 1;
-    }
+  const std::vector<std::vector<size_t>> units = AxesShortenedTogether(program);
+  const std::vector<std::string> axis_treatments = AxisTreatments(program);
+  std::vector<std::string> treatments;
+  for (const std::vector<size_t>& unit : units) {
+    treatments.push_back(
+        absl::StrJoin(unit, "|", [&](std::string* out, size_t axis) { *out += axis_treatments[axis]; }));
   }
-  // Still too many: second axes of a treatment go first, then whole treatments, innermost first.
+  const auto shorten = [&](const std::vector<size_t>& unit) {
+    for (size_t axis : unit) {
+      ranks /= axes[axis].size;
+      axes[axis].size = 1;
+    }
+  };
+  std::map<std::string, int> kept;
+  for (size_t i = 0; i < units.size() && ranks > kSimulatedRanks; ++i) {
+    if (++kept[treatments[i]] <= 2) continue;
+    --kept[treatments[i]];
+    shorten(units[i]);
+  }
+  // Still too many: second units of a treatment go first, then whole treatments, innermost first.
   for (const bool whole_treatments : {false, true}) {
-    for (size_t i = axes.size(); i-- > 0 && ranks > kSimulatedRanks;) {
-      if (axes[i].size == 1) continue;
-      const int64_t alike = std::count_if(axes.begin(), axes.end(), [&](const MeshAxis& other) {
-        return other.size > 1 && treatments[static_cast<size_t>(&other - axes.data())] == treatments[i];
-      });
-      if (alike == 1) {
+    for (size_t i = units.size(); i-- > 0 && ranks > kSimulatedRanks;) {
+      if (axes[units[i].front()].size == 1) continue;
+      if (kept[treatments[i]] == 1) {
         if (!whole_treatments) continue;
-        axes_left_out.push_back(axes[i].name);
+        for (size_t axis : units[i]) axes_left_out.push_back(axes[axis].name);
       }
-      ranks /= axes[i].size;
-      axes[i].size = 1;
+      --kept[treatments[i]];
+      shorten(units[i]);
     }
   }
   return Mesh::Create(std::move(axes));
