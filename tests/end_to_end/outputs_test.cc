@@ -119,21 +119,35 @@ TEST(OutputsTest, DumpsOfEveryRank) {
   }
 }
 
-// The published first example of SAPP: the product cut (4, 2) by (1, 2) on eight ranks.
+// The published first example of SAPP: the product cut (4, 2) by (1, 2) on eight ranks. Partial sums meet in ranks (0,
+// 1), (2, 3) …: in an all-reduce where the pin wants the output as the product makes it, in a reduce-scatter, which
+// sends half, where readers are free.
 TEST(OutputsTest, PinOfTheFirstProductOfTheSappNetwork) {
-  const std::string folder = FreshFolder("sapp_pin");
-  const CommandResult result = Compile({DataPath("tests/end_to_end/sapp_pinned.model"), "--out", "out"}, folder);
-  ASSERT_EQ(result.exit_code, 0) << result.err;
-  for (int rank = 0; rank < 8; ++rank) {
-    const std::string program = ReadText(folder + "/out/rank_" + std::to_string(rank) + "/program.ir");
-    EXPECT_TRUE(std::regex_search(
-        program, std::regex("f32\\[64, 512\\] = matmul\\([^\n]*in_strategy\\(\\(4, 2\\), \\(1, 2\\)\\)")))
-        << program;
-    EXPECT_TRUE(Contains(program, "f32[64, 392]")) << program;
-    EXPECT_TRUE(Contains(program, "f32[512, 392]")) << program;
-    const int first = rank / 2 * 2;
-    const std::string group = "ranks = (" + std::to_string(first) + ", " + std::to_string(first + 1) + ")";
-    EXPECT_TRUE(Contains(program, group)) << group << " in\n" << program;
+  const std::string free = ReadText(DataPath("tests/end_to_end/sapp_pinned.model"));
+  const std::string attribute = "#[shard((4, 2), (1, 2))]";
+  ASSERT_TRUE(Contains(free, attribute));
+  std::string with_output = free;
+  with_output.replace(free.find(attribute), attribute.size(), "#[shard(in = ((4, 2), (1, 2)), out = (4, 1))]");
+  for (const auto& [model, collective] :
+       {std::pair(free, std::string("reduce_scatter")), std::pair(with_output, std::string("all_reduce"))}) {
+    const std::string folder = FreshFolder("sapp_pin");
+    WriteText(folder + "/pinned.model", model);
+    const CommandResult result = Compile({"pinned.model", "--out", "out"}, folder);
+    ASSERT_EQ(result.exit_code, 0) << result.err;
+    for (int rank = 0; rank < 8; ++rank) {
+      const std::string program = ReadText(folder + "/out/rank_" + std::to_string(rank) + "/program.ir");
+      const int first = rank / 2 * 2;
+      const std::string group = std::to_string(first) + ", " + std::to_string(first + 1);
+      EXPECT_TRUE(std::regex_search(program, std::regex("f32\\[64, 392\\] = input"))) << program;
+      EXPECT_TRUE(std::regex_search(program, std::regex("f32\\[512, 392\\] = parameter"))) << program;
+      EXPECT_TRUE(std::regex_search(
+          program, std::regex("f32\\[64, 512\\] = matmul\\([^\n]*in_strategy\\(\\(4, 2\\), \\(1, 2\\)\\)")))
+          << program;
+      EXPECT_TRUE(std::regex_search(program, std::regex("= " + collective + "\\([^\n]*ranks = \\(" + group +
+                                                        "\\)\\}[^\n]*partial sums of h1.matmul")))
+          << collective << " in\n"
+          << program;
+    }
   }
 }
 
