@@ -77,6 +77,15 @@ absl::string_view AlgorithmName(SearchAlgorithm algorithm) {
   return "";
 }
 
+std::optional<SearchAlgorithm> ParseAlgorithm(absl::string_view name) {
+  for (const SearchAlgorithm algorithm :
+       {SearchAlgorithm::kSapp, SearchAlgorithm::kPropagate, SearchAlgorithm::kExact, SearchAlgorithm::kDataParallel,
+        SearchAlgorithm::kReplicate, SearchAlgorithm::kManual}) {
+    if (AlgorithmName(algorithm) == name) return algorithm;
+  }
+  return std::nullopt;
+}
+
 absl::string_view PriceName(Price price) {
   switch (price) {
     case Price::kBytes:

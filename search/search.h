@@ -32,6 +32,7 @@ SearchOptions OptionsFrom(const ParallelSettings& settings);
 
 // "sapp", "data_parallel"
 absl::string_view AlgorithmName(SearchAlgorithm algorithm);
+std::optional<SearchAlgorithm> ParseAlgorithm(absl::string_view name);
 absl::string_view PriceName(Price price);
 
 // A plan for `training_graph` on all devices of `cluster`, with every pin kept; nullopt after errors.

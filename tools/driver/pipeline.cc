@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/check/check.h"
 #include "base/text/text.h"
 #include "dsl/parse/parse.h"
 #include "ir/differentiate/differentiate.h"
@@ -30,13 +31,12 @@ ExitCode Bug(const std::string& stage, absl::string_view what) {
 void ApplyOptions(const CompileOptions& options, Module& module) {
   ParallelSettings& parallel = module.pins.settings;
   if (options.devices.has_value()) parallel.devices = {.value = *options.devices, .span = {}};
-  if (options.search == "sapp") parallel.search = SearchAlgorithm::kSapp;
-  if (options.search == "propagate") parallel.search = SearchAlgorithm::kPropagate;
-  if (options.search == "exact") parallel.search = SearchAlgorithm::kExact;
-  if (options.search == "data_parallel") parallel.search = SearchAlgorithm::kDataParallel;
-  if (options.search == "replicate") parallel.search = SearchAlgorithm::kReplicate;
-  if (options.search == "manual") parallel.search = SearchAlgorithm::kManual;
-  if (options.search.has_value()) parallel.search_span = {};
+  if (options.search.has_value()) {
+    const std::optional<SearchAlgorithm> algorithm = ParseAlgorithm(*options.search);
+    CLEAVE_CHECK(algorithm.has_value()) << "the command line let `" << *options.search << "` pass";
+    parallel.search = *algorithm;
+    parallel.search_span = {};
+  }
   if (options.steps.has_value()) module.training.steps = *options.steps;
   if (options.seed.has_value()) module.training.seed = *options.seed;
 }
@@ -114,8 +114,9 @@ ExitCode MakePlan(const CompileOptions& options, Compilation& compilation) {
   compilation.plan = Search(compilation.training_graph, CpuCluster(devices), pins, OptionsFrom(pins.settings),
                             compilation.diagnostics);
   if (!compilation.plan.has_value()) return ExitCode::kModelWrong;
-  for (const std::string& error : VerifyPlan(compilation.training_graph, *compilation.plan))
+  for (const std::string& error : VerifyPlan(compilation.training_graph, *compilation.plan)) {
     return Bug("search", error);
+  }
   return ExitCode::kDone;
 }
 
@@ -123,8 +124,9 @@ ExitCode Split(Compilation& compilation) {
   absl::StatusOr<Program> program = Partition(compilation.training_graph, *compilation.plan);
   if (!program.ok()) return Bug("partition", program.status().message());
   compilation.program = *std::move(program);
-  for (const std::string& finding : CheckStatically(compilation.program))
+  for (const std::string& finding : CheckStatically(compilation.program)) {
     return Bug("partition (static proof)", finding);
+  }
   const absl::StatusOr<SimulationReport> proof = CheckBySimulation(compilation.training_graph, compilation.program);
   if (!proof.ok()) return Bug("partition (simulated proof)", proof.status().message());
   compilation.proof = *proof;
