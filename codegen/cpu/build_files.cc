@@ -80,7 +80,7 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 [ ! -t 1 ] || export CLEAVE_PROGRESS=1
 
 # Every rank's output: log_output/1/rank.N/stdout and stderr.
-exec mpirun --quiet -n "$ranks" $flags --output-filename log_output ./program "$@"
+exec mpirun -n "$ranks" $flags --output-filename log_output ./program "$@"
 )sh";
 
 }  // namespace

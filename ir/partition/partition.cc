@@ -117,7 +117,8 @@ class Partitioner {
     return made.phase != Phase::kMetric || reader == Phase::kMetric;
   }
 
-  absl::StatusOr<ValueId> Request(OpId op, const Layout& layout, const Demand& demand) {
+  // By value: the layout may be that of a value of the program, which grows here.
+  absl::StatusOr<ValueId> Request(OpId op, Layout layout, const Demand& demand) {
     std::optional<Redistribution> best;
     ValueId source;
     absl::Status refusal = absl::InternalError(absl::StrCat("`", graph_.op(op).name, "` is read before it is made"));

@@ -5,6 +5,7 @@
 #define CLEAVE_SEARCH_COST_REDISTRIBUTION_PRICES_H_
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -49,6 +50,7 @@ class RedistributionPrices {
   TypeIndex Intern(const TensorType& type);
   // How much work the search for redistributions took so far, in units of a table lookup: the same on every machine.
   int64_t work() const { return work_; }
+  // Stays valid while more layouts are interned.
   const Layout& layout(LayoutIndex index) const { return layouts_[static_cast<size_t>(index)]; }
 
   // The cheapest way from `source` to `target`; nullopt where there is none (a partial sum cannot be made).
@@ -68,13 +70,13 @@ class RedistributionPrices {
   std::optional<Cost> Planned(const TensorType& type, const Layout& source, const Layout& target);
 
   Mesh mesh_;
-  std::vector<Layout> layouts_;
+  std::deque<Layout> layouts_;  // Callers hold references while more are interned.
   std::map<Layout, LayoutIndex> layout_index_;
   std::vector<TensorType> types_;
   std::map<std::pair<int, Shape>, TypeIndex> type_index_;
   absl::flat_hash_map<std::pair<uint64_t, int>, std::optional<Cost>> prices_;
-  std::map<std::pair<Layout, Layout>, std::optional<Cost>>
-      even_prices_;  // Of one shape that stands for all that are cut evenly.
+  // Of one shape that stands for all that are cut evenly.
+  std::map<std::pair<Layout, Layout>, std::optional<Cost>> even_prices_;
   std::map<std::tuple<Shape, Layout, Layout>, std::optional<Cost>> uneven_prices_;
   int64_t work_ = 0;
   std::vector<LayoutIndex> available_;  // Of the value being served; kept to spare allocations.
