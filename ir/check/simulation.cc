@@ -48,29 +48,10 @@ Tensor Resolved(const Program& program, const Value& value, const std::vector<Te
     if (member == rank) continue;
     for (size_t i = 0; i < result.values.size(); ++i) {
       const double other = locals[static_cast<size_t>(member)].values[i];
-      switch (value.layout.partial.front().reduction) {
-        case Reduction::kSum:
-          result.values[i] += other;
-          break;
-        case Reduction::kMax:
-          result.values[i] = std::max(result.values[i], other);
-          break;
-        case Reduction::kMin:
-          result.values[i] = std::min(result.values[i], other);
-          break;
-      }
+      result.values[i] = Combine(value.layout.partial.front().reduction, result.values[i], other);
     }
   }
   return result;
-}
-
-Tensor ExpectedSlice(const Program& program, const Value& value, const Tensor& whole, int rank) {
-  Shape begin, size;
-  for (const Piece& piece : SliceOf(value.layout, program.mesh, value.type.shape, rank)) {
-    begin.push_back(piece.begin);
-    size.push_back(piece.size);
-  }
-  return Box(whole, begin, size);
 }
 
 // The program's loss, metrics and updates are those of the graph: none is lost, and each state takes the value that the
@@ -120,7 +101,7 @@ absl::StatusOr<SimulationReport> CheckBySimulation(const Graph& graph, const Pro
       ++report.values;
       for (int rank = 0; rank < report.ranks; ++rank) {
         const Tensor whole = Resolved(shrunk.program, value, actual[id], rank);
-        const Tensor wanted = ExpectedSlice(shrunk.program, value, expected[value.origin], rank);
+        const Tensor wanted = LocalPart(shrunk.program, value, expected[value.origin], rank);
         if (whole.shape != wanted.shape) {
           return absl::InternalError(absl::StrCat("`", value.name, "` is ", ShapeText(whole.shape), " on rank ", rank,
                                                   ", its slice of one device is ", ShapeText(wanted.shape)));

@@ -6,11 +6,11 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "base/status/status_macros.h"
+#include "ir/interpret/interpret.h"
 #include "ir/layout/layout.h"
 #include "ir/mesh/mesh.h"
 
 namespace cleave {
-namespace {
 
 double Combine(Reduction reduction, double a, double b) {
   switch (reduction) {
@@ -23,6 +23,8 @@ double Combine(Reduction reduction, double a, double b) {
   }
   return a;
 }
+
+namespace {
 
 // The element-wise reduction of the members' tensors, which must have one shape.
 absl::StatusOr<Tensor> Reduced(const std::vector<const Tensor*>& members, Reduction reduction) {

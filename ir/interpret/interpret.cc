@@ -73,12 +73,7 @@ class Lockstep {
   Tensor SourceSlice(const Value& value, int rank) const {
     const auto source = sources_.find(value.origin);
     CLEAVE_CHECK(source != sources_.end()) << "no value for source `" << value.name << "`";
-    Shape begin, size;
-    for (const Piece& piece : SliceOf(value.layout, program_.mesh, value.type.shape, rank)) {
-      begin.push_back(piece.begin);
-      size.push_back(piece.size);
-    }
-    return Box(source->second, begin, size);
+    return LocalPart(program_, value, source->second, rank);
   }
 
   const Program& program_;
@@ -88,6 +83,15 @@ class Lockstep {
 };
 
 }  // namespace
+
+Tensor LocalPart(const Program& program, const Value& value, const Tensor& whole, int rank) {
+  Shape begin, size;
+  for (const Piece& piece : SliceOf(value.layout, program.mesh, value.type.shape, rank)) {
+    begin.push_back(piece.begin);
+    size.push_back(piece.size);
+  }
+  return Box(whole, begin, size);
+}
 
 IdVector<OpId, Tensor> InterpretGraph(const Graph& graph, const SourceValues& sources, int64_t step) {
   IdVector<OpId, Tensor> values(graph.ops.size());

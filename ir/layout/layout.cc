@@ -11,6 +11,7 @@
 #include "absl/strings/strip.h"
 #include "base/check/check.h"
 #include "base/status/status_macros.h"
+#include "ir/mesh/axis_use.h"
 
 namespace cleave {
 namespace {
@@ -78,22 +79,12 @@ absl::Status VerifyLayout(const Layout& layout, const Mesh& mesh, int rank) {
     return absl::InvalidArgumentError(
         absl::StrCat("the layout has ", layout.dimensions.size(), " dimensions, the tensor ", rank));
   }
-  std::vector<bool> used(static_cast<size_t>(mesh.axis_count()), false);
-  const auto use = [&](AxisId axis) -> absl::Status {
-    if (axis.value() < 0 || axis.value() >= mesh.axis_count()) {
-      return absl::InvalidArgumentError(absl::StrCat("mesh axis ", axis.value(), " does not exist"));
-    }
-    if (used[static_cast<size_t>(axis.value())]) {
-      return absl::InvalidArgumentError(absl::StrCat("mesh axis `", mesh.axis(axis).name, "` is used twice"));
-    }
-    used[static_cast<size_t>(axis.value())] = true;
-    return absl::OkStatus();
-  };
+  AxisUse use(mesh);
   for (const std::vector<AxisId>& axes : layout.dimensions) {
-    for (AxisId axis : axes) CLEAVE_RETURN_IF_ERROR(use(axis));
+    for (AxisId axis : axes) CLEAVE_RETURN_IF_ERROR(use.Add(axis));
   }
   for (size_t i = 0; i < layout.partial.size(); ++i) {
-    CLEAVE_RETURN_IF_ERROR(use(layout.partial[i].axis));
+    CLEAVE_RETURN_IF_ERROR(use.Add(layout.partial[i].axis));
     if (i > 0 && layout.partial[i].axis < layout.partial[i - 1].axis) {
       return absl::InvalidArgumentError("the partial axes are not in mesh order");
     }

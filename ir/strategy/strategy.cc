@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "base/check/check.h"
 #include "base/status/status_macros.h"
+#include "ir/mesh/axis_use.h"
 
 namespace cleave {
 namespace {
@@ -42,23 +43,13 @@ absl::Status VerifyCompound(const Strategy& strategy, const Rule& rule, const Me
 }
 
 absl::Status VerifyAxes(const Strategy& strategy, const Rule& rule, const Mesh& mesh) {
-  std::vector<bool> used(static_cast<size_t>(mesh.axis_count()), false);
-  const auto use = [&](AxisId axis) -> absl::Status {
-    if (axis.value() < 0 || axis.value() >= mesh.axis_count()) {
-      return absl::InvalidArgumentError(absl::StrCat("mesh axis ", axis.value(), " does not exist"));
-    }
-    if (used[static_cast<size_t>(axis.value())]) {
-      return absl::InvalidArgumentError(absl::StrCat("mesh axis `", mesh.axis(axis).name, "` is used twice"));
-    }
-    used[static_cast<size_t>(axis.value())] = true;
-    return absl::OkStatus();
-  };
+  AxisUse use(mesh);
   for (const std::vector<AxisId>& axes : strategy.cuts) {
-    for (AxisId axis : axes) CLEAVE_RETURN_IF_ERROR(use(axis));
+    for (AxisId axis : axes) CLEAVE_RETURN_IF_ERROR(use.Add(axis));
   }
   for (size_t i = 0; i < strategy.passes.size(); ++i) {
     const PassThrough& pass = strategy.passes[i];
-    CLEAVE_RETURN_IF_ERROR(use(pass.axis));
+    CLEAVE_RETURN_IF_ERROR(use.Add(pass.axis));
     if (pass.group < 0 || pass.group >= static_cast<int>(rule.linear.size())) {
       return absl::InvalidArgumentError(absl::StrCat("the op has no linear group ", pass.group));
     }
