@@ -12,12 +12,22 @@ namespace cleave {
 
 using Random = std::mt19937_64;
 
+// What the elements of an input are made of.
+enum class Fill {
+  kSigned,    // Magnitudes in [0.3, 2], either sign.
+  kPositive,  // [0.3, 2]
+  kDistinct,  // No two within 0.01 of each other.
+  kLabels,    // i32 in [0, 3).
+  kMask,      // 0 or 1.
+};
+
 // One op with its inputs. Values keep away from the places at which the op has no derivative.
 struct Sample {
   const OpDefinition* op = nullptr;
   Attributes attributes;
   std::vector<TensorType> types;
   std::vector<Tensor> inputs;
+  std::vector<Fill> fills;  // Of each input.
   TensorType output;
   Rule rule;
 

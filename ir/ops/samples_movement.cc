@@ -1,0 +1,59 @@
+#include "ir/ops/sample_maker.h"
+
+namespace cleave {
+void AddMovementSamples(Forms& forms) {
+  forms["reshape"] = [](Maker& maker) {
+    const int64_t a = maker.Size(), b = maker.Size(), c = maker.Size();
+    maker.Add({{{a, b, c}}}, {{"shape", Ints{a, b * c}}});
+    maker.Add({{{a * b, c}}}, {{"shape", Ints{a, 1, -1}}});
+    maker.Add({{{6, 4}}}, {{"shape", Ints{2, 12}}});
+    maker.Add({{{a, 2, 3, c}}}, {{"shape", Ints{a, 3, 2, c}}});
+    maker.Add({{{a, 4, 6}}}, {{"shape", Ints{a, 6, 4}}});
+    maker.Add({{{1, 1}}}, {{"shape", Ints{}}});
+    maker.Add({{{a, b}, Fill::kLabels}}, {{"shape", Ints{a * b}}});
+  };
+  forms["flatten"] = [](Maker& maker) {
+    const int64_t a = maker.Size(), b = maker.Size(), c = maker.Size();
+    maker.Add({{{a, 1, b, c}}});
+    maker.Add({{{a, b, c}}}, {{"start", int64_t{0}}});
+    maker.Add({{{a}}});
+  };
+  forms["transpose"] = [](Maker& maker) {
+    const int64_t a = maker.Size(), b = maker.Size(), c = maker.Size();
+    maker.Add({{{a, b}}});
+    maker.Add({{{a, b, c}}}, {{"permutation", Ints{1, 2, 0}}});
+    maker.Add({{{a, b, c, 2}, Fill::kLabels}}, {{"permutation", Ints{0, 2, 1, 3}}});
+  };
+  forms["slice"] = [](Maker& maker) {
+    const int64_t a = maker.Size(), b = maker.Size();
+    maker.Add({{{a, b, 5}}}, {{"begin", Ints{0, 0, 1}}, {"end", Ints{a, b, 4}}});
+    maker.Add({{{4, b}}}, {{"begin", Ints{3, 0}}, {"end", Ints{4, b}}});
+  };
+  forms["pad"] = [](Maker& maker) {
+    const int64_t a = maker.Size();
+    maker.Add({{{a, 2}}}, {{"begin", Ints{0, 1}}, {"shape", Ints{a, 5}}});
+  };
+  forms["concat"] = [](Maker& maker) {
+    const int64_t a = maker.Size(), b = maker.Size();
+    maker.Add({{{a, 2}}, {{a, 1}}, {{a, 3}}}, {{"axis", int64_t{1}}});
+    maker.Add({{{2, a, b}}, {{2, a, b}}}, {{"axis", int64_t{-3}}});
+    maker.Add({{{a, b}}}, {{"axis", int64_t{0}}});
+  };
+  forms["embedding"] = [](Maker& maker) {
+    const int64_t a = maker.Size(), b = maker.Size(), e = maker.Size();
+    maker.Add({{{a}, Fill::kLabels}, {{3, e}}});
+    maker.Add({{{a, b}, Fill::kLabels}, {{2, e}}});
+  };
+  forms["embedding_gradient"] = [](Maker& maker) {
+    const int64_t a = maker.Size(), b = maker.Size(), e = maker.Size();
+    maker.Add({{{a, e}}, {{a}, Fill::kLabels}}, {{"rows", int64_t{3}}});
+    maker.Add({{{a, b, e}}, {{a, b}, Fill::kLabels}}, {{"rows", int64_t{2}}});
+  };
+  forms["one_hot"] = [](Maker& maker) {
+    const int64_t a = maker.Size(), b = maker.Size();
+    maker.Add({{{a, b}, Fill::kLabels}}, {{"depth", int64_t{3}}});
+    maker.Add({{{a}, Fill::kLabels}}, {{"depth", int64_t{2}}});
+  };
+}
+
+}  // namespace cleave

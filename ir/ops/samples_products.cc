@@ -1,0 +1,36 @@
+#include "ir/ops/sample_maker.h"
+
+namespace cleave {
+namespace {
+
+void MatmulForms(Maker& maker) {
+  const int64_t a = maker.Size(), b = maker.Size(), i = maker.Size(), k = maker.Size(), j = maker.Size();
+  for (bool ta : {false, true}) {
+    for (bool tb : {false, true}) {
+      const Values attributes = {{"transpose_a", ta}, {"transpose_b", tb}};
+      auto front = [](Shape leading, int64_t row, int64_t column, bool transpose) {
+        leading.push_back(transpose ? column : row);
+        leading.push_back(transpose ? row : column);
+        return leading;
+      };
+      for (const Shape& leading : {Shape{}, Shape{a}, Shape{a, b}}) {
+        maker.Add({{front(leading, i, k, ta)}, {front({}, k, j, tb)}}, attributes);
+        if (!leading.empty()) maker.Add({{front(leading, i, k, ta)}, {front(leading, k, j, tb)}}, attributes);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void AddProductSamples(Forms& forms) {
+  forms["matmul"] = MatmulForms;
+  forms["matmul_sum"] = [](Maker& maker) {
+    const int64_t a = maker.Size(), k = maker.Size(), i = maker.Size(), j = maker.Size();
+    maker.Add({{{k, i}}, {{k, j}}});
+    maker.Add({{{a, k, i}}, {{a, k, j}}});
+    maker.Add({{{2, a, k, i}}, {{2, a, k, j}}});
+  };
+}
+
+}  // namespace cleave
