@@ -86,6 +86,8 @@ class CollectiveEmitter {
         return Call("Broadcast", {output, Count(transfer.output), "0", Group()});
       case CollectiveKind::kPermute:
         return Permute(transfer);
+      case CollectiveKind::kNeighborExchange:
+        return NeighborExchange(transfer);
     }
   }
 
@@ -143,6 +145,21 @@ class CollectiveEmitter {
                      Name(transfer.output), Count(transfer.output), absl::StrCat(partners, ".origin"), Group()});
   }
 
+  void NeighborExchange(const Transfer& transfer) {
+    const Value& needed = emission_.value(transfer.output);
+    std::vector<std::string> windows;
+    for (const auto& [dimension, window] : needed.layout.windows) {
+      windows.push_back(absl::StrCat("{", dimension, ", ", WindowText(window), "}"));
+    }
+    const std::string neighbors = emission_.identifiers.Unique(absl::StrCat(Name(transfer.output), "_neighbors"));
+    writer_.Call(absl::StrCat("const Exchange ", neighbors, " = FindNeighbors("),
+                 {"comm.mesh()", "comm.rank()", AxisList(collective_.axes),
+                  emission_.sizes.WholeShapeList(transfer.input), AxisLists(needed.layout),
+                  absl::StrCat("{", absl::StrJoin(windows, ", "), "}")},
+                 ");");
+    Call("NeighborExchange", {Name(transfer.input), Name(transfer.output), neighbors, Group()});
+  }
+
   Emission& emission_;
   int step_;
   const Collective& collective_;
@@ -163,7 +180,7 @@ void EmitSlice(Emission& emission, int step, SourceWriter& writer) {
   std::vector<std::string> begins;
   for (int d = 0; d < emission.value(slice.input).type.rank(); ++d) {
     const size_t dimension = static_cast<size_t>(d);
-    if (from.dimensions[dimension] == to.dimensions[dimension]) {
+    if (from.dimensions[dimension] == to.dimensions[dimension] && to.WindowOf(dimension) == nullptr) {
       begins.push_back("0");
       continue;
     }

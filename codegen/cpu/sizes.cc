@@ -33,6 +33,24 @@ const std::vector<AxisId>& Sizes::Axes(ValueId value, int d) const {
   return program_.value(value).layout.dimensions[static_cast<size_t>(d)];
 }
 
+SizeProduct Sizes::Size(ValueId value, int d) {
+  const Window* window = program_.value(value).layout.WindowOf(static_cast<size_t>(d));
+  if (window == nullptr) return PieceSize(Whole(value, d), Axes(value, d));
+  if (rank_.has_value()) return SizeProduct(FoldedWindow(*window, Axes(value, d)).size);
+  return SizeProduct::Symbol(absl::StrCat(WindowName(*window, Axes(value, d)), ".size"));
+}
+
+std::string Sizes::Begin(ValueId value, int d) {
+  const Window* window = program_.value(value).layout.WindowOf(static_cast<size_t>(d));
+  if (window == nullptr) return PieceBegin(Whole(value, d), Axes(value, d));
+  if (rank_.has_value()) return absl::StrCat(FoldedWindow(*window, Axes(value, d)).begin);
+  return absl::StrCat(WindowName(*window, Axes(value, d)), ".begin");
+}
+
+Piece Sizes::FoldedWindow(const Window& window, const std::vector<AxisId>& axes) const {
+  return window.Of(PieceOf(window.outer, program_.mesh.Size(axes), program_.mesh.Index(*rank_, axes)));
+}
+
 SizeProduct Sizes::PieceSize(int64_t elements, const std::vector<AxisId>& axes) {
   if (axes.empty()) return SizeProduct(elements);
   const int64_t pieces = program_.mesh.Size(axes);
@@ -60,6 +78,23 @@ const std::string& Sizes::PieceName(int64_t elements, const std::vector<AxisId>&
   pieces_.push_back(
       {name, absl::StrCat("Piece(", elements, ", ", program_.mesh.Size(axes), ", ", IndexText(axes), ")")});
   return piece_names_[key] = name;
+}
+
+std::string WindowText(const Window& window) {
+  return absl::StrCat("Window{", window.elements, ", ", window.outer, ", ", window.numerator, ", ", window.denominator,
+                      ", ", window.first, ", ", window.last, "}");
+}
+
+const std::string& Sizes::WindowName(const Window& window, const std::vector<AxisId>& axes) {
+  const std::string& piece = PieceName(window.outer, axes);
+  const std::string value = absl::StrCat(WindowText(window), ".Of(", piece, ")");
+  const auto found = window_names_.find(value);
+  if (found != window_names_.end()) return found->second;
+  std::string name = absl::StrCat("window_", window.elements);
+  for (const AxisId axis : axes) absl::StrAppend(&name, "_", AxisName(axis));
+  name = identifiers_.Unique(name);
+  pieces_.push_back({name, value});
+  return window_names_[value] = name;
 }
 
 std::string Sizes::IndexText(const std::vector<AxisId>& axes) {

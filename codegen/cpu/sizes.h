@@ -2,7 +2,7 @@
 //
 // A dimension that no axis cuts is a number. One that is cut evenly is a constant that all ranks share, `k256By4`;
 // where pieces differ, or their beginning is needed, it is a Range of the rank, `piece_256_m0`, computed from the
-// rank's coordinates. With one rank's coordinates folded in, everything is a number.
+// rank's coordinates; so is what a rank reads of a dimension in windows, `window_28_m0`. With one rank's coordinates folded in, everything is a number.
 #ifndef CLEAVE_CODEGEN_CPU_SIZES_H_
 #define CLEAVE_CODEGEN_CPU_SIZES_H_
 
@@ -41,13 +41,16 @@ class SizeProduct {
   std::vector<std::string> symbols_;
 };
 
+// A Window of runtime/mesh: "Window{28, 14, 2, 1, -1, 1}".
+std::string WindowText(const Window& window);
+
 class Sizes {
  public:
   Sizes(const Program& program, std::optional<int> rank, Identifiers& identifiers);
 
   // Elements of dimension `d` of the value's local piece, and the first one's index in the whole tensor.
-  SizeProduct Size(ValueId value, int d) { return PieceSize(Whole(value, d), Axes(value, d)); }
-  std::string Begin(ValueId value, int d) { return PieceBegin(Whole(value, d), Axes(value, d)); }
+  SizeProduct Size(ValueId value, int d);
+  std::string Begin(ValueId value, int d);
 
   // The same for `elements` cut by `axes`, major first.
   SizeProduct PieceSize(int64_t elements, const std::vector<AxisId>& axes);
@@ -87,6 +90,9 @@ class Sizes {
   int64_t Whole(ValueId value, int d) const;
   const std::vector<AxisId>& Axes(ValueId value, int d) const;
   const std::string& PieceName(int64_t elements, const std::vector<AxisId>& axes);
+  const std::string& WindowName(const Window& window, const std::vector<AxisId>& axes);
+  // What the rank reads of a dimension. REQUIRES: folded().
+  Piece FoldedWindow(const Window& window, const std::vector<AxisId>& axes) const;
 
   const Program& program_;
   std::optional<int> rank_;
@@ -94,6 +100,7 @@ class Sizes {
   std::vector<std::string> axis_names_;
   std::set<std::pair<int64_t, int64_t>> constants_;  // Elements, number of pieces.
   std::map<std::pair<int64_t, std::vector<AxisId>>, std::string> piece_names_;
+  std::map<std::string, std::string> window_names_;  // By the initializer.
   std::vector<PieceDeclaration> pieces_;
   std::set<AxisId> used_axes_;
 };

@@ -18,22 +18,36 @@ SizeClasses::SizeClasses(const Graph& graph, const std::vector<Rule>& rules) : f
   const auto rule = [&rules](OpId id) -> const Rule& { return rules[static_cast<size_t>(id.value())]; };
   for (const Op& op : graph.ops) {
     for (size_t input = 0; input < op.inputs.size(); ++input) {
-      TieDimensions(rule(op.inputs[input]).output, op.inputs[input], rule(op.id).inputs[input], op.id);
+      TieInput(rule(op.inputs[input]), rule(op.id), op, static_cast<int>(input));
     }
   }
   for (const StateUpdate& update : graph.updates) {
-    TieDimensions(rule(update.state).output, update.state, rule(update.value).output, update.value);
+    const Rule& state = rule(update.state);
+    for (size_t d = 0; d < state.output.size(); ++d) {
+      Tie(Nodes(update.state, state.output[d]), Nodes(update.value, rule(update.value).output[d]));
+    }
   }
 }
 
-void SizeClasses::TieDimensions(const std::vector<FactorList>& producer, OpId producer_op,
-                                const std::vector<FactorList>& consumer, OpId consumer_op) {
-  for (size_t d = 0; d < producer.size() && d < consumer.size(); ++d) {
-    std::vector<int> a, b;
-    for (int factor : producer[d]) a.push_back(Node(producer_op, factor));
-    for (int factor : consumer[d]) b.push_back(Node(consumer_op, factor));
-    Tie(std::move(a), std::move(b));
+void SizeClasses::TieInput(const Rule& producer, const Rule& consumer, const Op& op, int input) {
+  const OpId producer_op = op.inputs[static_cast<size_t>(input)];
+  for (size_t d = 0; d < producer.output.size(); ++d) {
+    const std::vector<int> made = Nodes(producer_op, producer.output[d]);
+    const std::vector<int> read = Nodes(op.id, consumer.inputs[static_cast<size_t>(input)][d]);
+    if (consumer.WindowOf(input, d) == nullptr) {
+      Tie(made, read);
+      continue;
+    }
+    // A window is given in elements: what it reads and what reads it keep their sizes.
+    for (int node : made) Fix(Root(node));
+    for (int node : read) Fix(Root(node));
   }
+}
+
+std::vector<int> SizeClasses::Nodes(OpId op, const FactorList& factors) const {
+  std::vector<int> nodes;
+  for (int factor : factors) nodes.push_back(Node(op, factor));
+  return nodes;
 }
 
 void SizeClasses::Tie(std::vector<int> a, std::vector<int> b) {

@@ -43,8 +43,9 @@ class SizeClasses {
   int Node(OpId op, int factor) const { return first_node_[op] + factor; }
   void Unite(int a, int b);
   void Tie(std::vector<int> a, std::vector<int> b);
-  void TieDimensions(const std::vector<FactorList>& producer, OpId producer_op, const std::vector<FactorList>& consumer,
-                     OpId consumer_op);
+  // The dimensions in which `op` reads its input to those in which it was made.
+  void TieInput(const Rule& producer, const Rule& consumer, const Op& op, int input);
+  std::vector<int> Nodes(OpId op, const FactorList& factors) const;
   static bool Keeps(const SizeClass& size_class, int64_t size);
   int64_t SmallSize(const SizeClass& size_class) const;
   bool ApplyProducts();

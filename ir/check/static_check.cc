@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "base/match/match.h"
 #include "ir/check/check.h"
+#include "ir/layout/boxes.h"
 #include "ir/layout/layout.h"
 #include "ir/mesh/mesh.h"
 #include "ir/ops/ops.h"
@@ -64,7 +65,8 @@ std::optional<Layout> ResultLayout(const Collective& collective, const Transfer&
     case CollectiveKind::kBroadcast:
       return layout;
     case CollectiveKind::kPermute:
-      return std::nullopt;  // Checked by PermuteFits.
+    case CollectiveKind::kNeighborExchange:
+      return std::nullopt;  // Their axes do not say what they make: PermuteFits, ExchangeFits.
   }
   return std::nullopt;
 }
@@ -86,6 +88,29 @@ bool PermuteFits(const Program& program, const Collective& collective, const Lay
     }
   }
   return true;
+}
+
+// An exchange turns pieces into windows, in groups in which every windowed dimension is whole.
+bool ExchangeFits(const Collective& collective, const Layout& input, const Layout& output) {
+  return !output.windows.empty() && output.WithoutWindows() == input && collective.axes == WindowedAxes(output);
+}
+
+bool Fits(const Program& program, const Collective& collective, const Transfer& transfer) {
+  const Layout& input = program.value(transfer.input).layout;
+  const Layout& output = program.value(transfer.output).layout;
+  switch (collective.kind) {
+    case CollectiveKind::kPermute:
+      return PermuteFits(program, collective, input, output);
+    case CollectiveKind::kNeighborExchange:
+      return ExchangeFits(collective, input, output);
+    case CollectiveKind::kAllReduce:
+    case CollectiveKind::kAllGather:
+    case CollectiveKind::kReduceScatter:
+    case CollectiveKind::kAllToAll:
+    case CollectiveKind::kBroadcast:
+      return input.windows.empty() && ResultLayout(collective, transfer, input) == output;
+  }
+  return false;
 }
 
 class StaticCheck {
@@ -152,10 +177,7 @@ class StaticCheck {
       const Value& input = value(transfer.input);
       const Value& output = value(transfer.output);
       if (input.type != output.type || input.origin != output.origin) Find("changes a tensor's type or meaning");
-      const bool fits = collective.kind == CollectiveKind::kPermute
-                            ? PermuteFits(program_, collective, input.layout, output.layout)
-                            : ResultLayout(collective, transfer, input.layout) == output.layout;
-      if (!fits) {
+      if (!Fits(program_, collective, transfer)) {
         Find(absl::StrCat("cannot turn ", Describe(input.layout), " into ", Describe(output.layout)));
         continue;
       }
@@ -194,13 +216,9 @@ class StaticCheck {
   void CheckSlice(const Slice& slice) {
     const Value& input = value(slice.input);
     const Value& output = value(slice.output);
-    bool fits =
-        input.type == output.type && input.origin == output.origin && input.layout.partial == output.layout.partial;
-    for (size_t d = 0; fits && d < input.layout.dimensions.size(); ++d) {
-      const std::vector<AxisId>& before = input.layout.dimensions[d];
-      const std::vector<AxisId>& after = output.layout.dimensions[d];
-      fits = before.size() <= after.size() && std::equal(before.begin(), before.end(), after.begin());
-    }
+    const bool fits = input.type == output.type && input.origin == output.origin &&
+                      input.layout.partial == output.layout.partial && input.layout.windows.empty() &&
+                      IsWithin(input.layout, output.layout, program_.mesh, input.type.shape);
     if (!fits) Find(absl::StrCat("cannot slice ", Describe(input.layout), " into ", Describe(output.layout)));
   }
 

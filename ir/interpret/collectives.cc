@@ -123,11 +123,31 @@ class TransferOnRank {
         }
         return absl::InternalError("no rank of the group holds the piece that a permute asks for");
       }
+      case CollectiveKind::kNeighborExchange:
+        return Collected();
     }
     return absl::InternalError("unknown collective");
   }
 
  private:
+  // The output's part, each element from a member that holds it.
+  Tensor Collected() const {
+    const std::vector<Piece> needed = OutputSlice();
+    Tensor result = Zeros(LocalShape(program_, transfer_.output, rank_));
+    for (int member : group_) {
+      const std::vector<Piece> held = InputSlice(member);
+      Shape from, to, size;
+      for (size_t d = 0; d < needed.size(); ++d) {
+        const Piece common = Intersection(needed[d], held[d]);
+        size.push_back(common.size);
+        from.push_back(common.size == 0 ? 0 : common.begin - held[d].begin);
+        to.push_back(common.size == 0 ? 0 : common.begin - needed[d].begin);
+      }
+      if (ElementCount(size) > 0) PasteBox(Box(Local(member), from, size), to, result);
+    }
+    return result;
+  }
+
   const Tensor& Local(int rank) const { return locals_[static_cast<size_t>(rank)]; }
   std::vector<const Tensor*> Members() const {
     std::vector<const Tensor*> members;

@@ -9,7 +9,7 @@
 namespace cleave {
 
 absl::StatusOr<DeviceMatrixForm> ToDeviceMatrix(const Layout& layout, const Mesh& mesh) {
-  if (layout.is_partial()) {
+  if (layout.is_partial() || !layout.windows.empty()) {
     return absl::InvalidArgumentError("a device matrix and a tensor map cannot say that a tensor is partial");
   }
   // The first axis of each run that cuts a dimension, and how long the run is.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -48,17 +49,37 @@ absl::StatusOr<std::vector<PartialAxis>> ParsePartial(absl::string_view text, co
   return partial;
 }
 
-}  // namespace
-
-Piece PieceOf(int64_t elements, int64_t count, int64_t index) {
-  CLEAVE_CHECK(index >= 0 && index < count) << "piece " << index << " of " << count;
-  // 128 bits: elements up to 2^63 times up to 2^20 pieces.
-  const auto bound = [&](int64_t i) { return static_cast<int64_t>(static_cast<__int128>(elements) * i / count); };
-  const int64_t begin = bound(index);
-  return {.begin = begin, .size = bound(index + 1) - begin};
+void AppendWindow(std::string* out, const DimensionWindow& entry) {
+  const Window& window = entry.window;
+  absl::StrAppend(out, entry.dimension, ": ", window.elements, " from ", window.outer, ", ", window.numerator, "/",
+                  window.denominator, ", ", window.first, "..", window.last);
 }
 
-int64_t LargestPiece(int64_t elements, int64_t count) { return elements / count + (elements % count != 0 ? 1 : 0); }
+// "(0: 28 from 14, 2/1, -1..1, 1: …)" after the word `windows`.
+absl::StatusOr<std::vector<DimensionWindow>> ParseWindows(absl::string_view text) {
+  const absl::Status wrong =
+      absl::InvalidArgumentError("expected `windows(<dimension>: <elements> from <outer>, <n>/<d>, <first>..<last>)`");
+  if (!absl::ConsumePrefix(&text, "(") || !absl::ConsumeSuffix(&text, ")")) return wrong;
+  std::vector<int64_t> numbers;
+  for (absl::string_view word : absl::StrSplit(text, absl::ByAnyChar(":, /."), absl::SkipEmpty())) {
+    if (word == "from") continue;
+    if (!absl::SimpleAtoi(word, &numbers.emplace_back())) return wrong;
+  }
+  if (numbers.empty() || numbers.size() % 7 != 0) return wrong;
+  std::vector<DimensionWindow> windows;
+  for (size_t i = 0; i < numbers.size(); i += 7) {
+    windows.push_back({.dimension = static_cast<int>(numbers[i]),
+                       .window = {.elements = numbers[i + 1],
+                                  .outer = numbers[i + 2],
+                                  .numerator = numbers[i + 3],
+                                  .denominator = numbers[i + 4],
+                                  .first = numbers[i + 5],
+                                  .last = numbers[i + 6]}});
+  }
+  return windows;
+}
+
+}  // namespace
 
 std::vector<AxisId> Layout::PartialAxes() const {
   std::vector<AxisId> axes;
@@ -66,12 +87,28 @@ std::vector<AxisId> Layout::PartialAxes() const {
   return axes;
 }
 
+const Window* Layout::WindowOf(size_t dimension) const {
+  for (const DimensionWindow& entry : windows) {
+    if (static_cast<size_t>(entry.dimension) == dimension) return &entry.window;
+  }
+  return nullptr;
+}
+
 bool Layout::operator<(const Layout& other) const {
   if (dimensions != other.dimensions) return dimensions < other.dimensions;
-  return std::lexicographical_compare(partial.begin(), partial.end(), other.partial.begin(), other.partial.end(),
-                                      [](const PartialAxis& a, const PartialAxis& b) {
-                                        return std::tie(a.axis, a.reduction) < std::tie(b.axis, b.reduction);
-                                      });
+  if (partial != other.partial) {
+    return std::lexicographical_compare(partial.begin(), partial.end(), other.partial.begin(), other.partial.end(),
+                                        [](const PartialAxis& a, const PartialAxis& b) {
+                                          return std::tie(a.axis, a.reduction) < std::tie(b.axis, b.reduction);
+                                        });
+  }
+  const auto fields = [](const DimensionWindow& entry) {
+    const Window& w = entry.window;
+    return std::tie(entry.dimension, w.elements, w.outer, w.numerator, w.denominator, w.first, w.last);
+  };
+  return std::lexicographical_compare(
+      windows.begin(), windows.end(), other.windows.begin(), other.windows.end(),
+      [&](const DimensionWindow& a, const DimensionWindow& b) { return fields(a) < fields(b); });
 }
 
 absl::Status VerifyLayout(const Layout& layout, const Mesh& mesh, int rank) {
@@ -89,6 +126,16 @@ absl::Status VerifyLayout(const Layout& layout, const Mesh& mesh, int rank) {
       return absl::InvalidArgumentError("the partial axes are not in mesh order");
     }
   }
+  int last = -1;
+  for (const auto& [dimension, window] : layout.windows) {
+    if (dimension <= last || dimension >= rank) {
+      return absl::InvalidArgumentError("the windows are not in the order of the tensor's dimensions");
+    }
+    if (window.denominator < 1 || window.numerator < 0) {
+      return absl::InvalidArgumentError(absl::StrCat("a window moves by ", window.numerator, "/", window.denominator));
+    }
+    last = dimension;
+  }
   return absl::OkStatus();
 }
 
@@ -97,7 +144,9 @@ std::vector<Piece> SliceOf(const Layout& layout, const Mesh& mesh, const Shape& 
   std::vector<Piece> slice;
   for (size_t d = 0; d < shape.size(); ++d) {
     const std::vector<AxisId>& axes = layout.dimensions[d];
-    slice.push_back(PieceOf(shape[d], mesh.Size(axes), mesh.Index(rank, axes)));
+    const Window* window = layout.WindowOf(d);
+    const Piece piece = PieceOf(window == nullptr ? shape[d] : window->outer, mesh.Size(axes), mesh.Index(rank, axes));
+    slice.push_back(window == nullptr ? piece : window->Of(piece));
   }
   return slice;
 }
@@ -111,7 +160,17 @@ Shape LocalShape(const Layout& layout, const Mesh& mesh, const Shape& shape, int
 Shape LargestLocalShape(const Layout& layout, const Mesh& mesh, const Shape& shape) {
   CLEAVE_CHECK(layout.dimensions.size() == shape.size()) << LayoutText(layout, mesh) << " for " << ShapeText(shape);
   Shape local;
-  for (size_t d = 0; d < shape.size(); ++d) local.push_back(LargestPiece(shape[d], mesh.Size(layout.dimensions[d])));
+  for (size_t d = 0; d < shape.size(); ++d) {
+    const int64_t pieces = mesh.Size(layout.dimensions[d]);
+    const Window* window = layout.WindowOf(d);
+    if (window == nullptr) {
+      local.push_back(LargestPiece(shape[d], pieces));
+      continue;
+    }
+    int64_t largest = 0;
+    for (int64_t i = 0; i < pieces; ++i) largest = std::max(largest, window->Of(PieceOf(window->outer, pieces, i)).size);
+    local.push_back(largest);
+  }
   return local;
 }
 
@@ -136,6 +195,9 @@ std::string LayoutText(const Layout& layout, const Mesh& mesh) {
                                   }),
                     ")");
   }
+  if (!layout.windows.empty()) {
+    absl::StrAppend(&text, " windows(", absl::StrJoin(layout.windows, ", ", AppendWindow), ")");
+  }
   return text;
 }
 
@@ -159,6 +221,11 @@ absl::StatusOr<Layout> ParseLayout(absl::string_view text, const Mesh& mesh) {
       }
       if (axes.empty()) return absl::InvalidArgumentError("a dimension without axes is written `-`");
     }
+  }
+  if (const size_t windows = rest.find("windows"); windows != absl::string_view::npos) {
+    const absl::string_view text_of_windows = rest.substr(windows + absl::string_view("windows").size());
+    CLEAVE_ASSIGN_OR_RETURN(layout.windows, ParseWindows(text_of_windows));
+    rest = absl::StripTrailingAsciiWhitespace(rest.substr(0, windows));
   }
   if (absl::ConsumePrefix(&rest, "partial")) {
     CLEAVE_ASSIGN_OR_RETURN(layout.partial, ParsePartial(absl::StripAsciiWhitespace(rest), mesh));

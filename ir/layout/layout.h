@@ -12,23 +12,19 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "ir/mesh/mesh.h"
+#include "ir/piece/piece.h"
 #include "ir/types/types.h"
 
 namespace cleave {
 
-// Elements [begin, begin + size) of a dimension.
-struct Piece {
-  int64_t begin = 0;
-  int64_t size = 0;
+// Dimension `dimension` is held in windows: its axes cut the window's outer dimension, and a rank holds what the owner of its
+// piece of that reads. Neighbours' windows may overlap. Only what an op reads lies so, never what it makes.
+struct DimensionWindow {
+  int dimension = 0;
+  Window window;
 
-  bool operator==(const Piece&) const = default;
+  bool operator==(const DimensionWindow&) const = default;
 };
-
-// Piece `index` of `elements` cut `count` ways. REQUIRES: 0 <= index < count.
-Piece PieceOf(int64_t elements, int64_t count, int64_t index);
-
-// ceil(elements / count): the size of the largest piece.
-int64_t LargestPiece(int64_t elements, int64_t count);
 
 // The ranks of `axis` hold parts whose `reduction` is the value.
 struct PartialAxis {
@@ -41,8 +37,14 @@ struct PartialAxis {
 struct Layout {
   std::vector<std::vector<AxisId>> dimensions;   // Per dimension the axes that cut it, major first.
   std::vector<PartialAxis> partial;              // Ordered by axis.
+  std::vector<DimensionWindow> windows = {};     // Ordered by dimension; of dimensions that are cut.
 
   static Layout Replicated(int rank) { return Layout{.dimensions = std::vector<std::vector<AxisId>>(rank), .partial = {}}; }
+
+  // The same axes, each dimension held by pieces.
+  Layout WithoutWindows() const { return Layout{.dimensions = dimensions, .partial = partial}; }
+  // Null where `dimension` is held by pieces.
+  const Window* WindowOf(size_t dimension) const;
 
   bool is_partial() const { return !partial.empty(); }
   std::vector<AxisId> PartialAxes() const;
@@ -52,7 +54,7 @@ struct Layout {
   bool operator<(const Layout& other) const;
 };
 
-// Axes exist in the mesh and none is used twice; one entry per dimension of the tensor.
+// Axes exist in the mesh and none is used twice; one entry per dimension of the tensor; windows in order.
 absl::Status VerifyLayout(const Layout& layout, const Mesh& mesh, int rank);
 
 // Per dimension the elements that `rank` holds.
@@ -65,7 +67,7 @@ Shape LargestLocalShape(const Layout& layout, const Mesh& mesh, const Shape& sha
 // Number of pieces per dimension: (4, 2).
 std::vector<int64_t> CutCounts(const Layout& layout, const Mesh& mesh);
 
-// "[m0 m1, -] partial(m2: sum)"; "-" for a dimension that is not cut.
+// "[m0 m1, -] partial(m2: sum) windows(0: 28 from 14, 2/1, -1..1)"; "-" for a dimension that is not cut.
 std::string LayoutText(const Layout& layout, const Mesh& mesh);
 absl::StatusOr<Layout> ParseLayout(absl::string_view text, const Mesh& mesh);
 
@@ -79,7 +81,7 @@ struct DeviceMatrixForm {
 };
 
 // Axes of the mesh that cut a dimension together become one device dimension. An error where the form cannot say it: axes of one
-// dimension that are not neighbours in the mesh or not in mesh order, or a partial layout.
+// dimension that are not neighbours in the mesh or not in mesh order, or a layout that is partial or has windows.
 absl::StatusOr<DeviceMatrixForm> ToDeviceMatrix(const Layout& layout, const Mesh& mesh);
 
 // The layout on `mesh` that means the same. REQUIRES nothing: an error where the device matrix does not factor into the mesh.

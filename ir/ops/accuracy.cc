@@ -1,10 +1,19 @@
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "ir/ops/losses.h"
+#include "ir/ops/row_statistics.h"
 #include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
+
+OpId DistributeAccuracy(GraphBuilder& builder, const Op& op, absl::Span<const int64_t>) {
+  std::vector<OpId> inputs = op.inputs;
+  const OpId max = RowMax(builder, inputs[0], op.name);
+  inputs[0] = builder.Add("first_equal", {inputs[0], max}, {}, absl::StrCat(op.name, ".predicted"));
+  return builder.Add("share_of_equal", std::move(inputs), {}, op.name);
+}
 
 void EvaluateAccuracy(const Evaluation& evaluation) {
   const Rows rows = RowsOf(*evaluation.inputs[0]);
@@ -29,6 +38,7 @@ OpDefinition DefineAccuracy() {
                       .infer = InferClassification,
                       .rule = ClassificationRule,
                       .flops = FlopsPerInputElement<1>,
+                      .distribute = DistributeAccuracy,
                       .evaluate = EvaluateAccuracy};
 }
 

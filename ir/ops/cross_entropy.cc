@@ -1,6 +1,7 @@
 // Labels outside of the classes add nothing; the data loader reports them.
 
 #include "ir/ops/losses.h"
+#include "ir/ops/row_statistics.h"
 #include "ir/ops/table.h"
 
 namespace cleave {
@@ -12,6 +13,12 @@ Gradients CrossEntropyGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   Gradients gradients(op.inputs.size());
   gradients[0] = ApplyMask(builder, op, plain, name);
   return gradients;
+}
+
+OpId DistributeCrossEntropy(GraphBuilder& builder, const Op& op, absl::Span<const int64_t>) {
+  std::vector<OpId> inputs = op.inputs;
+  inputs.insert(inputs.begin() + 2, RowLogSumExp(builder, op.inputs[0], op.name));
+  return builder.Add("label_loss", std::move(inputs), {}, op.name);
 }
 
 void EvaluateCrossEntropy(const Evaluation& evaluation) {
@@ -38,6 +45,7 @@ OpDefinition DefineCrossEntropy() {
                       .rule = ClassificationRule,
                       .gradient = CrossEntropyGradients,
                       .flops = FlopsPerInputElement<12>,
+                      .distribute = DistributeCrossEntropy,
                       .evaluate = EvaluateCrossEntropy};
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "ir/ops/losses.h"
+#include "ir/ops/row_statistics.h"
 #include "ir/ops/table.h"
 
 namespace cleave {
@@ -16,6 +17,11 @@ InferResult InferCrossEntropyGradient(Types inputs, const Attributes&) {
 
 Rule CrossEntropyGradientRule(Types inputs, const TensorType&, const Attributes&) {
   return RowsRule{.inputs = {RowPart::kAll, RowPart::kLeading, RowPart::kNone}, .linear = {{2}}}.For(inputs[0].shape);
+}
+
+OpId DistributeCrossEntropyGradient(GraphBuilder& builder, const Op& op, absl::Span<const int64_t>) {
+  const OpId log_sum = RowLogSumExp(builder, op.inputs[0], op.name);
+  return builder.Add("label_loss_gradient", {op.inputs[0], op.inputs[1], log_sum, op.inputs[2]}, {}, op.name);
 }
 
 void EvaluateCrossEntropyGradient(const Evaluation& evaluation) {
@@ -45,6 +51,7 @@ OpDefinition DefineCrossEntropyGradient() {
                       .infer = InferCrossEntropyGradient,
                       .rule = CrossEntropyGradientRule,
                       .flops = FlopsPerElement<15>,
+                      .distribute = DistributeCrossEntropyGradient,
                       .evaluate = EvaluateCrossEntropyGradient};
 }
 

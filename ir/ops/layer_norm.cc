@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
 #include "ir/ops/normalizing.h"
+#include "ir/ops/row_statistics.h"
 #include "ir/ops/rows.h"
 #include "ir/ops/table.h"
 
@@ -43,6 +44,13 @@ Gradients LayerNormGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   return {dx, dscale, SumToType(builder, dy, builder.type(op.inputs[2]), GradientName(op, "shift"))};
 }
 
+OpId DistributeLayerNorm(GraphBuilder& builder, const Op& op, absl::Span<const int64_t>) {
+  const double epsilon = op.attributes.GetDouble("epsilon");
+  const OpId normalized = Normalized(builder, op.inputs[0], epsilon, op.name).values;
+  const OpId scaled = builder.Add("mul", {normalized, op.inputs[1]}, {}, absl::StrCat(op.name, ".scaled"));
+  return builder.Add("add", {scaled, op.inputs[2]}, {}, op.name);
+}
+
 void EvaluateLayerNorm(const Evaluation& evaluation) {
   const Rows rows = RowsOf(*evaluation.inputs[0]);
   const double epsilon = evaluation.attributes.GetDouble("epsilon");
@@ -72,6 +80,7 @@ OpDefinition DefineLayerNorm() {
                       .rule = LayerNormRule,
                       .gradient = LayerNormGradients,
                       .flops = FlopsPerElement<8>,
+                      .distribute = DistributeLayerNorm,
                       .evaluate = EvaluateLayerNorm};
 }
 

@@ -1,6 +1,8 @@
 // With n the normalized row, s its inverse deviation and g = dy * scale: dx = s * (g - mean(g) - n * mean(g * n)).
 
+#include "absl/strings/str_cat.h"
 #include "ir/ops/normalizing.h"
+#include "ir/ops/row_statistics.h"
 #include "ir/ops/rows.h"
 #include "ir/ops/table.h"
 
@@ -14,6 +16,20 @@ InferResult InferLayerNormGradientInput(Types inputs, const Attributes& attribut
 
 Rule LayerNormGradientInputRule(Types inputs, const TensorType&, const Attributes&) {
   return RowsRule{.inputs = {RowPart::kAll, RowPart::kAll, RowPart::kLast}, .linear = {{0}, {2}}}.For(inputs[0].shape);
+}
+
+OpId DistributeLayerNormGradientInput(GraphBuilder& builder, const Op& op, absl::Span<const int64_t>) {
+  const auto add = [&](const char* kind, OpId a, OpId b, const char* part) {
+    return builder.Add(kind, {a, b}, {}, absl::StrCat(op.name, part));
+  };
+  const NormalizedRows n = Normalized(builder, op.inputs[1], op.attributes.GetDouble("epsilon"), op.name);
+  const OpId g = add("mul", op.inputs[0], op.inputs[2], ".scaled");
+  const OpId mean = RowMean(builder, g, absl::StrCat(op.name, ".scaled"));
+  const OpId products = add("mul", g, n.values, ".products");
+  const OpId slope = RowMean(builder, products, absl::StrCat(op.name, ".products"));
+  const OpId centered = add("sub", g, mean, ".scaled_centered");
+  const OpId along = add("mul", n.values, slope, ".along");
+  return add("mul", add("sub", centered, along, ".across"), n.inverse_deviation, "");
 }
 
 void EvaluateLayerNormGradientInput(const Evaluation& evaluation) {
@@ -53,6 +69,7 @@ OpDefinition DefineLayerNormGradientInput() {
                       .infer = InferLayerNormGradientInput,
                       .rule = LayerNormGradientInputRule,
                       .flops = FlopsPerElement<16>,
+                      .distribute = DistributeLayerNormGradientInput,
                       .evaluate = EvaluateLayerNormGradientInput};
 }
 

@@ -1,6 +1,8 @@
 // The sum over all rows of dy times the normalized row.
 
+#include "absl/strings/str_cat.h"
 #include "ir/ops/normalizing.h"
+#include "ir/ops/row_statistics.h"
 #include "ir/ops/rows.h"
 #include "ir/ops/table.h"
 
@@ -24,6 +26,12 @@ Rule LayerNormGradientScaleRule(Types inputs, const TensorType&, const Attribute
 
 Flops LayerNormGradientScaleFlops(Types inputs, const TensorType&, const Attributes&) {
   return Flops(8.0 * static_cast<double>(inputs[0].elements()));
+}
+
+OpId DistributeLayerNormGradientScale(GraphBuilder& builder, const Op& op, absl::Span<const int64_t>) {
+  const OpId normalized = Normalized(builder, op.inputs[1], op.attributes.GetDouble("epsilon"), op.name).values;
+  const OpId products = builder.Add("mul", {op.inputs[0], normalized}, {}, absl::StrCat(op.name, ".products"));
+  return SumToType(builder, products, op.type, op.name);
 }
 
 void EvaluateLayerNormGradientScale(const Evaluation& evaluation) {
@@ -50,6 +58,7 @@ OpDefinition DefineLayerNormGradientScale() {
                       .infer = InferLayerNormGradientScale,
                       .rule = LayerNormGradientScaleRule,
                       .flops = LayerNormGradientScaleFlops,
+                      .distribute = DistributeLayerNormGradientScale,
                       .evaluate = EvaluateLayerNormGradientScale};
 }
 

@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "ir/ops/row_statistics.h"
 #include "ir/ops/rows.h"
 #include "ir/ops/table.h"
 
@@ -12,6 +13,11 @@ Rule LogSoftmaxRule(Types inputs, const TensorType&, const Attributes&) {
 
 Gradients LogSoftmaxGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   return {builder.Add("log_softmax_gradient", {dy, op.id}, {}, GradientName(op, "x"))};
+}
+
+OpId DistributeLogSoftmax(GraphBuilder& builder, const Op& op, absl::Span<const int64_t>) {
+  const OpId log_sum = RowLogSumExp(builder, op.inputs[0], op.name);
+  return builder.Add("sub", {op.inputs[0], log_sum}, {}, op.name);
 }
 
 void EvaluateLogSoftmax(const Evaluation& evaluation) {
@@ -35,6 +41,7 @@ OpDefinition DefineLogSoftmax() {
                       .rule = LogSoftmaxRule,
                       .gradient = LogSoftmaxGradients,
                       .flops = FlopsPerElement<15>,
+                      .distribute = DistributeLogSoftmax,
                       .evaluate = EvaluateLogSoftmax};
 }
 

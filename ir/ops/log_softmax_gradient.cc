@@ -1,5 +1,7 @@
 #include <cmath>
 
+#include "absl/strings/str_cat.h"
+#include "ir/ops/row_statistics.h"
 #include "ir/ops/rows.h"
 #include "ir/ops/table.h"
 
@@ -13,6 +15,14 @@ InferResult InferLogSoftmaxGradient(Types inputs, const Attributes& attributes) 
 
 Rule LogSoftmaxGradientRule(Types inputs, const TensorType&, const Attributes&) {
   return RowsRule{.inputs = {RowPart::kAll, RowPart::kAll}, .linear = {{0}}}.For(inputs[0].shape);
+}
+
+OpId DistributeLogSoftmaxGradient(GraphBuilder& builder, const Op& op, absl::Span<const int64_t>) {
+  const OpId dy = op.inputs[0];
+  const OpId sum = RowSum(builder, dy, op.name);
+  const OpId softmax = builder.Add("exp", {op.inputs[1]}, {}, absl::StrCat(op.name, ".exp"));
+  const OpId share = builder.Add("mul", {softmax, sum}, {}, absl::StrCat(op.name, ".share"));
+  return builder.Add("sub", {dy, share}, {}, op.name);
 }
 
 void EvaluateLogSoftmaxGradient(const Evaluation& evaluation) {
@@ -38,6 +48,7 @@ OpDefinition DefineLogSoftmaxGradient() {
                       .infer = InferLogSoftmaxGradient,
                       .rule = LogSoftmaxGradientRule,
                       .flops = FlopsPerElement<14>,
+                      .distribute = DistributeLogSoftmaxGradient,
                       .evaluate = EvaluateLogSoftmaxGradient};
 }
 

@@ -12,7 +12,7 @@ namespace cleave {
 // (logits f32[.., c], label i32[..]): checks of everything but a mask. nullopt where they fit.
 std::optional<OpError> CheckClassification(Types inputs);
 
-// (logits, label, mask?) -> scalar; leading dimensions reduced, classes whole.
+// (logits, label, mask?) -> scalar; leading dimensions reduced, classes inner.
 InferResult InferClassification(Types inputs, const Attributes& attributes);
 Rule ClassificationRule(Types inputs, const TensorType& output, const Attributes& attributes);
 

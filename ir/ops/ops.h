@@ -97,6 +97,11 @@ struct OpDefinition {
   // Arithmetic operations for the given (local or global) types.
   Flops (*flops)(absl::Span<const TensorType> inputs, const TensorType& output, const Attributes& attributes) = nullptr;
 
+  // The op in its distributed form: ops with plain factors that compute the same value, whatever cuts their factors. Needed
+  // by ops with kInner factors. `pieces`: per factor of the rule the number of pieces it is cut into. Returns the op that takes
+  // the place of `op`; ir/distribute gives each of the ops built the strategy that follows from that of `op`.
+  OpId (*distribute)(GraphBuilder& builder, const Op& op, absl::Span<const int64_t> pieces) = nullptr;
+
   // Reference evaluation in double. Null only for sources whose values come from outside (input, parameter, state).
   void (*evaluate)(const Evaluation& evaluation) = nullptr;
 

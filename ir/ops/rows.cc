@@ -15,6 +15,11 @@ std::vector<FactorList> PartOf(const std::vector<FactorList>& rows, RowPart part
       return rows;
     case RowPart::kLeading:
       return {rows.begin(), rows.end() - 1};
+    case RowPart::kPerRow: {
+      std::vector<FactorList> dimensions = rows;
+      dimensions.back() = {};
+      return dimensions;
+    }
     case RowPart::kFirst:
       return {rows.front()};
     case RowPart::kLast:
@@ -39,7 +44,7 @@ Rule RowsRule::For(const Shape& shape) const {
   for (size_t d = 0; d + 1 < shape.size(); ++d) {
     rows.push_back({AddFactor(rule, absl::StrCat("d", d), shape[d], leading)});
   }
-  rows.push_back({AddFactor(rule, "k", shape.back(), FactorKind::kWhole)});
+  rows.push_back({AddFactor(rule, "k", shape.back(), last)});
   for (RowPart part : inputs) rule.inputs.push_back(PartOf(rows, part));
   rule.output = PartOf(rows, output);
   rule.linear = linear;

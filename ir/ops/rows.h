@@ -16,16 +16,19 @@ InferResult InferRows(Types inputs, const Attributes& attributes);
 enum class RowPart {
   kAll,      // [d0, d1, …, k]
   kLeading,  // [d0, d1, …]
+  kPerRow,   // [d0, d1, …, 1]
   kFirst,    // [d0]
   kLast,     // [k]
   kNone,     // A scalar.
 };
 
-// Factors d0 d1 … of the leading dimensions of `shape`, parallel or reduced, and `k`, whole, of its last.
+// Factors d0 d1 … of the leading dimensions of `shape`, parallel or reduced, and `k` of its last: inner where the op
+// looks at rows as a whole.
 struct RowsRule {
   std::vector<RowPart> inputs;
   RowPart output = RowPart::kAll;
   FactorKind leading = FactorKind::kParallel;
+  FactorKind last = FactorKind::kInner;
   LinearGroups linear = {};
 
   Rule For(const Shape& shape) const;

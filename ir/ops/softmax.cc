@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "ir/ops/row_statistics.h"
 #include "ir/ops/rows.h"
 #include "ir/ops/table.h"
 
@@ -12,6 +13,11 @@ Rule SoftmaxRule(Types inputs, const TensorType&, const Attributes&) {
 
 Gradients SoftmaxGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   return {builder.Add("softmax_gradient", {dy, op.id}, {}, GradientName(op, "x"))};
+}
+
+OpId DistributeSoftmax(GraphBuilder& builder, const Op& op, absl::Span<const int64_t>) {
+  const RowExponentials parts = ExponentialsOf(builder, op.inputs[0], op.name);
+  return builder.Add("div", {parts.exponentials, parts.sum}, {}, op.name);
 }
 
 void EvaluateSoftmax(const Evaluation& evaluation) {
@@ -35,6 +41,7 @@ OpDefinition DefineSoftmax() {
                       .rule = SoftmaxRule,
                       .gradient = SoftmaxGradients,
                       .flops = FlopsPerElement<15>,
+                      .distribute = DistributeSoftmax,
                       .evaluate = EvaluateSoftmax};
 }
 

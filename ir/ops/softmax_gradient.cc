@@ -1,3 +1,5 @@
+#include "absl/strings/str_cat.h"
+#include "ir/ops/row_statistics.h"
 #include "ir/ops/rows.h"
 #include "ir/ops/table.h"
 
@@ -11,6 +13,14 @@ InferResult InferSoftmaxGradient(Types inputs, const Attributes& attributes) {
 
 Rule SoftmaxGradientRule(Types inputs, const TensorType&, const Attributes&) {
   return RowsRule{.inputs = {RowPart::kAll, RowPart::kAll}, .linear = {{0}}}.For(inputs[0].shape);
+}
+
+OpId DistributeSoftmaxGradient(GraphBuilder& builder, const Op& op, absl::Span<const int64_t>) {
+  const OpId dy = op.inputs[0], y = op.inputs[1];
+  const OpId products = builder.Add("mul", {dy, y}, {}, absl::StrCat(op.name, ".products"));
+  const OpId sum = RowSum(builder, products, op.name);
+  const OpId difference = builder.Add("sub", {dy, sum}, {}, absl::StrCat(op.name, ".difference"));
+  return builder.Add("mul", {y, difference}, {}, op.name);
 }
 
 void EvaluateSoftmaxGradient(const Evaluation& evaluation) {
@@ -36,6 +46,7 @@ OpDefinition DefineSoftmaxGradient() {
                       .infer = InferSoftmaxGradient,
                       .rule = SoftmaxGradientRule,
                       .flops = FlopsPerElement<4>,
+                      .distribute = DistributeSoftmaxGradient,
                       .evaluate = EvaluateSoftmaxGradient};
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/check/check.h"
 #include "base/match/match.h"
+#include "ir/layout/boxes.h"
 #include "ir/ops/ops.h"
 
 namespace cleave {
@@ -14,11 +15,21 @@ constexpr std::pair<CollectiveKind, absl::string_view> kKindNames[] = {
     {CollectiveKind::kAllReduce, "all_reduce"},         {CollectiveKind::kAllGather, "all_gather"},
     {CollectiveKind::kReduceScatter, "reduce_scatter"}, {CollectiveKind::kAllToAll, "all_to_all"},
     {CollectiveKind::kBroadcast, "broadcast"},          {CollectiveKind::kPermute, "permute"},
+    {CollectiveKind::kNeighborExchange, "neighbor_exchange"},
 };
 
 // The value whose size counts: what an all_gather leaves, what the others start with.
 ValueId CountedValue(const Collective& collective, const Transfer& transfer) {
   return collective.kind == CollectiveKind::kAllGather ? transfer.output : transfer.input;
+}
+
+int64_t CountedElements(const Program& program, const Collective& collective, const Transfer& transfer) {
+  if (collective.kind == CollectiveKind::kNeighborExchange) {
+    const Value& output = program.value(transfer.output);
+    return LargestReceivedElements(program.value(transfer.input).layout, output.layout, program.mesh,
+                                   output.type.shape);
+  }
+  return ElementCount(LargestLocalShape(program, CountedValue(collective, transfer)));
 }
 
 // Which piece of each dimension a rank holds; pieces without elements are told apart too.
@@ -115,7 +126,7 @@ Bytes CollectiveBytes(const Program& program, const Collective& collective) {
   Bytes bytes;
   for (const Transfer& transfer : collective.transfers) {
     const ValueId value = CountedValue(collective, transfer);
-    bytes += ElementSize(program.value(value).type.dtype) * ElementCount(LargestLocalShape(program, value));
+    bytes += ElementSize(program.value(value).type.dtype) * CountedElements(program, collective, transfer);
   }
   return bytes;
 }
@@ -132,6 +143,7 @@ double SentBytes(const Program& program, const Collective& collective) {
     case CollectiveKind::kBroadcast:
       return (ranks - 1) / ranks * bytes;
     case CollectiveKind::kPermute:
+    case CollectiveKind::kNeighborExchange:
       return bytes;
   }
   CLEAVE_UNREACHABLE();

@@ -44,7 +44,7 @@ struct Compute {
   bool operator==(const Compute&) const = default;
 };
 
-enum class CollectiveKind { kAllReduce, kAllGather, kReduceScatter, kAllToAll, kBroadcast, kPermute };
+enum class CollectiveKind { kAllReduce, kAllGather, kReduceScatter, kAllToAll, kBroadcast, kPermute, kNeighborExchange };
 
 absl::string_view CollectiveKindName(CollectiveKind kind);  // "all_reduce"
 std::optional<CollectiveKind> ParseCollectiveKind(absl::string_view name);
@@ -66,6 +66,8 @@ struct Transfer {
 //   all_to_all      from_dimension's last axes are `axes`      -> removed there, appended to to_dimension
 //   permute         input and output layouts have the same cut counts in every dimension: each rank sends its piece to the
 //                   one rank that needs it (a rank that already holds it keeps it)
+//   neighbor_exchange  output is the input with windows: each rank gets what its windows have beyond its own piece from the
+//                  ranks that hold it; `axes`: all that cut a windowed dimension, in mesh order
 struct Collective {
   CollectiveKind kind = CollectiveKind::kAllReduce;
   std::vector<AxisId> axes;              // In the order of the layout, which numbers the group's members; mesh order for all_reduce.
@@ -76,7 +78,8 @@ struct Collective {
   bool operator==(const Collective&) const = default;
 };
 
-// Each rank keeps its piece of what it has: the output layout's dimensions extend the input's. No communication.
+// Each rank keeps its piece of what it has: the output layout's dimensions extend the input's, or every rank's windows lie within
+// its pieces. No communication.
 struct Slice {
   ValueId input;
   ValueId output;
@@ -144,7 +147,8 @@ PermutePartners PartnersOf(const Program& program, const Collective& collective,
 
 // Bytes of the full tensors that one group works on, and bytes sent per rank, as plan.json counts them (docs/formats/plan.md):
 // S = the largest rank's input of an all_reduce, reduce_scatter or all_to_all, output of an all_gather; n = group size;
-// all_reduce sends 2(n-1)/n*S, the others (n-1)/n*S; a permute S where the rank's piece moves.
+// all_reduce sends 2(n-1)/n*S, the others (n-1)/n*S; a permute S where the rank's piece moves; a neighbor_exchange what the rank
+// that receives most gets, which is also its S.
 Bytes CollectiveBytes(const Program& program, const Collective& collective);
 double SentBytes(const Program& program, const Collective& collective);
 

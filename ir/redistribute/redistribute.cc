@@ -59,6 +59,7 @@ double Price(const Mesh& mesh, std::optional<CollectiveKind> collective, const s
       return GroupPrice(mesh, axes, input_bytes, true);
     case CollectiveKind::kBroadcast:
       return GroupPrice(mesh, axes, input_bytes, true);
+    case CollectiveKind::kNeighborExchange:
     case CollectiveKind::kPermute: {
       double weight = 0;
       for (AxisId axis : axes) weight = std::max(weight, mesh.axis(axis).weight);

@@ -16,16 +16,19 @@ std::string DimensionText(const Rule& rule, const FactorList& dimension) {
   return absl::StrCat("(", absl::StrJoin(names, " "), ")");
 }
 
-std::string TensorText(const Rule& rule, const std::vector<FactorList>& dimensions) {
+// `input`: -1 for the output.
+std::string TensorText(const Rule& rule, const std::vector<FactorList>& dimensions, int input) {
   if (dimensions.empty()) return "()";
-  return absl::StrJoin(dimensions, " ", [&](std::string* out, const FactorList& dimension) {
-    absl::StrAppend(out, DimensionText(rule, dimension));
-  });
+  std::vector<std::string> texts;
+  for (size_t d = 0; d < dimensions.size(); ++d) {
+    texts.push_back(absl::StrCat(DimensionText(rule, dimensions[d]), rule.WindowOf(input, d) == nullptr ? "" : "~"));
+  }
+  return absl::StrJoin(texts, " ");
 }
 
 // Whether the factors of one tensor exist, stand there once and multiply to its shape.
 std::string FindTensorError(const Rule& rule, const std::vector<FactorList>& dimensions, const Shape& shape,
-                            const std::string& what) {
+                            int input, const std::string& what) {
   if (dimensions.size() != shape.size()) {
     return absl::StrCat(what, " has ", shape.size(), " dimensions, the rule names ", dimensions.size());
   }
@@ -40,6 +43,12 @@ std::string FindTensorError(const Rule& rule, const std::vector<FactorList>& dim
         return absl::StrCat(what, " names factor ", rule.factors[static_cast<size_t>(factor)].name, " twice");
       }
       size *= rule.factors[static_cast<size_t>(factor)].size;
+    }
+    if (const Window* window = rule.WindowOf(input, d)) {
+      if (dimensions[d].size() != 1 || window->outer != size || window->denominator < 1 || window->numerator < 0) {
+        return absl::StrCat("dimension ", d, " of ", what, " has a window that does not fit its factor");
+      }
+      size = window->elements;
     }
     if (size != shape[d]) {
       return absl::StrCat("dimension ", d, " of ", what, " has ", shape[d], " elements, its factors ", size);
@@ -81,10 +90,17 @@ std::string FindFactorError(const Rule& rule) {
 
 }  // namespace
 
+const Window* Rule::WindowOf(int input, size_t dimension) const {
+  for (const InputWindow& entry : windows) {
+    if (entry.input == input && static_cast<size_t>(entry.dimension) == dimension) return &entry.window;
+  }
+  return nullptr;
+}
+
 std::string Rule::ToString() const {
   std::vector<std::string> parts;
-  for (const auto& input : inputs) parts.push_back(TensorText(*this, input));
-  const std::string output_text = TensorText(*this, output);
+  for (size_t i = 0; i < inputs.size(); ++i) parts.push_back(TensorText(*this, inputs[i], static_cast<int>(i)));
+  const std::string output_text = TensorText(*this, output, -1);
   return parts.empty() ? absl::StrCat("-> ", output_text)
                        : absl::StrCat(absl::StrJoin(parts, ", "), " -> ", output_text);
 }
@@ -95,10 +111,10 @@ std::string FindRuleError(const Rule& rule, const std::vector<Shape>& inputs, co
   }
   if (std::string error = FindFactorError(rule); !error.empty()) return error;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    std::string error = FindTensorError(rule, rule.inputs[i], inputs[i], absl::StrCat("input ", i));
+    std::string error = FindTensorError(rule, rule.inputs[i], inputs[i], static_cast<int>(i), absl::StrCat("input ", i));
     if (!error.empty()) return error;
   }
-  if (std::string error = FindTensorError(rule, rule.output, output, "the output"); !error.empty()) return error;
+  if (std::string error = FindTensorError(rule, rule.output, output, -1, "the output"); !error.empty()) return error;
   for (const std::vector<int>& group : rule.linear) {
     if (group.empty()) return "a linear group is empty";
     for (int input : group) {

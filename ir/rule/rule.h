@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/piece/piece.h"
 #include "ir/types/types.h"
 
 namespace cleave {
@@ -16,7 +17,9 @@ namespace cleave {
 enum class FactorKind {
   kParallel,  // In the output: cutting it cuts the work.
   kReduced,   // Only in inputs: cutting it leaves each rank a partial result.
-  kWhole,     // Must not be cut: the op has no distributed form along it.
+  kWhole,     // Must not be cut: the op has no form along it.
+  kInner,     // Cut only in the op's distributed form (OpDefinition::distribute), which reduces inside: a softmax's row. In
+              // the output or not; axes that cut it repeat the work on outputs that do not have it.
 };
 
 struct Factor {
@@ -32,6 +35,16 @@ struct Factor {
 // Indexes into Rule::factors, major first.
 using FactorList = std::vector<int>;
 
+// An input's dimension that is read in windows of its factor: the axes that cut the factor (a convolution's output rows) cut what
+// is read of the dimension (its input rows). The dimension names that one factor alone, and its size is the window's.
+struct InputWindow {
+  int input = 0;
+  int dimension = 0;
+  Window window;
+
+  bool operator==(const InputWindow&) const = default;
+};
+
 struct Rule {
   std::vector<Factor> factors;
   std::vector<std::vector<FactorList>> inputs;  // [input][dimension]
@@ -39,15 +52,19 @@ struct Rule {
   // Groups of inputs in which the op is linear, the other inputs held: a partial sum of all inputs of one group at once passes
   // through and makes the output partial. add: {{0, 1}}; mul: {{0}, {1}}; matmul: {{0}, {1}}; relu: {}.
   std::vector<std::vector<int>> linear;
+  std::vector<InputWindow> windows = {};        // Ordered by input and dimension.
 
-  // "i k, k j -> i j"; compound dimensions in parentheses, broadcast ones as "1".
+  // Null where the dimension is read by pieces.
+  const Window* WindowOf(int input, size_t dimension) const;
+
+  // "i k, k j -> i j"; compound dimensions in parentheses, broadcast ones as "1", windowed ones as "h~".
   std::string ToString() const;
 
   bool operator==(const Rule&) const = default;
 };
 
 // Every factor of one size per tensor that names it, reduced factors in no output, parallel ones in the output, sizes of
-// dimensions equal to the products of their factors. Returns what is wrong, or an empty string.
+// dimensions equal to the products of their factors, or to their windows'. Returns what is wrong, or an empty string.
 std::string FindRuleError(const Rule& rule, const std::vector<Shape>& inputs, const Shape& output);
 
 }  // namespace cleave

@@ -148,6 +148,10 @@ Layout InputLayout(const Strategy& strategy, const Rule& rule, int input) {
     if (std::find(group.begin(), group.end(), input) != group.end())
       layout.partial.push_back({pass.axis, Reduction::kSum});
   }
+  for (size_t d = 0; d < layout.dimensions.size(); ++d) {
+    const Window* window = rule.WindowOf(input, d);
+    if (window != nullptr && !layout.dimensions[d].empty()) layout.windows.push_back({static_cast<int>(d), *window});
+  }
   SortPartial(layout);
   return layout;
 }

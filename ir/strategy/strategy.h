@@ -48,7 +48,8 @@ absl::Status VerifyStrategy(const Strategy& strategy, const Rule& rule, const Me
 // The strategy with `axis` appended to factor `factor`'s axes, if that is valid.
 absl::StatusOr<Strategy> WithCut(const Strategy& strategy, const Rule& rule, const Mesh& mesh, int factor, AxisId axis);
 
-// The layout in which the op reads input `input`, and the one its value has (partial where a reduced factor is cut or a sum passes).
+// The layout in which the op reads input `input` (with windows where its rule has them), and the one its value has (partial
+// where a reduced factor is cut or a sum passes).
 Layout InputLayout(const Strategy& strategy, const Rule& rule, int input);
 Layout OutputLayout(const Strategy& strategy, const Rule& rule);
 

@@ -26,6 +26,8 @@ const char* CollectiveKindName(CollectiveKind kind) {
       return "broadcast";
     case CollectiveKind::kPermute:
       return "permute";
+    case CollectiveKind::kNeighborExchange:
+      return "neighbor_exchange";
     case CollectiveKind::kBarrier:
       return "barrier";
   }

@@ -28,8 +28,8 @@ namespace cleave::runtime {
 
 enum class Reduction { kSum, kMax, kMin };
 
-enum class CollectiveKind { kAllReduce, kAllGather, kReduceScatter, kAllToAll, kBroadcast, kPermute, kBarrier };
-constexpr int kCollectiveKinds = 7;
+enum class CollectiveKind { kAllReduce, kAllGather, kReduceScatter, kAllToAll, kBroadcast, kPermute, kNeighborExchange, kBarrier };
+constexpr int kCollectiveKinds = 8;
 const char* CollectiveKindName(CollectiveKind kind);  // "all_reduce"
 
 // Ranks that communicate. Members are numbered row-major over the axes the group was made of, in the order given there.
@@ -44,6 +44,15 @@ struct Group {
 struct Cut {
   int dimension = 0;
   std::vector<int64_t> sizes;
+};
+
+// What a rank sends to, and receives from, each member of a group, itself included: regions of what it has and of what
+// it gets. What one member sends another is what the other receives from it.
+struct Exchange {
+  std::vector<int64_t> source_shape;
+  std::vector<int64_t> target_shape;
+  std::vector<Region> sends;     // By member, in the source.
+  std::vector<Region> receives;  // By member, in the target.
 };
 
 // A collective that was started and not yet finished.
@@ -128,6 +137,13 @@ class Comm {
     PermuteOf(ElementTypeOf<T>(), source, source_count, destination, target, target_count, origin, group);
   }
 
+  // Sends regions of `source` and puts what arrives, and what stays, into `target`. Only members that have something for
+  // each other talk.
+  template <typename T>
+  void NeighborExchange(const T* source, T* target, const Exchange& exchange, const Group& group) {
+    NeighborExchangeOf(ElementTypeOf<T>(), source, target, exchange, group);
+  }
+
   // Every member's data becomes that of member `root`.
   template <typename T>
   void Broadcast(T* data, int64_t count, int root, const Group& group) {
@@ -166,6 +182,8 @@ class Comm {
                   const Cut& from, const Cut& to, const Group& group);
   void PermuteOf(ElementType type, const void* source, int64_t source_count, int destination, void* target,
                  int64_t target_count, int origin, const Group& group);
+  void NeighborExchangeOf(ElementType type, const void* source, void* target, const Exchange& exchange,
+                          const Group& group);
   void BroadcastOf(ElementType type, void* data, int64_t count, int root, const Group& group);
 
   explicit Comm(std::unique_ptr<Impl> impl);

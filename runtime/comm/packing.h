@@ -32,6 +32,30 @@ struct OneDimension {
   int64_t inner = 1;
 };
 
+// Copies a region of a tensor to contiguous memory, and back; `size` is that of an element, in bytes.
+inline void Pack(const std::byte* tensor, const Region& region, int64_t size, std::byte* packed) {
+  ForEachRun(region, [&](int64_t at, int64_t packed_at, int64_t count) {
+    std::memcpy(packed + packed_at * size, tensor + at * size, static_cast<size_t>(count * size));
+  });
+}
+
+inline void Unpack(const std::byte* packed, const Region& region, int64_t size, std::byte* tensor) {
+  ForEachRun(region, [&](int64_t at, int64_t packed_at, int64_t count) {
+    std::memcpy(tensor + at * size, packed + packed_at * size, static_cast<size_t>(count * size));
+  });
+}
+
+// Copies a region of one tensor to one of the same size of another.
+inline void CopyRegion(const std::byte* source, const Region& from, int64_t size, const Region& to, std::byte* target) {
+  // Both are walked row by row, and regions of one size have the same rows.
+  std::vector<int64_t> places;
+  ForEachRun(to, [&](int64_t at, int64_t, int64_t) { places.push_back(at); });
+  size_t run = 0;
+  ForEachRun(from, [&](int64_t at, int64_t, int64_t count) {
+    std::memcpy(target + places[run++] * size, source + at * size, static_cast<size_t>(count * size));
+  });
+}
+
 // A box of a tensor in two of its dimensions; the others are whole.
 struct Box {
   Range first;   // In the outer of the two dimensions.

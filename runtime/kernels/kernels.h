@@ -6,6 +6,7 @@
 #include "runtime/kernels/elementwise.h"  // IWYU pragma: export
 #include "runtime/kernels/losses.h"       // IWYU pragma: export
 #include "runtime/kernels/movement.h"     // IWYU pragma: export
+#include "runtime/kernels/neighbors.h"    // IWYU pragma: export
 #include "runtime/kernels/partners.h"     // IWYU pragma: export
 #include "runtime/kernels/reduce.h"       // IWYU pragma: export
 #include "runtime/kernels/rows.h"         // IWYU pragma: export

@@ -44,6 +44,21 @@ inline Range Piece(int64_t elements, int64_t pieces, int64_t index) {
   return {begin, (index + 1) * elements / pieces - begin};
 }
 
+// A dimension that is read in windows: who works on elements [b, e) of an outer dimension (a convolution's output rows)
+// reads elements floor((b * numerator + first) / denominator) up to and including
+// floor(((e - 1) * numerator + last) / denominator) of this one, as far as they exist; who works on all of the outer
+// dimension reads all of this one.
+struct Window {
+  int64_t elements = 1;
+  int64_t outer = 1;
+  int64_t numerator = 1;
+  int64_t denominator = 1;
+  int64_t first = 0;
+  int64_t last = 0;
+
+  Range Of(const Range& piece) const;
+};
+
 // Sizes of `count` consecutive pieces from piece `first`: what the members of a group hold when their axes are the last
 // ones that cut the dimension.
 std::vector<int64_t> PieceSizes(int64_t elements, int64_t pieces, int64_t first, int64_t count);

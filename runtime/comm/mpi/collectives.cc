@@ -206,6 +206,53 @@ void Comm::PermuteOf(ElementType type, const void* source, int64_t source_count,
                kKind);
 }
 
+void Comm::NeighborExchangeOf(ElementType type, const void* source, void* target, const Exchange& exchange,
+                              const Group& group) {
+  constexpr CollectiveKind kKind = CollectiveKind::kNeighborExchange;
+  const Element element = ElementOf(type);
+  const size_t me = static_cast<size_t>(group.index);
+  const std::byte* const from = static_cast<const std::byte*>(source);
+  std::byte* const to = static_cast<std::byte*>(target);
+  CopyRegion(from, exchange.sends[me], element.size, exchange.receives[me], to);
+  if (group.size == 1) return;
+  std::vector<int64_t> send_counts;
+  std::vector<int64_t> receive_counts;
+  for (size_t i = 0; i < exchange.sends.size(); ++i) {
+    send_counts.push_back(i == me ? 0 : ElementCount(exchange.sends[i].size));
+    receive_counts.push_back(i == me ? 0 : ElementCount(exchange.receives[i].size));
+  }
+  const std::vector<int64_t> send_places = Begins(send_counts);
+  const std::vector<int64_t> receive_places = Begins(receive_counts);
+  const Running running(*impl_, kKind, group, receive_places.back() * element.size, 0);
+  std::byte* const send = impl_->send.Get(send_places.back() * element.size);
+  std::byte* const receive = impl_->receive.Get(receive_places.back() * element.size);
+
+  constexpr int kTag = 0;
+  std::vector<MPI_Request> requests;
+  for (size_t i = 0; i < receive_counts.size(); ++i) {
+    if (receive_counts[i] == 0) continue;
+    impl_->Check(MPI_Irecv(receive + receive_places[i] * element.size, impl_->Count(receive_counts[i], kKind),
+                           element.type, static_cast<int>(i), kTag, impl_->communicator(group),
+                           &requests.emplace_back()),
+                 kKind);
+  }
+  for (size_t i = 0; i < send_counts.size(); ++i) {
+    if (send_counts[i] == 0) continue;
+    std::byte* const packed = send + send_places[i] * element.size;
+    Pack(from, exchange.sends[i], element.size, packed);
+    impl_->Check(MPI_Isend(packed, impl_->Count(send_counts[i], kKind), element.type, static_cast<int>(i), kTag,
+                           impl_->communicator(group), &requests.emplace_back()),
+                 kKind);
+  }
+  if (impl_->counting) {
+    impl_->traffic[static_cast<size_t>(kKind)].sent_bytes += static_cast<double>(send_places.back() * element.size);
+  }
+  impl_->Check(MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE), kKind);
+  for (size_t i = 0; i < receive_counts.size(); ++i) {
+    if (receive_counts[i] > 0) Unpack(receive + receive_places[i] * element.size, exchange.receives[i], element.size, to);
+  }
+}
+
 void Comm::BroadcastOf(ElementType type, void* data, int64_t count, int root, const Group& group) {
   if (group.size == 1 || count == 0) return;
   constexpr CollectiveKind kKind = CollectiveKind::kBroadcast;

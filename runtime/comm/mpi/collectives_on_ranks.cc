@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/comm/comm.h"
+#include "runtime/kernels/neighbors.h"
 #include "runtime/mesh/mesh.h"
 #include "runtime/trace/trace.h"
 
@@ -234,6 +235,51 @@ TYPED_TEST(Collectives, PermuteWithMembersThatOnlySendOrReceive) {
                 receives ? 0 : -1, group);
   if (receives) {
     EXPECT_EQ(target, Contribution<TypeParam>(1, 0, 9));
+  }
+}
+
+// Every rank holds the pieces and gets the windows of a tensor in which each element says where it is.
+TYPED_TEST(Collectives, NeighborExchangeOfWindows) {
+  std::mt19937 random(kSeed);
+  const Mesh& mesh = Job().mesh();
+  for (int round = 0; round < 40; ++round) {
+    SCOPED_TRACE(testing::Message() << "seed " << kSeed << ", round " << round);
+    const std::vector<int64_t> shape = RandomShape(random, 2);
+    AxisLists axes(shape.size());
+    std::vector<int> group_axes;
+    for (int axis = 0; axis < static_cast<int>(mesh.size()); ++axis) {
+      axes[random() % 2].push_back(axis);
+      group_axes.push_back(axis);
+    }
+    std::vector<WindowedDimension> windows;
+    for (int d = 0; d < 2; ++d) {
+      const int64_t first = static_cast<int64_t>(random() % 5) - 2;
+      windows.push_back({d, Window{shape[static_cast<size_t>(d)], static_cast<int64_t>(random() % 9), 1 + static_cast<int64_t>(random() % 2),
+                                   1 + static_cast<int64_t>(random() % 2), first, first + static_cast<int64_t>(random() % 3)}});
+    }
+    const Exchange exchange = FindNeighbors(mesh, Job().rank(), group_axes, shape, axes, windows);
+    const auto part = [&](bool windowed) {
+      Region region = WholeRegion(shape);
+      for (size_t d = 0; d < 2; ++d) {
+        int64_t pieces = 1;
+        for (const int axis : axes[d]) pieces *= mesh[static_cast<size_t>(axis)].size;
+        const int64_t index = IndexOnAxes(mesh, Job().rank(), axes[d]);
+        const Window& window = windows[d].window;
+        const Range range = windowed ? window.Of(Piece(window.outer, pieces, index)) : Piece(shape[d], pieces, index);
+        region.begin[d] = range.begin;
+        region.size[d] = range.size;
+      }
+      std::vector<TypeParam> values;
+      ForEachRun(region, [&](int64_t global, int64_t, int64_t count) {
+        for (int64_t i = 0; i < count; ++i) values.push_back(static_cast<TypeParam>(global + i));
+      });
+      return values;
+    };
+    const std::vector<TypeParam> source = part(false);
+    const std::vector<TypeParam> expected = part(true);
+    std::vector<TypeParam> target(expected.size(), TypeParam{-1});
+    Job().NeighborExchange(source.data(), target.data(), exchange, Job().CreateGroup(group_axes));
+    EXPECT_EQ(target, expected);
   }
 }
 

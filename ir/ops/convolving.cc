@@ -1,0 +1,148 @@
+#include "ir/ops/convolving.h"
+
+#include "absl/strings/str_cat.h"
+#include "base/check/check.h"
+
+namespace cleave {
+namespace {
+
+// The factors' indexes, always in this order; g is -1 where there is one group.
+struct Factors {
+  int n, g, o, c;
+  ImageFactors images;
+  int kernel_rows, kernel_columns;
+};
+
+Factors FactorsOf(const Attributes& attributes) {
+  const int g = attributes.GetInt("groups") > 1 ? 1 : 0;
+  return {.n = 0,
+          .g = g == 1 ? 1 : -1,
+          .o = g + 1,
+          .c = g + 2,
+          .images = {.rows = g + 3, .columns = g + 4},
+          .kernel_rows = g + 5,
+          .kernel_columns = g + 6};
+}
+
+FactorList Grouped(const Factors& factors, int factor) {
+  return factors.g < 0 ? FactorList{factor} : FactorList{factors.g, factor};
+}
+
+void AddFactors(ConvolutionOutput output, const ConvolutionShapes& shapes, int64_t groups, Rule& rule) {
+  const auto reduced_but_for = [&](ConvolutionOutput a, ConvolutionOutput b) {
+    return output == a || output == b ? FactorKind::kParallel : FactorKind::kReduced;
+  };
+  const FactorKind sample = reduced_but_for(ConvolutionOutput::kX, ConvolutionOutput::kY);
+  const Shape& images = output == ConvolutionOutput::kX ? shapes.x : shapes.y;
+  const auto add_fixed = [&](const char* name, int64_t size, FactorKind kind) {
+    rule.factors[static_cast<size_t>(AddFactor(rule, name, size, kind))].fixed_size = true;
+  };
+  AddFactor(rule, "n", shapes.y[0], sample);
+  if (groups > 1) AddFactor(rule, "g", groups);
+  AddFactor(rule, "o", shapes.y[1] / groups, reduced_but_for(ConvolutionOutput::kFilter, ConvolutionOutput::kY));
+  AddFactor(rule, "c", shapes.filter[1], reduced_but_for(ConvolutionOutput::kX, ConvolutionOutput::kFilter));
+  add_fixed("h", images[2], sample);
+  add_fixed("w", images[3], sample);
+  add_fixed("kh", shapes.filter[2], FactorKind::kWhole);
+  add_fixed("kw", shapes.filter[3], FactorKind::kWhole);
+}
+
+}  // namespace
+
+std::vector<Argument> ConvolutionSignature(std::vector<Argument> first) {
+  const auto pair = [](const char* name, int64_t number) {
+    return Argument{.name = name, .kind = ArgumentKind::kInts, .default_value = std::vector<int64_t>{number, number}};
+  };
+  first.push_back(pair("stride", 1));
+  first.push_back(pair("padding", 0));
+  first.push_back(pair("dilation", 1));
+  first.push_back({.name = "groups", .kind = ArgumentKind::kInt, .default_value = int64_t{1}});
+  return first;
+}
+
+std::map<std::string, AttributeValue> ConvolutionAttributes(const Attributes& attributes) {
+  std::map<std::string, AttributeValue> values;
+  for (const char* name : {"stride", "padding", "dilation"}) values[name] = attributes.GetInts(name);
+  values["groups"] = attributes.GetInt("groups");
+  return values;
+}
+
+Sliding2d ConvolutionSliding(const Attributes& attributes, int64_t rows, int64_t columns) {
+  const Pair stride = PairOf(attributes, "stride");
+  const Pair padding = PairOf(attributes, "padding");
+  const Pair dilation = PairOf(attributes, "dilation");
+  return {.rows = {.kernel = rows, .stride = stride.rows, .padding = padding.rows, .dilation = dilation.rows},
+          .columns = {.kernel = columns,
+                      .stride = stride.columns,
+                      .padding = padding.columns,
+                      .dilation = dilation.columns}};
+}
+
+std::optional<OpError> CheckConvolution(const Attributes& attributes) {
+  if (auto error = CheckPair(attributes, "stride", 1)) return error;
+  if (auto error = CheckPair(attributes, "padding", 0)) return error;
+  if (auto error = CheckPair(attributes, "dilation", 1)) return error;
+  const int64_t groups = attributes.GetInt("groups");
+  if (groups >= 1) return std::nullopt;
+  return OpError{.code = Code::kE0409,
+                 .message = absl::StrCat("`groups` is ", groups),
+                 .notes = {"there is at least one group"}};
+}
+
+Rule ConvolutionRule(ConvolutionOutput output, const ConvolutionShapes& shapes, const Attributes& attributes) {
+  Rule rule;
+  AddFactors(output, shapes, attributes.GetInt("groups"), rule);
+  const Factors factors = FactorsOf(attributes);
+  const auto [rows, columns] = factors.images;
+  const std::vector<FactorList> x = {{factors.n}, Grouped(factors, factors.c), {rows}, {columns}};
+  const std::vector<FactorList> y = {{factors.n}, Grouped(factors, factors.o), {rows}, {columns}};
+  const std::vector<FactorList> filter = {
+      Grouped(factors, factors.o), {factors.c}, {factors.kernel_rows}, {factors.kernel_columns}};
+  const Sliding2d sliding = ConvolutionSliding(attributes, shapes.filter[2], shapes.filter[3]);
+  const auto over_x = [&](int input) {
+    rule.windows = {{input, 2, sliding.rows.OverInput(shapes.x[2], shapes.y[2])},
+                    {input, 3, sliding.columns.OverInput(shapes.x[3], shapes.y[3])}};
+  };
+  switch (output) {
+    case ConvolutionOutput::kX:
+      rule.inputs = {filter, y};
+      rule.output = x;
+      rule.windows = {{1, 2, sliding.rows.OverOutput(shapes.x[2], shapes.y[2])},
+                      {1, 3, sliding.columns.OverOutput(shapes.x[3], shapes.y[3])}};
+      break;
+    case ConvolutionOutput::kFilter:
+      rule.inputs = {x, y};
+      rule.output = filter;
+      over_x(0);
+      break;
+    case ConvolutionOutput::kY:
+      rule.inputs = {x, filter};
+      rule.output = y;
+      over_x(0);
+      break;
+  }
+  rule.linear = {{0}, {1}};
+  return rule;
+}
+
+Flops ConvolutionFlops(const ConvolutionShapes& shapes) {
+  const int64_t places = shapes.y[0] * shapes.y[2] * shapes.y[3];
+  return Flops(2.0 * static_cast<double>(places) * static_cast<double>(ElementCount(shapes.filter)));
+}
+
+LocalSliding2d ConvolutionSlidingOf(const Evaluation& evaluation, ConvolutionOutput output,
+                                    const ConvolutionShapes& local) {
+  const Sliding2d sliding = ConvolutionSliding(evaluation.attributes, local.filter[2], local.filter[3]);
+  const ImageFactors images = FactorsOf(evaluation.attributes).images;
+  return output == ConvolutionOutput::kX ? SlidingOverOutput(evaluation, sliding, images, local.y)
+                                         : SlidingOverInput(evaluation, sliding, images, local.x);
+}
+
+Attributes ResizeGroups(const Attributes& attributes, const Rule&, absl::Span<const int64_t> factor_sizes) {
+  Attributes resized = attributes;
+  const int g = FactorsOf(attributes).g;
+  if (g >= 0) resized.values["groups"] = factor_sizes[static_cast<size_t>(g)];
+  return resized;
+}
+
+}  // namespace cleave
