@@ -14,9 +14,17 @@ namespace cleave {
 
 namespace {
 
-// The sources of runtime/data that only some data needs (runtime/data/README.md): what a program does not name is left
-// out, which is a good part of the time to compile it.
-bool IsNeeded(absl::string_view path, const std::string& data) {
+bool HasEinsum(const Program& program) {
+  return std::any_of(program.steps.begin(), program.steps.end(), [](const Step& step) {
+    const auto* compute = std::get_if<Compute>(&step.action);
+    return compute != nullptr && compute->kind == "einsum";
+  });
+}
+
+// The sources that only some programs need (runtime/data/README.md, runtime/einsum): what a program does not name is left out, which
+// is a good part of the time to compile it.
+bool IsNeeded(absl::string_view path, const Program& program, const std::string& data) {
+  if (absl::StartsWith(path, "runtime/einsum/") && absl::EndsWith(path, ".cc")) return HasEinsum(program);
   static const auto* const users = new std::map<std::string, std::set<std::string>>{
       {"digits.cc", {"digits"}},          {"file.cc", {"mnist", "tokens"}}, {"idx.cc", {"mnist"}},
       {"images.cc", {"digits", "mnist"}}, {"inflate.cc", {"mnist"}},        {"mnist.cc", {"mnist"}},
@@ -48,7 +56,7 @@ absl::StatusOr<std::vector<GeneratedFile>> GenerateCpu(const Graph& graph, const
   CLEAVE_ASSIGN_OR_RETURN(std::string text, CpuProgramText(graph, program, training, options.rank));
   std::vector<GeneratedFile> runtime;
   for (const RuntimeFile& file : RuntimeFiles()) {
-    if (!IsNeeded(file.path, training.data.kind)) continue;
+    if (!IsNeeded(file.path, program, training.data.kind)) continue;
     runtime.push_back({.path = std::string(file.path), .text = std::string(file.text)});
   }
   std::vector<GeneratedFile> files = {{.path = "program.cc", .text = std::move(text)}};

@@ -45,9 +45,12 @@ class AllOpsGraph {
     const OpId positive = builder_.Add("square", {x}, {}, "positive");
     const OpId scalar = builder_.Add("reduce_mean", {Float({3})}, {}, "scalar");
     Check(positive);
-    for (const char* kind : {"abs", "exp", "gelu", "neg", "relu", "sigmoid", "sign", "tanh"}) Check(Add(kind, {x}));
+    for (const char* kind : {"abs", "cos", "erf", "exp", "gelu", "leaky_relu", "neg", "relu", "sigmoid", "sign", "silu",
+                             "sin", "softplus", "tanh"}) {
+      Check(Add(kind, {x}));
+    }
     for (const char* kind : {"log", "rsqrt", "sqrt"}) Check(Add(kind, {positive}));
-    for (const char* kind : {"add", "sub", "mul", "div"}) {
+    for (const char* kind : {"add", "sub", "mul", "div", "maximum", "minimum"}) {
       Check(Add(kind, {x, y}));
       Check(Add(kind, {x, Float({5})}));
       Check(Add(kind, {Float({6, 1}), y}));
@@ -58,7 +61,11 @@ class AllOpsGraph {
     const OpId a = Add("add", {x, y});
     const OpId b = Add("mul", {a, Add("sub", {a, x})});
     Check(Add("sub", {Add("exp", {Add("scale", {b}, {{"factor", -0.25}})}), Add("div", {a, positive})}));
-    Check(Add("equal", {Add("sign", {x}), Add("sign", {y})}));
+    for (const char* kind : {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"}) {
+      Check(Add(kind, {Add("sign", {x}), Add("sign", {y})}));
+      Check(Add(kind, {Integer({6, 5}), Integer({5})}));
+    }
+    Choices(x, y, positive);
     const OpId whole = Add("cast", {Add("scale", {x}, {{"factor", 7.5}})}, {{"dtype", std::string("i32")}});
     Check(Add("cast", {whole}, {{"dtype", std::string("f32")}}));
     Check(Add("bias_add", {cube, Float({5})}));
@@ -73,6 +80,7 @@ class AllOpsGraph {
     Rows(cube);
     Losses(scalar);
     Movement(cube);
+    Images();
     const OpId constant = builder_.Add("constant", {}, {{"shape", Shape{5, 2}}, {"value", 0.5}}, "constant");
     Check(Add("matmul", {x, constant}));
     builder_.Add("assert_finite", {x}, {}, "checked");
@@ -109,6 +117,20 @@ class AllOpsGraph {
     metrics_.push_back({name, builder_.Add("reduce_mean", {weighed}, {}, absl::StrCat("metric_", metrics_.size()))});
   }
 
+  void Choices(OpId x, OpId y, OpId positive) {
+    const OpId larger = Add("greater", {x, y});
+    Check(Add("where", {larger, x, Float({5})}));
+    Check(Add("where", {Add("mul", {larger, y}), Float({6, 1}), y}));
+    const OpId whole = Add("where", {larger, Integer({6, 5}), Integer({5})});
+    Check(Add("cast", {whole}, {{"dtype", std::string("f32")}}));
+    Check(Add("clamp", {x}, {{"low", -0.25}, {"high", 0.5}}));
+    Check(Add("leaky_relu_gradient", {x, y}, {{"slope", 0.125}}));
+    Check(Add("pow", {positive, y}));
+    for (const double exponent : {-2.0, 0.0, 0.5, 1.0, 2.0, 2.5, 5.0}) {
+      Check(Add("power", {positive}, {{"exponent", exponent}}));
+    }
+  }
+
   void Products(OpId cube) {
     for (const bool ta : {false, true}) {
       for (const bool tb : {false, true}) {
@@ -126,7 +148,7 @@ class AllOpsGraph {
   }
 
   void Reductions(OpId cube) {
-    for (const char* kind : {"reduce_sum", "reduce_mean", "reduce_max"}) {
+    for (const char* kind : {"reduce_sum", "reduce_mean", "reduce_max", "reduce_min"}) {
       for (const std::vector<int64_t>& axes : {std::vector<int64_t>{}, {0}, {1}, {2}, {0, 2}, {1, 2}, {-1}}) {
         Check(Add(kind, {cube}, {{"axes", axes}}));
       }
@@ -156,7 +178,7 @@ class AllOpsGraph {
     const OpId real = Add("relu", {Add("sign", {mask})});
     Check(Add("cross_entropy", {logits, label, real}));
     Check(Add("accuracy", {logits, label, real}));
-    for (const char* kind : {"mse", "mae"}) {
+    for (const char* kind : {"mse", "mae", "huber", "bce_with_logits"}) {
       Check(Add(kind, {Float({7, 3}), Float({7, 3})}));
       Check(Add(kind, {Float({7, 3}), Float({7, 3}), real}));
     }
@@ -170,12 +192,52 @@ class AllOpsGraph {
     Check(Add("transpose", {cube}, {{"permutation", std::vector<int64_t>{0, 2, 1}}}));
     Check(Add("transpose", {cube}, {{"permutation", std::vector<int64_t>{1, 0, 2}}}));
     Check(Add("slice", {cube}, {{"begin", Shape{0, 2, 1}}, {"end", Shape{4, 5, 5}}}));
-    Check(Add("pad", {cube}, {{"begin", Shape{1, 0, 2}}, {"shape", Shape{6, 6, 8}}}));
+    Check(Add("pad", {cube}, {{"before", Shape{1, 0, 2}}, {"after", Shape{1, 0, 1}}}));
     Check(Add("concat", {cube, Float({4, 2, 5}), cube}, {{"axis", int64_t{1}}}));
+    Check(Add("cumsum", {cube}, {{"axis", int64_t{2}}}));
+    Check(Add("cumsum", {cube}, {{"axis", int64_t{-2}}, {"reverse", true}}));
+    Check(Add("rope", {Float({6, 3, 4})}, {{"axis", int64_t{0}}, {"theta", 100.0}}));
+    Check(Add("rope", {Float({3, 5, 6})}, {{"inverse", true}}));
+    Check(Add("dropout", {cube}, {{"rate", 0.3}}));
     const OpId tokens = Integer({6, 4});
     Check(Add("embedding", {tokens, Float({9, 5})}));
     Check(Add("embedding_gradient", {Float({6, 4, 5}), tokens}, {{"rows", int64_t{9}}}));
+    Check(Add("gather", {cube, tokens}, {{"axis", int64_t{1}}}));
+    Check(Add("scatter_add", {Float({3, 6, 4, 2}), tokens}, {{"size", int64_t{7}}, {"axis", int64_t{1}}}));
     Check(Add("one_hot", {tokens}, {{"depth", int64_t{9}}}));
+  }
+
+  // Dimensions that ranks cut, the first two, and others.
+  void Images() {
+    using Ints = std::vector<int64_t>;
+    using Attributes = std::map<std::string, AttributeValue>;
+    const Attributes plain = {{"padding", Ints{1, 0}}};
+    const Attributes strided = {{"stride", Ints{2, 1}}, {"dilation", Ints{1, 2}}, {"groups", int64_t{2}}};
+    const OpId x = Float({5, 4, 7, 6});
+    const auto with = [](Attributes attributes, const std::string& name, const Ints& numbers) {
+      attributes[name] = numbers;
+      return attributes;
+    };
+    Check(Add("conv2d", {x, Float({6, 4, 3, 2})}, plain));
+    Check(Add("conv2d", {x, Float({6, 2, 2, 3})}, strided));
+    const OpId plain_dy = Float({5, 6, 7, 5});
+    const OpId strided_dy = Float({5, 6, 3, 2});
+    Check(Add("conv2d_gradient_input", {plain_dy, Float({6, 4, 3, 2})}, with(plain, "size", {7, 6})));
+    Check(Add("conv2d_gradient_input", {strided_dy, Float({6, 2, 2, 3})}, with(strided, "size", {7, 6})));
+    Check(Add("conv2d_gradient_filter", {plain_dy, x}, with(plain, "kernel", {3, 2})));
+    Check(Add("conv2d_gradient_filter", {strided_dy, x}, with(strided, "kernel", {2, 3})));
+    const Attributes halves = {{"kernel", Ints{2}}};
+    const Attributes thirds = {{"kernel", Ints{3, 2}}, {"stride", Ints{2, 1}}, {"padding", Ints{1, 1}}};
+    for (const Attributes& attributes : {halves, thirds}) {
+      const OpId largest = Add("max_pool", {x}, attributes);
+      Check(largest);
+      Check(Add("avg_pool", {x}, attributes));
+      const OpId index = Add("max_pool_index", {x}, attributes);
+      Check(Add("cast", {index}, {{"dtype", std::string("f32")}}));
+      const OpId dy = Float(builder_.type(largest).shape);
+      Check(Add("max_pool_gradient", {dy, index}, with(attributes, "size", {7, 6})));
+      Check(Add("avg_pool_gradient", {dy}, with(attributes, "size", {7, 6})));
+    }
   }
 
   GraphBuilder builder_;
@@ -199,7 +261,8 @@ constexpr char kDriver[] = R"cc(
     Result<std::unique_ptr<Comm>> comm = Comm::Start(mesh, watch);
     if (!comm.ok()) return 1;
     const std::vector<int64_t> coordinates = Coordinates(mesh, comm.value()->rank());
-    const Context context = {comm.value()->rank(), mesh, coordinates, 1, *comm.value(), watch};
+    const int64_t step = 1;
+    const Context context = {comm.value()->rank(), mesh, coordinates, 1, *comm.value(), watch, step};
     AllOpsModel model(context);
     model.Initialize();
     std::ifstream file("inputs", std::ios::binary);

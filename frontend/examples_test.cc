@@ -28,8 +28,8 @@ TEST_P(ExamplesTest, CompilesWithoutAWord) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ExamplesTest,
-                         testing::Values("mnist_mlp/mnist_mlp.model", "sapp_mlp/sapp_mlp.model",
-                                         "tiny_gpt/tiny_gpt.model"));
+                         testing::Values("mnist_cnn/mnist_cnn.model", "mnist_mlp/mnist_mlp.model",
+                                         "sapp_mlp/sapp_mlp.model", "tiny_gpt/tiny_gpt.model"));
 
 TEST(ExampleTest, SappMlpIsThePublishedNetwork) {
   const Analyzed analyzed = AnalyzeExample("sapp_mlp/sapp_mlp.model");

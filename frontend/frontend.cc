@@ -2,6 +2,7 @@
 
 #include <xxhash.h>
 
+#include <filesystem>
 #include <map>
 #include <set>
 #include <string>
@@ -13,6 +14,8 @@
 #include "base/check/check.h"
 #include "base/text/text.h"
 #include "dsl/parse/parse.h"
+#include "frontend/custom_ops/backward.h"
+#include "frontend/custom_ops/custom_ops.h"
 #include "frontend/evaluate/evaluator.h"
 #include "frontend/finish/finish.h"
 #include "frontend/functions/functions.h"
@@ -58,10 +61,6 @@ Items CollectItems(const syntax::File& file, Reporter& reporter) {
       TakeOnce(*found, found->model.span, items.train, train, "`train` block", reporter);
     } else if (const auto* found = std::get_if<syntax::Parallel>(&item.kind)) {
       TakeOnce(*found, head, items.parallel, parallel, "`parallel` block", reporter);
-    } else if (const auto* found = std::get_if<syntax::OpDefinition>(&item.kind)) {
-      reporter.Report(Error(Code::kE0220, "ops defined in a model are not supported by this version")
-                          .At(found->name.span, "defined here")
-                          .Help("write a `fn` of the ops that there are"));
     }
     for (const syntax::Attribute& attribute : item.attributes) {
       const bool later = attribute.name.text == "manual";
@@ -208,7 +207,9 @@ std::optional<Module> Analyze(const syntax::File& file, const SourceSet& sources
                                      TextsOf(items.parallel ? items.parallel->settings : kNone), reporter)},
       texts, reporter);
 
-  Evaluator evaluator(functions, reporter);
+  const std::string folder = std::filesystem::path(sources.file(file.file).path()).parent_path().string();
+  const CustomOps custom_ops(file, folder, reporter);
+  Evaluator evaluator(functions, custom_ops, reporter);
   DefineArguments(*items.model, overridden.arguments, evaluator, reporter);
   evaluator.RunModel(*items.model);
   Module module;
@@ -223,6 +224,8 @@ std::optional<Module> Analyze(const syntax::File& file, const SourceSet& sources
   if (module.training.present) CheckInputs(expansion.graph, expansion.inputs, module.training.data, reporter);
   if (reporter.has_errors()) return std::nullopt;
   expansion = Tidy(std::move(expansion), reporter);
+  CheckBackward(expansion.graph, expansion.custom_calls, reporter);
+  if (reporter.has_errors()) return std::nullopt;
   reporter.Flush();
   module.graph = std::move(expansion.graph);
   module.graph.model = items.model->name.text;
@@ -230,6 +233,9 @@ std::optional<Module> Analyze(const syntax::File& file, const SourceSet& sources
   module.graph.hash = HashOf(sources.file(file.file).text(), options);
   module.pins.pins = std::move(expansion.pins);
   module.pins.priorities = std::move(expansion.priorities);
+  for (const auto& [id, call] : expansion.custom_calls) {
+    module.custom_files[call.op->body->path] = call.op->body->text;
+  }
   return module;
 }
 

@@ -11,6 +11,7 @@
 #ifndef CLEAVE_FRONTEND_FRONTEND_H_
 #define CLEAVE_FRONTEND_FRONTEND_H_
 
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -30,6 +31,7 @@ struct Module {
   Graph graph;
   Training training;
   Pins pins;
+  std::map<std::string, std::string> custom_files;  // C++ bodies of the model's own ops: text by path in the output folder.
 
   bool operator==(const Module&) const = default;
 };

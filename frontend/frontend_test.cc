@@ -158,12 +158,52 @@ TEST(FrontendTest, SlicesAndOperators) {
            Case{"x - x * x", "y.mul: f32[8, 6] = mul(x, x)\ny.sub: f32[8, 6] = sub(x, y.mul)\n"},
            Case{"concat((x, x), axis = 1)", "y.concat: f32[8, 12] = concat(x, x)\n"},
            Case{"choose(2 > 1, relu(x), dense(x, 3))", "y.relu: f32[8, 6] = relu(x)\n"},
+           Case{"split(x, 3, axis = 1)[1]", "y.slice_1: f32[8, 2] = slice(x)\n"},
+           Case{"split(x, (5, 3), axis = -2)[0]", "y.slice: f32[5, 6] = slice(x)\n"},
+           Case{"split(x, 1, axis = 0)[0] + (x, 1)[0]", "y.add: f32[8, 6] = add(x, x)\n"},
+           Case{"stack((x, x), axis = -1)",
+                "y.reshape: f32[8, 6, 1] = reshape(x)\ny.reshape_1: f32[8, 6, 1] = reshape(x)\n"
+                "y.concat: f32[8, 6, 2] = concat(y.reshape, y.reshape_1)\n"},
            Case{"reshape(x, (4, 2 * 6))", "y.reshape: f32[4, 12] = reshape(x)\n"},
+           // A number among the tensors of an op is a constant, an exponent is an attribute.
+           Case{"maximum(x, 0)", "y.constant: f32[] = constant()\ny.maximum: f32[8, 6] = maximum(x, y.constant)\n"},
+           Case{"where(less(0.5, x), x, -1.0)",
+                "y.constant: f32[] = constant()\ny.less: f32[8, 6] = less(y.constant, x)\n"
+                "y.constant_1: f32[] = constant()\ny.where: f32[8, 6] = where(y.less, x, y.constant_1)\n"},
+           Case{"pow(x, 3)", "y.power: f32[8, 6] = power(x)\n"},
+           Case{"pow(2, x)", "y.constant: f32[] = constant()\ny.pow: f32[8, 6] = pow(y.constant, x)\n"},
+           Case{"pow(x, x)", "y.pow: f32[8, 6] = pow(x, x)\n"},
+           Case{"reshape(transpose(x), shape(x))",
+                "y.transpose: f32[6, 8] = transpose(x)\ny.reshape: f32[8, 6] = reshape(y.transpose)\n"},
        }) {
     const std::string body = absl::StrCat("let y = ", c.expression, "; loss reduce_mean(y);");
     const std::string ops = Ops(AnalyzeBody(body));
     const std::string expected = absl::StrCat("x: f32[8, 6] = input()\n", c.ops);
     EXPECT_EQ(ops.substr(0, expected.size()), expected) << c.expression << "\n" << ops;
+  }
+}
+
+TEST(FrontendTest, TuplesThatDoNotFit) {
+  struct Case {
+    const char* expression;
+    const char* message;
+  };
+  for (const Case& c : {
+           Case{"split(x, 4, axis = 1)[0]", "error[E0409]: 6 elements cannot be split into 4 equal parts"},
+           Case{"split(x, 0, axis = 1)[0]", "error[E0409]: 6 elements cannot be split into 0 equal parts"},
+           Case{"split(x, (2, 5), axis = 1)[0]", "error[E0409]: parts whose sizes do not add up"},
+           Case{"split(x, (7, -1), axis = 1)[0]", "error[E0409]: parts whose sizes do not add up"},
+           Case{"split(x, 2.5, axis = 1)[0]", "error[E0204]: argument `parts` of `split`"},
+           Case{"split(x, 2, axis = 2)[0]", "error[E0404]: axis 2 of a tensor with 2 dimensions"},
+           Case{"split(x, 2, axis = 1)[2]", "error[E0214]: element 2 of a tuple of 2"},
+           Case{"split(x, 2, axis = 1)[0..1]", "error[E0214]: an element of a tuple has one number"},
+           Case{"stack((x, relu(x[.., 1..])), axis = 0)", "error[E0405]: `stack` of f32[8, 6] and f32[8, 5]"},
+           Case{"stack(x, axis = 0)", "error[E0204]: argument `x` of `stack` is a tuple of tensors"},
+           Case{"stack((x, x), axis = 3)", "error[E0404]: axis 3 of a tensor with 3 dimensions"},
+           Case{"stack((x, x))", "error[E0203]"},
+       }) {
+    const Analyzed analyzed = AnalyzeBody(absl::StrCat("let y = ", c.expression, "; loss reduce_mean(y);"));
+    EXPECT_EQ(analyzed.messages.substr(0, std::string(c.message).size()), c.message) << c.expression;
   }
 }
 
@@ -239,6 +279,51 @@ TEST(FrontendTest, TellsTheOriginOfShapes) {
 TEST(FrontendTest, HelpNamesTheArgumentsOfTheModel) {
   const Analyzed analyzed = AnalyzeBody("input target: f32[8];\nlet y = dense(x, 3);\nloss cross_entropy(y, target);");
   EXPECT_NE(analyzed.messages.find("help: cast(target, i32)"), std::string::npos) << analyzed.messages;
+}
+
+TEST(FrontendTest, ANumberComparedWithIntegersIsOne) {
+  const Analyzed analyzed =
+      AnalyzeBody("input label: i32[8];\nlet y = equal(label, 3);\nloss reduce_mean(y) + reduce_mean(x);");
+  EXPECT_EQ(analyzed.messages, "");
+  const Graph& graph = analyzed.module->graph;
+  EXPECT_EQ(graph.op(*graph.Find("y.constant")).type.ToString(), "i32[]");
+}
+
+TEST(FrontendTest, OpsOfNumbersAloneAndShapesOfNumbersAreRefused) {
+  EXPECT_NE(AnalyzeBody("let y = maximum(1, 2); loss reduce_mean(x * y);")
+                .messages.find("argument `x` of `maximum` is a tensor"),
+            std::string::npos);
+  EXPECT_NE(AnalyzeBody("loss reduce_mean(reshape(x, shape(3)));").messages.find("only a tensor has a shape"),
+            std::string::npos);
+}
+
+// Scales broadcast along the channels, statistics are taken over what the layer says.
+TEST(FrontendTest, ExpandsTheNormalisations) {
+  struct Case {
+    const char* call;
+    const char* parameters;
+    std::vector<Shape> statistics;  // What `reduce_mean` and `reduce_sum` give, the loss apart.
+  };
+  for (const Case& c : {
+           Case{"l2_normalize(image)", "", {{8, 6, 4, 1}}},
+           Case{"rms_norm(image)", "y.weight", {{8, 6, 4, 1}}},
+           Case{"group_norm(image, 3)", "y.weight y.bias", {{8, 3, 1, 1}, {8, 3, 1, 1}}},
+           Case{"batch_norm(image)", "y.weight y.bias", {{1, 6, 1}, {1, 6, 1}}},
+       }) {
+    const Analyzed analyzed = AnalyzeBody(absl::StrCat(
+        "input image: f32[8, 6, 4, 5]; let y: f32[8, 6, 4, 5] = ", c.call, "; loss reduce_mean(y) + reduce_mean(x);"));
+    EXPECT_EQ(analyzed.messages, "") << c.call;
+    EXPECT_EQ(ParameterNames(analyzed), c.parameters) << c.call;
+    std::vector<Shape> statistics;
+    for (const Op& op : analyzed.module->graph.ops) {
+      const bool reduces = op.kind == "reduce_mean" || op.kind == "reduce_sum";
+      if (reduces && !op.type.shape.empty()) statistics.push_back(op.type.shape);
+    }
+    EXPECT_EQ(statistics, c.statistics) << c.call;
+  }
+  EXPECT_EQ(AnalyzeBody("let y: f32[8, 6] = batch_norm(group_norm(x, 2)); loss reduce_mean(y);").messages, "");
+  EXPECT_NE(AnalyzeBody("loss reduce_mean(group_norm(x, 4));").messages.find("4 groups do not divide the 6 channels"),
+            std::string::npos);
 }
 
 TEST(FrontendTest, ANumberNextToIntegersAsksForTheCastOfTheTensor) {

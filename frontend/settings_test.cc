@@ -97,7 +97,7 @@ TEST(ParallelTest, ReadsSettings) {
   const Analyzed analyzed = WithBlocks(
       "parallel { mesh = (dp = 4, tp = 2); devices = 8; search = data_parallel; dataset = full_batch; objective = "
       "speed; cost = classic; "
-      "gradient_weight = 0.25; zero = 0; }");
+      "gradient_weight = 0.25; zero = 2; }");
   ASSERT_TRUE(analyzed.module.has_value()) << analyzed.messages;
   const ParallelSettings& settings = analyzed.module->pins.settings;
   EXPECT_EQ(settings.devices->value, 8);
@@ -109,11 +109,12 @@ TEST(ParallelTest, ReadsSettings) {
   EXPECT_TRUE(settings.dataset_given);
   EXPECT_EQ(settings.cost, Price::kClassic);
   EXPECT_EQ(settings.gradient_weight, 0.25);
+  EXPECT_EQ(settings.zero, 2);
 }
 
 TEST(ParallelTest, RefusesWhatThisVersionDoesNotDo) {
   for (const char* setting :
-       {"search = exact;", "search = propagate;", "search = manual;", "cost = time;", "zero = 1;", "zero = auto;",
+       {"search = exact;", "search = propagate;", "search = manual;", "cost = time;", "zero = auto;",
         "memory = 40GiB;", "objective = memory;", "outside = replicate;", "dataset = (1, 2);"}) {
     const Analyzed analyzed = WithBlocks(std::string("parallel { ") + setting + " }");
     EXPECT_NE(analyzed.messages.find("error[E0220]"), std::string::npos) << setting << "\n" << analyzed.messages;

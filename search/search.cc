@@ -9,12 +9,14 @@
 #include "base/text/text.h"
 #include "search/assignment/assignment.h"
 #include "search/baselines/baselines.h"
+#include "search/cost/cost.h"
 #include "search/cost/facts.h"
 #include "search/pins/pins.h"
 #include "search/sapp/bundles.h"
 #include "search/sapp/reasons.h"
 #include "search/sapp/sapp.h"
 #include "search/warnings.h"
+#include "search/zero/zero.h"
 
 namespace cleave {
 namespace {
@@ -42,7 +44,6 @@ bool CheckSupported(const Pins& pins, const SearchOptions& options, Diagnostics&
   if (options.price == Price::kTime) refuse("cost = time", settings.cost_span, "use `bytes` or `classic`");
   if (settings.objective != Objective::kSpeed)
     refuse("objective", settings.objective_span, "leave it out, or set `objective = speed`");
-  if (settings.zero != 0) refuse("zero", settings.zero_span, "leave it out, or set `zero = 0`");
   if (settings.memory.has_value())
     refuse("memory", settings.memory->span, "leave it out: plans have no memory limit yet");
   return !diagnostics.has_errors();
@@ -54,7 +55,8 @@ SearchOptions OptionsFrom(const ParallelSettings& settings) {
   SearchOptions options{.algorithm = settings.search,
                         .price = settings.cost,
                         .gradient_weight = settings.gradient_weight,
-                        .dataset = std::nullopt};
+                        .dataset = std::nullopt,
+                        .zero = static_cast<int>(settings.zero)};
   if (settings.dataset_given) options.dataset = settings.dataset;
   return options;
 }
@@ -144,6 +146,11 @@ std::optional<Plan> Search(const Graph& training_graph, const Cluster& cluster, 
   plan.ops = PlansWithReasons(assignment, bundles, *demands, reasons);
   for (OpId op : BrokenDemands(facts, plan, *demands)) {
     CLEAVE_CHECK(false) << "the plan does not keep the pin on " << facts.op(op).name;
+  }
+  if (options.zero > 0) {
+    ShardReplicas(facts, *demands, options.zero, plan);
+    plan.search.zero = options.zero;
+    plan.search.cost = PlanCost(training_graph, plan).bytes;
   }
   WarnOfIdleRanks(facts, plan, *demands, pins, diagnostics);
   plan.search.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

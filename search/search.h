@@ -24,6 +24,7 @@ struct SearchOptions {
   Price price = Price::kBytes;
   double gradient_weight = 0.1;
   std::optional<DatasetLayout> dataset;  // nullopt: data is read in whatever layout its readers want.
+  int zero = 0;                          // 1 to 3: what replicas share is divided (search/zero).
   int64_t work = 40000;                  // Bound of refine (search/sapp).
 };
 

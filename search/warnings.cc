@@ -7,7 +7,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
+#include "base/units/units.h"
+#include "ir/layout/layout.h"
 #include "ir/ops/ops.h"
+#include "ir/strategy/strategy.h"
 
 namespace cleave {
 namespace {
@@ -29,6 +32,41 @@ bool IsModelOp(const GraphFacts& facts, OpId op) {
 bool HasOnlyWholeFactors(const Rule& rule) {
   return !rule.factors.empty() && std::all_of(rule.factors.begin(), rule.factors.end(),
                                               [](const Factor& factor) { return factor.kind == FactorKind::kWhole; });
+}
+
+// What a rank sends to make a value of `layout` whole: an all-gather's share of what others lack, or an all-reduce's.
+Bytes GatheredBytes(const TensorType& type, const Layout& layout, const Mesh& mesh) {
+  std::vector<AxisId> cutting;
+  for (const std::vector<AxisId>& axes : layout.dimensions) cutting.insert(cutting.end(), axes.begin(), axes.end());
+  const int64_t pieces = mesh.Size(cutting);
+  const int64_t parts = mesh.Size(layout.PartialAxes());
+  const int64_t bytes = type.bytes().value();
+  return Bytes(bytes * (pieces - 1) / pieces + 2 * bytes / pieces * (parts - 1) / parts);
+}
+
+// What is gathered in a step for an op that every rank runs whole, and for its gradients.
+Bytes GatheredFor(const GraphFacts& facts, const Plan& plan, OpId op) {
+  std::vector<OpId> readers = facts.inheritors[op];
+  readers.push_back(op);
+  Bytes gathered(0);
+  for (const OpId reader : readers) {
+    for (const OpId input : facts.op(reader).inputs) {
+      const OpPlan& made = plan.ops[input];
+      const Layout layout = made.output.value_or(OutputLayout(made.strategy, facts.rule(input)));
+      gathered += GatheredBytes(facts.op(input).type, layout, plan.mesh);
+    }
+  }
+  return gathered;
+}
+
+void WarnOfNoRule(const GraphFacts& facts, const Plan& plan, OpId op, Diagnostics& diagnostics) {
+  const std::string& defined = facts.op(op).attributes.GetString("op");
+  diagnostics.Add(
+      Warning(Code::kW0604, absl::StrCat(OpsText(facts, {op}), " runs whole on each of ",
+                                         Plural(plan.mesh.rank_count(), "rank"), ": `op ", defined, "` has no rule"))
+          .Note(absl::StrCat("every rank repeats the work, and sends ", FormatBytes(GatheredFor(facts, plan, op)),
+                             " in each step to gather what it reads"))
+          .Help(absl::StrCat("say in `op ", defined, "` which dimensions can be cut: `rule = \"n k -> n k\";`")));
 }
 
 // Whether the smallest share of the op's work is less than half of the largest.
@@ -55,7 +93,11 @@ void WarnOfIdleRanks(const GraphFacts& facts, const Plan& plan, const std::map<O
     const Strategy& strategy = plan.ops[op.id].strategy;
     // A print shows the whole tensor because the user asked for it.
     const bool is_effect = DefinitionOf(op).op_class == OpClass::kEffect;
-    if (!is_effect && HasOnlyWholeFactors(facts.rule(op.id)) && op.type.elements() > 1) whole.push_back(op.id);
+    if (op.kind == "custom" && op.attributes.GetString("rule").empty()) {
+      WarnOfNoRule(facts, plan, op.id, diagnostics);
+    } else if (!is_effect && HasOnlyWholeFactors(facts.rule(op.id)) && op.type.elements() > 1) {
+      whole.push_back(op.id);
+    }
     if (IsLopsided(facts.rule(op.id), strategy, plan.mesh)) lopsided.push_back(op.id);
     for (const std::vector<AxisId>& axes : strategy.cuts) used.insert(axes.begin(), axes.end());
   }

@@ -16,7 +16,7 @@ MAIN = program.cc
 # The files of a folder are compiled as one: most of the time goes into headers that they share. What does not run in every step is
 # compiled quickly rather than for speed.
 FOLDERS =@FOLDERS@
-HOT = runtime/kernels runtime/math/onednn runtime/random
+HOT = runtime/einsum runtime/kernels runtime/math/onednn runtime/random
 COLDFLAGS = -O1
 
 MAIN_OBJECT = build/$(MAIN:.cc=.o)

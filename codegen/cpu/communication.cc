@@ -31,6 +31,7 @@ class CollectiveEmitter {
     Announce(emission_, {step_}, collective_.why, writer_);
     Watch(emission_, step_, collective_.transfers.front().output, writer_);
     if (collective_.kind == CollectiveKind::kAllReduce) return AllReduce();
+    if (collective_.transfers.size() > 1) return Merged();
     for (const Transfer& transfer : collective_.transfers) Emit(transfer);
   }
 
@@ -62,6 +63,24 @@ class CollectiveEmitter {
     for (const Transfer& transfer : collective_.transfers) {
       Call("AllReduce", {Name(transfer.output), Count(transfer.output), reduction, Group()});
     }
+  }
+
+  // One call for all tensors, each with the arguments of the call for one.
+  void Merged() {
+    const bool gathers = collective_.kind == CollectiveKind::kAllGather;
+    const DType dtype = emission_.value(collective_.transfers.front().input).type.dtype;
+    const std::string list = emission_.identifiers.Unique(emission_.step(step_).name);
+    writer_.Open(absl::StrCat("const std::vector<", gathers ? "Gathered" : "Scattered", "<", ElementTypeName(dtype),
+                              ">> ", list, " = {"));
+    for (const Transfer& transfer : collective_.transfers) {
+      const ValueId whole = gathers ? transfer.output : transfer.input;
+      const std::string cut =
+          gathers ? Cut(transfer.input, transfer.from_dimension) : Cut(transfer.output, transfer.to_dimension);
+      writer_.Call("{", {Name(transfer.input), Name(transfer.output), emission_.sizes.ShapeList(whole), cut}, "},");
+    }
+    writer_.Close("};");
+    if (gathers) return Call("AllGather", {list, Group()});
+    Call("ReduceScatter", {list, ReductionText(collective_.reduction), Group()});
   }
 
   void Emit(const Transfer& transfer) {

@@ -39,6 +39,17 @@ TEST(Expressions, KeepTheOrderOfOperations) {
   EXPECT_EQ(text("neg", {{"-x", Binding::kUnary}}), "-(-x)");
   EXPECT_EQ(text("relu", {sum}), "Relu(a + b)");
   EXPECT_EQ(text("equal", {sum, x}), "a + b == x ? 1.0f : 0.0f");
+  EXPECT_EQ(text("less_equal", {product, x}), "a * b <= x ? 1.0f : 0.0f");
+  EXPECT_EQ(text("mul", {x, {"a > b ? 1.0f : 0.0f", Binding::kConditional}}), "x * (a > b ? 1.0f : 0.0f)");
+  EXPECT_EQ(text("where", {sum, x, product}), "a + b != 0.0f ? x : a * b");
+  EXPECT_EQ(text("where", {{"a > b ? 1.0f : 0.0f", Binding::kConditional, "a > b"}, x, {"0.0f"}}), "a > b ? x : 0.0f");
+  EXPECT_EQ(text("clamp", {sum}, {{{"low", -1.0}, {"high", 0.5}}}), "Clamp(a + b, -1.0f, 0.5f)");
+  EXPECT_EQ(text("leaky_relu", {x}, {{{"slope", 0.25}}}), "LeakyRelu(x, 0.25f)");
+  EXPECT_EQ(text("maximum", {x, sum}), "Maximum(x, a + b)");
+  EXPECT_EQ(text("power", {sum}, {{{"exponent", 1.0}}}), "a + b");
+  EXPECT_EQ(text("power", {x}, {{{"exponent", -3.0}}}), "Power<-3>(x)");
+  EXPECT_EQ(text("power", {x}, {{{"exponent", 0.5}}}), "std::sqrt(x)");
+  EXPECT_EQ(text("power", {x}, {{{"exponent", 2.5}}}), "std::pow(x, 2.5f)");
   EXPECT_EQ(text("scale", {sum}, {{{"factor", 0.5}}}), "0.5f * (a + b)");
   EXPECT_EQ(text("scale", {x}, {{{"factor", -2.0}}}), "-2.0f * x");
   EXPECT_EQ(text("mse_gradient", {x, sum, {"g"}}), "2.0f * (x - (a + b)) * g / 4.0f");

@@ -1,6 +1,9 @@
 #include "codegen/cpu/expressions.h"
 
+#include <cmath>
 #include <map>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -39,10 +42,27 @@ Expression Sub(const Context& c) { return Infix(c.arguments[0], "-", c.arguments
 Expression Mul(const Context& c) { return Infix(c.arguments[0], "*", c.arguments[1], Binding::kProduct); }
 Expression Div(const Context& c) { return Infix(c.arguments[0], "/", c.arguments[1], Binding::kProduct); }
 
-Expression Equal(const Context& c) {
-  return {absl::StrCat(Bound(c.arguments[0], Binding::kSum), " == ", Bound(c.arguments[1], Binding::kSum),
-                       " ? 1.0f : 0.0f"),
-          Binding::kConditional};
+template <const char* const& kSymbol>
+Expression Comparison(const Context& c) {
+  const std::string condition =
+      absl::StrCat(Bound(c.arguments[0], Binding::kSum), " ", kSymbol, " ", Bound(c.arguments[1], Binding::kSum));
+  return {absl::StrCat(condition, " ? 1.0f : 0.0f"), Binding::kConditional, condition};
+}
+
+constexpr const char* kEqual = "==";
+constexpr const char* kNotEqual = "!=";
+constexpr const char* kLess = "<";
+constexpr const char* kLessEqual = "<=";
+constexpr const char* kGreater = ">";
+constexpr const char* kGreaterEqual = ">=";
+
+Expression Where(const Context& c) {
+  const Expression& chosen = c.arguments[0];
+  const std::string condition =
+      chosen.condition.empty() ? absl::StrCat(Bound(chosen, Binding::kSum), " != 0.0f") : chosen.condition;
+  return {
+      absl::StrCat(condition, " ? ", Bound(c.arguments[1], Binding::kSum), " : ", Bound(c.arguments[2], Binding::kSum)),
+      Binding::kConditional};
 }
 
 Expression Neg(const Context& c) {
@@ -56,7 +76,41 @@ Expression Function(const Context& c) {
   return Call(kFunction, c.arguments);
 }
 
+// f(arguments…, attributes…)
+Expression CallWith(const Context& c, absl::string_view function, const std::vector<std::string>& attributes) {
+  std::vector<Expression> arguments(c.arguments.begin(), c.arguments.end());
+  for (const std::string& name : attributes) {
+    arguments.push_back({FloatLiteral(c.compute.attributes.GetDouble(name))});
+  }
+  return Call(function, arguments);
+}
+
+Expression Clamp(const Context& c) { return CallWith(c, "Clamp", {"low", "high"}); }
+Expression LeakyRelu(const Context& c) { return CallWith(c, "LeakyRelu", {"slope"}); }
+Expression LeakyReluGradient(const Context& c) { return CallWith(c, "LeakyReluGradient", {"slope"}); }
+
+// Repeated products are fast and exact for small whole exponents only.
+Expression Power(const Context& c) {
+  constexpr double kMostFactors = 16;
+  const double exponent = c.compute.attributes.GetDouble("exponent");
+  if (exponent == 1) return c.arguments[0];
+  if (exponent == 2) return Call("Square", c.arguments);
+  if (exponent == 0.5) return Call("std::sqrt", c.arguments);
+  if (std::abs(exponent) <= kMostFactors && exponent == std::trunc(exponent)) {
+    return Call(absl::StrCat("Power<", static_cast<int>(exponent), ">"), c.arguments);
+  }
+  return CallWith(c, "std::pow", {"exponent"});
+}
+
 constexpr const char* kExp = "Exp";
+constexpr const char* kPow = "std::pow";
+constexpr const char* kSin = "std::sin";
+constexpr const char* kCos = "std::cos";
+constexpr const char* kErf = "Erf";
+constexpr const char* kSilu = "Silu";
+constexpr const char* kSoftplus = "Softplus";
+constexpr const char* kMaximum = "Maximum";
+constexpr const char* kMinimum = "Minimum";
 constexpr const char* kLog = "std::log";
 constexpr const char* kSqrt = "std::sqrt";
 constexpr const char* kTanh = "std::tanh";
@@ -113,16 +167,30 @@ const std::map<absl::string_view, Formula>& Formulas() {
       {"bias_add", Add},
       {"broadcast_to", Same},
       {"cast", Cast},
+      {"clamp", Clamp},
+      {"cos", Function<kCos>},
       {"div", Div},
-      {"equal", Equal},
+      {"equal", Comparison<kEqual>},
+      {"erf", Function<kErf>},
       {"exp", Function<kExp>},
       {"gelu", Function<kGelu>},
       {"gelu_gradient", Function<kGeluGradient>},
+      {"greater", Comparison<kGreater>},
+      {"greater_equal", Comparison<kGreaterEqual>},
+      {"leaky_relu", LeakyRelu},
+      {"leaky_relu_gradient", LeakyReluGradient},
+      {"less", Comparison<kLess>},
+      {"less_equal", Comparison<kLessEqual>},
       {"log", Function<kLog>},
       {"mae_gradient", MaeGradient},
+      {"maximum", Function<kMaximum>},
+      {"minimum", Function<kMinimum>},
       {"mse_gradient", MseGradient},
       {"mul", Mul},
       {"neg", Neg},
+      {"not_equal", Comparison<kNotEqual>},
+      {"pow", Function<kPow>},
+      {"power", Power},
       {"relu", Function<kRelu>},
       {"relu_gradient", Function<kReluGradient>},
       {"rsqrt", Rsqrt},
@@ -130,11 +198,15 @@ const std::map<absl::string_view, Formula>& Formulas() {
       {"sigmoid", Function<kSigmoid>},
       {"sigmoid_gradient", Function<kSigmoidGradient>},
       {"sign", Function<kSign>},
+      {"silu", Function<kSilu>},
+      {"sin", Function<kSin>},
+      {"softplus", Function<kSoftplus>},
       {"sqrt", Function<kSqrt>},
       {"square", Function<kSquare>},
       {"sub", Sub},
       {"tanh", Function<kTanh>},
       {"tanh_gradient", Function<kTanhGradient>},
+      {"where", Where},
   };
   return *formulas;
 }

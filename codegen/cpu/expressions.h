@@ -16,6 +16,7 @@ enum class Binding { kConditional, kSum, kProduct, kUnary, kPrimary };
 struct Expression {
   std::string text;
   Binding binding = Binding::kPrimary;
+  std::string condition = {};  // Of a value that is 1 where this holds and 0 elsewhere.
 };
 
 // The expression in parentheses where it binds less than `binding`.

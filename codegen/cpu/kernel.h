@@ -35,6 +35,11 @@ struct Kernel {
   std::string Float(const std::string& attribute) const {
     return FloatLiteral(compute.attributes.GetDouble(attribute));
   }
+  // The attribute `axis`, of a dimension of `value`, counted from the front.
+  size_t Axis(const Value& value) const {
+    const int64_t axis = compute.attributes.GetInt("axis");
+    return static_cast<size_t>(axis < 0 ? axis + value.type.rank() : axis);
+  }
   void Call(absl::string_view function, const std::vector<std::string>& arguments) const {
     writer.Call(absl::StrCat(function, "("), arguments, ");");
   }
@@ -51,9 +56,13 @@ using Emitter = void (*)(const Kernel& kernel);
 using Emitters = std::map<absl::string_view, Emitter>;
 
 // One function per family, each in <family>_kernels.cc.
+void AddConvolutionKernels(Emitters& emitters);
+void AddCustomKernels(Emitters& emitters);
+void AddEinsumKernels(Emitters& emitters);
 void AddProductKernels(Emitters& emitters);
 void AddRowKernels(Emitters& emitters);
 void AddMovementKernels(Emitters& emitters);
+void AddIndexingKernels(Emitters& emitters);
 
 // A matrix product whose result goes to `output`, with the fields of an epilogue, "{.bias = b}", or nothing.
 void EmitMatMul(const Kernel& kernel, const std::string& output, const std::string& epilogue);

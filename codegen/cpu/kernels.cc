@@ -43,9 +43,13 @@ const Emitters& Table() {
         {"print", Print},
         {"reshape", Alias},
     };
+    AddConvolutionKernels(*emitters);
+    AddCustomKernels(*emitters);
+    AddEinsumKernels(*emitters);
     AddProductKernels(*emitters);
     AddRowKernels(*emitters);
     AddMovementKernels(*emitters);
+    AddIndexingKernels(*emitters);
     return emitters;
   }();
   return *table;

@@ -1,26 +1,8 @@
 #include "codegen/cpu/kernel.h"
+#include "codegen/cpu/product_shape.h"
 
 namespace cleave {
 namespace {
-
-// Sizes of a product as the fields of a MatMulShape; those that keep their default are left out.
-struct ProductShape {
-  SizeProduct batch = SizeProduct(1);
-  SizeProduct m;
-  SizeProduct n;
-  SizeProduct k;
-  bool transpose_a = false;
-  bool transpose_b = false;
-
-  std::string Text() const {
-    std::string text = "{";
-    if (!batch.is_one()) absl::StrAppend(&text, ".batch = ", batch.Text(), ", ");
-    absl::StrAppend(&text, ".m = ", m.Text(), ", .n = ", n.Text(), ", .k = ", k.Text());
-    if (transpose_a) absl::StrAppend(&text, ", .transpose_a = true");
-    if (transpose_b) absl::StrAppend(&text, ", .transpose_b = true");
-    return absl::StrCat(text, "}");
-  }
-};
 
 void MatMul(const Kernel& kernel) { EmitMatMul(kernel, kernel.Output(), ""); }
 

@@ -9,6 +9,7 @@
 #include "base/match/match.h"
 #include "base/status/status_macros.h"
 #include "codegen/cpu/communication.h"
+#include "codegen/cpu/custom_kernels.h"
 #include "codegen/cpu/emission.h"
 #include "codegen/cpu/expressions.h"
 #include "codegen/cpu/kernels.h"
@@ -211,6 +212,11 @@ class ProgramWriter {
           if (compute->inputs[1] == value) bound(shape(0).back());
         } else if (compute->kind == "embedding") {
           if (compute->inputs[0] == value) bound(shape(1).front());
+        } else if (compute->kind == "gather") {
+          const int64_t axis = compute->attributes.GetInt("axis");
+          if (compute->inputs[1] == value) bound(shape(0)[static_cast<size_t>(axis < 0 ? axis + shape(0).size() : axis)]);
+        } else if (compute->kind == "scatter_add") {
+          if (compute->inputs[1] == value) bound(compute->attributes.GetInt("size"));
         } else if (compute->kind == "one_hot") {
           bound(output.back());
         } else if (FindOp(compute->kind)->op_class == OpClass::kMovement &&
@@ -290,6 +296,7 @@ class ProgramWriter {
     writer.Line("Comm& comm;");
     writer.Line("Watch& watch;");
     writer.Line("const uint64_t seed;");
+    if (DrawsNumbers()) writer.Line("const int64_t& step;");
     if (NeedsCoordinates()) writer.Line("const std::vector<int64_t>& coordinates;");
     EmitPlace(writer);
     writer.Gap();
@@ -300,6 +307,14 @@ class ProgramWriter {
   }
 
   bool NeedsCoordinates() const { return !emission_.sizes.folded() && !emission_.sizes.UsedAxes().empty(); }
+
+  // Steps that draw random numbers draw others at every training step.
+  bool DrawsNumbers() const {
+    return std::any_of(program().steps.begin(), program().steps.end(), [](const Step& step) {
+      const Compute* compute = ComputeOf(step);
+      return compute != nullptr && compute->kind == "dropout";
+    });
+  }
 
   // Coordinates, pieces and groups.
   void EmitPlace(SourceWriter& writer) {
@@ -375,6 +390,9 @@ class ProgramWriter {
     writer.Line("#include <memory>");
     writer.Line("#include <vector>");
     writer.Gap();
+    for (const std::string& header : CustomHeaders(program())) {
+      writer.Line(absl::StrCat("#include ", StringLiteral(header)));
+    }
     writer.Line("#include \"runtime/runtime.h\"");
     writer.Gap();
     writer.Line("using namespace cleave::runtime;");
@@ -396,6 +414,7 @@ class ProgramWriter {
 
   void EmitConstructor(SourceWriter& writer) {
     std::vector<std::string> initializers = {"comm(context.comm)", "watch(context.watch)", "seed(context.seed)"};
+    if (DrawsNumbers()) initializers.push_back("step(context.step)");
     if (NeedsCoordinates()) initializers.push_back("coordinates(context.coordinates)");
     const std::string head = absl::StrCat("explicit ", type_, "(const Context& context)");
     const std::string line = absl::StrCat(head, " : ", absl::StrJoin(initializers, ", "), " {}");

@@ -64,6 +64,10 @@ void Regression(const Kernel& kernel) {
   EmitLoss(kernel, kFunction, {kernel.Count(kernel.compute.inputs[0])});
 }
 
+void Huber(const Kernel& kernel) {
+  EmitLoss(kernel, "Huber", {kernel.Float("delta"), kernel.Count(kernel.compute.inputs[0])});
+}
+
 void CrossEntropyGradient(const Kernel& kernel) {
   kernel.Call("CrossEntropyGradient",
               {kernel.Input(0), kernel.Input(1), Scalar(kernel, 2), kernel.Rows(0), kernel.Columns(0),
@@ -72,6 +76,7 @@ void CrossEntropyGradient(const Kernel& kernel) {
 
 constexpr const char* kReduceSum = "ReduceSum";
 constexpr const char* kReduceMax = "ReduceMax";
+constexpr const char* kReduceMin = "ReduceMin";
 constexpr const char* kSoftmax = "Softmax";
 constexpr const char* kSoftmaxGradient = "SoftmaxGradient";
 constexpr const char* kLogSoftmax = "LogSoftmax";
@@ -81,6 +86,7 @@ constexpr const char* kLayerNormGradientInput = "LayerNormGradientInput";
 constexpr const char* kLayerNormGradientScale = "LayerNormGradientScale";
 constexpr const char* kCrossEntropy = "CrossEntropy";
 constexpr const char* kAccuracy = "Accuracy";
+constexpr const char* kBceWithLogits = "BceWithLogits";
 constexpr const char* kMse = "Mse";
 constexpr const char* kMae = "Mae";
 
@@ -88,8 +94,10 @@ constexpr const char* kMae = "Mae";
 
 void AddRowKernels(Emitters& emitters) {
   emitters["accuracy"] = Classification<kAccuracy>;
+  emitters["bce_with_logits"] = Regression<kBceWithLogits>;
   emitters["cross_entropy"] = Classification<kCrossEntropy>;
   emitters["cross_entropy_gradient"] = CrossEntropyGradient;
+  emitters["huber"] = Huber;
   emitters["layer_norm"] = OfRows<kLayerNorm>;
   emitters["layer_norm_gradient_input"] = OfRows<kLayerNormGradientInput>;
   emitters["layer_norm_gradient_scale"] = OfRows<kLayerNormGradientScale>;
@@ -99,6 +107,7 @@ void AddRowKernels(Emitters& emitters) {
   emitters["mse"] = Regression<kMse>;
   emitters["reduce_max"] = Reduce<kReduceMax>;
   emitters["reduce_mean"] = ReduceMean;
+  emitters["reduce_min"] = Reduce<kReduceMin>;
   emitters["reduce_sum"] = Reduce<kReduceSum>;
   emitters["softmax"] = OfRows<kSoftmax>;
   emitters["softmax_gradient"] = OfRows<kSoftmaxGradient>;

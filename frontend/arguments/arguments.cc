@@ -70,7 +70,7 @@ std::optional<std::vector<const syntax::Argument*>> MatchArguments(const Signatu
       continue;
     } else {
       ++position;
-      if (index >= formals.size()) continue;  // Counted below.
+      if (index >= formals.size()) continue;  // Counted below, or taken by the last.
     }
     if (matched[index] != nullptr) {
       ReportWithSignature(
@@ -87,7 +87,7 @@ std::optional<std::vector<const syntax::Argument*>> MatchArguments(const Signatu
 
   const auto required = static_cast<size_t>(
       std::count_if(formals.begin(), formals.end(), [](const FormalArgument& formal) { return formal.required; }));
-  if (position > formals.size()) {
+  if (position > formals.size() && !signature.has_rest) {
     const size_t first_extra = formals.size();
     ReportWithSignature(signature,
                         Error(Code::kE0203, absl::StrCat("`", signature.callee, "` takes ",

@@ -19,6 +19,8 @@ absl::string_view KindText(ArgumentKind kind) {
       return "optional tensor";
     case ArgumentKind::kTensorList:
       return "(tensor, …)";
+    case ArgumentKind::kTensors:
+      return "tensor, …";
     case ArgumentKind::kBool:
       return "bool";
     case ArgumentKind::kInt:
@@ -48,11 +50,13 @@ std::string DefaultText(const AttributeValue& value) {
 Signature SignatureOf(const OpDefinition& op) {
   Signature signature{.callee = op.name};
   for (const OpArgument& argument : op.signature) {
-    std::string text = absl::StrCat(argument.name, ": ", KindText(argument.kind));
+    std::string text =
+        absl::StrCat(argument.name, ": ", KindText(argument.kind), argument.takes_number ? " or number" : "");
     if (argument.default_value) absl::StrAppend(&text, " = ", DefaultText(*argument.default_value));
     const bool required = !argument.default_value && argument.kind != ArgumentKind::kOptionalTensor;
     signature.arguments.push_back({argument.name, std::move(text), required});
   }
+  signature.has_rest = !op.signature.empty() && op.signature.back().kind == ArgumentKind::kTensors;
   return signature;
 }
 

@@ -156,4 +156,22 @@ Value Evaluator::Choose(const syntax::Call& call, Span span, Frame& frame) {
   return Evaluate(*(*matched)[std::get<bool>(truth.kind) ? 1 : 2]->value, frame);
 }
 
+// `reshape(y, shape(x))`: the sizes of a tensor's dimensions as a tuple.
+Value Evaluator::ShapeOf(const syntax::Call& call, Span span, Frame& frame) {
+  static const Signature kSignature{.callee = "shape", .arguments = {{"x", "x: tensor", true}}};
+  const auto matched = MatchArguments(kSignature, call.arguments, span, reporter_);
+  if (!matched) return Value{Poison()};
+  const syntax::Expression& argument = *(*matched)[0]->value;
+  const Value value = Evaluate(argument, frame);
+  if (value.is_poison()) return value;
+  if (!value.is_tensor()) {
+    reporter_.Report(Error(Code::kE0204, "only a tensor has a shape")
+                         .At(argument.span, absl::StrCat("this is ", DescribeType(value, graph()))));
+    return Value{Poison()};
+  }
+  TupleValue sizes;
+  for (const int64_t size : builder_.type(value.as_tensor()).shape) sizes.elements.emplace_back().kind = size;
+  return Value{std::move(sizes)};
+}
+
 }  // namespace cleave::frontend

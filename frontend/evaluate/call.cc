@@ -14,8 +14,7 @@ bool IsScalarType(const syntax::Type& type) { return !type.dimensions.has_value(
 bool IsOfLaterVersion(const std::string& name) {
   static const char* const kNames[] = {
       "vmap",       "all_reduce",        "all_gather",           "reduce_scatter", "broadcast",
-      "all_to_all", "neighbor_exchange", "neighbor_exchange_v2", "send",           "recv",
-      "conv2d",     "max_pool2d",        "avg_pool2d",           "dropout"};
+      "all_to_all", "neighbor_exchange", "neighbor_exchange_v2", "send",           "recv"};
   for (const char* candidate : kNames) {
     if (name == candidate) return true;
   }
@@ -44,11 +43,16 @@ Value Evaluator::EvaluateCall(const syntax::Call& call, Span span, Frame& frame)
       op != nullptr && (*op)->op_class != OpClass::kSource && (*op)->op_class != OpClass::kEffect) {
     return CallOp(**op, call, span, frame);
   }
+  if (const auto* op = std::get_if<const syntax::OpDefinition*>(&callee)) {
+    return CallCustomOp(custom_ops_.Get(**op), call, span, frame);
+  }
   if (name->text == "choose") return Choose(call, span, frame);
+  if (name->text == "shape") return ShapeOf(call, span, frame);
+  if (name->text == "stack") return Stack(call, span, frame);
+  if (name->text == "split") return Split(call, span, frame);
 
   // Whatever else is wrong in the arguments is worth knowing at once.
   for (const syntax::Argument& argument : call.arguments) Evaluate(*argument.value, frame);
-  if (functions_.DefinesOp(name->text)) return Value{Poison()};
   Diagnostic error = Error(Code::kE0201, absl::StrCat("unknown function or op `", name->text, "`"))
                          .At(call.callee->span, "not defined here, nor in the prelude");
   if (IsOfLaterVersion(name->text)) {

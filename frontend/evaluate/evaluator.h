@@ -3,7 +3,7 @@
 // How to read it: Evaluate (expression.cc) turns an expression into a Value; calls of functions (call.cc) open a Frame
 // and run the function's body there (statement.cc); calls of ops (op_call.cc) append to the graph. Shapes of signatures
 // are bound and checked in shapes.cc, static arithmetic is arithmetic.cc, operators on tensors and subscripts are
-// operators.cc.
+// operators.cc, tuples of tensors are tuples.cc.
 //
 // A mistake is reported where it is found and gives Poison, about which everything that uses it is silent.
 #ifndef CLEAVE_FRONTEND_EVALUATE_EVALUATOR_H_
@@ -20,6 +20,8 @@
 #include "base/source/source.h"
 #include "dsl/syntax/syntax.h"
 #include "frontend/arguments/arguments.h"
+#include "frontend/custom_ops/backward.h"
+#include "frontend/custom_ops/custom_ops.h"
 #include "frontend/functions/functions.h"
 #include "frontend/initializers/initializers.h"
 #include "frontend/report/report.h"
@@ -38,6 +40,7 @@ struct Expansion {
   std::vector<Priority> priorities;
   std::map<OpId, Span> inputs;      // In program order; not the sample mask.
   std::map<OpId, Span> parameters;  // Where the user finds each.
+  std::map<OpId, CustomCall> custom_calls;
 };
 
 // How the calls of one statement name what they make: the statement's path, and whether callee and ordinal stand
@@ -75,7 +78,8 @@ struct Operation {
 
 class Evaluator {
  public:
-  Evaluator(const FunctionTable& functions, Reporter& reporter) : functions_(functions), reporter_(reporter) {}
+  Evaluator(const FunctionTable& functions, const CustomOps& custom_ops, Reporter& reporter)
+      : functions_(functions), custom_ops_(custom_ops), reporter_(reporter) {}
   Evaluator(const Evaluator&) = delete;
   Evaluator& operator=(const Evaluator&) = delete;
 
@@ -112,10 +116,19 @@ class Evaluator {
   Value NegateNumber(const Value& value, Span span);
   std::optional<Value> StaticFunction(const std::string& name, const Value& value, Span span);
   Value Choose(const syntax::Call& call, Span span, Frame& frame);
+  Value ShapeOf(const syntax::Call& call, Span span, Frame& frame);
 
   // operators.cc
   Value TensorArithmetic(const syntax::Binary& binary, const Value& left, const Value& right, Span span, Frame& frame);
   Value EvaluateIndex(const syntax::Index& index, Span span, Frame& frame);
+
+  // tuples.cc
+  Value Stack(const syntax::Call& call, Span span, Frame& frame);
+  Value Split(const syntax::Call& call, Span span, Frame& frame);
+  Value TupleElement(const syntax::Index& index, const TupleValue& tuple, Frame& frame);
+  std::optional<size_t> AxisArgument(const syntax::Expression& expression, const Value& value, int64_t rank);
+  std::optional<std::vector<int64_t>> PartSizes(const syntax::Expression& expression, const Value& parts, int64_t size,
+                                                size_t axis);
 
   // call.cc
   Value EvaluateCall(const syntax::Call& call, Span span, Frame& frame);
@@ -129,15 +142,22 @@ class Evaluator {
     const syntax::Expression* expression = nullptr;
     OpId op;
   };
-  Value CallOp(const OpDefinition& op, const syntax::Call& call, Span span, Frame& frame);
+  Value CallOp(const OpDefinition& called, const syntax::Call& call, Span span, Frame& frame);
+  using ArgumentValues = std::map<const syntax::Argument*, Value>;
+  const OpDefinition& TakeNumbers(const OpDefinition& op, absl::Span<const syntax::Argument* const> matched,
+                                  ArgumentValues& values, Span span, const Frame& frame);
   std::optional<AttributeValue> ToAttribute(const ::cleave::Argument& formal, const Value& value);
+  // `name`: under which the op stands at the frame's path; empty: its kind.
   Value AddOp(const std::string& kind, const std::vector<Operand>& operands, Attributes attributes, Span span,
-              const Frame& frame);
+              const Frame& frame, const std::string& name = "");
   OpId AddConstant(DType dtype, double value, Span span, const Frame& frame);
   std::string DescribeOperand(const Operand& operand) const;
   std::string InTheWordsOfTheModel(const std::string& kind, const std::string& help,
                                    const std::vector<Operand>& operands) const;
   std::optional<OpId> MaskFor(const OpDefinition& op, const std::vector<Operand>& operands);
+
+  // custom_call.cc
+  Value CallCustomOp(const CustomOp& op, const syntax::Call& call, Span span, Frame& frame);
 
   // shapes.cc
   std::optional<Shape> EvaluateShape(const syntax::Type& type, Frame& frame);
@@ -182,6 +202,7 @@ class Evaluator {
   void Record(Pin pin);
 
   const FunctionTable& functions_;
+  const CustomOps& custom_ops_;
   Reporter& reporter_;
   GraphBuilder builder_;
   Expansion expansion_;

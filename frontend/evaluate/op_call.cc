@@ -16,6 +16,7 @@ bool IsTensorKind(ArgumentKind kind) {
     case ArgumentKind::kTensor:
     case ArgumentKind::kOptionalTensor:
     case ArgumentKind::kTensorList:
+    case ArgumentKind::kTensors:
       return true;
     case ArgumentKind::kBool:
     case ArgumentKind::kInt:
@@ -32,6 +33,7 @@ absl::string_view Expected(ArgumentKind kind) {
   switch (kind) {
     case ArgumentKind::kTensor:
     case ArgumentKind::kOptionalTensor:
+    case ArgumentKind::kTensors:
       return "a tensor";
     case ArgumentKind::kTensorList:
       return "a tuple of tensors";
@@ -57,11 +59,33 @@ std::string Join(const std::string& path, const std::string& name) {
 
 }  // namespace
 
-Value Evaluator::CallOp(const OpDefinition& op, const syntax::Call& call, Span span, Frame& frame) {
-  const Signature signature = SignatureOf(op);
+// Numbers that stand for tensors next to a tensor become constants, which broadcast; a power by a number becomes
+// `power`, as a product by one is `scale`. Returns the op to add.
+const OpDefinition& Evaluator::TakeNumbers(const OpDefinition& op, absl::Span<const syntax::Argument* const> matched,
+                                           ArgumentValues& values, Span span, const Frame& frame) {
+  bool has_tensor = false;
+  DType whole_number = DType::kF32;
+  for (const syntax::Argument* given : matched) {
+    if (given == nullptr || !values[given].is_tensor()) continue;
+    has_tensor = true;
+    if (builder_.type(values[given].as_tensor()).dtype == DType::kI32) whole_number = DType::kI32;
+  }
+  if (!has_tensor) return op;
+  if (op.name == "pow" && values[matched[1]].is_number()) return *FindOp("power");
+  for (size_t i = 0; i < op.signature.size(); ++i) {
+    if (!op.signature[i].takes_number || matched[i] == nullptr || !values[matched[i]].is_number()) continue;
+    Value& value = values[matched[i]];
+    const DType dtype = value.is_int() ? whole_number : DType::kF32;
+    value = Value{TensorValue{AddConstant(dtype, value.as_number(), span, frame)}};
+  }
+  return op;
+}
+
+Value Evaluator::CallOp(const OpDefinition& called, const syntax::Call& call, Span span, Frame& frame) {
+  const Signature signature = SignatureOf(called);
   const auto matched = MatchArguments(signature, call.arguments, span, reporter_);
   // Arguments are expanded in any case: their own mistakes are reported too.
-  std::map<const syntax::Argument*, Value> values;
+  ArgumentValues values;
   bool poisoned = !matched.has_value();
   for (const syntax::Argument& argument : call.arguments) {
     values[&argument] = Evaluate(*argument.value, frame);
@@ -69,8 +93,10 @@ Value Evaluator::CallOp(const OpDefinition& op, const syntax::Call& call, Span s
   }
   if (poisoned) return Value{Poison()};
   if (call.arguments.size() == 1) {
-    if (auto number = StaticFunction(op.name, values.begin()->second, span)) return *number;
+    if (auto number = StaticFunction(called.name, values.begin()->second, span)) return *number;
   }
+  const int first = static_cast<int>(builder_.graph().ops.size());
+  const OpDefinition& op = TakeNumbers(called, *matched, values, span, frame);
 
   const auto wrong = [&](const ::cleave::Argument& formal, const syntax::Expression& expression, const Value& value) {
     reporter_.Report(
@@ -93,6 +119,16 @@ Value Evaluator::CallOp(const OpDefinition& op, const syntax::Call& call, Span s
       } else {
         wrong(formal, expression, value);
       }
+    } else if (formal.kind == ArgumentKind::kTensors) {
+      // The last one, by position: what is given from here on.
+      for (const syntax::Argument* rest = given; rest != call.arguments.data() + call.arguments.size(); ++rest) {
+        if (rest->name) break;
+        if (values[rest].is_tensor()) {
+          operands.push_back({&*rest->value, values[rest].as_tensor()});
+        } else {
+          wrong(formal, *rest->value, values[rest]);
+        }
+      }
     } else if (formal.kind != ArgumentKind::kTensorList) {
       if (value.is_tensor()) {
         operands.push_back({&expression, value.as_tensor()});
@@ -113,7 +149,6 @@ Value Evaluator::CallOp(const OpDefinition& op, const syntax::Call& call, Span s
   if (poisoned) return Value{Poison()};
   if (std::optional<OpId> mask = MaskFor(op, operands)) operands.push_back({nullptr, *mask});
 
-  const int first = static_cast<int>(builder_.graph().ops.size());
   const Value result = AddOp(op.name, operands, std::move(attributes), span, frame);
   last_operation_ = {span, op.name, first, static_cast<int>(builder_.graph().ops.size()), false};
   return result;
@@ -151,6 +186,7 @@ std::optional<AttributeValue> Evaluator::ToAttribute(const ::cleave::Argument& f
     case ArgumentKind::kTensor:
     case ArgumentKind::kOptionalTensor:
     case ArgumentKind::kTensorList:
+    case ArgumentKind::kTensors:
       return std::nullopt;
   }
   return std::nullopt;
@@ -179,11 +215,12 @@ std::string Evaluator::InTheWordsOfTheModel(const std::string& kind, const std::
 }
 
 Value Evaluator::AddOp(const std::string& kind, const std::vector<Operand>& operands, Attributes attributes, Span span,
-                       const Frame& frame) {
+                       const Frame& frame, const std::string& name) {
   std::vector<OpId> inputs;
   for (const Operand& operand : operands) inputs.push_back(operand.op);
   builder_.SetLine(reporter_.ModelLine(span));
-  auto result = builder_.TryAdd(kind, std::move(inputs), std::move(attributes), Join(frame.naming.path, kind));
+  auto result = builder_.TryAdd(kind, std::move(inputs), std::move(attributes),
+                                Join(frame.naming.path, name.empty() ? kind : name));
   if (const OpId* id = std::get_if<OpId>(&result)) return Value{TensorValue{*id}};
 
   const OpError& error = std::get<OpError>(result);

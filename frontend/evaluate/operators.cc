@@ -75,9 +75,10 @@ Value Evaluator::TensorArithmetic(const syntax::Binary& binary, const Value& lef
 // `x[a .. b, i]`: a slice, and a reshape that drops the dimensions that an index picks one element of.
 Value Evaluator::EvaluateIndex(const syntax::Index& index, Span span, Frame& frame) {
   const Value base = Evaluate(*index.base, frame);
+  if (base.is_tuple()) return TupleElement(index, std::get<TupleValue>(base.kind), frame);
   bool poisoned = base.is_poison();
   if (!poisoned && !base.is_tensor()) {
-    reporter_.Report(Error(Code::kE0214, "only a tensor has subscripts")
+    reporter_.Report(Error(Code::kE0214, "only a tensor or a tuple has subscripts")
                          .At(index.base->span, absl::StrCat("this is ", DescribeType(base, graph()))));
     poisoned = true;
   }

@@ -74,6 +74,9 @@ Expansion Tidy(Expansion expansion, Reporter& reporter) {
   for (const auto& [id, span] : expansion.parameters) {
     if (kept[id]) result.parameters[moved[id]] = span;
   }
+  for (const auto& [id, call] : expansion.custom_calls) {
+    if (kept[id]) result.custom_calls[moved[id]] = call;
+  }
   return result;
 }
 

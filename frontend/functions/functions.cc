@@ -15,17 +15,25 @@ FunctionTable::FunctionTable(const syntax::File& user, const syntax::File& prelu
       prelude_[function->name.text] = Function{.syntax = function, .of_prelude = true};
     }
   }
+  std::map<std::string, Span> names;
   for (const syntax::Item& item : user.items) {
-    if (const auto* op = std::get_if<syntax::OpDefinition>(&item.kind)) user_ops_.insert(op->name.text);
+    const auto* op = std::get_if<syntax::OpDefinition>(&item.kind);
     const auto* function = std::get_if<syntax::Function>(&item.kind);
-    if (function == nullptr) continue;
-    auto [entry, inserted] = user_.try_emplace(function->name.text, Function{.syntax = function});
-    if (!inserted) {
-      reporter.Report(Error(Code::kE0202, absl::StrCat("function `", function->name.text, "` is defined twice"))
-                          .At(function->name.span, "defined again here")
-                          .At(entry->second.syntax->name.span, "first defined here"));
+    if (op == nullptr && function == nullptr) continue;
+    const syntax::Identifier& name = op != nullptr ? op->name : function->name;
+    const auto [first, is_new] = names.try_emplace(name.text, name.span);
+    if (!is_new) {
+      reporter.Report(
+          Error(Code::kE0202, absl::StrCat(op != nullptr ? "op" : "function", " `", name.text, "` is defined twice"))
+              .At(name.span, "defined again here")
+              .At(first->second, "first defined here"));
       continue;
     }
+    if (op != nullptr) {
+      user_ops_[name.text] = op;
+      continue;
+    }
+    const auto entry = user_.try_emplace(name.text, Function{.syntax = function}).first;
     user_order_.push_back(&entry->second);
     std::map<std::string, Span> parameters;
     for (const syntax::Parameter& parameter : function->parameters) {
@@ -47,6 +55,7 @@ Callee FunctionTable::Find(const std::string& name, const Function* inside) cons
   if (op != nullptr && inside != nullptr && inside->name() == name) return op;
   if (inside == nullptr || !inside->of_prelude) {
     if (auto found = user_.find(name); found != user_.end()) return &found->second;
+    if (auto found = user_ops_.find(name); found != user_ops_.end()) return found->second;
   }
   if (auto found = prelude_.find(name); found != prelude_.end()) return &found->second;
   if (op != nullptr) return op;
@@ -62,6 +71,7 @@ bool FunctionTable::OwnsParameters(const std::string& name, const Function* insi
 std::vector<std::string> FunctionTable::Names() const {
   std::set<std::string> names;
   for (const auto& [name, function] : user_) names.insert(name);
+  for (const auto& [name, op] : user_ops_) names.insert(name);
   for (const auto& [name, function] : prelude_) names.insert(name);
   for (const OpDefinition* op : AllOps()) {
     if (op->callable && op->op_class != OpClass::kSource) names.insert(op->name);

@@ -28,22 +28,20 @@ struct Function {
 inline constexpr size_t kMaxCallDepth = 128;
 
 // What a callee's name stands for.
-using Callee = std::variant<std::monostate, const Function*, const OpDefinition*>;
+using Callee = std::variant<std::monostate, const Function*, const OpDefinition*, const syntax::OpDefinition*>;
 
 class FunctionTable {
  public:
-  // Keeps pointers into both files. Reports functions defined twice and functions that call themselves.
+  // Keeps pointers into both files. Reports functions and ops defined twice and functions that call themselves.
   FunctionTable(const syntax::File& user, const syntax::File& prelude, Reporter& reporter);
   FunctionTable(const FunctionTable&) = delete;
   FunctionTable& operator=(const FunctionTable&) = delete;
 
-  // What `name` means inside `inside` (null: in the model): a function of the user, then of the prelude, then an op.
+  // What `name` means inside `inside` (null: in the model): a function or op of the user, then a function of the prelude,
+  // then an op of the table.
   // Two exceptions: a function sees the op whose name it bears, so that it can wrap it; and the prelude never sees the
-  // user's functions.
+  // user's functions and ops.
   Callee Find(const std::string& name, const Function* inside) const;
-
-  // Whether the file has an `op` of this name: refused where it stands, so that its calls need no second error.
-  bool DefinesOp(const std::string& name) const { return user_ops_.count(name) > 0; }
 
   // Whether the calls of `name` inside `inside` own parameters.
   bool OwnsParameters(const std::string& name, const Function* inside) const;
@@ -62,7 +60,7 @@ class FunctionTable {
   std::vector<Function*> Callees(const Function& function);
 
   std::map<std::string, Function> user_;
-  std::set<std::string> user_ops_;
+  std::map<std::string, const syntax::OpDefinition*> user_ops_;
   std::map<std::string, Function> prelude_;
   std::map<const Function*, std::vector<Function*>> callees_;
   std::vector<const Function*> user_order_;

@@ -192,15 +192,15 @@ class ParallelReader {
     settings_.zero_span = value.span;
     const auto* name = std::get_if<syntax::Name>(&value.kind);
     if (name != nullptr && name->text == "auto") {
-      Unsupported("zero = auto", value.span, "this version knows 0");
+      Unsupported("zero = auto", value.span, "this version knows 0, 1, 2 and 3");
       return;
     }
     const std::optional<int64_t> level = evaluator_.EvaluateInt(value, "`zero`");
     if (!level) return;
     if (*level < 0 || *level > 3) {
       Impossible(value.span, "`zero` is 0, 1, 2, 3 or `auto`", absl::StrCat("this is ", *level));
-    } else if (*level != 0) {
-      Unsupported(absl::StrCat("zero = ", *level), value.span, "this version knows 0");
+    } else {
+      settings_.zero = *level;
     }
   }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "ir/distribute/distribute.h"
 #include "ir/graph/graph.h"
 #include "ir/program/program.h"
 
@@ -20,16 +21,20 @@ namespace cleave {
 std::vector<std::string> CheckStatically(const Program& program);
 
 struct SimulationReport {
-  int ranks = 0;                           // Simulated.
-  int64_t values = 0;                      // Tensors compared, each on all ranks.
+  int ranks = 0;                           // Of the largest mesh simulated.
+  int64_t values = 0;                      // Tensors compared, each on all ranks of a mesh.
   double largest_difference = 0;           // Relative to the largest element of the tensor, or absolute below 1.
-  std::vector<std::string> axes_left_out;  // Mesh axes too many to simulate; the static check covers them.
+  std::vector<std::string> axes_left_out;  // Of no mesh simulated; the static check covers them.
 };
 
-// Runs the shrunk program (ir/check/shrink.h) on simulated ranks and compares every value (forward, gradients, updated
+// Runs the shrunk program (ir/check/shrink.h) on the ranks of short meshes (ir/check/short_meshes.h) and compares every value (forward, gradients, updated
 // state) with the shrunk graph on one device. An Internal error names the first wrong tensor, its op, the rank and the
 // two values.
 absl::StatusOr<SimulationReport> CheckBySimulation(const Graph& graph, const Program& program);
+
+// The same for the program of a distributed graph, which is itself compared with the `graph` that it was made of.
+absl::StatusOr<SimulationReport> CheckBySimulation(const Graph& graph, const Distributed& distributed,
+                                                   const Program& program);
 
 }  // namespace cleave
 

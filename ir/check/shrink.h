@@ -5,30 +5,23 @@
 // it is smaller than, equal to or larger than N; so what is uneven stays uneven, and what leaves ranks empty still
 // does. Compound dimensions follow from their factors. Sizes that an op's meaning hangs on stay. Where ties contradict
 // each other the sizes involved stay as they are.
-//
-// A mesh of more than kSimulatedRanks ranks is shortened: of the axes that all steps treat alike two stay, the others
-// get size 1.
 #ifndef CLEAVE_IR_CHECK_SHRINK_H_
 #define CLEAVE_IR_CHECK_SHRINK_H_
 
-#include <string>
-#include <vector>
-
 #include "absl/status/statusor.h"
 #include "ir/graph/graph.h"
+#include "ir/mesh/mesh.h"
 #include "ir/program/program.h"
 
 namespace cleave {
 
-inline constexpr int kSimulatedRanks = 16;
-
 struct Shrunk {
   Graph graph;
   Program program;
-  std::vector<std::string> axes_left_out;  // Treated unlike any axis that stayed.
 };
 
-absl::StatusOr<Shrunk> Shrink(const Graph& graph, const Program& program);
+// `short_mesh`: the program's with shorter axes (short_meshes.h).
+absl::StatusOr<Shrunk> Shrink(const Graph& graph, const Program& program, const Mesh& short_mesh);
 
 }  // namespace cleave
 

@@ -50,42 +50,6 @@ std::vector<int64_t> Begins(const Layout& layout, const Mesh& mesh, const Shape&
   return begins;
 }
 
-TEST(PieceTest, BalancedAndConsecutive) {
-  for (int64_t elements : {0, 1, 2, 7, 12, 13, 14, 1000}) {
-    for (int64_t count : {1, 2, 3, 4, 7, 16}) {
-      int64_t next = 0;
-      for (int64_t i = 0; i < count; ++i) {
-        const Piece piece = PieceOf(elements, count, i);
-        EXPECT_EQ(piece.begin, next);
-        EXPECT_GE(piece.size, elements / count);
-        EXPECT_LE(piece.size, LargestPiece(elements, count));
-        next += piece.size;
-      }
-      EXPECT_EQ(next, elements);
-    }
-  }
-}
-
-TEST(PieceTest, HugeCountsDoNotOverflow) {
-  const int64_t elements = int64_t{1} << 62;
-  EXPECT_EQ(PieceOf(elements, 1 << 20, (1 << 20) - 1), (Piece{elements - (elements >> 20), elements >> 20}));
-}
-
-TEST(PieceTest, InnerPiecesMakeUpTheOuterOne) {
-  for (int64_t elements : {1, 5, 7, 13, 97}) {
-    for (int64_t outer : {1, 2, 3, 5}) {
-      for (int64_t inner : {2, 3, 4}) {
-        for (int64_t i = 0; i < outer; ++i) {
-          const Piece whole = PieceOf(elements, outer, i);
-          EXPECT_EQ(PieceOf(elements, outer * inner, i * inner).begin, whole.begin);
-          const Piece last = PieceOf(elements, outer * inner, i * inner + inner - 1);
-          EXPECT_EQ(last.begin + last.size, whole.begin + whole.size);
-        }
-      }
-    }
-  }
-}
-
 TEST(LayoutTest, KnownLocalShapes) {
   const Mesh mesh = Mesh::OfDevices(8);
   // ((4, 2), (1, 2)) of 256x784 and 512x784.

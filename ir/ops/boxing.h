@@ -1,14 +1,23 @@
-// The sharding rule that slice and pad share. Inside of ir/ops only.
+// What slice, pad and concat share: dimensions that are shifted. Element o of the output's dimension is element
+// o + offset of the input's, where that exists, so a rank reads a window of the input. Inside of ir/ops only.
 #ifndef CLEAVE_IR_OPS_BOXING_H_
 #define CLEAVE_IR_OPS_BOXING_H_
+
+#include <vector>
 
 #include "ir/ops/elementwise.h"
 
 namespace cleave {
 
-// Factor d<n> for dimensions whose size stays; the others have whole factors of fixed size, s<n> in the input and t<n>
-// in the output. REQUIRES: the same rank.
-Rule BoxRule(const Shape& input, const Shape& output);
+// Per dimension the window of the input. REQUIRES: all of the same rank.
+std::vector<Window> ShiftedWindows(const Shape& input, const Shape& output, const std::vector<int64_t>& offset);
+
+// Factors d0, d1, …, one per dimension of the output; sizes of those that an input reads in windows are fixed. Linear in all inputs
+// together. `windows`: per input and dimension.
+Rule ShiftedRule(const std::vector<std::vector<Window>>& windows, const Shape& output);
+
+// Copies into the local output what it takes of local input `input`. REQUIRES: the rule is that of ShiftedRule.
+void CopyShifted(const Evaluation& evaluation, size_t input, const std::vector<Window>& windows);
 
 }  // namespace cleave
 

@@ -30,6 +30,9 @@ std::variant<OpId, OpError> GraphBuilder::TryAdd(const std::string& kind, std::v
         .attributes = std::move(attributes),
         .type = std::get<TensorType>(result),
         .line = line_};
+  // A random op without a key draws numbers of its own.
+  const auto key = op.attributes.values.find("key");
+  if (key != op.attributes.values.end() && op.attributes.GetString("key").empty()) key->second = op.name;
   by_name_[op.name] = op.id;
   return graph_.ops.push_back(std::move(op));
 }

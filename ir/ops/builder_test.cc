@@ -81,7 +81,29 @@ TEST(TableTest, RulesAsText) {
   EXPECT_EQ(rule("reshape", {matrix}, {{"shape", Shape{3, 1, 8}}}), "(f0 f1) f2 -> f0 1 (f1 f2)");
   EXPECT_EQ(rule("flatten", {batch}, {}), "f0 f1 f2 -> f0 (f1 f2)");
   EXPECT_EQ(rule("reduce_mean", {batch}, {{"axes", Shape{1}}, {"keep_dims", true}}), "d0 d1 d2 -> d0 1 d2");
-  EXPECT_EQ(rule("slice", {matrix}, {{"begin", Shape{0, 1}}, {"end", Shape{6, 3}}}), "d0 s1 -> d0 t1");
+  EXPECT_EQ(rule("slice", {matrix}, {{"begin", Shape{0, 1}}, {"end", Shape{6, 3}}}), "d0 d1~ -> d0 d1");
+  EXPECT_EQ(rule("pad", {matrix}, {{"before", Shape{0, 1}}, {"after", Shape{0, 0}}}), "d0 d1~ -> d0 d1");
+  EXPECT_EQ(rule("concat", {matrix, matrix}, {{"axis", int64_t{0}}}), "d0~ d1, d0~ d1 -> d0 d1");
+  EXPECT_EQ(rule("rope", {batch}, {}), "d0 d1 (h p) -> d0 d1 (h p)");
+  const OpId indices = builder.Add("cast", {vector}, {{"dtype", std::string("i32")}}, "indices");
+  EXPECT_EQ(rule("embedding", {indices, matrix}, {}), "d0, v e -> d0 e");
+  EXPECT_EQ(rule("gather", {batch, indices}, {{"axis", int64_t{1}}}), "d0 v d2, i0 -> d0 i0 d2");
+  EXPECT_EQ(rule("scatter_add", {matrix, indices}, {{"size", int64_t{9}}, {"axis", int64_t{1}}}), "d0 i0, i0 -> d0 v");
+}
+
+// A random op draws by its own name, its gradient by that of the op.
+TEST(BuilderTest, KeysOfRandomOps) {
+  GraphBuilder builder;
+  const OpId x = AddInput(builder, {6, 4});
+  const auto key = [&](OpId op) { return builder.graph().op(op).attributes.GetString("key"); };
+  const OpId first = builder.Add("dropout", {x}, {{"rate", 0.5}}, "dropout");
+  const OpId second = builder.Add("dropout", {x}, {{"rate", 0.5}}, "dropout");
+  const OpId third = builder.Add("dropout", {x}, {{"rate", 0.5}, {"key", std::string("dropout")}}, "dropout");
+  EXPECT_EQ(key(first), "dropout");
+  EXPECT_EQ(key(second), "dropout_1");
+  EXPECT_EQ(key(third), "dropout");
+  const Op op = builder.graph().op(second);
+  EXPECT_EQ(key(*DefinitionOf(op).gradient(builder, op, x)[0]), "dropout_1");
 }
 
 // Where the shapes have no common boundary nothing can be cut.

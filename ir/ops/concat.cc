@@ -1,15 +1,10 @@
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
-#include "ir/ops/elementwise.h"
+#include "ir/ops/boxing.h"
 #include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
-
-size_t AxisOf(const Attributes& attributes, int rank) {
-  const int64_t axis = attributes.GetInt("axis");
-  return static_cast<size_t>(axis < 0 ? axis + rank : axis);
-}
 
 InferResult InferConcat(Types inputs, const Attributes& attributes) {
   auto axes = NormalizeAxes({attributes.GetInt("axis")}, inputs[0].rank());
@@ -35,24 +30,14 @@ InferResult InferConcat(Types inputs, const Attributes& attributes) {
 }
 
 Rule ConcatRule(Types inputs, const TensorType& output, const Attributes& attributes) {
-  const size_t axis = AxisOf(attributes, output.rank());
-  Rule rule;
-  for (size_t d = 0; d < output.shape.size(); ++d) {
-    const bool whole = d == axis;
-    const std::string name = whole ? "c" : absl::StrCat("d", d);
-    rule.output.push_back({AddFactor(rule, name, output.shape[d], whole ? FactorKind::kWhole : FactorKind::kParallel)});
-    rule.factors.back().fixed_size = whole;
+  std::vector<int64_t> offset(output.shape.size(), 0);
+  int64_t& before = offset[AxisOf(attributes, output.rank())];
+  std::vector<std::vector<Window>> windows;
+  for (const TensorType& input : inputs) {
+    windows.push_back(ShiftedWindows(input.shape, output.shape, offset));
+    before -= input.shape[AxisOf(attributes, output.rank())];
   }
-  std::vector<int> all;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    std::vector<FactorList> dimensions = rule.output;
-    dimensions[axis] = {AddFactor(rule, absl::StrCat("c", i), inputs[i].shape[axis], FactorKind::kWhole)};
-    rule.factors.back().fixed_size = true;
-    rule.inputs.push_back(std::move(dimensions));
-    all.push_back(static_cast<int>(i));
-  }
-  rule.linear = {all};
-  return rule;
+  return ShiftedRule(windows, output.shape);
 }
 
 Gradients ConcatGradients(GraphBuilder& builder, const Op& op, OpId dy) {
@@ -70,6 +55,7 @@ Gradients ConcatGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   return gradients;
 }
 
+// The windows of the inputs lie one after another in every piece of the output, as the inputs do in the whole.
 void EvaluateConcat(const Evaluation& evaluation) {
   const size_t axis = AxisOf(evaluation.attributes, static_cast<int>(evaluation.output.shape.size()));
   Shape begin(evaluation.output.shape.size(), 0);

@@ -8,8 +8,6 @@
 namespace cleave {
 namespace {
 
-ConvolutionShapes ShapesOf(const Shape& x, const Shape& filter, const Shape& y) { return {x, filter, y}; }
-
 std::optional<OpError> CheckChannels(Types inputs, int64_t groups) {
   const int64_t channels = inputs[0].shape[1];
   const int64_t filters = inputs[1].shape[0];
@@ -53,7 +51,8 @@ InferResult InferConv2d(Types inputs, const Attributes& attributes) {
 }
 
 Rule Conv2dRule(Types inputs, const TensorType& output, const Attributes& attributes) {
-  return ConvolutionRule(ConvolutionOutput::kY, ShapesOf(inputs[0].shape, inputs[1].shape, output.shape), attributes);
+  const ConvolutionShapes shapes = {.x = inputs[0].shape, .filter = inputs[1].shape, .y = output.shape};
+  return ConvolutionRule(ConvolutionOutput::kY, shapes, attributes);
 }
 
 Gradients Conv2dGradients(GraphBuilder& builder, const Op& op, OpId dy) {
@@ -65,20 +64,20 @@ Gradients Conv2dGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   const Shape filters = builder.type(filter).shape;
   of_x["size"] = std::vector<int64_t>{images[2], images[3]};
   of_filter["kernel"] = std::vector<int64_t>{filters[2], filters[3]};
-  const OpId dx = builder.Add("conv2d_gradient_input", {filter, dy}, of_x, GradientName(op, "x"));
-  return {dx, builder.Add("conv2d_gradient_filter", {x, dy}, of_filter, GradientName(op, "filter"))};
+  const OpId dx = builder.Add("conv2d_gradient_input", {dy, filter}, of_x, GradientName(op, "x"));
+  return {dx, builder.Add("conv2d_gradient_filter", {dy, x}, of_filter, GradientName(op, "filter"))};
 }
 
 Flops Conv2dFlops(Types inputs, const TensorType& output, const Attributes&) {
-  return ConvolutionFlops(ShapesOf(inputs[0].shape, inputs[1].shape, output.shape));
+  return ConvolutionFlops(output.shape, inputs[1].shape);
 }
 
 void EvaluateConv2d(const Evaluation& evaluation) {
   const std::vector<double>& x = evaluation.inputs[0]->values;
   const std::vector<double>& filter = evaluation.inputs[1]->values;
   std::vector<double>& y = evaluation.output.values;
-  const ConvolutionShapes local =
-      ShapesOf(evaluation.inputs[0]->shape, evaluation.inputs[1]->shape, evaluation.output.shape);
+  const ConvolutionShapes local = {
+      .x = evaluation.inputs[0]->shape, .filter = evaluation.inputs[1]->shape, .y = evaluation.output.shape};
   ForEachProduct(local, ConvolutionSlidingOf(evaluation, ConvolutionOutput::kY, local),
                  [&](size_t at_x, size_t at_filter, size_t at_y) { y[at_y] += x[at_x] * filter[at_filter]; });
 }

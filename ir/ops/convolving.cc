@@ -105,15 +105,15 @@ Rule ConvolutionRule(ConvolutionOutput output, const ConvolutionShapes& shapes, 
   };
   switch (output) {
     case ConvolutionOutput::kX:
-      rule.inputs = {filter, y};
+      rule.inputs = {y, filter};
       rule.output = x;
-      rule.windows = {{1, 2, sliding.rows.OverOutput(shapes.x[2], shapes.y[2])},
-                      {1, 3, sliding.columns.OverOutput(shapes.x[3], shapes.y[3])}};
+      rule.windows = {{0, 2, sliding.rows.OverOutput(shapes.x[2], shapes.y[2])},
+                      {0, 3, sliding.columns.OverOutput(shapes.x[3], shapes.y[3])}};
       break;
     case ConvolutionOutput::kFilter:
-      rule.inputs = {x, y};
+      rule.inputs = {y, x};
       rule.output = filter;
-      over_x(0);
+      over_x(1);
       break;
     case ConvolutionOutput::kY:
       rule.inputs = {x, filter};
@@ -125,9 +125,9 @@ Rule ConvolutionRule(ConvolutionOutput output, const ConvolutionShapes& shapes, 
   return rule;
 }
 
-Flops ConvolutionFlops(const ConvolutionShapes& shapes) {
-  const int64_t places = shapes.y[0] * shapes.y[2] * shapes.y[3];
-  return Flops(2.0 * static_cast<double>(places) * static_cast<double>(ElementCount(shapes.filter)));
+Flops ConvolutionFlops(const Shape& y, const Shape& filter) {
+  const int64_t places = y[0] * y[2] * y[3];
+  return Flops(2.0 * static_cast<double>(places) * static_cast<double>(ElementCount(filter)));
 }
 
 LocalSliding2d ConvolutionSlidingOf(const Evaluation& evaluation, ConvolutionOutput output,

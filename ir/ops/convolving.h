@@ -32,13 +32,13 @@ Sliding2d ConvolutionSliding(const Attributes& attributes, int64_t rows, int64_t
 // What can be wrong with the four attributes.
 std::optional<OpError> CheckConvolution(const Attributes& attributes);
 
-// The rule of the op that makes one of the three from the other two, which are its inputs in the order x, filter, y. What is
-// not in the output is reduced; rows and columns of the larger image are read in windows.
+// The rule of the op that makes one of the three from the other two, its inputs: y from (x, filter), x from (y, filter), filter
+// from (y, x). What is not in the output is reduced; rows and columns that the rule does not cut itself are read in windows.
 enum class ConvolutionOutput { kX, kFilter, kY };
 Rule ConvolutionRule(ConvolutionOutput output, const ConvolutionShapes& shapes, const Attributes& attributes);
 
-// Two operations per product of an element of the filter and a place of the kernel.
-Flops ConvolutionFlops(const ConvolutionShapes& shapes);
+// Two operations per weight of `filter` and place of the kernel in `y`, padding not left out.
+Flops ConvolutionFlops(const Shape& y, const Shape& filter);
 
 // Calls visit(x, filter, y) with indexes into the local tensors for every product x * filter that y is a sum of.
 // `shapes` are local.

@@ -13,14 +13,12 @@ InferResult InferUnary(Types inputs, const Attributes&) {
 InferResult InferBinary(Types inputs, const Attributes&) {
   if (auto error = CheckDType(inputs, 0, DType::kF32, "x")) return *error;
   if (auto error = CheckDType(inputs, 1, DType::kF32, "y")) return *error;
-  const std::optional<Shape> shape = BroadcastShape(inputs[0].shape, inputs[1].shape);
-  if (shape.has_value()) return TensorType{DType::kF32, *shape};
-  return OpError{.code = Code::kE0402,
-                 .message = absl::StrCat("shapes ", ShapeText(inputs[0].shape), " and ", ShapeText(inputs[1].shape),
-                                         " do not broadcast"),
-                 .about = {{1, absl::StrCat("is ", ShapeText(inputs[1].shape))},
-                           {0, absl::StrCat("is ", ShapeText(inputs[0].shape))}},
-                 .notes = {"counted from the last dimension, sizes must be equal or one of them 1"}};
+  return InferBroadcast(inputs, DType::kF32);
+}
+
+InferResult InferComparison(Types inputs, const Attributes&) {
+  if (auto error = CheckDType(inputs, 1, inputs[0].dtype, "y")) return *error;
+  return InferBroadcast(inputs, DType::kF32);
 }
 
 InferResult InferUnaryGradient(Types inputs, const Attributes&) {
@@ -44,11 +42,18 @@ OpDefinition UnaryOp(std::string name, std::string summary) {
 OpDefinition BinaryOp(std::string name, std::string summary) {
   return OpDefinition{.name = std::move(name),
                       .op_class = OpClass::kElementwise,
-                      .signature = {{.name = "x"}, {.name = "y"}},
+                      .signature = {{.name = "x", .takes_number = true}, {.name = "y", .takes_number = true}},
                       .summary = std::move(summary),
                       .infer = InferBinary,
                       .rule = NowhereLinearRule,
                       .flops = FlopsPerElement<1>};
+}
+
+OpDefinition ComparisonOp(std::string name, std::string summary) {
+  OpDefinition definition = BinaryOp(std::move(name), std::move(summary));
+  definition.infer = InferComparison;
+  definition.gradient = ZeroGradients;
+  return definition;
 }
 
 OpDefinition UnaryGradientOp(std::string name, std::string value, std::string summary) {
@@ -61,6 +66,28 @@ OpDefinition UnaryGradientOp(std::string name, std::string value, std::string su
                       .rule = FirstLinearRule,
                       .flops = FlopsPerElement<2>};
 }
+
+// Inputs that fit each other two by two fit all together.
+InferResult InferBroadcast(Types inputs, DType dtype) {
+  Shape shape = inputs[0].shape;
+  for (size_t i = 1; i < inputs.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) {
+      const Shape& first = inputs[j].shape;
+      const Shape& second = inputs[i].shape;
+      if (BroadcastShape(first, second).has_value()) continue;
+      return OpError{
+          .code = Code::kE0402,
+          .message = absl::StrCat("shapes ", ShapeText(first), " and ", ShapeText(second), " do not broadcast"),
+          .about = {{static_cast<int>(i), absl::StrCat("is ", ShapeText(second))},
+                    {static_cast<int>(j), absl::StrCat("is ", ShapeText(first))}},
+          .notes = {"counted from the last dimension, sizes must be equal or one of them 1"}};
+    }
+    shape = *BroadcastShape(shape, inputs[i].shape);
+  }
+  return TensorType{dtype, shape};
+}
+
+Gradients ZeroGradients(GraphBuilder&, const Op& op, OpId) { return Gradients(op.inputs.size()); }
 
 Rule NowhereLinearRule(Types inputs, const TensorType& output, const Attributes&) {
   return BroadcastRule(inputs, output, {});

@@ -28,8 +28,17 @@ OpDefinition UnaryOp(std::string name, std::string summary);
 // (x, y), both f32, with broadcasting; linear in nothing; one operation per element.
 OpDefinition BinaryOp(std::string name, std::string summary);
 
+// (x, y), both f32 or both i32, with broadcasting -> f32: 1 where it holds, else 0. Its gradients are zero.
+OpDefinition ComparisonOp(std::string name, std::string summary);
+
 // An internal (dy, `value`) -> dx, all of one shape; linear in dy.
 OpDefinition UnaryGradientOp(std::string name, std::string value, std::string summary);
+
+// All inputs broadcast to one shape, of elements `dtype`; the types of the inputs' elements are not looked at.
+InferResult InferBroadcast(Types inputs, DType dtype);
+
+// For OpDefinition::gradient: zero by every input, as of functions that are constant between jumps.
+Gradients ZeroGradients(GraphBuilder& builder, const Op& op, OpId dy);
 
 // Rules by linearity, for OpDefinition::rule.
 Rule NowhereLinearRule(Types inputs, const TensorType& output, const Attributes& attributes);

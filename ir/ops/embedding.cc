@@ -1,9 +1,8 @@
-// Rows of a table. A token that is no row of the table gives zeros; the data loader reports it.
-
-#include <algorithm>
+// Rows of a table. A token that is no row of the table gives zeros; the data loader reports it. So a rank that holds some
+// of the rows gives these, and the sum over all ranks is the whole.
 
 #include "absl/strings/str_cat.h"
-#include "ir/ops/elementwise.h"
+#include "ir/ops/indexing.h"
 #include "ir/ops/table.h"
 
 namespace cleave {
@@ -26,7 +25,7 @@ InferResult InferEmbedding(Types inputs, const Attributes&) {
 Rule EmbeddingRule(Types inputs, const TensorType&, const Attributes&) {
   Rule rule;
   rule.output = AddDimensions(rule, inputs[0].shape);
-  const int row = AddFactor(rule, "v", inputs[1].shape[0], FactorKind::kWhole);
+  const int row = AddFactor(rule, "v", inputs[1].shape[0], FactorKind::kReduced);
   const int width = AddFactor(rule, "e", inputs[1].shape[1]);
   rule.inputs = {rule.output, {{row}, {width}}};
   rule.output.push_back({width});
@@ -43,13 +42,12 @@ Gradients EmbeddingGradients(GraphBuilder& builder, const Op& op, OpId dy) {
 void EvaluateEmbedding(const Evaluation& evaluation) {
   const Tensor& tokens = *evaluation.inputs[0];
   const Tensor& table = *evaluation.inputs[1];
-  const int64_t width = table.shape[1];
-  for (size_t i = 0; i < tokens.values.size(); ++i) {
-    const int64_t row = static_cast<int64_t>(tokens.values[i]);
-    if (row < 0 || row >= table.shape[0]) continue;
-    std::copy_n(table.values.begin() + row * width, width,
-                evaluation.output.values.begin() + static_cast<int64_t>(i) * width);
-  }
+  GatherRows(table, tokens,
+             {.count = ElementCount(tokens.shape),
+              .rows = table.shape[0],
+              .inner = table.shape[1],
+              .first_row = evaluation.ranges[tokens.shape.size()].begin},
+             evaluation.output);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
-// The gradient of embedding by its table: row r is the sum of dy over the tokens r.
+// The gradient of embedding by its table: row r is the sum of dy over the tokens r. A rank makes the rows that it holds.
 
 #include "absl/strings/str_cat.h"
-#include "ir/ops/elementwise.h"
+#include "ir/ops/indexing.h"
 #include "ir/ops/table.h"
 
 namespace cleave {
@@ -23,7 +23,7 @@ InferResult InferEmbeddingGradient(Types inputs, const Attributes& attributes) {
 Rule EmbeddingGradientRule(Types inputs, const TensorType& output, const Attributes&) {
   Rule rule;
   const std::vector<FactorList> tokens = AddDimensions(rule, inputs[1].shape, FactorKind::kReduced);
-  const int row = AddFactor(rule, "v", output.shape[0], FactorKind::kWhole);
+  const int row = AddFactor(rule, "v", output.shape[0]);
   const int width = AddFactor(rule, "e", output.shape[1]);
   std::vector<FactorList> dy = tokens;
   dy.push_back({width});
@@ -38,17 +38,14 @@ Flops EmbeddingGradientFlops(Types inputs, const TensorType&, const Attributes&)
 }
 
 void EvaluateEmbeddingGradient(const Evaluation& evaluation) {
-  const Tensor& dy = *evaluation.inputs[0];
   const Tensor& tokens = *evaluation.inputs[1];
-  const int64_t width = evaluation.output.shape[1];
-  for (size_t i = 0; i < tokens.values.size(); ++i) {
-    const int64_t row = static_cast<int64_t>(tokens.values[i]);
-    if (row < 0 || row >= evaluation.output.shape[0]) continue;
-    for (int64_t e = 0; e < width; ++e) {
-      evaluation.output.values[static_cast<size_t>(row * width + e)] +=
-          dy.values[i * static_cast<size_t>(width) + static_cast<size_t>(e)];
-    }
-  }
+  const Shape& table = evaluation.output.shape;
+  ScatterAddRows(*evaluation.inputs[0], tokens,
+                 {.count = ElementCount(tokens.shape),
+                  .rows = table[0],
+                  .inner = table[1],
+                  .first_row = evaluation.ranges[tokens.shape.size()].begin},
+                 evaluation.output);
 }
 
 Attributes ResizeEmbeddingGradient(const Attributes& attributes, const Rule& rule,

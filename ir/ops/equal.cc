@@ -4,8 +4,7 @@
 namespace cleave {
 
 OpDefinition DefineEqual() {
-  OpDefinition definition = BinaryOp("equal", "1 where x equals y, else 0, with broadcasting");
-  definition.callable = false;
+  OpDefinition definition = ComparisonOp("equal", "1 where x equals y, else 0, with broadcasting");
   definition.evaluate = EvaluateBinary<[](double x, double y) { return x == y ? 1.0 : 0.0; }>;
   return definition;
 }

@@ -1,5 +1,6 @@
 // What inference says of arguments that do not fit, word for word.
 
+#include <limits>
 #include <map>
 
 #include "absl/strings/str_cat.h"
@@ -61,6 +62,23 @@ TEST(ErrorsTest, Broadcasting) {
             "E0411 a bias of 4 for 3 features | 1: is 4 instead of 3 | 0: has 3 elements in its last dimension");
 }
 
+TEST(ErrorsTest, ComparisonsAndChoices) {
+  EXPECT_EQ(Infer("less", {I({4, 3}), I({3})}), "f32[4, 3]");
+  EXPECT_EQ(Infer("less", {I({4}), F({4})}), "E0406 expected i32, found f32 | 1: holds f32 | help: cast(y, i32)");
+  EXPECT_EQ(Infer("equal", {F({4}), F({3})}),
+            "E0402 shapes 4 and 3 do not broadcast | 1: is 3 | 0: is 4 | note: counted from the last dimension, sizes "
+            "must be equal or one of them 1");
+  EXPECT_EQ(Infer("maximum", {I({4}), I({4})}), "E0406 expected f32, found i32 | 0: holds i32 | help: cast(x, f32)");
+  EXPECT_EQ(Infer("where", {F({4, 1}), I({3}), I({})}), "i32[4, 3]");
+  EXPECT_EQ(Infer("where", {I({4}), F({4}), F({4})}),
+            "E0406 expected f32, found i32 | 0: holds i32 | help: cast(condition, f32)");
+  EXPECT_EQ(Infer("where", {F({4}), F({4}), I({4})}),
+            "E0406 expected f32, found i32 | 2: holds i32 | help: cast(b, f32)");
+  EXPECT_EQ(Infer("where", {F({1}), F({4}), F({3})}),
+            "E0402 shapes 4 and 3 do not broadcast | 2: is 3 | 1: is 4 | note: counted from the last dimension, sizes "
+            "must be equal or one of them 1");
+}
+
 TEST(ErrorsTest, Reshape) {
   EXPECT_EQ(Infer("reshape", {F({2, 3, 4})}, {{"shape", Ints{4, 6}}}), "f32[4, 6]");
   EXPECT_EQ(Infer("reshape", {F({2, 3, 4})}, {{"shape", Ints{5, 5}}}),
@@ -108,6 +126,52 @@ TEST(ErrorsTest, SlicesAndConcatenation) {
             "E0406 expected f32, found i32 | 1: holds i32 | help: cast(x, f32)");
 }
 
+TEST(ErrorsTest, Padding) {
+  EXPECT_EQ(Infer("pad", {F({4, 3})}, {{"before", Ints{1, 0}}, {"after", Ints{0, 2}}}), "f32[5, 5]");
+  EXPECT_EQ(Infer("pad", {F({4, 3})}, {{"before", Ints{1}}, {"after", Ints{0, 2}}}),
+            "E0409 `before` has 1 number for a tensor with 2 dimensions | 0: is 4x3");
+  EXPECT_EQ(Infer("pad", {F({4, 3})}, {{"before", Ints{1, 0}}, {"after", Ints{0, -2}}}),
+            "E0409 `after` is -2 in dimension 1 | help: to leave elements out, take a slice: x[a..b]");
+  EXPECT_EQ(Infer("pad", {F({4})}, {{"before", Ints{INT64_MAX}}, {"after", Ints{INT64_MAX}}}),
+            "E0410 `pad` gives 4294967298, more than 2147483647 elements | note: collectives and kernels count elements in "
+            "32 bits");
+}
+
+TEST(ErrorsTest, Indexing) {
+  EXPECT_EQ(Infer("gather", {F({4, 3, 5}), I({2, 6})}, {{"axis", int64_t{1}}}), "f32[4, 2, 6, 5]");
+  EXPECT_EQ(Infer("gather", {F({4, 3}), I({2})}, {{"axis", int64_t{2}}}),
+            "E0404 axis 2 of a tensor with 2 dimensions | 0: has 2 dimensions | help: axes are 0 to 1, or -1 to -2 from "
+            "the last");
+  EXPECT_EQ(Infer("gather", {F({4, 3}), F({2})}),
+            "E0406 expected i32, found f32 | 1: holds f32 | help: cast(indices, i32)");
+  EXPECT_EQ(Infer("gather", {F({}), I({2})}), "E0404 axis 0 of a tensor with 0 dimensions | 0: has 0 dimensions");
+  EXPECT_EQ(Infer("scatter_add", {F({4, 2, 6, 5}), I({2, 6})}, {{"size", int64_t{3}}, {"axis", int64_t{1}}}),
+            "f32[4, 3, 5]");
+  EXPECT_EQ(Infer("scatter_add", {F({2, 5}), I({3})}, {{"size", int64_t{3}}}),
+            "E0411 updates 2x5 by indices 3 | 1: is 3 | 0: is 2x5 | note: the shape of `indices` stands in that of "
+            "`updates` from dimension 0 on");
+  EXPECT_EQ(Infer("scatter_add", {F({2, 5}), I({2})}, {{"size", int64_t{3}}, {"axis", int64_t{2}}}),
+            "E0404 axis 2 of a result with 2 dimensions | 0: is 2x5 | 1: is 2 | note: the dimensions of `indices` become "
+            "one");
+  EXPECT_EQ(Infer("scatter_add", {F({2}), I({2})}, {{"size", int64_t{0}}}),
+            "E0409 `size` is 0 | note: a dimension has at least 1 element");
+}
+
+TEST(ErrorsTest, Sequences) {
+  EXPECT_EQ(Infer("cumsum", {F({4, 3})}, {{"axis", int64_t{-3}}}),
+            "E0404 axis -3 of a tensor with 2 dimensions | 0: has 2 dimensions | help: axes are 0 to 1, or -1 to -2 from "
+            "the last");
+  EXPECT_EQ(Infer("rope", {F({8, 7})}),
+            "E0411 the last dimension has 7 elements, which are no pairs | 0: is 8x7");
+  EXPECT_EQ(Infer("rope", {F({8, 6})}, {{"axis", int64_t{1}}}),
+            "E0404 positions along the last dimension, whose pairs are turned | 0: is 8x6 | help: `axis` is the dimension "
+            "of the sequence: axis = -2");
+  EXPECT_EQ(Infer("rope", {F({8, 6})}, {{"theta", 0.0}}),
+            "E0409 `theta` is 0.0 | note: the base of the frequencies is positive and finite");
+  EXPECT_EQ(Infer("dropout", {F({8})}, {{"rate", 1.0}}),
+            "E0409 `rate` is 1.0 | note: the share of elements that are dropped lies in [0, 1)");
+}
+
 TEST(ErrorsTest, ClassesAndLabels) {
   EXPECT_EQ(Infer("cross_entropy", {F({256, 10}), I({256})}), "f32[]");
   EXPECT_EQ(Infer("cross_entropy", {F({256, 10}), F({256})}),
@@ -141,7 +205,25 @@ TEST(ErrorsTest, Regressions) {
             "E0406 expected f32, found i32 | 1: holds i32 | help: cast(target, f32)");
 }
 
+TEST(ErrorsTest, HuberAndBinaryCrossEntropy) {
+  EXPECT_EQ(Infer("huber", {F({8, 1}), F({8, 1}), F({8})}), "f32[]");
+  EXPECT_EQ(Infer("huber", {F({8}), F({8})}, {{"delta", 0.0}}),
+            "E0409 `delta` is 0.0 | note: it is the difference from which on the loss grows evenly, and is positive");
+  EXPECT_EQ(Infer("huber", {F({8, 1}), F({8})}),
+            "E0411 shapes 8x1 and 8 must be the same | 1: is 8 | 0: is 8x1 | help: reshape(target, (8, 1))");
+  EXPECT_EQ(Infer("bce_with_logits", {F({8}), I({8})}),
+            "E0406 expected f32, found i32 | 1: holds i32 | help: cast(target, f32)");
+  EXPECT_EQ(Infer("bce_with_logits", {I({8}), F({8})}),
+            "E0406 expected f32, found i32 | 0: holds i32 | help: cast(logits, f32)");
+  EXPECT_EQ(Infer("bce_with_logits", {F({8}), F({8}), F({4})}),
+            "E0411 a mask of 4 for 8 samples | 2: is 4 instead of 8");
+}
+
 TEST(ErrorsTest, Attributes) {
+  EXPECT_EQ(Infer("clamp", {F({2})}, {{"low", 2.0}, {"high", 1.0}}),
+            "E0409 `low` is 2.0, above `high`, 1.0 | note: every element is to lie between them");
+  EXPECT_EQ(Infer("power", {F({2})}, {{"exponent", std::numeric_limits<double>::infinity()}}),
+            "E0409 `exponent` is inf | note: it must be a finite number");
   EXPECT_EQ(Infer("layer_norm", {F({2, 4}), F({4}), F({4})}, {{"epsilon", 0.0}}),
             "E0409 `epsilon` is 0.0 | note: it keeps the division by the deviation finite and is positive");
   EXPECT_EQ(Infer("layer_norm", {F({2, 4}), F({4}), F({2})}),
@@ -169,6 +251,61 @@ TEST(ErrorsTest, TooManyElements) {
   EXPECT_EQ(Infer("matmul", {F({2147483647, 1}), F({1, 2147483647})}),
             "E0410 `matmul` gives 2147483647x2147483647, more than 2147483647 elements | note: collectives and kernels "
             "count elements in 32 bits");
+}
+
+TEST(ErrorsTest, Conv2d) {
+  const TensorType x = F({8, 6, 28, 28});
+  const TensorType filter = F({32, 6, 3, 3});
+  EXPECT_EQ(Infer("conv2d", {x, filter}, {{"padding", Ints{1}}, {"stride", Ints{2, 1}}}), "f32[8, 32, 14, 28]");
+  EXPECT_EQ(Infer("conv2d", {x, F({32, 3, 5, 3})}, {{"groups", int64_t{2}}}), "f32[8, 32, 24, 26]");
+  EXPECT_EQ(Infer("conv2d", {F({8, 28, 28}), filter}),
+            "E0408 images have 4 dimensions, found 3 | 0: has 3 dimensions | note: the dimensions are samples, "
+            "channels, rows and columns | help: reshape(x, (8, 1, 28, 28))");
+  EXPECT_EQ(Infer("conv2d", {x, F({32, 54})}),
+            "E0408 filters have 4 dimensions, found 2 | 1: has 2 dimensions | note: the dimensions are filters, "
+            "channels of a group, rows and columns");
+  EXPECT_EQ(Infer("conv2d", {I({8, 6, 28, 28}), filter}),
+            "E0406 expected f32, found i32 | 0: holds i32 | help: cast(x, f32)");
+  EXPECT_EQ(Infer("conv2d", {x, F({32, 3, 3, 3})}),
+            "E0413 filters over 3 channels for images with 6 | 1: has 3 channels in dimension 1 | 0: has 6 channels "
+            "in dimension 1 | help: groups = 2");
+  EXPECT_EQ(Infer("conv2d", {x, F({32, 4, 3, 3})}),
+            "E0413 filters over 4 channels for images with 6 | 1: has 4 channels in dimension 1 | 0: has 6 channels "
+            "in dimension 1");
+  EXPECT_EQ(Infer("conv2d", {x, F({32, 6, 3, 3})}, {{"groups", int64_t{3}}}),
+            "E0413 3 groups do not divide 32 filters | 1: has 32 filters");
+  EXPECT_EQ(Infer("conv2d", {x, F({30, 6, 3, 3})}, {{"groups", int64_t{3}}}),
+            "E0413 filters over 6 channels for 3 groups of 2 | 1: has 6 channels in dimension 1 | 0: has 6 channels in "
+            "dimension 1 | help: groups = 1");
+  EXPECT_EQ(Infer("conv2d", {x, F({32, 1, 3, 3})}, {{"groups", int64_t{4}}}),
+            "E0413 4 groups do not divide 6 channels | 0: has 6 channels");
+  EXPECT_EQ(Infer("conv2d", {x, filter}, {{"groups", int64_t{0}}}),
+            "E0409 `groups` is 0 | note: there is at least one group");
+  EXPECT_EQ(Infer("conv2d", {x, filter}, {{"stride", Ints{1, 0}}}),
+            "E0409 `stride` is 0 | note: it is 1 to 2147483647");
+  EXPECT_EQ(Infer("conv2d", {x, filter}, {{"padding", Ints{1, 1, 1}}}),
+            "E0409 `padding` has 3 numbers | help: padding = (rows, columns), or one number for both");
+  EXPECT_EQ(Infer("conv2d", {x, F({32, 6, 31, 3})}, {{"padding", Ints{1, 1}}}),
+            "E0413 a kernel over 31 rows does not fit into 28 and 2 of padding | 0: has 28 rows | help: padding = 2");
+  EXPECT_EQ(Infer("conv2d", {x, F({32, 6, 3, 3})}, {{"dilation", Ints{1, 20}}}),
+            "E0413 a kernel over 41 columns does not fit into 28 | 0: has 28 columns | help: padding = 7");
+}
+
+TEST(ErrorsTest, Pooling) {
+  const TensorType x = F({8, 6, 28, 27});
+  EXPECT_EQ(Infer("max_pool", {x}, {{"kernel", Ints{2}}}), "f32[8, 6, 14, 13]");
+  EXPECT_EQ(Infer("avg_pool", {x}, {{"kernel", Ints{3, 2}}, {"stride", Ints{1}}, {"padding", Ints{1}}}),
+            "f32[8, 6, 28, 28]");
+  EXPECT_EQ(Infer("max_pool", {F({8, 6})}, {{"kernel", Ints{2}}}),
+            "E0408 images have 4 dimensions, found 2 | 0: has 2 dimensions | note: the dimensions are samples, "
+            "channels, rows and columns");
+  EXPECT_EQ(Infer("max_pool", {x}), "E0409 `max_pool` needs `kernel`");
+  EXPECT_EQ(Infer("avg_pool", {x}, {{"kernel", Ints{2}}, {"padding", Ints{0, 2}}}),
+            "E0409 `padding` is 2 for a kernel of 2 | note: the kernel would see nothing but padding at its first "
+            "place");
+  EXPECT_EQ(Infer("avg_pool", {x}, {{"kernel", Ints{0}}}), "E0409 `kernel` is 0 | note: it is 1 to 2147483647");
+  EXPECT_EQ(Infer("max_pool", {x}, {{"kernel", Ints{30, 2}}}),
+            "E0413 a kernel over 30 rows does not fit into 28 | 0: has 28 rows | help: padding = 1");
 }
 
 }  // namespace

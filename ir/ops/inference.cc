@@ -1,6 +1,7 @@
 #include "ir/ops/inference.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/strings/str_cat.h"
 #include "base/check/check.h"
@@ -65,6 +66,14 @@ std::optional<OpError> CheckSizes(const Shape& shape, const std::string& attribu
   return std::nullopt;
 }
 
+std::optional<OpError> CheckFinite(const Attributes& attributes, const std::string& attribute) {
+  const double value = attributes.GetDouble(attribute);
+  if (std::isfinite(value)) return std::nullopt;
+  return OpError{.code = Code::kE0409,
+                 .message = absl::StrCat("`", attribute, "` is ", FormatDouble(value)),
+                 .notes = {"it must be a finite number"}};
+}
+
 std::variant<std::vector<int>, OpError> NormalizeAxes(const std::vector<int64_t>& axes, int rank) {
   std::vector<int> result;
   for (int64_t axis : axes) {
@@ -97,6 +106,11 @@ std::vector<int> AxesOf(const Attributes& attributes, int rank) {
   auto result = NormalizeAxes(axes, rank);
   CLEAVE_CHECK(std::holds_alternative<std::vector<int>>(result)) << "axes were not checked";
   return std::get<std::vector<int>>(result);
+}
+
+size_t AxisOf(const Attributes& attributes, int rank) {
+  const int64_t axis = attributes.GetInt("axis");
+  return static_cast<size_t>(axis < 0 ? axis + rank : axis);
 }
 
 int64_t CountUpToLimit(const Shape& shape) {
@@ -133,6 +147,7 @@ bool HasType(const AttributeValue& value, ArgumentKind kind) {
     case ArgumentKind::kTensor:
     case ArgumentKind::kOptionalTensor:
     case ArgumentKind::kTensorList:
+    case ArgumentKind::kTensors:
       return false;
     case ArgumentKind::kBool:
       return std::holds_alternative<bool>(value);
@@ -169,6 +184,7 @@ std::optional<OpError> CompleteAttributes(const OpDefinition& definition, size_t
         ++most;
         continue;
       case ArgumentKind::kTensorList:
+      case ArgumentKind::kTensors:
         ++least;
         most = SIZE_MAX;
         continue;

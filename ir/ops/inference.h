@@ -33,11 +33,17 @@ std::optional<OpError> CheckMask(Types inputs, int index);
 // Every size at least 1; `attribute` is where the sizes come from.
 std::optional<OpError> CheckSizes(const Shape& shape, const std::string& attribute);
 
+// An error unless the float `attribute` is finite.
+std::optional<OpError> CheckFinite(const Attributes& attributes, const std::string& attribute);
+
 // `axes` counted from the front (-1 is the last), sorted. Errors: outside of [-rank, rank), twice.
 std::variant<std::vector<int>, OpError> NormalizeAxes(const std::vector<int64_t>& axes, int rank);
 
 // The same for axes that inference has accepted; no axes mean all.
 std::vector<int> AxesOf(const Attributes& attributes, int rank);
+
+// The attribute `axis`, which NormalizeAxes has accepted, counted from the front.
+size_t AxisOf(const Attributes& attributes, int rank);
 
 // At most this many elements: counts of collectives and of the kernels are 32-bit.
 inline constexpr int64_t kMaxElements = (int64_t{1} << 31) - 1;

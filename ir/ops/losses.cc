@@ -42,8 +42,8 @@ Rule ClassificationRule(Types inputs, const TensorType&, const Attributes&) {
   return rule.For(inputs[0].shape);
 }
 
-std::optional<OpError> CheckRegression(Types inputs) {
-  if (auto error = CheckDType(inputs, 0, DType::kF32, "prediction")) return error;
+std::optional<OpError> CheckRegression(Types inputs, const std::string& first) {
+  if (auto error = CheckDType(inputs, 0, DType::kF32, first)) return error;
   // Both mistakes at once: i32[256] against f32[256, 1] needs the cast and the reshape.
   std::optional<OpError> shapes = CheckSameShape(inputs, 0, 1, "target");
   std::optional<OpError> dtype = CheckDType(inputs, 1, DType::kF32, "target");
@@ -88,6 +88,11 @@ Gradients RegressionGradients(GraphBuilder& builder, const Op& op, OpId dy, cons
   return gradients;
 }
 
+OpId ShareOfMean(GraphBuilder& builder, const Op& op, OpId dy, const std::string& name) {
+  const double count = static_cast<double>(builder.type(op.inputs[0]).elements());
+  return builder.Add("scale", {dy}, {{"factor", 1 / count}}, name);
+}
+
 OpId ApplyMask(GraphBuilder& builder, const Op& op, OpId gradient, const std::string& name) {
   if (op.inputs.size() < 3) return gradient;
   Shape shape(builder.type(gradient).shape.size(), 1);
@@ -102,10 +107,10 @@ double GlobalCount(const Evaluation& evaluation, size_t factors) {
   return count;
 }
 
-double MaskAt(const Evaluation& evaluation, const Shape& shape, int64_t element) {
-  if (evaluation.inputs.size() < 3) return 1;
+double MaskAt(const Evaluation& evaluation, const Shape& shape, int64_t element, size_t mask) {
+  if (evaluation.inputs.size() <= mask) return 1;
   const int64_t per_sample = ElementCount(shape) / shape[0];
-  return evaluation.inputs[2]->values[static_cast<size_t>(element / per_sample)];
+  return evaluation.inputs[mask]->values[static_cast<size_t>(element / per_sample)];
 }
 
 std::vector<Argument> LossSignature(std::string first, std::string second) {

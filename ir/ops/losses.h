@@ -17,7 +17,7 @@ InferResult InferClassification(Types inputs, const Attributes& attributes);
 Rule ClassificationRule(Types inputs, const TensorType& output, const Attributes& attributes);
 
 // (prediction, target, mask?) -> scalar; all dimensions reduced.
-std::optional<OpError> CheckRegression(Types inputs);
+std::optional<OpError> CheckRegression(Types inputs, const std::string& first = "prediction");
 InferResult InferRegression(Types inputs, const Attributes& attributes);
 Rule RegressionRule(Types inputs, const TensorType& output, const Attributes& attributes);
 
@@ -28,18 +28,34 @@ Rule RegressionGradientRule(Types inputs, const TensorType& output, const Attrib
 // Gradients by prediction and target through op `kind` of the form above.
 Gradients RegressionGradients(GraphBuilder& builder, const Op& op, OpId dy, const std::string& kind);
 
+// The gradient by one element's loss: that by the mean of input 0's elements, divided by their number.
+OpId ShareOfMean(GraphBuilder& builder, const Op& op, OpId dy, const std::string& name);
+
 // The gradient of a masked loss from that of the same loss without mask.
 OpId ApplyMask(GraphBuilder& builder, const Op& op, OpId gradient, const std::string& name);
 
 // The product of the first `factors` ranges' global sizes.
 double GlobalCount(const Evaluation& evaluation, size_t factors);
 
-// The mask's value for element `element` of a local tensor with `shape`, 1 without a mask (input 2).
-double MaskAt(const Evaluation& evaluation, const Shape& shape, int64_t element);
+// The mask's value for element `element` of a local tensor with `shape`, 1 without a mask, which is input `mask`.
+double MaskAt(const Evaluation& evaluation, const Shape& shape, int64_t element, size_t mask = 2);
 
-template <int PerElement>
-Flops FlopsPerInputElement(Types inputs, const TensorType&, const Attributes&) {
-  return Flops(static_cast<double>(PerElement) * static_cast<double>(inputs[0].elements()));
+// The rank's share of the mean of loss(prediction, target) over all elements.
+template <typename Loss>
+void EvaluateRegression(const Evaluation& evaluation, Loss loss) {
+  const Tensor& prediction = *evaluation.inputs[0];
+  const Tensor& target = *evaluation.inputs[1];
+  double sum = 0;
+  for (size_t i = 0; i < prediction.values.size(); ++i) {
+    const double mask = MaskAt(evaluation, prediction.shape, static_cast<int64_t>(i));
+    sum += mask * loss(prediction.values[i], target.values[i]);
+  }
+  evaluation.output.values[0] = sum / GlobalCount(evaluation, prediction.shape.size());
+}
+
+template <int PerRow>
+Flops FlopsPerRow(Types inputs, const TensorType&, const Attributes&) {
+  return Flops(static_cast<double>(PerRow) * static_cast<double>(inputs[0].elements() / inputs[0].shape.back()));
 }
 
 // The signature (first, second, mask?).

@@ -9,14 +9,8 @@ Gradients MseGradients(GraphBuilder& builder, const Op& op, OpId dy) {
 }
 
 void EvaluateMse(const Evaluation& evaluation) {
-  const Tensor& prediction = *evaluation.inputs[0];
-  const Tensor& target = *evaluation.inputs[1];
-  double sum = 0;
-  for (size_t i = 0; i < prediction.values.size(); ++i) {
-    const double difference = prediction.values[i] - target.values[i];
-    sum += MaskAt(evaluation, prediction.shape, static_cast<int64_t>(i)) * difference * difference;
-  }
-  evaluation.output.values[0] = sum / GlobalCount(evaluation, prediction.shape.size());
+  EvaluateRegression(evaluation,
+                     [](double prediction, double target) { return (prediction - target) * (prediction - target); });
 }
 
 }  // namespace

@@ -20,18 +20,18 @@ Rule OneHotRule(Types inputs, const TensorType& output, const Attributes&) {
   Rule rule;
   rule.output = AddDimensions(rule, inputs[0].shape);
   rule.inputs = {rule.output};
-  rule.output.push_back({AddFactor(rule, "c", output.shape.back(), FactorKind::kWhole)});
+  rule.output.push_back({AddFactor(rule, "c", output.shape.back())});
   return rule;
 }
 
 Gradients OneHotGradients(GraphBuilder&, const Op&, OpId) { return {std::nullopt}; }
 
 void EvaluateOneHot(const Evaluation& evaluation) {
-  const int64_t depth = evaluation.output.shape.back();
+  const FactorRange& depth = evaluation.ranges.back();
   const std::vector<double>& classes = evaluation.inputs[0]->values;
   for (size_t i = 0; i < classes.size(); ++i) {
-    const int64_t c = static_cast<int64_t>(classes[i]);
-    if (c >= 0 && c < depth) evaluation.output.values[i * static_cast<size_t>(depth) + static_cast<size_t>(c)] = 1;
+    const int64_t c = static_cast<int64_t>(classes[i]) - depth.begin;
+    if (c >= 0 && c < depth.size) evaluation.output.values[i * static_cast<size_t>(depth.size) + static_cast<size_t>(c)] = 1;
   }
 }
 

@@ -35,12 +35,14 @@ enum class OpClass {
 };
 
 // An argument of an op as the language writes it: tensors by position, the others by position or name.
-enum class ArgumentKind { kTensor, kOptionalTensor, kTensorList, kBool, kInt, kFloat, kInts, kDType, kString };
+// A kTensorList is one tuple, `concat((a, b), axis = 0)`; kTensors, always last, takes the arguments that remain.
+enum class ArgumentKind { kTensor, kOptionalTensor, kTensorList, kTensors, kBool, kInt, kFloat, kInts, kDType, kString };
 
 struct Argument {
   std::string name;
   ArgumentKind kind = ArgumentKind::kTensor;
   std::optional<AttributeValue> default_value = {};  // Of an attribute; without one it must be given.
+  bool takes_number = false;  // A static number may stand for the tensor: it is broadcast.
 };
 
 // Why an op cannot be built from its arguments; the frontend adds the source places.
@@ -74,7 +76,8 @@ struct Evaluation {
   absl::Span<const Tensor* const> inputs;  // Local.
   absl::Span<const FactorRange> ranges;    // Per factor of the rule.
   Tensor& output;                          // Has its local shape; values are zero.
-  int64_t step = 1;                        // Of training, from 1; for step_scalar.
+  int64_t step = 1;                        // Of training, from 1; 0 in testing, where dropout lets everything through.
+  uint64_t seed = 1;                       // Of the run; for random ops.
 };
 
 struct OpDefinition {

@@ -72,4 +72,20 @@ double ReducedCount(const Evaluation& evaluation) {
   return count;
 }
 
+Gradients ExtremeGradients(GraphBuilder& builder, const Op& op, OpId dy) {
+  const OpId x = op.inputs[0];
+  Shape kept = builder.type(x).shape;
+  const std::vector<int> axes = AxesOf(op.attributes, static_cast<int>(kept.size()));
+  for (int axis : axes) kept[static_cast<size_t>(axis)] = 1;
+  const std::string name = GradientName(op, "x");
+  auto with_kept_dims = [&](OpId value) {
+    return builder.type(value).shape == kept ? value : builder.Add("reshape", {value}, {{"shape", kept}}, name);
+  };
+  const OpId is_extreme = builder.Add("equal", {x, with_kept_dims(op.id)}, {}, name);
+  const std::vector<int64_t> wide_axes(axes.begin(), axes.end());
+  const OpId count = builder.Add("reduce_sum", {is_extreme}, {{"axes", wide_axes}, {"keep_dims", true}}, name);
+  const OpId share = builder.Add("div", {with_kept_dims(dy), count}, {}, name);
+  return {builder.Add("mul", {is_extreme, share}, {}, name)};
+}
+
 }  // namespace cleave

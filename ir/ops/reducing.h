@@ -22,6 +22,9 @@ std::vector<int64_t> ReducedIndex(const Evaluation& evaluation);
 // The number of elements of the whole input that each element of the output is made from.
 double ReducedCount(const Evaluation& evaluation);
 
+// Gradient of a maximum or minimum over axes: where several elements have the extreme value, they share it evenly.
+Gradients ExtremeGradients(GraphBuilder& builder, const Op& op, OpId dy);
+
 }  // namespace cleave
 
 #endif  // CLEAVE_IR_OPS_REDUCING_H_

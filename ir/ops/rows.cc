@@ -38,6 +38,18 @@ InferResult InferRows(Types inputs, const Attributes&) {
   return inputs[0];
 }
 
+std::optional<OpError> CheckPerRow(Types inputs, int index, const std::string& argument) {
+  if (auto error = CheckDType(inputs, index, DType::kF32, argument)) return error;
+  Shape expected = inputs[0].shape;
+  expected.back() = 1;
+  const Shape& shape = inputs[static_cast<size_t>(index)].shape;
+  if (shape == expected) return std::nullopt;
+  return OpError{.code = Code::kE0411,
+                 .message = absl::StrCat("a ", argument, " of ", ShapeText(shape), " for rows ",
+                                         ShapeText(inputs[0].shape)),
+                 .about = {{index, absl::StrCat("is ", ShapeText(shape), " instead of ", ShapeText(expected))}}};
+}
+
 Rule RowsRule::For(const Shape& shape) const {
   Rule rule;
   std::vector<FactorList> rows;

@@ -12,6 +12,9 @@ namespace cleave {
 // x: f32 with at least one dimension -> the same type.
 InferResult InferRows(Types inputs, const Attributes& attributes);
 
+// An error unless input `index` is f32[.., 1]: one number for each row of input 0. `argument` is its name.
+std::optional<OpError> CheckPerRow(Types inputs, int index, const std::string& argument);
+
 // Which dimensions of the rows [d0, d1, …, k] a tensor has.
 enum class RowPart {
   kAll,      // [d0, d1, …, k]
@@ -40,6 +43,12 @@ struct Rows {
   int64_t length = 0;
 };
 Rows RowsOf(const Tensor& tensor);
+
+// `PerElement` operations for each element of input 0.
+template <int PerElement>
+Flops FlopsPerInputElement(Types inputs, const TensorType&, const Attributes&) {
+  return Flops(static_cast<double>(PerElement) * static_cast<double>(inputs[0].elements()));
+}
 
 // log(sum of exp) of a row, without overflow.
 double LogSumExp(const double* row, int64_t length);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <numeric>
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
@@ -60,17 +61,29 @@ std::vector<int64_t> DimensionIndex(const FactorList& factors, const std::vector
   return index;
 }
 
+// The same for a dimension that is read in windows of its factor.
+std::vector<int64_t> WindowIndex(const Window& window, const FactorRange& range) {
+  const Piece piece = window.Of({.begin = range.begin, .size = range.size});
+  std::vector<int64_t> index(static_cast<size_t>(piece.size));
+  std::iota(index.begin(), index.end(), piece.begin);
+  return index;
+}
+
 // The place in the whole tensor of every element of the local one, and the local shape.
 struct LocalPart {
   Shape shape;
   std::vector<int64_t> elements;
 };
 
-LocalPart PartOf(const Shape& whole, const std::vector<FactorList>& dimensions,
-                 const std::vector<FactorRange>& ranges) {
+// `input`: of the rule; -1 for its output.
+LocalPart PartOf(const Shape& whole, const Rule& rule, int input, const std::vector<FactorRange>& ranges) {
   LocalPart part{.shape = {}, .elements = {0}};
+  const std::vector<FactorList>& dimensions = input < 0 ? rule.output : rule.inputs[static_cast<size_t>(input)];
   for (size_t d = 0; d < whole.size(); ++d) {
-    const std::vector<int64_t> index = DimensionIndex(dimensions[d], ranges);
+    const Window* window = rule.WindowOf(input, d);
+    const std::vector<int64_t> index = window == nullptr
+                                           ? DimensionIndex(dimensions[d], ranges)
+                                           : WindowIndex(*window, ranges[static_cast<size_t>(dimensions[d][0])]);
     part.shape.push_back(static_cast<int64_t>(index.size()));
     std::vector<int64_t> next;
     for (int64_t outer : part.elements) {
@@ -89,10 +102,10 @@ Tensor Take(const Tensor& whole, const LocalPart& part) {
   return local;
 }
 
-// [0, size) in one to three pieces, some of them perhaps empty.
+// [0, size) in one to three pieces, some of them perhaps empty; in one where the op itself has no form for more.
 std::vector<FactorRange> RandomPieces(const Factor& factor, Random& random) {
   std::vector<int64_t> bounds = {0, factor.size};
-  if (factor.kind != FactorKind::kWhole) {
+  if (factor.kind == FactorKind::kParallel || factor.kind == FactorKind::kReduced) {
     for (int64_t cuts = RandomInt(random, 0, 2); cuts > 0; --cuts) bounds.push_back(RandomInt(random, 0, factor.size));
   }
   std::sort(bounds.begin(), bounds.end());
@@ -138,6 +151,8 @@ void CheckCut(const Sample& sample, Random& random) {
   Tensor joined = Zeros(sample.output.shape);
   if (reduction == Reduction::kMax) {
     std::fill(joined.values.begin(), joined.values.end(), -std::numeric_limits<double>::infinity());
+  } else if (reduction == Reduction::kMin) {
+    std::fill(joined.values.begin(), joined.values.end(), std::numeric_limits<double>::infinity());
   }
   std::vector<size_t> choice(pieces.size(), 0);
   while (true) {
@@ -145,9 +160,9 @@ void CheckCut(const Sample& sample, Random& random) {
     for (size_t f = 0; f < pieces.size(); ++f) ranges.push_back(pieces[f][choice[f]]);
     std::vector<Tensor> inputs;
     for (size_t i = 0; i < sample.inputs.size(); ++i) {
-      inputs.push_back(Take(sample.inputs[i], PartOf(sample.inputs[i].shape, rule.inputs[i], ranges)));
+      inputs.push_back(Take(sample.inputs[i], PartOf(sample.inputs[i].shape, rule, static_cast<int>(i), ranges)));
     }
-    const LocalPart part = PartOf(sample.output.shape, rule.output, ranges);
+    const LocalPart part = PartOf(sample.output.shape, rule, -1, ranges);
     const Tensor local = Evaluate(sample, inputs, part.shape, ranges);
     ASSERT_EQ(local.values.size(), part.elements.size());
     for (size_t i = 0; i < part.elements.size(); ++i) {
@@ -198,6 +213,9 @@ TEST(RuleLawTest, Resize) {
     }
     std::vector<TensorType> types = sample.types;
     for (size_t i = 0; i < types.size(); ++i) types[i].shape = SizesOf(expected.inputs[i], sizes);
+    for (const InputWindow& entry : expected.windows) {
+      types[static_cast<size_t>(entry.input)].shape[static_cast<size_t>(entry.dimension)] = entry.window.elements;
+    }
     const Attributes attributes =
         sample.op->resize == nullptr ? sample.attributes : sample.op->resize(sample.attributes, sample.rule, sizes);
     const InferResult result = InferChecked(*sample.op, types, attributes);

@@ -46,10 +46,14 @@ void Binary(Maker& maker, Fill fill);
 void UnaryGradient(Maker& maker);
 
 // One function per family, each in samples_<family>.cc.
+void AddConvolutionSamples(Forms& forms);
+void AddCustomSamples(Forms& forms);
 void AddElementwiseSamples(Forms& forms);
 void AddReductionSamples(Forms& forms);
 void AddMovementSamples(Forms& forms);
+void AddIndexingSamples(Forms& forms);
 void AddProductSamples(Forms& forms);
+void AddRankingSamples(Forms& forms);
 void AddSourceSamples(Forms& forms);
 
 }  // namespace cleave

@@ -70,10 +70,14 @@ std::string Sample::Text() const {
 
 std::vector<Sample> SamplesOf(const std::string& op, Random& random) {
   Forms forms;
+  AddConvolutionSamples(forms);
+  AddCustomSamples(forms);
   AddElementwiseSamples(forms);
   AddReductionSamples(forms);
   AddMovementSamples(forms);
+  AddIndexingSamples(forms);
   AddProductSamples(forms);
+  AddRankingSamples(forms);
   AddSourceSamples(forms);
   const auto form = forms.find(op);
   if (form == forms.end()) return {};

@@ -42,11 +42,42 @@ void UnaryGradient(Maker& maker) {
 }
 
 void AddElementwiseSamples(Forms& forms) {
-  for (const char* op : {"neg", "exp", "tanh", "sigmoid", "relu", "gelu", "abs", "square", "sign", "assert_finite"}) {
+  for (const char* op : {"neg", "exp", "tanh", "sigmoid", "relu", "gelu", "abs", "square", "sign", "assert_finite", "erf",
+                         "sin", "cos", "silu", "softplus"}) {
     forms[op] = SignedUnary();
   }
   for (const char* op : {"log", "sqrt", "rsqrt"}) forms[op] = PositiveUnary();
-  for (const char* op : {"add", "sub", "mul", "div", "equal"}) forms[op] = SignedBinary();
+  for (const char* op : {"add", "sub", "mul", "div", "maximum", "minimum"}) forms[op] = SignedBinary();
+  // Labels are often equal, signed values never.
+  for (const char* op : {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"}) {
+    forms[op] = [](Maker& maker) {
+      Binary(maker, Fill::kLabels);
+      Binary(maker, Fill::kSigned);
+    };
+  }
+  forms["pow"] = [](Maker& maker) { Binary(maker, Fill::kPositive); };
+  forms["power"] = [](Maker& maker) {
+    for (const double exponent : {0.0, 1.0, 2.0, 3.0, -1.0}) {
+      Unary(maker, Fill::kSigned, {{"exponent", exponent}});
+    }
+    Unary(maker, Fill::kPositive, {{"exponent", -0.5}});
+  };
+  forms["clamp"] = [](Maker& maker) { Unary(maker, Fill::kSigned, {{"low", -0.7}, {"high", 1.1}}); };
+  forms["leaky_relu"] = [](Maker& maker) {
+    Unary(maker, Fill::kSigned);
+    Unary(maker, Fill::kSigned, {{"slope", -0.5}});
+  };
+  forms["leaky_relu_gradient"] = [](Maker& maker) {
+    const int64_t a = maker.Size(), b = maker.Size();
+    maker.Add({{{a, b}}, {{a, b}}}, {{"slope", 0.2}});
+  };
+  forms["where"] = [](Maker& maker) {
+    const int64_t a = maker.Size(), b = maker.Size(), c = maker.Size();
+    maker.Add({{{a, b}, Fill::kMask}, {{a, b}}, {{a, b}}});
+    maker.Add({{{a, 1}, Fill::kMask}, {{b}}, {{}}});
+    maker.Add({{{c}, Fill::kMask}, {{a, b, 1}}, {{b, c}}});
+    maker.Add({{{a, b}, Fill::kMask}, {{a, b}, Fill::kLabels}, {{b}, Fill::kLabels}});
+  };
   for (const char* op : {"relu_gradient", "tanh_gradient", "sigmoid_gradient", "gelu_gradient"}) {
     forms[op] = UnaryGradient;
   }

@@ -28,10 +28,14 @@ void AddMovementSamples(Forms& forms) {
     const int64_t a = maker.Size(), b = maker.Size();
     maker.Add({{{a, b, 5}}}, {{"begin", Ints{0, 0, 1}}, {"end", Ints{a, b, 4}}});
     maker.Add({{{4, b}}}, {{"begin", Ints{3, 0}}, {"end", Ints{4, b}}});
+    maker.Add({{{7, 6}}}, {{"begin", Ints{2, 0}}, {"end", Ints{7, 3}}});
+    maker.Add({{{6, b}, Fill::kLabels}}, {{"begin", Ints{2, 0}}, {"end", Ints{4, b}}});
   };
   forms["pad"] = [](Maker& maker) {
     const int64_t a = maker.Size();
-    maker.Add({{{a, 2}}}, {{"begin", Ints{0, 1}}, {"shape", Ints{a, 5}}});
+    maker.Add({{{a, 2}}}, {{"before", Ints{0, 1}}, {"after", Ints{0, 2}}});
+    maker.Add({{{4, a, 3}}}, {{"before", Ints{3, 0, 0}}, {"after", Ints{0, 0, 4}}});
+    maker.Add({{{a}, Fill::kLabels}}, {{"before", Ints{0}}, {"after", Ints{0}}});
   };
   forms["concat"] = [](Maker& maker) {
     const int64_t a = maker.Size(), b = maker.Size();
@@ -39,20 +43,22 @@ void AddMovementSamples(Forms& forms) {
     maker.Add({{{2, a, b}}, {{2, a, b}}}, {{"axis", int64_t{-3}}});
     maker.Add({{{a, b}}}, {{"axis", int64_t{0}}});
   };
-  forms["embedding"] = [](Maker& maker) {
-    const int64_t a = maker.Size(), b = maker.Size(), e = maker.Size();
-    maker.Add({{{a}, Fill::kLabels}, {{3, e}}});
-    maker.Add({{{a, b}, Fill::kLabels}, {{2, e}}});
+  forms["cumsum"] = [](Maker& maker) {
+    const int64_t a = maker.Size(), b = maker.Size(), c = maker.Size();
+    maker.Add({{{a, b, c}}}, {{"axis", int64_t{1}}});
+    maker.Add({{{a, b}}}, {{"axis", int64_t{-1}}, {"reverse", true}});
+    maker.Add({{{a}}}, {{"axis", int64_t{0}}});
   };
-  forms["embedding_gradient"] = [](Maker& maker) {
-    const int64_t a = maker.Size(), b = maker.Size(), e = maker.Size();
-    maker.Add({{{a, e}}, {{a}, Fill::kLabels}}, {{"rows", int64_t{3}}});
-    maker.Add({{{a, b, e}}, {{a, b}, Fill::kLabels}}, {{"rows", int64_t{2}}});
+  forms["rope"] = [](Maker& maker) {
+    const int64_t a = maker.Size(), b = maker.Size(), pairs = maker.Size();
+    maker.Add({{{b, 2 * pairs}}});
+    maker.Add({{{a, b, 2 * pairs}}}, {{"theta", 50.0}, {"inverse", true}});
+    maker.Add({{{a, b, 2, 2}}}, {{"theta", 50.0}, {"axis", int64_t{1}}});
   };
-  forms["one_hot"] = [](Maker& maker) {
-    const int64_t a = maker.Size(), b = maker.Size();
-    maker.Add({{{a, b}, Fill::kLabels}}, {{"depth", int64_t{3}}});
-    maker.Add({{{a}, Fill::kLabels}}, {{"depth", int64_t{2}}});
+  // The key makes the op of a graph draw as the op alone does.
+  forms["dropout"] = [](Maker& maker) {
+    Unary(maker, Fill::kSigned, {{"rate", 0.5}, {"key", std::string("h1.dropout")}});
+    Unary(maker, Fill::kSigned, {{"rate", 0.0}, {"key", std::string("h2.dropout")}});
   };
 }
 

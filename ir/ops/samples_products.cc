@@ -21,9 +21,28 @@ void MatmulForms(Maker& maker) {
   }
 }
 
+void EinsumForms(Maker& maker) {
+  const int64_t a = maker.Size(), i = maker.Size(), k = maker.Size(), j = maker.Size();
+  const auto add = [&](const char* equation, std::vector<InputForm> inputs) {
+    maker.Add(inputs, {{"equation", std::string(equation)}});
+  };
+  add("bik,bkj->bij", {{{a, i, k}}, {{a, k, j}}});
+  add("i b k, k j b -> b j i", {{{i, a, k}}, {{k, j, a}}});
+  add("i k, k -> i", {{{i, k}}, {{k}}});
+  add("rows, columns -> columns rows", {{{i}}, {{j}}});
+  add("i, i, i k -> k", {{{i}}, {{i}}, {{i, k}}});
+  add("i k -> ", {{{i, k}}});
+  add("i j -> j i", {{{i, j}}});
+  add("rows k, -> rows", {{{i, k}}, {{}}});
+  add("k i k, i j -> j k", {{{k, i, k}}, {{i, j}}});
+  add("i i -> ", {{{i, i}}});
+  add("i, k -> i i", {{{i}}, {{k}}});
+}
+
 }  // namespace
 
 void AddProductSamples(Forms& forms) {
+  forms["einsum"] = EinsumForms;
   forms["matmul"] = MatmulForms;
   forms["matmul_sum"] = [](Maker& maker) {
     const int64_t a = maker.Size(), k = maker.Size(), i = maker.Size(), j = maker.Size();

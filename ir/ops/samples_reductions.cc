@@ -33,11 +33,11 @@ void Classifications(Maker& maker) {
   maker.Add({{{a, b, 4}}, {{a, b}, Fill::kLabels}, {{a}, Fill::kMask}});
 }
 
-void Regressions(Maker& maker) {
+void Regressions(Maker& maker, const Values& attributes = {}) {
   const int64_t a = maker.Size(), b = maker.Size();
-  maker.Add({{{a, b}}, {{a, b}}});
-  maker.Add({{{a, b}}, {{a, b}}, {{a}, Fill::kMask}});
-  maker.Add({{{}}, {{}}});
+  maker.Add({{{a, b}}, {{a, b}}}, attributes);
+  maker.Add({{{a, b}}, {{a, b}}, {{a}, Fill::kMask}}, attributes);
+  maker.Add({{{}}, {{}}}, attributes);
 }
 
 }  // namespace
@@ -46,6 +46,7 @@ void AddReductionSamples(Forms& forms) {
   forms["reduce_sum"] = [](Maker& maker) { Reductions(maker, Fill::kSigned); };
   forms["reduce_mean"] = forms["reduce_sum"];
   forms["reduce_max"] = [](Maker& maker) { Reductions(maker, Fill::kDistinct); };
+  forms["reduce_min"] = forms["reduce_max"];
   forms["softmax"] = RowOps;
   forms["log_softmax"] = RowOps;
   forms["softmax_gradient"] = RowGradients;
@@ -67,8 +68,13 @@ void AddReductionSamples(Forms& forms) {
   };
   forms["cross_entropy"] = Classifications;
   forms["accuracy"] = Classifications;
-  forms["mse"] = Regressions;
-  forms["mae"] = Regressions;
+  for (const char* op : {"mse", "mae", "bce_with_logits"}) {
+    forms[op] = [](Maker& maker) { Regressions(maker); };
+  }
+  forms["huber"] = [](Maker& maker) {
+    Regressions(maker);
+    Regressions(maker, {{"delta", 1.7}});
+  };
   forms["cross_entropy_gradient"] = [](Maker& maker) {
     const int64_t a = maker.Size(), b = maker.Size();
     maker.Add({{{a, 3}}, {{a}, Fill::kLabels}, {{}}});

@@ -28,19 +28,28 @@ InferResult InferSlice(Types inputs, const Attributes& attributes) {
   return output;
 }
 
-Rule SliceRule(Types inputs, const TensorType& output, const Attributes&) {
-  return BoxRule(inputs[0].shape, output.shape);
+Rule SliceRule(Types inputs, const TensorType& output, const Attributes& attributes) {
+  return ShiftedRule({ShiftedWindows(inputs[0].shape, output.shape, attributes.GetInts("begin"))}, output.shape);
 }
 
 Gradients SliceGradients(GraphBuilder& builder, const Op& op, OpId dy) {
-  const Shape shape = builder.type(op.inputs[0]).shape;
+  const Shape& shape = builder.type(op.inputs[0]).shape;
+  std::vector<int64_t> after;
+  for (size_t d = 0; d < shape.size(); ++d) after.push_back(shape[d] - op.attributes.GetInts("end")[d]);
   return {
-      builder.Add("pad", {dy}, {{"begin", op.attributes.GetInts("begin")}, {"shape", shape}}, GradientName(op, "x"))};
+      builder.Add("pad", {dy}, {{"before", op.attributes.GetInts("begin")}, {"after", after}}, GradientName(op, "x"))};
 }
 
-// Whole dimensions are not cut, and begin is 0 in the others, so begin holds for local tensors too.
+// What of the input's size lies behind the slice is seen only by who works on all of it, and then it is the local size.
 void EvaluateSlice(const Evaluation& evaluation) {
-  evaluation.output = Box(*evaluation.inputs[0], evaluation.attributes.GetInts("begin"), evaluation.output.shape);
+  Shape input = evaluation.attributes.GetInts("end");
+  Shape output;
+  for (size_t d = 0; d < input.size(); ++d) {
+    const FactorRange& range = evaluation.ranges[d];
+    if (range.size == range.global) input[d] = evaluation.inputs[0]->shape[d];
+    output.push_back(range.global);
+  }
+  CopyShifted(evaluation, 0, ShiftedWindows(input, output, evaluation.attributes.GetInts("begin")));
 }
 
 Attributes ResizeSlice(const Attributes& attributes, const Rule& rule, absl::Span<const int64_t> factor_sizes) {

@@ -85,8 +85,8 @@ std::optional<OpError> CheckFits(Types inputs, int index, const Sliding2d& slidi
     // The least padding on each side with which the kernel has one place.
     const int64_t needed = (along.span() - shape[d] + 1) / 2;
     return OpError{.code = Code::kE0413,
-                   .message = absl::StrCat("a kernel over ", along.span(), " ", what, " for ", shape[d], " and ",
-                                           2 * along.padding, " of padding"),
+                   .message = absl::StrCat("a kernel over ", along.span(), " ", what, " does not fit into ", shape[d],
+                                           along.padding > 0 ? absl::StrCat(" and ", 2 * along.padding, " of padding") : ""),
                    .about = {{index, absl::StrCat("has ", shape[d], " ", what)}},
                    .help = {absl::StrCat("padding = ", needed)}};
   }

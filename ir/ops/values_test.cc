@@ -29,7 +29,8 @@ Tensor T(Shape shape, std::vector<double> values) { return {.shape = std::move(s
 // Inputs that are i32, by op and index.
 bool IsInteger(const std::string& op, size_t input) {
   static const std::set<std::pair<std::string, size_t>> integers = {
-      {"embedding", 0}, {"embedding_gradient", 1},     {"one_hot", 0},
+      {"embedding", 0}, {"max_pool_gradient", 1}, {"embedding_gradient", 1},     {"one_hot", 0},
+      {"gather", 1},    {"scatter_add", 1},
       {"accuracy", 1},  {"cross_entropy_gradient", 1}, {"cross_entropy", 1}};
   return integers.count({op, input}) > 0;
 }
@@ -81,13 +82,47 @@ TEST(ValuesTest, Elementwise) {
          {"sign", {x}, {}, T({3}, {-1, 0, 1})},
          {"scale", {x}, {{"factor", 0.5}}, T({3}, {-1, 0, 0.5})},
          {"cast", {T({3}, {-1.7, 0.9, 2})}, {{"dtype", std::string("i32")}}, T({3}, {-1, 0, 2})},
+         {"erf", {x}, {}, T({3}, {-0.9953222650, 0, 0.8427007929})},
+         {"sin", {x}, {}, T({3}, {-0.9092974268, 0, 0.8414709848})},
+         {"cos", {x}, {}, T({3}, {-0.4161468365, 1, 0.5403023059})},
+         {"silu", {x}, {}, T({3}, {-0.2384058440, 0, 0.7310585786})},
+         {"softplus", {T({4}, {-800, 0, 1, 800})}, {}, T({4}, {0, 0.6931471806, 1.3132616875, 800})},
+         {"leaky_relu", {x}, {}, T({3}, {-0.02, 0, 1})},
+         {"leaky_relu", {x}, {{"slope", -1.0}}, T({3}, {2, 0, 1})},
+         {"clamp", {x}, {{"low", -1.0}, {"high", 0.25}}, T({3}, {-1, 0, 0.25})},
+         {"power", {x}, {{"exponent", 3.0}}, T({3}, {-8, 0, 1})},
+         {"power", {positive}, {{"exponent", -1.5}}, T({2}, {1, 0.125})},
          {"print", {x}, {}, x},
          {"assert_finite", {x}, {}, x}});
 }
 
-TEST(ValuesTest, ReluKeepsNotANumber) {
+TEST(ValuesTest, NotANumberStaysOne) {
   const Tensor nan = T({1}, {std::numeric_limits<double>::quiet_NaN()});
-  EXPECT_TRUE(std::isnan(ValueOf({"relu", {nan}, {}, nan}).values[0]));
+  const Tensor one = T({1}, {1});
+  for (const Case& item : std::vector<Case>{{"relu", {nan}, {}, nan},
+                                            {"leaky_relu", {nan}, {}, nan},
+                                            {"clamp", {nan}, {{"low", 0.0}, {"high", 1.0}}, nan},
+                                            {"maximum", {nan, one}, {}, nan},
+                                            {"maximum", {one, nan}, {}, nan},
+                                            {"minimum", {nan, one}, {}, nan},
+                                            {"minimum", {one, nan}, {}, nan}}) {
+    EXPECT_TRUE(std::isnan(ValueOf(item).values[0])) << item.op;
+  }
+}
+
+TEST(ValuesTest, ComparisonsAndChoices) {
+  const Tensor x = T({3}, {1, 2, 3});
+  const Tensor two = T({}, {2});
+  Check({{"equal", {x, two}, {}, T({3}, {0, 1, 0})},
+         {"not_equal", {x, two}, {}, T({3}, {1, 0, 1})},
+         {"less", {x, two}, {}, T({3}, {1, 0, 0})},
+         {"less_equal", {x, two}, {}, T({3}, {1, 1, 0})},
+         {"greater", {x, two}, {}, T({3}, {0, 0, 1})},
+         {"greater_equal", {x, two}, {}, T({3}, {0, 1, 1})},
+         {"maximum", {x, two}, {}, T({3}, {2, 2, 3})},
+         {"minimum", {x, two}, {}, T({3}, {1, 2, 2})},
+         {"pow", {x, T({2, 1}, {2, -1})}, {}, T({2, 3}, {1, 4, 9, 1, 0.5, 1.0 / 3})},
+         {"where", {T({3}, {1, 0, -2}), x, T({2, 1}, {7, 8})}, {}, T({2, 3}, {1, 7, 3, 1, 8, 3})}});
 }
 
 TEST(ValuesTest, Broadcasting) {
@@ -96,7 +131,6 @@ TEST(ValuesTest, Broadcasting) {
          {"sub", {matrix, T({2, 1}, {1, 2})}, {}, T({2, 3}, {0, 1, 2, 2, 3, 4})},
          {"mul", {T({2, 1}, {1, 2}), T({3}, {1, 2, 3})}, {}, T({2, 3}, {1, 2, 3, 2, 4, 6})},
          {"div", {matrix, T({}, {2})}, {}, T({2, 3}, {0.5, 1, 1.5, 2, 2.5, 3})},
-         {"equal", {T({2}, {1, 2}), T({}, {2})}, {}, T({2}, {0, 1})},
          {"bias_add", {matrix, T({3}, {1, 1, 0})}, {}, T({2, 3}, {2, 3, 3, 5, 6, 6})},
          {"broadcast_to", {T({2, 1}, {7, 8})}, {{"shape", Ints{2, 2}}}, T({2, 2}, {7, 7, 8, 8})}});
 }
@@ -108,6 +142,7 @@ TEST(ValuesTest, ElementwiseGradients) {
          {"tanh_gradient", {dy, y}, {}, T({2}, {7.5, 10})},
          {"sigmoid_gradient", {dy, y}, {}, T({2}, {2.5, 0})},
          {"gelu_gradient", {dy, T({2}, {0, 100})}, {}, T({2}, {5, 10})},
+         {"leaky_relu_gradient", {dy, y}, {{"slope", 0.1}}, T({2}, {10, 1})},
          {"mse_gradient", {T({2}, {3, 1}), T({2}, {1, 2}), T({}, {1})}, {}, T({2}, {2, -1})},
          {"mae_gradient", {T({2}, {3, 1}), T({2}, {1, 2}), T({}, {4})}, {}, T({2}, {2, -2})}});
 }
@@ -133,7 +168,9 @@ TEST(ValuesTest, Reductions) {
          {"reduce_sum", {x}, {{"axes", Ints{0}}}, T({3}, {-3, 3, -3})},
          {"reduce_mean", {x}, {{"axes", Ints{-1}}, {"keep_dims", true}}, T({2, 1}, {3, -4})},
          {"reduce_max", {x}, {{"axes", Ints{1}}}, T({2}, {5, -2})},
-         {"reduce_max", {x}, {{"axes", Ints{0, 1}}}, T({}, {5})}});
+         {"reduce_max", {x}, {{"axes", Ints{0, 1}}}, T({}, {5})},
+         {"reduce_min", {x}, {{"axes", Ints{1}}}, T({2}, {1, -6})},
+         {"reduce_min", {x}, {{"axes", Ints{0}}, {"keep_dims", true}}, T({1, 3}, {-4, -2, -6})}});
 }
 
 TEST(ValuesTest, Rows) {
@@ -189,10 +226,15 @@ TEST(ValuesTest, Movements) {
        {"transpose", {x}, {}, T({3, 2}, {1, 4, 2, 5, 3, 6})},
        {"transpose", {T({1, 2, 2}, {1, 2, 3, 4})}, {{"permutation", Ints{1, 2, 0}}}, T({2, 2, 1}, {1, 2, 3, 4})},
        {"slice", {x}, {{"begin", Ints{0, 1}}, {"end", Ints{2, 3}}}, T({2, 2}, {2, 3, 5, 6})},
-       {"pad", {T({1, 2}, {7, 8})}, {{"begin", Ints{1, 0}}, {"shape", Ints{2, 3}}}, T({2, 3}, {0, 0, 0, 7, 8, 0})},
+       {"pad", {T({1, 2}, {7, 8})}, {{"before", Ints{1, 0}}, {"after", Ints{0, 1}}}, T({2, 3}, {0, 0, 0, 7, 8, 0})},
+       {"cumsum", {x}, {{"axis", int64_t{1}}}, T({2, 3}, {1, 3, 6, 4, 9, 15})},
+       {"cumsum", {x}, {{"axis", int64_t{-2}}, {"reverse", true}}, T({2, 3}, {5, 7, 9, 4, 5, 6})},
        {"concat", {x, T({2, 1}, {8, 9})}, {{"axis", int64_t{-1}}}, T({2, 4}, {1, 2, 3, 8, 4, 5, 6, 9})},
        {"embedding", {T({3}, {1, 0, 5}), T({2, 2}, {1, 2, 3, 4})}, {}, T({3, 2}, {3, 4, 1, 2, 0, 0})},
        {"embedding_gradient", {T({3, 1}, {1, 2, 4}), T({3}, {1, 0, 1})}, {{"rows", int64_t{3}}}, T({3, 1}, {2, 5, 0})},
+       {"gather", {x, T({2, 2}, {2, 0, 7, 1})}, {{"axis", int64_t{1}}}, T({2, 2, 2}, {3, 1, 0, 2, 6, 4, 0, 5})},
+       {"gather", {x, T({}, {1})}, {}, T({3}, {4, 5, 6})},
+       {"scatter_add", {x, T({3}, {1, 1, -4})}, {{"size", int64_t{2}}, {"axis", int64_t{-1}}}, T({2, 2}, {0, 3, 0, 9})},
        {"one_hot", {T({3}, {1, 0, 9})}, {{"depth", int64_t{2}}}, T({3, 2}, {0, 1, 1, 0, 0, 0})}});
 }
 
@@ -209,6 +251,33 @@ TEST(ValuesTest, Sources) {
           3}});
 }
 
+// Worked out for a head of 4: the second pair turns 100 times slower than the first.
+TEST(ValuesTest, Rope) {
+  const double c = std::cos(1.0), s = std::sin(1.0), slow_c = std::cos(0.01), slow_s = std::sin(0.01);
+  const Tensor x = T({2, 4}, {1, 2, 3, 4, 1, 2, 3, 4});
+  const Tensor turned = T({2, 4}, {1, 2, 3, 4, c - 3 * s, 2 * slow_c - 4 * slow_s, 3 * c + s, 4 * slow_c + 2 * slow_s});
+  Check({{"rope", {x}, {}, turned}, {"rope", {turned}, {{"inverse", true}}, x}});
+}
+
+// The share of ten thousand draws; elements, steps and keys draw for themselves.
+TEST(ValuesTest, Dropout) {
+  const Tensor x = T({10000}, std::vector<double>(10000, 3));
+  const auto draw = [&](const std::string& key, int64_t step) {
+    return ValueOf({"dropout", {x}, {{"rate", 0.25}, {"key", key}}, x, step});
+  };
+  const Tensor first = draw("a", 1);
+  int dropped = 0;
+  for (double value : first.values) {
+    EXPECT_TRUE(value == 0 || value == 4) << value;
+    dropped += value == 0 ? 1 : 0;
+  }
+  EXPECT_NEAR(dropped, 2500, 130);  // Three deviations.
+  EXPECT_EQ(first, draw("a", 1));
+  EXPECT_NE(first, draw("a", 2));
+  EXPECT_NE(first, draw("b", 1));
+  EXPECT_EQ(draw("a", 0), x);
+}
+
 // One rank's part of an op whose meaning depends on its place.
 TEST(ValuesTest, Places) {
   const OpDefinition& mask = *FindOp("causal_mask");
@@ -219,6 +288,44 @@ TEST(ValuesTest, Places) {
   const std::vector<const Tensor*> inputs = {&piece};
   mask.evaluate({.attributes = attributes, .inputs = inputs, .ranges = ranges, .output = output});
   EXPECT_EQ(output, T({1, 2}, {1, -9}));
+}
+
+TEST(ValuesTest, Convolution) {
+  const Tensor x = T({1, 1, 3, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9});
+  const Tensor filter = T({1, 1, 2, 2}, {1, 2, 3, 4});
+  const Tensor dy = T({1, 1, 2, 2}, {1, 2, 3, 4});
+  Check({{"conv2d", {x, filter}, {}, T({1, 1, 2, 2}, {37, 47, 67, 77})},
+         {"conv2d", {x, filter}, {{"stride", Ints{2}}, {"padding", Ints{1}}}, T({1, 1, 2, 2}, {4, 18, 36, 77})},
+         {"conv2d", {x, filter}, {{"dilation", Ints{2, 2}}}, T({1, 1, 1, 1}, {64})},
+         {"conv2d",
+          {T({1, 2, 1, 2}, {1, 2, 3, 4}), T({2, 1, 1, 1}, {10, 100})},
+          {{"groups", int64_t{2}}},
+          T({1, 2, 1, 2}, {10, 20, 300, 400})},
+         {"conv2d_gradient_input",
+          {dy, filter},
+          {{"size", Ints{3, 3}}},
+          T({1, 1, 3, 3}, {1, 4, 4, 6, 20, 16, 9, 24, 16})},
+         {"conv2d_gradient_filter", {dy, x}, {{"kernel", Ints{2, 2}}}, T({1, 1, 2, 2}, {37, 47, 67, 77})}});
+}
+
+TEST(ValuesTest, Pooling) {
+  const Tensor x = T({1, 1, 2, 4}, {1, 5, 2, 2, 3, 4, 9, 9});
+  const Tensor four = T({1, 1, 2, 2}, {4, 8, 12, 16});
+  const Attribute kernel = {{"kernel", Ints{2}}};
+  Attribute padded = {{"kernel", Ints{2}}, {"padding", Ints{1}}};
+  Check({{"max_pool", {x}, kernel, T({1, 1, 1, 2}, {5, 9})},
+         {"max_pool_index", {x}, kernel, T({1, 1, 1, 2}, {1, 2})},
+         {"max_pool", {four}, padded, four},
+         {"max_pool_index", {four}, padded, T({1, 1, 2, 2}, {3, 2, 1, 0})},
+         {"avg_pool", {x}, kernel, T({1, 1, 1, 2}, {3.25, 5.5})},
+         {"avg_pool", {four}, padded, T({1, 1, 2, 2}, {1, 2, 3, 4})}});
+  Attribute sized = kernel;
+  sized["size"] = Ints{2, 4};
+  padded["size"] = Ints{2, 2};
+  const Tensor dy = T({1, 1, 1, 2}, {10, 20});
+  Check({{"max_pool_gradient", {dy, T({1, 1, 1, 2}, {1, 2})}, sized, T({1, 1, 2, 4}, {0, 10, 0, 0, 0, 0, 20, 0})},
+         {"avg_pool_gradient", {dy}, sized, T({1, 1, 2, 4}, {2.5, 2.5, 5, 5, 2.5, 2.5, 5, 5})},
+         {"avg_pool_gradient", {four}, padded, T({1, 1, 2, 2}, {1, 2, 3, 4})}});
 }
 
 }  // namespace

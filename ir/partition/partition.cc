@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status/status_macros.h"
 #include "ir/ops/ops.h"
+#include "ir/partition/merge.h"
 #include "ir/partition/rewrite.h"
 #include "ir/redistribute/redistribute.h"
 #include "ir/strategy/strategy.h"
@@ -113,7 +114,9 @@ class Partitioner {
   };
 
   // What metric steps make exists only when they run: at some steps, and for metrics only.
-  static bool Exists(const Made& made, Phase reader) {
+  // Copies of a value that is gathered again live in their phase; its first form, which `made_` begins with, stays.
+  bool Exists(OpId op, const Made& made, Phase reader) const {
+    if (plan_.ops[op].gather_again && !(made.value == made_[op].front().value)) return made.phase == reader;
     return made.phase != Phase::kMetric || reader == Phase::kMetric;
   }
 
@@ -123,7 +126,7 @@ class Partitioner {
     ValueId source;
     absl::Status refusal = absl::InternalError(absl::StrCat("`", graph_.op(op).name, "` is read before it is made"));
     for (const Made& made : made_[op]) {
-      if (!Exists(made, demand.phase)) continue;
+      if (!Exists(op, made, demand.phase)) continue;
       const Value& value = program_.value(made.value);
       if (value.layout == layout) return made.value;
       absl::StatusOr<Redistribution> way = Way(value, layout);
@@ -222,7 +225,7 @@ absl::StatusOr<Program> Partition(const Graph& graph, const Plan& plan, const Pa
   CLEAVE_ASSIGN_OR_RETURN(Program program, Partitioner(graph, plan).Run());
   FuseReduceScatters(program);
   RemoveDeadMoves(program);
-  if (options.merge_collectives) MergeAllReduces(program);
+  if (options.merge_collectives) MergeCollectives(program, options.bucket_bytes);
   RenumberValues(program);
   return program;
 }

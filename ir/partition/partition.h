@@ -2,13 +2,14 @@
 //
 // Ops are visited in order. Each reads its inputs in the layouts of its strategy; where a value does not exist in that layout yet,
 // the cheapest redistribution from one that exists is inserted (a layout that was made once is used again). Afterwards:
-// gradient all-reduces over the same group are merged; an all_reduce whose only use is a slice is a reduce_scatter.
+// an all_reduce that is only sliced is a reduce_scatter; collectives over one group are merged (ir/partition/merge.h says which).
 // All-reduces, reduce-scatters and all-to-alls of tied or repeated uses follow from the layouts alone: data parallel, tensor parallel
 // and sharded optimizers are not special cases.
 #ifndef CLEAVE_IR_PARTITION_PARTITION_H_
 #define CLEAVE_IR_PARTITION_PARTITION_H_
 
 #include "absl/status/statusor.h"
+#include "base/units/units.h"
 #include "ir/graph/graph.h"
 #include "ir/plan/plan.h"
 #include "ir/program/program.h"
@@ -16,7 +17,8 @@
 namespace cleave {
 
 struct PartitionOptions {
-  bool merge_collectives = true;   // False shows one collective per tensor.
+  bool merge_collectives = true;              // False shows one collective per tensor.
+  Bytes bucket_bytes = Bytes(25 * 1024 * 1024);  // Of the tensors of a merged collective; 0: no limit.
 };
 
 // REQUIRES: VerifyGraph and VerifyPlan are content. Loss and metrics come out replicated.

@@ -363,6 +363,41 @@ TEST(PartitionTest, AllReduceThatIsOnlySlicedIsAReduceScatter) {
   EXPECT_TRUE(found);
 }
 
+// x1 w1 and x2 w2, both contracted over cut columns, added and read whole.
+Graph TwoProducts() {
+  GraphBuilder builder;
+  const auto input = [&](const std::string& name) {
+    return builder.Add("input", {}, {{"shape", Shape{8, 8}}, {"dtype", std::string("f32")}, {"data", name}}, name);
+  };
+  const auto product = [&](const std::string& name) {
+    const OpId weight = builder.Add("parameter", {}, {{"shape", Shape{8, 8}}}, name + ".weight");
+    return builder.Add("matmul", {input(name + ".x"), weight}, {}, name);
+  };
+  const OpId first = product("first");
+  const OpId second = product("second");
+  const OpId sum = builder.Add("add", {builder.Add("relu", {first}, {}, "relu1"), second}, {}, "sum");
+  builder.mutable_graph().loss = builder.Add("mse", {sum, input("target")}, {}, "loss");
+  return *Differentiate(std::move(builder).Build(), Optimizer{.kind = Optimizer::Kind::kSgd, .learning_rate = {}});
+}
+
+TEST(PartitionMergeTest, OfOnePhaseBeforeTheFirstReader) {
+  const Graph graph = TwoProducts();
+  const std::map<std::string, std::map<std::string, std::string>> cuts = {{"first", {{"k", "m0"}}},
+                                                                          {"second", {{"k", "m0"}}}};
+  // relu reads the first before the second is made.
+  const Program apart = Split(graph, HandPlan(graph, MeshOf({2}), {.cuts = cuts, .storage = {}, .output = {}}).Make());
+  EXPECT_EQ(Collectives(graph, apart, {Phase::kForward}), "all_reduce 2");
+  // Both are asked for where they are made, and first read after that.
+  Graph late = graph;
+  std::swap(late.ops[*late.Find("relu1")].name, late.ops[*late.Find("relu1")].name);
+  GraphBuilder builder;
+  const Hand hand{.cuts = {{"l1.matmul", {{"k", "m0"}}}}, .storage = {}, .output = {}};
+  EXPECT_EQ(Collectives(graph, Split(graph, HandPlan(graph, MeshOf({2}), {.cuts = cuts, .storage = {}, .output = {}}).Make(),
+                                     {.merge_collectives = false}),
+                        {Phase::kForward}),
+            "all_reduce 2");
+}
+
 TEST(PartitionTest, SumOfTiedGradientsIsReducedOnce) {
   const Graph graph = TestTiedWeights();
   const Mesh mesh = MeshOf({2});

@@ -32,6 +32,8 @@ struct OpPlan {
   Strategy strategy;             // For sources: the storage layout of the value.
   // The layout that consumers see, where it differs from the strategy's output (a pin's `out`): redistributed right after the op.
   std::optional<Layout> output;
+  // Other layouts of this value are made again in each phase that reads them: a parameter of which a rank keeps a part only.
+  bool gather_again = false;
   DecidedBy decided_by = DecidedBy::kFallback;
   std::string reason;            // One sentence.
   std::vector<Choice> choices;   // The chosen one and the runner-up at least, where there was a choice.
@@ -44,6 +46,7 @@ struct SearchSummary {
   std::string algorithm = "manual";        // "sapp", "data_parallel", "replicate", …
   std::string objective = "speed";
   std::string price = "bytes";
+  int zero = 0;                             // 1 to 3: what replicas share is divided (search/zero).
   double seconds = 0;                       // Wall time of the search. Left out of comparisons.
   double cost = 0;
   std::optional<double> lower_bound;

@@ -24,11 +24,13 @@ Example MakeExample(const Mesh& mesh) {
   example.plan.search = {.algorithm = "sapp",
                          .objective = "speed",
                          .price = "bytes",
+                         .zero = 3,
                          .seconds = 0.001,
                          .cost = 123.25,
                          .lower_bound = 100.0};
   example.plan.ops[OpId(2)].reason = "a reason with \"quotes\"";
   example.plan.ops[OpId(2)].choices = {{.strategy = example.plan.ops[OpId(2)].strategy, .cost = 1.5, .chosen = true}};
+  example.plan.ops[OpId(1)].gather_again = true;
   const absl::StatusOr<Program> program = Partition(example.graph, example.plan);
   EXPECT_TRUE(program.ok()) << program.status();
   example.json = PlanJson(example.graph, example.plan, *program, {});
@@ -63,6 +65,8 @@ TEST(PlanJsonTest, SaysWhatIsWrongAndWhere) {
       {"\"size\": 2", "\"size\": 1", "mesh: axis \"m0\" has size 1"},
       {"\"decided_by\": \"fallback\"", "\"decided_by\": \"magic\"", "unknown value \"magic\""},
       {"\"algorithm\": \"sapp\"", "\"algorithm\": 7", "search.algorithm: expected a string"},
+      {"\"zero\": 3", "\"zero\": 4", "search.zero: 0 to 3 expected, found 4"},
+      {"\"gather_again\": true", "\"gather_again\": 1", "gather_again: expected true or false"},
   };
   for (const Case& c : cases) {
     std::string text = example.json;

@@ -10,8 +10,9 @@ enum class MemoryKind { kParameter, kGradient, kOptimizer, kActivation, kBuffer 
 
 MemoryKind KindOf(const Graph& graph, const Value& value, const Step& writer) {
   const Op& origin = graph.op(value.origin);
-  if (origin.kind == "parameter") return MemoryKind::kParameter;
-  if (origin.kind == "state") return MemoryKind::kOptimizer;
+  const bool is_source = Reads(writer).empty();
+  if (origin.kind == "parameter" && is_source) return MemoryKind::kParameter;
+  if (origin.kind == "state" && is_source) return MemoryKind::kOptimizer;
   if (origin.gradient_of.has_value() && graph.op(*origin.gradient_of).kind == "parameter") return MemoryKind::kGradient;
   return std::holds_alternative<Compute>(writer.action) ? MemoryKind::kActivation : MemoryKind::kBuffer;
 }
@@ -35,7 +36,7 @@ Bytes& Part(MemoryPrediction& memory, MemoryKind kind) {
 }  // namespace
 
 MemoryPrediction PredictMemory(const Graph& graph, const Program& program) {
-  // The step that reads a value last; sources and what a state takes live to the end.
+  // The step that reads a value last; sources live from the start to the end.
   const size_t end = program.steps.size();
   IdVector<ValueId, size_t> last_read(program.values.size(), 0);
   for (size_t step = 0; step < end; ++step) {
@@ -44,14 +45,21 @@ MemoryPrediction PredictMemory(const Graph& graph, const Program& program) {
   }
   std::vector<std::vector<std::pair<MemoryKind, Bytes>>> freed_after(end + 1);
   MemoryPrediction now, most;
+  const auto size_of = [&](ValueId value) {
+    return ElementSize(program.value(value).type.dtype) * ElementCount(LargestLocalShape(program, value));
+  };
+  for (const Step& step : program.steps) {
+    if (!Reads(step).empty()) continue;
+    for (ValueId write : Writes(step)) Part(now, KindOf(graph, program.value(write), step)) += size_of(write);
+  }
   for (size_t step = 0; step < end; ++step) {
+    const bool is_source = Reads(program.steps[step]).empty();
     for (ValueId write : Writes(program.steps[step])) {
-      const Value& value = program.value(write);
-      const MemoryKind kind = KindOf(graph, value, program.steps[step]);
-      const Bytes size = ElementSize(value.type.dtype) * ElementCount(LargestLocalShape(program, write));
-      const bool is_source = Reads(program.steps[step]).empty();
+      if (is_source) continue;
+      const MemoryKind kind = KindOf(graph, program.value(write), program.steps[step]);
+      const Bytes size = size_of(write);
       Part(now, kind) += size;
-      freed_after[is_source ? end : last_read[write]].push_back({kind, size});
+      freed_after[last_read[write]].push_back({kind, size});
     }
     now.peak = now.parameters + now.gradients + now.optimizer + now.activations + now.buffers;
     if (now.peak > most.peak) most = now;

@@ -119,7 +119,7 @@ absl::StatusOr<OpPlan> OpPlanOf(const Json& json, const Graph& graph, const Op& 
                                 const std::string& where) {
   CLEAVE_RETURN_IF_ERROR(CheckFields(json, where, {"name", "factors", "decided_by"},
                                      {"kind", "phase", "line", "inputs", "output", "in_strategy", "out_strategy",
-                                      "partial", "passes", "out_layout", "reason", "choices"}));
+                                      "partial", "passes", "out_layout", "gather_again", "reason", "choices"}));
   const Rule rule = RuleOf(graph, op);
   OpPlan plan;
   CLEAVE_ASSIGN_OR_RETURN(plan.strategy, StrategyOf(json.at("factors"), rule, mesh, absl::StrCat(where, ".factors")));
@@ -142,6 +142,11 @@ absl::StatusOr<OpPlan> OpPlanOf(const Json& json, const Graph& graph, const Op& 
       return Wrong(place, std::string(valid.message()));
     }
     plan.output = std::move(layout);
+  }
+  if (json.contains("gather_again")) {
+    const Json& again = json.at("gather_again");
+    if (!again.is_boolean()) return Wrong(absl::StrCat(where, ".gather_again"), "expected true or false");
+    plan.gather_again = again.get<bool>();
   }
   CLEAVE_ASSIGN_OR_RETURN(const std::string decided_by, StringAt(json, "decided_by", where));
   const std::optional<DecidedBy> decided = ParseDecidedBy(decided_by);
@@ -200,7 +205,7 @@ absl::Status CheckModel(const Json& model, const Graph& graph) {
 
 absl::StatusOr<SearchSummary> SearchOf(const Json& json, double& gradient_weight) {
   CLEAVE_RETURN_IF_ERROR(CheckFields(json, "search", {"algorithm", "objective", "price", "seconds", "cost"},
-                                     {"lower_bound", "gap", "gradient_weight"}));
+                                     {"lower_bound", "gap", "gradient_weight", "zero"}));
   SearchSummary search;
   CLEAVE_ASSIGN_OR_RETURN(search.algorithm, StringAt(json, "algorithm", "search"));
   CLEAVE_ASSIGN_OR_RETURN(search.objective, StringAt(json, "objective", "search"));
@@ -209,6 +214,11 @@ absl::StatusOr<SearchSummary> SearchOf(const Json& json, double& gradient_weight
   CLEAVE_ASSIGN_OR_RETURN(search.cost, NumberAt(json, "cost", "search"));
   if (json.contains("lower_bound") && !json.at("lower_bound").is_null()) {
     CLEAVE_ASSIGN_OR_RETURN(search.lower_bound, NumberAt(json, "lower_bound", "search"));
+  }
+  if (json.contains("zero")) {
+    CLEAVE_ASSIGN_OR_RETURN(const int64_t zero, IntegerAt(json, "zero", "search"));
+    if (zero < 0 || zero > 3) return Wrong("search.zero", absl::StrCat("0 to 3 expected, found ", zero));
+    search.zero = static_cast<int>(zero);
   }
   if (json.contains("gradient_weight")) {
     CLEAVE_ASSIGN_OR_RETURN(gradient_weight, NumberAt(json, "gradient_weight", "search"));

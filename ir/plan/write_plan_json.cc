@@ -67,6 +67,7 @@ Json OpJson(const Graph& graph, const Plan& plan, const Op& op) {
           {"partial", PartialJson(OutputLayout(planned.strategy, rule), plan.mesh)},
           {"passes", passes},
           {"out_layout", planned.output.has_value() ? LayoutJson(*planned.output, plan.mesh) : Json(nullptr)},
+          {"gather_again", planned.gather_again},
           {"decided_by", Text(DecidedByName(planned.decided_by))},
           {"reason", planned.reason},
           {"choices", choices}};
@@ -152,7 +153,8 @@ Json SearchJson(const Plan& plan) {
   }
   return {{"algorithm", search.algorithm}, {"objective", search.objective},
           {"price", search.price},         {"gradient_weight", plan.gradient_weight},
-          {"seconds", search.seconds},     {"cost", search.cost},
+          {"zero", search.zero},           {"seconds", search.seconds},
+          {"cost", search.cost},
           {"lower_bound", lower_bound},    {"gap", gap}};
 }
 

@@ -72,7 +72,7 @@ struct Collective {
   CollectiveKind kind = CollectiveKind::kAllReduce;
   std::vector<AxisId> axes;              // In the order of the layout, which numbers the group's members; mesh order for all_reduce.
   Reduction reduction = Reduction::kSum;
-  std::vector<Transfer> transfers;       // Several after merging: all_reduces of one reduction only.
+  std::vector<Transfer> transfers;       // Several after merging, of one element type: all_reduce, reduce_scatter, all_gather.
   std::string why;                       // "partial sums of h1.matmul", "h2.matmul reads h1.relu in rows"
 
   bool operator==(const Collective&) const = default;

@@ -143,6 +143,29 @@ TEST(ProgramTextTest, ShowsLocalShapesAndRanks) {
   EXPECT_EQ(*ParseProgram(ProgramText(one.program, 0)), one.program);
 }
 
+// Tensors of one call may lie along different dimensions.
+TEST(ProgramTextTest, SeveralTensorsInOneCollective) {
+  const Mesh mesh = *Mesh::Create({{.name = "m0", .size = 4}});
+  auto one = Make(CollectiveKind::kAllGather, mesh, {5, 4}, "[-, m0]", "[-, -]", {AxisId(0)});
+  Program& program = one.program;
+  const TensorType type{DType::kF32, {6}};
+  const ValueId input =
+      program.values.push_back({.name = "b", .type = type, .layout = *ParseLayout("[m0]", mesh), .origin = {}});
+  const ValueId output =
+      program.values.push_back({.name = "all", .type = type, .layout = *ParseLayout("[-]", mesh), .origin = {}});
+  Collective& collective = std::get<Collective>(program.steps[0].action);
+  collective.transfers[0].from_dimension = 1;
+  collective.transfers.push_back({.input = input, .output = output, .from_dimension = 0});
+  EXPECT_EQ(CollectiveBytes(program, collective), Bytes(4 * (20 + 6)));
+  EXPECT_DOUBLE_EQ(SentBytes(program, collective), 0.75 * 4 * (20 + 6));
+  const std::string text = ProgramText(program, 1);
+  EXPECT_NE(text.find("%1, %3: f32[5, 4], f32[6] = all_gather(%0, %2) {from = (1, 0), axes = (m0), "), std::string::npos)
+      << text;
+  const absl::StatusOr<Program> back = ParseProgram(text);
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(*back, program);
+}
+
 TEST(ProgramTextTest, SaysWhatIsWrong) {
   const auto message = [](absl::string_view text) { return std::string(ParseProgram(text).status().message()); };
   EXPECT_EQ(message("graph"), "line 1, column 1: expected `program`, found `graph`");

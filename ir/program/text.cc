@@ -122,10 +122,8 @@ class Writer {
     if (collective.kind == CollectiveKind::kAllReduce || collective.kind == CollectiveKind::kReduceScatter) {
       attributes.push_back(absl::StrCat("op = ", ReductionName(collective.reduction)));
     }
-    // Transfers of one collective agree in their dimensions: only all_reduces, which have none, are merged.
-    const Transfer& transfer = collective.transfers.front();
-    if (transfer.from_dimension >= 0) attributes.push_back(absl::StrCat("from = ", transfer.from_dimension));
-    if (transfer.to_dimension >= 0) attributes.push_back(absl::StrCat("to = ", transfer.to_dimension));
+    AddDimensions(collective, "from", &Transfer::from_dimension, attributes);
+    AddDimensions(collective, "to", &Transfer::to_dimension, attributes);
     attributes.push_back(absl::StrCat("axes = (", AxisNames(collective.axes), ")"));
     attributes.push_back(
         absl::StrCat("ranks = (", absl::StrJoin(program_.mesh.Group(rank_, collective.axes), ", "), ")"));
@@ -136,6 +134,21 @@ class Writer {
     }
     return absl::StrCat(CollectiveKindName(collective.kind), "(", Ids(inputs), ") {", absl::StrJoin(attributes, ", "),
                         "}");
+  }
+
+  // "from = 1"; "from = (1, 0)" where the transfers differ. The kind says whether they have such a dimension.
+  static void AddDimensions(const Collective& collective, absl::string_view name, int Transfer::*dimension,
+                            std::vector<std::string>& attributes) {
+    const std::vector<Transfer>& transfers = collective.transfers;
+    const int first = transfers.front().*dimension;
+    if (first < 0) return;
+    const auto is_first = [&](const Transfer& transfer) { return transfer.*dimension == first; };
+    if (std::all_of(transfers.begin(), transfers.end(), is_first)) {
+      attributes.push_back(absl::StrCat(name, " = ", first));
+      return;
+    }
+    const auto append = [&](std::string* out, const Transfer& transfer) { absl::StrAppend(out, transfer.*dimension); };
+    attributes.push_back(absl::StrCat(name, " = (", absl::StrJoin(transfers, ", ", append), ")"));
   }
 
   const Program& program_;
@@ -333,8 +346,9 @@ class Parser {
     if (inputs.empty() || inputs.size() != outputs.size())
       return reader_.Error("as many inputs as outputs before this");
     Collective collective{.kind = kind, .axes = {}, .reduction = Reduction::kSum, .transfers = {}, .why = {}};
-    int64_t from = -1;
-    int64_t to = -1;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      collective.transfers.push_back({.input = inputs[i], .output = outputs[i]});
+    }
     CLEAVE_RETURN_IF_ERROR(reader_.Expect("{"));
     do {
       CLEAVE_ASSIGN_OR_RETURN(const std::string name, reader_.Word());
@@ -350,20 +364,32 @@ class Parser {
         CLEAVE_RETURN_IF_ERROR(reader_.Expect(")"));
       } else if (name == "ranks") {
         CLEAVE_RETURN_IF_ERROR(reader_.SkipParentheses());
+      } else if (name == "from") {
+        CLEAVE_RETURN_IF_ERROR(ParseDimensions(&Transfer::from_dimension, collective));
+      } else if (name == "to") {
+        CLEAVE_RETURN_IF_ERROR(ParseDimensions(&Transfer::to_dimension, collective));
       } else {
-        CLEAVE_ASSIGN_OR_RETURN(const int64_t number, reader_.Integer());
-        if (name == "from") from = number;
-        if (name == "to") to = number;
+        // A permute's partners follow from the layouts.
+        CLEAVE_RETURN_IF_ERROR(reader_.Integer().status());
       }
     } while (reader_.Take(","));
     CLEAVE_RETURN_IF_ERROR(reader_.Expect("}"));
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      collective.transfers.push_back({.input = inputs[i],
-                                      .output = outputs[i],
-                                      .from_dimension = static_cast<int>(from),
-                                      .to_dimension = static_cast<int>(to)});
-    }
     return collective;
+  }
+
+  // One for all transfers, or one for each.
+  absl::Status ParseDimensions(int Transfer::*dimension, Collective& collective) {
+    if (!reader_.Take("(")) {
+      CLEAVE_ASSIGN_OR_RETURN(const int64_t number, reader_.Integer());
+      for (Transfer& transfer : collective.transfers) transfer.*dimension = static_cast<int>(number);
+      return absl::OkStatus();
+    }
+    for (size_t i = 0; i < collective.transfers.size(); ++i) {
+      if (i > 0) CLEAVE_RETURN_IF_ERROR(reader_.Expect(","));
+      CLEAVE_ASSIGN_OR_RETURN(const int64_t number, reader_.Integer());
+      collective.transfers[i].*dimension = static_cast<int>(number);
+    }
+    return reader_.Expect(")");
   }
 
   // " phase(backward) name("…")  // what, file:line"

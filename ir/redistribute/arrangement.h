@@ -1,63 +1,104 @@
-// The moving part of a redistribution: what of two layouts differs, in as few pieces as possible.
+// A redistribution as numbers: which axes are in play, where they are now and where they are to be.
 //
-// An atom is a run of mesh axes that source and target treat alike: neighbours in the same order in both. Axes at the
-// same place in both layouts are no part of the problem. An arrangement says where every atom is.
+// An atom is what moves as one: a mesh axis, or a run of axes that source and target treat alike (neighbours in the
+// same order in both). An arrangement says where every atom is; it is small, hashed and compared as it stands.
 #ifndef CLEAVE_IR_REDISTRIBUTE_ARRANGEMENT_H_
 #define CLEAVE_IR_REDISTRIBUTE_ARRANGEMENT_H_
 
-#include <string>
+#include <cstdint>
+#include <utility>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
+#include "absl/types/span.h"
 #include "ir/layout/layout.h"
 #include "ir/mesh/mesh.h"
+#include "ir/redistribute/price.h"
 #include "ir/types/types.h"
 
 namespace cleave {
 
+using AtomIndex = uint8_t;
+using AtomList = absl::InlinedVector<AtomIndex, 16>;
+using AtomSpan = absl::Span<const AtomIndex>;
+
 struct Atom {
-  std::vector<AxisId> axes;
+  std::vector<AxisId> axes = {};
   int64_t size = 1;
+  std::vector<int64_t> ranks = {};        // Per weight of the problem, the product of the sizes of its axes.
   Reduction reduction = Reduction::kSum;  // Of an atom that is partial in the source.
+  int target_dimension = -1;              // -1: replicated there.
+  int kind = 0;                           // Equal where atoms that are replicated now can stand for one another.
 };
 
-// Indexes of atoms; an atom in neither list is replicated.
-struct Arrangement {
-  std::vector<std::vector<int>> dimensions;  // Major first, after the fixed axes.
-  std::vector<int> partial;                  // Ascending.
+// Atoms per dimension, major first, and those that are partial, ascending. The others are replicated.
+class Arrangement {
+ public:
+  explicit Arrangement(size_t rank) : ends_(rank, 0) {}
+
+  size_t rank() const { return ends_.size(); }
+  AtomSpan Dimension(size_t d) const { return AtomSpan(atoms_).subspan(Begin(d), ends_[d] - Begin(d)); }
+  AtomSpan Partial() const { return AtomSpan(atoms_).subspan(Begin(rank())); }
+
+  void Append(size_t d, AtomSpan atoms);
+  // Leaves the first `keep` atoms of dimension `d`.
+  void Truncate(size_t d, size_t keep);
+  void AddPartial(AtomIndex atom) { atoms_.push_back(atom); }  // REQUIRES: larger than those that are partial.
+  void RemovePartial(AtomSpan atoms);
 
   bool operator==(const Arrangement&) const = default;
+  bool operator<(const Arrangement& other) const {
+    return std::pair(AtomSpan(ends_), AtomSpan(atoms_)) < std::pair(AtomSpan(other.ends_), AtomSpan(other.atoms_));
+  }
+  template <typename H>
+  friend H AbslHashValue(H hash, const Arrangement& arrangement) {
+    return H::combine(std::move(hash), arrangement.ends_, arrangement.atoms_);
+  }
+
+ private:
+  size_t Begin(size_t d) const { return d == 0 ? 0 : ends_[d - 1]; }
+
+  AtomList atoms_;  // Of dimension 0, of dimension 1, …, partial.
+  absl::InlinedVector<uint8_t, 8> ends_;
 };
 
-// One redistribution, reduced to its atoms.
 struct Problem {
   const Mesh& mesh;
   TensorType type;
-  std::vector<std::vector<AxisId>> fixed;  // Per dimension the axes in front that stay.
-  std::vector<PartialAxis> fixed_partial;
-  std::vector<Atom> atoms;
-  Arrangement source;
-  Arrangement target;
+  std::vector<std::vector<AxisId>> fixed = {};  // Per dimension the axes in front that stay.
+  std::vector<int64_t> fixed_count = {};        // Per dimension the pieces that they make.
+  std::vector<PartialAxis> fixed_partial = {};
+  std::vector<double> weights = {};             // Of the atoms' axes, ascending.
+  std::vector<Atom> atoms = {};
+  Arrangement source = Arrangement(0);
+  Arrangement target = Arrangement(0);
+  double ticks_per_byte = 1;                    // See Ticks.
 
-  Layout LayoutOf(const Arrangement& arrangement) const;
+  const Atom& atom(AtomIndex index) const { return atoms[index]; }
+  int64_t CutCount(AtomSpan indexes) const;
   // Bytes of the largest local piece.
   double LocalBytes(const Arrangement& arrangement) const;
-  std::vector<int> ReplicatedAtoms(const Arrangement& arrangement) const;
-  int64_t CutCount(const std::vector<int>& atoms) const;
-  std::vector<AxisId> AxesOf(const std::vector<int>& atoms) const;
+  // Ascending.
+  AtomList ReplicatedAtoms(const Arrangement& arrangement) const;
+  bool IsInPlace(AtomSpan dimension, size_t d) const;  // A prefix of the target's.
+
+  std::vector<AxisId> AxesOf(AtomSpan indexes) const;
+  Layout LayoutOf(const Arrangement& arrangement) const;
+
+  // A cost as a number that can be compared. Sums of the same prices in another order differ in the last bits and must
+  // still be ties: a tick is some 2^-40 of what moving the whole tensor once over the dearest link costs.
+  int64_t Ticks(double cost) const;
 };
 
 enum class ProblemSize {
-  kWhole,   // Every axis that source or target uses is an atom, also where it stays: nothing is missed.
-  kMoving,  // Axes at the front of a dimension that stay are left out.
-  kMerged,  // And axes that can be one atom are joined. Paths that take a run apart on the way are missed.
+  kWhole,   // Every axis of the mesh is an atom: nothing is missed.
+  kMerged,  // Axes at the front of a dimension that stay are left out, and axes that can be one atom are joined.
 };
 
+// Axes of the mesh that neither source nor target uses are atoms too: who holds the same may share the work.
 // REQUIRES: every axis over which `target` is partial is partial in `source`, by the same reduction.
 Problem MakeProblem(const Mesh& mesh, const TensorType& type, const Layout& source, const Layout& target,
                     ProblemSize size);
-
-// A short text that orders and identifies arrangements.
-std::string Key(const Arrangement& arrangement);
 
 }  // namespace cleave
 

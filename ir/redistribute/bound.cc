@@ -1,88 +1,133 @@
-// Reading guide. With w the least link weight, S the mean bytes of a piece now and T those in the target:
+// Reading guide. First all links alike. With N the bytes of the tensor, P the ranks in play, S what a rank has and T
+// what it wants, in the mean over all ranks:
 //
-// - Without partial sums a rank must receive what it wants and does not have. Every move costs at least w times what
-// any
-//   rank receives by it: an all_gather leaves (n-1)/n of its result more than was there, an all_to_all or permute
-//   brings at most what it is priced. Where pieces are uneven this holds for their mean.
-// - Sums that are partial over p ranks must be reduced. Slices are free, so the reduction may work on as little as
-//   S' = S / r, r the ranks of the replicated atoms, and costs at least (p-1)/p * S'; it leaves S'/p per rank, and the
-//   rest of T must be received. Starting from more than S' costs at least as much.
+// - Without partial sums a rank must receive what it wants and does not have: at least T - S. Every move costs at least
+//   what a rank receives by it. Where all pieces are equal, this holds for each rank: one that has none of what it
+//   wants must receive T.
+// - Sums that are partial over p ranks: for each element p - 1 parts must travel to be one value, and the value
+//   must travel to all but one of those who want it. Per rank that is (p - 1) N/P + T - N/P.
+//
+// With links of weights w1 < w2 < … every byte costs at least w1; those that cross an axis of weight w2 or more cost
+// w2 - w1 in addition, and so on. The ranks that differ only on cheaper axes are one host; what a host must receive is
+// the same formula over the dear axes, shared among its ranks. Prices take the largest piece, which is no smaller
+// than the mean.
 
 #include "ir/redistribute/bound.h"
 
 #include <algorithm>
-#include <limits>
 
 namespace cleave {
 
 CostBound::CostBound(const Problem& problem) : problem_(problem) {
-  int64_t pieces = 1;
-  least_weight_ = std::numeric_limits<double>::infinity();
+  double pieces = 1;
+  for (int64_t count : problem.fixed_count) pieces *= static_cast<double>(count);
+  bytes_ = static_cast<double>(problem.type.bytes().value()) / pieces;
+  int64_t all = 1;
+  for (const Atom& atom : problem.atoms) all *= atom.size;
+  for (size_t i = 0; i < problem.weights.size(); ++i) {
+    Level level{.weight_step = problem.weights[i] - (i == 0 ? 0 : problem.weights[i - 1])};
+    for (size_t a = 0; a < problem.atoms.size(); ++a) level.ranks *= Ranks({static_cast<AtomIndex>(a)}, i);
+    level.ranks_per_host = all / level.ranks;
+    int64_t cuts = 1;
+    for (size_t d = 0; d < problem.target.rank(); ++d) cuts *= Ranks(problem.target.Dimension(d), i);
+    level.target_bytes = bytes_ / static_cast<double>(cuts);
+    levels_.push_back(level);
+  }
   for (const Atom& atom : problem.atoms) {
-    pieces *= atom.size;
-    for (AxisId axis : atom.axes) least_weight_ = std::min(least_weight_, problem.mesh.axis(axis).weight);
-  }
-  target_bytes_ = MeanBytes(problem.target);
-  is_even_ = true;
-  for (size_t d = 0; d < problem.fixed.size(); ++d) {
-    const int64_t fixed = problem.mesh.Size(problem.fixed[d]);
-    is_even_ = is_even_ && problem.type.shape[d] % (fixed * pieces) == 0;
-    sizes_.push_back(problem.type.shape[d] / fixed);
-  }
-  // Every rank gives a bound; ranks on the diagonal and off it see different moves.
-  for (const size_t parity : {0, 1, 2}) {
-    std::vector<int64_t>& coordinates = witnesses_.emplace_back();
-    for (size_t i = 0; i < problem.atoms.size(); ++i) {
-      coordinates.push_back(parity == 2 || i % 2 == parity ? problem.atoms[i].size - 1 : 0);
+    std::vector<size_t>& levels = level_of_axis_.emplace_back();
+    for (AxisId axis : atom.axes) {
+      const auto weight = std::find(problem.weights.begin(), problem.weights.end(), problem.mesh.axis(axis).weight);
+      levels.push_back(static_cast<size_t>(weight - problem.weights.begin()));
     }
+  }
+  is_even_ = true;
+  for (size_t d = 0; d < problem.target.rank(); ++d) {
+    is_even_ = is_even_ && problem.type.shape[d] % (problem.fixed_count[d] * all) == 0;
+    wanted_.push_back(DigitsOf(problem.target.Dimension(d)));
   }
 }
 
 double CostBound::AtLeast(const Arrangement& arrangement) const {
-  const double bytes = MeanBytes(arrangement);
-  if (!arrangement.partial.empty()) {
-    const double parts = static_cast<double>(problem_.CutCount(arrangement.partial));
-    const double reduced = bytes / static_cast<double>(problem_.CutCount(problem_.ReplicatedAtoms(arrangement)));
-    return least_weight_ * ((parts - 1) / parts * reduced + std::max(target_bytes_ - reduced / parts, 0.0));
+  double cost = 0;
+  for (size_t i = 0; i < levels_.size(); ++i) {
+    cost += levels_[i].weight_step * MissingBytes(arrangement, i) / static_cast<double>(levels_[i].ranks_per_host);
   }
-  double missing = std::max(target_bytes_ - bytes, 0.0);
+  return cost;
+}
+
+double CostBound::MissingBytes(const Arrangement& arrangement, size_t i) const {
+  const Level& level = levels_[i];
+  const int64_t parts = Ranks(arrangement.Partial(), i);
+  if (parts > 1) {
+    return level.target_bytes + static_cast<double>(parts - 2) * bytes_ / static_cast<double>(level.ranks);
+  }
+  double shared = bytes_;
   if (is_even_) {
-    const double element = static_cast<double>(ElementSize(problem_.type.dtype).value());
-    for (const std::vector<int64_t>& coordinates : witnesses_) {
-      const double shared = element * static_cast<double>(SharedElements(arrangement, coordinates));
-      missing = std::max(missing, target_bytes_ - shared);
+    for (size_t d = 0; d < arrangement.rank(); ++d) {
+      shared *= SharedFraction(DigitsOf(arrangement.Dimension(d)), wanted_[d], i);
     }
+  } else {
+    for (size_t d = 0; d < arrangement.rank(); ++d) shared /= static_cast<double>(Ranks(arrangement.Dimension(d), i));
   }
-  return least_weight_ * missing;
+  return std::max(level.target_bytes - shared, 0.0);
 }
 
-double CostBound::MeanBytes(const Arrangement& arrangement) const {
-  int64_t pieces = 1;
-  for (const std::vector<AxisId>& axes : problem_.fixed) pieces *= problem_.mesh.Size(axes);
-  for (const std::vector<int>& atoms : arrangement.dimensions) pieces *= problem_.CutCount(atoms);
-  return static_cast<double>(problem_.type.bytes().value()) / static_cast<double>(pieces);
+int64_t CostBound::Ranks(AtomSpan atoms, size_t level) const {
+  int64_t ranks = 1;
+  for (AtomIndex atom : atoms) {
+    for (size_t i = level; i < problem_.weights.size(); ++i) ranks *= problem_.atom(atom).ranks[i];
+  }
+  return ranks;
 }
 
-int64_t CostBound::SharedElements(const Arrangement& arrangement, const std::vector<int64_t>& coordinates) const {
-  const auto piece = [&](const std::vector<int>& atoms, int64_t elements) {
-    int64_t count = 1;
-    int64_t index = 0;
-    for (int atom : atoms) {
-      const int64_t size = problem_.atoms[static_cast<size_t>(atom)].size;
+CostBound::Digits CostBound::DigitsOf(AtomSpan atoms) const {
+  Digits digits;
+  int64_t count = 1;
+  for (AtomIndex index : atoms) {
+    const Atom& atom = problem_.atom(index);
+    for (size_t i = 0; i < atom.axes.size(); ++i) {
+      const int64_t size = problem_.mesh.axis(atom.axes[i]).size;
       count *= size;
-      index = index * size + coordinates[static_cast<size_t>(atom)];
+      digits.push_back(
+          {.count = count, .size = size, .atom = index, .axis_in_atom = i, .level = level_of_axis_[index][i]});
     }
-    return PieceOf(elements, count, index);
-  };
-  int64_t shared = 1;
-  for (size_t d = 0; d < sizes_.size(); ++d) {
-    const Piece has = piece(arrangement.dimensions[d], sizes_[d]);
-    const Piece wants = piece(problem_.target.dimensions[d], sizes_[d]);
-    const int64_t begin = std::max(has.begin, wants.begin);
-    const int64_t end = std::min(has.begin + has.size, wants.begin + wants.size);
-    shared *= std::max<int64_t>(end - begin, 0);
   }
-  return shared;
+  return digits;
+}
+
+// An element's place in the dimension is a number with digits of mixed radix; an axis asks for one digit. Where both
+// layouts' digits are digits of one number, the same digit asked for by two axes differs for some host, which then
+// shares nothing; different digits are independent. Elsewhere what a host shares is at most what it has, and wants.
+double CostBound::SharedFraction(const Digits& has, const Digits& wants, size_t level) const {
+  double has_fraction = 1, wants_fraction = 1, both = 1;
+  int64_t done = 1;  // The number up to here.
+  bool is_one_number = true, is_disjoint = false;
+  for (auto h = has.begin(), w = wants.begin(); h != has.end() || w != wants.end();) {
+    if (h != has.end() && h->level < level) {
+      ++h;
+    } else if (w != wants.end() && w->level < level) {
+      ++w;
+    } else if (h != has.end() && w != wants.end() && h->count == w->count && h->size == w->size) {
+      const double size = static_cast<double>(h->size);
+      is_disjoint = is_disjoint || (!h->IsSameAxis(*w) && h->size > 1);
+      is_one_number = is_one_number && (h->count / h->size) % done == 0;
+      has_fraction /= size;
+      wants_fraction /= size;
+      both /= size;
+      done = h->count;
+      ++h, ++w;
+    } else {
+      const bool is_next_has = w == wants.end() || (h != has.end() && h->count < w->count);
+      const Digit& digit = is_next_has ? *h++ : *w++;
+      const double size = static_cast<double>(digit.size);
+      is_one_number = is_one_number && (digit.count / digit.size) % done == 0;
+      (is_next_has ? has_fraction : wants_fraction) /= size;
+      both /= size;
+      done = digit.count;
+    }
+  }
+  if (!is_one_number) return std::min(has_fraction, wants_fraction);
+  return is_disjoint ? 0 : both;
 }
 
 }  // namespace cleave

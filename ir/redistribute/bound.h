@@ -10,25 +10,46 @@ namespace cleave {
 
 class CostBound {
  public:
+  // `problem` must outlive the object.
   explicit CostBound(const Problem& problem);
 
-  // No path from `arrangement` to the target is cheaper.
+  // No path from `arrangement` to the target, over the problem's atoms, is cheaper.
   double AtLeast(const Arrangement& arrangement) const;
 
  private:
-  // Bytes of the whole tensor over the number of pieces: what a piece has where nothing is uneven. The largest has at
-  // least this.
-  double MeanBytes(const Arrangement& arrangement) const;
+  // The axes of at least one weight, seen as a mesh of hosts: the ranks that differ on the other axes only are one host.
+  struct Level {
+    double weight_step = 0;      // Its weight, less that of the level before.
+    int64_t ranks = 1;           // Of the problem, over this level's axes.
+    int64_t ranks_per_host = 1;
+    double target_bytes = 0;     // That a host wants, in the mean.
+  };
 
-  // Elements of `arrangement`'s piece that are in the target's piece, for the rank with these coordinates on the atoms.
-  int64_t SharedElements(const Arrangement& arrangement, const std::vector<int64_t>& coordinates) const;
+  // One axis cutting a dimension: `count` pieces up to and with it.
+  struct Digit {
+    int64_t count = 1;
+    int64_t size = 1;
+    size_t atom = 0;
+    size_t axis_in_atom = 0;
+    size_t level = 0;            // The last to which the axis belongs.
+
+    bool IsSameAxis(const Digit& other) const { return atom == other.atom && axis_in_atom == other.axis_in_atom; }
+  };
+  using Digits = absl::InlinedVector<Digit, 12>;
+
+  double MissingBytes(const Arrangement& arrangement, size_t level) const;
+  // Ranks of `level`'s axes in these atoms.
+  int64_t Ranks(AtomSpan atoms, size_t level) const;
+  Digits DigitsOf(AtomSpan atoms) const;
+  // The share of a dimension that the host which is worst off both has and wants.
+  double SharedFraction(const Digits& has, const Digits& wants, size_t level) const;
 
   const Problem& problem_;
-  double least_weight_ = 0;
-  double target_bytes_ = 0;
-  bool is_even_ = false;                         // Every arrangement cuts every dimension into equal pieces.
-  std::vector<int64_t> sizes_;                   // Per dimension the elements within the fixed axes' piece.
-  std::vector<std::vector<int64_t>> witnesses_;  // Coordinates of some ranks.
+  std::vector<Level> levels_;     // Ascending by weight; the first has all axes.
+  std::vector<std::vector<size_t>> level_of_axis_;  // Per atom and axis in it.
+  std::vector<Digits> wanted_;    // Per dimension, of the target.
+  double bytes_ = 0;              // Of the fixed axes' piece, in the mean.
+  bool is_even_ = false;          // Every arrangement cuts every dimension into equal pieces.
 };
 
 }  // namespace cleave

@@ -12,15 +12,35 @@ namespace cleave {
 
 struct ArrangementMove {
   std::optional<CollectiveKind> collective;  // nullopt: a slice.
-  std::vector<int> atoms;                    // In the order in which they number the group.
+  AtomList atoms;                            // In the order in which they number the group.
   int from_dimension = -1;
   int to_dimension = -1;
   Arrangement result;
 };
 
-// Every move from `arrangement`; with `directed` only those that put atoms at their final places, or make them
-// replicated. Those always lead to the target.
-std::vector<ArrangementMove> MovesFrom(const Problem& problem, const Arrangement& arrangement, bool directed);
+using ArrangementPath = std::vector<ArrangementMove>;
+
+ArrangementMove SliceMove(const Arrangement& now, size_t d, AtomIndex atom);
+// The atoms of dimension `d` after the first `keep`.
+ArrangementMove GatherMove(const Arrangement& now, size_t d, size_t keep);
+ArrangementMove AllToAllMove(const Arrangement& now, size_t d, size_t keep, size_t to);
+// REQUIRES: `atoms` are partial by one reduction.
+ArrangementMove AllReduceMove(const Arrangement& now, AtomSpan atoms);
+ArrangementMove ReduceScatterMove(const Arrangement& now, AtomSpan atoms, size_t to);
+// REQUIRES: `result` has as many pieces in every dimension, and is partial over the same atoms.
+ArrangementMove PermuteMove(const Problem& problem, const Arrangement& now, const Arrangement& result);
+
+// Whether a permute can make `other` of `now`.
+bool HasSameCounts(const Problem& problem, const Arrangement& now, const Arrangement& other);
+
+double PriceOf(const Problem& problem, const ArrangementMove& move, double input_bytes, double output_bytes);
+
+enum class MoveChoice {
+  kAll,       // Every move: of atoms that can stand for one another only the first.
+  kPromising  // Of permutes the one into the target; partial atoms together, one by one, or to their places.
+};
+
+std::vector<ArrangementMove> MovesFrom(const Problem& problem, const Arrangement& arrangement, MoveChoice choice);
 
 }  // namespace cleave
 

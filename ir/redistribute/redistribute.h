@@ -1,17 +1,25 @@
 // Changing a tensor's layout: a shortest path over layouts.
 //
+//   Redistribution way = *PlanRedistribution(mesh, type, LayoutOf("[m0, -]"), LayoutOf("[-, m0]"));
+//   way.moves == {all_to_all over m0, from dimension 0 to dimension 1}
+//
 // Moves, with S the rank's input (output for all-gather) in bytes, n the ranks of the group, w the link weight:
-//   slice           a replicated axis cuts a dimension                   free
-//   all_gather      the innermost axes of a dimension become replicated  (n-1)/n * S * w
-//   all_to_all      the innermost axes of a dimension cut another        (n-1)/n * S * w
-//   reduce_scatter  partial axes cut a dimension                         (n-1)/n * S * w
-//   all_reduce      partial axes become replicated                       2(n-1)/n * S * w
-//   permute         axes change places, the cut counts stay              S * w
-// Axes of one weight move together as one group, n the product of their sizes. A move over axes of different weights is priced
-// hierarchically: the cheapest link first on the whole, each dearer one on what is left (S divided by the sizes done; an
-// all_to_all leaves everything). The path is found by Dijkstra over the layouts reachable with the axes that source and target
-// use; ties: fewer collectives, then fewer moves, then the smaller layout. Where more than four
-// axes move, those that move alike are moved together; where even that leaves more than four, only moves that lead towards the target are tried.
+//   slice              a replicated axis cuts a dimension                   free
+//   all_gather         the innermost axes of a dimension become replicated  (n-1)/n * S * w
+//   all_to_all         the innermost axes of a dimension cut another        (n-1)/n * S * w
+//   reduce_scatter     partial axes cut a dimension                         (n-1)/n * S * w
+//   all_reduce         partial axes become replicated                       2(n-1)/n * S * w
+//   permute            axes change places, the cut counts stay              S * w
+//   neighbor_exchange  pieces become windows, last of all                   S * w, S what the rank that receives most gets
+// Sizes are those of the largest rank. Axes of one weight move together as one group, n the product of their sizes. A move over
+// axes of different weights is priced hierarchically: the cheapest link first on the whole, each dearer one on what is left (S
+// divided by the sizes done; an all_to_all leaves everything; permute and neighbor_exchange pay the dearest).
+//
+// Every axis of the mesh may take part, also one that neither layout uses: ranks that hold the same may each do a share. The
+// path is the cheapest of all where `is_cheapest` says so: always on meshes of up to three axes of size above 1, and wherever a
+// lower bound is met. On larger meshes the search is bounded, by moves looked at and not by time, and the path is at most as
+// dear as the best of some direct ones. Ties: fewer collectives, then fewer moves (a slice counts once per axis; both where the
+// search is complete), then what a fixed order meets first. The same arguments give the same path.
 #ifndef CLEAVE_IR_REDISTRIBUTE_REDISTRIBUTE_H_
 #define CLEAVE_IR_REDISTRIBUTE_REDISTRIBUTE_H_
 
@@ -39,20 +47,27 @@ struct Move {
 };
 
 struct Redistribution {
-  std::vector<Move> moves;     // Empty when source and target are equal.
+  std::vector<Move> moves;     // Empty when source and target are equal. No two slices follow one another.
   double cost = 0;             // Weighted bytes sent per rank.
   int collectives = 0;
+  bool is_cheapest = true;     // Proven: no sequence of moves costs less.
 
   bool operator==(const Redistribution&) const = default;
 };
 
-// The cheapest way from `source` to `target`. An error when the target is partial over an axis over which the source is not (or with
-// another reduction): a partial tensor cannot be made.
+// The way from `source` to `target`. A target with windows is reached from the same layout without them, by a
+// neighbor_exchange or, where all windows lie within what the ranks hold, by a slice; or by a slice from a layout in which some
+// of the windowed dimensions are whole; the cheapest of these. An error where the target is partial over an axis over which the
+// source is not (or with another reduction): a partial tensor cannot be made; and where the source has windows and is not the
+// target: a rank holds what it reads, others may lack it.
 absl::StatusOr<Redistribution> PlanRedistribution(const Mesh& mesh, const TensorType& type, const Layout& source,
                                                   const Layout& target);
 
 // The weighted bytes of one move from `source`.
 double MoveCost(const Mesh& mesh, const TensorType& type, const Layout& source, const Move& move);
+
+// No sequence of moves from `source` to `target` costs less than this. REQUIRES: neither has windows, and there is a way.
+double CostAtLeast(const Mesh& mesh, const TensorType& type, const Layout& source, const Layout& target);
 
 }  // namespace cleave
 

@@ -46,6 +46,22 @@ struct Cut {
   std::vector<int64_t> sizes;
 };
 
+// One tensor of several that are gathered or scattered in one call; arguments as in the calls for one.
+template <typename T>
+struct Gathered {
+  const T* piece;
+  T* whole;
+  std::vector<int64_t> shape;
+  Cut cut;
+};
+template <typename T>
+struct Scattered {
+  const T* whole;
+  T* piece;
+  std::vector<int64_t> shape;
+  Cut cut;
+};
+
 // What a rank sends to, and receives from, each member of a group, itself included: regions of what it has and of what
 // it gets. What one member sends another is what the other receives from it.
 struct Exchange {
@@ -110,7 +126,15 @@ class Comm {
   // `piece` is this member's part, by `cut`, of a tensor of shape `shape`; `whole` becomes that tensor.
   template <typename T>
   void AllGather(const T* piece, T* whole, const std::vector<int64_t>& shape, const Cut& cut, const Group& group) {
-    AllGatherOf(ElementTypeOf<T>(), piece, whole, shape, cut, group);
+    AllGatherOf(ElementTypeOf<T>(), {{piece, whole, &shape, &cut}}, group);
+  }
+
+  // The same for several tensors at once: one message for all.
+  template <typename T>
+  void AllGather(const std::vector<Gathered<T>>& tensors, const Group& group) {
+    std::vector<Part> parts;
+    for (const Gathered<T>& tensor : tensors) parts.push_back({tensor.piece, tensor.whole, &tensor.shape, &tensor.cut});
+    AllGatherOf(ElementTypeOf<T>(), parts, group);
   }
 
   // `whole` is this member's contribution, of shape `shape`; `piece` becomes this member's part, by `cut`, of the
@@ -118,7 +142,15 @@ class Comm {
   template <typename T>
   void ReduceScatter(const T* whole, T* piece, const std::vector<int64_t>& shape, const Cut& cut, Reduction reduction,
                      const Group& group) {
-    ReduceScatterOf(ElementTypeOf<T>(), whole, piece, shape, cut, reduction, group);
+    ReduceScatterOf(ElementTypeOf<T>(), {{whole, piece, &shape, &cut}}, reduction, group);
+  }
+
+  // The same for several tensors at once: one message for all.
+  template <typename T>
+  void ReduceScatter(const std::vector<Scattered<T>>& tensors, Reduction reduction, const Group& group) {
+    std::vector<Part> parts;
+    for (const Scattered<T>& tensor : tensors) parts.push_back({tensor.whole, tensor.piece, &tensor.shape, &tensor.cut});
+    ReduceScatterOf(ElementTypeOf<T>(), parts, reduction, group);
   }
 
   // The members together hold a tensor of shape `shape`: first each its part by `from` (source), then each its part by
@@ -162,6 +194,14 @@ class Comm {
 
   struct Impl;  // The linked implementation's.
 
+  // A tensor of a gather (from its piece to the whole) or a scatter (from the whole to its piece), of any element type.
+  struct Part {
+    const void* source;
+    void* target;
+    const std::vector<int64_t>* shape;
+    const Cut* cut;
+  };
+
  private:
   // What the templates stand for, with the element type as a value.
   enum class ElementType { kFloat, kDouble, kInt32 };
@@ -174,10 +214,8 @@ class Comm {
   }
   void AllReduceOf(ElementType type, void* data, int64_t count, Reduction reduction, const Group& group);
   Pending StartAllReduceOf(ElementType type, void* data, int64_t count, Reduction reduction, const Group& group);
-  void AllGatherOf(ElementType type, const void* piece, void* whole, const std::vector<int64_t>& shape, const Cut& cut,
-                   const Group& group);
-  void ReduceScatterOf(ElementType type, const void* whole, void* piece, const std::vector<int64_t>& shape,
-                       const Cut& cut, Reduction reduction, const Group& group);
+  void AllGatherOf(ElementType type, const std::vector<Part>& parts, const Group& group);
+  void ReduceScatterOf(ElementType type, const std::vector<Part>& parts, Reduction reduction, const Group& group);
   void AllToAllOf(ElementType type, const void* source, void* target, const std::vector<int64_t>& shape,
                   const Cut& from, const Cut& to, const Group& group);
   void PermuteOf(ElementType type, const void* source, int64_t source_count, int destination, void* target,

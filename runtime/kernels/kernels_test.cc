@@ -24,12 +24,12 @@ std::vector<float> RandomValues(int64_t count, uint32_t seed) {
 
 // The reduction written out: every element is added to the result at the index that leaves the axes out.
 std::vector<double> NaiveReduce(const std::vector<float>& x, const std::vector<int64_t>& shape,
-                                const std::vector<int>& axes, bool maximum) {
+                                const std::vector<int>& axes, double first, double (*combine)(double, double)) {
   int64_t results = 1;
   for (size_t d = 0; d < shape.size(); ++d) {
     if (std::find(axes.begin(), axes.end(), static_cast<int>(d)) == axes.end()) results *= shape[d];
   }
-  std::vector<double> y(static_cast<size_t>(results), maximum ? -std::numeric_limits<double>::infinity() : 0.0);
+  std::vector<double> y(static_cast<size_t>(results), first);
   for (int64_t i = 0; i < static_cast<int64_t>(x.size()); ++i) {
     int64_t rest = i;
     int64_t index = 0;
@@ -42,7 +42,7 @@ std::vector<double> NaiveReduce(const std::vector<float>& x, const std::vector<i
       stride *= shape[d];
     }
     double& to = y[static_cast<size_t>(index)];
-    to = maximum ? std::max<double>(to, x[static_cast<size_t>(i)]) : to + x[static_cast<size_t>(i)];
+    to = combine(to, x[static_cast<size_t>(i)]);
   }
   return y;
 }
@@ -60,8 +60,12 @@ TEST(Reduce, EveryShapeAndEverySetOfAxes) {
         if ((set >> d & 1) != 0) axes.push_back(static_cast<int>(d));
       }
       SCOPED_TRACE(testing::Message() << testing::PrintToString(shape) << " over " << testing::PrintToString(axes));
-      const std::vector<double> sum = NaiveReduce(x, shape, axes, false);
-      const std::vector<double> largest = NaiveReduce(x, shape, axes, true);
+      constexpr double kInfinity = std::numeric_limits<double>::infinity();
+      const std::vector<double> sum = NaiveReduce(x, shape, axes, 0.0, [](double a, double b) { return a + b; });
+      const std::vector<double> largest =
+          NaiveReduce(x, shape, axes, -kInfinity, [](double a, double b) { return std::max(a, b); });
+      const std::vector<double> smallest =
+          NaiveReduce(x, shape, axes, kInfinity, [](double a, double b) { return std::min(a, b); });
       std::vector<float> y(sum.size(), 77.0f);
       ReduceSum(x.data(), shape, axes, y.data());
       for (size_t i = 0; i < y.size(); ++i) EXPECT_NEAR(y[i], sum[i], 1e-3);
@@ -69,6 +73,8 @@ TEST(Reduce, EveryShapeAndEverySetOfAxes) {
       for (size_t i = 0; i < y.size(); ++i) EXPECT_NEAR(y[i], sum[i] / 4, 1e-3);
       ReduceMax(x.data(), shape, axes, y.data());
       for (size_t i = 0; i < y.size(); ++i) EXPECT_EQ(y[i], static_cast<float>(largest[i]));
+      ReduceMin(x.data(), shape, axes, y.data());
+      for (size_t i = 0; i < y.size(); ++i) EXPECT_EQ(y[i], static_cast<float>(smallest[i]));
     }
   }
 }
@@ -164,6 +170,55 @@ TEST(Elementwise, ExpIsExactToTwoUnits) {
   EXPECT_TRUE(std::isnan(Exp(std::nanf(""))));
 }
 
+// |f(x) - expected(x)| within `units` of the last place of the result for x in [low, high].
+void ExpectExact(float (*f)(float), double (*expected)(double), float low, float high, double units) {
+  for (int i = 0; i <= 100000; ++i) {
+    const float x = low + (high - low) * static_cast<float>(i) / 100000.0f;
+    const double exact = expected(static_cast<double>(x));
+    ASSERT_NEAR(f(x), exact, units * 1.2e-7 * std::abs(exact) + 1e-44) << "x = " << x;
+  }
+}
+
+TEST(Elementwise, PolynomialsAreExactToAFewUnits) {
+  ExpectExact(
+      Erf, [](double x) { return std::erf(x); }, -6.0f, 6.0f, 6);
+  ExpectExact(
+      Erf, [](double x) { return std::erf(x); }, -1e-3f, 1e-3f, 4);
+  ExpectExact(
+      LogOnePlus, [](double t) { return std::log1p(t); }, 0.0f, 1.0f, 3);
+  const auto softplus = [](double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); };
+  ExpectExact(Softplus, softplus, -80.0f, 80.0f, 3);
+  ExpectExact(
+      Silu, [](double x) { return x / (1.0 + std::exp(-x)); }, -80.0f, 80.0f, 4);
+  EXPECT_EQ(Erf(std::numeric_limits<float>::infinity()), 1.0f);
+  EXPECT_EQ(Softplus(1e30f), 1e30f);
+  for (const auto f : {Erf, Softplus, Silu}) EXPECT_TRUE(std::isnan(f(std::nanf(""))));
+}
+
+TEST(Elementwise, PowersByWholeNumbers) {
+  for (const float x : {-1.7f, -0.4f, 0.3f, 2.1f}) {
+    EXPECT_EQ(Power<0>(x), 1.0f);
+    EXPECT_EQ(Power<1>(x), x);
+    EXPECT_NEAR(Power<3>(x), std::pow(x, 3), 1e-5);
+    EXPECT_NEAR(Power<7>(x), std::pow(x, 7), 1e-4);
+    EXPECT_NEAR(Power<-2>(x), std::pow(x, -2), 1e-5);
+  }
+}
+
+TEST(Elementwise, BoundsKeepNotANumber) {
+  const float nan = std::nanf("");
+  EXPECT_EQ(Maximum(1.0f, 2.0f), 2.0f);
+  EXPECT_EQ(Minimum(1.0f, 2.0f), 1.0f);
+  for (const auto f : {Maximum, Minimum}) {
+    EXPECT_TRUE(std::isnan(f(nan, 1.0f)));
+    EXPECT_TRUE(std::isnan(f(1.0f, nan)));
+  }
+  EXPECT_EQ(Clamp(3.0f, -1.0f, 1.0f), 1.0f);
+  EXPECT_TRUE(std::isnan(Clamp(nan, -1.0f, 1.0f)));
+  EXPECT_EQ(LeakyRelu(-2.0f, 0.5f), -1.0f);
+  EXPECT_TRUE(std::isnan(LeakyRelu(nan, 0.5f)));
+}
+
 TEST(Elementwise, GradientsAreThoseOfFiniteDifferences) {
   for (const float x : {-2.3f, -0.7f, 0.4f, 1.9f}) {
     constexpr float kStep = 1e-2f;
@@ -172,6 +227,7 @@ TEST(Elementwise, GradientsAreThoseOfFiniteDifferences) {
     EXPECT_NEAR(SigmoidGradient(1.0f, Sigmoid(x)), slope(Sigmoid), 1e-3);
     EXPECT_NEAR(TanhGradient(1.0f, std::tanh(x)), slope([](float at) { return std::tanh(at); }), 1e-3);
     EXPECT_NEAR(ReluGradient(1.0f, Relu(x)), slope(Relu), 1e-3);
+    EXPECT_NEAR(LeakyReluGradient(1.0f, x, 0.2f), slope([](float at) { return LeakyRelu(at, 0.2f); }), 1e-3);
   }
   EXPECT_NEAR(Gelu(1.0f), 0.841192f, 1e-5);
   EXPECT_TRUE(std::isnan(Relu(std::nanf(""))));
@@ -203,6 +259,17 @@ TEST(Losses, SharesOfTheRowsAddUpToTheWhole) {
         return std::vector<float>{CrossEntropy(at.data(), label.data(), kRows, kClasses, kRows)};
       },
       logits, {1.0f}, gradient);
+}
+
+TEST(Losses, HuberAndBinaryCrossEntropy) {
+  const std::vector<float> x = {2.0f, -3.0f, 0.25f, 90.0f};
+  const std::vector<float> target = {1.0f, 0.0f, 0.5f, 1.0f};
+  // 0.5 (1 - 0.25), 0.5 (3 - 0.25), 0.25^2 / 2, 0.5 (89 - 0.25)
+  EXPECT_NEAR(Huber(x.data(), target.data(), 0.5f, 4, 8), (0.375 + 1.375 + 0.03125 + 44.375) / 8, 1e-5);
+  const double logs = std::log1p(std::exp(-2.0)) + std::log1p(std::exp(-3.0)) + std::log1p(std::exp(0.25)) - 0.125;
+  EXPECT_NEAR(BceWithLogits(x.data(), target.data(), 4, 8), logs / 8, 1e-6);
+  const std::vector<float> mask = {0.0f, 1.0f, 1.0f, 0.0f};
+  EXPECT_NEAR(Huber(x.data(), target.data(), 0.5f, 4, 8, {mask.data(), 1}), (1.375 + 0.03125) / 8, 1e-6);
 }
 
 TEST(Losses, PaddingCountsNothing) {
@@ -264,18 +331,110 @@ TEST(Movement, BoxesAreCopiedAndPastedBack) {
   CopyBox(x.data(), {4, 5, 6}, {4, 0, 0}, {0, 5, 6}, box.data());
 }
 
-TEST(Movement, EmbeddingAndItsGradient) {
+TEST(Indexing, GatherAndItsTranspose) {
   const std::vector<int32_t> tokens = {2, 0, 2, 5, -1};
   const std::vector<float> table = {1, 2, 3, 4, 5, 6};
   std::vector<float> y(10, 9.0f);
-  Embedding(tokens.data(), table.data(), 5, 3, 2, y.data());
+  Gather(table.data(), tokens.data(), {1, 5, 3, 2, 0}, y.data());
   EXPECT_EQ(y, (std::vector<float>{5, 6, 1, 2, 5, 6, 0, 0, 0, 0}));
   std::vector<float> dtable(6, 9.0f);
-  EmbeddingGradient(y.data(), tokens.data(), 5, 3, 2, dtable.data());
+  ScatterAdd(y.data(), tokens.data(), {1, 5, 3, 2, 0}, dtable.data());
   EXPECT_EQ(dtable, (std::vector<float>{1, 2, 0, 0, 10, 12}));
   std::vector<float> hot(15, 9.0f);
-  OneHot(tokens.data(), 5, 3, hot.data());
+  OneHot(tokens.data(), 5, 3, 0, hot.data());
   EXPECT_EQ(hot, (std::vector<float>{0, 0, 1, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0}));
+}
+
+// Along the middle one of three dimensions, of which a rank holds rows 1 and 2 of 3: the others come from elsewhere.
+TEST(Indexing, PartsOfTheRows) {
+  const std::vector<int32_t> indices = {2, 0, 1};
+  const std::vector<float> x = {1, 2, 3, 4, 5, 6, 7, 8};
+  const RowIndexing indexing = {2, 3, 2, 2, 1};
+  std::vector<float> y(12, 9.0f);
+  Gather(x.data(), indices.data(), indexing, y.data());
+  EXPECT_EQ(y, (std::vector<float>{3, 4, 0, 0, 1, 2, 7, 8, 0, 0, 5, 6}));
+  std::vector<float> sums(8, 9.0f);
+  ScatterAdd(y.data(), indices.data(), indexing, sums.data());
+  EXPECT_EQ(sums, x);
+  std::vector<float> hot(6, 9.0f);
+  OneHot(indices.data(), 3, 2, 1, hot.data());
+  EXPECT_EQ(hot, (std::vector<float>{0, 1, 0, 0, 1, 0}));
+}
+
+// Many rows to add, in an order that the number of threads must not change.
+TEST(Indexing, SumsDoNotDependOnTheNumberOfThreads) {
+  constexpr int64_t kCount = 3000;
+  std::vector<int32_t> indices(kCount);
+  for (size_t i = 0; i < indices.size(); ++i) indices[i] = static_cast<int32_t>(i * 7 % 5);
+  const std::vector<float> updates = RandomValues(kCount * 70, 5);
+  std::vector<float> one(5 * 70);
+  std::vector<float> three(5 * 70);
+  omp_set_num_threads(1);
+  ScatterAdd(updates.data(), indices.data(), {1, kCount, 5, 70, 0}, one.data());
+  omp_set_num_threads(3);
+  ScatterAdd(updates.data(), indices.data(), {1, kCount, 5, 70, 0}, three.data());
+  EXPECT_EQ(one, three);
+}
+
+TEST(Sequences, RunningSumsInBothDirections) {
+  const std::vector<float> x = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+  std::vector<float> y(x.size());
+  Cumsum(x.data(), {2, 3, 2}, 1, y.data());
+  EXPECT_EQ(y, (std::vector<float>{1, 2, 4, 6, 9, 12, 7, 8, 16, 18, 27, 30}));
+  ReverseCumsum(x.data(), {2, 3, 2}, 1, y.data());
+  EXPECT_EQ(y, (std::vector<float>{9, 12, 8, 10, 5, 6, 27, 30, 20, 22, 11, 12}));
+  Cumsum(x.data(), {12}, 0, y.data());
+  EXPECT_EQ(y.back(), 78);
+  Cumsum(x.data(), {3, 0}, 0, y.data());
+}
+
+// Turning keeps lengths, turning back gives the same; a piece turns as its rows of the whole do.
+TEST(Sequences, RopeKnowsItsPlace) {
+  const std::vector<float> x = RandomValues(2 * 5 * 3 * 4, 9);
+  std::vector<float> y(x.size());
+  Rope(x.data(), {2, 5, 3, 4}, {1, 0, 100.0, false}, y.data());
+  for (size_t row = 0; row < x.size(); row += 4) {
+    EXPECT_NEAR(x[row] * x[row] + x[row + 2] * x[row + 2], y[row] * y[row] + y[row + 2] * y[row + 2], 1e-5);
+  }
+  // Position 1: the first pair by 1, the second by 100^(-2/4) = 0.1.
+  EXPECT_NEAR(y[12], x[12] * std::cos(1.0f) - x[14] * std::sin(1.0f), 1e-6);
+  EXPECT_NEAR(y[15], x[15] * std::cos(0.1f) + x[13] * std::sin(0.1f), 1e-6);
+  std::vector<float> piece(2 * 3 * 4);
+  Rope(x.data() + 36, {2, 3, 4}, {0, 3, 100.0, false}, piece.data());
+  for (size_t i = 0; i < piece.size(); ++i) EXPECT_EQ(piece[i], y[36 + i]);
+  std::vector<float> back(x.size());
+  Rope(y.data(), {2, 5, 3, 4}, {1, 0, 100.0, true}, back.data());
+  for (size_t i = 0; i < x.size(); ++i) EXPECT_NEAR(back[i], x[i], 1e-5);
+}
+
+TEST(Dropout, DoesNotDependOnTheCut) {
+  const Stream stream = {7, "h1.dropout", 3};
+  const std::vector<float> x(60 * 50 * 7, 2.0f);
+  std::vector<float> whole(x.size());
+  Dropout(stream, WholeRegion({60, 50, 7}), 0.25f, x.data(), whole.data());
+  const auto dropped = std::count(whole.begin(), whole.end(), 0.0f);
+  EXPECT_NEAR(static_cast<double>(dropped) / static_cast<double>(x.size()), 0.25, 0.01);
+  for (const float value : whole) EXPECT_TRUE(value == 0.0f || value == 2.0f * (1.0f / 0.75f)) << value;
+  const Region piece = {{60, 50, 7}, {20, 13, 3}, {21, 37, 2}};
+  std::vector<float> part(21 * 37 * 2);
+  Dropout(stream, piece, 0.25f, x.data(), part.data());
+  ForEachRun(piece, [&](int64_t global, int64_t local, int64_t count) {
+    for (int64_t i = 0; i < count; ++i) {
+      EXPECT_EQ(part[static_cast<size_t>(local + i)], whole[static_cast<size_t>(global + i)]) << global;
+    }
+  });
+  std::vector<float> scalar(1);
+  Dropout(stream, WholeRegion({}), 0.0f, x.data(), scalar.data());
+  EXPECT_EQ(scalar[0], 2.0f);
+  Dropout(stream, {{4, 3}, {2, 0}, {0, 3}}, 0.5f, x.data(), scalar.data());
+  EXPECT_EQ(scalar[0], 2.0f);
+}
+
+TEST(Dropout, IsTheIdentityInTesting) {
+  const std::vector<float> x = RandomValues(100, 4);
+  std::vector<float> y(x.size());
+  Dropout({1, "h1.dropout", 0}, WholeRegion({100}), 0.9f, x.data(), y.data());
+  EXPECT_EQ(y, x);
 }
 
 TEST(Movement, CausalMaskKnowsItsPlace) {

@@ -81,4 +81,20 @@ float Mae(const float* prediction, const float* target, int64_t count, int64_t w
   return MeanShare(count, 1, whole, mask, [=](int64_t i) { return std::abs(prediction[i] - target[i]); });
 }
 
+float Huber(const float* prediction, const float* target, float delta, int64_t count, int64_t whole,
+            const SampleMask& mask) {
+  return MeanShare(count, 1, whole, mask, [=](int64_t i) {
+    const float distance = std::abs(prediction[i] - target[i]);
+    return distance <= delta ? 0.5f * distance * distance : delta * (distance - 0.5f * delta);
+  });
+}
+
+float BceWithLogits(const float* logits, const float* target, int64_t count, int64_t whole, const SampleMask& mask) {
+  // max(x, 0) and x t are subtracted first: where the target is 0 or 1 that is exact.
+  return MeanShare(count, 1, whole, mask, [=](int64_t i) {
+    const float x = logits[i];
+    return Relu(x) - x * target[i] + LogOnePlus(Exp(-std::abs(x)));
+  });
+}
+
 }  // namespace cleave::runtime

@@ -30,6 +30,14 @@ float Accuracy(const float* logits, const int32_t* label, int64_t rows, int64_t 
 float Mse(const float* prediction, const float* target, int64_t count, int64_t whole, const SampleMask& mask = {});
 float Mae(const float* prediction, const float* target, int64_t count, int64_t whole, const SampleMask& mask = {});
 
+// Mean of d^2 / 2 where |d| <= delta, else delta (|d| - delta / 2), with d = prediction - target: Huber (1964).
+float Huber(const float* prediction, const float* target, float delta, int64_t count, int64_t whole,
+            const SampleMask& mask = {});
+
+// Mean of the cross-entropy of the probabilities sigmoid(logits) and `target`, each of one event: log(1 + e^x) - x t.
+float BceWithLogits(const float* logits, const float* target, int64_t count, int64_t whole,
+                    const SampleMask& mask = {});
+
 }  // namespace cleave::runtime
 
 #endif  // CLEAVE_RUNTIME_KERNELS_LOSSES_H_

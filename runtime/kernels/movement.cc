@@ -116,43 +116,6 @@ void Transpose(const T* source, const std::vector<int64_t>& shape, const std::ve
   CopyWalk(source, walk, target);
 }
 
-void Embedding(const int32_t* tokens, const float* table, int64_t count, int64_t rows, int64_t width, float* y) {
-#pragma omp parallel for if (count * width >= kParallelElements)
-  for (int64_t i = 0; i < count; ++i) {
-    const size_t bytes = static_cast<size_t>(width) * sizeof(float);
-    if (tokens[i] >= 0 && tokens[i] < rows) {
-      std::memcpy(y + i * width, table + tokens[i] * width, bytes);
-    } else {
-      std::memset(y + i * width, 0, bytes);
-    }
-  }
-}
-
-void EmbeddingGradient(const float* dy, const int32_t* tokens, int64_t count, int64_t rows, int64_t width,
-                       float* dtable) {
-  Fill(0.0f, rows * width, dtable);
-  // Threads share the columns, so that rows are added in one order.
-  constexpr int64_t kColumns = 32;
-#pragma omp parallel for if (count * width >= kParallelElements)
-  for (int64_t begin = 0; begin < width; begin += kColumns) {
-    const int64_t end = std::min(width, begin + kColumns);
-    for (int64_t i = 0; i < count; ++i) {
-      if (tokens[i] < 0 || tokens[i] >= rows) continue;
-      const float* from = dy + i * width;
-      float* to = dtable + tokens[i] * width;
-#pragma omp simd
-      for (int64_t j = begin; j < end; ++j) to[j] += from[j];
-    }
-  }
-}
-
-void OneHot(const int32_t* tokens, int64_t count, int64_t depth, float* y) {
-  Fill(0.0f, count * depth, y);
-  for (int64_t i = 0; i < count; ++i) {
-    if (tokens[i] >= 0 && tokens[i] < depth) y[i * depth + tokens[i]] = 1.0f;
-  }
-}
-
 void CausalMask(const float* x, int64_t matrices, int64_t rows, int64_t columns, int64_t first_row,
                 int64_t first_column, float fill, float* y) {
 #pragma omp parallel for collapse(2) if (matrices * rows * columns >= kParallelElements)

@@ -1,4 +1,4 @@
-// Moving elements: boxes, transposition, table look-up. Row-major tensors; sizes may be 0; results must not overlap
+// Moving elements: boxes, transposition, causal mask. Row-major tensors; sizes may be 0; results must not overlap
 // inputs.
 #ifndef CLEAVE_RUNTIME_KERNELS_MOVEMENT_H_
 #define CLEAVE_RUNTIME_KERNELS_MOVEMENT_H_
@@ -27,15 +27,6 @@ void PasteBox(const T* source, const std::vector<int64_t>& size, const std::vect
 // Dimension d of the target is dimension permutation[d] of the source, which has `shape`.
 template <typename T>
 void Transpose(const T* source, const std::vector<int64_t>& shape, const std::vector<int>& permutation, T* target);
-
-// Row i of y [count, width] is row tokens[i] of table [rows, width]; zeros where there is no such row.
-void Embedding(const int32_t* tokens, const float* table, int64_t count, int64_t rows, int64_t width, float* y);
-// Row t of dtable [rows, width] is the sum of the rows i of dy with tokens[i] = t.
-void EmbeddingGradient(const float* dy, const int32_t* tokens, int64_t count, int64_t rows, int64_t width,
-                       float* dtable);
-
-// Row i of y [count, depth] is 1 at tokens[i], else 0.
-void OneHot(const int32_t* tokens, int64_t count, int64_t depth, float* y);
 
 // y = x, but `fill` where the column of the whole matrix lies right of its row. x: `matrices` times [rows, columns],
 // whose first element stands at (first_row, first_column) of the whole matrix.

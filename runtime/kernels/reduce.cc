@@ -27,16 +27,29 @@ struct Sum {
   }
 };
 
-struct Max {
-  static constexpr float kIdentity = -std::numeric_limits<float>::infinity();
-  // Keeps a value that is not a number.
-  static float Combine(float a, float b) { return a > b || a != a ? a : b; }
+// The extreme value in an order; a value that is not a number is kept.
+template <typename Order>
+struct Extreme {
+  static constexpr float kIdentity = Order::kLast;
+  static float Combine(float a, float b) { return Order::Before(a, b) || a != a ? a : b; }
   static float Row(const float* x, int64_t n) {
-    float largest = kIdentity;
-    for (int64_t i = 0; i < n; ++i) largest = Combine(largest, x[i]);
-    return largest;
+    float extreme = kIdentity;
+    for (int64_t i = 0; i < n; ++i) extreme = Combine(extreme, x[i]);
+    return extreme;
   }
 };
+
+struct LargestFirst {
+  static constexpr float kLast = -std::numeric_limits<float>::infinity();
+  static bool Before(float a, float b) { return a > b; }
+};
+using Max = Extreme<LargestFirst>;
+
+struct SmallestFirst {
+  static constexpr float kLast = std::numeric_limits<float>::infinity();
+  static bool Before(float a, float b) { return a < b; }
+};
+using Min = Extreme<SmallestFirst>;
 
 // Rows are reduced in blocks of this many elements, whose results are reduced again: fixed, so that threads do not
 // matter.
@@ -148,6 +161,10 @@ void ReduceSum(const float* x, const std::vector<int64_t>& shape, const std::vec
 
 void ReduceMax(const float* x, const std::vector<int64_t>& shape, const std::vector<int>& axes, float* y) {
   Reduce<Max>(x, shape, axes, y);
+}
+
+void ReduceMin(const float* x, const std::vector<int64_t>& shape, const std::vector<int>& axes, float* y) {
+  Reduce<Min>(x, shape, axes, y);
 }
 
 void ReduceMean(const float* x, const std::vector<int64_t>& shape, const std::vector<int>& axes, int64_t count,

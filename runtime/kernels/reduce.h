@@ -3,7 +3,7 @@
 //   ReduceSum(gradient, {64, 512}, {0}, bias_gradient);   // Sums over the rows.
 //
 // Row-major f32. The order of summation depends on the shape only, not on the number of threads. Over no elements a sum
-// is 0 and a maximum -infinity.
+// is 0, a maximum -infinity and a minimum infinity.
 #ifndef CLEAVE_RUNTIME_KERNELS_REDUCE_H_
 #define CLEAVE_RUNTIME_KERNELS_REDUCE_H_
 
@@ -14,6 +14,7 @@ namespace cleave::runtime {
 
 void ReduceSum(const float* x, const std::vector<int64_t>& shape, const std::vector<int>& axes, float* y);
 void ReduceMax(const float* x, const std::vector<int64_t>& shape, const std::vector<int>& axes, float* y);
+void ReduceMin(const float* x, const std::vector<int64_t>& shape, const std::vector<int>& axes, float* y);
 
 // Sums divided by `count`: the elements of the whole tensor that make one mean, of which this rank may hold only some.
 void ReduceMean(const float* x, const std::vector<int64_t>& shape, const std::vector<int>& axes, int64_t count,

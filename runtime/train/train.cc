@@ -53,12 +53,13 @@ double CommunicationSeconds(const Comm& comm) {
 
 class Run {
  public:
-  Run(const TrainingSettings& settings, const Options& options, const Context& context, TrainingProgram& program,
-      Batches& batches, Report& report)
+  Run(const TrainingSettings& settings, const Options& options, const Context& context, int64_t& step,
+      TrainingProgram& program, Batches& batches, Report& report)
       : settings_(settings),
         options_(options),
         comm_(context.comm),
         watch_(context.watch),
+        step_(step),
         program_(program),
         batches_(batches),
         report_(report) {
@@ -100,6 +101,7 @@ class Run {
   std::optional<Error> Step(int64_t step, int64_t total, bool logged) {
     const double start = Now();
     const double communicated = CommunicationSeconds(comm_);
+    step_ = step + 1;
     batches_.LoadTraining(step);
     program_.Forward();
     if (logged) program_.Metrics();
@@ -140,6 +142,7 @@ class Run {
     for (const std::string& name : settings_.metrics) results.emplace_back(name, 0.0);
     if (!has_metrics) results.emplace_back("loss", 0.0);
     comm_.CountTraffic(false);
+    step_ = 0;
     int64_t samples = 0;
     for (int64_t index = 0; index < count; ++index) {
       samples += batches_.LoadTest(index);
@@ -211,6 +214,7 @@ class Run {
   const Options& options_;
   Comm& comm_;
   Watch& watch_;
+  int64_t& step_;  // Context::step.
   TrainingProgram& program_;
   Batches& batches_;
   Report& report_;
@@ -250,7 +254,8 @@ std::optional<Error> TrainJoined(const TrainingSettings& settings, const Options
     return error;
 
   const std::vector<int64_t> coordinates = Coordinates(settings.mesh, comm.rank());
-  const Context context = {comm.rank(), settings.mesh, coordinates, seed, comm, watch};
+  int64_t step = 0;
+  const Context context = {comm.rank(), settings.mesh, coordinates, seed, comm, watch, step};
   const std::unique_ptr<TrainingProgram> program = create(context);
   watch.Start("reading the data", 0);
   Result<std::unique_ptr<Batches>> batches = Batches::Open(data.value(), program->Inputs(), seed);
@@ -262,7 +267,7 @@ std::optional<Error> TrainJoined(const TrainingSettings& settings, const Options
   report.value().Line(Headline(settings, *batches.value(), seed));
   if (!batches.value()->note().empty()) report.value().Line(batches.value()->note());
 
-  Run run(settings, options, context, *program, *batches.value(), report.value());
+  Run run(settings, options, context, step, *program, *batches.value(), report.value());
   std::optional<Error> error = run.Steps();
   const RunRecord record = run.Finish(error.has_value() ? error->code : ExitCode::kDone);
   if (!error.has_value()) report.value().Summary(record, batches.value()->batch());

@@ -16,7 +16,7 @@
 // Order of calls: Initialize once. Per training step: inputs are filled, Forward, at logged steps Metrics, Backward,
 // Update. After an epoch, per test batch: inputs are filled, Forward, Metrics. When a loss is not finite: Forward and
 // Backward again on the same inputs, before Update, with the Watch in checking mode; so neither may change parameters
-// or optimizer state.
+// or optimizer state. Context::step is the same in both.
 //
 // Writes what docs/formats/run.md says: step lines on rank 0's standard output, metrics.jsonl and run.json in the run's
 // folder.
@@ -44,6 +44,7 @@ struct Context {
   uint64_t seed;
   Comm& comm;
   Watch& watch;
+  const int64_t& step;  // The training step under way, counted from 1; 0 in testing, where nothing is dropped.
 };
 
 // Step-dependent numbers of the optimizer.

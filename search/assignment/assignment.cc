@@ -35,6 +35,8 @@ Assignment::Assignment(const GraphFacts& facts, const Mesh& mesh, AssignmentOpti
       outputs_(facts.graph->ops.size(), -1),
       value_costs_(facts.graph->ops.size()),
       quiet_(facts.graph->ops.size()),
+      inner_groups_(facts.graph->ops.size()),
+      inner_kinds_(facts.graph->ops.size()),
       is_dirty_(facts.graph->ops.size()) {
   for (const Op& op : facts.graph->ops) {
     types_[op.id] = prices_.Intern(op.type);
@@ -49,6 +51,12 @@ Assignment::Assignment(const GraphFacts& facts, const Mesh& mesh, AssignmentOpti
   for (const Op& op : facts.graph->ops) {
     if (!facts.priced[op.id]) quiet_[op.id] = 1;
     for (OpId member : facts.update_groups[op.id]) quiet_[member] = 1;
+  }
+  std::map<std::string, int> kinds;
+  for (const Op& op : facts.graph->ops) {
+    inner_groups_[op.id] = InnerGroupOf(facts, op.id);
+    const std::string text = InnerGroupText(facts, inner_groups_[op.id]);
+    inner_kinds_[op.id] = kinds.emplace(text, static_cast<int>(kinds.size())).first->second;
   }
   for (const Op& op : facts.graph->ops) {
     Touch(op.id);
@@ -84,7 +92,7 @@ std::optional<Layout> Assignment::demanded_output(OpId op) const {
 }
 
 void Assignment::Touch(OpId op) {
-  if (is_dirty_[op] || quiet_[op]) return;
+  if (is_dirty_[op] || (quiet_[op] && inner_groups_[op].empty())) return;
   is_dirty_[op] = 1;
   dirty_.push_back(op);
 }
@@ -95,6 +103,9 @@ void Assignment::Choose(OpId op, int strategy) {
   chosen_[op] = strategy;
   ++work_;
   Touch(op);
+  if (facts_.roles[op] == Role::kInherits && !inner_groups_[facts_.op(op).inherits->op].empty()) {
+    Touch(facts_.op(op).inherits->op);
+  }
   for (OpId input : facts_.op(op).inputs) Touch(input);
   Follow(op);
 }
@@ -174,6 +185,26 @@ Cost Assignment::Resolve(OpId value) {
 
 Cost Assignment::PriceValue(OpId value) {
   if (!IsDecided(value)) return {};
+  const Cost inside = PriceInside(value);
+  return quiet_[value] ? inside : inside + PriceMoves(value);
+}
+
+// A distributed form that is built takes as long as some hundred lookups.
+Cost Assignment::PriceInside(OpId root) {
+  constexpr int64_t kWorkOfForm = 100;
+  const std::vector<OpId>& group = inner_groups_[root];
+  if (group.empty()) return {};
+  std::vector<int> strategies;
+  for (OpId member : group) strategies.push_back(chosen_[member]);
+  const auto [found, is_new] = inner_costs_.emplace(std::pair(inner_kinds_[root], std::move(strategies)), Cost{});
+  if (is_new) {
+    work_ += kWorkOfForm;
+    found->second = InnerCost(facts_, group, [this](OpId op) -> const Strategy& { return strategy(op); }, prices_);
+  }
+  return found->second;
+}
+
+Cost Assignment::PriceMoves(OpId value) {
   const double g = options_.gradient_weight;
   demands_.clear();
   bool read = false;

@@ -24,6 +24,7 @@
 #include "ir/pins/pins.h"
 #include "ir/strategy/strategy.h"
 #include "search/cost/facts.h"
+#include "search/cost/inner_cost.h"
 #include "search/cost/redistribution_prices.h"
 
 namespace cleave {
@@ -81,7 +82,7 @@ class Assignment {
   const Cost& cost() const { return cost_; }
   // How many strategies were set so far, and what it took to price them: a measure of time that is the same on every machine.
   int64_t work() const { return work_ + prices_.work(); }
-  // What the redistributions of this op's value cost.
+  // What the redistributions of this op's value cost, and those inside of the distributed forms of the op and its heirs.
   const Cost& value_cost(OpId op) const { return value_costs_[op]; }
   // What an op and the backward ops that inherit from it cause: the redistributions of what they read and make.
   Cost CostAround(OpId op);
@@ -135,6 +136,8 @@ class Assignment {
   bool IsDecided(OpId op) const;
   Cost Resolve(OpId value);
   Cost PriceValue(OpId value);
+  Cost PriceMoves(OpId value);
+  Cost PriceInside(OpId root);
 
   const GraphFacts& facts_;
   AssignmentOptions options_;
@@ -158,6 +161,9 @@ class Assignment {
   std::vector<RedistributionPrices::Demanded> demands_;  // Of the value being priced.
   std::vector<OpId> dirty_;
   IdVector<OpId, uint8_t> quiet_;  // Moving the value never costs.
+  IdVector<OpId, std::vector<OpId>> inner_groups_;  // Of the op and its heirs those with inner factors.
+  IdVector<OpId, int> inner_kinds_;                 // Groups of one number have the same prices.
+  absl::flat_hash_map<std::pair<int, std::vector<int>>, Cost> inner_costs_;  // (kind, strategies of the group).
   IdVector<OpId, uint8_t> is_dirty_;
 };
 

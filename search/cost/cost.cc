@@ -1,35 +1,64 @@
 #include "search/cost/cost.h"
 
+#include <map>
 #include <variant>
+#include <vector>
 
 #include "ir/redistribute/redistribute.h"
 #include "search/cost/facts.h"
+#include "search/cost/inner_cost.h"
 
 namespace cleave {
+namespace {
+
+using Demands = std::vector<RedistributionPrices::Demanded>;
+
+// What consumers see of `op`'s value.
+Layout SeenLayout(const GraphFacts& facts, const Plan& plan, OpId op) {
+  return plan.ops[op].output.value_or(OutputLayout(plan.ops[op].strategy, facts.rule(op)));
+}
+
+// The redistributions of `op`'s value: those that were made once serve later readers too, unless they are made again in
+// each phase.
+Cost ValueCost(const GraphFacts& facts, const Plan& plan, const Op& op, RedistributionPrices& prices) {
+  const OpPlan& own = plan.ops[op.id];
+  const double g = plan.gradient_weight;
+  std::map<Phase, Demands> demands;
+  const auto demand = [&](Phase phase, const Layout& layout, double weight) {
+    demands[own.gather_again ? phase : op.phase].push_back({.layout = prices.Intern(layout), .weight = weight});
+  };
+  if (own.output.has_value()) demand(op.phase, *own.output, facts.gradient[op.id] ? g : 1);
+  for (const Read& read : facts.reads[op.id]) {
+    demand(facts.op(read.reader).phase,
+           InputLayout(plan.ops[read.reader].strategy, facts.rule(read.reader), read.input),
+           ReadWeight(facts, op.id, read.reader, g));
+  }
+  for (const StateUpdate& update : facts.graph->updates) {
+    if (update.value == op.id) demand(Phase::kUpdate, SeenLayout(facts, plan, update.state), g);
+  }
+  const LayoutIndex produced = prices.Intern(OutputLayout(own.strategy, facts.rule(op.id)));
+  Cost cost;
+  for (const auto& [phase, wanted] : demands) {
+    cost = cost + prices.Serve(prices.Intern(op.type), produced, wanted);
+  }
+  return cost;
+}
+
+}  // namespace
 
 Cost PlanCost(const Graph& graph, const Plan& plan) {
   const GraphFacts facts = FactsOf(graph);
   RedistributionPrices prices(plan.mesh);
   Cost total;
   for (const Op& op : graph.ops) {
-    if (!facts.priced[op.id]) continue;
-    const OpPlan& own = plan.ops[op.id];
-    const double g = plan.gradient_weight;
-    std::vector<RedistributionPrices::Demanded> demands;
-    if (own.output.has_value()) {
-      demands.push_back({.layout = prices.Intern(*own.output), .weight = facts.gradient[op.id] ? g : 1});
-    }
-    for (const Read& read : facts.reads[op.id]) {
-      const Layout wanted = InputLayout(plan.ops[read.reader].strategy, facts.rule(read.reader), read.input);
-      demands.push_back({.layout = prices.Intern(wanted), .weight = ReadWeight(facts, op.id, read.reader, g)});
-    }
-    const LayoutIndex produced = prices.Intern(OutputLayout(own.strategy, facts.rule(op.id)));
-    total = total + prices.Serve(prices.Intern(op.type), produced, demands);
+    if (facts.priced[op.id]) total = total + ValueCost(facts, plan, op, prices);
+    const auto strategy_of = [&](OpId id) -> const Strategy& { return plan.ops[id].strategy; };
+    total = total + InnerCost(facts, InnerGroupOf(facts, op.id), strategy_of, prices);
   }
   return total;
 }
 
-Cost ProgramCost(const Graph& graph, const Plan& plan, const Program& program) {
+Cost ProgramCost(const Graph& graph, const Distributed& distributed, const Program& program) {
   const GraphFacts facts = FactsOf(graph);
   Cost total;
   for (const Step& step : program.steps) {
@@ -37,16 +66,18 @@ Cost ProgramCost(const Graph& graph, const Plan& plan, const Program& program) {
     if (collective == nullptr || step.phase == Phase::kMetric) continue;
     for (const Transfer& transfer : collective->transfers) {
       const Value& input = program.value(transfer.input);
-      if (!facts.priced[input.origin]) continue;
-      const bool light = facts.gradient[input.origin] || step.phase == Phase::kUpdate;
+      const OpId op = distributed.originals[input.origin];
+      const bool is_inner = distributed.values[op] != input.origin;
+      if (is_inner ? !InnerValueIsPriced(distributed.graph.op(input.origin)) : !facts.priced[op]) continue;
+      const bool light = (!is_inner && facts.gradient[op]) || step.phase == Phase::kUpdate;
       const Move move{.collective = collective->kind,
                       .axes = collective->axes,
                       .reduction = collective->reduction,
                       .from_dimension = transfer.from_dimension,
                       .to_dimension = transfer.to_dimension,
                       .result = program.value(transfer.output).layout};
-      const double bytes = MoveCost(plan.mesh, input.type, input.layout, move);
-      total = total + Cost{.bytes = light ? plan.gradient_weight * bytes : bytes, .collectives = 1, .impossible = 0};
+      const double bytes = MoveCost(program.mesh, input.type, input.layout, move);
+      total = total + Cost{.bytes = light ? distributed.plan.gradient_weight * bytes : bytes, .collectives = 1, .impossible = 0};
     }
   }
   return total;

@@ -1,13 +1,14 @@
 // The price `bytes` of a whole plan: weighted bytes that a rank sends per step.
 //
 //   Cost cost = PlanCost(graph, plan);          // from the layouts of the plan
-//   Cost same = ProgramCost(graph, plan, program);   // from the collectives of the program made from it
+//   Cost same = ProgramCost(graph, distributed, program);   // from the collectives of the program made from it
 //
 // docs/cost.md has the formulas. What is not priced: scalars and vectors (loss, biases), what metrics read, and the
 // gradient that the loss hands back to the model, which is part of the loss.
 #ifndef CLEAVE_SEARCH_COST_COST_H_
 #define CLEAVE_SEARCH_COST_COST_H_
 
+#include "ir/distribute/distribute.h"
 #include "ir/graph/graph.h"
 #include "ir/plan/plan.h"
 #include "ir/program/program.h"
@@ -18,8 +19,8 @@ namespace cleave {
 // REQUIRES: VerifyGraph and VerifyPlan are content.
 Cost PlanCost(const Graph& graph, const Plan& plan);
 
-// The same from the collectives that Partition put into `program`.
-Cost ProgramCost(const Graph& graph, const Plan& plan, const Program& program);
+// The same from the collectives that Partition put into `program`, which it made of `distributed`, and this of `graph`.
+Cost ProgramCost(const Graph& graph, const Distributed& distributed, const Program& program);
 
 }  // namespace cleave
 

@@ -15,16 +15,17 @@ using testing::Mlp;
 using testing::SeedNetwork;
 
 // The price from the layouts is the price of the collectives that partition inserts.
-void ExpectAgreement(const Graph& graph, int64_t devices, SearchAlgorithm algorithm) {
+void ExpectAgreement(const Graph& graph, int64_t devices, SearchAlgorithm algorithm, int zero = 0) {
   Diagnostics diagnostics;
   const std::optional<Plan> plan =
-      Search(graph, CpuCluster(devices), {}, {.algorithm = algorithm, .dataset = {}}, diagnostics);
+      Search(graph, CpuCluster(devices), {}, {.algorithm = algorithm, .dataset = {}, .zero = zero}, diagnostics);
   ASSERT_TRUE(plan.has_value());
   const absl::StatusOr<Program> program = Partition(graph, *plan);
   ASSERT_TRUE(program.ok()) << program.status();
   const double from_layouts = PlanCost(graph, *plan).bytes;
   EXPECT_NEAR(ProgramCost(graph, *plan, *program).bytes, from_layouts, 1e-6 * from_layouts + 1e-6)
-      << devices << " devices";
+      << devices << " devices, zero = " << zero;
+  EXPECT_NEAR(plan->search.cost, from_layouts, 1e-6 * from_layouts + 1e-6);
 }
 
 TEST(ProgramCostTest, EqualsPlanCost) {
@@ -41,6 +42,16 @@ TEST(ProgramCostTest, EqualsPlanCostForATransformer) {
   for (int64_t devices : {2, 4}) {
     ExpectAgreement(Gpt({}), devices, SearchAlgorithm::kSapp);
     ExpectAgreement(Gpt({}), devices, SearchAlgorithm::kDataParallel);
+  }
+}
+
+TEST(ProgramCostTest, EqualsPlanCostWithDividedReplicas) {
+  for (int64_t devices : {2, 3, 4}) {
+    for (int zero : {1, 2, 3}) {
+      ExpectAgreement(Gpt({}), devices, SearchAlgorithm::kDataParallel, zero);
+      ExpectAgreement(Gpt({}), devices, SearchAlgorithm::kSapp, zero);
+      ExpectAgreement(Mlp(32, {256, 256, 7}), devices, SearchAlgorithm::kDataParallel, zero);
+    }
   }
 }
 

@@ -96,7 +96,8 @@ std::string ExplainPlan(const Graph& graph, const Plan& plan, const Program& pro
       "",
       absl::StrCat(graph.model, " on ", Plural(plan.mesh.rank_count(), "rank"), " (",
                    plan.mesh.axis_count() == 0 ? "no mesh" : plan.mesh.ToString(), "): ", plan.search.algorithm,
-                   " under the price ", plan.search.price, ", cost ", absl::StrFormat("%.1f", plan.search.cost)),
+                   " under the price ", plan.search.price,
+                   plan.search.zero > 0 ? absl::StrCat(", zero = ", plan.search.zero) : "", ", cost ", absl::StrFormat("%.1f", plan.search.cost)),
       2);
   absl::StrAppend(&text, absl::StrFormat("\n%-40s%-36s%16s%8s\n", "op", "cuts", "cost", "share"));
   double total = 0;

@@ -74,6 +74,16 @@ TEST_F(SameNumbers, SappMlp) {
   ExpectSame(OneRank(model), model, 8, {"--search", "sapp"});
 }
 
+// Statistics over the batch are those of the global one, whose parts are uneven here.
+TEST_F(SameNumbers, Normalisations) {
+  const std::string model = "tests/end_to_end/normalized.model";
+  const std::vector<double> one = OneRank(model);
+  for (const int ranks : {2, 3, 7}) {
+    ExpectSame(one, model, ranks, {"--search", "sapp"});
+    ExpectSame(one, model, ranks, {"--search", "data_parallel"});
+  }
+}
+
 TEST_F(SameNumbers, TinyGpt) {
   const std::string model = "examples/tiny_gpt/tiny_gpt.model";
   const std::vector<double> one = OneRank(model);

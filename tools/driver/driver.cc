@@ -123,6 +123,7 @@ ExitCode Write(const std::string& folder, Compilation& compilation) {
   for (GeneratedFile& file : *generated) {
     files.push_back({.path = std::move(file.path), .text = std::move(file.text), .executable = file.executable});
   }
+  for (const auto& [path, text] : compilation.module->custom_files) files.push_back({.path = path, .text = text});
   files.push_back({.path = "plan.json", .text = PlanText(compilation)});
   const std::string graph = PlannedGraphText(compilation);
   for (int rank = 0; rank < compilation.plan->mesh.rank_count(); ++rank) {

@@ -121,13 +121,16 @@ ExitCode MakePlan(const CompileOptions& options, Compilation& compilation) {
 }
 
 ExitCode Split(Compilation& compilation) {
-  absl::StatusOr<Program> program = Partition(compilation.training_graph, *compilation.plan);
+  absl::StatusOr<Distributed> distributed = Distribute(compilation.training_graph, *compilation.plan);
+  if (!distributed.ok()) return Bug("distribute", distributed.status().message());
+  compilation.distributed = *std::move(distributed);
+  absl::StatusOr<Program> program = Partition(compilation.distributed.graph, compilation.distributed.plan);
   if (!program.ok()) return Bug("partition", program.status().message());
   compilation.program = *std::move(program);
   for (const std::string& finding : CheckStatically(compilation.program)) {
     return Bug("partition (static proof)", finding);
   }
-  const absl::StatusOr<SimulationReport> proof = CheckBySimulation(compilation.training_graph, compilation.program);
+  const absl::StatusOr<SimulationReport> proof = CheckBySimulation(compilation.training_graph, compilation.distributed, compilation.program);
   if (!proof.ok()) return Bug("partition (simulated proof)", proof.status().message());
   compilation.proof = *proof;
   return ExitCode::kDone;

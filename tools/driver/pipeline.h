@@ -11,6 +11,7 @@
 #include "dsl/syntax/syntax.h"
 #include "frontend/frontend.h"
 #include "ir/check/check.h"
+#include "ir/distribute/distribute.h"
 #include "ir/graph/graph.h"
 #include "ir/plan/plan.h"
 #include "ir/program/program.h"
@@ -27,6 +28,7 @@ struct Compilation {
   std::optional<Module> module;  // Forward graph, training, pins.
   Graph training_graph;
   std::optional<Plan> plan;
+  Distributed distributed;  // Graph and plan, in which ops that cut inner factors have their distributed form.
   Program program;
   SimulationReport proof;
 };
@@ -35,7 +37,7 @@ struct Compilation {
 ExitCode ReadModel(const CompileOptions& options, Compilation& compilation);   // -> syntax
 ExitCode Understand(const CompileOptions& options, Compilation& compilation);  // -> module, training_graph
 ExitCode MakePlan(const CompileOptions& options, Compilation& compilation);    // -> plan
-ExitCode Split(Compilation& compilation);                                      // -> program, proven
+ExitCode Split(Compilation& compilation);                                      // -> distributed, program, proven
 
 }  // namespace cleave
 

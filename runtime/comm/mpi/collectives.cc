@@ -13,11 +13,6 @@ void Copy(const void* source, void* target, int64_t bytes) {
   if (bytes > 0 && source != target) std::memmove(target, source, static_cast<size_t>(bytes));
 }
 
-std::vector<int64_t> Scaled(std::vector<int64_t> values, int64_t factor) {
-  for (int64_t& value : values) value *= factor;
-  return values;
-}
-
 // An element type as MPI knows it, and its size.
 struct Element {
   MPI_Datatype type;
@@ -36,6 +31,64 @@ Element ElementOf(ElementType type) {
   }
   return {MPI_DATATYPE_NULL, 0};
 }
+
+// Several tensors as a message has them: member after member, for each its pieces of all tensors.
+class PackedParts {
+ public:
+  // `size`: of an element.
+  PackedParts(const std::vector<Comm::Part>& parts, int64_t size, const Group& group)
+      : parts_(parts), size_(size), index_(static_cast<size_t>(group.index)), counts_(static_cast<size_t>(group.size)) {
+    for (const Comm::Part& part : parts) {
+      views_.emplace_back(*part.shape, part.cut->dimension);
+      const OneDimension& view = views_.back();
+      elements_ += view.outer * view.size * view.inner;
+      for (size_t i = 0; i < counts_.size(); ++i) counts_[i] += view.outer * part.cut->sizes[i] * view.inner;
+    }
+  }
+
+  int64_t elements() const { return elements_; }
+  const std::vector<int64_t>& counts() const { return counts_; }  // Elements, by member.
+  int64_t own_bytes() const { return counts_[index_] * size_; }
+  // The message is the tensor as it lies.
+  bool is_contiguous() const { return parts_.size() == 1 && views_[0].outer == 1; }
+
+  // visit(part, place among this member's pieces, size), in bytes.
+  template <typename Visit>
+  void ForEachOwnPiece(const Visit& visit) const {
+    int64_t at = 0;
+    for (size_t p = 0; p < parts_.size(); ++p) {
+      const int64_t bytes = views_[p].outer * parts_[p].cut->sizes[index_] * views_[p].inner * size_;
+      visit(parts_[p], at, bytes);
+      at += bytes;
+    }
+  }
+
+  // visit(part, place in its tensor, place in the message, size), in bytes, for all that is contiguous in both.
+  template <typename Visit>
+  void ForEachRun(const Visit& visit) const {
+    int64_t at = 0;
+    std::vector<int64_t> begins(parts_.size(), 0);  // Of the member's pieces, in their dimensions.
+    for (size_t member = 0; member < counts_.size(); ++member) {
+      for (size_t p = 0; p < parts_.size(); ++p) {
+        const OneDimension& view = views_[p];
+        const int64_t piece = parts_[p].cut->sizes[member];
+        const int64_t run = piece * view.inner * size_;
+        for (int64_t outer = 0; outer < view.outer; ++outer, at += run) {
+          visit(parts_[p], (outer * view.size + begins[p]) * view.inner * size_, at, run);
+        }
+        begins[p] += piece;
+      }
+    }
+  }
+
+ private:
+  const std::vector<Comm::Part>& parts_;
+  int64_t size_;
+  size_t index_;
+  int64_t elements_ = 0;
+  std::vector<int64_t> counts_;
+  std::vector<OneDimension> views_;
+};
 
 }  // namespace
 
@@ -72,62 +125,63 @@ void Comm::Finish(Pending& pending) {
   pending.id = -1;
 }
 
-void Comm::AllGatherOf(ElementType type, const void* piece, void* whole, const std::vector<int64_t>& shape,
-                       const Cut& cut, const Group& group) {
+void Comm::AllGatherOf(ElementType type, const std::vector<Part>& parts, const Group& group) {
   constexpr CollectiveKind kKind = CollectiveKind::kAllGather;
   const Element element = ElementOf(type);
-  const int64_t elements = ElementCount(shape);
-  const int64_t bytes = elements * element.size;
-  if (group.size == 1) return Copy(piece, whole, bytes);
-  if (elements == 0) return;
+  const PackedParts packed(parts, element.size, group);
+  if (group.size == 1) {
+    for (const Part& part : parts) Copy(part.source, part.target, ElementCount(*part.shape) * element.size);
+    return;
+  }
+  if (packed.elements() == 0) return;
+  const int64_t bytes = packed.elements() * element.size;
   const Running running(*impl_, kKind, group, bytes, 1);
-  const OneDimension view(shape, cut.dimension);
-  const std::vector<int64_t> begins = Begins(cut.sizes);
-  const std::vector<int> counts = impl_->Counts(Scaled(cut.sizes, view.outer * view.inner), kKind);
-  const std::vector<int> places = impl_->Counts(Scaled(begins, view.outer * view.inner), kKind);
-  void* const received = view.outer == 1 ? whole : impl_->receive.Get(bytes);
+  const void* piece = parts.front().source;
+  if (parts.size() > 1) {
+    std::byte* const sent = impl_->send.Get(packed.own_bytes());
+    packed.ForEachOwnPiece([&](const Part& part, int64_t at, int64_t size) { Copy(part.source, sent + at, size); });
+    piece = sent;
+  }
+  void* const received = packed.is_contiguous() ? parts.front().target : impl_->receive.Get(bytes);
+  const std::vector<int> counts = impl_->Counts(packed.counts(), kKind);
+  const std::vector<int> places = impl_->Counts(Begins(packed.counts()), kKind);
   impl_->Check(MPI_Allgatherv(piece, counts[static_cast<size_t>(group.index)], element.type, received, counts.data(),
                               places.data(), element.type, impl_->communicator(group)),
                kKind);
-  if (view.outer == 1) return;
-  const std::byte* from = static_cast<const std::byte*>(received);
-  std::byte* const to = static_cast<std::byte*>(whole);
-  for (size_t member = 0; member < cut.sizes.size(); ++member) {
-    const int64_t run = cut.sizes[member] * view.inner * element.size;
-    for (int64_t outer = 0; outer < view.outer; ++outer, from += run) {
-      Copy(from, to + (outer * view.size + begins[member]) * view.inner * element.size, run);
-    }
-  }
+  if (packed.is_contiguous()) return;
+  packed.ForEachRun([&](const Part& part, int64_t in_tensor, int64_t at, int64_t size) {
+    Copy(static_cast<const std::byte*>(received) + at, static_cast<std::byte*>(part.target) + in_tensor, size);
+  });
 }
 
-void Comm::ReduceScatterOf(ElementType type, const void* whole, void* piece, const std::vector<int64_t>& shape,
-                           const Cut& cut, Reduction reduction, const Group& group) {
+void Comm::ReduceScatterOf(ElementType type, const std::vector<Part>& parts, Reduction reduction, const Group& group) {
   constexpr CollectiveKind kKind = CollectiveKind::kReduceScatter;
   const Element element = ElementOf(type);
-  const int64_t elements = ElementCount(shape);
-  const int64_t bytes = elements * element.size;
-  if (group.size == 1) return Copy(whole, piece, bytes);
-  if (elements == 0) return;
-  const Running running(*impl_, kKind, group, bytes, 1);
-  const OneDimension view(shape, cut.dimension);
-  const std::vector<int64_t> begins = Begins(cut.sizes);
-  impl_->Count(elements, kKind);
-  const std::vector<int> counts = impl_->Counts(Scaled(cut.sizes, view.outer * view.inner), kKind);
-  const void* sent = whole;
-  if (view.outer > 1) {
-    std::byte* to = impl_->send.Get(bytes);
-    sent = to;
-    const std::byte* const from = static_cast<const std::byte*>(whole);
-    for (size_t member = 0; member < cut.sizes.size(); ++member) {
-      const int64_t run = cut.sizes[member] * view.inner * element.size;
-      for (int64_t outer = 0; outer < view.outer; ++outer, to += run) {
-        Copy(from + (outer * view.size + begins[member]) * view.inner * element.size, to, run);
-      }
-    }
+  const PackedParts packed(parts, element.size, group);
+  if (group.size == 1) {
+    for (const Part& part : parts) Copy(part.source, part.target, ElementCount(*part.shape) * element.size);
+    return;
   }
-  impl_->Check(
-      MPI_Reduce_scatter(sent, piece, counts.data(), element.type, MpiOp(reduction), impl_->communicator(group)),
-      kKind);
+  if (packed.elements() == 0) return;
+  const int64_t bytes = packed.elements() * element.size;
+  const Running running(*impl_, kKind, group, bytes, 1);
+  impl_->Count(packed.elements(), kKind);
+  const void* whole = parts.front().source;
+  if (!packed.is_contiguous()) {
+    std::byte* const sent = impl_->send.Get(bytes);
+    packed.ForEachRun([&](const Part& part, int64_t in_tensor, int64_t at, int64_t size) {
+      Copy(static_cast<const std::byte*>(part.source) + in_tensor, sent + at, size);
+    });
+    whole = sent;
+  }
+  void* const piece = parts.size() == 1 ? parts.front().target : impl_->receive.Get(packed.own_bytes());
+  impl_->Check(MPI_Reduce_scatter(whole, piece, impl_->Counts(packed.counts(), kKind).data(), element.type,
+                                  MpiOp(reduction), impl_->communicator(group)),
+               kKind);
+  if (parts.size() == 1) return;
+  packed.ForEachOwnPiece([&](const Part& part, int64_t at, int64_t size) {
+    Copy(static_cast<const std::byte*>(piece) + at, part.target, size);
+  });
 }
 
 void Comm::AllToAllOf(ElementType type, const void* source, void* target, const std::vector<int64_t>& shape,

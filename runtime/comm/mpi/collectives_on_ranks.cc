@@ -184,6 +184,48 @@ TYPED_TEST(Collectives, AllGatherAndReduceScatter) {
   }
 }
 
+TYPED_TEST(Collectives, SeveralTensorsInOneCall) {
+  std::mt19937 random(kSeed);
+  for (const Group& group : AllGroups()) {
+    for (int64_t round = 0; round < 20; ++round) {
+      SCOPED_TRACE(testing::Message() << "seed " << kSeed << ", group " << group.id << ", round " << round);
+      const size_t tensors = 2 + random() % 4;
+      std::vector<std::vector<TypeParam>> wholes, mine, pieces, gathered, scattered, expected;
+      std::vector<std::vector<int64_t>> shapes;
+      std::vector<Cut> cuts;
+      int64_t elements = 0;
+      for (size_t i = 0; i < tensors; ++i) {
+        shapes.push_back(RandomShape(random, 1));
+        const int dimension = static_cast<int>(random() % shapes[i].size());
+        cuts.push_back({dimension, RandomSizes(random, shapes[i][static_cast<size_t>(dimension)], group.size)});
+        const int64_t count = ElementCount(shapes[i]);
+        const auto number = round * 10 + static_cast<int64_t>(i);
+        elements += count;
+        wholes.push_back(Contribution<TypeParam>(number, 99, count));
+        mine.push_back(Contribution<TypeParam>(number, group.index, count));
+        pieces.push_back(Part(wholes[i], shapes[i], cuts[i], group.index));
+        expected.push_back(
+            Part(Reduced<TypeParam>(number, group, count, Reduction::kSum), shapes[i], cuts[i], group.index));
+        gathered.emplace_back(wholes[i].size(), TypeParam{77});
+        scattered.emplace_back(pieces[i].size(), TypeParam{77});
+      }
+      std::vector<Gathered<TypeParam>> to_gather;
+      std::vector<Scattered<TypeParam>> to_scatter;
+      for (size_t i = 0; i < tensors; ++i) {
+        to_gather.push_back({pieces[i].data(), gathered[i].data(), shapes[i], cuts[i]});
+        to_scatter.push_back({mine[i].data(), scattered[i].data(), shapes[i], cuts[i]});
+      }
+      const int64_t calls = Job().traffic()[static_cast<size_t>(CollectiveKind::kAllGather)].count;
+      Job().AllGather(to_gather, group);
+      Job().ReduceScatter(to_scatter, Reduction::kSum, group);
+      EXPECT_EQ(gathered, wholes);
+      EXPECT_EQ(scattered, expected);
+      EXPECT_EQ(Job().traffic()[static_cast<size_t>(CollectiveKind::kAllGather)].count - calls,
+                group.size > 1 && elements > 0 ? 1 : 0);
+    }
+  }
+}
+
 TYPED_TEST(Collectives, AllToAll) {
   std::mt19937 random(kSeed);
   for (const Group& group : AllGroups()) {

@@ -1,0 +1,23 @@
+// Whether every op of the model through which the loss is differentiated has its backward functions.
+#ifndef CLEAVE_FRONTEND_CUSTOM_OPS_BACKWARD_H_
+#define CLEAVE_FRONTEND_CUSTOM_OPS_BACKWARD_H_
+
+#include <map>
+
+#include "frontend/custom_ops/custom_ops.h"
+#include "ir/graph/graph.h"
+
+namespace cleave::frontend {
+
+// Where an op of the graph is called.
+struct CustomCall {
+  const CustomOp* op = nullptr;
+  Span span;
+};
+
+// Reports, once for each function, what is missing and how it has to look. `calls`: the `custom` ops of `graph`.
+void CheckBackward(const Graph& graph, const std::map<OpId, CustomCall>& calls, Reporter& reporter);
+
+}  // namespace cleave::frontend
+
+#endif  // CLEAVE_FRONTEND_CUSTOM_OPS_BACKWARD_H_

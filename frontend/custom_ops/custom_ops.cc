@@ -1,0 +1,18 @@
+#include "frontend/custom_ops/custom_ops.h"
+
+#include "frontend/custom_ops/definition.h"
+
+namespace cleave::frontend {
+
+CustomOps::CustomOps(const syntax::File& file, const std::string& folder, Reporter& reporter) {
+  for (const syntax::Item& item : file.items) {
+    const auto* syntax = std::get_if<syntax::OpDefinition>(&item.kind);
+    if (syntax == nullptr) continue;
+    CustomOp& op = ops_.emplace_back();
+    op.syntax = syntax;
+    Definition(op, files_, folder, reporter).Read();
+    by_syntax_[syntax] = &op;
+  }
+}
+
+}  // namespace cleave::frontend

@@ -1,0 +1,64 @@
+// The ops that a model file defines, as far as they can be understood without a call.
+#ifndef CLEAVE_FRONTEND_CUSTOM_OPS_CUSTOM_OPS_H_
+#define CLEAVE_FRONTEND_CUSTOM_OPS_CUSTOM_OPS_H_
+
+#include <list>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dsl/syntax/syntax.h"
+#include "frontend/functions/functions.h"
+#include "frontend/report/report.h"
+#include "ir/formula/formula.h"
+
+namespace cleave::frontend {
+
+// A file with C++ bodies, as the generated program includes it.
+struct BodyFile {
+  std::string path;    // In the output folder: "custom/soft_cap.h".
+  std::string source;  // Where it was read.
+  std::string text;
+
+  bool operator==(const BodyFile&) const = default;
+};
+
+struct CustomOp {
+  const syntax::OpDefinition* syntax = nullptr;
+  // Its signature as that of a function without a body: what a call is matched with and bound to.
+  syntax::Function head;
+  Function function;
+  std::optional<Formula> rule;                   // May hold `..n`, as the signature does.
+  std::vector<std::string> whole;                // Names of the rule.
+  std::vector<std::vector<std::string>> linear;  // Groups of tensors.
+  const BodyFile* body = nullptr;
+  Span body_place;      // The setting that names the body's file.
+  bool broken = false;  // Has a mistake that was reported: its calls are not expanded.
+
+  const std::string& name() const { return syntax->name.text; }
+};
+
+class CustomOps {
+ public:
+  // `folder`: of the model file; paths of bodies start there. Keeps pointers into `file`.
+  CustomOps(const syntax::File& file, const std::string& folder, Reporter& reporter);
+  CustomOps(const CustomOps&) = delete;
+  CustomOps& operator=(const CustomOps&) = delete;
+
+  // REQUIRES: stands in the file.
+  const CustomOp& Get(const syntax::OpDefinition& syntax) const { return *by_syntax_.at(&syntax); }
+
+ private:
+  // Lists, because pointers to the elements are kept.
+  std::list<CustomOp> ops_;
+  std::list<BodyFile> files_;
+  std::map<const syntax::OpDefinition*, const CustomOp*> by_syntax_;
+};
+
+// Whether a parameter of an op or function is a tensor: it has brackets.
+inline bool IsTensor(const syntax::Parameter& parameter) { return parameter.type.dimensions.has_value(); }
+
+}  // namespace cleave::frontend
+
+#endif  // CLEAVE_FRONTEND_CUSTOM_OPS_CUSTOM_OPS_H_

@@ -1,0 +1,98 @@
+// Calls of ops that the model file defines.
+#include "absl/strings/str_cat.h"
+#include "frontend/evaluate/evaluator.h"
+#include "ir/custom/custom.h"
+#include "ir/formula/formula.h"
+
+namespace cleave::frontend {
+namespace {
+
+// `..n` in a term becomes as many names as the tensor has dimensions there: n0, n1, …, or with further underscores where the rule
+// has such names already.
+class RestNames {
+ public:
+  explicit RestNames(const Formula& rule) {
+    const std::vector<std::string> names = NamesOf(rule);
+    taken_.insert(names.begin(), names.end());
+  }
+
+  Formula::Term Expand(const Formula::Term& term, int rank) const {
+    Formula::Term expanded;
+    const int rest = rank - static_cast<int>(term.size()) + 1;
+    for (const Formula::Dimension& dimension : term) {
+      const bool is_rest = dimension.size() == 1 && dimension[0][0] == '.';
+      if (!is_rest) expanded.push_back(dimension);
+      for (int d = 0; is_rest && d < rest; ++d) expanded.push_back({NameOf(dimension[0].substr(2), d)});
+    }
+    return expanded;
+  }
+
+ private:
+  std::string NameOf(const std::string& list, int d) const {
+    std::string separator;
+    while (taken_.count(absl::StrCat(list, separator, d)) > 0) separator += "_";
+    return absl::StrCat(list, separator, d);
+  }
+
+  std::set<std::string> taken_;
+};
+
+// The whole names after the expansion.
+std::vector<std::string> WholeNames(const CustomOp& op, const Formula& expanded) {
+  std::vector<std::string> names;
+  const std::set<std::string> whole(op.whole.begin(), op.whole.end());
+  for (const std::string& name : NamesOf(expanded)) {
+    if (whole.count(name) > 0) names.push_back(name);
+  }
+  return names;
+}
+
+}  // namespace
+
+Value Evaluator::CallCustomOp(const CustomOp& op, const syntax::Call& call, Span span, Frame& frame) {
+  const auto matched = MatchArguments(SignatureOf(op.head), call.arguments, span, reporter_);
+  std::map<const syntax::Argument*, Value> evaluated;
+  for (const syntax::Argument& argument : call.arguments) evaluated[&argument] = Evaluate(*argument.value, frame);
+  if (!matched || op.broken) return Value{Poison()};
+  std::vector<Value> values;
+  for (const syntax::Argument* argument : *matched) {
+    values.push_back(argument == nullptr ? Value{Poison()} : evaluated[argument]);
+    if (argument != nullptr && values.back().is_poison()) return Value{Poison()};
+  }
+  Frame callee;
+  callee.function = &op.function;
+  if (!BindArguments(op.function, *matched, values, callee)) return Value{Poison()};
+  const std::optional<TensorType> result = EvaluateTensorType(*op.head.result, callee);
+  if (!result) return Value{Poison()};
+
+  CustomForm form{.name = op.name(), .arguments = {}, .linear = op.linear, .body = op.body->path};
+  std::vector<Operand> operands;
+  for (size_t i = 0; i < op.head.parameters.size(); ++i) {
+    const std::string& name = op.head.parameters[i].name.text;
+    const Value& value = callee.scope.Find(name)->value;
+    CustomArgument& argument = form.arguments.emplace_back(CustomArgument{.name = name});
+    if (value.is_tensor()) operands.push_back({&*(*matched)[i]->value, value.as_tensor()});
+    if (value.is_int()) argument.value = value.as_int();
+    if (value.is_float()) argument.value = value.as_number();
+    if (const bool* truth = std::get_if<bool>(&value.kind)) argument.value = *truth;
+  }
+  if (op.rule) {
+    const RestNames names(*op.rule);
+    Formula rule{.inputs = {}, .output = names.Expand(op.rule->output, result->rank())};
+    for (size_t i = 0; i < operands.size(); ++i) {
+      rule.inputs.push_back(names.Expand(op.rule->inputs[i], builder_.type(operands[i].op).rank()));
+    }
+    form.whole = WholeNames(op, rule);
+    form.rule = rule.ToString();
+  }
+  Attributes attributes{.values = {{"dtype", std::string(DTypeName(result->dtype))}, {"shape", result->shape}}};
+  form.Write(attributes);
+
+  const int first = static_cast<int>(builder_.graph().ops.size());
+  const Value value = AddOp("custom", operands, std::move(attributes), span, frame, op.name());
+  if (value.is_tensor()) expansion_.custom_calls[value.as_tensor()] = {&op, span};
+  last_operation_ = {span, op.name(), first, static_cast<int>(builder_.graph().ops.size()), false};
+  return value;
+}
+
+}  // namespace cleave::frontend

@@ -1,0 +1,58 @@
+// A program's values on simulated ranks against the graph's on one device.
+#ifndef CLEAVE_IR_CHECK_COMPARE_H_
+#define CLEAVE_IR_CHECK_COMPARE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "ir/graph/graph.h"
+#include "ir/interpret/interpret.h"
+#include "ir/program/program.h"
+
+namespace cleave {
+
+// Sums in another order differ in the last bits of a double; a wrong slice or a missing term differs in the first.
+inline constexpr double kTolerance = 1e-9;
+
+struct Difference {
+  double relative = 0;  // To the largest element of the tensor, or absolute below 1.
+  size_t element = 0;
+};
+
+// NaN equals NaN: some ops have no value at some points, on one device as on many. REQUIRES: the same shape.
+Difference LargestDifference(const Tensor& expected, const Tensor& actual);
+
+// The element of a value that is farthest from what one device computes.
+struct WrongValue {
+  ValueId value;
+  int rank = 0;
+  size_t element = 0;          // Of the rank's part, row-major.
+  double actual = 0;
+  double expected = 0;
+  std::string step;            // That made the value.
+  int line = 0;
+
+  std::string Text(const Program& program) const;
+};
+
+struct Comparison {
+  int64_t values = 0;             // Tensors compared, each on all ranks.
+  double largest_difference = 0;  // Relative to the largest element of the tensor, or absolute below 1.
+  std::vector<WrongValue> wrong;  // One for each wrong value, in the order of the steps.
+};
+
+// Runs both and compares every value on every rank, partial ones put together, and whether loss, metrics and updates are
+// the graph's. An Internal error where the program cannot be run or has other results than the graph.
+absl::StatusOr<Comparison> CompareWithGraph(const Graph& graph, const Program& program, const SourceValues& sources,
+                                            int64_t step);
+
+// The same on up to three draws of random sources: a program is wrong if it is wrong on each, also where no value hangs
+// on rounding (conditioning.h). Returns the first draw that shows it right, or else one that shows it wrong.
+absl::StatusOr<Comparison> CompareOnRandomSources(const Graph& graph, const Program& program, uint64_t seed);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_IR_CHECK_COMPARE_H_

@@ -1,0 +1,23 @@
+// Whether a value hangs on the last bits of what it is computed from: the sign of a sum that is zero but for rounding,
+// the largest of equal elements.
+//
+// A split program adds in another order than one device, so such a value may differ though nothing is wrong.
+#ifndef CLEAVE_IR_CHECK_CONDITIONING_H_
+#define CLEAVE_IR_CHECK_CONDITIONING_H_
+
+#include <cstdint>
+
+#include "ir/graph/graph.h"
+#include "ir/interpret/interpret.h"
+
+namespace cleave {
+
+// Computes the graph anew with every value changed by up to kDisturbance of its tensor's largest element, some times over.
+// True for the ops whose values then move by more than kAmplified of theirs.
+inline constexpr double kDisturbance = 1e-13;
+inline constexpr double kAmplified = 1e-10;
+IdVector<OpId, char> HangOnRounding(const Graph& graph, const SourceValues& sources, int64_t step);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_IR_CHECK_CONDITIONING_H_

@@ -1,0 +1,25 @@
+// The sharding rule that a formula stands for on given shapes.
+#ifndef CLEAVE_IR_FORMULA_FORMULA_RULE_H_
+#define CLEAVE_IR_FORMULA_FORMULA_RULE_H_
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "ir/formula/formula.h"
+#include "ir/rule/rule.h"
+#include "ir/types/types.h"
+
+namespace cleave {
+
+// Names are factors: those of `whole` are whole, others in the output parallel, those in inputs only reduced by sum. `linear` is
+// left empty. A name that stands alone in some dimension has its size from there; one that stands in compound dimensions only, from
+// the one in which it is the last unknown. An InvalidArgument error says, with numbers, which dimensions do not fit.
+// REQUIRES: no name begins with `..`.
+absl::StatusOr<Rule> RuleOfFormula(const Formula& formula, const std::set<std::string>& whole,
+                                   const std::vector<Shape>& inputs, const Shape& output);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_IR_FORMULA_FORMULA_RULE_H_

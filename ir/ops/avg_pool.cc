@@ -1,0 +1,43 @@
+// The mean under a kernel; padding counts as zeros, so the divisor is the size of the kernel at every place.
+
+#include "ir/ops/pooling.h"
+#include "ir/ops/table.h"
+
+namespace cleave {
+namespace {
+
+Rule AvgPoolRule(Types inputs, const TensorType& output, const Attributes& attributes) {
+  return PoolingRule(inputs, output, attributes, {{0}});
+}
+
+Gradients AvgPoolGradients(GraphBuilder& builder, const Op& op, OpId dy) {
+  std::map<std::string, AttributeValue> attributes = PoolingAttributes(op.attributes);
+  const Shape& images = builder.type(op.inputs[0]).shape;
+  attributes["size"] = std::vector<int64_t>{images[2], images[3]};
+  return {builder.Add("avg_pool_gradient", {dy}, attributes, GradientName(op, "x"))};
+}
+
+void EvaluateAvgPool(const Evaluation& evaluation) {
+  const Tensor& x = *evaluation.inputs[0];
+  Tensor& y = evaluation.output;
+  const LocalSliding2d sliding = PoolingSlidingOf(evaluation);
+  const double count = static_cast<double>(sliding.rows.sliding.kernel * sliding.columns.sliding.kernel);
+  ForEachLook(x.shape, y.shape, sliding,
+              [&](size_t from, size_t to, int64_t) { y.values[to] += x.values[from] / count; });
+}
+
+}  // namespace
+
+OpDefinition DefineAvgPool() {
+  return OpDefinition{.name = "avg_pool",
+                      .op_class = OpClass::kReduction,
+                      .signature = PoolingSignature({{.name = "x"}}),
+                      .summary = "the mean under a kernel that slides over images; padding counts as zeros",
+                      .infer = InferPooling,
+                      .rule = AvgPoolRule,
+                      .gradient = AvgPoolGradients,
+                      .flops = PoolingFlops,
+                      .evaluate = EvaluateAvgPool};
+}
+
+}  // namespace cleave

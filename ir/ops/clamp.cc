@@ -1,0 +1,51 @@
+// The gradient passes inside of the bounds and at them.
+
+#include "absl/strings/str_cat.h"
+#include "base/text/text.h"
+#include "ir/ops/elementwise.h"
+#include "ir/ops/table.h"
+
+namespace cleave {
+namespace {
+
+InferResult InferClamp(Types inputs, const Attributes& attributes) {
+  if (auto error = CheckDType(inputs, 0, DType::kF32, "x")) return *error;
+  if (auto error = CheckFinite(attributes, "low")) return *error;
+  if (auto error = CheckFinite(attributes, "high")) return *error;
+  const double low = attributes.GetDouble("low");
+  const double high = attributes.GetDouble("high");
+  if (low <= high) return inputs[0];
+  return OpError{.code = Code::kE0409,
+                 .message = absl::StrCat("`low` is ", FormatDouble(low), ", above `high`, ", FormatDouble(high)),
+                 .notes = {"every element is to lie between them"}};
+}
+
+Gradients ClampGradients(GraphBuilder& builder, const Op& op, OpId dy) {
+  const std::string name = GradientName(op, "x");
+  const OpId unchanged = builder.Add("equal", {op.inputs[0], op.id}, {}, name);
+  return {builder.Add("mul", {dy, unchanged}, {}, name)};
+}
+
+void EvaluateClamp(const Evaluation& evaluation) {
+  const double low = evaluation.attributes.GetDouble("low");
+  const double high = evaluation.attributes.GetDouble("high");
+  for (size_t i = 0; i < evaluation.output.values.size(); ++i) {
+    const double x = evaluation.inputs[0]->values[i];
+    evaluation.output.values[i] = x < low ? low : high < x ? high : x;
+  }
+}
+
+}  // namespace
+
+OpDefinition DefineClamp() {
+  OpDefinition definition = UnaryOp("clamp", "each element, or the bound that it exceeds");
+  definition.signature.push_back({.name = "low", .kind = ArgumentKind::kFloat});
+  definition.signature.push_back({.name = "high", .kind = ArgumentKind::kFloat});
+  definition.infer = InferClamp;
+  definition.gradient = ClampGradients;
+  definition.flops = FlopsPerElement<2>;
+  definition.evaluate = EvaluateClamp;
+  return definition;
+}
+
+}  // namespace cleave

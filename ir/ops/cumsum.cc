@@ -1,0 +1,60 @@
+// Running sums along one dimension, which is whole: every element needs all those before it.
+
+#include "ir/ops/elementwise.h"
+#include "ir/ops/table.h"
+
+namespace cleave {
+namespace {
+
+InferResult InferCumsum(Types inputs, const Attributes& attributes) {
+  if (auto error = CheckDType(inputs, 0, DType::kF32, "x")) return *error;
+  auto axes = NormalizeAxes({attributes.GetInt("axis")}, inputs[0].rank());
+  if (OpError* error = std::get_if<OpError>(&axes)) return *error;
+  return inputs[0];
+}
+
+Rule CumsumRule(Types inputs, const TensorType& output, const Attributes& attributes) {
+  Rule rule = FirstLinearRule(inputs, output, attributes);
+  rule.factors[AxisOf(attributes, output.rank())].kind = FactorKind::kWhole;
+  return rule;
+}
+
+Gradients CumsumGradients(GraphBuilder& builder, const Op& op, OpId dy) {
+  return {builder.Add("cumsum", {dy},
+                      {{"axis", op.attributes.GetInt("axis")}, {"reverse", !op.attributes.GetBool("reverse")}},
+                      GradientName(op, "x"))};
+}
+
+void EvaluateCumsum(const Evaluation& evaluation) {
+  const Shape& shape = evaluation.output.shape;
+  const size_t axis = AxisOf(evaluation.attributes, static_cast<int>(shape.size()));
+  const bool reverse = evaluation.attributes.GetBool("reverse");
+  const int64_t step = Strides(shape)[axis];
+  const int64_t count = ElementCount(shape);
+  std::vector<double>& y = evaluation.output.values;
+  y = evaluation.inputs[0]->values;
+  for (int64_t n = 0; n < count; ++n) {
+    const int64_t i = reverse ? count - 1 - n : n;
+    const int64_t before = reverse ? i + step : i - step;
+    const int64_t place = i / step % shape[axis];
+    if (place != (reverse ? shape[axis] - 1 : 0)) y[static_cast<size_t>(i)] += y[static_cast<size_t>(before)];
+  }
+}
+
+}  // namespace
+
+OpDefinition DefineCumsum() {
+  return OpDefinition{.name = "cumsum",
+                      .op_class = OpClass::kReduction,
+                      .signature = {{.name = "x"},
+                                    {.name = "axis", .kind = ArgumentKind::kInt},
+                                    {.name = "reverse", .kind = ArgumentKind::kBool, .default_value = false}},
+                      .summary = "each element plus all before it along `axis`; with `reverse`, all after it",
+                      .infer = InferCumsum,
+                      .rule = CumsumRule,
+                      .gradient = CumsumGradients,
+                      .flops = FlopsPerElement<1>,
+                      .evaluate = EvaluateCumsum};
+}
+
+}  // namespace cleave

@@ -1,0 +1,91 @@
+#include "ir/ops/custom_rule.h"
+
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "base/check/check.h"
+#include "base/status/status_macros.h"
+#include "ir/formula/formula.h"
+#include "ir/formula/formula_rule.h"
+#include "ir/ops/rules.h"
+
+namespace cleave {
+namespace {
+
+std::vector<FactorList> WholeDimensions(Rule& rule, const std::string& tensor, const Shape& shape) {
+  std::vector<FactorList> dimensions;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    dimensions.push_back({AddFactor(rule, absl::StrCat(tensor, ".", d), shape[d], FactorKind::kWhole)});
+  }
+  return dimensions;
+}
+
+Rule WholeRule(Types inputs, const Shape& output) {
+  Rule rule;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    rule.inputs.push_back(WholeDimensions(rule, absl::StrCat("x", i), inputs[i].shape));
+  }
+  rule.output = WholeDimensions(rule, "y", output);
+  return rule;
+}
+
+bool StandsIn(const std::vector<FactorList>& dimensions, int factor) {
+  return std::any_of(dimensions.begin(), dimensions.end(), [&](const FactorList& dimension) {
+    return std::find(dimension.begin(), dimension.end(), factor) != dimension.end();
+  });
+}
+
+}  // namespace
+
+absl::StatusOr<Rule> CustomOpRule(const CustomForm& form, Types inputs, const Shape& output) {
+  Rule rule;
+  if (form.rule.empty()) {
+    rule = WholeRule(inputs, output);
+  } else {
+    CLEAVE_ASSIGN_OR_RETURN(const Formula formula, ParseFormula(form.rule));
+    std::vector<Shape> shapes;
+    for (const TensorType& input : inputs) shapes.push_back(input.shape);
+    CLEAVE_ASSIGN_OR_RETURN(
+        rule, RuleOfFormula(formula, std::set<std::string>(form.whole.begin(), form.whole.end()), shapes, output));
+  }
+  rule.linear = form.LinearInputs();
+  return rule;
+}
+
+Rule LocalCustomRule(const CustomForm& form, absl::Span<const Tensor* const> inputs, const Shape& output) {
+  std::vector<TensorType> types;
+  for (const Tensor* input : inputs) types.push_back({DType::kF32, input->shape});
+  absl::StatusOr<Rule> rule = CustomOpRule(form, types, output);
+  CLEAVE_CHECK(rule.ok()) << rule.status().message();
+  return *std::move(rule);
+}
+
+CustomForm FormOf(const Attributes& attributes) {
+  absl::StatusOr<CustomForm> form = CustomForm::Read(attributes);
+  CLEAVE_CHECK(form.ok()) << form.status().message();
+  return *std::move(form);
+}
+
+std::vector<Argument> CustomSignature(const std::vector<Argument>& more) {
+  std::vector<Argument> signature;
+  for (const char* text : {"op", "arguments", "rule", "whole", "linear", "body"}) {
+    signature.push_back({.name = text, .kind = ArgumentKind::kString});
+  }
+  signature.insert(signature.end(), more.begin(), more.end());
+  signature.push_back({.name = "x", .kind = ArgumentKind::kTensors});
+  return signature;
+}
+
+Rule CustomGradientRuleOf(const Rule& forward, size_t input) {
+  Rule rule{.factors = forward.factors, .inputs = {forward.output}, .output = forward.inputs[input], .linear = {{0}}};
+  rule.inputs.insert(rule.inputs.end(), forward.inputs.begin(), forward.inputs.end());
+  for (int f = 0; f < static_cast<int>(rule.factors.size()); ++f) {
+    Factor& factor = rule.factors[static_cast<size_t>(f)];
+    if (factor.kind == FactorKind::kWhole) continue;
+    factor.kind = StandsIn(rule.output, f) ? FactorKind::kParallel : FactorKind::kReduced;
+  }
+  return rule;
+}
+
+}  // namespace cleave

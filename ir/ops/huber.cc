@@ -1,0 +1,63 @@
+// Quadratic near the target and linear from `delta` on: Huber, 1964.
+//   d^2 / 2 where |d| <= delta, else delta (|d| - delta / 2), with d = prediction - target
+
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "base/text/text.h"
+#include "ir/ops/losses.h"
+#include "ir/ops/table.h"
+
+namespace cleave {
+namespace {
+
+InferResult InferHuber(Types inputs, const Attributes& attributes) {
+  if (auto error = CheckFinite(attributes, "delta")) return *error;
+  const double delta = attributes.GetDouble("delta");
+  if (delta > 0) return InferRegression(inputs, attributes);
+  return OpError{.code = Code::kE0409,
+                 .message = absl::StrCat("`delta` is ", FormatDouble(delta)),
+                 .notes = {"it is the difference from which on the loss grows evenly, and is positive"}};
+}
+
+// The derivative by d is d, kept within [-delta, delta].
+Gradients HuberGradients(GraphBuilder& builder, const Op& op, OpId dy) {
+  const double delta = op.attributes.GetDouble("delta");
+  const std::string name = GradientName(op, "prediction");
+  const OpId difference = builder.Add("sub", {op.inputs[0], op.inputs[1]}, {}, name);
+  const OpId slope = builder.Add("clamp", {difference}, {{"low", -delta}, {"high", delta}}, name);
+  const OpId plain = builder.Add("mul", {slope, ShareOfMean(builder, op, dy, name)}, {}, name);
+  const OpId by_prediction = ApplyMask(builder, op, plain, name);
+  const OpId by_target = builder.Add("neg", {by_prediction}, {}, GradientName(op, "target"));
+  Gradients gradients = {by_prediction, by_target};
+  gradients.resize(op.inputs.size());
+  return gradients;
+}
+
+void EvaluateHuber(const Evaluation& evaluation) {
+  const double delta = evaluation.attributes.GetDouble("delta");
+  EvaluateRegression(evaluation, [delta](double prediction, double target) {
+    const double distance = std::abs(prediction - target);
+    return distance <= delta ? distance * distance / 2 : delta * (distance - delta / 2);
+  });
+}
+
+}  // namespace
+
+OpDefinition DefineHuber() {
+  OpDefinition definition{.name = "huber",
+                          .op_class = OpClass::kReduction,
+                          .signature = LossSignature("prediction", "target"),
+                          .summary = "mean of half the squared differences up to delta, of delta times the rest beyond",
+                          .infer = InferHuber,
+                          .rule = RegressionRule,
+                          .gradient = HuberGradients,
+                          .flops = FlopsPerInputElement<6>,
+                          .evaluate = EvaluateHuber};
+  // Before the mask, which models leave out.
+  definition.signature.insert(definition.signature.begin() + 2,
+                              {.name = "delta", .kind = ArgumentKind::kFloat, .default_value = 1.0});
+  return definition;
+}
+
+}  // namespace cleave

@@ -1,0 +1,50 @@
+#include "ir/ops/indexing.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace cleave {
+namespace {
+
+// Calls visit(element of the row-wise tensor, element of the indexed one) for every element of a row that exists.
+template <typename Visit>
+void ForEachIndexed(const Tensor& indices, const RowIndexing& indexing, Visit visit) {
+  for (int64_t o = 0; o < indexing.outer; ++o) {
+    for (int64_t i = 0; i < indexing.count; ++i) {
+      const int64_t row = static_cast<int64_t>(indices.values[static_cast<size_t>(i)]) - indexing.first_row;
+      if (row < 0 || row >= indexing.rows) continue;
+      for (int64_t e = 0; e < indexing.inner; ++e) {
+        visit(static_cast<size_t>((o * indexing.rows + row) * indexing.inner + e),
+              static_cast<size_t>((o * indexing.count + i) * indexing.inner + e));
+      }
+    }
+  }
+}
+
+}  // namespace
+
+RowIndexing IndexingOf(const Shape& shape, size_t axis, const Shape& indices, int64_t first_row) {
+  const auto middle = shape.begin() + static_cast<int64_t>(axis);
+  return {.outer = ElementCount(Shape(shape.begin(), middle)),
+          .count = ElementCount(indices),
+          .rows = *middle,
+          .inner = ElementCount(Shape(middle + 1, shape.end())),
+          .first_row = first_row};
+}
+
+std::vector<FactorList> AddIndexDimensions(Rule& rule, const Shape& indices, FactorKind kind) {
+  std::vector<FactorList> dimensions;
+  for (size_t d = 0; d < indices.size(); ++d) {
+    dimensions.push_back({AddFactor(rule, absl::StrCat("i", d), indices[d], kind)});
+  }
+  return dimensions;
+}
+
+void GatherRows(const Tensor& x, const Tensor& indices, const RowIndexing& indexing, Tensor& y) {
+  ForEachIndexed(indices, indexing, [&](size_t from, size_t to) { y.values[to] = x.values[from]; });
+}
+
+void ScatterAddRows(const Tensor& updates, const Tensor& indices, const RowIndexing& indexing, Tensor& y) {
+  ForEachIndexed(indices, indexing, [&](size_t to, size_t from) { y.values[to] += updates.values[from]; });
+}
+
+}  // namespace cleave

@@ -1,0 +1,37 @@
+#include "ir/ops/elementwise.h"
+#include "ir/ops/table.h"
+
+namespace cleave {
+namespace {
+
+InferResult InferLeakyRelu(Types inputs, const Attributes& attributes) {
+  if (auto error = CheckDType(inputs, 0, DType::kF32, "x")) return *error;
+  if (auto error = CheckFinite(attributes, "slope")) return *error;
+  return inputs[0];
+}
+
+Gradients LeakyReluGradients(GraphBuilder& builder, const Op& op, OpId dy) {
+  return {builder.Add("leaky_relu_gradient", {dy, op.inputs[0]}, op.attributes.values, GradientName(op, "x"))};
+}
+
+void EvaluateLeakyRelu(const Evaluation& evaluation) {
+  const double slope = evaluation.attributes.GetDouble("slope");
+  for (size_t i = 0; i < evaluation.output.values.size(); ++i) {
+    const double x = evaluation.inputs[0]->values[i];
+    evaluation.output.values[i] = x < 0 ? slope * x : x;
+  }
+}
+
+}  // namespace
+
+OpDefinition DefineLeakyRelu() {
+  OpDefinition definition = UnaryOp("leaky_relu", "each element, times the slope where it is negative");
+  definition.signature.push_back({.name = "slope", .kind = ArgumentKind::kFloat, .default_value = 0.01});
+  definition.infer = InferLeakyRelu;
+  definition.gradient = LeakyReluGradients;
+  definition.flops = FlopsPerElement<2>;
+  definition.evaluate = EvaluateLeakyRelu;
+  return definition;
+}
+
+}  // namespace cleave

@@ -1,0 +1,33 @@
+// Where x and y are equal the gradient goes to x alone.
+
+#include "ir/ops/elementwise.h"
+#include "ir/ops/table.h"
+
+namespace cleave {
+namespace {
+
+// A value that is not a number stays one.
+double Maximum(double x, double y) { return x < y || y != y ? y : x; }
+
+Gradients MaximumGradients(GraphBuilder& builder, const Op& op, OpId dy) {
+  const TensorType x = builder.type(op.inputs[0]);
+  const TensorType y = builder.type(op.inputs[1]);
+  const std::string name_x = GradientName(op, "x");
+  const std::string name_y = GradientName(op, "y");
+  const OpId is_x = builder.Add("equal", {op.inputs[0], op.id}, {}, name_x);
+  const OpId is_y = builder.Add("not_equal", {op.inputs[0], op.id}, {}, name_y);
+  const OpId by_x = builder.Add("mul", {dy, is_x}, {}, name_x);
+  const OpId by_y = builder.Add("mul", {dy, is_y}, {}, name_y);
+  return {SumToType(builder, by_x, x, name_x), SumToType(builder, by_y, y, name_y)};
+}
+
+}  // namespace
+
+OpDefinition DefineMaximum() {
+  OpDefinition definition = BinaryOp("maximum", "the larger of x and y, with broadcasting");
+  definition.gradient = MaximumGradients;
+  definition.evaluate = EvaluateBinary<Maximum>;
+  return definition;
+}
+
+}  // namespace cleave

@@ -1,0 +1,126 @@
+#include "ir/ops/pooling.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace cleave {
+namespace {
+
+constexpr ImageFactors kImages = {.rows = 2, .columns = 3};
+
+// Factors n, c, h, w; all of `inputs` read rows and columns in windows.
+Rule ImagesRule(size_t inputs, const Shape& output, const Window& rows, const Window& columns, LinearGroups linear) {
+  Rule rule;
+  const char* const names[] = {"n", "c", "h", "w"};
+  for (size_t d = 0; d < 4; ++d) {
+    rule.output.push_back({AddFactor(rule, names[d], output[d])});
+    rule.factors.back().fixed_size = d >= 2;
+  }
+  for (size_t i = 0; i < inputs; ++i) {
+    rule.inputs.push_back(rule.output);
+    rule.windows.push_back({static_cast<int>(i), kImages.rows, rows});
+    rule.windows.push_back({static_cast<int>(i), kImages.columns, columns});
+  }
+  rule.linear = std::move(linear);
+  return rule;
+}
+
+std::optional<OpError> CheckPooling(const Attributes& attributes) {
+  if (auto error = CheckPair(attributes, "kernel", 1)) return error;
+  if (!attributes.GetInts("stride").empty()) {
+    if (auto error = CheckPair(attributes, "stride", 1)) return error;
+  }
+  if (auto error = CheckPair(attributes, "padding", 0)) return error;
+  const Sliding2d sliding = PoolingSliding(attributes);
+  for (const Sliding& along : {sliding.rows, sliding.columns}) {
+    if (along.padding < along.kernel) continue;
+    return OpError{.code = Code::kE0409,
+                   .message = absl::StrCat("`padding` is ", along.padding, " for a kernel of ", along.kernel),
+                   .notes = {"the kernel would see nothing but padding at its first place"}};
+  }
+  return std::nullopt;
+}
+
+double KernelSize(const Attributes& attributes) {
+  const Pair kernel = PairOf(attributes, "kernel");
+  return static_cast<double>(kernel.rows) * static_cast<double>(kernel.columns);
+}
+
+}  // namespace
+
+std::vector<Argument> PoolingSignature(std::vector<Argument> first) {
+  first.push_back({.name = "kernel", .kind = ArgumentKind::kInts});
+  first.push_back({.name = "stride", .kind = ArgumentKind::kInts, .default_value = std::vector<int64_t>{}});
+  first.push_back({.name = "padding", .kind = ArgumentKind::kInts, .default_value = std::vector<int64_t>{0, 0}});
+  return first;
+}
+
+std::map<std::string, AttributeValue> PoolingAttributes(const Attributes& attributes) {
+  std::map<std::string, AttributeValue> values;
+  for (const char* name : {"kernel", "stride", "padding"}) values[name] = attributes.GetInts(name);
+  return values;
+}
+
+Sliding2d PoolingSliding(const Attributes& attributes) {
+  const Pair kernel = PairOf(attributes, "kernel");
+  const Pair stride = attributes.GetInts("stride").empty() ? kernel : PairOf(attributes, "stride");
+  const Pair padding = PairOf(attributes, "padding");
+  return {.rows = {.kernel = kernel.rows, .stride = stride.rows, .padding = padding.rows},
+          .columns = {.kernel = kernel.columns, .stride = stride.columns, .padding = padding.columns}};
+}
+
+InferResult InferPooling(Types inputs, const Attributes& attributes) {
+  if (auto error = CheckImages(inputs, 0, "x")) return *error;
+  if (auto error = CheckPooling(attributes)) return *error;
+  const Sliding2d sliding = PoolingSliding(attributes);
+  if (auto error = CheckFits(inputs, 0, sliding)) return *error;
+  return TensorType{DType::kF32, SlidOver(inputs[0].shape, inputs[0].shape[1], sliding)};
+}
+
+InferResult InferPoolingGradient(Types inputs, const Attributes& attributes) {
+  if (auto error = CheckImages(inputs, 0, "dy")) return *error;
+  if (auto error = CheckPooling(attributes)) return *error;
+  if (auto error = CheckPair(attributes, "size", 1)) return *error;
+  const Pair size = PairOf(attributes, "size");
+  const Shape& dy = inputs[0].shape;
+  const Shape images = {dy[0], dy[1], size.rows, size.columns};
+  const Shape expected = SlidOver(images, dy[1], PoolingSliding(attributes));
+  for (const TensorType& input : inputs) {
+    if (input.shape == expected) continue;
+    return OpError{.code = Code::kE0411,
+                   .message = absl::StrCat("a gradient of ", ShapeText(input.shape), " instead of ", ShapeText(expected),
+                                           " for images of ", ShapeText(images))};
+  }
+  return TensorType{DType::kF32, images};
+}
+
+Rule PoolingRule(Types inputs, const TensorType& output, const Attributes& attributes, LinearGroups linear) {
+  const Shape& images = inputs[0].shape;
+  const Sliding2d sliding = PoolingSliding(attributes);
+  return ImagesRule(1, output.shape, sliding.rows.OverInput(images[2], output.shape[2]),
+                    sliding.columns.OverInput(images[3], output.shape[3]), std::move(linear));
+}
+
+Rule PoolingGradientRule(Types inputs, const TensorType& output, const Attributes& attributes, LinearGroups linear) {
+  const Shape& dy = inputs[0].shape;
+  const Sliding2d sliding = PoolingSliding(attributes);
+  return ImagesRule(inputs.size(), output.shape, sliding.rows.OverOutput(output.shape[2], dy[2]),
+                    sliding.columns.OverOutput(output.shape[3], dy[3]), std::move(linear));
+}
+
+Flops PoolingFlops(Types, const TensorType& output, const Attributes& attributes) {
+  return Flops(static_cast<double>(output.elements()) * KernelSize(attributes));
+}
+
+Flops PoolingGradientFlops(Types inputs, const TensorType&, const Attributes& attributes) {
+  return Flops(static_cast<double>(inputs[0].elements()) * KernelSize(attributes));
+}
+
+LocalSliding2d PoolingSlidingOf(const Evaluation& evaluation) {
+  return SlidingOverInput(evaluation, PoolingSliding(evaluation.attributes), kImages, evaluation.inputs[0]->shape);
+}
+
+LocalSliding2d PoolingGradientSlidingOf(const Evaluation& evaluation) {
+  return SlidingOverOutput(evaluation, PoolingSliding(evaluation.attributes), kImages, evaluation.inputs[0]->shape);
+}
+
+}  // namespace cleave

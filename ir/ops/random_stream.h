@@ -1,0 +1,29 @@
+// Random numbers of the reference evaluation: those that runtime/random draws, so that a generated program can be compared
+// with it number by number. Philox 4x32-10: Salmon, Moraes, Dror, Shaw, Parallel Random Numbers: As Easy as 1, 2, 3 (SC 2011).
+// Inside of ir/ops only.
+#ifndef CLEAVE_IR_OPS_RANDOM_STREAM_H_
+#define CLEAVE_IR_OPS_RANDOM_STREAM_H_
+
+#include <array>
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
+
+namespace cleave {
+
+// Element i of a stream is a function of (seed, key, step, i).
+class RandomStream {
+ public:
+  RandomStream(uint64_t seed, absl::string_view key, int64_t step);
+
+  // A number in [0, 1), of 24 bits.
+  double Uniform(uint64_t element) const;
+
+ private:
+  std::array<uint32_t, 2> key_;
+  std::array<uint32_t, 2> step_;
+};
+
+}  // namespace cleave
+
+#endif  // CLEAVE_IR_OPS_RANDOM_STREAM_H_

@@ -1,0 +1,63 @@
+// A choice for each element. It is linear in both alternatives at once: with the condition held, a partial sum of a and
+// one of b give one of the result.
+
+#include "ir/ops/elementwise.h"
+#include "ir/ops/table.h"
+
+namespace cleave {
+namespace {
+
+InferResult InferWhere(Types inputs, const Attributes&) {
+  if (auto error = CheckDType(inputs, 0, DType::kF32, "condition")) return *error;
+  if (auto error = CheckDType(inputs, 2, inputs[1].dtype, "b")) return *error;
+  return InferBroadcast(inputs, inputs[1].dtype);
+}
+
+Rule WhereRule(Types inputs, const TensorType& output, const Attributes&) {
+  return BroadcastRule(inputs, output, {{1, 2}});
+}
+
+// Products with 1 or 0: unlike a choice between dy and nothing, they let partial sums of dy pass.
+Gradients WhereGradients(GraphBuilder& builder, const Op& op, OpId dy) {
+  if (op.type.dtype != DType::kF32) return ZeroGradients(builder, op, dy);
+  const OpId condition = op.inputs[0];
+  const TensorType a = builder.type(op.inputs[1]);
+  const TensorType b = builder.type(op.inputs[2]);
+  const std::string name_a = GradientName(op, "a");
+  const std::string name_b = GradientName(op, "b");
+  const OpId zero = builder.Add("constant", {}, {{"value", 0.0}}, GradientName(op, "zero"));
+  const OpId takes_a = builder.Add("not_equal", {condition, zero}, {}, name_a);
+  const OpId takes_b = builder.Add("equal", {condition, zero}, {}, name_b);
+  const OpId by_a = builder.Add("mul", {dy, takes_a}, {}, name_a);
+  const OpId by_b = builder.Add("mul", {dy, takes_b}, {}, name_b);
+  return {std::nullopt, SumToType(builder, by_a, a, name_a), SumToType(builder, by_b, b, name_b)};
+}
+
+void EvaluateWhere(const Evaluation& evaluation) {
+  const Shape& shape = evaluation.output.shape;
+  const std::vector<int64_t> condition = BroadcastIndex(shape, evaluation.inputs[0]->shape);
+  const std::vector<int64_t> a = BroadcastIndex(shape, evaluation.inputs[1]->shape);
+  const std::vector<int64_t> b = BroadcastIndex(shape, evaluation.inputs[2]->shape);
+  for (size_t i = 0; i < condition.size(); ++i) {
+    const bool takes_a = evaluation.inputs[0]->values[static_cast<size_t>(condition[i])] != 0;
+    evaluation.output.values[i] = takes_a ? evaluation.inputs[1]->values[static_cast<size_t>(a[i])]
+                                          : evaluation.inputs[2]->values[static_cast<size_t>(b[i])];
+  }
+}
+
+}  // namespace
+
+OpDefinition DefineWhere() {
+  return OpDefinition{
+      .name = "where",
+      .op_class = OpClass::kElementwise,
+      .signature = {{.name = "condition"}, {.name = "a", .takes_number = true}, {.name = "b", .takes_number = true}},
+      .summary = "a where the condition is not 0, else b, with broadcasting",
+      .infer = InferWhere,
+      .rule = WhereRule,
+      .gradient = WhereGradients,
+      .flops = FlopsPerElement<1>,
+      .evaluate = EvaluateWhere};
+}
+
+}  // namespace cleave

@@ -1,0 +1,64 @@
+// Redistribution by brute force, for tests: every layout, every move between two of them as redistribute.h defines it, and
+// Dijkstra's algorithm, without regard to speed. Shares nothing with the planner but the price of a move.
+//
+//   Exhaustive exhaustive(mesh, type, {Reduction::kSum});
+//   exhaustive.From(source).at(target).cost
+#ifndef CLEAVE_IR_REDISTRIBUTE_EXHAUSTIVE_H_
+#define CLEAVE_IR_REDISTRIBUTE_EXHAUSTIVE_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ir/layout/layout.h"
+#include "ir/mesh/mesh.h"
+#include "ir/redistribute/redistribute.h"
+#include "ir/types/types.h"
+
+namespace cleave {
+
+// Every layout of a tensor of `rank` dimensions over all axes of the mesh; partial ones by each of `reductions`.
+std::vector<Layout> AllLayouts(const Mesh& mesh, int rank, const std::vector<Reduction>& reductions);
+
+class Exhaustive {
+ public:
+  struct Distance {
+    double cost = 0;
+    int collectives = 0;  // The least of the cheapest paths.
+  };
+
+  // `mesh` must outlive the object.
+  Exhaustive(const Mesh& mesh, const TensorType& type, const std::vector<Reduction>& reductions);
+
+  const std::vector<Layout>& layouts() const { return layouts_; }
+
+  // Of every layout that can be reached from `source`.
+  std::map<Layout, Distance> From(const Layout& source) const;
+
+ private:
+  struct Edge {
+    size_t to = 0;
+    double price = 0;
+    bool is_collective = false;
+  };
+
+  void AddMove(size_t from, Move move);
+  void AddMovesOfReplicas(size_t from);
+  void AddMovesOfSuffixes(size_t from);
+  void AddReductions(size_t from, const std::vector<AxisId>& chosen);
+  void AddPermutes(size_t from);
+
+  const Mesh& mesh_;
+  TensorType type_;
+  std::vector<Layout> layouts_;
+  std::map<Layout, size_t> index_;
+  std::vector<std::vector<Edge>> edges_;
+};
+
+// What the planner's answer has wrong, compared with brute force; empty for nothing.
+std::string Disagreement(const Mesh& mesh, const TensorType& type, const Layout& source, const Layout& target,
+                         const std::map<Layout, Exhaustive::Distance>& distances);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_IR_REDISTRIBUTE_EXHAUSTIVE_H_

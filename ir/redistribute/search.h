@@ -1,0 +1,34 @@
+// The shortest path of one problem: best-first search over arrangements.
+#ifndef CLEAVE_IR_REDISTRIBUTE_SEARCH_H_
+#define CLEAVE_IR_REDISTRIBUTE_SEARCH_H_
+
+#include <cstdint>
+#include <limits>
+
+#include "ir/redistribute/arrangement.h"
+#include "ir/redistribute/moves.h"
+
+namespace cleave {
+
+struct FoundPath {
+  ArrangementPath moves;
+  double cost = 0;
+  int collectives = 0;
+  bool is_cheapest = false;  // No path of the problem's atoms is cheaper.
+};
+
+// The best of the direct paths.
+FoundPath DirectPath(const Problem& problem);
+
+struct SearchLimits {
+  MoveChoice choice = MoveChoice::kAll;
+  int64_t most_moves = std::numeric_limits<int64_t>::max();  // Moves looked at; then the best path so far counts.
+};
+
+// `start` or something better. With all moves and no limit it is the cheapest path; of those that cost the same it has the
+// fewest collectives, then the fewest moves.
+FoundPath ShortestPath(const Problem& problem, FoundPath start, const SearchLimits& limits);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_IR_REDISTRIBUTE_SEARCH_H_

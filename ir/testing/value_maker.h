@@ -1,0 +1,65 @@
+// A graph under construction that has a value of any wanted type: one that is there, one made from such a one, or a new
+// source. Inside of ir/testing only.
+#ifndef CLEAVE_IR_TESTING_VALUE_MAKER_H_
+#define CLEAVE_IR_TESTING_VALUE_MAKER_H_
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ir/ops/builder.h"
+#include "ir/ops/samples.h"
+#include "ir/types/tensor.h"
+
+namespace cleave {
+
+// Values are computed along the way, on one choice of sources, so that they can be kept tame: a chain of random ops
+// would soon reach infinity.
+class ValueMaker {
+ public:
+  explicit ValueMaker(Random& random) : random_(random) {}
+
+  // An f32 value of this shape from the domain of `fill`, or (kLabels) an i32 one.
+  OpId Real(const Shape& shape, Fill fill);
+  OpId Labels(const Shape& shape);
+  OpId Parameter(const Shape& shape) { return Source("parameter", DType::kF32, shape); }
+  // Values of a type that are there already.
+  std::vector<OpId> OfType(DType dtype) const;
+
+  // nullopt where the op refuses its arguments.
+  std::optional<OpId> TryAdd(const std::string& kind, std::vector<OpId> inputs, Attributes attributes);
+  OpId Add(const std::string& kind, std::vector<OpId> inputs, std::map<std::string, AttributeValue> attributes = {});
+  // `value`, scaled down where its elements are large.
+  OpId Tamed(OpId value);
+
+  // Of the ops added from now on, but for sources.
+  void SetPhase(Phase phase);
+
+  GraphBuilder& builder() { return builder_; }
+  const TensorType& type(OpId value) const { return builder_.type(value); }
+  bool Chance(double probability) { return std::uniform_real_distribution<double>(0, 1)(random_) < probability; }
+  template <typename T>
+  const T& OneOf(const std::vector<T>& items) {
+    return items[random_() % items.size()];
+  }
+
+ private:
+  OpId Source(const std::string& kind, DType dtype, const Shape& shape);
+  OpId RealSource(const Shape& shape) { return Source(Chance(0.6) ? "parameter" : "input", DType::kF32, shape); }
+  OpId OfShape(const Shape& shape);
+  // `value` in another shape, with other elements beside its own or some of its own left out.
+  OpId Adapted(OpId value, const Shape& shape);
+  OpId OfCount(OpId flat, int64_t count);
+  OpId Reshaped(OpId value, const Shape& shape);
+  void Evaluate(OpId id);
+
+  Random& random_;
+  GraphBuilder builder_;
+  Phase phase_ = Phase::kForward;
+  IdVector<OpId, Tensor> values_;
+};
+
+}  // namespace cleave
+
+#endif  // CLEAVE_IR_TESTING_VALUE_MAKER_H_

@@ -1,0 +1,117 @@
+#include "runtime/einsum/einsum.h"
+
+#include <map>
+#include <random>
+#include <sstream>
+
+#include "gtest/gtest.h"
+#include "runtime/mesh/mesh.h"
+
+namespace cleave::runtime {
+namespace {
+
+struct Case {
+  const char* formula;
+  std::map<std::string, int64_t> sizes;
+};
+
+std::vector<std::vector<std::string>> Terms(const std::string& formula) {
+  std::vector<std::vector<std::string>> terms(1);
+  std::string spaced;
+  for (const char c : formula) spaced += c == ',' ? std::string(" , ") : std::string(1, c);
+  std::istringstream words(spaced);
+  for (std::string word; words >> word;) {
+    if (word == "," || word == "->") {
+      terms.emplace_back();
+    } else if (word != "()") {
+      terms.back().push_back(word);
+    }
+  }
+  return terms;
+}
+
+std::vector<int64_t> Shape(const std::vector<std::string>& term, const std::map<std::string, int64_t>& sizes) {
+  std::vector<int64_t> shape;
+  for (const std::string& name : term) shape.push_back(sizes.at(name));
+  return shape;
+}
+
+int64_t Place(const std::vector<std::string>& term, const std::map<std::string, int64_t>& sizes,
+              const std::map<std::string, int64_t>& index) {
+  int64_t place = 0;
+  for (const std::string& name : term) place = place * sizes.at(name) + index.at(name);
+  return place;
+}
+
+void Check(const Case& item) {
+  SCOPED_TRACE(item.formula);
+  const auto terms = Terms(item.formula);
+  std::mt19937 random(7);
+  std::uniform_real_distribution<float> uniform(-1, 1);
+  std::vector<std::vector<float>> values;
+  std::vector<EinsumInput> inputs;
+  for (size_t i = 0; i + 1 < terms.size(); ++i) {
+    values.emplace_back(static_cast<size_t>(ElementCount(Shape(terms[i], item.sizes))));
+    for (float& value : values.back()) value = uniform(random);
+  }
+  for (size_t i = 0; i < values.size(); ++i) inputs.push_back({values[i].data(), Shape(terms[i], item.sizes)});
+  const auto count = static_cast<size_t>(ElementCount(Shape(terms.back(), item.sizes)));
+  std::vector<double> expected(count, 0.0);
+  int64_t combinations = 1;
+  for (const auto& [name, size] : item.sizes) combinations *= size;
+  for (int64_t n = 0; n < combinations; ++n) {
+    std::map<std::string, int64_t> index;
+    int64_t rest = n;
+    for (const auto& [name, size] : item.sizes) {
+      index[name] = rest % size;
+      rest /= size;
+    }
+    double product = 1;
+    for (size_t i = 0; i < values.size(); ++i) {
+      product *= values[i][static_cast<size_t>(Place(terms[i], item.sizes, index))];
+    }
+    expected[static_cast<size_t>(Place(terms.back(), item.sizes, index))] += product;
+  }
+  std::vector<float> actual(count, 99.0f);
+  Einsum(item.formula, inputs, actual.data());
+  for (size_t e = 0; e < count; ++e) ASSERT_NEAR(actual[e], expected[e], 2e-5) << "element " << e;
+}
+
+TEST(EinsumTest, EqualsTheSumWrittenOut) {
+  const std::map<std::string, int64_t> bikj = {{"b", 3}, {"i", 4}, {"k", 17}, {"j", 5}};
+  const std::vector<Case> cases = {
+      // Matrix products as they lie, transposed, and in every other order.
+      {"b i k, b k j -> b i j", bikj},
+      {"b k i, b j k -> b i j", bikj},
+      {"b i k, b k j -> b j i", bikj},
+      {"i b k, k j b -> j b i", bikj},
+      {"k b i, j b k -> i j b", bikj},
+      {"i k, k j -> i j", {{"i", 40}, {"k", 30}, {"j", 20}}},
+      {"a i k c, c k j -> j a i", {{"a", 2}, {"i", 3}, {"k", 4}, {"c", 5}, {"j", 6}}},
+      {"i k, k -> i", {{"i", 4}, {"k", 7}}},
+      {"i, j -> i j", {{"i", 4}, {"j", 7}}},
+      {"i, i -> i", {{"i", 4}}},
+      {"k, k -> ()", {{"k", 9}}},
+      // Others.
+      {"i k -> i", {{"i", 40}, {"k", 7}}},
+      {"i j k -> k i", {{"i", 4}, {"j", 3}, {"k", 7}}},
+      {"i k -> ()", {{"i", 200}, {"k", 100}}},
+      {"i k, j -> i", {{"i", 4}, {"k", 7}, {"j", 3}}},
+      {"i, i k, k j -> j", {{"i", 4}, {"k", 7}, {"j", 300}}},
+      {"a b, b c, c d -> a d", {{"a", 40}, {"b", 7}, {"c", 8}, {"d", 30}}},
+      {"i, () -> i", {{"i", 4}}},
+      // Diagonals.
+      {"i i -> ()", {{"i", 6}}},
+      {"i i -> i", {{"i", 6}}},
+      {"i -> i i", {{"i", 6}}},
+      {"i j i, j k -> k i", {{"i", 6}, {"j", 3}, {"k", 4}}},
+      // Nothing to sum, nothing to make.
+      {"i k, k j -> i j", {{"i", 4}, {"k", 0}, {"j", 3}}},
+      {"i k -> i", {{"i", 4}, {"k", 0}}},
+      {"i k, k j -> i j", {{"i", 0}, {"k", 2}, {"j", 3}}},
+  };
+  for (const Case& item : cases) Check(item);
+}
+
+}  // namespace
+}  // namespace cleave::runtime

@@ -1,0 +1,29 @@
+// Rows by number: table look-up and its transpose, one-hot rows. Sizes may be 0; results must not overlap inputs.
+#ifndef CLEAVE_RUNTIME_KERNELS_INDEXING_H_
+#define CLEAVE_RUNTIME_KERNELS_INDEXING_H_
+
+#include <cstdint>
+
+namespace cleave::runtime {
+
+// A tensor [outer, count, inner] over the rows [first_row, first_row + rows) of one of shape [outer, all rows, inner].
+struct RowIndexing {
+  int64_t outer = 1;
+  int64_t count = 0;
+  int64_t rows = 0;
+  int64_t inner = 1;
+  int64_t first_row = 0;
+};
+
+// y[o, i, :] = x[o, indices[i] - first_row, :], and zeros where x has no such row.
+void Gather(const float* x, const int32_t* indices, const RowIndexing& indexing, float* y);
+
+// y[o, r, :] = the sum of updates[o, i, :] over the i with indices[i] = first_row + r, in the order of i.
+void ScatterAdd(const float* updates, const int32_t* indices, const RowIndexing& indexing, float* y);
+
+// Row i of y [count, depth] is 1 at classes[i] - first, else 0.
+void OneHot(const int32_t* classes, int64_t count, int64_t depth, int64_t first, float* y);
+
+}  // namespace cleave::runtime
+
+#endif  // CLEAVE_RUNTIME_KERNELS_INDEXING_H_

@@ -1,0 +1,26 @@
+// Pooling: the largest element, or the mean, under a kernel that slides over images. x [planes, rows.input, columns.input] makes
+// y [planes, rows.output, columns.output], a plane being one channel of one sample; the results must not overlap inputs. Sizes
+// may be 0.
+#ifndef CLEAVE_RUNTIME_KERNELS_POOLING_H_
+#define CLEAVE_RUNTIME_KERNELS_POOLING_H_
+
+#include <cstdint>
+
+#include "runtime/mesh/sliding.h"
+
+namespace cleave::runtime {
+
+void MaxPool(const float* x, int64_t planes, const Sliding& rows, const Sliding& columns, float* y);
+// Which tap of the kernel saw the largest element, counted row by row; the first of equals.
+void MaxPoolIndex(const float* x, int64_t planes, const Sliding& rows, const Sliding& columns, int32_t* index);
+// Each element of dy goes to the element that tap `index` saw.
+void MaxPoolGradient(const float* dy, const int32_t* index, int64_t planes, const Sliding& rows, const Sliding& columns,
+                     float* dx);
+
+// Padding counts as zeros: all sums are divided by the size of the kernel.
+void AvgPool(const float* x, int64_t planes, const Sliding& rows, const Sliding& columns, float* y);
+void AvgPoolGradient(const float* dy, int64_t planes, const Sliding& rows, const Sliding& columns, float* dx);
+
+}  // namespace cleave::runtime
+
+#endif  // CLEAVE_RUNTIME_KERNELS_POOLING_H_

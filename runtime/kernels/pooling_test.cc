@@ -1,0 +1,177 @@
+// Pooling against loops over whole images: a piece of the result is the result of the piece.
+#include "runtime/kernels/pooling.h"
+
+#include <cmath>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace cleave::runtime {
+namespace {
+
+// All of a dimension of `input` elements.
+Sliding Whole(int64_t input, Sliding sliding) {
+  sliding.input = {0, input};
+  sliding.output = {0, (input + 2 * sliding.padding - sliding.kernel) / sliding.stride + 1};
+  return sliding;
+}
+
+// What one output piece reads, and one input piece is read by.
+Sliding OfOutput(const Sliding& whole, int64_t pieces, int64_t i) {
+  const Window window = {.elements = whole.input.size,
+                         .outer = whole.output.size,
+                         .numerator = whole.stride,
+                         .first = -whole.padding,
+                         .last = whole.kernel - 1 - whole.padding};
+  Sliding piece = whole;
+  piece.output = Piece(whole.output.size, pieces, i);
+  piece.input = window.Of(piece.output);
+  return piece;
+}
+Sliding OfInput(const Sliding& whole, int64_t pieces, int64_t i) {
+  const Window window = {.elements = whole.output.size,
+                         .outer = whole.input.size,
+                         .denominator = whole.stride,
+                         .first = whole.padding - whole.kernel + whole.stride,
+                         .last = whole.padding};
+  Sliding piece = whole;
+  piece.input = Piece(whole.input.size, pieces, i);
+  piece.output = window.Of(piece.input);
+  return piece;
+}
+
+template <typename T>
+std::vector<T> Box(const std::vector<T>& values, int64_t planes, const std::vector<int64_t>& size, Range rows,
+                   Range columns) {
+  std::vector<T> box;
+  for (int64_t p = 0; p < planes; ++p) {
+    for (int64_t i = rows.begin; i < rows.begin + rows.size; ++i) {
+      for (int64_t j = columns.begin; j < columns.begin + columns.size; ++j) {
+        box.push_back(values[static_cast<size_t>((p * size[0] + i) * size[1] + j)]);
+      }
+    }
+  }
+  return box;
+}
+
+// Images of `planes` planes with everything that is made from them, one element after another.
+struct Images {
+  int64_t planes;
+  Sliding rows, columns;
+  std::vector<float> x, dy, max, mean, max_gradient, mean_gradient;
+  std::vector<int32_t> index;
+
+  Images(int64_t plane_count, const Sliding& along_rows, const Sliding& along_columns)
+      : planes(plane_count), rows(along_rows), columns(along_columns) {
+    std::mt19937 random(7);
+    // Few different values, so that equal ones meet.
+    std::uniform_int_distribution<int> values(-3, 3);
+    x.resize(static_cast<size_t>(planes * rows.input.size * columns.input.size));
+    dy.resize(static_cast<size_t>(planes * rows.output.size * columns.output.size));
+    for (float& value : x) value = static_cast<float>(values(random));
+    for (float& value : dy) value = static_cast<float>(values(random));
+    max_gradient.resize(x.size());
+    mean_gradient.resize(x.size());
+    for (size_t i = 0; i < dy.size(); ++i) AddPlace(static_cast<int64_t>(i));
+  }
+
+  void AddPlace(int64_t place) {
+    const float count = static_cast<float>(rows.kernel * columns.kernel);
+    const int64_t j = place % columns.output.size;
+    const int64_t i = place / columns.output.size % rows.output.size;
+    const int64_t plane = place / columns.output.size / rows.output.size;
+    float largest = -std::numeric_limits<float>::infinity();
+    float sum = 0;
+    int32_t best = 0;
+    size_t best_element = 0;
+    for (int32_t tap = 0; tap < rows.kernel * columns.kernel; ++tap) {
+      const int64_t row = i * rows.stride - rows.padding + tap / columns.kernel;
+      const int64_t column = j * columns.stride - columns.padding + tap % columns.kernel;
+      if (row < 0 || row >= rows.input.size || column < 0 || column >= columns.input.size) continue;
+      const auto element = static_cast<size_t>((plane * rows.input.size + row) * columns.input.size + column);
+      sum += x[element];
+      mean_gradient[element] += dy[static_cast<size_t>(place)] / count;
+      if (x[element] <= largest) continue;
+      largest = x[element];
+      best = tap;
+      best_element = element;
+    }
+    max.push_back(largest);
+    mean.push_back(sum / count);
+    index.push_back(best);
+    max_gradient[best_element] += dy[static_cast<size_t>(place)];
+  }
+
+  std::vector<int64_t> InputSize() const { return {rows.input.size, columns.input.size}; }
+  std::vector<int64_t> OutputSize() const { return {rows.output.size, columns.output.size}; }
+};
+
+void ExpectNear(const std::vector<float>& actual, const std::vector<float>& expected) {
+  ASSERT_EQ(actual.size(), expected.size());
+  for (size_t i = 0; i < expected.size(); ++i) ASSERT_NEAR(actual[i], expected[i], 1e-5f) << "element " << i;
+}
+
+void CheckForward(const Images& images, const Sliding& rows, const Sliding& columns) {
+  const auto x = Box(images.x, images.planes, images.InputSize(), rows.input, columns.input);
+  const auto expected = [&](const auto& values) {
+    return Box(values, images.planes, images.OutputSize(), rows.output, columns.output);
+  };
+  std::vector<float> y(expected(images.max).size(), std::nanf(""));
+  std::vector<int32_t> index(y.size(), -1);
+  MaxPool(x.data(), images.planes, rows, columns, y.data());
+  EXPECT_EQ(y, expected(images.max));
+  MaxPoolIndex(x.data(), images.planes, rows, columns, index.data());
+  EXPECT_EQ(index, expected(images.index));
+  AvgPool(x.data(), images.planes, rows, columns, y.data());
+  ExpectNear(y, expected(images.mean));
+}
+
+void CheckBackward(const Images& images, const Sliding& rows, const Sliding& columns) {
+  const auto box = [&](const auto& values) {
+    return Box(values, images.planes, images.OutputSize(), rows.output, columns.output);
+  };
+  const auto expected = [&](const auto& values) {
+    return Box(values, images.planes, images.InputSize(), rows.input, columns.input);
+  };
+  const std::vector<float> dy = box(images.dy);
+  std::vector<float> dx(expected(images.x).size(), std::nanf(""));
+  MaxPoolGradient(dy.data(), box(images.index).data(), images.planes, rows, columns, dx.data());
+  EXPECT_EQ(dx, expected(images.max_gradient));
+  AvgPoolGradient(dy.data(), images.planes, rows, columns, dx.data());
+  ExpectNear(dx, expected(images.mean_gradient));
+}
+
+void Check(int64_t planes, const Sliding& rows, const Sliding& columns) {
+  const Images images(planes, rows, columns);
+  for (const int64_t pieces : {1, 2, 3, 7}) {
+    for (int64_t i = 0; i < pieces; ++i) {
+      SCOPED_TRACE(testing::Message() << "piece " << i << " of " << pieces);
+      CheckForward(images, OfOutput(rows, pieces, i), columns);
+      CheckForward(images, OfOutput(rows, 2, i % 2), OfOutput(columns, pieces, i));
+      CheckBackward(images, OfInput(rows, pieces, i), columns);
+      CheckBackward(images, OfInput(rows, 2, i % 2), OfInput(columns, pieces, i));
+    }
+  }
+}
+
+TEST(PoolingTest, Images) {
+  const Sliding halves = {.kernel = 2, .stride = 2};
+  Check(3, Whole(6, halves), Whole(8, halves));
+  Check(2, Whole(7, halves), Whole(5, halves));
+  Check(2, Whole(7, {.kernel = 3, .padding = 1}), Whole(9, {.kernel = 3, .stride = 2, .padding = 2}));
+  Check(1, Whole(11, {.kernel = 2, .stride = 3}), Whole(10, {.kernel = 4, .stride = 3, .padding = 1}));
+}
+
+// Enough elements for several threads.
+TEST(PoolingTest, ManyPlanes) { Check(64, Whole(28, {.kernel = 2, .stride = 2}), Whole(28, {.kernel = 3, .padding = 1})); }
+
+TEST(PoolingTest, NoPlanes) {
+  const Sliding rows = Whole(4, {.kernel = 2, .stride = 2});
+  MaxPool(nullptr, 0, rows, rows, nullptr);
+  AvgPoolGradient(nullptr, 0, rows, rows, nullptr);
+}
+
+}  // namespace
+}  // namespace cleave::runtime

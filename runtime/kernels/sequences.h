@@ -1,0 +1,27 @@
+// Along one dimension of a row-major tensor: running sums, rotary positions. Sizes may be 0; results must not overlap inputs.
+#ifndef CLEAVE_RUNTIME_KERNELS_SEQUENCES_H_
+#define CLEAVE_RUNTIME_KERNELS_SEQUENCES_H_
+
+#include <cstdint>
+#include <vector>
+
+namespace cleave::runtime {
+
+// y = x plus all that stands before it along `axis`; after it.
+void Cumsum(const float* x, const std::vector<int64_t>& shape, int axis, float* y);
+void ReverseCumsum(const float* x, const std::vector<int64_t>& shape, int axis, float* y);
+
+struct Rotation {
+  int axis = 0;                // Of the positions; not the last.
+  int64_t first_position = 0;  // Of the local tensor's first element along it.
+  double theta = 10000.0;
+  bool inverse = false;
+};
+
+// Elements i and i + head/2 of the last dimension, a point of the plane, turned by position * theta^(-2i / head). Su et
+// al., RoFormer: Enhanced Transformer with Rotary Position Embedding, 2021. REQUIRES: the last dimension is even.
+void Rope(const float* x, const std::vector<int64_t>& shape, const Rotation& rotation, float* y);
+
+}  // namespace cleave::runtime
+
+#endif  // CLEAVE_RUNTIME_KERNELS_SEQUENCES_H_

@@ -1,0 +1,103 @@
+// Bytes that known plans send, in closed form: n ranks, P bytes of parameters, A bytes of an activation.
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/substitute.h"
+#include "gtest/gtest.h"
+#include "tests/collective_counts/programs.h"
+
+namespace cleave {
+namespace {
+
+const std::vector<int> kRanks = {2, 3, 4, 8};
+
+struct Widths {
+  int input;
+  int hidden;
+  int output;
+};
+const std::vector<Widths> kWidths = {{16, 32, 8}, {13, 7, 5}, {3, 50, 1}};
+
+std::string TwoLayers(const Widths& widths, int batch, const std::string& settings) {
+  return absl::Substitute(
+      "model Two() { input x: f32[$0, $1]; input target: f32[$0, $3];\n"
+      "param w1: f32[$2, $1] = he_uniform(); param b1: f32[$2] = zeros();\n"
+      "param w2: f32[$3, $2] = he_uniform(); param b2: f32[$3] = zeros();\n"
+      "let h = relu(bias_add(matmul(x, w1, transpose_b = true), b1));\n"
+      "let y = bias_add(matmul(h, w2, transpose_b = true), b2);\nloss mse(y, target); }\n"
+      "parallel { search = data_parallel; $4 }",
+      batch, widths.input, widths.hidden, widths.output, settings);
+}
+
+double ParameterBytes(const Widths& widths) {
+  return 4.0 * (widths.hidden * (widths.input + 1) + widths.output * (widths.hidden + 1));
+}
+
+TEST(BytesTest, DataParallel) {
+  for (int ranks : kRanks) {
+    for (const Widths& widths : kWidths) {
+      const Compiled compiled = CompileModel(TwoLayers(widths, 25, absl::StrCat("devices = ", ranks, ";")), ranks);
+      EXPECT_DOUBLE_EQ(SentBytesOf(compiled), 2.0 * (ranks - 1) / ranks * ParameterBytes(widths)) << ranks;
+    }
+  }
+}
+
+// Levels 1 and 2 send what plain data parallel sends; level 3 gathers once more what the backward pass reads, which is the
+// second matrix: the first layer's input is data, and no backward op reads a bias.
+TEST(BytesTest, ShardedOptimizer) {
+  for (int ranks : kRanks) {
+    for (const Widths& widths : kWidths) {
+      const double parameters = ParameterBytes(widths);
+      const double read_again = 4.0 * widths.output * widths.hidden;
+      const double share = (ranks - 1.0) / ranks;
+      const std::vector<double> expected = {2 * share * parameters, 2 * share * parameters, 2 * share * parameters,
+                                            share * (2 * parameters + read_again)};
+      for (int level = 0; level <= 3; ++level) {
+        const std::string settings = absl::StrCat("devices = ", ranks, "; zero = ", level, ";");
+        EXPECT_DOUBLE_EQ(SentBytesOf(CompileModel(TwoLayers(widths, 25, settings), ranks)),
+                         expected[static_cast<size_t>(level)])
+            << ranks << " ranks, level " << level;
+      }
+    }
+  }
+}
+
+// A column product and a row product on an input that needs a gradient. `input` says how it lies, `output` what the second
+// product leaves.
+std::string Pair(int batch, int width, int ranks, const std::string& input, const std::string& output) {
+  return absl::Substitute(
+      "model Pair() { #[layout($3, _)] param x: f32[$0, $1] = he_uniform(); input target: f32[$0, $1];\n"
+      "param w1: f32[24, $1] = he_uniform(); param w2: f32[$1, 24] = he_uniform();\n"
+      "#[shard((1, 1), ($2, 1))] let h = matmul(x, w1, transpose_b = true);\n"
+      "#[shard(in = ((1, $2), (1, $2)), out = ($4, 1))] let y = matmul(relu(h), w2, transpose_b = true);\n"
+      "loss mse(y, target); }\nparallel { mesh = (tp = $2); }",
+      batch, width, ranks, input, output);
+}
+
+TEST(BytesTest, ColumnAndRow) {
+  for (int ranks : kRanks) {
+    for (int batch : {24, 25}) {
+      const double activation = 4.0 * batch * 10;
+      const Compiled compiled = CompileModel(Pair(batch, 10, ranks, "_", "1"), ranks);
+      EXPECT_EQ(CollectivesOf(compiled), "all_reduce 2") << ranks;
+      EXPECT_DOUBLE_EQ(SentBytesOf(compiled), 2 * 2.0 * (ranks - 1) / ranks * activation) << ranks;
+    }
+  }
+}
+
+// Sequence parallel: an all_gather and a reduce_scatter in place of each all_reduce.
+TEST(BytesTest, ColumnAndRowWithCutEnds) {
+  for (int ranks : kRanks) {
+    for (int batch : {24, 25}) {
+      const double activation = 4.0 * batch * 10;
+      const Compiled compiled = CompileModel(Pair(batch, 10, ranks, "\"tp\"", absl::StrCat(ranks)), ranks);
+      EXPECT_EQ(CollectivesOf(compiled), "all_gather 2, reduce_scatter 2") << ranks;
+      EXPECT_DOUBLE_EQ(SentBytesOf(compiled), 2 * 2.0 * (ranks - 1) / ranks * activation) << ranks;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace cleave

@@ -1,0 +1,230 @@
+// Numbers of collectives that known plans need. The plans are given by pins; where a row is data parallel it is asked for by
+// name. Gradient reductions that are merged count once, the loss is not counted.
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/substitute.h"
+#include "gtest/gtest.h"
+#include "ir/redistribute/redistribute.h"
+#include "tests/collective_counts/programs.h"
+
+namespace cleave {
+namespace {
+
+constexpr char kFour[] = "parallel { devices = 4; gradient_weight = 1.0; }";
+constexpr char kDataParallel[] = "parallel { devices = 4; gradient_weight = 1.0; search = data_parallel; }";
+
+// Dense layers with relu between; `pins` by layer, repeated when there are fewer.
+std::string Layers(int layers, int batch, int width, const std::vector<std::string>& pins) {
+  std::string text = absl::Substitute("model Layers() { input x: f32[$0, $1]; input target: f32[$0, $1];\n", batch, width);
+  std::string input = "x";
+  for (int i = 0; i < layers; ++i) {
+    const std::string pin = pins.empty() ? "" : pins[static_cast<size_t>(i) % pins.size()];
+    absl::StrAppend(&text, absl::Substitute("param w$0: f32[$1, $1] = he_uniform(); param b$0: f32[$1] = zeros();\n"
+                                            "$2 let p$0 = matmul($3, w$0, transpose_b = true);\n"
+                                            "let y$0 = bias_add(p$0, b$0);\n",
+                                            i, width, pin, input));
+    input = absl::StrCat(i + 1 < layers ? "relu(y" : "y", i, i + 1 < layers ? ")" : "");
+  }
+  return absl::StrCat(text, "loss mse(", input, ", target); }\n");
+}
+
+// An encoder of post-norm transformer layers on data. The places of the pins: qkv and fc1 (COLUMN), out and fc2 (ROW), the
+// products of attention (HEADS).
+std::string Encoder(int layers, int batch, int seq, int width, const std::string& column, const std::string& row,
+                    const std::string& heads) {
+  const std::string text = absl::Substitute(
+      R"(
+fn encoder(x: f32[b, s, w], wide: int, hidden: int, heads: int) -> f32[b, s, w] {
+    param qkv_weight: f32[wide, w] = he_uniform();
+    param qkv_bias: f32[wide] = zeros();
+    COLUMN let qkv = matmul(x, qkv_weight, transpose_b = true);
+    let parts = reshape(bias_add(qkv, qkv_bias), (b, s, heads, 3, w / heads));
+    let query = transpose(parts[.., .., .., 0], (0, 2, 1, 3));
+    let key = transpose(parts[.., .., .., 1], (0, 2, 1, 3));
+    let value = transpose(parts[.., .., .., 2], (0, 2, 1, 3));
+    HEADS let scores = matmul(query, key, transpose_b = true);
+    let weights = softmax(scores * 0.25);
+    HEADS let mixed = matmul(weights, value);
+    let joined = reshape(transpose(mixed, (0, 2, 1, 3)), (b, s, w));
+    param out_weight: f32[w, w] = he_uniform();
+    param out_bias: f32[w] = zeros();
+    ROW let out = matmul(joined, out_weight, transpose_b = true);
+    let middle = layer_norm(x + bias_add(out, out_bias));
+    param up_weight: f32[hidden, w] = he_uniform();
+    param up_bias: f32[hidden] = zeros();
+    COLUMN let up = matmul(middle, up_weight, transpose_b = true);
+    let active = gelu(bias_add(up, up_bias));
+    param down_weight: f32[w, hidden] = he_uniform();
+    param down_bias: f32[w] = zeros();
+    ROW let down = matmul(active, down_weight, transpose_b = true);
+    let end = layer_norm(middle + bias_add(down, down_bias));
+    return end;
+}
+model Encoder() {
+    input x: f32[$0, $1, $2];
+    input target: f32[$0, $1, $2];
+    let mut h = x;
+    for i in 0..$3 { h = encoder(h, 3 * $2, 4 * $2, 8); }
+    loss mse(h, target);
+}
+)",
+      batch, seq, width, layers);
+  return absl::StrReplaceAll(text, {{"COLUMN", column}, {"ROW", row}, {"HEADS", heads}});
+}
+
+struct Case {
+  std::string name;
+  std::string model;
+  std::string parallel;
+  std::string forward;
+  std::string backward;
+  std::string update;
+  std::string all;
+};
+
+const char kColumn[] = "#[shard((1, 1), (4, 1))]";
+const char kRow[] = "#[shard(in = ((1, 4), (1, 4)), out = (1, 1))]";
+const char kColumnOfTwo[] = "#[shard((2, 1), (2, 1))]";
+const char kRowOfTwo[] = "#[shard(in = ((2, 2), (1, 2)), out = (2, 1))]";
+
+std::vector<Case> MlpCases() {
+  const std::string shard_optimizer = "search = data_parallel; devices = 4; gradient_weight = 1.0; ";
+  return {
+      {"1: data parallel", Layers(6, 256, 32, {}), kDataParallel, "", "", "all_reduce 1", "all_reduce 1"},
+      {"1 by pins", Layers(6, 256, 32, {"#[shard((4, 1), (1, 1))]"}), kFour, "", "", "all_reduce 1", "all_reduce 1"},
+      {"2: tensor parallel", Layers(6, 32, 256, {kColumn, kRow}), kFour, "all_reduce 3", "all_reduce 2", "",
+       "all_reduce 5"},
+      {"3: both", Layers(6, 256, 32, {kColumnOfTwo, kRowOfTwo}), kFour, "all_reduce 3", "all_reduce 2", "all_reduce 1",
+       "all_reduce 6"},
+      {"4: sharded optimizer, level 1", Layers(6, 256, 32, {}), "parallel { " + shard_optimizer + "zero = 1; }", "", "",
+       "all_gather 1, reduce_scatter 1", "all_gather 1, reduce_scatter 1"},
+      {"4: level 2", Layers(6, 256, 32, {}), "parallel { " + shard_optimizer + "zero = 2; }", "", "reduce_scatter 1",
+       "all_gather 1", "all_gather 1, reduce_scatter 1"},
+      {"4: level 3", Layers(6, 256, 32, {}), "parallel { " + shard_optimizer + "zero = 3; }", "all_gather 1",
+       "all_gather 1, reduce_scatter 1", "", "all_gather 2, reduce_scatter 1"},
+  };
+}
+
+std::vector<Case> EncoderCases() {
+  const std::string column = "#[shard((1, 1, 1), (4, 1))]";
+  const std::string row = "#[shard(in = ((1, 1, 4), (1, 4)), out = (1, 1, 1))]";
+  const std::string heads = "#[shard((1, 4, 1, 1), (1, 4, 1, 1))]";
+  const std::string column_of_two = "#[shard((2, 1, 1), (2, 1))]";
+  const std::string row_of_two = "#[shard(in = ((2, 1, 2), (1, 2)), out = (2, 1, 1))]";
+  const std::string heads_of_two = "#[shard((2, 2, 1, 1), (2, 2, 1, 1))]";
+  return {
+      {"5: Megatron", Encoder(2, 8, 8, 128, column, row, heads), kFour, "all_reduce 4", "all_reduce 3", "",
+       "all_reduce 7"},
+      {"6: Megatron and data parallel", Encoder(2, 8, 8, 128, column_of_two, row_of_two, heads_of_two), kFour,
+       "all_reduce 4", "all_reduce 3", "all_reduce 1", "all_reduce 8"},
+      {"7: data parallel", Encoder(2, 64, 64, 32, "", "", ""), kDataParallel, "", "", "all_reduce 1", "all_reduce 1"},
+  };
+}
+
+std::vector<Case> LayerCases() {
+  const auto pair = [](const std::string& x, const std::string& out) {
+    return absl::StrCat("model Pair() { ", x, " input x: f32[8, 10]; input target: f32[8, 10];\n",
+                        "param w1: f32[16, 10] = he_uniform(); param w2: f32[10, 16] = he_uniform();\n",
+                        "#[shard((1, 1), (4, 1))] let h = matmul(x, w1, transpose_b = true);\n#[shard(in = ((1, 4), (1, 4)), out = ",
+                        out, ")] let y = matmul(relu(h), w2, transpose_b = true);\nloss mse(y, target); }\n");
+  };
+  const auto layer = [](const std::string& x, const std::string& pin) {
+    return absl::StrCat("model Layer() { ", x, " param x: f32[8, 12] = he_uniform(); input target: f32[8, 8];\n",
+                        "param w: f32[8, 12] = he_uniform();\n", pin,
+                        " let y = matmul(x, w, transpose_b = true);\nloss mse(y, target); }\n");
+  };
+  const std::string mesh = "parallel { mesh = (tp = 4); gradient_weight = 1.0; }";
+  const std::string cut = "#[layout(\"tp\", _)]";
+  const std::string whole = "#[layout(_, _)]";
+  return {
+      {"8: column, row", pair("", "(1, 1)"), mesh, "all_reduce 1", "", "", "all_reduce 1"},
+      {"8: cut ends", pair(cut, "(4, 1)"), mesh, "all_gather 1, reduce_scatter 1", "all_gather 1", "",
+       "all_gather 2, reduce_scatter 1"},
+      {"9: column", layer(whole, kColumn), mesh, "", "", "all_reduce 1", "all_reduce 1"},
+      {"9: cut input", layer(cut, kColumn), mesh, "all_gather 1", "", "reduce_scatter 1", "all_gather 1, reduce_scatter 1"},
+      {"10: row", layer(whole, kRow), mesh, "all_reduce 1", "", "", "all_reduce 1"},
+      {"10: cut output", layer("", "#[shard(in = ((1, 4), (1, 4)), out = (4, 1))]"), mesh, "reduce_scatter 1",
+       "all_gather 1", "", "all_gather 1, reduce_scatter 1"},
+  };
+}
+
+void ExpectCounts(const std::vector<Case>& cases) {
+  for (const Case& one : cases) {
+    SCOPED_TRACE(one.name);
+    const Compiled compiled = CompileModel(absl::StrCat(one.model, one.parallel), 4);
+    EXPECT_EQ(CollectivesOf(compiled, {Phase::kForward}), one.forward);
+    EXPECT_EQ(CollectivesOf(compiled, {Phase::kBackward}), one.backward);
+    EXPECT_EQ(CollectivesOf(compiled, {Phase::kUpdate}), one.update);
+    EXPECT_EQ(CollectivesOf(compiled), one.all);
+  }
+}
+
+TEST(CountsTest, Mlp) { ExpectCounts(MlpCases()); }
+TEST(CountsTest, Encoder) { ExpectCounts(EncoderCases()); }
+TEST(CountsTest, Layers) { ExpectCounts(LayerCases()); }
+
+// For any depth: L - 1 for column and row in turn, 4L - 1 for an encoder on data.
+TEST(CountsTest, ByDepth) {
+  for (int layers : {1, 2, 3, 5}) {
+    const Compiled mlp = CompileModel(Layers(layers, 32, 256, {kColumn, kRow}) + kFour, 4);
+    EXPECT_EQ(CollectivesOf(mlp), layers == 1 ? "" : absl::StrCat("all_reduce ", layers - 1)) << layers;
+  }
+  const std::string three = Encoder(3, 8, 8, 128, "#[shard((1, 1, 1), (4, 1))]",
+                                    "#[shard(in = ((1, 1, 4), (1, 4)), out = (1, 1, 1))]",
+                                    "#[shard((1, 4, 1, 1), (1, 4, 1, 1))]");
+  EXPECT_EQ(CollectivesOf(CompileModel(three + kFour, 4)), "all_reduce 11");
+}
+
+// Row 11: a tensor of 12, 13 or 14 over 4 ranks.
+TEST(CountsTest, RedistributionOfOneTensor) {
+  const Mesh mesh = *Mesh::Create({{.name = "m0", .size = 4}});
+  const Layout cut{.dimensions = {{AxisId(0)}}, .partial = {}};
+  const Layout whole = Layout::Replicated(1);
+  const Layout partial{.dimensions = {{}}, .partial = {{.axis = AxisId(0)}}};
+  const auto moves = [&](int64_t size, const Layout& from, const Layout& to) {
+    const auto found = PlanRedistribution(mesh, {.dtype = DType::kF32, .shape = {size}}, from, to);
+    std::string text;
+    for (const Move& move : found->moves) {
+      absl::StrAppend(&text, move.collective.has_value() ? CollectiveKindName(*move.collective) : "slice");
+    }
+    return text;
+  };
+  for (int64_t size : {12, 13, 14}) {
+    EXPECT_EQ(moves(size, cut, whole), "all_gather");
+    EXPECT_EQ(moves(size, whole, cut), "slice");
+    EXPECT_EQ(moves(size, whole, whole), "");
+    EXPECT_EQ(moves(size, partial, whole), "all_reduce");
+  }
+}
+
+// Row 12: rows feeding columns.
+TEST(CountsTest, RowsFeedingColumns) {
+  const std::string text =
+      "model Chain() { input x: f32[8, 8]; param w1: f32[8, 8] = he_uniform(); param w2: f32[8, 8] = he_uniform();\n"
+      "#[shard((4, 1), (1, 1))] let a = matmul(x, w1);\n#[shard((1, 1), (1, 4))] let b = matmul(a, w2);\n"
+      "loss reduce_mean(b); }\n";
+  EXPECT_EQ(CollectivesOf(CompileModel(text + kFour, 4), {Phase::kForward}), "all_gather 1");
+}
+
+// A small bucket: gradients are reduced as they come, the last ones in the update.
+TEST(CountsTest, BucketsOfLimitedSize) {
+  const std::string text = Layers(6, 256, 32, {}) + kDataParallel;
+  const auto of_size = [](int64_t bytes) { return PartitionOptions{.bucket_bytes = Bytes(bytes)}; };
+  const int64_t layer = 4 * (32 * 32 + 32);
+  const Compiled pairs = CompileModel(text, 4, of_size(2 * layer));
+  EXPECT_EQ(CollectivesOf(pairs, {Phase::kBackward}), "all_reduce 3");
+  EXPECT_EQ(CollectivesOf(pairs, {Phase::kUpdate}), "");
+  const Compiled fours = CompileModel(text, 4, of_size(4 * layer));
+  EXPECT_EQ(CollectivesOf(fours, {Phase::kBackward}), "all_reduce 1");
+  EXPECT_EQ(CollectivesOf(fours, {Phase::kUpdate}), "all_reduce 1");
+  EXPECT_EQ(CollectivesOf(CompileModel(text, 4, of_size(0))), "all_reduce 1");
+  EXPECT_EQ(CollectivesOf(CompileModel(text, 4, of_size(1))), "all_reduce 12");
+  EXPECT_EQ(CollectivesOf(CompileModel(text, 4, {.merge_collectives = false})), "all_reduce 12");
+}
+
+}  // namespace
+}  // namespace cleave

@@ -1,0 +1,86 @@
+#include "tests/collective_counts/programs.h"
+
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "dsl/parse/parse.h"
+#include "frontend/frontend.h"
+#include "gtest/gtest.h"
+#include "ir/check/check.h"
+#include "ir/differentiate/differentiate.h"
+#include "search/cluster/cluster.h"
+#include "search/search.h"
+
+namespace cleave {
+namespace {
+
+// The collectives of a training step without those of the loss, which every plan has alike.
+std::vector<const Step*> CountedSteps(const Compiled& compiled) {
+  std::vector<const Step*> steps;
+  for (const Step& step : compiled.program.steps) {
+    const auto* collective = std::get_if<Collective>(&step.action);
+    if (collective == nullptr || step.phase == Phase::kMetric) continue;
+    if (compiled.program.value(collective->transfers[0].input).origin == compiled.graph.loss) continue;
+    steps.push_back(&step);
+  }
+  return steps;
+}
+
+std::optional<Module> ModuleOf(const std::string& text, Diagnostics& diagnostics) {
+  SourceSet sources;
+  const FileId file = sources.Add("test.model", text);
+  const std::optional<syntax::File> syntax = Parse(file, sources, diagnostics);
+  if (!syntax.has_value()) return std::nullopt;
+  return Analyze(*syntax, sources, {}, diagnostics);
+}
+
+}  // namespace
+
+Compiled CompileModel(const std::string& text, int devices, const PartitionOptions& options) {
+  Compiled compiled;
+  Diagnostics diagnostics;
+  const std::optional<Module> module = ModuleOf(text, diagnostics);
+  std::optional<Plan> plan;
+  if (module.has_value()) {
+    compiled.graph = *Differentiate(module->graph, Optimizer{.kind = Optimizer::Kind::kAdam, .learning_rate = {}});
+    plan = Search(compiled.graph, CpuCluster(devices), module->pins, OptionsFrom(module->pins.settings), diagnostics);
+  }
+  for (const Diagnostic& diagnostic : diagnostics.items()) {
+    if (diagnostic.severity == Severity::kError) ADD_FAILURE() << diagnostic.message << " in\n" << text;
+  }
+  if (!plan.has_value()) return compiled;
+  compiled.plan = *std::move(plan);
+  absl::StatusOr<Program> program = Partition(compiled.graph, compiled.plan, options);
+  EXPECT_TRUE(program.ok()) << program.status();
+  if (!program.ok()) return compiled;
+  compiled.program = *std::move(program);
+  EXPECT_EQ(absl::StrJoin(CheckStatically(compiled.program), "\n"), "");
+  const absl::StatusOr<SimulationReport> proof = CheckBySimulation(compiled.graph, compiled.program);
+  EXPECT_TRUE(proof.ok()) << proof.status();
+  return compiled;
+}
+
+std::string CollectivesOf(const Compiled& compiled, std::set<Phase> phases) {
+  std::map<CollectiveKind, int> counts;
+  for (const Step* step : CountedSteps(compiled)) {
+    if (phases.count(step->phase) > 0) ++counts[std::get<Collective>(step->action).kind];
+  }
+  return absl::StrJoin(counts, ", ", [](std::string* out, const auto& count) {
+    absl::StrAppend(out, CollectiveKindName(count.first), " ", count.second);
+  });
+}
+
+double SentBytesOf(const Compiled& compiled) {
+  double bytes = 0;
+  for (const Step* step : CountedSteps(compiled)) {
+    bytes += SentBytes(compiled.program, std::get<Collective>(step->action));
+  }
+  return bytes;
+}
+
+}  // namespace cleave

@@ -1,0 +1,32 @@
+// For the tests here: from a model's text, with its pins and settings, to the program of its ranks, proven.
+#ifndef CLEAVE_TESTS_COLLECTIVE_COUNTS_PROGRAMS_H_
+#define CLEAVE_TESTS_COLLECTIVE_COUNTS_PROGRAMS_H_
+
+#include <set>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "ir/partition/partition.h"
+#include "ir/program/program.h"
+
+namespace cleave {
+
+struct Compiled {
+  Graph graph;  // With the backward pass and Adam's update.
+  Plan plan;
+  Program program;
+};
+
+// `text` for `devices`; its `parallel` block says the rest. Mistakes, and a program that is not proven, fail the test.
+Compiled CompileModel(const std::string& text, int devices, const PartitionOptions& options = {});
+
+// "all_reduce 5, all_gather 1": steps of a training step by kind, those of the loss left out.
+std::string CollectivesOf(const Compiled& compiled,
+                          std::set<Phase> phases = {Phase::kForward, Phase::kBackward, Phase::kUpdate});
+
+// Bytes that a rank sends in a training step, those of the loss left out.
+double SentBytesOf(const Compiled& compiled);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_TESTS_COLLECTIVE_COUNTS_PROGRAMS_H_

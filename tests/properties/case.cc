@@ -1,0 +1,75 @@
+#include "tests/properties/case.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status/status_macros.h"
+#include "ir/graph/text.h"
+#include "ir/layout/layout.h"
+#include "ir/ops/ops.h"
+#include "ir/partition/partition.h"
+#include "ir/program/text.h"
+#include "ir/testing/random_graph.h"
+#include "ir/testing/random_plan.h"
+
+namespace cleave::properties {
+namespace {
+
+// Small graphs find most mistakes and cost least: numbers of ops near 3 are the most frequent.
+int RandomOps(int most, Random& random) {
+  const int64_t bound = RandomInt(random, 3, std::max(3, most));
+  return static_cast<int>(RandomInt(random, 3, bound));
+}
+
+std::string AxesText(const std::vector<AxisId>& axes, const Mesh& mesh) {
+  return absl::StrJoin(axes, " ", [&](std::string* out, AxisId axis) { *out += mesh.axis(axis).name; });
+}
+
+// " cuts(i: m0 m1; k: m2) passes(m3: 0) output([m0, -])"
+std::string StrategyText(const Case& sample, const Op& op) {
+  const Mesh& mesh = sample.plan.mesh;
+  const OpPlan& planned = sample.plan.ops[op.id];
+  const Rule rule = RuleOf(sample.graph, op);
+  std::vector<std::string> cuts, passes;
+  for (size_t factor = 0; factor < planned.strategy.cuts.size(); ++factor) {
+    const std::vector<AxisId>& axes = planned.strategy.cuts[factor];
+    if (!axes.empty()) cuts.push_back(absl::StrCat(rule.factors[factor].name, ": ", AxesText(axes, mesh)));
+  }
+  for (const PassThrough& pass : planned.strategy.passes) {
+    passes.push_back(absl::StrCat(mesh.axis(pass.axis).name, ": ", pass.group));
+  }
+  std::string text;
+  if (!cuts.empty()) absl::StrAppend(&text, " cuts(", absl::StrJoin(cuts, "; "), ")");
+  if (!passes.empty()) absl::StrAppend(&text, " passes(", absl::StrJoin(passes, "; "), ")");
+  if (planned.output.has_value()) absl::StrAppend(&text, " output(", LayoutText(*planned.output, mesh), ")");
+  return text;
+}
+
+}  // namespace
+
+Case RandomCase(uint64_t seed, const CaseOptions& options) {
+  Random random(seed);
+  const int ops = RandomOps(options.most_ops, random);
+  Graph graph = RandomTrainingGraph(random, {.ops = ops, .largest_size = RandomInt(random, 2, options.largest_size)});
+  const Mesh mesh = RandomMesh(RandomInt(random, 1, options.most_ranks), random);
+  Plan plan = RandomPlan(graph, mesh, random);
+  return {.graph = std::move(graph), .plan = std::move(plan)};
+}
+
+absl::StatusOr<Compiled> Compile(const Case& sample) {
+  CLEAVE_ASSIGN_OR_RETURN(Program program, Partition(sample.graph, sample.plan));
+  return Compiled{.graph = sample.graph, .program = std::move(program)};
+}
+
+std::string CaseText(const Case& sample) {
+  std::string text = absl::StrCat("mesh ", sample.plan.mesh.ToString(), "\n");
+  absl::StrAppend(&text, GraphText(sample.graph, [&](const Op& op) { return StrategyText(sample, op); }));
+  const absl::StatusOr<Compiled> compiled = Compile(sample);
+  if (compiled.ok()) absl::StrAppend(&text, ProgramText(compiled->program, /*rank=*/0));
+  return text;
+}
+
+}  // namespace cleave::properties

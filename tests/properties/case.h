@@ -1,0 +1,41 @@
+// A random training graph with a random plan, and what the compiler makes of it.
+#ifndef CLEAVE_TESTS_PROPERTIES_CASE_H_
+#define CLEAVE_TESTS_PROPERTIES_CASE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "ir/graph/graph.h"
+#include "ir/plan/plan.h"
+#include "ir/program/program.h"
+
+namespace cleave::properties {
+
+struct Case {
+  Graph graph;
+  Plan plan;
+};
+
+struct CaseOptions {
+  int most_ops = 30;     // Of the table, in the forward part; most graphs have few.
+  int64_t most_ranks = 12;
+  int64_t largest_size = 7;
+};
+
+// The same seed gives the same case.
+Case RandomCase(uint64_t seed, const CaseOptions& options = {});
+
+// What the compiler makes of the case.
+struct Compiled {
+  Graph graph;      // What the program computes: the case's graph, with ops in their distributed forms.
+  Program program;
+};
+absl::StatusOr<Compiled> Compile(const Case& sample);
+
+// Graph, mesh, and how the plan cuts each op; and the program of rank 0.
+std::string CaseText(const Case& sample);
+
+}  // namespace cleave::properties
+
+#endif  // CLEAVE_TESTS_PROPERTIES_CASE_H_

@@ -1,0 +1,85 @@
+#include "tests/properties/coverage.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "base/match/match.h"
+#include "ir/layout/layout.h"
+
+namespace cleave::properties {
+namespace {
+
+void AddCompute(const Compute& compute, Coverage& coverage) {
+  ++coverage.ops[compute.kind];
+  const bool is_cut = std::any_of(compute.strategy.cuts.begin(), compute.strategy.cuts.end(),
+                                  [](const std::vector<AxisId>& axes) { return !axes.empty(); });
+  if (is_cut || !compute.strategy.passes.empty()) ++coverage.cut_ops[compute.kind];
+  if (!compute.strategy.passes.empty()) ++coverage.features["sum passes through"];
+}
+
+void AddCollective(const Collective& collective, Coverage& coverage) {
+  ++coverage.movements[std::string(CollectiveKindName(collective.kind))];
+  if (collective.transfers.size() > 1) ++coverage.features["merged collective"];
+  if (collective.axes.size() > 1) ++coverage.features["collective over several axes"];
+  if (collective.reduction == Reduction::kMax) ++coverage.features["collective of maxima"];
+}
+
+void AddValue(const Program& program, const Value& value, Coverage& coverage) {
+  if (!value.layout.windows.empty()) ++coverage.features["value in windows"];
+  const std::vector<int64_t> counts = CutCounts(value.layout, program.mesh);
+  bool uneven = false, empty = false;
+  for (size_t d = 0; d < counts.size(); ++d) {
+    uneven = uneven || value.type.shape[d] % counts[d] != 0;
+    empty = empty || value.type.shape[d] < counts[d];
+  }
+  if (uneven) ++coverage.features["uneven pieces"];
+  if (empty) ++coverage.features["empty pieces"];
+}
+
+template <typename Key>
+void AddCounts(const std::map<Key, int64_t>& from, std::map<Key, int64_t>& to) {
+  for (const auto& [key, count] : from) to[key] += count;
+}
+
+template <typename Key>
+std::string CountsText(const std::string& title, const std::map<Key, int64_t>& counts) {
+  std::string text = absl::StrCat(title, "\n");
+  for (const auto& [key, count] : counts) absl::StrAppend(&text, "  ", key, ": ", count, "\n");
+  return text;
+}
+
+}  // namespace
+
+void Coverage::Add(const Program& program) {
+  ++cases;
+  ++ranks[program.mesh.rank_count()];
+  for (const Step& step : program.steps) {
+    ++features[absl::StrCat(PhaseName(step.phase), " step")];
+    Match(
+        step.action, [&](const Compute& compute) { AddCompute(compute, *this); },
+        [&](const Collective& collective) { AddCollective(collective, *this); },
+        [&](const Slice&) { ++movements["slice"]; });
+  }
+  for (const Value& value : program.values) AddValue(program, value, *this);
+}
+
+void Coverage::Add(const Coverage& other) {
+  cases += other.cases;
+  AddCounts(other.ops, ops);
+  AddCounts(other.cut_ops, cut_ops);
+  AddCounts(other.movements, movements);
+  AddCounts(other.features, features);
+  AddCounts(other.ranks, ranks);
+}
+
+std::string Coverage::Text() const {
+  std::string text = "ops (of these cut)\n";
+  for (const auto& [kind, count] : ops) {
+    const auto cut = cut_ops.find(kind);
+    absl::StrAppend(&text, "  ", kind, ": ", count, " (", cut == cut_ops.end() ? 0 : cut->second, ")\n");
+  }
+  return absl::StrCat(text, CountsText("movements", movements), CountsText("features", features),
+                      CountsText("cases by ranks", ranks));
+}
+
+}  // namespace cleave::properties

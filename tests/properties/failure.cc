@@ -1,0 +1,49 @@
+#include "tests/properties/failure.h"
+
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "ir/check/check.h"
+#include "ir/check/compare.h"
+#include "ir/ops/ops.h"
+#include "tests/properties/smallest_case.h"
+
+namespace cleave::properties {
+namespace {
+
+// "value" of "value: `x` is wrong …".
+std::string StageOf(const std::string& failure) { return failure.substr(0, failure.find(':')); }
+
+}  // namespace
+
+std::optional<std::string> FindFailure(const Case& sample, const CheckOptions& options, Coverage* coverage) {
+  if (const auto errors = VerifyGraph(sample.graph); !errors.empty()) return absl::StrCat("graph: ", errors.front());
+  if (const auto errors = VerifyPlan(sample.graph, sample.plan); !errors.empty()) return absl::StrCat("plan: ", errors.front());
+  const absl::StatusOr<Compiled> compiled = Compile(sample);
+  if (!compiled.ok()) return absl::StrCat("partition: ", compiled.status().message());
+  const Program& program = compiled->program;
+  if (coverage != nullptr) coverage->Add(program);
+  if (const auto findings = CheckStatically(program); !findings.empty()) {
+    return absl::StrCat("static check: ", absl::StrJoin(findings, "\n  "));
+  }
+  const absl::StatusOr<Comparison> comparison = CompareOnRandomSources(compiled->graph, program, /*seed=*/1);
+  if (!comparison.ok()) return absl::StrCat("interpretation: ", comparison.status().message());
+  if (!comparison->wrong.empty()) return absl::StrCat("value: ", comparison->wrong.front().Text(program));
+  if (!options.with_proof) return std::nullopt;
+  const absl::StatusOr<SimulationReport> proof = CheckBySimulation(compiled->graph, program);
+  if (!proof.ok()) return absl::StrCat("proof: ", proof.status().message());
+  return std::nullopt;
+}
+
+std::string FailureReport(uint64_t seed, const Case& sample, const std::string& failure, const CheckOptions& options) {
+  const std::string stage = StageOf(failure);
+  const Case smallest = SmallestCase(sample, [&](const Case& smaller) {
+    const std::optional<std::string> found = FindFailure(smaller, options);
+    return found.has_value() && StageOf(*found) == stage;
+  });
+  return absl::StrCat("seed ", seed, " fails\n  ", failure, "\nthe smallest case like it\n  ",
+                      FindFailure(smallest, options).value_or("does not fail"), "\n", CaseText(smallest));
+}
+
+}  // namespace cleave::properties

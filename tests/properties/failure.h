@@ -1,0 +1,28 @@
+// Whether a case fails, and what a person needs to see of it.
+#ifndef CLEAVE_TESTS_PROPERTIES_FAILURE_H_
+#define CLEAVE_TESTS_PROPERTIES_FAILURE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "tests/properties/case.h"
+#include "tests/properties/coverage.h"
+
+namespace cleave::properties {
+
+struct CheckOptions {
+  bool with_proof = false;  // The simulated half of the compiler's own proof, too.
+};
+
+// The stages in order: graph and plan are valid, partition accepts them, the static check is content, every value of
+// forward, backward and update on every rank is what one device computes, and so says the proof. Says what is wrong first,
+// after the name of the stage and a colon. Counts in `coverage`, where given, what the program holds.
+std::optional<std::string> FindFailure(const Case& sample, const CheckOptions& options, Coverage* coverage = nullptr);
+
+// The failure and the smallest case that fails in the same stage: its graph, plan and program.
+std::string FailureReport(uint64_t seed, const Case& sample, const std::string& failure, const CheckOptions& options);
+
+}  // namespace cleave::properties
+
+#endif  // CLEAVE_TESTS_PROPERTIES_FAILURE_H_

@@ -1,0 +1,108 @@
+// Checks any number of random cases on all cores and says what they covered.
+//
+//   bazel run -c opt //tests/properties -- --cases 200000 --seed 1
+//   bazel run //tests/properties -- --seed 4711 --cases 1       # The case of a failure again.
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <iostream>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "tests/properties/case.h"
+#include "tests/properties/coverage.h"
+#include "tests/properties/failure.h"
+
+namespace cleave::properties {
+namespace {
+
+struct Options {
+  uint64_t seed = 1;       // Of the first case; the others follow.
+  uint64_t cases = 2000;
+  uint64_t proof_every = 4;  // Every so many cases the compiler's own proof is run, too.
+  unsigned threads = std::max(1u, std::thread::hardware_concurrency());
+  CaseOptions of_case;
+};
+
+// False for arguments that it does not know.
+bool Read(const std::vector<std::string>& arguments, Options& options) {
+  for (size_t i = 0; i + 1 < arguments.size(); i += 2) {
+    uint64_t value = 0;
+    if (!absl::SimpleAtoi(arguments[i + 1], &value)) return false;
+    if (arguments[i] == "--seed") {
+      options.seed = value;
+    } else if (arguments[i] == "--cases") {
+      options.cases = value;
+    } else if (arguments[i] == "--proof_every") {
+      options.proof_every = value;
+    } else if (arguments[i] == "--threads") {
+      options.threads = static_cast<unsigned>(value);
+    } else if (arguments[i] == "--ops") {
+      options.of_case.most_ops = static_cast<int>(value);
+    } else if (arguments[i] == "--ranks") {
+      options.of_case.most_ranks = static_cast<int64_t>(value);
+    } else {
+      return false;
+    }
+  }
+  return arguments.size() % 2 == 0;
+}
+
+// Checks cases on many threads; prints failures as they come.
+class Run {
+ public:
+  explicit Run(const Options& options) : options_(options) {}
+
+  int Do() {
+    const auto start = std::chrono::steady_clock::now();
+    std::vector<std::thread> threads;
+    for (unsigned i = 0; i < options_.threads; ++i) threads.emplace_back([this] { Work(); });
+    for (std::thread& thread : threads) thread.join();
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    std::cout << coverage_.Text() << options_.cases << " cases in " << seconds << " s, "
+              << static_cast<double>(options_.cases) / seconds / options_.threads << " per second and thread, "
+              << failures_ << " failed\n";
+    return failures_ == 0 ? 0 : 1;
+  }
+
+ private:
+  void Work() {
+    Coverage coverage;
+    for (uint64_t i = next_++; i < options_.cases; i = next_++) {
+      const uint64_t seed = options_.seed + i;
+      const Case sample = RandomCase(seed, options_.of_case);
+      const bool with_proof = options_.proof_every > 0 && i % options_.proof_every == 0;
+      if (const std::optional<std::string> failure = FindFailure(sample, {.with_proof = with_proof}, &coverage)) {
+        const std::string report = FailureReport(seed, sample, *failure, {.with_proof = with_proof});
+        const std::lock_guard<std::mutex> lock(mutex_);
+        ++failures_;
+        std::cout << report << std::endl;
+      }
+    }
+    const std::lock_guard<std::mutex> lock(mutex_);
+    coverage_.Add(coverage);
+  }
+
+  const Options options_;
+  std::atomic<uint64_t> next_ = 0;
+  std::mutex mutex_;
+  Coverage coverage_;
+  int failures_ = 0;
+};
+
+}  // namespace
+}  // namespace cleave::properties
+
+int main(int argc, char** argv) {
+  cleave::properties::Options options;
+  if (!cleave::properties::Read(std::vector<std::string>(argv + 1, argv + argc), options)) {
+    std::cerr << "usage: properties [--seed N] [--cases N] [--proof_every N] [--threads N] [--ops N] [--ranks N]\n";
+    return 2;
+  }
+  return cleave::properties::Run(options).Do();
+}
