@@ -142,9 +142,27 @@ class AllOpsGraph {
             Add("matmul", {Float(ta ? Shape{4, 7, 6} : Shape{4, 6, 7}), Float(tb ? Shape{5, 7} : Shape{7, 5})}, sides));
       }
     }
+    Einsums();
     Check(Add("matmul_sum", {cube, Float({4, 6, 3})}));
     const OpId product = Add("matmul", {Float({6, 7}), Float({7, 5})});
     Check(Add("relu", {Add("bias_add", {product, Float({5})})}));
+  }
+
+  // Products as they lie, with the inputs or a matrix swapped, in another order, and what is no product.
+  void Einsums() {
+    const auto einsum = [&](const char* equation, std::vector<OpId> inputs) {
+      Check(Add("einsum", std::move(inputs), {{"equation", std::string(equation)}}));
+    };
+    einsum("b i k, b k j -> b i j", {Float({4, 6, 7}), Float({4, 7, 5})});
+    einsum("b k i, b j k -> b i j", {Float({4, 7, 6}), Float({4, 5, 7})});
+    einsum("a i k, k j -> a i j", {Float({2, 6, 7}), Float({7, 5})});
+    einsum("i k, k j -> j i", {Float({6, 7}), Float({7, 5})});
+    einsum("i k, k -> i", {Float({6, 7}), Float({7})});
+    einsum("i b k, k j b -> b j i", {Float({6, 4, 7}), Float({7, 5, 4})});
+    einsum("i, j, i j -> j", {Float({6}), Float({5}), Float({6, 5})});
+    einsum("i j k -> k i", {Float({6, 5, 7})});
+    einsum("i i k, k j -> i i j", {Float({5, 5, 7}), Float({7, 3})});
+    einsum("i i ->", {Float({6, 6})});
   }
 
   void Reductions(OpId cube) {
@@ -325,6 +343,7 @@ std::vector<double> RunMetrics(const std::string& folder, const Graph& graph, co
 TEST(GeneratedProgram, ComputesEveryOpAsTheInterpreterDoes) {
   const Graph graph = AllOpsGraph().Build();
   std::set<std::string> kinds = {"parameter", "state", "step_scalar"};  // Trained below.
+  kinds.insert({"custom", "custom_gradient"});  // Their bodies are the model's: tests/end_to_end/custom_ops_test.
   for (const Op& op : graph.ops) kinds.insert(op.kind);
   for (const OpDefinition* op : AllOps()) EXPECT_EQ(kinds.count(op->name), 1u) << op->name << " is not tested";
 
@@ -334,10 +353,15 @@ TEST(GeneratedProgram, ComputesEveryOpAsTheInterpreterDoes) {
   for (const int devices : {1, 3, 4}) {
     SCOPED_TRACE(absl::StrCat(devices, " ranks"));
     const Mesh mesh = Mesh::OfDevices(devices);
-    // Every input is cut: the first dimension on 3 ranks, unevenly; the first two on 4.
+    // Every input is cut: the first dimension on 3 ranks, unevenly; the first two on 4. Others follow, but for dimensions
+    // that stand in no input: rows by number.
+    const std::map<std::string, std::string> rows = {
+        {"embedding_gradient", "v"}, {"one_hot", "c"}, {"scatter_add", "v"}};
     Cuts cuts;
     for (const Op& op : graph.ops) {
-      if (op.kind != "input" || devices == 1) continue;
+      if (devices == 1) continue;
+      if (const auto found = rows.find(op.kind); found != rows.end()) cuts[op.name][found->second] = {0};
+      if (op.kind != "input") continue;
       cuts[op.name]["d0"] = {0};
       if (devices == 4) cuts[op.name][op.type.rank() > 1 ? "d1" : "d0"].push_back(1);
     }
@@ -363,6 +387,37 @@ std::vector<double> LossesOf(const std::string& folder) {
   return losses;
 }
 
+// Trains one graph with several programs; the first has the numbers that all others must have.
+class TrainingRuns {
+ public:
+  TrainingRuns(Graph graph, Training training, const std::string& folder)
+      : graph_(std::move(graph)), training_(std::move(training)), folder_(FreshFolder(folder)) {}
+
+  void Run(const Program& program, const std::string& what) {
+    SCOPED_TRACE(what);
+    WriteProgram(folder_, graph_, program, training_);
+    const CommandOutput built = RunShell(folder_, "make CXXFLAGS='-O1 -std=c++17 -fopenmp'");
+    ASSERT_EQ(built.exit_code, 0) << built.text;
+    const CommandOutput output = RunShell(folder_, "OMP_NUM_THREADS=1 ./run.sh --steps 20");
+    ASSERT_EQ(output.exit_code, 0) << output.text;
+    const std::vector<double> losses = LossesOf(folder_);
+    ASSERT_EQ(losses.size(), 20u);
+    if (first_.empty()) {
+      first_ = losses;
+      EXPECT_LT(first_.back(), first_.front());
+    }
+    for (size_t i = 0; i < 20; ++i) EXPECT_NEAR(losses[i], first_[i], 1e-4 * first_[i]) << "step " << i + 1;
+  }
+
+  const Graph& graph() const { return graph_; }
+
+ private:
+  Graph graph_;
+  Training training_;
+  std::string folder_;
+  std::vector<double> first_;
+};
+
 class Trainings : public testing::TestWithParam<Optimizer::Kind> {};
 
 TEST_P(Trainings, AreTheSameOnAnyNumberOfRanks) {
@@ -372,37 +427,40 @@ TEST_P(Trainings, AreTheSameOnAnyNumberOfRanks) {
   training.optimizer.learning_rate = {
       .form = Schedule::Form::kCosine, .rate = 0.01, .warmup_steps = 5, .total_steps = 40, .final_rate = 0.001};
   training.optimizer.weight_decay = 0.01;
-  const Graph graph = TrainingGraph(MlpForward(50, {33, 17, 10}), training.optimizer);
-  const std::string folder = FreshFolder("training");
-  std::vector<std::vector<double>> losses;
-  const auto run = [&](const Program& program, const std::string& what) {
-    SCOPED_TRACE(what);
-    WriteProgram(folder, graph, program, training);
-    const CommandOutput built = RunShell(folder, "make CXXFLAGS='-O1 -std=c++17 -fopenmp'");
-    ASSERT_EQ(built.exit_code, 0) << built.text;
-    const CommandOutput output = RunShell(folder, "OMP_NUM_THREADS=1 ./run.sh --steps 20");
-    ASSERT_EQ(output.exit_code, 0) << output.text;
-    losses.push_back(LossesOf(folder));
-    ASSERT_EQ(losses.back().size(), 20u);
-    for (size_t i = 0; i < 20; ++i) {
-      EXPECT_NEAR(losses.back()[i], losses.front()[i], 1e-4 * losses.front()[i]) << "step " << i + 1;
-    }
-  };
-  run(SingleRankProgram(graph), "one rank");
-  EXPECT_LT(losses.front().back(), losses.front().front());
+  TrainingRuns runs(TrainingGraph(MlpForward(50, {33, 17, 10}), training.optimizer), training, "training");
+  runs.Run(SingleRankProgram(runs.graph()), "one rank");
   // 50 samples on 3 ranks are uneven, so are 33 features on 2.
   for (const int devices : {2, 3}) {
     const Mesh mesh = Mesh::OfDevices(devices);
-    run(PartitionedProgram(graph, mesh, DataParallelCuts(mesh)), absl::StrCat("data parallel on ", devices));
+    runs.Run(PartitionedProgram(runs.graph(), mesh, DataParallelCuts(mesh)),
+             absl::StrCat("data parallel on ", devices));
   }
   Cuts cuts = {{"image", {{"d0", {0}}}},       {"label", {{"d0", {0}}}},
                {"sample_mask", {{"d0", {0}}}}, {"h1.weight", {{"d0", {1}}}},
                {"h1.bias", {{"d0", {1}}}},     {"h1.matmul", {{"i", {0}}, {"j", {1}}}},
                {"h2.weight", {{"d1", {1}}}},   {"h2.matmul", {{"i", {0}}, {"k", {1}}}}};
-  run(PartitionedProgram(graph, Mesh::OfDevices(4), cuts), "data and tensor parallel on 4");
+  runs.Run(PartitionedProgram(runs.graph(), Mesh::OfDevices(4), cuts), "data and tensor parallel on 4");
 }
 
 INSTANTIATE_TEST_SUITE_P(Optimizers, Trainings, testing::Values(Optimizer::Kind::kMomentum, Optimizer::Kind::kAdamW));
+
+// Rows of images lie on several ranks: windows reach into the neighbours' pieces.
+TEST(GeneratedProgram, ConvolvesCutImages) {
+  Training training = DigitsTraining();
+  training.data.numbers = {{"train", 500}, {"test", 20}};
+  training.optimizer.learning_rate.rate = 0.01;
+  TrainingRuns runs(TrainingGraph(CnnForward(20), training.optimizer), training, "images");
+  runs.Run(SingleRankProgram(runs.graph()), "one rank");
+  const auto run = [&](int devices, std::map<std::string, std::vector<int>> image, const std::string& what) {
+    Cuts cuts = {{"image", image}};
+    if (image.count("d0") > 0) cuts["label"] = cuts["sample_mask"] = {{"d0", image["d0"]}};
+    runs.Run(PartitionedProgram(runs.graph(), Mesh::OfDevices(devices), cuts), what);
+  };
+  // The 7 rows after conv2 are fewer than some numbers of ranks.
+  for (const int devices : {2, 3, 5}) run(devices, {{"d2", {0}}}, absl::StrCat("rows on ", devices));
+  run(4, {{"d2", {0}}, {"d3", {1}}}, "rows and columns on 4");
+  run(6, {{"d0", {1}}, {"d2", {0}}}, "samples and rows on 6");
+}
 
 TEST(GeneratedProgram, SaysWhatTheMachineLacks) {
   const Graph graph = TrainingGraph(MlpForward(50, {33, 10}), DigitsTraining().optimizer);

@@ -15,7 +15,7 @@ Analyzed AnalyzeExample(const std::string& path) {
   std::stringstream text;
   text << file.rdbuf();
   EXPECT_TRUE(file.good()) << path;
-  return AnalyzeText(text.str());
+  return AnalyzeText(text.str(), {}, "examples/" + path);
 }
 
 class ExamplesTest : public testing::TestWithParam<const char*> {};
@@ -28,8 +28,9 @@ TEST_P(ExamplesTest, CompilesWithoutAWord) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ExamplesTest,
-                         testing::Values("mnist_cnn/mnist_cnn.model", "mnist_mlp/mnist_mlp.model",
-                                         "sapp_mlp/sapp_mlp.model", "tiny_gpt/tiny_gpt.model"));
+                         testing::Values("custom_op/custom_op.model", "mnist_cnn/mnist_cnn.model",
+                                         "mnist_mlp/mnist_mlp.model", "sapp_mlp/sapp_mlp.model",
+                                         "tiny_gpt/tiny_gpt.model"));
 
 TEST(ExampleTest, SappMlpIsThePublishedNetwork) {
   const Analyzed analyzed = AnalyzeExample("sapp_mlp/sapp_mlp.model");

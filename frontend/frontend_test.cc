@@ -342,13 +342,6 @@ TEST(FrontendTest, APreludeFunctionThatHidesAnOpSaysHowToReachIt) {
       << analyzed.messages;
 }
 
-TEST(FrontendTest, AnOpOfTheModelIsRefusedOnce) {
-  const Analyzed analyzed = AnalyzeBody("let y = soft(x);\nloss reduce_mean(y);",
-                                        "op soft(x: f32[n, k]) -> f32[n, k] { rule = \"n k -> n k\"; }");
-  EXPECT_NE(analyzed.messages.find("E0220"), std::string::npos) << analyzed.messages;
-  EXPECT_EQ(analyzed.messages.find("E0201"), std::string::npos) << analyzed.messages;
-}
-
 TEST(FrontendTest, BoundsTheWorkOfAnExpansion) {
   // 2^40 calls, a billion passes: both are given up, soon.
   std::string functions = "fn f0(x: f32[..n]) -> f32[..n] { return relu(x); }\n";

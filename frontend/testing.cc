@@ -6,10 +6,11 @@
 
 namespace cleave {
 
-Analyzed AnalyzeText(const std::string& text, const std::vector<std::pair<std::string, std::string>>& overrides) {
+Analyzed AnalyzeText(const std::string& text, const std::vector<std::pair<std::string, std::string>>& overrides,
+                     const std::string& path) {
   SourceSet sources;
   Diagnostics diagnostics;
-  const FileId id = sources.Add("test.model", text);
+  const FileId id = sources.Add(path, text);
   const std::optional<syntax::File> file = Parse(id, sources, diagnostics);
   Analyzed result;
   if (file) result.module = Analyze(*file, sources, {.overrides = overrides}, diagnostics);

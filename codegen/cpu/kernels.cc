@@ -47,6 +47,7 @@ const Emitters& Table() {
     AddCustomKernels(*emitters);
     AddEinsumKernels(*emitters);
     AddProductKernels(*emitters);
+    AddRankingKernels(*emitters);
     AddRowKernels(*emitters);
     AddMovementKernels(*emitters);
     AddIndexingKernels(*emitters);

@@ -4,12 +4,14 @@
 #include <functional>
 #include <iostream>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_join.h"
 #include "gtest/gtest.h"
 #include "ir/check/test_graphs.h"
+#include "ir/distribute/distribute.h"
 #include "ir/partition/partition.h"
 #include "ir/plan/plan.h"
 #include "ir/program/program.h"
@@ -31,6 +33,12 @@ Program PartitionOrDie(const Graph& graph, const Plan& plan) {
   return *std::move(program);
 }
 
+Distributed DistributeOrDie(const Graph& graph, const Plan& plan) {
+  absl::StatusOr<Distributed> distributed = Distribute(graph, plan);
+  EXPECT_TRUE(distributed.ok()) << distributed.status();
+  return *std::move(distributed);
+}
+
 uint64_t Seed() {
   const char* given = std::getenv("CLEAVE_TEST_SEED");
   return given == nullptr ? std::random_device()() : std::strtoull(given, nullptr, 10);
@@ -44,8 +52,11 @@ TEST(CheckTest, AcceptsRandomPlansOnManyMeshes) {
   for (const Graph& graph : graphs) {
     for (const int64_t devices : {1, 2, 3, 4, 5, 6, 7, 8, 12}) {
       for (int repeat = 0; repeat < 4; ++repeat) {
-        const Plan plan = RandomPlan(graph, Mesh::OfDevices(devices), random);
-        ASSERT_EQ(Verdict(graph, PartitionOrDie(graph, plan)), "") << graph.model << " on " << devices << " devices";
+        const Distributed distributed = DistributeOrDie(graph, RandomPlan(graph, Mesh::OfDevices(devices), random));
+        const Program program = PartitionOrDie(distributed.graph, distributed.plan);
+        ASSERT_EQ(Verdict(distributed.graph, program), "") << graph.model << " on " << devices << " devices";
+        const absl::StatusOr<SimulationReport> report = CheckBySimulation(graph, distributed, program);
+        ASSERT_TRUE(report.ok()) << report.status() << " of " << graph.model << " on " << devices << " devices";
       }
     }
   }
@@ -75,8 +86,9 @@ TEST(CheckTest, ShortensMeshesOfRandomPlans) {
   const Graph graph = TestMlp();
   for (const int64_t devices : {32, 60, 64}) {
     for (int repeat = 0; repeat < 3; ++repeat) {
-      const Plan plan = RandomPlan(graph, Mesh::OfDevices(devices), random);
-      const absl::StatusOr<SimulationReport> report = CheckBySimulation(graph, PartitionOrDie(graph, plan));
+      const Distributed distributed = DistributeOrDie(graph, RandomPlan(graph, Mesh::OfDevices(devices), random));
+      const absl::StatusOr<SimulationReport> report =
+          CheckBySimulation(graph, distributed, PartitionOrDie(distributed.graph, distributed.plan));
       ASSERT_TRUE(report.ok()) << report.status() << " on " << devices << " devices";
       EXPECT_LE(report->ranks, 16);
     }
@@ -179,7 +191,8 @@ bool OtherInput(Program& program, size_t at) {
   Compute* compute = ComputeAt(program, at);
   if (compute == nullptr || compute->inputs.size() < 2 || compute->inputs[0] == compute->inputs[1]) return false;
   if (program.value(compute->inputs[0]).type != program.value(compute->inputs[1]).type) return false;
-  if (compute->kind == "add" || compute->kind == "mul") return false;  // The same either way.
+  const std::set<std::string> symmetric = {"add", "mul", "share_of_equal"};
+  if (symmetric.count(compute->kind) > 0) return false;
   std::swap(compute->inputs[0], compute->inputs[1]);
   return true;
 }
@@ -250,14 +263,15 @@ TEST(CheckTest, CatchesEveryMutant) {
   for (int i = 0; i < 4; ++i) plans.push_back(RandomPlan(graph, Mesh::OfDevices(8), random));
   std::vector<int> tried(mutations.size(), 0);
   for (const Plan& plan : plans) {
-    const Program sound = PartitionOrDie(graph, plan);
-    ASSERT_EQ(Verdict(graph, sound), "");
+    const Distributed distributed = DistributeOrDie(graph, plan);
+    const Program sound = PartitionOrDie(distributed.graph, distributed.plan);
+    ASSERT_EQ(Verdict(distributed.graph, sound), "");
     for (size_t mutation = 0; mutation < mutations.size(); ++mutation) {
       for (size_t at = 0; at < sound.steps.size(); ++at) {
         Program broken = sound;
         if (!mutations[mutation].second(broken, at) || broken == sound) continue;
         ++tried[mutation];
-        EXPECT_NE(Verdict(graph, broken), "")
+        EXPECT_NE(Verdict(distributed.graph, broken), "")
             << mutations[mutation].first << " at step " << at << " (" << sound.steps[at].name << ") was not caught";
       }
     }

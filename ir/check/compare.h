@@ -11,6 +11,7 @@
 #include "ir/graph/graph.h"
 #include "ir/interpret/interpret.h"
 #include "ir/program/program.h"
+#include "ir/types/tensor.h"
 
 namespace cleave {
 

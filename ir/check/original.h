@@ -1,5 +1,5 @@
 // A distributed graph against the graph that it was made of, both on one device: what the proof adds where ops were replaced
-// by their distributed forms. Inside of ir/check only.
+// by their distributed forms.
 #ifndef CLEAVE_IR_CHECK_ORIGINAL_H_
 #define CLEAVE_IR_CHECK_ORIGINAL_H_
 

@@ -6,6 +6,7 @@
 #include "absl/status/statusor.h"
 #include "gtest/gtest.h"
 #include "ir/check/test_graphs.h"
+#include "ir/distribute/distribute.h"
 #include "ir/graph/graph.h"
 #include "ir/mesh/mesh.h"
 #include "ir/partition/partition.h"
@@ -18,7 +19,9 @@ namespace {
 constexpr uint64_t kSeed = 7;
 
 Program ProgramOf(const Graph& graph, const Plan& plan) {
-  absl::StatusOr<Program> program = Partition(graph, plan);
+  const absl::StatusOr<Distributed> distributed = Distribute(graph, plan);
+  EXPECT_TRUE(distributed.ok()) << distributed.status();
+  absl::StatusOr<Program> program = Partition(distributed->graph, distributed->plan);
   EXPECT_TRUE(program.ok()) << program.status();
   return *std::move(program);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "base/status/status_macros.h"
 #include "ir/check/check.h"
 #include "ir/check/compare.h"
@@ -12,6 +13,24 @@
 
 namespace cleave {
 namespace {
+
+// Shrinking gives steps and values the attributes and types of the graph's ops: they must have been these before.
+absl::Status CheckOps(const Graph& graph, const Program& program) {
+  for (const Value& value : program.values) {
+    if (!graph.ops.contains(value.origin) || value.type != graph.op(value.origin).type) {
+      return absl::InternalError(absl::StrCat("`", value.name, "` has another type than its op"));
+    }
+  }
+  for (const Step& step : program.steps) {
+    const auto* compute = std::get_if<Compute>(&step.action);
+    if (compute == nullptr) continue;
+    const Op& op = graph.op(compute->op);
+    const bool is_same = compute->kind == op.kind && compute->attributes == op.attributes &&
+                         compute->inputs.size() == op.inputs.size() && program.value(compute->output).origin == op.id;
+    if (!is_same) return absl::InternalError(absl::StrCat("step `", step.name, "` is another op than in the graph"));
+  }
+  return absl::OkStatus();
+}
 
 // Compares every value of the shrunk program on all ranks, and adds to the report.
 absl::Status Simulate(const Shrunk& shrunk, SimulationReport& report) {
@@ -39,6 +58,7 @@ absl::StatusOr<SimulationReport> CheckBySimulation(const Graph& graph, const Dis
 }
 
 absl::StatusOr<SimulationReport> CheckBySimulation(const Graph& graph, const Program& program) {
+  CLEAVE_RETURN_IF_ERROR(CheckOps(graph, program));
   const ShortMeshes short_meshes = ShortMeshesOf(program);
   SimulationReport report{
       .ranks = 0, .values = 0, .largest_difference = 0, .axes_left_out = short_meshes.left_out};

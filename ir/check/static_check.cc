@@ -115,10 +115,12 @@ bool Fits(const Program& program, const Collective& collective, const Transfer& 
 
 class StaticCheck {
  public:
-  explicit StaticCheck(const Program& program) : program_(program), written_(program.values.size(), false) {}
+  explicit StaticCheck(const Program& program)
+      : program_(program), written_(program.values.size(), false), phases_(program.values.size(), Phase::kForward) {}
 
   std::vector<std::string> Run() && {
     for (const Step& step : program_.steps) {
+      CheckPhase(step);
       step_ = &step;
       if (!CheckUse(step)) continue;
       Match(
@@ -138,17 +140,29 @@ class StaticCheck {
   const Value& value(ValueId id) const { return program_.value(id); }
   std::string Describe(const Layout& layout) const { return LayoutText(layout, program_.mesh); }
 
+  // Phases follow one another. REQUIRES: step_ is the step before.
+  void CheckPhase(const Step& step) {
+    if (step_ != nullptr && step.phase < step_->phase) {
+      Find(absl::StrCat("a step of the ", PhaseName(step.phase), " phase, `", step.name, "`, stands behind it"));
+    }
+  }
+
+  // Metric steps do not run at every step of training, and training does not run where metrics are all that is asked for.
+  bool Runs(ValueId made, Phase reader) const { return phases_[made] != Phase::kMetric || reader == Phase::kMetric; }
+
   // Every id exists, every read comes after its write, every value is written once. False when later checks would be
   // meaningless.
   bool CheckUse(const Step& step) {
     for (ValueId read : Reads(step)) {
       if (!program_.values.contains(read)) return Find("reads a value that does not exist"), false;
       if (!written_[read]) Find(absl::StrCat("reads `", value(read).name, "` before it is written"));
+      if (!Runs(read, step.phase)) Find(absl::StrCat("reads `", value(read).name, "`, which is made for metrics only"));
     }
     for (ValueId write : Writes(step)) {
       if (!program_.values.contains(write)) return Find("writes a value that does not exist"), false;
       if (written_[write]) Find(absl::StrCat("writes `", value(write).name, "` a second time"));
       written_[write] = true;
+      phases_[write] = step.phase;
     }
     return true;
   }
@@ -224,13 +238,18 @@ class StaticCheck {
 
   void CheckResults() {
     step_ = nullptr;
-    if (program_.loss.has_value()) CheckWhole("the loss", *program_.loss);
+    if (program_.loss.has_value()) {
+      CheckWhole("the loss", *program_.loss);
+      if (phases_[*program_.loss] != Phase::kForward) Find("the loss is not made in the forward phase");
+    }
     for (const ProgramMetric& metric : program_.metrics) {
       CheckWhole(absl::StrCat("metric `", metric.name, "`"), metric.value);
+      if (phases_[metric.value] > Phase::kMetric) Find(absl::StrCat("metric `", metric.name, "` is made after its phase"));
     }
     for (const ProgramUpdate& update : program_.updates) {
       if (!written_[update.value])
         Find(absl::StrCat("`", value(update.state).name, "` takes a value that is never written"));
+      if (!Runs(update.value, Phase::kUpdate)) Find("a state takes a value that is made for metrics only");
       if (value(update.state).layout != value(update.value).layout) {
         Find(absl::StrCat("`", value(update.state).name, "` lies as ", Describe(value(update.state).layout),
                           ", its new value as ", Describe(value(update.value).layout)));
@@ -248,6 +267,7 @@ class StaticCheck {
 
   const Program& program_;
   IdVector<ValueId, char> written_;
+  IdVector<ValueId, Phase> phases_;  // In which each value is made.
   const Step* step_ = nullptr;
   std::vector<std::string> findings_;
 };

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <functional>
 
+#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "ir/differentiate/models.h"
 #include "ir/graph/text.h"
@@ -93,6 +94,7 @@ void CheckGradients(const Graph& forward) {
 TEST(DifferentiateTest, MlpGradients) { CheckGradients(MlpGraph()); }
 TEST(DifferentiateTest, AttentionGradients) { CheckGradients(AttentionGraph()); }
 TEST(DifferentiateTest, MixedGradients) { CheckGradients(MixedGraph()); }
+TEST(DifferentiateTest, ImageGradients) { CheckGradients(ImageGraph()); }
 
 // Where a gradient goes into an input, the dimensions of the gradient are those of the input; so in a strategy that is
 // inherited the gradient lies as the input does.
@@ -121,6 +123,28 @@ void CheckInheritance(const Graph& forward) {
 
 TEST(DifferentiateTest, MlpInheritance) { CheckInheritance(MlpGraph()); }
 TEST(DifferentiateTest, AttentionInheritance) { CheckInheritance(AttentionGraph()); }
+TEST(DifferentiateTest, ImageInheritance) { CheckInheritance(ImageGraph()); }
+
+// A convolution cut by samples, filters, channels or rows has its gradients cut the same way.
+TEST(DifferentiateTest, ConvolutionInheritance) {
+  const Graph graph = TrainingGraph(ImageGraph());
+  const auto text = [&](const std::string& name) {
+    const Op& gradient = graph.op(*graph.Find(name));
+    const Rule own = RuleOf(graph, gradient);
+    const Rule forward = RuleOf(graph, graph.op(gradient.inherits->op));
+    std::string result = own.ToString();
+    for (size_t factor = 0; factor < own.factors.size(); ++factor) {
+      const int from = gradient.inherits->factors[factor];
+      absl::StrAppend(&result, " | ", own.factors[factor].name, " from ",
+                      from < 0 ? "nothing" : forward.factors[static_cast<size_t>(from)].name);
+    }
+    return result;
+  };
+  const std::string grouped = " | n from n | g from g | o from o | c from c | h from h | w from w | kh from kh | kw from kw";
+  EXPECT_EQ(text("c1.pool.grad"), absl::StrCat("n (g o) h~ w~, (g o) c kh kw -> n (g c) h w", grouped));
+  EXPECT_EQ(text("c2.filter.grad"), absl::StrCat("n (g o) h w, n (g c) h~ w~ -> (g o) c kh kw", grouped));
+  EXPECT_EQ(text("c1.pool.index"), "n c h~ w~ -> n c h w | n from n | c from c | h from h | w from w");
+}
 
 // A mean's gradient repeats along a dimension that only the forward op knows.
 TEST(DifferentiateTest, InheritanceFlowsBackFromTheGradient) {
@@ -142,7 +166,7 @@ TEST(DifferentiateTest, SumsOfContributionsDecideForThemselves) {
 
 // Nothing is computed for inputs, and every backward op is used.
 TEST(DifferentiateTest, NoUnusedOps) {
-  for (const Graph& forward : {MlpGraph(), AttentionGraph(), MixedGraph()}) {
+  for (const Graph& forward : {MlpGraph(), AttentionGraph(), MixedGraph(), ImageGraph()}) {
     const Graph graph = TrainingGraph(forward);
     const auto users = Users(graph);
     for (const Op& op : graph.ops) {

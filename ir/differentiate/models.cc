@@ -96,4 +96,25 @@ Graph MixedGraph() {
   return std::move(builder).Build();
 }
 
+Graph ImageGraph() {
+  GraphBuilder builder;
+  const OpId image = Input(builder, "image", {4, 2, 9, 8});
+  const OpId label = Input(builder, "label", {4}, DType::kI32);
+  const OpId filter1 = Parameter(builder, "c1.filter", {4, 2, 3, 3});
+  const OpId c1 = builder.Add("conv2d", {image, filter1}, {{"padding", Ints{1}}}, "c1.conv2d");
+  const OpId bias1 = Parameter(builder, "c1.bias", {4, 1, 1});
+  const OpId biased = builder.Add("add", {c1, bias1}, {}, "c1.add");
+  const OpId pooled = builder.Add("max_pool", {builder.Add("tanh", {biased}, {}, "c1.tanh")},
+                                  {{"kernel", Ints{3, 2}}, {"stride", Ints{2}}, {"padding", Ints{1, 0}}}, "c1.pool");
+  const OpId filter2 = Parameter(builder, "c2.filter", {6, 2, 2, 3});
+  const OpId c2 = builder.Add("conv2d", {pooled, filter2},
+                              {{"stride", Ints{1, 2}}, {"padding", Ints{0, 2}}, {"groups", int64_t{2}}}, "c2.conv2d");
+  const OpId means = builder.Add("avg_pool", {c2}, {{"kernel", Ints{2}}, {"padding", Ints{0, 1}}}, "c2.pool");
+  const OpId flat = builder.Add("flatten", {means}, {}, "flat");
+  const OpId weight = Parameter(builder, "logits.weight", {3, builder.type(flat).shape[1]});
+  const OpId logits = builder.Add("matmul", {flat, weight}, {{"transpose_b", true}}, "logits");
+  builder.mutable_graph().loss = builder.Add("cross_entropy", {logits, label}, {}, "loss");
+  return std::move(builder).Build();
+}
+
 }  // namespace cleave

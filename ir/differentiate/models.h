@@ -18,6 +18,9 @@ Graph AttentionGraph();
 // Broadcasting, reductions, slices and concatenation on the way from two parameters to an mse.
 Graph MixedGraph();
 
+// Convolutions with stride, padding and groups, and both poolings, on images that a matrix then takes in.
+Graph ImageGraph();
+
 }  // namespace cleave
 
 #endif  // CLEAVE_IR_DIFFERENTIATE_MODELS_H_

@@ -51,6 +51,42 @@ TEST(ErrorsTest, Matmul) {
             "E0406 expected f32, found i32 | 0: holds i32 | help: cast(a, f32)");
 }
 
+TEST(ErrorsTest, Einsum) {
+  const auto equation = [](const char* text) { return Attribute{{"equation", std::string(text)}}; };
+  EXPECT_EQ(Infer("einsum", {F({4, 2, 3}), F({4, 3, 5})}, equation("bik,bkj->bij")), "f32[4, 2, 5]");
+  EXPECT_EQ(Infer("einsum", {F({2, 3}), F({4, 5})}, equation("i k, k j -> i j")),
+            "E0411 index `k` is 3 and 4 in `i k, k j -> i j` | 1: has 4 in dimension 0 | 0: is 2x3");
+  EXPECT_EQ(Infer("einsum", {F({2, 3})}, equation("ii->i")),
+            "E0411 index `i` is 2 and 3 in `i i -> i` | 0: has 3 in dimension 1 | 0: is 2x3");
+  EXPECT_EQ(Infer("einsum", {F({2, 3})}, equation("ik,kj->ij")),
+            "E0409 `i k, k j -> i j` has 2 terms before `->` for 1 tensor");
+  EXPECT_EQ(Infer("einsum", {F({2})}, equation("row->row")),
+            "E0408 tensor 1 has 1 dimension, its term 3 names | 0: has 1 dimension | note: in a formula without a space "
+            "between two names each letter is an index");
+  EXPECT_EQ(Infer("einsum", {F({2, 3})}, equation("ij")),
+            "E0409 `ij` has no `->`: what the result looks like is always written");
+  EXPECT_EQ(Infer("einsum", {F({2})}, equation("i->ik")), "E0409 index `k` of the result stands in no tensor");
+  EXPECT_EQ(Infer("einsum", {F({6})}, equation("(i j) -> i j")),
+            "E0409 a dimension of an einsum has one index: `(i j) -> i j`");
+  EXPECT_EQ(Infer("einsum", {F({2}), I({2})}, equation("i,i->i")),
+            "E0406 expected f32, found i32 | 1: holds i32 | help: cast(…, f32)");
+}
+
+TEST(ErrorsTest, CustomOps) {
+  const auto attributes = [](const char* rule, const char* arguments, Ints shape) {
+    return Attribute{{"op", std::string("f")},    {"rule", std::string(rule)}, {"arguments", std::string(arguments)},
+                     {"whole", std::string()},    {"linear", std::string()},   {"body", std::string("custom/f.h")},
+                     {"dtype", std::string("f32")}, {"shape", shape}};
+  };
+  EXPECT_EQ(Infer("custom", {F({2, 3})}, attributes("n k -> n", "x", {2})), "f32[2]");
+  EXPECT_EQ(Infer("custom", {F({2, 3}), F({4})}, attributes("n k, k -> n", "x, y", {2})),
+            "E0520 the rule of `f` does not fit this call: dimension 0 of input 1 has 4 elements, but `k` is 3 elsewhere | "
+            "0:  | 1:  | note: the rule is `n k, k -> n`, the result f32[2]");
+  EXPECT_EQ(Infer("custom", {F({2, 3})}, attributes("n k -> n", "x, y", {2})), "E0409 `f` takes 2 tensors, found 1");
+  EXPECT_EQ(Infer("custom", {F({2, 3})}, attributes("n k -> n", "x = y", {2})),
+            "E0409 `x = y` is no argument of an op: `x` or `cap = 30.0`");
+}
+
 TEST(ErrorsTest, Broadcasting) {
   EXPECT_EQ(Infer("add", {F({256, 1}), F({10})}), "f32[256, 10]");
   EXPECT_EQ(Infer("add", {F({256, 784}), F({512})}),

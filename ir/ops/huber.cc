@@ -24,9 +24,10 @@ InferResult InferHuber(Types inputs, const Attributes& attributes) {
 Gradients HuberGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   const double delta = op.attributes.GetDouble("delta");
   const std::string name = GradientName(op, "prediction");
+  const OpId share = ShareOfMean(builder, op, dy, name);
   const OpId difference = builder.Add("sub", {op.inputs[0], op.inputs[1]}, {}, name);
   const OpId slope = builder.Add("clamp", {difference}, {{"low", -delta}, {"high", delta}}, name);
-  const OpId plain = builder.Add("mul", {slope, ShareOfMean(builder, op, dy, name)}, {}, name);
+  const OpId plain = builder.Add("mul", {slope, share}, {}, name);
   const OpId by_prediction = ApplyMask(builder, op, plain, name);
   const OpId by_target = builder.Add("neg", {by_prediction}, {}, GradientName(op, "target"));
   Gradients gradients = {by_prediction, by_target};

@@ -162,6 +162,21 @@ TEST(ValuesTest, Products) {
          {"matmul_sum", {T({2, 1, 2}, {1, 2, 3, 4}), T({2, 1, 1}, {1, 10})}, {}, T({2, 1}, {31, 42})}});
 }
 
+TEST(ValuesTest, Einsums) {
+  const Tensor a = T({2, 3}, {1, 2, 3, 4, 5, 6});
+  const Tensor v = T({3}, {1, 0, 2});
+  const Tensor square = T({2, 2}, {1, 2, 3, 4});
+  const auto equation = [](const char* text) { return Attribute{{"equation", std::string(text)}}; };
+  Check({{"einsum", {a, v}, equation("ik,k->i"), T({2}, {7, 16})},
+         {"einsum", {a, T({3, 2}, {1, 0, 0, 1, 1, 1})}, equation("i k, k j -> j i"), T({2, 2}, {4, 10, 5, 11})},
+         {"einsum", {a}, equation("ij->ji"), T({3, 2}, {1, 4, 2, 5, 3, 6})},
+         {"einsum", {a}, equation("rows columns ->"), T({}, {21})},
+         {"einsum", {T({2}, {1, 2}), v, a}, equation("i,k,ik->k"), T({3}, {9, 0, 30})},
+         {"einsum", {square}, equation("ii->"), T({}, {5})},
+         {"einsum", {square}, equation("ii->i"), T({2}, {1, 4})},
+         {"einsum", {v}, equation("i->ii"), T({3, 3}, {1, 0, 0, 0, 0, 0, 0, 0, 2})}});
+}
+
 TEST(ValuesTest, Reductions) {
   const Tensor x = T({2, 3}, {1, 5, 3, -4, -2, -6});
   Check({{"reduce_sum", {x}, {}, T({}, {-3})},

@@ -11,8 +11,10 @@
 #include "ir/check/check.h"
 #include "ir/check/test_graphs.h"
 #include "ir/differentiate/differentiate.h"
+#include "ir/distribute/distribute.h"
 #include "ir/ops/builder.h"
 #include "ir/ops/ops.h"
+#include "ir/partition/rewrite.h"
 #include "ir/program/program.h"
 #include "ir/strategy/strategy.h"
 
@@ -200,10 +202,12 @@ std::string Collectives(const Graph& graph, const Program& program,
 }
 
 Program Split(const Graph& graph, const Plan& plan, const PartitionOptions& options = {}) {
-  absl::StatusOr<Program> program = Partition(graph, plan, options);
+  const absl::StatusOr<Distributed> distributed = Distribute(graph, plan);
+  EXPECT_TRUE(distributed.ok()) << distributed.status();
+  absl::StatusOr<Program> program = Partition(distributed->graph, distributed->plan, options);
   EXPECT_TRUE(program.ok()) << program.status();
   EXPECT_EQ(absl::StrJoin(CheckStatically(*program), "\n"), "");
-  const absl::StatusOr<SimulationReport> proof = CheckBySimulation(graph, *program);
+  const absl::StatusOr<SimulationReport> proof = CheckBySimulation(graph, *distributed, *program);
   EXPECT_TRUE(proof.ok()) << proof.status();
   return *std::move(program);
 }
@@ -240,7 +244,7 @@ TEST(PartitionCountsTest, DataParallelMergesItsGradients) {
   EXPECT_EQ(Collectives(graph, program), "all_reduce 1");
   const Collective& gradients = FindCollective(program, "gradients.all_reduce");
   EXPECT_EQ(gradients.transfers.size(), 12u);
-  EXPECT_EQ(gradients.why, "gradients of l1.weight, l1.bias and 10 more");
+  EXPECT_EQ(gradients.why, "gradients of l6.bias, l6.weight and 10 more");
   EXPECT_EQ(Collectives(graph, Split(graph, plan, {.merge_collectives = false})), "all_reduce 12");
 }
 
@@ -363,8 +367,8 @@ TEST(PartitionTest, AllReduceThatIsOnlySlicedIsAReduceScatter) {
   EXPECT_TRUE(found);
 }
 
-// x1 w1 and x2 w2, both contracted over cut columns, added and read whole.
-Graph TwoProducts() {
+// Two products of their own inputs, added; with `relu` the first goes through one before the second is made.
+Graph TwoProducts(bool relu) {
   GraphBuilder builder;
   const auto input = [&](const std::string& name) {
     return builder.Add("input", {}, {{"shape", Shape{8, 8}}, {"dtype", std::string("f32")}, {"data", name}}, name);
@@ -373,29 +377,119 @@ Graph TwoProducts() {
     const OpId weight = builder.Add("parameter", {}, {{"shape", Shape{8, 8}}}, name + ".weight");
     return builder.Add("matmul", {input(name + ".x"), weight}, {}, name);
   };
-  const OpId first = product("first");
-  const OpId second = product("second");
-  const OpId sum = builder.Add("add", {builder.Add("relu", {first}, {}, "relu1"), second}, {}, "sum");
+  OpId first = product("first");
+  if (relu) first = builder.Add("relu", {first}, {}, "relu");
+  const OpId sum = builder.Add("add", {first, product("second")}, {}, "sum");
   builder.mutable_graph().loss = builder.Add("mse", {sum, input("target")}, {}, "loss");
   return *Differentiate(std::move(builder).Build(), Optimizer{.kind = Optimizer::Kind::kSgd, .learning_rate = {}});
 }
 
-TEST(PartitionMergeTest, OfOnePhaseBeforeTheFirstReader) {
-  const Graph graph = TwoProducts();
-  const std::map<std::string, std::map<std::string, std::string>> cuts = {{"first", {{"k", "m0"}}},
-                                                                          {"second", {{"k", "m0"}}}};
-  // relu reads the first before the second is made.
-  const Program apart = Split(graph, HandPlan(graph, MeshOf({2}), {.cuts = cuts, .storage = {}, .output = {}}).Make());
-  EXPECT_EQ(Collectives(graph, apart, {Phase::kForward}), "all_reduce 2");
-  // Both are asked for where they are made, and first read after that.
-  Graph late = graph;
-  std::swap(late.ops[*late.Find("relu1")].name, late.ops[*late.Find("relu1")].name);
-  GraphBuilder builder;
-  const Hand hand{.cuts = {{"l1.matmul", {{"k", "m0"}}}}, .storage = {}, .output = {}};
-  EXPECT_EQ(Collectives(graph, Split(graph, HandPlan(graph, MeshOf({2}), {.cuts = cuts, .storage = {}, .output = {}}).Make(),
-                                     {.merge_collectives = false}),
-                        {Phase::kForward}),
-            "all_reduce 2");
+TEST(PartitionMergeTest, WithinAPhaseBeforeTheFirstReader) {
+  const Hand hand{.cuts = {{"first", {{"k", "m0"}}}, {"second", {{"k", "m0"}}}}, .storage = {}, .output = {}};
+  for (const bool relu : {false, true}) {
+    const Graph graph = TwoProducts(relu);
+    const Plan plan = HandPlan(graph, MeshOf({2}), hand).Make();
+    EXPECT_EQ(Collectives(graph, Split(graph, plan), {Phase::kForward}), relu ? "all_reduce 2" : "all_reduce 1");
+    EXPECT_EQ(Collectives(graph, Split(graph, plan, {.merge_collectives = false}), {Phase::kForward}), "all_reduce 2");
+  }
+}
+
+// Weights of different shapes, stored in columns and in rows, all gathered at once before the first is read.
+TEST(PartitionMergeTest, ParametersAreGatheredAhead) {
+  const Graph graph = Dense({.widths = {6, 5, 4}, .batch = 8});
+  const Hand hand{.cuts = {{"l1.matmul", {{"i", "m0"}}}, {"l2.matmul", {{"i", "m0"}}}},
+                  .storage = {{"l1.weight", "[-, m0]"}, {"l1.bias", "[m0]"}, {"l2.weight", "[m0, -]"}},
+                  .output = {}};
+  const Program program = Split(graph, HandPlan(graph, MeshOf({4}), hand).Make());
+  EXPECT_EQ(Collectives(graph, program, {Phase::kForward}), "all_gather 1");
+  const Collective& gather = FindCollective(program, "parameters.all_gather");
+  ASSERT_EQ(gather.transfers.size(), 3u);
+  EXPECT_EQ(gather.transfers[0].from_dimension, 1);
+  EXPECT_EQ(gather.transfers[1].from_dimension, 0);
+  EXPECT_EQ(gather.why, "l1.matmul reads l1.weight as [-, -], it lies as [-, m0], and 2 more");
+  // The backward pass reads the same copy; gradients go back to where the parameters are stored.
+  EXPECT_EQ(Collectives(graph, program, {Phase::kBackward, Phase::kUpdate}), "all_reduce 1, reduce_scatter 1");
+  const Collective& scatter = FindCollective(program, "gradients.reduce_scatter");
+  EXPECT_EQ(scatter.transfers.size(), 3u);
+}
+
+TEST(PartitionMergeTest, ACopyIsMadeAgainWhereThePlanSaysSo) {
+  const Graph graph = Dense({.widths = {6, 5, 4}, .batch = 8, .bias = false});
+  const Hand hand{.cuts = {{"l1.matmul", {{"i", "m0"}}}, {"l2.matmul", {{"i", "m0"}}}},
+                  .storage = {{"l1.weight", "[m0, -]"}, {"l2.weight", "[m0, -]"}},
+                  .output = {}};
+  Plan plan = HandPlan(graph, MeshOf({4}), hand).Make();
+  EXPECT_EQ(Collectives(graph, Split(graph, plan)), "all_gather 1, reduce_scatter 1");
+  for (const Op& op : graph.ops) plan.ops[op.id].gather_again = op.kind == "parameter";
+  const Program program = Split(graph, plan);
+  EXPECT_EQ(Collectives(graph, program, {Phase::kForward}), "all_gather 1");
+  EXPECT_EQ(Collectives(graph, program, {Phase::kBackward}), "all_gather 1");
+  // The first layer's weight is not read on the way back: its input is data.
+  EXPECT_EQ(FindCollective(program, "parameters.all_gather").transfers.size(), 2u);
+  EXPECT_EQ(FindCollective(program, "l2.weight.all_gather_1").transfers.size(), 1u);
+}
+
+// A gradient that the plan wants scattered where it is made, in buckets of two.
+TEST(PartitionMergeTest, FullBucketsLeaveDuringTheBackwardPass) {
+  const Graph graph = Dense({.widths = {8, 8, 8, 8, 8}, .batch = 8, .bias = false});
+  Hand hand;
+  for (int layer = 1; layer <= 4; ++layer) hand.cuts[absl::StrCat("l", layer, ".matmul")] = {{"i", "m0"}};
+  const Program program =
+      Split(graph, HandPlan(graph, MeshOf({2}), hand).Make(), {.bucket_bytes = Bytes(2 * 8 * 8 * 4)});
+  EXPECT_EQ(Collectives(graph, program, {Phase::kBackward}), "all_reduce 2");
+  EXPECT_EQ(Collectives(graph, program, {Phase::kUpdate}), "");
+  std::vector<std::string> order;
+  for (const Step& step : program.steps) {
+    if (step.phase != Phase::kBackward) continue;
+    const Compute* compute = std::get_if<Compute>(&step.action);
+    const bool is_gradient = compute != nullptr && graph.op(compute->op).gradient_of.has_value() &&
+                             graph.op(*graph.op(compute->op).gradient_of).kind == "parameter";
+    if (is_gradient) order.push_back(graph.op(*graph.op(compute->op).gradient_of).name);
+    if (std::holds_alternative<Collective>(step.action)) order.push_back(step.name);
+  }
+  EXPECT_EQ(absl::StrJoin(order, " "),
+            "l4.weight l3.weight gradients.all_reduce l2.weight l1.weight gradients.all_reduce_1");
+}
+
+// Slices that all begin with one cut share a reduce_scatter; another reader of the whole value keeps the all_reduce.
+TEST(PartitionTest, SeveralSlicesOfOneSum) {
+  const Graph graph = Dense({.widths = {8, 8}, .batch = 8, .bias = false, .input_is_parameter = true});
+  const std::map<std::string, std::map<std::string, std::string>> cuts = {{"l1.matmul", {{"k", "m0"}}}};
+  Program program = *Partition(
+      graph, HandPlan(graph, MeshOf({2, 2}), {.cuts = cuts, .storage = {}, .output = {{"l1.matmul", "[-, -]"}}}).Make(),
+      {.merge_collectives = false});
+  const auto at = std::find_if(program.steps.begin(), program.steps.end(),
+                               [](const Step& step) { return step.name == "l1.matmul.all_reduce"; });
+  ASSERT_NE(at, program.steps.end());
+  const ValueId whole = std::get<Collective>(at->action).transfers[0].output;
+  const auto with_slices = [&](const std::vector<std::string>& layouts) {
+    Program sliced = program;
+    for (Step& step : sliced.steps) {
+      if (Compute* compute = std::get_if<Compute>(&step.action)) {
+        compute->inputs.erase(std::remove(compute->inputs.begin(), compute->inputs.end(), whole), compute->inputs.end());
+      }
+    }
+    for (const std::string& layout : layouts) {
+      Value part = sliced.value(whole);
+      part.name = absl::StrCat("part ", layout);
+      part.layout = *ParseLayout(layout, sliced.mesh);
+      sliced.steps.push_back({.action = Slice{whole, sliced.values.push_back(part)}, .name = part.name});
+    }
+    FuseReduceScatters(sliced);
+    std::vector<std::string> left;
+    for (const Step& step : sliced.steps) {
+      const Slice* slice = std::get_if<Slice>(&step.action);
+      if (slice != nullptr && sliced.value(slice->output).origin == program.value(whole).origin) left.push_back(step.name);
+      if (step.name.rfind("l1.matmul.", 0) == 0) left.push_back(step.name);
+    }
+    return absl::StrJoin(left, ", ");
+  };
+  EXPECT_EQ(with_slices({"[m0, -]"}), "l1.matmul.reduce_scatter");
+  EXPECT_EQ(with_slices({"[m0 m1, -]"}), "l1.matmul.reduce_scatter, part [m0 m1, -]");
+  EXPECT_EQ(with_slices({"[m0, -]", "[m0, m1]"}), "l1.matmul.reduce_scatter, part [m0, m1]");
+  EXPECT_EQ(with_slices({"[m0 m1, -]", "[m0, m1]"}), "l1.matmul.reduce_scatter, part [m0 m1, -], part [m0, m1]");
+  EXPECT_EQ(with_slices({"[m0, -]", "[-, m0]"}), "l1.matmul.all_reduce, part [m0, -], part [-, m0]");
+  EXPECT_EQ(with_slices({"[m0, -]", "[m1, -]"}), "l1.matmul.all_reduce, part [m0, -], part [m1, -]");
 }
 
 TEST(PartitionTest, SumOfTiedGradientsIsReducedOnce) {
@@ -447,8 +541,8 @@ TEST(PartitionTest, SameInputSameProgram) {
   SCOPED_TRACE(testing::Message() << "seed " << kSeed);
   std::mt19937_64 random(kSeed);
   const Graph graph = TestAttention();
-  const Plan plan = RandomPlan(graph, Mesh::OfDevices(12), random);
-  EXPECT_EQ(*Partition(graph, plan), *Partition(graph, plan));
+  const Distributed split = *Distribute(graph, RandomPlan(graph, Mesh::OfDevices(12), random));
+  EXPECT_EQ(*Partition(split.graph, split.plan), *Partition(split.graph, split.plan));
 }
 
 // Every value and step has its own name, every collective a reason, and every move but those of state a line where the
@@ -459,7 +553,8 @@ TEST(PartitionTest, EverythingIsNamed) {
   std::mt19937_64 random(kSeed);
   const Graph graph = Dense({.widths = {8, 6, 4}});
   for (int round = 0; round < 5; ++round) {
-    const Program program = *Partition(graph, RandomPlan(graph, Mesh::OfDevices(6), random));
+    const Distributed split = *Distribute(graph, RandomPlan(graph, Mesh::OfDevices(6), random));
+    const Program program = *Partition(split.graph, split.plan);
     std::set<std::string> names;
     for (const Value& value : program.values) EXPECT_TRUE(names.insert(value.name).second) << value.name;
     std::set<std::string> steps;

@@ -5,6 +5,7 @@
 
 #include "gtest/gtest.h"
 #include "ir/check/test_graphs.h"
+#include "ir/distribute/distribute.h"
 #include "ir/partition/partition.h"
 
 namespace cleave {
@@ -31,7 +32,9 @@ Example MakeExample(const Mesh& mesh) {
   example.plan.ops[OpId(2)].reason = "a reason with \"quotes\"";
   example.plan.ops[OpId(2)].choices = {{.strategy = example.plan.ops[OpId(2)].strategy, .cost = 1.5, .chosen = true}};
   example.plan.ops[OpId(1)].gather_again = true;
-  const absl::StatusOr<Program> program = Partition(example.graph, example.plan);
+  const absl::StatusOr<Distributed> distributed = Distribute(example.graph, example.plan);
+  EXPECT_TRUE(distributed.ok()) << distributed.status();
+  const absl::StatusOr<Program> program = Partition(distributed->graph, distributed->plan);
   EXPECT_TRUE(program.ok()) << program.status();
   example.json = PlanJson(example.graph, example.plan, *program, {});
   return example;

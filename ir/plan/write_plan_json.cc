@@ -1,3 +1,4 @@
+#include <map>
 #include <string>
 #include <variant>
 #include <vector>
@@ -96,10 +97,20 @@ Json TensorJson(const Graph& graph, const Plan& plan, const Op& op) {
           {"line", op.line}};
 }
 
-Json CollectiveJson(const Graph& graph, const Program& program, const Step& step, const Collective& collective) {
+// The names of the ops that the program computes, among them those of distributed forms.
+std::map<OpId, std::string> ComputedNames(const Program& program) {
+  std::map<OpId, std::string> names;
+  for (const Step& step : program.steps) {
+    if (const auto* compute = std::get_if<Compute>(&step.action)) names[compute->op] = program.value(compute->output).name;
+  }
+  return names;
+}
+
+Json CollectiveJson(const std::map<OpId, std::string>& names, const Program& program, const Step& step,
+                    const Collective& collective) {
   Json tensors = Json::array();
   for (const Transfer& transfer : collective.transfers) {
-    tensors.push_back(graph.op(program.value(transfer.input).origin).name);
+    tensors.push_back(names.at(program.value(transfer.input).origin));
   }
   const TensorType& type = program.value(collective.transfers.front().input).type;
   return {{"kind", Text(CollectiveKindName(collective.kind))},
@@ -168,9 +179,10 @@ std::string PlanJson(const Graph& graph, const Plan& plan, const Program& progra
   Json ops = Json::array(), tensors = Json::array(), collectives = Json::array();
   for (const Op& op : graph.ops) ops.push_back(OpJson(graph, plan, op));
   for (const Op& op : graph.ops) tensors.push_back(TensorJson(graph, plan, op));
+  const std::map<OpId, std::string> names = ComputedNames(program);
   for (const Step& step : program.steps) {
     const auto* collective = std::get_if<Collective>(&step.action);
-    if (collective != nullptr) collectives.push_back(CollectiveJson(graph, program, step, *collective));
+    if (collective != nullptr) collectives.push_back(CollectiveJson(names, program, step, *collective));
   }
   const Json document = {
       {"format", "cleave-plan"},

@@ -7,6 +7,7 @@
 #include "gtest/gtest.h"
 #include "ir/check/test_graphs.h"
 #include "ir/graph/graph.h"
+#include "ir/distribute/distribute.h"
 #include "ir/partition/partition.h"
 #include "ir/program/text.h"
 
@@ -111,7 +112,8 @@ TEST(ProgramTextTest, ReadsBackWhatItWrote) {
       for (const bool merge : {false, true}) {
         Plan plan = RandomPlan(graph, Mesh::OfDevices(devices), random);
         if (merge) plan = DataParallelPlan(graph, Mesh::OfDevices(devices));
-        const Program program = *Partition(graph, plan);
+        const Distributed distributed = *Distribute(graph, plan);
+        const Program program = *Partition(distributed.graph, distributed.plan);
         const std::string text = ProgramText(program, static_cast<int>(devices) - 1);
         const absl::StatusOr<Program> back = ParseProgram(text);
         ASSERT_TRUE(back.ok()) << back.status() << "\n" << text;

@@ -18,7 +18,7 @@
 
 namespace cleave {
 
-CostBound::CostBound(const Problem& problem) : problem_(problem) {
+CostBound::CostBound(const Problem& problem, BoundKind kind) : problem_(problem) {
   double pieces = 1;
   for (int64_t count : problem.fixed_count) pieces *= static_cast<double>(count);
   bytes_ = static_cast<double>(problem.type.bytes().value()) / pieces;
@@ -42,7 +42,8 @@ CostBound::CostBound(const Problem& problem) : problem_(problem) {
   }
   is_even_ = true;
   for (size_t d = 0; d < problem.target.rank(); ++d) {
-    is_even_ = is_even_ && problem.type.shape[d] % (problem.fixed_count[d] * all) == 0;
+    const bool is_dimension_even = problem.type.shape[d] % (problem.fixed_count[d] * all) == 0;
+    is_even_ = is_even_ && (is_dimension_even || kind == BoundKind::kEstimate);
     wanted_.push_back(DigitsOf(problem.target.Dimension(d)));
   }
 }

@@ -8,12 +8,17 @@
 
 namespace cleave {
 
+enum class BoundKind {
+  kProven,    // No path over the problem's atoms is cheaper.
+  kEstimate,  // As if all pieces were equal: closer, and may be too high where they are not.
+};
+
 class CostBound {
  public:
   // `problem` must outlive the object.
-  explicit CostBound(const Problem& problem);
+  CostBound(const Problem& problem, BoundKind kind);
 
-  // No path from `arrangement` to the target, over the problem's atoms, is cheaper.
+  // Of the paths from `arrangement` to the target.
   double AtLeast(const Arrangement& arrangement) const;
 
  private:
@@ -49,7 +54,7 @@ class CostBound {
   std::vector<std::vector<size_t>> level_of_axis_;  // Per atom and axis in it.
   std::vector<Digits> wanted_;    // Per dimension, of the target.
   double bytes_ = 0;              // Of the fixed axes' piece, in the mean.
-  bool is_even_ = false;          // Every arrangement cuts every dimension into equal pieces.
+  bool is_even_ = false;          // Every arrangement cuts every dimension into equal pieces, or is taken to.
 };
 
 }  // namespace cleave

@@ -4,13 +4,14 @@
 //    pieces share the work of what follows.
 // 2. Partial sums: one all_reduce, or reduce_scatters, where that is possible to the final places.
 // 3. The rest: towards the target dimension by dimension (all_to_all where a suffix belongs elsewhere, else
-//    all_gather), or by one permute between layouts of equal cut counts: now with more slices, and the target with
-//    more cuts, which are gathered at the end. With everything sliced the permute moves little: a rank receives
+//    all_gather), or by one permute between layouts of equal cut counts: now with more slices, and cuts moved
+//    between dimensions where need be, and the target with more cuts, which are gathered at the end. With everything sliced the permute moves little: a rank receives
 //    one smallest piece more than what it wants.
 
 #include "ir/redistribute/direct.h"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -38,23 +39,18 @@ class PathBuilder {
     }
   }
 
-  // Replicated atoms into dimensions that have fewer cuts than in the target, until the counts are equal.
+  // Replicated atoms into dimensions whose cuts are no multiple of those in the target, as far as they go.
   void SliceToCounts() {
     for (size_t d = 0; d < now_.rank(); ++d) {
-      const int64_t wanted = problem_.CutCount(problem_.target.Dimension(d));
-      for (;;) {
-        const int64_t count = problem_.CutCount(now_.Dimension(d));
-        const int64_t missing = Quotient(wanted, count);
-        if (missing <= 1) break;
-        const AtomList available = problem_.ReplicatedAtoms(now_);
-        const std::optional<AtomIndex> atom = Fitting(available, missing, problem_.target.Dimension(d), count);
-        if (!atom.has_value()) break;
+      while (const std::optional<AtomIndex> atom =
+                 Fitting(problem_.ReplicatedAtoms(now_), MissingCuts(d), problem_.target.Dimension(d), CutsOf(d))) {
         Add(SliceMove(now_, d, *atom));
       }
     }
   }
 
   void SliceEverything() {
+    if (now_.rank() == 0) return;
     for (AtomIndex atom : problem_.ReplicatedAtoms(now_)) Add(SliceMove(now_, BestDimension({atom}), atom));
   }
 
@@ -78,7 +74,7 @@ class PathBuilder {
         is_again = true;
       }
     }
-    if (!is_spread) return AllReduce();
+    if (!is_spread || now_.rank() == 0) return AllReduce();
     for (Reduction reduction : {Reduction::kSum, Reduction::kMax, Reduction::kMin}) {
       const AtomList partial = PartialBy(reduction);
       if (!partial.empty()) Add(ReduceScatterMove(now_, partial, BestDimension(partial)));
@@ -103,6 +99,7 @@ class PathBuilder {
   // False where no permute can do it.
   bool MoveByPermute() {
     SliceToCounts();
+    if (!MoveCutsToCounts()) return false;
     std::optional<Arrangement> result = TargetWithCountsOfNow();
     if (!result.has_value()) return false;
     if (!(*result == now_)) Add(PermuteMove(problem_, now_, *result));
@@ -124,8 +121,43 @@ class PathBuilder {
     return wanted[here.size()];
   }
 
-  // a / b where that is whole, else 0.
-  static int64_t Quotient(int64_t a, int64_t b) { return a % b == 0 ? a / b : 0; }
+  int64_t CutsOf(size_t d) const { return problem_.CutCount(now_.Dimension(d)); }
+
+  // The least factor that makes dimension `d`'s cuts a multiple of those in the target.
+  int64_t MissingCuts(size_t d) const {
+    const int64_t wanted = problem_.CutCount(problem_.target.Dimension(d));
+    return wanted / std::gcd(wanted, CutsOf(d));
+  }
+
+  // As SliceToCounts, with atoms that cut other dimensions. False where none fit.
+  bool MoveCutsToCounts() {
+    for (size_t round = 0; round < 2 * problem_.atoms.size(); ++round) {
+      size_t d = 0;
+      while (d < now_.rank() && MissingCuts(d) == 1) ++d;
+      if (d == now_.rank()) return true;
+      std::optional<ArrangementMove> move = CutsFromElsewhere(d, /*may_be_wanted=*/false);
+      if (!move.has_value()) move = CutsFromElsewhere(d, /*may_be_wanted=*/true);
+      if (!move.has_value()) return false;
+      Add(*std::move(move));
+    }
+    return false;
+  }
+
+  // The shortest suffix of another dimension that helps dimension `to`.
+  std::optional<ArrangementMove> CutsFromElsewhere(size_t to, bool may_be_wanted) const {
+    for (size_t d = 0; d < now_.rank(); ++d) {
+      const AtomSpan here = now_.Dimension(d);
+      for (size_t keep = here.size(); d != to && keep-- > 0;) {
+        const int64_t size = problem_.atom(here[keep]).size;
+        if (size == 1 || MissingCuts(to) % size != 0) continue;
+        const bool is_wanted =
+            problem_.CutCount(here.subspan(0, keep)) % problem_.CutCount(problem_.target.Dimension(d)) != 0;
+        if (is_wanted && !may_be_wanted) continue;
+        return AllToAllMove(now_, d, keep, to);
+      }
+    }
+    return std::nullopt;
+  }
 
   // Of `available` one whose size divides `missing`; first choice the atom that `example` has at the place behind
   // `before` atoms' cuts, then the cheapest link.
@@ -133,7 +165,7 @@ class PathBuilder {
     int64_t count = 1;
     for (AtomIndex atom : example) {
       const int64_t size = problem_.atom(atom).size;
-      if (count == before && Contains(available, atom) && missing % size == 0) return atom;
+      if (count == before && size > 1 && Contains(available, atom) && missing % size == 0) return atom;
       count *= size;
     }
     std::optional<AtomIndex> best;
@@ -233,14 +265,10 @@ class PathBuilder {
   std::optional<Arrangement> TargetWithCountsOfNow() const {
     Arrangement result = problem_.target;
     for (size_t d = 0; d < now_.rank(); ++d) {
-      const int64_t wanted = problem_.CutCount(now_.Dimension(d));
-      for (;;) {
+      while (problem_.CutCount(result.Dimension(d)) < CutsOf(d)) {
         const int64_t count = problem_.CutCount(result.Dimension(d));
-        const int64_t missing = Quotient(wanted, count);
-        if (missing == 1) break;
-        AtomList available = problem_.ReplicatedAtoms(result);
         const std::optional<AtomIndex> atom =
-            missing == 0 ? std::nullopt : Fitting(available, missing, now_.Dimension(d), count);
+            Fitting(problem_.ReplicatedAtoms(result), CutsOf(d) / count, now_.Dimension(d), count);
         if (!atom.has_value()) return std::nullopt;
         result.Append(d, {*atom});
       }

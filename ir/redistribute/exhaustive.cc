@@ -22,12 +22,12 @@ std::set<AxisId> UsedAxes(const Layout& layout) {
   return used;
 }
 
-// The dimension that an axis cuts, and its place there; (-1, -1) for none.
-std::pair<int, int> PlaceOf(const Layout& layout, AxisId axis) {
+// The dimension that an axis cuts, and into how many pieces those before it do; (-1, -1) for none.
+std::pair<int64_t, int64_t> PlaceOf(const Layout& layout, const Mesh& mesh, AxisId axis) {
   for (size_t d = 0; d < layout.dimensions.size(); ++d) {
-    for (size_t i = 0; i < layout.dimensions[d].size(); ++i) {
-      if (layout.dimensions[d][i] == axis) return {static_cast<int>(d), static_cast<int>(i)};
-    }
+    const std::vector<AxisId>& axes = layout.dimensions[d];
+    const auto place = std::find(axes.begin(), axes.end(), axis);
+    if (place != axes.end()) return {static_cast<int64_t>(d), mesh.Size(std::vector<AxisId>(axes.begin(), place))};
   }
   return {-1, -1};
 }
@@ -143,13 +143,13 @@ void Exhaustive::AddPermutes(size_t from) {
     }
     Move permute{.collective = CollectiveKind::kPermute, .axes = {}, .result = other};
     for (AxisId axis : mesh_.AxisIds()) {
-      if (PlaceOf(layout, axis) != PlaceOf(other, axis)) permute.axes.push_back(axis);
+      if (PlaceOf(layout, mesh_, axis) != PlaceOf(other, mesh_, axis)) permute.axes.push_back(axis);
     }
     AddMove(from, std::move(permute));
   }
 }
 
-std::map<Layout, Exhaustive::Distance> Exhaustive::From(const Layout& source) const {
+std::map<Layout, Exhaustive::Distance> Exhaustive::From(const Layout& source, const Layout* avoided) const {
   // Equal sums in another order are ties.
   const auto ticks = [](double cost) { return std::llround(cost * 99991.7); };
   using Entry = std::tuple<int64_t, int, size_t, double>;
@@ -162,6 +162,7 @@ std::map<Layout, Exhaustive::Distance> Exhaustive::From(const Layout& source) co
     if (is_done[index]) continue;
     is_done[index] = true;
     distances[layouts_[index]] = {.cost = cost, .collectives = collectives};
+    if (avoided != nullptr && layouts_[index] == *avoided) continue;
     for (const Edge& edge : edges_[index]) {
       if (is_done[edge.to]) continue;
       const double next = cost + edge.price;

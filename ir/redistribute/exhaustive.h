@@ -32,8 +32,8 @@ class Exhaustive {
 
   const std::vector<Layout>& layouts() const { return layouts_; }
 
-  // Of every layout that can be reached from `source`.
-  std::map<Layout, Distance> From(const Layout& source) const;
+  // Of every layout that can be reached from `source`; not through `avoided`.
+  std::map<Layout, Distance> From(const Layout& source, const Layout* avoided = nullptr) const;
 
  private:
   struct Edge {

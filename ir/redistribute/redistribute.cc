@@ -26,7 +26,7 @@ constexpr size_t kMostExhaustedAtoms = 3;
 // With so many, all moves of an arrangement; with more, the promising ones.
 constexpr size_t kMostFreeAtoms = 4;
 // Moves that a search looks at which may not take all: some 0.3 ms.
-constexpr int64_t kMostMoves = 1000;
+constexpr int64_t kMostMoves = 2000;
 
 double LocalBytes(const Mesh& mesh, const TensorType& type, const Layout& layout) {
   return static_cast<double>(ElementSize(type.dtype).value()) *
@@ -41,13 +41,14 @@ struct Solution {
 Solution Solve(const Mesh& mesh, const TensorType& type, const Layout& source, const Layout& target) {
   Problem whole = MakeProblem(mesh, type, source, target, ProblemSize::kWhole);
   const bool is_small = whole.atoms.size() <= kMostFreeAtoms;
-  const int64_t least = whole.Ticks(CostBound(whole).AtLeast(whole.source));
+  const int64_t least = whole.Ticks(CostBound(whole, BoundKind::kProven).AtLeast(whole.source));
   Problem problem = is_small ? whole : MakeProblem(mesh, type, source, target, ProblemSize::kMerged);
   FoundPath path = DirectPath(problem);
   const auto is_least = [&] { return whole.Ticks(path.cost) <= least; };
-  // One collective that sends no more than must be sent cannot be beaten.
-  if (!is_least() || path.collectives > 1) {
+  // What sends no more than must be sent cannot be cheaper, and with one collective not be shorter.
+  if (!is_least() || (is_small && path.collectives > 1)) {
     SearchLimits limits;
+    if (!is_small) limits.bound = BoundKind::kEstimate;
     if (whole.atoms.size() > kMostExhaustedAtoms) limits.most_moves = kMostMoves;
     if (problem.atoms.size() > kMostFreeAtoms) limits.choice = MoveChoice::kPromising;
     path = ShortestPath(problem, std::move(path), limits);
@@ -150,7 +151,7 @@ double MoveCost(const Mesh& mesh, const TensorType& type, const Layout& source, 
 
 double CostAtLeast(const Mesh& mesh, const TensorType& type, const Layout& source, const Layout& target) {
   const Problem problem = MakeProblem(mesh, type, source, target, ProblemSize::kWhole);
-  return CostBound(problem).AtLeast(problem.source);
+  return CostBound(problem, BoundKind::kProven).AtLeast(problem.source);
 }
 
 }  // namespace cleave

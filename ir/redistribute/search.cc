@@ -12,7 +12,6 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "base/check/check.h"
-#include "ir/redistribute/bound.h"
 #include "ir/redistribute/direct.h"
 
 namespace cleave {
@@ -56,7 +55,7 @@ PathCost After(const Problem& problem, PathCost cost, const Arrangement& start, 
 class PathSearch {
  public:
   PathSearch(const Problem& problem, const SearchLimits& limits, FoundPath start)
-      : problem_(problem), limits_(limits), bound_(problem), best_(std::move(start)) {
+      : problem_(problem), limits_(limits), bound_(problem, limits.bound), best_(std::move(start)) {
     best_order_ = After(problem, {}, problem.source, best_.moves).Order(problem, 0);
   }
 
@@ -68,12 +67,12 @@ class PathSearch {
       queue_.pop();
       if (OrderOf(nodes_[index]) != order) continue;  // A cheaper path came later into the queue.
       if (seen_moves_ >= limits_.most_moves) {
-        best_.is_cheapest = problem_.Ticks(best_.cost) <= order.ticks && limits_.choice == MoveChoice::kAll;
+        best_.is_cheapest = CanProve() && problem_.Ticks(best_.cost) <= order.ticks;
         return std::move(best_);
       }
       Expand(index);
     }
-    best_.is_cheapest = limits_.choice == MoveChoice::kAll;
+    best_.is_cheapest = CanProve();
     return std::move(best_);
   }
 
@@ -86,6 +85,8 @@ class PathSearch {
     size_t parent = kNone;
     ArrangementMove move;  // From the parent; its result is this node.
   };
+
+  bool CanProve() const { return limits_.choice == MoveChoice::kAll && limits_.bound == BoundKind::kProven; }
 
   PathOrder OrderOf(const Node& node) const { return node.cost.Order(problem_, node.bound); }
 

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "ir/redistribute/arrangement.h"
+#include "ir/redistribute/bound.h"
 #include "ir/redistribute/moves.h"
 
 namespace cleave {
@@ -22,11 +23,12 @@ FoundPath DirectPath(const Problem& problem);
 
 struct SearchLimits {
   MoveChoice choice = MoveChoice::kAll;
+  BoundKind bound = BoundKind::kProven;                      // With an estimate nothing is proven.
   int64_t most_moves = std::numeric_limits<int64_t>::max();  // Moves looked at; then the best path so far counts.
 };
 
-// `start` or something better. With all moves and no limit it is the cheapest path; of those that cost the same it has the
-// fewest collectives, then the fewest moves.
+// `start` or something better. With all moves, the proven bound and no limit it is the cheapest path; of those that cost the
+// same it has the fewest collectives, then the fewest moves.
 FoundPath ShortestPath(const Problem& problem, FoundPath start, const SearchLimits& limits);
 
 }  // namespace cleave

@@ -88,7 +88,6 @@ class RandomPlanner {
   }
 
   bool Cut(const Rule& rule, int factor, AxisId axis, Strategy& strategy) {
-    if (rule.factors[static_cast<size_t>(factor)].kind == FactorKind::kInner) return false;
     absl::StatusOr<Strategy> cut = WithCut(strategy, rule, plan_.mesh, factor, axis);
     if (cut.ok()) strategy = *std::move(cut);
     return cut.ok();

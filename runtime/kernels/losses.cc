@@ -70,6 +70,36 @@ float Accuracy(const float* logits, const int32_t* label, int64_t rows, int64_t 
   });
 }
 
+float LabelLoss(const float* logits, const int32_t* label, const float* log_sum, int64_t rows, int64_t classes,
+                int64_t first_class, int64_t whole, const SampleMask& mask) {
+  return MeanShare(rows, 1, whole, mask, [=](int64_t r) {
+    const int64_t truth = label[r] - first_class;
+    return truth < 0 || truth >= classes ? 0.0f : log_sum[r] - logits[r * classes + truth];
+  });
+}
+
+void LabelLossGradient(const float* logits, const int32_t* label, const float* log_sum, float dloss, int64_t rows,
+                       const ClassRange& classes, int64_t whole, float* dlogits) {
+  const float factor = dloss / static_cast<float>(whole);
+#pragma omp parallel for if (rows * classes.count >= kParallelElements)
+  for (int64_t r = 0; r < rows; ++r) {
+    const float* from = logits + r * classes.count;
+    float* to = dlogits + r * classes.count;
+    if (label[r] < 0 || label[r] >= classes.whole) {
+      std::fill(to, to + classes.count, 0.0f);
+      continue;
+    }
+#pragma omp simd
+    for (int64_t i = 0; i < classes.count; ++i) to[i] = Exp(from[i] - log_sum[r]) * factor;
+    const int64_t truth = label[r] - classes.first;
+    if (truth >= 0 && truth < classes.count) to[truth] -= factor;
+  }
+}
+
+float ShareOfEqual(const int32_t* x, const int32_t* y, int64_t count, int64_t whole, const SampleMask& mask) {
+  return MeanShare(count, 1, whole, mask, [=](int64_t i) { return x[i] == y[i] ? 1.0f : 0.0f; });
+}
+
 float Mse(const float* prediction, const float* target, int64_t count, int64_t whole, const SampleMask& mask) {
   return MeanShare(count, 1, whole, mask, [=](int64_t i) {
     const float difference = prediction[i] - target[i];

@@ -26,6 +26,23 @@ void CrossEntropyGradient(const float* logits, const int32_t* label, float dloss
 float Accuracy(const float* logits, const int32_t* label, int64_t rows, int64_t classes, int64_t whole,
                const SampleMask& mask = {});
 
+// The classes that a rank holds of the logits' last dimension.
+struct ClassRange {
+  int64_t first = 0;
+  int64_t count = 0;
+  int64_t whole = 0;
+};
+
+// CrossEntropy and its gradient where the logarithm of each row's sum of exponentials, log_sum [rows], is known: over all ranks that
+// hold classes of a row, which each hold their own logits of it. A row is counted by the rank that holds its label's.
+float LabelLoss(const float* logits, const int32_t* label, const float* log_sum, int64_t rows, int64_t classes,
+                int64_t first_class, int64_t whole, const SampleMask& mask = {});
+void LabelLossGradient(const float* logits, const int32_t* label, const float* log_sum, float dloss, int64_t rows,
+                       const ClassRange& classes, int64_t whole, float* dlogits);
+
+// The share of elements in which x equals y.
+float ShareOfEqual(const int32_t* x, const int32_t* y, int64_t count, int64_t whole, const SampleMask& mask = {});
+
 // Mean of squared, and of absolute, differences.
 float Mse(const float* prediction, const float* target, int64_t count, int64_t whole, const SampleMask& mask = {});
 float Mae(const float* prediction, const float* target, int64_t count, int64_t whole, const SampleMask& mask = {});

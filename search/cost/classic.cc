@@ -34,15 +34,24 @@ double LocalElements(const Rule& rule, const Strategy& strategy, const Mesh& mes
   return elements;
 }
 
+double LocalInputElements(const Rule& rule, const Strategy& strategy, const Mesh& mesh, int input) {
+  double elements = LocalElements(rule, strategy, mesh, rule.inputs[static_cast<size_t>(input)]);
+  for (const InputWindow& entry : rule.windows) {
+    if (entry.input != input) continue;
+    elements *= static_cast<double>(entry.window.elements) / static_cast<double>(entry.window.outer);
+  }
+  return elements;
+}
+
 double ClassicFactorCost(const Rule& rule, const Strategy& strategy, const Mesh& mesh, int factor,
                          const ClassicOptions& options) {
   switch (ProductFactorOf(rule, factor)) {
     case ProductFactor::kBatch:
       return 0;
     case ProductFactor::kRows:
-      return options.row_weight * LocalElements(rule, strategy, mesh, rule.inputs[1]) / 2;
+      return options.row_weight * LocalInputElements(rule, strategy, mesh, 1) / 2;
     case ProductFactor::kColumns:
-      return LocalElements(rule, strategy, mesh, rule.inputs[0]) / 2;
+      return LocalInputElements(rule, strategy, mesh, 0) / 2;
     case ProductFactor::kContracted:
     case ProductFactor::kOther:
       return LocalElements(rule, strategy, mesh, rule.output) / 2;

@@ -28,6 +28,9 @@ ProductFactor ProductFactorOf(const Rule& rule, int factor);
 double LocalElements(const Rule& rule, const Strategy& strategy, const Mesh& mesh,
                      const std::vector<FactorList>& dimensions);
 
+// Elements of an input: of a dimension that is read in windows its share of them, halos left out.
+double LocalInputElements(const Rule& rule, const Strategy& strategy, const Mesh& mesh, int input);
+
 // The cost inside the op of cutting `factor` one level further. REQUIRES: the rule is a product's.
 double ClassicFactorCost(const Rule& rule, const Strategy& strategy, const Mesh& mesh, int factor,
                          const ClassicOptions& options = {});

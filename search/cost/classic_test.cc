@@ -28,6 +28,27 @@ TEST(ClassicFactorCostTest, ShrinksLevelByLevelAsPublished) {
   EXPECT_NEAR(ClassicFactorCost(rule, strategy, mesh, 2), 16384, 1e-6);
 }
 
+// A convolution of [8, 3, 15, 28] images with 32 filters of 3x3, stride 2 along the rows.
+TEST(ClassicFactorCostTest, ImagesOfAConvolutionAreTheLeftSide) {
+  Rule rule;
+  rule.factors = {{.name = "n", .size = 8},
+                  {.name = "o", .size = 32},
+                  {.name = "c", .kind = FactorKind::kReduced, .size = 3},
+                  {.name = "h", .size = 7},
+                  {.name = "w", .size = 26},
+                  {.name = "kh", .kind = FactorKind::kWhole, .size = 3},
+                  {.name = "kw", .kind = FactorKind::kWhole, .size = 3}};
+  rule.inputs = {{{0}, {2}, {3}, {4}}, {{1}, {2}, {5}, {6}}};
+  rule.output = {{0}, {1}, {3}, {4}};
+  rule.windows = {{0, 2, {.elements = 15, .outer = 7, .numerator = 2, .last = 2}},
+                  {0, 3, {.elements = 28, .outer = 26, .last = 2}}};
+  const Mesh mesh = Mesh::OfDevices(2);
+  const Strategy strategy = Strategy::Replicated(rule);
+  for (const int row : {0, 3, 4}) EXPECT_NEAR(ClassicFactorCost(rule, strategy, mesh, row), 0.1 * 32 * 27 / 2, 1e-6);
+  EXPECT_NEAR(ClassicFactorCost(rule, strategy, mesh, 1), 8 * 3 * 15 * 28 / 2, 1e-6);
+  EXPECT_NEAR(ClassicFactorCost(rule, strategy, mesh, 2), 8 * 32 * 7 * 26 / 2, 1e-6);
+}
+
 TEST(ClassicAllowsTest, ColumnsAndTheContractedDimensionExcludeEachOther) {
   const Rule rule = FirstLayer();
   Strategy strategy = Strategy::Replicated(rule);

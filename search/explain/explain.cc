@@ -121,8 +121,8 @@ std::string ExplainPlan(const Graph& graph, const Plan& plan, const Program& pro
   return text;
 }
 
-absl::StatusOr<std::string> ExplainOp(const Graph& graph, const Plan& plan, const Program& program,
-                                      absl::string_view name) {
+absl::StatusOr<std::string> ExplainOp(const Graph& graph, const Plan& plan, const Distributed& distributed,
+                                      const Program& program, absl::string_view name) {
   const std::optional<OpId> id = graph.Find(name);
   if (!id.has_value()) {
     std::vector<std::string> names;
@@ -154,7 +154,9 @@ absl::StatusOr<std::string> ExplainOp(const Graph& graph, const Plan& plan, cons
   }
   const std::string collectives = CollectiveTable(program, [&](const Collective& collective) {
     return std::any_of(collective.transfers.begin(), collective.transfers.end(),
-                       [&](const Transfer& transfer) { return program.value(transfer.input).origin == *id; });
+                       [&](const Transfer& transfer) {
+                         return distributed.originals[program.value(transfer.input).origin] == *id;
+                       });
   });
   if (!collectives.empty()) absl::StrAppend(&text, "\n", collectives);
   return text;

@@ -22,7 +22,8 @@ class ExplainTest : public testing::Test {
     product.reason = "a reason that is much longer than what is left of a line of one hundred columns in the table";
     Choice other{.strategy = Strategy::Replicated(RuleOf(graph_, graph_.op(*graph_.Find("logits")))), .cost = 1500};
     product.choices = {{.strategy = product.strategy, .cost = 1000, .chosen = true}, other};
-    program_ = *Partition(graph_, plan_);
+    distributed_ = *Distribute(graph_, plan_);
+    program_ = *Partition(distributed_.graph, distributed_.plan);
   }
 
   static void ExpectNarrow(const std::string& text) {
@@ -31,6 +32,7 @@ class ExplainTest : public testing::Test {
 
   Graph graph_ = TestMlp();
   Plan plan_;
+  Distributed distributed_;
   Program program_;
 };
 
@@ -50,7 +52,7 @@ TEST_F(ExplainTest, PlanShowsDecisionsAndEveryCollective) {
 }
 
 TEST_F(ExplainTest, OpShowsEveryChoiceAgainstTheChosenOne) {
-  const absl::StatusOr<std::string> text = ExplainOp(graph_, plan_, program_, "logits");
+  const absl::StatusOr<std::string> text = ExplainOp(graph_, plan_, distributed_, program_, "logits");
   ASSERT_TRUE(text.ok()) << text.status();
   ExpectNarrow(*text);
   EXPECT_NE(text->find("whole                                             1500.0        1.50"), std::string::npos)
@@ -59,14 +61,14 @@ TEST_F(ExplainTest, OpShowsEveryChoiceAgainstTheChosenOne) {
 
 TEST_F(ExplainTest, EveryOpCanBeExplained) {
   for (const Op& op : graph_.ops) {
-    const absl::StatusOr<std::string> text = ExplainOp(graph_, plan_, program_, op.name);
+    const absl::StatusOr<std::string> text = ExplainOp(graph_, plan_, distributed_, program_, op.name);
     ASSERT_TRUE(text.ok()) << op.name;
     EXPECT_NE(text->find(op.name), std::string::npos);
   }
 }
 
 TEST_F(ExplainTest, UnknownOpGetsTheNearestName) {
-  const absl::StatusOr<std::string> text = ExplainOp(graph_, plan_, program_, "logitz");
+  const absl::StatusOr<std::string> text = ExplainOp(graph_, plan_, distributed_, program_, "logitz");
   ASSERT_FALSE(text.ok());
   EXPECT_EQ(text.status().message(), "no op `logitz`, did you mean `logits`?");
 }

@@ -137,7 +137,7 @@ double ClassicRedistribution(const Assignment& assignment, OpId product, const S
     if (!counts(maker)) continue;
     const int own = DimensionCutBy(InputLayout(strategy, rule, static_cast<int>(i)), axis);
     if (own != DimensionCutBy(assignment.seen(maker), axis)) {
-      cost += weight * LocalElements(rule, Without(strategy, axis), assignment.mesh(), rule.inputs[i]);
+      cost += weight * LocalInputElements(rule, Without(strategy, axis), assignment.mesh(), static_cast<int>(i));
     }
   }
   const int own = DimensionCutBy(OutputLayout(strategy, rule), axis);

@@ -13,6 +13,7 @@
 #include "gtest/gtest.h"
 #include "ir/check/check.h"
 #include "ir/differentiate/differentiate.h"
+#include "ir/distribute/distribute.h"
 #include "search/cluster/cluster.h"
 #include "search/search.h"
 
@@ -54,7 +55,11 @@ Compiled CompileModel(const std::string& text, int devices, const PartitionOptio
     if (diagnostic.severity == Severity::kError) ADD_FAILURE() << diagnostic.message << " in\n" << text;
   }
   if (!plan.has_value()) return compiled;
-  compiled.plan = *std::move(plan);
+  absl::StatusOr<Distributed> distributed = Distribute(compiled.graph, *plan);
+  EXPECT_TRUE(distributed.ok()) << distributed.status();
+  if (!distributed.ok()) return compiled;
+  compiled.graph = std::move(distributed->graph);
+  compiled.plan = std::move(distributed->plan);
   absl::StatusOr<Program> program = Partition(compiled.graph, compiled.plan, options);
   EXPECT_TRUE(program.ok()) << program.status();
   if (!program.ok()) return compiled;

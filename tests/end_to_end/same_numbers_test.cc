@@ -84,6 +84,16 @@ TEST_F(SameNumbers, Normalisations) {
   }
 }
 
+// Optimizer state, gradients and parameters divided among the ranks, evenly and unevenly.
+TEST_F(SameNumbers, ShardedOptimizer) {
+  const std::string model = "examples/mnist_mlp/mnist_mlp.model";
+  const std::vector<double> one = OneRank(model);
+  ExpectSame(one, model, 3, {"--search", "data_parallel", "--set", "zero=1"});
+  ExpectSame(one, model, 3, {"--search", "data_parallel", "--set", "zero=2"});
+  ExpectSame(one, model, 7, {"--search", "data_parallel", "--set", "zero=3"});
+  ExpectSame(one, model, 4, {"--search", "sapp", "--set", "zero=3"});
+}
+
 TEST_F(SameNumbers, TinyGpt) {
   const std::string model = "examples/tiny_gpt/tiny_gpt.model";
   const std::vector<double> one = OneRank(model);

@@ -10,7 +10,6 @@
 #include "ir/graph/text.h"
 #include "ir/layout/layout.h"
 #include "ir/ops/ops.h"
-#include "ir/partition/partition.h"
 #include "ir/program/text.h"
 #include "ir/testing/random_graph.h"
 #include "ir/testing/random_plan.h"
@@ -56,12 +55,16 @@ Case RandomCase(uint64_t seed, const CaseOptions& options) {
   Graph graph = RandomTrainingGraph(random, {.ops = ops, .largest_size = RandomInt(random, 2, options.largest_size)});
   const Mesh mesh = RandomMesh(RandomInt(random, 1, options.most_ranks), random);
   Plan plan = RandomPlan(graph, mesh, random);
-  return {.graph = std::move(graph), .plan = std::move(plan)};
+  // Without merging, with few tensors in one collective, with all.
+  constexpr int64_t kBuckets[] = {100, 1000, 0};
+  const PartitionOptions partition{.merge_collectives = random() % 4 != 0, .bucket_bytes = Bytes(kBuckets[random() % 3])};
+  return {.graph = std::move(graph), .plan = std::move(plan), .partition = partition};
 }
 
 absl::StatusOr<Compiled> Compile(const Case& sample) {
-  CLEAVE_ASSIGN_OR_RETURN(Program program, Partition(sample.graph, sample.plan));
-  return Compiled{.graph = sample.graph, .program = std::move(program)};
+  CLEAVE_ASSIGN_OR_RETURN(Distributed distributed, Distribute(sample.graph, sample.plan));
+  CLEAVE_ASSIGN_OR_RETURN(Program program, Partition(distributed.graph, distributed.plan, sample.partition));
+  return Compiled{.distributed = std::move(distributed), .program = std::move(program)};
 }
 
 std::string CaseText(const Case& sample) {

@@ -6,7 +6,9 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "ir/distribute/distribute.h"
 #include "ir/graph/graph.h"
+#include "ir/partition/partition.h"
 #include "ir/plan/plan.h"
 #include "ir/program/program.h"
 
@@ -15,6 +17,7 @@ namespace cleave::properties {
 struct Case {
   Graph graph;
   Plan plan;
+  PartitionOptions partition = {};
 };
 
 struct CaseOptions {
@@ -28,7 +31,7 @@ Case RandomCase(uint64_t seed, const CaseOptions& options = {});
 
 // What the compiler makes of the case.
 struct Compiled {
-  Graph graph;      // What the program computes: the case's graph, with ops in their distributed forms.
+  Distributed distributed;  // The graph and plan in whose terms the program is.
   Program program;
 };
 absl::StatusOr<Compiled> Compile(const Case& sample);

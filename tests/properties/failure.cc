@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "ir/check/check.h"
 #include "ir/check/compare.h"
+#include "ir/check/original.h"
 #include "ir/ops/ops.h"
 #include "tests/properties/smallest_case.h"
 
@@ -27,11 +28,15 @@ std::optional<std::string> FindFailure(const Case& sample, const CheckOptions& o
   if (const auto findings = CheckStatically(program); !findings.empty()) {
     return absl::StrCat("static check: ", absl::StrJoin(findings, "\n  "));
   }
-  const absl::StatusOr<Comparison> comparison = CompareOnRandomSources(compiled->graph, program, /*seed=*/1);
+  const Graph& graph = compiled->distributed.graph;
+  if (const absl::Status same = CompareWithOriginal(sample.graph, compiled->distributed, graph); !same.ok()) {
+    return absl::StrCat("distribute: ", same.message());
+  }
+  const absl::StatusOr<Comparison> comparison = CompareOnRandomSources(graph, program, /*seed=*/1);
   if (!comparison.ok()) return absl::StrCat("interpretation: ", comparison.status().message());
   if (!comparison->wrong.empty()) return absl::StrCat("value: ", comparison->wrong.front().Text(program));
   if (!options.with_proof) return std::nullopt;
-  const absl::StatusOr<SimulationReport> proof = CheckBySimulation(compiled->graph, program);
+  const absl::StatusOr<SimulationReport> proof = CheckBySimulation(sample.graph, compiled->distributed, program);
   if (!proof.ok()) return absl::StrCat("proof: ", proof.status().message());
   return std::nullopt;
 }

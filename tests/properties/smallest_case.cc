@@ -171,7 +171,7 @@ std::vector<Case> WithLessCut(const Case& sample, OpId id) {
 // The sizes that the compiler's own proof would take.
 std::optional<Case> WithSmallSizes(const Case& sample) {
   const absl::StatusOr<Compiled> compiled = Compile(sample);
-  if (!compiled.ok() || compiled->graph.ops.size() != sample.graph.ops.size()) return std::nullopt;
+  if (!compiled.ok() || compiled->distributed.graph != sample.graph) return std::nullopt;
   absl::StatusOr<Shrunk> shrunk = Shrink(sample.graph, compiled->program, sample.plan.mesh);
   if (!shrunk.ok()) return std::nullopt;
   Case smaller = sample;

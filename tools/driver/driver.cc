@@ -48,15 +48,16 @@ std::string PlanText(const Compilation& compilation) {
                   {.predicted_compute = predicted.compute,
                    .predicted_communication = predicted.communication,
                    .sent_bytes_per_rank = predicted.sent_bytes_per_rank,
-                   .memory = PredictMemory(compilation.training_graph, compilation.program),
+                   .memory = PredictMemory(compilation.distributed.graph, compilation.program),
                    .warnings = &compilation.diagnostics,
                    .sources = &compilation.sources});
 }
 
 std::string PlannedGraphText(const Compilation& compilation) {
-  const Plan& plan = *compilation.plan;
-  return GraphText(compilation.training_graph, [&](const Op& op) {
-    const auto in_strategy = InStrategy(plan.ops[op.id].strategy, RuleOf(compilation.training_graph, op), plan.mesh);
+  const Graph& graph = compilation.distributed.graph;
+  const Plan& plan = compilation.distributed.plan;
+  return GraphText(graph, [&](const Op& op) {
+    const auto in_strategy = InStrategy(plan.ops[op.id].strategy, RuleOf(graph, op), plan.mesh);
     return in_strategy.empty() ? std::string() : absl::StrCat(" in_strategy", InStrategyText(in_strategy));
   });
 }
@@ -87,7 +88,7 @@ ExitCode Emit(const CompileOptions& options, Compilation& compilation) {
       return ExitCode::kDone;
     case EmitStage::kSource: {
       const absl::StatusOr<std::vector<GeneratedFile>> files = GenerateCpu(
-          compilation.training_graph, compilation.program, compilation.module->training, {.rank = options.rank});
+          compilation.distributed.graph, compilation.program, compilation.module->training, {.rank = options.rank});
       if (!files.ok()) {
         std::cerr << "internal error in codegen: " << files.status().message() << "\n";
         return ExitCode::kInternal;
@@ -114,7 +115,7 @@ ExitCode OutputFailure(const absl::Status& status, Compilation& compilation) {
 
 ExitCode Write(const std::string& folder, Compilation& compilation) {
   absl::StatusOr<std::vector<GeneratedFile>> generated =
-      GenerateCpu(compilation.training_graph, compilation.program, compilation.module->training, {});
+      GenerateCpu(compilation.distributed.graph, compilation.program, compilation.module->training, {});
   if (!generated.ok()) {
     std::cerr << "internal error in codegen: " << generated.status().message() << "\n";
     return ExitCode::kInternal;
@@ -155,7 +156,7 @@ ExitCode BuildAndStart(const std::string& folder, Compilation& compilation) {
 ExitCode Explain(const std::string& op, const Compilation& compilation) {
   const absl::StatusOr<std::string> text =
       op.empty() ? ExplainPlan(compilation.training_graph, *compilation.plan, compilation.program)
-                 : ExplainOp(compilation.training_graph, *compilation.plan, compilation.program, op);
+                 : ExplainOp(compilation.training_graph, *compilation.plan, compilation.distributed, compilation.program, op);
   if (!text.ok()) {
     std::cerr << "error: --explain: " << text.status().message() << "\n";
     return ExitCode::kUsage;

@@ -1,0 +1,118 @@
+// Question: how long does it take to plan a redistribution, and how far from the cheapest can its path be?
+//
+//   redistribute [PAIRS [SEED]]    1000 pairs of random layouts per line, seed 1.
+//
+// Meshes of 8 to 1,024 ranks, with axes of one link and with an outer link ten times as dear; tensors that are cut evenly and
+// unevenly. `proven`: plans that are known to be the cheapest. `over bound`: cost over the lower bound in the
+// sum of all plans, which is an upper limit of what they lose; `worst` the same for the plan that is worst.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "ir/layout/layout.h"
+#include "ir/mesh/mesh.h"
+#include "ir/redistribute/redistribute.h"
+#include "ir/types/types.h"
+
+namespace cleave {
+namespace {
+
+// The outer half of the axes crosses a link of weight 1, the others one of `inner_weight`.
+Mesh MeshOf(const std::vector<int64_t>& sizes, double inner_weight) {
+  std::vector<MeshAxis> axes;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    axes.push_back(
+        {.name = "m" + std::to_string(i), .size = sizes[i], .weight = 2 * i < sizes.size() ? 1 : inner_weight});
+  }
+  return *Mesh::Create(std::move(axes));
+}
+
+// Each axis cuts one of the dimensions, is partial, or replicated.
+Layout RandomLayout(const Mesh& mesh, size_t rank, bool may_be_partial, std::mt19937& random) {
+  std::vector<AxisId> axes = mesh.AxisIds();
+  std::shuffle(axes.begin(), axes.end(), random);
+  Layout layout = Layout::Replicated(static_cast<int>(rank));
+  for (AxisId axis : axes) {
+    const size_t place = random() % (rank + 2);
+    if (place < rank) layout.dimensions[place].push_back(axis);
+    if (place == rank && may_be_partial) layout.partial.push_back({axis, Reduction::kSum});
+  }
+  std::sort(layout.partial.begin(), layout.partial.end(),
+            [](const PartialAxis& a, const PartialAxis& b) { return a.axis < b.axis; });
+  return layout;
+}
+
+// Of the processor, so that what else runs on the machine does not count.
+double ThreadMicroseconds() {
+  timespec now;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return 1e6 * static_cast<double>(now.tv_sec) + 1e-3 * static_cast<double>(now.tv_nsec);
+}
+
+struct Measurements {
+  std::vector<double> microseconds;
+  double cost = 0;
+  double bound = 0;
+  double worst = 1;
+  int proven = 0;
+};
+
+void Measure(const Mesh& mesh, const TensorType& type, bool may_be_partial, int pairs, std::mt19937& random,
+             Measurements& all) {
+  for (int i = 0; i < pairs; ++i) {
+    const Layout source = RandomLayout(mesh, type.shape.size(), may_be_partial, random);
+    const Layout target = RandomLayout(mesh, type.shape.size(), false, random);
+    const double start = ThreadMicroseconds();
+    const absl::StatusOr<Redistribution> plan = PlanRedistribution(mesh, type, source, target);
+    all.microseconds.push_back(ThreadMicroseconds() - start);
+    const double bound = CostAtLeast(mesh, type, source, target);
+    all.cost += plan->cost;
+    all.bound += plan->is_cheapest ? plan->cost : bound;
+    if (getenv("DBG") && !plan->is_cheapest && plan->cost > 8 * bound && bound > 0) { std::printf("%s %s -> %s %g %g\n", ShapeText(type.shape).c_str(), LayoutText(source, mesh).c_str(), LayoutText(target, mesh).c_str(), plan->cost, bound); for (auto& m : plan->moves) std::printf("   %d %s %g\n", m.collective ? (int)*m.collective : -1, LayoutText(m.result, mesh).c_str(), 0.0); }
+    if (!plan->is_cheapest && bound > 0) all.worst = std::max(all.worst, plan->cost / std::max(bound, 1e-9));
+    all.proven += plan->is_cheapest ? 1 : 0;
+  }
+}
+
+void Run(int pairs, unsigned seed) {
+  const std::pair<const char*, std::vector<int64_t>> meshes[] = {
+      {"8 = 2^3", {2, 2, 2}},
+      {"64 = 2^6", {2, 2, 2, 2, 2, 2}},
+      {"96 = 3*2^5", {3, 2, 2, 2, 2, 2}},
+      {"256 = 2^8", {2, 2, 2, 2, 2, 2, 2, 2}},
+      {"320 = 5*2^6", {5, 2, 2, 2, 2, 2, 2}},
+      {"1024 = 2^10", {2, 2, 2, 2, 2, 2, 2, 2, 2, 2}},
+  };
+  const Shape shapes[] = {{30720, 30720}, {30720, 1024, 15360}, {1000, 30522}, {64, 512, 12, 64}};
+  std::printf("%-12s %-7s %-20s %8s %9s %9s %8s %11s %7s\n", "ranks", "partial", "shape", "inner w", "median us",
+              "max us", "proven", "over bound", "worst");
+  std::mt19937 random(seed);
+  for (const auto& [name, sizes] : meshes) {
+    for (const bool may_be_partial : {false, true}) {
+      for (const double inner_weight : {1.0, 0.1}) {
+        for (const Shape& shape : shapes) {
+          Measurements all;
+          Measure(MeshOf(sizes, inner_weight), {DType::kF32, shape}, may_be_partial, pairs, random, all);
+          std::sort(all.microseconds.begin(), all.microseconds.end());
+          std::printf("%-12s %-7s %-20s %8.1f %9.0f %9.0f %7.1f%% %11.3f %7.2f\n", name, may_be_partial ? "yes" : "no",
+                      ShapeText(shape).c_str(), inner_weight, all.microseconds[all.microseconds.size() / 2],
+                      all.microseconds.back(), 100.0 * all.proven / pairs, all.cost / std::max(all.bound, 1e-9),
+                      all.worst);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace cleave
+
+int main(int argc, char** argv) {
+  cleave::Run(argc > 1 ? std::atoi(argv[1]) : 1000, argc > 2 ? static_cast<unsigned>(std::atoi(argv[2])) : 1);
+}

@@ -1,0 +1,94 @@
+// Ops that a model defines: the same numbers on any number of ranks, with their rules and without.
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "gtest/gtest.h"
+#include "tests/support/compile.h"
+
+namespace cleave {
+namespace {
+
+constexpr double kTolerance = 1e-4;
+constexpr size_t kSteps = 12;
+
+class CustomOps : public testing::Test {
+ protected:
+  void SetUp() override { folder_ = FreshFolder("custom_ops"); }
+
+  // Losses of `model` on `ranks` ranks; what the compiler said goes to `said_`.
+  std::vector<double> Train(const std::string& model, int ranks, const std::vector<std::string>& plan = {}) {
+    std::vector<std::string> arguments = {model, "--devices", std::to_string(ranks), "--out", folder_ + "/out"};
+    arguments.insert(arguments.end(), plan.begin(), plan.end());
+    const CommandResult compiled = Compile(arguments, folder_);
+    EXPECT_EQ(compiled.exit_code, 0) << compiled.err;
+    said_ = compiled.err;
+    const CommandResult built = Make(folder_ + "/out");
+    EXPECT_EQ(built.exit_code, 0) << built.err;
+    const CommandResult ran = Start(folder_ + "/out", {"--steps", std::to_string(kSteps)});
+    EXPECT_EQ(ran.exit_code, 0) << ran.out << ran.err;
+    return ran.exit_code == 0 ? Losses(folder_ + "/out") : std::vector<double>{};
+  }
+
+  // The model in the test's folder with its bodies, `edit`ed.
+  std::string Copy(bool (*keeps)(const std::string& line)) {
+    std::vector<std::string> kept;
+    const std::vector<std::string> lines =
+        absl::StrSplit(ReadText(DataPath("tests/end_to_end/custom_ops.model")), '\n');
+    for (const std::string& line : lines) {
+      if (keeps(line)) kept.push_back(line);
+    }
+    WriteText(folder_ + "/custom_ops.model", absl::StrJoin(kept, "\n"));
+    WriteText(folder_ + "/custom_ops.h", ReadText(DataPath("tests/end_to_end/custom_ops.h")));
+    return folder_ + "/custom_ops.model";
+  }
+
+  std::string folder_;
+  std::string said_;
+};
+
+TEST_F(CustomOps, SameNumbersOnAnyNumberOfRanks) {
+  const std::string model = DataPath("tests/end_to_end/custom_ops.model");
+  const std::vector<double> one = Train(model, 1);
+  ASSERT_EQ(one.size(), kSteps);
+  EXPECT_LT(one.back(), one.front());
+  EXPECT_EQ(said_, "");
+  for (const int ranks : {2, 3, 4}) {
+    EXPECT_LE(LargestRelativeDifference(Train(model, ranks), one), kTolerance) << ranks << " ranks";
+    EXPECT_EQ(said_, "");
+  }
+  EXPECT_LE(LargestRelativeDifference(Train(model, 4, {"--search", "data_parallel"}), one), kTolerance);
+
+  // Rows and columns cut, and a sum over columns that is left partial.
+  const std::string pinned = Copy([](const std::string&) { return true; });
+  std::ofstream(pinned, std::ios::app) << "parallel {\n    pin \"scaled.scale_rows\" = shard((2, 2), (2,));\n"
+                                          "    pin \"energy.weighed_square\" = shard((2, 2));\n"
+                                          "    pin \"logits.soft_cap\" = shard((1, 4));\n}\n";
+  EXPECT_LE(LargestRelativeDifference(Train(pinned, 4), one), kTolerance);
+}
+
+TEST_F(CustomOps, WithoutRulesEveryRankRunsThemWhole) {
+  const std::vector<double> one = Train(DataPath("tests/end_to_end/custom_ops.model"), 1);
+  const std::string model = Copy([](const std::string& line) {
+    return !absl::StrContains(line, "rule = ") && !absl::StrContains(line, "whole = ");
+  });
+  EXPECT_LE(LargestRelativeDifference(Train(model, 4), one), kTolerance);
+  for (const char* op : {"scaled.scale_rows", "centered.centre", "energy.weighed_square", "logits.soft_cap"}) {
+    EXPECT_TRUE(absl::StrContains(said_, absl::StrCat("warning[W0604]: `", op, "`"))) << said_;
+  }
+}
+
+TEST_F(CustomOps, TheExample) {
+  const std::string model = DataPath("examples/custom_op/custom_op.model");
+  const std::vector<double> one = Train(model, 1);
+  EXPECT_LT(one.back(), one.front());
+  EXPECT_LE(LargestRelativeDifference(Train(model, 4), one), kTolerance);
+}
+
+}  // namespace
+}  // namespace cleave

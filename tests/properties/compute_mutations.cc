@@ -1,0 +1,226 @@
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "ir/ops/ops.h"
+#include "tests/properties/mutations.h"
+
+namespace cleave::properties {
+namespace {
+
+bool StepLost(Program& program, size_t at) {
+  program.steps.erase(program.steps.begin() + static_cast<ptrdiff_t>(at));
+  return true;
+}
+
+bool StepTwice(Program& program, size_t at) {
+  program.steps.insert(program.steps.begin() + static_cast<ptrdiff_t>(at), program.steps[at]);
+  return true;
+}
+
+// A step before the one whose value it reads. Independent steps may change places.
+bool DependentStepsExchanged(Program& program, size_t at) {
+  if (at + 1 >= program.steps.size()) return false;
+  const std::vector<ValueId> written = Writes(program.steps[at]);
+  const std::vector<ValueId> read = Reads(program.steps[at + 1]);
+  if (std::find_first_of(read.begin(), read.end(), written.begin(), written.end()) == read.end()) return false;
+  std::swap(program.steps[at], program.steps[at + 1]);
+  return true;
+}
+
+bool InputsExchanged(Program& program, size_t at) {
+  Compute* compute = ComputeAt(program, at);
+  if (compute == nullptr || compute->inputs.size() < 2 || compute->inputs[0] == compute->inputs[1]) return false;
+  if (program.value(compute->inputs[0]).type != program.value(compute->inputs[1]).type) return false;
+  std::swap(compute->inputs[0], compute->inputs[1]);
+  return true;
+}
+
+// The first value that `wanted` accepts among those written before step `at`.
+template <typename Wanted>
+bool ReadAnother(Program& program, size_t at, const Wanted& wanted) {
+  Compute* compute = ComputeAt(program, at);
+  if (compute == nullptr) return false;
+  for (ValueId& input : compute->inputs) {
+    for (size_t earlier = 0; earlier < at; ++earlier) {
+      for (ValueId value : Writes(program.steps[earlier])) {
+        if (value == input || program.value(value).type != program.value(input).type) continue;
+        if (!wanted(program.steps[earlier], program.value(value), program.value(input))) continue;
+        input = value;
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+bool WrongInput(Program& program, size_t at) {
+  return ReadAnother(program, at, [](const Step&, const Value& other, const Value& right) {
+    return other.layout == right.layout && !(other.origin == right.origin);
+  });
+}
+
+bool SameValueInAnotherLayout(Program& program, size_t at) {
+  return ReadAnother(program, at, [](const Step&, const Value& other, const Value& right) {
+    return !(other.layout == right.layout) && other.origin == right.origin;
+  });
+}
+
+bool ValueOfAnotherPhase(Program& program, size_t at) {
+  return ReadAnother(program, at, [&](const Step& step, const Value& other, const Value& right) {
+    return step.phase != program.steps[at].phase && other.layout == right.layout && !(other.origin == right.origin);
+  });
+}
+
+// The axes of one factor cut another.
+bool AnotherFactorCut(Program& program, size_t at) {
+  Compute* compute = ComputeAt(program, at);
+  if (compute == nullptr) return false;
+  std::vector<std::vector<AxisId>>& cuts = compute->strategy.cuts;
+  for (size_t factor = 0; factor < cuts.size(); ++factor) {
+    const size_t other = (factor + 1) % cuts.size();
+    if (cuts[factor] == cuts[other]) continue;
+    std::swap(cuts[factor], cuts[other]);
+    return true;
+  }
+  return false;
+}
+
+bool FactorNotCut(Program& program, size_t at) {
+  Compute* compute = ComputeAt(program, at);
+  if (compute == nullptr) return false;
+  for (std::vector<AxisId>& axes : compute->strategy.cuts) {
+    if (axes.empty()) continue;
+    axes.pop_back();
+    return true;
+  }
+  return false;
+}
+
+bool CutAxesReversed(Program& program, size_t at) {
+  Compute* compute = ComputeAt(program, at);
+  if (compute == nullptr) return false;
+  for (std::vector<AxisId>& axes : compute->strategy.cuts) {
+    if (axes.size() < 2) continue;
+    std::reverse(axes.begin(), axes.end());
+    return true;
+  }
+  return false;
+}
+
+// A partial sum passes through an op that is not linear in it: it is read unreduced, and reduced behind the op.
+bool PassWhereNotLinear(Program& program, size_t at) {
+  const Collective* collective = CollectiveAt(program, at);
+  if (collective == nullptr || collective->kind != CollectiveKind::kAllReduce || at + 1 >= program.steps.size()) {
+    return false;
+  }
+  const Transfer transfer = collective->transfers.front();
+  Compute* compute = ComputeAt(program, at + 1);
+  if (compute == nullptr) return false;
+  const auto input = std::find(compute->inputs.begin(), compute->inputs.end(), transfer.output);
+  if (input == compute->inputs.end()) return false;
+  const int place = static_cast<int>(input - compute->inputs.begin());
+  for (const std::vector<int>& group : RuleOf(program, *compute).linear) {
+    if (std::find(group.begin(), group.end(), place) != group.end()) return false;
+  }
+  *input = transfer.input;
+  for (AxisId axis : collective->axes) compute->strategy.passes.push_back({.axis = axis, .group = 0});
+  return true;
+}
+
+bool PassForgotten(Program& program, size_t at) {
+  Compute* compute = ComputeAt(program, at);
+  if (compute == nullptr || compute->strategy.passes.empty()) return false;
+  compute->strategy.passes.pop_back();
+  return true;
+}
+
+// A loss divided by the rows that a rank has, a scale by another number.
+bool AnotherNumber(Program& program, size_t at) {
+  Compute* compute = ComputeAt(program, at);
+  if (compute == nullptr) return false;
+  for (auto& [name, value] : compute->attributes.values) {
+    if (double* number = std::get_if<double>(&value)) {
+      *number = *number * 1.5 + 0.25;
+      return true;
+    }
+  }
+  return false;
+}
+
+bool AnotherOp(Program& program, size_t at) {
+  static const auto* others = new std::map<std::string, std::string>{
+      {"add", "sub"},     {"sub", "add"},   {"mul", "div"},         {"div", "mul"},       {"tanh", "sigmoid"},
+      {"sigmoid", "tanh"}, {"relu", "abs"}, {"abs", "neg"},         {"neg", "abs"},       {"exp", "square"},
+      {"square", "exp"},  {"sqrt", "log"},  {"log", "sqrt"},        {"mse", "mae"},       {"mae", "mse"},
+      {"softmax", "log_softmax"},           {"reduce_sum", "reduce_mean"},                {"reduce_mean", "reduce_sum"}};
+  Compute* compute = ComputeAt(program, at);
+  if (compute == nullptr) return false;
+  const auto other = others->find(compute->kind);
+  if (other == others->end()) return false;
+  compute->kind = other->second;
+  return true;
+}
+
+// Two ops write each other's values.
+bool OutputsExchanged(Program& program, size_t at) {
+  Compute* first = ComputeAt(program, at);
+  for (size_t other = at + 1; first != nullptr && other < program.steps.size(); ++other) {
+    Compute* second = ComputeAt(program, other);
+    if (second == nullptr || program.value(second->output).type != program.value(first->output).type) continue;
+    std::swap(first->output, second->output);
+    return true;
+  }
+  return false;
+}
+
+// A step that runs only where metrics are asked for makes what others read.
+bool OnlyWithMetrics(Program& program, size_t at) {
+  Step& step = program.steps[at];
+  if (step.phase == Phase::kMetric) return false;
+  const std::vector<ValueId> written = Writes(step);
+  const bool is_read = std::any_of(program.steps.begin() + static_cast<ptrdiff_t>(at) + 1, program.steps.end(),
+                                   [&](const Step& later) {
+                                     const std::vector<ValueId> read = Reads(later);
+                                     return later.phase != Phase::kMetric &&
+                                            std::find_first_of(read.begin(), read.end(), written.begin(),
+                                                               written.end()) != read.end();
+                                   });
+  step.phase = Phase::kMetric;
+  return is_read;
+}
+
+// A later phase's step made earlier than what stands before it, or the other way round.
+bool InAnotherPhase(Program& program, size_t at) {
+  Step& step = program.steps[at];
+  if (at == 0 || at + 1 >= program.steps.size() || program.steps[at + 1].phase != step.phase) return false;
+  step.phase = step.phase == Phase::kUpdate ? Phase::kForward : Phase::kUpdate;
+  return program.steps[at - 1].phase > step.phase || program.steps[at + 1].phase < step.phase;
+}
+
+}  // namespace
+
+std::vector<Mutation> ComputeMutations() {
+  return {
+      {"a step lost", StepLost},
+      {"a step twice", StepTwice},
+      {"a step before the one that it reads", DependentStepsExchanged},
+      {"inputs of an op exchanged", InputsExchanged},
+      {"a wrong input", WrongInput},
+      {"the right input in another layout", SameValueInAnotherLayout},
+      {"an input of another phase", ValueOfAnotherPhase},
+      {"another factor cut", AnotherFactorCut},
+      {"a factor not cut", FactorNotCut},
+      {"a factor cut by axes in another order", CutAxesReversed},
+      {"a partial sum through an op that is not linear", PassWhereNotLinear},
+      {"a partial sum that passes taken for whole", PassForgotten},
+      {"another number in an op", AnotherNumber},
+      {"another op", AnotherOp},
+      {"values of two ops exchanged", OutputsExchanged},
+      {"a needed step in the metric phase", OnlyWithMetrics},
+      {"a step in another phase", InAnotherPhase},
+  };
+}
+
+}  // namespace cleave::properties

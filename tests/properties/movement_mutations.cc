@@ -1,0 +1,298 @@
+#include <algorithm>
+#include <utility>
+
+#include "tests/properties/mutations.h"
+
+namespace cleave::properties {
+namespace {
+
+void Erase(Program& program, size_t at) { program.steps.erase(program.steps.begin() + static_cast<ptrdiff_t>(at)); }
+
+bool Reduces(const Collective& collective) {
+  return collective.kind == CollectiveKind::kAllReduce || collective.kind == CollectiveKind::kReduceScatter;
+}
+
+bool Drop(Program& program, size_t at) {
+  const Collective* collective = CollectiveAt(program, at);
+  if (collective == nullptr) return false;
+  const std::vector<Transfer> transfers = collective->transfers;
+  Erase(program, at);
+  for (const Transfer& transfer : transfers) ReplaceReads(program, transfer.output, transfer.input);
+  return true;
+}
+
+// The strongest form of the mistake: what the value says of its layout is wrong as well.
+bool DropAndLie(Program& program, size_t at) {
+  const Collective* collective = CollectiveAt(program, at);
+  if (collective == nullptr) return false;
+  for (const Transfer& transfer : collective->transfers) {
+    program.values[transfer.input].layout = program.values[transfer.output].layout;
+  }
+  return Drop(program, at);
+}
+
+// The movement runs, but everybody goes on with what went into it.
+bool Ignore(Program& program, size_t at) {
+  const Collective* collective = CollectiveAt(program, at);
+  if (collective == nullptr) return false;
+  for (const Transfer& transfer : std::vector<Transfer>(collective->transfers)) {
+    ReplaceReads(program, transfer.output, transfer.input, at + 1);
+  }
+  return true;
+}
+
+bool IgnoreAndLie(Program& program, size_t at) {
+  const Collective* collective = CollectiveAt(program, at);
+  if (collective == nullptr || !Reduces(*collective)) return false;
+  for (const Transfer& transfer : std::vector<Transfer>(collective->transfers)) {
+    program.values[transfer.input].layout.partial.clear();
+    ReplaceReads(program, transfer.output, transfer.input, at + 1);
+  }
+  return true;
+}
+
+// What was reduced is reduced again.
+bool ReduceTwice(Program& program, size_t at) {
+  const Collective* collective = CollectiveAt(program, at);
+  if (collective == nullptr || collective->kind != CollectiveKind::kAllReduce) return false;
+  Step again = program.steps[at];
+  for (Transfer& transfer : std::get<Collective>(again.action).transfers) {
+    Value value = program.values[transfer.output];
+    value.name += ".again";
+    const ValueId first = transfer.output;
+    transfer = {.input = first, .output = program.values.push_back(std::move(value))};
+    ReplaceReads(program, first, transfer.output, at + 1);
+  }
+  program.steps.insert(program.steps.begin() + static_cast<ptrdiff_t>(at) + 1, std::move(again));
+  return true;
+}
+
+bool WrongAxis(Program& program, size_t at) {
+  Collective* collective = CollectiveAt(program, at);
+  if (collective == nullptr) return false;
+  for (AxisId axis : program.mesh.AxisIds()) {
+    if (std::find(collective->axes.begin(), collective->axes.end(), axis) != collective->axes.end()) continue;
+    collective->axes.front() = axis;
+    return true;
+  }
+  return false;
+}
+
+bool AxisTooFew(Program& program, size_t at) {
+  Collective* collective = CollectiveAt(program, at);
+  if (collective == nullptr || collective->axes.size() < 2) return false;
+  collective->axes.pop_back();
+  return true;
+}
+
+bool AxisTooMany(Program& program, size_t at) {
+  Collective* collective = CollectiveAt(program, at);
+  if (collective == nullptr) return false;
+  for (AxisId axis : program.mesh.AxisIds()) {
+    if (std::find(collective->axes.begin(), collective->axes.end(), axis) != collective->axes.end()) continue;
+    collective->axes.push_back(axis);
+    return true;
+  }
+  return false;
+}
+
+// Group members in another order. An all_reduce does not mind.
+bool AxesReversed(Program& program, size_t at) {
+  Collective* collective = CollectiveAt(program, at);
+  if (collective == nullptr || collective->axes.size() < 2) return false;
+  std::reverse(collective->axes.begin(), collective->axes.end());
+  return true;
+}
+
+bool OtherReduction(Program& program, size_t at) {
+  Collective* collective = CollectiveAt(program, at);
+  if (collective == nullptr || !Reduces(*collective)) return false;
+  collective->reduction = collective->reduction == Reduction::kMax ? Reduction::kSum : Reduction::kMax;
+  return true;
+}
+
+bool OtherReductionAndLie(Program& program, size_t at) {
+  if (!OtherReduction(program, at)) return false;
+  const Collective& collective = *CollectiveAt(program, at);
+  for (const Transfer& transfer : collective.transfers) {
+    for (PartialAxis& partial : program.values[transfer.input].layout.partial) partial.reduction = collective.reduction;
+  }
+  return true;
+}
+
+bool OtherDimension(Program& program, size_t at) {
+  Collective* collective = CollectiveAt(program, at);
+  if (collective == nullptr) return false;
+  Transfer& transfer = collective->transfers.front();
+  const int rank = program.value(transfer.input).type.rank();
+  int& dimension = transfer.to_dimension >= 0 ? transfer.to_dimension : transfer.from_dimension;
+  if (rank < 2 || dimension < 0) return false;
+  dimension = (dimension + 1) % rank;
+  return true;
+}
+
+bool DimensionsExchanged(Program& program, size_t at) {
+  Collective* collective = CollectiveAt(program, at);
+  if (collective == nullptr || collective->kind != CollectiveKind::kAllToAll) return false;
+  std::swap(collective->transfers.front().from_dimension, collective->transfers.front().to_dimension);
+  return true;
+}
+
+template <CollectiveKind from, CollectiveKind to>
+bool InsteadOf(Program& program, size_t at) {
+  Collective* collective = CollectiveAt(program, at);
+  if (collective == nullptr || collective->kind != from) return false;
+  collective->kind = to;
+  return true;
+}
+
+// A permute sends each piece to the rank that another order of the axes asks for.
+bool PermuteElsewhere(Program& program, size_t at) {
+  const Collective* collective = CollectiveAt(program, at);
+  if (collective == nullptr || collective->kind != CollectiveKind::kPermute) return false;
+  Layout& layout = program.values[collective->transfers.front().output].layout;
+  layout.dimensions = program.value(collective->transfers.front().input).layout.dimensions;
+  return true;
+}
+
+bool OutputsExchanged(Program& program, size_t at) {
+  Collective* collective = CollectiveAt(program, at);
+  if (collective == nullptr) return false;
+  std::vector<Transfer>& transfers = collective->transfers;
+  for (size_t i = 1; i < transfers.size(); ++i) {
+    if (program.value(transfers[i].output).type != program.value(transfers[0].output).type) continue;
+    std::swap(transfers[i].output, transfers[0].output);
+    return true;
+  }
+  return false;
+}
+
+bool TransferLost(Program& program, size_t at) {
+  Collective* collective = CollectiveAt(program, at);
+  if (collective == nullptr || collective->transfers.size() < 2) return false;
+  collective->transfers.pop_back();
+  return true;
+}
+
+bool TransferRepeated(Program& program, size_t at) {
+  Collective* collective = CollectiveAt(program, at);
+  if (collective == nullptr) return false;
+  collective->transfers.push_back(collective->transfers.front());
+  return true;
+}
+
+// Two collectives of one kind take each other's tensors.
+bool InputsExchanged(Program& program, size_t at) {
+  Collective* first = CollectiveAt(program, at);
+  for (size_t other = at + 1; first != nullptr && other < program.steps.size(); ++other) {
+    Collective* second = CollectiveAt(program, other);
+    if (second == nullptr || second->kind != first->kind) continue;
+    Transfer& a = first->transfers.front();
+    Transfer& b = second->transfers.front();
+    if (a.input == b.input || program.value(a.input).type != program.value(b.input).type) continue;
+    std::swap(a.input, b.input);
+    return true;
+  }
+  return false;
+}
+
+// The windows of an exchange one element too far on one side.
+template <int side>
+bool HaloElsewhere(Program& program, size_t at) {
+  const Collective* collective = CollectiveAt(program, at);
+  if (collective == nullptr || collective->kind != CollectiveKind::kNeighborExchange) return false;
+  Window& window = program.values[collective->transfers.front().output].layout.windows.front().window;
+  (side == 0 ? window.first : window.last) += window.denominator;
+  return true;
+}
+
+// Right shape, wrong elements: the piece of another axis of the same size.
+bool SliceOfAnotherAxis(Program& program, size_t at) {
+  const Slice* slice = SliceAt(program, at);
+  if (slice == nullptr) return false;
+  for (std::vector<AxisId>& axes : program.values[slice->output].layout.dimensions) {
+    for (AxisId& axis : axes) {
+      for (AxisId other : program.mesh.AxisIds()) {
+        if (other == axis || program.mesh.axis(other).size != program.mesh.axis(axis).size) continue;
+        axis = other;
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+bool SliceInAnotherDimension(Program& program, size_t at) {
+  const Slice* slice = SliceAt(program, at);
+  if (slice == nullptr || program.value(slice->output).type.rank() < 2) return false;
+  std::vector<std::vector<AxisId>>& dimensions = program.values[slice->output].layout.dimensions;
+  std::rotate(dimensions.begin(), dimensions.begin() + 1, dimensions.end());
+  return dimensions.front() != dimensions.back();
+}
+
+bool SliceAxesReversed(Program& program, size_t at) {
+  const Slice* slice = SliceAt(program, at);
+  if (slice == nullptr) return false;
+  for (std::vector<AxisId>& axes : program.values[slice->output].layout.dimensions) {
+    if (axes.size() < 2) continue;
+    std::reverse(axes.begin(), axes.end());
+    return true;
+  }
+  return false;
+}
+
+bool DropSlice(Program& program, size_t at) {
+  const Slice* slice = SliceAt(program, at);
+  if (slice == nullptr) return false;
+  const Slice dropped = *slice;
+  Erase(program, at);
+  ReplaceReads(program, dropped.output, dropped.input);
+  return true;
+}
+
+bool DropSliceAndLie(Program& program, size_t at) {
+  const Slice* slice = SliceAt(program, at);
+  if (slice == nullptr) return false;
+  program.values[slice->input].layout = program.values[slice->output].layout;
+  return DropSlice(program, at);
+}
+
+}  // namespace
+
+std::vector<Mutation> MovementMutations() {
+  return {
+      {"a collective dropped", Drop},
+      {"a collective dropped, its input said to lie as its output", DropAndLie},
+      {"a collective runs, its input is read", Ignore},
+      {"a reduction runs, its input is read and said to be whole", IgnoreAndLie},
+      {"reduced twice", ReduceTwice},
+      {"a wrong axis", WrongAxis},
+      {"an axis too few", AxisTooFew},
+      {"an axis too many", AxisTooMany},
+      {"axes in another order", AxesReversed},
+      {"another reduction", OtherReduction},
+      {"another reduction, in the layout as well", OtherReductionAndLie},
+      {"another dimension", OtherDimension},
+      {"from and to dimension exchanged", DimensionsExchanged},
+      {"all_gather instead of all_to_all", InsteadOf<CollectiveKind::kAllToAll, CollectiveKind::kAllGather>},
+      {"all_to_all instead of all_gather", InsteadOf<CollectiveKind::kAllGather, CollectiveKind::kAllToAll>},
+      {"all_reduce instead of reduce_scatter", InsteadOf<CollectiveKind::kReduceScatter, CollectiveKind::kAllReduce>},
+      {"reduce_scatter instead of all_reduce", InsteadOf<CollectiveKind::kAllReduce, CollectiveKind::kReduceScatter>},
+      {"broadcast instead of all_reduce", InsteadOf<CollectiveKind::kAllReduce, CollectiveKind::kBroadcast>},
+      {"broadcast instead of permute", InsteadOf<CollectiveKind::kPermute, CollectiveKind::kBroadcast>},
+      {"a permute that moves nothing", PermuteElsewhere},
+      {"outputs of a merged collective exchanged", OutputsExchanged},
+      {"a transfer lost", TransferLost},
+      {"a transfer repeated", TransferRepeated},
+      {"inputs of two collectives exchanged", InputsExchanged},
+      {"a halo from the wrong place, first side", HaloElsewhere<0>},
+      {"a halo from the wrong place, last side", HaloElsewhere<1>},
+      {"a slice by another axis", SliceOfAnotherAxis},
+      {"a slice of another dimension", SliceInAnotherDimension},
+      {"a slice by axes in another order", SliceAxesReversed},
+      {"a slice dropped", DropSlice},
+      {"a slice dropped, its input said to lie as its output", DropSliceAndLie},
+  };
+}
+
+}  // namespace cleave::properties

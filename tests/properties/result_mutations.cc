@@ -1,0 +1,198 @@
+#include <algorithm>
+#include <utility>
+
+#include "tests/properties/mutations.h"
+
+namespace cleave::properties {
+namespace {
+
+// Mutations of results do not belong to a step: each is applied once per place, `at` counts the places.
+bool IsPlace(size_t at, size_t count) { return at < count; }
+
+Value* WrittenAt(Program& program, size_t at) {
+  const std::vector<ValueId> written = Writes(program.steps[at]);
+  return written.empty() ? nullptr : &program.values[written.front()];
+}
+
+bool LayoutNotCut(Program& program, size_t at) {
+  Value* value = WrittenAt(program, at);
+  if (value == nullptr) return false;
+  const Layout before = value->layout;
+  for (std::vector<AxisId>& axes : value->layout.dimensions) axes.clear();
+  return !(value->layout == before);
+}
+
+bool LayoutRotated(Program& program, size_t at) {
+  Value* value = WrittenAt(program, at);
+  if (value == nullptr || value->layout.dimensions.size() < 2) return false;
+  const Layout before = value->layout;
+  std::rotate(value->layout.dimensions.begin(), value->layout.dimensions.begin() + 1, value->layout.dimensions.end());
+  return !(value->layout == before);
+}
+
+bool PartialForgotten(Program& program, size_t at) {
+  Value* value = WrittenAt(program, at);
+  if (value == nullptr || !value->layout.is_partial()) return false;
+  value->layout.partial.pop_back();
+  return true;
+}
+
+bool PartialInvented(Program& program, size_t at) {
+  Value* value = WrittenAt(program, at);
+  if (value == nullptr || value->layout.is_partial() || program.mesh.axis_count() == 0) return false;
+  for (AxisId axis : program.mesh.AxisIds()) {
+    const bool is_used = std::any_of(
+        value->layout.dimensions.begin(), value->layout.dimensions.end(), [axis](const std::vector<AxisId>& axes) {
+          return std::find(axes.begin(), axes.end(), axis) != axes.end();
+        });
+    if (is_used) continue;
+    value->layout.partial.push_back({.axis = axis});
+    return true;
+  }
+  return false;
+}
+
+bool WindowsForgotten(Program& program, size_t at) {
+  Value* value = WrittenAt(program, at);
+  if (value == nullptr || value->layout.windows.empty()) return false;
+  value->layout.windows.clear();
+  return true;
+}
+
+// The value is said to be another tensor's.
+bool AnotherOrigin(Program& program, size_t at) {
+  Value* value = WrittenAt(program, at);
+  if (value == nullptr) return false;
+  for (const Value& other : program.values) {
+    if (other.type != value->type || other.origin == value->origin) continue;
+    value->origin = other.origin;
+    return true;
+  }
+  return false;
+}
+
+bool AnotherType(Program& program, size_t at) {
+  Value* value = WrittenAt(program, at);
+  if (value == nullptr || value->type.shape.empty()) return false;
+  ++value->type.shape.front();
+  return true;
+}
+
+bool UpdateLost(Program& program, size_t at) {
+  if (!IsPlace(at, program.updates.size())) return false;
+  program.updates.erase(program.updates.begin() + static_cast<ptrdiff_t>(at));
+  return true;
+}
+
+bool UpdateRepeated(Program& program, size_t at) {
+  if (!IsPlace(at, program.updates.size())) return false;
+  program.updates.push_back(program.updates[at]);
+  return true;
+}
+
+bool UpdateTakesOldValue(Program& program, size_t at) {
+  if (!IsPlace(at, program.updates.size())) return false;
+  program.updates[at].value = program.updates[at].state;
+  return true;
+}
+
+// Two states of one type take each other's new values.
+bool UpdatesExchanged(Program& program, size_t at) {
+  if (!IsPlace(at, program.updates.size())) return false;
+  for (size_t other = at + 1; other < program.updates.size(); ++other) {
+    ProgramUpdate& a = program.updates[at];
+    ProgramUpdate& b = program.updates[other];
+    if (program.value(a.state).type != program.value(b.state).type) continue;
+    std::swap(a.value, b.value);
+    return true;
+  }
+  return false;
+}
+
+// One state is updated twice, another never.
+bool UpdateOfAnotherState(Program& program, size_t at) {
+  if (!IsPlace(at, program.updates.size())) return false;
+  for (size_t other = 0; other < program.updates.size(); ++other) {
+    if (other == at) continue;
+    program.updates[at] = program.updates[other];
+    return true;
+  }
+  return false;
+}
+
+bool LossLost(Program& program, size_t at) {
+  if (at != 0 || !program.loss.has_value()) return false;
+  program.loss.reset();
+  return true;
+}
+
+bool AnotherScalarAsLoss(Program& program, size_t at) {
+  if (!program.loss.has_value()) return false;
+  const std::vector<ValueId> written = Writes(program.steps[at]);
+  const Value& loss = program.value(*program.loss);
+  for (ValueId value : written) {
+    if (program.value(value).type != loss.type || program.value(value).origin == loss.origin) continue;
+    program.loss = value;
+    return true;
+  }
+  return false;
+}
+
+// The loss or metric as it was before it was brought together.
+bool LossNotReduced(Program& program, size_t at) {
+  if (!program.loss.has_value()) return false;
+  const Collective* collective = CollectiveAt(program, at);
+  if (collective == nullptr || !(collective->transfers.front().output == *program.loss)) return false;
+  program.loss = collective->transfers.front().input;
+  return true;
+}
+
+bool MetricNotReduced(Program& program, size_t at) {
+  const Collective* collective = CollectiveAt(program, at);
+  if (collective == nullptr) return false;
+  for (ProgramMetric& metric : program.metrics) {
+    if (!(metric.value == collective->transfers.front().output)) continue;
+    metric.value = collective->transfers.front().input;
+    return true;
+  }
+  return false;
+}
+
+bool MetricLost(Program& program, size_t at) {
+  if (!IsPlace(at, program.metrics.size())) return false;
+  program.metrics.erase(program.metrics.begin() + static_cast<ptrdiff_t>(at));
+  return true;
+}
+
+bool MetricIsTheLoss(Program& program, size_t at) {
+  if (!IsPlace(at, program.metrics.size()) || !program.loss.has_value()) return false;
+  program.metrics[at].value = *program.loss;
+  return true;
+}
+
+}  // namespace
+
+std::vector<Mutation> ResultMutations() {
+  return {
+      {"a cut value said to be whole", LayoutNotCut},
+      {"a value said to be cut elsewhere", LayoutRotated},
+      {"a partial value said to be whole", PartialForgotten},
+      {"a whole value said to be partial", PartialInvented},
+      {"windows said to be pieces", WindowsForgotten},
+      {"a value said to be another tensor", AnotherOrigin},
+      {"a value said to have another shape", AnotherType},
+      {"an update lost", UpdateLost},
+      {"an update repeated", UpdateRepeated},
+      {"an update with the old value", UpdateTakesOldValue},
+      {"two updates exchanged", UpdatesExchanged},
+      {"an update of another state", UpdateOfAnotherState},
+      {"the loss lost", LossLost},
+      {"another scalar as the loss", AnotherScalarAsLoss},
+      {"the loss not brought together", LossNotReduced},
+      {"a metric not brought together", MetricNotReduced},
+      {"a metric lost", MetricLost},
+      {"the loss as a metric", MetricIsTheLoss},
+  };
+}
+
+}  // namespace cleave::properties

@@ -1,0 +1,38 @@
+// What the compiler's proof says of a broken program.
+#ifndef CLEAVE_TESTS_PROPERTIES_VERDICT_H_
+#define CLEAVE_TESTS_PROPERTIES_VERDICT_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "tests/properties/case.h"
+
+namespace cleave::properties {
+
+struct Verdicts {
+  int64_t applied = 0;
+  int64_t statically = 0;     // Caught by the static check.
+  int64_t by_simulation = 0;  // Caught by the simulated program only.
+  int64_t equivalent = 0;     // Not caught, and rightly so.
+  int64_t missed = 0;
+};
+
+// By mutation.
+using VerdictTable = std::map<std::string, Verdicts>;
+
+// Applies every mutation to up to `places` random places of the program, and adds what the proof says to the table.
+// Returns the texts of the mutants that it missed.
+//
+// A mutant that the proof accepts is equivalent, and no mistake, when the whole program, in its own sizes and on all its
+// ranks, has the results of the graph and computes all values of one device on five independent draws of the sources.
+// What ops compute is piecewise analytic in the sources; two such functions that agree at a random point agree
+// everywhere around it with probability one (the zeros of an analytic function that is not zero have measure zero), and
+// the draws visit the pieces.
+std::vector<std::string> TryMutants(const Compiled& compiled, int places, uint64_t seed, VerdictTable& table);
+
+std::string TableText(const VerdictTable& table);
+
+}  // namespace cleave::properties
+
+#endif  // CLEAVE_TESTS_PROPERTIES_VERDICT_H_
