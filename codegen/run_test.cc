@@ -78,6 +78,7 @@ class AllOpsGraph {
     Products(cube);
     Reductions(cube);
     Rows(cube);
+    Rankings(cube);
     Losses(scalar);
     Movement(cube);
     Images();
@@ -186,6 +187,27 @@ class AllOpsGraph {
     Check(Add("layer_norm_gradient_scale", {dy, cube}, epsilon));
   }
 
+  OpId Real(OpId whole) { return Add("cast", {whole}, {{"dtype", std::string("f32")}}); }
+
+  void Rankings(OpId cube) {
+    const std::map<std::string, AttributeValue> two = {{"k", int64_t{2}}};
+    const std::map<std::string, AttributeValue> halves = {
+        {"k", int64_t{2}}, {"pieces", int64_t{2}}, {"elements", int64_t{5}}};
+    Check(Real(Add("argmax", {cube})));
+    Check(Real(Add("argmax", {cube}, {{"axis", int64_t{1}}})));
+    const OpId max = Add("reduce_max", {cube}, {{"axes", std::vector<int64_t>{1}}, {"keep_dims", true}});
+    Check(Real(Add("first_equal", {cube, max}, {{"axis", int64_t{1}}})));
+    Check(Add("top_k", {cube}, two));
+    const OpId indices = Add("top_k_indices", {cube}, two);
+    Check(Real(indices));
+    Check(Add("top_k_gradient", {Float({4, 6, 2}), indices}, {{"elements", int64_t{5}}}));
+    const OpId candidates = Add("top_k_candidates", {cube}, halves);
+    const OpId candidate_indices = Add("top_k_candidate_indices", {cube}, halves);
+    Check(candidates);
+    Check(Real(candidate_indices));
+    Check(Real(Add("top_k_merge", {candidates, candidate_indices}, two)));
+  }
+
   void Losses(OpId scalar) {
     const OpId logits = Float({7, 3, 5});
     const OpId label = Integer({7, 3});
@@ -196,6 +218,12 @@ class AllOpsGraph {
     const OpId real = Add("relu", {Add("sign", {mask})});
     Check(Add("cross_entropy", {logits, label, real}));
     Check(Add("accuracy", {logits, label, real}));
+    const OpId log_sum = Float({7, 3, 1});
+    Check(Add("label_loss", {logits, label, log_sum}));
+    Check(Add("label_loss", {logits, label, log_sum, real}));
+    Check(Add("label_loss_gradient", {logits, label, log_sum, scalar}));
+    Check(Add("share_of_equal", {label, Integer({7, 3})}));
+    Check(Add("share_of_equal", {label, Integer({7, 3}), real}));
     for (const char* kind : {"mse", "mae", "huber", "bce_with_logits"}) {
       Check(Add(kind, {Float({7, 3}), Float({7, 3})}));
       Check(Add(kind, {Float({7, 3}), Float({7, 3}), real}));
@@ -279,7 +307,7 @@ constexpr char kDriver[] = R"cc(
     Result<std::unique_ptr<Comm>> comm = Comm::Start(mesh, watch);
     if (!comm.ok()) return 1;
     const std::vector<int64_t> coordinates = Coordinates(mesh, comm.value()->rank());
-    const int64_t step = 1;
+    const uint64_t step = 1;
     const Context context = {comm.value()->rank(), mesh, coordinates, 1, *comm.value(), watch, step};
     AllOpsModel model(context);
     model.Initialize();
@@ -313,11 +341,11 @@ std::string InputBytes(const Graph& graph, const SourceValues& sources) {
   return bytes;
 }
 
-std::vector<double> RunMetrics(const std::string& folder, const Graph& graph, const Program& program,
+std::vector<double> RunMetrics(const std::string& folder, const Graph& graph, const SplitModel& split,
                                const SourceValues& sources) {
-  WriteProgram(folder, graph, program, Training{});
+  WriteProgram(folder, split.graph, split.program, Training{});
   std::vector<std::string> axes;
-  for (const MeshAxis& axis : program.mesh.axes())
+  for (const MeshAxis& axis : split.program.mesh.axes())
     axes.push_back(absl::StrCat("{\"", axis.name, "\", ", axis.size, "}"));
   std::string driver = kDriver;
   driver =
@@ -350,23 +378,28 @@ TEST(GeneratedProgram, ComputesEveryOpAsTheInterpreterDoes) {
   const SourceValues sources = RandomSources(graph, 1);
   const IdVector<OpId, Tensor> expected = InterpretGraph(graph, sources, 1);
   const std::string folder = FreshFolder("all_ops");
-  for (const int devices : {1, 3, 4}) {
+  for (const int devices : {1, 2, 3, 4}) {
     SCOPED_TRACE(absl::StrCat(devices, " ranks"));
     const Mesh mesh = Mesh::OfDevices(devices);
-    // Every input is cut: the first dimension on 3 ranks, unevenly; the first two on 4. Others follow, but for dimensions
-    // that stand in no input: rows by number.
+    // Every input is cut: the last dimension on 2 ranks, so that what looks at rows as a whole takes its distributed form;
+    // the first one on 3, unevenly; the first two on 4. Others follow, but for dimensions that stand in no input: rows by
+    // number.
     const std::map<std::string, std::string> rows = {
         {"embedding_gradient", "v"}, {"one_hot", "c"}, {"scatter_add", "v"}};
     Cuts cuts;
     for (const Op& op : graph.ops) {
       if (devices == 1) continue;
+      if (devices == 2) {
+        if (op.kind == "input") cuts[op.name][absl::StrCat("d", op.type.rank() - 1)] = {0};
+        continue;
+      }
       if (const auto found = rows.find(op.kind); found != rows.end()) cuts[op.name][found->second] = {0};
       if (op.kind != "input") continue;
       cuts[op.name]["d0"] = {0};
       if (devices == 4) cuts[op.name][op.type.rank() > 1 ? "d1" : "d0"].push_back(1);
     }
-    const Program program = devices == 1 ? SingleRankProgram(graph) : PartitionedProgram(graph, mesh, cuts);
-    const std::vector<double> metrics = RunMetrics(folder, graph, program, sources);
+    const SplitModel split = devices == 1 ? SplitModel{graph, SingleRankProgram(graph)} : Split(graph, mesh, cuts);
+    const std::vector<double> metrics = RunMetrics(folder, graph, split, sources);
     for (size_t i = 0; i < metrics.size(); ++i) {
       const double value = expected[graph.metrics[i].value].values[0];
       EXPECT_NEAR(metrics[i], value, 1e-5 + 1e-5 * std::abs(value)) << graph.metrics[i].name;

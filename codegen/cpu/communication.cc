@@ -70,15 +70,17 @@ class CollectiveEmitter {
     const bool gathers = collective_.kind == CollectiveKind::kAllGather;
     const DType dtype = emission_.value(collective_.transfers.front().input).type.dtype;
     const std::string list = emission_.identifiers.Unique(emission_.step(step_).name);
-    writer_.Open(absl::StrCat("const std::vector<", gathers ? "Gathered" : "Scattered", "<", ElementTypeName(dtype),
+    writer_.Line(absl::StrCat("const std::vector<", gathers ? "Gathered" : "Scattered", "<", ElementTypeName(dtype),
                               ">> ", list, " = {"));
+    SourceWriter tensors(writer_.indent() + 4);
     for (const Transfer& transfer : collective_.transfers) {
       const ValueId whole = gathers ? transfer.output : transfer.input;
       const std::string cut =
           gathers ? Cut(transfer.input, transfer.from_dimension) : Cut(transfer.output, transfer.to_dimension);
-      writer_.Call("{", {Name(transfer.input), Name(transfer.output), emission_.sizes.ShapeList(whole), cut}, "},");
+      tensors.Call("{", {Name(transfer.input), Name(transfer.output), emission_.sizes.ShapeList(whole), cut}, "},");
     }
-    writer_.Close("};");
+    writer_.Append(tensors);
+    writer_.Line("};");
     if (gathers) return Call("AllGather", {list, Group()});
     Call("ReduceScatter", {list, ReductionText(collective_.reduction), Group()});
   }

@@ -55,10 +55,10 @@ SlidingText SlidingAlong(const Kernel& kernel, const Images& images, int dimensi
 // f(sizes, rows, columns, inputs…, output) for a convolution or gradient between `images`, with `filter`.
 void Convolve(const Kernel& kernel, absl::string_view function, const Images& images, ValueId filter) {
   Sizes& sizes = kernel.emission.sizes;
-  std::vector<std::string> arguments = {
-      absl::StrCat("{.samples = ", sizes.Size(images.output, 0).Text(), ", .channels = ",
-                   sizes.Size(images.input, 1).Text(), ", .filters = ", sizes.Size(images.output, 1).Text(),
-                   ", .filter_channels = ", sizes.Size(filter, 1).Text(), "}")};
+  std::vector<std::string> arguments = {absl::StrCat("{.samples = ", sizes.Size(images.output, 0).Text(),
+                                                     ", .channels = ", sizes.Size(images.input, 1).Text(),
+                                                     ", .filters = ", sizes.Size(images.output, 1).Text(),
+                                                     ", .filter_channels = ", sizes.Size(filter, 1).Text(), "}")};
   for (const int dimension : {0, 1}) {
     const int64_t taps = kernel.emission.value(filter).type.shape[static_cast<size_t>(2 + dimension)];
     SlidingText along = SlidingAlong(kernel, images, dimension, taps);

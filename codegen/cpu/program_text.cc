@@ -189,11 +189,25 @@ class ProgramWriter {
     }
   }
 
+  // The smallest number of values that `compute` lets the integers of `value` choose from; 0 where any will do.
+  int64_t ChoicesOf(const Compute& compute, ValueId value) const {
+    const OpDefinition& definition = *FindOp(compute.kind);
+    if (definition.choices == nullptr) return 0;
+    std::vector<TensorType> types;
+    for (const ValueId input : compute.inputs) types.push_back(program().value(input).type);
+    int64_t least = 0;
+    for (size_t i = 0; i < types.size(); ++i) {
+      if (compute.inputs[i] != value) continue;
+      const int64_t choices = definition.choices(types, compute.attributes, static_cast<int>(i));
+      if (choices > 0) least = least == 0 ? choices : std::min(least, choices);
+    }
+    return least;
+  }
+
   // Labels lie below the number of classes, tokens below the rows of their table: the smallest bound of all uses; 0
   // without one.
   int64_t LimitOf(ValueId input) const {
     int64_t limit = 0;
-    const auto bound = [&](int64_t value) { limit = limit == 0 ? value : std::min(limit, value); };
     std::set<ValueId> same = {input};
     for (const Step& step : program().steps) {
       for (const ValueId value : Reads(step)) {
@@ -205,20 +219,8 @@ class ProgramWriter {
           }
           continue;
         }
-        const Shape& output = program().value(compute->output).type.shape;
-        const auto shape = [&](size_t i) { return program().value(compute->inputs[i]).type.shape; };
-        if (compute->kind == "cross_entropy" || compute->kind == "accuracy" ||
-            compute->kind == "cross_entropy_gradient") {
-          if (compute->inputs[1] == value) bound(shape(0).back());
-        } else if (compute->kind == "embedding") {
-          if (compute->inputs[0] == value) bound(shape(1).front());
-        } else if (compute->kind == "gather") {
-          const int64_t axis = compute->attributes.GetInt("axis");
-          if (compute->inputs[1] == value) bound(shape(0)[static_cast<size_t>(axis < 0 ? axis + shape(0).size() : axis)]);
-        } else if (compute->kind == "scatter_add") {
-          if (compute->inputs[1] == value) bound(compute->attributes.GetInt("size"));
-        } else if (compute->kind == "one_hot") {
-          bound(output.back());
+        if (const int64_t choices = ChoicesOf(*compute, value); choices > 0) {
+          limit = limit == 0 ? choices : std::min(limit, choices);
         } else if (FindOp(compute->kind)->op_class == OpClass::kMovement &&
                    program().value(compute->output).type.dtype == DType::kI32) {
           same.insert(compute->output);
@@ -296,7 +298,7 @@ class ProgramWriter {
     writer.Line("Comm& comm;");
     writer.Line("Watch& watch;");
     writer.Line("const uint64_t seed;");
-    if (DrawsNumbers()) writer.Line("const int64_t& step;");
+    if (DrawsNumbers()) writer.Line("const uint64_t& step;");
     if (NeedsCoordinates()) writer.Line("const std::vector<int64_t>& coordinates;");
     EmitPlace(writer);
     writer.Gap();

@@ -1,6 +1,5 @@
 // Rankings of rows, and losses and metrics of rows that are cut.
 #include "codegen/cpu/kernel.h"
-#include "ir/strategy/strategy.h"
 
 namespace cleave {
 namespace {

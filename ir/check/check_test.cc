@@ -1,5 +1,6 @@
 #include "ir/check/check.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <functional>
 #include <iostream>
@@ -10,11 +11,15 @@
 
 #include "absl/strings/str_join.h"
 #include "gtest/gtest.h"
-#include "ir/check/test_graphs.h"
 #include "ir/distribute/distribute.h"
+#include "ir/ops/ops.h"
 #include "ir/partition/partition.h"
 #include "ir/plan/plan.h"
 #include "ir/program/program.h"
+#include "ir/strategy/strategy.h"
+#include "ir/testing/graphs.h"
+#include "ir/testing/plans.h"
+#include "ir/testing/random_plan.h"
 
 namespace cleave {
 namespace {
@@ -60,6 +65,52 @@ TEST(CheckTest, AcceptsRandomPlansOnManyMeshes) {
       }
     }
   }
+}
+
+// Every op that looks at rows as a whole is cut along them over the whole mesh, as are its gradients.
+Plan CutRowsPlan(const Graph& graph, const Mesh& mesh) {
+  Plan plan = DataParallelPlan(graph, mesh);
+  for (const Op& op : graph.ops) {
+    const Rule rule = RuleOf(graph, op);
+    const auto inner = std::find_if(rule.factors.begin(), rule.factors.end(),
+                                    [](const Factor& factor) { return factor.kind == FactorKind::kInner; });
+    if (inner == rule.factors.end()) continue;
+    Strategy strategy = Strategy::Replicated(rule);
+    strategy.cuts[static_cast<size_t>(inner - rule.factors.begin())] = mesh.AxisIds();
+    plan.ops[op.id].strategy = std::move(strategy);
+  }
+  return plan;
+}
+
+TEST(CheckTest, AcceptsCutRows) {
+  for (const Graph& graph : {TestMlp(), TestTiedWeights(), TestAttention()}) {
+    for (const int64_t devices : {2, 3, 4, 5}) {
+      const Distributed distributed = DistributeOrDie(graph, CutRowsPlan(graph, Mesh::OfDevices(devices)));
+      EXPECT_GT(distributed.graph.ops.size(), graph.ops.size());
+      const Program program = PartitionOrDie(distributed.graph, distributed.plan);
+      EXPECT_EQ(Verdict(distributed.graph, program), "") << graph.model << " on " << devices << " devices";
+      const absl::StatusOr<SimulationReport> report = CheckBySimulation(graph, distributed, program);
+      EXPECT_TRUE(report.ok()) << report.status() << " of " << graph.model << " on " << devices << " devices";
+    }
+  }
+}
+
+// The program keeps to the distributed graph, but that is not what the model means.
+TEST(CheckTest, CatchesAWrongDistributedForm) {
+  const Graph graph = TestAttention();
+  Distributed distributed = DistributeOrDie(graph, CutRowsPlan(graph, Mesh::OfDevices(2)));
+  int spoiled = 0;
+  for (Op& op : distributed.graph.ops) {
+    if (op.kind != "constant" || op.name.find(".epsilon") == std::string::npos) continue;
+    op.attributes.values["value"] = 0.5;
+    ++spoiled;
+  }
+  ASSERT_GT(spoiled, 0);
+  const Program program = PartitionOrDie(distributed.graph, distributed.plan);
+  EXPECT_EQ(Verdict(distributed.graph, program), "");
+  const absl::StatusOr<SimulationReport> report = CheckBySimulation(graph, distributed, program);
+  ASSERT_FALSE(report.ok());
+  EXPECT_NE(report.status().message().find("distributed form of"), std::string::npos) << report.status();
 }
 
 TEST(CheckTest, ShortensMeshesOfManyRanks) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
+#include <set>
 #include <vector>
 
 #include "ir/ops/ops.h"
@@ -20,18 +21,24 @@ double LargestElement(const Tensor& tensor) {
   return largest;
 }
 
-// Moved by no more than a rounding error of what it was made from. Sources, integers and whole numbers are exact.
-void Disturb(const Op& op, std::mt19937_64& random, Tensor& tensor) {
+// What the op computed moves by a rounding error. Sources, integers and whole numbers are exact, and so is what the op has
+// only picked from its inputs, perhaps with another sign: a maximum, a slice.
+void Disturb(const Op& op, const std::vector<const Tensor*>& inputs, double disturbance, std::mt19937_64& random,
+             Tensor& tensor) {
   if (op.inputs.empty() || op.type.dtype == DType::kI32) return;
-  const double most = kDisturbance * LargestElement(tensor);
+  std::set<double> picked;
+  for (const Tensor* input : inputs) {
+    for (double value : input->values) picked.insert(std::abs(value));
+  }
+  const double most = disturbance * LargestElement(tensor);
   std::uniform_real_distribution<double> change(-most, most);
   for (double& value : tensor.values) {
-    if (value != std::floor(value)) value += change(random);
+    if (value != std::floor(value) && picked.count(std::abs(value)) == 0) value += change(random);
   }
 }
 
 IdVector<OpId, Tensor> Disturbed(const Graph& graph, const SourceValues& sources, int64_t step,
-                                 std::mt19937_64& random) {
+                                 double disturbance, std::mt19937_64& random) {
   IdVector<OpId, Tensor> values(graph.ops.size());
   for (const Op& op : graph.ops) {
     if (const auto source = sources.find(op.id); source != sources.end()) {
@@ -44,30 +51,39 @@ IdVector<OpId, Tensor> Disturbed(const Graph& graph, const SourceValues& sources
     values[op.id] = Zeros(op.type.shape);
     DefinitionOf(op).evaluate(Evaluation{
         .attributes = op.attributes, .inputs = inputs, .ranges = ranges, .output = values[op.id], .step = step});
-    Disturb(op, random, values[op.id]);
+    Disturb(op, inputs, disturbance, random, values[op.id]);
   }
   return values;
 }
 
-bool Moves(const Tensor& calm, const Tensor& moved) {
+double Movement(const Tensor& calm, const Tensor& moved) {
   const double scale = std::max(1.0, LargestElement(calm));
+  double largest = 0;
   for (size_t i = 0; i < calm.values.size(); ++i) {
     const double a = calm.values[i], b = moved.values[i];
-    if (std::isfinite(a) != std::isfinite(b) || std::abs(a - b) > kAmplified * scale) return true;
+    if (std::isfinite(a) != std::isfinite(b)) return INFINITY;
+    if (std::isfinite(a)) largest = std::max(largest, std::abs(a - b) / scale);
   }
-  return false;
+  return largest;
 }
 
 }  // namespace
 
-IdVector<OpId, char> HangOnRounding(const Graph& graph, const SourceValues& sources, int64_t step) {
+IdVector<OpId, double> MovementUnder(double disturbance, const Graph& graph, const SourceValues& sources, int64_t step) {
   const IdVector<OpId, Tensor> calm = InterpretGraph(graph, sources, step);
-  IdVector<OpId, char> result(graph.ops.size(), false);
+  IdVector<OpId, double> result(graph.ops.size(), 0);
   std::mt19937_64 random(1);
   for (int draw = 0; draw < kDraws; ++draw) {
-    const IdVector<OpId, Tensor> moved = Disturbed(graph, sources, step, random);
-    for (const Op& op : graph.ops) result[op.id] = result[op.id] || Moves(calm[op.id], moved[op.id]);
+    const IdVector<OpId, Tensor> moved = Disturbed(graph, sources, step, disturbance, random);
+    for (const Op& op : graph.ops) result[op.id] = std::max(result[op.id], Movement(calm[op.id], moved[op.id]));
   }
+  return result;
+}
+
+IdVector<OpId, char> HangOnRounding(const Graph& graph, const SourceValues& sources, int64_t step) {
+  const IdVector<OpId, double> movement = MovementUnder(kDisturbance, graph, sources, step);
+  IdVector<OpId, char> result(graph.ops.size(), false);
+  for (const Op& op : graph.ops) result[op.id] = movement[op.id] > kAmplified;
   return result;
 }
 

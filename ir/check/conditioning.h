@@ -12,8 +12,12 @@
 
 namespace cleave {
 
-// Computes the graph anew with every value changed by up to kDisturbance of its tensor's largest element, some times over.
-// True for the ops whose values then move by more than kAmplified of theirs.
+// Computes the graph anew, some times over, with every value that an op computes changed by up to `disturbance` of its
+// tensor's largest element. Per op, how far its value moves at most, relative to its largest element, or absolute below 1;
+// infinite where it comes or ceases to be finite.
+IdVector<OpId, double> MovementUnder(double disturbance, const Graph& graph, const SourceValues& sources, int64_t step);
+
+// True for the ops whose values move by more than kAmplified under kDisturbance, in double.
 inline constexpr double kDisturbance = 1e-13;
 inline constexpr double kAmplified = 1e-10;
 IdVector<OpId, char> HangOnRounding(const Graph& graph, const SourceValues& sources, int64_t step);

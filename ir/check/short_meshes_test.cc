@@ -5,13 +5,15 @@
 
 #include "absl/status/statusor.h"
 #include "gtest/gtest.h"
-#include "ir/check/test_graphs.h"
 #include "ir/distribute/distribute.h"
 #include "ir/graph/graph.h"
 #include "ir/mesh/mesh.h"
 #include "ir/partition/partition.h"
 #include "ir/plan/plan.h"
 #include "ir/program/program.h"
+#include "ir/testing/graphs.h"
+#include "ir/testing/plans.h"
+#include "ir/testing/random_plan.h"
 
 namespace cleave {
 namespace {

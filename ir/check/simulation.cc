@@ -1,6 +1,7 @@
 // The dynamic half of the proof: the shrunk program on simulated ranks against the shrunk graph on one device.
 
 #include <algorithm>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -14,7 +15,8 @@
 namespace cleave {
 namespace {
 
-// Shrinking gives steps and values the attributes and types of the graph's ops: they must have been these before.
+// Every value is what an op of the graph makes of the values of that op's own inputs. What collectives and slices keep, the static
+// check says; and shrinking, which takes attributes and types from the graph, changes none.
 absl::Status CheckOps(const Graph& graph, const Program& program) {
   for (const Value& value : program.values) {
     if (!graph.ops.contains(value.origin) || value.type != graph.op(value.origin).type) {
@@ -25,8 +27,10 @@ absl::Status CheckOps(const Graph& graph, const Program& program) {
     const auto* compute = std::get_if<Compute>(&step.action);
     if (compute == nullptr) continue;
     const Op& op = graph.op(compute->op);
-    const bool is_same = compute->kind == op.kind && compute->attributes == op.attributes &&
-                         compute->inputs.size() == op.inputs.size() && program.value(compute->output).origin == op.id;
+    std::vector<OpId> inputs;
+    for (ValueId input : compute->inputs) inputs.push_back(program.value(input).origin);
+    const bool is_same = compute->kind == op.kind && compute->attributes == op.attributes && inputs == op.inputs &&
+                         program.value(compute->output).origin == op.id;
     if (!is_same) return absl::InternalError(absl::StrCat("step `", step.name, "` is another op than in the graph"));
   }
   return absl::OkStatus();

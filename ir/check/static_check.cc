@@ -167,8 +167,17 @@ class StaticCheck {
     return true;
   }
 
+  bool MakesItsType(const Compute& compute) const {
+    std::vector<TensorType> types;
+    for (ValueId input : compute.inputs) types.push_back(value(input).type);
+    const InferResult result = FindOp(compute.kind)->infer(types, compute.attributes);
+    const TensorType* type = std::get_if<TensorType>(&result);
+    return type != nullptr && *type == value(compute.output).type;
+  }
+
   void CheckCompute(const Compute& compute) {
     if (FindOp(compute.kind) == nullptr) return Find(absl::StrCat("no op `", compute.kind, "`"));
+    if (!MakesItsType(compute)) return Find("its value has another type than the op makes");
     const Rule rule = RuleOf(program_, compute);
     if (const absl::Status valid = VerifyStrategy(compute.strategy, rule, program_.mesh); !valid.ok()) {
       return Find(std::string(valid.message()));
@@ -187,6 +196,7 @@ class StaticCheck {
   }
 
   void CheckCollective(const Collective& collective) {
+    if (collective.transfers.size() > 1) CheckMerged(collective);
     for (const Transfer& transfer : collective.transfers) {
       const Value& input = value(transfer.input);
       const Value& output = value(transfer.output);
@@ -196,6 +206,18 @@ class StaticCheck {
         continue;
       }
       CheckAgreement(collective, transfer);
+    }
+  }
+
+  // One call has one element type, and there are calls for several tensors of three kinds only.
+  void CheckMerged(const Collective& collective) {
+    const bool has_call = collective.kind == CollectiveKind::kAllReduce ||
+                          collective.kind == CollectiveKind::kAllGather ||
+                          collective.kind == CollectiveKind::kReduceScatter;
+    if (!has_call) Find(absl::StrCat("carries several tensors in one ", CollectiveKindName(collective.kind)));
+    const DType dtype = value(collective.transfers.front().input).type.dtype;
+    for (const Transfer& transfer : collective.transfers) {
+      if (value(transfer.input).type.dtype != dtype) Find("carries several element types in one call");
     }
   }
 

@@ -140,7 +140,8 @@ TEST(DifferentiateTest, ConvolutionInheritance) {
     }
     return result;
   };
-  const std::string grouped = " | n from n | g from g | o from o | c from c | h from h | w from w | kh from kh | kw from kw";
+  const std::string grouped =
+      " | n from n | g from g | o from o | c from c | h from h | w from w | kh from kh | kw from kw";
   EXPECT_EQ(text("c1.pool.grad"), absl::StrCat("n (g o) h~ w~, (g o) c kh kw -> n (g c) h w", grouped));
   EXPECT_EQ(text("c2.filter.grad"), absl::StrCat("n (g o) h w, n (g c) h~ w~ -> (g o) c kh kw", grouped));
   EXPECT_EQ(text("c1.pool.index"), "n c h~ w~ -> n c h w | n from n | c from c | h from h | w from w");

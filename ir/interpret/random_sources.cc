@@ -8,22 +8,13 @@
 namespace cleave {
 namespace {
 
-int64_t SizeAlongAxis(const Op& op, const Shape& shape) {
-  const int64_t axis = op.attributes.GetInt("axis");
-  return shape[static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(shape.size()) : axis)];
-}
-
 // The number of classes or rows that an integer value chooses from where `user` reads it as input `input`; nullopt
 // where any integer will do.
 std::optional<int64_t> ChoicesOf(const Graph& graph, const Op& user, size_t input) {
-  if (user.kind == "embedding" && input == 0) return graph.op(user.inputs[1]).type.shape.front();
-  if (user.kind == "embedding_gradient" && input == 1) return user.type.shape.front();
-  if (user.kind == "gather" && input == 1) return SizeAlongAxis(user, graph.op(user.inputs[0]).type.shape);
-  if (user.kind == "scatter_add" && input == 1) return SizeAlongAxis(user, user.type.shape);
-  if (user.kind == "one_hot" && input == 0) return user.type.shape.back();
-  const bool is_label = input == 1 && graph.op(user.inputs[0]).type.dtype == DType::kF32;
-  if (is_label && graph.op(user.inputs[0]).type.rank() > 0) return graph.op(user.inputs[0]).type.shape.back();
-  return std::nullopt;
+  const OpDefinition& definition = DefinitionOf(user);
+  if (definition.choices == nullptr) return std::nullopt;
+  const int64_t choices = definition.choices(InputTypes(graph, user), user.attributes, static_cast<int>(input));
+  return choices > 0 ? std::optional<int64_t>(choices) : std::nullopt;
 }
 
 // The smallest number of choices over all uses of `op`, also through ops that only move integers.

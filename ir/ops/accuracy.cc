@@ -39,7 +39,8 @@ OpDefinition DefineAccuracy() {
                       .rule = ClassificationRule,
                       .flops = FlopsPerInputElement<1>,
                       .distribute = DistributeAccuracy,
-                      .evaluate = EvaluateAccuracy};
+                      .evaluate = EvaluateAccuracy,
+                      .choices = LabelChoices};
 }
 
 }  // namespace cleave

@@ -22,16 +22,15 @@ void EvaluateAvgPoolGradient(const Evaluation& evaluation) {
 }  // namespace
 
 OpDefinition DefineAvgPoolGradient() {
-  return OpDefinition{
-      .name = "avg_pool_gradient",
-      .op_class = OpClass::kReduction,
-      .callable = false,
-      .signature = PoolingSignature({{.name = "dy"}, {.name = "size", .kind = ArgumentKind::kInts}}),
-      .summary = "gradient of avg_pool",
-      .infer = InferPoolingGradient,
-      .rule = AvgPoolGradientRule,
-      .flops = PoolingGradientFlops,
-      .evaluate = EvaluateAvgPoolGradient};
+  return OpDefinition{.name = "avg_pool_gradient",
+                      .op_class = OpClass::kReduction,
+                      .callable = false,
+                      .signature = PoolingSignature({{.name = "dy"}, {.name = "size", .kind = ArgumentKind::kInts}}),
+                      .summary = "gradient of avg_pool",
+                      .infer = InferPoolingGradient,
+                      .rule = AvgPoolGradientRule,
+                      .flops = PoolingGradientFlops,
+                      .evaluate = EvaluateAvgPoolGradient};
 }
 
 }  // namespace cleave

@@ -1,4 +1,5 @@
-// Convolution of images [n, c, h, w] with filters [o, c / groups, kh, kw], as a correlation: the kernel is not mirrored.
+// Convolution of images [n, c, h, w] with filters [o, c / groups, kh, kw], as a correlation: the kernel is not
+// mirrored.
 
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
@@ -22,9 +23,10 @@ std::optional<OpError> CheckChannels(Types inputs, int64_t groups) {
   }
   if (seen * groups == channels) return std::nullopt;
   OpError error{.code = Code::kE0413,
-                .message = groups == 1 ? absl::StrCat("filters over ", Plural(seen, "channel"), " for images with ", channels)
-                                       : absl::StrCat("filters over ", Plural(seen, "channel"), " for ", groups,
-                                                      " groups of ", channels / groups),
+                .message = groups == 1
+                               ? absl::StrCat("filters over ", Plural(seen, "channel"), " for images with ", channels)
+                               : absl::StrCat("filters over ", Plural(seen, "channel"), " for ", groups, " groups of ",
+                                              channels / groups),
                 .about = {{1, absl::StrCat("has ", Plural(seen, "channel"), " in dimension 1")},
                           {0, absl::StrCat("has ", Plural(channels, "channel"), " in dimension 1")}}};
   if (channels % seen == 0 && filters % (channels / seen) == 0) {

@@ -1,5 +1,5 @@
-// The gradient of conv2d by its filters: (dy, x) to filters of `kernel`; a sum over samples and places, so that a rank adds up its
-// own.
+// The gradient of conv2d by its filters: (dy, x) to filters of `kernel`; a sum over samples and places, so that a rank
+// adds up its own.
 
 #include "absl/strings/str_cat.h"
 #include "ir/ops/convolving.h"
@@ -54,18 +54,17 @@ void EvaluateConv2dGradientFilter(const Evaluation& evaluation) {
 }  // namespace
 
 OpDefinition DefineConv2dGradientFilter() {
-  return OpDefinition{
-      .name = "conv2d_gradient_filter",
-      .op_class = OpClass::kProduct,
-      .callable = false,
-      .signature =
-          ConvolutionSignature({{.name = "dy"}, {.name = "x"}, {.name = "kernel", .kind = ArgumentKind::kInts}}),
-      .summary = "gradient of conv2d by its filters",
-      .infer = InferConv2dGradientFilter,
-      .rule = Conv2dGradientFilterRule,
-      .flops = Conv2dGradientFilterFlops,
-      .evaluate = EvaluateConv2dGradientFilter,
-      .resize = ResizeGroups};
+  return OpDefinition{.name = "conv2d_gradient_filter",
+                      .op_class = OpClass::kProduct,
+                      .callable = false,
+                      .signature = ConvolutionSignature(
+                          {{.name = "dy"}, {.name = "x"}, {.name = "kernel", .kind = ArgumentKind::kInts}}),
+                      .summary = "gradient of conv2d by its filters",
+                      .infer = InferConv2dGradientFilter,
+                      .rule = Conv2dGradientFilterRule,
+                      .flops = Conv2dGradientFilterFlops,
+                      .evaluate = EvaluateConv2dGradientFilter,
+                      .resize = ResizeGroups};
 }
 
 }  // namespace cleave

@@ -1,5 +1,5 @@
-// The gradient of conv2d by its images: (dy, filter) to images of `size`. An element takes part in the result at every place at
-// which a tap of the kernel looks at it.
+// The gradient of conv2d by its images: (dy, filter) to images of `size`. An element takes part in the result at every
+// place at which a tap of the kernel looks at it.
 
 #include "absl/strings/str_cat.h"
 #include "ir/ops/convolving.h"
@@ -26,8 +26,8 @@ InferResult InferConv2dGradientInput(Types inputs, const Attributes& attributes)
     return TensorType{DType::kF32, images};
   }
   return OpError{.code = Code::kE0411,
-                 .message = absl::StrCat("a gradient of ", ShapeText(inputs[0].shape), " instead of ", ShapeText(expected),
-                                         " for images of ", ShapeText(images))};
+                 .message = absl::StrCat("a gradient of ", ShapeText(inputs[0].shape), " instead of ",
+                                         ShapeText(expected), " for images of ", ShapeText(images))};
 }
 
 Rule Conv2dGradientInputRule(Types inputs, const TensorType& output, const Attributes& attributes) {
@@ -56,18 +56,17 @@ void EvaluateConv2dGradientInput(const Evaluation& evaluation) {
 }  // namespace
 
 OpDefinition DefineConv2dGradientInput() {
-  return OpDefinition{
-      .name = "conv2d_gradient_input",
-      .op_class = OpClass::kProduct,
-      .callable = false,
-      .signature = ConvolutionSignature(
-          {{.name = "dy"}, {.name = "filter"}, {.name = "size", .kind = ArgumentKind::kInts}}),
-      .summary = "gradient of conv2d by its images",
-      .infer = InferConv2dGradientInput,
-      .rule = Conv2dGradientInputRule,
-      .flops = Conv2dGradientInputFlops,
-      .evaluate = EvaluateConv2dGradientInput,
-      .resize = ResizeGroups};
+  return OpDefinition{.name = "conv2d_gradient_input",
+                      .op_class = OpClass::kProduct,
+                      .callable = false,
+                      .signature = ConvolutionSignature(
+                          {{.name = "dy"}, {.name = "filter"}, {.name = "size", .kind = ArgumentKind::kInts}}),
+                      .summary = "gradient of conv2d by its images",
+                      .infer = InferConv2dGradientInput,
+                      .rule = Conv2dGradientInputRule,
+                      .flops = Conv2dGradientInputFlops,
+                      .evaluate = EvaluateConv2dGradientInput,
+                      .resize = ResizeGroups};
 }
 
 }  // namespace cleave

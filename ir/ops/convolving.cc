@@ -72,10 +72,8 @@ Sliding2d ConvolutionSliding(const Attributes& attributes, int64_t rows, int64_t
   const Pair padding = PairOf(attributes, "padding");
   const Pair dilation = PairOf(attributes, "dilation");
   return {.rows = {.kernel = rows, .stride = stride.rows, .padding = padding.rows, .dilation = dilation.rows},
-          .columns = {.kernel = columns,
-                      .stride = stride.columns,
-                      .padding = padding.columns,
-                      .dilation = dilation.columns}};
+          .columns = {
+              .kernel = columns, .stride = stride.columns, .padding = padding.columns, .dilation = dilation.columns}};
 }
 
 std::optional<OpError> CheckConvolution(const Attributes& attributes) {
@@ -84,9 +82,8 @@ std::optional<OpError> CheckConvolution(const Attributes& attributes) {
   if (auto error = CheckPair(attributes, "dilation", 1)) return error;
   const int64_t groups = attributes.GetInt("groups");
   if (groups >= 1) return std::nullopt;
-  return OpError{.code = Code::kE0409,
-                 .message = absl::StrCat("`groups` is ", groups),
-                 .notes = {"there is at least one group"}};
+  return OpError{
+      .code = Code::kE0409, .message = absl::StrCat("`groups` is ", groups), .notes = {"there is at least one group"}};
 }
 
 Rule ConvolutionRule(ConvolutionOutput output, const ConvolutionShapes& shapes, const Attributes& attributes) {

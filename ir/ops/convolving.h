@@ -1,7 +1,8 @@
-// What a convolution and its two gradients share: each of images x [n, (g c), h, w], filter [(g o), c, kh, kw] and result
-// y [n, (g o), h', w'] is made from the other two. Inside of ir/ops only.
+// What a convolution and its two gradients share: each of images x [n, (g c), h, w], filter [(g o), c, kh, kw] and
+// result y [n, (g o), h', w'] is made from the other two. Inside of ir/ops only.
 //
-// Channels come in g groups: o filters of a group see its c channels. The letter g is left out where there is one group.
+// Channels come in g groups: o filters of a group see its c channels. The letter g is left out where there is one
+// group.
 #ifndef CLEAVE_IR_OPS_CONVOLVING_H_
 #define CLEAVE_IR_OPS_CONVOLVING_H_
 
@@ -32,8 +33,9 @@ Sliding2d ConvolutionSliding(const Attributes& attributes, int64_t rows, int64_t
 // What can be wrong with the four attributes.
 std::optional<OpError> CheckConvolution(const Attributes& attributes);
 
-// The rule of the op that makes one of the three from the other two, its inputs: y from (x, filter), x from (y, filter), filter
-// from (y, x). What is not in the output is reduced; rows and columns that the rule does not cut itself are read in windows.
+// The rule of the op that makes one of the three from the other two, its inputs: y from (x, filter), x from (y,
+// filter), filter from (y, x). What is not in the output is reduced; rows and columns that the rule does not cut itself
+// are read in windows.
 enum class ConvolutionOutput { kX, kFilter, kY };
 Rule ConvolutionRule(ConvolutionOutput output, const ConvolutionShapes& shapes, const Attributes& attributes);
 
@@ -57,7 +59,8 @@ void ForEachProduct(const ConvolutionShapes& shapes, const LocalSliding2d& slidi
       for (int64_t c = 0; c < channels; ++c) {
         const int64_t x = (n * shapes.x[1] + filter / filters * channels + c) * x_size;
         const int64_t weight = (filter * channels + c) * kernel;
-        sliding.ForEachTap([&](int64_t input, int64_t output, int64_t tap) { visit(x + input, weight + tap, y + output); });
+        sliding.ForEachTap(
+            [&](int64_t input, int64_t output, int64_t tap) { visit(x + input, weight + tap, y + output); });
       }
     }
   }

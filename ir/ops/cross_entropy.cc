@@ -46,7 +46,8 @@ OpDefinition DefineCrossEntropy() {
                       .gradient = CrossEntropyGradients,
                       .flops = FlopsPerInputElement<12>,
                       .distribute = DistributeCrossEntropy,
-                      .evaluate = EvaluateCrossEntropy};
+                      .evaluate = EvaluateCrossEntropy,
+                      .choices = LabelChoices};
 }
 
 }  // namespace cleave

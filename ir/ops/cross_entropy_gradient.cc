@@ -52,7 +52,8 @@ OpDefinition DefineCrossEntropyGradient() {
                       .rule = CrossEntropyGradientRule,
                       .flops = FlopsPerElement<15>,
                       .distribute = DistributeCrossEntropyGradient,
-                      .evaluate = EvaluateCrossEntropyGradient};
+                      .evaluate = EvaluateCrossEntropyGradient,
+                      .choices = LabelChoices};
 }
 
 }  // namespace cleave

@@ -17,7 +17,7 @@ InferResult InferBinary(Types inputs, const Attributes&) {
 }
 
 InferResult InferComparison(Types inputs, const Attributes&) {
-  if (auto error = CheckDType(inputs, 1, inputs[0].dtype, "y")) return *error;
+  if (auto error = CheckOneDType(inputs, 0, "x", 1, "y")) return *error;
   return InferBroadcast(inputs, DType::kF32);
 }
 
@@ -65,6 +65,12 @@ OpDefinition UnaryGradientOp(std::string name, std::string value, std::string su
                       .infer = InferUnaryGradient,
                       .rule = FirstLinearRule,
                       .flops = FlopsPerElement<2>};
+}
+
+std::optional<OpError> CheckOneDType(Types inputs, int a, const std::string& name_a, int b, const std::string& name_b) {
+  if (inputs[static_cast<size_t>(a)].dtype == inputs[static_cast<size_t>(b)].dtype) return std::nullopt;
+  if (auto error = CheckDType(inputs, a, DType::kF32, name_a)) return error;
+  return CheckDType(inputs, b, DType::kF32, name_b);
 }
 
 // Inputs that fit each other two by two fit all together.

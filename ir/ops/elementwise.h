@@ -34,6 +34,10 @@ OpDefinition ComparisonOp(std::string name, std::string summary);
 // An internal (dy, `value`) -> dx, all of one shape; linear in dy.
 OpDefinition UnaryGradientOp(std::string name, std::string value, std::string summary);
 
+// An error unless inputs `a` and `b`, arguments of these names, hold one type; the help casts to f32, which both can
+// be.
+std::optional<OpError> CheckOneDType(Types inputs, int a, const std::string& name_a, int b, const std::string& name_b);
+
 // All inputs broadcast to one shape, of elements `dtype`; the types of the inputs' elements are not looked at.
 InferResult InferBroadcast(Types inputs, DType dtype);
 

@@ -50,6 +50,10 @@ void EvaluateEmbedding(const Evaluation& evaluation) {
              evaluation.output);
 }
 
+int64_t EmbeddingChoices(Types inputs, const Attributes&, int input) {
+  return input == 0 ? inputs[1].shape[0] : 0;
+}
+
 }  // namespace
 
 OpDefinition DefineEmbedding() {
@@ -61,7 +65,8 @@ OpDefinition DefineEmbedding() {
                       .rule = EmbeddingRule,
                       .gradient = EmbeddingGradients,
                       .flops = FlopsPerElement<0>,
-                      .evaluate = EvaluateEmbedding};
+                      .evaluate = EvaluateEmbedding,
+                      .choices = EmbeddingChoices};
 }
 
 }  // namespace cleave

@@ -55,6 +55,10 @@ Attributes ResizeEmbeddingGradient(const Attributes& attributes, const Rule& rul
   return resized;
 }
 
+int64_t EmbeddingGradientChoices(Types, const Attributes& attributes, int input) {
+  return input == 1 ? attributes.GetInt("rows") : 0;
+}
+
 }  // namespace
 
 OpDefinition DefineEmbeddingGradient() {
@@ -67,7 +71,8 @@ OpDefinition DefineEmbeddingGradient() {
                       .rule = EmbeddingGradientRule,
                       .flops = EmbeddingGradientFlops,
                       .evaluate = EvaluateEmbeddingGradient,
-                      .resize = ResizeEmbeddingGradient};
+                      .resize = ResizeEmbeddingGradient,
+                      .choices = EmbeddingGradientChoices};
 }
 
 }  // namespace cleave

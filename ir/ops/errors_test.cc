@@ -100,7 +100,7 @@ TEST(ErrorsTest, Broadcasting) {
 
 TEST(ErrorsTest, ComparisonsAndChoices) {
   EXPECT_EQ(Infer("less", {I({4, 3}), I({3})}), "f32[4, 3]");
-  EXPECT_EQ(Infer("less", {I({4}), F({4})}), "E0406 expected i32, found f32 | 1: holds f32 | help: cast(y, i32)");
+  EXPECT_EQ(Infer("less", {I({4}), F({4})}), "E0406 expected f32, found i32 | 0: holds i32 | help: cast(x, f32)");
   EXPECT_EQ(Infer("equal", {F({4}), F({3})}),
             "E0402 shapes 4 and 3 do not broadcast | 1: is 3 | 0: is 4 | note: counted from the last dimension, sizes "
             "must be equal or one of them 1");
@@ -110,6 +110,8 @@ TEST(ErrorsTest, ComparisonsAndChoices) {
             "E0406 expected f32, found i32 | 0: holds i32 | help: cast(condition, f32)");
   EXPECT_EQ(Infer("where", {F({4}), F({4}), I({4})}),
             "E0406 expected f32, found i32 | 2: holds i32 | help: cast(b, f32)");
+  EXPECT_EQ(Infer("where", {F({4}), I({4}), F({})}),
+            "E0406 expected f32, found i32 | 1: holds i32 | help: cast(a, f32)");
   EXPECT_EQ(Infer("where", {F({1}), F({4}), F({3})}),
             "E0402 shapes 4 and 3 do not broadcast | 2: is 3 | 1: is 4 | note: counted from the last dimension, sizes "
             "must be equal or one of them 1");

@@ -46,6 +46,10 @@ void EvaluateGather(const Evaluation& evaluation) {
              evaluation.output);
 }
 
+int64_t GatherChoices(Types inputs, const Attributes& attributes, int input) {
+  return input == 1 ? inputs[0].shape[AxisOf(attributes, inputs[0].rank())] : 0;
+}
+
 }  // namespace
 
 OpDefinition DefineGather() {
@@ -59,7 +63,8 @@ OpDefinition DefineGather() {
                       .rule = GatherRule,
                       .gradient = GatherGradients,
                       .flops = FlopsPerElement<0>,
-                      .evaluate = EvaluateGather};
+                      .evaluate = EvaluateGather,
+                      .choices = GatherChoices};
 }
 
 }  // namespace cleave

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "ir/ops/builder.h"
+#include "ir/ops/inference.h"
 #include "ir/ops/ops.h"
 #include "ir/ops/samples.h"
 
@@ -107,6 +108,50 @@ TEST(GradientTest, EveryGradientEqualsFiniteDifferences) {
       EXPECT_GT(checked, 0) << op->name << " has a gradient and no sample";
     }
   }
+}
+
+// The gradients by all inputs that have one, one after another, where that of the op's value is 1.
+std::vector<double> GradientsAt(const std::string& op, std::vector<Tensor> inputs, Attributes attributes = {}) {
+  Sample sample{.op = FindOp(op),
+                .attributes = std::move(attributes),
+                .types = {},
+                .inputs = std::move(inputs),
+                .fills = {},
+                .output = {},
+                .rule = {}};
+  for (const Tensor& input : sample.inputs) sample.types.push_back({DType::kF32, input.shape});
+  EXPECT_FALSE(CompleteAttributes(*sample.op, sample.inputs.size(), sample.attributes).has_value()) << op;
+  sample.output = std::get<TensorType>(sample.op->infer(sample.types, sample.attributes));
+  const GradientGraph gradient = Build(sample);
+  Tensor dy = Zeros(sample.output.shape);
+  for (double& value : dy.values) value = 1;
+  const IdVector<OpId, Tensor> values = EvaluateGraph(gradient, sample, dy);
+  std::vector<double> result;
+  for (const std::optional<OpId>& by : gradient.gradients) {
+    if (by.has_value()) result.insert(result.end(), values[*by].values.begin(), values[*by].values.end());
+  }
+  return result;
+}
+
+// Where a derivative jumps or is none, as docs/language.md says.
+TEST(GradientTest, ChosenWhereThereIsNoDerivative) {
+  using Numbers = std::vector<double>;
+  const Tensor zero{.shape = {1}, .values = {0}};
+  const Tensor two{.shape = {1}, .values = {2}};
+  EXPECT_EQ(GradientsAt("relu", {zero}), Numbers{0});
+  EXPECT_EQ(GradientsAt("leaky_relu", {zero}, {{{"slope", 0.25}}}), Numbers{0.25});
+  EXPECT_EQ(GradientsAt("abs", {zero}), Numbers{0});
+  EXPECT_EQ(GradientsAt("clamp", {{.shape = {4}, .values = {-1, 0, 2, 3}}}, {{{"low", 0.0}, {"high", 2.0}}}),
+            (Numbers{0, 1, 1, 0}));
+  EXPECT_EQ(GradientsAt("maximum", {two, two}), (Numbers{1, 0}));
+  EXPECT_EQ(GradientsAt("minimum", {two, two}), (Numbers{1, 0}));
+  EXPECT_EQ(GradientsAt("pow", {zero, zero}), (Numbers{0, 0}));
+  EXPECT_EQ(GradientsAt("pow", {zero, two}), (Numbers{0, 0}));
+  for (const char* op : {"reduce_max", "reduce_min"}) {
+    EXPECT_EQ(GradientsAt(op, {{.shape = {2}, .values = {3, 3}}}), (Numbers{0.5, 0.5})) << op;
+  }
+  EXPECT_TRUE(GradientsAt("less", {two, two}).empty());
+  EXPECT_EQ(GradientsAt("where", {zero, two, two}), (Numbers{0, 1}));
 }
 
 // Ops that a model can call and that carry reals have a gradient, but for these.

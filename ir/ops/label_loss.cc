@@ -52,7 +52,8 @@ OpDefinition DefineLabelLoss() {
                       .infer = InferLabelLoss,
                       .rule = LabelLossRule,
                       .flops = FlopsPerRow<2>,
-                      .evaluate = EvaluateLabelLoss};
+                      .evaluate = EvaluateLabelLoss,
+                      .choices = LabelChoices};
 }
 
 }  // namespace cleave

@@ -51,7 +51,8 @@ OpDefinition DefineLabelLossGradient() {
                       .infer = InferLabelLossGradient,
                       .rule = LabelLossGradientRule,
                       .flops = FlopsPerElement<15>,
-                      .evaluate = EvaluateLabelLossGradient};
+                      .evaluate = EvaluateLabelLossGradient,
+                      .choices = LabelChoices};
 }
 
 }  // namespace cleave

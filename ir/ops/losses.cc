@@ -35,6 +35,8 @@ InferResult InferClassification(Types inputs, const Attributes&) {
   return TensorType{DType::kF32, {}};
 }
 
+int64_t LabelChoices(Types inputs, const Attributes&, int input) { return input == 1 ? inputs[0].shape.back() : 0; }
+
 Rule ClassificationRule(Types inputs, const TensorType&, const Attributes&) {
   RowsRule rule{
       .inputs = {RowPart::kAll, RowPart::kLeading}, .output = RowPart::kNone, .leading = FactorKind::kReduced};

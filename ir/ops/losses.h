@@ -16,6 +16,9 @@ std::optional<OpError> CheckClassification(Types inputs);
 InferResult InferClassification(Types inputs, const Attributes& attributes);
 Rule ClassificationRule(Types inputs, const TensorType& output, const Attributes& attributes);
 
+// The classes that labels, input 1, choose from.
+int64_t LabelChoices(Types inputs, const Attributes& attributes, int input);
+
 // (prediction, target, mask?) -> scalar; all dimensions reduced.
 std::optional<OpError> CheckRegression(Types inputs, const std::string& first = "prediction");
 InferResult InferRegression(Types inputs, const Attributes& attributes);

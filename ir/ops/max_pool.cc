@@ -25,9 +25,8 @@ void EvaluateMaxPool(const Evaluation& evaluation) {
   const Tensor& x = *evaluation.inputs[0];
   Tensor& y = evaluation.output;
   y.values.assign(y.values.size(), -std::numeric_limits<double>::infinity());
-  ForEachLook(x.shape, y.shape, PoolingSlidingOf(evaluation), [&](size_t from, size_t to, int64_t) {
-    y.values[to] = std::max(y.values[to], x.values[from]);
-  });
+  ForEachLook(x.shape, y.shape, PoolingSlidingOf(evaluation),
+              [&](size_t from, size_t to, int64_t) { y.values[to] = std::max(y.values[to], x.values[from]); });
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Which tap of the kernel saw the maximum, rows * columns counted row-major; the first of equals. Taps, not places in the image:
-// they mean the same on every rank.
+// Which tap of the kernel saw the maximum, rows * columns counted row-major; the first of equals. Taps, not places in
+// the image: they mean the same on every rank.
 
 #include <limits>
 

@@ -41,6 +41,10 @@ Attributes ResizeOneHot(const Attributes& attributes, const Rule& rule, absl::Sp
   return resized;
 }
 
+int64_t OneHotChoices(Types, const Attributes& attributes, int) {
+  return attributes.GetInt("depth");
+}
+
 }  // namespace
 
 OpDefinition DefineOneHot() {
@@ -53,7 +57,8 @@ OpDefinition DefineOneHot() {
                       .gradient = OneHotGradients,
                       .flops = FlopsPerElement<0>,
                       .evaluate = EvaluateOneHot,
-                      .resize = ResizeOneHot};
+                      .resize = ResizeOneHot,
+                      .choices = OneHotChoices};
 }
 
 }  // namespace cleave

@@ -112,6 +112,10 @@ struct OpDefinition {
   // where attributes hold no sizes.
   Attributes (*resize)(const Attributes& attributes, const Rule& rule,
                        absl::Span<const int64_t> factor_sizes) = nullptr;
+
+  // How many values the integers of input `input` choose from, counted from 0: the classes of a label, the rows of a table; 0
+  // where any integer will do. Null: no input chooses.
+  int64_t (*choices)(absl::Span<const TensorType> inputs, const Attributes& attributes, int input) = nullptr;
 };
 
 // Null for an unknown name.

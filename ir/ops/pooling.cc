@@ -87,8 +87,8 @@ InferResult InferPoolingGradient(Types inputs, const Attributes& attributes) {
   for (const TensorType& input : inputs) {
     if (input.shape == expected) continue;
     return OpError{.code = Code::kE0411,
-                   .message = absl::StrCat("a gradient of ", ShapeText(input.shape), " instead of ", ShapeText(expected),
-                                           " for images of ", ShapeText(images))};
+                   .message = absl::StrCat("a gradient of ", ShapeText(input.shape), " instead of ",
+                                           ShapeText(expected), " for images of ", ShapeText(images))};
   }
   return TensorType{DType::kF32, images};
 }

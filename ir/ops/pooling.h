@@ -38,8 +38,8 @@ Flops PoolingGradientFlops(Types inputs, const TensorType& output, const Attribu
 LocalSliding2d PoolingSlidingOf(const Evaluation& evaluation);
 LocalSliding2d PoolingGradientSlidingOf(const Evaluation& evaluation);
 
-// Calls visit(image, output, tap) for every place at which an output element looks at one of the images; the first two are
-// indexes into the local tensors.
+// Calls visit(image, output, tap) for every place at which an output element looks at one of the images; the first two
+// are indexes into the local tensors.
 template <typename Visit>
 void ForEachLook(const Shape& images, const Shape& outputs, const LocalSliding2d& sliding, Visit visit) {
   for (int64_t plane = 0; plane < images[0] * images[1]; ++plane) {

@@ -80,6 +80,10 @@ Attributes ResizeScatterAdd(const Attributes& attributes, const Rule& rule, absl
   return resized;
 }
 
+int64_t ScatterAddChoices(Types, const Attributes& attributes, int input) {
+  return input == 1 ? attributes.GetInt("size") : 0;
+}
+
 }  // namespace
 
 OpDefinition DefineScatterAdd() {
@@ -95,7 +99,8 @@ OpDefinition DefineScatterAdd() {
                       .gradient = ScatterAddGradients,
                       .flops = ScatterAddFlops,
                       .evaluate = EvaluateScatterAdd,
-                      .resize = ResizeScatterAdd};
+                      .resize = ResizeScatterAdd,
+                      .choices = ScatterAddChoices};
 }
 
 }  // namespace cleave

@@ -33,11 +33,8 @@ Window Sliding::OverInput(int64_t input, int64_t output) const {
 }
 
 Window Sliding::OverOutput(int64_t input, int64_t output) const {
-  return {.elements = output,
-          .outer = input,
-          .denominator = stride,
-          .first = padding - span() + stride,
-          .last = padding};
+  return {
+      .elements = output, .outer = input, .denominator = stride, .first = padding - span() + stride, .last = padding};
 }
 
 Pair PairOf(const Attributes& attributes, const std::string& name) {
@@ -84,11 +81,12 @@ std::optional<OpError> CheckFits(Types inputs, int index, const Sliding2d& slidi
     const std::string what = d == 2 ? "rows" : "columns";
     // The least padding on each side with which the kernel has one place.
     const int64_t needed = (along.span() - shape[d] + 1) / 2;
-    return OpError{.code = Code::kE0413,
-                   .message = absl::StrCat("a kernel over ", along.span(), " ", what, " does not fit into ", shape[d],
-                                           along.padding > 0 ? absl::StrCat(" and ", 2 * along.padding, " of padding") : ""),
-                   .about = {{index, absl::StrCat("has ", shape[d], " ", what)}},
-                   .help = {absl::StrCat("padding = ", needed)}};
+    return OpError{
+        .code = Code::kE0413,
+        .message = absl::StrCat("a kernel over ", along.span(), " ", what, " does not fit into ", shape[d],
+                                along.padding > 0 ? absl::StrCat(" and ", 2 * along.padding, " of padding") : ""),
+        .about = {{index, absl::StrCat("has ", shape[d], " ", what)}},
+        .help = {absl::StrCat("padding = ", needed)}};
   }
   return std::nullopt;
 }

@@ -1,8 +1,9 @@
 // A kernel that slides over the rows and columns of images [n, c, h, w]: what convolutions and poolings share.
 // Inside of ir/ops only.
 //
-// Output element i looks with tap t of the kernel at input element i * stride - padding + t * dilation; where there is no such
-// element it sees padding. Padding stands at the ends of the whole image, never at the border of a rank's piece.
+// Output element i looks with tap t of the kernel at input element i * stride - padding + t * dilation; where there is
+// no such element it sees padding. Padding stands at the ends of the whole image, never at the border of a rank's
+// piece.
 #ifndef CLEAVE_IR_OPS_SLIDING_H_
 #define CLEAVE_IR_OPS_SLIDING_H_
 
@@ -72,8 +73,8 @@ struct LocalSliding2d {
   LocalSliding rows;
   LocalSliding columns;
 
-  // Calls visit(input, output, tap) with indexes into one local image, one local output and the kernel, all row-major, for
-  // every place at which an output element looks at an element; taps of one output element in order.
+  // Calls visit(input, output, tap) with indexes into one local image, one local output and the kernel, all row-major,
+  // for every place at which an output element looks at an element; taps of one output element in order.
   template <typename Visit>
   void ForEachTap(Visit visit) const {
     for (int64_t i = 0; i < rows.output.size; ++i) {
@@ -101,8 +102,8 @@ struct ImageFactors {
   int columns = 0;
 };
 
-// What a rank works on when the factors are the output's (`images`: the local input), or the input's (`outputs`: the local
-// output, which is read in windows).
+// What a rank works on when the factors are the output's (`images`: the local input), or the input's (`outputs`: the
+// local output, which is read in windows).
 LocalSliding2d SlidingOverInput(const Evaluation& evaluation, const Sliding2d& sliding, ImageFactors factors,
                                 const Shape& images);
 LocalSliding2d SlidingOverOutput(const Evaluation& evaluation, const Sliding2d& sliding, ImageFactors factors,

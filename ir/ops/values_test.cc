@@ -31,7 +31,9 @@ bool IsInteger(const std::string& op, size_t input) {
   static const std::set<std::pair<std::string, size_t>> integers = {
       {"embedding", 0}, {"max_pool_gradient", 1}, {"embedding_gradient", 1},     {"one_hot", 0},
       {"gather", 1},    {"scatter_add", 1},
-      {"accuracy", 1},  {"cross_entropy_gradient", 1}, {"cross_entropy", 1}};
+      {"accuracy", 1},  {"cross_entropy_gradient", 1}, {"cross_entropy", 1},
+      {"label_loss", 1}, {"label_loss_gradient", 1},   {"share_of_equal", 0}, {"share_of_equal", 1},
+      {"top_k_merge", 1}, {"top_k_gradient", 1}};
   return integers.count({op, input}) > 0;
 }
 
@@ -231,6 +233,48 @@ TEST(ValuesTest, Losses) {
          {"mse", {T({2, 1}, {1, 5}), T({2, 1}, {0, 2})}, {}, T({}, {5})},
          {"mse", {T({2, 1}, {1, 5}), T({2, 1}, {0, 2}), T({2}, {1, 0})}, {}, T({}, {0.5})},
          {"mae", {T({2, 1}, {1, 5}), T({2, 1}, {0, 2})}, {}, T({}, {2})}});
+}
+
+TEST(ValuesTest, Rankings) {
+  const Tensor x = T({2, 4}, {1, 7, 7, 3, -1, -4, -2, -1});
+  const double none = 2147483647;
+  const double least = -std::numeric_limits<double>::infinity();
+  const Tensor candidates = ValueOf({"top_k_candidates",
+                                     {T({1, 5}, {4, 1, 3, 9, 2})},
+                                     {{"k", int64_t{2}}, {"pieces", int64_t{3}}, {"elements", int64_t{5}}},
+                                     x});
+  EXPECT_EQ(candidates, T({1, 6}, {4, least, 3, 1, 9, 2}));
+  Check({{"argmax", {x}, {}, T({2}, {1, 0})},
+         {"argmax", {x}, {{"axis", int64_t{0}}}, T({4}, {0, 0, 0, 0})},
+         {"first_equal", {x, T({2, 1}, {7, 5})}, {}, T({2}, {1, none})},
+         {"top_k", {x}, {{"k", int64_t{3}}}, T({2, 3}, {7, 7, 3, -1, -1, -2})},
+         {"top_k_indices", {x}, {{"k", int64_t{3}}}, T({2, 3}, {1, 2, 3, 0, 3, 2})},
+         {"top_k_candidate_indices",
+          {T({1, 5}, {4, 1, 3, 9, 2})},
+          {{"k", int64_t{2}}, {"pieces", int64_t{3}}, {"elements", int64_t{5}}},
+          T({1, 6}, {0, none, 2, 1, 3, 4})},
+         {"top_k_merge",
+          {T({1, 4}, {5, least, 5, 6}), T({1, 4}, {3, none, 1, 8})},
+          {{"k", int64_t{3}}},
+          T({1, 3}, {8, 1, 3})},
+         {"top_k_gradient",
+          {T({1, 2}, {10, 20}), T({1, 2}, {2, 0})},
+          {{"elements", int64_t{3}}},
+          T({1, 3}, {20, 0, 10})}});
+}
+
+TEST(ValuesTest, LossesOfKnownSums) {
+  const Tensor logits = T({2, 2}, {1, 2, 3, 4});
+  const Tensor log_sum = T({2, 1}, {5, 6});
+  const double e = std::exp(-2.0);
+  Check({{"label_loss", {logits, T({2}, {1, 0}), log_sum}, {}, T({}, {3})},
+         {"label_loss", {logits, T({2}, {1, 9}), log_sum}, {}, T({}, {1.5})},
+         {"label_loss", {logits, T({2}, {1, 0}), log_sum, T({2}, {0, 1})}, {}, T({}, {1.5})},
+         {"label_loss_gradient",
+          {logits, T({2}, {9, 1}), log_sum, T({}, {2})},
+          {},
+          T({2, 2}, {0, 0, std::exp(-3.0), e - 1})},
+         {"share_of_equal", {T({2}, {1, 0}), T({2}, {1, 1})}, {}, T({}, {0.5})}});
 }
 
 TEST(ValuesTest, Movements) {

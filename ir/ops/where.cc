@@ -9,7 +9,7 @@ namespace {
 
 InferResult InferWhere(Types inputs, const Attributes&) {
   if (auto error = CheckDType(inputs, 0, DType::kF32, "condition")) return *error;
-  if (auto error = CheckDType(inputs, 2, inputs[1].dtype, "b")) return *error;
+  if (auto error = CheckOneDType(inputs, 1, "a", 2, "b")) return *error;
   return InferBroadcast(inputs, inputs[1].dtype);
 }
 

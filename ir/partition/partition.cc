@@ -27,7 +27,7 @@ namespace {
 struct Demand {
   Phase phase = Phase::kForward;
   int line = 0;
-  std::string reader;  // "h2.matmul reads", "h1.weight is stored", …: continued by what is read and how.
+  std::string reader;  // "h2.matmul reads", "h1.weight stores", …: continued by what is read and how.
 };
 
 class Partitioner {
@@ -99,7 +99,7 @@ class Partitioner {
       for (const StateUpdate& update : graph_.updates) {
         const Op& state = graph_.op(update.state);
         const ValueId stored = made_[state.id].front().value;
-        const Demand demand{.phase = phase, .line = state.line, .reader = absl::StrCat(state.name, " is stored")};
+        const Demand demand{.phase = phase, .line = state.line, .reader = absl::StrCat(state.name, " stores")};
         CLEAVE_ASSIGN_OR_RETURN(const ValueId value, Request(update.value, program_.value(stored).layout, demand));
         program_.updates.push_back({.state = stored, .value = value});
       }

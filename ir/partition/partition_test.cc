@@ -9,7 +9,6 @@
 #include "absl/strings/str_join.h"
 #include "gtest/gtest.h"
 #include "ir/check/check.h"
-#include "ir/check/test_graphs.h"
 #include "ir/differentiate/differentiate.h"
 #include "ir/distribute/distribute.h"
 #include "ir/ops/builder.h"
@@ -17,6 +16,9 @@
 #include "ir/partition/rewrite.h"
 #include "ir/program/program.h"
 #include "ir/strategy/strategy.h"
+#include "ir/testing/graphs.h"
+#include "ir/testing/plans.h"
+#include "ir/testing/random_plan.h"
 
 namespace cleave {
 namespace {
@@ -451,6 +453,17 @@ TEST(PartitionMergeTest, FullBucketsLeaveDuringTheBackwardPass) {
             "l4.weight l3.weight gradients.all_reduce l2.weight l1.weight gradients.all_reduce_1");
 }
 
+TEST(PartitionMergeTest, TheProofAsksForOneElementTypeToACall) {
+  const Graph graph = Dense({.widths = {8, 8}, .batch = 8});
+  const Hand hand{.cuts = {{"l1.matmul", {{"i", "m0"}}}}, .storage = {}, .output = {}};
+  Program program = Split(graph, HandPlan(graph, MeshOf({2}), hand).Make());
+  const Transfer transfer = FindCollective(program, "gradients.all_reduce").transfers.at(1);
+  program.values[transfer.input].type.dtype = DType::kI32;
+  program.values[transfer.output].type.dtype = DType::kI32;
+  EXPECT_NE(absl::StrJoin(CheckStatically(program), "\n").find("carries several element types in one call"),
+            std::string::npos);
+}
+
 // Slices that all begin with one cut share a reduce_scatter; another reader of the whole value keeps the all_reduce.
 TEST(PartitionTest, SeveralSlicesOfOneSum) {
   const Graph graph = Dense({.widths = {8, 8}, .batch = 8, .bias = false, .input_is_parameter = true});
@@ -480,7 +493,8 @@ TEST(PartitionTest, SeveralSlicesOfOneSum) {
     for (const Step& step : sliced.steps) {
       const Slice* slice = std::get_if<Slice>(&step.action);
       if (slice != nullptr && sliced.value(slice->output).origin == program.value(whole).origin) left.push_back(step.name);
-      if (step.name.rfind("l1.matmul.", 0) == 0) left.push_back(step.name);
+      const bool is_collective = std::holds_alternative<Collective>(step.action);
+      if (is_collective && step.name.rfind("l1.matmul.", 0) == 0) left.push_back(step.name);
     }
     return absl::StrJoin(left, ", ");
   };

@@ -4,9 +4,10 @@
 #include <string>
 
 #include "gtest/gtest.h"
-#include "ir/check/test_graphs.h"
 #include "ir/distribute/distribute.h"
 #include "ir/partition/partition.h"
+#include "ir/testing/graphs.h"
+#include "ir/testing/random_plan.h"
 
 namespace cleave {
 namespace {

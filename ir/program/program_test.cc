@@ -5,11 +5,13 @@
 #include <set>
 
 #include "gtest/gtest.h"
-#include "ir/check/test_graphs.h"
 #include "ir/graph/graph.h"
 #include "ir/distribute/distribute.h"
 #include "ir/partition/partition.h"
 #include "ir/program/text.h"
+#include "ir/testing/graphs.h"
+#include "ir/testing/plans.h"
+#include "ir/testing/random_plan.h"
 
 namespace cleave {
 namespace {

@@ -68,11 +68,11 @@ struct Problem {
   std::vector<std::vector<AxisId>> fixed = {};  // Per dimension the axes in front that stay.
   std::vector<int64_t> fixed_count = {};        // Per dimension the pieces that they make.
   std::vector<PartialAxis> fixed_partial = {};
-  std::vector<double> weights = {};             // Of the atoms' axes, ascending.
+  std::vector<double> weights = {};  // Of the atoms' axes, ascending.
   std::vector<Atom> atoms = {};
   Arrangement source = Arrangement(0);
   Arrangement target = Arrangement(0);
-  double ticks_per_byte = 1;                    // See Ticks.
+  double ticks_per_byte = 1;  // See Ticks.
 
   const Atom& atom(AtomIndex index) const { return atoms[index]; }
   int64_t CutCount(AtomSpan indexes) const;

@@ -22,12 +22,13 @@ class CostBound {
   double AtLeast(const Arrangement& arrangement) const;
 
  private:
-  // The axes of at least one weight, seen as a mesh of hosts: the ranks that differ on the other axes only are one host.
+  // The axes of at least one weight, seen as a mesh of hosts: the ranks that differ on the other axes only are one
+  // host.
   struct Level {
-    double weight_step = 0;      // Its weight, less that of the level before.
-    int64_t ranks = 1;           // Of the problem, over this level's axes.
+    double weight_step = 0;  // Its weight, less that of the level before.
+    int64_t ranks = 1;       // Of the problem, over this level's axes.
     int64_t ranks_per_host = 1;
-    double target_bytes = 0;     // That a host wants, in the mean.
+    double target_bytes = 0;  // That a host wants, in the mean.
   };
 
   // One axis cutting a dimension: `count` pieces up to and with it.
@@ -36,7 +37,7 @@ class CostBound {
     int64_t size = 1;
     size_t atom = 0;
     size_t axis_in_atom = 0;
-    size_t level = 0;            // The last to which the axis belongs.
+    size_t level = 0;  // The last to which the axis belongs.
 
     bool IsSameAxis(const Digit& other) const { return atom == other.atom && axis_in_atom == other.axis_in_atom; }
   };
@@ -50,11 +51,11 @@ class CostBound {
   double SharedFraction(const Digits& has, const Digits& wants, size_t level) const;
 
   const Problem& problem_;
-  std::vector<Level> levels_;     // Ascending by weight; the first has all axes.
+  std::vector<Level> levels_;                       // Ascending by weight; the first has all axes.
   std::vector<std::vector<size_t>> level_of_axis_;  // Per atom and axis in it.
-  std::vector<Digits> wanted_;    // Per dimension, of the target.
-  double bytes_ = 0;              // Of the fixed axes' piece, in the mean.
-  bool is_even_ = false;          // Every arrangement cuts every dimension into equal pieces, or is taken to.
+  std::vector<Digits> wanted_;                      // Per dimension, of the target.
+  double bytes_ = 0;                                // Of the fixed axes' piece, in the mean.
+  bool is_even_ = false;  // Every arrangement cuts every dimension into equal pieces, or is taken to.
 };
 
 }  // namespace cleave

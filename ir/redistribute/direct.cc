@@ -5,8 +5,8 @@
 // 2. Partial sums: one all_reduce, or reduce_scatters, where that is possible to the final places.
 // 3. The rest: towards the target dimension by dimension (all_to_all where a suffix belongs elsewhere, else
 //    all_gather), or by one permute between layouts of equal cut counts: now with more slices, and cuts moved
-//    between dimensions where need be, and the target with more cuts, which are gathered at the end. With everything sliced the permute moves little: a rank receives
-//    one smallest piece more than what it wants.
+//    between dimensions where need be, and the target with more cuts, which are gathered at the end. With everything
+//    sliced the permute moves little: a rank receives one smallest piece more than what it wants.
 
 #include "ir/redistribute/direct.h"
 
@@ -242,8 +242,8 @@ class PathBuilder {
   size_t CommonPrefix(size_t d) const {
     const AtomSpan here = now_.Dimension(d);
     const AtomSpan wanted = problem_.target.Dimension(d);
-    return static_cast<size_t>(
-        std::mismatch(here.begin(), here.end(), wanted.begin(), wanted.end()).first - here.begin());
+    return static_cast<size_t>(std::mismatch(here.begin(), here.end(), wanted.begin(), wanted.end()).first -
+                               here.begin());
   }
 
   // The dimension whose wrong atoms cross the dearest link: it is gathered while the pieces are small.

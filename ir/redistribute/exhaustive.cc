@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "ir/redistribute/sampling.h"
 
 namespace cleave {
 namespace {
@@ -33,29 +34,6 @@ std::pair<int64_t, int64_t> PlaceOf(const Layout& layout, const Mesh& mesh, Axis
 }
 
 }  // namespace
-
-std::vector<Layout> AllLayouts(const Mesh& mesh, int rank, const std::vector<Reduction>& reductions) {
-  std::vector<Layout> layouts = {Layout::Replicated(rank)};
-  std::set<Layout> seen(layouts.begin(), layouts.end());
-  const auto add = [&](Layout layout) {
-    if (VerifyLayout(layout, mesh, rank).ok() && seen.insert(layout).second) layouts.push_back(std::move(layout));
-  };
-  for (size_t i = 0; i < layouts.size(); ++i) {
-    for (AxisId axis : mesh.AxisIds()) {
-      for (size_t d = 0; d < static_cast<size_t>(rank); ++d) {
-        Layout next = layouts[i];
-        next.dimensions[d].push_back(axis);
-        add(std::move(next));
-      }
-      for (Reduction reduction : reductions) {
-        Layout next = layouts[i];
-        next.partial.push_back({axis, reduction});
-        add(std::move(next));
-      }
-    }
-  }
-  return layouts;
-}
 
 Exhaustive::Exhaustive(const Mesh& mesh, const TensorType& type, const std::vector<Reduction>& reductions)
     : mesh_(mesh), type_(type), layouts_(AllLayouts(mesh, type.rank(), reductions)), edges_(layouts_.size()) {
@@ -116,10 +94,7 @@ void Exhaustive::AddReductions(size_t from, const std::vector<AxisId>& chosen) {
     if (first != layout.partial.end() && first->reduction != entry.reduction) continue;
     std::vector<AxisId> axes = chosen;
     axes.push_back(entry.axis);
-    Move reduce{.collective = CollectiveKind::kAllReduce,
-                .axes = axes,
-                .reduction = entry.reduction,
-                .result = layout};
+    Move reduce{.collective = CollectiveKind::kAllReduce, .axes = axes, .reduction = entry.reduction, .result = layout};
     std::vector<PartialAxis>& partial = reduce.result.partial;
     partial.erase(std::remove_if(partial.begin(), partial.end(),
                                  [&](const PartialAxis& other) { return Contains(axes, other.axis); }),

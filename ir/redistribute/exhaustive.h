@@ -1,5 +1,5 @@
-// Redistribution by brute force, for tests: every layout, every move between two of them as redistribute.h defines it, and
-// Dijkstra's algorithm, without regard to speed. Shares nothing with the planner but the price of a move.
+// Redistribution by brute force, for tests: every layout, every move between two of them as redistribute.h defines it,
+// and Dijkstra's algorithm, without regard to speed. Shares nothing with the planner but the price of a move.
 //
 //   Exhaustive exhaustive(mesh, type, {Reduction::kSum});
 //   exhaustive.From(source).at(target).cost
@@ -16,9 +16,6 @@
 #include "ir/types/types.h"
 
 namespace cleave {
-
-// Every layout of a tensor of `rank` dimensions over all axes of the mesh; partial ones by each of `reductions`.
-std::vector<Layout> AllLayouts(const Mesh& mesh, int rank, const std::vector<Reduction>& reductions);
 
 class Exhaustive {
  public:

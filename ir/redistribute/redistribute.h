@@ -16,8 +16,8 @@
 // divided by the sizes done; an all_to_all leaves everything; permute and neighbor_exchange pay the dearest).
 //
 // Every axis of the mesh may take part, also one that neither layout uses: ranks that hold the same may each do a share. The
-// path is the cheapest of all where `is_cheapest` says so: always on meshes of up to three axes of size above 1, and wherever a
-// lower bound is met. On larger meshes the search is bounded, by moves looked at and not by time, and the path is at most as
+// path is the cheapest of all where `is_cheapest` says so: always on meshes of up to three axes, and wherever a lower bound is
+// met. On larger meshes the search is bounded, by moves looked at and not by time, and the path is at most as
 // dear as the best of some direct ones. Ties: fewer collectives, then fewer moves (a slice counts once per axis; both where the
 // search is complete), then what a fixed order meets first. The same arguments give the same path.
 #ifndef CLEAVE_IR_REDISTRIBUTE_REDISTRIBUTE_H_

@@ -1,7 +1,7 @@
 // Reading guide. `PathSearch::Run` is A*: arrangements are taken in the order of what a path through them costs at
-// least, their cost so far plus the bound of what is still to come (bound.h). The search always holds a complete path, the
-// best so far: at first a direct one, then what is found on the way, also by going on directly from every arrangement that
-// is taken. Nothing that cannot beat it is kept, and it is the answer when the limit is reached.
+// least, their cost so far plus the bound of what is still to come (bound.h). The search always holds a complete path,
+// the best so far: at first a direct one, then what is found on the way, also by going on directly from every
+// arrangement that is taken. Nothing that cannot beat it is kept, and it is the answer when the limit is reached.
 
 #include "ir/redistribute/search.h"
 

@@ -27,8 +27,8 @@ struct SearchLimits {
   int64_t most_moves = std::numeric_limits<int64_t>::max();  // Moves looked at; then the best path so far counts.
 };
 
-// `start` or something better. With all moves, the proven bound and no limit it is the cheapest path; of those that cost the
-// same it has the fewest collectives, then the fewest moves.
+// `start` or something better. With all moves, the proven bound and no limit it is the cheapest path; of those that
+// cost the same it has the fewest collectives, then the fewest moves.
 FoundPath ShortestPath(const Problem& problem, FoundPath start, const SearchLimits& limits);
 
 }  // namespace cleave

@@ -8,7 +8,8 @@ std::vector<WindowEntry> EntriesInto(const Mesh& mesh, const Shape& shape, const
   std::vector<WindowEntry> entries;
   // A bit per windowed dimension that is whole before. There are few.
   for (size_t whole = 0; whole < (size_t{1} << target.windows.size()); ++whole) {
-    WindowEntry entry{.before = target.WithoutWindows(), .move = {.collective = std::nullopt, .axes = {}, .result = target}};
+    WindowEntry entry{.before = target.WithoutWindows(),
+                      .move = {.collective = std::nullopt, .axes = {}, .result = target}};
     for (size_t i = 0; i < target.windows.size(); ++i) {
       if ((whole >> i & 1) == 0) continue;
       std::vector<AxisId>& cut = entry.before.dimensions[static_cast<size_t>(target.windows[i].dimension)];

@@ -11,7 +11,7 @@
 #include "runtime/kernels/neighbors.h"    // IWYU pragma: export
 #include "runtime/kernels/partners.h"     // IWYU pragma: export
 #include "runtime/kernels/pooling.h"      // IWYU pragma: export
-#include "runtime/kernels/ranking.h"     // IWYU pragma: export
+#include "runtime/kernels/ranking.h"      // IWYU pragma: export
 #include "runtime/kernels/reduce.h"       // IWYU pragma: export
 #include "runtime/kernels/rows.h"         // IWYU pragma: export
 #include "runtime/kernels/sequences.h"    // IWYU pragma: export

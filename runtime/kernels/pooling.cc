@@ -1,5 +1,5 @@
-// Taps are the outer loops and a row's places the innermost one: then every step of a row does the same, without asking for
-// padding.
+// Taps are the outer loops and a row's places the innermost one: then every step of a row does the same, without asking
+// for padding.
 #include "runtime/kernels/pooling.h"
 
 #include <algorithm>

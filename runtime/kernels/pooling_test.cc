@@ -165,7 +165,9 @@ TEST(PoolingTest, Images) {
 }
 
 // Enough elements for several threads.
-TEST(PoolingTest, ManyPlanes) { Check(64, Whole(28, {.kernel = 2, .stride = 2}), Whole(28, {.kernel = 3, .padding = 1})); }
+TEST(PoolingTest, ManyPlanes) {
+  Check(64, Whole(28, {.kernel = 2, .stride = 2}), Whole(28, {.kernel = 3, .padding = 1}));
+}
 
 TEST(PoolingTest, NoPlanes) {
   const Sliding rows = Whole(4, {.kernel = 2, .stride = 2});

@@ -5,8 +5,9 @@
 //          {.input = {0, 28}, .output = {0, 28}, .kernel = 3, .padding = 1},
 //          {.input = {0, 28}, .output = {0, 28}, .kernel = 3, .padding = 1}, image, conv1_weight, conv1);
 //
-// x [samples, channels, rows, columns] and filter [filters, filter_channels, rows, columns] make y [samples, filters, rows, columns].
-// All are f32, row-major and contiguous, and do not overlap. Any size may be 0: sums of nothing are zeros.
+// x [samples, channels, rows, columns] and filter [filters, filter_channels, rows, columns] make y [samples, filters,
+// rows, columns]. All are f32, row-major and contiguous, and do not overlap. Any size may be 0: sums of nothing are
+// zeros.
 #ifndef CLEAVE_RUNTIME_MATH_CONVOLUTION_H_
 #define CLEAVE_RUNTIME_MATH_CONVOLUTION_H_
 

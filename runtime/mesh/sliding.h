@@ -3,8 +3,8 @@
 //   // Output rows 7 to 13 of 28, of a kernel of 3 padded by 1: they look at input rows 6 to 14.
 //   const Sliding rows = {.input = {6, 9}, .output = {7, 7}, .kernel = 3, .padding = 1};
 //
-// Place i of the kernel looks with tap t at element i * stride - padding + t * dilation, all counted in the whole dimension. Where
-// the dimension has no such element, before its beginning or behind its end, the kernel sees padding.
+// Place i of the kernel looks with tap t at element i * stride - padding + t * dilation, all counted in the whole
+// dimension. Where the dimension has no such element, before its beginning or behind its end, the kernel sees padding.
 #ifndef CLEAVE_RUNTIME_MESH_SLIDING_H_
 #define CLEAVE_RUNTIME_MESH_SLIDING_H_
 
@@ -25,7 +25,8 @@ struct Sliding {
 
   // The local element that the first place looks at with its first tap; negative in padding.
   int64_t first() const { return output.begin * stride - padding - input.begin; }
-  // Behind the local element that the last place looks at with its last tap; may lie in padding. REQUIRES: there is a place.
+  // Behind the local element that the last place looks at with its last tap; may lie in padding. REQUIRES: there is a
+  // place.
   int64_t end() const { return first() + (output.size - 1) * stride + dilation * (kernel - 1) + 1; }
 
   // The local element that place `i` looks at with tap `tap`.

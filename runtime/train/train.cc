@@ -53,7 +53,7 @@ double CommunicationSeconds(const Comm& comm) {
 
 class Run {
  public:
-  Run(const TrainingSettings& settings, const Options& options, const Context& context, int64_t& step,
+  Run(const TrainingSettings& settings, const Options& options, const Context& context, uint64_t& step,
       TrainingProgram& program, Batches& batches, Report& report)
       : settings_(settings),
         options_(options),
@@ -101,7 +101,7 @@ class Run {
   std::optional<Error> Step(int64_t step, int64_t total, bool logged) {
     const double start = Now();
     const double communicated = CommunicationSeconds(comm_);
-    step_ = step + 1;
+    step_ = static_cast<uint64_t>(step) + 1;
     batches_.LoadTraining(step);
     program_.Forward();
     if (logged) program_.Metrics();
@@ -214,7 +214,7 @@ class Run {
   const Options& options_;
   Comm& comm_;
   Watch& watch_;
-  int64_t& step_;  // Context::step.
+  uint64_t& step_;  // Context::step.
   TrainingProgram& program_;
   Batches& batches_;
   Report& report_;
@@ -254,7 +254,7 @@ std::optional<Error> TrainJoined(const TrainingSettings& settings, const Options
     return error;
 
   const std::vector<int64_t> coordinates = Coordinates(settings.mesh, comm.rank());
-  int64_t step = 0;
+  uint64_t step = 0;
   const Context context = {comm.rank(), settings.mesh, coordinates, seed, comm, watch, step};
   const std::unique_ptr<TrainingProgram> program = create(context);
   watch.Start("reading the data", 0);

@@ -44,7 +44,7 @@ struct Context {
   uint64_t seed;
   Comm& comm;
   Watch& watch;
-  const int64_t& step;  // The training step under way, counted from 1; 0 in testing, where nothing is dropped.
+  const uint64_t& step;  // The training step under way, counted from 1; 0 in testing, where nothing is dropped.
 };
 
 // Step-dependent numbers of the optimizer.

@@ -78,25 +78,16 @@ std::set<AxisId> UsedAxes(const Layout& source, const Layout& target) {
   return used;
 }
 
-// Whether all pieces on the way are equal: each dimension that is cut at either end divides by all axes that are in
-// play.
-bool IsEven(const Mesh& mesh, const Shape& shape, const Layout& source, const Layout& target) {
-  const std::set<AxisId> used = UsedAxes(source, target);
-  const int64_t ranks = mesh.Size(std::vector<AxisId>(used.begin(), used.end()));
-  for (size_t d = 0; d < shape.size(); ++d) {
-    const bool cut = !source.dimensions[d].empty() || !target.dimensions[d].empty();
-    if (cut && shape[d] % ranks != 0) return false;
-  }
-  return true;
+// Whether all pieces on the way are equal: every axis of the mesh may cut every dimension there.
+bool IsEven(const Mesh& mesh, const Shape& shape) {
+  return std::all_of(shape.begin(), shape.end(), [&](int64_t size) { return size % mesh.rank_count() == 0; });
 }
 
-// Redistributions of evenly cut tensors that cost the same per byte, brought to one form: outer axes that stay where
-// they are are left out
-// (`stays` gets the number of pieces they make), so are dimensions that nothing cuts (but one), dimensions are sorted,
-// axes renamed.
+// Redistributions of evenly cut tensors that cost the same per byte, brought to one form: dimensions that nothing cuts
+// are left out (but one), dimensions are sorted, axes renamed. Outer axes that stay where they are stay in the form:
+// left out, they would be free to share the work.
 struct EvenForm {
   Layout source, target;
-  int64_t stays = 1;
 };
 
 EvenForm EvenFormOf(const Mesh& mesh, const Layout& source, const Layout& target) {
@@ -105,11 +96,6 @@ EvenForm EvenFormOf(const Mesh& mesh, const Layout& source, const Layout& target
   bool whole_seen = false;
   for (size_t d = 0; d < source.dimensions.size(); ++d) {
     TwoCuts cuts{.source = source.dimensions[d], .target = target.dimensions[d]};
-    while (!cuts.source.empty() && !cuts.target.empty() && cuts.source[0] == cuts.target[0]) {
-      form.stays *= mesh.axis(cuts.source[0]).size;
-      cuts.source.erase(cuts.source.begin());
-      cuts.target.erase(cuts.target.begin());
-    }
     if (cuts.source.empty() && cuts.target.empty()) {
       if (whole_seen) continue;
       whole_seen = true;
@@ -146,7 +132,7 @@ std::optional<Cost> RedistributionPrices::Price(TypeIndex type, LayoutIndex sour
   const TensorType& exact = types_[static_cast<size_t>(type)];
   // Where all pieces are equal, the price is proportional to the size: one shape stands for all.
   const int64_t ranks = mesh_.rank_count();
-  const bool even = IsEven(mesh_, exact.shape, layout(source), layout(target));
+  const bool even = IsEven(mesh_, exact.shape);
   std::optional<Cost> price;
   if (even) {
     const EvenForm form = EvenFormOf(mesh_, layout(source), layout(target));
@@ -155,7 +141,7 @@ std::optional<Cost> RedistributionPrices::Price(TypeIndex type, LayoutIndex sour
     if (is_new) found->second = Planned(typical, form.source, form.target);
     price = found->second;
     const double scale = static_cast<double>(exact.bytes().value()) / static_cast<double>(typical.bytes().value());
-    if (price.has_value()) price->bytes *= scale / static_cast<double>(form.stays);
+    if (price.has_value()) price->bytes *= scale;
   } else {
     AxisNames names(mesh_);
     Layout from = layout(source), to = layout(target);

@@ -1,3 +1,5 @@
+#include "ir/testing/graphs.h"
+#include "ir/testing/random_plan.h"
 #include "search/explain/explain.h"
 
 #include <random>
@@ -5,7 +7,6 @@
 
 #include "absl/strings/str_split.h"
 #include "gtest/gtest.h"
-#include "ir/check/test_graphs.h"
 #include "ir/partition/partition.h"
 
 namespace cleave {

@@ -72,7 +72,7 @@ std::string Pair(int batch, int width, int ranks, const std::string& input, cons
       "param w1: f32[24, $1] = he_uniform(); param w2: f32[$1, 24] = he_uniform();\n"
       "#[shard((1, 1), ($2, 1))] let h = matmul(x, w1, transpose_b = true);\n"
       "#[shard(in = ((1, $2), (1, $2)), out = ($4, 1))] let y = matmul(relu(h), w2, transpose_b = true);\n"
-      "loss mse(y, target); }\nparallel { mesh = (tp = $2); }",
+      "#[shard(($4, 1), ($4, 1))] let error = mse(y, target);\nloss error; }\nparallel { mesh = (tp = $2); }",
       batch, width, ranks, input, output);
 }
 

@@ -17,8 +17,9 @@ namespace {
 constexpr char kFour[] = "parallel { devices = 4; gradient_weight = 1.0; }";
 constexpr char kDataParallel[] = "parallel { devices = 4; gradient_weight = 1.0; search = data_parallel; }";
 
-// Dense layers with relu between; `pins` by layer, repeated when there are fewer.
-std::string Layers(int layers, int batch, int width, const std::vector<std::string>& pins) {
+// Dense layers with relu between; `pins` by layer, repeated when there are fewer. The loss lies as `ends` says: without a pin the
+// search lets it use a cut input, and the last all_reduce is a reduce_scatter.
+std::string Layers(int layers, int batch, int width, const std::vector<std::string>& pins, const std::string& ends = "") {
   std::string text = absl::Substitute("model Layers() { input x: f32[$0, $1]; input target: f32[$0, $1];\n", batch, width);
   std::string input = "x";
   for (int i = 0; i < layers; ++i) {
@@ -29,13 +30,13 @@ std::string Layers(int layers, int batch, int width, const std::vector<std::stri
                                             i, width, pin, input));
     input = absl::StrCat(i + 1 < layers ? "relu(y" : "y", i, i + 1 < layers ? ")" : "");
   }
-  return absl::StrCat(text, "loss mse(", input, ", target); }\n");
+  return absl::StrCat(text, ends, " let error = mse(", input, ", target);\nloss error; }\n");
 }
 
 // An encoder of post-norm transformer layers on data. The places of the pins: qkv and fc1 (COLUMN), out and fc2 (ROW), the
-// products of attention (HEADS).
+// products of attention (HEADS), the loss (ENDS).
 std::string Encoder(int layers, int batch, int seq, int width, const std::string& column, const std::string& row,
-                    const std::string& heads) {
+                    const std::string& heads, const std::string& ends) {
   const std::string text = absl::Substitute(
       R"(
 fn encoder(x: f32[b, s, w], wide: int, hidden: int, heads: int) -> f32[b, s, w] {
@@ -69,11 +70,12 @@ model Encoder() {
     input target: f32[$0, $1, $2];
     let mut h = x;
     for i in 0..$3 { h = encoder(h, 3 * $2, 4 * $2, 8); }
-    loss mse(h, target);
+    ENDS let error = mse(h, target);
+    loss error;
 }
 )",
       batch, seq, width, layers);
-  return absl::StrReplaceAll(text, {{"COLUMN", column}, {"ROW", row}, {"HEADS", heads}});
+  return absl::StrReplaceAll(text, {{"COLUMN", column}, {"ROW", row}, {"HEADS", heads}, {"ENDS", ends}});
 }
 
 struct Case {
@@ -88,6 +90,8 @@ struct Case {
 
 const char kColumn[] = "#[shard((1, 1), (4, 1))]";
 const char kRow[] = "#[shard(in = ((1, 4), (1, 4)), out = (1, 1))]";
+const char kWhole[] = "#[shard((1, 1), (1, 1))]";
+const char kRowsOfTwo[] = "#[shard((2, 1), (2, 1))]";
 const char kColumnOfTwo[] = "#[shard((2, 1), (2, 1))]";
 const char kRowOfTwo[] = "#[shard(in = ((2, 2), (1, 2)), out = (2, 1))]";
 
@@ -96,9 +100,9 @@ std::vector<Case> MlpCases() {
   return {
       {"1: data parallel", Layers(6, 256, 32, {}), kDataParallel, "", "", "all_reduce 1", "all_reduce 1"},
       {"1 by pins", Layers(6, 256, 32, {"#[shard((4, 1), (1, 1))]"}), kFour, "", "", "all_reduce 1", "all_reduce 1"},
-      {"2: tensor parallel", Layers(6, 32, 256, {kColumn, kRow}), kFour, "all_reduce 3", "all_reduce 2", "",
+      {"2: tensor parallel", Layers(6, 32, 256, {kColumn, kRow}, kWhole), kFour, "all_reduce 3", "all_reduce 2", "",
        "all_reduce 5"},
-      {"3: both", Layers(6, 256, 32, {kColumnOfTwo, kRowOfTwo}), kFour, "all_reduce 3", "all_reduce 2", "all_reduce 1",
+      {"3: both", Layers(6, 256, 32, {kColumnOfTwo, kRowOfTwo}, kRowsOfTwo), kFour, "all_reduce 3", "all_reduce 2", "all_reduce 1",
        "all_reduce 6"},
       {"4: sharded optimizer, level 1", Layers(6, 256, 32, {}), "parallel { " + shard_optimizer + "zero = 1; }", "", "",
        "all_gather 1, reduce_scatter 1", "all_gather 1, reduce_scatter 1"},
@@ -113,41 +117,47 @@ std::vector<Case> EncoderCases() {
   const std::string column = "#[shard((1, 1, 1), (4, 1))]";
   const std::string row = "#[shard(in = ((1, 1, 4), (1, 4)), out = (1, 1, 1))]";
   const std::string heads = "#[shard((1, 4, 1, 1), (1, 4, 1, 1))]";
+  const std::string whole = "#[shard((1, 1, 1), (1, 1, 1))]";
+  const std::string ends_of_two = "#[shard((2, 1, 1), (2, 1, 1))]";
   const std::string column_of_two = "#[shard((2, 1, 1), (2, 1))]";
   const std::string row_of_two = "#[shard(in = ((2, 1, 2), (1, 2)), out = (2, 1, 1))]";
   const std::string heads_of_two = "#[shard((2, 2, 1, 1), (2, 2, 1, 1))]";
   return {
-      {"5: Megatron", Encoder(2, 8, 8, 128, column, row, heads), kFour, "all_reduce 4", "all_reduce 3", "",
+      {"5: Megatron", Encoder(2, 8, 8, 128, column, row, heads, whole), kFour, "all_reduce 4", "all_reduce 3", "",
        "all_reduce 7"},
-      {"6: Megatron and data parallel", Encoder(2, 8, 8, 128, column_of_two, row_of_two, heads_of_two), kFour,
+      {"6: Megatron and data parallel", Encoder(2, 8, 8, 128, column_of_two, row_of_two, heads_of_two, ends_of_two), kFour,
        "all_reduce 4", "all_reduce 3", "all_reduce 1", "all_reduce 8"},
-      {"7: data parallel", Encoder(2, 64, 64, 32, "", "", ""), kDataParallel, "", "", "all_reduce 1", "all_reduce 1"},
+      {"7: data parallel", Encoder(2, 64, 64, 32, "", "", "", ""), kDataParallel, "", "", "all_reduce 1", "all_reduce 1"},
   };
 }
 
 std::vector<Case> LayerCases() {
-  const auto pair = [](const std::string& x, const std::string& out) {
+  const auto pair = [](const std::string& x, const std::string& out, const std::string& ends) {
     return absl::StrCat("model Pair() { ", x, " input x: f32[8, 10]; input target: f32[8, 10];\n",
                         "param w1: f32[16, 10] = he_uniform(); param w2: f32[10, 16] = he_uniform();\n",
                         "#[shard((1, 1), (4, 1))] let h = matmul(x, w1, transpose_b = true);\n#[shard(in = ((1, 4), (1, 4)), out = ",
-                        out, ")] let y = matmul(relu(h), w2, transpose_b = true);\nloss mse(y, target); }\n");
+                        out, ")] let y = matmul(relu(h), w2, transpose_b = true);\n", ends,
+                        " let error = mse(y, target);\nloss error; }\n");
   };
-  const auto layer = [](const std::string& x, const std::string& pin) {
+  const auto layer = [](const std::string& x, const std::string& pin, const std::string& ends) {
     return absl::StrCat("model Layer() { ", x, " param x: f32[8, 12] = he_uniform(); input target: f32[8, 8];\n",
                         "param w: f32[8, 12] = he_uniform();\n", pin,
-                        " let y = matmul(x, w, transpose_b = true);\nloss mse(y, target); }\n");
+                        " let y = matmul(x, w, transpose_b = true);\n", ends,
+                        " let error = mse(y, target);\nloss error; }\n");
   };
   const std::string mesh = "parallel { mesh = (tp = 4); gradient_weight = 1.0; }";
   const std::string cut = "#[layout(\"tp\", _)]";
   const std::string whole = "#[layout(_, _)]";
+  const std::string rows = "#[shard((4, 1), (4, 1))]";
+  const std::string columns = "#[shard((1, 4), (1, 4))]";
   return {
-      {"8: column, row", pair("", "(1, 1)"), mesh, "all_reduce 1", "", "", "all_reduce 1"},
-      {"8: cut ends", pair(cut, "(4, 1)"), mesh, "all_gather 1, reduce_scatter 1", "all_gather 1", "",
+      {"8: column, row", pair("", "(1, 1)", kWhole), mesh, "all_reduce 1", "", "", "all_reduce 1"},
+      {"8: cut ends", pair(cut, "(4, 1)", rows), mesh, "all_gather 1, reduce_scatter 1", "all_gather 1", "",
        "all_gather 2, reduce_scatter 1"},
-      {"9: column", layer(whole, kColumn), mesh, "", "", "all_reduce 1", "all_reduce 1"},
-      {"9: cut input", layer(cut, kColumn), mesh, "all_gather 1", "", "reduce_scatter 1", "all_gather 1, reduce_scatter 1"},
-      {"10: row", layer(whole, kRow), mesh, "all_reduce 1", "", "", "all_reduce 1"},
-      {"10: cut output", layer("", "#[shard(in = ((1, 4), (1, 4)), out = (4, 1))]"), mesh, "reduce_scatter 1",
+      {"9: column", layer(whole, kColumn, columns), mesh, "", "", "all_reduce 1", "all_reduce 1"},
+      {"9: cut input", layer(cut, kColumn, columns), mesh, "all_gather 1", "", "reduce_scatter 1", "all_gather 1, reduce_scatter 1"},
+      {"10: row", layer("", kRow, kWhole), mesh, "all_reduce 1", "", "", "all_reduce 1"},
+      {"10: cut output", layer("", "#[shard(in = ((1, 4), (1, 4)), out = (4, 1))]", rows), mesh, "reduce_scatter 1",
        "all_gather 1", "", "all_gather 1, reduce_scatter 1"},
   };
 }
@@ -170,12 +180,12 @@ TEST(CountsTest, Layers) { ExpectCounts(LayerCases()); }
 // For any depth: L - 1 for column and row in turn, 4L - 1 for an encoder on data.
 TEST(CountsTest, ByDepth) {
   for (int layers : {1, 2, 3, 5}) {
-    const Compiled mlp = CompileModel(Layers(layers, 32, 256, {kColumn, kRow}) + kFour, 4);
+    const Compiled mlp = CompileModel(Layers(layers, 32, 256, {kColumn, kRow}, layers % 2 == 0 ? kWhole : "") + kFour, 4);
     EXPECT_EQ(CollectivesOf(mlp), layers == 1 ? "" : absl::StrCat("all_reduce ", layers - 1)) << layers;
   }
   const std::string three = Encoder(3, 8, 8, 128, "#[shard((1, 1, 1), (4, 1))]",
                                     "#[shard(in = ((1, 1, 4), (1, 4)), out = (1, 1, 1))]",
-                                    "#[shard((1, 4, 1, 1), (1, 4, 1, 1))]");
+                                    "#[shard((1, 4, 1, 1), (1, 4, 1, 1))]", "#[shard((1, 1, 1), (1, 1, 1))]");
   EXPECT_EQ(CollectivesOf(CompileModel(three + kFour, 4)), "all_reduce 11");
 }
 

@@ -94,6 +94,29 @@ TEST_F(SameNumbers, ShardedOptimizer) {
   ExpectSame(one, model, 4, {"--search", "sapp", "--set", "zero=3"});
 }
 
+// Dropout and positions do not hang on the cut; slices, padding and concatenation read their neighbours' elements.
+TEST_F(SameNumbers, Sequences) {
+  const std::string model = "tests/end_to_end/sequences.model";
+  const std::vector<double> one = OneRank(model);
+  ExpectSame(one, model, 4, {});
+  ExpectSame(one, "tests/end_to_end/sequences_pinned.model", 6, {});
+}
+
+TEST_F(SameNumbers, MnistCnn) {
+  const std::string model = "examples/mnist_cnn/mnist_cnn.model";
+  const std::vector<double> one = OneRank(model);
+  ExpectSame(one, model, 3, {"--search", "sapp"});
+  ExpectSame(one, model, 8, {"--search", "data_parallel"});
+}
+
+// Rows, columns, groups and channels of images cut.
+TEST_F(SameNumbers, Images) {
+  const std::string model = "tests/end_to_end/images.model";
+  const std::vector<double> one = OneRank(model);
+  ExpectSame(one, model, 4, {});
+  ExpectSame(one, "tests/end_to_end/images_pinned.model", 6, {});
+}
+
 TEST_F(SameNumbers, TinyGpt) {
   const std::string model = "examples/tiny_gpt/tiny_gpt.model";
   const std::vector<double> one = OneRank(model);

@@ -49,16 +49,21 @@ std::string StrategyText(const Case& sample, const Op& op) {
 
 }  // namespace
 
-Case RandomCase(uint64_t seed, const CaseOptions& options) {
+Case RandomCaseOn(const Mesh& mesh, uint64_t seed, const CaseOptions& options) {
   Random random(seed);
   const int ops = RandomOps(options.most_ops, random);
   Graph graph = RandomTrainingGraph(random, {.ops = ops, .largest_size = RandomInt(random, 2, options.largest_size)});
-  const Mesh mesh = RandomMesh(RandomInt(random, 1, options.most_ranks), random);
   Plan plan = RandomPlan(graph, mesh, random);
   // Without merging, with few tensors in one collective, with all.
   constexpr int64_t kBuckets[] = {100, 1000, 0};
-  const PartitionOptions partition{.merge_collectives = random() % 4 != 0, .bucket_bytes = Bytes(kBuckets[random() % 3])};
+  const PartitionOptions partition{.merge_collectives = random() % 4 != 0,
+                                   .bucket_bytes = Bytes(kBuckets[random() % 3])};
   return {.graph = std::move(graph), .plan = std::move(plan), .partition = partition};
+}
+
+Case RandomCase(uint64_t seed, const CaseOptions& options) {
+  Random random(~seed);
+  return RandomCaseOn(RandomMesh(RandomInt(random, 1, options.most_ranks), random), seed, options);
 }
 
 absl::StatusOr<Compiled> Compile(const Case& sample) {

@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "ir/distribute/distribute.h"
 #include "ir/graph/graph.h"
+#include "ir/mesh/mesh.h"
 #include "ir/partition/partition.h"
 #include "ir/plan/plan.h"
 #include "ir/program/program.h"
@@ -28,6 +29,7 @@ struct CaseOptions {
 
 // The same seed gives the same case.
 Case RandomCase(uint64_t seed, const CaseOptions& options = {});
+Case RandomCaseOn(const Mesh& mesh, uint64_t seed, const CaseOptions& options = {});
 
 // What the compiler makes of the case.
 struct Compiled {

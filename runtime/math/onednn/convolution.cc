@@ -1,13 +1,15 @@
-// Convolutions by oneDNN, in its preferred layouts: images and filters are reordered on the way in and results on the way out.
+// Convolutions by oneDNN, in its preferred layouts: images and filters are reordered on the way in and results on the
+// way out.
 //
-// A rank's piece has the image's padding only at the image's own ends, so each side has its own. Rows and columns that no
-// place of the kernel looks at are left out: oneDNN sees the box of the images between them.
+// A rank's piece has the image's padding only at the image's own ends, so each side has its own. Rows and columns that
+// no place of the kernel looks at are left out: oneDNN sees the box of the images between them.
+#include "runtime/math/convolution.h"
+
 #include <algorithm>
 #include <cstdlib>
 #include <optional>
 #include <vector>
 
-#include "runtime/math/convolution.h"
 #include "runtime/math/onednn/engine.h"
 
 namespace cleave::runtime {
@@ -84,19 +86,20 @@ dnnl_memory_desc_t AnyLayout(const dnnl_memory_desc_t& plain) {
   return description;
 }
 
-struct Descriptions {
+struct TensorDescriptions {
   dnnl_memory_desc_t x;  // The box of the images that oneDNN sees.
   dnnl_memory_desc_t filter;
   dnnl_memory_desc_t y;
 };
 
-Descriptions Describe(const Shape& shape) {
+TensorDescriptions DescribeTensors(const Shape& shape) {
   const int64_t row = shape.columns.input.size;
   const int64_t image = shape.rows.input.size * row;
   const int64_t places = shape.rows.output.size * shape.columns.output.size;
   const int64_t taps = shape.rows.kernel * shape.columns.kernel;
   const int64_t groups = shape.sizes.channels / shape.sizes.filter_channels;
-  std::vector<int64_t> sizes = {shape.sizes.filters, shape.sizes.filter_channels, shape.rows.kernel, shape.columns.kernel};
+  std::vector<int64_t> sizes = {shape.sizes.filters, shape.sizes.filter_channels, shape.rows.kernel,
+                                shape.columns.kernel};
   std::vector<int64_t> strides = {shape.sizes.filter_channels * taps, taps, shape.columns.kernel, 1};
   if (groups > 1) {
     sizes[0] /= groups;
@@ -110,7 +113,8 @@ Descriptions Describe(const Shape& shape) {
                        {shape.sizes.filters * places, places, shape.columns.output.size, 1})};
 }
 
-// Memory that lives as long as the program, one piece for each of x, filter and y: a call is done with it when it returns.
+// Memory that lives as long as the program, one piece for each of x, filter and y: a call is done with it when it
+// returns.
 class Scratch {
  public:
   void* AtLeast(size_t bytes) {
@@ -144,11 +148,12 @@ struct Operand {
   int argument = 0;  // Of the primitive.
   bool is_result = false;
   dnnl_memory_t plain = nullptr;
-  dnnl_memory_t inner = nullptr;        // `plain` where both layouts are the same.
-  dnnl_primitive_t reorder = nullptr;   // From plain to inner, of a result the other way round; null for none.
+  dnnl_memory_t inner = nullptr;       // `plain` where both layouts are the same.
+  dnnl_primitive_t reorder = nullptr;  // From plain to inner, of a result the other way round; null for none.
   size_t inner_bytes = 0;
 
-  Operand(int argument_index, bool result, const dnnl_memory_desc_t& plain_layout, const dnnl_memory_desc_t& inner_layout)
+  Operand(int argument_index, bool result, const dnnl_memory_desc_t& plain_layout,
+          const dnnl_memory_desc_t& inner_layout)
       : argument(argument_index), is_result(result), plain(MakeMemory(plain_layout)), inner(plain) {
     if (dnnl_memory_desc_equal(&plain_layout, &inner_layout) != 0) return;
     inner = MakeMemory(inner_layout);
@@ -163,14 +168,14 @@ struct Operand {
   }
 };
 
-struct Prepared {
+struct PreparedConvolution {
   Direction direction;
   Shape shape;
   dnnl_primitive_t primitive;
   std::vector<Operand> operands;  // x, filter, y.
 };
 
-dnnl_primitive_desc_t Choose(Direction direction, const Shape& shape, const Descriptions& plain) {
+dnnl_primitive_desc_t Choose(Direction direction, const Shape& shape, const TensorDescriptions& plain) {
   const dnnl_memory_desc_t x = AnyLayout(plain.x);
   const dnnl_memory_desc_t filter = AnyLayout(plain.filter);
   const dnnl_memory_desc_t y = AnyLayout(plain.y);
@@ -187,7 +192,8 @@ dnnl_primitive_desc_t Choose(Direction direction, const Shape& shape, const Desc
                                                    &y, strides, gaps, before, behind),
         "describing a convolution");
   dnnl_primitive_desc_t forward;
-  Check(dnnl_primitive_desc_create(&forward, &operation, nullptr, TheEngine().engine, nullptr), "choosing a convolution");
+  Check(dnnl_primitive_desc_create(&forward, &operation, nullptr, TheEngine().engine, nullptr),
+        "choosing a convolution");
   switch (direction) {
     case Direction::kForward:
       return forward;
@@ -209,8 +215,8 @@ dnnl_primitive_desc_t Choose(Direction direction, const Shape& shape, const Desc
   return gradient;
 }
 
-Prepared Prepare(Direction direction, const Shape& shape) {
-  const Descriptions plain = Describe(shape);
+PreparedConvolution PrepareConvolution(Direction direction, const Shape& shape) {
+  const TensorDescriptions plain = DescribeTensors(shape);
   const dnnl_primitive_desc_t description = Choose(direction, shape, plain);
   const auto layout = [&](int argument) {
     return *dnnl_primitive_desc_query_md(description, dnnl_query_exec_arg_md, argument);
@@ -221,23 +227,23 @@ Prepared Prepare(Direction direction, const Shape& shape) {
   const int x = direction == Direction::kGradientInput ? DNNL_ARG_DIFF_SRC : DNNL_ARG_SRC;
   const int filter = direction == Direction::kGradientFilter ? DNNL_ARG_DIFF_WEIGHTS : DNNL_ARG_WEIGHTS;
   const int y = direction == Direction::kForward ? DNNL_ARG_DST : DNNL_ARG_DIFF_DST;
-  Prepared prepared = {.direction = direction,
-                       .shape = shape,
-                       .primitive = nullptr,
-                       .operands = {operand(x, Direction::kGradientInput, plain.x),
-                                    operand(filter, Direction::kGradientFilter, plain.filter),
-                                    operand(y, Direction::kForward, plain.y)}};
+  PreparedConvolution prepared = {.direction = direction,
+                                  .shape = shape,
+                                  .primitive = nullptr,
+                                  .operands = {operand(x, Direction::kGradientInput, plain.x),
+                                               operand(filter, Direction::kGradientFilter, plain.filter),
+                                               operand(y, Direction::kForward, plain.y)}};
   Check(dnnl_primitive_create(&prepared.primitive, description), "preparing a convolution");
   dnnl_primitive_desc_destroy(description);
   return prepared;
 }
 
 void Run(Direction direction, const Shape& shape, const float* x, const float* filter, const float* y) {
-  static auto& all = *new PreparedList<Prepared>;
+  static auto& all = *new PreparedList<PreparedConvolution>;
   static auto* const scratch = new Scratch[3];
-  const Prepared& prepared = all.Get(
-      [&](const Prepared& known) { return known.direction == direction && SameShape(known.shape, shape); },
-      [&] { return Prepare(direction, shape); });
+  const PreparedConvolution& prepared = all.Get(
+      [&](const PreparedConvolution& known) { return known.direction == direction && SameShape(known.shape, shape); },
+      [&] { return PrepareConvolution(direction, shape); });
   const float* const seen = x + Side(shape.rows).begin * shape.columns.input.size + Side(shape.columns).begin;
   const float* const pointers[] = {seen, filter, y};
   std::vector<dnnl_exec_arg_t> arguments;

@@ -1,4 +1,5 @@
-// Convolutions against loops in double: whole images and every piece of some, with padding at either end, at both or at none.
+// Convolutions against loops in double: whole images and every piece of some, with padding at either end, at both or at
+// none.
 #include "runtime/math/convolution.h"
 
 #include <gtest/gtest.h>
@@ -46,7 +47,7 @@ void ForEachProduct(const ConvolutionShape& s, const std::function<void(size_t, 
   if (s.channels == 0 || s.filter_channels == 0) return;
   const int64_t groups = s.channels / s.filter_channels;
   std::vector<int64_t> at(7, 0);
-  const std::vector<int64_t> sizes = {s.samples,      s.filters,     s.rows.output.size, s.columns.output.size,
+  const std::vector<int64_t> sizes = {s.samples,         s.filters,     s.rows.output.size, s.columns.output.size,
                                       s.filter_channels, s.rows.kernel, s.columns.kernel};
   for (const int64_t size : sizes) {
     if (size == 0) return;
@@ -100,8 +101,8 @@ std::string TextOf(const Sliding& s) {
 
 void Check(const ConvolutionShape& s) {
   SCOPED_TRACE(testing::Message() << s.samples << " samples, " << s.channels << " channels, " << s.filters
-                                  << " filters of " << s.filter_channels << ", rows " << TextOf(s.rows)
-                                  << ", columns " << TextOf(s.columns));
+                                  << " filters of " << s.filter_channels << ", rows " << TextOf(s.rows) << ", columns "
+                                  << TextOf(s.columns));
   const Values x = Random(ElementsOfX(s), 1);
   const Values filter = Random(ElementsOfFilter(s), 2);
   const Values dy = Random(ElementsOfY(s), 3);
@@ -153,13 +154,13 @@ TEST(ConvolutionTest, Groups) {
   Check({2, 8, 8, 1, Whole(5, padded), Whole(4, padded)});
 }
 
-// Every piece of the images of a rank, of the places and the elements they look at, and of elements and the places that look at
-// them.
+// Every piece of the images of a rank, of the places and the elements they look at, and of elements and the places that
+// look at them.
 TEST(ConvolutionTest, Pieces) {
   const Sliding columns = Whole(5, {.kernel = 3, .padding = 1});
-  for (const Sliding& whole : {Whole(12, {.kernel = 3, .padding = 1}), Whole(13, {.kernel = 2, .stride = 3, .padding = 1}),
-                               Whole(9, {.kernel = 3, .stride = 2, .padding = 3, .dilation = 2}),
-                               Whole(12, {.kernel = 1, .stride = 4})}) {
+  for (const Sliding& whole :
+       {Whole(12, {.kernel = 3, .padding = 1}), Whole(13, {.kernel = 2, .stride = 3, .padding = 1}),
+        Whole(9, {.kernel = 3, .stride = 2, .padding = 3, .dilation = 2}), Whole(12, {.kernel = 1, .stride = 4})}) {
     const int64_t span = whole.dilation * (whole.kernel - 1) + 1;
     const Window input = {.elements = whole.input.size,
                           .outer = whole.output.size,

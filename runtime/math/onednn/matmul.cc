@@ -8,7 +8,7 @@ namespace cleave::runtime {
 namespace {
 
 // A prepared product: the primitive and the memory objects whose pointers each call sets.
-struct Prepared {
+struct PreparedProduct {
   MatMulShape shape;
   bool has_bias = false;
   bool relu = false;
@@ -26,7 +26,7 @@ struct Prepared {
 };
 
 // One batch of rows x columns matrices; transposed ones are stored columns x rows.
-dnnl_memory_desc_t Describe(int64_t batch, int64_t rows, int64_t columns, bool transposed) {
+dnnl_memory_desc_t DescribeMatrix(int64_t batch, int64_t rows, int64_t columns, bool transposed) {
   dnnl_memory_desc_t description;
   const dnnl_dims_t sizes = {batch, rows, columns};
   const dnnl_dims_t strides = {rows * columns, transposed ? 1 : columns, transposed ? rows : 1};
@@ -59,14 +59,14 @@ dnnl_primitive_attr_t EpilogueAttributes(bool relu) {
   return attributes;
 }
 
-Prepared Prepare(const MatMulShape& shape, const MatMulEpilogue& epilogue) {
-  Prepared product;
+PreparedProduct PrepareProduct(const MatMulShape& shape, const MatMulEpilogue& epilogue) {
+  PreparedProduct product;
   product.shape = shape;
   product.has_bias = epilogue.bias != nullptr;
   product.relu = epilogue.relu;
-  const dnnl_memory_desc_t a = Describe(shape.batch, shape.m, shape.k, shape.transpose_a);
-  const dnnl_memory_desc_t b = Describe(shape.batch, shape.k, shape.n, shape.transpose_b);
-  const dnnl_memory_desc_t c = Describe(shape.batch, shape.m, shape.n, false);
+  const dnnl_memory_desc_t a = DescribeMatrix(shape.batch, shape.m, shape.k, shape.transpose_a);
+  const dnnl_memory_desc_t b = DescribeMatrix(shape.batch, shape.k, shape.n, shape.transpose_b);
+  const dnnl_memory_desc_t c = DescribeMatrix(shape.batch, shape.m, shape.n, false);
   const dnnl_memory_desc_t bias = DescribeBias(c.ndims, shape.n);
 
   dnnl_matmul_desc_t operation;
@@ -101,9 +101,10 @@ void FillWithoutProduct(const MatMulShape& shape, float* c, const MatMulEpilogue
 void MatMul(const MatMulShape& shape, const float* a, const float* b, float* c, const MatMulEpilogue& epilogue) {
   if (shape.batch == 0 || shape.m == 0 || shape.n == 0) return;
   if (shape.k == 0) return FillWithoutProduct(shape, c, epilogue);
-  static auto& products = *new PreparedList<Prepared>;
-  const Prepared& product = products.Get([&](const Prepared& known) { return known.Fits(shape, epilogue); },
-                                         [&] { return Prepare(shape, epilogue); });
+  static auto& products = *new PreparedList<PreparedProduct>;
+  const PreparedProduct& product =
+      products.Get([&](const PreparedProduct& known) { return known.Fits(shape, epilogue); },
+                   [&] { return PrepareProduct(shape, epilogue); });
   SetPointer(product.a, a);
   SetPointer(product.b, b);
   SetPointer(product.c, c);

@@ -1,6 +1,5 @@
-#include "ir/check/test_graphs.h"
+#include "ir/testing/graphs.h"
 
-#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -8,7 +7,6 @@
 #include "ir/differentiate/differentiate.h"
 #include "ir/ops/builder.h"
 #include "ir/ops/ops.h"
-#include "ir/strategy/strategy.h"
 
 namespace cleave {
 namespace {
@@ -91,55 +89,6 @@ Graph TestAttention() {
   const OpId y = b.Add("add", {x, b.Add("matmul", {joined, out}, {}, "out")}, {}, "y");
   const OpId loss = b.Add("mse", {y, target}, {}, "loss");
   return Trained(std::move(b), "attention", loss, {.kind = Optimizer::Kind::kSgd, .learning_rate = {.rate = 0.1}});
-}
-
-Plan DataParallelPlan(const Graph& graph, const Mesh& mesh) {
-  Plan plan;
-  plan.mesh = mesh;
-  plan.ops = IdVector<OpId, OpPlan>(graph.ops.size());
-  int64_t batch = 0;
-  for (const Op& op : graph.ops) {
-    if (op.kind == "input" && batch == 0) batch = op.type.shape.front();
-  }
-  for (const Op& op : graph.ops) {
-    const Rule rule = RuleOf(graph, op);
-    Strategy strategy = Strategy::Replicated(rule);
-    if (op.inherits.has_value()) {
-      strategy = InheritStrategy(plan.ops[op.inherits->op].strategy, *op.inherits, rule, mesh);
-    } else if (op.phase != Phase::kUpdate && op.kind != "parameter" && !rule.factors.empty()) {
-      const bool has_batch = rule.factors.front().size == batch && rule.factors.front().kind != FactorKind::kWhole;
-      for (AxisId axis : mesh.AxisIds()) {
-        if (!has_batch) break;
-        if (absl::StatusOr<Strategy> cut = WithCut(strategy, rule, mesh, 0, axis); cut.ok()) strategy = *cut;
-      }
-    }
-    plan.ops[op.id].strategy = strategy;
-  }
-  return plan;
-}
-
-Plan RandomPlan(const Graph& graph, const Mesh& mesh, std::mt19937_64& random) {
-  Plan plan;
-  plan.mesh = mesh;
-  plan.ops = IdVector<OpId, OpPlan>(graph.ops.size());
-  for (const Op& op : graph.ops) {
-    const Rule rule = RuleOf(graph, op);
-    Strategy strategy = Strategy::Replicated(rule);
-    if (op.inherits.has_value() && random() % 2 == 0) {
-      strategy = InheritStrategy(plan.ops[op.inherits->op].strategy, *op.inherits, rule, mesh);
-    } else {
-      std::vector<AxisId> axes = mesh.AxisIds();
-      std::shuffle(axes.begin(), axes.end(), random);
-      for (AxisId axis : axes) {
-        const size_t factor = random() % (rule.factors.size() + 1);
-        if (factor == rule.factors.size()) continue;
-        const absl::StatusOr<Strategy> cut = WithCut(strategy, rule, mesh, static_cast<int>(factor), axis);
-        if (cut.ok()) strategy = *cut;
-      }
-    }
-    plan.ops[op.id].strategy = strategy;
-  }
-  return plan;
 }
 
 }  // namespace cleave

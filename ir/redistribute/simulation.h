@@ -1,0 +1,18 @@
+// What the ranks hold after every move of a redistribution, element by element, for tests.
+#ifndef CLEAVE_IR_REDISTRIBUTE_SIMULATION_H_
+#define CLEAVE_IR_REDISTRIBUTE_SIMULATION_H_
+
+#include "ir/layout/layout.h"
+#include "ir/mesh/mesh.h"
+#include "ir/types/types.h"
+
+namespace cleave {
+
+// Plans the way and carries it out: every rank ends with its part of the tensor, each element where it belongs, and got
+// it from a rank of its group; the plan costs what its moves cost. Partial axes of `source` are partial by `reduction`.
+void ExpectCorrectPath(const Mesh& mesh, const TensorType& type, const Layout& source, const Layout& target,
+                       Reduction reduction);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_IR_REDISTRIBUTE_SIMULATION_H_

@@ -1,0 +1,15 @@
+// Small training graphs for tests of what works on whole graphs and programs.
+#ifndef CLEAVE_IR_TESTING_GRAPHS_H_
+#define CLEAVE_IR_TESTING_GRAPHS_H_
+
+#include "ir/graph/graph.h"
+
+namespace cleave {
+
+Graph TestMlp();          // Two dense layers, relu, cross entropy, accuracy, momentum.
+Graph TestTiedWeights();  // An embedding table that is also the output projection, Adam.
+Graph TestAttention();    // One head-split attention with layer norm and a residual, sgd.
+
+}  // namespace cleave
+
+#endif  // CLEAVE_IR_TESTING_GRAPHS_H_

@@ -1,0 +1,16 @@
+// Plans of a graph without a search.
+#ifndef CLEAVE_IR_TESTING_PLANS_H_
+#define CLEAVE_IR_TESTING_PLANS_H_
+
+#include "ir/graph/graph.h"
+#include "ir/mesh/mesh.h"
+#include "ir/plan/plan.h"
+
+namespace cleave {
+
+// The batch cut by every axis, everything else whole.
+Plan DataParallelPlan(const Graph& graph, const Mesh& mesh);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_IR_TESTING_PLANS_H_

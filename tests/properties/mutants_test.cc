@@ -1,0 +1,36 @@
+// Programs broken on purpose: the compiler's proof catches every one.
+
+#include <iostream>
+#include <optional>
+#include <string>
+
+#include "absl/strings/str_join.h"
+#include "gtest/gtest.h"
+#include "ir/testing/seed.h"
+#include "tests/properties/case.h"
+#include "tests/properties/verdict.h"
+
+namespace cleave::properties {
+namespace {
+
+constexpr int kCases = 40;
+constexpr int kPlaces = 2;
+
+TEST(MutantsTest, AreAllCaught) {
+  const uint64_t seed = TestSeed();
+  VerdictTable table;
+  for (uint64_t i = 0; i < kCases; ++i) {
+    const Case sample = RandomCase(seed + i, {.most_ops = 8, .largest_size = 6});
+    const absl::StatusOr<Compiled> compiled = Compile(sample);
+    ASSERT_TRUE(compiled.ok()) << compiled.status();
+    const std::vector<std::string> missed = TryMutants(*compiled, kPlaces, seed + i, table);
+    EXPECT_TRUE(missed.empty()) << absl::StrJoin(missed, "\n") << "\nof case " << seed + i << "\n" << CaseText(sample);
+  }
+  std::cout << TableText(table);
+  for (const auto& [name, verdicts] : table) {
+    EXPECT_GT(verdicts.applied, verdicts.equivalent) << "nothing to break: " << name;
+  }
+}
+
+}  // namespace
+}  // namespace cleave::properties

@@ -1,0 +1,35 @@
+// Random training graphs with random plans on random meshes: what partition makes of them computes, on every rank, what
+// one device computes. Another seed: CLEAVE_TEST_SEED.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "gtest/gtest.h"
+#include "ir/testing/seed.h"
+#include "tests/properties/case.h"
+#include "tests/properties/failure.h"
+
+namespace cleave::properties {
+namespace {
+
+constexpr uint64_t kBlocks = 20;
+constexpr uint64_t kCases = 100;     // In a block.
+constexpr uint64_t kProofEvery = 4;  // The compiler's own proof, which shrinks and simulates, must accept what is sound.
+
+class PropertyTest : public testing::TestWithParam<uint64_t> {};
+
+TEST_P(PropertyTest, RanksComputeWhatOneDeviceComputes) {
+  const uint64_t first = TestSeed() + GetParam() * kCases;
+  for (uint64_t seed = first; seed < first + kCases; ++seed) {
+    const CheckOptions options{.with_proof = seed % kProofEvery == 0};
+    const Case sample = RandomCase(seed);
+    const std::optional<std::string> failure = FindFailure(sample, options);
+    ASSERT_FALSE(failure.has_value()) << FailureReport(seed, sample, *failure, options);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Blocks, PropertyTest, testing::Range<uint64_t>(0, kBlocks));
+
+}  // namespace
+}  // namespace cleave::properties

@@ -1,0 +1,225 @@
+#include "tests/properties/run_batch.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "codegen/codegen.h"
+#include "ir/check/conditioning.h"
+#include "ir/interpret/interpret.h"
+#include "ir/training/training.h"
+#include "tests/properties/run_driver.h"
+#include "tests/support/command.h"
+
+namespace cleave::properties {
+namespace {
+
+constexpr int kSteps = 2;
+constexpr double kRounding = 1e-6;   // Of an f32 operation, with some room.
+constexpr double kTolerance32 = 1e-4;
+constexpr double kHangs = 1e-2;      // A value that a rounding error moves by more cannot be compared.
+
+void Write(const std::string& path, const std::string& text) {
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path());
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+bool HasText(const std::string& path, const std::string& text) {
+  std::ifstream file(path, std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(file), {}) == text;
+}
+
+// What one device makes in a step, and how far rounding moves it, by the names that the driver prints.
+struct Expected {
+  std::map<std::string, Tensor> values;
+  std::map<std::string, double> movement;
+};
+
+// One case of a batch.
+struct Member {
+  uint64_t seed = 0;
+  std::string name;  // "case_3"
+  Case sample;
+  SourceValues sources;
+  std::vector<Expected> steps;
+  std::vector<double> learning_rates;
+};
+
+// The interpreter's steps: each state takes its new value.
+void Interpret(Member& member) {
+  const Graph& graph = member.sample.graph;
+  SourceValues sources = member.sources;
+  for (int step = 1; step <= kSteps; ++step) {
+    const IdVector<OpId, Tensor> values = InterpretGraph(graph, sources, step);
+    const IdVector<OpId, double> movement = MovementUnder(kRounding, graph, sources, step);
+    Expected expected;
+    const auto add = [&](const std::string& name, OpId value) {
+      expected.values[name] = values[value];
+      expected.movement[name] = movement[value];
+    };
+    add("loss", *graph.loss);
+    for (size_t i = 0; i < graph.metrics.size(); ++i) add(absl::StrCat("metric_", i), graph.metrics[i].value);
+    for (const StateUpdate& update : graph.updates) {
+      sources[update.state] = values[update.value];
+      if (graph.op(update.state).kind == "parameter") add(graph.op(update.state).name, update.value);
+    }
+    double rate = 0;
+    for (const Op& op : graph.ops) {
+      if (op.kind == "step_scalar" && op.attributes.GetString("form") == "learning_rate") rate = values[op.id].values[0];
+    }
+    member.learning_rates.push_back(rate);
+    member.steps.push_back(std::move(expected));
+  }
+}
+
+std::string SourcesText(const Member& member) {
+  std::string text = absl::StrCat("learning_rate ", kSteps, " ", absl::StrJoin(member.learning_rates, " "), "\n");
+  for (const auto& [id, tensor] : member.sources) {
+    const Op& op = member.sample.graph.op(id);
+    const std::string name = op.kind == "input" ? op.attributes.GetString("data") : op.name;
+    absl::StrAppend(&text, name, " ", tensor.values.size(), " ", absl::StrJoin(tensor.values, " "), "\n");
+  }
+  return text;
+}
+
+// Sources as the program has them: f32 parameters and inputs, and an optimizer that starts.
+SourceValues ProgramSources(const Graph& graph) {
+  SourceValues sources = RandomSources(graph, /*seed=*/1);
+  for (auto& [id, tensor] : sources) {
+    for (double& value : tensor.values) {
+      value = graph.op(id).kind == "state" ? 0 : static_cast<double>(static_cast<float>(value));
+    }
+  }
+  return sources;
+}
+
+// Compares the lines that one rank has printed.
+void CompareRank(const Member& member, const std::string& folder, int rank, BatchReport& report) {
+  std::ifstream file(absl::StrCat(folder, "/", member.name, ".out.", rank));
+  std::set<std::string> seen;
+  int step = 0;
+  std::string name;
+  size_t element = 0;
+  std::string printed;
+  while (file >> step >> name >> element >> printed) {
+    const Expected& expected = member.steps[static_cast<size_t>(step) - 1];
+    const auto tensor = expected.values.find(name);
+    if (tensor == expected.values.end()) continue;  // A parameter that is not trained.
+    seen.insert(absl::StrCat(step, name));
+    const double movement = expected.movement.at(name);
+    if (movement > kHangs) {
+      ++report.left_out;
+      continue;
+    }
+    ++report.compared;
+    double scale = 1;
+    for (double value : tensor->second.values) scale = std::max(scale, std::abs(value));
+    const double actual = std::strtod(printed.c_str(), nullptr);
+    const double wanted = tensor->second.values[element];
+    // The second step starts from what rounding made of the first.
+    const double tolerance = (kTolerance32 + 30 * movement) * scale * (step == 1 ? 1 : 10);
+    if (std::isnan(wanted) ? std::isnan(actual) : std::abs(actual - wanted) <= tolerance) continue;
+    report.failures.push_back(absl::StrCat("seed ", member.seed, ": step ", step, ", rank ", rank, ", `", name,
+                                           "` element ", element, " is ", printed, ", the interpreter has ", wanted,
+                                           ", tolerance ", tolerance));
+    return;
+  }
+  if (seen.count(absl::StrCat(kSteps, "loss")) == 0) {
+    report.failures.push_back(absl::StrCat("seed ", member.seed, ": rank ", rank, " did not finish"));
+  }
+}
+
+std::string MeshText(const Mesh& mesh) {
+  return absl::StrCat("{", absl::StrJoin(mesh.axes(), ", ",
+                                         [](std::string* out, const MeshAxis& axis) {
+                                           absl::StrAppend(out, "{\"", axis.name, "\", ", axis.size, "}");
+                                         }),
+                      "}");
+}
+
+// The folders of the runtime that have been written, for one set of objects whatever a case needs.
+std::string RuntimeFolders(const std::string& folder) {
+  std::set<std::string> folders;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder + "/runtime")) {
+    if (entry.path().extension() == ".cc") {
+      folders.insert(std::filesystem::relative(entry.path().parent_path(), folder).string());
+    }
+  }
+  return absl::StrJoin(folders, " ");
+}
+
+// Generates the cases' programs into the folder; false for a case that cannot be generated.
+bool Generate(const Member& member, const std::string& folder, BatchReport& report) {
+  const absl::StatusOr<Compiled> compiled = Compile(member.sample);
+  absl::Status status = compiled.status();
+  if (compiled.ok()) {
+    const auto files = GenerateCpu(compiled->distributed.graph, compiled->program, Training{});
+    status = files.status();
+    for (const GeneratedFile& file : files.ok() ? *files : std::vector<GeneratedFile>{}) {
+      const bool is_program = file.path == "program.cc";
+      const std::string path = absl::StrCat(folder, "/", is_program ? member.name + ".cc" : file.path);
+      if (!HasText(path, file.text)) Write(path, file.text);
+    }
+  }
+  if (!status.ok()) report.failures.push_back(absl::StrCat("seed ", member.seed, ": ", status.message()));
+  return status.ok();
+}
+
+std::string DriverText(const std::vector<Member>& members, const Mesh& mesh) {
+  std::string programs, runs;
+  for (const Member& member : members) {
+    absl::StrAppend(&programs, "#define main Main\nnamespace ", member.name, " {\n#include \"", member.name,
+                    ".cc\"\n}\n#undef main\n");
+    absl::StrAppend(&runs, "  Run<", member.name, "::RandomModel>(\"", member.name, "\", ",
+                    member.sample.graph.metrics.size(), ", mesh, *comm.value(), watch);\n");
+  }
+  return absl::StrReplaceAll(kDriver, {{"@PROGRAMS@", programs}, {"@MESH@", MeshText(mesh)}, {"@RUNS@", runs}});
+}
+
+}  // namespace
+
+BatchReport RunBatch(const std::string& folder, const Mesh& mesh, const std::vector<uint64_t>& seeds,
+                     const CaseOptions& options) {
+  BatchReport report;
+  std::vector<Member> members;
+  for (uint64_t seed : seeds) {
+    Member member{.seed = seed,
+                  .name = absl::StrCat("case_", members.size()),
+                  .sample = RandomCaseOn(mesh, seed, options),
+                  .sources = {},
+                  .steps = {},
+                  .learning_rates = {}};
+    member.sources = ProgramSources(member.sample.graph);
+    if (!Generate(member, folder, report)) continue;
+    Interpret(member);
+    Write(absl::StrCat(folder, "/", member.name, ".sources"), SourcesText(member));
+    members.push_back(std::move(member));
+  }
+  Write(folder + "/driver.cc", DriverText(members, mesh));
+  const std::string build =
+      absl::StrCat("cd '", folder, "' && rm -f *.out.* && make MAIN=driver.cc COLDFLAGS= ",
+                   "CXXFLAGS='-O0 -std=c++17 -fopenmp' FOLDERS='", RuntimeFolders(folder), "'");
+  const std::string run = absl::StrCat(
+      "cd '", folder, "' && OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMP_NUM_THREADS=1 ",
+      "OMPI_MCA_rmaps_base_oversubscribe=1 mpirun --bind-to none --oversubscribe -n ", mesh.rank_count(), " ./program");
+  for (const std::string& command : {build, run}) {
+    const CommandResult result = RunCommand({"sh", "-c", command});
+    if (result.exit_code == 0) continue;
+    report.failures.push_back(
+        absl::StrCat("batch of seed ", seeds.front(), ": ", command, "\n", result.out, result.err));
+    return report;
+  }
+  for (const Member& member : members) {
+    for (int rank = 0; rank < mesh.rank_count(); ++rank) CompareRank(member, folder, rank, report);
+  }
+  return report;
+}
+
+}  // namespace cleave::properties

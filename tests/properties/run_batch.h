@@ -1,0 +1,27 @@
+// Random cases as real programs: generated, compiled, run under mpirun, and compared with the interpreter.
+#ifndef CLEAVE_TESTS_PROPERTIES_RUN_BATCH_H_
+#define CLEAVE_TESTS_PROPERTIES_RUN_BATCH_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tests/properties/case.h"
+
+namespace cleave::properties {
+
+struct BatchReport {
+  int64_t compared = 0;                // Numbers, on all ranks.
+  int64_t left_out = 0;                // That hang on rounding in f32.
+  std::vector<std::string> failures;   // What went wrong, with the seed of the case.
+};
+
+// Runs the cases of these seeds, all on `mesh`, as one binary in `folder`: two training steps from the same sources on
+// all ranks and in the interpreter; then loss, metrics and every parameter are compared on every rank. What the folder
+// holds of an earlier batch is used again: the runtime is compiled once.
+BatchReport RunBatch(const std::string& folder, const Mesh& mesh, const std::vector<uint64_t>& seeds,
+                     const CaseOptions& options);
+
+}  // namespace cleave::properties
+
+#endif  // CLEAVE_TESTS_PROPERTIES_RUN_BATCH_H_

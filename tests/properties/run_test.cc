@@ -1,0 +1,37 @@
+// Random training graphs with random plans as real programs under mpirun, against the interpreter.
+
+#include <cstdint>
+#include <iostream>
+#include <numeric>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "ir/mesh/mesh.h"
+#include "ir/testing/random_plan.h"
+#include "ir/testing/seed.h"
+#include "tests/properties/run_batch.h"
+#include "tests/support/command.h"
+
+namespace cleave::properties {
+namespace {
+
+constexpr int64_t kMostRanks = 6;
+constexpr uint64_t kCasesOfABatch = 9;
+
+TEST(RunTest, ProgramsComputeWhatTheInterpreterComputes) {
+  const uint64_t seed = TestSeed();
+  const std::string folder = FreshFolder("programs");
+  for (int64_t ranks = 1; ranks <= kMostRanks; ++ranks) {
+    Random random(seed + static_cast<uint64_t>(ranks));
+    std::vector<uint64_t> seeds(kCasesOfABatch);
+    std::iota(seeds.begin(), seeds.end(), seed + static_cast<uint64_t>(ranks) * kCasesOfABatch);
+    const BatchReport report = RunBatch(folder, RandomMesh(ranks, random), seeds, {.most_ops = 10});
+    for (const std::string& failure : report.failures) ADD_FAILURE() << failure;
+    std::cout << ranks << " ranks: " << report.compared << " numbers compared, " << report.left_out
+              << " hang on rounding\n";
+    EXPECT_GT(report.compared, 10 * report.left_out);
+  }
+}
+
+}  // namespace
+}  // namespace cleave::properties
