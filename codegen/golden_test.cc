@@ -111,6 +111,27 @@ TEST(ProgramText, IsLaidOutForEveryRankCountAndOptimizer) {
   }
 }
 
+// Weights that are stored in rows and in columns are gathered, and their gradients scattered, in one call each.
+TEST(ProgramText, SeveralTensorsInOneCall) {
+  const Training training = DigitsTraining();
+  const Graph graph = MnistMlp(training);
+  const Mesh mesh = Mesh::OfDevices(3);
+  Cuts cuts = DataParallelCuts(mesh);
+  cuts["h1.weight"] = {{"d0", {0}}};
+  cuts["h2.weight"] = {{"d1", {0}}};
+  const std::string text = ProgramText(graph, PartitionedProgram(graph, mesh, cuts), training);
+  EXPECT_EQ(text, Formatted(text));
+  EXPECT_TRUE(absl::StrContains(text,
+                                "    const std::vector<Gathered<float>> parameters_all_gather = {\n"
+                                "        {h1_weight, h1_weight_all_gather, {512, 784}, {0, PieceSizes(512, 3)}},\n"
+                                "        {h2_weight, h2_weight_all_gather, {512, 512}, {1, PieceSizes(512, 3)}},\n"
+                                "    };\n"
+                                "    comm.AllGather(parameters_all_gather, group_m0);\n"))
+      << text;
+  EXPECT_TRUE(absl::StrContains(text, "comm.ReduceScatter(gradients_reduce_scatter, Reduction::kSum, group_m0);"))
+      << text;
+}
+
 TEST(ProgramText, NamesCannotBreakIt) {
   Training training = DigitsTraining();
   Graph graph = TrainingGraph(MlpForward(8, {5, 3}), training.optimizer);

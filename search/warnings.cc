@@ -61,11 +61,16 @@ Bytes GatheredFor(const GraphFacts& facts, const Plan& plan, OpId op) {
 
 void WarnOfNoRule(const GraphFacts& facts, const Plan& plan, OpId op, Diagnostics& diagnostics) {
   const std::string& defined = facts.op(op).attributes.GetString("op");
+  const Bytes gathered = GatheredFor(facts, plan, op);
+  std::string cost = "every rank repeats the work; what it reads lies whole on each as it is";
+  if (gathered > Bytes(0)) {
+    cost = absl::StrCat("every rank repeats the work, and sends ", FormatBytes(gathered),
+                        " in each step to gather what it reads");
+  }
   diagnostics.Add(
       Warning(Code::kW0604, absl::StrCat(OpsText(facts, {op}), " runs whole on each of ",
                                          Plural(plan.mesh.rank_count(), "rank"), ": `op ", defined, "` has no rule"))
-          .Note(absl::StrCat("every rank repeats the work, and sends ", FormatBytes(GatheredFor(facts, plan, op)),
-                             " in each step to gather what it reads"))
+          .Note(std::move(cost))
           .Help(absl::StrCat("say in `op ", defined, "` which dimensions can be cut: `rule = \"n k -> n k\";`")));
 }
 

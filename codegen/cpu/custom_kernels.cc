@@ -1,6 +1,7 @@
 // Ops that the model defines: calls of their C++ bodies, which stand in headers of their own.
-#include "base/check/check.h"
 #include "codegen/cpu/custom_kernels.h"
+
+#include "base/check/check.h"
 #include "codegen/cpu/kernel.h"
 #include "ir/custom/custom.h"
 

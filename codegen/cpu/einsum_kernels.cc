@@ -30,7 +30,8 @@ Names Joined(Names a, const Names& b, const Names& c) {
   return a;
 }
 
-// An einsum as one product [batch, rows, contracted] by [batch, contracted, columns]. `a` and `b`: indexes of the inputs.
+// An einsum as one product [batch, rows, contracted] by [batch, contracted, columns]. `a` and `b`: indexes of the
+// inputs.
 struct DirectProduct {
   size_t a = 0;
   size_t b = 1;
@@ -42,8 +43,8 @@ struct DirectProduct {
   bool transpose_b = false;
 };
 
-// With input `a` as the first factor; nullopt where its, the other's or the result's dimensions lie in another order, or where
-// there is nothing that makes it a product of matrices.
+// With input `a` as the first factor; nullopt where its, the other's or the result's dimensions lie in another order,
+// or where there is nothing that makes it a product of matrices.
 std::optional<DirectProduct> FindDirect(const Formula& formula, size_t a) {
   DirectProduct product{.a = a, .b = 1 - a};
   const Names first = NamesOfTerm(formula.inputs[product.a]);
@@ -71,7 +72,8 @@ bool HasDiagonal(const Formula::Term& term) {
 }
 
 std::optional<DirectProduct> FindDirect(const Formula& formula) {
-  if (formula.inputs.size() != 2 || HasDiagonal(formula.inputs[0]) || HasDiagonal(formula.inputs[1])) return std::nullopt;
+  if (formula.inputs.size() != 2 || HasDiagonal(formula.inputs[0]) || HasDiagonal(formula.inputs[1]))
+    return std::nullopt;
   if (const auto product = FindDirect(formula, 0)) return product;
   return FindDirect(formula, 1);
 }

@@ -4,7 +4,8 @@
 namespace cleave {
 namespace {
 
-// The fields of a RowIndexing of runtime/kernels: local tensor `indexed`, whose dimension `axis` is looked up by `indices`.
+// The fields of a RowIndexing of runtime/kernels: local tensor `indexed`, whose dimension `axis` is looked up by
+// `indices`.
 std::string IndexingText(const Kernel& kernel, ValueId indexed, int axis, ValueId indices) {
   Sizes& sizes = kernel.emission.sizes;
   const std::string outer = sizes.CountOf(indexed, 0, axis).Text();

@@ -8,7 +8,9 @@
 namespace cleave {
 namespace {
 
-std::string TextList(const std::vector<std::string>& texts) { return absl::StrCat("{", absl::StrJoin(texts, ", "), "}"); }
+std::string TextList(const std::vector<std::string>& texts) {
+  return absl::StrCat("{", absl::StrJoin(texts, ", "), "}");
+}
 
 // "a + number - b", with numbers put together.
 std::string OffsetText(const std::string& a, int64_t number, const std::string& b) {
@@ -120,7 +122,8 @@ void Rope(const Kernel& kernel) {
   if (first != "0") rotation.push_back(absl::StrCat(".first_position = ", first));
   rotation.push_back(absl::StrCat(".theta = ", FormatDouble(kernel.compute.attributes.GetDouble("theta"))));
   if (kernel.compute.attributes.GetBool("inverse")) rotation.push_back(".inverse = true");
-  kernel.Call("Rope", {kernel.Input(0), sizes.ShapeList(kernel.compute.inputs[0]), TextList(rotation), kernel.Output()});
+  kernel.Call("Rope",
+              {kernel.Input(0), sizes.ShapeList(kernel.compute.inputs[0]), TextList(rotation), kernel.Output()});
 }
 
 void Dropout(const Kernel& kernel) {

@@ -78,9 +78,8 @@ void LabelLoss(const Kernel& kernel) {
 
 void LabelLossGradient(const Kernel& kernel) {
   Sizes& sizes = kernel.emission.sizes;
-  const std::string classes =
-      absl::StrCat("{", sizes.Begin(kernel.compute.inputs[0], LastDimension(kernel)), ", ", kernel.Columns(0), ", ",
-                   kernel.input(0).type.shape.back(), "}");
+  const std::string classes = absl::StrCat("{", sizes.Begin(kernel.compute.inputs[0], LastDimension(kernel)), ", ",
+                                           kernel.Columns(0), ", ", kernel.input(0).type.shape.back(), "}");
   kernel.Call("LabelLossGradient",
               {kernel.Input(0), kernel.Input(1), kernel.Input(2), Scalar(kernel, 3), kernel.Rows(0), classes,
                absl::StrCat(kernel.input(1).type.elements()), kernel.Output()});

@@ -53,11 +53,10 @@ void CheckBackward(const Graph& graph, const std::map<OpId, CustomCall>& calls, 
       const std::string name = BackwardName(*form, dtypes, i);
       if (DefinesFunction(call.op->body->text, name) || !said.insert(name).second) continue;
       const std::string argument = form->Tensors()[i];
-      reporter.Report(
-          Error(Code::kE0521, absl::StrCat("`", call.op->name(), "` has no gradient by `", argument, "`"))
-              .At(call.span, absl::StrCat("the loss depends on parameters through `", argument, "`"))
-              .At(call.op->body_place, absl::StrCat("no function `", name, "` in this file"))
-              .Help(absl::StrCat("define `", BackwardDeclaration(*call.op, name, argument), "` there")));
+      reporter.Report(Error(Code::kE0521, absl::StrCat("`", call.op->name(), "` has no gradient by `", argument, "`"))
+                          .At(call.span, absl::StrCat("the loss depends on parameters through `", argument, "`"))
+                          .At(call.op->body_place, absl::StrCat("no function `", name, "` in this file"))
+                          .Help(absl::StrCat("define `", BackwardDeclaration(*call.op, name, argument), "` there")));
     }
   }
 }

@@ -56,9 +56,8 @@ std::vector<std::string> ArgumentTexts(const CustomOp& op) {
   std::vector<std::string> texts;
   for (const syntax::Parameter& parameter : op.syntax->parameters) {
     const std::string& type = parameter.type.element.text;
-    texts.push_back(IsTensor(parameter)
-                        ? ViewText(parameter, true)
-                        : absl::StrCat(type == "int" ? "int64_t" : type, " ", parameter.name.text));
+    texts.push_back(IsTensor(parameter) ? ViewText(parameter, true)
+                                        : absl::StrCat(type == "int" ? "int64_t" : type, " ", parameter.name.text));
   }
   return texts;
 }

@@ -24,9 +24,9 @@ class CustomOpsTest : public testing::Test {
 
   // `body` in a model that has x: f32[8, 6], w: f32[6] (a parameter) and label: i32[8].
   Analyzed Model(const std::string& body, const std::string& ops) {
-    return AnalyzeText(
-        absl::StrCat("model M() { input x: f32[8, 6]; input label: i32[8]; param w: f32[6] = ones();\n", body, "\n}\n", ops),
-        {}, Folder() + "test.model");
+    return AnalyzeText(absl::StrCat("model M() { input x: f32[8, 6]; input label: i32[8]; param w: f32[6] = ones();\n",
+                                    body, "\n}\n", ops),
+                       {}, Folder() + "test.model");
   }
 
   void ExpectError(const std::string& body, const std::string& ops, const std::vector<std::string>& texts) {
@@ -50,15 +50,18 @@ class CustomOpsTest : public testing::Test {
 
   const std::string kUse = "loss reduce_mean(f(x));";
   const std::string kBoth =
-      "#include \"runtime/custom/view.h\"\ninline void f(View<const float> x) {}\ninline void f_backward(View<float> x) {}\n";
+      "#include \"runtime/custom/view.h\"\ninline void f(View<const float> x) {}\ninline void f_backward(View<float> "
+      "x) {}\n";
 };
 
 TEST_F(CustomOpsTest, ACallBecomesAnOpOfItsName) {
-  const std::string cpu = Header("scaled.h", "void scaled(int) {} void scaled_backward_x() {} void scaled_backward_s() {}");
+  const std::string cpu =
+      Header("scaled.h", "void scaled(int) {} void scaled_backward_x() {} void scaled_backward_s() {}");
   const Analyzed analyzed =
       Model("let y = scaled(x * w, w, power = 3); loss reduce_mean(y) + reduce_mean(scaled(x, w, 2, 1));",
             "op scaled(x: f32[..n, k], s: f32[k], power: int, bias: float = 0.5, deep: bool = true) -> f32[..n, k] {\n"
-            "rule = \"..n k, k -> ..n k\"; linear = (x, s); whole = (k);" + cpu + "}");
+            "rule = \"..n k, k -> ..n k\"; linear = (x, s); whole = (k);" +
+                cpu + "}");
   EXPECT_EQ(Attributes(analyzed, "y.scaled"),
             "{arguments = \"x, s, power = 3, bias = 0.5, deep = true\", body = \"custom/scaled.h\", dtype = \"f32\", "
             "linear = \"x, s\", op = \"scaled\", rule = \"n0 k, k -> n0 k\", shape = (8, 6), whole = \"k\"}");
@@ -72,10 +75,10 @@ TEST_F(CustomOpsTest, ACallBecomesAnOpOfItsName) {
 
 TEST_F(CustomOpsTest, TheGraphIsReadBack) {
   const std::string cpu = Header("pair.h", "void pair() {} void pair_backward_a() {} void pair_backward_b() {}");
-  const Analyzed analyzed =
-      Model("loss reduce_mean(pair(x * w, x + w, label));",
-            "op pair(a: f32[n, k], b: f32[n, k], at: i32[n]) -> f32[n] { rule = \"n k, n k, n -> n\"; linear = ((a, b));" +
-                cpu + "}");
+  const Analyzed analyzed = Model(
+      "loss reduce_mean(pair(x * w, x + w, label));",
+      "op pair(a: f32[n, k], b: f32[n, k], at: i32[n]) -> f32[n] { rule = \"n k, n k, n -> n\"; linear = ((a, b));" +
+          cpu + "}");
   ASSERT_TRUE(analyzed.module.has_value()) << analyzed.messages;
   const absl::StatusOr<Graph> again = ParseGraph(GraphText(analyzed.module->graph));
   ASSERT_TRUE(again.ok()) << again.status();
@@ -110,7 +113,8 @@ TEST_F(CustomOpsTest, BodiesAreLookedFor) {
   ExpectError(kUse, head + "{ cuda = \"f.cuh\"; }", {"E0521", "for another target"});
   ExpectError(kUse, head + "{ cpu = \"missing.h\"; }", {"E0114", "missing.h"});
   ExpectError(kUse, head + "{ cpu = \"..\"; }", {"E0508"});
-  const std::string commented = Header("commented.h", "// void f(\nint call() { return f(3); } void ff(int); /* void f( */");
+  const std::string commented =
+      Header("commented.h", "// void f(\nint call() { return f(3); } void ff(int); /* void f( */");
   ExpectError(kUse, head + "{" + commented + "}",
               {"E0521", "inline void f(View<const float> x, float cap, View<float> result)"});
 }
@@ -119,20 +123,23 @@ TEST_F(CustomOpsTest, GradientsNeedABackwardFunction) {
   const std::string cpu = Header("g.h", "inline void f(View<const float> x) {}");
   const std::string op = "op f(x: f32[n, k], cap: float = 2.0) -> f32[n, k] {" + cpu + "}";
   // The loss depends on w through x.
-  ExpectError("loss reduce_mean(f(x * w));", op,
-              {"E0521", "`f` has no gradient by `x`", "no function `f_backward` in this file",
-               "inline void f_backward(View<const float> gradient, View<const float> x, float cap, View<float> gradient_x)"});
+  ExpectError(
+      "loss reduce_mean(f(x * w));", op,
+      {"E0521", "`f` has no gradient by `x`", "no function `f_backward` in this file",
+       "inline void f_backward(View<const float> gradient, View<const float> x, float cap, View<float> gradient_x)"});
   // Data needs no gradient, and neither does a metric.
   EXPECT_TRUE(Model("loss reduce_mean(f(x) * w); metric reduce_mean(f(x * w));", op).module.has_value());
 }
 
 TEST_F(CustomOpsTest, CallsAreMatchedWithTheSignature) {
-  const std::string op = "op f(x: f32[n, 6], s: f32[n]) -> f32[n, 6] { rule = \"n k, n -> n k\"; " + Header("f.h", kBoth) + "}";
+  const std::string op =
+      "op f(x: f32[n, 6], s: f32[n]) -> f32[n, 6] { rule = \"n k, n -> n k\"; " + Header("f.h", kBoth) + "}";
   ExpectError("loss reduce_mean(f(x));", op, {"E0203", "`s` is missing"});
   ExpectError("loss reduce_mean(f(x, w));", op, {"E0206", "which `n` is by dimension 0 of `x`"});
   ExpectError("loss reduce_mean(f(x, label));", op, {"E0204"});
   ExpectError("loss reduce_mean(f(x, 3));", op, {"E0204"});
-  const std::string wide = "op f(x: f32[n, k], s: f32[m]) -> f32[n, k] { rule = \"n k, n -> n k\"; " + Header("f.h", kBoth) + "}";
+  const std::string wide =
+      "op f(x: f32[n, k], s: f32[m]) -> f32[n, k] { rule = \"n k, n -> n k\"; " + Header("f.h", kBoth) + "}";
   ExpectError("loss reduce_mean(f(x, w));", wide,
               {"E0520", "dimension 0 of input 1 has 6 elements, but `n` is 8 elsewhere"});
 }

@@ -137,11 +137,11 @@ void Definition::ReadRule(const syntax::Setting& setting) {
     if (IsTensor(parameter)) tensors.push_back(&parameter);
   }
   if (formula->inputs.size() != tensors.size()) {
-    return Report(Error(Code::kE0520, absl::StrCat("a rule with ", Plural(static_cast<int64_t>(formula->inputs.size()), "term"),
-                                                   " before `->` for ",
-                                                   Plural(static_cast<int64_t>(tensors.size()), "tensor")))
-                      .At(place, "one term per tensor of the signature")
-                      .At(op_.syntax->name.span, "defined here"));
+    return Report(
+        Error(Code::kE0520, absl::StrCat("a rule with ", Plural(static_cast<int64_t>(formula->inputs.size()), "term"),
+                                         " before `->` for ", Plural(static_cast<int64_t>(tensors.size()), "tensor")))
+            .At(place, "one term per tensor of the signature")
+            .At(op_.syntax->name.span, "defined here"));
   }
   for (size_t i = 0; i < tensors.size(); ++i) {
     const std::string what = absl::StrCat("`", tensors[i]->name.text, "`");
@@ -162,15 +162,15 @@ bool Definition::TermFits(const Formula::Term& term, const syntax::Type& type, c
     return false;
   };
   if (term.size() != dimensions.size()) {
-    return mismatch(absl::StrCat("the rule names ", Plural(static_cast<int64_t>(term.size()), "dimension"), " of ", what,
-                                 ", the signature ", dimensions.size()));
+    return mismatch(absl::StrCat("the rule names ", Plural(static_cast<int64_t>(term.size()), "dimension"), " of ",
+                                 what, ", the signature ", dimensions.size()));
   }
   for (size_t d = 0; d < term.size(); ++d) {
     const auto* rest = std::get_if<syntax::Identifier>(&dimensions[d].kind);
     const bool named_rest = term[d].size() == 1 && term[d][0][0] == '.';
     if (named_rest != (rest != nullptr) || (rest != nullptr && term[d][0] != absl::StrCat("..", rest->text))) {
-      return mismatch(absl::StrCat("dimension ", d, " of ", what, " is `", rest ? ".." : "",
-                                   rest ? rest->text : "one", "`, but not in the rule"));
+      return mismatch(absl::StrCat("dimension ", d, " of ", what, " is `", rest ? ".." : "", rest ? rest->text : "one",
+                                   "`, but not in the rule"));
     }
     for (const std::string& name : term[d]) {
       if (names.insert(name).second) continue;
@@ -191,7 +191,8 @@ std::optional<std::vector<std::string>> Definition::NamesIn(const syntax::Expres
     if (ok) names.push_back(name->text);
   }
   if (ok) return names;
-  Report(Error(Code::kE0508, "expected names in parentheses").At(expression.span, absl::StrCat("write `", example, "`")));
+  Report(
+      Error(Code::kE0508, "expected names in parentheses").At(expression.span, absl::StrCat("write `", example, "`")));
   return std::nullopt;
 }
 
@@ -231,7 +232,8 @@ void Definition::ReadLinear(const syntax::Setting& setting) {
           [&](const syntax::Parameter& parameter) { return IsTensor(parameter) && parameter.name.text == name; });
       if (!is_tensor) return wrong(absl::StrCat("`linear` names `", name, "`"), element.span, "no tensor of the op");
       if (!seen.insert(name).second) {
-        return wrong(absl::StrCat("`linear` names `", name, "` twice"), element.span, "each tensor stands in one group");
+        return wrong(absl::StrCat("`linear` names `", name, "` twice"), element.span,
+                     "each tensor stands in one group");
       }
     }
     if (group->empty()) return wrong("an empty group in `linear`", element.span, "no tensor here");
@@ -248,7 +250,8 @@ void Definition::ReadBody(const std::map<std::string, const syntax::Setting*>& s
                            .At(op_.syntax->name.span, "no `cpu` here");
     if (cuda != settings.end()) error.labels.push_back({cuda->second->span, "for another target"});
     if (!op_.broken) {
-      error.help.push_back(absl::StrCat("add `cpu = \"", op_.name(), ".h\";`, a file with `", ForwardDeclaration(op_), "`"));
+      error.help.push_back(
+          absl::StrCat("add `cpu = \"", op_.name(), ".h\";`, a file with `", ForwardDeclaration(op_), "`"));
     }
     return Report(std::move(error));
   }

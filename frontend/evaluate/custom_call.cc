@@ -7,8 +7,8 @@
 namespace cleave::frontend {
 namespace {
 
-// `..n` in a term becomes as many names as the tensor has dimensions there: n0, n1, …, or with further underscores where the rule
-// has such names already.
+// `..n` in a term becomes as many names as the tensor has dimensions there: n0, n1, …, or with further underscores
+// where the rule has such names already.
 class RestNames {
  public:
   explicit RestNames(const Formula& rule) {

@@ -35,8 +35,8 @@ std::optional<size_t> Evaluator::AxisArgument(const syntax::Expression& expressi
 
 // `stack((a, b), axis = 0)`: tensors of one shape along a new dimension.
 Value Evaluator::Stack(const syntax::Call& call, Span span, Frame& frame) {
-  static const Signature kSignature{
-      .callee = "stack", .arguments = {{"x", "x: (tensor, …)", true}, {"axis", "axis: int", true}}};
+  static const Signature kSignature{.callee = "stack",
+                                    .arguments = {{"x", "x: (tensor, …)", true}, {"axis", "axis: int", true}}};
   const auto matched = MatchArguments(kSignature, call.arguments, span, reporter_);
   if (!matched) return Value{Poison()};
   const syntax::Expression& list = *(*matched)[0]->value;
@@ -76,10 +76,9 @@ Value Evaluator::Stack(const syntax::Call& call, Span span, Frame& frame) {
 
 // `split(x, 3, axis = 1)` gives a tuple of three equal parts, `split(x, (2, 6), axis = 1)` parts of these sizes.
 Value Evaluator::Split(const syntax::Call& call, Span span, Frame& frame) {
-  static const Signature kSignature{.callee = "split",
-                                    .arguments = {{"x", "x: tensor", true},
-                                                  {"parts", "parts: int or (int, …)", true},
-                                                  {"axis", "axis: int", true}}};
+  static const Signature kSignature{
+      .callee = "split",
+      .arguments = {{"x", "x: tensor", true}, {"parts", "parts: int or (int, …)", true}, {"axis", "axis: int", true}}};
   const auto matched = MatchArguments(kSignature, call.arguments, span, reporter_);
   if (!matched) return Value{Poison()};
   const syntax::Expression& tensor = *(*matched)[0]->value;
@@ -106,9 +105,8 @@ Value Evaluator::Split(const syntax::Call& call, Span span, Frame& frame) {
     std::vector<int64_t> end = shape;
     end[*axis] = begin[*axis] + size;
     const bool whole = size == shape[*axis];
-    result.elements.push_back(whole ? x
-                                    : AddOp("slice", {{&tensor, x.as_tensor()}}, {{{"begin", begin}, {"end", end}}},
-                                            span, frame));
+    result.elements.push_back(
+        whole ? x : AddOp("slice", {{&tensor, x.as_tensor()}}, {{{"begin", begin}, {"end", end}}}, span, frame));
     if (result.elements.back().is_poison()) return Value{Poison()};
     begin[*axis] = end[*axis];
   }
@@ -131,9 +129,10 @@ std::optional<std::vector<int64_t>> Evaluator::PartSizes(const syntax::Expressio
     if (given[0] >= 1 && size % given[0] == 0) {
       return std::vector<int64_t>(static_cast<size_t>(given[0]), size / given[0]);
     }
-    reporter_.Report(Error(Code::kE0409, absl::StrCat(size, " elements cannot be split into ", given[0], " equal parts"))
-                         .At(expression.span, absl::StrCat("dimension ", axis, " has ", size, " elements"))
-                         .Help("give the size of each part: a tuple of ints"));
+    reporter_.Report(
+        Error(Code::kE0409, absl::StrCat(size, " elements cannot be split into ", given[0], " equal parts"))
+            .At(expression.span, absl::StrCat("dimension ", axis, " has ", size, " elements"))
+            .Help("give the size of each part: a tuple of ints"));
     return std::nullopt;
   }
   int64_t rest = size;

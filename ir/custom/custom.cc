@@ -75,15 +75,14 @@ std::vector<std::vector<int>> CustomForm::LinearInputs() const {
 
 void CustomForm::Write(Attributes& attributes) const {
   attributes.values["op"] = name;
-  attributes.values["arguments"] = absl::StrJoin(
-      arguments, ", ",
-      [](std::string* out, const CustomArgument& argument) { absl::StrAppend(out, ArgumentText(argument)); });
+  attributes.values["arguments"] = absl::StrJoin(arguments, ", ", [](std::string* out, const CustomArgument& argument) {
+    absl::StrAppend(out, ArgumentText(argument));
+  });
   attributes.values["rule"] = rule;
   attributes.values["whole"] = absl::StrJoin(whole, " ");
-  attributes.values["linear"] =
-      absl::StrJoin(linear, ", ", [](std::string* out, const std::vector<std::string>& group) {
-        absl::StrAppend(out, absl::StrJoin(group, " "));
-      });
+  attributes.values["linear"] = absl::StrJoin(
+      linear, ", ",
+      [](std::string* out, const std::vector<std::string>& group) { absl::StrAppend(out, absl::StrJoin(group, " ")); });
   attributes.values["body"] = body;
 }
 

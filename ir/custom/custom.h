@@ -1,7 +1,8 @@
-// An op that a model defines itself, `op soft_cap(x: f32[n, k], cap: float) -> f32[n, k] { … }`, as one call of it stands in a graph:
-// the attributes of the ops `custom` and `custom_gradient`.
+// An op that a model defines itself, `op soft_cap(x: f32[n, k], cap: float) -> f32[n, k] { … }`, as one call of it
+// stands in a graph: the attributes of the ops `custom` and `custom_gradient`.
 //
-//   {arguments = "x, cap = 30.0", body = "custom/soft_cap.h", linear = "", op = "soft_cap", rule = "n k -> n k", whole = ""}
+//   {arguments = "x, cap = 30.0", body = "custom/soft_cap.h", linear = "", op = "soft_cap", rule = "n k -> n k", whole
+//   = ""}
 #ifndef CLEAVE_IR_CUSTOM_CUSTOM_H_
 #define CLEAVE_IR_CUSTOM_CUSTOM_H_
 
@@ -25,12 +26,12 @@ struct CustomArgument {
 };
 
 struct CustomForm {
-  std::string name;                              // "soft_cap"
-  std::vector<CustomArgument> arguments;         // In the order of the signature.
-  std::string rule = {};                         // A formula (ir/formula) without `..`; empty: every dimension is whole.
-  std::vector<std::string> whole = {};           // Indexes of the rule that must not be cut.
+  std::string name;                       // "soft_cap"
+  std::vector<CustomArgument> arguments;  // In the order of the signature.
+  std::string rule = {};                  // A formula (ir/formula) without `..`; empty: every dimension is whole.
+  std::vector<std::string> whole = {};    // Indexes of the rule that must not be cut.
   std::vector<std::vector<std::string>> linear = {};  // Groups of tensors in which the op is linear.
-  std::string body;                              // The header with the C++ body, in the output folder.
+  std::string body;                                   // The header with the C++ body, in the output folder.
 
   // Names of the tensors, which are the op's inputs in this order.
   std::vector<std::string> Tensors() const;

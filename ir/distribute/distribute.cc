@@ -1,6 +1,6 @@
-// Reading guide. `Rewriter::Run` copies the ops one by one; `Replace` puts the distributed form of one in its place, without
-// the statistics that exist already: two built ops are the same statistic where they have the same number, which
-// `NumberOf` gives for the same kind, attributes and strategy on inputs of the same numbers.
+// Reading guide. `Rewriter::Run` copies the ops one by one; `Replace` puts the distributed form of one in its place,
+// without the statistics that exist already: two built ops are the same statistic where they have the same number,
+// which `NumberOf` gives for the same kind, attributes and strategy on inputs of the same numbers.
 
 #include "ir/distribute/distribute.h"
 
@@ -112,9 +112,9 @@ class Rewriter {
     const Layout wanted = OutputLayout(plan_.ops[op.id].strategy, RuleOf(graph_, op));
     const Layout& made = form.layouts[form.result];
     const auto before = [](const PartialAxis& a, const PartialAxis& b) { return a.axis < b.axis; };
-    const bool resolvable = made.dimensions == wanted.dimensions &&
-                            std::includes(made.partial.begin(), made.partial.end(), wanted.partial.begin(),
-                                          wanted.partial.end(), before);
+    const bool resolvable =
+        made.dimensions == wanted.dimensions &&
+        std::includes(made.partial.begin(), made.partial.end(), wanted.partial.begin(), wanted.partial.end(), before);
     if (form.graph.op(form.result).type == op.type && resolvable) return absl::OkStatus();
     return absl::InternalError(absl::StrCat("the distributed form of `", op.name, "` makes ",
                                             LayoutText(made, plan_.mesh), ", planned is ",
@@ -205,8 +205,6 @@ bool CutsInnerFactor(const Strategy& strategy, const Rule& rule, const Mesh& mes
   return false;
 }
 
-absl::StatusOr<Distributed> Distribute(const Graph& graph, const Plan& plan) {
-  return Rewriter(graph, plan).Run();
-}
+absl::StatusOr<Distributed> Distribute(const Graph& graph, const Plan& plan) { return Rewriter(graph, plan).Run(); }
 
 }  // namespace cleave

@@ -32,11 +32,10 @@ Case CaseOf(const Sample& sample) {
   std::vector<OpId> inputs;
   for (size_t i = 0; i < sample.types.size(); ++i) {
     const std::string name = absl::StrCat("x", i);
-    inputs.push_back(builder.Add("input", {},
-                                 {{"dtype", std::string(DTypeName(sample.types[i].dtype))},
-                                  {"shape", sample.types[i].shape},
-                                  {"data", name}},
-                                 name));
+    inputs.push_back(builder.Add(
+        "input", {},
+        {{"dtype", std::string(DTypeName(sample.types[i].dtype))}, {"shape", sample.types[i].shape}, {"data", name}},
+        name));
     result.sources[inputs.back()] = sample.inputs[i];
   }
   result.op = builder.Add(sample.op->name, inputs, sample.attributes.values, "y");
@@ -180,8 +179,8 @@ TEST(DistributeTest, SoftmaxIsCutWithItsStatistics) {
   const absl::StatusOr<Distributed> distributed = Distribute(graph, plan);
   ASSERT_TRUE(distributed.ok()) << distributed.status();
   EXPECT_EQ(Kinds(distributed->graph), "input reduce_max sub exp reduce_sum div");
-  const std::vector<std::string> layouts = {
-      "[-, -]", "[m0, -] partial(m1: max)", "[m0, m1]", "[m0, m1]", "[m0, -] partial(m1: sum)", "[m0, m1]"};
+  const std::vector<std::string> layouts = {"[-, -]",   "[m0, -] partial(m1: max)", "[m0, m1]",
+                                            "[m0, m1]", "[m0, -] partial(m1: sum)", "[m0, m1]"};
   for (const Op& op : distributed->graph.ops) {
     const Layout layout = OutputLayout(distributed->plan.ops[op.id].strategy, RuleOf(distributed->graph, op));
     EXPECT_EQ(LayoutText(layout, plan.mesh), layouts[static_cast<size_t>(op.id.value())]) << op.name;

@@ -27,9 +27,8 @@ std::string TermText(const Formula::Term& term) {
 bool IsName(absl::string_view word) {
   absl::ConsumePrefix(&word, "..");
   if (word.empty() || absl::ascii_isdigit(static_cast<unsigned char>(word[0]))) return false;
-  return std::all_of(word.begin(), word.end(), [](char c) {
-    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_';
-  });
+  return std::all_of(word.begin(), word.end(),
+                     [](char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_'; });
 }
 
 absl::Status Malformed(absl::string_view what, absl::string_view term) {
@@ -78,7 +77,8 @@ struct Sides {
 absl::StatusOr<Sides> SidesOf(absl::string_view text) {
   const size_t arrow = text.find(kArrow);
   if (arrow == absl::string_view::npos) {
-    return absl::InvalidArgumentError(absl::StrCat("`", text, "` has no `->`: what the result looks like is always written"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("`", text, "` has no `->`: what the result looks like is always written"));
   }
   const absl::string_view output = text.substr(arrow + kArrow.size());
   if (absl::StrContains(output, kArrow)) return absl::InvalidArgumentError(absl::StrCat("`", text, "` has two `->`"));
@@ -104,8 +104,8 @@ bool IsCompact(absl::string_view term) {
 }  // namespace
 
 std::string Formula::ToString() const {
-  const std::string left = absl::StrJoin(
-      inputs, ", ", [](std::string* out, const Term& term) { absl::StrAppend(out, TermText(term)); });
+  const std::string left =
+      absl::StrJoin(inputs, ", ", [](std::string* out, const Term& term) { absl::StrAppend(out, TermText(term)); });
   return absl::StrCat(left, left.empty() ? "" : " ", kArrow, " ", TermText(output));
 }
 
@@ -144,11 +144,10 @@ std::string LettersText(const Formula& formula) {
       absl::StrAppend(out, "(", absl::StrJoin(dimension, " "), ")");
     });
   };
-  return absl::StrCat(absl::StrJoin(formula.inputs, ", ",
-                                    [&](std::string* out, const Formula::Term& term) {
-                                      absl::StrAppend(out, term_text(term));
-                                    }),
-                      " ", kArrow, " ", term_text(formula.output));
+  return absl::StrCat(
+      absl::StrJoin(formula.inputs, ", ",
+                    [&](std::string* out, const Formula::Term& term) { absl::StrAppend(out, term_text(term)); }),
+      " ", kArrow, " ", term_text(formula.output));
 }
 
 int CountOf(const Formula::Term& term, const std::string& name) {

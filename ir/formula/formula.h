@@ -28,8 +28,8 @@ struct Formula {
   bool operator==(const Formula&) const = default;
 };
 
-// Terms are separated by commas, names by spaces; `->` stands before the output's term, which an empty one makes a scalar. An
-// InvalidArgument error says what is wrong in the words of a user.
+// Terms are separated by commas, names by spaces; `->` stands before the output's term, which an empty one makes a
+// scalar. An InvalidArgument error says what is wrong in the words of a user.
 absl::StatusOr<Formula> ParseFormula(absl::string_view text);
 
 // The same, where a text without a space between two names is in compact form: each letter of it is a name.

@@ -57,8 +57,8 @@ absl::Status CheckRanks(const std::vector<Tensor>& tensors) {
   for (const Tensor& tensor : tensors) {
     if (tensor.term.size() == tensor.shape.size()) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat(tensor.input < 0 ? "the output" : absl::StrCat("input ", tensor.input), " has ", tensor.shape.size(),
-                     " dimensions, the formula names ", tensor.term.size()));
+        absl::StrCat(tensor.input < 0 ? "the output" : absl::StrCat("input ", tensor.input), " has ",
+                     tensor.shape.size(), " dimensions, the formula names ", tensor.term.size()));
   }
   return absl::OkStatus();
 }
@@ -85,9 +85,10 @@ absl::StatusOr<Sizes> FindSizes(const Formula& formula, const std::vector<Tensor
   for (const Tensor& tensor : tensors) {
     for (size_t d = 0; d < tensor.term.size(); ++d) {
       if (sizes.Product(tensor.term[d]) == tensor.shape[d]) continue;
-      const std::string expected = tensor.term[d].size() == 1
-                                       ? absl::StrCat("`", tensor.term[d][0], "` is ", sizes[tensor.term[d][0]], " elsewhere")
-                                       : absl::StrCat("its indexes make ", sizes.Product(tensor.term[d]));
+      const std::string expected =
+          tensor.term[d].size() == 1
+              ? absl::StrCat("`", tensor.term[d][0], "` is ", sizes[tensor.term[d][0]], " elsewhere")
+              : absl::StrCat("its indexes make ", sizes.Product(tensor.term[d]));
       return absl::InvalidArgumentError(
           absl::StrCat(tensor.Place(d), " has ", tensor.shape[d], " elements, but ", expected));
     }

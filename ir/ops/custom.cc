@@ -27,9 +27,10 @@ InferResult InferCustom(Types inputs, const Attributes& attributes) {
   }
   const absl::StatusOr<Rule> rule = CustomOpRule(*form, inputs, output.shape);
   if (rule.ok()) return output;
-  OpError error{.code = Code::kE0520,
-                .message = absl::StrCat("the rule of `", form->name, "` does not fit this call: ", rule.status().message()),
-                .notes = {absl::StrCat("the rule is `", form->rule, "`, the result ", output.ToString())}};
+  OpError error{
+      .code = Code::kE0520,
+      .message = absl::StrCat("the rule of `", form->name, "` does not fit this call: ", rule.status().message()),
+      .notes = {absl::StrCat("the rule is `", form->rule, "`, the result ", output.ToString())}};
   for (size_t i = 0; i < inputs.size(); ++i) error.about.push_back({static_cast<int>(i), ""});
   return error;
 }

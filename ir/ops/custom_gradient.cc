@@ -1,5 +1,5 @@
-// The gradient of an op that a model defines by one of its inputs: (dy, the inputs of the op) -> like input `input`. Its body is the
-// backward function beside the op's.
+// The gradient of an op that a model defines by one of its inputs: (dy, the inputs of the op) -> like input `input`.
+// Its body is the backward function beside the op's.
 #include "absl/strings/str_cat.h"
 #include "base/check/check.h"
 #include "ir/ops/custom_reference.h"

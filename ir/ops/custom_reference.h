@@ -1,15 +1,15 @@
 // What stands in for the body of an op that a model defines, which the compiler cannot run: an uninterpreted function.
 //
-// It has exactly the structure that the op's rule declares, and nothing else in common with the body. Let p be the indexes of
-// parallel factors, r of reduced, w of whole ones in an input and v of whole ones in the output. Then
+// It has exactly the structure that the op's rule declares, and nothing else in common with the body. Let p be the
+// indexes of parallel factors, r of reduced, w of whole ones in an input and v of whole ones in the output. Then
 //
 //   y[p, v] = a(v) * sum over r of at(p, r) * sin(1 + sum over inputs j in no linear group of c_j m_j)
 //                                           * product over linear groups of (sum over inputs j of the group of c_j m_j)
 //   m_j     = sum over w of b_j(w) x_j[p, r, w]                                 (of p and r those that x_j has)
 //
-// with weights a, b, c and `at` between 0.5 and 1.5 that follow from the op's name and global indexes. So each result hangs on every
-// element it may hang on, on its place in the whole, and not linearly where linearity is not declared. A partition that does not
-// keep to the rule changes it. Inside of ir/ops only.
+// with weights a, b, c and `at` between 0.5 and 1.5 that follow from the op's name and global indexes. So each result
+// hangs on every element it may hang on, on its place in the whole, and not linearly where linearity is not declared. A
+// partition that does not keep to the rule changes it. Inside of ir/ops only.
 #ifndef CLEAVE_IR_OPS_CUSTOM_REFERENCE_H_
 #define CLEAVE_IR_OPS_CUSTOM_REFERENCE_H_
 
@@ -52,9 +52,9 @@ class CustomReference {
   const Rule& rule_;
   absl::Span<const FactorRange> ranges_;
   uint64_t seed_;
-  std::vector<int> group_of_;    // Per input its linear group, -1 for none.
-  std::vector<int> cut_;         // Factors that may be cut, of all tensors.
-  std::vector<int64_t> index_;   // Where the walk is, per factor.
+  std::vector<int> group_of_;   // Per input its linear group, -1 for none.
+  std::vector<int> cut_;        // Factors that may be cut, of all tensors.
+  std::vector<int64_t> index_;  // Where the walk is, per factor.
 };
 
 }  // namespace cleave

@@ -10,11 +10,12 @@
 
 namespace cleave {
 
-// That of the op: what `form` declares, or without a rule a whole factor per dimension. An InvalidArgument error where the shapes do
-// not fit it.
+// That of the op: what `form` declares, or without a rule a whole factor per dimension. An InvalidArgument error where
+// the shapes do not fit it.
 absl::StatusOr<Rule> CustomOpRule(const CustomForm& form, Types inputs, const Shape& output);
 
-// The same for a local evaluation: its factors are those of the whole op, their sizes are local. REQUIRES: the whole op has a rule.
+// The same for a local evaluation: its factors are those of the whole op, their sizes are local. REQUIRES: the whole op
+// has a rule.
 Rule LocalCustomRule(const CustomForm& form, absl::Span<const Tensor* const> inputs, const Shape& output);
 
 // The form that inference has accepted.
@@ -23,8 +24,8 @@ CustomForm FormOf(const Attributes& attributes);
 // What `custom` and `custom_gradient` have in common, and then `more`: the inputs come last.
 std::vector<Argument> CustomSignature(const std::vector<Argument>& more);
 
-// That of the gradient by input `input`, whose inputs are dy and those of the op: the same factors. Those of the input stand in
-// the result; all others are summed over, because each of their elements adds its part. Linear in dy.
+// That of the gradient by input `input`, whose inputs are dy and those of the op: the same factors. Those of the input
+// stand in the result; all others are summed over, because each of their elements adds its part. Linear in dy.
 Rule CustomGradientRuleOf(const Rule& forward, size_t input);
 
 }  // namespace cleave

@@ -1,5 +1,5 @@
-// Each element is zeroed with probability `rate` and else divided by 1 - rate: Srivastava et al., Dropout, 2014, in the form
-// that leaves testing alone (step 0).
+// Each element is zeroed with probability `rate` and else divided by 1 - rate: Srivastava et al., Dropout, 2014, in the
+// form that leaves testing alone (step 0).
 //
 // What is dropped is a function of the run's seed, the op's key, the training step and the element's place in the whole
 // tensor, so no cut changes it; and the gradient, which drops the same elements, is the op itself.
@@ -54,8 +54,9 @@ void EvaluateDropout(const Evaluation& evaluation) {
 }  // namespace
 
 OpDefinition DefineDropout() {
-  OpDefinition definition = UnaryOp("dropout", "each element zero with probability `rate`, else divided by 1 - rate; in "
-                                               "testing x itself. Calls with one `key` drop the same elements");
+  OpDefinition definition = UnaryOp("dropout",
+                                    "each element zero with probability `rate`, else divided by 1 - rate; in "
+                                    "testing x itself. Calls with one `key` drop the same elements");
   definition.signature.push_back({.name = "rate", .kind = ArgumentKind::kFloat});
   definition.signature.push_back({.name = "key", .kind = ArgumentKind::kString, .default_value = std::string()});
   definition.infer = InferDropout;

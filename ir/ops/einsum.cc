@@ -1,7 +1,7 @@
 // Sums of products over named indexes: y[i, j] = sum over k of a[i, k] * b[k, j] for "i k, k j -> i j".
 //
-// Every index is a factor: parallel in the output, else reduced. One that stands twice in a tensor means its diagonal: a layout
-// cannot cut two dimensions by one axis, so each of its places is a whole factor of its own (i and i').
+// Every index is a factor: parallel in the output, else reduced. One that stands twice in a tensor means its diagonal:
+// a layout cannot cut two dimensions by one axis, so each of its places is a whole factor of its own (i and i').
 
 #include <algorithm>
 #include <map>
@@ -31,8 +31,9 @@ OpError EquationError(std::string message) { return OpError{.code = Code::kE0409
 // What is wrong with the formula itself, before any shape is looked at.
 std::optional<OpError> CheckFormula(const Formula& formula, size_t input_count) {
   if (formula.inputs.size() != input_count) {
-    return EquationError(absl::StrCat("`", formula.ToString(), "` has ", Plural(static_cast<int64_t>(formula.inputs.size()), "term"),
-                                      " before `->` for ", Plural(static_cast<int64_t>(input_count), "tensor")));
+    return EquationError(absl::StrCat("`", formula.ToString(), "` has ",
+                                      Plural(static_cast<int64_t>(formula.inputs.size()), "term"), " before `->` for ",
+                                      Plural(static_cast<int64_t>(input_count), "tensor")));
   }
   std::vector<Formula::Term> terms = formula.inputs;
   terms.push_back(formula.output);
@@ -77,12 +78,13 @@ InferResult InferEinsum(Types inputs, const Attributes& attributes) {
       const int64_t size = inputs[i].shape[d];
       const auto [place, is_new] = places.try_emplace(term[d][0], Place{input, size});
       if (is_new || place->second.size == size) continue;
-      return OpError{.code = Code::kE0411,
-                     .message = absl::StrCat("index `", term[d][0], "` is ", place->second.size, " and ", size, " in `",
-                                             formula->ToString(), "`"),
-                     .about = {{input, absl::StrCat("has ", size, " in dimension ", d)},
-                               {place->second.input, absl::StrCat("is ", ShapeText(inputs[static_cast<size_t>(
-                                                                             place->second.input)].shape))}}};
+      return OpError{
+          .code = Code::kE0411,
+          .message = absl::StrCat("index `", term[d][0], "` is ", place->second.size, " and ", size, " in `",
+                                  formula->ToString(), "`"),
+          .about = {{input, absl::StrCat("has ", size, " in dimension ", d)},
+                    {place->second.input,
+                     absl::StrCat("is ", ShapeText(inputs[static_cast<size_t>(place->second.input)].shape))}}};
     }
   }
   TensorType output{DType::kF32, {}};
@@ -90,7 +92,8 @@ InferResult InferEinsum(Types inputs, const Attributes& attributes) {
   return output;
 }
 
-// The formula with a name of its own for each further place of an index in one term, and the names that are whole for it.
+// The formula with a name of its own for each further place of an index in one term, and the names that are whole for
+// it.
 struct Distinct {
   Formula formula;
   std::set<std::string> whole;
@@ -138,8 +141,9 @@ bool StandsElsewhere(const Formula& formula, size_t i, const std::string& name) 
   return false;
 }
 
-// By input i: the einsum of dy with the other inputs that leaves the indexes of input i. Along an index that stands nowhere else
-// it is repeated; on a diagonal that stands nowhere else it is multiplied by ones, so that zeros stay beside it.
+// By input i: the einsum of dy with the other inputs that leaves the indexes of input i. Along an index that stands
+// nowhere else it is repeated; on a diagonal that stands nowhere else it is multiplied by ones, so that zeros stay
+// beside it.
 OpId GradientByInput(GraphBuilder& builder, const Op& op, const Formula& formula, size_t i, OpId dy) {
   const std::string name = GradientName(op, absl::StrCat("x", i));
   const Shape shape = builder.type(op.inputs[i]).shape;
@@ -162,7 +166,8 @@ OpId GradientByInput(GraphBuilder& builder, const Op& op, const Formula& formula
     gradient.output.push_back({index});
     if (elsewhere || !ones.insert(index).second) continue;
     gradient.inputs.push_back({{index}});
-    inputs.push_back(builder.Add("constant", {}, {{"shape", Shape{shape[d]}}, {"value", 1.0}}, absl::StrCat(name, ".ones")));
+    inputs.push_back(
+        builder.Add("constant", {}, {{"shape", Shape{shape[d]}}, {"value", 1.0}}, absl::StrCat(name, ".ones")));
   }
   OpId value = dy;
   if (inputs.size() > 1 || gradient.inputs[0] != gradient.output) {
@@ -204,7 +209,8 @@ Flops EinsumFlops(Types inputs, const TensorType&, const Attributes& attributes)
   std::vector<Shape> shapes;
   for (const TensorType& input : inputs) shapes.push_back(input.shape);
   double flops = static_cast<double>(inputs.size());
-  for (const FactorRange& range : Indexes(FormulaOf(attributes), shapes).ranges) flops *= static_cast<double>(range.size);
+  for (const FactorRange& range : Indexes(FormulaOf(attributes), shapes).ranges)
+    flops *= static_cast<double>(range.size);
   return Flops(flops);
 }
 

@@ -1,5 +1,5 @@
-// Rows of a table. A token that is no row of the table gives zeros; the data loader reports it. So a rank that holds some
-// of the rows gives these, and the sum over all ranks is the whole.
+// Rows of a table. A token that is no row of the table gives zeros; the data loader reports it. So a rank that holds
+// some of the rows gives these, and the sum over all ranks is the whole.
 
 #include "absl/strings/str_cat.h"
 #include "ir/ops/indexing.h"
@@ -50,9 +50,7 @@ void EvaluateEmbedding(const Evaluation& evaluation) {
              evaluation.output);
 }
 
-int64_t EmbeddingChoices(Types inputs, const Attributes&, int input) {
-  return input == 0 ? inputs[1].shape[0] : 0;
-}
+int64_t EmbeddingChoices(Types inputs, const Attributes&, int input) { return input == 0 ? inputs[1].shape[0] : 0; }
 
 }  // namespace
 

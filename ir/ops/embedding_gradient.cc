@@ -1,4 +1,5 @@
-// The gradient of embedding by its table: row r is the sum of dy over the tokens r. A rank makes the rows that it holds.
+// The gradient of embedding by its table: row r is the sum of dy over the tokens r. A rank makes the rows that it
+// holds.
 
 #include "absl/strings/str_cat.h"
 #include "ir/ops/indexing.h"

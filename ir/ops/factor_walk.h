@@ -9,14 +9,15 @@
 
 namespace cleave {
 
-// Per factor of a rule how far apart its neighbours lie in a row-major local tensor; 0 where the tensor does not have it.
+// Per factor of a rule how far apart its neighbours lie in a row-major local tensor; 0 where the tensor does not have
+// it.
 std::vector<int64_t> FactorStrides(const std::vector<FactorList>& dimensions, absl::Span<const FactorRange> ranges);
 
 // Sum of index times stride.
 int64_t OffsetOf(const std::vector<int64_t>& index, const std::vector<int64_t>& strides);
 
-// Calls visit() with every combination of local indexes of `factors`, the last fastest; those of other factors stay as they
-// are in `index`. Once for no factors, never where one has no elements.
+// Calls visit() with every combination of local indexes of `factors`, the last fastest; those of other factors stay as
+// they are in `index`. Once for no factors, never where one has no elements.
 template <typename Visit>
 void ForEachIndex(const std::vector<int>& factors, absl::Span<const FactorRange> ranges, std::vector<int64_t>& index,
                   Visit visit) {

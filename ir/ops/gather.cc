@@ -1,5 +1,5 @@
-// Slices of a tensor by number: `indices` take the place of one dimension. An index that the dimension does not have gives
-// zeros, so a rank that holds some of its elements gives these, and the sum over all ranks is the whole.
+// Slices of a tensor by number: `indices` take the place of one dimension. An index that the dimension does not have
+// gives zeros, so a rank that holds some of its elements gives these, and the sum over all ranks is the whole.
 
 #include "ir/ops/indexing.h"
 #include "ir/ops/table.h"
@@ -20,9 +20,7 @@ Rule GatherRule(Types inputs, const TensorType&, const Attributes& attributes) {
   const size_t axis = AxisOf(attributes, inputs[0].rank());
   Rule rule;
   std::vector<FactorList> x = AddDimensions(rule, inputs[0].shape);
-  rule.factors[axis] = {.name = "v",
-                                             .kind = FactorKind::kReduced,
-                                             .size = inputs[0].shape[axis]};
+  rule.factors[axis] = {.name = "v", .kind = FactorKind::kReduced, .size = inputs[0].shape[axis]};
   const std::vector<FactorList> indices = AddIndexDimensions(rule, inputs[1].shape, FactorKind::kParallel);
   rule.output = WithDimensions(x, axis, 1, indices);
   rule.inputs = {std::move(x), indices};
@@ -33,8 +31,8 @@ Rule GatherRule(Types inputs, const TensorType&, const Attributes& attributes) {
 Gradients GatherGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   const Shape& x = builder.type(op.inputs[0]).shape;
   const size_t axis = AxisOf(op.attributes, static_cast<int>(x.size()));
-  return {builder.Add("scatter_add", {dy, op.inputs[1]},
-                      {{"size", x[axis]}, {"axis", static_cast<int64_t>(axis)}}, GradientName(op, "x")),
+  return {builder.Add("scatter_add", {dy, op.inputs[1]}, {{"size", x[axis]}, {"axis", static_cast<int64_t>(axis)}},
+                      GradientName(op, "x")),
           std::nullopt};
 }
 
@@ -42,8 +40,7 @@ void EvaluateGather(const Evaluation& evaluation) {
   const Tensor& x = *evaluation.inputs[0];
   const size_t axis = AxisOf(evaluation.attributes, static_cast<int>(x.shape.size()));
   GatherRows(x, *evaluation.inputs[1],
-             IndexingOf(x.shape, axis, evaluation.inputs[1]->shape, evaluation.ranges[axis].begin),
-             evaluation.output);
+             IndexingOf(x.shape, axis, evaluation.inputs[1]->shape, evaluation.ranges[axis].begin), evaluation.output);
 }
 
 int64_t GatherChoices(Types inputs, const Attributes& attributes, int input) {

@@ -31,7 +31,8 @@ void EvaluateOneHot(const Evaluation& evaluation) {
   const std::vector<double>& classes = evaluation.inputs[0]->values;
   for (size_t i = 0; i < classes.size(); ++i) {
     const int64_t c = static_cast<int64_t>(classes[i]) - depth.begin;
-    if (c >= 0 && c < depth.size) evaluation.output.values[i * static_cast<size_t>(depth.size) + static_cast<size_t>(c)] = 1;
+    if (c >= 0 && c < depth.size)
+      evaluation.output.values[i * static_cast<size_t>(depth.size) + static_cast<size_t>(c)] = 1;
   }
 }
 
@@ -41,9 +42,7 @@ Attributes ResizeOneHot(const Attributes& attributes, const Rule& rule, absl::Sp
   return resized;
 }
 
-int64_t OneHotChoices(Types, const Attributes& attributes, int) {
-  return attributes.GetInt("depth");
-}
+int64_t OneHotChoices(Types, const Attributes& attributes, int) { return attributes.GetInt("depth"); }
 
 }  // namespace
 

@@ -1,6 +1,6 @@
-// Random numbers of the reference evaluation: those that runtime/random draws, so that a generated program can be compared
-// with it number by number. Philox 4x32-10: Salmon, Moraes, Dror, Shaw, Parallel Random Numbers: As Easy as 1, 2, 3 (SC 2011).
-// Inside of ir/ops only.
+// Random numbers of the reference evaluation: those that runtime/random draws, so that a generated program can be
+// compared with it number by number. Philox 4x32-10: Salmon, Moraes, Dror, Shaw, Parallel Random Numbers: As Easy as 1,
+// 2, 3 (SC 2011). Inside of ir/ops only.
 #ifndef CLEAVE_IR_OPS_RANDOM_STREAM_H_
 #define CLEAVE_IR_OPS_RANDOM_STREAM_H_
 

@@ -1,8 +1,9 @@
-// Rotary position embedding: Su et al., RoFormer: Enhanced Transformer with Rotary Position Embedding, 2021, section 3.2.2.
+// Rotary position embedding: Su et al., RoFormer: Enhanced Transformer with Rotary Position Embedding, 2021,
+// section 3.2.2.
 //
-// Elements i and i + head/2 of the last dimension are a point of the plane, turned by position * theta^(-2i / head): the
-// pairing of GPT-NeoX and Llama. The gradient turns back. The last dimension is (halves, pairs): it cannot be cut, because
-// the halves, its major factor, cannot.
+// Elements i and i + head/2 of the last dimension are a point of the plane, turned by position * theta^(-2i / head):
+// the pairing of GPT-NeoX and Llama. The gradient turns back. The last dimension is (halves, pairs): it cannot be cut,
+// because the halves, its major factor, cannot.
 
 #include <cmath>
 
@@ -90,8 +91,9 @@ OpDefinition DefineRope() {
                                     {.name = "theta", .kind = ArgumentKind::kFloat, .default_value = 10000.0},
                                     {.name = "axis", .kind = ArgumentKind::kInt, .default_value = int64_t{-2}},
                                     {.name = "inverse", .kind = ArgumentKind::kBool, .default_value = false}},
-                      .summary = "rotary position embedding: pairs (i, i + head/2) of the last dimension, turned by their "
-                                 "position along `axis`",
+                      .summary =
+                          "rotary position embedding: pairs (i, i + head/2) of the last dimension, turned by their "
+                          "position along `axis`",
                       .infer = InferRope,
                       .rule = RopeRule,
                       .gradient = RopeGradients,

@@ -43,7 +43,8 @@ NormalizedRows Normalized(GraphBuilder& builder, OpId x, double epsilon, const s
   const OpId centered = builder.Add("sub", {x, mean}, {}, absl::StrCat(name, ".centered"));
   const OpId squares = builder.Add("square", {centered}, {}, absl::StrCat(name, ".squares"));
   const OpId variance = RowMean(builder, squares, absl::StrCat(name, ".squares"));
-  const OpId small = builder.Add("constant", {}, {{"shape", Shape{}}, {"value", epsilon}}, absl::StrCat(name, ".epsilon"));
+  const OpId small =
+      builder.Add("constant", {}, {{"shape", Shape{}}, {"value", epsilon}}, absl::StrCat(name, ".epsilon"));
   const OpId above_zero = builder.Add("add", {variance, small}, {}, absl::StrCat(name, ".variance"));
   const OpId inverse = builder.Add("rsqrt", {above_zero}, {}, absl::StrCat(name, ".inverse_deviation"));
   return {.values = builder.Add("mul", {centered, inverse}, {}, absl::StrCat(name, ".normalized")),

@@ -1,5 +1,5 @@
-// What distributed forms of ops over rows are built from: statistics [.., 1] of x [.., k] over its last dimension, which
-// broadcast against x. Where that dimension is cut, each is a partial result until its ranks put it together.
+// What distributed forms of ops over rows are built from: statistics [.., 1] of x [.., k] over its last dimension,
+// which broadcast against x. Where that dimension is cut, each is a partial result until its ranks put it together.
 // Inside of ir/ops only.
 #ifndef CLEAVE_IR_OPS_ROW_STATISTICS_H_
 #define CLEAVE_IR_OPS_ROW_STATISTICS_H_

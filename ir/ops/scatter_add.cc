@@ -1,5 +1,5 @@
-// The transpose of gather: slice i of `updates` is added to slice indices[i] of zeros with `size` slices; indices beyond them
-// are left out. A rank makes the slices that it holds.
+// The transpose of gather: slice i of `updates` is added to slice indices[i] of zeros with `size` slices; indices
+// beyond them are left out. A rank makes the slices that it holds.
 
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
@@ -33,15 +33,15 @@ InferResult InferScatterAdd(Types inputs, const Attributes& attributes) {
   const Shape& updates = inputs[0].shape;
   const auto first = updates.begin() + static_cast<int64_t>(AxisOf(attributes, rank));
   if (Shape(first, first + inputs[1].rank()) != inputs[1].shape) {
-    return OpError{.code = Code::kE0411,
-                   .message = absl::StrCat("updates ", ShapeText(updates), " by indices ", ShapeText(inputs[1].shape)),
-                   .about = {{1, absl::StrCat("is ", ShapeText(inputs[1].shape))},
-                             {0, absl::StrCat("is ", ShapeText(updates))}},
-                   .notes = {absl::StrCat("the shape of `indices` stands in that of `updates` from dimension ",
-                                          AxisOf(attributes, rank), " on")}};
+    return OpError{
+        .code = Code::kE0411,
+        .message = absl::StrCat("updates ", ShapeText(updates), " by indices ", ShapeText(inputs[1].shape)),
+        .about = {{1, absl::StrCat("is ", ShapeText(inputs[1].shape))}, {0, absl::StrCat("is ", ShapeText(updates))}},
+        .notes = {absl::StrCat("the shape of `indices` stands in that of `updates` from dimension ",
+                               AxisOf(attributes, rank), " on")}};
   }
-  return TensorType{DType::kF32, WithDimensions(updates, AxisOf(attributes, rank), inputs[1].rank(),
-                                                {attributes.GetInt("size")})};
+  return TensorType{DType::kF32,
+                    WithDimensions(updates, AxisOf(attributes, rank), inputs[1].rank(), {attributes.GetInt("size")})};
 }
 
 Rule ScatterAddRule(Types inputs, const TensorType& output, const Attributes& attributes) {
@@ -56,9 +56,9 @@ Rule ScatterAddRule(Types inputs, const TensorType& output, const Attributes& at
 }
 
 Gradients ScatterAddGradients(GraphBuilder& builder, const Op& op, OpId dy) {
-  return {builder.Add("gather", {dy, op.inputs[1]}, {{"axis", op.attributes.GetInt("axis")}},
-                      GradientName(op, "updates")),
-          std::nullopt};
+  return {
+      builder.Add("gather", {dy, op.inputs[1]}, {{"axis", op.attributes.GetInt("axis")}}, GradientName(op, "updates")),
+      std::nullopt};
 }
 
 Flops ScatterAddFlops(Types inputs, const TensorType&, const Attributes&) {
@@ -69,8 +69,7 @@ void EvaluateScatterAdd(const Evaluation& evaluation) {
   const Shape& y = evaluation.output.shape;
   const size_t axis = AxisOf(evaluation.attributes, static_cast<int>(y.size()));
   ScatterAddRows(*evaluation.inputs[0], *evaluation.inputs[1],
-                 IndexingOf(y, axis, evaluation.inputs[1]->shape, evaluation.ranges[axis].begin),
-                 evaluation.output);
+                 IndexingOf(y, axis, evaluation.inputs[1]->shape, evaluation.ranges[axis].begin), evaluation.output);
 }
 
 Attributes ResizeScatterAdd(const Attributes& attributes, const Rule& rule, absl::Span<const int64_t> factor_sizes) {
@@ -87,20 +86,21 @@ int64_t ScatterAddChoices(Types, const Attributes& attributes, int input) {
 }  // namespace
 
 OpDefinition DefineScatterAdd() {
-  return OpDefinition{.name = "scatter_add",
-                      .op_class = OpClass::kMovement,
-                      .signature = {{.name = "updates"},
-                                    {.name = "indices"},
-                                    {.name = "size", .kind = ArgumentKind::kInt},
-                                    {.name = "axis", .kind = ArgumentKind::kInt, .default_value = int64_t{0}}},
-                      .summary = "slices of updates added up along `axis` by the numbers in `indices`, into `size` slices",
-                      .infer = InferScatterAdd,
-                      .rule = ScatterAddRule,
-                      .gradient = ScatterAddGradients,
-                      .flops = ScatterAddFlops,
-                      .evaluate = EvaluateScatterAdd,
-                      .resize = ResizeScatterAdd,
-                      .choices = ScatterAddChoices};
+  return OpDefinition{
+      .name = "scatter_add",
+      .op_class = OpClass::kMovement,
+      .signature = {{.name = "updates"},
+                    {.name = "indices"},
+                    {.name = "size", .kind = ArgumentKind::kInt},
+                    {.name = "axis", .kind = ArgumentKind::kInt, .default_value = int64_t{0}}},
+      .summary = "slices of updates added up along `axis` by the numbers in `indices`, into `size` slices",
+      .infer = InferScatterAdd,
+      .rule = ScatterAddRule,
+      .gradient = ScatterAddGradients,
+      .flops = ScatterAddFlops,
+      .evaluate = EvaluateScatterAdd,
+      .resize = ResizeScatterAdd,
+      .choices = ScatterAddChoices};
 }
 
 }  // namespace cleave

@@ -20,8 +20,7 @@ Gradients TopKGradients(GraphBuilder& builder, const Op& op, OpId dy) {
 // The first ranked of the candidates of all pieces.
 OpId DistributeTopK(GraphBuilder& builder, const Op& op, absl::Span<const int64_t> pieces) {
   const int64_t count = pieces[builder.type(op.inputs[0]).shape.size() - 1];
-  const OpId candidates =
-      AddCandidates(builder, "top_k_candidates", op, count, absl::StrCat(op.name, ".candidates"));
+  const OpId candidates = AddCandidates(builder, "top_k_candidates", op, count, absl::StrCat(op.name, ".candidates"));
   return builder.Add("top_k", {candidates}, op.attributes.values, op.name);
 }
 

@@ -43,17 +43,16 @@ void EvaluateTopKGradient(const Evaluation& evaluation) {
 }  // namespace
 
 OpDefinition DefineTopKGradient() {
-  return OpDefinition{.name = "top_k_gradient",
-                      .op_class = OpClass::kReduction,
-                      .callable = false,
-                      .signature = {{.name = "dy"},
-                                    {.name = "indices"},
-                                    {.name = "elements", .kind = ArgumentKind::kInt}},
-                      .summary = "zeros, with dy at the indices of the last dimension",
-                      .infer = InferTopKGradient,
-                      .rule = TopKGradientRule,
-                      .flops = FlopsPerInputElement<1>,
-                      .evaluate = EvaluateTopKGradient};
+  return OpDefinition{
+      .name = "top_k_gradient",
+      .op_class = OpClass::kReduction,
+      .callable = false,
+      .signature = {{.name = "dy"}, {.name = "indices"}, {.name = "elements", .kind = ArgumentKind::kInt}},
+      .summary = "zeros, with dy at the indices of the last dimension",
+      .infer = InferTopKGradient,
+      .rule = TopKGradientRule,
+      .flops = FlopsPerInputElement<1>,
+      .evaluate = EvaluateTopKGradient};
 }
 
 }  // namespace cleave

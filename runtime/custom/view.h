@@ -4,9 +4,9 @@
 //     for (int64_t i = 0; i < x.size(); ++i) y[i] = cap * std::tanh(x[i] / cap);
 //   }
 //
-// Elements are row-major and contiguous. Any number of ranks calls the same body, each with its pieces: dimensions that one index of
-// the op's rule names have the same size and the same place in all views of a call. A piece may have no elements; loops over
-// `shape` then do nothing. What a body does not write of its result has no value.
+// Elements are row-major and contiguous. Any number of ranks calls the same body, each with its pieces: dimensions that
+// one index of the op's rule names have the same size and the same place in all views of a call. A piece may have no
+// elements; loops over `shape` then do nothing. What a body does not write of its result has no value.
 #ifndef CLEAVE_RUNTIME_CUSTOM_VIEW_H_
 #define CLEAVE_RUNTIME_CUSTOM_VIEW_H_
 

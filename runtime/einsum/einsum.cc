@@ -64,8 +64,8 @@ float SumAlong(const std::vector<const float*>& pointers, const std::vector<int6
   return sum;
 }
 
-// The product of what the pointers show, summed over all of the nest, whose last index is innermost. `inner` is room for as many
-// pointers.
+// The product of what the pointers show, summed over all of the nest, whose last index is innermost. `inner` is room
+// for as many pointers.
 float SumOver(const Nest& nest, const std::vector<const float*>& pointers, std::vector<const float*>& inner) {
   const size_t last = nest.sizes.size() - 1;
   int64_t outer = 1;

@@ -3,9 +3,9 @@
 //   // z[b, j, i] = sum over k of x[i, b, k] * y[k, j, b]
 //   Einsum("i b k, k j b -> b j i", {{x, {6, 4, 7}}, {y, {7, 5, 4}}}, z);
 //
-// Names are separated by spaces, terms by commas. An index that is not in the result is summed over; one that stands twice in a term
-// means the diagonal, in the result with zeros beside it. All tensors are f32, row-major and contiguous; the result does not overlap
-// the inputs. Sizes may be 0.
+// Names are separated by spaces, terms by commas. An index that is not in the result is summed over; one that stands
+// twice in a term means the diagonal, in the result with zeros beside it. All tensors are f32, row-major and
+// contiguous; the result does not overlap the inputs. Sizes may be 0.
 #ifndef CLEAVE_RUNTIME_EINSUM_EINSUM_H_
 #define CLEAVE_RUNTIME_EINSUM_EINSUM_H_
 

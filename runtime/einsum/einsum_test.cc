@@ -75,7 +75,8 @@ void Check(const Case& item) {
   }
   std::vector<float> actual(count, 99.0f);
   Einsum(item.formula, inputs, actual.data());
-  for (size_t e = 0; e < count; ++e) ASSERT_NEAR(actual[e], expected[e], 2e-5 * (1 + std::abs(expected[e]))) << "element " << e;
+  for (size_t e = 0; e < count; ++e)
+    ASSERT_NEAR(actual[e], expected[e], 2e-5 * (1 + std::abs(expected[e]))) << "element " << e;
 }
 
 TEST(EinsumTest, EqualsTheSumWrittenOut) {

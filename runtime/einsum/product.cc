@@ -22,8 +22,8 @@ struct Roles {
   Term contracted;  // In both inputs.
 };
 
-// False where the einsum is no product of matrices. Contracted indexes are in the order of the first input, which then lies as it
-// should more often.
+// False where the einsum is no product of matrices. Contracted indexes are in the order of the first input, which then
+// lies as it should more often.
 bool FindRoles(const IndexedFormula& formula, Roles& roles) {
   for (int index = 0; index < static_cast<int>(formula.sizes.size()); ++index) {
     if (Has(formula.inputs[0], index) + Has(formula.inputs[1], index) + Has(formula.result, index) < 2) return false;
@@ -69,8 +69,8 @@ struct Matrices {
 };
 
 // As [batch, outer, inner], or with the last two swapped where the tensor lies so already.
-Matrices AsMatrices(const EinsumInput& input, const Term& term, const Roles& roles, const Term& outer, const Term& inner,
-                    const IndexedFormula& formula) {
+Matrices AsMatrices(const EinsumInput& input, const Term& term, const Roles& roles, const Term& outer,
+                    const Term& inner, const IndexedFormula& formula) {
   Matrices matrices;
   matrices.values = input.values;
   const Term plain = Joined(roles.batch, outer, inner);

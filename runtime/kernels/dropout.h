@@ -1,5 +1,5 @@
-// Dropout that does not depend on how a tensor is cut: what is dropped is a function of the stream and of the element's index
-// in the whole tensor.
+// Dropout that does not depend on how a tensor is cut: what is dropped is a function of the stream and of the element's
+// index in the whole tensor.
 #ifndef CLEAVE_RUNTIME_KERNELS_DROPOUT_H_
 #define CLEAVE_RUNTIME_KERNELS_DROPOUT_H_
 

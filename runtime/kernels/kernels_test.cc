@@ -233,6 +233,78 @@ TEST(Elementwise, GradientsAreThoseOfFiniteDifferences) {
   EXPECT_TRUE(std::isnan(Relu(std::nanf(""))));
 }
 
+TEST(Ranking, EqualElementsByTheirIndex) {
+  const std::vector<float> x = {1.0f, 7.0f, 7.0f, 3.0f, -1.0f, -4.0f, -2.0f, -1.0f};
+  std::vector<int32_t> index(2);
+  ArgMax(x.data(), {2, 4}, 1, index.data());
+  EXPECT_EQ(index, (std::vector<int32_t>{1, 0}));
+  std::vector<int32_t> columns(4);
+  ArgMax(x.data(), {2, 4}, 0, columns.data());
+  EXPECT_EQ(columns, (std::vector<int32_t>{0, 0, 0, 0}));
+  FirstEqual(x.data(), std::vector<float>{7.0f, 5.0f}.data(), {2, 4}, 1, 10, index.data());
+  EXPECT_EQ(index, (std::vector<int32_t>{11, kNoIndex}));
+  std::vector<float> y(6);
+  std::vector<int32_t> indices(6);
+  TopK(x.data(), 2, 4, 3, y.data());
+  TopKIndices(x.data(), 2, 4, 3, indices.data());
+  EXPECT_EQ(y, (std::vector<float>{7.0f, 7.0f, 3.0f, -1.0f, -1.0f, -2.0f}));
+  EXPECT_EQ(indices, (std::vector<int32_t>{1, 2, 3, 0, 3, 2}));
+  std::vector<float> dx(4);
+  TopKGradient(y.data(), std::vector<int32_t>{9, 5, 6}.data(), 1, 3, 5, 4, dx.data());
+  EXPECT_EQ(dx, (std::vector<float>{7.0f, 3.0f, 0.0f, 0.0f}));
+}
+
+// However the row is cut and whoever holds the pieces, the first of the candidates are the first of the row.
+TEST(Ranking, CandidatesHoldTheFirstOfTheWhole) {
+  constexpr int64_t kRows = 3;
+  constexpr int64_t kElements = 11;
+  constexpr int64_t kFirst = 4;
+  const std::vector<float> x = RandomValues(kRows * kElements, 9);
+  std::vector<int32_t> expected(kRows * kFirst);
+  TopKIndices(x.data(), kRows, kElements, kFirst, expected.data());
+  for (const int64_t pieces : {1, 2, 3, 5, 11}) {
+    std::vector<float> values(kRows * pieces * kFirst);
+    std::vector<int32_t> indices(values.size());
+    TopKCandidates(x.data(), kRows, {kElements, pieces, 0, pieces}, kFirst, values.data());
+    TopKCandidateIndices(x.data(), kRows, {kElements, pieces, 0, pieces}, kFirst, indices.data());
+    std::vector<int32_t> first(kRows * kFirst);
+    TopKMerge(values.data(), indices.data(), kRows, pieces * kFirst, kFirst, first.data());
+    EXPECT_EQ(first, expected) << pieces << " pieces";
+  }
+}
+
+// The classes in two parts: each label's logit is in one of them, and rows of a label that is no class count nothing.
+TEST(Losses, PartsOfTheClassesAddUpToTheWhole) {
+  constexpr int64_t kRows = 4;
+  constexpr int64_t kClasses = 5;
+  const std::vector<float> logits = RandomValues(kRows * kClasses, 21);
+  const std::vector<int32_t> label = {0, 4, 9, 2};
+  std::vector<float> log_sum(kRows);
+  for (size_t r = 0; r < kRows; ++r) {
+    double sum = 0;
+    for (size_t c = 0; c < kClasses; ++c) sum += std::exp(logits[r * kClasses + c]);
+    log_sum[r] = static_cast<float>(std::log(sum));
+  }
+  std::vector<float> whole(logits.size());
+  CrossEntropyGradient(logits.data(), label.data(), 2.0f, kRows, kClasses, kRows, whole.data());
+  float loss = 0.0f;
+  for (const ClassRange& part : {ClassRange{0, 2, kClasses}, ClassRange{2, 3, kClasses}}) {
+    std::vector<float> own(static_cast<size_t>(kRows * part.count));
+    for (int64_t i = 0; i < kRows * part.count; ++i) {
+      own[static_cast<size_t>(i)] = logits[static_cast<size_t>(i / part.count * kClasses + part.first + i % part.count)];
+    }
+    loss += LabelLoss(own.data(), label.data(), log_sum.data(), kRows, part.count, part.first, kRows);
+    std::vector<float> gradient(own.size());
+    LabelLossGradient(own.data(), label.data(), log_sum.data(), 2.0f, kRows, part, kRows, gradient.data());
+    for (int64_t i = 0; i < kRows * part.count; ++i) {
+      EXPECT_NEAR(gradient[static_cast<size_t>(i)],
+                  whole[static_cast<size_t>(i / part.count * kClasses + part.first + i % part.count)], 1e-6);
+    }
+  }
+  EXPECT_NEAR(loss, CrossEntropy(logits.data(), label.data(), kRows, kClasses, kRows), 1e-6);
+  EXPECT_EQ(ShareOfEqual(label.data(), std::vector<int32_t>{0, 1, 9, 1}.data(), 4, 8), 0.25f);
+}
+
 TEST(Losses, SharesOfTheRowsAddUpToTheWhole) {
   constexpr int64_t kRows = 11;
   constexpr int64_t kClasses = 5;

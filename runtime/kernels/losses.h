@@ -33,8 +33,8 @@ struct ClassRange {
   int64_t whole = 0;
 };
 
-// CrossEntropy and its gradient where the logarithm of each row's sum of exponentials, log_sum [rows], is known: over all ranks that
-// hold classes of a row, which each hold their own logits of it. A row is counted by the rank that holds its label's.
+// CrossEntropy and its gradient where the logarithm of each row's sum of exponentials over all classes, log_sum [rows],
+// is known, and the rank holds the logits of some classes. A row is counted by the rank that holds its label's logit.
 float LabelLoss(const float* logits, const int32_t* label, const float* log_sum, int64_t rows, int64_t classes,
                 int64_t first_class, int64_t whole, const SampleMask& mask = {});
 void LabelLossGradient(const float* logits, const int32_t* label, const float* log_sum, float dloss, int64_t rows,

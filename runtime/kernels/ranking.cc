@@ -121,7 +121,8 @@ void FirstEqual(const float* x, const float* value, const std::vector<int64_t>& 
 }
 
 void TopK(const float* x, int64_t rows, int64_t columns, int64_t k, float* y) {
-  RankRows(x, rows, columns, k, [=](int64_t r, int64_t slot, int64_t position) { y[slot] = x[r * columns + position]; });
+  RankRows(x, rows, columns, k,
+           [=](int64_t r, int64_t slot, int64_t position) { y[slot] = x[r * columns + position]; });
 }
 
 void TopKIndices(const float* x, int64_t rows, int64_t columns, int64_t k, int32_t* indices) {

@@ -1,5 +1,5 @@
-// The largest elements of rows and where they stand. Elements are ranked from the largest to the smallest, equal ones by
-// their index; what is not a number comes first. Row-major tensors; results must not overlap inputs.
+// The largest elements of rows and where they stand. Elements are ranked from the largest to the smallest, equal ones
+// by their index; what is not a number comes first. Row-major tensors; results must not overlap inputs.
 #ifndef CLEAVE_RUNTIME_KERNELS_RANKING_H_
 #define CLEAVE_RUNTIME_KERNELS_RANKING_H_
 
@@ -31,8 +31,9 @@ struct PiecesOfRow {
   int64_t count = 1;
 };
 
-// The k first ranked of each of the pieces, which are all that x has, one piece after another: [rows, count * k]. A piece with
-// fewer elements is filled up with -infinity. Indices are those in the whole row, kNoIndex for what fills up.
+// The k first ranked of each of the pieces, which are all that x has, one piece after another: [rows, count * k]. A
+// piece with fewer elements is filled up with -infinity. Indices are those in the whole row, kNoIndex for what fills
+// up.
 void TopKCandidates(const float* x, int64_t rows, const PiecesOfRow& pieces, int64_t k, float* y);
 void TopKCandidateIndices(const float* x, int64_t rows, const PiecesOfRow& pieces, int64_t k, int32_t* indices);
 

@@ -1,4 +1,5 @@
-// Along one dimension of a row-major tensor: running sums, rotary positions. Sizes may be 0; results must not overlap inputs.
+// Along one dimension of a row-major tensor: running sums, rotary positions. Sizes may be 0; results must not overlap
+// inputs.
 #ifndef CLEAVE_RUNTIME_KERNELS_SEQUENCES_H_
 #define CLEAVE_RUNTIME_KERNELS_SEQUENCES_H_
 

@@ -125,6 +125,8 @@ class Example final : public TrainingProgram {
   void Update(const StepScalars& scalars) override {
     const float rate = static_cast<float>(scalars.learning_rate);
     for (int64_t i = 0; i < Parameters_(); ++i) parameters_[i] -= rate * gradients_[i];
+    // A generated program's update may use the memory of what has been asked for by now.
+    loss_ = accuracy_ = std::nanf("");
   }
 
   std::vector<ModelInput> Inputs() override {

@@ -108,16 +108,16 @@ class Run {
     program_.Backward();
     const float loss = program_.Loss();
     if (!IsFinite(loss)) return Explain(step + 1, loss);
+    StepRecord record;
+    for (size_t i = 0; logged && i < settings_.metrics.size(); ++i) {
+      record.metrics.emplace_back(settings_.metrics[i], program_.Metric(static_cast<int>(i)));
+    }
     program_.Update(Scalars(step + 1));
 
-    StepRecord record;
     record.step = step + 1;
     record.total_steps = total;
     record.epoch = step / batches_.steps_per_epoch();
     record.loss = loss;
-    for (size_t i = 0; logged && i < settings_.metrics.size(); ++i) {
-      record.metrics.emplace_back(settings_.metrics[i], program_.Metric(static_cast<int>(i)));
-    }
     record.seconds = Now() - start;
     record.samples = batches_.batch();
     record_.step_seconds.push_back(record.seconds);

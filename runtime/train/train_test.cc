@@ -79,6 +79,8 @@ TEST(Train, LossesAndAccuracyAreTheSameOnAnyNumberOfRanks) {
     for (size_t i = 0; i < losses.size(); ++i)
       EXPECT_NEAR(losses[i], expected[i], 1e-5 * expected[i]) << ranks << " ranks, step " << i;
     EXPECT_EQ(Count(outcome.output, " | test accuracy 0."), 3);
+    EXPECT_EQ(Count(outcome.output, "nan"), 0);
+    EXPECT_EQ(Count(Content(Out() + std::to_string(ranks) + "/metrics.jsonl"), "nan"), 0);
     EXPECT_EQ(Count(outcome.output, "done: 60 steps"), 1);
   }
 }

@@ -102,7 +102,8 @@ Cost InnerCost(const GraphFacts& facts, const std::vector<OpId>& group,
   IdVector<OpId, std::vector<RedistributionPrices::Demanded>> demands(distributed->graph.ops.size());
   for (const Op& reader : distributed->graph.ops) {
     for (size_t i = 0; i < reader.inputs.size(); ++i) {
-      const Layout wanted = InputLayout(distributed->plan.ops[reader.id].strategy, rule(reader.id), static_cast<int>(i));
+      const Layout wanted =
+          InputLayout(distributed->plan.ops[reader.id].strategy, rule(reader.id), static_cast<int>(i));
       demands[reader.inputs[i]].push_back({.layout = prices.Intern(wanted), .weight = 1});
     }
   }

@@ -17,15 +17,15 @@
 
 namespace cleave {
 
-// The ops with inner factors among `root` and the ops that inherit from it, in program order; none for an op that inherits
-// itself.
+// The ops with inner factors among `root` and the ops that inherit from it, in program order; none for an op that
+// inherits itself.
 std::vector<OpId> InnerGroupOf(const GraphFacts& facts, OpId root);
 
 // The same for groups whose prices are equal functions of their members' strategies.
 std::string InnerGroupText(const GraphFacts& facts, const std::vector<OpId>& group);
 
-// The price of the collectives inside the distributed forms of the group's members; nothing where no inner factor is cut.
-// Statistics stand in the way of what reads them: they have the full weight, but in metrics, which are not priced.
+// The price of the collectives inside the distributed forms of the group's members; nothing where no inner factor is
+// cut. Statistics stand in the way of what reads them: they have the full weight, but in metrics, which are not priced.
 // REQUIRES: the strategies are valid.
 Cost InnerCost(const GraphFacts& facts, const std::vector<OpId>& group,
                const std::function<const Strategy&(OpId)>& strategy_of, RedistributionPrices& prices);

@@ -64,6 +64,20 @@ TEST(BytesTest, ShardedOptimizer) {
   }
 }
 
+// Columns that three ranks share unevenly count as the largest piece has them; the replicas on the other axis share what is left of
+// each piece. No backward op reads the weight, so all levels send the same.
+TEST(BytesTest, ShardedOptimizerOfACutWeight) {
+  for (int level = 0; level <= 3; ++level) {
+    const std::string text = absl::Substitute(
+        "model Columns() { input x: f32[8, 5]; input target: f32[8, 7]; param w: f32[7, 5] = he_uniform();\n"
+        "#[shard((2, 1), (3, 1))] let y = matmul(x, w, transpose_b = true);\n"
+        "#[shard((2, 3), (2, 3))] let error = mse(y, target);\nloss error; }\n"
+        "parallel { mesh = (dp = 2, tp = 3); zero = $0; }",
+        level);
+    EXPECT_DOUBLE_EQ(SentBytesOf(CompileModel(text, 6)), 2 * 0.5 * 4 * (3 * 5)) << "level " << level;
+  }
+}
+
 // A column product and a row product on an input that needs a gradient. `input` says how it lies, `output` what the second
 // product leaves.
 std::string Pair(int batch, int width, int ranks, const std::string& input, const std::string& output) {

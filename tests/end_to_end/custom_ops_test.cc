@@ -67,8 +67,7 @@ TEST_F(CustomOps, SameNumbersOnAnyNumberOfRanks) {
   // Rows and columns cut, and a sum over columns that is left partial.
   const std::string pinned = Copy([](const std::string&) { return true; });
   std::ofstream(pinned, std::ios::app) << "parallel {\n    pin \"scaled.scale_rows\" = shard((2, 2), (2,));\n"
-                                          "    pin \"energy.weighed_square\" = shard((2, 2));\n"
-                                          "    pin \"logits.soft_cap\" = shard((1, 4));\n}\n";
+                                          "    pin \"energy.weighed_square\" = shard((2, 2));\n}\n";
   EXPECT_LE(LargestRelativeDifference(Train(pinned, 4), one), kTolerance);
 }
 

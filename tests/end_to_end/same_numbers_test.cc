@@ -102,6 +102,14 @@ TEST_F(SameNumbers, Sequences) {
   ExpectSame(one, "tests/end_to_end/sequences_pinned.model", 6, {});
 }
 
+// Features and classes cut: softmax, layer_norm, top_k, losses and metrics in their distributed forms.
+TEST_F(SameNumbers, CutRows) {
+  const std::string model = "tests/end_to_end/rows.model";
+  const std::vector<double> one = OneRank(model);
+  ExpectSame(one, model, 4, {});
+  ExpectSame(one, "tests/end_to_end/rows_pinned.model", 3, {});
+}
+
 TEST_F(SameNumbers, MnistCnn) {
   const std::string model = "examples/mnist_cnn/mnist_cnn.model";
   const std::vector<double> one = OneRank(model);

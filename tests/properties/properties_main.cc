@@ -1,11 +1,14 @@
 // Checks any number of random cases on all cores and says what they covered.
 //
-//   bazel run -c opt //tests/properties -- --cases 200000 --seed 1
-//   bazel run //tests/properties -- --seed 4711 --cases 1       # The case of a failure again.
+//   bazel run //tests/properties -- --cases 200000 --seed 1
+//   bazel run //tests/properties -- --cases 1 --seed 4711       # The case of a failure again.
+//   bazel run //tests/properties -- --programs 1000             # Cases as programs under mpirun.
+//   bazel run //tests/properties -- --mutants 1000              # Broken programs before the proof.
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
+#include <filesystem>
 #include <iostream>
 #include <mutex>
 #include <optional>
@@ -14,9 +17,12 @@
 #include <vector>
 
 #include "absl/strings/numbers.h"
+#include "ir/testing/random_plan.h"
 #include "tests/properties/case.h"
 #include "tests/properties/coverage.h"
 #include "tests/properties/failure.h"
+#include "tests/properties/run_batch.h"
+#include "tests/properties/verdict.h"
 
 namespace cleave::properties {
 namespace {
@@ -25,6 +31,8 @@ struct Options {
   uint64_t seed = 1;       // Of the first case; the others follow.
   uint64_t cases = 2000;
   uint64_t proof_every = 4;  // Every so many cases the compiler's own proof is run, too.
+  uint64_t programs = 0;     // Instead: so many cases as programs,
+  uint64_t mutants = 0;      // or so many cases with mutants.
   unsigned threads = std::max(1u, std::thread::hardware_concurrency());
   CaseOptions of_case;
 };
@@ -40,6 +48,10 @@ bool Read(const std::vector<std::string>& arguments, Options& options) {
       options.cases = value;
     } else if (arguments[i] == "--proof_every") {
       options.proof_every = value;
+    } else if (arguments[i] == "--programs") {
+      options.programs = value;
+    } else if (arguments[i] == "--mutants") {
+      options.mutants = value;
     } else if (arguments[i] == "--threads") {
       options.threads = static_cast<unsigned>(value);
     } else if (arguments[i] == "--ops") {
@@ -51,6 +63,47 @@ bool Read(const std::vector<std::string>& arguments, Options& options) {
     }
   }
   return arguments.size() % 2 == 0;
+}
+
+// Batches of programs, one after another in one folder: building a batch keeps all cores busy.
+int RunPrograms(const Options& options) {
+  constexpr uint64_t kCasesOfABatch = 10;
+  constexpr int64_t kMostRanks = 6;
+  const std::filesystem::path folder = std::filesystem::temp_directory_path() / "cleave_properties";
+  std::filesystem::create_directories(folder);
+  BatchReport all;
+  for (uint64_t first = 0; first < options.programs; first += kCasesOfABatch) {
+    std::vector<uint64_t> seeds;
+    for (uint64_t i = first; i < std::min(first + kCasesOfABatch, options.programs); ++i) {
+      seeds.push_back(options.seed + i);
+    }
+    Random random(seeds.front());
+    const Mesh mesh = RandomMesh(RandomInt(random, 1, kMostRanks), random);
+    const BatchReport report = RunBatch(folder.string(), mesh, seeds, {.most_ops = 10});
+    for (const std::string& failure : report.failures) std::cout << failure << std::endl;
+    all.failures.insert(all.failures.end(), report.failures.begin(), report.failures.end());
+    all.compared += report.compared;
+    all.left_out += report.left_out;
+  }
+  std::cout << options.programs << " programs, " << all.compared << " numbers compared, " << all.left_out
+            << " hang on rounding, " << all.failures.size() << " failures\n";
+  return all.failures.empty() ? 0 : 1;
+}
+
+int RunMutants(const Options& options) {
+  constexpr int kPlaces = 2;
+  VerdictTable table;
+  int missed = 0;
+  for (uint64_t seed = options.seed; seed < options.seed + options.mutants; ++seed) {
+    const absl::StatusOr<Compiled> compiled = Compile(RandomCase(seed, {.most_ops = 8}));
+    if (!compiled.ok()) continue;  // A failure of the other kind of run.
+    for (const std::string& mutant : TryMutants(*compiled, kPlaces, seed, table)) {
+      std::cout << "seed " << seed << ": " << mutant << std::endl;
+      ++missed;
+    }
+  }
+  std::cout << TableText(table);
+  return missed == 0 ? 0 : 1;
 }
 
 // Checks cases on many threads; prints failures as they come.
@@ -101,8 +154,11 @@ class Run {
 int main(int argc, char** argv) {
   cleave::properties::Options options;
   if (!cleave::properties::Read(std::vector<std::string>(argv + 1, argv + argc), options)) {
-    std::cerr << "usage: properties [--seed N] [--cases N] [--proof_every N] [--threads N] [--ops N] [--ranks N]\n";
+    std::cerr << "usage: properties [--seed N] [--cases N | --programs N | --mutants N] [--proof_every N] [--threads N] "
+                 "[--ops N] [--ranks N]\n";
     return 2;
   }
+  if (options.programs > 0) return cleave::properties::RunPrograms(options);
+  if (options.mutants > 0) return cleave::properties::RunMutants(options);
   return cleave::properties::Run(options).Do();
 }
