@@ -43,10 +43,11 @@ std::vector<std::string> Collectives(const Graph& graph, const Plan& plan) {
   return texts;
 }
 
-// One op on parameters that lie as it reads them, its value wanted in the layout of its pieces.
+// The op "y" on parameters that lie as it reads them; "z" reads its pieces.
 std::vector<std::string> CollectivesOf(const Graph& graph, const Mesh& mesh,
                                        const std::vector<std::optional<std::vector<int64_t>>>& counts) {
-  const Op& op = graph.ops.back();
+  const Op& op = graph.op(*graph.Find("y"));
+  const Op& reader = graph.op(*graph.Find("z"));
   const Rule rule = RuleOf(graph, op);
   const absl::StatusOr<Strategy> strategy = StrategyFromCounts(counts, rule, mesh, nullptr);
   EXPECT_TRUE(strategy.ok()) << strategy.status();
@@ -59,7 +60,7 @@ std::vector<std::string> CollectivesOf(const Graph& graph, const Mesh& mesh,
   plan.ops[op.id].strategy = *strategy;
   Layout resolved = OutputLayout(*strategy, rule);
   resolved.partial.clear();
-  plan.ops[op.id].output = resolved;
+  plan.ops[reader.id].strategy = *StrategyFromOutputLayout(resolved, RuleOf(graph, reader), mesh);
   return Collectives(graph, plan);
 }
 
@@ -67,7 +68,7 @@ Graph BatchedMatmul() {
   GraphBuilder builder;
   const OpId x = Parameter(builder, {2, 4, 8, 16}, "x");
   const OpId w = Parameter(builder, {2, 4, 16, 32}, "w");
-  builder.Add("matmul", {x, w}, {}, "y");
+  builder.Add("neg", {builder.Add("matmul", {x, w}, {}, "y")}, {}, "z");
   return std::move(builder).Build();
 }
 
@@ -85,7 +86,7 @@ TEST(KnownLayoutsTest, ThePublishedPinReducesInPairs) {
   GraphBuilder builder;
   const OpId x = Parameter(builder, {256, 784}, "x");
   const OpId w = Parameter(builder, {512, 784}, "w");
-  builder.Add("matmul", {x, w}, {{"transpose_b", true}}, "y");
+  builder.Add("neg", {builder.Add("matmul", {x, w}, {{"transpose_b", true}}, "y")}, {}, "z");
   const Mesh mesh = Mesh::OfDevices(8);
   EXPECT_EQ(CollectivesOf(std::move(builder).Build(), mesh, {{{4, 2}}, {{1, 2}}}),
             (std::vector<std::string>{"all_reduce y over m2"}));
@@ -97,7 +98,7 @@ TEST(KnownLayoutsTest, ThePublishedPinReducesInPairs) {
 TEST(KnownLayoutsTest, AReshapeThatDropsOnesMovesNothing) {
   GraphBuilder builder;
   const OpId x = Parameter(builder, {128, 64, 1, 1}, "x");
-  builder.Add("reshape", {x}, {{"shape", std::vector<int64_t>{128, 64}}}, "y");
+  builder.Add("neg", {builder.Add("reshape", {x}, {{"shape", std::vector<int64_t>{128, 64}}}, "y")}, {}, "z");
   EXPECT_EQ(CollectivesOf(std::move(builder).Build(), MeshOf({8}), {{{8, 1, 1, 1}}}), std::vector<std::string>{});
 }
 

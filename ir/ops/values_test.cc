@@ -28,12 +28,21 @@ Tensor T(Shape shape, std::vector<double> values) { return {.shape = std::move(s
 
 // Inputs that are i32, by op and index.
 bool IsInteger(const std::string& op, size_t input) {
-  static const std::set<std::pair<std::string, size_t>> integers = {
-      {"embedding", 0}, {"max_pool_gradient", 1}, {"embedding_gradient", 1},     {"one_hot", 0},
-      {"gather", 1},    {"scatter_add", 1},
-      {"accuracy", 1},  {"cross_entropy_gradient", 1}, {"cross_entropy", 1},
-      {"label_loss", 1}, {"label_loss_gradient", 1},   {"share_of_equal", 0}, {"share_of_equal", 1},
-      {"top_k_merge", 1}, {"top_k_gradient", 1}};
+  static const std::set<std::pair<std::string, size_t>> integers = {{"embedding", 0},
+                                                                    {"max_pool_gradient", 1},
+                                                                    {"embedding_gradient", 1},
+                                                                    {"one_hot", 0},
+                                                                    {"gather", 1},
+                                                                    {"scatter_add", 1},
+                                                                    {"accuracy", 1},
+                                                                    {"cross_entropy_gradient", 1},
+                                                                    {"cross_entropy", 1},
+                                                                    {"label_loss", 1},
+                                                                    {"label_loss_gradient", 1},
+                                                                    {"share_of_equal", 0},
+                                                                    {"share_of_equal", 1},
+                                                                    {"top_k_merge", 1},
+                                                                    {"top_k_gradient", 1}};
   return integers.count({op, input}) > 0;
 }
 
