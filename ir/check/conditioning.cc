@@ -37,8 +37,21 @@ void Disturb(const Op& op, const std::vector<const Tensor*>& inputs, double dist
   }
 }
 
-IdVector<OpId, Tensor> Disturbed(const Graph& graph, const SourceValues& sources, int64_t step,
-                                 double disturbance, std::mt19937_64& random) {
+double Movement(const Tensor& calm, const Tensor& moved) {
+  const double scale = std::max(1.0, LargestElement(calm));
+  double largest = 0;
+  for (size_t i = 0; i < calm.values.size(); ++i) {
+    const double a = calm.values[i], b = moved.values[i];
+    if (std::isfinite(a) != std::isfinite(b)) return INFINITY;
+    if (std::isfinite(a)) largest = std::max(largest, std::abs(a - b) / scale);
+  }
+  return largest;
+}
+
+}  // namespace
+
+IdVector<OpId, Tensor> InterpretDisturbed(double disturbance, const Graph& graph, const SourceValues& sources,
+                                          int64_t step, std::mt19937_64& random) {
   IdVector<OpId, Tensor> values(graph.ops.size());
   for (const Op& op : graph.ops) {
     if (const auto source = sources.find(op.id); source != sources.end()) {
@@ -56,25 +69,12 @@ IdVector<OpId, Tensor> Disturbed(const Graph& graph, const SourceValues& sources
   return values;
 }
 
-double Movement(const Tensor& calm, const Tensor& moved) {
-  const double scale = std::max(1.0, LargestElement(calm));
-  double largest = 0;
-  for (size_t i = 0; i < calm.values.size(); ++i) {
-    const double a = calm.values[i], b = moved.values[i];
-    if (std::isfinite(a) != std::isfinite(b)) return INFINITY;
-    if (std::isfinite(a)) largest = std::max(largest, std::abs(a - b) / scale);
-  }
-  return largest;
-}
-
-}  // namespace
-
 IdVector<OpId, double> MovementUnder(double disturbance, const Graph& graph, const SourceValues& sources, int64_t step) {
   const IdVector<OpId, Tensor> calm = InterpretGraph(graph, sources, step);
   IdVector<OpId, double> result(graph.ops.size(), 0);
   std::mt19937_64 random(1);
   for (int draw = 0; draw < kDraws; ++draw) {
-    const IdVector<OpId, Tensor> moved = Disturbed(graph, sources, step, disturbance, random);
+    const IdVector<OpId, Tensor> moved = InterpretDisturbed(disturbance, graph, sources, step, random);
     for (const Op& op : graph.ops) result[op.id] = std::max(result[op.id], Movement(calm[op.id], moved[op.id]));
   }
   return result;

@@ -6,14 +6,19 @@
 #define CLEAVE_IR_CHECK_CONDITIONING_H_
 
 #include <cstdint>
+#include <random>
 
 #include "ir/graph/graph.h"
 #include "ir/interpret/interpret.h"
 
 namespace cleave {
 
-// Computes the graph anew, some times over, with every value that an op computes changed by up to `disturbance` of its
-// tensor's largest element. Per op, how far its value moves at most, relative to its largest element, or absolute below 1;
+// The value of every op, as InterpretGraph has it, but with every value that an op computes changed by up to
+// `disturbance` of its tensor's largest element.
+IdVector<OpId, Tensor> InterpretDisturbed(double disturbance, const Graph& graph, const SourceValues& sources,
+                                          int64_t step, std::mt19937_64& random);
+
+// Interprets the disturbed graph some times over. Per op, how far its value moves at most, relative to its largest element, or absolute below 1;
 // infinite where it comes or ceases to be finite.
 IdVector<OpId, double> MovementUnder(double disturbance, const Graph& graph, const SourceValues& sources, int64_t step);
 

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
+#include <set>
 #include <utility>
+#include <vector>
 
+#include "absl/algorithm/container.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/check/check.h"
@@ -31,83 +34,110 @@ std::vector<std::string> AxisTreatments(const Program& program) {
   return treatments;
 }
 
-// Axes that a permute exchanges must be shortened together: it maps pieces one to one only while their sizes agree.
-std::vector<std::vector<size_t>> AxesShortenedTogether(const Program& program) {
-  std::vector<size_t> first(static_cast<size_t>(program.mesh.axis_count()));  // The first axis of an axis's unit.
-  std::iota(first.begin(), first.end(), size_t{0});
-  for (const Step& step : program.steps) {
-    const auto* collective = std::get_if<Collective>(&step.action);
-    if (collective == nullptr || collective->kind != CollectiveKind::kPermute) continue;
-    size_t least = first.size();
-    for (AxisId axis : collective->axes) least = std::min(least, first[static_cast<size_t>(axis.value())]);
-    for (AxisId axis : collective->axes) {
-      const size_t joined = first[static_cast<size_t>(axis.value())];
-      std::replace(first.begin(), first.end(), joined, least);
+// What compound dimensions ask of the axes that cut their parts.
+struct Compounds {
+  std::vector<bool> cuts_part;            // By axis: it must divide the part.
+  std::vector<std::set<size_t>> majors;   // By axis: those that exhaust more major parts of a dimension that it cuts.
+};
+
+void AddCompound(const FactorList& factors, const Strategy& strategy, Compounds& compounds) {
+  std::set<size_t> majors;
+  for (int factor : factors) {
+    const std::vector<AxisId>& cut = strategy.cuts[static_cast<size_t>(factor)];
+    for (AxisId axis : cut) {
+      const size_t index = static_cast<size_t>(axis.value());
+      compounds.cuts_part[index] = true;
+      compounds.majors[index].insert(majors.begin(), majors.end());
     }
+    for (AxisId axis : cut) majors.insert(static_cast<size_t>(axis.value()));
   }
-  std::vector<std::vector<size_t>> units(first.size());
-  for (size_t axis = 0; axis < first.size(); ++axis) units[first[axis]].push_back(axis);
-  units.erase(std::remove_if(units.begin(), units.end(), [](const auto& unit) { return unit.empty(); }), units.end());
-  return units;
 }
 
-// Axes that stay or go together.
+Compounds CompoundsOf(const Program& program) {
+  const size_t axes = static_cast<size_t>(program.mesh.axis_count());
+  Compounds compounds{.cuts_part = std::vector<bool>(axes, false), .majors = std::vector<std::set<size_t>>(axes)};
+  for (const Step& step : program.steps) {
+    const auto* compute = std::get_if<Compute>(&step.action);
+    if (compute == nullptr) continue;
+    const Rule rule = RuleOf(program, *compute);
+    std::vector<std::vector<FactorList>> tensors = rule.inputs;
+    tensors.push_back(rule.output);
+    for (const std::vector<FactorList>& dimensions : tensors) {
+      for (const FactorList& factors : dimensions) {
+        if (factors.size() > 1) AddCompound(factors, compute->strategy, compounds);
+      }
+    }
+  }
+  return compounds;
+}
+
+// Axes that stay together: one, and all that it needs.
 struct Unit {
-  std::vector<size_t> axes;
+  std::set<size_t> axes;
   int64_t ranks = 1;
 };
 
-// The units worth keeping: of those that all steps treat alike the first two, none of size 1.
-std::vector<Unit> DistinctUnits(const Program& program, const std::vector<MeshAxis>& axes) {
+Unit UnitOf(size_t axis, const std::vector<MeshAxis>& axes, const Compounds& compounds) {
+  Unit unit{.axes = {}};
+  std::vector<size_t> open = {axis};
+  while (!open.empty()) {
+    const size_t next = open.back();
+    open.pop_back();
+    if (!unit.axes.insert(next).second) continue;
+    unit.ranks *= axes[next].size;
+    open.insert(open.end(), compounds.majors[next].begin(), compounds.majors[next].end());
+  }
+  return unit;
+}
+
+// The axes worth keeping: of those that all steps treat alike the first two, none of size 1.
+std::vector<size_t> DistinctAxes(const Program& program, const std::vector<MeshAxis>& axes) {
   const std::vector<std::string> treatments = AxisTreatments(program);
   std::map<std::string, int> seen;
-  std::vector<Unit> units;
-  for (const std::vector<size_t>& members : AxesShortenedTogether(program)) {
-    Unit unit{.axes = members};
-    for (size_t axis : members) unit.ranks *= axes[axis].size;
-    const std::string treatment =
-        absl::StrJoin(members, "|", [&](std::string* out, size_t axis) { *out += treatments[axis]; });
-    if (unit.ranks > 1 && ++seen[treatment] <= 2) units.push_back(std::move(unit));
+  std::vector<size_t> distinct;
+  for (size_t axis = 0; axis < axes.size(); ++axis) {
+    if (axes[axis].size > 1 && ++seen[treatments[axis]] <= 2) distinct.push_back(axis);
   }
-  return units;
+  return distinct;
 }
 
-// Which units stand together in some mesh so far; [i][i]: unit i stands in one at all.
+// Which axes stand together in some mesh so far; [i][i]: axis i stands in one at all.
 using Togetherness = std::vector<std::vector<bool>>;
 
-// The units of one more mesh: each time the one that stands together for the first time with most of those chosen, a
-// unit that was never chosen before all others.
-std::vector<size_t> NextSelection(const std::vector<Unit>& units, const Togetherness& together) {
-  std::vector<size_t> chosen;
-  int64_t ranks = 1;
+// The axes of one more mesh: each time the unit of the axis that stands together for the first time with most of those
+// chosen, one that was never chosen before all others.
+std::set<size_t> NextSelection(const std::vector<MeshAxis>& axes, const std::map<size_t, Unit>& units,
+                               const Togetherness& together) {
+  std::set<size_t> chosen;
+  const auto ranks_with = [&](const Unit& unit) {
+    int64_t ranks = 1;
+    std::set<size_t> all = chosen;
+    all.insert(unit.axes.begin(), unit.axes.end());
+    for (size_t axis : all) ranks *= axes[axis].size;
+    return ranks;
+  };
   while (true) {
-    size_t best = units.size();
-    int best_gain = 0;
-    for (size_t i = 0; i < units.size(); ++i) {
-      if (ranks * units[i].ranks > kSimulatedRanks || std::find(chosen.begin(), chosen.end(), i) != chosen.end()) {
-        continue;
+    const Unit* best = nullptr;
+    int64_t best_gain = 0;
+    for (const auto& [axis, unit] : units) {
+      if (chosen.count(axis) > 0 || (!chosen.empty() && ranks_with(unit) > kSimulatedRanks)) continue;
+      int64_t gain = together[axis][axis] ? 0 : static_cast<int64_t>(axes.size());
+      for (size_t other : chosen) gain += together[axis][other] ? 0 : 1;
+      if (chosen.empty()) {
+        gain += absl::c_count_if(units, [&, a = axis](const auto& other) { return !together[a][other.first]; });
       }
-      int gain = together[i][i] ? 0 : static_cast<int>(units.size());
-      for (size_t other : chosen) gain += together[i][other] ? 0 : 1;
-      if (chosen.empty()) gain += static_cast<int>(std::count(together[i].begin(), together[i].end(), false));
-      if (gain > best_gain) {
-        best = i;
-        best_gain = gain;
-      }
+      if (gain <= best_gain) continue;
+      best = &unit;
+      best_gain = gain;
     }
-    if (best == units.size()) return chosen;
-    chosen.push_back(best);
-    ranks *= units[best].ranks;
+    if (best == nullptr) return chosen;
+    chosen.insert(best->axes.begin(), best->axes.end());
   }
 }
 
-Mesh Keeping(std::vector<MeshAxis> axes, const std::vector<Unit>& units, const std::vector<size_t>& chosen) {
-  std::vector<bool> kept(axes.size(), false);
-  for (size_t unit : chosen) {
-    for (size_t axis : units[unit].axes) kept[axis] = true;
-  }
+Mesh Keeping(std::vector<MeshAxis> axes, const std::set<size_t>& chosen) {
   for (size_t axis = 0; axis < axes.size(); ++axis) {
-    if (!kept[axis]) axes[axis].size = 1;
+    if (chosen.count(axis) == 0) axes[axis].size = 1;
   }
   absl::StatusOr<Mesh> mesh = Mesh::Create(std::move(axes));
   CLEAVE_CHECK(mesh.ok()) << mesh.status().message();
@@ -119,29 +149,32 @@ Mesh Keeping(std::vector<MeshAxis> axes, const std::vector<Unit>& units, const s
 ShortMeshes ShortMeshesOf(const Program& program) {
   if (program.mesh.rank_count() <= kSimulatedRanks) return {.meshes = {program.mesh}, .left_out = {}};
   std::vector<MeshAxis> axes = program.mesh.axes();
-  for (MeshAxis& axis : axes) axis.size = std::min<int64_t>(axis.size, 3);
-  std::vector<Unit> units = DistinctUnits(program, axes);
-  ShortMeshes short_meshes;
-  for (const Unit& unit : units) {
-    if (unit.ranks <= kSimulatedRanks) continue;
-    for (size_t axis : unit.axes) short_meshes.left_out.push_back(axes[axis].name);
+  const Compounds compounds = CompoundsOf(program);
+  for (size_t axis = 0; axis < axes.size(); ++axis) {
+    if (compounds.cuts_part[axis] && axes[axis].size <= kSimulatedRanks) continue;
+    axes[axis].size = std::min<int64_t>(axes[axis].size, 3);
   }
-  std::erase_if(units, [](const Unit& unit) { return unit.ranks > kSimulatedRanks; });
-
-  Togetherness together(units.size(), std::vector<bool>(units.size(), false));
-  const auto is_kept = [&](size_t unit) { return static_cast<bool>(together[unit][unit]); };
-  bool all_kept = false;
-  while (!all_kept || short_meshes.meshes.size() < kMostMeshes) {
-    const std::vector<size_t> chosen = NextSelection(units, together);
-    if (chosen.empty() && !short_meshes.meshes.empty()) break;
+  ShortMeshes short_meshes;
+  std::map<size_t, Unit> units;
+  for (size_t axis : DistinctAxes(program, axes)) {
+    Unit unit = UnitOf(axis, axes, compounds);
+    if (unit.ranks > kMostRanks) {
+      short_meshes.left_out.push_back(axes[axis].name);
+    } else {
+      units.emplace(axis, std::move(unit));
+    }
+  }
+  Togetherness together(axes.size(), std::vector<bool>(axes.size(), false));
+  while (true) {
+    const std::set<size_t> chosen = NextSelection(axes, units, together);
+    if (chosen.empty() && !short_meshes.meshes.empty()) return short_meshes;
     for (size_t i : chosen) {
       for (size_t j : chosen) together[i][j] = true;
     }
-    short_meshes.meshes.push_back(Keeping(axes, units, chosen));
-    all_kept = true;
-    for (size_t i = 0; i < units.size(); ++i) all_kept = all_kept && is_kept(i);
+    short_meshes.meshes.push_back(Keeping(axes, chosen));
+    const bool all_kept = absl::c_all_of(units, [&](const auto& unit) { return together[unit.first][unit.first]; });
+    if (all_kept && short_meshes.meshes.size() >= kMostMeshes) return short_meshes;
   }
-  return short_meshes;
 }
 
 }  // namespace cleave

@@ -1,6 +1,7 @@
 #include "ir/check/shrink.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -8,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "base/status/status_macros.h"
 #include "ir/check/size_classes.h"
+#include "ir/layout/boxes.h"
 #include "ir/layout/layout.h"
 #include "ir/mesh/mesh.h"
 #include "ir/ops/ops.h"
@@ -37,6 +39,39 @@ void ResizeGraph(const std::vector<Rule>& rules, SizeClasses& classes, Graph& gr
     op.type.shape = ShapeOf(rule.output, sizes);
     const OpDefinition& definition = DefinitionOf(op);
     if (definition.resize != nullptr) op.attributes = definition.resize(op.attributes, rule, sizes);
+  }
+}
+
+// A slice brings each rank its windows where every rank holds its own. On shorter axes pieces lie elsewhere, and what a
+// rank needs may be with another: then the same step is an exchange.
+void ExchangeWindowsThatAreElsewhere(Program& program) {
+  for (Step& step : program.steps) {
+    const auto* slice = std::get_if<Slice>(&step.action);
+    if (slice == nullptr) continue;
+    const Value& output = program.value(slice->output);
+    const Layout& held = program.value(slice->input).layout;
+    if (output.layout.windows.empty() || IsWithin(held, output.layout, program.mesh, output.type.shape)) continue;
+    step.action = Collective{.kind = CollectiveKind::kNeighborExchange,
+                             .axes = WindowedAxes(output.layout),
+                             .reduction = Reduction::kSum,
+                             .transfers = {{.input = slice->input, .output = slice->output}},
+                             .why = ""};
+  }
+}
+
+// A permute pairs ranks, because pieces keep their sizes. On shorter axes they may not: what a rank needs is spread over the
+// ranks that differ on any axis that cuts the tensor.
+void WidenPermutes(Program& program) {
+  for (Step& step : program.steps) {
+    auto* collective = std::get_if<Collective>(&step.action);
+    if (collective == nullptr || collective->kind != CollectiveKind::kPermute) continue;
+    const Layout& from = program.value(collective->transfers[0].input).layout;
+    const Layout& to = program.value(collective->transfers[0].output).layout;
+    std::set<AxisId> axes(collective->axes.begin(), collective->axes.end());
+    for (const Layout* layout : {&from, &to}) {
+      for (const std::vector<AxisId>& cut : layout->dimensions) axes.insert(cut.begin(), cut.end());
+    }
+    collective->axes.assign(axes.begin(), axes.end());
   }
 }
 
@@ -72,6 +107,8 @@ absl::StatusOr<Shrunk> Shrink(const Graph& graph, const Program& program, const 
     if (auto* compute = std::get_if<Compute>(&step.action))
       compute->attributes = shrunk.graph.op(compute->op).attributes;
   }
+  if (short_mesh != program.mesh) WidenPermutes(shrunk.program);
+  ExchangeWindowsThatAreElsewhere(shrunk.program);
   return shrunk;
 }
 

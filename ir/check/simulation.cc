@@ -64,8 +64,8 @@ absl::StatusOr<SimulationReport> CheckBySimulation(const Graph& graph, const Dis
 absl::StatusOr<SimulationReport> CheckBySimulation(const Graph& graph, const Program& program) {
   CLEAVE_RETURN_IF_ERROR(CheckOps(graph, program));
   const ShortMeshes short_meshes = ShortMeshesOf(program);
-  SimulationReport report{
-      .ranks = 0, .values = 0, .largest_difference = 0, .axes_left_out = short_meshes.left_out};
+  SimulationReport report;
+  report.axes_left_out = short_meshes.left_out;
   for (const Mesh& mesh : short_meshes.meshes) {
     CLEAVE_ASSIGN_OR_RETURN(const Shrunk shrunk, Shrink(graph, program, mesh));
     CLEAVE_RETURN_IF_ERROR(Simulate(shrunk, report));

@@ -154,8 +154,12 @@ bool SizeClasses::ApplyProducts() {
     SizeClass& whole = classes_[static_cast<size_t>(product.whole)];
     int64_t size = 1;
     for (int part : product.parts) size *= classes_[static_cast<size_t>(part)].size;
-    // Two products that contradict each other, or a whole that its cuts would treat otherwise than before.
-    if (size != whole.size || !Keeps(whole, whole.size)) {
+    // Two products that contradict each other, or a whole that its cuts would treat otherwise than before: original sizes
+    // are all that is left then, and where they stand already there is no better.
+    const bool fixed = whole.fixed && std::all_of(product.parts.begin(), product.parts.end(), [this](int part) {
+                         return classes_[static_cast<size_t>(part)].fixed;
+                       });
+    if (!fixed && (size != whole.size || !Keeps(whole, whole.size))) {
       Fix(product.whole);
       for (int part : product.parts) Fix(part);
       return false;

@@ -116,7 +116,10 @@ bool Fits(const Program& program, const Collective& collective, const Transfer& 
 class StaticCheck {
  public:
   explicit StaticCheck(const Program& program)
-      : program_(program), written_(program.values.size(), false), phases_(program.values.size(), Phase::kForward) {}
+      : program_(program),
+        written_(program.values.size(), false),
+        is_source_(program.values.size(), false),
+        phases_(program.values.size(), Phase::kForward) {}
 
   std::vector<std::string> Run() && {
     for (const Step& step : program_.steps) {
@@ -189,6 +192,7 @@ class StaticCheck {
         Find(absl::StrCat("reads `", input.name, "` as ", Describe(wanted), ", it lies as ", Describe(input.layout)));
       }
     }
+    if (compute.inputs.empty()) is_source_[compute.output] = true;
     const Layout made = OutputLayout(compute.strategy, rule);
     if (value(compute.output).layout != made) {
       Find(absl::StrCat("makes ", Describe(made), ", its value says ", Describe(value(compute.output).layout)));
@@ -269,6 +273,10 @@ class StaticCheck {
       if (phases_[metric.value] > Phase::kMetric) Find(absl::StrCat("metric `", metric.name, "` is made after its phase"));
     }
     for (const ProgramUpdate& update : program_.updates) {
+      // The next step makes every copy anew from the state itself.
+      if (!is_source_[update.state]) {
+        Find(absl::StrCat("the update goes to `", value(update.state).name, "`, which is a copy of the state"));
+      }
       if (!written_[update.value])
         Find(absl::StrCat("`", value(update.state).name, "` takes a value that is never written"));
       if (!Runs(update.value, Phase::kUpdate)) Find("a state takes a value that is made for metrics only");
@@ -289,6 +297,7 @@ class StaticCheck {
 
   const Program& program_;
   IdVector<ValueId, char> written_;
+  IdVector<ValueId, char> is_source_;
   IdVector<ValueId, Phase> phases_;  // In which each value is made.
   const Step* step_ = nullptr;
   std::vector<std::string> findings_;

@@ -116,13 +116,8 @@ class TransferOnRank {
         }
         return Concatenated(pieces, transfer_.from_dimension);
       }
-      case CollectiveKind::kPermute: {
-        if (InputSlice(rank_) == OutputSlice()) return Local(rank_);
-        for (int member : group_) {
-          if (InputSlice(member) == OutputSlice()) return Local(member);
-        }
-        return absl::InternalError("no rank of the group holds the piece that a permute asks for");
-      }
+      // What counts is who needs what: on a mesh that the proof has shortened a permute's pieces need not be of one size.
+      case CollectiveKind::kPermute:
       case CollectiveKind::kNeighborExchange:
         return Collected();
     }
@@ -131,9 +126,10 @@ class TransferOnRank {
 
  private:
   // The output's part, each element from a member that holds it.
-  Tensor Collected() const {
+  absl::StatusOr<Tensor> Collected() const {
     const std::vector<Piece> needed = OutputSlice();
     Tensor result = Zeros(LocalShape(program_, transfer_.output, rank_));
+    Tensor found = Zeros(result.shape);
     for (int member : group_) {
       const std::vector<Piece> held = InputSlice(member);
       Shape from, to, size;
@@ -143,9 +139,14 @@ class TransferOnRank {
         from.push_back(common.size == 0 ? 0 : common.begin - held[d].begin);
         to.push_back(common.size == 0 ? 0 : common.begin - needed[d].begin);
       }
-      if (ElementCount(size) > 0) PasteBox(Box(Local(member), from, size), to, result);
+      if (ElementCount(size) == 0) continue;
+      PasteBox(Box(Local(member), from, size), to, result);
+      PasteBox(Tensor{.shape = size, .values = std::vector<double>(static_cast<size_t>(ElementCount(size)), 1)}, to,
+               found);
     }
-    return result;
+    if (std::find(found.values.begin(), found.values.end(), 0) == found.values.end()) return result;
+    return absl::InternalError(
+        absl::StrCat("no rank of the group holds all of what a ", CollectiveKindName(collective_.kind), " asks for"));
   }
 
   const Tensor& Local(int rank) const { return locals_[static_cast<size_t>(rank)]; }

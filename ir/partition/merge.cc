@@ -1,9 +1,10 @@
-// Reading guide. `TimingsOf` says when each collective may run, `Merger::FormBuckets` puts those that may run together into
+// Reading guide. `TimingsOf` says when each collective may run, `Merger` puts those that may run together into
 // buckets, each with a place in the program, and `Merger::Order` walks the program in the order of places, every step after
 // those whose values it reads. Linear in the steps but for sorting.
 //
-// Why no bucket waits for itself: late collectives are merged only with those of their level, the number of late collectives
-// on the longest way to them; prompt ones only where nothing between reads a member; gathers of parameters need nothing.
+// Why no bucket waits for itself: a collective is merged only with those of its level, the number of late collectives on the
+// longest way to it, so that a late bucket needs prompt ones of its level or below, and a prompt one only late ones from below;
+// prompt ones are merged only where nothing between reads a member; gathers of parameters need nothing.
 
 #include "ir/partition/merge.h"
 
@@ -99,9 +100,25 @@ std::vector<Timing> TimingsOf(const Program& program, const IdVector<ValueId, si
   return timings;
 }
 
+bool IsLate(Timing timing) { return timing == Timing::kGradient || timing == Timing::kUpdate; }
+
+// Of each step: how many late collectives lie on the longest way to it.
+std::vector<size_t> LevelsOf(const Program& program, const std::vector<Timing>& timings) {
+  std::vector<size_t> levels;
+  IdVector<ValueId, size_t> level_of(program.values.size(), 0);
+  for (size_t i = 0; i < program.steps.size(); ++i) {
+    size_t level = 0;
+    for (ValueId value : Reads(program.steps[i])) level = std::max(level, level_of[value]);
+    for (ValueId value : Writes(program.steps[i])) level_of[value] = level + (IsLate(timings[i]) ? 1 : 0);
+    levels.push_back(level);
+  }
+  return levels;
+}
+
 // What collectives must agree in to be merged.
 struct Key {
   Timing timing = Timing::kAlone;
+  size_t level = 0;
   Phase phase = Phase::kForward;
   CollectiveKind kind = CollectiveKind::kAllReduce;
   std::vector<AxisId> axes;
@@ -109,8 +126,8 @@ struct Key {
   DType dtype = DType::kF32;
 
   bool operator<(const Key& other) const {
-    return std::tie(timing, phase, kind, axes, reduction, dtype) <
-           std::tie(other.timing, other.phase, other.kind, other.axes, other.reduction, other.dtype);
+    return std::tie(timing, level, phase, kind, axes, reduction, dtype) <
+           std::tie(other.timing, other.level, other.phase, other.kind, other.axes, other.reduction, other.dtype);
   }
 };
 
@@ -139,6 +156,7 @@ class Merger {
         bucket_bytes_(bucket_bytes),
         writers_(WritersOf(program)),
         timings_(TimingsOf(program, writers_)),
+        levels_(LevelsOf(program, timings_)),
         unit_of_(program.steps.size()) {
     for (size_t i = 0; i < program.steps.size(); ++i) {
       names_.insert(program.steps[i].name);
@@ -162,6 +180,7 @@ class Merger {
   Key KeyOf(size_t step) const {
     const Collective& collective = CollectiveAt(step);
     return {.timing = timings_[step],
+            .level = levels_[step],
             .phase = StepAt(step).phase,
             .kind = collective.kind,
             .axes = collective.axes,
@@ -230,34 +249,26 @@ class Merger {
     for (const auto& [key, bucket] : open) close(bucket);
   }
 
-  // Late collectives by level: how many late ones lie on the longest way to them.
-  std::vector<std::vector<size_t>> LateByLevel() const {
-    std::vector<std::vector<size_t>> late;
-    IdVector<ValueId, size_t> level(program_.values.size(), 0);
-    for (size_t i = 0; i < program_.steps.size(); ++i) {
-      size_t highest = 0;
-      for (ValueId value : Reads(StepAt(i))) highest = std::max(highest, level[value]);
-      const bool is_late = timings_[i] == Timing::kGradient || timings_[i] == Timing::kUpdate;
-      for (ValueId value : Writes(StepAt(i))) level[value] = highest + (is_late ? 1 : 0);
-      if (!is_late) continue;
-      if (late.size() <= highest) late.resize(highest + 1);
-      late[highest].push_back(i);
-    }
-    return late;
-  }
-
   // Where the value that a collective reads is made.
   const Place& MadeAt(size_t step) const { return places_[writers_[CollectiveAt(step).transfers[0].input]]; }
 
   void FormLate() {
-    for (std::vector<size_t>& steps : LateByLevel()) {
-      std::stable_sort(steps.begin(), steps.end(), [&](size_t a, size_t b) { return MadeAt(a) < MadeAt(b); });
+    std::vector<size_t> late;
+    for (size_t i = 0; i < program_.steps.size(); ++i) {
+      if (IsLate(timings_[i])) late.push_back(i);
+    }
+    // A lower level first: where its buckets stand decides where the values of the next one are made.
+    std::stable_sort(late.begin(), late.end(), [&](size_t a, size_t b) { return levels_[a] < levels_[b]; });
+    for (auto begin = late.begin(); begin != late.end();) {
+      const auto end = std::find_if(begin, late.end(), [&](size_t step) { return levels_[step] != levels_[*begin]; });
+      std::stable_sort(begin, end, [&](size_t a, size_t b) { return MadeAt(a) < MadeAt(b); });
       std::map<Key, Bucket> open;
       const auto close = [&](const Bucket& bucket) {
         if (!bucket.steps.empty()) Join(bucket, LatePlace(bucket));
       };
-      for (size_t step : steps) Put(step, open, close);
+      for (auto step = begin; step != end; ++step) Put(*step, open, close);
       for (const auto& [key, bucket] : open) close(bucket);
+      begin = end;
     }
   }
 
@@ -347,6 +358,7 @@ class Merger {
   Bytes bucket_bytes_;
   IdVector<ValueId, size_t> writers_;
   std::vector<Timing> timings_;
+  std::vector<size_t> levels_;                // By step.
   std::vector<Place> places_;                 // By step; that of its unit.
   std::vector<size_t> unit_of_;               // By step: the first member of its unit.
   std::vector<std::vector<size_t>> members_;  // By first member.

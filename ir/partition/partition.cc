@@ -32,7 +32,8 @@ struct Demand {
 
 class Partitioner {
  public:
-  Partitioner(const Graph& graph, const Plan& plan) : graph_(graph), plan_(plan), made_(graph.ops.size()) {
+  Partitioner(const Graph& graph, const Plan& plan)
+      : graph_(graph), plan_(plan), computed_(graph.ops.size()), made_(graph.ops.size()) {
     program_.model = graph.model;
     program_.file = graph.file;
     program_.mesh = plan.mesh;
@@ -69,6 +70,7 @@ class Partitioner {
     }
     compute.output = program_.values.push_back(
         {.name = op.name, .type = op.type, .layout = OutputLayout(op_plan.strategy, rule), .origin = op.id});
+    computed_[op.id] = compute.output;
     made_[op.id] = {{.value = compute.output, .phase = op.phase}};
     program_.steps.push_back({.action = std::move(compute), .name = op.name, .phase = op.phase, .line = op.line});
     if (!op_plan.output.has_value()) return absl::OkStatus();
@@ -98,7 +100,7 @@ class Partitioner {
     if (phase == Phase::kUpdate) {
       for (const StateUpdate& update : graph_.updates) {
         const Op& state = graph_.op(update.state);
-        const ValueId stored = made_[state.id].front().value;
+        const ValueId stored = computed_[state.id];
         const Demand demand{.phase = phase, .line = state.line, .reader = absl::StrCat(state.name, " stores")};
         CLEAVE_ASSIGN_OR_RETURN(const ValueId value, Request(update.value, program_.value(stored).layout, demand));
         program_.updates.push_back({.state = stored, .value = value});
@@ -214,7 +216,8 @@ class Partitioner {
   const Graph& graph_;
   const Plan& plan_;
   Program program_;
-  IdVector<OpId, std::vector<Made>> made_;
+  IdVector<OpId, ValueId> computed_;           // As the op itself leaves it: where a state is kept from step to step.
+  IdVector<OpId, std::vector<Made>> made_;     // What consumers may read.
   std::set<std::string> names_;
   std::map<std::tuple<DType, Shape, Layout, Layout>, Redistribution> ways_;
 };

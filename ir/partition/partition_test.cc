@@ -349,6 +349,17 @@ TEST(PartitionTest, OutAsksForAReduceScatter) {
   EXPECT_EQ(Collectives(graph, program, {Phase::kForward}), "reduce_scatter 1");
 }
 
+// Readers see another layout than the weight is kept in; the copy is made anew at every step.
+TEST(PartitionTest, UpdatesGoToWhereTheStateIsKept) {
+  const Graph graph = Dense({.widths = {16, 8, 4}, .bias = false});
+  const Hand hand{.cuts = {}, .storage = {{"l1.weight", "[m0, -]"}}, .output = {{"l1.weight", "[-, m0]"}}};
+  const Program program = Split(graph, HandPlan(graph, MeshOf({2}), hand).Make());
+  ASSERT_FALSE(program.updates.empty());
+  for (const ProgramUpdate& update : program.updates) {
+    EXPECT_EQ(program.value(update.state).name, graph.op(program.value(update.state).origin).name);
+  }
+}
+
 TEST(PartitionTest, AllReduceThatIsOnlySlicedIsAReduceScatter) {
   const Graph graph = Dense({.widths = {16, 8, 4}, .bias = false});
   // The pin asks for the whole value, the next layer reads columns of it.

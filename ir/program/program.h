@@ -97,7 +97,7 @@ struct Step {
 };
 
 struct ProgramUpdate {
-  ValueId state;               // A source value.
+  ValueId state;               // A source value, which the program keeps from step to step.
   ValueId value;               // In the same layout.
 
   bool operator==(const ProgramUpdate&) const = default;

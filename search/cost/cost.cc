@@ -13,11 +13,6 @@ namespace {
 
 using Demands = std::vector<RedistributionPrices::Demanded>;
 
-// What consumers see of `op`'s value.
-Layout SeenLayout(const GraphFacts& facts, const Plan& plan, OpId op) {
-  return plan.ops[op].output.value_or(OutputLayout(plan.ops[op].strategy, facts.rule(op)));
-}
-
 // The redistributions of `op`'s value: those that were made once serve later readers too, unless they are made again in
 // each phase.
 Cost ValueCost(const GraphFacts& facts, const Plan& plan, const Op& op, RedistributionPrices& prices) {
@@ -34,7 +29,9 @@ Cost ValueCost(const GraphFacts& facts, const Plan& plan, const Op& op, Redistri
            ReadWeight(facts, op.id, read.reader, g));
   }
   for (const StateUpdate& update : facts.graph->updates) {
-    if (update.value == op.id) demand(Phase::kUpdate, SeenLayout(facts, plan, update.state), g);
+    if (update.value != op.id) continue;
+    // A state is kept as its own strategy says, whatever layout its readers see.
+    demand(Phase::kUpdate, OutputLayout(plan.ops[update.state].strategy, facts.rule(update.state)), g);
   }
   const LayoutIndex produced = prices.Intern(OutputLayout(own.strategy, facts.rule(op.id)));
   Cost cost;

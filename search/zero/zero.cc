@@ -70,7 +70,7 @@ void ShardReplicas(const GraphFacts& facts, const std::map<OpId, Demand>& demand
   for (const Op& op : facts.graph->ops) {
     if (facts.roles[op.id] != Role::kParameter || op.type.rank() == 0) continue;
     OpPlan& own = plan.ops[op.id];
-    const Layout storage = own.output.value_or(OutputLayout(own.strategy, facts.rule(op.id)));
+    const Layout storage = OutputLayout(own.strategy, facts.rule(op.id));
     const Layout layout = DividedLayout(storage, plan.mesh, op.type.shape);
     if (layout == storage) continue;
     divided.emplace(op.id, layout);

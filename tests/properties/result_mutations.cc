@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <utility>
+#include <variant>
+#include <vector>
 
 #include "tests/properties/mutations.h"
 
@@ -120,6 +122,23 @@ bool UpdateOfAnotherState(Program& program, size_t at) {
   return false;
 }
 
+// The new value goes to a copy of the state, which the next step makes again from the old one.
+bool UpdateOfACopy(Program& program, size_t at) {
+  for (ProgramUpdate& update : program.updates) {
+    const std::vector<ValueId> written = Writes(program.steps[at]);
+    if (written.empty() || written.front() != update.state) continue;
+    Value value = program.value(update.state);
+    value.name += ".copy";
+    const Step copy{.action = Slice{update.state, program.values.push_back(value)},
+                    .name = value.name,
+                    .phase = program.steps[at].phase};
+    update.state = std::get<Slice>(copy.action).output;
+    program.steps.insert(program.steps.begin() + static_cast<ptrdiff_t>(at) + 1, copy);
+    return true;
+  }
+  return false;
+}
+
 bool LossLost(Program& program, size_t at) {
   if (at != 0 || !program.loss.has_value()) return false;
   program.loss.reset();
@@ -186,6 +205,7 @@ std::vector<Mutation> ResultMutations() {
       {"an update with the old value", UpdateTakesOldValue},
       {"two updates exchanged", UpdatesExchanged},
       {"an update of another state", UpdateOfAnotherState},
+      {"an update of a copy", UpdateOfACopy},
       {"the loss lost", LossLost},
       {"another scalar as the loss", AnotherScalarAsLoss},
       {"the loss not brought together", LossNotReduced},
