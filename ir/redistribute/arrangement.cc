@@ -144,8 +144,7 @@ Problem MakeProblem(const Mesh& mesh, const TensorType& type, const Layout& sour
   const std::vector<Place> to = PlacesOf(target, mesh);
   std::vector<bool> moves(from.size());
   for (size_t i = 0; i < from.size(); ++i) {
-    const bool is_used = from[i].kind != Place::Kind::kReplicated || to[i].kind != Place::Kind::kReplicated;
-    moves[i] = is_used || mesh.axes()[i].size > 1;
+    moves[i] = from[i].kind != Place::Kind::kReplicated || to[i].kind != Place::Kind::kReplicated;
   }
   for (size_t d = 0; d < source.dimensions.size(); ++d) {
     const std::vector<AxisId>& before = source.dimensions[d];
@@ -161,9 +160,7 @@ Problem MakeProblem(const Mesh& mesh, const TensorType& type, const Layout& sour
   }
   const auto is_joined = [&](AxisId first, AxisId second) {
     const size_t a = static_cast<size_t>(first.value()), b = static_cast<size_t>(second.value());
-    const bool is_used = from[a].kind != Place::Kind::kReplicated || to[a].kind != Place::Kind::kReplicated;
-    return size == ProblemSize::kMerged && Follows(from[a], from[b]) && Follows(to[a], to[b]) &&
-           (is_used || mesh.axis(first).weight == mesh.axis(second).weight);
+    return size == ProblemSize::kMerged && Follows(from[a], from[b]) && Follows(to[a], to[b]);
   };
   AxisId last;
   for (AxisId axis : InAtomOrder(mesh, moves, source, target)) {

@@ -91,11 +91,10 @@ struct Problem {
 };
 
 enum class ProblemSize {
-  kWhole,   // Every axis of the mesh is an atom: nothing is missed.
+  kWhole,   // Every axis that source or target uses is an atom: nothing is missed.
   kMerged,  // Axes at the front of a dimension that stay are left out, and axes that can be one atom are joined.
 };
 
-// Axes of the mesh that neither source nor target uses are atoms too: who holds the same may share the work.
 // REQUIRES: every axis over which `target` is partial is partial in `source`, by the same reduction.
 Problem MakeProblem(const Mesh& mesh, const TensorType& type, const Layout& source, const Layout& target,
                     ProblemSize size);

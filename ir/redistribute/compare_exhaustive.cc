@@ -50,6 +50,7 @@ struct Quality {
 void Measure(const Mesh& mesh, const TensorType& type, const Layout& source,
              const std::map<Layout, Exhaustive::Distance>& distances, Quality& quality) {
   for (const auto& [target, best] : distances) {
+    if (!UsesEveryAxis(mesh, source, target)) continue;
     const absl::StatusOr<Redistribution> plan = PlanRedistribution(mesh, type, source, target);
     const double ratio = best.cost > 0 ? plan->cost / best.cost : 1;
     ++quality.pairs;
@@ -74,6 +75,7 @@ int Main(int problems, unsigned seed, size_t axes_of_two) {
     const std::map<Layout, Exhaustive::Distance> distances = exhaustive.From(source);
     if (axes_of_two == 0) {
       for (const Layout& target : exhaustive.layouts()) {
+        if (!UsesEveryAxis(mesh, source, target)) continue;
         const std::string wrong = Disagreement(mesh, type, source, target, distances);
         if (wrong.empty()) continue;
         std::printf("problem %d of seed %u: %s\n", i, seed, wrong.c_str());

@@ -147,6 +147,15 @@ std::map<Layout, Exhaustive::Distance> Exhaustive::From(const Layout& source, co
   return distances;
 }
 
+bool UsesEveryAxis(const Mesh& mesh, const Layout& source, const Layout& target) {
+  std::set<AxisId> used;
+  for (const Layout* layout : {&source, &target}) {
+    for (const std::vector<AxisId>& axes : layout->dimensions) used.insert(axes.begin(), axes.end());
+    for (AxisId axis : layout->PartialAxes()) used.insert(axis);
+  }
+  return used.size() == static_cast<size_t>(mesh.axis_count());
+}
+
 std::string Disagreement(const Mesh& mesh, const TensorType& type, const Layout& source, const Layout& target,
                          const std::map<Layout, Exhaustive::Distance>& distances) {
   const absl::StatusOr<Redistribution> plan = PlanRedistribution(mesh, type, source, target);

@@ -52,7 +52,10 @@ class Exhaustive {
   std::vector<std::vector<Edge>> edges_;
 };
 
-// What the planner's answer has wrong, compared with brute force; empty for nothing.
+// Brute force may put axes to use that neither layout has, which the planner leaves idle: only then may it be cheaper.
+bool UsesEveryAxis(const Mesh& mesh, const Layout& source, const Layout& target);
+
+// What the planner's answer has wrong, compared with brute force; empty for nothing. REQUIRES: UsesEveryAxis.
 std::string Disagreement(const Mesh& mesh, const TensorType& type, const Layout& source, const Layout& target,
                          const std::map<Layout, Exhaustive::Distance>& distances);
 

@@ -15,9 +15,10 @@
 // axes of different weights is priced hierarchically: the cheapest link first on the whole, each dearer one on what is left (S
 // divided by the sizes done; an all_to_all leaves everything; permute and neighbor_exchange pay the dearest).
 //
-// Every axis of the mesh may take part, also one that neither layout uses: ranks that hold the same may each do a share. The
-// path is the cheapest of all where `is_cheapest` says so: always on meshes of up to three axes, and wherever a lower bound is
-// met. On larger meshes the search is bounded, by moves looked at and not by time, and the path is at most as
+// Axes that neither layout uses take no part: their ranks hold the same before, on the way and after. (Sharing the work among
+// them would send less, at the price of a gather more, and would keep gradients apart that one all_reduce can take.) The path is
+// the cheapest of all others where `is_cheapest` says so: always where up to three axes are used, and wherever a lower bound
+// is met. On larger meshes the search is bounded, by moves looked at and not by time, and the path is at most as
 // dear as the best of some direct ones. Ties: fewer collectives, then fewer moves (a slice counts once per axis; both where the
 // search is complete), then what a fixed order meets first. The same arguments give the same path.
 #ifndef CLEAVE_IR_REDISTRIBUTE_REDISTRIBUTE_H_
@@ -50,7 +51,7 @@ struct Redistribution {
   std::vector<Move> moves;     // Empty when source and target are equal. No two slices follow one another.
   double cost = 0;             // Weighted bytes sent per rank.
   int collectives = 0;
-  bool is_cheapest = true;     // Proven: no sequence of moves costs less.
+  bool is_cheapest = true;     // Proven: no sequence of moves of the axes used costs less.
 
   bool operator==(const Redistribution&) const = default;
 };
@@ -66,7 +67,7 @@ absl::StatusOr<Redistribution> PlanRedistribution(const Mesh& mesh, const Tensor
 // The weighted bytes of one move from `source`.
 double MoveCost(const Mesh& mesh, const TensorType& type, const Layout& source, const Move& move);
 
-// No sequence of moves from `source` to `target` costs less than this. REQUIRES: neither has windows, and there is a way.
+// No sequence of moves of the axes that they use leads from `source` to `target` for less than this. REQUIRES: neither has windows, and there is a way.
 double CostAtLeast(const Mesh& mesh, const TensorType& type, const Layout& source, const Layout& target);
 
 }  // namespace cleave

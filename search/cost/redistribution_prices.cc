@@ -84,8 +84,7 @@ bool IsEven(const Mesh& mesh, const Shape& shape) {
 }
 
 // Redistributions of evenly cut tensors that cost the same per byte, brought to one form: dimensions that nothing cuts
-// are left out (but one), dimensions are sorted, axes renamed. Outer axes that stay where they are stay in the form:
-// left out, they would be free to share the work.
+// are left out (but one), dimensions are sorted, axes renamed.
 struct EvenForm {
   Layout source, target;
 };
