@@ -13,7 +13,7 @@
 namespace cleave::properties {
 namespace {
 
-constexpr int kCases = 40;
+constexpr int kCases = 80;
 constexpr int kPlaces = 2;
 
 TEST(MutantsTest, AreAllCaught) {
