@@ -22,7 +22,8 @@ IdVector<OpId, Tensor> InterpretDisturbed(double disturbance, const Graph& graph
 // infinite where it comes or ceases to be finite.
 IdVector<OpId, double> MovementUnder(double disturbance, const Graph& graph, const SourceValues& sources, int64_t step);
 
-// True for the ops whose values move by more than kAmplified under kDisturbance, in double.
+// True for the ops whose values move by more than kAmplified under kDisturbance, or when what ops compute loses its last
+// bits, so that values that should be equal are.
 inline constexpr double kDisturbance = 1e-13;
 inline constexpr double kAmplified = 1e-10;
 IdVector<OpId, char> HangOnRounding(const Graph& graph, const SourceValues& sources, int64_t step);

@@ -195,7 +195,7 @@ std::string Collectives(const Graph& graph, const Program& program,
   for (const Step& step : program.steps) {
     const Collective* collective = std::get_if<Collective>(&step.action);
     if (collective == nullptr || phases.count(step.phase) == 0) continue;
-    if (program.value(collective->transfers[0].input).origin == *graph.loss) continue;
+    if (program.value(collective->transfers[0].input).origin == graph.loss) continue;
     ++counts[collective->kind];
   }
   std::vector<std::string> parts;
@@ -358,6 +358,28 @@ TEST(PartitionTest, UpdatesGoToWhereTheStateIsKept) {
   for (const ProgramUpdate& update : program.updates) {
     EXPECT_EQ(program.value(update.state).name, graph.op(program.value(update.state).origin).name);
   }
+}
+
+// One reader wants what the reduce_scatter makes, the way to the other begins with the same slice.
+TEST(PartitionTest, TwoSlicesOfOneAllReduceAreOneReduceScatter) {
+  GraphBuilder builder;
+  const OpId x = builder.Add("parameter", {}, {{"shape", std::vector<int64_t>{5, 3}}}, "x");
+  const OpId sum = builder.Add("reduce_sum", {x}, {{"axes", std::vector<int64_t>{1}}}, "sum");
+  const OpId neg = builder.Add("neg", {sum}, {}, "neg");
+  const OpId square = builder.Add("square", {sum}, {}, "square");
+  const Graph graph = std::move(builder).Build();
+  Plan plan;
+  plan.mesh = MeshOf({2, 2});
+  plan.ops = IdVector<OpId, OpPlan>(graph.ops.size());
+  const AxisId m0(0), m1(1);
+  plan.ops[x].strategy.cuts = {{}, {}};
+  plan.ops[sum].strategy.cuts = {{}, {m0}};
+  plan.ops[sum].output = Layout{.dimensions = {{m1}}, .partial = {}};
+  plan.ops[neg].strategy.cuts = {{m1, m0}};
+  plan.ops[square].strategy.cuts = {{m0, m1}};
+  ASSERT_EQ(VerifyPlan(graph, plan), std::vector<std::string>{});
+  const Program program = Split(graph, plan);
+  EXPECT_EQ(Collectives(graph, program, {Phase::kForward}), "reduce_scatter 1, permute 1");
 }
 
 TEST(PartitionTest, AllReduceThatIsOnlySlicedIsAReduceScatter) {

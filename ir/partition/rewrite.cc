@@ -90,12 +90,32 @@ void ScatterAt(Program& program, const ScatterPlace& place, Step& step) {
   step.name = scattered.name;
 }
 
+// Whoever reads a key of `replaced` reads its value instead.
+void ReplaceReads(Program& program, const std::map<ValueId, ValueId>& replaced) {
+  const auto replace = [&](ValueId& value) {
+    const auto found = replaced.find(value);
+    if (found != replaced.end()) value = found->second;
+  };
+  for (Step& step : program.steps) {
+    Match(
+        step.action, [&](Compute& compute) { std::for_each(compute.inputs.begin(), compute.inputs.end(), replace); },
+        [&](Collective& collective) {
+          for (Transfer& transfer : collective.transfers) replace(transfer.input);
+        },
+        [&](Slice& slice) { replace(slice.input); });
+  }
+  if (program.loss.has_value()) replace(*program.loss);
+  for (ProgramMetric& metric : program.metrics) replace(metric.value);
+  for (ProgramUpdate& update : program.updates) replace(update.value);
+}
+
 }  // namespace
 
 void FuseReduceScatters(Program& program) {
   const IdVector<ValueId, int> uses = CountUses(program);
   const std::map<ValueId, std::vector<size_t>> slices_of = SlicesByInput(program);
   std::set<size_t> dropped;
+  std::map<ValueId, ValueId> replaced;
   for (Step& step : program.steps) {
     Collective* collective = std::get_if<Collective>(&step.action);
     if (collective == nullptr || collective->kind != CollectiveKind::kAllReduce || collective->transfers.size() != 1)
@@ -106,14 +126,18 @@ void FuseReduceScatters(Program& program) {
     const std::optional<ScatterPlace> place = CommonPlace(program, *collective, found->second);
     if (!place.has_value()) continue;
     ScatterAt(program, *place, step);
-    // A slice that asks for just this is done.
+    // A slice that asks for just this is done; what reads another such slice reads the first.
     const ValueId scattered = transfer.output;
     for (size_t i : found->second) {
       const ValueId sliced = std::get<Slice>(program.steps[i].action).output;
       if (!(program.value(sliced).layout == program.value(scattered).layout)) continue;
+      dropped.insert(i);
+      if (transfer.output != scattered) {
+        replaced[sliced] = transfer.output;
+        continue;
+      }
       transfer.output = sliced;
       program.values[sliced].name = step.name;
-      dropped.insert(i);
     }
     for (size_t i : found->second) std::get<Slice>(program.steps[i].action).input = transfer.output;
   }
@@ -122,6 +146,7 @@ void FuseReduceScatters(Program& program) {
     if (dropped.count(i) == 0) kept.push_back(std::move(program.steps[i]));
   }
   program.steps = std::move(kept);
+  ReplaceReads(program, replaced);
 }
 
 void RemoveDeadMoves(Program& program) {
