@@ -112,10 +112,18 @@ TEST(ParallelTest, ReadsSettings) {
   EXPECT_EQ(settings.zero, 2);
 }
 
+TEST(ParallelTest, ReadsTheMemoryLimitAndAnAutomaticZero) {
+  const Analyzed analyzed = WithBlocks("parallel { memory = 40GiB; zero = auto; }");
+  ASSERT_TRUE(analyzed.module.has_value()) << analyzed.messages;
+  const ParallelSettings& settings = analyzed.module->pins.settings;
+  EXPECT_EQ(settings.memory->value, int64_t{40} << 30);
+  EXPECT_EQ(settings.zero, std::nullopt);
+  EXPECT_FALSE(settings.zero_span == Span{});
+}
+
 TEST(ParallelTest, RefusesWhatThisVersionDoesNotDo) {
   for (const char* setting :
-       {"search = exact;", "search = propagate;", "search = manual;", "cost = time;", "zero = auto;",
-        "memory = 40GiB;", "objective = memory;", "outside = replicate;", "dataset = (1, 2);"}) {
+       {"search = manual;", "objective = memory;", "outside = replicate;", "dataset = (1, 2);"}) {
     const Analyzed analyzed = WithBlocks(std::string("parallel { ") + setting + " }");
     EXPECT_NE(analyzed.messages.find("error[E0220]"), std::string::npos) << setting << "\n" << analyzed.messages;
   }
@@ -124,7 +132,7 @@ TEST(ParallelTest, RefusesWhatThisVersionDoesNotDo) {
 TEST(ParallelTest, RefusesImpossibleValues) {
   for (const char* setting :
        {"devices = 0;", "devices = 2.0;", "mesh = (dp = 0);", "mesh = (dp = 2, dp = 2);", "mesh = 4;", "mesh = (4, 2);",
-        "zero = 4;", "gradient_weight = -1;", "search = quick;", "mesh = (dp = 2); devices = 4;"}) {
+        "zero = 4;", "zero = all;", "memory = 0B;", "gradient_weight = -1;", "search = quick;", "mesh = (dp = 2); devices = 4;"}) {
     const Analyzed analyzed = WithBlocks(std::string("parallel { ") + setting + " }");
     EXPECT_FALSE(analyzed.module.has_value()) << setting;
     EXPECT_EQ(analyzed.messages.find("E0220"), std::string::npos) << setting << "\n" << analyzed.messages;

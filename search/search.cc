@@ -3,20 +3,15 @@
 #include <chrono>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/check/check.h"
-#include "base/text/text.h"
 #include "search/assignment/assignment.h"
-#include "search/baselines/baselines.h"
-#include "search/cost/cost.h"
 #include "search/cost/facts.h"
+#include "search/memory/memory.h"
 #include "search/pins/pins.h"
-#include "search/sapp/bundles.h"
-#include "search/sapp/reasons.h"
-#include "search/sapp/sapp.h"
+#include "search/planner.h"
 #include "search/warnings.h"
-#include "search/zero/zero.h"
 
 namespace cleave {
 namespace {
@@ -32,20 +27,22 @@ bool CheckSupported(const Pins& pins, const SearchOptions& options, Diagnostics&
   const ParallelSettings& settings = pins.settings;
   switch (options.algorithm) {
     case SearchAlgorithm::kSapp:
+    case SearchAlgorithm::kPropagate:
     case SearchAlgorithm::kDataParallel:
     case SearchAlgorithm::kReplicate:
       break;
-    case SearchAlgorithm::kPropagate:
     case SearchAlgorithm::kExact:
+      if (options.price != Price::kBytes) {
+        refuse(absl::StrCat("search = exact` with `cost = ", PriceName(options.price)), settings.search_span,
+               "use `search = sapp`, or leave out `cost`");
+      }
+      break;
     case SearchAlgorithm::kManual:
       refuse(absl::StrCat("search = ", AlgorithmName(options.algorithm)), settings.search_span,
-             "use `sapp`, `data_parallel` or `replicate`");
+             "use `sapp`, `exact`, `propagate`, `data_parallel` or `replicate`");
   }
-  if (options.price == Price::kTime) refuse("cost = time", settings.cost_span, "use `bytes` or `classic`");
   if (settings.objective != Objective::kSpeed)
     refuse("objective", settings.objective_span, "leave it out, or set `objective = speed`");
-  if (settings.memory.has_value())
-    refuse("memory", settings.memory->span, "leave it out: plans have no memory limit yet");
   return !diagnostics.has_errors();
 }
 
@@ -56,7 +53,8 @@ SearchOptions OptionsFrom(const ParallelSettings& settings) {
                         .price = settings.cost,
                         .gradient_weight = settings.gradient_weight,
                         .dataset = std::nullopt,
-                        .zero = static_cast<int>(settings.zero)};
+                        .zero = std::nullopt};
+  if (settings.zero.has_value()) options.zero = static_cast<int>(*settings.zero);
   if (settings.dataset_given) options.dataset = settings.dataset;
   return options;
 }
@@ -110,50 +108,28 @@ std::optional<Plan> Search(const Graph& training_graph, const Cluster& cluster, 
   const std::optional<std::map<OpId, Demand>> demands = ResolvePins(facts, *mesh, pins.pins, diagnostics);
   if (!demands.has_value()) return std::nullopt;
 
-  Assignment assignment(facts, *mesh, {.gradient_weight = options.gradient_weight, .dataset = options.dataset},
-                        *demands);
-  const Bundles bundles = FindBundles(facts);
-  ReasonOptions reasons{.searched = false, .rule = "", .classic = options.price == Price::kClassic};
-  std::optional<double> cost;
-  switch (options.algorithm) {
-    case SearchAlgorithm::kSapp:
-      cost = Sapp(assignment, bundles, {.price = options.price, .work = options.work});
-      reasons.searched = true;
-      break;
-    case SearchAlgorithm::kDataParallel:
-      DataParallel(assignment);
-      reasons.rule = "data_parallel cuts the batch on every mesh axis";
-      break;
-    case SearchAlgorithm::kReplicate:
-      Replicate(assignment);
-      reasons.rule = "replicate cuts nothing";
-      break;
-    case SearchAlgorithm::kPropagate:
-    case SearchAlgorithm::kExact:
-    case SearchAlgorithm::kManual:
-      CLEAVE_UNREACHABLE();
+  const Planner planner({.facts = facts,
+                         .mesh = *mesh,
+                         .cluster = cluster,
+                         .pins = pins,
+                         .demands = *demands,
+                         .options = options});
+  std::optional<Plan> plan;
+  if (const std::optional<MemoryLimit> limit = MemoryLimitOf(pins.settings, cluster)) {
+    bool is_first = true;
+    const PlanFor plan_for = [&](double memory_weight, int zero) {
+      // What a search warns of does not depend on the weight: it is said once.
+      Diagnostics repeated;
+      Diagnostics& own = std::exchange(is_first, false) ? diagnostics : repeated;
+      return planner.PlanFor(memory_weight, zero, own);
+    };
+    plan = FitMemory(training_graph, *limit, plan_for, options.zero, diagnostics);
+  } else {
+    plan = planner.PlanFor(/*memory_weight=*/0, options.zero.value_or(0), diagnostics);
   }
-  CLEAVE_CHECK(assignment.cost().impossible == 0) << "a value is read in a layout in which it cannot be made";
-
-  Plan plan{
-      .cluster = cluster.name, .mesh = *mesh, .ops = {}, .gradient_weight = options.gradient_weight, .search = {}};
-  plan.search = {.algorithm = std::string(AlgorithmName(options.algorithm)),
-                 .objective = "speed",
-                 .price = std::string(PriceName(options.price)),
-                 .seconds = 0,
-                 .cost = cost.value_or(assignment.cost().bytes),
-                 .lower_bound = std::nullopt};
-  plan.ops = PlansWithReasons(assignment, bundles, *demands, reasons);
-  for (OpId op : BrokenDemands(facts, plan, *demands)) {
-    CLEAVE_CHECK(false) << "the plan does not keep the pin on " << facts.op(op).name;
-  }
-  if (options.zero > 0) {
-    ShardReplicas(facts, *demands, options.zero, plan);
-    plan.search.zero = options.zero;
-    plan.search.cost = PlanCost(training_graph, plan).bytes;
-  }
-  WarnOfIdleRanks(facts, plan, *demands, pins, diagnostics);
-  plan.search.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (!plan.has_value()) return std::nullopt;
+  WarnOfIdleRanks(facts, *plan, *demands, pins, diagnostics);
+  plan->search.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return plan;
 }
 

@@ -128,7 +128,7 @@ TEST(SearchTest, AnyNumberOfDevicesGetsASoundPlan) {
       const Plan plan = Found(graph, CpuCluster(devices), {.dataset = {}});
       EXPECT_EQ(plan.mesh.rank_count(), devices);
       EXPECT_EQ(VerifyPlan(graph, plan), std::vector<std::string>{}) << devices;
-      EXPECT_NEAR(plan.search.cost, PlanCost(graph, plan).bytes, 1e-6 * plan.search.cost) << devices;
+      EXPECT_NEAR(plan.search.cost, PlanCost(graph, plan).price, 1e-6 * plan.search.cost) << devices;
     }
   }
 }
@@ -155,7 +155,7 @@ TEST(SearchTest, EveryOpHasAReasonAndProductsHaveChoices) {
   const Plan plan = Found(graph, CpuCluster(8), {.dataset = {}});
   for (const Op& op : graph.ops) EXPECT_NE(plan.ops[op.id].reason, "") << op.name;
   const OpPlan& second = plan.ops[*graph.Find("h1")];
-  ASSERT_EQ(second.choices.size(), 2u);
+  ASSERT_GE(second.choices.size(), 2u);
   EXPECT_TRUE(second.choices[0].chosen);
   EXPECT_LE(second.choices[0].cost, second.choices[1].cost);
 }
@@ -170,10 +170,11 @@ TEST(SearchTest, SaysWhenDevicesRepeatWork) {
 }
 
 TEST(SearchTest, RefusesWhatItCannotDo) {
-  for (SearchAlgorithm algorithm : {SearchAlgorithm::kManual, SearchAlgorithm::kPropagate, SearchAlgorithm::kExact}) {
+  for (const SearchOptions& options :
+       {SearchOptions{.algorithm = SearchAlgorithm::kManual, .dataset = {}},
+        SearchOptions{.algorithm = SearchAlgorithm::kExact, .price = Price::kTime, .dataset = {}}}) {
     Diagnostics diagnostics;
-    EXPECT_FALSE(
-        Search(SeedNetwork(), CpuCluster(8), {}, {.algorithm = algorithm, .dataset = {}}, diagnostics).has_value());
+    EXPECT_FALSE(Search(SeedNetwork(), CpuCluster(8), {}, options, diagnostics).has_value());
     ASSERT_EQ(diagnostics.error_count(), 1);
     EXPECT_EQ(diagnostics.items()[0].code, Code::kE0220);
   }

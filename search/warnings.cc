@@ -41,7 +41,10 @@ Bytes GatheredBytes(const TensorType& type, const Layout& layout, const Mesh& me
   const int64_t pieces = mesh.Size(cutting);
   const int64_t parts = mesh.Size(layout.PartialAxes());
   const int64_t bytes = type.bytes().value();
-  return Bytes(bytes * (pieces - 1) / pieces + 2 * bytes / pieces * (parts - 1) / parts);
+  // Divided first: bytes of a large tensor times a number of devices may pass 64 bits.
+  const int64_t others = bytes / pieces * (pieces - 1) + bytes % pieces * (pieces - 1) / pieces;
+  const int64_t piece = 2 * bytes / pieces;
+  return Bytes(others + piece / parts * (parts - 1) + piece % parts * (parts - 1) / parts);
 }
 
 // What is gathered in a step for an op that every rank runs whole, and for its gradients.
@@ -123,9 +126,17 @@ void WarnOfIdleRanks(const GraphFacts& facts, const Plan& plan, const std::map<O
   const int64_t working = plan.mesh.Size(std::vector<AxisId>(used.begin(), used.end()));
   if (working < ranks && plan.search.algorithm != "replicate") {
     const bool pinned = !demands.empty();
+    std::vector<std::string> idle;
+    for (AxisId axis : plan.mesh.AxisIds()) {
+      if (used.count(axis) == 0) idle.push_back(plan.mesh.axis(axis).name);
+    }
+    const std::string unused = absl::StrCat(QuotedList(idle, "and"), idle.size() == 1 ? " is" : " are",
+                                            " used by no pin: ", idle.size() == 1 ? "its" : "their",
+                                            " ranks repeat the work");
     diagnostics.Add(Warning(Code::kW0603,
                             absl::StrCat("only ", working, " of ", Plural(ranks, "device"), " have work of their own"))
-                        .Note(pinned ? "no op has elements for the other mesh axes, or pins leave them out: ranks "
+                        .Note(plan.search.algorithm == "propagate" ? unused
+                              : pinned ? "no op has elements for the other mesh axes, or pins leave them out: ranks "
                                        "repeat each other's work"
                                      : "no op has elements for the other mesh axes: ranks repeat each other's work")
                         .Help(absl::StrCat("set `devices = ", working, "`")));

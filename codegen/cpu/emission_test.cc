@@ -4,6 +4,7 @@
 #include "codegen/cpu/kernels.h"
 #include "codegen/cpu/settings.h"
 #include "gtest/gtest.h"
+#include "ir/fuse/fuse.h"
 #include "ir/ops/ops.h"
 
 namespace cleave {
@@ -15,6 +16,10 @@ TEST(Emission, EveryOpIsASourceAnExpressionOrACall) {
     const int ways = HasExpression(op->name) + HasKernel(op->name) + source;
     EXPECT_EQ(ways, 1) << "`" << op->name << "` has " << ways << " emissions";
   }
+}
+
+TEST(Emission, WhatFusionPutsIntoLoopsHasAnExpression) {
+  for (const OpDefinition* op : AllOps()) EXPECT_EQ(HasExpression(op->name), CanBeLooped(*op)) << op->name;
 }
 
 TEST(Expressions, KeepTheOrderOfOperations) {

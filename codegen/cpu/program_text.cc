@@ -16,6 +16,7 @@
 #include "codegen/cpu/loop.h"
 #include "codegen/cpu/settings.h"
 #include "ir/layout/layout.h"
+#include "ir/memory/memory.h"
 #include "ir/ops/ops.h"
 
 namespace cleave {
@@ -302,7 +303,7 @@ class ProgramWriter {
     if (NeedsCoordinates()) writer.Line("const std::vector<int64_t>& coordinates;");
     EmitPlace(writer);
     writer.Gap();
-    writer.Line("Arena arena{kArenaBytes};");
+    writer.Line("Arena arena{kArenaBytes, kPeakBytes};");
     EmitBuffers("The data of a step.", {"input"}, writer);
     EmitBuffers("Parameters, state of the optimizer and constants.", {"parameter", "state", "constant"}, writer);
     EmitBuffers("Values of a step; those that are not needed at the same time share memory.", {}, writer);
@@ -410,7 +411,10 @@ class ProgramWriter {
       }
       writer.Gap();
     }
-    writer.Line(absl::StrCat("constexpr int64_t kArenaBytes = ", emission_.storage.buffers.total.value(), ";"));
+    const Bytes peak = MemoryOf(emission_.graph, program()).prediction.peak;
+    writer.Table({{absl::StrCat("constexpr int64_t kArenaBytes = ", emission_.storage.buffers.total.value(), ";"), ""},
+                  {absl::StrCat("constexpr int64_t kPeakBytes = ", peak.value(), ";"),
+                   "Predicted: the arena and what calls of the runtime take beside it."}});
     writer.Gap();
   }
 
@@ -441,7 +445,7 @@ absl::StatusOr<std::string> CpuProgramText(const Graph& graph, const Program& pr
     return absl::InvalidArgumentError(
         absl::StrCat("rank ", *rank, " of a mesh of ", program.mesh.rank_count(), " ranks"));
   }
-  const Fusion fusion = Fuse(program, [](const Compute& compute) { return HasExpression(compute.kind); });
+  const Fusion fusion = Fuse(program);
   const Storage storage = PlanStorage(program, fusion);
   Identifiers identifiers;
   Sizes sizes(program, rank, identifiers);

@@ -1,13 +1,9 @@
 // Types: dimensions worth numbers, symbols of a signature bound by the arguments, declared types checked.
-#include <limits>
-
 #include "absl/strings/str_cat.h"
 #include "frontend/evaluate/evaluator.h"
 
 namespace cleave::frontend {
 namespace {
-
-constexpr int64_t kMaxElements = std::numeric_limits<int32_t>::max();
 
 // "f32[..n, k]" and the like stand for tensors, these for static values.
 bool IsScalarName(const std::string& name) {
@@ -87,8 +83,8 @@ bool Evaluator::CheckElementCount(const TensorType& type, Span span) {
   for (int64_t size : type.shape) {
     if (__builtin_mul_overflow(count, size, &count) || count > kMaxElements) {
       reporter_.Report(Error(Code::kE0215, "a tensor with too many elements")
-                           .At(span, absl::StrCat(ShapeText(type.shape), " is more than 2,147,483,647 elements"))
-                           .Note("MPI counts elements in 32 bits"));
+                           .At(span, absl::StrCat(ShapeText(type.shape), " is more than 9,007,199,254,740,991 elements"))
+                           .Note("up to 2^53 - 1 the number of an element is exact in 64-bit integers and in doubles"));
       return false;
     }
   }

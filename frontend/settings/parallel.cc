@@ -30,8 +30,8 @@ class ParallelReader {
       settings_.search_span = value.span;
       ReadChoice<SearchAlgorithm>(name, value, settings_.search,
                                   {{"sapp", SearchAlgorithm::kSapp, true},
-                                   {"propagate", SearchAlgorithm::kPropagate, false},
-                                   {"exact", SearchAlgorithm::kExact, false},
+                                   {"propagate", SearchAlgorithm::kPropagate, true},
+                                   {"exact", SearchAlgorithm::kExact, true},
                                    {"data_parallel", SearchAlgorithm::kDataParallel, true},
                                    {"replicate", SearchAlgorithm::kReplicate, true},
                                    {"manual", SearchAlgorithm::kManual, false}});
@@ -49,7 +49,7 @@ class ParallelReader {
       settings_.cost_span = value.span;
       ReadChoice<Price>(
           name, value, settings_.cost,
-          {{"bytes", Price::kBytes, true}, {"classic", Price::kClassic, true}, {"time", Price::kTime, false}});
+          {{"bytes", Price::kBytes, true}, {"classic", Price::kClassic, true}, {"time", Price::kTime, true}});
     }
     if (name == "gradient_weight") ReadGradientWeight(value);
     if (name == "zero") ReadZero(value);
@@ -175,7 +175,6 @@ class ParallelReader {
       return;
     }
     settings_.memory = Placed<int64_t>{*bytes, value.span};
-    Unsupported("memory", value.span, "a limit that the search does not keep yet");
   }
 
   void ReadGradientWeight(const syntax::Expression& value) {
@@ -192,7 +191,7 @@ class ParallelReader {
     settings_.zero_span = value.span;
     const auto* name = std::get_if<syntax::Name>(&value.kind);
     if (name != nullptr && name->text == "auto") {
-      Unsupported("zero = auto", value.span, "this version knows 0, 1, 2 and 3");
+      settings_.zero = std::nullopt;
       return;
     }
     const std::optional<int64_t> level = evaluator_.EvaluateInt(value, "`zero`");

@@ -1,6 +1,7 @@
 // The static half of the proof: every rank's view of every collective, and the layouts along the way.
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -226,31 +227,59 @@ class StaticCheck {
   }
 
   // Every rank is in one group, at the place that its own coordinates give it; a reduction also needs one count for
-  // all. Each group is expanded once, from its first member, so that many ranks cost no more than their number.
+  // all.
   void CheckAgreement(const Collective& collective, const Transfer& transfer) {
+    const auto [found, is_new] = groups_.emplace(collective.axes, "");
+    if (is_new) found->second = GroupsDisagree(collective.axes);
+    if (!found->second.empty()) return Find(found->second);
     const bool reduces =
         collective.kind == CollectiveKind::kAllReduce || collective.kind == CollectiveKind::kReduceScatter;
+    if (reduces) CheckCounts(collective, transfer);
+  }
+
+  // What is wrong with the groups over `axes`; empty when nothing is. Each group is expanded once, from its first
+  // member, so that many ranks cost no more than their number.
+  std::string GroupsDisagree(const std::vector<AxisId>& axes) const {
     const Mesh& mesh = program_.mesh;
     std::vector<bool> seen(static_cast<size_t>(mesh.rank_count()), false);
+    for (int rank = 0; rank < mesh.rank_count(); ++rank) {
+      if (mesh.Index(rank, axes) != 0) continue;
+      const std::vector<int> group = mesh.Group(rank, axes);
+      for (size_t i = 0; i < group.size(); ++i) {
+        const int member = group[i];
+        if (seen[static_cast<size_t>(member)] || mesh.Index(member, axes) != static_cast<int64_t>(i)) {
+          return absl::StrCat("ranks ", rank, " and ", member, " disagree about the group");
+        }
+        seen[static_cast<size_t>(member)] = true;
+      }
+    }
+    const auto left_out = std::find(seen.begin(), seen.end(), false);
+    return left_out == seen.end() ? "" : absl::StrCat("rank ", left_out - seen.begin(), " is in no group");
+  }
+
+  // A piece depends on the coordinates along the axes that cut its tensor only: where the group's axes are not among
+  // them, all members hold equal counts.
+  void CheckCounts(const Collective& collective, const Transfer& transfer) {
+    const Mesh& mesh = program_.mesh;
+    const Layout& layout = value(transfer.input).layout;
+    const auto cuts = [&](AxisId axis) {
+      return std::any_of(layout.dimensions.begin(), layout.dimensions.end(), [&](const std::vector<AxisId>& axes) {
+        return std::find(axes.begin(), axes.end(), axis) != axes.end();
+      });
+    };
+    if (std::none_of(collective.axes.begin(), collective.axes.end(), cuts)) return;
     for (int rank = 0; rank < mesh.rank_count(); ++rank) {
       if (mesh.Index(rank, collective.axes) != 0) continue;
       const std::vector<int> group = mesh.Group(rank, collective.axes);
       const int64_t count = ElementCount(LocalShape(program_, transfer.input, rank));
-      for (size_t i = 0; i < group.size(); ++i) {
-        const int member = group[i];
-        if (seen[static_cast<size_t>(member)] || mesh.Index(member, collective.axes) != static_cast<int64_t>(i)) {
-          return Find(absl::StrCat("ranks ", rank, " and ", member, " disagree about the group"));
-        }
-        seen[static_cast<size_t>(member)] = true;
+      for (int member : group) {
         const int64_t other = ElementCount(LocalShape(program_, transfer.input, member));
-        if (reduces && other != count) {
+        if (other != count) {
           return Find(absl::StrCat("reduces ", count, " and ", other, " elements in the group (",
                                    absl::StrJoin(group, ", "), ")"));
         }
       }
     }
-    const auto left_out = std::find(seen.begin(), seen.end(), false);
-    if (left_out != seen.end()) Find(absl::StrCat("rank ", left_out - seen.begin(), " is in no group"));
   }
 
   void CheckSlice(const Slice& slice) {
@@ -299,6 +328,7 @@ class StaticCheck {
   IdVector<ValueId, char> written_;
   IdVector<ValueId, char> is_source_;
   IdVector<ValueId, Phase> phases_;  // In which each value is made.
+  std::map<std::vector<AxisId>, std::string> groups_;  // What is wrong with the groups over some axes.
   const Step* step_ = nullptr;
   std::vector<std::string> findings_;
 };

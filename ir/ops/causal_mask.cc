@@ -42,6 +42,7 @@ void EvaluateCausalMask(const Evaluation& evaluation) {
 
 OpDefinition DefineCausalMask() {
   OpDefinition definition = UnaryOp("causal_mask", "entries [.., s, t] with t > s replaced by a large negative number");
+  definition.depends_on_place = true;
   definition.signature.push_back({.name = "fill", .kind = ArgumentKind::kFloat, .default_value = -1e9});
   definition.infer = InferCausalMask;
   definition.rule = CausalMaskRule;

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
 #include "ir/ops/boxing.h"
@@ -24,7 +26,8 @@ InferResult InferConcat(Types inputs, const Attributes& attributes) {
                                {0, absl::StrCat("is ", ShapeText(inputs[0].shape))}},
                      .notes = {absl::StrCat("all sizes but that of axis ", axis, " must be the same")}};
     }
-    output.shape[axis] += inputs[i].shape[axis];
+    // Just above the limit where it is passed, so that the sum does not overflow; InferChecked refuses the shape.
+    output.shape[axis] = std::min(output.shape[axis] + inputs[i].shape[axis], kMaxElements + 1);
   }
   return output;
 }

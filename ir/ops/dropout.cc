@@ -57,6 +57,7 @@ OpDefinition DefineDropout() {
   OpDefinition definition = UnaryOp("dropout",
                                     "each element zero with probability `rate`, else divided by 1 - rate; in "
                                     "testing x itself. Calls with one `key` drop the same elements");
+  definition.depends_on_place = true;
   definition.signature.push_back({.name = "rate", .kind = ArgumentKind::kFloat});
   definition.signature.push_back({.name = "key", .kind = ArgumentKind::kString, .default_value = std::string()});
   definition.infer = InferDropout;

@@ -171,8 +171,8 @@ TEST(ErrorsTest, Padding) {
   EXPECT_EQ(Infer("pad", {F({4, 3})}, {{"before", Ints{1, 0}}, {"after", Ints{0, -2}}}),
             "E0409 `after` is -2 in dimension 1 | help: to leave elements out, take a slice: x[a..b]");
   EXPECT_EQ(Infer("pad", {F({4})}, {{"before", Ints{INT64_MAX}}, {"after", Ints{INT64_MAX}}}),
-            "E0410 `pad` gives 4294967298, more than 2147483647 elements | note: collectives and kernels count elements in "
-            "32 bits");
+            "E0410 `pad` gives 18014398509481986, more than 9007199254740991 elements | note: up to 2^53 - 1 the number "
+            "of an element is exact in 64-bit integers and in doubles");
 }
 
 TEST(ErrorsTest, Indexing) {
@@ -281,14 +281,37 @@ TEST(ErrorsTest, Attributes) {
 }
 
 TEST(ErrorsTest, TooManyElements) {
-  EXPECT_EQ(Infer("input", {}, {{"shape", Ints{2147483647}}, {"data", std::string("x")}}), "f32[2147483647]");
-  EXPECT_EQ(Infer("input", {}, {{"shape", Ints{65536, 32768}}, {"data", std::string("x")}}),
-            "E0410 `input` gives 65536x32768, more than 2147483647 elements | note: collectives and kernels count "
-            "elements in 32 bits");
+  const std::string limit =
+      ", more than 9007199254740991 elements | note: up to 2^53 - 1 the number of an element is exact in 64-bit "
+      "integers and in doubles";
+  EXPECT_EQ(Infer("input", {}, {{"shape", Ints{kMaxElements}}, {"data", std::string("x")}}), "f32[9007199254740991]");
+  EXPECT_EQ(Infer("input", {}, {{"shape", Ints{int64_t{1} << 27, int64_t{1} << 26}}, {"data", std::string("x")}}),
+            "E0410 `input` gives 134217728x67108864" + limit);
   // The product would overflow 64 bits.
-  EXPECT_EQ(Infer("matmul", {F({2147483647, 1}), F({1, 2147483647})}),
-            "E0410 `matmul` gives 2147483647x2147483647, more than 2147483647 elements | note: collectives and kernels "
-            "count elements in 32 bits");
+  EXPECT_EQ(Infer("matmul", {F({kMaxElements, 1}), F({1, 2147483647})}),
+            "E0410 `matmul` gives 9007199254740991x2147483647" + limit);
+  // Scores of attention in a large language model, and a sum that would overflow 64 bits.
+  EXPECT_EQ(Infer("matmul", {F({1536, 96, 2048, 128}), F({1536, 96, 128, 2048})}), "f32[1536, 96, 2048, 2048]");
+  EXPECT_EQ(Infer("concat", std::vector<TensorType>(1100, F({kMaxElements})), {{"axis", int64_t{0}}}),
+            "E0410 `concat` gives 9007199254740992" + limit);
+  EXPECT_EQ(Infer("reshape", {F({4})}, {{"shape", Ints{kMaxElements, 2}}}),
+            "E0403 reshape to another number of elements: 4 = 4, 9007199254740991x2 = more than 9007199254740991 | 0: "
+            "has 4 elements | help: one dimension may be -1: it takes what is left");
+}
+
+TEST(ErrorsTest, MoreElementsThanIndices) {
+  constexpr int64_t kIndices = 2147483647;
+  const std::string beyond =
+      "E0410 an index among 2147483648 elements, more than 2147483647 | 0: has 2147483648 in dimension 1 | note: an "
+      "index is an i32";
+  EXPECT_EQ(Infer("argmax", {F({2, kIndices})}), "i32[2]");
+  EXPECT_EQ(Infer("argmax", {F({2, kIndices + 1})}), beyond);
+  EXPECT_EQ(Infer("argmax", {F({2, kIndices + 1})}, {{"axis", int64_t{0}}}), "i32[2147483648]");
+  EXPECT_EQ(Infer("top_k_indices", {F({2, kIndices + 1})}, {{"k", int64_t{3}}}), beyond);
+  EXPECT_EQ(Infer("first_equal", {F({2, kIndices + 1}), F({2, 1})}), beyond);
+  EXPECT_EQ(Infer("top_k_candidate_indices", {F({2, kIndices + 1})},
+                  {{"k", int64_t{3}}, {"pieces", int64_t{2}}, {"elements", kIndices + 1}}),
+            beyond);
 }
 
 TEST(ErrorsTest, Conv2d) {

@@ -135,9 +135,9 @@ InferResult InferChecked(const OpDefinition& definition, Types inputs, const Att
   if (type == nullptr || CountUpToLimit(type->shape) <= kMaxElements) return result;
   return OpError{.code = Code::kE0410,
                  .message = absl::StrCat("`", definition.name, "` gives ", ShapeText(type->shape),
-                                         ", more than 2147483647 elements"),
+                                         ", more than ", kMaxElements, " elements"),
                  .about = {},
-                 .notes = {"collectives and kernels count elements in 32 bits"}};
+                 .notes = {"up to 2^53 - 1 the number of an element is exact in 64-bit integers and in doubles"}};
 }
 
 namespace {

@@ -45,9 +45,6 @@ std::vector<int> AxesOf(const Attributes& attributes, int rank);
 // The attribute `axis`, which NormalizeAxes has accepted, counted from the front.
 size_t AxisOf(const Attributes& attributes, int rank);
 
-// At most this many elements: counts of collectives and of the kernels are 32-bit.
-inline constexpr int64_t kMaxElements = (int64_t{1} << 31) - 1;
-
 // The product of the sizes, or kMaxElements + 1 when it is larger.
 int64_t CountUpToLimit(const Shape& shape);
 

@@ -83,6 +83,7 @@ struct Evaluation {
 struct OpDefinition {
   std::string name;
   OpClass op_class = OpClass::kElementwise;
+  bool depends_on_place = false;  // Of an elementwise op: a value also depends on where in the tensor it stands.
   bool callable = true;  // May stand in a model; false for ops that only gradients and optimizers use.
   std::vector<Argument> signature = {};
   std::string summary = {};  // One line for the language reference.

@@ -8,10 +8,19 @@
 
 namespace cleave {
 
+std::optional<OpError> CheckIndexed(Types inputs, int axis) {
+  const int64_t elements = inputs[0].shape[static_cast<size_t>(axis)];
+  if (elements <= kNoIndex) return std::nullopt;
+  return OpError{.code = Code::kE0410,
+                 .message = absl::StrCat("an index among ", elements, " elements, more than ", kNoIndex),
+                 .about = {{0, absl::StrCat("has ", elements, " in dimension ", axis)}},
+                 .notes = {"an index is an i32"}};
+}
+
 std::optional<OpError> CheckAxis(Types inputs, const Attributes& attributes) {
   const auto axes = NormalizeAxes({attributes.GetInt("axis")}, inputs[0].rank());
   if (const OpError* error = std::get_if<OpError>(&axes)) return *error;
-  return std::nullopt;
+  return CheckIndexed(inputs, AxisOf(inputs[0], attributes));
 }
 
 int AxisOf(const TensorType& x, const Attributes& attributes) {
@@ -41,6 +50,7 @@ std::vector<int64_t> FirstRanked(const double* row, int64_t length, int64_t coun
 InferResult InferTopK(Types inputs, const Attributes& attributes, DType dtype) {
   const InferResult rows = InferRows(inputs, attributes);
   if (std::holds_alternative<OpError>(rows)) return rows;
+  if (auto error = CheckIndexed(inputs, inputs[0].rank() - 1)) return *error;
   const int64_t k = attributes.GetInt("k");
   const int64_t length = inputs[0].shape.back();
   TensorType output{dtype, inputs[0].shape};
@@ -68,6 +78,7 @@ std::vector<Argument> TopKSignature() { return {{.name = "x"}, {.name = "k", .ki
 InferResult InferCandidates(Types inputs, const Attributes& attributes, DType dtype) {
   const InferResult rows = InferRows(inputs, attributes);
   if (std::holds_alternative<OpError>(rows)) return rows;
+  if (auto error = CheckIndexed(inputs, inputs[0].rank() - 1)) return *error;
   const Shape sizes = {attributes.GetInt("k"), attributes.GetInt("pieces")};
   if (auto error = CheckSizes(sizes, "(k, pieces)")) return *error;
   if (attributes.GetInt("elements") != inputs[0].shape.back()) {

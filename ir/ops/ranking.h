@@ -16,7 +16,10 @@ namespace cleave {
 // An index that no element has: larger than all of them.
 inline constexpr int64_t kNoIndex = std::numeric_limits<int32_t>::max();
 
-// An error unless x has dimension `axis` (-1 is the last); the axis counted from the front.
+// An error where dimension `axis` of input 0, counted from the front, has more elements than indices in i32 tell apart.
+std::optional<OpError> CheckIndexed(Types inputs, int axis);
+
+// An error unless x has dimension `axis` (-1 is the last) and i32 its indices; the axis counted from the front.
 std::optional<OpError> CheckAxis(Types inputs, const Attributes& attributes);
 int AxisOf(const TensorType& x, const Attributes& attributes);
 

@@ -34,7 +34,7 @@ InferResult InferReshape(Types inputs, const Attributes& attributes) {
   if (open < 0 && known == elements) return TensorType{inputs[0].dtype, shape};
   const std::string wanted_text =
       open < 0 ? absl::StrCat(ShapeText(wanted), " = ",
-                              CountUpToLimit(wanted) > kMaxElements ? "more than 2147483647" : absl::StrCat(known))
+                              known > kMaxElements ? absl::StrCat("more than ", kMaxElements) : absl::StrCat(known))
                : absl::StrCat(ShapeText(wanted), " needs a multiple of ", known);
   return OpError{.code = Code::kE0403,
                  .message = absl::StrCat("reshape to another number of elements: ", ShapeText(inputs[0].shape), " = ",

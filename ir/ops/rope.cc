@@ -87,6 +87,7 @@ void EvaluateRope(const Evaluation& evaluation) {
 OpDefinition DefineRope() {
   return OpDefinition{.name = "rope",
                       .op_class = OpClass::kElementwise,
+                      .depends_on_place = true,
                       .signature = {{.name = "x"},
                                     {.name = "theta", .kind = ArgumentKind::kFloat, .default_value = 10000.0},
                                     {.name = "axis", .kind = ArgumentKind::kInt, .default_value = int64_t{-2}},

@@ -50,10 +50,10 @@ std::optional<OpError> CheckPair(const Attributes& attributes, const std::string
                    .help = {absl::StrCat(name, " = (rows, columns), or one number for both")}};
   }
   for (int64_t number : numbers) {
-    if (number >= least && number <= kMaxElements) continue;
+    if (number >= least && number <= kMaxSliding) continue;
     return OpError{.code = Code::kE0409,
                    .message = absl::StrCat("`", name, "` is ", number),
-                   .notes = {absl::StrCat("it is ", least, " to ", kMaxElements)}};
+                   .notes = {absl::StrCat("it is ", least, " to ", kMaxSliding)}};
   }
   return std::nullopt;
 }

@@ -47,7 +47,10 @@ struct Pair {
 };
 Pair PairOf(const Attributes& attributes, const std::string& name);
 
-// An error unless the attribute holds one or two numbers from `least` to kMaxElements.
+// A kernel, stride, padding or dilation is at most this: places in a padded image then fit int64_t.
+inline constexpr int64_t kMaxSliding = (int64_t{1} << 31) - 1;
+
+// An error unless the attribute holds one or two numbers from `least` to kMaxSliding.
 std::optional<OpError> CheckPair(const Attributes& attributes, const std::string& name, int64_t least);
 
 // An error unless input `index` is f32 with four dimensions; `argument` is its name in the signature.

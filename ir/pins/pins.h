@@ -84,7 +84,7 @@ struct ParallelSettings {
   std::optional<Placed<int64_t>> memory;       // Bytes per device.
   Price cost = Price::kBytes;
   double gradient_weight = 0.1;
-  int64_t zero = 0;
+  std::optional<int64_t> zero = 0;             // nullopt: `auto`.
   Span search_span, objective_span, cost_span, zero_span, mesh_span;
 
   bool operator==(const ParallelSettings&) const = default;

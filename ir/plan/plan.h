@@ -19,11 +19,28 @@ enum class DecidedBy { kSearch, kPin, kPropagation, kForwardOp, kFallback, kManu
 absl::string_view DecidedByName(DecidedBy decided_by);  // "forward_op"
 std::optional<DecidedBy> ParseDecidedBy(absl::string_view name);
 
+// Where the cost of a choice comes from, in the price of the search. Backward ops count with the forward op from which they
+// inherit. What has the gradient weight is told apart from the rest: the cost is linear in it.
+struct CostParts {
+  double inside = 0;             // The op and its backward ops by themselves, and what their distributed forms send.
+  double inputs = 0;             // Of the values that it reads, in whatever layouts these are needed.
+  double output = 0;             // Of its own value.
+  double backward = 0;           // Of what its backward ops read and make.
+  double gradients = 0;          // Of parameter gradients and the update: weighted with the gradient weight.
+  double elsewhere = 0;          // What the choice adds at other ops; 0 for the chosen one.
+  int collectives = 0;           // That do all this.
+
+  double sum() const { return inside + inputs + output + backward + gradients + elsewhere; }
+
+  bool operator==(const CostParts&) const = default;
+};
+
 // One way an op could have been cut.
 struct Choice {
   Strategy strategy;
   double cost = 0;               // In the price of the search, this op and its redistributions, at the moment of the decision.
   bool chosen = false;
+  std::optional<CostParts> parts = std::nullopt;  // Sum to `cost`.
 
   bool operator==(const Choice&) const = default;
 };

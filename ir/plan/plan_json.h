@@ -12,8 +12,8 @@
 #include "base/source/source.h"
 #include "base/units/units.h"
 #include "ir/graph/graph.h"
+#include "ir/memory/memory.h"
 #include "ir/plan/plan.h"
-#include "ir/plan/prediction.h"
 #include "ir/program/program.h"
 
 namespace cleave {

@@ -32,6 +32,15 @@ Example MakeExample(const Mesh& mesh) {
                          .lower_bound = 100.0};
   example.plan.ops[OpId(2)].reason = "a reason with \"quotes\"";
   example.plan.ops[OpId(2)].choices = {{.strategy = example.plan.ops[OpId(2)].strategy, .cost = 1.5, .chosen = true}};
+  Choice second{.strategy = example.plan.ops[OpId(2)].strategy, .cost = 24.5};
+  second.parts = CostParts{.inside = 1,
+                           .inputs = 2,
+                           .output = 4,
+                           .backward = 8,
+                           .gradients = 16.5,
+                           .elsewhere = -7,
+                           .collectives = 3};
+  example.plan.ops[OpId(2)].choices.push_back(second);
   example.plan.ops[OpId(1)].gather_again = true;
   const absl::StatusOr<Distributed> distributed = Distribute(example.graph, example.plan);
   EXPECT_TRUE(distributed.ok()) << distributed.status();
@@ -70,6 +79,8 @@ TEST(PlanJsonTest, SaysWhatIsWrongAndWhere) {
       {"\"decided_by\": \"fallback\"", "\"decided_by\": \"magic\"", "unknown value \"magic\""},
       {"\"algorithm\": \"sapp\"", "\"algorithm\": 7", "search.algorithm: expected a string"},
       {"\"zero\": 3", "\"zero\": 4", "search.zero: 0 to 3 expected, found 4"},
+      {"\"elsewhere\": -7.0", "\"elsewhere\": \"x\"", "choices.parts.elsewhere: expected a number"},
+      {"\"elsewhere\": -7.0", "\"besides\": -7.0", "choices.parts: the field \"elsewhere\" is missing"},
       {"\"gather_again\": true", "\"gather_again\": 1", "gather_again: expected true or false"},
   };
   for (const Case& c : cases) {

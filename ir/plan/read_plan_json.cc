@@ -8,111 +8,82 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/json/json.h"
 #include "base/status/status_macros.h"
 #include "ir/ops/ops.h"
 #include "ir/plan/plan_json.h"
 #include "ir/strategy/strategy.h"
-#include "nlohmann/json.hpp"
 
 namespace cleave {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-absl::Status Wrong(const std::string& where, const std::string& what) {
-  return absl::InvalidArgumentError(absl::StrCat(where, ": ", what));
-}
-
-// The document; objects with a key twice are refused, which the parser alone would let pass.
-absl::StatusOr<Json> ParseStrictly(absl::string_view text) {
-  std::vector<std::set<std::string>> open_objects;
-  std::string duplicate;
-  const auto watch = [&](int, Json::parse_event_t event, Json& parsed) {
-    if (event == Json::parse_event_t::object_start) open_objects.emplace_back();
-    if (event == Json::parse_event_t::object_end) open_objects.pop_back();
-    if (event == Json::parse_event_t::key && !open_objects.back().insert(parsed.get<std::string>()).second) {
-      duplicate = parsed.get<std::string>();
-    }
-    return true;
-  };
-  Json document = Json::parse(text.begin(), text.end(), watch, /*allow_exceptions=*/false);
-  if (document.is_discarded()) return absl::InvalidArgumentError("not valid JSON");
-  if (!duplicate.empty())
-    return absl::InvalidArgumentError(absl::StrCat("the key \"", duplicate, "\" stands twice in one object"));
-  return document;
-}
-
-absl::Status CheckFields(const Json& object, const std::string& where, const std::set<std::string>& required,
-                         const std::set<std::string>& optional = {}) {
-  if (!object.is_object()) return Wrong(where, "expected an object");
-  for (const std::string& name : required) {
-    if (!object.contains(name)) return Wrong(where, absl::StrCat("the field \"", name, "\" is missing"));
-  }
-  for (const auto& [name, value] : object.items()) {
-    if (required.count(name) == 0 && optional.count(name) == 0) {
-      return Wrong(where, absl::StrCat("unknown field \"", name, "\""));
-    }
-  }
-  return absl::OkStatus();
-}
-
-absl::StatusOr<std::string> StringAt(const Json& object, const char* field, const std::string& where) {
-  const Json& value = object.at(field);
-  if (!value.is_string()) return Wrong(absl::StrCat(where, ".", field), "expected a string");
-  return value.get<std::string>();
-}
-
-absl::StatusOr<double> NumberAt(const Json& object, const char* field, const std::string& where) {
-  const Json& value = object.at(field);
-  if (!value.is_number()) return Wrong(absl::StrCat(where, ".", field), "expected a number");
-  return value.get<double>();
-}
-
-absl::StatusOr<int64_t> IntegerAt(const Json& object, const char* field, const std::string& where) {
-  const Json& value = object.at(field);
-  if (!value.is_number_integer()) return Wrong(absl::StrCat(where, ".", field), "expected an integer");
-  return value.get<int64_t>();
-}
-
 absl::StatusOr<std::vector<AxisId>> AxesOf(const Json& names, const Mesh& mesh, const std::string& where) {
-  if (!names.is_array()) return Wrong(where, "expected a list of mesh axes");
+  if (!names.is_array()) return JsonError(where, "expected a list of mesh axes");
   std::vector<AxisId> axes;
   for (const Json& name : names) {
     const std::optional<AxisId> axis = name.is_string() ? mesh.Find(name.get<std::string>()) : std::nullopt;
     if (!axis.has_value())
-      return Wrong(where, absl::StrCat("no mesh axis ", name.dump(-1, ' ', false, Json::error_handler_t::replace)));
+      return JsonError(where, absl::StrCat("no mesh axis ", name.dump(-1, ' ', false, Json::error_handler_t::replace)));
     axes.push_back(*axis);
   }
   return axes;
 }
 
 absl::StatusOr<Strategy> StrategyOf(const Json& factors, const Rule& rule, const Mesh& mesh, const std::string& where) {
-  if (!factors.is_object()) return Wrong(where, "expected an object");
+  if (!factors.is_object()) return JsonError(where, "expected an object");
   Strategy strategy = Strategy::Replicated(rule);
   std::set<std::string> known;
   for (size_t factor = 0; factor < rule.factors.size(); ++factor) {
     const std::string& name = rule.factors[factor].name;
     known.insert(name);
-    if (!factors.contains(name)) return Wrong(where, absl::StrCat("the factor \"", name, "\" is missing"));
+    if (!factors.contains(name)) return JsonError(where, absl::StrCat("the factor \"", name, "\" is missing"));
     CLEAVE_ASSIGN_OR_RETURN(strategy.cuts[factor], AxesOf(factors.at(name), mesh, absl::StrCat(where, ".", name)));
   }
   for (const auto& [name, axes] : factors.items()) {
-    if (known.count(name) == 0) return Wrong(where, absl::StrCat("the op has no factor \"", name, "\""));
+    if (known.count(name) == 0) return JsonError(where, absl::StrCat("the op has no factor \"", name, "\""));
   }
   return strategy;
 }
 
 absl::Status ReadPasses(const Json& passes, const Mesh& mesh, const std::string& where, Strategy& strategy) {
-  if (!passes.is_array()) return Wrong(where, "expected a list");
+  if (!passes.is_array()) return JsonError(where, "expected a list");
   for (const Json& pass : passes) {
     CLEAVE_RETURN_IF_ERROR(CheckFields(pass, where, {"axis", "group"}));
     CLEAVE_ASSIGN_OR_RETURN(const std::string name, StringAt(pass, "axis", where));
     CLEAVE_ASSIGN_OR_RETURN(const int64_t group, IntegerAt(pass, "group", where));
     const std::optional<AxisId> axis = mesh.Find(name);
-    if (!axis.has_value()) return Wrong(where, absl::StrCat("no mesh axis \"", name, "\""));
+    if (!axis.has_value()) return JsonError(where, absl::StrCat("no mesh axis \"", name, "\""));
     strategy.passes.push_back({.axis = *axis, .group = static_cast<int>(group)});
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<CostParts> PartsOf(const Json& json, const std::string& where) {
+  CLEAVE_RETURN_IF_ERROR(CheckFields(
+      json, where, {"inside", "inputs", "output", "backward", "gradients", "elsewhere", "collectives"}));
+  CostParts parts;
+  CLEAVE_ASSIGN_OR_RETURN(parts.inside, NumberAt(json, "inside", where));
+  CLEAVE_ASSIGN_OR_RETURN(parts.inputs, NumberAt(json, "inputs", where));
+  CLEAVE_ASSIGN_OR_RETURN(parts.output, NumberAt(json, "output", where));
+  CLEAVE_ASSIGN_OR_RETURN(parts.backward, NumberAt(json, "backward", where));
+  CLEAVE_ASSIGN_OR_RETURN(parts.gradients, NumberAt(json, "gradients", where));
+  CLEAVE_ASSIGN_OR_RETURN(parts.elsewhere, NumberAt(json, "elsewhere", where));
+  CLEAVE_ASSIGN_OR_RETURN(const int64_t collectives, IntegerAt(json, "collectives", where));
+  parts.collectives = static_cast<int>(collectives);
+  return parts;
+}
+
+absl::StatusOr<Choice> ChoiceOf(const Json& json, const Rule& rule, const Mesh& mesh, const std::string& where) {
+  CLEAVE_RETURN_IF_ERROR(CheckFields(json, where, {"factors", "cost", "chosen"}, {"parts"}));
+  Choice choice;
+  CLEAVE_ASSIGN_OR_RETURN(choice.strategy, StrategyOf(json.at("factors"), rule, mesh, where));
+  CLEAVE_ASSIGN_OR_RETURN(choice.cost, NumberAt(json, "cost", where));
+  if (!json.at("chosen").is_boolean()) return JsonError(where, "expected \"chosen\" to be true or false");
+  choice.chosen = json.at("chosen").get<bool>();
+  if (json.contains("parts")) {
+    CLEAVE_ASSIGN_OR_RETURN(choice.parts, PartsOf(json.at("parts"), absl::StrCat(where, ".parts")));
+  }
+  return choice;
 }
 
 absl::StatusOr<OpPlan> OpPlanOf(const Json& json, const Graph& graph, const Op& op, const Mesh& mesh,
@@ -127,45 +98,40 @@ absl::StatusOr<OpPlan> OpPlanOf(const Json& json, const Graph& graph, const Op& 
     CLEAVE_RETURN_IF_ERROR(ReadPasses(json.at("passes"), mesh, absl::StrCat(where, ".passes"), plan.strategy));
   }
   if (const absl::Status valid = VerifyStrategy(plan.strategy, rule, mesh); !valid.ok()) {
-    return Wrong(absl::StrCat(where, ".factors"), std::string(valid.message()));
+    return JsonError(absl::StrCat(where, ".factors"), std::string(valid.message()));
   }
   if (json.contains("out_layout") && !json.at("out_layout").is_null()) {
     const Json& dimensions = json.at("out_layout");
     const std::string place = absl::StrCat(where, ".out_layout");
-    if (!dimensions.is_array()) return Wrong(place, "expected a list of lists of mesh axes");
+    if (!dimensions.is_array()) return JsonError(place, "expected a list of lists of mesh axes");
     Layout layout;
     for (const Json& axes : dimensions) {
       CLEAVE_ASSIGN_OR_RETURN(std::vector<AxisId> cut, AxesOf(axes, mesh, place));
       layout.dimensions.push_back(std::move(cut));
     }
     if (const absl::Status valid = VerifyLayout(layout, mesh, op.type.rank()); !valid.ok()) {
-      return Wrong(place, std::string(valid.message()));
+      return JsonError(place, std::string(valid.message()));
     }
     plan.output = std::move(layout);
   }
   if (json.contains("gather_again")) {
     const Json& again = json.at("gather_again");
-    if (!again.is_boolean()) return Wrong(absl::StrCat(where, ".gather_again"), "expected true or false");
+    if (!again.is_boolean()) return JsonError(absl::StrCat(where, ".gather_again"), "expected true or false");
     plan.gather_again = again.get<bool>();
   }
   CLEAVE_ASSIGN_OR_RETURN(const std::string decided_by, StringAt(json, "decided_by", where));
   const std::optional<DecidedBy> decided = ParseDecidedBy(decided_by);
   if (!decided.has_value())
-    return Wrong(absl::StrCat(where, ".decided_by"), absl::StrCat("unknown value \"", decided_by, "\""));
+    return JsonError(absl::StrCat(where, ".decided_by"), absl::StrCat("unknown value \"", decided_by, "\""));
   plan.decided_by = *decided;
   if (json.contains("reason")) {
     CLEAVE_ASSIGN_OR_RETURN(plan.reason, StringAt(json, "reason", where));
   }
   if (json.contains("choices")) {
     const std::string place = absl::StrCat(where, ".choices");
-    if (!json.at("choices").is_array()) return Wrong(place, "expected a list");
+    if (!json.at("choices").is_array()) return JsonError(place, "expected a list");
     for (const Json& choice : json.at("choices")) {
-      CLEAVE_RETURN_IF_ERROR(CheckFields(choice, place, {"factors", "cost", "chosen"}));
-      Choice read;
-      CLEAVE_ASSIGN_OR_RETURN(read.strategy, StrategyOf(choice.at("factors"), rule, mesh, place));
-      CLEAVE_ASSIGN_OR_RETURN(read.cost, NumberAt(choice, "cost", place));
-      if (!choice.at("chosen").is_boolean()) return Wrong(place, "expected \"chosen\" to be true or false");
-      read.chosen = choice.at("chosen").get<bool>();
+      CLEAVE_ASSIGN_OR_RETURN(Choice read, ChoiceOf(choice, rule, mesh, place));
       plan.choices.push_back(std::move(read));
     }
   }
@@ -173,7 +139,7 @@ absl::StatusOr<OpPlan> OpPlanOf(const Json& json, const Graph& graph, const Op& 
 }
 
 absl::StatusOr<Mesh> MeshOf(const Json& json) {
-  if (!json.is_array()) return Wrong("mesh", "expected a list");
+  if (!json.is_array()) return JsonError("mesh", "expected a list");
   std::vector<MeshAxis> axes;
   for (const Json& axis : json) {
     CLEAVE_RETURN_IF_ERROR(CheckFields(axis, "mesh", {"axis", "size"}, {"link", "weight"}));
@@ -186,11 +152,11 @@ absl::StatusOr<Mesh> MeshOf(const Json& json) {
     if (axis.contains("weight")) {
       CLEAVE_ASSIGN_OR_RETURN(read.weight, NumberAt(axis, "weight", "mesh"));
     }
-    if (read.size < 2) return Wrong("mesh", absl::StrCat("axis \"", read.name, "\" has size ", read.size));
+    if (read.size < 2) return JsonError("mesh", absl::StrCat("axis \"", read.name, "\" has size ", read.size));
     axes.push_back(std::move(read));
   }
   absl::StatusOr<Mesh> mesh = Mesh::Create(std::move(axes));
-  if (!mesh.ok()) return Wrong("mesh", std::string(mesh.status().message()));
+  if (!mesh.ok()) return JsonError("mesh", std::string(mesh.status().message()));
   return mesh;
 }
 
@@ -199,7 +165,7 @@ absl::Status CheckModel(const Json& model, const Graph& graph) {
   CLEAVE_ASSIGN_OR_RETURN(const std::string name, StringAt(model, "name", "model"));
   CLEAVE_ASSIGN_OR_RETURN(const std::string hash, StringAt(model, "hash", "model"));
   if (hash == graph.hash) return absl::OkStatus();
-  return Wrong("model.hash", absl::StrCat("the plan is for ", name, " with hash ", hash, ", this model is ",
+  return JsonError("model.hash", absl::StrCat("the plan is for ", name, " with hash ", hash, ", this model is ",
                                           graph.model, " with hash ", graph.hash));
 }
 
@@ -217,7 +183,7 @@ absl::StatusOr<SearchSummary> SearchOf(const Json& json, double& gradient_weight
   }
   if (json.contains("zero")) {
     CLEAVE_ASSIGN_OR_RETURN(const int64_t zero, IntegerAt(json, "zero", "search"));
-    if (zero < 0 || zero > 3) return Wrong("search.zero", absl::StrCat("0 to 3 expected, found ", zero));
+    if (zero < 0 || zero > 3) return JsonError("search.zero", absl::StrCat("0 to 3 expected, found ", zero));
     search.zero = static_cast<int>(zero);
   }
   if (json.contains("gradient_weight")) {
@@ -229,15 +195,15 @@ absl::StatusOr<SearchSummary> SearchOf(const Json& json, double& gradient_weight
 }  // namespace
 
 absl::StatusOr<Plan> ParsePlanJson(absl::string_view text, const Graph& graph) {
-  CLEAVE_ASSIGN_OR_RETURN(const Json document, ParseStrictly(text));
+  CLEAVE_ASSIGN_OR_RETURN(const Json document, ParseStrictJson(text));
   CLEAVE_RETURN_IF_ERROR(CheckFields(document, "plan",
                                      {"format", "version", "model", "cluster", "mesh", "search", "ops"},
                                      {"tensors", "collectives", "predicted", "warnings"}));
   CLEAVE_ASSIGN_OR_RETURN(const std::string format, StringAt(document, "format", "plan"));
   if (format != "cleave-plan")
-    return Wrong("plan.format", absl::StrCat("expected \"cleave-plan\", found \"", format, "\""));
+    return JsonError("plan.format", absl::StrCat("expected \"cleave-plan\", found \"", format, "\""));
   CLEAVE_ASSIGN_OR_RETURN(const int64_t version, IntegerAt(document, "version", "plan"));
-  if (version != 1) return Wrong("plan.version", absl::StrCat("this version reads 1, found ", version));
+  if (version != 1) return JsonError("plan.version", absl::StrCat("this version reads 1, found ", version));
   CLEAVE_RETURN_IF_ERROR(CheckModel(document.at("model"), graph));
 
   Plan plan;
@@ -246,25 +212,25 @@ absl::StatusOr<Plan> ParsePlanJson(absl::string_view text, const Graph& graph) {
   CLEAVE_ASSIGN_OR_RETURN(plan.mesh, MeshOf(document.at("mesh")));
   CLEAVE_ASSIGN_OR_RETURN(const int64_t devices, IntegerAt(document.at("cluster"), "devices", "cluster"));
   if (devices != plan.mesh.rank_count()) {
-    return Wrong("cluster.devices",
+    return JsonError("cluster.devices",
                  absl::StrCat(devices, " devices, but the mesh has ", plan.mesh.rank_count(), " ranks"));
   }
   CLEAVE_ASSIGN_OR_RETURN(plan.search, SearchOf(document.at("search"), plan.gradient_weight));
 
   plan.ops.resize(graph.ops.size());
-  if (!document.at("ops").is_array()) return Wrong("ops", "expected a list");
+  if (!document.at("ops").is_array()) return JsonError("ops", "expected a list");
   std::set<std::string> seen;
   for (const Json& json : document.at("ops")) {
-    if (!json.is_object() || !json.contains("name")) return Wrong("ops", "an op without a name");
+    if (!json.is_object() || !json.contains("name")) return JsonError("ops", "an op without a name");
     CLEAVE_ASSIGN_OR_RETURN(const std::string name, StringAt(json, "name", "ops"));
     const std::optional<OpId> id = graph.Find(name);
-    if (!id.has_value()) return Wrong("ops", absl::StrCat("the model has no op `", name, "`"));
-    if (!seen.insert(name).second) return Wrong("ops", absl::StrCat("the op `", name, "` stands twice"));
+    if (!id.has_value()) return JsonError("ops", absl::StrCat("the model has no op `", name, "`"));
+    if (!seen.insert(name).second) return JsonError("ops", absl::StrCat("the op `", name, "` stands twice"));
     CLEAVE_ASSIGN_OR_RETURN(plan.ops[*id],
                             OpPlanOf(json, graph, graph.op(*id), plan.mesh, absl::StrCat("ops[`", name, "`]")));
   }
   for (const Op& op : graph.ops) {
-    if (seen.count(op.name) == 0) return Wrong("ops", absl::StrCat("the op `", op.name, "` is missing"));
+    if (seen.count(op.name) == 0) return JsonError("ops", absl::StrCat("the op `", op.name, "` is missing"));
   }
   return plan;
 }

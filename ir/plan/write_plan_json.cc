@@ -42,6 +42,17 @@ Json FactorsJson(const Strategy& strategy, const Rule& rule, const Mesh& mesh) {
   return factors;
 }
 
+Json ChoiceJson(const Choice& choice, const Rule& rule, const Mesh& mesh) {
+  Json json = {
+      {"factors", FactorsJson(choice.strategy, rule, mesh)}, {"cost", choice.cost}, {"chosen", choice.chosen}};
+  if (!choice.parts.has_value()) return json;
+  const CostParts& parts = *choice.parts;
+  json["parts"] = {{"inside", parts.inside},       {"inputs", parts.inputs},       {"output", parts.output},
+                   {"backward", parts.backward},   {"gradients", parts.gradients}, {"elsewhere", parts.elsewhere},
+                   {"collectives", parts.collectives}};
+  return json;
+}
+
 Json OpJson(const Graph& graph, const Plan& plan, const Op& op) {
   const Rule rule = RuleOf(graph, op);
   const OpPlan& planned = plan.ops[op.id];
@@ -52,10 +63,7 @@ Json OpJson(const Graph& graph, const Plan& plan, const Op& op) {
     passes.push_back({{"axis", plan.mesh.axis(pass.axis).name}, {"group", pass.group}});
   }
   Json choices = Json::array();
-  for (const Choice& choice : planned.choices) {
-    choices.push_back(
-        {{"factors", FactorsJson(choice.strategy, rule, plan.mesh)}, {"cost", choice.cost}, {"chosen", choice.chosen}});
-  }
+  for (const Choice& choice : planned.choices) choices.push_back(ChoiceJson(choice, rule, plan.mesh));
   return {{"name", op.name},
           {"kind", op.kind},
           {"phase", Text(PhaseName(op.phase))},

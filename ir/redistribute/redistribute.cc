@@ -38,6 +38,14 @@ struct Solution {
   FoundPath path;
 };
 
+// The direct path over as few atoms as there can be.
+Solution SolveDirectly(const Mesh& mesh, const TensorType& type, const Layout& source, const Layout& target) {
+  Problem problem = MakeProblem(mesh, type, source, target, ProblemSize::kMerged);
+  FoundPath path = DirectPath(problem);
+  path.is_cheapest = false;
+  return {std::move(problem), std::move(path)};
+}
+
 Solution Solve(const Mesh& mesh, const TensorType& type, const Layout& source, const Layout& target) {
   Problem whole = MakeProblem(mesh, type, source, target, ProblemSize::kWhole);
   const bool is_small = whole.atoms.size() <= kMostFreeAtoms;
@@ -69,9 +77,10 @@ void Append(Redistribution& redistribution, Move move) {
 }
 
 Redistribution PlanWithoutWindows(const Mesh& mesh, const TensorType& type, const Layout& source,
-                                  const Layout& target) {
+                                  const Layout& target, RedistributionEffort effort) {
   if (source == target) return {};
-  const auto [problem, path] = Solve(mesh, type, source, target);
+  const auto [problem, path] = effort == RedistributionEffort::kFull ? Solve(mesh, type, source, target)
+                                                                     : SolveDirectly(mesh, type, source, target);
   Redistribution redistribution{.moves = {}, .cost = path.cost, .is_cheapest = path.is_cheapest};
   for (const ArrangementMove& step : path.moves) {
     Move move{.collective = step.collective,
@@ -97,11 +106,12 @@ bool IsCheaper(const Redistribution& a, const Redistribution& b) {
   return a.cost <= b.cost + tolerance && a.collectives < b.collectives;
 }
 
-Redistribution PlanIntoWindows(const Mesh& mesh, const TensorType& type, const Layout& source, const Layout& target) {
+Redistribution PlanIntoWindows(const Mesh& mesh, const TensorType& type, const Layout& source, const Layout& target,
+                               RedistributionEffort effort) {
   std::optional<Redistribution> best;
   bool is_cheapest = true;
   for (WindowEntry& entry : EntriesInto(mesh, type.shape, target)) {
-    Redistribution way = PlanWithoutWindows(mesh, type, source, entry.before);
+    Redistribution way = PlanWithoutWindows(mesh, type, source, entry.before, effort);
     is_cheapest = is_cheapest && way.is_cheapest;
     way.cost += MoveCost(mesh, type, entry.before, entry.move);
     Append(way, std::move(entry.move));
@@ -125,7 +135,7 @@ absl::Status CheckPartial(const Mesh& mesh, const Layout& source, const Layout& 
 }  // namespace
 
 absl::StatusOr<Redistribution> PlanRedistribution(const Mesh& mesh, const TensorType& type, const Layout& source,
-                                                  const Layout& target) {
+                                                  const Layout& target, RedistributionEffort effort) {
   CLEAVE_CHECK(VerifyLayout(source, mesh, type.rank()).ok()) << LayoutText(source, mesh);
   CLEAVE_CHECK(VerifyLayout(target, mesh, type.rank()).ok()) << LayoutText(target, mesh);
   if (source == target) return Redistribution{};
@@ -135,8 +145,8 @@ absl::StatusOr<Redistribution> PlanRedistribution(const Mesh& mesh, const Tensor
                                                    LayoutText(target, mesh)));
   }
   CLEAVE_RETURN_IF_ERROR(CheckPartial(mesh, source, target));
-  return target.windows.empty() ? PlanWithoutWindows(mesh, type, source, target)
-                                : PlanIntoWindows(mesh, type, source, target);
+  return target.windows.empty() ? PlanWithoutWindows(mesh, type, source, target, effort)
+                                : PlanIntoWindows(mesh, type, source, target, effort);
 }
 
 double MoveCost(const Mesh& mesh, const TensorType& type, const Layout& source, const Move& move) {

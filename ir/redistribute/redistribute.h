@@ -56,13 +56,20 @@ struct Redistribution {
   bool operator==(const Redistribution&) const = default;
 };
 
+// How long to look for a way.
+enum class RedistributionEffort {
+  kFull,    // As the head of this file says.
+  kDirect,  // The best of some direct ways, at once: what a search asks for many thousand pairs of layouts.
+};
+
 // The way from `source` to `target`. A target with windows is reached from the same layout without them, by a
 // neighbor_exchange or, where all windows lie within what the ranks hold, by a slice; or by a slice from a layout in which some
 // of the windowed dimensions are whole; the cheapest of these. An error where the target is partial over an axis over which the
 // source is not (or with another reduction): a partial tensor cannot be made; and where the source has windows and is not the
 // target: a rank holds what it reads, others may lack it.
 absl::StatusOr<Redistribution> PlanRedistribution(const Mesh& mesh, const TensorType& type, const Layout& source,
-                                                  const Layout& target);
+                                                  const Layout& target,
+                                                  RedistributionEffort effort = RedistributionEffort::kFull);
 
 // The weighted bytes of one move from `source`.
 double MoveCost(const Mesh& mesh, const TensorType& type, const Layout& source, const Move& move);

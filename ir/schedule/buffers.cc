@@ -8,19 +8,12 @@
 namespace cleave {
 namespace {
 
-// Stages [first, last] during which a value needs its memory; empty when first > last.
-struct LiveRange {
-  int64_t first = 0;
-  int64_t last = -1;
-
-  bool Meets(const LiveRange& other) const { return first <= other.last && other.first <= last; }
-};
-
 int64_t Aligned(int64_t size) {
   return (size + BufferPlan::kAlignment - 1) / BufferPlan::kAlignment * BufferPlan::kAlignment;
 }
 
-// A value that no stage writes exists before the first one.
+}  // namespace
+
 std::map<ValueId, LiveRange> LiveRanges(const std::vector<Stage>& stages, const std::vector<BufferRequest>& requests) {
   std::map<ValueId, LiveRange> first_to_last;
   std::map<ValueId, bool> written_first;
@@ -45,6 +38,8 @@ std::map<ValueId, LiveRange> LiveRanges(const std::vector<Stage>& stages, const 
   }
   return ranges;
 }
+
+namespace {
 
 // What is placed as one piece: a value, or the values of a bucket one after another.
 struct Item {
@@ -138,7 +133,7 @@ BufferPlan PlanBuffers(const std::vector<Stage>& stages, const std::vector<Buffe
   return plan;
 }
 
-Bytes PeakDemand(const std::vector<Stage>& stages, const std::vector<BufferRequest>& requests) {
+Demand PeakDemand(const std::vector<Stage>& stages, const std::vector<BufferRequest>& requests) {
   const std::map<ValueId, LiveRange> ranges = LiveRanges(stages, requests);
   // Change of the demand when a stage begins.
   std::vector<int64_t> change(std::max<size_t>(stages.size(), 1) + 1, 0);
@@ -148,13 +143,13 @@ Bytes PeakDemand(const std::vector<Stage>& stages, const std::vector<BufferReque
     change[static_cast<size_t>(live.first)] += request.size.value();
     change[static_cast<size_t>(live.last) + 1] -= request.size.value();
   }
-  int64_t demand = 0;
-  int64_t peak = 0;
-  for (const int64_t delta : change) {
-    demand += delta;
-    peak = std::max(peak, demand);
+  Bytes demand;
+  Demand peak;
+  for (size_t stage = 0; stage < change.size(); ++stage) {
+    demand += Bytes(change[stage]);
+    if (demand > peak.bytes) peak = {.bytes = demand, .stage = static_cast<int64_t>(stage)};
   }
-  return Bytes(peak);
+  return peak;
 }
 
 }  // namespace cleave

@@ -5,6 +5,7 @@
 #ifndef CLEAVE_IR_SCHEDULE_BUFFERS_H_
 #define CLEAVE_IR_SCHEDULE_BUFFERS_H_
 
+#include <map>
 #include <vector>
 
 #include "base/units/units.h"
@@ -42,12 +43,28 @@ struct BufferPlan {
   const Buffer* Find(ValueId value) const;
 };
 
+// Stages [first, last] during which a value needs its memory; empty when first > last.
+struct LiveRange {
+  int64_t first = 0;
+  int64_t last = -1;
+
+  bool Meets(const LiveRange& other) const { return first <= other.last && other.first <= last; }
+  bool Has(int64_t stage) const { return first <= stage && stage <= last; }
+};
+
+// A value that no stage writes exists before the first one; one that no stage names, and is not always live, never.
+std::map<ValueId, LiveRange> LiveRanges(const std::vector<Stage>& stages, const std::vector<BufferRequest>& requests);
+
 // First fit by decreasing size over live ranges. `requests` lists exactly the values that need memory.
 BufferPlan PlanBuffers(const std::vector<Stage>& stages, const std::vector<BufferRequest>& requests,
                        const std::vector<Bucket>& buckets);
 
-// The most bytes that any stage needs at once: no plan can need less.
-Bytes PeakDemand(const std::vector<Stage>& stages, const std::vector<BufferRequest>& requests);
+// The most bytes that any stage needs at once: no plan can need less. The first such stage is that of the peak.
+struct Demand {
+  Bytes bytes;
+  int64_t stage = 0;
+};
+Demand PeakDemand(const std::vector<Stage>& stages, const std::vector<BufferRequest>& requests);
 
 }  // namespace cleave
 

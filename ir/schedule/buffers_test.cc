@@ -14,7 +14,7 @@ BufferRequest Request(int64_t id, int64_t size) { return {.value = V(id), .size 
 
 TEST(PlanBuffers, NothingNeedsNothing) {
   EXPECT_EQ(PlanBuffers({}, {}, {}).total, Bytes(0));
-  EXPECT_EQ(PeakDemand({}, {}), Bytes(0));
+  EXPECT_EQ(PeakDemand({}, {}).bytes, Bytes(0));
 }
 
 TEST(PlanBuffers, ValuesOfDifferentTimesShareMemory) {
@@ -24,7 +24,7 @@ TEST(PlanBuffers, ValuesOfDifferentTimesShareMemory) {
   const BufferPlan plan = PlanBuffers(stages, requests, {});
   EXPECT_EQ(plan.total, Bytes(1280));
   EXPECT_EQ(plan.Find(V(0))->offset, plan.Find(V(2))->offset);
-  EXPECT_EQ(PeakDemand(stages, requests), Bytes(1280));
+  EXPECT_EQ(PeakDemand(stages, requests).bytes, Bytes(1280));
   EXPECT_EQ(plan.Find(V(4)), nullptr);
 }
 
@@ -131,7 +131,7 @@ TEST(PlanBuffers, RandomStagesNeverOverlapAndStayNearTheLowerBound) {
       }
       peak = std::max(peak, demand);
     }
-    EXPECT_EQ(PeakDemand(example.stages, example.requests), Bytes(peak));
+    EXPECT_EQ(PeakDemand(example.stages, example.requests).bytes, Bytes(peak));
     EXPECT_GE(plan.total.value(), peak);
     if (example.buckets.empty() && peak > 0) {
       ratio_sum += static_cast<double>(plan.total.value()) / static_cast<double>(peak);

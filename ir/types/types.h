@@ -24,6 +24,13 @@ Bytes ElementSize(DType dtype);
 // Sizes of the dimensions, outermost first; empty for a scalar. A local shape may hold zeros (a rank without elements).
 using Shape = std::vector<int64_t>;
 
+// A whole tensor has at most this many elements: their numbers are exact in int64_t and in double, and its bytes fit
+// int64_t.
+inline constexpr int64_t kMaxElements = (int64_t{1} << 53) - 1;
+
+// What one rank holds of a tensor or sends in one call is at most this many elements: MPI counts them in 32 bits.
+inline constexpr int64_t kMaxRankElements = (int64_t{1} << 31) - 1;
+
 int64_t ElementCount(const Shape& shape);                          // 1 for a scalar.
 std::string ShapeText(const Shape& shape);                         // "256x784"; "scalar" for a scalar.
 

@@ -190,7 +190,6 @@ class Comm {
   // What was communicated while counting was on (it is at the start), by kind.
   void CountTraffic(bool on);
   const std::array<Traffic, kCollectiveKinds>& traffic() const;
-  int64_t buffer_bytes() const;  // Memory of its own, for packing.
 
   struct Impl;  // The linked implementation's.
 

@@ -38,10 +38,10 @@ class SyntheticSource final : public Source {
       words_.emplace_back(Stream{seed, field.name.c_str()});
       terms_.push_back(MakeTerms(field));
     }
-    int64_t bytes = 0;
+    double bytes = 0;  // Of all samples together, which may be more than fit an integer.
     for (const SyntheticField& field : fields_)
-      bytes += field.elements * (train + test) * static_cast<int64_t>(sizeof(float));
-    if (bytes > kCacheBytes) return;
+      bytes += static_cast<double>(field.elements) * static_cast<double>(train + test) * sizeof(float);
+    if (bytes > static_cast<double>(kCacheBytes)) return;
     for (size_t field = 0; field < fields_.size(); ++field) {
       std::vector<float> values;
       values.reserve(static_cast<size_t>(fields_[field].elements * (train + test)));

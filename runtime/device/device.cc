@@ -1,5 +1,6 @@
 #include "runtime/device/device.h"
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
@@ -21,15 +22,17 @@ int64_t AvailableMemory() {
   return kibibytes < 0 ? -1 : kibibytes * 1024;
 }
 
-Arena::Arena(int64_t bytes) : bytes_((bytes + kAlignment - 1) / kAlignment * kAlignment) {
+Arena::Arena(int64_t bytes, int64_t peak) : bytes_((bytes + kAlignment - 1) / kAlignment * kAlignment) {
   if (bytes_ == 0) return;
   const int64_t available = AvailableMemory();
-  const bool fits = available < 0 || bytes_ <= available;
+  const int64_t needed = std::max(bytes_, peak);
+  const bool fits = available < 0 || needed <= available;
   if (fits) data_ = static_cast<std::byte*>(std::aligned_alloc(kAlignment, static_cast<size_t>(bytes_)));
   if (data_ == nullptr) {
     Die(ExitCode::kFailed,
-        Format("out of memory: the plan needs %" PRId64 " bytes on this rank, the machine has %" PRId64 " left", bytes_,
-               available));
+        Format("out of memory: asked for %" PRId64 " bytes; the plan predicts that this rank needs %" PRId64
+               ", the machine has %" PRId64 " left",
+               bytes_, needed, available));
   }
   // Touches every page here, so that the first step is not slower than the others.
   std::memset(data_, 0, static_cast<size_t>(bytes_));

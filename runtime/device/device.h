@@ -1,6 +1,6 @@
 // The memory of one rank: a single allocation at the start, in which the generated program lays out its buffers.
 //
-//   Arena arena(kArenaBytes);
+//   Arena arena(kArenaBytes, kPeakBytes);
 //   float* const h1_weight = arena.At<float>(1024);
 #ifndef CLEAVE_RUNTIME_DEVICE_DEVICE_H_
 #define CLEAVE_RUNTIME_DEVICE_DEVICE_H_
@@ -14,9 +14,10 @@ class Arena {
  public:
   static constexpr int64_t kAlignment = 64;
 
-  // `bytes` bytes of zeros, aligned to kAlignment. When the machine has not that much left, ends the program with exit
-  // code 6 and a message that says how much was asked and how much there is.
-  explicit Arena(int64_t bytes);
+  // `bytes` bytes of zeros, aligned to kAlignment. `peak`: what the plan predicts that the rank needs in all, the arena
+  // included. When the machine has less than that left, ends the program with exit code 6 and a message that says what
+  // was asked for, what was predicted and what there is.
+  explicit Arena(int64_t bytes, int64_t peak = 0);
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
   ~Arena();

@@ -17,7 +17,13 @@ TEST(Arena, MayBeEmpty) { EXPECT_EQ(Arena(0).bytes(), 0); }
 
 TEST(Arena, TooLargeEndsTheProgramWithNumbers) {
   EXPECT_EXIT(Arena(int64_t{1} << 55), testing::ExitedWithCode(6),
-              "out of memory: the plan needs 36028797018963968 bytes on this rank, the machine has [0-9]+ left");
+              "out of memory: asked for 36028797018963968 bytes; the plan predicts that this rank needs "
+              "36028797018963968, the machine has [0-9]+ left");
+}
+
+TEST(Arena, WhatIsNeededBesideItCounts) {
+  EXPECT_EXIT(Arena(1024, int64_t{1} << 55), testing::ExitedWithCode(6),
+              "asked for 1024 bytes; the plan predicts that this rank needs 36028797018963968, the machine has");
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "runtime/device/workspace.h"
 #include "runtime/kernels/movement.h"
 #include "runtime/math/math.h"
 #include "runtime/mesh/mesh.h"
@@ -65,7 +66,7 @@ void Reorder(const float* values, const Term& from, const Term& to, const Indexe
 struct Matrices {
   const float* values = nullptr;
   bool transposed = false;
-  std::vector<float> copy;
+  WorkspaceVector<float> copy;
 };
 
 // As [batch, outer, inner], or with the last two swapped where the tensor lies so already.
@@ -104,7 +105,7 @@ bool MultiplyAsMatrices(const IndexedFormula& formula, const std::vector<EinsumI
     MatMul(shape, a.values, b.values, result);
     return true;
   }
-  std::vector<float> unordered(static_cast<size_t>(ElementCount(ShapeOf(product, formula))));
+  WorkspaceVector<float> unordered(static_cast<size_t>(ElementCount(ShapeOf(product, formula))));
   MatMul(shape, a.values, b.values, unordered.data());
   Reorder(unordered.data(), product, formula.result, formula, result);
   return true;

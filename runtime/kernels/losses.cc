@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
+#include "runtime/device/workspace.h"
 #include "runtime/kernels/elementwise.h"
 #include "runtime/kernels/parallel.h"
 #include "runtime/kernels/row.h"
@@ -15,7 +15,7 @@ namespace {
 // per row.
 template <typename RowValue>
 float MeanShare(int64_t rows, int64_t work, int64_t whole, const SampleMask& mask, RowValue value) {
-  std::vector<float> values(static_cast<size_t>(rows));
+  WorkspaceVector<float> values(static_cast<size_t>(rows));
 #pragma omp parallel for if (rows * work >= kParallelElements)
   for (int64_t r = 0; r < rows; ++r) values[static_cast<size_t>(r)] = value(r);
   double sum = 0.0;

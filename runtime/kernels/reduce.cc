@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "runtime/device/workspace.h"
 #include "runtime/kernels/parallel.h"
 #include "runtime/mesh/mesh.h"
 
@@ -68,7 +69,7 @@ template <typename Op>
 void ReduceRows(const float* x, const Split& split, float* y) {
   if (split.outer == 1 && split.reduced > 4 * kBlock) {
     const int64_t blocks = (split.reduced + kBlock - 1) / kBlock;
-    std::vector<float> parts(static_cast<size_t>(blocks));
+    WorkspaceVector<float> parts(static_cast<size_t>(blocks));
 #pragma omp parallel for
     for (int64_t i = 0; i < blocks; ++i) {
       parts[static_cast<size_t>(i)] = Op::Row(x + i * kBlock, std::min(kBlock, split.reduced - i * kBlock));
@@ -102,7 +103,7 @@ void ReduceMiddle(const float* x, const Split& split, float* y) {
     // Many short rows: blocks of rows side by side.
     const int64_t rows = std::max<int64_t>(1, kParallelElements / split.inner);
     const int64_t blocks = (split.reduced + rows - 1) / rows;
-    std::vector<float> parts(static_cast<size_t>(blocks * split.inner));
+    WorkspaceVector<float> parts(static_cast<size_t>(blocks * split.inner));
 #pragma omp parallel for
     for (int64_t i = 0; i < blocks; ++i) {
       ReduceColumns<Op>(x, i * rows, std::min(split.reduced, (i + 1) * rows), split.inner, 0, split.inner,
@@ -126,8 +127,8 @@ void Reduce(const float* x, const std::vector<int64_t>& shape, const std::vector
   std::vector<bool> reduced(shape.size(), axes.empty());
   for (const int axis : axes) reduced[static_cast<size_t>(axis)] = true;
   std::vector<int64_t> sizes = shape;
-  std::vector<float> source;
-  std::vector<float> target;
+  WorkspaceVector<float> source;
+  WorkspaceVector<float> target;
   int64_t end = static_cast<int64_t>(shape.size());
   while (true) {
     while (end > 0 && !reduced[static_cast<size_t>(end - 1)]) --end;

@@ -1,8 +1,8 @@
 #include "runtime/kernels/rows.h"
 
 #include <cmath>
-#include <vector>
 
+#include "runtime/device/workspace.h"
 #include "runtime/kernels/elementwise.h"
 #include "runtime/kernels/parallel.h"
 #include "runtime/kernels/reduce.h"
@@ -127,7 +127,7 @@ void LayerNormGradientInput(const float* dy, const float* x, const float* scale,
 
 void LayerNormGradientScale(const float* dy, const float* x, int64_t rows, int64_t columns, float epsilon,
                             float* dscale) {
-  std::vector<float> products(static_cast<size_t>(rows * columns));
+  WorkspaceVector<float> products(static_cast<size_t>(rows * columns));
 #pragma omp parallel for if (rows * columns >= kParallelElements)
   for (int64_t r = 0; r < rows; ++r) {
     const int64_t row = r * columns;

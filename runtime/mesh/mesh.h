@@ -39,9 +39,12 @@ struct Range {
   int64_t size = 0;
 };
 
+// REQUIRES: elements < 2^53, pieces < 2^31.
 inline Range Piece(int64_t elements, int64_t pieces, int64_t index) {
-  const int64_t begin = index * elements / pieces;
-  return {begin, (index + 1) * elements / pieces - begin};
+  // floor(i * elements / pieces), without the product, which may pass 64 bits.
+  const auto bound = [=](int64_t i) { return i * (elements / pieces) + i * (elements % pieces) / pieces; };
+  const int64_t begin = bound(index);
+  return {begin, bound(index + 1) - begin};
 }
 
 // A dimension that is read in windows: who works on elements [b, e) of an outer dimension (a convolution's output rows)

@@ -26,6 +26,18 @@ TEST(Piece, PiecesTileTheDimensionAndDifferByOneAtMost) {
   }
 }
 
+TEST(Piece, OfTheLargestDimension) {
+  constexpr int64_t kElements = (int64_t{1} << 53) - 1;
+  EXPECT_EQ(Piece(kElements, 3, 1).begin, 3002399751580330);
+  EXPECT_EQ(Piece(kElements, 3, 1).size, 3002399751580330);
+  EXPECT_EQ(Piece(kElements, 3, 2).size, 3002399751580331);
+  constexpr int64_t kPieces = int64_t{1} << 20;
+  EXPECT_EQ(Piece(kElements, kPieces, kPieces / 2).begin, kElements / 2);
+  const Range last = Piece(kElements, kPieces, kPieces - 1);
+  EXPECT_EQ(last.begin + last.size, kElements);
+  EXPECT_EQ(last.size, int64_t{1} << 33);
+}
+
 TEST(Piece, PiecesOfInnerAxesAreThePieceOfTheOuterOnes) {
   for (int64_t elements = 0; elements <= 40; ++elements) {
     for (int64_t outer = 1; outer <= 4; ++outer) {

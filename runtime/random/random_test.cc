@@ -76,6 +76,16 @@ Moments MomentsOf(const std::vector<float>& values) {
   return moments;
 }
 
+TEST(Fill, ElementsBeyond32BitsHaveNumbersOfTheirOwn) {
+  constexpr int64_t kRow = int64_t{1} << 20;
+  const Region piece = {{kRow, kRow}, {kRow / 2 + 3, 5}, {1, 6}};
+  const int64_t first = (kRow / 2 + 3) * kRow + 5;
+  const std::vector<float> values = Filled(Uniform, {7, "w"}, piece);
+  EXPECT_EQ(values, Filled(Uniform, {7, "w"}, {{kRow * kRow}, {first}, {6}}));
+  EXPECT_NE(values, Filled(Uniform, {7, "w"}, {{kRow * kRow}, {first % (int64_t{1} << 32)}, {6}}));
+  EXPECT_EQ(values[0], -2 + 5 * UnitFloat(StreamWords({7, "w"}).Block(static_cast<uint64_t>(first) / 4)[1]));
+}
+
 TEST(Fill, HasTheMomentsOfItsDistribution) {
   // A million values: the mean's own deviation is a thousandth of theirs; five of those are allowed.
   const Region region = WholeRegion({1000, 1000});

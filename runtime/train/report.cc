@@ -136,8 +136,8 @@ void Report::Test(int64_t epoch, const NamedValues& results) {
 void Report::Summary(const RunRecord& run, int64_t batch) {
   const double steps = static_cast<double>(std::max<size_t>(1, run.step_seconds.size()));
   const double median = Median(run.step_seconds);
-  Line(Format("done: %zu steps in %.2f s | median step %.2f ms, mean communication %.2f ms | %.0f samples/s",
-              run.step_seconds.size(), run.seconds, median * 1e3, run.communication_seconds / steps * 1e3,
+  Line(Format("done: %zu step%s in %.2f s | median step %.2f ms, mean communication %.2f ms | %.0f samples/s",
+              run.step_seconds.size(), run.step_seconds.size() == 1 ? "" : "s", run.seconds, median * 1e3, run.communication_seconds / steps * 1e3,
               median > 0 ? static_cast<double>(batch) / median : 0));
 }
 
@@ -164,6 +164,7 @@ std::string RunJson(const RunRecord& run) {
       {"compute_seconds", Seconds((total - run.communication_seconds) / steps)},
       {"communication_seconds", Seconds(run.communication_seconds / steps)},
       {"peak_memory_bytes", PerRank(run.peak_memory_bytes, "%" PRId64)},
+      {"data_bytes", PerRank(run.data_bytes, "%" PRId64)},
       {"sent_bytes", PerRank(run.sent_bytes, "%.0f")},
       {"collectives", JsonObject(collectives)}};
   if (!test.empty()) members.emplace_back("test", JsonObject(test));

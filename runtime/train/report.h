@@ -32,7 +32,8 @@ struct RunRecord {
   double seconds = 0;
   std::vector<double> step_seconds;
   double communication_seconds = 0;        // Of all steps.
-  std::vector<int64_t> peak_memory_bytes;  // Per rank.
+  std::vector<int64_t> peak_memory_bytes;  // Per rank: the arena and the workspace.
+  std::vector<int64_t> data_bytes;         // Per rank: the data set.
   std::vector<double> sent_bytes;          // Per rank.
   std::array<Traffic, kCollectiveKinds> traffic;
   NamedValues test;

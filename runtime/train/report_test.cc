@@ -89,13 +89,15 @@ TEST(Report, RunJson) {
   run.step_seconds = {0.25, 0.5, 0.75};
   run.communication_seconds = 0.3;
   run.peak_memory_bytes = {100, 200};
+  run.data_bytes = {10, 20};
   run.sent_bytes = {7, 8};
   run.traffic[0] = {3, 300, 600, 0.3};
   run.test = {{"accuracy", 0.97}};
   EXPECT_EQ(
       RunJson(run),
       "{\"exit\":0,\"steps\":3,\"seconds\":1.5,\"median_step_seconds\":0.5,\"compute_seconds\":0.4,"
-      "\"communication_seconds\":0.1,\"peak_memory_bytes\":{\"0\":100,\"1\":200},\"sent_bytes\":{\"0\":7,\"1\":8},"
+      "\"communication_seconds\":0.1,\"peak_memory_bytes\":{\"0\":100,\"1\":200},"
+      "\"data_bytes\":{\"0\":10,\"1\":20},\"sent_bytes\":{\"0\":7,\"1\":8},"
       "\"collectives\":{\"all_reduce\":{\"count\":3,\"bytes\":300,\"sent_bytes\":600,\"seconds\":0.3}},"
       "\"test\":{\"accuracy\":0.97}}\n");
 }

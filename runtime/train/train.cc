@@ -12,6 +12,7 @@
 #include <optional>
 #include <utility>
 
+#include "runtime/device/workspace.h"
 #include "runtime/launch/launch.h"
 #include "runtime/train/options.h"
 #include "runtime/train/report.h"
@@ -86,12 +87,14 @@ class Run {
   RunRecord Finish(ExitCode code) {
     double sent = 0;
     for (const Traffic& traffic : comm_.traffic()) sent += traffic.sent_bytes;
-    const int64_t memory = program_.ArenaBytes() + batches_.bytes() + comm_.buffer_bytes();
+    const int64_t memory = program_.ArenaBytes() + WorkspaceBytes().peak;
     record_.exit = static_cast<int>(code);
     record_.traffic = comm_.traffic();
-    for (const std::string& text : comm_.GatherText(Format("%" PRId64 " %.17g", memory, sent))) {
+    const std::string mine = Format("%" PRId64 " %" PRId64 " %.17g", memory, batches_.bytes(), sent);
+    for (const std::string& text : comm_.GatherText(mine)) {
       char* end = nullptr;
       record_.peak_memory_bytes.push_back(std::strtoll(text.c_str(), &end, 10));
+      record_.data_bytes.push_back(std::strtoll(end, &end, 10));
       record_.sent_bytes.push_back(std::strtod(end, nullptr));
     }
     return record_;
@@ -238,9 +241,10 @@ std::string Headline(const TrainingSettings& settings, const Batches& batches, u
     mesh += Format("%s%s=%" PRId64, mesh.empty() ? " (" : ", ", axis.name.c_str(), axis.size);
   }
   return Format("%s on %" PRId64 " rank%s%s%s | %" PRId64 " training samples, %" PRId64 " test | batch %" PRId64
-                ", %" PRId64 " steps per epoch | seed %" PRIu64,
+                ", %" PRId64 " step%s per epoch | seed %" PRIu64,
                 settings.model_name, ranks, ranks == 1 ? "" : "s", mesh.c_str(), mesh.empty() ? "" : ")",
-                batches.train_samples(), batches.test_samples(), batches.batch(), batches.steps_per_epoch(), seed);
+                batches.train_samples(), batches.test_samples(), batches.batch(), batches.steps_per_epoch(),
+                batches.steps_per_epoch() == 1 ? "" : "s", seed);
 }
 
 // Everything after the job has been joined; an Error that all ranks agree on.

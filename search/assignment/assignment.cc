@@ -3,33 +3,13 @@
 #include <algorithm>
 
 namespace cleave {
-namespace {
-
-// A strategy as numbers: per factor its axes and -1, then the passes.
-std::vector<int> KeyOf(const Strategy& strategy) {
-  std::vector<int> key;
-  for (const std::vector<AxisId>& axes : strategy.cuts) {
-    for (AxisId axis : axes) key.push_back(axis.value());
-    key.push_back(-1);
-  }
-  for (const PassThrough& pass : strategy.passes) {
-    key.push_back(pass.axis.value());
-    key.push_back(pass.group);
-  }
-  return key;
-}
-
-}  // namespace
-
 Assignment::Assignment(const GraphFacts& facts, const Mesh& mesh, AssignmentOptions options,
                        const std::map<OpId, Demand>& demands)
     : facts_(facts),
       options_(std::move(options)),
-      prices_(mesh),
-      tables_(facts.rules.size()),
-      table_index_(facts.rules.size()),
+      pinned_(demands),
+      table_(facts, mesh, {}, options_.prices),
       chosen_(facts.graph->ops.size()),
-      types_(facts.graph->ops.size()),
       fixed_(facts.graph->ops.size()),
       decided_(facts.graph->ops.size(), 1),
       outputs_(facts.graph->ops.size(), -1),
@@ -38,12 +18,8 @@ Assignment::Assignment(const GraphFacts& facts, const Mesh& mesh, AssignmentOpti
       inner_groups_(facts.graph->ops.size()),
       inner_kinds_(facts.graph->ops.size()),
       is_dirty_(facts.graph->ops.size()) {
-  for (const Op& op : facts.graph->ops) {
-    types_[op.id] = prices_.Intern(op.type);
-    chosen_[op.id] = Intern(op.id, Strategy::Replicated(facts.rule(op.id)));
-  }
   for (const auto& [op, demand] : demands) {
-    if (demand.output.has_value()) outputs_[op] = prices_.Intern(*demand.output);
+    if (demand.output.has_value()) outputs_[op] = table_.prices().Intern(*demand.output);
     if (!demand.strategy.has_value()) continue;
     chosen_[op] = Intern(op, *demand.strategy);
     fixed_[op] = 1;
@@ -52,6 +28,7 @@ Assignment::Assignment(const GraphFacts& facts, const Mesh& mesh, AssignmentOpti
     if (!facts.priced[op.id]) quiet_[op.id] = 1;
     for (OpId member : facts.update_groups[op.id]) quiet_[member] = 1;
   }
+  for (const Op& op : facts.graph->ops) cost_.price += table_.LocalPrice(op.id, chosen_[op.id]);
   std::map<std::string, int> kinds;
   for (const Op& op : facts.graph->ops) {
     inner_groups_[op.id] = InnerGroupOf(facts, op.id);
@@ -67,28 +44,13 @@ Assignment::Assignment(const GraphFacts& facts, const Mesh& mesh, AssignmentOpti
   journal_.clear();
 }
 
-int Assignment::Intern(OpId op, const Strategy& strategy) {
-  const auto rule_index = static_cast<size_t>(facts_.rule_of[op]);
-  std::vector<Entry>& table = tables_[rule_index];
-  const auto [found, is_new] = table_index_[rule_index].emplace(KeyOf(strategy), static_cast<int>(table.size()));
-  if (is_new) {
-    const Rule& rule = facts_.rules[rule_index];
-    Entry entry{.strategy = strategy, .inputs = {}, .output = prices_.Intern(OutputLayout(strategy, rule))};
-    for (size_t i = 0; i < rule.inputs.size(); ++i) {
-      entry.inputs.push_back(prices_.Intern(InputLayout(strategy, rule, static_cast<int>(i))));
-    }
-    table.push_back(std::move(entry));
-  }
-  return found->second;
-}
-
 const Layout& Assignment::seen(OpId op) const {
-  return outputs_[op] >= 0 ? prices_.layout(outputs_[op]) : produced(op);
+  return table_.layout(seen_index(op));
 }
 
 std::optional<Layout> Assignment::demanded_output(OpId op) const {
   if (outputs_[op] < 0) return std::nullopt;
-  return prices_.layout(outputs_[op]);
+  return table_.layout(outputs_[op]);
 }
 
 void Assignment::Touch(OpId op) {
@@ -99,7 +61,8 @@ void Assignment::Touch(OpId op) {
 
 void Assignment::Choose(OpId op, int strategy) {
   if (chosen_[op] == strategy) return;
-  journal_.push_back({.op = op, .strategy = chosen_[op], .cost = {}, .total = {}, .is_cost = false});
+  journal_.push_back({.op = op, .strategy = chosen_[op], .cost = {}, .total = cost_, .is_cost = false});
+  cost_.price += table_.LocalPrice(op, strategy) - table_.LocalPrice(op, chosen_[op]);
   chosen_[op] = strategy;
   ++work_;
   Touch(op);
@@ -124,7 +87,13 @@ void Assignment::Apply(const std::vector<Change>& changes) {
   Settle();
 }
 
+void Assignment::ReleasePrices() {
+  holds_prices_ = false;
+  Settle();
+}
+
 void Assignment::Settle() {
+  if (holds_prices_) return;
   for (OpId op : dirty_) {
     is_dirty_[op] = 0;
     const Cost price = PriceValue(op);
@@ -139,14 +108,24 @@ void Assignment::Settle() {
 void Assignment::Rollback(int mark) {
   while (static_cast<int>(journal_.size()) > mark) {
     const Record& record = journal_.back();
+    cost_ = record.total;
     if (record.is_cost) {
-      cost_ = record.total;
       value_costs_[record.op] = record.cost;
     } else {
       chosen_[record.op] = record.strategy;
     }
     journal_.pop_back();
   }
+}
+
+std::vector<OpId> Assignment::RecordedSince(int mark, bool is_cost) const {
+  std::vector<OpId> ops;
+  for (size_t i = static_cast<size_t>(mark); i < journal_.size(); ++i) {
+    if (journal_[i].is_cost == is_cost) ops.push_back(journal_[i].op);
+  }
+  std::sort(ops.begin(), ops.end());
+  ops.erase(std::unique(ops.begin(), ops.end()), ops.end());
+  return ops;
 }
 
 bool Assignment::IsDecided(OpId op) const {
@@ -164,12 +143,14 @@ void Assignment::SetDecided(OpId op, bool decided) {
   };
   touch(op);
   for (OpId heir : facts_.inheritors[op]) touch(heir);
+  for (OpId sum : facts_.sums[op]) touch(sum);
   Settle();
 }
 
 // The least that a partial sum costs, whoever reads it: a reduce-scatter into some dimension, or an all-reduce.
 Cost Assignment::Resolve(OpId value) {
-  const Layout& layout = prices_.layout(entry(value).output);
+  RedistributionPrices& prices = table_.prices();
+  const Layout& layout = produced(value);
   if (!layout.is_partial() || !facts_.priced[value]) return {};
   std::optional<Cost> least;
   for (size_t d = 0; d <= layout.dimensions.size(); ++d) {
@@ -177,7 +158,7 @@ Cost Assignment::Resolve(OpId value) {
     if (d < layout.dimensions.size()) {
       for (AxisId axis : layout.PartialAxes()) resolved.dimensions[d].push_back(axis);
     }
-    const std::optional<Cost> price = prices_.Price(types_[value], entry(value).output, prices_.Intern(resolved));
+    const std::optional<Cost> price = prices.Price(table_.type(value), produced_index(value), prices.Intern(resolved));
     if (price.has_value() && (!least.has_value() || Cheaper(*price, *least))) least = price;
   }
   return least.value_or(Cost{});
@@ -199,7 +180,8 @@ Cost Assignment::PriceInside(OpId root) {
   const auto [found, is_new] = inner_costs_.emplace(std::pair(inner_kinds_[root], std::move(strategies)), Cost{});
   if (is_new) {
     work_ += kWorkOfForm;
-    found->second = InnerCost(facts_, group, [this](OpId op) -> const Strategy& { return strategy(op); }, prices_);
+    found->second = InnerCost(facts_, group, [this](OpId op) -> const Strategy& { return strategy(op); },
+                              table_.prices());
   }
   return found->second;
 }
@@ -212,11 +194,17 @@ Cost Assignment::PriceMoves(OpId value) {
   for (const Read& edge : facts_.reads[value]) {
     if (!IsDecided(edge.reader)) continue;
     read = true;
-    demands_.push_back({.layout = entry(edge.reader).inputs[static_cast<size_t>(edge.input)],
+    demands_.push_back({.layout = wanted_index(edge.reader, edge.input),
                         .weight = ReadWeight(facts_, value, edge.reader, g)});
   }
   if (!read && !facts_.reads[value].empty()) return Resolve(value);
-  return prices_.Serve(types_[value], entry(value).output, demands_);
+  return table_.prices().Serve(table_.type(value), produced_index(value), demands_);
+}
+
+double Assignment::LocalPriceOf(OpId op) {
+  double price = table_.LocalPrice(op, chosen_[op]);
+  for (OpId heir : facts_.inheritors[op]) price += table_.LocalPrice(heir, chosen_[heir]);
+  return price;
 }
 
 Cost Assignment::CostAround(OpId op) {
@@ -229,7 +217,7 @@ Cost Assignment::CostAround(OpId op) {
     add(heir);
     for (OpId input : facts_.op(heir).inputs) add(input);
   }
-  Cost total;
+  Cost total{.price = LocalPriceOf(op)};
   for (OpId value : values) total = total + value_costs_[value];
   return total;
 }

@@ -24,7 +24,9 @@
 #include "ir/pins/pins.h"
 #include "ir/strategy/strategy.h"
 #include "search/cost/facts.h"
+#include "search/assignment/strategy_table.h"
 #include "search/cost/inner_cost.h"
+#include "search/cost/prices.h"
 #include "search/cost/redistribution_prices.h"
 
 namespace cleave {
@@ -41,6 +43,7 @@ struct AssignmentOptions {
   double gradient_weight = 0.1;
   // The layout in which data inputs lie; nullopt: as they are read.
   std::optional<DatasetLayout> dataset;
+  Prices prices = {};
 };
 
 struct Change {
@@ -66,51 +69,57 @@ class Assignment {
 
   // The number of `op`'s strategy, and of another one that it could have.
   int index(OpId op) const { return chosen_[op]; }
-  int Intern(OpId op, const Strategy& strategy);
-  LayoutIndex output_index(OpId op, int strategy) const { return table_entry(op, strategy).output; }
-  LayoutIndex input_index(OpId op, int strategy, int input) const {
-    return table_entry(op, strategy).inputs[static_cast<size_t>(input)];
+  int Intern(OpId op, const Strategy& strategy) { return table_.Intern(op, strategy); }
+  LayoutIndex output_index(OpId op, int strategy) const { return table_.output(op, strategy); }
+  LayoutIndex input_index(OpId op, int strategy, int input) const { return table_.input(op, strategy, input); }
+
+  // StrategyTable::CutLike of op's present strategy.
+  int CutLike(OpId op, int slot, LayoutIndex layout, AxisId axis) {
+    return table_.CutLike(op, chosen_[op], slot, layout, axis);
   }
 
-  // The number of op's present strategy with `axis` taken out and put where `layout` has it in a tensor of the op:
-  // input `slot`, or the value for slot -1; only taken out where the rule has no such cut.
-  int CutLike(OpId op, int slot, LayoutIndex layout, AxisId axis);
+  // Between these calls changes are not priced: of many small ones only what comes of them is, when prices are released.
+  // REQUIRES: in between neither cost() nor Rollback() is asked for.
+  void HoldPrices() { holds_prices_ = true; }
+  void ReleasePrices();
 
   int mark() const { return static_cast<int>(journal_.size()); }
   void Rollback(int mark);
+  // What was done since then: values priced anew, and ops whose strategy was set. Each once, in program order.
+  std::vector<OpId> PricedSince(int mark) const { return RecordedSince(mark, /*is_cost=*/true); }
+  std::vector<OpId> SetSince(int mark) const { return RecordedSince(mark, /*is_cost=*/false); }
 
   const Cost& cost() const { return cost_; }
   // How many strategies were set so far, and what it took to price them: a measure of time that is the same on every machine.
-  int64_t work() const { return work_ + prices_.work(); }
+  int64_t work() const { return work_ + table_.prices().work(); }
   // What the redistributions of this op's value cost, and those inside of the distributed forms of the op and its heirs.
   const Cost& value_cost(OpId op) const { return value_costs_[op]; }
-  // What an op and the backward ops that inherit from it cause: the redistributions of what they read and make.
+  // What an op and the backward ops that inherit from it cost by themselves.
+  double LocalPriceOf(OpId op);
+  // The same and what they cause: the redistributions of what they read and make.
   Cost CostAround(OpId op);
 
   bool fixed(OpId op) const { return fixed_[op]; }
-  const Strategy& strategy(OpId op) const { return entry(op).strategy; }
-  const Layout& produced(OpId op) const { return prices_.layout(entry(op).output); }
+  const Strategy& strategy(OpId op) const { return table_.strategy(op, chosen_[op]); }
+  const Layout& produced(OpId op) const { return table_.layout(produced_index(op)); }
   // What consumers see: a demanded output, or what is produced.
   const Layout& seen(OpId op) const;
-  LayoutIndex seen_index(OpId op) const { return outputs_[op] >= 0 ? outputs_[op] : entry(op).output; }
-  const Layout& wanted(OpId op, int input) const {
-    return prices_.layout(entry(op).inputs[static_cast<size_t>(input)]);
-  }
+  LayoutIndex seen_index(OpId op) const { return outputs_[op] >= 0 ? outputs_[op] : produced_index(op); }
+  const Layout& wanted(OpId op, int input) const { return table_.layout(wanted_index(op, input)); }
   std::optional<Layout> demanded_output(OpId op) const;
 
   const GraphFacts& facts() const { return facts_; }
-  const Mesh& mesh() const { return prices_.mesh(); }
+  const Mesh& mesh() const { return table_.mesh(); }
+  const AssignmentOptions& options() const { return options_; }
+  const std::map<OpId, Demand>& demands() const { return pinned_; }
+  StrategyTable& table() { return table_; }
 
-  // While a search builds up a plan: redistributions between ops of which one is undecided are not counted.
+  // While a search builds up a plan: redistributions between ops of which one is undecided are not counted. What ops cost
+  // by themselves always is.
   void SetDecided(OpId op, bool decided);
   bool decided(OpId op) const { return decided_[op]; }
 
  private:
-  struct Entry {
-    Strategy strategy;
-    std::vector<LayoutIndex> inputs;
-    LayoutIndex output = 0;
-  };
   struct Record {
     OpId op;
     int strategy = 0;  // Before the change.
@@ -119,17 +128,13 @@ class Assignment {
     bool is_cost = false;
   };
 
-  const Entry& table_entry(OpId op, int strategy) const {
-    return tables_[static_cast<size_t>(facts_.rule_of[op])][static_cast<size_t>(strategy)];
-  }
-  const Entry& entry(OpId op) const { return table_entry(op, chosen_[op]); }
-  int LyingLike(OpId op, LayoutIndex layout);
-  int PassingThrough(OpId op, LayoutIndex layout);
+  std::vector<OpId> RecordedSince(int mark, bool is_cost) const;
+  LayoutIndex produced_index(OpId op) const { return table_.output(op, chosen_[op]); }
+  LayoutIndex wanted_index(OpId op, int input) const { return table_.input(op, chosen_[op], input); }
   void Choose(OpId op, int strategy);
   void Touch(OpId op);
   void Settle();
   void Follow(OpId changed);
-  void DeriveInherited(OpId op);
   void DeriveStorage(OpId parameter);
   void DeriveData(OpId op);
   void DeriveSum(OpId op);
@@ -141,16 +146,9 @@ class Assignment {
 
   const GraphFacts& facts_;
   AssignmentOptions options_;
-  RedistributionPrices prices_;
-  std::vector<std::vector<Entry>> tables_;                               // Per rule.
-  std::vector<absl::flat_hash_map<std::vector<int>, int>> table_index_;  // Per rule, by the strategy as numbers.
-  absl::flat_hash_map<std::pair<int, int>, int> inherited_;              // (op, forward strategy) -> own strategy.
-  absl::flat_hash_map<std::pair<int, int>, int> passing_;     // (rule, layout of all inputs) -> strategy, -1 for none.
-  absl::flat_hash_map<std::pair<int, int>, int> lying_like_;  // (rule, layout of its value) -> strategy.
-  absl::flat_hash_map<std::tuple<int, int, int, int, int>, int>
-      cut_like_;  // (rule, strategy, slot, layout, axis) -> strategy.
+  std::map<OpId, Demand> pinned_;
+  StrategyTable table_;
   IdVector<OpId, int> chosen_;
-  IdVector<OpId, TypeIndex> types_;
   IdVector<OpId, uint8_t> fixed_;
   IdVector<OpId, uint8_t> decided_;
   IdVector<OpId, LayoutIndex> outputs_;  // Demanded; -1 where none.
@@ -165,28 +163,8 @@ class Assignment {
   IdVector<OpId, int> inner_kinds_;                 // Groups of one number have the same prices.
   absl::flat_hash_map<std::pair<int, std::vector<int>>, Cost> inner_costs_;  // (kind, strategies of the group).
   IdVector<OpId, uint8_t> is_dirty_;
+  bool holds_prices_ = false;
 };
-
-// `strategy` without `axis`.
-Strategy Without(const Strategy& strategy, AxisId axis);
-
-// The dimension of `layout` that `axis` cuts; -1 for none.
-int DimensionCutBy(const Layout& layout, AxisId axis);
-
-// `strategy`, which does not use `axis`, with `factor` cut by it; nullopt where that is not valid. The axis takes the
-// place among the factor's axes that it has in `order`, innermost where it is not in it.
-std::optional<Strategy> WithFactorCut(const Strategy& strategy, const Rule& rule, const Mesh& mesh, int factor,
-                                      AxisId axis, const std::vector<AxisId>& order);
-
-// The same for a dimension of a tensor of the rule: the first of its factors that has elements left.
-std::optional<Strategy> WithDimensionCut(const Strategy& strategy, const Rule& rule, const Mesh& mesh,
-                                         const std::vector<FactorList>& dimensions, size_t dimension, AxisId axis,
-                                         const std::vector<AxisId>& order);
-
-// The strategy whose dimensions (of an input or of the output, as `dimensions` of the rule says) lie like `layout` as
-// far as the rule can say it: axes that do not fit are left out, partial sums too.
-Strategy StrategyFromDimensions(const Layout& layout, const std::vector<FactorList>& dimensions, const Rule& rule,
-                                const Mesh& mesh);
 
 }  // namespace cleave
 

@@ -3,7 +3,10 @@
 #include <random>
 
 #include "gtest/gtest.h"
+#include "search/cluster/cluster.h"
 #include "search/cost/cost.h"
+#include "search/cost/time_prices.h"
+#include "search/memory/memory.h"
 #include "search/sapp/bundles.h"
 #include "search/sapp/choices.h"
 #include "search/testing/models.h"
@@ -52,10 +55,49 @@ TEST(AssignmentTest, IncrementalPriceEqualsThatOfTheWholePlan) {
       assignment.Apply(std::vector<Change>{RandomChange(assignment, ops, random)});
       const Plan plan = PlanOf(assignment);
       ASSERT_EQ(VerifyPlan(graph, plan), std::vector<std::string>{});
-      ASSERT_NEAR(assignment.cost().bytes, PlanCost(graph, plan).bytes, 1e-6 * assignment.cost().bytes + 1e-6) << step;
+      ASSERT_NEAR(assignment.cost().price, PlanCost(graph, plan).price, 1e-6 * assignment.cost().price + 1e-6) << step;
       ASSERT_EQ(assignment.cost().impossible, 0);
     }
   }
+}
+
+TEST(AssignmentTest, TimeAndMemoryArePricedIncrementallyToo) {
+  const Graph graph = testing::Gpt({});
+  const GraphFacts facts = FactsOf(graph);
+  const std::vector<OpId> ops = OpenOps(facts);
+  const Cluster cluster = CpuCluster(4);
+  const Mesh mesh = MeshOfCluster(cluster);
+  const Prices time = TimePrices(facts, cluster, mesh);
+  for (const Prices& prices : {time, WithMemoryWeight(facts, mesh, 1e-9, time), WithMemoryWeight(facts, mesh, 2, {})}) {
+    std::mt19937 random(3);
+    Assignment assignment(facts, mesh, {.gradient_weight = 0.1, .dataset = {}, .prices = prices}, {});
+    for (int step = 0; step < 10; ++step) {
+      const Cost before = assignment.cost();
+      const int mark = assignment.mark();
+      assignment.Apply(std::vector<Change>{RandomChange(assignment, ops, random)});
+      const double whole = PlanCost(graph, PlanOf(assignment), prices).price;
+      ASSERT_NEAR(assignment.cost().price, whole, 1e-9 * whole) << step;
+      if (step % 3 > 0) continue;
+      assignment.Rollback(mark);
+      EXPECT_EQ(assignment.cost(), before);
+    }
+  }
+}
+
+TEST(AssignmentTest, HeldPricesComeToTheSame) {
+  const Graph graph = testing::SeedNetwork();
+  const GraphFacts facts = FactsOf(graph);
+  const std::vector<OpId> ops = OpenOps(facts);
+  std::mt19937 random(5);
+  Assignment assignment(facts, Mesh::OfDevices(4), {.gradient_weight = 0.1, .dataset = {}}, {});
+  const Cost before = assignment.cost();
+  assignment.HoldPrices();
+  for (int step = 0; step < 20; ++step) assignment.Apply(std::vector<Change>{RandomChange(assignment, ops, random)});
+  assignment.ReleasePrices();
+  const double whole = PlanCost(graph, PlanOf(assignment)).price;
+  EXPECT_NEAR(assignment.cost().price, whole, 1e-9 * whole);
+  assignment.Rollback(0);
+  EXPECT_EQ(assignment.cost(), before);
 }
 
 TEST(AssignmentTest, RollbackRestoresStrategiesAndPrice) {

@@ -1,7 +1,7 @@
 // Moving one mesh axis within a strategy.
 #include <algorithm>
 
-#include "search/assignment/assignment.h"
+#include "search/assignment/strategy_table.h"
 
 namespace cleave {
 
@@ -48,21 +48,23 @@ int DimensionCutBy(const Layout& layout, AxisId axis) {
   return -1;
 }
 
-int Assignment::CutLike(OpId op, int slot, LayoutIndex layout, AxisId axis) {
-  const std::tuple<int, int, int, int, int> key(facts_.rule_of[op], chosen_[op], slot, layout, axis.value());
-  if (const auto found = cut_like_.find(key); found != cut_like_.end()) return found->second;
-  const Rule& rule = facts_.rule(op);
-  Strategy result = Without(strategy(op), axis);
-  const Layout& like = prices_.layout(layout);
-  const int dimension = DimensionCutBy(like, axis);
-  if (dimension >= 0) {
-    const auto d = static_cast<size_t>(dimension);
-    const std::vector<FactorList>& dimensions = slot < 0 ? rule.output : rule.inputs[static_cast<size_t>(slot)];
-    result = WithDimensionCut(result, rule, mesh(), dimensions, d, axis, like.dimensions[d]).value_or(result);
+Strategy StrategyFromDimensions(const Layout& layout, const std::vector<FactorList>& dimensions, const Rule& rule,
+                                const Mesh& mesh) {
+  Strategy strategy = Strategy::Replicated(rule);
+  for (size_t d = 0; d < dimensions.size(); ++d) {
+    for (AxisId axis : layout.dimensions[d]) {
+      for (int factor : dimensions[d]) {
+        const Factor& at = rule.factors[static_cast<size_t>(factor)];
+        if (at.kind == FactorKind::kWhole) break;
+        const bool exhausted = mesh.Size(strategy.cuts[static_cast<size_t>(factor)]) >= at.size;
+        if (exhausted && factor != dimensions[d].back()) continue;
+        absl::StatusOr<Strategy> next = WithCut(strategy, rule, mesh, factor, axis);
+        if (next.ok()) strategy = *std::move(next);
+        break;
+      }
+    }
   }
-  const int index = Intern(op, result);
-  cut_like_.emplace(key, index);
-  return index;
+  return strategy;
 }
 
 }  // namespace cleave

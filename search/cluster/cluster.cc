@@ -37,13 +37,11 @@ int64_t Cluster::devices() const {
   return product;
 }
 
-Cluster CpuCluster(int64_t devices) {
-  return Cluster{.name = "cpu",
-                 .links = {Link{.name = "host", .count = devices, .bytes_per_second = 4e9, .latency = Seconds(5e-6)}},
-                 .memory_per_device = Bytes(0),
-                 .flops_per_second = 150e9,
-                 .memory_bytes_per_second = 10e9,
-                 .kernel_latency = Seconds(1e-6)};
+const Link* Cluster::FindLink(absl::string_view name) const {
+  for (const Link& link : links) {
+    if (link.name == name) return &link;
+  }
+  return nullptr;
 }
 
 Mesh MeshOfCluster(const Cluster& cluster) {

@@ -4,7 +4,8 @@
 //   Cluster cluster = CpuCluster(8);
 //   Mesh mesh = MeshOfCluster(cluster);   // m0=2, m1=2, m2=2
 //
-// A value; presets are functions that return one.
+// A value. Made by a preset (presets.h), from a file (cluster_json.h), or by either's name (resolve.h); what things
+// take on it is told by search/cost/time.h.
 #ifndef CLEAVE_SEARCH_CLUSTER_CLUSTER_H_
 #define CLEAVE_SEARCH_CLUSTER_CLUSTER_H_
 
@@ -19,30 +20,95 @@
 
 namespace cleave {
 
+// What all-reduces in groups of `ranks` take on a link: latency + bytes sent / bytes_per_second.
+struct GroupRate {
+  int64_t ranks = 2;
+  Seconds latency{0};
+  double bytes_per_second = 1e9;  // Bus bandwidth, as nccl-tests define it.
+
+  bool operator==(const GroupRate&) const = default;
+};
+
+// The bus bandwidth that an all-reduce of `bytes` reaches, its latency included.
+struct RampPoint {
+  Bytes bytes{0};
+  double bytes_per_second = 1e9;
+
+  bool operator==(const RampPoint&) const = default;
+};
+
+// Measured all-reduces by size, where latency and bus bandwidth alone are not near enough: libraries change protocol.
+// Collectives of other kinds and groups are as much faster or slower than their formula as those of `ranks`.
+struct Ramp {
+  int64_t ranks = 0;
+  std::vector<RampPoint> points;  // Ascending by bytes; empty: the formula holds at every size.
+
+  bool operator==(const Ramp&) const = default;
+};
+
+// All-reduces that the switch adds up (NVLS, SHARP): in groups of at least `from_ranks`.
+struct SwitchReduction {
+  int64_t from_ranks = 2;
+  double bytes_per_second = 1e9;  // Bus bandwidth.
+
+  bool operator==(const SwitchReduction&) const = default;
+};
+
 // One level of the machine: `count` groups of the next level (devices, at the last) joined by one kind of link.
 struct Link {
   std::string name;  // "network", "host"
   int64_t count = 1;
-  double bytes_per_second = 1e9;  // What one device gets in one direction.
-  Seconds latency{0};             // Of one collective.
+  double bytes_per_second = 1e9;       // What one device gets in one direction.
+  Seconds latency{0};                  // Of one collective.
+  Seconds latency_per_doubling{0};     // More for each doubling of the ranks after the last of `groups`, or after two.
+  std::vector<GroupRate> groups = {};  // Ascending by ranks; empty: latency and bytes_per_second hold for all.
+  double one_way_ratio = 1;            // Bus bandwidth of all-gather and reduce-scatter, relative to the all-reduce's.
+  Ramp ramp = {};
+  std::optional<SwitchReduction> switch_reduction = std::nullopt;
 
   bool operator==(const Link&) const = default;
 };
 
+// Best rates of arithmetic on one device.
+struct PeakRates {
+  double f32 = 1e9;  // Operations per second outside of matrix units.
+  double tf32 = 0;   // Products of f32 tensors on matrix units, in whatever format these take; 0: they have none.
+  double bf16 = 0;   // Products of bf16 or fp16 tensors; 0: no faster than f32.
+
+  bool operator==(const PeakRates&) const = default;
+};
+
+// A product of `flops` operations reaches `share` of the peak.
+struct EfficiencyPoint {
+  Flops flops{0};
+  double share = 1;
+
+  bool operator==(const EfficiencyPoint&) const = default;
+};
+
 struct Cluster {
-  std::string name;               // "cpu"
-  std::vector<Link> links;        // Slowest first; the product of their counts is the number of devices.
-  Bytes memory_per_device{0};     // 0: not known.
-  double flops_per_second = 1e9;  // Best rate of a matrix product on one device.
+  std::string name;            // "cpu"
+  std::vector<Link> links;     // Slowest first; the product of their counts is the number of devices.
+  Bytes memory_per_device{0};  // 0: not known.
+  PeakRates peak;
+  std::vector<EfficiencyPoint> matrix_efficiency = {};  // Ascending, linear between; empty: products run at the peak.
   double memory_bytes_per_second = 1e9;
-  Seconds kernel_latency{0};  // The least time of one op.
+  Seconds kernel_floor{0};      // The least time of one op.
+  double overlap_slowdown = 1;  // Compute takes so much longer while communication goes on.
 
   int64_t devices() const;
+  // Null where there is none of the name.
+  const Link* FindLink(absl::string_view name) const;
 
   bool operator==(const Cluster&) const = default;
 };
 
-// One host whose cores are the devices. Rates are those of one current server core: a rough guess, not a measurement.
+// What is wrong with `cluster` (rates that are not positive and finite, lists out of order, two links of one name);
+// empty when all is well. Presets and parsed files are.
+std::vector<std::string> VerifyCluster(const Cluster& cluster);
+
+// One host whose cores are the devices. Rates are those of one current server core: a rough guess, not a measurement
+// (bench/calibrate makes one).
 Cluster CpuCluster(int64_t devices);
 
 // Axes m0, m1, … of prime size, slowest link first, larger primes first within a link. A byte on the slowest link

@@ -1,5 +1,9 @@
 #include "search/cluster/cluster.h"
 
+#include <cmath>
+#include <functional>
+#include <limits>
+
 #include "gtest/gtest.h"
 
 namespace cleave {
@@ -40,6 +44,54 @@ TEST(MeshForTest, AProductOtherThanTheDevicesIsAnError) {
   ASSERT_EQ(diagnostics.error_count(), 1);
   EXPECT_EQ(diagnostics.items()[0].message, "the mesh has 6 ranks, but there are 8 devices");
   EXPECT_EQ(diagnostics.items()[0].labels[0].text, "3 x 2 = 6");
+}
+
+TEST(VerifyClusterTest, FindsRatesThatCannotBe) {
+  const auto first = [](const std::function<void(Cluster&)>& change) {
+    Cluster cluster = CpuCluster(8);
+    change(cluster);
+    const std::vector<std::string> findings = VerifyCluster(cluster);
+    return findings.empty() ? std::string("none") : findings.front();
+  };
+  EXPECT_EQ(first([](Cluster&) {}), "none");
+  EXPECT_EQ(first([](Cluster& c) { c.links[0].bytes_per_second = 0; }),
+            "the bandwidth of link `host` is not greater than zero: 0");
+  EXPECT_EQ(first([](Cluster& c) { c.links[0].bytes_per_second = std::nan(""); }),
+            "the bandwidth of link `host` is not greater than zero: nan");
+  EXPECT_EQ(first([](Cluster& c) { c.peak.f32 = -1; }), "the f32 peak is not greater than zero: -1");
+  EXPECT_EQ(first([](Cluster& c) { c.memory_bytes_per_second = std::numeric_limits<double>::infinity(); }),
+            "the memory bandwidth is not greater than zero: inf");
+  EXPECT_EQ(first([](Cluster& c) { c.links[0].latency = Seconds(-1); }),
+            "the latency of link `host` is negative or not a number: -1");
+  EXPECT_EQ(first([](Cluster& c) { c.links[0].one_way_ratio = 0; }),
+            "the one-way ratio of link `host` is not greater than zero: 0");
+  EXPECT_EQ(first([](Cluster& c) { c.overlap_slowdown = 0.5; }), "the slowdown by overlap is less than 1: 0.5");
+  EXPECT_EQ(first([](Cluster& c) { c.links.clear(); }), "there is no link");
+  EXPECT_EQ(first([](Cluster& c) { c.links[0].count = int64_t{1} << 40; }),
+            "the number of devices is more than 2^20: 1.09951e+12");
+}
+
+TEST(VerifyClusterTest, FindsListsOutOfOrder) {
+  const GroupRate four{.ranks = 4, .latency = Seconds(0), .bytes_per_second = 1e9};
+  Cluster cluster = CpuCluster(8);
+  cluster.links[0].groups = {four, four};
+  EXPECT_EQ(VerifyCluster(cluster),
+            std::vector<std::string>{"the size of a group of link `host` is not greater than 4: 4"});
+  cluster = CpuCluster(8);
+  cluster.links.push_back(cluster.links[0]);
+  EXPECT_EQ(VerifyCluster(cluster), std::vector<std::string>{"two links have the name `host`"});
+  cluster.links[1].name = "slow";
+  cluster.links[1].bytes_per_second = 1e9;
+  EXPECT_EQ(VerifyCluster(cluster),
+            std::vector<std::string>{"link `slow` is slower than the one before it; the slowest comes first"});
+  cluster = CpuCluster(8);
+  cluster.matrix_efficiency = {{.flops = Flops(0), .share = 0.5}, {.flops = Flops(1e9), .share = 0.4}};
+  EXPECT_EQ(VerifyCluster(cluster),
+            std::vector<std::string>{"a matrix efficiency is less than that of a smaller product: 0.4"});
+  cluster = CpuCluster(8);
+  cluster.links[0].ramp = {.ranks = 1, .points = {{.bytes = Bytes(1), .bytes_per_second = 1e9}}};
+  EXPECT_EQ(VerifyCluster(cluster),
+            std::vector<std::string>{"the group of the ramp of link `host` is not greater than 1: 1"});
 }
 
 }  // namespace

@@ -43,14 +43,17 @@ Cost ValueCost(const GraphFacts& facts, const Plan& plan, const Op& op, Redistri
 
 }  // namespace
 
-Cost PlanCost(const Graph& graph, const Plan& plan) {
+Cost PlanCost(const Graph& graph, const Plan& plan, const Prices& prices) {
   const GraphFacts facts = FactsOf(graph);
-  RedistributionPrices prices(plan.mesh);
+  RedistributionPrices redistributions(plan.mesh, {}, prices.redistribution);
   Cost total;
   for (const Op& op : graph.ops) {
-    if (facts.priced[op.id]) total = total + ValueCost(facts, plan, op, prices);
+    if (prices.local != nullptr && prices.local_kind(op.id) != 0) {
+      total.price += prices.local(op.id, plan.ops[op.id].strategy);
+    }
+    if (facts.priced[op.id]) total = total + ValueCost(facts, plan, op, redistributions);
     const auto strategy_of = [&](OpId id) -> const Strategy& { return plan.ops[id].strategy; };
-    total = total + InnerCost(facts, InnerGroupOf(facts, op.id), strategy_of, prices);
+    total = total + InnerCost(facts, InnerGroupOf(facts, op.id), strategy_of, redistributions);
   }
   return total;
 }
@@ -74,7 +77,7 @@ Cost ProgramCost(const Graph& graph, const Distributed& distributed, const Progr
                       .to_dimension = transfer.to_dimension,
                       .result = program.value(transfer.output).layout};
       const double bytes = MoveCost(program.mesh, input.type, input.layout, move);
-      total = total + Cost{.bytes = light ? distributed.plan.gradient_weight * bytes : bytes, .collectives = 1, .impossible = 0};
+      total = total + Cost{.price = light ? distributed.plan.gradient_weight * bytes : bytes, .collectives = 1, .impossible = 0};
     }
   }
   return total;

@@ -1,4 +1,4 @@
-// The price `bytes` of a whole plan: weighted bytes that a rank sends per step.
+// The price of a whole plan: weighted bytes that a rank sends per step, or seconds.
 //
 //   Cost cost = PlanCost(graph, plan);          // from the layouts of the plan
 //   Cost same = ProgramCost(graph, distributed, program);   // from the collectives of the program made from it
@@ -12,12 +12,13 @@
 #include "ir/graph/graph.h"
 #include "ir/plan/plan.h"
 #include "ir/program/program.h"
+#include "search/cost/prices.h"
 #include "search/cost/redistribution_prices.h"
 
 namespace cleave {
 
-// REQUIRES: VerifyGraph and VerifyPlan are content.
-Cost PlanCost(const Graph& graph, const Plan& plan);
+// In weighted bytes, or in what `prices` pay for. REQUIRES: VerifyGraph and VerifyPlan are content.
+Cost PlanCost(const Graph& graph, const Plan& plan, const Prices& prices = {});
 
 // The same from the collectives that Partition put into `program`, which it made of `distributed`, and this of `graph`.
 Cost ProgramCost(const Graph& graph, const Distributed& distributed, const Program& program);

@@ -186,6 +186,23 @@ GraphFacts FactsOf(const Graph& graph) {
   return facts;
 }
 
+bool GraphFacts::continues_other_sum(OpId sum) const {
+  const std::optional<OpId>& value = op(whole_sums[sum]).gradient_of;
+  if (!value.has_value() || op(*value).type.rank() != op(sum).type.rank()) return false;
+  return std::any_of(op(sum).inputs.begin(), op(sum).inputs.end(), [&](OpId input) {
+    return roles[input] == Role::kSum && whole_sums[input] != whole_sums[sum];
+  });
+}
+
+std::vector<Read> GraphFacts::data_reads(OpId data) const {
+  std::vector<Read> by_model, by_metrics;
+  for (const Read& read : reads[data]) {
+    if (classes[read.reader] == OpClass::kEffect) continue;
+    (op(read.reader).phase == Phase::kMetric ? by_metrics : by_model).push_back(read);
+  }
+  return by_model.empty() ? by_metrics : by_model;
+}
+
 double ReadWeight(const GraphFacts& facts, OpId value, OpId reader, double gradient_weight) {
   if (!facts.priced[value] || facts.op(reader).phase == Phase::kMetric) return 0;
   const bool update = facts.op(reader).phase == Phase::kUpdate;

@@ -1,9 +1,7 @@
-// A rough prediction of what a step of a program takes on a cluster.
+// What a step of a program takes on a cluster, predicted by the formulas of time.h.
 //
-// Compute: for each local op the larger of flops / peak rate and bytes touched / memory bandwidth, plus the latency of
-// a kernel. Communication: for each collective bytes sent / bandwidth of the slowest link it crosses, plus its latency.
-// The step is their sum: no overlap is assumed. Good for orders of magnitude and for comparing plans of one model, not
-// for schedules.
+// The step is the sum of its kernels and collectives: the programs that are generated do one after the other. Ops that
+// are emitted as one piece (ir/fuse) are one kernel; slices and reshapes take nothing.
 #ifndef CLEAVE_SEARCH_COST_PREDICT_H_
 #define CLEAVE_SEARCH_COST_PREDICT_H_
 
@@ -21,7 +19,8 @@ struct Prediction {
   Seconds step() const { return compute + communication; }
 };
 
-// Metrics are left out: they run at logged steps only.
+// Metrics are left out: they run at logged steps only. REQUIRES: every axis of the program's mesh crosses a link of the
+// cluster.
 Prediction Predict(const Program& program, const Cluster& cluster);
 
 }  // namespace cleave

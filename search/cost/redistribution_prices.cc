@@ -10,12 +10,13 @@ namespace cleave {
 
 bool Cheaper(const Cost& a, const Cost& b) {
   if (a.impossible != b.impossible) return a.impossible < b.impossible;
-  const double slack = 1e-9 * std::max(std::abs(a.bytes), std::abs(b.bytes));
-  if (std::abs(a.bytes - b.bytes) > slack) return a.bytes < b.bytes;
+  const double slack = 1e-9 * std::max(std::abs(a.price), std::abs(b.price));
+  if (std::abs(a.price - b.price) > slack) return a.price < b.price;
   return a.collectives < b.collectives;
 }
 
-LayoutIndex RedistributionPrices::Intern(const Layout& layout) {
+LayoutIndex RedistributionPrices::Intern(const Layout& exact) {
+  const Layout layout = relaxation_.representative == nullptr ? exact : relaxation_.representative(exact);
   const auto [found, is_new] = layout_index_.emplace(layout, static_cast<LayoutIndex>(layouts_.size()));
   if (is_new) layouts_.push_back(layout);
   return found->second;
@@ -32,6 +33,7 @@ namespace {
 
 // A dimension in two layouts.
 struct TwoCuts {
+  int64_t size = 1;
   std::vector<AxisId> source, target;
 };
 
@@ -48,7 +50,10 @@ class AxisNames {
     const MeshAxis& own = mesh_.axis(axis);
     for (int candidate = 0; name.value() < 0; ++candidate) {
       const MeshAxis& other = mesh_.axis(AxisId(candidate));
-      if (taken_[static_cast<size_t>(candidate)] || other.size != own.size || other.weight != own.weight) continue;
+      if (taken_[static_cast<size_t>(candidate)] || other.size != own.size || other.weight != own.weight ||
+          other.link != own.link) {
+        continue;
+      }
       taken_[static_cast<size_t>(candidate)] = true;
       name = AxisId(candidate);
     }
@@ -84,22 +89,24 @@ bool IsEven(const Mesh& mesh, const Shape& shape) {
 }
 
 // Redistributions of evenly cut tensors that cost the same per byte, brought to one form: dimensions that nothing cuts
-// are left out (but one), dimensions are sorted, axes renamed.
+// are one, dimensions are sorted, axes renamed.
 struct EvenForm {
+  Shape shape;
   Layout source, target;
 };
 
-EvenForm EvenFormOf(const Mesh& mesh, const Layout& source, const Layout& target) {
+EvenForm EvenFormOf(const Mesh& mesh, const Shape& shape, const Layout& source, const Layout& target) {
   EvenForm form;
   std::vector<TwoCuts> dimensions;
-  bool whole_seen = false;
+  const auto is_whole = [](const TwoCuts& cuts) { return cuts.source.empty() && cuts.target.empty(); };
   for (size_t d = 0; d < source.dimensions.size(); ++d) {
-    TwoCuts cuts{.source = source.dimensions[d], .target = target.dimensions[d]};
-    if (cuts.source.empty() && cuts.target.empty()) {
-      if (whole_seen) continue;
-      whole_seen = true;
+    TwoCuts cuts{.size = shape[d], .source = source.dimensions[d], .target = target.dimensions[d]};
+    const auto whole = std::find_if(dimensions.begin(), dimensions.end(), is_whole);
+    if (is_whole(cuts) && whole != dimensions.end()) {
+      whole->size *= cuts.size;
+    } else {
+      dimensions.push_back(std::move(cuts));
     }
-    dimensions.push_back(std::move(cuts));
   }
   const auto key = [&](const TwoCuts& cuts) {
     return std::tuple(cuts.source.size(), cuts.target.size(), mesh.Size(cuts.source), mesh.Size(cuts.target));
@@ -108,6 +115,7 @@ EvenForm EvenFormOf(const Mesh& mesh, const Layout& source, const Layout& target
                    [&](const TwoCuts& a, const TwoCuts& b) { return key(a) < key(b); });
   AxisNames names(mesh);
   for (TwoCuts& cuts : dimensions) {
+    form.shape.push_back(cuts.size);
     names.Rename(cuts.source);
     form.source.dimensions.push_back(std::move(cuts.source));
   }
@@ -127,48 +135,68 @@ EvenForm EvenFormOf(const Mesh& mesh, const Layout& source, const Layout& target
 std::optional<Cost> RedistributionPrices::Price(TypeIndex type, LayoutIndex source, LayoutIndex target) {
   if (source == target) return Cost{};
   const std::pair<uint64_t, int> key((static_cast<uint64_t>(source) << 32) | static_cast<uint64_t>(target), type);
-  if (const auto found = prices_.find(key); found != prices_.end()) return found->second;
+  Known& known = this->known();
+  if (const auto found = known.prices.find(key); found != known.prices.end()) return found->second;
   const TensorType& exact = types_[static_cast<size_t>(type)];
-  // Where all pieces are equal, the price is proportional to the size: one shape stands for all.
-  const int64_t ranks = mesh_.rank_count();
-  const bool even = IsEven(mesh_, exact.shape);
-  std::optional<Cost> price;
-  if (even) {
-    const EvenForm form = EvenFormOf(mesh_, layout(source), layout(target));
-    const TensorType typical{DType::kF32, Shape(form.source.dimensions.size(), 16 * ranks)};
-    const auto [found, is_new] = even_prices_.emplace(std::pair(form.source, form.target), std::nullopt);
-    if (is_new) found->second = Planned(typical, form.source, form.target);
-    price = found->second;
-    const double scale = static_cast<double>(exact.bytes().value()) / static_cast<double>(typical.bytes().value());
-    if (price.has_value()) price->bytes *= scale;
-  } else {
-    AxisNames names(mesh_);
-    Layout from = layout(source), to = layout(target);
-    for (Layout* renamed : {&from, &to}) {
-      for (std::vector<AxisId>& axes : renamed->dimensions) names.Rename(axes);
-      names.Rename(renamed->partial);
-    }
-    const auto [found, is_new] = uneven_prices_.emplace(std::tuple(exact.shape, from, to), std::nullopt);
-    if (is_new) found->second = Planned(exact, from, to);
-    price = found->second;
-  }
-  prices_.emplace(key, price);
+  const Layout& from = layout(source);
+  const Layout& to = layout(target);
+  const bool even = IsEven(mesh_, exact.shape) && from.windows.empty() && to.windows.empty();
+  const std::optional<Cost> price = relaxation_.price != nullptr ? relaxation_.price(exact, from, to)
+                                    : even                       ? PriceOfEven(exact, from, to)
+                                                                 : PriceOfUneven(exact, from, to);
+  known.prices.emplace(key, price);
   return price;
 }
 
-std::optional<Cost> RedistributionPrices::Planned(const TensorType& type, const Layout& source, const Layout& target) {
+// Where all pieces are equal, bytes are proportional to the size: what is planned for one shape holds for all.
+std::optional<Cost> RedistributionPrices::PriceOfEven(const TensorType& type, const Layout& source,
+                                                      const Layout& target) {
+  EvenForm form = EvenFormOf(mesh_, type.shape, source, target);
+  const TensorType typical{DType::kF32, Shape(form.shape.size(), 16 * int64_t{mesh_.rank_count()})};
+  const auto [found, is_new] = known().even.emplace(std::pair(form.source, form.target), std::nullopt);
+  if (is_new) found->second = Planned(typical, form.source, form.target);
+  if (!found->second.has_value()) return std::nullopt;
+  Cost cost = CostOf({type.dtype, form.shape}, form.source, *found->second);
+  if (price_ == nullptr) {
+    cost.price *= static_cast<double>(type.bytes().value()) / static_cast<double>(typical.bytes().value());
+  }
+  return cost;
+}
+
+std::optional<Cost> RedistributionPrices::PriceOfUneven(const TensorType& type, Layout source, Layout target) {
+  AxisNames names(mesh_);
+  for (Layout* renamed : {&source, &target}) {
+    for (std::vector<AxisId>& axes : renamed->dimensions) names.Rename(axes);
+    names.Rename(renamed->partial);
+  }
+  const auto [found, is_new] = known().uneven.emplace(std::tuple(type.shape, source, target), std::nullopt);
+  if (!is_new) return found->second;
+  const std::optional<Redistribution> way = Planned(type, source, target);
+  if (way.has_value()) found->second = CostOf(type, source, *way);
+  return found->second;
+}
+
+Cost RedistributionPrices::CostOf(const TensorType& type, const Layout& source, const Redistribution& way) const {
+  const double price = price_ == nullptr ? way.cost : price_(type, source, way);
+  return {.price = price, .collectives = way.collectives, .impossible = 0};
+}
+
+std::optional<Redistribution> RedistributionPrices::Planned(const TensorType& type, const Layout& source,
+                                                            const Layout& target) {
   // A path search looks at layouts over all axes that are in play; measured, 3 axes take as long as some 300 lookups.
-  work_ += int64_t{40} << std::min<size_t>(UsedAxes(source, target).size(), 16);
-  const absl::StatusOr<Redistribution> way = PlanRedistribution(mesh_, type, source, target);
+  constexpr int64_t kWorkOfDirectWay = 300;
+  work_ += effort_ == RedistributionEffort::kDirect ? kWorkOfDirectWay
+                                                    : int64_t{40} << std::min<size_t>(UsedAxes(source, target).size(), 16);
+  absl::StatusOr<Redistribution> way = PlanRedistribution(mesh_, type, source, target, effort_);
   if (!way.ok()) return std::nullopt;
-  return Cost{.bytes = way->cost, .collectives = way->collectives, .impossible = 0};
+  return *std::move(way);
 }
 
 Cost RedistributionPrices::Serve(TypeIndex type, LayoutIndex produced, const std::vector<Demanded>& reads) {
   available_.assign(1, produced);
   Cost total;
   for (const Demanded& read : reads) {
-    if (std::find(available_.begin(), available_.end(), read.layout) != available_.end()) continue;
+    if (read.weight == 0 || std::find(available_.begin(), available_.end(), read.layout) != available_.end()) continue;
     std::optional<Cost> least;
     for (LayoutIndex source : available_) {
       const std::optional<Cost> price = Price(type, source, read.layout);
@@ -177,8 +205,8 @@ Cost RedistributionPrices::Serve(TypeIndex type, LayoutIndex produced, const std
     available_.push_back(read.layout);
     if (!least.has_value()) {
       ++total.impossible;
-    } else if (read.weight > 0) {
-      total = total + Cost{.bytes = read.weight * least->bytes, .collectives = least->collectives, .impossible = 0};
+    } else {
+      total = total + Cost{.price = read.weight * least->price, .collectives = least->collectives, .impossible = 0};
     }
   }
   return total;

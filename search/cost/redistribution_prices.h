@@ -4,8 +4,10 @@
 #ifndef CLEAVE_SEARCH_COST_REDISTRIBUTION_PRICES_H_
 #define CLEAVE_SEARCH_COST_REDISTRIBUTION_PRICES_H_
 
+#include <array>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -17,33 +19,48 @@
 #include "ir/mesh/mesh.h"
 #include "ir/redistribute/redistribute.h"
 #include "ir/types/types.h"
+#include "search/cost/prices.h"
 
 namespace cleave {
 
-// Weighted bytes that a rank sends, and the number of collectives that carry them: the tie-breaker.
+// What a plan, or a part of it, costs in the price of a search, and the number of collectives that do them: the tie-breaker.
 struct Cost {
-  double bytes = 0;
+  double price = 0;    // Weighted bytes that a rank sends; seconds under the price `time`.
   int collectives = 0;
   int impossible = 0;  // Reads that no redistribution can serve; a plan has none.
 
   Cost operator+(const Cost& other) const {
-    return {bytes + other.bytes, collectives + other.collectives, impossible + other.impossible};
+    return {price + other.price, collectives + other.collectives, impossible + other.impossible};
   }
   Cost operator-(const Cost& other) const {
-    return {bytes - other.bytes, collectives - other.collectives, impossible - other.impossible};
+    return {price - other.price, collectives - other.collectives, impossible - other.impossible};
   }
   bool operator==(const Cost&) const = default;
 };
 
-// Whether `a` is cheaper than `b`: possible, or fewer bytes beyond rounding, or as many and fewer collectives.
+// Whether `a` is cheaper than `b`: possible, or less by more than rounding, or as many and fewer collectives.
 bool Cheaper(const Cost& a, const Cost& b);
 
 using LayoutIndex = int;
 using TypeIndex = int;
 
+// Prices of another kind than those of the program: many layouts are one, and what lies between two is a lower bound.
+struct LayoutRelaxation {
+  // The layout that stands for all that are one with it. Null: there is no relaxation.
+  std::function<Layout(const Layout&)> representative = nullptr;
+  // Of two representatives; nullopt where there is no way.
+  std::function<std::optional<Cost>(const TensorType&, const Layout& source, const Layout& target)> price = nullptr;
+};
+
 class RedistributionPrices {
  public:
-  explicit RedistributionPrices(Mesh mesh) : mesh_(std::move(mesh)) {}
+  // `price`: of a redistribution that was planned; null: its weighted bytes.
+  explicit RedistributionPrices(Mesh mesh, LayoutRelaxation relaxation = {}, RedistributionPrice price = nullptr)
+      : mesh_(std::move(mesh)), relaxation_(std::move(relaxation)), price_(std::move(price)) {}
+
+  // How well the prices from now on are looked for. Full ones are those of the program (docs/cost.md); direct ones are found at
+  // once, and are never lower.
+  void set_effort(RedistributionEffort effort) { effort_ = effort; }
 
   const Mesh& mesh() const { return mesh_; }
   LayoutIndex Intern(const Layout& layout);
@@ -56,7 +73,8 @@ class RedistributionPrices {
   // The cheapest way from `source` to `target`; nullopt where there is none (a partial sum cannot be made).
   std::optional<Cost> Price(TypeIndex type, LayoutIndex source, LayoutIndex target);
 
-  // One reader's demand on a value, and what a byte sent for it costs (0: it is sent, but not priced).
+  // One reader's demand on a value, and what a byte sent for it costs (0: it is not priced, and what is made for it
+  // serves nobody else).
   struct Demanded {
     LayoutIndex layout = 0;
     double weight = 1;
@@ -67,17 +85,30 @@ class RedistributionPrices {
   Cost Serve(TypeIndex type, LayoutIndex produced, const std::vector<Demanded>& reads);
 
  private:
-  std::optional<Cost> Planned(const TensorType& type, const Layout& source, const Layout& target);
+  std::optional<Redistribution> Planned(const TensorType& type, const Layout& source, const Layout& target);
+  std::optional<Cost> PriceOfEven(const TensorType& type, const Layout& source, const Layout& target);
+  std::optional<Cost> PriceOfUneven(const TensorType& type, Layout source, Layout target);
+  Cost CostOf(const TensorType& type, const Layout& source, const Redistribution& way) const;
+
+  // Prices of one effort.
+  struct Known {
+    absl::flat_hash_map<std::pair<uint64_t, int>, std::optional<Cost>> prices;
+    // Planned for one shape that stands for all that are cut evenly.
+    std::map<std::pair<Layout, Layout>, std::optional<Redistribution>> even;
+    std::map<std::tuple<Shape, Layout, Layout>, std::optional<Cost>> uneven;
+  };
+
+  Known& known() { return known_[effort_ == RedistributionEffort::kFull ? 0 : 1]; }
 
   Mesh mesh_;
+  LayoutRelaxation relaxation_;
+  RedistributionPrice price_;
+  RedistributionEffort effort_ = RedistributionEffort::kFull;
   std::deque<Layout> layouts_;  // Callers hold references while more are interned.
   std::map<Layout, LayoutIndex> layout_index_;
   std::vector<TensorType> types_;
   std::map<std::pair<int, Shape>, TypeIndex> type_index_;
-  absl::flat_hash_map<std::pair<uint64_t, int>, std::optional<Cost>> prices_;
-  // Of one shape that stands for all that are cut evenly.
-  std::map<std::pair<Layout, Layout>, std::optional<Cost>> even_prices_;
-  std::map<std::tuple<Shape, Layout, Layout>, std::optional<Cost>> uneven_prices_;
+  std::array<Known, 2> known_;
   int64_t work_ = 0;
   std::vector<LayoutIndex> available_;  // Of the value being served; kept to spare allocations.
 };

@@ -1,7 +1,8 @@
 // The reasons of a plan as text of at most 100 columns.
 //
-//   std::cout << ExplainPlan(graph, plan, program);
-//   absl::StatusOr<std::string> text = ExplainOp(graph, plan, distributed, program, "h1.matmul");
+//   const Explained explained{.graph = graph, .plan = plan, .distributed = distributed, .program = program, ...};
+//   std::cout << ExplainPlan(explained);
+//   absl::StatusOr<std::string> text = ExplainOp(explained, "h1.matmul");
 #ifndef CLEAVE_SEARCH_EXPLAIN_EXPLAIN_H_
 #define CLEAVE_SEARCH_EXPLAIN_EXPLAIN_H_
 
@@ -11,19 +12,33 @@
 #include "absl/strings/string_view.h"
 #include "ir/distribute/distribute.h"
 #include "ir/graph/graph.h"
+#include "ir/memory/memory.h"
+#include "ir/pins/pins.h"
 #include "ir/plan/plan.h"
 #include "ir/program/program.h"
+#include "search/cost/predict.h"
 
 namespace cleave {
 
-// Two tables: the ops that were decided for themselves (strategy, cost at the decision, its share of the plan's cost,
-// who decided), and the collectives of a step (bytes sent per rank, share, cause). `program` is what Partition makes of Distribute(graph, plan).
-std::string ExplainPlan(const Graph& graph, const Plan& plan, const Program& program);
+// A plan and what was made of it.
+struct Explained {
+  const Graph& graph;
+  const Plan& plan;
+  const Distributed& distributed;  // Distribute(graph, plan)
+  const Program& program;          // Partition(distributed.graph, distributed.plan)
+  Prediction predicted;
+  MemoryPrediction memory;
+  const Pins& pins;  // With which the plan was found.
+};
 
-// Everything known of one op: strategy, layouts, reason, every choice with its cost against the chosen one, its
-// collectives. A NotFound error names the nearest op.
-absl::StatusOr<std::string> ExplainOp(const Graph& graph, const Plan& plan, const Distributed& distributed,
-                                      const Program& program, absl::string_view name);
+// What the plan asks of a rank (overview.h), the cost of the whole under every price with bound and gap; then two
+// tables: the ops that were decided for themselves (strategy, cost, its share, who decided and why), and the
+// collectives of a step (bytes sent per rank, share, cause). Layers that are equal in all of this stand there once.
+std::string ExplainPlan(const Explained& explained);
+
+// Everything known of one op: strategy, layouts, reason, every choice with the parts of its cost, what would have to
+// change for another one to win, its collectives. A NotFound error names the nearest op.
+absl::StatusOr<std::string> ExplainOp(const Explained& explained, absl::string_view name);
 
 }  // namespace cleave
 

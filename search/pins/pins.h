@@ -20,7 +20,7 @@
 
 namespace cleave {
 
-// nullopt after errors E0304 and E0310 to E0313.
+// nullopt after errors E0304 and E0310 to E0312.
 std::optional<std::map<OpId, Demand>> ResolvePins(const GraphFacts& facts, const Mesh& mesh,
                                                   const std::vector<Pin>& pins, Diagnostics& diagnostics);
 

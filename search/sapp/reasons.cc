@@ -1,24 +1,26 @@
 #include "search/sapp/reasons.h"
 
-#include <algorithm>
 #include <cmath>
-#include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
+#include "search/cost/prices.h"
+#include "search/sapp/alternatives.h"
 #include "search/sapp/choices.h"
 
 namespace cleave {
 namespace {
 
-std::string BytesText(double bytes) { return absl::StrCat(FormatCount(std::llround(bytes)), " weighted bytes"); }
-
 class Reasons {
  public:
   Reasons(Assignment& assignment, const Bundles& bundles, const std::map<OpId, Demand>& demands,
           const ReasonOptions& options)
-      : assignment_(assignment), facts_(assignment.facts()), bundles_(bundles), demands_(demands), options_(options) {}
+      : assignment_(assignment),
+        facts_(assignment.facts()),
+        alternatives_(assignment, bundles),
+        demands_(demands),
+        options_(options) {}
 
   OpPlan PlanOf(OpId op) {
     OpPlan plan{.strategy = assignment_.strategy(op),
@@ -30,7 +32,7 @@ class Reasons {
     if (demands_.count(op) > 0) {
       plan.decided_by = DecidedBy::kPin;
       plan.reason =
-          absl::StrCat("pinned by the user; causes ", BytesText(assignment_.CostAround(op).bytes), " per step");
+          absl::StrCat("pinned by the user; causes ", Text(assignment_.CostAround(op).price), " per step");
       return plan;
     }
     switch (facts_.roles[op]) {
@@ -64,69 +66,38 @@ class Reasons {
  private:
   void Product(OpId op, OpPlan& plan) {
     const Rule& rule = facts_.rule(op);
-    const double own = assignment_.CostAround(op).bytes;
-    plan.choices.push_back({.strategy = plan.strategy, .cost = own, .chosen = true});
+    const double own = assignment_.CostAround(op).price;
     const std::string cuts = CutsText(plan.strategy, rule, assignment_.mesh());
-    const std::string price = options_.classic ? " (decided by the classic price)" : "";
+    const std::string price = options_.price == Price::kClassic ? " (decided by the classic price)"
+                              : options_.keeps_to_memory        ? " (decided under the memory limit)"
+                                                                : "";
+    plan.choices = alternatives_.ChoicesOf(op);
+    if (const auto found = options_.followed.find(op); found != options_.followed.end()) {
+      plan.decided_by = DecidedBy::kPropagation;
+      plan.reason = absl::StrCat(found->second, ": ", cuts, ", causes ", Text(own), " per step");
+      return;
+    }
     if (!options_.searched) {
-      plan.reason = absl::StrCat(options_.rule, ": ", cuts, ", causes ", BytesText(own), " per step");
+      plan.reason = absl::StrCat(options_.rule, ": ", cuts, ", causes ", Text(own), " per step");
       return;
     }
     plan.decided_by = DecidedBy::kSearch;
-    const std::optional<Choice> other = RunnerUp(op, own);
-    plan.reason = absl::StrCat("causes ", BytesText(own), " per step", price);
-    if (!other.has_value()) {
+    plan.reason = absl::StrCat("causes ", Text(own), " per step", price);
+    if (plan.choices.size() < 2) {
       absl::StrAppend(&plan.reason, "; no other factor has elements for the mesh axes");
       return;
     }
-    absl::StrAppend(&plan.reason, "; next is ", CutsText(other->strategy, rule, assignment_.mesh()), " with ",
-                    FormatCount(std::llround(other->cost)));
-    plan.choices.push_back(*other);
-  }
-
-  // The cheapest plan in which this op alone is cut in another way on one axis or on all, the light ops around it as
-  // they are or following.
-  std::optional<Choice> RunnerUp(OpId op, double own) {
-    const Rule& rule = facts_.rule(op);
-    const std::vector<AxisId> axes = assignment_.mesh().AxisIds();
-    std::vector<std::vector<AxisId>> moves;
-    for (AxisId axis : axes) moves.push_back({axis});
-    if (axes.size() > 1) moves.push_back(axes);
-    const Strategy current = assignment_.strategy(op);
-    const Cost before = assignment_.cost();
-    const int mark = assignment_.mark();
-    std::optional<Choice> best;
-    Cost least;
-    for (const std::vector<AxisId>& moved : moves) {
-      for (int factor = 0; factor < static_cast<int>(rule.factors.size()); ++factor) {
-        std::optional<Strategy> strategy = current;
-        for (AxisId axis : moved) strategy = Without(*strategy, axis);
-        for (AxisId axis : moved) {
-          const std::vector<int> fitting = FactorsFor(*strategy, rule, assignment_.mesh(), axis);
-          const bool fits = std::find(fitting.begin(), fitting.end(), factor) != fitting.end();
-          strategy = fits ? Moved(*strategy, rule, assignment_.mesh(), factor, axis) : std::nullopt;
-          if (!strategy.has_value()) break;
-        }
-        if (!strategy.has_value() || *strategy == current) continue;
-        for (int variant = 0; variant < 4; ++variant) {
-          assignment_.Apply(std::vector<Change>{{op, *strategy}});
-          for (AxisId axis : moved) {
-            if (variant & 1) FollowDown(assignment_, bundles_, op, axis);
-            if (variant & 2) FollowUp(assignment_, bundles_, op, axis);
-          }
-          const Cost cost = assignment_.cost();
-          assignment_.Rollback(mark);
-          if (best.has_value() && !Cheaper(cost, least)) continue;
-          least = cost;
-          best = Choice{.strategy = *strategy, .cost = own + (cost - before).bytes, .chosen = false};
-        }
-      }
-    }
-    return best;
+    const Choice& next = plan.choices[1];
+    absl::StrAppend(&plan.reason, "; next is ", CutsText(next.strategy, rule, assignment_.mesh()), " with ",
+                    assignment_.options().prices.is_seconds ? Text(next.cost) : FormatCount(std::llround(next.cost)));
   }
 
   void Light(OpId op, OpPlan& plan) {
     plan.decided_by = DecidedBy::kPropagation;
+    if (const auto found = options_.followed.find(op); found != options_.followed.end()) {
+      plan.reason = absl::StrCat(found->second, ": ", CutsText(plan.strategy, facts_.rule(op), assignment_.mesh()));
+      return;
+    }
     for (size_t i = 0; i < facts_.op(op).inputs.size(); ++i) {
       const OpId maker = facts_.op(op).inputs[i];
       if (facts_.roles[maker] == Role::kParameter || facts_.roles[maker] == Role::kConstant) continue;
@@ -151,9 +122,11 @@ class Reasons {
                                       : absl::StrCat("stored as ", facts_.op(leader.reader).name, " reads it");
   }
 
+  std::string Text(double cost) const { return CostText(assignment_.options().prices, cost); }
+
   Assignment& assignment_;
   const GraphFacts& facts_;
-  const Bundles& bundles_;
+  Alternatives alternatives_;
   const std::map<OpId, Demand>& demands_;
   const ReasonOptions& options_;
 };

@@ -3,7 +3,9 @@
 #define CLEAVE_SEARCH_SAPP_REASONS_H_
 
 #include <map>
+#include <string>
 
+#include "ir/pins/pins.h"
 #include "ir/plan/plan.h"
 #include "search/assignment/assignment.h"
 #include "search/sapp/bundles.h"
@@ -13,7 +15,9 @@ namespace cleave {
 struct ReasonOptions {
   bool searched = true;  // Products were chosen by price; else by the algorithm's one rule, `rule`.
   std::string rule;      // "data_parallel cuts the batch on every axis"
-  bool classic = false;  // The price of the search; reasons give bytes all the same, and say so.
+  std::map<OpId, std::string> followed = {};  // Of ops that propagation reached: from where they have their cuts.
+  Price price = Price::kBytes;      // Of the search. Under kClassic reasons give bytes all the same, and say so.
+  bool keeps_to_memory = false;     // Choices that keep less were preferred.
 };
 
 // The plan of a finished assignment, with decided_by, reasons and choices; leaves the assignment as it was.

@@ -4,55 +4,138 @@
 #include <utility>
 #include <vector>
 
-#include "search/sapp/greedy.h"
-#include "search/sapp/refine.h"
+#include "search/baselines/baselines.h"
+#include "search/sapp/descent.h"
+#include "search/sapp/classic_greedy.h"
 #include "search/sapp/starts.h"
 
 namespace cleave {
 namespace {
 
-struct Start {
-  Cost cost;
-  std::vector<Change> changes;
-};
+// Graphs with more ops to set than this are folded, and looked at whole at the end only.
+constexpr size_t kFoldedFrom = 200;
+// With more they get fewer starts and less work, and are not looked at whole.
+constexpr size_t kLargeFrom = 1500;
+constexpr int64_t kLargeShare = 8;
+// Where all redistributions are planned in full from the beginning, and terms are not split.
+constexpr size_t kSmallOps = 40;
+constexpr int kSmallAxes = 3;
+constexpr int64_t kSmallEntries = int64_t{1} << 18;
+// Of the plans that people write, those that are refined.
+constexpr size_t kRefinedPlans = 2;
+constexpr int kFoldingRounds = 8;
 
-// How many starts are refined: the cheapest ones.
-constexpr size_t kRefinedStarts = 3;
+class Search {
+ public:
+  Search(Assignment& assignment, const SappOptions& options)
+      : assignment_(assignment), options_(options), empty_(assignment.mark()) {
+    for (const Op& op : assignment.facts().graph->ops) {
+      const Role role = assignment.facts().roles[op.id];
+      if (role == Role::kProduct || role == Role::kLight) ops_.push_back(op.id);
+    }
+    is_small_ = ops_.size() <= kSmallOps && assignment.mesh().axis_count() <= kSmallAxes;
+    if (is_small_) network_.entries = kSmallEntries;
+    if (ops_.size() > kFoldedFrom) {
+      network_.folding = FoldOps(assignment.table(), assignment.demands(), kFoldingRounds);
+    }
+  }
+
+  // But for small graphs with directly planned redistributions first, then with those of the program.
+  void Run() {
+    RedistributionPrices& prices = assignment_.table().prices();
+    prices.set_effort(is_small_ ? RedistributionEffort::kFull : RedistributionEffort::kDirect);
+    Start([&](Descent& descent) { descent.Greedy(Axes(false)); });
+    if (ops_.size() <= kLargeFrom) {
+      Start([&](Descent& descent) { descent.Greedy(Axes(true)); });
+      StartFromUniformPlans();
+    }
+    DataParallel(assignment_);
+    Start([](Descent&) {});
+    if (assignment_.table().paid().may_leave_idle) Start([](Descent&) {});  // Everything replicated.
+    assignment_.Apply(best_);
+    if (ops_.size() <= kLargeFrom && network_.folding.has_value()) Improve();
+    prices.set_effort(RedistributionEffort::kFull);
+    if (ops_.size() <= kFoldedFrom) Improve();
+    FollowWithMetrics();
+  }
+
+ private:
+  std::vector<AxisId> Axes(bool reversed) const {
+    std::vector<AxisId> axes = assignment_.mesh().AxisIds();
+    if (reversed) std::reverse(axes.begin(), axes.end());
+    return axes;
+  }
+
+  // Refines what `begin` makes of the present plan, keeps it where it is the best so far, and takes everything back.
+  template <typename Begin>
+  void Start(const Begin& begin) {
+    Descent descent(assignment_, network_, ops_.size() > kLargeFrom ? options_.work / kLargeShare : options_.work);
+    begin(descent);
+    const bool is_allowed = descent.UseAllAxes();
+    descent.Refine();
+    if (best_.empty() || (is_allowed && descent.cost() < least_)) {
+      least_ = descent.cost();
+      best_ = descent.Changes();
+    }
+    assignment_.Rollback(empty_);
+  }
+
+  // From the cheapest of the plans that cut the batch by the outer axes and products in Megatron's way by the inner ones.
+  void StartFromUniformPlans() {
+    std::vector<std::pair<Cost, std::vector<Change>>> plans;
+    for (int batch_axes = assignment_.mesh().axis_count() - 1; batch_axes >= 0; --batch_axes) {
+      StartUniform(assignment_, batch_axes);
+      plans.emplace_back(assignment_.cost(), Snapshot(assignment_));
+      assignment_.Rollback(empty_);
+    }
+    std::stable_sort(plans.begin(), plans.end(), [](const auto& a, const auto& b) { return Cheaper(a.first, b.first); });
+    if (plans.size() > kRefinedPlans) plans.resize(kRefinedPlans);
+    for (const auto& [cost, changes] : plans) {
+      assignment_.Apply(changes);
+      Start([](Descent&) {});
+    }
+  }
+
+  // Looks at each op for itself, under the present prices.
+  void Improve() {
+    Network::Options whole = network_;
+    whole.folding.reset();
+    Descent descent(assignment_, whole, options_.work);
+    if (descent.Refine()) assignment_.Apply(descent.Changes());
+    if (!is_small_) return;
+    Descent free(assignment_, whole, options_.work);
+    if (free.RefineFreely()) assignment_.Apply(free.Changes());
+  }
+
+  // Metrics cost nothing: they are made as they read.
+  void FollowWithMetrics() {
+    const GraphFacts& facts = assignment_.facts();
+    for (OpId id : ops_) {
+      const Op& op = facts.op(id);
+      if (op.phase != Phase::kMetric || op.inputs.empty()) continue;
+      const Rule& rule = facts.rule(id);
+      const Layout& seen = assignment_.seen(op.inputs[0]);
+      assignment_.Apply(
+          std::vector<Change>{{id, StrategyFromDimensions(seen, rule.inputs[0], rule, assignment_.mesh())}});
+    }
+  }
+
+  Assignment& assignment_;
+  const SappOptions& options_;
+  int empty_;
+  std::vector<OpId> ops_;
+  bool is_small_ = false;
+  Network::Options network_;
+  int64_t least_ = 0;
+  std::vector<IndexedChange> best_;
+};
 
 }  // namespace
 
 double Sapp(Assignment& assignment, const Bundles& bundles, const SappOptions& options) {
-  const int empty = assignment.mark();
   if (options.price == Price::kClassic) return GreedyByClassic(assignment, bundles);
-  std::vector<Start> starts;
-  const auto keep = [&] {
-    Start start{.cost = assignment.cost(), .changes = Snapshot(assignment)};
-    const bool known =
-        std::any_of(starts.begin(), starts.end(), [&](const Start& other) { return other.cost == start.cost; });
-    if (!known) starts.push_back(std::move(start));
-    assignment.Rollback(empty);
-  };
-  GreedyByBytes(assignment, bundles);
-  keep();
-  for (int batch_axes = assignment.mesh().axis_count(); batch_axes >= 0; --batch_axes) {
-    StartUniform(assignment, batch_axes);
-    keep();
-  }
-  std::stable_sort(starts.begin(), starts.end(),
-                   [](const Start& a, const Start& b) { return Cheaper(a.cost, b.cost); });
-  if (starts.size() > kRefinedStarts) starts.resize(kRefinedStarts);
-  for (Start& start : starts) {
-    assignment.Apply(start.changes);
-    Refine(assignment, bundles, {.work = options.work});
-    start = {.cost = assignment.cost(), .changes = Snapshot(assignment)};
-    assignment.Rollback(empty);
-  }
-  const Start* best = &starts[0];
-  for (const Start& start : starts) {
-    if (Cheaper(start.cost, best->cost)) best = &start;
-  }
-  assignment.Apply(best->changes);
-  return assignment.cost().bytes;
+  Search(assignment, options).Run();
+  return assignment.cost().price;
 }
 
 }  // namespace cleave

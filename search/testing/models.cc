@@ -1,72 +1,30 @@
 #include "search/testing/models.h"
 
-#include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/check/check.h"
-#include "ir/differentiate/differentiate.h"
-#include "ir/ops/builder.h"
 #include "ir/ops/ops.h"
+#include "search/testing/model_builder.h"
 
 namespace cleave::testing {
 namespace {
 
 using Ints = std::vector<int64_t>;
 
-class Builder {
- public:
-  OpId Input(const std::string& name, const std::string& dtype, const Shape& shape) {
-    return builder_.Add("input", {}, {{"data", name}, {"dtype", dtype}, {"shape", shape}}, name);
-  }
-  OpId Parameter(const std::string& name, const Shape& shape) {
-    return builder_.Add("parameter", {}, {{"shape", shape}, {"init", std::string("constant")}}, name);
-  }
-  OpId Add(const std::string& kind, std::vector<OpId> inputs, const std::string& name,
-           std::map<std::string, AttributeValue> attributes = {}) {
-    builder_.SetLine(++line_);
-    return builder_.Add(kind, std::move(inputs), std::move(attributes), name);
-  }
-  // `name`, and `name`.bias.
-  OpId Dense(OpId x, const std::string& name, const std::string& weight, int64_t units) {
-    const int64_t k = builder_.type(x).shape.back();
-    const OpId product = Add("matmul", {x, Parameter(weight, {units, k})}, name, {{"transpose_b", true}});
-    return Add("bias_add", {product, Parameter(absl::StrCat(name, ".b"), {units})}, absl::StrCat(name, ".bias"));
-  }
-  OpId Norm(OpId x, const std::string& name) {
-    const int64_t k = builder_.type(x).shape.back();
-    return Add("layer_norm", {x, Parameter(name + ".weight", {k}), Parameter(name + ".shift", {k})}, name);
-  }
-
-  Graph Trained(OpId loss, Optimizer::Kind kind) {
-    builder_.mutable_graph().loss = loss;
-    builder_.mutable_graph().model = "Test";
-    builder_.mutable_graph().file = "test.model";
-    absl::StatusOr<Graph> graph = Differentiate(std::move(builder_).Build(), {.kind = kind, .learning_rate = {}});
-    CLEAVE_CHECK(graph.ok()) << std::string(graph.status().message());
-    return *std::move(graph);
-  }
-  Graph Forward() { return std::move(builder_).Build(); }
-
- private:
-  GraphBuilder builder_;
-  int line_ = 0;
-};
-
-OpId Heads(Builder& b, OpId parts, const GptShape& shape, int64_t which, const std::string& name) {
+OpId Heads(ModelBuilder& b, OpId parts, const GptShape& shape, int64_t which, const std::string& name) {
   const int64_t head = shape.width / shape.heads;
   const OpId cut =
       b.Add("slice", {parts}, name + ".cut",
             {{"begin", Ints{0, 0, 0, which, 0}}, {"end", Ints{shape.batch, shape.seq, shape.heads, which + 1, head}}});
-  const OpId flat =
-      b.Add("reshape", {cut}, name + ".flat", {{"shape", Ints{shape.batch, shape.seq, shape.heads, head}}});
-  return b.Add("transpose", {flat}, name, {{"permutation", Ints{0, 2, 1, 3}}});
+  const OpId flat = b.Reshape(cut, {shape.batch, shape.seq, shape.heads, head}, name + ".flat");
+  return b.Transpose(flat, {0, 2, 1, 3}, name);
 }
 
-OpId Block(Builder& b, OpId x, const GptShape& shape, const std::string& name) {
+OpId Block(ModelBuilder& b, OpId x, const GptShape& shape, const std::string& name) {
   const int64_t head = shape.width / shape.heads;
   const OpId qkv = b.Dense(b.Norm(x, name + ".norm1"), name + ".qkv", name + ".qkv.weight", 3 * shape.width);
-  const OpId parts =
-      b.Add("reshape", {qkv}, name + ".parts", {{"shape", Ints{shape.batch, shape.seq, shape.heads, 3, head}}});
+  const OpId parts = b.Reshape(qkv, {shape.batch, shape.seq, shape.heads, 3, head}, name + ".parts");
   const OpId query = Heads(b, parts, shape, 0, name + ".query");
   const OpId key = Heads(b, parts, shape, 1, name + ".key");
   const OpId value = Heads(b, parts, shape, 2, name + ".value");
@@ -74,14 +32,28 @@ OpId Block(Builder& b, OpId x, const GptShape& shape, const std::string& name) {
   const OpId scaled = b.Add("scale", {scores}, name + ".scaled", {{"factor", 0.25}});
   const OpId weights = b.Add("softmax", {b.Add("causal_mask", {scaled}, name + ".mask")}, name + ".weights");
   const OpId mixed = b.Add("matmul", {weights, value}, name + ".mixed");
-  const OpId back = b.Add("transpose", {mixed}, name + ".back", {{"permutation", Ints{0, 2, 1, 3}}});
-  const OpId joined =
-      b.Add("reshape", {back}, name + ".joined", {{"shape", Ints{shape.batch, shape.seq, shape.width}}});
+  const OpId back = b.Transpose(mixed, {0, 2, 1, 3}, name + ".back");
+  const OpId joined = b.Reshape(back, {shape.batch, shape.seq, shape.width}, name + ".joined");
   const OpId middle =
       b.Add("add", {x, b.Dense(joined, name + ".out", name + ".out.weight", shape.width)}, name + ".middle");
   const OpId up = b.Dense(b.Norm(middle, name + ".norm2"), name + ".up", name + ".up.weight", 4 * shape.width);
   const OpId down = b.Dense(b.Add("gelu", {up}, name + ".gelu"), name + ".down", name + ".down.weight", shape.width);
   return b.Add("add", {middle, down}, name + ".end");
+}
+
+// Every expert sees all tokens; a token's result is the sum of the experts' ones, weighted by the router.
+OpId Experts(ModelBuilder& b, OpId x, const ExpertsShape& shape, const std::string& name) {
+  const auto product = [&](const std::string& equation, OpId left, OpId right, const std::string& part) {
+    return b.Add("einsum", {left, right}, name + part, {{"equation", equation}});
+  };
+  const OpId normed = b.Norm(x, name + ".norm");
+  const OpId gates =
+      b.Add("softmax", {b.Dense(normed, name + ".router", name + ".router.weight", shape.experts)}, name + ".gates");
+  const OpId up = b.Parameter(name + ".up.weight", {shape.experts, shape.width, shape.hidden});
+  const OpId down = b.Parameter(name + ".down.weight", {shape.experts, shape.hidden, shape.width});
+  const OpId hidden = b.Add("gelu", {product("td,edf->etf", normed, up, ".up")}, name + ".gelu");
+  const OpId results = product("etf,efd->etd", hidden, down, ".down");
+  return b.Add("add", {x, product("etd,te->td", results, gates, ".mixed")}, name + ".end");
 }
 
 int FactorNamed(const Rule& rule, char letter) {
@@ -94,7 +66,7 @@ int FactorNamed(const Rule& rule, char letter) {
 }  // namespace
 
 Graph Mlp(int64_t batch, const std::vector<int64_t>& widths) {
-  Builder b;
+  ModelBuilder b;
   OpId x = b.Input("x", "f32", {batch, widths[0]});
   const OpId target = b.Input("target", "f32", {batch, widths.back()});
   for (size_t layer = 0; layer + 1 < widths.size(); ++layer) {
@@ -102,13 +74,13 @@ Graph Mlp(int64_t batch, const std::vector<int64_t>& widths) {
     x = b.Dense(x, name, absl::StrCat("w", layer), widths[layer + 1]);
     if (layer + 2 < widths.size()) x = b.Add("relu", {x}, name + ".relu");
   }
-  return b.Trained(b.Add("mae", {x, target}, "loss"), Optimizer::Kind::kSgd);
+  return std::move(b).Trained(b.Add("mae", {x, target}, "loss"), Optimizer::Kind::kSgd);
 }
 
 Graph SeedNetwork() { return Mlp(256, {784, 512, 512, 1}); }
 
 Graph Gpt(const GptShape& shape) {
-  Builder b;
+  ModelBuilder b;
   const OpId tokens = b.Input("tokens", "i32", {shape.batch, shape.seq});
   const OpId next = b.Input("next", "i32", {shape.batch, shape.seq});
   const OpId table = b.Parameter("embedding.weight", {shape.vocab, shape.width});
@@ -116,17 +88,31 @@ Graph Gpt(const GptShape& shape) {
   OpId x = b.Add("add", {b.Add("embedding", {tokens, table}, "embedding"), position}, "start");
   for (int layer = 0; layer < shape.layers; ++layer) x = Block(b, x, shape, absl::StrCat("x.", layer));
   const OpId logits = b.Dense(b.Norm(x, "norm"), "logits", "logits.weight", shape.vocab);
-  return b.Trained(b.Add("cross_entropy", {logits, next}, "loss"), Optimizer::Kind::kAdamW);
+  return std::move(b).Trained(b.Add("cross_entropy", {logits, next}, "loss"), Optimizer::Kind::kAdamW);
+}
+
+GptShape Gpt3(int64_t batch) {
+  return {.batch = batch, .seq = 2048, .vocab = 51200, .width = 12288, .heads = 96, .layers = 96};
+}
+
+Graph MixtureOfExperts(const ExpertsShape& shape) {
+  ModelBuilder b;
+  OpId x = b.Input("x", "f32", {shape.tokens, shape.width});
+  const OpId target = b.Input("target", "f32", {shape.tokens, shape.width});
+  x = b.Dense(x, "stem", "stem.weight", shape.width);
+  for (int layer = 0; layer < shape.layers; ++layer) x = Experts(b, x, shape, absl::StrCat("x.", layer));
+  return std::move(b).Trained(b.Add("mse", {b.Dense(x, "head", "head.weight", shape.width), target}, "loss"),
+                              Optimizer::Kind::kAdamW);
 }
 
 Graph MatmulChain(const std::vector<int64_t>& sizes) {
-  Builder b;
+  ModelBuilder b;
   OpId x = b.Input("x", "f32", {sizes[0], sizes[1]});
   for (size_t i = 1; i + 1 < sizes.size(); ++i) {
     const OpId weight = b.Parameter(absl::StrCat("w", i - 1), {sizes[i], sizes[i + 1]});
     x = b.Add("matmul", {x, weight}, absl::StrCat("m", i - 1));
   }
-  return b.Forward();
+  return std::move(b).Forward();
 }
 
 Strategy Letters(const Graph& graph, const Mesh& mesh, OpId matmul, const std::string& letters,

@@ -32,6 +32,22 @@ struct GptShape {
 // A decoder of pre-norm transformer blocks with learned positions and cross entropy, AdamW.
 Graph Gpt(const GptShape& shape);
 
+// 175 billion parameters in 96 blocks (Brown et al. 2020, table 2.1; the vocabulary is padded) on `batch` sequences of
+// 2,048 tokens. With more than 5 the scores of a block's attention pass the largest tensor that there may be (E0410).
+GptShape Gpt3(int64_t batch);
+
+struct ExpertsShape {
+  int64_t tokens = 64;
+  int64_t width = 32;
+  int64_t hidden = 64;
+  int64_t experts = 4;
+  int layers = 2;
+};
+
+// Pre-norm blocks of a dense mixture of experts (a softmax router, experts of two layers stacked in one weight each)
+// between two dense layers, mean squared error, AdamW.
+Graph MixtureOfExperts(const ExpertsShape& shape);
+
 // A chain of matmuls without anything between, "m0", "m1", …: sizes[0] x sizes[1], times sizes[1] x sizes[2], …; not
 // differentiated.
 Graph MatmulChain(const std::vector<int64_t>& sizes);

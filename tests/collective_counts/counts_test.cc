@@ -15,6 +15,7 @@ namespace cleave {
 namespace {
 
 constexpr char kFour[] = "parallel { devices = 4; gradient_weight = 1.0; }";
+constexpr char kPropagate[] = "parallel { devices = 4; gradient_weight = 1.0; search = propagate; }";
 constexpr char kDataParallel[] = "parallel { devices = 4; gradient_weight = 1.0; search = data_parallel; }";
 
 // Dense layers with relu between; `pins` by layer, repeated when there are fewer. The loss lies as `ends` says: without a pin the
@@ -173,6 +174,31 @@ void ExpectCounts(const std::vector<Case>& cases) {
   }
 }
 
+// The same plans from fewer pins: the search spreads them. Neither the products of attention nor the ends are pinned.
+std::vector<Case> PropagatedCases() {
+  const std::string column = "#[shard((1, 1, 1), (4, 1))]";
+  const std::string row = "#[shard((1, 1, 4), (1, 4))]";
+  const std::string column_of_two = "#[shard((2, 1, 1), (2, 1))]";
+  const std::string row_of_two = "#[shard((2, 1, 2), (1, 2))]";
+  return {
+      {"1: one layer's rows", Layers(6, 256, 32, {"#[shard((4, 1), (1, 1))]", "", "", "", "", ""}), kPropagate, "", "",
+       "all_reduce 1", "all_reduce 1"},
+      {"2: columns, rows follow", Layers(6, 32, 256, {kColumn, ""}), kPropagate, "all_reduce 3", "all_reduce 2", "",
+       "all_reduce 5"},
+      {"5: Megatron", Encoder(2, 8, 8, 128, column, row, "", ""), kPropagate, "all_reduce 4", "all_reduce 3", "",
+       "all_reduce 7"},
+      {"5: columns alone", Encoder(2, 8, 8, 128, column, "", "", ""), kPropagate, "all_reduce 4", "all_reduce 3", "",
+       "all_reduce 7"},
+      {"5: one layer's columns", Encoder(2, 8, 8, 128, "", "", "", ""),
+       "parallel { devices = 4; gradient_weight = 1.0; search = propagate; pin \"h.0.qkv.matmul\" = shard((1, 1, 1), (4, 1)); "
+       "pin \"h.0.up.matmul\" = shard((1, 1, 1), (4, 1)); }",
+       "all_reduce 4", "all_reduce 3", "", "all_reduce 7"},
+      {"6: Megatron and data parallel", Encoder(2, 8, 8, 128, column_of_two, row_of_two, "", ""), kPropagate,
+       "all_reduce 4", "all_reduce 3", "all_reduce 1", "all_reduce 8"},
+  };
+}
+
+TEST(CountsTest, Propagated) { ExpectCounts(PropagatedCases()); }
 TEST(CountsTest, Mlp) { ExpectCounts(MlpCases()); }
 TEST(CountsTest, Encoder) { ExpectCounts(EncoderCases()); }
 TEST(CountsTest, Layers) { ExpectCounts(LayerCases()); }

@@ -32,28 +32,38 @@ std::vector<const Step*> CountedSteps(const Compiled& compiled) {
   return steps;
 }
 
-std::optional<Module> ModuleOf(const std::string& text, Diagnostics& diagnostics) {
-  SourceSet sources;
-  const FileId file = sources.Add("test.model", text);
-  const std::optional<syntax::File> syntax = Parse(file, sources, diagnostics);
-  if (!syntax.has_value()) return std::nullopt;
-  return Analyze(*syntax, sources, {}, diagnostics);
+void ExpectNoErrors(const Diagnostics& diagnostics, const std::string& where) {
+  for (const Diagnostic& diagnostic : diagnostics.items()) {
+    if (diagnostic.severity == Severity::kError) ADD_FAILURE() << diagnostic.message << " in\n" << where;
+  }
 }
 
 }  // namespace
 
+std::optional<Module> ReadModule(const std::string& text, const std::string& path) {
+  Diagnostics diagnostics;
+  SourceSet sources;
+  const FileId file = sources.Add(path, text);
+  const std::optional<syntax::File> syntax = Parse(file, sources, diagnostics);
+  std::optional<Module> module;
+  if (syntax.has_value()) module = Analyze(*syntax, sources, {}, diagnostics);
+  ExpectNoErrors(diagnostics, text);
+  return module;
+}
+
 Compiled CompileModel(const std::string& text, int devices, const PartitionOptions& options) {
+  SCOPED_TRACE(text);
+  const std::optional<Module> module = ReadModule(text, "test.model");
+  return module.has_value() ? CompileModule(*module, devices, options) : Compiled{};
+}
+
+Compiled CompileModule(const Module& module, int devices, const PartitionOptions& options) {
   Compiled compiled;
   Diagnostics diagnostics;
-  const std::optional<Module> module = ModuleOf(text, diagnostics);
-  std::optional<Plan> plan;
-  if (module.has_value()) {
-    compiled.graph = *Differentiate(module->graph, Optimizer{.kind = Optimizer::Kind::kAdam, .learning_rate = {}});
-    plan = Search(compiled.graph, CpuCluster(devices), module->pins, OptionsFrom(module->pins.settings), diagnostics);
-  }
-  for (const Diagnostic& diagnostic : diagnostics.items()) {
-    if (diagnostic.severity == Severity::kError) ADD_FAILURE() << diagnostic.message << " in\n" << text;
-  }
+  compiled.graph = *Differentiate(module.graph, Optimizer{.kind = Optimizer::Kind::kAdam, .learning_rate = {}});
+  const std::optional<Plan> plan =
+      Search(compiled.graph, CpuCluster(devices), module.pins, OptionsFrom(module.pins.settings), diagnostics);
+  ExpectNoErrors(diagnostics, module.graph.model);
   if (!plan.has_value()) return compiled;
   absl::StatusOr<Distributed> distributed = Distribute(compiled.graph, *plan);
   EXPECT_TRUE(distributed.ok()) << distributed.status();

@@ -2,10 +2,12 @@
 #ifndef CLEAVE_TESTS_COLLECTIVE_COUNTS_PROGRAMS_H_
 #define CLEAVE_TESTS_COLLECTIVE_COUNTS_PROGRAMS_H_
 
+#include <optional>
 #include <set>
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "frontend/frontend.h"
 #include "ir/partition/partition.h"
 #include "ir/program/program.h"
 
@@ -17,7 +19,13 @@ struct Compiled {
   Program program;
 };
 
-// `text` for `devices`; its `parallel` block says the rest. Mistakes, and a program that is not proven, fail the test.
+// What the frontend makes of `text`, which stands in `path`. Mistakes fail the test.
+std::optional<Module> ReadModule(const std::string& text, const std::string& path);
+
+// `module` for `devices` under Adam. Mistakes, and a program that is not proven, fail the test.
+Compiled CompileModule(const Module& module, int devices, const PartitionOptions& options = {});
+
+// `text` for `devices`; its `parallel` block says the rest.
 Compiled CompileModel(const std::string& text, int devices, const PartitionOptions& options = {});
 
 // "all_reduce 5, all_gather 1": steps of a training step by kind, those of the loss left out.

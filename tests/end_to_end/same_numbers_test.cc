@@ -61,6 +61,14 @@ TEST_F(SameNumbers, MnistMlp) {
   }
 }
 
+// Primes and products of different ones: pieces are uneven, and axes of several sizes share a dimension.
+TEST_F(SameNumbers, OddNumbersOfRanks) {
+  const std::string model = "examples/mnist_mlp/mnist_mlp.model";
+  const std::vector<double> one = OneRank(model);
+  for (const int ranks : {5, 10, 11, 12}) ExpectSame(one, model, ranks, {"--search", "sapp"});
+  ExpectSame(one, model, 11, {"--search", "data_parallel"});
+}
+
 // The contracted dimension cut, columns cut, and a mixture with an `out` layout.
 TEST_F(SameNumbers, PinnedPlansOfTheMlp) {
   const std::vector<double> one = OneRank("tests/end_to_end/unpinned.model");

@@ -9,7 +9,6 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "base/text/text.h"
 #include "base/units/units.h"
 #include "codegen/codegen.h"
 #include "dsl/syntax/print.h"
@@ -17,12 +16,13 @@
 #include "ir/plan/plan_json.h"
 #include "ir/program/text.h"
 #include "ir/strategy/strategy.h"
-#include "search/cluster/cluster.h"
-#include "search/cost/predict.h"
 #include "search/explain/explain.h"
+#include "tools/driver/element_limit.h"
 #include "tools/driver/launch.h"
 #include "tools/driver/output.h"
 #include "tools/driver/pipeline.h"
+#include "tools/driver/summary.h"
+#include "tools/driver/usage.h"
 
 namespace cleave {
 namespace {
@@ -43,12 +43,12 @@ std::string OutputFolder(const CompileOptions& options) {
 }
 
 std::string PlanText(const Compilation& compilation) {
-  const Prediction predicted = Predict(compilation.program, CpuCluster(compilation.plan->mesh.rank_count()));
+  const Explained explained = ExplainedOf(compilation);
   return PlanJson(compilation.training_graph, *compilation.plan, compilation.program,
-                  {.predicted_compute = predicted.compute,
-                   .predicted_communication = predicted.communication,
-                   .sent_bytes_per_rank = predicted.sent_bytes_per_rank,
-                   .memory = PredictMemory(compilation.distributed.graph, compilation.program),
+                  {.predicted_compute = explained.predicted.compute,
+                   .predicted_communication = explained.predicted.communication,
+                   .sent_bytes_per_rank = explained.predicted.sent_bytes_per_rank,
+                   .memory = explained.memory,
                    .warnings = &compilation.diagnostics,
                    .sources = &compilation.sources});
 }
@@ -62,16 +62,16 @@ std::string PlannedGraphText(const Compilation& compilation) {
   });
 }
 
-ExitCode BadRank(int rank, const Compilation& compilation) {
-  std::cerr << "error: --rank: the plan has ranks 0 to " << compilation.plan->mesh.rank_count() - 1 << ", not " << rank
-            << "\n";
+ExitCode BadUsage(const CompileOptions& options, const std::string& message) {
+  std::cerr << UsageErrorText(options.error_format, message, "");
   return ExitCode::kUsage;
 }
 
 ExitCode Emit(const CompileOptions& options, Compilation& compilation) {
   const int rank = options.rank.value_or(0);
   if (*options.emit == EmitStage::kProgram || *options.emit == EmitStage::kSource) {
-    if (rank >= compilation.plan->mesh.rank_count()) return BadRank(rank, compilation);
+    const int last = compilation.plan->mesh.rank_count() - 1;
+    if (rank > last) return BadUsage(options, absl::StrCat("--rank: the plan has ranks 0 to ", last, ", not ", rank));
   }
   switch (*options.emit) {
     case EmitStage::kAst:
@@ -152,39 +152,27 @@ ExitCode BuildAndStart(const std::string& folder, Compilation& compilation) {
   return static_cast<ExitCode>(result->exit_code);
 }
 
-// `op` is empty for the whole plan.
-ExitCode Explain(const std::string& op, const Compilation& compilation) {
-  const absl::StatusOr<std::string> text =
-      op.empty() ? ExplainPlan(compilation.training_graph, *compilation.plan, compilation.program)
-                 : ExplainOp(compilation.training_graph, *compilation.plan, compilation.distributed, compilation.program, op);
-  if (!text.ok()) {
-    std::cerr << "error: --explain: " << text.status().message() << "\n";
-    return ExitCode::kUsage;
+ExitCode Explain(const CompileOptions& options, const Compilation& compilation) {
+  const Explained explained = ExplainedOf(compilation);
+  if (options.explain->empty()) {
+    std::cout << ExplainPlan(explained);
+    return ExitCode::kDone;
   }
+  const absl::StatusOr<std::string> text = ExplainOp(explained, *options.explain);
+  if (!text.ok()) return BadUsage(options, absl::StrCat("--explain: ", text.status().message()));
   std::cout << *text;
   return ExitCode::kDone;
 }
 
-std::string Summary(const Compilation& compilation, double seconds) {
-  const Plan& plan = *compilation.plan;
-  int64_t collectives = 0;
-  double sent = 0;
-  for (const Step& step : compilation.program.steps) {
-    if (const auto* collective = std::get_if<Collective>(&step.action)) {
-      ++collectives;
-      sent += SentBytes(compilation.program, *collective);
-    }
-  }
-  std::string text = absl::StrCat(
-      compilation.training_graph.model, ": ", Plural(plan.mesh.rank_count(), "rank"),
-      plan.mesh.axis_count() > 0 ? absl::StrCat(" (", plan.mesh.ToString(), ")") : "", ", ", plan.search.algorithm,
-      ", ", Plural(collectives, "collective"), " and ", FormatBytes(Bytes(static_cast<int64_t>(sent))),
-      " sent per rank and step\n", "proven on ", Plural(compilation.proof.ranks, "simulated rank"), ", ",
-      Plural(compilation.proof.values, "value"), " compared; compiled in ", FormatSeconds(Seconds(seconds)), "\n");
-  for (const std::string& axis : compilation.proof.axes_left_out) {
-    absl::StrAppend(&text, "note: mesh axis ", axis, " was too much to simulate; it was checked statically\n");
-  }
-  return text;
+// Whether anything is made that could run: only that has to be proven by simulation.
+bool MakesCode(const CompileOptions& options) {
+  if (options.plan_only) return false;
+  return options.emit != EmitStage::kPlan;
+}
+
+// Whether sources are generated, for which pieces have a largest size.
+bool MakesSources(const CompileOptions& options) {
+  return MakesCode(options) && options.emit != EmitStage::kProgram;
 }
 
 // Everything up to the point where a program is to be written.
@@ -194,14 +182,18 @@ ExitCode Prepare(const CompileOptions& options, Compilation& compilation) {
   if (const ExitCode code = Understand(options, compilation); code != ExitCode::kDone) return code;
   if (options.emit == EmitStage::kGraph) return ExitCode::kDone;
   if (const ExitCode code = MakePlan(options, compilation); code != ExitCode::kDone) return code;
-  return Split(compilation);
+  if (const ExitCode code = Split(compilation); code != ExitCode::kDone) return code;
+  if (MakesSources(options)) {
+    if (const ExitCode code = CheckElementLimit(compilation); code != ExitCode::kDone) return code;
+  }
+  return MakesCode(options) ? Prove(compilation) : ExitCode::kDone;
 }
 
 ExitCode Compile(const CompileOptions& options, Compilation& compilation) {
   const auto start = std::chrono::steady_clock::now();
   if (options.target != "cpu") {
-    std::cerr << "error: --target " << options.target << ": this version generates programs for the CPU only\n";
-    return ExitCode::kUsage;
+    return BadUsage(options, absl::StrCat("--target ", options.target,
+                                          ": this version generates programs for the CPU only"));
   }
   const std::string folder = OutputFolder(options);
   const bool writes = !options.emit.has_value() && !options.plan_only;
@@ -211,14 +203,14 @@ ExitCode Compile(const CompileOptions& options, Compilation& compilation) {
   if (const ExitCode code = Prepare(options, compilation); code != ExitCode::kDone) return code;
   if (options.emit.has_value()) return Emit(options, compilation);
   if (options.explain.has_value()) {
-    if (const ExitCode code = Explain(*options.explain, compilation); code != ExitCode::kDone) return code;
+    if (const ExitCode code = Explain(options, compilation); code != ExitCode::kDone) return code;
   }
   if (writes) {
     if (const ExitCode code = Write(folder, compilation); code != ExitCode::kDone) return code;
   }
   if (!options.quiet) {
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    std::cout << Summary(compilation, seconds);
+    std::cout << Summary(options, compilation, Seconds(seconds));
     if (writes)
       std::cout << "written to " << folder << (options.run ? "" : "; build and start it with `make && ./run.sh` there")
                 << "\n";

@@ -11,6 +11,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
+#include "tools/driver/usage.h"
 
 namespace cleave {
 namespace {
@@ -26,19 +27,29 @@ const std::map<std::string, EmitStage>& Stages() {
   return stages;
 }
 
-EarlyExit UsageError(const std::string& message) {
-  return {.code = ExitCode::kUsage, .text = absl::StrCat("error: ", message, "\nhelp: `--help` lists the options\n")};
+EarlyExit UsageError(ErrorFormat format, const std::string& message) {
+  return {.code = ExitCode::kUsage, .text = UsageErrorText(format, message, "`--help` lists the options")};
 }
 
-EarlyExit ExitOf(const CLI::App& app, const CLI::ParseError& error) {
+// The form of errors that is asked for, also by a command line that is wrong elsewhere.
+ErrorFormat FormatAskedFor(int argc, const char* const* argv) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    if (word == "--error-format=json") return ErrorFormat::kJson;
+    if (word == "--error-format" && i + 1 < argc && std::string(argv[i + 1]) == "json") return ErrorFormat::kJson;
+  }
+  return ErrorFormat::kText;
+}
+
+EarlyExit ExitOf(const CLI::App& app, const CLI::ParseError& error, ErrorFormat format) {
   std::ostringstream out, err;
   if (app.exit(error, out, err) == 0) return {.code = ExitCode::kDone, .text = out.str()};
   if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError)) {
     std::string left;
     for (const std::string& word : app.remaining()) absl::StrAppend(&left, left.empty() ? "" : " ", word);
-    return UsageError(absl::StrCat("unexpected `", left, "`"));
+    return UsageError(format, absl::StrCat("unexpected `", left, "`"));
   }
-  return UsageError(error.what());
+  return UsageError(format, error.what());
 }
 
 // Whole numbers from `low`; without `high` up to what 63 bits hold. (The checks of CLI11 print a double's whole range.)
@@ -78,6 +89,7 @@ std::string Contradiction(const CompileOptions& options) {
 }  // namespace
 
 std::variant<CompileOptions, EarlyExit> ParseCommandLine(int argc, const char* const* argv) {
+  const ErrorFormat format = FormatAskedFor(argc, argv);
   CompileOptions options;
   std::vector<std::string> sets;
   std::string emit, error_format;
@@ -86,15 +98,16 @@ std::variant<CompileOptions, EarlyExit> ParseCommandLine(int argc, const char* c
   app.add_option("MODEL", options.model, "The model file")->required();
   app.add_option("--devices", options.devices, "Number of ranks (default: the model's, else 1)")
       ->check(WholeNumber(1, kMostDevices));
-  app.add_option("--cluster", options.cluster, "Preset of the machines (default: cpu)");
-  app.add_option("--search", options.search, "How the plan is found: sapp, data_parallel or replicate")
+  app.add_option("--cluster", options.cluster, "The machines: a preset (cpu, h100x8, h100x8*4, ...) or a JSON file (default: cpu)");
+  app.add_option("--search", options.search, "How the plan is found: sapp, propagate, data_parallel or replicate")
       ->check(OneOf({"sapp", "propagate", "exact", "data_parallel", "replicate", "manual"}));
   app.add_option("--target", options.target, "cpu (default) or cuda")->check(OneOf({"cpu", "cuda"}));
   app.add_option("--out", options.out, "Output folder (default: out/<model>)");
   app.add_flag("--run", options.run, "Build the program and start it with mpirun on this machine");
   app.add_option("--steps", options.steps, "Stop training after so many steps")->check(WholeNumber(1));
   app.add_option("--seed", options.seed, "Seed of initial values and of the order of samples")->check(WholeNumber(0));
-  app.add_flag("--plan-only", options.plan_only, "Find and prove the plan, print its summary, write nothing");
+  app.add_flag("--plan-only", options.plan_only,
+               "Find the plan, print what it asks of each rank, write nothing; not proven by simulation");
   app.add_option("--plan", options.plan_file, "Take the plan from a plan.json instead of searching");
   app.add_option("--emit", emit, "Print one stage and stop: ast, graph, plan, program or source")
       ->check(OneOf({"ast", "graph", "plan", "program", "source"}));
@@ -112,21 +125,21 @@ std::variant<CompileOptions, EarlyExit> ParseCommandLine(int argc, const char* c
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return ExitOf(app, error);
+    return ExitOf(app, error, format);
   }
-  if (options.model.empty()) return UsageError("MODEL is required");
+  if (options.model.empty()) return UsageError(format, "MODEL is required");
   if (explain->count() > 0 && !options.explain.has_value()) options.explain = "";
   if (!emit.empty()) options.emit = Stages().at(emit);
-  if (error_format == "json") options.error_format = ErrorFormat::kJson;
+  options.error_format = format;
   for (const std::string& set : sets) {
     const size_t equals = set.find('=');
     if (equals == std::string::npos || equals == 0) {
-      return UsageError(absl::StrCat("--set: expected name=value, found `", set, "`"));
+      return UsageError(format, absl::StrCat("--set: expected name=value, found `", set, "`"));
     }
     options.overrides.emplace_back(set.substr(0, equals), set.substr(equals + 1));
   }
   if (const std::string contradiction = Contradiction(options); !contradiction.empty()) {
-    return UsageError(contradiction);
+    return UsageError(format, contradiction);
   }
   return options;
 }

@@ -20,7 +20,7 @@ enum class ErrorFormat { kText, kJson };
 struct CompileOptions {
   std::string model;  // Path of the .model file.
   std::optional<int64_t> devices;
-  std::string cluster = "cpu";        // Preset.
+  std::string cluster;                // Preset or file; empty: that of the plan file, else `cpu`.
   std::optional<std::string> search;  // "sapp", "data_parallel", …
   std::string target = "cpu";
   std::string out;  // Empty: out/<stem of the model file>.

@@ -35,7 +35,7 @@ ExitCode ExitOf(const std::vector<const char*>& arguments) {
 TEST(OptionsTest, Defaults) {
   const CompileOptions options = Options({"a.model"});
   EXPECT_EQ(options.model, "a.model");
-  EXPECT_EQ(options.cluster, "cpu");
+  EXPECT_EQ(options.cluster, "");
   EXPECT_EQ(options.devices, std::nullopt);
   EXPECT_EQ(options.emit, std::nullopt);
   EXPECT_FALSE(options.run);
@@ -124,6 +124,15 @@ TEST(OptionsTest, OptionsThatCannotBothBeMeant) {
   EXPECT_EQ(ErrorOf({"a.model", "--rank", "1"}), "error: `--rank` goes with `--emit program` or `--emit source`");
   EXPECT_EQ(ErrorOf({"a.model", "--emit", "graph", "--rank", "1"}),
             "error: `--rank` goes with `--emit program` or `--emit source`");
+}
+
+TEST(OptionsTest, UsageErrorsComeAsJsonWhereThatIsAskedFor) {
+  const std::string json =
+      R"({"severity":"error","code":null,"message":"--devices: `0` is not a whole number from 1 to 1,048,576",)"
+      R"("spans":[],"notes":[],"help":["`--help` lists the options"]})";
+  EXPECT_EQ(ErrorOf({"a.model", "--devices", "0", "--error-format", "json"}), json);
+  EXPECT_EQ(ErrorOf({"--error-format=json", "a.model", "--devices", "0"}), json);
+  EXPECT_EQ(ErrorOf({"--error-format", "text", "--bogus", "a.model"}), "error: unexpected `--bogus`");
 }
 
 TEST(OptionsTest, HelpIsNoError) { EXPECT_EQ(ExitOf({"--help"}), ExitCode::kDone); }

@@ -1,5 +1,6 @@
 #include "tools/driver/pipeline.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -15,6 +16,8 @@
 #include "ir/ops/ops.h"
 #include "ir/partition/partition.h"
 #include "ir/plan/plan_json.h"
+#include "search/cluster/presets.h"
+#include "search/cluster/resolve.h"
 #include "search/search.h"
 
 namespace cleave {
@@ -48,6 +51,49 @@ void ResolveDataPath(const CompileOptions& options, DataSource& data) {
   data.path = std::filesystem::absolute(path).lexically_normal().string();
 }
 
+std::optional<Cluster> ClusterAskedFor(const CompileOptions& options, const ParallelSettings& settings,
+                                       Diagnostics& diagnostics) {
+  ClusterRequest request{.name_or_path = options.cluster.empty() ? "cpu" : options.cluster, .devices = options.devices};
+  if (settings.devices.has_value()) {
+    request.model_devices = settings.devices->value;
+    request.model_span = settings.devices->span;
+  } else if (!settings.mesh.empty()) {
+    int64_t product = 1;
+    for (const NamedAxis& axis : settings.mesh) product *= axis.size;
+    request.model_devices = product;
+    request.model_span = settings.mesh_span;
+  }
+  return ResolveCluster(request, diagnostics);
+}
+
+// The machines that a plan file was made for, which it knows by name only.
+bool ReadClusterOfPlan(const CompileOptions& options, const Plan& plan, Compilation& compilation) {
+  const auto refuse = [&](const std::string& what, const std::string& help) {
+    compilation.diagnostics.Add(
+        Error(Code::kE0604, absl::StrCat("the plan file `", options.plan_file, "` ", what)).Help(help));
+    return false;
+  };
+  if (options.cluster.empty() && !FindPreset(plan.cluster).has_value()) {
+    return refuse(absl::StrCat("is for cluster `", plan.cluster, "`, which is not a preset"),
+                  "name the file that describes it: `--cluster FILE.json`");
+  }
+  compilation.cluster = ResolveCluster({.name_or_path = options.cluster.empty() ? plan.cluster : options.cluster,
+                                        .devices = plan.mesh.rank_count()},
+                                       compilation.diagnostics);
+  if (!compilation.cluster.has_value()) return false;
+  if (compilation.cluster->name != plan.cluster) {
+    return refuse(absl::StrCat("is for cluster `", plan.cluster, "`, not `", compilation.cluster->name, "`"),
+                  "leave `--cluster` out, or search for a new plan");
+  }
+  for (const MeshAxis& axis : plan.mesh.axes()) {
+    if (compilation.cluster->FindLink(axis.link) != nullptr) continue;
+    return refuse(absl::StrCat("has a mesh axis `", axis.name, "` over the link `", axis.link, "`, which cluster `",
+                               plan.cluster, "` does not have"),
+                  "search for a new plan");
+  }
+  return true;
+}
+
 ExitCode ReadPlanFile(const CompileOptions& options, Compilation& compilation) {
   const std::string& path = options.plan_file;
   std::ifstream in(path, std::ios::binary);
@@ -70,8 +116,17 @@ ExitCode ReadPlanFile(const CompileOptions& options, Compilation& compilation) {
             .Help("leave `--devices` out, or search for a new plan"));
     return ExitCode::kModelWrong;
   }
+  if (!ReadClusterOfPlan(options, *plan, compilation)) return ExitCode::kModelWrong;
   compilation.plan = *std::move(plan);
   return ExitCode::kDone;
+}
+
+// A search that ended without a plan: the model asks for what is wrong, or for less memory than any plan needs.
+ExitCode NoPlan(const Diagnostics& diagnostics) {
+  const std::vector<Diagnostic>& items = diagnostics.items();
+  const bool too_large =
+      std::any_of(items.begin(), items.end(), [](const Diagnostic& item) { return item.code == Code::kE0313; });
+  return too_large ? ExitCode::kNoPlanFits : ExitCode::kModelWrong;
 }
 
 }  // namespace
@@ -102,18 +157,12 @@ ExitCode Understand(const CompileOptions& options, Compilation& compilation) {
 
 ExitCode MakePlan(const CompileOptions& options, Compilation& compilation) {
   if (!options.plan_file.empty()) return ReadPlanFile(options, compilation);
-  if (options.cluster != "cpu") {
-    compilation.diagnostics.Add(Error(Code::kE0606, absl::StrCat("unknown cluster `", options.cluster, "`"))
-                                    .Help("this version plans for `cpu`: one host, equal links"));
-    return ExitCode::kModelWrong;
-  }
   const Pins& pins = compilation.module->pins;
-  int64_t devices = 1;  // A mesh says how many where `devices` does not.
-  for (const NamedAxis& axis : pins.settings.mesh) devices *= axis.size;
-  if (pins.settings.devices.has_value()) devices = pins.settings.devices->value;
-  compilation.plan = Search(compilation.training_graph, CpuCluster(devices), pins, OptionsFrom(pins.settings),
+  compilation.cluster = ClusterAskedFor(options, pins.settings, compilation.diagnostics);
+  if (!compilation.cluster.has_value()) return ExitCode::kModelWrong;
+  compilation.plan = Search(compilation.training_graph, *compilation.cluster, pins, OptionsFrom(pins.settings),
                             compilation.diagnostics);
-  if (!compilation.plan.has_value()) return ExitCode::kModelWrong;
+  if (!compilation.plan.has_value()) return NoPlan(compilation.diagnostics);
   for (const std::string& error : VerifyPlan(compilation.training_graph, *compilation.plan)) {
     return Bug("search", error);
   }
@@ -130,7 +179,12 @@ ExitCode Split(Compilation& compilation) {
   for (const std::string& finding : CheckStatically(compilation.program)) {
     return Bug("partition (static proof)", finding);
   }
-  const absl::StatusOr<SimulationReport> proof = CheckBySimulation(compilation.training_graph, compilation.distributed, compilation.program);
+  return ExitCode::kDone;
+}
+
+ExitCode Prove(Compilation& compilation) {
+  const absl::StatusOr<SimulationReport> proof =
+      CheckBySimulation(compilation.training_graph, compilation.distributed, compilation.program);
   if (!proof.ok()) return Bug("partition (simulated proof)", proof.status().message());
   compilation.proof = *proof;
   return ExitCode::kDone;

@@ -15,6 +15,7 @@
 #include "ir/graph/graph.h"
 #include "ir/plan/plan.h"
 #include "ir/program/program.h"
+#include "search/cluster/cluster.h"
 #include "tools/driver/exit_code.h"
 #include "tools/driver/options.h"
 
@@ -27,17 +28,19 @@ struct Compilation {
   std::optional<syntax::File> syntax;
   std::optional<Module> module;  // Forward graph, training, pins.
   Graph training_graph;
+  std::optional<Cluster> cluster;
   std::optional<Plan> plan;
   Distributed distributed;  // Graph and plan, in which ops that cut inner factors have their distributed form.
   Program program;
-  SimulationReport proof;
+  std::optional<SimulationReport> proof;  // Of what is written; a plan that is only looked at is not simulated.
 };
 
 // Each returns kDone, or the exit code after adding why to the diagnostics (or, for a bug of ours, printing it).
 ExitCode ReadModel(const CompileOptions& options, Compilation& compilation);   // -> syntax
 ExitCode Understand(const CompileOptions& options, Compilation& compilation);  // -> module, training_graph
-ExitCode MakePlan(const CompileOptions& options, Compilation& compilation);    // -> plan
-ExitCode Split(Compilation& compilation);                                      // -> distributed, program, proven
+ExitCode MakePlan(const CompileOptions& options, Compilation& compilation);    // -> cluster, plan
+ExitCode Split(Compilation& compilation);                                      // -> distributed, program, checked statically
+ExitCode Prove(Compilation& compilation);                                      // -> proof
 
 }  // namespace cleave
 

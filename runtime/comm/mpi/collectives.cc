@@ -138,11 +138,11 @@ void Comm::AllGatherOf(ElementType type, const std::vector<Part>& parts, const G
   const Running running(*impl_, kKind, group, bytes, 1);
   const void* piece = parts.front().source;
   if (parts.size() > 1) {
-    std::byte* const sent = impl_->send.Get(packed.own_bytes());
+    std::byte* const sent = impl_->send.AtLeast(packed.own_bytes());
     packed.ForEachOwnPiece([&](const Part& part, int64_t at, int64_t size) { Copy(part.source, sent + at, size); });
     piece = sent;
   }
-  void* const received = packed.is_contiguous() ? parts.front().target : impl_->receive.Get(bytes);
+  void* const received = packed.is_contiguous() ? parts.front().target : impl_->receive.AtLeast(bytes);
   const std::vector<int> counts = impl_->Counts(packed.counts(), kKind);
   const std::vector<int> places = impl_->Counts(Begins(packed.counts()), kKind);
   impl_->Check(MPI_Allgatherv(piece, counts[static_cast<size_t>(group.index)], element.type, received, counts.data(),
@@ -168,13 +168,13 @@ void Comm::ReduceScatterOf(ElementType type, const std::vector<Part>& parts, Red
   impl_->Count(packed.elements(), kKind);
   const void* whole = parts.front().source;
   if (!packed.is_contiguous()) {
-    std::byte* const sent = impl_->send.Get(bytes);
+    std::byte* const sent = impl_->send.AtLeast(bytes);
     packed.ForEachRun([&](const Part& part, int64_t in_tensor, int64_t at, int64_t size) {
       Copy(static_cast<const std::byte*>(part.source) + in_tensor, sent + at, size);
     });
     whole = sent;
   }
-  void* const piece = parts.size() == 1 ? parts.front().target : impl_->receive.Get(packed.own_bytes());
+  void* const piece = parts.size() == 1 ? parts.front().target : impl_->receive.AtLeast(packed.own_bytes());
   impl_->Check(MPI_Reduce_scatter(whole, piece, impl_->Counts(packed.counts(), kKind).data(), element.type,
                                   MpiOp(reduction), impl_->communicator(group)),
                kKind);
@@ -224,8 +224,8 @@ void Comm::AllToAllOf(ElementType type, const void* source, void* target, const 
   }
   const std::vector<int64_t> send_places = Begins(send_counts);
   const std::vector<int64_t> receive_places = Begins(receive_counts);
-  std::byte* const send = impl_->send.Get(send_places.back() * element.size);
-  std::byte* const receive = impl_->receive.Get(receive_places.back() * element.size);
+  std::byte* const send = impl_->send.AtLeast(send_places.back() * element.size);
+  std::byte* const receive = impl_->receive.AtLeast(receive_places.back() * element.size);
   for (size_t i = 0; i < members; ++i) {
     source_view.Pack(static_cast<const std::byte*>(source), sent_box(i), element.size,
                      send + send_places[i] * element.size);
@@ -278,8 +278,8 @@ void Comm::NeighborExchangeOf(ElementType type, const void* source, void* target
   const std::vector<int64_t> send_places = Begins(send_counts);
   const std::vector<int64_t> receive_places = Begins(receive_counts);
   const Running running(*impl_, kKind, group, receive_places.back() * element.size, 0);
-  std::byte* const send = impl_->send.Get(send_places.back() * element.size);
-  std::byte* const receive = impl_->receive.Get(receive_places.back() * element.size);
+  std::byte* const send = impl_->send.AtLeast(send_places.back() * element.size);
+  std::byte* const receive = impl_->receive.AtLeast(receive_places.back() * element.size);
 
   constexpr int kTag = 0;
   std::vector<MPI_Request> requests;

@@ -137,6 +137,5 @@ Group Comm::CreateGroup(const std::vector<int>& axes) {
 
 void Comm::CountTraffic(bool on) { impl_->counting = on; }
 const std::array<Traffic, kCollectiveKinds>& Comm::traffic() const { return impl_->traffic; }
-int64_t Comm::buffer_bytes() const { return impl_->send.bytes() + impl_->receive.bytes(); }
 
 }  // namespace cleave::runtime

@@ -8,11 +8,11 @@
 #include <mpi.h>
 
 #include <array>
-#include <cstddef>
 #include <string>
 #include <vector>
 
 #include "runtime/comm/comm.h"
+#include "runtime/device/workspace.h"
 
 namespace cleave::runtime {
 
@@ -27,22 +27,6 @@ inline MPI_Op MpiOp(Reduction reduction) {
   }
   return MPI_OP_NULL;
 }
-
-// Memory that only grows, for packing.
-class Scratch {
- public:
-  std::byte* Get(int64_t bytes) {
-    if (static_cast<size_t>(bytes) > data_.size()) {
-      data_.clear();  // Nothing to keep: growing then copies nothing.
-      data_.resize(static_cast<size_t>(bytes));
-    }
-    return data_.data();
-  }
-  int64_t bytes() const { return static_cast<int64_t>(data_.size()); }
-
- private:
-  std::vector<std::byte> data_;
-};
 
 struct Comm::Impl {
   Impl(const Mesh& mesh, Watch& watch) : mesh(mesh), watch(watch) {}
@@ -60,7 +44,7 @@ struct Comm::Impl {
   int local_ranks = 1;
   std::vector<GroupState> groups;     // Indexed by Group::id; the first is the world.
   std::vector<MPI_Request> requests;  // Indexed by Pending::id; finished ones are MPI_REQUEST_NULL.
-  Scratch send;
+  Scratch send;  // What is packed, and what arrives.
   Scratch receive;
   bool counting = true;
   std::array<Traffic, kCollectiveKinds> traffic;

@@ -6,10 +6,10 @@
 #include "runtime/math/convolution.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <optional>
 #include <vector>
 
+#include "runtime/device/workspace.h"
 #include "runtime/math/onednn/engine.h"
 
 namespace cleave::runtime {
@@ -112,26 +112,6 @@ TensorDescriptions DescribeTensors(const Shape& shape) {
           .y = Strided({shape.sizes.samples, shape.sizes.filters, shape.rows.output.size, shape.columns.output.size},
                        {shape.sizes.filters * places, places, shape.columns.output.size, 1})};
 }
-
-// Memory that lives as long as the program, one piece for each of x, filter and y: a call is done with it when it
-// returns.
-class Scratch {
- public:
-  void* AtLeast(size_t bytes) {
-    constexpr size_t kLine = 64;
-    if (bytes > size_) {
-      std::free(memory_);
-      size_ = (bytes + kLine - 1) / kLine * kLine;
-      memory_ = std::aligned_alloc(kLine, size_);
-      Check(memory_ == nullptr ? dnnl_out_of_memory : dnnl_success, "allocating memory for a convolution");
-    }
-    return memory_;
-  }
-
- private:
-  void* memory_ = nullptr;
-  size_t size_ = 0;
-};
 
 dnnl_primitive_t MakeReorder(const dnnl_memory_desc_t& from, const dnnl_memory_desc_t& to) {
   const dnnl_engine_t engine = TheEngine().engine;
@@ -240,6 +220,7 @@ PreparedConvolution PrepareConvolution(Direction direction, const Shape& shape) 
 
 void Run(Direction direction, const Shape& shape, const float* x, const float* filter, const float* y) {
   static auto& all = *new PreparedList<PreparedConvolution>;
+  // One piece for each of x, filter and y, as long as the program lives: a call is done with it when it returns.
   static auto* const scratch = new Scratch[3];
   const PreparedConvolution& prepared = all.Get(
       [&](const PreparedConvolution& known) { return known.direction == direction && SameShape(known.shape, shape); },
@@ -250,7 +231,7 @@ void Run(Direction direction, const Shape& shape, const float* x, const float* f
   for (size_t i = 0; i < prepared.operands.size(); ++i) {
     const Operand& operand = prepared.operands[i];
     SetPointer(operand.plain, pointers[i]);
-    if (operand.reorder != nullptr) SetPointer(operand.inner, scratch[i].AtLeast(operand.inner_bytes));
+    if (operand.reorder != nullptr) SetPointer(operand.inner, scratch[i].AtLeast(static_cast<int64_t>(operand.inner_bytes)));
     if (operand.reorder != nullptr && !operand.is_result) operand.Reorder();
     arguments.push_back({operand.argument, operand.inner});
   }

@@ -1,1 +1,1 @@
-compile good.model --cluster h100x8 --plan-only --quiet
+compile good.model --cluster h10x8 --plan-only --quiet

@@ -1,1 +1,1 @@
-compile good.model --cluster cpu --plan-only --quiet
+compile good.model --cluster h100x8 --plan-only --quiet

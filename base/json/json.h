@@ -1,0 +1,41 @@
+// Reads JSON strictly: what a reader does not expect is an error with its place.
+//
+//   CLEAVE_ASSIGN_OR_RETURN(const Json document, ParseStrictJson(text));
+//   CLEAVE_RETURN_IF_ERROR(CheckFields(document, "plan", {"version"}, {"warnings"}));
+//   CLEAVE_ASSIGN_OR_RETURN(const int64_t version, IntegerAt(document, "version", "plan"));
+//
+// `where` is the path of `object`, as messages show it. Errors are InvalidArgument. Functions that read a field REQUIRE
+// that CheckFields found it.
+#ifndef CLEAVE_BASE_JSON_JSON_H_
+#define CLEAVE_BASE_JSON_JSON_H_
+
+#include <cstdint>
+#include <set>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "nlohmann/json.hpp"
+
+namespace cleave {
+
+using Json = nlohmann::ordered_json;
+
+// "WHERE: WHAT".
+absl::Status JsonError(const std::string& where, const std::string& what);
+
+// The document; an object with a key twice is refused.
+absl::StatusOr<Json> ParseStrictJson(absl::string_view text);
+
+// `object` is an object with all of the `required` fields, some of the `optional` ones and no others.
+absl::Status CheckFields(const Json& object, const std::string& where, const std::set<std::string>& required,
+                         const std::set<std::string>& optional = {});
+
+absl::StatusOr<std::string> StringAt(const Json& object, const char* field, const std::string& where);
+absl::StatusOr<double> NumberAt(const Json& object, const char* field, const std::string& where);
+absl::StatusOr<int64_t> IntegerAt(const Json& object, const char* field, const std::string& where);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_BASE_JSON_JSON_H_

@@ -1,0 +1,42 @@
+#include "base/json/json.h"
+
+#include "gtest/gtest.h"
+
+namespace cleave {
+namespace {
+
+TEST(ParseStrictJsonTest, TakesADocument) {
+  const absl::StatusOr<Json> document = ParseStrictJson(R"({"a": [1, {"b": 2}], "c": {"b": 3}})");
+  ASSERT_TRUE(document.ok()) << document.status();
+  EXPECT_EQ(document->at("a").at(1).at("b"), 2);
+}
+
+TEST(ParseStrictJsonTest, RefusesBrokenTextAndAKeyTwice) {
+  EXPECT_EQ(ParseStrictJson(R"({"a": NaN})").status().message(), "not valid JSON");
+  EXPECT_EQ(ParseStrictJson(R"({"a": 1)").status().message(), "not valid JSON");
+  EXPECT_EQ(ParseStrictJson("").status().message(), "not valid JSON");
+  EXPECT_EQ(ParseStrictJson(R"([{"a": 1}, {"b": {"a": 1, "a": 2}}])").status().message(),
+            "the key \"a\" stands twice in one object");
+}
+
+TEST(CheckFieldsTest, NamesWhatIsMissingOrUnknown) {
+  const Json object = *ParseStrictJson(R"({"a": 1, "b": 2})");
+  EXPECT_TRUE(CheckFields(object, "file", {"a"}, {"b", "c"}).ok());
+  EXPECT_EQ(CheckFields(object, "file", {"a", "c"}, {"b"}).message(), "file: the field \"c\" is missing");
+  EXPECT_EQ(CheckFields(object, "file", {"a"}, {}).message(), "file: unknown field \"b\"");
+  EXPECT_EQ(CheckFields(object.at("a"), "file.a", {}).message(), "file.a: expected an object");
+}
+
+TEST(FieldTest, HasTheTypeThatIsAskedFor) {
+  const Json object = *ParseStrictJson(R"({"text": "x", "number": 1.5, "integer": 7})");
+  EXPECT_EQ(*StringAt(object, "text", "file"), "x");
+  EXPECT_EQ(*NumberAt(object, "number", "file"), 1.5);
+  EXPECT_EQ(*NumberAt(object, "integer", "file"), 7);
+  EXPECT_EQ(*IntegerAt(object, "integer", "file"), 7);
+  EXPECT_EQ(StringAt(object, "number", "file").status().message(), "file.number: expected a string");
+  EXPECT_EQ(NumberAt(object, "text", "file").status().message(), "file.text: expected a number");
+  EXPECT_EQ(IntegerAt(object, "number", "file").status().message(), "file.number: expected an integer");
+}
+
+}  // namespace
+}  // namespace cleave

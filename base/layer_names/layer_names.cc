@@ -1,0 +1,68 @@
+#include "base/layer_names/layer_names.h"
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+
+namespace cleave {
+namespace {
+
+// A number as counting writes it: "7", but not "07" nor what 63 bits do not hold.
+bool IsNumber(absl::string_view text, int64_t* number) {
+  const bool digits = !text.empty() && std::all_of(text.begin(), text.end(), absl::ascii_isdigit);
+  return digits && (text.size() == 1 || text[0] != '0') && absl::SimpleAtoi(text, number);
+}
+
+// What stands for the numbers at one place of the names. The backward pass counts layers down.
+std::string FoldedNumber(std::vector<int64_t> numbers) {
+  std::sort(numbers.begin(), numbers.end());
+  if (numbers.front() == numbers.back()) return absl::StrCat(numbers[0]);
+  const auto gap = std::adjacent_find(numbers.begin(), numbers.end(), [](int64_t a, int64_t b) { return b != a + 1; });
+  return gap == numbers.end() ? absl::StrCat(numbers.front(), "..", numbers.back()) : "*";
+}
+
+}  // namespace
+
+LayerName LayerNameOf(absl::string_view name) {
+  LayerName result;
+  std::vector<std::string> parts = absl::StrSplit(name, '.');
+  for (std::string& part : parts) {
+    int64_t number = 0;
+    if (!IsNumber(part, &number)) continue;
+    result.numbers.push_back(number);
+    part = "#";
+  }
+  result.place = absl::StrJoin(parts, ".");
+  return result;
+}
+
+std::string FoldedName(absl::Span<const std::string> names) {
+  std::vector<LayerName> parsed;
+  for (const std::string& name : names) parsed.push_back(LayerNameOf(name));
+  std::vector<std::string> parts = absl::StrSplit(names[0], '.');
+  size_t place = 0;
+  for (std::string& part : parts) {
+    int64_t number = 0;
+    if (!IsNumber(part, &number)) continue;
+    std::vector<int64_t> numbers;
+    for (const LayerName& name : parsed) numbers.push_back(name.numbers[place]);
+    part = FoldedNumber(numbers);
+    ++place;
+  }
+  return absl::StrJoin(parts, ".");
+}
+
+std::string FoldedText(absl::string_view text) {
+  std::vector<std::string> words = absl::StrSplit(text, ' ');
+  for (std::string& word : words) {
+    // "0.5" is a quantity; names start with a letter.
+    if (!word.empty() && absl::ascii_isalpha(word[0])) word = LayerNameOf(word).place;
+  }
+  return absl::StrJoin(words, " ");
+}
+
+}  // namespace cleave

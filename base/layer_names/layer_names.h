@@ -1,0 +1,35 @@
+// Names of equal things in repeated layers differ in the numbers between their dots.
+//
+//   LayerNameOf("x.3.attn.out.matmul") == {.place = "x.#.attn.out.matmul", .numbers = {3}}
+//   FoldedName({"x.0.ln", "x.1.ln", "x.2.ln"}) == "x.0..2.ln"
+#ifndef CLEAVE_BASE_LAYER_NAMES_LAYER_NAMES_H_
+#define CLEAVE_BASE_LAYER_NAMES_LAYER_NAMES_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+namespace cleave {
+
+struct LayerName {
+  std::string place;             // "x.#.attn.out.matmul"
+  std::vector<int64_t> numbers;  // In the order of the name.
+
+  bool operator==(const LayerName&) const = default;
+};
+
+LayerName LayerNameOf(absl::string_view name);
+
+// One name for all: where their numbers differ, `least..greatest` where all between are there, else `*`. REQUIRES: at
+// least one name; all have the same place.
+std::string FoldedName(absl::Span<const std::string> names);
+
+// `text` with the numbers between dots replaced in every word: sentences about equal layers become equal.
+std::string FoldedText(absl::string_view text);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_BASE_LAYER_NAMES_LAYER_NAMES_H_

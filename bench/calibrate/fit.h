@@ -1,0 +1,46 @@
+// From measured times to the description of a host whose cores are the devices.
+#ifndef CLEAVE_BENCH_CALIBRATE_FIT_H_
+#define CLEAVE_BENCH_CALIBRATE_FIT_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/units/units.h"
+#include "ir/program/program.h"
+#include "search/cluster/cluster.h"
+
+namespace cleave {
+
+// A collective in groups of `ranks`; bytes as CollectiveSeconds counts them.
+struct MeasuredCollective {
+  CollectiveKind kind = CollectiveKind::kAllReduce;
+  int64_t ranks = 2;
+  Bytes bytes{0};
+  Seconds seconds{0};
+};
+
+struct MeasuredProduct {
+  Flops flops{0};
+  Seconds seconds{0};
+};
+
+struct Measurements {
+  int64_t ranks = 2;
+  std::vector<MeasuredCollective> collectives;  // By kind, then ranks, then bytes, all ascending.
+  std::vector<MeasuredProduct> products;        // Ascending by flops.
+  double memory_bytes_per_second = 1;           // Read and written by one rank while all do.
+  Bytes memory_per_rank{0};
+};
+
+// Latency and bandwidth for which latency + traffic / bandwidth is nearest to what all-reduces in groups of `ranks`
+// took, by the sum of squared relative errors. REQUIRES: at least two of different size.
+GroupRate FitGroup(const std::vector<MeasuredCollective>& collectives, int64_t ranks);
+
+// Groups and ramp from the all-reduces, the ratio of the others from the largest ones; peak and efficiency from the
+// products, of which the least time is the floor of an op.
+Cluster ClusterFrom(const Measurements& measurements, const std::string& name);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_BENCH_CALIBRATE_FIT_H_

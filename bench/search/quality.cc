@@ -1,0 +1,75 @@
+#include <cstdio>
+#include <limits>
+
+#include "bench/search/cases.h"
+#include "bench/search/tables.h"
+
+namespace cleave {
+namespace {
+
+// The best cost, or what is known of it.
+struct Bound {
+  double cost = 0;
+  bool is_reached = false;
+};
+
+std::optional<Bound> BoundOf(const std::optional<Found>& exact) {
+  if (!exact.has_value()) return std::nullopt;
+  const SearchSummary& search = exact->plan.search;
+  const double bound = search.lower_bound.value_or(search.cost);
+  return Bound{.cost = bound, .is_reached = search.cost <= bound * (1 + 1e-9)};
+}
+
+double Over(double cost, double bound) {
+  if (bound > 0) return cost / bound;
+  return cost > 0 ? std::numeric_limits<double>::infinity() : 1;
+}
+
+void PrintRow(const Model& model, const Graph& graph, const Cluster& cluster) {
+  const std::optional<Found> data_parallel = Find(graph, cluster, SearchAlgorithm::kDataParallel);
+  const std::optional<Found> sapp = Find(graph, cluster, SearchAlgorithm::kSapp);
+  const std::optional<Found> exact = Find(graph, cluster, SearchAlgorithm::kExact);
+  const std::optional<Bound> bound = BoundOf(exact);
+  std::printf("%-11s %7lld %-6s", model.name.c_str(), static_cast<long long>(cluster.devices()), cluster.name.c_str());
+  for (const std::optional<Found>& found : {data_parallel, sapp, exact}) {
+    if (found.has_value()) {
+      std::printf(" %13.4e", found->plan.search.cost);
+    } else {
+      std::printf(" %13s", "-");
+    }
+  }
+  for (const std::optional<Found>& found : {data_parallel, sapp}) {
+    if (found.has_value() && bound.has_value()) {
+      std::printf(" %9.4f%s", Over(found->plan.search.cost, bound->cost), bound->is_reached ? " " : "<");
+    } else {
+      std::printf(" %9s ", "-");
+    }
+  }
+  for (const std::optional<Found>& found : {sapp, exact}) {
+    if (found.has_value()) {
+      std::printf(" %8.3f", found->seconds);
+    } else {
+      std::printf(" %8s", "-");
+    }
+  }
+  std::printf("\n");
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+void PrintQuality(const TableOptions& options) {
+  std::printf("%-11s %7s %-6s %13s %13s %13s %9s  %9s  %8s %8s\n", "model", "devices", "link", "data parallel", "sapp",
+              "exact", "dp/best", "sapp/best", "sapp s", "exact s");
+  for (const Model& model : Models()) {
+    if (!options.model.empty() && options.model != model.name) continue;
+    const Graph graph = model.make();
+    for (const int64_t devices : {2, 6, 8, 12, 16, 64, 256, 1024}) {
+      if (devices > options.most_devices) continue;
+      PrintRow(model, graph, Flat(devices));
+      if (devices > 8) PrintRow(model, graph, Hierarchical(devices));
+    }
+  }
+}
+
+}  // namespace cleave

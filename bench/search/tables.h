@@ -1,0 +1,27 @@
+// The tables that the program prints.
+#ifndef CLEAVE_BENCH_SEARCH_TABLES_H_
+#define CLEAVE_BENCH_SEARCH_TABLES_H_
+
+#include <cstdint>
+#include <string>
+
+namespace cleave {
+
+struct TableOptions {
+  std::string model;               // Only this one; empty: all.
+  int64_t most_devices = 1 << 20;  // Only up to so many.
+  int repetitions = 5;             // Of what is timed.
+};
+
+// How far plans are from the best one.
+void PrintQuality(const TableOptions& options);
+
+// How long searches take, and how that grows with ops and devices.
+void PrintSpeed(const TableOptions& options);
+
+// What is found for numbers of devices that are no powers of two.
+void PrintOdd(const TableOptions& options);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_BENCH_SEARCH_TABLES_H_

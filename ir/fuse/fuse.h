@@ -1,0 +1,82 @@
+// Which steps of a program are emitted as one piece: chains of elementwise ops become one loop, a matrix product takes
+// its bias and relu along.
+//
+//   h1.matmul, h1.bias_add, h1.relu                 -> MatMulChain
+//   w.momentum' = 0.9 * w.momentum + g; w' = w - lr * w.momentum'   (four ops) -> FusedLoop
+//
+// Only neighbours are joined, so the order of the program, and with it the order of collectives, stays. Sources produce
+// no stage.
+#ifndef CLEAVE_IR_FUSE_FUSE_H_
+#define CLEAVE_IR_FUSE_FUSE_H_
+
+#include <optional>
+#include <set>
+#include <variant>
+#include <vector>
+
+#include "ir/ops/ops.h"
+#include "ir/program/program.h"
+
+namespace cleave {
+
+// Indexes into Program::steps.
+struct SingleStep {
+  int step = 0;
+
+  bool operator==(const SingleStep&) const = default;
+};
+
+// Elementwise ops whose values have one shape and layout, in the program's order.
+struct FusedLoop {
+  std::vector<int> steps;
+
+  bool operator==(const FusedLoop&) const = default;
+};
+
+// matmul, then bias_add, then perhaps relu; only the last value is stored.
+struct MatMulChain {
+  int matmul = 0;
+  int bias_add = 0;
+  std::optional<int> relu;
+
+  bool operator==(const MatMulChain&) const = default;
+};
+
+struct FusedStage {
+  std::variant<SingleStep, FusedLoop, MatMulChain> action;
+  Phase phase = Phase::kForward;
+
+  bool operator==(const FusedStage&) const = default;
+};
+
+struct Fusion {
+  std::vector<FusedStage> stages;  // In the program's order.
+  // Values that exist only inside their stage, and need no memory.
+  std::set<ValueId> inside;
+  // The stage that writes the value; -1 for sources.
+  IdVector<ValueId, int> written_by;
+};
+
+Fusion Fuse(const Program& program);
+
+// Whether the op may become part of a loop: an element of its value follows from one element of each input alone.
+bool CanBeLooped(const OpDefinition& op);
+
+// The steps of a stage, in order.
+std::vector<int> StepsOf(const FusedStage& stage);
+
+// For each dimension of an elementwise op's output: whether input `input` has it too (else it is repeated along it).
+// nullopt where the input's dimensions are not those of the output in the same order, so that the op cannot be part of
+// a loop.
+std::optional<std::vector<bool>> SpanOfInput(const Program& program, const Compute& compute, int input);
+
+// The Compute of a step, or null.
+const Compute* ComputeOf(const Step& step);
+bool IsSource(const Step& step);
+
+// A reshape or flatten: its local value is its input's, element by element.
+bool IsAlias(const Step& step);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_IR_FUSE_FUSE_H_

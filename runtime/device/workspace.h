@@ -1,0 +1,68 @@
+// Memory that the runtime takes beside the arena, counted: buffers for messages, copies in a library's own layout,
+// intermediate results of kernels.
+//
+//   WorkspaceVector<float> copy(elements);
+//   WorkspaceBytes().peak    // The most that was taken at once.
+//
+// Everything in the runtime that is as large as a tensor is allocated so; what is as large as one row of it is not.
+#ifndef CLEAVE_RUNTIME_DEVICE_WORKSPACE_H_
+#define CLEAVE_RUNTIME_DEVICE_WORKSPACE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace cleave::runtime {
+
+struct WorkspaceUse {
+  int64_t now = 0;
+  int64_t peak = 0;
+};
+WorkspaceUse WorkspaceBytes();
+
+// `bytes` bytes, aligned to 64 and counted; ends the program with exit code 6 where there are none.
+void* TakeWorkspace(int64_t bytes);
+void GiveWorkspace(void* memory, int64_t bytes);
+
+template <typename T>
+struct WorkspaceAllocator {
+  using value_type = T;
+
+  WorkspaceAllocator() = default;
+  template <typename U>
+  explicit WorkspaceAllocator(const WorkspaceAllocator<U>&) {}
+
+  T* allocate(size_t count) { return static_cast<T*>(TakeWorkspace(static_cast<int64_t>(count * sizeof(T)))); }
+  void deallocate(T* memory, size_t count) { GiveWorkspace(memory, static_cast<int64_t>(count * sizeof(T))); }
+
+  template <typename U>
+  bool operator==(const WorkspaceAllocator<U>&) const {
+    return true;
+  }
+  template <typename U>
+  bool operator!=(const WorkspaceAllocator<U>&) const {
+    return false;
+  }
+};
+
+template <typename T>
+using WorkspaceVector = std::vector<T, WorkspaceAllocator<T>>;
+
+// A workspace that only grows; what it held is lost when it does.
+class Scratch {
+ public:
+  std::byte* AtLeast(int64_t bytes) {
+    if (bytes > static_cast<int64_t>(data_.size())) {
+      data_ = WorkspaceVector<std::byte>();  // Given back first, so that never both are held.
+      data_ = WorkspaceVector<std::byte>(static_cast<size_t>(bytes));
+    }
+    return data_.data();
+  }
+
+ private:
+  WorkspaceVector<std::byte> data_;
+};
+
+}  // namespace cleave::runtime
+
+#endif  // CLEAVE_RUNTIME_DEVICE_WORKSPACE_H_

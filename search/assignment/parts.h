@@ -1,0 +1,20 @@
+// Where the price around an op comes from: for the reasons of a plan.
+#ifndef CLEAVE_SEARCH_ASSIGNMENT_PARTS_H_
+#define CLEAVE_SEARCH_ASSIGNMENT_PARTS_H_
+
+#include <vector>
+
+#include "ir/plan/plan.h"
+#include "search/assignment/assignment.h"
+
+namespace cleave {
+
+// The parts of `assignment.CostAround(op)`: they sum to its price.
+CostParts PartsAround(Assignment& assignment, OpId op);
+
+// What of the price of `values` has the gradient weight. Prices are linear in that weight, this part is proportional to it.
+double GradientPart(Assignment& assignment, const std::vector<OpId>& values);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_SEARCH_ASSIGNMENT_PARTS_H_

@@ -1,0 +1,72 @@
+#include "search/cost/predict.h"
+
+#include <cmath>
+
+#include "gtest/gtest.h"
+#include "ir/distribute/distribute.h"
+#include "ir/partition/partition.h"
+#include "ir/testing/plans.h"
+#include "search/cluster/machines.h"
+#include "search/cluster/presets.h"
+#include "search/testing/models.h"
+
+namespace cleave {
+namespace {
+
+Program DataParallel(const Graph& graph, const Cluster& cluster) {
+  const absl::StatusOr<Distributed> distributed = Distribute(graph, DataParallelPlan(graph, MeshOfCluster(cluster)));
+  EXPECT_TRUE(distributed.ok()) << distributed.status();
+  return *Partition(distributed->graph, distributed->plan);
+}
+
+TEST(PredictTest, OneRankTalksToNobody) {
+  const Prediction one = Predict(DataParallel(testing::SeedNetwork(), CpuCluster(1)), CpuCluster(1));
+  EXPECT_EQ(one.communication, Seconds(0));
+  EXPECT_EQ(one.sent_bytes_per_rank, 0);
+  EXPECT_GT(one.compute, Seconds(0));
+  EXPECT_EQ(one.step(), one.compute);
+}
+
+TEST(PredictTest, CommunicationIsLatencyAndBytes) {
+  const Cluster cluster = *ClusterOf(*FindPreset("v100x8"), 8);
+  const Program program = DataParallel(testing::SeedNetwork(), cluster);
+  const Prediction eight = Predict(program, cluster);
+  int64_t all_reduces = 0;
+  for (const Step& step : program.steps) {
+    const auto* collective = std::get_if<Collective>(&step.action);
+    if (collective == nullptr || step.phase == Phase::kMetric) continue;
+    EXPECT_EQ(collective->kind, CollectiveKind::kAllReduce);
+    ++all_reduces;
+  }
+  ASSERT_GT(all_reduces, 0);
+  const double latency = static_cast<double>(all_reduces) * 76e-6;
+  EXPECT_NEAR(eight.communication.value(), latency + eight.sent_bytes_per_rank / 136e9, 1e-9);
+}
+
+TEST(PredictTest, FusedOpsAreOneKernel) {
+  // Every op at its floor: as many floors as there are pieces.
+  Cluster cluster = CpuCluster(1);
+  cluster.kernel_floor = Seconds(1);
+  const Program program = DataParallel(testing::Mlp(4, {4, 4, 4, 1}), cluster);
+  int64_t ops = 0;
+  for (const Step& step : program.steps) {
+    const auto* compute = std::get_if<Compute>(&step.action);
+    if (compute != nullptr && !compute->inputs.empty() && step.phase != Phase::kMetric) ++ops;
+  }
+  const double kernels = Predict(program, cluster).compute.value();
+  EXPECT_EQ(kernels, std::floor(kernels));
+  // Forward, each of three layers takes its bias along, two their relu.
+  EXPECT_LE(kernels, static_cast<double>(ops - 5));
+  EXPECT_GT(kernels, 9);  // The products.
+}
+
+TEST(PredictTest, LargeBatchesComputeLessOnMoreRanks) {
+  const Graph graph = testing::Mlp(4096, {1024, 1024, 1024, 1});
+  const Seconds one = Predict(DataParallel(graph, CpuCluster(1)), CpuCluster(1)).compute;
+  const Seconds eight = Predict(DataParallel(graph, CpuCluster(8)), CpuCluster(8)).compute;
+  EXPECT_LT(eight.value(), one.value() / 4);
+  EXPECT_GT(eight.value(), one.value() / 8);
+}
+
+}  // namespace
+}  // namespace cleave

@@ -1,0 +1,43 @@
+// What a search pays for. As it stands, the price `bytes`: weighted bytes of redistributions, nothing for ops.
+//
+//   Assignment assignment(facts, mesh, {.gradient_weight = 0.1, .dataset = {}, .prices = TimePrices(facts, cluster, mesh)},
+//                         demands);
+//
+// Everything that prices plans takes its numbers from here, so that they agree: Assignment, Network, PlanCost.
+#ifndef CLEAVE_SEARCH_COST_PRICES_H_
+#define CLEAVE_SEARCH_COST_PRICES_H_
+
+#include <functional>
+#include <string>
+
+#include "ir/graph/graph.h"
+#include "ir/layout/layout.h"
+#include "ir/redistribute/redistribute.h"
+#include "ir/strategy/strategy.h"
+#include "ir/types/types.h"
+
+namespace cleave {
+
+// Of a redistribution of a tensor that lies as `source`.
+using RedistributionPrice =
+    std::function<double(const TensorType& type, const Layout& source, const Redistribution& redistribution)>;
+
+struct Prices {
+  RedistributionPrice redistribution = nullptr;  // Null: its weighted bytes.
+  // What an op costs by itself under a strategy: its computation, or the memory that it holds. Null: nothing. Ops of one
+  // rule and one `local_kind` have equal prices; those of kind 0 cost nothing.
+  std::function<double(OpId op, const Strategy& strategy)> local = nullptr;
+  std::function<int(OpId op)> local_kind = nullptr;
+  bool is_seconds = false;
+  // Products may leave mesh axes idle that one of their factors has elements for.
+  bool may_leave_idle = false;
+  // About what it costs to move every value once; 0: the bytes of all values.
+  double scale = 0;
+};
+
+// "29,491 weighted bytes", "1.25 ms"
+std::string CostText(const Prices& prices, double cost);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_SEARCH_COST_PRICES_H_

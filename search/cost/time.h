@@ -1,0 +1,54 @@
+// The price `time`: what ops, collectives and redistributions take on a cluster, in seconds.
+//
+//   Seconds reduce = CollectiveSeconds(cluster, mesh, CollectiveKind::kAllReduce, {AxisId(0)}, Bytes(1 << 20));
+//
+// Formulas and their sources stand in docs/cost.md. Every time is that of one thing alone: gradient reductions overlap
+// with the backward pass, which a search expresses by their weight (gradient_weight), and OverlappedSeconds by the
+// description of the cluster. Nothing depends on the machine that computes it: no logarithms, no tables by hash.
+//
+// REQUIRES everywhere: VerifyCluster is content, and every axis of the mesh crosses a link of the cluster.
+#ifndef CLEAVE_SEARCH_COST_TIME_H_
+#define CLEAVE_SEARCH_COST_TIME_H_
+
+#include "absl/types/span.h"
+#include "base/units/units.h"
+#include "ir/layout/layout.h"
+#include "ir/mesh/mesh.h"
+#include "ir/ops/ops.h"
+#include "ir/program/program.h"
+#include "ir/redistribute/redistribute.h"
+#include "ir/types/types.h"
+#include "search/cluster/cluster.h"
+
+namespace cleave {
+
+// A collective in groups over `axes`. `bytes` of the rank's input, of an all-gather its output, of a neighbor_exchange
+// what the rank that receives most gets.
+Seconds CollectiveSeconds(const Cluster& cluster, const Mesh& mesh, CollectiveKind kind, absl::Span<const AxisId> axes,
+                          Bytes bytes);
+
+// The arithmetic of an op on (local) tensors alone.
+Seconds ArithmeticSeconds(const Cluster& cluster, const OpDefinition& definition, absl::Span<const TensorType> inputs,
+                          const TensorType& output, const Attributes& attributes);
+
+// One kernel: its arithmetic, or moving what it reads and writes, or the floor of a kernel, whichever takes longest.
+Seconds KernelSeconds(const Cluster& cluster, Seconds arithmetic, Bytes touched);
+
+// An op on (local) tensors as a kernel of its own. Sources take nothing.
+Seconds OpSeconds(const Cluster& cluster, const OpDefinition& definition, absl::Span<const TensorType> inputs,
+                  const TensorType& output, const Attributes& attributes);
+
+// One move of a tensor of `type` that lies as `source`. A slice is free.
+Seconds MoveSeconds(const Cluster& cluster, const Mesh& mesh, const TensorType& type, const Layout& source,
+                    const Move& move);
+
+// All moves, one after another.
+Seconds RedistributionSeconds(const Cluster& cluster, const Mesh& mesh, const TensorType& type, const Layout& source,
+                              const Redistribution& redistribution);
+
+// Compute and communication side by side, the one slowed down while the other goes on.
+Seconds OverlappedSeconds(const Cluster& cluster, Seconds compute, Seconds communication);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_SEARCH_COST_TIME_H_

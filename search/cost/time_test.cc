@@ -1,0 +1,198 @@
+// The formulas against the measurements they are to reproduce (docs/cost.md), and against closed forms.
+#include "search/cost/time.h"
+
+#include "gtest/gtest.h"
+#include "search/cluster/machines.h"
+#include "search/cluster/presets.h"
+
+namespace cleave {
+namespace {
+
+constexpr int64_t kMiB = 1 << 20;
+constexpr int64_t kGiB = 1 << 30;
+
+Cluster Of(const std::string& preset, int64_t devices) { return *ClusterOf(*FindPreset(preset), devices); }
+
+double SecondsOverAll(const Cluster& cluster, CollectiveKind kind, int64_t bytes) {
+  const Mesh mesh = MeshOfCluster(cluster);
+  return CollectiveSeconds(cluster, mesh, kind, mesh.AxisIds(), Bytes(bytes)).value();
+}
+
+// In GB/s, as nccl-tests report it.
+double BusBandwidthOverAll(const Cluster& cluster, CollectiveKind kind, int64_t bytes) {
+  const auto n = static_cast<double>(cluster.devices());
+  const double share = (kind == CollectiveKind::kAllReduce ? 2 : 1) * (n - 1) / n;
+  return share * static_cast<double>(bytes) / SecondsOverAll(cluster, kind, bytes) / 1e9;
+}
+
+void ExpectWithin2Percent(double predicted, double measured) { EXPECT_NEAR(predicted / measured, 1, 0.02) << measured; }
+
+TEST(CollectiveSecondsTest, A100GroupsReachTheirBusBandwidth) {
+  ExpectWithin2Percent(BusBandwidthOverAll(Of("a100x8", 2), CollectiveKind::kAllReduce, 4 * kGiB), 193);
+  ExpectWithin2Percent(BusBandwidthOverAll(Of("a100x8", 4), CollectiveKind::kAllReduce, 4 * kGiB), 218);
+  ExpectWithin2Percent(BusBandwidthOverAll(Of("a100x8", 8), CollectiveKind::kAllReduce, 4 * kGiB), 227);
+}
+
+TEST(CollectiveSecondsTest, A100RampsUp) {
+  const Cluster a100 = Of("a100x8", 8);
+  const std::pair<int64_t, double> measured[] = {{1, 20}, {4, 77}, {16, 126}, {64, 203}, {256, 217}, {1024, 229}};
+  for (const auto& [mebibytes, bandwidth] : measured) {
+    ExpectWithin2Percent(BusBandwidthOverAll(a100, CollectiveKind::kAllReduce, mebibytes * kMiB), bandwidth);
+  }
+}
+
+TEST(CollectiveSecondsTest, V100GroupsFollowLatencyAndBandwidth) {
+  const std::tuple<int64_t, double, double> fits[] = {{2, 24e-6, 23e9}, {4, 45e-6, 86e9}, {8, 76e-6, 136e9}};
+  for (const auto& [ranks, latency, bandwidth] : fits) {
+    for (int64_t bytes : {kMiB, 64 * kMiB, kGiB}) {
+      const double n = static_cast<double>(ranks);
+      const double fitted = latency + 2 * (n - 1) / n * static_cast<double>(bytes) / bandwidth;
+      EXPECT_NEAR(SecondsOverAll(Of("v100x8", ranks), CollectiveKind::kAllReduce, bytes), fitted, 1e-9);
+    }
+  }
+}
+
+TEST(CollectiveSecondsTest, H200ReducesInTheSwitchFromFiveDevices) {
+  const Cluster h200 = Of("h200x8", 8);
+  ExpectWithin2Percent(BusBandwidthOverAll(h200, CollectiveKind::kAllReduce, 16 * kGiB), 482);
+  ExpectWithin2Percent(BusBandwidthOverAll(h200, CollectiveKind::kAllGather, 16 * kGiB), 362);
+  ExpectWithin2Percent(BusBandwidthOverAll(h200, CollectiveKind::kReduceScatter, 16 * kGiB), 362);
+  Cluster by_ring = h200;
+  by_ring.links[0].switch_reduction.reset();
+  ExpectWithin2Percent(BusBandwidthOverAll(by_ring, CollectiveKind::kAllReduce, 16 * kGiB), 368);
+  ExpectWithin2Percent(BusBandwidthOverAll(Of("h200x8", 5), CollectiveKind::kAllReduce, 16 * kGiB), 482);
+  EXPECT_LT(BusBandwidthOverAll(Of("h200x8", 4), CollectiveKind::kAllReduce, 16 * kGiB), 368);
+}
+
+TEST(CollectiveSecondsTest, H100RingsOverHosts) {
+  // Bytes of the tensor per second: an all-reduce passes it twice.
+  const auto rate = [](CollectiveKind kind) {
+    const Cluster cluster = Of("h100x8", 512);
+    return static_cast<double>(64 * kGiB) / SecondsOverAll(cluster, kind, 64 * kGiB) / 1e9;
+  };
+  ExpectWithin2Percent(rate(CollectiveKind::kAllReduce), 195);
+  ExpectWithin2Percent(rate(CollectiveKind::kAllGather), 390);
+  ExpectWithin2Percent(rate(CollectiveKind::kReduceScatter), 390);
+  for (int64_t hosts : {2, 4, 8, 16}) {
+    const double before = SecondsOverAll(Of("h100x8", 8 * hosts), CollectiveKind::kAllReduce, 1024);
+    const double after = SecondsOverAll(Of("h100x8", 16 * hosts), CollectiveKind::kAllReduce, 1024);
+    ExpectWithin2Percent(after - before, 150e-6);
+  }
+}
+
+TEST(CollectiveSecondsTest, StagesWinOverARingWhereFewRanksShareANetwork) {
+  // Two ranks per host on two hosts: scatter within, reduce half over the network, gather within.
+  const Cluster cluster = Of("h100x8", 16);
+  const Mesh mesh = MeshOfCluster(cluster);
+  const double bytes = 8e9;
+  const double within = 362.0 / 368 * 193.0 / 227 * 368e9, network = 0.975 * 50e9;
+  const double staged = 2 * (46e-6 + 0.5 * bytes / within) + 150e-6 + 2 * 0.5 * (bytes / 2) / network;
+  const double ring = 2 * 0.75 * bytes / (2 * network);
+  ASSERT_LT(staged, ring);
+  EXPECT_NEAR(CollectiveSeconds(cluster, mesh, CollectiveKind::kAllReduce, {AxisId(0), AxisId(3)},
+                                Bytes(static_cast<int64_t>(bytes)))
+                  .value(),
+              staged, 1e-6 * staged);
+}
+
+TEST(CollectiveSecondsTest, AnAllToAllIsBoundByItsSlowestLink) {
+  const Cluster cluster = Of("h100x8", 32);
+  const double bytes = 1e9;
+  const double farther = (32.0 - 8) / 32 * bytes / (0.975 * 50e9);
+  EXPECT_NEAR(SecondsOverAll(cluster, CollectiveKind::kAllToAll, static_cast<int64_t>(bytes)), farther + 79e-6 + 300e-6,
+              1e-9);
+}
+
+TEST(CollectiveSecondsTest, PairsUseTheSlowestLink) {
+  const Cluster cluster = Of("h100x8", 16);
+  const Mesh mesh = MeshOfCluster(cluster);
+  const auto seconds = [&](std::vector<AxisId> axes) {
+    return CollectiveSeconds(cluster, mesh, CollectiveKind::kPermute, axes, Bytes(1'000'000'000)).value();
+  };
+  EXPECT_NEAR(seconds({AxisId(0)}), 150e-6 + 1e9 / (0.975 * 50e9), 1e-9);
+  EXPECT_NEAR(seconds({AxisId(0), AxisId(1)}), 150e-6 + 1e9 / (0.975 * 50e9), 1e-9);
+  EXPECT_LT(seconds({AxisId(1)}), 0.2 * seconds({AxisId(0)}));
+}
+
+TEST(CollectiveSecondsTest, NobodyToTalkToTakesNothing) {
+  const Cluster cpu = CpuCluster(1);
+  EXPECT_EQ(SecondsOverAll(cpu, CollectiveKind::kAllReduce, kMiB), 0);
+}
+
+TEST(CollectiveSecondsTest, MoreBytesNeverTakeLess) {
+  for (const std::string& preset : PresetNames()) {
+    for (int64_t devices : {2, 4, 8, 16, 64}) {
+      const Cluster cluster = Of(preset, devices);
+      double before = 0;
+      for (int64_t bytes = 1024; bytes <= 4 * kGiB; bytes += bytes / 4) {
+        const double seconds = SecondsOverAll(cluster, CollectiveKind::kAllReduce, bytes);
+        EXPECT_GE(seconds, before) << preset << " " << devices << " " << bytes;
+        before = seconds;
+      }
+    }
+  }
+}
+
+double MatMulSeconds(const Cluster& cluster, int64_t size) {
+  const TensorType square{DType::kF32, {size, size}};
+  const Attributes attributes{.values = {{"transpose_a", false}, {"transpose_b", false}}};
+  return OpSeconds(cluster, *FindOp("matmul"), {square, square}, square, attributes).value();
+}
+
+TEST(OpSecondsTest, ProductsGetMoreEfficientWithSize) {
+  const Cluster a100 = Of("a100x8", 1);
+  // 2 * 4096^3 = 137 GFLOP: the best share that has been seen; 2 * 2000^3 = 16 GFLOP; below, linear to 0.6 at 1 GFLOP.
+  EXPECT_NEAR(MatMulSeconds(a100, 4096), 2 * 4096.0 * 4096 * 4096 / (0.87 * 156e12), 1e-9);
+  EXPECT_NEAR(MatMulSeconds(a100, 2000), 16e9 / (0.87 * 156e12), 1e-9);
+  EXPECT_NEAR(MatMulSeconds(a100, 1000), 2e9 / ((0.6 + (0.87 - 0.6) / 15) * 156e12), 1e-9);
+  EXPECT_EQ(MatMulSeconds(a100, 16), 7e-6);
+}
+
+TEST(OpSecondsTest, LargerProductsNeverTakeLess) {
+  for (const std::string& preset : PresetNames()) {
+    const Cluster cluster = Of(preset, 1);
+    double before = 0;
+    for (int64_t size = 16; size < 20000; size += size / 8) {
+      const double seconds = MatMulSeconds(cluster, size);
+      EXPECT_GE(seconds, before) << preset << " " << size;
+      before = seconds;
+    }
+  }
+}
+
+TEST(OpSecondsTest, LightOpsMoveBytes) {
+  const Cluster a100 = Of("a100x8", 1);
+  const TensorType type{DType::kF32, {1 << 14, 1 << 14}};
+  EXPECT_DOUBLE_EQ(OpSeconds(a100, *FindOp("relu"), {type}, type, {}).value(), 2.0 * 4 * (1 << 28) / 2e12);
+  EXPECT_EQ(OpSeconds(a100, *FindOp("parameter"), {}, type, {}).value(), 0);
+}
+
+TEST(MoveSecondsTest, PricesWhatTheRankSendsOrGets) {
+  const Cluster cluster = Of("v100x8", 8);
+  const Mesh mesh = MeshOfCluster(cluster);
+  const TensorType type{DType::kF32, {1024, 1024}};
+  const Layout whole = Layout::Replicated(2), rows{.dimensions = {mesh.AxisIds(), {}}, .partial = {}};
+  const Layout columns{.dimensions = {{}, mesh.AxisIds()}, .partial = {}};
+  const auto seconds = [&](const Layout& from, const Layout& to) {
+    const absl::StatusOr<Redistribution> way = PlanRedistribution(mesh, type, from, to);
+    EXPECT_TRUE(way.ok());
+    return RedistributionSeconds(cluster, mesh, type, from, *way).value();
+  };
+  EXPECT_NEAR(seconds(rows, whole), 76e-6 + 7.0 / 8 * 4 * kMiB / 136e9, 1e-12);
+  EXPECT_NEAR(seconds(rows, columns), 76e-6 + 7.0 / 8 * 0.5 * kMiB / 136e9, 1e-12);
+  EXPECT_EQ(seconds(whole, rows), 0);
+  Layout sums = whole;
+  for (AxisId axis : mesh.AxisIds()) sums.partial.push_back({.axis = axis});
+  EXPECT_NEAR(seconds(sums, whole), 76e-6 + 2 * 7.0 / 8 * 4 * kMiB / 136e9, 1e-12);
+  EXPECT_NEAR(seconds(sums, rows), 76e-6 + 7.0 / 8 * 4 * kMiB / 136e9, 1e-12);
+}
+
+TEST(OverlappedSecondsTest, TheLongerOneIsSlowedOrHidesTheOther) {
+  const Cluster a100 = Of("a100x8", 8);  // Slows down by 1.2.
+  EXPECT_DOUBLE_EQ(OverlappedSeconds(a100, Seconds(12), Seconds(6)).value(), 13);
+  EXPECT_DOUBLE_EQ(OverlappedSeconds(a100, Seconds(1), Seconds(6)).value(), 6);
+  EXPECT_DOUBLE_EQ(OverlappedSeconds(a100, Seconds(12), Seconds(0)).value(), 12);
+}
+
+}  // namespace
+}  // namespace cleave

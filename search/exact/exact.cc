@@ -1,0 +1,179 @@
+#include "search/exact/exact.h"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "search/exact/relaxed.h"
+#include "search/minsum/minsum.h"
+#include "search/network/network.h"
+#include "search/sapp/choices.h"
+#include "search/sapp/descent.h"
+#include "search/sapp/moves.h"
+#include "search/sapp/sapp.h"
+
+namespace cleave {
+namespace {
+
+// With more strategies of one op, tables over two ops are too large.
+constexpr double kMostStrategies = 4000;
+// Integer programs with more table entries than this take minutes.
+constexpr int64_t kLargestProgram = 200000;
+// A table of elimination.
+constexpr EliminationOptions kElimination{.entries = int64_t{1} << 24, .total = int64_t{1} << 26};
+constexpr int64_t kLargestPart = int64_t{1} << 20;
+// A term of the relaxed problem; larger ones are split.
+constexpr int64_t kLargestTerm = int64_t{1} << 20;
+// Counts of one tensor's axes: the cheapest ways between all of them take seconds.
+constexpr int64_t kMostCounts = 8000;
+
+// The strategies of `op` that differ in counts, dealt in the order of the mesh.
+std::vector<int> CanonicalStrategies(StrategyTable& table, const std::vector<AxisClass>& classes, OpId op) {
+  const Rule& rule = table.facts().rule(op);
+  const Mesh& mesh = table.mesh();
+  std::vector<Strategy> reached = {Strategy::Replicated(rule)};
+  for (const AxisClass& own : classes) {
+    // Axis after axis, each on the same factor as the one before or on a later one: every count once.
+    for (const AxisId axis : own.axes) {
+      std::vector<Strategy> next;
+      for (const Strategy& strategy : reached) {
+        int first = 0;
+        for (AxisId earlier : own.axes) {
+          if (earlier == axis) break;
+          const int factor = FactorCutBy(strategy, earlier);
+          first = factor < 0 ? static_cast<int>(rule.factors.size()) : std::max(first, factor);
+        }
+        next.push_back(strategy);
+        for (size_t f = static_cast<size_t>(first); f < rule.factors.size(); ++f) {
+          if (rule.factors[f].kind == FactorKind::kWhole) continue;
+          if (mesh.Size(strategy.cuts[f]) * own.size > rule.factors[f].size) continue;
+          next.push_back(strategy);
+          next.back().cuts[f].push_back(axis);
+        }
+      }
+      reached = std::move(next);
+    }
+  }
+  std::vector<int> numbers;
+  for (const Strategy& strategy : reached) {
+    if (!VerifyStrategy(strategy, rule, mesh).ok()) continue;
+    bool uses_all = true;
+    for (AxisId axis : mesh.AxisIds()) {
+      uses_all = uses_all && (FactorCutBy(strategy, axis) >= 0 || FactorsFor(strategy, rule, mesh, axis).empty());
+    }
+    if (table.facts().roles[op] == Role::kProduct && !uses_all) continue;
+    numbers.push_back(table.Intern(op, strategy));
+  }
+  return numbers;
+}
+
+Domains FixedOr(Network& network, const Assignment& assignment, StrategyTable& table,
+                const std::function<int(OpId)>& domain_of) {
+  Domains domains;
+  for (size_t v = 0; v < network.variables().size(); ++v) {
+    const OpId op = network.variables()[v];
+    domains.push_back(network.fixed(static_cast<int>(v))
+                          ? network.Domain(op, {table.Intern(op, assignment.strategy(op))})
+                          : domain_of(op));
+  }
+  return domains;
+}
+
+// Strategies that `op` would have at most: each axis at each place of each factor, or idle.
+double MostStrategies(const Rule& rule, const Mesh& mesh) {
+  const auto factors = std::count_if(rule.factors.begin(), rule.factors.end(),
+                                     [](const Factor& factor) { return factor.kind != FactorKind::kWhole; });
+  double count = 1;
+  for (int axis = 0; axis < mesh.axis_count(); ++axis) count *= static_cast<double>(factors) + 1 + axis;
+  return count;
+}
+
+// The best plan over all strategies, if tables of that size can be made; sets `assignment` to it. Whether it is proven.
+bool SolveWhole(Assignment& assignment, const ExactOptions& options) {
+  const GraphFacts& facts = assignment.facts();
+  for (const Op& op : facts.graph->ops) {
+    if (facts.roles[op.id] != Role::kProduct && facts.roles[op.id] != Role::kLight) continue;
+    if (MostStrategies(facts.rule(op.id), assignment.mesh()) > kMostStrategies) return false;
+  }
+  assignment.table().prices().set_effort(RedistributionEffort::kFull);
+  Network network(assignment.table(), assignment.demands(), assignment.options(),
+                  {.entries = options.entries, .large_terms = Network::LargeTerms::kBound});
+  Moves moves(assignment.table(), network);
+  const Domains domains = FixedOr(network, assignment, assignment.table(), [&](OpId op) { return moves.All(op, assignment.index(op)); });
+  const int64_t entries = network.Entries(domains, options.entries);
+  if (entries >= options.entries) return false;
+  const MinSum problem = network.Problem(domains);
+  std::optional<Solution> solution = Eliminate(problem, kElimination);
+  if (!solution.has_value() && entries <= kLargestProgram) {
+    const Solution parts = EliminateInParts(problem, {.entries = kLargestPart});
+    solution = SolveIlp(problem, {.start = parts.values});
+  }
+  if (!solution.has_value() || solution->lower_bound < solution->cost || !network.is_exact()) return false;
+  assignment.Apply(network.Changes(domains, solution->values));
+  return true;
+}
+
+// Sets `assignment` to the plan that the best counts suggest, refined, if that is cheaper. The bound; nullopt where
+// counts are too many.
+std::optional<double> SolveRelaxed(Assignment& assignment, const ExactOptions& options) {
+  const Mesh& mesh = assignment.mesh();
+  RelaxedPrices prices(mesh);
+  for (const Op& op : assignment.facts().graph->ops) {
+    if (prices.StateCount(op.type.rank()) > kMostCounts) return std::nullopt;
+  }
+  const auto without_windows = [](Layout layout, bool whole) {
+    for (const auto& window : layout.windows) {
+      if (whole) layout.dimensions[static_cast<size_t>(window.dimension)].clear();
+    }
+    layout.windows.clear();
+    return layout;
+  };
+  const LayoutRelaxation relaxation{
+      .representative = [&](const Layout& layout) { return CanonicalLayout(prices.classes(), layout); },
+      .price = [&](const TensorType& type, const Layout& source, const Layout& target) -> std::optional<Cost> {
+        double least = prices.AtLeast(without_windows(source, false), without_windows(target, false));
+        if (!target.windows.empty()) {
+          least = std::min(least, prices.AtLeast(without_windows(source, false),
+                                                 CanonicalLayout(prices.classes(), without_windows(target, true))));
+        }
+        if (least == std::numeric_limits<double>::infinity()) return std::nullopt;
+        return Cost{.price = least * static_cast<double>(type.bytes().value()), .collectives = 0, .impossible = 0};
+      }};
+  StrategyTable table(assignment.facts(), mesh, relaxation);
+  Network network(table, assignment.demands(), assignment.options(),
+                  {.entries = kLargestTerm, .large_terms = Network::LargeTerms::kBound, .breaks_ties = false});
+  const Domains domains = FixedOr(network, assignment, table, [&](OpId op) {
+    return network.Domain(op, CanonicalStrategies(table, prices.classes(), op));
+  });
+  if (network.Entries(domains, options.relaxed_entries) >= options.relaxed_entries) return std::nullopt;
+  const Solution solution = EliminateInParts(network.Problem(domains), {.entries = kLargestPart});
+  const int mark = assignment.mark();
+  const Cost before = assignment.cost();
+  for (const IndexedChange& change : network.Changes(domains, solution.values)) {
+    assignment.Apply(std::vector<Change>{{change.op, table.strategy(change.op, change.strategy)}});
+  }
+  Descent descent(assignment, {}, options.work);
+  descent.Refine();
+  assignment.Apply(descent.Changes());
+  if (!Cheaper(assignment.cost(), before)) assignment.Rollback(mark);
+  return static_cast<double>(solution.lower_bound) * network.unit();
+}
+
+}  // namespace
+
+ExactResult FindBest(Assignment& assignment, const Bundles& bundles, const ExactOptions& options) {
+  Sapp(assignment, bundles, {.work = options.work});
+  if (SolveWhole(assignment, options)) {
+    const double cost = assignment.cost().price;
+    return {.cost = cost, .lower_bound = cost, .is_proven = true};
+  }
+  const std::optional<double> bound = SolveRelaxed(assignment, options);
+  const double cost = assignment.cost().price;
+  if (!bound.has_value()) return {.cost = cost, .lower_bound = std::nullopt, .is_proven = false};
+  const bool is_proven = cost <= *bound * (1 + 1e-9);
+  return {.cost = cost, .lower_bound = is_proven ? cost : *bound, .is_proven = is_proven};
+}
+
+}  // namespace cleave

@@ -1,0 +1,80 @@
+#include "search/exact/exact.h"
+
+#include <string>
+
+#include "gtest/gtest.h"
+#include "search/testing/models.h"
+
+namespace cleave {
+namespace {
+
+using testing::Gpt;
+using testing::Mlp;
+using testing::SeedNetwork;
+
+struct Found {
+  ExactResult result;
+  Cost cost;  // Of the assignment.
+};
+
+Found Best(const Graph& graph, std::vector<MeshAxis> axes, double gradient_weight) {
+  const GraphFacts facts = FactsOf(graph);
+  Assignment assignment(facts, *Mesh::Create(std::move(axes)), {.gradient_weight = gradient_weight, .dataset = {}}, {});
+  const ExactResult result = FindBest(assignment, FindBundles(facts), {});
+  return {.result = result, .cost = assignment.cost()};
+}
+
+std::vector<MeshAxis> Axes(int count) {
+  std::vector<MeshAxis> axes;
+  for (int i = 0; i < count; ++i) axes.push_back({.name = "m" + std::to_string(i), .size = 2});
+  return axes;
+}
+
+void ExpectProven(const Found& found, double cost) {
+  EXPECT_TRUE(found.result.is_proven);
+  EXPECT_NEAR(found.result.cost, cost, 1e-9 * cost);
+  EXPECT_EQ(found.result.lower_bound, found.result.cost);
+  EXPECT_EQ(found.cost.price, found.result.cost);
+}
+
+// The optima of all plans, known from enumeration.
+TEST(ExactTest, ProvesTheOptimaOfTheSeedNetwork) {
+  ExpectProven(Best(SeedNetwork(), Axes(3), 0.1), 298547.2);
+  ExpectProven(Best(SeedNetwork(), Axes(3), 0.25), 393728);
+  ExpectProven(Best(SeedNetwork(), Axes(3), 1), 525184);
+}
+
+TEST(ExactTest, ProvesTheOptimaOfEqualLayers) {
+  const std::vector<int64_t> narrow(7, 32), wide(7, 256);
+  const std::vector<MeshAxis> four = {{.name = "m0", .size = 4}};
+  ExpectProven(Best(Mlp(256, narrow), four, 1), 36864);
+  ExpectProven(Best(Mlp(256, narrow), four, 0.1), 3686.4);
+  ExpectProven(Best(Mlp(32, wide), four, 1), 221184);
+  const std::vector<MeshAxis> hierarchy = {{.name = "m0", .size = 2, .link = "network", .weight = 1},
+                                           {.name = "m1", .size = 2, .link = "host", .weight = 0.1}};
+  ExpectProven(Best(Mlp(256, narrow), hierarchy, 1), 14745.6);
+}
+
+TEST(ExactTest, ProvesByCountsWhereStrategiesAreTooMany) {
+  const Found found = Best(Gpt({.layers = 1}), Axes(3), 0.1);
+  EXPECT_TRUE(found.result.is_proven);
+}
+
+TEST(ExactTest, LeavesAGapWhereTheBoundIsNotMet) {
+  const Found found = Best(SeedNetwork(), Axes(6), 0.1);
+  ASSERT_TRUE(found.result.lower_bound.has_value());
+  EXPECT_LE(*found.result.lower_bound, found.result.cost);
+  EXPECT_GT(*found.result.lower_bound, 0.5 * found.result.cost);
+}
+
+TEST(ExactTest, SaysThatThereIsNoBoundWhereCountsAreTooMany) {
+  std::vector<MeshAxis> axes = Axes(7);
+  for (int i = 0; i < 7; ++i) axes.push_back({.name = "n" + std::to_string(i), .size = 2, .link = "host", .weight = 0.1});
+  const Found found = Best(Gpt({.layers = 1}), axes, 0.1);
+  EXPECT_FALSE(found.result.lower_bound.has_value());
+  EXPECT_FALSE(found.result.is_proven);
+  EXPECT_EQ(found.cost.impossible, 0);
+}
+
+}  // namespace
+}  // namespace cleave

@@ -1,0 +1,70 @@
+// Redistributions when axes of one link class and size are interchangeable: only how many of them cut each dimension counts.
+//
+// For a bound: whatever way leads from one layout to another, its moves lead from the counts of the one to the counts of the
+// other and cost as much, or less where pieces are uneven (sizes are taken as the mean over ranks). So no way costs less than the
+// cheapest over counts. The symmetry is used for each tensor alone, which is why the bound may not be met: the axes that
+// one tensor needs in one order may stand in another at the next.
+#ifndef CLEAVE_SEARCH_EXACT_RELAXED_H_
+#define CLEAVE_SEARCH_EXACT_RELAXED_H_
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "ir/layout/layout.h"
+#include "ir/mesh/mesh.h"
+#include "ir/types/types.h"
+
+namespace cleave {
+
+// Axes that can stand for one another.
+struct AxisClass {
+  std::vector<AxisId> axes;
+  int64_t size = 1;    // Of each.
+  double weight = 1;   // Of a byte on their link.
+};
+
+// Ordered by their first axis.
+std::vector<AxisClass> AxisClassesOf(const Mesh& mesh);
+
+// The layout with as many axes of each class in each place, dealt in the order of the mesh: equal for layouts of equal
+// counts.
+Layout CanonicalLayout(const std::vector<AxisClass>& classes, const Layout& layout);
+
+class RelaxedPrices {
+ public:
+  explicit RelaxedPrices(const Mesh& mesh) : classes_(AxisClassesOf(mesh)) {}
+
+  const std::vector<AxisClass>& classes() const { return classes_; }
+
+  // Weighted bytes per byte of the whole tensor that every way sends at least. REQUIRES: canonical layouts without windows, and
+  // `target` partial only where `source` is.
+  double AtLeast(const Layout& source, const Layout& target);
+  // The number of counts that a tensor of this rank can have.
+  int64_t StateCount(int rank) const;
+
+ private:
+  // Per class the axes of each dimension, then those over which it is partial.
+  using State = std::vector<uint8_t>;
+
+  struct Space {
+    std::vector<State> states;
+    absl::flat_hash_map<State, int> index;
+    std::vector<double> local;                       // Share of the tensor that a rank has.
+    std::map<int, std::vector<double>> distances;    // From a source to all.
+  };
+
+  Space& SpaceOf(int rank);
+  State StateOf(const Layout& layout) const;
+  const std::vector<double>& DistancesFrom(Space& space, int source, int rank);
+  template <typename Reach>
+  void Moves(const Space& space, int from, int rank, const Reach& reach) const;
+
+  std::vector<AxisClass> classes_;
+  std::map<int, Space> spaces_;  // By rank.
+};
+
+}  // namespace cleave
+
+#endif  // CLEAVE_SEARCH_EXACT_RELAXED_H_

@@ -1,0 +1,99 @@
+#include "search/explain/classic_price.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "search/assignment/assignment.h"
+#include "search/cost/classic.h"
+#include "search/sapp/bundles.h"
+#include "search/sapp/choices.h"
+
+namespace cleave {
+namespace {
+
+// `strategy` on the levels before `level`.
+Strategy Before(Strategy strategy, AxisId level) {
+  for (std::vector<AxisId>& axes : strategy.cuts) {
+    axes.erase(std::remove_if(axes.begin(), axes.end(), [&](AxisId axis) { return !(axis < level); }), axes.end());
+  }
+  return strategy;
+}
+
+class Levels {
+ public:
+  Levels(const GraphFacts& facts, const Plan& plan)
+      : facts_(facts), plan_(plan), bundles_(FindBundles(facts)), decided_(facts.graph->ops.size(), 0) {}
+
+  double Sum() {
+    double total = 0;
+    for (AxisId level : plan_.mesh.AxisIds()) {
+      std::fill(decided_.begin(), decided_.end(), 0);
+      for (size_t i = facts_.graph->ops.size(); i-- > 0;) {
+        const OpId op(static_cast<int64_t>(i));
+        if (facts_.roles[op] != Role::kProduct) continue;
+        total += CostOf(op, level);
+        Decide(op);
+      }
+    }
+    return total;
+  }
+
+ private:
+  const Strategy& strategy(OpId op) const { return plan_.ops[op].strategy; }
+
+  double CostOf(OpId product, AxisId level) const {
+    const int factor = FactorCutBy(strategy(product), level);
+    if (factor < 0) return 0;
+    const Rule& rule = facts_.rule(product);
+    const Strategy before = Before(strategy(product), level);
+    return ClassicFactorCost(rule, before, plan_.mesh, factor) + Redistributions(product, before, level);
+  }
+
+  double Redistributions(OpId product, const Strategy& before, AxisId level) const {
+    const Rule& rule = facts_.rule(product);
+    const double weight = ClassicOptions().redistribution_weight;
+    double cost = 0;
+    for (size_t i = 0; i < facts_.op(product).inputs.size(); ++i) {
+      const OpId maker = facts_.op(product).inputs[i];
+      const int input = static_cast<int>(i);
+      if (!decided_[maker]) continue;
+      const int own = DimensionCutBy(InputLayout(strategy(product), rule, input), level);
+      if (own != DimensionCutBy(Seen(maker), level)) {
+        cost += weight * LocalInputElements(rule, before, plan_.mesh, input);
+      }
+    }
+    const int own = DimensionCutBy(OutputLayout(strategy(product), rule), level);
+    for (const Read& read : facts_.reads[product]) {
+      if (facts_.op(read.reader).phase != Phase::kForward || !decided_[read.reader]) continue;
+      const Layout wanted = InputLayout(strategy(read.reader), facts_.rule(read.reader), read.input);
+      if (own != DimensionCutBy(wanted, level)) {
+        cost += weight * LocalElements(rule, before, plan_.mesh, rule.output);
+      }
+    }
+    return cost;
+  }
+
+  Layout Seen(OpId op) const { return plan_.ops[op].output.value_or(OutputLayout(strategy(op), facts_.rule(op))); }
+
+  // The light ops beside a product are decided with it.
+  void Decide(OpId product) {
+    decided_[product] = 1;
+    const auto close = [&](OpId op) {
+      if (bundles_.bundle_of[op] < 0 || decided_[op]) return;
+      for (OpId member : bundles_.bundles[static_cast<size_t>(bundles_.bundle_of[op])]) decided_[member] = 1;
+    };
+    for (const Read& read : facts_.reads[product]) close(read.reader);
+    for (OpId input : facts_.op(product).inputs) close(input);
+  }
+
+  const GraphFacts& facts_;
+  const Plan& plan_;
+  const Bundles bundles_;
+  IdVector<OpId, uint8_t> decided_;
+};
+
+}  // namespace
+
+double ClassicPrice(const GraphFacts& facts, const Plan& plan) { return Levels(facts, plan).Sum(); }
+
+}  // namespace cleave

@@ -1,0 +1,65 @@
+#include "search/explain/collectives.h"
+
+#include <map>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/layer_names/layer_names.h"
+#include "base/units/units.h"
+#include "search/explain/table.h"
+
+namespace cleave {
+namespace {
+
+struct Row {
+  const Step* first = nullptr;
+  int count = 0;
+  double sent = 0;
+};
+
+// Metrics are not part of a training step.
+const Collective* TrainingCollective(const Step& step) {
+  return step.phase == Phase::kMetric ? nullptr : std::get_if<Collective>(&step.action);
+}
+
+std::string RowText(const Program& program, const Row& row, double total) {
+  const Collective& collective = std::get<Collective>(row.first->action);
+  const std::string head =
+      absl::StrFormat("%-18s%-9s%-11s%5d%11s%8s%6d  ", CollectiveKindName(collective.kind), PhaseName(row.first->phase),
+                      Clipped(AxesText(collective.axes, program.mesh), 10), row.count,
+                      FormatBytes(Bytes(static_cast<int64_t>(row.sent))), Share(row.sent, total), row.first->line);
+  return absl::StrCat(
+      head, Clipped(row.count > 1 ? FoldedText(collective.why) : collective.why, kColumns - head.size()), "\n");
+}
+
+}  // namespace
+
+std::string CollectiveTable(const Program& program, const std::function<bool(const Collective&)>& wanted) {
+  double total = 0;
+  std::map<std::string, size_t> row_of;
+  std::vector<Row> rows;
+  for (const Step& step : program.steps) {
+    const Collective* collective = TrainingCollective(step);
+    if (collective == nullptr) continue;
+    const double sent = SentBytes(program, *collective);
+    total += sent;
+    if (!wanted(*collective)) continue;
+    const std::string key =
+        absl::StrCat(CollectiveKindName(collective->kind), PhaseName(step.phase), " ",
+                     AxesText(collective->axes, program.mesh), " ", sent, " ", FoldedText(collective->why));
+    const auto [found, is_new] = row_of.emplace(key, rows.size());
+    if (is_new) rows.push_back({.first = &step});
+    Row& row = rows[found->second];
+    ++row.count;
+    row.sent += sent;
+  }
+  if (rows.empty()) return "";
+  std::string text = absl::StrFormat("%-18s%-9s%-11s%5s%11s%8s%6s  %s\n", "collective", "phase", "axes", "count",
+                                     "sent/rank", "share", "line", "why");
+  for (const Row& row : rows) absl::StrAppend(&text, RowText(program, row, total));
+  return text;
+}
+
+}  // namespace cleave

@@ -1,0 +1,18 @@
+// The collectives of a training step as a table.
+#ifndef CLEAVE_SEARCH_EXPLAIN_COLLECTIVES_H_
+#define CLEAVE_SEARCH_EXPLAIN_COLLECTIVES_H_
+
+#include <functional>
+#include <string>
+
+#include "ir/program/program.h"
+
+namespace cleave {
+
+// Those that `wanted` accepts: kind, phase, axes, bytes sent per rank, share of the bytes of all, line, cause. Equal
+// ones of repeated layers are one line, with their number and their sum. Empty when there are none.
+std::string CollectiveTable(const Program& program, const std::function<bool(const Collective&)>& wanted);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_SEARCH_EXPLAIN_COLLECTIVES_H_

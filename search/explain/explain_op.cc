@@ -1,0 +1,158 @@
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "base/text/text.h"
+#include "ir/layout/layout.h"
+#include "ir/ops/ops.h"
+#include "search/assignment/assignment.h"
+#include "search/cost/facts.h"
+#include "search/explain/collectives.h"
+#include "search/explain/explain.h"
+#include "search/explain/table.h"
+#include "search/explain/what_if.h"
+#include "search/pins/pins.h"
+#include "search/sapp/alternatives.h"
+#include "search/sapp/bundles.h"
+#include "search/sapp/choices.h"
+
+namespace cleave {
+namespace {
+
+// How many of the others are asked what would have to change.
+constexpr size_t kAsked = 3;
+
+absl::Status UnknownOp(const Graph& graph, absl::string_view name) {
+  std::vector<std::string> names;
+  for (const Op& op : graph.ops) names.push_back(op.name);
+  const std::optional<std::string> nearest = NearestName(name, names);
+  return absl::NotFoundError(
+      absl::StrCat("no op `", name, "`", nearest.has_value() ? absl::StrCat(", did you mean `", *nearest, "`?") : ""));
+}
+
+std::string Facts(const Explained& explained, const Op& op) {
+  const Plan& plan = explained.plan;
+  const OpPlan& planned = plan.ops[op.id];
+  const Rule rule = RuleOf(explained.graph, op);
+  std::string text = Wrapped(
+      "", absl::StrCat(op.name, ": ", op.type.ToString(), ", ", op.kind, " (", rule.ToString(), "), line ", op.line),
+      2);
+  absl::StrAppend(&text, Wrapped("  cuts        ", CutsText(planned.strategy, rule, plan.mesh), 14));
+  if (!op.inputs.empty()) {
+    absl::StrAppend(&text,
+                    Wrapped("  in_strategy ", InStrategyText(InStrategy(planned.strategy, rule, plan.mesh)), 14));
+  }
+  const Layout layout = planned.output.value_or(OutputLayout(planned.strategy, rule));
+  absl::StrAppend(&text, Wrapped("  value       ", LayoutText(layout, plan.mesh), 14));
+  return absl::StrCat(
+      text, Wrapped(absl::StrCat("  decided by  ", DecidedByName(planned.decided_by), ": "), planned.reason, 14));
+}
+
+std::string PartsText(const CostParts& parts, const std::string& price) {
+  const std::vector<std::pair<std::string, double>> named = {
+      {"inside", parts.inside},     {"inputs", parts.inputs},       {"output", parts.output},
+      {"backward", parts.backward}, {"gradients", parts.gradients}, {"elsewhere", parts.elsewhere}};
+  std::vector<std::string> words;
+  for (const auto& [name, cost] : named) {
+    const std::string text = CostText(cost, price);
+    if (cost != 0 && text != "0") words.push_back(absl::StrCat(name, " ", text));
+  }
+  return absl::StrCat(words.empty() ? "nothing is sent" : absl::StrJoin(words, ", "), "; ",
+                      Plural(parts.collectives, "collective"));
+}
+
+std::string ChoiceTable(const std::vector<Choice>& choices, const Rule& rule, const Plan& plan) {
+  const auto chosen = std::find_if(choices.begin(), choices.end(), [](const Choice& choice) { return choice.chosen; });
+  std::string text = absl::StrFormat("  %-52s%20s%12s\n", "choice", "cost", "x chosen");
+  for (const Choice& choice : choices) {
+    const bool has_ratio = chosen != choices.end() && chosen->cost > 0;
+    const std::string ratio = choice.chosen ? "1"
+                              : has_ratio   ? absl::StrFormat("%.2f", choice.cost / chosen->cost)
+                                            : "-";
+    absl::StrAppend(&text, absl::StrFormat("%s %-52s%20s%12s\n", choice.chosen ? "*" : " ",
+                                           Clipped(CutsText(choice.strategy, rule, plan.mesh), 51),
+                                           CostText(choice.cost, plan.search.price), ratio));
+    if (choice.parts.has_value()) {
+      absl::StrAppend(&text, Wrapped("    ", PartsText(*choice.parts, plan.search.price), 4));
+    }
+  }
+  return text;
+}
+
+// The plan as an assignment; nullptr where it is not what follows from its forward ops (a plan that was edited, or
+// whose optimizer is sharded).
+std::unique_ptr<Assignment> AssignmentOf(const Explained& explained, const GraphFacts& facts) {
+  const Plan& plan = explained.plan;
+  Diagnostics ignored;
+  const std::optional<std::map<OpId, Demand>> demands = ResolvePins(facts, plan.mesh, explained.pins.pins, ignored);
+  if (!demands.has_value()) return nullptr;
+  AssignmentOptions options{.gradient_weight = plan.gradient_weight, .dataset = std::nullopt};
+  if (explained.pins.settings.dataset_given) options.dataset = explained.pins.settings.dataset;
+  auto assignment = std::make_unique<Assignment>(facts, plan.mesh, options, *demands);
+  std::vector<Change> changes;
+  for (const Op& op : explained.graph.ops) {
+    const Role role = facts.roles[op.id];
+    if (role == Role::kProduct || role == Role::kLight) changes.push_back({op.id, plan.ops[op.id].strategy});
+  }
+  assignment->Apply(changes);
+  for (const Op& op : explained.graph.ops) {
+    if (!(assignment->strategy(op.id) == plan.ops[op.id].strategy)) return nullptr;
+  }
+  return assignment;
+}
+
+// What would have to change for the next choices to win. Under the price `time` nothing is said: it is not linear.
+std::string Conditions(const Explained& explained, const Op& op) {
+  if (explained.plan.ops[op.id].choices.size() < 2 || explained.plan.search.price == "time") return "";
+  const GraphFacts facts = FactsOf(explained.graph);
+  const std::unique_ptr<Assignment> assignment = AssignmentOf(explained, facts);
+  if (assignment == nullptr) {
+    return "\nwhat would have to change is not known: this plan does not follow from its forward ops alone\n";
+  }
+  const Bundles bundles = FindBundles(facts);
+  std::string text;
+  size_t asked = 0;
+  for (const Alternative& other : Alternatives(*assignment, bundles).Of(op.id)) {
+    if (asked++ == kAsked) break;
+    const WhatIf what_if(*assignment, other.changes);
+    const double more = what_if.Difference(explained.plan.mesh, explained.plan.gradient_weight);
+    std::vector<std::string> conditions = what_if.Conditions();
+    if (more < 0) conditions = {"as things are"};
+    if (conditions.empty()) conditions = {"with no gradient_weight and at no speed of a link"};
+    const std::string cuts = CutsText(other.choice.strategy, facts.rule(op.id), explained.plan.mesh);
+    absl::StrAppend(&text,
+                    Wrapped("  ", absl::StrCat("`", cuts, "` costs less ", absl::StrJoin(conditions, ", or ")), 4));
+  }
+  return text.empty() ? "" : absl::StrCat("\nwhat would have to change, in bytes\n", text);
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ExplainOp(const Explained& explained, absl::string_view name) {
+  const std::optional<OpId> id = explained.graph.Find(name);
+  if (!id.has_value()) return UnknownOp(explained.graph, name);
+  const Op& op = explained.graph.op(*id);
+  std::string text = Facts(explained, op);
+  const std::vector<Choice>& choices = explained.plan.ops[*id].choices;
+  if (!choices.empty()) {
+    absl::StrAppend(&text, "\n", ChoiceTable(choices, RuleOf(explained.graph, op), explained.plan));
+  }
+  absl::StrAppend(&text, Conditions(explained, op));
+  const std::string collectives = CollectiveTable(explained.program, [&](const Collective& collective) {
+    return std::any_of(collective.transfers.begin(), collective.transfers.end(), [&](const Transfer& transfer) {
+      return explained.distributed.originals[explained.program.value(transfer.input).origin] == *id;
+    });
+  });
+  if (!collectives.empty()) absl::StrAppend(&text, "\n", collectives);
+  return text;
+}
+
+}  // namespace cleave

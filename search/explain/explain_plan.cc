@@ -1,0 +1,112 @@
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "base/layer_names/layer_names.h"
+#include "base/text/text.h"
+#include "base/units/units.h"
+#include "ir/ops/ops.h"
+#include "search/cost/cost.h"
+#include "search/cost/facts.h"
+#include "search/explain/classic_price.h"
+#include "search/explain/collectives.h"
+#include "search/explain/explain.h"
+#include "search/explain/overview.h"
+#include "search/explain/table.h"
+#include "search/sapp/choices.h"
+
+namespace cleave {
+namespace {
+
+// Ops of equal layers, decided alike.
+struct Row {
+  std::vector<std::string> names;
+  const OpPlan* planned = nullptr;  // Of the first.
+  std::string cuts, cost;
+  double sum = 0;  // Of the costs.
+};
+
+const Choice* ChosenOf(const OpPlan& planned) {
+  for (const Choice& choice : planned.choices) {
+    if (choice.chosen) return &choice;
+  }
+  return nullptr;
+}
+
+std::string CostLine(const Plan& plan) {
+  const SearchSummary& search = plan.search;
+  std::string text = absl::StrCat(CostText(search.cost, search.price), " under the price ", search.price,
+                                  ", gradient_weight ", absl::StrFormat("%g", plan.gradient_weight));
+  if (search.lower_bound.has_value()) {
+    absl::StrAppend(&text, ", at least ", CostText(*search.lower_bound, search.price));
+    if (*search.lower_bound > 0)
+      absl::StrAppendFormat(&text, " (gap %.2f%%)", 100 * (search.cost / *search.lower_bound - 1));
+  }
+  return text;
+}
+
+std::string PricesLine(const Explained& explained) {
+  const GraphFacts facts = FactsOf(explained.graph);
+  return absl::StrCat("bytes ", CostText(PlanCost(explained.graph, explained.plan).price, "bytes"), ", classic ",
+                      CostText(ClassicPrice(facts, explained.plan), "classic"), ", time ",
+                      FormatSeconds(explained.predicted.step()));
+}
+
+// The ops that were decided for themselves: what follows from another op's decision, or had nothing to decide, is left
+// to ExplainOp.
+std::vector<Row> RowsOf(const Graph& graph, const Plan& plan) {
+  std::vector<Row> rows;
+  std::map<std::string, size_t> row_of;
+  for (const Op& op : graph.ops) {
+    const OpPlan& planned = plan.ops[op.id];
+    if (planned.decided_by != DecidedBy::kPin && planned.choices.size() < 2) continue;
+    const Choice* chosen = ChosenOf(planned);
+    const std::string cuts = CutsText(planned.strategy, RuleOf(graph, op), plan.mesh);
+    const std::string cost = chosen == nullptr ? "-" : CostText(chosen->cost, plan.search.price);
+    const std::string key = absl::StrJoin({LayerNameOf(op.name).place, cuts, cost,
+                                           std::string(DecidedByName(planned.decided_by)), FoldedText(planned.reason)},
+                                          "\n");
+    const auto [found, is_new] = row_of.emplace(key, rows.size());
+    if (is_new) rows.push_back({.names = {}, .planned = &planned, .cuts = cuts, .cost = cost});
+    Row& row = rows[found->second];
+    row.names.push_back(op.name);
+    if (chosen != nullptr) row.sum += chosen->cost;
+  }
+  return rows;
+}
+
+std::string RowText(const Row& row, double total) {
+  const std::string count = row.names.size() > 1 ? absl::StrCat(" x ", row.names.size()) : "";
+  const std::string name = absl::StrCat(Clipped(FoldedName(row.names), 42 - count.size()), count);
+  const std::string share = row.cost == "-" ? "-" : Share(row.sum, total);
+  const std::string& reason = row.planned->reason;
+  return absl::StrCat(absl::StrFormat("%-42s %-32s%16s%8s\n", name, Clipped(row.cuts, 31), row.cost, share),
+                      Wrapped(absl::StrCat("  by ", DecidedByName(row.planned->decided_by), ": "),
+                              row.names.size() > 1 ? FoldedText(reason) : reason, 4));
+}
+
+}  // namespace
+
+std::string ExplainPlan(const Explained& explained) {
+  const Plan& plan = explained.plan;
+  std::string text = absl::StrCat(explained.graph.model, " on ", Plural(plan.mesh.rank_count(), "rank"), " of ",
+                                  plan.cluster, ", ", plan.search.algorithm,
+                                  plan.search.zero > 0 ? absl::StrCat(", zero = ", plan.search.zero) : "", "\n");
+  absl::StrAppend(&text, PlanOverview(explained.program, explained.predicted, explained.memory));
+  absl::StrAppend(&text, Wrapped("  cost      ", CostLine(plan), 12));
+  absl::StrAppend(&text, Wrapped("  prices    ", PricesLine(explained), 12));
+  const std::vector<Row> rows = RowsOf(explained.graph, plan);
+  double total = 0;
+  for (const Row& row : rows) total += row.sum;
+  absl::StrAppend(&text, absl::StrFormat("\n%-43s%-32s%16s%8s\n", "op", "cuts", "cost of each", "share"));
+  for (const Row& row : rows) absl::StrAppend(&text, RowText(row, total));
+  const std::string collectives = CollectiveTable(explained.program, [](const Collective&) { return true; });
+  absl::StrAppend(&text, "\n", collectives.empty() ? "no collectives\n" : collectives);
+  return text;
+}
+
+}  // namespace cleave

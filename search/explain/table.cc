@@ -1,0 +1,43 @@
+#include "search/explain/table.h"
+
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "base/text/text.h"
+#include "base/units/units.h"
+
+namespace cleave {
+
+std::string Wrapped(const std::string& head, const std::string& text, size_t indent) {
+  std::string result, line = head;
+  for (absl::string_view word : absl::StrSplit(text, ' ', absl::SkipEmpty())) {
+    if (!line.empty() && line.size() + 1 + word.size() > kColumns) {
+      absl::StrAppend(&result, line, "\n");
+      line = std::string(indent, ' ');
+    } else if (!line.empty() && line.back() != ' ') {
+      line += ' ';
+    }
+    absl::StrAppend(&line, word);
+  }
+  return absl::StrCat(result, line, "\n");
+}
+
+std::string Clipped(const std::string& text, size_t width) {
+  return text.size() <= width ? text : absl::StrCat(text.substr(0, width - 3), "...");
+}
+
+std::string Share(double part, double whole) { return whole > 0 ? absl::StrFormat("%.1f%%", 100 * part / whole) : "-"; }
+
+std::string AxesText(const std::vector<AxisId>& axes, const Mesh& mesh) {
+  return absl::StrJoin(axes, " ", [&](std::string* out, AxisId axis) { absl::StrAppend(out, mesh.axis(axis).name); });
+}
+
+std::string CostText(double cost, const std::string& price) {
+  if (price == "time") return FormatSeconds(Seconds(cost));
+  return FormatCount(std::llround(cost));
+}
+
+}  // namespace cleave

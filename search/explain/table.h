@@ -1,0 +1,34 @@
+// Text of at most 100 columns.
+#ifndef CLEAVE_SEARCH_EXPLAIN_TABLE_H_
+#define CLEAVE_SEARCH_EXPLAIN_TABLE_H_
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "ir/mesh/mesh.h"
+#include "ir/rule/rule.h"
+#include "ir/strategy/strategy.h"
+
+namespace cleave {
+
+constexpr size_t kColumns = 100;
+
+// `text` behind `head`, in lines of at most kColumns; every line but the first is indented. Ends with a newline.
+std::string Wrapped(const std::string& head, const std::string& text, size_t indent);
+
+// At most `width` columns, "..." in place of what is too much.
+std::string Clipped(const std::string& text, size_t width);
+
+// "12.5%"; "-" of nothing.
+std::string Share(double part, double whole);
+
+// "m0 m1"
+std::string AxesText(const std::vector<AxisId>& axes, const Mesh& mesh);
+
+// "29,491" bytes, "1.25 ms": a cost in the price of a search.
+std::string CostText(double cost, const std::string& price);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_SEARCH_EXPLAIN_TABLE_H_

@@ -1,0 +1,64 @@
+// Two plans of one graph as functions of what was given: where the second would cost less than the first.
+//
+// With the strategies of all ops fixed, the price `bytes` is linear in the gradient weight; in the weight of a link it
+// is piecewise linear, because redistributions are chosen anew. Only values are looked at that the two plans treat
+// differently, so that the rest of a large graph costs nothing.
+#ifndef CLEAVE_SEARCH_EXPLAIN_WHAT_IF_H_
+#define CLEAVE_SEARCH_EXPLAIN_WHAT_IF_H_
+
+#include <string>
+#include <vector>
+
+#include "search/assignment/assignment.h"
+
+namespace cleave {
+
+class WhatIf {
+ public:
+  // `assignment` holds the first plan, and with `changes` the second; it is left as it was, and outlives this.
+  WhatIf(Assignment& assignment, const std::vector<Change>& changes);
+
+  // By how much the second costs more.
+  double Difference(const Mesh& mesh, double gradient_weight) const;
+
+  // The changes of one given thing, the others as they are, at which the second plan costs less: "with a
+  // gradient_weight below 0.031 (now 0.1)". Each was computed anew on both sides of the number that it names. Empty
+  // where there is none, and where the second is no dearer as things are.
+  std::vector<std::string> Conditions() const;
+
+ private:
+  // What one value is moved for.
+  struct Demanded {
+    Layout layout;
+    double weight = 1;         // Without the gradient weight.
+    bool is_gradient = false;  // Times the gradient weight.
+
+    bool operator==(const Demanded&) const = default;
+  };
+  struct Moves {
+    OpId value;
+    Layout produced;
+    std::vector<Demanded> demands;
+
+    bool operator==(const Moves&) const = default;
+  };
+  struct Side {
+    std::vector<Moves> moves;                       // One entry per value that differs.
+    std::vector<std::vector<Strategy>> strategies;  // Per group of `groups_` those of its members.
+  };
+
+  Moves MovesOf(const Assignment& assignment, OpId value) const;
+  double CostOf(const Side& side, const Mesh& mesh, double gradient_weight) const;
+  std::vector<std::string> GradientConditions() const;
+  std::vector<std::string> LinkConditions() const;
+
+  const GraphFacts& facts_;
+  Mesh mesh_;
+  double gradient_weight_;
+  std::vector<std::vector<OpId>> groups_;  // Of distributed forms in which the plans differ.
+  Side first_, second_;
+};
+
+}  // namespace cleave
+
+#endif  // CLEAVE_SEARCH_EXPLAIN_WHAT_IF_H_

@@ -1,0 +1,123 @@
+#include "search/explain/what_if.h"
+
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "gtest/gtest.h"
+#include "search/cost/cost.h"
+#include "search/sapp/alternatives.h"
+#include "search/sapp/bundles.h"
+#include "search/testing/models.h"
+
+namespace cleave {
+namespace {
+
+Mesh TwoLinks(double fast) {
+  return *Mesh::Create({{.name = "m0", .size = 2, .link = "network", .weight = 1},
+                        {.name = "m1", .size = 2, .link = "host", .weight = fast}});
+}
+
+struct Fixture {
+  Fixture(Graph model, Mesh on, double gradient_weight)
+      : graph(std::move(model)),
+        facts(FactsOf(graph)),
+        bundles(FindBundles(facts)),
+        mesh(std::move(on)),
+        weight(gradient_weight),
+        assignment(facts, mesh, {.gradient_weight = gradient_weight, .dataset = {}}, {}) {
+    std::vector<Change> changes;
+    for (int layer = 0; layer < 3; ++layer) {
+      const OpId product = *graph.Find("h" + std::to_string(layer));
+      changes.push_back({product, testing::Letters(graph, mesh, product, std::string(mesh.axis_count(), 'i'))});
+    }
+    assignment.Apply(changes);
+  }
+
+  double CostOf(const std::vector<Change>& changes, const Mesh& on, double gradient_weight) {
+    const int mark = assignment.mark();
+    assignment.Apply(changes);
+    Plan plan;
+    plan.mesh = on;
+    plan.gradient_weight = gradient_weight;
+    for (const Op& op : graph.ops) {
+      OpPlan planned;
+      planned.strategy = assignment.strategy(op.id);
+      plan.ops.push_back(planned);
+    }
+    assignment.Rollback(mark);
+    return PlanCost(graph, plan).price;
+  }
+
+  Graph graph;
+  GraphFacts facts;
+  Bundles bundles;
+  Mesh mesh;
+  double weight;
+  Assignment assignment;
+};
+
+// The difference that is computed from what differs is that of the whole plans, also for other weights and links.
+TEST(WhatIfTest, TheDifferenceIsThatOfTheWholePlans) {
+  Fixture fixture(testing::SeedNetwork(), TwoLinks(0.25), 0.1);
+  int looked_at = 0;
+  for (const Alternative& other : Alternatives(fixture.assignment, fixture.bundles).Of(*fixture.graph.Find("h1"))) {
+    const WhatIf what_if(fixture.assignment, other.changes);
+    for (double weight : {0.0, 0.1, 1.0}) {
+      for (double fast : {0.05, 0.25, 1.0}) {
+        const Mesh mesh = TwoLinks(fast);
+        const double whole = fixture.CostOf(other.changes, mesh, weight) - fixture.CostOf({}, mesh, weight);
+        EXPECT_NEAR(what_if.Difference(mesh, weight), whole, 1e-6 * fixture.CostOf({}, mesh, weight) + 1e-6);
+        ++looked_at;
+      }
+    }
+  }
+  EXPECT_GE(looked_at, 9);
+}
+
+// Every condition holds where it says: the number in it is tried.
+TEST(WhatIfTest, ConditionsAreTrue) {
+  int conditions = 0;
+  for (double weight : {0.01, 0.1, 1.0}) {
+    Fixture fixture(testing::SeedNetwork(), TwoLinks(0.25), weight);
+    for (const char* name : {"h0", "h1", "h2"}) {
+      for (const Alternative& other : Alternatives(fixture.assignment, fixture.bundles).Of(*fixture.graph.Find(name))) {
+        const WhatIf what_if(fixture.assignment, other.changes);
+        for (const std::string& text : what_if.Conditions()) {
+          ++conditions;
+          EXPECT_GT(what_if.Difference(fixture.mesh, weight), 0) << text;
+          double number = 0;
+          for (absl::string_view word : absl::StrSplit(text, ' ')) {
+            if (number == 0 && !absl::StartsWith(word, "`")) (void)absl::SimpleAtod(word, &number);
+          }
+          ASSERT_GT(number, 0) << text;
+          if (absl::StrContains(text, "gradient_weight")) {
+            const double beyond = absl::StrContains(text, "above") ? 1.001 : 0.999;
+            EXPECT_LT(what_if.Difference(fixture.mesh, number * beyond), 0) << text;
+          } else {
+            const double times = absl::StrContains(text, "slow") ? number : 1 / number;
+            const bool is_host = absl::StrContains(text, "`host`");
+            const Mesh mesh =
+                *Mesh::Create({{.name = "m0", .size = 2, .link = "network", .weight = is_host ? 1 : times},
+                               {.name = "m1", .size = 2, .link = "host", .weight = is_host ? 0.25 * times : 0.25}});
+            EXPECT_LT(what_if.Difference(mesh, weight), 0) << text;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(conditions, 5);
+}
+
+TEST(WhatIfTest, OnOneKindOfLinkItsSpeedChangesNothing) {
+  Fixture fixture(testing::SeedNetwork(), Mesh::OfDevices(4), 0.1);
+  for (const Alternative& other : Alternatives(fixture.assignment, fixture.bundles).Of(*fixture.graph.Find("h1"))) {
+    for (const std::string& text : WhatIf(fixture.assignment, other.changes).Conditions()) {
+      EXPECT_FALSE(absl::StrContains(text, "link")) << text;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace cleave

@@ -1,0 +1,140 @@
+// What crosses the slow link: plans for hosts whose network is slower than what joins their devices, against the costs
+// of plans that people write, from closed forms.
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "ir/ops/ops.h"
+#include "search/cluster/cluster.h"
+#include "search/cost/cost.h"
+#include "search/search.h"
+#include "search/testing/models.h"
+
+namespace cleave {
+namespace {
+
+constexpr double kGradientWeight = 0.1;
+constexpr int64_t kHosts = 2, kDevices = 8;
+constexpr double kSlow = 1e10, kFast = 1e11;  // Bytes per second.
+
+Cluster Hosts(double network_bytes_per_second) {
+  return {.name = "hosts",
+          .links = {{.name = "network", .count = kHosts, .bytes_per_second = network_bytes_per_second},
+                    {.name = "host", .count = kDevices, .bytes_per_second = kFast}}};
+}
+
+// 4 hosts of 4 devices.
+Cluster Square(double network_bytes_per_second, double host_bytes_per_second) {
+  return {.name = "square",
+          .links = {{.name = "network", .count = 4, .bytes_per_second = network_bytes_per_second},
+                    {.name = "host", .count = 4, .bytes_per_second = host_bytes_per_second}}};
+}
+
+testing::GptShape Shape(int64_t batch, int64_t seq, int64_t width) {
+  return {.batch = batch, .seq = seq, .vocab = 64, .width = width, .heads = 16, .layers = 2};
+}
+
+Plan Found(const Graph& graph, const Cluster& cluster) {
+  Diagnostics diagnostics;
+  const std::optional<Plan> plan =
+      Search(graph, cluster, {}, {.gradient_weight = kGradientWeight, .dataset = {}}, diagnostics);
+  EXPECT_TRUE(plan.has_value());
+  return plan.value_or(Plan{});
+}
+
+// One step of a hierarchical all-reduce: `ranks` at a price of `weight` per byte.
+struct Level {
+  double ranks = 1;
+  double weight = 1;
+};
+
+double AllReduce(double bytes, const std::vector<Level>& cheapest_first) {
+  double cost = 0;
+  for (const Level& level : cheapest_first) {
+    cost += 2 * (level.ranks - 1) / level.ranks * bytes * level.weight;
+    bytes /= level.ranks;
+  }
+  return cost;
+}
+
+// The costs of plans that people write.
+struct ByHand {
+  double data_parallel = 0;    // On all ranks.
+  double tensor_parallel = 0;  // On all ranks (Megatron: four all-reduces of the activations per block).
+  double both = 0;             // Data parallelism across hosts, tensor parallelism inside.
+};
+
+ByHand CostsByHand(const testing::GptShape& shape, double inside_weight) {
+  const double layers = shape.layers, width = static_cast<double>(shape.width);
+  const double weights = 4 * 12 * width * width * layers;
+  const double activations = 4 * static_cast<double>(shape.batch * shape.seq) * width;
+  const Level inside = {.ranks = kDevices, .weight = inside_weight}, across = {.ranks = kHosts, .weight = 1};
+  return {.data_parallel = kGradientWeight * AllReduce(weights, {inside, across}),
+          .tensor_parallel = 4 * layers * AllReduce(activations, {inside, across}),
+          .both = kGradientWeight * AllReduce(weights / kDevices, {across}) +
+                  4 * layers * AllReduce(activations / kHosts, {inside})};
+}
+
+// Forward products with a weight: their rows are the batch and the sequence, the rest is the weight's.
+std::vector<OpId> WeightProducts(const Graph& graph) {
+  std::vector<OpId> products;
+  for (const Op& op : graph.ops) {
+    if (op.phase == Phase::kForward && op.kind == "matmul" && graph.op(op.inputs[1]).kind == "parameter") {
+      products.push_back(op.id);
+    }
+  }
+  return products;
+}
+
+// The axes of the mesh, of those that cross `link`, that cut columns or the contracted dimension of `op`.
+int AxesOnWeight(const Graph& graph, const Plan& plan, OpId op, const std::string& link) {
+  const Rule rule = RuleOf(graph, graph.op(op));
+  int count = 0;
+  for (size_t factor = 0; factor < rule.factors.size(); ++factor) {
+    if (rule.factors[factor].name != "j" && rule.factors[factor].name != "k") continue;
+    for (AxisId axis : plan.ops[op].strategy.cuts[factor]) count += plan.mesh.axis(axis).link == link ? 1 : 0;
+  }
+  return count;
+}
+
+// Many tokens for the size of the weights: gradients are the cheaper ones to send between hosts.
+TEST(HierarchyTest, DataParallelAcrossHostsAndTensorParallelInside) {
+  const testing::GptShape shape = Shape(/*batch=*/16, /*seq=*/32, /*width=*/1024);
+  const ByHand by_hand = CostsByHand(shape, kSlow / kFast);
+  ASSERT_LT(by_hand.both, std::min(by_hand.data_parallel, by_hand.tensor_parallel));
+  const Graph graph = testing::Gpt(shape);
+  const Plan plan = Found(graph, Hosts(kSlow));
+  EXPECT_LE(plan.search.cost, by_hand.both);
+  for (OpId op : WeightProducts(graph)) {
+    EXPECT_EQ(AxesOnWeight(graph, plan, op, "network"), 0) << graph.op(op).name;
+    EXPECT_GT(AxesOnWeight(graph, plan, op, "host"), 0) << graph.op(op).name;
+  }
+}
+
+// `plan` with the prices of another cluster's links.
+double CostOn(const Graph& graph, Plan plan, const Cluster& cluster) {
+  plan.mesh = MeshOfCluster(cluster);
+  return PlanCost(graph, plan).price;
+}
+
+// With links of one speed axes are interchangeable: which of them carries the gradients follows from the links alone.
+TEST(HierarchyTest, TheLinksSayWhichAxesCutTheBatch) {
+  const Graph graph = testing::Gpt(Shape(/*batch=*/16, /*seq=*/32, /*width=*/1024));
+  const Plan slow_network = Found(graph, Square(kSlow, kFast)), slow_hosts = Found(graph, Square(kFast, kSlow));
+  for (OpId op : WeightProducts(graph)) {
+    EXPECT_LT(AxesOnWeight(graph, slow_network, op, "network"), AxesOnWeight(graph, slow_network, op, "host"))
+        << graph.op(op).name;
+    EXPECT_LT(AxesOnWeight(graph, slow_hosts, op, "host"), AxesOnWeight(graph, slow_hosts, op, "network"))
+        << graph.op(op).name;
+  }
+  // Each is dear on the other's links, and with equal links neither is better.
+  EXPECT_GT(CostOn(graph, slow_network, Square(kFast, kSlow)), 1.1 * slow_hosts.search.cost);
+  EXPECT_GT(CostOn(graph, slow_hosts, Square(kSlow, kFast)), 1.1 * slow_network.search.cost);
+  const double first = CostOn(graph, slow_network, Square(kFast, kFast));
+  EXPECT_NEAR(CostOn(graph, slow_hosts, Square(kFast, kFast)), first, 1e-6 * first);
+}
+
+}  // namespace
+}  // namespace cleave

@@ -1,0 +1,159 @@
+// Reading guide: Fitter::Level looks for the weight at one ZeRO level, FitMemory goes through the levels.
+#include "search/memory/memory.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/check/check.h"
+#include "ir/distribute/distribute.h"
+#include "ir/layout/layout.h"
+#include "ir/partition/partition.h"
+#include "search/memory/refusal.h"
+
+namespace cleave {
+namespace {
+
+Bytes LocalBytes(const TensorType& type, const Layout& layout, const Mesh& mesh) {
+  return ElementSize(type.dtype) * ElementCount(LargestLocalShape(layout, mesh, type.shape));
+}
+
+// As many tensors of the op's size a rank keeps because of its value.
+int CopiesHeld(const GraphFacts& facts, OpId op) {
+  const Op& info = facts.op(op);
+  if (info.kind == "parameter") {
+    // The optimizer's state lies like the parameter; a parameter that is trained has a gradient.
+    const std::vector<OpId>& group = facts.update_groups[op];
+    const auto states =
+        std::count_if(group.begin(), group.end(), [&](OpId id) { return facts.op(id).kind == "state"; });
+    return 1 + (group.empty() ? 0 : 1) + static_cast<int>(states);
+  }
+  if (info.phase != Phase::kForward || facts.classes[op] == OpClass::kSource) return 0;
+  const std::vector<Read>& reads = facts.reads[op];
+  const bool kept = std::any_of(reads.begin(), reads.end(),
+                                [&](const Read& read) { return facts.op(read.reader).phase == Phase::kBackward; });
+  return kept ? 1 : 0;
+}
+
+// Weights are powers of two times the price of the unweighted plan for each byte that it holds.
+constexpr int kFirstExponent = -6;
+constexpr int kLastExponent = 14;
+constexpr int kExponentStep = 5;
+
+class Fitter {
+ public:
+  Fitter(const Graph& graph, Bytes limit, const PlanFor& plan_for)
+      : graph_(graph), limit_(limit), plan_for_(plan_for) {}
+
+  // The cheapest plan of this ZeRO level that fits. False where a search failed.
+  bool Level(int zero) {
+    unit_ = 1;
+    if (!Try(0, zero)) return false;
+    const Measured plain = *last_;
+    fits_unweighted_ = Fits(plain);
+    if (fits_unweighted_) return true;
+    unit_ = plain.plan.search.cost > 0 ? plain.plan.search.cost / static_cast<double>(plain.peak().value()) : 1;
+    // The first weight of a coarse ladder whose plan fits; none that was too little fits better.
+    int high = kFirstExponent;
+    for (;; high += kExponentStep) {
+      if (!Try(std::exp2(high), zero)) return false;
+      if (Fits(*last_)) break;
+      if (high + kExponentStep > kLastExponent) return true;
+    }
+    for (int low = high - kExponentStep; high - low > 1;) {
+      const int middle = (low + high) / 2;
+      if (!Try(std::exp2(middle), zero)) return false;
+      (Fits(*last_) ? high : low) = middle;
+    }
+    return true;
+  }
+
+  // Of all plans tried: the cheapest that fits, and the one that needs least.
+  const std::optional<Measured>& best() const { return best_; }
+  const Measured& smallest() const { return *smallest_; }
+  bool fits_unweighted() const { return fits_unweighted_; }
+
+ private:
+  bool Fits(const Measured& measured) const { return measured.peak() <= limit_; }
+
+  bool Try(double weight, int zero) {
+    std::optional<Plan> plan = plan_for_(weight * unit_, zero);
+    if (!plan.has_value()) return false;
+    MemoryUse use = EstimateMemory(graph_, *plan);
+    last_ = Measured{.plan = *std::move(plan), .weight = weight * unit_, .zero = zero, .use = std::move(use)};
+    if (!smallest_.has_value() || last_->peak() < smallest_->peak()) smallest_ = last_;
+    const auto cost = [](const Measured& measured) { return measured.plan.search.cost; };
+    if (Fits(*last_) && (!best_.has_value() || cost(*last_) < cost(*best_))) best_ = last_;
+    return true;
+  }
+
+  const Graph& graph_;
+  const Bytes limit_;
+  const PlanFor& plan_for_;
+  double unit_ = 1;
+  bool fits_unweighted_ = false;
+  std::optional<Measured> last_, best_, smallest_;
+};
+
+static_assert(1 + (kLastExponent - kFirstExponent) / kExponentStep + 1 + 3 <= kPlansPerLevel,
+              "the plan without weight, the ladder, and three halvings of a step of five");
+
+}  // namespace
+
+MemoryUse EstimateMemory(const Graph& training_graph, const Plan& plan) {
+  const absl::StatusOr<Distributed> distributed = Distribute(training_graph, plan);
+  CLEAVE_CHECK(distributed.ok()) << distributed.status();
+  const absl::StatusOr<Program> program = Partition(distributed->graph, distributed->plan);
+  CLEAVE_CHECK(program.ok()) << program.status();
+  return MemoryOf(distributed->graph, *program);
+}
+
+double HeldBytes(const GraphFacts& facts, const Mesh& mesh, OpId op, const Strategy& strategy) {
+  const int copies = CopiesHeld(facts, op);
+  if (copies == 0) return 0;
+  const Bytes local = LocalBytes(facts.op(op).type, OutputLayout(strategy, facts.rule(op)), mesh);
+  return static_cast<double>(local.value()) * copies;
+}
+
+Prices WithMemoryWeight(const GraphFacts& facts, const Mesh& mesh, double weight, Prices prices) {
+  if (weight == 0) return prices;
+  // Ops of one kind hold as many copies, and had one kind before.
+  constexpr int kMostCopies = 16;
+  const auto local = prices.local;
+  const auto local_kind = prices.local_kind;
+  prices.local = [=, &facts, &mesh](OpId op, const Strategy& strategy) {
+    const bool is_priced = local != nullptr && local_kind(op) != 0;
+    return (is_priced ? local(op, strategy) : 0) + weight * HeldBytes(facts, mesh, op, strategy);
+  };
+  prices.local_kind = [=, &facts](OpId op) {
+    const int copies = CopiesHeld(facts, op);
+    CLEAVE_CHECK(copies < kMostCopies) << facts.op(op).name;
+    return (local == nullptr ? 0 : local_kind(op) * kMostCopies) + copies;
+  };
+  return prices;
+}
+
+std::optional<MemoryLimit> MemoryLimitOf(const ParallelSettings& settings, const Cluster& cluster) {
+  if (settings.memory.has_value())
+    return MemoryLimit{.bytes = Bytes(settings.memory->value), .span = settings.memory->span, .source = "`memory`"};
+  if (cluster.memory_per_device == Bytes(0)) return std::nullopt;
+  return MemoryLimit{
+      .bytes = cluster.memory_per_device, .span = {}, .source = absl::StrCat("the memory of `", cluster.name, "`")};
+}
+
+std::optional<Plan> FitMemory(const Graph& training_graph, const MemoryLimit& limit, const PlanFor& plan_for,
+                              std::optional<int> zero, Diagnostics& diagnostics) {
+  Fitter fitter(training_graph, limit.bytes, plan_for);
+  for (int level = zero.value_or(0); level <= zero.value_or(3); ++level) {
+    if (!fitter.Level(level)) return std::nullopt;
+    // Dividing more sends no less.
+    if (fitter.fits_unweighted()) break;
+  }
+  if (fitter.best().has_value()) return fitter.best()->plan;
+  diagnostics.Add(NothingFits(training_graph, limit, fitter.smallest(), plan_for));
+  return std::nullopt;
+}
+
+}  // namespace cleave

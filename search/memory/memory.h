@@ -1,0 +1,68 @@
+// Memory as a hard limit: what a plan needs on a rank, and the cheapest plan that stays below a limit.
+//
+//   MemoryLimit limit = {.bytes = GiB(40), .span = settings.memory->span, .source = "`memory`"};
+//   std::optional<Plan> plan = FitMemory(training_graph, limit, plan_for, settings.zero, diagnostics);
+//
+// A search prices memory: `plan_for(weight, zero)` is the plan it finds when each byte of HeldBytes costs `weight`
+// units of its price, with ZeRO level `zero`. FitMemory looks for the weight.
+#ifndef CLEAVE_SEARCH_MEMORY_MEMORY_H_
+#define CLEAVE_SEARCH_MEMORY_MEMORY_H_
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "base/diagnostic/diagnostic.h"
+#include "base/units/units.h"
+#include "ir/graph/graph.h"
+#include "ir/memory/memory.h"
+#include "ir/mesh/mesh.h"
+#include "ir/pins/pins.h"
+#include "ir/plan/plan.h"
+#include "ir/strategy/strategy.h"
+#include "search/cluster/cluster.h"
+#include "search/cost/facts.h"
+#include "search/cost/prices.h"
+
+namespace cleave {
+
+// What the program of `plan` needs: Distribute, Partition, then the memory of the program (ir/memory). Exact: the
+// generated program allocates the same. REQUIRES: VerifyGraph and VerifyPlan are content.
+MemoryUse EstimateMemory(const Graph& training_graph, const Plan& plan);
+
+// What a rank keeps because of the op's value under `strategy`: a parameter with its gradient and the optimizer's
+// state; a forward value that the backward pass reads; of all others nothing. ZeRO is not considered.
+double HeldBytes(const GraphFacts& facts, const Mesh& mesh, OpId op, const Strategy& strategy);
+
+// `prices`, with `weight` for each of these bytes besides. `facts` and `mesh` outlive them.
+Prices WithMemoryWeight(const GraphFacts& facts, const Mesh& mesh, double weight, Prices prices);
+
+// The most that a rank may use.
+struct MemoryLimit {
+  Bytes bytes{0};
+  Span span;           // Where the model says so; empty where the cluster does.
+  std::string source;  // "`memory`", "the memory of `h200`"
+
+  bool operator==(const MemoryLimit&) const = default;
+};
+
+// `memory` of the settings, else a device's memory where the cluster knows it.
+std::optional<MemoryLimit> MemoryLimitOf(const ParallelSettings& settings, const Cluster& cluster);
+
+// A plan under the weight of a held byte, in units of the search's price, and a ZeRO level; nullopt after errors, which
+// it reports itself. Its search.cost is the price without the weight. More weight need not give less memory, but
+// usually does.
+using PlanFor = std::function<std::optional<Plan>(double memory_weight, int zero)>;
+
+// The cheapest plan found that keeps to the limit: weights are bisected, at most kPlansPerLevel plans a level. `zero`
+// is the level, nullopt for `auto`: 0, 1, 2, 3 in this order until one fits without any weight; of those that fit the
+// cheapest, and of equals the lowest level. Where none fits, E0313 says the least that one would need, the tensors that
+// need most of it and what else would save memory; nullopt.
+inline constexpr int kPlansPerLevel = 10;
+std::optional<Plan> FitMemory(const Graph& training_graph, const MemoryLimit& limit, const PlanFor& plan_for,
+                              std::optional<int> zero, Diagnostics& diagnostics);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_SEARCH_MEMORY_MEMORY_H_

@@ -1,0 +1,209 @@
+#include "search/memory/memory.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "ir/ops/ops.h"
+#include "search/search.h"
+#include "search/testing/models.h"
+
+namespace cleave {
+namespace {
+
+using testing::Gpt;
+using testing::Mlp;
+
+Plan Found(const Graph& graph, int64_t devices, SearchAlgorithm algorithm, int zero, double gradient_weight = 0.1) {
+  Diagnostics diagnostics;
+  const SearchOptions options{.algorithm = algorithm, .gradient_weight = gradient_weight, .dataset = {}, .zero = zero};
+  std::optional<Plan> plan = Search(graph, CpuCluster(devices), {}, options, diagnostics);
+  EXPECT_TRUE(plan.has_value());
+  return *std::move(plan);
+}
+
+// A search over a few plans that is exact under every weight.
+class FewPlans {
+ public:
+  FewPlans(const Graph& graph, int64_t devices) {
+    for (int zero = 0; zero <= 3; ++zero) {
+      for (const SearchAlgorithm algorithm :
+           {SearchAlgorithm::kReplicate, SearchAlgorithm::kDataParallel, SearchAlgorithm::kSapp}) {
+        for (const double gradient_weight : {0.1, 1.0}) {
+          Candidate candidate{
+              .plan = Found(graph, devices, algorithm, zero, gradient_weight), .zero = zero, .peak = {}};
+          candidate.peak = EstimateMemory(graph, candidate.plan).prediction.peak;
+          candidates_.push_back(std::move(candidate));
+        }
+      }
+    }
+  }
+
+  PlanFor Search() {
+    return [this](double weight, int zero) -> std::optional<Plan> {
+      ++searches_;
+      const Candidate* best = nullptr;
+      const auto price = [&](const Candidate& candidate) {
+        return candidate.plan.search.cost + weight * static_cast<double>(candidate.peak.value());
+      };
+      for (const Candidate& candidate : candidates_) {
+        if (candidate.zero == zero && (best == nullptr || price(candidate) < price(*best))) best = &candidate;
+      }
+      return best->plan;
+    };
+  }
+
+  Bytes Smallest(std::optional<int> zero) const {
+    Bytes smallest(int64_t{1} << 60);
+    for (const Candidate& candidate : candidates_) {
+      if (!zero.has_value() || candidate.zero == *zero) smallest = std::min(smallest, candidate.peak);
+    }
+    return smallest;
+  }
+
+  std::set<Bytes> Peaks() const {
+    std::set<Bytes> peaks;
+    for (const Candidate& candidate : candidates_) peaks.insert(candidate.peak);
+    return peaks;
+  }
+
+  int searches() const { return searches_; }
+
+ private:
+  struct Candidate {
+    Plan plan;
+    int zero = 0;
+    Bytes peak;
+  };
+  std::vector<Candidate> candidates_;
+  int searches_ = 0;
+};
+
+TEST(FitMemoryTest, AnswersFitWheneverAPlanDoes) {
+  const Graph graph = Mlp(64, {64, 96, 32, 8});
+  FewPlans plans(graph, 4);
+  int found = 0, refused = 0;
+  for (const std::optional<int> zero :
+       {std::optional<int>(0), std::optional<int>(1), std::optional<int>(3), std::optional<int>()}) {
+    for (const Bytes peak : plans.Peaks()) {
+      for (const Bytes limit : {peak - Bytes(1), peak}) {
+        Diagnostics diagnostics;
+        const std::optional<Plan> plan =
+            FitMemory(graph, {.bytes = limit, .span = {}, .source = "`memory`"}, plans.Search(), zero, diagnostics);
+        ASSERT_EQ(plan.has_value(), plans.Smallest(zero) <= limit) << limit.value();
+        ASSERT_EQ(diagnostics.has_errors(), !plan.has_value());
+        ++(plan.has_value() ? found : refused);
+        if (!plan.has_value()) continue;
+        EXPECT_LE(EstimateMemory(graph, *plan).prediction.peak, limit);
+        EXPECT_EQ(plan->search.zero, zero.value_or(plan->search.zero));
+      }
+    }
+  }
+  EXPECT_GT(found, 20);
+  EXPECT_GT(refused, 4);
+}
+
+TEST(FitMemoryTest, RoomEnoughGivesTheUnweightedPlanAtOnce) {
+  const Graph graph = Mlp(64, {64, 96, 32, 8});
+  FewPlans plans(graph, 4);
+  const std::optional<Plan> unweighted = plans.Search()(0, 0);
+  const int before = plans.searches();
+  Diagnostics diagnostics;
+  const MemoryLimit limit = {.bytes = Bytes(1 << 30), .span = {}, .source = "`memory`"};
+  EXPECT_EQ(FitMemory(graph, limit, plans.Search(), std::nullopt, diagnostics), unweighted);
+  EXPECT_EQ(plans.searches() - before, 1);
+}
+
+TEST(FitMemoryTest, WorkIsBounded) {
+  const Graph graph = Mlp(64, {64, 96, 32, 8});
+  FewPlans plans(graph, 4);
+  for (const Bytes limit : plans.Peaks()) {
+    const int before = plans.searches();
+    Diagnostics diagnostics;
+    FitMemory(graph, {.bytes = limit, .span = {}, .source = "`memory`"}, plans.Search(), 0, diagnostics);
+    EXPECT_LE(plans.searches() - before, kPlansPerLevel + 3);  // Three more say what ZeRO would give.
+  }
+}
+
+std::string Refusal(const Graph& graph, int64_t devices, Bytes limit) {
+  FewPlans plans(graph, devices);
+  Diagnostics diagnostics;
+  EXPECT_FALSE(
+      FitMemory(graph, {.bytes = limit, .span = {}, .source = "`memory`"}, plans.Search(), 0, diagnostics).has_value());
+  return RenderText(diagnostics, SourceSet());
+}
+
+TEST(FitMemoryTest, ARefusalNamesWhatBindsAndWhatHelps) {
+  const Graph graph = Gpt({});
+  FewPlans plans(graph, 4);
+  const Bytes smallest = plans.Smallest(0);
+  const std::string text = Refusal(graph, 4, smallest - Bytes(1));
+  EXPECT_TRUE(absl::StrContains(text, "error[E0313]: no plan keeps to `memory`")) << text;
+  EXPECT_TRUE(absl::StrContains(text, absl::StrCat("the smallest plan needs ", smallest.value(), " bytes"))) << text;
+  EXPECT_TRUE(absl::StrContains(text, "`zero = 3` would need ")) << text;
+  EXPECT_TRUE(absl::StrContains(text, "wait for the backward pass")) << text;
+  const std::string alone = Refusal(graph, 4, Bytes(1000));
+  EXPECT_TRUE(absl::StrContains(alone, "error[E0313]: parameters of ")) << alone;
+}
+
+TEST(EstimateMemoryTest, AddsUpAndNamesTheLargestFirst) {
+  const Graph graph = Gpt({});
+  for (const int zero : {0, 1, 2, 3}) {
+    const MemoryUse use = EstimateMemory(graph, Found(graph, 4, SearchAlgorithm::kDataParallel, zero));
+    const MemoryPrediction& memory = use.prediction;
+    EXPECT_EQ(memory.parameters + memory.gradients + memory.optimizer + memory.activations + memory.buffers,
+              memory.peak);
+    ASSERT_FALSE(use.at_peak.empty());
+    Bytes held;
+    for (size_t i = 0; i < use.at_peak.size(); ++i) {
+      held += use.at_peak[i].size;
+      EXPECT_LE(use.at_peak[i].size, use.at_peak[i == 0 ? 0 : i - 1].size);
+    }
+    EXPECT_LE(held, memory.peak);
+    EXPECT_GT(held.value(), memory.peak.value() / 2);
+  }
+}
+
+double HeldOf(const Graph& graph, const std::string& name, int axes_on_first_factor) {
+  const GraphFacts facts = FactsOf(graph);
+  const Mesh mesh = MeshOfCluster(CpuCluster(4));
+  const OpId op = *graph.Find(name);
+  Strategy strategy = Strategy::Replicated(facts.rule(op));
+  for (int i = 0; i < axes_on_first_factor; ++i) strategy.cuts[0].push_back(mesh.AxisIds()[static_cast<size_t>(i)]);
+  return HeldBytes(facts, mesh, op, strategy);
+}
+
+TEST(HeldBytesTest, ParametersWithTheirStateAndValuesThatWait) {
+  const Graph graph = Mlp(64, {64, 96, 32, 8});
+  const Op& weight = graph.op(*graph.Find("w0"));
+  const double bytes = 4.0 * static_cast<double>(ElementCount(weight.type.shape));
+  int states = 0;
+  for (const Op& op : graph.ops) states += op.kind == "state" && absl::StrContains(op.name, "w0");
+  EXPECT_EQ(HeldOf(graph, "w0", 0), (2 + states) * bytes);
+  EXPECT_EQ(HeldOf(graph, "w0", 2), (2 + states) * bytes / 4);
+  for (const Op& op : graph.ops) {
+    const double held = HeldOf(graph, op.name, 0);
+    if (op.kind == "relu") {
+      EXPECT_EQ(held, 4.0 * static_cast<double>(ElementCount(op.type.shape))) << op.name;
+    } else if (op.phase != Phase::kForward || op.kind == "input" || graph.loss == op.id) {
+      EXPECT_EQ(held, 0) << op.name;
+    }
+  }
+}
+
+TEST(MemoryLimitTest, TheSettingWinsOverTheCluster) {
+  ParallelSettings settings;
+  Cluster cluster = CpuCluster(2);
+  EXPECT_EQ(MemoryLimitOf(settings, cluster), std::nullopt);
+  cluster.memory_per_device = Bytes(1000);
+  EXPECT_EQ(MemoryLimitOf(settings, cluster)->bytes, Bytes(1000));
+  settings.memory = Placed<int64_t>{.value = 500, .span = {}};
+  EXPECT_EQ(MemoryLimitOf(settings, cluster)->bytes, Bytes(500));
+}
+
+}  // namespace
+}  // namespace cleave

@@ -1,0 +1,77 @@
+#include "search/memory/refusal.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/text/text.h"
+
+namespace cleave {
+namespace {
+
+Bytes ParameterBytes(const Graph& graph) {
+  Bytes bytes;
+  for (const Op& op : graph.ops) {
+    if (op.kind == "parameter") bytes += ElementSize(op.type.dtype) * ElementCount(op.type.shape);
+  }
+  return bytes;
+}
+
+// The tensors that take most of the peak.
+std::vector<std::string> BindingTensors(const MemoryUse& use) {
+  constexpr size_t kNamed = 5;
+  std::vector<std::string> notes;
+  for (size_t i = 0; i < std::min(kNamed, use.at_peak.size()); ++i) {
+    const HeldTensor& tensor = use.at_peak[i];
+    notes.push_back(absl::StrCat(tensor.line > 0 ? absl::StrCat("line ", tensor.line, ": ") : "", "`", tensor.name,
+                                 "` takes ", FormatBytes(tensor.size), " (", MemoryRoleName(tensor.role), ")"));
+  }
+  return notes;
+}
+
+// What dividing optimizer state, gradients and parameters would leave, for the levels above that of `smallest`. The
+// plans are found and measured, not guessed.
+std::vector<std::string> ShardingNotes(const Graph& graph, const Measured& smallest, const PlanFor& plan_for) {
+  std::vector<std::string> notes;
+  for (int zero = smallest.zero + 1; zero <= 3; ++zero) {
+    const std::optional<Plan> plan = plan_for(smallest.weight, zero);
+    if (!plan.has_value()) break;
+    const Bytes peak = EstimateMemory(graph, *plan).prediction.peak;
+    if (peak < smallest.peak()) notes.push_back(absl::StrCat("`zero = ", zero, "` would need ", FormatBytes(peak)));
+  }
+  return notes;
+}
+
+}  // namespace
+
+Diagnostic NothingFits(const Graph& graph, const MemoryLimit& limit, const Measured& smallest,
+                       const PlanFor& plan_for) {
+  const int devices = smallest.plan.mesh.rank_count();
+  const Bytes parameters = ParameterBytes(graph);
+  const bool hopeless = parameters.value() / devices > limit.bytes.value();
+  const std::string room = absl::StrCat(limit.source, ", ", FormatBytes(limit.bytes), " a device");
+  Diagnostic error = Error(Code::kE0313, hopeless ? absl::StrCat("parameters of ", FormatBytes(parameters), " on ",
+                                                                 Plural(devices, "device"), " exceed ", room)
+                                                  : absl::StrCat("no plan keeps to ", room, ": the smallest one needs ",
+                                                                 FormatBytes(smallest.peak())));
+  if (!(limit.span == Span{})) error.labels.push_back({limit.span, absl::StrCat(limit.bytes.value(), " bytes")});
+  const MemoryPrediction& memory = smallest.use.prediction;
+  error.notes.push_back(absl::StrCat("the smallest plan needs ", memory.peak.value(), " bytes: parameters ",
+                                     FormatBytes(memory.parameters), ", gradients ", FormatBytes(memory.gradients),
+                                     ", optimizer state ", FormatBytes(memory.optimizer), ", activations ",
+                                     FormatBytes(memory.activations), ", buffers ", FormatBytes(memory.buffers)));
+  for (std::string& note : BindingTensors(smallest.use)) error.notes.push_back(std::move(note));
+  if (smallest.use.waiting > Bytes(0)) {
+    error.notes.push_back(
+        absl::StrCat(FormatBytes(smallest.use.waiting),
+                     " of the activations only wait for the backward pass: computing them again there would "
+                     "save that much"));
+  }
+  for (std::string& note : ShardingNotes(graph, smallest, plan_for)) error.notes.push_back(std::move(note));
+  error.help.push_back("use more devices, a smaller batch, or a larger limit");
+  return error;
+}
+
+}  // namespace cleave

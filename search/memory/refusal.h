@@ -1,0 +1,30 @@
+// Says why no plan keeps to a memory limit. Private to search/memory.
+#ifndef CLEAVE_SEARCH_MEMORY_REFUSAL_H_
+#define CLEAVE_SEARCH_MEMORY_REFUSAL_H_
+
+#include "base/diagnostic/diagnostic.h"
+#include "base/units/units.h"
+#include "ir/graph/graph.h"
+#include "ir/memory/memory.h"
+#include "ir/plan/plan.h"
+#include "search/memory/memory.h"
+
+namespace cleave {
+
+// A plan, what it was searched with, and what it needs.
+struct Measured {
+  Plan plan;
+  double weight = 0;
+  int zero = 0;
+  MemoryUse use;
+
+  Bytes peak() const { return use.prediction.peak; }
+};
+
+// E0313. `smallest`: of all plans that were tried the one that needs least. Plans with higher ZeRO levels are made and
+// measured, so that what they would need is no guess.
+Diagnostic NothingFits(const Graph& graph, const MemoryLimit& limit, const Measured& smallest, const PlanFor& plan_for);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_SEARCH_MEMORY_REFUSAL_H_

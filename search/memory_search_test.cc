@@ -1,0 +1,97 @@
+#include <algorithm>
+
+#include "gtest/gtest.h"
+#include "search/cost/cost.h"
+#include "search/memory/memory.h"
+#include "search/search.h"
+#include "search/testing/models.h"
+
+namespace cleave {
+namespace {
+
+using testing::Gpt;
+using testing::Mlp;
+using testing::SeedNetwork;
+
+Pins WithMemory(Bytes bytes) {
+  Pins pins;
+  pins.settings.memory = Placed<int64_t>{.value = bytes.value(), .span = {}};
+  return pins;
+}
+
+Plan Found(const Graph& graph, const Cluster& cluster, const SearchOptions& options, const Pins& pins = {}) {
+  Diagnostics diagnostics;
+  const std::optional<Plan> plan = Search(graph, cluster, pins, options, diagnostics);
+  EXPECT_TRUE(plan.has_value()) << RenderText(diagnostics, SourceSet());
+  return plan.value_or(Plan{});
+}
+
+Bytes PeakOf(const Graph& graph, const Plan& plan) { return EstimateMemory(graph, plan).prediction.peak; }
+
+TEST(MemorySearchTest, ALimitBelowTheCheapestPlanGivesAnotherOneThatFits) {
+  for (const Graph& graph : {SeedNetwork(), Gpt({}), Mlp(64, {64, 512, 512, 16})}) {
+    for (const int64_t devices : {4, 6}) {
+      const Cluster cluster = CpuCluster(devices);
+      const Plan free = Found(graph, cluster, {.dataset = {}});
+      const Bytes limit = PeakOf(graph, free) - Bytes(1);
+      const Plan bound = Found(graph, cluster, {.dataset = {}}, WithMemory(limit));
+      EXPECT_LE(PeakOf(graph, bound), limit) << devices;
+      EXPECT_GE(bound.search.cost, free.search.cost * (1 - 1e-9)) << devices;
+      EXPECT_NEAR(bound.search.cost, PlanCost(graph, bound).price, 1e-6 * bound.search.cost) << "without the weight";
+      EXPECT_EQ(bound.search.zero, 0);
+    }
+  }
+}
+
+TEST(MemorySearchTest, RoomEnoughChangesNothing) {
+  const Graph graph = SeedNetwork();
+  Plan free = Found(graph, CpuCluster(8), {.dataset = {}});
+  Plan bound = Found(graph, CpuCluster(8), {.dataset = {}}, WithMemory(PeakOf(graph, free)));
+  free.search.seconds = bound.search.seconds = 0;
+  EXPECT_EQ(free, bound);
+}
+
+TEST(MemorySearchTest, TheMemoryOfTheClusterIsALimitToo) {
+  const Graph graph = SeedNetwork();
+  Cluster cluster = CpuCluster(4);
+  cluster.memory_per_device = PeakOf(graph, Found(graph, cluster, {.dataset = {}})) - Bytes(1);
+  EXPECT_LE(PeakOf(graph, Found(graph, cluster, {.dataset = {}})), cluster.memory_per_device);
+}
+
+TEST(MemorySearchTest, NothingFitsIntoAKibibyte) {
+  Diagnostics diagnostics;
+  EXPECT_FALSE(Search(SeedNetwork(), CpuCluster(8), WithMemory(Bytes(1024)), {.dataset = {}}, diagnostics).has_value());
+  ASSERT_EQ(diagnostics.error_count(), 1);
+  EXPECT_EQ(diagnostics.items().back().code, Code::kE0313);
+}
+
+TEST(MemorySearchTest, AutomaticZeroIsTheLowestThatFits) {
+  const Graph graph = Gpt({});  // AdamW keeps two states for each parameter.
+  SearchOptions options{.algorithm = SearchAlgorithm::kDataParallel, .dataset = {}, .zero = 0};
+  const Bytes whole = PeakOf(graph, Found(graph, CpuCluster(4), options));
+  options.zero = std::nullopt;
+  EXPECT_EQ(Found(graph, CpuCluster(4), options).search.zero, 0) << "no limit";
+  EXPECT_EQ(Found(graph, CpuCluster(4), options, WithMemory(whole)).search.zero, 0);
+  const Plan divided = Found(graph, CpuCluster(4), options, WithMemory(whole - Bytes(1)));
+  EXPECT_GT(divided.search.zero, 0);
+  EXPECT_LT(PeakOf(graph, divided), whole);
+  for (int level = 0; level < divided.search.zero; ++level) {
+    options.zero = level;
+    EXPECT_GE(PeakOf(graph, Found(graph, CpuCluster(4), options)), whole) << level;
+  }
+}
+
+TEST(MemorySearchTest, WarningsAreGivenOnce) {
+  const Graph graph = Mlp(3, {64, 5, 7});
+  const Bytes limit = PeakOf(graph, Found(graph, CpuCluster(8), {.dataset = {}})) - Bytes(1);
+  Diagnostics diagnostics;
+  Search(graph, CpuCluster(8), WithMemory(limit), {.dataset = {}}, diagnostics);
+  std::vector<std::string> messages;
+  for (const Diagnostic& item : diagnostics.items()) messages.push_back(item.message);
+  ASSERT_FALSE(messages.empty());
+  std::sort(messages.begin(), messages.end());
+  EXPECT_EQ(std::adjacent_find(messages.begin(), messages.end()), messages.end());
+}
+
+}  // namespace
+}  // namespace cleave

@@ -1,0 +1,27 @@
+#include <optional>
+#include <vector>
+
+#include "base/check/check.h"
+#include "search/minsum/elimination.h"
+#include "search/minsum/minsum.h"
+#include "search/minsum/order.h"
+
+namespace cleave {
+
+std::optional<Solution> Eliminate(const MinSum& problem, const EliminationOptions& options) {
+  const EliminationOrder order = OrderOfElimination(problem);
+  if (order.largest > options.entries) return std::nullopt;
+  Elimination elimination(problem, order.variables);
+  for (const int variable : order.variables) {
+    elimination.Replace(variable, elimination.TakeBucket(variable), {});
+    if (elimination.store().entries() > options.total) return std::nullopt;
+  }
+  Solution solution{.values = elimination.Decide(),
+                    .cost = elimination.constant(),
+                    .lower_bound = elimination.constant(),
+                    .work = elimination.store().work()};
+  CLEAVE_CHECK(CostOf(problem, solution.values) == solution.cost) << solution.cost << " is promised";
+  return solution;
+}
+
+}  // namespace cleave

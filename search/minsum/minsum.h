@@ -1,0 +1,94 @@
+// Min-sum problems: choose a value for each variable so that a sum of tables over few variables each is least.
+//
+//   MinSum problem{.domains = {2, 3},
+//                  .tables = {{.sizes = {2, 3}, .costs = {4, 1, 0, 2, 9, 5}}},
+//                  .terms = {{.scope = {0, 1}, .table = 0}}};
+//   std::optional<Solution> best = Eliminate(problem, {});   // values {0, 2}, cost 0
+//
+// A plan's price is such a sum: variables are ops, values their strategies, a term is what the redistributions around
+// one tensor cost. Costs are integers, so that sums do not depend on their order and equal layers have exactly equal
+// tables. Every function REQUIRES a problem that VerifyMinSum is content with. Thread-safe: no shared state.
+#ifndef CLEAVE_SEARCH_MINSUM_MINSUM_H_
+#define CLEAVE_SEARCH_MINSUM_MINSUM_H_
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cleave {
+
+// A combination that must not be chosen. Sums that contain it stay at it.
+constexpr int64_t kForbidden = std::numeric_limits<int64_t>::max() / 4;
+
+// Costs over some variables, row-major: the last variable's value runs fastest. Each is from 0 to kForbidden.
+struct CostTable {
+  std::vector<int> sizes;
+  std::vector<int64_t> costs;
+
+  bool operator==(const CostTable&) const = default;
+};
+
+// A table laid over variables. Many terms may share a table: repeated layers do.
+struct CostTerm {
+  std::vector<int> scope;  // Variables, ascending, each with the table's size as its domain. Empty: a constant.
+  int table = 0;
+
+  bool operator==(const CostTerm&) const = default;
+};
+
+struct MinSum {
+  std::vector<int> domains;  // Variable v takes 0 … domains[v] - 1; at least 1 each.
+  std::vector<CostTable> tables;
+  std::vector<CostTerm> terms;
+
+  bool operator==(const MinSum&) const = default;
+};
+
+struct Solution {
+  std::vector<int> values;
+  int64_t cost = 0;         // kForbidden where every choice is forbidden.
+  int64_t lower_bound = 0;  // No choice costs less; equal to `cost` where that is proven best.
+  int64_t work = 0;         // Sums that were made, of elimination: a measure of time that is the same on every machine.
+
+  bool operator==(const Solution&) const = default;
+};
+
+// Empty when the problem is well formed: what is wrong with it else.
+std::vector<std::string> VerifyMinSum(const MinSum& problem);
+
+// What a choice costs; kForbidden at most.
+int64_t CostOf(const MinSum& problem, const std::vector<int>& values);
+
+struct EliminationOptions {
+  int64_t entries = int64_t{1} << 26;  // Of the largest table that may be made on the way.
+  int64_t total = int64_t{1} << 27;    // Of all tables that Eliminate may make, equal ones once; 8 bytes each.
+};
+
+// The best choice, by variable elimination (Bertele and Brioschi 1972; bucket elimination, Dechter 1999): variables
+// leave one after another, those with the smallest table of neighbours first; a table that was made of equal tables
+// once is used again, so that equal layers cost one. nullopt where tables would pass the limits of `options`. Of
+// equally good choices it is always the same one: the smallest value, the variable that left last deciding first. Time
+// and memory: O(variables x largest table).
+std::optional<Solution> Eliminate(const MinSum& problem, const EliminationOptions& options);
+
+// A lower bound where elimination is too large: mini-buckets (Dechter and Rish 2003). A variable whose bucket would
+// pass `options.entries` is decided separately in parts of its bucket. Never more than the best cost, equal to it where
+// nothing was split. `values` are those that the parts suggest, with their cost. `options.total` is not looked at.
+Solution EliminateInParts(const MinSum& problem, const EliminationOptions& options);
+
+struct IlpOptions {
+  int64_t nodes = 2000;  // Of branch and bound; a count and not a time, so that every machine gives the same answer.
+  std::vector<int> start = {};  // A choice to begin with, or empty.
+};
+
+// The same problem as an integer program, solved by CBC: one 0-1 variable per value of a variable and one per entry of
+// a term over several variables, whose sums along each value agree (the local polytope, Wainwright and Jordan 2008).
+// Integral already where the graph of terms is a tree. `lower_bound` is the relaxation's where the node limit ends the
+// search.
+Solution SolveIlp(const MinSum& problem, const IlpOptions& options);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_SEARCH_MINSUM_MINSUM_H_

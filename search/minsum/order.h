@@ -1,0 +1,30 @@
+// The order in which variables leave.
+#ifndef CLEAVE_SEARCH_MINSUM_ORDER_H_
+#define CLEAVE_SEARCH_MINSUM_ORDER_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "search/minsum/minsum.h"
+
+namespace cleave {
+
+struct EliminationOrder {
+  std::vector<int> variables;  // Those with more than one value.
+  int64_t largest = 0;  // Entries of the largest table that a leaving variable makes; kForbidden where beyond counting.
+  int64_t total = 0;    // Of all of them.
+
+  bool operator==(const EliminationOrder&) const = default;
+};
+
+// The order with the smallest tables of three: by the table over the neighbours of the variable that leaves; where that
+// makes large ones, by the weight of the edges that its leaving adds (weighted min-fill, Kjaerulff 1990), and by
+// number. Ties by number, so that chains leave from an end, layer by layer.
+EliminationOrder OrderOfElimination(const MinSum& problem);
+
+// The first of these.
+EliminationOrder OrderByTable(const MinSum& problem);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_SEARCH_MINSUM_ORDER_H_

@@ -1,0 +1,310 @@
+#include "search/network/network.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/container/flat_hash_set.h"
+#include "search/cost/inner_cost.h"
+
+namespace cleave {
+namespace {
+
+// Numbers over the choices of some of a term's variables.
+struct Column {
+  std::vector<int> variables;  // Local, ascending.
+  std::vector<int> numbers;    // Row-major over their domains.
+  std::vector<int> strides;    // Per local variable of the term; 0 where it has no say.
+};
+
+// Counts through all choices of some variables, the last one fastest.
+class Odometer {
+ public:
+  Odometer(std::vector<int> variables, const std::vector<int>& sizes)
+      : variables_(std::move(variables)), sizes_(sizes), digits_(sizes.size(), 0) {}
+
+  const std::vector<int>& digits() const { return digits_; }
+  bool Next() {
+    for (size_t i = variables_.size(); i-- > 0;) {
+      const auto variable = static_cast<size_t>(variables_[i]);
+      if (++digits_[variable] < sizes_[variable]) return true;
+      digits_[variable] = 0;
+    }
+    return false;
+  }
+
+ private:
+  std::vector<int> variables_;
+  const std::vector<int>& sizes_;
+  std::vector<int> digits_;
+};
+
+// What each formula of a term gives for all choices of its variables.
+class Columns {
+ public:
+  Columns(StrategyTable& table, const TermKind& kind, const std::vector<const std::vector<int>*>& domains)
+      : table_(table), kind_(kind), domains_(domains) {
+    for (const std::vector<int>* domain : domains) sizes_.push_back(static_cast<int>(domain->size()));
+    for (const Formula& formula : kind.formulas) columns_.push_back(ColumnOf(formula));
+  }
+
+  const std::vector<int>& sizes() const { return sizes_; }
+  int Number(int formula, const std::vector<int>& digits) const {
+    const Column& column = columns_[static_cast<size_t>(formula)];
+    int offset = 0;
+    for (int variable : column.variables) {
+      offset += digits[static_cast<size_t>(variable)] * column.strides[static_cast<size_t>(variable)];
+    }
+    return column.numbers[static_cast<size_t>(offset)];
+  }
+  LayoutIndex Seen(int formula, const std::vector<int>& digits) const {
+    const Formula& own = kind_.formulas[static_cast<size_t>(formula)];
+    return own.seen >= 0 ? own.seen : table_.output(own.op, Number(formula, digits));
+  }
+  LayoutIndex Wanted(int formula, int slot, const std::vector<int>& digits) const {
+    return table_.input(kind_.formulas[static_cast<size_t>(formula)].op, Number(formula, digits), slot);
+  }
+
+ private:
+  Column ColumnOf(const Formula& formula) {
+    Column column;
+    if (formula.kind == Formula::Kind::kVariable) column.variables.push_back(formula.number);
+    for (int input : formula.inputs) {
+      for (int variable : columns_[static_cast<size_t>(input)].variables) {
+        const auto place = std::lower_bound(column.variables.begin(), column.variables.end(), variable);
+        if (place == column.variables.end() || *place != variable) column.variables.insert(place, variable);
+      }
+    }
+    column.strides.assign(sizes_.size(), 0);
+    int stride = 1;
+    for (size_t i = column.variables.size(); i-- > 0;) {
+      const auto variable = static_cast<size_t>(column.variables[i]);
+      column.strides[variable] = stride;
+      stride *= sizes_[variable];
+    }
+    column.numbers.reserve(static_cast<size_t>(stride));
+    Odometer odometer(column.variables, sizes_);
+    do {
+      column.numbers.push_back(Evaluate(formula, odometer.digits()));
+    } while (odometer.Next());
+    return column;
+  }
+
+  int Evaluate(const Formula& formula, const std::vector<int>& digits) {
+    switch (formula.kind) {
+      case Formula::Kind::kVariable: {
+        const auto variable = static_cast<size_t>(formula.number);
+        return (*domains_[variable])[static_cast<size_t>(digits[variable])];
+      }
+      case Formula::Kind::kNumber:
+        return formula.number;
+      case Formula::Kind::kInherited:
+        return table_.Inherited(formula.op, Number(formula.inputs[0], digits));
+      case Formula::Kind::kStored:
+        return table_.LyingLike(formula.op, Wanted(formula.inputs[0], formula.slots[0], digits));
+      case Formula::Kind::kUpdated:
+        return table_.LyingLike(formula.op, Seen(formula.inputs[0], digits));
+      case Formula::Kind::kSum: {
+        layouts_.clear();
+        for (int input : formula.inputs) layouts_.push_back(Seen(input, digits));
+        std::optional<LayoutIndex> value;
+        if (formula.has_value) {
+          value = layouts_.back();
+          layouts_.pop_back();
+        }
+        return table_.Sum(formula.op, layouts_, value);
+      }
+      case Formula::Kind::kData:
+        layouts_.clear();
+        for (size_t i = 0; i < formula.inputs.size(); ++i) {
+          layouts_.push_back(Wanted(formula.inputs[i], formula.slots[i], digits));
+        }
+        return table_.Data(formula.op, layouts_);
+      case Formula::Kind::kDataFrom:
+        return table_.DataFrom(formula.op, Seen(formula.inputs[0], digits));
+      case Formula::Kind::kBatchCut:
+        return table_.BatchCut(formula.op);
+    }
+    return 0;
+  }
+
+  StrategyTable& table_;
+  const TermKind& kind_;
+  const std::vector<const std::vector<int>*>& domains_;
+  std::vector<int> sizes_;
+  std::vector<Column> columns_;
+  std::vector<LayoutIndex> layouts_;
+};
+
+CostTable Multiple(const CostTable& table, int64_t times) {
+  CostTable result = table;
+  for (int64_t& cost : result.costs) cost = cost >= kForbidden / times ? kForbidden : cost * times;
+  return result;
+}
+
+// Mesh axes that no factor of the strategy takes.
+int IdleAxes(const Strategy& strategy, const Mesh& mesh) {
+  int idle = mesh.axis_count() - static_cast<int>(strategy.passes.size());
+  for (const std::vector<AxisId>& axes : strategy.cuts) idle -= static_cast<int>(axes.size());
+  return idle;
+}
+
+}  // namespace
+
+Network::Network(StrategyTable& table, const std::map<OpId, Demand>& demands, const AssignmentOptions& assignment,
+                 Options options)
+    : table_(table),
+      options_(std::move(options)),
+      terms_(TermsOf(table, demands, assignment, options_.folding.has_value() ? &*options_.folding : nullptr)),
+      gradient_weight_(assignment.gradient_weight) {
+  // 2^50 units for all that the graph computes leave room for a plan that moves everything many times, and resolve the
+  // price of plans to twelve digits. A power of two: scaling is exact.
+  const double scale = table.paid().scale;
+  double total = scale > 0 ? scale : 1;
+  for (const Op& op : table.facts().graph->ops) {
+    if (scale == 0) total += static_cast<double>(op.type.bytes().value());
+    total += table.LocalPrice(op.id, 0);
+  }
+  unit_ = std::exp2(std::ceil(std::log2(total)) - 50);
+}
+
+int64_t Network::Units(const Cost& cost) const {
+  if (cost.impossible > 0) return kForbidden;
+  return std::llround(cost.price / unit_) + (options_.breaks_ties ? kCollective * cost.collectives : 0);
+}
+
+int Network::Domain(OpId op, const std::vector<int>& strategies) {
+  const auto [found, is_new] = domain_index_.emplace(std::pair(table_.facts().rule_of[op], strategies),
+                                                     static_cast<int>(domains_.size()));
+  if (is_new) domains_.push_back({.op = op, .strategies = strategies});
+  return found->second;
+}
+
+Cost Network::CostOfInner(const TermKind& kind, const std::vector<int>& numbers) {
+  const auto [found, is_new] = inner_costs_.emplace(std::pair(kind.inner_kind, numbers), Cost{});
+  if (!is_new) return found->second;
+  std::vector<OpId> ops;
+  std::map<OpId, int> number_of;
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    ops.push_back(kind.formulas[static_cast<size_t>(kind.inner[i])].op);
+    number_of[ops.back()] = numbers[i];
+  }
+  const auto strategy_of = [&](OpId op) -> const Strategy& { return table_.strategy(op, number_of.at(op)); };
+  found->second = InnerCost(table_.facts(), ops, strategy_of, table_.prices());
+  return found->second;
+}
+
+int Network::TableOf(const TermKind& kind, const Domains& own) {
+  std::vector<int> key = own;
+  key.push_back(kind.id);
+  const auto [found, is_new] = table_index_.emplace(std::move(key), static_cast<int>(tables_.size()));
+  if (!is_new) return found->second;
+  const int index = found->second;
+  std::vector<const std::vector<int>*> strategies;
+  for (int number : own) strategies.push_back(&domain(number));
+  const Columns columns(table_, kind, strategies);
+  CostTable costs{.sizes = columns.sizes(), .costs = {}};
+  std::vector<int> all;
+  for (int i = 0; i < kind.variables; ++i) all.push_back(i);
+  const Formula& made = kind.formulas[static_cast<size_t>(kind.made)];
+  std::vector<RedistributionPrices::Demanded> demands;
+  std::vector<int> group;
+  Odometer odometer(all, columns.sizes());
+  do {
+    const std::vector<int>& digits = odometer.digits();
+    Cost cost;
+    if (kind.inner_kind >= 0) {
+      group.clear();
+      for (int member : kind.inner) group.push_back(columns.Number(member, digits));
+      cost = CostOfInner(kind, group);
+    }
+    if (kind.moves) {
+      demands.clear();
+      const double weight = table_.facts().gradient[kind.value] ? gradient_weight_ : 1;
+      if (made.seen >= 0) demands.push_back({.layout = made.seen, .weight = weight});
+      for (const TermRead& read : kind.reads) {
+        demands.push_back({.layout = columns.Wanted(read.formula, read.slot, digits), .weight = read.weight});
+      }
+      const LayoutIndex produced = table_.output(made.op, columns.Number(kind.made, digits));
+      cost = cost + table_.prices().Serve(table_.type(kind.value), produced, demands);
+    }
+    int64_t units = 0;
+    if (kind.local) {
+      const int number = columns.Number(kind.made, digits);
+      cost.price += table_.LocalPrice(kind.value, number);
+      if (made.kind == Formula::Kind::kVariable && options_.breaks_ties) {
+        const int idle = IdleAxes(table_.strategy(made.op, number), table_.mesh());
+        units += kIdleAxis * (table_.paid().may_leave_idle ? table_.mesh().axis_count() - idle : idle);
+      }
+    }
+    costs.costs.push_back(std::min(Units(cost) + units, kForbidden));
+  } while (odometer.Next());
+  tables_.push_back(std::move(costs));
+  return index;
+}
+
+MinSum Network::Problem(const Domains& domains) {
+  is_exact_ = true;
+  MinSum problem;
+  for (int number : domains) problem.domains.push_back(static_cast<int>(domain(number).size()));
+  absl::flat_hash_map<std::pair<int, int>, int> index;  // (own table, times it occurs) -> the problem's table.
+  Domains own;
+  const auto entries = [&](const Term& term) {
+    int64_t count = 1;
+    for (int variable : term.scope) {
+      count = std::min(count * problem.domains[static_cast<size_t>(variable)], int64_t{1} << 40);
+    }
+    return count;
+  };
+  const auto add = [&](const Term& term, int count) {
+    own.clear();
+    for (int variable : term.scope) own.push_back(domains[static_cast<size_t>(variable)]);
+    const int table = TableOf(terms_.kinds[static_cast<size_t>(term.kind)], own);
+    const auto [found, is_new] = index.emplace(std::pair(table, count), static_cast<int>(problem.tables.size()));
+    if (is_new) problem.tables.push_back(Multiple(tables_[static_cast<size_t>(table)], count));
+    problem.terms.push_back({.scope = term.scope, .table = found->second});
+  };
+  for (const Term& term : terms_.terms) {
+    if (entries(term) <= options_.entries) {
+      add(term, term.count);
+      continue;
+    }
+    is_exact_ = false;
+    for (int part : term.parts) {
+      const Term& smaller = terms_.parts[static_cast<size_t>(part)];
+      const bool counts = options_.large_terms == LargeTerms::kSplit || smaller.never_more;
+      if (counts && entries(smaller) <= options_.entries) add(smaller, term.count);
+    }
+  }
+  return problem;
+}
+
+int64_t Network::Entries(const Domains& domains, int64_t most) const {
+  absl::flat_hash_set<std::vector<int>> seen;
+  int64_t entries = 0;
+  for (const Term& term : terms_.terms) {
+    std::vector<int> key;
+    int64_t own = 1;
+    for (int variable : term.scope) {
+      const int number = domains[static_cast<size_t>(variable)];
+      key.push_back(number);
+      own = std::min(own * static_cast<int64_t>(domain(number).size()), most);
+    }
+    key.push_back(term.kind);
+    if (own > options_.entries) continue;
+    if (seen.insert(std::move(key)).second) entries = std::min(entries + own, most);
+  }
+  return entries;
+}
+
+std::vector<IndexedChange> Network::Changes(const Domains& domains, const std::vector<int>& values) const {
+  std::vector<IndexedChange> changes;
+  for (const Op& op : table_.facts().graph->ops) {
+    const int variable = terms_.variable_of[op.id];
+    if (variable < 0) continue;
+    const auto v = static_cast<size_t>(variable);
+    changes.push_back({.op = op.id, .strategy = domain(domains[v])[static_cast<size_t>(values[v])]});
+  }
+  return changes;
+}
+
+}  // namespace cleave

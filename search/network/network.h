@@ -1,0 +1,111 @@
+// The price of a plan as a sum of terms, each over the few ops on whose strategies it depends.
+//
+//   Network network(assignment.table(), demands, assignment.options(), {});
+//   Domains domains;                                  // per variable a set of strategies that it may take
+//   for (OpId op : network.variables()) domains.push_back(network.Domain(op, {…}));
+//   const MinSum problem = network.Problem(domains);  // search/minsum finds the best choice
+//   assignment.Apply(network.Changes(domains, solution.values));
+//
+// Variables are the ops that a search sets: forward products and light ops, but for metrics, which cost nothing and
+// follow what they read. A term is the price of one value: its scope is who makes and who reads it, backward ops through
+// the forward ops they inherit from, parameters through their leaders. Equal layers have equal terms: a table is computed
+// once for all of them. The sum of all terms is Assignment::cost() (network_test), in integer units of `unit()`.
+//
+// A folded network has one variable for a class of ops that are decided together (repeated layers); a term that occurs
+// many times has their sum as its table.
+//
+// A value that very many ops read (an input of every layer) would need a table over all of them. Where a table would have
+// more than `Options::entries`, the value is priced as if each reader were served alone, each at its share of the cost;
+// the problem is then not the price itself (`is_exact()` is false), and a search compares Assignment::cost() before it
+// believes it.
+#ifndef CLEAVE_SEARCH_NETWORK_NETWORK_H_
+#define CLEAVE_SEARCH_NETWORK_NETWORK_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "search/assignment/assignment.h"
+#include "search/assignment/strategy_table.h"
+#include "search/minsum/minsum.h"
+#include "search/network/terms.h"
+
+namespace cleave {
+
+// Per variable the number of a domain.
+using Domains = std::vector<int>;
+
+class Network {
+ public:
+  enum class LargeTerms {
+    kSplit,  // Priced reader by reader: near the price, for a search.
+    kBound,  // The same, but for what might be above the price, which is left out.
+  };
+  struct Options {
+    int64_t entries = 1 << 12;
+    LargeTerms large_terms = LargeTerms::kSplit;
+    bool breaks_ties = true;  // See kCollective and kIdleAxis; a bound leaves them out.
+    std::optional<Folding> folding = std::nullopt;  // Nullopt: each op is a variable of its own.
+  };
+
+  // `table` outlives the network.
+  Network(StrategyTable& table, const std::map<OpId, Demand>& demands, const AssignmentOptions& assignment,
+          Options options);
+
+  // One op for each variable: the first of its class.
+  const std::vector<OpId>& variables() const { return terms_.variables; }
+  // -1 for ops that are no variables.
+  int variable(OpId op) const { return terms_.variable_of[op]; }
+  // A demand fixes the variable: its domain has one strategy.
+  bool fixed(int variable) const { return terms_.fixed[static_cast<size_t>(variable)]; }
+
+  // The number of a set of strategies, given by their numbers in the table; at least one.
+  int Domain(OpId op, const std::vector<int>& strategies);
+  const std::vector<int>& domain(int number) const { return domains_[static_cast<size_t>(number)].strategies; }
+
+  MinSum Problem(const Domains& domains);
+  // The entries of all tables of that problem, equal ones once; `most` where there are more. Terms that are split do not
+  // count.
+  int64_t Entries(const Domains& domains, int64_t most) const;
+  // Whether the last problem's cost is the plan's price.
+  bool is_exact() const { return is_exact_; }
+
+  // The strategies of all ops that `values` choose.
+  std::vector<IndexedChange> Changes(const Domains& domains, const std::vector<int>& values) const;
+
+  // What one unit of a problem's costs is in the price of the plan. Among plans of one price the one with the fewest
+  // collectives is best, then the one in which the fewest ops leave mesh axes idle: they add some units. Where the price
+  // lets products leave axes idle, it is the one in which the fewest use them: what is not priced takes time too.
+  double unit() const { return unit_; }
+  static constexpr int64_t kCollective = 1 << 10;
+  static constexpr int64_t kIdleAxis = 1;
+
+ private:
+  struct DomainEntry {
+    OpId op;  // One of those it belongs to.
+    std::vector<int> strategies;
+  };
+
+  int TableOf(const TermKind& kind, const Domains& own);
+  Cost CostOfInner(const TermKind& kind, const std::vector<int>& numbers);
+  int64_t Units(const Cost& cost) const;
+
+  StrategyTable& table_;
+  Options options_;
+  Terms terms_;
+  double gradient_weight_;
+  double unit_ = 1;
+  bool is_exact_ = true;
+  std::vector<DomainEntry> domains_;
+  absl::flat_hash_map<std::pair<int, std::vector<int>>, int> domain_index_;  // (rule, strategies).
+  absl::flat_hash_map<std::vector<int>, int> table_index_;  // (domains, term kind) -> index into tables_.
+  std::vector<CostTable> tables_;
+  absl::flat_hash_map<std::pair<int, std::vector<int>>, Cost> inner_costs_;  // (inner kind, strategies of the group).
+};
+
+}  // namespace cleave
+
+#endif  // CLEAVE_SEARCH_NETWORK_NETWORK_H_

@@ -1,0 +1,94 @@
+#include "search/network/network.h"
+
+#include <functional>
+#include <random>
+
+#include "gtest/gtest.h"
+#include "search/cluster/cluster.h"
+#include "search/cost/time_prices.h"
+#include "search/memory/memory.h"
+#include "search/sapp/choices.h"
+#include "search/testing/models.h"
+
+namespace cleave {
+namespace {
+
+// `count` strategies of `op`, each with every mesh axis on a random factor or on none.
+std::vector<int> RandomDomain(Assignment& assignment, OpId op, int count, std::mt19937& random) {
+  const Rule& rule = assignment.facts().rule(op);
+  std::vector<int> domain;
+  for (int i = 0; i < count; ++i) {
+    Strategy strategy = Strategy::Replicated(rule);
+    for (AxisId axis : assignment.mesh().AxisIds()) {
+      const std::vector<int> factors = FactorsFor(strategy, rule, assignment.mesh(), axis);
+      const size_t pick = random() % (factors.size() + 1);
+      if (pick < factors.size()) strategy = *Moved(strategy, rule, assignment.mesh(), factors[pick], axis);
+    }
+    domain.push_back(assignment.Intern(op, strategy));
+  }
+  return domain;
+}
+
+using PricesFor = std::function<Prices(const GraphFacts& facts, const Cluster& cluster, const Mesh& mesh)>;
+
+// The sum of terms and the price of an assignment agree on random plans of `graph`.
+void CheckAgainstAssignment(const Graph& graph, int64_t devices, AssignmentOptions options, int seed,
+                            const PricesFor& prices_for = nullptr) {
+  const GraphFacts facts = FactsOf(graph);
+  const Cluster cluster = CpuCluster(devices);
+  const Mesh mesh = MeshOfCluster(cluster);
+  if (prices_for != nullptr) options.prices = prices_for(facts, cluster, mesh);
+  const std::map<OpId, Demand> demands;
+  Assignment assignment(facts, mesh, options, demands);
+  Network network(assignment.table(), demands, options, {.entries = 1 << 20});
+  std::mt19937 random(static_cast<unsigned>(seed));
+  Domains domains;
+  for (OpId op : network.variables()) {
+    domains.push_back(network.Domain(op, RandomDomain(assignment, op, 2, random)));
+  }
+  const MinSum problem = network.Problem(domains);
+  ASSERT_EQ(VerifyMinSum(problem), std::vector<std::string>{});
+  EXPECT_TRUE(network.is_exact());
+  for (int trial = 0; trial < 5; ++trial) {
+    std::vector<int> values;
+    for (size_t i = 0; i < domains.size(); ++i) values.push_back(static_cast<int>(random() % 2));
+    assignment.Apply(network.Changes(domains, values));
+    const Cost& cost = assignment.cost();
+    const double tied = cost.price + Network::kCollective * network.unit() * cost.collectives;
+    const double idle = Network::kIdleAxis * network.unit() * static_cast<double>(domains.size()) * 4;
+    EXPECT_NEAR(static_cast<double>(CostOf(problem, values)) * network.unit(), tied, 1e-9 * cost.price + idle)
+        << "devices " << devices << " seed " << seed << " trial " << trial;
+  }
+}
+
+TEST(NetworkTest, TermsSumUpToThePriceOfThePlan) {
+  const std::vector<Graph> graphs = {testing::SeedNetwork(), testing::Gpt({}), testing::Mlp(6, {5, 7, 3})};
+  for (const Graph& graph : graphs) {
+    for (const int64_t devices : {2, 4, 6}) {
+      for (int seed = 0; seed < 3; ++seed) {
+        CheckAgainstAssignment(graph, devices, {.gradient_weight = 0.1, .dataset = {}}, seed);
+        CheckAgainstAssignment(graph, devices, {.gradient_weight = 1, .dataset = DatasetLayout::kDataParallel}, seed);
+      }
+    }
+  }
+}
+
+TEST(NetworkTest, TermsCountWhatOpsCostByThemselves) {
+  const PricesFor time = TimePrices;
+  const PricesFor memory = [](const GraphFacts& facts, const Cluster&, const Mesh& mesh) {
+    return WithMemoryWeight(facts, mesh, 3, {});
+  };
+  const PricesFor both = [](const GraphFacts& facts, const Cluster& cluster, const Mesh& mesh) {
+    return WithMemoryWeight(facts, mesh, 1e-9, TimePrices(facts, cluster, mesh));
+  };
+  for (const Graph& graph : {testing::SeedNetwork(), testing::Gpt({}), testing::Mlp(6, {5, 7, 3})}) {
+    for (const int64_t devices : {2, 6}) {
+      for (const PricesFor& prices_for : {time, memory, both}) {
+        CheckAgainstAssignment(graph, devices, {.gradient_weight = 0.1, .dataset = {}}, 1, prices_for);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace cleave

@@ -1,0 +1,67 @@
+#include "search/oracle/dependencies.h"
+
+namespace cleave {
+namespace {
+
+// The ops that decide the strategy of `op` where the search does not set it.
+std::vector<OpId> Deciders(const GraphFacts& facts, const Op& op) {
+  std::vector<OpId> deciders;
+  switch (facts.roles[op.id]) {
+    case Role::kProduct:
+    case Role::kLight:
+    case Role::kConstant:
+      break;
+    case Role::kInherits:
+      deciders.push_back(op.inherits->op);
+      break;
+    case Role::kParameter:
+      deciders.push_back(facts.leaders[op.id].reader);
+      break;
+    case Role::kInput:
+    case Role::kData:
+      deciders = op.inputs;
+      for (const Read& read : facts.reads[op.id]) deciders.push_back(read.reader);
+      break;
+    case Role::kSum:
+      deciders = op.inputs;
+      if (const auto& value = facts.op(facts.whole_sums[op.id]).gradient_of) deciders.push_back(*value);
+      break;
+    case Role::kUpdate:
+      for (const Op& parameter : facts.graph->ops) {
+        for (OpId member : facts.update_groups[parameter.id]) {
+          if (member == op.id) deciders.push_back(parameter.id);
+        }
+      }
+      break;
+  }
+  return deciders;
+}
+
+}  // namespace
+
+IdVector<OpId, std::set<OpId>> DecisionsBehindPrices(const GraphFacts& facts, const std::vector<OpId>& open) {
+  const size_t count = facts.graph->ops.size();
+  IdVector<OpId, std::set<OpId>> behind_strategy(count), behind_price(count);
+  for (OpId op : open) behind_strategy[op].insert(op);
+  for (bool grew = true; grew;) {
+    grew = false;
+    for (const Op& op : facts.graph->ops) {
+      std::set<OpId>& own = behind_strategy[op.id];
+      const size_t before = own.size();
+      for (OpId decider : Deciders(facts, op)) {
+        const std::set<OpId> theirs = behind_strategy[decider];
+        own.insert(theirs.begin(), theirs.end());
+      }
+      grew = grew || own.size() > before;
+    }
+  }
+  for (const Op& op : facts.graph->ops) {
+    behind_price[op.id] = behind_strategy[op.id];
+    for (const Read& read : facts.reads[op.id]) {
+      behind_price[op.id].insert(behind_strategy[read.reader].begin(), behind_strategy[read.reader].end());
+    }
+  }
+  return behind_price;
+}
+
+}  // namespace cleave

@@ -1,0 +1,18 @@
+// Which decisions the price of a value hangs on. Inside of search/oracle only.
+#ifndef CLEAVE_SEARCH_ORACLE_DEPENDENCIES_H_
+#define CLEAVE_SEARCH_ORACLE_DEPENDENCIES_H_
+
+#include <set>
+#include <vector>
+
+#include "search/cost/facts.h"
+
+namespace cleave {
+
+// Per value the ops of `open` on whose strategies its price depends: those that decide how it lies and how each of its
+// readers wants it. More than search/assignment looks at is allowed, less is not.
+IdVector<OpId, std::set<OpId>> DecisionsBehindPrices(const GraphFacts& facts, const std::vector<OpId>& open);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_SEARCH_ORACLE_DEPENDENCIES_H_

@@ -1,0 +1,146 @@
+// Depth first over the open ops in program order.
+//
+// A value's price is settled when all decisions behind it are made; prices are never negative, so the sum of the
+// settled ones is a lower bound of every plan that begins so. Two beginnings that agree in the decisions behind
+// unsettled prices continue at the same price: only the cheaper one is followed. Read Descend first.
+#include "search/oracle/oracle.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "search/oracle/dependencies.h"
+
+namespace cleave {
+namespace {
+
+std::vector<OpId> OpenOps(const Assignment& assignment) {
+  std::vector<OpId> open;
+  for (const Op& op : assignment.facts().graph->ops) {
+    const Role role = assignment.facts().roles[op.id];
+    if ((role == Role::kProduct || role == Role::kLight) && !assignment.fixed(op.id)) open.push_back(op.id);
+  }
+  return open;
+}
+
+class Walk {
+ public:
+  Walk(Assignment& assignment, const OracleOptions& options)
+      : assignment_(assignment), options_(options), open_(OpenOps(assignment)), stages_(open_.size() + 1) {
+    for (size_t i = 0; i < open_.size(); ++i) {
+      const OpId op = open_[i];
+      const bool is_product = assignment_.facts().roles[op] == Role::kProduct;
+      for (const Strategy& strategy : AllStrategies(assignment_.facts().rule(op), assignment_.mesh(), is_product)) {
+        stages_[i].choices.push_back(assignment_.Intern(op, strategy));
+      }
+    }
+    SettleInStages();
+  }
+
+  std::optional<BestPlan> Run() {
+    Cost cost;
+    for (OpId value : settled_at_once_) cost = cost + assignment_.value_cost(value);
+    Descend(0, cost);
+    if (gave_up_) return std::nullopt;
+    best_->tried = tried_;
+    return best_;
+  }
+
+ private:
+  struct Stage {
+    std::vector<int> choices;                   // Of the stage's op, by number.
+    std::vector<OpId> settled;                  // Values whose price the stage's decision settles.
+    std::vector<OpId> in_play;                  // Ops decided before that are behind prices not settled before.
+    std::map<std::vector<int>, Cost> cheapest;  // By the strategies of the ops in play.
+  };
+
+  void SettleInStages() {
+    const GraphFacts& facts = assignment_.facts();
+    const IdVector<OpId, std::set<OpId>> behind = DecisionsBehindPrices(facts, open_);
+    for (const Op& op : facts.graph->ops) {
+      if (behind[op.id].empty()) {
+        settled_at_once_.push_back(op.id);
+        continue;
+      }
+      // The open ops are in program order, as ids are.
+      const auto last = std::lower_bound(open_.begin(), open_.end(), *behind[op.id].rbegin()) - open_.begin();
+      stages_[static_cast<size_t>(last)].settled.push_back(op.id);
+      for (auto stage = last; stage > 0; --stage) {
+        std::vector<OpId>& in_play = stages_[static_cast<size_t>(stage)].in_play;
+        for (OpId decision : behind[op.id]) {
+          if (decision < open_[static_cast<size_t>(stage)]) in_play.push_back(decision);
+        }
+      }
+    }
+    for (Stage& stage : stages_) {
+      std::sort(stage.in_play.begin(), stage.in_play.end());
+      stage.in_play.erase(std::unique(stage.in_play.begin(), stage.in_play.end()), stage.in_play.end());
+    }
+  }
+
+  void Descend(size_t depth, const Cost& settled) {
+    if (gave_up_) return;
+    if (depth == open_.size()) return Keep();
+    Stage& stage = stages_[depth];
+    if (options_.prune && !IsCheapestSoFar(stage, settled)) return;
+    std::vector<std::pair<Cost, int>> children;
+    const int mark = assignment_.mark();
+    for (int choice : stage.choices) {
+      assignment_.Apply(std::vector<IndexedChange>{{.op = open_[depth], .strategy = choice}});
+      Cost cost = settled;
+      for (OpId value : stage.settled) cost = cost + assignment_.value_cost(value);
+      children.emplace_back(cost, choice);
+      assignment_.Rollback(mark);
+    }
+    tried_ += static_cast<int64_t>(children.size());
+    gave_up_ = tried_ > options_.most_tried;
+    // The cheapest beginning first, so that a good plan is known early.
+    if (options_.prune) {
+      std::stable_sort(children.begin(), children.end(), [](const auto& a, const auto& b) {
+        return std::tuple(a.first.impossible, a.first.price, a.first.collectives) <
+               std::tuple(b.first.impossible, b.first.price, b.first.collectives);
+      });
+    }
+    for (const auto& [cost, choice] : children) {
+      if (options_.prune && (cost.impossible > 0 || (best_.has_value() && !Cheaper(cost, best_->cost)))) continue;
+      assignment_.Apply(std::vector<IndexedChange>{{.op = open_[depth], .strategy = choice}});
+      Descend(depth + 1, cost);
+      assignment_.Rollback(mark);
+    }
+  }
+
+  bool IsCheapestSoFar(Stage& stage, const Cost& cost) {
+    std::vector<int> key;
+    for (OpId op : stage.in_play) key.push_back(assignment_.index(op));
+    const auto [found, is_new] = stage.cheapest.emplace(std::move(key), cost);
+    if (is_new) return true;
+    if (!Cheaper(cost, found->second)) return false;
+    found->second = cost;
+    return true;
+  }
+
+  void Keep() {
+    const Cost& cost = assignment_.cost();
+    if (cost.impossible > 0 || (best_.has_value() && !Cheaper(cost, best_->cost))) return;
+    BestPlan plan{.cost = cost, .strategies = {}};
+    for (OpId op : open_) plan.strategies.push_back({.op = op, .strategy = assignment_.index(op)});
+    best_ = std::move(plan);
+  }
+
+  Assignment& assignment_;
+  const OracleOptions options_;
+  const std::vector<OpId> open_;  // In program order.
+  std::vector<Stage> stages_;     // One per open op, and the end.
+  std::vector<OpId> settled_at_once_;
+  std::optional<BestPlan> best_;
+  int64_t tried_ = 0;
+  bool gave_up_ = false;
+};
+
+}  // namespace
+
+std::optional<BestPlan> TryAllPlans(Assignment& assignment, const OracleOptions& options) {
+  return Walk(assignment, options).Run();
+}
+
+}  // namespace cleave

@@ -1,0 +1,43 @@
+// The best plan of a small graph, found by trying all plans: what other searches are compared with.
+//
+//   Assignment assignment(facts, mesh, {}, {});
+//   std::optional<BestPlan> best = TryAllPlans(assignment, {});
+//
+// A plan gives every forward product and light op a strategy; everything else follows (search/assignment). Each piece
+// of a factor has an element. A product uses every axis for which that leaves a place, a light op any axes; the axes of
+// a factor stand in any order.
+#ifndef CLEAVE_SEARCH_ORACLE_ORACLE_H_
+#define CLEAVE_SEARCH_ORACLE_ORACLE_H_
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "search/assignment/assignment.h"
+
+namespace cleave {
+
+struct OracleOptions {
+  // Leaves out plans that cannot be the best: those that begin as dear as a whole plan that is known, or that differ
+  // from a cheaper beginning only in ops whose neighbours are all set. Without, every plan is priced.
+  bool prune = true;
+  int64_t most_tried = std::numeric_limits<int64_t>::max();  // Beginnings of plans.
+};
+
+struct BestPlan {
+  Cost cost;
+  std::vector<IndexedChange> strategies;  // Of the ops that were open, by their numbers in the assignment.
+  int64_t tried = 0;
+};
+
+// The cheapest plan that keeps what is fixed in `assignment`, which is left as it was; of equals one that always is the
+// same. nullopt where `most_tried` is not enough. O(strategies ^ open ops) at worst.
+std::optional<BestPlan> TryAllPlans(Assignment& assignment, const OracleOptions& options);
+
+// Every strategy that `TryAllPlans` gives an op of this rule.
+std::vector<Strategy> AllStrategies(const Rule& rule, const Mesh& mesh, bool is_product);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_SEARCH_ORACLE_ORACLE_H_

@@ -1,0 +1,59 @@
+// One plan by one algorithm: decisions, their reasons, and what ZeRO divides. Private to search.
+#ifndef CLEAVE_SEARCH_PLANNER_H_
+#define CLEAVE_SEARCH_PLANNER_H_
+
+#include <map>
+#include <optional>
+
+#include "base/diagnostic/diagnostic.h"
+#include "ir/mesh/mesh.h"
+#include "ir/pins/pins.h"
+#include "ir/plan/plan.h"
+#include "search/assignment/assignment.h"
+#include "search/cluster/cluster.h"
+#include "search/cost/facts.h"
+#include "search/cost/prices.h"
+#include "search/sapp/bundles.h"
+#include "search/sapp/reasons.h"
+#include "search/search.h"
+
+namespace cleave {
+
+// What is searched; all of it outlives the planner.
+struct PlanningTask {
+  const GraphFacts& facts;
+  const Mesh& mesh;
+  const Cluster& cluster;
+  const Pins& pins;
+  const std::map<OpId, Demand>& demands;
+  const SearchOptions& options;
+};
+
+class Planner {
+ public:
+  // REQUIRES: Search supports the algorithm.
+  explicit Planner(const PlanningTask& task);
+
+  // The plan when each byte that a rank keeps costs `memory_weight` in the price of the search, which is left out of
+  // search.cost; nullopt after errors. REQUIRES: 0 <= zero <= 3.
+  std::optional<Plan> PlanFor(double memory_weight, int zero, Diagnostics& diagnostics) const;
+
+ private:
+  // How the ops were decided.
+  struct Decisions {
+    std::optional<double> cost;         // Where it is not that of the assignment.
+    std::optional<double> lower_bound;  // Of any plan's cost.
+    ReasonOptions reasons;
+  };
+
+  AssignmentOptions OptionsUnder(double memory_weight) const;
+  std::optional<Decisions> Decide(Assignment& assignment, Diagnostics& diagnostics) const;
+
+  const PlanningTask task_;
+  const Bundles bundles_;
+  const Prices prices_;
+};
+
+}  // namespace cleave
+
+#endif  // CLEAVE_SEARCH_PLANNER_H_

@@ -1,0 +1,69 @@
+// What the decided neighbours of an op offer it: layouts of the tensors that they share with it, as cuts of its rule.
+//
+//   for (const Offer& offer : offers.To(op, group)) ... TakeOffer(assignment, op, strategy, offer, group)
+//
+// Neighbours are the makers of what an op reads, the readers of its value, and, through a parameter that several ops
+// read, those ops: it has one storage layout, so they do best to read it alike.
+#ifndef CLEAVE_SEARCH_PROPAGATE_OFFERS_H_
+#define CLEAVE_SEARCH_PROPAGATE_OFFERS_H_
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "search/assignment/assignment.h"
+
+namespace cleave {
+
+// Mesh axes that every pin uses alike, in mesh order: they travel together.
+using AxisGroup = std::vector<AxisId>;
+
+struct Offer {
+  int slot = -1;  // An input of the op that is asked, or -1 for its value.
+  Layout layout;
+  OpId from;  // The neighbour.
+};
+
+bool CutsBy(const Layout& layout, const AxisGroup& group);
+bool CutsBy(const Strategy& strategy, const AxisGroup& group);
+// How many axes of `group` cut a factor.
+int AxesUsed(const Strategy& strategy, const AxisGroup& group);
+Strategy WithoutGroup(Strategy strategy, const AxisGroup& group);
+
+// `strategy` with those axes of `group` that it does not use placed as `offer` has them, as far as the rule allows.
+Strategy TakeOffer(const Assignment& assignment, OpId op, Strategy strategy, const Offer& offer,
+                   const AxisGroup& group);
+
+class Offers {
+ public:
+  // `assignment` outlives this.
+  explicit Offers(const Assignment& assignment);
+
+  // Whether the pin on `op` offers anything yet; it does from the start.
+  void SetActive(OpId op, bool active) { active_[op] = active ? 1 : 0; }
+
+  // Of decided neighbours, the layouts that `group` cuts: those of inputs first, in their order, then those of readers.
+  std::vector<Offer> To(OpId op, const AxisGroup& group) const;
+
+  // The ops to which `op` offers something, in the order of ids: products and light ops that no pin fixes.
+  std::vector<OpId> Neighbours(OpId op) const;
+
+ private:
+  struct Source {
+    Layout layout;
+    OpId from;
+  };
+  std::optional<Source> SourceOf(OpId value) const;
+  void AddFromInput(OpId op, int input, std::vector<Offer>& offers) const;
+  void AddReaders(OpId value, std::vector<OpId>& ops) const;
+
+  const Assignment& assignment_;
+  const GraphFacts& facts_;
+  // Where a pinned input, or a light op that makes something of it without parameters, lies.
+  IdVector<OpId, std::optional<Source>> sources_;
+  IdVector<OpId, uint8_t> active_;
+};
+
+}  // namespace cleave
+
+#endif  // CLEAVE_SEARCH_PROPAGATE_OFFERS_H_

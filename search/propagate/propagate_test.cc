@@ -1,0 +1,331 @@
+#include "search/propagate/propagate.h"
+
+#include <algorithm>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "ir/ops/builder.h"
+#include "ir/ops/ops.h"
+#include "search/cost/cost.h"
+#include "search/sapp/choices.h"
+#include "search/search.h"
+#include "search/testing/models.h"
+#include "search/testing/small_graphs.h"
+
+namespace cleave {
+namespace {
+
+using testing::Gpt;
+using testing::LettersOf;
+using testing::Mlp;
+
+Span At(int32_t place) { return {.file = FileId(0), .begin = place, .end = place + 1}; }
+
+Pin ShardOn(OpId op, const std::vector<std::vector<int64_t>>& in, int32_t place = 0) {
+  ShardPin pin;
+  for (const std::vector<int64_t>& counts : in) {
+    pin.in.emplace_back(std::in_place);
+    for (int64_t count : counts) pin.in.back()->push_back({.value = count, .span = {}});
+  }
+  return {.op = op, .demand = pin, .span = At(place)};
+}
+
+Pin LayoutOn(OpId op, const std::vector<std::string>& axes, int32_t place = 0) {
+  LayoutPin pin;
+  for (const std::string& axis : axes) {
+    pin.dimensions.emplace_back();
+    if (!axis.empty()) pin.dimensions.back().push_back({.value = axis, .span = {}});
+  }
+  return {.op = op, .demand = pin, .span = At(place)};
+}
+
+Pins PinsOf(std::vector<Pin> pins) {
+  Pins result;
+  result.pins = std::move(pins);
+  return result;
+}
+
+std::vector<OpId> ProductsOf(const GraphFacts& facts) {
+  std::vector<OpId> products;
+  for (const Op& op : facts.graph->ops) {
+    if (facts.roles[op.id] == Role::kProduct) products.push_back(op.id);
+  }
+  return products;
+}
+
+struct Found {
+  std::optional<Plan> plan;
+  Diagnostics diagnostics;
+
+  const Diagnostic* Of(Code code) const {
+    for (const Diagnostic& item : diagnostics.items()) {
+      if (item.code == code) return &item;
+    }
+    return nullptr;
+  }
+};
+
+Found Spread(const Graph& graph, int64_t devices, const Pins& pins) {
+  Found found;
+  found.plan = Search(graph, CpuCluster(devices), pins, {.algorithm = SearchAlgorithm::kPropagate, .dataset = {}},
+                      found.diagnostics);
+  if (found.plan.has_value()) found.plan->search.seconds = 0;
+  return found;
+}
+
+// The letters that the products have, "jjk iii".
+std::string Letters(const Graph& graph, const Plan& plan) {
+  std::string text;
+  for (const Op& op : graph.ops) {
+    if (op.kind != "matmul" || op.phase != Phase::kForward) continue;
+    absl::StrAppend(&text, text.empty() ? "" : " ", LettersOf(graph, plan.mesh, op.id, plan.ops[op.id].strategy));
+  }
+  return text;
+}
+
+std::string LettersFor(const Graph& graph, int64_t devices, const Pins& pins) {
+  const Found found = Spread(graph, devices, pins);
+  return found.plan.has_value() ? Letters(graph, *found.plan) : "";
+}
+
+TEST(PropagateTest, RowsGoThroughAllLayers) {
+  const Graph graph = Mlp(64, {16, 32, 32, 8});
+  EXPECT_EQ(LettersFor(graph, 4, PinsOf({ShardOn(*graph.Find("h0"), {{4, 1}, {1, 1}})})), "ii ii ii");
+  EXPECT_EQ(LettersFor(graph, 4, PinsOf({ShardOn(*graph.Find("h2"), {{4, 1}, {1, 1}})})), "ii ii ii");
+}
+
+TEST(PropagateTest, ColumnsAreContractedByTheNextLayer) {
+  const Graph graph = Mlp(64, {16, 32, 32, 8});
+  const Found found = Spread(graph, 4, PinsOf({ShardOn(*graph.Find("h0"), {{1, 1}, {4, 1}})}));
+  ASSERT_TRUE(found.plan.has_value());
+  EXPECT_EQ(Letters(graph, *found.plan), "jj kk --");
+  const OpPlan& second = found.plan->ops[*graph.Find("h1")];
+  EXPECT_EQ(second.decided_by, DecidedBy::kPropagation);
+  EXPECT_TRUE(absl::StartsWith(second.reason, "follows `h0` (line ")) << second.reason;
+  EXPECT_TRUE(absl::StrContains(second.reason, " on m0 m1, by way of `h0.relu`: k: m0 m1, causes ")) << second.reason;
+  const Diagnostic* unreached = found.Of(Code::kW0606);
+  ASSERT_NE(unreached, nullptr);
+  EXPECT_TRUE(absl::StrContains(unreached->message, "no pin's cut by `m0` and `m1` reaches `h2` (line "));
+  EXPECT_EQ(unreached->help[0], "pin it in `parallel`: `pin \"h2\" = shard((4, 1), (1, 1));`");
+}
+
+TEST(PropagateTest, AxesThatPinsUseDifferentlyTravelAlone) {
+  const Graph graph = Mlp(64, {16, 32, 32, 32});
+  const Pins pins = PinsOf({ShardOn(*graph.Find("h0"), {{2, 1}, {2, 1}})});  // Rows by m0, columns by m1.
+  EXPECT_EQ(LettersFor(graph, 4, pins), "ij ik i-");
+}
+
+TEST(PropagateTest, AParametersLayoutIsAPin) {
+  const Graph graph = Mlp(64, {16, 32, 32});
+  EXPECT_EQ(LettersFor(graph, 2, PinsOf({LayoutOn(*graph.Find("w0"), {"m0", ""})})), "j k");
+  EXPECT_EQ(LettersFor(graph, 2, PinsOf({LayoutOn(*graph.Find("x"), {"m0", ""})})), "i i");
+}
+
+TEST(PropagateTest, AProductThatCannotTakeTheCutIsDividedInAnotherWay) {
+  // The diagonal of a matrix is never cut, its other dimension can be.
+  GraphBuilder b;
+  const auto input = [&](const std::string& name, const Shape& shape) {
+    return b.Add("input", {}, {{"data", name}, {"dtype", std::string("f32")}, {"shape", shape}}, name);
+  };
+  const OpId w = b.Add("parameter", {}, {{"shape", Shape{8, 8}}, {"init", std::string("constant")}}, "w");
+  const OpId first = b.Add("matmul", {input("x", {8, 8}), w}, {}, "first");
+  b.Add("einsum", {first, input("y", {8, 4})}, {{"equation", std::string("i i, i j -> i j")}}, "second");
+  const Graph graph = std::move(b).Build();
+  const Found found = Spread(graph, 4, PinsOf({ShardOn(*graph.Find("first"), {{4, 1}, {1, 1}})}));
+  ASSERT_TRUE(found.plan.has_value());
+  const OpId second = *graph.Find("second");
+  EXPECT_EQ(CutsText(found.plan->ops[second].strategy, RuleOf(graph, graph.op(second)), found.plan->mesh), "j: m0 m1");
+}
+
+TEST(PropagateTest, WithoutAPinItSaysWhatToPin) {
+  const Graph graph = Mlp(64, {16, 32, 8});
+  Pins pins;
+  pins.settings.search_span = At(7);
+  const Found found = Spread(graph, 8, pins);
+  EXPECT_FALSE(found.plan.has_value());
+  const Diagnostic* error = found.Of(Code::kE0309);
+  ASSERT_NE(error, nullptr);
+  EXPECT_EQ(error->labels[0].span, At(7));
+  EXPECT_TRUE(absl::StartsWith(error->notes[0], "the heaviest products are `h0` (line ")) << error->notes[0];
+  EXPECT_EQ(error->help[0], "pin one of them in `parallel`: `pin \"h0\" = shard((8, 1), (1, 1));`");
+  EXPECT_TRUE(Spread(graph, 1, {}).plan.has_value());  // One device: nothing to cut.
+}
+
+// A product's rows and another's columns, with a relu in between.
+Pins Opposed(const Graph& graph) {
+  return PinsOf({ShardOn(*graph.Find("h0"), {{2, 1}, {1, 1}}, 10), ShardOn(*graph.Find("h2"), {{1, 2}, {1, 2}}, 20)});
+}
+
+TEST(PropagateTest, ConflictsAreListedWithBothPins) {
+  const Graph graph = Mlp(64, {16, 32, 32, 8});
+  const Found found = Spread(graph, 2, Opposed(graph));
+  ASSERT_TRUE(found.plan.has_value());
+  const Diagnostic* warning = found.Of(Code::kW0605);
+  ASSERT_NE(warning, nullptr);
+  ASSERT_EQ(warning->labels.size(), 2u);
+  EXPECT_EQ(std::min(warning->labels[0].span.begin, warning->labels[1].span.begin), 10);
+  EXPECT_EQ(std::max(warning->labels[0].span.begin, warning->labels[1].span.begin), 20);
+  // An all-to-all of [64, 32] over two ranks, and one of its gradient: half of the rank's half, each.
+  EXPECT_TRUE(absl::StrContains(warning->message, ": 4,096 weighted bytes per step")) << warning->message;
+  EXPECT_EQ(std::count_if(found.diagnostics.items().begin(), found.diagnostics.items().end(),
+                          [](const Diagnostic& item) { return item.code == Code::kW0605; }),
+            1);
+}
+
+TEST(PropagateTest, ListsTwentyConflictsTheDearestFirst) {
+  std::vector<int64_t> widths(70, 32);
+  const Graph graph = Mlp(64, widths);
+  Pins pins;  // Rows and columns in turn, with a layer in between that can follow only one of them.
+  for (int layer = 0; layer < 69; layer += 2) {
+    const OpId product = *graph.Find(absl::StrCat("h", layer));
+    const std::vector<std::vector<int64_t>> rows = {{2, 1}, {1, 1}}, columns = {{1, 1}, {2, 1}};
+    pins.pins.push_back(ShardOn(product, layer % 4 == 0 ? rows : columns, layer));
+  }
+  const Found found = Spread(graph, 2, pins);
+  std::vector<const Diagnostic*> warnings;
+  for (const Diagnostic& item : found.diagnostics.items()) {
+    if (item.code == Code::kW0605) warnings.push_back(&item);
+  }
+  ASSERT_EQ(warnings.size(), 20u);
+  EXPECT_TRUE(absl::StartsWith(warnings.back()->notes.back(), "and at ")) << warnings.back()->notes.back();
+  EXPECT_EQ(warnings.front()->notes.size(), 1u);
+}
+
+TEST(PropagateTest, NeighboursThatAreBothPinnedAreNoConflict) {
+  const Graph graph = testing::MatmulChain({8, 8, 8, 8});
+  const Pins pins =
+      PinsOf({ShardOn(*graph.Find("m0"), {{2, 1}, {1, 1}}), ShardOn(*graph.Find("m1"), {{1, 1}, {1, 2}})});
+  const Found found = Spread(graph, 2, pins);
+  EXPECT_EQ(found.Of(Code::kW0605), nullptr);
+}
+
+TEST(PropagateTest, PriorityChangesTheWinner) {
+  const Graph graph = Mlp(64, {16, 32, 32, 8});
+  Pins pins = Opposed(graph);
+  pins.priorities = {{.op = *graph.Find("h0"), .value = 0}, {.op = *graph.Find("h2"), .value = 1}};
+  EXPECT_EQ(LettersFor(graph, 2, pins), "i i k");
+  pins.priorities = {{.op = *graph.Find("h0"), .value = 1}, {.op = *graph.Find("h2"), .value = 0}};
+  EXPECT_EQ(LettersFor(graph, 2, pins), "i j k");
+  pins.priorities = {{.op = *graph.Find("h0"), .value = 5}};  // A pin without one comes last.
+  EXPECT_EQ(LettersFor(graph, 2, pins), "i i k");
+}
+
+TEST(PropagateTest, RepeatedLayersAreCutLikeThePinnedOne) {
+  testing::GptShape shape;
+  shape.layers = 3;
+  const Graph graph = Gpt(shape);
+  std::vector<std::string> names;
+  for (const Op& op : graph.ops) {
+    if (absl::StrContains(op.name, "0") && op.kind == "matmul" && op.phase == Phase::kForward) names.push_back(op.name);
+  }
+  ASSERT_FALSE(names.empty());
+  const std::string up =
+      *std::find_if(names.begin(), names.end(), [](const std::string& name) { return absl::EndsWith(name, ".up"); });
+  const Found found = Spread(graph, 4, PinsOf({ShardOn(*graph.Find(up), {{1, 1, 1}, {4, 1}})}));
+  ASSERT_TRUE(found.plan.has_value());
+  for (const Op& op : graph.ops) {
+    if (op.kind != "matmul" || op.phase != Phase::kForward) continue;
+    const std::string cuts = CutsText(found.plan->ops[op.id].strategy, RuleOf(graph, op), found.plan->mesh);
+    if (absl::EndsWith(op.name, ".up")) {
+      EXPECT_EQ(cuts, "j: m0 m1") << op.name;
+    }
+    if (absl::EndsWith(op.name, ".down")) {
+      EXPECT_EQ(cuts, "k: m0 m1") << op.name;
+    }
+  }
+}
+
+TEST(PropagateTest, AnAxisWithoutAPinIsReportedOnce) {
+  const Graph graph = Mlp(64, {16, 32, 8});
+  const Found found = Spread(graph, 4, PinsOf({ShardOn(*graph.Find("h0"), {{2, 1}, {1, 1}})}));
+  ASSERT_NE(found.Of(Code::kW0603), nullptr);
+  EXPECT_EQ(found.Of(Code::kW0603)->notes[0], "`m1` is used by no pin: its ranks repeat the work");
+  EXPECT_EQ(found.Of(Code::kW0606), nullptr);
+}
+
+// Two products whose only tie is a weight, which the second reads transposed or not.
+Graph Tied(bool transpose_second) {
+  GraphBuilder b;
+  const auto input = [&](const std::string& name) {
+    return b.Add("input", {}, {{"data", name}, {"dtype", std::string("f32")}, {"shape", Shape{8, 16}}}, name);
+  };
+  const OpId w = b.Add("parameter", {}, {{"shape", Shape{16, 16}}, {"init", std::string("constant")}}, "w");
+  b.Add("matmul", {input("x"), w}, {{"transpose_b", true}}, "first");
+  b.Add("matmul", {input("y"), w}, {{"transpose_b", transpose_second}}, "second");
+  return std::move(b).Build();
+}
+
+TEST(PropagateTest, ReadersOfOneWeightCutItAlike) {
+  for (const bool transpose : {false, true}) {
+    const Graph graph = Tied(transpose);
+    const Found found = Spread(graph, 4, PinsOf({ShardOn(*graph.Find("first"), {{1, 1}, {4, 1}})}));
+    ASSERT_TRUE(found.plan.has_value());
+    EXPECT_EQ(Letters(graph, *found.plan), transpose ? "jj jj" : "jj kk");
+    EXPECT_EQ(OutputLayout(found.plan->ops[*graph.Find("w")].strategy, RuleOf(graph, graph.op(*graph.Find("w")))),
+              (Layout{.dimensions = {{AxisId(0), AxisId(1)}, {}}, .partial = {}}));
+  }
+}
+
+// Random pins on random graphs, tied weights among them: sound plans whose price is that of the whole plan, whatever
+// the order of the pins.
+TEST(PropagateTest, AnyPinsGiveOneSoundPlan) {
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
+    SCOPED_TRACE(seed);
+    const Graph graph = testing::RandomSmallGraph(seed);
+    const GraphFacts facts = FactsOf(graph);
+    const std::vector<OpId> products = ProductsOf(facts);
+    std::mt19937_64 random(seed);
+    const int64_t devices = std::vector<int64_t>{2, 3, 4, 6, 8}[random() % 5];
+    const Mesh mesh = Mesh::OfDevices(devices);
+    Pins pins;
+    for (OpId product : products) {
+      if (random() % 2 == 0) continue;
+      Strategy strategy = Strategy::Replicated(facts.rule(product));
+      for (AxisId axis : mesh.AxisIds()) {
+        const std::vector<int> factors = FactorsFor(strategy, facts.rule(product), mesh, axis);
+        if (factors.empty()) continue;
+        strategy = *Moved(strategy, facts.rule(product), mesh, factors[random() % factors.size()], axis);
+      }
+      pins.pins.push_back(ShardOn(product, InStrategy(strategy, facts.rule(product), mesh), product.value()));
+      if (random() % 2 == 0) pins.priorities.push_back({.op = product, .value = static_cast<int64_t>(random() % 3)});
+    }
+    if (pins.pins.empty()) continue;
+    const Found first = Spread(graph, devices, pins);
+    ASSERT_TRUE(first.plan.has_value());
+    EXPECT_EQ(VerifyPlan(graph, *first.plan), std::vector<std::string>{});
+    EXPECT_NEAR(first.plan->search.cost, PlanCost(graph, *first.plan).price, 1e-6 * first.plan->search.cost);
+    std::shuffle(pins.pins.begin(), pins.pins.end(), random);
+    std::shuffle(pins.priorities.begin(), pins.priorities.end(), random);
+    const Found second = Spread(graph, devices, pins);
+    EXPECT_EQ(*first.plan, *second.plan);
+    EXPECT_EQ(first.diagnostics.items(), second.diagnostics.items());
+  }
+}
+
+TEST(PropagateTest, AnyNumberOfDevices) {
+  const Graph graph = Gpt({});
+  for (int64_t devices : {2, 3, 5, 6, 7, 12}) {
+    SCOPED_TRACE(devices);
+    const Mesh mesh = Mesh::OfDevices(devices);
+    const GraphFacts facts = FactsOf(graph);
+    for (OpId product : ProductsOf(facts)) {
+      Strategy strategy = Strategy::Replicated(facts.rule(product));
+      for (AxisId axis : mesh.AxisIds()) {
+        const std::vector<int> factors = FactorsFor(strategy, facts.rule(product), mesh, axis);
+        if (!factors.empty()) strategy = *Moved(strategy, facts.rule(product), mesh, factors.back(), axis);
+      }
+      const Pins pins = PinsOf({ShardOn(product, InStrategy(strategy, facts.rule(product), mesh))});
+      const Found found = Spread(graph, devices, pins);
+      ASSERT_TRUE(found.plan.has_value());
+      EXPECT_EQ(VerifyPlan(graph, *found.plan), std::vector<std::string>{});
+    }
+  }
+}
+
+}  // namespace
+}  // namespace cleave

@@ -1,0 +1,236 @@
+#include "search/propagate/report.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/text/text.h"
+#include "ir/ops/ops.h"
+#include "search/cost/prices.h"
+#include "search/sapp/choices.h"
+
+namespace cleave {
+namespace {
+
+constexpr size_t kMostConflicts = 20;
+constexpr size_t kMostProducts = 3;  // Named in a note.
+
+// The products among the graph's ops for which `wanted` holds.
+template <typename Wanted>
+std::vector<OpId> HeaviestFirst(const GraphFacts& facts, const Wanted& wanted) {
+  std::vector<OpId> products;
+  for (const Op& op : facts.graph->ops) {
+    if (facts.roles[op.id] == Role::kProduct && wanted(op.id)) products.push_back(op.id);
+  }
+  const auto work = [&](OpId id) {
+    const Op& op = facts.op(id);
+    return DefinitionOf(op).flops(InputTypes(*facts.graph, op), op.type, op.attributes).value();
+  };
+  std::stable_sort(products.begin(), products.end(), [&](OpId a, OpId b) { return work(a) > work(b); });
+  return products;
+}
+
+// "`up` (line 12), `down` (line 14) and 3 more products"
+std::string ProductsText(const GraphFacts& facts, const std::vector<OpId>& products) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < products.size() && i < kMostProducts; ++i) names.push_back(PlaceText(facts, products[i]));
+  const auto more = static_cast<int64_t>(products.size() - names.size());
+  if (more > 0) return absl::StrCat(absl::StrJoin(names, ", "), " and ", Plural(more, "more product"));
+  if (names.size() == 1) return names[0];
+  return absl::StrCat(absl::StrJoin(names.begin(), names.end() - 1, ", "), " and ", names.back());
+}
+
+// `pin "h1.matmul" = shard((8, 1), (1, 1));`
+std::string PinText(const Assignment& assignment, OpId op, const Strategy& strategy) {
+  const std::string counts = InStrategyText(InStrategy(strategy, assignment.facts().rule(op), assignment.mesh()));
+  return absl::StrCat("`pin \"", assignment.facts().op(op).name, "\" = shard", counts, ";`");
+}
+
+// The pin on `op` that stands first in the source.
+std::optional<Span> SpanOf(const Pins& pins, OpId op) {
+  std::optional<Span> first;
+  for (const Pin& pin : pins.pins) {
+    if (!(pin.op == op) || pin.span == Span{}) continue;
+    if (!first.has_value() || pin.span.begin < first->begin) first = pin.span;
+  }
+  return first;
+}
+
+struct Conflict {
+  OpId value;
+  OpId reader;
+  double cost = 0;  // Of moving the value and its gradient.
+  OpId made_for;     // The pin that the value follows.
+  OpId read_for;     // The pin that the reader follows.
+};
+
+class Conflicts {
+ public:
+  Conflicts(const Assignment& assignment, const Waves& waves, const std::map<OpId, Demand>& demands)
+      : assignment_(assignment), facts_(assignment.facts()), waves_(waves), demands_(demands) {}
+
+  std::vector<Conflict> Find() const {
+    std::vector<Conflict> conflicts;
+    for (const Op& op : facts_.graph->ops) {
+      if (!IsModelOp(op.id) && demands_.count(op.id) == 0) continue;
+      if (const std::optional<Conflict> conflict = OfValue(op.id)) conflicts.push_back(*conflict);
+    }
+    std::stable_sort(conflicts.begin(), conflicts.end(),
+                     [](const Conflict& a, const Conflict& b) { return a.cost > b.cost; });
+    return conflicts;
+  }
+
+ private:
+  bool IsModelOp(OpId op) const { return facts_.roles[op] == Role::kProduct || facts_.roles[op] == Role::kLight; }
+
+  std::optional<Conflict> OfValue(OpId value) const {
+    for (const Read& read : facts_.reads[value]) {
+      if (!IsModelOp(read.reader) || (demands_.count(value) > 0 && demands_.count(read.reader) > 0)) continue;
+      const std::optional<std::pair<OpId, OpId>> pins = PinsThatMeet(value, read);
+      if (!pins.has_value()) continue;
+      const double cost = CostOf(value);
+      if (cost <= 0) continue;
+      return Conflict{
+          .value = value, .reader = read.reader, .cost = cost, .made_for = pins->first, .read_for = pins->second};
+    }
+    return std::nullopt;
+  }
+
+  // The pins behind the two layouts of an edge, where an axis cuts them differently. A partial sum has to be resolved
+  // whoever reads it: that is no conflict.
+  std::optional<std::pair<OpId, OpId>> PinsThatMeet(OpId value, const Read& read) const {
+    const Layout& made = assignment_.seen(value);
+    const Layout& wanted = assignment_.wanted(read.reader, read.input);
+    const std::vector<AxisId> partial = made.PartialAxes();
+    for (size_t group = 0; group < waves_.groups().size(); ++group) {
+      const std::optional<OpId> made_for = PinOf(value, group);
+      const std::optional<OpId> read_for = PinOf(read.reader, group);
+      if (!made_for.has_value() || !read_for.has_value()) continue;
+      for (AxisId axis : waves_.groups()[group]) {
+        if (std::find(partial.begin(), partial.end(), axis) != partial.end()) continue;
+        if (DimensionCutBy(made, axis) != DimensionCutBy(wanted, axis)) return std::pair(*made_for, *read_for);
+      }
+    }
+    return std::nullopt;
+  }
+
+  // A pinned op has its layout from its own pin, whether or not that uses the axes.
+  std::optional<OpId> PinOf(OpId op, size_t group) const {
+    if (demands_.count(op) > 0) return op;
+    const std::optional<Followed> followed = waves_.followed(op, group);
+    if (!followed.has_value()) return std::nullopt;
+    return followed->pin;
+  }
+
+  // Of the value, and of its gradient: what the op's own backward ops read.
+  double CostOf(OpId value) const {
+    std::set<OpId> moved = {value};
+    for (OpId heir : facts_.inheritors[value]) {
+      for (OpId input : facts_.op(heir).inputs) {
+        const Op& read = facts_.op(input);
+        const bool own = read.inherits.has_value() && read.inherits->op == value;
+        if (read.phase == Phase::kBackward && !own) AddGradient(input, moved);
+      }
+    }
+    double cost = 0;
+    for (OpId id : moved) cost += assignment_.value_cost(id).price;
+    return cost;
+  }
+
+  void AddGradient(OpId gradient, std::set<OpId>& moved) const {
+    if (!moved.insert(gradient).second || facts_.roles[gradient] != Role::kSum) return;
+    for (OpId summand : facts_.op(gradient).inputs) AddGradient(summand, moved);
+  }
+
+  const Assignment& assignment_;
+  const GraphFacts& facts_;
+  const Waves& waves_;
+  const std::map<OpId, Demand>& demands_;
+};
+
+Diagnostic WarningOf(const Assignment& assignment, const Conflict& conflict, const Pins& pins) {
+  const GraphFacts& facts = assignment.facts();
+  const std::string cost = absl::StrCat(CostText(assignment.options().prices, conflict.cost), " per step");
+  Diagnostic warning = Warning(
+      Code::kW0605, absl::StrCat("pins meet at `", facts.op(conflict.value).name, "`, which is redistributed for `",
+                                 facts.op(conflict.reader).name, "`: ", cost));
+  const bool same = conflict.made_for == conflict.read_for;
+  if (const auto span = SpanOf(pins, conflict.made_for)) {
+    warning.labels.push_back({*span, same ? "both ways of cutting it come from this pin" : "cuts it in one way"});
+  }
+  if (const auto span = SpanOf(pins, conflict.read_for); span.has_value() && !same) {
+    warning.labels.push_back({*span, "cuts it in another"});
+    warning.help.push_back("cut both alike, or say with `#[priority(0)]` which one spreads first");
+  }
+  const auto input =
+      std::find(facts.op(conflict.reader).inputs.begin(), facts.op(conflict.reader).inputs.end(), conflict.value);
+  const int slot = static_cast<int>(input - facts.op(conflict.reader).inputs.begin());
+  warning.notes.push_back(absl::StrCat(PlaceText(facts, conflict.value), " is made as ",
+                                       LayoutText(assignment.seen(conflict.value), assignment.mesh()), " and read by ",
+                                       PlaceText(facts, conflict.reader), " as ",
+                                       LayoutText(assignment.wanted(conflict.reader, slot), assignment.mesh())));
+  return warning;
+}
+
+}  // namespace
+
+std::string PlaceText(const GraphFacts& facts, OpId op) {
+  const int line = facts.op(op).line;
+  return absl::StrCat("`", facts.op(op).name, "`", line > 0 ? absl::StrCat(" (line ", line, ")") : "");
+}
+
+void ReportNoPins(const Assignment& assignment, const Pins& pins, Diagnostics& diagnostics) {
+  const GraphFacts& facts = assignment.facts();
+  Diagnostic error = Error(Code::kE0309, "propagation has no pin to start from");
+  if (!(pins.settings.search_span == Span{}))
+    error.labels.push_back({pins.settings.search_span, "spreads what pins say"});
+  const std::vector<OpId> products = HeaviestFirst(facts, [](OpId) { return true; });
+  if (!products.empty()) {
+    error.notes.push_back(absl::StrCat("the heaviest products are ", ProductsText(facts, products)));
+    const Strategy strategy = WithRestPlaced(Strategy::Replicated(facts.rule(products[0])), facts.rule(products[0]),
+                                             assignment.mesh(), assignment.mesh().AxisIds());
+    error.help.push_back(absl::StrCat("pin one of them in `parallel`: ", PinText(assignment, products[0], strategy)));
+  }
+  error.help.push_back("or let `search = sapp` find the cuts");
+  diagnostics.Add(std::move(error));
+}
+
+void WarnOfConflicts(const Assignment& assignment, const Waves& waves, const std::map<OpId, Demand>& demands,
+                     const Pins& pins, Diagnostics& diagnostics) {
+  const std::vector<Conflict> conflicts = Conflicts(assignment, waves, demands).Find();
+  for (size_t i = 0; i < conflicts.size() && i < kMostConflicts; ++i) {
+    Diagnostic warning = WarningOf(assignment, conflicts[i], pins);
+    if (i + 1 == kMostConflicts && conflicts.size() > kMostConflicts) {
+      warning.notes.push_back(absl::StrCat(
+          "and at ", Plural(static_cast<int64_t>(conflicts.size() - kMostConflicts), "more value"), " that cost less"));
+    }
+    diagnostics.Add(std::move(warning));
+  }
+}
+
+void WarnOfUnreached(const Assignment& assignment, const Waves& waves, Diagnostics& diagnostics) {
+  const GraphFacts& facts = assignment.facts();
+  for (const AxisGroup& group : waves.groups()) {
+    const auto divided = [&](OpId op) {
+      return WithRestPlaced(assignment.strategy(op), facts.rule(op), assignment.mesh(), group);
+    };
+    const std::vector<OpId> products = HeaviestFirst(facts, [&](OpId op) {
+      return !assignment.fixed(op) && !CutsBy(assignment.strategy(op), group) && CutsBy(divided(op), group);
+    });
+    if (products.empty()) continue;
+    std::vector<std::string> axes;
+    for (AxisId axis : group) axes.push_back(assignment.mesh().axis(axis).name);
+    const std::string names = QuotedList(axes, "and");
+    diagnostics.Add(
+        Warning(Code::kW0606, absl::StrCat("no pin's cut by ", names, " reaches ", ProductsText(facts, products)))
+            .Note(absl::StrCat("the ranks of ", names, " repeat ", products.size() == 1 ? "its" : "their", " work"))
+            .Help(absl::StrCat("pin ", products.size() == 1 ? "it" : "one of them",
+                               " in `parallel`: ", PinText(assignment, products[0], divided(products[0])))));
+  }
+}
+
+}  // namespace cleave

@@ -1,0 +1,31 @@
+// What propagation tells the user: that it has no pin to start from, where pins' cuts meet, what they do not reach.
+#ifndef CLEAVE_SEARCH_PROPAGATE_REPORT_H_
+#define CLEAVE_SEARCH_PROPAGATE_REPORT_H_
+
+#include <map>
+#include <string>
+
+#include "base/diagnostic/diagnostic.h"
+#include "ir/pins/pins.h"
+#include "search/assignment/assignment.h"
+#include "search/propagate/waves.h"
+
+namespace cleave {
+
+// "`h1.matmul` (line 7)"
+std::string PlaceText(const GraphFacts& facts, OpId op);
+
+// E0309, with the heaviest products and a pin that can be pasted.
+void ReportNoPins(const Assignment& assignment, const Pins& pins, Diagnostics& diagnostics);
+
+// W0605 for each value that is redistributed because the cuts of pins meet there: the dearest first, the first 20, and
+// how many more there are. An edge between two pinned ops is as the user wants it and is not reported.
+void WarnOfConflicts(const Assignment& assignment, const Waves& waves, const std::map<OpId, Demand>& demands,
+                     const Pins& pins, Diagnostics& diagnostics);
+
+// W0606 for each group of axes with products that it could divide and does not, the heaviest first.
+void WarnOfUnreached(const Assignment& assignment, const Waves& waves, Diagnostics& diagnostics);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_SEARCH_PROPAGATE_REPORT_H_

@@ -1,0 +1,215 @@
+#include "search/sapp/alternatives.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/layer_names/layer_names.h"
+#include "search/assignment/parts.h"
+#include "search/sapp/choices.h"
+
+namespace cleave {
+namespace {
+
+// Per factor and kind of link the number of slices.
+std::string SlicesOf(const Strategy& strategy, const Mesh& mesh) {
+  std::string text;
+  for (const std::vector<AxisId>& axes : strategy.cuts) {
+    std::map<std::string, int64_t> slices;
+    for (AxisId axis : axes) slices.emplace(mesh.axis(axis).link, 1).first->second *= mesh.axis(axis).size;
+    for (const auto& [link, count] : slices) absl::StrAppend(&text, link, "=", count, " ");
+    absl::StrAppend(&text, "|");
+  }
+  return text;
+}
+
+bool SameCost(double a, double b) { return std::abs(a - b) <= 1e-9 * std::max(std::abs(a), std::abs(b)); }
+
+// `strategy` with all of `moved` on `factor`; nullopt where that is not valid or an axis would find no elements.
+std::optional<Strategy> WithMoved(Strategy strategy, const Rule& rule, const Mesh& mesh, int factor,
+                                  const std::vector<AxisId>& moved) {
+  for (AxisId axis : moved) strategy = Without(strategy, axis);
+  for (AxisId axis : moved) {
+    const std::vector<int> fitting = FactorsFor(strategy, rule, mesh, axis);
+    if (std::find(fitting.begin(), fitting.end(), factor) == fitting.end()) return std::nullopt;
+    strategy = *Moved(strategy, rule, mesh, factor, axis);
+  }
+  return strategy;
+}
+
+// What a search would have set for the assignment to come from `mark` to where it is.
+std::vector<Change> ChangesSince(const Assignment& assignment, int mark) {
+  std::vector<Change> changes;
+  for (OpId op : assignment.SetSince(mark)) {
+    const Role role = assignment.facts().roles[op];
+    if (role == Role::kProduct || role == Role::kLight) changes.push_back({op, assignment.strategy(op)});
+  }
+  return changes;
+}
+
+}  // namespace
+
+// Each axis alone, and all together. Of axes of one size and link that cut the same factor only the innermost: to move
+// another one would shift the pieces of those inside of it too.
+std::vector<std::vector<AxisId>> Alternatives::MovesOf(const Strategy& current) const {
+  const Mesh& mesh = assignment_.mesh();
+  const std::vector<AxisId> axes = mesh.AxisIds();
+  std::map<std::string, AxisId> innermost;
+  for (AxisId axis : axes) {
+    const MeshAxis& own = mesh.axis(axis);
+    innermost.insert_or_assign(absl::StrCat(FactorCutBy(current, axis), " ", own.size, " ", own.link), axis);
+  }
+  std::vector<std::vector<AxisId>> moves;
+  for (AxisId axis : axes) {
+    const auto is_axis = [&](const auto& entry) { return entry.second == axis; };
+    if (std::any_of(innermost.begin(), innermost.end(), is_axis)) moves.push_back({axis});
+  }
+  if (axes.size() > 1) moves.push_back(axes);
+  return moves;
+}
+
+std::vector<Strategy> Alternatives::StrategiesOf(OpId product) const {
+  const Rule& rule = assignment_.facts().rule(product);
+  const Strategy current = assignment_.strategy(product);
+  std::vector<Strategy> strategies;
+  for (const std::vector<AxisId>& moved : MovesOf(current)) {
+    for (int factor = 0; factor < static_cast<int>(rule.factors.size()); ++factor) {
+      const std::optional<Strategy> strategy = WithMoved(current, rule, assignment_.mesh(), factor, moved);
+      if (!strategy.has_value() || *strategy == current) continue;
+      if (std::find(strategies.begin(), strategies.end(), *strategy) == strategies.end()) {
+        strategies.push_back(*strategy);
+      }
+    }
+  }
+  return strategies;
+}
+
+// The cheapest plan in which `product` has `strategy`: with the light ops below, above, or on both sides as they are,
+// or following on the axes that move; where many move, on both sides or none. nullopt where no such plan can be made.
+std::optional<Alternative> Alternatives::Cheapest(OpId product, const Strategy& strategy) {
+  std::vector<AxisId> moved;
+  for (AxisId axis : assignment_.mesh().AxisIds()) {
+    if (FactorCutBy(strategy, axis) != FactorCutBy(assignment_.strategy(product), axis)) moved.push_back(axis);
+  }
+  if (moved.empty()) moved = assignment_.mesh().AxisIds();  // Only their order differs.
+  const auto apply = [&](int variant) {
+    assignment_.HoldPrices();
+    assignment_.Apply(std::vector<Change>{{product, strategy}});
+    for (AxisId axis : moved) {
+      if (variant & 1) FollowDown(assignment_, bundles_, product, axis);
+      if (variant & 2) FollowUp(assignment_, bundles_, product, axis);
+    }
+    assignment_.ReleasePrices();
+  };
+  const int mark = assignment_.mark();
+  int best = 0;
+  Cost least;
+  for (int variant = 0; variant<4; variant += moved.size()> 1 ? 3 : 1) {
+    apply(variant);
+    const Cost cost = assignment_.cost();
+    assignment_.Rollback(mark);
+    if (variant > 0 && !Cheaper(cost, least)) continue;
+    best = variant;
+    least = cost;
+  }
+  if (least.impossible > 0) return std::nullopt;
+  const Cost before = assignment_.cost();
+  const Cost around = assignment_.CostAround(product);
+  const CostParts own = PartsAround(assignment_, product);
+  apply(best);
+  CostParts parts = PartsAround(assignment_, product);
+  const std::vector<OpId> priced = assignment_.PricedSince(mark);
+  const double gradients = GradientPart(assignment_, priced);
+  const std::vector<Change> changes = ChangesSince(assignment_, mark);
+  assignment_.Rollback(mark);
+  parts.gradients = own.gradients + gradients - GradientPart(assignment_, priced);
+  const double cost = around.price + (least - before).price;
+  parts.elsewhere += cost - parts.sum();
+  if (SameCost(cost, cost + parts.elsewhere)) parts.elsewhere = 0;
+  parts.collectives = around.collectives + least.collectives - before.collectives;
+  return Alternative{.choice = {.strategy = strategy, .cost = cost, .chosen = false, .parts = parts},
+                     .changes = changes};
+}
+
+std::vector<Alternative> Alternatives::Of(OpId product) {
+  std::vector<Alternative> all;
+  for (const Strategy& strategy : StrategiesOf(product)) {
+    std::optional<Alternative> alternative = Cheapest(product, strategy);
+    if (alternative.has_value()) all.push_back(*std::move(alternative));
+  }
+  std::stable_sort(all.begin(), all.end(), [](const Alternative& a, const Alternative& b) {
+    return Cheaper({.price = a.choice.cost, .collectives = a.choice.parts->collectives},
+                   {.price = b.choice.cost, .collectives = b.choice.parts->collectives});
+  });
+  std::vector<Alternative> kept;
+  for (Alternative& alternative : all) {
+    if (kept.size() == kMost) break;
+    const std::string slices = SlicesOf(alternative.choice.strategy, assignment_.mesh());
+    const bool known = std::any_of(kept.begin(), kept.end(), [&](const Alternative& other) {
+      return SameCost(other.choice.cost, alternative.choice.cost) &&
+             SlicesOf(other.choice.strategy, assignment_.mesh()) == slices;
+    });
+    if (!known) kept.push_back(std::move(alternative));
+  }
+  return kept;
+}
+
+// Everything that the prices of a product's choices hang on, with layers counted from its own: the values around it,
+// and how their readers want them. A bundle within the layer stands for itself in every layer; one that runs through
+// all layers is the same for all.
+std::string Alternatives::Surroundings(OpId product) const {
+  const GraphFacts& facts = assignment_.facts();
+  const LayerName own = LayerNameOf(facts.op(product).name);
+  const int64_t layer = own.numbers.empty() ? 0 : own.numbers[0];
+  std::string text;
+  const auto name = [&](OpId op) {
+    const LayerName other = LayerNameOf(facts.op(op).name);
+    absl::StrAppend(&text, other.place);
+    for (size_t i = 0; i < other.numbers.size(); ++i) {
+      absl::StrAppend(&text, ",", other.numbers[i] - (i == 0 ? layer : 0));
+    }
+    absl::StrAppend(&text, " ", facts.rule_of[op], " ", assignment_.index(op), ";");
+  };
+  const auto bundle = [&](OpId op) {
+    const int index = bundles_.bundle_of[op];
+    if (index < 0) return;
+    const std::vector<OpId>& members = bundles_.bundles[static_cast<size_t>(index)];
+    const auto layer_of = [&](OpId member) { return LayerNameOf(facts.op(member).name).numbers; };
+    const bool is_local = !own.numbers.empty() && layer_of(members.front()) == layer_of(members.back());
+    absl::StrAppend(&text, is_local ? "own bundle;" : absl::StrCat("bundle ", index, ";"));
+  };
+  const auto value = [&](OpId op) {
+    name(op);
+    const Cost& cost = assignment_.value_cost(op);
+    absl::StrAppend(&text, cost.price, " ", cost.collectives, ":");
+    bundle(op);
+    for (const Read& read : facts.reads[op]) {
+      name(read.reader);
+      bundle(read.reader);
+    }
+    absl::StrAppend(&text, "\n");
+  };
+  value(product);
+  for (OpId input : facts.op(product).inputs) value(input);
+  for (OpId heir : facts.inheritors[product]) {
+    value(heir);
+    for (OpId input : facts.op(heir).inputs) value(input);
+  }
+  return text;
+}
+
+std::vector<Choice> Alternatives::ChoicesOf(OpId product) {
+  const auto [found, is_new] = known_.emplace(Surroundings(product), std::vector<Choice>());
+  if (is_new) {
+    found->second.push_back({.strategy = assignment_.strategy(product),
+                             .cost = assignment_.CostAround(product).price,
+                             .chosen = true,
+                             .parts = PartsAround(assignment_, product)});
+    for (Alternative& alternative : Of(product)) found->second.push_back(std::move(alternative.choice));
+  }
+  return found->second;
+}
+
+}  // namespace cleave

@@ -1,0 +1,52 @@
+// What else a product could have been, with the cost of each way: one mesh axis, or all of them, on another factor, the
+// light ops around it as they are or following.
+//
+// O(axes x factors x bundle) for each product of its own; products in repeated layers that see the same around them
+// share their result.
+#ifndef CLEAVE_SEARCH_SAPP_ALTERNATIVES_H_
+#define CLEAVE_SEARCH_SAPP_ALTERNATIVES_H_
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ir/plan/plan.h"
+#include "search/assignment/assignment.h"
+#include "search/sapp/bundles.h"
+
+namespace cleave {
+
+struct Alternative {
+  Choice choice;
+  std::vector<Change> changes;  // That make it of the assignment as it is.
+};
+
+class Alternatives {
+ public:
+  // Both outlive this; the assignment is left as it was by every call, and must not change between calls.
+  Alternatives(Assignment& assignment, const Bundles& bundles) : assignment_(assignment), bundles_(bundles) {}
+
+  // The choices of `product`: the present strategy first, then at most `kMost` others, cheapest first. Of strategies
+  // that cut as much of each factor on each kind of link for the same cost the first stands for all.
+  std::vector<Choice> ChoicesOf(OpId product);
+
+  // The others alone, with what they change.
+  std::vector<Alternative> Of(OpId product);
+
+  static constexpr size_t kMost = 8;
+
+ private:
+  std::vector<std::vector<AxisId>> MovesOf(const Strategy& current) const;
+  std::vector<Strategy> StrategiesOf(OpId product) const;
+  std::optional<Alternative> Cheapest(OpId product, const Strategy& strategy);
+  std::string Surroundings(OpId product) const;
+
+  Assignment& assignment_;
+  const Bundles& bundles_;
+  std::map<std::string, std::vector<Choice>> known_;  // By the surroundings of a product.
+};
+
+}  // namespace cleave
+
+#endif  // CLEAVE_SEARCH_SAPP_ALTERNATIVES_H_

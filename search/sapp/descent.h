@@ -1,0 +1,76 @@
+// The two recursions of SAPP with an exact inner one: over the mesh axes, and for each axis over all ops at once.
+//
+// A step gives every op a few strategies to choose from (moves.h) and takes the best joint choice, found by variable
+// elimination (search/minsum): what is cheap for one op and dear for the next is seen before it is taken. Greedy() decides
+// axis by axis; Refine() revisits single axes, axes of one link class together, pairs, orders, until no step helps.
+// Equal layers are decided once where the network is folded.
+#ifndef CLEAVE_SEARCH_SAPP_DESCENT_H_
+#define CLEAVE_SEARCH_SAPP_DESCENT_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "search/assignment/assignment.h"
+#include "search/network/network.h"
+#include "search/sapp/moves.h"
+
+namespace cleave {
+
+class Descent {
+ public:
+  // Starts from the strategies of `assignment`, which it does not change. `work`: table lookups, or what takes as long, after which no further step is taken.
+  Descent(Assignment& assignment, Network::Options options, int64_t work);
+
+  // Decides `axes` one after another from nothing but what is fixed.
+  void Greedy(const std::vector<AxisId>& axes);
+  // Gives axes that products leave idle though they have elements for them to some factor. Whether that could be done.
+  bool UseAllAxes();
+  // Whether the plan got cheaper.
+  bool Refine();
+  // The same where each op may go anywhere, if that is little: nothing is missed on small graphs.
+  bool RefineFreely();
+  // Of the plan, in units of the network.
+  int64_t cost() const { return cost_; }
+  // The plan: a strategy for each variable's ops.
+  std::vector<IndexedChange> Changes() const;
+
+ private:
+  using DomainOf = std::function<int(OpId op, int present)>;
+
+  enum class Tables {
+    kNarrow,  // Few strategies per op.
+    kWide,    // Many: the step is left out where it would take long.
+    kFree,    // All.
+  };
+  struct StepOptions {
+    bool must_move = false;  // Some ops may not stay where they are.
+    Tables tables = Tables::kNarrow;
+  };
+
+  static EliminationOptions TableLimits(Tables tables);
+
+  bool Step(const DomainOf& domain_of, const StepOptions& options);
+  // Of a plan: each domain has one strategy.
+  bool UsesAllAxes() const;
+  int64_t CostOfOne(const Domains& domains);
+  bool MoveRuns(const std::vector<AxisId>& axes);
+  bool MovePairs(const std::vector<AxisId>& axes);
+  bool MoveTriples(const std::vector<AxisId>& axes);
+  bool Reorder(const std::vector<AxisId>& axes);
+  bool Spent() const { return work_ <= 0; }
+
+  Assignment& assignment_;
+  Network network_;
+  Moves moves_;
+  int64_t work_;
+  int64_t cost_ = 0;
+  Domains present_;  // Per variable a domain of one.
+};
+
+// Ops that look alike within `rounds` steps along the graph, as variables of a folded network: the middle layers of a deep
+// model are one class each, those near its ends their own.
+Folding FoldOps(const StrategyTable& table, const std::map<OpId, Demand>& demands, int rounds);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_SEARCH_SAPP_DESCENT_H_

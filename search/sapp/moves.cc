@@ -1,0 +1,194 @@
+#include "search/sapp/moves.h"
+
+#include <algorithm>
+
+#include "search/sapp/choices.h"
+
+namespace cleave {
+namespace {
+
+void AddNew(Strategy strategy, std::vector<Strategy>& strategies) {
+  if (std::find(strategies.begin(), strategies.end(), strategy) == strategies.end()) {
+    strategies.push_back(std::move(strategy));
+  }
+}
+
+Strategy WithoutAll(Strategy strategy, const std::vector<AxisId>& axes) {
+  for (AxisId axis : axes) strategy = Without(strategy, axis);
+  return strategy;
+}
+
+}  // namespace
+
+Moves::Moves(StrategyTable& table, Network& network)
+    : table_(table), network_(network), all_axes_(table.mesh().AxisIds()) {}
+
+template <typename Make>
+int Moves::Domain(Kind kind, OpId op, int present, const std::vector<AxisId>& axes, const Make& make) {
+  const GraphFacts& facts = table_.facts();
+  std::vector<int> key = {static_cast<int>(kind), facts.rule_of[op], MustUseAxes(op), requires_all_axes_, present};
+  for (AxisId axis : axes) key.push_back(axis.value());
+  if (const auto found = known_.find(key); found != known_.end()) return found->second;
+  std::vector<int> numbers;
+  for (const Strategy& strategy : make()) {
+    // An axis that leaves a compound dimension may leave a cut behind that is none.
+    if (!VerifyStrategy(strategy, facts.rule(op), table_.mesh()).ok()) continue;
+    const int number = table_.Intern(op, strategy);
+    if (requires_all_axes_ && number != present && !UsesAllAxes(op, strategy)) continue;
+    if (std::find(numbers.begin(), numbers.end(), number) == numbers.end()) numbers.push_back(number);
+  }
+  if (numbers.empty()) numbers.push_back(present);
+  const int domain = network_.Domain(op, numbers);
+  known_.emplace(std::move(key), domain);
+  return domain;
+}
+
+bool Moves::MustUseAxes(OpId op) const {
+  return table_.facts().roles[op] == Role::kProduct && !table_.paid().may_leave_idle;
+}
+
+bool Moves::UsesAllAxes(OpId op, const Strategy& strategy) const {
+  if (!MustUseAxes(op)) return true;
+  return std::all_of(all_axes_.begin(), all_axes_.end(), [&](AxisId axis) {
+    return FactorCutBy(strategy, axis) >= 0 ||
+           FactorsFor(strategy, table_.facts().rule(op), table_.mesh(), axis).empty();
+  });
+}
+
+// The strategies with `axis` on some factor, at its place in the order of the mesh; `without` does not use it.
+Moves::Strategies Moves::WithAxis(OpId op, const Strategy& without, AxisId axis) const {
+  const Rule& rule = table_.facts().rule(op);
+  Strategies strategies;
+  for (int factor : FactorsFor(without, rule, table_.mesh(), axis)) {
+    std::optional<Strategy> cut = WithFactorCut(without, rule, table_.mesh(), factor, axis, all_axes_);
+    if (!cut.has_value()) cut = Moved(without, rule, table_.mesh(), factor, axis);
+    if (cut.has_value()) strategies.push_back(*std::move(cut));
+  }
+  if (strategies.empty() || !MustUseAxes(op)) strategies.push_back(without);
+  return strategies;
+}
+
+int Moves::Stay(OpId op, int present) { return network_.Domain(op, {present}); }
+
+int Moves::Axis(OpId op, int present, AxisId axis) {
+  return Domain(Kind::kAxis, op, present, {axis}, [&] {
+    const Strategy& now = table_.strategy(op, present);
+    Strategies strategies = WithAxis(op, Without(now, axis), axis);
+    // A product that leaves the axis idle though it has elements for it may not stay.
+    const bool may_stay = FactorCutBy(now, axis) >= 0 || strategies.back() == now;
+    if (may_stay) {
+      strategies.insert(strategies.begin(), now);
+    }
+    return strategies;
+  });
+}
+
+int Moves::Together(OpId op, int present, const std::vector<AxisId>& axes) {
+  return Domain(Kind::kTogether, op, present, axes, [&] {
+    const Rule& rule = table_.facts().rule(op);
+    const Strategy& now = table_.strategy(op, present);
+    const Strategy without = WithoutAll(now, axes);
+    Strategies strategies = {now};
+    for (int factor = 0; factor < static_cast<int>(rule.factors.size()); ++factor) {
+      std::optional<Strategy> cut = without;
+      for (AxisId axis : axes) {
+        const std::vector<int> fitting = FactorsFor(*cut, rule, table_.mesh(), axis);
+        const bool fits = std::find(fitting.begin(), fitting.end(), factor) != fitting.end();
+        cut = fits ? WithFactorCut(*cut, rule, table_.mesh(), factor, axis, all_axes_) : std::nullopt;
+        if (!cut.has_value()) break;
+      }
+      if (cut.has_value()) AddNew(*std::move(cut), strategies);
+    }
+    if (!MustUseAxes(op)) AddNew(without, strategies);
+    return strategies;
+  });
+}
+
+int Moves::Each(OpId op, int present, const std::vector<AxisId>& axes) {
+  return Domain(Kind::kEach, op, present, axes, [&] {
+    const Strategy& now = table_.strategy(op, present);
+    Strategies reached = {WithoutAll(now, axes)};
+    for (AxisId axis : axes) {
+      Strategies next;
+      for (const Strategy& strategy : reached) {
+        for (Strategy& cut : WithAxis(op, strategy, axis)) AddNew(std::move(cut), next);
+      }
+      reached = std::move(next);
+    }
+    reached.insert(reached.begin(), now);
+    return reached;
+  });
+}
+
+int Moves::Swap(OpId op, int present, AxisId a, AxisId b) {
+  return Domain(Kind::kSwap, op, present, {a, b}, [&] {
+    const Strategy& now = table_.strategy(op, present);
+    Strategy swapped = now;
+    for (std::vector<AxisId>& axes : swapped.cuts) {
+      for (AxisId& axis : axes) axis = axis == a ? b : axis == b ? a : axis;
+    }
+    const Rule& rule = table_.facts().rule(op);
+    Strategies strategies = {now};
+    bool fits = VerifyStrategy(swapped, rule, table_.mesh()).ok();
+    for (size_t f = 0; f < rule.factors.size(); ++f) {
+      fits = fits && (swapped.cuts[f].empty() || table_.mesh().Size(swapped.cuts[f]) <= rule.factors[f].size);
+    }
+    if (fits) strategies.push_back(std::move(swapped));
+    return strategies;
+  });
+}
+
+int Moves::Place(OpId op, int present, AxisId axis) {
+  return Domain(Kind::kPlace, op, present, {axis}, [&] {
+    const Strategy& now = table_.strategy(op, present);
+    Strategies strategies = {now};
+    const int factor = FactorCutBy(now, axis);
+    if (factor < 0) return strategies;
+    const Strategy without = Without(now, axis);
+    const auto f = static_cast<size_t>(factor);
+    for (size_t place = 0; place <= without.cuts[f].size(); ++place) {
+      Strategy moved = without;
+      moved.cuts[f].insert(moved.cuts[f].begin() + static_cast<std::ptrdiff_t>(place), axis);
+      if (VerifyStrategy(moved, table_.facts().rule(op), table_.mesh()).ok()) AddNew(std::move(moved), strategies);
+    }
+    return strategies;
+  });
+}
+
+int Moves::All(OpId op, int present) {
+  return Domain(Kind::kAll, op, present, {}, [&] {
+    Strategies strategies = AllStrategies(op);
+    strategies.insert(strategies.begin(), table_.strategy(op, present));
+    return strategies;
+  });
+}
+
+Moves::Strategies Moves::AllStrategies(OpId op) const {
+  const Rule& rule = table_.facts().rule(op);
+  const Mesh& mesh = table_.mesh();
+  Strategies reached = {Strategy::Replicated(rule)};
+  for (AxisId axis : all_axes_) {
+    Strategies next;
+    for (const Strategy& strategy : reached) {
+      next.push_back(strategy);
+      for (size_t f = 0; f < rule.factors.size(); ++f) {
+        if (rule.factors[f].kind == FactorKind::kWhole) continue;
+        if (mesh.Size(strategy.cuts[f]) * mesh.axis(axis).size > rule.factors[f].size) continue;
+        for (size_t place = 0; place <= strategy.cuts[f].size(); ++place) {
+          next.push_back(strategy);
+          std::vector<AxisId>& axes = next.back().cuts[f];
+          axes.insert(axes.begin() + static_cast<std::ptrdiff_t>(place), axis);
+        }
+      }
+    }
+    reached = std::move(next);
+  }
+  const auto is_allowed = [&](const Strategy& strategy) {
+    return VerifyStrategy(strategy, rule, mesh).ok() && UsesAllAxes(op, strategy);
+  };
+  reached.erase(std::remove_if(reached.begin(), reached.end(), [&](const Strategy& s) { return !is_allowed(s); }),
+                reached.end());
+  return reached;
+}
+
+}  // namespace cleave

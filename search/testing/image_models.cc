@@ -1,0 +1,100 @@
+#include "search/testing/image_models.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "search/testing/model_builder.h"
+
+namespace cleave::testing {
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+struct Kernel {
+  int64_t size = 3;
+  int64_t stride = 1;
+};
+
+// Keeps the size of the images where the stride is 1.
+OpId Convolution(ModelBuilder& b, OpId x, int64_t filters, const Kernel& kernel, const std::string& name) {
+  const OpId weight = b.Parameter(name + ".weight", {filters, b.shape(x)[1], kernel.size, kernel.size});
+  return b.Add("conv2d", {x, weight}, name,
+               {{"stride", Ints{kernel.stride, kernel.stride}}, {"padding", Ints(2, kernel.size / 2)}});
+}
+
+OpId ConvolutionRelu(ModelBuilder& b, OpId x, int64_t filters, const Kernel& kernel, const std::string& name) {
+  return b.Add("relu", {Convolution(b, x, filters, kernel, name)}, name + ".relu");
+}
+
+OpId Halved(ModelBuilder& b, OpId x, const std::string& name) {
+  return b.Add("max_pool", {x}, name, {{"kernel", Ints{2, 2}}});
+}
+
+OpId ResidualBlock(ModelBuilder& b, OpId x, int64_t channels, int64_t stride, const std::string& name) {
+  const OpId first = ConvolutionRelu(b, x, channels, {.stride = stride}, name + ".conv1");
+  const OpId second = Convolution(b, first, channels, {}, name + ".conv2");
+  const bool projected = stride != 1 || b.shape(x)[1] != channels;
+  const OpId shortcut = projected ? Convolution(b, x, channels, {.size = 1, .stride = stride}, name + ".shortcut") : x;
+  return b.Add("relu", {b.Add("add", {second, shortcut}, name + ".sum")}, name + ".end");
+}
+
+OpId TwoConvolutions(ModelBuilder& b, OpId x, int64_t channels, const std::string& name) {
+  return ConvolutionRelu(b, ConvolutionRelu(b, x, channels, {}, name + ".conv1"), channels, {}, name + ".conv2");
+}
+
+// Twice the size: four channels become the pixels of a square (Shi et al. 2016).
+OpId Doubled(ModelBuilder& b, OpId x, int64_t channels, const std::string& name) {
+  const OpId wide = Convolution(b, x, 4 * channels, {.size = 1}, name + ".conv");
+  const Shape shape = b.shape(wide);
+  const OpId parts = b.Reshape(wide, {shape[0], channels, 2, 2, shape[2], shape[3]}, name + ".parts");
+  const OpId mixed = b.Transpose(parts, {0, 1, 4, 2, 5, 3}, name + ".mixed");
+  return b.Reshape(mixed, {shape[0], channels, 2 * shape[2], 2 * shape[3]}, name + ".image");
+}
+
+}  // namespace
+
+Graph ResNet(const ResNetShape& shape) {
+  ModelBuilder b;
+  const OpId images = b.Input("image", "f32", {shape.batch, 3, shape.size, shape.size});
+  const OpId labels = b.Input("label", "i32", {shape.batch});
+  OpId x = Halved(b, ConvolutionRelu(b, images, shape.channels, {.size = 7, .stride = 2}, "stem"), "stem.pool");
+  int64_t channels = shape.channels;
+  for (size_t stage = 0; stage < shape.blocks.size(); ++stage) {
+    for (int64_t block = 0; block < shape.blocks[stage]; ++block) {
+      const int64_t stride = stage > 0 && block == 0 ? 2 : 1;
+      x = ResidualBlock(b, x, channels, stride, absl::StrCat("stage", stage, ".", block));
+    }
+    channels *= 2;
+  }
+  const OpId mean = b.Add("reduce_mean", {x}, "mean", {{"axes", Ints{2, 3}}});
+  const OpId logits = b.Dense(mean, "logits", "logits.weight", shape.classes);
+  return std::move(b).Trained(b.Add("cross_entropy", {logits, labels}, "loss"), Optimizer::Kind::kMomentum);
+}
+
+Graph UNet(const UNetShape& shape) {
+  ModelBuilder b;
+  OpId x = b.Input("image", "f32", {shape.batch, 1, shape.size, shape.size});
+  const OpId target = b.Input("target", "f32", {shape.batch, 1, shape.size, shape.size});
+  std::vector<OpId> skips;
+  int64_t channels = shape.channels;
+  for (int level = 0; level < shape.levels; ++level) {
+    const std::string name = absl::StrCat("down", level);
+    skips.push_back(TwoConvolutions(b, x, channels, name));
+    x = Halved(b, skips.back(), name + ".pool");
+    channels *= 2;
+  }
+  x = TwoConvolutions(b, x, channels, "bottom");
+  for (int level = shape.levels - 1; level >= 0; --level) {
+    const std::string name = absl::StrCat("up", level);
+    channels /= 2;
+    const OpId large = Doubled(b, x, channels, name + ".double");
+    const OpId both =
+        b.Add("concat", {skips[static_cast<size_t>(level)], large}, name + ".both", {{"axis", int64_t{1}}});
+    x = TwoConvolutions(b, both, channels, name);
+  }
+  const OpId result = Convolution(b, x, 1, {.size = 1}, "result");
+  return std::move(b).Trained(b.Add("mse", {result, target}, "loss"), Optimizer::Kind::kAdamW);
+}
+
+}  // namespace cleave::testing

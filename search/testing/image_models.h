@@ -1,0 +1,37 @@
+// Training graphs of networks on images.
+#ifndef CLEAVE_SEARCH_TESTING_IMAGE_MODELS_H_
+#define CLEAVE_SEARCH_TESTING_IMAGE_MODELS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "ir/graph/graph.h"
+
+namespace cleave::testing {
+
+struct ResNetShape {
+  int64_t batch = 16;
+  int64_t size = 32;                     // Of the square images; a multiple of 2 to the power of the stages + 1.
+  int64_t channels = 16;                 // Of the first stage, doubled by each further one.
+  std::vector<int64_t> blocks = {2, 2};  // Residual blocks per stage.
+  int64_t classes = 10;
+};
+
+// A residual network: a strided stem with max pooling, stages of blocks of two 3 x 3 convolutions (He et al. 2016,
+// without normalisation), a mean over the image, a dense layer, cross entropy, momentum.
+Graph ResNet(const ResNetShape& shape);
+
+struct UNetShape {
+  int64_t batch = 4;
+  int64_t size = 32;     // Of the square images; a multiple of 2 to the power of `levels`.
+  int64_t channels = 8;  // Of the first level, doubled by each further one.
+  int levels = 2;
+};
+
+// An encoder and a decoder with skip connections (Ronneberger et al. 2015): convolutions and max pooling on the way
+// down, pixel shuffles and concatenation on the way up, one channel in and out, mean squared error, AdamW.
+Graph UNet(const UNetShape& shape);
+
+}  // namespace cleave::testing
+
+#endif  // CLEAVE_SEARCH_TESTING_IMAGE_MODELS_H_

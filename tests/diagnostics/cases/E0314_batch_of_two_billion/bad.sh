@@ -1,0 +1,1 @@
+compile bad.model --devices 1 --out out --quiet

@@ -1,0 +1,1 @@
+compile good.model --devices 1 --out out --quiet

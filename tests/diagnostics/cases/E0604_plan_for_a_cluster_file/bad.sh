@@ -1,0 +1,7 @@
+cat >lab.json <<'END'
+{"format": "cleave-cluster", "version": 1, "name": "lab",
+ "device": {"peak": {"f32": "150GFLOP/s"}, "memory_bandwidth": "10GB/s"},
+ "links": [{"name": "host", "count": 4, "bandwidth": "4GB/s", "latency": "5us"}]}
+END
+compile good.model --cluster lab.json --out plain --quiet
+compile good.model --plan plain/plan.json --plan-only --quiet

@@ -1,0 +1,2 @@
+compile good.model --devices 8 --out plain --quiet
+compile good.model --plan plain/plan.json --cluster cpu --plan-only --quiet

@@ -1,0 +1,1 @@
+compile good.model --cluster h100x8 --devices 8 --plan-only --quiet

@@ -1,0 +1,68 @@
+// The memory that plan.json predicts is what the program allocates: for every example, on several numbers of ranks,
+// with every level of ZeRO.
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "tests/support/compile.h"
+
+namespace cleave {
+namespace {
+
+using Json = nlohmann::json;
+
+Json ReadJson(const std::string& path) {
+  const std::string text = ReadText(path);
+  Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  EXPECT_FALSE(json.is_discarded()) << path << ": " << text.substr(0, 400);
+  return json;
+}
+
+// Compiles into `folder`/out, where the objects of an earlier compile lie, and runs two steps: at the second one
+// everything that only grows has its size.
+void ExpectPredicted(const std::string& model, const std::vector<std::string>& flags, const std::string& folder) {
+  std::vector<std::string> arguments = {DataPath(model), "--out", "out"};
+  arguments.insert(arguments.end(), flags.begin(), flags.end());
+  std::string what = model;
+  for (const std::string& flag : flags) what += " " + flag;
+  const CommandResult compiled = Compile(arguments, folder);
+  ASSERT_EQ(compiled.exit_code, 0) << what << "\n" << compiled.err;
+  const CommandResult made = Make(folder + "/out");
+  ASSERT_EQ(made.exit_code, 0) << what << "\n" << made.err;
+  const CommandResult ran = Start(folder + "/out", {"--steps", "2", "--quiet"});
+  ASSERT_EQ(ran.exit_code, 0) << what << "\n" << ran.out << ran.err;
+
+  const Json predicted = ReadJson(folder + "/out/plan.json")["predicted"]["memory_per_rank"];
+  const Json run = ReadJson(folder + "/out/run.json");
+  double measured = 0;
+  for (const Json& rank : run["peak_memory_bytes"]) measured = std::max(measured, rank.get<double>());
+  ASSERT_GT(measured, 0) << what;
+  const double ratio = predicted["peak"].get<double>() / measured;
+  EXPECT_NEAR(ratio, 1, 0.02) << what << ": predicted " << predicted.dump() << ", measured " << measured;
+}
+
+class MemoryTest : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(MemoryTest, IsPredicted) {
+  const std::string folder = FreshFolder("memory");
+  for (const char* devices : {"1", "2", "3", "4", "8"}) ExpectPredicted(GetParam(), {"--devices", devices}, folder);
+  for (const char* zero : {"zero=1", "zero=2", "zero=3"}) {
+    ExpectPredicted(GetParam(), {"--devices", "4", "--search", "data_parallel", "--set", zero}, folder);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Examples, MemoryTest,
+                         ::testing::Values("examples/custom_op/custom_op.model", "examples/mnist_cnn/mnist_cnn.model",
+                                           "examples/mnist_mlp/mnist_mlp.model", "examples/sapp_mlp/sapp_mlp.model",
+                                           "examples/tiny_gpt/tiny_gpt.model"),
+                         [](const auto& info) {
+                           const std::string file = info.param.substr(info.param.rfind('/') + 1);
+                           return file.substr(0, file.find('.'));
+                         });
+
+}  // namespace
+}  // namespace cleave

@@ -1,0 +1,88 @@
+// Prints the plans that a search finds for some models and clusters: everything but the time it took.
+//
+//   print_plan ALGORITHM          "sapp"
+#include <cstdio>
+#include <iostream>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ir/layout/layout.h"
+#include "search/cluster/cluster.h"
+#include "search/search.h"
+#include "search/testing/image_models.h"
+#include "search/testing/models.h"
+#include "search/testing/small_graphs.h"
+
+namespace cleave {
+namespace {
+
+Cluster Hosts(int64_t hosts, int64_t devices) {
+  Cluster cluster;
+  cluster.name = "hosts";
+  cluster.links = {{.name = "network", .count = hosts, .bytes_per_second = 1e10},
+                   {.name = "host", .count = devices, .bytes_per_second = 1e11}};
+  return cluster;
+}
+
+// Every bit of the number.
+std::string Exactly(double number) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%a", number);
+  return text;
+}
+
+void Print(const Strategy& strategy, const Mesh& mesh) {
+  for (const std::vector<AxisId>& axes : strategy.cuts) {
+    std::cout << " [";
+    for (AxisId axis : axes) std::cout << " " << mesh.axis(axis).name;
+    std::cout << " ]";
+  }
+  for (const PassThrough& pass : strategy.passes) {
+    std::cout << " pass " << mesh.axis(pass.axis).name << " " << pass.group;
+  }
+  std::cout << "\n";
+}
+
+void Print(const Graph& graph, const Plan& plan) {
+  std::cout << plan.mesh.ToString() << " cost " << Exactly(plan.search.cost) << "\n";
+  for (const Op& op : graph.ops) {
+    const OpPlan& planned = plan.ops[op.id];
+    std::cout << op.name << " " << DecidedByName(planned.decided_by) << ": " << planned.reason << "\n";
+    Print(planned.strategy, plan.mesh);
+    if (planned.output.has_value()) std::cout << "  seen as " << LayoutText(*planned.output, plan.mesh) << "\n";
+    for (const Choice& choice : planned.choices) {
+      std::cout << "  " << Exactly(choice.cost);
+      Print(choice.strategy, plan.mesh);
+    }
+  }
+}
+
+int Run(SearchAlgorithm algorithm) {
+  std::vector<Graph> graphs = {testing::SeedNetwork(), testing::Gpt({}), testing::ResNet({}),
+                               testing::MixtureOfExperts({})};
+  for (uint64_t seed = 1; seed <= 10; ++seed) graphs.push_back(testing::RandomSmallGraph(seed));
+  for (const Graph& graph : graphs) {
+    for (const Cluster& cluster : {Hosts(1, 6), Hosts(2, 4)}) {
+      Diagnostics diagnostics;
+      const std::optional<Plan> plan = Search(graph, cluster, {}, {.algorithm = algorithm, .dataset = {}}, diagnostics);
+      for (const Diagnostic& diagnostic : diagnostics.items()) std::cout << diagnostic.message << "\n";
+      if (!plan.has_value()) return 1;
+      Print(graph, *plan);
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace cleave
+
+int main(int argc, char** argv) {
+  const std::optional<cleave::SearchAlgorithm> algorithm = cleave::ParseAlgorithm(argc > 1 ? argv[1] : "");
+  if (!algorithm.has_value()) {
+    std::cerr << "usage: print_plan ALGORITHM\n";
+    return 2;
+  }
+  return cleave::Run(*algorithm);
+}

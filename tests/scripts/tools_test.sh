@@ -1,0 +1,70 @@
+#!/bin/bash
+# The commands of tools/README.md, from any folder.
+set -u
+
+data=$PWD
+failures=0
+
+fail() {
+  echo "FAILED: $1" >&2
+  sed 's/^/  | /' output >&2
+  failures=$((failures + 1))
+}
+# Expects the exit code $1 of the command after it; what it prints goes to `output`.
+expect_exit() {
+  local expected=$1
+  shift
+  "$@" >output 2>&1 </dev/null
+  local exit_code=$?
+  [ "$exit_code" = "$expected" ] || fail "$* exits with $exit_code, not $expected"
+}
+expect_output() { grep -qF -- "$1" output || fail "the output does not say: $1"; }
+
+mkdir -p "$TEST_TMPDIR/elsewhere"
+cd "$TEST_TMPDIR/elsewhere" || exit 1
+tools=$data/tools
+model=$data/examples/tiny_gpt/tiny_gpt.model
+
+expect_exit 0 "$tools/compile" --help
+"$tools/compile" "$model" --devices 4 --emit plan >four.json || fail "no plan for 4 devices"
+"$tools/compile" "$model" --devices 4 --search data_parallel --set zero=1 --emit plan >zero.json || fail "no other plan"
+
+expect_exit 0 "$tools/diff" four.json four.json
+expect_output "the plans are equal"
+expect_exit 1 "$tools/diff" four.json zero.json
+expect_output "memory peak"
+expect_exit 1 "$tools/diff" four.json zero.json --json
+expect_output '"equal": false'
+expect_exit 2 "$tools/diff" four.json
+expect_exit 3 "$tools/diff" four.json "$model"
+
+expect_exit 0 "$tools/explain" E0304
+expect_output "# E0304: "
+expect_exit 0 "$tools/explain" e0304
+expect_output "# E0304: "
+expect_exit 0 "$tools/explain"
+expect_output "W0601: "
+expect_exit 2 "$tools/explain" E0300
+expect_output "did you mean"
+
+expect_exit 0 "$tools/compile" "$model" --devices 1024 --plan-only
+expect_output "not proven by simulation: --plan-only"
+expect_output "memory    "
+expect_exit 0 "$tools/compile" "$model" --devices 4 --plan-only --explain
+expect_output "under the price bytes"
+expect_exit 0 "$tools/compile" "$model" --devices 4 --plan-only --explain x.0.ffn.up.matmul
+expect_output "what would have to change"
+expect_exit 2 "$tools/compile" "$model" --devices 4 --plan-only --explain x.0.ffn.upp --error-format json
+expect_output '"code":null'
+# GPT-3's sizes: whole tensors of more elements than MPI counts, of which each device holds few.
+gpt3=(--set batch=1536 --set seq=2048 --set vocab=51200 --set width=12288 --set heads=96)
+expect_exit 0 "$tools/compile" "$model" "${gpt3[@]}" --devices 1024 --plan-only
+expect_output "attn.scores.matmul f32["
+expect_exit 0 "$tools/compile" "$model" "${gpt3[@]}" --devices 1024 --emit plan
+expect_exit 0 "$tools/compile" "$model" "${gpt3[@]}" --devices 1 --plan-only
+expect_output "attn.scores.matmul f32[1536, 96, 2048, 2048]"
+expect_exit 3 "$tools/compile" "$model" "${gpt3[@]}" --devices 1
+expect_output "error[E0314]: a device holds 618475290624 elements of \`x.0.attn.scores.matmul\`, more than 2147483647"
+[ -e out ] && fail "a plan alone was written somewhere"
+
+exit $((failures > 0))

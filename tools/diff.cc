@@ -1,0 +1,17 @@
+// Prints what changed from one plan.json to another: see tools/plan_diff/command.h.
+
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "tools/driver/exit_code.h"
+#include "tools/plan_diff/command.h"
+#include "tools/user_folder/user_folder.h"
+
+int main(int argc, char** argv) {
+  if (!cleave::EnterUserFolder()) return static_cast<int>(cleave::ExitCode::kEnvironment);
+  const cleave::DiffAnswer answer = cleave::RunDiff(std::vector<std::string>(argv + 1, argv + argc));
+  std::cout << answer.output;
+  std::cerr << answer.error;
+  return answer.exit_code;
+}

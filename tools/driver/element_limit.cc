@@ -1,0 +1,64 @@
+#include "tools/driver/element_limit.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "ir/memory/element_counts.h"
+
+namespace cleave {
+namespace {
+
+// The text of the line of the model that causes `op`; nullopt where none does.
+std::optional<Span> LineOf(const Compilation& compilation, const Op& op) {
+  if (op.line <= 0) return std::nullopt;
+  const FileId file = compilation.syntax->file;
+  const SourceFile& source = compilation.sources.file(file);
+  const absl::string_view line = absl::StripAsciiWhitespace(source.Line(op.line));
+  if (line.empty()) return std::nullopt;
+  const auto begin = static_cast<int32_t>(line.data() - source.text().data());
+  return Span{.file = file, .begin = begin, .end = begin + static_cast<int32_t>(line.size())};
+}
+
+std::string Message(const Value& value, const LargeCount& count) {
+  const std::string more = absl::StrCat(", more than ", kMaxRankElements);
+  if (count.tensors > 1) {
+    return absl::StrCat("a device sends ", count.elements, " elements of ", count.tensors, " tensors in one message",
+                        more);
+  }
+  return absl::StrCat("a device holds ", count.elements, " elements of `", value.name, "`", more);
+}
+
+}  // namespace
+
+ExitCode CheckElementLimit(Compilation& compilation) {
+  const Program& program = compilation.program;
+  const std::vector<LargeCount> counts = LargeCounts(program);
+  if (counts.empty()) return ExitCode::kDone;
+  const LargeCount& count =
+      *std::max_element(counts.begin(), counts.end(),
+                        [](const LargeCount& a, const LargeCount& b) { return a.elements < b.elements; });
+  const Value& value = program.value(count.value);
+  const std::string sizes = absl::StrCat("`", value.name, "` is ", ShapeText(LargestLocalShape(program, count.value)),
+                                         " on a device, ", ShapeText(value.type.shape), " in whole");
+  Diagnostic error = Error(Code::kE0314, Message(value, count));
+  const std::optional<Span> line = LineOf(compilation, compilation.distributed.graph.op(value.origin));
+  if (line.has_value()) {
+    error.labels.push_back({*line, sizes});
+  } else {
+    error.notes.push_back(sizes);
+  }
+  if (const size_t others = counts.size() - 1; others > 0) {
+    error.notes.push_back(absl::StrCat(others, others == 1 ? " more is" : " more are", " too large for a device"));
+  }
+  error.notes.push_back("MPI counts elements in 32 bits");
+  error.help.push_back("use more devices, a smaller batch, or a pin that cuts it");
+  compilation.diagnostics.Add(std::move(error));
+  return ExitCode::kModelWrong;
+}
+
+}  // namespace cleave

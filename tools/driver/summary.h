@@ -1,0 +1,24 @@
+// What a compile says at its end.
+#ifndef CLEAVE_TOOLS_DRIVER_SUMMARY_H_
+#define CLEAVE_TOOLS_DRIVER_SUMMARY_H_
+
+#include <string>
+
+#include "base/units/units.h"
+#include "search/explain/explain.h"
+#include "tools/driver/options.h"
+#include "tools/driver/pipeline.h"
+
+namespace cleave {
+
+// The plan of a compile with what is predicted of it. REQUIRES: the stage `Split` is done; `compilation` outlives the
+// result.
+Explained ExplainedOf(const Compilation& compilation);
+
+// Ranks, algorithm, collectives and bytes; of a plan alone also what it asks of each rank; then what was proven, and
+// the time that the compile took.
+std::string Summary(const CompileOptions& options, const Compilation& compilation, Seconds taken);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_TOOLS_DRIVER_SUMMARY_H_

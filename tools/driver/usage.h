@@ -1,0 +1,17 @@
+// A mistake on the command line, in the form that the user wants errors in.
+#ifndef CLEAVE_TOOLS_DRIVER_USAGE_H_
+#define CLEAVE_TOOLS_DRIVER_USAGE_H_
+
+#include <string>
+
+#include "tools/driver/options.h"
+
+namespace cleave {
+
+// "error: MESSAGE" and "help: HELP" (where not empty) on lines of their own, or one JSON object with the fields of a
+// diagnostic, whose code is null. Ends with a newline.
+std::string UsageErrorText(ErrorFormat format, const std::string& message, const std::string& help);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_TOOLS_DRIVER_USAGE_H_

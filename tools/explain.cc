@@ -1,0 +1,14 @@
+// Prints the page of a diagnostic code: see tools/error_pages/error_pages.h.
+
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "tools/driver/exit_code.h"
+#include "tools/error_pages/error_pages.h"
+
+int main(int argc, char** argv) {
+  const cleave::CodeAnswer answer = cleave::ExplainCode(std::vector<std::string>(argv + 1, argv + argc));
+  (answer.is_answered ? std::cout : std::cerr) << answer.text;
+  return static_cast<int>(answer.is_answered ? cleave::ExitCode::kDone : cleave::ExitCode::kUsage);
+}

@@ -1,0 +1,59 @@
+#include "tools/plan_diff/command.h"
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "tools/plan_diff/plan_diff.h"
+
+namespace cleave {
+namespace {
+
+constexpr char kUsage[] =
+    "usage: diff A.json B.json [--json]\n"
+    "  what changed from one plan.json to another; exit code 0: nothing, 1: something\n";
+
+absl::StatusOr<PlanView> ReadFile(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored))
+    return absl::NotFoundError(absl::StrCat("`", path, "` is a folder"));
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  if (in) text << in.rdbuf();
+  if (!in) return absl::NotFoundError(absl::StrCat("cannot read `", path, "`"));
+  absl::StatusOr<PlanView> view = ReadPlanView(text.str());
+  if (!view.ok()) return absl::InvalidArgumentError(absl::StrCat("`", path, "`: ", view.status().message()));
+  return view;
+}
+
+}  // namespace
+
+DiffAnswer RunDiff(const std::vector<std::string>& words) {
+  std::vector<std::string> paths;
+  bool as_json = false;
+  for (const std::string& word : words) {
+    if (word == "--help" || word == "-h") return {.exit_code = 0, .output = kUsage};
+    if (word == "--json") {
+      as_json = true;
+    } else if (absl::StartsWith(word, "-")) {
+      return {.exit_code = 2, .error = absl::StrCat("error: unexpected `", word, "`\n", kUsage)};
+    } else {
+      paths.push_back(word);
+    }
+  }
+  if (paths.size() != 2) {
+    return {.exit_code = 2,
+            .error = absl::StrCat("error: two plan files are expected, found ", paths.size(), "\n", kUsage)};
+  }
+  const absl::StatusOr<PlanView> before = ReadFile(paths[0]);
+  const absl::StatusOr<PlanView> after = before.ok() ? ReadFile(paths[1]) : before;
+  for (const auto* read : {&before, &after}) {
+    if (!read->ok()) return {.exit_code = 3, .error = absl::StrCat("error: ", read->status().message(), "\n")};
+  }
+  const PlanDiff diff = Diff(*before, *after);
+  return {.exit_code = diff.is_empty() ? 0 : 1, .output = as_json ? DiffJson(diff) : DiffText(diff)};
+}
+
+}  // namespace cleave
