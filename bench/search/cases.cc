@@ -40,7 +40,7 @@ const std::vector<Model>& Models() {
          return testing::MixtureOfExperts({.tokens = 16384, .width = 1024, .hidden = 4096, .experts = 8, .layers = 12});
        }},
       {"gpt-12", TwelveLayers},
-      {"gpt-96", [] { return testing::Gpt(testing::Gpt3(4)); }},
+      {"gpt-96", [] { return testing::Gpt(testing::Gpt3(1536)); }},
   };
   return models;
 }

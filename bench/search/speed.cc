@@ -26,7 +26,7 @@ std::optional<Times> TimesOf(const Graph& graph, const Cluster& cluster, SearchA
 }
 
 void PrintRow(int layers, int64_t devices, const TableOptions& options) {
-  testing::GptShape shape = testing::Gpt3(4);
+  testing::GptShape shape = testing::Gpt3(1536);
   shape.layers = layers;
   const Graph graph = testing::Gpt(shape);
   std::printf("%6d %6zu %7lld", layers, graph.ops.size(), static_cast<long long>(devices));

@@ -25,6 +25,7 @@ int BatchDimension(const Assignment& assignment, OpId maker, AxisId axis) {
 void DataParallel(Assignment& assignment) {
   const GraphFacts& facts = assignment.facts();
   const Mesh& mesh = assignment.mesh();
+  assignment.HoldPrices();
   for (const Op& op : facts.graph->ops) {
     if (!IsSet(facts, op.id)) continue;
     const Rule& rule = facts.rule(op.id);
@@ -45,6 +46,7 @@ void DataParallel(Assignment& assignment) {
     }
     assignment.Apply(std::vector<Change>{{op.id, strategy}});
   }
+  assignment.ReleasePrices();
 }
 
 void Replicate(Assignment& assignment) {

@@ -61,6 +61,7 @@ class RedistributionPrices {
   // How well the prices from now on are looked for. Full ones are those of the program (docs/cost.md); direct ones are found at
   // once, and are never lower.
   void set_effort(RedistributionEffort effort) { effort_ = effort; }
+  RedistributionEffort effort() const { return effort_; }
 
   const Mesh& mesh() const { return mesh_; }
   LayoutIndex Intern(const Layout& layout);

@@ -154,7 +154,8 @@ std::optional<double> SolveRelaxed(Assignment& assignment, const ExactOptions& o
   for (const IndexedChange& change : network.Changes(domains, solution.values)) {
     assignment.Apply(std::vector<Change>{{change.op, table.strategy(change.op, change.strategy)}});
   }
-  Descent descent(assignment, {}, options.work);
+  Network whole(assignment.table(), assignment.demands(), assignment.options(), {});
+  Descent descent(assignment, whole, options.work);
   descent.Refine();
   assignment.Apply(descent.Changes());
   if (!Cheaper(assignment.cost(), before)) assignment.Rollback(mark);

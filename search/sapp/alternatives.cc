@@ -13,6 +13,9 @@
 namespace cleave {
 namespace {
 
+// On larger meshes redistributions of alternatives are planned directly: their costs may be too high, never too low.
+constexpr int kMostAxesInFull = 3;
+
 // Per factor and kind of link the number of slices.
 std::string SlicesOf(const Strategy& strategy, const Mesh& mesh) {
   std::string text;
@@ -203,11 +206,15 @@ std::string Alternatives::Surroundings(OpId product) const {
 std::vector<Choice> Alternatives::ChoicesOf(OpId product) {
   const auto [found, is_new] = known_.emplace(Surroundings(product), std::vector<Choice>());
   if (is_new) {
+    RedistributionPrices& prices = assignment_.table().prices();
+    const RedistributionEffort effort = prices.effort();
+    if (assignment_.mesh().axis_count() > kMostAxesInFull) prices.set_effort(RedistributionEffort::kDirect);
     found->second.push_back({.strategy = assignment_.strategy(product),
                              .cost = assignment_.CostAround(product).price,
                              .chosen = true,
                              .parts = PartsAround(assignment_, product)});
     for (Alternative& alternative : Of(product)) found->second.push_back(std::move(alternative.choice));
+    prices.set_effort(effort);
   }
   return found->second;
 }

@@ -51,9 +51,9 @@ uint64_t Mix(uint64_t a, uint64_t b) {
 
 }  // namespace
 
-Descent::Descent(Assignment& assignment, Network::Options options, int64_t work)
+Descent::Descent(Assignment& assignment, Network& network, int64_t work)
     : assignment_(assignment),
-      network_(assignment.table(), assignment.demands(), assignment.options(), std::move(options)),
+      network_(network),
       moves_(assignment.table(), network_),
       work_(work) {
   for (OpId op : network_.variables()) present_.push_back(moves_.Stay(op, assignment.index(op)));

@@ -19,7 +19,8 @@ namespace cleave {
 class Descent {
  public:
   // Starts from the strategies of `assignment`, which it does not change. `work`: table lookups, or what takes as long, after which no further step is taken.
-  Descent(Assignment& assignment, Network::Options options, int64_t work);
+  // `network` is of the assignment's table; it keeps tables that were computed for the next descent.
+  Descent(Assignment& assignment, Network& network, int64_t work);
 
   // Decides `axes` one after another from nothing but what is fixed.
   void Greedy(const std::vector<AxisId>& axes);
@@ -60,7 +61,7 @@ class Descent {
   bool Spent() const { return work_ <= 0; }
 
   Assignment& assignment_;
-  Network network_;
+  Network& network_;
   Moves moves_;
   int64_t work_;
   int64_t cost_ = 0;

@@ -34,16 +34,30 @@ class Search {
       if (role == Role::kProduct || role == Role::kLight) ops_.push_back(op.id);
     }
     is_small_ = ops_.size() <= kSmallOps && assignment.mesh().axis_count() <= kSmallAxes;
-    if (is_small_) network_.entries = kSmallEntries;
-    if (ops_.size() > kFoldedFrom) {
-      network_.folding = FoldOps(assignment.table(), assignment.demands(), kFoldingRounds);
-    }
   }
 
   // But for small graphs with directly planned redistributions first, then with those of the program.
   void Run() {
     RedistributionPrices& prices = assignment_.table().prices();
     prices.set_effort(is_small_ ? RedistributionEffort::kFull : RedistributionEffort::kDirect);
+    StartEverywhere();
+    assignment_.Apply(best_);
+    const bool was_folded = ops_.size() > kFoldedFrom;
+    if (was_folded && ops_.size() <= kLargeFrom) Improve();
+    prices.set_effort(RedistributionEffort::kFull);
+    if (!was_folded) Improve();
+    FollowWithMetrics();
+  }
+
+ private:
+  // Sets `best_`.
+  void StartEverywhere() {
+    Network::Options options = NetworkOptions();
+    if (ops_.size() > kFoldedFrom) {
+      options.folding = FoldOps(assignment_.table(), assignment_.demands(), kFoldingRounds);
+    }
+    Network network(assignment_.table(), assignment_.demands(), assignment_.options(), std::move(options));
+    network_ = &network;
     Start([&](Descent& descent) { descent.Greedy(Axes(false)); });
     if (ops_.size() <= kLargeFrom) {
       Start([&](Descent& descent) { descent.Greedy(Axes(true)); });
@@ -52,14 +66,15 @@ class Search {
     DataParallel(assignment_);
     Start([](Descent&) {});
     if (assignment_.table().paid().may_leave_idle) Start([](Descent&) {});  // Everything replicated.
-    assignment_.Apply(best_);
-    if (ops_.size() <= kLargeFrom && network_.folding.has_value()) Improve();
-    prices.set_effort(RedistributionEffort::kFull);
-    if (ops_.size() <= kFoldedFrom) Improve();
-    FollowWithMetrics();
+    network_ = nullptr;
   }
 
- private:
+  Network::Options NetworkOptions() const {
+    Network::Options options;
+    if (is_small_) options.entries = kSmallEntries;
+    return options;
+  }
+
   std::vector<AxisId> Axes(bool reversed) const {
     std::vector<AxisId> axes = assignment_.mesh().AxisIds();
     if (reversed) std::reverse(axes.begin(), axes.end());
@@ -69,7 +84,7 @@ class Search {
   // Refines what `begin` makes of the present plan, keeps it where it is the best so far, and takes everything back.
   template <typename Begin>
   void Start(const Begin& begin) {
-    Descent descent(assignment_, network_, ops_.size() > kLargeFrom ? options_.work / kLargeShare : options_.work);
+    Descent descent(assignment_, *network_, ops_.size() > kLargeFrom ? options_.work / kLargeShare : options_.work);
     begin(descent);
     const bool is_allowed = descent.UseAllAxes();
     descent.Refine();
@@ -98,8 +113,7 @@ class Search {
 
   // Looks at each op for itself, under the present prices.
   void Improve() {
-    Network::Options whole = network_;
-    whole.folding.reset();
+    Network whole(assignment_.table(), assignment_.demands(), assignment_.options(), NetworkOptions());
     Descent descent(assignment_, whole, options_.work);
     if (descent.Refine()) assignment_.Apply(descent.Changes());
     if (!is_small_) return;
@@ -125,7 +139,7 @@ class Search {
   int empty_;
   std::vector<OpId> ops_;
   bool is_small_ = false;
-  Network::Options network_;
+  Network* network_ = nullptr;  // Of all starts.
   int64_t least_ = 0;
   std::vector<IndexedChange> best_;
 };

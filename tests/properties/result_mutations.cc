@@ -161,9 +161,13 @@ bool AnotherScalarAsLoss(Program& program, size_t at) {
 bool LossNotReduced(Program& program, size_t at) {
   if (!program.loss.has_value()) return false;
   const Collective* collective = CollectiveAt(program, at);
-  if (collective == nullptr || !(collective->transfers.front().output == *program.loss)) return false;
-  program.loss = collective->transfers.front().input;
-  return true;
+  if (collective == nullptr) return false;
+  for (const Transfer& transfer : collective->transfers) {
+    if (!(transfer.output == *program.loss)) continue;
+    program.loss = transfer.input;
+    return true;
+  }
+  return false;
 }
 
 bool MetricNotReduced(Program& program, size_t at) {
