@@ -23,7 +23,7 @@ namespace cleave {
 struct ExactOptions {
   int64_t work = 400000;                       // Of SAPP, for each start.
   int64_t entries = int64_t{1} << 22;          // Of the tables over all strategies together.
-  int64_t relaxed_entries = int64_t{1} << 24;  // The same over counts.
+  int64_t relaxed_entries = int64_t{1} << 23;  // The same over counts.
 };
 
 struct ExactResult {

@@ -23,7 +23,7 @@ constexpr int kSmallAxes = 3;
 constexpr int64_t kSmallEntries = int64_t{1} << 18;
 // Of the plans that people write, those that are refined.
 constexpr size_t kRefinedPlans = 2;
-constexpr int kFoldingRounds = 8;
+constexpr int kFoldingRounds = 4;
 
 class Search {
  public:
