@@ -31,8 +31,7 @@ Prices PricesOf(const PlanningTask& task) {
 
 }  // namespace
 
-Planner::Planner(const PlanningTask& task)
-    : task_(task), bundles_(FindBundles(task.facts)), prices_(PricesOf(task)) {}
+Planner::Planner(const PlanningTask& task) : task_(task), bundles_(FindBundles(task.facts)), prices_(PricesOf(task)) {}
 
 AssignmentOptions Planner::OptionsUnder(double memory_weight) const {
   return {.gradient_weight = task_.options.gradient_weight,
@@ -42,7 +41,9 @@ AssignmentOptions Planner::OptionsUnder(double memory_weight) const {
 
 std::optional<Planner::Decisions> Planner::Decide(Assignment& assignment, Diagnostics& diagnostics) const {
   const SearchOptions& options = task_.options;
-  Decisions decisions{.cost = std::nullopt, .lower_bound = std::nullopt, .reasons = {.searched = false, .rule = "", .price = options.price}};
+  Decisions decisions{.cost = std::nullopt,
+                      .lower_bound = std::nullopt,
+                      .reasons = {.searched = false, .rule = "", .price = options.price}};
   switch (options.algorithm) {
     case SearchAlgorithm::kSapp: {
       const double cost = Sapp(assignment, bundles_, {.price = options.price, .work = options.work});

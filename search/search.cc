@@ -108,12 +108,8 @@ std::optional<Plan> Search(const Graph& training_graph, const Cluster& cluster, 
   const std::optional<std::map<OpId, Demand>> demands = ResolvePins(facts, *mesh, pins.pins, diagnostics);
   if (!demands.has_value()) return std::nullopt;
 
-  const Planner planner({.facts = facts,
-                         .mesh = *mesh,
-                         .cluster = cluster,
-                         .pins = pins,
-                         .demands = *demands,
-                         .options = options});
+  const Planner planner(
+      {.facts = facts, .mesh = *mesh, .cluster = cluster, .pins = pins, .demands = *demands, .options = options});
   std::optional<Plan> plan;
   if (const std::optional<MemoryLimit> limit = MemoryLimitOf(pins.settings, cluster)) {
     bool is_first = true;

@@ -24,8 +24,8 @@ struct SearchOptions {
   Price price = Price::kBytes;
   double gradient_weight = 0.1;
   std::optional<DatasetLayout> dataset;  // nullopt: data is read in whatever layout its readers want.
-  std::optional<int> zero = 0;           // 1 to 3: what replicas share is divided (search/zero); nullopt: as memory asks for.
-  int64_t work = 400000;                  // Bound of refine (search/sapp).
+  std::optional<int> zero = 0;  // 1 to 3: what replicas share is divided (search/zero); nullopt: as memory asks for.
+  int64_t work = 400000;        // Bound of refine (search/sapp).
 };
 
 // What the `parallel` block asks for.
@@ -36,9 +36,9 @@ absl::string_view AlgorithmName(SearchAlgorithm algorithm);
 std::optional<SearchAlgorithm> ParseAlgorithm(absl::string_view name);
 absl::string_view PriceName(Price price);
 
-// A plan for `training_graph` on all devices of `cluster`, with every pin kept, that fits into memory where the limit is
-// known (search/memory); nullopt after errors. `pins.settings` names the mesh and the limit; the other settings are taken
-// from `options`. REQUIRES: VerifyGraph is content.
+// A plan for `training_graph` on all devices of `cluster`, with every pin kept, that fits into memory where the limit
+// is known (search/memory); nullopt after errors. `pins.settings` names the mesh and the limit; the other settings are
+// taken from `options`. REQUIRES: VerifyGraph is content.
 std::optional<Plan> Search(const Graph& training_graph, const Cluster& cluster, const Pins& pins,
                            const SearchOptions& options, Diagnostics& diagnostics);
 

@@ -90,8 +90,8 @@ TEST(TimeSearchTest, CostsAreSecondsOfTheWholePlan) {
 // With gradients at their full price the search pays for what the prediction counts, but for kernels that are fused.
 TEST(TimeSearchTest, PlansAreFasterThanThoseOfBytes) {
   const Cluster cluster = Named("h100x8", 8);
-  for (const Graph& graph : {Mlp(256, {784, 512, 512, 10}), Gpt({.batch = 16, .seq = 64, .width = 256}),
-                             Mlp(4096, {1024, 4096, 1024})}) {
+  for (const Graph& graph :
+       {Mlp(256, {784, 512, 512, 10}), Gpt({.batch = 16, .seq = 64, .width = 256}), Mlp(4096, {1024, 4096, 1024})}) {
     const Seconds bytes = PredictedStep(graph, cluster, Found(graph, cluster, Price::kBytes, 1));
     const Seconds time = PredictedStep(graph, cluster, Found(graph, cluster, Price::kTime, 1));
     EXPECT_LE(time.value(), 1.02 * bytes.value());

@@ -130,15 +130,15 @@ void WarnOfIdleRanks(const GraphFacts& facts, const Plan& plan, const std::map<O
     for (AxisId axis : plan.mesh.AxisIds()) {
       if (used.count(axis) == 0) idle.push_back(plan.mesh.axis(axis).name);
     }
-    const std::string unused = absl::StrCat(QuotedList(idle, "and"), idle.size() == 1 ? " is" : " are",
-                                            " used by no pin: ", idle.size() == 1 ? "its" : "their",
-                                            " ranks repeat the work");
+    const std::string unused =
+        absl::StrCat(QuotedList(idle, "and"), idle.size() == 1 ? " is" : " are",
+                     " used by no pin: ", idle.size() == 1 ? "its" : "their", " ranks repeat the work");
     diagnostics.Add(Warning(Code::kW0603,
                             absl::StrCat("only ", working, " of ", Plural(ranks, "device"), " have work of their own"))
                         .Note(plan.search.algorithm == "propagate" ? unused
                               : pinned ? "no op has elements for the other mesh axes, or pins leave them out: ranks "
-                                       "repeat each other's work"
-                                     : "no op has elements for the other mesh axes: ranks repeat each other's work")
+                                         "repeat each other's work"
+                                       : "no op has elements for the other mesh axes: ranks repeat each other's work")
                         .Help(absl::StrCat("set `devices = ", working, "`")));
   }
 }

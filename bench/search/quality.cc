@@ -7,17 +7,17 @@
 namespace cleave {
 namespace {
 
-// The best cost, or what is known of it.
+// What is known of the best cost. The mark: ' ' it is the best, '<' a lower bound, '?' the least that was found.
 struct Bound {
   double cost = 0;
-  bool is_reached = false;
+  char mark = ' ';
 };
 
 std::optional<Bound> BoundOf(const std::optional<Found>& exact) {
   if (!exact.has_value()) return std::nullopt;
   const SearchSummary& search = exact->plan.search;
-  const double bound = search.lower_bound.value_or(search.cost);
-  return Bound{.cost = bound, .is_reached = search.cost <= bound * (1 + 1e-9)};
+  if (!search.lower_bound.has_value()) return Bound{.cost = search.cost, .mark = '?'};
+  return Bound{.cost = *search.lower_bound, .mark = search.cost <= *search.lower_bound * (1 + 1e-9) ? ' ' : '<'};
 }
 
 double Over(double cost, double bound) {
@@ -40,7 +40,7 @@ void PrintRow(const Model& model, const Graph& graph, const Cluster& cluster) {
   }
   for (const std::optional<Found>& found : {data_parallel, sapp}) {
     if (found.has_value() && bound.has_value()) {
-      std::printf(" %9.4f%s", Over(found->plan.search.cost, bound->cost), bound->is_reached ? " " : "<");
+      std::printf(" %9.4f%c", Over(found->plan.search.cost, bound->cost), bound->mark);
     } else {
       std::printf(" %9s ", "-");
     }

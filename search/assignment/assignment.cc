@@ -44,9 +44,7 @@ Assignment::Assignment(const GraphFacts& facts, const Mesh& mesh, AssignmentOpti
   journal_.clear();
 }
 
-const Layout& Assignment::seen(OpId op) const {
-  return table_.layout(seen_index(op));
-}
+const Layout& Assignment::seen(OpId op) const { return table_.layout(seen_index(op)); }
 
 std::optional<Layout> Assignment::demanded_output(OpId op) const {
   if (outputs_[op] < 0) return std::nullopt;
@@ -180,8 +178,8 @@ Cost Assignment::PriceInside(OpId root) {
   const auto [found, is_new] = inner_costs_.emplace(std::pair(inner_kinds_[root], std::move(strategies)), Cost{});
   if (is_new) {
     work_ += kWorkOfForm;
-    found->second = InnerCost(facts_, group, [this](OpId op) -> const Strategy& { return strategy(op); },
-                              table_.prices());
+    found->second = InnerCost(
+        facts_, group, [this](OpId op) -> const Strategy& { return strategy(op); }, table_.prices());
   }
   return found->second;
 }
@@ -194,8 +192,8 @@ Cost Assignment::PriceMoves(OpId value) {
   for (const Read& edge : facts_.reads[value]) {
     if (!IsDecided(edge.reader)) continue;
     read = true;
-    demands_.push_back({.layout = wanted_index(edge.reader, edge.input),
-                        .weight = ReadWeight(facts_, value, edge.reader, g)});
+    demands_.push_back(
+        {.layout = wanted_index(edge.reader, edge.input), .weight = ReadWeight(facts_, value, edge.reader, g)});
   }
   if (!read && !facts_.reads[value].empty()) return Resolve(value);
   return table_.prices().Serve(table_.type(value), produced_index(value), demands_);

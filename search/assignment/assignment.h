@@ -23,8 +23,8 @@
 #include "ir/graph/graph.h"
 #include "ir/pins/pins.h"
 #include "ir/strategy/strategy.h"
-#include "search/cost/facts.h"
 #include "search/assignment/strategy_table.h"
+#include "search/cost/facts.h"
 #include "search/cost/inner_cost.h"
 #include "search/cost/prices.h"
 #include "search/cost/redistribution_prices.h"
@@ -78,8 +78,8 @@ class Assignment {
     return table_.CutLike(op, chosen_[op], slot, layout, axis);
   }
 
-  // Between these calls changes are not priced: of many small ones only what comes of them is, when prices are released.
-  // REQUIRES: in between neither cost() nor Rollback() is asked for.
+  // Between these calls changes are not priced: of many small ones only what comes of them is, when prices are
+  // released. REQUIRES: in between neither cost() nor Rollback() is asked for.
   void HoldPrices() { holds_prices_ = true; }
   void ReleasePrices();
 
@@ -90,9 +90,11 @@ class Assignment {
   std::vector<OpId> SetSince(int mark) const { return RecordedSince(mark, /*is_cost=*/false); }
 
   const Cost& cost() const { return cost_; }
-  // How many strategies were set so far, and what it took to price them: a measure of time that is the same on every machine.
+  // How many strategies were set so far, and what it took to price them: a measure of time that is the same on every
+  // machine.
   int64_t work() const { return work_ + table_.prices().work(); }
-  // What the redistributions of this op's value cost, and those inside of the distributed forms of the op and its heirs.
+  // What the redistributions of this op's value cost, and those inside of the distributed forms of the op and its
+  // heirs.
   const Cost& value_cost(OpId op) const { return value_costs_[op]; }
   // What an op and the backward ops that inherit from it cost by themselves.
   double LocalPriceOf(OpId op);
@@ -114,8 +116,8 @@ class Assignment {
   const std::map<OpId, Demand>& demands() const { return pinned_; }
   StrategyTable& table() { return table_; }
 
-  // While a search builds up a plan: redistributions between ops of which one is undecided are not counted. What ops cost
-  // by themselves always is.
+  // While a search builds up a plan: redistributions between ops of which one is undecided are not counted. What ops
+  // cost by themselves always is.
   void SetDecided(OpId op, bool decided);
   bool decided(OpId op) const { return decided_[op]; }
 
@@ -158,7 +160,7 @@ class Assignment {
   int64_t work_ = 0;
   std::vector<RedistributionPrices::Demanded> demands_;  // Of the value being priced.
   std::vector<OpId> dirty_;
-  IdVector<OpId, uint8_t> quiet_;  // Moving the value never costs.
+  IdVector<OpId, uint8_t> quiet_;                   // Moving the value never costs.
   IdVector<OpId, std::vector<OpId>> inner_groups_;  // Of the op and its heirs those with inner factors.
   IdVector<OpId, int> inner_kinds_;                 // Groups of one number have the same prices.
   absl::flat_hash_map<std::pair<int, std::vector<int>>, Cost> inner_costs_;  // (kind, strategies of the group).

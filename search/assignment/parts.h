@@ -12,7 +12,8 @@ namespace cleave {
 // The parts of `assignment.CostAround(op)`: they sum to its price.
 CostParts PartsAround(Assignment& assignment, OpId op);
 
-// What of the price of `values` has the gradient weight. Prices are linear in that weight, this part is proportional to it.
+// What of the price of `values` has the gradient weight. Prices are linear in that weight, this part is proportional to
+// it.
 double GradientPart(Assignment& assignment, const std::vector<OpId>& values);
 
 }  // namespace cleave

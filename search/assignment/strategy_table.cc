@@ -84,8 +84,7 @@ int StrategyTable::Intern(OpId op, const Strategy& strategy) {
 
 double StrategyTable::LocalPrice(OpId op, int index) {
   if (local_kinds_[op] == 0) return 0;
-  const auto [found, is_new] =
-      local_prices_.emplace(std::tuple(facts_.rule_of[op], local_kinds_[op], index), 0);
+  const auto [found, is_new] = local_prices_.emplace(std::tuple(facts_.rule_of[op], local_kinds_[op], index), 0);
   if (is_new) found->second = paid_.local(op, strategy(op, index));
   return found->second;
 }

@@ -1,5 +1,5 @@
-// Strategies and layouts of a graph's ops as small numbers, and how one follows from another: pure functions of numbers,
-// each computed once.
+// Strategies and layouts of a graph's ops as small numbers, and how one follows from another: pure functions of
+// numbers, each computed once.
 //
 //   const int cut = table.Intern(product, strategy);
 //   const int backward = table.Inherited(gradient, cut);      // of an op that inherits from `product`
@@ -46,10 +46,11 @@ class StrategyTable {
   // Strategy number `index` with `axis` taken out and put where `layout` has it in a tensor of the op: input `slot`, or
   // the value for slot -1; only taken out where the rule has no such cut.
   int CutLike(OpId op, int index, int slot, LayoutIndex layout, AxisId axis);
-  // A sum of gradients whose summands are seen in `inputs`: they are added as they lie where all lie alike and none is the
-  // gradient of another value, else where the value lies whose gradient this is.
+  // A sum of gradients whose summands are seen in `inputs`: they are added as they lie where all lie alike and none is
+  // the gradient of another value, else where the value lies whose gradient this is.
   int Sum(OpId sum, absl::Span<const LayoutIndex> inputs, std::optional<LayoutIndex> value);
-  // Data is made as all its readers want it: what their layouts have in common, from which each takes its slice for free.
+  // Data is made as all its readers want it: what their layouts have in common, from which each takes its slice for
+  // free.
   int Data(OpId op, absl::Span<const LayoutIndex> wanted);
   // Data that is made from data that lies in `input` (its first input).
   int DataFrom(OpId op, LayoutIndex input);
@@ -89,12 +90,12 @@ class StrategyTable {
   IdVector<OpId, int> local_kinds_;
   absl::flat_hash_map<std::tuple<int, int, int>, double> local_prices_;  // (rule, kind, strategy)
   IdVector<OpId, TypeIndex> types_;
-  IdVector<OpId, int> inheritance_kinds_;                                // -1 for ops that do not inherit.
-  std::vector<std::deque<Entry>> entries_;                               // Per rule. References stay valid.
-  std::vector<absl::flat_hash_map<std::vector<int>, int>> entry_index_;  // Per rule, by the strategy as numbers.
-  absl::flat_hash_map<std::pair<int, int>, int> inherited_;              // (inheritance kind, forward strategy).
-  absl::flat_hash_map<std::pair<int, int>, int> passing_;                // (rule, layout of all inputs).
-  absl::flat_hash_map<std::pair<int, int>, int> lying_like_;             // (rule, layout of its value).
+  IdVector<OpId, int> inheritance_kinds_;                                   // -1 for ops that do not inherit.
+  std::vector<std::deque<Entry>> entries_;                                  // Per rule. References stay valid.
+  std::vector<absl::flat_hash_map<std::vector<int>, int>> entry_index_;     // Per rule, by the strategy as numbers.
+  absl::flat_hash_map<std::pair<int, int>, int> inherited_;                 // (inheritance kind, forward strategy).
+  absl::flat_hash_map<std::pair<int, int>, int> passing_;                   // (rule, layout of all inputs).
+  absl::flat_hash_map<std::pair<int, int>, int> lying_like_;                // (rule, layout of its value).
   absl::flat_hash_map<std::tuple<int, int, int, int, int>, int> cut_like_;  // (rule, strategy, slot, layout, axis).
 };
 

@@ -77,7 +77,9 @@ Cost ProgramCost(const Graph& graph, const Distributed& distributed, const Progr
                       .to_dimension = transfer.to_dimension,
                       .result = program.value(transfer.output).layout};
       const double bytes = MoveCost(program.mesh, input.type, input.layout, move);
-      total = total + Cost{.price = light ? distributed.plan.gradient_weight * bytes : bytes, .collectives = 1, .impossible = 0};
+      total =
+          total +
+          Cost{.price = light ? distributed.plan.gradient_weight * bytes : bytes, .collectives = 1, .impossible = 0};
     }
   }
   return total;

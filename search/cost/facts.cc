@@ -189,9 +189,8 @@ GraphFacts FactsOf(const Graph& graph) {
 bool GraphFacts::continues_other_sum(OpId sum) const {
   const std::optional<OpId>& value = op(whole_sums[sum]).gradient_of;
   if (!value.has_value() || op(*value).type.rank() != op(sum).type.rank()) return false;
-  return std::any_of(op(sum).inputs.begin(), op(sum).inputs.end(), [&](OpId input) {
-    return roles[input] == Role::kSum && whole_sums[input] != whole_sums[sum];
-  });
+  return std::any_of(op(sum).inputs.begin(), op(sum).inputs.end(),
+                     [&](OpId input) { return roles[input] == Role::kSum && whole_sums[input] != whole_sums[sum]; });
 }
 
 std::vector<Read> GraphFacts::data_reads(OpId data) const {

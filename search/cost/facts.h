@@ -56,8 +56,8 @@ struct GraphFacts {
 
   const Rule& rule(OpId op) const { return rules[static_cast<size_t>(rule_of[op])]; }
   const Op& op(OpId id) const { return graph->op(id); }
-  // Whether a summand is itself the whole gradient of another value, as along the residual connections of a deep model. Such
-  // a sum lies like the value whose gradient it is, so that no op's strategy depends on ops many layers away.
+  // Whether a summand is itself the whole gradient of another value, as along the residual connections of a deep model.
+  // Such a sum lies like the value whose gradient it is, so that no op's strategy depends on ops many layers away.
   bool continues_other_sum(OpId sum) const;
   // Who says how data is made: the reads by ops of the model, by metrics only where there are no others.
   std::vector<Read> data_reads(OpId data) const;

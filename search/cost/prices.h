@@ -1,6 +1,7 @@
 // What a search pays for. As it stands, the price `bytes`: weighted bytes of redistributions, nothing for ops.
 //
-//   Assignment assignment(facts, mesh, {.gradient_weight = 0.1, .dataset = {}, .prices = TimePrices(facts, cluster, mesh)},
+//   Assignment assignment(facts, mesh, {.gradient_weight = 0.1, .dataset = {}, .prices = TimePrices(facts, cluster,
+//   mesh)},
 //                         demands);
 //
 // Everything that prices plans takes its numbers from here, so that they agree: Assignment, Network, PlanCost.
@@ -24,8 +25,8 @@ using RedistributionPrice =
 
 struct Prices {
   RedistributionPrice redistribution = nullptr;  // Null: its weighted bytes.
-  // What an op costs by itself under a strategy: its computation, or the memory that it holds. Null: nothing. Ops of one
-  // rule and one `local_kind` have equal prices; those of kind 0 cost nothing.
+  // What an op costs by itself under a strategy: its computation, or the memory that it holds. Null: nothing. Ops of
+  // one rule and one `local_kind` have equal prices; those of kind 0 cost nothing.
   std::function<double(OpId op, const Strategy& strategy)> local = nullptr;
   std::function<int(OpId op)> local_kind = nullptr;
   bool is_seconds = false;

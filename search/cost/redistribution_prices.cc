@@ -185,8 +185,9 @@ std::optional<Redistribution> RedistributionPrices::Planned(const TensorType& ty
                                                             const Layout& target) {
   // A path search looks at layouts over all axes that are in play; measured, 3 axes take as long as some 300 lookups.
   constexpr int64_t kWorkOfDirectWay = 300;
-  work_ += effort_ == RedistributionEffort::kDirect ? kWorkOfDirectWay
-                                                    : int64_t{40} << std::min<size_t>(UsedAxes(source, target).size(), 16);
+  work_ += effort_ == RedistributionEffort::kDirect
+               ? kWorkOfDirectWay
+               : int64_t{40} << std::min<size_t>(UsedAxes(source, target).size(), 16);
   absl::StatusOr<Redistribution> way = PlanRedistribution(mesh_, type, source, target, effort_);
   if (!way.ok()) return std::nullopt;
   return *std::move(way);

@@ -23,9 +23,10 @@
 
 namespace cleave {
 
-// What a plan, or a part of it, costs in the price of a search, and the number of collectives that do them: the tie-breaker.
+// What a plan, or a part of it, costs in the price of a search, and the number of collectives that do them: the
+// tie-breaker.
 struct Cost {
-  double price = 0;    // Weighted bytes that a rank sends; seconds under the price `time`.
+  double price = 0;  // Weighted bytes that a rank sends; seconds under the price `time`.
   int collectives = 0;
   int impossible = 0;  // Reads that no redistribution can serve; a plan has none.
 
@@ -58,8 +59,8 @@ class RedistributionPrices {
   explicit RedistributionPrices(Mesh mesh, LayoutRelaxation relaxation = {}, RedistributionPrice price = nullptr)
       : mesh_(std::move(mesh)), relaxation_(std::move(relaxation)), price_(std::move(price)) {}
 
-  // How well the prices from now on are looked for. Full ones are those of the program (docs/cost.md); direct ones are found at
-  // once, and are never lower.
+  // How well the prices from now on are looked for. Full ones are those of the program (docs/cost.md); direct ones are
+  // found at once, and are never lower.
   void set_effort(RedistributionEffort effort) { effort_ = effort; }
   RedistributionEffort effort() const { return effort_; }
 

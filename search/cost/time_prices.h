@@ -10,8 +10,8 @@
 namespace cleave {
 
 // Redistributions on the cluster's links, and every op but those of metrics as a kernel of its own on the largest local
-// pieces. The arguments outlive the prices. REQUIRES: VerifyCluster is content, and every axis of the mesh crosses a link
-// of the cluster.
+// pieces. The arguments outlive the prices. REQUIRES: VerifyCluster is content, and every axis of the mesh crosses a
+// link of the cluster.
 Prices TimePrices(const GraphFacts& facts, const Cluster& cluster, const Mesh& mesh);
 
 }  // namespace cleave

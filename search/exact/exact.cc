@@ -101,7 +101,8 @@ bool SolveWhole(Assignment& assignment, const ExactOptions& options) {
   Network network(assignment.table(), assignment.demands(), assignment.options(),
                   {.entries = options.entries, .large_terms = Network::LargeTerms::kBound});
   Moves moves(assignment.table(), network);
-  const Domains domains = FixedOr(network, assignment, assignment.table(), [&](OpId op) { return moves.All(op, assignment.index(op)); });
+  const Domains domains =
+      FixedOr(network, assignment, assignment.table(), [&](OpId op) { return moves.All(op, assignment.index(op)); });
   const int64_t entries = network.Entries(domains, options.entries);
   if (entries >= options.entries) return false;
   const MinSum problem = network.Problem(domains);

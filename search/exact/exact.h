@@ -6,7 +6,8 @@
 // 1. SAPP gives a plan to begin with.
 // 2. Where all strategies of all ops (each axis on each factor, in every order) make tables of moderate size, variable
 //    elimination finds the best plan; where the elimination is too wide, an integer program.
-// 3. Else a bound: axes of one link class and size are taken as interchangeable, so that a strategy says only how many of
+// 3. Else a bound: axes of one link class and size are taken as interchangeable, so that a strategy says only how many
+// of
 //    them cut each factor (relaxed.h). The best choice of these counts is never dearer than the best plan. It is also a
 //    place to search from.
 #ifndef CLEAVE_SEARCH_EXACT_EXACT_H_

@@ -69,7 +69,8 @@ TEST(ExactTest, LeavesAGapWhereTheBoundIsNotMet) {
 
 TEST(ExactTest, SaysThatThereIsNoBoundWhereCountsAreTooMany) {
   std::vector<MeshAxis> axes = Axes(7);
-  for (int i = 0; i < 7; ++i) axes.push_back({.name = "n" + std::to_string(i), .size = 2, .link = "host", .weight = 0.1});
+  for (int i = 0; i < 7; ++i)
+    axes.push_back({.name = "n" + std::to_string(i), .size = 2, .link = "host", .weight = 0.1});
   const Found found = Best(Gpt({.layers = 1}), axes, 0.1);
   EXPECT_FALSE(found.result.lower_bound.has_value());
   EXPECT_FALSE(found.result.is_proven);

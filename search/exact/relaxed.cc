@@ -31,7 +31,9 @@ Layout CanonicalLayout(const std::vector<AxisClass>& classes, const Layout& layo
   result.partial.clear();
   for (const AxisClass& own : classes) {
     size_t next = 0;
-    const auto is_own = [&](AxisId axis) { return std::find(own.axes.begin(), own.axes.end(), axis) != own.axes.end(); };
+    const auto is_own = [&](AxisId axis) {
+      return std::find(own.axes.begin(), own.axes.end(), axis) != own.axes.end();
+    };
     for (size_t d = 0; d < layout.dimensions.size(); ++d) {
       for (AxisId axis : layout.dimensions[d]) {
         if (is_own(axis)) result.dimensions[d].push_back(own.axes[next++]);
@@ -49,12 +51,15 @@ Layout CanonicalLayout(const std::vector<AxisClass>& classes, const Layout& layo
 RelaxedPrices::State RelaxedPrices::StateOf(const Layout& layout) const {
   State state;
   for (const AxisClass& own : classes_) {
-    const auto is_own = [&](AxisId axis) { return std::find(own.axes.begin(), own.axes.end(), axis) != own.axes.end(); };
+    const auto is_own = [&](AxisId axis) {
+      return std::find(own.axes.begin(), own.axes.end(), axis) != own.axes.end();
+    };
     for (const std::vector<AxisId>& axes : layout.dimensions) {
       state.push_back(static_cast<uint8_t>(std::count_if(axes.begin(), axes.end(), is_own)));
     }
-    state.push_back(static_cast<uint8_t>(std::count_if(
-        layout.partial.begin(), layout.partial.end(), [&](const PartialAxis& partial) { return is_own(partial.axis); })));
+    state.push_back(
+        static_cast<uint8_t>(std::count_if(layout.partial.begin(), layout.partial.end(),
+                                           [&](const PartialAxis& partial) { return is_own(partial.axis); })));
   }
   return state;
 }
@@ -98,8 +103,8 @@ RelaxedPrices::Space& RelaxedPrices::SpaceOf(int rank) {
   return space;
 }
 
-// The moves of ir/redistribute over counts. A gather or reduce-scatter over several axes costs as much as one axis after
-// the other (slowest link first, last), an all-to-all over several classes as one class after the other.
+// The moves of ir/redistribute over counts. A gather or reduce-scatter over several axes costs as much as one axis
+// after the other (slowest link first, last), an all-to-all over several classes as one class after the other.
 template <typename Reach>
 void RelaxedPrices::Moves(const Space& space, int from, int rank, const Reach& reach) const {
   const State& state = space.states[static_cast<size_t>(from)];

@@ -1,9 +1,10 @@
-// Redistributions when axes of one link class and size are interchangeable: only how many of them cut each dimension counts.
+// Redistributions when axes of one link class and size are interchangeable: only how many of them cut each dimension
+// counts.
 //
-// For a bound: whatever way leads from one layout to another, its moves lead from the counts of the one to the counts of the
-// other and cost as much, or less where pieces are uneven (sizes are taken as the mean over ranks). So no way costs less than the
-// cheapest over counts. The symmetry is used for each tensor alone, which is why the bound may not be met: the axes that
-// one tensor needs in one order may stand in another at the next.
+// For a bound: whatever way leads from one layout to another, its moves lead from the counts of the one to the counts
+// of the other and cost as much, or less where pieces are uneven (sizes are taken as the mean over ranks). So no way
+// costs less than the cheapest over counts. The symmetry is used for each tensor alone, which is why the bound may not
+// be met: the axes that one tensor needs in one order may stand in another at the next.
 #ifndef CLEAVE_SEARCH_EXACT_RELAXED_H_
 #define CLEAVE_SEARCH_EXACT_RELAXED_H_
 
@@ -21,8 +22,8 @@ namespace cleave {
 // Axes that can stand for one another.
 struct AxisClass {
   std::vector<AxisId> axes;
-  int64_t size = 1;    // Of each.
-  double weight = 1;   // Of a byte on their link.
+  int64_t size = 1;   // Of each.
+  double weight = 1;  // Of a byte on their link.
 };
 
 // Ordered by their first axis.
@@ -38,8 +39,8 @@ class RelaxedPrices {
 
   const std::vector<AxisClass>& classes() const { return classes_; }
 
-  // Weighted bytes per byte of the whole tensor that every way sends at least. REQUIRES: canonical layouts without windows, and
-  // `target` partial only where `source` is.
+  // Weighted bytes per byte of the whole tensor that every way sends at least. REQUIRES: canonical layouts without
+  // windows, and `target` partial only where `source` is.
   double AtLeast(const Layout& source, const Layout& target);
   // The number of counts that a tensor of this rank can have.
   int64_t StateCount(int rank) const;
@@ -51,8 +52,8 @@ class RelaxedPrices {
   struct Space {
     std::vector<State> states;
     absl::flat_hash_map<State, int> index;
-    std::vector<double> local;                       // Share of the tensor that a rank has.
-    std::map<int, std::vector<double>> distances;    // From a source to all.
+    std::vector<double> local;                     // Share of the tensor that a rank has.
+    std::map<int, std::vector<double>> distances;  // From a source to all.
   };
 
   Space& SpaceOf(int rank);

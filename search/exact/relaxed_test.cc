@@ -11,7 +11,10 @@ namespace {
 Mesh MeshOf(const std::vector<std::pair<int64_t, double>>& axes) {
   std::vector<MeshAxis> all;
   for (const auto& [size, weight] : axes) {
-    all.push_back({.name = "m" + std::to_string(all.size()), .size = size, .link = weight < 1 ? "host" : "network", .weight = weight});
+    all.push_back({.name = "m" + std::to_string(all.size()),
+                   .size = size,
+                   .link = weight < 1 ? "host" : "network",
+                   .weight = weight});
   }
   return *Mesh::Create(std::move(all));
 }
@@ -29,7 +32,8 @@ Layout RandomLayout(const Mesh& mesh, int rank, bool partial, std::mt19937& rand
 }
 
 TEST(RelaxedPricesTest, NoWayCostsLess) {
-  for (const Mesh& mesh : {MeshOf({{2, 1}, {2, 1}, {2, 1}}), MeshOf({{2, 1}, {2, 0.1}}), MeshOf({{3, 1}, {2, 1}, {2, 0.25}})}) {
+  for (const Mesh& mesh :
+       {MeshOf({{2, 1}, {2, 1}, {2, 1}}), MeshOf({{2, 1}, {2, 0.1}}), MeshOf({{3, 1}, {2, 1}, {2, 0.25}})}) {
     RelaxedPrices prices(mesh);
     std::mt19937 random(7);
     int met = 0;
@@ -38,8 +42,9 @@ TEST(RelaxedPricesTest, NoWayCostsLess) {
       const int rank = 1 + pair % 3;
       const TensorType type{DType::kF32, Shape(static_cast<size_t>(rank), 144)};
       const Layout source = RandomLayout(mesh, rank, true, random), target = RandomLayout(mesh, rank, false, random);
-      const double least = prices.AtLeast(CanonicalLayout(prices.classes(), source), CanonicalLayout(prices.classes(), target)) *
-                           static_cast<double>(type.bytes().value());
+      const double least =
+          prices.AtLeast(CanonicalLayout(prices.classes(), source), CanonicalLayout(prices.classes(), target)) *
+          static_cast<double>(type.bytes().value());
       const double cost = PlanRedistribution(mesh, type, source, target)->cost;
       EXPECT_LE(least, cost * (1 + 1e-9) + 1e-9) << LayoutText(source, mesh) << " to " << LayoutText(target, mesh);
       met += cost <= least * (1 + 1e-9) + 1e-9 ? 1 : 0;

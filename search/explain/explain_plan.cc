@@ -37,18 +37,6 @@ const Choice* ChosenOf(const OpPlan& planned) {
   return nullptr;
 }
 
-std::string CostLine(const Plan& plan) {
-  const SearchSummary& search = plan.search;
-  std::string text = absl::StrCat(CostText(search.cost, search.price), " under the price ", search.price,
-                                  ", gradient_weight ", absl::StrFormat("%g", plan.gradient_weight));
-  if (search.lower_bound.has_value()) {
-    absl::StrAppend(&text, ", at least ", CostText(*search.lower_bound, search.price));
-    if (*search.lower_bound > 0)
-      absl::StrAppendFormat(&text, " (gap %.2f%%)", 100 * (search.cost / *search.lower_bound - 1));
-  }
-  return text;
-}
-
 std::string PricesLine(const Explained& explained) {
   const GraphFacts facts = FactsOf(explained.graph);
   return absl::StrCat("bytes ", CostText(PlanCost(explained.graph, explained.plan).price, "bytes"), ", classic ",

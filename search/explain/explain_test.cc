@@ -70,8 +70,11 @@ TEST(ExplainTest, BoundAndGapWhereTheyAreKnown) {
   Planned planned(testing::SeedNetwork(), 8);
   planned.plan.search.lower_bound = planned.plan.search.cost / 1.25;
   EXPECT_TRUE(absl::StrContains(ExplainPlan(planned.explained()), "(gap 25.00%)"));
+  planned.plan.search.algorithm = "exact";
+  EXPECT_TRUE(absl::StrContains(ExplainPlan(planned.explained()), "not closed"));
   planned.plan.search.lower_bound.reset();
   EXPECT_FALSE(absl::StrContains(ExplainPlan(planned.explained()), "gap"));
+  EXPECT_TRUE(absl::StrContains(ExplainPlan(planned.explained()), "no bound"));
 }
 
 TEST(ExplainTest, EqualLayersStandThereOnce) {

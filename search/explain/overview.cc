@@ -87,4 +87,20 @@ std::string PlanOverview(const Program& program, const Prediction& predicted, co
                       Wrapped("  largest   ", LargestText(program), 12));
 }
 
+std::string CostLine(const Plan& plan) {
+  const SearchSummary& search = plan.search;
+  const bool is_exact = search.algorithm == "exact";
+  std::string text = absl::StrCat(CostText(search.cost, search.price), " under the price ", search.price,
+                                  ", gradient_weight ", absl::StrFormat("%g", plan.gradient_weight));
+  if (!search.lower_bound.has_value()) {
+    return absl::StrCat(text, is_exact ? "; no bound: so many ways to cut ops are too many to compare" : "");
+  }
+  absl::StrAppend(&text, ", at least ", CostText(*search.lower_bound, search.price));
+  if (*search.lower_bound > 0) {
+    absl::StrAppendFormat(&text, " (gap %.2f%%)", 100 * (search.cost / *search.lower_bound - 1));
+  }
+  if (is_exact && search.cost > *search.lower_bound) absl::StrAppend(&text, "; the gap is not closed");
+  return text;
+}
+
 }  // namespace cleave

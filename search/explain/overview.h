@@ -5,6 +5,7 @@
 #include <string>
 
 #include "ir/memory/memory.h"
+#include "ir/plan/plan.h"
 #include "ir/program/program.h"
 #include "search/cost/predict.h"
 
@@ -13,6 +14,10 @@ namespace cleave {
 // The mesh with its links, bytes sent and memory per rank, predicted time, the largest tensors that a rank computes.
 // Lines of at most 100 columns, indented by two.
 std::string PlanOverview(const Program& program, const Prediction& predicted, const MemoryPrediction& memory);
+
+// "298,547 under the price bytes, gradient_weight 0.1, at least 298,547 (gap 0.00%)": the cost of the whole, and how
+// far from the best it may be; of an exact search also whether the gap is closed.
+std::string CostLine(const Plan& plan);
 
 }  // namespace cleave
 

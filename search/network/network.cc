@@ -173,8 +173,8 @@ int64_t Network::Units(const Cost& cost) const {
 }
 
 int Network::Domain(OpId op, const std::vector<int>& strategies) {
-  const auto [found, is_new] = domain_index_.emplace(std::pair(table_.facts().rule_of[op], strategies),
-                                                     static_cast<int>(domains_.size()));
+  const auto [found, is_new] =
+      domain_index_.emplace(std::pair(table_.facts().rule_of[op], strategies), static_cast<int>(domains_.size()));
   if (is_new) domains_.push_back({.op = op, .strategies = strategies});
   return found->second;
 }

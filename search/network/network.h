@@ -7,17 +7,18 @@
 //   assignment.Apply(network.Changes(domains, solution.values));
 //
 // Variables are the ops that a search sets: forward products and light ops, but for metrics, which cost nothing and
-// follow what they read. A term is the price of one value: its scope is who makes and who reads it, backward ops through
-// the forward ops they inherit from, parameters through their leaders. Equal layers have equal terms: a table is computed
-// once for all of them. The sum of all terms is Assignment::cost() (network_test), in integer units of `unit()`.
+// follow what they read. A term is the price of one value: its scope is who makes and who reads it, backward ops
+// through the forward ops they inherit from, parameters through their leaders. Equal layers have equal terms: a table
+// is computed once for all of them. The sum of all terms is Assignment::cost() (network_test), in integer units of
+// `unit()`.
 //
 // A folded network has one variable for a class of ops that are decided together (repeated layers); a term that occurs
 // many times has their sum as its table.
 //
-// A value that very many ops read (an input of every layer) would need a table over all of them. Where a table would have
-// more than `Options::entries`, the value is priced as if each reader were served alone, each at its share of the cost;
-// the problem is then not the price itself (`is_exact()` is false), and a search compares Assignment::cost() before it
-// believes it.
+// A value that very many ops read (an input of every layer) would need a table over all of them. Where a table would
+// have more than `Options::entries`, the value is priced as if each reader were served alone, each at its share of the
+// cost; the problem is then not the price itself (`is_exact()` is false), and a search compares Assignment::cost()
+// before it believes it.
 #ifndef CLEAVE_SEARCH_NETWORK_NETWORK_H_
 #define CLEAVE_SEARCH_NETWORK_NETWORK_H_
 
@@ -47,7 +48,7 @@ class Network {
   struct Options {
     int64_t entries = 1 << 12;
     LargeTerms large_terms = LargeTerms::kSplit;
-    bool breaks_ties = true;  // See kCollective and kIdleAxis; a bound leaves them out.
+    bool breaks_ties = true;                        // See kCollective and kIdleAxis; a bound leaves them out.
     std::optional<Folding> folding = std::nullopt;  // Nullopt: each op is a variable of its own.
   };
 
@@ -67,8 +68,8 @@ class Network {
   const std::vector<int>& domain(int number) const { return domains_[static_cast<size_t>(number)].strategies; }
 
   MinSum Problem(const Domains& domains);
-  // The entries of all tables of that problem, equal ones once; `most` where there are more. Terms that are split do not
-  // count.
+  // The entries of all tables of that problem, equal ones once; `most` where there are more. Terms that are split do
+  // not count.
   int64_t Entries(const Domains& domains, int64_t most) const;
   // Whether the last problem's cost is the plan's price.
   bool is_exact() const { return is_exact_; }
@@ -77,8 +78,8 @@ class Network {
   std::vector<IndexedChange> Changes(const Domains& domains, const std::vector<int>& values) const;
 
   // What one unit of a problem's costs is in the price of the plan. Among plans of one price the one with the fewest
-  // collectives is best, then the one in which the fewest ops leave mesh axes idle: they add some units. Where the price
-  // lets products leave axes idle, it is the one in which the fewest use them: what is not priced takes time too.
+  // collectives is best, then the one in which the fewest ops leave mesh axes idle: they add some units. Where the
+  // price lets products leave axes idle, it is the one in which the fewest use them: what is not priced takes time too.
   double unit() const { return unit_; }
   static constexpr int64_t kCollective = 1 << 10;
   static constexpr int64_t kIdleAxis = 1;

@@ -176,8 +176,8 @@ class Builder {
 
   void AddTerm(OpId op) {
     const std::vector<OpId> inner = InnerGroupOf(facts_, op);
-    bool moves = facts_.priced[op] && facts_.roles[op] != Role::kConstant && !IsFreeData(op) &&
-                 parameter_of_[op] == OpId(-1);
+    bool moves =
+        facts_.priced[op] && facts_.roles[op] != Role::kConstant && !IsFreeData(op) && parameter_of_[op] == OpId(-1);
     std::vector<std::pair<int, TermRead>> reads;  // (node, read)
     if (moves) {
       for (const Read& read : facts_.reads[op]) {
@@ -193,8 +193,8 @@ class Builder {
     terms_.terms.push_back(std::move(term));
   }
 
-  // One part per reader, of its share of the weight: readers often agree, and are then served together. However they are
-  // served, it costs as much as serving the dearest of them alone, and that is at least the mean of all.
+  // One part per reader, of its share of the weight: readers often agree, and are then served together. However they
+  // are served, it costs as much as serving the dearest of them alone, and that is at least the mean of all.
   void AddParts(OpId op, const std::vector<std::pair<int, TermRead>>& reads, const std::vector<OpId>& inner,
                 Term& term) {
     const auto add = [&](Term part, bool never_more) {
@@ -206,9 +206,8 @@ class Builder {
     const bool is_same = made == NodeOf(op);
     add(Instantiate(op, {.made = made, .local = true, .moves = false, .reads = {}, .inner = inner}), is_same);
     const double share = 1 / static_cast<double>(reads.size());
-    const bool equal_weights = std::all_of(reads.begin(), reads.end(), [&](const auto& read) {
-      return read.second.weight == reads[0].second.weight;
-    });
+    const bool equal_weights = std::all_of(
+        reads.begin(), reads.end(), [&](const auto& read) { return read.second.weight == reads[0].second.weight; });
     for (const auto& [node, read] : reads) {
       TermRead own = read;
       own.weight *= share;
@@ -258,7 +257,8 @@ class Builder {
     for (OpId member : priced.inner) kind.inner.push_back(Localize(NodeOf(member), term.scope, formula_of, kind));
     if (!priced.inner.empty()) {
       kind.inner_kind =
-          inner_kinds_.emplace(InnerGroupText(facts_, priced.inner), static_cast<int>(inner_kinds_.size())).first->second;
+          inner_kinds_.emplace(InnerGroupText(facts_, priced.inner), static_cast<int>(inner_kinds_.size()))
+              .first->second;
     }
     term.kind = KindOf(std::move(kind));
     return term;
@@ -280,8 +280,13 @@ class Builder {
 
   // Kinds with the same answers are one.
   int KindOf(TermKind kind) {
-    std::vector<int> key = {kind.local, kind.moves, kind.made, kind.inner_kind, table_.type(kind.value),
-                            facts_.gradient[kind.value], table_.local_kind(kind.value)};
+    std::vector<int> key = {kind.local,
+                            kind.moves,
+                            kind.made,
+                            kind.inner_kind,
+                            table_.type(kind.value),
+                            facts_.gradient[kind.value],
+                            table_.local_kind(kind.value)};
     for (const Formula& formula : kind.formulas) {
       key.insert(key.end(), {static_cast<int>(formula.kind), facts_.rule_of[formula.op], formula.number,
                              formula.has_value, formula.seen});

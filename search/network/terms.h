@@ -1,8 +1,9 @@
-// How the values of a graph get their price from the strategies of a search's variables: formulas over strategy numbers.
+// How the values of a graph get their price from the strategies of a search's variables: formulas over strategy
+// numbers.
 //
-// A Formula says how one op gets its strategy: it is a variable, a fixed number, or follows from other formulas (a backward op
-// from its forward op, a parameter from its leader). A TermKind is the price of a value as a function of its scope's
-// strategies, with its formulas written over local variables 0, 1, …, so that equal layers have one kind.
+// A Formula says how one op gets its strategy: it is a variable, a fixed number, or follows from other formulas (a
+// backward op from its forward op, a parameter from its leader). A TermKind is the price of a value as a function of
+// its scope's strategies, with its formulas written over local variables 0, 1, …, so that equal layers have one kind.
 #ifndef CLEAVE_SEARCH_NETWORK_TERMS_H_
 #define CLEAVE_SEARCH_NETWORK_TERMS_H_
 
@@ -34,7 +35,7 @@ struct Formula {
   bool has_value = false;
   std::vector<int> inputs = {};  // Formulas.
   std::vector<int> slots = {};
-  int seen = -1;                 // The layout that consumers see by demand; -1: what is made.
+  int seen = -1;  // The layout that consumers see by demand; -1: what is made.
 };
 
 // One reader of the value.
@@ -47,31 +48,31 @@ struct TermRead {
 // The price of one value.
 struct TermKind {
   int id = 0;
-  std::vector<Formula> formulas;   // In order: a formula uses earlier ones. Those of reads and of the value.
+  std::vector<Formula> formulas;  // In order: a formula uses earlier ones. Those of reads and of the value.
   int variables = 0;
-  OpId value;                      // Of one that stands for all.
-  int made = 0;                    // The formula of the value's op.
-  bool local = true;               // What the op costs by itself is counted here.
-  bool moves = true;               // Redistributions of the value are priced.
+  OpId value;         // Of one that stands for all.
+  int made = 0;       // The formula of the value's op.
+  bool local = true;  // What the op costs by itself is counted here.
+  bool moves = true;  // Redistributions of the value are priced.
   std::vector<TermRead> reads;
-  std::vector<int> inner;          // Formulas of the ops whose distributed forms are priced here.
+  std::vector<int> inner;  // Formulas of the ops whose distributed forms are priced here.
   int inner_kind = -1;
 };
 
 struct Term {
   int kind = 0;
-  int count = 1;                   // How often it occurs over this scope.
-  std::vector<int> scope;          // Variables, ascending: local variable i is scope[i].
-  bool never_more = true;          // Of a part: all parts of which this is true together are never above the term.
-  std::vector<int> parts;          // Terms that stand for this one where its table is too large; indices into Terms::parts.
+  int count = 1;           // How often it occurs over this scope.
+  std::vector<int> scope;  // Variables, ascending: local variable i is scope[i].
+  bool never_more = true;  // Of a part: all parts of which this is true together are never above the term.
+  std::vector<int> parts;  // Terms that stand for this one where its table is too large; indices into Terms::parts.
 };
 
 struct Terms {
-  std::vector<OpId> variables;     // The first op of each.
+  std::vector<OpId> variables;  // The first op of each.
   IdVector<OpId, int> variable_of;
   std::vector<bool> fixed;
   std::vector<TermKind> kinds;
-  std::vector<Term> terms;         // One per value that may cost something, in program order.
+  std::vector<Term> terms;  // One per value that may cost something, in program order.
   std::vector<Term> parts;
 };
 

@@ -64,8 +64,8 @@ struct Conflict {
   OpId value;
   OpId reader;
   double cost = 0;  // Of moving the value and its gradient.
-  OpId made_for;     // The pin that the value follows.
-  OpId read_for;     // The pin that the reader follows.
+  OpId made_for;    // The pin that the value follows.
+  OpId read_for;    // The pin that the reader follows.
 };
 
 class Conflicts {

@@ -52,10 +52,7 @@ uint64_t Mix(uint64_t a, uint64_t b) {
 }  // namespace
 
 Descent::Descent(Assignment& assignment, Network& network, int64_t work)
-    : assignment_(assignment),
-      network_(network),
-      moves_(assignment.table(), network_),
-      work_(work) {
+    : assignment_(assignment), network_(network), moves_(assignment.table(), network_), work_(work) {
   for (OpId op : network_.variables()) present_.push_back(moves_.Stay(op, assignment.index(op)));
   cost_ = CostOfOne(present_);
 }
@@ -128,8 +125,11 @@ bool Descent::MovePairs(const std::vector<AxisId>& axes) {
   bool improved = false;
   for (size_t i = 0; i < axes.size(); ++i) {
     for (size_t j = i + 1; j < axes.size(); ++j) {
-      improved |= Step([&](OpId op, int present) { return moves_.Each(op, present, {axes[i], axes[j]}); },
-                       {.tables = Tables::kWide});
+      improved |= Step(
+          [&](OpId op, int present) {
+            return moves_.Each(op, present, {axes[i], axes[j]});
+          },
+          {.tables = Tables::kWide});
     }
   }
   return improved;
@@ -142,8 +142,11 @@ bool Descent::MoveTriples(const std::vector<AxisId>& axes) {
   for (size_t i = 0; i < axes.size(); ++i) {
     for (size_t j = i + 1; j < axes.size(); ++j) {
       for (size_t k = j + 1; k < axes.size(); ++k) {
-        improved |= Step([&](OpId op, int present) { return moves_.Each(op, present, {axes[i], axes[j], axes[k]}); },
-                         {.tables = Tables::kWide});
+        improved |= Step(
+            [&](OpId op, int present) {
+              return moves_.Each(op, present, {axes[i], axes[j], axes[k]});
+            },
+            {.tables = Tables::kWide});
       }
     }
   }
@@ -169,7 +172,8 @@ bool Descent::RefineFreely() {
   if (assignment_.mesh().axis_count() > kMostAxesOfFreeMoves) return false;
   Domains domains = present_;
   for (size_t v = 0; v < domains.size(); ++v) {
-    if (!network_.fixed(static_cast<int>(v))) domains[v] = moves_.All(network_.variables()[v], network_.domain(present_[v])[0]);
+    if (!network_.fixed(static_cast<int>(v)))
+      domains[v] = moves_.All(network_.variables()[v], network_.domain(present_[v])[0]);
   }
   if (network_.Entries(domains, kFewEntries) == kFewEntries) return false;
   return Step([&](OpId op, int present) { return moves_.All(op, present); }, {.tables = Tables::kFree});

@@ -1,9 +1,9 @@
 // The two recursions of SAPP with an exact inner one: over the mesh axes, and for each axis over all ops at once.
 //
 // A step gives every op a few strategies to choose from (moves.h) and takes the best joint choice, found by variable
-// elimination (search/minsum): what is cheap for one op and dear for the next is seen before it is taken. Greedy() decides
-// axis by axis; Refine() revisits single axes, axes of one link class together, pairs, orders, until no step helps.
-// Equal layers are decided once where the network is folded.
+// elimination (search/minsum): what is cheap for one op and dear for the next is seen before it is taken. Greedy()
+// decides axis by axis; Refine() revisits single axes, axes of one link class together, pairs, orders, until no step
+// helps. Equal layers are decided once where the network is folded.
 #ifndef CLEAVE_SEARCH_SAPP_DESCENT_H_
 #define CLEAVE_SEARCH_SAPP_DESCENT_H_
 
@@ -18,8 +18,9 @@ namespace cleave {
 
 class Descent {
  public:
-  // Starts from the strategies of `assignment`, which it does not change. `work`: table lookups, or what takes as long, after which no further step is taken.
-  // `network` is of the assignment's table; it keeps tables that were computed for the next descent.
+  // Starts from the strategies of `assignment`, which it does not change. `work`: table lookups, or what takes as long,
+  // after which no further step is taken. `network` is of the assignment's table; it keeps tables that were computed
+  // for the next descent.
   Descent(Assignment& assignment, Network& network, int64_t work);
 
   // Decides `axes` one after another from nothing but what is fixed.
@@ -68,8 +69,8 @@ class Descent {
   Domains present_;  // Per variable a domain of one.
 };
 
-// Ops that look alike within `rounds` steps along the graph, as variables of a folded network: the middle layers of a deep
-// model are one class each, those near its ends their own.
+// Ops that look alike within `rounds` steps along the graph, as variables of a folded network: the middle layers of a
+// deep model are one class each, those near its ends their own.
 Folding FoldOps(const StrategyTable& table, const std::map<OpId, Demand>& demands, int rounds);
 
 }  // namespace cleave

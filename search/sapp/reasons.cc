@@ -31,8 +31,7 @@ class Reasons {
     if (plan.output.has_value() && *plan.output == assignment_.produced(op)) plan.output.reset();
     if (demands_.count(op) > 0) {
       plan.decided_by = DecidedBy::kPin;
-      plan.reason =
-          absl::StrCat("pinned by the user; causes ", Text(assignment_.CostAround(op).price), " per step");
+      plan.reason = absl::StrCat("pinned by the user; causes ", Text(assignment_.CostAround(op).price), " per step");
       return plan;
     }
     switch (facts_.roles[op]) {

@@ -16,8 +16,8 @@ struct ReasonOptions {
   bool searched = true;  // Products were chosen by price; else by the algorithm's one rule, `rule`.
   std::string rule;      // "data_parallel cuts the batch on every axis"
   std::map<OpId, std::string> followed = {};  // Of ops that propagation reached: from where they have their cuts.
-  Price price = Price::kBytes;      // Of the search. Under kClassic reasons give bytes all the same, and say so.
-  bool keeps_to_memory = false;     // Choices that keep less were preferred.
+  Price price = Price::kBytes;   // Of the search. Under kClassic reasons give bytes all the same, and say so.
+  bool keeps_to_memory = false;  // Choices that keep less were preferred.
 };
 
 // The plan of a finished assignment, with decided_by, reasons and choices; leaves the assignment as it was.

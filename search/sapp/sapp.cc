@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "search/baselines/baselines.h"
-#include "search/sapp/descent.h"
 #include "search/sapp/classic_greedy.h"
+#include "search/sapp/descent.h"
 #include "search/sapp/starts.h"
 
 namespace cleave {
@@ -95,7 +95,8 @@ class Search {
     assignment_.Rollback(empty_);
   }
 
-  // From the cheapest of the plans that cut the batch by the outer axes and products in Megatron's way by the inner ones.
+  // From the cheapest of the plans that cut the batch by the outer axes and products in Megatron's way by the inner
+  // ones.
   void StartFromUniformPlans() {
     std::vector<std::pair<Cost, std::vector<Change>>> plans;
     for (int batch_axes = assignment_.mesh().axis_count() - 1; batch_axes >= 0; --batch_axes) {
@@ -103,7 +104,8 @@ class Search {
       plans.emplace_back(assignment_.cost(), Snapshot(assignment_));
       assignment_.Rollback(empty_);
     }
-    std::stable_sort(plans.begin(), plans.end(), [](const auto& a, const auto& b) { return Cheaper(a.first, b.first); });
+    std::stable_sort(plans.begin(), plans.end(),
+                     [](const auto& a, const auto& b) { return Cheaper(a.first, b.first); });
     if (plans.size() > kRefinedPlans) plans.resize(kRefinedPlans);
     for (const auto& [cost, changes] : plans) {
       assignment_.Apply(changes);

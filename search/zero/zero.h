@@ -2,17 +2,19 @@
 //
 //   ShardReplicas(facts, demands, /*level=*/2, plan);
 //
-// Every mesh axis that does not cut a parameter holds copies of it. With these axes the optimizer's state and update are cut
-// (level 1), the gradient is scattered as soon as it is made (level 2), and the parameter itself is stored in parts, gathered
-// for the forward and again for the backward pass (level 3). Forward and backward ops stay as they were planned; what is sent
-// follows from the layouts. With n replicas of P bytes, (n-1)/n * P each:
+// Every mesh axis that does not cut a parameter holds copies of it. With these axes the optimizer's state and update
+// are cut (level 1), the gradient is scattered as soon as it is made (level 2), and the parameter itself is stored in
+// parts, gathered for the forward and again for the backward pass (level 3). Forward and backward ops stay as they were
+// planned; what is sent follows from the layouts. With n replicas of P bytes, (n-1)/n * P each:
 //
 //   level 0   all_reduce of the gradient                                             2
 //   level 1   reduce_scatter before the update, all_gather of the new parameter      2
 //   level 2   the same, the reduce_scatter in the backward pass                      2
-//   level 3   all_gather forward, all_gather backward, reduce_scatter                3 (2 where backward does not read it)
+//   level 3   all_gather forward, all_gather backward, reduce_scatter                3 (2 where backward does not read
+//   it)
 //
-// Source: Rajbhandari et al., ZeRO: Memory Optimizations Toward Training Trillion Parameter Models, 2020, sections 5 and 7.
+// Source: Rajbhandari et al., ZeRO: Memory Optimizations Toward Training Trillion Parameter Models, 2020, sections 5
+// and 7.
 #ifndef CLEAVE_SEARCH_ZERO_ZERO_H_
 #define CLEAVE_SEARCH_ZERO_ZERO_H_
 
@@ -25,13 +27,14 @@
 
 namespace cleave {
 
-// Changes the layouts of states, update ops, gradients and parameters. A parameter in `demands` (the user's pins) stays stored
-// as it is; what belongs to it is divided all the same. REQUIRES: 0 <= level <= 3.
+// Changes the layouts of states, update ops, gradients and parameters. A parameter in `demands` (the user's pins) stays
+// stored as it is; what belongs to it is divided all the same. REQUIRES: 0 <= level <= 3.
 void ShardReplicas(const GraphFacts& facts, const std::map<OpId, Demand>& demands, int level, Plan& plan);
 
-// `storage` with all axes that it leaves free cutting the dimension in which the largest piece becomes smallest, of equals the
-// longest; over several dimensions where none has an element for every piece and the largest piece is thereby at least
-// halved. The axes of the fastest links come first: scattering then starts on them, and gathering ends there.
+// `storage` with all axes that it leaves free cutting the dimension in which the largest piece becomes smallest, of
+// equals the longest; over several dimensions where none has an element for every piece and the largest piece is
+// thereby at least halved. The axes of the fastest links come first: scattering then starts on them, and gathering ends
+// there.
 Layout DividedLayout(const Layout& storage, const Mesh& mesh, const Shape& shape);
 
 }  // namespace cleave

@@ -25,10 +25,10 @@ std::string Divided(const std::string& storage, const Mesh& mesh, const Shape& s
 TEST(DividedLayoutTest, OneDimensionForAllFreeAxes) {
   const Mesh mesh = *Mesh::Create({{.name = "m0", .size = 2}, {.name = "m1", .size = 2}});
   EXPECT_EQ(Divided("[-, -]", mesh, {8, 8}), "[m0 m1, -]");
-  EXPECT_EQ(Divided("[-, -]", mesh, {8, 12}), "[-, m0 m1]");   // Even in both: the longer one.
-  EXPECT_EQ(Divided("[-, -]", mesh, {9, 8}), "[-, m0 m1]");    // 3 * 8 against 9 * 2.
-  EXPECT_EQ(Divided("[-, -]", mesh, {13, 7}), "[-, m0 m1]");   // 4 * 7 against 13 * 2.
-  EXPECT_EQ(Divided("[-]", mesh, {3}), "[m0 m1]");             // One rank has nothing.
+  EXPECT_EQ(Divided("[-, -]", mesh, {8, 12}), "[-, m0 m1]");  // Even in both: the longer one.
+  EXPECT_EQ(Divided("[-, -]", mesh, {9, 8}), "[-, m0 m1]");   // 3 * 8 against 9 * 2.
+  EXPECT_EQ(Divided("[-, -]", mesh, {13, 7}), "[-, m0 m1]");  // 4 * 7 against 13 * 2.
+  EXPECT_EQ(Divided("[-]", mesh, {3}), "[m0 m1]");            // One rank has nothing.
   EXPECT_EQ(Divided("[m0, -]", mesh, {8, 8}), "[m0 m1, -]");
   EXPECT_EQ(Divided("[-, m1]", mesh, {7, 8}), "[-, m1 m0]");
   EXPECT_EQ(Divided("[m1, m0]", mesh, {8, 8}), "[m1, m0]");
@@ -96,7 +96,8 @@ TEST(ShardReplicasTest, EachLevelDividesMore) {
     EXPECT_EQ(Layouts(graph, found, weight, state), layouts[static_cast<size_t>(level)]);
     memory.push_back(MemoryOf(graph, found.program).prediction);
   }
-  // What is kept from step to step: two of the three parts of four times as many bytes are divided by four ranks, then all.
+  // What is kept from step to step: two of the three parts of four times as many bytes are divided by four ranks, then
+  // all.
   EXPECT_LT(memory[1].optimizer.value(), 0.26 * static_cast<double>(memory[0].optimizer.value()));
   EXPECT_EQ(memory[2].optimizer, memory[1].optimizer);
   EXPECT_LT(memory[3].parameters.value(), 0.26 * static_cast<double>(memory[0].parameters.value()));

@@ -5,6 +5,8 @@
 //   bazel run //tests/properties -- --programs 1000             # Cases as programs under mpirun.
 //   bazel run //tests/properties -- --mutants 1000              # Broken programs before the proof.
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -69,7 +71,8 @@ bool Read(const std::vector<std::string>& arguments, Options& options) {
 int RunPrograms(const Options& options) {
   constexpr uint64_t kCasesOfABatch = 10;
   constexpr int64_t kMostRanks = 6;
-  const std::filesystem::path folder = std::filesystem::temp_directory_path() / "cleave_properties";
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("cleave_properties_" + std::to_string(getpid()));
   std::filesystem::create_directories(folder);
   BatchReport all;
   for (uint64_t first = 0; first < options.programs; first += kCasesOfABatch) {

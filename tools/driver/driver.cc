@@ -171,9 +171,7 @@ bool MakesCode(const CompileOptions& options) {
 }
 
 // Whether sources are generated, for which pieces have a largest size.
-bool MakesSources(const CompileOptions& options) {
-  return MakesCode(options) && options.emit != EmitStage::kProgram;
-}
+bool MakesSources(const CompileOptions& options) { return MakesCode(options) && options.emit != EmitStage::kProgram; }
 
 // Everything up to the point where a program is to be written.
 ExitCode Prepare(const CompileOptions& options, Compilation& compilation) {
@@ -192,8 +190,8 @@ ExitCode Prepare(const CompileOptions& options, Compilation& compilation) {
 ExitCode Compile(const CompileOptions& options, Compilation& compilation) {
   const auto start = std::chrono::steady_clock::now();
   if (options.target != "cpu") {
-    return BadUsage(options, absl::StrCat("--target ", options.target,
-                                          ": this version generates programs for the CPU only"));
+    return BadUsage(options,
+                    absl::StrCat("--target ", options.target, ": this version generates programs for the CPU only"));
   }
   const std::string folder = OutputFolder(options);
   const bool writes = !options.emit.has_value() && !options.plan_only;

@@ -39,9 +39,8 @@ ExitCode CheckElementLimit(Compilation& compilation) {
   const Program& program = compilation.program;
   const std::vector<LargeCount> counts = LargeCounts(program);
   if (counts.empty()) return ExitCode::kDone;
-  const LargeCount& count =
-      *std::max_element(counts.begin(), counts.end(),
-                        [](const LargeCount& a, const LargeCount& b) { return a.elements < b.elements; });
+  const LargeCount& count = *std::max_element(
+      counts.begin(), counts.end(), [](const LargeCount& a, const LargeCount& b) { return a.elements < b.elements; });
   const Value& value = program.value(count.value);
   const std::string sizes = absl::StrCat("`", value.name, "` is ", ShapeText(LargestLocalShape(program, count.value)),
                                          " on a device, ", ShapeText(value.type.shape), " in whole");

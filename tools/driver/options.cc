@@ -98,7 +98,8 @@ std::variant<CompileOptions, EarlyExit> ParseCommandLine(int argc, const char* c
   app.add_option("MODEL", options.model, "The model file")->required();
   app.add_option("--devices", options.devices, "Number of ranks (default: the model's, else 1)")
       ->check(WholeNumber(1, kMostDevices));
-  app.add_option("--cluster", options.cluster, "The machines: a preset (cpu, h100x8, h100x8*4, ...) or a JSON file (default: cpu)");
+  app.add_option("--cluster", options.cluster,
+                 "The machines: a preset (cpu, h100x8, h100x8*4, ...) or a JSON file (default: cpu)");
   app.add_option("--search", options.search, "How the plan is found: sapp, propagate, data_parallel or replicate")
       ->check(OneOf({"sapp", "propagate", "exact", "data_parallel", "replicate", "manual"}));
   app.add_option("--target", options.target, "cpu (default) or cuda")->check(OneOf({"cpu", "cuda"}));

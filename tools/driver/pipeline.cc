@@ -77,9 +77,9 @@ bool ReadClusterOfPlan(const CompileOptions& options, const Plan& plan, Compilat
     return refuse(absl::StrCat("is for cluster `", plan.cluster, "`, which is not a preset"),
                   "name the file that describes it: `--cluster FILE.json`");
   }
-  compilation.cluster = ResolveCluster({.name_or_path = options.cluster.empty() ? plan.cluster : options.cluster,
-                                        .devices = plan.mesh.rank_count()},
-                                       compilation.diagnostics);
+  compilation.cluster = ResolveCluster(
+      {.name_or_path = options.cluster.empty() ? plan.cluster : options.cluster, .devices = plan.mesh.rank_count()},
+      compilation.diagnostics);
   if (!compilation.cluster.has_value()) return false;
   if (compilation.cluster->name != plan.cluster) {
     return refuse(absl::StrCat("is for cluster `", plan.cluster, "`, not `", compilation.cluster->name, "`"),

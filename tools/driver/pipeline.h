@@ -39,8 +39,8 @@ struct Compilation {
 ExitCode ReadModel(const CompileOptions& options, Compilation& compilation);   // -> syntax
 ExitCode Understand(const CompileOptions& options, Compilation& compilation);  // -> module, training_graph
 ExitCode MakePlan(const CompileOptions& options, Compilation& compilation);    // -> cluster, plan
-ExitCode Split(Compilation& compilation);                                      // -> distributed, program, checked statically
-ExitCode Prove(Compilation& compilation);                                      // -> proof
+ExitCode Split(Compilation& compilation);  // -> distributed, program, checked statically
+ExitCode Prove(Compilation& compilation);  // -> proof
 
 }  // namespace cleave
 

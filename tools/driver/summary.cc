@@ -56,6 +56,9 @@ std::string Summary(const CompileOptions& options, const Compilation& compilatio
   } else {
     text = FirstLine(compilation);
   }
+  if (compilation.plan->search.algorithm == "exact" && !options.explain.has_value()) {
+    absl::StrAppend(&text, "cost ", CostLine(*compilation.plan), "\n");
+  }
   absl::StrAppend(&text, ProofText(compilation), "; compiled in ", FormatSeconds(taken), "\n");
   if (!compilation.proof.has_value()) return text;
   for (const std::string& axis : compilation.proof->axes_left_out) {
