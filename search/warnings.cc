@@ -25,8 +25,7 @@ std::string OpsText(const GraphFacts& facts, const std::vector<OpId>& ops) {
 }
 
 bool IsModelOp(const GraphFacts& facts, OpId op) {
-  const Role role = facts.roles[op];
-  return facts.op(op).phase == Phase::kForward && (role == Role::kProduct || role == Role::kLight);
+  return facts.op(op).phase == Phase::kForward && facts.is_set(op);
 }
 
 bool HasOnlyWholeFactors(const Rule& rule) {

@@ -1,8 +1,11 @@
 #include "search/assignment/assignment.h"
 
 #include <algorithm>
+#include <map>
+#include <string>
 
 namespace cleave {
+
 Assignment::Assignment(const GraphFacts& facts, const Mesh& mesh, AssignmentOptions options,
                        const std::map<OpId, Demand>& demands)
     : facts_(facts),

@@ -7,17 +7,13 @@
 namespace cleave {
 namespace {
 
-bool IsSet(const GraphFacts& facts, OpId op) {
-  return facts.roles[op] == Role::kProduct || facts.roles[op] == Role::kLight;
-}
-
 // The dimension of input `input` that is the batch: the first of data, what its maker cut of other values; -1 where
 // there is none.
 int BatchDimension(const Assignment& assignment, OpId maker, AxisId axis) {
   const GraphFacts& facts = assignment.facts();
   const Role role = facts.roles[maker];
   if (role == Role::kInput || role == Role::kData) return facts.op(maker).type.rank() > 0 ? 0 : -1;
-  return IsSet(facts, maker) ? DimensionCutBy(assignment.seen(maker), axis) : -1;
+  return facts.is_set(maker) ? DimensionCutBy(assignment.seen(maker), axis) : -1;
 }
 
 }  // namespace
@@ -27,7 +23,7 @@ void DataParallel(Assignment& assignment) {
   const Mesh& mesh = assignment.mesh();
   assignment.HoldPrices();
   for (const Op& op : facts.graph->ops) {
-    if (!IsSet(facts, op.id)) continue;
+    if (!facts.is_set(op.id)) continue;
     const Rule& rule = facts.rule(op.id);
     Strategy strategy = Strategy::Replicated(rule);
     for (AxisId axis : mesh.AxisIds()) {
@@ -53,7 +49,7 @@ void Replicate(Assignment& assignment) {
   const GraphFacts& facts = assignment.facts();
   std::vector<Change> changes;
   for (const Op& op : facts.graph->ops) {
-    if (IsSet(facts, op.id)) changes.push_back({.op = op.id, .strategy = Strategy::Replicated(facts.rule(op.id))});
+    if (facts.is_set(op.id)) changes.push_back({.op = op.id, .strategy = Strategy::Replicated(facts.rule(op.id))});
   }
   assignment.Apply(changes);
 }

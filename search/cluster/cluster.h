@@ -127,6 +127,16 @@ std::vector<AxisId> AxesNamed(const Mesh& mesh, absl::string_view name);
 // What a user can call the axes: "dp", "tp"; "m0", "m1".
 std::vector<std::string> AxisNames(const Mesh& mesh);
 
+// Axes that can stand for one another.
+struct AxisClass {
+  std::vector<AxisId> axes;
+  int64_t size = 1;   // Of each.
+  double weight = 1;  // Of a byte on their link.
+};
+
+// Ordered by their first axis.
+std::vector<AxisClass> AxisClassesOf(const Mesh& mesh);
+
 }  // namespace cleave
 
 #endif  // CLEAVE_SEARCH_CLUSTER_CLUSTER_H_

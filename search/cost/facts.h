@@ -56,6 +56,8 @@ struct GraphFacts {
 
   const Rule& rule(OpId op) const { return rules[static_cast<size_t>(rule_of[op])]; }
   const Op& op(OpId id) const { return graph->op(id); }
+  // Whether searches set the op's strategy: forward products and light ops; all others follow from these.
+  bool is_set(OpId id) const { return roles[id] == Role::kProduct || roles[id] == Role::kLight; }
   // Whether a summand is itself the whole gradient of another value, as along the residual connections of a deep model.
   // Such a sum lies like the value whose gradient it is, so that no op's strategy depends on ops many layers away.
   bool continues_other_sum(OpId sum) const;

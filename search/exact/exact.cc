@@ -59,11 +59,7 @@ std::vector<int> CanonicalStrategies(StrategyTable& table, const std::vector<Axi
   std::vector<int> numbers;
   for (const Strategy& strategy : reached) {
     if (!VerifyStrategy(strategy, rule, mesh).ok()) continue;
-    bool uses_all = true;
-    for (AxisId axis : mesh.AxisIds()) {
-      uses_all = uses_all && (FactorCutBy(strategy, axis) >= 0 || FactorsFor(strategy, rule, mesh, axis).empty());
-    }
-    if (table.facts().roles[op] == Role::kProduct && !uses_all) continue;
+    if (table.facts().roles[op] == Role::kProduct && !UsesAllAxes(strategy, rule, mesh)) continue;
     numbers.push_back(table.Intern(op, strategy));
   }
   return numbers;
@@ -94,7 +90,7 @@ double MostStrategies(const Rule& rule, const Mesh& mesh) {
 bool SolveWhole(Assignment& assignment, const ExactOptions& options) {
   const GraphFacts& facts = assignment.facts();
   for (const Op& op : facts.graph->ops) {
-    if (facts.roles[op.id] != Role::kProduct && facts.roles[op.id] != Role::kLight) continue;
+    if (!facts.is_set(op.id)) continue;
     if (MostStrategies(facts.rule(op.id), assignment.mesh()) > kMostStrategies) return false;
   }
   assignment.table().prices().set_effort(RedistributionEffort::kFull);
@@ -152,9 +148,11 @@ std::optional<double> SolveRelaxed(Assignment& assignment, const ExactOptions& o
   const Solution solution = EliminateInParts(network.Problem(domains), {.entries = kLargestPart});
   const int mark = assignment.mark();
   const Cost before = assignment.cost();
+  std::vector<Change> changes;
   for (const IndexedChange& change : network.Changes(domains, solution.values)) {
-    assignment.Apply(std::vector<Change>{{change.op, table.strategy(change.op, change.strategy)}});
+    changes.push_back({change.op, table.strategy(change.op, change.strategy)});
   }
+  assignment.Apply(changes);
   Network whole(assignment.table(), assignment.demands(), assignment.options(), {});
   Descent descent(assignment, whole, options.work);
   descent.Refine();

@@ -9,22 +9,6 @@
 
 namespace cleave {
 
-std::vector<AxisClass> AxisClassesOf(const Mesh& mesh) {
-  std::vector<AxisClass> classes;
-  for (AxisId id : mesh.AxisIds()) {
-    const MeshAxis& axis = mesh.axis(id);
-    const auto found = std::find_if(classes.begin(), classes.end(), [&](const AxisClass& own) {
-      return own.size == axis.size && own.weight == axis.weight;
-    });
-    if (found == classes.end()) {
-      classes.push_back({.axes = {id}, .size = axis.size, .weight = axis.weight});
-    } else {
-      found->axes.push_back(id);
-    }
-  }
-  return classes;
-}
-
 Layout CanonicalLayout(const std::vector<AxisClass>& classes, const Layout& layout) {
   Layout result = layout;
   for (std::vector<AxisId>& axes : result.dimensions) axes.clear();

@@ -16,18 +16,9 @@
 #include "ir/layout/layout.h"
 #include "ir/mesh/mesh.h"
 #include "ir/types/types.h"
+#include "search/cluster/cluster.h"
 
 namespace cleave {
-
-// Axes that can stand for one another.
-struct AxisClass {
-  std::vector<AxisId> axes;
-  int64_t size = 1;   // Of each.
-  double weight = 1;  // Of a byte on their link.
-};
-
-// Ordered by their first axis.
-std::vector<AxisClass> AxisClassesOf(const Mesh& mesh);
 
 // The layout with as many axes of each class in each place, dealt in the order of the mesh: equal for layouts of equal
 // counts.

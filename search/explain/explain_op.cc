@@ -99,8 +99,7 @@ std::unique_ptr<Assignment> AssignmentOf(const Explained& explained, const Graph
   auto assignment = std::make_unique<Assignment>(facts, plan.mesh, options, *demands);
   std::vector<Change> changes;
   for (const Op& op : explained.graph.ops) {
-    const Role role = facts.roles[op.id];
-    if (role == Role::kProduct || role == Role::kLight) changes.push_back({op.id, plan.ops[op.id].strategy});
+    if (facts.is_set(op.id)) changes.push_back({op.id, plan.ops[op.id].strategy});
   }
   assignment->Apply(changes);
   for (const Op& op : explained.graph.ops) {

@@ -44,8 +44,7 @@ class Builder {
     terms_.variable_of = IdVector<OpId, int>(facts_.graph->ops.size(), -1);
     std::map<int, int> of_class;
     for (const Op& op : facts_.graph->ops) {
-      const Role role = facts_.roles[op.id];
-      if (op.phase == Phase::kMetric || (role != Role::kProduct && role != Role::kLight)) continue;
+      if (op.phase == Phase::kMetric || !facts_.is_set(op.id)) continue;
       int& variable = terms_.variable_of[op.id];
       variable = static_cast<int>(terms_.variables.size());
       if (folding_ != nullptr) {

@@ -17,8 +17,7 @@ namespace {
 std::vector<OpId> OpenOps(const Assignment& assignment) {
   std::vector<OpId> open;
   for (const Op& op : assignment.facts().graph->ops) {
-    const Role role = assignment.facts().roles[op.id];
-    if ((role == Role::kProduct || role == Role::kLight) && !assignment.fixed(op.id)) open.push_back(op.id);
+    if (assignment.facts().is_set(op.id) && !assignment.fixed(op.id)) open.push_back(op.id);
   }
   return open;
 }

@@ -5,10 +5,6 @@
 namespace cleave {
 namespace {
 
-bool IsOpen(const GraphFacts& facts, OpId op) {
-  return facts.roles[op] == Role::kProduct || facts.roles[op] == Role::kLight;
-}
-
 bool UsesAxis(const Strategy& strategy, AxisId axis) {
   return std::any_of(strategy.cuts.begin(), strategy.cuts.end(), [&](const std::vector<AxisId>& axes) {
     return std::find(axes.begin(), axes.end(), axis) != axes.end();
@@ -57,7 +53,7 @@ Offers::Offers(const Assignment& assignment)
 }
 
 std::optional<Offers::Source> Offers::SourceOf(OpId value) const {
-  if (IsOpen(facts_, value)) return std::nullopt;
+  if (facts_.is_set(value)) return std::nullopt;
   const Role role = facts_.roles[value];
   const bool given = role == Role::kInput && assignment_.options().dataset.has_value();
   const bool pinned = assignment_.fixed(value) || assignment_.demanded_output(value).has_value();
@@ -77,7 +73,7 @@ std::optional<Offers::Source> Offers::SourceOf(OpId value) const {
 void Offers::AddFromInput(OpId op, int input, std::vector<Offer>& offers) const {
   const OpId maker = facts_.op(op).inputs[static_cast<size_t>(input)];
   const bool demanded = active_[maker] && assignment_.demanded_output(maker).has_value();
-  if (IsOpen(facts_, maker)) {
+  if (facts_.is_set(maker)) {
     if (assignment_.decided(maker) || demanded) {
       offers.push_back({.slot = input, .layout = assignment_.seen(maker), .from = maker});
     }
@@ -90,7 +86,7 @@ void Offers::AddFromInput(OpId op, int input, std::vector<Offer>& offers) const 
   }
   if (facts_.roles[maker] != Role::kParameter) return;
   for (const Read& read : facts_.reads[maker]) {
-    if (read.reader == op || !IsOpen(facts_, read.reader) || !assignment_.decided(read.reader)) continue;
+    if (read.reader == op || !facts_.is_set(read.reader) || !assignment_.decided(read.reader)) continue;
     offers.push_back({.slot = input, .layout = assignment_.wanted(read.reader, read.input), .from = read.reader});
   }
 }
@@ -102,7 +98,7 @@ std::vector<Offer> Offers::To(OpId op, const AxisGroup& group) const {
     offers.push_back({.slot = -1, .layout = *own, .from = op});
   }
   for (const Read& read : facts_.reads[op]) {
-    if (!IsOpen(facts_, read.reader) || !assignment_.decided(read.reader)) continue;
+    if (!facts_.is_set(read.reader) || !assignment_.decided(read.reader)) continue;
     offers.push_back({.slot = -1, .layout = assignment_.wanted(read.reader, read.input), .from = read.reader});
   }
   offers.erase(
@@ -115,7 +111,7 @@ void Offers::AddReaders(OpId value, std::vector<OpId>& ops) const {
   for (const Read& read : facts_.reads[value]) {
     if (facts_.roles[read.reader] == Role::kData) {
       AddReaders(read.reader, ops);
-    } else if (IsOpen(facts_, read.reader) && !assignment_.fixed(read.reader)) {
+    } else if (facts_.is_set(read.reader) && !assignment_.fixed(read.reader)) {
       ops.push_back(read.reader);
     }
   }
@@ -125,7 +121,7 @@ std::vector<OpId> Offers::Neighbours(OpId op) const {
   std::vector<OpId> ops;
   AddReaders(op, ops);
   for (OpId input : facts_.op(op).inputs) {
-    if (IsOpen(facts_, input) && !assignment_.fixed(input)) ops.push_back(input);
+    if (facts_.is_set(input) && !assignment_.fixed(input)) ops.push_back(input);
     if (facts_.roles[input] == Role::kParameter) AddReaders(input, ops);
   }
   std::sort(ops.begin(), ops.end());

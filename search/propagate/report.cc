@@ -76,7 +76,7 @@ class Conflicts {
   std::vector<Conflict> Find() const {
     std::vector<Conflict> conflicts;
     for (const Op& op : facts_.graph->ops) {
-      if (!IsModelOp(op.id) && demands_.count(op.id) == 0) continue;
+      if (!facts_.is_set(op.id) && demands_.count(op.id) == 0) continue;
       if (const std::optional<Conflict> conflict = OfValue(op.id)) conflicts.push_back(*conflict);
     }
     std::stable_sort(conflicts.begin(), conflicts.end(),
@@ -85,11 +85,9 @@ class Conflicts {
   }
 
  private:
-  bool IsModelOp(OpId op) const { return facts_.roles[op] == Role::kProduct || facts_.roles[op] == Role::kLight; }
-
   std::optional<Conflict> OfValue(OpId value) const {
     for (const Read& read : facts_.reads[value]) {
-      if (!IsModelOp(read.reader) || (demands_.count(value) > 0 && demands_.count(read.reader) > 0)) continue;
+      if (!facts_.is_set(read.reader) || (demands_.count(value) > 0 && demands_.count(read.reader) > 0)) continue;
       const std::optional<std::pair<OpId, OpId>> pins = PinsThatMeet(value, read);
       if (!pins.has_value()) continue;
       const double cost = CostOf(value);

@@ -60,9 +60,7 @@ Waves::Waves(Assignment& assignment, std::vector<AxisGroup> groups, std::vector<
   }
 }
 
-bool Waves::IsFree(OpId op) const {
-  return (facts_.roles[op] == Role::kProduct || facts_.roles[op] == Role::kLight) && !assignment_.fixed(op);
-}
+bool Waves::IsFree(OpId op) const { return facts_.is_set(op) && !assignment_.fixed(op); }
 
 int Waves::ClassOf(OpId op) const {
   if (facts_.roles[op] == Role::kProduct) return 0;

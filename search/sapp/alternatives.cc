@@ -46,8 +46,7 @@ std::optional<Strategy> WithMoved(Strategy strategy, const Rule& rule, const Mes
 std::vector<Change> ChangesSince(const Assignment& assignment, int mark) {
   std::vector<Change> changes;
   for (OpId op : assignment.SetSince(mark)) {
-    const Role role = assignment.facts().roles[op];
-    if (role == Role::kProduct || role == Role::kLight) changes.push_back({op, assignment.strategy(op)});
+    if (assignment.facts().is_set(op)) changes.push_back({op, assignment.strategy(op)});
   }
   return changes;
 }

@@ -32,6 +32,13 @@ std::vector<int> FactorsFor(const Strategy& strategy, const Rule& rule, const Me
   return factors;
 }
 
+bool UsesAllAxes(const Strategy& strategy, const Rule& rule, const Mesh& mesh) {
+  const std::vector<AxisId> axes = mesh.AxisIds();
+  return std::all_of(axes.begin(), axes.end(), [&](AxisId axis) {
+    return FactorCutBy(strategy, axis) >= 0 || FactorsFor(strategy, rule, mesh, axis).empty();
+  });
+}
+
 std::string CutsText(const Strategy& strategy, const Rule& rule, const Mesh& mesh) {
   std::vector<std::string> parts;
   for (size_t factor = 0; factor < strategy.cuts.size(); ++factor) {

@@ -16,6 +16,9 @@ int FactorCutBy(const Strategy& strategy, AxisId axis);
 // piece. In the order of the rule.
 std::vector<int> FactorsFor(const Strategy& strategy, const Rule& rule, const Mesh& mesh, AxisId axis);
 
+// Whether no axis is left idle for which a factor has elements.
+bool UsesAllAxes(const Strategy& strategy, const Rule& rule, const Mesh& mesh);
+
 // `strategy` with `axis` moved to `factor`, innermost there; nullopt where that is not valid.
 std::optional<Strategy> Moved(const Strategy& strategy, const Rule& rule, const Mesh& mesh, int factor, AxisId axis);
 

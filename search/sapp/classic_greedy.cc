@@ -12,8 +12,7 @@ namespace {
 std::vector<OpId> OpenOps(const Assignment& assignment) {
   std::vector<OpId> ops;
   for (const Op& op : assignment.facts().graph->ops) {
-    const Role role = assignment.facts().roles[op.id];
-    if ((role == Role::kProduct || role == Role::kLight) && !assignment.fixed(op.id)) ops.push_back(op.id);
+    if (assignment.facts().is_set(op.id) && !assignment.fixed(op.id)) ops.push_back(op.id);
   }
   return ops;
 }
@@ -66,10 +65,7 @@ namespace {
 double ClassicRedistribution(const Assignment& assignment, OpId product, const Strategy& strategy, AxisId axis) {
   const GraphFacts& facts = assignment.facts();
   const Rule& rule = facts.rule(product);
-  const auto counts = [&](OpId op) {
-    const Role role = facts.roles[op];
-    return (role == Role::kProduct || role == Role::kLight) && assignment.decided(op);
-  };
+  const auto counts = [&](OpId op) { return facts.is_set(op) && assignment.decided(op); };
   double cost = 0;
   const double weight = ClassicOptions().redistribution_weight;
   for (size_t i = 0; i < facts.op(product).inputs.size(); ++i) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "search/cluster/cluster.h"
 #include "search/minsum/minsum.h"
 #include "search/sapp/choices.h"
 
@@ -22,23 +23,6 @@ constexpr int kFollowingRounds = 4;
 constexpr EliminationOptions kNarrowTables{.entries = int64_t{1} << 18, .total = int64_t{1} << 22};
 // Of a step with many strategies per op: left out where it would take long.
 constexpr EliminationOptions kWideTables{.entries = int64_t{1} << 15, .total = int64_t{1} << 18};
-
-// The axes of each link class and size, slowest class first.
-std::vector<std::vector<AxisId>> AxisClasses(const Mesh& mesh) {
-  std::vector<std::vector<AxisId>> classes;
-  for (AxisId axis : mesh.AxisIds()) {
-    const auto alike = [&](const std::vector<AxisId>& own) {
-      return mesh.axis(own[0]).size == mesh.axis(axis).size && mesh.axis(own[0]).weight == mesh.axis(axis).weight;
-    };
-    const auto found = std::find_if(classes.begin(), classes.end(), alike);
-    if (found == classes.end()) {
-      classes.push_back({axis});
-    } else {
-      found->push_back(axis);
-    }
-  }
-  return classes;
-}
 
 uint64_t Mix(uint64_t a, uint64_t b) {
   uint64_t x = a * 0x9e3779b97f4a7c15u + b + 0x7f4a7c15u;
@@ -198,11 +182,11 @@ bool Descent::UseAllAxes() {
 bool Descent::Refine() {
   moves_.RequireAllAxes();
   const std::vector<AxisId> axes = assignment_.mesh().AxisIds();
-  const std::vector<std::vector<AxisId>> classes = AxisClasses(assignment_.mesh());
+  const std::vector<AxisClass> classes = AxisClassesOf(assignment_.mesh());
   bool any = false, improved = true;
   while (improved && !Spent()) {
     improved = false;
-    for (const std::vector<AxisId>& own : classes) improved |= MoveRuns(own);
+    for (const AxisClass& own : classes) improved |= MoveRuns(own.axes);
     for (AxisId axis : axes) {
       improved |= Step([&](OpId op, int present) { return moves_.Axis(op, present, axis); }, {});
     }

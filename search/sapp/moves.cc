@@ -48,11 +48,7 @@ bool Moves::MustUseAxes(OpId op) const {
 }
 
 bool Moves::UsesAllAxes(OpId op, const Strategy& strategy) const {
-  if (!MustUseAxes(op)) return true;
-  return std::all_of(all_axes_.begin(), all_axes_.end(), [&](AxisId axis) {
-    return FactorCutBy(strategy, axis) >= 0 ||
-           FactorsFor(strategy, table_.facts().rule(op), table_.mesh(), axis).empty();
-  });
+  return !MustUseAxes(op) || cleave::UsesAllAxes(strategy, table_.facts().rule(op), table_.mesh());
 }
 
 // The strategies with `axis` on some factor, at its place in the order of the mesh; `without` does not use it.

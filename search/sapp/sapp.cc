@@ -30,8 +30,7 @@ class Search {
   Search(Assignment& assignment, const SappOptions& options)
       : assignment_(assignment), options_(options), empty_(assignment.mark()) {
     for (const Op& op : assignment.facts().graph->ops) {
-      const Role role = assignment.facts().roles[op.id];
-      if (role == Role::kProduct || role == Role::kLight) ops_.push_back(op.id);
+      if (assignment.facts().is_set(op.id)) ops_.push_back(op.id);
     }
     is_small_ = ops_.size() <= kSmallOps && assignment.mesh().axis_count() <= kSmallAxes;
   }
@@ -57,16 +56,14 @@ class Search {
       options.folding = FoldOps(assignment_.table(), assignment_.demands(), kFoldingRounds);
     }
     Network network(assignment_.table(), assignment_.demands(), assignment_.options(), std::move(options));
-    network_ = &network;
-    Start([&](Descent& descent) { descent.Greedy(Axes(false)); });
+    Start(network, [&](Descent& descent) { descent.Greedy(Axes(false)); });
     if (ops_.size() <= kLargeFrom) {
-      Start([&](Descent& descent) { descent.Greedy(Axes(true)); });
-      StartFromUniformPlans();
+      Start(network, [&](Descent& descent) { descent.Greedy(Axes(true)); });
+      StartFromUniformPlans(network);
     }
     DataParallel(assignment_);
-    Start([](Descent&) {});
-    if (assignment_.table().paid().may_leave_idle) Start([](Descent&) {});  // Everything replicated.
-    network_ = nullptr;
+    Start(network, [](Descent&) {});
+    if (assignment_.table().paid().may_leave_idle) Start(network, [](Descent&) {});  // Everything replicated.
   }
 
   Network::Options NetworkOptions() const {
@@ -83,8 +80,8 @@ class Search {
 
   // Refines what `begin` makes of the present plan, keeps it where it is the best so far, and takes everything back.
   template <typename Begin>
-  void Start(const Begin& begin) {
-    Descent descent(assignment_, *network_, ops_.size() > kLargeFrom ? options_.work / kLargeShare : options_.work);
+  void Start(Network& network, const Begin& begin) {
+    Descent descent(assignment_, network, ops_.size() > kLargeFrom ? options_.work / kLargeShare : options_.work);
     begin(descent);
     const bool is_allowed = descent.UseAllAxes();
     descent.Refine();
@@ -97,7 +94,7 @@ class Search {
 
   // From the cheapest of the plans that cut the batch by the outer axes and products in Megatron's way by the inner
   // ones.
-  void StartFromUniformPlans() {
+  void StartFromUniformPlans(Network& network) {
     std::vector<std::pair<Cost, std::vector<Change>>> plans;
     for (int batch_axes = assignment_.mesh().axis_count() - 1; batch_axes >= 0; --batch_axes) {
       StartUniform(assignment_, batch_axes);
@@ -109,7 +106,7 @@ class Search {
     if (plans.size() > kRefinedPlans) plans.resize(kRefinedPlans);
     for (const auto& [cost, changes] : plans) {
       assignment_.Apply(changes);
-      Start([](Descent&) {});
+      Start(network, [](Descent&) {});
     }
   }
 
@@ -141,7 +138,6 @@ class Search {
   int empty_;
   std::vector<OpId> ops_;
   bool is_small_ = false;
-  Network* network_ = nullptr;  // Of all starts.
   int64_t least_ = 0;
   std::vector<IndexedChange> best_;
 };

@@ -57,17 +57,16 @@ Strategy ProductCut(const Assignment& assignment, OpId op, const Strategy& strat
 std::vector<Change> Snapshot(const Assignment& assignment) {
   std::vector<Change> changes;
   for (const Op& op : assignment.facts().graph->ops) {
-    const Role role = assignment.facts().roles[op.id];
-    if (role == Role::kProduct || role == Role::kLight)
-      changes.push_back({.op = op.id, .strategy = assignment.strategy(op.id)});
+    if (assignment.facts().is_set(op.id)) changes.push_back({.op = op.id, .strategy = assignment.strategy(op.id)});
   }
   return changes;
 }
 
 void StartUniform(Assignment& assignment, int batch_axes) {
+  assignment.HoldPrices();
   for (const Op& op : assignment.facts().graph->ops) {
     const Role role = assignment.facts().roles[op.id];
-    if (role != Role::kProduct && role != Role::kLight) continue;
+    if (!assignment.facts().is_set(op.id)) continue;
     Strategy strategy = Strategy::Replicated(assignment.facts().rule(op.id));
     for (AxisId axis : assignment.mesh().AxisIds()) {
       const bool batch = axis.value() < batch_axes;
@@ -76,6 +75,7 @@ void StartUniform(Assignment& assignment, int batch_axes) {
     }
     assignment.Apply(std::vector<Change>{{op.id, strategy}});
   }
+  assignment.ReleasePrices();
 }
 
 }  // namespace cleave
