@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "codegen/cpu/build_files.h"
 #include "ir/graph/graph.h"
 #include "ir/program/program.h"
 #include "ir/training/training.h"
@@ -29,9 +30,10 @@ struct GeneratedFile {
 struct CodegenOptions {
   // The program of this rank alone: its coordinates are folded in as constants.
   std::optional<int> rank;
+  LaunchDefault launch;
 };
 
-// C++17 with OpenMP, oneDNN and MPI. `training.data.path` is written as it is: it should be absolute, or relative to
+// C++17 with OpenMP, oneDNN, and MPI or Gloo. `training.data.path` is written as it is: it should be absolute, or relative to
 // the folder in which the program will run. An InvalidArgument error names what cannot be said (a data source that does
 // not exist, a rank outside of the mesh), an Unimplemented one an op that has no emission.
 absl::StatusOr<std::vector<GeneratedFile>> GenerateCpu(const Graph& graph, const Program& program,

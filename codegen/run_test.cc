@@ -234,6 +234,7 @@ class AllOpsGraph {
     Check(Add("reshape", {cube}, {{"shape", Shape{24, 5}}}));
     Check(Add("reshape", {cube}, {{"shape", Shape{2, 2, 30}}}));
     Check(Add("flatten", {cube}));
+    Check(Add("identity", {cube}));
     Check(Add("transpose", {cube}));
     Check(Add("transpose", {cube}, {{"permutation", std::vector<int64_t>{0, 2, 1}}}));
     Check(Add("transpose", {cube}, {{"permutation", std::vector<int64_t>{1, 0, 2}}}));
@@ -372,6 +373,9 @@ TEST(GeneratedProgram, ComputesEveryOpAsTheInterpreterDoes) {
   const Graph graph = AllOpsGraph().Build();
   std::set<std::string> kinds = {"parameter", "state", "step_scalar"};  // Trained below.
   kinds.insert({"custom", "custom_gradient"});  // Their bodies are the model's: tests/end_to_end/custom_ops_test.
+  // Of manual models: manual_run_test.
+  kinds.insert({"all_gather", "all_reduce", "all_to_all", "broadcast", "neighbor_exchange", "rank_pad", "rank_slice",
+                "rank_value", "reduce_scatter"});
   for (const Op& op : graph.ops) kinds.insert(op.kind);
   for (const OpDefinition* op : AllOps()) EXPECT_EQ(kinds.count(op->name), 1u) << op->name << " is not tested";
 
@@ -499,7 +503,7 @@ TEST(GeneratedProgram, SaysWhatTheMachineLacks) {
   const Graph graph = TrainingGraph(MlpForward(50, {33, 10}), DigitsTraining().optimizer);
   const std::string folder = FreshFolder("lacking");
   WriteProgram(folder, graph, SingleRankProgram(graph), DigitsTraining());
-  const CommandOutput run = RunShell(folder, "PATH=/nonexistent /bin/sh ./run.sh");
+  const CommandOutput run = RunShell(folder, "PATH=/nonexistent /bin/sh ./run.sh --launch mpirun");
   EXPECT_EQ(run.exit_code, 5);
   EXPECT_EQ(run.text, "run.sh: mpirun is not there: install MPI (Debian: openmpi-bin)\n");
   const CommandOutput built = RunShell(folder, "make CXX=no_such_compiler");

@@ -28,9 +28,14 @@ TEST_P(ExamplesTest, CompilesWithoutAWord) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ExamplesTest,
-                         testing::Values("custom_op/custom_op.model", "mnist_cnn/mnist_cnn.model",
-                                         "mnist_mlp/mnist_mlp.model", "sapp_mlp/sapp_mlp.model",
-                                         "tiny_gpt/tiny_gpt.model"));
+                         testing::Values("custom_op/custom_op.model", "global_view/columns_rows.model",
+                                         "global_view/data_parallel.model", "global_view/rows.model",
+                                         "manual_halo/manual_halo.model",
+                                         "manual_mlp/manual_mlp.model", "manual_transpose/manual_transpose.model",
+                                         "mnist_cnn/mnist_cnn.model",
+                                         "mnist_mlp/mnist_mlp.model", "region_function/region_function.model",
+                                         "regions/regions.model", "sapp_mlp/sapp_mlp.model",
+                                         "tiny_gpt/tiny_gpt.model", "vmap/vmap.model"));
 
 TEST(ExampleTest, SappMlpIsThePublishedNetwork) {
   const Analyzed analyzed = AnalyzeExample("sapp_mlp/sapp_mlp.model");

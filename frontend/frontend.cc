@@ -14,6 +14,7 @@
 #include "base/check/check.h"
 #include "base/text/text.h"
 #include "dsl/parse/parse.h"
+#include "frontend/attributes/block.h"
 #include "frontend/custom_ops/backward.h"
 #include "frontend/custom_ops/custom_ops.h"
 #include "frontend/evaluate/evaluator.h"
@@ -24,17 +25,21 @@
 #include "frontend/prelude/prelude.h"
 #include "frontend/report/report.h"
 #include "frontend/settings/settings.h"
+#include "frontend/variance/variance.h"
 
 namespace cleave {
 namespace {
 
 using namespace frontend;  // NOLINT: this file is the door of that namespace.
 
+constexpr size_t kMaxRankAxes = 64;  // What a RankAxisSet holds.
+
 // The items of a file by kind; each but functions may stand once.
 struct Items {
   const syntax::Model* model = nullptr;
   const syntax::Train* train = nullptr;
   const syntax::Parallel* parallel = nullptr;
+  std::optional<Span> manual = {};  // `#[manual]` on the model.
 };
 
 template <typename T>
@@ -63,11 +68,18 @@ Items CollectItems(const syntax::File& file, Reporter& reporter) {
       TakeOnce(*found, head, items.parallel, parallel, "`parallel` block", reporter);
     }
     for (const syntax::Attribute& attribute : item.attributes) {
-      const bool later = attribute.name.text == "manual";
-      reporter.Report(Error(later ? Code::kE0220 : Code::kE0305,
-                            later ? "`#[manual]` is not supported by this version"
-                                  : absl::StrCat("`#[", attribute.name.text, "]` means nothing here"))
-                          .At(attribute.span, later ? "used here" : "stands on no op"));
+      if (attribute.name.text == "manual" && std::holds_alternative<syntax::Model>(item.kind)) {
+        items.manual = attribute.span;
+        if (attribute.has_parentheses) {
+          reporter.Report(
+              Error(Code::kE0303, "`manual` takes no arguments").At(attribute.span, "write `#[manual]`"));
+        }
+        continue;
+      }
+      // Read at each call.
+      if (IsBlockAttribute(attribute.name.text) && std::holds_alternative<syntax::Function>(item.kind)) continue;
+      reporter.Report(Error(Code::kE0305, absl::StrCat("`#[", attribute.name.text, "]` means nothing here"))
+                          .At(attribute.span, "stands on no op"));
     }
   }
   if (items.model == nullptr && !reporter.has_errors()) {
@@ -163,6 +175,40 @@ void AddNamedPins(const syntax::Parallel& parallel, Evaluator& evaluator, Report
   }
 }
 
+void CheckOutside(const ParallelSettings& settings, const std::vector<Region>& regions, Reporter& reporter) {
+  if (settings.outside_span == Span{} || !regions.empty() || reporter.has_errors()) return;
+  reporter.Report(Error(Code::kE0323, "`outside` in a model without regions")
+                      .At(settings.outside_span, "says how ops outside of regions run")
+                      .Help("remove it, or write `#[region(…)]` before a call"));
+}
+
+// The ranks of a manual model: the mesh that it names, or one axis.
+std::vector<RankAxis> RanksOf(const ParallelSettings& settings, const FrontendOptions& options, Reporter& reporter) {
+  if (settings.mesh.empty()) {
+    const int64_t otherwise = settings.devices ? settings.devices->value : options.default_devices;
+    return {{"world", options.devices.value_or(otherwise)}};
+  }
+  std::vector<RankAxis> axes;
+  int64_t product = 1;
+  for (const NamedAxis& axis : settings.mesh) {
+    axes.push_back({axis.name, axis.size});
+    product *= axis.size;
+  }
+  if (options.devices.value_or(product) != product && !reporter.has_errors()) {
+    reporter.Report(Error(Code::kE0306, absl::StrCat("the mesh has ", Plural(product, "rank"), ", but there ",
+                                                     *options.devices == 1 ? "is " : "are ",
+                                                     Plural(*options.devices, "device")))
+                        .At(settings.mesh_span, absl::StrCat("these are ", Plural(product, "rank")))
+                        .Help(absl::StrCat("`--devices ", product, "`, or another mesh")));
+  }
+  if (axes.size() > kMaxRankAxes) {
+    reporter.Report(Error(Code::kE0508, absl::StrCat("the mesh of a manual model has at most ", kMaxRankAxes, " axes"))
+                        .At(settings.mesh_span, absl::StrCat("these are ", axes.size())));
+    axes.resize(kMaxRankAxes);
+  }
+  return axes;
+}
+
 void WarnOfUnusedFunctions(const syntax::Model& model, const FunctionTable& functions, Reporter& reporter) {
   const std::set<std::string> called = functions.CalledFrom(model);
   for (const Function* function : functions.user_functions()) {
@@ -210,18 +256,26 @@ std::optional<Module> Analyze(const syntax::File& file, const SourceSet& sources
   const std::string folder = std::filesystem::path(sources.file(file.file).path()).parent_path().string();
   const CustomOps custom_ops(file, folder, reporter);
   Evaluator evaluator(functions, custom_ops, reporter);
+  evaluator.SetModel(*items.model, items.manual);
   DefineArguments(*items.model, overridden.arguments, evaluator, reporter);
-  evaluator.RunModel(*items.model);
   Module module;
-  module.training = ReadTrain(overridden.train, evaluator, reporter);
-  module.training.present = items.train != nullptr;
   module.pins.settings = ReadParallel(overridden.parallel, evaluator, reporter);
+  if (items.manual) evaluator.SetRanks(RanksOf(module.pins.settings, options, reporter));
+  evaluator.RunModel(*items.model);
+  module.training = ReadTrain(overridden.train, evaluator, reporter, module.npy_places);
+  module.training.present = items.train != nullptr;
+  evaluator.FinishRegions(module.pins.settings);
   // Ops that are missing because of a mistake are no reason to call a name wrong.
+  if (!reporter.has_errors()) AddDatasetPins(overridden.parallel, evaluator, reporter);
   if (items.parallel != nullptr && !reporter.has_errors()) AddNamedPins(*items.parallel, evaluator, reporter);
   WarnOfUnusedFunctions(*items.model, functions, reporter);
 
   Expansion expansion = std::move(evaluator).Finish();
-  if (module.training.present) CheckInputs(expansion.graph, expansion.inputs, module.training.data, reporter);
+  CheckOutside(module.pins.settings, expansion.regions, reporter);
+  if (module.training.present) {
+    CheckInputs(expansion.graph, expansion.inputs, module.training.data, module.npy_places, reporter);
+  }
+  if (expansion.graph.is_manual() && !reporter.has_errors()) CheckVariance(expansion, reporter);
   if (reporter.has_errors()) return std::nullopt;
   expansion = Tidy(std::move(expansion), reporter);
   CheckBackward(expansion.graph, expansion.custom_calls, reporter);
@@ -233,6 +287,8 @@ std::optional<Module> Analyze(const syntax::File& file, const SourceSet& sources
   module.graph.hash = HashOf(sources.file(file.file).text(), options);
   module.pins.pins = std::move(expansion.pins);
   module.pins.priorities = std::move(expansion.priorities);
+  module.pins.regions = std::move(expansion.regions);
+  module.npy_places.merge(expansion.npy_places);
   for (const auto& [id, call] : expansion.custom_calls) {
     module.custom_files[call.op->body->path] = call.op->body->text;
   }

@@ -1,5 +1,5 @@
-// Meaning: from the syntax tree of a `.model` file to its single-device graph, how to train it, and what the user
-// demands of a plan.
+// Meaning: from the syntax tree of a `.model` file to its graph, how to train it, and what the user demands of a plan.
+// The graph is that of one device; of a `#[manual]` model it is that of one rank (ir/manual).
 //
 //   Diagnostics diagnostics;
 //   std::optional<syntax::File> file = Parse(id, sources, diagnostics);
@@ -11,6 +11,7 @@
 #ifndef CLEAVE_FRONTEND_FRONTEND_H_
 #define CLEAVE_FRONTEND_FRONTEND_H_
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -31,6 +32,8 @@ struct Module {
   Graph graph;
   Training training;
   Pins pins;
+  // Where parameters and inputs name the .npy files with their values, by name; not where `--set` names them.
+  std::map<std::string, Span> npy_places = {};
   std::map<std::string, std::string> custom_files;  // C++ bodies of the model's own ops: text by path in the output folder.
 
   bool operator==(const Module&) const = default;
@@ -40,6 +43,11 @@ struct FrontendOptions {
   // `--set name=value`: an argument of the model, or a setting of `train` or `parallel`; values are written as in the
   // language (`data=mnist("data/mnist")`), strings may go without quotes. A later one wins.
   std::vector<std::pair<std::string, std::string>> overrides = {};
+
+  // How many ranks a manual model is for: `devices` where they are given, else what its `parallel` block says, else
+  // `default_devices`.
+  std::optional<int64_t> devices = std::nullopt;
+  int64_t default_devices = 1;
 
   // The folder that relative paths in overrides start from; those in the file are relative to the file. Empty: leave
   // both alike.

@@ -78,6 +78,36 @@ TEST(PinsTest, ReplicateAndPriorityReachEveryOpOfACall) {
   EXPECT_EQ(analyzed.module->pins.priorities[0].value, 3);
 }
 
+TEST(PinsTest, OfAParameter) {
+  const std::string rest = " param w: f32[6, 4] = zeros(); loss reduce_mean(matmul(x, w));";
+  const auto [op, layout] = OnlyPin(AnalyzeBody("#[layout(\"tp\", _)]" + rest));
+  EXPECT_EQ(op, "w");
+  EXPECT_EQ(std::get<LayoutPin>(layout.demand).dimensions[0][0].value, "tp");
+  const auto [also, slices] = OnlyPin(AnalyzeBody("#[shard((2, 1))]" + rest));
+  EXPECT_EQ(also, "w");
+  EXPECT_TRUE(std::get<ShardPin>(slices.demand).in.empty());
+  EXPECT_EQ(Counts(std::get<ShardPin>(slices.demand).out), (std::vector<int64_t>{2, 1}));
+  const auto [third, whole] = OnlyPin(AnalyzeBody("#[replicate]" + rest));
+  EXPECT_TRUE(std::holds_alternative<ReplicatePin>(whole.demand));
+  const auto [fourth, by_name] = OnlyPin(AnalyzeBody(rest, "parallel { pin \"w\" = shard((2, 1)); }"));
+  EXPECT_EQ(Counts(std::get<ShardPin>(by_name.demand).out), (std::vector<int64_t>{2, 1}));
+}
+
+TEST(PinsTest, LayoutsOfInputs) {
+  const auto [op, pin] = OnlyPin(
+      AnalyzeBody("loss reduce_mean(relu(x));", "parallel { dataset = { \"x\": layout((\"dp\", \"tp\"), _) }; }"));
+  EXPECT_EQ(op, "x");
+  EXPECT_EQ(std::get<LayoutPin>(pin.demand).dimensions[0].size(), 2u);
+  const auto [also, slices] =
+      OnlyPin(AnalyzeBody("loss reduce_mean(relu(x));", "parallel { dataset = { \"x\": shard((4, 1)) }; }"));
+  EXPECT_EQ(Counts(std::get<ShardPin>(slices.demand).out), (std::vector<int64_t>{4, 1}));
+  EXPECT_TRUE(std::holds_alternative<ReplicatePin>(
+      OnlyPin(AnalyzeBody("loss reduce_mean(relu(x));", "parallel { dataset = { \"x\": replicate }; }")).second.demand));
+  const Analyzed named =
+      AnalyzeBody("loss reduce_mean(relu(x));", "parallel { dataset = { \"x\": layout(\"dp\", _) }; }");
+  EXPECT_FALSE(named.module->pins.settings.dataset_given);
+}
+
 TEST(PinsTest, PinnedOpsStay) {
   const Analyzed analyzed =
       AnalyzeBody("let _z = tanh(x); loss reduce_mean(x);", "parallel { pin \"_z.tanh\" = shard((2, 1)); }");
@@ -104,10 +134,17 @@ TEST(PinsTest, Mistakes) {
            Case{"#[shard((1, 1))] let y = dense(x, 4); loss reduce_mean(y);", "", "E0305"},
            Case{"#[replicate] let y = x; loss reduce_mean(y);", "", "E0305"},
            Case{"#[replicate] let n = 3; let y = dense(x, n); loss reduce_mean(y);", "", "E0305"},
-           Case{"#[shard((1, 1))] param w: f32[6, 6] = zeros(); loss reduce_mean(matmul(x, w));", "", "E0305"},
-           Case{"#[region(out = data_parallel)] let y = relu(x); loss reduce_mean(y);", "", "E0220"},
-           Case{"#[local] param w: f32[6, 6] = zeros(); loss reduce_mean(matmul(x, w));", "", "E0220"},
+           Case{"#[shard((1, 1), (1, 1))] param w: f32[6, 6] = zeros(); loss reduce_mean(matmul(x, w));", "", "E0302"},
+           Case{"#[shard((1))] param w: f32[6, 6] = zeros(); loss reduce_mean(matmul(x, w));", "", "E0302"},
+           Case{"#[region(out = data_parallel)] param w: f32[6, 6] = zeros(); loss reduce_mean(matmul(x, w));", "",
+                "E0305"},
+           Case{"#[local] param w: f32[6, 6] = zeros(); loss reduce_mean(matmul(x, w));", "", "E0707"},
            Case{"let y = relu(x); loss reduce_mean(y);", "parallel { pin \"y.rely\" = replicate; }", "E0301"},
+           Case{"", "parallel { dataset = { \"y\": layout(\"dp\", _) }; }", "E0301"},
+           Case{"", "parallel { dataset = { \"x\": layout(\"dp\") }; }", "E0302"},
+           Case{"", "parallel { dataset = { \"x\": shard((4, 1), (4, 1)) }; }", "E0302"},
+           Case{"", "parallel { dataset = { \"x\": data_parallel }; }", "E0508"},
+           Case{"", "parallel { dataset = { \"x\": replicate, \"x\": replicate }; }", "E0202"},
            Case{"let y = relu(x); loss reduce_mean(y);", "parallel { pin \"y\" = replicate; }", "E0301"},
            Case{"#[shard((2, 1))] let y = relu(x); loss reduce_mean(y);", "parallel { pin \"y.relu\" = replicate; }",
                 "E0307"},

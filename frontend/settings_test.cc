@@ -38,6 +38,13 @@ TEST(TrainTest, ReadsCounts) {
   EXPECT_TRUE(training.present);
 }
 
+TEST(TrainTest, ReadsTheFormOfLogs) {
+  EXPECT_EQ(TrainingOf("log = \"cleave\";").log, LogFormat::kCleave);
+  EXPECT_EQ(TrainingOf("log = \"mindspore\";").log, LogFormat::kMindSpore);
+  EXPECT_EQ(TrainingOf("", {{"log", "\"mindspore\""}}).log, LogFormat::kMindSpore);
+  EXPECT_NE(WithBlocks("train M { log = \"json\"; }").messages.find("error[E0508]"), std::string::npos);
+}
+
 TEST(TrainTest, ReadsOptimizers) {
   const Optimizer sgd = TrainingOf("optimizer = sgd(0.1, weight_decay = 1e-4);").optimizer;
   EXPECT_EQ(sgd.kind, Optimizer::Kind::kSgd);
@@ -121,18 +128,18 @@ TEST(ParallelTest, ReadsTheMemoryLimitAndAnAutomaticZero) {
   EXPECT_FALSE(settings.zero_span == Span{});
 }
 
-TEST(ParallelTest, RefusesWhatThisVersionDoesNotDo) {
-  for (const char* setting :
-       {"search = manual;", "objective = memory;", "outside = replicate;", "dataset = (1, 2);"}) {
-    const Analyzed analyzed = WithBlocks(std::string("parallel { ") + setting + " }");
-    EXPECT_NE(analyzed.messages.find("error[E0220]"), std::string::npos) << setting << "\n" << analyzed.messages;
-  }
+TEST(ParallelTest, ReadsTheObjective) {
+  const Analyzed analyzed = WithBlocks("parallel { objective = compute_to_communication; }");
+  ASSERT_TRUE(analyzed.module.has_value()) << analyzed.messages;
+  EXPECT_EQ(analyzed.module->pins.settings.objective, Objective::kComputeToCommunication);
+  EXPECT_FALSE(analyzed.module->pins.settings.objective_span == Span{});
 }
 
 TEST(ParallelTest, RefusesImpossibleValues) {
   for (const char* setting :
        {"devices = 0;", "devices = 2.0;", "mesh = (dp = 0);", "mesh = (dp = 2, dp = 2);", "mesh = 4;", "mesh = (4, 2);",
-        "zero = 4;", "zero = all;", "memory = 0B;", "gradient_weight = -1;", "search = quick;", "mesh = (dp = 2); devices = 4;"}) {
+        "zero = 4;", "zero = all;", "memory = 0B;", "gradient_weight = -1;", "search = quick;", "dataset = (1, 2);",
+        "mesh = (dp = 2); devices = 4;"}) {
     const Analyzed analyzed = WithBlocks(std::string("parallel { ") + setting + " }");
     EXPECT_FALSE(analyzed.module.has_value()) << setting;
     EXPECT_EQ(analyzed.messages.find("E0220"), std::string::npos) << setting << "\n" << analyzed.messages;

@@ -10,6 +10,7 @@
 #include "runtime/math/convolution.h"  // IWYU pragma: export
 #include "runtime/math/math.h"        // IWYU pragma: export
 #include "runtime/mesh/mesh.h"        // IWYU pragma: export
+#include "runtime/npy/npy.h"          // IWYU pragma: export
 #include "runtime/random/random.h"    // IWYU pragma: export
 #include "runtime/trace/trace.h"      // IWYU pragma: export
 #include "runtime/train/train.h"      // IWYU pragma: export

@@ -11,6 +11,7 @@
 #include "search/memory/memory.h"
 #include "search/pins/pins.h"
 #include "search/propagate/propagate.h"
+#include "search/regions/objective.h"
 #include "search/sapp/sapp.h"
 #include "search/sapp/starts.h"
 #include "search/zero/zero.h"
@@ -33,17 +34,20 @@ Prices PricesOf(const PlanningTask& task) {
 
 Planner::Planner(const PlanningTask& task) : task_(task), bundles_(FindBundles(task.facts)), prices_(PricesOf(task)) {}
 
-AssignmentOptions Planner::OptionsUnder(double memory_weight) const {
-  return {.gradient_weight = task_.options.gradient_weight,
-          .dataset = task_.options.dataset,
-          .prices = WithMemoryWeight(task_.facts, task_.mesh, memory_weight, prices_)};
+AssignmentOptions Planner::OptionsUnder(Objective objective, double memory_weight) const {
+  const AssignmentOptions options = PaidUnder(
+      objective, task_.facts, task_.mesh,
+      {.gradient_weight = task_.options.gradient_weight, .dataset = task_.options.dataset, .prices = prices_});
+  return {.gradient_weight = options.gradient_weight,
+          .dataset = options.dataset,
+          .prices = WithMemoryWeight(task_.facts, task_.mesh, memory_weight, options.prices)};
 }
 
-std::optional<Planner::Decisions> Planner::Decide(Assignment& assignment, Diagnostics& diagnostics) const {
+std::optional<Planner::Decisions> Planner::Decide(const RegionStep& step, double memory_weight,
+                                                  Diagnostics& diagnostics) const {
   const SearchOptions& options = task_.options;
-  Decisions decisions{.cost = std::nullopt,
-                      .lower_bound = std::nullopt,
-                      .reasons = {.searched = false, .rule = "", .price = options.price}};
+  Assignment assignment(task_.facts, task_.mesh, OptionsUnder(step.objective, memory_weight), step.held);
+  Decisions decisions{.reasons = {.searched = false, .rule = "", .price = options.price}};
   switch (options.algorithm) {
     case SearchAlgorithm::kSapp: {
       const double cost = Sapp(assignment, bundles_, {.price = options.price, .work = options.work});
@@ -60,7 +64,7 @@ std::optional<Planner::Decisions> Planner::Decide(Assignment& assignment, Diagno
       decisions.reasons.rule = "replicate cuts nothing";
       break;
     case SearchAlgorithm::kPropagate: {
-      std::optional<Propagation> propagation = Propagate(assignment, task_.demands, task_.pins, diagnostics);
+      std::optional<Propagation> propagation = Propagate(assignment, step.spread, task_.pins, diagnostics);
       if (!propagation.has_value()) return std::nullopt;
       decisions.reasons.rule = "no pin's cut reaches it";
       decisions.reasons.followed = std::move(propagation->reasons);
@@ -68,27 +72,60 @@ std::optional<Planner::Decisions> Planner::Decide(Assignment& assignment, Diagno
     }
     case SearchAlgorithm::kExact: {
       const ExactResult best = FindBest(assignment, bundles_, {.work = options.work});
-      // With a price of memory the bound is one of both together.
-      if (assignment.options().prices.local == nullptr) decisions.lower_bound = best.lower_bound;
+      // Under another objective, or with a price of memory, the bound is not one of the cost.
+      const bool is_of_cost = step.objective == Objective::kSpeed && assignment.options().prices.local == nullptr;
+      if (is_of_cost) decisions.lower_bound = best.lower_bound;
       decisions.reasons.searched = true;
       break;
     }
     case SearchAlgorithm::kManual:
       CLEAVE_UNREACHABLE();
   }
+  decisions.held = step.held;
+  decisions.changes = Snapshot(assignment);
   return decisions;
+}
+
+std::optional<Planner::Decisions> Planner::DecideByRegion(double memory_weight, Diagnostics& diagnostics) const {
+  const RegionTask task = {.facts = task_.facts,
+                           .demands = task_.demands,
+                           .pins = task_.pins,
+                           .outside = task_.options.outside,
+                           .objective = task_.options.objective};
+  ReasonOptions reasons;
+  const DecideStep decide = [&](const RegionStep& step) -> std::optional<std::vector<Change>> {
+    std::optional<Decisions> own = Decide(step, memory_weight, diagnostics);
+    if (!own.has_value()) return std::nullopt;
+    own->reasons.followed.merge(reasons.followed);
+    reasons = std::move(own->reasons);
+    return std::move(own->changes);
+  };
+  std::optional<RegionDecisions> decided = DecideRegions(task, decide);
+  if (!decided.has_value()) return std::nullopt;
+  reasons.ruled = ReasonsOutside(task);
+  return Decisions{
+      .held = std::move(decided->held), .changes = std::move(decided->changes), .reasons = std::move(reasons)};
+}
+
+std::string Planner::ObjectiveText() const {
+  if (!task_.pins.regions.empty()) return ObjectivesText(task_.pins.regions);
+  return std::string(ObjectiveName(task_.options.objective));
 }
 
 std::optional<Plan> Planner::PlanFor(double memory_weight, int zero, Diagnostics& diagnostics) const {
   const GraphFacts& facts = task_.facts;
-  Assignment decided(facts, task_.mesh, OptionsUnder(memory_weight), task_.demands);
-  std::optional<Decisions> decisions = Decide(decided, diagnostics);
+  const Objective objective = task_.options.objective;
+  std::optional<Decisions> decisions =
+      task_.pins.regions.empty()
+          ? Decide({.objective = objective, .held = task_.demands, .spread = task_.demands}, memory_weight, diagnostics)
+          : DecideByRegion(memory_weight, diagnostics);
   if (!decisions.has_value()) return std::nullopt;
   decisions->reasons.keeps_to_memory = memory_weight > 0;
+  if (objective != Objective::kSpeed && task_.pins.regions.empty()) decisions->reasons.objective = ObjectiveText();
   // Costs and reasons are those of the program: a search pays for memory too, and prices redistributions as they are
   // found fastest.
-  Assignment assignment(facts, task_.mesh, OptionsUnder(0), task_.demands);
-  assignment.Apply(Snapshot(decided));
+  Assignment assignment(facts, task_.mesh, OptionsUnder(Objective::kSpeed, 0), decisions->held);
+  assignment.Apply(decisions->changes);
   CLEAVE_CHECK(assignment.cost().impossible == 0) << "a value is read in a layout in which it cannot be made";
 
   Plan plan{.cluster = task_.cluster.name,
@@ -97,12 +134,13 @@ std::optional<Plan> Planner::PlanFor(double memory_weight, int zero, Diagnostics
             .gradient_weight = task_.options.gradient_weight,
             .search = {}};
   plan.search = {.algorithm = std::string(AlgorithmName(task_.options.algorithm)),
-                 .objective = "speed",
+                 .objective = ObjectiveText(),
                  .price = std::string(PriceName(task_.options.price)),
                  .seconds = 0,
                  .cost = decisions->cost.value_or(assignment.cost().price),
                  .lower_bound = decisions->lower_bound};
   plan.ops = PlansWithReasons(assignment, bundles_, task_.demands, decisions->reasons);
+  NameRegions(task_.pins, plan.ops);
   for (OpId op : BrokenDemands(facts, plan, task_.demands)) {
     CLEAVE_CHECK(false) << "the plan does not keep the pin on " << facts.op(op).name;
   }

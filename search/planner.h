@@ -4,6 +4,7 @@
 
 #include <map>
 #include <optional>
+#include <vector>
 
 #include "base/diagnostic/diagnostic.h"
 #include "ir/mesh/mesh.h"
@@ -13,6 +14,7 @@
 #include "search/cluster/cluster.h"
 #include "search/cost/facts.h"
 #include "search/cost/prices.h"
+#include "search/regions/regions.h"
 #include "search/sapp/bundles.h"
 #include "search/sapp/reasons.h"
 #include "search/search.h"
@@ -41,13 +43,17 @@ class Planner {
  private:
   // How the ops were decided.
   struct Decisions {
-    std::optional<double> cost;         // Where it is not that of the assignment.
-    std::optional<double> lower_bound;  // Of any plan's cost.
+    std::map<OpId, Demand> held = {};        // What is not the search's to decide.
+    std::vector<Change> changes = {};        // What it decided.
+    std::optional<double> cost = {};         // Where it is not that of the assignment.
+    std::optional<double> lower_bound = {};  // Of any plan's cost.
     ReasonOptions reasons;
   };
 
-  AssignmentOptions OptionsUnder(double memory_weight) const;
-  std::optional<Decisions> Decide(Assignment& assignment, Diagnostics& diagnostics) const;
+  AssignmentOptions OptionsUnder(Objective objective, double memory_weight) const;
+  std::optional<Decisions> Decide(const RegionStep& step, double memory_weight, Diagnostics& diagnostics) const;
+  std::optional<Decisions> DecideByRegion(double memory_weight, Diagnostics& diagnostics) const;
+  std::string ObjectiveText() const;
 
   const PlanningTask task_;
   const Bundles bundles_;

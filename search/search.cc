@@ -8,9 +8,11 @@
 #include "absl/strings/str_cat.h"
 #include "search/assignment/assignment.h"
 #include "search/cost/facts.h"
+#include "search/manual/manual.h"
 #include "search/memory/memory.h"
 #include "search/pins/pins.h"
 #include "search/planner.h"
+#include "search/regions/objective.h"
 #include "search/warnings.h"
 
 namespace cleave {
@@ -37,13 +39,30 @@ bool CheckSupported(const Pins& pins, const SearchOptions& options, Diagnostics&
                "use `search = sapp`, or leave out `cost`");
       }
       break;
-    case SearchAlgorithm::kManual:
-      refuse(absl::StrCat("search = ", AlgorithmName(options.algorithm)), settings.search_span,
-             "use `sapp`, `exact`, `propagate`, `data_parallel` or `replicate`");
+    case SearchAlgorithm::kManual:  // CheckManualSettings says for what.
+      break;
   }
-  if (settings.objective != Objective::kSpeed)
-    refuse("objective", settings.objective_span, "leave it out, or set `objective = speed`");
+  if (options.price == Price::kClassic && options.objective != Objective::kSpeed) {
+    refuse(absl::StrCat("cost = classic` with `objective = ", ObjectiveName(options.objective)),
+           settings.objective_span, "leave out `cost`, or `objective`");
+  }
+  for (const Region& region : pins.regions) {
+    if (options.price != Price::kClassic) break;
+    refuse("cost = classic` with regions", region.span,
+           "leave out `cost`: the classic price decides whole models only");
+  }
   return !diagnostics.has_errors();
+}
+
+// The one plan that there is, where it fits into memory.
+std::optional<Plan> PlanManual(const Graph& graph, const Cluster& cluster, const Pins& pins, Diagnostics& diagnostics) {
+  const std::optional<Mesh> mesh = MeshFor(cluster, pins.settings.mesh, pins.settings.mesh_span, diagnostics);
+  if (!mesh.has_value()) return std::nullopt;
+  const Plan plan = ManualPlan(graph, *mesh, cluster.name);
+  const std::optional<MemoryLimit> limit = MemoryLimitOf(pins.settings, cluster);
+  if (!limit.has_value()) return plan;
+  const PlanFor only_plan = [&](double, int) { return plan; };
+  return FitMemory(graph, *limit, only_plan, /*zero=*/0, diagnostics);
 }
 
 }  // namespace
@@ -52,6 +71,8 @@ SearchOptions OptionsFrom(const ParallelSettings& settings) {
   SearchOptions options{.algorithm = settings.search,
                         .price = settings.cost,
                         .gradient_weight = settings.gradient_weight,
+                        .objective = settings.objective,
+                        .outside = settings.outside,
                         .dataset = std::nullopt,
                         .zero = std::nullopt};
   if (settings.zero.has_value()) options.zero = static_cast<int>(*settings.zero);
@@ -101,15 +122,20 @@ absl::string_view PriceName(Price price) {
 std::optional<Plan> Search(const Graph& training_graph, const Cluster& cluster, const Pins& pins,
                            const SearchOptions& options, Diagnostics& diagnostics) {
   const auto start = std::chrono::steady_clock::now();
+  if (!CheckManualSettings(training_graph, options.algorithm, pins, diagnostics)) return std::nullopt;
+  if (training_graph.is_manual()) return PlanManual(training_graph, cluster, pins, diagnostics);
   if (!CheckSupported(pins, options, diagnostics)) return std::nullopt;
   const std::optional<Mesh> mesh = MeshFor(cluster, pins.settings.mesh, pins.settings.mesh_span, diagnostics);
   if (!mesh.has_value()) return std::nullopt;
   const GraphFacts facts = FactsOf(training_graph);
-  const std::optional<std::map<OpId, Demand>> demands = ResolvePins(facts, *mesh, pins.pins, diagnostics);
+  const std::optional<std::map<OpId, Demand>> demands = ResolvePins(facts, *mesh, pins, diagnostics);
   if (!demands.has_value()) return std::nullopt;
 
+  SearchOptions own = options;
+  // Outside of regions every rank holds everything, the data too.
+  if (!pins.regions.empty() && !own.dataset.has_value()) own.dataset = DatasetLayout::kFullBatch;
   const Planner planner(
-      {.facts = facts, .mesh = *mesh, .cluster = cluster, .pins = pins, .demands = *demands, .options = options});
+      {.facts = facts, .mesh = *mesh, .cluster = cluster, .pins = pins, .demands = *demands, .options = own});
   std::optional<Plan> plan;
   if (const std::optional<MemoryLimit> limit = MemoryLimitOf(pins.settings, cluster)) {
     bool is_first = true;

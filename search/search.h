@@ -23,6 +23,8 @@ struct SearchOptions {
   SearchAlgorithm algorithm = SearchAlgorithm::kSapp;
   Price price = Price::kBytes;
   double gradient_weight = 0.1;
+  Objective objective = Objective::kSpeed;  // Of regions each has its own.
+  Outside outside = Outside::kReplicate;    // Of ops outside of regions.
   std::optional<DatasetLayout> dataset;  // nullopt: data is read in whatever layout its readers want.
   std::optional<int> zero = 0;  // 1 to 3: what replicas share is divided (search/zero); nullopt: as memory asks for.
   int64_t work = 400000;        // Bound of refine (search/sapp).

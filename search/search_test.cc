@@ -170,13 +170,14 @@ TEST(SearchTest, SaysWhenDevicesRepeatWork) {
 }
 
 TEST(SearchTest, RefusesWhatItCannotDo) {
-  for (const SearchOptions& options :
-       {SearchOptions{.algorithm = SearchAlgorithm::kManual, .dataset = {}},
-        SearchOptions{.algorithm = SearchAlgorithm::kExact, .price = Price::kTime, .dataset = {}}}) {
+  const std::pair<SearchOptions, Code> cases[] = {
+      {{.algorithm = SearchAlgorithm::kManual, .dataset = {}}, Code::kE0711},
+      {{.algorithm = SearchAlgorithm::kExact, .price = Price::kTime, .dataset = {}}, Code::kE0220}};
+  for (const auto& [options, code] : cases) {
     Diagnostics diagnostics;
     EXPECT_FALSE(Search(SeedNetwork(), CpuCluster(8), {}, options, diagnostics).has_value());
     ASSERT_EQ(diagnostics.error_count(), 1);
-    EXPECT_EQ(diagnostics.items()[0].code, Code::kE0220);
+    EXPECT_EQ(diagnostics.items()[0].code, code);
   }
 }
 

@@ -33,6 +33,16 @@ bool HasOnlyWholeFactors(const Rule& rule) {
                                               [](const Factor& factor) { return factor.kind == FactorKind::kWhole; });
 }
 
+// Every op of the model works on whole tensors: no plan divides it.
+bool NothingCanBeCut(const GraphFacts& facts) {
+  return std::none_of(facts.graph->ops.begin(), facts.graph->ops.end(), [&](const Op& op) {
+    if (!IsModelOp(facts, op.id) || op.inputs.empty()) return false;
+    const std::vector<Factor>& factors = facts.rule(op.id).factors;
+    return std::any_of(factors.begin(), factors.end(),
+                       [](const Factor& factor) { return factor.kind != FactorKind::kWhole; });
+  });
+}
+
 // What a rank sends to make a value of `layout` whole: an all-gather's share of what others lack, or an all-reduce's.
 Bytes GatheredBytes(const TensorType& type, const Layout& layout, const Mesh& mesh) {
   std::vector<AxisId> cutting;
@@ -134,7 +144,9 @@ void WarnOfIdleRanks(const GraphFacts& facts, const Plan& plan, const std::map<O
                      " used by no pin: ", idle.size() == 1 ? "its" : "their", " ranks repeat the work");
     diagnostics.Add(Warning(Code::kW0603,
                             absl::StrCat("only ", working, " of ", Plural(ranks, "device"), " have work of their own"))
-                        .Note(plan.search.algorithm == "propagate" ? unused
+                        .Note(NothingCanBeCut(facts) ? "no op of the model has a dimension that can be cut: every rank "
+                                                       "runs all of it"
+                              : plan.search.algorithm == "propagate" ? unused
                               : pinned ? "no op has elements for the other mesh axes, or pins leave them out: ranks "
                                          "repeat each other's work"
                                        : "no op has elements for the other mesh axes: ranks repeat each other's work")

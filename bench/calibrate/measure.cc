@@ -69,6 +69,8 @@ MeasuredCollective MeasureCollective(runtime::Comm& comm, CollectiveKind kind, c
       case CollectiveKind::kBroadcast:
       case CollectiveKind::kPermute:
       case CollectiveKind::kNeighborExchange:
+      case CollectiveKind::kSendReceive:
+      case CollectiveKind::kNeighborExchangeV2:
         CLEAVE_UNREACHABLE();  // Not measured.
     }
   });

@@ -7,23 +7,51 @@ namespace cleave {
 namespace {
 
 constexpr char kMakefile[] =
-    R"make(# Builds ./program. Needs a C++17 compiler, MPI and oneDNN; `make CXX=... CXXFLAGS=...` overrides what stands here.
-CXX = mpicxx
+    R"make(# `make` builds ./program, whose ranks mpirun starts. `make COMM=gloo` builds ./program_gloo, whose ranks are started one by one
+# (./run.sh --launch rank-table or dynamic), and ./starter: no MPI is needed for that. Both can lie here side by side.
+# Needs a C++17 compiler, oneDNN, and MPI or Gloo; `make CXX=... CXXFLAGS=...` overrides what stands here.
+COMM = mpi
 CXXFLAGS = -O3 -march=native -std=c++17 -fopenmp
-LDLIBS = -ldnnl -lpthread
+LDLIBS = $(COMM_LIBS) -ldnnl -lpthread
 MAIN = program.cc
 
 # The files of a folder are compiled as one: most of the time goes into headers that they share. What does not run in every step is
 # compiled quickly rather than for speed.
 FOLDERS =@FOLDERS@
-HOT = runtime/einsum runtime/kernels runtime/math/onednn runtime/random
+HOT = runtime/comm/gloo runtime/einsum runtime/kernels runtime/math/onednn runtime/random
 COLDFLAGS = -O1
 
-MAIN_OBJECT = build/$(MAIN:.cc=.o)
-FOLDER_OBJECTS = $(FOLDERS:%=build/%.o)
+STARTER_FOLDERS = runtime/starter runtime/rendezvous runtime/placement runtime/trace runtime/error
+ifeq ($(COMM),mpi)
+CXX = mpicxx
+PROGRAM = program
+UNUSED = runtime/comm/gloo runtime/placement runtime/rendezvous runtime/starter
+INSTALL = MPI for C++ (Debian: libopenmpi-dev openmpi-bin)
+else ifeq ($(COMM),gloo)
+CXX = g++
+PROGRAM = program_gloo
+STARTER = starter
+UNUSED = runtime/comm/mpi runtime/starter
+COMM_LIBS = -lgloo
+INSTALL = a C++ compiler (Debian: g++)
+else
+$(error COMM is `$(COMM)`, and must be mpi or gloo)
+endif
 
+BUILD = build/$(COMM)
+MAIN_OBJECT = $(BUILD)/$(MAIN:.cc=.o)
+FOLDER_OBJECTS = $(patsubst %,$(BUILD)/%.o,$(filter-out $(UNUSED),$(FOLDERS)))
+STARTER_OBJECTS = $(STARTER_FOLDERS:%=$(BUILD)/%.o)
+
+ifneq ($(MAKECMDGOALS),clean)
 ifeq ($(shell command -v $(firstword $(CXX)) 2>/dev/null),)
-$(error the compiler `$(firstword $(CXX))` is not there: install MPI for C++ (Debian: libopenmpi-dev openmpi-bin))
+$(error the compiler `$(firstword $(CXX))` is not there: install $(INSTALL))
+endif
+ifeq ($(COMM),gloo)
+ifeq ($(shell echo '\#include <gloo/config.h>' | $(CXX) -E -x c++ - >/dev/null 2>&1 && echo there),)
+$(error Gloo is not there: install it (Debian: libgloo-dev))
+endif
+endif
 endif
 
 # As many compilers at once as there are cores, unless told otherwise.
@@ -31,57 +59,31 @@ ifeq ($(filter -j%,$(MAKEFLAGS)),)
 MAKEFLAGS += -j$(shell nproc)
 endif
 
-program: $(MAIN_OBJECT) $(FOLDER_OBJECTS)
+all: $(PROGRAM) $(STARTER)
+
+$(PROGRAM): $(MAIN_OBJECT) $(FOLDER_OBJECTS)
 	$(CXX) $(CXXFLAGS) -o $@ $^ $(LDLIBS)
+
+starter: $(STARTER_OBJECTS)
+	$(CXX) $(CXXFLAGS) -o $@ $^ -lpthread
 
 # -MMD writes what an object was made from.
 $(MAIN_OBJECT): $(MAIN)
 	@mkdir -p $(@D)
 	$(CXX) $(CXXFLAGS) -I. -MMD -MP -c -o $@ $<
 
-$(FOLDER_OBJECTS): build/%.o:
+$(sort $(FOLDER_OBJECTS) $(STARTER_OBJECTS)): $(BUILD)/%.o:
 	@mkdir -p $(@D)
 	printf '#include "%s"\n' $(wildcard $*/*.cc) | $(CXX) $(CXXFLAGS) $(if $(filter $(HOT),$*),,$(COLDFLAGS)) -I. \
 	  -MMD -MP -MF $(@:.o=.d) -MT $@ -x c++ -c -o $@ -
 
 clean:
-	rm -rf build program
+	rm -rf build program program_gloo starter
 
-.PHONY: clean
+.PHONY: all clean
 
--include $(MAIN_OBJECT:.o=.d) $(FOLDER_OBJECTS:.o=.d)
+-include $(MAIN_OBJECT:.o=.d) $(FOLDER_OBJECTS:.o=.d) $(STARTER_OBJECTS:.o=.d)
 )make";
-
-constexpr char kRunScript[] = R"sh(#!/bin/sh
-# Starts the program on @RANKS@ of this machine, in this folder; arguments go to the program: ./run.sh --steps 100
-case $0 in */*) cd "${0%/*}" || exit 5 ;; esac
-ranks=@COUNT@
-
-fail() {
-  echo "run.sh: $1" >&2
-  exit 5
-}
-command -v mpirun >/dev/null 2>&1 || fail "mpirun is not there: install MPI (Debian: openmpi-bin)"
-if [ ! -x program ]; then
-  command -v make >/dev/null 2>&1 || fail "the program is not built, and make is not there"
-  make || fail "the program could not be built"
-fi
-
-# Ranks share the cores. They are not bound: a bound rank would keep its threads on one core.
-cores=$(nproc 2>/dev/null || echo 1)
-threads=$((cores / ranks))
-[ "$threads" -ge 1 ] || threads=1
-export OMP_NUM_THREADS="${OMP_NUM_THREADS:-$threads}"
-flags="--bind-to none"
-[ "$ranks" -le "$cores" ] || flags="$flags --oversubscribe"
-# Root may start it, as containers do.
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-# Under mpirun a program cannot see that a terminal is behind it.
-[ ! -t 1 ] || export CLEAVE_PROGRESS=1
-
-# Every rank's output: log_output/1/rank.N/stdout and stderr.
-exec mpirun -n "$ranks" $flags --output-filename log_output ./program "$@"
-)sh";
 
 }  // namespace
 
@@ -89,11 +91,6 @@ std::string CpuMakefile(const std::vector<std::string>& folders) {
   std::string list;
   for (const std::string& folder : folders) absl::StrAppend(&list, " \\\n\t", folder);
   return absl::StrReplaceAll(kMakefile, {{"@FOLDERS@", list}});
-}
-
-std::string CpuRunScript(int ranks) {
-  return absl::StrReplaceAll(kRunScript, {{"@RANKS@", ranks == 1 ? "one rank" : absl::StrCat(ranks, " ranks")},
-                                          {"@COUNT@", absl::StrCat(ranks)}});
 }
 
 }  // namespace cleave

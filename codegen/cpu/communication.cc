@@ -15,6 +15,8 @@ std::string ReductionText(Reduction reduction) {
       return "Reduction::kMax";
     case Reduction::kMin:
       return "Reduction::kMin";
+    case Reduction::kProd:
+      return "Reduction::kProd";
   }
   return "";
 }
@@ -32,6 +34,7 @@ class CollectiveEmitter {
     Watch(emission_, step_, collective_.transfers.front().output, writer_);
     if (collective_.kind == CollectiveKind::kAllReduce) return AllReduce();
     if (collective_.transfers.size() > 1) return Merged();
+    if (collective_.messages.has_value()) return SendReceive(*collective_.messages);
     for (const Transfer& transfer : collective_.transfers) Emit(transfer);
   }
 
@@ -104,11 +107,14 @@ class CollectiveEmitter {
         if (!emission_.storage.SameBuffer(transfer.input, transfer.output)) {
           writer_.Call("Copy(", {input, Count(transfer.input), output}, ");");
         }
-        return Call("Broadcast", {output, Count(transfer.output), "0", Group()});
+        return Call("Broadcast", {output, Count(transfer.output), absl::StrCat(collective_.root), Group()});
       case CollectiveKind::kPermute:
         return Permute(transfer);
       case CollectiveKind::kNeighborExchange:
         return NeighborExchange(transfer);
+      case CollectiveKind::kSendReceive:
+      case CollectiveKind::kNeighborExchangeV2:
+        return;  // With messages only.
     }
   }
 
@@ -179,6 +185,45 @@ class CollectiveEmitter {
                   absl::StrCat("{", absl::StrJoin(windows, ", "), "}")},
                  ");");
     Call("NeighborExchange", {Name(transfer.input), Name(transfer.output), neighbors, Group()});
+  }
+
+  static absl::string_view KindText(CollectiveKind kind) {
+    switch (kind) {
+      case CollectiveKind::kNeighborExchange:
+        return "CollectiveKind::kNeighborExchange";
+      case CollectiveKind::kSendReceive:
+        return "CollectiveKind::kSendReceive";
+      case CollectiveKind::kNeighborExchangeV2:
+        return "CollectiveKind::kNeighborExchangeV2";
+      case CollectiveKind::kAllReduce:
+      case CollectiveKind::kAllGather:
+      case CollectiveKind::kReduceScatter:
+      case CollectiveKind::kAllToAll:
+      case CollectiveKind::kBroadcast:
+      case CollectiveKind::kPermute:
+        break;
+    }
+    return "";
+  }
+
+  void SendReceive(const Messages& messages) {
+    const Transfer& transfer = collective_.transfers.front();
+    Call("SendReceive", {std::string(KindText(collective_.kind)), Name(transfer.input),
+                         MessageList(messages.send_sizes, messages.send_ranks, "_receiver"), Name(transfer.output),
+                         MessageList(messages.receive_sizes, messages.receive_ranks, "_sender"), "comm.world()"});
+  }
+
+  // "{{(rank + 1) % 4, 64}, {-1, 8}}": each part's partner and elements.
+  std::string MessageList(const std::vector<int64_t>& sizes, const std::vector<int64_t>& partners,
+                          absl::string_view role) {
+    const std::string wish = absl::StrCat(Name(collective_.transfers.front().output), role);
+    std::vector<std::string> parts;
+    for (size_t part = 0; part < sizes.size(); ++part) {
+      std::vector<int64_t> by_rank;
+      for (size_t entry = part; entry < partners.size(); entry += sizes.size()) by_rank.push_back(partners[entry]);
+      parts.push_back(absl::StrCat("{", emission_.rank_numbers.Text(by_rank, wish), ", ", sizes[part], "}"));
+    }
+    return absl::StrCat("{", absl::StrJoin(parts, ", "), "}");
   }
 
   Emission& emission_;

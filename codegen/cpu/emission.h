@@ -8,6 +8,7 @@
 
 #include "absl/strings/string_view.h"
 #include "codegen/cpu/names.h"
+#include "codegen/cpu/rank_numbers.h"
 #include "codegen/cpu/sizes.h"
 #include "codegen/emit/identifiers.h"
 #include "codegen/emit/text.h"
@@ -28,6 +29,7 @@ struct Emission {
   const Names& names;
   Identifiers& identifiers;
   Sizes& sizes;
+  RankNumbers& rank_numbers;
   std::map<std::vector<AxisId>, std::string> groups;  // The groups used so far and their names.
 
   const Step& step(int i) const { return program.steps[static_cast<size_t>(i)]; }

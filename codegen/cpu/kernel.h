@@ -60,6 +60,7 @@ void AddConvolutionKernels(Emitters& emitters);
 void AddCustomKernels(Emitters& emitters);
 void AddEinsumKernels(Emitters& emitters);
 void AddProductKernels(Emitters& emitters);
+void AddRankKernels(Emitters& emitters);
 void AddRankingKernels(Emitters& emitters);
 void AddRowKernels(Emitters& emitters);
 void AddMovementKernels(Emitters& emitters);

@@ -23,6 +23,10 @@ std::string Shown(const Kernel& kernel) {
 }
 
 void Print(const Kernel& kernel) {
+  // Of a manual model every rank has a whole tensor of its own.
+  if (kernel.emission.program.is_manual) {
+    return kernel.Call("PrintRanks", {"comm", Shown(kernel), List(kernel.input(0).type.shape), kernel.Input(0)});
+  }
   const bool local = kernel.compute.attributes.GetBool("local");
   kernel.Call(local ? "PrintPieces" : "Print",
               {"comm", Shown(kernel), kernel.emission.sizes.RegionText(kernel.compute.inputs[0]), kernel.Input(0)});
@@ -40,6 +44,7 @@ const Emitters& Table() {
     auto* const emitters = new Emitters{
         {"assert_finite", AssertFinite},
         {"flatten", Alias},
+        {"identity", Alias},
         {"print", Print},
         {"reshape", Alias},
     };
@@ -47,6 +52,7 @@ const Emitters& Table() {
     AddCustomKernels(*emitters);
     AddEinsumKernels(*emitters);
     AddProductKernels(*emitters);
+    AddRankKernels(*emitters);
     AddRankingKernels(*emitters);
     AddRowKernels(*emitters);
     AddMovementKernels(*emitters);

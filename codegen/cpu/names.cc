@@ -25,7 +25,8 @@ std::optional<ValueId> Namesake(const Program& program, const Storage& storage, 
         }
         return std::nullopt;
       },
-      [](const Slice&) -> std::optional<ValueId> { return std::nullopt; });
+      [](const Slice&) -> std::optional<ValueId> { return std::nullopt; },
+      [](const View& view) -> std::optional<ValueId> { return view.input; });
 }
 
 }  // namespace

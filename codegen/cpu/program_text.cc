@@ -1,6 +1,7 @@
 #include "codegen/cpu/program_text.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "absl/strings/match.h"
@@ -118,6 +119,7 @@ class ProgramWriter {
       if (compute->kind == "parameter") EmitParameter(step, *compute, writer);
       if (compute->kind == "state") EmitFill(*compute, 0, writer);
       if (compute->kind == "constant") EmitFill(*compute, compute->attributes.GetDouble("value"), writer);
+      if (compute->kind == "rank_value") EmitRankValue(*compute, writer);
     }
     writer.Close("}");
   }
@@ -125,12 +127,31 @@ class ProgramWriter {
   void EmitParameter(const Step& step, const Compute& compute, SourceWriter& writer) {
     const std::string& init = compute.attributes.GetString("init");
     const double first = compute.attributes.GetDouble("first");
+    if (init == "npy") {
+      return writer.Comment(absl::StrCat(step.name, ": from a file that `main` names, when this is done."));
+    }
     if (init == "constant") return EmitFill(compute, first, writer);
     writer.Call(
         init == "uniform" ? "FillUniform(" : "FillNormal(",
-        {absl::StrCat("{seed, ", StringLiteral(step.name), "}"), emission_.sizes.RegionText(compute.output),
+        {absl::StrCat("{seed, ", StreamName(step, compute), "}"), emission_.sizes.RegionText(compute.output),
          FloatLiteral(first), FloatLiteral(compute.attributes.GetDouble("second")), emission_.names[compute.output]},
         ");");
+  }
+
+  void EmitRankValue(const Compute& compute, SourceWriter& writer) {
+    const std::string& name = emission_.names[compute.output];
+    writer.Assign(absl::StrCat(name, "[0]"),
+                  emission_.rank_numbers.FloatText(compute.attributes.GetDoubles("values"), name));
+  }
+
+  // Each rank draws other numbers for a parameter of its own.
+  std::string StreamName(const Step& step, const Compute& compute) {
+    const bool is_local = compute.attributes.Has("local") && compute.attributes.GetBool("local");
+    if (!is_local) return StringLiteral(step.name);
+    std::vector<int64_t> ranks(static_cast<size_t>(program().mesh.rank_count()));
+    std::iota(ranks.begin(), ranks.end(), 0);
+    const std::string rank = emission_.rank_numbers.Text(ranks, "rank");
+    return absl::StrCat("(", StringLiteral(absl::StrCat(step.name, "@")), " + std::to_string(", rank, ")).c_str()");
   }
 
   void EmitFill(const Compute& compute, double value, SourceWriter& writer) {
@@ -174,7 +195,8 @@ class ProgramWriter {
           Match(
               emission_.step(single.step).action, [&](const Compute&) { EmitKernel(emission_, single.step, writer); },
               [&](const Collective&) { EmitCollective(emission_, single.step, writer); },
-              [&](const Slice&) { EmitSlice(emission_, single.step, writer); });
+              [&](const Slice&) { EmitSlice(emission_, single.step, writer); },
+              [](const View&) {});  // The same memory under the same name.
         });
   }
 
@@ -216,7 +238,9 @@ class ProgramWriter {
         const Compute* compute = ComputeOf(step);
         if (compute == nullptr) {
           for (const ValueId output : Writes(step)) {
-            if (program().value(output).origin == program().value(value).origin) same.insert(output);
+            const bool is_copy =
+                program().is_manual || program().value(output).origin == program().value(value).origin;
+            if (is_copy) same.insert(output);
           }
           continue;
         }
@@ -301,11 +325,13 @@ class ProgramWriter {
     writer.Line("const uint64_t seed;");
     if (DrawsNumbers()) writer.Line("const uint64_t& step;");
     if (NeedsCoordinates()) writer.Line("const std::vector<int64_t>& coordinates;");
+    if (emission_.rank_numbers.uses_rank()) writer.Line("const int rank = comm.rank();");
     EmitPlace(writer);
     writer.Gap();
     writer.Line("Arena arena{kArenaBytes, kPeakBytes};");
     EmitBuffers("The data of a step.", {"input"}, writer);
-    EmitBuffers("Parameters, state of the optimizer and constants.", {"parameter", "state", "constant"}, writer);
+    EmitBuffers("Parameters, state of the optimizer and constants.", {"parameter", "state", "constant", "rank_value"},
+                writer);
     EmitBuffers("Values of a step; those that are not needed at the same time share memory.", {}, writer);
   }
 
@@ -411,6 +437,14 @@ class ProgramWriter {
       }
       writer.Gap();
     }
+    const std::vector<RankNumbers::Table>& tables = emission_.rank_numbers.tables();
+    if (!tables.empty()) {
+      writer.Comment("What no formula of the rank's number gives.");
+      for (const RankNumbers::Table& table : tables) {
+        writer.Assign(absl::StrCat("constexpr ", table.type, " ", table.name, "[]"), table.entries);
+      }
+      writer.Gap();
+    }
     const Bytes peak = MemoryOf(emission_.graph, program()).prediction.peak;
     writer.Table({{absl::StrCat("constexpr int64_t kArenaBytes = ", emission_.storage.buffers.total.value(), ";"), ""},
                   {absl::StrCat("constexpr int64_t kPeakBytes = ", peak.value(), ";"),
@@ -449,6 +483,7 @@ absl::StatusOr<std::string> CpuProgramText(const Graph& graph, const Program& pr
   const Storage storage = PlanStorage(program, fusion);
   Identifiers identifiers;
   Sizes sizes(program, rank, identifiers);
+  RankNumbers rank_numbers(program.mesh, sizes, identifiers);
   const Names names = NameValues(program, storage, identifiers);
   return ProgramWriter({.graph = graph,
                         .program = program,
@@ -458,6 +493,7 @@ absl::StatusOr<std::string> CpuProgramText(const Graph& graph, const Program& pr
                         .names = names,
                         .identifiers = identifiers,
                         .sizes = sizes,
+                        .rank_numbers = rank_numbers,
                         .groups = {}})
       .Run();
 }

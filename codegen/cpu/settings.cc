@@ -1,6 +1,9 @@
 #include "codegen/cpu/settings.h"
 
+#include <filesystem>
+
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/status/status_macros.h"
 #include "base/text/text.h"
 
@@ -10,6 +13,12 @@ namespace {
 // The call that makes the DataSpec.
 absl::StatusOr<std::string> DataText(const DataSource& data) {
   if (data.kind == "mnist") return absl::StrCat("Mnist(", StringLiteral(data.path), ")");
+  if (data.kind == "npy") {
+    return absl::StrCat("Npy({", absl::StrJoin(data.files, ", ", [](std::string* out, const auto& file) {
+                          absl::StrAppend(out, "{", StringLiteral(file.first), ", ", StringLiteral(file.second), "}");
+                        }),
+                        "})");
+  }
   if (data.kind == "tokens") return absl::StrCat("Tokens(", StringLiteral(data.path), ")");
   if (data.kind != "digits" && data.kind != "synthetic") {
     return absl::InvalidArgumentError(absl::StrCat("no data source `", data.kind, "` for generated programs"));
@@ -92,9 +101,20 @@ absl::Status EmitMain(const Emission& emission, const std::string& type, SourceW
   }
   if (emission.sizes.folded()) set("only_rank", absl::StrCat(*emission.sizes.rank()));
   set("data", data);
+  for (const Step& step : emission.program.steps) {
+    const Compute* compute = ComputeOf(step);
+    if (compute == nullptr || compute->kind != "parameter") continue;
+    if (compute->attributes.GetString("init") != "npy") continue;
+    const std::filesystem::path path = std::filesystem::path(training.folder) / compute->attributes.GetString("file");
+    writer.Call("settings.parameter_files.push_back(",
+                {absl::StrCat("FromNpy(", StringLiteral(step.name), ", ",
+                              StringLiteral(path.lexically_normal().string()), ")")},
+                ");");
+  }
   set("epochs", absl::StrCat(training.epochs));
   if (training.steps > 0) set("steps", absl::StrCat(training.steps));
   set("log_every", absl::StrCat(training.log_every));
+  if (training.log == LogFormat::kMindSpore) set("log", "LogFormat::kMindSpore");
   set("seed", absl::StrCat(training.seed));
   set("schedule", ScheduleText(training.optimizer.learning_rate));
   const Optimizer::Kind kind = training.optimizer.kind;

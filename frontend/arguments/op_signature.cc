@@ -29,6 +29,8 @@ absl::string_view KindText(ArgumentKind kind) {
       return "float";
     case ArgumentKind::kInts:
       return "(int, …)";
+    case ArgumentKind::kFloats:
+      return "(float, …)";
     case ArgumentKind::kDType:
       return "element type";
     case ArgumentKind::kString:
@@ -42,7 +44,12 @@ std::string DefaultText(const AttributeValue& value) {
       value, [](bool truth) -> std::string { return truth ? "true" : "false"; },
       [](int64_t number) { return absl::StrCat(number); }, [](double number) { return FormatDouble(number); },
       [](const std::string& text) { return text; },
-      [](const std::vector<int64_t>& numbers) { return absl::StrCat("(", absl::StrJoin(numbers, ", "), ")"); });
+      [](const std::vector<int64_t>& numbers) { return absl::StrCat("(", absl::StrJoin(numbers, ", "), ")"); },
+      [](const std::vector<double>& numbers) {
+        return absl::StrCat("(", absl::StrJoin(numbers, ", ", [](std::string* out, double number) {
+                              absl::StrAppend(out, FormatDouble(number));
+                            }), ")");
+      });
 }
 
 }  // namespace

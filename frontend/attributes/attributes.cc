@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
+#include "frontend/attributes/counts.h"
 
 namespace cleave::frontend {
 namespace {
@@ -19,12 +20,18 @@ class AttributeReader {
     if (name == "layout") return ReadLayout();
     if (name == "replicate") return ReadReplicate();
     if (name == "priority") return ReadPriority();
-    if (name == "region" || name == "manual" || name == "local") {
-      reporter_.Report(Error(Code::kE0220, absl::StrCat("`#[", name, "]` is not supported by this version"))
-                           .At(attribute_.span, "used here"));
+    if (name == "region") {
+      reporter_.Report(Error(Code::kE0305, "`region` stands on no call")
+                           .At(attribute_.span, "a region is what a call of a function or an op makes")
+                           .Help("write `#[region(…)]` before the call"));
       return std::nullopt;
     }
-    const std::vector<std::string> names = {"shard", "layout", "replicate", "priority"};
+    if (name == "manual" || name == "local") {
+      reporter_.Report(Error(Code::kE0305, absl::StrCat("`#[", name, "]` means nothing here"))
+                           .At(attribute_.span, name == "manual" ? "stands above the model" : "stands on no `param`"));
+      return std::nullopt;
+    }
+    const std::vector<std::string> names = {"shard", "layout", "replicate", "priority", "region"};
     Diagnostic error = Error(Code::kE0303, absl::StrCat("unknown attribute `", name, "`"))
                            .At(attribute_.name.span, absl::StrCat("expected ", QuotedList(names, "or")));
     if (auto nearest = NearestName(name, names)) error.help.push_back(absl::StrCat("did you mean `", *nearest, "`?"));
@@ -34,39 +41,12 @@ class AttributeReader {
 
  private:
   void Malformed(Span span, std::string message, std::string label, std::string help = "") {
-    Diagnostic error = Error(Code::kE0303, std::move(message)).At(span, std::move(label));
-    if (!help.empty()) error.help.push_back(std::move(help));
-    reporter_.Report(std::move(error));
+    ReportMalformed(span, std::move(message), std::move(label), std::move(help), reporter_);
     ok_ = false;
   }
 
-  static bool IsAuto(const syntax::Expression& expression) {
-    const auto* name = std::get_if<syntax::Name>(&expression.kind);
-    return name != nullptr && name->text == "auto";
-  }
-
-  // `(4, 2)` or `auto`.
   CountsPin ReadCounts(const syntax::Expression& expression) {
-    if (IsAuto(expression)) return std::nullopt;
-    const auto* tuple = std::get_if<syntax::Tuple>(&expression.kind);
-    if (tuple == nullptr) {
-      Malformed(expression.span, "slices are a tuple with one number per dimension", "expected a tuple or `auto`",
-                "for one dimension write `(4)`");
-      return std::nullopt;
-    }
-    std::vector<Placed<int64_t>> counts;
-    for (const syntax::Argument& element : tuple->elements) {
-      if (element.name) Malformed(element.name->span, "slices have no names", "no name here");
-      const std::optional<int64_t> count = evaluate_(*element.value, "a number of slices");
-      if (!count) {
-        ok_ = false;
-      } else if (*count < 1) {
-        Malformed(element.span, "a dimension is cut into at least 1 slice", absl::StrCat("this is ", *count));
-      } else {
-        counts.push_back({*count, element.span});
-      }
-    }
-    return counts;
+    return frontend::ReadCounts(expression, evaluate_, reporter_, ok_);
   }
 
   std::optional<Demand> ReadShard() {
@@ -84,7 +64,7 @@ class AttributeReader {
         const auto* tuple = std::get_if<syntax::Tuple>(&argument.value->kind);
         if (in_given || !pin.in.empty()) Malformed(argument.span, "inputs are given twice", "given again here");
         in_given = true;
-        if (IsAuto(*argument.value)) continue;
+        if (IsWord(*argument.value, "auto")) continue;
         if (tuple == nullptr) {
           Malformed(argument.value->span, "`in` is a tuple with one entry per input", "expected a tuple",
                     "such as `in = ((8, 1), auto)`");

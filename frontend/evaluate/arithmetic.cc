@@ -93,6 +93,10 @@ Value Evaluator::Arithmetic(const syntax::Binary& binary, const Value& left, con
                                                    " ", ValueText(right, graph()), "` here")));
     return Value{Poison()};
   };
+  if (left.is_per_rank() || right.is_per_rank()) {
+    return RankByRank({left, right},
+                      [&](const std::vector<Value>& own) { return Arithmetic(binary, own[0], own[1]); });
+  }
   if (left.is_int() && right.is_int()) {
     if (IsComparison(binary.op)) return Value{Compare(binary.op, left.as_int(), right.as_int())};
     if (auto result = Compute(binary.op, left.as_int(), right.as_int())) return Value{*result};
@@ -117,6 +121,9 @@ Value Evaluator::Arithmetic(const syntax::Binary& binary, const Value& left, con
 }
 
 Value Evaluator::NegateNumber(const Value& value, Span span) {
+  if (value.is_per_rank()) {
+    return RankByRank({value}, [&](const std::vector<Value>& own) { return NegateNumber(own[0], span); });
+  }
   if (value.is_float()) return Value{-std::get<double>(value.kind)};
   if (value.is_int() && value.as_int() != std::numeric_limits<int64_t>::min()) return Value{-value.as_int()};
   reporter_.Report(Error(Code::kE0204, "`-` takes a number or a tensor")
@@ -126,6 +133,10 @@ Value Evaluator::NegateNumber(const Value& value, Span span) {
 
 // `sqrt(head)`: some elementwise functions also take a static number.
 std::optional<Value> Evaluator::StaticFunction(const std::string& name, const Value& value, Span span) {
+  if (value.is_per_rank() && OnRank(value, 0).is_number() && StaticFunction(name, Value{1.0}, span)) {
+    return RankByRank({value},
+                      [&](const std::vector<Value>& own) { return *StaticFunction(name, own[0], span); });
+  }
   double (*function)(double) = nullptr;
   if (name == "sqrt") function = [](double x) { return std::sqrt(x); };
   if (name == "exp") function = [](double x) { return std::exp(x); };
@@ -138,7 +149,8 @@ std::optional<Value> Evaluator::StaticFunction(const std::string& name, const Va
   return Value{Poison()};
 }
 
-// `choose(condition, a, b)` is a where the static condition holds, else b; the other is never expanded.
+// `choose(condition, a, b)` is a where the static condition holds, else b; the other is never expanded, but for a condition
+// that differs between ranks.
 Value Evaluator::Choose(const syntax::Call& call, Span span, Frame& frame) {
   static const Signature kSignature{
       .callee = "choose",
@@ -148,6 +160,9 @@ Value Evaluator::Choose(const syntax::Call& call, Span span, Frame& frame) {
   const syntax::Expression& condition = *(*matched)[0]->value;
   const Value truth = Evaluate(condition, frame);
   if (truth.is_poison()) return truth;
+  if (truth.is_per_rank() && std::holds_alternative<bool>(OnRank(truth, 0).kind)) {
+    return ChoosePerRank(condition, truth, *(*matched)[1]->value, *(*matched)[2]->value, frame);
+  }
   if (!std::holds_alternative<bool>(truth.kind)) {
     reporter_.Report(Error(Code::kE0204, "the condition of `choose` must be a bool")
                          .At(condition.span, absl::StrCat("this is ", DescribeType(truth, graph()))));

@@ -1,4 +1,6 @@
 // Attributes and `pin` statements: from what they say to pins on ops of the graph.
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "base/match/match.h"
 #include "base/text/text.h"
@@ -26,8 +28,8 @@ bool AllOnes(const CountsPin& counts) {
 }
 
 // Whether one plan could keep both, as far as that can be said without the mesh.
-bool Agree(const std::variant<ShardPin, LayoutPin, ReplicatePin>& a,
-           const std::variant<ShardPin, LayoutPin, ReplicatePin>& b) {
+bool Agree(const std::variant<ShardPin, LayoutPin, ReplicatePin, DataParallelPin>& a,
+           const std::variant<ShardPin, LayoutPin, ReplicatePin, DataParallelPin>& b) {
   if (const auto* replicate = std::get_if<ReplicatePin>(&b); replicate != nullptr && a.index() != b.index()) {
     return Agree(b, a);
   }
@@ -45,7 +47,7 @@ bool Agree(const std::variant<ShardPin, LayoutPin, ReplicatePin>& a,
     }
     return true;
   }
-  if (a.index() != b.index()) return true;
+  if (a.index() != b.index() || std::holds_alternative<DataParallelPin>(a)) return true;
   if (const auto* first = std::get_if<ShardPin>(&a)) {
     const auto& second = std::get<ShardPin>(b);
     for (size_t i = 0; i < first->in.size() && i < second.in.size(); ++i) {
@@ -64,12 +66,21 @@ bool Agree(const std::variant<ShardPin, LayoutPin, ReplicatePin>& a,
   return true;
 }
 
+// Regions are opened and closed around their calls (region.cc).
+bool IsRegion(const syntax::Attribute& attribute) { return attribute.name.text == "region"; }
+
 bool IsSource(const Op& op) { return DefinitionOf(op).op_class == OpClass::kSource; }
+
+// What has no inputs has one tensor, its own: `#[shard((4, 1))] param …`.
+ShardPin OfTensor(const ShardPin& pin) {
+  if (pin.in.size() != 1 || pin.out) return pin;
+  return {.in = {}, .out = pin.in.front()};
+}
 
 }  // namespace
 
 void Evaluator::Attach(const std::vector<syntax::Attribute>& attributes, const Value& value, Frame& frame) {
-  if (attributes.empty()) return;
+  if (std::all_of(attributes.begin(), attributes.end(), IsRegion)) return;
   if (!last_operation_) {
     if (value.is_poison()) return;
     reporter_.Report(
@@ -84,6 +95,7 @@ void Evaluator::Attach(const std::vector<syntax::Attribute>& attributes, const V
     if (!IsSource(graph().op(OpId(i)))) ops.push_back(OpId(i));
   }
   for (const syntax::Attribute& attribute : attributes) {
+    if (IsRegion(attribute)) continue;
     if (!value.is_tensor() || ops.empty()) {
       reporter_.Report(Error(Code::kE0305, absl::StrCat("`#[", attribute.name.text, "]` stands on no op"))
                            .At(attribute.span, absl::StrCat("the value is ", DescribeType(value, graph()))));
@@ -117,7 +129,8 @@ void Evaluator::AddPin(const syntax::Attribute& attribute, OpId op, const std::v
   Match(
       *demand,
       [&](const ShardPin& pin) {
-        if (CheckShard(attribute, pin, op)) Record({op, pin, attribute.span});
+        const ShardPin own = IsSource(graph().op(op)) ? OfTensor(pin) : pin;
+        if (CheckShard(attribute, own, op)) Record({op, own, attribute.span});
       },
       [&](const LayoutPin& pin) {
         if (CheckLayout(attribute, pin, op)) Record({op, pin, attribute.span});
@@ -132,10 +145,10 @@ void Evaluator::AddPin(const syntax::Attribute& attribute, OpId op, const std::v
 
 bool Evaluator::CheckShard(const syntax::Attribute& attribute, const ShardPin& pin, OpId id) {
   const Op& op = graph().op(id);
-  if (IsSource(op)) {
-    reporter_.Report(Error(Code::kE0305, absl::StrCat("`shard` on the ", op.kind, " `", op.name, "`"))
-                         .At(attribute.span, "speaks of the inputs of an op, and here are none")
-                         .Help("use `layout(…)` with the names of mesh axes"));
+  if (IsSource(op) && !pin.in.empty()) {
+    reporter_.Report(Error(Code::kE0302, absl::StrCat("slices for ", Plural(static_cast<int64_t>(pin.in.size()), "tensor"),
+                                                      ", but the ", op.kind, " `", op.name, "` is one"))
+                         .At(attribute.span, absl::StrCat("`", op.name, "` is ", op.type.ToString())));
     return false;
   }
   if (!pin.in.empty() && pin.in.size() != op.inputs.size()) {
@@ -161,7 +174,7 @@ bool Evaluator::CheckShard(const syntax::Attribute& attribute, const ShardPin& p
     ok = false;
   };
   for (size_t i = 0; i < pin.in.size(); ++i) check(pin.in[i], op.inputs[i], absl::StrCat("input ", i));
-  check(pin.out, id, "the output");
+  check(pin.out, id, IsSource(op) ? absl::StrCat("`", op.name, "`") : "the output");
   return ok;
 }
 
@@ -178,7 +191,17 @@ bool Evaluator::CheckLayout(const syntax::Attribute& attribute, const LayoutPin&
 
 void Evaluator::Record(Pin pin) {
   for (const Pin& other : expansion_.pins) {
-    if (other.op != pin.op || Agree(other.demand, pin.demand)) continue;
+    if (other.op != pin.op) continue;
+    if (other == pin) return;  // The same of a value that a further pass or call finds again.
+    if (region_parameters_.count(pin.op) > 0) {
+      reporter_.Report(Error(Code::kE0321, absl::StrCat("`", graph().op(pin.op).name, "` has two pins"))
+                           .At(pin.span, "the second")
+                           .At(other.span, "the first")
+                           .Note("what a region says of a parameter is all that is said of it")
+                           .Help("remove one of them"));
+      return;
+    }
+    if (Agree(other.demand, pin.demand)) continue;
     reporter_.Report(
         Error(Code::kE0307, absl::StrCat("two pins on `", graph().op(pin.op).name, "` contradict each other"))
             .At(pin.span, "the second")

@@ -10,17 +10,6 @@ namespace {
 
 bool IsScalarType(const syntax::Type& type) { return !type.dimensions.has_value(); }
 
-// Refused by name: what the language has and this version does not do.
-bool IsOfLaterVersion(const std::string& name) {
-  static const char* const kNames[] = {
-      "vmap",       "all_reduce",        "all_gather",           "reduce_scatter", "broadcast",
-      "all_to_all", "neighbor_exchange", "neighbor_exchange_v2", "send",           "recv"};
-  for (const char* candidate : kNames) {
-    if (name == candidate) return true;
-  }
-  return false;
-}
-
 }  // namespace
 
 Value Evaluator::EvaluateCall(const syntax::Call& call, Span span, Frame& frame) {
@@ -28,13 +17,9 @@ Value Evaluator::EvaluateCall(const syntax::Call& call, Span span, Frame& frame)
   if (name == nullptr) {
     const auto* inner = std::get_if<syntax::Call>(&call.callee->kind);
     const auto* inner_name = inner ? std::get_if<syntax::Name>(&inner->callee->kind) : nullptr;
-    if (inner_name != nullptr && inner_name->text == "vmap") {
-      reporter_.Report(
-          Error(Code::kE0220, "`vmap` is not supported by this version").At(call.callee->span, "used here"));
-    } else {
-      reporter_.Report(
-          Error(Code::kE0204, "only a function can be called").At(call.callee->span, "this is no name of one"));
-    }
+    if (inner_name != nullptr && inner_name->text == "vmap") return CallVmap(*inner, call, span, frame);
+    reporter_.Report(
+        Error(Code::kE0204, "only a function can be called").At(call.callee->span, "this is no name of one"));
     return Value{Poison()};
   }
   const Callee callee = functions_.Find(name->text, frame.function);
@@ -46,19 +31,23 @@ Value Evaluator::EvaluateCall(const syntax::Call& call, Span span, Frame& frame)
   if (const auto* op = std::get_if<const syntax::OpDefinition*>(&callee)) {
     return CallCustomOp(custom_ops_.Get(**op), call, span, frame);
   }
+  if (const auto primitive = FindPrimitive(name->text)) return CallPrimitive(*primitive, call, span, frame);
   if (name->text == "choose") return Choose(call, span, frame);
   if (name->text == "shape") return ShapeOf(call, span, frame);
   if (name->text == "stack") return Stack(call, span, frame);
   if (name->text == "split") return Split(call, span, frame);
+  if (name->text == "vmap") {
+    reporter_.Report(Error(Code::kE0216, "what `vmap` makes is called at once")
+                         .At(span, "expected the arguments of the call behind this")
+                         .Help("such as `vmap(f)(x)`"));
+    return Value{Poison()};
+  }
 
   // Whatever else is wrong in the arguments is worth knowing at once.
   for (const syntax::Argument& argument : call.arguments) Evaluate(*argument.value, frame);
   Diagnostic error = Error(Code::kE0201, absl::StrCat("unknown function or op `", name->text, "`"))
                          .At(call.callee->span, "not defined here, nor in the prelude");
-  if (IsOfLaterVersion(name->text)) {
-    error = Error(Code::kE0220, absl::StrCat("`", name->text, "` is not supported by this version"))
-                .At(call.callee->span, "used here");
-  } else if (Binding* binding = frame.scope.Find(name->text)) {
+  if (Binding* binding = frame.scope.Find(name->text)) {
     binding->used = true;
     error = Error(Code::kE0204, absl::StrCat("`", name->text, "` is a value, not a function"))
                 .At(call.callee->span, absl::StrCat("this is ", DescribeType(binding->value, graph())));
@@ -93,6 +82,11 @@ Value Evaluator::CallFunction(const Function& function, const syntax::Call& call
     inner.path = inner.path.empty() ? component : absl::StrCat(inner.path, ".", component);
   }
 
+  EnterRegion(call, inner.path, *matched, evaluated);
+  for (size_t i = 0; i < values.size(); ++i) {
+    if ((*matched)[i] != nullptr) values[i] = evaluated[(*matched)[i]];
+  }
+
   Frame callee;
   callee.function = &function;
   callee.path = inner.path;
@@ -102,8 +96,10 @@ Value Evaluator::CallFunction(const Function& function, const syntax::Call& call
 
   reporter_.EnterCall(span, name);
   callee.scope.Push();
+  PinArguments(function, callee);
   Run(function.syntax->body, callee);
   CloseBlock(callee);
+  PinOpsFrom(first, callee.demands);
   Value result = callee.result.value_or(Value{Poison()});
   if (callee.failed) {
     result = Value{Poison()};
@@ -171,21 +167,30 @@ void Evaluator::Assert(const syntax::Call& call, Span span, Frame& frame) {
   const Value condition = Evaluate(*(*matched)[0]->value, frame);
   const Value message = Evaluate(*(*matched)[1]->value, frame);
   if (condition.is_poison() || message.is_poison()) return;
-  if (!std::holds_alternative<bool>(condition.kind) || !std::holds_alternative<std::string>(message.kind)) {
+  if (!std::holds_alternative<bool>(OnRank(condition, 0).kind) || !std::holds_alternative<std::string>(message.kind)) {
     reporter_.Report(Error(Code::kE0204, "`assert` takes a bool and a string")
                          .At(span, absl::StrCat("these are ", DescribeType(condition, graph()), " and ",
                                                 DescribeType(message, graph()))));
     return;
   }
-  if (std::get<bool>(condition.kind)) return;
+  int64_t rank = 0;  // The first on which it does not hold.
+  const int64_t ranks = condition.is_per_rank() ? world() : 1;
+  while (rank < ranks && std::get<bool>(OnRank(condition, rank).kind)) ++rank;
+  if (rank == ranks) return;
   std::string text = std::get<std::string>(message.kind);
-  for (const std::string& name : frame.scope.Names()) {
+  std::vector<std::string> names = frame.scope.Names();
+  if (graph().is_manual()) names.insert(names.end(), {"world", "rank"});
+  for (const std::string& name : names) {
     const std::string placeholder = absl::StrCat("{", name, "}");
     if (!absl::StrContains(text, placeholder)) continue;
-    text = absl::StrReplaceAll(text, {{placeholder, ValueText(frame.scope.Find(name)->value, graph())}});
+    const Binding* binding = frame.scope.Find(name);
+    const Value value = binding != nullptr ? binding->value : *RankName(name, span);
+    text = absl::StrReplaceAll(text, {{placeholder, ValueText(OnRank(value, rank), graph())}});
   }
-  reporter_.Report(Error(Code::kE0212, std::move(text))
-                       .At(span, reporter_.IsUserPlace(span) ? "asserted here" : "asserted by this call"));
+  Diagnostic error = Error(Code::kE0212, std::move(text))
+                         .At(span, reporter_.IsUserPlace(span) ? "asserted here" : "asserted by this call");
+  if (condition.is_per_rank()) error.notes.push_back(absl::StrCat("on rank ", rank));
+  reporter_.Report(std::move(error));
   frame.failed = frame.function != nullptr;
 }
 

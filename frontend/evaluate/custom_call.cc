@@ -54,6 +54,10 @@ Value Evaluator::CallCustomOp(const CustomOp& op, const syntax::Call& call, Span
   std::map<const syntax::Argument*, Value> evaluated;
   for (const syntax::Argument& argument : call.arguments) evaluated[&argument] = Evaluate(*argument.value, frame);
   if (!matched || op.broken) return Value{Poison()};
+  for (const auto& [argument, value] : evaluated) {
+    if (value.is_poison()) return Value{Poison()};
+  }
+  EnterRegion(call, frame.naming.path, *matched, evaluated);
   std::vector<Value> values;
   for (const syntax::Argument* argument : *matched) {
     values.push_back(argument == nullptr ? Value{Poison()} : evaluated[argument]);

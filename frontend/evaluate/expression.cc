@@ -10,7 +10,6 @@ namespace {
 
 // Bounds on one expansion: far beyond any model, near enough to answer in seconds.
 constexpr int64_t kMaxSteps = 2'000'000;
-constexpr size_t kMaxOps = 200'000;
 constexpr int kMaxDepth = 2000;  // Of expressions through calls: what the stack holds.
 
 }  // namespace
@@ -32,6 +31,9 @@ bool Evaluator::Exhausted(Span span) {
 
 Value Evaluator::Evaluate(const syntax::Expression& expression, Frame& frame) {
   if (Exhausted(expression.span)) return Value{Poison()};
+  if (const auto substitute = substitutes_.find(&expression); substitute != substitutes_.end()) {
+    return substitute->second;
+  }
   ++depth_;
   Value value = EvaluateKind(expression, frame);
   --depth_;
@@ -78,7 +80,9 @@ Value Evaluator::EvaluateKind(const syntax::Expression& expression, Frame& frame
                              .Note("`{ \"name\": … }` stands in `#[region(params = …)]` only"));
         return Value{Poison()};
       },
-      [&](const syntax::Attributed& attributed) { return EvaluateAttributed(attributed, frame); });
+      [&](const syntax::Attributed& attributed) {
+        return EvaluateAttributed(*attributed.operand, attributed.attributes, frame);
+      });
 }
 
 Value Evaluator::EvaluateName(const std::string& name, Span span, Frame& frame) {
@@ -87,11 +91,7 @@ Value Evaluator::EvaluateName(const std::string& name, Span span, Frame& frame) 
     return binding->value;
   }
   if (std::optional<DType> dtype = ParseDType(name)) return Value{*dtype};
-  if (name == "world" || name == "rank") {
-    reporter_.Report(Error(Code::kE0220, absl::StrCat("`", name, "` is not supported by this version"))
-                         .At(span, "has a value only in a `#[manual]` model"));
-    return Value{Poison()};
-  }
+  if (std::optional<Value> of_ranks = RankName(name, span)) return *std::move(of_ranks);
   Diagnostic error = Error(Code::kE0201, absl::StrCat("unknown name `", name, "`")).At(span, "not defined here");
   if (functions_.Find(name, frame.function).index() != 0) {
     error = Error(Code::kE0201, absl::StrCat("`", name, "` is a function, not a value"))
@@ -121,10 +121,13 @@ Value Evaluator::EvaluateTuple(const syntax::Tuple& tuple, Frame& frame) {
   return poisoned ? Value{Poison()} : Value{std::move(result)};
 }
 
-Value Evaluator::EvaluateAttributed(const syntax::Attributed& attributed, Frame& frame) {
+Value Evaluator::EvaluateAttributed(const syntax::Expression& operand, const std::vector<syntax::Attribute>& attributes,
+                                    Frame& frame) {
   last_operation_.reset();
-  const Value value = Evaluate(*attributed.operand, frame);
-  Attach(attributed.attributes, value, frame);
+  const bool is_region = OpenRegion(attributes, operand, frame);
+  Value value = Evaluate(operand, frame);
+  if (is_region) value = CloseRegion(std::move(value), operand);
+  Attach(attributes, value, frame);
   return value;
 }
 

@@ -5,10 +5,20 @@
 namespace cleave::frontend {
 namespace {
 
+// The x of `all_reduce(x, mean)` and `all_reduce(x) / world`; else null.
+const syntax::Expression* WhatRanksReduce(const syntax::Expression& expression) {
+  if (const auto* binary = std::get_if<syntax::Binary>(&expression.kind)) return WhatRanksReduce(*binary->left);
+  const auto* call = std::get_if<syntax::Call>(&expression.kind);
+  const auto* callee = call ? std::get_if<syntax::Name>(&call->callee->kind) : nullptr;
+  const bool reduces = callee != nullptr && FindPrimitive(callee->text) == Primitive::kAllReduce;
+  return reduces && !call->arguments.empty() ? &*call->arguments[0].value : nullptr;
+}
+
 // What a metric is called in logs: by the outermost call of its expression.
 std::string MetricName(const syntax::Expression& expression) {
   if (const auto* attributed = std::get_if<syntax::Attributed>(&expression.kind))
     return MetricName(*attributed->operand);
+  if (const syntax::Expression* own = WhatRanksReduce(expression)) return MetricName(*own);
   if (const auto* call = std::get_if<syntax::Call>(&expression.kind)) return MetricName(*call->callee);
   if (const auto* name = std::get_if<syntax::Name>(&expression.kind)) return name->text;
   return "metric";
@@ -22,6 +32,7 @@ void Evaluator::RunModel(const syntax::Model& model) {
   frame.scope.Push();
   Run(model.body, frame);
   CloseBlock(frame);
+  if (!reporter_.has_errors()) ReportUnreceived();
   if (!loss_ && !exhausted_) {
     reporter_.Report(Error(Code::kE0503, absl::StrCat("model `", model.name.text, "` has no loss"))
                          .At(model.name.span, "nothing to train")
@@ -56,6 +67,7 @@ void Evaluator::RunLoss(const syntax::Loss& loss, const syntax::Statement& state
     return;
   }
   builder_.mutable_graph().loss = value.as_tensor();
+  expansion_.loss = loss.value.span;
 }
 
 void Evaluator::RunMetric(const syntax::Metric& metric, const syntax::Statement& statement, Frame& frame) {
@@ -96,6 +108,7 @@ void Evaluator::RunMetric(const syntax::Metric& metric, const syntax::Statement&
   };
   for (int i = 1; taken(); ++i) name = absl::StrCat(wish, "_", i);
   builder_.mutable_graph().metrics.push_back({name, value.as_tensor()});
+  expansion_.metrics.push_back(metric.value.span);
 }
 
 Expansion Evaluator::Finish() && {

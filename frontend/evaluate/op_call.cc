@@ -22,6 +22,7 @@ bool IsTensorKind(ArgumentKind kind) {
     case ArgumentKind::kInt:
     case ArgumentKind::kFloat:
     case ArgumentKind::kInts:
+    case ArgumentKind::kFloats:
     case ArgumentKind::kDType:
     case ArgumentKind::kString:
       return false;
@@ -45,6 +46,8 @@ absl::string_view Expected(ArgumentKind kind) {
       return "a float";
     case ArgumentKind::kInts:
       return "a tuple of ints";
+    case ArgumentKind::kFloats:
+      return "a tuple of floats";
     case ArgumentKind::kDType:
       return "an element type, `f32` or `i32`";
     case ArgumentKind::kString:
@@ -73,8 +76,16 @@ const OpDefinition& Evaluator::TakeNumbers(const OpDefinition& op, absl::Span<co
   if (!has_tensor) return op;
   if (op.name == "pow" && values[matched[1]].is_number()) return *FindOp("power");
   for (size_t i = 0; i < op.signature.size(); ++i) {
-    if (!op.signature[i].takes_number || matched[i] == nullptr || !values[matched[i]].is_number()) continue;
+    if (!op.signature[i].takes_number || matched[i] == nullptr) continue;
     Value& value = values[matched[i]];
+    if (value.is_per_rank() && OnRank(value, 0).is_number()) {
+      const bool whole = OnRank(value, 0).is_int() && whole_number == DType::kI32;
+      const OpId number = AddRankValue(value, span, frame);
+      value = Value{TensorValue{number}};
+      if (whole) value = AddOp("cast", {{nullptr, number}}, {{{"dtype", std::string("i32")}}}, span, frame);
+      continue;
+    }
+    if (!value.is_number()) continue;
     const DType dtype = value.is_int() ? whole_number : DType::kF32;
     value = Value{TensorValue{AddConstant(dtype, value.as_number(), span, frame)}};
   }
@@ -95,15 +106,21 @@ Value Evaluator::CallOp(const OpDefinition& called, const syntax::Call& call, Sp
   if (call.arguments.size() == 1) {
     if (auto number = StaticFunction(called.name, values.begin()->second, span)) return *number;
   }
+  EnterRegion(call, frame.naming.path, *matched, values);
   const int first = static_cast<int>(builder_.graph().ops.size());
   const OpDefinition& op = TakeNumbers(called, *matched, values, span, frame);
 
   const auto wrong = [&](const ::cleave::Argument& formal, const syntax::Expression& expression, const Value& value) {
+    poisoned = true;
+    if (!IsTensorKind(formal.kind) && DiffersBetweenRanks(value)) {
+      ReportShape(absl::StrCat("argument `", formal.name, "` of `", op.name, "` differs between ranks"), expression,
+                  value, frame);
+      return;
+    }
     reporter_.Report(
         Error(Code::kE0204, absl::StrCat("argument `", formal.name, "` of `", op.name, "` is ", Expected(formal.kind)))
             .At(expression.span, absl::StrCat("this is ", DescribeType(value, graph())))
             .Note(absl::StrCat("the signature is `", signature.ToString(), "`")));
-    poisoned = true;
   };
   std::vector<Operand> operands;
   Attributes attributes;
@@ -147,7 +164,7 @@ Value Evaluator::CallOp(const OpDefinition& called, const syntax::Call& call, Sp
     }
   }
   if (poisoned) return Value{Poison()};
-  if (std::optional<OpId> mask = MaskFor(op, operands)) operands.push_back({nullptr, *mask});
+  if (std::optional<OpId> mask = MaskFor(op, operands, span, frame)) operands.push_back({nullptr, *mask});
 
   const Value result = AddOp(op.name, operands, std::move(attributes), span, frame);
   last_operation_ = {span, op.name, first, static_cast<int>(builder_.graph().ops.size()), false};
@@ -172,6 +189,15 @@ std::optional<AttributeValue> Evaluator::ToAttribute(const ::cleave::Argument& f
       for (const Value& element : value.as_tuple()) {
         if (!element.is_int()) return std::nullopt;
         numbers.push_back(element.as_int());
+      }
+      return AttributeValue(std::move(numbers));
+    }
+    case ArgumentKind::kFloats: {
+      if (!value.is_tuple()) return std::nullopt;
+      std::vector<double> numbers;
+      for (const Value& element : value.as_tuple()) {
+        if (!element.is_number()) return std::nullopt;
+        numbers.push_back(element.as_number());
       }
       return AttributeValue(std::move(numbers));
     }
@@ -256,8 +282,10 @@ OpId Evaluator::AddConstant(DType dtype, double value, Span span, const Frame& f
 }
 
 // Metrics leave out what fills up the last test batch: ops that take a mask get the one of the samples.
-std::optional<OpId> Evaluator::MaskFor(const OpDefinition& op, const std::vector<Operand>& operands) {
-  if (!in_metric_ || operands.empty() || expansion_.inputs.empty()) return std::nullopt;
+std::optional<OpId> Evaluator::MaskFor(const OpDefinition& op, const std::vector<Operand>& operands, Span span,
+                                       const Frame& frame) {
+  // Inside of what `vmap` maps, a first dimension is not that of the samples.
+  if (!in_metric_ || vmap_depth_ > 0 || operands.empty() || expansion_.inputs.empty()) return std::nullopt;
   size_t tensors = 0;
   bool takes_mask = false;
   for (const ::cleave::Argument& formal : op.signature) {
@@ -269,9 +297,12 @@ std::optional<OpId> Evaluator::MaskFor(const OpDefinition& op, const std::vector
     masked_ = true;  // By the user.
     return std::nullopt;
   }
-  const Shape& batch_shape = builder_.type(expansion_.inputs.begin()->first).shape;
-  const Shape& shape = builder_.type(operands[0].op).shape;
-  if (batch_shape.empty() || shape.empty() || shape[0] != batch_shape[0]) return std::nullopt;
+  const Shape batch_shape = builder_.type(expansion_.inputs.begin()->first).shape;
+  const Shape shape = builder_.type(operands[0].op).shape;
+  if (batch_shape.empty() || shape.empty()) return std::nullopt;
+  const Op* slice = SamplesOfRank(operands);
+  if (shape[0] != batch_shape[0] && slice == nullptr) return std::nullopt;
+  const Attributes own = slice == nullptr ? Attributes() : slice->attributes;
   if (!mask_) {
     builder_.SetLine(0);
     mask_ = builder_.Add("input", {},
@@ -281,7 +312,18 @@ std::optional<OpId> Evaluator::MaskFor(const OpDefinition& op, const std::vector
                          "sample_mask");
   }
   masked_ = true;
-  return mask_;
+  if (shape[0] == batch_shape[0]) return mask_;
+  return AddOp("rank_slice", {{nullptr, *mask_}}, own, span, frame).as_tensor();
+}
+
+// The slice by rank of an input's samples among the operands; null where there is none.
+const Op* Evaluator::SamplesOfRank(const std::vector<Operand>& operands) const {
+  for (const Operand& operand : operands) {
+    const Op& op = graph().op(operand.op);
+    if (op.kind != "rank_slice" || op.attributes.GetInt("axis") != 0) continue;
+    if (expansion_.inputs.count(op.inputs[0]) > 0) return &op;
+  }
+  return nullptr;
 }
 
 }  // namespace cleave::frontend

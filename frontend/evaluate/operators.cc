@@ -34,7 +34,8 @@ const char* OpOf(syntax::BinaryOperator op) {
 Value Evaluator::TensorArithmetic(const syntax::Binary& binary, const Value& left, const Value& right, Span span,
                                   Frame& frame) {
   const char* kind = OpOf(binary.op);
-  const bool operands_fit = (left.is_tensor() || left.is_number()) && (right.is_tensor() || right.is_number());
+  const auto fits = [](const Value& value) { return value.is_tensor() || OnRank(value, 0).is_number(); };
+  const bool operands_fit = fits(left) && fits(right);
   if (kind == nullptr || !operands_fit) {
     const std::string op(syntax::OperatorText(binary.op));
     reporter_.Report(
@@ -44,6 +45,7 @@ Value Evaluator::TensorArithmetic(const syntax::Binary& binary, const Value& lef
     return Value{Poison()};
   }
 
+  if (left.is_per_rank() || right.is_per_rank()) return RankArithmetic(binary, left, right, span, frame);
   const int first = static_cast<int>(builder_.graph().ops.size());
   Value result{Poison()};
   const std::string op_kind = kind;
@@ -72,74 +74,27 @@ Value Evaluator::TensorArithmetic(const syntax::Binary& binary, const Value& lef
   return result;
 }
 
-// `x[a .. b, i]`: a slice, and a reshape that drops the dimensions that an index picks one element of.
-Value Evaluator::EvaluateIndex(const syntax::Index& index, Span span, Frame& frame) {
-  const Value base = Evaluate(*index.base, frame);
-  if (base.is_tuple()) return TupleElement(index, std::get<TupleValue>(base.kind), frame);
-  bool poisoned = base.is_poison();
-  if (!poisoned && !base.is_tensor()) {
-    reporter_.Report(Error(Code::kE0214, "only a tensor or a tuple has subscripts")
-                         .At(index.base->span, absl::StrCat("this is ", DescribeType(base, graph()))));
-    poisoned = true;
-  }
-  const Shape shape = poisoned ? Shape() : builder_.type(base.as_tensor()).shape;
-  if (!poisoned && index.subscripts.size() > shape.size()) {
-    reporter_.Report(
-        Error(Code::kE0214, absl::StrCat("more subscripts than the tensor has dimensions"))
-            .At(index.subscripts[shape.size()].span, absl::StrCat("the tensor is ", DescribeType(base, graph()))));
-    poisoned = true;
-  }
-
-  std::vector<int64_t> begin(shape.size(), 0);
-  std::vector<int64_t> end = shape;
-  std::vector<bool> dropped(shape.size(), false);
-  for (size_t d = 0; d < index.subscripts.size(); ++d) {
-    const syntax::Subscript& subscript = index.subscripts[d];
-    const auto bound = [&](const std::optional<syntax::Box<syntax::Expression>>& expression, int64_t otherwise) {
-      if (!expression) return otherwise;
-      const Value value = Evaluate(**expression, frame);
-      if (value.is_int()) return value.as_int();
-      if (!value.is_poison()) {
-        reporter_.Report(Error(Code::kE0204, "a subscript must be an int")
-                             .At((*expression)->span, absl::StrCat("this is ", DescribeType(value, graph()))));
-      }
-      poisoned = true;
-      return otherwise;
-    };
-    const int64_t size = d < shape.size() ? shape[d] : 1;
-    const int64_t low = bound(subscript.begin, 0);
-    const int64_t high = subscript.is_range ? bound(subscript.end, size) : low + 1;
-    if (poisoned || d >= shape.size()) continue;
-    if (low < 0 || high > size || low >= high) {
-      const std::string what = subscript.is_range ? absl::StrCat("elements ", low, " to ", high, ", the end excluded,")
-                                                  : absl::StrCat("element ", low);
-      reporter_.Report(Error(Code::kE0214, absl::StrCat(what, subscript.is_range ? " are" : " is", " not in dimension ",
-                                                        d, " of size ", size))
-                           .At(subscript.span, low >= high && subscript.is_range && low >= 0 && high <= size
-                                                   ? "the range is empty"
-                                                   : absl::StrCat("the tensor is ", DescribeType(base, graph()))));
-      poisoned = true;
-      continue;
+// A number that differs between ranks next to a tensor.
+Value Evaluator::RankArithmetic(const syntax::Binary& binary, const Value& left, const Value& right, Span span,
+                                Frame& frame) {
+  if (binary.op == syntax::BinaryOperator::kDivide && right.is_per_rank()) {
+    for (int64_t rank = 0; rank < world(); ++rank) {
+      if (OnRank(right, rank).as_number() != 0) continue;
+      reporter_.Report(Error(Code::kE0208, "division by zero")
+                           .At(binary.operator_span, "a tensor divided by 0 here")
+                           .Note(absl::StrCat("on rank ", rank)));
+      return Value{Poison()};
     }
-    begin[d] = low;
-    end[d] = high;
-    dropped[d] = !subscript.is_range;
   }
-  if (poisoned) return Value{Poison()};
-
   const int first = static_cast<int>(builder_.graph().ops.size());
-  Value result = base;
-  if (end != shape || begin != std::vector<int64_t>(shape.size(), 0)) {
-    result = AddOp("slice", {{&*index.base, base.as_tensor()}}, {{{"begin", begin}, {"end", end}}}, span, frame);
-  }
-  std::vector<int64_t> kept;
-  for (size_t d = 0; d < shape.size(); ++d) {
-    if (!dropped[d]) kept.push_back(end[d] - begin[d]);
-  }
-  if (kept.size() != shape.size() && !result.is_poison()) {
-    result = AddOp("reshape", {{&*index.base, result.as_tensor()}}, {{{"shape", kept}}}, span, frame);
-  }
-  last_operation_ = {span, "[…]", first, static_cast<int>(builder_.graph().ops.size()), false};
+  const auto operand = [&](const Value& value, const syntax::Expression& expression) {
+    return Operand{&expression, value.is_tensor() ? value.as_tensor() : AddRankValue(value, span, frame)};
+  };
+  const Operand a = operand(left, *binary.left);
+  const Operand b = operand(right, *binary.right);
+  const Value result = AddOp(OpOf(binary.op), {a, b}, {}, span, frame);
+  last_operation_ = {span, std::string(syntax::OperatorText(binary.op)), first,
+                     static_cast<int>(builder_.graph().ops.size()), false};
   return result;
 }
 

@@ -11,10 +11,11 @@ bool IsScalarName(const std::string& name) {
 }
 
 bool HasScalarType(const std::string& name, const Value& value) {
-  if (name == "int") return value.is_int();
-  if (name == "float") return value.is_number();
-  if (name == "bool") return std::holds_alternative<bool>(value.kind);
-  return std::holds_alternative<std::string>(value.kind);
+  const Value& first = OnRank(value, 0);  // All ranks have values of one kind.
+  if (name == "int") return first.is_int();
+  if (name == "float") return first.is_number();
+  if (name == "bool") return std::holds_alternative<bool>(first.kind);
+  return std::holds_alternative<std::string>(first.kind);
 }
 
 std::string Quoted(const syntax::Expression& expression) {
@@ -45,7 +46,9 @@ std::optional<Shape> Evaluator::EvaluateShape(const syntax::Type& type, Frame& f
     const Value value = Evaluate(expression, frame);
     ok &= value.is_int();
     if (value.is_poison()) continue;
-    if (!value.is_int()) {
+    if (value.is_per_rank() && OnRank(value, 0).is_int()) {
+      ReportShape("a dimension that differs between ranks", expression, value, frame);
+    } else if (!value.is_int()) {
       reporter_.Report(Error(Code::kE0204, "a dimension must be an int")
                            .At(dimension.span, absl::StrCat("this is ", DescribeType(value, graph()))));
     } else if (value.as_int() <= 0) {
@@ -114,7 +117,7 @@ bool Evaluator::BindParameterType(const syntax::Parameter& parameter, Value& val
       reporter_.Report(mismatch(absl::StrCat("this is ", DescribeType(value, graph()))));
       return false;
     }
-    if (element == "float") value = Value{value.as_number()};
+    if (element == "float") value = ToFloat(value);
     return true;
   }
   const std::optional<DType> dtype = ParseDType(element);
@@ -201,6 +204,10 @@ bool Evaluator::BindShape(const syntax::Parameter& parameter, const Shape& shape
     }
     const Value expected = Evaluate(size, callee);
     if (expected.is_poison()) return false;
+    if (expected.is_per_rank() && OnRank(expected, 0).is_int()) {
+      ReportShape("a dimension that differs between ranks", size, expected, callee);
+      return false;
+    }
     if (!expected.is_int()) {
       reporter_.Report(Error(Code::kE0204, "a dimension must be an int")
                            .At(size.span, absl::StrCat("this is ", DescribeType(expected, graph()))));
@@ -222,7 +229,7 @@ bool Evaluator::CheckType(const syntax::Type& type, Value& value, Span place, co
   const std::string& element = type.element.text;
   if (!type.dimensions && IsScalarName(element)) {
     if (HasScalarType(element, value)) {
-      if (element == "float") value = Value{value.as_number()};
+      if (element == "float") value = ToFloat(value);
       return true;
     }
     reporter_.Report(Error(Code::kE0204, absl::StrCat(what, " is declared `", element, "`"))

@@ -39,6 +39,8 @@ void Evaluator::RunParam(const syntax::Param& param, const syntax::Statement& st
       EvaluateInitializer(param.initializer, type ? type->shape : Shape(), frame);
   const std::string path = frame.PathOf(param.name.text);
   const Span call = reporter_.UserPlace(param.name.span);
+  std::vector<syntax::Attribute> attributes = statement.attributes;
+  const bool is_local = TakeLocal(attributes);
   if (type && type->dtype != DType::kF32) {
     reporter_.Report(Error(Code::kE0204, "a parameter must be f32")
                          .At(param.type.element.span, absl::StrCat("`", param.name.text, "` is ", type->ToString())));
@@ -58,12 +60,19 @@ void Evaluator::RunParam(const syntax::Param& param, const syntax::Statement& st
                                    {{"shape", type->shape},
                                     {"init", initialization->form},
                                     {"first", initialization->first},
-                                    {"second", initialization->second}},
+                                    {"second", initialization->second},
+                                    {"file", initialization->file},
+                                    {"local", is_local}},
                                    path);
       expansion_.parameters[id] = call;
+      if (!initialization->file.empty()) {
+        expansion_.npy_places[path] = reporter_.UserPlace(param.initializer.span);
+      }
+      if (is_local) expansion_.rank_places[id] = call;
       value = Value{TensorValue{id}};
       CheckParameterName(id, path, call);
-      AttachToSource(statement.attributes, id, frame);
+      AttachToSource(attributes, id, frame);
+      PinParameter(param.name.text, id, frame);
     }
   }
   frame.scope.Define({param.name.text, param.name.span, BindingKind::kParameter, false, false, std::move(value)});
@@ -79,6 +88,16 @@ void Evaluator::CheckParameterName(OpId id, const std::string& path, Span call) 
     error.notes.push_back(absl::StrCat("by the `", graph().op(*other).kind, "` of line ", graph().op(*other).line));
   error.help.push_back("rename the `param` or its `let`");
   reporter_.Report(std::move(error));
+}
+
+std::optional<Initialization> Evaluator::EvaluateNpy(const syntax::Argument& argument, Frame& frame) {
+  const Value value = Evaluate(*argument.value, frame);
+  if (value.is_poison()) return std::nullopt;
+  const auto* path = std::get_if<std::string>(&value.kind);
+  if (path != nullptr && !path->empty()) return Initialization{.form = kNpyInitializer, .file = *path};
+  reporter_.Report(Error(Code::kE0508, "the path of `npy` is a string that is not empty")
+                       .At(argument.span, absl::StrCat("this is ", path ? "empty" : DescribeType(value, graph()))));
+  return std::nullopt;
 }
 
 std::optional<Initialization> Evaluator::EvaluateInitializer(const syntax::Expression& expression, const Shape& shape,
@@ -103,6 +122,7 @@ std::optional<Initialization> Evaluator::EvaluateInitializer(const syntax::Expre
   }
   const auto matched = MatchArguments(*signature, call->arguments, expression.span, reporter_);
   if (!matched) return std::nullopt;
+  if (name->text == kNpyInitializer) return EvaluateNpy(*matched->front(), frame);
   std::vector<std::optional<double>> numbers;
   for (const syntax::Argument* argument : *matched) {
     numbers.emplace_back();

@@ -30,7 +30,7 @@ void Evaluator::RunStatement(const syntax::Statement& statement, Frame& frame) {
       std::holds_alternative<syntax::Let>(statement.kind) || std::holds_alternative<syntax::Assign>(statement.kind) ||
       std::holds_alternative<syntax::Param>(statement.kind) || std::holds_alternative<syntax::Input>(statement.kind) ||
       std::holds_alternative<syntax::Return>(statement.kind) || std::holds_alternative<syntax::Loss>(statement.kind) ||
-      std::holds_alternative<syntax::Metric>(statement.kind);
+      std::holds_alternative<syntax::Metric>(statement.kind) || std::holds_alternative<syntax::For>(statement.kind);
   if (!takes_attributes) {
     for (const syntax::Attribute& attribute : statement.attributes) {
       reporter_.Report(Error(Code::kE0305, absl::StrCat("`#[", attribute.name.text, "]` means nothing here"))
@@ -42,7 +42,7 @@ void Evaluator::RunStatement(const syntax::Statement& statement, Frame& frame) {
       [&](const syntax::Param& param) { RunParam(param, statement, frame); },
       [&](const syntax::Let& let) { RunLet(let, statement, frame); },
       [&](const syntax::Assign& assign) { RunAssign(assign, statement, frame); },
-      [&](const syntax::For& loop) { RunFor(loop, frame); },
+      [&](const syntax::For& loop) { RunFor(loop, statement, frame); },
       [&](const syntax::Loss& loss) { RunLoss(loss, statement, frame); },
       [&](const syntax::Metric& metric) { RunMetric(metric, statement, frame); },
       [&](const syntax::Return& result) { RunReturn(result, statement, frame); },
@@ -53,6 +53,11 @@ void Evaluator::RunStatement(const syntax::Statement& statement, Frame& frame) {
       [&](const syntax::Evaluate& evaluate) {
         if (const auto* call = std::get_if<syntax::Call>(&evaluate.value.kind)) {
           const auto* name = std::get_if<syntax::Name>(&call->callee->kind);
+          if (name != nullptr && name->text == "send" && graph().is_manual() &&
+              functions_.Find("send", frame.function).index() == 0) {
+            Send(*call, evaluate.value.span, frame);
+            return;
+          }
           if (name != nullptr && name->text == "assert" && functions_.Find("assert", frame.function).index() == 0) {
             Assert(*call, evaluate.value.span, frame);
             return;
@@ -75,9 +80,7 @@ Value Evaluator::EvaluateNamed(const std::string& name, const syntax::Expression
   });
   Naming before = std::move(frame.naming);
   frame.naming = Naming{.path = frame.PathOf(name), .ordinals = owners > 1};
-  last_operation_.reset();
-  Value value = Evaluate(expression, frame);
-  Attach(attributes, value, frame);
+  Value value = EvaluateAttributed(expression, attributes, frame);
   frame.naming = std::move(before);
   return value;
 }
@@ -130,7 +133,7 @@ void Evaluator::RunAssign(const syntax::Assign& assign, const syntax::Statement&
     return;
   }
   const bool same_kind =
-      binding->value.is_poison() || value.is_poison() || binding->value.kind.index() == value.kind.index();
+      binding->value.is_poison() || value.is_poison() || SameKind(binding->value, value);
   if (!same_kind) {
     reporter_.Report(Error(Code::kE0204, absl::StrCat("`", assign.name.text, "` changes its kind of value"))
                          .At(assign.value.span, absl::StrCat("this is ", DescribeType(value, graph())))
@@ -140,11 +143,19 @@ void Evaluator::RunAssign(const syntax::Assign& assign, const syntax::Statement&
   binding->value = std::move(value);
 }
 
-void Evaluator::RunFor(const syntax::For& loop, Frame& frame) {
+void Evaluator::RunFor(const syntax::For& loop, const syntax::Statement& statement, Frame& frame) {
+  for (const syntax::Attribute& attribute : statement.attributes) {
+    if (IsBlockAttribute(attribute.name.text)) continue;
+    reporter_.Report(Error(Code::kE0305, absl::StrCat("`#[", attribute.name.text, "]` means nothing on a loop"))
+                         .At(attribute.span, "stands on no op"));
+  }
   const auto bound = [&](const syntax::Expression& expression) -> std::optional<int64_t> {
     const Value value = Evaluate(expression, frame);
     if (value.is_int()) return value.as_int();
-    if (!value.is_poison()) {
+    if (value.is_per_rank() && OnRank(value, 0).is_int()) {
+      ReportDiffering("a loop whose passes differ between ranks", expression, value,
+                      FirstCommunication(loop.body, functions_, frame.function), frame);
+    } else if (!value.is_poison()) {
       reporter_.Report(Error(Code::kE0204, "the ends of a range must be ints")
                            .At(expression.span, absl::StrCat("this is ", DescribeType(value, graph()))));
     }
@@ -158,7 +169,11 @@ void Evaluator::RunFor(const syntax::For& loop, Frame& frame) {
     frame.loop_indices.push_back(i);
     frame.scope.Push();
     frame.scope.Define({loop.variable.text, loop.variable.span, BindingKind::kLoopVariable, false, true, Value{i}});
+    const std::vector<BlockDemand> demands = ReadBlockAttributes(statement.attributes, frame);
+    const int first = static_cast<int>(graph().ops.size());
     Run(loop.body, frame);
+    PinPass(demands, frame);
+    PinOpsFrom(first, demands);
     CloseBlock(frame);
     frame.loop_indices.pop_back();
   }

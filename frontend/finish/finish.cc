@@ -50,6 +50,7 @@ Expansion Tidy(Expansion expansion, Reporter& reporter) {
   result.graph.model = graph.model;
   result.graph.file = graph.file;
   result.graph.hash = graph.hash;
+  result.graph.rank_axes = graph.rank_axes;
   IdVector<OpId, OpId> moved(graph.ops.size());
   for (const Op& op : graph.ops) {
     if (!kept[op.id]) continue;
@@ -70,10 +71,19 @@ Expansion Tidy(Expansion expansion, Reporter& reporter) {
   for (const Priority& priority : expansion.priorities) {
     if (kept[priority.op]) result.priorities.push_back({moved[priority.op], priority.value});
   }
+  for (Region& region : expansion.regions) {
+    std::vector<OpId> ops;
+    for (OpId op : region.ops) {
+      if (kept[op]) ops.push_back(moved[op]);
+    }
+    region.ops = std::move(ops);
+    if (!region.ops.empty()) result.regions.push_back(std::move(region));
+  }
   for (const auto& [id, span] : expansion.inputs) result.inputs[moved[id]] = span;
   for (const auto& [id, span] : expansion.parameters) {
     if (kept[id]) result.parameters[moved[id]] = span;
   }
+  result.npy_places = std::move(expansion.npy_places);
   for (const auto& [id, call] : expansion.custom_calls) {
     if (kept[id]) result.custom_calls[moved[id]] = call;
   }

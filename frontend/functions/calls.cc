@@ -1,7 +1,5 @@
 #include "frontend/functions/calls.h"
 
-#include <algorithm>
-
 #include "base/match/match.h"
 
 namespace cleave::frontend {
@@ -26,6 +24,10 @@ void ForEachCall(const syntax::Expression& expression, const CallVisitor& visit)
       [&](const syntax::Call& call) {
         if (const auto* name = std::get_if<syntax::Name>(&call.callee->kind)) {
           visit(name->text, expression.span);
+          const auto* mapped = name->text != "vmap" || call.arguments.empty()
+                                   ? nullptr
+                                   : std::get_if<syntax::Name>(&call.arguments.front().value->kind);
+          if (mapped != nullptr) visit(mapped->text, call.arguments.front().span);
         } else {
           ForEachCall(*call.callee, visit);
         }
@@ -58,11 +60,16 @@ void ForEachCall(const std::vector<syntax::Statement>& body, const CallVisitor& 
   }
 }
 
-bool DeclaresParameter(const std::vector<syntax::Statement>& body) {
-  return std::any_of(body.begin(), body.end(), [](const syntax::Statement& statement) {
-    if (const auto* loop = std::get_if<syntax::For>(&statement.kind)) return DeclaresParameter(loop->body);
-    return std::holds_alternative<syntax::Param>(statement.kind);
-  });
+std::vector<std::string> DeclaredParameters(const std::vector<syntax::Statement>& body) {
+  std::vector<std::string> names;
+  for (const syntax::Statement& statement : body) {
+    if (const auto* param = std::get_if<syntax::Param>(&statement.kind)) names.push_back(param->name.text);
+    const auto* loop = std::get_if<syntax::For>(&statement.kind);
+    if (loop == nullptr) continue;
+    const std::vector<std::string> inside = DeclaredParameters(loop->body);
+    names.insert(names.end(), inside.begin(), inside.end());
+  }
+  return names;
 }
 
 }  // namespace cleave::frontend

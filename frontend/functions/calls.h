@@ -10,14 +10,14 @@
 
 namespace cleave::frontend {
 
-// `visit(name, span)` for each call of a name, arguments included, attributes excluded.
+// `visit(name, span)` for each call of a name, arguments included, attributes excluded; `vmap(f)` calls f.
 using CallVisitor = std::function<void(const std::string& callee, Span span)>;
 
 void ForEachCall(const syntax::Expression& expression, const CallVisitor& visit);
 void ForEachCall(const std::vector<syntax::Statement>& body, const CallVisitor& visit);
 
-// Whether a `param` stands in the body, loops included.
-bool DeclaresParameter(const std::vector<syntax::Statement>& body);
+// The names of the `param`s that stand in the body, loops included.
+std::vector<std::string> DeclaredParameters(const std::vector<syntax::Statement>& body);
 
 }  // namespace cleave::frontend
 

@@ -33,7 +33,8 @@ FunctionTable::FunctionTable(const syntax::File& user, const syntax::File& prelu
       user_ops_[name.text] = op;
       continue;
     }
-    const auto entry = user_.try_emplace(name.text, Function{.syntax = function}).first;
+    const auto entry =
+        user_.try_emplace(name.text, Function{.syntax = function, .attributes = &item.attributes}).first;
     user_order_.push_back(&entry->second);
     std::map<std::string, Span> parameters;
     for (const syntax::Parameter& parameter : function->parameters) {
@@ -103,7 +104,7 @@ void FunctionTable::FindOwners() {
         if (function.owns_parameters) continue;
         const std::vector<Function*>& callees = callees_.at(&function);
         function.owns_parameters =
-            DeclaresParameter(function.syntax->body) ||
+            !DeclaredParameters(function.syntax->body).empty() ||
             std::any_of(callees.begin(), callees.end(), [](const Function* callee) { return callee->owns_parameters; });
         changed |= function.owns_parameters;
       }

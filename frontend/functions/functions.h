@@ -17,6 +17,7 @@ namespace cleave::frontend {
 
 struct Function {
   const syntax::Function* syntax = nullptr;
+  const std::vector<syntax::Attribute>* attributes = nullptr;  // Null for none.
   bool of_prelude = false;
   bool owns_parameters = false;  // It, or a function that it calls, declares a `param`.
   bool broken = false;           // Calls itself, or has a mistake in its head: reported, never expanded.

@@ -21,10 +21,12 @@ Fans FansOf(const Shape& shape) {
 }  // namespace
 
 std::vector<std::string> InitializerNames() {
-  return {"zeros", "ones", "constant", "normal", "uniform", "he_uniform", "he_normal", "xavier_uniform"};
+  return {"zeros", "ones", "constant", "normal", "uniform", "he_uniform", "he_normal", "xavier_uniform",
+          kNpyInitializer};
 }
 
 std::optional<Signature> InitializerSignature(const std::string& name) {
+  if (name == kNpyInitializer) return Signature{.callee = name, .arguments = {{"path", "path: string", true}}};
   if (name == "constant") return Signature{.callee = name, .arguments = {{"value", "value: float", true}}};
   if (name == "normal") {
     return Signature{

@@ -16,11 +16,12 @@
 
 namespace cleave::frontend {
 
-// The attributes `init`, `first` and `second` of a `parameter` op.
+// The attributes `init`, `first`, `second` and `file` of a `parameter` op.
 struct Initialization {
-  std::string form;  // "constant" (first), "uniform" (first to second), "normal" (mean first, deviation second).
+  std::string form;  // "constant" (first), "uniform" (first to second), "normal" (mean first, deviation second), "npy".
   double first = 0;
   double second = 0;
+  std::string file = {};
 
   bool operator==(const Initialization&) const = default;
 };
@@ -29,6 +30,10 @@ struct Initialization {
 std::optional<Signature> InitializerSignature(const std::string& name);
 std::vector<std::string> InitializerNames();
 
+// An initialiser whose only argument is the path of a file.
+inline constexpr char kNpyInitializer[] = "npy";
+
+// REQUIRES: not kNpyInitializer.
 // `arguments`: per formal argument its number, nullopt for the default. A message where the numbers make no sense.
 struct InitializerError {
   int argument = 0;

@@ -1,6 +1,7 @@
 #include "frontend/inputs/inputs.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -61,11 +62,39 @@ void CheckBatch(const Graph& graph, const std::map<OpId, Span>& inputs, Reporter
   }
 }
 
+// Files and inputs have the same names.
+void CheckFiles(const Graph& graph, const std::map<OpId, Span>& inputs, const DataSource& data,
+                const std::map<std::string, Span>& places, Reporter& reporter) {
+  std::map<std::string, Span> unused;
+  for (const auto& [input, path] : data.files) {
+    const auto place = places.find(input);
+    unused[input] = place == places.end() ? Span{} : place->second;
+  }
+  std::vector<std::string> names;
+  for (const auto& [id, span] : inputs) {
+    const std::string& name = graph.op(id).name;
+    names.push_back(name);
+    if (unused.erase(name) > 0) continue;
+    reporter.Report(Error(Code::kE0512, absl::StrCat("`npy` has no file for input `", name, "`"))
+                        .At(span, "declared here")
+                        .Help(absl::StrCat("`data = npy(", name, " = \"FILE.npy\")`")));
+  }
+  for (const auto& [name, place] : unused) {
+    Diagnostic error = Error(Code::kE0512, absl::StrCat("`npy` has a file for `", name, "`, which is no input"))
+                           .Note(absl::StrCat("the inputs are ", QuotedList(names, "and")));
+    if (!(place == Span{})) error.labels.push_back({place, "given here"});
+    if (auto nearest = NearestName(name, names)) error.help.push_back(absl::StrCat("did you mean `", *nearest, "`?"));
+    reporter.Report(std::move(error));
+  }
+}
+
 }  // namespace
 
-void CheckInputs(const Graph& graph, const std::map<OpId, Span>& inputs, const DataSource& data, Reporter& reporter) {
+void CheckInputs(const Graph& graph, const std::map<OpId, Span>& inputs, const DataSource& data,
+                 const std::map<std::string, Span>& npy_places, Reporter& reporter) {
   if (inputs.empty()) return;
   CheckBatch(graph, inputs, reporter);
+  if (data.kind == "npy") return CheckFiles(graph, inputs, data, npy_places, reporter);
   const std::vector<Field> fields = FieldsOf(data);
   if (fields.empty()) return;
 

@@ -3,6 +3,7 @@
 #define CLEAVE_FRONTEND_INPUTS_INPUTS_H_
 
 #include <map>
+#include <string>
 
 #include "frontend/report/report.h"
 #include "ir/graph/graph.h"
@@ -11,8 +12,10 @@
 namespace cleave::frontend {
 
 // `inputs`: the model's inputs in program order, each where it is declared. A source's fields go to the inputs of their
-// names when every input has a field's name, else to the inputs in order.
-void CheckInputs(const Graph& graph, const std::map<OpId, Span>& inputs, const DataSource& data, Reporter& reporter);
+// names when every input has a field's name, else to the inputs in order; files of `npy` only by name. `npy_places`:
+// where the user's file names them.
+void CheckInputs(const Graph& graph, const std::map<OpId, Span>& inputs, const DataSource& data,
+                 const std::map<std::string, Span>& npy_places, Reporter& reporter);
 
 }  // namespace cleave::frontend
 

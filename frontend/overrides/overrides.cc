@@ -1,6 +1,7 @@
 #include "frontend/overrides/overrides.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 
 #include "absl/strings/match.h"
@@ -88,6 +89,11 @@ class Overrider {
       Fail(absl::StrCat("the `train` block has no `", name, " = …(…)` to change"),
            absl::StrCat("set it whole: `--set '", name, "=…(…)'`"));
       return;
+    }
+    // The paths of data, of which one may be typed here and another stand in the file.
+    if (auto* path = std::get_if<syntax::StringLiteral>(&setting->value.kind);
+        path != nullptr && name == "data" && !request_.folder.empty()) {
+      path->value = std::filesystem::absolute(std::filesystem::path(request_.folder) / path->value).lexically_normal();
     }
     syntax::Argument replacement{setting->value.span, syntax::Identifier{setting->name.span, argument}, setting->value};
     auto same = std::find_if(call->arguments.begin(), call->arguments.end(),

@@ -36,6 +36,7 @@ void Reporter::Report(Diagnostic diagnostic) {
     diagnostic.notes.insert(diagnostic.notes.begin(),
                             absl::StrCat("found while expanding `", calls_.back().callee, "`"));
   }
+  if (!note_.empty()) diagnostic.notes.push_back(note_);
   // A mistake in a function of the user depends on the call: show the one in the model.
   if (!labels.empty() && !calls_.empty() && calls_.front().call != labels.front().span) {
     labels.push_back({calls_.front().call, absl::StrCat("in this call of `", calls_.front().callee, "`")});

@@ -31,6 +31,9 @@ class Reporter {
   // While set, diagnostics without a place in the user's files start with this text: "`--set lr=x`: …".
   void SetContext(std::string context) { context_ = std::move(context); }
 
+  // While set, every diagnostic gets this note: "on rank 3".
+  void SetNote(std::string note) { note_ = std::move(note); }
+
   bool IsUserPlace(Span span) const { return span.file.value() < user_files_; }
 
   // The innermost place on the way to `span` that is the user's; `span` itself where it is one.
@@ -56,6 +59,7 @@ class Reporter {
   int user_files_;
   std::vector<CallUnderWay> calls_;
   std::string context_;
+  std::string note_;
   std::set<std::string> said_;
   std::vector<Diagnostic> warnings_;
   bool has_errors_ = false;

@@ -9,12 +9,11 @@ namespace {
 
 constexpr int64_t kMaxDevices = int64_t{1} << 20;
 
-// A word that a setting takes, and whether this version can do what it says.
+// A word that a setting takes.
 template <typename T>
 struct Choice {
   const char* name;
   T value;
-  bool supported;
 };
 
 class ParallelReader {
@@ -28,32 +27,36 @@ class ParallelReader {
     if (name == "mesh") ReadMesh(value);
     if (name == "search") {
       settings_.search_span = value.span;
+      settings_.search_given = true;
       ReadChoice<SearchAlgorithm>(name, value, settings_.search,
-                                  {{"sapp", SearchAlgorithm::kSapp, true},
-                                   {"propagate", SearchAlgorithm::kPropagate, true},
-                                   {"exact", SearchAlgorithm::kExact, true},
-                                   {"data_parallel", SearchAlgorithm::kDataParallel, true},
-                                   {"replicate", SearchAlgorithm::kReplicate, true},
-                                   {"manual", SearchAlgorithm::kManual, false}});
+                                  {{"sapp", SearchAlgorithm::kSapp},
+                                   {"propagate", SearchAlgorithm::kPropagate},
+                                   {"exact", SearchAlgorithm::kExact},
+                                   {"data_parallel", SearchAlgorithm::kDataParallel},
+                                   {"replicate", SearchAlgorithm::kReplicate},
+                                   {"manual", SearchAlgorithm::kManual}});
     }
     if (name == "dataset") ReadDataset(value);
     if (name == "objective") {
       settings_.objective_span = value.span;
       ReadChoice<Objective>(name, value, settings_.objective,
-                            {{"speed", Objective::kSpeed, true},
-                             {"memory", Objective::kMemory, false},
-                             {"compute_to_communication", Objective::kComputeToCommunication, false}});
+                            {{"speed", Objective::kSpeed},
+                             {"memory", Objective::kMemory},
+                             {"compute_to_communication", Objective::kComputeToCommunication}});
     }
     if (name == "memory") ReadMemory(value);
     if (name == "cost") {
       settings_.cost_span = value.span;
-      ReadChoice<Price>(
-          name, value, settings_.cost,
-          {{"bytes", Price::kBytes, true}, {"classic", Price::kClassic, true}, {"time", Price::kTime, true}});
+      ReadChoice<Price>(name, value, settings_.cost,
+                        {{"bytes", Price::kBytes}, {"classic", Price::kClassic}, {"time", Price::kTime}});
     }
     if (name == "gradient_weight") ReadGradientWeight(value);
     if (name == "zero") ReadZero(value);
-    if (name == "outside") Unsupported("outside", value.span, "belongs to models with regions");
+    if (name == "outside") {
+      settings_.outside_span = value.span;
+      ReadChoice<Outside>(name, value, settings_.outside,
+                          {{"replicate", Outside::kReplicate}, {"search", Outside::kSearch}});
+    }
   }
 
   ParallelSettings Finish() {
@@ -76,11 +79,6 @@ class ParallelReader {
   }
 
  private:
-  void Unsupported(const std::string& what, Span span, std::string label) {
-    reporter_.Report(
-        Error(Code::kE0220, absl::StrCat("`", what, "` is not supported by this version")).At(span, std::move(label)));
-  }
-
   void Impossible(Span span, std::string message, std::string label) {
     reporter_.Report(Error(Code::kE0508, std::move(message)).At(span, std::move(label)));
   }
@@ -89,20 +87,11 @@ class ParallelReader {
   void ReadChoice(const std::string& setting, const syntax::Expression& value, T& result,
                   const std::vector<Choice<T>>& choices) {
     const auto* name = std::get_if<syntax::Name>(&value.kind);
-    std::vector<std::string> supported;
     std::vector<std::string> all;
     for (const Choice<T>& choice : choices) {
       all.push_back(choice.name);
-      if (choice.supported) supported.push_back(choice.name);
-    }
-    for (const Choice<T>& choice : choices) {
       if (name == nullptr || name->text != choice.name) continue;
-      if (choice.supported) {
-        result = choice.value;
-      } else {
-        Unsupported(absl::StrCat(setting, " = ", choice.name), value.span,
-                    absl::StrCat("this version knows ", QuotedList(supported, "and")));
-      }
+      result = choice.value;
       return;
     }
     Diagnostic error = Error(Code::kE0508, absl::StrCat("`", setting, "` takes one of a few words"))
@@ -157,14 +146,11 @@ class ParallelReader {
   }
 
   void ReadDataset(const syntax::Expression& value) {
-    if (!std::holds_alternative<syntax::Name>(value.kind)) {
-      Unsupported("a layout per input in `dataset`", value.span, "this version knows `data_parallel` and `full_batch`");
-      return;
-    }
+    if (std::holds_alternative<syntax::Map>(value.kind)) return;  // Pins: AddDatasetPins.
     settings_.dataset_given = true;
     ReadChoice<DatasetLayout>(
         "dataset", value, settings_.dataset,
-        {{"data_parallel", DatasetLayout::kDataParallel, true}, {"full_batch", DatasetLayout::kFullBatch, true}});
+        {{"data_parallel", DatasetLayout::kDataParallel}, {"full_batch", DatasetLayout::kFullBatch}});
   }
 
   void ReadMemory(const syntax::Expression& value) {

@@ -2,6 +2,7 @@
 #ifndef CLEAVE_FRONTEND_SETTINGS_SETTINGS_H_
 #define CLEAVE_FRONTEND_SETTINGS_SETTINGS_H_
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -30,9 +31,14 @@ const std::vector<std::string>& ParallelSettingNames();
 SettingTexts CheckSettingNames(const std::string& block, const std::vector<std::string>& known, SettingTexts settings,
                                Reporter& reporter);
 
-// REQUIRES (both): names checked. After a mistake, which is reported, a setting keeps its default.
-Training ReadTrain(const SettingTexts& settings, Evaluator& evaluator, Reporter& reporter);
+// REQUIRES (both): names checked. After a mistake, which is reported, a setting keeps its default. `npy_places`: by
+// input, where the file names a .npy file for it.
+Training ReadTrain(const SettingTexts& settings, Evaluator& evaluator, Reporter& reporter,
+                   std::map<std::string, Span>& npy_places);
 ParallelSettings ReadParallel(const SettingTexts& settings, Evaluator& evaluator, Reporter& reporter);
+
+// The layouts that `dataset` gives inputs, as pins. REQUIRES: the model has been run.
+void AddDatasetPins(const SettingTexts& settings, Evaluator& evaluator, Reporter& reporter);
 
 }  // namespace cleave::frontend
 

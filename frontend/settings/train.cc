@@ -1,6 +1,7 @@
 #include <cmath>
 #include <filesystem>
 #include <limits>
+#include <map>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -18,7 +19,8 @@ struct NamedCall {
 
 class TrainReader {
  public:
-  TrainReader(Evaluator& evaluator, Reporter& reporter) : evaluator_(evaluator), reporter_(reporter) {}
+  TrainReader(Evaluator& evaluator, Reporter& reporter, std::map<std::string, Span>& npy_places)
+      : evaluator_(evaluator), reporter_(reporter), npy_places_(npy_places) {}
 
   void Read(const SettingText& text) {
     const std::string& name = text.setting.name.text;
@@ -27,6 +29,7 @@ class TrainReader {
     if (name == "optimizer") ReadOptimizer(value);
     if (name == "epochs") ReadInt(value, name, 1, training_.epochs);
     if (name == "steps") ReadInt(value, name, 0, training_.steps);
+    if (name == "log") ReadLog(value);
     if (name == "log_every") ReadInt(value, name, 1, training_.log_every);
     if (name == "seed") ReadInt(value, name, 0, training_.seed);
   }
@@ -65,13 +68,28 @@ class TrainReader {
     result = *number;
   }
 
+  void ReadLog(const syntax::Expression& value) {
+    static const auto& kFormats =
+        *new std::map<std::string, LogFormat>{{"cleave", LogFormat::kCleave}, {"mindspore", LogFormat::kMindSpore}};
+    const Value text = evaluator_.EvaluateStatic(value);
+    if (text.is_poison()) return;
+    const auto* name = std::get_if<std::string>(&text.kind);
+    const auto format = name ? kFormats.find(*name) : kFormats.end();
+    if (format == kFormats.end()) {
+      Impossible(value.span, "`log` is \"cleave\" or \"mindspore\"",
+                 absl::StrCat("this is ", ValueText(text, evaluator_.graph())));
+      return;
+    }
+    training_.log = format->second;
+  }
+
   void ReadInt(const syntax::Argument* argument, const std::string& what, int64_t low, int64_t& result) {
     if (argument != nullptr) ReadInt(*argument->value, what, low, result);
   }
 
   // The call of one of `signatures`; reports anything else. `what`: "the data".
   std::optional<NamedCall> ReadCall(const syntax::Expression& value, const std::string& what,
-                                    const std::vector<Signature>& signatures, const std::vector<std::string>& later) {
+                                    const std::vector<Signature>& signatures) {
     const auto* call = std::get_if<syntax::Call>(&value.kind);
     const syntax::Expression& callee = call ? *call->callee : value;
     const auto* name = std::get_if<syntax::Name>(&callee.kind);
@@ -89,12 +107,6 @@ class TrainReader {
       if (!matched) return std::nullopt;
       return NamedCall{name->text, *std::move(matched)};
     }
-    for (const std::string& known : later) {
-      if (name == nullptr || name->text != known) continue;
-      reporter_.Report(Error(Code::kE0220, absl::StrCat("`", known, "` is not supported by this version"))
-                           .At(callee.span, absl::StrCat("expected ", QuotedList(names, "or"))));
-      return std::nullopt;
-    }
     Diagnostic error = Error(Code::kE0508, absl::StrCat("unknown ", what))
                            .At(callee.span, absl::StrCat("expected ", QuotedList(names, "or")));
     if (name != nullptr) {
@@ -106,6 +118,56 @@ class TrainReader {
     return std::nullopt;
   }
 
+  static const syntax::Call* CallOf(const syntax::Expression& value, const std::string& name) {
+    const auto* call = std::get_if<syntax::Call>(&value.kind);
+    const auto* callee = call ? std::get_if<syntax::Name>(&call->callee->kind) : nullptr;
+    return callee != nullptr && callee->text == name ? call : nullptr;
+  }
+
+  // A path for `source`. One that was typed is meant from where it was typed; one of the file stays relative to the file.
+  std::optional<std::string> ReadPath(const syntax::Expression& expression, const std::string& source,
+                                      const std::string& path_prefix) {
+    const Value path = evaluator_.EvaluateStatic(expression);
+    if (path.is_poison()) return std::nullopt;
+    const auto* text = std::get_if<std::string>(&path.kind);
+    if (text == nullptr || text->empty()) {
+      Impossible(expression.span, absl::StrCat("the path of `", source, "` is a string that is not empty"),
+                 absl::StrCat("this is ", text ? "empty" : DescribeType(path, evaluator_.graph())));
+      return std::nullopt;
+    }
+    if (path_prefix.empty()) return *text;
+    return std::filesystem::absolute(std::filesystem::path(path_prefix) / *text).lexically_normal().string();
+  }
+
+  // `npy(image = "x.npy", label = "y.npy")`
+  void ReadNpy(const syntax::Call& call, Span span, const std::string& path_prefix) {
+    DataSource data;
+    data.kind = "npy";
+    std::map<std::string, Span> places;
+    for (const syntax::Argument& argument : call.arguments) {
+      if (!argument.name) {
+        Impossible(argument.span, "a file of `npy` belongs to an input", "without the name of one");
+        return;
+      }
+      const auto [first, inserted] = places.try_emplace(argument.name->text, argument.span);
+      if (!inserted) {
+        reporter_.Report(Error(Code::kE0203, absl::StrCat("`", argument.name->text, "` is given twice"))
+                             .At(argument.span, "again here")
+                             .At(first->second, "first here"));
+        return;
+      }
+      const std::optional<std::string> path = ReadPath(*argument.value, "npy", path_prefix);
+      if (!path) return;
+      data.files.emplace_back(argument.name->text, *path);
+    }
+    if (data.files.empty()) return Impossible(span, "`npy` without files", "expected a file for each input");
+    npy_places_.clear();
+    for (const auto& [name, place] : places) {
+      if (reporter_.IsUserPlace(place)) npy_places_[name] = place;
+    }
+    training_.data = std::move(data);
+  }
+
   void ReadData(const syntax::Expression& value, const std::string& path_prefix) {
     static const auto& kSources = *new std::vector<Signature>{
         {.callee = "mnist", .arguments = {{"path", "path: string", true}}},
@@ -113,26 +175,17 @@ class TrainReader {
          .arguments = {{"train", "train: int = 20000", false}, {"test", "test: int = 4000", false}}},
         {.callee = "synthetic", .arguments = {{"train", "train: int = 8192", false}, {"test", "test: int = 0", false}}},
         {.callee = "tokens", .arguments = {{"path", "path: string", true}}},
+        {.callee = "npy", .arguments = {{"input", "INPUT = \"FILE.npy\", …", true}}},
     };
-    const auto call = ReadCall(value, "data", kSources, {"npy"});
+    if (const syntax::Call* npy = CallOf(value, "npy")) return ReadNpy(*npy, value.span, path_prefix);
+    const auto call = ReadCall(value, "data", kSources);
     if (!call) return;
     DataSource data;
     data.kind = call->name;
     if (call->name == "mnist" || call->name == "tokens") {
-      const syntax::Expression& expression = *call->arguments[0]->value;
-      const Value path = evaluator_.EvaluateStatic(expression);
-      if (path.is_poison()) return;
-      if (!std::holds_alternative<std::string>(path.kind) || std::get<std::string>(path.kind).empty()) {
-        Impossible(expression.span, absl::StrCat("the path of `", call->name, "` is a string that is not empty"),
-                   absl::StrCat("this is ", std::holds_alternative<std::string>(path.kind)
-                                                ? "empty"
-                                                : DescribeType(path, evaluator_.graph())));
-        return;
-      }
-      data.path = std::get<std::string>(path.kind);
-      // A path that was typed is meant from where it was typed; one of the file stays relative to the file.
-      const std::filesystem::path typed = std::filesystem::path(path_prefix) / data.path;
-      if (!path_prefix.empty()) data.path = std::filesystem::absolute(typed).lexically_normal().string();
+      const std::optional<std::string> path = ReadPath(*call->arguments[0]->value, call->name, path_prefix);
+      if (!path) return;
+      data.path = *path;
     } else {
       for (const auto& [index, name] : {std::pair<int, const char*>{0, "train"}, {1, "test"}}) {
         if (call->arguments[static_cast<size_t>(index)] == nullptr) continue;
@@ -162,7 +215,7 @@ class TrainReader {
                        {"warmup", "warmup: int = 0", false},
                        {"final", "final: float = 0.0", false}}},
     };
-    const auto call = ReadCall(value, "schedule", kSchedules, {});
+    const auto call = ReadCall(value, "schedule", kSchedules);
     if (!call) return;
     schedule = Schedule{};
     ReadNumber(call->arguments[0], "rate", 0, false, infinity, schedule.rate);
@@ -193,7 +246,7 @@ class TrainReader {
         {.callee = "adam", .arguments = AdamArguments("0.0")},
         {.callee = "adamw", .arguments = AdamArguments("0.01")},
     };
-    const auto call = ReadCall(value, "optimizer", kOptimizers, {});
+    const auto call = ReadCall(value, "optimizer", kOptimizers);
     if (!call) return;
     const std::vector<const syntax::Argument*>& arguments = call->arguments;
     const double infinity = std::numeric_limits<double>::infinity();
@@ -237,13 +290,15 @@ class TrainReader {
 
   Evaluator& evaluator_;
   Reporter& reporter_;
+  std::map<std::string, Span>& npy_places_;
   Training training_;
 };
 
 }  // namespace
 
-Training ReadTrain(const SettingTexts& settings, Evaluator& evaluator, Reporter& reporter) {
-  TrainReader reader(evaluator, reporter);
+Training ReadTrain(const SettingTexts& settings, Evaluator& evaluator, Reporter& reporter,
+                   std::map<std::string, Span>& npy_places) {
+  TrainReader reader(evaluator, reporter, npy_places);
   for (const SettingText& text : settings) {
     reporter.SetContext(text.context);
     reader.Read(text);

@@ -1,5 +1,8 @@
 #include "frontend/value/value.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/match/match.h"
@@ -14,7 +17,11 @@ std::string DescribeType(const Value& value, const Graph& graph) {
       [](const std::string&) -> std::string { return "a string"; },
       [](DType) -> std::string { return "an element type"; },
       [&](TensorValue tensor) { return graph.op(tensor.op).type.ToString(); },
-      [](const TupleValue&) -> std::string { return "a tuple"; });
+      [](const TupleValue&) -> std::string { return "a tuple"; },
+      [](const GroupValue&) -> std::string { return "a group of ranks"; },
+      [&](const PerRankValue& per_rank) {
+        return absl::StrCat(DescribeType(per_rank.ranks.front(), graph), " that differs between ranks");
+      });
 }
 
 std::string ValueText(const Value& value, const Graph& graph) {
@@ -32,7 +39,49 @@ std::string ValueText(const Value& value, const Graph& graph) {
                                             absl::StrAppend(out, ValueText(element, graph));
                                           }),
                             ")");
-      });
+      },
+      [&](const GroupValue& group) { return absl::StrCat("group(", GroupText(graph.rank_axes, group.axes), ")"); },
+      [&](const PerRankValue& per_rank) { return FirstDifference(Value{per_rank}, graph); });
+}
+
+std::optional<Value> PerRank(std::vector<Value> ranks) {
+  const bool numbers = std::all_of(ranks.begin(), ranks.end(), [](const Value& value) { return value.is_number(); });
+  const bool ints = std::all_of(ranks.begin(), ranks.end(), [](const Value& value) { return value.is_int(); });
+  for (Value& value : ranks) {
+    if (numbers && !ints) value = Value{value.as_number()};
+    const bool fits = value.is_number() || std::holds_alternative<bool>(value.kind) ||
+                      std::holds_alternative<std::string>(value.kind) || std::holds_alternative<GroupValue>(value.kind);
+    if (!fits || value.kind.index() != ranks.front().kind.index()) return std::nullopt;
+  }
+  const bool same = std::all_of(ranks.begin(), ranks.end(), [&](const Value& value) { return value == ranks.front(); });
+  return same ? ranks.front() : Value{PerRankValue{std::move(ranks)}};
+}
+
+const Value& OnRank(const Value& value, int64_t rank) {
+  return value.is_per_rank() ? value.as_per_rank()[static_cast<size_t>(rank)] : value;
+}
+
+bool DiffersBetweenRanks(const Value& value) {
+  if (value.is_per_rank()) return true;
+  return value.is_tuple() && std::any_of(value.as_tuple().begin(), value.as_tuple().end(), DiffersBetweenRanks);
+}
+
+std::string FirstDifference(const Value& value, const Graph& graph) {
+  const std::vector<Value>& ranks = value.as_per_rank();
+  size_t other = 1;
+  while (other + 1 < ranks.size() && ranks[other] == ranks[0]) ++other;
+  return absl::StrCat(ValueText(ranks[0], graph), " on rank 0, ", ValueText(ranks[other], graph), " on rank ", other);
+}
+
+Value ToFloat(const Value& value) {
+  if (!value.is_per_rank()) return Value{value.as_number()};
+  PerRankValue result;
+  for (const Value& each : value.as_per_rank()) result.ranks.emplace_back().kind = each.as_number();
+  return Value{std::move(result)};
+}
+
+bool SameKind(const Value& a, const Value& b) {
+  return OnRank(a, 0).kind.index() == OnRank(b, 0).kind.index();
 }
 
 }  // namespace cleave::frontend

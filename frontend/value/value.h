@@ -1,14 +1,16 @@
 // What an expression of the language is worth while a model is expanded: a static number, a text, a tensor of the
-// graph.
+// graph; in a manual model also a group of ranks, and a static value that differs between ranks.
 #ifndef CLEAVE_FRONTEND_VALUE_VALUE_H_
 #define CLEAVE_FRONTEND_VALUE_VALUE_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "ir/graph/graph.h"
+#include "ir/manual/manual.h"
 #include "ir/types/types.h"
 
 namespace cleave::frontend {
@@ -33,8 +35,23 @@ struct TupleValue {
   bool operator==(const TupleValue&) const;
 };
 
+// `group("dp", "tp")`: the ranks that differ on these axes of the mesh.
+struct GroupValue {
+  RankAxisSet axes;
+
+  bool operator==(const GroupValue&) const = default;
+};
+
+// A static value for each rank, all of one kind: int, float, bool, string or group. Made by `PerRank`.
+struct PerRankValue {
+  std::vector<Value> ranks;
+
+  bool operator==(const PerRankValue&) const;
+};
+
 struct Value {
-  std::variant<Poison, int64_t, double, bool, std::string, DType, TensorValue, TupleValue> kind;
+  std::variant<Poison, int64_t, double, bool, std::string, DType, TensorValue, TupleValue, GroupValue, PerRankValue>
+      kind;
 
   bool is_poison() const { return std::holds_alternative<Poison>(kind); }
   bool is_int() const { return std::holds_alternative<int64_t>(kind); }
@@ -42,17 +59,39 @@ struct Value {
   bool is_number() const { return is_int() || is_float(); }
   bool is_tensor() const { return std::holds_alternative<TensorValue>(kind); }
   bool is_tuple() const { return std::holds_alternative<TupleValue>(kind); }
+  bool is_per_rank() const { return std::holds_alternative<PerRankValue>(kind); }
 
   int64_t as_int() const { return std::get<int64_t>(kind); }
   // REQUIRES: is_number().
   double as_number() const { return is_int() ? static_cast<double>(as_int()) : std::get<double>(kind); }
   OpId as_tensor() const { return std::get<TensorValue>(kind).op; }
   const std::vector<Value>& as_tuple() const { return std::get<TupleValue>(kind).elements; }
+  const std::vector<Value>& as_per_rank() const { return std::get<PerRankValue>(kind).ranks; }
 
   bool operator==(const Value&) const = default;
 };
 
 inline bool TupleValue::operator==(const TupleValue& other) const { return elements == other.elements; }
+inline bool PerRankValue::operator==(const PerRankValue& other) const { return ranks == other.ranks; }
+
+// One value per rank; where all ranks agree it is that value. Ints among floats become floats. nullopt where the kinds are
+// different, or not those that a PerRankValue has. REQUIRES: at least one rank.
+std::optional<Value> PerRank(std::vector<Value> ranks);
+
+// What `value` is on `rank`: itself where it does not differ between ranks.
+const Value& OnRank(const Value& value, int64_t rank);
+
+// Whether it, or an element of it, differs between ranks.
+bool DiffersBetweenRanks(const Value& value);
+
+// "8 on rank 0, 7 on rank 1": the first rank, and the first that has something else. REQUIRES: value.is_per_rank().
+std::string FirstDifference(const Value& value, const Graph& graph);
+
+// A number, or one per rank, as a float. REQUIRES: it is one.
+Value ToFloat(const Value& value);
+
+// Whether a name that holds the one can be given the other.
+bool SameKind(const Value& a, const Value& b);
 
 // The kind of value in words: "an int", "f32[256, 784]", "a tuple".
 std::string DescribeType(const Value& value, const Graph& graph);

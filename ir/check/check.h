@@ -11,6 +11,7 @@
 #include "ir/distribute/distribute.h"
 #include "ir/graph/graph.h"
 #include "ir/program/program.h"
+#include "ir/training/training.h"
 
 namespace cleave {
 
@@ -35,6 +36,24 @@ absl::StatusOr<SimulationReport> CheckBySimulation(const Graph& graph, const Pro
 // The same for the program of a distributed graph, which is itself compared with the `graph` that it was made of.
 absl::StatusOr<SimulationReport> CheckBySimulation(const Graph& graph, const Distributed& distributed,
                                                    const Program& program);
+
+// What was proven of a manual program, for which no single device computes the same.
+struct ManualReport {
+  int ranks = 0;
+  int64_t values = 0;        // Tensors compared, each on all ranks.
+  int parameters = 0;        // Whose gradients were compared with how the loss changes.
+  bool is_simulated = true;  // False: more than kMostOperations, so that the static check is all.
+  double operations = 0;     // Arithmetic operations of one simulated step on all ranks.
+};
+
+// What a step may take to be simulated: a second or two for all that is compared.
+inline constexpr double kMostOperations = 2e8;
+
+// Runs the shrunk program of a manual model on all its ranks, with the constants that its gradients have for the small
+// sizes: every value is what the model's ops make of it rank by rank (ir/manual), ranks that should hold the same do,
+// and along a random direction of all parameters the loss changes by what the gradients say. An Internal error names
+// the first wrong tensor, or the loss. `optimizer`: what `graph` was differentiated with. REQUIRES: graph.is_manual().
+absl::StatusOr<ManualReport> CheckManual(const Graph& graph, const Optimizer& optimizer, const Program& program);
 
 }  // namespace cleave
 

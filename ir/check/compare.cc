@@ -26,34 +26,6 @@ Tensor Resolved(const Program& program, const Value& value, const std::vector<Te
   return result;
 }
 
-// The program's loss, metrics and updates are those of the graph: none is lost, and each state takes the value that the
-// graph gives it.
-absl::Status CheckResults(const Graph& graph, const Program& program) {
-  const auto origin = [&program](ValueId id) { return program.value(id).origin; };
-  if (program.loss.has_value() != graph.loss.has_value() ||
-      (graph.loss.has_value() && origin(*program.loss) != *graph.loss)) {
-    return absl::InternalError("the program has another loss than the graph");
-  }
-  if (program.metrics.size() != graph.metrics.size() || program.updates.size() != graph.updates.size()) {
-    return absl::InternalError(absl::StrCat("the program has ", program.metrics.size(), " of ", graph.metrics.size(),
-                                            " metrics and updates ", program.updates.size(), " of ",
-                                            graph.updates.size(), " states"));
-  }
-  for (const Metric& metric : graph.metrics) {
-    const bool found = std::any_of(program.metrics.begin(), program.metrics.end(), [&](const ProgramMetric& candidate) {
-      return candidate.name == metric.name && origin(candidate.value) == metric.value;
-    });
-    if (!found) return absl::InternalError(absl::StrCat("metric `", metric.name, "` is not the graph's"));
-  }
-  for (const StateUpdate& update : graph.updates) {
-    const bool found = std::any_of(program.updates.begin(), program.updates.end(), [&](const ProgramUpdate& candidate) {
-      return origin(candidate.state) == update.state && origin(candidate.value) == update.value;
-    });
-    if (!found) return absl::InternalError(absl::StrCat("`", graph.op(update.state).name, "` takes a wrong new value"));
-  }
-  return absl::OkStatus();
-}
-
 // Compares the value that `step` wrote on one rank.
 absl::Status CompareOnRank(const Program& program, const Step& step, ValueId id, int rank,
                            const std::vector<Tensor>& locals, const Tensor& expected, Comparison& comparison) {
@@ -80,6 +52,32 @@ absl::Status CompareOnRank(const Program& program, const Step& step, ValueId id,
 
 }  // namespace
 
+absl::Status CheckResults(const Graph& graph, const Program& program) {
+  const auto origin = [&program](ValueId id) { return program.value(id).origin; };
+  if (program.loss.has_value() != graph.loss.has_value() ||
+      (graph.loss.has_value() && origin(*program.loss) != *graph.loss)) {
+    return absl::InternalError("the program has another loss than the graph");
+  }
+  if (program.metrics.size() != graph.metrics.size() || program.updates.size() != graph.updates.size()) {
+    return absl::InternalError(absl::StrCat("the program has ", program.metrics.size(), " of ", graph.metrics.size(),
+                                            " metrics and updates ", program.updates.size(), " of ",
+                                            graph.updates.size(), " states"));
+  }
+  for (const Metric& metric : graph.metrics) {
+    const bool found = std::any_of(program.metrics.begin(), program.metrics.end(), [&](const ProgramMetric& candidate) {
+      return candidate.name == metric.name && origin(candidate.value) == metric.value;
+    });
+    if (!found) return absl::InternalError(absl::StrCat("metric `", metric.name, "` is not the graph's"));
+  }
+  for (const StateUpdate& update : graph.updates) {
+    const bool found = std::any_of(program.updates.begin(), program.updates.end(), [&](const ProgramUpdate& candidate) {
+      return origin(candidate.state) == update.state && origin(candidate.value) == update.value;
+    });
+    if (!found) return absl::InternalError(absl::StrCat("`", graph.op(update.state).name, "` takes a wrong new value"));
+  }
+  return absl::OkStatus();
+}
+
 Difference LargestDifference(const Tensor& expected, const Tensor& actual) {
   double scale = 1;
   for (double value : expected.values) {
@@ -101,6 +99,20 @@ std::string WrongValue::Text(const Program& program) const {
   return absl::StrCat("`", wrong.name, "` (step `", step, "`, line ", line, ") is wrong on rank ", rank, ": element ",
                       element, " is ", actual, ", one device computes ", expected, " (layout ",
                       LayoutText(wrong.layout, program.mesh), ")");
+}
+
+absl::Status CheckComputes(const Graph& graph, const Program& program) {
+  for (const Step& step : program.steps) {
+    const auto* compute = std::get_if<Compute>(&step.action);
+    if (compute == nullptr) continue;
+    const Op& op = graph.op(compute->op);
+    std::vector<OpId> inputs;
+    for (ValueId input : compute->inputs) inputs.push_back(program.value(input).origin);
+    const bool is_same = compute->kind == op.kind && compute->attributes == op.attributes && inputs == op.inputs &&
+                         program.value(compute->output).origin == op.id;
+    if (!is_same) return absl::InternalError(absl::StrCat("step `", step.name, "` is another op than in the graph"));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Comparison> CompareWithGraph(const Graph& graph, const Program& program, const SourceValues& sources,

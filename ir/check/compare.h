@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "ir/graph/graph.h"
 #include "ir/interpret/interpret.h"
@@ -26,6 +27,10 @@ struct Difference {
 // NaN equals NaN: some ops have no value at some points, on one device as on many. REQUIRES: the same shape.
 Difference LargestDifference(const Tensor& expected, const Tensor& actual);
 
+// An Internal error unless the program's loss, metrics and updates are those of the graph: none is lost, and each state takes the
+// value that the graph gives it.
+absl::Status CheckResults(const Graph& graph, const Program& program);
+
 // The element of a value that is farthest from what one device computes.
 struct WrongValue {
   ValueId value;
@@ -44,6 +49,9 @@ struct Comparison {
   double largest_difference = 0;  // Relative to the largest element of the tensor, or absolute below 1.
   std::vector<WrongValue> wrong;  // One for each wrong value, in the order of the steps.
 };
+
+// An Internal error unless every Compute is an op of the graph on the values of that op's own inputs.
+absl::Status CheckComputes(const Graph& graph, const Program& program);
 
 // Runs both and compares every value on every rank, partial ones put together, and whether loss, metrics and updates are
 // the graph's. An Internal error where the program cannot be run or has other results than the graph.

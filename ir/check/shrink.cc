@@ -13,6 +13,7 @@
 #include "ir/layout/layout.h"
 #include "ir/mesh/mesh.h"
 #include "ir/ops/ops.h"
+#include "ir/partition/manual.h"
 #include "ir/strategy/strategy.h"
 
 namespace cleave {
@@ -75,6 +76,23 @@ void WidenPermutes(Program& program) {
   }
 }
 
+// What the ranks of a manual model hold together on the way from an op's input to its value has a type of its own.
+void ResizeMoves(const Graph& graph, Program& program) {
+  for (const Step& step : program.steps) {
+    for (size_t i = 0; i < Writes(step).size(); ++i) {
+      Value& output = program.values[Writes(step)[i]];
+      const Op& op = graph.op(output.origin);
+      if (DefinitionOf(op).rank_use != RankUse::kOthers || IsAlone(op)) continue;
+      const ManualMove move = ManualMoveOf(graph, op, program.mesh);
+      if (std::holds_alternative<Collective>(step.action)) {
+        output.type = move.received;
+      } else if (program.value(Reads(step)[i]).origin != op.id) {
+        output.type = move.sent;
+      }
+    }
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<Shrunk> Shrink(const Graph& graph, const Program& program, const Mesh& short_mesh) {
@@ -103,6 +121,7 @@ absl::StatusOr<Shrunk> Shrink(const Graph& graph, const Program& program, const 
     return absl::InternalError(absl::StrCat("the shrunk graph is not sound: ", absl::StrJoin(errors, "; ")));
   }
   for (Value& value : shrunk.program.values) value.type = shrunk.graph.op(value.origin).type;
+  if (program.is_manual) ResizeMoves(shrunk.graph, shrunk.program);
   for (Step& step : shrunk.program.steps) {
     if (auto* compute = std::get_if<Compute>(&step.action))
       compute->attributes = shrunk.graph.op(compute->op).attributes;

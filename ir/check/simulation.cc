@@ -23,17 +23,7 @@ absl::Status CheckOps(const Graph& graph, const Program& program) {
       return absl::InternalError(absl::StrCat("`", value.name, "` has another type than its op"));
     }
   }
-  for (const Step& step : program.steps) {
-    const auto* compute = std::get_if<Compute>(&step.action);
-    if (compute == nullptr) continue;
-    const Op& op = graph.op(compute->op);
-    std::vector<OpId> inputs;
-    for (ValueId input : compute->inputs) inputs.push_back(program.value(input).origin);
-    const bool is_same = compute->kind == op.kind && compute->attributes == op.attributes && inputs == op.inputs &&
-                         program.value(compute->output).origin == op.id;
-    if (!is_same) return absl::InternalError(absl::StrCat("step `", step.name, "` is another op than in the graph"));
-  }
-  return absl::OkStatus();
+  return CheckComputes(graph, program);
 }
 
 // Compares every value of the shrunk program on all ranks, and adds to the report.

@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "base/match/match.h"
 #include "ir/check/check.h"
+#include "ir/check/messages.h"
 #include "ir/layout/boxes.h"
 #include "ir/layout/layout.h"
 #include "ir/mesh/mesh.h"
@@ -67,7 +68,9 @@ std::optional<Layout> ResultLayout(const Collective& collective, const Transfer&
       return layout;
     case CollectiveKind::kPermute:
     case CollectiveKind::kNeighborExchange:
-      return std::nullopt;  // Their axes do not say what they make: PermuteFits, ExchangeFits.
+    case CollectiveKind::kSendReceive:
+    case CollectiveKind::kNeighborExchangeV2:
+      return std::nullopt;  // Their axes do not say what they make: PermuteFits, ExchangeFits, CheckMessages.
   }
   return std::nullopt;
 }
@@ -104,6 +107,9 @@ bool Fits(const Program& program, const Collective& collective, const Transfer& 
       return PermuteFits(program, collective, input, output);
     case CollectiveKind::kNeighborExchange:
       return ExchangeFits(collective, input, output);
+    case CollectiveKind::kSendReceive:
+    case CollectiveKind::kNeighborExchangeV2:
+      return false;  // With messages only.
     case CollectiveKind::kAllReduce:
     case CollectiveKind::kAllGather:
     case CollectiveKind::kReduceScatter:
@@ -130,7 +136,7 @@ class StaticCheck {
       Match(
           step.action, [&](const Compute& compute) { CheckCompute(compute); },
           [&](const Collective& collective) { CheckCollective(collective); },
-          [&](const Slice& slice) { CheckSlice(slice); });
+          [&](const Slice& slice) { CheckSlice(slice); }, [&](const View& view) { CheckView(view); });
     }
     CheckResults();
     return std::move(findings_);
@@ -201,6 +207,10 @@ class StaticCheck {
   }
 
   void CheckCollective(const Collective& collective) {
+    if (collective.messages.has_value()) return CheckMessages(collective);
+    if (collective.root < 0 || collective.root >= program_.mesh.Size(collective.axes)) {
+      return Find(absl::StrCat("member ", collective.root, " of a group of ", program_.mesh.Size(collective.axes)));
+    }
     if (collective.transfers.size() > 1) CheckMerged(collective);
     for (const Transfer& transfer : collective.transfers) {
       const Value& input = value(transfer.input);
@@ -279,6 +289,27 @@ class StaticCheck {
                                    absl::StrJoin(group, ", "), ")"));
         }
       }
+    }
+  }
+
+  // Every part that a rank sends is received, in the same order and with the same size, and nothing else is.
+  void CheckMessages(const Collective& collective) {
+    for (const std::string& finding : FindMismatches(program_, collective)) Find(finding);
+  }
+
+  // A rank's local tensor as its part of another one. Which tensor that is no layout says; what it is made of is
+  // compared by simulation.
+  void CheckView(const View& view) {
+    const Value& input = value(view.input);
+    const Value& output = value(view.output);
+    if (!program_.is_manual) Find("sees a tensor under another description, and the model is for one device");
+    if (input.type.dtype != output.type.dtype) Find("sees elements as those of another type");
+    if (!input.layout.windows.empty() || !output.layout.windows.empty()) Find("sees windows as another tensor");
+    for (int rank = 0; rank < program_.mesh.rank_count(); ++rank) {
+      const int64_t before = ElementCount(LocalShape(program_, view.input, rank));
+      const int64_t after = ElementCount(LocalShape(program_, view.output, rank));
+      if (before == after) continue;
+      return Find(absl::StrCat("sees ", before, " elements as ", after, " on rank ", rank));
     }
   }
 

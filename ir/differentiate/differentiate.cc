@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/status/status_macros.h"
+#include "ir/differentiate/contributions.h"
 #include "ir/differentiate/inherit.h"
 #include "ir/differentiate/update.h"
 #include "ir/ops/builder.h"
@@ -42,16 +43,18 @@ OpSet OpsOfParameters(const Graph& graph) {
 class Backward {
  public:
   explicit Backward(Graph forward)
-      : of_parameters_(OpsOfParameters(forward)), forward_size_(forward.ops.size()), builder_(std::move(forward)) {}
+      : of_parameters_(OpsOfParameters(forward)),
+        forward_size_(forward.ops.size()),
+        builder_(std::move(forward)),
+        contributions_(builder_) {}
 
   // Appends the backward ops.
   absl::Status Run() {
     const OpId loss = *builder_.graph().loss;
     builder_.SetPhase(Phase::kBackward);
     builder_.SetLine(builder_.graph().op(loss).line);
-    contributions_.resize(forward_size_);
-    contributions_[loss] = {
-        builder_.Add("constant", {}, {{"value", 1.0}}, absl::StrCat(builder_.graph().op(loss).name, ".grad"))};
+    contributions_.AddWhole(loss, builder_.Add("constant", {}, {{"value", 1.0}},
+                                               absl::StrCat(builder_.graph().op(loss).name, ".grad")));
     for (size_t i = static_cast<size_t>(loss.value()) + 1; i-- > 0;) {
       CLEAVE_RETURN_IF_ERROR(Visit(OpId(static_cast<int64_t>(i))));
     }
@@ -74,11 +77,12 @@ class Backward {
 
  private:
   absl::Status Visit(OpId id) {
-    if (of_parameters_.count(id) == 0 || contributions_[id].empty()) return absl::OkStatus();
+    if (of_parameters_.count(id) == 0 || !contributions_.Has(id)) return absl::OkStatus();
     // A copy: the graph grows.
     const Op op = builder_.graph().op(id);
     builder_.SetLine(op.line);
-    const OpId gradient = Sum(op);
+    if (contributions_.PassThroughGather(op)) return absl::OkStatus();
+    const OpId gradient = contributions_.Sum(op);
     gradients_[id] = gradient;
     // One value may be the gradient of several; the parameter among them counts.
     std::optional<OpId>& gradient_of = builder_.mutable_graph().ops[gradient].gradient_of;
@@ -98,25 +102,16 @@ class Backward {
     SetInheritance(builder_.mutable_graph(), made);
     for (size_t i = 0; i < op.inputs.size(); ++i) {
       if (made.gradients[i].has_value() && of_parameters_.count(op.inputs[i]) > 0) {
-        contributions_[op.inputs[i]].push_back(*made.gradients[i]);
+        contributions_.Add(op, i, *made.gradients[i]);
       }
     }
     return absl::OkStatus();
   }
 
-  OpId Sum(const Op& op) {
-    const std::vector<OpId>& parts = contributions_[op.id];
-    OpId sum = parts[0];
-    for (size_t i = 1; i < parts.size(); ++i) {
-      sum = builder_.Add("add", {sum, parts[i]}, {}, absl::StrCat(op.name, ".grad"));
-    }
-    return sum;
-  }
-
   const OpSet of_parameters_;
   const size_t forward_size_;
   GraphBuilder builder_;
-  IdVector<OpId, std::vector<OpId>> contributions_;
+  Contributions contributions_;
   std::map<OpId, OpId> gradients_;
 };
 

@@ -59,7 +59,8 @@ OpId UpdateBuilder::BiasCorrection(std::optional<OpId>& shared, double beta, con
 }
 
 OpId UpdateBuilder::Slot(OpId parameter, const std::string& name) {
-  return builder_.Add("state", {}, {{"shape", builder_.type(parameter).shape}}, name);
+  const bool local = builder_.graph().op(parameter).attributes.GetBool("local");
+  return builder_.Add("state", {}, {{"shape", builder_.type(parameter).shape}, {"local", local}}, name);
 }
 
 OpId UpdateBuilder::Scaled(OpId value, double factor, const std::string& name) {

@@ -27,6 +27,7 @@ class Rewriter {
     result_.graph.model = graph.model;
     result_.graph.file = graph.file;
     result_.graph.hash = graph.hash;
+    result_.graph.rank_axes = graph.rank_axes;
     result_.plan = plan;
     result_.plan.ops = {};
     for (const Op& op : graph.ops) names_.insert(op.name);

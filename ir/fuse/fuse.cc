@@ -192,8 +192,9 @@ bool IsSource(const Step& step) {
 }
 
 bool IsAlias(const Step& step) {
+  if (std::holds_alternative<View>(step.action)) return true;
   const Compute* compute = ComputeOf(step);
-  return compute != nullptr && (compute->kind == "reshape" || compute->kind == "flatten");
+  return compute != nullptr && FindOp(compute->kind)->is_alias;
 }
 
 std::vector<int> StepsOf(const FusedStage& stage) {

@@ -74,7 +74,7 @@ std::optional<std::vector<bool>> SpanOfInput(const Program& program, const Compu
 const Compute* ComputeOf(const Step& step);
 bool IsSource(const Step& step);
 
-// A reshape or flatten: its local value is its input's, element by element.
+// A reshape, flatten, identity or view: its local value is that of its only input, element by element.
 bool IsAlias(const Step& step);
 
 }  // namespace cleave

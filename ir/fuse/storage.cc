@@ -86,7 +86,7 @@ class StoragePlanner {
       for (const ValueId value : Writes(step)) {
         if (fusion_.inside.count(value) > 0 || !NeedsMemory(compute, value)) continue;
         storage_.root[value] = value;
-        if (IsAlias(step) || IsEffect(compute)) storage_.root[value] = storage_.root[compute->inputs[0]];
+        if (IsAlias(step) || IsEffect(compute)) storage_.root[value] = storage_.root[Reads(step).front()];
         if (IsSource(step)) permanent_.insert(value);
         if (storage_.root[value].has_value()) classes_[*storage_.root[value]].push_back(value);
       }
@@ -168,7 +168,7 @@ class StoragePlanner {
       const auto* single = std::get_if<SingleStep>(&fusion_.stages[static_cast<size_t>(stage)].action);
       if (single == nullptr) continue;
       const auto* collective = std::get_if<Collective>(&StepAt(single->step).action);
-      if (collective == nullptr || collective->kind != CollectiveKind::kAllReduce) continue;
+      if (collective == nullptr || !WorksInPlace(collective->kind)) continue;
       const bool merged = collective->transfers.size() > 1 && OneType(*collective);
       Bucket bucket;
       for (const Transfer& transfer : collective->transfers) {
@@ -189,6 +189,10 @@ class StoragePlanner {
       bucketed_.insert(bucket.begin(), bucket.end());
       storage_.buckets[single->step] = bucket;
     }
+  }
+
+  static bool WorksInPlace(CollectiveKind kind) {
+    return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kBroadcast;
   }
 
   bool OneType(const Collective& collective) const {

@@ -1,8 +1,9 @@
 // Where the values of a fused program lie: which share a buffer, and the offsets of the buffers in one arena.
 //
 // A value has a root, the value whose buffer it uses. Most values are their own. Others lie in place:
-//   reshape           in its input
-//   all-reduce        in its input, when nothing else reads that afterwards; inputs of a merged one form a bucket, contiguous
+//   reshape, view     in its input
+//   all-reduce        in its input, when nothing else reads that afterwards; inputs of a merged one form a bucket, contiguous;
+//                     so does a broadcast
 //   state update    in the state, when nobody reads the old state afterwards: optimizers then update in place
 //   fused loop      in an input that is read there for the last time, element by element
 // Values inside a stage, step scalars, and constants that only loops read have no root.

@@ -23,6 +23,9 @@ const std::string& Attributes::GetString(const std::string& name) const { return
 const std::vector<int64_t>& Attributes::GetInts(const std::string& name) const {
   return Get<std::vector<int64_t>>(*this, name);
 }
+const std::vector<double>& Attributes::GetDoubles(const std::string& name) const {
+  return Get<std::vector<double>>(*this, name);
+}
 
 absl::string_view PhaseName(Phase phase) {
   switch (phase) {

@@ -23,7 +23,8 @@ namespace cleave {
 
 using OpId = StrongId<struct OpIdTag>;
 
-using AttributeValue = std::variant<bool, int64_t, double, std::string, std::vector<int64_t>>;
+using AttributeValue =
+    std::variant<bool, int64_t, double, std::string, std::vector<int64_t>, std::vector<double>>;
 
 // Named constants of an op, ordered by name. An attribute with its default value is absent or present, but always the
 // same for one op kind: the op's constructor in ir/ops fills in defaults.
@@ -35,6 +36,7 @@ struct Attributes {
   double GetDouble(const std::string& name) const;
   const std::string& GetString(const std::string& name) const;
   const std::vector<int64_t>& GetInts(const std::string& name) const;
+  const std::vector<double>& GetDoubles(const std::string& name) const;
   bool Has(const std::string& name) const { return values.count(name) > 0; }
 
   bool operator==(const Attributes&) const = default;
@@ -85,6 +87,14 @@ struct Metric {
   bool operator==(const Metric&) const = default;
 };
 
+// An axis of the ranks that a manual model speaks of.
+struct RankAxis {
+  std::string name;                        // "dp"; "world" where the model names no axes.
+  int64_t size = 1;
+
+  bool operator==(const RankAxis&) const = default;
+};
+
 struct Graph {
   std::string model;                       // "MnistMlp"
   std::string file;                        // As the user typed it: "mnist_mlp.model".
@@ -93,8 +103,12 @@ struct Graph {
   std::optional<OpId> loss;                // A scalar.
   std::vector<Metric> metrics;
   std::vector<StateUpdate> updates;        // Empty before Differentiate.
+  // Of a manual model (ir/manual): what its ranks are, outermost axis first, numbered row-major. Each op then says what one
+  // rank computes, and values may differ between ranks. Empty: a model for one device.
+  std::vector<RankAxis> rank_axes = {};
 
   const Op& op(OpId id) const { return ops[id]; }
+  bool is_manual() const { return !rank_axes.empty(); }
   std::optional<OpId> Find(absl::string_view name) const;
 
   bool operator==(const Graph&) const = default;

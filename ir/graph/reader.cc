@@ -113,6 +113,28 @@ absl::StatusOr<std::vector<int64_t>> TextReader::Integers() {
   return values;
 }
 
+absl::StatusOr<double> TextReader::Number() {
+  SkipSpace();
+  const size_t begin = position_;
+  while (position_ < text_.size() && IsNumberCharacter(text_[position_])) ++position_;
+  double value = 0;
+  if (absl::SimpleAtod(text_.substr(begin, position_ - begin), &value)) return value;
+  position_ = begin;
+  return Error("a number");
+}
+
+absl::StatusOr<std::vector<double>> TextReader::Numbers() {
+  std::vector<double> values;
+  CLEAVE_RETURN_IF_ERROR(Expect("["));
+  if (Take("]")) return values;
+  do {
+    CLEAVE_ASSIGN_OR_RETURN(double value, Number());
+    values.push_back(value);
+  } while (Take(","));
+  CLEAVE_RETURN_IF_ERROR(Expect("]"));
+  return values;
+}
+
 absl::StatusOr<std::vector<int64_t>> TextReader::Ids() {
   std::vector<int64_t> values;
   CLEAVE_RETURN_IF_ERROR(Expect("("));
@@ -156,6 +178,10 @@ absl::StatusOr<AttributeValue> TextReader::ReadAttributeValue() {
     CLEAVE_ASSIGN_OR_RETURN(std::vector<int64_t> value, Integers());
     return AttributeValue(std::move(value));
   }
+  if (next == '[') {
+    CLEAVE_ASSIGN_OR_RETURN(std::vector<double> value, Numbers());
+    return AttributeValue(std::move(value));
+  }
   if (Take("true")) return AttributeValue(true);
   if (Take("false")) return AttributeValue(false);
   const size_t begin = position_;
@@ -172,7 +198,7 @@ absl::StatusOr<AttributeValue> TextReader::ReadAttributeValue() {
     position_ = end;
     return AttributeValue(number);
   }
-  return Error("a value: true, 1, 0.5, \"text\" or (1, 2)");
+  return Error("a value: true, 1, 0.5, \"text\", (1, 2) or [0.5, 1.0]");
 }
 
 absl::StatusOr<Attributes> TextReader::ReadAttributes() {
@@ -254,6 +280,17 @@ std::string QuotedText(absl::string_view text) {
   return quoted;
 }
 
+namespace {
+
+std::string NumbersText(const std::vector<double>& numbers) {
+  return absl::StrCat(
+      "[",
+      absl::StrJoin(numbers, ", ", [](std::string* out, double number) { absl::StrAppend(out, FormatDouble(number)); }),
+      "]");
+}
+
+}  // namespace
+
 std::string AttributesText(const Attributes& attributes) {
   if (attributes.values.empty()) return "";
   std::vector<std::string> parts;
@@ -262,7 +299,8 @@ std::string AttributesText(const Attributes& attributes) {
         value, [](bool flag) { return std::string(flag ? "true" : "false"); },
         [](int64_t number) { return absl::StrCat(number); }, [](double number) { return FormatDouble(number); },
         [](const std::string& string) { return QuotedText(string); },
-        [](const std::vector<int64_t>& numbers) { return absl::StrCat("(", absl::StrJoin(numbers, ", "), ")"); });
+        [](const std::vector<int64_t>& numbers) { return absl::StrCat("(", absl::StrJoin(numbers, ", "), ")"); },
+        [](const std::vector<double>& numbers) { return NumbersText(numbers); });
     parts.push_back(absl::StrCat(name, " = ", text));
   }
   return absl::StrCat(" {", absl::StrJoin(parts, ", "), "}");

@@ -38,6 +38,9 @@ class TextReader {
   absl::StatusOr<std::string> String();
   // "(0, 2, 1)".
   absl::StatusOr<std::vector<int64_t>> Integers();
+  absl::StatusOr<double> Number();
+  // "[0.5, 1.0]".
+  absl::StatusOr<std::vector<double>> Numbers();
   // "(%1, %2)".
   absl::StatusOr<std::vector<int64_t>> Ids();
   // "f32[256, 784]".

@@ -30,6 +30,16 @@ std::string OpText(const Graph& graph, const Op& op, const std::string& annotati
   return absl::StrCat(text, "\n");
 }
 
+// " ranks(dp = 4, tp = 2)"; empty for a model of one device.
+std::string RankAxesText(const Graph& graph) {
+  if (!graph.is_manual()) return "";
+  return absl::StrCat(
+      " ranks(",
+      absl::StrJoin(graph.rank_axes, ", ",
+                    [](std::string* out, const RankAxis& axis) { absl::StrAppend(out, axis.name, " = ", axis.size); }),
+      ")");
+}
+
 class GraphParser {
  public:
   explicit GraphParser(absl::string_view text) : reader_(text) {}
@@ -40,6 +50,7 @@ class GraphParser {
     if (graph_.model == kNoModel) graph_.model.clear();
     CLEAVE_ASSIGN_OR_RETURN(graph_.file, reader_.String());
     CLEAVE_ASSIGN_OR_RETURN(graph_.hash, reader_.String());
+    if (reader_.Take("ranks")) CLEAVE_RETURN_IF_ERROR(ParseRankAxes());
     CLEAVE_RETURN_IF_ERROR(reader_.Expect("{"));
     while (!reader_.Take("}")) CLEAVE_RETURN_IF_ERROR(ParseLine());
     if (!reader_.AtEnd()) return reader_.Error("the end of the text");
@@ -47,6 +58,19 @@ class GraphParser {
   }
 
  private:
+  // "(dp = 4, tp = 2)"
+  absl::Status ParseRankAxes() {
+    CLEAVE_RETURN_IF_ERROR(reader_.Expect("("));
+    do {
+      RankAxis axis;
+      CLEAVE_ASSIGN_OR_RETURN(axis.name, reader_.Word());
+      CLEAVE_RETURN_IF_ERROR(reader_.Expect("="));
+      CLEAVE_ASSIGN_OR_RETURN(axis.size, reader_.Integer());
+      graph_.rank_axes.push_back(std::move(axis));
+    } while (reader_.Take(","));
+    return reader_.Expect(")");
+  }
+
   absl::Status ParseLine() {
     if (reader_.Take("loss")) {
       CLEAVE_ASSIGN_OR_RETURN(graph_.loss, KnownId());
@@ -150,7 +174,7 @@ class GraphParser {
 
 std::string GraphText(const Graph& graph, const std::function<std::string(const Op&)>& annotate) {
   std::string text = absl::StrCat("graph ", graph.model.empty() ? std::string(kNoModel) : graph.model, " ",
-                                  QuotedText(graph.file), " ", QuotedText(graph.hash), " {\n");
+                                  QuotedText(graph.file), " ", QuotedText(graph.hash), RankAxesText(graph), " {\n");
   for (const Op& op : graph.ops) absl::StrAppend(&text, OpText(graph, op, annotate ? annotate(op) : ""));
   if (graph.loss.has_value()) absl::StrAppend(&text, "  loss ", IdText(*graph.loss), "\n");
   for (const Metric& metric : graph.metrics) {

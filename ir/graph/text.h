@@ -9,7 +9,8 @@
 //   }
 //
 // A backward op carries `phase(backward)`, `from(%4, (0, 2, 1))` and `gradient_of(%4)` after its attributes. The name and line in the
-// trailing comment are part of the form. docs/formats/ir.md has the grammar.
+// trailing comment are part of the form. The graph of a manual model names its ranks after the hash, ` ranks(dp = 4, tp = 2) {`.
+// docs/formats/ir.md has the grammar.
 #ifndef CLEAVE_IR_GRAPH_TEXT_H_
 #define CLEAVE_IR_GRAPH_TEXT_H_
 

@@ -35,6 +35,20 @@ TEST(TextTest, ParsesAndPrintsBack) {
   EXPECT_EQ(GraphText(*graph), kText);
 }
 
+TEST(TextTest, ManualModels) {
+  const std::string text = R"(graph M "m.model" "xxh3:0f" ranks(dp = 2, tp = 4) {
+  %0: f32[] = rank_value() {empty = [], integers = (), values = [1.0, -0.5]}  // share, m.model:3
+}
+)";
+  const absl::StatusOr<Graph> graph = ParseGraph(text);
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  EXPECT_EQ(graph->rank_axes, (std::vector<RankAxis>{{"dp", 2}, {"tp", 4}}));
+  EXPECT_EQ(graph->op(OpId(0)).attributes.GetDoubles("values"), (std::vector<double>{1, -0.5}));
+  EXPECT_TRUE(graph->op(OpId(0)).attributes.GetDoubles("empty").empty());
+  EXPECT_TRUE(graph->op(OpId(0)).attributes.GetInts("integers").empty());
+  EXPECT_EQ(GraphText(*graph), text);
+}
+
 TEST(TextTest, AnnotationsAreSkipped) {
   const absl::StatusOr<Graph> graph = ParseGraph(kText);
   ASSERT_TRUE(graph.ok());
@@ -64,14 +78,17 @@ TEST(TextTest, Errors) {
             "line 2, column 23: expected an op above instead of %0, found `/`");
   EXPECT_EQ(ErrorOf(head + "%0: f32[] = input()\n}"), "line 3, column 1: expected `// ` and the op's name, found `}`");
   EXPECT_EQ(ErrorOf(head + "%0: f32[] = input() {a = b}  // x\n}"),
-            "line 2, column 26: expected a value: true, 1, 0.5, \"text\" or (1, 2), found `b`");
+            "line 2, column 26: expected a value: true, 1, 0.5, \"text\", (1, 2) or [0.5, 1.0], found `b`");
+  EXPECT_EQ(ErrorOf("graph M \"m\" \"h\" ranks() {"), "line 1, column 23: expected a name, found `)`");
+  EXPECT_EQ(ErrorOf(head + "%0: f32[] = input() {a = [1, x]}  // x\n}"),
+            "line 2, column 30: expected a number, found `x`");
   EXPECT_EQ(ErrorOf(head + "loss %0\n}"), "line 3, column 1: expected an op above instead of %0, found `}`");
   EXPECT_EQ(ErrorOf(head), "line 2, column 1: expected an id such as `%4`, found the end of the text");
   EXPECT_EQ(ErrorOf(head + "} more"), "line 2, column 3: expected the end of the text, found `more`");
 }
 
 AttributeValue RandomValue(std::mt19937_64& random) {
-  switch (random() % 5) {
+  switch (random() % 6) {
     case 0:
       return random() % 2 == 0;
     case 1:
@@ -83,6 +100,12 @@ AttributeValue RandomValue(std::mt19937_64& random) {
       const std::string letters = "a\"\\\n\t{}()// %";
       for (size_t i = random() % 8; i > 0; --i) text.push_back(letters[random() % letters.size()]);
       return text;
+    }
+    case 4: {
+      std::vector<double> numbers(random() % 4);
+      for (double& number : numbers) number = std::uniform_real_distribution<double>(-1, 1)(random);
+      if (random() % 2 == 0) numbers.push_back(2);
+      return numbers;
     }
     default: {
       std::vector<int64_t> numbers(random() % 4);
@@ -97,6 +120,9 @@ Graph RandomGraph(std::mt19937_64& random) {
   graph.model = random() % 4 == 0 ? "" : "Model";
   graph.file = random() % 2 == 0 ? "a, b: c.model" : "m.model";
   graph.hash = "xxh3:1";
+  for (size_t i = random() % 3; i > 0; --i) {
+    graph.rank_axes.push_back({.name = "axis" + std::to_string(i), .size = 1 + static_cast<int64_t>(random() % 9)});
+  }
   const int64_t count = 1 + static_cast<int64_t>(random() % 12);
   auto some_op = [&](int64_t limit) { return OpId(static_cast<int64_t>(random() % static_cast<uint64_t>(limit))); };
   for (int64_t id = 0; id < count; ++id) {

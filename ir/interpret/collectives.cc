@@ -1,6 +1,8 @@
 #include "ir/interpret/collectives.h"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -20,6 +22,8 @@ double Combine(Reduction reduction, double a, double b) {
       return std::max(a, b);
     case Reduction::kMin:
       return std::min(a, b);
+    case Reduction::kProd:
+      return a * b;
   }
   return a;
 }
@@ -93,11 +97,12 @@ class TransferOnRank {
         group_(program.mesh.Group(rank, collective.axes)) {}
 
   absl::StatusOr<Tensor> Run() const {
+    if (collective_.messages.has_value()) return Received(*collective_.messages);
     switch (collective_.kind) {
       case CollectiveKind::kAllReduce:
         return Reduced(Members(), collective_.reduction);
       case CollectiveKind::kBroadcast:
-        return Local(group_.front());
+        return Local(group_[static_cast<size_t>(collective_.root)]);
       case CollectiveKind::kAllGather: {
         std::vector<Tensor> pieces;
         for (int member : group_) pieces.push_back(Local(member));
@@ -120,11 +125,52 @@ class TransferOnRank {
       case CollectiveKind::kPermute:
       case CollectiveKind::kNeighborExchange:
         return Collected();
+      case CollectiveKind::kSendReceive:
+      case CollectiveKind::kNeighborExchangeV2:
+        return absl::InternalError(absl::StrCat("a ", CollectiveKindName(collective_.kind), " without messages"));
     }
     return absl::InternalError("unknown collective");
   }
 
  private:
+  // The parts that others send to this rank, one after another; zeros where none does.
+  absl::StatusOr<Tensor> Received(const Messages& messages) const {
+    Tensor result = Zeros(LocalShape(program_, transfer_.output, rank_));
+    std::map<int64_t, size_t> taken;  // By sender: how many of the parts that it sends here have arrived.
+    auto to = result.values.begin();
+    for (size_t part = 0; part < messages.receive_sizes.size(); ++part) {
+      const int64_t size = messages.receive_sizes[part];
+      const int64_t sender = messages.receive_ranks[static_cast<size_t>(rank_) * messages.receive_sizes.size() + part];
+      if (size > result.values.end() - to) return absl::InternalError("more is received than there is room for");
+      if (sender >= 0) {
+        const std::optional<Range> sent = SentPart(messages, sender, taken[sender]++);
+        if (!sent.has_value() || sent->size != size) {
+          return absl::InternalError(absl::StrCat("rank ", rank_, " waits for what rank ", sender, " does not send"));
+        }
+        const auto from = Local(static_cast<int>(sender)).values.begin() + sent->begin;
+        std::copy(from, from + size, to);
+      }
+      to += size;
+    }
+    return result;
+  }
+
+  struct Range {
+    int64_t begin = 0;
+    int64_t size = 0;
+  };
+
+  // Where the part with number `number` among those that `sender` sends here lies in what it sends.
+  std::optional<Range> SentPart(const Messages& messages, int64_t sender, size_t number) const {
+    int64_t begin = 0;
+    for (size_t part = 0; part < messages.send_sizes.size(); ++part) {
+      const int64_t receiver = messages.send_ranks[static_cast<size_t>(sender) * messages.send_sizes.size() + part];
+      if (receiver == rank_ && number-- == 0) return Range{begin, messages.send_sizes[part]};
+      begin += messages.send_sizes[part];
+    }
+    return std::nullopt;
+  }
+
   // The output's part, each element from a member that holds it.
   absl::StatusOr<Tensor> Collected() const {
     const std::vector<Piece> needed = OutputSlice();
@@ -191,6 +237,19 @@ absl::Status RunCollective(const Program& program, const Collective& collective,
     }
     values[transfer.output] = std::move(outputs);
   }
+  return absl::OkStatus();
+}
+
+absl::Status RunView(const Program& program, const View& view, RankValues& values) {
+  std::vector<Tensor> outputs = values[view.input];
+  for (int rank = 0; rank < program.mesh.rank_count(); ++rank) {
+    Tensor& local = outputs[static_cast<size_t>(rank)];
+    local.shape = LocalShape(program, view.output, rank);
+    if (static_cast<int64_t>(local.values.size()) == ElementCount(local.shape)) continue;
+    return absl::InternalError(absl::StrCat("`", program.value(view.output).name, "` has ", local.values.size(),
+                                            " elements on rank ", rank, ", its layout says ", ShapeText(local.shape)));
+  }
+  values[view.output] = std::move(outputs);
   return absl::OkStatus();
 }
 

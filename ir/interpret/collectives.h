@@ -1,4 +1,4 @@
-// Collectives and slices on simulated ranks: what MPI and NCCL do to the local tensors of all ranks at once.
+// Collectives, slices and views on simulated ranks: what MPI and NCCL do to the local tensors of all ranks at once.
 #ifndef CLEAVE_IR_INTERPRET_COLLECTIVES_H_
 #define CLEAVE_IR_INTERPRET_COLLECTIVES_H_
 
@@ -16,6 +16,7 @@ using RankValues = IdVector<ValueId, std::vector<Tensor>>;
 // Each writes its outputs on all ranks. An Internal error when the pieces do not fit together.
 absl::Status RunCollective(const Program& program, const Collective& collective, RankValues& values);
 absl::Status RunSlice(const Program& program, const Slice& slice, RankValues& values);
+absl::Status RunView(const Program& program, const View& view, RankValues& values);
 
 }  // namespace cleave
 

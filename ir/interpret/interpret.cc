@@ -1,5 +1,6 @@
 #include "ir/interpret/interpret.h"
 
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -21,11 +22,14 @@ bool ComesFromOutside(const OpDefinition& definition) {
   return definition.op_class == OpClass::kSource && definition.evaluate == nullptr;
 }
 
+// What a rank has of a value that comes from outside.
+using SourceOnRank = std::function<Tensor(const Value& value, int rank)>;
+
 // Runs a Program's steps one after another, each on all ranks.
 class Lockstep {
  public:
-  Lockstep(const Program& program, const SourceValues& sources, int64_t step)
-      : program_(program), sources_(sources), step_(step), values_(program.values.size()) {}
+  Lockstep(const Program& program, const SourceOnRank& source, int64_t step)
+      : program_(program), source_(source), step_(step), values_(program.values.size()) {}
 
   absl::Status Run() {
     for (const Step& step : program_.steps) {
@@ -38,7 +42,8 @@ class Lockstep {
       CLEAVE_RETURN_IF_ERROR(Match(
           step.action, [&](const Compute& compute) { return RunCompute(compute); },
           [&](const Collective& collective) { return RunCollective(program_, collective, values_); },
-          [&](const Slice& slice) { return RunSlice(program_, slice, values_); }));
+          [&](const Slice& slice) { return RunSlice(program_, slice, values_); },
+          [&](const View& view) { return RunView(program_, view, values_); }));
     }
     return absl::OkStatus();
   }
@@ -53,15 +58,19 @@ class Lockstep {
     const Rule rule = RuleOf(program_, compute);
     for (int rank = 0; rank < program_.mesh.rank_count(); ++rank) {
       if (ComesFromOutside(*definition)) {
-        values_[compute.output].push_back(SourceSlice(output, rank));
+        values_[compute.output].push_back(source_(output, rank));
         continue;
       }
       std::vector<const Tensor*> inputs;
       for (ValueId input : compute.inputs) inputs.push_back(&values_[input][static_cast<size_t>(rank)]);
       const std::vector<FactorRange> ranges = RangesOf(compute.strategy, rule, program_.mesh, rank);
       Tensor result = Zeros(LocalShape(program_, compute.output, rank));
-      definition->evaluate(Evaluation{
-          .attributes = compute.attributes, .inputs = inputs, .ranges = ranges, .output = result, .step = step_});
+      definition->evaluate(Evaluation{.attributes = compute.attributes,
+                                      .inputs = inputs,
+                                      .ranges = ranges,
+                                      .output = result,
+                                      .step = step_,
+                                      .rank = rank});
       if (static_cast<int64_t>(result.values.size()) != ElementCount(result.shape)) {
         return absl::InternalError(absl::StrCat("`", output.name, "` has the wrong number of elements on rank ", rank));
       }
@@ -70,14 +79,8 @@ class Lockstep {
     return absl::OkStatus();
   }
 
-  Tensor SourceSlice(const Value& value, int rank) const {
-    const auto source = sources_.find(value.origin);
-    CLEAVE_CHECK(source != sources_.end()) << "no value for source `" << value.name << "`";
-    return LocalPart(program_, value, source->second, rank);
-  }
-
   const Program& program_;
-  const SourceValues& sources_;
+  const SourceOnRank& source_;
   int64_t step_;
   IdVector<ValueId, std::vector<Tensor>> values_;
 };
@@ -116,7 +119,25 @@ IdVector<OpId, Tensor> InterpretGraph(const Graph& graph, const SourceValues& so
 
 absl::StatusOr<IdVector<ValueId, std::vector<Tensor>>> InterpretProgram(const Program& program,
                                                                         const SourceValues& sources, int64_t step) {
-  Lockstep lockstep(program, sources, step);
+  const SourceOnRank source = [&](const Value& value, int rank) {
+    const auto found = sources.find(value.origin);
+    CLEAVE_CHECK(found != sources.end()) << "no value for source `" << value.name << "`";
+    return LocalPart(program, value, found->second, rank);
+  };
+  Lockstep lockstep(program, source, step);
+  CLEAVE_RETURN_IF_ERROR(lockstep.Run());
+  return std::move(lockstep).Values();
+}
+
+absl::StatusOr<IdVector<ValueId, std::vector<Tensor>>> InterpretProgram(const Program& program,
+                                                                        const RankSources& sources, int64_t step) {
+  CLEAVE_CHECK(program.is_manual);
+  const SourceOnRank source = [&](const Value& value, int rank) {
+    const auto found = sources.find(value.origin);
+    CLEAVE_CHECK(found != sources.end()) << "no value for source `" << value.name << "`";
+    return found->second[static_cast<size_t>(rank)];
+  };
+  Lockstep lockstep(program, source, step);
   CLEAVE_RETURN_IF_ERROR(lockstep.Run());
   return std::move(lockstep).Values();
 }

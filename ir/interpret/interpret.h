@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "ir/graph/graph.h"
+#include "ir/manual/interpret_ranks.h"
 #include "ir/program/program.h"
 #include "ir/types/tensor.h"
 
@@ -23,6 +24,10 @@ IdVector<OpId, Tensor> InterpretGraph(const Graph& graph, const SourceValues& so
 // that reads what no step wrote is an Internal error.
 absl::StatusOr<IdVector<ValueId, std::vector<Tensor>>> InterpretProgram(const Program& program,
                                                                         const SourceValues& sources, int64_t step);
+
+// The same for a manual program, whose ranks need not have the same sources. REQUIRES: program.is_manual.
+absl::StatusOr<IdVector<ValueId, std::vector<Tensor>>> InterpretProgram(const Program& program,
+                                                                        const RankSources& sources, int64_t step);
 
 // The part of `whole`, the tensor of `value`, that `rank` holds.
 Tensor LocalPart(const Program& program, const Value& value, const Tensor& whole, int rank);

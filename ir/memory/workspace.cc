@@ -28,6 +28,8 @@ Need NeedOf(const Program& program, const Collective& collective) {
     case CollectiveKind::kAllReduce:
     case CollectiveKind::kBroadcast:
     case CollectiveKind::kPermute:
+    case CollectiveKind::kSendReceive:  // Straight from and to the tensors.
+    case CollectiveKind::kNeighborExchangeV2:
       return need;
     case CollectiveKind::kAllGather:
       if (merged) need.send = inputs;
@@ -40,6 +42,7 @@ Need NeedOf(const Program& program, const Collective& collective) {
     case CollectiveKind::kAllToAll:
       return {.send = inputs, .receive = outputs};
     case CollectiveKind::kNeighborExchange:
+      if (collective.messages.has_value()) return need;
       // A rank with neighbours on both sides sends as much as it gets.
       return {.send = CollectiveBytes(program, collective), .receive = CollectiveBytes(program, collective)};
   }
@@ -53,7 +56,8 @@ Bytes WorkspaceOf(const Program& program) {
   for (const Step& step : program.steps) {
     Match(
         step.action, [&](const Compute& compute) { most.Include(NeedOf(program, compute)); },
-        [&](const Collective& collective) { most.Include(NeedOf(program, collective)); }, [](const Slice&) {});
+        [&](const Collective& collective) { most.Include(NeedOf(program, collective)); }, [](const Slice&) {},
+        [](const View&) {});
   }
   return most.total();
 }

@@ -16,6 +16,11 @@ InferResult InferBroadcastTo(Types inputs, const Attributes& attributes) {
       .about = {{0, absl::StrCat("is ", ShapeText(inputs[0].shape))}}};
 }
 
+Gradients BroadcastToGradients(GraphBuilder& builder, const Op& op, OpId dy) {
+  if (op.type.dtype != DType::kF32) return {std::nullopt};
+  return {SumToType(builder, dy, builder.type(op.inputs[0]), GradientName(op, "x"))};
+}
+
 }  // namespace
 
 OpDefinition DefineBroadcastTo() {
@@ -24,6 +29,7 @@ OpDefinition DefineBroadcastTo() {
   definition.signature.push_back({.name = "shape", .kind = ArgumentKind::kInts});
   definition.infer = InferBroadcastTo;
   definition.rule = FirstLinearRule;
+  definition.gradient = BroadcastToGradients;
   definition.flops = FlopsPerElement<0>;
   definition.evaluate = EvaluateUnary<[](double x) { return x; }>;
   definition.resize = ResizeShape;

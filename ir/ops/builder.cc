@@ -46,6 +46,14 @@ OpId GraphBuilder::Add(const std::string& kind, std::vector<OpId> inputs,
   return std::get<OpId>(result);
 }
 
+std::vector<Op> GraphBuilder::RemoveFrom(OpId first) {
+  std::vector<Op> removed(graph_.ops.begin() + first.value(), graph_.ops.end());
+  graph_.ops.resize(static_cast<size_t>(first.value()));
+  for (const Op& op : removed) by_name_.erase(op.name);
+  last_suffix_.clear();  // Names that it skipped may be free.
+  return removed;
+}
+
 Graph GraphBuilder::Build() && { return std::move(graph_); }
 
 std::string GraphBuilder::UniqueName(const std::string& wish) {

@@ -31,6 +31,9 @@ class GraphBuilder {
   OpId Add(const std::string& kind, std::vector<OpId> inputs, std::map<std::string, AttributeValue> attributes,
            const std::string& name);
 
+  // Takes out the ops from `first` on, in program order; their names are free again. REQUIRES: nothing kept reads them.
+  std::vector<Op> RemoveFrom(OpId first);
+
   // What the ops added from now on carry.
   void SetPhase(Phase phase) { phase_ = phase; }
   // Returns what it was before.

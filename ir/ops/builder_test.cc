@@ -35,6 +35,21 @@ TEST(BuilderTest, NamesAreUnique) {
   EXPECT_EQ(again.graph().op(again.Add("relu", {x}, {}, "y")).name, "y_3");
 }
 
+TEST(BuilderTest, RemovedOpsLeaveTheirNames) {
+  GraphBuilder builder;
+  const OpId x = AddInput(builder, {4, 3});
+  builder.Add("relu", {x}, {}, "y");
+  const Graph before = builder.graph();
+  const OpId second = builder.Add("relu", {x}, {}, "y");
+  const OpId third = builder.Add("tanh", {second}, {}, "y");
+  const std::vector<Op> removed = builder.RemoveFrom(second);
+  EXPECT_EQ(builder.graph(), before);
+  ASSERT_EQ(removed.size(), 2u);
+  EXPECT_EQ(removed[1].id, third);
+  EXPECT_EQ(removed[1].name, "y_2");
+  EXPECT_EQ(builder.graph().op(builder.Add("tanh", {x}, {}, "y")).name, "y_1");
+}
+
 TEST(BuilderTest, TryAddReturnsWhatIsWrong) {
   GraphBuilder builder;
   const OpId x = AddInput(builder, {4, 3});
@@ -55,7 +70,8 @@ TEST(TableTest, DefinitionsAreComplete) {
     for (const Argument& argument : op->signature) {
       EXPECT_TRUE(arguments.insert(argument.name).second) << op->name << " " << argument.name;
     }
-    const bool from_outside = op->name == "input" || op->name == "parameter" || op->name == "state";
+    const bool from_outside = op->name == "input" || op->name == "parameter" || op->name == "state" ||
+                              op->rank_use == RankUse::kOthers;
     EXPECT_EQ(op->evaluate == nullptr, from_outside) << op->name;
     EXPECT_FALSE(op->callable && op->op_class == OpClass::kSource) << op->name;
   }
@@ -148,6 +164,59 @@ TEST(VerifyTest, FindsWhatIsWrong) {
             Errors{"update of y, which is no parameter and no state"});
   EXPECT_EQ(Spoiled([](Graph& graph) { graph.ops[OpId(1)].inherits = {.op = OpId(0), .factors = {0}}; }),
             Errors{"%1 (y): from maps 1 factors of 2"});
+}
+
+// What VerifyGraph says of a sound graph on 3 x 2 ranks after one change: %1 slices, %2 reduces, %3 is a number for
+// each rank.
+std::vector<std::string> SpoiledManual(void (*spoil)(Graph& graph)) {
+  GraphBuilder builder;
+  builder.mutable_graph().rank_axes = {{"dp", 3}, {"tp", 2}};
+  const OpId x = builder.Add("parameter", {}, {{"shape", Shape{6}}}, "x");
+  const OpId part = builder.Add(
+      "rank_slice", {x}, {{"axis", int64_t{0}}, {"size", int64_t{1}}, {"starts", Shape{0, 1, 2, 3, 4, 5}}}, "part");
+  const OpId sum = builder.Add("all_reduce", {part}, {{"group", std::string("dp tp")}, {"size", int64_t{6}}}, "sum");
+  builder.Add("rank_value", {}, {{"values", std::vector<double>(6, 0.5)}}, "value");
+  builder.mutable_graph().loss = builder.Add("reduce_sum", {sum}, {}, "loss");
+  EXPECT_TRUE(VerifyGraph(builder.graph()).empty());
+  Graph graph = std::move(builder).Build();
+  spoil(graph);
+  return VerifyGraph(graph);
+}
+
+TEST(VerifyTest, FindsWhatIsWrongWithRanks) {
+  using Errors = std::vector<std::string>;
+  EXPECT_EQ(SpoiledManual([](Graph& graph) { graph.rank_axes.clear(); }),
+            Errors{"%1 (part): it speaks of ranks in a model without ranks"});
+  EXPECT_EQ(SpoiledManual([](Graph& graph) {
+              graph.rank_axes.clear();
+              graph.ops[OpId(0)].attributes.values["local"] = true;
+            }),
+            Errors{"%0 (x): it is local in a model without ranks"});
+  EXPECT_EQ(SpoiledManual([](Graph& graph) { graph.rank_axes[1].size = 0; }), Errors{"rank axis `tp` of 0"});
+  EXPECT_EQ(SpoiledManual([](Graph& graph) { graph.rank_axes[1].size = 3; }),
+            Errors{"%1 (part): a table of 6 for 9 ranks"});
+  EXPECT_EQ(SpoiledManual([](Graph& graph) { graph.ops[OpId(2)].attributes.values["group"] = std::string("tp dp"); }),
+            Errors{"%2 (sum): no group `tp dp`"});
+  EXPECT_EQ(SpoiledManual([](Graph& graph) { graph.ops[OpId(2)].attributes.values["size"] = int64_t{4}; }),
+            Errors{"%2 (sum): group `dp tp` has 6 ranks, not 4"});
+  EXPECT_EQ(
+      SpoiledManual([](Graph& graph) { graph.ops[OpId(3)].attributes.values["values"] = std::vector<double>{1}; }),
+      Errors{"%3 (value): a table of 1 for 6 ranks"});
+  EXPECT_EQ(SpoiledManual([](Graph& graph) {
+              graph.ops[OpId(2)].attributes.values["group"] = std::string("dp");
+              graph.ops[OpId(2)].attributes.values["size"] = int64_t{3};
+            }),
+            Errors{"the loss varies over tp"});
+}
+
+// A state that is equal on all ranks takes no value that is not.
+TEST(VerifyTest, UpdatesVaryAsTheirStates) {
+  GraphBuilder builder;
+  builder.mutable_graph().rank_axes = {{"world", 2}};
+  const OpId x = builder.Add("parameter", {}, {{"shape", Shape{}}}, "x");
+  const OpId local = builder.Add("parameter", {}, {{"shape", Shape{}}, {"local", true}}, "local");
+  builder.mutable_graph().updates = {{.state = local, .value = x}, {.state = x, .value = local}};
+  EXPECT_EQ(VerifyGraph(builder.graph()), (std::vector<std::string>{"update of x by a value that varies over world"}));
 }
 
 }  // namespace

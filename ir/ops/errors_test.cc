@@ -51,6 +51,77 @@ TEST(ErrorsTest, Matmul) {
             "E0406 expected f32, found i32 | 0: holds i32 | help: cast(a, f32)");
 }
 
+Attribute OfGroup(int64_t size, Attribute attributes) {
+  attributes["group"] = std::string("world");
+  attributes["size"] = size;
+  return attributes;
+}
+
+TEST(ErrorsTest, Groups) {
+  EXPECT_EQ(Infer("all_gather", {I({3, 2})}, OfGroup(4, {{"axis", int64_t{1}}})), "i32[3, 8]");
+  EXPECT_EQ(Infer("all_gather", {F({3, 2})}, OfGroup(4, {{"axis", int64_t{-1}}})),
+            "E0404 axis -1 of a tensor with 2 dimensions | 0: has 2 dimensions | help: axes are 0 to 1");
+  EXPECT_EQ(Infer("reduce_scatter", {F({6, 4})}, OfGroup(4, {{"axis", int64_t{1}}})), "f32[6, 1]");
+  EXPECT_EQ(Infer("reduce_scatter", {F({6, 4})}, OfGroup(4, {{"axis", int64_t{0}}})),
+            "E0710 dimension 0 with 6 elements for a group of 4 ranks | 0: has 6 in dimension 0 | note: every rank of "
+            "the group gets a part of the same size");
+  EXPECT_EQ(Infer("all_to_all", {F({6, 4})}, OfGroup(2, {{"split_axis", int64_t{1}}, {"concat_axis", int64_t{0}}})),
+            "f32[12, 2]");
+  EXPECT_EQ(Infer("all_to_all", {F({6, 4})}, OfGroup(2, {{"split_axis", int64_t{1}}, {"concat_axis", int64_t{2}}})),
+            "E0404 axis 2 of a tensor with 2 dimensions | 0: has 2 dimensions | help: axes are 0 to 1");
+  EXPECT_EQ(Infer("broadcast", {F({6})}, OfGroup(4, {{"root", int64_t{4}}})),
+            "E0709 `root` is 4 in a group of 4 ranks | help: the members of the group are 0 to 3");
+  EXPECT_EQ(Infer("all_reduce", {I({6})}, OfGroup(4, {})),
+            "E0406 expected f32, found i32 | 0: holds i32 | help: cast(x, f32)");
+  EXPECT_EQ(Infer("all_reduce", {F({6})}, OfGroup(4, {{"reduction", std::string("mean")}})),
+            "E0409 `reduction` is `mean` | help: use `sum`, `max`, `min` or `prod`");
+}
+
+TEST(ErrorsTest, OwnPlaces) {
+  const auto at = [](int64_t axis, int64_t size, Ints starts) {
+    return Attribute{{"axis", axis}, {"size", size}, {"starts", std::move(starts)}};
+  };
+  EXPECT_EQ(Infer("rank_slice", {F({8, 3})}, at(0, 4, {0, 4})), "f32[4, 3]");
+  EXPECT_EQ(Infer("rank_slice", {F({8, 3})}, at(0, 4, {0, 5})),
+            "E0412 on rank 1 a slice of 4 from 5 of dimension 0 with 8 elements | 0: has 8 in dimension 0 | note: a "
+            "slice a..b needs 0 <= a < b <= size on every rank");
+  EXPECT_EQ(Infer("rank_slice", {F({8, 3})}, at(0, 9, {0, 0})).substr(0, 47),
+            "E0412 on rank 0 a slice of 9 from 0 of dimensio");
+  EXPECT_EQ(Infer("rank_pad", {F({4})}, at(0, 8, {0, 4})), "f32[8]");
+  EXPECT_EQ(Infer("rank_pad", {F({4})}, at(0, 8, {0, -1})),
+            "E0412 on rank 1 4 elements from -1 of dimension 0 with 8 | 0: has 4 in dimension 0");
+}
+
+TEST(ErrorsTest, Messages) {
+  const auto messages = [](Ints send_sizes, Ints send_ranks, Ints receive_sizes, Ints receive_ranks) {
+    return Attribute{{"primitive", std::string("neighbor_exchange")},
+                     {"send_sizes", std::move(send_sizes)},
+                     {"send_ranks", std::move(send_ranks)},
+                     {"receive_sizes", std::move(receive_sizes)},
+                     {"receive_ranks", std::move(receive_ranks)}};
+  };
+  const std::string note = " | note: one of them would wait for ever, or take one part for another";
+  EXPECT_EQ(Infer("neighbor_exchange", {F({5})}, messages({2, 3}, {1, -1, -1, 0}, {3, 2}, {1, -1, -1, 0})), "f32[5]");
+  EXPECT_EQ(Infer("neighbor_exchange", {F({5})}, messages({5}, {1, 0}, {4}, {1, 0})),
+            "E0704 rank 0 sends 5 elements to rank 1, and rank 1 receives 4 elements from rank 0" + note);
+  EXPECT_EQ(Infer("neighbor_exchange", {F({5})}, messages({5}, {1, -1}, {5}, {-1, -1})),
+            "E0704 rank 0 sends 5 elements to rank 1, and rank 1 receives nothing from rank 0" + note);
+  EXPECT_EQ(Infer("neighbor_exchange", {F({5})}, messages({5}, {-1, -1}, {5}, {-1, 0})),
+            "E0704 rank 0 sends nothing to rank 1, and rank 1 receives 5 elements from rank 0" + note);
+  EXPECT_EQ(Infer("neighbor_exchange", {F({5})}, messages({2, 3}, {1, 1, -1, -1}, {3, 2}, {-1, -1, 0, 0})),
+            "E0704 rank 0 sends parts of 2, 3 elements to rank 1, and rank 1 receives parts of 3, 2 elements from rank "
+            "0" +
+                note);
+  EXPECT_EQ(Infer("neighbor_exchange", {F({5})}, messages({5}, {2, 0}, {5}, {1, 0})),
+            "E0709 rank 0 sends to rank 2 of 2 ranks | note: ranks are 0 to 1");
+  EXPECT_EQ(Infer("neighbor_exchange", {F({4})}, messages({5}, {1, 0}, {5}, {1, 0})),
+            "E0411 parts of 5 elements of 4 | 0: is 4");
+  EXPECT_EQ(Infer("neighbor_exchange", {F({5})}, messages({5}, {1, 0}, {5}, {1, 0, 2})),
+            "E0704 2 ranks that send and 3 ranks that receive");
+  EXPECT_EQ(Infer("neighbor_exchange", {F({5})}, messages({5}, {}, {5}, {})),
+            "E0409 0 ranks for 1 part to send | note: each rank names one rank, or -1, for each part");
+}
+
 TEST(ErrorsTest, Einsum) {
   const auto equation = [](const char* text) { return Attribute{{"equation", std::string(text)}}; };
   EXPECT_EQ(Infer("einsum", {F({4, 2, 3}), F({4, 3, 5})}, equation("bik,bkj->bij")), "f32[4, 2, 5]");

@@ -31,6 +31,7 @@ OpDefinition DefineFlatten() {
   return OpDefinition{
       .name = "flatten",
       .op_class = OpClass::kMovement,
+      .is_alias = true,
       .signature = {{.name = "x"}, {.name = "start", .kind = ArgumentKind::kInt, .default_value = int64_t{1}}},
       .summary = "all dimensions from `start` on as one",
       .infer = InferFlatten,

@@ -157,6 +157,8 @@ bool HasType(const AttributeValue& value, ArgumentKind kind) {
       return std::holds_alternative<double>(value);
     case ArgumentKind::kInts:
       return std::holds_alternative<std::vector<int64_t>>(value);
+    case ArgumentKind::kFloats:
+      return std::holds_alternative<std::vector<double>>(value);
     case ArgumentKind::kDType:
     case ArgumentKind::kString:
       return std::holds_alternative<std::string>(value);
@@ -192,6 +194,7 @@ std::optional<OpError> CompleteAttributes(const OpDefinition& definition, size_t
       case ArgumentKind::kInt:
       case ArgumentKind::kFloat:
       case ArgumentKind::kInts:
+      case ArgumentKind::kFloats:
       case ArgumentKind::kDType:
       case ArgumentKind::kString:
         break;

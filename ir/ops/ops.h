@@ -34,9 +34,29 @@ enum class OpClass {
   kEffect,       // print, assert_finite: kept although nothing reads their value.
 };
 
+// What of the ranks of a manual model (ir/manual) a value hangs on besides the op's inputs. Ops with any such use stand in manual
+// models only.
+enum class RankUse {
+  kNone,
+  kNumber,  // The rank's own number: rank_slice, rank_pad, rank_value.
+  kOthers,  // What other ranks hold: the communication primitives. Not evaluated as the op of one rank.
+};
+
 // An argument of an op as the language writes it: tensors by position, the others by position or name.
 // A kTensorList is one tuple, `concat((a, b), axis = 0)`; kTensors, always last, takes the arguments that remain.
-enum class ArgumentKind { kTensor, kOptionalTensor, kTensorList, kTensors, kBool, kInt, kFloat, kInts, kDType, kString };
+enum class ArgumentKind {
+  kTensor,
+  kOptionalTensor,
+  kTensorList,
+  kTensors,
+  kBool,
+  kInt,
+  kFloat,
+  kInts,
+  kFloats,
+  kDType,
+  kString
+};
 
 struct Argument {
   std::string name;
@@ -78,12 +98,15 @@ struct Evaluation {
   Tensor& output;                          // Has its local shape; values are zero.
   int64_t step = 1;                        // Of training, from 1; 0 in testing, where dropout lets everything through.
   uint64_t seed = 1;                       // Of the run; for random ops.
+  int rank = 0;                            // That evaluates; for ops with RankUse::kNumber.
 };
 
 struct OpDefinition {
   std::string name;
   OpClass op_class = OpClass::kElementwise;
   bool depends_on_place = false;  // Of an elementwise op: a value also depends on where in the tensor it stands.
+  bool is_alias = false;  // Its local value is that of its only input, element by element: nothing is computed.
+  RankUse rank_use = RankUse::kNone;
   bool callable = true;  // May stand in a model; false for ops that only gradients and optimizers use.
   std::vector<Argument> signature = {};
   std::string summary = {};  // One line for the language reference.
@@ -106,7 +129,8 @@ struct OpDefinition {
   // the place of `op`; ir/distribute gives each of the ops built the strategy that follows from that of `op`.
   OpId (*distribute)(GraphBuilder& builder, const Op& op, absl::Span<const int64_t> pieces) = nullptr;
 
-  // Reference evaluation in double. Null only for sources whose values come from outside (input, parameter, state).
+  // Reference evaluation in double. Null only for sources whose values come from outside (input, parameter, state) and for ops
+  // that need other ranks (RankUse::kOthers).
   void (*evaluate)(const Evaluation& evaluation) = nullptr;
 
   // The attributes of the same op when its factors have other sizes (a reshape's target shape, one_hot's depth). Null

@@ -2,6 +2,8 @@
 //   constant  first
 //   uniform   in [first, second)
 //   normal    with mean first and deviation second
+//   npy       what the .npy file `file` holds; its path starts from the folder of the model file
+// `local`: of a manual model, each rank has values of its own.
 // Bounds that hang on the fans of the tensor (he_uniform and the like) are resolved by the frontend.
 
 #include "absl/strings/str_cat.h"
@@ -13,7 +15,7 @@ namespace cleave {
 namespace {
 
 InferResult InferParameter(Types inputs, const Attributes& attributes) {
-  if (auto error = CheckWord(attributes, "init", {"constant", "uniform", "normal"})) return *error;
+  if (auto error = CheckWord(attributes, "init", {"constant", "uniform", "normal", "npy"})) return *error;
   const std::string& init = attributes.GetString("init");
   const double first = attributes.GetDouble("first");
   const double second = attributes.GetDouble("second");
@@ -21,6 +23,11 @@ InferResult InferParameter(Types inputs, const Attributes& attributes) {
     return OpError{.code = Code::kE0409,
                    .message = absl::StrCat("uniform values from ", FormatDouble(first), " to ", FormatDouble(second)),
                    .notes = {"the first bound is not above the second"}};
+  }
+  if ((init == "npy") == attributes.GetString("file").empty()) {
+    return OpError{.code = Code::kE0409,
+                   .message = absl::StrCat("`", init, "` values ", init == "npy" ? "without a file" : "and a file"),
+                   .notes = {"`file` goes with `npy`, and only with it"}};
   }
   if (init == "normal" && second < 0) {
     return OpError{.code = Code::kE0409,
@@ -38,6 +45,8 @@ OpDefinition DefineParameter() {
       {.name = "init", .kind = ArgumentKind::kString, .default_value = std::string("constant")});
   definition.signature.push_back({.name = "first", .kind = ArgumentKind::kFloat, .default_value = 0.0});
   definition.signature.push_back({.name = "second", .kind = ArgumentKind::kFloat, .default_value = 0.0});
+  definition.signature.push_back({.name = "file", .kind = ArgumentKind::kString, .default_value = std::string()});
+  definition.signature.push_back({.name = "local", .kind = ArgumentKind::kBool, .default_value = false});
   definition.infer = InferParameter;
   return definition;
 }

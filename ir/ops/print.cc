@@ -1,5 +1,6 @@
-// Shows a value and passes it on. `print(x)` shows the whole tensor, so nothing of it may be cut; `print(local x)`
-// shows what each rank holds, in whatever layout.
+// Shows a value and passes it on: `print(x)` the whole tensor, `print(local x)` what each rank holds. Either takes the
+// value in the layout that it has; the runtime puts pieces together where they are shown, so that a print asks for no
+// redistribution and no plan changes because of it.
 
 #include "ir/ops/elementwise.h"
 #include "ir/ops/table.h"
@@ -9,14 +10,6 @@ namespace {
 
 InferResult InferPrint(Types inputs, const Attributes&) { return inputs[0]; }
 
-Rule PrintRule(Types inputs, const TensorType&, const Attributes& attributes) {
-  Rule rule;
-  rule.output =
-      AddDimensions(rule, inputs[0].shape, attributes.GetBool("local") ? FactorKind::kParallel : FactorKind::kWhole);
-  rule.inputs = {rule.output};
-  return rule;
-}
-
 }  // namespace
 
 OpDefinition DefinePrint() {
@@ -24,7 +17,6 @@ OpDefinition DefinePrint() {
   definition.op_class = OpClass::kEffect;
   definition.signature.push_back({.name = "local", .kind = ArgumentKind::kBool, .default_value = false});
   definition.infer = InferPrint;
-  definition.rule = PrintRule;
   definition.flops = FlopsPerElement<0>;
   definition.evaluate = EvaluateUnary<[](double x) { return x; }>;
   return definition;

@@ -53,6 +53,7 @@ Rule ReshapeRule(Types inputs, const TensorType& output, const Attributes&) {
 OpDefinition DefineReshape() {
   return OpDefinition{.name = "reshape",
                       .op_class = OpClass::kMovement,
+                      .is_alias = true,
                       .signature = {{.name = "x"}, {.name = "shape", .kind = ArgumentKind::kInts}},
                       .summary = "the same elements in another shape; one size may be -1",
                       .infer = InferReshape,

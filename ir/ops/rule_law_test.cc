@@ -126,10 +126,21 @@ std::optional<Reduction> ReductionOf(const Rule& rule) {
 void Combine(std::optional<Reduction> reduction, double value, double& into) {
   if (!reduction.has_value()) {
     into = value;
-  } else if (*reduction == Reduction::kSum) {
-    into += value;
-  } else {
-    into = *reduction == Reduction::kMax ? std::max(into, value) : std::min(into, value);
+    return;
+  }
+  switch (*reduction) {
+    case Reduction::kSum:
+      into += value;
+      return;
+    case Reduction::kMax:
+      into = std::max(into, value);
+      return;
+    case Reduction::kMin:
+      into = std::min(into, value);
+      return;
+    case Reduction::kProd:
+      into *= value;
+      return;
   }
 }
 
@@ -153,6 +164,8 @@ void CheckCut(const Sample& sample, Random& random) {
     std::fill(joined.values.begin(), joined.values.end(), -std::numeric_limits<double>::infinity());
   } else if (reduction == Reduction::kMin) {
     std::fill(joined.values.begin(), joined.values.end(), std::numeric_limits<double>::infinity());
+  } else if (reduction == Reduction::kProd) {
+    std::fill(joined.values.begin(), joined.values.end(), 1);
   }
   std::vector<size_t> choice(pieces.size(), 0);
   while (true) {

@@ -49,6 +49,7 @@ void UnaryGradient(Maker& maker);
 void AddConvolutionSamples(Forms& forms);
 void AddCustomSamples(Forms& forms);
 void AddElementwiseSamples(Forms& forms);
+void AddManualSamples(Forms& forms);
 void AddReductionSamples(Forms& forms);
 void AddMovementSamples(Forms& forms);
 void AddIndexingSamples(Forms& forms);

@@ -73,6 +73,7 @@ std::vector<Sample> SamplesOf(const std::string& op, Random& random) {
   AddConvolutionSamples(forms);
   AddCustomSamples(forms);
   AddElementwiseSamples(forms);
+  AddManualSamples(forms);
   AddReductionSamples(forms);
   AddMovementSamples(forms);
   AddIndexingSamples(forms);

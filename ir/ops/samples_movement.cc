@@ -18,6 +18,10 @@ void AddMovementSamples(Forms& forms) {
     maker.Add({{{a, b, c}}}, {{"start", int64_t{0}}});
     maker.Add({{{a}}});
   };
+  forms["identity"] = [](Maker& maker) {
+    Unary(maker, Fill::kSigned);
+    Unary(maker, Fill::kLabels);
+  };
   forms["transpose"] = [](Maker& maker) {
     const int64_t a = maker.Size(), b = maker.Size(), c = maker.Size();
     maker.Add({{{a, b}}});

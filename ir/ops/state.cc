@@ -3,6 +3,11 @@
 
 namespace cleave {
 
-OpDefinition DefineState() { return SourceOp("state", false, "a slot of the optimizer; zeros at first"); }
+OpDefinition DefineState() {
+  OpDefinition definition = SourceOp("state", false, "a slot of the optimizer; zeros at first");
+  // As that of the parameter to which the slot belongs.
+  definition.signature.push_back({.name = "local", .kind = ArgumentKind::kBool, .default_value = false});
+  return definition;
+}
 
 }  // namespace cleave

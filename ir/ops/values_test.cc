@@ -289,10 +289,39 @@ TEST(ValuesTest, LossesOfKnownSums) {
          {"share_of_equal", {T({2}, {1, 0}), T({2}, {1, 1})}, {}, T({}, {0.5})}});
 }
 
+// Those of rank 0, and of the last rank.
+TEST(ValuesTest, OfOneRank) {
+  const auto on = [](int rank, const std::string& op, const std::vector<Tensor>& inputs, const Attribute& values) {
+    const OpDefinition& definition = *FindOp(op);
+    const Attributes attributes{.values = values};
+    std::vector<TensorType> types;
+    std::vector<const Tensor*> pointers;
+    for (const Tensor& input : inputs) {
+      types.push_back({DType::kF32, input.shape});
+      pointers.push_back(&input);
+    }
+    const TensorType type = std::get<TensorType>(definition.infer(types, attributes));
+    Tensor output = Zeros(type.shape);
+    const std::vector<FactorRange> ranges = WholeRanges(definition.rule(types, type, attributes));
+    definition.evaluate(
+        {.attributes = attributes, .inputs = pointers, .ranges = ranges, .output = output, .rank = rank});
+    return output;
+  };
+  const Tensor x = T({2, 3}, {1, 2, 3, 4, 5, 6});
+  const Attribute columns = {{"axis", int64_t{1}}, {"size", int64_t{2}}, {"starts", Ints{0, 1}}};
+  EXPECT_EQ(on(0, "rank_slice", {x}, columns), T({2, 2}, {1, 2, 4, 5}));
+  EXPECT_EQ(on(1, "rank_slice", {x}, columns), T({2, 2}, {2, 3, 5, 6}));
+  const Attribute rows = {{"axis", int64_t{0}}, {"size", int64_t{3}}, {"starts", Ints{0, 1}}};
+  EXPECT_EQ(on(0, "rank_pad", {x}, rows), T({3, 3}, {1, 2, 3, 4, 5, 6, 0, 0, 0}));
+  EXPECT_EQ(on(1, "rank_pad", {x}, rows), T({3, 3}, {0, 0, 0, 1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(on(1, "rank_value", {}, {{"values", std::vector<double>{0.5, -2}}}), T({}, {-2}));
+}
+
 TEST(ValuesTest, Movements) {
   const Tensor x = T({2, 3}, {1, 2, 3, 4, 5, 6});
   Check(
       {{"reshape", {x}, {{"shape", Ints{3, -1}}}, T({3, 2}, {1, 2, 3, 4, 5, 6})},
+       {"identity", {T({2, 2}, {1, 2, 3, 4})}, {}, T({2, 2}, {1, 2, 3, 4})},
        {"flatten", {T({1, 2, 2}, {1, 2, 3, 4})}, {}, T({1, 4}, {1, 2, 3, 4})},
        {"transpose", {x}, {}, T({3, 2}, {1, 4, 2, 5, 3, 6})},
        {"transpose", {T({1, 2, 2}, {1, 2, 3, 4})}, {{"permutation", Ints{1, 2, 0}}}, T({2, 2, 1}, {1, 2, 3, 4})},

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "ir/ops/inference.h"
 #include "ir/ops/ops.h"
+#include "ir/ops/verify_manual.h"
 
 namespace cleave {
 namespace {
@@ -24,6 +25,7 @@ std::string FindOpError(const Graph& graph, const Op& op) {
   if (const OpError* error = std::get_if<OpError>(&inferred)) return error->message;
   const TensorType& type = std::get<TensorType>(inferred);
   if (type != op.type) return absl::StrCat("is ", op.type.ToString(), ", inferred ", type.ToString());
+  if (std::string error = FindRankError(graph, op); !error.empty()) return error;
   std::vector<Shape> shapes;
   for (const TensorType& input : inputs) shapes.push_back(input.shape);
   return FindRuleError(definition->rule(inputs, op.type, op.attributes), shapes, op.type.shape);
@@ -74,6 +76,11 @@ void FindRoleErrors(const Graph& graph, std::vector<std::string>& errors) {
 
 std::vector<std::string> VerifyGraph(const Graph& graph) {
   std::vector<std::string> errors;
+  for (const RankAxis& axis : graph.rank_axes) {
+    if (!axis.name.empty() && axis.size >= 1) continue;
+    errors.push_back(absl::StrCat("rank axis `", axis.name, "` of ", axis.size));
+  }
+  if (!errors.empty()) return errors;
   std::map<std::string, OpId> names;
   for (size_t i = 0; i < graph.ops.size(); ++i) {
     const Op& op = graph.ops[OpId(static_cast<int64_t>(i))];
@@ -92,6 +99,7 @@ std::vector<std::string> VerifyGraph(const Graph& graph) {
     if (std::string error = FindLinkError(graph, op); !error.empty()) errors.push_back(place + error);
   }
   FindRoleErrors(graph, errors);
+  if (graph.is_manual() && errors.empty()) errors = FindVarianceErrors(graph);
   return errors;
 }
 

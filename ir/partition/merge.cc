@@ -83,6 +83,8 @@ std::vector<Timing> TimingsOf(const Program& program, const IdVector<ValueId, si
   const auto timing_of = [&](const Step& step) {
     const Collective* collective = CollectiveOf(step);
     if (collective == nullptr) return Timing::kAlone;
+    // What a manual model communicates on the way to its loss stays where it is written.
+    if (program.is_manual && step.phase < Phase::kBackward) return Timing::kAlone;
     const bool reduces = IsReduction(collective->kind);
     const Transfer& transfer = collective->transfers[0];
     if (!reduces && collective->kind != CollectiveKind::kAllGather) return Timing::kAlone;

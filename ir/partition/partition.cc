@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status/status_macros.h"
 #include "ir/ops/ops.h"
+#include "ir/partition/manual.h"
 #include "ir/partition/merge.h"
 #include "ir/partition/rewrite.h"
 #include "ir/redistribute/redistribute.h"
@@ -37,6 +38,7 @@ class Partitioner {
     program_.model = graph.model;
     program_.file = graph.file;
     program_.mesh = plan.mesh;
+    program_.is_manual = graph.is_manual();
     for (const Op& op : graph.ops) names_.insert(op.name);
   }
 
@@ -54,6 +56,7 @@ class Partitioner {
   const Mesh& mesh() const { return plan_.mesh; }
 
   absl::Status Add(const Op& op) {
+    if (DefinitionOf(op).rank_use == RankUse::kOthers) return AddManual(op);
     const OpPlan& op_plan = plan_.ops[op.id];
     const Rule rule = RuleOf(graph_, op);
     Compute compute{.op = op.id,
@@ -79,6 +82,42 @@ class Partitioner {
     // Consumers see the value in this layout only.
     made_[op.id] = {{.value = output, .phase = op.phase}};
     return absl::OkStatus();
+  }
+
+  // An op by which a manual model communicates.
+  absl::Status AddManual(const Op& op) {
+    const Demand demand{.phase = op.phase, .line = op.line, .reader = absl::StrCat(op.name, " sends")};
+    CLEAVE_ASSIGN_OR_RETURN(const ValueId x,
+                            Request(op.inputs[0], Layout::Replicated(graph_.op(op.inputs[0]).type.rank()), demand));
+    ValueId value = x;
+    if (!IsAlone(op)) {
+      ManualMove move = ManualMoveOf(graph_, op, mesh());
+      Transfer& transfer = move.collective.transfers[0];
+      transfer.input = move.collective.messages.has_value()
+                           ? x
+                           : AddView(op, x, move.sent, move.before, UniqueName(absl::StrCat(op.name, ".view")));
+      const bool is_value = move.received == op.type && move.after == Layout::Replicated(op.type.rank());
+      const std::string kind(CollectiveKindName(move.collective.kind));
+      const std::string name = is_value ? op.name : UniqueName(absl::StrCat(op.name, ".", kind));
+      transfer.output =
+          program_.values.push_back({.name = name, .type = move.received, .layout = move.after, .origin = op.id});
+      value = transfer.output;
+      move.collective.why = op.gradient_of.has_value() ? absl::StrCat("gradient of ", graph_.op(*op.gradient_of).name)
+                                                       : "written in the model";
+      program_.steps.push_back({.action = std::move(move.collective), .name = name, .phase = op.phase, .line = op.line});
+      if (!is_value) value = AddView(op, value, op.type, Layout::Replicated(op.type.rank()), op.name);
+    } else {
+      value = AddView(op, x, op.type, Layout::Replicated(op.type.rank()), op.name);
+    }
+    computed_[op.id] = value;
+    made_[op.id] = {{.value = value, .phase = op.phase}};
+    return absl::OkStatus();
+  }
+
+  ValueId AddView(const Op& op, ValueId value, const TensorType& type, const Layout& layout, const std::string& name) {
+    const ValueId view = program_.values.push_back({.name = name, .type = type, .layout = layout, .origin = op.id});
+    program_.steps.push_back({.action = View{value, view}, .name = name, .phase = op.phase, .line = op.line});
+    return view;
   }
 
   // What the program gives back at the end of a phase.
@@ -198,6 +237,8 @@ class Partitioner {
         return absl::StrCat("partial maxima of ", graph_.op(op).name);
       case Reduction::kMin:
         return absl::StrCat("partial minima of ", graph_.op(op).name);
+      case Reduction::kProd:
+        return absl::StrCat("partial products of ", graph_.op(op).name);
     }
     return "";
   }

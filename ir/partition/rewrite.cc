@@ -102,7 +102,7 @@ void ReplaceReads(Program& program, const std::map<ValueId, ValueId>& replaced) 
         [&](Collective& collective) {
           for (Transfer& transfer : collective.transfers) replace(transfer.input);
         },
-        [&](Slice& slice) { replace(slice.input); });
+        [&](Slice& slice) { replace(slice.input); }, [&](View& view) { replace(view.input); });
   }
   if (program.loss.has_value()) replace(*program.loss);
   for (ProgramMetric& metric : program.metrics) replace(metric.value);
@@ -190,6 +190,10 @@ void RenumberValues(Program& program) {
         [&](Slice& slice) {
           renumber(slice.input);
           renumber(slice.output);
+        },
+        [&](View& view) {
+          renumber(view.input);
+          renumber(view.output);
         });
   }
   if (program.loss.has_value()) renumber(*program.loss);

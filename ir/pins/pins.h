@@ -44,9 +44,14 @@ struct ReplicatePin {
   bool operator==(const ReplicatePin&) const = default;
 };
 
+// The value's first dimension, the batch, is cut by all mesh axes for which it has elements.
+struct DataParallelPin {
+  bool operator==(const DataParallelPin&) const = default;
+};
+
 struct Pin {
   OpId op;                       // An op, or a parameter (its storage layout).
-  std::variant<ShardPin, LayoutPin, ReplicatePin> demand;
+  std::variant<ShardPin, LayoutPin, ReplicatePin, DataParallelPin> demand;
   Span span;                     // Of the attribute, or of the `pin` statement.
 
   bool operator==(const Pin&) const = default;
@@ -60,8 +65,25 @@ struct Priority {
   bool operator==(const Priority&) const = default;
 };
 
-enum class SearchAlgorithm { kSapp, kPropagate, kExact, kDataParallel, kReplicate, kManual };
+// `#[region(in = …, out = …, params = …, objective = …)]` on a call. The frontend gives each argument and each result of the call an
+// op `identity` of its own at the region's border: they belong to the region, and what `in` and `out` demand are pins on them.
 enum class Objective { kSpeed, kMemory, kComputeToCommunication };
+enum class RegionDevice { kAny, kCpu, kGpu };
+
+struct Region {
+  std::string name;                            // The path of the call: "y".
+  std::vector<OpId> ops;                       // Forward ops of the call, the border's included, in program order; no sources.
+  Objective objective = Objective::kSpeed;
+  RegionDevice device = RegionDevice::kAny;
+  Span span;                                   // Of the attribute.
+  Span device_span = {};                       // Of the device that it names.
+
+  bool operator==(const Region&) const = default;
+};
+
+enum class SearchAlgorithm { kSapp, kPropagate, kExact, kDataParallel, kReplicate, kManual };
+// What decides the ops outside of all regions.
+enum class Outside { kReplicate, kSearch };
 enum class Price { kBytes, kClassic, kTime };
 enum class DatasetLayout { kDataParallel, kFullBatch };
 
@@ -78,6 +100,7 @@ struct ParallelSettings {
   std::optional<Placed<int64_t>> devices;
   std::vector<NamedAxis> mesh;                 // Empty: axes of prime size.
   SearchAlgorithm search = SearchAlgorithm::kSapp;
+  bool search_given = false;                   // In the model or on the command line.
   DatasetLayout dataset = DatasetLayout::kDataParallel;
   bool dataset_given = false;
   Objective objective = Objective::kSpeed;
@@ -85,7 +108,8 @@ struct ParallelSettings {
   Price cost = Price::kBytes;
   double gradient_weight = 0.1;
   std::optional<int64_t> zero = 0;             // nullopt: `auto`.
-  Span search_span, objective_span, cost_span, zero_span, mesh_span;
+  Outside outside = Outside::kReplicate;       // Of a model with regions.
+  Span search_span, objective_span, cost_span, zero_span, mesh_span, outside_span;
 
   bool operator==(const ParallelSettings&) const = default;
 };
@@ -94,6 +118,7 @@ struct Pins {
   ParallelSettings settings;
   std::vector<Pin> pins;                       // In source order.
   std::vector<Priority> priorities;
+  std::vector<Region> regions;                 // In source order; no op is in two.
 
   bool operator==(const Pins&) const = default;
 };

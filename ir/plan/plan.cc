@@ -16,6 +16,22 @@ constexpr std::array<std::pair<DecidedBy, const char*>, 6> kDecidedBy = {{{Decid
                                                                           {DecidedBy::kFallback, "fallback"},
                                                                           {DecidedBy::kManual, "manual"}}};
 
+// The ranks that a manual model speaks of are those of the mesh, whose axes are the model's or cut them finer.
+std::vector<std::string> VerifyRanks(const std::vector<RankAxis>& rank_axes, const Mesh& mesh) {
+  int64_t ranks = 1;
+  for (const RankAxis& axis : rank_axes) ranks *= axis.size;
+  if (ranks != mesh.rank_count()) {
+    return {absl::StrCat("the plan is for ", mesh.rank_count(), " ranks, the model speaks of ", ranks)};
+  }
+  auto next = mesh.axes().begin();
+  for (const RankAxis& axis : rank_axes) {
+    int64_t size = 1;
+    while (size < axis.size && next != mesh.axes().end()) size *= (next++)->size;
+    if (size != axis.size) return {absl::StrCat("the mesh ", mesh.ToString(), " does not have the axis ", axis.name)};
+  }
+  return {};
+}
+
 }  // namespace
 
 absl::string_view DecidedByName(DecidedBy decided_by) {
@@ -37,12 +53,17 @@ std::vector<std::string> VerifyPlan(const Graph& graph, const Plan& plan) {
     return {absl::StrCat("the plan has ", plan.ops.size(), " ops, the graph ", graph.ops.size())};
   }
   std::vector<std::string> errors;
+  if (graph.is_manual()) errors = VerifyRanks(graph.rank_axes, plan.mesh);
+  if (!errors.empty()) return errors;
   for (const Op& op : graph.ops) {
     const OpPlan& planned = plan.ops[op.id];
     const Rule rule = RuleOf(graph, op);
     if (const absl::Status valid = VerifyStrategy(planned.strategy, rule, plan.mesh); !valid.ok()) {
       errors.push_back(absl::StrCat("`", op.name, "`: ", valid.message()));
       continue;
+    }
+    if (graph.is_manual() && (planned.strategy != Strategy::Replicated(rule) || planned.output.has_value())) {
+      errors.push_back(absl::StrCat("`", op.name, "` is cut, and the model says itself what each rank computes"));
     }
     if (!planned.output.has_value()) continue;
     if (const absl::Status valid = VerifyLayout(*planned.output, plan.mesh, op.type.rank()); !valid.ok()) {

@@ -111,6 +111,11 @@ std::map<OpId, std::string> ComputedNames(const Program& program) {
   for (const Step& step : program.steps) {
     if (const auto* compute = std::get_if<Compute>(&step.action)) names[compute->op] = program.value(compute->output).name;
   }
+  if (!program.is_manual) return names;
+  // The ops by which a manual model communicates: the last of their steps writes their value.
+  for (auto step = program.steps.rbegin(); step != program.steps.rend(); ++step) {
+    for (ValueId value : Writes(*step)) names.emplace(program.value(value).origin, program.value(value).name);
+  }
   return names;
 }
 
@@ -118,7 +123,7 @@ Json CollectiveJson(const std::map<OpId, std::string>& names, const Program& pro
                     const Collective& collective) {
   Json tensors = Json::array();
   for (const Transfer& transfer : collective.transfers) {
-    tensors.push_back(names.at(program.value(transfer.input).origin));
+    tensors.push_back(names.at(program.value(transfer.output).origin));
   }
   const TensorType& type = program.value(collective.transfers.front().input).type;
   return {{"kind", Text(CollectiveKindName(collective.kind))},

@@ -15,7 +15,8 @@ constexpr std::pair<CollectiveKind, absl::string_view> kKindNames[] = {
     {CollectiveKind::kAllReduce, "all_reduce"},         {CollectiveKind::kAllGather, "all_gather"},
     {CollectiveKind::kReduceScatter, "reduce_scatter"}, {CollectiveKind::kAllToAll, "all_to_all"},
     {CollectiveKind::kBroadcast, "broadcast"},          {CollectiveKind::kPermute, "permute"},
-    {CollectiveKind::kNeighborExchange, "neighbor_exchange"},
+    {CollectiveKind::kNeighborExchange, "neighbor_exchange"}, {CollectiveKind::kSendReceive, "send_recv"},
+    {CollectiveKind::kNeighborExchangeV2, "neighbor_exchange_v2"},
 };
 
 // The value whose size counts: what an all_gather leaves, what the others start with.
@@ -23,7 +24,25 @@ ValueId CountedValue(const Collective& collective, const Transfer& transfer) {
   return collective.kind == CollectiveKind::kAllGather ? transfer.output : transfer.input;
 }
 
+// The most elements that any rank exchanges with others: `sizes` of the parts whose partner is another rank.
+int64_t MostExchanged(int ranks, const std::vector<int64_t>& sizes, const std::vector<int64_t>& partners) {
+  int64_t most = 0;
+  for (int rank = 0; rank < ranks; ++rank) {
+    int64_t elements = 0;
+    for (size_t part = 0; part < sizes.size(); ++part) {
+      const int64_t partner = partners[static_cast<size_t>(rank) * sizes.size() + part];
+      if (partner >= 0 && partner != rank) elements += sizes[part];
+    }
+    most = std::max(most, elements);
+  }
+  return most;
+}
+
 int64_t CountedElements(const Program& program, const Collective& collective, const Transfer& transfer) {
+  if (collective.messages.has_value()) {
+    const Messages& messages = *collective.messages;
+    return MostExchanged(program.mesh.rank_count(), messages.receive_sizes, messages.receive_ranks);
+  }
   if (collective.kind == CollectiveKind::kNeighborExchange) {
     const Value& output = program.value(transfer.output);
     return LargestReceivedElements(program.value(transfer.input).layout, output.layout, program.mesh,
@@ -90,7 +109,8 @@ std::vector<ValueId> Reads(const Step& step) {
         for (const Transfer& transfer : collective.transfers) values.push_back(transfer.input);
         return values;
       },
-      [](const Slice& slice) { return std::vector<ValueId>{slice.input}; });
+      [](const Slice& slice) { return std::vector<ValueId>{slice.input}; },
+      [](const View& view) { return std::vector<ValueId>{view.input}; });
 }
 
 std::vector<ValueId> Writes(const Step& step) {
@@ -101,7 +121,8 @@ std::vector<ValueId> Writes(const Step& step) {
         for (const Transfer& transfer : collective.transfers) values.push_back(transfer.output);
         return values;
       },
-      [](const Slice& slice) { return std::vector<ValueId>{slice.output}; });
+      [](const Slice& slice) { return std::vector<ValueId>{slice.output}; },
+      [](const View& view) { return std::vector<ValueId>{view.output}; });
 }
 
 Rule RuleOf(const Program& program, const Compute& compute) {
@@ -132,6 +153,12 @@ Bytes CollectiveBytes(const Program& program, const Collective& collective) {
 }
 
 double SentBytes(const Program& program, const Collective& collective) {
+  if (collective.messages.has_value()) {
+    const Messages& messages = *collective.messages;
+    const DType dtype = program.value(collective.transfers.front().input).type.dtype;
+    const int64_t sent = MostExchanged(program.mesh.rank_count(), messages.send_sizes, messages.send_ranks);
+    return static_cast<double>((ElementSize(dtype) * sent).value());
+  }
   const double bytes = static_cast<double>(CollectiveBytes(program, collective).value());
   const double ranks = static_cast<double>(program.mesh.Size(collective.axes));
   switch (collective.kind) {
@@ -144,6 +171,8 @@ double SentBytes(const Program& program, const Collective& collective) {
       return (ranks - 1) / ranks * bytes;
     case CollectiveKind::kPermute:
     case CollectiveKind::kNeighborExchange:
+    case CollectiveKind::kSendReceive:
+    case CollectiveKind::kNeighborExchangeV2:
       return bytes;
   }
   CLEAVE_UNREACHABLE();

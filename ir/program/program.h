@@ -44,7 +44,17 @@ struct Compute {
   bool operator==(const Compute&) const = default;
 };
 
-enum class CollectiveKind { kAllReduce, kAllGather, kReduceScatter, kAllToAll, kBroadcast, kPermute, kNeighborExchange };
+enum class CollectiveKind {
+  kAllReduce,
+  kAllGather,
+  kReduceScatter,
+  kAllToAll,
+  kBroadcast,
+  kPermute,
+  kNeighborExchange,
+  kSendReceive,         // "send_recv"
+  kNeighborExchangeV2,  // "neighbor_exchange_v2"
+};
 
 absl::string_view CollectiveKindName(CollectiveKind kind);  // "all_reduce"
 std::optional<CollectiveKind> ParseCollectiveKind(absl::string_view name);
@@ -59,6 +69,18 @@ struct Transfer {
   bool operator==(const Transfer&) const = default;
 };
 
+// What the ranks of a manual model send each other: a rank's input is `send_sizes.size()` parts one after another, its output
+// `receive_sizes.size()` parts; sizes are elements, the same on all ranks. Between two ranks the i-th part that one sends is the
+// i-th that the other receives.
+struct Messages {
+  std::vector<int64_t> send_sizes;
+  std::vector<int64_t> receive_sizes;
+  std::vector<int64_t> send_ranks;       // [rank * send_sizes.size() + part]: to whom; -1: to nobody.
+  std::vector<int64_t> receive_ranks;    // [rank * receive_sizes.size() + part]: from whom; -1: zeros.
+
+  bool operator==(const Messages&) const = default;
+};
+
 // A communication within the groups of ranks that differ only on `axes`.
 //   all_reduce      input partial over axes                    -> output not partial over them
 //   all_gather      from_dimension's last axes are `axes`      -> without them
@@ -68,12 +90,17 @@ struct Transfer {
 //                   one rank that needs it (a rank that already holds it keeps it)
 //   neighbor_exchange  output is the input with windows: each rank gets what its windows have beyond its own piece from the
 //                  ranks that hold it; `axes`: all that cut a windowed dimension, in mesh order
+//   broadcast       every member gets the input of member `root`
+//   send_recv, neighbor_exchange, neighbor_exchange_v2 with `messages`: one-dimensional local tensors in parts, between any ranks;
+//                  `axes`: all of the mesh
 struct Collective {
   CollectiveKind kind = CollectiveKind::kAllReduce;
   std::vector<AxisId> axes;              // In the order of the layout, which numbers the group's members; mesh order for all_reduce.
   Reduction reduction = Reduction::kSum;
   std::vector<Transfer> transfers;       // Several after merging, of one element type: all_reduce, reduce_scatter, all_gather.
   std::string why;                       // "partial sums of h1.matmul", "h2.matmul reads h1.relu in rows"
+  int root = 0;                          // Of a broadcast: the member's number in its group.
+  std::optional<Messages> messages = {};
 
   bool operator==(const Collective&) const = default;
 };
@@ -87,8 +114,17 @@ struct Slice {
   bool operator==(const Slice&) const = default;
 };
 
+// The rank's local tensor under another description: a local tensor of a manual model as a rank's part of a whole one, and back.
+// The same elements in the same memory.
+struct View {
+  ValueId input;
+  ValueId output;
+
+  bool operator==(const View&) const = default;
+};
+
 struct Step {
-  std::variant<Compute, Collective, Slice> action;
+  std::variant<Compute, Collective, Slice, View> action;
   std::string name;            // "h1.matmul", "h1.matmul.all_reduce"
   Phase phase = Phase::kForward;
   int line = 0;
@@ -119,6 +155,8 @@ struct Program {
   std::optional<ValueId> loss; // Replicated.
   std::vector<ProgramMetric> metrics;
   std::vector<ProgramUpdate> updates;
+  // Of a manual model: each value's layout says what a rank holds, but ranks that a layout takes for replicas may hold different values.
+  bool is_manual = false;
 
   const Value& value(ValueId id) const { return values[id]; }
 
@@ -148,7 +186,8 @@ PermutePartners PartnersOf(const Program& program, const Collective& collective,
 // Bytes of the full tensors that one group works on, and bytes sent per rank, as plan.json counts them (docs/formats/plan.md):
 // S = the largest rank's input of an all_reduce, reduce_scatter or all_to_all, output of an all_gather; n = group size;
 // all_reduce sends 2(n-1)/n*S, the others (n-1)/n*S; a permute S where the rank's piece moves; a neighbor_exchange what the rank
-// that receives most gets, which is also its S.
+// that receives most gets, which is also its S; with messages S is what the rank that receives most gets from others, and the rank that
+// sends most to others counts.
 Bytes CollectiveBytes(const Program& program, const Collective& collective);
 double SentBytes(const Program& program, const Collective& collective);
 

@@ -21,6 +21,18 @@ namespace {
 constexpr absl::string_view kNoModel = "_";
 // A Slice; `slice` is an op of the language.
 constexpr absl::string_view kSliceWord = "local_slice";
+constexpr absl::string_view kViewWord = "local_view";
+constexpr absl::string_view kManualWord = "manual";
+
+// The parts of Messages, as attributes of a collective.
+struct MessageList {
+  absl::string_view name;
+  std::vector<int64_t> Messages::*numbers;
+};
+constexpr MessageList kMessageLists[] = {{"send_sizes", &Messages::send_sizes},
+                                         {"receive_sizes", &Messages::receive_sizes},
+                                         {"send_ranks", &Messages::send_ranks},
+                                         {"receive_ranks", &Messages::receive_ranks}};
 
 // ---- Writing ----
 
@@ -31,7 +43,8 @@ class Writer {
   std::string Write() const {
     std::string text =
         absl::StrCat("program ", program_.model.empty() ? std::string(kNoModel) : program_.model, " ",
-                     QuotedText(program_.file), " mesh(", program_.mesh.ToString(), ") rank ", rank_, " {\n");
+                     QuotedText(program_.file), " mesh(", program_.mesh.ToString(), ") rank ", rank_,
+                     program_.is_manual ? absl::StrCat(" ", kManualWord) : "", " {\n");
     for (const Step& step : program_.steps) absl::StrAppend(&text, StepText(step), "\n");
     if (program_.loss.has_value()) absl::StrAppend(&text, "  loss ", Id(*program_.loss), "\n");
     for (const ProgramMetric& metric : program_.metrics) {
@@ -82,7 +95,8 @@ class Writer {
           comment = collective.why;
           named_by_comment = false;
         },
-        [&](const Slice& slice) { absl::StrAppend(&text, kSliceWord, "(", Id(slice.input), ")"); });
+        [&](const Slice& slice) { absl::StrAppend(&text, kSliceWord, "(", Id(slice.input), ")"); },
+        [&](const View& view) { absl::StrAppend(&text, kViewWord, "(", Id(view.input), ")"); });
     if (step.phase != Phase::kForward) absl::StrAppend(&text, " phase(", PhaseName(step.phase), ")");
     if (!named_by_comment && step.name != program_.value(outputs.front()).name) {
       absl::StrAppend(&text, " name(", QuotedText(step.name), ")");
@@ -131,6 +145,12 @@ class Writer {
       const PermutePartners partners = PartnersOf(program_, collective, rank_);
       attributes.push_back(absl::StrCat("send_to = ", partners.destination));
       attributes.push_back(absl::StrCat("receive_from = ", partners.origin));
+    }
+    if (collective.kind == CollectiveKind::kBroadcast) attributes.push_back(absl::StrCat("root = ", collective.root));
+    if (collective.messages.has_value()) {
+      for (const auto& [name, numbers] : kMessageLists) {
+        attributes.push_back(absl::StrCat(name, " = (", absl::StrJoin((*collective.messages).*numbers, ", "), ")"));
+      }
     }
     return absl::StrCat(CollectiveKindName(collective.kind), "(", Ids(inputs), ") {", absl::StrJoin(attributes, ", "),
                         "}");
@@ -190,6 +210,7 @@ class Parser {
     CLEAVE_ASSIGN_OR_RETURN(program_.mesh, Mesh::Create(axes_));
     CLEAVE_RETURN_IF_ERROR(reader_.Expect("rank"));
     CLEAVE_RETURN_IF_ERROR(reader_.Integer().status());
+    program_.is_manual = reader_.Take(kManualWord);
     return reader_.Expect("{");
   }
 
@@ -297,6 +318,9 @@ class Parser {
     if (kind == kSliceWord) {
       if (inputs.size() != 1 || outputs.size() != 1) return reader_.Error("one input and one output before this");
       step.action = Slice{inputs[0], outputs[0]};
+    } else if (kind == kViewWord) {
+      if (inputs.size() != 1 || outputs.size() != 1) return reader_.Error("one input and one output before this");
+      step.action = View{inputs[0], outputs[0]};
     } else if (const std::optional<CollectiveKind> collective = ParseCollectiveKind(kind); collective.has_value()) {
       CLEAVE_ASSIGN_OR_RETURN(step.action, ParseCollective(*collective, inputs, outputs));
     } else {
@@ -368,6 +392,12 @@ class Parser {
         CLEAVE_RETURN_IF_ERROR(ParseDimensions(&Transfer::from_dimension, collective));
       } else if (name == "to") {
         CLEAVE_RETURN_IF_ERROR(ParseDimensions(&Transfer::to_dimension, collective));
+      } else if (name == "root") {
+        CLEAVE_ASSIGN_OR_RETURN(const int64_t root, reader_.Integer());
+        collective.root = static_cast<int>(root);
+      } else if (const auto* list = FindMessageList(name); list != nullptr) {
+        if (!collective.messages.has_value()) collective.messages = Messages{};
+        CLEAVE_ASSIGN_OR_RETURN((*collective.messages).*(list->numbers), reader_.Integers());
       } else {
         // A permute's partners follow from the layouts.
         CLEAVE_RETURN_IF_ERROR(reader_.Integer().status());
@@ -375,6 +405,13 @@ class Parser {
     } while (reader_.Take(","));
     CLEAVE_RETURN_IF_ERROR(reader_.Expect("}"));
     return collective;
+  }
+
+  static const MessageList* FindMessageList(absl::string_view name) {
+    for (const MessageList& list : kMessageLists) {
+      if (list.name == name) return &list;
+    }
+    return nullptr;
   }
 
   // One for all transfers, or one for each.

@@ -47,6 +47,8 @@ double MovePrice(std::optional<CollectiveKind> collective, absl::Span<const Link
       return GroupPrice(links, input_bytes, true);
     case CollectiveKind::kNeighborExchange:
     case CollectiveKind::kPermute:
+    case CollectiveKind::kSendReceive:
+    case CollectiveKind::kNeighborExchangeV2:
       return links.empty() ? 0 : input_bytes * links.back().weight;
   }
   CLEAVE_UNREACHABLE();

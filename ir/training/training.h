@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <variant>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 
@@ -53,22 +55,29 @@ struct Optimizer {
   bool operator==(const Optimizer&) const = default;
 };
 
-// Where samples come from: "mnist" | "digits" | "synthetic" | "tokens", its path (relative to the model file; empty without
-// one) and its other arguments by name.
+// Where samples come from: "mnist" | "digits" | "synthetic" | "tokens" | "npy", its path (relative to the model file;
+// empty without one) and its other arguments by name.
 struct DataSource {
   std::string kind = "synthetic";
   std::string path;
   std::map<std::string, double> numbers;     // "train" = 20000, "test" = 4000, …
+  std::vector<std::pair<std::string, std::string>> files = {};  // npy: inputs and the paths of their files, as written.
 
   bool operator==(const DataSource&) const = default;
 };
 
+// How a logged step reads on standard output: "epoch 0 step 20/400 | loss 0.123456 | …", or as MindSpore's monitor of the loss
+// writes it, "epoch: 1 step: 20, loss is 0.123456".
+enum class LogFormat { kCleave, kMindSpore };
+
 struct Training {
   DataSource data;
+  std::string folder = {};                   // From which the paths of parameters' files start.
   Optimizer optimizer;
   int64_t epochs = 1;
   int64_t steps = 0;                         // Stop after so many steps; 0: no limit but epochs.
   int64_t log_every = 100;                   // Steps.
+  LogFormat log = LogFormat::kCleave;
   int64_t seed = 1;
   bool present = false;                      // The model has a `train` block.
 

@@ -52,12 +52,14 @@ absl::string_view ReductionName(Reduction reduction) {
       return "max";
     case Reduction::kMin:
       return "min";
+    case Reduction::kProd:
+      return "prod";
   }
   CLEAVE_UNREACHABLE();
 }
 
 std::optional<Reduction> ParseReduction(absl::string_view name) {
-  for (Reduction reduction : {Reduction::kSum, Reduction::kMax, Reduction::kMin}) {
+  for (Reduction reduction : {Reduction::kSum, Reduction::kMax, Reduction::kMin, Reduction::kProd}) {
     if (name == ReductionName(reduction)) return reduction;
   }
   return std::nullopt;

@@ -47,7 +47,7 @@ struct TensorType {
 };
 
 // How the parts of a partial tensor, or of a reduced dimension, are put together.
-enum class Reduction { kSum, kMax, kMin };
+enum class Reduction { kSum, kMax, kMin, kProd };
 
 absl::string_view ReductionName(Reduction reduction);              // "sum"
 std::optional<Reduction> ParseReduction(absl::string_view name);

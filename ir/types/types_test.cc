@@ -17,7 +17,7 @@ TEST(TypesTest, Text) {
 
 TEST(TypesTest, NamesReadBack) {
   for (DType dtype : {DType::kF32, DType::kI32}) EXPECT_EQ(ParseDType(DTypeName(dtype)), dtype);
-  for (Reduction reduction : {Reduction::kSum, Reduction::kMax, Reduction::kMin}) {
+  for (Reduction reduction : {Reduction::kSum, Reduction::kMax, Reduction::kMin, Reduction::kProd}) {
     EXPECT_EQ(ParseReduction(ReductionName(reduction)), reduction);
   }
   EXPECT_EQ(ParseDType("f64"), std::nullopt);

@@ -1,16 +1,6 @@
 #include "runtime/comm/comm.h"
 
-#include <cstdlib>
-
 namespace cleave::runtime {
-
-std::optional<int> RankFromEnvironment() {
-  // Open MPI, PMIx (Slurm), PMI (MPICH and its relatives), MVAPICH.
-  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK"}) {
-    if (const char* text = std::getenv(name)) return std::atoi(text);
-  }
-  return std::nullopt;
-}
 
 const char* CollectiveKindName(CollectiveKind kind) {
   switch (kind) {
@@ -28,6 +18,10 @@ const char* CollectiveKindName(CollectiveKind kind) {
       return "permute";
     case CollectiveKind::kNeighborExchange:
       return "neighbor_exchange";
+    case CollectiveKind::kSendReceive:
+      return "send_recv";
+    case CollectiveKind::kNeighborExchangeV2:
+      return "neighbor_exchange_v2";
     case CollectiveKind::kBarrier:
       return "barrier";
   }

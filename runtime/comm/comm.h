@@ -1,4 +1,4 @@
-// Collectives between the ranks of a mesh. The implementation is linked: runtime/comm/mpi.
+// Collectives between the ranks of a mesh. The implementation is linked: runtime/comm/mpi or runtime/comm/gloo.
 //
 //   const Group rows = comm.CreateGroup({0, 1});                      // The ranks that differ only on axes 0 and 1.
 //   comm.AllReduce(gradients, 400000, Reduction::kSum, rows);
@@ -26,10 +26,21 @@
 
 namespace cleave::runtime {
 
-enum class Reduction { kSum, kMax, kMin };
+enum class Reduction { kSum, kMax, kMin, kProd };
 
-enum class CollectiveKind { kAllReduce, kAllGather, kReduceScatter, kAllToAll, kBroadcast, kPermute, kNeighborExchange, kBarrier };
-constexpr int kCollectiveKinds = 8;
+enum class CollectiveKind {
+  kAllReduce,
+  kAllGather,
+  kReduceScatter,
+  kAllToAll,
+  kBroadcast,
+  kPermute,
+  kNeighborExchange,
+  kSendReceive,
+  kNeighborExchangeV2,
+  kBarrier
+};
+constexpr int kCollectiveKinds = 10;
 const char* CollectiveKindName(CollectiveKind kind);  // "all_reduce"
 
 // Ranks that communicate. Members are numbered row-major over the axes the group was made of, in the order given there.
@@ -71,6 +82,12 @@ struct Exchange {
   std::vector<Region> receives;  // By member, in the target.
 };
 
+// What one member sends another: so many elements of those that it sends, or receives, one after another.
+struct Message {
+  int member = -1;  // -1: nobody; what would be received are zeros.
+  int64_t count = 0;
+};
+
 // A collective that was started and not yet finished.
 struct Pending {
   int id = -1;
@@ -86,14 +103,15 @@ struct Traffic {
   double seconds = 0;
 };
 
-// This rank as mpirun's environment tells it, before the job has been joined; nullopt without mpirun.
+// This rank as the environment tells it, before the job has been joined; nullopt where it does not, as for a program
+// that was started alone.
 std::optional<int> RankFromEnvironment();
 
 class Comm {
  public:
-  // Joins the job. An Error (exit code 3) when the number of ranks that mpirun started is not the mesh's; every rank
-  // gets it, and rank 0 has printed it, before any rank can end (upon which mpirun stops the others). Without mpirun a
-  // mesh of one rank works, with no message passing at all. `watch` must outlive the Comm.
+  // Joins the job. An Error, which one rank has printed, on all ranks: exit code 3 when the number of ranks that were
+  // started is not the mesh's, others where ranks cannot meet. Started alone, a mesh of one rank works, with no message
+  // passing at all. `watch` must outlive the Comm.
   static Result<std::unique_ptr<Comm>> Start(const Mesh& mesh, Watch& watch);
 
   // Leaves the job. Every rank must get here, or none.
@@ -176,6 +194,15 @@ class Comm {
     NeighborExchangeOf(ElementTypeOf<T>(), source, target, exchange, group);
   }
 
+  // Sends the parts of `source`, one after another as `sends` counts them, and receives those of `target`. Between two
+  // members the i-th part that one sends is the i-th that the other receives; a member may be itself. `kind` says under
+  // what name it is counted: kSendReceive, kNeighborExchange or kNeighborExchangeV2.
+  template <typename T>
+  void SendReceive(CollectiveKind kind, const T* source, const std::vector<Message>& sends, T* target,
+                   const std::vector<Message>& receives, const Group& group) {
+    SendReceiveOf(ElementTypeOf<T>(), kind, source, sends, target, receives, group);
+  }
+
   // Every member's data becomes that of member `root`.
   template <typename T>
   void Broadcast(T* data, int64_t count, int root, const Group& group) {
@@ -191,7 +218,10 @@ class Comm {
   void CountTraffic(bool on);
   const std::array<Traffic, kCollectiveKinds>& traffic() const;
 
-  struct Impl;  // The linked implementation's.
+  struct Impl;  // runtime/comm/job.h
+
+  enum class ElementType { kFloat, kDouble, kInt32 };
+  static int64_t SizeOf(ElementType type) { return type == ElementType::kDouble ? 8 : 4; }
 
   // A tensor of a gather (from its piece to the whole) or a scatter (from the whole to its piece), of any element type.
   struct Part {
@@ -203,7 +233,6 @@ class Comm {
 
  private:
   // What the templates stand for, with the element type as a value.
-  enum class ElementType { kFloat, kDouble, kInt32 };
   template <typename T>
   static constexpr ElementType ElementTypeOf() {
     static_assert(std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, int32_t>);
@@ -221,6 +250,8 @@ class Comm {
                  int64_t target_count, int origin, const Group& group);
   void NeighborExchangeOf(ElementType type, const void* source, void* target, const Exchange& exchange,
                           const Group& group);
+  void SendReceiveOf(ElementType type, CollectiveKind kind, const void* source, const std::vector<Message>& sends,
+                     void* target, const std::vector<Message>& receives, const Group& group);
   void BroadcastOf(ElementType type, void* data, int64_t count, int root, const Group& group);
 
   explicit Comm(std::unique_ptr<Impl> impl);

@@ -6,8 +6,8 @@
 //   Result<std::unique_ptr<Batches>> batches = Batches::Open(Mnist("data/mnist"), inputs, seed);
 //   batches.value()->LoadTraining(step);      // Fills image and label with this rank's slices of the step's batch.
 //
-// A source offers fields in an order: mnist and digits image, label; tokens tokens, next; synthetic whatever the model
-// asks for. The model's inputs are those fields by name when every input has a field's name, otherwise in order. The
+// A source offers fields in an order: mnist and digits image, label; tokens tokens, next; npy those that it is given
+// files for; synthetic whatever the model asks for. The model's inputs are those fields by name when every input has a field's name, otherwise in order. The
 // first dimension of every input is the batch. Samples are in one global order, a function of (seed, epoch), the same
 // on all ranks and for all cuts.
 #ifndef CLEAVE_RUNTIME_DATA_DATA_H_
@@ -42,6 +42,12 @@ struct ModelInput {
 // The program's metrics must use it: then the sum over test batches of metric * batch is exact.
 inline constexpr char kSampleMask[] = "sample_mask";
 
+// A file with the samples of one input.
+struct InputFile {
+  std::string input;
+  std::string path;
+};
+
 struct OpenRequest;  // runtime/data/source.h
 struct OpenedSource;
 
@@ -52,6 +58,7 @@ struct DataSpec {
   std::string path;           // mnist: a folder; tokens: a file; else empty.
   int64_t train_samples = 0;  // digits, synthetic.
   int64_t test_samples = 0;
+  std::vector<InputFile> files = {};  // npy.
 };
 
 // The four IDX files of MNIST in a folder, each plain or .gz. Images are (x / 255 - 0.1307) / 0.3081, 28x28 (or what
@@ -70,6 +77,10 @@ DataSpec Synthetic(int64_t train_samples = 8192, int64_t test_samples = 0);
 // train, the rest tests. When a byte is not below the input's limit, the file's distinct bytes are numbered in byte
 // order instead, if there are few enough.
 DataSpec Tokens(std::string path);
+
+// A .npy file for each input: its first dimension counts the samples. All of them train. They stay in the files, of
+// which each rank reads its pieces.
+DataSpec Npy(std::vector<InputFile> files);
 
 class Source;  // runtime/data/source.h
 

@@ -17,20 +17,29 @@ struct Shown {
   const char* place = "";
 };
 
-// Rank 0 prints the whole tensor, put together from all ranks' pieces. Called by all ranks.
+// All of these are called by all ranks, and rank 0 prints. They change no value; what they print is in
+// docs/formats/run.md.
+
+// The whole tensor, put together from the pieces that the ranks have in any layout.
 template <typename T>
 void Print(Comm& comm, const Shown& shown, const Region& region, const T* values);
 
-// Rank 0 prints every rank's piece and where it lies. Called by all ranks.
+// Every rank's piece and where it lies.
 template <typename T>
 void PrintPieces(Comm& comm, const Shown& shown, const Region& region, const T* values);
+
+// Of a model in which each rank has a tensor of its own: that tensor once where all ranks have the same, else every
+// rank's.
+template <typename T>
+void PrintRanks(Comm& comm, const Shown& shown, const std::vector<int64_t>& shape, const T* values);
 
 // Ends the program with exit code 6 and a message that names tensor, place, rank and element when a value is not
 // finite.
 void AssertFinite(const Comm& comm, const Shown& shown, int64_t count, const float* values);
 inline void AssertFinite(const Comm&, const Shown&, int64_t, const int32_t*) {}
 
-// "[[1, 2], [3, 4]]", a row per line; of more than 1000 elements only the first and last three per dimension.
+// "[[1, 2], [3, 4]]", a row per line; of more than 1000 elements only the first and last three per dimension, and a line
+// with their number, smallest, largest and mean value.
 template <typename T>
 std::string TensorText(const std::vector<int64_t>& shape, const T* values);
 

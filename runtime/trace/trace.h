@@ -13,9 +13,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace cleave::runtime {
 
@@ -49,6 +51,9 @@ class Watch {
     int64_t index = 0;  // In the local piece, row-major.
     float value = 0;
   };
+  // `observer` is called with every op that ends, until another one, or none (null), takes its place. For measurements.
+  void Observe(std::function<void(const char* op)> observer) { observer_ = std::move(observer); }
+
   void BeginChecking();
   std::optional<NotFinite> EndChecking();  // What was found, if anything; checking mode ends.
 
@@ -61,6 +66,7 @@ class Watch {
  private:
   void Begin(const char* op, int line, const float* result, int64_t count) {
     if (checking_) ScanResult();
+    if (observer_) observer_(op_.load(std::memory_order_relaxed));
     op_.store(op, std::memory_order_relaxed);
     line_.store(line, std::memory_order_relaxed);
     result_ = result;
@@ -77,6 +83,7 @@ class Watch {
   const float* result_ = nullptr;
   int64_t count_ = 0;
   bool checking_ = false;
+  std::function<void(const char*)> observer_;
   int64_t order_ = 0;
   std::optional<NotFinite> found_;
 

@@ -54,6 +54,18 @@ std::string PerRank(const std::vector<T>& values, const char* format) {
 
 std::string Seconds(double seconds) { return Format("%.9g", seconds); }
 
+// `seconds`: of one step.
+std::string StepLine(const StepRecord& record, double seconds, LogFormat format) {
+  if (format == LogFormat::kMindSpore) {
+    return Format("epoch: %" PRId64 " step: %" PRId64 ", loss is %.6f", record.epoch + 1, record.step_of_epoch,
+                  static_cast<double>(record.loss));
+  }
+  std::string text = Format("epoch %" PRId64 " step %" PRId64 "/%" PRId64 " | loss %.6f", record.epoch, record.step,
+                            record.total_steps, static_cast<double>(record.loss));
+  for (const auto& [name, value] : record.metrics) text += Format(" | %s %.4f", name.c_str(), value);
+  return text + Format(" | %.2f ms | %.0f samples/s", seconds * 1e3, static_cast<double>(record.samples) / seconds);
+}
+
 }  // namespace
 
 double Median(std::vector<double> values) {
@@ -64,11 +76,12 @@ double Median(std::vector<double> values) {
   return (values[middle] + *std::max_element(values.begin(), values.begin() + static_cast<int64_t>(middle))) / 2;
 }
 
-Result<Report> Report::Open(const std::string& folder, bool writes, bool quiet) {
+Result<Report> Report::Open(const std::string& folder, bool writes, bool quiet, LogFormat format) {
   Report report;
   report.folder_ = folder;
   report.writes_ = writes;
   report.quiet_ = quiet;
+  report.format_ = format;
   if (!writes) return report;
   report.progress_ = !quiet && WantsProgress();
   if (!MakeFolders(folder)) return FolderError(folder);
@@ -82,6 +95,7 @@ Report::Report(Report&& other) noexcept
     : folder_(std::move(other.folder_)),
       writes_(other.writes_),
       quiet_(other.quiet_),
+      format_(other.format_),
       progress_(other.progress_),
       metrics_(std::exchange(other.metrics_, nullptr)) {}
 
@@ -112,10 +126,7 @@ void Report::Step(const StepRecord& record, bool logged) {
   const bool shows_progress = progress_ && Now() - last_progress_ > 0.1;
   if (!logged && !shows_progress) return;
   const double seconds = seconds_since_line_ / static_cast<double>(steps_since_line_);
-  std::string text = Format("epoch %" PRId64 " step %" PRId64 "/%" PRId64 " | loss %.6f", record.epoch, record.step,
-                            record.total_steps, static_cast<double>(record.loss));
-  for (const auto& [name, value] : record.metrics) text += Format(" | %s %.4f", name.c_str(), value);
-  text += Format(" | %.2f ms | %.0f samples/s", seconds * 1e3, static_cast<double>(record.samples) / seconds);
+  const std::string text = StepLine(record, seconds, format_);
   if (logged) {
     Line(text);
     seconds_since_line_ = 0;

@@ -12,6 +12,7 @@
 
 #include "runtime/comm/comm.h"
 #include "runtime/error/error.h"
+#include "runtime/train/train.h"
 
 namespace cleave::runtime {
 
@@ -21,6 +22,7 @@ struct StepRecord {
   int64_t step = 1;  // From 1, over all epochs.
   int64_t total_steps = 1;
   int64_t epoch = 0;
+  int64_t step_of_epoch = 1;  // From 1.
   float loss = 0;
   NamedValues metrics;  // Empty where the step was not logged.
   double seconds = 0;
@@ -45,7 +47,8 @@ class Report {
  public:
   // Makes `folder` if need be, removes an older run.json from it and opens metrics.jsonl. An Error (exit code 5) when
   // that fails.
-  static Result<Report> Open(const std::string& folder, bool writes, bool quiet);
+  static Result<Report> Open(const std::string& folder, bool writes, bool quiet,
+                             LogFormat format = LogFormat::kCleave);
   Report(Report&& other) noexcept;
   Report(const Report&) = delete;
   ~Report();
@@ -64,6 +67,7 @@ class Report {
   std::string folder_;
   bool writes_ = false;  // To files and standard output.
   bool quiet_ = false;
+  LogFormat format_ = LogFormat::kCleave;
   bool progress_ = false;  // A line that is overwritten, for terminals.
   double last_progress_ = 0;
   double seconds_since_line_ = 0;

@@ -72,6 +72,21 @@ TEST(Report, PrintsOneLinePerLoggedStep) {
             "epoch 0 | test accuracy 0.9512\n");
 }
 
+TEST(Report, PrintsLossesAsMindSporeDoes) {
+  Result<Report> report = Report::Open(Folder(), true, false, LogFormat::kMindSpore);
+  ASSERT_TRUE(report.ok());
+  testing::internal::CaptureStdout();
+  StepRecord record;
+  record.step = 645;
+  record.epoch = 1;
+  record.step_of_epoch = 20;
+  record.loss = 0.312345f;
+  record.seconds = 0.5;
+  record.metrics = {{"accuracy", 0.91}};
+  report.value().Step(record, true);
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "epoch: 2 step: 20, loss is 0.312345\n");
+}
+
 TEST(Report, OtherRanksWriteNothing) {
   Result<Report> report = Report::Open(Folder() + "/x", false, false);
   ASSERT_TRUE(report.ok());

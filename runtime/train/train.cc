@@ -15,6 +15,7 @@
 #include "runtime/device/workspace.h"
 #include "runtime/launch/launch.h"
 #include "runtime/train/options.h"
+#include "runtime/train/redistributions.h"
 #include "runtime/train/report.h"
 
 namespace cleave::runtime {
@@ -55,7 +56,7 @@ double CommunicationSeconds(const Comm& comm) {
 class Run {
  public:
   Run(const TrainingSettings& settings, const Options& options, const Context& context, uint64_t& step,
-      TrainingProgram& program, Batches& batches, Report& report)
+      TrainingProgram& program, Batches& batches, Report& report, RedistributionLog& redistributions)
       : settings_(settings),
         options_(options),
         comm_(context.comm),
@@ -63,7 +64,8 @@ class Run {
         step_(step),
         program_(program),
         batches_(batches),
-        report_(report) {
+        report_(report),
+        redistributions_(redistributions) {
     for (const ModelInput& input : program_.Inputs()) masks_test_ |= input.name == kSampleMask;
   }
 
@@ -116,10 +118,12 @@ class Run {
       record.metrics.emplace_back(settings_.metrics[i], program_.Metric(static_cast<int>(i)));
     }
     program_.Update(Scalars(step + 1));
+    redistributions_.Print();
 
     record.step = step + 1;
     record.total_steps = total;
     record.epoch = step / batches_.steps_per_epoch();
+    record.step_of_epoch = step % batches_.steps_per_epoch() + 1;
     record.loss = loss;
     record.seconds = Now() - start;
     record.samples = batches_.batch();
@@ -221,6 +225,7 @@ class Run {
   TrainingProgram& program_;
   Batches& batches_;
   Report& report_;
+  RedistributionLog& redistributions_;
   bool masks_test_ = false;
   RunRecord record_;
 };
@@ -229,9 +234,27 @@ class Run {
 Result<DataSpec> ChooseData(const TrainingSettings& settings, const Options& options) {
   DataSpec spec = settings.data;
   if (!options.data.has_value()) return spec;
+  if (!spec.files.empty()) {
+    for (InputFile& file : spec.files) file.path = *options.data + "/" + file.path.substr(file.path.rfind('/') + 1);
+    return spec;
+  }
   if (spec.path.empty()) return Error{ExitCode::kUsage, "`--data` is given, and the program makes its data itself"};
   spec.path = *options.data;
   return spec;
+}
+
+// All mistakes in the files of parameters that this rank finds.
+std::optional<Error> ReadParameters(const TrainingSettings& settings, TrainingProgram& program) {
+  std::string mistakes;
+  for (const ParameterFile& file : settings.parameter_files) {
+    for (const ParameterView& view : program.Parameters()) {
+      if (view.name != file.parameter) continue;
+      const std::optional<Error> error = file.read(file, view.region, view.values);
+      if (error.has_value()) mistakes += (mistakes.empty() ? "" : "\nerror: ") + error->message;
+    }
+  }
+  if (mistakes.empty()) return std::nullopt;
+  return Error{ExitCode::kInput, mistakes};
 }
 
 std::string Headline(const TrainingSettings& settings, const Batches& batches, uint64_t seed) {
@@ -247,13 +270,13 @@ std::string Headline(const TrainingSettings& settings, const Batches& batches, u
                 batches.steps_per_epoch() == 1 ? "" : "s", seed);
 }
 
-// Everything after the job has been joined; an Error that all ranks agree on.
+// Everything after the job has been joined; an Error that all ranks agree on. `folder`: of the program.
 std::optional<Error> TrainJoined(const TrainingSettings& settings, const Options& options, CreateProgram create,
-                                 Comm& comm, Watch& watch) {
+                                 const std::string& folder, Comm& comm, Watch& watch) {
   const uint64_t seed = options.seed.value_or(settings.seed);
   Result<DataSpec> data = ChooseData(settings, options);
   if (!data.ok()) return data.error();
-  Result<Report> report = Report::Open(options.out, comm.rank() == 0, options.quiet);
+  Result<Report> report = Report::Open(options.out, comm.rank() == 0, options.quiet, settings.log);
   if (std::optional<Error> error = Agree(comm, report.ok() ? std::nullopt : std::optional<Error>(report.error())))
     return error;
 
@@ -267,11 +290,13 @@ std::optional<Error> TrainJoined(const TrainingSettings& settings, const Options
     return error;
   watch.Start("initial values", 0);
   program->Initialize();
+  if (std::optional<Error> error = Agree(comm, ReadParameters(settings, *program))) return error;
   watch.Finish();
   report.value().Line(Headline(settings, *batches.value(), seed));
   if (!batches.value()->note().empty()) report.value().Line(batches.value()->note());
 
-  Run run(settings, options, context, step, *program, *batches.value(), report.value());
+  RedistributionLog redistributions(comm, watch, folder);
+  Run run(settings, options, context, step, *program, *batches.value(), report.value(), redistributions);
   std::optional<Error> error = run.Steps();
   const RunRecord record = run.Finish(error.has_value() ? error->code : ExitCode::kDone);
   if (!error.has_value()) report.value().Summary(record, batches.value()->batch());
@@ -296,7 +321,9 @@ int Train(int argc, char** argv, const TrainingSettings& settings, CreateProgram
   std::unique_ptr<Comm> comm = Join({settings.mesh, settings.only_rank}, watch);
   // Under mpirun only together: the first rank that ends with an error takes the others with it.
   if (!options.ok()) return Leave(std::move(comm), options.error());
-  if (std::optional<Error> error = TrainJoined(settings, options.value(), create, *comm, watch))
+  const std::string path = argv[0];
+  const std::string folder = path.find('/') == std::string::npos ? "." : path.substr(0, path.rfind('/'));
+  if (std::optional<Error> error = TrainJoined(settings, options.value(), create, folder, *comm, watch))
     return Leave(std::move(comm), *error);
   return static_cast<int>(ExitCode::kDone);
 }

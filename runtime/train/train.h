@@ -31,6 +31,7 @@
 #include "runtime/comm/comm.h"
 #include "runtime/data/data.h"
 #include "runtime/mesh/mesh.h"
+#include "runtime/npy/npy.h"
 #include "runtime/trace/trace.h"
 #include "runtime/train/schedule.h"
 
@@ -89,6 +90,9 @@ class TrainingProgram {
   virtual int64_t ArenaBytes() const = 0;
 };
 
+// How a logged step reads on standard output (docs/formats/run.md).
+enum class LogFormat { kCleave, kMindSpore };
+
 // What the model file says, known at compile time.
 struct TrainingSettings {
   const char* model_name = "";
@@ -96,9 +100,11 @@ struct TrainingSettings {
   Mesh mesh;
   int only_rank = -1;  // For a program with one rank's coordinates folded in.
   DataSpec data;
+  std::vector<ParameterFile> parameter_files;  // Read after Initialize.
   int64_t epochs = 1;
   int64_t steps = 0;        // Stop after so many steps; 0: no limit but epochs.
   int64_t log_every = 100;  // Steps; 0: never.
+  LogFormat log = LogFormat::kCleave;
   uint64_t seed = 1;
   Schedule schedule;
   double beta1 = 0.9;  // Adam's; others ignore them.

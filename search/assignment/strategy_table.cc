@@ -32,7 +32,8 @@ void Meet(const Layout& other, Layout& layout) {
   }
 }
 
-// All axes cut the first dimension, as many as it has elements for.
+}  // namespace
+
 Layout CutByBatch(const Shape& shape, const Mesh& mesh) {
   Layout layout = Layout::Replicated(static_cast<int>(shape.size()));
   if (shape.empty()) return layout;
@@ -44,8 +45,6 @@ Layout CutByBatch(const Shape& shape, const Mesh& mesh) {
   }
   return layout;
 }
-
-}  // namespace
 
 StrategyTable::StrategyTable(const GraphFacts& facts, const Mesh& mesh, LayoutRelaxation relaxation, Prices paid)
     : facts_(facts),

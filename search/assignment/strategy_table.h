@@ -99,6 +99,9 @@ class StrategyTable {
   absl::flat_hash_map<std::tuple<int, int, int, int, int>, int> cut_like_;  // (rule, strategy, slot, layout, axis).
 };
 
+// All axes cut the first dimension, as many as it has elements for.
+Layout CutByBatch(const Shape& shape, const Mesh& mesh);
+
 // `strategy` without `axis`.
 Strategy Without(const Strategy& strategy, AxisId axis);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
@@ -95,6 +96,7 @@ std::optional<Mesh> MeshFor(const Cluster& cluster, const std::vector<NamedAxis>
 
 std::vector<AxisId> AxesNamed(const Mesh& mesh, absl::string_view name) {
   std::vector<AxisId> axes;
+  if (absl::StrContains(name, '.')) return axes;  // What a sub-axis is called is no name of the user's.
   for (AxisId id : mesh.AxisIds()) {
     absl::string_view rest = mesh.axis(id).name;
     if (rest == name || (absl::ConsumePrefix(&rest, name) && absl::ConsumePrefix(&rest, ".") && IsNumber(rest))) {

@@ -34,6 +34,7 @@ TEST(MeshForTest, NamedAxesBecomePrimeSubAxes) {
   EXPECT_EQ(AxesNamed(*mesh, "dp"), (std::vector<AxisId>{AxisId(0), AxisId(1)}));
   EXPECT_EQ(AxesNamed(*mesh, "tp"), (std::vector<AxisId>{AxisId(2)}));
   EXPECT_TRUE(AxesNamed(*mesh, "d").empty());
+  EXPECT_TRUE(AxesNamed(*mesh, "dp.0").empty());
   EXPECT_EQ(AxisNames(*mesh), (std::vector<std::string>{"dp", "tp"}));
 }
 

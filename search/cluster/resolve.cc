@@ -52,10 +52,15 @@ std::optional<Machines> FindMachines(const std::string& name_or_path, Diagnostic
 }
 
 // Files and presets with a number of hosts say how many devices there are, but for hosts of any size.
+DeviceCounts CountsOf(const ClusterRequest& request, const Machines& machines) {
+  DeviceCounts counts{.given = request.devices, .otherwise = machines.devices()};
+  if (!counts.given.has_value() && machines.hosts > 0 && !machines.any_devices) counts.given = machines.devices();
+  return counts;
+}
+
 int64_t DevicesOf(const ClusterRequest& request, const Machines& machines) {
-  if (request.devices.has_value()) return *request.devices;
-  if (machines.hosts > 0 && !machines.any_devices) return machines.devices();
-  return request.model_devices.value_or(machines.devices());
+  const DeviceCounts counts = CountsOf(request, machines);
+  return counts.given.value_or(request.model_devices.value_or(counts.otherwise));
 }
 
 Diagnostic WrongDevices(const ClusterRequest& request, const Machines& machines) {
@@ -78,6 +83,12 @@ Diagnostic WrongDevices(const ClusterRequest& request, const Machines& machines)
 }
 
 }  // namespace
+
+std::optional<DeviceCounts> CountDevices(const ClusterRequest& request, Diagnostics& diagnostics) {
+  const std::optional<Machines> machines = FindMachines(request.name_or_path, diagnostics);
+  if (!machines.has_value()) return std::nullopt;
+  return CountsOf(request, *machines);
+}
 
 std::optional<Cluster> ResolveCluster(const ClusterRequest& request, Diagnostics& diagnostics) {
   const std::optional<Machines> machines = FindMachines(request.name_or_path, diagnostics);

@@ -19,6 +19,18 @@ struct ClusterRequest {
   Span model_span = {};  // Where the model says how many.
 };
 
+// How many devices there are, as far as that can be said before the model is read: `given` whatever it says, `otherwise` where
+// it says nothing.
+struct DeviceCounts {
+  std::optional<int64_t> given;
+  int64_t otherwise = 1;
+
+  bool operator==(const DeviceCounts&) const = default;
+};
+
+// nullopt after E0606 or E0607. What the model says in `request` is left alone.
+std::optional<DeviceCounts> CountDevices(const ClusterRequest& request, Diagnostics& diagnostics);
+
 // nullopt after E0606 (neither a preset nor a file), E0607 (a file that is not a cluster) or E0608 (the machines cannot
 // be `devices`). A name without `/` and `.` is only looked for among the presets.
 std::optional<Cluster> ResolveCluster(const ClusterRequest& request, Diagnostics& diagnostics);

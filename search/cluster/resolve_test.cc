@@ -41,6 +41,20 @@ TEST(ResolveClusterTest, TheModelCountsWhereTheClusterDoesNotSay) {
   EXPECT_EQ(devices("h100x8*4"), 32);
 }
 
+TEST(CountDevicesTest, SaysWhatTheModelCanStillDecide) {
+  const auto counts = [](const std::string& name, std::optional<int64_t> devices) {
+    Diagnostics diagnostics;
+    return *CountDevices({.name_or_path = name, .devices = devices}, diagnostics);
+  };
+  EXPECT_EQ(counts("cpu", std::nullopt), (DeviceCounts{.given = std::nullopt, .otherwise = 1}));
+  EXPECT_EQ(counts("h100x8", std::nullopt), (DeviceCounts{.given = std::nullopt, .otherwise = 8}));
+  EXPECT_EQ(counts("h100x8*4", std::nullopt), (DeviceCounts{.given = 32, .otherwise = 32}));
+  EXPECT_EQ(counts("h100x8", 16).given, 16);
+  Diagnostics diagnostics;
+  EXPECT_FALSE(CountDevices({.name_or_path = "mainframe", .devices = 2}, diagnostics).has_value());
+  EXPECT_EQ(diagnostics.items()[0].code, Code::kE0606);
+}
+
 TEST(ResolveClusterTest, NamesTheNearestDevices) {
   EXPECT_EQ(Outcome("h100x8", 12),
             "E0608: cluster `h100x8` cannot be 12 devices; it is part of a host, or whole hosts of 8 devices; "

@@ -110,6 +110,8 @@ double SecondsOf(const std::vector<Level>& levels, CollectiveKind kind, double b
       return AllToAllSeconds(levels, bytes);
     case CollectiveKind::kPermute:
     case CollectiveKind::kNeighborExchange:
+    case CollectiveKind::kSendReceive:
+    case CollectiveKind::kNeighborExchangeV2:
       return PairSeconds(levels, kind, bytes);
   }
   CLEAVE_UNREACHABLE();

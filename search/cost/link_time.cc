@@ -78,6 +78,8 @@ double BusBandwidth(const Link& link, int64_t ranks, CollectiveKind kind) {
     case CollectiveKind::kBroadcast:
     case CollectiveKind::kPermute:
     case CollectiveKind::kNeighborExchange:
+    case CollectiveKind::kSendReceive:
+    case CollectiveKind::kNeighborExchangeV2:
       return ring;
   }
   CLEAVE_UNREACHABLE();
@@ -108,6 +110,8 @@ double BusTraffic(CollectiveKind kind, int64_t ranks, double bytes) {
     case CollectiveKind::kBroadcast:
     case CollectiveKind::kPermute:
     case CollectiveKind::kNeighborExchange:
+    case CollectiveKind::kSendReceive:
+    case CollectiveKind::kNeighborExchangeV2:
       return bytes;
   }
   CLEAVE_UNREACHABLE();

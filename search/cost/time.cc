@@ -75,6 +75,8 @@ Seconds MoveSeconds(const Cluster& cluster, const Mesh& mesh, const TensorType& 
     case CollectiveKind::kAllToAll:
     case CollectiveKind::kBroadcast:
     case CollectiveKind::kPermute:
+    case CollectiveKind::kSendReceive:
+    case CollectiveKind::kNeighborExchangeV2:
       return seconds(LocalBytes(mesh, type, source));
   }
   CLEAVE_UNREACHABLE();

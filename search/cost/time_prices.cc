@@ -38,7 +38,7 @@ Prices TimePrices(const GraphFacts& facts, const Cluster& cluster, const Mesh& m
   // Sources are there already, a reshaped tensor is the same bytes, and metrics run at logged steps only.
   prices.local_kind = [&facts](OpId id) {
     const Op& op = facts.op(id);
-    const bool is_free = op.inputs.empty() || op.kind == "reshape" || op.kind == "flatten";
+    const bool is_free = op.inputs.empty() || DefinitionOf(op).is_alias;
     return is_free || op.phase == Phase::kMetric ? 0 : 1;
   };
   prices.is_seconds = true;

@@ -20,6 +20,7 @@
 #include "search/explain/table.h"
 #include "search/explain/what_if.h"
 #include "search/pins/pins.h"
+#include "search/regions/regions.h"
 #include "search/sapp/alternatives.h"
 #include "search/sapp/bundles.h"
 #include "search/sapp/choices.h"
@@ -92,11 +93,19 @@ std::string ChoiceTable(const std::vector<Choice>& choices, const Rule& rule, co
 std::unique_ptr<Assignment> AssignmentOf(const Explained& explained, const GraphFacts& facts) {
   const Plan& plan = explained.plan;
   Diagnostics ignored;
-  const std::optional<std::map<OpId, Demand>> demands = ResolvePins(facts, plan.mesh, explained.pins.pins, ignored);
+  const std::optional<std::map<OpId, Demand>> demands = ResolvePins(facts, plan.mesh, explained.pins, ignored);
   if (!demands.has_value()) return nullptr;
   AssignmentOptions options{.gradient_weight = plan.gradient_weight, .dataset = std::nullopt};
   if (explained.pins.settings.dataset_given) options.dataset = explained.pins.settings.dataset;
-  auto assignment = std::make_unique<Assignment>(facts, plan.mesh, options, *demands);
+  std::map<OpId, Demand> held = *demands;
+  if (!explained.pins.regions.empty()) {
+    if (!options.dataset.has_value()) options.dataset = DatasetLayout::kFullBatch;
+    held = HeldDemands({.facts = facts,
+                        .demands = *demands,
+                        .pins = explained.pins,
+                        .outside = explained.pins.settings.outside});
+  }
+  auto assignment = std::make_unique<Assignment>(facts, plan.mesh, options, held);
   std::vector<Change> changes;
   for (const Op& op : explained.graph.ops) {
     if (facts.is_set(op.id)) changes.push_back({op.id, plan.ops[op.id].strategy});

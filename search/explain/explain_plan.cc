@@ -38,10 +38,18 @@ const Choice* ChosenOf(const OpPlan& planned) {
 }
 
 std::string PricesLine(const Explained& explained) {
+  // What a manual model sends no layout asks for.
+  if (explained.graph.is_manual()) return absl::StrCat("time ", FormatSeconds(explained.predicted.step()));
   const GraphFacts facts = FactsOf(explained.graph);
   return absl::StrCat("bytes ", CostText(PlanCost(explained.graph, explained.plan).price, "bytes"), ", classic ",
                       CostText(ClassicPrice(facts, explained.plan), "classic"), ", time ",
                       FormatSeconds(explained.predicted.step()));
+}
+
+// A product that a rule leaves whole, as those outside of regions.
+bool IsLeftWhole(const Op& op, const OpPlan& planned) {
+  return planned.decided_by == DecidedBy::kFallback && op.phase == Phase::kForward &&
+         DefinitionOf(op).op_class == OpClass::kProduct;
 }
 
 // The ops that were decided for themselves: what follows from another op's decision, or had nothing to decide, is left
@@ -51,7 +59,8 @@ std::vector<Row> RowsOf(const Graph& graph, const Plan& plan) {
   std::map<std::string, size_t> row_of;
   for (const Op& op : graph.ops) {
     const OpPlan& planned = plan.ops[op.id];
-    if (planned.decided_by != DecidedBy::kPin && planned.choices.size() < 2) continue;
+    const bool is_told = planned.decided_by == DecidedBy::kPin || planned.choices.size() > 1 || IsLeftWhole(op, planned);
+    if (!is_told) continue;
     const Choice* chosen = ChosenOf(planned);
     const std::string cuts = CutsText(planned.strategy, RuleOf(graph, op), plan.mesh);
     const std::string cost = chosen == nullptr ? "-" : CostText(chosen->cost, plan.search.price);

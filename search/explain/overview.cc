@@ -89,6 +89,7 @@ std::string PlanOverview(const Program& program, const Prediction& predicted, co
 
 std::string CostLine(const Plan& plan) {
   const SearchSummary& search = plan.search;
+  if (search.algorithm == "manual") return "none: the model says itself what each rank computes and sends";
   const bool is_exact = search.algorithm == "exact";
   std::string text = absl::StrCat(CostText(search.cost, search.price), " under the price ", search.price,
                                   ", gradient_weight ", absl::StrFormat("%g", plan.gradient_weight));

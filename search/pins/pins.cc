@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "base/match/match.h"
 #include "base/text/text.h"
+#include "search/assignment/strategy_table.h"
 #include "search/cluster/cluster.h"
 
 namespace cleave {
@@ -35,8 +36,8 @@ std::string TensorText(const Op& op) {
 
 class Resolution {
  public:
-  Resolution(const GraphFacts& facts, const Mesh& mesh, Diagnostics& diagnostics)
-      : facts_(facts), mesh_(mesh), diagnostics_(diagnostics) {}
+  Resolution(const GraphFacts& facts, const Mesh& mesh, const std::vector<NamedAxis>& named, Diagnostics& diagnostics)
+      : facts_(facts), mesh_(mesh), named_(named), diagnostics_(diagnostics) {}
 
   std::optional<Demand> Resolve(const Pin& pin) {
     return Match(
@@ -44,6 +45,9 @@ class Resolution {
         [&](const LayoutPin& layout) { return FromLayout(pin, layout); },
         [&](const ReplicatePin&) -> std::optional<Demand> {
           return Demand{.strategy = Strategy::Replicated(facts_.rule(pin.op)), .output = std::nullopt};
+        },
+        [&](const DataParallelPin&) -> std::optional<Demand> {
+          return WithOutput(pin.op, Demand{}, CutByBatch(facts_.op(pin.op).type.shape, mesh_));
         });
   }
 
@@ -88,8 +92,10 @@ class Resolution {
     std::optional<Layout> layout = LayoutFromCounts(counts, from, mesh_);
     if (!layout.has_value()) {
       diagnostics_.Add(
-          Error(Code::kE0312, absl::StrCat("the slices of `out` together are ", Product(counts), ", and there are ",
-                                           Plural(mesh_.rank_count(), "device")))
+          Error(Code::kE0312,
+                absl::StrCat("the slices of ", op.inputs.empty() ? absl::StrCat("`", op.name, "`") : "`out`",
+                             " together are ", Product(counts), ", and there are ",
+                             Plural(mesh_.rank_count(), "device")))
               .At(Cover(shard.out->front().span, shard.out->back().span), "more slices than mesh axes can give")
               .Note(TensorText(op))
               .Help(PossibleText(mesh_)));
@@ -134,6 +140,7 @@ class Resolution {
           (*shard.in[static_cast<size_t>(place.input)])[static_cast<size_t>(place.dimension)];
       error.labels.push_back({count.span, absl::StrCat("dimension ", place.dimension, " of `", tensor.name,
                                                        "` is to be cut into ", count.value)});
+      if (!too_many) AddOtherCount(pin.op, shard, place, error);
       error.notes.push_back(TensorText(tensor));
     } else {
       error.labels.push_back({pin.span, absl::StrCat("on `", op.name, "`")});
@@ -141,6 +148,24 @@ class Resolution {
     error.notes.push_back(absl::StrCat("the factors of `", op.kind, "` are ", facts_.rule(pin.op).ToString()));
     if (too_many) error.help.push_back(PossibleText(mesh_));
     diagnostics_.Add(std::move(error));
+  }
+
+  // Labels the earlier number that says something else of a factor of the dimension at `place`.
+  void AddOtherCount(OpId id, const ShardPin& shard, const CountsPlace& place, Diagnostic& error) const {
+    const Rule& rule = facts_.rule(id);
+    const auto input = static_cast<size_t>(place.input);
+    const auto dimension = static_cast<size_t>(place.dimension);
+    const FactorList& factors = rule.inputs[input][dimension];
+    const int64_t count = (*shard.in[input])[dimension].value;
+    for (size_t i = 0; i < input; ++i) {
+      for (size_t d = 0; shard.in[i].has_value() && d < rule.inputs[i].size(); ++d) {
+        const Placed<int64_t>& other = (*shard.in[i])[d];
+        if (rule.inputs[i][d] != factors || factors.empty() || other.value == count) continue;
+        const std::string& name = facts_.op(facts_.op(id).inputs[i]).name;
+        error.labels.push_back({other.span, absl::StrCat("dimension ", d, " of `", name, "` into ", other.value)});
+        return;
+      }
+    }
   }
 
   std::optional<Demand> FromLayout(const Pin& pin, const LayoutPin& pinned) {
@@ -151,7 +176,7 @@ class Resolution {
       std::vector<AxisId>& axes = layout.dimensions.emplace_back();
       for (const Placed<std::string>& name : names) {
         const std::vector<AxisId> named = AxesNamed(mesh_, name.value);
-        if (named.empty()) ok = ReportAxis(name);
+        if (named.empty() && !IsOneDevice(name.value)) ok = ReportAxis(name);
         for (AxisId axis : named) {
           if (!used.insert(axis).second) ok = ReportTwice(name, axis);
           axes.push_back(axis);
@@ -160,6 +185,11 @@ class Resolution {
     }
     if (!ok) return std::nullopt;
     return WithOutput(pin.op, Demand{}, std::move(layout));
+  }
+
+  bool IsOneDevice(const std::string& name) const {
+    return std::any_of(named_.begin(), named_.end(),
+                       [&](const NamedAxis& axis) { return axis.name == name && axis.size == 1; });
   }
 
   bool ReportAxis(const Placed<std::string>& name) {
@@ -200,6 +230,7 @@ class Resolution {
 
   const GraphFacts& facts_;
   const Mesh& mesh_;
+  const std::vector<NamedAxis>& named_;
   Diagnostics& diagnostics_;
 };
 
@@ -252,13 +283,13 @@ std::optional<Layout> LayoutFromCounts(const std::vector<int64_t>& counts, const
   return std::nullopt;
 }
 
-std::optional<std::map<OpId, Demand>> ResolvePins(const GraphFacts& facts, const Mesh& mesh,
-                                                  const std::vector<Pin>& pins, Diagnostics& diagnostics) {
-  Resolution resolution(facts, mesh, diagnostics);
+std::optional<std::map<OpId, Demand>> ResolvePins(const GraphFacts& facts, const Mesh& mesh, const Pins& pins,
+                                                  Diagnostics& diagnostics) {
+  Resolution resolution(facts, mesh, pins.settings.mesh, diagnostics);
   std::map<OpId, Demand> demands;
   std::map<OpId, Span> places;
   bool ok = true;
-  for (const Pin& pin : pins) {
+  for (const Pin& pin : pins.pins) {
     const std::optional<Demand> demand = resolution.Resolve(pin);
     if (!demand.has_value()) {
       ok = false;

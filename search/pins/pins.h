@@ -20,9 +20,10 @@
 
 namespace cleave {
 
-// nullopt after errors E0304 and E0310 to E0312.
-std::optional<std::map<OpId, Demand>> ResolvePins(const GraphFacts& facts, const Mesh& mesh,
-                                                  const std::vector<Pin>& pins, Diagnostics& diagnostics);
+// nullopt after errors E0304 and E0310 to E0312. `mesh` is what `pins.settings.mesh` names, where it names one; an axis
+// of one device can be named too, and cuts nothing.
+std::optional<std::map<OpId, Demand>> ResolvePins(const GraphFacts& facts, const Mesh& mesh, const Pins& pins,
+                                                  Diagnostics& diagnostics);
 
 // The layout of a tensor of shape `shape` with the given number of slices per dimension that is nearest to `from`: axes
 // of `from` stay where they are as far as the counts allow, the rest are taken in mesh order, those over which `from`

@@ -18,7 +18,7 @@ struct Resolved {
 Resolved Resolve(const Graph& graph, const Mesh& mesh, const Pin& pin) {
   Resolved result;
   const GraphFacts facts = FactsOf(graph);
-  result.demands = ResolvePins(facts, mesh, {pin}, result.diagnostics);
+  result.demands = ResolvePins(facts, mesh, {.pins = {pin}}, result.diagnostics);
   return result;
 }
 
@@ -52,6 +52,78 @@ TEST(ResolvePinsTest, TwoCountsForOneFactor) {
   ASSERT_EQ(result.diagnostics.error_count(), 1);
   EXPECT_EQ(result.diagnostics.items()[0].code, Code::kE0311);
   EXPECT_EQ(result.diagnostics.items()[0].labels[0].span.begin, 4);
+  EXPECT_EQ(result.diagnostics.items()[0].labels[1].span.begin, 2);
+}
+
+TEST(ResolvePinsTest, SlicesOfAParameterAreItsStorage) {
+  const Graph graph = testing::SeedNetwork();
+  const ShardPin shard{.in = {}, .out = {{At(4, 1), At(2, 2)}}};
+  const OpId weight = *graph.Find("w0");
+  const Mesh mesh = Mesh::OfDevices(8);
+  const Resolved result = Resolve(graph, mesh, {.op = weight, .demand = shard, .span = {}});
+  ASSERT_TRUE(result.demands.has_value());
+  EXPECT_EQ(LayoutText(OutputLayout(*result.demands->at(weight).strategy, FactsOf(graph).rule(weight)), mesh),
+            "[m0 m1, m2]");
+  EXPECT_FALSE(result.demands->at(weight).output.has_value());
+}
+
+TEST(ResolvePinsTest, SlicesThatAParameterCannotHave) {
+  const Graph graph = testing::SeedNetwork();
+  const ShardPin shard{.in = {}, .out = {{At(8, 1), At(2, 2)}}};
+  const Resolved result = Resolve(graph, Mesh::OfDevices(8), {.op = *graph.Find("w0"), .demand = shard, .span = {}});
+  ASSERT_EQ(result.diagnostics.error_count(), 1);
+  EXPECT_EQ(result.diagnostics.items()[0].code, Code::kE0312);
+  EXPECT_EQ(result.diagnostics.items()[0].message, "the slices of `w0` together are 16, and there are 8 devices");
+}
+
+TEST(ResolvePinsTest, SeveralAxesOnOneDimension) {
+  const Graph graph = testing::SeedNetwork();
+  const Mesh mesh = *Mesh::Create({{.name = "dp.0", .size = 2}, {.name = "dp.1", .size = 2}, {.name = "tp", .size = 2}});
+  const LayoutPin layout{.dimensions = {{{.value = "tp", .span = {}}, {.value = "dp", .span = {}}}, {}}};
+  const OpId weight = *graph.Find("w0");
+  const Resolved result = Resolve(graph, mesh, {.op = weight, .demand = layout, .span = {}});
+  ASSERT_TRUE(result.demands.has_value());
+  EXPECT_EQ(LayoutText(OutputLayout(*result.demands->at(weight).strategy, FactsOf(graph).rule(weight)), mesh),
+            "[tp dp.0 dp.1, -]");
+}
+
+TEST(ResolvePinsTest, SubAxesHaveNoNames) {
+  const Graph graph = testing::SeedNetwork();
+  const Mesh mesh = *Mesh::Create({{.name = "dp.0", .size = 2}, {.name = "dp.1", .size = 2}});
+  const LayoutPin layout{.dimensions = {{{.value = "dp.0", .span = {}}}, {}}};
+  const Resolved result = Resolve(graph, mesh, {.op = *graph.Find("w0"), .demand = layout, .span = {}});
+  ASSERT_EQ(result.diagnostics.error_count(), 1);
+  EXPECT_EQ(result.diagnostics.items()[0].message, "the mesh has no axis `dp.0`");
+}
+
+TEST(ResolvePinsTest, TwoPinsOnOneValueAreResolvedAlikeOrContradictEachOther) {
+  const Graph graph = testing::SeedNetwork();
+  const Mesh mesh = Mesh::OfDevices(2);
+  const OpId weight = *graph.Find("w0");
+  const Pin layout{.op = weight, .demand = LayoutPin{.dimensions = {{{.value = "m0", .span = {}}}, {}}}, .span = {}};
+  const auto shard = [&](int64_t rows, int64_t columns) {
+    return Pin{.op = weight, .demand = ShardPin{.in = {}, .out = {{At(rows, 1), At(columns, 2)}}}, .span = {}};
+  };
+  const GraphFacts facts = FactsOf(graph);
+  Diagnostics agree;
+  EXPECT_TRUE(ResolvePins(facts, mesh, {.pins = {layout, shard(2, 1)}}, agree).has_value());
+  Diagnostics contradict;
+  EXPECT_FALSE(ResolvePins(facts, mesh, {.pins = {layout, shard(1, 2)}}, contradict).has_value());
+  EXPECT_EQ(contradict.items()[0].code, Code::kE0307);
+}
+
+TEST(ResolvePinsTest, AnAxisOfOneDeviceCutsNothing) {
+  const Graph graph = testing::SeedNetwork();
+  const GraphFacts facts = FactsOf(graph);
+  const OpId weight = *graph.Find("w0");
+  const LayoutPin layout{.dimensions = {{{.value = "x", .span = {}}}, {}}};
+  Pins pins{.pins = {{.op = weight, .demand = layout, .span = {}}}};
+  Diagnostics diagnostics;
+  EXPECT_FALSE(ResolvePins(facts, Mesh(), pins, diagnostics).has_value());
+  pins.settings.mesh = {{.name = "x", .size = 1, .span = {}}};
+  const std::optional<std::map<OpId, Demand>> demands = ResolvePins(facts, Mesh(), pins, diagnostics);
+  ASSERT_TRUE(demands.has_value());
+  EXPECT_EQ(OutputLayout(*demands->at(weight).strategy, facts.rule(weight)), Layout::Replicated(2));
 }
 
 TEST(ResolvePinsTest, UnknownAxisHasTheNearestName) {

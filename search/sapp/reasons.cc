@@ -34,6 +34,10 @@ class Reasons {
       plan.reason = absl::StrCat("pinned by the user; causes ", Text(assignment_.CostAround(op).price), " per step");
       return plan;
     }
+    if (const auto found = options_.ruled.find(op); found != options_.ruled.end()) {
+      plan.reason = found->second;
+      return plan;
+    }
     switch (facts_.roles[op]) {
       case Role::kProduct:
         Product(op, plan);
@@ -69,7 +73,8 @@ class Reasons {
     const std::string cuts = CutsText(plan.strategy, rule, assignment_.mesh());
     const std::string price = options_.price == Price::kClassic ? " (decided by the classic price)"
                               : options_.keeps_to_memory        ? " (decided under the memory limit)"
-                                                                : "";
+                              : !options_.objective.empty() ? absl::StrCat(" (objective ", options_.objective, ")")
+                                                            : "";
     plan.choices = alternatives_.ChoicesOf(op);
     if (const auto found = options_.followed.find(op); found != options_.followed.end()) {
       plan.decided_by = DecidedBy::kPropagation;

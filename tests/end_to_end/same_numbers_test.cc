@@ -23,15 +23,8 @@ class SameNumbers : public testing::Test {
  protected:
   std::vector<double> Train(const std::string& model, int ranks, std::vector<std::string> arguments) {
     if (folder_.empty()) folder_ = FreshFolder("same_numbers");
-    arguments.insert(arguments.begin(),
-                     {DataPath(model), "--devices", std::to_string(ranks), "--out", folder_ + "/out"});
-    const CommandResult compiled = Compile(arguments, folder_);
-    EXPECT_EQ(compiled.exit_code, 0) << compiled.err;
-    const CommandResult built = Make(folder_ + "/out");
-    EXPECT_EQ(built.exit_code, 0) << built.err;
-    const CommandResult ran = Start(folder_ + "/out", {"--steps", std::to_string(kSteps)});
-    EXPECT_EQ(ran.exit_code, 0) << ran.out << ran.err;
-    return ran.exit_code == 0 ? Losses(folder_ + "/out") : std::vector<double>{};
+    arguments.insert(arguments.begin(), {"--devices", std::to_string(ranks)});
+    return TrainModel(DataPath(model), arguments, folder_, kSteps).losses;
   }
 
   // Losses of `model` on one rank.

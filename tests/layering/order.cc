@@ -12,12 +12,14 @@ using Names = absl::Span<const absl::string_view>;
 constexpr absl::string_view kBase[] = {"base"};
 constexpr absl::string_view kDslIr[] = {"base", "dsl", "ir"};
 constexpr absl::string_view kIr[] = {"base", "ir"};
-constexpr absl::string_view kCompiler[] = {"base", "dsl", "ir", "frontend", "search", "codegen"};
+constexpr absl::string_view kTools[] = {"base", "dsl", "ir", "runtime", "frontend", "search", "codegen"};
 constexpr absl::string_view kEverything[] = {"base",    "dsl",   "ir",    "runtime", "frontend", "search",
                                              "codegen", "tools", "tests", "bench",   "examples"};
 
 constexpr absl::string_view kMpiHeaders[] = {"mpi.h", "mpi-ext.h"};
 constexpr absl::string_view kMpiFolders[] = {"runtime/comm/mpi", "bench", "tests"};
+constexpr absl::string_view kGlooHeaders[] = {"gloo/"};
+constexpr absl::string_view kGlooFolders[] = {"runtime/comm/gloo", "bench", "tests"};
 constexpr absl::string_view kNcclHeaders[] = {"nccl"};
 constexpr absl::string_view kNcclFolders[] = {"runtime/comm/nccl", "bench", "tests"};
 constexpr absl::string_view kOneDnnHeaders[] = {"dnnl", "oneapi/dnnl"};
@@ -49,7 +51,7 @@ absl::Span<const Layer> Layers() {
       {"frontend", kDslIr},
       {"search", kIr},
       {"codegen", kIr},
-      {"tools", kCompiler},
+      {"tools", kTools},
       {"tests", kEverything},
       {"bench", kEverything},
       {"examples", kEverything},
@@ -73,6 +75,7 @@ bool MayUse(const Layer& user, const Layer& used) {
 const Restriction* RestrictionOf(absl::string_view header) {
   static constexpr Restriction kRestrictions[] = {
       {"MPI", kMpiHeaders, kMpiFolders},
+      {"Gloo", kGlooHeaders, kGlooFolders},
       {"NCCL", kNcclHeaders, kNcclFolders},
       {"oneDNN", kOneDnnHeaders, kOneDnnFolders},
       {"CUDA", kCudaHeaders, kCudaFolders},

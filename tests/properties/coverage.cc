@@ -58,7 +58,7 @@ void Coverage::Add(const Program& program) {
     Match(
         step.action, [&](const Compute& compute) { AddCompute(compute, *this); },
         [&](const Collective& collective) { AddCollective(collective, *this); },
-        [&](const Slice&) { ++movements["slice"]; });
+        [&](const Slice&) { ++movements["slice"]; }, [&](const View&) { ++movements["view"]; });
   }
   for (const Value& value : program.values) AddValue(program, value, *this);
 }

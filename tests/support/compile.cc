@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <sstream>
+#include <string>
 
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -34,6 +35,22 @@ std::vector<double> Losses(const std::string& out) {
     if (step.is_object() && step.contains("loss")) losses.push_back(step["loss"].get<double>());
   }
   return losses;
+}
+
+TrainedModel TrainModel(const std::string& model, const std::vector<std::string>& arguments, const std::string& folder,
+                        size_t steps) {
+  const std::string out = folder + "/out";
+  std::vector<std::string> command = {model, "--out", out};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  const CommandResult compiled = Compile(command, folder);
+  EXPECT_EQ(compiled.exit_code, 0) << compiled.err;
+  const CommandResult built = Make(out);
+  EXPECT_EQ(built.exit_code, 0) << built.err;
+  const CommandResult ran = Start(out, {"--steps", std::to_string(steps)});
+  EXPECT_EQ(ran.exit_code, 0) << ran.out << ran.err;
+  TrainedModel trained{.diagnostics = compiled.err, .said = ran.out, .losses = {}};
+  if (ran.exit_code == 0) trained.losses = Losses(out);
+  return trained;
 }
 
 double LargestRelativeDifference(const std::vector<double>& a, const std::vector<double>& b) {

@@ -20,6 +20,18 @@ CommandResult Start(const std::string& out, const std::vector<std::string>& flag
 // The losses of metrics.jsonl in `out`, one per step.
 std::vector<double> Losses(const std::string& out);
 
+// What a model said and learnt: the compiler's diagnostics, the program's output, a loss for each step.
+struct TrainedModel {
+  std::string diagnostics;
+  std::string said;
+  std::vector<double> losses;
+};
+
+// Compiles `model` with `arguments` into folder/out, builds it there and trains it for `steps` steps. A step that fails
+// fails the test, and leaves no losses.
+TrainedModel TrainModel(const std::string& model, const std::vector<std::string>& arguments, const std::string& folder,
+                        size_t steps);
+
 // max |a - b| / max(|b|, tiny) over the steps; infinite where the numbers of steps differ.
 double LargestRelativeDifference(const std::vector<double>& a, const std::vector<double>& b);
 

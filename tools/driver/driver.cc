@@ -4,18 +4,23 @@
 #include <chrono>
 #include <filesystem>
 #include <iostream>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/text/text.h"
 #include "base/units/units.h"
 #include "codegen/codegen.h"
 #include "dsl/syntax/print.h"
 #include "ir/graph/text.h"
 #include "ir/plan/plan_json.h"
+#include "ir/program/redistributions.h"
 #include "ir/program/text.h"
 #include "ir/strategy/strategy.h"
+#include "runtime/error/error.h"
+#include "runtime/placement/rank_table.h"
 #include "search/explain/explain.h"
 #include "tools/driver/element_limit.h"
 #include "tools/driver/launch.h"
@@ -113,9 +118,34 @@ ExitCode OutputFailure(const absl::Status& status, Compilation& compilation) {
   return ExitCode::kEnvironment;
 }
 
-ExitCode Write(const std::string& folder, Compilation& compilation) {
+LaunchDefault LaunchOf(const CompileOptions& options) {
+  if (options.rank_table.empty()) return {.way = options.launch, .rank_table = ""};
+  const std::filesystem::path table = std::filesystem::absolute(options.rank_table);
+  return {.way = options.launch, .rank_table = table.lexically_normal().string()};
+}
+
+// A rank table that the program is to be started by must name as many ranks as the plan has.
+ExitCode CheckRankTable(const CompileOptions& options, Compilation& compilation) {
+  if (options.rank_table.empty()) return ExitCode::kDone;
+  const runtime::Result<runtime::RankTable> table = runtime::ReadRankTable(options.rank_table);
+  if (!table.ok()) {
+    compilation.diagnostics.Add(Error(Code::kE0609, table.error().message));
+    return ExitCode::kModelWrong;
+  }
+  const int named = static_cast<int>(table.value().ranks.size());
+  const int planned = compilation.plan->mesh.rank_count();
+  if (named == planned) return ExitCode::kDone;
+  const std::string difference = absl::StrCat("the plan has ", Plural(planned, "rank"), " and the rank table `",
+                                              options.rank_table, "` names ", named);
+  compilation.diagnostics.Add(
+      Error(Code::kE0609, difference).Help(absl::StrCat("compile the model with `--devices ", named, "`")));
+  return ExitCode::kModelWrong;
+}
+
+ExitCode Write(const std::string& folder, const CompileOptions& options, Compilation& compilation) {
   absl::StatusOr<std::vector<GeneratedFile>> generated =
-      GenerateCpu(compilation.distributed.graph, compilation.program, compilation.module->training, {});
+      GenerateCpu(compilation.distributed.graph, compilation.program, compilation.module->training,
+                  {.rank = std::nullopt, .launch = LaunchOf(options)});
   if (!generated.ok()) {
     std::cerr << "internal error in codegen: " << generated.status().message() << "\n";
     return ExitCode::kInternal;
@@ -126,6 +156,7 @@ ExitCode Write(const std::string& folder, Compilation& compilation) {
   }
   for (const auto& [path, text] : compilation.module->custom_files) files.push_back({.path = path, .text = text});
   files.push_back({.path = "plan.json", .text = PlanText(compilation)});
+  files.push_back({.path = "redistributions.txt", .text = RedistributionsText(compilation.program)});
   const std::string graph = PlannedGraphText(compilation);
   for (int rank = 0; rank < compilation.plan->mesh.rank_count(); ++rank) {
     files.push_back({.path = absl::StrCat("rank_", rank, "/graph.ir"), .text = graph});
@@ -136,8 +167,8 @@ ExitCode Write(const std::string& folder, Compilation& compilation) {
   return written.ok() ? ExitCode::kDone : OutputFailure(written, compilation);
 }
 
-ExitCode BuildAndStart(const std::string& folder, Compilation& compilation) {
-  const absl::StatusOr<LaunchResult> result = BuildAndRun(folder);
+ExitCode BuildAndStart(const std::string& folder, const CompileOptions& options, Compilation& compilation) {
+  const absl::StatusOr<LaunchResult> result = BuildAndRun(folder, options.launch);
   if (!result.ok()) {
     compilation.diagnostics.Add(Error(Code::kE0603, std::string(result.status().message()))
                                     .Help("`./bazelw` installs what is missing on Debian"));
@@ -180,6 +211,7 @@ ExitCode Prepare(const CompileOptions& options, Compilation& compilation) {
   if (const ExitCode code = Understand(options, compilation); code != ExitCode::kDone) return code;
   if (options.emit == EmitStage::kGraph) return ExitCode::kDone;
   if (const ExitCode code = MakePlan(options, compilation); code != ExitCode::kDone) return code;
+  if (const ExitCode code = CheckRankTable(options, compilation); code != ExitCode::kDone) return code;
   if (const ExitCode code = Split(compilation); code != ExitCode::kDone) return code;
   if (MakesSources(options)) {
     if (const ExitCode code = CheckElementLimit(compilation); code != ExitCode::kDone) return code;
@@ -203,8 +235,9 @@ ExitCode Compile(const CompileOptions& options, Compilation& compilation) {
   if (options.explain.has_value()) {
     if (const ExitCode code = Explain(options, compilation); code != ExitCode::kDone) return code;
   }
+  if (options.log_redistributions) std::cout << RedistributionsText(compilation.program);
   if (writes) {
-    if (const ExitCode code = Write(folder, compilation); code != ExitCode::kDone) return code;
+    if (const ExitCode code = Write(folder, options, compilation); code != ExitCode::kDone) return code;
   }
   if (!options.quiet) {
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -218,7 +251,7 @@ ExitCode Compile(const CompileOptions& options, Compilation& compilation) {
     // Warnings come before what the program prints.
     PrintDiagnostics(options, compilation);
     compilation.diagnostics = Diagnostics();
-    return BuildAndStart(folder, compilation);
+    return BuildAndStart(folder, options, compilation);
   }
   return ExitCode::kDone;
 }

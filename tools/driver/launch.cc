@@ -51,16 +51,21 @@ absl::StatusOr<int> Run(const std::string& folder, std::vector<std::string> comm
 
 }  // namespace
 
-absl::StatusOr<LaunchResult> BuildAndRun(const std::string& folder) {
-  const std::vector<std::pair<std::string, std::string>> tools = {
-      {"make", "make"}, {"mpicxx", "libopenmpi-dev"}, {"mpirun", "openmpi-bin"}};
+absl::StatusOr<LaunchResult> BuildAndRun(const std::string& folder, const std::string& launch) {
+  const bool uses_mpi = launch.empty() || launch == "mpirun";
+  std::vector<std::pair<std::string, std::string>> tools = {{"make", "make"}};
+  if (uses_mpi) {
+    tools.insert(tools.end(), {{"mpicxx", "libopenmpi-dev"}, {"mpirun", "openmpi-bin"}});
+  } else {
+    tools.push_back({"g++", "g++"});
+  }
   for (const auto& [tool, package] : tools) {
     if (!IsOnPath(tool)) {
       return absl::UnavailableError(absl::StrCat("`", tool, "` is not installed (Debian package ", package, ")"));
     }
   }
   const std::string log = absl::StrCat(folder, "/make.log");
-  CLEAVE_ASSIGN_OR_RETURN(const int built, Run(folder, {"make"}, log));
+  CLEAVE_ASSIGN_OR_RETURN(const int built, Run(folder, {"make", uses_mpi ? "COMM=mpi" : "COMM=gloo"}, log));
   if (built != 0) {
     std::cerr << std::ifstream(log).rdbuf();
     return LaunchResult{.exit_code = built, .failed_step = "make"};

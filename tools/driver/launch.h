@@ -14,9 +14,10 @@ struct LaunchResult {
   std::string failed_step;  // "make" or "./run.sh"; empty when both succeeded.
 };
 
-// Runs `make` and then `./run.sh` in `folder`. What they print goes to our own standard output and error; `make` is
+// Runs `make` and then `./run.sh` in `folder`, whose way to start is `launch` ("" or "mpirun": with MPI, else with
+// Gloo). What they print goes to our own standard output and error; `make` is
 // shown only when it fails. An Unavailable error names a tool that is missing and the Debian package that has it.
-absl::StatusOr<LaunchResult> BuildAndRun(const std::string& folder);
+absl::StatusOr<LaunchResult> BuildAndRun(const std::string& folder, const std::string& launch);
 
 }  // namespace cleave
 

@@ -16,6 +16,7 @@
 namespace cleave {
 namespace {
 
+constexpr char kRankTable[] = "rank-table";
 constexpr int64_t kMostDevices = int64_t{1} << 20;
 
 const std::map<std::string, EmitStage>& Stages() {
@@ -74,10 +75,38 @@ CLI::Validator OneOf(std::vector<std::string> words) {
   return CLI::Validator(check, "");
 }
 
+// `--launch rank-table FILE` as one word behind the option, so that each option has one.
+std::vector<std::string> WithTableInOneWord(int argc, const char* const* argv) {
+  std::vector<std::string> words;
+  for (int i = 0; i < argc; ++i) {
+    words.emplace_back(argv[i]);
+    const bool names_table = i > 0 && words.back() == kRankTable && std::string(argv[i - 1]) == "--launch";
+    if (names_table && i + 1 < argc) absl::StrAppend(&words.back(), " ", argv[++i]);
+  }
+  return words;
+}
+
+// What `--launch` says, read into `options`; empty, or what is wrong with it.
+std::string ReadLaunch(const std::string& launch, CompileOptions& options) {
+  const size_t space = launch.find(' ');
+  options.launch = launch.substr(0, space);
+  if (space != std::string::npos) options.rank_table = launch.substr(space + 1);
+  if (options.launch == kRankTable) {
+    return options.rank_table.empty() ? "--launch rank-table: the table is missing: `--launch rank-table FILE`" : "";
+  }
+  const std::vector<std::string> ways = {"mpirun", kRankTable, "dynamic"};
+  if (std::find(ways.begin(), ways.end(), launch) != ways.end()) return "";
+  return absl::StrCat("--launch: ", OneOf(ways)(launch));
+}
+
 // Options that cannot both be meant; empty where all can.
 std::string Contradiction(const CompileOptions& options) {
   if (options.run && options.plan_only) return "`--plan-only` writes no program that `--run` could start";
   if (options.run && options.emit) return "`--emit` writes no program that `--run` could start";
+  if (!options.launch.empty() && (options.plan_only || options.emit)) {
+    return "`--launch` says how a program starts, and with `--plan-only` or `--emit` none is written";
+  }
+  if (options.log_redistributions && options.emit) return "`--log` and `--emit` print different things";
   if (options.plan_only && options.emit) return "`--plan-only` and `--emit` print different things";
   if (!options.plan_file.empty() && options.search) return "`--plan` takes a plan that is made; `--search` makes one";
   if (options.rank && options.emit != EmitStage::kProgram && options.emit != EmitStage::kSource) {
@@ -92,7 +121,7 @@ std::variant<CompileOptions, EarlyExit> ParseCommandLine(int argc, const char* c
   const ErrorFormat format = FormatAskedFor(argc, argv);
   CompileOptions options;
   std::vector<std::string> sets;
-  std::string emit, error_format;
+  std::string emit, error_format, launch, log;
   CLI::App app("Compiles a .model file into a program that trains it on any number of ranks under mpirun.", "compile");
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
   app.add_option("MODEL", options.model, "The model file")->required();
@@ -104,7 +133,9 @@ std::variant<CompileOptions, EarlyExit> ParseCommandLine(int argc, const char* c
       ->check(OneOf({"sapp", "propagate", "exact", "data_parallel", "replicate", "manual"}));
   app.add_option("--target", options.target, "cpu (default) or cuda")->check(OneOf({"cpu", "cuda"}));
   app.add_option("--out", options.out, "Output folder (default: out/<model>)");
-  app.add_flag("--run", options.run, "Build the program and start it with mpirun on this machine");
+  app.add_flag("--run", options.run, "Build the program and start it on this machine");
+  app.add_option("--launch", launch,
+                 "How run.sh starts the ranks: mpirun, rank-table FILE or dynamic (default: it picks)");
   app.add_option("--steps", options.steps, "Stop training after so many steps")->check(WholeNumber(1));
   app.add_option("--seed", options.seed, "Seed of initial values and of the order of samples")->check(WholeNumber(0));
   app.add_flag("--plan-only", options.plan_only,
@@ -114,6 +145,7 @@ std::variant<CompileOptions, EarlyExit> ParseCommandLine(int argc, const char* c
       ->check(OneOf({"ast", "graph", "plan", "program", "source"}));
   app.add_option("--rank", options.rank, "With --emit program or source: as this rank runs it")
       ->check(WholeNumber(0, kMostDevices - 1));
+  app.add_option("--log", log, "reshard: list every redistribution of a step")->check(OneOf({"reshard"}));
   CLI::Option* explain =
       app.add_option("--explain", options.explain, "Print the plan as a table, or every choice of one op")
           ->expected(0, 1);
@@ -123,8 +155,11 @@ std::variant<CompileOptions, EarlyExit> ParseCommandLine(int argc, const char* c
   app.add_option("--error-format", error_format, "text (default) or json, one object a line")
       ->check(OneOf({"text", "json"}));
   app.add_flag("--quiet", options.quiet, "Print errors and warnings only");
+  const std::vector<std::string> words = WithTableInOneWord(argc, argv);
+  std::vector<const char*> arguments;
+  for (const std::string& word : words) arguments.push_back(word.c_str());
   try {
-    app.parse(argc, argv);
+    app.parse(static_cast<int>(arguments.size()), arguments.data());
   } catch (const CLI::ParseError& error) {
     return ExitOf(app, error, format);
   }
@@ -132,12 +167,16 @@ std::variant<CompileOptions, EarlyExit> ParseCommandLine(int argc, const char* c
   if (explain->count() > 0 && !options.explain.has_value()) options.explain = "";
   if (!emit.empty()) options.emit = Stages().at(emit);
   options.error_format = format;
+  options.log_redistributions = log == "reshard";
   for (const std::string& set : sets) {
     const size_t equals = set.find('=');
     if (equals == std::string::npos || equals == 0) {
       return UsageError(format, absl::StrCat("--set: expected name=value, found `", set, "`"));
     }
     options.overrides.emplace_back(set.substr(0, equals), set.substr(equals + 1));
+  }
+  if (!launch.empty()) {
+    if (const std::string mistake = ReadLaunch(launch, options); !mistake.empty()) return UsageError(format, mistake);
   }
   if (const std::string contradiction = Contradiction(options); !contradiction.empty()) {
     return UsageError(format, contradiction);

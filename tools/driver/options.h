@@ -25,12 +25,15 @@ struct CompileOptions {
   std::string target = "cpu";
   std::string out;  // Empty: out/<stem of the model file>.
   bool run = false;
+  std::string launch;      // "mpirun", "rank-table" or "dynamic"; empty: run.sh picks.
+  std::string rank_table;  // With rank-table: the path of the table.
   std::optional<int64_t> steps;
   std::optional<int64_t> seed;
   bool plan_only = false;
   std::string plan_file;  // Empty: search.
   std::optional<EmitStage> emit;
   std::optional<int> rank;
+  bool log_redistributions = false;    // --log reshard
   std::optional<std::string> explain;  // An op, or empty for the whole plan.
   std::vector<std::pair<std::string, std::string>> overrides;
   ErrorFormat error_format = ErrorFormat::kText;

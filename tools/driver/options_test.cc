@@ -82,6 +82,22 @@ TEST(OptionsTest, ExplainWithAndWithoutAnOp) {
   EXPECT_EQ(Options({"a.model"}).explain, std::nullopt);
 }
 
+TEST(OptionsTest, WaysToLaunch) {
+  EXPECT_EQ(Options({"a.model"}).launch, "");
+  EXPECT_EQ(Options({"--launch", "dynamic", "a.model"}).launch, "dynamic");
+  EXPECT_EQ(Options({"--launch", "mpirun", "a.model"}).model, "a.model");
+  const CompileOptions table = Options({"--launch", "rank-table", "some ranks.json", "a.model"});
+  EXPECT_EQ(table.launch, "rank-table");
+  EXPECT_EQ(table.rank_table, "some ranks.json");
+  EXPECT_EQ(table.model, "a.model");
+  EXPECT_EQ(ErrorOf({"a.model", "--launch", "rank-table"}),
+            "error: --launch rank-table: the table is missing: `--launch rank-table FILE`");
+  EXPECT_EQ(ErrorOf({"a.model", "--launch", "dynamics"}),
+            "error: --launch: `dynamics` is not `mpirun`, `rank-table` or `dynamic`; did you mean `dynamic`?");
+  EXPECT_EQ(ErrorOf({"a.model", "--launch", "dynamic", "--plan-only"}),
+            "error: `--launch` says how a program starts, and with `--plan-only` or `--emit` none is written");
+}
+
 TEST(OptionsTest, UsageErrors) {
   for (const std::vector<const char*>& arguments :
        std::vector<std::vector<const char*>>{{},

@@ -13,12 +13,15 @@
 #include "base/text/text.h"
 #include "dsl/parse/parse.h"
 #include "ir/differentiate/differentiate.h"
+#include "ir/manual/manual.h"
 #include "ir/ops/ops.h"
 #include "ir/partition/partition.h"
 #include "ir/plan/plan_json.h"
 #include "search/cluster/presets.h"
 #include "search/cluster/resolve.h"
 #include "search/search.h"
+#include "tools/driver/files.h"
+#include "tools/driver/region_devices.h"
 
 namespace cleave {
 namespace {
@@ -38,6 +41,7 @@ void ApplyOptions(const CompileOptions& options, Module& module) {
     const std::optional<SearchAlgorithm> algorithm = ParseAlgorithm(*options.search);
     CLEAVE_CHECK(algorithm.has_value()) << "the command line let `" << *options.search << "` pass";
     parallel.search = *algorithm;
+    parallel.search_given = true;
     parallel.search_span = {};
   }
   if (options.steps.has_value()) module.training.steps = *options.steps;
@@ -45,15 +49,21 @@ void ApplyOptions(const CompileOptions& options, Module& module) {
 }
 
 // Paths in a model are relative to its file, but the program runs in its output folder: it gets the absolute path.
-void ResolveDataPath(const CompileOptions& options, DataSource& data) {
-  if (data.path.empty()) return;
-  const std::filesystem::path path = std::filesystem::path(options.model).parent_path() / data.path;
-  data.path = std::filesystem::absolute(path).lexically_normal().string();
+void ResolvePaths(const CompileOptions& options, Training& training) {
+  const std::filesystem::path folder = std::filesystem::absolute(options.model).parent_path();
+  const auto resolve = [&](std::string& path) { path = (folder / path).lexically_normal().string(); };
+  training.folder = folder.lexically_normal().string();
+  if (!training.data.path.empty()) resolve(training.data.path);
+  for (auto& [input, path] : training.data.files) resolve(path);
+}
+
+ClusterRequest ClusterOfOptions(const CompileOptions& options) {
+  return {.name_or_path = options.cluster.empty() ? "cpu" : options.cluster, .devices = options.devices};
 }
 
 std::optional<Cluster> ClusterAskedFor(const CompileOptions& options, const ParallelSettings& settings,
                                        Diagnostics& diagnostics) {
-  ClusterRequest request{.name_or_path = options.cluster.empty() ? "cpu" : options.cluster, .devices = options.devices};
+  ClusterRequest request = ClusterOfOptions(options);
   if (settings.devices.has_value()) {
     request.model_devices = settings.devices->value;
     request.model_span = settings.devices->span;
@@ -109,6 +119,20 @@ ExitCode ReadPlanFile(const CompileOptions& options, Compilation& compilation) {
                                     .Note(std::string(plan.status().message())));
     return ExitCode::kModelWrong;
   }
+  const Graph& graph = compilation.training_graph;
+  if (graph.is_manual() && RankCount(graph.rank_axes) != plan->mesh.rank_count()) {
+    const std::string devices = Plural(plan->mesh.rank_count(), "device");
+    compilation.diagnostics.Add(
+        Error(Code::kE0604, absl::StrCat("the plan file `", path, "` is for ", devices, ", and the manual model for ",
+                                         RankCount(graph.rank_axes)))
+            .Help(absl::StrCat("`--devices ", plan->mesh.rank_count(), "`")));
+    return ExitCode::kModelWrong;
+  }
+  for (const std::string& error : VerifyPlan(compilation.training_graph, *plan)) {
+    compilation.diagnostics.Add(
+        Error(Code::kE0604, absl::StrCat("the plan file `", path, "` does not fit this model")).Note(error));
+    return ExitCode::kModelWrong;
+  }
   if (options.devices.has_value() && *options.devices != plan->mesh.rank_count()) {
     compilation.diagnostics.Add(
         Error(Code::kE0604, absl::StrCat("the plan file `", path, "` is for ",
@@ -139,11 +163,21 @@ ExitCode ReadModel(const CompileOptions& options, Compilation& compilation) {
 }
 
 ExitCode Understand(const CompileOptions& options, Compilation& compilation) {
+  const std::optional<DeviceCounts> devices = CountDevices(ClusterOfOptions(options), compilation.diagnostics);
+  if (!devices.has_value()) return ExitCode::kModelWrong;
   compilation.module = Analyze(*compilation.syntax, compilation.sources,
-                               {.overrides = options.overrides, .override_folder = "."}, compilation.diagnostics);
+                               {.overrides = options.overrides,
+                                .devices = devices->given,
+                                .default_devices = devices->otherwise,
+                                .override_folder = "."},
+                               compilation.diagnostics);
   if (!compilation.module.has_value()) return ExitCode::kModelWrong;
+  if (!CheckRegionDevices(compilation.module->pins, options.target, compilation.diagnostics)) {
+    return ExitCode::kModelWrong;
+  }
   ApplyOptions(options, *compilation.module);
-  ResolveDataPath(options, compilation.module->training.data);
+  if (!CheckFiles(*compilation.module, compilation.diagnostics)) return ExitCode::kModelWrong;
+  ResolvePaths(options, compilation.module->training);
   absl::StatusOr<Graph> training = Differentiate(compilation.module->graph, compilation.module->training.optimizer);
   if (!training.ok()) {
     if (!absl::IsInvalidArgument(training.status())) return Bug("differentiate", training.status().message());
@@ -183,6 +217,13 @@ ExitCode Split(Compilation& compilation) {
 }
 
 ExitCode Prove(Compilation& compilation) {
+  if (compilation.training_graph.is_manual()) {
+    const absl::StatusOr<ManualReport> proof = CheckManual(
+        compilation.training_graph, compilation.module->training.optimizer, compilation.program);
+    if (!proof.ok()) return Bug("the manual program (simulated proof)", proof.status().message());
+    compilation.manual_proof = *proof;
+    return ExitCode::kDone;
+  }
   const absl::StatusOr<SimulationReport> proof =
       CheckBySimulation(compilation.training_graph, compilation.distributed, compilation.program);
   if (!proof.ok()) return Bug("partition (simulated proof)", proof.status().message());

@@ -33,6 +33,7 @@ struct Compilation {
   Distributed distributed;  // Graph and plan, in which ops that cut inner factors have their distributed form.
   Program program;
   std::optional<SimulationReport> proof;  // Of what is written; a plan that is only looked at is not simulated.
+  std::optional<ManualReport> manual_proof;  // The same of a manual model.
 };
 
 // Each returns kDone, or the exit code after adding why to the diagnostics (or, for a bug of ours, printing it).

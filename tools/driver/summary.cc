@@ -3,6 +3,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "base/text/text.h"
 #include "search/explain/overview.h"
 
@@ -25,7 +26,18 @@ std::string FirstLine(const Compilation& compilation) {
                       FormatBytes(Bytes(static_cast<int64_t>(sent))), " sent per rank and step\n");
 }
 
+std::string ManualProofText(const ManualReport& proof) {
+  if (!proof.is_simulated) {
+    return absl::StrCat("checked statically on all ", Plural(proof.ranks, "rank"),
+                        "; not proven by simulation: ", absl::StrFormat("%.1e", proof.operations),
+                        " operations a step are too many");
+  }
+  return absl::StrCat("proven on ", Plural(proof.ranks, "simulated rank"), ", ", Plural(proof.values, "value"),
+                      " compared, gradients of ", Plural(proof.parameters, "parameter"), " measured");
+}
+
 std::string ProofText(const Compilation& compilation) {
+  if (compilation.manual_proof.has_value()) return ManualProofText(*compilation.manual_proof);
   if (!compilation.proof.has_value()) return "checked statically on all ranks; not proven by simulation: --plan-only";
   return absl::StrCat("proven on ", Plural(compilation.proof->ranks, "simulated rank"), ", ",
                       Plural(compilation.proof->values, "value"), " compared");

@@ -1,0 +1,212 @@
+// Generated programs of manual models, built with their Makefile and run on 1 to 6 ranks: after a step of training
+// every rank has the parameters that the interpreter has.
+#include <cmath>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "codegen/codegen.h"
+#include "codegen/fixtures/workspace.h"
+#include "gtest/gtest.h"
+#include "ir/differentiate/differentiate.h"
+#include "ir/manual/interpret_ranks.h"
+#include "ir/manual/random_models.h"
+#include "ir/ops/ops.h"
+#include "ir/partition/partition.h"
+
+namespace cleave {
+namespace {
+
+constexpr double kLearningRate = 0.5;
+
+struct Model {
+  Graph graph;
+  Program program;
+};
+
+MeshAxis AxisOf(const std::string& name, int64_t size) {
+  return {.name = name, .size = size, .link = "memory", .weight = 1};
+}
+
+Model RandomModel(const std::vector<RankAxis>& axes, const std::vector<MeshAxis>& mesh, uint64_t seed) {
+  Random random(seed);
+  Graph forward = RandomManualModel({.axes = axes, .steps = 40}, random);
+  forward.model = "Manual";
+  forward.file = "manual.model";
+  Graph graph = *Differentiate(std::move(forward),
+                               {.kind = Optimizer::Kind::kMomentum, .learning_rate = {.rate = kLearningRate}});
+  Plan plan{.mesh = *Mesh::Create(mesh), .ops = {}, .search = {}};
+  for (const Op& op : graph.ops) {
+    plan.ops.push_back(
+        {.strategy = Strategy::Replicated(RuleOf(graph, op)), .output = std::nullopt, .reason = "", .choices = {}});
+  }
+  Program program = *Partition(graph, plan);
+  return {std::move(graph), std::move(program)};
+}
+
+// Reads parameters and inputs from the file "sources_<rank>", float64 one after another, trains one step, and writes
+// the loss and the new parameters to "results_<rank>".
+constexpr char kDriver[] = R"cc(
+#define main train_main
+#include "program.cc"
+#undef main
+
+#include <fstream>
+
+  int main() {
+    Watch watch("manual.model");
+    const Mesh mesh = MESH;
+    Result<std::unique_ptr<Comm>> comm = Comm::Start(mesh, watch);
+    if (!comm.ok()) return 1;
+    const int rank = comm.value()->rank();
+    const std::vector<int64_t> coordinates = Coordinates(mesh, rank);
+    const uint64_t step = 1;
+    ManualModel model({rank, mesh, coordinates, 1, *comm.value(), watch, step});
+    model.Initialize();
+    std::ifstream sources("sources_" + std::to_string(rank), std::ios::binary);
+    const auto read = [&](const Region& region, float* values) {
+      for (int64_t i = 0; i < ElementCount(region.size); ++i) {
+        double value = 0;
+        sources.read(reinterpret_cast<char*>(&value), sizeof(value));
+        values[i] = static_cast<float>(value);
+      }
+    };
+    for (const ParameterView& parameter : model.Parameters()) read(parameter.region, parameter.values);
+    for (const ModelInput& input : model.Inputs()) read(input.region, input.floats);
+    model.Forward();
+    const float loss = model.Loss();
+    model.Backward();
+    StepScalars scalars;
+    scalars.learning_rate = LEARNING_RATE;
+    model.Update(scalars);
+    std::ofstream results("results_" + std::to_string(rank));
+    results.precision(9);
+    results << loss;
+    for (const ParameterView& parameter : model.Parameters()) {
+      for (int64_t i = 0; i < ElementCount(parameter.region.size); ++i) results << ' ' << parameter.values[i];
+    }
+    return 0;
+  }
+)cc";
+
+class ManualRun {
+ public:
+  explicit ManualRun(std::string folder) : folder_(std::move(folder)) {}
+
+  // Builds the program, trains one step with it on all ranks, and compares.
+  void Run(const Model& model) {
+    const int ranks = model.program.mesh.rank_count();
+    Random random(1);
+    RankSources sources = RandomRankSources(model.graph, random);
+    for (const Op& op : model.graph.ops) {
+      // The optimizer starts from zeros.
+      if (op.kind == "state") sources[op.id].assign(static_cast<size_t>(ranks), Zeros(op.type.shape));
+    }
+    const IdVector<OpId, TensorOnRanks> expected = InterpretRanks(model.graph, sources, 1);
+    Build(model);
+    for (int rank = 0; rank < ranks; ++rank) {
+      WriteText(absl::StrCat(folder_, "/sources_", rank), SourceBytes(model.graph, sources, rank));
+    }
+    const CommandOutput output = RunShell(folder_, "OMP_NUM_THREADS=1 ./run.sh");
+    ASSERT_EQ(output.exit_code, 0) << output.text;
+    for (int rank = 0; rank < ranks; ++rank) Compare(model.graph, expected, rank);
+  }
+
+ private:
+  void Build(const Model& model) {
+    const auto files = GenerateCpu(model.graph, model.program, Training{}, {});
+    ASSERT_TRUE(files.ok()) << files.status();
+    for (const GeneratedFile& file : *files) {
+      WriteText(absl::StrCat(folder_, "/", file.path), file.text, file.executable);
+    }
+    std::vector<std::string> axes;
+    for (const MeshAxis& axis : model.program.mesh.axes()) {
+      axes.push_back(absl::StrCat("{\"", axis.name, "\", ", axis.size, "}"));
+    }
+    WriteText(absl::StrCat(folder_, "/driver.cc"),
+              absl::StrReplaceAll(kDriver, {{"MESH", absl::StrCat("{", absl::StrJoin(axes, ", "), "}")},
+                                            {"LEARNING_RATE", absl::StrCat(kLearningRate)}}));
+    const CommandOutput built = RunShell(folder_, "make MAIN=driver.cc CXXFLAGS='-O1 -std=c++17 -fopenmp'");
+    ASSERT_EQ(built.exit_code, 0) << built.text;
+  }
+
+  static std::string SourceBytes(const Graph& graph, const RankSources& sources, int rank) {
+    std::string bytes;
+    for (const char* kind : {"parameter", "input"}) {
+      for (const Op& op : graph.ops) {
+        if (op.kind != kind) continue;
+        const std::vector<double>& values = sources.at(op.id)[static_cast<size_t>(rank)].values;
+        bytes.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(double));
+      }
+    }
+    return bytes;
+  }
+
+  void Compare(const Graph& graph, const IdVector<OpId, TensorOnRanks>& expected, int rank) {
+    std::vector<double> results;
+    for (absl::string_view text : absl::StrSplit(ReadText(absl::StrCat(folder_, "/results_", rank)), ' ')) {
+      double value = 0;
+      ASSERT_TRUE(absl::SimpleAtod(text, &value)) << text;
+      results.push_back(value);
+    }
+    std::map<OpId, OpId> new_value;
+    for (const StateUpdate& update : graph.updates) new_value[update.state] = update.value;
+    std::vector<double> wanted = expected[*graph.loss][static_cast<size_t>(rank)].values;
+    for (const Op& op : graph.ops) {
+      if (op.kind != "parameter") continue;
+      const OpId value = new_value.count(op.id) > 0 ? new_value[op.id] : op.id;
+      const std::vector<double>& values = expected[value][static_cast<size_t>(rank)].values;
+      wanted.insert(wanted.end(), values.begin(), values.end());
+    }
+    ASSERT_EQ(results.size(), wanted.size());
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      EXPECT_NEAR(results[i], wanted[i], 2e-4 * (1 + std::abs(wanted[i]))) << "rank " << rank << ", number " << i;
+    }
+  }
+
+  std::string folder_;
+};
+
+TEST(GeneratedManualProgram, TrainsAsTheInterpreterDoes) {
+  struct Case {
+    std::vector<RankAxis> axes;
+    std::vector<MeshAxis> mesh;
+  };
+  const std::vector<Case> cases = {{{{"world", 1}}, {}},
+                                   {{{"world", 2}}, {AxisOf("m0", 2)}},
+                                   {{{"world", 3}}, {AxisOf("m0", 3)}},
+                                   {{{"dp", 2}, {"tp", 2}}, {AxisOf("dp", 2), AxisOf("tp", 2)}},
+                                   {{{"world", 4}}, {AxisOf("m0", 2), AxisOf("m1", 2)}},
+                                   {{{"dp", 3}, {"tp", 2}}, {AxisOf("dp", 3), AxisOf("tp", 2)}}};
+  ManualRun run(FreshFolder("manual"));
+  std::set<std::string> done;
+  for (size_t i = 0; i < cases.size(); ++i) {
+    for (uint64_t round = 0; round < 2; ++round) {
+      SCOPED_TRACE(absl::StrCat("case ", i, ", round ", round));
+      const Model model = RandomModel(cases[i].axes, cases[i].mesh, 10 * i + round);
+      for (const Step& step : model.program.steps) {
+        const auto* collective = std::get_if<Collective>(&step.action);
+        const auto* compute = std::get_if<Compute>(&step.action);
+        if (collective != nullptr) done.insert(std::string(CollectiveKindName(collective->kind)));
+        if (compute != nullptr) done.insert(compute->kind);
+      }
+      run.Run(model);
+      if (HasFatalFailure()) return;
+    }
+  }
+  // Nothing was left out by chance.
+  for (const char* kind : {"all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all", "send_recv",
+                           "neighbor_exchange", "neighbor_exchange_v2", "rank_slice", "rank_pad", "rank_value"}) {
+    EXPECT_EQ(done.count(kind), 1u) << kind;
+  }
+}
+
+}  // namespace
+}  // namespace cleave

@@ -1,0 +1,44 @@
+// Attributes that speak of what stands inside: of a function, for every call, or of a loop, for every pass.
+//
+//   #[layout(x = ("dp", _), weight = ("tp", _))] fn block(x: f32[n, k]) -> f32[n, k] { … }
+//   #[shard(x = (4, 1))] for i in 0..depth { … }
+//   #[replicate] fn …, #[priority(0)] for …
+#ifndef CLEAVE_FRONTEND_ATTRIBUTES_BLOCK_H_
+#define CLEAVE_FRONTEND_ATTRIBUTES_BLOCK_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "frontend/attributes/attributes.h"
+
+namespace cleave::frontend {
+
+// What is said of the tensor called `name`.
+struct NamedDemand {
+  syntax::Identifier name;
+  Demand demand;
+  Span span;
+
+  bool operator==(const NamedDemand&) const = default;
+};
+
+// Demands by name, or one of all ops.
+struct BlockDemand {
+  std::vector<NamedDemand> named;
+  std::optional<Demand> of_ops;
+  Span span;
+
+  bool operator==(const BlockDemand&) const = default;
+};
+
+// Whether attributes of this name stand on functions and loops.
+bool IsBlockAttribute(const std::string& name);
+
+// Nullopt after a mistake, which has been reported. REQUIRES: IsBlockAttribute of its name.
+std::optional<BlockDemand> ReadBlockAttribute(const syntax::Attribute& attribute, const IntEvaluator& evaluate,
+                                              Reporter& reporter);
+
+}  // namespace cleave::frontend
+
+#endif  // CLEAVE_FRONTEND_ATTRIBUTES_BLOCK_H_

@@ -1,0 +1,66 @@
+// Reads `#[region(in = …, out = …, params = …, objective = …, device = …)]`: form only. What it says of its call is
+// checked where that is expanded (frontend/evaluate).
+#ifndef CLEAVE_FRONTEND_ATTRIBUTES_REGION_H_
+#define CLEAVE_FRONTEND_ATTRIBUTES_REGION_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dsl/syntax/syntax.h"
+#include "frontend/attributes/attributes.h"
+#include "frontend/report/report.h"
+#include "ir/pins/pins.h"
+
+namespace cleave::frontend {
+
+// Of one tensor argument.
+struct RegionInput {
+  CountsPin counts;
+  Span span;
+
+  bool operator==(const RegionInput&) const = default;
+};
+
+// Of one result.
+struct RegionOutput {
+  enum class Layout { kAuto, kCounts, kDataParallel, kFullBatch };
+
+  Layout layout = Layout::kAuto;
+  CountsPin counts;  // Of kCounts.
+  Span span;
+
+  bool operator==(const RegionOutput&) const = default;
+};
+
+// `"dense2.weight": (8, 1)`
+struct RegionParameter {
+  std::string path;  // From that of the call.
+  Span path_span;
+  CountsPin counts;
+  Span span;
+
+  bool operator==(const RegionParameter&) const = default;
+};
+
+struct RegionDemand {
+  std::optional<std::vector<RegionInput>> in;
+  Span in_span;
+  // One entry for a tensor; for a tuple one for each.
+  std::optional<std::vector<RegionOutput>> out;
+  Span out_span;
+  std::vector<RegionParameter> params;  // As written.
+  std::optional<Objective> objective;
+  RegionDevice device = RegionDevice::kAny;
+  Span device_span;
+
+  bool operator==(const RegionDemand&) const = default;
+};
+
+// Nullopt after a mistake, which has been reported.
+std::optional<RegionDemand> ReadRegion(const syntax::Attribute& attribute, const IntEvaluator& evaluate,
+                                       Reporter& reporter);
+
+}  // namespace cleave::frontend
+
+#endif  // CLEAVE_FRONTEND_ATTRIBUTES_REGION_H_

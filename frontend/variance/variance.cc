@@ -1,0 +1,122 @@
+#include "frontend/variance/variance.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/text/text.h"
+#include "ir/manual/manual.h"
+
+namespace cleave::frontend {
+namespace {
+
+class VarianceCheck {
+ public:
+  VarianceCheck(const Expansion& expansion, Reporter& reporter)
+      : expansion_(expansion), graph_(expansion.graph), reporter_(reporter), variance_(VarianceOf(graph_)) {}
+
+  void Run() {
+    if (graph_.loss) CheckEqual(*graph_.loss, "loss", *expansion_.loss);
+    for (size_t i = 0; i < graph_.metrics.size(); ++i) {
+      CheckEqual(graph_.metrics[i].value, "metric", expansion_.metrics[i]);
+    }
+    for (const Op& op : graph_.ops) {
+      if (op.kind == "all_reduce") CheckReduced(op);
+    }
+    const IdVector<OpId, std::vector<OpId>> users = Users(graph_);
+    for (const auto& [input, span] : expansion_.inputs) CheckTaken(graph_.op(input), users[input]);
+  }
+
+ private:
+  // The op that makes the value differ on an axis: upwards from `id`, the last that has it from no input.
+  OpId Origin(OpId id, RankAxisSet axes) const {
+    for (;;) {
+      const std::vector<OpId>& inputs = graph_.op(id).inputs;
+      const auto varies = [&](OpId input) { return !(variance_[input] - (variance_[input] - axes)).empty(); };
+      const auto next = std::find_if(inputs.begin(), inputs.end(), varies);
+      if (next == inputs.end()) return id;
+      id = *next;
+    }
+  }
+
+  void CheckEqual(OpId id, const std::string& what, Span span) {
+    const RankAxisSet axes = variance_[id];
+    if (axes.empty()) return;
+    Diagnostic error = Error(Code::kE0706, absl::StrCat("the ", what, " differs between ranks"))
+                           .At(span, VarianceText(graph_.rank_axes, axes));
+    const auto origin = expansion_.rank_places.find(Origin(id, axes));
+    if (origin != expansion_.rank_places.end()) {
+      error.labels.push_back({origin->second, "from here on ranks have values of their own"});
+    }
+    const bool all = axes == AllAxes(graph_.rank_axes);
+    const std::string group = all ? "" : absl::StrCat(", group = group(", GroupNames(axes), ")");
+    reporter_.Report(std::move(error)
+                         .Note("ranks have one value of it: they train one model")
+                         .Help(absl::StrCat("`", what, " all_reduce(…, mean", group, ");`")));
+  }
+
+  // "dp", "tp"
+  std::string GroupNames(RankAxisSet group) const {
+    std::string text;
+    for (size_t i = 0; i < graph_.rank_axes.size(); ++i) {
+      if (!group.Contains(RankAxisSet{uint64_t{1} << i})) continue;
+      absl::StrAppend(&text, text.empty() ? "" : ", ", "\"", graph_.rank_axes[i].name, "\"");
+    }
+    return text;
+  }
+
+  // A maximum or minimum of equal values is that value; a sum or product is not.
+  void CheckReduced(const Op& op) {
+    const RankAxisSet group = GroupOf(graph_.rank_axes, op.attributes.GetString("group"));
+    const std::string& reduction = op.attributes.GetString("reduction");
+    const int64_t members = GroupSize(graph_.rank_axes, group);
+    const RankAxisSet varying = variance_[op.inputs[0]];
+    const int64_t copies = GroupSize(graph_.rank_axes, group - varying);
+    if (members == 1 || copies == 1 || reduction == "max" || reduction == "min") return;
+    const auto place = expansion_.rank_places.find(op.id);
+    if (place == expansion_.rank_places.end()) return;
+    const bool all = copies == members;
+    const std::string what = all ? "is equal on all ranks of the group"
+                                 : absl::StrCat("is equal on ranks that differ on ", GroupNames(group - varying));
+    reporter_.Report(Warning(Code::kW0701, "an all_reduce of what is equal already")
+                         .At(place->second, absl::StrCat("`x` ", what))
+                         .Note(reduction == "sum" ? absl::StrCat("the sum counts it ", copies, " times")
+                                                  : absl::StrCat("the product takes it ", copies, " times"))
+                         .Help("leave the all_reduce out, or divide by that number: `mean` does"));
+  }
+
+  // Whether the ranks' slices of an input leave out samples.
+  void CheckTaken(const Op& input, const std::vector<OpId>& users) {
+    if (users.empty()) return;
+    const int64_t batch = input.type.shape.empty() ? 1 : input.type.shape[0];
+    std::vector<bool> taken(static_cast<size_t>(batch), false);
+    for (const OpId id : users) {
+      const Op& user = graph_.op(id);
+      if (user.kind != "rank_slice" || user.attributes.GetInt("axis") != 0) return;
+      for (const int64_t start : user.attributes.GetInts("starts")) {
+        std::fill_n(taken.begin() + start, user.attributes.GetInt("size"), true);
+      }
+    }
+    const int64_t left = std::count(taken.begin(), taken.end(), false);
+    const auto place = expansion_.rank_places.find(users.front());
+    if (left == 0 || place == expansion_.rank_places.end()) return;
+    const int64_t ranks = RankCount(graph_.rank_axes);
+    reporter_.Report(
+        Warning(Code::kW0702, absl::StrCat("no rank takes ", left, " of the ", batch, " samples of `", input.name, "`"))
+            .At(place->second, absl::StrCat("the slices of ", ranks, " ranks leave them out"))
+            .Help(absl::StrCat("take a batch that ", Plural(ranks, "rank"), " divide evenly")));
+  }
+
+  const Expansion& expansion_;
+  const Graph& graph_;
+  Reporter& reporter_;
+  const IdVector<OpId, RankAxisSet> variance_;
+};
+
+}  // namespace
+
+void CheckVariance(const Expansion& expansion, Reporter& reporter) { VarianceCheck(expansion, reporter).Run(); }
+
+}  // namespace cleave::frontend

@@ -1,0 +1,17 @@
+// The last look at a manual model: what has to be equal on all ranks, and is not; what is, and is reduced all the same;
+// what no rank looks at.
+#ifndef CLEAVE_FRONTEND_VARIANCE_VARIANCE_H_
+#define CLEAVE_FRONTEND_VARIANCE_VARIANCE_H_
+
+#include "frontend/evaluate/evaluator.h"
+#include "frontend/report/report.h"
+
+namespace cleave::frontend {
+
+// Reports a loss or a metric that varies (E0706), an all_reduce that counts one value several times (W0701) and samples
+// that no rank takes (W0702). REQUIRES: expansion.graph.is_manual(), and nothing in it is missing because of a mistake.
+void CheckVariance(const Expansion& expansion, Reporter& reporter);
+
+}  // namespace cleave::frontend
+
+#endif  // CLEAVE_FRONTEND_VARIANCE_VARIANCE_H_

@@ -1,0 +1,18 @@
+// Whether the messages of a collective fit together. Private to ir/check.
+#ifndef CLEAVE_IR_CHECK_MESSAGES_H_
+#define CLEAVE_IR_CHECK_MESSAGES_H_
+
+#include <string>
+#include <vector>
+
+#include "ir/program/program.h"
+
+namespace cleave {
+
+// What is wrong; empty when every part that a rank sends is received by its partner, in the same order and size,
+// nothing else is waited for, and the tensors have room for the parts. REQUIRES: collective.messages.
+std::vector<std::string> FindMismatches(const Program& program, const Collective& collective);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_IR_CHECK_MESSAGES_H_

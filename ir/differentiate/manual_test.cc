@@ -1,0 +1,190 @@
+// Gradients of manual models: which communication they need. That they are right: ir/manual/gradients_test.cc.
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "ir/differentiate/differentiate.h"
+#include "ir/ops/builder.h"
+#include "ir/ops/ops.h"
+
+namespace cleave {
+namespace {
+
+using Ints = std::vector<int64_t>;
+using Attribute = std::map<std::string, AttributeValue>;
+
+class ManualModel {
+ public:
+  explicit ManualModel(std::vector<RankAxis> axes) { builder_.mutable_graph().rank_axes = std::move(axes); }
+
+  OpId Add(const std::string& kind, std::vector<OpId> inputs, Attribute attributes, const std::string& name) {
+    return builder_.Add(kind, std::move(inputs), std::move(attributes), name);
+  }
+  OpId Parameter(const std::string& name, const Shape& shape, bool local = false) {
+    return Add("parameter", {}, {{"shape", shape}, {"local", local}}, name);
+  }
+  OpId Rows(const Shape& shape, Ints starts) {
+    const OpId x = Add("input", {}, {{"shape", shape}, {"data", std::string("x")}}, "x");
+    const int64_t size = shape[0] / static_cast<int64_t>(starts.size());
+    return Add("rank_slice", {x}, {{"axis", int64_t{0}}, {"size", size}, {"starts", std::move(starts)}}, "rows");
+  }
+  OpId Mean(OpId value) { return Add("reduce_mean", {value}, {}, "mean"); }
+
+  // The backward ops as text, one a line, and what VerifyGraph finds.
+  std::string Backward(OpId mean, const std::string& group, int64_t size) {
+    builder_.mutable_graph().loss = Add("all_reduce", {mean}, {{"group", group}, {"size", size}}, "loss");
+    const absl::StatusOr<Graph> graph = Differentiate(builder_.graph(), {.learning_rate = {.rate = 1}});
+    EXPECT_TRUE(graph.ok()) << graph.status();
+    std::string text;
+    for (const std::string& error : VerifyGraph(*graph)) absl::StrAppend(&text, error, "\n");
+    for (const Op& op : graph->ops) {
+      if (op.phase != Phase::kBackward) continue;
+      absl::StrAppend(&text, op.name, " = ", op.kind, "(");
+      for (OpId input : op.inputs) absl::StrAppend(&text, input == op.inputs[0] ? "" : ", ", graph->op(input).name);
+      const bool grouped = op.attributes.Has("group");
+      absl::StrAppend(&text, ")", grouped ? absl::StrCat(" over ", op.attributes.GetString("group")) : "", "\n");
+    }
+    return text;
+  }
+
+ private:
+  GraphBuilder builder_;
+};
+
+// Data parallel by hand: the gradient of the all-reduced loss goes straight through, that of the weight is summed.
+TEST(ManualDifferentiateTest, DataParallel) {
+  ManualModel model({{"world", 2}});
+  const OpId y = model.Add("matmul", {model.Rows({4, 3}, {0, 2}), model.Parameter("weight", {3, 2})}, {}, "y");
+  EXPECT_EQ(model.Backward(model.Mean(y), "world", 2),
+            "loss.grad = constant()\n"
+            "mean.grad_x = scale(loss.grad)\n"
+            "mean.grad_x_1 = reshape(mean.grad_x)\n"
+            "y.grad = broadcast_to(mean.grad_x_1)\n"
+            "y.grad_b = matmul(rows, y.grad)\n"
+            "weight.grad = all_reduce(y.grad_b) over world\n");
+}
+
+// Two uses on ranks that differ on the same axes: one all_reduce of their sum. A use on ranks that do not differ needs
+// none.
+TEST(ManualDifferentiateTest, ContributionsAreAddedFirst) {
+  ManualModel model({{"dp", 2}, {"tp", 2}});
+  const OpId rows = model.Rows({4, 3}, {0, 0, 1, 1});
+  const OpId weight = model.Parameter("weight", {1, 3});
+  const OpId twice = model.Add("mul", {model.Add("mul", {rows, weight}, {}, "once"), weight}, {}, "twice");
+  const OpId alone = model.Mean(model.Add("square", {weight}, {}, "square"));
+  const OpId mean = model.Add("add", {model.Mean(twice), alone}, {}, "both");
+  EXPECT_EQ(model.Backward(mean, "dp", 2),
+            "loss.grad = constant()\n"
+            "mean_1.grad_x = scale(loss.grad)\n"
+            "mean_1.grad_x_1 = reshape(mean_1.grad_x)\n"
+            "twice.grad = broadcast_to(mean_1.grad_x_1)\n"
+            "mean.grad = scale(loss.grad)\n"
+            "mean.grad_x = scale(mean.grad)\n"
+            "mean.grad_x_1 = reshape(mean.grad_x)\n"
+            "square.grad = broadcast_to(mean.grad_x_1)\n"
+            "square.grad_x = mul(square.grad, weight)\n"
+            "square.grad_x_1 = scale(square.grad_x)\n"
+            "once.grad = mul(twice.grad, weight)\n"
+            "twice.grad_y = mul(twice.grad, once)\n"
+            "once.grad_y = mul(once.grad, rows)\n"
+            "weight.grad_part = add(twice.grad_y, once.grad_y)\n"
+            "weight.grad_sum = all_reduce(weight.grad_part) over dp\n"
+            "weight.grad = add(square.grad_x_1, weight.grad_sum)\n");
+}
+
+// A local parameter keeps the gradient of its rank.
+TEST(ManualDifferentiateTest, LocalParametersNeedNoSum) {
+  ManualModel model({{"world", 2}});
+  const OpId y = model.Add("mul", {model.Rows({4, 3}, {0, 2}), model.Parameter("weight", {2, 3}, true)}, {}, "y");
+  EXPECT_EQ(model.Backward(model.Mean(y), "world", 2),
+            "loss.grad = constant()\n"
+            "mean.grad_x = scale(loss.grad)\n"
+            "mean.grad_x_1 = reshape(mean.grad_x)\n"
+            "y.grad = broadcast_to(mean.grad_x_1)\n"
+            "weight.grad = mul(y.grad, rows)\n");
+}
+
+// Weights stored in parts and gathered before use: their gradient comes in parts.
+TEST(ManualDifferentiateTest, GatheredWeightsGetReduceScatter) {
+  ManualModel model({{"dp", 2}, {"tp", 2}});
+  const OpId part = model.Parameter("part", {3, 2}, true);
+  const OpId weight = model.Add("all_gather", {part},
+                                {{"axis", int64_t{1}}, {"group", std::string("dp")}, {"size", int64_t{2}}}, "weight");
+  const OpId y = model.Add("matmul", {model.Rows({4, 3}, {0, 1, 2, 3}), weight}, {}, "y");
+  EXPECT_EQ(model.Backward(model.Mean(y), "dp tp", 4),
+            "loss.grad = constant()\n"
+            "mean.grad_x = scale(loss.grad)\n"
+            "mean.grad_x_1 = reshape(mean.grad_x)\n"
+            "y.grad = broadcast_to(mean.grad_x_1)\n"
+            "y.grad_b = matmul(rows, y.grad)\n"
+            "part.grad = reduce_scatter(y.grad_b) over dp\n");
+}
+
+// The parts are equal on ranks that use the whole with different values: what is left to sum is summed in parts.
+TEST(ManualDifferentiateTest, TheRestIsSummedInParts) {
+  ManualModel model({{"dp", 2}, {"tp", 2}});
+  const OpId factor = model.Add("rank_value", {}, {{"values", std::vector<double>{1, 1, 2, 2}}}, "factor");
+  const OpId part = model.Add("mul", {model.Parameter("shared", {3, 2}), factor}, {}, "part");
+  const OpId weight = model.Add("all_gather", {part},
+                                {{"axis", int64_t{1}}, {"group", std::string("dp")}, {"size", int64_t{2}}}, "weight");
+  const OpId y = model.Add("matmul", {model.Rows({4, 3}, {0, 1, 2, 3}), weight}, {}, "y");
+  EXPECT_EQ(model.Backward(model.Mean(y), "dp tp", 4),
+            "loss.grad = constant()\n"
+            "mean.grad_x = scale(loss.grad)\n"
+            "mean.grad_x_1 = reshape(mean.grad_x)\n"
+            "y.grad = broadcast_to(mean.grad_x_1)\n"
+            "y.grad_b = matmul(rows, y.grad)\n"
+            "weight.grad_x = reduce_scatter(y.grad_b) over dp\n"
+            "part.grad = all_reduce(weight.grad_x) over tp\n"
+            "part.grad_x = mul(part.grad, factor)\n"
+            "shared.grad = all_reduce(part.grad_x) over dp\n");
+}
+
+// Where the gradient of what was gathered is whole already, a rank takes its part.
+TEST(ManualDifferentiateTest, GatheredActivationsGetTheirPart) {
+  ManualModel model({{"world", 2}});
+  const OpId own = model.Add("mul", {model.Rows({4, 3}, {0, 2}), model.Parameter("weight", {2, 3})}, {}, "own");
+  const OpId all = model.Add("all_gather", {own},
+                             {{"axis", int64_t{0}}, {"group", std::string("world")}, {"size", int64_t{2}}}, "all");
+  EXPECT_EQ(model.Backward(model.Mean(all), "world", 2),
+            "loss.grad = constant()\n"
+            "mean.grad = scale(loss.grad)\n"
+            "mean.grad_x = scale(mean.grad)\n"
+            "mean.grad_x_1 = reshape(mean.grad_x)\n"
+            "all.grad = broadcast_to(mean.grad_x_1)\n"
+            "own.grad = rank_slice(all.grad)\n"
+            "own.grad_y = mul(own.grad, rows)\n"
+            "weight.grad = all_reduce(own.grad_y) over world\n");
+}
+
+// Ranks that find the same need not say so to each other.
+TEST(ManualDifferentiateTest, EqualContributionsAreMultiplied) {
+  ManualModel model({{"world", 3}});
+  const OpId mean = model.Mean(model.Parameter("weight", {2, 3}));
+  EXPECT_EQ(model.Backward(mean, "world", 3),
+            "loss.grad = constant()\n"
+            "mean.grad = scale(loss.grad)\n"
+            "mean.grad_x = scale(mean.grad)\n"
+            "mean.grad_x_1 = reshape(mean.grad_x)\n"
+            "weight.grad = broadcast_to(mean.grad_x_1)\n");
+}
+
+// The slots of a local parameter are local, those of others are not.
+TEST(ManualDifferentiateTest, SlotsAreLocalAsTheirParameters) {
+  GraphBuilder builder;
+  builder.mutable_graph().rank_axes = {{"world", 2}};
+  const OpId own = builder.Add("parameter", {}, {{"shape", Shape{}}, {"local", true}}, "own");
+  const OpId shared = builder.Add("parameter", {}, {{"shape", Shape{}}}, "shared");
+  const OpId product = builder.Add("mul", {own, shared}, {}, "product");
+  builder.mutable_graph().loss =
+      builder.Add("all_reduce", {product}, {{"group", std::string("world")}, {"size", int64_t{2}}}, "loss");
+  const absl::StatusOr<Graph> graph =
+      Differentiate(std::move(builder).Build(), {.kind = Optimizer::Kind::kAdam, .learning_rate = {.rate = 1}});
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  EXPECT_EQ(VerifyGraph(*graph), std::vector<std::string>());
+  EXPECT_TRUE(graph->op(*graph->Find("own.adam_m")).attributes.GetBool("local"));
+  EXPECT_TRUE(graph->op(*graph->Find("own.adam_v")).attributes.GetBool("local"));
+  EXPECT_FALSE(graph->op(*graph->Find("shared.adam_m")).attributes.GetBool("local"));
+}
+
+}  // namespace
+}  // namespace cleave

@@ -1,0 +1,189 @@
+#include "ir/manual/manual.h"
+
+#include "gtest/gtest.h"
+#include "ir/manual/moves.h"
+#include "ir/ops/builder.h"
+#include "ir/ops/ops.h"
+
+namespace cleave {
+namespace {
+
+using Ints = std::vector<int64_t>;
+using Attribute = std::map<std::string, AttributeValue>;
+
+const std::vector<RankAxis> kGrid = {{"dp", 3}, {"tp", 2}};  // Rank 2 dp + tp.
+constexpr RankAxisSet kNone{0};
+constexpr RankAxisSet kDp{1};
+constexpr RankAxisSet kTp{2};
+constexpr RankAxisSet kBoth{3};
+
+TEST(ManualTest, Groups) {
+  EXPECT_EQ(RankCount(kGrid), 6);
+  EXPECT_EQ(AllAxes(kGrid), kBoth);
+  EXPECT_EQ(GroupText(kGrid, kBoth), "dp tp");
+  EXPECT_EQ(GroupText(kGrid, kNone), "");
+  EXPECT_EQ(GroupOf(kGrid, "tp"), kTp);
+  EXPECT_EQ(ParseGroup(kGrid, "dp tp"), kBoth);
+  EXPECT_EQ(ParseGroup(kGrid, "tp dp"), std::nullopt);
+  EXPECT_EQ(ParseGroup(kGrid, "dp dp"), std::nullopt);
+  EXPECT_EQ(ParseGroup(kGrid, "world"), std::nullopt);
+  EXPECT_EQ(GroupSize(kGrid, kDp), 3);
+  EXPECT_EQ(GroupSize(kGrid, kNone), 1);
+  EXPECT_EQ(GroupIndex(kGrid, kDp, 5), 2);
+  EXPECT_EQ(GroupIndex(kGrid, kTp, 5), 1);
+  EXPECT_EQ(GroupIndex(kGrid, kBoth, 5), 5);
+  EXPECT_EQ(GroupIndex(kGrid, kNone, 5), 0);
+  EXPECT_EQ(GroupMembers(kGrid, kDp, 3), (Ints{1, 3, 5}));
+  EXPECT_EQ(GroupMembers(kGrid, kTp, 3), (Ints{2, 3}));
+  EXPECT_EQ(GroupMembers(kGrid, kBoth, 3), (Ints{0, 1, 2, 3, 4, 5}));
+  EXPECT_EQ(GroupMembers(kGrid, kNone, 3), (Ints{3}));
+}
+
+// A member's number is its place among the members, whatever the axes.
+TEST(ManualTest, MembersAreNumbered) {
+  const std::vector<RankAxis> axes = {{"a", 2}, {"b", 3}, {"c", 1}, {"d", 2}};
+  for (uint64_t bits = 0; bits < 16; ++bits) {
+    for (int64_t rank = 0; rank < RankCount(axes); ++rank) {
+      const Ints members = GroupMembers(axes, {bits}, rank);
+      EXPECT_EQ(static_cast<int64_t>(members.size()), GroupSize(axes, {bits}));
+      EXPECT_EQ(members[static_cast<size_t>(GroupIndex(axes, {bits}, rank))], rank);
+      for (size_t m = 1; m < members.size(); ++m) EXPECT_LT(members[m - 1], members[m]);
+    }
+  }
+}
+
+TEST(ManualTest, Tables) {
+  EXPECT_EQ(VarianceOfTable(kGrid, Ints{7, 7, 7, 7, 7, 7}, 1), kNone);
+  EXPECT_EQ(VarianceOfTable(kGrid, Ints{0, 0, 1, 1, 2, 2}, 1), kDp);
+  EXPECT_EQ(VarianceOfTable(kGrid, Ints{0, 1, 0, 1, 0, 1}, 1), kTp);
+  EXPECT_EQ(VarianceOfTable(kGrid, Ints{0, 0, 0, 0, 0, 1}, 1), kBoth);
+  EXPECT_EQ(VarianceOfTable(kGrid, Ints{0, 5, 0, 6, 0, 5, 0, 6, 0, 5, 0, 6}, 2), kTp);
+  EXPECT_EQ(VarianceOfTable(kGrid, std::vector<double>{0, 0, 0.5, 0.5, 0, 0}), kDp);
+}
+
+TEST(ManualTest, VarianceText) {
+  EXPECT_EQ(VarianceText(kGrid, kNone), "equal on all ranks");
+  EXPECT_EQ(VarianceText(kGrid, kDp), "varies over dp");
+  EXPECT_EQ(VarianceText(kGrid, kBoth), "varies over dp and tp");
+  EXPECT_EQ(VarianceText({{"a", 2}, {"b", 2}, {"c", 2}}, {7}), "varies over a, b and c");
+}
+
+TEST(ManualTest, MeshAxes) {
+  const std::vector<RankAxis> axes = {{"dp", 4}, {"one", 1}, {"tp", 6}};
+  const Mesh mesh = *Mesh::Create({{.name = "dp.0", .size = 2},
+                                   {.name = "dp.1", .size = 2},
+                                   {.name = "tp.0", .size = 3},
+                                   {.name = "tp.1", .size = 2}});
+  EXPECT_EQ(MeshAxesOf(axes, {1}, mesh), (std::vector<AxisId>{AxisId(0), AxisId(1)}));
+  EXPECT_EQ(MeshAxesOf(axes, {2}, mesh), std::vector<AxisId>());
+  EXPECT_EQ(MeshAxesOf(axes, {4}, mesh), (std::vector<AxisId>{AxisId(2), AxisId(3)}));
+  EXPECT_EQ(MeshAxesOf(axes, {7}, mesh).size(), 4u);
+  EXPECT_DEATH(MeshAxesOf({{"dp", 3}, {"tp", 8}}, {1}, mesh), "cuts across dp");
+  EXPECT_DEATH(MeshAxesOf({{"world", 48}}, {1}, mesh), "ends within world");
+}
+
+// One op of each kind on a value x, and what it says of x that varies over no axis and of x that varies over dp.
+class OneOp {
+ public:
+  OneOp(const std::string& kind, const Shape& shape, Attribute attributes) {
+    builder_.mutable_graph().rank_axes = kGrid;
+    std::vector<OpId> inputs;
+    if (kind != "rank_value" && kind != "parameter") {
+      inputs = {builder_.Add("input", {}, {{"shape", shape}, {"data", std::string("x")}}, "x")};
+    }
+    op_ = builder_.Add(kind, inputs, std::move(attributes), "op");
+  }
+
+  RankAxisSet Of(RankAxisSet x) const {
+    return VarianceOfOp(kGrid, builder_.graph().op(op_), std::vector<RankAxisSet>(Op().inputs.size(), x));
+  }
+  RankAxisSet Over(RankAxisSet x) const {
+    return WorkedOver(kGrid, builder_.graph().op(op_), std::vector<RankAxisSet>(Op().inputs.size(), x));
+  }
+
+ private:
+  const cleave::Op& Op() const { return builder_.graph().op(op_); }
+
+  GraphBuilder builder_;
+  OpId op_;
+};
+
+Attribute OverTp(Attribute attributes = {}) {
+  attributes["group"] = std::string("tp");
+  attributes["size"] = int64_t{2};
+  return attributes;
+}
+
+TEST(ManualTest, OrdinaryOpsVaryAsTheirInputs) {
+  const OneOp relu("relu", {4}, {});
+  EXPECT_EQ(relu.Of(kNone), kNone);
+  EXPECT_EQ(relu.Of(kDp), kDp);
+  EXPECT_EQ(relu.Over(kDp), kDp);
+  EXPECT_EQ(OneOp("parameter", {}, {{"shape", Shape{2}}}).Of({}), kNone);
+  EXPECT_EQ(OneOp("parameter", {}, {{"shape", Shape{2}}, {"local", true}}).Of({}), kBoth);
+  EXPECT_EQ(OneOp("rank_value", {}, {{"values", std::vector<double>{1, 2, 1, 2, 1, 2}}}).Of({}), kTp);
+}
+
+TEST(ManualTest, CollectivesThatMakeEqual) {
+  for (const OneOp& op : {OneOp("all_reduce", {4}, OverTp()), OneOp("all_gather", {4}, OverTp({{"axis", int64_t{0}}})),
+                          OneOp("broadcast", {4}, OverTp())}) {
+    EXPECT_EQ(op.Of(kNone), kNone);
+    EXPECT_EQ(op.Of(kBoth), kDp);
+    EXPECT_EQ(op.Over(kNone), kTp);
+    EXPECT_EQ(op.Over(kDp), kBoth);
+  }
+}
+
+TEST(ManualTest, CollectivesThatDealParts) {
+  for (const OneOp& op :
+       {OneOp("reduce_scatter", {4}, OverTp({{"axis", int64_t{0}}})),
+        OneOp("all_to_all", {4, 2}, OverTp({{"split_axis", int64_t{0}}, {"concat_axis", int64_t{1}}})),
+        OneOp("rank_slice", {4}, {{"axis", int64_t{0}}, {"size", int64_t{2}}, {"starts", Ints{0, 2, 0, 2, 0, 2}}}),
+        OneOp("rank_pad", {4}, {{"axis", int64_t{0}}, {"size", int64_t{5}}, {"starts", Ints{0, 1, 0, 1, 0, 1}}})}) {
+    EXPECT_EQ(op.Of(kNone), kTp);
+    EXPECT_EQ(op.Of(kDp), kBoth);
+    EXPECT_EQ(op.Over(kDp), kBoth);
+  }
+}
+
+OneOp Messages(Ints send_ranks, Ints receive_ranks) {
+  return OneOp("neighbor_exchange", {4},
+               {{"primitive", std::string("neighbor_exchange")},
+                {"send_sizes", Ints{4}},
+                {"receive_sizes", Ints{4}},
+                {"send_ranks", std::move(send_ranks)},
+                {"receive_ranks", std::move(receive_ranks)}});
+}
+
+// Along an axis that no message crosses, ranks whose inputs are equal get what is equal.
+TEST(ManualTest, MessagesVaryOverWhatTheyCross) {
+  EXPECT_EQ(Messages({2, 3, 4, 5, 0, 1}, {4, 5, 0, 1, 2, 3}).Of(kNone), kDp);
+  EXPECT_EQ(Messages({1, 0, 3, 2, 5, 4}, {1, 0, 3, 2, 5, 4}).Of(kNone), kTp);
+  EXPECT_EQ(Messages({1, 0, 3, 2, 5, 4}, {1, 0, 3, 2, 5, 4}).Of(kDp), kBoth);
+  EXPECT_EQ(Messages({0, 1, 2, 3, 4, 5}, {0, 1, 2, 3, 4, 5}).Of(kNone), kNone);
+  EXPECT_EQ(Messages({-1, -1, -1, -1, -1, -1}, {-1, -1, -1, -1, -1, -1}).Of(kNone), kNone);
+  EXPECT_EQ(Messages({2, 3, -1, -1, -1, -1}, {-1, -1, 0, 1, -1, -1}).Of(kNone), kDp);
+  EXPECT_EQ(Messages({5, -1, -1, -1, -1, -1}, {-1, -1, -1, -1, -1, 0}).Of(kNone), kBoth);
+}
+
+TEST(ManualTest, NothingVariesOverAnAxisOfOneRank) {
+  GraphBuilder builder;
+  builder.mutable_graph().rank_axes = {{"world", 1}};
+  const OpId x = builder.Add("parameter", {}, {{"shape", Shape{2}}, {"local", true}}, "x");
+  const OpId part = builder.Add("reduce_scatter", {x},
+                                {{"axis", int64_t{0}}, {"group", std::string("world")}, {"size", int64_t{1}}}, "part");
+  const IdVector<OpId, RankAxisSet> variance = VarianceOf(builder.graph());
+  EXPECT_TRUE(variance[x].empty());
+  EXPECT_TRUE(variance[part].empty());
+}
+
+// The table of this crate knows the ops of the op table that speak of ranks, and no others.
+TEST(ManualTest, KnowsEveryOp) {
+  for (const OpDefinition* op : AllOps()) {
+    if (op->name == "parameter" || op->name == "state") continue;
+    EXPECT_EQ(RankMoveOf(op->name) == RankMove::kNone, op->rank_use == RankUse::kNone) << op->name;
+  }
+}
+
+}  // namespace
+}  // namespace cleave

@@ -1,0 +1,23 @@
+// How the ops that only manual models have tell ranks apart. Inside of ir/manual only.
+#ifndef CLEAVE_IR_MANUAL_MOVES_H_
+#define CLEAVE_IR_MANUAL_MOVES_H_
+
+#include "absl/strings/string_view.h"
+
+namespace cleave {
+
+enum class RankMove {
+  kNone,        // Every op that says the same on all ranks.
+  kMakesEqual,  // Every member of the group gets the same: all_reduce, all_gather, broadcast.
+  kDealsParts,  // Every member gets its own part: reduce_scatter, all_to_all.
+  kMessages,    // neighbor_exchange
+  kOwnPlace,    // rank_slice, rank_pad
+  kOwnValue,    // rank_value
+  kOwnState,    // parameter and state, where they are declared local.
+};
+
+RankMove RankMoveOf(absl::string_view kind);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_IR_MANUAL_MOVES_H_

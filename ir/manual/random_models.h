@@ -1,0 +1,38 @@
+// Random manual models that mix the communication primitives with ordinary ops, for tests of what must hold of all of
+// them.
+#ifndef CLEAVE_IR_MANUAL_RANDOM_MODELS_H_
+#define CLEAVE_IR_MANUAL_RANDOM_MODELS_H_
+
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "ir/graph/graph.h"
+#include "ir/manual/interpret_ranks.h"
+#include "ir/manual/manual.h"
+#include "ir/ops/builder.h"
+
+namespace cleave {
+
+using Random = std::mt19937_64;
+
+struct RandomModelOptions {
+  std::vector<RankAxis> axes;
+  int steps = 8;               // Ops or small groups of ops.
+  std::string primitive = {};  // One step is this primitive, on a parameter; empty: as it comes.
+};
+
+// The names that RandomModelOptions::primitive takes: the reductions of all_reduce, the other ops of a group, and the
+// primitives of neighbor_exchange.
+std::vector<std::string> CommunicationPrimitives();
+
+// A forward graph with a loss that is equal on all ranks.
+Graph RandomManualModel(const RandomModelOptions& options, Random& random);
+
+// Values in (0.3, 1.2) with signs: equal on all ranks, but for what is local.
+RankSources RandomRankSources(const Graph& graph, Random& random);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_IR_MANUAL_RANDOM_MODELS_H_

@@ -1,0 +1,58 @@
+// What the ops that only manual models have share. They are not callable: the frontend gives the communication
+// primitives argument forms of their own and builds these ops from them. Inside of ir/ops only.
+#ifndef CLEAVE_IR_OPS_COMMUNICATING_H_
+#define CLEAVE_IR_OPS_COMMUNICATING_H_
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ir/ops/elementwise.h"
+
+namespace cleave {
+
+// A communication of tensor x within a group: attributes `group` and `size`. Inference and gradient are left to be set.
+OpDefinition GroupOp(std::string name, std::string summary);
+
+// A movement along dimension `axis` between a tensor with `size` elements there and a part of it that begins at another
+// place on each rank, `starts`: attributes of both directions. Inference, gradient and evaluation are left to be set.
+OpDefinition OwnPlaceOp(std::string name, std::string summary);
+
+// The gradient of an OwnPlaceOp by x: an op of kind `transpose` with the same places.
+Gradients OwnPlaceGradients(GraphBuilder& builder, const Op& op, OpId dy, const std::string& transpose);
+
+// The place of the rank that evaluates.
+int64_t OwnPlace(const Evaluation& evaluation);
+
+// Every dimension of x whole; the sizes of those that the attributes speak of are fixed, and a dimension of the output
+// that has another size than x's has a factor of its own. REQUIRES: at most one input.
+Rule WholeRule(Types inputs, const TensorType& output, const Attributes& attributes);
+
+// An error unless attribute `name` is a dimension of input 0, counted from the front.
+std::optional<OpError> CheckDimension(Types inputs, const Attributes& attributes, const std::string& name);
+
+// An error unless attribute `size` is positive.
+std::optional<OpError> CheckGroupSize(const Attributes& attributes);
+
+// An error unless the group's `size` divides the dimension that attribute `name` tells.
+std::optional<OpError> CheckDivides(Types inputs, const Attributes& attributes, const std::string& name);
+
+// Group and size of `op`, for an op over the same group.
+std::map<std::string, AttributeValue> GroupAttributes(const Op& op);
+
+// For every rank number `of(rank)`. REQUIRES: the builder's graph is manual.
+std::vector<int64_t> RankTable(const GraphBuilder& builder, const std::function<int64_t(int64_t rank)>& of);
+
+// Copies `x` and `y`, which differ in dimension `axis` alone: elements [x_begin, ..) of x to [y_begin, ..) of y, as
+// many as the smaller of both has.
+struct AxisCopy {
+  size_t axis = 0;
+  int64_t x_begin = 0;
+  int64_t y_begin = 0;
+};
+void CopyAlong(const AxisCopy& copy, const Tensor& x, Tensor& y);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_IR_OPS_COMMUNICATING_H_

@@ -1,0 +1,33 @@
+// How the ops by which a manual model communicates become collectives. For ir/partition and ir/check.
+#ifndef CLEAVE_IR_PARTITION_MANUAL_H_
+#define CLEAVE_IR_PARTITION_MANUAL_H_
+
+#include "ir/graph/graph.h"
+#include "ir/layout/layout.h"
+#include "ir/mesh/mesh.h"
+#include "ir/program/program.h"
+
+namespace cleave {
+
+// The ranks' local tensors are taken for their parts of tensors that they hold together: x as `sent` in layout
+// `before`, from which `collective` makes `received` in layout `after`, of which each rank's part is the op's value.
+//
+//   all_gather(x: f32[8, 4]; axis = 0, group = "tp", size = 2):  f32[16, 4] [tp, -]  ->  [-, -]
+//   reduce_scatter(x: f32[16, 4]; axis = 0, …):                   f32[16, 4] [-, -] partial(tp: sum)  ->  [tp, -]
+struct ManualMove {
+  TensorType sent;
+  Layout before;
+  Collective collective;  // Its only transfer has no values yet.
+  TensorType received;
+  Layout after;
+};
+
+// REQUIRES: the op's RankUse is kOthers.
+ManualMove ManualMoveOf(const Graph& graph, const Op& op, const Mesh& mesh);
+
+// Whether the op's group has one member, so that its value is its input.
+bool IsAlone(const Op& op);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_IR_PARTITION_MANUAL_H_

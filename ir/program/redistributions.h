@@ -1,0 +1,31 @@
+// The redistributions of a program: every place where a tensor changes its layout between the op that makes it and one
+// that reads it.
+#ifndef CLEAVE_IR_PROGRAM_REDISTRIBUTIONS_H_
+#define CLEAVE_IR_PROGRAM_REDISTRIBUTIONS_H_
+
+#include <string>
+#include <vector>
+
+#include "ir/program/program.h"
+
+namespace cleave {
+
+// A tensor's way from one layout to another. `steps` are indexes of Program::steps, collectives and local slices, in
+// order; values between two of them have no other reader. A merged collective belongs to several redistributions.
+struct Redistribution {
+  ValueId from;
+  ValueId to;
+  std::vector<int> steps;
+
+  bool operator==(const Redistribution&) const = default;
+};
+
+// In program order of their first steps. None of a manual model: its communication is what the model says.
+std::vector<Redistribution> RedistributionsOf(const Program& program);
+
+// One line for each and one with the total, as docs/formats/redistributions.md says.
+std::string RedistributionsText(const Program& program);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_IR_PROGRAM_REDISTRIBUTIONS_H_

@@ -1,0 +1,63 @@
+#include "ir/vectorize/lift.h"
+
+#include <numeric>
+
+#include "absl/strings/str_cat.h"
+#include "ir/vectorize/vectorize.h"
+
+namespace cleave {
+
+Shape Lift::element(int input) const {
+  const Shape& whole = shape(value(input));
+  return mapped(input) ? Shape(whole.begin() + 1, whole.end()) : whole;
+}
+
+OpId Lift::Whole(int input) {
+  if (mapped(input)) return value(input);
+  return RepeatElement(builder_, value(input), size_, absl::StrCat(op_.name, ".broadcast_to"));
+}
+
+// Sizes are aligned from the last dimension, so an element of fewer dimensions gets some of size 1 behind that of the
+// elements.
+OpId Lift::Aligned(int input, int rank) {
+  const Shape own = element(input);
+  if (!mapped(input) || static_cast<int>(own.size()) == rank) return value(input);
+  Shape aligned(static_cast<size_t>(rank) - own.size() + 1, 1);
+  aligned[0] = size_;
+  aligned.insert(aligned.end(), own.begin(), own.end());
+  return Reshape(value(input), aligned);
+}
+
+std::vector<OpId> Lift::Inputs() const {
+  std::vector<OpId> values;
+  for (const LiftedInput& input : inputs_) values.push_back(input.value);
+  return values;
+}
+
+OpId Lift::Main(const std::vector<OpId>& inputs, Lift::Values attributes) {
+  main_.push_back(builder_.Add(op_.kind, inputs, std::move(attributes), op_.name));
+  return main_.back();
+}
+
+OpId Lift::Instead(const std::string& kind, const std::vector<OpId>& inputs, Lift::Values attributes) {
+  return builder_.Add(kind, inputs, std::move(attributes), op_.name);
+}
+
+OpId Lift::Step(const std::string& kind, const std::vector<OpId>& inputs, Lift::Values attributes) {
+  return builder_.Add(kind, inputs, std::move(attributes), absl::StrCat(op_.name, ".", kind));
+}
+
+OpId Lift::Reshape(OpId x, const Shape& shape) { return Step("reshape", {x}, {{"shape", shape}}); }
+
+OpId Lift::Constant(double value, const Shape& shape) {
+  return Step("constant", {}, {{"dtype", std::string(DTypeName(DType::kF32))}, {"shape", shape}, {"value", value}});
+}
+
+OpId Lift::ElementMean(OpId x, int rank) {
+  if (rank == 0) return x;
+  std::vector<int64_t> axes(static_cast<size_t>(rank));
+  std::iota(axes.begin(), axes.end(), 1);
+  return Step("reduce_mean", {x}, {{"axes", axes}});
+}
+
+}  // namespace cleave

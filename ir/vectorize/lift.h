@@ -1,0 +1,67 @@
+// One op on its way to the batched form: where its inputs are now, and how to add the ops that take its place. Inside
+// of ir/vectorize only.
+#ifndef CLEAVE_IR_VECTORIZE_LIFT_H_
+#define CLEAVE_IR_VECTORIZE_LIFT_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ir/graph/graph.h"
+#include "ir/ops/builder.h"
+
+namespace cleave {
+
+// A tensor that the op reads: all elements, with their dimension first, or one value that all share.
+struct LiftedInput {
+  OpId value;
+  bool mapped = false;
+};
+
+class Lift {
+ public:
+  using Values = std::map<std::string, AttributeValue>;
+
+  // Keeps references to all but `inputs`. REQUIRES: an input is mapped.
+  Lift(GraphBuilder& builder, const Op& op, std::vector<LiftedInput> inputs, int64_t size)
+      : builder_(builder), op_(op), inputs_(std::move(inputs)), size_(size) {}
+
+  const Op& op() const { return op_; }
+  int64_t size() const { return size_; }  // Elements.
+  size_t graph_size() const { return builder_.graph().ops.size(); }
+  int input_count() const { return static_cast<int>(inputs_.size()); }
+  bool mapped(int input) const { return inputs_[static_cast<size_t>(input)].mapped; }
+  OpId value(int input) const { return inputs_[static_cast<size_t>(input)].value; }
+  Shape shape(OpId id) const { return builder_.type(id).shape; }
+  Shape element(int input) const;  // The shape of one element.
+  int rank(int input) const { return static_cast<int>(element(input).size()); }
+
+  OpId Whole(int input);              // With the elements' dimension, whether or not it is mapped.
+  OpId Aligned(int input, int rank);  // Broadcasts with elements of `rank` dimensions.
+  std::vector<OpId> Inputs() const;   // All inputs as they are.
+
+  // The op itself, on other inputs or with other attributes; it keeps its name.
+  OpId Main(const std::vector<OpId>& inputs, Values attributes);
+  OpId Main(const std::vector<OpId>& inputs) { return Main(inputs, op_.attributes.values); }
+  // Another op in its place, which takes its name.
+  OpId Instead(const std::string& kind, const std::vector<OpId>& inputs, Values attributes = {});
+  // An op beside it, or one of those that compose it.
+  OpId Step(const std::string& kind, const std::vector<OpId>& inputs, Values attributes = {});
+  OpId Reshape(OpId x, const Shape& shape);
+  OpId Constant(double value, const Shape& shape = {});
+  // The mean of each element, of `rank` dimensions.
+  OpId ElementMean(OpId x, int rank);
+
+  const std::vector<OpId>& main() const { return main_; }
+
+ private:
+  GraphBuilder& builder_;
+  const Op& op_;
+  std::vector<LiftedInput> inputs_;
+  int64_t size_;
+  std::vector<OpId> main_;
+};
+
+}  // namespace cleave
+
+#endif  // CLEAVE_IR_VECTORIZE_LIFT_H_

@@ -1,0 +1,285 @@
+// The collectives. Each packs what is not contiguous, lets the transport send it, and unpacks.
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "runtime/comm/comm.h"
+#include "runtime/comm/job.h"
+#include "runtime/comm/packed_parts.h"
+#include "runtime/comm/packing.h"
+#include "runtime/comm/transport.h"
+
+namespace cleave::runtime {
+namespace {
+
+void Copy(const void* source, void* target, int64_t bytes) {
+  if (bytes > 0 && source != target) std::memmove(target, source, static_cast<size_t>(bytes));
+}
+
+// What is received is written to, what is sent is not.
+std::byte* Bytes(const void* memory) { return static_cast<std::byte*>(const_cast<void*>(memory)); }
+
+int64_t ElementsOf(const std::vector<Parcel>& parcels) {
+  int64_t elements = 0;
+  for (const Parcel& parcel : parcels) elements += parcel.count;
+  return elements;
+}
+
+}  // namespace
+
+void Comm::AllReduceOf(ElementType type, void* data, int64_t count, Reduction reduction, const Group& group) {
+  if (group.size == 1 || count == 0) return;
+  constexpr CollectiveKind kKind = CollectiveKind::kAllReduce;
+  const Running running(*impl_, kKind, group, count * SizeOf(type), 2);
+  impl_->CheckCount(count, kKind);
+  impl_->Check(impl_->transport->AllReduce(type, data, count, reduction, group), kKind);
+}
+
+Pending Comm::StartAllReduceOf(ElementType type, void* data, int64_t count, Reduction reduction, const Group& group) {
+  if (group.size == 1 || count == 0) return {};
+  constexpr CollectiveKind kKind = CollectiveKind::kAllReduce;
+  const Running running(*impl_, kKind, group, count * SizeOf(type), 2);
+  impl_->CheckCount(count, kKind);
+  Pending pending;
+  impl_->Check(impl_->transport->StartAllReduce(type, data, count, reduction, group, pending.id), kKind);
+  return pending;
+}
+
+void Comm::Finish(Pending& pending) {
+  if (pending.id < 0) return;
+  const Running running(*impl_, CollectiveKind::kAllReduce);
+  impl_->Check(impl_->transport->Finish(pending.id), CollectiveKind::kAllReduce);
+  pending.id = -1;
+}
+
+void Comm::AllGatherOf(ElementType type, const std::vector<Part>& parts, const Group& group) {
+  constexpr CollectiveKind kKind = CollectiveKind::kAllGather;
+  const PackedParts packed(parts, SizeOf(type), group);
+  if (group.size == 1) {
+    for (const Part& part : parts) Copy(part.source, part.target, ElementCount(*part.shape) * SizeOf(type));
+    return;
+  }
+  if (packed.elements() == 0) return;
+  const int64_t bytes = packed.elements() * SizeOf(type);
+  const Running running(*impl_, kKind, group, bytes, 1);
+  const void* piece = parts.front().source;
+  if (parts.size() > 1) {
+    std::byte* const sent = impl_->send.AtLeast(packed.own_bytes());
+    packed.ForEachOwnPiece([&](const Part& part, int64_t at, int64_t size) { Copy(part.source, sent + at, size); });
+    piece = sent;
+  }
+  void* const received = packed.is_contiguous() ? parts.front().target : impl_->receive.AtLeast(bytes);
+  impl_->CheckCounts(packed.counts(), kKind);
+  impl_->Check(impl_->transport->AllGather(type, piece, received, packed.counts(), group), kKind);
+  if (packed.is_contiguous()) return;
+  packed.ForEachRun([&](const Part& part, int64_t in_tensor, int64_t at, int64_t size) {
+    Copy(static_cast<const std::byte*>(received) + at, static_cast<std::byte*>(part.target) + in_tensor, size);
+  });
+}
+
+void Comm::ReduceScatterOf(ElementType type, const std::vector<Part>& parts, Reduction reduction, const Group& group) {
+  constexpr CollectiveKind kKind = CollectiveKind::kReduceScatter;
+  const PackedParts packed(parts, SizeOf(type), group);
+  if (group.size == 1) {
+    for (const Part& part : parts) Copy(part.source, part.target, ElementCount(*part.shape) * SizeOf(type));
+    return;
+  }
+  if (packed.elements() == 0) return;
+  const int64_t bytes = packed.elements() * SizeOf(type);
+  const Running running(*impl_, kKind, group, bytes, 1);
+  impl_->CheckCounts(packed.counts(), kKind);
+  const void* whole = parts.front().source;
+  if (!packed.is_contiguous()) {
+    std::byte* const sent = impl_->send.AtLeast(bytes);
+    packed.ForEachRun([&](const Part& part, int64_t in_tensor, int64_t at, int64_t size) {
+      Copy(static_cast<const std::byte*>(part.source) + in_tensor, sent + at, size);
+    });
+    whole = sent;
+  }
+  void* const piece = parts.size() == 1 ? parts.front().target : impl_->receive.AtLeast(packed.own_bytes());
+  impl_->Check(impl_->transport->ReduceScatter(type, whole, piece, packed.counts(), reduction, group), kKind);
+  if (parts.size() == 1) return;
+  packed.ForEachOwnPiece([&](const Part& part, int64_t at, int64_t size) {
+    Copy(static_cast<const std::byte*>(piece) + at, part.target, size);
+  });
+}
+
+void Comm::AllToAllOf(ElementType type, const void* source, void* target, const std::vector<int64_t>& shape,
+                      const Cut& from, const Cut& to, const Group& group) {
+  constexpr CollectiveKind kKind = CollectiveKind::kAllToAll;
+  const int64_t size = SizeOf(type);
+  if (group.size == 1) return Copy(source, target, ElementCount(shape) * size);
+  const size_t me = static_cast<size_t>(group.index);
+  std::vector<int64_t> source_shape = shape;
+  std::vector<int64_t> target_shape = shape;
+  source_shape[static_cast<size_t>(from.dimension)] = from.sizes[me];
+  target_shape[static_cast<size_t>(to.dimension)] = to.sizes[me];
+  const Running running(*impl_, kKind, group, ElementCount(source_shape) * size, 1);
+
+  const bool from_is_first = from.dimension < to.dimension;
+  const int first = std::min(from.dimension, to.dimension);
+  const int second = std::max(from.dimension, to.dimension);
+  const TwoDimensions source_view(source_shape, first, second);
+  const TwoDimensions target_view(target_shape, first, second);
+  const std::vector<int64_t> from_begins = Begins(from.sizes);
+  const std::vector<int64_t> to_begins = Begins(to.sizes);
+  // What member i gets of my source, and where what it sends belongs in my target.
+  const auto sent_box = [&](size_t i) {
+    const Range all = {0, from.sizes[me]};
+    const Range part = {to_begins[i], to.sizes[i]};
+    return from_is_first ? Box{all, part} : Box{part, all};
+  };
+  const auto received_box = [&](size_t i) {
+    const Range part = {from_begins[i], from.sizes[i]};
+    const Range all = {0, to.sizes[me]};
+    return from_is_first ? Box{part, all} : Box{all, part};
+  };
+
+  const size_t members = from.sizes.size();
+  std::vector<int64_t> send_counts;
+  std::vector<int64_t> receive_counts;
+  for (size_t i = 0; i < members; ++i) {
+    send_counts.push_back(source_view.Elements(sent_box(i)));
+    receive_counts.push_back(target_view.Elements(received_box(i)));
+  }
+  const std::vector<int64_t> send_places = Begins(send_counts);
+  const std::vector<int64_t> receive_places = Begins(receive_counts);
+  impl_->CheckCounts(send_counts, kKind);
+  impl_->CheckCounts(receive_counts, kKind);
+  std::byte* const send = impl_->send.AtLeast(send_places.back() * size);
+  std::byte* const receive = impl_->receive.AtLeast(receive_places.back() * size);
+  for (size_t i = 0; i < members; ++i) {
+    source_view.Pack(static_cast<const std::byte*>(source), sent_box(i), size, send + send_places[i] * size);
+  }
+  impl_->Check(impl_->transport->AllToAll(type, send, send_counts, receive, receive_counts, group), kKind);
+  for (size_t i = 0; i < members; ++i) {
+    target_view.Unpack(receive + receive_places[i] * size, received_box(i), size, static_cast<std::byte*>(target));
+  }
+}
+
+void Comm::PermuteOf(ElementType type, const void* source, int64_t source_count, int destination, void* target,
+                     int64_t target_count, int origin, const Group& group) {
+  constexpr CollectiveKind kKind = CollectiveKind::kPermute;
+  if (origin == group.index) Copy(source, target, target_count * SizeOf(type));
+  if (group.size == 1) return;
+  const int64_t bytes = source_count * SizeOf(type);
+  const Running running(*impl_, kKind, group, bytes, 0);
+  const bool sends = destination >= 0 && destination != group.index;
+  const bool receives = origin >= 0 && origin != group.index;
+  if (sends) impl_->CountSent(kKind, bytes);
+  impl_->CheckCount(std::max(source_count, target_count), kKind);
+  std::vector<Parcel> sent;
+  std::vector<Parcel> received;
+  if (sends && source_count > 0) sent.push_back({destination, Bytes(source), source_count});
+  if (receives && target_count > 0) received.push_back({origin, Bytes(target), target_count});
+  impl_->Check(impl_->transport->SendReceive(type, sent, received, group), kKind);
+}
+
+void Comm::NeighborExchangeOf(ElementType type, const void* source, void* target, const Exchange& exchange,
+                              const Group& group) {
+  constexpr CollectiveKind kKind = CollectiveKind::kNeighborExchange;
+  const int64_t size = SizeOf(type);
+  const size_t me = static_cast<size_t>(group.index);
+  const std::byte* const from = static_cast<const std::byte*>(source);
+  std::byte* const to = static_cast<std::byte*>(target);
+  CopyRegion(from, exchange.sends[me], size, exchange.receives[me], to);
+  if (group.size == 1) return;
+  std::vector<int64_t> send_counts;
+  std::vector<int64_t> receive_counts;
+  for (size_t i = 0; i < exchange.sends.size(); ++i) {
+    send_counts.push_back(i == me ? 0 : ElementCount(exchange.sends[i].size));
+    receive_counts.push_back(i == me ? 0 : ElementCount(exchange.receives[i].size));
+  }
+  const std::vector<int64_t> send_places = Begins(send_counts);
+  const std::vector<int64_t> receive_places = Begins(receive_counts);
+  const Running running(*impl_, kKind, group, receive_places.back() * size, 0);
+  impl_->CountSent(kKind, send_places.back() * size);
+  impl_->CheckCounts(send_counts, kKind);
+  impl_->CheckCounts(receive_counts, kKind);
+  std::byte* const send = impl_->send.AtLeast(send_places.back() * size);
+  std::byte* const receive = impl_->receive.AtLeast(receive_places.back() * size);
+  std::vector<Parcel> sends;
+  std::vector<Parcel> receives;
+  for (size_t i = 0; i < send_counts.size(); ++i) {
+    const int member = static_cast<int>(i);
+    if (receive_counts[i] > 0) receives.push_back({member, receive + receive_places[i] * size, receive_counts[i]});
+    if (send_counts[i] == 0) continue;
+    sends.push_back({member, send + send_places[i] * size, send_counts[i]});
+    Pack(from, exchange.sends[i], size, sends.back().data);
+  }
+  impl_->Check(impl_->transport->SendReceive(type, sends, receives, group), kKind);
+  for (const Parcel& parcel : receives) {
+    Unpack(parcel.data, exchange.receives[static_cast<size_t>(parcel.member)], size, to);
+  }
+}
+
+void Comm::SendReceiveOf(ElementType type, CollectiveKind kind, const void* source, const std::vector<Message>& sends,
+                         void* target, const std::vector<Message>& receives, const Group& group) {
+  const int64_t size = SizeOf(type);
+  const std::byte* from = static_cast<const std::byte*>(source);
+  std::byte* to = static_cast<std::byte*>(target);
+  std::vector<Parcel> sent;
+  std::vector<Parcel> received;
+  std::vector<std::pair<std::byte*, int64_t>> own;  // Where the parts from this member itself belong, and their bytes.
+  for (const Message& message : receives) {
+    const int64_t bytes = message.count * size;
+    if (message.member == group.index) {
+      own.emplace_back(to, bytes);
+    } else if (message.member < 0) {
+      if (bytes > 0) std::memset(to, 0, static_cast<size_t>(bytes));
+    } else if (bytes > 0) {
+      received.push_back({message.member, to, message.count});
+    }
+    to += bytes;
+  }
+  size_t copied = 0;
+  for (const Message& message : sends) {
+    const int64_t bytes = message.count * size;
+    if (message.member == group.index) {
+      Copy(from, own[copied].first, own[copied].second);
+      ++copied;
+    } else if (message.member >= 0 && bytes > 0) {
+      sent.push_back({message.member, Bytes(from), message.count});
+    }
+    from += bytes;
+  }
+  if (group.size == 1) return;  // Nothing is communicated, and nothing counted.
+  const Running running(*impl_, kind, group, ElementsOf(received) * size, 0);
+  impl_->CountSent(kind, ElementsOf(sent) * size);
+  impl_->CheckCount(std::max(ElementsOf(sent), ElementsOf(received)), kind);
+  impl_->Check(impl_->transport->SendReceive(type, sent, received, group), kind);
+}
+
+void Comm::BroadcastOf(ElementType type, void* data, int64_t count, int root, const Group& group) {
+  if (group.size == 1 || count == 0) return;
+  constexpr CollectiveKind kKind = CollectiveKind::kBroadcast;
+  const Running running(*impl_, kKind, group, count * SizeOf(type), 1);
+  impl_->CheckCount(count, kKind);
+  impl_->Check(impl_->transport->Broadcast(type, data, count, root, group), kKind);
+}
+
+void Comm::Barrier(const Group& group) {
+  if (group.size == 1) return;
+  const Running running(*impl_, CollectiveKind::kBarrier, group, 0, 0);
+  impl_->Check(impl_->transport->Barrier(group), CollectiveKind::kBarrier);
+}
+
+std::vector<std::string> Comm::GatherText(const std::string& text) {
+  const Group& group = world();
+  if (group.size == 1) return {text};
+  constexpr CollectiveKind kKind = CollectiveKind::kAllGather;
+  const bool counting = impl_->counting;
+  impl_->counting = false;  // A message to the user is no part of the program's communication.
+  std::vector<std::string> texts;
+  {
+    const Running running(*impl_, kKind);
+    impl_->CheckCount(static_cast<int64_t>(text.size()), kKind);
+    impl_->Check(impl_->transport->GatherText(text, texts, group), kKind);
+  }
+  impl_->counting = counting;
+  return texts;
+}
+
+}  // namespace cleave::runtime

@@ -1,0 +1,47 @@
+#!/bin/bash
+# Runs the collectives' tests on 1 to 8 ranks, started one by one, with a scheduler that numbers them and with numbers
+# that they are given.
+set -u
+program=$1
+starter=$2
+export OMP_NUM_THREADS=1 CLEAVE_JOIN_TIMEOUT=30
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+failed=0
+
+# Waits for processes; all must end well.
+expect_done() { for pid in "$@"; do wait "$pid" || failed=1; done; }
+
+# Starts a scheduler for $1 ranks on a free port; `address` is where it listens, `pids` what to wait for.
+start_scheduler() {
+  rm -f "$folder/address"
+  mkfifo "$folder/address"
+  CLEAVE_SCHEDULER=127.0.0.1:0 CLEAVE_WORKERS=$1 "$starter" scheduler >"$folder/address" &
+  pids=$!
+  read -r address <"$folder/address"
+}
+
+for ranks in 1 2 3 4 5 6 7 8; do
+  echo "== $ranks ranks"
+  start_scheduler "$ranks"
+  for ((i = 0; i < ranks; ++i)); do
+    CLEAVE_SCHEDULER=$address CLEAVE_WORKERS=$ranks CLEAVE_LOCAL_RANK=$i "$program" --gtest_brief=1 &
+    pids="$pids $!"
+  done
+  expect_done $pids
+done
+
+# A port that was free a moment ago.
+start_scheduler 1
+kill "$pids"
+wait "$pids" 2>/dev/null
+port=${address##*:}
+echo "== 4 ranks with numbers"
+pids=
+for i in 3 1 0 2; do
+  RANK=$i WORLD_SIZE=4 LOCAL_RANK=$i MASTER_ADDR=127.0.0.1 MASTER_PORT=$port "$program" --gtest_brief=1 &
+  pids="$pids $!"
+done
+expect_done $pids
+"$program" --gtest_brief=1 || failed=1  # Alone.
+exit $failed

@@ -1,0 +1,34 @@
+// Private to runtime/comm/gloo: a Transport by Gloo's collectives.
+//
+// Each group has its own connections, in which only its members are. A call's number within its group tells its
+// messages from those of all other calls.
+//
+//   all_reduce, broadcast, barrier     Gloo's of that name: ring, binomial tree, dissemination
+//   all_gather, all_to_all             gloo::allgatherv (ring), gloo::alltoallv (each to each)
+//   reduce_scatter                     gloo::alltoallv of the pieces, then the sum in the order of members: Gloo's own
+//                                      class for it is built anew for every pointer, writes over what it is given, and
+//                                      takes twice its memory besides
+//   send_receive                       messages by Gloo's unbound buffers
+//
+// A started all-reduce has run when StartAllReduce returns: Gloo's is blocking, and there is one thread.
+#ifndef CLEAVE_RUNTIME_COMM_GLOO_TRANSPORT_H_
+#define CLEAVE_RUNTIME_COMM_GLOO_TRANSPORT_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "runtime/comm/transport.h"
+#include "runtime/error/error.h"
+#include "runtime/rendezvous/membership.h"
+
+namespace cleave::runtime {
+
+// For the members of a meeting that has come together. `timeout`: seconds in which they must connect. `end` is called,
+// on another thread and at most once, when the job must end. An Error has the words of the library.
+Result<std::unique_ptr<Transport>> MakeGlooTransport(std::unique_ptr<Membership> membership, double timeout,
+                                                     std::function<void(const Error&)> end);
+
+}  // namespace cleave::runtime
+
+#endif  // CLEAVE_RUNTIME_COMM_GLOO_TRANSPORT_H_

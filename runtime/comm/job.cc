@@ -1,0 +1,91 @@
+// What all implementations of runtime/comm share: groups, errors, leaving.
+#include "runtime/comm/job.h"
+
+#include <limits.h>
+
+#include <cinttypes>
+#include <cstdio>
+#include <utility>
+
+namespace cleave::runtime {
+
+std::string MeshText(const Mesh& mesh) {
+  std::string text;
+  for (const MeshAxis& axis : mesh) {
+    text += Format("%s%s=%" PRId64, text.empty() ? "" : ", ", axis.name.c_str(), axis.size);
+  }
+  return text;
+}
+
+std::string PlanText(const Mesh& mesh) {
+  const int64_t planned = MeshSize(mesh);
+  return Format("the plan has %" PRId64 " rank%s (%s)", planned, planned == 1 ? "" : "s",
+                mesh.empty() ? "one device" : MeshText(mesh).c_str());
+}
+
+Error RefuseToJoin(std::string message) {
+  std::fprintf(stderr, "error: %s\n", message.c_str());
+  std::fflush(stderr);
+  return {ExitCode::kInput, std::move(message)};
+}
+
+void Comm::Impl::Check(const Problem& problem, CollectiveKind kind) const {
+  if (!problem.has_value()) return;
+  Die(ExitCode::kFailed, Format("rank %d: %s for %s failed: %s", rank, CollectiveKindName(kind),
+                                watch.CurrentOp().c_str(), problem->c_str()));
+}
+
+void Comm::Impl::CheckCount(int64_t count, CollectiveKind kind) const {
+  if (count <= INT_MAX) return;
+  Die(ExitCode::kFailed, Format("rank %d: %s for %s has %" PRId64 " elements; counts of messages end at %d", rank,
+                                CollectiveKindName(kind), watch.CurrentOp().c_str(), count, INT_MAX));
+}
+
+void Comm::Impl::CheckCounts(const std::vector<int64_t>& counts, CollectiveKind kind) const {
+  int64_t sum = 0;  // Places within a message are counted too.
+  for (const int64_t count : counts) sum += count;
+  CheckCount(sum, kind);
+}
+
+Comm::Comm(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {
+  std::vector<int> all_axes;
+  for (size_t i = 0; i < impl_->mesh.size(); ++i) all_axes.push_back(static_cast<int>(i));
+  CreateGroup(all_axes);
+}
+
+Comm::~Comm() {
+  if (impl_->transport == nullptr) return;
+  impl_->watch.EnterCollective("the end of the job");
+  impl_->transport->Leave();
+  impl_->watch.LeaveCollective();
+}
+
+int Comm::rank() const { return impl_->rank; }
+const Mesh& Comm::mesh() const { return impl_->mesh; }
+int Comm::ranks_on_this_host() const { return impl_->local_ranks; }
+const Group& Comm::world() const { return impl_->groups[0].group; }
+
+Group Comm::CreateGroup(const std::vector<int>& axes) {
+  for (const Impl::GroupState& state : impl_->groups) {
+    if (state.axes == axes) return state.group;
+  }
+  Impl::GroupState state;
+  state.axes = axes;
+  state.group.id = static_cast<int>(impl_->groups.size());
+  state.group.index = static_cast<int>(IndexOnAxes(impl_->mesh, impl_->rank, axes));
+  for (int axis : axes) state.group.size *= static_cast<int>(impl_->mesh[static_cast<size_t>(axis)].size);
+  if (state.group.size > 1) {
+    std::vector<int> members;
+    for (int i = 0; i < state.group.size; ++i) {
+      members.push_back(static_cast<int>(RankAt(impl_->mesh, impl_->rank, axes, i)));
+    }
+    impl_->Check(impl_->transport->CreateGroup(state.group, members), CollectiveKind::kBarrier);
+  }
+  impl_->groups.push_back(state);
+  return state.group;
+}
+
+void Comm::CountTraffic(bool on) { impl_->counting = on; }
+const std::array<Traffic, kCollectiveKinds>& Comm::traffic() const { return impl_->traffic; }
+
+}  // namespace cleave::runtime

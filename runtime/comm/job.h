@@ -1,0 +1,88 @@
+// For implementations of runtime/comm: what a Comm holds, and how its calls are counted, watched and checked.
+#ifndef CLEAVE_RUNTIME_COMM_JOB_H_
+#define CLEAVE_RUNTIME_COMM_JOB_H_
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/comm/comm.h"
+#include "runtime/comm/transport.h"
+#include "runtime/device/workspace.h"
+
+namespace cleave::runtime {
+
+struct Comm::Impl {
+  Impl(const Mesh& mesh, Watch& watch) : mesh(mesh), watch(watch) {}
+
+  struct GroupState {
+    std::vector<int> axes;
+    Group group;
+  };
+
+  const Mesh mesh;
+  Watch& watch;
+  std::unique_ptr<Transport> transport;  // Null in a job of one rank that nothing started: it communicates nothing.
+  int rank = 0;
+  int local_ranks = 1;
+  std::vector<GroupState> groups;  // Indexed by Group::id; the first is the world.
+  Scratch send;                    // What is packed, and what arrives.
+  Scratch receive;
+  bool counting = true;
+  std::array<Traffic, kCollectiveKinds> traffic;
+
+  // Ends the job where there is a problem.
+  void Check(const Problem& problem, CollectiveKind kind) const;
+
+  // Ends the job where a message has more elements than are counted.
+  void CheckCount(int64_t count, CollectiveKind kind) const;
+  void CheckCounts(const std::vector<int64_t>& counts, CollectiveKind kind) const;
+
+  void CountSent(CollectiveKind kind, int64_t bytes) {
+    if (counting) traffic[static_cast<size_t>(kind)].sent_bytes += static_cast<double>(bytes);
+  }
+};
+
+// "m0=2, m1=4"
+std::string MeshText(const Mesh& mesh);
+
+// "the plan has 8 ranks (m0=2, m1=2, m2=2)"
+std::string PlanText(const Mesh& mesh);
+
+// Prints why the job cannot be joined, on one rank.
+Error RefuseToJoin(std::string message);
+
+// Lives as long as a collective runs: the watch knows of it, and it is counted.
+class Running {
+ public:
+  // `share` is how much of `bytes` this rank sends, as the number of times (n-1)/n of it.
+  Running(Comm::Impl& job, CollectiveKind kind, const Group& group, int64_t bytes, double share)
+      : job_(job), kind_(kind), start_(Now()) {
+    job_.watch.EnterCollective(CollectiveKindName(kind));
+    if (!job_.counting || bytes < 0) return;
+    Traffic& traffic = job_.traffic[static_cast<size_t>(kind)];
+    ++traffic.count;
+    traffic.bytes += bytes;
+    traffic.sent_bytes += share * (group.size - 1) / group.size * static_cast<double>(bytes);
+  }
+
+  // The second half of a collective that was already counted.
+  Running(Comm::Impl& job, CollectiveKind kind) : Running(job, kind, Group{}, -1, 0) {}
+
+  ~Running() {
+    job_.watch.LeaveCollective();
+    if (job_.counting) job_.traffic[static_cast<size_t>(kind_)].seconds += Now() - start_;
+  }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+
+ private:
+  Comm::Impl& job_;
+  const CollectiveKind kind_;
+  const double start_;
+};
+
+}  // namespace cleave::runtime
+
+#endif  // CLEAVE_RUNTIME_COMM_JOB_H_

@@ -1,0 +1,164 @@
+#include "runtime/comm/mpi/transport.h"
+
+// Only the C interface: the C++ bindings were removed from MPI in 2012 and double the time to compile this.
+#define OMPI_SKIP_MPICXX 1
+#define MPICH_SKIP_MPICXX 1
+#include <mpi.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "runtime/comm/packing.h"
+
+namespace cleave::runtime {
+namespace {
+
+using ElementType = Transport::ElementType;
+
+MPI_Datatype MpiType(ElementType type) {
+  switch (type) {
+    case ElementType::kFloat:
+      return MPI_FLOAT;
+    case ElementType::kDouble:
+      return MPI_DOUBLE;
+    case ElementType::kInt32:
+      return MPI_INT32_T;
+  }
+  return MPI_DATATYPE_NULL;
+}
+
+MPI_Op MpiOp(Reduction reduction) {
+  switch (reduction) {
+    case Reduction::kSum:
+      return MPI_SUM;
+    case Reduction::kMax:
+      return MPI_MAX;
+    case Reduction::kMin:
+      return MPI_MIN;
+    case Reduction::kProd:
+      return MPI_PROD;
+  }
+  return MPI_OP_NULL;
+}
+
+Problem ProblemOf(int status) {
+  if (status == MPI_SUCCESS) return std::nullopt;
+  char text[MPI_MAX_ERROR_STRING] = "";
+  int length = 0;
+  MPI_Error_string(status, text, &length);
+  return text;
+}
+
+// Counts as MPI wants them; all fit (Comm::Impl::CheckCounts).
+std::vector<int> Ints(const std::vector<int64_t>& counts) { return {counts.begin(), counts.end()}; }
+
+class MpiTransport : public Transport {
+ public:
+  Problem CreateGroup(const Group& group, const std::vector<int>& members) override {
+    communicators_.resize(static_cast<size_t>(group.id) + 1, MPI_COMM_NULL);
+    MPI_Comm& communicator = communicators_.back();
+    // The colour that all members of one group share: the rank of member 0.
+    if (const int status = MPI_Comm_split(MPI_COMM_WORLD, members[0], group.index, &communicator)) {
+      return ProblemOf(status);
+    }
+    return ProblemOf(MPI_Comm_set_errhandler(communicator, MPI_ERRORS_RETURN));
+  }
+
+  Problem AllReduce(ElementType type, void* data, int64_t count, Reduction reduction, const Group& group) override {
+    return ProblemOf(
+        MPI_Allreduce(MPI_IN_PLACE, data, static_cast<int>(count), MpiType(type), MpiOp(reduction), Of(group)));
+  }
+
+  Problem StartAllReduce(ElementType type, void* data, int64_t count, Reduction reduction, const Group& group,
+                         int& pending) override {
+    const auto free = std::find(requests_.begin(), requests_.end(), MPI_REQUEST_NULL);
+    pending = static_cast<int>(free - requests_.begin());
+    if (free == requests_.end()) requests_.push_back(MPI_REQUEST_NULL);
+    return ProblemOf(MPI_Iallreduce(MPI_IN_PLACE, data, static_cast<int>(count), MpiType(type), MpiOp(reduction),
+                                    Of(group), &requests_[static_cast<size_t>(pending)]));
+  }
+
+  Problem Finish(int pending) override {
+    return ProblemOf(MPI_Wait(&requests_[static_cast<size_t>(pending)], MPI_STATUS_IGNORE));
+  }
+
+  Problem AllGather(ElementType type, const void* piece, void* whole, const std::vector<int64_t>& counts,
+                    const Group& group) override {
+    const std::vector<int> places = Ints(Begins(counts));
+    return ProblemOf(MPI_Allgatherv(piece, static_cast<int>(counts[static_cast<size_t>(group.index)]), MpiType(type),
+                                    whole, Ints(counts).data(), places.data(), MpiType(type), Of(group)));
+  }
+
+  Problem ReduceScatter(ElementType type, const void* whole, void* piece, const std::vector<int64_t>& counts,
+                        Reduction reduction, const Group& group) override {
+    return ProblemOf(MPI_Reduce_scatter(whole, piece, Ints(counts).data(), MpiType(type), MpiOp(reduction), Of(group)));
+  }
+
+  Problem AllToAll(ElementType type, const void* sent, const std::vector<int64_t>& sent_counts, void* received,
+                   const std::vector<int64_t>& received_counts, const Group& group) override {
+    return ProblemOf(MPI_Alltoallv(sent, Ints(sent_counts).data(), Ints(Begins(sent_counts)).data(), MpiType(type),
+                                   received, Ints(received_counts).data(), Ints(Begins(received_counts)).data(),
+                                   MpiType(type), Of(group)));
+  }
+
+  Problem SendReceive(ElementType type, const std::vector<Parcel>& sends, const std::vector<Parcel>& receives,
+                      const Group& group) override {
+    constexpr int kTag = 0;  // Messages between two ranks arrive in the order in which they are sent.
+    std::vector<MPI_Request> requests(sends.size() + receives.size(), MPI_REQUEST_NULL);
+    auto request = requests.begin();
+    int status = MPI_SUCCESS;
+    for (const Parcel& parcel : receives) {
+      if (status != MPI_SUCCESS) break;
+      status = MPI_Irecv(parcel.data, static_cast<int>(parcel.count), MpiType(type), parcel.member, kTag, Of(group),
+                         &*request++);
+    }
+    for (const Parcel& parcel : sends) {
+      if (status != MPI_SUCCESS) break;
+      status = MPI_Isend(parcel.data, static_cast<int>(parcel.count), MpiType(type), parcel.member, kTag, Of(group),
+                         &*request++);
+    }
+    if (status != MPI_SUCCESS) return ProblemOf(status);
+    return ProblemOf(MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE));
+  }
+
+  Problem Broadcast(ElementType type, void* data, int64_t count, int root, const Group& group) override {
+    return ProblemOf(MPI_Bcast(data, static_cast<int>(count), MpiType(type), root, Of(group)));
+  }
+
+  Problem Barrier(const Group& group) override { return ProblemOf(MPI_Barrier(Of(group))); }
+
+  Problem GatherText(const std::string& text, std::vector<std::string>& texts, const Group& group) override {
+    const int length = static_cast<int>(text.size());
+    std::vector<int> lengths(static_cast<size_t>(group.size));
+    if (const int status = MPI_Allgather(&length, 1, MPI_INT, lengths.data(), 1, MPI_INT, Of(group))) {
+      return ProblemOf(status);
+    }
+    const std::vector<int64_t> begins = Begins({lengths.begin(), lengths.end()});
+    std::string all(static_cast<size_t>(begins.back()), '\0');
+    const int status = MPI_Allgatherv(text.data(), length, MPI_CHAR, all.data(), lengths.data(), Ints(begins).data(),
+                                      MPI_CHAR, Of(group));
+    for (size_t i = 0; i < lengths.size(); ++i) {
+      texts.push_back(all.substr(static_cast<size_t>(begins[i]), static_cast<size_t>(lengths[i])));
+    }
+    return ProblemOf(status);
+  }
+
+  void Leave() override {
+    for (MPI_Comm& communicator : communicators_) {
+      if (communicator != MPI_COMM_NULL) MPI_Comm_free(&communicator);
+    }
+    MPI_Finalize();
+  }
+
+ private:
+  MPI_Comm Of(const Group& group) const { return communicators_[static_cast<size_t>(group.id)]; }
+
+  std::vector<MPI_Comm> communicators_;  // By Group::id; null for a group of one rank.
+  std::vector<MPI_Request> requests_;    // Started all-reduces; finished ones are null.
+};
+
+}  // namespace
+
+std::unique_ptr<Transport> MakeMpiTransport() { return std::make_unique<MpiTransport>(); }
+
+}  // namespace cleave::runtime

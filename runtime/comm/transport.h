@@ -1,0 +1,72 @@
+// What a message-passing library does for runtime/comm: collectives on contiguous memory between the members of a
+// group. Packing, counting and watching stand above it, in collectives.cc, and are the same for every library.
+//
+// Groups have two members at least. Counts are in elements; those by member are as long as the group is large. One
+// thread only.
+#ifndef CLEAVE_RUNTIME_COMM_TRANSPORT_H_
+#define CLEAVE_RUNTIME_COMM_TRANSPORT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/comm/comm.h"
+
+namespace cleave::runtime {
+
+// What went wrong, in the words of the library; nullopt: nothing.
+using Problem = std::optional<std::string>;
+
+// Memory that is sent to a member, or received from it.
+struct Parcel {
+  int member = 0;
+  std::byte* data = nullptr;  // Not written to where it is sent.
+  int64_t count = 0;
+};
+
+class Transport {
+ public:
+  using ElementType = Comm::ElementType;
+
+  virtual ~Transport() = default;
+
+  // `members`: ranks of the world, by member. Called by all ranks, with the same ids in the same order.
+  virtual Problem CreateGroup(const Group& group, const std::vector<int>& members) = 0;
+
+  virtual Problem AllReduce(ElementType type, void* data, int64_t count, Reduction reduction, const Group& group) = 0;
+
+  // `pending` is the number under which Finish knows it.
+  virtual Problem StartAllReduce(ElementType type, void* data, int64_t count, Reduction reduction, const Group& group,
+                                 int& pending) = 0;
+  virtual Problem Finish(int pending) = 0;
+
+  // `whole`: the pieces of all members, one after another.
+  virtual Problem AllGather(ElementType type, const void* piece, void* whole, const std::vector<int64_t>& counts,
+                            const Group& group) = 0;
+  virtual Problem ReduceScatter(ElementType type, const void* whole, void* piece, const std::vector<int64_t>& counts,
+                                Reduction reduction, const Group& group) = 0;
+
+  // Parts for, and of, all members, one after another.
+  virtual Problem AllToAll(ElementType type, const void* sent, const std::vector<int64_t>& sent_counts, void* received,
+                           const std::vector<int64_t>& received_counts, const Group& group) = 0;
+
+  // Between two members the i-th parcel that one sends is the i-th that the other receives. None goes to this member
+  // itself, none is empty.
+  virtual Problem SendReceive(ElementType type, const std::vector<Parcel>& sends, const std::vector<Parcel>& receives,
+                              const Group& group) = 0;
+
+  virtual Problem Broadcast(ElementType type, void* data, int64_t count, int root, const Group& group) = 0;
+  virtual Problem Barrier(const Group& group) = 0;
+
+  // One text per member, by member.
+  virtual Problem GatherText(const std::string& text, std::vector<std::string>& texts, const Group& group) = 0;
+
+  // Ends the connection to the others, who do the same.
+  virtual void Leave() = 0;
+};
+
+}  // namespace cleave::runtime
+
+#endif  // CLEAVE_RUNTIME_COMM_TRANSPORT_H_

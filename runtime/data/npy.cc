@@ -1,0 +1,74 @@
+// Samples in .npy files, one file per input. They are not kept in memory: a row is read when a batch needs it.
+#include "runtime/npy/npy.h"
+
+#include <utility>
+
+#include "runtime/data/data.h"
+#include "runtime/data/source.h"
+
+namespace cleave::runtime {
+namespace {
+
+class NpySource final : public Source {
+ public:
+  explicit NpySource(std::vector<NpyFile> files) : files_(std::move(files)) {}
+
+  int64_t Samples(Part part) const override { return part == Part::kTrain ? files_[0].header().shape[0] : 0; }
+  int64_t Bytes() const override { return 0; }
+
+  void Read(Part, int64_t sample, int field, const ModelInput& input, int64_t row) const override {
+    const NpyFile& file = files_[static_cast<size_t>(field)];
+    const Region piece = SampleRegion(input.region);
+    const int64_t source = sample * ElementCount(piece.shape);
+    const int64_t target = row * ElementCount(piece.size);
+    ForEachRun(piece, [&](int64_t global, int64_t local, int64_t count) {
+      const std::optional<Error> error =
+          input.is_float ? file.ReadRun(source + global, count, input.floats + target + local)
+                         : file.ReadRun(source + global, count, input.integers + target + local);
+      // It was whole when it was opened: what fails now is the disk, or somebody who writes to the file.
+      if (error.has_value()) Die(error->code, error->message);
+    });
+  }
+
+ private:
+  const std::vector<NpyFile> files_;
+};
+
+// The file of an input, checked by itself.
+Result<NpyFile> OpenFor(const InputFile& wanted, const ModelInput& input) {
+  Result<NpyFile> file = NpyFile::Open(wanted.path);
+  if (!file.ok()) return file;
+  const std::string what = "input `" + input.name + "`";
+  if (auto error = file.value().CheckFitsBatches(what, input.is_float, input.region.shape)) return *error;
+  if (auto error = file.value().CheckValues(input.limit)) return *error;
+  return file;
+}
+
+Result<OpenedSource> OpenNpy(const OpenRequest& request) {
+  std::vector<std::string> names;
+  for (const InputFile& file : request.spec.files) names.push_back(file.input);
+  const Result<std::vector<int>> fields = MatchFields("npy", names, request.inputs);
+  if (!fields.ok()) return fields.error();
+  std::vector<NpyFile> files;
+  std::vector<int> numbers;
+  std::string mistakes;
+  for (size_t i = 0; i < request.inputs.size(); ++i) {
+    const InputFile& wanted = request.spec.files[static_cast<size_t>(fields.value()[i])];
+    Result<NpyFile> file = OpenFor(wanted, request.inputs[i]);
+    if (!file.ok()) {
+      mistakes += (mistakes.empty() ? "" : "\nerror: ") + file.error().message;
+      continue;
+    }
+    numbers.push_back(static_cast<int>(files.size()));
+    files.push_back(std::move(file.value()));
+  }
+  if (!mistakes.empty()) return Error{ExitCode::kInput, mistakes};
+  if (auto error = CheckSampleCounts(files)) return *error;
+  return OpenedSource{std::make_unique<NpySource>(std::move(files)), std::move(numbers)};
+}
+
+}  // namespace
+
+DataSpec Npy(std::vector<InputFile> files) { return {"npy", OpenNpy, "", 0, 0, std::move(files)}; }
+
+}  // namespace cleave::runtime

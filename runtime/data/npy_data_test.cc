@@ -1,0 +1,104 @@
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstring>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "runtime/data/data.h"
+#include "runtime/mesh/mesh.h"
+
+namespace cleave::runtime {
+namespace {
+
+template <typename T>
+std::string NpyBytes(const std::string& type, const std::string& shape, const std::vector<T>& values) {
+  std::string header = "{'descr': '" + type + "', 'fortran_order': False, 'shape': " + shape + ", }\n";
+  std::string bytes = "\x93NUMPY\x01";
+  bytes += '\0';
+  bytes += static_cast<char>(header.size());
+  bytes += '\0';
+  return bytes + header + std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
+}
+
+// Samples of 2x3 values: value v of sample s is 10 s + v, and its label is s.
+class NpyDataTest : public testing::Test {
+ protected:
+  NpyDataTest()
+      : folder_(testing::TempDir() + "/" + testing::UnitTest::GetInstance()->current_test_info()->name() + "_") {
+    std::vector<float> values;
+    for (int i = 0; i < 10 * 6; ++i) values.push_back(static_cast<float>(10 * (i / 6) + i % 6));
+    Write("x", NpyBytes("<f4", "(10, 2, 3)", values));
+    Write("label", NpyBytes<int64_t>("<i8", "(10,)", {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
+  }
+
+  void Write(const std::string& name, const std::string& bytes) const {
+    std::FILE* out = std::fopen((folder_ + name + ".npy").c_str(), "wb");
+    ASSERT_NE(out, nullptr);
+    std::fwrite(bytes.data(), 1, bytes.size(), out);
+    std::fclose(out);
+  }
+
+  DataSpec Spec() const { return Npy({{"label", folder_ + "label.npy"}, {"x", folder_ + "x.npy"}}); }
+
+  std::string Mistake(const std::vector<ModelInput>& inputs) const {
+    const Result<std::unique_ptr<Batches>> batches = Batches::Open(Spec(), inputs, 1);
+    if (batches.ok()) return "no error";
+    EXPECT_EQ(batches.error().code, ExitCode::kInput);
+    std::string text = batches.error().message;
+    for (size_t at = text.find(folder_); at != std::string::npos; at = text.find(folder_)) text.erase(at, folder_.size());
+    return text;
+  }
+
+  const std::string folder_;
+  std::vector<float> x_ = std::vector<float>(64, -1);
+  std::vector<int32_t> label_ = std::vector<int32_t>(64, -1);
+};
+
+TEST_F(NpyDataTest, PiecesOfSamplesInTheGlobalOrder) {
+  const Region columns = {{4, 2, 3}, {1, 0, 1}, {2, 2, 2}};  // Of rows 1 and 2, the last two columns.
+  Result<std::unique_ptr<Batches>> batches =
+      Batches::Open(Spec(), {{"x", columns, x_.data()}, {"label", WholeRegion({4}), label_.data(), 10}}, 7);
+  ASSERT_TRUE(batches.ok()) << batches.error().message;
+  EXPECT_EQ(batches.value()->train_samples(), 10);
+  EXPECT_EQ(batches.value()->test_samples(), 0);
+  EXPECT_EQ(batches.value()->steps_per_epoch(), 2);
+  std::set<int> seen;
+  for (int64_t step = 0; step < 2; ++step) {
+    batches.value()->LoadTraining(step);
+    for (size_t row = 0; row < 4; ++row) EXPECT_TRUE(seen.insert(label_[row]).second);
+    for (size_t row = 0; row < 2; ++row) {
+      const float first = 10.0f * static_cast<float>(label_[row + 1]);
+      const std::vector<float> expected = {first + 1, first + 2, first + 4, first + 5};
+      EXPECT_EQ(std::vector<float>(x_.begin() + static_cast<int>(row) * 4, x_.begin() + static_cast<int>(row) * 4 + 4),
+                expected);
+    }
+  }
+}
+
+TEST_F(NpyDataTest, AllMistakesAtOnce) {
+  EXPECT_EQ(Mistake({{"x", WholeRegion({4, 3, 2}), x_.data()}, {"label", WholeRegion({4}), label_.data(), 5}}),
+            "`x.npy` holds float32[10, 2, 3], and input `x` is f32[4, 3, 2]: all dimensions but the first, of the samples, "
+            "must be equal\n"
+            "error: value 5 at index 5 of `label.npy` is out of range: the model has 5 classes");
+}
+
+TEST_F(NpyDataTest, TypesAreNotMixed) {
+  EXPECT_EQ(Mistake({{"x", WholeRegion({4, 2, 3}), label_.data()}, {"label", WholeRegion({4}), label_.data()}}),
+            "`x.npy` holds float32[10, 2, 3], and input `x` is i32[4, 2, 3]: f32 takes floats, i32 integers");
+}
+
+TEST_F(NpyDataTest, SampleCountsDiffer) {
+  Write("label", NpyBytes<int32_t>("<i4", "(9,)", {0, 1, 2, 3, 4, 5, 6, 7, 8}));
+  EXPECT_EQ(Mistake({{"x", WholeRegion({4, 2, 3}), x_.data()}, {"label", WholeRegion({4}), label_.data()}}),
+            "`x.npy` has 10 samples, `label.npy` 9");
+}
+
+TEST_F(NpyDataTest, FewerThanABatch) {
+  EXPECT_EQ(Mistake({{"x", WholeRegion({11, 2, 3}), x_.data()}, {"label", WholeRegion({11}), label_.data()}}),
+            "npy has 10 training samples, fewer than one batch of 11");
+}
+
+}  // namespace
+}  // namespace cleave::runtime

@@ -1,0 +1,91 @@
+// Arrays in NumPy's .npy files: opened and checked by header and size, then read piece by piece.
+//
+//   Result<NpyFile> file = NpyFile::Open("w0.npy");
+//   if (!file.ok()) return file.error();
+//   if (auto error = file.value().CheckFits("parameter `w0`", true, {64, 32})) return *error;
+//   if (auto error = file.value().Read({{64, 32}, {0, 16}, {64, 16}}, w0)) return *error;
+//
+// Formats 1.0 to 3.0 in C order, little endian, of float32, float64 (rounded to float), int32 or int64 (which must fit
+// int32). Only the bytes of the wanted piece are read. Every mistake is an Error with exit code 3. Reading is
+// thread-safe.
+//
+// Format: numpy.lib.format, "The .npy format".
+#ifndef CLEAVE_RUNTIME_NPY_NPY_H_
+#define CLEAVE_RUNTIME_NPY_NPY_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/error/error.h"
+#include "runtime/mesh/mesh.h"
+
+namespace cleave::runtime {
+
+enum class NpyType { kFloat32, kFloat64, kInt32, kInt64 };
+
+// What stands before the values of a file.
+struct NpyHeader {
+  NpyType type = NpyType::kFloat32;
+  std::vector<int64_t> shape;
+  int64_t data_offset = 0;  // Bytes before the first value.
+};
+
+class NpyFile {
+ public:
+  // Opens a file whose header and size are as they must be.
+  static Result<NpyFile> Open(const std::string& path);
+  ~NpyFile();
+  NpyFile(NpyFile&& other) noexcept;
+  NpyFile& operator=(NpyFile&&) = delete;
+
+  const std::string& path() const { return path_; }
+  const NpyHeader& header() const { return header_; }
+  bool is_float() const { return header_.type == NpyType::kFloat32 || header_.type == NpyType::kFloat64; }
+
+  // "float32[64, 32]"
+  std::string TypeText() const;
+
+  // An Error that names both when the file does not hold `what`, which has this element type and shape.
+  std::optional<Error> CheckFits(const std::string& what, bool is_float, const std::vector<int64_t>& shape) const;
+
+  // The same for samples: all dimensions but the first, which counts them, are those of the batches of `what`.
+  std::optional<Error> CheckFitsBatches(const std::string& what, bool is_float, const std::vector<int64_t>& shape) const;
+
+  // Values that float or int32 cannot hold, or integers outside of [0, limit); limit 0: any integer. Reads the whole
+  // file where its type makes such values possible.
+  std::optional<Error> CheckValues(int64_t limit) const;
+
+  // A piece of the array. REQUIRES: is_float() for float, not for int32_t; piece.shape is the file's.
+  std::optional<Error> Read(const Region& piece, float* values) const;
+  std::optional<Error> Read(const Region& piece, int32_t* values) const;
+
+  // `count` consecutive values from value `first` on. REQUIRES: they are in the file, and the type as above.
+  std::optional<Error> ReadRun(int64_t first, int64_t count, float* values) const;
+  std::optional<Error> ReadRun(int64_t first, int64_t count, int32_t* values) const;
+
+ private:
+  NpyFile(std::string path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {}
+
+  std::string path_;
+  int descriptor_ = -1;
+  NpyHeader header_;
+};
+
+// An Error when files that together are a data set differ in their number of samples. REQUIRES: each has a dimension.
+std::optional<Error> CheckSampleCounts(const std::vector<NpyFile>& files);
+
+// A parameter whose first values stand in a file. It carries the function that reads them, so that a program links only
+// what it names.
+struct ParameterFile {
+  std::string parameter;
+  std::string path;
+  std::optional<Error> (*read)(const ParameterFile& file, const Region& piece, float* values) = nullptr;
+};
+
+ParameterFile FromNpy(std::string parameter, std::string path);
+
+}  // namespace cleave::runtime
+
+#endif  // CLEAVE_RUNTIME_NPY_NPY_H_

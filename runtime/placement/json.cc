@@ -1,0 +1,199 @@
+#include "runtime/placement/json.h"
+
+#include <cctype>
+#include <cstdint>
+#include <cstring>
+
+namespace cleave::runtime {
+namespace {
+
+constexpr int kDeepest = 64;
+
+void AppendUtf8(uint32_t point, std::string& text) {
+  if (point < 0x80) {
+    text += static_cast<char>(point);
+  } else if (point < 0x800) {
+    text += static_cast<char>(0xC0 | point >> 6);
+    text += static_cast<char>(0x80 | (point & 0x3F));
+  } else if (point < 0x10000) {
+    text += static_cast<char>(0xE0 | point >> 12);
+    text += static_cast<char>(0x80 | (point >> 6 & 0x3F));
+    text += static_cast<char>(0x80 | (point & 0x3F));
+  } else {
+    text += static_cast<char>(0xF0 | point >> 18);
+    text += static_cast<char>(0x80 | (point >> 12 & 0x3F));
+    text += static_cast<char>(0x80 | (point >> 6 & 0x3F));
+    text += static_cast<char>(0x80 | (point & 0x3F));
+  }
+}
+
+// Recursive descent; every function returns false where the text does not go on as it must.
+class Reader {
+ public:
+  explicit Reader(const std::string& text) : at_(text.data()), end_(text.data() + text.size()) {}
+
+  bool Document(Json& value) {
+    if (!Value(value, 0)) return false;
+    SkipSpace();
+    return at_ == end_;
+  }
+
+ private:
+  void SkipSpace() {
+    while (at_ < end_ && (*at_ == ' ' || *at_ == '\t' || *at_ == '\n' || *at_ == '\r')) ++at_;
+  }
+
+  bool Take(char expected) {
+    SkipSpace();
+    if (at_ == end_ || *at_ != expected) return false;
+    ++at_;
+    return true;
+  }
+
+  bool Word(const char* word) {
+    const size_t length = std::strlen(word);
+    if (static_cast<size_t>(end_ - at_) < length || std::memcmp(at_, word, length) != 0) return false;
+    at_ += length;
+    return true;
+  }
+
+  bool Value(Json& value, int depth) {
+    SkipSpace();
+    if (at_ == end_ || depth > kDeepest) return false;
+    switch (*at_) {
+      case '{':
+        return Object(value, depth);
+      case '[':
+        return Array(value, depth);
+      case '"':
+        value.kind = Json::Kind::kString;
+        return String(value.text);
+      case 'n':
+        return Word("null");
+      case 't':
+      case 'f':
+        value.kind = Json::Kind::kBool;
+        value.text = *at_ == 't' ? "true" : "false";
+        return Word(value.text.c_str());
+      default:
+        value.kind = Json::Kind::kNumber;
+        return Number(value.text);
+    }
+  }
+
+  bool Object(Json& value, int depth) {
+    value.kind = Json::Kind::kObject;
+    ++at_;
+    if (Take('}')) return true;
+    do {
+      std::pair<std::string, Json> member;
+      SkipSpace();
+      if (!String(member.first) || value.Find(member.first) != nullptr) return false;
+      if (!Take(':') || !Value(member.second, depth + 1)) return false;
+      value.members.push_back(std::move(member));
+    } while (Take(','));
+    return Take('}');
+  }
+
+  bool Array(Json& value, int depth) {
+    value.kind = Json::Kind::kArray;
+    ++at_;
+    if (Take(']')) return true;
+    do {
+      if (!Value(value.items.emplace_back(), depth + 1)) return false;
+    } while (Take(','));
+    return Take(']');
+  }
+
+  bool Digits() {
+    const char* const begin = at_;
+    while (at_ < end_ && std::isdigit(static_cast<unsigned char>(*at_)) != 0) ++at_;
+    return at_ > begin;
+  }
+
+  bool Number(std::string& text) {
+    const char* const begin = at_;
+    if (at_ < end_ && *at_ == '-') ++at_;
+    const char* const first = at_;
+    if (!Digits() || (*first == '0' && at_ - first > 1)) return false;
+    if (at_ < end_ && *at_ == '.') {
+      ++at_;
+      if (!Digits()) return false;
+    }
+    if (at_ < end_ && (*at_ == 'e' || *at_ == 'E')) {
+      ++at_;
+      if (at_ < end_ && (*at_ == '+' || *at_ == '-')) ++at_;
+      if (!Digits()) return false;
+    }
+    text.assign(begin, at_);
+    return true;
+  }
+
+  bool Hex4(uint32_t& unit) {
+    unit = 0;
+    for (int i = 0; i < 4; ++i, ++at_) {
+      if (at_ == end_ || std::isxdigit(static_cast<unsigned char>(*at_)) == 0) return false;
+      const char digit = static_cast<char>(std::tolower(static_cast<unsigned char>(*at_)));
+      unit = unit * 16 + static_cast<uint32_t>(digit <= '9' ? digit - '0' : digit - 'a' + 10);
+    }
+    return true;
+  }
+
+  // What follows `\u`; a character outside of the basic plane is two of them.
+  bool CodePoint(std::string& text) {
+    uint32_t point = 0;
+    if (!Hex4(point)) return false;
+    if (point >= 0xD800 && point < 0xDC00) {
+      uint32_t low = 0;
+      if (!Word("\\u") || !Hex4(low) || low < 0xDC00 || low >= 0xE000) return false;
+      point = 0x10000 + ((point - 0xD800) << 10) + (low - 0xDC00);
+    } else if (point >= 0xDC00 && point < 0xE000) {
+      return false;
+    }
+    AppendUtf8(point, text);
+    return true;
+  }
+
+  bool String(std::string& text) {
+    if (!Word("\"")) return false;
+    while (at_ < end_ && *at_ != '"') {
+      const char c = *at_++;
+      if (static_cast<unsigned char>(c) < 0x20) return false;
+      if (c != '\\') {
+        text += c;
+        continue;
+      }
+      if (at_ == end_) return false;
+      const char escaped = *at_++;
+      static constexpr char kNames[] = "\"\\/bfnrt";
+      static constexpr char kMeanings[] = "\"\\/\b\f\n\r\t";
+      const char* const name = escaped == '\0' ? nullptr : std::strchr(kNames, escaped);
+      if (name != nullptr) {
+        text += kMeanings[name - kNames];
+      } else if (escaped != 'u' || !CodePoint(text)) {
+        return false;
+      }
+    }
+    return Word("\"");
+  }
+
+  const char* at_;
+  const char* const end_;
+};
+
+}  // namespace
+
+const Json* Json::Find(const std::string& key) const {
+  for (const auto& [name, value] : members) {
+    if (name == key) return &value;
+  }
+  return nullptr;
+}
+
+std::optional<Json> ParseJson(const std::string& text) {
+  Json value;
+  if (!Reader(text).Document(value)) return std::nullopt;
+  return value;
+}
+
+}  // namespace cleave::runtime

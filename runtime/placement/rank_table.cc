@@ -1,0 +1,163 @@
+#include "runtime/placement/rank_table.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <set>
+
+#include "runtime/placement/json.h"
+#include "runtime/placement/number.h"
+
+namespace cleave::runtime {
+namespace {
+
+constexpr int kMostRanks = 1 << 20;
+
+// Reads one table; the first mistake stays in `mistake`.
+class TableReader {
+ public:
+  explicit TableReader(const std::string& name) : name_(name) {}
+
+  Result<RankTable> Read(const std::string& text) {
+    const std::optional<Json> table = ParseJson(text);
+    if (!table.has_value()) return Mistake("is not valid JSON");
+    if (table->kind != Json::Kind::kObject) return Mistake("is not an object");
+    if (!ReadHead(*table) || !ReadServers(*table) || !CheckRanks()) return Mistake(mistake_);
+    RankTable result;
+    for (const auto& [rank, place] : ranks_) result.ranks.push_back(place);
+    return result;
+  }
+
+ private:
+  Error Mistake(const std::string& what) const {
+    return {ExitCode::kInput, Format("the rank table `%s` %s", name_.c_str(), what.c_str())};
+  }
+
+  bool Fail(const std::string& what) {
+    mistake_ = what;
+    return false;
+  }
+
+  // A field that is a string with something in it.
+  bool Text(const Json& object, const std::string& where, const char* field, std::string& text) {
+    const Json* const value = object.Find(field);
+    if (value == nullptr) return Fail(Format("has no `%s`%s", field, where.c_str()));
+    if (value->kind != Json::Kind::kString || value->text.empty()) {
+      return Fail(Format("has a `%s`%s that is not a string, or an empty one", field, where.c_str()));
+    }
+    text = value->text;
+    return true;
+  }
+
+  // A field that is a whole number, written as a string.
+  bool Whole(const Json& object, const std::string& where, const char* field, int& number) {
+    std::string text;
+    if (!Text(object, where, field, text)) return false;
+    const std::optional<int> value = WholeNumber(text);
+    if (!value.has_value() || *value >= kMostRanks) {
+      return Fail(Format("has `%s` \"%s\"%s, which is not a whole number from 0 to %d", field, text.c_str(),
+                         where.c_str(), kMostRanks - 1));
+    }
+    number = *value;
+    return true;
+  }
+
+  // A field that is a list with something in it.
+  const Json* List(const Json& object, const std::string& where, const char* field) {
+    const Json* const value = object.Find(field);
+    if (value == nullptr) {
+      Fail(Format("has no `%s`%s", field, where.c_str()));
+    } else if (value->kind != Json::Kind::kArray || value->items.empty()) {
+      Fail(Format("has a `%s`%s that is not a list, or an empty one", field, where.c_str()));
+      return nullptr;
+    }
+    return value;
+  }
+
+  bool ReadHead(const Json& table) {
+    std::string version;
+    std::string status;
+    if (!Text(table, "", "version", version) || !Text(table, "", "status", status)) return false;
+    if (version != "1.0") return Fail(Format("has version \"%s\"; this program reads \"1.0\"", version.c_str()));
+    if (status != "completed") {
+      return Fail(Format("has status \"%s\"; only a \"completed\" table names all ranks", status.c_str()));
+    }
+    return true;
+  }
+
+  bool ReadServers(const Json& table) {
+    int count = 0;
+    const Json* const servers = List(table, "", "server_list");
+    if (servers == nullptr || !Whole(table, "", "server_count", count)) return false;
+    if (static_cast<size_t>(count) != servers->items.size()) {
+      return Fail(Format("has server_count \"%d\" and %zu in its server_list", count, servers->items.size()));
+    }
+    for (size_t i = 0; i < servers->items.size(); ++i) {
+      if (!ReadServer(servers->items[i], Format(" in server_list[%zu]", i))) return false;
+    }
+    return true;
+  }
+
+  bool ReadServer(const Json& server, const std::string& where) {
+    std::string id;
+    if (!Text(server, where, "server_id", id)) return false;
+    if (!servers_.insert(id).second) return Fail(Format("has server %s twice", id.c_str()));
+    const Json* const devices = List(server, Format(" of server %s", id.c_str()), "device");
+    if (devices == nullptr) return false;
+    std::set<std::string> seen;
+    for (size_t i = 0; i < devices->items.size(); ++i) {
+      const std::string of = Format(" in device[%zu] of server %s", i, id.c_str());
+      std::string device;
+      int rank = 0;
+      if (!Text(devices->items[i], of, "device_id", device) || !Whole(devices->items[i], of, "rank_id", rank)) {
+        return false;
+      }
+      if (!seen.insert(device).second)
+        return Fail(Format("has device %s of server %s twice", device.c_str(), id.c_str()));
+      const auto [other, is_new] = ranks_.insert({rank, {id, device}});
+      if (!is_new) {
+        return Fail(Format("gives rank_id %d to device %s of server %s and to device %s of server %s", rank,
+                           other->second.device.c_str(), other->second.server.c_str(), device.c_str(), id.c_str()));
+      }
+    }
+    return true;
+  }
+
+  bool CheckRanks() {
+    int expected = 0;
+    for (const auto& [rank, place] : ranks_) {
+      if (rank != expected) {
+        return Fail(Format("names %zu ranks and gives rank_id %d to device %s of server %s, but none rank_id %d",
+                           ranks_.size(), rank, place.device.c_str(), place.server.c_str(), expected));
+      }
+      ++expected;
+    }
+    return true;
+  }
+
+  const std::string& name_;
+  std::string mistake_;
+  std::set<std::string> servers_;
+  std::map<int, RankTable::Device> ranks_;
+};
+
+}  // namespace
+
+Result<RankTable> ParseRankTable(const std::string& text, const std::string& name) {
+  return TableReader(name).Read(text);
+}
+
+Result<RankTable> ReadRankTable(const std::string& path) {
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (!file.is_open() || file.bad()) {
+    return Error{ExitCode::kInput,
+                 Format("the rank table `%s` cannot be read: %s", path.c_str(), std::strerror(errno))};
+  }
+  return ParseRankTable(text, path);
+}
+
+}  // namespace cleave::runtime

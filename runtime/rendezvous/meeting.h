@@ -1,0 +1,56 @@
+// Where the ranks of a job meet: one process, rank 0 or a scheduler, listens; all connect to it and stay connected.
+//
+//   Result<std::unique_ptr<Meeting>> meeting = Meeting::Listen({"10.0.0.1", 29617}, {.ranks = 8, .join_timeout = 60});
+//   const MeetingEnd end = meeting.value()->Run();    // Until all have left, or the job cannot go on.
+//
+// It gives the ranks their numbers where they have none, passes on what each has to tell all others (where it can be
+// reached), and ends the job on all ranks when one does not come in time, when two say to be the same, or when the
+// connection to one closes before it has left. Exactly one process says why.
+//
+// Ranks without numbers are ordered by host name, then by their number on the host, then by when they came.
+#ifndef CLEAVE_RUNTIME_RENDEZVOUS_MEETING_H_
+#define CLEAVE_RUNTIME_RENDEZVOUS_MEETING_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/error/error.h"
+#include "runtime/placement/placement.h"
+
+namespace cleave::runtime {
+
+struct MeetingPlan {
+  int ranks = 1;
+  double join_timeout = 60;        // Seconds.
+  bool gives_ranks = false;        // A scheduler does: who joins has no number.
+  std::vector<std::string> hosts;  // By rank, where they are known before anyone has joined.
+};
+
+struct MeetingEnd {
+  ExitCode code = ExitCode::kDone;
+  std::string message;  // What nobody else says; empty where a rank does, or all is well.
+};
+
+class Meeting {
+ public:
+  // An Error (exit code 5): the port is in use, the host unknown or another one.
+  static Result<std::unique_ptr<Meeting>> Listen(const Address& address, const MeetingPlan& plan);
+  ~Meeting();
+  Meeting(const Meeting&) = delete;
+  Meeting& operator=(const Meeting&) = delete;
+
+  Address address() const;  // With the port that it has, where port 0 was asked for.
+
+  // Called once. Keeps this thread until the end of the job.
+  MeetingEnd Run();
+
+ private:
+  struct State;
+  explicit Meeting(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace cleave::runtime
+
+#endif  // CLEAVE_RUNTIME_RENDEZVOUS_MEETING_H_

@@ -1,0 +1,87 @@
+#include "search/manual/manual.h"
+
+#include <utility>
+
+#include "base/check/check.h"
+#include "ir/manual/manual.h"
+#include "ir/ops/ops.h"
+#include "ir/strategy/strategy.h"
+
+namespace cleave {
+namespace {
+
+bool IsWritten(const Span& span) { return !(span == Span{}); }
+
+class ManualSettings {
+ public:
+  ManualSettings(SearchAlgorithm algorithm, const Pins& pins, Diagnostics& diagnostics)
+      : algorithm_(algorithm), pins_(pins), diagnostics_(diagnostics) {}
+
+  bool Check() && {
+    const ParallelSettings& settings = pins_.settings;
+    if (algorithm_ != SearchAlgorithm::kManual && settings.search_given) {
+      Refuse("a search", settings.search_span, "leave it out, or write `search = manual`");
+    }
+    RefuseWritten("`zero`", settings.zero_span);
+    RefuseWritten("`objective`", settings.objective_span);
+    RefuseWritten("`cost`", settings.cost_span);
+    RefuseWritten("`outside`", settings.outside_span);
+    if (settings.dataset_given) Refuse("`dataset`", {}, "every rank reads the whole batch and takes its part itself");
+    for (const Pin& pin : pins_.pins) {
+      Refuse("a pin", pin.span, "say with `rank` what a rank computes, or leave out `#[manual]`");
+    }
+    if (!pins_.priorities.empty()) Refuse("`#[priority]`", {}, "leave it out");
+    for (const Region& region : pins_.regions) Refuse("a region", region.span, "leave it out");
+    return is_right_;
+  }
+
+ private:
+  void RefuseWritten(const std::string& what, const Span& span) {
+    if (IsWritten(span)) Refuse(what, span, "leave it out");
+  }
+
+  void Refuse(const std::string& what, const Span& span, const std::string& help) {
+    Diagnostic error = Error(Code::kE0708, "a manual model has no use for " + what);
+    if (IsWritten(span)) error.labels.push_back({span, "tells a search what to do"});
+    error.notes.push_back("its ranks compute and communicate as the model says: nothing is searched");
+    error.help.push_back(help);
+    diagnostics_.Add(std::move(error));
+    is_right_ = false;
+  }
+
+  const SearchAlgorithm algorithm_;
+  const Pins& pins_;
+  Diagnostics& diagnostics_;
+  bool is_right_ = true;
+};
+
+}  // namespace
+
+bool CheckManualSettings(const Graph& graph, SearchAlgorithm algorithm, const Pins& pins, Diagnostics& diagnostics) {
+  if (graph.is_manual()) return ManualSettings(algorithm, pins, diagnostics).Check();
+  if (algorithm != SearchAlgorithm::kManual) return true;
+  Diagnostic error = Error(Code::kE0711, "`search = manual` on a model for one device");
+  const Span& place = pins.settings.search_span;
+  if (IsWritten(place)) error.labels.push_back({place, "asked for here"});
+  error.help.push_back("write `#[manual]` before the model and say in it what each rank does, or use another search");
+  diagnostics.Add(std::move(error));
+  return false;
+}
+
+Plan ManualPlan(const Graph& graph, const Mesh& mesh, const std::string& cluster) {
+  CLEAVE_CHECK(RankCount(graph.rank_axes) == mesh.rank_count())
+      << "a model of " << RankCount(graph.rank_axes) << " ranks on a mesh of " << mesh.rank_count();
+  Plan plan{.cluster = cluster, .mesh = mesh, .ops = {}, .search = {}};
+  plan.search = {
+      .algorithm = "manual", .objective = "none", .price = "none", .seconds = 0, .cost = 0, .lower_bound = {}};
+  for (const Op& op : graph.ops) {
+    plan.ops.push_back({.strategy = Strategy::Replicated(RuleOf(graph, op)),
+                        .output = std::nullopt,
+                        .decided_by = DecidedBy::kManual,
+                        .reason = "the model communicates itself",
+                        .choices = {}});
+  }
+  return plan;
+}
+
+}  // namespace cleave

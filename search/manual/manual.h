@@ -1,0 +1,24 @@
+// The plan of a model that communicates itself: every rank does what the model says, and nothing is searched.
+#ifndef CLEAVE_SEARCH_MANUAL_MANUAL_H_
+#define CLEAVE_SEARCH_MANUAL_MANUAL_H_
+
+#include <string>
+
+#include "base/diagnostic/diagnostic.h"
+#include "ir/graph/graph.h"
+#include "ir/mesh/mesh.h"
+#include "ir/pins/pins.h"
+#include "ir/plan/plan.h"
+
+namespace cleave {
+
+// Whether the settings fit the kind of model: `search = manual` needs a manual model (E0711), which has no use for what
+// a search would be told (E0708). What does not fit is reported, not ignored.
+bool CheckManualSettings(const Graph& graph, SearchAlgorithm algorithm, const Pins& pins, Diagnostics& diagnostics);
+
+// Every op on whole local tensors. `cluster` is its name. REQUIRES: graph.is_manual(), and the mesh has its ranks.
+Plan ManualPlan(const Graph& graph, const Mesh& mesh, const std::string& cluster);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_SEARCH_MANUAL_MANUAL_H_

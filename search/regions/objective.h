@@ -1,0 +1,29 @@
+// What a search makes least under each objective.
+//
+//   speed                    the price that `cost` names, gradients at their weight
+//   memory                   bytes that a rank keeps (HeldBytes); of equals, the price
+//   compute_to_communication the most operations for each byte sent: a model's operations are given, so bytes. All
+//                            count in full, on every link alike, and products use every mesh axis
+#ifndef CLEAVE_SEARCH_REGIONS_OBJECTIVE_H_
+#define CLEAVE_SEARCH_REGIONS_OBJECTIVE_H_
+
+#include "absl/strings/string_view.h"
+#include "ir/mesh/mesh.h"
+#include "ir/pins/pins.h"
+#include "search/assignment/assignment.h"
+#include "search/cost/facts.h"
+
+namespace cleave {
+
+// "compute_to_communication"
+absl::string_view ObjectiveName(Objective objective);
+
+// Under `memory` a byte kept weighs as much as so many that are sent: more and rounding would hide what is sent.
+inline constexpr double kSentPerKept = 4096;
+
+// `options`, which are those of `speed`, with what a search under `objective` pays. `facts` and `mesh` outlive it.
+AssignmentOptions PaidUnder(Objective objective, const GraphFacts& facts, const Mesh& mesh, AssignmentOptions options);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_SEARCH_REGIONS_OBJECTIVE_H_

@@ -1,0 +1,62 @@
+// A model with regions: each region is decided for itself, under its own objective, while everything else is held;
+// then, where `parallel { outside = search }` says so, the ops outside of all regions.
+//
+//   std::optional<RegionDecisions> decided = DecideRegions({.facts = facts, .demands = demands, .pins = pins}, decide);
+//   Assignment assignment(facts, mesh, options, decided->held);
+//   assignment.Apply(decided->changes);
+#ifndef CLEAVE_SEARCH_REGIONS_REGIONS_H_
+#define CLEAVE_SEARCH_REGIONS_REGIONS_H_
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ir/pins/pins.h"
+#include "ir/plan/plan.h"
+#include "search/assignment/assignment.h"
+#include "search/cost/facts.h"
+
+namespace cleave {
+
+// What is decided at once: the ops that `held` leaves open.
+struct RegionStep {
+  Objective objective = Objective::kSpeed;
+  std::map<OpId, Demand> held;
+  std::map<OpId, Demand> spread;  // Where propagation starts: the pins of the region, or all that is decided.
+};
+
+// The strategies of all ops that a search sets, after a step; nullopt after errors.
+using DecideStep = std::function<std::optional<std::vector<Change>>(const RegionStep& step)>;
+
+struct RegionTask {
+  const GraphFacts& facts;
+  const std::map<OpId, Demand>& demands;  // Of `pins`.
+  const Pins& pins;                       // With regions.
+  Outside outside = Outside::kReplicate;
+  Objective objective = Objective::kSpeed;  // Outside of regions.
+};
+
+struct RegionDecisions {
+  std::map<OpId, Demand> held;  // HeldDemands.
+  std::vector<Change> changes;
+};
+
+std::optional<RegionDecisions> DecideRegions(const RegionTask& task, const DecideStep& decide);
+
+// What no search decides: the demands, and ops that run replicated because they stand outside of all regions.
+std::map<OpId, Demand> HeldDemands(const RegionTask& task);
+
+// Of the ops that run replicated because they stand outside of all regions, but for those with a pin of their own.
+std::map<OpId, std::string> ReasonsOutside(const RegionTask& task);
+
+// Puts "inside region `y` (objective memory): " before the reasons of a region's ops.
+void NameRegions(const Pins& pins, IdVector<OpId, OpPlan>& ops);
+
+// The objectives of the regions, in their order, each once: "memory, speed".
+std::string ObjectivesText(const std::vector<Region>& regions);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_SEARCH_REGIONS_REGIONS_H_

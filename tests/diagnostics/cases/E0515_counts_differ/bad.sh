@@ -1,0 +1,3 @@
+{ printf '\223NUMPY\001\000\075\000'; printf "{'descr': '<f4', 'fortran_order': False, 'shape': (16, 4), }\n"; head -c 256 /dev/zero; } > x.npy
+{ printf '\223NUMPY\001\000\075\000'; printf "{'descr': '<f4', 'fortran_order': False, 'shape': (15, 3), }\n"; head -c 180 /dev/zero; } > y.npy
+compile bad.model --plan-only --quiet

@@ -1,0 +1,38 @@
+// A function mapped over the weights of experts: the numbers of a call for each, on any number of ranks.
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "tests/support/compile.h"
+
+namespace cleave {
+namespace {
+
+constexpr double kTolerance = 1e-4;
+constexpr size_t kSteps = 12;
+
+class Vmap : public testing::Test {
+ protected:
+  void SetUp() override { folder_ = FreshFolder("vmap"); }
+
+  std::vector<double> Train(const std::string& model, int ranks) {
+    const TrainedModel trained = TrainModel(DataPath(model), {"--devices", std::to_string(ranks)}, folder_, kSteps);
+    EXPECT_EQ(trained.diagnostics, "");
+    return trained.losses;
+  }
+
+  std::string folder_;
+};
+
+TEST_F(Vmap, IsACallForEachElementOnAnyNumberOfRanks) {
+  const std::vector<double> by_hand = Train("tests/end_to_end/vmap_by_hand.model", 1);
+  ASSERT_EQ(by_hand.size(), kSteps);
+  EXPECT_LT(by_hand.back(), by_hand.front());
+  for (const int ranks : {1, 2, 4, 8}) {
+    EXPECT_LE(LargestRelativeDifference(Train("examples/vmap/vmap.model", ranks), by_hand), kTolerance)
+        << ranks << " ranks";
+  }
+}
+
+}  // namespace
+}  // namespace cleave
