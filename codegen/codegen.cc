@@ -28,16 +28,17 @@ bool ReadsNpy(const Program& program, const std::string& data) {
          });
 }
 
-// The sources that only some programs need (runtime/data/README.md, runtime/einsum): what a program does not name is left out, which
-// is a good part of the time to compile it.
+// The sources that only some programs need (runtime/data/README.md, runtime/einsum): what a program does not name is
+// left out, which is a good part of the time to compile it.
 bool IsNeeded(absl::string_view path, const Program& program, const std::string& data) {
   if (absl::StartsWith(path, "runtime/einsum/") && absl::EndsWith(path, ".cc")) return HasEinsum(program);
   if (absl::StartsWith(path, "runtime/npy/") && absl::EndsWith(path, ".cc")) return ReadsNpy(program, data);
   static const auto* const users = new std::map<std::string, std::set<std::string>>{
-      {"digits.cc", {"digits"}},          {"file.cc", {"mnist", "tokens"}}, {"idx.cc", {"mnist"}},
-      {"images.cc", {"digits", "mnist"}}, {"inflate.cc", {"mnist"}},        {"mnist.cc", {"mnist"}},
-      {"npy.cc", {"npy"}},
-      {"synthetic.cc", {"synthetic"}},    {"tokens.cc", {"tokens"}},
+      {"digits.cc", {"digits"}}, {"file.cc", {"mnist", "tokens"}},
+      {"idx.cc", {"mnist"}},     {"images.cc", {"digits", "mnist"}},
+      {"inflate.cc", {"mnist"}}, {"mnist.cc", {"mnist"}},
+      {"npy.cc", {"npy"}},       {"synthetic.cc", {"synthetic"}},
+      {"tokens.cc", {"tokens"}},
   };
   if (!absl::ConsumePrefix(&path, "runtime/data/")) return true;
   const auto found = users->find(std::string(path));
@@ -70,7 +71,8 @@ absl::StatusOr<std::vector<GeneratedFile>> GenerateCpu(const Graph& graph, const
   }
   std::vector<GeneratedFile> files = {{.path = "program.cc", .text = std::move(text)}};
   files.push_back({.path = "Makefile", .text = CpuMakefile(FoldersWithSources(runtime))});
-  files.push_back({.path = "run.sh", .text = CpuRunScript(program.mesh.rank_count(), options.launch), .executable = true});
+  files.push_back(
+      {.path = "run.sh", .text = CpuRunScript(program.mesh.rank_count(), options.launch), .executable = true});
   files.insert(files.end(), runtime.begin(), runtime.end());
   return files;
 }

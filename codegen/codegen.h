@@ -33,9 +33,9 @@ struct CodegenOptions {
   LaunchDefault launch;
 };
 
-// C++17 with OpenMP, oneDNN, and MPI or Gloo. `training.data.path` is written as it is: it should be absolute, or relative to
-// the folder in which the program will run. An InvalidArgument error names what cannot be said (a data source that does
-// not exist, a rank outside of the mesh), an Unimplemented one an op that has no emission.
+// C++17 with OpenMP, oneDNN, and MPI or Gloo. `training.data.path` is written as it is: it should be absolute, or
+// relative to the folder in which the program will run. An InvalidArgument error names what cannot be said (a data
+// source that does not exist, a rank outside of the mesh), an Unimplemented one an op that has no emission.
 absl::StatusOr<std::vector<GeneratedFile>> GenerateCpu(const Graph& graph, const Program& program,
                                                        const Training& training, const CodegenOptions& options = {});
 

@@ -385,9 +385,9 @@ TEST(GeneratedProgram, ComputesEveryOpAsTheInterpreterDoes) {
   for (const int devices : {1, 2, 3, 4}) {
     SCOPED_TRACE(absl::StrCat(devices, " ranks"));
     const Mesh mesh = Mesh::OfDevices(devices);
-    // Every input is cut: the last dimension on 2 ranks, so that what looks at rows as a whole takes its distributed form;
-    // the first one on 3, unevenly; the first two on 4. Others follow, but for dimensions that stand in no input: rows by
-    // number.
+    // Every input is cut: the last dimension on 2 ranks, so that what looks at rows as a whole takes its distributed
+    // form; the first one on 3, unevenly; the first two on 4. Others follow, but for dimensions that stand in no input:
+    // rows by number.
     const std::map<std::string, std::string> rows = {
         {"embedding_gradient", "v"}, {"one_hot", "c"}, {"scatter_add", "v"}};
     Cuts cuts;

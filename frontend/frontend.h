@@ -34,7 +34,8 @@ struct Module {
   Pins pins;
   // Where parameters and inputs name the .npy files with their values, by name; not where `--set` names them.
   std::map<std::string, Span> npy_places = {};
-  std::map<std::string, std::string> custom_files;  // C++ bodies of the model's own ops: text by path in the output folder.
+  std::map<std::string, std::string>
+      custom_files;  // C++ bodies of the model's own ops: text by path in the output folder.
 
   bool operator==(const Module&) const = default;
 };

@@ -102,7 +102,8 @@ TEST(PinsTest, LayoutsOfInputs) {
       OnlyPin(AnalyzeBody("loss reduce_mean(relu(x));", "parallel { dataset = { \"x\": shard((4, 1)) }; }"));
   EXPECT_EQ(Counts(std::get<ShardPin>(slices.demand).out), (std::vector<int64_t>{4, 1}));
   EXPECT_TRUE(std::holds_alternative<ReplicatePin>(
-      OnlyPin(AnalyzeBody("loss reduce_mean(relu(x));", "parallel { dataset = { \"x\": replicate }; }")).second.demand));
+      OnlyPin(AnalyzeBody("loss reduce_mean(relu(x));", "parallel { dataset = { \"x\": replicate }; }"))
+          .second.demand));
   const Analyzed named =
       AnalyzeBody("loss reduce_mean(relu(x));", "parallel { dataset = { \"x\": layout(\"dp\", _) }; }");
   EXPECT_FALSE(named.module->pins.settings.dataset_given);

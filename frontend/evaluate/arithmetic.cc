@@ -94,8 +94,7 @@ Value Evaluator::Arithmetic(const syntax::Binary& binary, const Value& left, con
     return Value{Poison()};
   };
   if (left.is_per_rank() || right.is_per_rank()) {
-    return RankByRank({left, right},
-                      [&](const std::vector<Value>& own) { return Arithmetic(binary, own[0], own[1]); });
+    return RankByRank({left, right}, [&](const std::vector<Value>& own) { return Arithmetic(binary, own[0], own[1]); });
   }
   if (left.is_int() && right.is_int()) {
     if (IsComparison(binary.op)) return Value{Compare(binary.op, left.as_int(), right.as_int())};
@@ -134,8 +133,7 @@ Value Evaluator::NegateNumber(const Value& value, Span span) {
 // `sqrt(head)`: some elementwise functions also take a static number.
 std::optional<Value> Evaluator::StaticFunction(const std::string& name, const Value& value, Span span) {
   if (value.is_per_rank() && OnRank(value, 0).is_number() && StaticFunction(name, Value{1.0}, span)) {
-    return RankByRank({value},
-                      [&](const std::vector<Value>& own) { return *StaticFunction(name, own[0], span); });
+    return RankByRank({value}, [&](const std::vector<Value>& own) { return *StaticFunction(name, own[0], span); });
   }
   double (*function)(double) = nullptr;
   if (name == "sqrt") function = [](double x) { return std::sqrt(x); };
@@ -149,8 +147,8 @@ std::optional<Value> Evaluator::StaticFunction(const std::string& name, const Va
   return Value{Poison()};
 }
 
-// `choose(condition, a, b)` is a where the static condition holds, else b; the other is never expanded, but for a condition
-// that differs between ranks.
+// `choose(condition, a, b)` is a where the static condition holds, else b; the other is never expanded, but for a
+// condition that differs between ranks.
 Value Evaluator::Choose(const syntax::Call& call, Span span, Frame& frame) {
   static const Signature kSignature{
       .callee = "choose",

@@ -146,9 +146,10 @@ void Evaluator::AddPin(const syntax::Attribute& attribute, OpId op, const std::v
 bool Evaluator::CheckShard(const syntax::Attribute& attribute, const ShardPin& pin, OpId id) {
   const Op& op = graph().op(id);
   if (IsSource(op) && !pin.in.empty()) {
-    reporter_.Report(Error(Code::kE0302, absl::StrCat("slices for ", Plural(static_cast<int64_t>(pin.in.size()), "tensor"),
-                                                      ", but the ", op.kind, " `", op.name, "` is one"))
-                         .At(attribute.span, absl::StrCat("`", op.name, "` is ", op.type.ToString())));
+    reporter_.Report(
+        Error(Code::kE0302, absl::StrCat("slices for ", Plural(static_cast<int64_t>(pin.in.size()), "tensor"),
+                                         ", but the ", op.kind, " `", op.name, "` is one"))
+            .At(attribute.span, absl::StrCat("`", op.name, "` is ", op.type.ToString())));
     return false;
   }
   if (!pin.in.empty() && pin.in.size() != op.inputs.size()) {

@@ -3,9 +3,9 @@
 // How to read it: Evaluate (expression.cc) turns an expression into a Value; calls of functions (call.cc) open a Frame
 // and run the function's body there (statement.cc); calls of ops (op_call.cc) append to the graph. Shapes of signatures
 // are bound and checked in shapes.cc, static arithmetic is arithmetic.cc, operators on tensors and subscripts are
-// operators.cc, tuples of tensors are tuples.cc, `vmap` is vmap.cc; attributes are attach.cc and block_pins.cc. Of manual models (manual.cc): values that differ between ranks are
-// per_rank.cc, collectives communication.cc, messages between neighbours neighbors.cc and halo.cc, `send` and `recv`
-// messages.cc.
+// operators.cc, tuples of tensors are tuples.cc, `vmap` is vmap.cc; attributes are attach.cc and block_pins.cc. Of
+// manual models (manual.cc): values that differ between ranks are per_rank.cc, collectives communication.cc, messages
+// between neighbours neighbors.cc and halo.cc, `send` and `recv` messages.cc.
 //
 // A mistake is reported where it is found and gives Poison, about which everything that uses it is silent.
 #ifndef CLEAVE_FRONTEND_EVALUATE_EVALUATOR_H_
@@ -48,8 +48,8 @@ struct Expansion {
   std::vector<Pin> pins;
   std::vector<Priority> priorities;
   std::vector<Region> regions;
-  std::map<OpId, Span> inputs;      // In program order; not the sample mask.
-  std::map<OpId, Span> parameters;  // Where the user finds each.
+  std::map<OpId, Span> inputs;                  // In program order; not the sample mask.
+  std::map<OpId, Span> parameters;              // Where the user finds each.
   std::map<std::string, Span> npy_places = {};  // Of parameters by name, where each names its file.
   std::map<OpId, CustomCall> custom_calls;
   // Of a manual model: where values begin to differ between ranks, or cease to.
@@ -178,8 +178,7 @@ class Evaluator {
   bool TakeLocal(std::vector<syntax::Attribute>& attributes);
 
   // per_rank.cc
-  Value RankByRank(const std::vector<Value>& values,
-                   const std::function<Value(const std::vector<Value>&)>& compute);
+  Value RankByRank(const std::vector<Value>& values, const std::function<Value(const std::vector<Value>&)>& compute);
   Diagnostic Differs(Code code, std::string message, const syntax::Expression& expression, const Value& value,
                      Frame& frame);
   void ReportDiffering(std::string message, const syntax::Expression& expression, const Value& value,
@@ -270,7 +269,8 @@ class Evaluator {
   Value RankArithmetic(const syntax::Binary& binary, const Value& left, const Value& right, Span span, Frame& frame);
 
   // subscripts.cc
-  // The elements of one dimension that a subscript means: from `begin` on, which may differ between ranks, `size` of them.
+  // The elements of one dimension that a subscript means: from `begin` on, which may differ between ranks, `size` of
+  // them.
   struct Range {
     Value begin;
     int64_t size = 0;
@@ -400,10 +400,10 @@ class Evaluator {
   std::set<std::pair<int32_t, int32_t>> same_paths_;  // Calls that are known to make parameters of one path.
   std::optional<Span> loss_;
   std::optional<Operation> last_operation_;
-  std::vector<RegionUnderWay> regions_;      // One is entered at most, the innermost.
-  std::map<OpId, Span> region_parameters_;   // That a region's `params` pins.
-  std::vector<size_t> open_objectives_;      // Regions that take that of `parallel`.
-  std::vector<size_t> default_outputs_;      // Pins that say what `parallel { dataset }` does.
+  std::vector<RegionUnderWay> regions_;     // One is entered at most, the innermost.
+  std::map<OpId, Span> region_parameters_;  // That a region's `params` pins.
+  std::vector<size_t> open_objectives_;     // Regions that take that of `parallel`.
+  std::vector<size_t> default_outputs_;     // Pins that say what `parallel { dataset }` does.
   int vmap_depth_ = 0;
   std::map<const syntax::Expression*, Value> substitutes_;  // What arguments of a mapped call under way are worth.
   bool in_metric_ = false;

@@ -85,9 +85,10 @@ bool Evaluator::CheckElementCount(const TensorType& type, Span span) {
   int64_t count = 1;
   for (int64_t size : type.shape) {
     if (__builtin_mul_overflow(count, size, &count) || count > kMaxElements) {
-      reporter_.Report(Error(Code::kE0215, "a tensor with too many elements")
-                           .At(span, absl::StrCat(ShapeText(type.shape), " is more than 9,007,199,254,740,991 elements"))
-                           .Note("up to 2^53 - 1 the number of an element is exact in 64-bit integers and in doubles"));
+      reporter_.Report(
+          Error(Code::kE0215, "a tensor with too many elements")
+              .At(span, absl::StrCat(ShapeText(type.shape), " is more than 9,007,199,254,740,991 elements"))
+              .Note("up to 2^53 - 1 the number of an element is exact in 64-bit integers and in doubles"));
       return false;
     }
   }

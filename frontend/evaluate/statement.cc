@@ -132,8 +132,7 @@ void Evaluator::RunAssign(const syntax::Assign& assign, const syntax::Statement&
     reporter_.Report(std::move(error));
     return;
   }
-  const bool same_kind =
-      binding->value.is_poison() || value.is_poison() || SameKind(binding->value, value);
+  const bool same_kind = binding->value.is_poison() || value.is_poison() || SameKind(binding->value, value);
   if (!same_kind) {
     reporter_.Report(Error(Code::kE0204, absl::StrCat("`", assign.name.text, "` changes its kind of value"))
                          .At(assign.value.span, absl::StrCat("this is ", DescribeType(value, graph())))

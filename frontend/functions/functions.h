@@ -38,10 +38,9 @@ class FunctionTable {
   FunctionTable(const FunctionTable&) = delete;
   FunctionTable& operator=(const FunctionTable&) = delete;
 
-  // What `name` means inside `inside` (null: in the model): a function or op of the user, then a function of the prelude,
-  // then an op of the table.
-  // Two exceptions: a function sees the op whose name it bears, so that it can wrap it; and the prelude never sees the
-  // user's functions and ops.
+  // What `name` means inside `inside` (null: in the model): a function or op of the user, then a function of the
+  // prelude, then an op of the table. Two exceptions: a function sees the op whose name it bears, so that it can wrap
+  // it; and the prelude never sees the user's functions and ops.
   Callee Find(const std::string& name, const Function* inside) const;
 
   // Whether the calls of `name` inside `inside` own parameters.

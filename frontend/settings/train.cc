@@ -124,7 +124,8 @@ class TrainReader {
     return callee != nullptr && callee->text == name ? call : nullptr;
   }
 
-  // A path for `source`. One that was typed is meant from where it was typed; one of the file stays relative to the file.
+  // A path for `source`. One that was typed is meant from where it was typed; one of the file stays relative to the
+  // file.
   std::optional<std::string> ReadPath(const syntax::Expression& expression, const std::string& source,
                                       const std::string& path_prefix) {
     const Value path = evaluator_.EvaluateStatic(expression);

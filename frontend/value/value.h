@@ -74,8 +74,8 @@ struct Value {
 inline bool TupleValue::operator==(const TupleValue& other) const { return elements == other.elements; }
 inline bool PerRankValue::operator==(const PerRankValue& other) const { return ranks == other.ranks; }
 
-// One value per rank; where all ranks agree it is that value. Ints among floats become floats. nullopt where the kinds are
-// different, or not those that a PerRankValue has. REQUIRES: at least one rank.
+// One value per rank; where all ranks agree it is that value. Ints among floats become floats. nullopt where the kinds
+// are different, or not those that a PerRankValue has. REQUIRES: at least one rank.
 std::optional<Value> PerRank(std::vector<Value> ranks);
 
 // What `value` is on `rank`: itself where it does not differ between ranks.

@@ -28,9 +28,9 @@ struct SimulationReport {
   std::vector<std::string> axes_left_out;  // Of no mesh simulated; the static check covers them.
 };
 
-// Runs the shrunk program (ir/check/shrink.h) on the ranks of short meshes (ir/check/short_meshes.h) and compares every value (forward, gradients, updated
-// state) with the shrunk graph on one device. An Internal error names the first wrong tensor, its op, the rank and the
-// two values.
+// Runs the shrunk program (ir/check/shrink.h) on the ranks of short meshes (ir/check/short_meshes.h) and compares every
+// value (forward, gradients, updated state) with the shrunk graph on one device. An Internal error names the first
+// wrong tensor, its op, the rank and the two values.
 absl::StatusOr<SimulationReport> CheckBySimulation(const Graph& graph, const Program& program);
 
 // The same for the program of a distributed graph, which is itself compared with the `graph` that it was made of.

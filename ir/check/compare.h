@@ -27,18 +27,18 @@ struct Difference {
 // NaN equals NaN: some ops have no value at some points, on one device as on many. REQUIRES: the same shape.
 Difference LargestDifference(const Tensor& expected, const Tensor& actual);
 
-// An Internal error unless the program's loss, metrics and updates are those of the graph: none is lost, and each state takes the
-// value that the graph gives it.
+// An Internal error unless the program's loss, metrics and updates are those of the graph: none is lost, and each state
+// takes the value that the graph gives it.
 absl::Status CheckResults(const Graph& graph, const Program& program);
 
 // The element of a value that is farthest from what one device computes.
 struct WrongValue {
   ValueId value;
   int rank = 0;
-  size_t element = 0;          // Of the rank's part, row-major.
+  size_t element = 0;  // Of the rank's part, row-major.
   double actual = 0;
   double expected = 0;
-  std::string step;            // That made the value.
+  std::string step;  // That made the value.
   int line = 0;
 
   std::string Text(const Program& program) const;
@@ -53,8 +53,8 @@ struct Comparison {
 // An Internal error unless every Compute is an op of the graph on the values of that op's own inputs.
 absl::Status CheckComputes(const Graph& graph, const Program& program);
 
-// Runs both and compares every value on every rank, partial ones put together, and whether loss, metrics and updates are
-// the graph's. An Internal error where the program cannot be run or has other results than the graph.
+// Runs both and compares every value on every rank, partial ones put together, and whether loss, metrics and updates
+// are the graph's. An Internal error where the program cannot be run or has other results than the graph.
 absl::StatusOr<Comparison> CompareWithGraph(const Graph& graph, const Program& program, const SourceValues& sources,
                                             int64_t step);
 

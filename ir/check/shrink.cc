@@ -60,8 +60,8 @@ void ExchangeWindowsThatAreElsewhere(Program& program) {
   }
 }
 
-// A permute pairs ranks, because pieces keep their sizes. On shorter axes they may not: what a rank needs is spread over the
-// ranks that differ on any axis that cuts the tensor.
+// A permute pairs ranks, because pieces keep their sizes. On shorter axes they may not: what a rank needs is spread
+// over the ranks that differ on any axis that cuts the tensor.
 void WidenPermutes(Program& program) {
   for (Step& step : program.steps) {
     auto* collective = std::get_if<Collective>(&step.action);

@@ -15,8 +15,8 @@
 namespace cleave {
 namespace {
 
-// Every value is what an op of the graph makes of the values of that op's own inputs. What collectives and slices keep, the static
-// check says; and shrinking, which takes attributes and types from the graph, changes none.
+// Every value is what an op of the graph makes of the values of that op's own inputs. What collectives and slices keep,
+// the static check says; and shrinking, which takes attributes and types from the graph, changes none.
 absl::Status CheckOps(const Graph& graph, const Program& program) {
   for (const Value& value : program.values) {
     if (!graph.ops.contains(value.origin) || value.type != graph.op(value.origin).type) {

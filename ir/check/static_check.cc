@@ -157,7 +157,8 @@ class StaticCheck {
     }
   }
 
-  // Metric steps do not run at every step of training, and training does not run where metrics are all that is asked for.
+  // Metric steps do not run at every step of training, and training does not run where metrics are all that is asked
+  // for.
   bool Runs(ValueId made, Phase reader) const { return phases_[made] != Phase::kMetric || reader == Phase::kMetric; }
 
   // Every id exists, every read comes after its write, every value is written once. False when later checks would be
@@ -330,7 +331,8 @@ class StaticCheck {
     }
     for (const ProgramMetric& metric : program_.metrics) {
       CheckWhole(absl::StrCat("metric `", metric.name, "`"), metric.value);
-      if (phases_[metric.value] > Phase::kMetric) Find(absl::StrCat("metric `", metric.name, "` is made after its phase"));
+      if (phases_[metric.value] > Phase::kMetric)
+        Find(absl::StrCat("metric `", metric.name, "` is made after its phase"));
     }
     for (const ProgramUpdate& update : program_.updates) {
       // The next step makes every copy anew from the state itself.
@@ -358,7 +360,7 @@ class StaticCheck {
   const Program& program_;
   IdVector<ValueId, char> written_;
   IdVector<ValueId, char> is_source_;
-  IdVector<ValueId, Phase> phases_;  // In which each value is made.
+  IdVector<ValueId, Phase> phases_;                    // In which each value is made.
   std::map<std::vector<AxisId>, std::string> groups_;  // What is wrong with the groups over some axes.
   const Step* step_ = nullptr;
   std::vector<std::string> findings_;

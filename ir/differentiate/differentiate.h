@@ -2,9 +2,9 @@
 //
 // Reverse-mode: the ops are visited from the loss to the sources; each asks its definition (ir/ops) for the gradients
 // of its inputs, which are built from ordinary ops. A value that is read several times gets the sum of its
-// contributions; in a manual model (ir/manual) that sum also goes over the ranks that used it with different values, by ops
-// that communicate. Then the optimizer's update is appended for every parameter, again as ordinary (elementwise) ops,
-// which codegen fuses into one loop.
+// contributions; in a manual model (ir/manual) that sum also goes over the ranks that used it with different values, by
+// ops that communicate. Then the optimizer's update is appended for every parameter, again as ordinary (elementwise)
+// ops, which codegen fuses into one loop.
 //
 // Every backward op carries the factor map to the forward op that it comes from (Op::inherits), so a plan for the
 // forward ops is a plan for all. The sums of several contributions and the update ops have none: they decide for

@@ -2,7 +2,8 @@
 //
 // A value has a root, the value whose buffer it uses. Most values are their own. Others lie in place:
 //   reshape, view     in its input
-//   all-reduce        in its input, when nothing else reads that afterwards; inputs of a merged one form a bucket, contiguous;
+//   all-reduce        in its input, when nothing else reads that afterwards; inputs of a merged one form a bucket,
+//   contiguous;
 //                     so does a broadcast
 //   state update    in the state, when nobody reads the old state afterwards: optimizers then update in place
 //   fused loop      in an input that is read there for the last time, element by element

@@ -1,9 +1,9 @@
 // The single-device program: a list of ops in SSA form with static shapes.
 //
-// Every op computes exactly one value, so an OpId names both the op and its value. Inputs, parameters, optimizer state and
-// constants are ops without inputs ("sources"). Ops stand in an order in which each comes after its inputs. A Graph is built
-// with a GraphBuilder (ir/ops/builder.h), extended to a training graph by Differentiate (ir/differentiate) and has a text form
-// (ir/graph/text.h) that is parsed back.
+// Every op computes exactly one value, so an OpId names both the op and its value. Inputs, parameters, optimizer state
+// and constants are ops without inputs ("sources"). Ops stand in an order in which each comes after its inputs. A Graph
+// is built with a GraphBuilder (ir/ops/builder.h), extended to a training graph by Differentiate (ir/differentiate) and
+// has a text form (ir/graph/text.h) that is parsed back.
 //
 // Thread-compatible: const access from many threads is fine.
 #ifndef CLEAVE_IR_GRAPH_GRAPH_H_
@@ -23,15 +23,14 @@ namespace cleave {
 
 using OpId = StrongId<struct OpIdTag>;
 
-using AttributeValue =
-    std::variant<bool, int64_t, double, std::string, std::vector<int64_t>, std::vector<double>>;
+using AttributeValue = std::variant<bool, int64_t, double, std::string, std::vector<int64_t>, std::vector<double>>;
 
 // Named constants of an op, ordered by name. An attribute with its default value is absent or present, but always the
 // same for one op kind: the op's constructor in ir/ops fills in defaults.
 struct Attributes {
   std::map<std::string, AttributeValue> values;
 
-  bool GetBool(const std::string& name) const;                     // REQUIRES (all of these): present, with that type.
+  bool GetBool(const std::string& name) const;  // REQUIRES (all of these): present, with that type.
   int64_t GetInt(const std::string& name) const;
   double GetDouble(const std::string& name) const;
   const std::string& GetString(const std::string& name) const;
@@ -42,14 +41,15 @@ struct Attributes {
   bool operator==(const Attributes&) const = default;
 };
 
-// When an op runs. Metric ops run at logged steps and over the test part; they read forward values and nothing reads them.
+// When an op runs. Metric ops run at logged steps and over the test part; they read forward values and nothing reads
+// them.
 enum class Phase { kForward, kMetric, kBackward, kUpdate };
 
-absl::string_view PhaseName(Phase phase);                          // "forward"
+absl::string_view PhaseName(Phase phase);  // "forward"
 std::optional<Phase> ParsePhase(absl::string_view name);
 
-// Where the strategy of a backward or update op comes from: factor `factors[i]` of `op` (an index into its rule's factors)
-// is what factor i of this op cuts, -1 where the forward op has no such factor.
+// Where the strategy of a backward or update op comes from: factor `factors[i]` of `op` (an index into its rule's
+// factors) is what factor i of this op cuts, -1 where the forward op has no such factor.
 struct Inheritance {
   OpId op;
   std::vector<int> factors;
@@ -59,15 +59,15 @@ struct Inheritance {
 
 struct Op {
   OpId id;
-  std::string name;                        // Unique, stable: "h1.matmul", "h1.weight", "h1.matmul.grad_weight".
-  std::string kind;                        // A name of the op table (ir/ops): "matmul", "input", "parameter".
+  std::string name;  // Unique, stable: "h1.matmul", "h1.weight", "h1.matmul.grad_weight".
+  std::string kind;  // A name of the op table (ir/ops): "matmul", "input", "parameter".
   Phase phase = Phase::kForward;
   std::vector<OpId> inputs = {};
   Attributes attributes = {};
-  TensorType type = {};                    // Of the op's value.
-  int line = 0;                            // Of the model file; 0 where no line causes it.
+  TensorType type = {};                      // Of the op's value.
+  int line = 0;                              // Of the model file; 0 where no line causes it.
   std::optional<Inheritance> inherits = {};  // Set for ops that differentiate derives from a forward op.
-  std::optional<OpId> gradient_of = {};    // Set when the value is the whole gradient of the loss by that op's value.
+  std::optional<OpId> gradient_of = {};      // Set when the value is the whole gradient of the loss by that op's value.
 
   bool operator==(const Op&) const = default;
 };
@@ -81,30 +81,30 @@ struct StateUpdate {
 };
 
 struct Metric {
-  std::string name;                        // "accuracy"
-  OpId value;                              // A scalar: the mean over the global batch.
+  std::string name;  // "accuracy"
+  OpId value;        // A scalar: the mean over the global batch.
 
   bool operator==(const Metric&) const = default;
 };
 
 // An axis of the ranks that a manual model speaks of.
 struct RankAxis {
-  std::string name;                        // "dp"; "world" where the model names no axes.
+  std::string name;  // "dp"; "world" where the model names no axes.
   int64_t size = 1;
 
   bool operator==(const RankAxis&) const = default;
 };
 
 struct Graph {
-  std::string model;                       // "MnistMlp"
-  std::string file;                        // As the user typed it: "mnist_mlp.model".
-  std::string hash;                        // "xxh3:…" of the model's text and its overrides.
+  std::string model;  // "MnistMlp"
+  std::string file;   // As the user typed it: "mnist_mlp.model".
+  std::string hash;   // "xxh3:…" of the model's text and its overrides.
   IdVector<OpId, Op> ops;
-  std::optional<OpId> loss;                // A scalar.
+  std::optional<OpId> loss;  // A scalar.
   std::vector<Metric> metrics;
-  std::vector<StateUpdate> updates;        // Empty before Differentiate.
-  // Of a manual model (ir/manual): what its ranks are, outermost axis first, numbered row-major. Each op then says what one
-  // rank computes, and values may differ between ranks. Empty: a model for one device.
+  std::vector<StateUpdate> updates;  // Empty before Differentiate.
+  // Of a manual model (ir/manual): what its ranks are, outermost axis first, numbered row-major. Each op then says what
+  // one rank computes, and values may differ between ranks. Empty: a model for one device.
   std::vector<RankAxis> rank_axes = {};
 
   const Op& op(OpId id) const { return ops[id]; }

@@ -8,9 +8,9 @@
 //     update %3 = %40
 //   }
 //
-// A backward op carries `phase(backward)`, `from(%4, (0, 2, 1))` and `gradient_of(%4)` after its attributes. The name and line in the
-// trailing comment are part of the form. The graph of a manual model names its ranks after the hash, ` ranks(dp = 4, tp = 2) {`.
-// docs/formats/ir.md has the grammar.
+// A backward op carries `phase(backward)`, `from(%4, (0, 2, 1))` and `gradient_of(%4)` after its attributes. The name
+// and line in the trailing comment are part of the form. The graph of a manual model names its ranks after the hash, `
+// ranks(dp = 4, tp = 2) {`. docs/formats/ir.md has the grammar.
 #ifndef CLEAVE_IR_GRAPH_TEXT_H_
 #define CLEAVE_IR_GRAPH_TEXT_H_
 
@@ -26,8 +26,8 @@ namespace cleave {
 // `annotate` may add text after an op's attributes, such as " in_strategy((4, 2), (1, 2))"; it may be null.
 std::string GraphText(const Graph& graph, const std::function<std::string(const Op&)>& annotate = nullptr);
 
-// Parses what GraphText writes (annotations are skipped). Checks ids, order, op kinds' shapes are left to VerifyGraph (ir/ops).
-// An error says line and column and what was expected.
+// Parses what GraphText writes (annotations are skipped). Checks ids, order, op kinds' shapes are left to VerifyGraph
+// (ir/ops). An error says line and column and what was expected.
 absl::StatusOr<Graph> ParseGraph(absl::string_view text);
 
 }  // namespace cleave

@@ -121,7 +121,8 @@ class TransferOnRank {
         }
         return Concatenated(pieces, transfer_.from_dimension);
       }
-      // What counts is who needs what: on a mesh that the proof has shortened a permute's pieces need not be of one size.
+      // What counts is who needs what: on a mesh that the proof has shortened a permute's pieces need not be of one
+      // size.
       case CollectiveKind::kPermute:
       case CollectiveKind::kNeighborExchange:
         return Collected();

@@ -1,17 +1,17 @@
 // What differs between the ranks of a manual model.
 //
-// Every op of such a graph says what one rank computes. A value *varies* over the axes on which ranks may hold different
-// values, and is equal on ranks that differ on other axes only: parameters and inputs vary over none, a slice that begins at
-// a multiple of `rank` over all, the result of an all_reduce not over the axes of its group.
+// Every op of such a graph says what one rank computes. A value *varies* over the axes on which ranks may hold
+// different values, and is equal on ranks that differ on other axes only: parameters and inputs vary over none, a slice
+// that begins at a multiple of `rank` over all, the result of an all_reduce not over the axes of its group.
 //
 //   x varies over {}, row = x[rank * n ..] over {world}, all_reduce(row) over {}.
 //
-// A value that does not vary is one value, whatever ranks hold copies of it; so its gradient is the sum of what the ranks
-// that differ on an axis contribute, where an op combines it with values that vary over that axis. Of an op between `x`
-// that varies over V(x) and its result, worked out over W: the contribution to x's gradient is summed over W - V(x). For
-// ordinary ops W is where the result varies. A collective takes its input as varying over its group too: W = V(x) + group,
-// while its result may vary over less. So the gradient of an all_reduce whose result is equal everywhere is the identity.
-// (The rule is that of typed per-device programs: JAX shard_map with varying manual axes.)
+// A value that does not vary is one value, whatever ranks hold copies of it; so its gradient is the sum of what the
+// ranks that differ on an axis contribute, where an op combines it with values that vary over that axis. Of an op
+// between `x` that varies over V(x) and its result, worked out over W: the contribution to x's gradient is summed over
+// W - V(x). For ordinary ops W is where the result varies. A collective takes its input as varying over its group too:
+// W = V(x) + group, while its result may vary over less. So the gradient of an all_reduce whose result is equal
+// everywhere is the identity. (The rule is that of typed per-device programs: JAX shard_map with varying manual axes.)
 #ifndef CLEAVE_IR_MANUAL_MANUAL_H_
 #define CLEAVE_IR_MANUAL_MANUAL_H_
 
@@ -44,7 +44,8 @@ RankAxisSet AllAxes(const std::vector<RankAxis>& axes);
 // Those of more than one rank: over others nothing can vary.
 RankAxisSet DividedAxes(const std::vector<RankAxis>& axes);
 
-// A group as ops write it: names of axes in mesh order, separated by spaces, "dp tp". REQUIRES (of the set's): axes exist.
+// A group as ops write it: names of axes in mesh order, separated by spaces, "dp tp". REQUIRES (of the set's): axes
+// exist.
 std::string GroupText(const std::vector<RankAxis>& axes, RankAxisSet group);
 RankAxisSet GroupOf(const std::vector<RankAxis>& axes, absl::string_view text);
 // The same for a text from outside: nullopt where it is no group as GroupText writes it.
@@ -70,8 +71,8 @@ RankAxisSet WorkedOver(const std::vector<RankAxis>& axes, const Op& op, absl::Sp
 // "equal on all ranks", "varies over dp and tp"
 std::string VarianceText(const std::vector<RankAxis>& axes, RankAxisSet variance);
 
-// The axes of `mesh` that make up a group, outermost first. A mesh is the rank axes cut finer: ranks have the same numbers in
-// both. REQUIRES: every rank axis is a product of neighbouring mesh axes.
+// The axes of `mesh` that make up a group, outermost first. A mesh is the rank axes cut finer: ranks have the same
+// numbers in both. REQUIRES: every rank axis is a product of neighbouring mesh axes.
 std::vector<AxisId> MeshAxesOf(const std::vector<RankAxis>& axes, RankAxisSet group, const Mesh& mesh);
 
 }  // namespace cleave

@@ -131,9 +131,10 @@ TEST(ErrorsTest, Einsum) {
             "E0411 index `i` is 2 and 3 in `i i -> i` | 0: has 3 in dimension 1 | 0: is 2x3");
   EXPECT_EQ(Infer("einsum", {F({2, 3})}, equation("ik,kj->ij")),
             "E0409 `i k, k j -> i j` has 2 terms before `->` for 1 tensor");
-  EXPECT_EQ(Infer("einsum", {F({2})}, equation("row->row")),
-            "E0408 tensor 1 has 1 dimension, its term 3 names | 0: has 1 dimension | note: in a formula without a space "
-            "between two names each letter is an index");
+  EXPECT_EQ(
+      Infer("einsum", {F({2})}, equation("row->row")),
+      "E0408 tensor 1 has 1 dimension, its term 3 names | 0: has 1 dimension | note: in a formula without a space "
+      "between two names each letter is an index");
   EXPECT_EQ(Infer("einsum", {F({2, 3})}, equation("ij")),
             "E0409 `ij` has no `->`: what the result looks like is always written");
   EXPECT_EQ(Infer("einsum", {F({2})}, equation("i->ik")), "E0409 index `k` of the result stands in no tensor");
@@ -145,14 +146,20 @@ TEST(ErrorsTest, Einsum) {
 
 TEST(ErrorsTest, CustomOps) {
   const auto attributes = [](const char* rule, const char* arguments, Ints shape) {
-    return Attribute{{"op", std::string("f")},    {"rule", std::string(rule)}, {"arguments", std::string(arguments)},
-                     {"whole", std::string()},    {"linear", std::string()},   {"body", std::string("custom/f.h")},
-                     {"dtype", std::string("f32")}, {"shape", shape}};
+    return Attribute{{"op", std::string("f")},
+                     {"rule", std::string(rule)},
+                     {"arguments", std::string(arguments)},
+                     {"whole", std::string()},
+                     {"linear", std::string()},
+                     {"body", std::string("custom/f.h")},
+                     {"dtype", std::string("f32")},
+                     {"shape", shape}};
   };
   EXPECT_EQ(Infer("custom", {F({2, 3})}, attributes("n k -> n", "x", {2})), "f32[2]");
-  EXPECT_EQ(Infer("custom", {F({2, 3}), F({4})}, attributes("n k, k -> n", "x, y", {2})),
-            "E0520 the rule of `f` does not fit this call: dimension 0 of input 1 has 4 elements, but `k` is 3 elsewhere | "
-            "0:  | 1:  | note: the rule is `n k, k -> n`, the result f32[2]");
+  EXPECT_EQ(
+      Infer("custom", {F({2, 3}), F({4})}, attributes("n k, k -> n", "x, y", {2})),
+      "E0520 the rule of `f` does not fit this call: dimension 0 of input 1 has 4 elements, but `k` is 3 elsewhere | "
+      "0:  | 1:  | note: the rule is `n k, k -> n`, the result f32[2]");
   EXPECT_EQ(Infer("custom", {F({2, 3})}, attributes("n k -> n", "x, y", {2})), "E0409 `f` takes 2 tensors, found 1");
   EXPECT_EQ(Infer("custom", {F({2, 3})}, attributes("n k -> n", "x = y", {2})),
             "E0409 `x = y` is no argument of an op: `x` or `cap = 30.0`");
@@ -241,16 +248,18 @@ TEST(ErrorsTest, Padding) {
             "E0409 `before` has 1 number for a tensor with 2 dimensions | 0: is 4x3");
   EXPECT_EQ(Infer("pad", {F({4, 3})}, {{"before", Ints{1, 0}}, {"after", Ints{0, -2}}}),
             "E0409 `after` is -2 in dimension 1 | help: to leave elements out, take a slice: x[a..b]");
-  EXPECT_EQ(Infer("pad", {F({4})}, {{"before", Ints{INT64_MAX}}, {"after", Ints{INT64_MAX}}}),
-            "E0410 `pad` gives 18014398509481986, more than 9007199254740991 elements | note: up to 2^53 - 1 the number "
-            "of an element is exact in 64-bit integers and in doubles");
+  EXPECT_EQ(
+      Infer("pad", {F({4})}, {{"before", Ints{INT64_MAX}}, {"after", Ints{INT64_MAX}}}),
+      "E0410 `pad` gives 18014398509481986, more than 9007199254740991 elements | note: up to 2^53 - 1 the number "
+      "of an element is exact in 64-bit integers and in doubles");
 }
 
 TEST(ErrorsTest, Indexing) {
   EXPECT_EQ(Infer("gather", {F({4, 3, 5}), I({2, 6})}, {{"axis", int64_t{1}}}), "f32[4, 2, 6, 5]");
-  EXPECT_EQ(Infer("gather", {F({4, 3}), I({2})}, {{"axis", int64_t{2}}}),
-            "E0404 axis 2 of a tensor with 2 dimensions | 0: has 2 dimensions | help: axes are 0 to 1, or -1 to -2 from "
-            "the last");
+  EXPECT_EQ(
+      Infer("gather", {F({4, 3}), I({2})}, {{"axis", int64_t{2}}}),
+      "E0404 axis 2 of a tensor with 2 dimensions | 0: has 2 dimensions | help: axes are 0 to 1, or -1 to -2 from "
+      "the last");
   EXPECT_EQ(Infer("gather", {F({4, 3}), F({2})}),
             "E0406 expected i32, found f32 | 1: holds f32 | help: cast(indices, i32)");
   EXPECT_EQ(Infer("gather", {F({}), I({2})}), "E0404 axis 0 of a tensor with 0 dimensions | 0: has 0 dimensions");
@@ -259,22 +268,24 @@ TEST(ErrorsTest, Indexing) {
   EXPECT_EQ(Infer("scatter_add", {F({2, 5}), I({3})}, {{"size", int64_t{3}}}),
             "E0411 updates 2x5 by indices 3 | 1: is 3 | 0: is 2x5 | note: the shape of `indices` stands in that of "
             "`updates` from dimension 0 on");
-  EXPECT_EQ(Infer("scatter_add", {F({2, 5}), I({2})}, {{"size", int64_t{3}}, {"axis", int64_t{2}}}),
-            "E0404 axis 2 of a result with 2 dimensions | 0: is 2x5 | 1: is 2 | note: the dimensions of `indices` become "
-            "one");
+  EXPECT_EQ(
+      Infer("scatter_add", {F({2, 5}), I({2})}, {{"size", int64_t{3}}, {"axis", int64_t{2}}}),
+      "E0404 axis 2 of a result with 2 dimensions | 0: is 2x5 | 1: is 2 | note: the dimensions of `indices` become "
+      "one");
   EXPECT_EQ(Infer("scatter_add", {F({2}), I({2})}, {{"size", int64_t{0}}}),
             "E0409 `size` is 0 | note: a dimension has at least 1 element");
 }
 
 TEST(ErrorsTest, Sequences) {
-  EXPECT_EQ(Infer("cumsum", {F({4, 3})}, {{"axis", int64_t{-3}}}),
-            "E0404 axis -3 of a tensor with 2 dimensions | 0: has 2 dimensions | help: axes are 0 to 1, or -1 to -2 from "
-            "the last");
-  EXPECT_EQ(Infer("rope", {F({8, 7})}),
-            "E0411 the last dimension has 7 elements, which are no pairs | 0: is 8x7");
-  EXPECT_EQ(Infer("rope", {F({8, 6})}, {{"axis", int64_t{1}}}),
-            "E0404 positions along the last dimension, whose pairs are turned | 0: is 8x6 | help: `axis` is the dimension "
-            "of the sequence: axis = -2");
+  EXPECT_EQ(
+      Infer("cumsum", {F({4, 3})}, {{"axis", int64_t{-3}}}),
+      "E0404 axis -3 of a tensor with 2 dimensions | 0: has 2 dimensions | help: axes are 0 to 1, or -1 to -2 from "
+      "the last");
+  EXPECT_EQ(Infer("rope", {F({8, 7})}), "E0411 the last dimension has 7 elements, which are no pairs | 0: is 8x7");
+  EXPECT_EQ(
+      Infer("rope", {F({8, 6})}, {{"axis", int64_t{1}}}),
+      "E0404 positions along the last dimension, whose pairs are turned | 0: is 8x6 | help: `axis` is the dimension "
+      "of the sequence: axis = -2");
   EXPECT_EQ(Infer("rope", {F({8, 6})}, {{"theta", 0.0}}),
             "E0409 `theta` is 0.0 | note: the base of the frequencies is positive and finite");
   EXPECT_EQ(Infer("dropout", {F({8})}, {{"rate", 1.0}}),

@@ -1,7 +1,7 @@
 // The op table: everything the compiler knows of an op, one file per op (ir/ops/<op>.cc).
 //
-// To add an op: write ir/ops/<op>.cc with its OpDefinition, list it in table.def, its emission in codegen, its test, its
-// line in docs/language.md. docs/adding_an_op.md walks through it.
+// To add an op: write ir/ops/<op>.cc with its OpDefinition, list it in table.def, its emission in codegen, its test,
+// its line in docs/language.md. docs/adding_an_op.md walks through it.
 #ifndef CLEAVE_IR_OPS_OPS_H_
 #define CLEAVE_IR_OPS_OPS_H_
 
@@ -34,8 +34,8 @@ enum class OpClass {
   kEffect,       // print, assert_finite: kept although nothing reads their value.
 };
 
-// What of the ranks of a manual model (ir/manual) a value hangs on besides the op's inputs. Ops with any such use stand in manual
-// models only.
+// What of the ranks of a manual model (ir/manual) a value hangs on besides the op's inputs. Ops with any such use stand
+// in manual models only.
 enum class RankUse {
   kNone,
   kNumber,  // The rank's own number: rank_slice, rank_pad, rank_value.
@@ -62,7 +62,7 @@ struct Argument {
   std::string name;
   ArgumentKind kind = ArgumentKind::kTensor;
   std::optional<AttributeValue> default_value = {};  // Of an attribute; without one it must be given.
-  bool takes_number = false;  // A static number may stand for the tensor: it is broadcast.
+  bool takes_number = false;                         // A static number may stand for the tensor: it is broadcast.
 };
 
 // Why an op cannot be built from its arguments; the frontend adds the source places.
@@ -105,7 +105,7 @@ struct OpDefinition {
   std::string name;
   OpClass op_class = OpClass::kElementwise;
   bool depends_on_place = false;  // Of an elementwise op: a value also depends on where in the tensor it stands.
-  bool is_alias = false;  // Its local value is that of its only input, element by element: nothing is computed.
+  bool is_alias = false;          // Its local value is that of its only input, element by element: nothing is computed.
   RankUse rank_use = RankUse::kNone;
   bool callable = true;  // May stand in a model; false for ops that only gradients and optimizers use.
   std::vector<Argument> signature = {};
@@ -124,13 +124,14 @@ struct OpDefinition {
   // Arithmetic operations for the given (local or global) types.
   Flops (*flops)(absl::Span<const TensorType> inputs, const TensorType& output, const Attributes& attributes) = nullptr;
 
-  // The op in its distributed form: ops with plain factors that compute the same value, whatever cuts their factors. Needed
-  // by ops with kInner factors. `pieces`: per factor of the rule the number of pieces it is cut into. Returns the op that takes
-  // the place of `op`; ir/distribute gives each of the ops built the strategy that follows from that of `op`.
+  // The op in its distributed form: ops with plain factors that compute the same value, whatever cuts their factors.
+  // Needed by ops with kInner factors. `pieces`: per factor of the rule the number of pieces it is cut into. Returns
+  // the op that takes the place of `op`; ir/distribute gives each of the ops built the strategy that follows from that
+  // of `op`.
   OpId (*distribute)(GraphBuilder& builder, const Op& op, absl::Span<const int64_t> pieces) = nullptr;
 
-  // Reference evaluation in double. Null only for sources whose values come from outside (input, parameter, state) and for ops
-  // that need other ranks (RankUse::kOthers).
+  // Reference evaluation in double. Null only for sources whose values come from outside (input, parameter, state) and
+  // for ops that need other ranks (RankUse::kOthers).
   void (*evaluate)(const Evaluation& evaluation) = nullptr;
 
   // The attributes of the same op when its factors have other sizes (a reshape's target shape, one_hot's depth). Null
@@ -138,8 +139,8 @@ struct OpDefinition {
   Attributes (*resize)(const Attributes& attributes, const Rule& rule,
                        absl::Span<const int64_t> factor_sizes) = nullptr;
 
-  // How many values the integers of input `input` choose from, counted from 0: the classes of a label, the rows of a table; 0
-  // where any integer will do. Null: no input chooses.
+  // How many values the integers of input `input` choose from, counted from 0: the classes of a label, the rows of a
+  // table; 0 where any integer will do. Null: no input chooses.
   int64_t (*choices)(absl::Span<const TensorType> inputs, const Attributes& attributes, int input) = nullptr;
 };
 

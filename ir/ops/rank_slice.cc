@@ -38,7 +38,8 @@ void EvaluateRankSlice(const Evaluation& evaluation) {
 }  // namespace
 
 OpDefinition DefineRankSlice() {
-  OpDefinition definition = OwnPlaceOp("rank_slice", "elements of one dimension that begin at another place on each rank");
+  OpDefinition definition =
+      OwnPlaceOp("rank_slice", "elements of one dimension that begin at another place on each rank");
   definition.infer = InferRankSlice;
   definition.gradient = RankSliceGradients;
   definition.evaluate = EvaluateRankSlice;

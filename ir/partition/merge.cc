@@ -1,10 +1,11 @@
 // Reading guide. `TimingsOf` says when each collective may run, `Merger` puts those that may run together into
-// buckets, each with a place in the program, and `Merger::Order` walks the program in the order of places, every step after
-// those whose values it reads. Linear in the steps but for sorting.
+// buckets, each with a place in the program, and `Merger::Order` walks the program in the order of places, every step
+// after those whose values it reads. Linear in the steps but for sorting.
 //
-// Why no bucket waits for itself: a collective is merged only with those of its level, the number of late collectives on the
-// longest way to it, so that a late bucket needs prompt ones of its level or below, and a prompt one only late ones from below;
-// prompt ones are merged only where nothing between reads a member; gathers of parameters need nothing.
+// Why no bucket waits for itself: a collective is merged only with those of its level, the number of late collectives
+// on the longest way to it, so that a late bucket needs prompt ones of its level or below, and a prompt one only late
+// ones from below; prompt ones are merged only where nothing between reads a member; gathers of parameters need
+// nothing.
 
 #include "ir/partition/merge.h"
 
@@ -139,12 +140,12 @@ struct Bucket {
   bool full = false;
 };
 
-// "gradients of h1.weight, h1.bias and 4 more" where every reason is about a gradient, else the first reason and a number.
+// "gradients of h1.weight, h1.bias and 4 more" where every reason is about a gradient, else the first reason and a
+// number.
 std::string MergedReason(const std::vector<std::string>& reasons) {
   const std::string gradient = "gradient of ";
-  const bool all_gradients = std::all_of(reasons.begin(), reasons.end(), [&](const std::string& reason) {
-    return reason.rfind(gradient, 0) == 0;
-  });
+  const bool all_gradients = std::all_of(reasons.begin(), reasons.end(),
+                                         [&](const std::string& reason) { return reason.rfind(gradient, 0) == 0; });
   if (!all_gradients) return absl::StrCat(reasons[0], ", and ", reasons.size() - 1, " more");
   const auto name = [&](size_t i) { return reasons[i].substr(gradient.size()); };
   if (reasons.size() == 2) return absl::StrCat("gradients of ", name(0), " and ", name(1));

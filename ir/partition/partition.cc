@@ -104,7 +104,8 @@ class Partitioner {
       value = transfer.output;
       move.collective.why = op.gradient_of.has_value() ? absl::StrCat("gradient of ", graph_.op(*op.gradient_of).name)
                                                        : "written in the model";
-      program_.steps.push_back({.action = std::move(move.collective), .name = name, .phase = op.phase, .line = op.line});
+      program_.steps.push_back(
+          {.action = std::move(move.collective), .name = name, .phase = op.phase, .line = op.line});
       if (!is_value) value = AddView(op, value, op.type, Layout::Replicated(op.type.rank()), op.name);
     } else {
       value = AddView(op, x, op.type, Layout::Replicated(op.type.rank()), op.name);
@@ -257,8 +258,8 @@ class Partitioner {
   const Graph& graph_;
   const Plan& plan_;
   Program program_;
-  IdVector<OpId, ValueId> computed_;           // As the op itself leaves it: where a state is kept from step to step.
-  IdVector<OpId, std::vector<Made>> made_;     // What consumers may read.
+  IdVector<OpId, ValueId> computed_;        // As the op itself leaves it: where a state is kept from step to step.
+  IdVector<OpId, std::vector<Made>> made_;  // What consumers may read.
   std::set<std::string> names_;
   std::map<std::tuple<DType, Shape, Layout, Layout>, Redistribution> ways_;
 };

@@ -50,9 +50,9 @@ struct DataParallelPin {
 };
 
 struct Pin {
-  OpId op;                       // An op, or a parameter (its storage layout).
+  OpId op;  // An op, or a parameter (its storage layout).
   std::variant<ShardPin, LayoutPin, ReplicatePin, DataParallelPin> demand;
-  Span span;                     // Of the attribute, or of the `pin` statement.
+  Span span;  // Of the attribute, or of the `pin` statement.
 
   bool operator==(const Pin&) const = default;
 };
@@ -65,18 +65,19 @@ struct Priority {
   bool operator==(const Priority&) const = default;
 };
 
-// `#[region(in = …, out = …, params = …, objective = …)]` on a call. The frontend gives each argument and each result of the call an
-// op `identity` of its own at the region's border: they belong to the region, and what `in` and `out` demand are pins on them.
+// `#[region(in = …, out = …, params = …, objective = …)]` on a call. The frontend gives each argument and each result
+// of the call an op `identity` of its own at the region's border: they belong to the region, and what `in` and `out`
+// demand are pins on them.
 enum class Objective { kSpeed, kMemory, kComputeToCommunication };
 enum class RegionDevice { kAny, kCpu, kGpu };
 
 struct Region {
-  std::string name;                            // The path of the call: "y".
-  std::vector<OpId> ops;                       // Forward ops of the call, the border's included, in program order; no sources.
+  std::string name;       // The path of the call: "y".
+  std::vector<OpId> ops;  // Forward ops of the call, the border's included, in program order; no sources.
   Objective objective = Objective::kSpeed;
   RegionDevice device = RegionDevice::kAny;
-  Span span;                                   // Of the attribute.
-  Span device_span = {};                       // Of the device that it names.
+  Span span;              // Of the attribute.
+  Span device_span = {};  // Of the device that it names.
 
   bool operator==(const Region&) const = default;
 };
@@ -95,20 +96,21 @@ struct NamedAxis {
   bool operator==(const NamedAxis&) const = default;
 };
 
-// The `parallel` block; absent settings have their defaults. `*_span` says where a setting was written (empty: not written).
+// The `parallel` block; absent settings have their defaults. `*_span` says where a setting was written (empty: not
+// written).
 struct ParallelSettings {
   std::optional<Placed<int64_t>> devices;
-  std::vector<NamedAxis> mesh;                 // Empty: axes of prime size.
+  std::vector<NamedAxis> mesh;  // Empty: axes of prime size.
   SearchAlgorithm search = SearchAlgorithm::kSapp;
-  bool search_given = false;                   // In the model or on the command line.
+  bool search_given = false;  // In the model or on the command line.
   DatasetLayout dataset = DatasetLayout::kDataParallel;
   bool dataset_given = false;
   Objective objective = Objective::kSpeed;
-  std::optional<Placed<int64_t>> memory;       // Bytes per device.
+  std::optional<Placed<int64_t>> memory;  // Bytes per device.
   Price cost = Price::kBytes;
   double gradient_weight = 0.1;
-  std::optional<int64_t> zero = 0;             // nullopt: `auto`.
-  Outside outside = Outside::kReplicate;       // Of a model with regions.
+  std::optional<int64_t> zero = 0;        // nullopt: `auto`.
+  Outside outside = Outside::kReplicate;  // Of a model with regions.
   Span search_span, objective_span, cost_span, zero_span, mesh_span, outside_span;
 
   bool operator==(const ParallelSettings&) const = default;
@@ -116,9 +118,9 @@ struct ParallelSettings {
 
 struct Pins {
   ParallelSettings settings;
-  std::vector<Pin> pins;                       // In source order.
+  std::vector<Pin> pins;  // In source order.
   std::vector<Priority> priorities;
-  std::vector<Region> regions;                 // In source order; no op is in two.
+  std::vector<Region> regions;  // In source order; no op is in two.
 
   bool operator==(const Pins&) const = default;
 };

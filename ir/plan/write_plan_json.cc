@@ -43,12 +43,11 @@ Json FactorsJson(const Strategy& strategy, const Rule& rule, const Mesh& mesh) {
 }
 
 Json ChoiceJson(const Choice& choice, const Rule& rule, const Mesh& mesh) {
-  Json json = {
-      {"factors", FactorsJson(choice.strategy, rule, mesh)}, {"cost", choice.cost}, {"chosen", choice.chosen}};
+  Json json = {{"factors", FactorsJson(choice.strategy, rule, mesh)}, {"cost", choice.cost}, {"chosen", choice.chosen}};
   if (!choice.parts.has_value()) return json;
   const CostParts& parts = *choice.parts;
-  json["parts"] = {{"inside", parts.inside},       {"inputs", parts.inputs},       {"output", parts.output},
-                   {"backward", parts.backward},   {"gradients", parts.gradients}, {"elsewhere", parts.elsewhere},
+  json["parts"] = {{"inside", parts.inside},          {"inputs", parts.inputs},       {"output", parts.output},
+                   {"backward", parts.backward},      {"gradients", parts.gradients}, {"elsewhere", parts.elsewhere},
                    {"collectives", parts.collectives}};
   return json;
 }
@@ -109,7 +108,8 @@ Json TensorJson(const Graph& graph, const Plan& plan, const Op& op) {
 std::map<OpId, std::string> ComputedNames(const Program& program) {
   std::map<OpId, std::string> names;
   for (const Step& step : program.steps) {
-    if (const auto* compute = std::get_if<Compute>(&step.action)) names[compute->op] = program.value(compute->output).name;
+    if (const auto* compute = std::get_if<Compute>(&step.action))
+      names[compute->op] = program.value(compute->output).name;
   }
   if (!program.is_manual) return names;
   // The ops by which a manual model communicates: the last of their steps writes their value.
@@ -175,11 +175,15 @@ Json SearchJson(const Plan& plan) {
     lower_bound = *search.lower_bound;
     gap = *search.lower_bound > 0 ? search.cost / *search.lower_bound - 1 : 0.0;
   }
-  return {{"algorithm", search.algorithm}, {"objective", search.objective},
-          {"price", search.price},         {"gradient_weight", plan.gradient_weight},
-          {"zero", search.zero},           {"seconds", search.seconds},
+  return {{"algorithm", search.algorithm},
+          {"objective", search.objective},
+          {"price", search.price},
+          {"gradient_weight", plan.gradient_weight},
+          {"zero", search.zero},
+          {"seconds", search.seconds},
           {"cost", search.cost},
-          {"lower_bound", lower_bound},    {"gap", gap}};
+          {"lower_bound", lower_bound},
+          {"gap", gap}};
 }
 
 }  // namespace

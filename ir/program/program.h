@@ -1,8 +1,9 @@
 // What a rank executes: ops on local shapes, collectives over groups of mesh axes, slices.
 //
-// All ranks run the same steps; what differs (piece sizes, offsets, group members) follows in closed form from a value's layout and
-// the rank's mesh coordinates. Values are SSA: each is written by exactly one step. Made by Partition (ir/partition), checked by
-// Check (ir/check), run on simulated ranks by Interpret (ir/interpret), turned into text by codegen.
+// All ranks run the same steps; what differs (piece sizes, offsets, group members) follows in closed form from a
+// value's layout and the rank's mesh coordinates. Values are SSA: each is written by exactly one step. Made by
+// Partition (ir/partition), checked by Check (ir/check), run on simulated ranks by Interpret (ir/interpret), turned
+// into text by codegen.
 #ifndef CLEAVE_IR_PROGRAM_PROGRAM_H_
 #define CLEAVE_IR_PROGRAM_PROGRAM_H_
 
@@ -23,20 +24,21 @@ namespace cleave {
 using ValueId = StrongId<struct ValueIdTag>;
 
 struct Value {
-  std::string name;            // Unique: the op's name, or "<op>.<kind of the collective or slice>" with a number where needed.
-  TensorType type;             // Of the whole tensor.
-  Layout layout;               // Of this value; the local shape follows.
-  OpId origin;                 // The graph op whose value this is, in this layout.
+  std::string name;  // Unique: the op's name, or "<op>.<kind of the collective or slice>" with a number where needed.
+  TensorType type;   // Of the whole tensor.
+  Layout layout;     // Of this value; the local shape follows.
+  OpId origin;       // The graph op whose value this is, in this layout.
 
   bool operator==(const Value&) const = default;
 };
 
-// A local computation: one op of the graph on its rank's pieces. Sources (parameter, state, input, constant, step_scalar) are
-// Computes without inputs.
+// A local computation: one op of the graph on its rank's pieces. Sources (parameter, state, input, constant,
+// step_scalar) are Computes without inputs.
 struct Compute {
   OpId op;
   std::string kind;
-  Attributes attributes;       // The graph op's: what depends on the place in the whole comes from the strategy's factor ranges.
+  Attributes
+      attributes;  // The graph op's: what depends on the place in the whole comes from the strategy's factor ranges.
   std::vector<ValueId> inputs;
   ValueId output;
   Strategy strategy;
@@ -63,20 +65,21 @@ std::optional<CollectiveKind> ParseCollectiveKind(absl::string_view name);
 struct Transfer {
   ValueId input;
   ValueId output;
-  int from_dimension = -1;     // all_gather: the gathered dimension; all_to_all: the dimension that was cut and becomes whole.
-  int to_dimension = -1;       // reduce_scatter, all_to_all: the dimension that becomes cut.
+  int from_dimension =
+      -1;  // all_gather: the gathered dimension; all_to_all: the dimension that was cut and becomes whole.
+  int to_dimension = -1;  // reduce_scatter, all_to_all: the dimension that becomes cut.
 
   bool operator==(const Transfer&) const = default;
 };
 
-// What the ranks of a manual model send each other: a rank's input is `send_sizes.size()` parts one after another, its output
-// `receive_sizes.size()` parts; sizes are elements, the same on all ranks. Between two ranks the i-th part that one sends is the
-// i-th that the other receives.
+// What the ranks of a manual model send each other: a rank's input is `send_sizes.size()` parts one after another, its
+// output `receive_sizes.size()` parts; sizes are elements, the same on all ranks. Between two ranks the i-th part that
+// one sends is the i-th that the other receives.
 struct Messages {
   std::vector<int64_t> send_sizes;
   std::vector<int64_t> receive_sizes;
-  std::vector<int64_t> send_ranks;       // [rank * send_sizes.size() + part]: to whom; -1: to nobody.
-  std::vector<int64_t> receive_ranks;    // [rank * receive_sizes.size() + part]: from whom; -1: zeros.
+  std::vector<int64_t> send_ranks;     // [rank * send_sizes.size() + part]: to whom; -1: to nobody.
+  std::vector<int64_t> receive_ranks;  // [rank * receive_sizes.size() + part]: from whom; -1: zeros.
 
   bool operator==(const Messages&) const = default;
 };
@@ -86,27 +89,32 @@ struct Messages {
 //   all_gather      from_dimension's last axes are `axes`      -> without them
 //   reduce_scatter  partial over axes                          -> axes appended to to_dimension
 //   all_to_all      from_dimension's last axes are `axes`      -> removed there, appended to to_dimension
-//   permute         input and output layouts have the same cut counts in every dimension: each rank sends its piece to the
+//   permute         input and output layouts have the same cut counts in every dimension: each rank sends its piece to
+//   the
 //                   one rank that needs it (a rank that already holds it keeps it)
-//   neighbor_exchange  output is the input with windows: each rank gets what its windows have beyond its own piece from the
+//   neighbor_exchange  output is the input with windows: each rank gets what its windows have beyond its own piece from
+//   the
 //                  ranks that hold it; `axes`: all that cut a windowed dimension, in mesh order
 //   broadcast       every member gets the input of member `root`
-//   send_recv, neighbor_exchange, neighbor_exchange_v2 with `messages`: one-dimensional local tensors in parts, between any ranks;
+//   send_recv, neighbor_exchange, neighbor_exchange_v2 with `messages`: one-dimensional local tensors in parts, between
+//   any ranks;
 //                  `axes`: all of the mesh
 struct Collective {
   CollectiveKind kind = CollectiveKind::kAllReduce;
-  std::vector<AxisId> axes;              // In the order of the layout, which numbers the group's members; mesh order for all_reduce.
+  std::vector<AxisId>
+      axes;  // In the order of the layout, which numbers the group's members; mesh order for all_reduce.
   Reduction reduction = Reduction::kSum;
-  std::vector<Transfer> transfers;       // Several after merging, of one element type: all_reduce, reduce_scatter, all_gather.
-  std::string why;                       // "partial sums of h1.matmul", "h2.matmul reads h1.relu in rows"
-  int root = 0;                          // Of a broadcast: the member's number in its group.
+  std::vector<Transfer>
+      transfers;    // Several after merging, of one element type: all_reduce, reduce_scatter, all_gather.
+  std::string why;  // "partial sums of h1.matmul", "h2.matmul reads h1.relu in rows"
+  int root = 0;     // Of a broadcast: the member's number in its group.
   std::optional<Messages> messages = {};
 
   bool operator==(const Collective&) const = default;
 };
 
-// Each rank keeps its piece of what it has: the output layout's dimensions extend the input's, or every rank's windows lie within
-// its pieces. No communication.
+// Each rank keeps its piece of what it has: the output layout's dimensions extend the input's, or every rank's windows
+// lie within its pieces. No communication.
 struct Slice {
   ValueId input;
   ValueId output;
@@ -114,8 +122,8 @@ struct Slice {
   bool operator==(const Slice&) const = default;
 };
 
-// The rank's local tensor under another description: a local tensor of a manual model as a rank's part of a whole one, and back.
-// The same elements in the same memory.
+// The rank's local tensor under another description: a local tensor of a manual model as a rank's part of a whole one,
+// and back. The same elements in the same memory.
 struct View {
   ValueId input;
   ValueId output;
@@ -125,7 +133,7 @@ struct View {
 
 struct Step {
   std::variant<Compute, Collective, Slice, View> action;
-  std::string name;            // "h1.matmul", "h1.matmul.all_reduce"
+  std::string name;  // "h1.matmul", "h1.matmul.all_reduce"
   Phase phase = Phase::kForward;
   int line = 0;
 
@@ -133,15 +141,15 @@ struct Step {
 };
 
 struct ProgramUpdate {
-  ValueId state;               // A source value, which the program keeps from step to step.
-  ValueId value;               // In the same layout.
+  ValueId state;  // A source value, which the program keeps from step to step.
+  ValueId value;  // In the same layout.
 
   bool operator==(const ProgramUpdate&) const = default;
 };
 
 struct ProgramMetric {
   std::string name;
-  ValueId value;               // Replicated.
+  ValueId value;  // Replicated.
 
   bool operator==(const ProgramMetric&) const = default;
 };
@@ -151,11 +159,12 @@ struct Program {
   std::string file;
   Mesh mesh;
   IdVector<ValueId, Value> values;
-  std::vector<Step> steps;     // Forward, metric, backward, update steps; in this order of phases.
-  std::optional<ValueId> loss; // Replicated.
+  std::vector<Step> steps;      // Forward, metric, backward, update steps; in this order of phases.
+  std::optional<ValueId> loss;  // Replicated.
   std::vector<ProgramMetric> metrics;
   std::vector<ProgramUpdate> updates;
-  // Of a manual model: each value's layout says what a rank holds, but ranks that a layout takes for replicas may hold different values.
+  // Of a manual model: each value's layout says what a rank holds, but ranks that a layout takes for replicas may hold
+  // different values.
   bool is_manual = false;
 
   const Value& value(ValueId id) const { return values[id]; }
@@ -173,8 +182,8 @@ std::vector<ValueId> Writes(const Step& step);
 // The rule of a Compute on the whole tensors.
 Rule RuleOf(const Program& program, const Compute& compute);
 
-// Whom a rank sends its piece to in a permute, and from whom it gets its new one: ranks of its group, the rank itself where it keeps what it has.
-// Every member sends once and receives once. REQUIRES: the collective is a permute.
+// Whom a rank sends its piece to in a permute, and from whom it gets its new one: ranks of its group, the rank itself
+// where it keeps what it has. Every member sends once and receives once. REQUIRES: the collective is a permute.
 struct PermutePartners {
   int destination = 0;
   int origin = 0;
@@ -183,11 +192,11 @@ struct PermutePartners {
 };
 PermutePartners PartnersOf(const Program& program, const Collective& collective, int rank);
 
-// Bytes of the full tensors that one group works on, and bytes sent per rank, as plan.json counts them (docs/formats/plan.md):
-// S = the largest rank's input of an all_reduce, reduce_scatter or all_to_all, output of an all_gather; n = group size;
-// all_reduce sends 2(n-1)/n*S, the others (n-1)/n*S; a permute S where the rank's piece moves; a neighbor_exchange what the rank
-// that receives most gets, which is also its S; with messages S is what the rank that receives most gets from others, and the rank that
-// sends most to others counts.
+// Bytes of the full tensors that one group works on, and bytes sent per rank, as plan.json counts them
+// (docs/formats/plan.md): S = the largest rank's input of an all_reduce, reduce_scatter or all_to_all, output of an
+// all_gather; n = group size; all_reduce sends 2(n-1)/n*S, the others (n-1)/n*S; a permute S where the rank's piece
+// moves; a neighbor_exchange what the rank that receives most gets, which is also its S; with messages S is what the
+// rank that receives most gets from others, and the rank that sends most to others counts.
 Bytes CollectiveBytes(const Program& program, const Collective& collective);
 double SentBytes(const Program& program, const Collective& collective);
 

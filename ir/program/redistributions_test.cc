@@ -19,7 +19,8 @@ class Redistributions : public testing::Test {
 
   ValueId AddValue(const std::string& name, Layout layout) {
     const ValueId id(static_cast<int64_t>(program_.values.size()));
-    program_.values.push_back({.name = name, .type = {DType::kF32, {8, 4}}, .layout = std::move(layout), .origin = OpId(0)});
+    program_.values.push_back(
+        {.name = name, .type = {DType::kF32, {8, 4}}, .layout = std::move(layout), .origin = OpId(0)});
     return id;
   }
 
@@ -58,9 +59,10 @@ TEST_F(Redistributions, AChainIsOneUntilSomebodyElseReadsIt) {
 TEST_F(Redistributions, TensorsOfAMergedCollectiveAreListedEach) {
   const PartialAxis sum{.axis = a_, .reduction = Reduction::kSum};
   const ValueId v = AddValue("v.grad", Cut({}, {sum})), w = AddValue("w.grad", Cut({b_}, {sum}));
-  AddCollective(CollectiveKind::kAllReduce, a_,
-                {{.input = v, .output = AddValue("v.sum", Cut({}))}, {.input = w, .output = AddValue("w.sum", Cut({b_}))}},
-                "gradients.all_reduce", Phase::kUpdate);
+  AddCollective(
+      CollectiveKind::kAllReduce, a_,
+      {{.input = v, .output = AddValue("v.sum", Cut({}))}, {.input = w, .output = AddValue("w.sum", Cut({b_}))}},
+      "gradients.all_reduce", Phase::kUpdate);
   EXPECT_EQ(RedistributionsText(program_),
             "v.grad f32[8, 4]: [-, -] partial(a: sum) -> [-, -]; all_reduce(a) 128 B as gradients.all_reduce; update, "
             "small.model:3\n"

@@ -17,15 +17,16 @@ namespace cleave {
 // Learning rate as a function of the step t, counted from 1.
 //   constant       rate
 //   linear_warmup  rate * min(1, t / warmup_steps)
-//   cosine         after the warm-up, final_rate + (rate - final_rate) * (1 + cos(pi * (t - warmup) / (total - warmup))) / 2 up to
+//   cosine         after the warm-up, final_rate + (rate - final_rate) * (1 + cos(pi * (t - warmup) / (total -
+//   warmup))) / 2 up to
 //                  total_steps, then final_rate
 struct Schedule {
   enum class Form { kConstant, kLinearWarmup, kCosine };
   Form form = Form::kConstant;
   double rate = 0.01;
   int64_t warmup_steps = 0;
-  int64_t total_steps = 0;                   // cosine only
-  double final_rate = 0;                     // cosine only
+  int64_t total_steps = 0;  // cosine only
+  double final_rate = 0;    // cosine only
 
   bool operator==(const Schedule&) const = default;
 };
@@ -38,9 +39,10 @@ double LearningRate(const Schedule& schedule, int64_t step);
 
 // p: parameter, g: gradient, r: learning rate.
 //   sgd       p -= r * (g + weight_decay * p)
-//   momentum  v = momentum * v + (g + weight_decay * p); p -= r * v      (nesterov: p -= r * (g + weight_decay * p + momentum * v))
-//   adam      g' = g + weight_decay * p; m = b1 m + (1-b1) g'; v = b2 v + (1-b2) g'^2; p -= r * m^ / (sqrt(v^) + epsilon)
-//   adamw     as adam with g' = g, and p -= r * weight_decay * p         (Loshchilov and Hutter, 2019)
+//   momentum  v = momentum * v + (g + weight_decay * p); p -= r * v      (nesterov: p -= r * (g + weight_decay * p +
+//   momentum * v)) adam      g' = g + weight_decay * p; m = b1 m + (1-b1) g'; v = b2 v + (1-b2) g'^2; p -= r * m^ /
+//   (sqrt(v^) + epsilon) adamw     as adam with g' = g, and p -= r * weight_decay * p         (Loshchilov and Hutter,
+//   2019)
 struct Optimizer {
   enum class Kind { kSgd, kMomentum, kAdam, kAdamW };
   Kind kind = Kind::kSgd;
@@ -60,26 +62,26 @@ struct Optimizer {
 struct DataSource {
   std::string kind = "synthetic";
   std::string path;
-  std::map<std::string, double> numbers;     // "train" = 20000, "test" = 4000, …
+  std::map<std::string, double> numbers;                        // "train" = 20000, "test" = 4000, …
   std::vector<std::pair<std::string, std::string>> files = {};  // npy: inputs and the paths of their files, as written.
 
   bool operator==(const DataSource&) const = default;
 };
 
-// How a logged step reads on standard output: "epoch 0 step 20/400 | loss 0.123456 | …", or as MindSpore's monitor of the loss
-// writes it, "epoch: 1 step: 20, loss is 0.123456".
+// How a logged step reads on standard output: "epoch 0 step 20/400 | loss 0.123456 | …", or as MindSpore's monitor of
+// the loss writes it, "epoch: 1 step: 20, loss is 0.123456".
 enum class LogFormat { kCleave, kMindSpore };
 
 struct Training {
   DataSource data;
-  std::string folder = {};                   // From which the paths of parameters' files start.
+  std::string folder = {};  // From which the paths of parameters' files start.
   Optimizer optimizer;
   int64_t epochs = 1;
-  int64_t steps = 0;                         // Stop after so many steps; 0: no limit but epochs.
-  int64_t log_every = 100;                   // Steps.
+  int64_t steps = 0;        // Stop after so many steps; 0: no limit but epochs.
+  int64_t log_every = 100;  // Steps.
   LogFormat log = LogFormat::kCleave;
   int64_t seed = 1;
-  bool present = false;                      // The model has a `train` block.
+  bool present = false;  // The model has a `train` block.
 
   bool operator==(const Training&) const = default;
 };

@@ -167,7 +167,8 @@ class Comm {
   template <typename T>
   void ReduceScatter(const std::vector<Scattered<T>>& tensors, Reduction reduction, const Group& group) {
     std::vector<Part> parts;
-    for (const Scattered<T>& tensor : tensors) parts.push_back({tensor.whole, tensor.piece, &tensor.shape, &tensor.cut});
+    for (const Scattered<T>& tensor : tensors)
+      parts.push_back({tensor.whole, tensor.piece, &tensor.shape, &tensor.cut});
     ReduceScatterOf(ElementTypeOf<T>(), parts, reduction, group);
   }
 
@@ -187,8 +188,8 @@ class Comm {
     PermuteOf(ElementTypeOf<T>(), source, source_count, destination, target, target_count, origin, group);
   }
 
-  // Sends regions of `source` and puts what arrives, and what stays, into `target`. Only members that have something for
-  // each other talk.
+  // Sends regions of `source` and puts what arrives, and what stays, into `target`. Only members that have something
+  // for each other talk.
   template <typename T>
   void NeighborExchange(const T* source, T* target, const Exchange& exchange, const Group& group) {
     NeighborExchangeOf(ElementTypeOf<T>(), source, target, exchange, group);

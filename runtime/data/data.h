@@ -7,9 +7,9 @@
 //   batches.value()->LoadTraining(step);      // Fills image and label with this rank's slices of the step's batch.
 //
 // A source offers fields in an order: mnist and digits image, label; tokens tokens, next; npy those that it is given
-// files for; synthetic whatever the model asks for. The model's inputs are those fields by name when every input has a field's name, otherwise in order. The
-// first dimension of every input is the batch. Samples are in one global order, a function of (seed, epoch), the same
-// on all ranks and for all cuts.
+// files for; synthetic whatever the model asks for. The model's inputs are those fields by name when every input has a
+// field's name, otherwise in order. The first dimension of every input is the batch. Samples are in one global order, a
+// function of (seed, epoch), the same on all ranks and for all cuts.
 #ifndef CLEAVE_RUNTIME_DATA_DATA_H_
 #define CLEAVE_RUNTIME_DATA_DATA_H_
 

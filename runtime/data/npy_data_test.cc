@@ -47,7 +47,8 @@ class NpyDataTest : public testing::Test {
     if (batches.ok()) return "no error";
     EXPECT_EQ(batches.error().code, ExitCode::kInput);
     std::string text = batches.error().message;
-    for (size_t at = text.find(folder_); at != std::string::npos; at = text.find(folder_)) text.erase(at, folder_.size());
+    for (size_t at = text.find(folder_); at != std::string::npos; at = text.find(folder_))
+      text.erase(at, folder_.size());
     return text;
   }
 
@@ -78,10 +79,11 @@ TEST_F(NpyDataTest, PiecesOfSamplesInTheGlobalOrder) {
 }
 
 TEST_F(NpyDataTest, AllMistakesAtOnce) {
-  EXPECT_EQ(Mistake({{"x", WholeRegion({4, 3, 2}), x_.data()}, {"label", WholeRegion({4}), label_.data(), 5}}),
-            "`x.npy` holds float32[10, 2, 3], and input `x` is f32[4, 3, 2]: all dimensions but the first, of the samples, "
-            "must be equal\n"
-            "error: value 5 at index 5 of `label.npy` is out of range: the model has 5 classes");
+  EXPECT_EQ(
+      Mistake({{"x", WholeRegion({4, 3, 2}), x_.data()}, {"label", WholeRegion({4}), label_.data(), 5}}),
+      "`x.npy` holds float32[10, 2, 3], and input `x` is f32[4, 3, 2]: all dimensions but the first, of the samples, "
+      "must be equal\n"
+      "error: value 5 at index 5 of `label.npy` is out of range: the model has 5 classes");
 }
 
 TEST_F(NpyDataTest, TypesAreNotMixed) {

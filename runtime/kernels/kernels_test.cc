@@ -291,7 +291,8 @@ TEST(Losses, PartsOfTheClassesAddUpToTheWhole) {
   for (const ClassRange& part : {ClassRange{0, 2, kClasses}, ClassRange{2, 3, kClasses}}) {
     std::vector<float> own(static_cast<size_t>(kRows * part.count));
     for (int64_t i = 0; i < kRows * part.count; ++i) {
-      own[static_cast<size_t>(i)] = logits[static_cast<size_t>(i / part.count * kClasses + part.first + i % part.count)];
+      own[static_cast<size_t>(i)] =
+          logits[static_cast<size_t>(i / part.count * kClasses + part.first + i % part.count)];
     }
     loss += LabelLoss(own.data(), label.data(), log_sum.data(), kRows, part.count, part.first, kRows);
     std::vector<float> gradient(own.size());
@@ -543,7 +544,8 @@ TEST(TensorText, ShowsShapeAndShortensLargeTensors) {
   EXPECT_EQ(TensorText<float>({}, x.data()), "1");
   std::vector<int32_t> many(2000);
   std::iota(many.begin(), many.end(), 0);
-  EXPECT_EQ(TensorText<int32_t>({2000}, many.data()), "[0, 1, 2, ..., 1997, 1998, 1999]\n2000 elements, min 0, max 1999, mean 999.5");
+  EXPECT_EQ(TensorText<int32_t>({2000}, many.data()),
+            "[0, 1, 2, ..., 1997, 1998, 1999]\n2000 elements, min 0, max 1999, mean 999.5");
 }
 
 }  // namespace

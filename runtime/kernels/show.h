@@ -38,8 +38,8 @@ void PrintRanks(Comm& comm, const Shown& shown, const std::vector<int64_t>& shap
 void AssertFinite(const Comm& comm, const Shown& shown, int64_t count, const float* values);
 inline void AssertFinite(const Comm&, const Shown&, int64_t, const int32_t*) {}
 
-// "[[1, 2], [3, 4]]", a row per line; of more than 1000 elements only the first and last three per dimension, and a line
-// with their number, smallest, largest and mean value.
+// "[[1, 2], [3, 4]]", a row per line; of more than 1000 elements only the first and last three per dimension, and a
+// line with their number, smallest, largest and mean value.
 template <typename T>
 std::string TensorText(const std::vector<int64_t>& shape, const T* values);
 

@@ -1,4 +1,5 @@
-// Reading guide: ParseNpyHeader walks over a Python dictionary with three keys; a HeaderCursor knows how one is written.
+// Reading guide: ParseNpyHeader walks over a Python dictionary with three keys; a HeaderCursor knows how one is
+// written.
 #include "runtime/npy/header.h"
 
 #include <algorithm>
@@ -142,7 +143,8 @@ std::string Excerpt(std::string text) {
   constexpr size_t kShown = 60;
   text.erase(text.find_last_not_of(" \n") + 1);
   std::string excerpt = text.substr(0, kShown);
-  std::replace_if(excerpt.begin(), excerpt.end(), [](unsigned char c) { return c < 0x20 || c > 0x7E; }, '?');
+  std::replace_if(
+      excerpt.begin(), excerpt.end(), [](unsigned char c) { return c < 0x20 || c > 0x7E; }, '?');
   return excerpt + (text.size() > kShown ? "..." : "");
 }
 
@@ -151,24 +153,24 @@ std::string Excerpt(std::string text) {
 Result<NpyHeaderPlace> FindNpyHeader(const std::string& path, const std::string& start) {
   if (start.compare(0, kMagicBytes, kMagic, std::min(kMagicBytes, start.size())) != 0) {
     return NpyError(Format("`%s` is not a .npy file: it begins with %s, expected %s", path.c_str(),
-                             Hex(start.substr(0, kMagicBytes)).c_str(), Hex(kMagic).c_str()));
+                           Hex(start.substr(0, kMagicBytes)).c_str(), Hex(kMagic).c_str()));
   }
   // The magic, two bytes of the version, and the length of the header in two bytes (version 1) or four.
   const int major = start.size() > kMagicBytes ? static_cast<unsigned char>(start[kMagicBytes]) : 1;
   const size_t preamble = kMagicBytes + (major == 1 ? 4 : 6);
   if (start.size() < preamble) {
     return NpyError(Format("`%s` is truncated: %zu bytes stand before the header of a .npy file, this has %zu",
-                             path.c_str(), preamble, start.size()));
+                           path.c_str(), preamble, start.size()));
   }
   const int minor = static_cast<unsigned char>(start[kMagicBytes + 1]);
   if (major < 1 || major > 3 || minor != 0) {
-    return NpyError(Format("`%s` has version %d.%d of the .npy format; 1.0, 2.0 and 3.0 can be read", path.c_str(),
-                             major, minor));
+    return NpyError(
+        Format("`%s` has version %d.%d of the .npy format; 1.0, 2.0 and 3.0 can be read", path.c_str(), major, minor));
   }
   const int64_t size = static_cast<int64_t>(LittleEndian(start, kMagicBytes + 2, major == 1 ? 2 : 4));
   if (size > kMostHeaderBytes) {
     return NpyError(Format("`%s` says that its header has %" PRId64 " bytes; at most %" PRId64 " are read",
-                             path.c_str(), size, kMostHeaderBytes));
+                           path.c_str(), size, kMostHeaderBytes));
   }
   return NpyHeaderPlace{static_cast<int64_t>(preamble), size};
 }
@@ -177,17 +179,18 @@ Result<NpyHeader> ParseNpyHeader(const std::string& path, const std::string& tex
   const std::optional<Fields> fields = ParseFields(text);
   if (!fields.has_value()) {
     return NpyError(Format("the header of `%s` is no dictionary of descr, fortran_order and shape of an array: `%s`",
-                             path.c_str(), Excerpt(text).c_str()));
+                           path.c_str(), Excerpt(text).c_str()));
   }
   const std::optional<NpyType> type = TypeOf(*fields->descr);
   if (!type.has_value()) {
     return NpyError(Format("`%s` holds values of type `%s`; `<f4`, `<f8`, `<i4` and `<i8` can be read", path.c_str(),
-                             Excerpt(*fields->descr).c_str()));
+                           Excerpt(*fields->descr).c_str()));
   }
   if (*fields->fortran_order && fields->shape->size() > 1) {
-    return NpyError(Format("`%s` is in Fortran order, and only C order can be read: save "
-                             "numpy.ascontiguousarray(x)",
-                             path.c_str()));
+    return NpyError(
+        Format("`%s` is in Fortran order, and only C order can be read: save "
+               "numpy.ascontiguousarray(x)",
+               path.c_str()));
   }
   return NpyHeader{*type, *fields->shape, 0};
 }

@@ -51,7 +51,8 @@ class NpyFile {
   std::optional<Error> CheckFits(const std::string& what, bool is_float, const std::vector<int64_t>& shape) const;
 
   // The same for samples: all dimensions but the first, which counts them, are those of the batches of `what`.
-  std::optional<Error> CheckFitsBatches(const std::string& what, bool is_float, const std::vector<int64_t>& shape) const;
+  std::optional<Error> CheckFitsBatches(const std::string& what, bool is_float,
+                                        const std::vector<int64_t>& shape) const;
 
   // Values that float or int32 cannot hold, or integers outside of [0, limit); limit 0: any integer. Reads the whole
   // file where its type makes such values possible.

@@ -59,7 +59,8 @@ class NpyTest : public testing::Test {
   }
 
   std::string Shortened(std::string text) const {
-    for (size_t at = text.find(path_); at != std::string::npos; at = text.find(path_)) text.replace(at, path_.size(), "F");
+    for (size_t at = text.find(path_); at != std::string::npos; at = text.find(path_))
+      text.replace(at, path_.size(), "F");
     return text;
   }
 
@@ -130,7 +131,8 @@ TEST_F(NpyTest, KeysComeInAnyOrderAndQuotes) {
 TEST_F(NpyTest, ValuesThatDoNotFit) {
   const double large = 1e39, infinite = std::numeric_limits<double>::infinity();
   const NpyFile doubles = Opened(WithHeader(Dictionary("<f8", "(3,)"), Bytes<double>({infinite, NAN, large})));
-  EXPECT_EQ(MessageOf(doubles.CheckValues(0)), "value 9.9999999999999994e+38 at index 2 of `F` is out of range for f32");
+  EXPECT_EQ(MessageOf(doubles.CheckValues(0)),
+            "value 9.9999999999999994e+38 at index 2 of `F` is out of range for f32");
   const NpyFile longs = Opened(WithHeader(Dictionary("<i8", "(2,)"), Bytes<int64_t>({5, int64_t{1} << 31})));
   EXPECT_EQ(MessageOf(longs.CheckValues(0)), "value 2147483648 at index 1 of `F` is out of range for i32");
   int32_t value = 0;
@@ -147,7 +149,8 @@ TEST_F(NpyTest, FitsNamesBoth) {
   EXPECT_EQ(MessageOf(file.CheckFits("parameter `w`", true, {2, 1})), "no error");
   EXPECT_EQ(MessageOf(file.CheckFits("parameter `w`", true, {1, 2})),
             "`F` holds float64[2, 1], and parameter `w` is f32[1, 2]");
-  EXPECT_EQ(MessageOf(file.CheckFits("input `t`", false, {2, 1})), "`F` holds float64[2, 1], and input `t` is i32[2, 1]");
+  EXPECT_EQ(MessageOf(file.CheckFits("input `t`", false, {2, 1})),
+            "`F` holds float64[2, 1], and input `t` is i32[2, 1]");
 }
 
 TEST_F(NpyTest, SamplesFitBatches) {
@@ -185,7 +188,8 @@ TEST_F(NpyTest, TruncatedOrTooLong) {
             "`F` is truncated: its header says 2x3 of float32, 24 bytes, and 23 follow it");
   EXPECT_EQ(Mistake(whole + "!!"), "`F` is too long: its header says 2x3 of float32, 24 bytes, and 26 follow it");
   EXPECT_EQ(Mistake(whole.substr(0, 100)), "`F` is truncated: its header ends at byte 128, the file at 100");
-  EXPECT_EQ(Mistake(whole.substr(0, 9)), "`F` is truncated: 10 bytes stand before the header of a .npy file, this has 9");
+  EXPECT_EQ(Mistake(whole.substr(0, 9)),
+            "`F` is truncated: 10 bytes stand before the header of a .npy file, this has 9");
   EXPECT_EQ(Mistake(""), "`F` is truncated: 10 bytes stand before the header of a .npy file, this has 0");
   EXPECT_EQ(Mistake(WithHeader(Dictionary("<f8", "(1,)"), "").substr(0, 11)),
             "`F` is truncated: its header ends at byte 128, the file at 11");
@@ -195,11 +199,12 @@ TEST_F(NpyTest, HeadersThatCannotBeRead) {
   const auto refused = [&](const std::string& header) { return Mistake(WithHeader(header, "")); };
   EXPECT_EQ(refused("no dictionary"),
             "the header of `F` is no dictionary of descr, fortran_order and shape of an array: `no dictionary`");
-  for (const char* header : {"{'descr': '<f4', 'fortran_order': False}", "{'descr': '<f4', 'fortran_order': 0, 'shape': ()}",
-                             "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': ()}",
-                             "{'descr': '<f4', 'fortran_order': False, 'shape': (-1,)}",
-                             "{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,)}",
-                             "{'descr': '<f4', 'fortran_order': False, 'shape': (1,)} more", "{'descr': '<f4"}) {
+  for (const char* header :
+       {"{'descr': '<f4', 'fortran_order': False}", "{'descr': '<f4', 'fortran_order': 0, 'shape': ()}",
+        "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': ()}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (-1,)}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,)}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (1,)} more", "{'descr': '<f4"}) {
     EXPECT_EQ(refused(header).substr(0, 40), "the header of `F` is no dictionary of de") << header;
   }
   EXPECT_EQ(refused(Dictionary("<f4", "(4294967296, 4294967296)")),

@@ -45,7 +45,8 @@ std::string WithMeasured(const std::string& list, const std::map<std::string, Me
         const std::string op = part.substr(name + 6);
         const auto found = measured.find(op);
         const Measured what = found == measured.end() ? Measured() : found->second;
-        text += Format(", measured %" PRId64 " x %" PRId64 " B", what.runs, what.runs == 0 ? 0 : what.bytes / what.runs);
+        text +=
+            Format(", measured %" PRId64 " x %" PRId64 " B", what.runs, what.runs == 0 ? 0 : what.bytes / what.runs);
         // A merged collective stands in several lines.
         if (seen.insert(op).second) {
           total_runs += what.runs;

@@ -13,7 +13,9 @@ TEST(WithMeasured, StandsBehindEachOperationAndCountsMergedOnesOnce) {
       "b.grad f32[3]: [-] partial(x: sum) -> [-]; all_reduce(x) 12 B as gradients.all_reduce; update, m.model:4\n"
       "accuracy f32[]: [] partial(x: sum) -> []; all_reduce(x) 4 B as accuracy.all_reduce; metric, m.model:9\n"
       "total: 4 redistributions, 3 collectives, 152 B, 152 B sent per rank\n";
-  EXPECT_EQ(WithMeasured(list, {{"h.all_reduce", {2, 256}}, {"h.local_slice", {1, 0}}, {"gradients.all_reduce", {1, 20}},
+  EXPECT_EQ(WithMeasured(list, {{"h.all_reduce", {2, 256}},
+                                {"h.local_slice", {1, 0}},
+                                {"gradients.all_reduce", {1, 20}},
                                 {"h.matmul", {1, 0}}}),
             "h f32[8, 4]: [-, -] partial(x: sum) -> [x, -]; all_reduce(x) 128 B as h.all_reduce, measured 2 x 128 B; "
             "local_slice 0 B as h.local_slice, measured 1 x 0 B; forward, m.model:7\n"

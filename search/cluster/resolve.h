@@ -19,8 +19,8 @@ struct ClusterRequest {
   Span model_span = {};  // Where the model says how many.
 };
 
-// How many devices there are, as far as that can be said before the model is read: `given` whatever it says, `otherwise` where
-// it says nothing.
+// How many devices there are, as far as that can be said before the model is read: `given` whatever it says,
+// `otherwise` where it says nothing.
 struct DeviceCounts {
   std::optional<int64_t> given;
   int64_t otherwise = 1;

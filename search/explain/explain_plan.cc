@@ -59,7 +59,8 @@ std::vector<Row> RowsOf(const Graph& graph, const Plan& plan) {
   std::map<std::string, size_t> row_of;
   for (const Op& op : graph.ops) {
     const OpPlan& planned = plan.ops[op.id];
-    const bool is_told = planned.decided_by == DecidedBy::kPin || planned.choices.size() > 1 || IsLeftWhole(op, planned);
+    const bool is_told =
+        planned.decided_by == DecidedBy::kPin || planned.choices.size() > 1 || IsLeftWhole(op, planned);
     if (!is_told) continue;
     const Choice* chosen = ChosenOf(planned);
     const std::string cuts = CutsText(planned.strategy, RuleOf(graph, op), plan.mesh);

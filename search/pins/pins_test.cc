@@ -78,7 +78,8 @@ TEST(ResolvePinsTest, SlicesThatAParameterCannotHave) {
 
 TEST(ResolvePinsTest, SeveralAxesOnOneDimension) {
   const Graph graph = testing::SeedNetwork();
-  const Mesh mesh = *Mesh::Create({{.name = "dp.0", .size = 2}, {.name = "dp.1", .size = 2}, {.name = "tp", .size = 2}});
+  const Mesh mesh =
+      *Mesh::Create({{.name = "dp.0", .size = 2}, {.name = "dp.1", .size = 2}, {.name = "tp", .size = 2}});
   const LayoutPin layout{.dimensions = {{{.value = "tp", .span = {}}, {.value = "dp", .span = {}}}, {}}};
   const OpId weight = *graph.Find("w0");
   const Resolved result = Resolve(graph, mesh, {.op = weight, .demand = layout, .span = {}});

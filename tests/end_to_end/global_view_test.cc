@@ -97,8 +97,8 @@ class GlobalView : public testing::Test {
   static void SetUpTestSuite() { folder_ = FreshFolder("global_view"); }
 
   void SetUp() override {
-    for (const char* file : {"columns_rows.model", "data_parallel.model", "rows.model", "target.npy", "w0.npy", "w1.npy",
-                             "x.npy"}) {
+    for (const char* file :
+         {"columns_rows.model", "data_parallel.model", "rows.model", "target.npy", "w0.npy", "w1.npy", "x.npy"}) {
       WriteText(absl::StrCat(folder_, "/", file), ReadText(DataPath(absl::StrCat("examples/global_view/", file))));
     }
   }
@@ -162,7 +162,8 @@ TEST_F(GlobalView, PrintsChangeNoNumber) {
     for (const absl::string_view line : absl::StrSplit(ReadText(absl::StrCat(folder_, "/", model)), '\n')) {
       talkative.emplace_back(line);
       if (!absl::StrContains(line, "print(")) silent.emplace_back(line);
-      if (absl::StrContains(line, "print(w1)")) talkative.push_back("print(h); print(local h); print(y); print(error);");
+      if (absl::StrContains(line, "print(w1)"))
+        talkative.push_back("print(h); print(local h); print(y); print(error);");
     }
     WriteText(folder_ + "/silent.model", absl::StrJoin(silent, "\n"));
     WriteText(folder_ + "/talkative.model", absl::StrJoin(talkative, "\n"));
@@ -220,8 +221,8 @@ TEST_F(GlobalView, ListsOfRedistributionsAgree) {
     ASSERT_EQ(total[6], "B") << expected.back();
     int64_t listed = 0, measured = 0;
     ASSERT_TRUE(absl::SimpleAtoi(total[5], &listed)) << expected.back();
-    ASSERT_TRUE(absl::SimpleAtoi(last.substr(last.rfind("measured ") + 9, last.rfind(" B in ") - last.rfind("measured ") - 9),
-                                 &measured))
+    ASSERT_TRUE(absl::SimpleAtoi(
+        last.substr(last.rfind("measured ") + 9, last.rfind(" B in ") - last.rfind("measured ") - 9), &measured))
         << last;
     EXPECT_GE(measured, listed);
     EXPECT_LT(measured, listed + 2 * 64);
@@ -235,9 +236,9 @@ TEST_F(GlobalView, FilesAreLookedAtAgainWhenTheProgramStarts) {
   WriteText(folder_ + "/w0.npy", ReadText(folder_ + "/w0.npy").substr(0, 200));
   const CommandResult ran = Start(folder_ + "/out");
   EXPECT_EQ(ran.exit_code, 3);
-  const std::string message =
-      absl::StrCat("error: `", folder_, "/w0.npy` is truncated: its header says 4x6 of float32, 96 bytes, and 72 follow it\n",
-                   "error: `", folder_, "/w1.npy` holds float32[4, 6], and parameter `w1` is f32[6, 3]\n");
+  const std::string message = absl::StrCat(
+      "error: `", folder_, "/w0.npy` is truncated: its header says 4x6 of float32, 96 bytes, and 72 follow it\n",
+      "error: `", folder_, "/w1.npy` holds float32[4, 6], and parameter `w1` is f32[6, 3]\n");
   EXPECT_TRUE(absl::StrContains(ran.err, message)) << ran.err;
   EXPECT_EQ(ran.err.find("error: `"), ran.err.find(message)) << "one message";
 }

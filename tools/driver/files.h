@@ -1,5 +1,5 @@
-// The .npy files that a model names, looked at as far as their headers and sizes go. What is wrong with one that is there
-// is said by the compiler, where the file is named; a program looks again before it starts.
+// The .npy files that a model names, looked at as far as their headers and sizes go. What is wrong with one that is
+// there is said by the compiler, where the file is named; a program looks again before it starts.
 #ifndef CLEAVE_TOOLS_DRIVER_FILES_H_
 #define CLEAVE_TOOLS_DRIVER_FILES_H_
 
