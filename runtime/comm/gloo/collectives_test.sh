@@ -1,9 +1,10 @@
 #!/bin/bash
 # Runs the collectives' tests on 1 to 8 ranks, started one by one, with a scheduler that numbers them and with numbers
-# that they are given.
+# that they are given, and the test of equal bits on some.
 set -u
 program=$1
-starter=$2
+same_bits=$2
+starter=$3
 export OMP_NUM_THREADS=1 CLEAVE_JOIN_TIMEOUT=30
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -21,15 +22,19 @@ start_scheduler() {
   read -r address <"$folder/address"
 }
 
-for ranks in 1 2 3 4 5 6 7 8; do
-  echo "== $ranks ranks"
-  start_scheduler "$ranks"
-  for ((i = 0; i < ranks; ++i)); do
-    CLEAVE_SCHEDULER=$address CLEAVE_WORKERS=$ranks CLEAVE_LOCAL_RANK=$i "$program" --gtest_brief=1 &
+# Runs $2 on $1 ranks.
+run() {
+  echo "== $1 ranks: $(basename "$2")"
+  start_scheduler "$1"
+  for ((i = 0; i < $1; ++i)); do
+    CLEAVE_SCHEDULER=$address CLEAVE_WORKERS=$1 CLEAVE_LOCAL_RANK=$i "$2" --gtest_brief=1 &
     pids="$pids $!"
   done
   expect_done $pids
-done
+}
+
+for ranks in 1 2 3 4 5 6 7 8; do run "$ranks" "$program"; done
+for ranks in 2 6 8; do run "$ranks" "$same_bits"; done
 
 # A port that was free a moment ago.
 start_scheduler 1

@@ -9,6 +9,7 @@
 #include <gloo/types.h>
 #include <poll.h>
 
+#include <csignal>
 #include <exception>
 #include <utility>
 #include <vector>
@@ -128,8 +129,8 @@ class GlooTransport : public Transport {
       const auto buffers_of = [&](const std::vector<Parcel>& parcels) {
         UnboundBuffers buffers;
         for (const Parcel& parcel : parcels) {
-          buffers.push_back(state.context->createUnboundBuffer(
-              parcel.data, static_cast<size_t>(parcel.count * Comm::SizeOf(type))));
+          buffers.push_back(
+              state.context->createUnboundBuffer(parcel.data, static_cast<size_t>(parcel.count * Comm::SizeOf(type))));
         }
         return buffers;
       };
@@ -227,6 +228,8 @@ class GlooTransport : public Transport {
 Result<std::unique_ptr<Transport>> MakeGlooTransport(std::unique_ptr<Membership> membership, double timeout,
                                                      std::function<void(const Error&)> end) {
   std::unique_ptr<Transport> transport;
+  // What is sent to a rank that is gone is an error, which Gloo sees, not a signal that ends this one too.
+  std::signal(SIGPIPE, SIG_IGN);
   const Problem problem = Guarded([&] {
     Connections connections(*membership, timeout);
     membership->Watch(std::move(end));
