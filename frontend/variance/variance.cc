@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/text/text.h"
 #include "ir/manual/manual.h"
 
@@ -34,7 +35,7 @@ class VarianceCheck {
   OpId Origin(OpId id, RankAxisSet axes) const {
     for (;;) {
       const std::vector<OpId>& inputs = graph_.op(id).inputs;
-      const auto varies = [&](OpId input) { return !(variance_[input] - (variance_[input] - axes)).empty(); };
+      const auto varies = [&](OpId input) { return !(variance_[input] & axes).empty(); };
       const auto next = std::find_if(inputs.begin(), inputs.end(), varies);
       if (next == inputs.end()) return id;
       id = *next;
@@ -59,12 +60,7 @@ class VarianceCheck {
 
   // "dp", "tp"
   std::string GroupNames(RankAxisSet group) const {
-    std::string text;
-    for (size_t i = 0; i < graph_.rank_axes.size(); ++i) {
-      if (!group.Contains(RankAxisSet{uint64_t{1} << i})) continue;
-      absl::StrAppend(&text, text.empty() ? "" : ", ", "\"", graph_.rank_axes[i].name, "\"");
-    }
-    return text;
+    return absl::StrCat("\"", absl::StrJoin(NamesOf(graph_.rank_axes, group), "\", \""), "\"");
   }
 
   // A maximum or minimum of equal values is that value; a sum or product is not.

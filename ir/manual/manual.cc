@@ -109,13 +109,17 @@ RankAxisSet DividedAxes(const std::vector<RankAxis>& axes) {
   return set;
 }
 
-std::string GroupText(const std::vector<RankAxis>& axes, RankAxisSet group) {
-  CLEAVE_CHECK(AllAxes(axes).Contains(group));
+std::vector<std::string> NamesOf(const std::vector<RankAxis>& axes, RankAxisSet set) {
+  CLEAVE_CHECK(AllAxes(axes).Contains(set));
   std::vector<std::string> names;
   for (size_t i = 0; i < axes.size(); ++i) {
-    if (group.Contains(SetOf(i))) names.push_back(axes[i].name);
+    if (set.Contains(SetOf(i))) names.push_back(axes[i].name);
   }
-  return absl::StrJoin(names, " ");
+  return names;
+}
+
+std::string GroupText(const std::vector<RankAxis>& axes, RankAxisSet group) {
+  return absl::StrJoin(NamesOf(axes, group), " ");
 }
 
 std::optional<RankAxisSet> ParseGroup(const std::vector<RankAxis>& axes, absl::string_view text) {
@@ -200,10 +204,7 @@ RankAxisSet WorkedOver(const std::vector<RankAxis>& axes, const Op& op, absl::Sp
 }
 
 std::string VarianceText(const std::vector<RankAxis>& axes, RankAxisSet variance) {
-  std::vector<std::string> names;
-  for (size_t i = 0; i < axes.size(); ++i) {
-    if (variance.Contains(SetOf(i))) names.push_back(axes[i].name);
-  }
+  std::vector<std::string> names = NamesOf(axes, variance);
   if (names.empty()) return "equal on all ranks";
   const std::string last = names.back();
   names.pop_back();

@@ -44,6 +44,9 @@ RankAxisSet AllAxes(const std::vector<RankAxis>& axes);
 // Those of more than one rank: over others nothing can vary.
 RankAxisSet DividedAxes(const std::vector<RankAxis>& axes);
 
+// In mesh order. REQUIRES: the axes exist.
+std::vector<std::string> NamesOf(const std::vector<RankAxis>& axes, RankAxisSet set);
+
 // A group as ops write it: names of axes in mesh order, separated by spaces, "dp tp". REQUIRES (of the set's): axes
 // exist.
 std::string GroupText(const std::vector<RankAxis>& axes, RankAxisSet group);

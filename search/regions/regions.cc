@@ -63,7 +63,7 @@ class RegionSearch {
 
   // Everything but the region's own ops: as it was decided, else replicated.
   std::map<OpId, Demand> AllBut(int region) const {
-    std::map<OpId, Demand> held = WithDecided(HeldDemands(task_));
+    std::map<OpId, Demand> held = WithDecided(task_.demands);
     for (const Op& op : facts_.graph->ops) {
       if (facts_.is_set(op.id) && region_of_[op.id] != region) HoldReplicated(op.id, held);
     }
