@@ -8,6 +8,7 @@
 #include "absl/strings/strip.h"
 #include "base/status/status_macros.h"
 #include "codegen/cpu/cpu.h"
+#include "codegen/source/source.h"
 #include "codegen/runtime_files/runtime_files.h"
 
 namespace cleave {
@@ -63,7 +64,7 @@ std::vector<std::string> FoldersWithSources(const std::vector<GeneratedFile>& fi
 
 absl::StatusOr<std::vector<GeneratedFile>> GenerateCpu(const Graph& graph, const Program& program,
                                                        const Training& training, const CodegenOptions& options) {
-  CLEAVE_ASSIGN_OR_RETURN(std::string text, CpuProgramText(graph, program, training, options.rank));
+  CLEAVE_ASSIGN_OR_RETURN(std::string text, ProgramText(CpuTarget(), graph, program, training, options.rank));
   std::vector<GeneratedFile> runtime;
   for (const RuntimeFile& file : RuntimeFiles()) {
     if (!IsNeeded(file.path, program, training.data.kind)) continue;
@@ -72,7 +73,7 @@ absl::StatusOr<std::vector<GeneratedFile>> GenerateCpu(const Graph& graph, const
   std::vector<GeneratedFile> files = {{.path = "program.cc", .text = std::move(text)}};
   files.push_back({.path = "Makefile", .text = CpuMakefile(FoldersWithSources(runtime))});
   files.push_back(
-      {.path = "run.sh", .text = CpuRunScript(program.mesh.rank_count(), options.launch), .executable = true});
+      {.path = "run.sh", .text = RunScript(program.mesh.rank_count(), options.launch), .executable = true});
   files.insert(files.end(), runtime.begin(), runtime.end());
   return files;
 }

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "codegen/cpu/build_files.h"
+#include "codegen/source/run_script.h"
 #include "ir/graph/graph.h"
 #include "ir/program/program.h"
 #include "ir/training/training.h"

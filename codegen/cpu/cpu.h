@@ -1,8 +1,14 @@
-// Programs for the CPU: the text of program.cc, and the files that build and start it.
+// Programs for the CPU: what they have of their own.
 #ifndef CLEAVE_CODEGEN_CPU_CPU_H_
 #define CLEAVE_CODEGEN_CPU_CPU_H_
 
-#include "codegen/cpu/build_files.h"   // IWYU pragma: export
-#include "codegen/cpu/program_text.h"  // IWYU pragma: export
+#include "codegen/cpu/makefile.h"  // IWYU pragma: export
+#include "codegen/source/target.h"
+
+namespace cleave {
+
+const Target& CpuTarget();
+
+}  // namespace cleave
 
 #endif  // CLEAVE_CODEGEN_CPU_CPU_H_

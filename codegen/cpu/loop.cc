@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check/check.h"
-#include "codegen/cpu/expressions.h"
+#include "codegen/source/expressions.h"
 #include "ir/layout/layout.h"
 
 namespace cleave {

@@ -2,7 +2,7 @@
 #ifndef CLEAVE_CODEGEN_CPU_LOOP_H_
 #define CLEAVE_CODEGEN_CPU_LOOP_H_
 
-#include "codegen/cpu/emission.h"
+#include "codegen/source/emission.h"
 
 namespace cleave {
 

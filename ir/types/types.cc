@@ -10,6 +10,8 @@ absl::string_view DTypeName(DType dtype) {
   switch (dtype) {
     case DType::kF32:
       return "f32";
+    case DType::kBf16:
+      return "bf16";
     case DType::kI32:
       return "i32";
   }
@@ -17,7 +19,7 @@ absl::string_view DTypeName(DType dtype) {
 }
 
 std::optional<DType> ParseDType(absl::string_view name) {
-  for (DType dtype : {DType::kF32, DType::kI32}) {
+  for (DType dtype : {DType::kF32, DType::kBf16, DType::kI32}) {
     if (name == DTypeName(dtype)) return dtype;
   }
   return std::nullopt;
@@ -28,6 +30,8 @@ Bytes ElementSize(DType dtype) {
     case DType::kF32:
     case DType::kI32:
       return Bytes(4);
+    case DType::kBf16:
+      return Bytes(2);
   }
   CLEAVE_UNREACHABLE();
 }

@@ -15,7 +15,7 @@
 
 namespace cleave {
 
-enum class DType { kF32, kI32 };
+enum class DType { kF32, kBf16, kI32 };
 
 absl::string_view DTypeName(DType dtype);                          // "f32"
 std::optional<DType> ParseDType(absl::string_view name);

@@ -39,7 +39,7 @@ void ForEachElement(const Stream& stream, const Region& piece, Store store) {
 }  // namespace
 
 StreamWords::StreamWords(const Stream& stream)
-    : step_{static_cast<uint32_t>(stream.step), static_cast<uint32_t>(stream.step >> 32)} {
+    : step_{static_cast<uint32_t>(stream.step.Get()), static_cast<uint32_t>(stream.step.Get() >> 32)} {
   const uint64_t key = Mix(Mix(stream.seed) ^ HashName(stream.name));
   key_ = {static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32)};
 }

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "runtime/device/scalar.h"
 #include "runtime/mesh/mesh.h"
 #include "runtime/random/philox.h"
 
@@ -21,7 +22,7 @@ namespace cleave::runtime {
 struct Stream {
   uint64_t seed = 0;
   const char* name = "";
-  uint64_t step = 0;
+  Scalar<uint64_t> step = 0;
 };
 
 // Four words for the elements 4 * block .. 4 * block + 3 of a stream.

@@ -13,6 +13,8 @@ double ProductPeak(const PeakRates& peak, DType dtype) {
   switch (dtype) {
     case DType::kF32:
       return peak.tf32 > 0 ? peak.tf32 : peak.f32;
+    case DType::kBf16:
+      return peak.bf16 > 0 ? peak.bf16 : peak.f32;
     case DType::kI32:
       return peak.f32;
   }

@@ -1,0 +1,275 @@
+#include "codegen/source/communication.h"
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace cleave {
+namespace {
+
+std::string ReductionText(Reduction reduction) {
+  switch (reduction) {
+    case Reduction::kSum:
+      return "Reduction::kSum";
+    case Reduction::kMax:
+      return "Reduction::kMax";
+    case Reduction::kMin:
+      return "Reduction::kMin";
+    case Reduction::kProd:
+      return "Reduction::kProd";
+  }
+  return "";
+}
+
+class CollectiveEmitter {
+ public:
+  CollectiveEmitter(Emission& emission, int step, SourceWriter& writer)
+      : emission_(emission),
+        step_(step),
+        collective_(std::get<Collective>(emission.step(step).action)),
+        writer_(writer) {}
+
+  void Run() {
+    Announce(emission_, {step_}, collective_.why, writer_);
+    Watch(emission_, step_, collective_.transfers.front().output, writer_);
+    if (collective_.kind == CollectiveKind::kAllReduce) return AllReduce();
+    if (collective_.transfers.size() > 1) return Merged();
+    if (collective_.messages.has_value()) return SendReceive(*collective_.messages);
+    for (const Transfer& transfer : collective_.transfers) Emit(transfer);
+  }
+
+ private:
+  const std::string& Name(ValueId value) const { return emission_.names[value]; }
+  const std::string& Group() const { return emission_.Group(collective_.axes); }
+  std::string Count(ValueId value) const { return emission_.sizes.Count(value).Text(); }
+
+  void Call(absl::string_view function, const std::vector<std::string>& arguments) {
+    writer_.Call(absl::StrCat("comm.", function, "("), arguments, ");");
+  }
+
+  void AllReduce() {
+    for (const Transfer& transfer : collective_.transfers) {
+      if (emission_.storage.SameBuffer(transfer.input, transfer.output)) continue;
+      writer_.Call("Copy(", {Name(transfer.input), Count(transfer.input), Name(transfer.output)}, ");");
+    }
+    const std::string reduction = ReductionText(collective_.reduction);
+    const auto bucket = emission_.storage.buckets.find(step_);
+    if (bucket != emission_.storage.buckets.end()) {
+      // One buffer after another, from the first to the end of the last.
+      const BufferPlan::Buffer& first = *emission_.storage.buffers.Find(bucket->second.front());
+      const BufferPlan::Buffer& last = *emission_.storage.buffers.Find(bucket->second.back());
+      const ValueId front = collective_.transfers.front().output;
+      const int64_t bytes = last.offset + last.size.value() - first.offset;
+      const int64_t count = bytes / ElementSize(emission_.value(front).type.dtype).value();
+      return Call("AllReduce", {Name(front), absl::StrCat(count), reduction, Group()});
+    }
+    for (const Transfer& transfer : collective_.transfers) {
+      Call("AllReduce", {Name(transfer.output), Count(transfer.output), reduction, Group()});
+    }
+  }
+
+  // One call for all tensors, each with the arguments of the call for one.
+  void Merged() {
+    const bool gathers = collective_.kind == CollectiveKind::kAllGather;
+    const DType dtype = emission_.value(collective_.transfers.front().input).type.dtype;
+    const std::string list = emission_.identifiers.Unique(emission_.step(step_).name);
+    writer_.Line(absl::StrCat("const std::vector<", gathers ? "Gathered" : "Scattered", "<", ElementTypeName(dtype),
+                              ">> ", list, " = {"));
+    SourceWriter tensors(writer_.indent() + 4);
+    for (const Transfer& transfer : collective_.transfers) {
+      const ValueId whole = gathers ? transfer.output : transfer.input;
+      const std::string cut =
+          gathers ? Cut(transfer.input, transfer.from_dimension) : Cut(transfer.output, transfer.to_dimension);
+      tensors.Call("{", {Name(transfer.input), Name(transfer.output), emission_.sizes.ShapeList(whole), cut}, "},");
+    }
+    writer_.Append(tensors);
+    writer_.Line("};");
+    if (gathers) return Call("AllGather", {list, Group()});
+    Call("ReduceScatter", {list, ReductionText(collective_.reduction), Group()});
+  }
+
+  void Emit(const Transfer& transfer) {
+    const std::string& input = Name(transfer.input);
+    const std::string& output = Name(transfer.output);
+    switch (collective_.kind) {
+      case CollectiveKind::kAllReduce:
+        return;
+      case CollectiveKind::kAllGather:
+        return Call("AllGather", {input, output, emission_.sizes.ShapeList(transfer.output),
+                                  Cut(transfer.input, transfer.from_dimension), Group()});
+      case CollectiveKind::kReduceScatter:
+        return Call("ReduceScatter",
+                    {input, output, emission_.sizes.ShapeList(transfer.input),
+                     Cut(transfer.output, transfer.to_dimension), ReductionText(collective_.reduction), Group()});
+      case CollectiveKind::kAllToAll:
+        return AllToAll(transfer);
+      case CollectiveKind::kBroadcast:
+        if (!emission_.storage.SameBuffer(transfer.input, transfer.output)) {
+          writer_.Call("Copy(", {input, Count(transfer.input), output}, ");");
+        }
+        return Call("Broadcast", {output, Count(transfer.output), absl::StrCat(collective_.root), Group()});
+      case CollectiveKind::kPermute:
+        return Permute(transfer);
+      case CollectiveKind::kNeighborExchange:
+        return NeighborExchange(transfer);
+      case CollectiveKind::kSendReceive:
+      case CollectiveKind::kNeighborExchangeV2:
+        return;  // With messages only.
+    }
+  }
+
+  // How the group's members share dimension `d` of `value`, whose innermost axes are the collective's.
+  std::string Cut(ValueId value, int d) {
+    const Value& info = emission_.value(value);
+    const int64_t elements = info.type.shape[static_cast<size_t>(d)];
+    const std::vector<AxisId>& axes = info.layout.dimensions[static_cast<size_t>(d)];
+    const Mesh& mesh = emission_.program.mesh;
+    const int64_t members = mesh.Size(collective_.axes);
+    const int64_t pieces = mesh.Size(axes);
+    if (members == pieces || elements % pieces == 0) {
+      // The pieces of one group add up to what the outer axes leave; evenly cut, they are all alike.
+      return absl::StrCat("{", d, ", PieceSizes(", elements / (pieces / members), ", ", members, ")}");
+    }
+    const std::vector<AxisId> outer(axes.begin(), axes.end() - static_cast<std::ptrdiff_t>(collective_.axes.size()));
+    const std::string index = emission_.sizes.IndexText(outer);
+    const bool sum = index.find('+') != std::string::npos;
+    return absl::StrCat("{", d, ", PieceSizes(", elements, ", ", pieces, ", ", sum ? "(" : "", index, sum ? ")" : "",
+                        " * ", members, ", ", members, ")}");
+  }
+
+  // The tensor that the group holds together has the output's piece of the dimension that becomes whole, the input's of
+  // the others.
+  void AllToAll(const Transfer& transfer) {
+    std::vector<std::string> shape;
+    for (int d = 0; d < emission_.value(transfer.input).type.rank(); ++d) {
+      const ValueId holder = d == transfer.from_dimension ? transfer.output : transfer.input;
+      shape.push_back(emission_.sizes.Size(holder, d).Text());
+    }
+    Call("AllToAll",
+         {Name(transfer.input), Name(transfer.output), absl::StrCat("{", absl::StrJoin(shape, ", "), "}"),
+          Cut(transfer.input, transfer.from_dimension), Cut(transfer.output, transfer.to_dimension), Group()});
+  }
+
+  std::string AxisLists(const Layout& layout) const {
+    std::vector<std::string> lists;
+    for (const std::vector<AxisId>& axes : layout.dimensions) lists.push_back(AxisList(axes));
+    return absl::StrCat("{", absl::StrJoin(lists, ", "), "}");
+  }
+
+  static std::string AxisList(const std::vector<AxisId>& axes) {
+    return absl::StrCat(
+        "{", absl::StrJoin(axes, ", ", [](std::string* out, AxisId axis) { absl::StrAppend(out, axis.value()); }), "}");
+  }
+
+  void Permute(const Transfer& transfer) {
+    const std::string partners = emission_.identifiers.Unique(absl::StrCat(Name(transfer.output), "_partners"));
+    writer_.Call(
+        absl::StrCat("const Partners ", partners, " = FindPartners("),
+        {"comm.mesh()", "comm.rank()", AxisList(collective_.axes), AxisLists(emission_.value(transfer.input).layout),
+         AxisLists(emission_.value(transfer.output).layout)},
+        ");");
+    Call("Permute", {Name(transfer.input), Count(transfer.input), absl::StrCat(partners, ".destination"),
+                     Name(transfer.output), Count(transfer.output), absl::StrCat(partners, ".origin"), Group()});
+  }
+
+  void NeighborExchange(const Transfer& transfer) {
+    const Value& needed = emission_.value(transfer.output);
+    std::vector<std::string> windows;
+    for (const auto& [dimension, window] : needed.layout.windows) {
+      windows.push_back(absl::StrCat("{", dimension, ", ", WindowText(window), "}"));
+    }
+    const std::string neighbors = emission_.identifiers.Unique(absl::StrCat(Name(transfer.output), "_neighbors"));
+    writer_.Call(absl::StrCat("const Exchange ", neighbors, " = FindNeighbors("),
+                 {"comm.mesh()", "comm.rank()", AxisList(collective_.axes),
+                  emission_.sizes.WholeShapeList(transfer.input), AxisLists(needed.layout),
+                  absl::StrCat("{", absl::StrJoin(windows, ", "), "}")},
+                 ");");
+    Call("NeighborExchange", {Name(transfer.input), Name(transfer.output), neighbors, Group()});
+  }
+
+  static absl::string_view KindText(CollectiveKind kind) {
+    switch (kind) {
+      case CollectiveKind::kNeighborExchange:
+        return "CollectiveKind::kNeighborExchange";
+      case CollectiveKind::kSendReceive:
+        return "CollectiveKind::kSendReceive";
+      case CollectiveKind::kNeighborExchangeV2:
+        return "CollectiveKind::kNeighborExchangeV2";
+      case CollectiveKind::kAllReduce:
+      case CollectiveKind::kAllGather:
+      case CollectiveKind::kReduceScatter:
+      case CollectiveKind::kAllToAll:
+      case CollectiveKind::kBroadcast:
+      case CollectiveKind::kPermute:
+        break;
+    }
+    return "";
+  }
+
+  void SendReceive(const Messages& messages) {
+    const Transfer& transfer = collective_.transfers.front();
+    Call("SendReceive", {std::string(KindText(collective_.kind)), Name(transfer.input),
+                         MessageList(messages.send_sizes, messages.send_ranks, "_receiver"), Name(transfer.output),
+                         MessageList(messages.receive_sizes, messages.receive_ranks, "_sender"), "comm.world()"});
+  }
+
+  // "{{(rank + 1) % 4, 64}, {-1, 8}}": each part's partner and elements.
+  std::string MessageList(const std::vector<int64_t>& sizes, const std::vector<int64_t>& partners,
+                          absl::string_view role) {
+    const std::string wish = absl::StrCat(Name(collective_.transfers.front().output), role);
+    std::vector<std::string> parts;
+    for (size_t part = 0; part < sizes.size(); ++part) {
+      std::vector<int64_t> by_rank;
+      for (size_t entry = part; entry < partners.size(); entry += sizes.size()) by_rank.push_back(partners[entry]);
+      parts.push_back(absl::StrCat("{", emission_.rank_numbers.Text(by_rank, wish), ", ", sizes[part], "}"));
+    }
+    return absl::StrCat("{", absl::StrJoin(parts, ", "), "}");
+  }
+
+  Emission& emission_;
+  int step_;
+  const Collective& collective_;
+  SourceWriter& writer_;
+};
+
+}  // namespace
+
+void EmitCollective(Emission& emission, int step, SourceWriter& writer) {
+  CollectiveEmitter(emission, step, writer).Run();
+}
+
+void EmitSlice(Emission& emission, int step, SourceWriter& writer) {
+  const Slice& slice = std::get<Slice>(emission.step(step).action);
+  const Layout& from = emission.value(slice.input).layout;
+  const Layout& to = emission.value(slice.output).layout;
+  Sizes& sizes = emission.sizes;
+  std::vector<std::string> begins;
+  for (int d = 0; d < emission.value(slice.input).type.rank(); ++d) {
+    const size_t dimension = static_cast<size_t>(d);
+    if (from.dimensions[dimension] == to.dimensions[dimension] && to.WindowOf(dimension) == nullptr) {
+      begins.push_back("0");
+      continue;
+    }
+    // Relative to the piece that the rank has.
+    const std::string begin = sizes.Begin(slice.output, d);
+    const std::string base = sizes.Begin(slice.input, d);
+    int64_t begin_number = 0;
+    int64_t base_number = 0;
+    if (base == "0") {
+      begins.push_back(begin);
+    } else if (absl::SimpleAtoi(begin, &begin_number) && absl::SimpleAtoi(base, &base_number)) {
+      begins.push_back(absl::StrCat(begin_number - base_number));
+    } else {
+      begins.push_back(absl::StrCat(begin, " - ", base));
+    }
+  }
+  Announce(emission, {step}, "", writer);
+  Watch(emission, step, slice.output, writer);
+  writer.Call(
+      "CopyBox(",
+      {emission.names[slice.input], sizes.ShapeList(slice.input), absl::StrCat("{", absl::StrJoin(begins, ", "), "}"),
+       sizes.ShapeList(slice.output), emission.names[slice.output]},
+      ");");
+}
+
+}  // namespace cleave

@@ -1,0 +1,74 @@
+#include "codegen/source/emission.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace cleave {
+namespace {
+
+// Results are checked where a loss that is not finite makes forward and backward pass run again.
+bool IsChecked(Phase phase) { return phase == Phase::kForward || phase == Phase::kBackward; }
+
+std::string NamesOf(const Emission& emission, const std::vector<int>& steps, size_t begin, size_t end) {
+  constexpr size_t kNamed = 4;
+  std::vector<std::string> names;
+  for (size_t i = begin; i < end; ++i) names.push_back(emission.step(steps[i]).name);
+  if (names.size() <= kNamed) return absl::StrJoin(names, ", ");
+  return absl::StrCat(names.front(), " ... ", names.back(), " (", names.size(), " ops)");
+}
+
+}  // namespace
+
+const std::string& Emission::Group(const std::vector<AxisId>& axes) {
+  const auto found = groups.find(axes);
+  if (found != groups.end()) return found->second;
+  std::string name = "group";
+  for (const AxisId axis : axes) absl::StrAppend(&name, "_", sizes.AxisName(axis));
+  return groups[axes] = identifiers.Unique(name);
+}
+
+std::string Emission::Place(int line) const {
+  const size_t slash = program.file.rfind('/');
+  const std::string file = slash == std::string::npos ? program.file : program.file.substr(slash + 1);
+  return line > 0 ? absl::StrCat(file, ":", line) : file;
+}
+
+absl::string_view ElementTypeName(DType dtype) {
+  switch (dtype) {
+    case DType::kF32:
+      return "float";
+    case DType::kBf16:
+      return "BFloat16";
+    case DType::kI32:
+      return "int32_t";
+  }
+  return "";
+}
+
+void Watch(Emission& emission, int step, ValueId value, SourceWriter& writer) {
+  const Step& info = emission.step(step);
+  std::vector<std::string> arguments = {StringLiteral(info.name), absl::StrCat(info.line)};
+  if (IsChecked(info.phase) && emission.storage.root[value].has_value()) {
+    arguments.push_back(emission.names[value]);
+    arguments.push_back(emission.sizes.Count(value).Text());
+  }
+  writer.Call("watch.Start(", arguments, ");");
+}
+
+void Announce(Emission& emission, const std::vector<int>& steps, absl::string_view comment, SourceWriter& writer) {
+  writer.Gap();
+  std::vector<std::string> parts;
+  for (size_t begin = 0; begin < steps.size();) {
+    const int line = emission.step(steps[begin]).line;
+    size_t end = begin;
+    while (end < steps.size() && emission.step(steps[end]).line == line) ++end;
+    std::string part = NamesOf(emission, steps, begin, end);
+    if (line > 0) absl::StrAppend(&part, ", ", emission.Place(line));
+    parts.push_back(std::move(part));
+    begin = end;
+  }
+  if (parts.size() > 4) parts = {parts.front(), "...", parts.back()};
+  writer.Comment(absl::StrCat(absl::StrJoin(parts, "; "), comment.empty() ? "" : ": ", comment));
+}
+
+}  // namespace cleave

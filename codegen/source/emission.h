@@ -1,0 +1,59 @@
+// What the emitters of one program share.
+#ifndef CLEAVE_CODEGEN_SOURCE_EMISSION_H_
+#define CLEAVE_CODEGEN_SOURCE_EMISSION_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "codegen/source/names.h"
+#include "codegen/source/rank_numbers.h"
+#include "codegen/source/sizes.h"
+#include "codegen/source/target.h"
+#include "codegen/emit/identifiers.h"
+#include "codegen/emit/text.h"
+#include "ir/fuse/fuse.h"
+#include "ir/fuse/storage.h"
+#include "ir/graph/graph.h"
+#include "ir/program/program.h"
+#include "ir/training/training.h"
+
+namespace cleave {
+
+struct Emission {
+  const Target& target;
+  const Graph& graph;
+  const Program& program;
+  const Training& training;
+  const Fusion& fusion;
+  const Storage& storage;
+  const Names& names;
+  Identifiers& identifiers;
+  Sizes& sizes;
+  RankNumbers& rank_numbers;
+  std::map<std::vector<AxisId>, std::string> groups;  // The groups used so far and their names.
+
+  const Step& step(int i) const { return program.steps[static_cast<size_t>(i)]; }
+  const Value& value(ValueId id) const { return program.value(id); }
+
+  // The Group of the ranks that differ on `axes`: "group_m0_m1".
+  const std::string& Group(const std::vector<AxisId>& axes);
+
+  // "mnist_mlp.model:7"; without a line only the file.
+  std::string Place(int line) const;
+};
+
+// "float", "BFloat16" or "int32_t".
+absl::string_view ElementTypeName(DType dtype);
+
+// Writes the comment of the steps, and tells the watch that they begin: `watch.Start("h1.matmul", 7, h1_matmul, k256By4
+// * 512);`. `comment`: what to say beyond the names; may be empty.
+void Announce(Emission& emission, const std::vector<int>& steps, absl::string_view comment, SourceWriter& writer);
+
+// Only the line for the watch, for a step with result `value`.
+void Watch(Emission& emission, int step, ValueId value, SourceWriter& writer);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_CODEGEN_SOURCE_EMISSION_H_

@@ -1,0 +1,29 @@
+// The identifiers of a program's values.
+//
+// A value that lies in place of another goes by that one's name where it replaces it (a reshape, an all-reduce, an
+// updated state); a loop that writes over a dead input has a name of its own.
+#ifndef CLEAVE_CODEGEN_SOURCE_NAMES_H_
+#define CLEAVE_CODEGEN_SOURCE_NAMES_H_
+
+#include <string>
+#include <vector>
+
+#include "codegen/emit/identifiers.h"
+#include "ir/fuse/fuse.h"
+#include "ir/fuse/storage.h"
+#include "ir/program/program.h"
+
+namespace cleave {
+
+struct Names {
+  IdVector<ValueId, std::string> names;
+  std::vector<ValueId> declared;  // Values with a name and memory of their own, in program order.
+
+  const std::string& operator[](ValueId value) const { return names[value]; }
+};
+
+Names NameValues(const Program& program, const Storage& storage, Identifiers& identifiers);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_CODEGEN_SOURCE_NAMES_H_

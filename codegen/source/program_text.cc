@@ -1,0 +1,501 @@
+#include "codegen/source/program_text.h"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/match/match.h"
+#include "base/status/status_macros.h"
+#include "codegen/source/communication.h"
+#include "codegen/source/custom_kernels.h"
+#include "codegen/source/emission.h"
+#include "codegen/source/expressions.h"
+#include "codegen/source/kernels.h"
+#include "codegen/source/settings.h"
+#include "ir/layout/layout.h"
+#include "ir/memory/memory.h"
+#include "ir/ops/ops.h"
+
+namespace cleave {
+namespace {
+
+// Fields of the struct start at this depth, statements of its functions two deeper.
+constexpr int kMemberIndent = 2;
+
+std::string StructName(const std::string& model) {
+  const std::string name = TypeName(model);
+  return absl::EndsWith(name, "Model") ? name : absl::StrCat(name, "Model");
+}
+
+class ProgramWriter {
+ public:
+  ProgramWriter(const Emission& emission) : emission_(emission), type_(StructName(emission.program.model)) {}
+
+  absl::StatusOr<std::string> Run() {
+    CLEAVE_RETURN_IF_ERROR(CheckSteps());
+    // Functions first: what they use of sizes, coordinates and groups is declared afterwards.
+    SourceWriter functions(kMemberIndent);
+    EmitInitialize(functions);
+    EmitPhase("void Forward() override {", Phase::kForward, functions);
+    EmitPhase("void Metrics() override {", Phase::kMetric, functions);
+    EmitPhase("void Backward() override {", Phase::kBackward, functions);
+    EmitPhase(UsesScalars() ? "void Update(const StepScalars& scalars) override {"
+                            : "void Update(const StepScalars&) override {",
+              Phase::kUpdate, functions);
+    EmitQueries(functions);
+    SourceWriter fields(kMemberIndent);
+    EmitFields(fields);
+
+    SourceWriter writer;
+    EmitOpening(writer);
+    writer.Open(absl::StrCat("struct ", type_, " final : TrainingProgram {"));
+    EmitConstructor(writer);
+    writer.Append(functions);
+    writer.Gap();
+    writer.Append(fields);
+    writer.Close("};");
+    writer.Gap();
+    writer.Line("}  // namespace");
+    writer.Gap();
+    CLEAVE_RETURN_IF_ERROR(EmitMain(emission_, type_, writer));
+    return writer.text();
+  }
+
+ private:
+  const Program& program() const { return emission_.program; }
+
+  absl::Status CheckSteps() const {
+    for (const Step& step : program().steps) {
+      const Compute* compute = ComputeOf(step);
+      if (compute == nullptr || IsSource(step)) continue;
+      if (!HasExpression(compute->kind) && !HasKernel(compute->kind)) {
+        return absl::UnimplementedError(
+            absl::StrCat("op `", step.name, "`: `", compute->kind, "` has no emission for the CPU"));
+      }
+      for (const ValueId input : compute->inputs) {
+        if (!emission_.storage.root[input].has_value() && StepScalarOf(input) != nullptr &&
+            (step.phase != Phase::kUpdate || !HasExpression(compute->kind))) {
+          return absl::UnimplementedError(
+              absl::StrCat("op `", step.name, "` reads a number of the optimizer outside of an elementwise update"));
+        }
+      }
+    }
+    for (const ProgramUpdate& update : emission_.storage.copies) {
+      const bool overwritten = std::any_of(program().updates.begin(), program().updates.end(),
+                                           [&](const ProgramUpdate& other) { return other.state == update.value; });
+      if (overwritten) {
+        return absl::UnimplementedError(absl::StrCat("state `", program().value(update.state).name,
+                                                     "` takes the old value of another updated state"));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // The step_scalar op that makes `value`, or null.
+  const Compute* StepScalarOf(ValueId value) const {
+    for (const Step& step : program().steps) {
+      const Compute* compute = ComputeOf(step);
+      if (compute != nullptr && compute->kind == "step_scalar" && compute->output == value) return compute;
+    }
+    return nullptr;
+  }
+
+  bool UsesScalars() const {
+    return std::any_of(program().steps.begin(), program().steps.end(), [](const Step& step) {
+      const Compute* compute = ComputeOf(step);
+      return compute != nullptr && compute->kind == "step_scalar";
+    });
+  }
+
+  void EmitInitialize(SourceWriter& writer) {
+    writer.Open("void Initialize() override {");
+    for (const Step& step : program().steps) {
+      const Compute* compute = ComputeOf(step);
+      if (compute == nullptr || !IsSource(step) || !emission_.storage.root[compute->output].has_value()) continue;
+      if (compute->kind == "parameter") EmitParameter(step, *compute, writer);
+      if (compute->kind == "state") EmitFill(*compute, 0, writer);
+      if (compute->kind == "constant") EmitFill(*compute, compute->attributes.GetDouble("value"), writer);
+      if (compute->kind == "rank_value") EmitRankValue(*compute, writer);
+    }
+    writer.Close("}");
+  }
+
+  void EmitParameter(const Step& step, const Compute& compute, SourceWriter& writer) {
+    const std::string& init = compute.attributes.GetString("init");
+    const double first = compute.attributes.GetDouble("first");
+    if (init == "npy") {
+      return writer.Comment(absl::StrCat(step.name, ": from a file that `main` names, when this is done."));
+    }
+    if (init == "constant") return EmitFill(compute, first, writer);
+    writer.Call(
+        init == "uniform" ? "FillUniform(" : "FillNormal(",
+        {absl::StrCat("{seed, ", StreamName(step, compute), "}"), emission_.sizes.RegionText(compute.output),
+         FloatLiteral(first), FloatLiteral(compute.attributes.GetDouble("second")), emission_.names[compute.output]},
+        ");");
+  }
+
+  void EmitRankValue(const Compute& compute, SourceWriter& writer) {
+    const std::string& name = emission_.names[compute.output];
+    writer.Assign(absl::StrCat(name, "[0]"),
+                  emission_.rank_numbers.FloatText(compute.attributes.GetDoubles("values"), name));
+  }
+
+  // Each rank draws other numbers for a parameter of its own.
+  std::string StreamName(const Step& step, const Compute& compute) {
+    const bool is_local = compute.attributes.Has("local") && compute.attributes.GetBool("local");
+    if (!is_local) return StringLiteral(step.name);
+    std::vector<int64_t> ranks(static_cast<size_t>(program().mesh.rank_count()));
+    std::iota(ranks.begin(), ranks.end(), 0);
+    const std::string rank = emission_.rank_numbers.Text(ranks, "rank");
+    return absl::StrCat("(", StringLiteral(absl::StrCat(step.name, "@")), " + std::to_string(", rank, ")).c_str()");
+  }
+
+  void EmitFill(const Compute& compute, double value, SourceWriter& writer) {
+    const bool is_float = emission_.value(compute.output).type.dtype == DType::kF32;
+    writer.Call("Fill(",
+                {is_float ? FloatLiteral(value) : absl::StrCat("int32_t{", static_cast<int64_t>(value), "}"),
+                 emission_.sizes.Count(compute.output).Text(), emission_.names[compute.output]},
+                ");");
+  }
+
+  void EmitPhase(absl::string_view head, Phase phase, SourceWriter& writer) {
+    writer.Gap();
+    SourceWriter body(kMemberIndent + 2);
+    if (phase == Phase::kUpdate) EmitStepScalars(body);
+    for (const FusedStage& stage : emission_.fusion.stages) {
+      if (stage.phase == phase) EmitStage(stage, body);
+    }
+    if (phase == Phase::kUpdate) EmitCopies(body);
+    if (body.text().empty()) return writer.Line(absl::StrCat(head, "}"));
+    writer.Open(head);
+    // The first comment needs no empty line before it.
+    writer.Append(body);
+    writer.Line("watch.Finish();");
+    writer.Close("}");
+  }
+
+  void EmitStepScalars(SourceWriter& writer) {
+    for (const Step& step : program().steps) {
+      const Compute* compute = ComputeOf(step);
+      if (compute == nullptr || compute->kind != "step_scalar") continue;
+      writer.Assign(absl::StrCat("const float ", emission_.names[compute->output]),
+                    StepScalarText(compute->attributes, emission_.training.optimizer));
+    }
+  }
+
+  void EmitStage(const FusedStage& stage, SourceWriter& writer) {
+    Match(
+        stage.action, [&](const FusedLoop& loop) { emission_.target.emit_loop(emission_, loop, writer); },
+        [&](const MatMulChain& chain) { EmitMatMulChain(emission_, chain, writer); },
+        [&](const SingleStep& single) {
+          Match(
+              emission_.step(single.step).action, [&](const Compute&) { EmitKernel(emission_, single.step, writer); },
+              [&](const Collective&) { EmitCollective(emission_, single.step, writer); },
+              [&](const Slice&) { EmitSlice(emission_, single.step, writer); },
+              [](const View&) {});  // The same memory under the same name.
+        });
+  }
+
+  void EmitCopies(SourceWriter& writer) {
+    if (emission_.storage.copies.empty()) return;
+    writer.Gap();
+    writer.Comment("New values that could not be made in place.");
+    for (const ProgramUpdate& update : emission_.storage.copies) {
+      writer.Call(
+          "Copy(",
+          {emission_.names[update.value], emission_.sizes.Count(update.value).Text(), emission_.names[update.state]},
+          ");");
+    }
+  }
+
+  // The smallest number of values that `compute` lets the integers of `value` choose from; 0 where any will do.
+  int64_t ChoicesOf(const Compute& compute, ValueId value) const {
+    const OpDefinition& definition = *FindOp(compute.kind);
+    if (definition.choices == nullptr) return 0;
+    std::vector<TensorType> types;
+    for (const ValueId input : compute.inputs) types.push_back(program().value(input).type);
+    int64_t least = 0;
+    for (size_t i = 0; i < types.size(); ++i) {
+      if (compute.inputs[i] != value) continue;
+      const int64_t choices = definition.choices(types, compute.attributes, static_cast<int>(i));
+      if (choices > 0) least = least == 0 ? choices : std::min(least, choices);
+    }
+    return least;
+  }
+
+  // Labels lie below the number of classes, tokens below the rows of their table: the smallest bound of all uses; 0
+  // without one.
+  int64_t LimitOf(ValueId input) const {
+    int64_t limit = 0;
+    std::set<ValueId> same = {input};
+    for (const Step& step : program().steps) {
+      for (const ValueId value : Reads(step)) {
+        if (same.count(value) == 0) continue;
+        const Compute* compute = ComputeOf(step);
+        if (compute == nullptr) {
+          for (const ValueId output : Writes(step)) {
+            const bool is_copy =
+                program().is_manual || program().value(output).origin == program().value(value).origin;
+            if (is_copy) same.insert(output);
+          }
+          continue;
+        }
+        if (const int64_t choices = ChoicesOf(*compute, value); choices > 0) {
+          limit = limit == 0 ? choices : std::min(limit, choices);
+        } else if (FindOp(compute->kind)->op_class == OpClass::kMovement &&
+                   program().value(compute->output).type.dtype == DType::kI32) {
+          same.insert(compute->output);
+        }
+      }
+    }
+    return limit;
+  }
+
+  void EmitQueries(SourceWriter& writer) {
+    writer.Gap();
+    writer.Open("std::vector<ModelInput> Inputs() override {");
+    writer.Line("std::vector<ModelInput> inputs;");
+    for (const Step& step : program().steps) {
+      const Compute* compute = ComputeOf(step);
+      if (compute == nullptr || compute->kind != "input") continue;
+      const std::string& data = compute->attributes.GetString("data");
+      std::vector<std::string> arguments = {StringLiteral(data.empty() ? step.name : data),
+                                            emission_.sizes.RegionText(compute->output),
+                                            emission_.names[compute->output]};
+      if (emission_.value(compute->output).type.dtype == DType::kI32) {
+        arguments.push_back(absl::StrCat(LimitOf(compute->output)));
+      }
+      writer.Call("inputs.emplace_back(", arguments, ");");
+    }
+    writer.Line("return inputs;");
+    writer.Close("}");
+    writer.Gap();
+    writer.Open("std::vector<ParameterView> Parameters() override {");
+    writer.Line("std::vector<ParameterView> parameters;");
+    for (const Step& step : program().steps) {
+      const Compute* compute = ComputeOf(step);
+      if (compute == nullptr || compute->kind != "parameter") continue;
+      EmitParameterView({StringLiteral(step.name), absl::StrCat(step.line), emission_.sizes.RegionText(compute->output),
+                         emission_.names[compute->output]},
+                        writer);
+    }
+    writer.Line("return parameters;");
+    writer.Close("}");
+    writer.Gap();
+    const std::string loss =
+        program().loss.has_value() ? absl::StrCat(emission_.names[*program().loss], "[0]") : "0.0f";
+    writer.Line(absl::StrCat("float Loss() const override { return ", loss, "; }"));
+    EmitMetricQuery(writer);
+    writer.Line("int64_t ArenaBytes() const override { return arena.bytes(); }");
+  }
+
+  // A list in braces goes to a line of its own where it is too long.
+  static void EmitParameterView(const std::vector<std::string>& fields, SourceWriter& writer) {
+    const std::string line = absl::StrCat("parameters.push_back({", absl::StrJoin(fields, ", "), "});");
+    if (writer.indent() + static_cast<int>(line.size()) <= SourceWriter::kColumns) return writer.Line(line);
+    const std::string list = absl::StrCat("    {", absl::StrJoin(fields, ", "), "});");
+    if (writer.indent() + static_cast<int>(list.size()) > SourceWriter::kColumns) {
+      return writer.Call("parameters.push_back({", fields, "});");
+    }
+    writer.Line("parameters.push_back(");
+    writer.Line(list);
+  }
+
+  void EmitMetricQuery(SourceWriter& writer) {
+    if (program().metrics.size() < 2) {
+      const std::string value =
+          program().metrics.empty() ? "0.0f" : absl::StrCat(emission_.names[program().metrics[0].value], "[0]");
+      return writer.Line(absl::StrCat("float Metric(int) const override { return ", value, "; }"));
+    }
+    writer.Open("float Metric(int index) const override {");
+    for (size_t i = 0; i + 1 < program().metrics.size(); ++i) {
+      writer.Line(absl::StrCat("if (index == ", i, ") return ", emission_.names[program().metrics[i].value], "[0];"));
+    }
+    writer.Line(absl::StrCat("return ", emission_.names[program().metrics.back().value], "[0];"));
+    writer.Close("}");
+  }
+
+  void EmitFields(SourceWriter& writer) {
+    writer.Line("Comm& comm;");
+    writer.Line("Watch& watch;");
+    writer.Line("const uint64_t seed;");
+    if (DrawsNumbers()) writer.Line("const uint64_t& step;");
+    if (NeedsCoordinates()) writer.Line("const std::vector<int64_t>& coordinates;");
+    if (emission_.rank_numbers.uses_rank()) writer.Line("const int rank = comm.rank();");
+    EmitPlace(writer);
+    writer.Gap();
+    writer.Line("Arena arena{kArenaBytes, kPeakBytes};");
+    EmitBuffers("The data of a step.", {"input"}, writer);
+    EmitBuffers("Parameters, state of the optimizer and constants.", {"parameter", "state", "constant", "rank_value"},
+                writer);
+    EmitBuffers("Values of a step; those that are not needed at the same time share memory.", {}, writer);
+  }
+
+  bool NeedsCoordinates() const { return !emission_.sizes.folded() && !emission_.sizes.UsedAxes().empty(); }
+
+  // Steps that draw random numbers draw others at every training step.
+  bool DrawsNumbers() const {
+    return std::any_of(program().steps.begin(), program().steps.end(), [](const Step& step) {
+      const Compute* compute = ComputeOf(step);
+      return compute != nullptr && compute->kind == "dropout";
+    });
+  }
+
+  // Coordinates, pieces and groups.
+  void EmitPlace(SourceWriter& writer) {
+    if (NeedsCoordinates()) {
+      writer.Gap();
+      writer.Comment("This rank's place in the mesh, and the elements of cut dimensions that it holds.");
+      for (const AxisId axis : emission_.sizes.UsedAxes()) {
+        writer.Line(
+            absl::StrCat("const int64_t ", emission_.sizes.AxisName(axis), " = coordinates[", axis.value(), "];"));
+      }
+      for (const Sizes::PieceDeclaration& piece : emission_.sizes.Pieces()) {
+        writer.Assign(absl::StrCat("const Range ", piece.name), piece.value);
+      }
+    }
+    if (emission_.groups.empty()) return;
+    writer.Gap();
+    writer.Comment("The ranks that differ from this one only on the named axes.");
+    std::vector<SourceWriter::Commented> rows;
+    for (const auto& [axes, name] : emission_.groups) {
+      const std::string list =
+          absl::StrJoin(axes, ", ", [](std::string* out, AxisId axis) { absl::StrAppend(out, axis.value()); });
+      std::string comment;
+      if (emission_.sizes.folded()) {
+        comment = absl::StrCat("Ranks ", absl::StrJoin(program().mesh.Group(*emission_.sizes.rank(), axes), ", "), ".");
+      }
+      rows.push_back({absl::StrCat("const Group ", name, " = comm.CreateGroup({", list, "});"), comment});
+    }
+    writer.Table(rows);
+  }
+
+  // Declares the buffers of the values that ops of the given kinds make; none given: of all that are no sources.
+  void EmitBuffers(absl::string_view title, const std::set<absl::string_view>& kinds, SourceWriter& writer) {
+    std::set<ValueId> chosen;
+    for (const Step& step : program().steps) {
+      const Compute* compute = ComputeOf(step);
+      const bool takes = kinds.empty() ? !IsSource(step) : compute != nullptr && kinds.count(compute->kind) > 0;
+      if (!takes) continue;
+      for (const ValueId value : Writes(step)) chosen.insert(value);
+    }
+    std::vector<SourceWriter::Commented> rows;
+    for (const ValueId value : emission_.names.declared) {
+      if (chosen.count(value) == 0) continue;
+      const Value& info = emission_.value(value);
+      const BufferPlan::Buffer& buffer = *emission_.storage.buffers.Find(*emission_.storage.root[value]);
+      const absl::string_view type = ElementTypeName(info.type.dtype);
+      rows.push_back(
+          {absl::StrCat(type, "* const ", emission_.names[value], " = arena.At<", type, ">(", buffer.offset, ");"),
+           absl::StrCat(info.type.ToString(), CutText(info.layout))});
+    }
+    if (rows.empty()) return;
+    writer.Gap();
+    writer.Comment(title);
+    writer.Table(rows);
+  }
+
+  // " cut as [m0 m1, -]"; nothing for a tensor that every rank holds whole. Sums that are still partial are not told:
+  // an all-reduce completes them in place.
+  std::string CutText(const Layout& layout) const {
+    const Layout cut = {.dimensions = layout.dimensions, .partial = {}};
+    if (cut == Layout::Replicated(static_cast<int>(layout.dimensions.size()))) return "";
+    return absl::StrCat(" cut as ", LayoutText(cut, program().mesh));
+  }
+
+  void EmitOpening(SourceWriter& writer) {
+    const int ranks = program().mesh.rank_count();
+    std::string who = absl::StrCat("for ", ranks == 1 ? "one rank" : absl::StrCat(ranks, " ranks"));
+    if (emission_.sizes.folded()) who = absl::StrCat("for rank ", *emission_.sizes.rank(), " of ", ranks);
+    const std::string mesh = ranks > 1 ? absl::StrCat(", mesh ", program().mesh.ToString()) : "";
+    writer.Comment(absl::StrCat(program().model, " of ", emission_.Place(0), ", ", who, mesh, "."));
+    writer.Line("//");
+    writer.Comment("Written by cleave. `make` builds it, `./run.sh` starts it.");
+    writer.Line("#include <cmath>");
+    writer.Line("#include <memory>");
+    writer.Line("#include <vector>");
+    writer.Gap();
+    for (const std::string& header : CustomHeaders(program())) {
+      writer.Line(absl::StrCat("#include ", StringLiteral(header)));
+    }
+    writer.Line("#include \"runtime/runtime.h\"");
+    writer.Gap();
+    writer.Line("using namespace cleave::runtime;");
+    writer.Gap();
+    writer.Line("namespace {");
+    writer.Line("");
+    const std::vector<Sizes::Constant> constants = emission_.sizes.Constants();
+    if (!constants.empty()) {
+      writer.Comment("Local sizes of dimensions that are cut evenly: the whole over the number of pieces.");
+      for (const Sizes::Constant& constant : constants) {
+        writer.Line(
+            absl::StrCat("constexpr int64_t ", constant.name, " = ", constant.elements, " / ", constant.pieces, ";"));
+      }
+      writer.Gap();
+    }
+    const std::vector<RankNumbers::Table>& tables = emission_.rank_numbers.tables();
+    if (!tables.empty()) {
+      writer.Comment("What no formula of the rank's number gives.");
+      for (const RankNumbers::Table& table : tables) {
+        writer.Assign(absl::StrCat("constexpr ", table.type, " ", table.name, "[]"), table.entries);
+      }
+      writer.Gap();
+    }
+    const Bytes peak = MemoryOf(emission_.graph, program()).prediction.peak;
+    writer.Table({{absl::StrCat("constexpr int64_t kArenaBytes = ", emission_.storage.buffers.total.value(), ";"), ""},
+                  {absl::StrCat("constexpr int64_t kPeakBytes = ", peak.value(), ";"),
+                   "Predicted: the arena and what calls of the runtime take beside it."}});
+    writer.Gap();
+  }
+
+  void EmitConstructor(SourceWriter& writer) {
+    std::vector<std::string> initializers = {"comm(context.comm)", "watch(context.watch)", "seed(context.seed)"};
+    if (DrawsNumbers()) initializers.push_back("step(context.step)");
+    if (NeedsCoordinates()) initializers.push_back("coordinates(context.coordinates)");
+    const std::string head = absl::StrCat("explicit ", type_, "(const Context& context)");
+    const std::string line = absl::StrCat(head, " : ", absl::StrJoin(initializers, ", "), " {}");
+    if (kMemberIndent + static_cast<int>(line.size()) <= SourceWriter::kColumns) {
+      writer.Line(line);
+    } else {
+      writer.Line(head);
+      writer.Line(absl::StrCat("    : ", absl::StrJoin(initializers, ", "), " {}"));
+    }
+    writer.Gap();
+  }
+
+  Emission emission_;
+  std::string type_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::string> ProgramText(const Target& target, const Graph& graph, const Program& program,
+                                        const Training& training, std::optional<int> rank) {
+  if (rank.has_value() && (*rank < 0 || *rank >= program.mesh.rank_count())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("rank ", *rank, " of a mesh of ", program.mesh.rank_count(), " ranks"));
+  }
+  const Fusion fusion = Fuse(program);
+  const Storage storage = PlanStorage(program, fusion);
+  Identifiers identifiers;
+  Sizes sizes(program, rank, identifiers);
+  RankNumbers rank_numbers(program.mesh, sizes, identifiers);
+  const Names names = NameValues(program, storage, identifiers);
+  return ProgramWriter({.target = target,
+                        .graph = graph,
+                        .program = program,
+                        .training = training,
+                        .fusion = fusion,
+                        .storage = storage,
+                        .names = names,
+                        .identifiers = identifiers,
+                        .sizes = sizes,
+                        .rank_numbers = rank_numbers,
+                        .groups = {}})
+      .Run();
+}
+
+}  // namespace cleave

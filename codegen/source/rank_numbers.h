@@ -1,0 +1,61 @@
+// Texts for numbers that differ between ranks: where a rank's slice begins, whom it sends to.
+//
+//   numbers.Text({0, 32, 64, 96}, "starts") == "rank * 32"
+//   numbers.Text({1, 2, 3, 0}, "next") == "(rank + 1) % 4"
+//   numbers.Text({0, 0, 8, 8}, "starts") == "dp * 8"        on the mesh (dp = 2, tp = 2)
+//   numbers.Text({3, 1, 4, 1}, "order") == "order_by_rank[rank]"
+//
+// What no short formula gives stands in a table. With one rank's number folded in, everything is a number.
+#ifndef CLEAVE_CODEGEN_SOURCE_RANK_NUMBERS_H_
+#define CLEAVE_CODEGEN_SOURCE_RANK_NUMBERS_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "codegen/source/sizes.h"
+#include "codegen/emit/identifiers.h"
+#include "ir/mesh/mesh.h"
+
+namespace cleave {
+
+class RankNumbers {
+ public:
+  RankNumbers(const Mesh& mesh, Sizes& sizes, Identifiers& identifiers)
+      : mesh_(mesh), sizes_(sizes), identifiers_(identifiers) {}
+
+  // One number per rank. `wish` names the table, where one is needed.
+  std::string Text(absl::Span<const int64_t> by_rank, const std::string& wish);
+  // The same for the elements of a tensor.
+  std::string FloatText(absl::Span<const double> by_rank, const std::string& wish);
+
+  // What the texts so far use: the rank's number, and tables of a type and its entries, "{3, 1, 4, 1}".
+  bool uses_rank() const { return uses_rank_; }
+  struct Table {
+    std::string name;
+    std::string type;
+    std::string entries;
+  };
+  const std::vector<Table>& tables() const { return tables_; }
+
+ private:
+  std::optional<std::string> Formula(absl::Span<const int64_t> by_rank);
+  std::optional<std::string> Modular(absl::Span<const int64_t> by_rank);
+  std::optional<std::string> UpToTheLast(absl::Span<const int64_t> by_rank);
+  std::optional<std::string> OfMeshAxes(absl::Span<const int64_t> by_rank);
+  std::string TableText(const std::string& type, const std::string& entries, const std::string& wish);
+
+  const Mesh& mesh_;
+  Sizes& sizes_;
+  Identifiers& identifiers_;
+  bool uses_rank_ = false;
+  std::vector<Table> tables_;
+  std::map<std::string, std::string> table_names_;  // By type and entries.
+};
+
+}  // namespace cleave
+
+#endif  // CLEAVE_CODEGEN_SOURCE_RANK_NUMBERS_H_

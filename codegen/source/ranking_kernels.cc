@@ -1,0 +1,117 @@
+// Rankings of rows, and losses and metrics of rows that are cut.
+#include "codegen/source/kernel.h"
+
+namespace cleave {
+namespace {
+
+int AxisOf(const Kernel& kernel) {
+  const int64_t axis = kernel.compute.attributes.GetInt("axis");
+  return static_cast<int>(axis < 0 ? axis + kernel.input(0).type.rank() : axis);
+}
+
+int LastDimension(const Kernel& kernel) { return kernel.input(0).type.rank() - 1; }
+
+std::string Int(const Kernel& kernel, const std::string& attribute) {
+  return absl::StrCat(kernel.compute.attributes.GetInt(attribute));
+}
+
+void ArgMax(const Kernel& kernel) {
+  kernel.Call("ArgMax", {kernel.Input(0), kernel.emission.sizes.ShapeList(kernel.compute.inputs[0]),
+                         absl::StrCat(AxisOf(kernel)), kernel.Output()});
+}
+
+void FirstEqual(const Kernel& kernel) {
+  Sizes& sizes = kernel.emission.sizes;
+  const ValueId x = kernel.compute.inputs[0];
+  kernel.Call("FirstEqual", {kernel.Input(0), kernel.Input(1), sizes.ShapeList(x), absl::StrCat(AxisOf(kernel)),
+                             sizes.Begin(x, AxisOf(kernel)), kernel.Output()});
+}
+
+template <const char* const& kFunction>
+void OfRows(const Kernel& kernel) {
+  std::vector<std::string> arguments;
+  for (size_t i = 0; i < kernel.compute.inputs.size(); ++i) arguments.push_back(kernel.Input(i));
+  arguments.insert(arguments.end(), {kernel.Rows(0), kernel.Columns(0), Int(kernel, "k"), kernel.Output()});
+  kernel.Call(kFunction, arguments);
+}
+
+// The pieces that this rank has are those of the factor that stands where x is read in windows.
+template <const char* const& kFunction>
+void OfPieces(const Kernel& kernel) {
+  Sizes& sizes = kernel.emission.sizes;
+  const Rule rule = RuleOf(kernel.emission.program, kernel.compute);
+  const int factor = rule.inputs[0].back().front();
+  const std::vector<AxisId>& axes = kernel.compute.strategy.cuts[static_cast<size_t>(factor)];
+  const int64_t pieces = kernel.compute.attributes.GetInt("pieces");
+  const std::string row = absl::StrCat("{", Int(kernel, "elements"), ", ", pieces, ", ", sizes.PieceBegin(pieces, axes),
+                                       ", ", sizes.PieceSize(pieces, axes).Text(), "}");
+  kernel.Call(kFunction, {kernel.Input(0), kernel.Rows(0), row, Int(kernel, "k"), kernel.Output()});
+}
+
+void TopKGradient(const Kernel& kernel) {
+  Sizes& sizes = kernel.emission.sizes;
+  const ValueId dx = kernel.compute.output;
+  kernel.Call("TopKGradient",
+              {kernel.Input(0), kernel.Input(1), kernel.Rows(0), kernel.Columns(0),
+               sizes.Begin(dx, LastDimension(kernel)), sizes.Size(dx, LastDimension(kernel)).Text(), kernel.Output()});
+}
+
+// ", {mask, elements per value}" where input `i` is there.
+void AddMask(const Kernel& kernel, size_t i, std::vector<std::string>& arguments) {
+  if (kernel.compute.inputs.size() <= i) return;
+  const std::string per_sample = kernel.InputCount(1, 1, kernel.input(1).type.rank());
+  arguments.push_back(absl::StrCat("{", kernel.Input(i), ", ", per_sample, "}"));
+}
+
+void LabelLoss(const Kernel& kernel) {
+  Sizes& sizes = kernel.emission.sizes;
+  std::vector<std::string> arguments = {kernel.Input(0),
+                                        kernel.Input(1),
+                                        kernel.Input(2),
+                                        kernel.Rows(0),
+                                        kernel.Columns(0),
+                                        sizes.Begin(kernel.compute.inputs[0], LastDimension(kernel)),
+                                        absl::StrCat(kernel.input(1).type.elements())};
+  AddMask(kernel, 3, arguments);
+  kernel.Call(absl::StrCat(kernel.Output(), "[0] = LabelLoss"), arguments);
+}
+
+void LabelLossGradient(const Kernel& kernel) {
+  Sizes& sizes = kernel.emission.sizes;
+  const std::string classes = absl::StrCat("{", sizes.Begin(kernel.compute.inputs[0], LastDimension(kernel)), ", ",
+                                           kernel.Columns(0), ", ", kernel.input(0).type.shape.back(), "}");
+  kernel.Call("LabelLossGradient",
+              {kernel.Input(0), kernel.Input(1), kernel.Input(2), Scalar(kernel, 3), kernel.Rows(0), classes,
+               absl::StrCat(kernel.input(1).type.elements()), kernel.Output()});
+}
+
+void ShareOfEqual(const Kernel& kernel) {
+  std::vector<std::string> arguments = {kernel.Input(0), kernel.Input(1), kernel.Count(kernel.compute.inputs[0]),
+                                        absl::StrCat(kernel.input(1).type.elements())};
+  AddMask(kernel, 2, arguments);
+  kernel.Call(absl::StrCat(kernel.Output(), "[0] = ShareOfEqual"), arguments);
+}
+
+constexpr const char* kTopK = "TopK";
+constexpr const char* kTopKIndices = "TopKIndices";
+constexpr const char* kTopKMerge = "TopKMerge";
+constexpr const char* kTopKCandidates = "TopKCandidates";
+constexpr const char* kTopKCandidateIndices = "TopKCandidateIndices";
+
+}  // namespace
+
+void AddRankingKernels(Emitters& emitters) {
+  emitters["argmax"] = ArgMax;
+  emitters["first_equal"] = FirstEqual;
+  emitters["label_loss"] = LabelLoss;
+  emitters["label_loss_gradient"] = LabelLossGradient;
+  emitters["share_of_equal"] = ShareOfEqual;
+  emitters["top_k"] = OfRows<kTopK>;
+  emitters["top_k_candidate_indices"] = OfPieces<kTopKCandidateIndices>;
+  emitters["top_k_candidates"] = OfPieces<kTopKCandidates>;
+  emitters["top_k_gradient"] = TopKGradient;
+  emitters["top_k_indices"] = OfRows<kTopKIndices>;
+  emitters["top_k_merge"] = OfRows<kTopKMerge>;
+}
+
+}  // namespace cleave

@@ -1,0 +1,145 @@
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "codegen/source/run_script.h"
+
+namespace cleave {
+namespace {
+
+constexpr char kRunScript[] = R"sh(#!/bin/sh
+# Starts the program on @RANKS@, in this folder:
+#
+#   ./run.sh [--launch mpirun | --launch rank-table FILE | --launch dynamic] [flags of the program]
+#
+# Where the environment says that this is one rank of a job (RANK_TABLE_FILE and RANK_ID, RANK and WORLD_SIZE, or SLURM_PROCID),
+# without --launch that rank alone is started. Every rank's output goes on and into log_output/1/rank.N/stdout and stderr.
+# The exit code is that of the first rank that failed.
+ranks=@COUNT@
+launch=@LAUNCH@
+table=@TABLE@
+
+fail() {
+  echo "run.sh: $2" >&2
+  exit "$1"
+}
+usage="use ./run.sh [--launch mpirun | --launch rank-table FILE | --launch dynamic] [flags of the program]"
+
+if [ "${1-}" = --launch ]; then
+  launch=${2-}
+  [ "$launch" != rank-table ] || { table=${3-} && [ -n "$table" ] && shift; } || fail 2 "$usage"
+  shift 2 2>/dev/null || fail 2 "$usage"
+elif [ -n "${RANK_ID-}${SLURM_PROCID-}" ] || { [ -n "${RANK-}" ] && [ -n "${WORLD_SIZE-}" ]; }; then
+  launch=this-rank
+elif [ -n "${RANK_TABLE_FILE-}" ]; then
+  launch=rank-table table=$RANK_TABLE_FILE
+elif [ -z "$launch" ]; then
+  launch=mpirun
+  command -v mpirun >/dev/null 2>&1 || launch=dynamic
+fi
+case $table in '' | /*) ;; *) table=$PWD/$table ;; esac
+case $0 in */*) cd "${0%/*}" || exit 5 ;; esac
+
+# Builds what is not there: build NAME COMM
+build() {
+  [ ! -x "$1" ] || return 0
+  command -v make >/dev/null 2>&1 || fail 5 "the program is not built, and make is not there"
+  make COMM="$2" || fail 5 "the program could not be built"
+}
+
+# Under mpirun and behind a pipe a program cannot see that a terminal is there.
+[ ! -t 1 ] || export CLEAVE_PROGRESS=1
+
+start_with_mpirun() {
+  command -v mpirun >/dev/null 2>&1 || fail 5 "mpirun is not there: install MPI (Debian: openmpi-bin)"
+  build program mpi
+  # Ranks share the cores. They are not bound: a bound rank would keep its threads on one core.
+  threads=$(($(nproc 2>/dev/null || echo 1) / ranks))
+  [ "$threads" -ge 1 ] || threads=1
+  export OMP_NUM_THREADS="${OMP_NUM_THREADS:-$threads}"
+  # Root may start it, as containers do.
+  export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+  exec mpirun -n "$ranks" --bind-to none --oversubscribe --output-filename log_output ./program "$@"
+}
+
+# Starts a rank: start_rank NUMBER [VARIABLE=VALUE ...] COMMAND ...
+start_rank() {
+  logs=log_output/1/rank.$1
+  shift
+  mkdir -p "$logs" && rm -f "$logs/out" "$logs/err" && mkfifo "$logs/out" "$logs/err" || exit 5
+  tee "$logs/stdout" <"$logs/out" &
+  tee "$logs/stderr" <"$logs/err" >&2 &
+  env "$@" >"$logs/out" 2>"$logs/err" &
+  pids="$pids $!"
+}
+
+# Waits for all processes. A rank that has lost another ends with 6: what the other ended with says more.
+finish() {
+  code=0
+  for pid in $pids; do
+    wait "$pid"
+    status=$?
+    while kill -0 "$pid" 2>/dev/null; do # A signal interrupts `wait`.
+      wait "$pid"
+      status=$?
+    done
+    [ "$status" = 0 ] || { [ "$code" != 0 ] && [ "$code" != 6 ]; } || code=$status
+  done
+  wait
+  rm -f log_output/address log_output/1/rank.*/out log_output/1/rank.*/err
+  exit "${stopped:-$code}"
+}
+
+pids=
+trap 'stopped=130; kill $pids 2>/dev/null' INT
+trap 'stopped=143; kill $pids 2>/dev/null' TERM
+case $launch in
+  mpirun)
+    start_with_mpirun "$@"
+    ;;
+  this-rank)
+    [ -x program_gloo ] || fail 5 "program_gloo is not built: make COMM=gloo"
+    start_rank "${RANK_ID:-${RANK:-$SLURM_PROCID}}" ./program_gloo "$@"
+    ;;
+  rank-table)
+    build program_gloo gloo
+    here=$(./starter ranks "$table") || exit $?
+    unset CLEAVE_SCHEDULER
+    for rank in $here; do
+      start_rank "$rank" RANK_TABLE_FILE="$table" RANK_ID="$rank" ./program_gloo "$@"
+    done
+    ;;
+  dynamic)
+    build program_gloo gloo
+    if [ -z "${CLEAVE_SCHEDULER-}" ]; then
+      mkdir -p log_output && rm -f log_output/address && mkfifo log_output/address || exit 5
+      CLEAVE_SCHEDULER=127.0.0.1:0 CLEAVE_WORKERS=$ranks ./starter scheduler >log_output/address &
+      pids=$!
+      read -r CLEAVE_SCHEDULER <log_output/address || fail 5 "the scheduler could not be started"
+    fi
+    rank=0
+    while [ "$rank" -lt "${CLEAVE_LOCAL_WORKERS:-$ranks}" ]; do
+      start_rank "$rank" CLEAVE_SCHEDULER="$CLEAVE_SCHEDULER" CLEAVE_LOCAL_RANK="$rank" ./program_gloo "$@"
+      rank=$((rank + 1))
+    done
+    ;;
+  *)
+    fail 2 "$usage"
+    ;;
+esac
+finish
+)sh";
+
+// A word of the shell.
+std::string Quoted(const std::string& text) {
+  return text.empty() ? "" : absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
+}
+
+}  // namespace
+
+std::string RunScript(int ranks, const LaunchDefault& launch) {
+  return absl::StrReplaceAll(kRunScript, {{"@RANKS@", ranks == 1 ? "one rank" : absl::StrCat(ranks, " ranks")},
+                                          {"@COUNT@", absl::StrCat(ranks)},
+                                          {"@LAUNCH@", launch.way},
+                                          {"@TABLE@", Quoted(launch.rank_table)}});
+}
+
+}  // namespace cleave

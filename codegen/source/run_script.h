@@ -1,0 +1,20 @@
+// run.sh, which starts a generated program.
+#ifndef CLEAVE_CODEGEN_SOURCE_RUN_SCRIPT_H_
+#define CLEAVE_CODEGEN_SOURCE_RUN_SCRIPT_H_
+
+#include <string>
+
+namespace cleave {
+
+// How run.sh starts the ranks when nothing else is said.
+struct LaunchDefault {
+  std::string way;         // "mpirun", "rank-table" or "dynamic"; empty: as what is installed allows.
+  std::string rank_table;  // With rank-table: the path of the table.
+};
+
+// Starts the program on `ranks` ranks of this machine, or those of a rank table that are on this host.
+std::string RunScript(int ranks, const LaunchDefault& launch);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_CODEGEN_SOURCE_RUN_SCRIPT_H_

@@ -1,0 +1,23 @@
+// What the model file says of training, as the `main` of program.cc.
+#ifndef CLEAVE_CODEGEN_SOURCE_SETTINGS_H_
+#define CLEAVE_CODEGEN_SOURCE_SETTINGS_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "codegen/source/emission.h"
+
+namespace cleave {
+
+// `type`: the struct of the model.
+absl::Status EmitMain(const Emission& emission, const std::string& type, SourceWriter& writer);
+
+// "{.form = Schedule::Form::kConstant, .rate = 0.05}"
+std::string ScheduleText(const Schedule& schedule);
+
+// The initializer of a step scalar's local constant in Update: "static_cast<float>(scalars.learning_rate)".
+std::string StepScalarText(const Attributes& attributes, const Optimizer& optimizer);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_CODEGEN_SOURCE_SETTINGS_H_

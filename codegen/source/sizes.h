@@ -1,0 +1,110 @@
+// Texts for sizes and places of local pieces.
+//
+// A dimension that no axis cuts is a number. One that is cut evenly is a constant that all ranks share, `k256By4`;
+// where pieces differ, or their beginning is needed, it is a Range of the rank, `piece_256_m0`, computed from the
+// rank's coordinates; so is what a rank reads of a dimension in windows, `window_28_m0`. With one rank's coordinates folded in, everything is a number.
+#ifndef CLEAVE_CODEGEN_SOURCE_SIZES_H_
+#define CLEAVE_CODEGEN_SOURCE_SIZES_H_
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "codegen/emit/identifiers.h"
+#include "ir/program/program.h"
+
+namespace cleave {
+
+// A product of sizes: a number times symbols.
+class SizeProduct {
+ public:
+  SizeProduct() = default;
+  explicit SizeProduct(int64_t number) : number_(number) {}
+
+  SizeProduct& operator*=(const SizeProduct& other);
+  friend SizeProduct operator*(SizeProduct a, const SizeProduct& b) { return a *= b; }
+  static SizeProduct Symbol(std::string text) {
+    SizeProduct product;
+    product.symbols_.push_back(std::move(text));
+    return product;
+  }
+
+  std::string Text() const;        // "k256By4 * 512", "131072"
+  std::string FactorText() const;  // The same, in parentheses where it is a product: a factor of another one.
+  bool is_one() const { return number_ == 1 && symbols_.empty(); }
+
+ private:
+  int64_t number_ = 1;
+  std::vector<std::string> symbols_;
+};
+
+// A Window of runtime/mesh: "Window{28, 14, 2, 1, -1, 1}".
+std::string WindowText(const Window& window);
+
+class Sizes {
+ public:
+  Sizes(const Program& program, std::optional<int> rank, Identifiers& identifiers);
+
+  // Elements of dimension `d` of the value's local piece, and the first one's index in the whole tensor.
+  SizeProduct Size(ValueId value, int d);
+  std::string Begin(ValueId value, int d);
+
+  // The same for `elements` cut by `axes`, major first.
+  SizeProduct PieceSize(int64_t elements, const std::vector<AxisId>& axes);
+  std::string PieceBegin(int64_t elements, const std::vector<AxisId>& axes);
+
+  SizeProduct Count(ValueId value);                        // Elements of the local piece.
+  SizeProduct CountOf(ValueId value, int begin, int end);  // Of dimensions [begin, end) of it.
+  std::string ShapeList(ValueId value);                    // "{k256By4, 512}"
+  std::string WholeShapeList(ValueId value);               // "{256, 512}"
+  std::string BeginList(ValueId value);
+  std::string RegionText(ValueId value);  // A Region of runtime/mesh.
+
+  // The rank's row-major index on the axes: "m0 * 2 + m1".
+  std::string IndexText(const std::vector<AxisId>& axes);
+
+  // The name of an axis's coordinate.
+  const std::string& AxisName(AxisId axis) const { return axis_names_[static_cast<size_t>(axis.value())]; }
+
+  // What the texts so far use.
+  struct Constant {
+    std::string name;
+    int64_t elements;
+    int64_t pieces;
+  };
+  std::vector<Constant> Constants() const;
+  struct PieceDeclaration {
+    std::string name;
+    std::string value;  // "Piece(256, 4, m0 * 2 + m1)"
+    std::string comment;
+  };
+  const std::vector<PieceDeclaration>& Pieces() const { return pieces_; }
+  const std::set<AxisId>& UsedAxes() const { return used_axes_; }
+  bool folded() const { return rank_.has_value(); }
+  std::optional<int> rank() const { return rank_; }
+
+ private:
+  int64_t Whole(ValueId value, int d) const;
+  const std::vector<AxisId>& Axes(ValueId value, int d) const;
+  const std::string& PieceName(int64_t elements, const std::vector<AxisId>& axes);
+  const std::string& WindowName(const Window& window, const std::vector<AxisId>& axes);
+  // What the rank reads of a dimension. REQUIRES: folded().
+  Piece FoldedWindow(const Window& window, const std::vector<AxisId>& axes) const;
+
+  const Program& program_;
+  std::optional<int> rank_;
+  Identifiers& identifiers_;
+  std::vector<std::string> axis_names_;
+  std::set<std::pair<int64_t, int64_t>> constants_;  // Elements, number of pieces.
+  std::map<std::pair<int64_t, std::vector<AxisId>>, std::string> piece_names_;
+  std::map<std::string, std::string> window_names_;  // By the initializer.
+  std::vector<PieceDeclaration> pieces_;
+  std::set<AxisId> used_axes_;
+};
+
+}  // namespace cleave
+
+#endif  // CLEAVE_CODEGEN_SOURCE_SIZES_H_

@@ -1,0 +1,9 @@
+// The text of a program's source file, and what starts it: the same for every target but for what target.h says.
+#ifndef CLEAVE_CODEGEN_SOURCE_SOURCE_H_
+#define CLEAVE_CODEGEN_SOURCE_SOURCE_H_
+
+#include "codegen/source/program_text.h"  // IWYU pragma: export
+#include "codegen/source/run_script.h"    // IWYU pragma: export
+#include "codegen/source/target.h"        // IWYU pragma: export
+
+#endif  // CLEAVE_CODEGEN_SOURCE_SOURCE_H_

@@ -1,0 +1,77 @@
+// The GPU of the calling rank: its streams, and how kernels are started.
+//
+//   __global__ void AddOne(int64_t count, float* x) {
+//     for (int64_t i = FirstElement(); i < count; i += ElementStride()) x[i] += 1.0f;
+//   }
+//   Launch(AddOne, ForElements(count), count, x);
+//
+// A rank is a thread; several ranks may be threads of one process that share a GPU. Everything here speaks of the
+// calling thread's rank. Kernels run in the order in which they were launched on the current stream: the compute stream
+// but while a collective is being issued, when it is the communication stream.
+#ifndef CLEAVE_RUNTIME_DEVICE_CUDA_CUDA_H_
+#define CLEAVE_RUNTIME_DEVICE_CUDA_CUDA_H_
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace cleave::runtime {
+
+cudaStream_t CurrentStream();
+cudaStream_t ComputeStream();
+cudaStream_t CommunicationStream();
+
+// While it lives, the current stream is the communication stream, which first waits for all that was launched on the
+// compute stream before. The compute stream goes on: who needs what was done waits for Done().
+class OnCommunicationStream {
+ public:
+  OnCommunicationStream();
+  ~OnCommunicationStream();
+  OnCommunicationStream(const OnCommunicationStream&) = delete;
+  OnCommunicationStream& operator=(const OnCommunicationStream&) = delete;
+};
+
+// Ends the program when a call of CUDA failed: exit code 6, or 5 where the driver or the device is not there. `what`
+// was attempted: "cudaMalloc of 4096 bytes".
+void CheckCuda(cudaError_t error, const char* what);
+
+// Multiprocessors of the device.
+int Multiprocessors();
+
+struct LaunchShape {
+  int64_t blocks = 1;
+  int threads = 1;  // Per block; a multiple of 32.
+};
+
+constexpr int kThreadsPerBlock = 256;
+
+// Enough blocks for `count` elements, one a thread, as long as that keeps the device busy; beyond, a thread takes
+// several.
+inline LaunchShape ForElements(int64_t count) {
+  const int64_t blocks = (count + kThreadsPerBlock - 1) / kThreadsPerBlock;
+  return {std::min<int64_t>(blocks, int64_t{32} * Multiprocessors()), kThreadsPerBlock};
+}
+
+// The elements of a thread of a kernel that was launched ForElements.
+__device__ inline int64_t FirstElement() { return static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; }
+__device__ inline int64_t ElementStride() { return static_cast<int64_t>(gridDim.x) * blockDim.x; }
+
+// Launches the kernel on the current stream. No blocks: nothing.
+template <typename... Parameters, typename... Arguments>
+void Launch(void (*kernel)(Parameters...), const LaunchShape& shape, Arguments... arguments) {
+  if (shape.blocks == 0) return;
+#ifdef __CUDACC__
+  kernel<<<static_cast<unsigned>(shape.blocks), static_cast<unsigned>(shape.threads), 0, CurrentStream()>>>(
+      static_cast<Parameters>(arguments)...);
+  CheckCuda(cudaGetLastError(), "launching a kernel");
+#else
+  // A stand-in for the CUDA runtime (runtime/cuda_stand_in).
+  StandInLaunch(dim3(static_cast<unsigned>(shape.blocks)), dim3(static_cast<unsigned>(shape.threads)), CurrentStream(),
+                [=] { kernel(static_cast<Parameters>(arguments)...); });
+#endif
+}
+
+}  // namespace cleave::runtime
+
+#endif  // CLEAVE_RUNTIME_DEVICE_CUDA_CUDA_H_

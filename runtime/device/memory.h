@@ -1,0 +1,40 @@
+// Memory where tensors lie: that of the CPU, or of the rank's GPU. Implemented by runtime/device/cpu and
+// runtime/device/cuda, of which one is linked.
+//
+// On a GPU all of these but the last two only ask for the work: it is done in order with the kernels of the calling
+// thread's current stream.
+#ifndef CLEAVE_RUNTIME_DEVICE_MEMORY_H_
+#define CLEAVE_RUNTIME_DEVICE_MEMORY_H_
+
+#include <cstdint>
+
+namespace cleave::runtime {
+
+// Copies `rows` runs of `bytes` bytes; the pitches are the distances between beginnings of runs, in bytes. The two do
+// not overlap.
+struct Runs {
+  int64_t bytes = 0;
+  int64_t rows = 1;
+  int64_t source_pitch = 0;
+  int64_t target_pitch = 0;
+};
+void CopyRuns(const void* source, void* target, const Runs& runs);
+inline void CopyBytes(const void* source, void* target, int64_t bytes) {
+  if (source != target) CopyRuns(source, target, {bytes, 1, bytes, bytes});
+}
+void ZeroBytes(void* target, int64_t bytes);
+
+// From the host's memory, which may be reused when this returns.
+void CopyToDevice(const void* host, void* target, int64_t bytes);
+
+// The values as the host can read them: where they are, on a CPU; else a copy, made when all work of the current stream
+// is done, that is valid until the thread's next call.
+const void* OnHost(const void* values, int64_t bytes);
+template <typename T>
+const T* OnHost(const T* values, int64_t count) {
+  return static_cast<const T*>(OnHost(static_cast<const void*>(values), count * static_cast<int64_t>(sizeof(T))));
+}
+
+}  // namespace cleave::runtime
+
+#endif  // CLEAVE_RUNTIME_DEVICE_MEMORY_H_

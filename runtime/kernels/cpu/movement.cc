@@ -1,0 +1,148 @@
+#include "runtime/kernels/movement.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/kernels/cpu/parallel.h"
+#include "runtime/mesh/mesh.h"
+
+namespace cleave::runtime {
+namespace {
+
+// Dimensions of a walk over a box: sizes, and strides in the two tensors.
+struct Walk {
+  std::vector<int64_t> size;
+  std::vector<int64_t> from;
+  std::vector<int64_t> to;
+};
+
+std::vector<int64_t> Strides(const std::vector<int64_t>& shape) {
+  std::vector<int64_t> strides(shape.size(), 1);
+  for (size_t d = shape.size(); d-- > 1;) strides[d - 1] = strides[d] * shape[d];
+  return strides;
+}
+
+// Drops dimensions of one element and joins neighbours that lie one after another in both tensors.
+Walk Simplified(const Walk& walk) {
+  Walk simple;
+  for (size_t d = 0; d < walk.size.size(); ++d) {
+    if (walk.size[d] == 1) continue;
+    if (!simple.size.empty() && simple.from.back() == walk.from[d] * walk.size[d] &&
+        simple.to.back() == walk.to[d] * walk.size[d]) {
+      simple.size.back() *= walk.size[d];
+      simple.from.back() = walk.from[d];
+      simple.to.back() = walk.to[d];
+    } else {
+      simple.size.push_back(walk.size[d]);
+      simple.from.push_back(walk.from[d]);
+      simple.to.push_back(walk.to[d]);
+    }
+  }
+  if (simple.size.empty()) simple = {{1}, {1}, {1}};
+  return simple;
+}
+
+template <typename T>
+void CopyWalk(const T* source, const Walk& all, T* target) {
+  const int64_t elements = ElementCount(all.size);
+  if (elements == 0) return;
+  const Walk walk = Simplified(all);
+  const size_t last = walk.size.size() - 1;
+  const int64_t run = walk.size[last];
+  const int64_t from_step = walk.from[last];
+  const int64_t to_step = walk.to[last];
+  const int64_t runs = elements / run;
+#pragma omp parallel for if (elements >= kParallelElements)
+  for (int64_t i = 0; i < runs; ++i) {
+    const T* from = source;
+    T* to = target;
+    int64_t rest = i;
+    for (size_t d = last; d-- > 0;) {
+      from += rest % walk.size[d] * walk.from[d];
+      to += rest % walk.size[d] * walk.to[d];
+      rest /= walk.size[d];
+    }
+    if (from_step == 1 && to_step == 1) {
+      std::memcpy(to, from, static_cast<size_t>(run) * sizeof(T));
+    } else {
+      for (int64_t j = 0; j < run; ++j) to[j * to_step] = from[j * from_step];
+    }
+  }
+}
+
+int64_t Offset(const std::vector<int64_t>& begin, const std::vector<int64_t>& strides) {
+  int64_t offset = 0;
+  for (size_t d = 0; d < begin.size(); ++d) offset += begin[d] * strides[d];
+  return offset;
+}
+
+}  // namespace
+
+template <typename T>
+void Copy(const T* source, int64_t count, T* target) {
+  CopyWalk(source, {{count}, {1}, {1}}, target);
+}
+
+template <typename T>
+void Fill(T value, int64_t count, T* target) {
+  std::fill(target, target + count, value);
+}
+
+template <typename T>
+void CopyBox(const T* source, const std::vector<int64_t>& shape, const std::vector<int64_t>& begin,
+             const std::vector<int64_t>& size, T* target) {
+  if (ElementCount(size) == 0) return;
+  const std::vector<int64_t> strides = Strides(shape);
+  CopyWalk(source + Offset(begin, strides), {size, strides, Strides(size)}, target);
+}
+
+template <typename T>
+void PasteBox(const T* source, const std::vector<int64_t>& size, const std::vector<int64_t>& begin,
+              const std::vector<int64_t>& shape, T* target) {
+  if (ElementCount(size) == 0) return;
+  const std::vector<int64_t> strides = Strides(shape);
+  CopyWalk(source, {size, Strides(size), strides}, target + Offset(begin, strides));
+}
+
+template <typename T>
+void Transpose(const T* source, const std::vector<int64_t>& shape, const std::vector<int>& permutation, T* target) {
+  const std::vector<int64_t> strides = Strides(shape);
+  Walk walk;
+  for (const int d : permutation) {
+    walk.size.push_back(shape[static_cast<size_t>(d)]);
+    walk.from.push_back(strides[static_cast<size_t>(d)]);
+  }
+  walk.to = Strides(walk.size);
+  CopyWalk(source, walk, target);
+}
+
+void CausalMask(const float* x, int64_t matrices, int64_t rows, int64_t columns, int64_t first_row,
+                int64_t first_column, float fill, float* y) {
+#pragma omp parallel for collapse(2) if (matrices * rows * columns >= kParallelElements)
+  for (int64_t m = 0; m < matrices; ++m) {
+    for (int64_t r = 0; r < rows; ++r) {
+      const int64_t row = (m * rows + r) * columns;
+      // The columns up to the row's own are kept.
+      const int64_t kept = std::clamp<int64_t>(first_row + r + 1 - first_column, 0, columns);
+      std::copy(x + row, x + row + kept, y + row);
+      std::fill(y + row + kept, y + row + columns, fill);
+    }
+  }
+}
+
+template void Copy(const float*, int64_t, float*);
+template void Copy(const int32_t*, int64_t, int32_t*);
+template void Fill(float, int64_t, float*);
+template void Fill(int32_t, int64_t, int32_t*);
+template void CopyBox(const float*, const std::vector<int64_t>&, const std::vector<int64_t>&,
+                      const std::vector<int64_t>&, float*);
+template void CopyBox(const int32_t*, const std::vector<int64_t>&, const std::vector<int64_t>&,
+                      const std::vector<int64_t>&, int32_t*);
+template void PasteBox(const float*, const std::vector<int64_t>&, const std::vector<int64_t>&,
+                       const std::vector<int64_t>&, float*);
+template void PasteBox(const int32_t*, const std::vector<int64_t>&, const std::vector<int64_t>&,
+                       const std::vector<int64_t>&, int32_t*);
+template void Transpose(const float*, const std::vector<int64_t>&, const std::vector<int>&, float*);
+template void Transpose(const int32_t*, const std::vector<int64_t>&, const std::vector<int>&, int32_t*);
+
+}  // namespace cleave::runtime

@@ -1,0 +1,182 @@
+#include "runtime/kernels/reduce.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "runtime/device/workspace.h"
+#include "runtime/kernels/cpu/parallel.h"
+#include "runtime/mesh/mesh.h"
+
+namespace cleave::runtime {
+namespace {
+
+// A tensor [outer, reduced, inner] becomes [outer, inner].
+struct Split {
+  int64_t outer = 1;
+  int64_t reduced = 1;
+  int64_t inner = 1;
+};
+
+struct Sum {
+  static constexpr float kIdentity = 0.0f;
+  static float Combine(float a, float b) { return a + b; }
+  static float Row(const float* x, int64_t n) {
+    float sum = 0.0f;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t i = 0; i < n; ++i) sum += x[i];
+    return sum;
+  }
+};
+
+// The extreme value in an order; a value that is not a number is kept.
+template <typename Order>
+struct Extreme {
+  static constexpr float kIdentity = Order::kLast;
+  static float Combine(float a, float b) { return Order::Before(a, b) || a != a ? a : b; }
+  static float Row(const float* x, int64_t n) {
+    float extreme = kIdentity;
+    for (int64_t i = 0; i < n; ++i) extreme = Combine(extreme, x[i]);
+    return extreme;
+  }
+};
+
+struct LargestFirst {
+  static constexpr float kLast = -std::numeric_limits<float>::infinity();
+  static bool Before(float a, float b) { return a > b; }
+};
+using Max = Extreme<LargestFirst>;
+
+struct SmallestFirst {
+  static constexpr float kLast = std::numeric_limits<float>::infinity();
+  static bool Before(float a, float b) { return a < b; }
+};
+using Min = Extreme<SmallestFirst>;
+
+// Rows are reduced in blocks of this many elements, whose results are reduced again: fixed, so that threads do not
+// matter.
+constexpr int64_t kBlock = 4096;
+
+template <typename Op>
+float ReduceRow(const float* x, int64_t n) {
+  float result = Op::kIdentity;
+  for (int64_t begin = 0; begin < n; begin += kBlock) {
+    result = Op::Combine(result, Op::Row(x + begin, std::min(kBlock, n - begin)));
+  }
+  return result;
+}
+
+template <typename Op>
+void ReduceRows(const float* x, const Split& split, float* y) {
+  if (split.outer == 1 && split.reduced > 4 * kBlock) {
+    const int64_t blocks = (split.reduced + kBlock - 1) / kBlock;
+    WorkspaceVector<float> parts(static_cast<size_t>(blocks));
+#pragma omp parallel for
+    for (int64_t i = 0; i < blocks; ++i) {
+      parts[static_cast<size_t>(i)] = Op::Row(x + i * kBlock, std::min(kBlock, split.reduced - i * kBlock));
+    }
+    y[0] = ReduceRow<Op>(parts.data(), blocks);
+    return;
+  }
+#pragma omp parallel for if (split.outer * split.reduced >= kParallelElements)
+  for (int64_t i = 0; i < split.outer; ++i) y[i] = ReduceRow<Op>(x + i * split.reduced, split.reduced);
+}
+
+// y[inner] of rows [first, last) of x, for columns [begin, end).
+template <typename Op>
+void ReduceColumns(const float* x, int64_t first, int64_t last, int64_t inner, int64_t begin, int64_t end, float* y) {
+  for (int64_t j = begin; j < end; ++j) y[j] = Op::kIdentity;
+  for (int64_t r = first; r < last; ++r) {
+    const float* row = x + r * inner;
+#pragma omp simd
+    for (int64_t j = begin; j < end; ++j) y[j] = Op::Combine(y[j], row[j]);
+  }
+}
+
+// Columns that one thread takes at a time: a multiple of the vector length that keeps the results in the first cache.
+constexpr int64_t kColumns = 256;
+
+template <typename Op>
+void ReduceMiddle(const float* x, const Split& split, float* y) {
+  const int64_t chunks = (split.inner + kColumns - 1) / kColumns;
+  const int64_t per_outer = split.reduced * split.inner;
+  if (split.outer * chunks == 1 && per_outer >= 2 * kParallelElements) {
+    // Many short rows: blocks of rows side by side.
+    const int64_t rows = std::max<int64_t>(1, kParallelElements / split.inner);
+    const int64_t blocks = (split.reduced + rows - 1) / rows;
+    WorkspaceVector<float> parts(static_cast<size_t>(blocks * split.inner));
+#pragma omp parallel for
+    for (int64_t i = 0; i < blocks; ++i) {
+      ReduceColumns<Op>(x, i * rows, std::min(split.reduced, (i + 1) * rows), split.inner, 0, split.inner,
+                        parts.data() + i * split.inner);
+    }
+    ReduceColumns<Op>(parts.data(), 0, blocks, split.inner, 0, split.inner, y);
+    return;
+  }
+#pragma omp parallel for collapse(2) if (split.outer * per_outer >= kParallelElements)
+  for (int64_t i = 0; i < split.outer; ++i) {
+    for (int64_t chunk = 0; chunk < chunks; ++chunk) {
+      ReduceColumns<Op>(x + i * per_outer, 0, split.reduced, split.inner, chunk * kColumns,
+                        std::min(split.inner, (chunk + 1) * kColumns), y + i * split.inner);
+    }
+  }
+}
+
+// Reduces neighbouring dimensions together, the last ones first.
+template <typename Op>
+void Reduce(const float* x, const std::vector<int64_t>& shape, const std::vector<int>& axes, float* y) {
+  std::vector<bool> reduced(shape.size(), axes.empty());
+  for (const int axis : axes) reduced[static_cast<size_t>(axis)] = true;
+  std::vector<int64_t> sizes = shape;
+  WorkspaceVector<float> source;
+  WorkspaceVector<float> target;
+  int64_t end = static_cast<int64_t>(shape.size());
+  while (true) {
+    while (end > 0 && !reduced[static_cast<size_t>(end - 1)]) --end;
+    int64_t begin = end;
+    while (begin > 0 && reduced[static_cast<size_t>(begin - 1)]) --begin;
+    Split split;
+    for (int64_t d = 0; d < static_cast<int64_t>(sizes.size()); ++d) {
+      (d < begin ? split.outer : d < end ? split.reduced : split.inner) *= sizes[static_cast<size_t>(d)];
+    }
+    const bool last = std::find(reduced.begin(), reduced.begin() + begin, true) == reduced.begin() + begin;
+    if (!last) target.resize(static_cast<size_t>(split.outer * split.inner));
+    float* result = last ? y : target.data();
+    if (split.inner == 1) {
+      ReduceRows<Op>(x, split, result);
+    } else {
+      ReduceMiddle<Op>(x, split, result);
+    }
+    if (last) return;
+    source.swap(target);
+    x = source.data();
+    for (int64_t d = begin; d < end; ++d) sizes[static_cast<size_t>(d)] = 1;
+    end = begin;
+  }
+}
+
+}  // namespace
+
+void ReduceSum(const float* x, const std::vector<int64_t>& shape, const std::vector<int>& axes, float* y) {
+  Reduce<Sum>(x, shape, axes, y);
+}
+
+void ReduceMax(const float* x, const std::vector<int64_t>& shape, const std::vector<int>& axes, float* y) {
+  Reduce<Max>(x, shape, axes, y);
+}
+
+void ReduceMin(const float* x, const std::vector<int64_t>& shape, const std::vector<int>& axes, float* y) {
+  Reduce<Min>(x, shape, axes, y);
+}
+
+void ReduceMean(const float* x, const std::vector<int64_t>& shape, const std::vector<int>& axes, int64_t count,
+                float* y) {
+  Reduce<Sum>(x, shape, axes, y);
+  int64_t results = 1;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    const bool kept = !axes.empty() && std::find(axes.begin(), axes.end(), static_cast<int>(d)) == axes.end();
+    if (kept) results *= shape[d];
+  }
+  for (int64_t i = 0; i < results; ++i) y[i] /= static_cast<float>(count);
+}
+
+}  // namespace cleave::runtime
