@@ -8,8 +8,9 @@
 #include "absl/strings/strip.h"
 #include "base/status/status_macros.h"
 #include "codegen/cpu/cpu.h"
-#include "codegen/source/source.h"
+#include "codegen/cuda/cuda.h"
 #include "codegen/runtime_files/runtime_files.h"
+#include "codegen/source/source.h"
 
 namespace cleave {
 
@@ -29,11 +30,28 @@ bool ReadsNpy(const Program& program, const std::string& data) {
          });
 }
 
+bool IsSource(absl::string_view path) { return absl::EndsWith(path, ".cc") || absl::EndsWith(path, ".cu"); }
+
+// Folders of the runtime by their own names, "runtime/math/onednn": which target has them. Others are for all.
+const std::map<absl::string_view, const Target*>& FoldersOfTargets() {
+  static const auto* const folders = new std::map<absl::string_view, const Target*>{
+      {"cpu", &CpuTarget()},  {"cublas", &CudaTarget()}, {"cuda", &CudaTarget()},  {"cudnn", &CudaTarget()},
+      {"host", &CpuTarget()}, {"nccl", &CudaTarget()},   {"onednn", &CpuTarget()},
+  };
+  return *folders;
+}
+
+bool IsForTarget(absl::string_view path, const Target& target) {
+  const absl::string_view folder = path.substr(0, path.rfind('/'));
+  const auto found = FoldersOfTargets().find(folder.substr(folder.rfind('/') + 1));
+  return found == FoldersOfTargets().end() || found->second == &target;
+}
+
 // The sources that only some programs need (runtime/data/README.md, runtime/einsum): what a program does not name is
 // left out, which is a good part of the time to compile it.
 bool IsNeeded(absl::string_view path, const Program& program, const std::string& data) {
-  if (absl::StartsWith(path, "runtime/einsum/") && absl::EndsWith(path, ".cc")) return HasEinsum(program);
-  if (absl::StartsWith(path, "runtime/npy/") && absl::EndsWith(path, ".cc")) return ReadsNpy(program, data);
+  if (absl::StartsWith(path, "runtime/einsum/") && IsSource(path)) return HasEinsum(program);
+  if (absl::StartsWith(path, "runtime/npy/") && IsSource(path)) return ReadsNpy(program, data);
   static const auto* const users = new std::map<std::string, std::set<std::string>>{
       {"digits.cc", {"digits"}}, {"file.cc", {"mnist", "tokens"}},
       {"idx.cc", {"mnist"}},     {"images.cc", {"digits", "mnist"}},
@@ -51,7 +69,7 @@ bool IsNeeded(absl::string_view path, const Program& program, const std::string&
 std::vector<std::string> FoldersWithSources(const std::vector<GeneratedFile>& files) {
   std::map<std::string, size_t> bytes;
   for (const GeneratedFile& file : files) {
-    if (absl::EndsWith(file.path, ".cc")) bytes[file.path.substr(0, file.path.rfind('/'))] += file.text.size();
+    if (IsSource(file.path)) bytes[file.path.substr(0, file.path.rfind('/'))] += file.text.size();
   }
   std::vector<std::string> folders;
   for (const auto& [folder, size] : bytes) folders.push_back(folder);
@@ -60,22 +78,41 @@ std::vector<std::string> FoldersWithSources(const std::vector<GeneratedFile>& fi
   return folders;
 }
 
+// The model, as programs of any target are made from it.
+struct Model {
+  const Graph& graph;
+  const Program& program;
+  const Training& training;
+};
+
+using Makefile = std::string (*)(const std::vector<std::string>& folders);
+
+absl::StatusOr<std::vector<GeneratedFile>> Generate(const Target& target, Makefile makefile, const Model& model,
+                                                    const CodegenOptions& options) {
+  const auto& [graph, program, training] = model;
+  CLEAVE_ASSIGN_OR_RETURN(std::string text, ProgramText(target, graph, program, training, options.rank));
+  std::vector<GeneratedFile> runtime;
+  for (const RuntimeFile& file : RuntimeFiles()) {
+    if (!IsForTarget(file.path, target) || !IsNeeded(file.path, program, training.data.kind)) continue;
+    runtime.push_back({.path = std::string(file.path), .text = std::string(file.text)});
+  }
+  std::vector<GeneratedFile> files = {{.path = std::string(target.source_file), .text = std::move(text)}};
+  files.push_back({.path = "Makefile", .text = makefile(FoldersWithSources(runtime))});
+  files.push_back({.path = "run.sh", .text = RunScript(program.mesh.rank_count(), options.launch), .executable = true});
+  files.insert(files.end(), runtime.begin(), runtime.end());
+  return files;
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<GeneratedFile>> GenerateCpu(const Graph& graph, const Program& program,
                                                        const Training& training, const CodegenOptions& options) {
-  CLEAVE_ASSIGN_OR_RETURN(std::string text, ProgramText(CpuTarget(), graph, program, training, options.rank));
-  std::vector<GeneratedFile> runtime;
-  for (const RuntimeFile& file : RuntimeFiles()) {
-    if (!IsNeeded(file.path, program, training.data.kind)) continue;
-    runtime.push_back({.path = std::string(file.path), .text = std::string(file.text)});
-  }
-  std::vector<GeneratedFile> files = {{.path = "program.cc", .text = std::move(text)}};
-  files.push_back({.path = "Makefile", .text = CpuMakefile(FoldersWithSources(runtime))});
-  files.push_back(
-      {.path = "run.sh", .text = RunScript(program.mesh.rank_count(), options.launch), .executable = true});
-  files.insert(files.end(), runtime.begin(), runtime.end());
-  return files;
+  return Generate(CpuTarget(), CpuMakefile, {graph, program, training}, options);
+}
+
+absl::StatusOr<std::vector<GeneratedFile>> GenerateCuda(const Graph& graph, const Program& program,
+                                                        const Training& training, const CodegenOptions& options) {
+  return Generate(CudaTarget(), CudaMakefile, {graph, program, training}, options);
 }
 
 }  // namespace cleave

@@ -2,6 +2,8 @@
 //
 //   absl::StatusOr<std::vector<GeneratedFile>> files = GenerateCpu(graph, program, training, {});
 //   // program.cc, Makefile, run.sh, runtime/…
+//   files = GenerateCuda(graph, program, training, {});
+//   // program.cu, …
 //
 // The text is a function of the arguments alone: the same program gives the same bytes.
 #ifndef CLEAVE_CODEGEN_CODEGEN_H_
@@ -38,6 +40,10 @@ struct CodegenOptions {
 // source that does not exist, a rank outside of the mesh), an Unimplemented one an op that has no emission.
 absl::StatusOr<std::vector<GeneratedFile>> GenerateCpu(const Graph& graph, const Program& program,
                                                        const Training& training, const CodegenOptions& options = {});
+
+// For GPUs of NVIDIA: C++17 and CUDA with cuBLASLt, cuDNN where it is installed, and NCCL. Errors as above.
+absl::StatusOr<std::vector<GeneratedFile>> GenerateCuda(const Graph& graph, const Program& program,
+                                                        const Training& training, const CodegenOptions& options = {});
 
 }  // namespace cleave
 

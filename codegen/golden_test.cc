@@ -1,7 +1,9 @@
 // The text of program.cc: goldens, its layout, and names that try to break it. That the text is right is shown by
 // run_test.
 #include <cstdlib>
+#include <filesystem>
 #include <string>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -9,6 +11,7 @@
 #include "codegen/fixtures/fixtures.h"
 #include "codegen/fixtures/workspace.h"
 #include "gtest/gtest.h"
+#include "ir/precision/precision.h"
 
 namespace cleave {
 namespace {
@@ -35,6 +38,15 @@ std::string ProgramText(const Graph& graph, const Program& program, const Traini
   EXPECT_TRUE(files.ok()) << files.status();
   if (!files.ok()) return "";
   EXPECT_EQ(files->front().path, "program.cc");
+  return files->front().text;
+}
+
+std::string CudaText(const Graph& graph, const Program& program, const Training& training,
+                     const CodegenOptions& options = {}) {
+  const auto files = GenerateCuda(graph, program, training, options);
+  EXPECT_TRUE(files.ok()) << files.status();
+  if (!files.ok()) return "";
+  EXPECT_EQ(files->front().path, "program.cu");
   return files->front().text;
 }
 
@@ -74,6 +86,53 @@ TEST(ProgramText, OfMnistMlpOnEightRanks) {
   CheckGolden("mnist_mlp_8_ranks.golden", text);
 }
 
+TEST(CudaText, OfMnistMlpOnEightRanks) {
+  const Training training = DigitsTraining();
+  const Graph graph = MnistMlp(training);
+  const std::string text = CudaText(graph, MnistMlpOnEightRanks(graph), training);
+  EXPECT_EQ(text, Formatted(text));
+  CheckGolden("mnist_mlp_8_ranks_cuda.golden", text);
+}
+
+// Rows of images lie on two ranks: windows, uneven pieces, convolutions and poolings.
+TEST(CudaText, OfAConvolutionalModelWithCutImages) {
+  const Training training = DigitsTraining();
+  const Graph graph = TrainingGraph(CnnForward(20), training.optimizer);
+  const Program program = PartitionedProgram(graph, Mesh::OfDevices(2), {{"image", {{"d2", {0}}}}});
+  const std::string text = CudaText(graph, program, training);
+  EXPECT_EQ(text, Formatted(text));
+  CheckGolden("cnn_2_ranks_cuda.golden", text);
+}
+
+// Gradients are reduced one by one, while the backward pass goes on.
+TEST(CudaText, OfATransformerInBFloat16) {
+  Training training;
+  training.data = {.kind = "tokens", .path = "text", .numbers = {}};
+  training.optimizer.kind = Optimizer::Kind::kAdamW;
+  training.optimizer.weight_decay = 0.01;
+  training.precision = Precision::kBf16;
+  const Graph graph = ApplyPrecision(TrainingGraph(TransformerForward({}), training.optimizer), Precision::kBf16).graph;
+  const Cuts cuts = {{"tokens", {{"d0", {0}}}}, {"next", {{"d0", {0}}}}};
+  const Program program = PartitionedProgram(graph, Mesh::OfDevices(2), cuts, {.bucket_bytes = Bytes(16 * 1024)});
+  const std::string text = CudaText(graph, program, training);
+  EXPECT_EQ(text, Formatted(text));
+  CheckGolden("transformer_2_ranks_cuda.golden", text);
+}
+
+TEST(CudaText, KernelsAreNotNamedLikeWhatTheProgramUses) {
+  const Training training = DigitsTraining();
+  Graph graph = TrainingGraph(MlpForward(8, {5, 3}), training.optimizer);
+  const char* const names[] = {"relu", "launch", "NULL", "match_me", "match.me", "mnist.mlp.model"};
+  size_t next = 0;
+  for (Op& op : graph.ops) {
+    if (op.phase == Phase::kUpdate && next < 6) op.name = names[next++];
+  }
+  const std::string text = CudaText(graph, SingleRankProgram(graph), training);
+  for (const char* name : {"Relu(", "Launch(", "NULL(", "MnistMlpModel("}) {
+    EXPECT_FALSE(absl::StrContains(text, absl::StrCat("__global__ void ", name))) << text;
+  }
+}
+
 TEST(ProgramText, OfRankFiveHasItsNumbersFoldedIn) {
   const Training training = DigitsTraining();
   const Graph graph = MnistMlp(training);
@@ -87,6 +146,28 @@ TEST(ProgramText, OfRankFiveHasItsNumbersFoldedIn) {
   EXPECT_TRUE(absl::StrContains(text, "// Ranks 4, 5.")) << text;
   EXPECT_TRUE(absl::StrContains(text, "settings.only_rank = 5;")) << text;
   EXPECT_FALSE(absl::StrContains(text, "coordinates")) << text;
+}
+
+TEST(CudaText, OfARankHasItsNumbersFoldedIn) {
+  const Training training = DigitsTraining();
+  const Graph graph = MnistMlp(training);
+  const std::string text = CudaText(graph, MnistMlpOnEightRanks(graph), training, {.rank = 5});
+  EXPECT_EQ(text, Formatted(text));
+  EXPECT_TRUE(absl::StrContains(text, "at < 32768; at += 4 * ElementStride()")) << text;
+  EXPECT_TRUE(absl::StrContains(text, "Launch(H2Relu, ForElements(32768 / 4), h2_matmul, h2_bias, h2_relu);")) << text;
+  EXPECT_FALSE(absl::StrContains(text, "coordinates")) << text;
+}
+
+// Uneven pieces are arguments of kernels.
+TEST(CudaText, SizesThatDifferBetweenRanksAreHandedOver) {
+  const Training training = DigitsTraining();
+  const Graph graph = MnistMlp(training);
+  const Mesh mesh = Mesh::OfDevices(3);
+  const std::string text = CudaText(graph, PartitionedProgram(graph, mesh, DataParallelCuts(mesh)), training);
+  EXPECT_TRUE(absl::StrContains(text, "__global__ void H2BiasAddGrad(int64_t count, const float* h2_relu_grad,"))
+      << text;
+  EXPECT_TRUE(absl::StrContains(text, "i < count; i += 4 * ElementStride()")) << text;
+  EXPECT_TRUE(absl::StrContains(text, "ForElements(piece_256_m0.size * 512 / 4), piece_256_m0.size * 512,")) << text;
 }
 
 TEST(ProgramText, IsTheSameForTheSameInput) {
@@ -105,8 +186,10 @@ TEST(ProgramText, IsLaidOutForEveryRankCountAndOptimizer) {
     for (const int devices : {3, 6, 7, 64}) {
       SCOPED_TRACE(devices);
       const Mesh mesh = Mesh::OfDevices(devices);
-      const std::string text = ProgramText(graph, PartitionedProgram(graph, mesh, DataParallelCuts(mesh)), training);
-      EXPECT_EQ(text, Formatted(text));
+      const Program program = PartitionedProgram(graph, mesh, DataParallelCuts(mesh));
+      for (const std::string& text : {ProgramText(graph, program, training), CudaText(graph, program, training)}) {
+        EXPECT_EQ(text, Formatted(text));
+      }
     }
   }
 }
@@ -132,8 +215,8 @@ TEST(ProgramText, SeveralTensorsInOneCall) {
       << text;
 }
 
-TEST(ProgramText, NamesCannotBreakIt) {
-  Training training = DigitsTraining();
+// A model whose names try to break the text.
+Graph OddlyNamed(const Training& training) {
   Graph graph = TrainingGraph(MlpForward(8, {5, 3}), training.optimizer);
   graph.model = "double";
   graph.file =
@@ -146,17 +229,33 @@ TEST(ProgramText, NamesCannotBreakIt) {
     op.name = absl::StrCat(names[next % 9], next < 9 ? "" : absl::StrCat(".", next));
     ++next;
   }
-  const Program program = SingleRankProgram(graph);
-  const std::string text = ProgramText(graph, program, training);
-  EXPECT_EQ(text, Formatted(text));
+  return graph;
+}
+
+void ExpectCompiles(const std::vector<GeneratedFile>& files, const std::string& command) {
   const std::string folder = FreshFolder("names");
-  const auto files = GenerateCpu(graph, program, training);
+  for (const GeneratedFile& file : files) WriteText(absl::StrCat(folder, "/", file.path), file.text);
+  const CommandOutput compiled = RunShell(folder, absl::StrCat("g++ -std=c++17 -fopenmp -fsyntax-only -I. ", command));
+  EXPECT_EQ(compiled.exit_code, 0) << compiled.text << files.front().text;
+}
+
+TEST(ProgramText, NamesCannotBreakIt) {
+  const Training training = DigitsTraining();
+  const Graph graph = OddlyNamed(training);
+  const auto files = GenerateCpu(graph, SingleRankProgram(graph), training);
   ASSERT_TRUE(files.ok()) << files.status();
-  for (const GeneratedFile& file : *files) {
-    WriteText(absl::StrCat(folder, "/", file.path), file.text);
-  }
-  const CommandOutput compiled = RunShell(folder, "g++ -std=c++17 -fopenmp -fsyntax-only -I. program.cc");
-  EXPECT_EQ(compiled.exit_code, 0) << compiled.text << text;
+  EXPECT_EQ(files->front().text, Formatted(files->front().text));
+  ExpectCompiles(*files, "program.cc");
+}
+
+TEST(CudaText, NamesCannotBreakIt) {
+  const Training training = DigitsTraining();
+  const Graph graph = OddlyNamed(training);
+  const auto files = GenerateCuda(graph, SingleRankProgram(graph), training);
+  ASSERT_TRUE(files.ok()) << files.status();
+  EXPECT_EQ(files->front().text, Formatted(files->front().text));
+  const std::string stand_in = (std::filesystem::current_path() / "runtime/stand_in/include").string();
+  ExpectCompiles(*files, absl::StrCat("-x c++ '-I", stand_in, "' program.cu"));
 }
 
 TEST(GenerateCpu, RefusesWhatItCannotSay) {

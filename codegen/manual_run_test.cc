@@ -9,10 +9,9 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "codegen/codegen.h"
+#include "codegen/fixtures/generated_run.h"
 #include "codegen/fixtures/workspace.h"
 #include "gtest/gtest.h"
 #include "ir/differentiate/differentiate.h"
@@ -55,14 +54,15 @@ Model RandomModel(const std::vector<RankAxis>& axes, const std::vector<MeshAxis>
 // the loss and the new parameters to "results_<rank>".
 constexpr char kDriver[] = R"cc(
 #define main train_main
-#include "program.cc"
+#include "PROGRAM"
 #undef main
 
 #include <fstream>
 
-  int main() {
+#include "runtime/device/memory.h"
+
+  int RunRank(const Mesh& mesh) {
     Watch watch("manual.model");
-    const Mesh mesh = MESH;
     Result<std::unique_ptr<Comm>> comm = Comm::Start(mesh, watch);
     if (!comm.ok()) return 1;
     const int rank = comm.value()->rank();
@@ -72,33 +72,43 @@ constexpr char kDriver[] = R"cc(
     model.Initialize();
     std::ifstream sources("sources_" + std::to_string(rank), std::ios::binary);
     const auto read = [&](const Region& region, float* values) {
+      std::vector<float> numbers;
       for (int64_t i = 0; i < ElementCount(region.size); ++i) {
         double value = 0;
         sources.read(reinterpret_cast<char*>(&value), sizeof(value));
-        values[i] = static_cast<float>(value);
+        numbers.push_back(static_cast<float>(value));
       }
+      CopyToDevice(numbers.data(), values, static_cast<int64_t>(numbers.size() * sizeof(float)));
     };
     for (const ParameterView& parameter : model.Parameters()) read(parameter.region, parameter.values);
     for (const ModelInput& input : model.Inputs()) read(input.region, input.floats);
+    StepScalars scalars;
+    scalars.learning_rate = LEARNING_RATE;
+    model.Prepare(scalars);
     model.Forward();
     const float loss = model.Loss();
     model.Backward();
-    StepScalars scalars;
-    scalars.learning_rate = LEARNING_RATE;
     model.Update(scalars);
     std::ofstream results("results_" + std::to_string(rank));
     results.precision(9);
     results << loss;
     for (const ParameterView& parameter : model.Parameters()) {
-      for (int64_t i = 0; i < ElementCount(parameter.region.size); ++i) results << ' ' << parameter.values[i];
+      const int64_t count = ElementCount(parameter.region.size);
+      const float* const values = OnHost(parameter.values, count);
+      for (int64_t i = 0; i < count; ++i) results << ' ' << values[i];
     }
     return 0;
+  }
+
+  int main() {
+    const Mesh mesh = MESH;
+    return RunRanks(mesh, [&] { return RunRank(mesh); });
   }
 )cc";
 
 class ManualRun {
  public:
-  explicit ManualRun(std::string folder) : folder_(std::move(folder)) {}
+  ManualRun(RunTarget target, std::string folder) : target_(std::move(target)), folder_(std::move(folder)) {}
 
   // Builds the program, trains one step with it on all ranks, and compares.
   void Run(const Model& model) {
@@ -110,33 +120,17 @@ class ManualRun {
       if (op.kind == "state") sources[op.id].assign(static_cast<size_t>(ranks), Zeros(op.type.shape));
     }
     const IdVector<OpId, TensorOnRanks> expected = InterpretRanks(model.graph, sources, 1);
-    Build(model);
+    WriteProgram(target_, folder_, model.graph, model.program, Training{});
     for (int rank = 0; rank < ranks; ++rank) {
       WriteText(absl::StrCat(folder_, "/sources_", rank), SourceBytes(model.graph, sources, rank));
     }
-    const CommandOutput output = RunShell(folder_, "OMP_NUM_THREADS=1 ./run.sh");
-    ASSERT_EQ(output.exit_code, 0) << output.text;
+    const std::string driver = absl::StrReplaceAll(kDriver, {{"LEARNING_RATE", absl::StrCat(kLearningRate)}});
+    RunDriver(target_, folder_, driver, model.program);
+    if (testing::Test::HasFailure()) return;
     for (int rank = 0; rank < ranks; ++rank) Compare(model.graph, expected, rank);
   }
 
  private:
-  void Build(const Model& model) {
-    const auto files = GenerateCpu(model.graph, model.program, Training{}, {});
-    ASSERT_TRUE(files.ok()) << files.status();
-    for (const GeneratedFile& file : *files) {
-      WriteText(absl::StrCat(folder_, "/", file.path), file.text, file.executable);
-    }
-    std::vector<std::string> axes;
-    for (const MeshAxis& axis : model.program.mesh.axes()) {
-      axes.push_back(absl::StrCat("{\"", axis.name, "\", ", axis.size, "}"));
-    }
-    WriteText(absl::StrCat(folder_, "/driver.cc"),
-              absl::StrReplaceAll(kDriver, {{"MESH", absl::StrCat("{", absl::StrJoin(axes, ", "), "}")},
-                                            {"LEARNING_RATE", absl::StrCat(kLearningRate)}}));
-    const CommandOutput built = RunShell(folder_, "make MAIN=driver.cc CXXFLAGS='-O1 -std=c++17 -fopenmp'");
-    ASSERT_EQ(built.exit_code, 0) << built.text;
-  }
-
   static std::string SourceBytes(const Graph& graph, const RankSources& sources, int rank) {
     std::string bytes;
     for (const char* kind : {"parameter", "input"}) {
@@ -171,6 +165,7 @@ class ManualRun {
     }
   }
 
+  RunTarget target_;
   std::string folder_;
 };
 
@@ -185,7 +180,7 @@ TEST(GeneratedManualProgram, TrainsAsTheInterpreterDoes) {
                                    {{{"dp", 2}, {"tp", 2}}, {AxisOf("dp", 2), AxisOf("tp", 2)}},
                                    {{{"world", 4}}, {AxisOf("m0", 2), AxisOf("m1", 2)}},
                                    {{{"dp", 3}, {"tp", 2}}, {AxisOf("dp", 3), AxisOf("tp", 2)}}};
-  ManualRun run(FreshFolder("manual"));
+  ManualRun run(CpuRuns(), FreshFolder("manual"));
   std::set<std::string> done;
   for (size_t i = 0; i < cases.size(); ++i) {
     for (uint64_t round = 0; round < 2; ++round) {
@@ -206,6 +201,12 @@ TEST(GeneratedManualProgram, TrainsAsTheInterpreterDoes) {
                            "neighbor_exchange", "neighbor_exchange_v2", "rank_slice", "rank_pad", "rank_value"}) {
     EXPECT_EQ(done.count(kind), 1u) << kind;
   }
+}
+
+TEST(GeneratedManualProgram, TrainsOnGpusAsTheInterpreterDoes) {
+  ManualRun run(CudaRuns(), FreshFolder("manual_cuda"));
+  run.Run(RandomModel({{"dp", 2}, {"tp", 2}}, {AxisOf("dp", 2), AxisOf("tp", 2)}, 30));
+  run.Run(RandomModel({{"world", 3}}, {AxisOf("m0", 3)}, 21));
 }
 
 }  // namespace

@@ -254,7 +254,7 @@ std::optional<Module> Analyze(const syntax::File& file, const SourceSet& sources
       texts, reporter);
 
   const std::string folder = std::filesystem::path(sources.file(file.file).path()).parent_path().string();
-  const CustomOps custom_ops(file, folder, reporter);
+  const CustomOps custom_ops(file, folder, options.target, reporter);
   Evaluator evaluator(functions, custom_ops, reporter);
   evaluator.SetModel(*items.model, items.manual);
   DefineArguments(*items.model, overridden.arguments, evaluator, reporter);
@@ -262,7 +262,8 @@ std::optional<Module> Analyze(const syntax::File& file, const SourceSet& sources
   module.pins.settings = ReadParallel(overridden.parallel, evaluator, reporter);
   if (items.manual) evaluator.SetRanks(RanksOf(module.pins.settings, options, reporter));
   evaluator.RunModel(*items.model);
-  module.training = ReadTrain(overridden.train, evaluator, reporter, module.npy_places);
+  module.training = ReadTrain(overridden.train, evaluator, reporter,
+                              {.npy = module.npy_places, .precision = module.precision_place});
   module.training.present = items.train != nullptr;
   evaluator.FinishRegions(module.pins.settings);
   // Ops that are missing because of a mistake are no reason to call a name wrong.

@@ -34,6 +34,7 @@ struct Module {
   Pins pins;
   // Where parameters and inputs name the .npy files with their values, by name; not where `--set` names them.
   std::map<std::string, Span> npy_places = {};
+  std::optional<Span> precision_place = {};  // Where the `train` block sets it.
   std::map<std::string, std::string>
       custom_files;  // C++ bodies of the model's own ops: text by path in the output folder.
 
@@ -49,6 +50,9 @@ struct FrontendOptions {
   // `default_devices`.
   std::optional<int64_t> devices = std::nullopt;
   int64_t default_devices = 1;
+
+  // Whose bodies of the model's own ops are taken: "cpu" or "cuda".
+  std::string target = "cpu";
 
   // The folder that relative paths in overrides start from; those in the file are relative to the file. Empty: leave
   // both alike.

@@ -45,6 +45,34 @@ TEST(TrainTest, ReadsTheFormOfLogs) {
   EXPECT_NE(WithBlocks("train M { log = \"json\"; }").messages.find("error[E0508]"), std::string::npos);
 }
 
+TEST(TrainTest, ReadsThePrecision) {
+  EXPECT_EQ(TrainingOf("").precision, Precision::kF32);
+  EXPECT_EQ(TrainingOf("precision = f32;").precision, Precision::kF32);
+  EXPECT_EQ(TrainingOf("precision = tf32;").precision, Precision::kTf32);
+  EXPECT_EQ(TrainingOf("precision = bf16;").precision, Precision::kBf16);
+  EXPECT_EQ(TrainingOf("precision = f32;", {{"precision", "bf16"}}).precision, Precision::kBf16);
+  EXPECT_TRUE(WithBlocks("train M { precision = tf32; }").module->precision_place.has_value());
+  const std::string unknown = WithBlocks("train M { precision = bf61; }").messages;
+  EXPECT_NE(unknown.find("error[E0508]: `precision` takes one of a few words"), std::string::npos) << unknown;
+  EXPECT_NE(unknown.find("did you mean `bf16`?"), std::string::npos) << unknown;
+  EXPECT_NE(WithBlocks("train M { precision = 16; }").messages.find("error[E0508]"), std::string::npos);
+}
+
+TEST(TrainTest, ModelsNameNoBf16) {
+  const std::string type =
+      AnalyzeText("model M(batch: int = 8) { input x: bf16[batch, 4]; loss reduce_mean(x); }").messages;
+  EXPECT_NE(type.find("unknown element type `bf16`"), std::string::npos) << type;
+  EXPECT_NE(type.find("`train { precision = bf16; }` computes in bf16"), std::string::npos) << type;
+  const std::string cast =
+      AnalyzeText("model M(batch: int = 8) { input x: f32[batch, 4]; loss reduce_mean(cast(x, bf16)); }").messages;
+  EXPECT_NE(cast.find("unknown name `bf16`"), std::string::npos) << cast;
+  const std::string result = AnalyzeText(
+                                 "model M(batch: int = 8) { input x: f32[batch, 4]; param w: f32[4, 2] = zeros();\n"
+                                 "loss reduce_mean(matmul(x, w, result = f32)); }")
+                                 .messages;
+  EXPECT_NE(result.find("error["), std::string::npos) << "an argument of the compiler's own";
+}
+
 TEST(TrainTest, ReadsOptimizers) {
   const Optimizer sgd = TrainingOf("optimizer = sgd(0.1, weight_decay = 1e-4);").optimizer;
   EXPECT_EQ(sgd.kind, Optimizer::Kind::kSgd);

@@ -7,13 +7,13 @@
 namespace cleave {
 
 Analyzed AnalyzeText(const std::string& text, const std::vector<std::pair<std::string, std::string>>& overrides,
-                     const std::string& path) {
+                     const std::string& path, const std::string& target) {
   SourceSet sources;
   Diagnostics diagnostics;
   const FileId id = sources.Add(path, text);
   const std::optional<syntax::File> file = Parse(id, sources, diagnostics);
   Analyzed result;
-  if (file) result.module = Analyze(*file, sources, {.overrides = overrides}, diagnostics);
+  if (file) result.module = Analyze(*file, sources, {.overrides = overrides, .target = target}, diagnostics);
   if (!diagnostics.items().empty()) result.messages = RenderText(diagnostics, sources);
   return result;
 }

@@ -18,7 +18,7 @@ struct Analyzed {
 
 // `path`: what the text is called; the files that it names are looked for beside it.
 Analyzed AnalyzeText(const std::string& text, const std::vector<std::pair<std::string, std::string>>& overrides = {},
-                     const std::string& path = "test.model");
+                     const std::string& path = "test.model", const std::string& target = "cpu");
 
 // `body` in a model with `input x: f32[8, 6];` before and, unless it has a loss, `loss reduce_mean(x);` after it; all
 // on one line each, so that the body starts on line 2.

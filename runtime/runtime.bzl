@@ -45,3 +45,71 @@ def runtime_test(name, srcs, deps, data = [], **kwargs):
         deps = deps + ["//third_party/googletest:gtest_main"],
         **kwargs
     )
+
+def _compiled_by_gcc(name, files):
+    """For each .cu file a .cc file of the target `name` that includes it: Bazel compiles no other names."""
+    wrappers = []
+    for file in files:
+        wrapper = "by_gcc/%s/%s.cc" % (name, file)
+        native.genrule(
+            name = "%s_%s" % (name, file.replace(".", "_")),
+            outs = [wrapper],
+            cmd = "echo '#include \"%s/%s\"' > $@" % (native.package_name(), file),
+        )
+        wrappers.append(wrapper)
+    return wrappers
+
+def cuda_library(name, srcs = [], hdrs = [], private_hdrs = [], deps = [], alwayslink = False, testonly = False):
+    """A library of .cu files, compiled against //runtime/stand_in, and a filegroup of its files that travel.
+
+    Args:
+      name: of the library.
+      srcs: .cu files, and .cc files that belong to them.
+      hdrs: headers for others.
+      private_hdrs: headers (.h, .cuh) for its own files and tests.
+      deps: other libraries; //runtime/stand_in is one.
+      alwayslink: for an implementation that nothing else names: its interface stands in another crate.
+      testonly: nothing but tests depends on it.
+    """
+    kernels = [file for file in srcs if file.endswith(".cu")]
+    native.cc_library(
+        name = name,
+        srcs = [file for file in srcs if not file.endswith(".cu")] + _compiled_by_gcc(name, kernels),
+        hdrs = hdrs + private_hdrs,
+        textual_hdrs = kernels,
+        alwayslink = alwayslink,
+        copts = RUNTIME_COPTS + ["-Wno-unknown-pragmas"],
+        linkopts = ["-fopenmp"],
+        testonly = testonly,
+        visibility = ["//:runtime_users"],
+        deps = deps + ["//runtime/stand_in"],
+    )
+    if name == native.package_name().split("/")[-1]:
+        native.filegroup(
+            name = "sources",
+            srcs = hdrs + private_hdrs + srcs,
+            visibility = ["//runtime:__pkg__"],
+        )
+
+def _program(rule, name, srcs, deps, **kwargs):
+    kernels = [file for file in srcs if file.endswith(".cu")]
+    if kernels:
+        native.cc_library(
+            name = name + "_kernels",
+            testonly = True,
+            textual_hdrs = kernels,
+        )
+    rule(
+        name = name,
+        srcs = [file for file in srcs if not file.endswith(".cu")] + _compiled_by_gcc(name, kernels),
+        deps = deps + ["//runtime/stand_in"] + ([":" + name + "_kernels"] if kernels else []),
+        **kwargs
+    )
+
+def cuda_test(name, srcs, deps, **kwargs):
+    """A test of code for the device, compiled against //runtime/stand_in: .cu files are tests too."""
+    _program(runtime_test, name, srcs, deps, **kwargs)
+
+def cuda_binary(name, srcs, deps, **kwargs):
+    """A program for tests, of .cu files, compiled against //runtime/stand_in."""
+    _program(native.cc_binary, name, srcs, deps, copts = RUNTIME_COPTS, linkopts = ["-fopenmp"], **kwargs)

@@ -173,7 +173,9 @@ int Run(int64_t ranks, const std::string& path) {
   runtime::Mesh axes;  // As MeshOfCluster makes them.
   for (int64_t prime : PrimeFactors(ranks)) axes.push_back({.name = "m" + std::to_string(axes.size()), .size = prime});
   runtime::Watch watch("calibrate");
-  const std::unique_ptr<runtime::Comm> comm = runtime::Join({.mesh = axes}, watch);
+  const runtime::Result<std::unique_ptr<runtime::Comm>> joined = runtime::Join({.mesh = axes}, watch);
+  if (!joined.ok()) return static_cast<int>(joined.error().code);
+  const std::unique_ptr<runtime::Comm>& comm = joined.value();
   Measurements measurements{.ranks = ranks,
                             .collectives = MeasureCollectives(*comm),
                             .products = MeasureProducts(*comm),

@@ -5,7 +5,7 @@
 namespace cleave {
 
 const Target& CpuTarget() {
-  static constexpr Target kTarget = {.emit_loop = EmitLoop};
+  static constexpr Target kTarget = {.name = "the CPU", .source_file = "program.cc", .emit_loop = EmitLoop};
   return kTarget;
 }
 

@@ -96,6 +96,7 @@ constexpr absl::string_view kReserved[] = {
     "not",
     "not_eq",
     "nullptr",
+    "numbers",
     "omp",
     "operator",
     "or",

@@ -28,6 +28,9 @@ class Identifiers {
   // Takes `identifier` out of the game.
   void Reserve(absl::string_view identifier) { taken_.insert(std::string(identifier)); }
 
+  // The same; false where it was taken before.
+  bool Take(absl::string_view identifier) { return taken_.insert(std::string(identifier)).second; }
+
  private:
   std::set<std::string> taken_;
 };

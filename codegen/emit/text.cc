@@ -126,9 +126,13 @@ void SourceWriter::Call(absl::string_view head, const std::vector<std::string>& 
   const size_t equals = head.find(" = ");
   if (lines.size() > 1 && equals != absl::string_view::npos) {
     const std::string call = absl::StrCat("    ", head.substr(equals + 3));
-    std::vector<std::string> below = FilledLines(call, call.size(), arguments, tail, room);
-    if (below.size() < lines.size()) {
-      lines = std::move(below);
+    const std::vector<std::string> whole_call = FilledLines(call, call.size(), arguments, tail, room);
+    const std::vector<std::string> arguments_alone = FilledLines("    ", 4, arguments, tail, room);
+    if (arguments_alone.size() < whole_call.size() && arguments_alone.size() + 1 < lines.size()) {
+      lines = arguments_alone;
+      lines.insert(lines.begin(), std::string(head));
+    } else if (whole_call.size() < lines.size()) {
+      lines = whole_call;
       lines.insert(lines.begin(), std::string(head.substr(0, equals + 2)));
     }
   } else if (lines.size() > 1) {
@@ -138,6 +142,17 @@ void SourceWriter::Call(absl::string_view head, const std::vector<std::string>& 
       lines = std::move(below);
       lines.insert(lines.begin(), std::string(head));
     }
+  }
+  for (const std::string& line : lines) Line(line);
+}
+
+void SourceWriter::Function(absl::string_view head, const std::vector<std::string>& parameters,
+                            absl::string_view tail) {
+  const size_t room = static_cast<size_t>(kColumns - indent_);
+  std::vector<std::string> lines = FilledLines(std::string(head), head.size(), parameters, tail, room);
+  if (std::any_of(lines.begin(), lines.end(), [&](const std::string& line) { return line.size() > room; })) {
+    lines = FilledLines("    ", 4, parameters, tail, room);
+    lines.insert(lines.begin(), std::string(head));
   }
   for (const std::string& line : lines) Line(line);
 }

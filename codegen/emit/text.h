@@ -43,6 +43,9 @@ class SourceWriter {
   // aligned.
   void Call(absl::string_view head, const std::vector<std::string>& arguments, absl::string_view tail);
 
+  // The head of a function's definition: parameters that do not fit go to the next line, aligned.
+  void Function(absl::string_view head, const std::vector<std::string>& parameters, absl::string_view tail);
+
   // "target = value;", broken after the symbol where it is too long.
   void Assign(absl::string_view target, absl::string_view value, absl::string_view symbol = "=");
 

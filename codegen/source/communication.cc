@@ -32,13 +32,27 @@ class CollectiveEmitter {
   void Run() {
     Announce(emission_, {step_}, collective_.why, writer_);
     Watch(emission_, step_, collective_.transfers.front().output, writer_);
+    Communicate();
+  }
+
+  // Nobody looks at the result before it is there: the watch is not told where it lies.
+  void Start(const std::string& pending) {
+    const Step& step = emission_.step(step_);
+    Announce(emission_, {step_}, collective_.why, writer_);
+    writer_.Open(absl::StrCat("Pending ", pending, " = comm.Overlap([&] {"));
+    writer_.Call("watch.Start(", {StringLiteral(step.name), absl::StrCat(step.line)}, ");");
+    Communicate();
+    writer_.Close("});");
+  }
+
+ private:
+  void Communicate() {
     if (collective_.kind == CollectiveKind::kAllReduce) return AllReduce();
     if (collective_.transfers.size() > 1) return Merged();
     if (collective_.messages.has_value()) return SendReceive(*collective_.messages);
     for (const Transfer& transfer : collective_.transfers) Emit(transfer);
   }
 
- private:
   const std::string& Name(ValueId value) const { return emission_.names[value]; }
   const std::string& Group() const { return emission_.Group(collective_.axes); }
   std::string Count(ValueId value) const { return emission_.sizes.Count(value).Text(); }
@@ -236,6 +250,10 @@ class CollectiveEmitter {
 
 void EmitCollective(Emission& emission, int step, SourceWriter& writer) {
   CollectiveEmitter(emission, step, writer).Run();
+}
+
+void EmitStart(Emission& emission, int step, const std::string& pending, SourceWriter& writer) {
+  CollectiveEmitter(emission, step, writer).Start(pending);
 }
 
 void EmitSlice(Emission& emission, int step, SourceWriter& writer) {

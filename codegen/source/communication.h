@@ -2,12 +2,17 @@
 #ifndef CLEAVE_CODEGEN_SOURCE_COMMUNICATION_H_
 #define CLEAVE_CODEGEN_SOURCE_COMMUNICATION_H_
 
+#include <string>
+
 #include "codegen/source/emission.h"
 
 namespace cleave {
 
 // Writes step `step`, a Collective, with its comment.
 void EmitCollective(Emission& emission, int step, SourceWriter& writer);
+
+// The same, but the program goes on while it is under way: `pending` names it.
+void EmitStart(Emission& emission, int step, const std::string& pending, SourceWriter& writer);
 
 // Writes step `step`, a Slice: each rank keeps its box of what it has.
 void EmitSlice(Emission& emission, int step, SourceWriter& writer);

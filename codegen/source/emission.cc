@@ -27,6 +27,12 @@ const std::string& Emission::Group(const std::vector<AxisId>& axes) {
   return groups[axes] = identifiers.Unique(name);
 }
 
+const std::string& Emission::StepNumberPlace(ValueId value) {
+  std::string& place = step_number_places[value];
+  if (place.empty()) place = identifiers.Unique(absl::StrCat(names[value], "_place"));
+  return place;
+}
+
 std::string Emission::Place(int line) const {
   const size_t slash = program.file.rfind('/');
   const std::string file = slash == std::string::npos ? program.file : program.file.substr(slash + 1);
@@ -41,6 +47,18 @@ absl::string_view ElementTypeName(DType dtype) {
       return "BFloat16";
     case DType::kI32:
       return "int32_t";
+  }
+  return "";
+}
+
+std::string ElementLiteral(DType dtype, double value) {
+  switch (dtype) {
+    case DType::kF32:
+      return FloatLiteral(value);
+    case DType::kBf16:
+      return absl::StrCat("BFloat16(", FloatLiteral(value), ")");
+    case DType::kI32:
+      return absl::StrCat("int32_t{", static_cast<int64_t>(value), "}");
   }
   return "";
 }

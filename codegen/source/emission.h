@@ -32,7 +32,9 @@ struct Emission {
   Identifiers& identifiers;
   Sizes& sizes;
   RankNumbers& rank_numbers;
+  SourceWriter& kernels;                               // What stands above the program's struct.
   std::map<std::vector<AxisId>, std::string> groups;  // The groups used so far and their names.
+  std::map<ValueId, std::string> step_number_places = {};
 
   const Step& step(int i) const { return program.steps[static_cast<size_t>(i)]; }
   const Value& value(ValueId id) const { return program.value(id); }
@@ -40,12 +42,18 @@ struct Emission {
   // The Group of the ranks that differ on `axes`: "group_m0_m1".
   const std::string& Group(const std::vector<AxisId>& axes);
 
+  // Where kernels of a device read a number that differs from step to step: "learning_rate_place".
+  const std::string& StepNumberPlace(ValueId value);
+
   // "mnist_mlp.model:7"; without a line only the file.
   std::string Place(int line) const;
 };
 
 // "float", "BFloat16" or "int32_t".
 absl::string_view ElementTypeName(DType dtype);
+
+// A number of elements of the type: "0.5f", "BFloat16(0.5f)", "int32_t{2}".
+std::string ElementLiteral(DType dtype, double value);
 
 // Writes the comment of the steps, and tells the watch that they begin: `watch.Start("h1.matmul", 7, h1_matmul, k256By4
 // * 512);`. `comment`: what to say beyond the names; may be empty.

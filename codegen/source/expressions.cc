@@ -138,8 +138,9 @@ Expression Scale(const Context& c) {
 Expression Cast(const Context& c) {
   const DType from = c.program.value(c.compute.inputs[0]).type.dtype;
   const DType to = c.program.value(c.compute.output).type.dtype;
-  if (from == to) return c.arguments[0];
-  return Call(to == DType::kF32 ? "static_cast<float>" : "static_cast<int32_t>", c.arguments);
+  // Numbers of other types are computed with in f32.
+  if ((from == DType::kI32) == (to == DType::kI32)) return c.arguments[0];
+  return Call(to == DType::kI32 ? "static_cast<int32_t>" : "static_cast<float>", c.arguments);
 }
 
 Expression Same(const Context& c) { return c.arguments[0]; }

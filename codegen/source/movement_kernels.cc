@@ -82,8 +82,7 @@ void Paste(const Kernel& kernel, size_t i, const std::vector<int64_t>& offset) {
 }
 
 void Pad(const Kernel& kernel) {
-  const bool is_float = kernel.output().type.dtype == DType::kF32;
-  kernel.Call("Fill", {is_float ? "0.0f" : "int32_t{0}", kernel.OutputCount(), kernel.Output()});
+  kernel.Call("Fill", {ElementLiteral(kernel.output().type.dtype, 0), kernel.OutputCount(), kernel.Output()});
   std::vector<int64_t> offset;
   for (const int64_t before : kernel.compute.attributes.GetInts("before")) offset.push_back(-before);
   Paste(kernel, 0, offset);

@@ -1,6 +1,7 @@
 #include "codegen/source/program_text.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <set>
 
@@ -9,12 +10,14 @@
 #include "absl/strings/str_join.h"
 #include "base/match/match.h"
 #include "base/status/status_macros.h"
+#include "codegen/source/attention.h"
 #include "codegen/source/communication.h"
 #include "codegen/source/custom_kernels.h"
 #include "codegen/source/emission.h"
 #include "codegen/source/expressions.h"
 #include "codegen/source/kernels.h"
 #include "codegen/source/settings.h"
+#include "codegen/source/stage_order.h"
 #include "ir/layout/layout.h"
 #include "ir/memory/memory.h"
 #include "ir/ops/ops.h"
@@ -32,18 +35,22 @@ std::string StructName(const std::string& model) {
 
 class ProgramWriter {
  public:
-  ProgramWriter(const Emission& emission) : emission_(emission), type_(StructName(emission.program.model)) {}
+  ProgramWriter(const Emission& emission) : emission_(emission), type_(StructName(emission.program.model)) {
+    emission_.identifiers.Reserve(type_);
+  }
 
   absl::StatusOr<std::string> Run() {
     CLEAVE_RETURN_IF_ERROR(CheckSteps());
     // Functions first: what they use of sizes, coordinates and groups is declared afterwards.
     SourceWriter functions(kMemberIndent);
     EmitInitialize(functions);
+    if (target().is_device) EmitPrepare(functions);
+    order_ = OrderStages(emission_);
     EmitPhase("void Forward() override {", Phase::kForward, functions);
     EmitPhase("void Metrics() override {", Phase::kMetric, functions);
     EmitPhase("void Backward() override {", Phase::kBackward, functions);
-    EmitPhase(UsesScalars() ? "void Update(const StepScalars& scalars) override {"
-                            : "void Update(const StepScalars&) override {",
+    EmitPhase(UsesScalars() && !target().is_device ? "void Update(const StepScalars& scalars) override {"
+                                                   : "void Update(const StepScalars&) override {",
               Phase::kUpdate, functions);
     EmitQueries(functions);
     SourceWriter fields(kMemberIndent);
@@ -51,6 +58,8 @@ class ProgramWriter {
 
     SourceWriter writer;
     EmitOpening(writer);
+    writer.Append(emission_.kernels);
+    writer.Gap();
     writer.Open(absl::StrCat("struct ", type_, " final : TrainingProgram {"));
     EmitConstructor(writer);
     writer.Append(functions);
@@ -66,6 +75,7 @@ class ProgramWriter {
 
  private:
   const Program& program() const { return emission_.program; }
+  const Target& target() const { return emission_.target; }
 
   absl::Status CheckSteps() const {
     for (const Step& step : program().steps) {
@@ -73,7 +83,7 @@ class ProgramWriter {
       if (compute == nullptr || IsSource(step)) continue;
       if (!HasExpression(compute->kind) && !HasKernel(compute->kind)) {
         return absl::UnimplementedError(
-            absl::StrCat("op `", step.name, "`: `", compute->kind, "` has no emission for the CPU"));
+            absl::StrCat("op `", step.name, "`: `", compute->kind, "` has no emission for ", target().name));
       }
       for (const ValueId input : compute->inputs) {
         if (!emission_.storage.root[input].has_value() && StepScalarOf(input) != nullptr &&
@@ -103,12 +113,7 @@ class ProgramWriter {
     return nullptr;
   }
 
-  bool UsesScalars() const {
-    return std::any_of(program().steps.begin(), program().steps.end(), [](const Step& step) {
-      const Compute* compute = ComputeOf(step);
-      return compute != nullptr && compute->kind == "step_scalar";
-    });
-  }
+  bool UsesScalars() const { return !StepScalarOps().empty(); }
 
   void EmitInitialize(SourceWriter& writer) {
     writer.Open("void Initialize() override {");
@@ -131,7 +136,7 @@ class ProgramWriter {
     }
     if (init == "constant") return EmitFill(compute, first, writer);
     writer.Call(
-        init == "uniform" ? "FillUniform(" : "FillNormal(",
+        init == "uniform" ? "InitializeUniform(" : "InitializeNormal(",
         {absl::StrCat("{seed, ", StreamName(step, compute), "}"), emission_.sizes.RegionText(compute.output),
          FloatLiteral(first), FloatLiteral(compute.attributes.GetDouble("second")), emission_.names[compute.output]},
         ");");
@@ -139,8 +144,8 @@ class ProgramWriter {
 
   void EmitRankValue(const Compute& compute, SourceWriter& writer) {
     const std::string& name = emission_.names[compute.output];
-    writer.Assign(absl::StrCat(name, "[0]"),
-                  emission_.rank_numbers.FloatText(compute.attributes.GetDoubles("values"), name));
+    const std::string number = emission_.rank_numbers.FloatText(compute.attributes.GetDoubles("values"), name);
+    writer.Call("Fill(", {number, "1", name}, ");");
   }
 
   // Each rank draws other numbers for a parameter of its own.
@@ -154,19 +159,38 @@ class ProgramWriter {
   }
 
   void EmitFill(const Compute& compute, double value, SourceWriter& writer) {
-    const bool is_float = emission_.value(compute.output).type.dtype == DType::kF32;
     writer.Call("Fill(",
-                {is_float ? FloatLiteral(value) : absl::StrCat("int32_t{", static_cast<int64_t>(value), "}"),
+                {ElementLiteral(emission_.value(compute.output).type.dtype, value),
                  emission_.sizes.Count(compute.output).Text(), emission_.names[compute.output]},
                 ");");
+  }
+
+  // Hands the numbers of a step to the device.
+  void EmitPrepare(SourceWriter& writer) {
+    const std::vector<const Compute*> scalars = StepScalarOps();
+    if (scalars.empty() && !DrawsNumbers()) return;
+    writer.Gap();
+    writer.Open("void Prepare(const StepScalars& scalars) override {");
+    EmitStepScalars(writer);
+    const auto name = [&](std::string* out, const Compute* compute) {
+      absl::StrAppend(out, emission_.names[compute->output]);
+    };
+    writer.Call("numbers.Set(",
+                {"static_cast<uint64_t>(scalars.step)", absl::StrCat("{", absl::StrJoin(scalars, ", ", name), "}")}, ");");
+    writer.Close("}");
   }
 
   void EmitPhase(absl::string_view head, Phase phase, SourceWriter& writer) {
     writer.Gap();
     SourceWriter body(kMemberIndent + 2);
-    if (phase == Phase::kUpdate) EmitStepScalars(body);
-    for (const FusedStage& stage : emission_.fusion.stages) {
-      if (stage.phase == phase) EmitStage(stage, body);
+    if (phase == Phase::kUpdate && !target().is_device) EmitStepScalars(body);
+    bool is_row = false;  // Of waiting for one collective after another.
+    for (const OrderedStage& ordered : order_) {
+      if (ordered.phase != phase) continue;
+      const bool finishes = ordered.what == StageAction::What::kFinish;
+      if (finishes && !is_row) body.Gap();
+      is_row = finishes;
+      EmitOrdered(ordered, body);
     }
     if (phase == Phase::kUpdate) EmitCopies(body);
     if (body.text().empty()) return writer.Line(absl::StrCat(head, "}"));
@@ -177,12 +201,34 @@ class ProgramWriter {
     writer.Close("}");
   }
 
-  void EmitStepScalars(SourceWriter& writer) {
+  std::vector<const Compute*> StepScalarOps() const {
+    std::vector<const Compute*> ops;
     for (const Step& step : program().steps) {
       const Compute* compute = ComputeOf(step);
-      if (compute == nullptr || compute->kind != "step_scalar") continue;
+      if (compute != nullptr && compute->kind == "step_scalar") ops.push_back(compute);
+    }
+    return ops;
+  }
+
+  void EmitStepScalars(SourceWriter& writer) {
+    for (const Compute* compute : StepScalarOps()) {
       writer.Assign(absl::StrCat("const float ", emission_.names[compute->output]),
                     StepScalarText(compute->attributes, emission_.training.optimizer));
+    }
+  }
+
+  void EmitOrdered(const OrderedStage& ordered, SourceWriter& writer) {
+    switch (ordered.what) {
+      case StageAction::What::kRun:
+        return EmitStage(*ordered.stage, writer);
+      case StageAction::What::kStart: {
+        const int step = std::get<SingleStep>(ordered.stage->action).step;
+        std::string& pending = pending_[ordered.stage];
+        pending = emission_.identifiers.Unique(absl::StrCat(emission_.step(step).name, ".pending"));
+        return EmitStart(emission_, step, pending, writer);
+      }
+      case StageAction::What::kFinish:
+        return writer.Line(absl::StrCat("comm.Finish(", pending_[ordered.stage], ");"));
     }
   }
 
@@ -190,6 +236,8 @@ class ProgramWriter {
     Match(
         stage.action, [&](const FusedLoop& loop) { emission_.target.emit_loop(emission_, loop, writer); },
         [&](const MatMulChain& chain) { EmitMatMulChain(emission_, chain, writer); },
+        [&](const AttentionForward& attention) { EmitAttention(emission_, attention, writer); },
+        [&](const AttentionBackward& attention) { EmitAttentionGradient(emission_, attention, writer); },
         [&](const SingleStep& single) {
           Match(
               emission_.step(single.step).action, [&](const Compute&) { EmitKernel(emission_, single.step, writer); },
@@ -285,11 +333,25 @@ class ProgramWriter {
     writer.Line("return parameters;");
     writer.Close("}");
     writer.Gap();
-    const std::string loss =
-        program().loss.has_value() ? absl::StrCat(emission_.names[*program().loss], "[0]") : "0.0f";
+    const std::string loss = program().loss.has_value() ? NumberText(*program().loss) : "0.0f";
     writer.Line(absl::StrCat("float Loss() const override { return ", loss, "; }"));
     EmitMetricQuery(writer);
     writer.Line("int64_t ArenaBytes() const override { return arena.bytes(); }");
+    if (target().is_device && HasEffects()) writer.Line("bool IsRecordable() const override { return false; }");
+  }
+
+  // A value of one element, as the host reads it.
+  std::string NumberText(ValueId value) const {
+    const std::string& name = emission_.names[value];
+    return target().is_device ? absl::StrCat("*OnHost(", name, ", 1)") : absl::StrCat(name, "[0]");
+  }
+
+  // Prints and assertions act on what they are given at every step.
+  bool HasEffects() const {
+    return std::any_of(program().steps.begin(), program().steps.end(), [](const Step& step) {
+      const Compute* compute = ComputeOf(step);
+      return compute != nullptr && FindOp(compute->kind)->op_class == OpClass::kEffect;
+    });
   }
 
   // A list in braces goes to a line of its own where it is too long.
@@ -306,15 +368,14 @@ class ProgramWriter {
 
   void EmitMetricQuery(SourceWriter& writer) {
     if (program().metrics.size() < 2) {
-      const std::string value =
-          program().metrics.empty() ? "0.0f" : absl::StrCat(emission_.names[program().metrics[0].value], "[0]");
+      const std::string value = program().metrics.empty() ? "0.0f" : NumberText(program().metrics[0].value);
       return writer.Line(absl::StrCat("float Metric(int) const override { return ", value, "; }"));
     }
     writer.Open("float Metric(int index) const override {");
     for (size_t i = 0; i + 1 < program().metrics.size(); ++i) {
-      writer.Line(absl::StrCat("if (index == ", i, ") return ", emission_.names[program().metrics[i].value], "[0];"));
+      writer.Line(absl::StrCat("if (index == ", i, ") return ", NumberText(program().metrics[i].value), ";"));
     }
-    writer.Line(absl::StrCat("return ", emission_.names[program().metrics.back().value], "[0];"));
+    writer.Line(absl::StrCat("return ", NumberText(program().metrics.back().value), ";"));
     writer.Close("}");
   }
 
@@ -322,16 +383,30 @@ class ProgramWriter {
     writer.Line("Comm& comm;");
     writer.Line("Watch& watch;");
     writer.Line("const uint64_t seed;");
-    if (DrawsNumbers()) writer.Line("const uint64_t& step;");
+    if (DrawsNumbers() && !target().is_device) writer.Line("const uint64_t& step;");
     if (NeedsCoordinates()) writer.Line("const std::vector<int64_t>& coordinates;");
     if (emission_.rank_numbers.uses_rank()) writer.Line("const int rank = comm.rank();");
     EmitPlace(writer);
     writer.Gap();
     writer.Line("Arena arena{kArenaBytes, kPeakBytes};");
+    if (target().is_device) EmitStepNumbers(writer);
     EmitBuffers("The data of a step.", {"input"}, writer);
     EmitBuffers("Parameters, state of the optimizer and constants.", {"parameter", "state", "constant", "rank_value"},
                 writer);
     EmitBuffers("Values of a step; those that are not needed at the same time share memory.", {}, writer);
+  }
+
+  void EmitStepNumbers(SourceWriter& writer) {
+    const std::vector<const Compute*> scalars = StepScalarOps();
+    if (scalars.empty() && !DrawsNumbers()) return;
+    writer.Gap();
+    writer.Comment("Numbers that differ from step to step, and where kernels read them.");
+    writer.Line(absl::StrCat("StepNumbers numbers{", scalars.size(), "};"));
+    if (DrawsNumbers()) writer.Line("const uint64_t* const step = numbers.step();");
+    for (size_t i = 0; i < scalars.size(); ++i) {
+      writer.Line(absl::StrCat("const float* const ", emission_.StepNumberPlace(scalars[i]->output),
+                               " = numbers.number(", i, ");"));
+    }
   }
 
   bool NeedsCoordinates() const { return !emission_.sizes.folded() && !emission_.sizes.UsedAxes().empty(); }
@@ -421,7 +496,10 @@ class ProgramWriter {
     for (const std::string& header : CustomHeaders(program())) {
       writer.Line(absl::StrCat("#include ", StringLiteral(header)));
     }
-    writer.Line("#include \"runtime/runtime.h\"");
+    std::vector<absl::string_view> headers(target().headers.begin(), target().headers.end());
+    headers.push_back("runtime/runtime.h");
+    std::sort(headers.begin(), headers.end());
+    for (const absl::string_view header : headers) writer.Line(absl::StrCat("#include ", StringLiteral(header)));
     writer.Gap();
     writer.Line("using namespace cleave::runtime;");
     writer.Gap();
@@ -444,16 +522,19 @@ class ProgramWriter {
       }
       writer.Gap();
     }
-    const Bytes peak = MemoryOf(emission_.graph, program()).prediction.peak;
-    writer.Table({{absl::StrCat("constexpr int64_t kArenaBytes = ", emission_.storage.buffers.total.value(), ";"), ""},
+    const Bytes arena = emission_.storage.buffers.total;
+    const Bytes peak = target().is_device ? arena + target().library_workspace
+                                          : MemoryOf(emission_.graph, program()).prediction.peak;
+    writer.Table({{absl::StrCat("constexpr int64_t kArenaBytes = ", arena.value(), ";"), ""},
                   {absl::StrCat("constexpr int64_t kPeakBytes = ", peak.value(), ";"),
-                   "Predicted: the arena and what calls of the runtime take beside it."}});
+                   target().is_device ? "Predicted: the arena and what libraries of the GPU take beside it."
+                                      : "Predicted: the arena and what calls of the runtime take beside it."}});
     writer.Gap();
   }
 
   void EmitConstructor(SourceWriter& writer) {
     std::vector<std::string> initializers = {"comm(context.comm)", "watch(context.watch)", "seed(context.seed)"};
-    if (DrawsNumbers()) initializers.push_back("step(context.step)");
+    if (DrawsNumbers() && !target().is_device) initializers.push_back("step(context.step)");
     if (NeedsCoordinates()) initializers.push_back("coordinates(context.coordinates)");
     const std::string head = absl::StrCat("explicit ", type_, "(const Context& context)");
     const std::string line = absl::StrCat(head, " : ", absl::StrJoin(initializers, ", "), " {}");
@@ -468,6 +549,8 @@ class ProgramWriter {
 
   Emission emission_;
   std::string type_;
+  std::vector<OrderedStage> order_;
+  std::map<const FusedStage*, std::string> pending_;  // What collectives under way are named.
 };
 
 }  // namespace
@@ -478,12 +561,13 @@ absl::StatusOr<std::string> ProgramText(const Target& target, const Graph& graph
     return absl::InvalidArgumentError(
         absl::StrCat("rank ", *rank, " of a mesh of ", program.mesh.rank_count(), " ranks"));
   }
-  const Fusion fusion = Fuse(program);
+  const Fusion fusion = Fuse(program, {.largest_attention_head = target.largest_attention_head});
   const Storage storage = PlanStorage(program, fusion);
   Identifiers identifiers;
   Sizes sizes(program, rank, identifiers);
   RankNumbers rank_numbers(program.mesh, sizes, identifiers);
   const Names names = NameValues(program, storage, identifiers);
+  SourceWriter kernels;
   return ProgramWriter({.target = target,
                         .graph = graph,
                         .program = program,
@@ -494,6 +578,7 @@ absl::StatusOr<std::string> ProgramText(const Target& target, const Graph& graph
                         .identifiers = identifiers,
                         .sizes = sizes,
                         .rank_numbers = rank_numbers,
+                        .kernels = kernels,
                         .groups = {}})
       .Run();
 }

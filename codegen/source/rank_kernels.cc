@@ -21,8 +21,7 @@ void RankSlice(const Kernel& kernel) {
 
 void RankPad(const Kernel& kernel) {
   Sizes& sizes = kernel.emission.sizes;
-  const bool is_float = kernel.output().type.dtype == DType::kF32;
-  kernel.Call("Fill", {is_float ? "0.0f" : "int32_t{0}", kernel.OutputCount(), kernel.Output()});
+  kernel.Call("Fill", {ElementLiteral(kernel.output().type.dtype, 0), kernel.OutputCount(), kernel.Output()});
   kernel.Call("PasteBox", {kernel.Input(0), sizes.ShapeList(kernel.compute.inputs[0]), StartList(kernel),
                            sizes.ShapeList(kernel.compute.output), kernel.Output()});
 }

@@ -56,24 +56,19 @@ void TopKGradient(const Kernel& kernel) {
                sizes.Begin(dx, LastDimension(kernel)), sizes.Size(dx, LastDimension(kernel)).Text(), kernel.Output()});
 }
 
-// ", {mask, elements per value}" where input `i` is there.
-void AddMask(const Kernel& kernel, size_t i, std::vector<std::string>& arguments) {
-  if (kernel.compute.inputs.size() <= i) return;
+// The mask that is input `i`, "{mask, elements per value}", or none.
+std::string MaskText(const Kernel& kernel, size_t i) {
+  if (kernel.compute.inputs.size() <= i) return "{}";
   const std::string per_sample = kernel.InputCount(1, 1, kernel.input(1).type.rank());
-  arguments.push_back(absl::StrCat("{", kernel.Input(i), ", ", per_sample, "}"));
+  return absl::StrCat("{", kernel.Input(i), ", ", per_sample, "}");
 }
 
 void LabelLoss(const Kernel& kernel) {
   Sizes& sizes = kernel.emission.sizes;
-  std::vector<std::string> arguments = {kernel.Input(0),
-                                        kernel.Input(1),
-                                        kernel.Input(2),
-                                        kernel.Rows(0),
-                                        kernel.Columns(0),
-                                        sizes.Begin(kernel.compute.inputs[0], LastDimension(kernel)),
-                                        absl::StrCat(kernel.input(1).type.elements())};
-  AddMask(kernel, 3, arguments);
-  kernel.Call(absl::StrCat(kernel.Output(), "[0] = LabelLoss"), arguments);
+  kernel.Call("LabelLoss",
+              {kernel.Input(0), kernel.Input(1), kernel.Input(2), kernel.Rows(0), kernel.Columns(0),
+               sizes.Begin(kernel.compute.inputs[0], LastDimension(kernel)),
+               absl::StrCat(kernel.input(1).type.elements()), MaskText(kernel, 3), kernel.Output()});
 }
 
 void LabelLossGradient(const Kernel& kernel) {
@@ -86,10 +81,8 @@ void LabelLossGradient(const Kernel& kernel) {
 }
 
 void ShareOfEqual(const Kernel& kernel) {
-  std::vector<std::string> arguments = {kernel.Input(0), kernel.Input(1), kernel.Count(kernel.compute.inputs[0]),
-                                        absl::StrCat(kernel.input(1).type.elements())};
-  AddMask(kernel, 2, arguments);
-  kernel.Call(absl::StrCat(kernel.Output(), "[0] = ShareOfEqual"), arguments);
+  kernel.Call("ShareOfEqual", {kernel.Input(0), kernel.Input(1), kernel.Count(kernel.compute.inputs[0]),
+                               absl::StrCat(kernel.input(1).type.elements()), MaskText(kernel, 2), kernel.Output()});
 }
 
 constexpr const char* kTopK = "TopK";

@@ -8,7 +8,10 @@ namespace {
 constexpr char kRunScript[] = R"sh(#!/bin/sh
 # Starts the program on @RANKS@, in this folder:
 #
-#   ./run.sh [--launch mpirun | --launch rank-table FILE | --launch dynamic] [flags of the program]
+#   ./run.sh [--launch mpirun | rank-table FILE | dynamic | local] [flags of the program]
+#
+# mpirun starts processes that MPI connects; with rank-table and dynamic they meet by themselves; with local the ranks are
+# threads of one process. Without --launch: the first of mpirun, dynamic and local for which this machine has what it needs.
 #
 # Where the environment says that this is one rank of a job (RANK_TABLE_FILE and RANK_ID, RANK and WORLD_SIZE, or SLURM_PROCID),
 # without --launch that rank alone is started. Every rank's output goes on and into log_output/1/rank.N/stdout and stderr.
@@ -21,22 +24,24 @@ fail() {
   echo "run.sh: $2" >&2
   exit "$1"
 }
-usage="use ./run.sh [--launch mpirun | --launch rank-table FILE | --launch dynamic] [flags of the program]"
+usage="use ./run.sh [--launch mpirun | rank-table FILE | dynamic | local] [flags of the program]"
 
 if [ "${1-}" = --launch ]; then
-  launch=${2-}
+  launch=${2:-none}
   [ "$launch" != rank-table ] || { table=${3-} && [ -n "$table" ] && shift; } || fail 2 "$usage"
   shift 2 2>/dev/null || fail 2 "$usage"
 elif [ -n "${RANK_ID-}${SLURM_PROCID-}" ] || { [ -n "${RANK-}" ] && [ -n "${WORLD_SIZE-}" ]; }; then
   launch=this-rank
 elif [ -n "${RANK_TABLE_FILE-}" ]; then
   launch=rank-table table=$RANK_TABLE_FILE
-elif [ -z "$launch" ]; then
-  launch=mpirun
-  command -v mpirun >/dev/null 2>&1 || launch=dynamic
 fi
 case $table in '' | /*) ;; *) table=$PWD/$table ;; esac
 case $0 in */*) cd "${0%/*}" || exit 5 ;; esac
+if [ -z "$launch" ]; then
+  launch=local
+  [ ! -x program_gloo ] && ! make -n COMM=gloo >/dev/null 2>&1 || launch=dynamic
+  ! command -v mpirun >/dev/null 2>&1 || launch=mpirun
+fi
 
 # Builds what is not there: build NAME COMM
 build() {
@@ -120,6 +125,10 @@ case $launch in
       start_rank "$rank" CLEAVE_SCHEDULER="$CLEAVE_SCHEDULER" CLEAVE_LOCAL_RANK="$rank" ./program_gloo "$@"
       rank=$((rank + 1))
     done
+    ;;
+  local)
+    build program_local local
+    start_rank 0 ./program_local "$@"
     ;;
   *)
     fail 2 "$usage"

@@ -8,7 +8,7 @@ namespace cleave {
 
 // How run.sh starts the ranks when nothing else is said.
 struct LaunchDefault {
-  std::string way;         // "mpirun", "rank-table" or "dynamic"; empty: as what is installed allows.
+  std::string way;         // "mpirun", "rank-table", "dynamic" or "local"; empty: as what is installed allows.
   std::string rank_table;  // With rank-table: the path of the table.
 };
 

@@ -1,11 +1,13 @@
 #include "codegen/source/settings.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status/status_macros.h"
 #include "base/text/text.h"
+#include "ir/ops/ops.h"
 
 namespace cleave {
 namespace {
@@ -56,6 +58,13 @@ Schedule ScheduleOf(const Attributes& attributes) {
     if (attributes.GetString("schedule") == ScheduleFormName(form)) schedule.form = form;
   }
   return schedule;
+}
+
+bool HasProducts(const Program& program) {
+  return std::any_of(program.steps.begin(), program.steps.end(), [](const Step& step) {
+    const Compute* compute = ComputeOf(step);
+    return compute != nullptr && FindOp(compute->kind)->op_class == OpClass::kProduct;
+  });
 }
 
 }  // namespace
@@ -126,6 +135,9 @@ absl::Status EmitMain(const Emission& emission, const std::string& type, SourceW
     writer.Line(absl::StrCat("settings.metrics.push_back(", StringLiteral(metric.name), ");"));
   }
   writer.Open("return Train(argc, argv, settings, [](const Context& context) -> std::unique_ptr<TrainingProgram> {");
+  if (training.precision == Precision::kTf32 && HasProducts(emission.program)) {
+    writer.Line("SetMatMulPrecision(Precision::kTf32);");
+  }
   writer.Line(absl::StrCat("return std::make_unique<", type, ">(context);"));
   writer.Close("});");
   writer.Close("}");

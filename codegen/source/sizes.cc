@@ -1,5 +1,7 @@
 #include "codegen/source/sizes.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
@@ -13,13 +15,24 @@ SizeProduct& SizeProduct::operator*=(const SizeProduct& other) {
 
 std::string SizeProduct::Text() const {
   if (symbols_.empty() || number_ == 0) return absl::StrCat(number_);
-  const std::string symbols = absl::StrJoin(symbols_, " * ");
+  const std::string symbols = absl::StrJoin(
+      symbols_, " * ", [](std::string* out, const SymbolOf& symbol) { absl::StrAppend(out, symbol.text); });
   return number_ == 1 ? symbols : absl::StrCat(symbols, " * ", number_);
 }
 
 std::string SizeProduct::FactorText() const {
   const bool product = number_ != 0 && symbols_.size() + (number_ != 1) > 1;
   return product ? absl::StrCat("(", Text(), ")") : Text();
+}
+
+bool SizeProduct::is_constant() const {
+  return std::all_of(symbols_.begin(), symbols_.end(), [](const SymbolOf& symbol) { return symbol.value.has_value(); });
+}
+
+int64_t SizeProduct::ConstantFactor() const {
+  int64_t factor = number_;
+  for (const SymbolOf& symbol : symbols_) factor *= symbol.value.value_or(1);
+  return factor;
 }
 
 Sizes::Sizes(const Program& program, std::optional<int> rank, Identifiers& identifiers)
@@ -58,7 +71,7 @@ SizeProduct Sizes::PieceSize(int64_t elements, const std::vector<AxisId>& axes) 
   if (elements % pieces != 0) return SizeProduct::Symbol(absl::StrCat(PieceName(elements, axes), ".size"));
   if (elements == pieces) return SizeProduct(1);
   constants_.insert({elements, pieces});
-  return SizeProduct::Symbol(absl::StrCat("k", elements, "By", pieces));
+  return SizeProduct::Symbol(absl::StrCat("k", elements, "By", pieces), elements / pieces);
 }
 
 std::string Sizes::PieceBegin(int64_t elements, const std::vector<AxisId>& axes) {

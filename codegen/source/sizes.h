@@ -26,9 +26,10 @@ class SizeProduct {
 
   SizeProduct& operator*=(const SizeProduct& other);
   friend SizeProduct operator*(SizeProduct a, const SizeProduct& b) { return a *= b; }
-  static SizeProduct Symbol(std::string text) {
+  // `value`: where it is a constant of the program.
+  static SizeProduct Symbol(std::string text, std::optional<int64_t> value = std::nullopt) {
     SizeProduct product;
-    product.symbols_.push_back(std::move(text));
+    product.symbols_.push_back({std::move(text), value});
     return product;
   }
 
@@ -36,9 +37,20 @@ class SizeProduct {
   std::string FactorText() const;  // The same, in parentheses where it is a product: a factor of another one.
   bool is_one() const { return number_ == 1 && symbols_.empty(); }
 
+  // Whether every rank has the same: the text is a constant.
+  bool is_constant() const;
+  // Whether it is a multiple of `divisor` on every rank, as far as that is known.
+  bool IsMultipleOf(int64_t divisor) const { return ConstantFactor() % divisor == 0; }
+
  private:
+  struct SymbolOf {
+    std::string text;
+    std::optional<int64_t> value;
+  };
+  int64_t ConstantFactor() const;
+
   int64_t number_ = 1;
-  std::vector<std::string> symbols_;
+  std::vector<SymbolOf> symbols_;
 };
 
 // A Window of runtime/mesh: "Window{28, 14, 2, 1, -1, 1}".

@@ -3,6 +3,11 @@
 #ifndef CLEAVE_CODEGEN_SOURCE_TARGET_H_
 #define CLEAVE_CODEGEN_SOURCE_TARGET_H_
 
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "base/units/units.h"
 #include "codegen/emit/text.h"
 #include "ir/fuse/fuse.h"
 
@@ -11,6 +16,23 @@ namespace cleave {
 struct Emission;
 
 struct Target {
+  absl::string_view name;         // For messages: "the CPU".
+  absl::string_view source_file;  // "program.cc"
+
+  // What a program includes besides runtime/runtime.h.
+  absl::Span<const absl::string_view> headers = {};
+
+  // Tensors lie in the memory of a device, which does what the program asks for later, in order. So numbers that change
+  // from step to step lie there too, results are fetched before they are read, a step whose work is the same each time
+  // can be recorded, and collectives go on while other work does.
+  bool is_device = false;
+
+  // What the libraries of the device take for themselves, once.
+  Bytes library_workspace = Bytes(0);
+
+  // Attention whose heads have at most so many elements is one call of the runtime; 0: it is written op by op.
+  int64_t largest_attention_head = 0;
+
   // Writes a fused loop, with its comment and its lines for the watch.
   void (*emit_loop)(Emission& emission, const FusedLoop& loop, SourceWriter& writer);
 };

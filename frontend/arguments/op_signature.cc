@@ -57,6 +57,7 @@ std::string DefaultText(const AttributeValue& value) {
 Signature SignatureOf(const OpDefinition& op) {
   Signature signature{.callee = op.name};
   for (const OpArgument& argument : op.signature) {
+    if (argument.internal) continue;
     std::string text =
         absl::StrCat(argument.name, ": ", KindText(argument.kind), argument.takes_number ? " or number" : "");
     if (argument.default_value) absl::StrAppend(&text, " = ", DefaultText(*argument.default_value));

@@ -4,13 +4,14 @@
 
 namespace cleave::frontend {
 
-CustomOps::CustomOps(const syntax::File& file, const std::string& folder, Reporter& reporter) {
+CustomOps::CustomOps(const syntax::File& file, const std::string& folder, const std::string& target,
+                     Reporter& reporter) {
   for (const syntax::Item& item : file.items) {
     const auto* syntax = std::get_if<syntax::OpDefinition>(&item.kind);
     if (syntax == nullptr) continue;
     CustomOp& op = ops_.emplace_back();
     op.syntax = syntax;
-    Definition(op, files_, folder, reporter).Read();
+    Definition(op, files_, folder, target, reporter).Read();
     by_syntax_[syntax] = &op;
   }
 }

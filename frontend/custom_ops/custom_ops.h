@@ -41,8 +41,9 @@ struct CustomOp {
 
 class CustomOps {
  public:
-  // `folder`: of the model file; paths of bodies start there. Keeps pointers into `file`.
-  CustomOps(const syntax::File& file, const std::string& folder, Reporter& reporter);
+  // `folder`: of the model file; paths of bodies start there. `target`: whose bodies, "cpu" or "cuda". Keeps pointers
+  // into `file`.
+  CustomOps(const syntax::File& file, const std::string& folder, const std::string& target, Reporter& reporter);
   CustomOps(const CustomOps&) = delete;
   CustomOps& operator=(const CustomOps&) = delete;
 

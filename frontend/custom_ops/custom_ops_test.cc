@@ -109,7 +109,7 @@ TEST_F(CustomOpsTest, DefinitionsAreChecked) {
 
 TEST_F(CustomOpsTest, BodiesAreLookedFor) {
   const std::string head = "op f(x: f32[n, k], cap: float = 2.0) -> f32[n, k] ";
-  ExpectError(kUse, head + "{}", {"E0521", "no body for the CPU"});
+  ExpectError(kUse, head + "{}", {"E0521", "no body for the target cpu"});
   ExpectError(kUse, head + "{ cuda = \"f.cuh\"; }", {"E0521", "for another target"});
   ExpectError(kUse, head + "{ cpu = \"missing.h\"; }", {"E0114", "missing.h"});
   ExpectError(kUse, head + "{ cpu = \"..\"; }", {"E0508"});
@@ -117,6 +117,20 @@ TEST_F(CustomOpsTest, BodiesAreLookedFor) {
       Header("commented.h", "// void f(\nint call() { return f(3); } void ff(int); /* void f( */");
   ExpectError(kUse, head + "{" + commented + "}",
               {"E0521", "inline void f(View<const float> x, float cap, View<float> result)"});
+}
+
+TEST_F(CustomOpsTest, ATargetTakesItsOwnBody) {
+  const std::string cpu = Header("f.h", kBoth);
+  std::ofstream(Folder() + "f.cuh") << kBoth;
+  const std::string start = "model M() { input x: f32[8, 6]; " + kUse + " }\nop f(x: f32[n, k]) -> f32[n, k] { ";
+  const Analyzed both = AnalyzeText(start + cpu + " cuda = \"f.cuh\"; }", {}, Folder() + "test.model", "cuda");
+  ASSERT_TRUE(both.module.has_value()) << both.messages;
+  ASSERT_EQ(both.module->custom_files.size(), 1u);
+  EXPECT_EQ(both.module->custom_files.begin()->first, "custom/f.cuh");
+  const Analyzed one = AnalyzeText(start + cpu + " }", {}, Folder() + "test.model", "cuda");
+  EXPECT_FALSE(one.module.has_value());
+  EXPECT_NE(one.messages.find("op `f` has no body for the target cuda"), std::string::npos) << one.messages;
+  EXPECT_NE(one.messages.find("add `cuda = \"f.cuh\";`"), std::string::npos) << one.messages;
 }
 
 TEST_F(CustomOpsTest, GradientsNeedABackwardFunction) {

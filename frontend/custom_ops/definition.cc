@@ -242,21 +242,22 @@ void Definition::ReadLinear(const syntax::Setting& setting) {
 }
 
 void Definition::ReadBody(const std::map<std::string, const syntax::Setting*>& settings) {
-  const auto cuda = settings.find("cuda");
-  if (cuda != settings.end()) TextOf(*cuda->second);
-  const auto cpu = settings.find("cpu");
-  if (cpu == settings.end()) {
-    Diagnostic error = Error(Code::kE0521, absl::StrCat("op `", op_.name(), "` has no body for the CPU"))
-                           .At(op_.syntax->name.span, "no `cpu` here");
-    if (cuda != settings.end()) error.labels.push_back({cuda->second->span, "for another target"});
+  const std::string other_target = target_ == "cpu" ? "cuda" : "cpu";
+  const auto other = settings.find(other_target);
+  if (other != settings.end()) TextOf(*other->second);
+  const auto ours = settings.find(target_);
+  if (ours == settings.end()) {
+    Diagnostic error = Error(Code::kE0521, absl::StrCat("op `", op_.name(), "` has no body for the target ", target_))
+                           .At(op_.syntax->name.span, absl::StrCat("no `", target_, "` here"));
+    if (other != settings.end()) error.labels.push_back({other->second->span, "for another target"});
     if (!op_.broken) {
-      error.help.push_back(
-          absl::StrCat("add `cpu = \"", op_.name(), ".h\";`, a file with `", ForwardDeclaration(op_), "`"));
+      error.help.push_back(absl::StrCat("add `", target_, " = \"", op_.name(), target_ == "cpu" ? ".h" : ".cuh",
+                                        "\";`, a file with `", ForwardDeclaration(op_), "`"));
     }
     return Report(std::move(error));
   }
-  op_.body_place = cpu->second->value.span;
-  const std::optional<std::string> path = TextOf(*cpu->second);
+  op_.body_place = ours->second->value.span;
+  const std::optional<std::string> path = TextOf(*ours->second);
   if (!path) return;
   op_.body = LoadBody(folder_, *path, op_.body_place, files_, reporter_);
   op_.broken |= op_.body == nullptr;

@@ -12,8 +12,9 @@ namespace cleave::frontend {
 // Fills `op`, whose `syntax` is set, and reports what is wrong with it.
 class Definition {
  public:
-  Definition(CustomOp& op, std::list<BodyFile>& files, const std::string& folder, Reporter& reporter)
-      : op_(op), files_(files), folder_(folder), reporter_(reporter) {}
+  Definition(CustomOp& op, std::list<BodyFile>& files, const std::string& folder, const std::string& target,
+             Reporter& reporter)
+      : op_(op), files_(files), folder_(folder), target_(target), reporter_(reporter) {}
 
   void Read();
 
@@ -33,6 +34,7 @@ class Definition {
   CustomOp& op_;
   std::list<BodyFile>& files_;
   const std::string& folder_;
+  const std::string& target_;
   Reporter& reporter_;
 };
 

@@ -90,7 +90,7 @@ Value Evaluator::EvaluateName(const std::string& name, Span span, Frame& frame) 
     binding->used = true;
     return binding->value;
   }
-  if (std::optional<DType> dtype = ParseDType(name)) return Value{*dtype};
+  if (std::optional<DType> dtype = ElementTypeNamed(name)) return Value{*dtype};
   if (std::optional<Value> of_ranks = RankName(name, span)) return *std::move(of_ranks);
   Diagnostic error = Error(Code::kE0201, absl::StrCat("unknown name `", name, "`")).At(span, "not defined here");
   if (functions_.Find(name, frame.function).index() != 0) {

@@ -126,6 +126,7 @@ Value Evaluator::CallOp(const OpDefinition& called, const syntax::Call& call, Sp
   Attributes attributes;
   for (size_t i = 0; i < op.signature.size(); ++i) {
     const ::cleave::Argument& formal = op.signature[i];
+    if (formal.internal) continue;
     const syntax::Argument* given = (*matched)[i];
     if (given == nullptr) continue;
     const syntax::Expression& expression = *given->value;

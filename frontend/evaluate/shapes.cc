@@ -63,10 +63,12 @@ std::optional<Shape> Evaluator::EvaluateShape(const syntax::Type& type, Frame& f
 }
 
 std::optional<TensorType> Evaluator::EvaluateTensorType(const syntax::Type& type, Frame& frame) {
-  const std::optional<DType> dtype = ParseDType(type.element.text);
+  const std::optional<DType> dtype = ElementTypeNamed(type.element.text);
   if (!dtype) {
-    reporter_.Report(Error(Code::kE0201, absl::StrCat("unknown element type `", type.element.text, "`"))
-                         .At(type.element.span, "expected `f32` or `i32`"));
+    Diagnostic error = Error(Code::kE0201, absl::StrCat("unknown element type `", type.element.text, "`"))
+                           .At(type.element.span, "expected `f32` or `i32`");
+    if (ParseDType(type.element.text)) error.help.push_back("`train { precision = bf16; }` computes in bf16");
+    reporter_.Report(std::move(error));
   } else if (!type.dimensions) {
     reporter_.Report(Error(Code::kE0204, "a tensor type needs its dimensions")
                          .At(type.span, "no `[…]` here")
@@ -121,7 +123,7 @@ bool Evaluator::BindParameterType(const syntax::Parameter& parameter, Value& val
     if (element == "float") value = ToFloat(value);
     return true;
   }
-  const std::optional<DType> dtype = ParseDType(element);
+  const std::optional<DType> dtype = ElementTypeNamed(element);
   if (!dtype || !parameter.type.dimensions) {
     // Reported as a wrong type, whatever the argument is.
     if (dtype) return EvaluateTensorType(parameter.type, callee).has_value();

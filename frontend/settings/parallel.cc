@@ -2,19 +2,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
+#include "frontend/settings/choice.h"
 #include "frontend/settings/settings.h"
 
 namespace cleave::frontend {
 namespace {
 
 constexpr int64_t kMaxDevices = int64_t{1} << 20;
-
-// A word that a setting takes.
-template <typename T>
-struct Choice {
-  const char* name;
-  T value;
-};
 
 class ParallelReader {
  public:
@@ -28,7 +22,7 @@ class ParallelReader {
     if (name == "search") {
       settings_.search_span = value.span;
       settings_.search_given = true;
-      ReadChoice<SearchAlgorithm>(name, value, settings_.search,
+      ReadChoice<SearchAlgorithm>(reporter_, name, value, settings_.search,
                                   {{"sapp", SearchAlgorithm::kSapp},
                                    {"propagate", SearchAlgorithm::kPropagate},
                                    {"exact", SearchAlgorithm::kExact},
@@ -39,7 +33,7 @@ class ParallelReader {
     if (name == "dataset") ReadDataset(value);
     if (name == "objective") {
       settings_.objective_span = value.span;
-      ReadChoice<Objective>(name, value, settings_.objective,
+      ReadChoice<Objective>(reporter_, name, value, settings_.objective,
                             {{"speed", Objective::kSpeed},
                              {"memory", Objective::kMemory},
                              {"compute_to_communication", Objective::kComputeToCommunication}});
@@ -47,14 +41,14 @@ class ParallelReader {
     if (name == "memory") ReadMemory(value);
     if (name == "cost") {
       settings_.cost_span = value.span;
-      ReadChoice<Price>(name, value, settings_.cost,
+      ReadChoice<Price>(reporter_, name, value, settings_.cost,
                         {{"bytes", Price::kBytes}, {"classic", Price::kClassic}, {"time", Price::kTime}});
     }
     if (name == "gradient_weight") ReadGradientWeight(value);
     if (name == "zero") ReadZero(value);
     if (name == "outside") {
       settings_.outside_span = value.span;
-      ReadChoice<Outside>(name, value, settings_.outside,
+      ReadChoice<Outside>(reporter_, name, value, settings_.outside,
                           {{"replicate", Outside::kReplicate}, {"search", Outside::kSearch}});
     }
   }
@@ -81,26 +75,6 @@ class ParallelReader {
  private:
   void Impossible(Span span, std::string message, std::string label) {
     reporter_.Report(Error(Code::kE0508, std::move(message)).At(span, std::move(label)));
-  }
-
-  template <typename T>
-  void ReadChoice(const std::string& setting, const syntax::Expression& value, T& result,
-                  const std::vector<Choice<T>>& choices) {
-    const auto* name = std::get_if<syntax::Name>(&value.kind);
-    std::vector<std::string> all;
-    for (const Choice<T>& choice : choices) {
-      all.push_back(choice.name);
-      if (name == nullptr || name->text != choice.name) continue;
-      result = choice.value;
-      return;
-    }
-    Diagnostic error = Error(Code::kE0508, absl::StrCat("`", setting, "` takes one of a few words"))
-                           .At(value.span, absl::StrCat("expected ", QuotedList(all, "or")));
-    if (name != nullptr) {
-      if (auto nearest = NearestName(name->text, all))
-        error.help.push_back(absl::StrCat("did you mean `", *nearest, "`?"));
-    }
-    reporter_.Report(std::move(error));
   }
 
   void ReadDevices(const syntax::Expression& value) {
@@ -149,7 +123,7 @@ class ParallelReader {
     if (std::holds_alternative<syntax::Map>(value.kind)) return;  // Pins: AddDatasetPins.
     settings_.dataset_given = true;
     ReadChoice<DatasetLayout>(
-        "dataset", value, settings_.dataset,
+        reporter_, "dataset", value, settings_.dataset,
         {{"data_parallel", DatasetLayout::kDataParallel}, {"full_batch", DatasetLayout::kFullBatch}});
   }
 

@@ -3,6 +3,7 @@
 #define CLEAVE_FRONTEND_SETTINGS_SETTINGS_H_
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,10 +32,14 @@ const std::vector<std::string>& ParallelSettingNames();
 SettingTexts CheckSettingNames(const std::string& block, const std::vector<std::string>& known, SettingTexts settings,
                                Reporter& reporter);
 
-// REQUIRES (both): names checked. After a mistake, which is reported, a setting keeps its default. `npy_places`: by
-// input, where the file names a .npy file for it.
-Training ReadTrain(const SettingTexts& settings, Evaluator& evaluator, Reporter& reporter,
-                   std::map<std::string, Span>& npy_places);
+// Where the file says what later stages complain about.
+struct TrainPlaces {
+  std::map<std::string, Span>& npy;  // The .npy file of an input, by the input's name.
+  std::optional<Span>& precision;
+};
+
+// REQUIRES (both): names checked. After a mistake, which is reported, a setting keeps its default.
+Training ReadTrain(const SettingTexts& settings, Evaluator& evaluator, Reporter& reporter, TrainPlaces places);
 ParallelSettings ReadParallel(const SettingTexts& settings, Evaluator& evaluator, Reporter& reporter);
 
 // The layouts that `dataset` gives inputs, as pins. REQUIRES: the model has been run.

@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
+#include "frontend/settings/choice.h"
 #include "frontend/settings/settings.h"
 
 namespace cleave::frontend {
@@ -19,8 +20,8 @@ struct NamedCall {
 
 class TrainReader {
  public:
-  TrainReader(Evaluator& evaluator, Reporter& reporter, std::map<std::string, Span>& npy_places)
-      : evaluator_(evaluator), reporter_(reporter), npy_places_(npy_places) {}
+  TrainReader(Evaluator& evaluator, Reporter& reporter, TrainPlaces places)
+      : evaluator_(evaluator), reporter_(reporter), places_(places) {}
 
   void Read(const SettingText& text) {
     const std::string& name = text.setting.name.text;
@@ -32,6 +33,11 @@ class TrainReader {
     if (name == "log") ReadLog(value);
     if (name == "log_every") ReadInt(value, name, 1, training_.log_every);
     if (name == "seed") ReadInt(value, name, 0, training_.seed);
+    if (name == "precision") {
+      if (reporter_.IsUserPlace(value.span)) places_.precision = value.span;
+      ReadChoice<Precision>(reporter_, name, value, training_.precision,
+                            {{"f32", Precision::kF32}, {"tf32", Precision::kTf32}, {"bf16", Precision::kBf16}});
+    }
   }
 
   Training training() const { return training_; }
@@ -162,9 +168,9 @@ class TrainReader {
       data.files.emplace_back(argument.name->text, *path);
     }
     if (data.files.empty()) return Impossible(span, "`npy` without files", "expected a file for each input");
-    npy_places_.clear();
+    places_.npy.clear();
     for (const auto& [name, place] : places) {
-      if (reporter_.IsUserPlace(place)) npy_places_[name] = place;
+      if (reporter_.IsUserPlace(place)) places_.npy[name] = place;
     }
     training_.data = std::move(data);
   }
@@ -291,15 +297,14 @@ class TrainReader {
 
   Evaluator& evaluator_;
   Reporter& reporter_;
-  std::map<std::string, Span>& npy_places_;
+  TrainPlaces places_;
   Training training_;
 };
 
 }  // namespace
 
-Training ReadTrain(const SettingTexts& settings, Evaluator& evaluator, Reporter& reporter,
-                   std::map<std::string, Span>& npy_places) {
-  TrainReader reader(evaluator, reporter, npy_places);
+Training ReadTrain(const SettingTexts& settings, Evaluator& evaluator, Reporter& reporter, TrainPlaces places) {
+  TrainReader reader(evaluator, reporter, places);
   for (const SettingText& text : settings) {
     reporter.SetContext(text.context);
     reader.Read(text);

@@ -73,6 +73,11 @@ std::string FirstDifference(const Value& value, const Graph& graph) {
   return absl::StrCat(ValueText(ranks[0], graph), " on rank 0, ", ValueText(ranks[other], graph), " on rank ", other);
 }
 
+std::optional<DType> ElementTypeNamed(absl::string_view name) {
+  const std::optional<DType> dtype = ParseDType(name);
+  return dtype == DType::kBf16 ? std::nullopt : dtype;
+}
+
 Value ToFloat(const Value& value) {
   if (!value.is_per_rank()) return Value{value.as_number()};
   PerRankValue result;

@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "ir/graph/graph.h"
 #include "ir/manual/manual.h"
 #include "ir/types/types.h"
@@ -86,6 +87,9 @@ bool DiffersBetweenRanks(const Value& value);
 
 // "8 on rank 0, 7 on rank 1": the first rank, and the first that has something else. REQUIRES: value.is_per_rank().
 std::string FirstDifference(const Value& value, const Graph& graph);
+
+// The element type that a model may name, `f32` or `i32`. The others are made by the compiler.
+std::optional<DType> ElementTypeNamed(absl::string_view name);
 
 // A number, or one per rank, as a float. REQUIRES: it is one.
 Value ToFloat(const Value& value);

@@ -85,10 +85,13 @@ double Movement(const Tensor& calm, const Tensor& moved) {
 }  // namespace
 
 IdVector<OpId, Tensor> InterpretDisturbed(double disturbance, const Graph& graph, const SourceValues& sources,
-                                          int64_t step, std::mt19937_64& random) {
+                                          int64_t step, std::mt19937_64& random, double of_bf16) {
   return InterpretChanged(graph, sources, step,
                           [&](const Op& op, const std::vector<const Tensor*>& inputs, Tensor& tensor) {
-                            Disturb(op, inputs, disturbance, random, tensor);
+                            const bool in_bf16 = op.type.dtype == DType::kBf16 && of_bf16 > 0;
+                            const bool rounds = in_bf16 && op.kind == "cast";  // Not what it picks from its input.
+                            Disturb(op, rounds ? std::vector<const Tensor*>() : inputs,
+                                    in_bf16 ? of_bf16 : disturbance, random, tensor);
                           });
 }
 

@@ -14,9 +14,9 @@
 namespace cleave {
 
 // The value of every op, as InterpretGraph has it, but with every value that an op computes changed by up to
-// `disturbance` of its tensor's largest element.
+// `disturbance` of its tensor's largest element, and what is cast to or computed in bf16 by up to `of_bf16`.
 IdVector<OpId, Tensor> InterpretDisturbed(double disturbance, const Graph& graph, const SourceValues& sources,
-                                          int64_t step, std::mt19937_64& random);
+                                          int64_t step, std::mt19937_64& random, double of_bf16 = 0);
 
 // Interprets the disturbed graph some times over. Per op, how far its value moves at most, relative to its largest element, or absolute below 1;
 // infinite where it comes or ceases to be finite.

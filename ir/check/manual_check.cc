@@ -19,6 +19,7 @@
 #include "ir/manual/interpret_ranks.h"
 #include "ir/manual/manual.h"
 #include "ir/ops/ops.h"
+#include "ir/precision/precision.h"
 
 namespace cleave {
 namespace {
@@ -62,12 +63,20 @@ bool HasSameOps(const Graph& a, const Graph& b) {
   return true;
 }
 
+// The training graph of a forward graph, of bf16 where that holds bf16.
+absl::StatusOr<Graph> Train(const Graph& forward, const Optimizer& optimizer) {
+  const bool is_bf16 = std::any_of(forward.ops.begin(), forward.ops.end(),
+                                   [](const Op& op) { return op.type.dtype == DType::kBf16; });
+  CLEAVE_ASSIGN_OR_RETURN(Graph training, Differentiate(InF32(forward), optimizer));
+  return ApplyPrecision(training, is_bf16 ? Precision::kBf16 : Precision::kF32).graph;
+}
+
 // Gradients have constants that follow from sizes, a mean's 1 / n; those of the shrunk program are still the old ones.
 // False where the graph is not what differentiating its model gives, or the shrunk model has other ops.
 bool RenewConstants(const Graph& graph, const Optimizer& optimizer, Shrunk& shrunk) {
-  const absl::StatusOr<Graph> original = Differentiate(ForwardOf(graph), optimizer);
+  const absl::StatusOr<Graph> original = Train(ForwardOf(graph), optimizer);
   if (!original.ok() || original->ops != graph.ops) return false;
-  const absl::StatusOr<Graph> renewed = Differentiate(ForwardOf(shrunk.graph), optimizer);
+  const absl::StatusOr<Graph> renewed = Train(ForwardOf(shrunk.graph), optimizer);
   if (!renewed.ok() || !HasSameOps(shrunk.graph, *renewed)) return false;
   for (Op& op : shrunk.graph.ops) op.attributes = renewed->op(op.id).attributes;
   for (Step& step : shrunk.program.steps) {

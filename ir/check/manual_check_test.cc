@@ -14,6 +14,7 @@
 #include "ir/ops/builder.h"
 #include "ir/ops/ops.h"
 #include "ir/partition/partition.h"
+#include "ir/precision/precision.h"
 #include "ir/program/text.h"
 
 namespace cleave {
@@ -54,12 +55,13 @@ struct Model {
   Program program;
 };
 
-Model RandomModel(const Ranks& ranks, const std::string& primitive, uint64_t seed, int steps) {
+Model RandomModel(const Ranks& ranks, const std::string& primitive, uint64_t seed, int steps,
+                  Precision precision = Precision::kF32) {
   Random random(seed);
   Graph forward = RandomManualModel({.axes = ranks.axes, .steps = steps, .primitive = primitive}, random);
   forward.model = "Random";
   forward.file = "random.model";
-  Graph graph = *Differentiate(std::move(forward), Momentum());
+  Graph graph = ApplyPrecision(*Differentiate(std::move(forward), Momentum()), precision).graph;
   Program program = *Partition(graph, PlanOf(graph, ranks.mesh));
   return {std::move(graph), std::move(program)};
 }
@@ -84,6 +86,22 @@ TEST(ManualCheckTest, RandomProgramsAreProven) {
   }
   EXPECT_GT(values, 1000);
   EXPECT_GT(parameters, 100);
+}
+
+TEST(ManualCheckTest, ProgramsInBf16AreProven) {
+  int casts = 0;
+  for (const Ranks& ranks : RankCases()) {
+    for (const std::string& primitive : CommunicationPrimitives()) {
+      const Model model = RandomModel(ranks, primitive, kSeed, 5, Precision::kBf16);
+      SCOPED_TRACE(absl::StrCat(primitive, "\n", ProgramText(model.program, 0)));
+      ASSERT_EQ(CheckStatically(model.program), std::vector<std::string>());
+      const absl::StatusOr<ManualReport> report = CheckManual(model.graph, Momentum(), model.program);
+      ASSERT_TRUE(report.ok()) << report.status();
+      EXPECT_TRUE(report->is_simulated);
+      for (const Op& op : model.graph.ops) casts += op.type.dtype == DType::kBf16 && op.kind == "cast";
+    }
+  }
+  EXPECT_GT(casts, 10);
 }
 
 TEST(ManualCheckTest, TheirTextReadsBack) {

@@ -30,6 +30,7 @@ class Readers {
     return std::all_of(readers_[value].begin(), readers_[value].end(),
                        [&](int reader) { return steps.count(reader) > 0; });
   }
+  bool Nobody(ValueId value) const { return readers_[value].empty(); }
   bool OnlyOnce(ValueId value, int step) const { return readers_[value] == std::vector<int>{step}; }
 
  private:
@@ -38,14 +39,28 @@ class Readers {
 
 class Fuser {
  public:
-  explicit Fuser(const Program& program) : program_(program), readers_(program) {
+  Fuser(const Program& program, const FuseOptions& options) : program_(program), readers_(program) {
     fusion_.written_by = IdVector<ValueId, int>(program.values.size(), -1);
+    if (options.largest_attention_head == 0) return;
+    for (Attention& attention : FindAttention(program, options.largest_attention_head)) {
+      attention_steps_.emplace_back(attention.forward.steps.begin(), attention.forward.steps.end());
+      Plan(std::move(attention.forward));
+      if (!attention.backward.has_value()) continue;
+      attention_steps_.back().insert(attention.backward->steps.begin(), attention.backward->steps.end());
+      Plan(*std::move(attention.backward));
+    }
   }
 
   Fusion Run() && {
     for (int i = 0; i < static_cast<int>(program_.steps.size()); ++i) {
       const Step& step = program_.steps[static_cast<size_t>(i)];
       if (IsSource(step)) continue;
+      if (const auto piece = pieces_.find(i); piece != pieces_.end()) {
+        if (!piece->second.has_value()) continue;
+        CloseLoop();
+        Append(*std::move(piece->second), step.phase);
+        continue;
+      }
       if (!loop_.empty() && step.phase != program_.steps[static_cast<size_t>(loop_.front())].phase) CloseLoop();
       if (Joins(step)) {
         loop_.push_back(i);
@@ -63,7 +78,11 @@ class Fuser {
         for (int between = i + 1; between < last; ++between) {
           const Step& other = StepAt(between);
           if (between == chain->bias_add || IsSource(other)) continue;
-          Append(SingleStep{between}, other.phase);
+          if (IsCast(other)) {
+            Append(FusedLoop{{between}}, other.phase);
+          } else {
+            Append(SingleStep{between}, other.phase);
+          }
         }
         Append(*chain, step.phase);
         i = last;
@@ -86,6 +105,12 @@ class Fuser {
       if (!SpanOfInput(program_, *compute, static_cast<int>(input)).has_value()) return false;
     }
     return true;
+  }
+
+  // Of a bias, say, which stands between a product and what adds it.
+  static bool IsCast(const Step& step) {
+    const Compute* compute = ComputeOf(step);
+    return compute != nullptr && compute->kind == "cast";
   }
 
   // Communication, slices and reshapes that stand between two ops of a chain go before it.
@@ -115,7 +140,17 @@ class Fuser {
     return true;
   }
 
-  void Append(std::variant<SingleStep, FusedLoop, MatMulChain> action, Phase phase) {
+  using Action = decltype(FusedStage::action);
+
+  // The piece runs at the place of its last step.
+  template <typename Piece>
+  void Plan(Piece piece) {
+    for (const int i : piece.steps) pieces_[i] = std::nullopt;
+    const int last = piece.steps.back();
+    pieces_[last] = std::move(piece);
+  }
+
+  void Append(Action action, Phase phase) {
     const int stage = static_cast<int>(fusion_.stages.size());
     fusion_.stages.push_back({std::move(action), phase});
     for (const int i : StepsOf(fusion_.stages.back())) {
@@ -135,10 +170,11 @@ class Fuser {
     const int count = static_cast<int>(program_.steps.size());
     const auto passes = [&](const Step& step) {
       const std::vector<ValueId> reads = Reads(step);
-      return IsSource(step) || (IsMovedAhead(step) && std::find(reads.begin(), reads.end(), value) == reads.end());
+      const bool goes_before = IsMovedAhead(step) || IsCast(step);
+      return IsSource(step) || (goes_before && std::find(reads.begin(), reads.end(), value) == reads.end());
     };
     do ++i;
-    while (i < count && passes(StepAt(i)));
+    while (i < count && pieces_.count(i) == 0 && passes(StepAt(i)));
     return i;
   }
 
@@ -174,12 +210,21 @@ class Fuser {
         if (i != steps.back() && readers_.Only(value, within)) fusion_.inside.insert(value);
       }
     }
+    // The gradient computes what it reads of the forward piece again.
+    for (const std::set<int>& within : attention_steps_) {
+      for (const int i : within) {
+        const ValueId value = ComputeOf(StepAt(i))->output;
+        if (!readers_.Nobody(value) && readers_.Only(value, within)) fusion_.inside.insert(value);
+      }
+    }
   }
 
   const Program& program_;
   Readers readers_;
   Fusion fusion_;
   std::vector<int> loop_;  // The open one.
+  std::map<int, std::optional<Action>> pieces_;  // Per step of attention: the piece, at its last step.
+  std::vector<std::set<int>> attention_steps_;   // Of each attention, both directions.
 };
 
 }  // namespace
@@ -205,7 +250,9 @@ std::vector<int> StepsOf(const FusedStage& stage) {
         std::vector<int> steps = {chain.matmul, chain.bias_add};
         if (chain.relu.has_value()) steps.push_back(*chain.relu);
         return steps;
-      });
+      },
+      [](const AttentionForward& attention) { return attention.steps; },
+      [](const AttentionBackward& attention) { return attention.steps; });
 }
 
 std::optional<std::vector<bool>> SpanOfInput(const Program& program, const Compute& compute, int input) {
@@ -229,6 +276,6 @@ std::optional<std::vector<bool>> SpanOfInput(const Program& program, const Compu
 
 bool CanBeLooped(const OpDefinition& op) { return op.op_class == OpClass::kElementwise && !op.depends_on_place; }
 
-Fusion Fuse(const Program& program) { return Fuser(program).Run(); }
+Fusion Fuse(const Program& program, const FuseOptions& options) { return Fuser(program, options).Run(); }
 
 }  // namespace cleave

@@ -1,5 +1,5 @@
 // Which steps of a program are emitted as one piece: chains of elementwise ops become one loop, a matrix product takes
-// its bias and relu along.
+// its bias and relu along, attention keeps its scores to itself where the target can.
 //
 //   h1.matmul, h1.bias_add, h1.relu                 -> MatMulChain
 //   w.momentum' = 0.9 * w.momentum + g; w' = w - lr * w.momentum'   (four ops) -> FusedLoop
@@ -14,6 +14,7 @@
 #include <variant>
 #include <vector>
 
+#include "ir/fuse/attention.h"
 #include "ir/ops/ops.h"
 #include "ir/program/program.h"
 
@@ -43,7 +44,7 @@ struct MatMulChain {
 };
 
 struct FusedStage {
-  std::variant<SingleStep, FusedLoop, MatMulChain> action;
+  std::variant<SingleStep, FusedLoop, MatMulChain, AttentionForward, AttentionBackward> action;
   Phase phase = Phase::kForward;
 
   bool operator==(const FusedStage&) const = default;
@@ -57,7 +58,12 @@ struct Fusion {
   IdVector<ValueId, int> written_by;
 };
 
-Fusion Fuse(const Program& program);
+struct FuseOptions {
+  // Heads with at most so many elements are computed as one piece; 0: attention stays op by op.
+  int64_t largest_attention_head = 0;
+};
+
+Fusion Fuse(const Program& program, const FuseOptions& options = {});
 
 // Whether the op may become part of a loop: an element of its value follows from one element of each input alone.
 bool CanBeLooped(const OpDefinition& op);

@@ -1,6 +1,8 @@
 #include "ir/fuse/fuse.h"
 
+#include <map>
 #include <set>
+#include <string>
 
 #include "base/check/check.h"
 #include "gtest/gtest.h"
@@ -167,6 +169,19 @@ TEST(Storage, AnOldStateThatIsReadLaterIsNotOverwritten) {
   const Storage storage = PlanStorage(program, Fuse(program));
   ASSERT_EQ(storage.copies.size(), 1u);
   EXPECT_NE(storage.root[Named(program, "fresh")], storage.root[Named(program, "state")]);
+}
+
+TEST(Fuse, ACastOfTheBiasGoesBeforeTheProduct) {
+  const std::map<std::string, AttributeValue> bf16 = {{"dtype", std::string("bf16")}};
+  GraphBuilder builder;
+  const OpId x = builder.Add("cast", {Input(builder, "image", {8, 6})}, bf16, "x");
+  const OpId weight = builder.Add("cast", {Input(builder, "weight", {6, 4})}, bf16, "w");
+  const OpId bias = Input(builder, "bias", {4});
+  const OpId product = builder.Add("matmul", {x, weight}, {}, "product");
+  const OpId cast = builder.Add("cast", {bias}, bf16, "bias.bf16");
+  builder.Add("relu", {builder.Add("bias_add", {product, cast}, {}, "sum")}, {}, "result");
+  const Program program = SingleRankProgram(std::move(builder).Build());
+  EXPECT_EQ(StagesText(program, Fuse(program)), "x | w | bias.bf16 | product sum result");
 }
 
 TEST(Storage, LoopsWriteOverInputsThatDie) {

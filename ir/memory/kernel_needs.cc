@@ -25,12 +25,13 @@ Need Convolution(const Program& program, ValueId x, ValueId filter, ValueId y, G
   const bool falls_back = narrow && gradient == Gradient::kFilters && filters[1] > kFewChannels;
   const int64_t block = falls_back ? kLanes / 2 : kLanes;
   const bool plain = narrow && !falls_back;
-  const auto elements = [&](const Shape& shape, int64_t outer, int64_t inner) {
-    return Floats(outer * inner * shape[2] * shape[3]);
+  const auto elements = [&](ValueId value, const Shape& shape, int64_t outer, int64_t inner) {
+    return ElementSize(program.value(value).type.dtype) * (outer * inner * shape[2] * shape[3]);
   };
-  return {.images = plain ? Bytes(0) : elements(images, images[0], RoundUp(images[1], block)),
-          .filters = elements(filters, RoundUp(filters[0], block), plain ? filters[1] : RoundUp(filters[1], block)),
-          .results = elements(results, results[0], RoundUp(results[1], block))};
+  return {
+      .images = plain ? Bytes(0) : elements(x, images, images[0], RoundUp(images[1], block)),
+      .filters = elements(filter, filters, RoundUp(filters[0], block), plain ? filters[1] : RoundUp(filters[1], block)),
+      .results = elements(y, results, results[0], RoundUp(results[1], block))};
 }
 
 // The first intermediate result of a reduction over dimensions that are not neighbours: the last run of them is reduced

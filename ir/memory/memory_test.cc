@@ -10,6 +10,7 @@
 #include "ir/memory/workspace.h"
 #include "ir/mesh/mesh.h"
 #include "ir/partition/partition.h"
+#include "ir/precision/precision.h"
 #include "ir/testing/graphs.h"
 #include "ir/testing/plans.h"
 
@@ -50,6 +51,20 @@ TEST(Memory, MoreRanksHoldLessOfTheBatch) {
   const Bytes one = MemoryOf(graph, DataParallel(graph, 1)).prediction.activations;
   const Bytes four = MemoryOf(graph, DataParallel(graph, 4)).prediction.activations;
   EXPECT_LT(four.value(), one.value() / 2);
+}
+
+TEST(Memory, Bf16TakesTwoBytes) {
+  for (const Graph& graph : {TestMlp(), TestAttention()}) {
+    const Graph in_bf16 = ApplyPrecision(graph, Precision::kBf16).graph;
+    for (const int devices : {1, 4}) {
+      const MemoryPrediction before = MemoryOf(graph, DataParallel(graph, devices)).prediction;
+      const Program program = DataParallel(in_bf16, devices);
+      const MemoryPrediction after = MemoryOf(in_bf16, program).prediction;
+      EXPECT_EQ(after.parameters, before.parameters);
+      EXPECT_EQ(after.optimizer, before.optimizer);
+      EXPECT_EQ(after.peak, PlanStorage(program, Fuse(program)).buffers.total + WorkspaceOf(program));
+    }
+  }
 }
 
 TEST(Memory, TensorsOfThePeakAreNamedLargestFirst) {

@@ -7,8 +7,8 @@ namespace cleave {
 namespace {
 
 InferResult InferBiasAdd(Types inputs, const Attributes&) {
-  if (auto error = CheckDType(inputs, 0, DType::kF32, "x")) return *error;
-  if (auto error = CheckDType(inputs, 1, DType::kF32, "bias")) return *error;
+  if (auto error = CheckFloat(inputs, 0, "x")) return *error;
+  if (auto error = CheckDType(inputs, 1, inputs[0].dtype, "bias")) return *error;
   if (auto error = CheckRank(inputs, 0, 1)) return *error;
   const int64_t features = inputs[0].shape.back();
   if (inputs[1].shape == Shape{features}) return inputs[0];

@@ -13,20 +13,24 @@ InferResult InferCast(Types inputs, const Attributes& attributes) {
   if (dtype.has_value()) return TensorType{*dtype, inputs[0].shape};
   return OpError{.code = Code::kE0409,
                  .message = absl::StrCat("`cast` to `", name, "`, which is no element type"),
-                 .help = {"element types are f32 and i32"}};
+                 .help = {"element types are f32, bf16 and i32"}};
 }
 
-// Truncation is not linear.
+// Truncation is not linear. Rounding to bf16 counts as linear, as all rounding does: parts of a sum may be rounded one
+// by one.
 Rule CastRule(Types inputs, const TensorType& output, const Attributes&) {
-  const bool linear = output.dtype == DType::kF32 || inputs[0].dtype == DType::kI32;
+  const bool linear = output.dtype != DType::kI32 || inputs[0].dtype == DType::kI32;
   return BroadcastRule(inputs, output, linear ? LinearGroups{{0}} : LinearGroups{});
 }
 
 Gradients CastGradients(GraphBuilder& builder, const Op& op, OpId dy) {
-  if (op.type.dtype == DType::kF32 && builder.type(op.inputs[0]).dtype == DType::kF32) return {dy};
-  return {std::nullopt};
+  const DType from = builder.type(op.inputs[0]).dtype;
+  if (from == DType::kI32 || op.type.dtype == DType::kI32) return {std::nullopt};
+  if (from == op.type.dtype) return {dy};
+  return {builder.Add("cast", {dy}, {{"dtype", std::string(DTypeName(from))}}, GradientName(op, "x"))};
 }
 
+// In double, as all reference evaluation: a cast to bf16 does not round.
 void EvaluateCast(const Evaluation& evaluation) {
   const bool truncate = evaluation.attributes.GetString("dtype") == DTypeName(DType::kI32);
   for (size_t i = 0; i < evaluation.output.values.size(); ++i) {

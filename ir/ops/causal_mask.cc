@@ -7,7 +7,7 @@ namespace cleave {
 namespace {
 
 InferResult InferCausalMask(Types inputs, const Attributes&) {
-  if (auto error = CheckDType(inputs, 0, DType::kF32, "x")) return *error;
+  if (auto error = CheckFloat(inputs, 0, "x")) return *error;
   if (auto error = CheckRank(inputs, 0, 2)) return *error;
   return inputs[0];
 }

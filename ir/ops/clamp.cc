@@ -9,7 +9,7 @@ namespace cleave {
 namespace {
 
 InferResult InferClamp(Types inputs, const Attributes& attributes) {
-  if (auto error = CheckDType(inputs, 0, DType::kF32, "x")) return *error;
+  if (auto error = CheckFloat(inputs, 0, "x")) return *error;
   if (auto error = CheckFinite(attributes, "low")) return *error;
   if (auto error = CheckFinite(attributes, "high")) return *error;
   const double low = attributes.GetDouble("low");

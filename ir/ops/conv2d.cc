@@ -37,7 +37,7 @@ std::optional<OpError> CheckChannels(Types inputs, int64_t groups) {
 
 InferResult InferConv2d(Types inputs, const Attributes& attributes) {
   if (auto error = CheckImages(inputs, 0, "x")) return *error;
-  if (auto error = CheckDType(inputs, 1, DType::kF32, "filter")) return *error;
+  if (auto error = CheckDType(inputs, 1, inputs[0].dtype, "filter")) return *error;
   const Shape& filter = inputs[1].shape;
   if (filter.size() != 4) {
     return OpError{.code = Code::kE0408,
@@ -49,7 +49,9 @@ InferResult InferConv2d(Types inputs, const Attributes& attributes) {
   if (auto error = CheckChannels(inputs, attributes.GetInt("groups"))) return *error;
   const Sliding2d sliding = ConvolutionSliding(attributes, filter[2], filter[3]);
   if (auto error = CheckFits(inputs, 0, sliding)) return *error;
-  return TensorType{DType::kF32, SlidOver(inputs[0].shape, filter[0], sliding)};
+  const auto dtype = ResultDType(inputs, attributes);
+  if (const OpError* error = std::get_if<OpError>(&dtype)) return *error;
+  return TensorType{std::get<DType>(dtype), SlidOver(inputs[0].shape, filter[0], sliding)};
 }
 
 Rule Conv2dRule(Types inputs, const TensorType& output, const Attributes& attributes) {

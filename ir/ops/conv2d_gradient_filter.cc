@@ -17,7 +17,10 @@ InferResult InferConv2dGradientFilter(Types inputs, const Attributes& attributes
   for (int input : {0, 1}) {
     if (auto error = CheckImages(inputs, input, "dy")) return *error;
   }
+  if (auto error = CheckDType(inputs, 1, inputs[0].dtype, "x")) return *error;
   if (auto error = CheckConvolution(attributes)) return *error;
+  const auto dtype = ResultDType(inputs, attributes);
+  if (const OpError* error = std::get_if<OpError>(&dtype)) return *error;
   if (auto error = CheckPair(attributes, "kernel", 1)) return *error;
   const Shape& dy = inputs[0].shape;
   const Shape& x = inputs[1].shape;
@@ -25,7 +28,7 @@ InferResult InferConv2dGradientFilter(Types inputs, const Attributes& attributes
   const Pair kernel = PairOf(attributes, "kernel");
   const Shape expected = SlidOver(x, dy[1], SlidingOf(attributes));
   if (dy == expected && x[1] % groups == 0 && dy[1] % groups == 0) {
-    return TensorType{DType::kF32, {dy[1], x[1] / groups, kernel.rows, kernel.columns}};
+    return TensorType{std::get<DType>(dtype), {dy[1], x[1] / groups, kernel.rows, kernel.columns}};
   }
   return OpError{.code = Code::kE0411,
                  .message = absl::StrCat("a gradient of ", ShapeText(dy), " instead of ", ShapeText(expected),

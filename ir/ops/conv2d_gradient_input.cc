@@ -17,13 +17,16 @@ InferResult InferConv2dGradientInput(Types inputs, const Attributes& attributes)
   for (int input : {0, 1}) {
     if (auto error = CheckImages(inputs, input, "dy")) return *error;
   }
+  if (auto error = CheckDType(inputs, 1, inputs[0].dtype, "filter")) return *error;
   if (auto error = CheckConvolution(attributes)) return *error;
+  const auto dtype = ResultDType(inputs, attributes);
+  if (const OpError* error = std::get_if<OpError>(&dtype)) return *error;
   if (auto error = CheckPair(attributes, "size", 1)) return *error;
   const Shape& filter = inputs[1].shape;
   const Shape images = ImagesShape(inputs, attributes);
   const Shape expected = SlidOver(images, filter[0], ConvolutionSliding(attributes, filter[2], filter[3]));
   if (inputs[0].shape == expected && filter[0] % attributes.GetInt("groups") == 0) {
-    return TensorType{DType::kF32, images};
+    return TensorType{std::get<DType>(dtype), images};
   }
   return OpError{.code = Code::kE0411,
                  .message = absl::StrCat("a gradient of ", ShapeText(inputs[0].shape), " instead of ",

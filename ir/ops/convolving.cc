@@ -57,6 +57,7 @@ std::vector<Argument> ConvolutionSignature(std::vector<Argument> first) {
   first.push_back(pair("padding", 0));
   first.push_back(pair("dilation", 1));
   first.push_back({.name = "groups", .kind = ArgumentKind::kInt, .default_value = int64_t{1}});
+  first.push_back(ResultArgument());
   return first;
 }
 

@@ -21,7 +21,7 @@ struct ConvolutionShapes {
   Shape y;
 };
 
-// Attributes `stride`, `padding`, `dilation`, `groups`, and those of `first`.
+// Attributes `stride`, `padding`, `dilation`, `groups`, the internal `result`, and those of `first`.
 std::vector<Argument> ConvolutionSignature(std::vector<Argument> first);
 
 // The four by themselves, for the gradients of an op that has them.

@@ -6,23 +6,24 @@ namespace cleave {
 namespace {
 
 InferResult InferUnary(Types inputs, const Attributes&) {
-  if (auto error = CheckDType(inputs, 0, DType::kF32, "x")) return *error;
+  if (auto error = CheckFloat(inputs, 0, "x")) return *error;
   return inputs[0];
 }
 
 InferResult InferBinary(Types inputs, const Attributes&) {
-  if (auto error = CheckDType(inputs, 0, DType::kF32, "x")) return *error;
-  if (auto error = CheckDType(inputs, 1, DType::kF32, "y")) return *error;
-  return InferBroadcast(inputs, DType::kF32);
+  if (auto error = CheckOneFloat(inputs, 0, "x", 1, "y")) return *error;
+  return InferBroadcast(inputs, ElementwiseDType(inputs));
 }
 
 InferResult InferComparison(Types inputs, const Attributes&) {
   if (auto error = CheckOneDType(inputs, 0, "x", 1, "y")) return *error;
-  return InferBroadcast(inputs, DType::kF32);
+  const DType dtype = ElementwiseDType(inputs);
+  return InferBroadcast(inputs, dtype == DType::kI32 ? DType::kF32 : dtype);
 }
 
 InferResult InferUnaryGradient(Types inputs, const Attributes&) {
-  if (auto error = CheckDType(inputs, 0, DType::kF32, "dy")) return *error;
+  if (auto error = CheckFloat(inputs, 0, "dy")) return *error;
+  if (auto error = CheckDType(inputs, 1, inputs[0].dtype, "value")) return *error;
   if (auto error = CheckSameShape(inputs, 0, 1, "value")) return *error;
   return inputs[0];
 }
@@ -69,8 +70,7 @@ OpDefinition UnaryGradientOp(std::string name, std::string value, std::string su
 
 std::optional<OpError> CheckOneDType(Types inputs, int a, const std::string& name_a, int b, const std::string& name_b) {
   if (inputs[static_cast<size_t>(a)].dtype == inputs[static_cast<size_t>(b)].dtype) return std::nullopt;
-  if (auto error = CheckDType(inputs, a, DType::kF32, name_a)) return error;
-  return CheckDType(inputs, b, DType::kF32, name_b);
+  return CheckOneFloat(inputs, a, name_a, b, name_b);
 }
 
 // Inputs that fit each other two by two fit all together.

@@ -21,14 +21,16 @@ namespace cleave {
 
 using Gradients = std::vector<std::optional<OpId>>;
 
-// f32 -> f32 of the same shape; linear in nothing; one operation per element. Gradient and evaluation are left to be
+// Below, "real" is f32 or bf16, and the inputs and the result of one op hold the same (CheckOneFloat has the exception).
+
+// Real, to the same type; linear in nothing; one operation per element. Gradient and evaluation are left to be
 // set.
 OpDefinition UnaryOp(std::string name, std::string summary);
 
-// (x, y), both f32, with broadcasting; linear in nothing; one operation per element.
+// (x, y), both real, with broadcasting; linear in nothing; one operation per element.
 OpDefinition BinaryOp(std::string name, std::string summary);
 
-// (x, y), both f32 or both i32, with broadcasting -> f32: 1 where it holds, else 0. Its gradients are zero.
+// (x, y), both real or both i32, with broadcasting: 1 where it holds, else 0, as f32 of integers. Its gradients are zero.
 OpDefinition ComparisonOp(std::string name, std::string summary);
 
 // An internal (dy, `value`) -> dx, all of one shape; linear in dy.

@@ -15,6 +15,7 @@ using Ints = std::vector<int64_t>;
 using Attribute = std::map<std::string, AttributeValue>;
 
 TensorType F(Shape shape) { return {DType::kF32, std::move(shape)}; }
+TensorType B(Shape shape) { return {DType::kBf16, std::move(shape)}; }
 TensorType I(Shape shape) { return {DType::kI32, std::move(shape)}; }
 
 // "E0401 message | 1: about input 1 | note: … | help: …", or the type.
@@ -49,6 +50,32 @@ TEST(ErrorsTest, Matmul) {
   EXPECT_EQ(Infer("matmul", {F({2}), F({2, 3})}), "E0408 expected at least 2 dimensions, found 1 | 0: has 1 dimension");
   EXPECT_EQ(Infer("matmul", {I({2, 3}), F({3, 4})}),
             "E0406 expected f32, found i32 | 0: holds i32 | help: cast(a, f32)");
+}
+
+TEST(ErrorsTest, Bf16) {
+  const std::string f32 = "f32";
+  EXPECT_EQ(Infer("matmul", {B({2, 3}), B({3, 4})}), "bf16[2, 4]");
+  EXPECT_EQ(Infer("matmul", {B({2, 3}), B({3, 4})}, {{"result", f32}}), "f32[2, 4]");
+  EXPECT_EQ(Infer("matmul", {F({2, 3}), F({3, 4})}, {{"result", f32}}), "E0409 `result` is `f32` for factors of f32");
+  EXPECT_EQ(Infer("matmul", {B({2, 3}), F({3, 4})}),
+            "E0406 expected bf16, found f32 | 1: holds f32 | help: cast(b, bf16)");
+  EXPECT_EQ(Infer("conv2d", {B({2, 3, 4, 4}), B({5, 3, 3, 3})}), "bf16[2, 5, 2, 2]");
+  EXPECT_EQ(Infer("conv2d", {B({2, 3, 4, 4}), F({5, 3, 3, 3})}),
+            "E0406 expected bf16, found f32 | 1: holds f32 | help: cast(filter, bf16)");
+  EXPECT_EQ(Infer("add", {B({2, 3}), B({3})}), "bf16[2, 3]");
+  EXPECT_EQ(Infer("add", {B({2, 3}), F({3})}), "E0406 expected bf16, found f32 | 1: holds f32 | help: cast(y, bf16)");
+  // A scalar takes part in the type of the tensor beside it.
+  EXPECT_EQ(Infer("mul", {B({2, 3}), F({})}), "bf16[2, 3]");
+  EXPECT_EQ(Infer("mul", {F({}), B({2, 3})}), "bf16[2, 3]");
+  EXPECT_EQ(Infer("mul", {B({}), F({2, 3})}), "f32[2, 3]");
+  EXPECT_EQ(Infer("mul", {B({}), F({})}), "E0406 expected bf16, found f32 | 1: holds f32 | help: cast(y, bf16)");
+  EXPECT_EQ(Infer("less", {B({2}), B({2})}), "bf16[2]");
+  EXPECT_EQ(Infer("relu_gradient", {B({2}), F({2})}),
+            "E0406 expected bf16, found f32 | 1: holds f32 | help: cast(value, bf16)");
+  EXPECT_EQ(Infer("softmax", {B({2, 3})}), "E0406 expected f32, found bf16 | 0: holds bf16 | help: cast(x, f32)");
+  EXPECT_EQ(Infer("avg_pool", {B({2, 3, 4, 4})}, {{"kernel", Ints{2}}}),
+            "E0406 expected f32, found bf16 | 0: holds bf16 | help: cast(x, f32)");
+  EXPECT_EQ(Infer("cast", {F({2})}, {{"dtype", std::string("bf16")}}), "bf16[2]");
 }
 
 Attribute OfGroup(int64_t size, Attribute attributes) {
@@ -349,7 +376,7 @@ TEST(ErrorsTest, Attributes) {
   EXPECT_EQ(Infer("layer_norm", {F({2, 4}), F({4}), F({2})}),
             "E0411 a shift of 2 for 4 features | 2: is 2 instead of 4 | 0: has 4 elements in its last dimension");
   EXPECT_EQ(Infer("cast", {F({2})}, {{"dtype", std::string("f64")}}),
-            "E0409 `cast` to `f64`, which is no element type | help: element types are f32 and i32");
+            "E0409 `cast` to `f64`, which is no element type | help: element types are f32, bf16 and i32");
   EXPECT_EQ(Infer("parameter", {}, {{"shape", Ints{2}}, {"init", std::string("normal")}, {"second", -1.0}}),
             "E0409 normal values with deviation -1.0 | note: a deviation is not negative");
   EXPECT_EQ(Infer("parameter", {}, {{"shape", Ints{2, 0}}}),

@@ -22,6 +22,38 @@ std::optional<OpError> CheckDType(Types inputs, int index, DType expected, const
                  .help = {absl::StrCat("cast(", argument, ", ", DTypeName(expected), ")")}};
 }
 
+std::optional<OpError> CheckFloat(Types inputs, int index, const std::string& argument) {
+  if (inputs[static_cast<size_t>(index)].dtype == DType::kBf16) return std::nullopt;
+  return CheckDType(inputs, index, DType::kF32, argument);
+}
+
+std::optional<OpError> CheckOneFloat(Types inputs, int a, const std::string& name_a, int b, const std::string& name_b) {
+  if (auto error = CheckFloat(inputs, a, name_a)) return error;
+  if (auto error = CheckFloat(inputs, b, name_b)) return error;
+  const TensorType& first = inputs[static_cast<size_t>(a)];
+  const TensorType& second = inputs[static_cast<size_t>(b)];
+  if ((first.rank() == 0) != (second.rank() == 0)) return std::nullopt;
+  return CheckDType(inputs, b, first.dtype, name_b);
+}
+
+DType ElementwiseDType(Types inputs) {
+  for (const TensorType& input : inputs) {
+    if (input.rank() > 0) return input.dtype;
+  }
+  return inputs[0].dtype;
+}
+
+Argument ResultArgument() { return {.name = "result", .kind = ArgumentKind::kDType, .internal = true}; }
+
+std::variant<DType, OpError> ResultDType(Types inputs, const Attributes& attributes) {
+  const DType factors = inputs[0].dtype;
+  if (!attributes.Has("result")) return factors;
+  const std::string& name = attributes.GetString("result");
+  if (factors == DType::kBf16 && name == DTypeName(DType::kF32)) return DType::kF32;
+  return OpError{.code = Code::kE0409,
+                 .message = absl::StrCat("`result` is `", name, "` for factors of ", DTypeName(factors))};
+}
+
 std::optional<OpError> CheckRank(Types inputs, int index, int rank) {
   const int found = inputs[static_cast<size_t>(index)].rank();
   if (found >= rank) return std::nullopt;
@@ -134,8 +166,8 @@ InferResult InferChecked(const OpDefinition& definition, Types inputs, const Att
   const TensorType* type = std::get_if<TensorType>(&result);
   if (type == nullptr || CountUpToLimit(type->shape) <= kMaxElements) return result;
   return OpError{.code = Code::kE0410,
-                 .message = absl::StrCat("`", definition.name, "` gives ", ShapeText(type->shape),
-                                         ", more than ", kMaxElements, " elements"),
+                 .message = absl::StrCat("`", definition.name, "` gives ", ShapeText(type->shape), ", more than ",
+                                         kMaxElements, " elements"),
                  .about = {},
                  .notes = {"up to 2^53 - 1 the number of an element is exact in 64-bit integers and in doubles"}};
 }
@@ -202,6 +234,7 @@ std::optional<OpError> CompleteAttributes(const OpDefinition& definition, size_t
     known.push_back(argument.name);
     const auto found = attributes.values.find(argument.name);
     if (found == attributes.values.end()) {
+      if (argument.internal) continue;
       if (!argument.default_value.has_value()) {
         return AttributeError(absl::StrCat("`", definition.name, "` needs `", argument.name, "`"));
       }

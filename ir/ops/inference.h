@@ -21,6 +21,22 @@ std::string GradientName(const Op& op, const std::string& argument);
 // offers.
 std::optional<OpError> CheckDType(Types inputs, int index, DType expected, const std::string& argument);
 
+// An error unless input `index` holds real numbers, f32 or bf16.
+std::optional<OpError> CheckFloat(Types inputs, int index, const std::string& argument);
+
+// An error unless inputs `a` and `b` hold real numbers of one type. A scalar beside a tensor may hold the other: it
+// takes part in the tensor's type, as a constant does.
+std::optional<OpError> CheckOneFloat(Types inputs, int a, const std::string& name_a, int b, const std::string& name_b);
+
+// The type of the elements that an elementwise op makes of `inputs`: that of the first tensor, else of the first
+// scalar.
+DType ElementwiseDType(Types inputs);
+
+// The attribute `result` of products of bf16: `f32` where the sum is kept as it was added up, absent where it is
+// rounded to the type of the factors.
+Argument ResultArgument();
+std::variant<DType, OpError> ResultDType(Types inputs, const Attributes& attributes);
+
 // An error unless input `index` has at least `rank` dimensions.
 std::optional<OpError> CheckRank(Types inputs, int index, int rank);
 

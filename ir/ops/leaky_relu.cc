@@ -5,7 +5,7 @@ namespace cleave {
 namespace {
 
 InferResult InferLeakyRelu(Types inputs, const Attributes& attributes) {
-  if (auto error = CheckDType(inputs, 0, DType::kF32, "x")) return *error;
+  if (auto error = CheckFloat(inputs, 0, "x")) return *error;
   if (auto error = CheckFinite(attributes, "slope")) return *error;
   return inputs[0];
 }

@@ -28,8 +28,8 @@ Sides SidesOfB(size_t rank, const Attributes& attributes) {
 bool IsShared(Types inputs) { return inputs[1].rank() == 2; }
 
 InferResult InferMatmul(Types inputs, const Attributes& attributes) {
-  if (auto error = CheckDType(inputs, 0, DType::kF32, "a")) return *error;
-  if (auto error = CheckDType(inputs, 1, DType::kF32, "b")) return *error;
+  if (auto error = CheckFloat(inputs, 0, "a")) return *error;
+  if (auto error = CheckDType(inputs, 1, inputs[0].dtype, "b")) return *error;
   if (auto error = CheckRank(inputs, 0, 2)) return *error;
   if (auto error = CheckRank(inputs, 1, 2)) return *error;
   const Shape& a = inputs[0].shape;
@@ -61,7 +61,9 @@ InferResult InferMatmul(Types inputs, const Attributes& attributes) {
   Shape shape = leading;
   shape.push_back(a[a_sides.kept]);
   shape.push_back(b[b_sides.kept]);
-  return TensorType{DType::kF32, shape};
+  const auto dtype = ResultDType(inputs, attributes);
+  if (const OpError* error = std::get_if<OpError>(&dtype)) return *error;
+  return TensorType{std::get<DType>(dtype), shape};
 }
 
 Rule MatmulRule(Types inputs, const TensorType& output, const Attributes& attributes) {
@@ -171,7 +173,8 @@ OpDefinition DefineMatmul() {
                       .signature = {{.name = "a"},
                                     {.name = "b"},
                                     {.name = "transpose_a", .kind = ArgumentKind::kBool, .default_value = false},
-                                    {.name = "transpose_b", .kind = ArgumentKind::kBool, .default_value = false}},
+                                    {.name = "transpose_b", .kind = ArgumentKind::kBool, .default_value = false},
+                                    ResultArgument()},
                       .summary = "matrix product over the last two dimensions",
                       .infer = InferMatmul,
                       .rule = MatmulRule,

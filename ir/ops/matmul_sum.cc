@@ -12,9 +12,9 @@
 namespace cleave {
 namespace {
 
-InferResult InferMatmulSum(Types inputs, const Attributes&) {
-  if (auto error = CheckDType(inputs, 0, DType::kF32, "a")) return *error;
-  if (auto error = CheckDType(inputs, 1, DType::kF32, "b")) return *error;
+InferResult InferMatmulSum(Types inputs, const Attributes& attributes) {
+  if (auto error = CheckFloat(inputs, 0, "a")) return *error;
+  if (auto error = CheckDType(inputs, 1, inputs[0].dtype, "b")) return *error;
   if (auto error = CheckRank(inputs, 0, 2)) return *error;
   if (auto error = CheckRank(inputs, 1, 2)) return *error;
   const Shape& a = inputs[0].shape;
@@ -24,7 +24,9 @@ InferResult InferMatmulSum(Types inputs, const Attributes&) {
                    .message = absl::StrCat("contracted dimensions of ", ShapeText(a), " and ", ShapeText(b), " differ"),
                    .about = {{1, absl::StrCat("is ", ShapeText(b))}}};
   }
-  return TensorType{DType::kF32, {a.back(), b.back()}};
+  const auto dtype = ResultDType(inputs, attributes);
+  if (const OpError* error = std::get_if<OpError>(&dtype)) return *error;
+  return TensorType{std::get<DType>(dtype), {a.back(), b.back()}};
 }
 
 Rule MatmulSumRule(Types inputs, const TensorType& output, const Attributes&) {
@@ -66,7 +68,7 @@ OpDefinition DefineMatmulSum() {
   return OpDefinition{.name = "matmul_sum",
                       .op_class = OpClass::kProduct,
                       .callable = false,
-                      .signature = {{.name = "a"}, {.name = "b"}},
+                      .signature = {{.name = "a"}, {.name = "b"}, ResultArgument()},
                       .summary = "product contracted over all but the last dimensions",
                       .infer = InferMatmulSum,
                       .rule = MatmulSumRule,

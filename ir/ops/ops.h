@@ -63,6 +63,7 @@ struct Argument {
   ArgumentKind kind = ArgumentKind::kTensor;
   std::optional<AttributeValue> default_value = {};  // Of an attribute; without one it must be given.
   bool takes_number = false;                         // A static number may stand for the tensor: it is broadcast.
+  bool internal = false;  // Of an attribute: set by the compiler only, and absent where it says nothing.
 };
 
 // Why an op cannot be built from its arguments; the frontend adds the source places.

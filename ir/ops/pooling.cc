@@ -69,6 +69,7 @@ Sliding2d PoolingSliding(const Attributes& attributes) {
 }
 
 InferResult InferPooling(Types inputs, const Attributes& attributes) {
+  if (auto error = CheckDType(inputs, 0, DType::kF32, "x")) return *error;
   if (auto error = CheckImages(inputs, 0, "x")) return *error;
   if (auto error = CheckPooling(attributes)) return *error;
   const Sliding2d sliding = PoolingSliding(attributes);
@@ -77,6 +78,7 @@ InferResult InferPooling(Types inputs, const Attributes& attributes) {
 }
 
 InferResult InferPoolingGradient(Types inputs, const Attributes& attributes) {
+  if (auto error = CheckDType(inputs, 0, DType::kF32, "dy")) return *error;
   if (auto error = CheckImages(inputs, 0, "dy")) return *error;
   if (auto error = CheckPooling(attributes)) return *error;
   if (auto error = CheckPair(attributes, "size", 1)) return *error;

@@ -59,7 +59,7 @@ std::optional<OpError> CheckPair(const Attributes& attributes, const std::string
 }
 
 std::optional<OpError> CheckImages(Types inputs, int index, const std::string& argument) {
-  if (auto error = CheckDType(inputs, index, DType::kF32, argument)) return error;
+  if (auto error = CheckFloat(inputs, index, argument)) return error;
   const Shape& shape = inputs[static_cast<size_t>(index)].shape;
   if (shape.size() == 4) return std::nullopt;
   OpError error{.code = Code::kE0408,

@@ -10,7 +10,7 @@ namespace {
 InferResult InferWhere(Types inputs, const Attributes&) {
   if (auto error = CheckDType(inputs, 0, DType::kF32, "condition")) return *error;
   if (auto error = CheckOneDType(inputs, 1, "a", 2, "b")) return *error;
-  return InferBroadcast(inputs, inputs[1].dtype);
+  return InferBroadcast(inputs, ElementwiseDType(inputs.subspan(1)));
 }
 
 Rule WhereRule(Types inputs, const TensorType& output, const Attributes&) {

@@ -37,6 +37,25 @@ absl::string_view ScheduleFormName(Schedule::Form form) {
   CLEAVE_UNREACHABLE();
 }
 
+absl::string_view PrecisionName(Precision precision) {
+  switch (precision) {
+    case Precision::kF32:
+      return "f32";
+    case Precision::kTf32:
+      return "tf32";
+    case Precision::kBf16:
+      return "bf16";
+  }
+  CLEAVE_UNREACHABLE();
+}
+
+std::optional<Precision> ParsePrecision(absl::string_view name) {
+  for (Precision precision : {Precision::kF32, Precision::kTf32, Precision::kBf16}) {
+    if (name == PrecisionName(precision)) return precision;
+  }
+  return std::nullopt;
+}
+
 double LearningRate(const Schedule& schedule, int64_t step) {
   CLEAVE_CHECK(step >= 1) << "step " << step;
   switch (schedule.form) {

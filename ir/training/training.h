@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -72,10 +73,18 @@ struct DataSource {
 // the loss writes it, "epoch: 1 step: 20, loss is 0.123456".
 enum class LogFormat { kCleave, kMindSpore };
 
+// In what products and convolutions multiply. kF32: in f32. kTf32: f32 tensors, whose factors the hardware may round to
+// tf32, 10 bits of fraction. kBf16: tensors of bf16 wherever the policy of ir/precision says so, with f32 parameters.
+enum class Precision { kF32, kTf32, kBf16 };
+
+absl::string_view PrecisionName(Precision precision);  // "f32"
+std::optional<Precision> ParsePrecision(absl::string_view name);
+
 struct Training {
   DataSource data;
   std::string folder = {};  // From which the paths of parameters' files start.
   Optimizer optimizer;
+  Precision precision = Precision::kF32;
   int64_t epochs = 1;
   int64_t steps = 0;        // Stop after so many steps; 0: no limit but epochs.
   int64_t log_every = 100;  // Steps.

@@ -1,6 +1,5 @@
 // The collectives. Each packs what is not contiguous, lets the transport send it, and unpacks.
 #include <algorithm>
-#include <cstring>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -10,13 +9,11 @@
 #include "runtime/comm/packed_parts.h"
 #include "runtime/comm/packing.h"
 #include "runtime/comm/transport.h"
+#include "runtime/device/memory.h"
+#include "runtime/device/streams.h"
 
 namespace cleave::runtime {
 namespace {
-
-void Copy(const void* source, void* target, int64_t bytes) {
-  if (bytes > 0 && source != target) std::memmove(target, source, static_cast<size_t>(bytes));
-}
 
 // What is received is written to, what is sent is not.
 std::byte* Bytes(const void* memory) { return static_cast<std::byte*>(const_cast<void*>(memory)); }
@@ -32,25 +29,24 @@ int64_t ElementsOf(const std::vector<Parcel>& parcels) {
 void Comm::AllReduceOf(ElementType type, void* data, int64_t count, Reduction reduction, const Group& group) {
   if (group.size == 1 || count == 0) return;
   constexpr CollectiveKind kKind = CollectiveKind::kAllReduce;
-  const Running running(*impl_, kKind, group, count * SizeOf(type), 2);
+  const Collective collective(*impl_, kKind, group, count * SizeOf(type), 2);
   impl_->CheckCount(count, kKind);
   impl_->Check(impl_->transport->AllReduce(type, data, count, reduction, group), kKind);
 }
 
-Pending Comm::StartAllReduceOf(ElementType type, void* data, int64_t count, Reduction reduction, const Group& group) {
-  if (group.size == 1 || count == 0) return {};
-  constexpr CollectiveKind kKind = CollectiveKind::kAllReduce;
-  const Running running(*impl_, kKind, group, count * SizeOf(type), 2);
-  impl_->CheckCount(count, kKind);
-  Pending pending;
-  impl_->Check(impl_->transport->StartAllReduce(type, data, count, reduction, group, pending.id), kKind);
-  return pending;
+void Comm::BeginOverlap() {
+  impl_->overlaps = true;
+  BeginCommunication();
+}
+
+Pending Comm::EndOverlap() {
+  impl_->overlaps = false;
+  return {EndCommunication()};
 }
 
 void Comm::Finish(Pending& pending) {
   if (pending.id < 0) return;
-  const Running running(*impl_, CollectiveKind::kAllReduce);
-  impl_->Check(impl_->transport->Finish(pending.id), CollectiveKind::kAllReduce);
+  AwaitCommunication(pending.id);
   pending.id = -1;
 }
 
@@ -58,24 +54,26 @@ void Comm::AllGatherOf(ElementType type, const std::vector<Part>& parts, const G
   constexpr CollectiveKind kKind = CollectiveKind::kAllGather;
   const PackedParts packed(parts, SizeOf(type), group);
   if (group.size == 1) {
-    for (const Part& part : parts) Copy(part.source, part.target, ElementCount(*part.shape) * SizeOf(type));
+    for (const Part& part : parts) CopyBytes(part.source, part.target, ElementCount(*part.shape) * SizeOf(type));
     return;
   }
   if (packed.elements() == 0) return;
   const int64_t bytes = packed.elements() * SizeOf(type);
-  const Running running(*impl_, kKind, group, bytes, 1);
+  const Collective collective(*impl_, kKind, group, bytes, 1);
   const void* piece = parts.front().source;
   if (parts.size() > 1) {
     std::byte* const sent = impl_->send.AtLeast(packed.own_bytes());
-    packed.ForEachOwnPiece([&](const Part& part, int64_t at, int64_t size) { Copy(part.source, sent + at, size); });
+    packed.ForEachOwnPiece(
+        [&](const Part& part, int64_t at, int64_t size) { CopyBytes(part.source, sent + at, size); });
     piece = sent;
   }
   void* const received = packed.is_contiguous() ? parts.front().target : impl_->receive.AtLeast(bytes);
   impl_->CheckCounts(packed.counts(), kKind);
   impl_->Check(impl_->transport->AllGather(type, piece, received, packed.counts(), group), kKind);
   if (packed.is_contiguous()) return;
-  packed.ForEachRun([&](const Part& part, int64_t in_tensor, int64_t at, int64_t size) {
-    Copy(static_cast<const std::byte*>(received) + at, static_cast<std::byte*>(part.target) + in_tensor, size);
+  packed.ForEachPiece([&](const Part& part, int64_t in_tensor, int64_t at, const Runs& runs) {
+    CopyRuns(static_cast<const std::byte*>(received) + at, static_cast<std::byte*>(part.target) + in_tensor,
+             {runs.bytes, runs.rows, runs.target_pitch, runs.source_pitch});
   });
 }
 
@@ -83,18 +81,18 @@ void Comm::ReduceScatterOf(ElementType type, const std::vector<Part>& parts, Red
   constexpr CollectiveKind kKind = CollectiveKind::kReduceScatter;
   const PackedParts packed(parts, SizeOf(type), group);
   if (group.size == 1) {
-    for (const Part& part : parts) Copy(part.source, part.target, ElementCount(*part.shape) * SizeOf(type));
+    for (const Part& part : parts) CopyBytes(part.source, part.target, ElementCount(*part.shape) * SizeOf(type));
     return;
   }
   if (packed.elements() == 0) return;
   const int64_t bytes = packed.elements() * SizeOf(type);
-  const Running running(*impl_, kKind, group, bytes, 1);
+  const Collective collective(*impl_, kKind, group, bytes, 1);
   impl_->CheckCounts(packed.counts(), kKind);
   const void* whole = parts.front().source;
   if (!packed.is_contiguous()) {
     std::byte* const sent = impl_->send.AtLeast(bytes);
-    packed.ForEachRun([&](const Part& part, int64_t in_tensor, int64_t at, int64_t size) {
-      Copy(static_cast<const std::byte*>(part.source) + in_tensor, sent + at, size);
+    packed.ForEachPiece([&](const Part& part, int64_t in_tensor, int64_t at, const Runs& runs) {
+      CopyRuns(static_cast<const std::byte*>(part.source) + in_tensor, sent + at, runs);
     });
     whole = sent;
   }
@@ -102,7 +100,7 @@ void Comm::ReduceScatterOf(ElementType type, const std::vector<Part>& parts, Red
   impl_->Check(impl_->transport->ReduceScatter(type, whole, piece, packed.counts(), reduction, group), kKind);
   if (parts.size() == 1) return;
   packed.ForEachOwnPiece([&](const Part& part, int64_t at, int64_t size) {
-    Copy(static_cast<const std::byte*>(piece) + at, part.target, size);
+    CopyBytes(static_cast<const std::byte*>(piece) + at, part.target, size);
   });
 }
 
@@ -110,13 +108,13 @@ void Comm::AllToAllOf(ElementType type, const void* source, void* target, const 
                       const Cut& from, const Cut& to, const Group& group) {
   constexpr CollectiveKind kKind = CollectiveKind::kAllToAll;
   const int64_t size = SizeOf(type);
-  if (group.size == 1) return Copy(source, target, ElementCount(shape) * size);
+  if (group.size == 1) return CopyBytes(source, target, ElementCount(shape) * size);
   const size_t me = static_cast<size_t>(group.index);
   std::vector<int64_t> source_shape = shape;
   std::vector<int64_t> target_shape = shape;
   source_shape[static_cast<size_t>(from.dimension)] = from.sizes[me];
   target_shape[static_cast<size_t>(to.dimension)] = to.sizes[me];
-  const Running running(*impl_, kKind, group, ElementCount(source_shape) * size, 1);
+  const Collective collective(*impl_, kKind, group, ElementCount(source_shape) * size, 1);
 
   const bool from_is_first = from.dimension < to.dimension;
   const int first = std::min(from.dimension, to.dimension);
@@ -162,10 +160,10 @@ void Comm::AllToAllOf(ElementType type, const void* source, void* target, const 
 void Comm::PermuteOf(ElementType type, const void* source, int64_t source_count, int destination, void* target,
                      int64_t target_count, int origin, const Group& group) {
   constexpr CollectiveKind kKind = CollectiveKind::kPermute;
-  if (origin == group.index) Copy(source, target, target_count * SizeOf(type));
+  if (origin == group.index) CopyBytes(source, target, target_count * SizeOf(type));
   if (group.size == 1) return;
   const int64_t bytes = source_count * SizeOf(type);
-  const Running running(*impl_, kKind, group, bytes, 0);
+  const Collective collective(*impl_, kKind, group, bytes, 0);
   const bool sends = destination >= 0 && destination != group.index;
   const bool receives = origin >= 0 && origin != group.index;
   if (sends) impl_->CountSent(kKind, bytes);
@@ -194,7 +192,7 @@ void Comm::NeighborExchangeOf(ElementType type, const void* source, void* target
   }
   const std::vector<int64_t> send_places = Begins(send_counts);
   const std::vector<int64_t> receive_places = Begins(receive_counts);
-  const Running running(*impl_, kKind, group, receive_places.back() * size, 0);
+  const Collective collective(*impl_, kKind, group, receive_places.back() * size, 0);
   impl_->CountSent(kKind, send_places.back() * size);
   impl_->CheckCounts(send_counts, kKind);
   impl_->CheckCounts(receive_counts, kKind);
@@ -228,7 +226,7 @@ void Comm::SendReceiveOf(ElementType type, CollectiveKind kind, const void* sour
     if (message.member == group.index) {
       own.emplace_back(to, bytes);
     } else if (message.member < 0) {
-      if (bytes > 0) std::memset(to, 0, static_cast<size_t>(bytes));
+      ZeroBytes(to, bytes);
     } else if (bytes > 0) {
       received.push_back({message.member, to, message.count});
     }
@@ -238,7 +236,7 @@ void Comm::SendReceiveOf(ElementType type, CollectiveKind kind, const void* sour
   for (const Message& message : sends) {
     const int64_t bytes = message.count * size;
     if (message.member == group.index) {
-      Copy(from, own[copied].first, own[copied].second);
+      CopyBytes(from, own[copied].first, own[copied].second);
       ++copied;
     } else if (message.member >= 0 && bytes > 0) {
       sent.push_back({message.member, Bytes(from), message.count});
@@ -246,7 +244,7 @@ void Comm::SendReceiveOf(ElementType type, CollectiveKind kind, const void* sour
     from += bytes;
   }
   if (group.size == 1) return;  // Nothing is communicated, and nothing counted.
-  const Running running(*impl_, kind, group, ElementsOf(received) * size, 0);
+  const Collective collective(*impl_, kind, group, ElementsOf(received) * size, 0);
   impl_->CountSent(kind, ElementsOf(sent) * size);
   impl_->CheckCount(std::max(ElementsOf(sent), ElementsOf(received)), kind);
   impl_->Check(impl_->transport->SendReceive(type, sent, received, group), kind);
@@ -255,14 +253,14 @@ void Comm::SendReceiveOf(ElementType type, CollectiveKind kind, const void* sour
 void Comm::BroadcastOf(ElementType type, void* data, int64_t count, int root, const Group& group) {
   if (group.size == 1 || count == 0) return;
   constexpr CollectiveKind kKind = CollectiveKind::kBroadcast;
-  const Running running(*impl_, kKind, group, count * SizeOf(type), 1);
+  const Collective collective(*impl_, kKind, group, count * SizeOf(type), 1);
   impl_->CheckCount(count, kKind);
   impl_->Check(impl_->transport->Broadcast(type, data, count, root, group), kKind);
 }
 
 void Comm::Barrier(const Group& group) {
   if (group.size == 1) return;
-  const Running running(*impl_, CollectiveKind::kBarrier, group, 0, 0);
+  const Collective collective(*impl_, CollectiveKind::kBarrier, group, 0, 0);
   impl_->Check(impl_->transport->Barrier(group), CollectiveKind::kBarrier);
 }
 

@@ -28,4 +28,17 @@ const char* CollectiveKindName(CollectiveKind kind) {
   return "";
 }
 
+int64_t Comm::SizeOf(ElementType type) {
+  switch (type) {
+    case ElementType::kFloat:
+    case ElementType::kInt32:
+      return 4;
+    case ElementType::kDouble:
+      return 8;
+    case ElementType::kBFloat16:
+      return 2;
+  }
+  return 0;
+}
+
 }  // namespace cleave::runtime

@@ -1,4 +1,5 @@
-// Collectives between the ranks of a mesh. The implementation is linked: runtime/comm/mpi or runtime/comm/gloo.
+// Collectives between the ranks of a mesh. The implementation is linked: runtime/comm/mpi, runtime/comm/gloo or
+// runtime/comm/local, and, where tensors lie on GPUs, what runs there (runtime/comm/README.md).
 //
 //   const Group rows = comm.CreateGroup({0, 1});                      // The ranks that differ only on axes 0 and 1.
 //   comm.AllReduce(gradients, 400000, Reduction::kSum, rows);
@@ -6,20 +7,26 @@
 //   comm.AllGather(x, y, {256, 512}, {.dimension = 0, .sizes = PieceSizes(256, 4)}, rows);
 //
 // All members of a group call the same collectives in the same order with the same shapes. Tensors are row-major and
-// contiguous; pieces may differ in size and be empty. Elements are float, double or int32_t. In a group of one rank
-// everything is a local copy. A count above 2^31 - 1 elements, or a failure in the library below, ends the job with
-// exit code 6 and a message that names op and rank. One thread only.
+// contiguous; pieces may differ in size and be empty. Elements are float, double, int32_t or BFloat16 (sums of which
+// may be rounded at every addition). In a group of one rank everything is a local copy. A count above 2^31 - 1
+// elements, or a failure in the library below, ends the job with exit code 6 and a message that names op and rank. One
+// thread only.
+//
+// On a GPU a collective is only asked for: it runs on the communication stream once all kernels asked for before have
+// ended, and those asked for afterwards wait for it, unless it stands in an Overlap.
 #ifndef CLEAVE_RUNTIME_COMM_COMM_H_
 #define CLEAVE_RUNTIME_COMM_COMM_H_
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <type_traits>
 #include <vector>
 
+#include "runtime/device/bfloat16.h"
 #include "runtime/error/error.h"
 #include "runtime/mesh/mesh.h"
 #include "runtime/trace/trace.h"
@@ -88,7 +95,7 @@ struct Message {
   int64_t count = 0;
 };
 
-// A collective that was started and not yet finished.
+// What was asked for in an Overlap and not yet finished.
 struct Pending {
   int id = -1;
 };
@@ -107,6 +114,11 @@ struct Traffic {
 // that was started alone.
 std::optional<int> RankFromEnvironment();
 
+// Runs `rank_main` for every rank that lives in this process: on this thread where a rank is a process, on a thread for
+// each rank of the mesh where ranks are threads. A Comm is started in it. Returns the exit code of the lowest rank that
+// has one other than 0.
+int RunRanks(const Mesh& mesh, const std::function<int()>& rank_main);
+
 class Comm {
  public:
   // Joins the job. An Error, which one rank has printed, on all ranks: exit code 3 when the number of ranks that were
@@ -122,6 +134,7 @@ class Comm {
   int rank() const;
   const Mesh& mesh() const;
   int ranks_on_this_host() const;
+  int ranks_in_this_process() const;
   const Group& world() const;  // All ranks.
 
   // The ranks that differ from this one only on the given mesh axes (their positions in the mesh). Called by all ranks.
@@ -133,13 +146,6 @@ class Comm {
   void AllReduce(T* data, int64_t count, Reduction reduction, const Group& group) {
     AllReduceOf(ElementTypeOf<T>(), data, count, reduction, group);
   }
-
-  // The same, while computation goes on: `data` must not be touched between the two.
-  template <typename T>
-  Pending StartAllReduce(T* data, int64_t count, Reduction reduction, const Group& group) {
-    return StartAllReduceOf(ElementTypeOf<T>(), data, count, reduction, group);
-  }
-  void Finish(Pending& pending);
 
   // `piece` is this member's part, by `cut`, of a tensor of shape `shape`; `whole` becomes that tensor.
   template <typename T>
@@ -210,6 +216,21 @@ class Comm {
     BroadcastOf(ElementTypeOf<T>(), data, count, root, group);
   }
 
+  // Runs what `collectives` asks for while computation goes on: until Finish, their results must not be touched and
+  // what they read must not be written to. On a CPU they have run when this returns.
+  //
+  //   Pending pending = comm.Overlap([&] { comm.AllReduce(gradient, count, Reduction::kSum, group); });
+  template <typename Collectives>
+  Pending Overlap(const Collectives& collectives) {
+    BeginOverlap();
+    collectives();
+    return EndOverlap();
+  }
+  void Finish(Pending& pending);
+
+  // Whether calls may be recorded once and replayed: not where the host takes part in them.
+  bool IsRecordable() const;
+
   void Barrier(const Group& group);
 
   // One text per rank of the world, in rank order, on every rank.
@@ -219,10 +240,13 @@ class Comm {
   void CountTraffic(bool on);
   const std::array<Traffic, kCollectiveKinds>& traffic() const;
 
+  // Counts what was communicated by a replay of recorded calls: what they counted when they were recorded.
+  void CountReplay(const std::array<Traffic, kCollectiveKinds>& recorded);
+
   struct Impl;  // runtime/comm/job.h
 
-  enum class ElementType { kFloat, kDouble, kInt32 };
-  static int64_t SizeOf(ElementType type) { return type == ElementType::kDouble ? 8 : 4; }
+  enum class ElementType { kFloat, kDouble, kInt32, kBFloat16 };
+  static int64_t SizeOf(ElementType type);
 
   // A tensor of a gather (from its piece to the whole) or a scatter (from the whole to its piece), of any element type.
   struct Part {
@@ -236,13 +260,16 @@ class Comm {
   // What the templates stand for, with the element type as a value.
   template <typename T>
   static constexpr ElementType ElementTypeOf() {
-    static_assert(std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, int32_t>);
-    return std::is_same_v<T, float>    ? ElementType::kFloat
-           : std::is_same_v<T, double> ? ElementType::kDouble
-                                       : ElementType::kInt32;
+    static_assert(std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, int32_t> ||
+                  std::is_same_v<T, BFloat16>);
+    return std::is_same_v<T, float>      ? ElementType::kFloat
+           : std::is_same_v<T, double>   ? ElementType::kDouble
+           : std::is_same_v<T, BFloat16> ? ElementType::kBFloat16
+                                         : ElementType::kInt32;
   }
+  void BeginOverlap();
+  Pending EndOverlap();
   void AllReduceOf(ElementType type, void* data, int64_t count, Reduction reduction, const Group& group);
-  Pending StartAllReduceOf(ElementType type, void* data, int64_t count, Reduction reduction, const Group& group);
   void AllGatherOf(ElementType type, const std::vector<Part>& parts, const Group& group);
   void ReduceScatterOf(ElementType type, const std::vector<Part>& parts, Reduction reduction, const Group& group);
   void AllToAllOf(ElementType type, const void* source, void* target, const std::vector<int64_t>& shape,
@@ -255,6 +282,8 @@ class Comm {
                      void* target, const std::vector<Message>& receives, const Group& group);
   void BroadcastOf(ElementType type, void* data, int64_t count, int root, const Group& group);
 
+  // Makes the group of all ranks, and the connections between devices.
+  static Result<std::unique_ptr<Comm>> OfJob(std::unique_ptr<Impl> impl);
   explicit Comm(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

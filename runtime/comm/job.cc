@@ -53,6 +53,18 @@ Comm::Comm(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {
   CreateGroup(all_axes);
 }
 
+Result<std::unique_ptr<Comm>> Comm::OfJob(std::unique_ptr<Impl> impl) {
+  std::unique_ptr<Comm> comm(new Comm(std::move(impl)));
+  comm->impl_->watch.EnterCollective("the start of the job");
+  const std::optional<Error> error = OnDevice(*comm->impl_);
+  comm->impl_->watch.LeaveCollective();
+  if (!error.has_value()) return comm;
+  if (comm->rank() == 0) RefuseToJoin(error->message);
+  // Printed before any rank ends: the others may be ended with it. What has joined the job is still in place.
+  if (comm->world().size > 1) comm->impl_->transport->Barrier(comm->world());
+  return *error;
+}
+
 Comm::~Comm() {
   if (impl_->transport == nullptr) return;
   impl_->watch.EnterCollective("the end of the job");
@@ -63,6 +75,7 @@ Comm::~Comm() {
 int Comm::rank() const { return impl_->rank; }
 const Mesh& Comm::mesh() const { return impl_->mesh; }
 int Comm::ranks_on_this_host() const { return impl_->local_ranks; }
+int Comm::ranks_in_this_process() const { return impl_->process_ranks; }
 const Group& Comm::world() const { return impl_->groups[0].group; }
 
 Group Comm::CreateGroup(const std::vector<int>& axes) {
@@ -83,6 +96,18 @@ Group Comm::CreateGroup(const std::vector<int>& axes) {
   }
   impl_->groups.push_back(state);
   return state.group;
+}
+
+bool Comm::IsRecordable() const { return impl_->transport == nullptr || impl_->transport->IsRecordable(); }
+
+void Comm::CountReplay(const std::array<Traffic, kCollectiveKinds>& recorded) {
+  if (!impl_->counting) return;
+  for (size_t kind = 0; kind < recorded.size(); ++kind) {
+    Traffic& traffic = impl_->traffic[kind];
+    traffic.count += recorded[kind].count;
+    traffic.bytes += recorded[kind].bytes;
+    traffic.sent_bytes += recorded[kind].sent_bytes;
+  }
 }
 
 void Comm::CountTraffic(bool on) { impl_->counting = on; }

@@ -4,11 +4,13 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "runtime/comm/comm.h"
 #include "runtime/comm/transport.h"
+#include "runtime/device/streams.h"
 #include "runtime/device/workspace.h"
 
 namespace cleave::runtime {
@@ -25,11 +27,13 @@ struct Comm::Impl {
   Watch& watch;
   std::unique_ptr<Transport> transport;  // Null in a job of one rank that nothing started: it communicates nothing.
   int rank = 0;
-  int local_ranks = 1;
+  int local_ranks = 1;             // On this host.
+  int process_ranks = 1;           // In this process.
   std::vector<GroupState> groups;  // Indexed by Group::id; the first is the world.
   Scratch send;                    // What is packed, and what arrives.
   Scratch receive;
   bool counting = true;
+  bool overlaps = false;  // An Overlap is under way: what follows need not wait for what is asked for.
   std::array<Traffic, kCollectiveKinds> traffic;
 
   // Ends the job where there is a problem.
@@ -44,6 +48,11 @@ struct Comm::Impl {
   }
 };
 
+// The device's part of joining: where tensors lie on GPUs, job.transport becomes one for device memory that stands on
+// the one that has joined. Every rank gets the same answer; an Error is not printed, and the job must be left. Linked:
+// runtime/comm/host, nccl or local/cuda.
+std::optional<Error> OnDevice(Comm::Impl& job);
+
 // "m0=2, m1=4"
 std::string MeshText(const Mesh& mesh);
 
@@ -53,23 +62,12 @@ std::string PlanText(const Mesh& mesh);
 // Prints why the job cannot be joined, on one rank.
 Error RefuseToJoin(std::string message);
 
-// Lives as long as a collective runs: the watch knows of it, and it is counted.
+// Lives as long as the host is in a collective: the watch knows of it, and its seconds are counted.
 class Running {
  public:
-  // `share` is how much of `bytes` this rank sends, as the number of times (n-1)/n of it.
-  Running(Comm::Impl& job, CollectiveKind kind, const Group& group, int64_t bytes, double share)
-      : job_(job), kind_(kind), start_(Now()) {
+  Running(Comm::Impl& job, CollectiveKind kind) : job_(job), kind_(kind), start_(Now()) {
     job_.watch.EnterCollective(CollectiveKindName(kind));
-    if (!job_.counting || bytes < 0) return;
-    Traffic& traffic = job_.traffic[static_cast<size_t>(kind)];
-    ++traffic.count;
-    traffic.bytes += bytes;
-    traffic.sent_bytes += share * (group.size - 1) / group.size * static_cast<double>(bytes);
   }
-
-  // The second half of a collective that was already counted.
-  Running(Comm::Impl& job, CollectiveKind kind) : Running(job, kind, Group{}, -1, 0) {}
-
   ~Running() {
     job_.watch.LeaveCollective();
     if (job_.counting) job_.traffic[static_cast<size_t>(kind_)].seconds += Now() - start_;
@@ -81,6 +79,33 @@ class Running {
   Comm::Impl& job_;
   const CollectiveKind kind_;
   const double start_;
+};
+
+// Lives as long as a collective of tensors is asked for: it is counted, and what is asked for meanwhile is done beside
+// the kernels of a GPU.
+class Collective {
+ public:
+  // `share` is how much of `bytes` this rank sends, as the number of times (n-1)/n of it.
+  Collective(Comm::Impl& job, CollectiveKind kind, const Group& group, int64_t bytes, double share)
+      : job_(job), running_(job, kind) {
+    if (!job_.overlaps) BeginCommunication();
+    job_.transport->BeginWork(kind);
+    if (!job_.counting) return;
+    Traffic& traffic = job_.traffic[static_cast<size_t>(kind)];
+    ++traffic.count;
+    traffic.bytes += bytes;
+    traffic.sent_bytes += share * (group.size - 1) / group.size * static_cast<double>(bytes);
+  }
+  ~Collective() {
+    job_.transport->EndWork();
+    if (!job_.overlaps) AwaitCommunication(EndCommunication());
+  }
+  Collective(const Collective&) = delete;
+  Collective& operator=(const Collective&) = delete;
+
+ private:
+  Comm::Impl& job_;
+  const Running running_;
 };
 
 }  // namespace cleave::runtime

@@ -7,6 +7,7 @@
 
 #include "runtime/comm/comm.h"
 #include "runtime/comm/packing.h"
+#include "runtime/device/memory.h"
 
 namespace cleave::runtime {
 
@@ -41,9 +42,10 @@ class PackedParts {
     }
   }
 
-  // visit(part, place in its tensor, place in the message, size), in bytes, for all that is contiguous in both.
+  // visit(part, place in its tensor, place in the message, runs), in bytes, for every piece: in the message its runs
+  // follow each other, in the tensor they are `source_pitch` apart.
   template <typename Visit>
-  void ForEachRun(const Visit& visit) const {
+  void ForEachPiece(const Visit& visit) const {
     int64_t at = 0;
     std::vector<int64_t> begins(parts_.size(), 0);  // Of the member's pieces, in their dimensions.
     for (size_t member = 0; member < counts_.size(); ++member) {
@@ -51,9 +53,9 @@ class PackedParts {
         const OneDimension& view = views_[p];
         const int64_t piece = parts_[p].cut->sizes[member];
         const int64_t run = piece * view.inner * size_;
-        for (int64_t outer = 0; outer < view.outer; ++outer, at += run) {
-          visit(parts_[p], (outer * view.size + begins[p]) * view.inner * size_, at, run);
-        }
+        visit(parts_[p], begins[p] * view.inner * size_, at,
+              Runs{run, view.outer, view.size * view.inner * size_, run});
+        at += run * view.outer;
         begins[p] += piece;
       }
     }

@@ -1,6 +1,9 @@
 // What a message-passing library does for runtime/comm: collectives on contiguous memory between the members of a
 // group. Packing, counting and watching stand above it, in collectives.cc, and are the same for every library.
 //
+// Where tensors lie on GPUs there are two, one above the other: that which joined the job passes texts and is where
+// ranks wait for each other; on it stands the device's, which only asks for work on the current stream.
+//
 // Groups have two members at least. Counts are in elements; those by member are as long as the group is large. One
 // thread only.
 #ifndef CLEAVE_RUNTIME_COMM_TRANSPORT_H_
@@ -37,11 +40,6 @@ class Transport {
 
   virtual Problem AllReduce(ElementType type, void* data, int64_t count, Reduction reduction, const Group& group) = 0;
 
-  // `pending` is the number under which Finish knows it.
-  virtual Problem StartAllReduce(ElementType type, void* data, int64_t count, Reduction reduction, const Group& group,
-                                 int& pending) = 0;
-  virtual Problem Finish(int pending) = 0;
-
   // `whole`: the pieces of all members, one after another.
   virtual Problem AllGather(ElementType type, const void* piece, void* whole, const std::vector<int64_t>& counts,
                             const Group& group) = 0;
@@ -59,6 +57,14 @@ class Transport {
 
   virtual Problem Broadcast(ElementType type, void* data, int64_t count, int root, const Group& group) = 0;
   virtual Problem Barrier(const Group& group) = 0;
+
+  // What a device does for a collective begins, or has ended, at this place of its work: said for reports of where it
+  // stands. Nothing where the host waits for collectives.
+  virtual void BeginWork(CollectiveKind) {}
+  virtual void EndWork() {}
+
+  // Whether its calls may be recorded and replayed.
+  virtual bool IsRecordable() const { return true; }
 
   // One text per member, by member.
   virtual Problem GatherText(const std::string& text, std::vector<std::string>& texts, const Group& group) = 0;

@@ -7,6 +7,9 @@
 // Elements are row-major and contiguous. Any number of ranks calls the same body, each with its pieces: dimensions that
 // one index of the op's rule names have the same size and the same place in all views of a call. A piece may have no
 // elements; loops over `shape` then do nothing. What a body does not write of its result has no value.
+//
+// On a GPU `data` is a pointer of the device: the body launches kernels (runtime/device/cuda/cuda.h) and does not use
+// `[]`.
 #ifndef CLEAVE_RUNTIME_CUSTOM_VIEW_H_
 #define CLEAVE_RUNTIME_CUSTOM_VIEW_H_
 

@@ -89,6 +89,17 @@ std::string Batches::note() const { return source_->Note(); }
 
 int64_t Batches::bytes() const { return source_->Bytes() + static_cast<int64_t>(order_.size() * sizeof(order_[0])); }
 
+void Batches::WriteTo(const std::vector<void*>& places) {
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    ModelInput& input = inputs_[i];
+    if (input.is_float) {
+      input.floats = static_cast<float*>(places[i]);
+    } else {
+      input.integers = static_cast<int32_t*>(places[i]);
+    }
+  }
+}
+
 void Batches::LoadTraining(int64_t step) {
   const int64_t epoch = step / steps_per_epoch();
   if (epoch != epoch_) {

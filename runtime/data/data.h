@@ -97,6 +97,9 @@ class Batches {
   int64_t test_batches() const;     // The last may be padded.
   int64_t bytes() const;            // Memory that the data takes.
 
+  // From now on what is loaded is written there, one place for each input, instead of where it was before.
+  void WriteTo(const std::vector<void*>& places);
+
   // Fills the inputs with the batch of training step `step`, counted from 0 over all epochs.
   void LoadTraining(int64_t step);
 

@@ -1,7 +1,7 @@
 // Memory where tensors lie: that of the CPU, or of the rank's GPU. Implemented by runtime/device/cpu and
 // runtime/device/cuda, of which one is linked.
 //
-// On a GPU all of these but the last two only ask for the work: it is done in order with the kernels of the calling
+// On a GPU CopyRuns, CopyBytes and ZeroBytes only ask for the work: it is done in order with the kernels of the calling
 // thread's current stream.
 #ifndef CLEAVE_RUNTIME_DEVICE_MEMORY_H_
 #define CLEAVE_RUNTIME_DEVICE_MEMORY_H_
@@ -23,6 +23,9 @@ inline void CopyBytes(const void* source, void* target, int64_t bytes) {
   if (source != target) CopyRuns(source, target, {bytes, 1, bytes, bytes});
 }
 void ZeroBytes(void* target, int64_t bytes);
+
+// Whether tensors lie in the host's memory and work is done when it is asked for: on a CPU.
+bool TensorsAreOnHost();
 
 // From the host's memory, which may be reused when this returns.
 void CopyToDevice(const void* host, void* target, int64_t bytes);

@@ -18,7 +18,7 @@ struct WorkspaceUse {
   int64_t now = 0;
   int64_t peak = 0;
 };
-WorkspaceUse WorkspaceBytes();
+WorkspaceUse WorkspaceBytes();  // Of the calling thread, which is a rank.
 
 // `bytes` bytes, aligned to 64 and counted; ends the program with exit code 6 where there are none.
 void* TakeWorkspace(int64_t bytes);
@@ -48,19 +48,32 @@ struct WorkspaceAllocator {
 template <typename T>
 using WorkspaceVector = std::vector<T, WorkspaceAllocator<T>>;
 
-// A workspace that only grows; what it held is lost when it does.
+// A workspace that only grows; what it held is lost when it does. What is in it at first is not determined.
 class Scratch {
  public:
+  Scratch() = default;
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  ~Scratch() { Give(); }
+
   std::byte* AtLeast(int64_t bytes) {
-    if (bytes > static_cast<int64_t>(data_.size())) {
-      data_ = WorkspaceVector<std::byte>();  // Given back first, so that never both are held.
-      data_ = WorkspaceVector<std::byte>(static_cast<size_t>(bytes));
+    if (bytes > bytes_) {
+      Give();  // First, so that never both are held.
+      data_ = static_cast<std::byte*>(TakeWorkspace(bytes));
+      bytes_ = bytes;
     }
-    return data_.data();
+    return data_;
   }
 
  private:
-  WorkspaceVector<std::byte> data_;
+  void Give() {
+    if (data_ != nullptr) GiveWorkspace(data_, bytes_);
+    data_ = nullptr;
+    bytes_ = 0;
+  }
+
+  std::byte* data_ = nullptr;
+  int64_t bytes_ = 0;
 };
 
 }  // namespace cleave::runtime

@@ -2,10 +2,12 @@
 
 #include <cmath>
 #include <map>
+#include <memory>
 #include <random>
 #include <sstream>
 
 #include "gtest/gtest.h"
+#include "runtime/device/device_vector.h"
 #include "runtime/mesh/mesh.h"
 
 namespace cleave::runtime {
@@ -50,12 +52,16 @@ void Check(const Case& item) {
   std::mt19937 random(7);
   std::uniform_real_distribution<float> uniform(-1, 1);
   std::vector<std::vector<float>> values;
-  std::vector<EinsumInput> inputs;
   for (size_t i = 0; i + 1 < terms.size(); ++i) {
     values.emplace_back(static_cast<size_t>(ElementCount(Shape(terms[i], item.sizes))));
     for (float& value : values.back()) value = uniform(random);
   }
-  for (size_t i = 0; i < values.size(); ++i) inputs.push_back({values[i].data(), Shape(terms[i], item.sizes)});
+  std::vector<std::unique_ptr<DeviceVector<float>>> tensors;
+  std::vector<EinsumInput> inputs;
+  for (size_t i = 0; i < values.size(); ++i) {
+    tensors.push_back(std::make_unique<DeviceVector<float>>(values[i]));
+    inputs.push_back({tensors.back()->get(), Shape(terms[i], item.sizes)});
+  }
   const auto count = static_cast<size_t>(ElementCount(Shape(terms.back(), item.sizes)));
   std::vector<double> expected(count, 0.0);
   int64_t combinations = 1;
@@ -73,10 +79,12 @@ void Check(const Case& item) {
     }
     expected[static_cast<size_t>(Place(terms.back(), item.sizes, index))] += product;
   }
-  std::vector<float> actual(count, 99.0f);
-  Einsum(item.formula, inputs, actual.data());
-  for (size_t e = 0; e < count; ++e)
+  const DeviceVector<float> result(std::vector<float>(count, 99.0f));
+  Einsum(item.formula, inputs, result.get());
+  const std::vector<float> actual = result.Values();
+  for (size_t e = 0; e < count; ++e) {
     ASSERT_NEAR(actual[e], expected[e], 2e-5 * (1 + std::abs(expected[e]))) << "element " << e;
+  }
 }
 
 TEST(EinsumTest, EqualsTheSumWrittenOut) {
@@ -98,6 +106,7 @@ TEST(EinsumTest, EqualsTheSumWrittenOut) {
       {"i k -> i", {{"i", 40}, {"k", 7}}},
       {"i j k -> k i", {{"i", 4}, {"j", 3}, {"k", 7}}},
       {"i k -> ()", {{"i", 200}, {"k", 100}}},
+      {"i k, k -> ()", {{"i", 70}, {"k", 30}}},
       {"i k, j -> i", {{"i", 4}, {"k", 7}, {"j", 3}}},
       {"i, i k, k j -> j", {{"i", 4}, {"k", 7}, {"j", 300}}},
       {"a b, b c, c d -> a d", {{"a", 40}, {"b", 7}, {"c", 8}, {"d", 30}}},

@@ -66,22 +66,24 @@ void Reorder(const float* values, const Term& from, const Term& to, const Indexe
 struct Matrices {
   const float* values = nullptr;
   bool transposed = false;
-  WorkspaceVector<float> copy;
+  Scratch copy;
 };
 
+float* RoomFor(int64_t elements, Scratch& room) {
+  return reinterpret_cast<float*>(room.AtLeast(elements * static_cast<int64_t>(sizeof(float))));
+}
+
 // As [batch, outer, inner], or with the last two swapped where the tensor lies so already.
-Matrices AsMatrices(const EinsumInput& input, const Term& term, const Roles& roles, const Term& outer,
-                    const Term& inner, const IndexedFormula& formula) {
-  Matrices matrices;
+void MakeMatrices(const EinsumInput& input, const Term& term, const Roles& roles, const Term& outer, const Term& inner,
+                  const IndexedFormula& formula, Matrices& matrices) {
   matrices.values = input.values;
   const Term plain = Joined(roles.batch, outer, inner);
-  if (term == plain) return matrices;
+  if (term == plain) return;
   matrices.transposed = term == Joined(roles.batch, inner, outer);
-  if (matrices.transposed) return matrices;
-  matrices.copy.resize(static_cast<size_t>(ElementCount(input.shape)));
-  Reorder(input.values, term, plain, formula, matrices.copy.data());
-  matrices.values = matrices.copy.data();
-  return matrices;
+  if (matrices.transposed) return;
+  float* const copy = RoomFor(ElementCount(input.shape), matrices.copy);
+  Reorder(input.values, term, plain, formula, copy);
+  matrices.values = copy;
 }
 
 }  // namespace
@@ -91,8 +93,9 @@ bool MultiplyAsMatrices(const IndexedFormula& formula, const std::vector<EinsumI
   if (HasDiagonal(formula.inputs[0]) || HasDiagonal(formula.inputs[1]) || HasDiagonal(formula.result)) return false;
   Roles roles;
   if (!FindRoles(formula, roles)) return false;
-  const Matrices a = AsMatrices(inputs[0], formula.inputs[0], roles, roles.rows, roles.contracted, formula);
-  const Matrices b = AsMatrices(inputs[1], formula.inputs[1], roles, roles.contracted, roles.columns, formula);
+  Matrices a, b;
+  MakeMatrices(inputs[0], formula.inputs[0], roles, roles.rows, roles.contracted, formula, a);
+  MakeMatrices(inputs[1], formula.inputs[1], roles, roles.contracted, roles.columns, formula, b);
   MatMulShape shape;
   shape.batch = ElementCount(ShapeOf(roles.batch, formula));
   shape.m = ElementCount(ShapeOf(roles.rows, formula));
@@ -105,9 +108,10 @@ bool MultiplyAsMatrices(const IndexedFormula& formula, const std::vector<EinsumI
     MatMul(shape, a.values, b.values, result);
     return true;
   }
-  WorkspaceVector<float> unordered(static_cast<size_t>(ElementCount(ShapeOf(product, formula))));
-  MatMul(shape, a.values, b.values, unordered.data());
-  Reorder(unordered.data(), product, formula.result, formula, result);
+  Scratch room;
+  float* const unordered = RoomFor(ElementCount(ShapeOf(product, formula)), room);
+  MatMul(shape, a.values, b.values, unordered);
+  Reorder(unordered, product, formula.result, formula, result);
   return true;
 }
 

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdarg>
 #include <cstdio>
 
@@ -21,6 +22,9 @@ std::string Format(const char* format, ...) {
 }
 
 void Die(ExitCode code, const std::string& message) {
+  // Several threads may see what went wrong, each in its way: the first says so and ends the process.
+  static std::atomic_flag ending = ATOMIC_FLAG_INIT;
+  while (ending.test_and_set()) pause();
   std::fflush(stdout);
   std::fprintf(stderr, "error: %s\n", message.c_str());
   std::fflush(stderr);

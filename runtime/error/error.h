@@ -46,9 +46,9 @@ class Result {
 // A std::string made as by printf.
 std::string Format(const char* format, ...) __attribute__((format(printf, 1, 2)));
 
-// Prints "error: <message>" to standard error and ends this process at once, without waiting for other ranks; under
-// mpirun they are ended too. For failures that one rank sees alone; what all ranks see goes through Launch
-// (runtime/launch).
+// Prints "error: <message>" to standard error and ends this process at once, without waiting for other ranks; those
+// that are threads of it end with it, and under mpirun the others are ended too. Called by several threads, the first
+// wins. For failures that one rank sees alone; what all ranks see goes through Launch (runtime/launch).
 [[noreturn]] void Die(ExitCode code, const std::string& message);
 
 }  // namespace cleave::runtime

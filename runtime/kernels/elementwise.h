@@ -1,5 +1,8 @@
-// Functions of one element, for the loops of generated programs. Each is inline and without branches that keep a loop
-// from being vectorised. A value that is not a number stays one.
+// Functions of one element, for the loops and kernels of generated programs. Each is inline and without branches that
+// keep a loop from being vectorised. A value that is not a number stays one.
+//
+// Products and sums may be contracted to fused multiply-adds, as nvcc does and -march=native: what is exact stays exact,
+// what is rounded is rounded once less. They must not be reordered (-ffast-math).
 #ifndef CLEAVE_RUNTIME_KERNELS_ELEMENTWISE_H_
 #define CLEAVE_RUNTIME_KERNELS_ELEMENTWISE_H_
 
@@ -7,19 +10,25 @@
 #include <cstdint>
 #include <cstring>
 
+#include "runtime/device/portable.h"
+
 namespace cleave::runtime {
 
 // 2^n for n in [-126, 127].
-inline float PowerOfTwo(int32_t n) {
+CLEAVE_PORTABLE inline float PowerOfTwo(int32_t n) {
   const int32_t bits = (n + 127) << 23;
   float power;
   std::memcpy(&power, &bits, sizeof power);
   return power;
 }
 
-// e^x within two units in the last place. The library's function is no more exact, but a loop that calls it is not
-// vectorised. x = n ln 2 + r with |r| <= ln 2 / 2 and n whole; e^r by the polynomial of Cephes' expf (Moshier, 1992).
-inline float Exp(float x) {
+// e^x within two units in the last place. The library's function is no more exact, but a loop of a CPU that calls it is
+// not vectorised; on a GPU it uses the hardware's power of two. x = n ln 2 + r with |r| <= ln 2 / 2 and n whole; e^r by
+// the polynomial of Cephes' expf (Moshier, 1992).
+CLEAVE_PORTABLE inline float Exp(float x) {
+#ifdef __CUDA_ARCH__
+  return expf(x);
+#else
   constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: adding it leaves no digits after the point.
   const float low = x < -104.0f ? -104.0f : x;
   const float at = low > 89.0f ? 89.0f : low;
@@ -36,32 +45,38 @@ inline float Exp(float x) {
   const int32_t whole = static_cast<int32_t>(x == x ? n : 0.0f);
   const int32_t half = whole >> 1;
   return y * PowerOfTwo(half) * PowerOfTwo(whole - half);
+#endif
 }
 
-inline float Square(float x) { return x * x; }
-inline float Sign(float x) { return x > 0.0f ? 1.0f : x < 0.0f ? -1.0f : x; }
-inline float Relu(float x) { return x < 0.0f ? 0.0f : x; }
-inline float Sigmoid(float x) { return 1.0f / (1.0f + Exp(-x)); }
+CLEAVE_PORTABLE inline float Square(float x) { return x * x; }
+CLEAVE_PORTABLE inline float Sign(float x) { return x > 0.0f ? 1.0f : x < 0.0f ? -1.0f : x; }
+CLEAVE_PORTABLE inline float Relu(float x) { return x < 0.0f ? 0.0f : x; }
+CLEAVE_PORTABLE inline float Sigmoid(float x) { return 1.0f / (1.0f + Exp(-x)); }
 
 // The larger and the smaller; not a number where either is.
-inline float Maximum(float x, float y) { return x < y || y != y ? y : x; }
-inline float Minimum(float x, float y) { return y < x || y != y ? y : x; }
-inline float Clamp(float x, float low, float high) { return x < low ? low : x > high ? high : x; }
+CLEAVE_PORTABLE inline float Maximum(float x, float y) { return x < y || y != y ? y : x; }
+CLEAVE_PORTABLE inline float Minimum(float x, float y) { return y < x || y != y ? y : x; }
+CLEAVE_PORTABLE inline float Clamp(float x, float low, float high) { return x < low ? low : x > high ? high : x; }
 
 // x to the power of a whole number, by repeated squaring.
 template <int kExponent>
-inline float Power(float x) {
-  if constexpr (kExponent < 0) return 1.0f / Power<-kExponent>(x);
-  if constexpr (kExponent == 0) return 1.0f;
-  if constexpr (kExponent == 1) return x;
-  if constexpr (kExponent > 1) return Square(Power<kExponent / 2>(x)) * Power<kExponent % 2>(x);
+CLEAVE_PORTABLE inline float Power(float x) {
+  if constexpr (kExponent < 0) {
+    return 1.0f / Power<-kExponent>(x);
+  } else if constexpr (kExponent == 0) {
+    return 1.0f;
+  } else if constexpr (kExponent == 1) {
+    return x;
+  } else {
+    return Square(Power<kExponent / 2>(x)) * Power<kExponent % 2>(x);
+  }
 }
 
-inline float LeakyRelu(float x, float slope) { return x < 0.0f ? slope * x : x; }
-inline float Silu(float x) { return x * Sigmoid(x); }
+CLEAVE_PORTABLE inline float LeakyRelu(float x, float slope) { return x < 0.0f ? slope * x : x; }
+CLEAVE_PORTABLE inline float Silu(float x) { return x * Sigmoid(x); }
 
 // log(1 + t) for t in [0, 1], as t times the polynomial that fits log(1 + t) / t best: relative error below 5e-9.
-inline float LogOnePlus(float t) {
+CLEAVE_PORTABLE inline float LogOnePlus(float t) {
   float y = -3.2438882426e-3f;
   y = y * t + 1.9850815081e-2f;
   y = y * t - 5.6958250869e-2f;
@@ -76,14 +91,14 @@ inline float LogOnePlus(float t) {
 }
 
 // log(1 + e^x), in the form that neither overflows nor loses what is small.
-inline float Softplus(float x) {
+CLEAVE_PORTABLE inline float Softplus(float x) {
   const float size = x < 0.0f ? -x : x;
   return Relu(x) + LogOnePlus(Exp(-size));
 }
 
 // The error function: x p(x^2) / q(x^2), the ratio of degree 5 over 5 that fits erf(x) / x best on [0, 3.92], with
 // relative error below 2e-8; beyond, the nearest float is 1.
-inline float Erf(float x) {
+CLEAVE_PORTABLE inline float Erf(float x) {
   const float at = Clamp(x, -3.92f, 3.92f);
   const float z = at * at;
   float p = 2.0500475824e-6f;
@@ -106,14 +121,14 @@ inline float Erf(float x) {
 // With s = sigmoid(2 u) that is x s, and tanh(u) = 2 s - 1.
 constexpr float kGeluSlope = 1.5957691216057308f;  // 2 sqrt(2 / pi)
 constexpr float kGeluCube = 0.044715f;
-inline float Gelu(float x) { return x * Sigmoid(kGeluSlope * (x + kGeluCube * x * x * x)); }
+CLEAVE_PORTABLE inline float Gelu(float x) { return x * Sigmoid(kGeluSlope * (x + kGeluCube * x * x * x)); }
 
 // Gradients by the op's input, given that by its output (dy) and the op's result (y) or its input (x).
-inline float ReluGradient(float dy, float y) { return y > 0.0f ? dy : 0.0f; }
-inline float LeakyReluGradient(float dy, float x, float slope) { return x > 0.0f ? dy : slope * dy; }
-inline float TanhGradient(float dy, float y) { return dy * (1.0f - y * y); }
-inline float SigmoidGradient(float dy, float y) { return dy * y * (1.0f - y); }
-inline float GeluGradient(float dy, float x) {
+CLEAVE_PORTABLE inline float ReluGradient(float dy, float y) { return y > 0.0f ? dy : 0.0f; }
+CLEAVE_PORTABLE inline float LeakyReluGradient(float dy, float x, float slope) { return x > 0.0f ? dy : slope * dy; }
+CLEAVE_PORTABLE inline float TanhGradient(float dy, float y) { return dy * (1.0f - y * y); }
+CLEAVE_PORTABLE inline float SigmoidGradient(float dy, float y) { return dy * y * (1.0f - y); }
+CLEAVE_PORTABLE inline float GeluGradient(float dy, float x) {
   const float s = Sigmoid(kGeluSlope * (x + kGeluCube * x * x * x));
   return dy * (s + x * s * (1.0f - s) * kGeluSlope * (1.0f + 3.0f * kGeluCube * x * x));
 }

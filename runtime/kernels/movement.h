@@ -8,7 +8,7 @@
 
 namespace cleave::runtime {
 
-// T is float or int32_t.
+// T is float, int32_t or BFloat16.
 template <typename T>
 void Copy(const T* source, int64_t count, T* target);
 template <typename T>
@@ -29,9 +29,10 @@ template <typename T>
 void Transpose(const T* source, const std::vector<int64_t>& shape, const std::vector<int>& permutation, T* target);
 
 // y = x, but `fill` where the column of the whole matrix lies right of its row. x: `matrices` times [rows, columns],
-// whose first element stands at (first_row, first_column) of the whole matrix.
-void CausalMask(const float* x, int64_t matrices, int64_t rows, int64_t columns, int64_t first_row,
-                int64_t first_column, float fill, float* y);
+// whose first element stands at (first_row, first_column) of the whole matrix. T is float or BFloat16.
+template <typename T>
+void CausalMask(const T* x, int64_t matrices, int64_t rows, int64_t columns, int64_t first_row, int64_t first_column,
+                float fill, T* y);
 
 }  // namespace cleave::runtime
 

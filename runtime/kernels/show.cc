@@ -6,8 +6,9 @@
 #include <cstring>
 #include <type_traits>
 
+#include "runtime/device/bfloat16.h"
+#include "runtime/device/memory.h"
 #include "runtime/error/error.h"
-#include "runtime/kernels/movement.h"
 
 namespace cleave::runtime {
 namespace {
@@ -16,8 +17,8 @@ template <typename T>
 void AppendTensor(const std::vector<int64_t>& shape, size_t dimension, bool shorten, const T* values,
                   std::string& text) {
   if (dimension == shape.size()) {
-    text += std::is_same_v<T, float> ? Format("%.6g", static_cast<double>(values[0]))
-                                     : Format("%d", static_cast<int>(values[0]));
+    text += std::is_same_v<T, int32_t> ? Format("%d", static_cast<int>(values[0]))
+                                       : Format("%.6g", static_cast<double>(values[0]));
     return;
   }
   constexpr int64_t kShown = 3;
@@ -58,7 +59,8 @@ std::vector<T> Unpacked(const std::string& bytes) {
 
 template <typename T>
 std::string PackedPiece(const Region& region, const T* values) {
-  return Packed(values, static_cast<size_t>(ElementCount(region.size)));
+  const int64_t count = ElementCount(region.size);
+  return Packed(OnHost(values, count), static_cast<size_t>(count));
 }
 
 // Where every rank's piece of a tensor lies.
@@ -130,7 +132,9 @@ void Print(Comm& comm, const Shown& shown, const Region& region, const T* values
   for (size_t rank = 0; rank < pieces.size(); ++rank) {
     if (!IsFirstCopy(places, rank)) continue;
     const std::vector<T> piece = Unpacked<T>(pieces[rank]);
-    PasteBox(piece.data(), places[rank].size, places[rank].begin, region.shape, whole.data());
+    ForEachRun(places[rank], [&](int64_t global, int64_t local, int64_t count) {
+      std::copy_n(piece.begin() + local, count, whole.begin() + global);
+    });
   }
   PrintTensor(std::string(shown.name) + " " + ShapeText(region.shape), shown, region.shape, whole.data());
   std::fflush(stdout);
@@ -168,21 +172,30 @@ void PrintRanks(Comm& comm, const Shown& shown, const std::vector<int64_t>& shap
   std::fflush(stdout);
 }
 
-void AssertFinite(const Comm& comm, const Shown& shown, int64_t count, const float* values) {
+template <typename T>
+void AssertFinite(const Comm& comm, const Shown& shown, int64_t count, const T* values) {
+  values = OnHost(values, count);
   for (int64_t i = 0; i < count; ++i) {
-    if (std::isfinite(values[i])) continue;
+    const double value = static_cast<double>(values[i]);
+    if (std::isfinite(value)) continue;
     Die(ExitCode::kFailed, Format("`%s` is not finite: element %lld of the piece of rank %d is %g (%s)", shown.name,
-                                  static_cast<long long>(i), comm.rank(), static_cast<double>(values[i]), shown.place));
+                                  static_cast<long long>(i), comm.rank(), value, shown.place));
   }
 }
 
 template std::string TensorText(const std::vector<int64_t>&, const float*);
 template std::string TensorText(const std::vector<int64_t>&, const int32_t*);
+template std::string TensorText(const std::vector<int64_t>&, const BFloat16*);
 template void Print(Comm&, const Shown&, const Region&, const float*);
 template void Print(Comm&, const Shown&, const Region&, const int32_t*);
+template void Print(Comm&, const Shown&, const Region&, const BFloat16*);
 template void PrintPieces(Comm&, const Shown&, const Region&, const float*);
 template void PrintPieces(Comm&, const Shown&, const Region&, const int32_t*);
+template void PrintPieces(Comm&, const Shown&, const Region&, const BFloat16*);
 template void PrintRanks(Comm&, const Shown&, const std::vector<int64_t>&, const float*);
 template void PrintRanks(Comm&, const Shown&, const std::vector<int64_t>&, const int32_t*);
+template void PrintRanks(Comm&, const Shown&, const std::vector<int64_t>&, const BFloat16*);
+template void AssertFinite(const Comm&, const Shown&, int64_t, const float*);
+template void AssertFinite(const Comm&, const Shown&, int64_t, const BFloat16*);
 
 }  // namespace cleave::runtime

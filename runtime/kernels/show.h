@@ -18,7 +18,7 @@ struct Shown {
 };
 
 // All of these are called by all ranks, and rank 0 prints. They change no value; what they print is in
-// docs/formats/run.md.
+// docs/formats/run.md. T is float, int32_t or BFloat16.
 
 // The whole tensor, put together from the pieces that the ranks have in any layout.
 template <typename T>
@@ -35,7 +35,8 @@ void PrintRanks(Comm& comm, const Shown& shown, const std::vector<int64_t>& shap
 
 // Ends the program with exit code 6 and a message that names tensor, place, rank and element when a value is not
 // finite.
-void AssertFinite(const Comm& comm, const Shown& shown, int64_t count, const float* values);
+template <typename T>
+void AssertFinite(const Comm& comm, const Shown& shown, int64_t count, const T* values);
 inline void AssertFinite(const Comm&, const Shown&, int64_t, const int32_t*) {}
 
 // "[[1, 2], [3, 4]]", a row per line; of more than 1000 elements only the first and last three per dimension, and a

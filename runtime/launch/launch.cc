@@ -28,16 +28,16 @@ double TimeoutSeconds() {
 
 }  // namespace
 
-int ThreadsPerRank(int local_ranks) {
+int ThreadsPerRank(const Comm& comm) {
   const int cores = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
-  // A bound rank may use fewer cores than its share.
-  return std::max(1, std::min(omp_get_num_procs(), cores / std::max(1, local_ranks)));
+  // A bound process may use fewer cores than its share.
+  return std::max(1, std::min(omp_get_num_procs() / comm.ranks_in_this_process(), cores / comm.ranks_on_this_host()));
 }
 
-std::unique_ptr<Comm> Join(const LaunchPlan& plan, Watch& watch) {
+Result<std::unique_ptr<Comm>> Join(const LaunchPlan& plan, Watch& watch) {
   watch.StartWatchdog(RankFromEnvironment().value_or(0), TimeoutSeconds());
   Result<std::unique_ptr<Comm>> started = Comm::Start(plan.mesh, watch);
-  if (!started.ok()) std::exit(static_cast<int>(started.error().code));
+  if (!started.ok()) return started.error();
   std::unique_ptr<Comm> comm = std::move(started.value());
   HandleSignals(watch, comm->rank());
   std::optional<Error> mistake;
@@ -46,8 +46,11 @@ std::unique_ptr<Comm> Join(const LaunchPlan& plan, Watch& watch) {
         Error{ExitCode::kInput, Format("this program is written for rank %d of the mesh and was started as rank %d",
                                        plan.only_rank, comm->rank())};
   }
-  if (std::optional<Error> error = Agree(*comm, mistake)) std::exit(Leave(std::move(comm), *error));
-  if (std::getenv("OMP_NUM_THREADS") == nullptr) omp_set_num_threads(ThreadsPerRank(comm->ranks_on_this_host()));
+  if (std::optional<Error> error = Agree(*comm, mistake)) {
+    Leave(std::move(comm), *error);
+    return *error;
+  }
+  if (std::getenv("OMP_NUM_THREADS") == nullptr) omp_set_num_threads(ThreadsPerRank(*comm));
   return comm;
 }
 

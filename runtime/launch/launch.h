@@ -1,8 +1,10 @@
 // Joining and leaving a job: rank count, threads per rank, watchdog, signals, and errors that all ranks agree on.
 //
 //   Watch watch("mnist_mlp.model");
-//   std::unique_ptr<Comm> comm = Join({.mesh = mesh}, watch);      // Exits with code 3 on every rank if the launch is
-//   wrong. if (std::optional<Error> error = Agree(*comm, mine)) return Leave(std::move(comm), *error);
+//   Result<std::unique_ptr<Comm>> joined = Join({.mesh = mesh}, watch);
+//   if (!joined.ok()) return static_cast<int>(joined.error().code);
+//   std::unique_ptr<Comm> comm = std::move(joined.value());
+//   if (std::optional<Error> error = Agree(*comm, mine)) return Leave(std::move(comm), *error);
 //
 // Environment: CLEAVE_TIMEOUT, seconds after which a rank that stands still ends the job (300); OMP_NUM_THREADS,
 // threads per rank (cores of the host divided by its ranks).
@@ -26,9 +28,9 @@ struct LaunchPlan {
   int only_rank = -1;  // A program written for one rank of the mesh; -1: for all.
 };
 
-// Joins the job. When the number of ranks is not the mesh's, prints one message on rank 0 and ends every rank with exit
-// code 3, before anything is allocated.
-std::unique_ptr<Comm> Join(const LaunchPlan& plan, Watch& watch);
+// Joins the job; called on the thread of the rank (RunRanks, runtime/comm). An Error, on every rank and already printed
+// on one, when the number of ranks is not the mesh's (code 3) or a rank cannot take part; nothing has been allocated.
+Result<std::unique_ptr<Comm>> Join(const LaunchPlan& plan, Watch& watch);
 
 // Every rank says what went wrong for it, if anything; every rank gets the error of the lowest rank that has one (its
 // message names that rank unless all have the same). Called by all ranks.
@@ -37,8 +39,8 @@ std::optional<Error> Agree(Comm& comm, const std::optional<Error>& mine);
 // Prints an agreed error on rank 0, leaves the job and returns the exit code.
 int Leave(std::unique_ptr<Comm> comm, const Error& error);
 
-// Threads that one of `local_ranks` ranks on a host should use.
-int ThreadsPerRank(int local_ranks);
+// Threads that this rank should use: its share of the host's cores, and of those that its process may use.
+int ThreadsPerRank(const Comm& comm);
 
 }  // namespace cleave::runtime
 

@@ -1,4 +1,5 @@
-// Convolutions of local images and their gradients. The implementation is linked: runtime/math/onednn.
+// Convolutions of local images and their gradients. The implementation is linked: runtime/math/onednn or
+// runtime/math/cudnn.
 //
 //   // conv1[n, 32, 28, 28] from image[n, 1, 28, 28] and conv1_weight[32, 1, 3, 3]
 //   Conv2d({.samples = n, .channels = 1, .filters = 32, .filter_channels = 1},
@@ -6,13 +7,14 @@
 //          {.input = {0, 28}, .output = {0, 28}, .kernel = 3, .padding = 1}, image, conv1_weight, conv1);
 //
 // x [samples, channels, rows, columns] and filter [filters, filter_channels, rows, columns] make y [samples, filters,
-// rows, columns]. All are f32, row-major and contiguous, and do not overlap. Any size may be 0: sums of nothing are
-// zeros.
+// rows, columns]. All are row-major and contiguous, and do not overlap. Products of bf16 are added up in f32. Any size
+// may be 0: sums of nothing are zeros.
 #ifndef CLEAVE_RUNTIME_MATH_CONVOLUTION_H_
 #define CLEAVE_RUNTIME_MATH_CONVOLUTION_H_
 
 #include <cstdint>
 
+#include "runtime/device/bfloat16.h"
 #include "runtime/mesh/sliding.h"
 
 namespace cleave::runtime {
@@ -24,14 +26,28 @@ struct ConvolutionSizes {
   int64_t filter_channels = 0;  // Channels that a filter sees: there are channels / filter_channels groups.
 };
 
-// What sizes need is prepared at their first use and kept.
+// What sizes need is prepared at their first use by a thread and kept.
 void Conv2d(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const float* x,
             const float* filter, float* y);
+void Conv2d(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const BFloat16* x,
+            const BFloat16* filter, float* y);
+void Conv2d(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const BFloat16* x,
+            const BFloat16* filter, BFloat16* y);
+
 void Conv2dGradientInput(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const float* dy,
                          const float* filter, float* dx);
+void Conv2dGradientInput(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const BFloat16* dy,
+                         const BFloat16* filter, float* dx);
+void Conv2dGradientInput(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const BFloat16* dy,
+                         const BFloat16* filter, BFloat16* dx);
+
 // The sum over the local samples and places.
 void Conv2dGradientFilter(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const float* dy,
                           const float* x, float* dfilter);
+void Conv2dGradientFilter(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns,
+                          const BFloat16* dy, const BFloat16* x, float* dfilter);
+void Conv2dGradientFilter(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns,
+                          const BFloat16* dy, const BFloat16* x, BFloat16* dfilter);
 
 }  // namespace cleave::runtime
 

@@ -1,14 +1,17 @@
-// Matrix products of local tensors. The implementation is linked: runtime/math/onednn.
+// Matrix products of local tensors. The implementation is linked: runtime/math/onednn or runtime/math/cublas.
 //
 //   // h1_matmul[rows, 512] = image[rows, 784] * transpose(h1_weight[512, 784])
 //   MatMul({.m = rows, .n = 512, .k = 784, .transpose_b = true}, image, h1_weight, h1_matmul);
 //
-// All tensors are f32, row-major and contiguous, and do not overlap. Any size may be 0: with k = 0 the product is
-// zeros.
+// All tensors are row-major and contiguous, and do not overlap. Products of bf16 are added up in f32, and rounded once
+// where the result is bf16. Any size may be 0: with k = 0 the product is zeros.
 #ifndef CLEAVE_RUNTIME_MATH_MATH_H_
 #define CLEAVE_RUNTIME_MATH_MATH_H_
 
 #include <cstdint>
+
+#include "runtime/device/bfloat16.h"
+#include "runtime/math/precision.h"
 
 namespace cleave::runtime {
 
@@ -19,16 +22,27 @@ struct MatMulShape {
   int64_t k = 0;             // Contracted.
   bool transpose_a = false;  // a is stored k x m instead of m x k.
   bool transpose_b = false;  // b is stored n x k instead of k x n.
+
+  bool operator==(const MatMulShape& other) const {
+    return batch == other.batch && m == other.m && n == other.n && k == other.k && transpose_a == other.transpose_a &&
+           transpose_b == other.transpose_b;
+  }
 };
 
-// What is done to the product before it is stored: c = relu(a b + bias).
+// What is done to the product before it is stored: c = relu(a b + bias). T: the type of c.
+template <typename T>
 struct MatMulEpilogue {
-  const float* bias = nullptr;  // n values, added to every row.
+  const T* bias = nullptr;  // n values, added to every row.
   bool relu = false;
 };
 
-// c = a b. What a shape needs is prepared at its first use and kept.
-void MatMul(const MatMulShape& shape, const float* a, const float* b, float* c, const MatMulEpilogue& epilogue = {});
+// c = a b. What a shape needs is prepared at its first use by a thread and kept.
+void MatMul(const MatMulShape& shape, const float* a, const float* b, float* c,
+            const MatMulEpilogue<float>& epilogue = {});
+void MatMul(const MatMulShape& shape, const BFloat16* a, const BFloat16* b, float* c,
+            const MatMulEpilogue<float>& epilogue = {});
+void MatMul(const MatMulShape& shape, const BFloat16* a, const BFloat16* b, BFloat16* c,
+            const MatMulEpilogue<BFloat16>& epilogue = {});
 
 }  // namespace cleave::runtime
 

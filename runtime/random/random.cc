@@ -1,8 +1,9 @@
 #include "runtime/random/random.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
+
+#include "runtime/random/draws.h"
 
 namespace cleave::runtime {
 namespace {
@@ -38,29 +39,21 @@ void ForEachElement(const Stream& stream, const Region& piece, Store store) {
 
 }  // namespace
 
-StreamWords::StreamWords(const Stream& stream)
-    : step_{static_cast<uint32_t>(stream.step.Get()), static_cast<uint32_t>(stream.step.Get() >> 32)} {
+PhiloxKey StreamKey(const Stream& stream) {
   const uint64_t key = Mix(Mix(stream.seed) ^ HashName(stream.name));
-  key_ = {static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32)};
+  return {static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32)};
 }
 
 void FillUniform(const Stream& stream, const Region& piece, float low, float high, float* values) {
-  // Rounding may reach `high` itself; the number below it keeps the interval half-open.
-  const float last = low < high ? std::nextafter(high, low) : low;
-  ForEachElement(stream, piece, [=](int64_t local, const PhiloxBlock& block, size_t lane) {
-    values[local] = std::min(low + (high - low) * UnitFloat(block[lane]), last);
-  });
+  const UniformDraw draw(low, high);
+  ForEachElement(stream, piece,
+                 [=](int64_t local, const PhiloxBlock& block, size_t lane) { values[local] = draw(block, lane); });
 }
 
 void FillNormal(const Stream& stream, const Region& piece, float mean, float deviation, float* values) {
-  constexpr double kTwoPi = 6.283185307179586;
-  ForEachElement(stream, piece, [=](int64_t local, const PhiloxBlock& block, size_t lane) {
-    const size_t pair = lane / 2 * 2;
-    const double radius = std::sqrt(-2 * std::log(UnitDouble(block[pair])));
-    const double angle = kTwoPi * UnitDouble(block[pair + 1]);
-    const double normal = radius * (lane % 2 == 0 ? std::cos(angle) : std::sin(angle));
-    values[local] = static_cast<float>(mean + deviation * normal);
-  });
+  const NormalDraw draw(mean, deviation);
+  ForEachElement(stream, piece,
+                 [=](int64_t local, const PhiloxBlock& block, size_t lane) { values[local] = draw(block, lane); });
 }
 
 void FillIntegers(const Stream& stream, const Region& piece, int32_t limit, int32_t* values) {

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "runtime/device/portable.h"
 #include "runtime/device/scalar.h"
 #include "runtime/mesh/mesh.h"
 #include "runtime/random/philox.h"
@@ -25,17 +26,21 @@ struct Stream {
   Scalar<uint64_t> step = 0;
 };
 
+// What tells the stream of one seed and name from others.
+PhiloxKey StreamKey(const Stream& stream);
+
 // Four words for the elements 4 * block .. 4 * block + 3 of a stream.
 class StreamWords {
  public:
-  explicit StreamWords(const Stream& stream);
-  PhiloxBlock Block(uint64_t block) const {
-    return Philox({static_cast<uint32_t>(block), static_cast<uint32_t>(block >> 32), step_[0], step_[1]}, key_);
-  }
+  // REQUIRES: the stream's step can be read here.
+  explicit StreamWords(const Stream& stream) : StreamWords(StreamKey(stream), stream.step.Get()) {}
+  CLEAVE_PORTABLE StreamWords(PhiloxKey key, uint64_t step) : key_(key), step_(step) {}
+
+  CLEAVE_PORTABLE PhiloxBlock Block(uint64_t block) const { return PhiloxAt(key_, block, step_); }
 
  private:
   PhiloxKey key_;
-  std::array<uint32_t, 2> step_;
+  uint64_t step_;
 };
 
 // Uniform in [low, high).

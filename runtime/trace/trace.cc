@@ -4,11 +4,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstdio>
 #include <cstring>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 #include "runtime/error/error.h"
 
@@ -20,6 +22,32 @@ inline bool IsFinite(float value) {
   uint32_t bits;
   std::memcpy(&bits, &value, sizeof bits);
   return (bits & 0x7F800000u) != 0x7F800000u;
+}
+
+// The ranks of this process.
+struct Reported {
+  const Watch* watch;
+  int rank;
+};
+std::mutex reported_mutex;
+std::vector<Reported> reported;
+thread_local Reported of_this_thread = {nullptr, 0};
+
+std::string Position(const Reported& reported_rank) {
+  const std::optional<std::string> collective = reported_rank.watch->CurrentCollective();
+  return collective.has_value()
+             ? Format("rank %d waits in %s", reported_rank.rank, collective->c_str())
+             : Format("rank %d is in %s", reported_rank.rank, reported_rank.watch->CurrentOp().c_str());
+}
+
+// "; rank 1 waits in …; rank 2 is in …"
+std::string OthersOfThisProcess(const Watch& watch) {
+  const std::lock_guard<std::mutex> lock(reported_mutex);
+  std::string text;
+  for (const Reported& other : reported) {
+    if (other.watch != &watch) text += "; " + Position(other);
+  }
+  return text;
 }
 
 }  // namespace
@@ -49,7 +77,14 @@ struct Watch::Watchdog {
 
 Watch::Watch(const char* model_file) : model_file_(model_file) {}
 
-Watch::~Watch() = default;
+Watch::~Watch() {
+  watchdog_.reset();
+  if (of_this_thread.watch == this) of_this_thread.watch = nullptr;
+  const std::lock_guard<std::mutex> lock(reported_mutex);
+  reported.erase(
+      std::remove_if(reported.begin(), reported.end(), [this](const Reported& rank) { return rank.watch == this; }),
+      reported.end());
+}
 
 void Watch::EnterCollective(const char* name) {
   collective_.store(name, std::memory_order_relaxed);
@@ -61,16 +96,52 @@ void Watch::LeaveCollective() {
   events_.fetch_add(1, std::memory_order_relaxed);
 }
 
-std::string Watch::CurrentOp() const {
-  const char* op = op_.load(std::memory_order_relaxed);
-  const int line = line_.load(std::memory_order_relaxed);
+namespace {
+
+std::string OpText(const char* op, const char* model_file, int line) {
   if (op[0] == '\0') return "no op";
-  return line > 0 ? Format("`%s` (%s:%d)", op, model_file_, line) : Format("`%s` (%s)", op, model_file_);
+  return line > 0 ? Format("`%s` (%s:%d)", op, model_file, line) : Format("`%s` (%s)", op, model_file);
 }
 
-void Watch::BeginChecking() {
+}  // namespace
+
+std::string Watch::CurrentOp() const {
+  return OpText(op_.load(std::memory_order_relaxed), model_file_, line_.load(std::memory_order_relaxed));
+}
+
+int32_t Watch::NumberOfCollective(const char* name) {
+  const char* const op = op_.load(std::memory_order_relaxed);
+  const int line = line_.load(std::memory_order_relaxed);
+  const std::lock_guard<std::mutex> lock(collectives_mutex_);
+  for (size_t i = 0; i < collectives_.size(); ++i) {
+    const NamedCollective& known = collectives_[i];
+    if (known.name == name && known.op == op && known.line == line) return static_cast<int32_t>(i);
+  }
+  collectives_.push_back({name, op, line});
+  return static_cast<int32_t>(collectives_.size()) - 1;
+}
+
+std::optional<std::string> Watch::CurrentCollective() const {
+  if (const char* const collective = collective_.load(std::memory_order_relaxed)) {
+    return Format("%s for %s", collective, CurrentOp().c_str());
+  }
+  const volatile DeviceProgress* const device = device_.load();
+  const int32_t number = device == nullptr ? -1 : device->collective;
+  if (number < 0) return std::nullopt;
+  const std::lock_guard<std::mutex> lock(collectives_mutex_);
+  const NamedCollective& known = collectives_[static_cast<size_t>(number)];
+  return Format("%s for %s on its GPU", known.name, OpText(known.op, model_file_, known.line).c_str());
+}
+
+int64_t Watch::Events() const {
+  const volatile DeviceProgress* const device = device_.load();
+  return events_.load(std::memory_order_relaxed) + (device == nullptr ? 0 : device->events);
+}
+
+void Watch::BeginChecking(Reader reader) {
   checking_ = true;
-  result_ = nullptr;
+  reader_ = reader;
+  result_ = {};
   order_ = 0;
   found_.reset();
 }
@@ -82,58 +153,71 @@ std::optional<Watch::NotFinite> Watch::EndChecking() {
 }
 
 void Watch::ScanResult() {
-  if (result_ != nullptr)
-    Check(op_.load(std::memory_order_relaxed), line_.load(std::memory_order_relaxed), result_, count_);
+  if (result_.values != nullptr)
+    Check(op_.load(std::memory_order_relaxed), line_.load(std::memory_order_relaxed), result_);
   ++order_;
 }
 
-void Watch::Check(const char* name, int line, const float* values, int64_t count) {
+void Watch::Check(const char* name, int line, const Tensor& tensor) {
   if (found_.has_value()) return;
-  for (int64_t i = 0; i < count; ++i) {
-    if (IsFinite(values[i])) continue;
-    found_ = NotFinite{order_, name, line, i, values[i]};
+  const void* values = tensor.values;
+  const int64_t size = tensor.is_bfloat16 ? sizeof(BFloat16) : sizeof(float);
+  if (reader_ != nullptr) values = reader_(values, tensor.count * size);
+  for (int64_t i = 0; i < tensor.count; ++i) {
+    const float value =
+        tensor.is_bfloat16 ? float{static_cast<const BFloat16*>(values)[i]} : static_cast<const float*>(values)[i];
+    if (IsFinite(value)) continue;
+    found_ = NotFinite{order_, name, line, i, value};
     return;
   }
 }
 
 void Watch::StartWatchdog(int rank, double seconds) {
   watchdog_ = std::make_unique<Watchdog>();
-  watchdog_->thread = std::thread([this, rank, seconds] {
-    Watchdog& dog = *watchdog_;
+  watchdog_->thread = std::thread([this, &dog = *watchdog_, rank, seconds] {
     int64_t seen = -1;
     double since = Now();
     std::unique_lock<std::mutex> lock(dog.mutex);
     while (!dog.stop) {
       dog.wake.wait_for(lock, std::chrono::duration<double>(seconds < 4 ? seconds / 4 : 1));
-      const int64_t events = events_.load(std::memory_order_relaxed);
+      const int64_t events = Events();
       if (events != seen) {
         seen = events;
         since = Now();
         continue;
       }
       // A rank that waits for others gives them time to report themselves: what they say is nearer to the cause.
-      const char* collective = collective_.load(std::memory_order_relaxed);
-      const double limit = collective == nullptr ? seconds : seconds * 1.1 + 1;
+      const std::optional<std::string> collective = CurrentCollective();
+      const double limit = collective.has_value() ? seconds * 1.1 + 1 : seconds;
       if (dog.stop || Now() - since < limit) continue;
-      const std::string where = collective == nullptr
-                                    ? Format("rank %d stands still in %s", rank, CurrentOp().c_str())
-                                    : Format("rank %d waits in %s for %s", rank, collective, CurrentOp().c_str());
-      Die(ExitCode::kFailed,
-          Format("%s since %.0f s; the job is ended (CLEAVE_TIMEOUT is %g s)", where.c_str(), Now() - since, seconds));
+      const std::string where = collective.has_value()
+                                    ? Format("rank %d waits in %s", rank, collective->c_str())
+                                    : Format("rank %d stands still in %s", rank, CurrentOp().c_str());
+      Die(ExitCode::kFailed, Format("%s since %.0f s%s; the job is ended (CLEAVE_TIMEOUT is %g s)", where.c_str(),
+                                    Now() - since, OthersOfThisProcess(*this).c_str(), seconds));
     }
   });
 }
 
 namespace {
 
-const Watch* signal_watch = nullptr;
-int signal_rank = 0;
+// Threads of OpenMP and of libraries are no rank's: in a process of one rank they are its.
+std::string CrashText(const char* signal) {
+  const std::unique_lock<std::mutex> lock(reported_mutex, std::try_to_lock);
+  Reported rank = of_this_thread;
+  if (rank.watch == nullptr && reported.size() == 1) rank = reported[0];
+  if (rank.watch != nullptr) {
+    return Format("error: rank %d: %s in %s\n", rank.rank, signal, rank.watch->CurrentOp().c_str());
+  }
+  std::string text = Format("error: %s", signal);
+  for (const Reported& other : reported) text += "; " + Position(other);
+  return text + "\n";
+}
 
 void OnCrash(int signal) {
-  // CurrentOp allocates, which a handler should not; the process is lost anyway, and alarm bounds a deadlock in malloc.
+  // CrashText allocates, which a handler should not; the process is lost anyway, and alarm bounds a deadlock in malloc.
   alarm(2);
-  const std::string text =
-      Format("error: rank %d: %s in %s\n", signal_rank, strsignal(signal), signal_watch->CurrentOp().c_str());
+  const std::string text = CrashText(strsignal(signal));
   if (write(STDERR_FILENO, text.data(), text.size()) < 0) _exit(128 + signal);
   raise(signal);
 }
@@ -143,8 +227,11 @@ void OnStop(int signal) { _exit(128 + signal); }
 }  // namespace
 
 void HandleSignals(const Watch& watch, int rank) {
-  signal_watch = &watch;
-  signal_rank = rank;
+  of_this_thread = {&watch, rank};
+  {
+    const std::lock_guard<std::mutex> lock(reported_mutex);
+    reported.push_back(of_this_thread);
+  }
   struct sigaction action = {};
   action.sa_handler = OnCrash;
   action.sa_flags = static_cast<int>(SA_RESETHAND | SA_NODEFER);

@@ -7,7 +7,7 @@
 // Start is a handful of stores. In checking mode each Start and Finish first scans the result of the op before it, and
 // the first value that is not finite is kept in first_not_finite(). A thread watches the rank: when it has been in one
 // op or one collective for longer than the limit, the job ends with exit code 6 and a message that names rank, op and
-// line.
+// line. A rank is a thread: several may live in one process, each with a Watch of its own.
 #ifndef CLEAVE_RUNTIME_TRACE_TRACE_H_
 #define CLEAVE_RUNTIME_TRACE_TRACE_H_
 
@@ -15,9 +15,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
+
+#include "runtime/device/bfloat16.h"
 
 namespace cleave::runtime {
 
@@ -30,19 +34,38 @@ class Watch {
   ~Watch();
 
   // A new op begins. `line` 0: no line of the model causes it.
-  void Start(const char* op, int line) { Begin(op, line, nullptr, 0); }
-  void Start(const char* op, int line, const float* result, int64_t count) { Begin(op, line, result, count); }
-  void Start(const char* op, int line, const int32_t*, int64_t) { Begin(op, line, nullptr, 0); }  // Always finite.
+  void Start(const char* op, int line) { Begin(op, line, {}); }
+  void Start(const char* op, int line, const float* result, int64_t count) { Begin(op, line, {result, count, false}); }
+  void Start(const char* op, int line, const BFloat16* result, int64_t count) {
+    Begin(op, line, {result, count, true});
+  }
+  void Start(const char* op, int line, const int32_t*, int64_t) { Begin(op, line, {}); }  // Always finite.
 
   // The last op of a phase has ended.
-  void Finish() { Begin("", 0, nullptr, 0); }
+  void Finish() { Begin("", 0, {}); }
 
   // For runtime/comm: the rank waits in a collective. `name` as in plan.json: "all_reduce".
   void EnterCollective(const char* name);
   void LeaveCollective();
 
+  // Where a GPU is in its work, as it writes it itself: the host runs ahead of it.
+  struct DeviceProgress {
+    int32_t collective = -1;  // The number of the one that it is in; -1: none.
+    int32_t events = 0;       // Collectives begun or ended so far.
+  };
+
+  // For runtime/comm on a GPU: from now on reports and the watchdog look there too; null: no longer.
+  void ObserveDevice(const volatile DeviceProgress* progress) { device_.store(progress); }
+
+  // The number of a collective of that name in the current op, for DeviceProgress.
+  int32_t NumberOfCollective(const char* name);
+
   // "`h1.matmul` (mnist_mlp.model:7)", or "no op" between phases.
   std::string CurrentOp() const;
+
+  // What the rank waits in, on the host or on its GPU: "all_reduce for `h1.matmul` (mnist_mlp.model:7)"; nullopt where
+  // it waits for nobody.
+  std::optional<std::string> CurrentCollective() const;
 
   struct NotFinite {
     int64_t order = 0;  // Number of the op since checking began: the smallest over the ranks is the first.
@@ -54,46 +77,68 @@ class Watch {
   // `observer` is called with every op that ends, until another one, or none (null), takes its place. For measurements.
   void Observe(std::function<void(const char* op)> observer) { observer_ = std::move(observer); }
 
-  void BeginChecking();
+  // How checking mode gets at values: a place where the host can read them. Null: where they are.
+  using Reader = const void* (*)(const void* values, int64_t bytes);
+  void BeginChecking(Reader reader = nullptr);
   std::optional<NotFinite> EndChecking();  // What was found, if anything; checking mode ends.
 
   // Checks a tensor that no op has just computed, such as a parameter. REQUIRES: checking mode.
-  void Check(const char* name, int line, const float* values, int64_t count);
+  void Check(const char* name, int line, const float* values, int64_t count) {
+    Check(name, line, {values, count, false});
+  }
 
   // From now on reports name this rank, and a thread ends the job when nothing has happened for `seconds`.
   void StartWatchdog(int rank, double seconds);
 
  private:
-  void Begin(const char* op, int line, const float* result, int64_t count) {
+  // A tensor of float or BFloat16.
+  struct Tensor {
+    const void* values = nullptr;
+    int64_t count = 0;
+    bool is_bfloat16 = false;
+  };
+  void Check(const char* name, int line, const Tensor& tensor);
+
+  void Begin(const char* op, int line, const Tensor& result) {
     if (checking_) ScanResult();
     if (observer_) observer_(op_.load(std::memory_order_relaxed));
     op_.store(op, std::memory_order_relaxed);
     line_.store(line, std::memory_order_relaxed);
     result_ = result;
-    count_ = count;
     events_.store(events_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
   void ScanResult();
+  int64_t Events() const;  // Of the host and of its GPU.
+
+  struct NamedCollective {
+    const char* name;
+    const char* op;
+    int line;
+  };
 
   const char* model_file_;
   std::atomic<const char*> op_{""};
   std::atomic<int> line_{0};
   std::atomic<const char*> collective_{nullptr};
   std::atomic<int64_t> events_{0};  // Ops and collectives begun or ended so far: the heartbeat.
-  const float* result_ = nullptr;
-  int64_t count_ = 0;
+  Tensor result_;
   bool checking_ = false;
+  Reader reader_ = nullptr;
   std::function<void(const char*)> observer_;
   int64_t order_ = 0;
   std::optional<NotFinite> found_;
+
+  std::atomic<const volatile DeviceProgress*> device_{nullptr};
+  mutable std::mutex collectives_mutex_;  // The rank adds to the list, its watchdog reads it.
+  std::vector<NamedCollective> collectives_;
 
   struct Watchdog;
   std::unique_ptr<Watchdog> watchdog_;
 };
 
-// Installs handlers: SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT report the rank's current op and then take their
-// default course; SIGINT and SIGTERM end the process with exit code 128 + signal. `watch` must live until the process
-// ends.
+// Installs handlers: SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT report the current op of the rank whose thread has
+// crashed and then take their default course; SIGINT and SIGTERM end the process with exit code 128 + signal. The
+// calling thread becomes the rank's; the watchdogs of other ranks of the process name it too. Reports end with `watch`.
 void HandleSignals(const Watch& watch, int rank);
 
 // Seconds on a clock that only moves forward.

@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <limits>
+#include <thread>
 
 namespace cleave::runtime {
 namespace {
@@ -56,6 +57,37 @@ TEST(Watch, CheckingTheLastOpAndFiniteValues) {
   EXPECT_TRUE(watch.EndChecking().has_value());
 }
 
+TEST(Watch, CheckingReadsBFloat16) {
+  Watch watch("a.model");
+  BFloat16 values[3] = {BFloat16(1.0f), BFloat16(3e38f), BFloat16(kNan)};
+  watch.BeginChecking();
+  watch.Start("halves", 4, values, 2);
+  EXPECT_FALSE(watch.EndChecking().has_value());
+  watch.BeginChecking();
+  watch.Start("halves", 4, values, 3);
+  const std::optional<Watch::NotFinite> found = watch.EndChecking();
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->index, 2);
+  EXPECT_TRUE(std::isnan(found->value));
+}
+
+TEST(Watch, CheckingReadsByTheReader) {
+  static const float* asked = nullptr;
+  static const float answer[2] = {0, kInfinity};
+  Watch watch("a.model");
+  const float values[2] = {};
+  watch.BeginChecking([](const void* place, int64_t bytes) -> const void* {
+    EXPECT_EQ(bytes, 8);
+    asked = static_cast<const float*>(place);
+    return answer;
+  });
+  watch.Start("on_device", 5, values, 2);
+  const std::optional<Watch::NotFinite> found = watch.EndChecking();
+  EXPECT_EQ(asked, values);
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->index, 1);
+}
+
 TEST(Watch, OutsideCheckingNothingIsScanned) {
   Watch watch("a.model");
   const float* const nowhere = reinterpret_cast<const float*>(8);
@@ -81,6 +113,79 @@ TEST(WatchdogDeathTest, ARankThatStandsStillEndsTheJob) {
     pause();
   };
   EXPECT_EXIT(wait(), testing::ExitedWithCode(6), "rank 3 waits in all_reduce for `h1.relu` \\(a.model:9\\)");
+}
+
+TEST(Watch, NamesTheCollectiveThatTheGpuIsIn) {
+  Watch watch("a.model");
+  EXPECT_FALSE(watch.CurrentCollective().has_value());
+  watch.Start("h1.grad", 7);
+  const int32_t number = watch.NumberOfCollective("all_reduce");
+  EXPECT_EQ(watch.NumberOfCollective("all_reduce"), number);
+  EXPECT_NE(watch.NumberOfCollective("all_gather"), number);
+  watch.Start("h2.grad", 8);
+  EXPECT_NE(watch.NumberOfCollective("all_reduce"), number);
+  watch.Finish();
+  Watch::DeviceProgress progress;
+  watch.ObserveDevice(&progress);
+  EXPECT_FALSE(watch.CurrentCollective().has_value());
+  progress.collective = number;
+  EXPECT_EQ(watch.CurrentCollective(), "all_reduce for `h1.grad` (a.model:7) on its GPU");
+  // Where the host is says more.
+  watch.EnterCollective("barrier");
+  EXPECT_EQ(watch.CurrentCollective(), "barrier for no op");
+  watch.LeaveCollective();
+  watch.ObserveDevice(nullptr);
+  EXPECT_FALSE(watch.CurrentCollective().has_value());
+}
+
+TEST(WatchdogDeathTest, AGpuThatStandsStillInACollective) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const auto wait = [] {
+    Watch watch("a.model");
+    watch.Start("h1.grad", 7);
+    const Watch::DeviceProgress progress = {watch.NumberOfCollective("all_reduce"), 1};
+    watch.Finish();
+    watch.ObserveDevice(&progress);
+    watch.StartWatchdog(3, 0.2);
+    pause();
+  };
+  EXPECT_EXIT(wait(), testing::ExitedWithCode(6),
+              "rank 3 waits in all_reduce for `h1.grad` \\(a.model:7\\) on its GPU since");
+}
+
+TEST(WatchdogDeathTest, NamesTheOtherRanksOfTheProcess) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const auto stand_still = [] {
+    Watch waiting("a.model");
+    HandleSignals(waiting, 1);
+    waiting.Start("h2", 8);
+    waiting.EnterCollective("broadcast");
+    Watch computing("a.model");
+    HandleSignals(computing, 2);
+    computing.Start("h3", 9);
+    Watch watch("a.model");
+    HandleSignals(watch, 0);
+    watch.StartWatchdog(0, 0.2);
+    watch.Start("h1", 7);
+    pause();
+  };
+  EXPECT_EXIT(stand_still(), testing::ExitedWithCode(6),
+              "rank 0 stands still in `h1` \\(a.model:7\\) since 0 s; rank 1 waits in broadcast for `h2` "
+              "\\(a.model:8\\); rank 2 is in `h3` \\(a.model:9\\); the job is ended");
+}
+
+TEST(SignalsDeathTest, ACrashOutsideOfARanksThreadNamesAllRanksOfTheProcess) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const auto crash = [] {
+    Watch first("a.model");
+    Watch second("a.model");
+    HandleSignals(first, 0);
+    HandleSignals(second, 1);
+    first.Start("h1", 7);
+    std::thread([] { raise(SIGFPE); }).join();
+  };
+  EXPECT_EXIT(crash(), testing::KilledBySignal(SIGFPE),
+              "error: .*; rank 0 is in `h1` \\(a.model:7\\); rank 1 is in no op");
 }
 
 TEST(SignalsDeathTest, StopAndCrash) {

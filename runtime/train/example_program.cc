@@ -1,7 +1,8 @@
 // A small program of the kind that codegen writes, by hand: a two-layer network on digits, data parallel over any
 // number of ranks. The tests of runtime/train start it under mpirun. Environment: RANKS, the mesh's size; HIDDEN, the
-// width; FAULT, what goes wrong: "nan:RANK" makes a value of h1.relu not finite on that rank at step 3, "kill:RANK" and
-// "stall:RANK" end or stop it there.
+// width; WEIGHT, a file with the first values of logits.weight; FAULT, what goes wrong: "nan:RANK" makes a value of
+// h1.relu not finite on that rank at step 3, "kill:RANK" and "stall:RANK" end or stop it there; "before:RANK" ends it
+// before it joins, "init:RANK" when all have joined.
 #include <signal.h>
 #include <unistd.h>
 
@@ -29,6 +30,13 @@ int64_t Number(const char* name, int64_t otherwise) {
 
 const int64_t hidden = Number("HIDDEN", 32);
 
+// The kind of fault that this rank is to have, as its first letter; 0 for none.
+char FaultRank(int rank) {
+  const char* fault = std::getenv("FAULT");
+  const char* colon = fault == nullptr ? nullptr : std::strchr(fault, ':');
+  return colon != nullptr && std::atoi(colon + 1) == rank ? fault[0] : '\0';
+}
+
 class Example final : public TrainingProgram {
  public:
   explicit Example(const Context& context)
@@ -39,6 +47,7 @@ class Example final : public TrainingProgram {
         rows_(Piece(kBatch, MeshSize(context.mesh), context.rank)),
         arena_(kArenaFloats() * 4),
         all_(comm_.CreateGroup({0})) {
+    if (fault_rank_ == 'i') raise(SIGKILL);
     float* next = arena_.At<float>(0);
     const auto take = [&](int64_t count) { return std::exchange(next, next + count); };
     parameters_ = next;
@@ -155,13 +164,6 @@ class Example final : public TrainingProgram {
  private:
   static int64_t kArenaFloats() { return 2 * Parameters_() + kBatch * (kPixels + 2 + 2 * hidden + 2 * kClasses); }
 
-  // The kind of fault that this rank is to have, as its first letter; 0 for none.
-  static char FaultRank(int rank) {
-    const char* fault = std::getenv("FAULT");
-    const char* colon = fault == nullptr ? nullptr : std::strchr(fault, ':');
-    return colon != nullptr && std::atoi(colon + 1) == rank ? fault[0] : '\0';
-  }
-
   void Misbehave() {
     if (forwards_ < 3) return;
     if (fault_rank_ == 'n') h1_[5] = std::numeric_limits<float>::quiet_NaN();
@@ -189,6 +191,7 @@ class Example final : public TrainingProgram {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (FaultRank(RankFromEnvironment().value_or(-1)) == 'b') raise(SIGKILL);
   TrainingSettings settings;
   settings.model_name = "Example";
   settings.model_file = "example.model";
@@ -198,6 +201,7 @@ int main(int argc, char** argv) {
   settings.log_every = 10;
   settings.schedule.rate = 0.05;
   settings.metrics = {"accuracy"};
+  if (const char* file = std::getenv("WEIGHT")) settings.parameter_files.push_back(FromNpy("logits.weight", file));
   return Train(argc, argv, settings, [](const Context& context) -> std::unique_ptr<TrainingProgram> {
     return std::make_unique<Example>(context);
   });

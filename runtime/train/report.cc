@@ -147,9 +147,11 @@ void Report::Test(int64_t epoch, const NamedValues& results) {
 void Report::Summary(const RunRecord& run, int64_t batch) {
   const double steps = static_cast<double>(std::max<size_t>(1, run.step_seconds.size()));
   const double median = Median(run.step_seconds);
-  Line(Format("done: %zu step%s in %.2f s | median step %.2f ms, mean communication %.2f ms | %.0f samples/s",
-              run.step_seconds.size(), run.step_seconds.size() == 1 ? "" : "s", run.seconds, median * 1e3,
-              run.communication_seconds / steps * 1e3, median > 0 ? static_cast<double>(batch) / median : 0));
+  const std::string communication =
+      run.communication_is_timed ? Format(", mean communication %.2f ms", run.communication_seconds / steps * 1e3) : "";
+  Line(Format("done: %zu step%s in %.2f s | median step %.2f ms%s | %.0f samples/s", run.step_seconds.size(),
+              run.step_seconds.size() == 1 ? "" : "s", run.seconds, median * 1e3, communication.c_str(),
+              median > 0 ? static_cast<double>(batch) / median : 0));
 }
 
 std::string RunJson(const RunRecord& run) {

@@ -33,7 +33,8 @@ struct RunRecord {
   int exit = 0;
   double seconds = 0;
   std::vector<double> step_seconds;
-  double communication_seconds = 0;        // Of all steps.
+  double communication_seconds = 0;        // Of all steps; 0 where they cannot be told from those of computation.
+  bool communication_is_timed = true;      // Whether they can: on a CPU.
   std::vector<int64_t> peak_memory_bytes;  // Per rank: the arena and the workspace.
   std::vector<int64_t> data_bytes;         // Per rank: the data set.
   std::vector<double> sent_bytes;          // Per rank.
@@ -47,8 +48,7 @@ class Report {
  public:
   // Makes `folder` if need be, removes an older run.json from it and opens metrics.jsonl. An Error (exit code 5) when
   // that fails.
-  static Result<Report> Open(const std::string& folder, bool writes, bool quiet,
-                             LogFormat format = LogFormat::kCleave);
+  static Result<Report> Open(const std::string& folder, bool writes, bool quiet, LogFormat format = LogFormat::kCleave);
   Report(Report&& other) noexcept;
   Report(const Report&) = delete;
   ~Report();

@@ -87,6 +87,22 @@ TEST(Report, PrintsLossesAsMindSporeDoes) {
   EXPECT_EQ(testing::internal::GetCapturedStdout(), "epoch: 2 step: 20, loss is 0.312345\n");
 }
 
+TEST(Report, SummaryHasTheTimeOfCommunicationWhereItIsKnown) {
+  Result<Report> report = Report::Open(Folder(), true, false);
+  ASSERT_TRUE(report.ok());
+  RunRecord run;
+  run.seconds = 1.5;
+  run.step_seconds = {0.25, 0.5, 0.75};
+  run.communication_seconds = 0.3;
+  testing::internal::CaptureStdout();
+  report.value().Summary(run, 100);
+  run.communication_is_timed = false;
+  report.value().Summary(run, 100);
+  EXPECT_EQ(testing::internal::GetCapturedStdout(),
+            "done: 3 steps in 1.50 s | median step 500.00 ms, mean communication 100.00 ms | 200 samples/s\n"
+            "done: 3 steps in 1.50 s | median step 500.00 ms | 200 samples/s\n");
+}
+
 TEST(Report, OtherRanksWriteNothing) {
   Result<Report> report = Report::Open(Folder() + "/x", false, false);
   ASSERT_TRUE(report.ok());
@@ -108,13 +124,12 @@ TEST(Report, RunJson) {
   run.sent_bytes = {7, 8};
   run.traffic[0] = {3, 300, 600, 0.3};
   run.test = {{"accuracy", 0.97}};
-  EXPECT_EQ(
-      RunJson(run),
-      "{\"exit\":0,\"steps\":3,\"seconds\":1.5,\"median_step_seconds\":0.5,\"compute_seconds\":0.4,"
-      "\"communication_seconds\":0.1,\"peak_memory_bytes\":{\"0\":100,\"1\":200},"
-      "\"data_bytes\":{\"0\":10,\"1\":20},\"sent_bytes\":{\"0\":7,\"1\":8},"
-      "\"collectives\":{\"all_reduce\":{\"count\":3,\"bytes\":300,\"sent_bytes\":600,\"seconds\":0.3}},"
-      "\"test\":{\"accuracy\":0.97}}\n");
+  EXPECT_EQ(RunJson(run),
+            "{\"exit\":0,\"steps\":3,\"seconds\":1.5,\"median_step_seconds\":0.5,\"compute_seconds\":0.4,"
+            "\"communication_seconds\":0.1,\"peak_memory_bytes\":{\"0\":100,\"1\":200},"
+            "\"data_bytes\":{\"0\":10,\"1\":20},\"sent_bytes\":{\"0\":7,\"1\":8},"
+            "\"collectives\":{\"all_reduce\":{\"count\":3,\"bytes\":300,\"sent_bytes\":600,\"seconds\":0.3}},"
+            "\"test\":{\"accuracy\":0.97}}\n");
 }
 
 TEST(Report, WritesRunJsonWholeAndRemovesAnOlderOne) {

@@ -12,9 +12,12 @@
 #include <optional>
 #include <utility>
 
+#include "runtime/device/memory.h"
 #include "runtime/device/workspace.h"
 #include "runtime/launch/launch.h"
+#include "runtime/train/feed.h"
 #include "runtime/train/options.h"
+#include "runtime/train/phase.h"
 #include "runtime/train/redistributions.h"
 #include "runtime/train/report.h"
 
@@ -26,6 +29,13 @@ bool IsFinite(float value) {
   uint32_t bits;
   std::memcpy(&bits, &value, sizeof bits);
   return (bits & 0x7F800000u) != 0x7F800000u;
+}
+
+// "0.5", "-inf", "nan": whose sign means nothing.
+std::string NumberText(float value) {
+  uint32_t bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  return (bits & 0x7FFFFFFFu) > 0x7F800000u ? "nan" : Format("%g", static_cast<double>(value));
 }
 
 // How long to train.
@@ -65,7 +75,8 @@ class Run {
         program_(program),
         batches_(batches),
         report_(report),
-        redistributions_(redistributions) {
+        redistributions_(redistributions),
+        feed_(program.Inputs(), batches) {
     for (const ModelInput& input : program_.Inputs()) masks_test_ |= input.name == kSampleMask;
   }
 
@@ -92,6 +103,12 @@ class Run {
     const int64_t memory = program_.ArenaBytes() + WorkspaceBytes().peak;
     record_.exit = static_cast<int>(code);
     record_.traffic = comm_.traffic();
+    // How long a GPU communicates is not what the host sees: it only asks for it.
+    record_.communication_is_timed = TensorsAreOnHost();
+    if (!record_.communication_is_timed) {
+      record_.communication_seconds = 0;
+      for (Traffic& traffic : record_.traffic) traffic.seconds = 0;
+    }
     const std::string mine = Format("%" PRId64 " %" PRId64 " %.17g", memory, batches_.bytes(), sent);
     for (const std::string& text : comm_.GatherText(mine)) {
       char* end = nullptr;
@@ -106,18 +123,24 @@ class Run {
   std::optional<Error> Step(int64_t step, int64_t total, bool logged) {
     const double start = Now();
     const double communicated = CommunicationSeconds(comm_);
+    const StepScalars scalars = Scalars(step + 1);
     step_ = static_cast<uint64_t>(step) + 1;
-    batches_.LoadTraining(step);
-    program_.Forward();
-    if (logged) program_.Metrics();
-    program_.Backward();
+    feed_.Training(step);
+    program_.Prepare(scalars);
+    (logged ? with_metrics_ : gradients_).Run([&] {
+      program_.Forward();
+      if (logged) program_.Metrics();
+      program_.Backward();
+    });
+    const bool test_follows = (step + 1) % batches_.steps_per_epoch() == 0;
+    if (step + 1 < total && !test_follows) feed_.ReadAhead(step + 1);
     const float loss = program_.Loss();
     if (!IsFinite(loss)) return Explain(step + 1, loss);
     StepRecord record;
     for (size_t i = 0; logged && i < settings_.metrics.size(); ++i) {
       record.metrics.emplace_back(settings_.metrics[i], program_.Metric(static_cast<int>(i)));
     }
-    program_.Update(Scalars(step + 1));
+    update_.Run([&] { program_.Update(scalars); });
     redistributions_.Print();
 
     record.step = step + 1;
@@ -150,11 +173,14 @@ class Run {
     if (!has_metrics) results.emplace_back("loss", 0.0);
     comm_.CountTraffic(false);
     step_ = 0;
+    program_.Prepare({.step = 0});
     int64_t samples = 0;
     for (int64_t index = 0; index < count; ++index) {
-      samples += batches_.LoadTest(index);
-      program_.Forward();
-      program_.Metrics();
+      samples += feed_.Test(index);
+      test_.Run([&] {
+        program_.Forward();
+        program_.Metrics();
+      });
       // A metric is a mean over the whole batch in which padding counts as zero.
       const double weight = static_cast<double>(batches_.batch());
       for (size_t i = 0; i < settings_.metrics.size(); ++i)
@@ -169,7 +195,7 @@ class Run {
 
   // Computes the step again in checking mode and names the first value that is not finite, over all ranks.
   Error Explain(int64_t step, float loss) {
-    watch_.BeginChecking();
+    watch_.BeginChecking(OnHost);
     for (const ParameterView& view : program_.Parameters()) CheckParameter(view);
     for (const ModelInput& input : program_.Inputs()) {
       if (input.is_float) watch_.Check(input.name.c_str(), 0, input.floats, ElementCount(input.region.size));
@@ -178,12 +204,12 @@ class Run {
     program_.Backward();
     const std::string where = FirstOverRanks(watch_.EndChecking());
     return {ExitCode::kFailed,
-            Format("step %" PRId64 ": the loss is %g; %s", step, static_cast<double>(loss), where.c_str())};
+            Format("step %" PRId64 ": the loss is %s; %s", step, NumberText(loss).c_str(), where.c_str())};
   }
 
   // After the last update no loss would show what it did.
   std::optional<Error> CheckParameters(int64_t steps) {
-    watch_.BeginChecking();
+    watch_.BeginChecking(OnHost);
     for (const ParameterView& view : program_.Parameters()) CheckParameter(view);
     const std::optional<Watch::NotFinite> found = watch_.EndChecking();
     const std::string where = FirstOverRanks(found);
@@ -201,8 +227,8 @@ class Run {
       const std::string line =
           found->line > 0 ? Format("%s:%d", settings_.model_file, found->line) : settings_.model_file;
       mine = Format(
-          "%" PRId64 " the first value that is not finite is %g in `%s` (%s), element %" PRId64 " of rank %d's piece",
-          found->order, static_cast<double>(found->value), found->op.c_str(), line.c_str(), found->index, comm_.rank());
+          "%" PRId64 " the first value that is not finite is %s in `%s` (%s), element %" PRId64 " of rank %d's piece",
+          found->order, NumberText(found->value).c_str(), found->op.c_str(), line.c_str(), found->index, comm_.rank());
     }
     std::string first = kNothingFound;
     int64_t first_order = std::numeric_limits<int64_t>::max();
@@ -226,6 +252,12 @@ class Run {
   Batches& batches_;
   Report& report_;
   RedistributionLog& redistributions_;
+  Feed feed_;
+  const bool recordable_ = program_.IsRecordable() && comm_.IsRecordable();
+  Phase gradients_{"the gradients", recordable_, comm_, watch_};
+  Phase with_metrics_{"the metrics and gradients", recordable_, comm_, watch_};
+  Phase update_{"the update", recordable_, comm_, watch_};
+  Phase test_{"a test batch", recordable_, comm_, watch_};
   bool masks_test_ = false;
   RunRecord record_;
 };
@@ -243,13 +275,22 @@ Result<DataSpec> ChooseData(const TrainingSettings& settings, const Options& opt
   return spec;
 }
 
+// Reads the file's piece to where the parameter lies.
+std::optional<Error> ReadParameter(const ParameterFile& file, const ParameterView& view) {
+  if (TensorsAreOnHost()) return file.read(file, view.region, view.values);
+  std::vector<float> values(static_cast<size_t>(ElementCount(view.region.size)));
+  std::optional<Error> error = file.read(file, view.region, values.data());
+  if (!error.has_value()) CopyToDevice(values.data(), view.values, static_cast<int64_t>(values.size() * sizeof(float)));
+  return error;
+}
+
 // All mistakes in the files of parameters that this rank finds.
 std::optional<Error> ReadParameters(const TrainingSettings& settings, TrainingProgram& program) {
   std::string mistakes;
   for (const ParameterFile& file : settings.parameter_files) {
     for (const ParameterView& view : program.Parameters()) {
       if (view.name != file.parameter) continue;
-      const std::optional<Error> error = file.read(file, view.region, view.values);
+      const std::optional<Error> error = ReadParameter(file, view);
       if (error.has_value()) mistakes += (mistakes.empty() ? "" : "\nerror: ") + error->message;
     }
   }
@@ -304,6 +345,20 @@ std::optional<Error> TrainJoined(const TrainingSettings& settings, const Options
   return error.has_value() ? error : unwritten;
 }
 
+// The whole of a rank; its exit code. `folder`: of the program.
+int TrainRank(const TrainingSettings& settings, const Result<Options>& options, CreateProgram create,
+              const std::string& folder) {
+  Watch watch(settings.model_file);
+  Result<std::unique_ptr<Comm>> joined = Join({settings.mesh, settings.only_rank}, watch);
+  if (!joined.ok()) return static_cast<int>(joined.error().code);
+  std::unique_ptr<Comm> comm = std::move(joined.value());
+  // Under mpirun only together: the first rank that ends with an error takes the others with it.
+  if (!options.ok()) return Leave(std::move(comm), options.error());
+  if (std::optional<Error> error = TrainJoined(settings, options.value(), create, folder, *comm, watch))
+    return Leave(std::move(comm), *error);
+  return static_cast<int>(ExitCode::kDone);
+}
+
 }  // namespace
 
 int Train(int argc, char** argv, const TrainingSettings& settings, CreateProgram create) {
@@ -316,16 +371,9 @@ int Train(int argc, char** argv, const TrainingSettings& settings, CreateProgram
     std::fprintf(stderr, "error: %s\n", options.error().message.c_str());
     return static_cast<int>(options.error().code);
   }
-  // Static: signal handlers and the watchdog look at it until the process ends.
-  static Watch watch(settings.model_file);
-  std::unique_ptr<Comm> comm = Join({settings.mesh, settings.only_rank}, watch);
-  // Under mpirun only together: the first rank that ends with an error takes the others with it.
-  if (!options.ok()) return Leave(std::move(comm), options.error());
   const std::string path = argv[0];
   const std::string folder = path.find('/') == std::string::npos ? "." : path.substr(0, path.rfind('/'));
-  if (std::optional<Error> error = TrainJoined(settings, options.value(), create, folder, *comm, watch))
-    return Leave(std::move(comm), *error);
-  return static_cast<int>(ExitCode::kDone);
+  return RunRanks(settings.mesh, [&] { return TrainRank(settings, options, create, folder); });
 }
 
 }  // namespace cleave::runtime

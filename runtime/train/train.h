@@ -13,10 +13,14 @@
 //     });
 //   }
 //
-// Order of calls: Initialize once. Per training step: inputs are filled, Forward, at logged steps Metrics, Backward,
-// Update. After an epoch, per test batch: inputs are filled, Forward, Metrics. When a loss is not finite: Forward and
-// Backward again on the same inputs, before Update, with the Watch in checking mode; so neither may change parameters
-// or optimizer state. Context::step is the same in both.
+// Order of calls: Initialize once. Per training step: inputs are filled, Prepare, Forward, at logged steps Metrics,
+// Backward, Update. After an epoch Prepare; per test batch: inputs are filled, Forward, Metrics. When a loss is not
+// finite: Forward and Backward again on the same inputs, before Update, with the Watch in checking mode; so neither may
+// change parameters or optimizer state. Context::step is the same in both.
+//
+// On a GPU what Forward to Backward, Update, and Forward and Metrics of a test ask for is recorded at their second call
+// and replayed from then on (runtime/device/recorded.h): what differs between steps must be in memory of the device,
+// where Prepare puts it. Each rank is a thread; nothing here is shared between them.
 //
 // Writes what docs/formats/run.md says: step lines on rank 0's standard output, metrics.jsonl and run.json in the run's
 // folder.
@@ -50,7 +54,7 @@ struct Context {
 
 // Step-dependent numbers of the optimizer.
 struct StepScalars {
-  int64_t step = 1;  // Counted from 1.
+  int64_t step = 1;  // Counted from 1; 0 in testing.
   double learning_rate = 0;
   double bias_correction1 = 1;  // 1 - beta1^step
   double bias_correction2 = 1;  // 1 - beta2^step
@@ -70,6 +74,12 @@ class TrainingProgram {
 
   // Initial values of parameters and optimizer state.
   virtual void Initialize() = 0;
+
+  // What follows belongs to this step.
+  virtual void Prepare(const StepScalars&) {}
+
+  // Whether the phases ask for the same work each time: not where a phase prints values or compares them.
+  virtual bool IsRecordable() const { return true; }
 
   virtual void Forward() = 0;
   virtual void Metrics() = 0;

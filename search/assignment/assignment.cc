@@ -40,7 +40,7 @@ Assignment::Assignment(const GraphFacts& facts, const Mesh& mesh, AssignmentOpti
   }
   for (const Op& op : facts.graph->ops) {
     Touch(op.id);
-    if (facts.roles[op.id] == Role::kParameter) DeriveStorage(op.id);
+    if (facts.roles[op.id] == Role::kParameter || facts.roles[op.id] == Role::kCopy) DeriveStorage(op.id);
     Follow(op.id);
   }
   Settle();

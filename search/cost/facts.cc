@@ -33,6 +33,7 @@ Role ForwardRole(const GraphFacts& facts, const Op& op) {
   if (op.kind == "parameter") return Role::kParameter;
   if (op.kind == "state") return Role::kUpdate;
   if (facts.classes[op.id] == OpClass::kSource) return Role::kConstant;
+  if (op.kind == "cast" && facts.roles[op.inputs[0]] == Role::kParameter) return Role::kCopy;
   const bool only_data = std::all_of(op.inputs.begin(), op.inputs.end(), [&](OpId input) {
     const Role role = facts.roles[input];
     return role == Role::kInput || role == Role::kConstant || role == Role::kData;
@@ -55,6 +56,20 @@ Role RoleOf(const GraphFacts& facts, const Op& op) {
   return Role::kLight;
 }
 
+// Of the heaviest product that reads `value` forward, itself or as a copy.
+double MostWork(const GraphFacts& facts, OpId value) {
+  double most = 0;
+  for (const Read& read : facts.reads[value]) {
+    const Op& reader = facts.op(read.reader);
+    if (reader.phase != Phase::kForward) continue;
+    if (facts.roles[read.reader] == Role::kCopy) most = std::max(most, MostWork(facts, read.reader));
+    if (facts.roles[read.reader] != Role::kProduct) continue;
+    const OpDefinition& definition = DefinitionOf(reader);
+    most = std::max(most, definition.flops(InputTypes(*facts.graph, reader), reader.type, reader.attributes).value());
+  }
+  return most;
+}
+
 // The read that decides a parameter's storage: the product with the most work, else the first forward reader.
 Read LeaderOf(const GraphFacts& facts, OpId parameter) {
   Read leader{.reader = parameter, .input = -1};
@@ -66,6 +81,7 @@ Read LeaderOf(const GraphFacts& facts, OpId parameter) {
     if (facts.roles[read.reader] == Role::kProduct) {
       work = DefinitionOf(reader).flops(InputTypes(*facts.graph, reader), reader.type, reader.attributes).value();
     }
+    if (facts.roles[read.reader] == Role::kCopy) work = MostWork(facts, read.reader);
     if (work > most) std::tie(leader, most) = std::tuple(read, work);
   }
   return leader;
@@ -143,6 +159,12 @@ void FindGradients(GraphFacts& facts) {
   }
 }
 
+// The gradient that the loss hands back, in whatever type.
+bool IsHandedBack(const Graph& graph, const Op& op, const IdVector<OpId, uint8_t>& of_loss) {
+  if (op.inherits.has_value() && graph.loss.has_value() && op.inherits->op == *graph.loss) return true;
+  return op.kind == "cast" && of_loss[op.inputs[0]] != 0;
+}
+
 }  // namespace
 
 GraphFacts FactsOf(const Graph& graph) {
@@ -162,6 +184,7 @@ GraphFacts FactsOf(const Graph& graph) {
                    .priced = IdVector<OpId, uint8_t>(count),
                    .gradient = IdVector<OpId, uint8_t>(count)};
   std::map<std::string, int> rule_by_key;
+  IdVector<OpId, uint8_t> of_loss(count);
   for (const Op& op : graph.ops) {
     const auto [found, is_new] = rule_by_key.emplace(RuleKey(graph, op), static_cast<int>(facts.rules.size()));
     if (is_new) facts.rules.push_back(RuleOf(graph, op));
@@ -171,12 +194,12 @@ GraphFacts FactsOf(const Graph& graph) {
     for (size_t i = 0; i < op.inputs.size(); ++i) {
       facts.reads[op.inputs[i]].push_back({.reader = op.id, .input = static_cast<int>(i)});
     }
-    const bool of_loss = op.inherits.has_value() && graph.loss.has_value() && op.inherits->op == *graph.loss;
-    facts.priced[op.id] = op.type.rank() >= 2 && !of_loss;
+    of_loss[op.id] = IsHandedBack(graph, op, of_loss);
+    facts.priced[op.id] = op.type.rank() >= 2 && of_loss[op.id] == 0;
     if (facts.roles[op.id] == Role::kInherits) facts.inheritors[op.inherits->op].push_back(op.id);
   }
   for (const Op& op : graph.ops) {
-    if (facts.roles[op.id] != Role::kParameter) continue;
+    if (facts.roles[op.id] != Role::kParameter && facts.roles[op.id] != Role::kCopy) continue;
     facts.leaders[op.id] = LeaderOf(facts, op.id);
     if (facts.leaders[op.id].reader != op.id) facts.led[facts.leaders[op.id].reader].push_back(op.id);
   }
@@ -191,6 +214,19 @@ bool GraphFacts::continues_other_sum(OpId sum) const {
   if (!value.has_value() || op(*value).type.rank() != op(sum).type.rank()) return false;
   return std::any_of(op(sum).inputs.begin(), op(sum).inputs.end(),
                      [&](OpId input) { return roles[input] == Role::kSum && whole_sums[input] != whole_sums[sum]; });
+}
+
+std::vector<Read> GraphFacts::parameter_reads(OpId op) const {
+  const OpId parameter = roles[op] == Role::kCopy ? graph->op(op).inputs[0] : op;
+  std::vector<Read> all;
+  for (const Read& read : reads[parameter]) {
+    if (roles[read.reader] == Role::kCopy) {
+      all.insert(all.end(), reads[read.reader].begin(), reads[read.reader].end());
+    } else {
+      all.push_back(read);
+    }
+  }
+  return all;
 }
 
 std::vector<Read> GraphFacts::data_reads(OpId data) const {

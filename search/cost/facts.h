@@ -23,6 +23,7 @@ enum class Role {
   kInput,      // Data: read in the layout in which it is used.
   kConstant,   // A constant or a scalar of the step: replicated.
   kParameter,  // Stored as its heaviest forward reader reads it.
+  kCopy,       // A parameter in another type: as kParameter, made as its heaviest forward reader reads it.
   kInherits,   // A backward op: cut like the forward op it comes from.
   kSum,        // A backward op of its own: the sum of a value's gradients.
   kUpdate,     // Optimizer state and update: in the storage layout of the parameter.
@@ -45,8 +46,8 @@ struct GraphFacts {
   IdVector<OpId, std::vector<Read>> reads;       // In program order.
   IdVector<OpId, std::vector<OpId>> inheritors;  // Backward ops that inherit from a forward op.
   IdVector<OpId, Read>
-      leaders;  // Of a parameter: the read that decides its storage; its own id where nothing reads it.
-  IdVector<OpId, std::vector<OpId>> led;            // Of a forward op: the parameters whose storage it decides.
+      leaders;  // Of a parameter or a copy: the read that decides its layout; its own id where nothing reads it.
+  IdVector<OpId, std::vector<OpId>> led;            // Of a forward op: the parameters and copies whose leader it is.
   IdVector<OpId, OpId> whole_sums;                  // Of a sum: the last of its chain.
   IdVector<OpId, std::vector<OpId>> sums;           // Of a forward op: the sums that make its value's gradient.
   IdVector<OpId, std::vector<OpId>> update_groups;  // Of a parameter: the states and update ops that lie like it.
@@ -61,6 +62,8 @@ struct GraphFacts {
   // Whether a summand is itself the whole gradient of another value, as along the residual connections of a deep model.
   // Such a sum lies like the value whose gradient it is, so that no op's strategy depends on ops many layers away.
   bool continues_other_sum(OpId sum) const;
+  // The forward ops that read a parameter, itself or as a copy. REQUIRES: `op` is a parameter or a copy.
+  std::vector<Read> parameter_reads(OpId op) const;
   // Who says how data is made: the reads by ops of the model, by metrics only where there are no others.
   std::vector<Read> data_reads(OpId data) const;
 };

@@ -8,7 +8,7 @@
 namespace cleave {
 namespace {
 
-// The best rate of a product whose result is `dtype`.
+// The best rate of a product of factors of `dtype`.
 double ProductPeak(const PeakRates& peak, DType dtype) {
   switch (dtype) {
     case DType::kF32:
@@ -44,7 +44,7 @@ Seconds ArithmeticSeconds(const Cluster& cluster, const OpDefinition& definition
                           const TensorType& output, const Attributes& attributes) {
   const double flops = definition.flops(inputs, output, attributes).value();
   const double rate = definition.op_class == OpClass::kProduct
-                          ? ProductPeak(cluster.peak, output.dtype) * MatrixEfficiency(cluster, flops)
+                          ? ProductPeak(cluster.peak, inputs[0].dtype) * MatrixEfficiency(cluster, flops)
                           : cluster.peak.f32;
   return Seconds(flops / rate);
 }

@@ -148,6 +148,17 @@ TEST(OpSecondsTest, ProductsGetMoreEfficientWithSize) {
   EXPECT_EQ(MatMulSeconds(a100, 16), 7e-6);
 }
 
+TEST(OpSecondsTest, TheTypeOfTheFactorsSaysHowFastAProductIs) {
+  const Cluster a100 = Of("a100x8", 1);
+  const TensorType factor{DType::kBf16, {4096, 4096}};
+  for (const DType result : {DType::kBf16, DType::kF32}) {
+    const TensorType product{result, {4096, 4096}};
+    const Attributes attributes{.values = {{"transpose_a", false}, {"transpose_b", false}}};
+    EXPECT_NEAR(OpSeconds(a100, *FindOp("matmul"), {factor, factor}, product, attributes).value(),
+                2 * 4096.0 * 4096 * 4096 / (0.87 * 312e12), 1e-9);
+  }
+}
+
 TEST(OpSecondsTest, LargerProductsNeverTakeLess) {
   for (const std::string& preset : PresetNames()) {
     const Cluster cluster = Of(preset, 1);

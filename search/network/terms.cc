@@ -102,7 +102,8 @@ class Builder {
         return {.kind = Formula::Kind::kVariable, .op = op, .number = terms_.variable_of[op]};
       case Role::kInherits:
         return {.kind = Formula::Kind::kInherited, .op = op, .inputs = {NodeOf(facts_.op(op).inherits->op)}};
-      case Role::kParameter: {
+      case Role::kParameter:
+      case Role::kCopy: {
         const Read& leader = facts_.leaders[op];
         if (leader.reader == op) return {.kind = Formula::Kind::kNumber, .op = op};
         return {.kind = Formula::Kind::kStored, .op = op, .inputs = {NodeOf(leader.reader)}, .slots = {leader.input}};

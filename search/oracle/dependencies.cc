@@ -15,6 +15,7 @@ std::vector<OpId> Deciders(const GraphFacts& facts, const Op& op) {
       deciders.push_back(op.inherits->op);
       break;
     case Role::kParameter:
+    case Role::kCopy:
       deciders.push_back(facts.leaders[op.id].reader);
       break;
     case Role::kInput:

@@ -58,6 +58,7 @@ std::optional<Offers::Source> Offers::SourceOf(OpId value) const {
   const bool given = role == Role::kInput && assignment_.options().dataset.has_value();
   const bool pinned = assignment_.fixed(value) || assignment_.demanded_output(value).has_value();
   if (given || pinned) return Source{.layout = assignment_.seen(value), .from = value};
+  if (role == Role::kCopy) return sources_[facts_.op(value).inputs[0]];
   if (role != Role::kData) return std::nullopt;
   const Rule& rule = facts_.rule(value);
   const std::vector<OpId>& inputs = facts_.op(value).inputs;
@@ -84,8 +85,8 @@ void Offers::AddFromInput(OpId op, int input, std::vector<Offer>& offers) const 
     offers.push_back({.slot = input, .layout = source->layout, .from = source->from});
     return;
   }
-  if (facts_.roles[maker] != Role::kParameter) return;
-  for (const Read& read : facts_.reads[maker]) {
+  if (facts_.roles[maker] != Role::kParameter && facts_.roles[maker] != Role::kCopy) return;
+  for (const Read& read : facts_.parameter_reads(maker)) {
     if (read.reader == op || !facts_.is_set(read.reader) || !assignment_.decided(read.reader)) continue;
     offers.push_back({.slot = input, .layout = assignment_.wanted(read.reader, read.input), .from = read.reader});
   }
@@ -109,7 +110,7 @@ std::vector<Offer> Offers::To(OpId op, const AxisGroup& group) const {
 
 void Offers::AddReaders(OpId value, std::vector<OpId>& ops) const {
   for (const Read& read : facts_.reads[value]) {
-    if (facts_.roles[read.reader] == Role::kData) {
+    if (facts_.roles[read.reader] == Role::kData || facts_.roles[read.reader] == Role::kCopy) {
       AddReaders(read.reader, ops);
     } else if (facts_.is_set(read.reader) && !assignment_.fixed(read.reader)) {
       ops.push_back(read.reader);
@@ -123,6 +124,7 @@ std::vector<OpId> Offers::Neighbours(OpId op) const {
   for (OpId input : facts_.op(op).inputs) {
     if (facts_.is_set(input) && !assignment_.fixed(input)) ops.push_back(input);
     if (facts_.roles[input] == Role::kParameter) AddReaders(input, ops);
+    if (facts_.roles[input] == Role::kCopy) AddReaders(facts_.op(input).inputs[0], ops);
   }
   std::sort(ops.begin(), ops.end());
   ops.erase(std::unique(ops.begin(), ops.end()), ops.end());

@@ -52,6 +52,7 @@ class Reasons {
         plan.reason = "the same on every rank";
         break;
       case Role::kParameter:
+      case Role::kCopy:
         Parameter(op, plan);
         break;
       case Role::kInherits: {
@@ -104,7 +105,8 @@ class Reasons {
     }
     for (size_t i = 0; i < facts_.op(op).inputs.size(); ++i) {
       const OpId maker = facts_.op(op).inputs[i];
-      if (facts_.roles[maker] == Role::kParameter || facts_.roles[maker] == Role::kConstant) continue;
+      const Role role = facts_.roles[maker];
+      if (role == Role::kParameter || role == Role::kCopy || role == Role::kConstant) continue;
       if (assignment_.wanted(op, static_cast<int>(i)) == assignment_.seen(maker)) {
         plan.reason = absl::StrCat("follows ", facts_.op(maker).name, ": reads it as it lies");
         return;
@@ -122,8 +124,9 @@ class Reasons {
   void Parameter(OpId op, OpPlan& plan) {
     const Read& leader = facts_.leaders[op];
     plan.decided_by = DecidedBy::kPropagation;
+    const absl::string_view lies = facts_.roles[op] == Role::kCopy ? "made as " : "stored as ";
     plan.reason = leader.reader == op ? "read by no op of the model: replicated"
-                                      : absl::StrCat("stored as ", facts_.op(leader.reader).name, " reads it");
+                                      : absl::StrCat(lies, facts_.op(leader.reader).name, " reads it");
   }
 
   std::string Text(double cost) const { return CostText(assignment_.options().prices, cost); }

@@ -46,6 +46,17 @@ Layout CutOneDimension(const Layout& layout, const Mesh& mesh, const Shape& shap
   return best;
 }
 
+// The plan of a copy of the parameter that `parameter` plans: cut in the same way, so that what is gathered is the
+// copy.
+OpPlan DividedCopy(const GraphFacts& facts, const OpPlan& parameter, OpId copy, const Plan& plan) {
+  OpPlan own = plan.ops[copy];
+  const Layout layout = OutputLayout(parameter.strategy, facts.rule(facts.op(copy).inputs[0]));
+  own.strategy = StrategyFromDimensions(layout, facts.rule(copy).output, facts.rule(copy), plan.mesh);
+  own.gather_again = true;
+  own.reason = parameter.reason;
+  return own;
+}
+
 }  // namespace
 
 Layout DividedLayout(const Layout& storage, const Mesh& mesh, const Shape& shape) {
@@ -83,6 +94,9 @@ void ShardReplicas(const GraphFacts& facts, const std::map<OpId, Demand>& demand
     own.strategy = StrategyFromDimensions(layout, facts.rule(op.id).output, facts.rule(op.id), plan.mesh);
     own.gather_again = true;
     absl::StrAppend(&own.reason, ", divided among its replicas", setting);
+    for (const Read& read : facts.reads[op.id]) {
+      if (facts.roles[read.reader] == Role::kCopy) plan.ops[read.reader] = DividedCopy(facts, own, read.reader, plan);
+    }
   }
   if (level < 2) return;
   for (const Op& op : facts.graph->ops) {

@@ -155,6 +155,12 @@ TEST(LaunchTest, Dynamically) {
   ExpectLogs();
 }
 
+TEST(LaunchTest, AsThreadsOfOneProcess) {
+  const CommandResult made = RunCommand({"make", "COMM=local"}, BuiltProgram());
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  ExpectTheSameLosses("./program_local --steps 10 --quiet");
+}
+
 TEST(LaunchTest, ByTorchrunsVariables) {
   ExpectTheSameLosses(
       RanksByNumber(0, kRanks, "WORLD_SIZE=8 MASTER_ADDR=127.0.0.1 MASTER_PORT=" + FreePort(), "--steps 10") + kWait);

@@ -10,6 +10,7 @@
 #include "ir/graph/text.h"
 #include "ir/layout/layout.h"
 #include "ir/ops/ops.h"
+#include "ir/precision/precision.h"
 #include "ir/program/text.h"
 #include "ir/testing/random_graph.h"
 #include "ir/testing/random_plan.h"
@@ -53,6 +54,7 @@ Case RandomCaseOn(const Mesh& mesh, uint64_t seed, const CaseOptions& options) {
   Random random(seed);
   const int ops = RandomOps(options.most_ops, random);
   Graph graph = RandomTrainingGraph(random, {.ops = ops, .largest_size = RandomInt(random, 2, options.largest_size)});
+  graph = ApplyPrecision(graph, options.precision).graph;
   Plan plan = RandomPlan(graph, mesh, random);
   // Without merging, with few tensors in one collective, with all.
   constexpr int64_t kBuckets[] = {100, 1000, 0};

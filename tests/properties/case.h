@@ -12,6 +12,7 @@
 #include "ir/partition/partition.h"
 #include "ir/plan/plan.h"
 #include "ir/program/program.h"
+#include "ir/training/training.h"
 
 namespace cleave::properties {
 
@@ -25,6 +26,7 @@ struct CaseOptions {
   int most_ops = 30;     // Of the table, in the forward part; most graphs have few.
   int64_t most_ranks = 12;
   int64_t largest_size = 7;
+  Precision precision = Precision::kF32;
 };
 
 // The same seed gives the same case.

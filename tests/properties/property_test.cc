@@ -29,6 +29,18 @@ TEST_P(PropertyTest, RanksComputeWhatOneDeviceComputes) {
   }
 }
 
+// The same of graphs that multiply in bf16. The interpreter does not round, so what is compared is where values lie.
+TEST_P(PropertyTest, AlsoInBf16) {
+  constexpr uint64_t kFewer = 4;
+  const uint64_t first = TestSeed() + GetParam() * kCases;
+  for (uint64_t seed = first; seed < first + kCases; seed += kFewer) {
+    const CheckOptions options{.with_proof = seed % (kProofEvery * kFewer) == 0};
+    const Case sample = RandomCase(seed, {.precision = Precision::kBf16});
+    const std::optional<std::string> failure = FindFailure(sample, options);
+    ASSERT_FALSE(failure.has_value()) << FailureReport(seed, sample, *failure, options);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Blocks, PropertyTest, testing::Range<uint64_t>(0, kBlocks));
 
 }  // namespace

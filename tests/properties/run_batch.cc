@@ -25,8 +25,10 @@ namespace {
 
 constexpr int kSteps = 2;
 constexpr double kRounding = 1e-6;   // Of an f32 operation, with some room.
+constexpr double kRoundingOfBf16 = 1.0 / 256;
 constexpr double kTolerance32 = 1e-4;
 constexpr double kHangs = 1e-3;      // An element that rounding errors move by more cannot be compared.
+constexpr double kHangsInBf16 = 0.1;
 constexpr int kDraws = 4;            // Of rounding errors.
 
 void Write(const std::string& path, const std::string& text) {
@@ -109,7 +111,7 @@ void Interpret(Member& member) {
           .tensor = values[id], .scale = scale, .movement = std::vector<double>(values[id].values.size(), 0)};
     }
     for (SourceValues& moving : disturbed) {
-      const IdVector<OpId, Tensor> moved = InterpretDisturbed(kRounding, graph, moving, step, random);
+      const IdVector<OpId, Tensor> moved = InterpretDisturbed(kRounding, graph, moving, step, random, kRoundingOfBf16);
       UpdateStates(graph, moved, moving);
       for (const auto& [name, id] : printed) AddMovement(moved[id], expected[name]);
     }
@@ -144,7 +146,7 @@ SourceValues ProgramSources(const Graph& graph) {
 }
 
 // Compares the lines that one rank has printed.
-void CompareRank(const Member& member, const std::string& folder, int rank, BatchReport& report) {
+void CompareRank(const Member& member, const std::string& folder, int rank, double hangs, BatchReport& report) {
   std::ifstream file(absl::StrCat(folder, "/", member.name, ".out.", rank));
   std::set<std::string> seen;
   int step = 0;
@@ -158,7 +160,7 @@ void CompareRank(const Member& member, const std::string& folder, int rank, Batc
     seen.insert(absl::StrCat(step, name));
     const Expected& expected = found->second;
     const double movement = expected.movement[element];
-    if (movement > kHangs) {
+    if (movement > hangs) {
       ++report.left_out;
       continue;
     }
@@ -229,6 +231,7 @@ std::string DriverText(const std::vector<Member>& members, const Mesh& mesh) {
 
 BatchReport RunBatch(const std::string& folder, const Mesh& mesh, const std::vector<uint64_t>& seeds,
                      const CaseOptions& options) {
+  const double hangs = options.precision == Precision::kBf16 ? kHangsInBf16 : kHangs;
   BatchReport report;
   std::vector<Member> members;
   for (uint64_t seed : seeds) {
@@ -259,7 +262,7 @@ BatchReport RunBatch(const std::string& folder, const Mesh& mesh, const std::vec
     return report;
   }
   for (const Member& member : members) {
-    for (int rank = 0; rank < mesh.rank_count(); ++rank) CompareRank(member, folder, rank, report);
+    for (int rank = 0; rank < mesh.rank_count(); ++rank) CompareRank(member, folder, rank, hangs, report);
   }
   return report;
 }

@@ -33,5 +33,20 @@ TEST(RunTest, ProgramsComputeWhatTheInterpreterComputes) {
   }
 }
 
+TEST(RunTest, InBf16TheyDoUpToRounding) {
+  const std::string folder = FreshFolder("programs_in_bf16");
+  for (int64_t ranks : {1, 4}) {
+    Random random(TestSeed() + static_cast<uint64_t>(ranks));
+    std::vector<uint64_t> seeds(kCasesOfABatch);
+    std::iota(seeds.begin(), seeds.end(), TestSeed() + static_cast<uint64_t>(ranks) * kCasesOfABatch);
+    const BatchReport report = RunBatch(folder, RandomMesh(ranks, random), seeds,
+                                        {.most_ops = 10, .precision = Precision::kBf16});
+    for (const std::string& failure : report.failures) ADD_FAILURE() << failure;
+    std::cout << ranks << " ranks: " << report.compared << " numbers compared, " << report.left_out
+              << " hang on rounding\n";
+    EXPECT_GT(report.compared, report.left_out);
+  }
+}
+
 }  // namespace
 }  // namespace cleave::properties

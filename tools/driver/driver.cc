@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
 #include "base/units/units.h"
@@ -72,6 +74,12 @@ ExitCode BadUsage(const CompileOptions& options, const std::string& message) {
   return ExitCode::kUsage;
 }
 
+absl::StatusOr<std::vector<GeneratedFile>> Generate(const CompileOptions& options, const Compilation& compilation,
+                                                    const CodegenOptions& how) {
+  const auto generate = options.target == "cuda" ? GenerateCuda : GenerateCpu;
+  return generate(compilation.distributed.graph, compilation.program, compilation.module->training, how);
+}
+
 ExitCode Emit(const CompileOptions& options, Compilation& compilation) {
   const int rank = options.rank.value_or(0);
   if (*options.emit == EmitStage::kProgram || *options.emit == EmitStage::kSource) {
@@ -92,14 +100,14 @@ ExitCode Emit(const CompileOptions& options, Compilation& compilation) {
       std::cout << ProgramText(compilation.program, rank);
       return ExitCode::kDone;
     case EmitStage::kSource: {
-      const absl::StatusOr<std::vector<GeneratedFile>> files = GenerateCpu(
-          compilation.distributed.graph, compilation.program, compilation.module->training, {.rank = options.rank});
+      const absl::StatusOr<std::vector<GeneratedFile>> files =
+          Generate(options, compilation, {.rank = options.rank, .launch = {}});
       if (!files.ok()) {
         std::cerr << "internal error in codegen: " << files.status().message() << "\n";
         return ExitCode::kInternal;
       }
       for (const GeneratedFile& file : *files) {
-        if (file.path == "program.cc") std::cout << file.text;
+        if (absl::StartsWith(file.path, "program.")) std::cout << file.text;
       }
       return ExitCode::kDone;
     }
@@ -144,8 +152,7 @@ ExitCode CheckRankTable(const CompileOptions& options, Compilation& compilation)
 
 ExitCode Write(const std::string& folder, const CompileOptions& options, Compilation& compilation) {
   absl::StatusOr<std::vector<GeneratedFile>> generated =
-      GenerateCpu(compilation.distributed.graph, compilation.program, compilation.module->training,
-                  {.rank = std::nullopt, .launch = LaunchOf(options)});
+      Generate(options, compilation, {.rank = std::nullopt, .launch = LaunchOf(options)});
   if (!generated.ok()) {
     std::cerr << "internal error in codegen: " << generated.status().message() << "\n";
     return ExitCode::kInternal;
@@ -167,13 +174,19 @@ ExitCode Write(const std::string& folder, const CompileOptions& options, Compila
   return written.ok() ? ExitCode::kDone : OutputFailure(written, compilation);
 }
 
+ExitCode MissingHere(const absl::Status& status, const CompileOptions& options, Compilation& compilation) {
+  compilation.diagnostics.Add(Error(Code::kE0603, std::string(status.message()))
+                                  .Help(options.target == "cuda"
+                                            ? "the sources are written: build and start them where a GPU is"
+                                            : "`./bazelw` installs what is missing on Debian"));
+  return ExitCode::kEnvironment;
+}
+
 ExitCode BuildAndStart(const std::string& folder, const CompileOptions& options, Compilation& compilation) {
+  const absl::Status possible = CanBuildAndRun(options.target, options.launch);
+  if (!possible.ok()) return MissingHere(possible, options, compilation);
   const absl::StatusOr<LaunchResult> result = BuildAndRun(folder, options.launch);
-  if (!result.ok()) {
-    compilation.diagnostics.Add(Error(Code::kE0603, std::string(result.status().message()))
-                                    .Help("`./bazelw` installs what is missing on Debian"));
-    return ExitCode::kEnvironment;
-  }
+  if (!result.ok()) return MissingHere(result.status(), options, compilation);
   if (result->exit_code == 0) return ExitCode::kDone;
   if (result->failed_step == "make") {
     std::cerr << "internal error: the generated program does not build (exit code " << result->exit_code << ")\n";
@@ -221,10 +234,6 @@ ExitCode Prepare(const CompileOptions& options, Compilation& compilation) {
 
 ExitCode Compile(const CompileOptions& options, Compilation& compilation) {
   const auto start = std::chrono::steady_clock::now();
-  if (options.target != "cpu") {
-    return BadUsage(options,
-                    absl::StrCat("--target ", options.target, ": this version generates programs for the CPU only"));
-  }
   const std::string folder = OutputFolder(options);
   const bool writes = !options.emit.has_value() && !options.plan_only;
   if (writes) {

@@ -1,13 +1,17 @@
 #include "tools/driver/launch.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iostream>
+#include <sstream>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -49,12 +53,45 @@ absl::StatusOr<int> Run(const std::string& folder, std::vector<std::string> comm
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
+// How `launch` connects the ranks: what the Makefile knows as COMM.
+std::string CommOf(const std::string& launch) {
+  if (launch.empty() || launch == "mpirun") return "mpi";
+  return launch == "local" ? "local" : "gloo";
+}
+
+// A Makefile that does not find a library ends with "Makefile:83: *** NCCL is not there: install it.  Stop.".
+std::string WhatIsMissing(const std::string& log) {
+  std::ostringstream text;
+  text << std::ifstream(log).rdbuf();
+  const std::vector<std::string> parts = absl::StrSplit(text.str(), absl::MaxSplits("*** ", 1));
+  const std::string said = parts.back();
+  return said.substr(0, said.find(".  Stop."));
+}
+
+// As the Makefile looks for it.
+bool HasNvcc() {
+  const char* home = std::getenv("CUDA_HOME");
+  const std::string toolkit = home == nullptr ? "/usr/local/cuda" : home;
+  return IsOnPath("nvcc") || access(absl::StrCat(toolkit, "/bin/nvcc").c_str(), X_OK) == 0;
+}
+
+// Asks the driver of NVIDIA itself, which is there without the toolkit.
+absl::Status FindGpu() {
+  void* const driver = dlopen("libcuda.so.1", RTLD_NOW);
+  if (driver == nullptr) return absl::UnavailableError("this machine has no NVIDIA driver (libcuda.so.1)");
+  const auto initialize = reinterpret_cast<int (*)(unsigned)>(dlsym(driver, "cuInit"));
+  const auto count_devices = reinterpret_cast<int (*)(int*)>(dlsym(driver, "cuDeviceGetCount"));
+  int devices = 0;
+  const bool found = initialize != nullptr && count_devices != nullptr && initialize(0) == 0 &&
+                     count_devices(&devices) == 0 && devices > 0;
+  return found ? absl::OkStatus() : absl::UnavailableError("the NVIDIA driver of this machine finds no GPU");
+}
+
 }  // namespace
 
-absl::StatusOr<LaunchResult> BuildAndRun(const std::string& folder, const std::string& launch) {
-  const bool uses_mpi = launch.empty() || launch == "mpirun";
+absl::Status CanBuildAndRun(const std::string& target, const std::string& launch) {
   std::vector<std::pair<std::string, std::string>> tools = {{"make", "make"}};
-  if (uses_mpi) {
+  if (CommOf(launch) == "mpi") {
     tools.insert(tools.end(), {{"mpicxx", "libopenmpi-dev"}, {"mpirun", "openmpi-bin"}});
   } else {
     tools.push_back({"g++", "g++"});
@@ -64,8 +101,17 @@ absl::StatusOr<LaunchResult> BuildAndRun(const std::string& folder, const std::s
       return absl::UnavailableError(absl::StrCat("`", tool, "` is not installed (Debian package ", package, ")"));
     }
   }
+  if (target != "cuda") return absl::OkStatus();
+  if (!HasNvcc()) return absl::UnavailableError("`nvcc` is not installed (NVIDIA's CUDA toolkit)");
+  return FindGpu();
+}
+
+absl::StatusOr<LaunchResult> BuildAndRun(const std::string& folder, const std::string& launch) {
   const std::string log = absl::StrCat(folder, "/make.log");
-  CLEAVE_ASSIGN_OR_RETURN(const int built, Run(folder, {"make", uses_mpi ? "COMM=mpi" : "COMM=gloo"}, log));
+  const std::string comm = absl::StrCat("COMM=", CommOf(launch));
+  CLEAVE_ASSIGN_OR_RETURN(const int possible, Run(folder, {"make", "-n", comm}, log));
+  if (possible != 0) return absl::UnavailableError(WhatIsMissing(log));
+  CLEAVE_ASSIGN_OR_RETURN(const int built, Run(folder, {"make", comm}, log));
   if (built != 0) {
     std::cerr << std::ifstream(log).rdbuf();
     return LaunchResult{.exit_code = built, .failed_step = "make"};

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "tools/driver/exit_code.h"
 
@@ -14,9 +15,12 @@ struct LaunchResult {
   std::string failed_step;  // "make" or "./run.sh"; empty when both succeeded.
 };
 
-// Runs `make` and then `./run.sh` in `folder`, whose way to start is `launch` ("" or "mpirun": with MPI, else with
-// Gloo). What they print goes to our own standard output and error; `make` is
-// shown only when it fails. An Unavailable error names a tool that is missing and the Debian package that has it.
+// Whether this machine can build and start a program for `target` ("cpu", "cuda") by `launch` (as in CompileOptions). An
+// Unavailable error names a tool that is missing and where it comes from, or says that there is no GPU.
+absl::Status CanBuildAndRun(const std::string& target, const std::string& launch);
+
+// Runs `make` and then `./run.sh` in `folder`. What they print goes to our own standard output and error; `make` is
+// shown only when it fails. An Unavailable error says which library the Makefile does not find.
 absl::StatusOr<LaunchResult> BuildAndRun(const std::string& folder, const std::string& launch);
 
 }  // namespace cleave

@@ -94,7 +94,7 @@ std::string ReadLaunch(const std::string& launch, CompileOptions& options) {
   if (options.launch == kRankTable) {
     return options.rank_table.empty() ? "--launch rank-table: the table is missing: `--launch rank-table FILE`" : "";
   }
-  const std::vector<std::string> ways = {"mpirun", kRankTable, "dynamic"};
+  const std::vector<std::string> ways = {"mpirun", kRankTable, "dynamic", "local"};
   if (std::find(ways.begin(), ways.end(), launch) != ways.end()) return "";
   return absl::StrCat("--launch: ", OneOf(ways)(launch));
 }
@@ -122,20 +122,21 @@ std::variant<CompileOptions, EarlyExit> ParseCommandLine(int argc, const char* c
   CompileOptions options;
   std::vector<std::string> sets;
   std::string emit, error_format, launch, log;
-  CLI::App app("Compiles a .model file into a program that trains it on any number of ranks under mpirun.", "compile");
+  CLI::App app("Compiles a .model file into a program that trains it on any number of ranks.", "compile");
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
   app.add_option("MODEL", options.model, "The model file")->required();
   app.add_option("--devices", options.devices, "Number of ranks (default: the model's, else 1)")
       ->check(WholeNumber(1, kMostDevices));
   app.add_option("--cluster", options.cluster,
-                 "The machines: a preset (cpu, h100x8, h100x8*4, ...) or a JSON file (default: cpu)");
+                 "The machines: a preset (cpu, h100x8, h100x8*4, ...) or a JSON file (default: cpu; with --target "
+                 "cuda h100x8)");
   app.add_option("--search", options.search, "How the plan is found: sapp, propagate, data_parallel or replicate")
       ->check(OneOf({"sapp", "propagate", "exact", "data_parallel", "replicate", "manual"}));
   app.add_option("--target", options.target, "cpu (default) or cuda")->check(OneOf({"cpu", "cuda"}));
   app.add_option("--out", options.out, "Output folder (default: out/<model>)");
   app.add_flag("--run", options.run, "Build the program and start it on this machine");
   app.add_option("--launch", launch,
-                 "How run.sh starts the ranks: mpirun, rank-table FILE or dynamic (default: it picks)");
+                 "How run.sh starts the ranks: mpirun, rank-table FILE, dynamic or local (default: it picks)");
   app.add_option("--steps", options.steps, "Stop training after so many steps")->check(WholeNumber(1));
   app.add_option("--seed", options.seed, "Seed of initial values and of the order of samples")->check(WholeNumber(0));
   app.add_flag("--plan-only", options.plan_only,

@@ -20,12 +20,12 @@ enum class ErrorFormat { kText, kJson };
 struct CompileOptions {
   std::string model;  // Path of the .model file.
   std::optional<int64_t> devices;
-  std::string cluster;                // Preset or file; empty: that of the plan file, else `cpu`.
+  std::string cluster;                // Preset or file; empty: that of the plan file, else the target's.
   std::optional<std::string> search;  // "sapp", "data_parallel", …
   std::string target = "cpu";
   std::string out;  // Empty: out/<stem of the model file>.
   bool run = false;
-  std::string launch;      // "mpirun", "rank-table" or "dynamic"; empty: run.sh picks.
+  std::string launch;      // "mpirun", "rank-table", "dynamic" or "local"; empty: run.sh picks.
   std::string rank_table;  // With rank-table: the path of the table.
   std::optional<int64_t> steps;
   std::optional<int64_t> seed;

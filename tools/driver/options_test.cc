@@ -86,6 +86,7 @@ TEST(OptionsTest, WaysToLaunch) {
   EXPECT_EQ(Options({"a.model"}).launch, "");
   EXPECT_EQ(Options({"--launch", "dynamic", "a.model"}).launch, "dynamic");
   EXPECT_EQ(Options({"--launch", "mpirun", "a.model"}).model, "a.model");
+  EXPECT_EQ(Options({"--launch", "local", "a.model"}).launch, "local");
   const CompileOptions table = Options({"--launch", "rank-table", "some ranks.json", "a.model"});
   EXPECT_EQ(table.launch, "rank-table");
   EXPECT_EQ(table.rank_table, "some ranks.json");
@@ -93,7 +94,7 @@ TEST(OptionsTest, WaysToLaunch) {
   EXPECT_EQ(ErrorOf({"a.model", "--launch", "rank-table"}),
             "error: --launch rank-table: the table is missing: `--launch rank-table FILE`");
   EXPECT_EQ(ErrorOf({"a.model", "--launch", "dynamics"}),
-            "error: --launch: `dynamics` is not `mpirun`, `rank-table` or `dynamic`; did you mean `dynamic`?");
+            "error: --launch: `dynamics` is not `mpirun`, `rank-table`, `dynamic` or `local`; did you mean `dynamic`?");
   EXPECT_EQ(ErrorOf({"a.model", "--launch", "dynamic", "--plan-only"}),
             "error: `--launch` says how a program starts, and with `--plan-only` or `--emit` none is written");
 }

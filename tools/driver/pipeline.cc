@@ -17,6 +17,7 @@
 #include "ir/ops/ops.h"
 #include "ir/partition/partition.h"
 #include "ir/plan/plan_json.h"
+#include "ir/precision/precision.h"
 #include "search/cluster/presets.h"
 #include "search/cluster/resolve.h"
 #include "search/search.h"
@@ -57,8 +58,24 @@ void ResolvePaths(const CompileOptions& options, Training& training) {
   for (auto& [input, path] : training.data.files) resolve(path);
 }
 
+void CheckPrecision(const Module& module, absl::string_view target, Diagnostics& diagnostics) {
+  if (module.training.precision != Precision::kTf32 || target != "cpu") return;
+  Diagnostic warning = Warning(Code::kW0618, "`precision = tf32` is f32 on the CPU");
+  if (module.precision_place.has_value()) std::move(warning).At(*module.precision_place, "multiplies in f32 here");
+  diagnostics.Add(std::move(warning)
+                      .Note("tf32 is a format of the matrix units of GPUs")
+                      .Help("`--target cuda`, or `precision = bf16`, which both targets have"));
+}
+
+// The matrix units take f32 tensors only where the model lets them round.
+void LeaveOutTf32(const CompileOptions& options, const Training& training, Cluster& cluster) {
+  if (options.target == "cuda" && training.precision != Precision::kTf32) cluster.peak.tf32 = 0;
+}
+
+// Where nothing is said, GPUs of one kind, whose hosts are as many as the devices ask for.
 ClusterRequest ClusterOfOptions(const CompileOptions& options) {
-  return {.name_or_path = options.cluster.empty() ? "cpu" : options.cluster, .devices = options.devices};
+  const std::string of_target = options.target == "cuda" ? "h100x8" : "cpu";
+  return {.name_or_path = options.cluster.empty() ? of_target : options.cluster, .devices = options.devices};
 }
 
 std::optional<Cluster> ClusterAskedFor(const CompileOptions& options, const ParallelSettings& settings,
@@ -72,6 +89,8 @@ std::optional<Cluster> ClusterAskedFor(const CompileOptions& options, const Para
     for (const NamedAxis& axis : settings.mesh) product *= axis.size;
     request.model_devices = product;
     request.model_span = settings.mesh_span;
+  } else if (options.cluster.empty()) {
+    request.model_devices = 1;
   }
   return ResolveCluster(request, diagnostics);
 }
@@ -141,6 +160,7 @@ ExitCode ReadPlanFile(const CompileOptions& options, Compilation& compilation) {
     return ExitCode::kModelWrong;
   }
   if (!ReadClusterOfPlan(options, *plan, compilation)) return ExitCode::kModelWrong;
+  LeaveOutTf32(options, compilation.module->training, *compilation.cluster);
   compilation.plan = *std::move(plan);
   return ExitCode::kDone;
 }
@@ -163,12 +183,14 @@ ExitCode ReadModel(const CompileOptions& options, Compilation& compilation) {
 }
 
 ExitCode Understand(const CompileOptions& options, Compilation& compilation) {
-  const std::optional<DeviceCounts> devices = CountDevices(ClusterOfOptions(options), compilation.diagnostics);
+  std::optional<DeviceCounts> devices = CountDevices(ClusterOfOptions(options), compilation.diagnostics);
   if (!devices.has_value()) return ExitCode::kModelWrong;
+  if (options.cluster.empty()) devices->otherwise = 1;
   compilation.module = Analyze(*compilation.syntax, compilation.sources,
                                {.overrides = options.overrides,
                                 .devices = devices->given,
                                 .default_devices = devices->otherwise,
+                                .target = options.target,
                                 .override_folder = "."},
                                compilation.diagnostics);
   if (!compilation.module.has_value()) return ExitCode::kModelWrong;
@@ -184,7 +206,11 @@ ExitCode Understand(const CompileOptions& options, Compilation& compilation) {
     compilation.diagnostics.Add(Error(Code::kE0605, std::string(training.status().message())));
     return ExitCode::kModelWrong;
   }
-  compilation.training_graph = *std::move(training);
+  const Precision precision = compilation.module->training.precision;
+  CheckPrecision(*compilation.module, options.target, compilation.diagnostics);
+  Lowered lowered = ApplyPrecision(*training, precision);
+  compilation.module->pins = MovePins(std::move(compilation.module->pins), lowered);
+  compilation.training_graph = std::move(lowered.graph);
   for (const std::string& error : VerifyGraph(compilation.training_graph)) return Bug("the training graph", error);
   return ExitCode::kDone;
 }
@@ -194,6 +220,7 @@ ExitCode MakePlan(const CompileOptions& options, Compilation& compilation) {
   const Pins& pins = compilation.module->pins;
   compilation.cluster = ClusterAskedFor(options, pins.settings, compilation.diagnostics);
   if (!compilation.cluster.has_value()) return ExitCode::kModelWrong;
+  LeaveOutTf32(options, compilation.module->training, *compilation.cluster);
   compilation.plan = Search(compilation.training_graph, *compilation.cluster, pins, OptionsFrom(pins.settings),
                             compilation.diagnostics);
   if (!compilation.plan.has_value()) return NoPlan(compilation.diagnostics);

@@ -15,7 +15,8 @@ bool CheckRegionDevices(const Pins& pins, const std::string& target, Diagnostics
                                                      ", and programs are generated for the target ", target))
                         .At(region.device_span, "another device than the target's")
                         .Note("all ops of a program run on one kind of device")
-                        .Help("leave `device` out"));
+                        .Help(absl::StrCat("leave `device` out, or compile with `--target ",
+                                           region.device == RegionDevice::kGpu ? "cuda" : "cpu", "`")));
   }
   return all_ours;
 }

@@ -26,6 +26,14 @@ std::string FirstLine(const Compilation& compilation) {
                       FormatBytes(Bytes(static_cast<int64_t>(sent))), " sent per rank and step\n");
 }
 
+// GPUs differ more than a plan should leave unsaid.
+std::string TargetLine(const CompileOptions& options, const Plan& plan) {
+  if (options.target != "cuda") return "";
+  const bool is_default = options.cluster.empty() && options.plan_file.empty();
+  return absl::StrCat("for GPUs, planned for the cluster ", plan.cluster,
+                      is_default ? " (the default: `--cluster` names another)" : "", "\n");
+}
+
 std::string ManualProofText(const ManualReport& proof) {
   if (!proof.is_simulated) {
     return absl::StrCat("checked statically on all ", Plural(proof.ranks, "rank"),
@@ -66,7 +74,7 @@ std::string Summary(const CompileOptions& options, const Compilation& compilatio
       absl::StrAppend(&text, PlanOverview(explained.program, explained.predicted, explained.memory));
     }
   } else {
-    text = FirstLine(compilation);
+    text = absl::StrCat(FirstLine(compilation), TargetLine(options, *compilation.plan));
   }
   if (compilation.plan->search.algorithm == "exact" && !options.explain.has_value()) {
     absl::StrAppend(&text, "cost ", CostLine(*compilation.plan), "\n");

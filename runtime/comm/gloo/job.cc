@@ -57,13 +57,15 @@ std::optional<int> RankFromEnvironment() {
   return found.value()->rank.value_or(std::max(0, found.value()->local_rank));
 }
 
+int RunRanks(const Mesh&, const std::function<int()>& rank_main) { return rank_main(); }
+
 Result<std::unique_ptr<Comm>> Comm::Start(const Mesh& mesh, Watch& watch) {
   const Result<std::optional<Placement>> found = FindPlacement();
   if (!found.ok()) return Said(found.error());
   auto job = std::make_unique<Impl>(mesh, watch);
   if (!found.value().has_value()) {
     if (MeshSize(mesh) != 1) return StartedAlone(mesh);
-    return std::unique_ptr<Comm>(new Comm(std::move(job)));
+    return OfJob(std::move(job));
   }
   const Placement& placement = *found.value();
   if (placement.ranks.has_value() && *placement.ranks != MeshSize(mesh)) return OtherNumberOfRanks(mesh, placement);
@@ -83,7 +85,7 @@ Result<std::unique_ptr<Comm>> Comm::Start(const Mesh& mesh, Watch& watch) {
   if (!transport.ok())
     return Said({transport.error().code, Format("rank %d: %s", rank, transport.error().message.c_str())});
   job->transport = std::move(transport.value());
-  std::unique_ptr<Comm> comm(new Comm(std::move(job)));  // Connects all ranks.
+  Result<std::unique_ptr<Comm>> comm = OfJob(std::move(job));  // Connects all ranks.
   watch.LeaveCollective();
   return comm;
 }

@@ -9,6 +9,8 @@
 #include <cstdint>
 
 #include "runtime/comm/comm.h"
+#include "runtime/comm/reduce.h"
+#include "runtime/device/bfloat16.h"
 
 namespace cleave::runtime {
 
@@ -30,6 +32,26 @@ ReduceFunction FunctionOf(Reduction reduction) {
   return nullptr;
 }
 
+template <Reduction kReduction>
+void ReduceBFloat16(void* result, const void* one, const void* other, size_t count) {
+  ReduceElements(kReduction, static_cast<const BFloat16*>(one), static_cast<const BFloat16*>(other),
+                 static_cast<BFloat16*>(result), static_cast<int64_t>(count));
+}
+
+inline ReduceFunction BFloat16FunctionOf(Reduction reduction) {
+  switch (reduction) {
+    case Reduction::kSum:
+      return &ReduceBFloat16<Reduction::kSum>;
+    case Reduction::kMax:
+      return &ReduceBFloat16<Reduction::kMax>;
+    case Reduction::kMin:
+      return &ReduceBFloat16<Reduction::kMin>;
+    case Reduction::kProd:
+      return &ReduceBFloat16<Reduction::kProd>;
+  }
+  return nullptr;
+}
+
 inline ReduceFunction FunctionOf(Comm::ElementType type, Reduction reduction) {
   switch (type) {
     case Comm::ElementType::kFloat:
@@ -38,6 +60,8 @@ inline ReduceFunction FunctionOf(Comm::ElementType type, Reduction reduction) {
       return FunctionOf<double>(reduction);
     case Comm::ElementType::kInt32:
       return FunctionOf<int32_t>(reduction);
+    case Comm::ElementType::kBFloat16:
+      return BFloat16FunctionOf(reduction);
   }
   return nullptr;
 }

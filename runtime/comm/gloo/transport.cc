@@ -61,6 +61,8 @@ void SetBuffer(ElementType type, void* data, int64_t count, gloo::AllreduceOptio
       return options.setOutput(static_cast<double*>(data), elements);
     case ElementType::kInt32:
       return options.setOutput(static_cast<int32_t*>(data), elements);
+    case ElementType::kBFloat16:
+      return options.setOutput(static_cast<BFloat16*>(data), elements);
   }
 }
 
@@ -84,14 +86,6 @@ class GlooTransport : public Transport {
       gloo::allreduce(options);
     });
   }
-
-  Problem StartAllReduce(ElementType type, void* data, int64_t count, Reduction reduction, const Group& group,
-                         int& pending) override {
-    pending = 0;
-    return AllReduce(type, data, count, reduction, group);
-  }
-
-  Problem Finish(int) override { return std::nullopt; }
 
   Problem AllGather(ElementType type, const void* piece, void* whole, const std::vector<int64_t>& counts,
                     const Group& group) override {

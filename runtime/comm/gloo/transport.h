@@ -9,8 +9,6 @@
 //                                      class for it is built anew for every pointer, writes over what it is given, and
 //                                      takes twice its memory besides
 //   send_receive                       messages by Gloo's unbound buffers
-//
-// A started all-reduce has run when StartAllReduce returns: Gloo's is blocking, and there is one thread.
 #ifndef CLEAVE_RUNTIME_COMM_GLOO_TRANSPORT_H_
 #define CLEAVE_RUNTIME_COMM_GLOO_TRANSPORT_H_
 

@@ -39,11 +39,13 @@ std::optional<int> RankFromEnvironment() {
   return std::nullopt;
 }
 
+int RunRanks(const Mesh&, const std::function<int()>& rank_main) { return rank_main(); }
+
 Result<std::unique_ptr<Comm>> Comm::Start(const Mesh& mesh, Watch& watch) {
   auto job = std::make_unique<Impl>(mesh, watch);
   if (!RankFromEnvironment().has_value()) {
     if (MeshSize(mesh) != 1) return StartedWithoutMpirun(mesh);
-    return std::unique_ptr<Comm>(new Comm(std::move(job)));
+    return OfJob(std::move(job));
   }
   int started = 1;
   int provided = 0;
@@ -67,7 +69,7 @@ Result<std::unique_ptr<Comm>> Comm::Start(const Mesh& mesh, Watch& watch) {
   MPI_Comm_size(host, &job->local_ranks);
   MPI_Comm_free(&host);
   job->transport = MakeMpiTransport();
-  return std::unique_ptr<Comm>(new Comm(std::move(job)));
+  return OfJob(std::move(job));
 }
 
 }  // namespace cleave::runtime

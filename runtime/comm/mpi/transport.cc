@@ -5,27 +5,53 @@
 #define MPICH_SKIP_MPICXX 1
 #include <mpi.h>
 
-#include <algorithm>
+#include <array>
 #include <vector>
 
 #include "runtime/comm/packing.h"
+#include "runtime/comm/reduce.h"
+#include "runtime/device/bfloat16.h"
 
 namespace cleave::runtime {
 namespace {
 
 using ElementType = Transport::ElementType;
 
-MPI_Datatype MpiType(ElementType type) {
-  switch (type) {
-    case ElementType::kFloat:
-      return MPI_FLOAT;
-    case ElementType::kDouble:
-      return MPI_DOUBLE;
-    case ElementType::kInt32:
-      return MPI_INT32_T;
+// MPI knows no bf16: bytes as far as it is concerned, reduced by functions of ours.
+class BFloat16OfMpi {
+ public:
+  BFloat16OfMpi() {
+    MPI_Type_contiguous(sizeof(BFloat16), MPI_BYTE, &type_);
+    MPI_Type_commit(&type_);
+    const auto create = [this](Reduction reduction, MPI_User_function* function) {
+      constexpr int kCommutes = 1;
+      MPI_Op_create(function, kCommutes, &operations_[static_cast<size_t>(reduction)]);
+    };
+    create(Reduction::kSum, &Reduce<Reduction::kSum>);
+    create(Reduction::kMax, &Reduce<Reduction::kMax>);
+    create(Reduction::kMin, &Reduce<Reduction::kMin>);
+    create(Reduction::kProd, &Reduce<Reduction::kProd>);
   }
-  return MPI_DATATYPE_NULL;
-}
+
+  MPI_Datatype type() const { return type_; }
+  MPI_Op operation(Reduction reduction) const { return operations_[static_cast<size_t>(reduction)]; }
+
+  // REQUIRES: before MPI_Finalize.
+  void Free() {
+    for (MPI_Op& operation : operations_) MPI_Op_free(&operation);
+    MPI_Type_free(&type_);
+  }
+
+ private:
+  template <Reduction kReduction>
+  static void Reduce(void* in, void* in_out, int* count, MPI_Datatype*) {
+    BFloat16* const result = static_cast<BFloat16*>(in_out);
+    ReduceElements(kReduction, static_cast<const BFloat16*>(in), result, result, *count);
+  }
+
+  MPI_Datatype type_ = MPI_DATATYPE_NULL;
+  std::array<MPI_Op, 4> operations_ = {MPI_OP_NULL, MPI_OP_NULL, MPI_OP_NULL, MPI_OP_NULL};
+};
 
 MPI_Op MpiOp(Reduction reduction) {
   switch (reduction) {
@@ -65,40 +91,28 @@ class MpiTransport : public Transport {
   }
 
   Problem AllReduce(ElementType type, void* data, int64_t count, Reduction reduction, const Group& group) override {
-    return ProblemOf(
-        MPI_Allreduce(MPI_IN_PLACE, data, static_cast<int>(count), MpiType(type), MpiOp(reduction), Of(group)));
-  }
-
-  Problem StartAllReduce(ElementType type, void* data, int64_t count, Reduction reduction, const Group& group,
-                         int& pending) override {
-    const auto free = std::find(requests_.begin(), requests_.end(), MPI_REQUEST_NULL);
-    pending = static_cast<int>(free - requests_.begin());
-    if (free == requests_.end()) requests_.push_back(MPI_REQUEST_NULL);
-    return ProblemOf(MPI_Iallreduce(MPI_IN_PLACE, data, static_cast<int>(count), MpiType(type), MpiOp(reduction),
-                                    Of(group), &requests_[static_cast<size_t>(pending)]));
-  }
-
-  Problem Finish(int pending) override {
-    return ProblemOf(MPI_Wait(&requests_[static_cast<size_t>(pending)], MPI_STATUS_IGNORE));
+    return ProblemOf(MPI_Allreduce(MPI_IN_PLACE, data, static_cast<int>(count), TypeOf(type),
+                                   OperationOf(type, reduction), Of(group)));
   }
 
   Problem AllGather(ElementType type, const void* piece, void* whole, const std::vector<int64_t>& counts,
                     const Group& group) override {
     const std::vector<int> places = Ints(Begins(counts));
-    return ProblemOf(MPI_Allgatherv(piece, static_cast<int>(counts[static_cast<size_t>(group.index)]), MpiType(type),
-                                    whole, Ints(counts).data(), places.data(), MpiType(type), Of(group)));
+    return ProblemOf(MPI_Allgatherv(piece, static_cast<int>(counts[static_cast<size_t>(group.index)]), TypeOf(type),
+                                    whole, Ints(counts).data(), places.data(), TypeOf(type), Of(group)));
   }
 
   Problem ReduceScatter(ElementType type, const void* whole, void* piece, const std::vector<int64_t>& counts,
                         Reduction reduction, const Group& group) override {
-    return ProblemOf(MPI_Reduce_scatter(whole, piece, Ints(counts).data(), MpiType(type), MpiOp(reduction), Of(group)));
+    return ProblemOf(
+        MPI_Reduce_scatter(whole, piece, Ints(counts).data(), TypeOf(type), OperationOf(type, reduction), Of(group)));
   }
 
   Problem AllToAll(ElementType type, const void* sent, const std::vector<int64_t>& sent_counts, void* received,
                    const std::vector<int64_t>& received_counts, const Group& group) override {
-    return ProblemOf(MPI_Alltoallv(sent, Ints(sent_counts).data(), Ints(Begins(sent_counts)).data(), MpiType(type),
+    return ProblemOf(MPI_Alltoallv(sent, Ints(sent_counts).data(), Ints(Begins(sent_counts)).data(), TypeOf(type),
                                    received, Ints(received_counts).data(), Ints(Begins(received_counts)).data(),
-                                   MpiType(type), Of(group)));
+                                   TypeOf(type), Of(group)));
   }
 
   Problem SendReceive(ElementType type, const std::vector<Parcel>& sends, const std::vector<Parcel>& receives,
@@ -109,12 +123,12 @@ class MpiTransport : public Transport {
     int status = MPI_SUCCESS;
     for (const Parcel& parcel : receives) {
       if (status != MPI_SUCCESS) break;
-      status = MPI_Irecv(parcel.data, static_cast<int>(parcel.count), MpiType(type), parcel.member, kTag, Of(group),
+      status = MPI_Irecv(parcel.data, static_cast<int>(parcel.count), TypeOf(type), parcel.member, kTag, Of(group),
                          &*request++);
     }
     for (const Parcel& parcel : sends) {
       if (status != MPI_SUCCESS) break;
-      status = MPI_Isend(parcel.data, static_cast<int>(parcel.count), MpiType(type), parcel.member, kTag, Of(group),
+      status = MPI_Isend(parcel.data, static_cast<int>(parcel.count), TypeOf(type), parcel.member, kTag, Of(group),
                          &*request++);
     }
     if (status != MPI_SUCCESS) return ProblemOf(status);
@@ -122,7 +136,7 @@ class MpiTransport : public Transport {
   }
 
   Problem Broadcast(ElementType type, void* data, int64_t count, int root, const Group& group) override {
-    return ProblemOf(MPI_Bcast(data, static_cast<int>(count), MpiType(type), root, Of(group)));
+    return ProblemOf(MPI_Bcast(data, static_cast<int>(count), TypeOf(type), root, Of(group)));
   }
 
   Problem Barrier(const Group& group) override { return ProblemOf(MPI_Barrier(Of(group))); }
@@ -147,14 +161,33 @@ class MpiTransport : public Transport {
     for (MPI_Comm& communicator : communicators_) {
       if (communicator != MPI_COMM_NULL) MPI_Comm_free(&communicator);
     }
+    bfloat16_.Free();
     MPI_Finalize();
   }
 
  private:
+  MPI_Datatype TypeOf(ElementType type) const {
+    switch (type) {
+      case ElementType::kFloat:
+        return MPI_FLOAT;
+      case ElementType::kDouble:
+        return MPI_DOUBLE;
+      case ElementType::kInt32:
+        return MPI_INT32_T;
+      case ElementType::kBFloat16:
+        return bfloat16_.type();
+    }
+    return MPI_DATATYPE_NULL;
+  }
+
+  MPI_Op OperationOf(ElementType type, Reduction reduction) const {
+    return type == ElementType::kBFloat16 ? bfloat16_.operation(reduction) : MpiOp(reduction);
+  }
+
   MPI_Comm Of(const Group& group) const { return communicators_[static_cast<size_t>(group.id)]; }
 
+  BFloat16OfMpi bfloat16_;
   std::vector<MPI_Comm> communicators_;  // By Group::id; null for a group of one rank.
-  std::vector<MPI_Request> requests_;    // Started all-reduces; finished ones are null.
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 #include "runtime/device/workspace.h"
 
-#include <atomic>
+#include <algorithm>
 #include <cinttypes>
 #include <cstdlib>
 
@@ -10,8 +10,9 @@
 namespace cleave::runtime {
 namespace {
 
-std::atomic<int64_t> now{0};
-std::atomic<int64_t> peak{0};
+// Of the calling thread's rank: what is taken in parallel loops is no workspace.
+thread_local int64_t now = 0;
+thread_local int64_t peak = 0;
 
 }  // namespace
 
@@ -26,10 +27,8 @@ void* TakeWorkspace(int64_t bytes) {
         Format("out of memory: a call needs %" PRId64 " bytes beside the arena, the machine has %" PRId64 " left",
                bytes, AvailableMemory()));
   }
-  const int64_t taken = now += bytes;
-  int64_t most = peak;
-  while (taken > most && !peak.compare_exchange_weak(most, taken)) {
-  }
+  now += bytes;
+  peak = std::max(peak, now);
   return memory;
 }
 

@@ -7,7 +7,7 @@
 //
 // A rank is a thread; several ranks may be threads of one process that share a GPU. Everything here speaks of the
 // calling thread's rank. Kernels run in the order in which they were launched on the current stream: the compute stream
-// but while a collective is being issued, when it is the communication stream.
+// but between BeginCommunication and EndCommunication (runtime/device/streams.h), when it is the communication stream.
 #ifndef CLEAVE_RUNTIME_DEVICE_CUDA_CUDA_H_
 #define CLEAVE_RUNTIME_DEVICE_CUDA_CUDA_H_
 
@@ -22,16 +22,6 @@ cudaStream_t CurrentStream();
 cudaStream_t ComputeStream();
 cudaStream_t CommunicationStream();
 
-// While it lives, the current stream is the communication stream, which first waits for all that was launched on the
-// compute stream before. The compute stream goes on: who needs what was done waits for Done().
-class OnCommunicationStream {
- public:
-  OnCommunicationStream();
-  ~OnCommunicationStream();
-  OnCommunicationStream(const OnCommunicationStream&) = delete;
-  OnCommunicationStream& operator=(const OnCommunicationStream&) = delete;
-};
-
 // Ends the program when a call of CUDA failed: exit code 6, or 5 where the driver or the device is not there. `what`
 // was attempted: "cudaMalloc of 4096 bytes".
 void CheckCuda(cudaError_t error, const char* what);
@@ -41,8 +31,19 @@ int Multiprocessors();
 
 struct LaunchShape {
   int64_t blocks = 1;
-  int threads = 1;  // Per block; a multiple of 32.
+  int threads = 1;       // Per block; a multiple of 32.
+  int shared_bytes = 0;  // What DynamicShared() gives each block, beside its __shared__ arrays.
 };
+
+// The block's dynamic shared memory, aligned to 128 bytes.
+__device__ inline unsigned char* DynamicShared() {
+#ifdef __CUDACC__
+  extern __shared__ __align__(128) unsigned char bytes[];
+  return bytes;
+#else
+  return StandInDynamicShared();
+#endif
+}
 
 constexpr int kThreadsPerBlock = 256;
 
@@ -61,15 +62,23 @@ __device__ inline int64_t ElementStride() { return static_cast<int64_t>(gridDim.
 template <typename... Parameters, typename... Arguments>
 void Launch(void (*kernel)(Parameters...), const LaunchShape& shape, Arguments... arguments) {
   if (shape.blocks == 0) return;
+  const dim3 blocks(static_cast<unsigned>(shape.blocks));
+  const dim3 threads(static_cast<unsigned>(shape.threads));
+  constexpr int kWithoutAsking = 48 * 1024;  // Bytes of shared memory; for more a kernel has to be told.
+  if (shape.shared_bytes > kWithoutAsking) {
+    CheckCuda(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                   shape.shared_bytes),
+              "asking for shared memory");
+  }
 #ifdef __CUDACC__
-  kernel<<<static_cast<unsigned>(shape.blocks), static_cast<unsigned>(shape.threads), 0, CurrentStream()>>>(
+  kernel<<<blocks, threads, static_cast<size_t>(shape.shared_bytes), CurrentStream()>>>(
       static_cast<Parameters>(arguments)...);
-  CheckCuda(cudaGetLastError(), "launching a kernel");
 #else
-  // A stand-in for the CUDA runtime (runtime/cuda_stand_in).
-  StandInLaunch(dim3(static_cast<unsigned>(shape.blocks)), dim3(static_cast<unsigned>(shape.threads)), CurrentStream(),
+  // The stand-in for the CUDA runtime (runtime/stand_in) has no such syntax.
+  StandInLaunch(blocks, threads, static_cast<size_t>(shape.shared_bytes), CurrentStream(),
                 [=] { kernel(static_cast<Parameters>(arguments)...); });
 #endif
+  CheckCuda(cudaGetLastError(), "launching a kernel");
 }
 
 }  // namespace cleave::runtime

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/device/bfloat16.h"
 #include "runtime/kernels/cpu/parallel.h"
 #include "runtime/mesh/mesh.h"
 
@@ -116,8 +117,9 @@ void Transpose(const T* source, const std::vector<int64_t>& shape, const std::ve
   CopyWalk(source, walk, target);
 }
 
-void CausalMask(const float* x, int64_t matrices, int64_t rows, int64_t columns, int64_t first_row,
-                int64_t first_column, float fill, float* y) {
+template <typename T>
+void CausalMask(const T* x, int64_t matrices, int64_t rows, int64_t columns, int64_t first_row, int64_t first_column,
+                float fill, T* y) {
 #pragma omp parallel for collapse(2) if (matrices * rows * columns >= kParallelElements)
   for (int64_t m = 0; m < matrices; ++m) {
     for (int64_t r = 0; r < rows; ++r) {
@@ -125,24 +127,24 @@ void CausalMask(const float* x, int64_t matrices, int64_t rows, int64_t columns,
       // The columns up to the row's own are kept.
       const int64_t kept = std::clamp<int64_t>(first_row + r + 1 - first_column, 0, columns);
       std::copy(x + row, x + row + kept, y + row);
-      std::fill(y + row + kept, y + row + columns, fill);
+      std::fill(y + row + kept, y + row + columns, T(fill));
     }
   }
 }
 
-template void Copy(const float*, int64_t, float*);
-template void Copy(const int32_t*, int64_t, int32_t*);
-template void Fill(float, int64_t, float*);
-template void Fill(int32_t, int64_t, int32_t*);
-template void CopyBox(const float*, const std::vector<int64_t>&, const std::vector<int64_t>&,
-                      const std::vector<int64_t>&, float*);
-template void CopyBox(const int32_t*, const std::vector<int64_t>&, const std::vector<int64_t>&,
-                      const std::vector<int64_t>&, int32_t*);
-template void PasteBox(const float*, const std::vector<int64_t>&, const std::vector<int64_t>&,
-                       const std::vector<int64_t>&, float*);
-template void PasteBox(const int32_t*, const std::vector<int64_t>&, const std::vector<int64_t>&,
-                       const std::vector<int64_t>&, int32_t*);
-template void Transpose(const float*, const std::vector<int64_t>&, const std::vector<int>&, float*);
-template void Transpose(const int32_t*, const std::vector<int64_t>&, const std::vector<int>&, int32_t*);
+#define CLEAVE_MOVEMENT_OF(T)                                                                                   \
+  template void Copy(const T*, int64_t, T*);                                                                    \
+  template void Fill(T, int64_t, T*);                                                                           \
+  template void CopyBox(const T*, const std::vector<int64_t>&, const std::vector<int64_t>&,                     \
+                        const std::vector<int64_t>&, T*);                                                       \
+  template void PasteBox(const T*, const std::vector<int64_t>&, const std::vector<int64_t>&,                    \
+                         const std::vector<int64_t>&, T*);                                                      \
+  template void Transpose(const T*, const std::vector<int64_t>&, const std::vector<int>&, T*);
+CLEAVE_MOVEMENT_OF(float)
+CLEAVE_MOVEMENT_OF(int32_t)
+CLEAVE_MOVEMENT_OF(BFloat16)
+#undef CLEAVE_MOVEMENT_OF
+template void CausalMask(const float*, int64_t, int64_t, int64_t, int64_t, int64_t, float, float*);
+template void CausalMask(const BFloat16*, int64_t, int64_t, int64_t, int64_t, int64_t, float, BFloat16*);
 
 }  // namespace cleave::runtime

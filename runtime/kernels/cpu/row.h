@@ -16,19 +16,32 @@ inline float RowMax(const float* x, int64_t n) {
   return largest;
 }
 
+// The sum of sum_of(begin, end) over blocks of elements: a long row in one chain of floats would lose digits.
+template <typename SumOf>
+float SumOfBlocks(int64_t n, SumOf sum_of) {
+  constexpr int64_t kBlock = 1024;
+  double sum = 0.0;
+  for (int64_t begin = 0; begin < n; begin += kBlock) sum += sum_of(begin, begin + kBlock < n ? begin + kBlock : n);
+  return static_cast<float>(sum);
+}
+
 inline float RowSum(const float* x, int64_t n) {
-  float sum = 0.0f;
+  return SumOfBlocks(n, [=](int64_t begin, int64_t end) {
+    float sum = 0.0f;
 #pragma omp simd reduction(+ : sum)
-  for (int64_t i = 0; i < n; ++i) sum += x[i];
-  return sum;
+    for (int64_t i = begin; i < end; ++i) sum += x[i];
+    return sum;
+  });
 }
 
 // The sum of exp(x - largest).
 inline float RowExpSum(const float* x, int64_t n, float largest) {
-  float sum = 0.0f;
+  return SumOfBlocks(n, [=](int64_t begin, int64_t end) {
+    float sum = 0.0f;
 #pragma omp simd reduction(+ : sum)
-  for (int64_t i = 0; i < n; ++i) sum += Exp(x[i] - largest);
-  return sum;
+    for (int64_t i = begin; i < end; ++i) sum += Exp(x[i] - largest);
+    return sum;
+  });
 }
 
 }  // namespace cleave::runtime

@@ -13,20 +13,24 @@ namespace {
 
 // y = exp(x - largest); returns the sum.
 float RowExp(const float* x, int64_t n, float largest, float* y) {
-  float sum = 0.0f;
+  return SumOfBlocks(n, [=](int64_t begin, int64_t end) {
+    float sum = 0.0f;
 #pragma omp simd reduction(+ : sum)
-  for (int64_t i = 0; i < n; ++i) {
-    y[i] = Exp(x[i] - largest);
-    sum += y[i];
-  }
-  return sum;
+    for (int64_t i = begin; i < end; ++i) {
+      y[i] = Exp(x[i] - largest);
+      sum += y[i];
+    }
+    return sum;
+  });
 }
 
 float RowDot(const float* a, const float* b, int64_t n) {
-  float sum = 0.0f;
+  return SumOfBlocks(n, [=](int64_t begin, int64_t end) {
+    float sum = 0.0f;
 #pragma omp simd reduction(+ : sum)
-  for (int64_t i = 0; i < n; ++i) sum += a[i] * b[i];
-  return sum;
+    for (int64_t i = begin; i < end; ++i) sum += a[i] * b[i];
+    return sum;
+  });
 }
 
 struct Moments {

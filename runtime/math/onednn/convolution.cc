@@ -6,82 +6,44 @@
 #include "runtime/math/convolution.h"
 
 #include <algorithm>
-#include <optional>
+#include <type_traits>
 #include <vector>
 
 #include "runtime/device/workspace.h"
+#include "runtime/math/convolution_shape.h"
 #include "runtime/math/onednn/engine.h"
+#include "runtime/math/onednn/in_float.h"
+#include "runtime/math/prepared_list.h"
 
 namespace cleave::runtime {
 namespace {
 
-struct Shape {
-  ConvolutionSizes sizes;
-  Sliding rows;
-  Sliding columns;
+// Of the two tensors that are read, and of the one that is written.
+struct Types {
+  dnnl_data_type_t factors = dnnl_f32;
+  dnnl_data_type_t result = dnnl_f32;
+
+  bool operator==(const Types& other) const { return factors == other.factors && result == other.result; }
 };
 
-enum class Direction { kForward, kGradientInput, kGradientFilter };
-
-bool SameSliding(const Sliding& a, const Sliding& b) {
-  return a.input.size == b.input.size && a.output.size == b.output.size && a.kernel == b.kernel &&
-         a.stride == b.stride && a.dilation == b.dilation && a.first() == b.first();
+template <typename T>
+void FillZeros(T* values, int64_t count) {
+  std::fill(values, values + count, T(0.0f));
 }
 
-bool SameShape(const Shape& a, const Shape& b) {
-  return a.sizes.samples == b.sizes.samples && a.sizes.channels == b.sizes.channels &&
-         a.sizes.filters == b.sizes.filters && a.sizes.filter_channels == b.sizes.filter_channels &&
-         SameSliding(a.rows, b.rows) && SameSliding(a.columns, b.columns);
-}
-
-// What oneDNN sees along one dimension: elements [begin, end) of the input, and padding on both sides of them.
-struct Side {
-  int64_t begin;
-  int64_t end;
-  int64_t padding_before;
-  int64_t padding_behind;
-
-  explicit Side(const Sliding& sliding)
-      : begin(std::max<int64_t>(sliding.first(), 0)),
-        end(std::min(sliding.end(), sliding.input.size)),
-        padding_before(std::max<int64_t>(-sliding.first(), 0)),
-        padding_behind(std::max<int64_t>(sliding.end() - sliding.input.size, 0)) {}
-
-  int64_t size() const { return end - begin; }
-};
-
-// Whether any product of an image's element and a weight is part of a result.
-bool HasProducts(const Shape& shape) {
-  const ConvolutionSizes& sizes = shape.sizes;
-  if (sizes.samples == 0 || sizes.channels == 0 || sizes.filters == 0 || sizes.filter_channels == 0) return false;
-  if (shape.rows.output.size == 0 || shape.columns.output.size == 0) return false;
-  return Side(shape.rows).size() > 0 && Side(shape.columns).size() > 0;
-}
-
-int64_t ElementsOfX(const Shape& shape) {
-  return shape.sizes.samples * shape.sizes.channels * shape.rows.input.size * shape.columns.input.size;
-}
-int64_t ElementsOfFilter(const Shape& shape) {
-  return shape.sizes.filters * shape.sizes.filter_channels * shape.rows.kernel * shape.columns.kernel;
-}
-int64_t ElementsOfY(const Shape& shape) {
-  return shape.sizes.samples * shape.sizes.filters * shape.rows.output.size * shape.columns.output.size;
-}
-
-void FillZeros(float* values, int64_t count) { std::fill(values, values + count, 0.0f); }
-
-dnnl_memory_desc_t Strided(const std::vector<int64_t>& sizes, const std::vector<int64_t>& strides) {
+dnnl_memory_desc_t Strided(dnnl_data_type_t type, const std::vector<int64_t>& sizes,
+                           const std::vector<int64_t>& strides) {
   dnnl_memory_desc_t description;
-  Check(dnnl_memory_desc_init_by_strides(&description, static_cast<int>(sizes.size()), sizes.data(), dnnl_f32,
+  Check(dnnl_memory_desc_init_by_strides(&description, static_cast<int>(sizes.size()), sizes.data(), type,
                                          strides.data()),
         "describing a tensor");
   return description;
 }
 
 // The same sizes in whatever layout is fastest.
-dnnl_memory_desc_t AnyLayout(const dnnl_memory_desc_t& plain) {
+dnnl_memory_desc_t AnyLayout(const dnnl_memory_desc_t& plain, dnnl_data_type_t type) {
   dnnl_memory_desc_t description;
-  Check(dnnl_memory_desc_init_by_tag(&description, plain.ndims, plain.dims, dnnl_f32, dnnl_format_tag_any),
+  Check(dnnl_memory_desc_init_by_tag(&description, plain.ndims, plain.dims, type, dnnl_format_tag_any),
         "describing a tensor");
   return description;
 }
@@ -92,7 +54,8 @@ struct TensorDescriptions {
   dnnl_memory_desc_t y;
 };
 
-TensorDescriptions DescribeTensors(const Shape& shape) {
+TensorDescriptions DescribeTensors(Direction direction, const Types& types, const ConvolutionShape& shape) {
+  const auto type = [&](Direction makes_it) { return direction == makes_it ? types.result : types.factors; };
   const int64_t row = shape.columns.input.size;
   const int64_t image = shape.rows.input.size * row;
   const int64_t places = shape.rows.output.size * shape.columns.output.size;
@@ -106,10 +69,12 @@ TensorDescriptions DescribeTensors(const Shape& shape) {
     sizes.insert(sizes.begin(), groups);
     strides.insert(strides.begin(), sizes[1] * strides[0]);
   }
-  return {.x = Strided({shape.sizes.samples, shape.sizes.channels, Side(shape.rows).size(), Side(shape.columns).size()},
+  return {.x = Strided(type(Direction::kGradientInput),
+                       {shape.sizes.samples, shape.sizes.channels, Side(shape.rows).size(), Side(shape.columns).size()},
                        {shape.sizes.channels * image, image, row, 1}),
-          .filter = Strided(sizes, strides),
-          .y = Strided({shape.sizes.samples, shape.sizes.filters, shape.rows.output.size, shape.columns.output.size},
+          .filter = Strided(type(Direction::kGradientFilter), sizes, strides),
+          .y = Strided(type(Direction::kForward),
+                       {shape.sizes.samples, shape.sizes.filters, shape.rows.output.size, shape.columns.output.size},
                        {shape.sizes.filters * places, places, shape.columns.output.size, 1})};
 }
 
@@ -150,54 +115,75 @@ struct Operand {
 
 struct PreparedConvolution {
   Direction direction;
-  Shape shape;
-  dnnl_primitive_t primitive;
-  std::vector<Operand> operands;  // x, filter, y.
+  Types types;
+  ConvolutionShape shape;
+  dnnl_primitive_t primitive = nullptr;  // None where the processor cannot.
+  std::vector<Operand> operands;         // x, filter, y.
 };
 
-dnnl_primitive_desc_t Choose(Direction direction, const Shape& shape, const TensorDescriptions& plain) {
-  const dnnl_memory_desc_t x = AnyLayout(plain.x);
-  const dnnl_memory_desc_t filter = AnyLayout(plain.filter);
-  const dnnl_memory_desc_t y = AnyLayout(plain.y);
-  const Side rows(shape.rows);
-  const Side columns(shape.columns);
-  const dnnl_dims_t strides = {shape.rows.stride, shape.columns.stride};
-  const dnnl_dims_t gaps = {shape.rows.dilation - 1, shape.columns.dilation - 1};
-  const dnnl_dims_t before = {rows.padding_before, columns.padding_before};
-  const dnnl_dims_t behind = {rows.padding_behind, columns.padding_behind};
-  constexpr dnnl_alg_kind_t kAlgorithm = dnnl_convolution_direct;
+// What is said about a convolution beside its tensors.
+struct Steps {
+  dnnl_dims_t strides;
+  dnnl_dims_t gaps;
+  dnnl_dims_t before;
+  dnnl_dims_t behind;
+
+  explicit Steps(const ConvolutionShape& shape)
+      : strides{shape.rows.stride, shape.columns.stride},
+        gaps{shape.rows.dilation - 1, shape.columns.dilation - 1},
+        before{Side(shape.rows).padding_before, Side(shape.columns).padding_before},
+        behind{Side(shape.rows).padding_behind, Side(shape.columns).padding_behind} {}
+};
+
+constexpr dnnl_alg_kind_t kAlgorithm = dnnl_convolution_direct;
+
+// Null where oneDNN has no kernel for these types on this processor.
+dnnl_primitive_desc_t ChooseForward(const Steps& steps, const dnnl_memory_desc_t& x, const dnnl_memory_desc_t& filter,
+                                    const dnnl_memory_desc_t& y) {
   dnnl_convolution_desc_t operation;
-  // A gradient is chosen with the forward convolution as a hint.
   Check(dnnl_dilated_convolution_forward_desc_init(&operation, dnnl_forward_training, kAlgorithm, &x, &filter, nullptr,
-                                                   &y, strides, gaps, before, behind),
+                                                   &y, steps.strides, steps.gaps, steps.before, steps.behind),
         "describing a convolution");
-  dnnl_primitive_desc_t forward;
-  Check(dnnl_primitive_desc_create(&forward, &operation, nullptr, TheEngine().engine, nullptr),
-        "choosing a convolution");
+  return ChooseKernel(&operation, nullptr, nullptr, "choosing a convolution");
+}
+
+// The same.
+dnnl_primitive_desc_t Choose(Direction direction, const Types& types, const ConvolutionShape& shape,
+                             const TensorDescriptions& plain) {
+  const Steps steps(shape);
+  const dnnl_memory_desc_t x = AnyLayout(plain.x, plain.x.data_type);
+  const dnnl_memory_desc_t filter = AnyLayout(plain.filter, plain.filter.data_type);
+  const dnnl_memory_desc_t y = AnyLayout(plain.y, plain.y.data_type);
+  dnnl_convolution_desc_t operation;
   switch (direction) {
     case Direction::kForward:
-      return forward;
+      return ChooseForward(steps, x, filter, y);
     case Direction::kGradientInput:
-      Check(dnnl_dilated_convolution_backward_data_desc_init(&operation, kAlgorithm, &x, &filter, &y, strides, gaps,
-                                                             before, behind),
+      Check(dnnl_dilated_convolution_backward_data_desc_init(&operation, kAlgorithm, &x, &filter, &y, steps.strides,
+                                                             steps.gaps, steps.before, steps.behind),
             "describing a convolution's gradient");
       break;
     case Direction::kGradientFilter:
       Check(dnnl_dilated_convolution_backward_weights_desc_init(&operation, kAlgorithm, &x, &filter, nullptr, &y,
-                                                                strides, gaps, before, behind),
+                                                                steps.strides, steps.gaps, steps.before, steps.behind),
             "describing a convolution's gradient");
       break;
   }
-  dnnl_primitive_desc_t gradient;
-  Check(dnnl_primitive_desc_create(&gradient, &operation, nullptr, TheEngine().engine, forward),
-        "choosing a convolution's gradient");
-  dnnl_primitive_desc_destroy(forward);
+  // A gradient is chosen with the forward convolution as a hint.
+  const dnnl_primitive_desc_t forward =
+      ChooseForward(steps, AnyLayout(plain.x, types.factors), AnyLayout(plain.filter, types.factors),
+                    AnyLayout(plain.y, types.factors));
+  if (forward == nullptr) return nullptr;
+  const dnnl_primitive_desc_t gradient =
+      ChooseKernel(&operation, nullptr, forward, "choosing a convolution's gradient");
+  Check(dnnl_primitive_desc_destroy(forward), "choosing a convolution's gradient");
   return gradient;
 }
 
-PreparedConvolution PrepareConvolution(Direction direction, const Shape& shape) {
-  const TensorDescriptions plain = DescribeTensors(shape);
-  const dnnl_primitive_desc_t description = Choose(direction, shape, plain);
+PreparedConvolution PrepareConvolution(Direction direction, const Types& types, const ConvolutionShape& shape) {
+  const TensorDescriptions plain = DescribeTensors(direction, types, shape);
+  const dnnl_primitive_desc_t description = Choose(direction, types, shape, plain);
+  if (description == nullptr) return {direction, types, shape, nullptr, {}};
   const auto layout = [&](int argument) {
     return *dnnl_primitive_desc_query_md(description, dnnl_query_exec_arg_md, argument);
   };
@@ -208,6 +194,7 @@ PreparedConvolution PrepareConvolution(Direction direction, const Shape& shape) 
   const int filter = direction == Direction::kGradientFilter ? DNNL_ARG_DIFF_WEIGHTS : DNNL_ARG_WEIGHTS;
   const int y = direction == Direction::kForward ? DNNL_ARG_DST : DNNL_ARG_DIFF_DST;
   PreparedConvolution prepared = {.direction = direction,
+                                  .types = types,
                                   .shape = shape,
                                   .primitive = nullptr,
                                   .operands = {operand(x, Direction::kGradientInput, plain.x),
@@ -218,20 +205,29 @@ PreparedConvolution PrepareConvolution(Direction direction, const Shape& shape) 
   return prepared;
 }
 
-void Run(Direction direction, const Shape& shape, const float* x, const float* filter, const float* y) {
-  static auto& all = *new PreparedList<PreparedConvolution>;
+// False where the processor cannot.
+bool Run(Direction direction, const Types& types, const ConvolutionShape& shape, const void* x, const void* filter,
+         const void* y) {
+  thread_local auto& all = *new PreparedList<PreparedConvolution>;
   // One piece for each of x, filter and y, as long as the program lives: a call is done with it when it returns.
-  static auto* const scratch = new Scratch[3];
+  thread_local auto* const scratch = new Scratch[3];
   const PreparedConvolution& prepared = all.Get(
-      [&](const PreparedConvolution& known) { return known.direction == direction && SameShape(known.shape, shape); },
-      [&] { return PrepareConvolution(direction, shape); });
-  const float* const seen = x + Side(shape.rows).begin * shape.columns.input.size + Side(shape.columns).begin;
-  const float* const pointers[] = {seen, filter, y};
+      [&](const PreparedConvolution& known) {
+        return known.direction == direction && known.types == types && SameShape(known.shape, shape);
+      },
+      [&] { return PrepareConvolution(direction, types, shape); });
+  if (prepared.primitive == nullptr) return false;
+  const dnnl_data_type_t type = direction == Direction::kGradientInput ? types.result : types.factors;
+  const int64_t skipped = Side(shape.rows).begin * shape.columns.input.size + Side(shape.columns).begin;
+  const void* const seen = static_cast<const std::byte*>(x) + skipped * (type == dnnl_bf16 ? 2 : 4);
+  const void* const pointers[] = {seen, filter, y};
   std::vector<dnnl_exec_arg_t> arguments;
   for (size_t i = 0; i < prepared.operands.size(); ++i) {
     const Operand& operand = prepared.operands[i];
     SetPointer(operand.plain, pointers[i]);
-    if (operand.reorder != nullptr) SetPointer(operand.inner, scratch[i].AtLeast(static_cast<int64_t>(operand.inner_bytes)));
+    if (operand.reorder != nullptr) {
+      SetPointer(operand.inner, scratch[i].AtLeast(static_cast<int64_t>(operand.inner_bytes)));
+    }
     if (operand.reorder != nullptr && !operand.is_result) operand.Reorder();
     arguments.push_back({operand.argument, operand.inner});
   }
@@ -239,33 +235,82 @@ void Run(Direction direction, const Shape& shape, const float* x, const float* f
   for (const Operand& operand : prepared.operands) {
     if (operand.reorder != nullptr && operand.is_result) operand.Reorder();
   }
+  return true;
 }
 
 // Whether the kernel looks at all that the rank has of a dimension.
 bool SeesAll(const Sliding& sliding) { return Side(sliding).size() == sliding.input.size; }
 
+template <typename In, typename Out>
+void Forward(const ConvolutionShape& shape, const In* x, const In* filter, Out* y) {
+  if (!HasProducts(shape)) return FillZeros(y, ElementsOfY(shape));
+  if (Run(Direction::kForward, {kDnnlType<In>, kDnnlType<Out>}, shape, x, filter, y)) return;
+  const ReadAsFloat wide_x(x, ElementsOfX(shape));
+  const ReadAsFloat wide_filter(filter, ElementsOfFilter(shape));
+  WrittenAsFloat<Out> wide_y(y, ElementsOfY(shape));
+  Run(Direction::kForward, {}, shape, wide_x.values(), wide_filter.values(), wide_y.values());
+}
+
+template <typename In, typename Out>
+void GradientInput(const ConvolutionShape& shape, const In* dy, const In* filter, Out* dx) {
+  const bool has_products = HasProducts(shape);
+  if (!has_products || !SeesAll(shape.rows) || !SeesAll(shape.columns)) FillZeros(dx, ElementsOfX(shape));
+  if (!has_products || Run(Direction::kGradientInput, {kDnnlType<In>, kDnnlType<Out>}, shape, dx, filter, dy)) return;
+  const ReadAsFloat wide_dy(dy, ElementsOfY(shape));
+  const ReadAsFloat wide_filter(filter, ElementsOfFilter(shape));
+  WrittenAsFloat<Out> wide_dx(dx, ElementsOfX(shape));
+  Run(Direction::kGradientInput, {}, shape, wide_dx.values(), wide_filter.values(), wide_dy.values());
+}
+
+template <typename In, typename Out>
+void GradientFilter(const ConvolutionShape& shape, const In* dy, const In* x, Out* dfilter) {
+  if (!HasProducts(shape)) return FillZeros(dfilter, ElementsOfFilter(shape));
+  if (Run(Direction::kGradientFilter, {kDnnlType<In>, kDnnlType<Out>}, shape, x, dfilter, dy)) return;
+  const ReadAsFloat wide_dy(dy, ElementsOfY(shape));
+  const ReadAsFloat wide_x(x, ElementsOfX(shape));
+  WrittenAsFloat<Out> wide_dfilter(dfilter, ElementsOfFilter(shape));
+  Run(Direction::kGradientFilter, {}, shape, wide_x.values(), wide_dfilter.values(), wide_dy.values());
+}
+
 }  // namespace
 
 void Conv2d(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const float* x,
             const float* filter, float* y) {
-  const Shape shape = {sizes, rows, columns};
-  if (!HasProducts(shape)) return FillZeros(y, ElementsOfY(shape));
-  Run(Direction::kForward, shape, x, filter, y);
+  Forward({sizes, rows, columns}, x, filter, y);
+}
+void Conv2d(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const BFloat16* x,
+            const BFloat16* filter, float* y) {
+  Forward({sizes, rows, columns}, x, filter, y);
+}
+void Conv2d(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const BFloat16* x,
+            const BFloat16* filter, BFloat16* y) {
+  Forward({sizes, rows, columns}, x, filter, y);
 }
 
 void Conv2dGradientInput(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const float* dy,
                          const float* filter, float* dx) {
-  const Shape shape = {sizes, rows, columns};
-  const bool has_products = HasProducts(shape);
-  if (!has_products || !SeesAll(rows) || !SeesAll(columns)) FillZeros(dx, ElementsOfX(shape));
-  if (has_products) Run(Direction::kGradientInput, shape, dx, filter, dy);
+  GradientInput({sizes, rows, columns}, dy, filter, dx);
+}
+void Conv2dGradientInput(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const BFloat16* dy,
+                         const BFloat16* filter, float* dx) {
+  GradientInput({sizes, rows, columns}, dy, filter, dx);
+}
+void Conv2dGradientInput(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const BFloat16* dy,
+                         const BFloat16* filter, BFloat16* dx) {
+  GradientInput({sizes, rows, columns}, dy, filter, dx);
 }
 
 void Conv2dGradientFilter(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const float* dy,
                           const float* x, float* dfilter) {
-  const Shape shape = {sizes, rows, columns};
-  if (!HasProducts(shape)) return FillZeros(dfilter, ElementsOfFilter(shape));
-  Run(Direction::kGradientFilter, shape, x, dfilter, dy);
+  GradientFilter({sizes, rows, columns}, dy, x, dfilter);
+}
+void Conv2dGradientFilter(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns,
+                          const BFloat16* dy, const BFloat16* x, float* dfilter) {
+  GradientFilter({sizes, rows, columns}, dy, x, dfilter);
+}
+void Conv2dGradientFilter(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns,
+                          const BFloat16* dy, const BFloat16* x, BFloat16* dfilter) {
+  GradientFilter({sizes, rows, columns}, dy, x, dfilter);
 }
 
 }  // namespace cleave::runtime

@@ -10,13 +10,27 @@ void Check(dnnl_status_t status, const char* what) {
 }
 
 const Engine& TheEngine() {
-  static const Engine* const engine = [] {
-    auto* const started = new Engine;
-    Check(dnnl_engine_create(&started->engine, dnnl_cpu, 0), "starting its engine");
-    Check(dnnl_stream_create(&started->stream, started->engine, dnnl_stream_default_flags), "starting its stream");
+  static const dnnl_engine_t engine = [] {
+    dnnl_engine_t started = nullptr;
+    Check(dnnl_engine_create(&started, dnnl_cpu, 0), "starting its engine");
     return started;
   }();
-  return *engine;
+  thread_local const Engine* const of_thread = [] {
+    auto* const started = new Engine{engine, nullptr};
+    Check(dnnl_stream_create(&started->stream, engine, dnnl_stream_default_flags), "starting its stream");
+    return started;
+  }();
+  return *of_thread;
+}
+
+dnnl_primitive_desc_t ChooseKernel(const_dnnl_op_desc_t operation, const_dnnl_primitive_attr_t attributes,
+                                   const_dnnl_primitive_desc_t hint, const char* what) {
+  dnnl_primitive_desc_t description = nullptr;
+  const dnnl_status_t status =
+      dnnl_primitive_desc_create(&description, operation, attributes, TheEngine().engine, hint);
+  if (status == dnnl_unimplemented) return nullptr;
+  Check(status, what);
+  return description;
 }
 
 dnnl_memory_t MakeMemory(const dnnl_memory_desc_t& description) {

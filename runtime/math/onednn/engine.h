@@ -4,9 +4,9 @@
 
 #include <dnnl.h>
 
-#include <memory>
-#include <utility>
 #include <vector>
+
+#include "runtime/device/bfloat16.h"
 
 namespace cleave::runtime {
 
@@ -18,8 +18,20 @@ struct Engine {
   dnnl_stream_t stream = nullptr;
 };
 
-// Started at the first use and never destroyed: oneDNN's own globals may be gone before ours.
+// One engine, and a stream of the calling thread; started at the first use and never destroyed: oneDNN's own globals
+// may be gone before ours.
 const Engine& TheEngine();
+
+// The library's name of a type.
+template <typename T>
+inline constexpr dnnl_data_type_t kDnnlType = dnnl_f32;
+template <>
+inline constexpr dnnl_data_type_t kDnnlType<BFloat16> = dnnl_bf16;
+
+// The operation on this processor; null where oneDNN has no kernels for these types on it: processors without AVX-512
+// compute in f32 only. `hint`: the forward operation of a gradient.
+dnnl_primitive_desc_t ChooseKernel(const_dnnl_op_desc_t operation, const_dnnl_primitive_attr_t attributes,
+                                   const_dnnl_primitive_desc_t hint, const char* what);
 
 // A memory object without memory.
 dnnl_memory_t MakeMemory(const dnnl_memory_desc_t& description);
@@ -27,28 +39,6 @@ void SetPointer(dnnl_memory_t memory, const void* values);
 
 // Runs it to its end.
 void Execute(dnnl_primitive_t primitive, const std::vector<dnnl_exec_arg_t>& arguments, const char* what);
-
-// What has been prepared so far, one for each shape.
-template <typename Prepared>
-class PreparedList {
- public:
-  // The one that `fits`, else what `prepare` makes. A step repeats the same calls in the same order, so the next one is
-  // usually the one after the last.
-  template <typename Fits, typename Prepare>
-  const Prepared& Get(Fits fits, Prepare prepare) {
-    for (size_t i = 0; i < all_.size(); ++i) {
-      last_ = last_ + 1 < all_.size() ? last_ + 1 : 0;
-      if (fits(*all_[last_])) return *all_[last_];
-    }
-    all_.push_back(std::make_unique<Prepared>(prepare()));
-    last_ = all_.size() - 1;
-    return *all_.back();
-  }
-
- private:
-  std::vector<std::unique_ptr<Prepared>> all_;
-  size_t last_ = 0;
-};
 
 }  // namespace cleave::runtime
 

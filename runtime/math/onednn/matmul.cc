@@ -1,48 +1,58 @@
 // MatMul by oneDNN's matmul primitive.
+#include <type_traits>
 #include <vector>
 
 #include "runtime/math/math.h"
 #include "runtime/math/onednn/engine.h"
+#include "runtime/math/onednn/in_float.h"
+#include "runtime/math/prepared_list.h"
 
 namespace cleave::runtime {
 namespace {
 
-// A prepared product: the primitive and the memory objects whose pointers each call sets.
-struct PreparedProduct {
+// All that the choice of a kernel depends on.
+struct Product {
   MatMulShape shape;
+  dnnl_data_type_t factors = dnnl_f32;
+  dnnl_data_type_t result = dnnl_f32;
   bool has_bias = false;
   bool relu = false;
-  dnnl_primitive_t primitive = nullptr;
+
+  bool operator==(const Product& other) const {
+    return shape == other.shape && factors == other.factors && result == other.result && has_bias == other.has_bias &&
+           relu == other.relu;
+  }
+};
+
+// The primitive and the memory objects whose pointers each call sets.
+struct PreparedProduct {
+  Product product;
+  dnnl_primitive_t primitive = nullptr;  // None where the processor cannot.
   dnnl_memory_t a = nullptr;
   dnnl_memory_t b = nullptr;
   dnnl_memory_t bias = nullptr;
   dnnl_memory_t c = nullptr;
-
-  bool Fits(const MatMulShape& other, const MatMulEpilogue& epilogue) const {
-    return shape.batch == other.batch && shape.m == other.m && shape.n == other.n && shape.k == other.k &&
-           shape.transpose_a == other.transpose_a && shape.transpose_b == other.transpose_b &&
-           has_bias == (epilogue.bias != nullptr) && relu == epilogue.relu;
-  }
 };
 
 // One batch of rows x columns matrices; transposed ones are stored columns x rows.
-dnnl_memory_desc_t DescribeMatrix(int64_t batch, int64_t rows, int64_t columns, bool transposed) {
+dnnl_memory_desc_t DescribeMatrix(dnnl_data_type_t type, int64_t batch, int64_t rows, int64_t columns,
+                                  bool transposed) {
   dnnl_memory_desc_t description;
   const dnnl_dims_t sizes = {batch, rows, columns};
   const dnnl_dims_t strides = {rows * columns, transposed ? 1 : columns, transposed ? rows : 1};
   // A single product is two-dimensional: oneDNN has faster kernels for it.
   const int first = batch == 1 ? 1 : 0;
-  Check(dnnl_memory_desc_init_by_strides(&description, 3 - first, sizes + first, dnnl_f32, strides + first),
+  Check(dnnl_memory_desc_init_by_strides(&description, 3 - first, sizes + first, type, strides + first),
         "describing a matrix");
   return description;
 }
 
-dnnl_memory_desc_t DescribeBias(int dimensions, int64_t columns) {
+dnnl_memory_desc_t DescribeBias(dnnl_data_type_t type, int dimensions, int64_t columns) {
   dnnl_memory_desc_t description;
   const dnnl_dims_t sizes = {1, 1, columns};
   const dnnl_dims_t strides = {columns, columns, 1};
   const int first = 3 - dimensions;
-  Check(dnnl_memory_desc_init_by_strides(&description, dimensions, sizes + first, dnnl_f32, strides + first),
+  Check(dnnl_memory_desc_init_by_strides(&description, dimensions, sizes + first, type, strides + first),
         "describing a bias");
   return description;
 }
@@ -59,62 +69,88 @@ dnnl_primitive_attr_t EpilogueAttributes(bool relu) {
   return attributes;
 }
 
-PreparedProduct PrepareProduct(const MatMulShape& shape, const MatMulEpilogue& epilogue) {
-  PreparedProduct product;
-  product.shape = shape;
-  product.has_bias = epilogue.bias != nullptr;
-  product.relu = epilogue.relu;
-  const dnnl_memory_desc_t a = DescribeMatrix(shape.batch, shape.m, shape.k, shape.transpose_a);
-  const dnnl_memory_desc_t b = DescribeMatrix(shape.batch, shape.k, shape.n, shape.transpose_b);
-  const dnnl_memory_desc_t c = DescribeMatrix(shape.batch, shape.m, shape.n, false);
-  const dnnl_memory_desc_t bias = DescribeBias(c.ndims, shape.n);
+PreparedProduct Prepare(const Product& product) {
+  const MatMulShape& shape = product.shape;
+  PreparedProduct prepared;
+  prepared.product = product;
+  const dnnl_memory_desc_t a = DescribeMatrix(product.factors, shape.batch, shape.m, shape.k, shape.transpose_a);
+  const dnnl_memory_desc_t b = DescribeMatrix(product.factors, shape.batch, shape.k, shape.n, shape.transpose_b);
+  const dnnl_memory_desc_t c = DescribeMatrix(product.result, shape.batch, shape.m, shape.n, false);
+  const dnnl_memory_desc_t bias = DescribeBias(product.result, c.ndims, shape.n);
 
   dnnl_matmul_desc_t operation;
   Check(dnnl_matmul_desc_init(&operation, &a, &b, product.has_bias ? &bias : nullptr, &c), "describing a product");
-  const dnnl_primitive_attr_t attributes = EpilogueAttributes(epilogue.relu);
-  dnnl_primitive_desc_t description;
-  Check(dnnl_primitive_desc_create(&description, &operation, attributes, TheEngine().engine, nullptr),
-        "choosing a kernel");
-  Check(dnnl_primitive_create(&product.primitive, description), "preparing a product");
-  dnnl_primitive_desc_destroy(description);
+  const dnnl_primitive_attr_t attributes = EpilogueAttributes(product.relu);
+  const dnnl_primitive_desc_t description = ChooseKernel(&operation, attributes, nullptr, "choosing a kernel");
   dnnl_primitive_attr_destroy(attributes);
+  if (description == nullptr) return prepared;
+  Check(dnnl_primitive_create(&prepared.primitive, description), "preparing a product");
+  dnnl_primitive_desc_destroy(description);
 
-  product.a = MakeMemory(a);
-  product.b = MakeMemory(b);
-  product.c = MakeMemory(c);
-  if (product.has_bias) product.bias = MakeMemory(bias);
-  return product;
+  prepared.a = MakeMemory(a);
+  prepared.b = MakeMemory(b);
+  prepared.c = MakeMemory(c);
+  if (product.has_bias) prepared.bias = MakeMemory(bias);
+  return prepared;
 }
 
 // With nothing to contract, the product is the epilogue of zeros.
-void FillWithoutProduct(const MatMulShape& shape, float* c, const MatMulEpilogue& epilogue) {
+template <typename T>
+void FillWithoutProduct(const MatMulShape& shape, T* c, const MatMulEpilogue<T>& epilogue) {
   for (int64_t row = 0; row < shape.batch * shape.m; ++row) {
     for (int64_t column = 0; column < shape.n; ++column) {
-      const float value = epilogue.bias == nullptr ? 0.0f : epilogue.bias[column];
-      c[row * shape.n + column] = epilogue.relu && value < 0 ? 0.0f : value;
+      const float value = epilogue.bias == nullptr ? 0.0f : static_cast<float>(epilogue.bias[column]);
+      c[row * shape.n + column] = static_cast<T>(epilogue.relu && value < 0 ? 0.0f : value);
     }
   }
 }
 
-}  // namespace
+// By a product of f32, for processors that have no other.
+template <typename Out>
+void MatMulInFloat(const MatMulShape& shape, const BFloat16* a, const BFloat16* b, Out* c,
+                   const MatMulEpilogue<Out>& epilogue) {
+  const ReadAsFloat wide_a(a, shape.batch * shape.m * shape.k);
+  const ReadAsFloat wide_b(b, shape.batch * shape.k * shape.n);
+  const ReadAsFloat bias(epilogue.bias, epilogue.bias == nullptr ? 0 : shape.n);
+  WrittenAsFloat<Out> wide_c(c, shape.batch * shape.m * shape.n);
+  MatMul(shape, wide_a.values(), wide_b.values(), wide_c.values(), {bias.values(), epilogue.relu});
+}
 
-void MatMul(const MatMulShape& shape, const float* a, const float* b, float* c, const MatMulEpilogue& epilogue) {
+template <typename In, typename Out>
+void MatMulOf(const MatMulShape& shape, const In* a, const In* b, Out* c, const MatMulEpilogue<Out>& epilogue) {
   if (shape.batch == 0 || shape.m == 0 || shape.n == 0) return;
   if (shape.k == 0) return FillWithoutProduct(shape, c, epilogue);
-  static auto& products = *new PreparedList<PreparedProduct>;
-  const PreparedProduct& product =
-      products.Get([&](const PreparedProduct& known) { return known.Fits(shape, epilogue); },
-                   [&] { return PrepareProduct(shape, epilogue); });
-  SetPointer(product.a, a);
-  SetPointer(product.b, b);
-  SetPointer(product.c, c);
-  std::vector<dnnl_exec_arg_t> arguments = {
-      {DNNL_ARG_SRC, product.a}, {DNNL_ARG_WEIGHTS, product.b}, {DNNL_ARG_DST, product.c}};
-  if (product.has_bias) {
-    SetPointer(product.bias, epilogue.bias);
-    arguments.push_back({DNNL_ARG_BIAS, product.bias});
+  const Product product = {shape, kDnnlType<In>, kDnnlType<Out>, epilogue.bias != nullptr, epilogue.relu};
+  thread_local auto& all = *new PreparedList<PreparedProduct>;
+  const PreparedProduct& prepared =
+      all.Get([&](const PreparedProduct& known) { return known.product == product; }, [&] { return Prepare(product); });
+  if constexpr (std::is_same_v<In, BFloat16>) {
+    if (prepared.primitive == nullptr) return MatMulInFloat(shape, a, b, c, epilogue);
   }
-  Execute(product.primitive, arguments, "a matrix product");
+  SetPointer(prepared.a, a);
+  SetPointer(prepared.b, b);
+  SetPointer(prepared.c, c);
+  std::vector<dnnl_exec_arg_t> arguments = {
+      {DNNL_ARG_SRC, prepared.a}, {DNNL_ARG_WEIGHTS, prepared.b}, {DNNL_ARG_DST, prepared.c}};
+  if (product.has_bias) {
+    SetPointer(prepared.bias, epilogue.bias);
+    arguments.push_back({DNNL_ARG_BIAS, prepared.bias});
+  }
+  Execute(prepared.primitive, arguments, "a matrix product");
+}
+
+}  // namespace
+
+void MatMul(const MatMulShape& shape, const float* a, const float* b, float* c, const MatMulEpilogue<float>& epilogue) {
+  MatMulOf(shape, a, b, c, epilogue);
+}
+void MatMul(const MatMulShape& shape, const BFloat16* a, const BFloat16* b, float* c,
+            const MatMulEpilogue<float>& epilogue) {
+  MatMulOf(shape, a, b, c, epilogue);
+}
+void MatMul(const MatMulShape& shape, const BFloat16* a, const BFloat16* b, BFloat16* c,
+            const MatMulEpilogue<BFloat16>& epilogue) {
+  MatMulOf(shape, a, b, c, epilogue);
 }
 
 }  // namespace cleave::runtime

@@ -1,12 +1,11 @@
 // Pooling against loops over whole images: a piece of the result is the result of the piece.
 #include "runtime/kernels/pooling.h"
 
-#include <cmath>
 #include <limits>
 #include <random>
 #include <vector>
 
-#include "gtest/gtest.h"
+#include "runtime/kernels/testing.h"
 
 namespace cleave::runtime {
 namespace {
@@ -108,24 +107,24 @@ struct Images {
   std::vector<int64_t> OutputSize() const { return {rows.output.size, columns.output.size}; }
 };
 
-void ExpectNear(const std::vector<float>& actual, const std::vector<float>& expected) {
-  ASSERT_EQ(actual.size(), expected.size());
-  for (size_t i = 0; i < expected.size(); ++i) ASSERT_NEAR(actual[i], expected[i], 1e-5f) << "element " << i;
+template <typename T>
+std::vector<double> InDouble(const std::vector<T>& values) {
+  return std::vector<double>(values.begin(), values.end());
 }
 
 void CheckForward(const Images& images, const Sliding& rows, const Sliding& columns) {
-  const auto x = Box(images.x, images.planes, images.InputSize(), rows.input, columns.input);
+  const Placed<float> x(Box(images.x, images.planes, images.InputSize(), rows.input, columns.input));
   const auto expected = [&](const auto& values) {
     return Box(values, images.planes, images.OutputSize(), rows.output, columns.output);
   };
-  std::vector<float> y(expected(images.max).size(), std::nanf(""));
-  std::vector<int32_t> index(y.size(), -1);
-  MaxPool(x.data(), images.planes, rows, columns, y.data());
-  EXPECT_EQ(y, expected(images.max));
-  MaxPoolIndex(x.data(), images.planes, rows, columns, index.data());
-  EXPECT_EQ(index, expected(images.index));
-  AvgPool(x.data(), images.planes, rows, columns, y.data());
-  ExpectNear(y, expected(images.mean));
+  const Placed<float> y(static_cast<int64_t>(expected(images.max).size()));
+  const Placed<int32_t> index(static_cast<int64_t>(expected(images.max).size()));
+  MaxPool(x, images.planes, rows, columns, y);
+  EXPECT_EQ(y.Values(), expected(images.max));
+  MaxPoolIndex(x, images.planes, rows, columns, index);
+  EXPECT_EQ(index.Values(), expected(images.index));
+  AvgPool(x, images.planes, rows, columns, y);
+  ExpectNear(y.Values(), InDouble(expected(images.mean)), 1e-5);
 }
 
 void CheckBackward(const Images& images, const Sliding& rows, const Sliding& columns) {
@@ -135,12 +134,12 @@ void CheckBackward(const Images& images, const Sliding& rows, const Sliding& col
   const auto expected = [&](const auto& values) {
     return Box(values, images.planes, images.InputSize(), rows.input, columns.input);
   };
-  const std::vector<float> dy = box(images.dy);
-  std::vector<float> dx(expected(images.x).size(), std::nanf(""));
-  MaxPoolGradient(dy.data(), box(images.index).data(), images.planes, rows, columns, dx.data());
-  EXPECT_EQ(dx, expected(images.max_gradient));
-  AvgPoolGradient(dy.data(), images.planes, rows, columns, dx.data());
-  ExpectNear(dx, expected(images.mean_gradient));
+  const Placed<float> dy(box(images.dy));
+  const Placed<float> dx(static_cast<int64_t>(expected(images.x).size()));
+  MaxPoolGradient(dy, Placed<int32_t>(box(images.index)), images.planes, rows, columns, dx);
+  EXPECT_EQ(dx.Values(), expected(images.max_gradient));
+  AvgPoolGradient(dy, images.planes, rows, columns, dx);
+  ExpectNear(dx.Values(), InDouble(expected(images.mean_gradient)), 1e-5);
 }
 
 void Check(int64_t planes, const Sliding& rows, const Sliding& columns) {

@@ -1,10 +1,15 @@
+// Matrix products against sums in double, for every implementation.
+#include "runtime/math/math.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <random>
+#include <type_traits>
 #include <vector>
 
-#include "runtime/math/math.h"
+#include "runtime/device/bfloat16.h"
+#include "runtime/device/device_vector.h"
 
 namespace cleave::runtime {
 namespace {
@@ -14,48 +19,82 @@ struct Exact {
   double value = 0;
   double magnitude = 0;
 };
-Exact Element(const MatMulShape& s, const std::vector<float>& a, const std::vector<float>& b, int64_t batch, int64_t i,
+template <typename T>
+Exact Element(const MatMulShape& s, const std::vector<T>& a, const std::vector<T>& b, int64_t batch, int64_t i,
               int64_t j) {
   Exact sum;
   for (int64_t k = 0; k < s.k; ++k) {
     const int64_t at_a = batch * s.m * s.k + (s.transpose_a ? k * s.m + i : i * s.k + k);
     const int64_t at_b = batch * s.k * s.n + (s.transpose_b ? j * s.k + k : k * s.n + j);
-    const double product = static_cast<double>(a[static_cast<size_t>(at_a)]) * b[static_cast<size_t>(at_b)];
+    const double product =
+        static_cast<double>(a[static_cast<size_t>(at_a)]) * static_cast<double>(b[static_cast<size_t>(at_b)]);
     sum.value += product;
     sum.magnitude += std::abs(product);
   }
   return sum;
 }
 
-void ExpectProduct(const MatMulShape& s, bool with_bias, bool relu, unsigned seed) {
-  SCOPED_TRACE(testing::Message() << "seed " << seed << ": " << s.batch << " x " << s.m << "x" << s.n << "x" << s.k
-                                  << " transposed " << s.transpose_a << s.transpose_b << " bias " << with_bias
-                                  << " relu " << relu);
-  std::mt19937 random(seed);
+template <typename T>
+std::vector<T> Random(int64_t count, std::mt19937& random) {
   std::normal_distribution<float> normal;
-  const auto fill = [&](int64_t count) {
-    std::vector<float> values(static_cast<size_t>(count));
-    for (float& value : values) value = normal(random);
-    return values;
-  };
-  const std::vector<float> a = fill(s.batch * s.m * s.k);
-  const std::vector<float> b = fill(s.batch * s.k * s.n);
-  const std::vector<float> bias = fill(s.n);
-  std::vector<float> c(static_cast<size_t>(s.batch * s.m * s.n) + 1, 123.0f);
-  MatMul(s, a.data(), b.data(), c.data(), {.bias = with_bias ? bias.data() : nullptr, .relu = relu});
-  EXPECT_EQ(c.back(), 123.0f) << "wrote beyond the end";
+  std::vector<T> values(static_cast<size_t>(count));
+  for (T& value : values) value = static_cast<T>(normal(random));
+  return values;
+}
+
+// What rounding to T may change a value by.
+template <typename T>
+double Rounding(double value) {
+  return std::is_same_v<T, BFloat16> ? std::abs(value) / 256 : 0.0;
+}
+
+constexpr float kBehind = 123.0f;
+
+template <typename In, typename Out>
+void ExpectProductOf(const MatMulShape& s, bool with_bias, bool relu, unsigned seed) {
+  std::mt19937 random(seed);
+  const std::vector<In> a = Random<In>(s.batch * s.m * s.k, random);
+  const std::vector<In> b = Random<In>(s.batch * s.k * s.n, random);
+  const std::vector<Out> bias = Random<Out>(s.n, random);
+  const DeviceVector<In> device_a(a), device_b(b);
+  const DeviceVector<Out> device_bias(bias);
+  const DeviceVector<Out> device_c(
+      std::vector<Out>(static_cast<size_t>(s.batch * s.m * s.n) + 1, static_cast<Out>(kBehind)));
+  MatMulEpilogue<Out> epilogue;
+  if (with_bias) epilogue.bias = device_bias.get();
+  epilogue.relu = relu;
+  MatMul(s, device_a.get(), device_b.get(), device_c.get(), epilogue);
+  const std::vector<Out> c = device_c.Values();
+  EXPECT_EQ(static_cast<float>(c.back()), kBehind) << "wrote beyond the end";
   for (int64_t batch = 0; batch < s.batch; ++batch) {
     for (int64_t i = 0; i < s.m; ++i) {
       for (int64_t j = 0; j < s.n; ++j) {
         Exact expected = Element(s, a, b, batch, i, j);
-        if (with_bias) expected.value += bias[static_cast<size_t>(j)];
+        if (with_bias) expected.value += static_cast<double>(bias[static_cast<size_t>(j)]);
         if (relu) expected.value = std::max(0.0, expected.value);
         const float actual = c[static_cast<size_t>((batch * s.m + i) * s.n + j)];
-        ASSERT_NEAR(actual, expected.value, 1e-6 * (expected.magnitude + 4))
+        ASSERT_NEAR(actual, expected.value, 1e-6 * (expected.magnitude + 4) + Rounding<Out>(expected.value))
             << "at " << batch << ", " << i << ", " << j;
       }
     }
   }
+}
+
+// In all types.
+void ExpectProduct(const MatMulShape& s, bool with_bias, bool relu, unsigned seed) {
+  SCOPED_TRACE(testing::Message() << "seed " << seed << ": " << s.batch << " x " << s.m << "x" << s.n << "x" << s.k
+                                  << " transposed " << s.transpose_a << s.transpose_b << " bias " << with_bias
+                                  << " relu " << relu);
+  {
+    SCOPED_TRACE("f32");
+    ExpectProductOf<float, float>(s, with_bias, relu, seed);
+  }
+  {
+    SCOPED_TRACE("bf16 to f32");
+    ExpectProductOf<BFloat16, float>(s, with_bias, relu, seed);
+  }
+  SCOPED_TRACE("bf16");
+  ExpectProductOf<BFloat16, BFloat16>(s, with_bias, relu, seed);
 }
 
 TEST(MatMul, EqualsTheSumsInEveryTransposition) {

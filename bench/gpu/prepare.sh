@@ -1,0 +1,79 @@
+#!/bin/bash
+# Writes all that bench/gpu/run.sh needs on a machine with a GPU, where there is neither Bazel nor this compiler: CUDA programs, the
+# runtime, tests of its kernels, and the losses that the CPU target has.
+#
+#   ./bazelw run //bench/gpu:prepare [-- FOLDER]      default: bench/gpu/programs
+set -eu
+
+compile=$PWD/tools/compile
+workspace=${BUILD_WORKSPACE_DIRECTORY:?start it with: ./bazelw run //bench/gpu:prepare}
+cd "$BUILD_WORKING_DIRECTORY"
+folder=$(realpath -m "${1:-$workspace/bench/gpu/programs}")
+examples=$workspace/examples
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+rm -rf "$folder"
+mkdir -p "$folder/expected" "$folder/tests"
+
+# generate NAME MODEL [options of compile]: NAME.cu, and the sources of the runtime that it needs.
+generate() {
+  local name=$1 model=$2
+  shift 2
+  "$compile" "$model" --target cuda --out "$scratch/$name" --quiet "$@"
+  cp "$scratch/$name/program.cu" "$folder/$name.cu"
+  cp -r "$scratch/$name/runtime" "$folder"
+  echo "$name"
+}
+
+# expect NAME MODEL [options of compile]: the losses of the CPU target's program on one rank.
+expect() {
+  local name=$1 model=$2
+  shift 2
+  "$compile" "$model" --devices 1 --out "$scratch/cpu_$name" --quiet "$@"
+  make -s -C "$scratch/cpu_$name" COMM=local
+  (cd "$scratch/cpu_$name" && ./program_local --steps 20 --quiet)
+  cp "$scratch/cpu_$name/metrics.jsonl" "$folder/expected/$name.jsonl"
+  echo "expected/$name.jsonl"
+}
+
+# The Makefile of a program with every source of the runtime serves them all: `make MAIN=NAME.cu PROGRAM=NAME`.
+generate all_sources "$workspace/bench/gpu/all_sources.model" --devices 1 2>/dev/null
+mv "$scratch/all_sources/Makefile" "$folder"
+rm "$folder/all_sources.cu"
+
+for name in mnist_mlp mnist_cnn tiny_gpt; do
+  expect "$name" "$examples/$name/$name.model"
+  for ranks in 1 2 4 8; do
+    generate "${name}_$ranks" "$examples/$name/$name.model" --devices "$ranks"
+  done
+done
+cp "$examples/tiny_gpt/fables.txt" "$folder"
+
+generate sanitize_gpt "$workspace/bench/gpu/small_gpt.model"
+generate sanitize_cnn "$examples/mnist_cnn/mnist_cnn.model" --devices 1 --set batch=8 --set 'data=synthetic(train = 32)'
+for precision in f32 tf32 bf16; do
+  generate "speed_mlp_8192_$precision" "$examples/mnist_mlp/mnist_mlp.model" --devices 1 --set batch=8192 \
+    --set 'data=synthetic(train = 65536)' --set epochs=100 --set "precision=$precision"
+done
+for batch in 8 16 32 64; do
+  generate "speed_gpt2_${batch}_bf16" "$workspace/bench/gpu/gpt2.model" --set "batch=$batch" --set epochs=100
+done
+
+# The tests of what runs on the device, by what they hold tensors in, and the library that they are written with.
+cd "$workspace"
+grep -lr --include='*_test.c[cu]' -e 'runtime/device/device_vector.h' -e 'runtime/kernels/testing.h' runtime | while read -r test; do
+  name=${test#runtime/}
+  name=${name%.*}
+  cp "$test" "$folder/tests/${name//\//_}.cu"
+done
+cp runtime/device/device_vector.h "$folder/runtime/device"
+cp runtime/kernels/testing.h "$folder/runtime/kernels"
+googletest=${GOOGLETEST:-/usr/src/googletest/googletest}
+if [ -d "$googletest" ]; then
+  mkdir "$folder/googletest"
+  cp -r "$googletest/include" "$googletest/src" "$folder/googletest"
+else
+  echo "prepare.sh: no sources of GoogleTest in $googletest: the tests of kernels will not be built" >&2
+fi
+cp "$workspace"/bench/gpu/{run.sh,losses.py,table.py,torch_step.py} "$folder"
+echo "written to $folder: copy it to the machine with the GPU and start ./run.sh there"

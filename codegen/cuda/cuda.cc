@@ -1,0 +1,30 @@
+#include "codegen/cuda/cuda.h"
+
+#include "codegen/cuda/loop.h"
+
+namespace cleave {
+namespace {
+
+constexpr absl::string_view kHeaders[] = {"runtime/device/cuda/cuda.h", "runtime/device/cuda/step_numbers.h",
+                                          "runtime/device/cuda/vector.cuh", "runtime/device/memory.h"};
+
+// cuBLASLt's workspace for one stream, as NVIDIA recommends for the architectures from 9.0 on: 32 MiB, on each of the
+// two.
+constexpr Bytes kLibraryWorkspace = Bytes(64 * 1024 * 1024);
+
+constexpr int64_t kLargestAttentionHead = 128;  // kLargestHead of runtime/kernels/attention.h.
+
+}  // namespace
+
+const Target& CudaTarget() {
+  static constexpr Target kTarget = {.name = "GPUs",
+                                     .source_file = "program.cu",
+                                     .headers = kHeaders,
+                                     .is_device = true,
+                                     .library_workspace = kLibraryWorkspace,
+                                     .largest_attention_head = kLargestAttentionHead,
+                                     .emit_loop = EmitKernelOfLoop};
+  return kTarget;
+}
+
+}  // namespace cleave

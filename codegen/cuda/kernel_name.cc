@@ -1,0 +1,51 @@
+#include "codegen/cuda/kernel_name.h"
+
+#include <set>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "codegen/runtime_files/runtime_files.h"
+
+namespace cleave {
+namespace {
+
+// Every word of the runtime that begins with a capital, in comments too.
+std::set<std::string> WordsOfRuntime() {
+  std::set<std::string> words;
+  for (const RuntimeFile& file : RuntimeFiles()) {
+    std::string word;
+    for (const char c : file.text) {
+      const auto byte = static_cast<unsigned char>(c);
+      if (absl::ascii_isalnum(byte) || c == '_') {
+        word.push_back(c);
+        continue;
+      }
+      if (!word.empty() && absl::ascii_isupper(static_cast<unsigned char>(word[0]))) words.insert(word);
+      word.clear();
+    }
+  }
+  return words;
+}
+
+bool HasSmallLetter(const std::string& name) {
+  for (const char c : name) {
+    if (absl::ascii_islower(static_cast<unsigned char>(c))) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string KernelName(Emission& emission, int step) {
+  static const auto* const runtime = new std::set<std::string>(WordsOfRuntime());
+  std::string name = TypeName(emission.step(step).name);
+  // Names without small letters are macros: NULL.
+  if (!HasSmallLetter(name) || runtime->count(name) > 0) absl::StrAppend(&name, "Kernel");
+  std::string candidate = name;
+  for (int number = 2; runtime->count(candidate) > 0 || !emission.identifiers.Take(candidate); ++number) {
+    candidate = absl::StrCat(name, "_", number);
+  }
+  return candidate;
+}
+
+}  // namespace cleave

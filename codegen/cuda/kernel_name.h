@@ -1,0 +1,17 @@
+// The names of kernels.
+#ifndef CLEAVE_CODEGEN_CUDA_KERNEL_NAME_H_
+#define CLEAVE_CODEGEN_CUDA_KERNEL_NAME_H_
+
+#include <string>
+
+#include "codegen/source/emission.h"
+
+namespace cleave {
+
+// "H2Relu" for a step h2.relu, as a profiler shows it. No other kernel and nothing in the runtime has this name: it
+// could stand for that in the program.
+std::string KernelName(Emission& emission, int step);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_CODEGEN_CUDA_KERNEL_NAME_H_

@@ -1,0 +1,14 @@
+// Fused loops as kernels of CUDA.
+#ifndef CLEAVE_CODEGEN_CUDA_LOOP_H_
+#define CLEAVE_CODEGEN_CUDA_LOOP_H_
+
+#include "codegen/source/emission.h"
+
+namespace cleave {
+
+// Writes the kernel above the program's struct, and its launch, with comment and lines for the watch, to `writer`.
+void EmitKernelOfLoop(Emission& emission, const FusedLoop& loop, SourceWriter& writer);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_CODEGEN_CUDA_LOOP_H_

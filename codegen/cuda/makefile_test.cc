@@ -1,0 +1,128 @@
+// The Makefile of programs for GPUs: small trees of sources, built with a script in nvcc's place that notes what it was
+// asked for and compiles with g++.
+#include "codegen/cuda/makefile.h"
+
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "codegen/fixtures/workspace.h"
+#include "gtest/gtest.h"
+
+namespace cleave {
+namespace {
+
+constexpr char kNvcc[] = R"sh(#!/bin/sh
+if [ "$1" = --list-gpu-arch ]; then
+  printf 'compute_80\ncompute_90\ncompute_100\n'
+  exit
+fi
+echo "$*" >>asked
+skip=
+for word; do
+  shift
+  if [ -n "$skip" ]; then
+    skip=
+    continue
+  fi
+  case $word in
+    -gencode | --threads | -Xcompiler) skip=yes ;;
+    -lineinfo | -arch=*) ;;
+    *.cu) set -- "$@" -x c++ "$word" ;;
+    *) set -- "$@" "$word" ;;
+  esac
+done
+exec g++ "$@"
+)sh";
+
+// A program of three folders; that of NCCL needs its header.
+std::string Tree(const std::string& name) {
+  const std::string folder = FreshFolder(name);
+  WriteText(folder + "/Makefile", CudaMakefile({"runtime/kernels", "runtime/host", "runtime/comm/nccl"}));
+  WriteText(folder + "/nvcc", kNvcc, /*executable=*/true);
+  WriteText(folder + "/program.cu", "#include \"runtime/sum.h\"\nint main() { return One() + Two() + Host() - 6; }\n");
+  WriteText(folder + "/runtime/sum.h", "int One();\nint Two();\nint Host();\n");
+  WriteText(folder + "/runtime/kernels/one.cu", "int One() { return 1; }\n");
+  WriteText(folder + "/runtime/kernels/two.cu", "int Two() { return 2; }\n");
+  WriteText(folder + "/runtime/host/host.cc", "int Host() { return 3; }\n");
+  WriteText(folder + "/runtime/comm/nccl/nccl.cu", "#include <nccl.h>\nint Version() { return NCCL_MAJOR; }\n");
+  WriteText(folder + "/nccl/include/nccl.h", "#define NCCL_MAJOR 2\n");
+  WriteText(folder + "/asked", "");
+  return folder;
+}
+
+CommandOutput Make(const std::string& folder, const std::string& arguments) {
+  return RunShell(folder, absl::StrCat("make NVCC=./nvcc CUDA_HOME=/nonexistent CUDA_LIBS= ", arguments));
+}
+
+TEST(CudaMakefile, BuildsForTheArchitecturesAskedFor) {
+  const std::string folder = Tree("architectures");
+  const CommandOutput built = Make(folder, "COMM=local ARCHS='80 90'");
+  ASSERT_EQ(built.exit_code, 0) << built.text;
+  EXPECT_EQ(RunShell(folder, "./program_local").exit_code, 0);
+  const std::string asked = ReadText(folder + "/asked");
+  EXPECT_TRUE(absl::StrContains(asked,
+                                "-gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=sm_90 "
+                                "-gencode arch=compute_90,code=compute_90"))
+      << asked;
+  EXPECT_FALSE(absl::StrContains(asked, "nccl")) << asked;
+}
+
+TEST(CudaMakefile, CompilesAgainForOtherArchitecturesOnly) {
+  const std::string folder = Tree("again");
+  ASSERT_EQ(Make(folder, "COMM=local ARCHS=80").exit_code, 0);
+  const std::string once = ReadText(folder + "/asked");
+  ASSERT_EQ(Make(folder, "COMM=local ARCHS=80").exit_code, 0);
+  EXPECT_EQ(ReadText(folder + "/asked"), once);
+  ASSERT_EQ(Make(folder, "COMM=local ARCHS=native").exit_code, 0);
+  const std::string asked = ReadText(folder + "/asked").substr(once.size());
+  EXPECT_TRUE(absl::StrContains(asked, "-arch=native") && absl::StrContains(asked, "program.cu") &&
+              absl::StrContains(asked, "runtime/kernels.cu"))
+      << asked;
+}
+
+TEST(CudaMakefile, SharesObjectsForTheDeviceBetweenWaysToConnect) {
+  const std::string folder = Tree("shared");
+  ASSERT_EQ(Make(folder, "COMM=local ARCHS=80").exit_code, 0);
+  const size_t before = ReadText(folder + "/asked").size();
+  const CommandOutput built = Make(folder, "COMM=mpi CXX=g++ ARCHS=80 NCCL_HOME=nccl");
+  ASSERT_EQ(built.exit_code, 0) << built.text;
+  const std::string asked = ReadText(folder + "/asked").substr(before);
+  EXPECT_TRUE(absl::StrContains(asked, "runtime/comm/nccl.cu")) << asked;
+  EXPECT_FALSE(absl::StrContains(asked, "program.cu") || absl::StrContains(asked, "runtime/kernels.cu")) << asked;
+}
+
+TEST(CudaMakefile, BuildsAgainstAStandInWithoutNvcc) {
+  const std::string folder = Tree("stand_in");
+  WriteText(folder + "/program.cu",
+            "#include <cuda_runtime.h>\n#include \"runtime/sum.h\"\n"
+            "__global__ void Kernel() {}\nint main() { return One() + Two() + Host() - 6 + Devices(); }\n");
+  WriteText(folder + "/some/stand_in/include/cuda_runtime.h", "#define __global__\nint Devices();\n");
+  WriteText(folder + "/some/stand_in/devices.cc", "#include \"devices.h\"\nint Devices() { return 0; }\n");
+  WriteText(folder + "/some/stand_in/devices.h", "int Devices();\n");
+  const CommandOutput built = RunShell(folder, "make COMM=local NVCC=no_such_nvcc STAND_IN=some/stand_in");
+  ASSERT_EQ(built.exit_code, 0) << built.text;
+  EXPECT_EQ(RunShell(folder, "./program_local").exit_code, 0);
+  EXPECT_EQ(ReadText(folder + "/asked"), "");
+}
+
+TEST(CudaMakefile, SaysWhatIsNotThere) {
+  const std::string folder = Tree("lacking");
+  const auto said = [&](const std::string& arguments) {
+    const CommandOutput output = Make(folder, arguments);
+    EXPECT_NE(output.exit_code, 0) << arguments;
+    return output.text;
+  };
+  EXPECT_TRUE(absl::StrContains(said("NVCC=no_such_nvcc"), "nvcc is not there: install the CUDA toolkit"));
+  EXPECT_TRUE(absl::StrContains(said("ARCHS='80 91'"), "does not know the architectures 91: name others"));
+  const std::string no_mpi = said("CXX=no_such_mpicxx");
+  EXPECT_TRUE(absl::StrContains(no_mpi, "install MPI for C++") && absl::StrContains(no_mpi, "`make COMM=local`"));
+  const std::string no_nccl = said("CXX='g++ -nostdinc' NCCL_HOME=/nonexistent");
+  EXPECT_TRUE(absl::StrContains(no_nccl, "NCCL is not there: install it") &&
+              absl::StrContains(no_nccl, "`make COMM=local`"))
+      << no_nccl;
+  EXPECT_TRUE(absl::StrContains(said("COMM=smoke"), "COMM is `smoke`, and must be mpi, gloo or local"));
+}
+
+}  // namespace
+}  // namespace cleave

@@ -1,0 +1,15 @@
+// Attention as one call of the runtime. Where the target has one: Target::largest_attention_head.
+#ifndef CLEAVE_CODEGEN_SOURCE_ATTENTION_H_
+#define CLEAVE_CODEGEN_SOURCE_ATTENTION_H_
+
+#include "codegen/source/emission.h"
+
+namespace cleave {
+
+// Write the call with its comment and its line for the watch.
+void EmitAttention(Emission& emission, const AttentionForward& attention, SourceWriter& writer);
+void EmitAttentionGradient(Emission& emission, const AttentionBackward& attention, SourceWriter& writer);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_CODEGEN_SOURCE_ATTENTION_H_

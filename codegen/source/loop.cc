@@ -1,0 +1,252 @@
+#include "codegen/source/loop.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "base/check/check.h"
+#include "codegen/source/expressions.h"
+#include "ir/layout/layout.h"
+
+namespace cleave {
+namespace {
+
+// An expression that is longer gets a line, and a name, of its own.
+constexpr size_t kLongestInline = 56;
+
+constexpr absl::string_view kIndexNames[] = {"i", "j", "k", "l"};
+
+const Compute& ComputeAt(const Emission& emission, int i) { return *ComputeOf(emission.step(i)); }
+
+// What every value of the loop has the shape of.
+ValueId ModelValue(const Emission& emission, const FusedLoop& loop) {
+  return ComputeAt(emission, loop.steps.front()).output;
+}
+
+// A dimension of one element that no axis cuts has no loop.
+bool IsSingle(const Value& value, size_t d) { return value.type.shape[d] == 1 && value.layout.dimensions[d].empty(); }
+
+std::set<LoopSpan> SpansOf(const Emission& emission, const FusedLoop& loop) {
+  std::set<LoopSpan> spans;
+  for (const int i : loop.steps) {
+    const Compute& compute = ComputeAt(emission, i);
+    for (size_t input = 0; input < compute.inputs.size(); ++input) {
+      spans.insert(*SpanOfInput(emission.program, compute, static_cast<int>(input)));
+    }
+  }
+  return spans;
+}
+
+class BodyEmitter {
+ public:
+  BodyEmitter(Emission& emission, const FusedLoop& loop, const LoopElements& elements, SourceWriter& writer)
+      : emission_(emission), loop_(loop), elements_(elements), writer_(writer) {
+    for (const int i : loop_.steps) {
+      for (const ValueId value : ComputeAt(emission_, i).inputs) ++uses_[value];
+    }
+  }
+
+  void Run() {
+    for (const int i : loop_.steps) EmitStep(ComputeAt(emission_, i));
+  }
+
+ private:
+  bool IsInside(ValueId value) const { return emission_.fusion.inside.count(value) > 0; }
+
+  Expression Operand(const Compute& compute, size_t input) {
+    const ValueId value = compute.inputs[input];
+    if (const auto found = pending_.find(value); found != pending_.end()) {
+      Expression expression = found->second.expression;
+      if (!found->second.named) {
+        // What the expression reads is read later now: by the one that takes it.
+        reads_.insert(found->second.reads.begin(), found->second.reads.end());
+        pending_.erase(found);
+      }
+      return expression;
+    }
+    const int writer = emission_.fusion.written_by[value];
+    if (writer < 0 && !emission_.storage.root[value].has_value()) return SourceOperand(value);
+    CLEAVE_CHECK(emission_.storage.root[value].has_value()) << "`" << emission_.value(value).name << "` has no memory";
+    reads_.insert(*emission_.storage.root[value]);
+    return {elements_.read(value, *SpanOfInput(emission_.program, compute, static_cast<int>(input)))};
+  }
+
+  // A constant that is not stored, or a number that depends on the step.
+  Expression SourceOperand(ValueId value) const {
+    for (const Step& step : emission_.program.steps) {
+      const Compute* compute = ComputeOf(step);
+      if (compute == nullptr || compute->output != value) continue;
+      if (compute->kind != "constant") return {elements_.step_number(value)};
+      const double number = compute->attributes.GetDouble("value");
+      const std::string text = emission_.value(value).type.dtype == DType::kI32
+                                   ? absl::StrCat(static_cast<int64_t>(number))
+                                   : FloatLiteral(number);
+      return {text, text[0] == '-' ? Binding::kUnary : Binding::kPrimary};
+    }
+    return {"0"};
+  }
+
+  void EmitStep(const Compute& compute) {
+    const ValueId output = compute.output;
+    if (IsInside(output) && uses_[output] == 0) return;
+    reads_.clear();
+    std::vector<Expression> arguments;
+    for (size_t input = 0; input < compute.inputs.size(); ++input) arguments.push_back(Operand(compute, input));
+    Expression expression = ElementExpression(emission_.program, compute, arguments);
+    if (!FitsOnLine(expression.text)) {
+      for (size_t i = 0; i < arguments.size(); ++i) NameArgument(compute.inputs[i], arguments[i]);
+      expression = ElementExpression(emission_.program, compute, arguments);
+    }
+    if (!IsInside(output)) {
+      TakeWhatIsOverwritten(*emission_.storage.root[output]);
+      Store(compute, arguments, expression);
+    } else if (uses_[output] == 1 && expression.text.size() <= kLongestInline) {
+      pending_[output] = {.expression = expression, .reads = reads_, .named = false};
+    } else {
+      NameLocal(output, expression);
+    }
+  }
+
+  // Whoever still needs what is in this buffer takes it first.
+  void TakeWhatIsOverwritten(ValueId root) {
+    for (const int i : loop_.steps) {
+      const auto found = pending_.find(ComputeAt(emission_, i).output);
+      if (found != pending_.end() && !found->second.named && found->second.reads.count(root) > 0) {
+        NameLocal(found->first, found->second.expression);
+      }
+    }
+  }
+
+  void Store(const Compute& compute, const std::vector<Expression>& arguments, const Expression& expression) {
+    const std::string target = elements_.write(compute.output);
+    if (emission_.value(compute.output).type.dtype == DType::kBf16) {
+      return writer_.Assign(target, absl::StrCat("BFloat16(", expression.text, ")"));
+    }
+    const absl::string_view symbol = UpdateSymbol(compute.kind);
+    if (!symbol.empty() && arguments[0].text == target) {
+      writer_.Assign(target, arguments[1].text, symbol);
+    } else {
+      writer_.Assign(target, expression.text);
+    }
+  }
+
+  // x = x - y is written x -= y.
+  static absl::string_view UpdateSymbol(absl::string_view kind) {
+    if (kind == "add") return "+=";
+    if (kind == "sub") return "-=";
+    if (kind == "mul") return "*=";
+    if (kind == "div") return "/=";
+    return "";
+  }
+
+  bool FitsOnLine(absl::string_view text) const {
+    return writer_.indent() + 5 + static_cast<int>(text.size()) <= SourceWriter::kColumns;
+  }
+
+  void NameLocal(ValueId value, const Expression& expression) {
+    Declare(emission_.value(value).type.dtype, emission_.names[value], expression.text);
+    pending_[value] = {.expression = {emission_.names[value]}, .reads = {}, .named = true};
+  }
+
+  // Gives a long argument a name of its own.
+  void NameArgument(ValueId value, Expression& argument) {
+    constexpr size_t kLong = 24;
+    if (argument.text.size() <= kLong) return;
+    const std::string name = emission_.identifiers.Unique(absl::StrCat(emission_.names[value].substr(0, 16), "_term"));
+    Declare(emission_.value(value).type.dtype, name, argument.text);
+    argument = {name};
+  }
+
+  void Declare(DType dtype, const std::string& name, const std::string& text) {
+    writer_.Assign(absl::StrCat(dtype == DType::kI32 ? "const int32_t " : "const float ", name), text);
+  }
+
+  // A value of the loop that is not in memory: its expression, or the name of the local constant that holds it.
+  struct Pending {
+    Expression expression;
+    std::set<ValueId> reads;  // Buffers that the expression reads.
+    bool named = false;
+  };
+
+  Emission& emission_;
+  const FusedLoop& loop_;
+  const LoopElements& elements_;
+  SourceWriter& writer_;
+  std::map<ValueId, int> uses_;  // Within the loop.
+  std::map<ValueId, Pending> pending_;
+  std::set<ValueId> reads_;  // Buffers that the current step's expression reads.
+};
+
+}  // namespace
+
+LoopShape ShapeOf(Emission& emission, const FusedLoop& loop) {
+  const ValueId model = ModelValue(emission, loop);
+  const Value& value = emission.value(model);
+  const std::set<LoopSpan> spans = SpansOf(emission, loop);
+  LoopShape shape;
+  shape.elements = ElementCount(LargestLocalShape(emission.program, model));
+  shape.axis_of.assign(value.type.shape.size(), -1);
+  std::optional<size_t> previous;
+  for (size_t d = 0; d < shape.axis_of.size(); ++d) {
+    if (IsSingle(value, d)) continue;
+    const SizeProduct size = emission.sizes.Size(model, static_cast<int>(d));
+    const bool joined = previous.has_value() && std::all_of(spans.begin(), spans.end(), [&](const LoopSpan& span) {
+                          return span[*previous] == span[d];
+                        });
+    if (joined) {
+      shape.axes.back().size *= size;
+    } else {
+      const size_t depth = shape.axes.size();
+      shape.axes.push_back(
+          {.index = depth < 4 ? std::string(kIndexNames[depth]) : absl::StrCat("l", depth - 2), .size = size});
+    }
+    shape.axis_of[d] = static_cast<int>(shape.axes.size()) - 1;
+    previous = d;
+  }
+  return shape;
+}
+
+std::vector<bool> LoopShape::AxesOf(const LoopSpan& span) const {
+  std::vector<bool> has(axes.size(), false);
+  for (size_t d = 0; d < span.size(); ++d) {
+    if (axis_of[d] >= 0 && span[d]) has[static_cast<size_t>(axis_of[d])] = true;
+  }
+  return has;
+}
+
+std::string LoopShape::IndexText(const LoopSpan& span) const {
+  const std::vector<bool> has = AxesOf(span);
+  std::string text;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    if (!has[i]) continue;
+    if (text.empty()) {
+      text = axes[i].index;
+    } else {
+      const bool sum = text.find(' ') != std::string::npos;
+      text = absl::StrCat(sum ? "(" : "", text, sum ? ")" : "", " * ", axes[i].size.FactorText(), " + ", axes[i].index);
+    }
+  }
+  return text.empty() ? "0" : text;
+}
+
+std::vector<int> WritingSteps(const Emission& emission, const FusedLoop& loop) {
+  std::vector<int> steps;
+  for (const int i : loop.steps) {
+    if (emission.fusion.inside.count(ComputeAt(emission, i).output) == 0) steps.push_back(i);
+  }
+  return steps;
+}
+
+void EmitLoopBody(Emission& emission, const FusedLoop& loop, const LoopElements& elements, SourceWriter& writer) {
+  BodyEmitter(emission, loop, elements, writer).Run();
+}
+
+void WatchOtherResults(Emission& emission, const std::vector<int>& writing_steps, SourceWriter& writer) {
+  for (size_t i = 1; i < writing_steps.size(); ++i) {
+    if (emission.step(writing_steps[i]).phase == Phase::kUpdate) break;
+    Watch(emission, writing_steps[i], ComputeAt(emission, writing_steps[i]).output, writer);
+  }
+}
+
+}  // namespace cleave

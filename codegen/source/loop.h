@@ -1,0 +1,59 @@
+// What a fused loop does with one element, as statements: the same for every target, but for how elements of buffers
+// are read and written.
+//
+//   h1_weight_momentum[i] = 0.9f * h1_weight_momentum[i] + h1_weight_grad[i];
+//   h1_weight[i] -= h1_weight_momentum[i] * learning_rate;
+#ifndef CLEAVE_CODEGEN_SOURCE_LOOP_H_
+#define CLEAVE_CODEGEN_SOURCE_LOOP_H_
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "codegen/source/emission.h"
+
+namespace cleave {
+
+// Per dimension of a loop's values: whether an operand has it.
+using LoopSpan = std::vector<bool>;
+
+// The index space of a loop: neighbouring dimensions that every operand has, or lacks, together are one axis.
+struct LoopShape {
+  struct Axis {
+    std::string index;
+    SizeProduct size;
+  };
+  std::vector<Axis> axes;
+  std::vector<int> axis_of;  // Per dimension; -1 for those of one element.
+  int64_t elements = 0;      // On the rank that has most.
+
+  // Per axis, whether an operand has it.
+  std::vector<bool> AxesOf(const LoopSpan& span) const;
+  LoopSpan All() const { return LoopSpan(axis_of.size(), true); }
+
+  // The place, in its own buffer, of the element of an operand: "i * 512 + j".
+  std::string IndexText(const LoopSpan& span) const;
+};
+LoopShape ShapeOf(Emission& emission, const FusedLoop& loop);
+
+// Steps of the loop whose values are stored, in order.
+std::vector<int> WritingSteps(const Emission& emission, const FusedLoop& loop);
+
+// The element of a value at the loop's place: the text by which it is read, or written. Reading and writing the same
+// one, the two are the same.
+struct LoopElements {
+  std::function<std::string(ValueId value, const LoopSpan& span)> read;
+  std::function<std::string(ValueId value)> write;
+  std::function<std::string(ValueId value)> step_number;  // A number that differs from step to step.
+};
+
+// Writes the statements. Values that only the loop uses become local constants, or part of the expression that uses
+// them. Numbers are computed with in f32, whatever they are stored as.
+void EmitLoopBody(Emission& emission, const FusedLoop& loop, const LoopElements& elements, SourceWriter& writer);
+
+// The lines for the watch, of what a loop writes, but for the first.
+void WatchOtherResults(Emission& emission, const std::vector<int>& writing_steps, SourceWriter& writer);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_CODEGEN_SOURCE_LOOP_H_

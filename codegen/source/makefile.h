@@ -1,0 +1,27 @@
+// The Makefile that travels with a generated program: the text that all targets share, around what one has of its own.
+//
+//   const std::string text = Makefile({.opening = …, .hot = "runtime/random", .rules = …}, folders);
+//
+// A target's text may use what the shared one defines: COMM, CXX, PROGRAM, BUILD, USED (folders), $(call has,HEADER).
+#ifndef CLEAVE_CODEGEN_SOURCE_MAKEFILE_H_
+#define CLEAVE_CODEGEN_SOURCE_MAKEFILE_H_
+
+#include <string>
+#include <vector>
+
+namespace cleave {
+
+// Each text is whole lines.
+struct MakefileOfTarget {
+  std::string opening;         // What `make` builds and needs; CXXFLAGS, LDLIBS, MAIN, MAIN_OBJECT.
+  std::string hot;             // Folders that are compiled for speed.
+  std::string libraries = "";  // Finds libraries and tools, and says what to install where one is not there.
+  std::string rules;           // How MAIN_OBJECT is made, and OTHER_OBJECTS where `libraries` names some.
+};
+
+// `folders`: where sources lie besides the program, relative to the Makefile; those that take longest first.
+std::string Makefile(const MakefileOfTarget& target, const std::vector<std::string>& folders);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_CODEGEN_SOURCE_MAKEFILE_H_

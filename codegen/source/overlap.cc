@@ -1,0 +1,83 @@
+#include "codegen/source/overlap.h"
+
+#include <algorithm>
+
+namespace cleave {
+namespace {
+
+using What = StageAction::What;
+
+bool Meet(const std::vector<MemoryRange>& a, const std::vector<MemoryRange>& b) {
+  return std::any_of(a.begin(), a.end(), [&](const MemoryRange& range) {
+    return std::any_of(b.begin(), b.end(), [&](const MemoryRange& other) { return range.Meets(other); });
+  });
+}
+
+bool MustKeepOrder(const StageMemory& a, const StageMemory& b) {
+  return Meet(a.writes, b.reads) || Meet(a.writes, b.writes) || Meet(a.reads, b.writes);
+}
+
+// Forward and metrics are run without the backward pass, too.
+bool MayMoveInto(Phase from, Phase to) { return from == to || (from == Phase::kUpdate && to == Phase::kBackward); }
+
+// The stage before which collective `stage` is started.
+size_t EarliestPlace(const std::vector<StageMemory>& stages, size_t stage) {
+  size_t place = stage;
+  while (place > 0 && MayMoveInto(stages[stage].phase, stages[place - 1].phase) &&
+         !MustKeepOrder(stages[place - 1], stages[stage])) {
+    --place;
+  }
+  return place;
+}
+
+std::vector<StageAction> StartEarly(const std::vector<StageMemory>& stages) {
+  std::vector<std::vector<int>> started_before(stages.size());
+  for (size_t i = 0; i < stages.size(); ++i) {
+    if (stages[i].can_overlap) started_before[EarliestPlace(stages, i)].push_back(static_cast<int>(i));
+  }
+  std::vector<StageAction> actions;
+  for (size_t i = 0; i < stages.size(); ++i) {
+    for (const int collective : started_before[i]) actions.push_back({What::kStart, collective, stages[i].phase});
+    if (!stages[i].can_overlap) actions.push_back({What::kRun, static_cast<int>(i), stages[i].phase});
+  }
+  return actions;
+}
+
+// The action before which what `actions[start]` starts has to be done.
+size_t EndOf(const std::vector<StageMemory>& stages, const std::vector<StageAction>& actions, size_t start) {
+  const StageMemory& collective = stages[static_cast<size_t>(actions[start].stage)];
+  size_t end = start + 1;
+  while (end < actions.size() && actions[end].phase == actions[start].phase &&
+         !MustKeepOrder(stages[static_cast<size_t>(actions[end].stage)], collective)) {
+    ++end;
+  }
+  return end;
+}
+
+}  // namespace
+
+std::vector<StageAction> OverlapCollectives(const std::vector<StageMemory>& stages) {
+  const std::vector<StageAction> started = StartEarly(stages);
+  std::vector<std::vector<StageAction>> finished_before(started.size() + 1);
+  std::vector<StageAction> actions;
+  for (size_t i = 0; i < started.size(); ++i) {
+    actions.insert(actions.end(), finished_before[i].begin(), finished_before[i].end());
+    actions.push_back(started[i]);
+    if (started[i].what != What::kStart) continue;
+    const size_t end = EndOf(stages, started, i);
+    const auto works = [&](const StageAction& action) {
+      return action.what == What::kRun && stages[static_cast<size_t>(action.stage)].is_work;
+    };
+    const bool is_beside_work = std::any_of(started.begin() + static_cast<std::ptrdiff_t>(i) + 1,
+                                            started.begin() + static_cast<std::ptrdiff_t>(end), works);
+    if (is_beside_work) {
+      finished_before[end].push_back({What::kFinish, started[i].stage, started[i].phase});
+    } else {
+      actions.back().what = What::kRun;
+    }
+  }
+  actions.insert(actions.end(), finished_before.back().begin(), finished_before.back().end());
+  return actions;
+}
+
+}  // namespace cleave

@@ -1,0 +1,53 @@
+// Which collectives of a program run beside other work: where each is started, and where the program waits for it.
+//
+//   Backward: a, b, c      Update: reduce(a), use(a)
+//   ->  a, start reduce(a), b, c, finish reduce(a)      use(a)
+//
+// A collective starts as soon as nothing before it touches what it writes, or writes what it reads: of its own phase,
+// or of the backward pass where it stands in the update. It is finished before the first stage that touches its memory,
+// and in the phase in which it was started. The order that results is the same on all ranks: it follows from places in
+// the arena, which they share.
+//
+// n stages and c collectives: c n comparisons of their memory.
+#ifndef CLEAVE_CODEGEN_SOURCE_OVERLAP_H_
+#define CLEAVE_CODEGEN_SOURCE_OVERLAP_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "ir/graph/graph.h"
+
+namespace cleave {
+
+// Bytes [begin, end) of the arena.
+struct MemoryRange {
+  int64_t begin = 0;
+  int64_t end = 0;
+
+  bool Meets(const MemoryRange& other) const { return begin < other.end && other.begin < end; }
+};
+
+struct StageMemory {
+  Phase phase = Phase::kForward;
+  std::vector<MemoryRange> reads = {};
+  std::vector<MemoryRange> writes = {};
+  bool can_overlap = false;  // A collective that the program can leave alone.
+  bool is_work = true;       // False where memory is only looked at: beside it nothing gains from being under way.
+};
+
+// What is done when, in order. `stage` is an index into the stages.
+struct StageAction {
+  enum class What { kRun, kStart, kFinish };
+  What what = What::kRun;
+  int stage = 0;
+  Phase phase = Phase::kForward;
+
+  bool operator==(const StageAction&) const = default;
+};
+
+// `stages` in the program's order. Those that cannot overlap run in that order.
+std::vector<StageAction> OverlapCollectives(const std::vector<StageMemory>& stages);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_CODEGEN_SOURCE_OVERLAP_H_

@@ -1,0 +1,23 @@
+// The stages of a program in the order in which its text has them.
+#ifndef CLEAVE_CODEGEN_SOURCE_STAGE_ORDER_H_
+#define CLEAVE_CODEGEN_SOURCE_STAGE_ORDER_H_
+
+#include <vector>
+
+#include "codegen/source/emission.h"
+#include "codegen/source/overlap.h"
+
+namespace cleave {
+
+struct OrderedStage {
+  StageAction::What what = StageAction::What::kRun;
+  const FusedStage* stage = nullptr;
+  Phase phase = Phase::kForward;
+};
+
+// In the program's order; on a device collectives are started early and finished late.
+std::vector<OrderedStage> OrderStages(const Emission& emission);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_CODEGEN_SOURCE_STAGE_ORDER_H_

@@ -1,0 +1,46 @@
+// A setting whose value is one of a few words. Inside of frontend/settings only.
+#ifndef CLEAVE_FRONTEND_SETTINGS_CHOICE_H_
+#define CLEAVE_FRONTEND_SETTINGS_CHOICE_H_
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/text/text.h"
+#include "dsl/syntax/syntax.h"
+#include "frontend/report/report.h"
+
+namespace cleave::frontend {
+
+// A word that a setting takes.
+template <typename T>
+struct Choice {
+  const char* name;
+  T value;
+};
+
+// Reports anything but one of the words, and leaves `result` as it is.
+template <typename T>
+void ReadChoice(Reporter& reporter, const std::string& setting, const syntax::Expression& value, T& result,
+                const std::vector<Choice<T>>& choices) {
+  const auto* name = std::get_if<syntax::Name>(&value.kind);
+  std::vector<std::string> all;
+  for (const Choice<T>& choice : choices) {
+    all.push_back(choice.name);
+    if (name == nullptr || name->text != choice.name) continue;
+    result = choice.value;
+    return;
+  }
+  Diagnostic error = Error(Code::kE0508, absl::StrCat("`", setting, "` takes one of a few words"))
+                         .At(value.span, absl::StrCat("expected ", QuotedList(all, "or")));
+  if (name != nullptr) {
+    if (auto nearest = NearestName(name->text, all))
+      error.help.push_back(absl::StrCat("did you mean `", *nearest, "`?"));
+  }
+  reporter.Report(std::move(error));
+}
+
+}  // namespace cleave::frontend
+
+#endif  // CLEAVE_FRONTEND_SETTINGS_CHOICE_H_

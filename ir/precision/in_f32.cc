@@ -1,0 +1,52 @@
+// The way back from a bf16 graph.
+
+#include <map>
+#include <string>
+#include <utility>
+
+#include "ir/ops/builder.h"
+#include "ir/precision/policy.h"
+#include "ir/precision/precision.h"
+
+namespace cleave {
+namespace {
+
+bool CastsBf16(const Graph& graph, const Op& op) {
+  return op.kind == "cast" && (op.type.dtype == DType::kBf16 || graph.op(op.inputs[0]).type.dtype == DType::kBf16);
+}
+
+}  // namespace
+
+Graph InF32(const Graph& graph) {
+  GraphBuilder builder;
+  IdVector<OpId, OpId> places(graph.ops.size());
+  for (const Op& op : graph.ops) {
+    if (CastsBf16(graph, op)) {
+      places[op.id] = places[op.inputs[0]];
+      continue;
+    }
+    std::vector<OpId> inputs;
+    for (OpId input : op.inputs) inputs.push_back(places[input]);
+    std::map<std::string, AttributeValue> attributes = op.attributes.values;
+    if (TreatmentOf(op.kind) != Treatment::kFloat) attributes.erase("result");
+    builder.SetPhase(op.phase);
+    builder.SetLine(op.line);
+    places[op.id] = builder.Add(op.kind, std::move(inputs), std::move(attributes), op.name);
+    Op& made = builder.mutable_graph().ops[places[op.id]];
+    if (op.inherits.has_value()) made.inherits = {.op = places[op.inherits->op], .factors = op.inherits->factors};
+    if (op.gradient_of.has_value()) made.gradient_of = places[*op.gradient_of];
+  }
+  Graph result = std::move(builder).Build();
+  result.model = graph.model;
+  result.file = graph.file;
+  result.hash = graph.hash;
+  result.rank_axes = graph.rank_axes;
+  if (graph.loss.has_value()) result.loss = places[*graph.loss];
+  for (const Metric& metric : graph.metrics) result.metrics.push_back({metric.name, places[metric.value]});
+  for (const StateUpdate& update : graph.updates) {
+    result.updates.push_back({.state = places[update.state], .value = places[update.value]});
+  }
+  return result;
+}
+
+}  // namespace cleave

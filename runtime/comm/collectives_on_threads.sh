@@ -1,0 +1,12 @@
+#!/bin/bash
+# Runs the collectives' tests on 1 to 8 ranks that are threads.
+set -u
+program=$1
+export OMP_NUM_THREADS=1
+export CUDA_STAND_IN_DEVICES=8  # Where ranks compute on GPUs: one for each.
+failed=0
+for ranks in 1 2 3 4 5 6 7 8; do
+  echo "== $ranks ranks"
+  WORLD_SIZE=$ranks "$program" --gtest_brief=1 || failed=1
+done
+exit $failed

@@ -1,0 +1,43 @@
+#include "runtime/comm/cuda/progress.h"
+#include "runtime/device/cuda/cuda.h"
+#include "runtime/device/cuda/waiting.h"
+#include "runtime/device/memory.h"
+#include "runtime/device/workspace.h"
+
+namespace cleave::runtime {
+namespace {
+
+// By one thread of the block.
+__global__ void WriteProgress(int32_t collective, int32_t* events, volatile Watch::DeviceProgress* progress) {
+  if (threadIdx.x != 0) return;
+  progress->collective = collective;
+  progress->events = ++*events;
+}
+
+constexpr LaunchShape kOneThread = {1, 32};
+
+}  // namespace
+
+ProgressMarks::ProgressMarks(Watch& watch) : watch_(watch) {
+  CheckCuda(cudaHostAlloc(&progress_, sizeof *progress_, cudaHostAllocDefault), "cudaHostAlloc");
+  *progress_ = Watch::DeviceProgress();
+  events_ = static_cast<int32_t*>(TakeWorkspace(sizeof *events_));
+  ZeroBytes(events_, sizeof *events_);
+  WaitForStream(CurrentStream());  // Before the communication stream writes there.
+  watch_.ObserveDevice(progress_);
+}
+
+ProgressMarks::~ProgressMarks() {
+  watch_.ObserveDevice(nullptr);
+  WaitForStream(CommunicationStream());
+  GiveWorkspace(events_, sizeof *events_);
+  CheckCuda(cudaFreeHost(progress_), "cudaFreeHost");
+}
+
+void ProgressMarks::Begin(CollectiveKind kind) {
+  Launch(WriteProgress, kOneThread, watch_.NumberOfCollective(CollectiveKindName(kind)), events_, progress_);
+}
+
+void ProgressMarks::End() { Launch(WriteProgress, kOneThread, -1, events_, progress_); }
+
+}  // namespace cleave::runtime

@@ -1,0 +1,33 @@
+// For transports of device memory: where the GPU is among the collectives of a rank, written by itself, so that the
+// watchdog sees it while the host runs ahead, or while recorded work is replayed.
+#ifndef CLEAVE_RUNTIME_COMM_CUDA_PROGRESS_H_
+#define CLEAVE_RUNTIME_COMM_CUDA_PROGRESS_H_
+
+#include <cstdint>
+
+#include "runtime/comm/comm.h"
+#include "runtime/trace/trace.h"
+
+namespace cleave::runtime {
+
+class ProgressMarks {
+ public:
+  // REQUIRES: the calling thread's rank has its GPU.
+  explicit ProgressMarks(Watch& watch);
+  ~ProgressMarks();
+  ProgressMarks(const ProgressMarks&) = delete;
+  ProgressMarks& operator=(const ProgressMarks&) = delete;
+
+  // At this place of the current stream a collective of the current op begins, or has ended.
+  void Begin(CollectiveKind kind);
+  void End();
+
+ private:
+  Watch& watch_;
+  Watch::DeviceProgress* progress_ = nullptr;  // Of the host, pinned.
+  int32_t* events_ = nullptr;                  // On the GPU: it only writes to the host, and does not wait for it.
+};
+
+}  // namespace cleave::runtime
+
+#endif  // CLEAVE_RUNTIME_COMM_CUDA_PROGRESS_H_

@@ -1,0 +1,37 @@
+#include "runtime/comm/local/board.h"
+
+#include <thread>
+
+namespace cleave::runtime {
+
+void MeetingPlace::Meet() {
+  // Others are most often here soon; a rank without a core of its own must not take theirs.
+  constexpr int kLooks = 100;
+  // Cannot move on before this thread has arrived.
+  const uint64_t meeting = meetings_.load(std::memory_order_acquire);
+  if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == members_) {
+    arrived_.store(0, std::memory_order_relaxed);
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      meetings_.store(meeting + 1, std::memory_order_release);
+    }
+    all_are_here_.notify_all();
+    return;
+  }
+  const auto is_over = [&] { return meetings_.load(std::memory_order_acquire) != meeting; };
+  for (int look = 0; look < kLooks; ++look) {
+    if (is_over()) return;
+    std::this_thread::yield();
+  }
+  std::unique_lock<std::mutex> lock(mutex_);
+  all_are_here_.wait(lock, is_over);
+}
+
+std::shared_ptr<Board> LocalRanks::BoardOf(const Group& group, const std::vector<int>& members) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::shared_ptr<Board>& board = boards_[{group.id, members[0]}];
+  if (board == nullptr) board = std::make_shared<Board>(group.size);
+  return board;
+}
+
+}  // namespace cleave::runtime

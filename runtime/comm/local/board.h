@@ -1,0 +1,81 @@
+// For runtime/comm/local and its subfolder: where ranks that are threads of one process show each other what they have.
+//
+//   board.Show(group.index, {.data = data});    // This thread's.
+//   board.Meet();                               // From here on all members have shown theirs.
+//   … board.shown(member).data …                // Read, not written to.
+//   board.Meet();                               // From here on nobody reads mine any more.
+#ifndef CLEAVE_RUNTIME_COMM_LOCAL_BOARD_H_
+#define CLEAVE_RUNTIME_COMM_LOCAL_BOARD_H_
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/comm/transport.h"
+
+namespace cleave::runtime {
+
+// Where a number of threads wait for each other, again and again.
+class MeetingPlace {
+ public:
+  explicit MeetingPlace(int members) : members_(members) {}
+
+  // Returns when all members have called it as often as this one. What they wrote before is then seen.
+  void Meet();
+
+ private:
+  const int members_;
+  std::atomic<int> arrived_{0};
+  std::atomic<uint64_t> meetings_{0};  // That have taken place.
+  std::mutex mutex_;
+  std::condition_variable all_are_here_;
+};
+
+// What one member shows the others; a call sets what it needs.
+struct Shown {
+  const void* data = nullptr;
+  const std::vector<int64_t>* counts = nullptr;  // Elements for each member, one after another in `data`.
+  const std::vector<Parcel>* sends = nullptr;
+  const std::string* text = nullptr;
+};
+
+class Board {
+ public:
+  explicit Board(int members) : place_(members), shown_(static_cast<size_t>(members)) {}
+
+  void Show(int member, const Shown& what) { shown_[static_cast<size_t>(member)] = what; }
+  const Shown& shown(int member) const { return shown_[static_cast<size_t>(member)]; }
+  void Meet() { place_.Meet(); }
+
+ private:
+  MeetingPlace place_;
+  std::vector<Shown> shown_;
+};
+
+// The ranks of a process: as many threads, each of which finds the boards of its groups.
+class LocalRanks {
+ public:
+  explicit LocalRanks(int ranks) : ranks_(ranks) {}
+
+  int ranks() const { return ranks_; }
+
+  // The same for all members of a group, who ask for it once each, all with the same group ids in the same order.
+  std::shared_ptr<Board> BoardOf(const Group& group, const std::vector<int>& members);
+
+ private:
+  const int ranks_;
+  std::mutex mutex_;
+  // By the number of the group and the first of its members: groups on the same axes have the same number.
+  std::map<std::pair<int, int>, std::shared_ptr<Board>> boards_;
+};
+
+}  // namespace cleave::runtime
+
+#endif  // CLEAVE_RUNTIME_COMM_LOCAL_BOARD_H_

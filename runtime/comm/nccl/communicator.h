@@ -1,0 +1,55 @@
+// Private to runtime/comm/nccl: a communicator of NCCL, of which nothing blocks. A call is asked for, and then looked
+// at until NCCL has taken it; what it cannot do becomes a Problem.
+#ifndef CLEAVE_RUNTIME_COMM_NCCL_COMMUNICATOR_H_
+#define CLEAVE_RUNTIME_COMM_NCCL_COMMUNICATOR_H_
+
+#include <nccl.h>
+
+#include <string>
+
+#include "runtime/comm/transport.h"
+
+namespace cleave::runtime {
+
+class Communicator {
+ public:
+  Communicator() = default;
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+  Communicator(Communicator&& other) noexcept;
+  Communicator& operator=(Communicator&& other) noexcept;
+  ~Communicator() { Abort(); }
+
+  // Connects `ranks` ranks, all of which call it, within so many seconds.
+  Problem Connect(int ranks, const ncclUniqueId& id, int rank, double seconds);
+
+  // Makes `part` that of the ranks that give the same colour, ordered by `key`. Called by all of this one's ranks.
+  Problem Split(int colour, int key, double seconds, Communicator& part);
+
+  // Waits until NCCL has taken what was asked for; `result` is what it answered. The work itself is the stream's.
+  Problem Settle(ncclResult_t result) const;
+
+  // What has gone wrong meanwhile, as far as NCCL knows.
+  Problem Failure() const;
+
+  // Ends all work under way.
+  void Abort();
+
+  // Ends the connection to the others, who do the same.
+  void Close(double seconds);
+
+  ncclComm_t get() const { return communicator_; }
+
+ private:
+  // The state that is not "in progress", within so many seconds; negative: without end, which is the watchdog's.
+  Problem Await(ncclResult_t state, double seconds) const;
+
+  ncclComm_t communicator_ = nullptr;
+};
+
+// "2.28.9"
+std::string NcclVersionText(int version);
+
+}  // namespace cleave::runtime
+
+#endif  // CLEAVE_RUNTIME_COMM_NCCL_COMMUNICATOR_H_

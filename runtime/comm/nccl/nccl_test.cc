@@ -1,0 +1,151 @@
+// What goes wrong between GPUs: one message that says where, the right exit code, and no rank that waits for ever. The
+// collectives themselves: collectives_test.
+#include <cuda_runtime.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/comm/comm.h"
+#include "runtime/device/cuda/cuda.h"
+#include "runtime/device/memory.h"
+#include "runtime/device/workspace.h"
+#include "runtime/trace/trace.h"
+
+namespace cleave::runtime {
+namespace {
+
+const Mesh kThree = {{"m0", 3}};
+
+// Four numbers on the rank's GPU.
+float* Numbers() {
+  const std::vector<float> numbers = {1, 2, 3, 4};
+  float* const data = static_cast<float*>(TakeWorkspace(16));
+  CopyToDevice(numbers.data(), data, 16);
+  return data;
+}
+
+// Ends this process with the exit code of three ranks that join and run `body`.
+template <typename Body>
+[[noreturn]] void RunThree(const std::string& fault, int devices, const Body& body) {
+  setenv("NCCL_STAND_IN_FAULT", fault.c_str(), 1);
+  setenv("CUDA_STAND_IN_DEVICES", std::to_string(devices).c_str(), 1);
+  setenv("CLEAVE_TIMEOUT", "0.5", 1);
+  std::exit(RunRanks(kThree, [&] {
+    Watch watch("nccl.model");
+    Result<std::unique_ptr<Comm>> comm = Comm::Start(kThree, watch);
+    if (!comm.ok()) return static_cast<int>(comm.error().code);
+    HandleSignals(watch, comm.value()->rank());
+    watch.StartWatchdog(comm.value()->rank(), 0.5);
+    body(*comm.value(), watch);
+    return 0;
+  }));
+}
+
+void AddUp(Comm& comm, Watch& watch) {
+  watch.Start("h1.matmul", 7);
+  float* const data = Numbers();
+  comm.AllReduce(data, 4, Reduction::kSum, comm.world());
+  watch.Finish();
+  const float* const sums = OnHost(data, 4);
+  if (sums[3] != 12) std::abort();
+}
+
+class NcclDeathTest : public testing::Test {
+ protected:
+  void SetUp() override { testing::FLAGS_gtest_death_test_style = "threadsafe"; }
+};
+
+TEST_F(NcclDeathTest, WithoutFaultsAllIsWell) { EXPECT_EXIT(RunThree("", 3, AddUp), testing::ExitedWithCode(0), "^$"); }
+
+TEST_F(NcclDeathTest, VersionsThatDiffer) {
+  EXPECT_EXIT(RunThree("version:1", 3, AddUp), testing::ExitedWithCode(5),
+              "^error: the ranks have different versions of NCCL: rank 0 has 2.28.9, rank 1 has 2.27.3; they must be "
+              "the same\n$");
+}
+
+TEST_F(NcclDeathTest, FewerGpusThanRanks) {
+  EXPECT_EXIT(RunThree("", 2, AddUp), testing::ExitedWithCode(5),
+              "^error: 3 ranks were started on a host that has 2 GPUs[^\n]*COMM=local[^\n]*\n$");
+  EXPECT_EXIT(RunThree("", 1, AddUp), testing::ExitedWithCode(5),
+              "^error: ranks 0 and 1 would share GPU 0 of host [^\n]*COMM=local[^\n]*\n$");
+}
+
+TEST_F(NcclDeathTest, NoDriver) {
+  const auto run = [] {
+    setenv("CUDA_STAND_IN_FAULT", "no_driver", 1);
+    RunThree("", 3, AddUp);
+  };
+  EXPECT_EXIT(run(), testing::ExitedWithCode(5), "^error: [^\n]*no NVIDIA driver[^\n]*\n$");
+}
+
+TEST_F(NcclDeathTest, ARankThatDoesNotConnectInTime) {
+  EXPECT_EXIT(RunThree("absent:1", 3, AddUp), testing::ExitedWithCode(6),
+              "^error: rank 0: connecting the GPUs of 3 ranks failed: NCCL is not done after 0.5 s\n$");
+}
+
+TEST_F(NcclDeathTest, ARankThatIsGoneInACollective) {
+  EXPECT_EXIT(RunThree("gone:1", 3, AddUp), testing::ExitedWithCode(6),
+              "^error: rank [02]: all_reduce for `h1.matmul` \\(nccl.model:7\\) failed: NCCL: remote process exited or "
+              "there was a network error\n$");
+}
+
+TEST_F(NcclDeathTest, AFailureThatIsFoundWhileTheHostWaits) {
+  EXPECT_EXIT(RunThree("broken:1", 3, AddUp), testing::ExitedWithCode(6),
+              "^error: rank 1: [^\n]* failed: NCCL: unhandled system error\n$");
+}
+
+// Recorded, so that the host is in no collective while the GPU is.
+void ReplayTwice(Comm& comm, Watch& watch) {
+  float* const data = Numbers();
+  cudaGraph_t graph;
+  cudaGraphExec_t exec;
+  cudaStreamBeginCapture(ComputeStream(), cudaStreamCaptureModeThreadLocal);
+  watch.Start("h1.matmul", 7);
+  comm.AllReduce(data, 4, Reduction::kSum, comm.world());
+  watch.Finish();
+  cudaStreamEndCapture(ComputeStream(), &graph);
+  CheckCuda(cudaGraphInstantiate(&exec, graph, 0), "instantiating");
+  CheckCuda(cudaGraphLaunch(exec, ComputeStream()), "launching");
+  CheckCuda(cudaGraphLaunch(exec, ComputeStream()), "launching");
+  if (OnHost(data, 4)[0] != 9) std::abort();
+}
+
+TEST_F(NcclDeathTest, CollectivesCanBeRecorded) {
+  EXPECT_EXIT(RunThree("", 3, ReplayTwice), testing::ExitedWithCode(0), "^$");
+}
+
+// One gradient is reduced while the next is made.
+void ReplayOverlap(Comm& comm, Watch& watch) {
+  if (!comm.IsRecordable()) std::abort();
+  float* const first = Numbers();
+  float* const second = Numbers();
+  cudaGraph_t graph;
+  cudaGraphExec_t exec;
+  cudaStreamBeginCapture(ComputeStream(), cudaStreamCaptureModeThreadLocal);
+  watch.Start("gradients", 7);
+  CopyBytes(second, first, 16);
+  Pending pending = comm.Overlap([&] { comm.AllReduce(first, 4, Reduction::kSum, comm.world()); });
+  CopyBytes(second + 2, second, 8);
+  Pending other = comm.Overlap([&] { comm.AllReduce(second, 4, Reduction::kMax, comm.world()); });
+  comm.Finish(pending);
+  comm.Finish(other);
+  cudaStreamEndCapture(ComputeStream(), &graph);
+  CheckCuda(cudaGraphInstantiate(&exec, graph, 0), "instantiating");
+  CheckCuda(cudaGraphLaunch(exec, ComputeStream()), "launching");
+  if (OnHost(first, 4)[3] != 12 || OnHost(second, 4)[0] != 3) std::abort();
+}
+
+TEST_F(NcclDeathTest, CollectivesThatOverlapCanBeRecorded) {
+  EXPECT_EXIT(RunThree("", 3, ReplayOverlap), testing::ExitedWithCode(0), "^$");
+}
+
+TEST_F(NcclDeathTest, ACollectiveThatNeverEndsInRecordedWork) {
+  EXPECT_EXIT(RunThree("late:1", 3, ReplayTwice), testing::ExitedWithCode(6),
+              "^error: rank [012] waits in all_reduce for `h1.matmul` \\(nccl.model:7\\) on its GPU since [^\n]*\n$");
+}
+
+}  // namespace
+}  // namespace cleave::runtime

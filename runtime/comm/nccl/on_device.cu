@@ -1,0 +1,92 @@
+// Connecting the GPUs of a job by NCCL, once its ranks have met.
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "runtime/comm/cuda/open_devices.h"
+#include "runtime/comm/job.h"
+#include "runtime/comm/nccl/communicator.h"
+#include "runtime/comm/nccl/transport.h"
+
+namespace cleave::runtime {
+namespace {
+
+// In which all ranks must be connected. CLEAVE_TIMEOUT has been read, and found right, by runtime/launch.
+double ConnectSeconds() {
+  constexpr double kDefault = 60;
+  const char* const text = std::getenv("CLEAVE_TIMEOUT");
+  const double seconds = text == nullptr ? 0 : std::atof(text);
+  return seconds > 0 ? seconds : kDefault;
+}
+
+std::string HexText(const ncclUniqueId& id) {
+  std::string text;
+  for (const char byte : id.internal) text += Format("%02x", static_cast<unsigned char>(byte));
+  return text;
+}
+
+ncclUniqueId UniqueIdOf(const std::string& text) {
+  ncclUniqueId id;
+  for (size_t i = 0; i < sizeof id.internal; ++i) {
+    id.internal[i] = static_cast<char>(std::strtol(text.substr(2 * i, 2).c_str(), nullptr, 16));
+  }
+  return id;
+}
+
+// Libraries of different versions do not understand each other, and say so late or never.
+std::optional<Error> CompareVersions(Comm::Impl& job) {
+  int version = 0;
+  ncclGetVersion(&version);
+  const Result<std::vector<std::string>> versions = GatherResults(job, NcclVersionText(version));
+  if (!versions.ok()) return versions.error();
+  const std::vector<std::string>& all = versions.value();
+  for (size_t rank = 1; rank < all.size(); ++rank) {
+    if (all[rank] == all[0]) continue;
+    return Error{ExitCode::kEnvironment,
+                 Format("the ranks have different versions of NCCL: rank 0 has %s, rank %zu has %s; they must be the "
+                        "same",
+                        all[0].c_str(), rank, all[rank].c_str())};
+  }
+  return std::nullopt;
+}
+
+// The number by which the ranks find each other, made by rank 0.
+Result<ncclUniqueId> ShareUniqueId(Comm::Impl& job) {
+  Result<std::string> mine = std::string();
+  if (job.rank == 0) {
+    ncclUniqueId id;
+    const ncclResult_t result = ncclGetUniqueId(&id);
+    if (result == ncclSuccess) {
+      mine = HexText(id);
+    } else {
+      mine = Error{ExitCode::kFailed, Format("NCCL could not begin a job: %s", ncclGetErrorString(result))};
+    }
+  }
+  const Result<std::vector<std::string>> texts = GatherResults(job, mine);
+  if (!texts.ok()) return texts.error();
+  return UniqueIdOf(texts.value()[0]);
+}
+
+}  // namespace
+
+std::optional<Error> OnDevice(Comm::Impl& job) {
+  if (std::optional<Error> error = OpenDevices(job, /*shared=*/false)) return error;
+  if (job.transport == nullptr) return std::nullopt;
+  if (std::optional<Error> error = CompareVersions(job)) return error;
+  const Result<ncclUniqueId> id = ShareUniqueId(job);
+  if (!id.ok()) return id.error();
+  const int ranks = job.groups[0].group.size;
+  const double seconds = ConnectSeconds();
+  Communicator world;
+  // Rank 0 gives up first, so that one rank speaks for all that see the same.
+  const double limit = job.rank == 0 ? seconds : seconds * 1.1 + 1;
+  if (const Problem problem = world.Connect(ranks, id.value(), job.rank, limit)) {
+    world.Abort();
+    Die(ExitCode::kFailed,
+        Format("rank %d: connecting the GPUs of %d ranks failed: %s", job.rank, ranks, problem->c_str()));
+  }
+  job.transport = std::make_unique<NcclTransport>(std::move(job.transport), std::move(world), seconds, job);
+  return std::nullopt;
+}
+
+}  // namespace cleave::runtime

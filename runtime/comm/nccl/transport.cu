@@ -1,0 +1,225 @@
+#include <algorithm>
+#include <utility>
+
+#include "runtime/comm/nccl/transport.h"
+#include "runtime/comm/packing.h"
+#include "runtime/device/cuda/cuda.h"
+#include "runtime/device/cuda/waiting.h"
+#include "runtime/device/memory.h"
+
+namespace cleave::runtime {
+namespace {
+
+using ElementType = Transport::ElementType;
+
+ncclDataType_t NcclType(ElementType type) {
+  switch (type) {
+    case ElementType::kFloat:
+      return ncclFloat32;
+    case ElementType::kDouble:
+      return ncclFloat64;
+    case ElementType::kInt32:
+      return ncclInt32;
+    case ElementType::kBFloat16:
+      return ncclBfloat16;
+  }
+  return ncclNumTypes;
+}
+
+ncclRedOp_t NcclOperation(Reduction reduction) {
+  switch (reduction) {
+    case Reduction::kSum:
+      return ncclSum;
+    case Reduction::kMax:
+      return ncclMax;
+    case Reduction::kMin:
+      return ncclMin;
+    case Reduction::kProd:
+      return ncclProd;
+  }
+  return ncclNumOps;
+}
+
+// Calls between its construction and End are one, of which NCCL sees all before it begins any. The first that is
+// refused is the answer.
+class NcclGroup {
+ public:
+  NcclGroup() { Add(ncclGroupStart()); }
+  void Add(ncclResult_t result) {
+    if (result_ == ncclSuccess && result != ncclInProgress) result_ = result;
+  }
+  ncclResult_t End() {
+    const ncclResult_t ended = ncclGroupEnd();
+    return result_ == ncclSuccess ? ended : result_;
+  }
+
+ private:
+  ncclResult_t result_ = ncclSuccess;
+};
+
+bool AllTheSame(const std::vector<int64_t>& counts) {
+  return std::all_of(counts.begin(), counts.end(), [&](int64_t count) { return count == counts[0]; });
+}
+
+const std::byte* At(const void* memory, int64_t elements, ElementType type) {
+  return static_cast<const std::byte*>(memory) + elements * Comm::SizeOf(type);
+}
+std::byte* At(void* memory, int64_t elements, ElementType type) {
+  return static_cast<std::byte*>(memory) + elements * Comm::SizeOf(type);
+}
+
+}  // namespace
+
+NcclTransport::NcclTransport(std::unique_ptr<Transport> control, Communicator world, double seconds, Comm::Impl& job)
+    : control_(std::move(control)), seconds_(seconds), job_(job), marks_(job.watch) {
+  communicators_.push_back(std::move(world));  // The group of all ranks is the first.
+  number_.AtLeast(sizeof(int32_t));
+  WhileWaiting([this] { LookForFailures(); });
+}
+
+NcclTransport::~NcclTransport() { WhileWaiting(nullptr); }
+
+Problem NcclTransport::CreateGroup(const Group& group, const std::vector<int>& members) {
+  if (Problem problem = control_->CreateGroup(group, members)) return problem;
+  communicators_.resize(static_cast<size_t>(group.id) + 1);
+  // The colour that all members of one group share: the rank of member 0.
+  return communicators_[0].Split(members[0], group.index, seconds_, communicators_.back());
+}
+
+Problem NcclTransport::AllReduce(ElementType type, void* data, int64_t count, Reduction reduction, const Group& group) {
+  return Taken(ncclAllReduce(data, data, static_cast<size_t>(count), NcclType(type), NcclOperation(reduction),
+                             Of(group).get(), CurrentStream()),
+               group);
+}
+
+Problem NcclTransport::AllGather(ElementType type, const void* piece, void* whole, const std::vector<int64_t>& counts,
+                                 const Group& group) {
+  const ncclComm_t communicator = Of(group).get();
+  const cudaStream_t stream = CurrentStream();
+  if (AllTheSame(counts)) {
+    return Taken(ncclAllGather(piece, whole, static_cast<size_t>(counts[0]), NcclType(type), communicator, stream),
+                 group);
+  }
+  const std::vector<int64_t> places = Begins(counts);
+  NcclGroup calls;
+  for (int member = 0; member < group.size; ++member) {
+    const size_t i = static_cast<size_t>(member);
+    if (counts[i] == 0) continue;
+    void* const place = At(whole, places[i], type);
+    calls.Add(ncclBroadcast(member == group.index ? piece : place, place, static_cast<size_t>(counts[i]),
+                            NcclType(type), member, communicator, stream));
+  }
+  return Taken(calls.End(), group);
+}
+
+Problem NcclTransport::ReduceScatter(ElementType type, const void* whole, void* piece,
+                                     const std::vector<int64_t>& counts, Reduction reduction, const Group& group) {
+  const ncclComm_t communicator = Of(group).get();
+  const cudaStream_t stream = CurrentStream();
+  if (AllTheSame(counts)) {
+    return Taken(ncclReduceScatter(whole, piece, static_cast<size_t>(counts[0]), NcclType(type),
+                                   NcclOperation(reduction), communicator, stream),
+                 group);
+  }
+  const std::vector<int64_t> places = Begins(counts);
+  NcclGroup calls;
+  for (int member = 0; member < group.size; ++member) {
+    const size_t i = static_cast<size_t>(member);
+    if (counts[i] == 0) continue;
+    // Only the root receives.
+    calls.Add(ncclReduce(At(whole, places[i], type), member == group.index ? piece : nullptr,
+                         static_cast<size_t>(counts[i]), NcclType(type), NcclOperation(reduction), member, communicator,
+                         stream));
+  }
+  return Taken(calls.End(), group);
+}
+
+Problem NcclTransport::AllToAll(ElementType type, const void* sent, const std::vector<int64_t>& sent_counts,
+                                void* received, const std::vector<int64_t>& received_counts, const Group& group) {
+  const ncclComm_t communicator = Of(group).get();
+  const cudaStream_t stream = CurrentStream();
+  const std::vector<int64_t> sent_places = Begins(sent_counts);
+  const std::vector<int64_t> received_places = Begins(received_counts);
+  const size_t me = static_cast<size_t>(group.index);
+  CopyBytes(At(sent, sent_places[me], type), At(received, received_places[me], type),
+            sent_counts[me] * Comm::SizeOf(type));
+  NcclGroup calls;
+  for (int member = 0; member < group.size; ++member) {
+    const size_t i = static_cast<size_t>(member);
+    if (i == me) continue;
+    if (sent_counts[i] > 0) {
+      calls.Add(ncclSend(At(sent, sent_places[i], type), static_cast<size_t>(sent_counts[i]), NcclType(type), member,
+                         communicator, stream));
+    }
+    if (received_counts[i] > 0) {
+      calls.Add(ncclRecv(At(received, received_places[i], type), static_cast<size_t>(received_counts[i]),
+                         NcclType(type), member, communicator, stream));
+    }
+  }
+  return Taken(calls.End(), group);
+}
+
+Problem NcclTransport::SendReceive(ElementType type, const std::vector<Parcel>& sends,
+                                   const std::vector<Parcel>& receives, const Group& group) {
+  const ncclComm_t communicator = Of(group).get();
+  const cudaStream_t stream = CurrentStream();
+  // Within a group, what one member sends another arrives in the order of the calls.
+  NcclGroup calls;
+  for (const Parcel& parcel : sends) {
+    calls.Add(
+        ncclSend(parcel.data, static_cast<size_t>(parcel.count), NcclType(type), parcel.member, communicator, stream));
+  }
+  for (const Parcel& parcel : receives) {
+    calls.Add(
+        ncclRecv(parcel.data, static_cast<size_t>(parcel.count), NcclType(type), parcel.member, communicator, stream));
+  }
+  return Taken(calls.End(), group);
+}
+
+Problem NcclTransport::Broadcast(ElementType type, void* data, int64_t count, int root, const Group& group) {
+  return Taken(
+      ncclBroadcast(data, data, static_cast<size_t>(count), NcclType(type), root, Of(group).get(), CurrentStream()),
+      group);
+}
+
+Problem NcclTransport::Barrier(const Group& group) {
+  std::byte* const number = number_.AtLeast(sizeof(int32_t));
+  ZeroBytes(number, sizeof(int32_t));
+  return AllReduce(ElementType::kInt32, number, 1, Reduction::kSum, group);
+}
+
+Problem NcclTransport::GatherText(const std::string& text, std::vector<std::string>& texts, const Group& group) {
+  return control_->GatherText(text, texts, group);
+}
+
+void NcclTransport::Leave() {
+  WaitForStream(CommunicationStream());
+  WhileWaiting(nullptr);
+  // Those that were split off before that of all ranks.
+  for (size_t i = communicators_.size(); i-- > 0;) communicators_[i].Close(seconds_);
+  control_->Leave();
+}
+
+Problem NcclTransport::Taken(ncclResult_t result, const Group& group) {
+  Problem problem = Of(group).Settle(result);
+  if (problem.has_value()) AbortAll();
+  return problem;
+}
+
+void NcclTransport::LookForFailures() {
+  for (const Communicator& communicator : communicators_) {
+    if (communicator.get() == nullptr) continue;
+    const Problem problem = communicator.Failure();
+    if (!problem.has_value()) continue;
+    const std::string where = job_.watch.CurrentCollective().value_or("a collective");
+    WhileWaiting(nullptr);
+    AbortAll();
+    Die(ExitCode::kFailed, Format("rank %d: %s failed: %s", job_.rank, where.c_str(), problem->c_str()));
+  }
+}
+
+void NcclTransport::AbortAll() {
+  for (Communicator& communicator : communicators_) communicator.Abort();
+}
+
+}  // namespace cleave::runtime

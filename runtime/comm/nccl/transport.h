@@ -1,0 +1,69 @@
+// Private to runtime/comm/nccl: a Transport by NCCL, for tensors on GPUs, one for each rank.
+//
+//   all_reduce, broadcast          NCCL's of that name
+//   all_gather, reduce_scatter     NCCL's where all pieces are of one size, else a broadcast, or a reduction, for each
+//                                  member, in one group
+//   all_to_all, send_receive       sends and receives in one group
+//   barrier                        an all-reduce of one number: it stands in the order of the GPU's work
+//
+// Texts go by the transport that has joined the job. A call returns when NCCL has taken it; a failure found later ends
+// the program when the host next waits for the GPU.
+#ifndef CLEAVE_RUNTIME_COMM_NCCL_TRANSPORT_H_
+#define CLEAVE_RUNTIME_COMM_NCCL_TRANSPORT_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/comm/cuda/progress.h"
+#include "runtime/comm/job.h"
+#include "runtime/comm/nccl/communicator.h"
+#include "runtime/comm/transport.h"
+#include "runtime/device/workspace.h"
+
+namespace cleave::runtime {
+
+class NcclTransport : public Transport {
+ public:
+  // `world` connects all ranks. `seconds`: in which a group must be connected.
+  NcclTransport(std::unique_ptr<Transport> control, Communicator world, double seconds, Comm::Impl& job);
+  ~NcclTransport() override;
+
+  Problem CreateGroup(const Group& group, const std::vector<int>& members) override;
+  Problem AllReduce(ElementType type, void* data, int64_t count, Reduction reduction, const Group& group) override;
+  Problem AllGather(ElementType type, const void* piece, void* whole, const std::vector<int64_t>& counts,
+                    const Group& group) override;
+  Problem ReduceScatter(ElementType type, const void* whole, void* piece, const std::vector<int64_t>& counts,
+                        Reduction reduction, const Group& group) override;
+  Problem AllToAll(ElementType type, const void* sent, const std::vector<int64_t>& sent_counts, void* received,
+                   const std::vector<int64_t>& received_counts, const Group& group) override;
+  Problem SendReceive(ElementType type, const std::vector<Parcel>& sends, const std::vector<Parcel>& receives,
+                      const Group& group) override;
+  Problem Broadcast(ElementType type, void* data, int64_t count, int root, const Group& group) override;
+  Problem Barrier(const Group& group) override;
+  void BeginWork(CollectiveKind kind) override { marks_.Begin(kind); }
+  void EndWork() override { marks_.End(); }
+  Problem GatherText(const std::string& text, std::vector<std::string>& texts, const Group& group) override;
+  void Leave() override;
+
+ private:
+  Communicator& Of(const Group& group) { return communicators_[static_cast<size_t>(group.id)]; }
+
+  // Waits until NCCL has taken a call; when it has not, ends what the other communicators do, too.
+  Problem Taken(ncclResult_t result, const Group& group);
+
+  // Ends the program when a collective has failed that the GPU may wait in.
+  void LookForFailures();
+  void AbortAll();
+
+  std::unique_ptr<Transport> control_;
+  std::vector<Communicator> communicators_;  // By Group::id; that of a group of one rank is empty.
+  const double seconds_;
+  Comm::Impl& job_;
+  ProgressMarks marks_;
+  Scratch number_;  // A barrier's.
+};
+
+}  // namespace cleave::runtime
+
+#endif  // CLEAVE_RUNTIME_COMM_NCCL_TRANSPORT_H_

@@ -1,0 +1,35 @@
+#include <algorithm>
+#include <cinttypes>
+
+#include "runtime/device/cuda/cuda.h"
+#include "runtime/device/device.h"
+#include "runtime/error/error.h"
+
+namespace cleave::runtime {
+
+int64_t AvailableMemory() {
+  size_t free = 0;
+  size_t total = 0;
+  return cudaMemGetInfo(&free, &total) == cudaSuccess ? static_cast<int64_t>(free) : -1;
+}
+
+Arena::Arena(int64_t bytes, int64_t peak) : bytes_((bytes + kAlignment - 1) / kAlignment * kAlignment) {
+  if (bytes_ == 0) return;
+  const int64_t available = AvailableMemory();
+  const int64_t needed = std::max(bytes_, peak);
+  cudaError_t error = cudaErrorMemoryAllocation;
+  if (available < 0 || needed <= available) error = cudaMalloc(&data_, static_cast<size_t>(bytes_));
+  if (error == cudaErrorMemoryAllocation) {
+    Die(ExitCode::kFailed,
+        Format("out of memory: asked for %" PRId64 " bytes; the plan predicts that this rank needs %" PRId64
+               ", the GPU has %" PRId64 " left",
+               bytes_, needed, available));
+  }
+  CheckCuda(error, "cudaMalloc of the arena");
+  CheckCuda(cudaMemsetAsync(data_, 0, static_cast<size_t>(bytes_), ComputeStream()), "zeroing the arena");
+}
+
+// Waits for all work that uses it.
+Arena::~Arena() { cudaFree(data_); }
+
+}  // namespace cleave::runtime

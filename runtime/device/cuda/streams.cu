@@ -1,0 +1,81 @@
+#include "runtime/device/cuda/cuda.h"
+#include "runtime/device/cuda/state.cuh"
+#include "runtime/device/streams.h"
+
+namespace cleave::runtime {
+namespace {
+
+cudaEvent_t NewEvent() {
+  cudaEvent_t event = nullptr;
+  CheckCuda(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreate");
+  return event;
+}
+
+RankState* NewState() {
+  auto* const state = new RankState;
+  CheckCuda(cudaGetDevice(&state->device), "cudaGetDevice");
+  CheckCuda(cudaDeviceGetAttribute(&state->multiprocessors, cudaDevAttrMultiProcessorCount, state->device),
+            "cudaDeviceGetAttribute");
+  // Collectives first, where both could run: others wait for them.
+  int least = 0;
+  int greatest = 0;
+  CheckCuda(cudaDeviceGetStreamPriorityRange(&least, &greatest), "cudaDeviceGetStreamPriorityRange");
+  CheckCuda(cudaStreamCreateWithPriority(&state->compute, cudaStreamNonBlocking, least), "cudaStreamCreate");
+  CheckCuda(cudaStreamCreateWithPriority(&state->communication, cudaStreamNonBlocking, greatest), "cudaStreamCreate");
+  state->current = state->compute;
+  state->computed = NewEvent();
+  return state;
+}
+
+void Await(RankState::Communicated& communicated, cudaStream_t stream) {
+  if (!communicated.pending) return;
+  communicated.pending = false;
+  CheckCuda(cudaStreamWaitEvent(stream, communicated.event, 0), "cudaStreamWaitEvent");
+}
+
+}  // namespace
+
+RankState& State() {
+  thread_local RankState* const state = NewState();
+  return *state;
+}
+
+cudaStream_t CurrentStream() { return State().current; }
+cudaStream_t ComputeStream() { return State().compute; }
+cudaStream_t CommunicationStream() { return State().communication; }
+int Multiprocessors() { return State().multiprocessors; }
+
+void BeginCommunication() {
+  RankState& state = State();
+  CheckCuda(cudaEventRecord(state.computed, state.compute), "cudaEventRecord");
+  CheckCuda(cudaStreamWaitEvent(state.communication, state.computed, 0), "cudaStreamWaitEvent");
+  state.current = state.communication;
+}
+
+int EndCommunication() {
+  RankState& state = State();
+  if (state.free_numbers.empty()) {
+    state.free_numbers.push_back(static_cast<int>(state.communicated.size()));
+    state.communicated.push_back({NewEvent(), false});
+  }
+  const int number = state.free_numbers.back();
+  state.free_numbers.pop_back();
+  RankState::Communicated& communicated = state.communicated[static_cast<size_t>(number)];
+  CheckCuda(cudaEventRecord(communicated.event, state.communication), "cudaEventRecord");
+  communicated.pending = true;
+  state.current = state.compute;
+  return number;
+}
+
+void AwaitCommunication(int number) {
+  RankState& state = State();
+  Await(state.communicated[static_cast<size_t>(number)], state.compute);
+  state.free_numbers.push_back(number);
+}
+
+void AwaitAllCommunication() {
+  RankState& state = State();
+  for (RankState::Communicated& communicated : state.communicated) Await(communicated, state.compute);
+}
+
+}  // namespace cleave::runtime

@@ -1,0 +1,40 @@
+// Elements that lie together, moved as one: 4 floats or 8 bfloat16 are one load of 16 bytes.
+//
+//   for (int64_t i = 4 * FirstElement(); i < count; i += 4 * ElementStride()) {
+//     Vector<float, 4> x_4 = Load<4>(x + i);
+//     for (int v = 0; v < 4; ++v) x_4[v] = Relu(x_4[v]);
+//     Store(x_4, y + i);
+//   }
+//
+// REQUIRES of both: the place is a multiple of the vector's size.
+#ifndef CLEAVE_RUNTIME_DEVICE_CUDA_VECTOR_CUH_
+#define CLEAVE_RUNTIME_DEVICE_CUDA_VECTOR_CUH_
+
+#include <cuda_runtime.h>
+
+#include "runtime/device/bfloat16.h"
+
+namespace cleave::runtime {
+
+template <typename T, int kCount>
+struct alignas(sizeof(T) * kCount) Vector {
+  static_assert(sizeof(T) * kCount <= 16, "the largest load of a thread");
+  T elements[kCount];
+
+  __device__ T& operator[](int i) { return elements[i]; }
+  __device__ const T& operator[](int i) const { return elements[i]; }
+};
+
+template <int kCount, typename T>
+__device__ inline Vector<T, kCount> Load(const T* place) {
+  return *reinterpret_cast<const Vector<T, kCount>*>(place);
+}
+
+template <typename T, int kCount>
+__device__ inline void Store(const Vector<T, kCount>& vector, T* place) {
+  *reinterpret_cast<Vector<T, kCount>*>(place) = vector;
+}
+
+}  // namespace cleave::runtime
+
+#endif  // CLEAVE_RUNTIME_DEVICE_CUDA_VECTOR_CUH_

@@ -1,0 +1,50 @@
+// How values that the host makes get to where tensors lie, beside the work of the device.
+//
+//   Staging staging({{image, image_bytes}, {label, label_bytes}});
+//   Fill(staging.Next());       // The device computes with the values before.
+//   staging.Send();
+//   …
+//   staging.Deliver();          // What is asked for from here on finds them at image and label.
+//
+// On a CPU the host writes to the tensors themselves: Next must not be called while they are in use. On a GPU there are
+// two sets of pinned memory, which are written in turn, and a copy on the device, which is sent to while kernels run.
+#ifndef CLEAVE_RUNTIME_DEVICE_STAGING_H_
+#define CLEAVE_RUNTIME_DEVICE_STAGING_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace cleave::runtime {
+
+class Staging {
+ public:
+  // A tensor.
+  struct Target {
+    void* values;
+    int64_t bytes;
+  };
+
+  explicit Staging(std::vector<Target> targets);
+  ~Staging();
+  Staging(const Staging&) = delete;
+  Staging& operator=(const Staging&) = delete;
+
+  // Where the host is to write the values of each target.
+  std::vector<void*> Next();
+
+  // They have been written: after a Next, and no more than once.
+  void Send();
+
+  // They are needed: after a Send.
+  void Deliver();
+
+ private:
+  struct Copies;
+  std::vector<Target> targets_;
+  std::unique_ptr<Copies> copies_;
+};
+
+}  // namespace cleave::runtime
+
+#endif  // CLEAVE_RUNTIME_DEVICE_STAGING_H_

@@ -1,0 +1,378 @@
+// Reading guide: Forward is the whole idea; Statistics does for the gradients what Forward's first pass does, and the other
+// two compute the weights of the softmax again, tile by tile, from what it wrote. With s the scores, p = exp(s - m) / l the
+// weights and d = dout v^T: the gradient by the scores is p (d - sum_j p d).
+#include "runtime/kernels/attention.h"
+
+#include <cmath>
+
+#include "runtime/kernels/cuda/attention_tiles.cuh"
+#include "runtime/kernels/cuda/scratch.cuh"
+#include "runtime/kernels/elementwise.h"
+
+namespace cleave::runtime {
+namespace attention {
+
+// What the gradients need of a query's row of scores.
+struct RowStatistics {
+  float largest;       // m
+  float inverse_sum;   // 1 / l
+  float weighted_sum;  // sum_j p d
+};
+
+// Threads that share a row of a tile: neighbours in a warp.
+template <int kTile>
+constexpr int kThreadsPerRow = kThreads / kTile;
+
+template <int kTile>
+__device__ float MaxOverRow(float x) {
+#pragma unroll
+  for (int lane = 1; lane < kThreadsPerRow<kTile>; lane *= 2) x = fmaxf(x, __shfl_xor_sync(0xFFFFFFFFu, x, lane));
+  return x;
+}
+template <int kTile>
+__device__ float SumOverRow(float x) {
+#pragma unroll
+  for (int lane = 1; lane < kThreadsPerRow<kTile>; lane *= 2) x += __shfl_xor_sync(0xFFFFFFFFu, x, lane);
+  return x;
+}
+
+// Which keys a query sees.
+struct Sight {
+  int64_t rows;
+  int64_t columns;
+  int64_t first_row;
+  bool causal;
+
+  explicit Sight(const AttentionShape& shape)
+      : rows(shape.rows), columns(shape.columns), first_row(shape.first_row), causal(shape.causal) {}
+
+  __device__ bool Sees(int64_t row, int64_t column) const {
+    return row < rows && column < columns && (!causal || column <= first_row + row);
+  }
+  // Keys that any of the queries up to `row` sees: those below this.
+  __device__ int64_t ColumnsUpTo(int64_t row) const {
+    return causal && first_row + row + 1 < columns ? first_row + row + 1 : columns;
+  }
+  // The first query that sees `column`.
+  __device__ int64_t FirstRow(int64_t column) const {
+    return causal && column > first_row ? column - first_row : 0;
+  }
+};
+
+// The largest score of a row so far, and sums of exponentials relative to it.
+template <int kTile>
+class RunningRow {
+ public:
+  // Takes a tile of scores, and of what they weigh where that is not null. `row` and `column` are the tile's first.
+  __device__ void Add(const float* scores, const float* weighed, int pitch, float scale, const Sight& sight, int64_t row,
+                      int64_t column) {
+    const int mine = Row();
+    float largest = largest_;
+    for (int j = Part(); j < kTile; j += kThreadsPerRow<kTile>) {
+      if (sight.Sees(row + mine, column + j)) largest = fmaxf(largest, scale * scores[mine * pitch + j]);
+    }
+    largest = MaxOverRow<kTile>(largest);
+    if (largest == -INFINITY) return;  // The same for all threads of the row.
+    const float before = Exp(largest_ - largest);
+    sum_ *= before;
+    weighted_sum_ *= before;
+    for (int j = Part(); j < kTile; j += kThreadsPerRow<kTile>) {
+      if (!sight.Sees(row + mine, column + j)) continue;
+      const float term = Exp(scale * scores[mine * pitch + j] - largest);
+      sum_ += term;
+      if (weighed != nullptr) weighted_sum_ += term * weighed[mine * pitch + j];
+    }
+    largest_ = largest;
+  }
+
+  // The same on all threads of the row. Called by all threads of the block.
+  __device__ RowStatistics Result() const {
+    const float sum = SumOverRow<kTile>(sum_);
+    const float weighted_sum = SumOverRow<kTile>(weighted_sum_);
+    const float inverse = sum > 0.0f ? 1.0f / sum : 0.0f;
+    return {largest_, inverse, weighted_sum * inverse};
+  }
+
+  __device__ static int Row() { return static_cast<int>(threadIdx.x) / kThreadsPerRow<kTile>; }
+  __device__ static int Part() { return static_cast<int>(threadIdx.x) % kThreadsPerRow<kTile>; }
+
+ private:
+  float largest_ = -INFINITY;
+  float sum_ = 0.0f;
+  float weighted_sum_ = 0.0f;
+};
+
+// The matrix and the tile that a block works on.
+struct BlockPlace {
+  int64_t matrix;
+  int64_t first;  // Row of the tile.
+
+  __device__ BlockPlace(int64_t rows, int tile) {
+    const int64_t tiles = (rows + tile - 1) / tile;
+    matrix = blockIdx.x / tiles;
+    first = blockIdx.x % tiles * tile;
+  }
+};
+
+// Shared memory, part after part.
+class SharedParts {
+ public:
+  template <typename T>
+  __device__ T* Next(int bytes) {
+    T* const part = reinterpret_cast<T*>(next_);
+    next_ += bytes;
+    return part;
+  }
+
+ private:
+  unsigned char* next_ = DynamicShared();
+};
+
+template <typename T, int kHead>
+__global__ void __launch_bounds__(kThreads)
+    Forward(int64_t rows, int64_t columns, int head, float scale, Sight sight, const T* __restrict__ q,
+            const T* __restrict__ k, const T* __restrict__ v, T* __restrict__ out) {
+  using Size = Sizes<T, kHead>;
+  constexpr int kTile = Size::kTile;
+  SharedParts parts;
+  T* const own = parts.Next<T>(kTileBytes<T, kHead>);
+  T* const other = parts.Next<T>(kTileBytes<T, kHead>);
+  float* const scores = parts.Next<float>(kScoreBytes<T, kHead>);
+  T* const weights = parts.Next<T>(kWeightBytes<T, kHead>);
+  const BlockPlace place(rows, kTile);
+  q += place.matrix * rows * head;
+  k += place.matrix * columns * head;
+  v += place.matrix * columns * head;
+  out += place.matrix * rows * head;
+  const int64_t end = sight.ColumnsUpTo(place.first + kTile - 1);
+
+  LoadTile<T, kHead>(q, place.first, rows, head, own);
+  RunningRow<kTile> running;
+  for (int64_t column = 0; column < end; column += kTile) {
+    LoadTile<T, kHead>(k, column, columns, head, other);
+    __syncthreads();
+    Scores<kHead>(own, other, scores);
+    __syncthreads();
+    running.Add(scores, nullptr, Size::kScorePitch, scale, sight, place.first, column);
+  }
+  const RowStatistics row = running.Result();
+
+  Accumulator<T, kHead> result;
+  for (int64_t column = 0; column < end; column += kTile) {
+    __syncthreads();
+    LoadTile<T, kHead>(k, column, columns, head, other);
+    __syncthreads();
+    Scores<kHead>(own, other, scores);
+    __syncthreads();
+    LoadTile<T, kHead>(v, column, columns, head, other);
+    const int mine = RunningRow<kTile>::Row();
+    for (int j = RunningRow<kTile>::Part(); j < kTile; j += kThreadsPerRow<kTile>) {
+      const bool seen = sight.Sees(place.first + mine, column + j);
+      const float score = scale * scores[mine * Size::kScorePitch + j];
+      weights[mine * Size::kWeightPitch + j] = T(seen ? Exp(score - row.largest) * row.inverse_sum : 0.0f);
+    }
+    __syncthreads();
+    result.Add(weights, other);
+  }
+  __syncthreads();
+  result.Store(scores, place.first, rows, head, out);
+}
+
+template <typename T, int kHead>
+__global__ void __launch_bounds__(kThreads)
+    Statistics(int64_t rows, int64_t columns, int head, float scale, Sight sight, const T* __restrict__ q,
+               const T* __restrict__ k, const T* __restrict__ v, const T* __restrict__ dout,
+               RowStatistics* __restrict__ statistics) {
+  using Size = Sizes<T, kHead>;
+  constexpr int kTile = Size::kTile;
+  SharedParts parts;
+  T* const own = parts.Next<T>(kTileBytes<T, kHead>);
+  T* const own_gradient = parts.Next<T>(kTileBytes<T, kHead>);
+  T* const other = parts.Next<T>(kTileBytes<T, kHead>);
+  float* const scores = parts.Next<float>(kScoreBytes<T, kHead>);
+  float* const weighed = parts.Next<float>(kScoreBytes<T, kHead>);
+  const BlockPlace place(rows, kTile);
+  LoadTile<T, kHead>(q + place.matrix * rows * head, place.first, rows, head, own);
+  LoadTile<T, kHead>(dout + place.matrix * rows * head, place.first, rows, head, own_gradient);
+  RunningRow<kTile> running;
+  const int64_t end = sight.ColumnsUpTo(place.first + kTile - 1);
+  for (int64_t column = 0; column < end; column += kTile) {
+    LoadTile<T, kHead>(k + place.matrix * columns * head, column, columns, head, other);
+    __syncthreads();
+    Scores<kHead>(own, other, scores);
+    __syncthreads();
+    LoadTile<T, kHead>(v + place.matrix * columns * head, column, columns, head, other);
+    __syncthreads();
+    Scores<kHead>(own_gradient, other, weighed);
+    __syncthreads();
+    running.Add(scores, weighed, Size::kScorePitch, scale, sight, place.first, column);
+  }
+  const RowStatistics row = running.Result();
+  const int64_t mine = place.first + RunningRow<kTile>::Row();
+  if (RunningRow<kTile>::Part() == 0 && mine < rows) statistics[place.matrix * rows + mine] = row;
+}
+
+// The weight of a score, and the gradient by the product of query and key.
+struct Weight {
+  float weight;
+  float gradient;
+
+  __device__ Weight(bool seen, float score, float weighed, float scale, const RowStatistics& row) {
+    weight = seen ? Exp(scale * score - row.largest) * row.inverse_sum : 0.0f;
+    gradient = weight * (weighed - row.weighted_sum) * scale;
+  }
+};
+
+template <typename T, int kHead>
+__global__ void __launch_bounds__(kThreads)
+    GradientQuery(int64_t rows, int64_t columns, int head, float scale, Sight sight, const T* __restrict__ q,
+                  const T* __restrict__ k, const T* __restrict__ v, const T* __restrict__ dout,
+                  const RowStatistics* __restrict__ statistics, T* __restrict__ dq) {
+  using Size = Sizes<T, kHead>;
+  constexpr int kTile = Size::kTile;
+  SharedParts parts;
+  T* const own = parts.Next<T>(kTileBytes<T, kHead>);
+  T* const own_gradient = parts.Next<T>(kTileBytes<T, kHead>);
+  T* const other = parts.Next<T>(kTileBytes<T, kHead>);
+  float* const scores = parts.Next<float>(kScoreBytes<T, kHead>);
+  float* const weighed = parts.Next<float>(kScoreBytes<T, kHead>);
+  T* const gradients = parts.Next<T>(kWeightBytes<T, kHead>);
+  const BlockPlace place(rows, kTile);
+  k += place.matrix * columns * head;
+  v += place.matrix * columns * head;
+  LoadTile<T, kHead>(q + place.matrix * rows * head, place.first, rows, head, own);
+  LoadTile<T, kHead>(dout + place.matrix * rows * head, place.first, rows, head, own_gradient);
+  const int mine = RunningRow<kTile>::Row();
+  RowStatistics row = {0.0f, 0.0f, 0.0f};
+  if (place.first + mine < rows) row = statistics[place.matrix * rows + place.first + mine];
+  Accumulator<T, kHead> result;
+  const int64_t end = sight.ColumnsUpTo(place.first + kTile - 1);
+  for (int64_t column = 0; column < end; column += kTile) {
+    __syncthreads();
+    LoadTile<T, kHead>(v, column, columns, head, other);
+    __syncthreads();
+    Scores<kHead>(own_gradient, other, weighed);
+    __syncthreads();
+    LoadTile<T, kHead>(k, column, columns, head, other);
+    __syncthreads();
+    Scores<kHead>(own, other, scores);
+    __syncthreads();
+    for (int j = RunningRow<kTile>::Part(); j < kTile; j += kThreadsPerRow<kTile>) {
+      const int at = mine * Size::kScorePitch + j;
+      const bool seen = sight.Sees(place.first + mine, column + j);
+      gradients[mine * Size::kWeightPitch + j] = T(Weight(seen, scores[at], weighed[at], scale, row).gradient);
+    }
+    __syncthreads();
+    result.Add(gradients, other);
+  }
+  __syncthreads();
+  result.Store(scores, place.first, rows, head, dq + place.matrix * rows * head);
+}
+
+// The block's own rows are keys here, and the tiles of scores are transposed: a row of them belongs to a key.
+template <typename T, int kHead>
+__global__ void __launch_bounds__(kThreads)
+    GradientKeyValue(int64_t rows, int64_t columns, int head, float scale, Sight sight, const T* __restrict__ q,
+                     const T* __restrict__ k, const T* __restrict__ v, const T* __restrict__ dout,
+                     const RowStatistics* __restrict__ statistics, T* __restrict__ dk, T* __restrict__ dv) {
+  using Size = Sizes<T, kHead>;
+  constexpr int kTile = Size::kTile;
+  SharedParts parts;
+  T* const own_key = parts.Next<T>(kTileBytes<T, kHead>);
+  T* const own_value = parts.Next<T>(kTileBytes<T, kHead>);
+  T* const query = parts.Next<T>(kTileBytes<T, kHead>);
+  T* const gradient = parts.Next<T>(kTileBytes<T, kHead>);
+  float* const scores = parts.Next<float>(kScoreBytes<T, kHead>);
+  float* const weighed = parts.Next<float>(kScoreBytes<T, kHead>);
+  T* const weights = parts.Next<T>(kWeightBytes<T, kHead>);
+  T* const gradients = parts.Next<T>(kWeightBytes<T, kHead>);
+  const BlockPlace place(columns, kTile);
+  q += place.matrix * rows * head;
+  dout += place.matrix * rows * head;
+  statistics += place.matrix * rows;
+  LoadTile<T, kHead>(k + place.matrix * columns * head, place.first, columns, head, own_key);
+  LoadTile<T, kHead>(v + place.matrix * columns * head, place.first, columns, head, own_value);
+  const int mine = RunningRow<kTile>::Row();
+  Accumulator<T, kHead> key_result;
+  Accumulator<T, kHead> value_result;
+  for (int64_t first = sight.FirstRow(place.first) / kTile * kTile; first < rows; first += kTile) {
+    __syncthreads();
+    LoadTile<T, kHead>(q, first, rows, head, query);
+    LoadTile<T, kHead>(dout, first, rows, head, gradient);
+    __syncthreads();
+    Scores<kHead>(own_key, query, scores);
+    Scores<kHead>(own_value, gradient, weighed);
+    __syncthreads();
+    for (int j = RunningRow<kTile>::Part(); j < kTile; j += kThreadsPerRow<kTile>) {
+      const int at = mine * Size::kScorePitch + j;
+      const bool seen = sight.Sees(first + j, place.first + mine);
+      const RowStatistics row = first + j < rows ? statistics[first + j] : RowStatistics{0.0f, 0.0f, 0.0f};
+      const Weight weight(seen, scores[at], weighed[at], scale, row);
+      weights[mine * Size::kWeightPitch + j] = T(weight.weight);
+      gradients[mine * Size::kWeightPitch + j] = T(weight.gradient);
+    }
+    __syncthreads();
+    value_result.Add(weights, gradient);
+    key_result.Add(gradients, query);
+  }
+  __syncthreads();
+  key_result.Store(scores, place.first, columns, head, dk + place.matrix * columns * head);
+  value_result.Store(scores, place.first, columns, head, dv + place.matrix * columns * head);
+}
+
+template <typename T, int kHead>
+LaunchShape BlocksFor(const AttentionShape& shape, int64_t rows, int tiles, int scores, int weights) {
+  constexpr int kTile = Sizes<T, kHead>::kTile;
+  return {.blocks = shape.matrices * ((rows + kTile - 1) / kTile),
+          .threads = kThreads,
+          .shared_bytes =
+              tiles * kTileBytes<T, kHead> + scores * kScoreBytes<T, kHead> + weights * kWeightBytes<T, kHead>};
+}
+
+// Calls run with the head size that kernels are made for, as a constant: the next power of two.
+template <typename Run>
+void WithHead(int64_t head, Run run) {
+  if (head <= 32) return run(std::integral_constant<int, 32>());
+  if (head <= 64) return run(std::integral_constant<int, 64>());
+  return run(std::integral_constant<int, kLargestHead>());
+}
+
+}  // namespace attention
+
+template <typename T>
+void Attention(const AttentionShape& shape, const T* q, const T* k, const T* v, T* out) {
+  using namespace attention;
+  WithHead(shape.head, [&](auto head) {
+    constexpr int kHead = decltype(head)::value;
+    Launch(Forward<T, kHead>, BlocksFor<T, kHead>(shape, shape.rows, 2, 1, 1), shape.rows, shape.columns, shape.head,
+           shape.scale, Sight(shape), q, k, v, out);
+  });
+}
+
+template <typename T>
+void AttentionGradient(const AttentionShape& shape, const T* q, const T* k, const T* v, const T* dout, T* dq, T* dk,
+                       T* dv) {
+  using namespace attention;
+  ScratchLayout layout;
+  const int64_t place = layout.Add<RowStatistics>(shape.matrices * shape.rows);
+  const ScratchMemory scratch(layout);
+  RowStatistics* const statistics = scratch.At<RowStatistics>(place);
+  WithHead(shape.head, [&](auto head) {
+    constexpr int kHead = decltype(head)::value;
+    Launch(Statistics<T, kHead>, BlocksFor<T, kHead>(shape, shape.rows, 3, 2, 0), shape.rows, shape.columns, shape.head,
+           shape.scale, Sight(shape), q, k, v, dout, statistics);
+    Launch(GradientQuery<T, kHead>, BlocksFor<T, kHead>(shape, shape.rows, 3, 2, 1), shape.rows, shape.columns,
+           shape.head, shape.scale, Sight(shape), q, k, v, dout, statistics, dq);
+    Launch(GradientKeyValue<T, kHead>, BlocksFor<T, kHead>(shape, shape.columns, 4, 2, 2), shape.rows, shape.columns,
+           shape.head, shape.scale, Sight(shape), q, k, v, dout, statistics, dk, dv);
+  });
+}
+
+template void Attention(const AttentionShape&, const float*, const float*, const float*, float*);
+template void Attention(const AttentionShape&, const BFloat16*, const BFloat16*, const BFloat16*, BFloat16*);
+template void AttentionGradient(const AttentionShape&, const float*, const float*, const float*, const float*, float*,
+                                float*, float*);
+template void AttentionGradient(const AttentionShape&, const BFloat16*, const BFloat16*, const BFloat16*,
+                                const BFloat16*, BFloat16*, BFloat16*, BFloat16*);
+
+}  // namespace cleave::runtime

@@ -1,0 +1,158 @@
+#include "runtime/kernels/attention.h"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <tuple>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "runtime/device/bfloat16.h"
+#include "runtime/device/device_vector.h"
+
+namespace cleave::runtime {
+namespace {
+
+// In double, matrix by matrix, with all scores: what attention means, and its gradients.
+struct Reference {
+  std::vector<double> out, dq, dk, dv;
+
+  Reference(const AttentionShape& shape, const std::vector<double>& q, const std::vector<double>& k,
+            const std::vector<double>& v, const std::vector<double>& dout)
+      : out(q.size()), dq(q.size()), dk(k.size()), dv(k.size()) {
+    for (int64_t matrix = 0; matrix < shape.matrices; ++matrix) {
+      for (int64_t i = 0; i < shape.rows; ++i) Row(shape, matrix, i, q, k, v, dout);
+    }
+  }
+
+ private:
+  void Row(const AttentionShape& shape, int64_t matrix, int64_t i, const std::vector<double>& q,
+           const std::vector<double>& k, const std::vector<double>& v, const std::vector<double>& dout) {
+    const auto at = [&](int64_t rows, int64_t row, int64_t d) {
+      return static_cast<size_t>((matrix * rows + row) * shape.head + d);
+    };
+    const int64_t seen = shape.causal ? std::min(shape.columns, shape.first_row + i + 1) : shape.columns;
+    std::vector<double> weights(static_cast<size_t>(seen));
+    std::vector<double> gradients(static_cast<size_t>(seen));
+    double sum = 0;
+    for (int64_t j = 0; j < seen; ++j) {
+      double score = 0;
+      for (int64_t d = 0; d < shape.head; ++d) score += q[at(shape.rows, i, d)] * k[at(shape.columns, j, d)];
+      sum += weights[static_cast<size_t>(j)] = std::exp(shape.scale * score);
+    }
+    double weighted = 0;
+    for (int64_t j = 0; j < seen; ++j) {
+      double& weight = weights[static_cast<size_t>(j)];
+      weight /= sum;
+      for (int64_t d = 0; d < shape.head; ++d) {
+        out[at(shape.rows, i, d)] += weight * v[at(shape.columns, j, d)];
+        dv[at(shape.columns, j, d)] += weight * dout[at(shape.rows, i, d)];
+        gradients[static_cast<size_t>(j)] += dout[at(shape.rows, i, d)] * v[at(shape.columns, j, d)];
+      }
+      weighted += weight * gradients[static_cast<size_t>(j)];
+    }
+    for (int64_t j = 0; j < seen; ++j) {
+      const double slope = weights[static_cast<size_t>(j)] * (gradients[static_cast<size_t>(j)] - weighted) * shape.scale;
+      for (int64_t d = 0; d < shape.head; ++d) {
+        dq[at(shape.rows, i, d)] += slope * k[at(shape.columns, j, d)];
+        dk[at(shape.columns, j, d)] += slope * q[at(shape.rows, i, d)];
+      }
+    }
+  }
+};
+
+template <typename T>
+std::vector<T> Random(int64_t count, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<float> uniform(-1.0f, 1.0f);
+  std::vector<T> values;
+  for (int64_t i = 0; i < count; ++i) values.push_back(T(uniform(random)));
+  return values;
+}
+
+template <typename T>
+std::vector<double> Wide(const std::vector<T>& values) {
+  std::vector<double> wide;
+  for (const T value : values) wide.push_back(static_cast<float>(value));
+  return wide;
+}
+
+// The largest difference, as a share of the largest number that is expected.
+template <typename T>
+double Error(const std::vector<T>& values, const std::vector<double>& expected) {
+  double largest = 1e-30;
+  double error = 0;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const double difference = std::abs(static_cast<float>(values[i]) - expected[i]);
+    error = std::max(error, std::isnan(difference) ? INFINITY : difference);
+    largest = std::max(largest, std::abs(expected[i]));
+  }
+  return error / largest;
+}
+
+template <typename T>
+void Check(const AttentionShape& shape, double tolerance) {
+  SCOPED_TRACE(testing::Message() << shape.matrices << " x " << shape.rows << " x " << shape.columns << " x "
+                                  << shape.head << (shape.causal ? " causal from " : " ") << shape.first_row);
+  const int64_t queries = shape.matrices * shape.rows * shape.head;
+  const int64_t keys = shape.matrices * shape.columns * shape.head;
+  const std::vector<T> q = Random<T>(queries, 1);
+  const std::vector<T> k = Random<T>(keys, 2);
+  const std::vector<T> v = Random<T>(keys, 3);
+  const std::vector<T> dout = Random<T>(queries, 4);
+  const DeviceVector<T> q_there(q), k_there(k), v_there(v), dout_there(dout);
+  DeviceVector<T> out(queries), dq(queries), dk(keys), dv(keys);
+  Attention(shape, q_there.get(), k_there.get(), v_there.get(), out.get());
+  AttentionGradient(shape, q_there.get(), k_there.get(), v_there.get(), dout_there.get(), dq.get(), dk.get(), dv.get());
+  const Reference reference(shape, Wide(q), Wide(k), Wide(v), Wide(dout));
+  EXPECT_LE(Error(out.Values(), reference.out), tolerance);
+  EXPECT_LE(Error(dq.Values(), reference.dq), tolerance);
+  EXPECT_LE(Error(dk.Values(), reference.dk), tolerance);
+  EXPECT_LE(Error(dv.Values(), reference.dv), tolerance);
+}
+
+// Rows, columns, head: less than a tile, exactly one, more than one; heads that are no multiple of a vector.
+class Attention_ : public testing::TestWithParam<std::tuple<int64_t, int64_t, int64_t>> {};
+
+TEST_P(Attention_, IsWhatItMeans) {
+  const auto [rows, columns, head] = GetParam();
+  AttentionShape shape = {.matrices = 2, .rows = rows, .columns = columns, .head = head, .scale = 0.3f};
+  for (const bool causal : {false, true}) {
+    shape.causal = causal;
+    // Queries of a rank that holds the last of the rows.
+    shape.first_row = causal ? std::max<int64_t>(0, columns - rows) : 0;
+    Check<float>(shape, 1e-5);
+    // The weights, and what is stored, have 8 bits.
+    Check<BFloat16>(shape, 2e-2);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, Attention_,
+                         testing::Values(std::tuple(1, 1, 1), std::tuple(5, 7, 3), std::tuple(64, 64, 32),
+                                         std::tuple(70, 33, 64), std::tuple(33, 130, 40), std::tuple(40, 70, 128)));
+
+TEST(Attention, NothingIsNothing) {
+  DeviceVector<float> none(0);
+  Attention<float>({.matrices = 0, .rows = 4, .columns = 4, .head = 8}, none.get(), none.get(), none.get(), none.get());
+  const DeviceVector<float> some(std::vector<float>(32, 1.0f));
+  DeviceVector<float> dk(32), dv(32);
+  // No queries: keys and values have gradients of zero.
+  AttentionGradient<float>({.matrices = 1, .rows = 0, .columns = 4, .head = 8}, none.get(), some.get(), some.get(),
+                           none.get(), none.get(), dk.get(), dv.get());
+  EXPECT_EQ(dk.Values(), std::vector<float>(32, 0.0f));
+  EXPECT_EQ(dv.Values(), std::vector<float>(32, 0.0f));
+}
+
+TEST(Attention, LargeScoresDoNotOverflow) {
+  const std::vector<float> q = {100.0f, 0.0f};
+  const std::vector<float> k = {100.0f, 0.0f, 99.0f, 0.0f};
+  const std::vector<float> v = {1.0f, 2.0f, 3.0f, 4.0f};
+  const DeviceVector<float> q_there(q), k_there(k), v_there(v);
+  DeviceVector<float> out(2);
+  Attention<float>({.matrices = 1, .rows = 1, .columns = 2, .head = 2}, q_there.get(), k_there.get(), v_there.get(),
+                   out.get());
+  EXPECT_EQ(out.Values(), (std::vector<float>{1.0f, 2.0f}));
+}
+
+}  // namespace
+}  // namespace cleave::runtime

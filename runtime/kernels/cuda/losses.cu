@@ -1,0 +1,228 @@
+#include "runtime/kernels/losses.h"
+
+#include <cmath>
+
+#include "runtime/kernels/cuda/mean.cuh"
+#include "runtime/kernels/cuda/row.cuh"
+#include "runtime/kernels/cuda/scratch.cuh"
+
+namespace cleave::runtime {
+namespace {
+
+// --- Of elements -----------------------------------------------------------------------------------------------------
+
+struct IsEqual {
+  const int32_t* x;
+  const int32_t* y;
+  __device__ float operator()(int64_t i) const { return x[i] == y[i] ? 1.0f : 0.0f; }
+};
+
+struct SquaredDifference {
+  const float* prediction;
+  const float* target;
+  __device__ float operator()(int64_t i) const { return Square(prediction[i] - target[i]); }
+};
+
+struct AbsoluteDifference {
+  const float* prediction;
+  const float* target;
+  __device__ float operator()(int64_t i) const { return fabsf(prediction[i] - target[i]); }
+};
+
+struct HuberDistance {
+  const float* prediction;
+  const float* target;
+  float delta;
+  __device__ float operator()(int64_t i) const {
+    const float distance = fabsf(prediction[i] - target[i]);
+    return distance <= delta ? 0.5f * distance * distance : delta * (distance - 0.5f * delta);
+  }
+};
+
+struct BinaryCrossEntropy {
+  const float* logits;
+  const float* target;
+  __device__ float operator()(int64_t i) const {
+    // max(x, 0) and x t are subtracted first: where the target is 0 or 1 that is exact.
+    const float x = logits[i];
+    return Relu(x) - x * target[i] + LogOnePlus(Exp(-fabsf(x)));
+  }
+};
+
+struct ValueAt {
+  const float* values;
+  __device__ float operator()(int64_t i) const { return values[i]; }
+};
+
+struct LabelLossOfRow {
+  const float* logits;
+  const int32_t* label;
+  const float* log_sum;
+  int64_t classes;
+  int64_t first_class;
+  __device__ float operator()(int64_t row) const {
+    const int64_t truth = label[row] - first_class;
+    return truth < 0 || truth >= classes ? 0.0f : log_sum[row] - logits[row * classes + truth];
+  }
+};
+
+template <typename Value>
+void WriteShare(const Value& value, int64_t count, int64_t whole, const SampleMask& mask, float* share) {
+  ScratchLayout layout;
+  const int64_t parts = layout.Add<double>(MeanBlocks(count));
+  const ScratchMemory scratch(layout);
+  ShareOfMean(value, count, whole, mask, scratch.At<double>(parts), share);
+}
+
+// --- Of rows ---------------------------------------------------------------------------------------------------------
+
+template <typename Form>
+__global__ void CrossEntropyRows(const float* __restrict__ logits, const int32_t* __restrict__ label, int64_t rows,
+                                 int64_t classes, float* __restrict__ values) {
+  for (int64_t r = Form::FirstRow(); r < rows; r += Form::RowStride()) {
+    const int32_t truth = label[r];
+    const bool is_class = truth >= 0 && truth < classes;  // The same for all threads of the row.
+    float value = 0.0f;
+    if (is_class) {
+      const float* const from = logits + r * classes;
+      const ExpSum exponentials = RowExpSum(Row<Form>(from, classes), classes);
+      value = std::log(exponentials.sum) - (from[truth] - exponentials.largest);
+    }
+    if (Form::Lane() == 0) values[r] = value;
+  }
+}
+
+template <typename Form>
+__global__ void CrossEntropyGradientRows(const float* __restrict__ logits, const int32_t* __restrict__ label,
+                                         Scalar<float> dloss, float whole, int64_t rows, int64_t classes,
+                                         float* __restrict__ dlogits) {
+  const float factor = dloss.Get() / whole;
+  for (int64_t r = Form::FirstRow(); r < rows; r += Form::RowStride()) {
+    const int32_t truth = label[r];
+    float* const to = dlogits + r * classes;
+    const Row<Form> row(logits + r * classes, classes);
+    if (truth < 0 || truth >= classes) {
+      WriteRow<Form>(classes, to, [](int64_t) { return 0.0f; });
+      continue;
+    }
+    const ExpSum exponentials = RowExpSum(row, classes);
+    const float largest = exponentials.largest;
+    const float scale = factor / exponentials.sum;
+    const auto gradient = [=](int64_t i, float x) { return Exp(x - largest) * scale - (i == truth ? factor : 0.0f); };
+    WriteRow<Form>(classes, to, gradient, row);
+  }
+}
+
+template <typename Form>
+__global__ void LabelLossGradientRows(const float* __restrict__ logits, const int32_t* __restrict__ label,
+                                      const float* __restrict__ log_sum, Scalar<float> dloss, float whole, int64_t rows,
+                                      ClassRange classes, float* __restrict__ dlogits) {
+  const float factor = dloss.Get() / whole;
+  for (int64_t r = Form::FirstRow(); r < rows; r += Form::RowStride()) {
+    const bool is_class = label[r] >= 0 && label[r] < classes.whole;
+    const int64_t truth = label[r] - classes.first;
+    const float sum = log_sum[r];
+    const Row<Form, false> row(logits + r * classes.count, classes.count);
+    const auto gradient = [=](int64_t i, float x) {
+      return is_class ? Exp(x - sum) * factor - (i == truth ? factor : 0.0f) : 0.0f;
+    };
+    WriteRow<Form>(classes.count, dlogits + r * classes.count, gradient, row);
+  }
+}
+
+// 1 where the row's largest logit is that of its label.
+template <typename Form>
+__global__ void HitRows(const float* __restrict__ logits, const int32_t* __restrict__ label, int64_t rows,
+                        int64_t classes, float* __restrict__ values) {
+  for (int64_t r = Form::FirstRow(); r < rows; r += Form::RowStride()) {
+    const float* const from = logits + r * classes;
+    // The first one stays the largest where it is not a number.
+    Largest own = {classes > 0 ? from[0] : 0.0f, 0};
+    const auto compare = [&](int64_t i, float x) { own = FirstLargest()(own, {x, static_cast<int>(i)}); };
+    ForEachElement<Form>(classes, compare, Row<Form, false>(from, classes));
+    own = GroupReduce<Form::kThreads>(own, FirstLargest());
+    if (Form::Lane() == 0) values[r] = own.index == label[r] ? 1.0f : 0.0f;
+  }
+}
+
+// Launches launch(form, values), which writes a value for each row, and then writes the share of their mean.
+template <typename LaunchRows>
+void WriteShareOfRows(const float* logits, int64_t rows, int64_t classes, int64_t whole, const SampleMask& mask,
+                      float* share, LaunchRows launch) {
+  ScratchLayout layout;
+  const int64_t values_at = layout.Add<float>(rows);
+  const int64_t parts_at = layout.Add<double>(MeanBlocks(rows));
+  const ScratchMemory scratch(layout);
+  float* const values = scratch.At<float>(values_at);
+  WithRowForm(classes, AreAligned(logits), [=](auto form) { launch(form, values); });
+  ShareOfMean(ValueAt{values}, rows, whole, mask, scratch.At<double>(parts_at), share);
+}
+
+}  // namespace
+
+void CrossEntropy(const float* logits, const int32_t* label, int64_t rows, int64_t classes, int64_t whole,
+                  const SampleMask& mask, float* loss) {
+  WriteShareOfRows(logits, rows, classes, whole, mask, loss, [=](auto form, float* values) {
+    using Form = decltype(form);
+    Launch(CrossEntropyRows<Form>, Form::Shape(rows), logits, label, rows, classes, values);
+  });
+}
+
+void CrossEntropyGradient(const float* logits, const int32_t* label, Scalar<float> dloss, int64_t rows, int64_t classes,
+                          int64_t whole, float* dlogits) {
+  WithRowForm(classes, AreAligned(logits, dlogits), [=](auto form) {
+    using Form = decltype(form);
+    Launch(CrossEntropyGradientRows<Form>, Form::Shape(rows), logits, label, dloss, static_cast<float>(whole), rows,
+           classes, dlogits);
+  });
+}
+
+void Accuracy(const float* logits, const int32_t* label, int64_t rows, int64_t classes, int64_t whole,
+              const SampleMask& mask, float* accuracy) {
+  WriteShareOfRows(logits, rows, classes, whole, mask, accuracy, [=](auto form, float* values) {
+    using Form = decltype(form);
+    Launch(HitRows<Form>, Form::Shape(rows), logits, label, rows, classes, values);
+  });
+}
+
+void LabelLoss(const float* logits, const int32_t* label, const float* log_sum, int64_t rows, int64_t classes,
+               int64_t first_class, int64_t whole, const SampleMask& mask, float* loss) {
+  WriteShare(LabelLossOfRow{logits, label, log_sum, classes, first_class}, rows, whole, mask, loss);
+}
+
+void LabelLossGradient(const float* logits, const int32_t* label, const float* log_sum, Scalar<float> dloss,
+                       int64_t rows, const ClassRange& classes, int64_t whole, float* dlogits) {
+  const ClassRange range = classes;
+  WithRowForm(range.count, AreAligned(logits, dlogits), [=](auto form) {
+    using Form = decltype(form);
+    Launch(LabelLossGradientRows<Form>, Form::Shape(rows), logits, label, log_sum, dloss, static_cast<float>(whole),
+           rows, range, dlogits);
+  });
+}
+
+void ShareOfEqual(const int32_t* x, const int32_t* y, int64_t count, int64_t whole, const SampleMask& mask,
+                  float* share) {
+  WriteShare(IsEqual{x, y}, count, whole, mask, share);
+}
+
+void Mse(const float* prediction, const float* target, int64_t count, int64_t whole, const SampleMask& mask,
+         float* loss) {
+  WriteShare(SquaredDifference{prediction, target}, count, whole, mask, loss);
+}
+
+void Mae(const float* prediction, const float* target, int64_t count, int64_t whole, const SampleMask& mask,
+         float* loss) {
+  WriteShare(AbsoluteDifference{prediction, target}, count, whole, mask, loss);
+}
+
+void Huber(const float* prediction, const float* target, float delta, int64_t count, int64_t whole,
+           const SampleMask& mask, float* loss) {
+  WriteShare(HuberDistance{prediction, target, delta}, count, whole, mask, loss);
+}
+
+void BceWithLogits(const float* logits, const float* target, int64_t count, int64_t whole, const SampleMask& mask,
+                   float* loss) {
+  WriteShare(BinaryCrossEntropy{logits, target}, count, whole, mask, loss);
+}
+
+}  // namespace cleave::runtime

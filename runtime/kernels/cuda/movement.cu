@@ -1,0 +1,221 @@
+#include "runtime/kernels/movement.h"
+
+#include <algorithm>
+#include <type_traits>
+
+#include "runtime/device/bfloat16.h"
+#include "runtime/device/cuda/vector.cuh"
+#include "runtime/device/memory.h"
+#include "runtime/error/error.h"
+#include "runtime/kernels/cuda/aligned.cuh"
+#include "runtime/kernels/cuda/walk.cuh"
+#include "runtime/mesh/mesh.h"
+
+namespace cleave::runtime {
+namespace {
+
+std::vector<int64_t> Strides(const std::vector<int64_t>& shape) {
+  std::vector<int64_t> strides(shape.size(), 1);
+  for (size_t d = shape.size(); d-- > 1;) strides[d - 1] = strides[d] * shape[d];
+  return strides;
+}
+
+int64_t Offset(const std::vector<int64_t>& begin, const std::vector<int64_t>& strides) {
+  int64_t offset = 0;
+  for (size_t d = 0; d < begin.size(); ++d) offset += begin[d] * strides[d];
+  return offset;
+}
+
+// Drops dimensions of one element and joins neighbours that lie one after another in both tensors.
+Walk Simplified(const std::vector<int64_t>& size, const std::vector<int64_t>& from, const std::vector<int64_t>& to) {
+  Walk walk;
+  for (size_t d = 0; d < size.size(); ++d) {
+    if (size[d] == 1) continue;
+    const int last = walk.rank - 1;
+    const bool joins = last >= 0 && walk.from[last] == from[d] * size[d] && walk.to[last] == to[d] * size[d];
+    if (!joins && walk.rank == kMostDimensions) {
+      Die(ExitCode::kInternal, Format("a tensor of %zu dimensions to be moved, more than %d of them separately",
+                                      size.size(), kMostDimensions));
+    }
+    const int at = joins ? last : walk.rank++;
+    walk.size[at] = joins ? walk.size[at] * size[d] : size[d];
+    walk.from[at] = from[d];
+    walk.to[at] = to[d];
+  }
+  return walk;
+}
+
+template <typename Unit>
+void LaunchCopy(const void* source, const Walk& walk, void* target) {
+  const int64_t count = walk.Count();
+  const auto kernel = count <= UINT32_MAX ? CopyUnits<Unit, uint32_t> : CopyUnits<Unit, uint64_t>;
+  Launch(kernel, ForElements(count), static_cast<const Unit*>(source), walk, count, static_cast<Unit*>(target));
+}
+
+// A walk whose last dimension is of neighbours in both tensors, in the largest units that all its runs are made of.
+void CopyRunsOfWalk(const char* source, Walk walk, int64_t element_bytes, char* target) {
+  const int last = walk.rank - 1;
+  uint64_t bytes = reinterpret_cast<uintptr_t>(source) | reinterpret_cast<uintptr_t>(target) | kVectorBytes |
+                   static_cast<uint64_t>(walk.size[last] * element_bytes);
+  for (int d = 0; d < last; ++d) bytes |= static_cast<uint64_t>((walk.from[d] | walk.to[d]) * element_bytes);
+  const int64_t unit = static_cast<int64_t>(bytes & ~(bytes - 1));  // The lowest bit that is set.
+  walk.size[last] = walk.size[last] * element_bytes / unit;
+  for (int d = 0; d < last; ++d) {
+    walk.from[d] = walk.from[d] * element_bytes / unit;
+    walk.to[d] = walk.to[d] * element_bytes / unit;
+  }
+  if (unit == 16) return LaunchCopy<Vector<uint32_t, 4>>(source, walk, target);
+  if (unit == 8) return LaunchCopy<Vector<uint32_t, 2>>(source, walk, target);
+  if (unit == 4) return LaunchCopy<uint32_t>(source, walk, target);
+  LaunchCopy<uint16_t>(source, walk, target);
+}
+
+template <typename Unit>
+void LaunchExchange(const void* source, const Walk& walk, int rows, void* target) {
+  Exchange exchange;
+  for (int d = 0; d < walk.rank; ++d) {
+    if (d == rows) {
+      exchange.rows = walk.size[d];
+      exchange.to_row = walk.to[d];
+    } else if (d == walk.rank - 1) {
+      exchange.columns = walk.size[d];
+      exchange.from_column = walk.from[d];
+    } else {
+      const int at = exchange.others.rank++;
+      exchange.others.size[at] = walk.size[d];
+      exchange.others.from[at] = walk.from[d];
+      exchange.others.to[at] = walk.to[d];
+    }
+  }
+  const int64_t matrices = exchange.others.Count();
+  const int64_t tiles = ((exchange.rows + kTile - 1) / kTile) * ((exchange.columns + kTile - 1) / kTile);
+  Launch(ExchangeTiles<Unit>, {std::min(matrices * tiles, int64_t{1} << 30), kTileThreads},
+         static_cast<const Unit*>(source), exchange, matrices, static_cast<Unit*>(target));
+}
+
+// The dimension of neighbours in the source, where tiles of it and the last one, of neighbours in the target, are worth
+// their barriers; else -1.
+int TileRows(const Walk& walk) {
+  constexpr int64_t kWorthATile = 8;
+  for (int d = 0; d + 1 < walk.rank; ++d) {
+    if (walk.from[d] == 1 && walk.to[walk.rank - 1] == 1 && walk.size[d] >= kWorthATile &&
+        walk.size[walk.rank - 1] >= kWorthATile) {
+      return d;
+    }
+  }
+  return -1;
+}
+
+template <typename T>
+void CopyWalk(const T* source, const Walk& walk, T* target) {
+  static_assert(sizeof(T) == 2 || sizeof(T) == 4, "elements that are moved as one unit");
+  using Unit = std::conditional_t<sizeof(T) == 2, uint16_t, uint32_t>;
+  const int last = walk.rank - 1;
+  const bool has_runs = last < 0 || (walk.from[last] == 1 && walk.to[last] == 1);
+  if (has_runs && walk.rank <= 1) return Copy(source, walk.Count(), target);
+  if (has_runs) {
+    return CopyRunsOfWalk(reinterpret_cast<const char*>(source), walk, sizeof(T), reinterpret_cast<char*>(target));
+  }
+  const int rows = TileRows(walk);
+  if (rows >= 0) return LaunchExchange<Unit>(source, walk, rows, target);
+  LaunchCopy<Unit>(source, walk, target);
+}
+
+// `vectors` vectors and then the elements up to `count`.
+template <typename T, int kCount>
+__global__ void FillElements(T value, int64_t vectors, int64_t count, T* target) {
+  Vector<T, kCount> vector;
+#pragma unroll
+  for (int k = 0; k < kCount; ++k) vector[k] = value;
+  for (int64_t i = FirstElement(); i < vectors; i += ElementStride()) Store(vector, target + i * kCount);
+  for (int64_t i = vectors * kCount + FirstElement(); i < count; i += ElementStride()) target[i] = value;
+}
+
+template <typename T, int kCount>
+__global__ void MaskVectors(const T* x, int64_t vectors, int64_t rows, int64_t vectors_per_row, int64_t diagonal,
+                            T fill, T* y) {
+  for (int64_t i = FirstElement(); i < vectors; i += ElementStride()) {
+    const int64_t row = i / vectors_per_row;
+    const int64_t column = (i - row * vectors_per_row) * kCount;
+    const int64_t last_kept = row % rows + diagonal;
+    Vector<T, kCount> values = Load<kCount>(x + i * kCount);
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) values[k] = column + k <= last_kept ? values[k] : fill;
+    Store(values, y + i * kCount);
+  }
+}
+
+template <typename T>
+constexpr int kPerVector = kVectorBytes / static_cast<int>(sizeof(T));
+
+}  // namespace
+
+template <typename T>
+void Copy(const T* source, int64_t count, T* target) {
+  CopyBytes(source, target, count * static_cast<int64_t>(sizeof(T)));
+}
+
+template <typename T>
+void Fill(T value, int64_t count, T* target) {
+  const int64_t vectors = AreAligned(target) ? count / kPerVector<T> : 0;
+  Launch(FillElements<T, kPerVector<T>>, ForElements(vectors > 0 ? vectors : count), value, vectors, count, target);
+}
+
+template <typename T>
+void CopyBox(const T* source, const std::vector<int64_t>& shape, const std::vector<int64_t>& begin,
+             const std::vector<int64_t>& size, T* target) {
+  if (ElementCount(size) == 0) return;
+  const std::vector<int64_t> strides = Strides(shape);
+  CopyWalk(source + Offset(begin, strides), Simplified(size, strides, Strides(size)), target);
+}
+
+template <typename T>
+void PasteBox(const T* source, const std::vector<int64_t>& size, const std::vector<int64_t>& begin,
+              const std::vector<int64_t>& shape, T* target) {
+  if (ElementCount(size) == 0) return;
+  const std::vector<int64_t> strides = Strides(shape);
+  CopyWalk(source, Simplified(size, Strides(size), strides), target + Offset(begin, strides));
+}
+
+template <typename T>
+void Transpose(const T* source, const std::vector<int64_t>& shape, const std::vector<int>& permutation, T* target) {
+  if (ElementCount(shape) == 0) return;
+  const std::vector<int64_t> strides = Strides(shape);
+  std::vector<int64_t> size;
+  std::vector<int64_t> from;
+  for (const int d : permutation) {
+    size.push_back(shape[static_cast<size_t>(d)]);
+    from.push_back(strides[static_cast<size_t>(d)]);
+  }
+  CopyWalk(source, Simplified(size, from, Strides(size)), target);
+}
+
+template <typename T>
+void CausalMask(const T* x, int64_t matrices, int64_t rows, int64_t columns, int64_t first_row, int64_t first_column,
+                float fill, T* y) {
+  const int64_t elements = matrices * rows * columns;
+  const int64_t diagonal = first_row - first_column;  // The last column that row 0 keeps.
+  if (AreAligned(x, y) && columns % kPerVector<T> == 0) {
+    const int64_t vectors = elements / kPerVector<T>;
+    return Launch(MaskVectors<T, kPerVector<T>>, ForElements(vectors), x, vectors, rows, columns / kPerVector<T>,
+                  diagonal, T(fill), y);
+  }
+  Launch(MaskVectors<T, 1>, ForElements(elements), x, elements, rows, columns, diagonal, T(fill), y);
+}
+
+#define CLEAVE_MOVEMENT_OF(T)                                                                \
+  template void Copy(const T*, int64_t, T*);                                                 \
+  template void Fill(T, int64_t, T*);                                                        \
+  template void CopyBox(const T*, const std::vector<int64_t>&, const std::vector<int64_t>&,  \
+                        const std::vector<int64_t>&, T*);                                    \
+  template void PasteBox(const T*, const std::vector<int64_t>&, const std::vector<int64_t>&, \
+                         const std::vector<int64_t>&, T*);                                   \
+  template void Transpose(const T*, const std::vector<int64_t>&, const std::vector<int>&, T*);
+CLEAVE_MOVEMENT_OF(float)
+CLEAVE_MOVEMENT_OF(int32_t)
+CLEAVE_MOVEMENT_OF(BFloat16)
+#undef CLEAVE_MOVEMENT_OF
+template void CausalMask(const float*, int64_t, int64_t, int64_t, int64_t, int64_t, float, float*);
+template void CausalMask(const BFloat16*, int64_t, int64_t, int64_t, int64_t, int64_t, float, BFloat16*);
+
+}  // namespace cleave::runtime

@@ -1,0 +1,145 @@
+#include "runtime/kernels/reduce.h"
+
+#include <algorithm>
+
+#include "runtime/kernels/cuda/columns.cuh"
+#include "runtime/kernels/cuda/row.cuh"
+#include "runtime/kernels/cuda/scratch.cuh"
+
+namespace cleave::runtime {
+namespace {
+
+// y[row, part]: the results of each part of each of `rows` rows of `columns` elements, divided by `divisor`.
+template <typename Form, typename Op>
+__global__ void ReduceRows(const float* x, int64_t rows, int64_t columns, ReducedParts parts, float divisor, float* y) {
+  const Op combine;
+  for (int64_t i = Form::FirstRow(); i < rows * parts.count; i += Form::RowStride()) {
+    const int64_t begin = i % parts.count * parts.size;
+    const int64_t size = min(parts.size, columns - begin);
+    const Row<Form> row(x + i / parts.count * columns + begin, size);
+    float result = Op::kIdentity;
+    ForEachElement<Form>(
+        size, [&](int64_t, float value) { result = combine(result, value); }, row);
+    result = GroupReduce<Form::kThreads>(result, combine);
+    if (Form::Lane() == 0) y[i] = result / divisor;
+  }
+}
+
+// A reduction of [outer, reduced, inner], as rows where they are the last dimension and long.
+class Pass {
+ public:
+  explicit Pass(const ColumnShape& shape) : shape_(shape), columns_(shape) {
+    constexpr int64_t kEnoughRows = 1024;
+    constexpr int64_t kLeastPart = 8192;
+    if (!IsOfRows() || shape.outer == 0 || shape.outer >= kEnoughRows / 2) return;
+    const int64_t parts = std::min(kEnoughRows / shape.outer, shape.reduced / kLeastPart);
+    if (parts <= 1) return;
+    constexpr int64_t kVector = 4;  // Parts begin where vectors can be read.
+    row_parts_.size = ((shape.reduced + parts - 1) / parts + kVector - 1) / kVector * kVector;
+    row_parts_.count = (shape.reduced + row_parts_.size - 1) / row_parts_.size;
+  }
+
+  int64_t results() const { return shape_.outer * shape_.inner; }
+
+  // Elements of its own intermediate result.
+  int64_t part_count() const {
+    if (!IsOfRows()) return columns_.part_count();
+    return row_parts_.count == 1 ? 0 : shape_.outer * row_parts_.count;
+  }
+
+  template <typename Op>
+  void Run(const float* x, float divisor, float* parts, float* y) const {
+    if (!IsOfRows()) return columns_.Run<Op>(ElementOf{x}, divisor, parts, y);
+    if (row_parts_.count == 1) return Rows<Op>(x, shape_.reduced, {1, shape_.reduced}, divisor, y);
+    Rows<Op>(x, shape_.reduced, row_parts_, 1.0f, parts);
+    Rows<Op>(parts, row_parts_.count, {1, row_parts_.count}, divisor, y);
+  }
+
+ private:
+  bool IsOfRows() const { return shape_.inner == 1 && shape_.reduced > 16; }
+
+  template <typename Op>
+  void Rows(const float* x, int64_t columns, const ReducedParts& parts, float divisor, float* y) const {
+    const bool vectors = AreAligned(x) && columns % 4 == 0;
+    const bool is_short = parts.size <= 1024;
+    if (vectors && is_short) return Start<RowForm<kWarp, 4, 0>, Op>(x, columns, parts, divisor, y);
+    if (vectors) return Start<RowForm<256, 4, 0>, Op>(x, columns, parts, divisor, y);
+    if (is_short) return Start<RowForm<kWarp, 1, 0>, Op>(x, columns, parts, divisor, y);
+    Start<RowForm<256, 1, 0>, Op>(x, columns, parts, divisor, y);
+  }
+
+  template <typename Form, typename Op>
+  void Start(const float* x, int64_t columns, const ReducedParts& parts, float divisor, float* y) const {
+    Launch(ReduceRows<Form, Op>, Form::Shape(shape_.outer * parts.count), x, shape_.outer, columns, parts, divisor, y);
+  }
+
+  ColumnShape shape_;
+  ColumnReduction columns_;
+  ReducedParts row_parts_;
+};
+
+// One pass for each group of neighbouring dimensions that are reduced, the last ones first.
+std::vector<Pass> Passes(std::vector<int64_t> shape, const std::vector<int>& axes) {
+  std::vector<bool> reduced(shape.size(), axes.empty());
+  for (const int axis : axes) reduced[static_cast<size_t>(axis)] = true;
+  std::vector<Pass> passes;
+  ColumnShape split;
+  for (size_t d = shape.size(); d-- > 0;) {
+    if (!reduced[d]) {
+      split.inner *= shape[d];
+      continue;
+    }
+    split.reduced *= shape[d];
+    const bool goes_on = d > 0 && reduced[d - 1];
+    if (goes_on) continue;
+    split.outer = 1;
+    for (size_t before = 0; before < d; ++before) split.outer *= shape[before];
+    passes.emplace_back(split);
+    split.reduced = 1;
+  }
+  if (passes.empty()) passes.emplace_back(split);
+  return passes;
+}
+
+template <typename Op>
+void Reduce(const float* x, const std::vector<int64_t>& shape, const std::vector<int>& axes, float divisor, float* y) {
+  const std::vector<Pass> passes = Passes(shape, axes);
+  // Results of passes go in turn to one of two places.
+  int64_t most_results = 0;
+  int64_t most_parts = 0;
+  for (const Pass& pass : passes) {
+    if (&pass != &passes.back()) most_results = std::max(most_results, pass.results());
+    most_parts = std::max(most_parts, pass.part_count());
+  }
+  ScratchLayout layout;
+  const int64_t places[] = {layout.Add<float>(most_results), layout.Add<float>(passes.size() > 2 ? most_results : 0)};
+  const int64_t parts = layout.Add<float>(most_parts);
+  const ScratchMemory scratch(layout);
+  for (size_t i = 0; i < passes.size(); ++i) {
+    const bool last = i + 1 == passes.size();
+    float* const to = last ? y : scratch.At<float>(places[i % 2]);
+    passes[i].Run<Op>(x, last ? divisor : 1.0f, scratch.At<float>(parts), to);
+    x = to;
+  }
+}
+
+}  // namespace
+
+void ReduceSum(const float* x, const std::vector<int64_t>& shape, const std::vector<int>& axes, float* y) {
+  Reduce<Sum>(x, shape, axes, 1.0f, y);
+}
+
+void ReduceMax(const float* x, const std::vector<int64_t>& shape, const std::vector<int>& axes, float* y) {
+  Reduce<Max>(x, shape, axes, 1.0f, y);
+}
+
+void ReduceMin(const float* x, const std::vector<int64_t>& shape, const std::vector<int>& axes, float* y) {
+  Reduce<Min>(x, shape, axes, 1.0f, y);
+}
+
+void ReduceMean(const float* x, const std::vector<int64_t>& shape, const std::vector<int>& axes, int64_t count,
+                float* y) {
+  Reduce<Sum>(x, shape, axes, static_cast<float>(count), y);
+}
+
+}  // namespace cleave::runtime

@@ -1,0 +1,109 @@
+// Rows by number against loops, in tables whose rows can and cannot be moved by vectors.
+#include "runtime/kernels/indexing.h"
+
+#include <random>
+#include <vector>
+
+#include "runtime/kernels/testing.h"
+
+namespace cleave::runtime {
+namespace {
+
+std::vector<float> SumsInOrder(const std::vector<float>& updates, const std::vector<int32_t>& indices,
+                               const RowIndexing& indexing) {
+  std::vector<float> sums(static_cast<size_t>(indexing.outer * indexing.rows * indexing.inner), 0.0f);
+  for (int64_t o = 0; o < indexing.outer; ++o) {
+    for (int64_t i = 0; i < indexing.count; ++i) {
+      const int64_t row = indices[static_cast<size_t>(i)] - indexing.first_row;
+      if (row < 0 || row >= indexing.rows) continue;
+      for (int64_t j = 0; j < indexing.inner; ++j) {
+        sums[static_cast<size_t>((o * indexing.rows + row) * indexing.inner + j)] +=
+            updates[static_cast<size_t>((o * indexing.count + i) * indexing.inner + j)];
+      }
+    }
+  }
+  return sums;
+}
+
+std::vector<float> RowsOf(const std::vector<float>& x, const std::vector<int32_t>& indices,
+                          const RowIndexing& indexing) {
+  std::vector<float> y;
+  for (int64_t o = 0; o < indexing.outer; ++o) {
+    for (const int32_t index : indices) {
+      const int64_t row = index - indexing.first_row;
+      for (int64_t j = 0; j < indexing.inner; ++j) {
+        const bool exists = row >= 0 && row < indexing.rows;
+        y.push_back(exists ? x[static_cast<size_t>((o * indexing.rows + row) * indexing.inner + j)] : 0.0f);
+      }
+    }
+  }
+  return y;
+}
+
+// Numbers from `low` on, the lower ones more often: as words are.
+std::vector<int32_t> RandomIndices(int64_t count, int32_t low, int32_t rows, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::uniform_int_distribution<int32_t> uniform(0, rows - 1);
+  std::vector<int32_t> indices(static_cast<size_t>(count));
+  for (int32_t& index : indices) index = low + std::min(uniform(random), uniform(random));
+  return indices;
+}
+
+// Tensors that begin `offset` elements after an aligned place.
+void Check(const RowIndexing& indexing, int64_t offset, uint32_t seed) {
+  SCOPED_TRACE(testing::Message() << indexing.outer << " x " << indexing.count << " of rows [" << indexing.first_row
+                                  << ", " << indexing.first_row + indexing.rows << ") x " << indexing.inner
+                                  << ", offset " << offset);
+  const std::vector<int32_t> indices = RandomIndices(indexing.count, static_cast<int32_t>(indexing.first_row) - 2,
+                                                     static_cast<int32_t>(indexing.rows) + 4, seed);
+  const std::vector<float> table = RandomValues(indexing.outer * indexing.rows * indexing.inner, seed + 1);
+  const std::vector<float> updates = RandomValues(indexing.outer * indexing.count * indexing.inner, seed + 2);
+  const Placed<int32_t> placed_indices(indices);
+  const Placed<float> y(static_cast<int64_t>(updates.size()), offset);
+  Gather(Placed<float>(table, offset), placed_indices, indexing, y);
+  EXPECT_EQ(y.Values(), RowsOf(table, indices, indexing));
+  const Placed<float> sums(static_cast<int64_t>(table.size()), offset);
+  ScatterAdd(Placed<float>(updates, offset), placed_indices, indexing, sums);
+  EXPECT_EQ(sums.Values(), SumsInOrder(updates, indices, indexing));  // To the last bit: the order is given.
+}
+
+TEST(IndexingTest, GathersAndAddsInOrder) {
+  uint32_t seed = 0;
+  for (const int64_t inner : {1, 3, 4, 8, 70}) {
+    for (const int64_t offset : {0, 1, 4}) {
+      Check({1, 40, 9, inner, 0}, offset, ++seed);
+      Check({3, 17, 6, inner, 5}, offset, ++seed);
+      Check({1, 3000, 5, inner, 0}, offset, ++seed);
+      Check({2, 30, 3000, inner, 100}, offset, ++seed);
+    }
+  }
+}
+
+TEST(IndexingTest, NothingToDo) {
+  Check({1, 0, 4, 3, 0}, 0, 1);
+  Check({0, 5, 4, 3, 0}, 0, 2);
+  Check({2, 5, 0, 3, 0}, 0, 3);
+  Check({2, 5, 4, 0, 0}, 0, 4);
+}
+
+TEST(IndexingTest, ManyOfOneRow) {
+  const std::vector<int32_t> indices(2000, 3);
+  const std::vector<float> updates = RandomValues(2000 * 4, 8);
+  const RowIndexing indexing = {1, 2000, 5, 4, 0};
+  const Placed<float> sums(20);
+  ScatterAdd(Placed<float>(updates), Placed<int32_t>(indices), indexing, sums);
+  EXPECT_EQ(sums.Values(), SumsInOrder(updates, indices, indexing));
+}
+
+TEST(IndexingTest, OneHotRows) {
+  const Placed<int32_t> classes({2, 0, 2, 5, -1});
+  const Placed<float> hot(15);
+  OneHot(classes, 5, 3, 0, hot);
+  EXPECT_EQ(hot.Values(), (std::vector<float>{0, 0, 1, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0}));
+  const Placed<float> part(10);
+  OneHot(classes, 5, 2, 1, part);
+  EXPECT_EQ(part.Values(), (std::vector<float>{0, 1, 0, 0, 0, 1, 0, 0, 0, 0}));
+}
+
+}  // namespace
+}  // namespace cleave::runtime

@@ -1,0 +1,189 @@
+#include "runtime/kernels/losses.h"
+
+#include <cmath>
+
+#include "runtime/kernels/testing.h"
+
+namespace cleave::runtime {
+namespace {
+
+// What a loss or a metric writes.
+template <typename Function, typename... Arguments>
+float Written(Function function, const Arguments&... arguments) {
+  const Placed<float> result(1);
+  function(arguments..., result.get());
+  return result.Values()[0];
+}
+
+// Logits and labels of some rows, of which one label is no class.
+struct Batch {
+  Batch(int64_t rows, int64_t classes, uint32_t seed, int64_t offset = 0)
+      : rows(rows), classes(classes), values(RandomValues(rows * classes, seed)), offset(offset) {
+    for (float& value : values) value *= 6.0f;
+    for (int64_t r = 0; r < rows; ++r) label.push_back(static_cast<int32_t>(r * 7 % classes));
+    if (rows > 2) label[1] = static_cast<int32_t>(classes);
+  }
+
+  bool IsClass(int64_t row) const { return label[static_cast<size_t>(row)] < classes; }
+  double At(int64_t row, int64_t c) const { return values[static_cast<size_t>(row * classes + c)]; }
+  double LogSum(int64_t row) const {
+    double sum = 0;
+    for (int64_t c = 0; c < classes; ++c) sum += std::exp(At(row, c));
+    return std::log(sum);
+  }
+  double Loss(int64_t row) const { return IsClass(row) ? LogSum(row) - At(row, label[static_cast<size_t>(row)]) : 0; }
+  double Gradient(int64_t row, int64_t c) const {
+    if (!IsClass(row)) return 0;
+    return std::exp(At(row, c) - LogSum(row)) - (label[static_cast<size_t>(row)] == c ? 1 : 0);
+  }
+
+  int64_t rows;
+  int64_t classes;
+  std::vector<float> values;
+  std::vector<int32_t> label;
+  int64_t offset;
+};
+
+TEST(CrossEntropy, LossAndGradientOfEveryWidth) {
+  for (const Batch& batch :
+       {Batch(11, 5, 1), Batch(11, 10, 2), Batch(0, 4, 3), Batch(3, 1, 4), Batch(9, 257, 5), Batch(5, 1000, 6),
+        Batch(5, 1000, 6, 1), Batch(4, 4096, 7), Batch(3, 50304, 8), Batch(3, 50257, 9), Batch(5000, 3, 10)}) {
+    SCOPED_TRACE(testing::Message() << batch.rows << " rows of " << batch.classes << " classes");
+    const Placed<float> logits(batch.values, batch.offset);
+    const Placed<int32_t> label(batch.label);
+    const int64_t whole = 2 * batch.rows + 1;
+    double expected = 0;
+    std::vector<double> gradient;
+    for (int64_t r = 0; r < batch.rows; ++r) {
+      expected += batch.Loss(r) / static_cast<double>(whole);
+      const double log_sum = batch.LogSum(r);
+      for (int64_t c = 0; c < batch.classes; ++c) {
+        const double truth = batch.label[static_cast<size_t>(r)] == c ? 1 : 0;
+        gradient.push_back(
+            batch.IsClass(r) ? (std::exp(batch.At(r, c) - log_sum) - truth) * 3 / static_cast<double>(whole) : 0);
+      }
+    }
+    const float loss = Written(CrossEntropy, logits.get(), label.get(), batch.rows, batch.classes, whole, SampleMask{});
+    EXPECT_NEAR(loss, expected, 1e-5 * std::max(expected, 1e-3));
+
+    const Placed<float> dloss({3.0f});
+    const Placed<float> result(batch.rows * batch.classes, batch.offset);
+    for (const Scalar<float>& factor : {Scalar<float>(3.0f), Scalar<float>(dloss.get())}) {
+      CrossEntropyGradient(logits, label, factor, batch.rows, batch.classes, whole, result);
+      ExpectNear(result.Values(), gradient, 1e-5);
+    }
+  }
+}
+
+TEST(CrossEntropy, GradientIsThatOfFiniteDifferences) {
+  constexpr int64_t kRows = 4;
+  constexpr int64_t kClasses = 5;
+  const std::vector<float> x = RandomValues(kRows * kClasses, 5);
+  const Placed<int32_t> label({0, 4, 9, 2});
+  const Placed<float> gradient(kRows * kClasses);
+  CrossEntropyGradient(Placed<float>(x), label, 1.0f, kRows, kClasses, kRows, gradient);
+  const auto loss = [&](const std::vector<float>& at) {
+    const Placed<float> logits(at);
+    return std::vector<float>{Written(CrossEntropy, logits.get(), label.get(), kRows, kClasses, kRows, SampleMask{})};
+  };
+  CheckGradient(loss, x, {1.0f}, gradient.Values());
+}
+
+// The classes in two parts: each label's logit is in one of them, and rows of a label that is no class count nothing.
+TEST(LabelLoss, PartsOfTheClassesAddUpToTheWhole) {
+  for (const int64_t cut : {2, 4, 8}) {
+    const Batch batch(6, 13, 21);
+    const Placed<int32_t> label(batch.label);
+    std::vector<float> log_sums;
+    for (int64_t r = 0; r < batch.rows; ++r) log_sums.push_back(static_cast<float>(batch.LogSum(r)));
+    const Placed<float> log_sum(log_sums);
+    double loss = 0;
+    double expected = 0;
+    for (int64_t r = 0; r < batch.rows; ++r) expected += batch.Loss(r) / static_cast<double>(batch.rows);
+    for (const ClassRange& part : {ClassRange{0, cut, 13}, ClassRange{cut, 13 - cut, 13}}) {
+      std::vector<float> own;
+      std::vector<double> gradient;
+      for (int64_t r = 0; r < batch.rows; ++r) {
+        for (int64_t c = part.first; c < part.first + part.count; ++c) {
+          own.push_back(static_cast<float>(batch.At(r, c)));
+          gradient.push_back(batch.Gradient(r, c) * 2 / static_cast<double>(batch.rows));
+        }
+      }
+      const Placed<float> logits(own);
+      loss += Written(LabelLoss, logits.get(), label.get(), log_sum.get(), batch.rows, part.count, part.first,
+                      batch.rows, SampleMask{});
+      const Placed<float> result(static_cast<int64_t>(own.size()));
+      LabelLossGradient(logits, label, log_sum, 2.0f, batch.rows, part, batch.rows, result);
+      ExpectNear(result.Values(), gradient, 1e-5);
+    }
+    EXPECT_NEAR(loss, expected, 1e-5 * expected);
+  }
+}
+
+TEST(Accuracy, TheFirstOfEqualLogitsCounts) {
+  for (const int64_t classes : {3, 500, 5000}) {
+    std::vector<float> logits(static_cast<size_t>(4 * classes), 0.0f);
+    const auto at = [&](int64_t row, int64_t c) -> float& { return logits[static_cast<size_t>(row * classes + c)]; };
+    at(0, 1) = 2.0f;
+    at(0, classes - 1) = 2.0f;  // The second of two.
+    at(1, classes - 1) = 1.0f;
+    at(3, classes - 1) = std::nanf("");  // Not larger than another.
+    const Placed<float> x(logits);
+    const Placed<int32_t> label({1, static_cast<int32_t>(classes - 1), 0, 0});
+    EXPECT_EQ(Written(Accuracy, x.get(), label.get(), 4, classes, 8, SampleMask{}), 0.5f);
+    const Placed<int32_t> others({static_cast<int32_t>(classes - 1), 0, 1, 2});
+    EXPECT_EQ(Written(Accuracy, x.get(), others.get(), 4, classes, 8, SampleMask{}), 0.0f);
+  }
+}
+
+TEST(Losses, PaddingCountsNothing) {
+  const Placed<float> logits({2, 1, 1, 2, 2, 1, std::nanf(""), 0});
+  const Placed<int32_t> label({0, 0, 0, 0});
+  const Placed<float> mask({1, 1, 1, 0});
+  const SampleMask per_row = {mask.get(), 1};
+  EXPECT_FLOAT_EQ(Written(Accuracy, logits.get(), label.get(), 4, 2, 4, per_row), 0.5f);
+  EXPECT_TRUE(std::isfinite(Written(CrossEntropy, logits.get(), label.get(), 4, 2, 4, per_row)));
+  const Placed<float> per_sample({1, 0});
+  const SampleMask per_two = {per_sample.get(), 2};
+  EXPECT_FLOAT_EQ(Written(Accuracy, logits.get(), label.get(), 4, 2, 4, per_two), 0.25f);
+  const Placed<float> target({0, 0, 0, 0});
+  EXPECT_FLOAT_EQ(Written(Mse, logits.get(), target.get(), 4, 4, SampleMask{}), 10.0f / 4);
+  EXPECT_FLOAT_EQ(Written(Mae, logits.get(), target.get(), 4, 4, per_two), 3.0f / 4);
+}
+
+TEST(Losses, HuberAndBinaryCrossEntropy) {
+  const Placed<float> x({2.0f, -3.0f, 0.25f, 90.0f});
+  const Placed<float> target({1.0f, 0.0f, 0.5f, 1.0f});
+  // 0.5 (1 - 0.25), 0.5 (3 - 0.25), 0.25^2 / 2, 0.5 (89 - 0.25)
+  EXPECT_NEAR(Written(Huber, x.get(), target.get(), 0.5f, 4, 8, SampleMask{}), (0.375 + 1.375 + 0.03125 + 44.375) / 8,
+              1e-5);
+  const double logs = std::log1p(std::exp(-2.0)) + std::log1p(std::exp(-3.0)) + std::log1p(std::exp(0.25)) - 0.125;
+  EXPECT_NEAR(Written(BceWithLogits, x.get(), target.get(), 4, 8, SampleMask{}), logs / 8, 1e-6);
+  const Placed<float> mask({0.0f, 1.0f, 1.0f, 0.0f});
+  EXPECT_NEAR(Written(Huber, x.get(), target.get(), 0.5f, 4, 8, SampleMask{mask.get(), 1}), (1.375 + 0.03125) / 8,
+              1e-6);
+}
+
+TEST(Losses, SharesOfManyElements) {
+  for (const int64_t count : {0, 1, 4095, 4097, 100003}) {
+    const std::vector<float> x = RandomValues(count, 1);
+    const std::vector<float> y = RandomValues(count, 2);
+    double squares = 0;
+    double distances = 0;
+    for (size_t i = 0; i < x.size(); ++i) {
+      squares += std::pow(static_cast<double>(x[i]) - y[i], 2);
+      distances += std::abs(static_cast<double>(x[i]) - y[i]);
+    }
+    const double whole = 2.0 * static_cast<double>(count) + 1;
+    const Placed<float> first(x, 1);
+    const Placed<float> second(y, 1);
+    EXPECT_NEAR(Written(Mse, first.get(), second.get(), count, 2 * count + 1, SampleMask{}), squares / whole, 1e-6);
+    EXPECT_NEAR(Written(Mae, first.get(), second.get(), count, 2 * count + 1, SampleMask{}), distances / whole, 1e-6);
+  }
+  const Placed<int32_t> x({0, 4, 9, 2});
+  const Placed<int32_t> y({0, 1, 9, 1});
+  EXPECT_EQ(Written(ShareOfEqual, x.get(), y.get(), 4, 8, SampleMask{}), 0.25f);
+}
+
+}  // namespace
+}  // namespace cleave::runtime

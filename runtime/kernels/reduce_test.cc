@@ -1,0 +1,120 @@
+#include "runtime/kernels/reduce.h"
+
+#include <limits>
+
+#include "runtime/kernels/testing.h"
+#include "runtime/mesh/mesh.h"
+
+namespace cleave::runtime {
+namespace {
+
+// The reductions written out: every element is added to the results at the index that leaves the axes out.
+struct Reductions {
+  Reductions(const std::vector<float>& x, const std::vector<int64_t>& shape, const std::vector<int>& axes) {
+    std::vector<int64_t> strides(shape.size(), 0);
+    int64_t results = 1;
+    for (size_t d = shape.size(); d-- > 0;) {
+      if (std::find(axes.begin(), axes.end(), static_cast<int>(d)) != axes.end()) continue;
+      strides[d] = results;
+      results *= shape[d];
+    }
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    sum.resize(static_cast<size_t>(results), 0.0);
+    largest.resize(sum.size(), -kInfinity);
+    smallest.resize(sum.size(), kInfinity);
+    for (size_t i = 0; i < x.size(); ++i) {
+      int64_t rest = static_cast<int64_t>(i);
+      int64_t index = 0;
+      for (size_t d = shape.size(); d-- > 0; rest /= shape[d]) index += rest % shape[d] * strides[d];
+      const size_t at = static_cast<size_t>(index);
+      sum[at] += x[i];
+      largest[at] = std::max(largest[at], x[i]);
+      smallest[at] = std::min(smallest[at], x[i]);
+    }
+  }
+
+  std::vector<double> sum;
+  std::vector<float> largest;
+  std::vector<float> smallest;
+};
+
+using Function = void (*)(const float*, const std::vector<int64_t>&, const std::vector<int>&, float*);
+
+std::vector<float> Reduced(Function function, const std::vector<float>& x, const std::vector<int64_t>& shape,
+                           const std::vector<int>& axes, size_t results, int64_t offset) {
+  const Placed<float> y(static_cast<int64_t>(results), offset);
+  function(Placed<float>(x, offset), shape, axes, y);
+  return y.Values();
+}
+
+void MeanByFour(const float* x, const std::vector<int64_t>& shape, const std::vector<int>& axes, float* y) {
+  ReduceMean(x, shape, axes, 4, y);
+}
+
+void CheckAxes(const std::vector<float>& x, const std::vector<int64_t>& shape, const std::vector<int>& axes,
+               int64_t offset) {
+  SCOPED_TRACE(testing::Message() << testing::PrintToString(shape) << " over " << testing::PrintToString(axes) << " at "
+                                  << offset);
+  const Reductions expected(x, shape, axes);
+  std::vector<double> sum = expected.sum;
+  // Sums of n numbers of both signs are some sqrt(n) large.
+  const double terms = static_cast<double>(x.size()) / static_cast<double>(std::max<size_t>(sum.size(), 1));
+  const double bound = 1e-6 * std::sqrt(terms) + 1e-6;
+  ExpectNear(Reduced(ReduceSum, x, shape, axes, sum.size(), offset), sum, bound);
+  for (double& value : sum) value /= 4;
+  ExpectNear(Reduced(MeanByFour, x, shape, axes, sum.size(), offset), sum, bound);
+  EXPECT_EQ(Reduced(ReduceMax, x, shape, axes, sum.size(), offset), expected.largest);
+  EXPECT_EQ(Reduced(ReduceMin, x, shape, axes, sum.size(), offset), expected.smallest);
+}
+
+TEST(Reduce, EveryShapeAndEverySetOfAxes) {
+  const std::vector<std::vector<int64_t>> shapes = {
+      {},          {1},        {7},       {0},          {3, 0},           {5, 4},    {100, 10},
+      {300, 517},  {20000},    {2, 3, 4}, {6, 1, 5},    {3, 40, 70},      {3, 5000}, {2, 3, 2, 5},
+      {9000, 3},   {1, 60000}, {700, 64}, {90, 20, 33}, {2, 70, 2, 9, 2}, {600, 20}, {40001},
+      {12, 17000}, {64, 768}};
+  uint32_t seed = 0;
+  for (const std::vector<int64_t>& shape : shapes) {
+    const std::vector<float> x = RandomValues(ElementCount(shape), ++seed);
+    for (uint32_t set = 0; set < (1u << shape.size()); ++set) {
+      std::vector<int> axes;
+      for (size_t d = 0; d < shape.size(); ++d) {
+        // None stands for all of them.
+        if (set == 0 || (set >> d & 1) != 0) axes.push_back(static_cast<int>(d));
+      }
+      CheckAxes(x, shape, axes, set % 2);
+    }
+  }
+}
+
+TEST(Reduce, NoAxesAreAll) {
+  const std::vector<float> x = RandomValues(60, 1);
+  EXPECT_EQ(Reduced(ReduceSum, x, {3, 4, 5}, {}, 1, 0), Reduced(ReduceSum, x, {3, 4, 5}, {0, 1, 2}, 1, 0));
+}
+
+// A sum of many numbers of one sign loses no more than a few units.
+TEST(Reduce, LongSumsAreExact) {
+  const std::vector<float> x(1000000, 0.1f);
+  for (const std::vector<int64_t>& shape : {std::vector<int64_t>{1000000}, {1000000, 1}, {500000, 2}}) {
+    const std::vector<float> sum =
+        Reduced(ReduceSum, x, shape, {0}, static_cast<size_t>(shape.size() > 1 ? shape[1] : 1), 0);
+    for (const float value : sum)
+      EXPECT_NEAR(value, 0.1 * static_cast<double>(shape[0]), 1e-4 * 0.1 * static_cast<double>(shape[0]));
+  }
+}
+
+TEST(Reduce, WhatIsNotANumberIsKept) {
+  for (const int64_t size : {5, 100, 5000, 70000}) {
+    for (const int64_t at : {int64_t{0}, size / 2, size - 1}) {
+      std::vector<float> x = RandomValues(size, 3);
+      x[static_cast<size_t>(at)] = std::nanf("");
+      for (const Function function : {ReduceSum, ReduceMax, ReduceMin}) {
+        EXPECT_TRUE(std::isnan(Reduced(function, x, {size}, {0}, 1, 0)[0])) << size << ", " << at;
+        EXPECT_TRUE(std::isnan(Reduced(function, x, {size / 5, 5}, {0}, 5, 0)[static_cast<size_t>(at % 5)]));
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace cleave::runtime

@@ -1,0 +1,64 @@
+// Running sums and rotary positions, against loops in double.
+#include "runtime/kernels/sequences.h"
+
+#include <cmath>
+#include <vector>
+
+#include "runtime/kernels/testing.h"
+
+namespace cleave::runtime {
+namespace {
+
+TEST(SequencesTest, RunningSumsInBothDirections) {
+  const std::vector<std::vector<int64_t>> shapes = {{1}, {12}, {1000}, {3, 100}, {100, 3}, {2, 70, 9}, {2, 3, 2}};
+  uint32_t seed = 0;
+  for (const std::vector<int64_t>& shape : shapes) {
+    for (int axis = 0; axis < static_cast<int>(shape.size()); ++axis) {
+      SCOPED_TRACE(testing::Message() << testing::PrintToString(shape) << " along " << axis);
+      int64_t count = 1, inner = 1;
+      for (const int64_t size : shape) count *= size;
+      for (size_t d = static_cast<size_t>(axis) + 1; d < shape.size(); ++d) inner *= shape[d];
+      const int64_t length = shape[static_cast<size_t>(axis)];
+      const std::vector<float> x = RandomValues(count, ++seed);
+      std::vector<double> forward(x.begin(), x.end()), backward = forward;
+      for (int64_t i = 0; i < count; ++i) {
+        if (i / inner % length > 0) forward[static_cast<size_t>(i)] += forward[static_cast<size_t>(i - inner)];
+        const int64_t j = count - 1 - i;
+        if (j / inner % length + 1 == length) continue;
+        backward[static_cast<size_t>(j)] += backward[static_cast<size_t>(j + inner)];
+      }
+      const Placed<float> placed(x);
+      const Placed<float> y(count);
+      Cumsum(placed, shape, axis, y);
+      ExpectNear(y.Values(), forward, 1e-5);
+      ReverseCumsum(placed, shape, axis, y);
+      ExpectNear(y.Values(), backward, 1e-5);
+    }
+  }
+  const Placed<float> nothing(int64_t{0});
+  Cumsum(nothing, {3, 0}, 0, nothing);
+}
+
+// Turning keeps lengths, turning back gives the same; a piece turns as its rows of the whole do.
+TEST(SequencesTest, RopeKnowsItsPlace) {
+  const std::vector<float> x = RandomValues(2 * 5 * 3 * 4, 9);
+  const Placed<float> placed(x);
+  const Placed<float> turned(static_cast<int64_t>(x.size()));
+  Rope(placed, {2, 5, 3, 4}, {1, 0, 100.0, false}, turned);
+  const std::vector<float> y = turned.Values();
+  for (size_t row = 0; row < x.size(); row += 4) {
+    EXPECT_NEAR(x[row] * x[row] + x[row + 2] * x[row + 2], y[row] * y[row] + y[row + 2] * y[row + 2], 1e-5);
+  }
+  // Position 1: the first pair by 1, the second by 100^(-2/4) = 0.1.
+  EXPECT_NEAR(y[12], x[12] * std::cos(1.0f) - x[14] * std::sin(1.0f), 1e-6);
+  EXPECT_NEAR(y[15], x[15] * std::cos(0.1f) + x[13] * std::sin(0.1f), 1e-6);
+  const Placed<float> piece(2 * 3 * 4);
+  Rope(placed.get() + 36, {2, 3, 4}, {0, 3, 100.0, false}, piece);
+  EXPECT_EQ(piece.Values(), std::vector<float>(y.begin() + 36, y.begin() + 60));
+  const Placed<float> back(static_cast<int64_t>(x.size()));
+  Rope(turned, {2, 5, 3, 4}, {1, 0, 100.0, true}, back);
+  ExpectNear(back.Values(), std::vector<double>(x.begin(), x.end()), 1e-5);
+}
+
+}  // namespace
+}  // namespace cleave::runtime

@@ -1,0 +1,301 @@
+// MatMul by cuBLASLt.
+//
+// Its matrices are column-major. In the same memory a row-major matrix is the transpose of the column-major one, so
+// c = a b is asked for as transpose(c) = transpose(b) transpose(a): b is the library's first factor, and its results
+// have n rows. Declared row-major instead, a result would get its bias along the wrong dimension: the library adds one
+// value to a row.
+//
+// Where it has no kernel that also does the epilogue, as may be with bf16 at places or of sizes that are not even, the
+// epilogue is a kernel of its own; where it has none at all, so is the product.
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <tuple>
+#include <type_traits>
+
+#include "runtime/device/cuda/cuda.h"
+#include "runtime/device/workspace.h"
+#include "runtime/error/error.h"
+#include "runtime/math/cublas/library.cuh"
+#include "runtime/math/math.h"
+#include "runtime/math/prepared_list.h"
+
+namespace cleave::runtime {
+namespace {
+
+// All that the choice of a kernel depends on.
+struct Product {
+  MatMulShape shape;
+  cudaDataType_t factors = CUDA_R_32F;
+  cudaDataType_t result = CUDA_R_32F;
+  Precision precision = Precision::kF32;
+  bool has_bias = false;
+  bool relu = false;
+  // In bytes, of each matrix of a batch.
+  uint32_t alignment_a = 0;
+  uint32_t alignment_b = 0;
+  uint32_t alignment_c = 0;
+  uint32_t alignment_bias = 0;
+
+  bool operator==(const Product& other) const {
+    const auto fields = [](const Product& p) {
+      return std::tie(p.factors, p.result, p.precision, p.has_bias, p.relu, p.alignment_a, p.alignment_b, p.alignment_c,
+                      p.alignment_bias);
+    };
+    return shape == other.shape && fields(*this) == fields(other);
+  }
+
+  std::string Text() const {
+    return Format("a product of %lld times %lld x %lld and %lld x %lld%s%s", static_cast<long long>(shape.batch),
+                  static_cast<long long>(shape.m), static_cast<long long>(shape.k), static_cast<long long>(shape.k),
+                  static_cast<long long>(shape.n), shape.transpose_a ? ", the first stored transposed" : "",
+                  shape.transpose_b ? ", the second stored transposed" : "");
+  }
+};
+
+struct PreparedProduct {
+  Product product;
+  cublasLtMatmulDesc_t operation = nullptr;
+  cublasLtMatrixLayout_t a = nullptr;
+  cublasLtMatrixLayout_t b = nullptr;
+  cublasLtMatrixLayout_t c = nullptr;
+  bool is_supported = false;
+  cublasLtMatmulAlgo_t algorithm = {};
+};
+
+template <typename T>
+constexpr cudaDataType_t kTypeOf = CUDA_R_32F;
+template <>
+constexpr cudaDataType_t kTypeOf<BFloat16> = CUDA_R_16BF;
+
+// The largest power of two that divides the address and the bytes from a matrix to the next; the library knows no use
+// of more than 256.
+uint32_t AlignmentOf(const void* values, int64_t stride = 0) {
+  const uint64_t bits = reinterpret_cast<uintptr_t>(values) | static_cast<uint64_t>(stride) | 256u;
+  return static_cast<uint32_t>(bits & (~bits + 1));
+}
+
+cublasLtEpilogue_t EpilogueOf(const Product& product) {
+  if (product.has_bias) return product.relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS;
+  return product.relu ? CUBLASLT_EPILOGUE_RELU : CUBLASLT_EPILOGUE_DEFAULT;
+}
+
+template <typename T>
+void SetOfOperation(cublasLtMatmulDesc_t operation, cublasLtMatmulDescAttributes_t attribute, const T& value,
+                    const Product& product) {
+  CheckCublas(cublasLtMatmulDescSetAttribute(operation, attribute, &value, sizeof value), product.Text());
+}
+
+// `bias`: as aligned as those of all calls.
+cublasLtMatmulDesc_t DescribeOperation(const Product& product, const void* bias) {
+  const bool tf32 = product.factors == CUDA_R_32F && product.precision == Precision::kTf32;
+  cublasLtMatmulDesc_t operation;
+  CheckCublas(
+      cublasLtMatmulDescCreate(&operation, tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F),
+      product.Text());
+  const auto set = [&](cublasLtMatmulDescAttributes_t attribute, const auto& value) {
+    SetOfOperation(operation, attribute, value, product);
+  };
+  set(CUBLASLT_MATMUL_DESC_TRANSA, product.shape.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
+  set(CUBLASLT_MATMUL_DESC_TRANSB, product.shape.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE, EpilogueOf(product));
+  if (product.has_bias) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
+  return operation;
+}
+
+// A batch of row-major rows x columns matrices as they are stored.
+cublasLtMatrixLayout_t DescribeMatrices(const Product& product, cudaDataType_t type, int64_t rows, int64_t columns) {
+  cublasLtMatrixLayout_t layout;
+  CheckCublas(
+      cublasLtMatrixLayoutCreate(&layout, type, static_cast<uint64_t>(columns), static_cast<uint64_t>(rows), columns),
+      product.Text());
+  if (product.shape.batch == 1) return layout;
+  const auto count = static_cast<int32_t>(product.shape.batch);
+  const int64_t stride = rows * columns;
+  CheckCublas(cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count),
+              product.Text());
+  CheckCublas(
+      cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof stride),
+      product.Text());
+  return layout;
+}
+
+// What the library may assume and use. Partial sums are kept in f32: kernels that add them up in the result's type
+// would lose digits of a bf16.
+cublasLtMatmulPreference_t DescribePreference(const Product& product) {
+  cublasLtMatmulPreference_t preference;
+  CheckCublas(cublasLtMatmulPreferenceCreate(&preference), product.Text());
+  const auto set = [&](cublasLtMatmulPreferenceAttributes_t attribute, const auto& value) {
+    CheckCublas(cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof value), product.Text());
+  };
+  set(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, static_cast<uint64_t>(TheCublas().workspace_bytes));
+  set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, static_cast<uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
+  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, product.alignment_b);
+  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, product.alignment_a);
+  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, product.alignment_c);
+  set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, product.alignment_c);
+  return preference;
+}
+
+// The kernel that the library ranks first: the same on every rank and in every run.
+void ChooseAlgorithm(PreparedProduct& prepared) {
+  const Product& product = prepared.product;
+  const cublasLtMatmulPreference_t preference = DescribePreference(product);
+  cublasLtMatmulHeuristicResult_t best = {};
+  int found = 0;
+  const cublasStatus_t status =
+      cublasLtMatmulAlgoGetHeuristic(TheCublas().handle, prepared.operation, prepared.b, prepared.a, prepared.c,
+                                     prepared.c, preference, 1, &best, &found);
+  CheckCublas(cublasLtMatmulPreferenceDestroy(preference), product.Text());
+  if (status != CUBLAS_STATUS_NOT_SUPPORTED) CheckCublas(status, "choosing a kernel for " + product.Text());
+  prepared.is_supported = status == CUBLAS_STATUS_SUCCESS && found > 0 && best.state == CUBLAS_STATUS_SUCCESS;
+  prepared.algorithm = best.algo;
+}
+
+PreparedProduct Prepare(const Product& product, const void* bias) {
+  const MatMulShape& shape = product.shape;
+  PreparedProduct prepared;
+  prepared.product = product;
+  prepared.operation = DescribeOperation(product, bias);
+  prepared.a = DescribeMatrices(product, product.factors, shape.transpose_a ? shape.k : shape.m,
+                                shape.transpose_a ? shape.m : shape.k);
+  prepared.b = DescribeMatrices(product, product.factors, shape.transpose_b ? shape.n : shape.k,
+                                shape.transpose_b ? shape.k : shape.n);
+  prepared.c = DescribeMatrices(product, product.result, shape.m, shape.n);
+  ChooseAlgorithm(prepared);
+  return prepared;
+}
+
+// False, with nothing done, where the library cannot.
+bool Multiply(const Product& product, const void* a, const void* b, void* c, const void* bias) {
+  thread_local auto& all = *new PreparedList<PreparedProduct>;
+  const PreparedProduct& prepared = all.Get([&](const PreparedProduct& known) { return known.product == product; },
+                                            [&] { return Prepare(product, bias); });
+  if (!prepared.is_supported) return false;
+  if (product.has_bias) SetOfOperation(prepared.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias, product);
+  const Cublas& cublas = TheCublas();
+  const float one = 1.0f;
+  const float zero = 0.0f;
+  const cublasStatus_t status =
+      cublasLtMatmul(cublas.handle, prepared.operation, &one, b, prepared.b, a, prepared.a, &zero, c, prepared.c, c,
+                     prepared.c, &prepared.algorithm, cublas.workspace, cublas.workspace_bytes, CurrentStream());
+  if (status != CUBLAS_STATUS_SUCCESS) CheckCublas(status, product.Text());
+  return true;
+}
+
+template <typename T>
+struct Epilogue {
+  const T* bias;
+  bool relu;
+
+  __device__ T Of(float value, int64_t column) const {
+    if (bias != nullptr) value += static_cast<float>(bias[column]);
+    return static_cast<T>(relu && value < 0.0f ? 0.0f : value);
+  }
+};
+
+// `product` may be c.
+template <typename T>
+__global__ void ApplyEpilogue(int64_t count, int64_t columns, Epilogue<T> epilogue, const float* product, T* c) {
+  for (int64_t i = FirstElement(); i < count; i += ElementStride()) c[i] = epilogue.Of(product[i], i % columns);
+}
+
+// A thread for each element of c.
+template <typename In, typename Out>
+__global__ void MultiplyPlainly(MatMulShape shape, const In* a, const In* b, Epilogue<Out> epilogue, Out* c) {
+  const int64_t step_a = shape.transpose_a ? shape.m : 1;
+  const int64_t step_b = shape.transpose_b ? 1 : shape.n;
+  for (int64_t at = FirstElement(); at < shape.batch * shape.m * shape.n; at += ElementStride()) {
+    const int64_t column = at % shape.n;
+    const int64_t row = at / shape.n % shape.m;
+    const int64_t batch = at / shape.n / shape.m;
+    const In* const from_a = a + batch * shape.m * shape.k + row * (shape.transpose_a ? 1 : shape.k);
+    const In* const from_b = b + batch * shape.k * shape.n + column * (shape.transpose_b ? shape.k : 1);
+    float sum = 0.0f;
+    for (int64_t i = 0; i < shape.k; ++i) {
+      sum += static_cast<float>(from_a[i * step_a]) * static_cast<float>(from_b[i * step_b]);
+    }
+    c[at] = epilogue.Of(sum, column);
+  }
+}
+
+// What the library is asked for.
+template <typename In, typename Out>
+Product ProductOf(const MatMulShape& shape, const In* a, const In* b, const Out* c,
+                  const MatMulEpilogue<Out>& epilogue) {
+  const auto alignment = [&](const auto* values, int64_t size) {
+    return AlignmentOf(values, shape.batch > 1 ? size * static_cast<int64_t>(sizeof *values) : 0);
+  };
+  Product product;
+  product.shape = shape;
+  product.factors = kTypeOf<In>;
+  product.result = kTypeOf<Out>;
+  product.precision = MatMulPrecision();
+  product.has_bias = epilogue.bias != nullptr;
+  product.relu = epilogue.relu;
+  product.alignment_a = alignment(a, shape.m * shape.k);
+  product.alignment_b = alignment(b, shape.k * shape.n);
+  product.alignment_c = alignment(c, shape.m * shape.n);
+  product.alignment_bias = AlignmentOf(epilogue.bias);
+  return product;
+}
+
+// The product as f32, so that it is rounded once, and the epilogue by a kernel. False, with nothing done, where the
+// library cannot.
+template <typename In, typename Out>
+bool MultiplyThenFinish(const MatMulShape& shape, const In* a, const In* b, Out* c, const Epilogue<Out>& epilogue) {
+  const int64_t count = shape.batch * shape.m * shape.n;
+  Scratch room;
+  float* product;
+  if constexpr (std::is_same_v<Out, float>) {
+    product = c;
+  } else {
+    product = reinterpret_cast<float*>(room.AtLeast(count * static_cast<int64_t>(sizeof(float))));
+  }
+  if (!Multiply(ProductOf(shape, a, b, product, MatMulEpilogue<float>()), a, b, product, nullptr)) return false;
+  Launch(ApplyEpilogue<Out>, ForElements(count), count, shape.n, epilogue, product, c);
+  return true;
+}
+
+// REQUIRES: no size is 0, and a grid has as many blocks as there are batches.
+template <typename In, typename Out>
+void MultiplyBatches(const MatMulShape& shape, const In* a, const In* b, Out* c, const MatMulEpilogue<Out>& epilogue) {
+  if (Multiply(ProductOf(shape, a, b, c, epilogue), a, b, c, epilogue.bias)) return;
+  const Epilogue<Out> after = {epilogue.bias, epilogue.relu};
+  const bool has_epilogue = epilogue.bias != nullptr || epilogue.relu;
+  if (has_epilogue && MultiplyThenFinish(shape, a, b, c, after)) return;
+  Launch(MultiplyPlainly<In, Out>, ForElements(shape.batch * shape.m * shape.n), shape, a, b, after, c);
+}
+
+template <typename In, typename Out>
+void MatMulOf(const MatMulShape& shape, const In* a, const In* b, Out* c, const MatMulEpilogue<Out>& epilogue) {
+  const int64_t count = shape.batch * shape.m * shape.n;
+  if (count == 0) return;
+  if (shape.k == 0) {  // With nothing to contract, the product is the epilogue of zeros.
+    const Epilogue<Out> after = {epilogue.bias, epilogue.relu};
+    return Launch(MultiplyPlainly<In, Out>, ForElements(count), shape, a, b, after, c);
+  }
+  constexpr int64_t kMostBatches = 65535;  // Blocks of a grid along its third dimension.
+  for (int64_t first = 0; first < shape.batch; first += kMostBatches) {
+    MatMulShape part = shape;
+    part.batch = std::min(kMostBatches, shape.batch - first);
+    MultiplyBatches(part, a + first * shape.m * shape.k, b + first * shape.k * shape.n, c + first * shape.m * shape.n,
+                    epilogue);
+  }
+}
+
+}  // namespace
+
+void MatMul(const MatMulShape& shape, const float* a, const float* b, float* c, const MatMulEpilogue<float>& epilogue) {
+  MatMulOf(shape, a, b, c, epilogue);
+}
+void MatMul(const MatMulShape& shape, const BFloat16* a, const BFloat16* b, float* c,
+            const MatMulEpilogue<float>& epilogue) {
+  MatMulOf(shape, a, b, c, epilogue);
+}
+void MatMul(const MatMulShape& shape, const BFloat16* a, const BFloat16* b, BFloat16* c,
+            const MatMulEpilogue<BFloat16>& epilogue) {
+  MatMulOf(shape, a, b, c, epilogue);
+}
+
+}  // namespace cleave::runtime

@@ -1,0 +1,134 @@
+// Convolutions by cuDNN where it is there and can, else by kernels of their own.
+//
+// cuDNN has no products of bf16 with a result of f32. They are made in TF32 from copies as f32: TF32 has all digits of
+// bf16, so nothing is rounded.
+#include "runtime/math/convolution.h"
+
+#include <cstdint>
+
+#include "runtime/device/cuda/cuda.h"
+#include "runtime/device/memory.h"
+#include "runtime/device/workspace.h"
+#include "runtime/math/cudnn/cudnn.cuh"
+#include "runtime/math/cudnn/direct.cuh"
+
+namespace cleave::runtime {
+namespace {
+
+__global__ void Widen(int64_t count, const BFloat16* values, float* wide) {
+  for (int64_t i = FirstElement(); i < count; i += ElementStride()) wide[i] = values[i];
+}
+
+// A copy in f32, for one call.
+class AsFloat {
+ public:
+  AsFloat(const BFloat16* values, int64_t count)
+      : values_(reinterpret_cast<float*>(memory_.AtLeast(count * static_cast<int64_t>(sizeof(float))))) {
+    Launch(Widen, ForElements(count), count, values, values_);
+  }
+
+  float* values() const { return values_; }
+
+ private:
+  Scratch memory_;
+  float* values_;
+};
+
+template <typename T>
+void FillZeros(T* values, int64_t count) {
+  ZeroBytes(values, count * static_cast<int64_t>(sizeof(T)));
+}
+
+// As cuDNN's functions have it, of which some take what they only read as something to write.
+template <typename T>
+T* Mutable(const T* values) {
+  return const_cast<T*>(values);
+}
+
+bool ByLibrary(Direction direction, const ConvolutionShape& shape, const float* x, const float* filter,
+               const float* y) {
+  return ConvolveByLibrary(direction, shape, false, Mutable(x), Mutable(filter), Mutable(y));
+}
+bool ByLibrary(Direction direction, const ConvolutionShape& shape, const BFloat16* x, const BFloat16* filter,
+               const BFloat16* y) {
+  return ConvolveByLibrary(direction, shape, Mutable(x), Mutable(filter), Mutable(y));
+}
+bool ByLibrary(Direction direction, const ConvolutionShape& shape, const BFloat16* x, const BFloat16* filter,
+               float* y) {
+  if (!CLEAVE_HAS_CUDNN) return false;
+  const AsFloat wide_x(x, ElementsOfX(shape)), wide_filter(filter, ElementsOfFilter(shape));
+  return ConvolveByLibrary(direction, shape, true, wide_x.values(), wide_filter.values(), y);
+}
+bool ByLibrary(Direction direction, const ConvolutionShape& shape, float* x, const BFloat16* filter,
+               const BFloat16* y) {
+  if (!CLEAVE_HAS_CUDNN) return false;
+  const AsFloat wide_filter(filter, ElementsOfFilter(shape)), wide_y(y, ElementsOfY(shape));
+  return ConvolveByLibrary(direction, shape, true, x, wide_filter.values(), wide_y.values());
+}
+bool ByLibrary(Direction direction, const ConvolutionShape& shape, const BFloat16* x, float* filter,
+               const BFloat16* y) {
+  if (!CLEAVE_HAS_CUDNN) return false;
+  const AsFloat wide_x(x, ElementsOfX(shape)), wide_y(y, ElementsOfY(shape));
+  return ConvolveByLibrary(direction, shape, true, wide_x.values(), filter, wide_y.values());
+}
+
+template <typename In, typename Out>
+void Forward(const ConvolutionShape& shape, const In* x, const In* filter, Out* y) {
+  if (!HasProducts(shape)) return FillZeros(y, ElementsOfY(shape));
+  if (!ByLibrary(Direction::kForward, shape, x, filter, y)) DirectForward(shape, x, filter, y);
+}
+
+template <typename In, typename Out>
+void GradientInput(const ConvolutionShape& shape, const In* dy, const In* filter, Out* dx) {
+  if (!HasProducts(shape)) return FillZeros(dx, ElementsOfX(shape));
+  if (!ByLibrary(Direction::kGradientInput, shape, dx, filter, dy)) DirectGradientInput(shape, dy, filter, dx);
+}
+
+template <typename In, typename Out>
+void GradientFilter(const ConvolutionShape& shape, const In* dy, const In* x, Out* dfilter) {
+  if (!HasProducts(shape)) return FillZeros(dfilter, ElementsOfFilter(shape));
+  if (!ByLibrary(Direction::kGradientFilter, shape, x, dfilter, dy)) DirectGradientFilter(shape, dy, x, dfilter);
+}
+
+}  // namespace
+
+void Conv2d(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const float* x,
+            const float* filter, float* y) {
+  Forward({sizes, rows, columns}, x, filter, y);
+}
+void Conv2d(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const BFloat16* x,
+            const BFloat16* filter, float* y) {
+  Forward({sizes, rows, columns}, x, filter, y);
+}
+void Conv2d(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const BFloat16* x,
+            const BFloat16* filter, BFloat16* y) {
+  Forward({sizes, rows, columns}, x, filter, y);
+}
+
+void Conv2dGradientInput(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const float* dy,
+                         const float* filter, float* dx) {
+  GradientInput({sizes, rows, columns}, dy, filter, dx);
+}
+void Conv2dGradientInput(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const BFloat16* dy,
+                         const BFloat16* filter, float* dx) {
+  GradientInput({sizes, rows, columns}, dy, filter, dx);
+}
+void Conv2dGradientInput(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const BFloat16* dy,
+                         const BFloat16* filter, BFloat16* dx) {
+  GradientInput({sizes, rows, columns}, dy, filter, dx);
+}
+
+void Conv2dGradientFilter(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const float* dy,
+                          const float* x, float* dfilter) {
+  GradientFilter({sizes, rows, columns}, dy, x, dfilter);
+}
+void Conv2dGradientFilter(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns,
+                          const BFloat16* dy, const BFloat16* x, float* dfilter) {
+  GradientFilter({sizes, rows, columns}, dy, x, dfilter);
+}
+void Conv2dGradientFilter(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns,
+                          const BFloat16* dy, const BFloat16* x, BFloat16* dfilter) {
+  GradientFilter({sizes, rows, columns}, dy, x, dfilter);
+}
+
+}  // namespace cleave::runtime

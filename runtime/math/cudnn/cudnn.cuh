@@ -1,0 +1,28 @@
+// Convolutions by cuDNN, where its headers are there when this is compiled.
+#ifndef CLEAVE_RUNTIME_MATH_CUDNN_CUDNN_CUH_
+#define CLEAVE_RUNTIME_MATH_CUDNN_CUDNN_CUH_
+
+#include "runtime/math/convolution_shape.h"
+
+// Defining CLEAVE_WITHOUT_CUDNN leaves the library out although it is there.
+#if defined(__has_include) && !defined(CLEAVE_WITHOUT_CUDNN)
+#if __has_include(<cudnn.h>)
+#define CLEAVE_HAS_CUDNN 1
+#endif
+#endif
+#ifndef CLEAVE_HAS_CUDNN
+#define CLEAVE_HAS_CUDNN 0
+#endif
+
+namespace cleave::runtime {
+
+// All three tensors are f32, or all three bf16; exact_in_tf32: f32 values that are bf16 numbers. The one that
+// `direction` makes is written. False, with nothing done, where the library has no algorithm for it. REQUIRES: some
+// products.
+bool ConvolveByLibrary(Direction direction, const ConvolutionShape& shape, bool exact_in_tf32, float* x, float* filter,
+                       float* y);
+bool ConvolveByLibrary(Direction direction, const ConvolutionShape& shape, BFloat16* x, BFloat16* filter, BFloat16* y);
+
+}  // namespace cleave::runtime
+
+#endif  // CLEAVE_RUNTIME_MATH_CUDNN_CUDNN_CUH_

@@ -1,0 +1,19 @@
+// Convolutions by kernels of their own, product by product: what cuDNN does not do, and all where it is not there.
+#ifndef CLEAVE_RUNTIME_MATH_CUDNN_DIRECT_CUH_
+#define CLEAVE_RUNTIME_MATH_CUDNN_DIRECT_CUH_
+
+#include "runtime/math/convolution_shape.h"
+
+namespace cleave::runtime {
+
+// In and Out: float or BFloat16, and not float and BFloat16. Sums are made in float, each in one order.
+template <typename In, typename Out>
+void DirectForward(const ConvolutionShape& shape, const In* x, const In* filter, Out* y);
+template <typename In, typename Out>
+void DirectGradientInput(const ConvolutionShape& shape, const In* dy, const In* filter, Out* dx);
+template <typename In, typename Out>
+void DirectGradientFilter(const ConvolutionShape& shape, const In* dy, const In* x, Out* dfilter);
+
+}  // namespace cleave::runtime
+
+#endif  // CLEAVE_RUNTIME_MATH_CUDNN_DIRECT_CUH_

@@ -1,0 +1,327 @@
+// cublasLtMatmul in plain loops: both factors are brought into order as floats, multiplied column by column of the
+// result, and stored through the epilogue.
+#include "cublasLt.h"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <vector>
+
+#include "low_precision.h"
+
+struct StandInCublasLt {};
+
+struct StandInMatrixLayout {
+  cudaDataType_t type;
+  int64_t rows;
+  int64_t columns;
+  int64_t leading_dimension;
+  int32_t order = CUBLASLT_ORDER_COL;
+  int32_t batch = 1;
+  int64_t batch_stride = 0;
+
+  bool IsValid() const {
+    const int64_t run = order == CUBLASLT_ORDER_COL ? rows : columns;
+    return rows > 0 && columns > 0 && batch > 0 && leading_dimension >= run;
+  }
+  int64_t row_stride() const { return order == CUBLASLT_ORDER_COL ? 1 : leading_dimension; }
+  int64_t column_stride() const { return order == CUBLASLT_ORDER_COL ? leading_dimension : 1; }
+  int64_t element_bytes() const { return type == CUDA_R_16BF ? 2 : 4; }
+};
+
+struct StandInMatmulDesc {
+  cublasComputeType_t compute;
+  cudaDataType_t scale;
+  int32_t transpose_a = CUBLAS_OP_N;
+  int32_t transpose_b = CUBLAS_OP_N;
+  uint32_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
+  const void* bias = nullptr;
+
+  bool HasBias() const { return (epilogue & CUBLASLT_EPILOGUE_BIAS) != 0; }
+  bool HasRelu() const { return (epilogue & CUBLASLT_EPILOGUE_RELU) != 0; }
+};
+
+struct StandInMatmulPreference {
+  uint64_t workspace_bytes = 0;
+  uint32_t reduction_schemes = CUBLASLT_REDUCTION_SCHEME_MASK;
+  uint32_t alignments[4] = {256, 256, 256, 256};  // Of a, b, c and d.
+};
+
+namespace {
+
+// What an algorithm is made for: kept in the bytes that its user passes on.
+struct Algorithm {
+  uint32_t signature;
+  uint32_t alignments[4];
+  uint64_t workspace_bytes;
+};
+static_assert(sizeof(Algorithm) <= sizeof(cublasLtMatmulAlgo_t), "it travels in there");
+
+struct Factors {
+  StandInMatmulDesc operation;
+  StandInMatrixLayout a, b, c, d;
+
+  int64_t m() const { return operation.transpose_a == CUBLAS_OP_N ? a.rows : a.columns; }
+  int64_t k() const { return operation.transpose_a == CUBLAS_OP_N ? a.columns : a.rows; }
+  int64_t n() const { return operation.transpose_b == CUBLAS_OP_N ? b.columns : b.rows; }
+  int64_t k_of_b() const { return operation.transpose_b == CUBLAS_OP_N ? b.rows : b.columns; }
+};
+
+cublasStatus_t CheckFactors(const Factors& f) {
+  for (const StandInMatrixLayout* layout : {&f.a, &f.b, &f.c, &f.d}) {
+    if (!layout->IsValid()) return CUBLAS_STATUS_INVALID_VALUE;
+    if (layout->batch != f.d.batch) return CUBLAS_STATUS_INVALID_VALUE;
+  }
+  if (f.k() != f.k_of_b() || f.m() != f.d.rows || f.n() != f.d.columns) return CUBLAS_STATUS_INVALID_VALUE;
+  if (f.c.rows != f.d.rows || f.c.columns != f.d.columns || f.c.order != f.d.order) return CUBLAS_STATUS_INVALID_VALUE;
+  if (f.operation.scale != CUDA_R_32F) return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (f.a.type != f.b.type || f.c.type != f.d.type) return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (f.a.type == CUDA_R_32F && f.d.type != CUDA_R_32F) return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (f.operation.compute == CUBLAS_COMPUTE_32F_FAST_TF32 && f.a.type != CUDA_R_32F) return CUBLAS_STATUS_NOT_SUPPORTED;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+// FNV-1a of all that an algorithm depends on.
+uint32_t SignatureOf(const Factors& f) {
+  uint32_t hash = 2166136261u;
+  for (const int64_t value : {f.m(), f.n(), f.k(), int64_t{f.operation.compute}, int64_t{f.operation.transpose_a},
+                              int64_t{f.operation.transpose_b}, int64_t{f.operation.epilogue}, int64_t{f.a.type},
+                              int64_t{f.d.type}, int64_t{f.d.batch}, f.a.leading_dimension, f.b.leading_dimension,
+                              f.c.leading_dimension, f.d.leading_dimension}) {
+    for (int byte = 0; byte < 8; ++byte) hash = (hash ^ static_cast<uint32_t>(value >> 8 * byte & 0xFF)) * 16777619u;
+  }
+  return hash;
+}
+
+float Load(const void* values, cudaDataType_t type, int64_t index) {
+  if (type == CUDA_R_16BF) return stand_in::FromBFloat16(static_cast<const uint16_t*>(values)[index]);
+  return static_cast<const float*>(values)[index];
+}
+void Store(void* values, cudaDataType_t type, int64_t index, float value) {
+  if (type == CUDA_R_16BF) {
+    static_cast<uint16_t*>(values)[index] = stand_in::ToBFloat16(value);
+  } else {
+    static_cast<float*>(values)[index] = value;
+  }
+}
+
+// A matrix of the batch as floats, `rows` of them in a run: of the matrix, or of its transpose.
+std::vector<float> InOrder(const void* values, const StandInMatrixLayout& layout, int64_t batch, bool transposed,
+                           bool tf32) {
+  const int64_t rows = transposed ? layout.columns : layout.rows;
+  const int64_t columns = transposed ? layout.rows : layout.columns;
+  const int64_t row_stride = transposed ? layout.column_stride() : layout.row_stride();
+  const int64_t column_stride = transposed ? layout.row_stride() : layout.column_stride();
+  std::vector<float> ordered(static_cast<size_t>(rows * columns));
+  for (int64_t j = 0; j < columns; ++j) {
+    for (int64_t i = 0; i < rows; ++i) {
+      const int64_t at = batch * layout.batch_stride + i * row_stride + j * column_stride;
+      const float value = Load(values, layout.type, at);
+      ordered[static_cast<size_t>(j * rows + i)] = tf32 ? stand_in::RoundToTf32(value) : value;
+    }
+  }
+  return ordered;
+}
+
+struct Pointers {
+  const void* a;
+  const void* b;
+  const void* c;
+  void* d;
+};
+
+void Multiply(const Factors& f, const Pointers& pointers, float alpha, float beta, int64_t batch) {
+  const bool tf32 = f.operation.compute == CUBLAS_COMPUTE_32F_FAST_TF32;
+  const int64_t m = f.m(), n = f.n(), k = f.k();
+  const std::vector<float> a = InOrder(pointers.a, f.a, batch, f.operation.transpose_a == CUBLAS_OP_T, tf32);
+  const std::vector<float> b = InOrder(pointers.b, f.b, batch, f.operation.transpose_b == CUBLAS_OP_T, tf32);
+  std::vector<float> column(static_cast<size_t>(m));
+  for (int64_t j = 0; j < n; ++j) {
+    std::fill(column.begin(), column.end(), 0.0f);
+    for (int64_t kk = 0; kk < k; ++kk) {
+      const float factor = b[static_cast<size_t>(j * k + kk)];
+      const float* const from = a.data() + kk * m;
+      float* const to = column.data();
+      for (int64_t i = 0; i < m; ++i) to[i] += from[i] * factor;
+    }
+    for (int64_t i = 0; i < m; ++i) {
+      const int64_t at_c = batch * f.c.batch_stride + i * f.c.row_stride() + j * f.c.column_stride();
+      const int64_t at_d = batch * f.d.batch_stride + i * f.d.row_stride() + j * f.d.column_stride();
+      float value = alpha * column[static_cast<size_t>(i)];
+      if (beta != 0) value += beta * Load(pointers.c, f.c.type, at_c);
+      if (f.operation.HasBias()) value += Load(f.operation.bias, f.d.type, i);
+      if (f.operation.HasRelu() && value < 0) value = 0;
+      Store(pointers.d, f.d.type, at_d, value);
+    }
+  }
+}
+
+template <typename T>
+cublasStatus_t Set(T& field, const void* value, size_t bytes) {
+  if (value == nullptr || bytes != sizeof field) return CUBLAS_STATUS_INVALID_VALUE;
+  std::memcpy(&field, value, bytes);
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+template <typename T>
+cublasStatus_t Destroy(T* object) {
+  delete object;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+bool IsAligned(const void* values, uint32_t alignment) { return reinterpret_cast<uintptr_t>(values) % alignment == 0; }
+
+}  // namespace
+
+const char* cublasLtGetStatusString(cublasStatus_t status) {
+  switch (status) {
+    case CUBLAS_STATUS_SUCCESS:
+      return "success";
+    case CUBLAS_STATUS_NOT_INITIALIZED:
+      return "the library was not initialized";
+    case CUBLAS_STATUS_ALLOC_FAILED:
+      return "an allocation failed";
+    case CUBLAS_STATUS_INVALID_VALUE:
+      return "an invalid value was passed";
+    case CUBLAS_STATUS_EXECUTION_FAILED:
+      return "a kernel could not be launched";
+    case CUBLAS_STATUS_NOT_SUPPORTED:
+      return "the operation is not supported";
+  }
+  return "unknown";
+}
+
+cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
+  *handle = new StandInCublasLt;
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) { return Destroy(handle); }
+
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType_t type, uint64_t rows,
+                                          uint64_t columns, int64_t leading_dimension) {
+  *layout = new StandInMatrixLayout;
+  (*layout)->type = type;
+  (*layout)->rows = static_cast<int64_t>(rows);
+  (*layout)->columns = static_cast<int64_t>(columns);
+  (*layout)->leading_dimension = leading_dimension;
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
+                                                cublasLtMatrixLayoutAttribute_t attribute, const void* value,
+                                                size_t bytes) {
+  switch (attribute) {
+    case CUBLASLT_MATRIX_LAYOUT_ORDER:
+      return Set(layout->order, value, bytes);
+    case CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT:
+      return Set(layout->batch, value, bytes);
+    case CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET:
+      return Set(layout->batch_stride, value, bytes);
+  }
+  return CUBLAS_STATUS_INVALID_VALUE;
+}
+cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) { return Destroy(layout); }
+
+cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* operation, cublasComputeType_t compute,
+                                        cudaDataType_t scale) {
+  *operation = new StandInMatmulDesc{compute, scale};
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t operation, cublasLtMatmulDescAttributes_t attribute,
+                                              const void* value, size_t bytes) {
+  switch (attribute) {
+    case CUBLASLT_MATMUL_DESC_TRANSA:
+      return Set(operation->transpose_a, value, bytes);
+    case CUBLASLT_MATMUL_DESC_TRANSB:
+      return Set(operation->transpose_b, value, bytes);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE:
+      return Set(operation->epilogue, value, bytes);
+    case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
+      return Set(operation->bias, value, bytes);
+  }
+  return CUBLAS_STATUS_INVALID_VALUE;
+}
+cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t operation) { return Destroy(operation); }
+
+cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* preference) {
+  *preference = new StandInMatmulPreference;
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
+                                                    cublasLtMatmulPreferenceAttributes_t attribute, const void* value,
+                                                    size_t bytes) {
+  switch (attribute) {
+    case CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES:
+      return Set(preference->workspace_bytes, value, bytes);
+    case CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK:
+      return Set(preference->reduction_schemes, value, bytes);
+    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES:
+      return Set(preference->alignments[0], value, bytes);
+    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES:
+      return Set(preference->alignments[1], value, bytes);
+    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES:
+      return Set(preference->alignments[2], value, bytes);
+    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES:
+      return Set(preference->alignments[3], value, bytes);
+  }
+  return CUBLAS_STATUS_INVALID_VALUE;
+}
+cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference) { return Destroy(preference); }
+
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t operation,
+                                              cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                              cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+                                              cublasLtMatmulPreference_t preference, int requested,
+                                              cublasLtMatmulHeuristicResult_t results[], int* found) {
+  *found = 0;
+  if (handle == nullptr || requested < 1) return CUBLAS_STATUS_INVALID_VALUE;
+  const Factors factors = {*operation, *a, *b, *c, *d};
+  const cublasStatus_t status = CheckFactors(factors);
+  if (status != CUBLAS_STATUS_SUCCESS) return status;
+  const auto is_odd_place = [](uint32_t alignment) { return alignment < 4; };
+  if (std::any_of(std::begin(preference->alignments), std::end(preference->alignments), is_odd_place) ||
+      (d->type == CUDA_R_16BF && d->rows % 2 == 1 && operation->epilogue != CUBLASLT_EPILOGUE_DEFAULT)) {
+    return CUBLAS_STATUS_NOT_SUPPORTED;
+  }
+  Algorithm algorithm = {};
+  algorithm.signature = SignatureOf(factors);
+  std::copy(std::begin(preference->alignments), std::end(preference->alignments), algorithm.alignments);
+  // Long sums of small results are made in two parts.
+  const uint64_t parts = 2 * sizeof(float) * static_cast<uint64_t>(factors.m() * factors.n() * d->batch);
+  const bool in_parts = (preference->reduction_schemes & CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE) != 0 &&
+                        factors.k() >= 4 * std::max(factors.m(), factors.n());
+  if (in_parts && parts <= preference->workspace_bytes) algorithm.workspace_bytes = parts;
+  results[0] = {};
+  std::memcpy(&results[0].algo, &algorithm, sizeof algorithm);
+  results[0].workspaceSize = algorithm.workspace_bytes;
+  *found = 1;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t operation, const void* alpha, const void* a,
+                              cublasLtMatrixLayout_t layout_a, const void* b, cublasLtMatrixLayout_t layout_b,
+                              const void* beta, const void* c, cublasLtMatrixLayout_t layout_c, void* d,
+                              cublasLtMatrixLayout_t layout_d, const cublasLtMatmulAlgo_t* algorithm_bytes,
+                              void* workspace, size_t workspace_bytes, cudaStream_t stream) {
+  if (handle == nullptr || alpha == nullptr || beta == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
+  const Factors factors = {*operation, *layout_a, *layout_b, *layout_c, *layout_d};
+  const cublasStatus_t status = CheckFactors(factors);
+  if (status != CUBLAS_STATUS_SUCCESS) return status;
+  Algorithm algorithm;
+  std::memcpy(&algorithm, algorithm_bytes, sizeof algorithm);
+  if (algorithm.signature != SignatureOf(factors)) return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (algorithm.workspace_bytes > workspace_bytes) return CUBLAS_STATUS_INVALID_VALUE;
+  const void* const pointers[] = {a, b, c, d};
+  for (int i = 0; i < 4; ++i) {
+    if (pointers[i] == nullptr || !IsAligned(pointers[i], algorithm.alignments[i])) return CUBLAS_STATUS_INVALID_VALUE;
+  }
+  if (operation->HasBias() && operation->bias == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
+  float scale, old;
+  std::memcpy(&scale, alpha, sizeof scale);
+  std::memcpy(&old, beta, sizeof old);
+  const uint64_t used = algorithm.workspace_bytes;
+  const cudaError_t error = StandInEnqueue(stream, [=] {
+    if (used > 0) std::memset(workspace, 0xFF, used);
+    for (int64_t batch = 0; batch < factors.d.batch; ++batch) Multiply(factors, {a, b, c, d}, scale, old, batch);
+  });
+  return error == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
+}

@@ -1,0 +1,38 @@
+// Private to runtime/stand_in: a stack of its own, and the switch to it and back.
+#ifndef STAND_IN_FIBER_H_
+#define STAND_IN_FIBER_H_
+
+#if !defined(__x86_64__)
+#include <ucontext.h>
+#endif
+
+namespace stand_in {
+
+class Fiber {
+ public:
+  // `run` is called, with `argument`, on the fiber's stack at the first Resume. It must not return.
+  Fiber(void (*run)(void*), void* argument);
+  ~Fiber();
+  Fiber(const Fiber&) = delete;
+  Fiber& operator=(const Fiber&) = delete;
+
+  // Called by who is not on the fiber: goes on with it until it pauses.
+  void Resume();
+
+  // Called on the fiber: goes back to who resumed it.
+  void Pause();
+
+ private:
+  void* stack_ = nullptr;
+#if defined(__x86_64__)
+  void* here_ = nullptr;   // Stack pointer while it is paused.
+  void* there_ = nullptr;  // Stack pointer of who resumed it.
+#else
+  ucontext_t here_;
+  ucontext_t there_;
+#endif
+};
+
+}  // namespace stand_in
+
+#endif  // STAND_IN_FIBER_H_

@@ -1,0 +1,28 @@
+// Private to runtime/stand_in: memory of the device that the host cannot touch.
+//
+// With `CUDA_STAND_IN_GUARD=1` the pages of the device's memory can be read and written only while work of the device
+// runs, as that of a GPU: a program whose host reads a tensor without asking for a copy crashes. Ranks that are threads
+// guard each other's memory only while none of them works.
+#ifndef STAND_IN_GUARD_H_
+#define STAND_IN_GUARD_H_
+
+#include <cstddef>
+
+namespace stand_in {
+
+// Memory at a multiple of 256; null where there is none.
+void* TakeMemory(size_t bytes);
+void GiveMemory(void* memory, size_t bytes);
+
+// Work of the device, as long as it lives.
+class DeviceWork {
+ public:
+  DeviceWork();
+  ~DeviceWork();
+  DeviceWork(const DeviceWork&) = delete;
+  DeviceWork& operator=(const DeviceWork&) = delete;
+};
+
+}  // namespace stand_in
+
+#endif  // STAND_IN_GUARD_H_

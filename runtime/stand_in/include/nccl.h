@@ -1,0 +1,84 @@
+// A stand-in for NCCL, for tests on machines without GPUs: what runtime/ uses of its API, with its meaning, between
+// ranks that are threads of one process, each with a device of its own (CUDA_STAND_IN_DEVICES).
+//
+// A call of a rank returns when all ranks of the communicator have made theirs: work of the stand-in's streams is done
+// when it is asked for. Checked, where NCCL would hang or compute nonsense: that all ranks call the same with the same
+// counts, types, operations and roots; that a communicator is ready before it is used; that no two ranks of one share a
+// device.
+//
+// Faults, for the rank on device D, by NCCL_STAND_IN_FAULT:
+//   version:D    its library is another version
+//   absent:D     it never comes to connect
+//   gone:D       it is gone when it should take part in its first collective, which the others learn
+//   broken:D     after its first collective its communicator fails, not at the first look at its state but later
+//   late:D       it does not come to the second collective, which nobody learns
+#ifndef NCCL_H_STAND_IN_
+#define NCCL_H_STAND_IN_
+
+#include <cuda_runtime.h>
+
+#include <climits>
+#include <cstddef>
+
+// Numbers as in NCCL.
+enum ncclResult_t {
+  ncclSuccess = 0,
+  ncclUnhandledCudaError = 1,
+  ncclSystemError = 2,
+  ncclInternalError = 3,
+  ncclInvalidArgument = 4,
+  ncclInvalidUsage = 5,
+  ncclRemoteError = 6,
+  ncclInProgress = 7
+};
+
+enum ncclDataType_t { ncclInt32 = 2, ncclFloat32 = 7, ncclFloat64 = 8, ncclBfloat16 = 9, ncclNumTypes = 12 };
+
+enum ncclRedOp_t { ncclSum = 0, ncclProd = 1, ncclMax = 2, ncclMin = 3, ncclNumOps = 5 };
+
+using ncclComm_t = struct ncclComm*;
+
+constexpr size_t kNcclUniqueIdBytes = 128;
+struct ncclUniqueId {
+  char internal[kNcclUniqueIdBytes];
+};
+
+struct ncclConfig_t {
+  int blocking;
+};
+#define NCCL_CONFIG_INITIALIZER \
+  { INT_MIN }
+#define NCCL_SPLIT_NOCOLOR -1
+
+ncclResult_t ncclGetVersion(int* version);
+ncclResult_t ncclGetUniqueId(ncclUniqueId* id);
+const char* ncclGetErrorString(ncclResult_t result);
+const char* ncclGetLastError(ncclComm_t communicator);
+
+ncclResult_t ncclCommInitRankConfig(ncclComm_t* communicator, int ranks, ncclUniqueId id, int rank,
+                                    ncclConfig_t* config);
+ncclResult_t ncclCommSplit(ncclComm_t communicator, int colour, int key, ncclComm_t* part, ncclConfig_t* config);
+ncclResult_t ncclCommGetAsyncError(ncclComm_t communicator, ncclResult_t* state);
+ncclResult_t ncclCommFinalize(ncclComm_t communicator);
+ncclResult_t ncclCommDestroy(ncclComm_t communicator);
+ncclResult_t ncclCommAbort(ncclComm_t communicator);
+
+ncclResult_t ncclGroupStart();
+ncclResult_t ncclGroupEnd();
+
+ncclResult_t ncclAllReduce(const void* send, void* receive, size_t count, ncclDataType_t type, ncclRedOp_t operation,
+                           ncclComm_t communicator, cudaStream_t stream);
+ncclResult_t ncclReduce(const void* send, void* receive, size_t count, ncclDataType_t type, ncclRedOp_t operation,
+                        int root, ncclComm_t communicator, cudaStream_t stream);
+ncclResult_t ncclBroadcast(const void* send, void* receive, size_t count, ncclDataType_t type, int root,
+                           ncclComm_t communicator, cudaStream_t stream);
+ncclResult_t ncclAllGather(const void* send, void* receive, size_t count, ncclDataType_t type, ncclComm_t communicator,
+                           cudaStream_t stream);
+ncclResult_t ncclReduceScatter(const void* send, void* receive, size_t count, ncclDataType_t type,
+                               ncclRedOp_t operation, ncclComm_t communicator, cudaStream_t stream);
+ncclResult_t ncclSend(const void* send, size_t count, ncclDataType_t type, int peer, ncclComm_t communicator,
+                      cudaStream_t stream);
+ncclResult_t ncclRecv(void* receive, size_t count, ncclDataType_t type, int peer, ncclComm_t communicator,
+                      cudaStream_t stream);
+
+#endif  // NCCL_H_STAND_IN_

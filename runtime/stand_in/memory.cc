@@ -1,0 +1,191 @@
+#include "memory.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+
+#include "cuda_runtime.h"
+#include "guard.h"
+
+namespace stand_in {
+namespace {
+
+// Allocations by their beginnings. Ranks may be threads: several allocate at a time.
+struct Registry {
+  std::mutex mutex;
+  std::map<const char*, Memory> memories;
+};
+
+Registry& TheRegistry() {
+  static Registry* const registry = new Registry;  // Never destroyed: other static objects may free memory at the end.
+  return *registry;
+}
+
+// What is in memory that nobody has written to, or that was freed: of float, double and bfloat16, not a number.
+void Spoil(void* memory, size_t bytes) {
+  const DeviceWork work;
+  std::memset(memory, 0xFF, bytes);
+}
+
+cudaError_t Allocate(void** memory, size_t bytes, cudaMemoryType type) {
+  *memory = nullptr;
+  if (const cudaError_t error = FindDevice(); error != cudaSuccess) return Failed(error);
+  if (ThreadCaptures()) return Failed(cudaErrorStreamCaptureUnsupported);
+  if (bytes == 0) return cudaSuccess;
+  int device = 0;
+  cudaGetDevice(&device);
+  if (type == cudaMemoryTypeDevice && (bytes > DeviceBytes() || TakenBytes(device) > DeviceBytes() - bytes))
+    return Failed(cudaErrorMemoryAllocation);
+  char* const begin = static_cast<char*>(type == cudaMemoryTypeDevice ? TakeMemory(bytes) : std::malloc(bytes));
+  if (begin == nullptr) return Failed(cudaErrorMemoryAllocation);
+  Spoil(begin, bytes);
+  Registry& registry = TheRegistry();
+  const std::lock_guard<std::mutex> lock(registry.mutex);
+  registry.memories[begin] = {begin, bytes, type, device};
+  *memory = begin;
+  return cudaSuccess;
+}
+
+cudaError_t Free(void* memory, cudaMemoryType type) {
+  if (memory == nullptr) return cudaSuccess;
+  if (ThreadCaptures()) return Failed(cudaErrorStreamCaptureUnsupported);
+  Registry& registry = TheRegistry();
+  const std::lock_guard<std::mutex> lock(registry.mutex);
+  const auto found = registry.memories.find(static_cast<const char*>(memory));
+  if (found == registry.memories.end() || found->second.type != type) return Failed(cudaErrorInvalidValue);
+  const size_t bytes = found->second.bytes;
+  registry.memories.erase(found);
+  Spoil(memory, bytes);
+  type == cudaMemoryTypeDevice ? GiveMemory(memory, bytes) : std::free(memory);
+  return cudaSuccess;
+}
+
+// Whether `bytes` bytes from `place` on are memory of the device, or are none of it, and lie in one allocation where
+// they lie in one at all.
+bool IsAsSaid(const void* place, size_t bytes, bool on_device) {
+  const Memory memory = FindMemory(place);
+  if (on_device != (memory.type == cudaMemoryTypeDevice)) return false;
+  if (memory.type == cudaMemoryTypeUnregistered) return true;
+  return static_cast<size_t>(memory.begin + memory.bytes - static_cast<const char*>(place)) >= bytes;
+}
+
+struct Copy {
+  void* target;
+  size_t target_pitch;
+  const void* source;
+  size_t source_pitch;
+  size_t width;
+  size_t height;
+  cudaMemcpyKind kind;
+};
+
+bool FromDevice(cudaMemcpyKind kind) { return kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice; }
+bool ToDevice(cudaMemcpyKind kind) { return kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice; }
+
+cudaError_t Check(const Copy& copy) {
+  if (copy.height > 1 && (copy.width > copy.target_pitch || copy.width > copy.source_pitch))
+    return cudaErrorInvalidValue;
+  if (copy.kind == cudaMemcpyDefault) return cudaErrorInvalidMemcpyDirection;
+  const size_t rows = copy.height - 1;
+  const bool fits = IsAsSaid(copy.source, rows * copy.source_pitch + copy.width, FromDevice(copy.kind)) &&
+                    IsAsSaid(copy.target, rows * copy.target_pitch + copy.width, ToDevice(copy.kind));
+  return fits ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+void Do(const Copy& copy) {
+  for (size_t row = 0; row < copy.height; ++row) {
+    std::memcpy(static_cast<char*>(copy.target) + row * copy.target_pitch,
+                static_cast<const char*>(copy.source) + row * copy.source_pitch, copy.width);
+  }
+}
+
+cudaError_t Enqueue(const Copy& copy, cudaStream_t stream) {
+  if (copy.width == 0 || copy.height == 0) return cudaSuccess;
+  if (const cudaError_t error = Check(copy); error != cudaSuccess) return Failed(error);
+  // A copy between the device and memory that is not pinned cannot be part of a graph.
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  cudaStreamIsCapturing(stream, &status);
+  const bool pinned = FindMemory(copy.source).type != cudaMemoryTypeUnregistered &&
+                      FindMemory(copy.target).type != cudaMemoryTypeUnregistered;
+  if (status != cudaStreamCaptureStatusNone && !pinned) return Failed(cudaErrorStreamCaptureUnsupported);
+  return StandInEnqueue(stream, [copy] { Do(copy); });
+}
+
+}  // namespace
+
+Memory FindMemory(const void* place) {
+  Registry& registry = TheRegistry();
+  const std::lock_guard<std::mutex> lock(registry.mutex);
+  const char* const at = static_cast<const char*>(place);
+  auto after = registry.memories.upper_bound(at);
+  if (after == registry.memories.begin()) return {};
+  const Memory& memory = std::prev(after)->second;
+  return at < memory.begin + memory.bytes ? memory : Memory();
+}
+
+size_t TakenBytes(int device) {
+  Registry& registry = TheRegistry();
+  const std::lock_guard<std::mutex> lock(registry.mutex);
+  size_t bytes = 0;
+  for (const auto& [begin, memory] : registry.memories) {
+    if (memory.type == cudaMemoryTypeDevice && memory.device == device) bytes += memory.bytes;
+  }
+  return bytes;
+}
+
+}  // namespace stand_in
+
+using stand_in::Failed;
+
+cudaError_t cudaMalloc(void** memory, size_t bytes) { return stand_in::Allocate(memory, bytes, cudaMemoryTypeDevice); }
+cudaError_t cudaFree(void* memory) { return stand_in::Free(memory, cudaMemoryTypeDevice); }
+cudaError_t cudaHostAlloc(void** memory, size_t bytes, unsigned) {
+  return stand_in::Allocate(memory, bytes, cudaMemoryTypeHost);
+}
+cudaError_t cudaFreeHost(void* memory) { return stand_in::Free(memory, cudaMemoryTypeHost); }
+
+cudaError_t cudaHostGetDevicePointer(void** on_device, void* memory, unsigned) {
+  *on_device = memory;
+  return stand_in::FindMemory(memory).type == cudaMemoryTypeHost ? cudaSuccess : Failed(cudaErrorInvalidValue);
+}
+
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* memory) {
+  const stand_in::Memory found = stand_in::FindMemory(memory);
+  *attributes = {found.type, found.device};
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
+  if (const cudaError_t error = stand_in::FindDevice(); error != cudaSuccess) return Failed(error);
+  int device = 0;
+  cudaGetDevice(&device);
+  *total = stand_in::DeviceBytes();
+  *free = *total - stand_in::TakenBytes(device);
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemcpy2DAsync(void* target, size_t target_pitch, const void* source, size_t source_pitch, size_t width,
+                              size_t height, cudaMemcpyKind kind, cudaStream_t stream) {
+  return stand_in::Enqueue({target, target_pitch, source, source_pitch, width, height, kind}, stream);
+}
+
+cudaError_t cudaMemcpyAsync(void* target, const void* source, size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
+  return stand_in::Enqueue({target, bytes, source, bytes, bytes, 1, kind}, stream);
+}
+
+cudaError_t cudaMemcpy(void* target, const void* source, size_t bytes, cudaMemcpyKind kind) {
+  if (stand_in::ThreadCaptures()) return Failed(cudaErrorStreamCaptureUnsupported);
+  return cudaMemcpyAsync(target, source, bytes, kind, nullptr);
+}
+
+cudaError_t cudaMemsetAsync(void* target, int value, size_t bytes, cudaStream_t stream) {
+  if (bytes == 0) return cudaSuccess;
+  if (!stand_in::IsAsSaid(target, bytes, true)) return Failed(cudaErrorInvalidValue);
+  return StandInEnqueue(stream, [=] { std::memset(target, value, bytes); });
+}
+
+cudaError_t cudaMemset(void* target, int value, size_t bytes) {
+  if (stand_in::ThreadCaptures()) return Failed(cudaErrorStreamCaptureUnsupported);
+  return cudaMemsetAsync(target, value, bytes, nullptr);
+}

@@ -1,0 +1,34 @@
+// Private to runtime/train: a phase of a training step, which a GPU may record.
+#ifndef CLEAVE_RUNTIME_TRAIN_PHASE_H_
+#define CLEAVE_RUNTIME_TRAIN_PHASE_H_
+
+#include <array>
+#include <functional>
+
+#include "runtime/comm/comm.h"
+#include "runtime/device/recorded.h"
+#include "runtime/trace/trace.h"
+
+namespace cleave::runtime {
+
+class Phase {
+ public:
+  // `name`: what reports say that the rank is in while the phase is replayed.
+  Phase(const char* name, bool recordable, Comm& comm, Watch& watch)
+      : name_(name), recordable_(recordable), comm_(comm), watch_(watch) {}
+
+  // `work` is the same each time. What it communicates is counted each time.
+  void Run(const std::function<void()>& work);
+
+ private:
+  const char* const name_;
+  const bool recordable_;
+  Comm& comm_;
+  Watch& watch_;
+  Recorded recorded_;
+  std::array<Traffic, kCollectiveKinds> traffic_;  // Of one run.
+};
+
+}  // namespace cleave::runtime
+
+#endif  // CLEAVE_RUNTIME_TRAIN_PHASE_H_

@@ -1,0 +1,88 @@
+// Whole programs for GPUs, compiled for the CPU against runtime/stand_in: they train with the losses of the CPU target,
+// on any number of ranks.
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "tests/support/compile.h"
+
+namespace cleave {
+namespace {
+
+constexpr size_t kSteps = 12;
+
+// Every rank draws all digits.
+constexpr char kData[] = "data=digits(train = 256, test = 16)";
+
+struct Example {
+  std::string model;
+  std::vector<std::string> smaller;  // `--set` of what makes its tensors small.
+};
+
+std::string Flags() { return "CXXFLAGS=-O1 -std=c++17 -fopenmp"; }
+
+// All programs of a target are built in one folder: the next one finds the objects of the runtime there.
+std::string FolderOf(const std::string& target) {
+  static const std::string folder = FreshFolder("cuda_stand_in");
+  return folder + "/" + target;
+}
+
+std::vector<std::string> MakeCommand(const std::string& target, const std::string& comm) {
+  std::vector<std::string> command = {"make", "COMM=" + comm, Flags()};
+  if (target == "cuda") command.push_back("STAND_IN=" + DataPath("runtime/stand_in"));
+  return command;
+}
+
+void Build(const Example& example, const std::string& target, const std::string& comm, int devices) {
+  std::vector<std::string> arguments = {DataPath(example.model), "--target", target,           "--devices",
+                                        std::to_string(devices), "--out",    FolderOf(target), "--quiet"};
+  for (const std::string& setting : example.smaller) arguments.insert(arguments.end(), {"--set", setting});
+  const CommandResult compiled = Compile(arguments, "");
+  ASSERT_EQ(compiled.exit_code, 0) << compiled.err;
+  const CommandResult built = RunCommand(MakeCommand(target, comm), FolderOf(target));
+  ASSERT_EQ(built.exit_code, 0) << built.err;
+}
+
+std::vector<double> LossesOf(const Example& example, const std::string& target, int devices) {
+  Build(example, target, "local", devices);
+  if (testing::Test::HasFatalFailure()) return {};
+  const CommandResult ran = RunCommand({"./run.sh", "--launch", "local", "--steps", std::to_string(kSteps), "--quiet"},
+                                       FolderOf(target), {"OMP_NUM_THREADS=1"});
+  EXPECT_EQ(ran.exit_code, 0) << ran.out << ran.err;
+  return ran.exit_code == 0 ? Losses(FolderOf(target)) : std::vector<double>();
+}
+
+class CudaStandIn : public testing::TestWithParam<Example> {};
+
+TEST_P(CudaStandIn, TrainsAsTheCpuDoes) {
+  const std::vector<double> expected = LossesOf(GetParam(), "cpu", 1);
+  ASSERT_EQ(expected.size(), kSteps);
+  for (const int devices : {1, 2, 4, 8}) {
+    const std::vector<double> losses = LossesOf(GetParam(), "cuda", devices);
+    EXPECT_LE(LargestRelativeDifference(losses, expected), 1e-4) << devices << " ranks";
+  }
+}
+
+// NCCL connects no two processes on one GPU.
+TEST(CudaStandInMpi, RefusesTwoRanksOnOneGpu) {
+  Build({"examples/mnist_mlp/mnist_mlp.model", {"batch=16"}}, "cuda", "mpi", 2);
+  if (HasFatalFailure()) return;
+  const CommandResult ran =
+      RunCommand({"./run.sh", "--launch", "mpirun", "--quiet"}, FolderOf("cuda"), {"CUDA_STAND_IN_DEVICES=1"});
+  EXPECT_EQ(ran.exit_code, 5) << ran.out << ran.err;
+  EXPECT_NE(ran.err.find("a rank needs a GPU of its own"), std::string::npos) << ran.err;
+}
+
+INSTANTIATE_TEST_SUITE_P(Examples, CudaStandIn,
+                         testing::Values(Example{"examples/mnist_mlp/mnist_mlp.model", {"batch=16", kData}},
+                                         Example{"examples/mnist_cnn/mnist_cnn.model", {"batch=8", kData}},
+                                         Example{"examples/tiny_gpt/tiny_gpt.model",
+                                                 {"batch=8", "seq=16", "width=32"}}),
+                         [](const auto& info) {
+                           const std::string& path = info.param.model;
+                           const size_t begin = path.rfind('/') + 1;
+                           return path.substr(begin, path.rfind('.') - begin);
+                         });
+
+}  // namespace
+}  // namespace cleave
