@@ -59,6 +59,46 @@ struct Sight {
   }
 };
 
+// What the kernels read.
+template <typename T>
+struct Operands {
+  int64_t rows;
+  int64_t columns;
+  int head;
+  float scale;
+  Sight sight;
+  const T* q;
+  const T* k;
+  const T* v;
+  const T* dout;              // These two for the gradients only.
+  RowStatistics* statistics;
+
+  Operands(const AttentionShape& shape, const T* q, const T* k, const T* v, const T* dout = nullptr,
+           RowStatistics* statistics = nullptr)
+      : rows(shape.rows),
+        columns(shape.columns),
+        head(static_cast<int>(shape.head)),
+        scale(shape.scale),
+        sight(shape),
+        q(q),
+        k(k),
+        v(v),
+        dout(dout),
+        statistics(statistics) {}
+
+  // Those of one matrix.
+  __device__ Operands Of(int64_t matrix) const {
+    Operands one = *this;
+    one.q += matrix * rows * head;
+    one.k += matrix * columns * head;
+    one.v += matrix * columns * head;
+    if (dout == nullptr) return one;
+    one.dout += matrix * rows * head;
+    one.statistics += matrix * rows;
+    return one;
+  }
+};
+
 // The largest score of a row so far, and sums of exponentials relative to it.
 template <int kTile>
 class RunningRow {
@@ -129,9 +169,7 @@ class SharedParts {
 };
 
 template <typename T, int kHead>
-__global__ void __launch_bounds__(kThreads)
-    Forward(int64_t rows, int64_t columns, int head, float scale, Sight sight, const T* __restrict__ q,
-            const T* __restrict__ k, const T* __restrict__ v, T* __restrict__ out) {
+__global__ void __launch_bounds__(kThreads) Forward(Operands<T> all, T* out) {
   using Size = Sizes<T, kHead>;
   constexpr int kTile = Size::kTile;
   SharedParts parts;
@@ -139,50 +177,44 @@ __global__ void __launch_bounds__(kThreads)
   T* const other = parts.Next<T>(kTileBytes<T, kHead>);
   float* const scores = parts.Next<float>(kScoreBytes<T, kHead>);
   T* const weights = parts.Next<T>(kWeightBytes<T, kHead>);
-  const BlockPlace place(rows, kTile);
-  q += place.matrix * rows * head;
-  k += place.matrix * columns * head;
-  v += place.matrix * columns * head;
-  out += place.matrix * rows * head;
-  const int64_t end = sight.ColumnsUpTo(place.first + kTile - 1);
+  const BlockPlace place(all.rows, kTile);
+  const Operands<T> my = all.Of(place.matrix);
+  const int64_t end = my.sight.ColumnsUpTo(place.first + kTile - 1);
 
-  LoadTile<T, kHead>(q, place.first, rows, head, own);
+  LoadTile<T, kHead>(my.q, place.first, my.rows, my.head, own);
   RunningRow<kTile> running;
   for (int64_t column = 0; column < end; column += kTile) {
-    LoadTile<T, kHead>(k, column, columns, head, other);
+    LoadTile<T, kHead>(my.k, column, my.columns, my.head, other);
     __syncthreads();
     Scores<kHead>(own, other, scores);
     __syncthreads();
-    running.Add(scores, nullptr, Size::kScorePitch, scale, sight, place.first, column);
+    running.Add(scores, nullptr, Size::kScorePitch, my.scale, my.sight, place.first, column);
   }
   const RowStatistics row = running.Result();
 
   Accumulator<T, kHead> result;
   for (int64_t column = 0; column < end; column += kTile) {
     __syncthreads();
-    LoadTile<T, kHead>(k, column, columns, head, other);
+    LoadTile<T, kHead>(my.k, column, my.columns, my.head, other);
     __syncthreads();
     Scores<kHead>(own, other, scores);
     __syncthreads();
-    LoadTile<T, kHead>(v, column, columns, head, other);
+    LoadTile<T, kHead>(my.v, column, my.columns, my.head, other);
     const int mine = RunningRow<kTile>::Row();
     for (int j = RunningRow<kTile>::Part(); j < kTile; j += kThreadsPerRow<kTile>) {
-      const bool seen = sight.Sees(place.first + mine, column + j);
-      const float score = scale * scores[mine * Size::kScorePitch + j];
+      const bool seen = my.sight.Sees(place.first + mine, column + j);
+      const float score = my.scale * scores[mine * Size::kScorePitch + j];
       weights[mine * Size::kWeightPitch + j] = T(seen ? Exp(score - row.largest) * row.inverse_sum : 0.0f);
     }
     __syncthreads();
     result.Add(weights, other);
   }
   __syncthreads();
-  result.Store(scores, place.first, rows, head, out);
+  result.Store(scores, place.first, my.rows, my.head, out + place.matrix * my.rows * my.head);
 }
 
 template <typename T, int kHead>
-__global__ void __launch_bounds__(kThreads)
-    Statistics(int64_t rows, int64_t columns, int head, float scale, Sight sight, const T* __restrict__ q,
-               const T* __restrict__ k, const T* __restrict__ v, const T* __restrict__ dout,
-               RowStatistics* __restrict__ statistics) {
+__global__ void __launch_bounds__(kThreads) Statistics(Operands<T> all) {
   using Size = Sizes<T, kHead>;
   constexpr int kTile = Size::kTile;
   SharedParts parts;
@@ -191,25 +223,26 @@ __global__ void __launch_bounds__(kThreads)
   T* const other = parts.Next<T>(kTileBytes<T, kHead>);
   float* const scores = parts.Next<float>(kScoreBytes<T, kHead>);
   float* const weighed = parts.Next<float>(kScoreBytes<T, kHead>);
-  const BlockPlace place(rows, kTile);
-  LoadTile<T, kHead>(q + place.matrix * rows * head, place.first, rows, head, own);
-  LoadTile<T, kHead>(dout + place.matrix * rows * head, place.first, rows, head, own_gradient);
+  const BlockPlace place(all.rows, kTile);
+  const Operands<T> my = all.Of(place.matrix);
+  LoadTile<T, kHead>(my.q, place.first, my.rows, my.head, own);
+  LoadTile<T, kHead>(my.dout, place.first, my.rows, my.head, own_gradient);
   RunningRow<kTile> running;
-  const int64_t end = sight.ColumnsUpTo(place.first + kTile - 1);
+  const int64_t end = my.sight.ColumnsUpTo(place.first + kTile - 1);
   for (int64_t column = 0; column < end; column += kTile) {
-    LoadTile<T, kHead>(k + place.matrix * columns * head, column, columns, head, other);
+    LoadTile<T, kHead>(my.k, column, my.columns, my.head, other);
     __syncthreads();
     Scores<kHead>(own, other, scores);
     __syncthreads();
-    LoadTile<T, kHead>(v + place.matrix * columns * head, column, columns, head, other);
+    LoadTile<T, kHead>(my.v, column, my.columns, my.head, other);
     __syncthreads();
     Scores<kHead>(own_gradient, other, weighed);
     __syncthreads();
-    running.Add(scores, weighed, Size::kScorePitch, scale, sight, place.first, column);
+    running.Add(scores, weighed, Size::kScorePitch, my.scale, my.sight, place.first, column);
   }
   const RowStatistics row = running.Result();
   const int64_t mine = place.first + RunningRow<kTile>::Row();
-  if (RunningRow<kTile>::Part() == 0 && mine < rows) statistics[place.matrix * rows + mine] = row;
+  if (RunningRow<kTile>::Part() == 0 && mine < my.rows) my.statistics[mine] = row;
 }
 
 // The weight of a score, and the gradient by the product of query and key.
@@ -224,10 +257,7 @@ struct Weight {
 };
 
 template <typename T, int kHead>
-__global__ void __launch_bounds__(kThreads)
-    GradientQuery(int64_t rows, int64_t columns, int head, float scale, Sight sight, const T* __restrict__ q,
-                  const T* __restrict__ k, const T* __restrict__ v, const T* __restrict__ dout,
-                  const RowStatistics* __restrict__ statistics, T* __restrict__ dq) {
+__global__ void __launch_bounds__(kThreads) GradientQuery(Operands<T> all, T* dq) {
   using Size = Sizes<T, kHead>;
   constexpr int kTile = Size::kTile;
   SharedParts parts;
@@ -237,44 +267,40 @@ __global__ void __launch_bounds__(kThreads)
   float* const scores = parts.Next<float>(kScoreBytes<T, kHead>);
   float* const weighed = parts.Next<float>(kScoreBytes<T, kHead>);
   T* const gradients = parts.Next<T>(kWeightBytes<T, kHead>);
-  const BlockPlace place(rows, kTile);
-  k += place.matrix * columns * head;
-  v += place.matrix * columns * head;
-  LoadTile<T, kHead>(q + place.matrix * rows * head, place.first, rows, head, own);
-  LoadTile<T, kHead>(dout + place.matrix * rows * head, place.first, rows, head, own_gradient);
+  const BlockPlace place(all.rows, kTile);
+  const Operands<T> my = all.Of(place.matrix);
+  LoadTile<T, kHead>(my.q, place.first, my.rows, my.head, own);
+  LoadTile<T, kHead>(my.dout, place.first, my.rows, my.head, own_gradient);
   const int mine = RunningRow<kTile>::Row();
   RowStatistics row = {0.0f, 0.0f, 0.0f};
-  if (place.first + mine < rows) row = statistics[place.matrix * rows + place.first + mine];
+  if (place.first + mine < my.rows) row = my.statistics[place.first + mine];
   Accumulator<T, kHead> result;
-  const int64_t end = sight.ColumnsUpTo(place.first + kTile - 1);
+  const int64_t end = my.sight.ColumnsUpTo(place.first + kTile - 1);
   for (int64_t column = 0; column < end; column += kTile) {
     __syncthreads();
-    LoadTile<T, kHead>(v, column, columns, head, other);
+    LoadTile<T, kHead>(my.v, column, my.columns, my.head, other);
     __syncthreads();
     Scores<kHead>(own_gradient, other, weighed);
     __syncthreads();
-    LoadTile<T, kHead>(k, column, columns, head, other);
+    LoadTile<T, kHead>(my.k, column, my.columns, my.head, other);
     __syncthreads();
     Scores<kHead>(own, other, scores);
     __syncthreads();
     for (int j = RunningRow<kTile>::Part(); j < kTile; j += kThreadsPerRow<kTile>) {
       const int at = mine * Size::kScorePitch + j;
-      const bool seen = sight.Sees(place.first + mine, column + j);
-      gradients[mine * Size::kWeightPitch + j] = T(Weight(seen, scores[at], weighed[at], scale, row).gradient);
+      const bool seen = my.sight.Sees(place.first + mine, column + j);
+      gradients[mine * Size::kWeightPitch + j] = T(Weight(seen, scores[at], weighed[at], my.scale, row).gradient);
     }
     __syncthreads();
     result.Add(gradients, other);
   }
   __syncthreads();
-  result.Store(scores, place.first, rows, head, dq + place.matrix * rows * head);
+  result.Store(scores, place.first, my.rows, my.head, dq + place.matrix * my.rows * my.head);
 }
 
 // The block's own rows are keys here, and the tiles of scores are transposed: a row of them belongs to a key.
 template <typename T, int kHead>
-__global__ void __launch_bounds__(kThreads)
-    GradientKeyValue(int64_t rows, int64_t columns, int head, float scale, Sight sight, const T* __restrict__ q,
-                     const T* __restrict__ k, const T* __restrict__ v, const T* __restrict__ dout,
-                     const RowStatistics* __restrict__ statistics, T* __restrict__ dk, T* __restrict__ dv) {
+__global__ void __launch_bounds__(kThreads) GradientKeyValue(Operands<T> all, T* dk, T* dv) {
   using Size = Sizes<T, kHead>;
   constexpr int kTile = Size::kTile;
   SharedParts parts;
@@ -286,28 +312,26 @@ __global__ void __launch_bounds__(kThreads)
   float* const weighed = parts.Next<float>(kScoreBytes<T, kHead>);
   T* const weights = parts.Next<T>(kWeightBytes<T, kHead>);
   T* const gradients = parts.Next<T>(kWeightBytes<T, kHead>);
-  const BlockPlace place(columns, kTile);
-  q += place.matrix * rows * head;
-  dout += place.matrix * rows * head;
-  statistics += place.matrix * rows;
-  LoadTile<T, kHead>(k + place.matrix * columns * head, place.first, columns, head, own_key);
-  LoadTile<T, kHead>(v + place.matrix * columns * head, place.first, columns, head, own_value);
+  const BlockPlace place(all.columns, kTile);
+  const Operands<T> my = all.Of(place.matrix);
+  LoadTile<T, kHead>(my.k, place.first, my.columns, my.head, own_key);
+  LoadTile<T, kHead>(my.v, place.first, my.columns, my.head, own_value);
   const int mine = RunningRow<kTile>::Row();
   Accumulator<T, kHead> key_result;
   Accumulator<T, kHead> value_result;
-  for (int64_t first = sight.FirstRow(place.first) / kTile * kTile; first < rows; first += kTile) {
+  for (int64_t first = my.sight.FirstRow(place.first) / kTile * kTile; first < my.rows; first += kTile) {
     __syncthreads();
-    LoadTile<T, kHead>(q, first, rows, head, query);
-    LoadTile<T, kHead>(dout, first, rows, head, gradient);
+    LoadTile<T, kHead>(my.q, first, my.rows, my.head, query);
+    LoadTile<T, kHead>(my.dout, first, my.rows, my.head, gradient);
     __syncthreads();
     Scores<kHead>(own_key, query, scores);
     Scores<kHead>(own_value, gradient, weighed);
     __syncthreads();
     for (int j = RunningRow<kTile>::Part(); j < kTile; j += kThreadsPerRow<kTile>) {
       const int at = mine * Size::kScorePitch + j;
-      const bool seen = sight.Sees(first + j, place.first + mine);
-      const RowStatistics row = first + j < rows ? statistics[first + j] : RowStatistics{0.0f, 0.0f, 0.0f};
-      const Weight weight(seen, scores[at], weighed[at], scale, row);
+      const bool seen = my.sight.Sees(first + j, place.first + mine);
+      const RowStatistics row = first + j < my.rows ? my.statistics[first + j] : RowStatistics{0.0f, 0.0f, 0.0f};
+      const Weight weight(seen, scores[at], weighed[at], my.scale, row);
       weights[mine * Size::kWeightPitch + j] = T(weight.weight);
       gradients[mine * Size::kWeightPitch + j] = T(weight.gradient);
     }
@@ -316,8 +340,9 @@ __global__ void __launch_bounds__(kThreads)
     key_result.Add(gradients, query);
   }
   __syncthreads();
-  key_result.Store(scores, place.first, columns, head, dk + place.matrix * columns * head);
-  value_result.Store(scores, place.first, columns, head, dv + place.matrix * columns * head);
+  const int64_t before = place.matrix * my.columns * my.head;
+  key_result.Store(scores, place.first, my.columns, my.head, dk + before);
+  value_result.Store(scores, place.first, my.columns, my.head, dv + before);
 }
 
 template <typename T, int kHead>
@@ -342,10 +367,10 @@ void WithHead(int64_t head, Run run) {
 template <typename T>
 void Attention(const AttentionShape& shape, const T* q, const T* k, const T* v, T* out) {
   using namespace attention;
+  const Operands<T> operands(shape, q, k, v);
   WithHead(shape.head, [&](auto head) {
     constexpr int kHead = decltype(head)::value;
-    Launch(Forward<T, kHead>, BlocksFor<T, kHead>(shape, shape.rows, 2, 1, 1), shape.rows, shape.columns, shape.head,
-           shape.scale, Sight(shape), q, k, v, out);
+    Launch(Forward<T, kHead>, BlocksFor<T, kHead>(shape, shape.rows, 2, 1, 1), operands, out);
   });
 }
 
@@ -356,15 +381,12 @@ void AttentionGradient(const AttentionShape& shape, const T* q, const T* k, cons
   ScratchLayout layout;
   const int64_t place = layout.Add<RowStatistics>(shape.matrices * shape.rows);
   const ScratchMemory scratch(layout);
-  RowStatistics* const statistics = scratch.At<RowStatistics>(place);
+  const Operands<T> operands(shape, q, k, v, dout, scratch.At<RowStatistics>(place));
   WithHead(shape.head, [&](auto head) {
     constexpr int kHead = decltype(head)::value;
-    Launch(Statistics<T, kHead>, BlocksFor<T, kHead>(shape, shape.rows, 3, 2, 0), shape.rows, shape.columns, shape.head,
-           shape.scale, Sight(shape), q, k, v, dout, statistics);
-    Launch(GradientQuery<T, kHead>, BlocksFor<T, kHead>(shape, shape.rows, 3, 2, 1), shape.rows, shape.columns,
-           shape.head, shape.scale, Sight(shape), q, k, v, dout, statistics, dq);
-    Launch(GradientKeyValue<T, kHead>, BlocksFor<T, kHead>(shape, shape.columns, 4, 2, 2), shape.rows, shape.columns,
-           shape.head, shape.scale, Sight(shape), q, k, v, dout, statistics, dk, dv);
+    Launch(Statistics<T, kHead>, BlocksFor<T, kHead>(shape, shape.rows, 3, 2, 0), operands);
+    Launch(GradientQuery<T, kHead>, BlocksFor<T, kHead>(shape, shape.rows, 3, 2, 1), operands, dq);
+    Launch(GradientKeyValue<T, kHead>, BlocksFor<T, kHead>(shape, shape.columns, 4, 2, 2), operands, dk, dv);
   });
 }
 
