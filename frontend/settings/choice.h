@@ -32,8 +32,8 @@ void ReadChoice(Reporter& reporter, const std::string& setting, const syntax::Ex
     result = choice.value;
     return;
   }
-  Diagnostic error = Error(Code::kE0508, absl::StrCat("`", setting, "` takes one of a few words"))
-                         .At(value.span, absl::StrCat("expected ", QuotedList(all, "or")));
+  Diagnostic error = Error(Code::kE0508, absl::StrCat("`", setting, "` takes ", QuotedList(all, "or")))
+                         .At(value.span, "not one of them");
   if (name != nullptr) {
     if (auto nearest = NearestName(name->text, all))
       error.help.push_back(absl::StrCat("did you mean `", *nearest, "`?"));
