@@ -73,6 +73,16 @@ TEST(CudaStandInMpi, RefusesTwoRanksOnOneGpu) {
   EXPECT_NE(ran.err.find("a rank needs a GPU of its own"), std::string::npos) << ran.err;
 }
 
+// There is a launcher, and nobody to talk to.
+TEST(CudaStandInMpi, RunsOneRank) {
+  Build({"examples/mnist_mlp/mnist_mlp.model", {"batch=16", kData}}, "cuda", "mpi", 1);
+  if (HasFatalFailure()) return;
+  const CommandResult ran =
+      RunCommand({"./run.sh", "--launch", "mpirun", "--steps", "2", "--quiet"}, FolderOf("cuda"));
+  EXPECT_EQ(ran.exit_code, 0) << ran.out << ran.err;
+  EXPECT_EQ(Losses(FolderOf("cuda")).size(), 2u);
+}
+
 INSTANTIATE_TEST_SUITE_P(Examples, CudaStandIn,
                          testing::Values(Example{"examples/mnist_mlp/mnist_mlp.model", {"batch=16", kData}},
                                          Example{"examples/mnist_cnn/mnist_cnn.model", {"batch=8", kData}},

@@ -10,7 +10,7 @@ namespace cleave::runtime {
 namespace {
 
 std::vector<std::string> GatherTexts(Comm::Impl& job, const std::string& mine) {
-  if (job.transport == nullptr) return {mine};
+  if (job.transport == nullptr || job.groups[0].group.size == 1) return {mine};
   std::vector<std::string> texts;
   job.Check(job.transport->GatherText(mine, texts, job.groups[0].group), CollectiveKind::kAllGather);
   return texts;

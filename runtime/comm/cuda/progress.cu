@@ -11,6 +11,7 @@ namespace {
 __global__ void WriteProgress(int32_t collective, int32_t* events, volatile Watch::DeviceProgress* progress) {
   if (threadIdx.x != 0) return;
   progress->collective = collective;
+  __threadfence_system();  // Whoever sees the new number of events sees which collective it is.
   progress->events = ++*events;
 }
 
@@ -28,10 +29,11 @@ ProgressMarks::ProgressMarks(Watch& watch) : watch_(watch) {
 }
 
 ProgressMarks::~ProgressMarks() {
+  // The word itself stays: the watchdog may just be reading it.
   watch_.ObserveDevice(nullptr);
+  WaitForStream(ComputeStream());
   WaitForStream(CommunicationStream());
   GiveWorkspace(events_, sizeof *events_);
-  CheckCuda(cudaFreeHost(progress_), "cudaFreeHost");
 }
 
 void ProgressMarks::Begin(CollectiveKind kind) {

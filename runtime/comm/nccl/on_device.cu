@@ -71,7 +71,7 @@ Result<ncclUniqueId> ShareUniqueId(Comm::Impl& job) {
 
 std::optional<Error> OnDevice(Comm::Impl& job) {
   if (std::optional<Error> error = OpenDevices(job, /*shared=*/false)) return error;
-  if (job.transport == nullptr) return std::nullopt;
+  if (job.transport == nullptr || job.groups[0].group.size == 1) return std::nullopt;  // Nothing to connect.
   if (std::optional<Error> error = CompareVersions(job)) return error;
   const Result<ncclUniqueId> id = ShareUniqueId(job);
   if (!id.ok()) return id.error();
@@ -81,7 +81,6 @@ std::optional<Error> OnDevice(Comm::Impl& job) {
   // Rank 0 gives up first, so that one rank speaks for all that see the same.
   const double limit = job.rank == 0 ? seconds : seconds * 1.1 + 1;
   if (const Problem problem = world.Connect(ranks, id.value(), job.rank, limit)) {
-    world.Abort();
     Die(ExitCode::kFailed,
         Format("rank %d: connecting the GPUs of %d ranks failed: %s", job.rank, ranks, problem->c_str()));
   }

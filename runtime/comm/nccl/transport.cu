@@ -193,6 +193,8 @@ Problem NcclTransport::GatherText(const std::string& text, std::vector<std::stri
 }
 
 void NcclTransport::Leave() {
+  // Recorded collectives belong to the compute stream.
+  WaitForStream(ComputeStream());
   WaitForStream(CommunicationStream());
   WhileWaiting(nullptr);
   // Those that were split off before that of all ranks.
@@ -201,9 +203,7 @@ void NcclTransport::Leave() {
 }
 
 Problem NcclTransport::Taken(ncclResult_t result, const Group& group) {
-  Problem problem = Of(group).Settle(result);
-  if (problem.has_value()) AbortAll();
-  return problem;
+  return Of(group).Settle(result);
 }
 
 void NcclTransport::LookForFailures() {
@@ -212,14 +212,11 @@ void NcclTransport::LookForFailures() {
     const Problem problem = communicator.Failure();
     if (!problem.has_value()) continue;
     const std::string where = job_.watch.CurrentCollective().value_or("a collective");
+    // Nothing is aborted: that would wait for recorded work, which lives as long as the program, and the end of the
+    // process ends what the GPU is doing.
     WhileWaiting(nullptr);
-    AbortAll();
     Die(ExitCode::kFailed, Format("rank %d: %s failed: %s", job_.rank, where.c_str(), problem->c_str()));
   }
-}
-
-void NcclTransport::AbortAll() {
-  for (Communicator& communicator : communicators_) communicator.Abort();
 }
 
 }  // namespace cleave::runtime

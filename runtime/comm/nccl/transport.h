@@ -49,12 +49,11 @@ class NcclTransport : public Transport {
  private:
   Communicator& Of(const Group& group) { return communicators_[static_cast<size_t>(group.id)]; }
 
-  // Waits until NCCL has taken a call; when it has not, ends what the other communicators do, too.
+  // Waits until NCCL has taken a call.
   Problem Taken(ncclResult_t result, const Group& group);
 
   // Ends the program when a collective has failed that the GPU may wait in.
   void LookForFailures();
-  void AbortAll();
 
   std::unique_ptr<Transport> control_;
   std::vector<Communicator> communicators_;  // By Group::id; that of a group of one rank is empty.

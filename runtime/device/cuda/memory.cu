@@ -10,7 +10,7 @@ class HostBuffer {
  public:
   void* AtLeast(size_t bytes) {
     if (bytes > bytes_) {
-      CheckCuda(cudaFreeHost(data_), "cudaFreeHost");
+      if (data_ != nullptr) CheckCuda(cudaFreeHost(data_), "cudaFreeHost");
       data_ = nullptr;
       CheckCuda(cudaHostAlloc(&data_, bytes, cudaHostAllocDefault), "cudaHostAlloc");
       bytes_ = bytes;

@@ -34,7 +34,9 @@ Ran Recorded::Run(const std::function<void()>& work) {
   AwaitAllCommunication();
   cudaGraph_t graph = nullptr;
   CheckCuda(cudaStreamEndCapture(stream, &graph), "recording a phase of the step");
-  CheckCuda(cudaGraphInstantiate(&recording_->graph, graph, 0), "cudaGraphInstantiate");
+  // Collectives keep the priority of the stream that they were recorded on.
+  CheckCuda(cudaGraphInstantiate(&recording_->graph, graph, cudaGraphInstantiateFlagUseNodePriority),
+            "cudaGraphInstantiate");
   CheckCuda(cudaGraphDestroy(graph), "cudaGraphDestroy");
   CheckCuda(cudaGraphLaunch(recording_->graph, stream), "cudaGraphLaunch");
   return Ran::kRecorded;

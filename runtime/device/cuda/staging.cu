@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <utility>
 
 #include "runtime/device/cuda/cuda.h"
@@ -29,6 +30,7 @@ Staging::Staging(std::vector<Target> targets) : targets_(std::move(targets)), co
     copies.offsets.push_back(copies.bytes);
     copies.bytes += (target.bytes + kAlignment - 1) / kAlignment * kAlignment;
   }
+  copies.bytes = std::max<int64_t>(copies.bytes, kAlignment);  // Pieces may all be empty; memory may not.
   for (int set : {0, 1}) {
     CheckCuda(cudaHostAlloc(&copies.host[set], static_cast<size_t>(copies.bytes), cudaHostAllocDefault),
               "cudaHostAlloc of the inputs");

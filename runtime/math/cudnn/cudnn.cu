@@ -238,6 +238,11 @@ __global__ void LeaveOutPadding(int64_t planes, Cut rows, Cut columns, const T* 
   }
 }
 
+bool IsNotSupported(cudnnStatus_t status) {
+  // From version 9 on there are several kinds of it, 3000 to 3999.
+  return status == CUDNN_STATUS_NOT_SUPPORTED || static_cast<int>(status) / 1000 == 3;
+}
+
 // `convolution` with images as the library wants them.
 bool Run(const Convolution& convolution, void* x, void* filter, void* y) {
   thread_local auto& all = *new PreparedList<PreparedConvolution>;
@@ -249,6 +254,7 @@ bool Run(const Convolution& convolution, void* x, void* filter, void* y) {
   void* const memory =
       prepared.workspace_bytes == 0 ? nullptr : workspace.AtLeast(RoundedWorkspace(prepared.workspace_bytes));
   const cudnnStatus_t status = Execute(prepared, x, filter, y, memory);
+  if (IsNotSupported(status)) return false;  // Some refuse only now what they have accepted.
   if (status != CUDNN_STATUS_SUCCESS) CheckCudnn(status, convolution.Text());
   return true;
 }
@@ -281,8 +287,8 @@ bool Convolve(Direction direction, const ConvolutionShape& shape, cudnnMathType_
 bool ConvolveByLibrary(Direction direction, const ConvolutionShape& shape, bool exact_in_tf32, float* x, float* filter,
                        float* y) {
   const bool tf32 = exact_in_tf32 || MatMulPrecision() == Precision::kTf32;
-  // By default the library would use TF32 unasked.
-  return Convolve(direction, shape, tf32 ? CUDNN_TENSOR_OP_MATH : CUDNN_FMA_MATH, x, filter, y);
+  // By default the library uses TF32 where a device has it.
+  return Convolve(direction, shape, tf32 ? CUDNN_DEFAULT_MATH : CUDNN_FMA_MATH, x, filter, y);
 }
 
 bool ConvolveByLibrary(Direction direction, const ConvolutionShape& shape, BFloat16* x, BFloat16* filter, BFloat16* y) {

@@ -70,6 +70,7 @@ void __syncthreads();
 void __syncwarp(unsigned mask = 0xFFFFFFFFu);  // Full masks only, here and below.
 inline void __threadfence() {}
 inline void __threadfence_block() {}
+inline void __threadfence_system() {}
 
 unsigned __ballot_sync(unsigned mask, int predicate);
 inline int __any_sync(unsigned mask, int predicate) { return __ballot_sync(mask, predicate) != 0; }
