@@ -115,4 +115,7 @@ absl::StatusOr<std::vector<GeneratedFile>> GenerateCuda(const Graph& graph, cons
   return Generate(CudaTarget(), CudaMakefile, {graph, program, training}, options);
 }
 
+FuseOptions FusedByCpu() { return {.largest_attention_head = CpuTarget().largest_attention_head}; }
+FuseOptions FusedByCuda() { return {.largest_attention_head = CudaTarget().largest_attention_head}; }
+
 }  // namespace cleave

@@ -15,6 +15,7 @@
 
 #include "absl/status/statusor.h"
 #include "codegen/source/run_script.h"
+#include "ir/fuse/fuse.h"
 #include "ir/graph/graph.h"
 #include "ir/program/program.h"
 #include "ir/training/training.h"
@@ -40,6 +41,10 @@ struct CodegenOptions {
 // source that does not exist, a rank outside of the mesh), an Unimplemented one an op that has no emission.
 absl::StatusOr<std::vector<GeneratedFile>> GenerateCpu(const Graph& graph, const Program& program,
                                                        const Training& training, const CodegenOptions& options = {});
+
+// What a target computes as one piece: its programs need no memory for what lies inside.
+FuseOptions FusedByCpu();
+FuseOptions FusedByCuda();
 
 // For GPUs of NVIDIA: C++17 and CUDA with cuBLASLt, cuDNN where it is installed, and NCCL. Errors as above.
 absl::StatusOr<std::vector<GeneratedFile>> GenerateCuda(const Graph& graph, const Program& program,

@@ -55,11 +55,12 @@ bool CheckSupported(const Pins& pins, const SearchOptions& options, Diagnostics&
 }
 
 // The one plan that there is, where it fits into memory.
-std::optional<Plan> PlanManual(const Graph& graph, const Cluster& cluster, const Pins& pins, Diagnostics& diagnostics) {
+std::optional<Plan> PlanManual(const Graph& graph, const Cluster& cluster, const Pins& pins, const FuseOptions& fuse,
+                               Diagnostics& diagnostics) {
   const std::optional<Mesh> mesh = MeshFor(cluster, pins.settings.mesh, pins.settings.mesh_span, diagnostics);
   if (!mesh.has_value()) return std::nullopt;
   const Plan plan = ManualPlan(graph, *mesh, cluster.name);
-  const std::optional<MemoryLimit> limit = MemoryLimitOf(pins.settings, cluster);
+  const std::optional<MemoryLimit> limit = MemoryLimitOf(pins.settings, cluster, fuse);
   if (!limit.has_value()) return plan;
   const PlanFor only_plan = [&](double, int) { return plan; };
   return FitMemory(graph, *limit, only_plan, /*zero=*/0, diagnostics);
@@ -123,7 +124,7 @@ std::optional<Plan> Search(const Graph& training_graph, const Cluster& cluster, 
                            const SearchOptions& options, Diagnostics& diagnostics) {
   const auto start = std::chrono::steady_clock::now();
   if (!CheckManualSettings(training_graph, options.algorithm, pins, diagnostics)) return std::nullopt;
-  if (training_graph.is_manual()) return PlanManual(training_graph, cluster, pins, diagnostics);
+  if (training_graph.is_manual()) return PlanManual(training_graph, cluster, pins, options.fuse, diagnostics);
   if (!CheckSupported(pins, options, diagnostics)) return std::nullopt;
   const std::optional<Mesh> mesh = MeshFor(cluster, pins.settings.mesh, pins.settings.mesh_span, diagnostics);
   if (!mesh.has_value()) return std::nullopt;
@@ -137,7 +138,7 @@ std::optional<Plan> Search(const Graph& training_graph, const Cluster& cluster, 
   const Planner planner(
       {.facts = facts, .mesh = *mesh, .cluster = cluster, .pins = pins, .demands = *demands, .options = own});
   std::optional<Plan> plan;
-  if (const std::optional<MemoryLimit> limit = MemoryLimitOf(pins.settings, cluster)) {
+  if (const std::optional<MemoryLimit> limit = MemoryLimitOf(pins.settings, cluster, options.fuse)) {
     bool is_first = true;
     const PlanFor plan_for = [&](double memory_weight, int zero) {
       // What a search warns of does not depend on the weight: it is said once.

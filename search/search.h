@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "base/diagnostic/diagnostic.h"
+#include "ir/fuse/fuse.h"
 #include "ir/graph/graph.h"
 #include "ir/pins/pins.h"
 #include "ir/plan/plan.h"
@@ -28,6 +29,7 @@ struct SearchOptions {
   std::optional<DatasetLayout> dataset;  // nullopt: data is read in whatever layout its readers want.
   std::optional<int> zero = 0;  // 1 to 3: what replicas share is divided (search/zero); nullopt: as memory asks for.
   int64_t work = 400000;        // Bound of refine (search/sapp).
+  FuseOptions fuse = {};        // What the target computes as one piece.
 };
 
 // What the `parallel` block asks for.

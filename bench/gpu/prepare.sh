@@ -55,7 +55,7 @@ for precision in f32 tf32 bf16; do
   generate "speed_mlp_8192_$precision" "$examples/mnist_mlp/mnist_mlp.model" --devices 1 --set batch=8192 \
     --set 'data=synthetic(train = 65536)' --set epochs=100 --set "precision=$precision"
 done
-for batch in 8 16 32 64; do
+for batch in 8 16 32; do
   generate "speed_gpt2_${batch}_bf16" "$workspace/bench/gpu/gpt2.model" --set "batch=$batch" --set epochs=100
 done
 

@@ -112,6 +112,7 @@ TEST(Fuse, AttentionKeepsScoresAndWeightsOutOfMemory) {
   EXPECT_EQ(Fuse(program).stages, Fuse(program, {.largest_attention_head = 0}).stages);
   const Fusion fusion = Fuse(program, {.largest_attention_head = kLargestHead});
   const Storage storage = PlanStorage(program, fusion);
+  EXPECT_LT(storage.buffers.total, PlanStorage(program, Fuse(program)).buffers.total);
   int pieces = 0;
   for (const FusedStage& stage : fusion.stages) {
     pieces += std::holds_alternative<AttentionForward>(stage.action);

@@ -61,6 +61,8 @@ struct Fusion {
 struct FuseOptions {
   // Heads with at most so many elements are computed as one piece; 0: attention stays op by op.
   int64_t largest_attention_head = 0;
+
+  bool operator==(const FuseOptions&) const = default;
 };
 
 Fusion Fuse(const Program& program, const FuseOptions& options = {});

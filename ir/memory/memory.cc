@@ -74,8 +74,8 @@ absl::string_view MemoryRoleName(MemoryRole role) {
   return "";
 }
 
-MemoryUse MemoryOf(const Graph& graph, const Program& program) {
-  const Storage storage = PlanStorage(program, Fuse(program));
+MemoryUse MemoryOf(const Graph& graph, const Program& program, const FuseOptions& fuse) {
+  const Storage storage = PlanStorage(program, Fuse(program, fuse));
   const IdVector<ValueId, const Step*> writers = WritersOf(program);
   const int64_t peak = PeakDemand(storage.stages, storage.requests).stage;
   MemoryUse use;

@@ -15,6 +15,7 @@
 
 #include "absl/strings/string_view.h"
 #include "base/units/units.h"
+#include "ir/fuse/fuse.h"
 #include "ir/graph/graph.h"
 #include "ir/program/program.h"
 
@@ -54,8 +55,8 @@ struct MemoryUse {
   Bytes waiting;
 };
 
-// REQUIRES: `program` was made of `graph`.
-MemoryUse MemoryOf(const Graph& graph, const Program& program);
+// `fuse`: what the target computes as one piece. REQUIRES: `program` was made of `graph`.
+MemoryUse MemoryOf(const Graph& graph, const Program& program, const FuseOptions& fuse = {});
 
 }  // namespace cleave
 

@@ -44,7 +44,7 @@ constexpr int kExponentStep = 5;
 
 class Fitter {
  public:
-  Fitter(const Graph& graph, Bytes limit, const PlanFor& plan_for)
+  Fitter(const Graph& graph, const MemoryLimit& limit, const PlanFor& plan_for)
       : graph_(graph), limit_(limit), plan_for_(plan_for) {}
 
   // The cheapest plan of this ZeRO level that fits. False where a search failed.
@@ -76,12 +76,12 @@ class Fitter {
   bool fits_unweighted() const { return fits_unweighted_; }
 
  private:
-  bool Fits(const Measured& measured) const { return measured.peak() <= limit_; }
+  bool Fits(const Measured& measured) const { return measured.peak() <= limit_.bytes; }
 
   bool Try(double weight, int zero) {
     std::optional<Plan> plan = plan_for_(weight * unit_, zero);
     if (!plan.has_value()) return false;
-    MemoryUse use = EstimateMemory(graph_, *plan);
+    MemoryUse use = EstimateMemory(graph_, *plan, limit_.fuse);
     last_ = Measured{.plan = *std::move(plan), .weight = weight * unit_, .zero = zero, .use = std::move(use)};
     if (!smallest_.has_value() || last_->peak() < smallest_->peak()) smallest_ = last_;
     const auto cost = [](const Measured& measured) { return measured.plan.search.cost; };
@@ -90,7 +90,7 @@ class Fitter {
   }
 
   const Graph& graph_;
-  const Bytes limit_;
+  const MemoryLimit& limit_;
   const PlanFor& plan_for_;
   double unit_ = 1;
   bool fits_unweighted_ = false;
@@ -102,12 +102,12 @@ static_assert(1 + (kLastExponent - kFirstExponent) / kExponentStep + 1 + 3 <= kP
 
 }  // namespace
 
-MemoryUse EstimateMemory(const Graph& training_graph, const Plan& plan) {
+MemoryUse EstimateMemory(const Graph& training_graph, const Plan& plan, const FuseOptions& fuse) {
   const absl::StatusOr<Distributed> distributed = Distribute(training_graph, plan);
   CLEAVE_CHECK(distributed.ok()) << distributed.status();
   const absl::StatusOr<Program> program = Partition(distributed->graph, distributed->plan);
   CLEAVE_CHECK(program.ok()) << program.status();
-  return MemoryOf(distributed->graph, *program);
+  return MemoryOf(distributed->graph, *program, fuse);
 }
 
 double HeldBytes(const GraphFacts& facts, const Mesh& mesh, OpId op, const Strategy& strategy) {
@@ -135,17 +135,24 @@ Prices WithMemoryWeight(const GraphFacts& facts, const Mesh& mesh, double weight
   return prices;
 }
 
-std::optional<MemoryLimit> MemoryLimitOf(const ParallelSettings& settings, const Cluster& cluster) {
-  if (settings.memory.has_value())
-    return MemoryLimit{.bytes = Bytes(settings.memory->value), .span = settings.memory->span, .source = "`memory`"};
+std::optional<MemoryLimit> MemoryLimitOf(const ParallelSettings& settings, const Cluster& cluster,
+                                         const FuseOptions& fuse) {
+  if (settings.memory.has_value()) {
+    return MemoryLimit{.bytes = Bytes(settings.memory->value),
+                       .span = settings.memory->span,
+                       .source = "`memory`",
+                       .fuse = fuse};
+  }
   if (cluster.memory_per_device == Bytes(0)) return std::nullopt;
-  return MemoryLimit{
-      .bytes = cluster.memory_per_device, .span = {}, .source = absl::StrCat("the memory of `", cluster.name, "`")};
+  return MemoryLimit{.bytes = cluster.memory_per_device,
+                     .span = {},
+                     .source = absl::StrCat("the memory of `", cluster.name, "`"),
+                     .fuse = fuse};
 }
 
 std::optional<Plan> FitMemory(const Graph& training_graph, const MemoryLimit& limit, const PlanFor& plan_for,
                               std::optional<int> zero, Diagnostics& diagnostics) {
-  Fitter fitter(training_graph, limit.bytes, plan_for);
+  Fitter fitter(training_graph, limit, plan_for);
   for (int level = zero.value_or(0); level <= zero.value_or(3); ++level) {
     if (!fitter.Level(level)) return std::nullopt;
     // Dividing more sends no less.

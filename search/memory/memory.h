@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "base/diagnostic/diagnostic.h"
 #include "base/units/units.h"
+#include "ir/fuse/fuse.h"
 #include "ir/graph/graph.h"
 #include "ir/memory/memory.h"
 #include "ir/mesh/mesh.h"
@@ -29,7 +30,7 @@ namespace cleave {
 
 // What the program of `plan` needs: Distribute, Partition, then the memory of the program (ir/memory). Exact: the
 // generated program allocates the same. REQUIRES: VerifyGraph and VerifyPlan are content.
-MemoryUse EstimateMemory(const Graph& training_graph, const Plan& plan);
+MemoryUse EstimateMemory(const Graph& training_graph, const Plan& plan, const FuseOptions& fuse = {});
 
 // What a rank keeps because of the op's value under `strategy`: a parameter with its gradient and the optimizer's
 // state; a forward value that the backward pass reads; of all others nothing. ZeRO is not considered.
@@ -43,12 +44,14 @@ struct MemoryLimit {
   Bytes bytes{0};
   Span span;           // Where the model says so; empty where the cluster does.
   std::string source;  // "`memory`", "the memory of `h200`"
+  FuseOptions fuse = {};  // What the target computes as one piece, and so needs no memory for.
 
   bool operator==(const MemoryLimit&) const = default;
 };
 
 // `memory` of the settings, else a device's memory where the cluster knows it.
-std::optional<MemoryLimit> MemoryLimitOf(const ParallelSettings& settings, const Cluster& cluster);
+std::optional<MemoryLimit> MemoryLimitOf(const ParallelSettings& settings, const Cluster& cluster,
+                                         const FuseOptions& fuse = {});
 
 // A plan under the weight of a held byte, in units of the search's price, and a ZeRO level; nullopt after errors, which
 // it reports itself. Its search.cost is the price without the weight. More weight need not give less memory, but

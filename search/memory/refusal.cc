@@ -33,12 +33,13 @@ std::vector<std::string> BindingTensors(const MemoryUse& use) {
 
 // What dividing optimizer state, gradients and parameters would leave, for the levels above that of `smallest`. The
 // plans are found and measured, not guessed.
-std::vector<std::string> ShardingNotes(const Graph& graph, const Measured& smallest, const PlanFor& plan_for) {
+std::vector<std::string> ShardingNotes(const Graph& graph, const MemoryLimit& limit, const Measured& smallest,
+                                       const PlanFor& plan_for) {
   std::vector<std::string> notes;
   for (int zero = smallest.zero + 1; zero <= 3; ++zero) {
     const std::optional<Plan> plan = plan_for(smallest.weight, zero);
     if (!plan.has_value()) break;
-    const Bytes peak = EstimateMemory(graph, *plan).prediction.peak;
+    const Bytes peak = EstimateMemory(graph, *plan, limit.fuse).prediction.peak;
     if (peak < smallest.peak()) notes.push_back(absl::StrCat("`zero = ", zero, "` would need ", FormatBytes(peak)));
   }
   return notes;
@@ -69,7 +70,7 @@ Diagnostic NothingFits(const Graph& graph, const MemoryLimit& limit, const Measu
                      " of the activations only wait for the backward pass: computing them again there would "
                      "save that much"));
   }
-  for (std::string& note : ShardingNotes(graph, smallest, plan_for)) error.notes.push_back(std::move(note));
+  for (std::string& note : ShardingNotes(graph, limit, smallest, plan_for)) error.notes.push_back(std::move(note));
   error.help.push_back("use more devices, a smaller batch, or a larger limit");
   return error;
 }

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check/check.h"
 #include "base/text/text.h"
+#include "codegen/codegen.h"
 #include "dsl/parse/parse.h"
 #include "ir/differentiate/differentiate.h"
 #include "ir/manual/manual.h"
@@ -216,13 +217,16 @@ ExitCode Understand(const CompileOptions& options, Compilation& compilation) {
 }
 
 ExitCode MakePlan(const CompileOptions& options, Compilation& compilation) {
+  compilation.fuse = options.target == "cuda" ? FusedByCuda() : FusedByCpu();
   if (!options.plan_file.empty()) return ReadPlanFile(options, compilation);
   const Pins& pins = compilation.module->pins;
   compilation.cluster = ClusterAskedFor(options, pins.settings, compilation.diagnostics);
   if (!compilation.cluster.has_value()) return ExitCode::kModelWrong;
   LeaveOutTf32(options, compilation.module->training, *compilation.cluster);
-  compilation.plan = Search(compilation.training_graph, *compilation.cluster, pins, OptionsFrom(pins.settings),
-                            compilation.diagnostics);
+  SearchOptions search = OptionsFrom(pins.settings);
+  search.fuse = compilation.fuse;
+  compilation.plan =
+      Search(compilation.training_graph, *compilation.cluster, pins, search, compilation.diagnostics);
   if (!compilation.plan.has_value()) return NoPlan(compilation.diagnostics);
   for (const std::string& error : VerifyPlan(compilation.training_graph, *compilation.plan)) {
     return Bug("search", error);

@@ -12,6 +12,7 @@
 #include "frontend/frontend.h"
 #include "ir/check/check.h"
 #include "ir/distribute/distribute.h"
+#include "ir/fuse/fuse.h"
 #include "ir/graph/graph.h"
 #include "ir/plan/plan.h"
 #include "ir/program/program.h"
@@ -29,6 +30,7 @@ struct Compilation {
   std::optional<Module> module;  // Forward graph, training, pins.
   Graph training_graph;
   std::optional<Cluster> cluster;
+  FuseOptions fuse;  // What programs for the target compute as one piece.
   std::optional<Plan> plan;
   Distributed distributed;  // Graph and plan, in which ops that cut inner factors have their distributed form.
   Program program;

@@ -59,7 +59,7 @@ Explained ExplainedOf(const Compilation& compilation) {
           .distributed = compilation.distributed,
           .program = compilation.program,
           .predicted = Predict(compilation.program, *compilation.cluster),
-          .memory = MemoryOf(compilation.distributed.graph, compilation.program).prediction,
+          .memory = MemoryOf(compilation.distributed.graph, compilation.program, compilation.fuse).prediction,
           .pins = compilation.module->pins};
 }
 
