@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "ir/graph/roles.h"
 #include "ir/ops/ops.h"
 
 namespace cleave::frontend {
@@ -47,10 +48,6 @@ Expansion Tidy(Expansion expansion, Reporter& reporter) {
   }
 
   Expansion result;
-  result.graph.model = graph.model;
-  result.graph.file = graph.file;
-  result.graph.hash = graph.hash;
-  result.graph.rank_axes = graph.rank_axes;
   IdVector<OpId, OpId> moved(graph.ops.size());
   for (const Op& op : graph.ops) {
     if (!kept[op.id]) continue;
@@ -62,8 +59,7 @@ Expansion Tidy(Expansion expansion, Reporter& reporter) {
     copy.phase = forward[op.id] || is_source ? Phase::kForward : Phase::kMetric;
     result.graph.ops.push_back(std::move(copy));
   }
-  if (graph.loss) result.graph.loss = moved[*graph.loss];
-  for (const Metric& metric : graph.metrics) result.graph.metrics.push_back({metric.name, moved[metric.value]});
+  CopyRoles(graph, moved, result.graph);
   for (Pin& pin : expansion.pins) {
     pin.op = moved[pin.op];
     result.pins.push_back(std::move(pin));

@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status/status_macros.h"
 #include "ir/distribute/built_form.h"
+#include "ir/graph/roles.h"
 #include "ir/ops/ops.h"
 
 namespace cleave {
@@ -24,10 +25,6 @@ namespace {
 class Rewriter {
  public:
   Rewriter(const Graph& graph, const Plan& plan) : graph_(graph), plan_(plan) {
-    result_.graph.model = graph.model;
-    result_.graph.file = graph.file;
-    result_.graph.hash = graph.hash;
-    result_.graph.rank_axes = graph.rank_axes;
     result_.plan = plan;
     result_.plan.ops = {};
     for (const Op& op : graph.ops) names_.insert(op.name);
@@ -41,7 +38,7 @@ class Rewriter {
         Keep(op);
       }
     }
-    CopyRoles();
+    CopyRoles(graph_, result_.values, result_.graph);
     return std::move(result_);
   }
 
@@ -174,16 +171,6 @@ class Rewriter {
     std::string name = wish;
     for (int number = 1; !names_.insert(name).second; ++number) name = absl::StrCat(wish, "_", number);
     return name;
-  }
-
-  void CopyRoles() {
-    if (graph_.loss.has_value()) result_.graph.loss = result_.values[*graph_.loss];
-    for (const Metric& metric : graph_.metrics) {
-      result_.graph.metrics.push_back({.name = metric.name, .value = result_.values[metric.value]});
-    }
-    for (const StateUpdate& update : graph_.updates) {
-      result_.graph.updates.push_back({.state = result_.values[update.state], .value = result_.values[update.value]});
-    }
   }
 
   const Graph& graph_;

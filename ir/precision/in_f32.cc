@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "ir/graph/roles.h"
 #include "ir/ops/builder.h"
 #include "ir/precision/policy.h"
 #include "ir/precision/precision.h"
@@ -37,15 +38,7 @@ Graph InF32(const Graph& graph) {
     if (op.gradient_of.has_value()) made.gradient_of = places[*op.gradient_of];
   }
   Graph result = std::move(builder).Build();
-  result.model = graph.model;
-  result.file = graph.file;
-  result.hash = graph.hash;
-  result.rank_axes = graph.rank_axes;
-  if (graph.loss.has_value()) result.loss = places[*graph.loss];
-  for (const Metric& metric : graph.metrics) result.metrics.push_back({metric.name, places[metric.value]});
-  for (const StateUpdate& update : graph.updates) {
-    result.updates.push_back({.state = places[update.state], .value = places[update.value]});
-  }
+  CopyRoles(graph, places, result);
   return result;
 }
 

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check/check.h"
+#include "ir/graph/roles.h"
 #include "ir/ops/builder.h"
 #include "ir/ops/ops.h"
 #include "ir/precision/policy.h"
@@ -55,15 +56,7 @@ class Lowering {
       for (const Wanted& wanted : behind_[op.id]) AddCast(wanted);
     }
     Graph graph = std::move(builder_).Build();
-    graph.model = old_.model;
-    graph.file = old_.file;
-    graph.hash = old_.hash;
-    graph.rank_axes = old_.rank_axes;
-    if (old_.loss.has_value()) graph.loss = places_[*old_.loss];
-    for (const Metric& metric : old_.metrics) graph.metrics.push_back({metric.name, places_[metric.value]});
-    for (const StateUpdate& update : old_.updates) {
-      graph.updates.push_back({.state = places_[update.state], .value = places_[update.value]});
-    }
+    CopyRoles(old_, places_, graph);
     return {.graph = std::move(graph), .places = std::move(places_), .casts = std::move(casts_)};
   }
 

@@ -1,9 +1,6 @@
 // Ranks that die, crash and stand still, before they join, when they have joined and while they train, in each way in
 // which ranks meet: all end soon, at most one says why, and nothing looks as if it were done. example_program.cc.
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,6 +8,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+
+#include "runtime/rendezvous/free_port.h"
 
 namespace cleave::runtime {
 namespace {
@@ -34,19 +33,6 @@ Outcome Shell(const std::string& command) {
   outcome.exit = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return outcome;
-}
-
-// A port of this machine that nobody listens on.
-std::string FreePort() {
-  const int listener = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  EXPECT_EQ(bind(listener, reinterpret_cast<sockaddr*>(&address), size), 0);
-  EXPECT_EQ(getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size), 0);
-  close(listener);
-  return std::to_string(ntohs(address.sin_port));
 }
 
 int Count(const std::string& text, const std::string& part) {

@@ -1,8 +1,5 @@
 // One program on eight ranks, started in every way there is: the same losses, and what is said when a start goes wrong.
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -12,6 +9,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "runtime/rendezvous/free_port.h"
 #include "tests/support/compile.h"
 
 namespace cleave {
@@ -48,19 +46,6 @@ int CountOf(const std::string& text, const std::string& part) {
   int count = 0;
   for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
   return count;
-}
-
-// A port of this machine that nobody listens on.
-std::string FreePort() {
-  const int listener = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  EXPECT_EQ(bind(listener, reinterpret_cast<sockaddr*>(&address), size), 0);
-  EXPECT_EQ(getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size), 0);
-  close(listener);
-  return std::to_string(ntohs(address.sin_port));
 }
 
 // A rank table with so many devices on each server, ranks in order.
@@ -138,12 +123,12 @@ TEST(LaunchTest, ByMpirun) {
 TEST(LaunchTest, ByRankTable) {
   std::filesystem::remove_all(BuiltProgram() + "/log_output");
   const std::string table = WriteTable(TableText({"127.0.0.1"}, kRanks));
-  ExpectTheSameLosses("CLEAVE_PORT=" + FreePort() + " ./run.sh --launch rank-table " + table + " --steps 10 --quiet");
+  ExpectTheSameLosses("CLEAVE_PORT=" + runtime::FreePort() + " ./run.sh --launch rank-table " + table + " --steps 10 --quiet");
   ExpectLogs();
   // run.sh sees the variable, too; and a plain loop does.
-  ExpectTheSameLosses("CLEAVE_PORT=" + FreePort() + " RANK_TABLE_FILE=" + table + " ./run.sh --steps 10 --quiet");
+  ExpectTheSameLosses("CLEAVE_PORT=" + runtime::FreePort() + " RANK_TABLE_FILE=" + table + " ./run.sh --steps 10 --quiet");
   ExpectTheSameLosses(
-      "export RANK_TABLE_FILE=" + table + " CLEAVE_PORT=" + FreePort() +
+      "export RANK_TABLE_FILE=" + table + " CLEAVE_PORT=" + runtime::FreePort() +
       "; for i in 5 6 7 0 1 2 3 4; do RANK_ID=$i ./program_gloo --steps 10 --quiet & pids=\"$pids $!\"; "
       "done\n" +
       kWait);
@@ -163,11 +148,11 @@ TEST(LaunchTest, AsThreadsOfOneProcess) {
 
 TEST(LaunchTest, ByTorchrunsVariables) {
   ExpectTheSameLosses(
-      RanksByNumber(0, kRanks, "WORLD_SIZE=8 MASTER_ADDR=127.0.0.1 MASTER_PORT=" + FreePort(), "--steps 10") + kWait);
+      RanksByNumber(0, kRanks, "WORLD_SIZE=8 MASTER_ADDR=127.0.0.1 MASTER_PORT=" + runtime::FreePort(), "--steps 10") + kWait);
 }
 
 TEST(LaunchTest, BySlurmsVariables) {
-  ExpectTheSameLosses("export CLEAVE_PORT=" + FreePort() +
+  ExpectTheSameLosses("export CLEAVE_PORT=" + runtime::FreePort() +
                       "; for i in 0 1 2 3 4 5 6 7; do SLURM_PROCID=$i SLURM_NTASKS=8 SLURM_LOCALID=$i "
                       "SLURM_STEP_NODELIST=127.0.0.[1-3] ./run.sh --steps 10 --quiet & pids=\"$pids $!\"; done\n" +
                       kWait);
@@ -304,7 +289,7 @@ TEST(LaunchTest, RankTableOfOtherHosts) {
 
 TEST(LaunchTest, OtherNumberOfRanksThanThePlanHas) {
   const CommandResult ran =
-      Shell(RanksByNumber(0, 4, "WORLD_SIZE=4 MASTER_ADDR=127.0.0.1 MASTER_PORT=" + FreePort(), "") + kWait);
+      Shell(RanksByNumber(0, 4, "WORLD_SIZE=4 MASTER_ADDR=127.0.0.1 MASTER_PORT=" + runtime::FreePort(), "") + kWait);
   EXPECT_EQ(ran.out, "exit 3\nexit 3\nexit 3\nexit 3\n");
   EXPECT_EQ(CountOf(ran.err, "error:"), 1) << ran.err;
   EXPECT_TRUE(Contains(ran.err, "and WORLD_SIZE says 4: start 8, or compile the model with `--devices 4`")) << ran.err;
@@ -312,7 +297,7 @@ TEST(LaunchTest, OtherNumberOfRanksThanThePlanHas) {
 
 TEST(LaunchTest, ASchedulerForAnotherNumberOfRanks) {
   const CommandResult ran =
-      Shell("export CLEAVE_SCHEDULER=127.0.0.1:" + FreePort() +
+      Shell("export CLEAVE_SCHEDULER=127.0.0.1:" + runtime::FreePort() +
             "; CLEAVE_WORKERS=4 ./starter scheduler >/dev/null & pids=$!; "
             "for i in 0 1 2 3; do CLEAVE_LOCAL_RANK=$i ./program_gloo & pids=\"$pids $!\"; done\n" +
             kWait);
@@ -350,7 +335,7 @@ TEST(LaunchTest, NotEnoughSlots) {
 }
 
 TEST(LaunchTest, ARankThatNeverJoins) {
-  const std::string settings = "CLEAVE_JOIN_TIMEOUT=2 WORLD_SIZE=8 MASTER_ADDR=127.0.0.1 MASTER_PORT=" + FreePort();
+  const std::string settings = "CLEAVE_JOIN_TIMEOUT=2 WORLD_SIZE=8 MASTER_ADDR=127.0.0.1 MASTER_PORT=" + runtime::FreePort();
   const CommandResult ran = Shell(RanksByNumber(0, 7, settings, "") + kWait);
   EXPECT_EQ(ran.out, "exit 6\nexit 6\nexit 6\nexit 6\nexit 6\nexit 6\nexit 6\n");
   EXPECT_EQ(ran.err, "error: rank 7 did not join within 2 s, 7 of 8 did; the job is ended (CLEAVE_JOIN_TIMEOUT)\n");
@@ -374,7 +359,7 @@ TEST(LaunchTest, ARankThatDiesEndsTheJob) {
     std::filesystem::remove(BuiltProgram() + "/metrics.jsonl");
     const auto start = std::chrono::steady_clock::now();
     const CommandResult ran = Shell(
-        RanksByNumber(0, kRanks, "WORLD_SIZE=8 MASTER_ADDR=127.0.0.1 MASTER_PORT=" + FreePort(), "--epochs 100000") +
+        RanksByNumber(0, kRanks, "WORLD_SIZE=8 MASTER_ADDR=127.0.0.1 MASTER_PORT=" + runtime::FreePort(), "--epochs 100000") +
         "while [ ! -s metrics.jsonl ]; do :; done; set -- $pids; shift " + std::to_string(lost) + "; kill -9 $1\n" +
         kWait);
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -389,7 +374,7 @@ TEST(LaunchTest, ARankThatDiesEndsTheJob) {
 }
 
 TEST(LaunchTest, APortThatIsInUse) {
-  const std::string port = FreePort();
+  const std::string port = runtime::FreePort();
   const CommandResult ran = Shell("mkfifo said; CLEAVE_SCHEDULER=127.0.0.1:" + port +
                                   " CLEAVE_WORKERS=1 ./starter scheduler >said & read -r line <said; " +
                                   "RANK=0 WORLD_SIZE=8 MASTER_ADDR=127.0.0.1 MASTER_PORT=" + port +

@@ -26,6 +26,10 @@ cudaStream_t CommunicationStream();
 // was attempted: "cudaMalloc of 4096 bytes".
 void CheckCuda(cudaError_t error, const char* what);
 
+// A workspace (runtime/device/workspace.h) that is never given back. It is none that was: what a call gives back in one
+// step it finds again in the next, when nothing may be allocated any more.
+void* TakeForGood(int64_t bytes);
+
 // Multiprocessors of the device.
 int Multiprocessors();
 

@@ -39,24 +39,30 @@ int64_t Rounded(int64_t bytes) {
 
 WorkspaceUse WorkspaceBytes() { return {allocated, allocated}; }
 
+void* TakeForGood(int64_t bytes) {
+  const int64_t rounded = Rounded(bytes);
+  void* memory = nullptr;
+  const cudaError_t error = cudaMalloc(&memory, static_cast<size_t>(rounded));
+  if (error == cudaErrorMemoryAllocation) {
+    Die(ExitCode::kFailed,
+        Format("out of memory: a call needs %" PRId64 " bytes beside the arena, the GPU has %" PRId64 " left", bytes,
+               AvailableMemory()));
+  }
+  CheckCuda(error, "cudaMalloc of a workspace");
+  allocated += rounded;
+  return memory;
+}
+
 void* TakeWorkspace(int64_t bytes) {
   Kept& kept = KeptOfThread();
   const cudaStream_t stream = CurrentStream();
-  const int64_t rounded = Rounded(bytes);
-  std::vector<void*>& fitting = kept.memory[{stream, rounded}];
+  std::vector<void*>& fitting = kept.memory[{stream, Rounded(bytes)}];
   void* memory = nullptr;
   if (!fitting.empty()) {
     memory = fitting.back();
     fitting.pop_back();
   } else {
-    const cudaError_t error = cudaMalloc(&memory, static_cast<size_t>(rounded));
-    if (error == cudaErrorMemoryAllocation) {
-      Die(ExitCode::kFailed,
-          Format("out of memory: a call needs %" PRId64 " bytes beside the arena, the GPU has %" PRId64 " left", bytes,
-                 AvailableMemory()));
-    }
-    CheckCuda(error, "cudaMalloc of a workspace");
-    allocated += rounded;
+    memory = TakeForGood(bytes);
   }
   kept.taken[memory] = stream;
   return memory;

@@ -29,9 +29,7 @@ const Cublas& TheCublas() {
   if (cublas.handle == nullptr) {
     CheckCublas(cublasLtCreate(&cublas.handle), "its start");
     cublas.workspace_bytes = WorkspaceOfDevice();
-    // Kept for good: of a size that nothing else asks for, so that no block is missing where others are taken again.
-    constexpr size_t kUnlikeOthers = 512;
-    cublas.workspace = TakeWorkspace(static_cast<int64_t>(cublas.workspace_bytes + kUnlikeOthers));
+    cublas.workspace = TakeForGood(static_cast<int64_t>(cublas.workspace_bytes));
   }
   return cublas;
 }

@@ -1,0 +1,15 @@
+// What a graph is besides its ops, for passes that write the ops anew.
+#ifndef CLEAVE_IR_GRAPH_ROLES_H_
+#define CLEAVE_IR_GRAPH_ROLES_H_
+
+#include "base/strong_id/strong_id.h"
+#include "ir/graph/graph.h"
+
+namespace cleave {
+
+// Gives `to` the names of `from`, its ranks, and its loss, metrics and updates, whose values are at `places` now.
+void CopyRoles(const Graph& from, const IdVector<OpId, OpId>& places, Graph& to);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_IR_GRAPH_ROLES_H_
