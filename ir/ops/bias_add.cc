@@ -1,7 +1,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
+#include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -27,7 +27,7 @@ Gradients BiasAddGradients(GraphBuilder& builder, const Op& op, OpId dy) {
 }  // namespace
 
 OpDefinition DefineBiasAdd() {
-  OpDefinition definition = BinaryOp("bias_add", "x plus a vector along the last dimension");
+  OpDefinition definition = BinaryOp("x plus a vector along the last dimension");
   definition.signature = {{.name = "x"}, {.name = "bias"}};
   definition.infer = InferBiasAdd;
   definition.rule = JointlyLinearRule;
