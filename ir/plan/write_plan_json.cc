@@ -64,7 +64,7 @@ Json OpJson(const Graph& graph, const Plan& plan, const Op& op) {
   Json choices = Json::array();
   for (const Choice& choice : planned.choices) choices.push_back(ChoiceJson(choice, rule, plan.mesh));
   return {{"name", op.name},
-          {"kind", op.kind},
+          {"kind", Text(OpKindName(op.kind))},
           {"phase", Text(PhaseName(op.phase))},
           {"line", op.line},
           {"inputs", inputs},
