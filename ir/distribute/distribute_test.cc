@@ -151,7 +151,7 @@ Plan WholePlan(const Graph& graph, const Mesh& mesh) {
 
 std::string Kinds(const Graph& graph) {
   std::string text;
-  for (const Op& op : graph.ops) absl::StrAppend(&text, text.empty() ? "" : " ", op.kind);
+  for (const Op& op : graph.ops) absl::StrAppend(&text, text.empty() ? "" : " ", OpKindName(op.kind));
   return text;
 }
 

@@ -398,7 +398,8 @@ TEST(ErrorsTest, Attributes) {
   EXPECT_EQ(Infer(OpKind::kStepScalar, {}, {{attribute::kForm, "rate"}}),
             "E0409 `form` is `rate` | help: use `learning_rate` or `bias_correction`");
   EXPECT_EQ(Infer(OpKind::kScale, {F({2})}), "E0409 `scale` needs `factor`");
-  EXPECT_EQ(Infer(OpKind::kScale, {F({2})}, {{attribute::kFactor, 2}}), "E0409 `factor` of `scale` has another type");
+  EXPECT_EQ(Infer(OpKind::kScale, {F({2})}, {{Attribute<int64_t>{"factor"}, 2}}),
+            "E0409 `factor` of `scale` has another type");
   EXPECT_EQ(Infer(OpKind::kRelu, {F({2})}, {{attribute::kSlope, 0.1}}), "E0409 `relu` has no `slope`");
   EXPECT_EQ(Infer(OpKind::kRelu, {F({2}), F({2})}), "E0409 `relu` takes 1 tensor, found 2");
 }
