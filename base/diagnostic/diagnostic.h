@@ -3,6 +3,7 @@
 //   diagnostics.Add(Error(Code::kE0201, "unknown name `relo`")
 //                       .At(name.span, "not defined here")
 //                       .Help("did you mean `relu`?"));
+//
 // Messages are lower case without a full stop, with names in backticks. The first label is the primary one and covers
 // the narrowest wrong range. codes.def lists the codes, and each has a page under docs/errors/. Not thread-safe.
 #ifndef CLEAVE_BASE_DIAGNOSTIC_DIAGNOSTIC_H_

@@ -3,6 +3,7 @@
 //   std::string text = Match(expression,
 //       [](const Name& name) { return name.text; },
 //       [](const Call& call) { return call.callee; });
+//
 // A call that lacks a case for an alternative does not compile.
 #ifndef CLEAVE_BASE_MATCH_MATCH_H_
 #define CLEAVE_BASE_MATCH_MATCH_H_
