@@ -27,7 +27,7 @@ std::string RenderJson(const Diagnostic& diagnostic, const SourceSet& sources) {
                        {"spans", spans},
                        {"notes", diagnostic.notes},
                        {"help", diagnostic.help}};
-  // Text that is not UTF-8 (a path, say) must not make the report of a mistake fail.
+  // Text that is not UTF-8, such as a path, must not make the report of a mistake fail.
   return object.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

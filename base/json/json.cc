@@ -24,7 +24,7 @@ absl::StatusOr<Json> ParseStrictJson(absl::string_view text) {
   Json document = Json::parse(text.begin(), text.end(), watch, /*allow_exceptions=*/false);
   if (document.is_discarded()) return absl::InvalidArgumentError("not valid JSON");
   if (!duplicate.empty())
-    return absl::InvalidArgumentError(absl::StrCat("the key \"", duplicate, "\" stands twice in one object"));
+    return absl::InvalidArgumentError(absl::StrCat("the key \"", duplicate, "\" occurs twice in one object"));
   return document;
 }
 

@@ -1,4 +1,4 @@
-// Reads JSON strictly: what a reader does not expect is an error with its place.
+// Reads JSON strictly: everything unexpected is an error with its place.
 //
 //   CLEAVE_ASSIGN_OR_RETURN(const Json document, ParseStrictJson(text));
 //   CLEAVE_RETURN_IF_ERROR(CheckFields(document, "plan", {"version"}, {"warnings"}));
@@ -25,7 +25,7 @@ using Json = nlohmann::ordered_json;
 // "WHERE: WHAT".
 absl::Status JsonError(const std::string& where, const std::string& what);
 
-// The document; an object with a key twice is refused.
+// The document; an object in which a key occurs twice is refused.
 absl::StatusOr<Json> ParseStrictJson(absl::string_view text);
 
 // `object` is an object with all of the `required` fields, some of the `optional` ones and no others.

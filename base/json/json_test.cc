@@ -16,7 +16,7 @@ TEST(ParseStrictJsonTest, RefusesBrokenTextAndAKeyTwice) {
   EXPECT_EQ(ParseStrictJson(R"({"a": 1)").status().message(), "not valid JSON");
   EXPECT_EQ(ParseStrictJson("").status().message(), "not valid JSON");
   EXPECT_EQ(ParseStrictJson(R"([{"a": 1}, {"b": {"a": 1, "a": 2}}])").status().message(),
-            "the key \"a\" stands twice in one object");
+            "the key \"a\" occurs twice in one object");
 }
 
 TEST(CheckFieldsTest, NamesWhatIsMissingOrUnknown) {

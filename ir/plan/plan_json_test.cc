@@ -68,7 +68,7 @@ TEST(PlanJsonTest, SaysWhatIsWrongAndWhere) {
       {"{\n", "{{\n", "not valid JSON"},
       {"\"cleave-plan\"", "\"other\"", "plan.format: expected \"cleave-plan\", found \"other\""},
       {"\"version\": 1", "\"version\": 2", "plan.version: this version reads 1, found 2"},
-      {"\"version\": 1", "\"version\": 1, \"version\": 1", "the key \"version\" stands twice in one object"},
+      {"\"version\": 1", "\"version\": 1, \"version\": 1", "the key \"version\" occurs twice in one object"},
       {"\"version\": 1", "\"version\": 1, \"colour\": 3", "plan: unknown field \"colour\""},
       {"xxh3:0123456789abcdef", "xxh3:fedcba9876543210",
        "model.hash: the plan is for mlp with hash xxh3:fedcba9876543210, this model is mlp with hash "

@@ -225,7 +225,7 @@ absl::StatusOr<Plan> ParsePlanJson(absl::string_view text, const Graph& graph) {
     CLEAVE_ASSIGN_OR_RETURN(const std::string name, StringAt(json, "name", "ops"));
     const std::optional<OpId> id = graph.Find(name);
     if (!id.has_value()) return JsonError("ops", absl::StrCat("the model has no op `", name, "`"));
-    if (!seen.insert(name).second) return JsonError("ops", absl::StrCat("the op `", name, "` stands twice"));
+    if (!seen.insert(name).second) return JsonError("ops", absl::StrCat("the op `", name, "` occurs twice"));
     CLEAVE_ASSIGN_OR_RETURN(plan.ops[*id],
                             OpPlanOf(json, graph, graph.op(*id), plan.mesh, absl::StrCat("ops[`", name, "`]")));
   }

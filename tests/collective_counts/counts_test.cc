@@ -1,5 +1,5 @@
-// Numbers of collectives that known plans need. The plans are given by pins; where a row is data parallel it is asked for by
-// name. Gradient reductions that are merged count once, the loss is not counted.
+// Numbers of collectives that known plans need. Pins give the plans; a row that is data parallel names that search
+// instead. Gradient reductions that are merged count once; the loss is not counted.
 
 #include <string>
 #include <vector>
@@ -18,8 +18,8 @@ constexpr char kFour[] = "parallel { devices = 4; gradient_weight = 1.0; }";
 constexpr char kPropagate[] = "parallel { devices = 4; gradient_weight = 1.0; search = propagate; }";
 constexpr char kDataParallel[] = "parallel { devices = 4; gradient_weight = 1.0; search = data_parallel; }";
 
-// Dense layers with relu between; `pins` by layer, repeated when there are fewer. The loss lies as `ends` says: without a pin the
-// search lets it use a cut input, and the last all_reduce is a reduce_scatter.
+// Dense layers with relu between them; `pins` are those of the layers, and repeat if there are fewer. `ends` is the pin
+// of the loss: without it the search lets the loss read a cut input, and the last all_reduce becomes a reduce_scatter.
 std::string Layers(int layers, int batch, int width, const std::vector<std::string>& pins, const std::string& ends = "") {
   std::string text = absl::Substitute("model Layers() { input x: f32[$0, $1]; input target: f32[$0, $1];\n", batch, width);
   std::string input = "x";
@@ -246,7 +246,7 @@ TEST(CountsTest, RowsFeedingColumns) {
   EXPECT_EQ(CollectivesOf(CompileModel(text + kFour, 4), {Phase::kForward}), "all_gather 1");
 }
 
-// A small bucket: gradients are reduced as they come, the last ones in the update.
+// With small buckets gradients are reduced as soon as they are made, the last ones in the update.
 TEST(CountsTest, BucketsOfLimitedSize) {
   const std::string text = Layers(6, 256, 32, {}) + kDataParallel;
   const auto of_size = [](int64_t bytes) { return PartitionOptions{.bucket_bytes = Bytes(bytes)}; };

@@ -22,8 +22,8 @@ Json ReadJson(const std::string& path) {
   return json;
 }
 
-// Compiles into `folder`/out, where the objects of an earlier compile lie, and runs two steps: at the second one
-// everything that only grows has its size.
+// Compiles into `folder`/out, which may have the objects of an earlier compile, and runs two steps: at the second one
+// everything that only grows has its final size.
 void ExpectPredicted(const std::string& model, const std::vector<std::string>& flags, const std::string& folder) {
   std::vector<std::string> arguments = {DataPath(model), "--out", "out"};
   arguments.insert(arguments.end(), flags.begin(), flags.end());

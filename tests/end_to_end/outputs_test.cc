@@ -1,4 +1,4 @@
-// What a compile and a run leave behind: files, fields and lines that other programs read (docs/formats).
+// The output of a compile and of a run: files, fields and lines that other programs read (docs/formats).
 
 #include <cmath>
 #include <filesystem>
@@ -119,9 +119,9 @@ TEST(OutputsTest, DumpsOfEveryRank) {
   }
 }
 
-// The published first example of SAPP: the product cut (4, 2) by (1, 2) on eight ranks. Partial sums meet in ranks (0,
-// 1), (2, 3) …: in an all-reduce where the pin wants the output as the product makes it, in a reduce-scatter, which
-// sends half, where readers are free.
+// The published first example of SAPP: the product is cut (4, 2) by (1, 2) on eight ranks. Ranks (0, 1), (2, 3) … add
+// up the partial sums: by an all-reduce if the pin wants the output as the product makes it, or by a reduce-scatter,
+// which sends half as much, if the readers' layouts are free.
 TEST(OutputsTest, PinOfTheFirstProductOfTheSappNetwork) {
   const std::string free = ReadText(DataPath("tests/end_to_end/sapp_pinned.model"));
   const std::string attribute = "#[shard((4, 2), (1, 2))]";
@@ -162,7 +162,7 @@ TEST(OutputsTest, SameInputGivesTheSameBytes) {
     const std::string relative = std::filesystem::relative(entry.path(), folder + "/a");
     std::string a = ReadText(folder + "/a/" + relative);
     std::string b = ReadText(folder + "/b/" + relative);
-    if (relative == "plan.json") {  // All but the time that the search took.
+    if (relative == "plan.json") {  // Everything except the time that the search took.
       Json plan_a = ParseJson(a), plan_b = ParseJson(b);
       plan_a["search"].erase("seconds");
       plan_b["search"].erase("seconds");

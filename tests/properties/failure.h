@@ -1,4 +1,4 @@
-// Whether a case fails, and what a person needs to see of it.
+// Whether a case fails, and the report of the failure for people.
 #ifndef CLEAVE_TESTS_PROPERTIES_FAILURE_H_
 #define CLEAVE_TESTS_PROPERTIES_FAILURE_H_
 
@@ -12,12 +12,13 @@
 namespace cleave::properties {
 
 struct CheckOptions {
-  bool with_proof = false;  // The simulated half of the compiler's own proof, too.
+  bool with_proof = false;  // Also run the simulated half of the compiler's own proof.
 };
 
-// The stages in order: graph and plan are valid, partition accepts them, the static check is content, every value of
-// forward, backward and update on every rank is what one device computes, and so says the proof. Says what is wrong first,
-// after the name of the stage and a colon. Counts in `coverage`, where given, what the program holds.
+// Checks the stages in order: graph and plan are valid, partition accepts them, the static check passes, every value of
+// forward, backward and update on every rank is what one device computes, and the proof accepts the program. Returns
+// the first mistake, after the name of the stage and a colon. Counts in `coverage`, if given, what the program
+// contains.
 std::optional<std::string> FindFailure(const Case& sample, const CheckOptions& options, Coverage* coverage = nullptr);
 
 // The failure and the smallest case that fails in the same stage: its graph, plan and program.

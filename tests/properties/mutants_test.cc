@@ -1,4 +1,4 @@
-// Programs broken on purpose: the compiler's proof catches every one.
+// The compiler's proof catches every program that was broken on purpose.
 
 #include <algorithm>
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace cleave::properties {
 namespace {
 
 constexpr uint64_t kCases = 80;
-constexpr uint64_t kMostCases = 400;  // Where some mutants still have had nothing to break.
+constexpr uint64_t kMostCases = 400;  // If some mutations have not found anything to break yet.
 constexpr int kPlaces = 2;
 
 bool AllHadSomethingToBreak(const VerdictTable& table) {

@@ -1,5 +1,5 @@
-// Random training graphs with random plans on random meshes: what partition makes of them computes, on every rank, what
-// one device computes. Another seed: CLEAVE_TEST_SEED.
+// Random training graphs with random plans on random meshes: the program of partition computes on every rank what one
+// device computes. CLEAVE_TEST_SEED sets another seed.
 
 #include <cstdint>
 #include <optional>
@@ -29,7 +29,8 @@ TEST_P(PropertyTest, RanksComputeWhatOneDeviceComputes) {
   }
 }
 
-// The same of graphs that multiply in bf16. The interpreter does not round, so what is compared is where values lie.
+// The same for graphs that multiply in bf16. The interpreter does not round, so the test compares only which values go
+// where.
 TEST_P(PropertyTest, AlsoInBf16) {
   constexpr uint64_t kFewer = 4;
   const uint64_t first = TestSeed() + GetParam() * kCases;

@@ -24,7 +24,7 @@ namespace cleave::properties {
 namespace {
 
 constexpr int kSteps = 2;
-constexpr double kRounding = 1e-6;  // Of an f32 operation, with some room.
+constexpr double kRounding = 1e-6;   // The relative error of an f32 operation, with some margin.
 constexpr double kRoundingOfBf16 = 1.0 / 256;
 constexpr double kTolerance32 = 1e-4;
 constexpr double kHangs = 1e-3;  // An element that rounding errors move by more cannot be compared.
@@ -41,8 +41,8 @@ bool HasText(const std::string& path, const std::string& text) {
   return std::string(std::istreambuf_iterator<char>(file), {}) == text;
 }
 
-// A tensor that one device makes, and how far rounding moves each element, relative to the largest, or absolute
-// below 1.
+// A tensor that one device makes, and how far rounding moves each element, relative to the largest element, or absolute
+// if that is below 1.
 struct Expected {
   Tensor tensor;
   double scale = 1;
@@ -94,7 +94,7 @@ void AddMovement(const Tensor& moved, Expected& expected) {
   }
 }
 
-// The interpreter's steps, and again some times over with rounding errors as f32 makes them, which the states carry
+// The steps of the interpreter, repeated several times with rounding errors as f32 makes them, which the states carry
 // from step to step.
 void Interpret(Member& member) {
   const Graph& graph = member.sample.graph;
@@ -137,7 +137,7 @@ std::string SourcesText(const Member& member) {
   return text;
 }
 
-// Sources as the program has them: f32 parameters and inputs, and an optimizer that starts.
+// The sources of the program: f32 parameters and inputs, and the optimizer's initial state.
 SourceValues ProgramSources(const Graph& graph) {
   SourceValues sources = RandomSources(graph, /*seed=*/1);
   for (auto& [id, tensor] : sources) {
@@ -159,7 +159,7 @@ void CompareRank(const Member& member, const std::string& folder, int rank, doub
   while (file >> step >> name >> element >> printed) {
     const ExpectedStep& values = member.steps[static_cast<size_t>(step) - 1];
     const auto found = values.find(name);
-    if (found == values.end()) continue;  // A parameter that is not trained.
+    if (found == values.end()) continue;  // This parameter is not trained.
     seen.insert(absl::StrCat(step, name));
     const Expected& expected = found->second;
     const double movement = expected.movement[element];
@@ -192,7 +192,7 @@ std::string MeshText(const Mesh& mesh) {
                       "}");
 }
 
-// The folders of the runtime that have been written, for one set of objects whatever a case needs.
+// The folders of the runtime that have been written: one set of objects serves all cases.
 std::string RuntimeFolders(const std::string& folder) {
   std::set<std::string> folders;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder + "/runtime")) {

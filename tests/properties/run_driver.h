@@ -1,5 +1,5 @@
-// The main function of a batch: runs every case's program on the sources in a file and prints what it has made.
-// Text for generated code; @NAMES@ in capitals are replaced.
+// The main function of a batch: runs every case's program on the sources in a file and prints its values.
+// This is text for generated code, in which @NAMES@ in capitals are replaced.
 #ifndef CLEAVE_TESTS_PROPERTIES_RUN_DRIVER_H_
 #define CLEAVE_TESTS_PROPERTIES_RUN_DRIVER_H_
 

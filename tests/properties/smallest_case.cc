@@ -29,7 +29,7 @@ IdVector<OpId, char> Needed(const Graph& graph) {
   return needed;
 }
 
-// Without the ops that nothing needs. What an op inherits is in the plan already.
+// Removes the ops that nothing needs. What an op inherits is in the plan already.
 Case WithoutUnneeded(const Case& sample) {
   const IdVector<OpId, char> needed = Needed(sample.graph);
   IdVector<OpId, OpId> renumbered(sample.graph.ops.size());
@@ -55,7 +55,7 @@ Case WithoutUnneeded(const Case& sample) {
   return smaller;
 }
 
-// The results left out one after another: loss, metrics, updates.
+// Removes the results one after another: loss, metrics, updates.
 std::optional<Case> WithoutResult(const Case& sample, size_t which) {
   Case smaller = sample;
   Graph& graph = smaller.graph;
@@ -72,7 +72,7 @@ std::optional<Case> WithoutResult(const Case& sample, size_t which) {
   return WithoutUnneeded(smaller);
 }
 
-// Everything after `last` left out, and all results.
+// Removes everything after `last`, and all results.
 Case OnlyUpTo(const Case& sample, OpId last) {
   Case smaller = sample;
   smaller.graph.loss.reset();
@@ -83,7 +83,7 @@ Case OnlyUpTo(const Case& sample, OpId last) {
   return WithoutUnneeded(smaller);
 }
 
-// `id` an input that lies as its value did, as far as it is not partial.
+// Makes `id` an input with the layout that its value had, without the partial sums.
 std::optional<Case> AsInput(const Case& sample, OpId id) {
   Case smaller = sample;
   Op& op = smaller.graph.ops[id];
@@ -141,7 +141,7 @@ std::optional<Case> WithShorterAxis(const Case& sample, AxisId axis) {
   return smaller;
 }
 
-// One op cut less: all of its cuts and passes, then one axis after another.
+// Cuts one op less: removes all of its cuts and passes, then one axis after another.
 std::vector<Case> WithLessCut(const Case& sample, OpId id) {
   std::vector<Case> smaller;
   const OpPlan& planned = sample.plan.ops[id];
@@ -168,7 +168,7 @@ std::vector<Case> WithLessCut(const Case& sample, OpId id) {
   return smaller;
 }
 
-// The sizes that the compiler's own proof would take.
+// Takes the sizes that the compiler's own proof would take.
 std::optional<Case> WithSmallSizes(const Case& sample) {
   const absl::StatusOr<Compiled> compiled = Compile(sample);
   if (!compiled.ok() || compiled->distributed.graph != sample.graph) return std::nullopt;
