@@ -33,7 +33,7 @@ Plan Found(const Graph& graph, const Cluster& cluster, const SearchOptions& opti
 double SappCost(const Graph& graph, std::vector<MeshAxis> axes, double gradient_weight) {
   const GraphFacts facts = FactsOf(graph);
   Assignment assignment(facts, *Mesh::Create(std::move(axes)), {.gradient_weight = gradient_weight, .dataset = {}}, {});
-  return Sapp(assignment, FindBundles(facts), {});
+  return Sapp(assignment, FindBundles(facts));
 }
 
 TEST(SappTest, FindsTheOptimumOfTheSeedNetwork) {

@@ -11,7 +11,7 @@ Assignment::Assignment(const GraphFacts& facts, const Mesh& mesh, AssignmentOpti
     : facts_(facts),
       options_(std::move(options)),
       pinned_(demands),
-      table_(facts, mesh, {}, options_.prices),
+      table_(facts, mesh, {}, options_.prices, options_.tuning),
       chosen_(facts.graph->ops.size()),
       fixed_(facts.graph->ops.size()),
       decided_(facts.graph->ops.size(), 1),
@@ -171,16 +171,14 @@ Cost Assignment::PriceValue(OpId value) {
   return quiet_[value] ? inside : inside + PriceMoves(value);
 }
 
-// A distributed form that is built takes as long as some hundred lookups.
 Cost Assignment::PriceInside(OpId root) {
-  constexpr int64_t kWorkOfForm = 100;
   const std::vector<OpId>& group = inner_groups_[root];
   if (group.empty()) return {};
   std::vector<int> strategies;
   for (OpId member : group) strategies.push_back(chosen_[member]);
   const auto [found, is_new] = inner_costs_.emplace(std::pair(inner_kinds_[root], std::move(strategies)), Cost{});
   if (is_new) {
-    work_ += kWorkOfForm;
+    work_ += options_.tuning.lookups_per_inner_form;
     found->second = InnerCost(
         facts_, group, [this](OpId op) -> const Strategy& { return strategy(op); }, table_.prices());
   }

@@ -28,6 +28,7 @@
 #include "search/cost/inner_cost.h"
 #include "search/cost/prices.h"
 #include "search/cost/redistribution_prices.h"
+#include "search/tuning/tuning.h"
 
 namespace cleave {
 
@@ -44,6 +45,7 @@ struct AssignmentOptions {
   // The layout in which data inputs lie; nullopt: as they are read.
   std::optional<DatasetLayout> dataset;
   Prices prices = {};
+  SearchTuning tuning = {};
 };
 
 struct Change {

@@ -46,10 +46,11 @@ Layout CutByBatch(const Shape& shape, const Mesh& mesh) {
   return layout;
 }
 
-StrategyTable::StrategyTable(const GraphFacts& facts, const Mesh& mesh, LayoutRelaxation relaxation, Prices paid)
+StrategyTable::StrategyTable(const GraphFacts& facts, const Mesh& mesh, LayoutRelaxation relaxation, Prices paid,
+                             const SearchTuning& tuning)
     : facts_(facts),
       paid_(std::move(paid)),
-      prices_(mesh, std::move(relaxation), paid_.redistribution),
+      prices_(mesh, std::move(relaxation), paid_.redistribution, tuning),
       local_kinds_(facts.graph->ops.size(), 0),
       types_(facts.graph->ops.size()),
       inheritance_kinds_(facts.graph->ops.size(), -1),

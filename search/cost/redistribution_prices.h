@@ -20,6 +20,7 @@
 #include "ir/redistribute/redistribute.h"
 #include "ir/types/types.h"
 #include "search/cost/prices.h"
+#include "search/tuning/tuning.h"
 
 namespace cleave {
 
@@ -55,9 +56,15 @@ struct LayoutRelaxation {
 
 class RedistributionPrices {
  public:
-  // `price`: of a redistribution that was planned; null: its weighted bytes.
-  explicit RedistributionPrices(Mesh mesh, LayoutRelaxation relaxation = {}, RedistributionPrice price = nullptr)
-      : mesh_(std::move(mesh)), relaxation_(std::move(relaxation)), price_(std::move(price)) {}
+  // `price`: of a redistribution that was planned; null: its weighted bytes. Of `tuning` only what planning costs
+  // counts.
+  explicit RedistributionPrices(Mesh mesh, LayoutRelaxation relaxation = {}, RedistributionPrice price = nullptr,
+                                const SearchTuning& tuning = {})
+      : mesh_(std::move(mesh)),
+        relaxation_(std::move(relaxation)),
+        price_(std::move(price)),
+        lookups_per_direct_way_(tuning.lookups_per_direct_way),
+        lookups_per_full_way_(tuning.lookups_per_full_way) {}
 
   // How well the prices from now on are looked for. Full ones are those of the program (docs/cost.md); direct ones are
   // found at once, and are never lower.
@@ -105,6 +112,8 @@ class RedistributionPrices {
   Mesh mesh_;
   LayoutRelaxation relaxation_;
   RedistributionPrice price_;
+  int64_t lookups_per_direct_way_;
+  int64_t lookups_per_full_way_;
   RedistributionEffort effort_ = RedistributionEffort::kFull;
   std::deque<Layout> layouts_;  // Callers hold references while more are interned.
   std::map<Layout, LayoutIndex> layout_index_;

@@ -1,6 +1,6 @@
 // The best plan there is, or how far the best that was found may be from it.
 //
-//   ExactResult result = FindBest(assignment, bundles, {});   // sets all ops of `assignment`
+//   ExactResult result = FindBest(assignment, bundles);   // sets all ops of `assignment`
 //   if (result.is_proven) …                                   // no plan costs less than result.cost
 //
 // 1. SAPP gives a plan to begin with.
@@ -13,19 +13,12 @@
 #ifndef CLEAVE_SEARCH_EXACT_EXACT_H_
 #define CLEAVE_SEARCH_EXACT_EXACT_H_
 
-#include <cstdint>
 #include <optional>
 
 #include "search/assignment/assignment.h"
 #include "search/sapp/bundles.h"
 
 namespace cleave {
-
-struct ExactOptions {
-  int64_t work = 400000;                       // Of SAPP, for each start.
-  int64_t entries = int64_t{1} << 22;          // Of the tables over all strategies together.
-  int64_t relaxed_entries = int64_t{1} << 23;  // The same over counts.
-};
 
 struct ExactResult {
   double cost = 0;
@@ -34,7 +27,7 @@ struct ExactResult {
 };
 
 // The price is `bytes`. Every demand is kept. Products use every axis that one of their factors has elements for.
-ExactResult FindBest(Assignment& assignment, const Bundles& bundles, const ExactOptions& options);
+ExactResult FindBest(Assignment& assignment, const Bundles& bundles);
 
 }  // namespace cleave
 

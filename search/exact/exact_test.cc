@@ -20,7 +20,7 @@ struct Found {
 Found Best(const Graph& graph, std::vector<MeshAxis> axes, double gradient_weight) {
   const GraphFacts facts = FactsOf(graph);
   Assignment assignment(facts, *Mesh::Create(std::move(axes)), {.gradient_weight = gradient_weight, .dataset = {}}, {});
-  const ExactResult result = FindBest(assignment, FindBundles(facts), {});
+  const ExactResult result = FindBest(assignment, FindBundles(facts));
   return {.result = result, .cost = assignment.cost()};
 }
 

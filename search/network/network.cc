@@ -155,7 +155,8 @@ Network::Network(StrategyTable& table, const std::map<OpId, Demand>& demands, co
     : table_(table),
       options_(std::move(options)),
       terms_(TermsOf(table, demands, assignment, options_.folding.has_value() ? &*options_.folding : nullptr)),
-      gradient_weight_(assignment.gradient_weight) {
+      gradient_weight_(assignment.gradient_weight),
+      entries_(options_.entries.value_or(assignment.tuning.term_entries)) {
   // 2^50 units for all that the graph computes leave room for a plan that moves everything many times, and resolve the
   // price of plans to twelve digits. A power of two: scaling is exact.
   const double scale = table.paid().scale;
@@ -264,7 +265,7 @@ MinSum Network::Problem(const Domains& domains) {
     problem.terms.push_back({.scope = term.scope, .table = found->second});
   };
   for (const Term& term : terms_.terms) {
-    if (entries(term) <= options_.entries) {
+    if (entries(term) <= entries_) {
       add(term, term.count);
       continue;
     }
@@ -272,7 +273,7 @@ MinSum Network::Problem(const Domains& domains) {
     for (int part : term.parts) {
       const Term& smaller = terms_.parts[static_cast<size_t>(part)];
       const bool counts = options_.large_terms == LargeTerms::kSplit || smaller.never_more;
-      if (counts && entries(smaller) <= options_.entries) add(smaller, term.count);
+      if (counts && entries(smaller) <= entries_) add(smaller, term.count);
     }
   }
   return problem;
@@ -290,7 +291,7 @@ int64_t Network::Entries(const Domains& domains, int64_t most) const {
       own = std::min(own * static_cast<int64_t>(domain(number).size()), most);
     }
     key.push_back(term.kind);
-    if (own > options_.entries) continue;
+    if (own > entries_) continue;
     if (seen.insert(std::move(key)).second) entries = std::min(entries + own, most);
   }
   return entries;

@@ -46,7 +46,7 @@ class Network {
     kBound,  // The same, but for what might be above the price, which is left out.
   };
   struct Options {
-    int64_t entries = 1 << 12;
+    std::optional<int64_t> entries = std::nullopt;  // Nullopt: as `assignment.tuning` says.
     LargeTerms large_terms = LargeTerms::kSplit;
     bool breaks_ties = true;                        // See kCollective and kIdleAxis; a bound leaves them out.
     std::optional<Folding> folding = std::nullopt;  // Nullopt: each op is a variable of its own.
@@ -98,6 +98,7 @@ class Network {
   Options options_;
   Terms terms_;
   double gradient_weight_;
+  int64_t entries_;
   double unit_ = 1;
   bool is_exact_ = true;
   std::vector<DomainEntry> domains_;

@@ -9,9 +9,6 @@
 namespace cleave {
 namespace {
 
-// Values with more variables than this get parts.
-constexpr size_t kSmallScope = 3;
-
 class Builder {
  public:
   Builder(StrategyTable& table, const std::map<OpId, Demand>& demands, const AssignmentOptions& assignment,
@@ -189,7 +186,7 @@ class Builder {
     }
     if (!moves && inner.empty() && terms_.variable_of[op] < 0 && table_.local_kind(op) == 0) return;
     Term term = Instantiate(op, {.made = NodeOf(op), .local = true, .moves = moves, .reads = reads, .inner = inner});
-    if (term.scope.size() > kSmallScope) AddParts(op, reads, inner, term);
+    if (term.scope.size() > assignment_.tuning.whole_term_variables) AddParts(op, reads, inner, term);
     terms_.terms.push_back(std::move(term));
   }
 

@@ -11,7 +11,6 @@ namespace cleave {
 namespace {
 
 constexpr int kClasses = 3;  // Products, light ops, sources.
-constexpr int kSweeps = 4;   // Bounds how often the ops of a round look again.
 
 bool CutsBy(const Assignment& assignment, OpId op, const AxisGroup& group) {
   return CutsBy(assignment.strategy(op), group) || CutsBy(assignment.seen(op), group);
@@ -277,7 +276,7 @@ void Waves::LookAgain() {
   std::sort(round_.begin(), round_.end());
   round_.erase(std::unique(round_.begin(), round_.end()), round_.end());
   bool improved = true;
-  for (int sweep = 0; sweep < kSweeps && improved; ++sweep) {
+  for (int sweep = 0; sweep < assignment_.options().tuning.propagation_sweeps && improved; ++sweep) {
     improved = false;
     for (OpId op : round_) {
       for (size_t group = 0; group < groups_.size(); ++group) improved |= Improve(op, group);

@@ -147,7 +147,8 @@ TEST(ObjectivesTest, AByteKeptOutweighsTheBytesSentForIt) {
   Assignment by_speed(facts, mesh, plain, {});
   double held = 0;
   for (const Op& op : graph.ops) held += HeldBytes(facts, mesh, op.id, by_speed.strategy(op.id));
-  EXPECT_NEAR(by_memory.cost().price, by_speed.cost().price + kSentPerKept * held, 1e-6 * by_memory.cost().price);
+  EXPECT_NEAR(by_memory.cost().price, by_speed.cost().price + plain.tuning.sent_per_kept * held,
+              1e-6 * by_memory.cost().price);
 }
 
 }  // namespace

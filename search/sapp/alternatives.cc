@@ -13,9 +13,6 @@
 namespace cleave {
 namespace {
 
-// On larger meshes redistributions of alternatives are planned directly: their costs may be too high, never too low.
-constexpr int kMostAxesInFull = 3;
-
 // Per factor and kind of link the number of slices.
 std::string SlicesOf(const Strategy& strategy, const Mesh& mesh) {
   std::string text;
@@ -147,7 +144,7 @@ std::vector<Alternative> Alternatives::Of(OpId product) {
   });
   std::vector<Alternative> kept;
   for (Alternative& alternative : all) {
-    if (kept.size() == kMost) break;
+    if (kept.size() == assignment_.options().tuning.alternatives) break;
     const std::string slices = SlicesOf(alternative.choice.strategy, assignment_.mesh());
     const bool known = std::any_of(kept.begin(), kept.end(), [&](const Alternative& other) {
       return SameCost(other.choice.cost, alternative.choice.cost) &&
@@ -207,7 +204,8 @@ std::vector<Choice> Alternatives::ChoicesOf(OpId product) {
   if (is_new) {
     RedistributionPrices& prices = assignment_.table().prices();
     const RedistributionEffort effort = prices.effort();
-    if (assignment_.mesh().axis_count() > kMostAxesInFull) prices.set_effort(RedistributionEffort::kDirect);
+    const int full_axes = assignment_.options().tuning.full_alternatives_axes;
+    if (assignment_.mesh().axis_count() > full_axes) prices.set_effort(RedistributionEffort::kDirect);
     found->second.push_back({.strategy = assignment_.strategy(product),
                              .cost = assignment_.CostAround(product).price,
                              .chosen = true,

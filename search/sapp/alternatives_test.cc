@@ -30,7 +30,7 @@ struct Fixture {
         facts(FactsOf(graph)),
         bundles(FindBundles(facts)),
         assignment(facts, Mesh::OfDevices(devices), {.gradient_weight = gradient_weight, .dataset = {}}, {}) {
-    Sapp(assignment, bundles, {});
+    Sapp(assignment, bundles);
   }
 
   Graph graph;
@@ -93,7 +93,7 @@ TEST(AlternativesTest, TheChosenComesFirstAndTheOthersByCost) {
   Alternatives alternatives(fixture.assignment, fixture.bundles);
   const std::vector<Choice> choices = alternatives.ChoicesOf(*fixture.graph.Find("h1"));
   ASSERT_GE(choices.size(), 3u);
-  ASSERT_LE(choices.size(), 1 + Alternatives::kMost);
+  ASSERT_LE(choices.size(), 1 + SearchTuning{}.alternatives);
   EXPECT_TRUE(choices[0].chosen);
   for (size_t i = 1; i < choices.size(); ++i) EXPECT_FALSE(choices[i].chosen);
   EXPECT_TRUE(std::is_sorted(choices.begin() + 1, choices.end(),

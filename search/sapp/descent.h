@@ -49,7 +49,7 @@ class Descent {
     Tables tables = Tables::kNarrow;
   };
 
-  static EliminationOptions TableLimits(Tables tables);
+  const EliminationLimits& TableLimits(Tables tables) const;
 
   bool Step(const DomainOf& domain_of, const StepOptions& options);
   // Of a plan: each domain has one strategy.
@@ -63,15 +63,16 @@ class Descent {
 
   Assignment& assignment_;
   Network& network_;
+  const SearchTuning& tuning_;
   Moves moves_;
   int64_t work_;
   int64_t cost_ = 0;
   Domains present_;  // Per variable a domain of one.
 };
 
-// Ops that look alike within `rounds` steps along the graph, as variables of a folded network: the middle layers of a
-// deep model are one class each, those near its ends their own.
-Folding FoldOps(const StrategyTable& table, const std::map<OpId, Demand>& demands, int rounds);
+// Ops that look alike within `tuning.folding_steps` steps along the graph, as variables of a folded network: the middle
+// layers of a deep model are one class each, those near its ends their own.
+Folding FoldOps(const StrategyTable& table, const std::map<OpId, Demand>& demands, const SearchTuning& tuning);
 
 }  // namespace cleave
 
