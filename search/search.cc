@@ -129,7 +129,7 @@ std::optional<Plan> Search(const Graph& training_graph, const Cluster& cluster, 
   const std::optional<Mesh> mesh = MeshFor(cluster, pins.settings.mesh, pins.settings.mesh_span, diagnostics);
   if (!mesh.has_value()) return std::nullopt;
   const GraphFacts facts = FactsOf(training_graph);
-  const std::optional<std::map<OpId, Demand>> demands = ResolvePins(facts, *mesh, pins, diagnostics);
+  const std::optional<OpDemands> demands = ResolvePins(facts, *mesh, pins, diagnostics);
   if (!demands.has_value()) return std::nullopt;
 
   SearchOptions own = options;

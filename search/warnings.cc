@@ -24,9 +24,7 @@ std::string OpsText(const GraphFacts& facts, const std::vector<OpId>& ops) {
   return text;
 }
 
-bool IsModelOp(const GraphFacts& facts, OpId op) {
-  return facts.op(op).phase == Phase::kForward && facts.is_set(op);
-}
+bool IsModelOp(const GraphFacts& facts, OpId op) { return facts.op(op).phase == Phase::kForward && facts.is_set(op); }
 
 bool HasOnlyWholeFactors(const Rule& rule) {
   return !rule.factors.empty() && std::all_of(rule.factors.begin(), rule.factors.end(),
@@ -99,7 +97,7 @@ bool IsLopsided(const Rule& rule, const Strategy& strategy, const Mesh& mesh) {
 
 }  // namespace
 
-void WarnOfIdleRanks(const GraphFacts& facts, const Plan& plan, const std::map<OpId, Demand>& demands, const Pins& pins,
+void WarnOfIdleRanks(const GraphFacts& facts, const Plan& plan, const OpDemands& demands, const Pins& pins,
                      Diagnostics& diagnostics) {
   const int ranks = plan.mesh.rank_count();
   if (ranks == 1) return;

@@ -6,8 +6,7 @@
 
 namespace cleave {
 
-Assignment::Assignment(const GraphFacts& facts, const Mesh& mesh, AssignmentOptions options,
-                       const std::map<OpId, Demand>& demands)
+Assignment::Assignment(const GraphFacts& facts, const Mesh& mesh, AssignmentOptions options, const OpDemands& demands)
     : facts_(facts),
       options_(std::move(options)),
       pinned_(demands),

@@ -33,12 +33,15 @@
 namespace cleave {
 
 // What a pin demands of one op.
-struct Demand {
+struct OpDemand {
   std::optional<Strategy> strategy;  // Of an op; of a source, its storage.
   std::optional<Layout> output;      // What consumers see.
 
-  bool operator==(const Demand&) const = default;
+  bool operator==(const OpDemand&) const = default;
 };
+
+// Of the ops of which something is demanded.
+using OpDemands = std::map<OpId, OpDemand>;
 
 struct AssignmentOptions {
   double gradient_weight = 0.1;
@@ -62,8 +65,7 @@ struct IndexedChange {
 class Assignment {
  public:
   // Everything replicated but what `demands` fixes. `facts` outlives the assignment.
-  Assignment(const GraphFacts& facts, const Mesh& mesh, AssignmentOptions options,
-             const std::map<OpId, Demand>& demands);
+  Assignment(const GraphFacts& facts, const Mesh& mesh, AssignmentOptions options, const OpDemands& demands);
 
   // Sets forward products and light ops; ops that a demand fixes are skipped.
   void Apply(const std::vector<Change>& changes);
@@ -115,7 +117,7 @@ class Assignment {
   const GraphFacts& facts() const { return facts_; }
   const Mesh& mesh() const { return table_.mesh(); }
   const AssignmentOptions& options() const { return options_; }
-  const std::map<OpId, Demand>& demands() const { return pinned_; }
+  const OpDemands& demands() const { return pinned_; }
   StrategyTable& table() { return table_; }
 
   // While a search builds up a plan: redistributions between ops of which one is undecided are not counted. What ops
@@ -150,7 +152,7 @@ class Assignment {
 
   const GraphFacts& facts_;
   AssignmentOptions options_;
-  std::map<OpId, Demand> pinned_;
+  OpDemands pinned_;
   StrategyTable table_;
   IdVector<OpId, int> chosen_;
   IdVector<OpId, uint8_t> fixed_;

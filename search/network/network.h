@@ -53,8 +53,7 @@ class Network {
   };
 
   // `table` outlives the network.
-  Network(StrategyTable& table, const std::map<OpId, Demand>& demands, const AssignmentOptions& assignment,
-          Options options);
+  Network(StrategyTable& table, const OpDemands& demands, const AssignmentOptions& assignment, Options options);
 
   // One op for each variable: the first of its class.
   const std::vector<OpId>& variables() const { return terms_.variables; }

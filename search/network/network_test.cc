@@ -38,7 +38,7 @@ void CheckAgainstAssignment(const Graph& graph, int64_t devices, AssignmentOptio
   const Cluster cluster = CpuCluster(devices);
   const Mesh mesh = MeshOfCluster(cluster);
   if (prices_for != nullptr) options.prices = prices_for(facts, cluster, mesh);
-  const std::map<OpId, Demand> demands;
+  const OpDemands demands;
   Assignment assignment(facts, mesh, options, demands);
   Network network(assignment.table(), demands, options, {.entries = 1 << 20});
   std::mt19937 random(static_cast<unsigned>(seed));

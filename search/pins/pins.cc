@@ -39,15 +39,15 @@ class Resolution {
   Resolution(const GraphFacts& facts, const Mesh& mesh, const std::vector<NamedAxis>& named, Diagnostics& diagnostics)
       : facts_(facts), mesh_(mesh), named_(named), diagnostics_(diagnostics) {}
 
-  std::optional<Demand> Resolve(const Pin& pin) {
+  std::optional<OpDemand> Resolve(const Pin& pin) {
     return Match(
         pin.demand, [&](const ShardPin& shard) { return FromShard(pin, shard); },
         [&](const LayoutPin& layout) { return FromLayout(pin, layout); },
-        [&](const ReplicatePin&) -> std::optional<Demand> {
-          return Demand{.strategy = Strategy::Replicated(facts_.rule(pin.op)), .output = std::nullopt};
+        [&](const ReplicatePin&) -> std::optional<OpDemand> {
+          return OpDemand{.strategy = Strategy::Replicated(facts_.rule(pin.op)), .output = std::nullopt};
         },
-        [&](const DataParallelPin&) -> std::optional<Demand> {
-          return WithOutput(pin.op, Demand{}, CutByBatch(facts_.op(pin.op).type.shape, mesh_));
+        [&](const DataParallelPin&) -> std::optional<OpDemand> {
+          return WithOutput(pin.op, OpDemand{}, CutByBatch(facts_.op(pin.op).type.shape, mesh_));
         });
   }
 
@@ -71,12 +71,12 @@ class Resolution {
     return ok;
   }
 
-  std::optional<Demand> FromShard(const Pin& pin, const ShardPin& shard) {
+  std::optional<OpDemand> FromShard(const Pin& pin, const ShardPin& shard) {
     const Op& op = facts_.op(pin.op);
     bool ok = CheckCounts(shard.out, op);
     for (size_t i = 0; i < shard.in.size(); ++i) ok = CheckCounts(shard.in[i], facts_.op(op.inputs[i])) && ok;
     if (!ok) return std::nullopt;
-    Demand demand;
+    OpDemand demand;
     const bool any_input =
         std::any_of(shard.in.begin(), shard.in.end(), [](const CountsPin& in) { return in.has_value(); });
     if (any_input) {
@@ -92,10 +92,10 @@ class Resolution {
     std::optional<Layout> layout = LayoutFromCounts(counts, from, mesh_);
     if (!layout.has_value()) {
       diagnostics_.Add(
-          Error(Code::kE0312,
-                absl::StrCat("the slices of ", op.inputs.empty() ? absl::StrCat("`", op.name, "`") : "`out`",
-                             " together are ", Product(counts), ", and there are ",
-                             Plural(mesh_.rank_count(), "device")))
+          Error(
+              Code::kE0312,
+              absl::StrCat("the slices of ", op.inputs.empty() ? absl::StrCat("`", op.name, "`") : "`out`",
+                           " together are ", Product(counts), ", and there are ", Plural(mesh_.rank_count(), "device")))
               .At(Cover(shard.out->front().span, shard.out->back().span), "more slices than mesh axes can give")
               .Note(TensorText(op))
               .Help(PossibleText(mesh_)));
@@ -168,7 +168,7 @@ class Resolution {
     }
   }
 
-  std::optional<Demand> FromLayout(const Pin& pin, const LayoutPin& pinned) {
+  std::optional<OpDemand> FromLayout(const Pin& pin, const LayoutPin& pinned) {
     Layout layout;
     bool ok = true;
     std::set<AxisId> used;
@@ -184,7 +184,7 @@ class Resolution {
       }
     }
     if (!ok) return std::nullopt;
-    return WithOutput(pin.op, Demand{}, std::move(layout));
+    return WithOutput(pin.op, OpDemand{}, std::move(layout));
   }
 
   bool IsOneDevice(const std::string& name) const {
@@ -216,7 +216,7 @@ class Resolution {
 
   // The value is to lie in `layout`. An op whose rule says nothing else makes it so; a product may be cut in another
   // way and its value be redistributed.
-  Demand WithOutput(OpId id, Demand demand, Layout layout) const {
+  OpDemand WithOutput(OpId id, OpDemand demand, Layout layout) const {
     const Rule& rule = facts_.rule(id);
     const Role role = facts_.roles[id];
     if (!demand.strategy.has_value() && role != Role::kProduct) {
@@ -283,14 +283,14 @@ std::optional<Layout> LayoutFromCounts(const std::vector<int64_t>& counts, const
   return std::nullopt;
 }
 
-std::optional<std::map<OpId, Demand>> ResolvePins(const GraphFacts& facts, const Mesh& mesh, const Pins& pins,
-                                                  Diagnostics& diagnostics) {
+std::optional<OpDemands> ResolvePins(const GraphFacts& facts, const Mesh& mesh, const Pins& pins,
+                                     Diagnostics& diagnostics) {
   Resolution resolution(facts, mesh, pins.settings.mesh, diagnostics);
-  std::map<OpId, Demand> demands;
+  OpDemands demands;
   std::map<OpId, Span> places;
   bool ok = true;
   for (const Pin& pin : pins.pins) {
-    const std::optional<Demand> demand = resolution.Resolve(pin);
+    const std::optional<OpDemand> demand = resolution.Resolve(pin);
     if (!demand.has_value()) {
       ok = false;
       continue;
@@ -310,7 +310,7 @@ std::optional<std::map<OpId, Demand>> ResolvePins(const GraphFacts& facts, const
   return demands;
 }
 
-std::vector<OpId> BrokenDemands(const GraphFacts& facts, const Plan& plan, const std::map<OpId, Demand>& demands) {
+std::vector<OpId> BrokenDemands(const GraphFacts& facts, const Plan& plan, const OpDemands& demands) {
   std::vector<OpId> broken;
   for (const auto& [op, demand] : demands) {
     const OpPlan& own = plan.ops[op];

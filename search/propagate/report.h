@@ -20,8 +20,8 @@ void ReportNoPins(const Assignment& assignment, const Pins& pins, Diagnostics& d
 
 // W0605 for each value that is redistributed because the cuts of pins meet there: the dearest first, the first 20, and
 // how many more there are. An edge between two pinned ops is as the user wants it and is not reported.
-void WarnOfConflicts(const Assignment& assignment, const Waves& waves, const std::map<OpId, Demand>& demands,
-                     const Pins& pins, Diagnostics& diagnostics);
+void WarnOfConflicts(const Assignment& assignment, const Waves& waves, const OpDemands& demands, const Pins& pins,
+                     Diagnostics& diagnostics);
 
 // W0606 for each group of axes with products that it could divide and does not, the heaviest first.
 void WarnOfUnreached(const Assignment& assignment, const Waves& waves, Diagnostics& diagnostics);

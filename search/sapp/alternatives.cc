@@ -132,7 +132,7 @@ std::optional<Alternative> Alternatives::Cheapest(OpId product, const Strategy& 
                      .changes = changes};
 }
 
-std::vector<Alternative> Alternatives::Of(OpId product) {
+std::vector<Alternative> Alternatives::OthersFor(OpId product) {
   std::vector<Alternative> all;
   for (const Strategy& strategy : StrategiesOf(product)) {
     std::optional<Alternative> alternative = Cheapest(product, strategy);
@@ -210,7 +210,7 @@ std::vector<Choice> Alternatives::ChoicesOf(OpId product) {
                              .cost = assignment_.CostAround(product).price,
                              .chosen = true,
                              .parts = PartsAround(assignment_, product)});
-    for (Alternative& alternative : Of(product)) found->second.push_back(std::move(alternative.choice));
+    for (Alternative& alternative : OthersFor(product)) found->second.push_back(std::move(alternative.choice));
     prices.set_effort(effort);
   }
   return found->second;

@@ -32,7 +32,7 @@ class Alternatives {
   std::vector<Choice> ChoicesOf(OpId product);
 
   // The others alone, with what they change.
-  std::vector<Alternative> Of(OpId product);
+  std::vector<Alternative> OthersFor(OpId product);
 
  private:
   std::vector<std::vector<AxisId>> MovesOf(const Strategy& current) const;

@@ -47,7 +47,7 @@ TEST(AlternativesTest, TheCostOfAnAlternativeIsWhatThePlanWouldCostMore) {
     const double own = fixture.assignment.CostAround(product).price;
     const double whole = PlanCost(fixture.graph, PlanOf(fixture.assignment)).price;
     const int mark = fixture.assignment.mark();
-    for (const Alternative& other : alternatives.Of(product)) {
+    for (const Alternative& other : alternatives.OthersFor(product)) {
       fixture.assignment.Apply(other.changes);
       const Plan plan = PlanOf(fixture.assignment);
       fixture.assignment.Rollback(mark);

@@ -70,10 +70,6 @@ class Descent {
   Domains present_;  // Per variable a domain of one.
 };
 
-// Ops that look alike within `tuning.folding_steps` steps along the graph, as variables of a folded network: the middle
-// layers of a deep model are one class each, those near its ends their own.
-Folding FoldOps(const StrategyTable& table, const std::map<OpId, Demand>& demands, const SearchTuning& tuning);
-
 }  // namespace cleave
 
 #endif  // CLEAVE_SEARCH_SAPP_DESCENT_H_

@@ -23,8 +23,8 @@ struct ReasonOptions {
 };
 
 // The plan of a finished assignment, with decided_by, reasons and choices; leaves the assignment as it was.
-IdVector<OpId, OpPlan> PlansWithReasons(Assignment& assignment, const Bundles& bundles,
-                                        const std::map<OpId, Demand>& demands, const ReasonOptions& options);
+IdVector<OpId, OpPlan> PlansWithReasons(Assignment& assignment, const Bundles& bundles, const OpDemands& demands,
+                                        const ReasonOptions& options);
 
 }  // namespace cleave
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "search/baselines/baselines.h"
+#include "search/network/folding.h"
 #include "search/sapp/classic_greedy.h"
 #include "search/sapp/descent.h"
 #include "search/sapp/starts.h"
@@ -12,9 +13,9 @@
 namespace cleave {
 namespace {
 
-class Search {
+class SappSearch {
  public:
-  explicit Search(Assignment& assignment)
+  explicit SappSearch(Assignment& assignment)
       : assignment_(assignment), tuning_(assignment.options().tuning), empty_(assignment.mark()) {
     for (const Op& op : assignment.facts().graph->ops) {
       if (assignment.facts().is_set(op.id)) ops_.push_back(op.id);
@@ -134,7 +135,7 @@ class Search {
 
 double Sapp(Assignment& assignment, const Bundles& bundles, Price price) {
   if (price == Price::kClassic) return GreedyByClassic(assignment, bundles);
-  Search(assignment).Run();
+  SappSearch(assignment).Run();
   return assignment.cost().price;
 }
 

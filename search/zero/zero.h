@@ -29,7 +29,7 @@ namespace cleave {
 
 // Changes the layouts of states, update ops, gradients and parameters. A parameter in `demands` (the user's pins) stays
 // stored as it is; what belongs to it is divided all the same. REQUIRES: 0 <= level <= 3.
-void ShardReplicas(const GraphFacts& facts, const std::map<OpId, Demand>& demands, int level, Plan& plan);
+void ShardReplicas(const GraphFacts& facts, const OpDemands& demands, int level, Plan& plan);
 
 // `storage` with all axes that it leaves free cutting the dimension in which the largest piece becomes smallest, of
 // equals the longest; over several dimensions where none has an element for every piece and the largest piece is
