@@ -111,7 +111,6 @@ class Resolution {
   }
 
   std::optional<Strategy> StrategyOf(const Pin& pin, const ShardPin& shard) {
-    const Op& op = facts_.op(pin.op);
     std::vector<std::optional<std::vector<int64_t>>> counts;
     for (const CountsPin& in : shard.in) {
       std::optional<std::vector<int64_t>>& own = counts.emplace_back();
@@ -122,18 +121,14 @@ class Resolution {
     CountsPlace place;
     absl::StatusOr<Strategy> strategy = StrategyFromCounts(counts, facts_.rule(pin.op), mesh_, &place);
     if (strategy.ok()) return *std::move(strategy);
-    Report(pin, shard, op, place, std::string(strategy.status().message()));
+    Report(pin, shard, place, strategy.status());
     return std::nullopt;
   }
 
-  void Report(const Pin& pin, const ShardPin& shard, const Op& op, const CountsPlace& place, std::string message) {
-    std::vector<int64_t> product;
-    for (const CountsPin& in : shard.in) {
-      if (!in.has_value()) continue;
-      for (const Placed<int64_t>& count : *in) product.push_back(count.value);
-    }
-    const bool too_many = message.find("no mesh axes left") != std::string::npos;
-    Diagnostic error = Error(too_many ? Code::kE0312 : Code::kE0311, std::move(message));
+  void Report(const Pin& pin, const ShardPin& shard, const CountsPlace& place, const absl::Status& mistake) {
+    const Op& op = facts_.op(pin.op);
+    const bool too_many = absl::IsResourceExhausted(mistake);
+    Diagnostic error = Error(too_many ? Code::kE0312 : Code::kE0311, std::string(mistake.message()));
     if (place.input >= 0 && place.dimension >= 0) {
       const Op& tensor = facts_.op(op.inputs[static_cast<size_t>(place.input)]);
       const Placed<int64_t>& count =
