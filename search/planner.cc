@@ -148,7 +148,7 @@ std::optional<Plan> Planner::PlanFor(double memory_weight, int zero, Diagnostics
   if (zero > 0) {
     ShardReplicas(facts, task_.demands, zero, plan);
     plan.search.zero = zero;
-    plan.search.cost = PlanCost(*facts.graph, plan, prices_).price;
+    plan.search.cost = PlanCost(facts, plan, prices_).price;
   }
   return plan;
 }

@@ -106,6 +106,8 @@ class Assignment {
   Cost CostAround(OpId op);
 
   bool fixed(OpId op) const { return fixed_[op]; }
+  // The ops that a search sets and no demand fixes, in program order.
+  std::vector<OpId> OpenOps() const;
   const Strategy& strategy(OpId op) const { return table_.strategy(op, chosen_[op]); }
   const Layout& produced(OpId op) const { return table_.layout(produced_index(op)); }
   // What consumers see: a demanded output, or what is produced.
@@ -164,10 +166,8 @@ class Assignment {
   int64_t work_ = 0;
   std::vector<RedistributionPrices::Demanded> demands_;  // Of the value being priced.
   std::vector<OpId> dirty_;
-  IdVector<OpId, uint8_t> quiet_;                   // Moving the value never costs.
-  IdVector<OpId, std::vector<OpId>> inner_groups_;  // Of the op and its heirs those with inner factors.
-  IdVector<OpId, int> inner_kinds_;                 // Groups of one number have the same prices.
-  absl::flat_hash_map<std::pair<int, std::vector<int>>, Cost> inner_costs_;  // (kind, strategies of the group).
+  IdVector<OpId, uint8_t> quiet_;                                            // Moving the value never costs.
+  absl::flat_hash_map<std::pair<int, std::vector<int>>, Cost> inner_costs_;  // (inner kind, strategies of the group).
   IdVector<OpId, uint8_t> is_dirty_;
   bool holds_prices_ = false;
 };

@@ -55,7 +55,8 @@ TEST(AssignmentTest, IncrementalPriceEqualsThatOfTheWholePlan) {
       assignment.Apply(std::vector<Change>{RandomChange(assignment, ops, random)});
       const Plan plan = PlanOf(assignment);
       ASSERT_EQ(VerifyPlan(graph, plan), std::vector<std::string>{});
-      ASSERT_NEAR(assignment.cost().price, PlanCost(graph, plan).price, 1e-6 * assignment.cost().price + 1e-6) << step;
+      ASSERT_NEAR(assignment.cost().price, PlanCost(FactsOf(graph), plan).price, 1e-6 * assignment.cost().price + 1e-6)
+          << step;
       ASSERT_EQ(assignment.cost().impossible, 0);
     }
   }
@@ -75,7 +76,7 @@ TEST(AssignmentTest, TimeAndMemoryArePricedIncrementallyToo) {
       const Cost before = assignment.cost();
       const int mark = assignment.mark();
       assignment.Apply(std::vector<Change>{RandomChange(assignment, ops, random)});
-      const double whole = PlanCost(graph, PlanOf(assignment), prices).price;
+      const double whole = PlanCost(FactsOf(graph), PlanOf(assignment), prices).price;
       ASSERT_NEAR(assignment.cost().price, whole, 1e-9 * whole) << step;
       if (step % 3 > 0) continue;
       assignment.Rollback(mark);
@@ -94,7 +95,7 @@ TEST(AssignmentTest, HeldPricesComeToTheSame) {
   assignment.HoldPrices();
   for (int step = 0; step < 20; ++step) assignment.Apply(std::vector<Change>{RandomChange(assignment, ops, random)});
   assignment.ReleasePrices();
-  const double whole = PlanCost(graph, PlanOf(assignment)).price;
+  const double whole = PlanCost(FactsOf(graph), PlanOf(assignment)).price;
   EXPECT_NEAR(assignment.cost().price, whole, 1e-9 * whole);
   assignment.Rollback(0);
   EXPECT_EQ(assignment.cost(), before);

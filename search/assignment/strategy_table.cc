@@ -155,7 +155,7 @@ int StrategyTable::Sum(OpId sum, absl::Span<const LayoutIndex> inputs, std::opti
   for (size_t i = 0; i < inputs.size(); ++i) {
     alike = alike && inputs[i] == first && facts_.op(self.inputs[i]).type.shape == self.type.shape;
   }
-  if (alike && !facts_.continues_other_sum(sum)) {
+  if (alike && !facts_.continues_other_sum[sum]) {
     const int passing = PassingThrough(sum, first);
     if (passing >= 0) return passing;
   }

@@ -78,9 +78,8 @@ double MostStrategies(const Rule& rule, const Mesh& mesh) {
 bool SolveWhole(Assignment& assignment) {
   const SearchTuning& tuning = assignment.options().tuning;
   const GraphFacts& facts = assignment.facts();
-  for (const Op& op : facts.graph->ops) {
-    if (!facts.is_set(op.id)) continue;
-    if (MostStrategies(facts.rule(op.id), assignment.mesh()) > tuning.exact_strategies) return false;
+  for (OpId op : facts.set_ops) {
+    if (MostStrategies(facts.rule(op), assignment.mesh()) > tuning.exact_strategies) return false;
   }
   assignment.table().prices().set_effort(RedistributionEffort::kFull);
   Network network(assignment.table(), assignment.demands(), assignment.options(),

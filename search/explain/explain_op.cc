@@ -105,9 +105,7 @@ std::unique_ptr<Assignment> AssignmentOf(const Explained& explained, const Graph
   }
   auto assignment = std::make_unique<Assignment>(facts, plan.mesh, options, held);
   std::vector<Change> changes;
-  for (const Op& op : explained.graph.ops) {
-    if (facts.is_set(op.id)) changes.push_back({op.id, plan.ops[op.id].strategy});
-  }
+  for (OpId op : facts.set_ops) changes.push_back({op, plan.ops[op].strategy});
   assignment->Apply(changes);
   for (const Op& op : explained.graph.ops) {
     if (!(assignment->strategy(op.id) == plan.ops[op.id].strategy)) return nullptr;

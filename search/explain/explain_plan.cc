@@ -41,7 +41,7 @@ std::string PricesLine(const Explained& explained) {
   // What a manual model sends no layout asks for.
   if (explained.graph.is_manual()) return absl::StrCat("time ", FormatSeconds(explained.predicted.step()));
   const GraphFacts facts = FactsOf(explained.graph);
-  return absl::StrCat("bytes ", CostText(PlanCost(explained.graph, explained.plan).price, "bytes"), ", classic ",
+  return absl::StrCat("bytes ", CostText(PlanCost(facts, explained.plan).price, "bytes"), ", classic ",
                       CostText(ClassicPrice(facts, explained.plan), "classic"), ", time ",
                       FormatSeconds(explained.predicted.step()));
 }

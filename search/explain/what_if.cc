@@ -61,10 +61,10 @@ WhatIf::WhatIf(Assignment& assignment, const std::vector<Change>& changes)
                          std::any_of(facts_.reads[op.id].begin(), facts_.reads[op.id].end(),
                                      [&](const Read& read) { return before[read.reader] != after[read.reader]; });
     if (differs && facts_.priced[op.id]) values.push_back(op.id);
-    std::vector<OpId> group = InnerGroupOf(facts_, op.id);
+    const std::vector<OpId>& group = facts_.inner_groups[op.id];
     const bool inner_differs =
         std::any_of(group.begin(), group.end(), [&](OpId member) { return before[member] != after[member]; });
-    if (inner_differs) groups_.push_back(std::move(group));
+    if (inner_differs) groups_.push_back(group);
   }
   const auto fill = [&](Side& side) {
     for (OpId value : values) side.moves.push_back(MovesOf(assignment, value));

@@ -47,7 +47,7 @@ struct Fixture {
       plan.ops.push_back(planned);
     }
     assignment.Rollback(mark);
-    return PlanCost(graph, plan).price;
+    return PlanCost(FactsOf(graph), plan).price;
   }
 
   Graph graph;

@@ -1,7 +1,6 @@
 #include "search/network/terms.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
 #include "search/cost/inner_cost.h"
@@ -17,14 +16,10 @@ class Builder {
         demands_(demands),
         assignment_(assignment),
         folding_(folding),
-        node_of_(facts_.graph->ops.size(), -1),
-        parameter_of_(facts_.graph->ops.size(), OpId(-1)) {}
+        node_of_(facts_.graph->ops.size(), -1) {}
 
   Terms Build() {
     FindVariables();
-    for (const Op& op : facts_.graph->ops) {
-      for (OpId member : facts_.update_groups[op.id]) parameter_of_[member] = op.id;
-    }
     AddTerms();
     return std::move(terms_);
   }
@@ -39,16 +34,16 @@ class Builder {
   void FindVariables() {
     terms_.variable_of = IdVector<OpId, int>(facts_.graph->ops.size(), -1);
     std::map<int, int> of_class;
-    for (const Op& op : facts_.graph->ops) {
-      if (op.phase == Phase::kMetric || !facts_.is_set(op.id)) continue;
-      int& variable = terms_.variable_of[op.id];
+    for (OpId op : facts_.set_ops) {
+      if (facts_.op(op).phase == Phase::kMetric) continue;
+      int& variable = terms_.variable_of[op];
       variable = static_cast<int>(terms_.variables.size());
       if (folding_ != nullptr) {
-        variable = of_class.emplace(folding_->variables[op.id], variable).first->second;
+        variable = of_class.emplace(folding_->variables[op], variable).first->second;
       }
       if (variable < static_cast<int>(terms_.variables.size())) continue;
-      terms_.variables.push_back(op.id);
-      terms_.fixed.push_back(Demanded(op.id) != nullptr);
+      terms_.variables.push_back(op);
+      terms_.fixed.push_back(Demanded(op) != nullptr);
     }
   }
 
@@ -108,8 +103,8 @@ class Builder {
                 .slots = {leader.input}};
       }
       case Role::kUpdate:
-        if (parameter_of_[op] == OpId(-1)) return {.kind = StrategyFormula::Kind::kNumber, .op = op};
-        return {.kind = StrategyFormula::Kind::kUpdated, .op = op, .inputs = {NodeOf(parameter_of_[op])}};
+        if (facts_.updated_parameters[op] == op) return {.kind = StrategyFormula::Kind::kNumber, .op = op};
+        return {.kind = StrategyFormula::Kind::kUpdated, .op = op, .inputs = {NodeOf(facts_.updated_parameters[op])}};
       case Role::kSum:
         return SumFormula(op);
       case Role::kData:
@@ -122,7 +117,7 @@ class Builder {
   }
 
   StrategyFormula SumFormula(OpId op) {
-    if (facts_.continues_other_sum(op)) {
+    if (facts_.continues_other_sum[op]) {
       const OpId value = *facts_.op(facts_.whole_sums[op]).gradient_of;
       return {.kind = StrategyFormula::Kind::kUpdated, .op = op, .inputs = {NodeOf(value)}};
     }
@@ -145,7 +140,7 @@ class Builder {
       return {.kind = StrategyFormula::Kind::kDataFrom, .op = op, .inputs = {NodeOf(facts_.op(op).inputs[0])}};
     }
     StrategyFormula formula{.kind = StrategyFormula::Kind::kData, .op = op};
-    for (const Read& read : facts_.data_reads(op)) {
+    for (const Read& read : facts_.data_reads[op]) {
       formula.inputs.push_back(NodeOf(read.reader));
       formula.slots.push_back(read.input);
     }
@@ -174,9 +169,9 @@ class Builder {
   }
 
   void AddTerm(OpId op) {
-    const std::vector<OpId> inner = InnerGroupOf(facts_, op);
-    bool moves =
-        facts_.priced[op] && facts_.roles[op] != Role::kConstant && !IsFreeData(op) && parameter_of_[op] == OpId(-1);
+    const std::vector<OpId>& inner = facts_.inner_groups[op];
+    bool moves = facts_.priced[op] && facts_.roles[op] != Role::kConstant && !IsFreeData(op) &&
+                 facts_.updated_parameters[op] == op;
     std::vector<std::pair<int, TermRead>> reads;  // (node, read)
     if (moves) {
       for (const Read& read : facts_.reads[op]) {
@@ -254,11 +249,7 @@ class Builder {
       kind.reads.back().formula = Localize(node, term.scope, formula_of, kind);
     }
     for (OpId member : priced.inner) kind.inner.push_back(Localize(NodeOf(member), term.scope, formula_of, kind));
-    if (!priced.inner.empty()) {
-      kind.inner_kind =
-          inner_kinds_.emplace(InnerGroupText(facts_, priced.inner), static_cast<int>(inner_kinds_.size()))
-              .first->second;
-    }
+    if (!priced.inner.empty()) kind.inner_kind = facts_.inner_kinds[op];
     term.kind = KindOf(std::move(kind));
     return term;
   }
@@ -317,8 +308,6 @@ class Builder {
   Terms terms_;
   std::vector<Node> nodes_;
   IdVector<OpId, int> node_of_;
-  IdVector<OpId, OpId> parameter_of_;
-  std::map<std::string, int> inner_kinds_;
   std::map<double, int> weights_;
   absl::flat_hash_map<std::vector<int>, int> kind_index_;
 };

@@ -298,7 +298,7 @@ TEST(PropagateTest, AnyPinsGiveOneSoundPlan) {
     const SpreadPlan first = Spread(graph, devices, pins);
     ASSERT_TRUE(first.plan.has_value());
     EXPECT_EQ(VerifyPlan(graph, *first.plan), std::vector<std::string>{});
-    EXPECT_NEAR(first.plan->search.cost, PlanCost(graph, *first.plan).price, 1e-6 * first.plan->search.cost);
+    EXPECT_NEAR(first.plan->search.cost, PlanCost(FactsOf(graph), *first.plan).price, 1e-6 * first.plan->search.cost);
     std::shuffle(pins.pins.begin(), pins.pins.end(), random);
     std::shuffle(pins.priorities.begin(), pins.priorities.end(), random);
     const SpreadPlan second = Spread(graph, devices, pins);

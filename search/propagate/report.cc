@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/text/text.h"
-#include "ir/ops/ops.h"
 #include "search/cost/prices.h"
 #include "search/sapp/choices.h"
 
@@ -26,11 +25,8 @@ std::vector<OpId> HeaviestFirst(const GraphFacts& facts, const Wanted& wanted) {
   for (const Op& op : facts.graph->ops) {
     if (facts.roles[op.id] == Role::kProduct && wanted(op.id)) products.push_back(op.id);
   }
-  const auto work = [&](OpId id) {
-    const Op& op = facts.op(id);
-    return DefinitionOf(op).flops(InputTypes(*facts.graph, op), op.type, op.attributes).value();
-  };
-  std::stable_sort(products.begin(), products.end(), [&](OpId a, OpId b) { return work(a) > work(b); });
+  std::stable_sort(products.begin(), products.end(),
+                   [&](OpId a, OpId b) { return facts.product_flops[a] > facts.product_flops[b]; });
   return products;
 }
 

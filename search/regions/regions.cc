@@ -44,8 +44,8 @@ class RegionSearch {
   // `dataset` says.
   OpDemands Outside() const {
     OpDemands held = task_.demands;
-    for (const Op& op : facts_.graph->ops) {
-      if (facts_.is_set(op.id) && region_of_[op.id] < 0) HoldReplicated(op.id, held);
+    for (OpId op : facts_.set_ops) {
+      if (region_of_[op] < 0) HoldReplicated(op, held);
     }
     return held;
   }
@@ -64,8 +64,8 @@ class RegionSearch {
   // Everything but the region's own ops: as it was decided, else replicated.
   OpDemands AllBut(int region) const {
     OpDemands held = WithDecided(task_.demands);
-    for (const Op& op : facts_.graph->ops) {
-      if (facts_.is_set(op.id) && region_of_[op.id] != region) HoldReplicated(op.id, held);
+    for (OpId op : facts_.set_ops) {
+      if (region_of_[op] != region) HoldReplicated(op, held);
     }
     return held;
   }

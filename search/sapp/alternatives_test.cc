@@ -45,14 +45,14 @@ TEST(AlternativesTest, TheCostOfAnAlternativeIsWhatThePlanWouldCostMore) {
   int looked_at = 0;
   for (OpId product : ProductsOf(fixture.facts)) {
     const double own = fixture.assignment.CostAround(product).price;
-    const double whole = PlanCost(fixture.graph, PlanOf(fixture.assignment)).price;
+    const double whole = PlanCost(fixture.facts, PlanOf(fixture.assignment)).price;
     const int mark = fixture.assignment.mark();
     for (const Alternative& other : alternatives.OthersFor(product)) {
       fixture.assignment.Apply(other.changes);
       const Plan plan = PlanOf(fixture.assignment);
       fixture.assignment.Rollback(mark);
       EXPECT_EQ(plan.ops[product].strategy, other.choice.strategy);
-      EXPECT_NEAR(other.choice.cost - own, PlanCost(fixture.graph, plan).price - whole, 1e-6 * whole);
+      EXPECT_NEAR(other.choice.cost - own, PlanCost(fixture.facts, plan).price - whole, 1e-6 * whole);
       ++looked_at;
     }
   }

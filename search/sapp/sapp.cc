@@ -16,10 +16,10 @@ namespace {
 class SappSearch {
  public:
   explicit SappSearch(Assignment& assignment)
-      : assignment_(assignment), tuning_(assignment.options().tuning), empty_(assignment.mark()) {
-    for (const Op& op : assignment.facts().graph->ops) {
-      if (assignment.facts().is_set(op.id)) ops_.push_back(op.id);
-    }
+      : assignment_(assignment),
+        tuning_(assignment.options().tuning),
+        empty_(assignment.mark()),
+        ops_(assignment.facts().set_ops) {
     is_small_ = ops_.size() <= tuning_.small_ops && assignment.mesh().axis_count() <= tuning_.small_axes;
   }
 
@@ -125,7 +125,7 @@ class SappSearch {
   Assignment& assignment_;
   const SearchTuning& tuning_;
   int empty_;
-  std::vector<OpId> ops_;
+  const std::vector<OpId>& ops_;
   bool is_small_ = false;
   int64_t least_ = 0;
   std::vector<IndexedChange> best_;
