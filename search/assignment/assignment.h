@@ -82,8 +82,8 @@ class Assignment {
     return table_.CutLike(op, chosen_[op], slot, layout, axis);
   }
 
-  // Between these calls changes are not priced: of many small ones only what comes of them is, when prices are
-  // released. REQUIRES: in between neither cost() nor Rollback() is asked for.
+  // Between these calls changes are not priced. Of many small changes only the result is priced, when prices are
+  // released. REQUIRES: cost() and Rollback() are not called in between.
   void HoldPrices() { holds_prices_ = true; }
   void ReleasePrices();
 

@@ -142,7 +142,7 @@ int StrategyTable::CutLike(OpId op, int index, int slot, LayoutIndex layout, Axi
     const std::vector<FactorList>& dimensions = slot < 0 ? rule.output : rule.inputs[static_cast<size_t>(slot)];
     result = WithDimensionCut(result, rule, mesh(), dimensions, d, axis, like.dimensions[d]).value_or(result);
   }
-  // An axis that leaves a compound dimension may leave a cut behind that is none.
+  // Without the axis, the other axes of a compound dimension may be no valid cut.
   const int cut = VerifyStrategy(result, rule, mesh()).ok() ? Intern(op, result) : index;
   cut_like_.emplace(key, cut);
   return cut;
@@ -175,7 +175,7 @@ int StrategyTable::Data(OpId op, absl::Span<const LayoutIndex> wanted) {
   Layout made = OutputLayout(strategy, rule);
   const Layout before = made;
   Meet(common, made);
-  // What the rule can only say in other axes would have to be sent: cut less instead.
+  // What the rule can only express by other axes would have to be sent: the data is cut less instead.
   if (!(made == before)) strategy = StrategyFromDimensions(made, rule.output, rule, mesh());
   return Intern(op, strategy);
 }

@@ -56,7 +56,7 @@ Role RoleOf(const GraphFacts& facts, const Op& op) {
   return Role::kLight;
 }
 
-// Of the heaviest product that reads `value` forward, itself or as a copy.
+// The operations of the heaviest product that reads `value` forward, itself or as a copy.
 double MostWork(const GraphFacts& facts, OpId value) {
   double most = 0;
   for (const Read& read : facts.reads[value]) {
@@ -217,7 +217,7 @@ void FindGradients(GraphFacts& facts) {
   }
 }
 
-// The gradient that the loss hands back, in whatever type.
+// Whether this is the gradient that the loss hands back, in any type.
 bool IsHandedBack(const Graph& graph, const Op& op, const IdVector<OpId, uint8_t>& of_loss) {
   if (op.inherits.has_value() && graph.loss.has_value() && op.inherits->op == *graph.loss) return true;
   return op.kind == "cast" && of_loss[op.inputs[0]] != 0;

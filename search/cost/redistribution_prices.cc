@@ -37,7 +37,8 @@ struct TwoCuts {
   std::vector<AxisId> source, target;
 };
 
-// Gives the axes of one size and weight new names in the order in which they are asked for: they are interchangeable.
+// Gives the axes of one size and weight new names in the order in which they are asked for, because they are
+// interchangeable.
 class AxisNames {
  public:
   explicit AxisNames(const Mesh& mesh)

@@ -46,9 +46,10 @@ bool Cheaper(const Cost& a, const Cost& b);
 using LayoutIndex = int;
 using TypeIndex = int;
 
-// Prices of another kind than those of the program: many layouts are one, and what lies between two is a lower bound.
+// Prices of another kind than those of the program: many layouts are taken as the same, and the price between two of
+// them is a lower bound.
 struct LayoutRelaxation {
-  // The layout that stands for all that are one with it. Null: there is no relaxation.
+  // The layout that represents all layouts that are taken as the same. Null: there is no relaxation.
   std::function<Layout(const Layout&)> representative = nullptr;
   // Of two representatives; nullopt where there is no way.
   std::function<std::optional<Cost>(const TensorType&, const Layout& source, const Layout& target)> price = nullptr;
@@ -102,7 +103,7 @@ class RedistributionPrices {
   // Prices of one effort.
   struct Known {
     absl::flat_hash_map<std::pair<uint64_t, int>, std::optional<Cost>> prices;
-    // Planned for one shape that stands for all that are cut evenly.
+    // Planned for one shape, which represents all that are cut evenly.
     std::map<std::pair<Layout, Layout>, std::optional<Redistribution>> even;
     std::map<std::tuple<Shape, Layout, Layout>, std::optional<Cost>> uneven;
   };

@@ -74,7 +74,8 @@ double MostStrategies(const Rule& rule, const Mesh& mesh) {
   return count;
 }
 
-// The best plan over all strategies, if tables of that size can be made; sets `assignment` to it. Whether it is proven.
+// The best plan over all strategies, if tables of that size can be made; sets `assignment` to it. Returns whether it
+// is proven to be the best.
 bool SolveWhole(Assignment& assignment) {
   const SearchTuning& tuning = assignment.options().tuning;
   const GraphFacts& facts = assignment.facts();
@@ -100,8 +101,8 @@ bool SolveWhole(Assignment& assignment) {
   return true;
 }
 
-// Sets `assignment` to the plan that the best counts suggest, refined, if that is cheaper. The bound; nullopt where
-// counts are too many.
+// Sets `assignment` to the plan that the best counts suggest, refined, if that is cheaper. Returns the bound; nullopt
+// where there are too many counts.
 std::optional<double> SolveRelaxed(Assignment& assignment) {
   const SearchTuning& tuning = assignment.options().tuning;
   const Mesh& mesh = assignment.mesh();

@@ -138,9 +138,9 @@ std::vector<std::string> WhatIf::LinkConditions() const {
   const std::vector<std::string> links = LinksOf(mesh_);
   if (links.size() < 2) return conditions;  // All prices would grow alike.
   for (const std::string& link : links) {
-    for (const bool dearer : {false, true}) {
+    for (const bool slower : {false, true}) {
       const auto difference = [&](double times) {
-        return Difference(WithLink(mesh_, link, dearer ? times : 1 / times), gradient_weight_);
+        return Difference(WithLink(mesh_, link, slower ? times : 1 / times), gradient_weight_);
       };
       double low = 1, high = 2;
       while (high <= kFarthest && difference(high) >= 0) {
@@ -156,7 +156,7 @@ std::vector<std::string> WhatIf::LinkConditions() const {
       double at = 0;
       CLEAVE_CHECK(absl::SimpleAtod(number, &at)) << number;
       if (difference(at) >= 0) continue;
-      conditions.push_back(absl::StrCat("with the link `", link, "` ", number, " times as ", dearer ? "slow" : "fast"));
+      conditions.push_back(absl::StrCat("with the link `", link, "` ", number, " times as ", slower ? "slow" : "fast"));
     }
   }
   return conditions;

@@ -20,7 +20,7 @@ Bytes LocalBytes(const TensorType& type, const Layout& layout, const Mesh& mesh)
   return ElementSize(type.dtype) * ElementCount(LargestLocalShape(layout, mesh, type.shape));
 }
 
-// As many tensors of the op's size a rank keeps because of its value.
+// How many tensors of the op's size a rank keeps because of its value.
 int CopiesHeld(const GraphFacts& facts, OpId op) {
   const Op& info = facts.op(op);
   if (info.kind == "parameter") {
@@ -50,7 +50,7 @@ class Fitter {
     fits_unweighted_ = Fits(plain);
     if (fits_unweighted_) return true;
     unit_ = plain.plan.search.cost > 0 ? plain.plan.search.cost / static_cast<double>(plain.peak().value()) : 1;
-    // The first weight of a coarse ladder whose plan fits; none that was too little fits better.
+    // Finds the first weight of a coarse ladder whose plan fits.
     int high = tuning_.first_memory_exponent;
     for (;; high += tuning_.memory_exponent_step) {
       if (!Try(std::exp2(high), zero)) return false;
@@ -112,7 +112,7 @@ double HeldBytes(const GraphFacts& facts, const Mesh& mesh, OpId op, const Strat
 
 Prices WithMemoryWeight(const GraphFacts& facts, const Mesh& mesh, double weight, Prices prices) {
   if (weight == 0) return prices;
-  // Ops of one kind hold as many copies, and had one kind before.
+  // Ops of one kind hold equally many copies, and were of one kind before.
   constexpr int kMostCopies = 16;
   const auto local = prices.local;
   const auto local_kind = prices.local_kind;

@@ -3,8 +3,8 @@
 //   MemoryLimit limit = {.bytes = GiB(40), .span = settings.memory->span, .source = "`memory`"};
 //   std::optional<Plan> plan = FitMemory(training_graph, limit, plan_for, settings.zero, diagnostics);
 //
-// A search prices memory: `plan_for(weight, zero)` is the plan it finds when each byte of HeldBytes costs `weight`
-// units of its price, with ZeRO level `zero`. FitMemory looks for the weight.
+// A search puts a price on memory: `plan_for(weight, zero)` is the plan that it finds when each byte of HeldBytes costs
+// `weight` units of its price, with ZeRO level `zero`. FitMemory looks for the weight.
 #ifndef CLEAVE_SEARCH_MEMORY_MEMORY_H_
 #define CLEAVE_SEARCH_MEMORY_MEMORY_H_
 

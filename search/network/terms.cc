@@ -147,7 +147,7 @@ class Builder {
     return formula;
   }
 
-  // Data that nothing fixes is made as it is read.
+  // Data that no demand and no setting fixes is made in the layout in which it is read.
   bool IsFreeData(OpId op) const {
     const Role role = facts_.roles[op];
     return (role == Role::kInput || role == Role::kData) && !assignment_.dataset.has_value() && demands_.count(op) == 0;
@@ -187,8 +187,9 @@ class Builder {
     terms_.terms.push_back(std::move(term));
   }
 
-  // One part per reader, of its share of the weight: readers often agree, and are then served together. However they
-  // are served, it costs as much as serving the dearest of them alone, and that is at least the mean of all.
+  // One part for each reader, with its share of the weight: readers often agree and are then served together. However
+  // they are served, it costs as much as serving the most expensive of them alone, and that is at least the mean of
+  // all.
   void AddParts(OpId op, const std::vector<std::pair<int, TermRead>>& reads, const std::vector<OpId>& inner,
                 Term& term) {
     const auto add = [&](Term part, bool never_more) {

@@ -209,8 +209,8 @@ class Resolution {
     return false;
   }
 
-  // The value is to lie in `layout`. An op whose rule says nothing else makes it so; a product may be cut in another
-  // way and its value be redistributed.
+  // The value is to lie in `layout`. An op makes it so where its rule can; a product may be cut in another way, and its
+  // value is then redistributed.
   OpDemand WithOutput(OpId id, OpDemand demand, Layout layout) const {
     const Rule& rule = facts_.rule(id);
     const Role role = facts_.roles[id];
@@ -229,7 +229,7 @@ class Resolution {
   Diagnostics& diagnostics_;
 };
 
-// Gives dimension after dimension its axes; `left` is what its count still needs.
+// Gives one dimension after the other its axes, in the order of `order`.
 bool Assign(const std::vector<int64_t>& counts, const std::vector<AxisId>& order, const Mesh& mesh, size_t dimension,
             std::set<AxisId>& used, Layout& layout) {
   if (dimension == counts.size()) return true;

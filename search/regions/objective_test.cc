@@ -88,7 +88,7 @@ INSTANTIATE_TEST_SUITE_P(Objectives, ObjectiveTest, ::testing::ValuesIn(kObjecti
                          [](const auto& test) { return std::string(ObjectiveName(test.param)); });
 
 // One transformer block on 4 devices. Under `speed` all layers divide the batch, since gradients count a tenth; in full
-// they are dearer than what columns and contracted dimensions exchange. Least is kept where every activation is cut
+// they cost more than what columns and contracted dimensions exchange. Least is kept where every activation is cut
 // too, whatever that sends.
 TEST(ObjectivesTest, ThreeObjectivesThreePlans) {
   const Graph graph = Gpt({.batch = 8, .layers = 1});

@@ -45,10 +45,10 @@ struct RegionDecisions {
 
 std::optional<RegionDecisions> DecideRegions(const RegionTask& task, const DecideStep& decide);
 
-// What no search decides: the demands, and ops that run replicated because they stand outside of all regions.
+// What no search decides: the demands, and the ops that run replicated because they are outside of all regions.
 OpDemands HeldDemands(const RegionTask& task);
 
-// Of the ops that run replicated because they stand outside of all regions, but for those with a pin of their own.
+// For each op that runs replicated because it is outside of all regions, and that has no pin of its own: the reason.
 std::map<OpId, std::string> ReasonsOutside(const RegionTask& task);
 
 // Puts "inside region `y` (objective memory): " before the reasons of a region's ops.

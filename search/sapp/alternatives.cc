@@ -39,7 +39,7 @@ std::optional<Strategy> WithMoved(Strategy strategy, const Rule& rule, const Mes
   return strategy;
 }
 
-// What a search would have set for the assignment to come from `mark` to where it is.
+// The changes of ops that a search sets since `mark`.
 std::vector<Change> ChangesSince(const Assignment& assignment, int mark) {
   std::vector<Change> changes;
   for (OpId op : assignment.SetSince(mark)) {
@@ -50,8 +50,8 @@ std::vector<Change> ChangesSince(const Assignment& assignment, int mark) {
 
 }  // namespace
 
-// Each axis alone, and all together. Of axes of one size and link that cut the same factor only the innermost: to move
-// another one would shift the pieces of those inside of it too.
+// Each axis alone, and all together. Of the axes of one size and link that cut the same factor only the innermost one
+// is moved, because moving another one would shift the pieces of the axes inside of it too.
 std::vector<std::vector<AxisId>> Alternatives::MovesOf(const Strategy& current) const {
   const Mesh& mesh = assignment_.mesh();
   const std::vector<AxisId> axes = mesh.AxisIds();
@@ -155,9 +155,9 @@ std::vector<Alternative> Alternatives::OthersFor(OpId product) {
   return kept;
 }
 
-// Everything that the prices of a product's choices hang on, with layers counted from its own: the values around it,
-// and how their readers want them. A bundle within the layer stands for itself in every layer; one that runs through
-// all layers is the same for all.
+// Everything on which the prices of a product's choices depend, with layers counted from its own: the values around it,
+// and how their readers want them. A bundle within the layer is written alike in every layer; one that runs through all
+// layers is named by its number.
 std::string Alternatives::Surroundings(OpId product) const {
   const GraphFacts& facts = assignment_.facts();
   const LayerName own = LayerNameOf(facts.op(product).name);

@@ -19,7 +19,7 @@ namespace cleave {
 
 struct Alternative {
   Choice choice;
-  std::vector<Change> changes;  // That make it of the assignment as it is.
+  std::vector<Change> changes;  // Applied to the assignment as it is, they make this alternative.
 };
 
 class Alternatives {
@@ -28,7 +28,7 @@ class Alternatives {
   Alternatives(Assignment& assignment, const Bundles& bundles) : assignment_(assignment), bundles_(bundles) {}
 
   // The choices of `product`: the present strategy first, then at most `tuning.alternatives` others, cheapest first. Of
-  // strategies that cut as much of each factor on each kind of link for the same cost the first stands for all.
+  // strategies that cut as much of each factor on each kind of link for the same cost only the first is listed.
   std::vector<Choice> ChoicesOf(OpId product);
 
   // The others alone, with what they change.

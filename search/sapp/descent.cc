@@ -51,7 +51,7 @@ bool Descent::Step(const DomainOf& domain_of, const StepOptions& options) {
     const int number = network_.domain(domains[v])[static_cast<size_t>(solution->values[v])];
     next[v] = moves_.Stay(variables[v], number);
   }
-  // With terms that were split, the solution's cost is not that of the plan.
+  // Where terms were split, the solution's cost is not the plan's.
   const int64_t cost = network_.is_exact() ? solution->cost : CostOfOne(next);
   if (!options.must_move && cost >= cost_) return false;
   present_ = std::move(next);
@@ -69,7 +69,7 @@ void Descent::Greedy(const std::vector<AxisId>& axes) {
   }
 }
 
-// Runs of neighbouring axes of one class go together: the longest first.
+// Neighbouring axes of one class move together, the longest runs first.
 bool Descent::MoveRuns(const std::vector<AxisId>& axes) {
   bool improved = false;
   for (size_t length = axes.size(); length > 1; --length) {
@@ -96,7 +96,6 @@ bool Descent::MovePairs(const std::vector<AxisId>& axes) {
   return improved;
 }
 
-// Three axes at a time, while there are few.
 bool Descent::MoveTriples(const std::vector<AxisId>& axes) {
   bool improved = false;
   if (axes.size() > tuning_.triple_step_axes) return improved;
@@ -127,7 +126,6 @@ bool Descent::Reorder(const std::vector<AxisId>& axes) {
   return improved;
 }
 
-// Every op anywhere, where that is little: nothing is missed on small graphs.
 bool Descent::RefineFreely() {
   moves_.RequireAllAxes();
   if (assignment_.mesh().axis_count() > tuning_.free_step_axes) return false;

@@ -23,7 +23,7 @@ class SappSearch {
     is_small_ = ops_.size() <= tuning_.small_ops && assignment.mesh().axis_count() <= tuning_.small_axes;
   }
 
-  // But for small graphs with directly planned redistributions first, then with those of the program.
+  // First with redistributions that are planned directly, unless the graph is small, then with those of the program.
   void Run() {
     RedistributionPrices& prices = assignment_.table().prices();
     prices.set_effort(is_small_ ? RedistributionEffort::kFull : RedistributionEffort::kDirect);
@@ -66,7 +66,8 @@ class SappSearch {
     return axes;
   }
 
-  // Refines what `begin` makes of the present plan, keeps it where it is the best so far, and takes everything back.
+  // Refines the plan that `begin` makes from the present one, keeps it if it is the best so far, and takes all changes
+  // back.
   template <typename Begin>
   void Start(Network& network, const Begin& begin) {
     const bool is_large = ops_.size() > tuning_.large_ops;
@@ -99,7 +100,7 @@ class SappSearch {
     }
   }
 
-  // Looks at each op for itself, under the present prices.
+  // Decides each op on its own, without folding, under the present prices.
   void Improve() {
     Network whole(assignment_.table(), assignment_.demands(), assignment_.options(), NetworkOptions());
     Descent descent(assignment_, whole, tuning_.work);
@@ -109,7 +110,7 @@ class SappSearch {
     if (free.RefineFreely()) assignment_.Apply(free.Changes());
   }
 
-  // Metrics cost nothing: they are made as they read.
+  // Metrics cost nothing, so they are made in the layout of what they read.
   void FollowWithMetrics() {
     const GraphFacts& facts = assignment_.facts();
     for (OpId id : ops_) {

@@ -1,7 +1,7 @@
 // The numbers that decide how long the searches look and how near to the best plan they come.
 //
 //   SearchOptions options;
-//   options.tuning.work = 100000;   // A quicker search, and perhaps a dearer plan.
+//   options.tuning.work = 100000;   // A quicker search, and perhaps a more expensive plan.
 //
 // All of them count work (table entries, lookups, ops, axes) and never seconds, so that the same input gives the same
 // plan on every machine. A plan may change when one of them changes, but no plan becomes wrong. A value that has no
