@@ -191,6 +191,7 @@ TEST(CountsTest, ErrorsSayWhere) {
     std::string message;
     int input;
     int dimension;
+    absl::StatusCode code = absl::StatusCode::kInvalidArgument;
   };
   const std::vector<Case> cases = {
       {{Counts({3, 1}), Counts({1, 1})}, "8 devices cannot be divided into 3 slices", 0, 0},
@@ -203,12 +204,14 @@ TEST(CountsTest, ErrorsSayWhere) {
        "the slices of all factors together are 16, and 8 devices (m0=2, m1=2, m2=2) have no mesh axes left for 4 of "
        "them",
        0,
-       1},
+       1,
+       absl::StatusCode::kResourceExhausted},
   };
   for (const Case& c : cases) {
     CountsPlace place;
     const absl::StatusOr<Strategy> strategy = StrategyFromCounts(c.counts, rule, mesh, &place);
     EXPECT_EQ(strategy.status().message(), c.message);
+    EXPECT_EQ(strategy.status().code(), c.code) << c.message;
     EXPECT_EQ(place.input, c.input) << c.message;
     EXPECT_EQ(place.dimension, c.dimension) << c.message;
   }

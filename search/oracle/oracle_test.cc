@@ -102,7 +102,7 @@ TEST(OracleTest, ThePlanCostsWhatItIsSaidTo) {
     EXPECT_EQ(best->cost.impossible, 0);
     Plan plan{.cluster = "cpu", .mesh = assignment.mesh(), .ops = {}, .gradient_weight = 0.1, .search = {}};
     for (const Op& op : graph.ops) plan.ops.push_back({.strategy = assignment.strategy(op.id), .output = {}});
-    EXPECT_NEAR(PlanCost(graph, plan).price, best->cost.price, 1e-6 * best->cost.price);
+    EXPECT_NEAR(PlanCost(FactsOf(graph), plan).price, best->cost.price, 1e-6 * best->cost.price);
   }
 }
 
