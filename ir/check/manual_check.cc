@@ -16,7 +16,7 @@
 #include "ir/check/shrink.h"
 #include "ir/differentiate/differentiate.h"
 #include "ir/interpret/interpret.h"
-#include "ir/manual/interpret_ranks.h"
+#include "ir/interpret/interpret_ranks.h"
 #include "ir/manual/manual.h"
 #include "ir/ops/ops.h"
 #include "ir/precision/precision.h"
@@ -65,8 +65,8 @@ bool HasSameOps(const Graph& a, const Graph& b) {
 
 // The training graph of a forward graph, of bf16 where that holds bf16.
 absl::StatusOr<Graph> Train(const Graph& forward, const Optimizer& optimizer) {
-  const bool is_bf16 = std::any_of(forward.ops.begin(), forward.ops.end(),
-                                   [](const Op& op) { return op.type.dtype == DType::kBf16; });
+  const bool is_bf16 =
+      std::any_of(forward.ops.begin(), forward.ops.end(), [](const Op& op) { return op.type.dtype == DType::kBf16; });
   CLEAVE_ASSIGN_OR_RETURN(Graph training, Differentiate(InF32(forward), optimizer));
   return ApplyPrecision(training, is_bf16 ? Precision::kBf16 : Precision::kF32).graph;
 }
