@@ -17,6 +17,7 @@
 #include "ir/program/program.h"
 #include "ir/strategy/strategy.h"
 #include "ir/testing/graphs.h"
+#include "ir/testing/meshes.h"
 #include "ir/testing/plans.h"
 #include "ir/testing/random_plan.h"
 
@@ -212,12 +213,6 @@ Program Split(const Graph& graph, const Plan& plan, const PartitionOptions& opti
   const absl::StatusOr<SimulationReport> proof = CheckBySimulation(graph, *distributed, *program);
   EXPECT_TRUE(proof.ok()) << proof.status();
   return *std::move(program);
-}
-
-Mesh MeshOf(std::vector<int64_t> sizes) {
-  std::vector<MeshAxis> axes;
-  for (size_t i = 0; i < sizes.size(); ++i) axes.push_back({.name = absl::StrCat("m", i), .size = sizes[i]});
-  return *Mesh::Create(axes);
 }
 
 const Collective& FindCollective(const Program& program, absl::string_view step) {
@@ -512,7 +507,8 @@ TEST(PartitionTest, SeveralSlicesOfOneSum) {
     Program sliced = program;
     for (Step& step : sliced.steps) {
       if (Compute* compute = std::get_if<Compute>(&step.action)) {
-        compute->inputs.erase(std::remove(compute->inputs.begin(), compute->inputs.end(), whole), compute->inputs.end());
+        compute->inputs.erase(std::remove(compute->inputs.begin(), compute->inputs.end(), whole),
+                              compute->inputs.end());
       }
     }
     for (const std::string& layout : layouts) {
@@ -525,7 +521,8 @@ TEST(PartitionTest, SeveralSlicesOfOneSum) {
     std::vector<std::string> left;
     for (const Step& step : sliced.steps) {
       const Slice* slice = std::get_if<Slice>(&step.action);
-      if (slice != nullptr && sliced.value(slice->output).origin == program.value(whole).origin) left.push_back(step.name);
+      if (slice != nullptr && sliced.value(slice->output).origin == program.value(whole).origin)
+        left.push_back(step.name);
       const bool is_collective = std::holds_alternative<Collective>(step.action);
       if (is_collective && step.name.rfind("l1.matmul.", 0) == 0) left.push_back(step.name);
     }

@@ -16,6 +16,7 @@
 #include "codegen/codegen.h"
 #include "ir/check/conditioning.h"
 #include "ir/interpret/interpret.h"
+#include "ir/memory/memory_plan.h"
 #include "ir/training/training.h"
 #include "tests/properties/run_driver.h"
 #include "tests/support/command.h"
@@ -24,12 +25,12 @@ namespace cleave::properties {
 namespace {
 
 constexpr int kSteps = 2;
-constexpr double kRounding = 1e-6;   // Of an f32 operation, with some room.
+constexpr double kRounding = 1e-6;  // Of an f32 operation, with some room.
 constexpr double kRoundingOfBf16 = 1.0 / 256;
 constexpr double kTolerance32 = 1e-4;
-constexpr double kHangs = 1e-3;      // An element that rounding errors move by more cannot be compared.
+constexpr double kHangs = 1e-3;  // An element that rounding errors move by more cannot be compared.
 constexpr double kHangsInBf16 = 0.1;
-constexpr int kDraws = 4;            // Of rounding errors.
+constexpr int kDraws = 4;  // Of rounding errors.
 
 void Write(const std::string& path, const std::string& text) {
   std::filesystem::create_directories(std::filesystem::path(path).parent_path());
@@ -41,7 +42,8 @@ bool HasText(const std::string& path, const std::string& text) {
   return std::string(std::istreambuf_iterator<char>(file), {}) == text;
 }
 
-// A tensor that one device makes, and how far rounding moves each element, relative to the largest, or absolute below 1.
+// A tensor that one device makes, and how far rounding moves each element, relative to the largest, or absolute
+// below 1.
 struct Expected {
   Tensor tensor;
   double scale = 1;
@@ -54,7 +56,7 @@ using ExpectedStep = std::map<std::string, Expected>;  // By the names that the 
 struct Member {
   uint64_t seed = 0;
   std::string name;  // "case_3"
-  Case sample;
+  PlannedGraph sample;
   SourceValues sources;
   std::vector<ExpectedStep> steps;
   std::vector<double> learning_rates;
@@ -92,8 +94,8 @@ void AddMovement(const Tensor& moved, Expected& expected) {
   }
 }
 
-// The interpreter's steps, and again some times over with rounding errors as f32 makes them, which the states carry from
-// step to step.
+// The interpreter's steps, and again some times over with rounding errors as f32 makes them, which the states carry
+// from step to step.
 void Interpret(Member& member) {
   const Graph& graph = member.sample.graph;
   const std::map<std::string, OpId> printed = PrintedValues(graph);
@@ -121,7 +123,8 @@ void Interpret(Member& member) {
 
 // With all digits.
 std::string NumbersText(const std::vector<double>& numbers) {
-  return absl::StrJoin(numbers, " ", [](std::string* out, double number) { absl::StrAppendFormat(out, "%.17g", number); });
+  return absl::StrJoin(numbers, " ",
+                       [](std::string* out, double number) { absl::StrAppendFormat(out, "%.17g", number); });
 }
 
 std::string SourcesText(const Member& member) {
@@ -181,10 +184,11 @@ void CompareRank(const Member& member, const std::string& folder, int rank, doub
 }
 
 std::string MeshText(const Mesh& mesh) {
-  return absl::StrCat("{", absl::StrJoin(mesh.axes(), ", ",
-                                         [](std::string* out, const MeshAxis& axis) {
-                                           absl::StrAppend(out, "{\"", axis.name, "\", ", axis.size, "}");
-                                         }),
+  return absl::StrCat("{",
+                      absl::StrJoin(mesh.axes(), ", ",
+                                    [](std::string* out, const MeshAxis& axis) {
+                                      absl::StrAppend(out, "{\"", axis.name, "\", ", axis.size, "}");
+                                    }),
                       "}");
 }
 
@@ -204,7 +208,9 @@ bool Generate(const Member& member, const std::string& folder, BatchReport& repo
   const absl::StatusOr<Compiled> compiled = Compile(member.sample);
   absl::Status status = compiled.status();
   if (compiled.ok()) {
-    const auto files = GenerateCpu(compiled->distributed.graph, compiled->program, Training{});
+    const auto files =
+        GenerateCpu({compiled->distributed.graph, compiled->program,
+                     PlanMemory(compiled->distributed.graph, compiled->program, FusedByCpu()), Training{}});
     status = files.status();
     for (const GeneratedFile& file : files.ok() ? *files : std::vector<GeneratedFile>{}) {
       const bool is_program = file.path == "program.cc";
@@ -248,9 +254,8 @@ BatchReport RunBatch(const std::string& folder, const Mesh& mesh, const std::vec
     members.push_back(std::move(member));
   }
   Write(folder + "/driver.cc", DriverText(members, mesh));
-  const std::string build =
-      absl::StrCat("cd '", folder, "' && rm -f *.out.* && make MAIN=driver.cc COLDFLAGS= ",
-                   "CXXFLAGS='-O0 -std=c++17 -fopenmp' FOLDERS='", RuntimeFolders(folder), "'");
+  const std::string build = absl::StrCat("cd '", folder, "' && rm -f *.out.* && make MAIN=driver.cc COLDFLAGS= ",
+                                         "CXXFLAGS='-O0 -std=c++17 -fopenmp' FOLDERS='", RuntimeFolders(folder), "'");
   const std::string run = absl::StrCat(
       "cd '", folder, "' && OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMP_NUM_THREADS=1 ",
       "OMPI_MCA_rmaps_base_oversubscribe=1 mpirun --bind-to none --oversubscribe -n ", mesh.rank_count(), " ./program");
