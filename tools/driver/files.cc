@@ -16,9 +16,7 @@ namespace {
 class FileCheck {
  public:
   FileCheck(const Module& module, Diagnostics& diagnostics)
-      : module_(module),
-        diagnostics_(diagnostics),
-        folder_(std::filesystem::path(module.graph.file).parent_path()) {}
+      : module_(module), diagnostics_(diagnostics), folder_(std::filesystem::path(module.graph.file).parent_path()) {}
 
   bool Run() {
     for (const Op& op : module_.graph.ops) {
