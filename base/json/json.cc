@@ -42,6 +42,10 @@ absl::Status CheckFields(const Json& object, const std::string& where, const std
   return absl::OkStatus();
 }
 
+std::string JsonDocument(const Json& json) { return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n"; }
+
+std::string JsonLine(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
 absl::StatusOr<std::string> StringAt(const Json& object, const char* field, const std::string& where) {
   const Json& value = object.at(field);
   if (!value.is_string()) return JsonError(absl::StrCat(where, ".", field), "expected a string");

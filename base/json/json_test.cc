@@ -38,5 +38,11 @@ TEST(FieldTest, HasTheTypeThatIsAskedFor) {
   EXPECT_EQ(IntegerAt(object, "number", "file").status().message(), "file.number: expected an integer");
 }
 
+TEST(JsonTextTest, KeepsTheOrderOfFieldsAndReplacesWhatIsNotUtf8) {
+  const Json json = {{"b", {1, 2}}, {"a", "x\xff"}};
+  EXPECT_EQ(JsonLine(json), "{\"b\":[1,2],\"a\":\"x\xEF\xBF\xBD\"}");
+  EXPECT_EQ(JsonDocument({{"b", {1}}, {"a", nullptr}}), "{\n \"b\": [\n  1\n ],\n \"a\": null\n}\n");
+}
+
 }  // namespace
 }  // namespace cleave

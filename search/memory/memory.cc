@@ -10,6 +10,7 @@
 #include "base/check/check.h"
 #include "ir/distribute/distribute.h"
 #include "ir/layout/layout.h"
+#include "ir/memory/memory_plan.h"
 #include "ir/partition/partition.h"
 #include "search/memory/refusal.h"
 
@@ -100,7 +101,7 @@ MemoryUse EstimateMemory(const Graph& training_graph, const Plan& plan, const Fu
   CLEAVE_CHECK(distributed.ok()) << distributed.status();
   const absl::StatusOr<Program> program = Partition(distributed->graph, distributed->plan);
   CLEAVE_CHECK(program.ok()) << program.status();
-  return MemoryOf(distributed->graph, *program, fuse);
+  return PlanMemory(distributed->graph, *program, fuse).use;
 }
 
 double HeldBytes(const GraphFacts& facts, const Mesh& mesh, OpId op, const Strategy& strategy) {

@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "ir/check/check.h"
 #include "ir/distribute/distribute.h"
-#include "ir/memory/memory.h"
+#include "ir/memory/memory_plan.h"
 #include "ir/partition/partition.h"
 #include "search/search.h"
 #include "search/testing/models.h"
@@ -95,7 +95,7 @@ TEST(ShardReplicasTest, EachLevelDividesMore) {
   for (int level = 0; level <= 3; ++level) {
     const CompiledPlan found = Compile(graph, 4, level);
     EXPECT_EQ(Layouts(graph, found, weight, state), layouts[static_cast<size_t>(level)]);
-    memory.push_back(MemoryOf(graph, found.program).prediction);
+    memory.push_back(PlanMemory(graph, found.program).use.prediction);
   }
   // What is kept from step to step: two of the three parts of four times as many bytes are divided by four ranks, then
   // all.

@@ -16,7 +16,7 @@
 
 namespace cleave::properties {
 
-struct Case {
+struct PlannedGraph {
   Graph graph;
   Plan plan;
   PartitionOptions partition = {};
@@ -30,18 +30,18 @@ struct CaseOptions {
 };
 
 // The same seed gives the same case.
-Case RandomCase(uint64_t seed, const CaseOptions& options = {});
-Case RandomCaseOn(const Mesh& mesh, uint64_t seed, const CaseOptions& options = {});
+PlannedGraph RandomCase(uint64_t seed, const CaseOptions& options = {});
+PlannedGraph RandomCaseOn(const Mesh& mesh, uint64_t seed, const CaseOptions& options = {});
 
 // The program that the compiler makes of the case.
 struct Compiled {
   Distributed distributed;  // The graph and plan in whose terms the program is.
   Program program;
 };
-absl::StatusOr<Compiled> Compile(const Case& sample);
+absl::StatusOr<Compiled> Compile(const PlannedGraph& sample);
 
-// Graph, mesh, how the plan cuts each op, and the program of rank 0.
-std::string CaseText(const Case& sample);
+// Graph, mesh, and how the plan cuts each op; and the program of rank 0.
+std::string CaseText(const PlannedGraph& sample);
 
 }  // namespace cleave::properties
 

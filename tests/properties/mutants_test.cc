@@ -28,7 +28,7 @@ TEST(MutantsTest, AreAllCaught) {
   const uint64_t seed = TestSeed();
   VerdictTable table;
   for (uint64_t i = 0; i < kCases || (i < kMostCases && !AllHadSomethingToBreak(table)); ++i) {
-    const Case sample = RandomCase(seed + i, {.most_ops = 8, .largest_size = 6});
+    const PlannedGraph sample = RandomCase(seed + i, {.most_ops = 8, .largest_size = 6});
     const absl::StatusOr<Compiled> compiled = Compile(sample);
     ASSERT_TRUE(compiled.ok()) << compiled.status();
     const std::vector<std::string> missed = TryMutants(*compiled, kPlaces, seed + i, table);

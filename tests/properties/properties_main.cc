@@ -131,7 +131,7 @@ class Run {
     Coverage coverage;
     for (uint64_t i = next_++; i < options_.cases; i = next_++) {
       const uint64_t seed = options_.seed + i;
-      const Case sample = RandomCase(seed, options_.of_case);
+      const PlannedGraph sample = RandomCase(seed, options_.of_case);
       const bool with_proof = options_.proof_every > 0 && i % options_.proof_every == 0;
       if (const std::optional<std::string> failure = FindFailure(sample, {.with_proof = with_proof}, &coverage)) {
         const std::string report = FailureReport(seed, sample, *failure, {.with_proof = with_proof});

@@ -23,7 +23,7 @@ TEST_P(PropertyTest, RanksComputeWhatOneDeviceComputes) {
   const uint64_t first = TestSeed() + GetParam() * kCases;
   for (uint64_t seed = first; seed < first + kCases; ++seed) {
     const CheckOptions options{.with_proof = seed % kProofEvery == 0};
-    const Case sample = RandomCase(seed);
+    const PlannedGraph sample = RandomCase(seed);
     const std::optional<std::string> failure = FindFailure(sample, options);
     ASSERT_FALSE(failure.has_value()) << FailureReport(seed, sample, *failure, options);
   }
@@ -36,7 +36,7 @@ TEST_P(PropertyTest, AlsoInBf16) {
   const uint64_t first = TestSeed() + GetParam() * kCases;
   for (uint64_t seed = first; seed < first + kCases; seed += kFewer) {
     const CheckOptions options{.with_proof = seed % (kProofEvery * kFewer) == 0};
-    const Case sample = RandomCase(seed, {.precision = Precision::kBf16});
+    const PlannedGraph sample = RandomCase(seed, {.precision = Precision::kBf16});
     const std::optional<std::string> failure = FindFailure(sample, options);
     ASSERT_FALSE(failure.has_value()) << FailureReport(seed, sample, *failure, options);
   }

@@ -16,6 +16,7 @@
 #include "codegen/codegen.h"
 #include "ir/check/conditioning.h"
 #include "ir/interpret/interpret.h"
+#include "ir/memory/memory_plan.h"
 #include "ir/training/training.h"
 #include "tests/properties/run_driver.h"
 #include "tests/support/command.h"
@@ -24,7 +25,7 @@ namespace cleave::properties {
 namespace {
 
 constexpr int kSteps = 2;
-constexpr double kRounding = 1e-6;   // The relative error of an f32 operation, with some margin.
+constexpr double kRounding = 1e-6;  // Of an f32 operation, with some room.
 constexpr double kRoundingOfBf16 = 1.0 / 256;
 constexpr double kTolerance32 = 1e-4;
 constexpr double kHangs = 1e-3;  // An element that rounding errors move by more cannot be compared.
@@ -41,8 +42,8 @@ bool HasText(const std::string& path, const std::string& text) {
   return std::string(std::istreambuf_iterator<char>(file), {}) == text;
 }
 
-// A tensor that one device makes, and how far rounding moves each element, relative to the largest element, or absolute
-// if that is below 1.
+// A tensor that one device makes, and how far rounding moves each element, relative to the largest, or absolute
+// below 1.
 struct Expected {
   Tensor tensor;
   double scale = 1;
@@ -55,7 +56,7 @@ using ExpectedStep = std::map<std::string, Expected>;  // By the names that the 
 struct Member {
   uint64_t seed = 0;
   std::string name;  // "case_3"
-  Case sample;
+  PlannedGraph sample;
   SourceValues sources;
   std::vector<ExpectedStep> steps;
   std::vector<double> learning_rates;
@@ -94,7 +95,7 @@ void AddMovement(const Tensor& moved, Expected& expected) {
   }
 }
 
-// The steps of the interpreter, repeated several times with rounding errors as f32 makes them, which the states carry
+// The interpreter's steps, and again some times over with rounding errors as f32 makes them, which the states carry
 // from step to step.
 void Interpret(Member& member) {
   const Graph& graph = member.sample.graph;
@@ -208,7 +209,9 @@ bool Generate(const Member& member, const std::string& folder, BatchReport& repo
   const absl::StatusOr<Compiled> compiled = Compile(member.sample);
   absl::Status status = compiled.status();
   if (compiled.ok()) {
-    const auto files = GenerateCpu(compiled->distributed.graph, compiled->program, Training{});
+    const auto files =
+        GenerateCpu({compiled->distributed.graph, compiled->program,
+                     PlanMemory(compiled->distributed.graph, compiled->program, FusedByCpu()), Training{}});
     status = files.status();
     for (const GeneratedFile& file : files.ok() ? *files : std::vector<GeneratedFile>{}) {
       const bool is_program = file.path == "program.cc";
