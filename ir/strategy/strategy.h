@@ -61,14 +61,18 @@ std::vector<std::vector<int64_t>> InStrategy(const Strategy& strategy, const Rul
 std::vector<int64_t> OutStrategy(const Strategy& strategy, const Rule& rule, const Mesh& mesh);
 std::string InStrategyText(const std::vector<std::vector<int64_t>>& in_strategy);  // "((4, 2), (1, 2))"
 
-// From the classic form (docs/language.md, "Pins"): factors take mesh axes in the order in which they appear, first input first, left to right, outermost axis first; the first
-// assignment in lexicographic order whose products match. nullopt in `counts` is `auto`: left uncut unless another input cuts
-// the same factor. Errors: a count that no product of axes gives, two counts for one factor, a whole factor cut, wrong lengths. The
-// status carries the message for the user; `input` and `dimension` (where not null) get the place of the offending number.
+// Where a number of slices stands: of which input, and of which of its dimensions; -1 for none.
 struct CountsPlace {
   int input = -1;
   int dimension = -1;
 };
+
+// From the classic form (docs/language.md, "Pins"): factors take mesh axes in the order in which they appear, first input
+// first, left to right, outermost axis first; the first assignment in lexicographic order whose products match. nullopt
+// in `counts` is `auto`: left uncut unless another input cuts the same factor. Errors: RESOURCE_EXHAUSTED where all
+// counts together need more axes than the mesh has; INVALID_ARGUMENT for a count that no product of axes gives, two
+// counts for one factor, a whole factor that is cut, and wrong lengths. The message is for the user; `place`, where not
+// null, gets the place of the offending number.
 absl::StatusOr<Strategy> StrategyFromCounts(const std::vector<std::optional<std::vector<int64_t>>>& counts,
                                             const Rule& rule, const Mesh& mesh, CountsPlace* place);
 
