@@ -43,7 +43,7 @@ class Finder {
 
   bool IsAskedFor(ValueId value) const { return asked_for_.count(value) > 0; }
 
-  // The step, when it is an op of this kind.
+  // The step if it is an op of this kind.
   const Compute* Kind(int i, absl::string_view kind) const {
     const Compute* compute = ComputeAt(i);
     return compute != nullptr && compute->kind == kind ? compute : nullptr;
@@ -57,13 +57,13 @@ class Finder {
            Type(compute->inputs[0]).rank() == Type(compute->inputs[1]).rank();
   }
 
-  // A value on its way through ops that alone read it.
+  // A value that is followed through ops which are its only readers.
   struct Path {
     ValueId value;
     std::vector<int> steps;
   };
 
-  // Takes the path through its only reader, when that is a `kind`.
+  // Moves the path on through its only reader if that is a `kind`.
   const Compute* Follow(absl::string_view kind, Path& path) const {
     const std::vector<int>& readers = readers_[path.value];
     if (readers.size() != 1 || IsAskedFor(path.value)) return nullptr;
@@ -77,8 +77,8 @@ class Finder {
   std::optional<Attention> At(int first) const {
     if (!IsProduct(first, Phase::kForward, false, true)) return std::nullopt;
     const Compute& product = *ComputeAt(first);
-    AttentionInputs inputs = {.q = product.inputs[0], .k = product.inputs[1], .v = product.inputs[1],
-                              .scores = product.output};
+    AttentionInputs inputs = {
+        .q = product.inputs[0], .k = product.inputs[1], .v = product.inputs[1], .scores = product.output};
     Path path = {.value = product.output, .steps = {first}};
     Follow("cast", path);
     if (const Compute* scale = Follow("scale", path)) inputs.scale = scale->attributes.GetDouble("factor");
@@ -92,7 +92,7 @@ class Finder {
     return WithWeights(std::move(path), inputs);
   }
 
-  // `path` ends at the weights in float. They, and their cast, are read by the second product and by the gradient.
+  // `path` ends at the weights in float. They and their cast are read by the second product and by the gradient.
   std::optional<Attention> WithWeights(Path path, AttentionInputs inputs) const {
     const ValueId weights = path.value;
     ValueId read = weights;
@@ -105,9 +105,8 @@ class Finder {
       others.erase(cast);
       others.insert(others.end(), readers_[read].begin(), readers_[read].end());
     }
-    const auto second = absl::c_find_if(others, [&](int i) {
-      return IsProduct(i, Phase::kForward, false, false) && ComputeAt(i)->inputs[0] == read;
-    });
+    const auto second = absl::c_find_if(
+        others, [&](int i) { return IsProduct(i, Phase::kForward, false, false) && ComputeAt(i)->inputs[0] == read; });
     if (second == others.end()) return std::nullopt;
     inputs.v = ComputeAt(*second)->inputs[1];
     path.steps.push_back(*second);
@@ -160,7 +159,7 @@ class Finder {
     return false;
   }
 
-  // The steps from the softmax's gradient to those of query and key.
+  // The steps from the gradient of the softmax to those of query and key.
   bool ByScores(AttentionBackward& backward, int softmax) const {
     Path path = {.value = ComputeAt(softmax)->output, .steps = {softmax}};
     Follow("cast", path);
@@ -205,7 +204,7 @@ class Finder {
     return uncut(inputs.k, rank - 2) && uncut(inputs.v, rank - 2);
   }
 
-  // Nobody asks for the results before the last of the steps.
+  // Nothing may read the results before the last of the steps.
   bool RunsAtItsEnd(const std::vector<int>& steps, const std::vector<ValueId>& results) const {
     const int last = *absl::c_max_element(steps);
     return absl::c_all_of(results, [&](ValueId value) {

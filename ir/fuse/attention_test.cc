@@ -21,7 +21,7 @@ struct Variant {
   bool scaled = true;
   bool causal = true;
   double fill = -1e9;
-  bool weights_are_read = false;  // By an op that is no part of it.
+  bool weights_are_read = false;  // By an op outside of the attention.
   int64_t head = 4;
 };
 
@@ -59,7 +59,8 @@ Program Trained(const Variant& variant) {
 }
 
 std::string NamesOf(const Program& program, const std::vector<int>& steps) {
-  return absl::StrJoin(steps, " ", [&](std::string* out, int i) { *out += program.steps[static_cast<size_t>(i)].name; });
+  return absl::StrJoin(steps, " ",
+                       [&](std::string* out, int i) { *out += program.steps[static_cast<size_t>(i)].name; });
 }
 
 TEST(FindAttention, TakesBothDirections) {

@@ -82,7 +82,8 @@ TEST(ManualTest, MeshAxes) {
   EXPECT_DEATH(MeshAxesOf({{"world", 48}}, {1}, mesh), "ends within world");
 }
 
-// One op of each kind on a value x, and what it says of x that varies over no axis and of x that varies over dp.
+// One op of each kind on a value x, and the axes over which its result varies when x varies over none and when x varies
+// over dp.
 class OneOp {
  public:
   OneOp(const std::string& kind, const Shape& shape, Attribute attributes) {
@@ -155,7 +156,7 @@ OneOp Messages(Ints send_ranks, Ints receive_ranks) {
                 {"receive_ranks", std::move(receive_ranks)}});
 }
 
-// Along an axis that no message crosses, ranks whose inputs are equal get what is equal.
+// Along an axis that no message crosses, ranks with equal inputs get equal results.
 TEST(ManualTest, MessagesVaryOverWhatTheyCross) {
   EXPECT_EQ(Messages({2, 3, 4, 5, 0, 1}, {4, 5, 0, 1, 2, 3}).Of(kNone), kDp);
   EXPECT_EQ(Messages({1, 0, 3, 2, 5, 4}, {1, 0, 3, 2, 5, 4}).Of(kNone), kTp);
@@ -177,7 +178,7 @@ TEST(ManualTest, NothingVariesOverAnAxisOfOneRank) {
   EXPECT_TRUE(variance[part].empty());
 }
 
-// The table of this crate knows the ops of the op table that speak of ranks, and no others.
+// The table of this crate knows the ops of the op table that depend on ranks, and no others.
 TEST(ManualTest, KnowsEveryOp) {
   for (const OpDefinition* op : AllOps()) {
     if (op->name == "parameter" || op->name == "state") continue;
