@@ -1,6 +1,6 @@
-// Reading guide. `Rewriter::Run` copies the ops one by one; `Replace` puts the distributed form of one in its place,
-// without the statistics that exist already: two built ops are the same statistic where they have the same number,
-// which `NumberOf` gives for the same kind, attributes and strategy on inputs of the same numbers.
+// Reading guide. `Rewriter::Run` copies the ops one by one. `Replace` puts the distributed form of one op in its place,
+// without the statistics that exist already. Two built ops are the same statistic where they have the same number, and
+// `NumberOf` gives the same number for the same kind, attributes and strategy on inputs of the same numbers.
 
 #include "ir/distribute/distribute.h"
 
@@ -47,7 +47,7 @@ class Rewriter {
     Op copy = op;
     for (OpId& input : copy.inputs) input = result_.values[input];
     copy.inherits = std::nullopt;
-    // The factors of an op that was replaced are not there any more.
+    // The factors of an op that was replaced do not exist any more.
     if (op.inherits.has_value() && replaced_.count(op.inherits->op) == 0) {
       copy.inherits = Inheritance{.op = result_.values[op.inherits->op], .factors = op.inherits->factors};
     }
@@ -124,7 +124,7 @@ class Rewriter {
     return built.type.elements() < form.graph.op(OpId(0)).type.elements() && built.id != form.result;
   }
 
-  // What a built op computes, as a number; of one group of ops, an op and those that inherit from it.
+  // A number for what a built op computes, within one group of ops: an op and those that inherit from it.
   using Computation = std::tuple<OpId, std::string, std::map<std::string, AttributeValue>, std::vector<int>,
                                  std::vector<std::vector<AxisId>>, std::vector<std::pair<AxisId, int>>>;
 
@@ -155,7 +155,7 @@ class Rewriter {
     return found->second;
   }
 
-  // Which built ops the result is made from, beside statistics that exist.
+  // Which built ops the result is made from, apart from statistics that exist.
   std::vector<bool> Needed(const Op& op, const BuiltForm& form, const std::vector<int>& numbers) const {
     std::vector<bool> needed(form.graph.ops.size(), false);
     needed[static_cast<size_t>(form.result.value())] = true;
@@ -181,7 +181,7 @@ class Rewriter {
   std::map<std::pair<OpId, Layout>, int> inputs_;
   std::map<Computation, int> computations_;
   int next_number_ = 0;
-  std::map<int, OpId> statistics_;  // That the new graph has, by number.
+  std::map<int, OpId> statistics_;  // Statistics that the new graph has, by number.
 };
 
 }  // namespace

@@ -66,7 +66,7 @@ Graph Dense(const DenseStack& stack) {
 
 // ---- Plans ----
 
-// What is said by hand; the rest follows: light ops from what they read, sources from their readers, backward ops from
+// What is given by hand. The rest follows: light ops from what they read, sources from their readers, backward ops from
 // their forward ops, updates from the storage of their parameter.
 struct Hand {
   std::map<std::string, std::map<std::string, std::string>>
@@ -160,7 +160,7 @@ class HandPlan {
     return *StrategyFromOutputLayout(layout, rule, plan_.mesh);
   }
 
-  // Of the parameter that an update op or slot belongs to by its name.
+  // The parameter to which an update op or slot belongs by its name.
   Layout StorageOf(const Op& op) const {
     for (const Op& parameter : graph_.ops) {
       if (parameter.kind == "parameter" && op.name.rfind(parameter.name + ".", 0) == 0) return Seen(parameter.id);
@@ -355,7 +355,7 @@ TEST(PartitionTest, UpdatesGoToWhereTheStateIsKept) {
   }
 }
 
-// One reader wants what the reduce_scatter makes, the way to the other begins with the same slice.
+// One reader wants the result of the reduce_scatter; the way to the other begins with the same slice.
 TEST(PartitionTest, TwoSlicesOfOneAllReduceAreOneReduceScatter) {
   GraphBuilder builder;
   const OpId x = builder.Add("parameter", {}, {{"shape", std::vector<int64_t>{5, 3}}}, "x");
@@ -397,7 +397,7 @@ TEST(PartitionTest, AllReduceThatIsOnlySlicedIsAReduceScatter) {
   EXPECT_TRUE(found);
 }
 
-// Two products of their own inputs, added; with `relu` the first goes through one before the second is made.
+// Two products of different inputs, added; with `relu` the first goes through a relu before the second is made.
 Graph TwoProducts(bool relu) {
   GraphBuilder builder;
   const auto input = [&](const std::string& name) {
@@ -589,8 +589,8 @@ TEST(PartitionTest, SameInputSameProgram) {
   EXPECT_EQ(*Partition(split.graph, split.plan), *Partition(split.graph, split.plan));
 }
 
-// Every value and step has its own name, every collective a reason, and every move but those of state a line where the
-// model has one.
+// Every value and step has a unique name, every collective has a reason, and every move except those of states has a
+// line where the model has one.
 TEST(PartitionTest, EverythingIsNamed) {
   constexpr uint64_t kSeed = 5;
   SCOPED_TRACE(testing::Message() << "seed " << kSeed);
