@@ -17,6 +17,7 @@
 #include "base/status/status_macros.h"
 #include "ir/distribute/built_form.h"
 #include "ir/graph/roles.h"
+#include "ir/graph/unique_names.h"
 #include "ir/ops/ops.h"
 
 namespace cleave {
@@ -24,10 +25,9 @@ namespace {
 
 class Rewriter {
  public:
-  Rewriter(const Graph& graph, const Plan& plan) : graph_(graph), plan_(plan) {
+  Rewriter(const Graph& graph, const Plan& plan) : graph_(graph), plan_(plan), names_(graph) {
     result_.plan = plan;
     result_.plan.ops = {};
-    for (const Op& op : graph.ops) names_.insert(op.name);
   }
 
   absl::StatusOr<Distributed> Run() && {
@@ -79,7 +79,7 @@ class Rewriter {
   OpId AppendBuilt(const Op& op, const BuiltForm& form, const Op& built, const IdVector<OpId, OpId>& places) {
     const bool is_result = built.id == form.result;
     Op copy = built;
-    copy.name = is_result ? op.name : UniqueName(built.name);
+    copy.name = is_result ? op.name : names_.Take(built.name);
     for (OpId& input : copy.inputs) input = places[input];
     OpPlan plan{.strategy = form.strategies[built.id],
                 .output = {},
@@ -167,17 +167,11 @@ class Rewriter {
     return needed;
   }
 
-  std::string UniqueName(const std::string& wish) {
-    std::string name = wish;
-    for (int number = 1; !names_.insert(name).second; ++number) name = absl::StrCat(wish, "_", number);
-    return name;
-  }
-
   const Graph& graph_;
   const Plan& plan_;
   Distributed result_;
   std::set<OpId> replaced_;
-  std::set<std::string> names_;
+  UniqueNames names_;
   std::map<std::pair<OpId, Layout>, int> inputs_;
   std::map<Computation, int> computations_;
   int next_number_ = 0;

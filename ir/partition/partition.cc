@@ -6,13 +6,13 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <set>
 #include <tuple>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/status/status_macros.h"
+#include "ir/graph/unique_names.h"
 #include "ir/ops/ops.h"
 #include "ir/partition/manual.h"
 #include "ir/partition/merge.h"
@@ -33,12 +33,11 @@ struct Demand {
 class Partitioner {
  public:
   Partitioner(const Graph& graph, const Plan& plan)
-      : graph_(graph), plan_(plan), computed_(graph.ops.size()), made_(graph.ops.size()) {
+      : graph_(graph), plan_(plan), computed_(graph.ops.size()), made_(graph.ops.size()), names_(graph) {
     program_.model = graph.model;
     program_.file = graph.file;
     program_.mesh = plan.mesh;
     program_.is_manual = graph.is_manual();
-    for (const Op& op : graph.ops) names_.insert(op.name);
   }
 
   absl::StatusOr<Program> Run() && {
@@ -94,10 +93,10 @@ class Partitioner {
       Transfer& transfer = move.collective.transfers[0];
       transfer.input = move.collective.messages.has_value()
                            ? x
-                           : AddView(op, x, move.sent, move.before, UniqueName(absl::StrCat(op.name, ".view")));
+                           : AddView(op, x, move.sent, move.before, names_.Take(absl::StrCat(op.name, ".view")));
       const bool is_value = move.received == op.type && move.after == Layout::Replicated(op.type.rank());
       const std::string kind(CollectiveKindName(move.collective.kind));
-      const std::string name = is_value ? op.name : UniqueName(absl::StrCat(op.name, ".", kind));
+      const std::string name = is_value ? op.name : names_.Take(absl::StrCat(op.name, ".", kind));
       transfer.output =
           program_.values.push_back({.name = name, .type = move.received, .layout = move.after, .origin = op.id});
       value = transfer.output;
@@ -200,7 +199,7 @@ class Partitioner {
 
   ValueId AddMove(OpId op, ValueId source, const Move& move, const Layout& target, const Demand& demand) {
     const std::string what = move.collective.has_value() ? std::string(CollectiveKindName(*move.collective)) : "slice";
-    const std::string name = UniqueName(absl::StrCat(graph_.op(op).name, ".", what));
+    const std::string name = names_.Take(absl::StrCat(graph_.op(op).name, ".", what));
     const ValueId output = program_.values.push_back(
         {.name = name, .type = program_.value(source).type, .layout = move.result, .origin = op});
     Step step{.action = Slice{source, output}, .name = name, .phase = demand.phase, .line = demand.line};
@@ -248,18 +247,12 @@ class Partitioner {
                         LayoutText(source, mesh()));
   }
 
-  std::string UniqueName(const std::string& wish) {
-    std::string name = wish;
-    for (int number = 1; !names_.insert(name).second; ++number) name = absl::StrCat(wish, "_", number);
-    return name;
-  }
-
   const Graph& graph_;
   const Plan& plan_;
   Program program_;
   IdVector<OpId, ValueId> computed_;        // As the op itself makes it: where a state is kept from step to step.
   IdVector<OpId, std::vector<Made>> made_;  // What consumers may read.
-  std::set<std::string> names_;
+  UniqueNames names_;
   std::map<std::tuple<DType, Shape, Layout, Layout>, Redistribution> ways_;
 };
 
