@@ -2,7 +2,7 @@
 //
 //   redistribute [PAIRS [SEED]]    1000 pairs of random layouts per line, seed 1.
 //
-// Meshes of 8 to 1,024 ranks, with axes of one link and with an outer link ten times as dear; tensors that are cut
+// Meshes of 8 to 1,024 ranks, with axes of one link and with an outer link ten times as expensive; tensors that are cut
 // evenly and unevenly. Times are of the processor. `proven`: plans that are known to be the cheapest. `over bound`:
 // cost over the lower bound (over the cost where that is proven) in the sum of all plans, an upper limit of what they
 // lose; `worst`: the same of the worst plan that has a bound. Where pieces are unequal the bound is loose, and says

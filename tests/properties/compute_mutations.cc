@@ -150,11 +150,24 @@ bool AnotherNumber(Program& program, size_t at) {
 }
 
 bool AnotherOp(Program& program, size_t at) {
-  static const auto* others = new std::map<std::string, std::string>{
-      {"add", "sub"},     {"sub", "add"},   {"mul", "div"},         {"div", "mul"},       {"tanh", "sigmoid"},
-      {"sigmoid", "tanh"}, {"relu", "abs"}, {"abs", "neg"},         {"neg", "abs"},       {"exp", "square"},
-      {"square", "exp"},  {"sqrt", "log"},  {"log", "sqrt"},        {"mse", "mae"},       {"mae", "mse"},
-      {"softmax", "log_softmax"},           {"reduce_sum", "reduce_mean"},                {"reduce_mean", "reduce_sum"}};
+  static const auto* others = new std::map<std::string, std::string>{{"add", "sub"},
+                                                                     {"sub", "add"},
+                                                                     {"mul", "div"},
+                                                                     {"div", "mul"},
+                                                                     {"tanh", "sigmoid"},
+                                                                     {"sigmoid", "tanh"},
+                                                                     {"relu", "abs"},
+                                                                     {"abs", "neg"},
+                                                                     {"neg", "abs"},
+                                                                     {"exp", "square"},
+                                                                     {"square", "exp"},
+                                                                     {"sqrt", "log"},
+                                                                     {"log", "sqrt"},
+                                                                     {"mse", "mae"},
+                                                                     {"mae", "mse"},
+                                                                     {"softmax", "log_softmax"},
+                                                                     {"reduce_sum", "reduce_mean"},
+                                                                     {"reduce_mean", "reduce_sum"}};
   Compute* compute = ComputeAt(program, at);
   if (compute == nullptr) return false;
   const auto other = others->find(compute->kind);
@@ -180,13 +193,12 @@ bool OnlyWithMetrics(Program& program, size_t at) {
   Step& step = program.steps[at];
   if (step.phase == Phase::kMetric) return false;
   const std::vector<ValueId> written = Writes(step);
-  const bool is_read = std::any_of(program.steps.begin() + static_cast<ptrdiff_t>(at) + 1, program.steps.end(),
-                                   [&](const Step& later) {
-                                     const std::vector<ValueId> read = Reads(later);
-                                     return later.phase != Phase::kMetric &&
-                                            std::find_first_of(read.begin(), read.end(), written.begin(),
-                                                               written.end()) != read.end();
-                                   });
+  const bool is_read =
+      std::any_of(program.steps.begin() + static_cast<ptrdiff_t>(at) + 1, program.steps.end(), [&](const Step& later) {
+        const std::vector<ValueId> read = Reads(later);
+        return later.phase != Phase::kMetric &&
+               std::find_first_of(read.begin(), read.end(), written.begin(), written.end()) != read.end();
+      });
   step.phase = Phase::kMetric;
   return is_read;
 }
