@@ -14,6 +14,7 @@
 #include "ir/ops/ops.h"
 #include "ir/ops/samples.h"
 #include "ir/partition/partition.h"
+#include "ir/testing/sources.h"
 
 namespace cleave {
 namespace {
@@ -133,10 +134,6 @@ TEST(DistributeTest, InnerFactorsHaveForms) {
   }
 }
 
-OpId AddInput(GraphBuilder& builder, const std::string& name, Shape shape, const std::string& dtype = "f32") {
-  return builder.Add("input", {}, {{"dtype", dtype}, {"shape", std::move(shape)}, {"data", name}}, name);
-}
-
 Plan WholePlan(const Graph& graph, const Mesh& mesh) {
   Plan plan;
   plan.mesh = mesh;
@@ -240,7 +237,7 @@ TEST(DistributeTest, SumsPassThrough) {
 TEST(DistributeTest, RolesFollow) {
   GraphBuilder builder;
   const OpId x = AddInput(builder, "x", {6, 4});
-  const OpId label = AddInput(builder, "label", {6}, "i32");
+  const OpId label = AddInput(builder, "label", {6}, DType::kI32);
   const OpId loss = builder.Add("cross_entropy", {x, label}, {}, "loss");
   builder.SetPhase(Phase::kMetric);
   const OpId accuracy = builder.Add("accuracy", {x, label}, {}, "accuracy");

@@ -13,14 +13,11 @@
 #include "ir/ops/ops.h"
 #include "ir/partition/partition.h"
 #include "ir/testing/plans.h"
+#include "ir/testing/sources.h"
 #include "ir/training/training.h"
 
 namespace cleave {
 namespace {
-
-OpId Input(GraphBuilder& builder, const std::string& name, Shape shape) {
-  return builder.Add("input", {}, {{"shape", shape}, {"dtype", std::string("f32")}, {"data", name}}, name);
-}
 
 // The names of the steps of each stage, as "a b | c".
 std::string StagesText(const Program& program, const Fusion& fusion) {
@@ -55,13 +52,12 @@ Program SingleRankProgram(const Graph& graph) { return DataParallelProgram(graph
 // Two dense layers on flattened images of 2 x 3, and a loss.
 Graph DenseForward() {
   GraphBuilder builder;
-  const OpId image = Input(builder, "image", {8, 2, 3});
-  const OpId label = builder.Add(
-      "input", {}, {{"shape", Shape{8}}, {"dtype", std::string("i32")}, {"data", std::string("label")}}, "label");
+  const OpId image = AddInput(builder, "image", {8, 2, 3});
+  const OpId label = AddInput(builder, "label", {8}, DType::kI32);
   const auto dense = [&](OpId x, int64_t width, const std::string& name) {
     const Shape weight_shape = {width, builder.type(x).shape[1]};
-    const OpId weight = builder.Add("parameter", {}, {{"shape", weight_shape}}, name + ".weight");
-    const OpId bias = builder.Add("parameter", {}, {{"shape", Shape{width}}}, name + ".bias");
+    const OpId weight = AddParameter(builder, name + ".weight", weight_shape);
+    const OpId bias = AddParameter(builder, name + ".bias", {width});
     const OpId product = builder.Add("matmul", {x, weight}, {{"transpose_b", true}}, name + ".matmul");
     return builder.Add("bias_add", {product, bias}, {}, name + ".bias_add");
   };
@@ -80,8 +76,8 @@ Graph Trained(const Graph& forward, const Optimizer& optimizer) {
 
 TEST(Fuse, ChainsOfOneShapeBecomeOneLoop) {
   GraphBuilder builder;
-  const OpId x = Input(builder, "x", {4, 6});
-  const OpId row = Input(builder, "row", {6});
+  const OpId x = AddInput(builder, "x", {4, 6});
+  const OpId row = AddInput(builder, "row", {6});
   const OpId a = builder.Add("add", {x, row}, {}, "a");
   const OpId b = builder.Add("exp", {a}, {}, "b");
   const OpId sum = builder.Add("reduce_sum", {b}, {{"axes", std::vector<int64_t>{0}}}, "sum");
@@ -97,7 +93,7 @@ TEST(Fuse, ChainsOfOneShapeBecomeOneLoop) {
 
 TEST(Fuse, AReshapeOfAnotherValueGoesAhead) {
   GraphBuilder builder;
-  const OpId x = Input(builder, "x", {4, 6});
+  const OpId x = AddInput(builder, "x", {4, 6});
   const OpId a = builder.Add("exp", {x}, {}, "a");
   const OpId flat = builder.Add("reshape", {x}, {{"shape", Shape{24}}}, "flat");
   const OpId b = builder.Add("neg", {a}, {}, "b");
@@ -115,7 +111,7 @@ TEST(Fuse, MatMulTakesBiasAndRelu) {
 
 TEST(Fuse, OpsThatDependOnThePlaceStandAlone) {
   GraphBuilder builder;
-  const OpId x = Input(builder, "x", {2, 3, 8});
+  const OpId x = AddInput(builder, "x", {2, 3, 8});
   const OpId a = builder.Add("exp", {x}, {}, "a");
   const OpId turned = builder.Add("rope", {a}, {}, "turned");
   const OpId b = builder.Add("neg", {turned}, {}, "b");
@@ -126,9 +122,9 @@ TEST(Fuse, OpsThatDependOnThePlaceStandAlone) {
 
 TEST(Fuse, MatMulThatSomeoneElseReadsStandsAlone) {
   GraphBuilder builder;
-  const OpId x = Input(builder, "x", {4, 6});
-  const OpId w = Input(builder, "w", {6, 5});
-  const OpId bias = Input(builder, "bias", {5});
+  const OpId x = AddInput(builder, "x", {4, 6});
+  const OpId w = AddInput(builder, "w", {6, 5});
+  const OpId bias = AddInput(builder, "bias", {5});
   const OpId product = builder.Add("matmul", {x, w}, {}, "product");
   const OpId y = builder.Add("bias_add", {product, bias}, {}, "y");
   builder.Add("mul", {y, product}, {}, "z");
@@ -174,9 +170,9 @@ TEST(Storage, AnOldStateThatIsReadLaterIsNotOverwritten) {
 TEST(Fuse, ACastOfTheBiasGoesBeforeTheProduct) {
   const std::map<std::string, AttributeValue> bf16 = {{"dtype", std::string("bf16")}};
   GraphBuilder builder;
-  const OpId x = builder.Add("cast", {Input(builder, "image", {8, 6})}, bf16, "x");
-  const OpId weight = builder.Add("cast", {Input(builder, "weight", {6, 4})}, bf16, "w");
-  const OpId bias = Input(builder, "bias", {4});
+  const OpId x = builder.Add("cast", {AddInput(builder, "image", {8, 6})}, bf16, "x");
+  const OpId weight = builder.Add("cast", {AddInput(builder, "weight", {6, 4})}, bf16, "w");
+  const OpId bias = AddInput(builder, "bias", {4});
   const OpId product = builder.Add("matmul", {x, weight}, {}, "product");
   const OpId cast = builder.Add("cast", {bias}, bf16, "bias.bf16");
   builder.Add("relu", {builder.Add("bias_add", {product, cast}, {}, "sum")}, {}, "result");
@@ -186,7 +182,7 @@ TEST(Fuse, ACastOfTheBiasGoesBeforeTheProduct) {
 
 TEST(Storage, LoopsWriteOverInputsThatDie) {
   GraphBuilder builder;
-  const OpId x = Input(builder, "x", {16});
+  const OpId x = AddInput(builder, "x", {16});
   const OpId a = builder.Add("reshape", {x}, {{"shape", Shape{4, 4}}}, "a");
   const OpId soft = builder.Add("softmax", {a}, {}, "soft");
   const OpId b = builder.Add("exp", {soft}, {}, "b");

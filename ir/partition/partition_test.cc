@@ -20,6 +20,7 @@
 #include "ir/testing/meshes.h"
 #include "ir/testing/plans.h"
 #include "ir/testing/random_plan.h"
+#include "ir/testing/sources.h"
 
 namespace cleave {
 namespace {
@@ -41,20 +42,16 @@ Graph Dense(const DenseStack& stack) {
   builder.SetLine(1);
   const Shape input_shape = {stack.batch, stack.widths[0]};
   const Shape target_shape = {stack.batch, stack.widths.back()};
-  const auto input = [&](const std::string& name, const Shape& shape) {
-    return builder.Add("input", {}, {{"shape", shape}, {"dtype", std::string("f32")}, {"data", name}}, name);
-  };
-  OpId x =
-      stack.input_is_parameter ? builder.Add("parameter", {}, {{"shape", input_shape}}, "x") : input("x", input_shape);
-  const OpId target = input("target", target_shape);
+  OpId x = stack.input_is_parameter ? AddParameter(builder, "x", input_shape) : AddInput(builder, "x", input_shape);
+  const OpId target = AddInput(builder, "target", target_shape);
   for (size_t layer = 1; layer < stack.widths.size(); ++layer) {
     builder.SetLine(static_cast<int>(layer) + 1);
     const std::string name = absl::StrCat("l", layer);
     const Shape shape = {stack.widths[layer], stack.widths[layer - 1]};
-    const OpId weight = builder.Add("parameter", {}, {{"shape", shape}}, name + ".weight");
+    const OpId weight = AddParameter(builder, name + ".weight", shape);
     x = builder.Add("matmul", {x, weight}, {{"transpose_b", true}}, name + ".matmul");
     if (stack.bias) {
-      const OpId bias = builder.Add("parameter", {}, {{"shape", Shape{stack.widths[layer]}}}, name + ".bias");
+      const OpId bias = AddParameter(builder, name + ".bias", {stack.widths[layer]});
       x = builder.Add("bias_add", {x, bias}, {}, name + ".biased");
     }
     if (layer + 1 < stack.widths.size()) x = builder.Add("relu", {x}, {}, name);
@@ -400,17 +397,14 @@ TEST(PartitionTest, AllReduceThatIsOnlySlicedIsAReduceScatter) {
 // Two products of different inputs, added; with `relu` the first goes through a relu before the second is made.
 Graph TwoProducts(bool relu) {
   GraphBuilder builder;
-  const auto input = [&](const std::string& name) {
-    return builder.Add("input", {}, {{"shape", Shape{8, 8}}, {"dtype", std::string("f32")}, {"data", name}}, name);
-  };
   const auto product = [&](const std::string& name) {
-    const OpId weight = builder.Add("parameter", {}, {{"shape", Shape{8, 8}}}, name + ".weight");
-    return builder.Add("matmul", {input(name + ".x"), weight}, {}, name);
+    const OpId weight = AddParameter(builder, name + ".weight", {8, 8});
+    return builder.Add("matmul", {AddInput(builder, name + ".x", {8, 8}), weight}, {}, name);
   };
   OpId first = product("first");
   if (relu) first = builder.Add("relu", {first}, {}, "relu");
   const OpId sum = builder.Add("add", {first, product("second")}, {}, "sum");
-  builder.mutable_graph().loss = builder.Add("mse", {sum, input("target")}, {}, "loss");
+  builder.mutable_graph().loss = builder.Add("mse", {sum, AddInput(builder, "target", {8, 8})}, {}, "loss");
   return *Differentiate(std::move(builder).Build(), Optimizer{.kind = Optimizer::Kind::kSgd, .learning_rate = {}});
 }
 

@@ -59,8 +59,7 @@ class RandomGraphMaker {
       if (form.fills[input] != Fill::kSigned && form.fills[input] != Fill::kDistinct) continue;
       if (IsSingularAtZero(form, input)) continue;
       const OpId value = Recent();
-      std::optional<std::vector<int64_t>> fitting =
-          SizesThatFit(form, input, values_.type(value).shape, sizes);
+      std::optional<std::vector<int64_t>> fitting = SizesThatFit(form, input, values_.type(value).shape, sizes);
       if (!fitting.has_value()) continue;
       sizes = *std::move(fitting);
       chosen[input] = value;
