@@ -34,7 +34,8 @@ bool ReadsNpy(const Program& program, const std::string& data) {
 
 bool IsSource(absl::string_view path) { return absl::EndsWith(path, ".cc") || absl::EndsWith(path, ".cu"); }
 
-// Folders of the runtime by their own names, "runtime/math/onednn": which target has them. Others are for all.
+// Which target has a folder of the runtime, by the folder's own name: "onednn" for "runtime/math/onednn". All targets
+// have the other folders.
 const std::map<absl::string_view, const Target*>& FoldersOfTargets() {
   static const auto* const folders = new std::map<absl::string_view, const Target*>{
       {"cpu", &CpuTarget()},  {"cublas", &CudaTarget()}, {"cuda", &CudaTarget()},  {"cudnn", &CudaTarget()},
@@ -49,8 +50,8 @@ bool IsForTarget(absl::string_view path, const Target& target) {
   return found == FoldersOfTargets().end() || found->second == &target;
 }
 
-// The sources that only some programs need (runtime/data/README.md, runtime/einsum): what a program does not name is
-// left out, which is a good part of the time to compile it.
+// Whether the program needs the source. Some sources serve only some programs (runtime/data/README.md, runtime/einsum);
+// leaving out the others saves a good part of the time to compile the program.
 bool IsNeeded(absl::string_view path, const Program& program, const std::string& data) {
   if (absl::StartsWith(path, "runtime/einsum/") && IsSource(path)) return HasEinsum(program);
   if (absl::StartsWith(path, "runtime/npy/") && IsSource(path)) return ReadsNpy(program, data);
@@ -66,8 +67,7 @@ bool IsNeeded(absl::string_view path, const Program& program, const std::string&
   return found == users->end() || found->second.count(data) > 0;
 }
 
-// The folders with sources, those with most text first: they take longest to compile, and begun last they would be
-// waited for.
+// The folders with sources, those with most text first: they take longest to compile, so make should begin with them.
 std::vector<std::string> FoldersWithSources(const std::vector<GeneratedFile>& files) {
   std::map<std::string, size_t> bytes;
   for (const GeneratedFile& file : files) {

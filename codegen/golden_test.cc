@@ -1,5 +1,4 @@
-// The text of program.cc: goldens, its layout, and names that try to break it. That the text is right is shown by
-// run_test.
+// The text of program.cc: goldens, its layout, and names that could break it. run_test shows that the text is right.
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -195,7 +194,8 @@ TEST(ProgramText, IsLaidOutForEveryRankCountAndOptimizer) {
   }
 }
 
-// Weights that are stored in rows and in columns are gathered, and their gradients scattered, in one call each.
+// Weights that are stored in rows and in columns are gathered in one call, and their gradients are scattered in one
+// call.
 TEST(ProgramText, SeveralTensorsInOneCall) {
   const Training training = DigitsTraining();
   const Graph graph = MnistMlp(training);
@@ -216,7 +216,7 @@ TEST(ProgramText, SeveralTensorsInOneCall) {
       << text;
 }
 
-// A model whose names try to break the text.
+// A model whose names could break the text.
 Graph OddlyNamed(const Training& training) {
   Graph graph = TrainingGraph(MlpForward(8, {5, 3}), training.optimizer);
   graph.model = "double";

@@ -27,7 +27,7 @@ MAIN_OBJECT = $(CUDA_BUILD)/$(MAIN:.cu=.o)
 
 constexpr char kHot[] = "runtime/comm/gloo runtime/comm/local runtime/random";
 
-// With a stand-in for the toolkit, which tests have: the same sources by a C++ compiler, for the CPU.
+// With the tests' stand-in for the toolkit, a C++ compiler builds the same sources for the CPU.
 constexpr char kStandIn[] =
     R"make(ifdef STAND_IN
 BUILD = build/stand_in/$(COMM)
