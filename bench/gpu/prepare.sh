@@ -62,9 +62,9 @@ done
 # The tests of what runs on the device, by what they hold tensors in, and the library that they are written with. Of the stand-in's own
 # only those of what a GPU does too.
 cd "$workspace"
-grep -lr --include='*_test.c[cu]' -e 'runtime/device/device_vector.h' -e 'runtime/kernels/testing.h' runtime |
+grep -lr --include='*_test.c[cu]' -e 'runtime/device/device_vector.h' -e 'runtime/kernels/testing.h' runtime tests/stand_in |
   grep -v stand_in/guard_test | while read -r test; do
-  name=${test#runtime/}
+  name=${test#*/}
   name=${name%.*}
   cp "$test" "$folder/tests/${name//\//_}.cu"
 done

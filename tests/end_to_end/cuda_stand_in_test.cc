@@ -1,4 +1,4 @@
-// Whole programs for GPUs, compiled for the CPU against runtime/stand_in: they train with the losses of the CPU target,
+// Whole programs for GPUs, compiled for the CPU against tests/stand_in: they train with the losses of the CPU target,
 // on any number of ranks.
 #include <string>
 #include <vector>
@@ -29,7 +29,7 @@ std::string FolderOf(const std::string& target) {
 
 std::vector<std::string> MakeCommand(const std::string& target, const std::string& comm) {
   std::vector<std::string> command = {"make", "COMM=" + comm, Flags()};
-  if (target == "cuda") command.push_back("STAND_IN=" + DataPath("runtime/stand_in"));
+  if (target == "cuda") command.push_back("STAND_IN=" + DataPath("tests/stand_in"));
   return command;
 }
 

@@ -78,7 +78,7 @@ void Launch(void (*kernel)(Parameters...), const LaunchShape& shape, Arguments..
   kernel<<<blocks, threads, static_cast<size_t>(shape.shared_bytes), CurrentStream()>>>(
       static_cast<Parameters>(arguments)...);
 #else
-  // The stand-in for the CUDA runtime (runtime/stand_in) has no such syntax.
+  // The stand-in for the CUDA runtime (tests/stand_in) has no such syntax.
   StandInLaunch(blocks, threads, static_cast<size_t>(shape.shared_bytes), CurrentStream(),
                 [=] { kernel(static_cast<Parameters>(arguments)...); });
 #endif
