@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "runtime/data/file.h"
-#include "runtime/data/inflate.h"
+#include "runtime/data/gzip.h"
 
 namespace cleave::runtime {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/data/data.h"
+#include "runtime/data/mnist.h"
 #include "runtime/mesh/mesh.h"
 
 namespace cleave::runtime {

@@ -1,10 +1,10 @@
 // Samples in .npy files, one file per input. They are not kept in memory: a row is read when a batch needs it.
-#include "runtime/npy/npy.h"
+#include "runtime/data/npy.h"
 
 #include <utility>
 
-#include "runtime/data/data.h"
 #include "runtime/data/source.h"
+#include "runtime/npy/npy.h"
 
 namespace cleave::runtime {
 namespace {

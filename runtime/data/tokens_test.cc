@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/data/data.h"
+#include "runtime/data/tokens.h"
 #include "runtime/mesh/mesh.h"
 
 namespace cleave::runtime {

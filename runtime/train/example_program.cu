@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "runtime/comm/comm.h"
-#include "runtime/data/data.h"
+#include "runtime/data/digits.h"
 #include "runtime/device/cuda/cuda.h"
 #include "runtime/device/cuda/step_numbers.h"
 #include "runtime/device/device.h"

@@ -35,7 +35,7 @@
 #include "runtime/comm/comm.h"
 #include "runtime/data/data.h"
 #include "runtime/mesh/mesh.h"
-#include "runtime/npy/npy.h"
+#include "runtime/npy/parameter_file.h"
 #include "runtime/trace/trace.h"
 #include "runtime/train/schedule.h"
 

@@ -17,7 +17,7 @@
 #include "runtime/device/workspace.h"
 #include "runtime/error/error.h"
 #include "runtime/math/cublas/library.cuh"
-#include "runtime/math/math.h"
+#include "runtime/math/math.h"  // IWYU pragma: associated
 #include "runtime/math/prepared_list.h"
 
 namespace cleave::runtime {
