@@ -35,15 +35,24 @@ std::vector<absl::string_view> IncludedPaths(absl::string_view text) {
 
 bool IsSource(absl::string_view path) { return absl::EndsWith(path, ".cc") || absl::EndsWith(path, ".cu"); }
 
+// "pooling" of "runtime/kernels/cpu/pooling.cc".
+absl::string_view Stem(absl::string_view path) {
+  path.remove_prefix(path.rfind('/') + 1);
+  return path.substr(0, path.find('.'));
+}
+
 // The header that declares what a source defines.
-absl::string_view AssociatedHeader(absl::string_view source) {
+absl::string_view OwnHeader(const RuntimeFile& source) {
   absl::string_view first;
-  for (const absl::string_view line : absl::StrSplit(source, '\n')) {
+  absl::string_view of_its_name;
+  for (const absl::string_view line : absl::StrSplit(source.text, '\n')) {
     const absl::string_view path = IncludedPath(line);
+    if (path.empty()) continue;
     if (absl::EndsWith(line, "// IWYU pragma: associated")) return path;
     if (first.empty()) first = path;
+    if (of_its_name.empty() && Stem(path) == Stem(source.path)) of_its_name = path;
   }
-  return first;
+  return of_its_name.empty() ? first : of_its_name;
 }
 
 std::set<absl::string_view> Words(absl::string_view text) {
@@ -69,7 +78,7 @@ class Needs {
   explicit Needs(absl::Span<const RuntimeFile> files) {
     for (const RuntimeFile& file : files) {
       texts_[file.path] = file.text;
-      if (IsSource(file.path)) sources_[AssociatedHeader(file.text)].push_back(file.path);
+      if (IsSource(file.path)) sources_[OwnHeader(file)].push_back(file.path);
     }
   }
 

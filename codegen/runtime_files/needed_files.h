@@ -2,8 +2,9 @@
 //
 // - A program needs the headers that it includes, and a file the headers that it includes itself. Of runtime/runtime.h,
 //   which includes everything, only those lines remain whose header declares a name that stands in the program.
-// - A source defines what the header declares that it includes first, or that it marks as `IWYU pragma: associated`. It
-//   is needed where that header is.
+// - A source defines what its own header declares, and is needed where that header is. Its own header has its name, or
+// is
+//   marked as `IWYU pragma: associated`, or else is the first that it includes.
 //
 // So a new kernel asks for nothing here: its functions are in a header that runtime/runtime.h includes.
 #ifndef CLEAVE_CODEGEN_RUNTIME_FILES_NEEDED_FILES_H_

@@ -23,7 +23,7 @@ constexpr RuntimeFile kFiles[] = {
     {"runtime/kernels/cpu/table.cc", "#include \"runtime/kernels/cpu/table.h\"\n"},
     {"runtime/kernels/cpu/table.h", "int Table();\n"},
     {"runtime/kernels/cpu/wave.cc",
-     "#include \"runtime/kernels/wave.h\"\n\n#include <cmath>\n\n#include \"runtime/kernels/cpu/table.h\"\n"},
+     "#include <cmath>\n\n#include \"runtime/kernels/cpu/table.h\"\n#include \"runtime/kernels/wave.h\"\n"},
     {"runtime/kernels/sine.h", "// As in Wave.\nvoid Sine();\n"},
     {"runtime/kernels/wave.h", "#include \"runtime/kernels/sine.h\"\n\nvoid Wave();\n"},
     {"runtime/runtime.h",
@@ -74,31 +74,31 @@ TEST(NeededFilesDeathTest, AHeaderThatIsNotThereIsNoticed) {
 }
 
 TEST(DeclaredNames, AreThoseOutsideOfTypes) {
-  constexpr char kHeader[] = R"cc(// Text
-#ifndef GUARD_H_
-#define GUARD_H_
-#include <cmath>
-                                  namespace cleave::runtime {
-                                  class Later;
-                                  struct Shape {
-                                    int64_t rows = 0;
-                                    int64_t Size() const;
-                                  };
-                                  class Rank final {
-                                   public:
-                                    Rank();
-                                  };
-                                  enum class Kind { kOne, kTwo };
-                                  using Lists = std::vector<std::vector<int>>;
-                                  constexpr int64_t kLargest = 128;
-                                  inline constexpr char kMask[] = "mask";
-                                  template <typename T>
-                                  void Attention(const Shape& shape, const T* q, T* out, int64_t count = 1);
-                                  CLEAVE_PORTABLE inline float Square(float x) { return x * x; }
-                                  std::optional<Error> Check(const std::vector<int>& files);
-                                  }  // namespace cleave::runtime
-#endif
-  )cc";
+  constexpr char kHeader[] =
+      "// Text\n"
+      "#ifndef GUARD_H_\n"
+      "#include <cmath>\n"
+      "namespace cleave::runtime {\n"
+      "class Later;\n"
+      "struct Shape {\n"
+      "  int64_t rows = 0;\n"
+      "  int64_t Size() const;\n"
+      "};\n"
+      "class Rank final {\n"
+      " public:\n"
+      "  Rank();\n"
+      "};\n"
+      "enum class Kind { kOne, kTwo };\n"
+      "using Lists = std::vector<std::vector<int>>;\n"
+      "constexpr int64_t kLargest = 128;\n"
+      "inline constexpr char kMask[] = \"mask\";\n"
+      "template <typename T>\n"
+      "void Attention(const Shape& shape, const T* q, T* out,\n"
+      "               int64_t count = 1);\n"
+      "CLEAVE_PORTABLE inline float Square(float x) { return x * x; }\n"
+      "std::optional<Error> Check(const std::vector<int>& files);\n"
+      "}  // namespace cleave::runtime\n"
+      "#endif\n";
   EXPECT_EQ(absl::StrJoin(DeclaredNames(kHeader), " "),
             "Later Shape Rank Kind Lists kLargest kMask Attention Square Check");
 }

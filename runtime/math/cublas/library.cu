@@ -1,7 +1,7 @@
 #include "runtime/device/cuda/cuda.h"
 #include "runtime/device/workspace.h"
 #include "runtime/error/error.h"
-#include "runtime/math/cublas/library.cuh"  // IWYU pragma: associated
+#include "runtime/math/cublas/library.cuh"
 
 namespace cleave::runtime {
 namespace {
