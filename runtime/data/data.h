@@ -1,15 +1,16 @@
 // Samples for training and testing: where they come from, in which order, and which part of them this rank reads.
 //
-//   std::vector<ModelInput> inputs = {{"image", {.shape = {256, 1, 28, 28}, .begin = {64, 0, 0, 0}, .size = {64, 1, 28,
-//   28}}, image},
-//                                     {"label", {.shape = {256}, .begin = {64}, .size = {64}}, label, .limit = 10}};
+//   const Region images = {.shape = {256, 1, 28, 28}, .begin = {64, 0, 0, 0}, .size = {64, 1, 28, 28}};
+//   const Region labels = {.shape = {256}, .begin = {64}, .size = {64}};
+//   std::vector<ModelInput> inputs = {{"image", images, image}, {"label", labels, label, 10}};
 //   Result<std::unique_ptr<Batches>> batches = Batches::Open(Mnist("data/mnist"), inputs, seed);
 //   batches.value()->LoadTraining(step);      // Fills image and label with this rank's slices of the step's batch.
 //
-// A source offers fields in an order: mnist and digits image, label; tokens tokens, next; npy those that it is given
-// files for; synthetic whatever the model asks for. The model's inputs are those fields by name when every input has a
-// field's name, otherwise in order. The first dimension of every input is the batch. Samples are in one global order, a
-// function of (seed, epoch), the same on all ranks and for all cuts.
+// A source offers fields in an order: mnist and digits offer image and label, tokens offers tokens and next, npy offers
+// one field for each of its files, and synthetic offers whatever the model asks for. When every input of the model has
+// the name of a field, inputs get the fields of their names; otherwise they get the fields in order. The first
+// dimension of every input is the batch. Samples are in one global order, a function of (seed, epoch), the same on all
+// ranks and for all cuts.
 #ifndef CLEAVE_RUNTIME_DATA_DATA_H_
 #define CLEAVE_RUNTIME_DATA_DATA_H_
 
