@@ -77,8 +77,7 @@ TEST(CudaStandInMpi, RefusesTwoRanksOnOneGpu) {
 TEST(CudaStandInMpi, RunsOneRank) {
   Build({"examples/mnist_mlp/mnist_mlp.model", {"batch=16", kData}}, "cuda", "mpi", 1);
   if (HasFatalFailure()) return;
-  const CommandResult ran =
-      RunCommand({"./run.sh", "--launch", "mpirun", "--steps", "2", "--quiet"}, FolderOf("cuda"));
+  const CommandResult ran = RunCommand({"./run.sh", "--launch", "mpirun", "--steps", "2", "--quiet"}, FolderOf("cuda"));
   EXPECT_EQ(ran.exit_code, 0) << ran.out << ran.err;
   EXPECT_EQ(Losses(FolderOf("cuda")).size(), 2u);
 }

@@ -1,12 +1,11 @@
 // Pooling: a thread for each place of the result, and for each element of a gradient. A gradient's places are added in
 // one order: row by row, and in a row from the last place that sees the element to the first.
-#include "runtime/kernels/pooling.h"
-
 #include <limits>
 
 #include "runtime/device/cuda/cuda.h"
-#include "runtime/device/portable.h"
 #include "runtime/device/cuda/slide.cuh"
+#include "runtime/device/portable.h"
+#include "runtime/kernels/pooling.h"
 
 namespace cleave::runtime {
 namespace {
