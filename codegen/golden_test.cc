@@ -257,7 +257,7 @@ TEST(CudaText, NamesCannotBreakIt) {
   const auto files = GenerateCuda({graph, program, PlanMemory(graph, program, FusedByCuda()), training});
   ASSERT_TRUE(files.ok()) << files.status();
   EXPECT_EQ(files->front().text, Formatted(files->front().text));
-  const std::string stand_in = (std::filesystem::current_path() / "runtime/stand_in/include").string();
+  const std::string stand_in = (std::filesystem::current_path() / "tests/stand_in/include").string();
   ExpectCompiles(*files, absl::StrCat("-x c++ '-I", stand_in, "' program.cu"));
 }
 

@@ -38,7 +38,7 @@ exec g++ "$@"
 // A program of three folders; the folder for NCCL needs the header of NCCL.
 std::string Tree(const std::string& name) {
   const std::string folder = FreshFolder(name);
-  WriteText(folder + "/Makefile", CudaMakefile({"runtime/kernels", "runtime/host", "runtime/comm/nccl"}));
+  WriteText(folder + "/Makefile", CudaMakefile({.folders = {"runtime/kernels", "runtime/host", "runtime/comm/nccl"}}));
   WriteText(folder + "/nvcc", kNvcc, /*executable=*/true);
   WriteText(folder + "/program.cu", "#include \"runtime/sum.h\"\nint main() { return One() + Two() + Host() - 6; }\n");
   WriteText(folder + "/runtime/sum.h", "int One();\nint Two();\nint Host();\n");

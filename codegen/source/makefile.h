@@ -1,6 +1,6 @@
 // The Makefile that travels with a generated program: text that all targets share, around the text of one target.
 //
-//   const std::string text = Makefile({.opening = …, .hot = "runtime/random", .rules = …}, folders);
+//   const std::string text = Makefile({.opening = …, .hot = "runtime/random", .rules = …}, {.folders = …});
 //
 // The text of a target may use what the shared text defines: COMM, CXX, PROGRAM, BUILD, USED (folders), $(call
 // has,HEADER).
@@ -20,8 +20,13 @@ struct MakefileOfTarget {
   std::string rules;           // How MAIN_OBJECT is made, and OTHER_OBJECTS where `libraries` names some.
 };
 
-// `folders`: where sources lie besides the program, relative to the Makefile; those that take longest first.
-std::string Makefile(const MakefileOfTarget& target, const std::vector<std::string>& folders);
+// What lies beside the program.
+struct ProgramSources {
+  std::vector<std::string> folders;    // Where sources lie, relative to the Makefile; those that take longest first.
+  bool read_compressed_files = false;  // They are linked with zlib.
+};
+
+std::string Makefile(const MakefileOfTarget& target, const ProgramSources& sources);
 
 }  // namespace cleave
 
