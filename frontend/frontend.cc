@@ -14,6 +14,7 @@
 #include "base/check/check.h"
 #include "base/text/text.h"
 #include "dsl/parse/parse.h"
+#include "frontend/arguments/arguments.h"
 #include "frontend/attributes/block.h"
 #include "frontend/custom_ops/backward.h"
 #include "frontend/custom_ops/custom_ops.h"
@@ -155,7 +156,7 @@ void AddNamedPins(const syntax::Parallel& parallel, Evaluator& evaluator, Report
     const Graph& graph = evaluator.graph();
     const std::string& target = pin.target.value;
     if (const std::optional<OpId> op = graph.Find(target)) {
-      evaluator.AddPin(pin.attribute, *op, {*op});
+      evaluator.AddPin(pin.attribute, *op);
       continue;
     }
     std::vector<std::string> names;

@@ -2,7 +2,7 @@
 #ifndef CLEAVE_FRONTEND_FINISH_FINISH_H_
 #define CLEAVE_FRONTEND_FINISH_FINISH_H_
 
-#include "frontend/evaluate/evaluator.h"
+#include "frontend/evaluate/expansion.h"
 #include "frontend/report/report.h"
 
 namespace cleave::frontend {

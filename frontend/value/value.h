@@ -94,6 +94,9 @@ std::optional<DType> ElementTypeNamed(absl::string_view name);
 // A number, or one per rank, as a float. REQUIRES: it is one.
 Value ToFloat(const Value& value);
 
+// An int, or a tuple of ints; nothing else, and nothing that differs between ranks.
+std::optional<std::vector<int64_t>> ToInts(const Value& value);
+
 // Whether a name that holds the one can be given the other.
 bool SameKind(const Value& a, const Value& b);
 

@@ -3,7 +3,7 @@
 #ifndef CLEAVE_FRONTEND_VARIANCE_VARIANCE_H_
 #define CLEAVE_FRONTEND_VARIANCE_VARIANCE_H_
 
-#include "frontend/evaluate/evaluator.h"
+#include "frontend/evaluate/expansion.h"
 #include "frontend/report/report.h"
 
 namespace cleave::frontend {
