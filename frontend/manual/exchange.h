@@ -10,8 +10,8 @@
 
 namespace cleave::frontend {
 
-// The parts that ranks send, or those that they receive: elements of each, and for each part and rank the rank at the
-// other end, -1 for nobody.
+// The parts that ranks send, or those that they receive: the number of elements of each, and for each part and rank the
+// rank to which it goes, or from which it comes; -1 for nobody.
 struct ExchangeSide {
   std::vector<int64_t> sizes;
   std::vector<std::vector<int64_t>> ranks;  // [part][rank]
@@ -20,8 +20,8 @@ struct ExchangeSide {
   std::vector<int64_t> Table() const;
 };
 
-// Between two ranks the i-th part that one sends is the i-th that the other receives. Here they are not of the same
-// size, or one of them is missing.
+// Between two ranks the i-th part that one sends is the i-th that the other receives. A mismatch is a pair of parts
+// that differ in size, or a part without its partner.
 struct Mismatch {
   int64_t from = 0;
   int64_t to = 0;

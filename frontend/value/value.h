@@ -1,4 +1,4 @@
-// What an expression of the language is worth while a model is expanded: a static number, a text, a tensor of the
+// The value that an expression of the language has while a model is expanded: a static number, a text, a tensor of the
 // graph; in a manual model also a group of ranks, and a static value that differs between ranks.
 #ifndef CLEAVE_FRONTEND_VALUE_VALUE_H_
 #define CLEAVE_FRONTEND_VALUE_VALUE_H_
@@ -16,7 +16,7 @@
 
 namespace cleave::frontend {
 
-// The worth of an expression whose mistake has been reported: whatever uses it stays silent.
+// The value of an expression whose mistake has been reported: nothing is reported about what uses it.
 struct Poison {
   bool operator==(const Poison&) const = default;
 };

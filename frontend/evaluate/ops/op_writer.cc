@@ -71,7 +71,8 @@ std::string OpWriter::Describe(const Operand& operand) const {
   return text;
 }
 
-// An op's help speaks of its own arguments, `cast(label, i32)`; the model's user knows them by what stands in the call.
+// An op's help names the arguments of its signature, `cast(label, i32)`; the user knows them by what stands in the
+// call.
 std::string OpWriter::InTheWordsOfTheModel(const std::string& kind, const std::string& help,
                                            const std::vector<Operand>& operands) const {
   const OpDefinition* op = FindOp(kind);
