@@ -57,13 +57,6 @@ std::vector<std::string> FoldersWithSources(const std::vector<NeededFile>& files
   return folders;
 }
 
-// The model, as programs of any target are made from it.
-struct Model {
-  const Graph& graph;
-  const Program& program;
-  const Training& training;
-};
-
 bool ReadsCompressedFiles(const std::vector<NeededFile>& files) {
   return std::any_of(files.begin(), files.end(),
                      [](const NeededFile& file) { return absl::StrContains(file.text, "#include <zlib.h>"); });
@@ -71,16 +64,16 @@ bool ReadsCompressedFiles(const std::vector<NeededFile>& files) {
 
 using MakefileOf = std::string (*)(const ProgramSources& sources);
 
-absl::StatusOr<std::vector<GeneratedFile>> Generate(const Target& target, MakefileOf makefile, const Model& model,
-                                                    const CodegenOptions& options) {
-  const auto& [graph, program, training] = model;
-  CLEAVE_ASSIGN_OR_RETURN(std::string text, ProgramText(target, graph, program, training, options.rank));
+absl::StatusOr<std::vector<GeneratedFile>> Generate(const Target& target, MakefileOf makefile,
+                                                    const CodegenInput& input, const CodegenOptions& options) {
+  CLEAVE_ASSIGN_OR_RETURN(std::string text, ProgramText(target, input, options.rank));
   std::vector<NeededFile> runtime = RuntimeOf(target, text);
   std::vector<GeneratedFile> files = {{.path = std::string(target.source_file), .text = std::move(text)}};
   files.push_back({.path = "Makefile",
                    .text = makefile({.folders = FoldersWithSources(runtime),
                                      .read_compressed_files = ReadsCompressedFiles(runtime)})});
-  files.push_back({.path = "run.sh", .text = RunScript(program.mesh.rank_count(), options.launch), .executable = true});
+  files.push_back(
+      {.path = "run.sh", .text = RunScript(input.program.mesh.rank_count(), options.launch), .executable = true});
   for (NeededFile& file : runtime) files.push_back({.path = std::move(file.path), .text = std::move(file.text)});
   return files;
 }

@@ -23,11 +23,14 @@ namespace {
 
 TEST(GeneratedProgram, ComputesEveryOpAsTheInterpreterDoes) {
   const Graph graph = AllOpsGraph();
-  std::set<std::string> kinds = {"parameter", "state", "step_scalar"};  // The trainings below cover these.
-  kinds.insert({"custom", "custom_gradient"});  // The model has their bodies: tests/end_to_end/custom_ops_test.
+  std::set<OpKind> kinds = {OpKind::kParameter, OpKind::kState,
+                            OpKind::kStepScalar};  // The trainings below cover these.
+  kinds.insert(
+      {OpKind::kCustom, OpKind::kCustomGradient});  // The model has their bodies: tests/end_to_end/custom_ops_test.
   // Ops of manual models: manual_run_test.
-  kinds.insert({"all_gather", "all_reduce", "all_to_all", "broadcast", "neighbor_exchange", "rank_pad", "rank_slice",
-                "rank_value", "reduce_scatter"});
+  kinds.insert({OpKind::kAllGather, OpKind::kAllReduce, OpKind::kAllToAll, OpKind::kBroadcast,
+                OpKind::kNeighborExchange, OpKind::kRankPad, OpKind::kRankSlice, OpKind::kRankValue,
+                OpKind::kReduceScatter});
   for (const Op& op : graph.ops) kinds.insert(op.kind);
   for (const OpDefinition* op : AllOps()) EXPECT_EQ(kinds.count(op->kind), 1u) << op->kind << " is not tested";
 

@@ -44,7 +44,7 @@ class Finder {
   bool IsAskedFor(ValueId value) const { return asked_for_.count(value) > 0; }
 
   // The step if it is an op of this kind.
-  const Compute* Kind(int i, absl::string_view kind) const {
+  const Compute* Kind(int i, OpKind kind) const {
     const Compute* compute = ComputeAt(i);
     return compute != nullptr && compute->kind == kind ? compute : nullptr;
   }
@@ -64,7 +64,7 @@ class Finder {
   };
 
   // Moves the path on through its only reader if that is a `kind`.
-  const Compute* Follow(absl::string_view kind, Path& path) const {
+  const Compute* Follow(OpKind kind, Path& path) const {
     const std::vector<int>& readers = readers_[path.value];
     if (readers.size() != 1 || IsAskedFor(path.value)) return nullptr;
     const Compute* compute = Kind(readers[0], kind);

@@ -180,7 +180,7 @@ class Fuser {
 
   // The op of step `i` if it is a `kind`, is the only reader of `value`, reads it as its first input and is in the same
   // phase.
-  const Compute* OnlyReader(int i, absl::string_view kind, ValueId value, Phase phase) const {
+  const Compute* OnlyReader(int i, OpKind kind, ValueId value, Phase phase) const {
     if (i >= static_cast<int>(program_.steps.size()) || StepAt(i).phase != phase) return nullptr;
     const Compute* compute = ComputeOf(StepAt(i));
     if (compute == nullptr || compute->kind != kind || compute->inputs[0] != value) return nullptr;

@@ -49,10 +49,10 @@ Graph Dense(const DenseStack& stack) {
     const std::string name = absl::StrCat("l", layer);
     const Shape shape = {stack.widths[layer], stack.widths[layer - 1]};
     const OpId weight = AddParameter(builder, name + ".weight", shape);
-    x = builder.Add("matmul", {x, weight}, {{"transpose_b", true}}, name + ".matmul");
+    x = builder.Add(OpKind::kMatmul, {x, weight}, {{attribute::kTransposeB, true}}, name + ".matmul");
     if (stack.bias) {
       const OpId bias = AddParameter(builder, name + ".bias", {stack.widths[layer]});
-      x = builder.Add("bias_add", {x, bias}, {}, name + ".biased");
+      x = builder.Add(OpKind::kBiasAdd, {x, bias}, {}, name + ".biased");
     }
     if (layer + 1 < stack.widths.size()) x = builder.Add(OpKind::kRelu, {x}, {}, name);
   }
@@ -400,12 +400,12 @@ Graph TwoProducts(bool relu) {
   GraphBuilder builder;
   const auto product = [&](const std::string& name) {
     const OpId weight = AddParameter(builder, name + ".weight", {8, 8});
-    return builder.Add("matmul", {AddInput(builder, name + ".x", {8, 8}), weight}, {}, name);
+    return builder.Add(OpKind::kMatmul, {AddInput(builder, name + ".x", {8, 8}), weight}, {}, name);
   };
   OpId first = product("first");
-  if (relu) first = builder.Add("relu", {first}, {}, "relu");
-  const OpId sum = builder.Add("add", {first, product("second")}, {}, "sum");
-  builder.mutable_graph().loss = builder.Add("mse", {sum, AddInput(builder, "target", {8, 8})}, {}, "loss");
+  if (relu) first = builder.Add(OpKind::kRelu, {first}, {}, "relu");
+  const OpId sum = builder.Add(OpKind::kAdd, {first, product("second")}, {}, "sum");
+  builder.mutable_graph().loss = builder.Add(OpKind::kMse, {sum, AddInput(builder, "target", {8, 8})}, {}, "loss");
   return *Differentiate(std::move(builder).Build(), Optimizer{.kind = Optimizer::Kind::kSgd, .learning_rate = {}});
 }
 

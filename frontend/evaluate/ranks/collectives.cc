@@ -75,7 +75,7 @@ Value CallCollective(Primitive primitive, const CallSite& site, const Context& c
       primitive == Primitive::kAllReduce
           ? Reduce(*given, *x, *group, frame.At(span), context)
           : AddCollective(primitive, given->at("x"), *x, *group, std::move(attributes), frame.At(span), context);
-  context.ops.EndOperation(span, *ParseOpKind(SignatureOf(primitive).callee), first);
+  context.ops.EndOperation(span, SignatureOf(primitive).callee, first);
   return result;
 }
 

@@ -13,6 +13,7 @@
 #include "runtime/kernels/neighbors.h"
 #include "runtime/kernels/partners.h"
 #include "runtime/kernels/reduce.h"
+#include "runtime/kernels/show.h"
 #include "runtime/mesh/mesh.h"
 
 namespace cleave::runtime {
