@@ -24,14 +24,12 @@ Gradients BroadcastToGradients(GraphBuilder& builder, const Op& op, OpId dy) {
 }  // namespace
 
 OpDefinition DefineBroadcastTo() {
-  OpDefinition definition = UnaryOp("broadcast_to", "x repeated along dimensions of size 1 and new leading ones");
+  OpDefinition definition = UnaryOp({.name = "broadcast_to", .parameters = {"x"}, .value = Variable("x"), .flops = 0},
+                                    "x repeated along dimensions of size 1 and new leading ones");
   definition.callable = false;
   definition.signature.push_back({.name = "shape", .kind = ArgumentKind::kInts});
   definition.infer = InferBroadcastTo;
-  definition.rule = FirstLinearRule;
   definition.gradient = BroadcastToGradients;
-  definition.flops = FlopsPerElement<0>;
-  definition.evaluate = EvaluateUnary<[](double x) { return x; }>;
   definition.resize = ResizeShape;
   return definition;
 }

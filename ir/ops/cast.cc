@@ -1,5 +1,3 @@
-#include <cmath>
-
 #include "absl/strings/str_cat.h"
 #include "ir/ops/elementwise.h"
 #include "ir/ops/table.h"
@@ -30,24 +28,22 @@ Gradients CastGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   return {builder.Add("cast", {dy}, {{"dtype", std::string(DTypeName(from))}}, GradientName(op, "x"))};
 }
 
-// In double, as all reference evaluation: a cast to bf16 does not round.
-void EvaluateCast(const Evaluation& evaluation) {
-  const bool truncate = evaluation.attributes.GetString("dtype") == DTypeName(DType::kI32);
-  for (size_t i = 0; i < evaluation.output.values.size(); ++i) {
-    const double value = evaluation.inputs[0]->values[i];
-    evaluation.output.values[i] = truncate ? std::trunc(value) : value;
-  }
+std::vector<double> Truncates(const Attributes& attributes, int64_t) {
+  return {attributes.GetString("dtype") == DTypeName(DType::kI32) ? 1.0 : 0.0};
 }
 
 }  // namespace
 
+// A cast to bf16 does not round here: as all reference evaluation it is in double.
 OpDefinition DefineCast() {
-  OpDefinition definition = UnaryOp("cast", "each element as another type; f32 to i32 cuts the fraction off");
+  const Scalar x = Variable("x"), truncates = Variable("truncates");
+  OpDefinition definition =
+      UnaryOp({.name = "cast", .parameters = {"x", "truncates"}, .value = Select(truncates, Truncate(x), x)},
+              "each element as another type; f32 to i32 cuts the fraction off", Truncates);
   definition.signature.push_back({.name = "dtype", .kind = ArgumentKind::kDType});
   definition.infer = InferCast;
   definition.rule = CastRule;
   definition.gradient = CastGradients;
-  definition.evaluate = EvaluateCast;
   return definition;
 }
 

@@ -4,16 +4,54 @@
 namespace cleave {
 namespace {
 
-Gradients ReluGradients(GraphBuilder& builder, const Op& op, OpId dy) {
-  return {builder.Add("relu_gradient", {dy, op.id}, {}, GradientName(op, "x"))};
+// Reads the value of the relu instead of its argument: both are positive at the same places, and the argument need not
+// be kept.
+ScalarFunction ReluGradientFunction() {
+  const Scalar dy = Variable("dy"), y = Variable("y");
+  return {.name = "relu_gradient", .parameters = {"dy", "y"}, .value = Select(y > 0, dy, 0), .flops = 2};
+}
+
+// Reads the argument, not the value: with a slope that is not positive the value does not tell its sign. At 0 the slope
+// counts, as 0 does in the gradient of relu.
+ScalarFunction LeakyReluGradientFunction() {
+  const Scalar dy = Variable("dy"), x = Variable("x"), slope = Variable("slope");
+  return {.name = "leaky_relu_gradient", .parameters = {"dy", "x", "slope"}, .value = Select(x > 0, dy, slope * dy)};
+}
+
+InferResult InferLeakyRelu(Types inputs, const Attributes& attributes) {
+  if (auto error = CheckFloat(inputs, 0, "x")) return *error;
+  if (auto error = CheckFinite(attributes, "slope")) return *error;
+  return inputs[0];
 }
 
 }  // namespace
 
 OpDefinition DefineRelu() {
-  OpDefinition definition = UnaryOp("relu", "each element, or 0 where it is negative");
-  definition.gradient = ReluGradients;
-  definition.evaluate = EvaluateUnary<[](double x) { return x < 0 ? 0 : x; }>;
+  return UnaryOp({.name = "relu",
+                  .parameters = {"x"},
+                  .value = Maximum(Variable("x"), 0),
+                  .gradients = {Call(ReluGradientFunction(), {Dy(), Result()})}},
+                 "each element, or 0 where it is negative");
+}
+
+OpDefinition DefineReluGradient() { return UnaryGradientOp(ReluGradientFunction(), "dy where y is positive, else 0"); }
+
+OpDefinition DefineLeakyRelu() {
+  const Scalar x = Variable("x"), slope = Variable("slope");
+  OpDefinition definition = UnaryOp({.name = "leaky_relu",
+                                     .parameters = {"x", "slope"},
+                                     .value = Select(x < 0, slope * x, x),
+                                     .gradients = {Call(LeakyReluGradientFunction(), {Dy(), x, slope})}},
+                                    "each element, times the slope where it is negative");
+  definition.signature.push_back({.name = "slope", .kind = ArgumentKind::kFloat, .default_value = 0.01});
+  definition.infer = InferLeakyRelu;
+  return definition;
+}
+
+OpDefinition DefineLeakyReluGradient() {
+  OpDefinition definition =
+      UnaryGradientOp(LeakyReluGradientFunction(), "dy where x is positive, else dy times the slope");
+  definition.signature.push_back({.name = "slope", .kind = ArgumentKind::kFloat});
   return definition;
 }
 

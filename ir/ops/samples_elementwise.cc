@@ -18,6 +18,12 @@ Form SignedBinary() {
   return [](Maker& maker) { Binary(maker, Fill::kSigned); };
 }
 
+// Of an elementwise op of which nothing is said below: attributes take their defaults.
+Form UsualForm(const OpDefinition& op) {
+  if (op.element->inputs == 1) return SignedUnary();
+  return op.callable ? SignedBinary() : UnaryGradient;
+}
+
 }  // namespace
 
 void Unary(Maker& maker, Fill fill, const Values& attributes) {
@@ -42,12 +48,11 @@ void UnaryGradient(Maker& maker) {
 }
 
 void AddElementwiseSamples(Forms& forms) {
-  for (const char* op : {"neg", "exp", "tanh", "sigmoid", "relu", "gelu", "abs", "square", "sign", "assert_finite", "erf",
-                         "sin", "cos", "silu", "softplus"}) {
-    forms[op] = SignedUnary();
+  for (const OpDefinition* op : AllOps()) {
+    if (op->element.has_value()) forms[op->name] = UsualForm(*op);
   }
+  forms["assert_finite"] = SignedUnary();
   for (const char* op : {"log", "sqrt", "rsqrt"}) forms[op] = PositiveUnary();
-  for (const char* op : {"add", "sub", "mul", "div", "maximum", "minimum"}) forms[op] = SignedBinary();
   // Labels are often equal, signed values never.
   for (const char* op : {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"}) {
     forms[op] = [](Maker& maker) {
@@ -78,9 +83,6 @@ void AddElementwiseSamples(Forms& forms) {
     maker.Add({{{c}, Fill::kMask}, {{a, b, 1}}, {{b, c}}});
     maker.Add({{{a, b}, Fill::kMask}, {{a, b}, Fill::kLabels}, {{b}, Fill::kLabels}});
   };
-  for (const char* op : {"relu_gradient", "tanh_gradient", "sigmoid_gradient", "gelu_gradient"}) {
-    forms[op] = UnaryGradient;
-  }
   forms["scale"] = [](Maker& maker) { Unary(maker, Fill::kSigned, {{"factor", -1.5}}); };
   forms["cast"] = [](Maker& maker) {
     Unary(maker, Fill::kSigned, {{"dtype", std::string("f32")}});
