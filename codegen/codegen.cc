@@ -19,14 +19,15 @@ namespace {
 bool HasEinsum(const Program& program) {
   return std::any_of(program.steps.begin(), program.steps.end(), [](const Step& step) {
     const auto* compute = std::get_if<Compute>(&step.action);
-    return compute != nullptr && compute->kind == "einsum";
+    return compute != nullptr && compute->kind == OpKind::kEinsum;
   });
 }
 
 bool ReadsNpy(const Program& program, const std::string& data) {
   return data == "npy" || std::any_of(program.steps.begin(), program.steps.end(), [](const Step& step) {
            const auto* compute = std::get_if<Compute>(&step.action);
-           return compute != nullptr && compute->kind == "parameter" && compute->attributes.GetString("init") == "npy";
+           return compute != nullptr && compute->kind == OpKind::kParameter &&
+                  compute->attributes.Get(attribute::kInit) == "npy";
          });
 }
 

@@ -42,7 +42,7 @@ std::string ValueText(const Sample& sample, ElementFunctions& functions) {
   Program program;
   program.values.push_back({.name = "v", .type = sample.output, .layout = Layout::Replicated(1)});
   Compute compute{
-      .op = OpId(0), .kind = sample.op->name, .attributes = sample.attributes, .inputs = {}, .output = ValueId(0)};
+      .op = OpId(0), .kind = sample.op->kind, .attributes = sample.attributes, .inputs = {}, .output = ValueId(0)};
   std::vector<ElementText> arguments;
   for (size_t i = 0; i < sample.types.size(); ++i) {
     compute.inputs.push_back(ValueId(0));
@@ -56,7 +56,7 @@ std::vector<Use> Uses(ElementFunctions& functions) {
   for (const OpDefinition* op : AllOps()) {
     if (!op->element.has_value()) continue;
     Random random(5);
-    for (Sample& sample : SamplesOf(op->name, random)) {
+    for (Sample& sample : SamplesOf(op->kind, random)) {
       if (!IsReal(sample)) continue;
       std::string text = ValueText(sample, functions);
       uses.push_back({.sample = std::move(sample), .text = std::move(text)});
@@ -232,13 +232,13 @@ TEST(Elements, WhatIsNotANumberStaysSo) {
   for (const OpDefinition* op : AllOps()) {
     if (!op->element.has_value() || op->element->inputs != 1) continue;
     Random random(5);
-    for (const Sample& sample : SamplesOf(op->name, random)) {
+    for (const Sample& sample : SamplesOf(op->kind, random)) {
       const std::vector<double> numbers = op->element->NumbersOf(sample.attributes, 1);
-      if (!IsReal(sample) || (op->name == "power" && numbers[0] == 0)) continue;
+      if (!IsReal(sample) || (op->kind == OpKind::kPower && numbers[0] == 0)) continue;
       std::vector<double> arguments = {std::numeric_limits<double>::quiet_NaN()};
       arguments.insert(arguments.end(), numbers.begin(), numbers.end());
       const ScalarFunction& function = op->element->function;
-      EXPECT_TRUE(std::isnan(Calculation(function.value, function.parameters)(arguments))) << op->name;
+      EXPECT_TRUE(std::isnan(Calculation(function.value, function.parameters)(arguments))) << op->kind;
     }
   }
 }

@@ -225,7 +225,7 @@ Graph OddlyNamed(const Training& training) {
   const char* const names[] = {"class", "comm", "i", "Watch", "h1\n.b", "a\"b\\", "\xC3\xA4", "MatMul", "k256By4"};
   size_t next = 0;
   for (Op& op : graph.ops) {
-    if (op.kind == "input") continue;
+    if (op.kind == OpKind::kInput) continue;
     op.name = absl::StrCat(names[next % 9], next < 9 ? "" : absl::StrCat(".", next));
     ++next;
   }

@@ -81,7 +81,8 @@ ByHand CostsByHand(const testing::GptShape& shape, double inside_weight) {
 std::vector<OpId> WeightProducts(const Graph& graph) {
   std::vector<OpId> products;
   for (const Op& op : graph.ops) {
-    if (op.phase == Phase::kForward && op.kind == "matmul" && graph.op(op.inputs[1]).kind == "parameter") {
+    if (op.phase == Phase::kForward && op.kind == OpKind::kMatmul &&
+        graph.op(op.inputs[1]).kind == OpKind::kParameter) {
       products.push_back(op.id);
     }
   }

@@ -55,7 +55,7 @@ TEST(PrecisionSearchTest, CopiesOfParametersAreMadeWhereTheyAreRead) {
   const Graph graph = InBf16(Gpt({}));
   const Plan plan = Found(graph, 4, {.algorithm = SearchAlgorithm::kDataParallel, .dataset = {}});
   for (const Op& op : graph.ops) {
-    if (op.kind != "cast" || graph.op(op.inputs[0]).kind != "parameter") continue;
+    if (op.kind != OpKind::kCast || graph.op(op.inputs[0]).kind != OpKind::kParameter) continue;
     EXPECT_EQ(plan.ops[op.id].strategy, Strategy::Replicated(RuleOf(graph, op))) << op.name;
     EXPECT_THAT(plan.ops[op.id].reason, ::testing::HasSubstr("made as "));
   }

@@ -78,7 +78,7 @@ std::vector<std::string> ClassicLetters(const Graph& graph, const Pins& pins = {
   const Plan plan = Found(graph, CpuCluster(8), {.price = Price::kClassic, .dataset = {}}, pins);
   std::vector<std::string> letters;
   for (const Op& op : graph.ops) {
-    if (op.kind == "matmul") letters.push_back(LettersOf(graph, plan.mesh, op.id, plan.ops[op.id].strategy));
+    if (op.kind == OpKind::kMatmul) letters.push_back(LettersOf(graph, plan.mesh, op.id, plan.ops[op.id].strategy));
   }
   return letters;
 }

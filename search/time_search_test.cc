@@ -36,7 +36,7 @@ Plan Found(const Graph& graph, const Cluster& cluster, Price price, double gradi
 std::vector<std::string> ProductLetters(const Graph& graph, const Plan& plan) {
   std::vector<std::string> letters;
   for (const Op& op : graph.ops) {
-    if (op.kind != "matmul" || op.phase != Phase::kForward) continue;
+    if (op.kind != OpKind::kMatmul || op.phase != Phase::kForward) continue;
     letters.push_back(LettersOf(graph, plan.mesh, op.id, plan.ops[op.id].strategy));
   }
   return letters;

@@ -124,8 +124,8 @@ Seconds PredictedProduct(const Cluster& cluster, const MeasuredProduct& product)
   int64_t size = 1;
   while (2.0 * static_cast<double>(size * size * size) < product.flops.value()) size *= 2;
   const TensorType square{DType::kF32, {size, size}};
-  const Attributes attributes{.values = {{"transpose_a", false}, {"transpose_b", true}}};
-  return OpSeconds(cluster, *FindOp("matmul"), {square, square}, square, attributes);
+  const Attributes attributes = {{attribute::kTransposeA, false}, {attribute::kTransposeB, true}};
+  return OpSeconds(cluster, DefinitionOf(OpKind::kMatmul), {square, square}, square, attributes);
 }
 
 // The innermost axes of the mesh that make groups of `ranks`.

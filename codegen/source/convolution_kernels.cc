@@ -5,8 +5,8 @@ namespace cleave {
 namespace {
 
 // Element 0 (rows) or 1 (columns) of an attribute that holds one number for both or two.
-int64_t Along(const Kernel& kernel, const std::string& attribute, int dimension) {
-  const std::vector<int64_t>& numbers = kernel.compute.attributes.GetInts(attribute);
+int64_t Along(const Kernel& kernel, Attribute<std::vector<int64_t>> key, int dimension) {
+  const std::vector<int64_t>& numbers = kernel.compute.attributes.Get(key);
   return dimension == 0 ? numbers.front() : numbers.back();
 }
 
@@ -44,12 +44,12 @@ struct Images {
 
 // Rows (0) or columns (1).
 SlidingText SlidingAlong(const Kernel& kernel, const Images& images, int dimension, int64_t taps) {
-  const bool strided = !kernel.compute.attributes.GetInts("stride").empty();
+  const bool strided = !kernel.compute.attributes.Get(attribute::kStride).empty();
   return {.input = RangeText(kernel, images.input, 2 + dimension),
           .output = RangeText(kernel, images.output, 2 + dimension),
           .kernel = taps,
-          .stride = strided ? Along(kernel, "stride", dimension) : taps,
-          .padding = Along(kernel, "padding", dimension)};
+          .stride = strided ? Along(kernel, attribute::kStride, dimension) : taps,
+          .padding = Along(kernel, attribute::kPadding, dimension)};
 }
 
 // f(sizes, rows, columns, inputs…, output) for a convolution or gradient between `images`, with `filter`.
@@ -62,7 +62,7 @@ void Convolve(const Kernel& kernel, absl::string_view function, const Images& im
   for (const int dimension : {0, 1}) {
     const int64_t taps = kernel.emission.value(filter).type.shape[static_cast<size_t>(2 + dimension)];
     SlidingText along = SlidingAlong(kernel, images, dimension, taps);
-    along.dilation = Along(kernel, "dilation", dimension);
+    along.dilation = Along(kernel, attribute::kDilation, dimension);
     arguments.push_back(along.Text());
   }
   arguments.insert(arguments.end(), {kernel.Input(0), kernel.Input(1), kernel.Output()});
@@ -90,7 +90,7 @@ void Pool(const Kernel& kernel, absl::string_view function, const Images& images
   for (size_t i = 0; i < kernel.compute.inputs.size(); ++i) arguments.push_back(kernel.Input(i));
   arguments.push_back(kernel.emission.sizes.CountOf(images.input, 0, 2).Text());
   for (const int dimension : {0, 1}) {
-    arguments.push_back(SlidingAlong(kernel, images, dimension, Along(kernel, "kernel", dimension)).Text());
+    arguments.push_back(SlidingAlong(kernel, images, dimension, Along(kernel, attribute::kKernel, dimension)).Text());
   }
   arguments.push_back(kernel.Output());
   kernel.Call(function, arguments);
@@ -115,14 +115,14 @@ constexpr const char* kMaxPoolIndex = "MaxPoolIndex";
 }  // namespace
 
 void AddConvolutionKernels(Emitters& emitters) {
-  emitters["avg_pool"] = Pooling<kAvgPool>;
-  emitters["avg_pool_gradient"] = PoolingGradient<kAvgPoolGradient>;
-  emitters["conv2d"] = Conv2d;
-  emitters["conv2d_gradient_filter"] = Conv2dGradientFilter;
-  emitters["conv2d_gradient_input"] = Conv2dGradientInput;
-  emitters["max_pool"] = Pooling<kMaxPool>;
-  emitters["max_pool_gradient"] = PoolingGradient<kMaxPoolGradient>;
-  emitters["max_pool_index"] = Pooling<kMaxPoolIndex>;
+  emitters[OpKind::kAvgPool] = Pooling<kAvgPool>;
+  emitters[OpKind::kAvgPoolGradient] = PoolingGradient<kAvgPoolGradient>;
+  emitters[OpKind::kConv2d] = Conv2d;
+  emitters[OpKind::kConv2dGradientFilter] = Conv2dGradientFilter;
+  emitters[OpKind::kConv2dGradientInput] = Conv2dGradientInput;
+  emitters[OpKind::kMaxPool] = Pooling<kMaxPool>;
+  emitters[OpKind::kMaxPoolGradient] = PoolingGradient<kMaxPoolGradient>;
+  emitters[OpKind::kMaxPoolIndex] = Pooling<kMaxPoolIndex>;
 }
 
 }  // namespace cleave

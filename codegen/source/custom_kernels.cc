@@ -52,22 +52,22 @@ void CustomGradient(const Kernel& kernel) {
   for (size_t i = 1; i < kernel.compute.inputs.size(); ++i) dtypes.push_back(kernel.input(i).type.dtype);
   std::vector<std::string> arguments = {ViewText(kernel, kernel.compute.inputs[0])};
   AppendArguments(kernel, form, 1, arguments);
-  const auto input = static_cast<size_t>(kernel.compute.attributes.GetInt("input"));
+  const auto input = static_cast<size_t>(kernel.compute.attributes.Get(attribute::kInput));
   Call(kernel, BackwardName(form, dtypes, input), std::move(arguments));
 }
 
 }  // namespace
 
 void AddCustomKernels(Emitters& emitters) {
-  emitters["custom"] = Custom;
-  emitters["custom_gradient"] = CustomGradient;
+  emitters[OpKind::kCustom] = Custom;
+  emitters[OpKind::kCustomGradient] = CustomGradient;
 }
 
 std::set<std::string> CustomHeaders(const Program& program) {
   std::set<std::string> headers;
   for (const Step& step : program.steps) {
     const auto* compute = std::get_if<Compute>(&step.action);
-    if (compute == nullptr || (compute->kind != "custom" && compute->kind != "custom_gradient")) continue;
+    if (compute == nullptr || (compute->kind != OpKind::kCustom && compute->kind != OpKind::kCustomGradient)) continue;
     headers.insert(FormOf(*compute).body);
   }
   return headers;

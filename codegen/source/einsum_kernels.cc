@@ -94,7 +94,7 @@ SizeProduct SizeOf(const Kernel& kernel, const Formula& formula, const Names& na
 }
 
 void Einsum(const Kernel& kernel) {
-  const absl::StatusOr<Formula> formula = ParseLetters(kernel.compute.attributes.GetString("equation"));
+  const absl::StatusOr<Formula> formula = ParseLetters(kernel.compute.attributes.Get(attribute::kEquation));
   CLEAVE_CHECK(formula.ok()) << formula.status().message();
   if (const auto product = FindDirect(*formula)) {
     const ProductShape shape = {.batch = SizeOf(kernel, *formula, product->batch),
@@ -116,6 +116,6 @@ void Einsum(const Kernel& kernel) {
 
 }  // namespace
 
-void AddEinsumKernels(Emitters& emitters) { emitters["einsum"] = Einsum; }
+void AddEinsumKernels(Emitters& emitters) { emitters[OpKind::kEinsum] = Einsum; }
 
 }  // namespace cleave

@@ -224,11 +224,11 @@ std::string ElementFunctions::NameOf(const ScalarFunction& function) {
   return name;
 }
 
-bool HasElementText(absl::string_view kind) { return FindOp(kind)->element.has_value(); }
+bool HasElementText(OpKind kind) { return DefinitionOf(kind).element.has_value(); }
 
 ElementText ElementValue(const Program& program, const Compute& compute, absl::Span<const ElementText> arguments,
                          ElementFunctions& functions) {
-  const OpDefinition& definition = *FindOp(compute.kind);
+  const OpDefinition& definition = DefinitionOf(compute.kind);
   CLEAVE_CHECK(definition.element.has_value()) << "`" << compute.kind << "` is not computed element by element";
   const ScalarFunction& function = definition.element->function;
   const TensorType& type = program.value(compute.output).type;

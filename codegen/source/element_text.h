@@ -45,7 +45,7 @@ class ElementFunctions {
 };
 
 // Whether ops of this kind are emitted as the value of one element.
-bool HasElementText(absl::string_view kind);
+bool HasElementText(OpKind kind);
 
 // The value of one element of the op, given those of its inputs. REQUIRES: HasElementText(compute.kind).
 ElementText ElementValue(const Program& program, const Compute& compute, absl::Span<const ElementText> arguments,

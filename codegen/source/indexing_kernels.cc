@@ -48,11 +48,11 @@ void OneHot(const Kernel& kernel) {
 }  // namespace
 
 void AddIndexingKernels(Emitters& emitters) {
-  emitters["embedding"] = Embedding;
-  emitters["embedding_gradient"] = EmbeddingGradient;
-  emitters["gather"] = Gather;
-  emitters["one_hot"] = OneHot;
-  emitters["scatter_add"] = ScatterAdd;
+  emitters[OpKind::kEmbedding] = Embedding;
+  emitters[OpKind::kEmbeddingGradient] = EmbeddingGradient;
+  emitters[OpKind::kGather] = Gather;
+  emitters[OpKind::kOneHot] = OneHot;
+  emitters[OpKind::kScatterAdd] = ScatterAdd;
 }
 
 }  // namespace cleave

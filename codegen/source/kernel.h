@@ -32,12 +32,10 @@ struct Kernel {
   }
   std::string Rows(size_t i) const { return InputCount(i, 0, input(i).type.rank() - 1); }
   std::string Columns(size_t i) const { return InputCount(i, input(i).type.rank() - 1, input(i).type.rank()); }
-  std::string Float(const std::string& attribute) const {
-    return FloatLiteral(compute.attributes.GetDouble(attribute));
-  }
+  std::string Float(Attribute<double> key) const { return FloatLiteral(compute.attributes.Get(key)); }
   // The attribute `axis`, of a dimension of `value`, counted from the front.
   size_t Axis(const Value& value) const {
-    const int64_t axis = compute.attributes.GetInt("axis");
+    const int64_t axis = compute.attributes.Get(attribute::kAxis);
     return static_cast<size_t>(axis < 0 ? axis + value.type.rank() : axis);
   }
   void Call(absl::string_view function, const std::vector<std::string>& arguments) const {
@@ -53,7 +51,7 @@ std::string Scalar(const Kernel& kernel, size_t i);
 
 // Writes one op as calls of the runtime.
 using Emitter = void (*)(const Kernel& kernel);
-using Emitters = std::map<absl::string_view, Emitter>;
+using Emitters = std::map<OpKind, Emitter>;
 
 // One function per family, each in <family>_kernels.cc.
 void AddConvolutionKernels(Emitters& emitters);

@@ -27,7 +27,7 @@ void Print(const Kernel& kernel) {
   if (kernel.emission.program.is_manual) {
     return kernel.Call("PrintRanks", {"comm", Shown(kernel), List(kernel.input(0).type.shape), kernel.Input(0)});
   }
-  const bool local = kernel.compute.attributes.GetBool("local");
+  const bool local = kernel.compute.attributes.Get(attribute::kLocal);
   kernel.Call(local ? "PrintPieces" : "Print",
               {"comm", Shown(kernel), kernel.emission.sizes.RegionText(kernel.compute.inputs[0]), kernel.Input(0)});
 }
@@ -42,11 +42,11 @@ void Alias(const Kernel&) {}
 const Emitters& Table() {
   static const auto* const table = [] {
     auto* const emitters = new Emitters{
-        {"assert_finite", AssertFinite},
-        {"flatten", Alias},
-        {"identity", Alias},
-        {"print", Print},
-        {"reshape", Alias},
+        {OpKind::kAssertFinite, AssertFinite},
+        {OpKind::kFlatten, Alias},
+        {OpKind::kIdentity, Alias},
+        {OpKind::kPrint, Print},
+        {OpKind::kReshape, Alias},
     };
     AddConvolutionKernels(*emitters);
     AddCustomKernels(*emitters);
@@ -70,11 +70,12 @@ std::string Scalar(const Kernel& kernel, size_t i) {
   const ValueId value = kernel.compute.inputs[i];
   if (kernel.emission.storage.root[value].has_value()) return kernel.Input(i);
   const Compute* source = SourceOf(kernel.emission.program, value);
-  CLEAVE_CHECK(source != nullptr && source->kind == "constant") << "`" << kernel.input(i).name << "` has no memory";
-  return FloatLiteral(source->attributes.GetDouble("value"));
+  CLEAVE_CHECK(source != nullptr && source->kind == OpKind::kConstant)
+      << "`" << kernel.input(i).name << "` has no memory";
+  return FloatLiteral(source->attributes.Get(attribute::kValue));
 }
 
-bool HasKernel(absl::string_view kind) { return Table().count(kind) > 0; }
+bool HasKernel(OpKind kind) { return Table().count(kind) > 0; }
 
 void EmitKernel(Emission& emission, int step, SourceWriter& writer) {
   const Step& info = emission.step(step);

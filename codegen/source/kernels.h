@@ -8,7 +8,7 @@
 namespace cleave {
 
 // Whether ops of this kind are emitted as calls.
-bool HasKernel(absl::string_view kind);
+bool HasKernel(OpKind kind);
 
 // Writes the step with its comment. REQUIRES: a Compute with HasKernel(kind).
 void EmitKernel(Emission& emission, int step, SourceWriter& writer);

@@ -36,7 +36,7 @@ bool IsShifted(const Kernel& kernel, size_t i, int d) {
 }
 
 void Transpose(const Kernel& kernel) {
-  std::vector<int64_t> permutation = kernel.compute.attributes.GetInts("permutation");
+  std::vector<int64_t> permutation = kernel.compute.attributes.Get(attribute::kPermutation);
   if (permutation.empty()) {
     for (int64_t d = kernel.input(0).type.rank(); d-- > 0;) permutation.push_back(d);
   }
@@ -64,7 +64,8 @@ void SliceBox(const Kernel& kernel) {
   Sizes& sizes = kernel.emission.sizes;
   std::vector<std::string> place;
   for (int d = 0; d < kernel.output().type.rank(); ++d) {
-    place.push_back(PlaceInInput(kernel, 0, d, kernel.compute.attributes.GetInts("begin")[static_cast<size_t>(d)]));
+    place.push_back(
+        PlaceInInput(kernel, 0, d, kernel.compute.attributes.Get(attribute::kBegin)[static_cast<size_t>(d)]));
   }
   kernel.Call("CopyBox", {kernel.Input(0), sizes.ShapeList(kernel.compute.inputs[0]), TextList(place),
                           sizes.ShapeList(kernel.compute.output), kernel.Output()});
@@ -84,7 +85,7 @@ void Paste(const Kernel& kernel, size_t i, const std::vector<int64_t>& offset) {
 void Pad(const Kernel& kernel) {
   kernel.Call("Fill", {ElementLiteral(kernel.output().type.dtype, 0), kernel.OutputCount(), kernel.Output()});
   std::vector<int64_t> offset;
-  for (const int64_t before : kernel.compute.attributes.GetInts("before")) offset.push_back(-before);
+  for (const int64_t before : kernel.compute.attributes.Get(attribute::kBefore)) offset.push_back(-before);
   Paste(kernel, 0, offset);
 }
 
@@ -103,11 +104,11 @@ void CausalMask(const Kernel& kernel) {
   const int rank = kernel.input(0).type.rank();
   kernel.Call("CausalMask", {kernel.Input(0), sizes.CountOf(x, 0, rank - 2).Text(), sizes.Size(x, rank - 2).Text(),
                              sizes.Size(x, rank - 1).Text(), sizes.Begin(x, rank - 2), sizes.Begin(x, rank - 1),
-                             kernel.Float("fill"), kernel.Output()});
+                             kernel.Float(attribute::kFill), kernel.Output()});
 }
 
 void Cumsum(const Kernel& kernel) {
-  const bool reverse = kernel.compute.attributes.GetBool("reverse");
+  const bool reverse = kernel.compute.attributes.Get(attribute::kReverse);
   kernel.Call(reverse ? "ReverseCumsum" : "Cumsum",
               {kernel.Input(0), kernel.emission.sizes.ShapeList(kernel.compute.inputs[0]),
                absl::StrCat(kernel.Axis(kernel.output())), kernel.Output()});
@@ -119,29 +120,30 @@ void Rope(const Kernel& kernel) {
   const std::string first = sizes.Begin(kernel.compute.output, static_cast<int>(axis));
   std::vector<std::string> rotation = {absl::StrCat(".axis = ", axis)};
   if (first != "0") rotation.push_back(absl::StrCat(".first_position = ", first));
-  rotation.push_back(absl::StrCat(".theta = ", FormatDouble(kernel.compute.attributes.GetDouble("theta"))));
-  if (kernel.compute.attributes.GetBool("inverse")) rotation.push_back(".inverse = true");
+  rotation.push_back(absl::StrCat(".theta = ", FormatDouble(kernel.compute.attributes.Get(attribute::kTheta))));
+  if (kernel.compute.attributes.Get(attribute::kInverse)) rotation.push_back(".inverse = true");
   kernel.Call("Rope",
               {kernel.Input(0), sizes.ShapeList(kernel.compute.inputs[0]), TextList(rotation), kernel.Output()});
 }
 
 void Dropout(const Kernel& kernel) {
-  kernel.Call("Dropout", {absl::StrCat("{seed, ", StringLiteral(kernel.compute.attributes.GetString("key")), ", step}"),
-                          kernel.emission.sizes.RegionText(kernel.compute.output), kernel.Float("rate"),
-                          kernel.Input(0), kernel.Output()});
+  kernel.Call("Dropout",
+              {absl::StrCat("{seed, ", StringLiteral(kernel.compute.attributes.Get(attribute::kKey)), ", step}"),
+               kernel.emission.sizes.RegionText(kernel.compute.output), kernel.Float(attribute::kRate), kernel.Input(0),
+               kernel.Output()});
 }
 
 }  // namespace
 
 void AddMovementKernels(Emitters& emitters) {
-  emitters["causal_mask"] = CausalMask;
-  emitters["concat"] = Concat;
-  emitters["cumsum"] = Cumsum;
-  emitters["dropout"] = Dropout;
-  emitters["pad"] = Pad;
-  emitters["rope"] = Rope;
-  emitters["slice"] = SliceBox;
-  emitters["transpose"] = Transpose;
+  emitters[OpKind::kCausalMask] = CausalMask;
+  emitters[OpKind::kConcat] = Concat;
+  emitters[OpKind::kCumsum] = Cumsum;
+  emitters[OpKind::kDropout] = Dropout;
+  emitters[OpKind::kPad] = Pad;
+  emitters[OpKind::kRope] = Rope;
+  emitters[OpKind::kSlice] = SliceBox;
+  emitters[OpKind::kTranspose] = Transpose;
 }
 
 }  // namespace cleave

@@ -27,8 +27,8 @@ void EmitMatMul(const Kernel& kernel, const std::string& output, const std::stri
   const int rank = kernel.input(0).type.rank();
   const int rank_b = kernel.input(1).type.rank();
   ProductShape shape;
-  shape.transpose_a = kernel.compute.attributes.GetBool("transpose_a");
-  shape.transpose_b = kernel.compute.attributes.GetBool("transpose_b");
+  shape.transpose_a = kernel.compute.attributes.Get(attribute::kTransposeA);
+  shape.transpose_b = kernel.compute.attributes.Get(attribute::kTransposeB);
   shape.m = sizes.Size(a, shape.transpose_a ? rank - 1 : rank - 2);
   shape.k = sizes.Size(a, shape.transpose_a ? rank - 2 : rank - 1);
   shape.n = sizes.Size(b, shape.transpose_b ? rank_b - 2 : rank_b - 1);
@@ -54,8 +54,8 @@ void EmitMatMul(const Kernel& kernel, const std::string& output, const std::stri
 }
 
 void AddProductKernels(Emitters& emitters) {
-  emitters["matmul"] = MatMul;
-  emitters["matmul_sum"] = MatMulSum;
+  emitters[OpKind::kMatmul] = MatMul;
+  emitters[OpKind::kMatmulSum] = MatMulSum;
 }
 
 }  // namespace cleave

@@ -8,8 +8,8 @@ namespace {
 // "{0, rank * 32}": zeros, but for the dimension in which the ranks differ.
 std::string StartList(const Kernel& kernel) {
   std::vector<std::string> starts(kernel.output().type.shape.size(), "0");
-  starts[kernel.Axis(kernel.output())] = kernel.emission.rank_numbers.Text(kernel.compute.attributes.GetInts("starts"),
-                                                                           absl::StrCat(kernel.Output(), "_start"));
+  starts[kernel.Axis(kernel.output())] = kernel.emission.rank_numbers.Text(
+      kernel.compute.attributes.Get(attribute::kStarts), absl::StrCat(kernel.Output(), "_start"));
   return absl::StrCat("{", absl::StrJoin(starts, ", "), "}");
 }
 
@@ -29,8 +29,8 @@ void RankPad(const Kernel& kernel) {
 }  // namespace
 
 void AddRankKernels(Emitters& emitters) {
-  emitters["rank_pad"] = RankPad;
-  emitters["rank_slice"] = RankSlice;
+  emitters[OpKind::kRankPad] = RankPad;
+  emitters[OpKind::kRankSlice] = RankSlice;
 }
 
 }  // namespace cleave

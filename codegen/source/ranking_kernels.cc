@@ -5,14 +5,14 @@ namespace cleave {
 namespace {
 
 int AxisOf(const Kernel& kernel) {
-  const int64_t axis = kernel.compute.attributes.GetInt("axis");
+  const int64_t axis = kernel.compute.attributes.Get(attribute::kAxis);
   return static_cast<int>(axis < 0 ? axis + kernel.input(0).type.rank() : axis);
 }
 
 int LastDimension(const Kernel& kernel) { return kernel.input(0).type.rank() - 1; }
 
-std::string Int(const Kernel& kernel, const std::string& attribute) {
-  return absl::StrCat(kernel.compute.attributes.GetInt(attribute));
+std::string Int(const Kernel& kernel, Attribute<int64_t> key) {
+  return absl::StrCat(kernel.compute.attributes.Get(key));
 }
 
 void ArgMax(const Kernel& kernel) {
@@ -31,7 +31,7 @@ template <const char* const& kFunction>
 void OfRows(const Kernel& kernel) {
   std::vector<std::string> arguments;
   for (size_t i = 0; i < kernel.compute.inputs.size(); ++i) arguments.push_back(kernel.Input(i));
-  arguments.insert(arguments.end(), {kernel.Rows(0), kernel.Columns(0), Int(kernel, "k"), kernel.Output()});
+  arguments.insert(arguments.end(), {kernel.Rows(0), kernel.Columns(0), Int(kernel, attribute::kK), kernel.Output()});
   kernel.Call(kFunction, arguments);
 }
 
@@ -42,10 +42,10 @@ void OfPieces(const Kernel& kernel) {
   const Rule rule = RuleOf(kernel.emission.program, kernel.compute);
   const int factor = rule.inputs[0].back().front();
   const std::vector<AxisId>& axes = kernel.compute.strategy.cuts[static_cast<size_t>(factor)];
-  const int64_t pieces = kernel.compute.attributes.GetInt("pieces");
-  const std::string row = absl::StrCat("{", Int(kernel, "elements"), ", ", pieces, ", ", sizes.PieceBegin(pieces, axes),
-                                       ", ", sizes.PieceSize(pieces, axes).Text(), "}");
-  kernel.Call(kFunction, {kernel.Input(0), kernel.Rows(0), row, Int(kernel, "k"), kernel.Output()});
+  const int64_t pieces = kernel.compute.attributes.Get(attribute::kPieces);
+  const std::string row = absl::StrCat("{", Int(kernel, attribute::kElements), ", ", pieces, ", ",
+                                       sizes.PieceBegin(pieces, axes), ", ", sizes.PieceSize(pieces, axes).Text(), "}");
+  kernel.Call(kFunction, {kernel.Input(0), kernel.Rows(0), row, Int(kernel, attribute::kK), kernel.Output()});
 }
 
 void TopKGradient(const Kernel& kernel) {
@@ -65,10 +65,9 @@ std::string MaskText(const Kernel& kernel, size_t i) {
 
 void LabelLoss(const Kernel& kernel) {
   Sizes& sizes = kernel.emission.sizes;
-  kernel.Call("LabelLoss",
-              {kernel.Input(0), kernel.Input(1), kernel.Input(2), kernel.Rows(0), kernel.Columns(0),
-               sizes.Begin(kernel.compute.inputs[0], LastDimension(kernel)),
-               absl::StrCat(kernel.input(1).type.elements()), MaskText(kernel, 3), kernel.Output()});
+  kernel.Call("LabelLoss", {kernel.Input(0), kernel.Input(1), kernel.Input(2), kernel.Rows(0), kernel.Columns(0),
+                            sizes.Begin(kernel.compute.inputs[0], LastDimension(kernel)),
+                            absl::StrCat(kernel.input(1).type.elements()), MaskText(kernel, 3), kernel.Output()});
 }
 
 void LabelLossGradient(const Kernel& kernel) {
@@ -94,17 +93,17 @@ constexpr const char* kTopKCandidateIndices = "TopKCandidateIndices";
 }  // namespace
 
 void AddRankingKernels(Emitters& emitters) {
-  emitters["argmax"] = ArgMax;
-  emitters["first_equal"] = FirstEqual;
-  emitters["label_loss"] = LabelLoss;
-  emitters["label_loss_gradient"] = LabelLossGradient;
-  emitters["share_of_equal"] = ShareOfEqual;
-  emitters["top_k"] = OfRows<kTopK>;
-  emitters["top_k_candidate_indices"] = OfPieces<kTopKCandidateIndices>;
-  emitters["top_k_candidates"] = OfPieces<kTopKCandidates>;
-  emitters["top_k_gradient"] = TopKGradient;
-  emitters["top_k_indices"] = OfRows<kTopKIndices>;
-  emitters["top_k_merge"] = OfRows<kTopKMerge>;
+  emitters[OpKind::kArgmax] = ArgMax;
+  emitters[OpKind::kFirstEqual] = FirstEqual;
+  emitters[OpKind::kLabelLoss] = LabelLoss;
+  emitters[OpKind::kLabelLossGradient] = LabelLossGradient;
+  emitters[OpKind::kShareOfEqual] = ShareOfEqual;
+  emitters[OpKind::kTopK] = OfRows<kTopK>;
+  emitters[OpKind::kTopKCandidateIndices] = OfPieces<kTopKCandidateIndices>;
+  emitters[OpKind::kTopKCandidates] = OfPieces<kTopKCandidates>;
+  emitters[OpKind::kTopKGradient] = TopKGradient;
+  emitters[OpKind::kTopKIndices] = OfRows<kTopKIndices>;
+  emitters[OpKind::kTopKMerge] = OfRows<kTopKMerge>;
 }
 
 }  // namespace cleave

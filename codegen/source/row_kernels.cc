@@ -6,7 +6,7 @@ namespace cleave {
 namespace {
 
 std::vector<int64_t> ReducedAxes(const Kernel& kernel) {
-  std::vector<int64_t> axes = kernel.compute.attributes.GetInts("axes");
+  std::vector<int64_t> axes = kernel.compute.attributes.Get(attribute::kAxes);
   const int64_t rank = kernel.input(0).type.rank();
   for (int64_t& axis : axes) axis += axis < 0 ? rank : 0;
   if (axes.empty()) {
@@ -37,7 +37,7 @@ void OfRows(const Kernel& kernel) {
   for (size_t i = 0; i < kernel.compute.inputs.size(); ++i) arguments.push_back(kernel.Input(i));
   arguments.push_back(kernel.Rows(0));
   arguments.push_back(kernel.Columns(0));
-  if (kernel.compute.attributes.Has("epsilon")) arguments.push_back(kernel.Float("epsilon"));
+  if (kernel.compute.attributes.Has(attribute::kEpsilon)) arguments.push_back(kernel.Float(attribute::kEpsilon));
   arguments.push_back(kernel.Output());
   kernel.Call(kFunction, arguments);
 }
@@ -68,7 +68,7 @@ void Regression(const Kernel& kernel) {
 }
 
 void Huber(const Kernel& kernel) {
-  EmitLoss(kernel, "Huber", {kernel.Float("delta"), kernel.Count(kernel.compute.inputs[0])});
+  EmitLoss(kernel, "Huber", {kernel.Float(attribute::kDelta), kernel.Count(kernel.compute.inputs[0])});
 }
 
 void CrossEntropyGradient(const Kernel& kernel) {
@@ -96,24 +96,24 @@ constexpr const char* kMae = "Mae";
 }  // namespace
 
 void AddRowKernels(Emitters& emitters) {
-  emitters["accuracy"] = Classification<kAccuracy>;
-  emitters["bce_with_logits"] = Regression<kBceWithLogits>;
-  emitters["cross_entropy"] = Classification<kCrossEntropy>;
-  emitters["cross_entropy_gradient"] = CrossEntropyGradient;
-  emitters["huber"] = Huber;
-  emitters["layer_norm"] = OfRows<kLayerNorm>;
-  emitters["layer_norm_gradient_input"] = OfRows<kLayerNormGradientInput>;
-  emitters["layer_norm_gradient_scale"] = OfRows<kLayerNormGradientScale>;
-  emitters["log_softmax"] = OfRows<kLogSoftmax>;
-  emitters["log_softmax_gradient"] = OfRows<kLogSoftmaxGradient>;
-  emitters["mae"] = Regression<kMae>;
-  emitters["mse"] = Regression<kMse>;
-  emitters["reduce_max"] = Reduce<kReduceMax>;
-  emitters["reduce_mean"] = ReduceMean;
-  emitters["reduce_min"] = Reduce<kReduceMin>;
-  emitters["reduce_sum"] = Reduce<kReduceSum>;
-  emitters["softmax"] = OfRows<kSoftmax>;
-  emitters["softmax_gradient"] = OfRows<kSoftmaxGradient>;
+  emitters[OpKind::kAccuracy] = Classification<kAccuracy>;
+  emitters[OpKind::kBceWithLogits] = Regression<kBceWithLogits>;
+  emitters[OpKind::kCrossEntropy] = Classification<kCrossEntropy>;
+  emitters[OpKind::kCrossEntropyGradient] = CrossEntropyGradient;
+  emitters[OpKind::kHuber] = Huber;
+  emitters[OpKind::kLayerNorm] = OfRows<kLayerNorm>;
+  emitters[OpKind::kLayerNormGradientInput] = OfRows<kLayerNormGradientInput>;
+  emitters[OpKind::kLayerNormGradientScale] = OfRows<kLayerNormGradientScale>;
+  emitters[OpKind::kLogSoftmax] = OfRows<kLogSoftmax>;
+  emitters[OpKind::kLogSoftmaxGradient] = OfRows<kLogSoftmaxGradient>;
+  emitters[OpKind::kMae] = Regression<kMae>;
+  emitters[OpKind::kMse] = Regression<kMse>;
+  emitters[OpKind::kReduceMax] = Reduce<kReduceMax>;
+  emitters[OpKind::kReduceMean] = ReduceMean;
+  emitters[OpKind::kReduceMin] = Reduce<kReduceMin>;
+  emitters[OpKind::kReduceSum] = Reduce<kReduceSum>;
+  emitters[OpKind::kSoftmax] = OfRows<kSoftmax>;
+  emitters[OpKind::kSoftmaxGradient] = OfRows<kSoftmaxGradient>;
 }
 
 }  // namespace cleave

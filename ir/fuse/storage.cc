@@ -95,20 +95,20 @@ class StoragePlanner {
 
   bool NeedsMemory(const Compute* compute, ValueId value) const {
     if (compute == nullptr) return true;
-    if (compute->kind == "step_scalar") return false;
-    if (compute->kind != "constant") return true;
+    if (compute->kind == OpKind::kStepScalar) return false;
+    if (compute->kind != OpKind::kConstant) return true;
     return absl::c_any_of(readings_[value], [](const Reading& reading) { return !reading.literal; }) ||
            absl::c_any_of(program_.updates, [&](const ProgramUpdate& update) { return update.value == value; });
   }
 
   static bool IsEffect(const Compute* compute) {
-    return compute != nullptr && FindOp(compute->kind)->op_class == OpClass::kEffect;
+    return compute != nullptr && DefinitionOf(compute->kind).op_class == OpClass::kEffect;
   }
 
   // A scalar argument that a call takes by value.
   static bool TakesLiteral(const Step& step, size_t input) {
     const Compute* compute = ComputeOf(step);
-    return compute != nullptr && compute->kind == "cross_entropy_gradient" && input == 2;
+    return compute != nullptr && compute->kind == OpKind::kCrossEntropyGradient && input == 2;
   }
 
   // The values that lie in the buffer of `root`.

@@ -47,7 +47,7 @@ Bytes ProductCopies(const Program& program, const Compute& compute, const std::v
 }  // namespace
 
 Bytes EinsumCopies(const Program& program, const Compute& compute) {
-  const absl::StatusOr<Formula> formula = ParseLetters(compute.attributes.GetString("equation"));
+  const absl::StatusOr<Formula> formula = ParseLetters(compute.attributes.Get(attribute::kEquation));
   CLEAVE_CHECK(formula.ok()) << formula.status().message();
   const auto names_of = [](const Formula::Term& term) {
     Names names;

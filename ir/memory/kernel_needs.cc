@@ -38,7 +38,7 @@ Need Convolution(const Program& program, ValueId x, ValueId filter, ValueId y, G
 // first.
 Bytes ReductionParts(const Program& program, const Compute& compute) {
   const Shape shape = LargestLocalShape(program, compute.inputs[0]);
-  const std::vector<int64_t>& axes = compute.attributes.GetInts("axes");
+  const std::vector<int64_t>& axes = compute.attributes.Get(attribute::kAxes);
   const auto reduced = [&](size_t d) { return axes.empty() || absl::c_linear_search(axes, static_cast<int64_t>(d)); };
   size_t end = shape.size();
   while (end > 0 && !reduced(end - 1)) --end;
@@ -68,35 +68,35 @@ Need Reduction(const Program& program, const Compute& compute) {
 }
 
 // The op kinds whose kernels take something as large as a tensor.
-const std::map<absl::string_view, NeedOfKind>& NeedsByKind() {
-  static const auto* const needs = new std::map<absl::string_view, NeedOfKind>{
-      {"accuracy", MeanOver(1)},
-      {"bce_with_logits", MeanOver(0)},
-      {"conv2d",
+const std::map<OpKind, NeedOfKind>& NeedsByKind() {
+  static const auto* const needs = new std::map<OpKind, NeedOfKind>{
+      {OpKind::kAccuracy, MeanOver(1)},
+      {OpKind::kBceWithLogits, MeanOver(0)},
+      {OpKind::kConv2d,
        [](const Program& program, const Compute& compute) {
          return Convolution(program, compute.inputs[0], compute.inputs[1], compute.output, Gradient::kNone);
        }},
-      {"conv2d_gradient_filter",
+      {OpKind::kConv2dGradientFilter,
        [](const Program& program, const Compute& compute) {
          return Convolution(program, compute.inputs[1], compute.output, compute.inputs[0], Gradient::kFilters);
        }},
-      {"conv2d_gradient_input",
+      {OpKind::kConv2dGradientInput,
        [](const Program& program, const Compute& compute) {
          return Convolution(program, compute.output, compute.inputs[1], compute.inputs[0], Gradient::kImages);
        }},
-      {"cross_entropy", MeanOver(1)},
-      {"einsum", [](const Program& program,
-                    const Compute& compute) { return Need{.temporary = EinsumCopies(program, compute)}; }},
-      {"huber", MeanOver(0)},
-      {"label_loss", MeanOver(1)},
-      {"layer_norm_gradient_scale", MeanOver(0)},
-      {"mae", MeanOver(0)},
-      {"mse", MeanOver(0)},
-      {"reduce_max", Reduction},
-      {"reduce_mean", Reduction},
-      {"reduce_min", Reduction},
-      {"reduce_sum", Reduction},
-      {"share_of_equal", MeanOver(0)},
+      {OpKind::kCrossEntropy, MeanOver(1)},
+      {OpKind::kEinsum, [](const Program& program,
+                           const Compute& compute) { return Need{.temporary = EinsumCopies(program, compute)}; }},
+      {OpKind::kHuber, MeanOver(0)},
+      {OpKind::kLabelLoss, MeanOver(1)},
+      {OpKind::kLayerNormGradientScale, MeanOver(0)},
+      {OpKind::kMae, MeanOver(0)},
+      {OpKind::kMse, MeanOver(0)},
+      {OpKind::kReduceMax, Reduction},
+      {OpKind::kReduceMean, Reduction},
+      {OpKind::kReduceMin, Reduction},
+      {OpKind::kReduceSum, Reduction},
+      {OpKind::kShareOfEqual, MeanOver(0)},
   };
   return *needs;
 }

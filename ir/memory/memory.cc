@@ -15,9 +15,10 @@ namespace {
 
 MemoryRole RoleOf(const Graph& graph, const Value& value, const Step& writer) {
   const Op& origin = graph.op(value.origin);
-  if (IsSource(writer) && origin.kind == "parameter") return MemoryRole::kParameter;
-  if (IsSource(writer) && origin.kind == "state") return MemoryRole::kOptimizer;
-  if (origin.gradient_of.has_value() && graph.op(*origin.gradient_of).kind == "parameter") return MemoryRole::kGradient;
+  if (IsSource(writer) && origin.kind == OpKind::kParameter) return MemoryRole::kParameter;
+  if (IsSource(writer) && origin.kind == OpKind::kState) return MemoryRole::kOptimizer;
+  if (origin.gradient_of.has_value() && graph.op(*origin.gradient_of).kind == OpKind::kParameter)
+    return MemoryRole::kGradient;
   return std::holds_alternative<Compute>(writer.action) ? MemoryRole::kActivation : MemoryRole::kBuffer;
 }
 

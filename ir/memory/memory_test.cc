@@ -23,7 +23,7 @@ Program DataParallel(const Graph& graph, int devices) {
   return *std::move(program);
 }
 
-Bytes BytesOfKind(const Graph& graph, const std::string& kind) {
+Bytes BytesOfKind(const Graph& graph, OpKind kind) {
   Bytes bytes;
   for (const Op& op : graph.ops) {
     if (op.kind == kind) bytes += ElementSize(op.type.dtype) * ElementCount(op.type.shape);
@@ -40,8 +40,8 @@ TEST(Memory, TheSumIsWhatTheArenaAndTheWorkspaceTake) {
                 memory.parameters + memory.gradients + memory.optimizer + memory.activations + memory.buffers);
       EXPECT_EQ(memory.peak, PlanStorage(program, Fuse(program)).buffers.total + WorkspaceOf(program));
       // Data parallel: every rank has all of both.
-      EXPECT_EQ(memory.parameters, BytesOfKind(graph, "parameter"));
-      EXPECT_EQ(memory.optimizer, BytesOfKind(graph, "state"));
+      EXPECT_EQ(memory.parameters, BytesOfKind(graph, OpKind::kParameter));
+      EXPECT_EQ(memory.optimizer, BytesOfKind(graph, OpKind::kState));
     }
   }
 }

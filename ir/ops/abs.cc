@@ -1,5 +1,5 @@
+#include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -7,12 +7,12 @@ namespace {
 // Of a value that is not a number the sign is none either.
 ScalarFunction SignFunction() {
   const Scalar x = Variable("x");
-  return {.name = "sign", .parameters = {"x"}, .value = Select(x > 0, 1, Select(x < 0, -1, x)), .flops = 1};
+  return {.value = Select(x > 0, 1, Select(x < 0, -1, x)), .flops = 1};
 }
 
 }  // namespace
 
-Scalar Sign(const Scalar& x) { return Call(SignFunction(), {x}); }
+Scalar Sign(const Scalar& x) { return Call(OpKind::kSign, SignFunction(), {x}); }
 
 OpDefinition DefineSign() {
   OpDefinition definition = UnaryOp(SignFunction(), "-1, 0 or 1 by the sign of each element");
@@ -23,8 +23,7 @@ OpDefinition DefineSign() {
 
 OpDefinition DefineAbs() {
   const Scalar x = Variable("x");
-  return UnaryOp({.name = "abs", .parameters = {"x"}, .value = Abs(x), .gradients = {Dy() * Sign(x)}},
-                 "each element without its sign");
+  return UnaryOp({.value = Abs(x), .gradients = {Dy() * Sign(x)}}, "each element without its sign");
 }
 
 }  // namespace cleave

@@ -1,9 +1,9 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "ir/ops/define.h"
 #include "ir/ops/losses.h"
 #include "ir/ops/row_statistics.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -11,8 +11,8 @@ namespace {
 OpId DistributeAccuracy(GraphBuilder& builder, const Op& op, absl::Span<const int64_t>) {
   std::vector<OpId> inputs = op.inputs;
   const OpId max = RowMax(builder, inputs[0], op.name);
-  inputs[0] = builder.Add("first_equal", {inputs[0], max}, {}, absl::StrCat(op.name, ".predicted"));
-  return builder.Add("share_of_equal", std::move(inputs), {}, op.name);
+  inputs[0] = builder.Add(OpKind::kFirstEqual, {inputs[0], max}, {}, absl::StrCat(op.name, ".predicted"));
+  return builder.Add(OpKind::kShareOfEqual, std::move(inputs), {}, op.name);
 }
 
 void EvaluateAccuracy(const Evaluation& evaluation) {
@@ -31,8 +31,7 @@ void EvaluateAccuracy(const Evaluation& evaluation) {
 }  // namespace
 
 OpDefinition DefineAccuracy() {
-  return OpDefinition{.name = "accuracy",
-                      .op_class = OpClass::kReduction,
+  return OpDefinition{.op_class = OpClass::kReduction,
                       .signature = LossSignature("logits", "label"),
                       .summary = "share of the rows whose largest logit, the first of equal ones, is at the label",
                       .infer = InferClassification,

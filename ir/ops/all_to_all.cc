@@ -4,39 +4,38 @@
 #include <algorithm>
 
 #include "ir/ops/communicating.h"
-#include "ir/ops/table.h"
+#include "ir/ops/define.h"
 
 namespace cleave {
 namespace {
 
 InferResult InferAllToAll(Types inputs, const Attributes& attributes) {
   if (auto error = CheckGroupSize(attributes)) return *error;
-  if (auto error = CheckDimension(inputs, attributes, "split_axis")) return *error;
-  if (auto error = CheckDimension(inputs, attributes, "concat_axis")) return *error;
-  if (auto error = CheckDivides(inputs, attributes, "split_axis")) return *error;
+  if (auto error = CheckDimension(inputs, attributes, attribute::kSplitAxis)) return *error;
+  if (auto error = CheckDimension(inputs, attributes, attribute::kConcatAxis)) return *error;
+  if (auto error = CheckDivides(inputs, attributes, attribute::kSplitAxis)) return *error;
   TensorType output = inputs[0];
-  const int64_t size = attributes.GetInt("size");
-  output.shape[static_cast<size_t>(attributes.GetInt("split_axis"))] /= size;
-  int64_t& joined = output.shape[static_cast<size_t>(attributes.GetInt("concat_axis"))];
+  const int64_t size = attributes.Get(attribute::kSize);
+  output.shape[static_cast<size_t>(attributes.Get(attribute::kSplitAxis))] /= size;
+  int64_t& joined = output.shape[static_cast<size_t>(attributes.Get(attribute::kConcatAxis))];
   joined = CountUpToLimit({joined, std::min(size, kMaxElements)});
   return output;
 }
 
 // Every part goes back to where it came from.
 Gradients AllToAllGradients(GraphBuilder& builder, const Op& op, OpId dy) {
-  std::map<std::string, AttributeValue> attributes = GroupAttributes(op);
-  attributes["split_axis"] = op.attributes.GetInt("concat_axis");
-  attributes["concat_axis"] = op.attributes.GetInt("split_axis");
-  return {builder.Add("all_to_all", {dy}, std::move(attributes), GradientName(op, "x"))};
+  Attributes attributes = GroupAttributes(op);
+  attributes.Set(attribute::kSplitAxis, op.attributes.Get(attribute::kConcatAxis));
+  attributes.Set(attribute::kConcatAxis, op.attributes.Get(attribute::kSplitAxis));
+  return {builder.Add(OpKind::kAllToAll, {dy}, std::move(attributes), GradientName(op, "x"))};
 }
 
 }  // namespace
 
 OpDefinition DefineAllToAll() {
-  OpDefinition definition =
-      GroupOp("all_to_all", "a part along `split_axis` for each rank of a group, joined along `concat_axis`");
-  definition.signature.push_back({.name = "split_axis", .kind = ArgumentKind::kInt});
-  definition.signature.push_back({.name = "concat_axis", .kind = ArgumentKind::kInt});
+  OpDefinition definition = GroupOp("a part along `split_axis` for each rank of a group, joined along `concat_axis`");
+  definition.signature.push_back(RequiredAttribute(attribute::kSplitAxis));
+  definition.signature.push_back(RequiredAttribute(attribute::kConcatAxis));
   definition.infer = InferAllToAll;
   definition.gradient = AllToAllGradients;
   return definition;

@@ -1,7 +1,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
+#include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -23,41 +23,39 @@ InferResult InferBiasAdd(Types inputs, const Attributes&) {
 
 OpDefinition DefineAdd() {
   const Scalar x = Variable("x"), y = Variable("y");
-  return BinaryOp({.name = "add", .parameters = {"x", "y"}, .value = x + y}, "x + y, with broadcasting");
+  return BinaryOp(x + y, "x + y, with broadcasting");
 }
 
 OpDefinition DefineSub() {
   const Scalar x = Variable("x"), y = Variable("y");
-  return BinaryOp({.name = "sub", .parameters = {"x", "y"}, .value = x - y}, "x - y, with broadcasting");
+  return BinaryOp(x - y, "x - y, with broadcasting");
 }
 
 OpDefinition DefineMul() {
   const Scalar x = Variable("x"), y = Variable("y");
-  return BinaryOp({.name = "mul", .parameters = {"x", "y"}, .value = x * y}, "x * y, with broadcasting");
+  return BinaryOp(x * y, "x * y, with broadcasting");
 }
 
 OpDefinition DefineDiv() {
   const Scalar x = Variable("x"), y = Variable("y");
-  return BinaryOp({.name = "div", .parameters = {"x", "y"}, .value = x / y}, "x / y, with broadcasting");
+  return BinaryOp(x / y, "x / y, with broadcasting");
 }
 
-OpDefinition DefineNeg() {
-  return UnaryOp({.name = "neg", .parameters = {"x"}, .value = -Variable("x")}, "minus each element");
-}
+OpDefinition DefineNeg() { return UnaryOp({.value = -Variable("x")}, "minus each element"); }
 
 OpDefinition DefineScale() {
-  const Scalar x = Variable("x"), factor = Variable("factor");
-  OpDefinition definition = UnaryOp({.name = "scale", .parameters = {"x", "factor"}, .value = factor * x},
+  const Scalar x = Variable("x"), factor = Variable(attribute::kFactor);
+  OpDefinition definition = UnaryOp({.parameters = {"x", attribute::kFactor.name}, .value = factor * x},
                                     "each element times a constant factor");
-  definition.signature.push_back({.name = "factor", .kind = ArgumentKind::kFloat});
+  definition.signature.push_back(RequiredAttribute(attribute::kFactor));
   return definition;
 }
 
 OpDefinition DefineBiasAdd() {
   const Scalar x = Variable("x"), bias = Variable("bias");
-  OpDefinition definition = BinaryOp({.name = "bias_add", .parameters = {"x", "bias"}, .value = x + bias},
-                                     "x plus a vector along the last dimension");
-  definition.signature = {{.name = "x"}, {.name = "bias"}};
+  OpDefinition definition =
+      ElementwiseOp({.parameters = {"x", "bias"}, .value = x + bias}, {{.name = "x"}, {.name = "bias"}},
+                    "x plus a vector along the last dimension");
   definition.infer = InferBiasAdd;
   return definition;
 }

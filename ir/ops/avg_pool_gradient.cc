@@ -1,7 +1,7 @@
 // dy to images of `size`: each element of dy is shared evenly by those under its kernel, padding included.
 
+#include "ir/ops/define.h"
 #include "ir/ops/pooling.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -22,10 +22,9 @@ void EvaluateAvgPoolGradient(const Evaluation& evaluation) {
 }  // namespace
 
 OpDefinition DefineAvgPoolGradient() {
-  return OpDefinition{.name = "avg_pool_gradient",
-                      .op_class = OpClass::kReduction,
+  return OpDefinition{.op_class = OpClass::kReduction,
                       .callable = false,
-                      .signature = PoolingSignature({{.name = "dy"}, {.name = "size", .kind = ArgumentKind::kInts}}),
+                      .signature = PoolingSignature({{.name = "dy"}, RequiredAttribute(attribute::kImageSize)}),
                       .summary = "gradient of avg_pool",
                       .infer = InferPoolingGradient,
                       .rule = AvgPoolGradientRule,

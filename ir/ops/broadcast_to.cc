@@ -1,12 +1,12 @@
 #include "absl/strings/str_cat.h"
+#include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
 
 InferResult InferBroadcastTo(Types inputs, const Attributes& attributes) {
-  const Shape& shape = attributes.GetInts("shape");
+  const Shape& shape = attributes.Get(attribute::kShape);
   if (auto error = CheckSizes(shape, "shape")) return *error;
   const std::optional<Shape> common = BroadcastShape(inputs[0].shape, shape);
   if (common.has_value() && *common == shape) return TensorType{inputs[0].dtype, shape};
@@ -24,10 +24,10 @@ Gradients BroadcastToGradients(GraphBuilder& builder, const Op& op, OpId dy) {
 }  // namespace
 
 OpDefinition DefineBroadcastTo() {
-  OpDefinition definition = UnaryOp({.name = "broadcast_to", .parameters = {"x"}, .value = Variable("x"), .flops = 0},
-                                    "x repeated along dimensions of size 1 and new leading ones");
+  OpDefinition definition =
+      UnaryOp({.value = Variable("x"), .flops = 0}, "x repeated along dimensions of size 1 and new leading ones");
   definition.callable = false;
-  definition.signature.push_back({.name = "shape", .kind = ArgumentKind::kInts});
+  definition.signature.push_back(RequiredAttribute(attribute::kShape));
   definition.infer = InferBroadcastTo;
   definition.gradient = BroadcastToGradients;
   definition.resize = ResizeShape;

@@ -1,7 +1,7 @@
 // Attention scores that look ahead are set to `fill`: entry [.., s, t] with t > s. Its gradient is itself with fill 0.
 
+#include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -14,12 +14,12 @@ InferResult InferCausalMask(Types inputs, const Attributes&) {
 
 Rule CausalMaskRule(Types inputs, const TensorType& output, const Attributes& attributes) {
   Rule rule = BroadcastRule(inputs, output, {});
-  if (attributes.GetDouble("fill") == 0) rule.linear = {{0}};
+  if (attributes.Get(attribute::kFill) == 0) rule.linear = {{0}};
   return rule;
 }
 
 Gradients CausalMaskGradients(GraphBuilder& builder, const Op& op, OpId dy) {
-  return {builder.Add("causal_mask", {dy}, {{"fill", 0.0}}, GradientName(op, "x"))};
+  return {builder.Add(OpKind::kCausalMask, {dy}, {{attribute::kFill, 0.0}}, GradientName(op, "x"))};
 }
 
 void EvaluateCausalMask(const Evaluation& evaluation) {
@@ -29,7 +29,7 @@ void EvaluateCausalMask(const Evaluation& evaluation) {
   const int64_t rows = shape[rank - 2];
   const int64_t first_row = evaluation.ranges[rank - 2].begin;
   const int64_t first_column = evaluation.ranges[rank - 1].begin;
-  const double fill = evaluation.attributes.GetDouble("fill");
+  const double fill = evaluation.attributes.Get(attribute::kFill);
   for (size_t i = 0; i < evaluation.output.values.size(); ++i) {
     const int64_t element = static_cast<int64_t>(i);
     const int64_t column = first_column + element % columns;
@@ -41,9 +41,9 @@ void EvaluateCausalMask(const Evaluation& evaluation) {
 }  // namespace
 
 OpDefinition DefineCausalMask() {
-  OpDefinition definition = UnaryOp("causal_mask", "entries [.., s, t] with t > s replaced by a large negative number");
+  OpDefinition definition = UnaryOp("entries [.., s, t] with t > s replaced by a large negative number");
   definition.depends_on_place = true;
-  definition.signature.push_back({.name = "fill", .kind = ArgumentKind::kFloat, .default_value = -1e9});
+  definition.signature.push_back(OptionalAttribute(attribute::kFill, -1e9));
   definition.infer = InferCausalMask;
   definition.rule = CausalMaskRule;
   definition.gradient = CausalMaskGradients;

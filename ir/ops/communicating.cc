@@ -18,51 +18,50 @@ int64_t ProductOf(Shape::const_iterator begin, Shape::const_iterator end) {
 
 // Attributes hold sizes or places along the dimension: that of the messages is the only one that x has.
 bool IsSpokenOf(const Attributes& attributes, size_t dimension) {
-  if (attributes.Has("send_sizes")) return true;
-  for (const char* name : {"axis", "split_axis", "concat_axis"}) {
-    if (attributes.Has(name) && attributes.GetInt(name) == static_cast<int64_t>(dimension)) return true;
+  if (attributes.Has(attribute::kSendSizes)) return true;
+  for (const auto key : {attribute::kAxis, attribute::kSplitAxis, attribute::kConcatAxis}) {
+    if (attributes.Has(key) && attributes.Get(key) == static_cast<int64_t>(dimension)) return true;
   }
   return false;
 }
 
 }  // namespace
 
-OpDefinition GroupOp(std::string name, std::string summary) {
-  return OpDefinition{.name = std::move(name),
-                      .op_class = OpClass::kMovement,
-                      .rank_use = RankUse::kOthers,
-                      .callable = false,
-                      .signature = {{.name = "x"},
-                                    {.name = "group", .kind = ArgumentKind::kString},
-                                    {.name = "size", .kind = ArgumentKind::kInt}},
-                      .summary = std::move(summary),
-                      .rule = WholeRule,
-                      .flops = FlopsPerElement<0>};
+OpDefinition GroupOp(std::string summary) {
+  return OpDefinition{
+      .op_class = OpClass::kMovement,
+      .rank_use = RankUse::kOthers,
+      .callable = false,
+      .signature = {{.name = "x"}, RequiredAttribute(attribute::kGroup), RequiredAttribute(attribute::kSize)},
+      .summary = std::move(summary),
+      .rule = WholeRule,
+      .flops = FlopsPerElement<0>};
 }
 
-OpDefinition OwnPlaceOp(std::string name, std::string summary) {
-  return OpDefinition{.name = std::move(name),
-                      .op_class = OpClass::kMovement,
+OpDefinition OwnPlaceOp(std::string summary) {
+  return OpDefinition{.op_class = OpClass::kMovement,
                       .rank_use = RankUse::kNumber,
                       .callable = false,
                       .signature = {{.name = "x"},
-                                    {.name = "axis", .kind = ArgumentKind::kInt},
-                                    {.name = "size", .kind = ArgumentKind::kInt},
-                                    {.name = "starts", .kind = ArgumentKind::kInts}},
+                                    RequiredAttribute(attribute::kAxis),
+                                    RequiredAttribute(attribute::kSize),
+                                    RequiredAttribute(attribute::kStarts)},
                       .summary = std::move(summary),
                       .rule = WholeRule,
                       .flops = FlopsPerElement<0>};
 }
 
-Gradients OwnPlaceGradients(GraphBuilder& builder, const Op& op, OpId dy, const std::string& transpose) {
-  const int64_t axis = op.attributes.GetInt("axis");
+Gradients OwnPlaceGradients(GraphBuilder& builder, const Op& op, OpId dy, OpKind transpose) {
+  const int64_t axis = op.attributes.Get(attribute::kAxis);
   const int64_t size = builder.type(op.inputs[0]).shape[static_cast<size_t>(axis)];
-  return {builder.Add(transpose, {dy}, {{"axis", axis}, {"size", size}, {"starts", op.attributes.GetInts("starts")}},
-                      GradientName(op, "x"))};
+  return {builder.Add(
+      transpose, {dy},
+      {{attribute::kAxis, axis}, {attribute::kSize, size}, {attribute::kStarts, op.attributes.Get(attribute::kStarts)}},
+      GradientName(op, "x"))};
 }
 
 int64_t OwnPlace(const Evaluation& evaluation) {
-  return evaluation.attributes.GetInts("starts")[static_cast<size_t>(evaluation.rank)];
+  return evaluation.attributes.Get(attribute::kStarts)[static_cast<size_t>(evaluation.rank)];
 }
 
 Rule WholeRule(Types inputs, const TensorType& output, const Attributes& attributes) {
@@ -84,8 +83,8 @@ Rule WholeRule(Types inputs, const TensorType& output, const Attributes& attribu
   return rule;
 }
 
-std::optional<OpError> CheckDimension(Types inputs, const Attributes& attributes, const std::string& name) {
-  const int64_t axis = attributes.GetInt(name);
+std::optional<OpError> CheckDimension(Types inputs, const Attributes& attributes, Attribute<int64_t> key) {
+  const int64_t axis = attributes.Get(key);
   const int rank = inputs[0].rank();
   if (axis >= 0 && axis < rank) return std::nullopt;
   OpError error{.code = Code::kE0404,
@@ -96,15 +95,15 @@ std::optional<OpError> CheckDimension(Types inputs, const Attributes& attributes
 }
 
 std::optional<OpError> CheckGroupSize(const Attributes& attributes) {
-  const int64_t size = attributes.GetInt("size");
+  const int64_t size = attributes.Get(attribute::kSize);
   if (size >= 1) return std::nullopt;
   return OpError{.code = Code::kE0409, .message = absl::StrCat("a group of ", Plural(size, "rank")), .about = {}};
 }
 
-std::optional<OpError> CheckDivides(Types inputs, const Attributes& attributes, const std::string& name) {
-  const int64_t axis = attributes.GetInt(name);
+std::optional<OpError> CheckDivides(Types inputs, const Attributes& attributes, Attribute<int64_t> key) {
+  const int64_t axis = attributes.Get(key);
   const int64_t elements = inputs[0].shape[static_cast<size_t>(axis)];
-  const int64_t size = attributes.GetInt("size");
+  const int64_t size = attributes.Get(attribute::kSize);
   if (elements % size == 0) return std::nullopt;
   return OpError{.code = Code::kE0710,
                  .message = absl::StrCat("dimension ", axis, " with ", Plural(elements, "element"), " for a group of ",
@@ -113,9 +112,7 @@ std::optional<OpError> CheckDivides(Types inputs, const Attributes& attributes, 
                  .notes = {"every rank of the group gets a part of the same size"}};
 }
 
-std::map<std::string, AttributeValue> GroupAttributes(const Op& op) {
-  return {{"group", op.attributes.GetString("group")}, {"size", op.attributes.GetInt("size")}};
-}
+Attributes GroupAttributes(const Op& op) { return op.attributes.Only(attribute::kGroup, attribute::kSize); }
 
 std::vector<int64_t> RankTable(const GraphBuilder& builder, const std::function<int64_t(int64_t rank)>& of) {
   CLEAVE_CHECK(builder.graph().is_manual());

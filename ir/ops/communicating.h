@@ -13,14 +13,14 @@
 namespace cleave {
 
 // A communication of tensor x within a group: attributes `group` and `size`. Inference and gradient are left to be set.
-OpDefinition GroupOp(std::string name, std::string summary);
+OpDefinition GroupOp(std::string summary);
 
 // A movement along dimension `axis` between a tensor with `size` elements there and a part of it that begins at another
 // place on each rank, `starts`: attributes of both directions. Inference, gradient and evaluation are left to be set.
-OpDefinition OwnPlaceOp(std::string name, std::string summary);
+OpDefinition OwnPlaceOp(std::string summary);
 
 // The gradient of an OwnPlaceOp by x: an op of kind `transpose` with the same places.
-Gradients OwnPlaceGradients(GraphBuilder& builder, const Op& op, OpId dy, const std::string& transpose);
+Gradients OwnPlaceGradients(GraphBuilder& builder, const Op& op, OpId dy, OpKind transpose);
 
 // The place of the rank that evaluates.
 int64_t OwnPlace(const Evaluation& evaluation);
@@ -30,16 +30,16 @@ int64_t OwnPlace(const Evaluation& evaluation);
 Rule WholeRule(Types inputs, const TensorType& output, const Attributes& attributes);
 
 // An error unless attribute `name` is a dimension of input 0, counted from the front.
-std::optional<OpError> CheckDimension(Types inputs, const Attributes& attributes, const std::string& name);
+std::optional<OpError> CheckDimension(Types inputs, const Attributes& attributes, Attribute<int64_t> key);
 
 // An error unless attribute `size` is positive.
 std::optional<OpError> CheckGroupSize(const Attributes& attributes);
 
 // An error unless the group's `size` divides the dimension that attribute `name` tells.
-std::optional<OpError> CheckDivides(Types inputs, const Attributes& attributes, const std::string& name);
+std::optional<OpError> CheckDivides(Types inputs, const Attributes& attributes, Attribute<int64_t> key);
 
 // Group and size of `op`, for an op over the same group.
-std::map<std::string, AttributeValue> GroupAttributes(const Op& op);
+Attributes GroupAttributes(const Op& op);
 
 // For every rank number `of(rank)`. REQUIRES: the builder's graph is manual.
 std::vector<int64_t> RankTable(const GraphBuilder& builder, const std::function<int64_t(int64_t rank)>& of);

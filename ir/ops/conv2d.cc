@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
 #include "ir/ops/convolving.h"
-#include "ir/ops/table.h"
+#include "ir/ops/define.h"
 
 namespace cleave {
 namespace {
@@ -46,7 +46,7 @@ InferResult InferConv2d(Types inputs, const Attributes& attributes) {
                    .notes = {"the dimensions are filters, channels of a group, rows and columns"}};
   }
   if (auto error = CheckConvolution(attributes)) return *error;
-  if (auto error = CheckChannels(inputs, attributes.GetInt("groups"))) return *error;
+  if (auto error = CheckChannels(inputs, attributes.Get(attribute::kGroups))) return *error;
   const Sliding2d sliding = ConvolutionSliding(attributes, filter[2], filter[3]);
   if (auto error = CheckFits(inputs, 0, sliding)) return *error;
   const auto dtype = ResultDType(inputs, attributes);
@@ -62,14 +62,14 @@ Rule Conv2dRule(Types inputs, const TensorType& output, const Attributes& attrib
 Gradients Conv2dGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   const OpId x = op.inputs[0];
   const OpId filter = op.inputs[1];
-  std::map<std::string, AttributeValue> of_x = ConvolutionAttributes(op.attributes);
-  std::map<std::string, AttributeValue> of_filter = of_x;
+  Attributes of_x = ConvolutionAttributes(op.attributes);
+  Attributes of_filter = of_x;
   const Shape images = builder.type(x).shape;
   const Shape filters = builder.type(filter).shape;
-  of_x["size"] = std::vector<int64_t>{images[2], images[3]};
-  of_filter["kernel"] = std::vector<int64_t>{filters[2], filters[3]};
-  const OpId dx = builder.Add("conv2d_gradient_input", {dy, filter}, of_x, GradientName(op, "x"));
-  return {dx, builder.Add("conv2d_gradient_filter", {dy, x}, of_filter, GradientName(op, "filter"))};
+  of_x.Set(attribute::kImageSize, std::vector<int64_t>{images[2], images[3]});
+  of_filter.Set(attribute::kKernel, std::vector<int64_t>{filters[2], filters[3]});
+  const OpId dx = builder.Add(OpKind::kConv2dGradientInput, {dy, filter}, of_x, GradientName(op, "x"));
+  return {dx, builder.Add(OpKind::kConv2dGradientFilter, {dy, x}, of_filter, GradientName(op, "filter"))};
 }
 
 Flops Conv2dFlops(Types inputs, const TensorType& output, const Attributes&) {
@@ -89,8 +89,7 @@ void EvaluateConv2d(const Evaluation& evaluation) {
 }  // namespace
 
 OpDefinition DefineConv2d() {
-  return OpDefinition{.name = "conv2d",
-                      .op_class = OpClass::kProduct,
+  return OpDefinition{.op_class = OpClass::kProduct,
                       .signature = ConvolutionSignature({{.name = "x"}, {.name = "filter"}}),
                       .summary = "convolution of images [n, c, h, w] with filters [o, c / groups, rows, columns]",
                       .infer = InferConv2d,

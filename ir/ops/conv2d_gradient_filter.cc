@@ -3,13 +3,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/ops/convolving.h"
-#include "ir/ops/table.h"
+#include "ir/ops/define.h"
 
 namespace cleave {
 namespace {
 
 Sliding2d SlidingOf(const Attributes& attributes) {
-  const Pair kernel = PairOf(attributes, "kernel");
+  const Pair kernel = PairOf(attributes, attribute::kKernel);
   return ConvolutionSliding(attributes, kernel.rows, kernel.columns);
 }
 
@@ -21,11 +21,11 @@ InferResult InferConv2dGradientFilter(Types inputs, const Attributes& attributes
   if (auto error = CheckConvolution(attributes)) return *error;
   const auto dtype = ResultDType(inputs, attributes);
   if (const OpError* error = std::get_if<OpError>(&dtype)) return *error;
-  if (auto error = CheckPair(attributes, "kernel", 1)) return *error;
+  if (auto error = CheckPair(attributes, attribute::kKernel, 1)) return *error;
   const Shape& dy = inputs[0].shape;
   const Shape& x = inputs[1].shape;
-  const int64_t groups = attributes.GetInt("groups");
-  const Pair kernel = PairOf(attributes, "kernel");
+  const int64_t groups = attributes.Get(attribute::kGroups);
+  const Pair kernel = PairOf(attributes, attribute::kKernel);
   const Shape expected = SlidOver(x, dy[1], SlidingOf(attributes));
   if (dy == expected && x[1] % groups == 0 && dy[1] % groups == 0) {
     return TensorType{std::get<DType>(dtype), {dy[1], x[1] / groups, kernel.rows, kernel.columns}};
@@ -57,17 +57,16 @@ void EvaluateConv2dGradientFilter(const Evaluation& evaluation) {
 }  // namespace
 
 OpDefinition DefineConv2dGradientFilter() {
-  return OpDefinition{.name = "conv2d_gradient_filter",
-                      .op_class = OpClass::kProduct,
-                      .callable = false,
-                      .signature = ConvolutionSignature(
-                          {{.name = "dy"}, {.name = "x"}, {.name = "kernel", .kind = ArgumentKind::kInts}}),
-                      .summary = "gradient of conv2d by its filters",
-                      .infer = InferConv2dGradientFilter,
-                      .rule = Conv2dGradientFilterRule,
-                      .flops = Conv2dGradientFilterFlops,
-                      .evaluate = EvaluateConv2dGradientFilter,
-                      .resize = ResizeGroups};
+  return OpDefinition{
+      .op_class = OpClass::kProduct,
+      .callable = false,
+      .signature = ConvolutionSignature({{.name = "dy"}, {.name = "x"}, RequiredAttribute(attribute::kKernel)}),
+      .summary = "gradient of conv2d by its filters",
+      .infer = InferConv2dGradientFilter,
+      .rule = Conv2dGradientFilterRule,
+      .flops = Conv2dGradientFilterFlops,
+      .evaluate = EvaluateConv2dGradientFilter,
+      .resize = ResizeGroups};
 }
 
 }  // namespace cleave

@@ -3,14 +3,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/ops/convolving.h"
-#include "ir/ops/table.h"
+#include "ir/ops/define.h"
 
 namespace cleave {
 namespace {
 
 Shape ImagesShape(Types inputs, const Attributes& attributes) {
-  const Pair size = PairOf(attributes, "size");
-  return {inputs[0].shape[0], inputs[1].shape[1] * attributes.GetInt("groups"), size.rows, size.columns};
+  const Pair size = PairOf(attributes, attribute::kImageSize);
+  return {inputs[0].shape[0], inputs[1].shape[1] * attributes.Get(attribute::kGroups), size.rows, size.columns};
 }
 
 InferResult InferConv2dGradientInput(Types inputs, const Attributes& attributes) {
@@ -21,11 +21,11 @@ InferResult InferConv2dGradientInput(Types inputs, const Attributes& attributes)
   if (auto error = CheckConvolution(attributes)) return *error;
   const auto dtype = ResultDType(inputs, attributes);
   if (const OpError* error = std::get_if<OpError>(&dtype)) return *error;
-  if (auto error = CheckPair(attributes, "size", 1)) return *error;
+  if (auto error = CheckPair(attributes, attribute::kImageSize, 1)) return *error;
   const Shape& filter = inputs[1].shape;
   const Shape images = ImagesShape(inputs, attributes);
   const Shape expected = SlidOver(images, filter[0], ConvolutionSliding(attributes, filter[2], filter[3]));
-  if (inputs[0].shape == expected && filter[0] % attributes.GetInt("groups") == 0) {
+  if (inputs[0].shape == expected && filter[0] % attributes.Get(attribute::kGroups) == 0) {
     return TensorType{std::get<DType>(dtype), images};
   }
   return OpError{.code = Code::kE0411,
@@ -41,7 +41,7 @@ Rule Conv2dGradientInputRule(Types inputs, const TensorType& output, const Attri
 // Per place of the kernel; these are counted by the images' elements, which every rank has only its own of: 1 in
 // stride x stride.
 Flops Conv2dGradientInputFlops(Types inputs, const TensorType& output, const Attributes& attributes) {
-  const Pair stride = PairOf(attributes, "stride");
+  const Pair stride = PairOf(attributes, attribute::kStride);
   const double area = static_cast<double>(stride.rows) * static_cast<double>(stride.columns);
   return Flops(ConvolutionFlops(output.shape, inputs[1].shape).value() / area);
 }
@@ -59,17 +59,16 @@ void EvaluateConv2dGradientInput(const Evaluation& evaluation) {
 }  // namespace
 
 OpDefinition DefineConv2dGradientInput() {
-  return OpDefinition{.name = "conv2d_gradient_input",
-                      .op_class = OpClass::kProduct,
-                      .callable = false,
-                      .signature = ConvolutionSignature(
-                          {{.name = "dy"}, {.name = "filter"}, {.name = "size", .kind = ArgumentKind::kInts}}),
-                      .summary = "gradient of conv2d by its images",
-                      .infer = InferConv2dGradientInput,
-                      .rule = Conv2dGradientInputRule,
-                      .flops = Conv2dGradientInputFlops,
-                      .evaluate = EvaluateConv2dGradientInput,
-                      .resize = ResizeGroups};
+  return OpDefinition{
+      .op_class = OpClass::kProduct,
+      .callable = false,
+      .signature = ConvolutionSignature({{.name = "dy"}, {.name = "filter"}, RequiredAttribute(attribute::kImageSize)}),
+      .summary = "gradient of conv2d by its images",
+      .infer = InferConv2dGradientInput,
+      .rule = Conv2dGradientInputRule,
+      .flops = Conv2dGradientInputFlops,
+      .evaluate = EvaluateConv2dGradientInput,
+      .resize = ResizeGroups};
 }
 
 }  // namespace cleave

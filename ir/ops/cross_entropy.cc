@@ -1,15 +1,15 @@
 // Labels outside of the classes add nothing; the data loader reports them.
 
+#include "ir/ops/define.h"
 #include "ir/ops/losses.h"
 #include "ir/ops/row_statistics.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
 
 Gradients CrossEntropyGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   const std::string name = GradientName(op, "logits");
-  const OpId plain = builder.Add("cross_entropy_gradient", {op.inputs[0], op.inputs[1], dy}, {}, name);
+  const OpId plain = builder.Add(OpKind::kCrossEntropyGradient, {op.inputs[0], op.inputs[1], dy}, {}, name);
   Gradients gradients(op.inputs.size());
   gradients[0] = ApplyMask(builder, op, plain, name);
   return gradients;
@@ -18,7 +18,7 @@ Gradients CrossEntropyGradients(GraphBuilder& builder, const Op& op, OpId dy) {
 OpId DistributeCrossEntropy(GraphBuilder& builder, const Op& op, absl::Span<const int64_t>) {
   std::vector<OpId> inputs = op.inputs;
   inputs.insert(inputs.begin() + 2, RowLogSumExp(builder, op.inputs[0], op.name));
-  return builder.Add("label_loss", std::move(inputs), {}, op.name);
+  return builder.Add(OpKind::kLabelLoss, std::move(inputs), {}, op.name);
 }
 
 void EvaluateCrossEntropy(const Evaluation& evaluation) {
@@ -37,8 +37,7 @@ void EvaluateCrossEntropy(const Evaluation& evaluation) {
 }  // namespace
 
 OpDefinition DefineCrossEntropy() {
-  return OpDefinition{.name = "cross_entropy",
-                      .op_class = OpClass::kReduction,
+  return OpDefinition{.op_class = OpClass::kReduction,
                       .signature = LossSignature("logits", "label"),
                       .summary = "mean of -log softmax(logits)[label]",
                       .infer = InferClassification,

@@ -2,9 +2,9 @@
 
 #include <cmath>
 
+#include "ir/ops/define.h"
 #include "ir/ops/losses.h"
 #include "ir/ops/row_statistics.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -21,7 +21,7 @@ Rule CrossEntropyGradientRule(Types inputs, const TensorType&, const Attributes&
 
 OpId DistributeCrossEntropyGradient(GraphBuilder& builder, const Op& op, absl::Span<const int64_t>) {
   const OpId log_sum = RowLogSumExp(builder, op.inputs[0], op.name);
-  return builder.Add("label_loss_gradient", {op.inputs[0], op.inputs[1], log_sum, op.inputs[2]}, {}, op.name);
+  return builder.Add(OpKind::kLabelLossGradient, {op.inputs[0], op.inputs[1], log_sum, op.inputs[2]}, {}, op.name);
 }
 
 void EvaluateCrossEntropyGradient(const Evaluation& evaluation) {
@@ -43,8 +43,7 @@ void EvaluateCrossEntropyGradient(const Evaluation& evaluation) {
 }  // namespace
 
 OpDefinition DefineCrossEntropyGradient() {
-  return OpDefinition{.name = "cross_entropy_gradient",
-                      .op_class = OpClass::kReduction,
+  return OpDefinition{.op_class = OpClass::kReduction,
                       .callable = false,
                       .signature = {{.name = "logits"}, {.name = "label"}, {.name = "dloss"}},
                       .summary = "(softmax(logits) - one_hot(label)) * dloss / count",

@@ -6,8 +6,8 @@
 #include "base/text/text.h"
 #include "ir/ops/custom_reference.h"
 #include "ir/ops/custom_rule.h"
+#include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -15,9 +15,7 @@ namespace {
 InferResult InferCustom(Types inputs, const Attributes& attributes) {
   const absl::StatusOr<CustomForm> form = CustomForm::Read(attributes);
   if (!form.ok()) return OpError{.code = Code::kE0409, .message = std::string(form.status().message())};
-  const std::optional<DType> dtype = ParseDType(attributes.GetString("dtype"));
-  if (!dtype) return OpError{.code = Code::kE0409, .message = "`dtype` is neither f32 nor i32"};
-  const TensorType output{*dtype, attributes.GetInts("shape")};
+  const TensorType output{attributes.Get(attribute::kDType), attributes.Get(attribute::kShape)};
   if (auto error = CheckSizes(output.shape, "shape")) return *error;
   if (form->Tensors().size() != inputs.size()) {
     return OpError{.code = Code::kE0409,
@@ -49,9 +47,9 @@ Gradients CustomGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   for (size_t i = 0; i < op.inputs.size(); ++i) {
     gradients.emplace_back();
     if (builder.type(op.inputs[i]).dtype != DType::kF32) continue;
-    Attributes attributes{.values = {{"input", static_cast<int64_t>(i)}}};
+    Attributes attributes = {{attribute::kInput, static_cast<int64_t>(i)}};
     form.Write(attributes);
-    gradients.back() = builder.Add("custom_gradient", inputs, attributes.values, GradientName(op, form.Tensors()[i]));
+    gradients.back() = builder.Add(OpKind::kCustomGradient, inputs, attributes, GradientName(op, form.Tensors()[i]));
   }
   return gradients;
 }
@@ -72,18 +70,17 @@ void EvaluateCustom(const Evaluation& evaluation) {
 }  // namespace
 
 OpDefinition DefineCustom() {
-  return OpDefinition{.name = "custom",
-                      .op_class = OpClass::kReduction,
-                      .callable = false,
-                      .signature = CustomSignature({{.name = "dtype", .kind = ArgumentKind::kDType},
-                                                    {.name = "shape", .kind = ArgumentKind::kInts}}),
-                      .summary = "an op that the model defines",
-                      .infer = InferCustom,
-                      .rule = CustomRule,
-                      .gradient = CustomGradients,
-                      .flops = CustomFlops,
-                      .evaluate = EvaluateCustom,
-                      .resize = ResizeShape};
+  return OpDefinition{
+      .op_class = OpClass::kReduction,
+      .callable = false,
+      .signature = CustomSignature({RequiredAttribute(attribute::kDType), RequiredAttribute(attribute::kShape)}),
+      .summary = "an op that the model defines",
+      .infer = InferCustom,
+      .rule = CustomRule,
+      .gradient = CustomGradients,
+      .flops = CustomFlops,
+      .evaluate = EvaluateCustom,
+      .resize = ResizeShape};
 }
 
 }  // namespace cleave

@@ -4,8 +4,8 @@
 #include "base/check/check.h"
 #include "ir/ops/custom_reference.h"
 #include "ir/ops/custom_rule.h"
+#include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -13,7 +13,7 @@ namespace {
 InferResult InferCustomGradient(Types inputs, const Attributes& attributes) {
   const absl::StatusOr<CustomForm> form = CustomForm::Read(attributes);
   if (!form.ok()) return OpError{.code = Code::kE0409, .message = std::string(form.status().message())};
-  const int64_t input = attributes.GetInt("input");
+  const int64_t input = attributes.Get(attribute::kInput);
   if (form->Tensors().size() + 1 != inputs.size() || input < 0 || input + 1 >= static_cast<int64_t>(inputs.size())) {
     return OpError{.code = Code::kE0409,
                    .message = absl::StrCat("the gradient of `", form->name, "` by input ", input, " of ",
@@ -29,7 +29,7 @@ InferResult InferCustomGradient(Types inputs, const Attributes& attributes) {
 Rule CustomGradientRule(Types inputs, const TensorType&, const Attributes& attributes) {
   const absl::StatusOr<Rule> forward = CustomOpRule(FormOf(attributes), inputs.subspan(1), inputs[0].shape);
   CLEAVE_CHECK(forward.ok()) << forward.status().message();
-  return CustomGradientRuleOf(*forward, static_cast<size_t>(attributes.GetInt("input")));
+  return CustomGradientRuleOf(*forward, static_cast<size_t>(attributes.Get(attribute::kInput)));
 }
 
 Flops CustomGradientFlops(Types inputs, const TensorType& output, const Attributes&) {
@@ -44,16 +44,15 @@ void EvaluateCustomGradient(const Evaluation& evaluation) {
   const Tensor& dy = *evaluation.inputs[0];
   const Rule forward = LocalCustomRule(form, inputs, dy.shape);
   CustomReference(form.name, forward, evaluation.ranges)
-      .Backward(dy, inputs, static_cast<size_t>(evaluation.attributes.GetInt("input")), evaluation.output);
+      .Backward(dy, inputs, static_cast<size_t>(evaluation.attributes.Get(attribute::kInput)), evaluation.output);
 }
 
 }  // namespace
 
 OpDefinition DefineCustomGradient() {
-  return OpDefinition{.name = "custom_gradient",
-                      .op_class = OpClass::kReduction,
+  return OpDefinition{.op_class = OpClass::kReduction,
                       .callable = false,
-                      .signature = CustomSignature({{.name = "input", .kind = ArgumentKind::kInt}}),
+                      .signature = CustomSignature({RequiredAttribute(attribute::kInput)}),
                       .summary = "gradient of an op that the model defines by one of its inputs",
                       .infer = InferCustomGradient,
                       .rule = CustomGradientRule,

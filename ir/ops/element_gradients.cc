@@ -26,16 +26,18 @@ class GradientOps {
   OpId MakeNew(const Scalar& node, const std::string& name) {
     const std::vector<Scalar>& of = node.operands();
     if (node.Is(Primitive::kVariable)) return values_.at(node.variable());
-    if (node.Is(Primitive::kNumber)) return builder_.Add("constant", {}, {{"value", node.number()}}, name);
+    if (node.Is(Primitive::kNumber))
+      return builder_.Add(OpKind::kConstant, {}, {{attribute::kValue, node.number()}}, name);
     if (node.Is(Primitive::kCall)) return MakeCall(node, name);
     if (node.Is(Primitive::kMultiply)) {
       for (const size_t number : {0, 1}) {
         if (!of[number].Is(Primitive::kNumber)) continue;
-        return builder_.Add("scale", {Make(of[1 - number], name)}, {{"factor", of[number].number()}}, name);
+        return builder_.Add(OpKind::kScale, {Make(of[1 - number], name)}, {{attribute::kFactor, of[number].number()}},
+                            name);
       }
     }
     if (node.Is(Primitive::kPow) && of[1].Is(Primitive::kNumber)) {
-      return builder_.Add("power", {Make(of[0], name)}, {{"exponent", of[1].number()}}, name);
+      return builder_.Add(OpKind::kPower, {Make(of[0], name)}, {{attribute::kExponent, of[1].number()}}, name);
     }
     std::vector<OpId> inputs;
     for (const Scalar& operand : of) inputs.push_back(Make(operand, name));
@@ -45,69 +47,69 @@ class GradientOps {
   // A function that gradients call is that of an op; the numbers among its arguments are the op's attributes.
   OpId MakeCall(const Scalar& call, const std::string& name) {
     const ScalarFunction& function = call.function();
-    const OpDefinition* definition = FindOp(function.name);
-    CLEAVE_CHECK(definition != nullptr) << "no op has the function `" << function.name << "`";
+    const std::optional<OpKind> kind = ParseOpKind(function.name);
+    CLEAVE_CHECK(kind.has_value()) << "no op has the function `" << function.name << "`";
     std::vector<OpId> inputs;
-    std::map<std::string, AttributeValue> attributes;
+    Attributes attributes;
     for (size_t i = 0; i < call.operands().size(); ++i) {
       const Scalar& argument = call.operands()[i];
-      if (i < definition->element->inputs) {
+      if (i < DefinitionOf(*kind).element->inputs) {
         inputs.push_back(Make(argument, name));
       } else {
-        attributes.emplace(function.parameters[i], argument.number());
+        attributes.Set(Attribute<double>{function.parameters[i].c_str()}, argument.number());
       }
     }
-    return builder_.Add(function.name, std::move(inputs), std::move(attributes), name);
+    return builder_.Add(*kind, std::move(inputs), std::move(attributes), name);
   }
 
-  static std::string KindOf(Primitive primitive) {
+  static OpKind KindOf(Primitive primitive) {
     switch (primitive) {
       case Primitive::kAdd:
-        return "add";
+        return OpKind::kAdd;
       case Primitive::kSubtract:
-        return "sub";
+        return OpKind::kSub;
       case Primitive::kMultiply:
-        return "mul";
+        return OpKind::kMul;
       case Primitive::kDivide:
-        return "div";
+        return OpKind::kDiv;
       case Primitive::kNegate:
-        return "neg";
+        return OpKind::kNeg;
       case Primitive::kEqual:
-        return "equal";
+        return OpKind::kEqual;
       case Primitive::kNotEqual:
-        return "not_equal";
+        return OpKind::kNotEqual;
       case Primitive::kLess:
-        return "less";
+        return OpKind::kLess;
       case Primitive::kLessEqual:
-        return "less_equal";
+        return OpKind::kLessEqual;
       case Primitive::kGreater:
-        return "greater";
+        return OpKind::kGreater;
       case Primitive::kGreaterEqual:
-        return "greater_equal";
+        return OpKind::kGreaterEqual;
       case Primitive::kSelect:
-        return "where";
+        return OpKind::kWhere;
       case Primitive::kMaximum:
-        return "maximum";
+        return OpKind::kMaximum;
       case Primitive::kMinimum:
-        return "minimum";
+        return OpKind::kMinimum;
       case Primitive::kAbs:
-        return "abs";
+        return OpKind::kAbs;
       case Primitive::kExp:
-        return "exp";
+        return OpKind::kExp;
       case Primitive::kLog:
-        return "log";
+        return OpKind::kLog;
       case Primitive::kSqrt:
-        return "sqrt";
+        return OpKind::kSqrt;
       case Primitive::kSin:
-        return "sin";
+        return OpKind::kSin;
       case Primitive::kCos:
-        return "cos";
+        return OpKind::kCos;
       case Primitive::kTanh:
-        return "tanh";
+        return OpKind::kTanh;
       case Primitive::kErf:
-        return "erf";
+        return OpKind::kErf;
       case Primitive::kPow:
-        return "pow";
+        return OpKind::kPow;
       case Primitive::kVariable:
       case Primitive::kNumber:
       case Primitive::kTruncate:

@@ -78,16 +78,20 @@ std::vector<double> ElementFunction::NumbersOf(const Attributes& attributes, int
   if (numbers != nullptr) return numbers(attributes, elements);
   std::vector<double> values;
   for (size_t i = inputs; i < function.parameters.size(); ++i) {
-    values.push_back(attributes.GetDouble(function.parameters[i]));
+    values.push_back(attributes.Get(Attribute<double>{function.parameters[i].c_str()}));
   }
   return values;
+}
+
+Scalar Call(OpKind kind, ScalarFunction function, std::vector<Scalar> arguments) {
+  function.name = std::string(OpKindName(kind));
+  return Call(std::move(function), std::move(arguments));
 }
 
 OpDefinition ElementwiseOp(ScalarFunction function, std::vector<Argument> signature, std::string summary,
                            ElementFunction::Numbers numbers) {
   const ElementFunction element{.function = std::move(function), .inputs = signature.size(), .numbers = numbers};
-  return OpDefinition{.name = element.function.name,
-                      .op_class = OpClass::kElementwise,
+  return OpDefinition{.op_class = OpClass::kElementwise,
                       .signature = std::move(signature),
                       .summary = std::move(summary),
                       .element = element,
@@ -107,17 +111,16 @@ OpDefinition UnaryOp(ScalarFunction function, std::string summary, ElementFuncti
   return definition;
 }
 
-OpDefinition BinaryOp(ScalarFunction function, std::string summary) {
+OpDefinition BinaryOp(const Scalar& value, std::string summary) {
   OpDefinition definition =
-      ElementwiseOp(std::move(function), {{.name = "x", .takes_number = true}, {.name = "y", .takes_number = true}},
-                    std::move(summary));
+      ElementwiseOp({.parameters = {"x", "y"}, .value = value},
+                    {{.name = "x", .takes_number = true}, {.name = "y", .takes_number = true}}, std::move(summary));
   definition.infer = InferBinary;
   return definition;
 }
 
-OpDefinition ComparisonOp(std::string name, const Scalar& value, std::string summary) {
-  OpDefinition definition =
-      BinaryOp({.name = std::move(name), .parameters = {"x", "y"}, .value = value}, std::move(summary));
+OpDefinition ComparisonOp(const Scalar& value, std::string summary) {
+  OpDefinition definition = BinaryOp(value, std::move(summary));
   definition.infer = InferComparison;
   definition.gradient = ZeroGradients;
   return definition;
@@ -133,9 +136,8 @@ OpDefinition UnaryGradientOp(ScalarFunction function, std::string summary) {
   return definition;
 }
 
-OpDefinition UnaryOp(std::string name, std::string summary) {
-  return OpDefinition{.name = std::move(name),
-                      .op_class = OpClass::kElementwise,
+OpDefinition UnaryOp(std::string summary) {
+  return OpDefinition{.op_class = OpClass::kElementwise,
                       .signature = {{.name = "x"}},
                       .summary = std::move(summary),
                       .infer = InferUnary,

@@ -3,8 +3,7 @@
 //
 //   OpDefinition DefineSoftsign() {
 //     const Scalar x = Variable("x");
-//     return UnaryOp({.name = "softsign", .parameters = {"x"}, .value = x / (1 + Abs(x))}, "x / (1 + |x|) of each
-//     element");
+//     return UnaryOp({.value = x / (1 + Abs(x))}, "x / (1 + |x|) of each element");
 //   }
 // Inside of ir/ops only.
 #ifndef CLEAVE_IR_OPS_ELEMENTWISE_H_
@@ -24,18 +23,18 @@ namespace cleave {
 using Gradients = std::vector<std::optional<OpId>>;
 
 // Below, "real" is f32 or bf16, and the inputs and the result of one op hold the same (CheckOneFloat has the
-// exception). The parameters of a function are the op's inputs and then its float attributes; these are added to the
-// signature by the op, which then checks them in an inference of its own.
+// exception). The parameters of a function are the op's inputs, and after them its attributes, which the op adds to the
+// signature and checks in an inference of its own.
 
 // Real x to the same type.
 OpDefinition UnaryOp(ScalarFunction function, std::string summary, ElementFunction::Numbers numbers = nullptr);
 
 // (x, y), both real, with broadcasting.
-OpDefinition BinaryOp(ScalarFunction function, std::string summary);
+OpDefinition BinaryOp(const Scalar& value, std::string summary);
 
 // (x, y), both real or both i32, with broadcasting: 1 where `value` holds, else 0, as f32 of integers. Its gradients
 // are zero.
-OpDefinition ComparisonOp(std::string name, const Scalar& value, std::string summary);
+OpDefinition ComparisonOp(const Scalar& value, std::string summary);
 
 // An internal (dy, value) -> dx, all of one shape.
 OpDefinition UnaryGradientOp(ScalarFunction function, std::string summary);
@@ -46,7 +45,13 @@ OpDefinition ElementwiseOp(ScalarFunction function, std::vector<Argument> signat
 
 // Real x to the same type, not computed from one element alone: linear in nothing, one operation per element. Gradient
 // and evaluation are left to be set.
-OpDefinition UnaryOp(std::string name, std::string summary);
+OpDefinition UnaryOp(std::string summary);
+
+// The value of an attribute.
+inline Scalar Variable(Attribute<double> key) { return Variable(std::string(key.name)); }
+
+// A call of the function of op `kind`.
+Scalar Call(OpKind kind, ScalarFunction function, std::vector<Scalar> arguments);
 
 // Functions of ops that those of others call. Each is defined beside its op.
 Scalar Sigmoid(const Scalar& x);

@@ -2,8 +2,8 @@
 // some of the rows gives these, and the sum over all ranks is the whole.
 
 #include "absl/strings/str_cat.h"
+#include "ir/ops/define.h"
 #include "ir/ops/indexing.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -35,8 +35,8 @@ Rule EmbeddingRule(Types inputs, const TensorType&, const Attributes&) {
 
 Gradients EmbeddingGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   const int64_t rows = builder.type(op.inputs[1]).shape[0];
-  return {std::nullopt,
-          builder.Add("embedding_gradient", {dy, op.inputs[0]}, {{"rows", rows}}, GradientName(op, "table"))};
+  return {std::nullopt, builder.Add(OpKind::kEmbeddingGradient, {dy, op.inputs[0]}, {{attribute::kRows, rows}},
+                                    GradientName(op, "table"))};
 }
 
 void EvaluateEmbedding(const Evaluation& evaluation) {
@@ -55,8 +55,7 @@ int64_t EmbeddingChoices(Types inputs, const Attributes&, int input) { return in
 }  // namespace
 
 OpDefinition DefineEmbedding() {
-  return OpDefinition{.name = "embedding",
-                      .op_class = OpClass::kMovement,
+  return OpDefinition{.op_class = OpClass::kMovement,
                       .signature = {{.name = "tokens"}, {.name = "table"}},
                       .summary = "for each token its row of the table",
                       .infer = InferEmbedding,

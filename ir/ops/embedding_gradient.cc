@@ -2,8 +2,8 @@
 // holds.
 
 #include "absl/strings/str_cat.h"
+#include "ir/ops/define.h"
 #include "ir/ops/indexing.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -12,13 +12,13 @@ InferResult InferEmbeddingGradient(Types inputs, const Attributes& attributes) {
   if (auto error = CheckDType(inputs, 0, DType::kF32, "dy")) return *error;
   if (auto error = CheckDType(inputs, 1, DType::kI32, "tokens")) return *error;
   if (auto error = CheckRank(inputs, 0, 1)) return *error;
-  if (auto error = CheckSizes({attributes.GetInt("rows")}, "rows")) return *error;
+  if (auto error = CheckSizes({attributes.Get(attribute::kRows)}, "rows")) return *error;
   const Shape& dy = inputs[0].shape;
   if (Shape(dy.begin(), dy.end() - 1) != inputs[1].shape) {
     return OpError{.code = Code::kE0411,
                    .message = absl::StrCat("gradient ", ShapeText(dy), " of tokens ", ShapeText(inputs[1].shape))};
   }
-  return TensorType{DType::kF32, {attributes.GetInt("rows"), dy.back()}};
+  return TensorType{DType::kF32, {attributes.Get(attribute::kRows), dy.back()}};
 }
 
 Rule EmbeddingGradientRule(Types inputs, const TensorType& output, const Attributes&) {
@@ -52,21 +52,20 @@ void EvaluateEmbeddingGradient(const Evaluation& evaluation) {
 Attributes ResizeEmbeddingGradient(const Attributes& attributes, const Rule& rule,
                                    absl::Span<const int64_t> factor_sizes) {
   Attributes resized = attributes;
-  resized.values["rows"] = SizesOf(rule.output, factor_sizes)[0];
+  resized.Set(attribute::kRows, SizesOf(rule.output, factor_sizes)[0]);
   return resized;
 }
 
 int64_t EmbeddingGradientChoices(Types, const Attributes& attributes, int input) {
-  return input == 1 ? attributes.GetInt("rows") : 0;
+  return input == 1 ? attributes.Get(attribute::kRows) : 0;
 }
 
 }  // namespace
 
 OpDefinition DefineEmbeddingGradient() {
-  return OpDefinition{.name = "embedding_gradient",
-                      .op_class = OpClass::kMovement,
+  return OpDefinition{.op_class = OpClass::kMovement,
                       .callable = false,
-                      .signature = {{.name = "dy"}, {.name = "tokens"}, {.name = "rows", .kind = ArgumentKind::kInt}},
+                      .signature = {{.name = "dy"}, {.name = "tokens"}, RequiredAttribute(attribute::kRows)},
                       .summary = "for each row of the table the sum of dy over its tokens",
                       .infer = InferEmbeddingGradient,
                       .rule = EmbeddingGradientRule,

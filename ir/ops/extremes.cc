@@ -1,7 +1,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
+#include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -13,25 +13,25 @@ Gradients GradientsOfTheExtreme(GraphBuilder& builder, const Op& op, OpId dy) {
   const TensorType y = builder.type(op.inputs[1]);
   const std::string name_x = GradientName(op, "x");
   const std::string name_y = GradientName(op, "y");
-  const OpId is_x = builder.Add("equal", {op.inputs[0], op.id}, {}, name_x);
-  const OpId is_y = builder.Add("not_equal", {op.inputs[0], op.id}, {}, name_y);
-  const OpId by_x = builder.Add("mul", {dy, is_x}, {}, name_x);
-  const OpId by_y = builder.Add("mul", {dy, is_y}, {}, name_y);
+  const OpId is_x = builder.Add(OpKind::kEqual, {op.inputs[0], op.id}, {}, name_x);
+  const OpId is_y = builder.Add(OpKind::kNotEqual, {op.inputs[0], op.id}, {}, name_y);
+  const OpId by_x = builder.Add(OpKind::kMul, {dy, is_x}, {}, name_x);
+  const OpId by_y = builder.Add(OpKind::kMul, {dy, is_y}, {}, name_y);
   return {SumToType(builder, by_x, x, name_x), SumToType(builder, by_y, y, name_y)};
 }
 
-OpDefinition ExtremeOp(ScalarFunction function, std::string summary) {
-  OpDefinition definition = BinaryOp(std::move(function), std::move(summary));
+OpDefinition ExtremeOp(const Scalar& value, std::string summary) {
+  OpDefinition definition = BinaryOp(value, std::move(summary));
   definition.gradient = GradientsOfTheExtreme;
   return definition;
 }
 
 InferResult InferClamp(Types inputs, const Attributes& attributes) {
   if (auto error = CheckFloat(inputs, 0, "x")) return *error;
-  if (auto error = CheckFinite(attributes, "low")) return *error;
-  if (auto error = CheckFinite(attributes, "high")) return *error;
-  const double low = attributes.GetDouble("low");
-  const double high = attributes.GetDouble("high");
+  if (auto error = CheckFinite(attributes, attribute::kLow)) return *error;
+  if (auto error = CheckFinite(attributes, attribute::kHigh)) return *error;
+  const double low = attributes.Get(attribute::kLow);
+  const double high = attributes.Get(attribute::kHigh);
   if (low <= high) return inputs[0];
   return OpError{.code = Code::kE0409,
                  .message = absl::StrCat("`low` is ", FormatDouble(low), ", above `high`, ", FormatDouble(high)),
@@ -42,26 +42,23 @@ InferResult InferClamp(Types inputs, const Attributes& attributes) {
 
 OpDefinition DefineMaximum() {
   const Scalar x = Variable("x"), y = Variable("y");
-  return ExtremeOp({.name = "maximum", .parameters = {"x", "y"}, .value = Maximum(x, y)},
-                   "the larger of x and y, with broadcasting");
+  return ExtremeOp(Maximum(x, y), "the larger of x and y, with broadcasting");
 }
 
 OpDefinition DefineMinimum() {
   const Scalar x = Variable("x"), y = Variable("y");
-  return ExtremeOp({.name = "minimum", .parameters = {"x", "y"}, .value = Minimum(x, y)},
-                   "the smaller of x and y, with broadcasting");
+  return ExtremeOp(Minimum(x, y), "the smaller of x and y, with broadcasting");
 }
 
 // The gradient passes inside of the bounds and at them.
 OpDefinition DefineClamp() {
-  const Scalar x = Variable("x"), low = Variable("low"), high = Variable("high");
-  OpDefinition definition = UnaryOp({.name = "clamp",
-                                     .parameters = {"x", "low", "high"},
+  const Scalar x = Variable("x"), low = Variable(attribute::kLow), high = Variable(attribute::kHigh);
+  OpDefinition definition = UnaryOp({.parameters = {"x", attribute::kLow.name, attribute::kHigh.name},
                                      .value = Minimum(Maximum(x, low), high),
                                      .gradients = {Dy() * Equal(x, Result())}},
                                     "each element, or the bound that it exceeds");
-  definition.signature.push_back({.name = "low", .kind = ArgumentKind::kFloat});
-  definition.signature.push_back({.name = "high", .kind = ArgumentKind::kFloat});
+  definition.signature.push_back(RequiredAttribute(attribute::kLow));
+  definition.signature.push_back(RequiredAttribute(attribute::kHigh));
   definition.infer = InferClamp;
   return definition;
 }

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "ir/ops/define.h"
 #include "ir/ops/ranking.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -55,12 +55,9 @@ void EvaluateFirstEqual(const Evaluation& evaluation) {
 }  // namespace
 
 OpDefinition DefineFirstEqual() {
-  return OpDefinition{.name = "first_equal",
-                      .op_class = OpClass::kReduction,
+  return OpDefinition{.op_class = OpClass::kReduction,
                       .callable = false,
-                      .signature = {{.name = "x"},
-                                    {.name = "value"},
-                                    {.name = "axis", .kind = ArgumentKind::kInt, .default_value = int64_t{-1}}},
+                      .signature = {{.name = "x"}, {.name = "value"}, OptionalAttribute(attribute::kAxis, -1)},
                       .summary = "the first index along an axis at which x equals value, 2147483647 for none",
                       .infer = InferFirstEqual,
                       .rule = FirstEqualRule,

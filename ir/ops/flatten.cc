@@ -1,13 +1,13 @@
 #include "absl/strings/str_cat.h"
+#include "ir/ops/define.h"
 #include "ir/ops/reshaping.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
 
 // A tensor with `start` dimensions gets a last one of size 1.
 InferResult InferFlatten(Types inputs, const Attributes& attributes) {
-  const int64_t start = attributes.GetInt("start");
+  const int64_t start = attributes.Get(attribute::kStart);
   const Shape& shape = inputs[0].shape;
   if (start < 0 || start > inputs[0].rank()) {
     return OpError{.code = Code::kE0404,
@@ -28,17 +28,15 @@ Rule FlattenRule(Types inputs, const TensorType& output, const Attributes&) {
 }  // namespace
 
 OpDefinition DefineFlatten() {
-  return OpDefinition{
-      .name = "flatten",
-      .op_class = OpClass::kMovement,
-      .is_alias = true,
-      .signature = {{.name = "x"}, {.name = "start", .kind = ArgumentKind::kInt, .default_value = int64_t{1}}},
-      .summary = "all dimensions from `start` on as one",
-      .infer = InferFlatten,
-      .rule = FlattenRule,
-      .gradient = ReshapingGradients,
-      .flops = FlopsPerElement<0>,
-      .evaluate = CopyElements};
+  return OpDefinition{.op_class = OpClass::kMovement,
+                      .is_alias = true,
+                      .signature = {{.name = "x"}, OptionalAttribute(attribute::kStart, 1)},
+                      .summary = "all dimensions from `start` on as one",
+                      .infer = InferFlatten,
+                      .rule = FlattenRule,
+                      .gradient = ReshapingGradients,
+                      .flops = FlopsPerElement<0>,
+                      .evaluate = CopyElements};
 }
 
 }  // namespace cleave

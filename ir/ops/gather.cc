@@ -1,8 +1,8 @@
 // Slices of a tensor by number: `indices` take the place of one dimension. An index that the dimension does not have
 // gives zeros, so a rank that holds some of its elements gives these, and the sum over all ranks is the whole.
 
+#include "ir/ops/define.h"
 #include "ir/ops/indexing.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -10,7 +10,7 @@ namespace {
 InferResult InferGather(Types inputs, const Attributes& attributes) {
   if (auto error = CheckDType(inputs, 0, DType::kF32, "x")) return *error;
   if (auto error = CheckDType(inputs, 1, DType::kI32, "indices")) return *error;
-  auto axes = NormalizeAxes({attributes.GetInt("axis")}, inputs[0].rank());
+  auto axes = NormalizeAxes({attributes.Get(attribute::kAxis)}, inputs[0].rank());
   if (OpError* error = std::get_if<OpError>(&axes)) return *error;
   const size_t axis = AxisOf(attributes, inputs[0].rank());
   return TensorType{DType::kF32, WithDimensions(inputs[0].shape, axis, 1, inputs[1].shape)};
@@ -31,9 +31,10 @@ Rule GatherRule(Types inputs, const TensorType&, const Attributes& attributes) {
 Gradients GatherGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   const Shape& x = builder.type(op.inputs[0]).shape;
   const size_t axis = AxisOf(op.attributes, static_cast<int>(x.size()));
-  return {builder.Add("scatter_add", {dy, op.inputs[1]}, {{"size", x[axis]}, {"axis", static_cast<int64_t>(axis)}},
-                      GradientName(op, "x")),
-          std::nullopt};
+  return {
+      builder.Add(OpKind::kScatterAdd, {dy, op.inputs[1]},
+                  {{attribute::kSize, x[axis]}, {attribute::kAxis, static_cast<int64_t>(axis)}}, GradientName(op, "x")),
+      std::nullopt};
 }
 
 void EvaluateGather(const Evaluation& evaluation) {
@@ -50,11 +51,8 @@ int64_t GatherChoices(Types inputs, const Attributes& attributes, int input) {
 }  // namespace
 
 OpDefinition DefineGather() {
-  return OpDefinition{.name = "gather",
-                      .op_class = OpClass::kMovement,
-                      .signature = {{.name = "x"},
-                                    {.name = "indices"},
-                                    {.name = "axis", .kind = ArgumentKind::kInt, .default_value = int64_t{0}}},
+  return OpDefinition{.op_class = OpClass::kMovement,
+                      .signature = {{.name = "x"}, {.name = "indices"}, OptionalAttribute(attribute::kAxis, 0)},
                       .summary = "the slices of x along `axis` that `indices` number, in their place",
                       .infer = InferGather,
                       .rule = GatherRule,

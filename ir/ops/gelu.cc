@@ -2,8 +2,8 @@
 //   x / 2 * (1 + tanh(u)), u = sqrt(2 / pi) * (x + 0.044715 x^3)
 // With s = sigmoid(2 u) that is x s, because tanh(u) = 2 s - 1.
 
+#include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -17,8 +17,7 @@ Scalar Share(const Scalar& x) { return Sigmoid(kSlope * (x + kCube * x * x * x))
 ScalarFunction GeluGradientFunction() {
   const Scalar dy = Variable("dy"), x = Variable("x");
   const Scalar s = Share(x);
-  return {.name = "gelu_gradient",
-          .parameters = {"dy", "x"},
+  return {.parameters = {"dy", "x"},
           .value = dy * (s + x * s * (1 - s) * kSlope * (1 + Scalar(3) * kCube * x * x)),
           .flops = 30};
 }
@@ -27,10 +26,8 @@ ScalarFunction GeluGradientFunction() {
 
 OpDefinition DefineGelu() {
   const Scalar x = Variable("x");
-  return UnaryOp({.name = "gelu",
-                  .parameters = {"x"},
-                  .value = x * Share(x),
-                  .gradients = {Call(GeluGradientFunction(), {Dy(), x})},
+  return UnaryOp({.value = x * Share(x),
+                  .gradients = {Call(OpKind::kGeluGradient, GeluGradientFunction(), {Dy(), x})},
                   .flops = 20},
                  "x times the normal distribution function, in its tanh form");
 }

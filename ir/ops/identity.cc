@@ -1,8 +1,8 @@
 // Passes a value on: the border of a region, where a pin can say how the value lies.
 
+#include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
 #include "ir/ops/reshaping.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -10,14 +10,13 @@ namespace {
 InferResult InferIdentity(Types inputs, const Attributes&) { return inputs[0]; }
 
 Gradients IdentityGradients(GraphBuilder& builder, const Op& op, OpId dy) {
-  return {builder.Add("identity", {dy}, {}, GradientName(op, "x"))};
+  return {builder.Add(OpKind::kIdentity, {dy}, {}, GradientName(op, "x"))};
 }
 
 }  // namespace
 
 OpDefinition DefineIdentity() {
-  return OpDefinition{.name = "identity",
-                      .op_class = OpClass::kMovement,
+  return OpDefinition{.op_class = OpClass::kMovement,
                       .is_alias = true,
                       .callable = false,
                       .signature = {{.name = "x"}},

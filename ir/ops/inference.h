@@ -49,8 +49,8 @@ std::optional<OpError> CheckMask(Types inputs, int index);
 // Every size at least 1; `attribute` is where the sizes come from.
 std::optional<OpError> CheckSizes(const Shape& shape, const std::string& attribute);
 
-// An error unless the float `attribute` is finite.
-std::optional<OpError> CheckFinite(const Attributes& attributes, const std::string& attribute);
+// An error unless the number is finite.
+std::optional<OpError> CheckFinite(const Attributes& attributes, Attribute<double> key);
 
 // `axes` counted from the front (-1 is the last), sorted. Errors: outside of [-rank, rank), twice.
 std::variant<std::vector<int>, OpError> NormalizeAxes(const std::vector<int64_t>& axes, int rank);

@@ -1,11 +1,11 @@
+#include "ir/ops/define.h"
 #include "ir/ops/sources.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 
 OpDefinition DefineInput() {
-  OpDefinition definition = SourceOp("input", true, "a batch of data, by the name of the model's input");
-  definition.signature.push_back({.name = "data", .kind = ArgumentKind::kString});
+  OpDefinition definition = SourceOp(true, "a batch of data, by the name of the model's input");
+  definition.signature.push_back(RequiredAttribute(attribute::kData));
   return definition;
 }
 

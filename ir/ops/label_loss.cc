@@ -1,8 +1,8 @@
 // cross_entropy where the logarithm of each row's sum of exponentials is known: log_sum - logits[label]. Where the
 // classes are cut, a row is counted by the rank that holds its label's logit.
 
+#include "ir/ops/define.h"
 #include "ir/ops/losses.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -41,8 +41,7 @@ void EvaluateLabelLoss(const Evaluation& evaluation) {
 }  // namespace
 
 OpDefinition DefineLabelLoss() {
-  return OpDefinition{.name = "label_loss",
-                      .op_class = OpClass::kReduction,
+  return OpDefinition{.op_class = OpClass::kReduction,
                       .callable = false,
                       .signature = {{.name = "logits"},
                                     {.name = "label"},

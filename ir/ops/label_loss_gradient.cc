@@ -3,8 +3,8 @@
 
 #include <cmath>
 
+#include "ir/ops/define.h"
 #include "ir/ops/losses.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -43,8 +43,7 @@ void EvaluateLabelLossGradient(const Evaluation& evaluation) {
 }  // namespace
 
 OpDefinition DefineLabelLossGradient() {
-  return OpDefinition{.name = "label_loss_gradient",
-                      .op_class = OpClass::kReduction,
+  return OpDefinition{.op_class = OpClass::kReduction,
                       .callable = false,
                       .signature = {{.name = "logits"}, {.name = "label"}, {.name = "log_sum"}, {.name = "dloss"}},
                       .summary = "(exp(logits - log_sum) - one_hot(label)) * dloss / count",

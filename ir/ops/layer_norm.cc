@@ -3,10 +3,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
+#include "ir/ops/define.h"
 #include "ir/ops/normalizing.h"
 #include "ir/ops/row_statistics.h"
 #include "ir/ops/rows.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -26,9 +26,9 @@ InferResult InferLayerNorm(Types inputs, const Attributes& attributes) {
         .about = {{i, absl::StrCat("is ", ShapeText(shape), " instead of ", features[0])},
                   {0, absl::StrCat("has ", Plural(features[0], "element"), " in its last dimension")}}};
   }
-  if (attributes.GetDouble("epsilon") > 0) return result;
+  if (attributes.Get(attribute::kEpsilon) > 0) return result;
   return OpError{.code = Code::kE0409,
-                 .message = absl::StrCat("`epsilon` is ", FormatDouble(attributes.GetDouble("epsilon"))),
+                 .message = absl::StrCat("`epsilon` is ", FormatDouble(attributes.Get(attribute::kEpsilon))),
                  .notes = {"it keeps the division by the deviation finite and is positive"}};
 }
 
@@ -38,22 +38,22 @@ Rule LayerNormRule(Types inputs, const TensorType&, const Attributes&) {
 
 Gradients LayerNormGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   const OpId x = op.inputs[0];
-  const std::map<std::string, AttributeValue> epsilon = {{"epsilon", op.attributes.GetDouble("epsilon")}};
-  const OpId dx = builder.Add("layer_norm_gradient_input", {dy, x, op.inputs[1]}, epsilon, GradientName(op, "x"));
-  const OpId dscale = builder.Add("layer_norm_gradient_scale", {dy, x}, epsilon, GradientName(op, "scale"));
+  const Attributes epsilon = {{attribute::kEpsilon, op.attributes.Get(attribute::kEpsilon)}};
+  const OpId dx = builder.Add(OpKind::kLayerNormGradientInput, {dy, x, op.inputs[1]}, epsilon, GradientName(op, "x"));
+  const OpId dscale = builder.Add(OpKind::kLayerNormGradientScale, {dy, x}, epsilon, GradientName(op, "scale"));
   return {dx, dscale, SumToType(builder, dy, builder.type(op.inputs[2]), GradientName(op, "shift"))};
 }
 
 OpId DistributeLayerNorm(GraphBuilder& builder, const Op& op, absl::Span<const int64_t>) {
-  const double epsilon = op.attributes.GetDouble("epsilon");
+  const double epsilon = op.attributes.Get(attribute::kEpsilon);
   const OpId normalized = Normalized(builder, op.inputs[0], epsilon, op.name).values;
-  const OpId scaled = builder.Add("mul", {normalized, op.inputs[1]}, {}, absl::StrCat(op.name, ".scaled"));
-  return builder.Add("add", {scaled, op.inputs[2]}, {}, op.name);
+  const OpId scaled = builder.Add(OpKind::kMul, {normalized, op.inputs[1]}, {}, absl::StrCat(op.name, ".scaled"));
+  return builder.Add(OpKind::kAdd, {scaled, op.inputs[2]}, {}, op.name);
 }
 
 void EvaluateLayerNorm(const Evaluation& evaluation) {
   const Rows rows = RowsOf(*evaluation.inputs[0]);
-  const double epsilon = evaluation.attributes.GetDouble("epsilon");
+  const double epsilon = evaluation.attributes.Get(attribute::kEpsilon);
   const double* scale = evaluation.inputs[1]->values.data();
   const double* shift = evaluation.inputs[2]->values.data();
   for (int64_t r = 0; r < rows.count; ++r) {
@@ -69,19 +69,16 @@ void EvaluateLayerNorm(const Evaluation& evaluation) {
 }  // namespace
 
 OpDefinition DefineLayerNorm() {
-  return OpDefinition{.name = "layer_norm",
-                      .op_class = OpClass::kReduction,
-                      .signature = {{.name = "x"},
-                                    {.name = "scale"},
-                                    {.name = "shift"},
-                                    {.name = "epsilon", .kind = ArgumentKind::kFloat, .default_value = 1e-5}},
-                      .summary = "rows of the last dimension to mean 0 and variance 1, times scale plus shift",
-                      .infer = InferLayerNorm,
-                      .rule = LayerNormRule,
-                      .gradient = LayerNormGradients,
-                      .flops = FlopsPerElement<8>,
-                      .distribute = DistributeLayerNorm,
-                      .evaluate = EvaluateLayerNorm};
+  return OpDefinition{
+      .op_class = OpClass::kReduction,
+      .signature = {{.name = "x"}, {.name = "scale"}, {.name = "shift"}, OptionalAttribute(attribute::kEpsilon, 1e-5)},
+      .summary = "rows of the last dimension to mean 0 and variance 1, times scale plus shift",
+      .infer = InferLayerNorm,
+      .rule = LayerNormRule,
+      .gradient = LayerNormGradients,
+      .flops = FlopsPerElement<8>,
+      .distribute = DistributeLayerNorm,
+      .evaluate = EvaluateLayerNorm};
 }
 
 }  // namespace cleave

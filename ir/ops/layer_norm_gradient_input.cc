@@ -1,10 +1,10 @@
 // With n the normalized row, s its inverse deviation and g = dy * scale: dx = s * (g - mean(g) - n * mean(g * n)).
 
 #include "absl/strings/str_cat.h"
+#include "ir/ops/define.h"
 #include "ir/ops/normalizing.h"
 #include "ir/ops/row_statistics.h"
 #include "ir/ops/rows.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -19,22 +19,22 @@ Rule LayerNormGradientInputRule(Types inputs, const TensorType&, const Attribute
 }
 
 OpId DistributeLayerNormGradientInput(GraphBuilder& builder, const Op& op, absl::Span<const int64_t>) {
-  const auto add = [&](const char* kind, OpId a, OpId b, const char* part) {
+  const auto add = [&](OpKind kind, OpId a, OpId b, const char* part) {
     return builder.Add(kind, {a, b}, {}, absl::StrCat(op.name, part));
   };
-  const NormalizedRows n = Normalized(builder, op.inputs[1], op.attributes.GetDouble("epsilon"), op.name);
-  const OpId g = add("mul", op.inputs[0], op.inputs[2], ".scaled");
+  const NormalizedRows n = Normalized(builder, op.inputs[1], op.attributes.Get(attribute::kEpsilon), op.name);
+  const OpId g = add(OpKind::kMul, op.inputs[0], op.inputs[2], ".scaled");
   const OpId mean = RowMean(builder, g, absl::StrCat(op.name, ".scaled"));
-  const OpId products = add("mul", g, n.values, ".products");
+  const OpId products = add(OpKind::kMul, g, n.values, ".products");
   const OpId slope = RowMean(builder, products, absl::StrCat(op.name, ".products"));
-  const OpId centered = add("sub", g, mean, ".scaled_centered");
-  const OpId along = add("mul", n.values, slope, ".along");
-  return add("mul", add("sub", centered, along, ".across"), n.inverse_deviation, "");
+  const OpId centered = add(OpKind::kSub, g, mean, ".scaled_centered");
+  const OpId along = add(OpKind::kMul, n.values, slope, ".along");
+  return add(OpKind::kMul, add(OpKind::kSub, centered, along, ".across"), n.inverse_deviation, "");
 }
 
 void EvaluateLayerNormGradientInput(const Evaluation& evaluation) {
   const Rows rows = RowsOf(*evaluation.inputs[0]);
-  const double epsilon = evaluation.attributes.GetDouble("epsilon");
+  const double epsilon = evaluation.attributes.Get(attribute::kEpsilon);
   const double* scale = evaluation.inputs[2]->values.data();
   const double length = static_cast<double>(rows.length);
   for (int64_t r = 0; r < rows.count; ++r) {
@@ -58,19 +58,16 @@ void EvaluateLayerNormGradientInput(const Evaluation& evaluation) {
 }  // namespace
 
 OpDefinition DefineLayerNormGradientInput() {
-  return OpDefinition{.name = "layer_norm_gradient_input",
-                      .op_class = OpClass::kReduction,
-                      .callable = false,
-                      .signature = {{.name = "dy"},
-                                    {.name = "x"},
-                                    {.name = "scale"},
-                                    {.name = "epsilon", .kind = ArgumentKind::kFloat}},
-                      .summary = "gradient of layer_norm by its input",
-                      .infer = InferLayerNormGradientInput,
-                      .rule = LayerNormGradientInputRule,
-                      .flops = FlopsPerElement<16>,
-                      .distribute = DistributeLayerNormGradientInput,
-                      .evaluate = EvaluateLayerNormGradientInput};
+  return OpDefinition{
+      .op_class = OpClass::kReduction,
+      .callable = false,
+      .signature = {{.name = "dy"}, {.name = "x"}, {.name = "scale"}, RequiredAttribute(attribute::kEpsilon)},
+      .summary = "gradient of layer_norm by its input",
+      .infer = InferLayerNormGradientInput,
+      .rule = LayerNormGradientInputRule,
+      .flops = FlopsPerElement<16>,
+      .distribute = DistributeLayerNormGradientInput,
+      .evaluate = EvaluateLayerNormGradientInput};
 }
 
 }  // namespace cleave

@@ -1,10 +1,10 @@
 // The sum over all rows of dy times the normalized row.
 
 #include "absl/strings/str_cat.h"
+#include "ir/ops/define.h"
 #include "ir/ops/normalizing.h"
 #include "ir/ops/row_statistics.h"
 #include "ir/ops/rows.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -29,14 +29,14 @@ Flops LayerNormGradientScaleFlops(Types inputs, const TensorType&, const Attribu
 }
 
 OpId DistributeLayerNormGradientScale(GraphBuilder& builder, const Op& op, absl::Span<const int64_t>) {
-  const OpId normalized = Normalized(builder, op.inputs[1], op.attributes.GetDouble("epsilon"), op.name).values;
-  const OpId products = builder.Add("mul", {op.inputs[0], normalized}, {}, absl::StrCat(op.name, ".products"));
+  const OpId normalized = Normalized(builder, op.inputs[1], op.attributes.Get(attribute::kEpsilon), op.name).values;
+  const OpId products = builder.Add(OpKind::kMul, {op.inputs[0], normalized}, {}, absl::StrCat(op.name, ".products"));
   return SumToType(builder, products, op.type, op.name);
 }
 
 void EvaluateLayerNormGradientScale(const Evaluation& evaluation) {
   const Rows rows = RowsOf(*evaluation.inputs[0]);
-  const double epsilon = evaluation.attributes.GetDouble("epsilon");
+  const double epsilon = evaluation.attributes.Get(attribute::kEpsilon);
   for (int64_t r = 0; r < rows.count; ++r) {
     const double* dy = evaluation.inputs[0]->values.data() + r * rows.length;
     const double* x = evaluation.inputs[1]->values.data() + r * rows.length;
@@ -50,10 +50,9 @@ void EvaluateLayerNormGradientScale(const Evaluation& evaluation) {
 }  // namespace
 
 OpDefinition DefineLayerNormGradientScale() {
-  return OpDefinition{.name = "layer_norm_gradient_scale",
-                      .op_class = OpClass::kReduction,
+  return OpDefinition{.op_class = OpClass::kReduction,
                       .callable = false,
-                      .signature = {{.name = "dy"}, {.name = "x"}, {.name = "epsilon", .kind = ArgumentKind::kFloat}},
+                      .signature = {{.name = "dy"}, {.name = "x"}, RequiredAttribute(attribute::kEpsilon)},
                       .summary = "gradient of layer_norm by its scale",
                       .infer = InferLayerNormGradientScale,
                       .rule = LayerNormGradientScaleRule,

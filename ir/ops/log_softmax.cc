@@ -1,8 +1,8 @@
 #include <cmath>
 
+#include "ir/ops/define.h"
 #include "ir/ops/row_statistics.h"
 #include "ir/ops/rows.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -12,12 +12,12 @@ Rule LogSoftmaxRule(Types inputs, const TensorType&, const Attributes&) {
 }
 
 Gradients LogSoftmaxGradients(GraphBuilder& builder, const Op& op, OpId dy) {
-  return {builder.Add("log_softmax_gradient", {dy, op.id}, {}, GradientName(op, "x"))};
+  return {builder.Add(OpKind::kLogSoftmaxGradient, {dy, op.id}, {}, GradientName(op, "x"))};
 }
 
 OpId DistributeLogSoftmax(GraphBuilder& builder, const Op& op, absl::Span<const int64_t>) {
   const OpId log_sum = RowLogSumExp(builder, op.inputs[0], op.name);
-  return builder.Add("sub", {op.inputs[0], log_sum}, {}, op.name);
+  return builder.Add(OpKind::kSub, {op.inputs[0], log_sum}, {}, op.name);
 }
 
 void EvaluateLogSoftmax(const Evaluation& evaluation) {
@@ -33,8 +33,7 @@ void EvaluateLogSoftmax(const Evaluation& evaluation) {
 }  // namespace
 
 OpDefinition DefineLogSoftmax() {
-  return OpDefinition{.name = "log_softmax",
-                      .op_class = OpClass::kReduction,
+  return OpDefinition{.op_class = OpClass::kReduction,
                       .signature = {{.name = "x"}},
                       .summary = "logarithm of the softmax over the last dimension",
                       .infer = InferRows,

@@ -1,9 +1,9 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "ir/ops/define.h"
 #include "ir/ops/row_statistics.h"
 #include "ir/ops/rows.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -20,9 +20,9 @@ Rule LogSoftmaxGradientRule(Types inputs, const TensorType&, const Attributes&) 
 OpId DistributeLogSoftmaxGradient(GraphBuilder& builder, const Op& op, absl::Span<const int64_t>) {
   const OpId dy = op.inputs[0];
   const OpId sum = RowSum(builder, dy, op.name);
-  const OpId softmax = builder.Add("exp", {op.inputs[1]}, {}, absl::StrCat(op.name, ".exp"));
-  const OpId share = builder.Add("mul", {softmax, sum}, {}, absl::StrCat(op.name, ".share"));
-  return builder.Add("sub", {dy, share}, {}, op.name);
+  const OpId softmax = builder.Add(OpKind::kExp, {op.inputs[1]}, {}, absl::StrCat(op.name, ".exp"));
+  const OpId share = builder.Add(OpKind::kMul, {softmax, sum}, {}, absl::StrCat(op.name, ".share"));
+  return builder.Add(OpKind::kSub, {dy, share}, {}, op.name);
 }
 
 void EvaluateLogSoftmaxGradient(const Evaluation& evaluation) {
@@ -40,8 +40,7 @@ void EvaluateLogSoftmaxGradient(const Evaluation& evaluation) {
 }  // namespace
 
 OpDefinition DefineLogSoftmaxGradient() {
-  return OpDefinition{.name = "log_softmax_gradient",
-                      .op_class = OpClass::kReduction,
+  return OpDefinition{.op_class = OpClass::kReduction,
                       .callable = false,
                       .signature = {{.name = "dy"}, {.name = "y"}},
                       .summary = "dy - exp(y) * sum of dy",

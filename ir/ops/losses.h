@@ -28,7 +28,7 @@ Rule RegressionRule(Types inputs, const TensorType& output, const Attributes& at
 OpDefinition RegressionGradientOp(ScalarFunction function, std::string summary);
 
 // Gradients by prediction and target through op `kind` of the form above.
-Gradients RegressionGradients(GraphBuilder& builder, const Op& op, OpId dy, const std::string& kind);
+Gradients RegressionGradients(GraphBuilder& builder, const Op& op, OpId dy, OpKind kind);
 
 // The gradient by one element's loss: that by the mean of input 0's elements, divided by their number.
 OpId ShareOfMean(GraphBuilder& builder, const Op& op, OpId dy, const std::string& name);

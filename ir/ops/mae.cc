@@ -1,13 +1,13 @@
 #include <cmath>
 
+#include "ir/ops/define.h"
 #include "ir/ops/losses.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
 
 Gradients MaeGradients(GraphBuilder& builder, const Op& op, OpId dy) {
-  return RegressionGradients(builder, op, dy, "mae_gradient");
+  return RegressionGradients(builder, op, dy, OpKind::kMaeGradient);
 }
 
 void EvaluateMae(const Evaluation& evaluation) {
@@ -17,8 +17,7 @@ void EvaluateMae(const Evaluation& evaluation) {
 }  // namespace
 
 OpDefinition DefineMae() {
-  return OpDefinition{.name = "mae",
-                      .op_class = OpClass::kReduction,
+  return OpDefinition{.op_class = OpClass::kReduction,
                       .signature = LossSignature("prediction", "target"),
                       .summary = "mean of the absolute differences",
                       .infer = InferRegression,
@@ -31,8 +30,7 @@ OpDefinition DefineMae() {
 OpDefinition DefineMaeGradient() {
   const Scalar prediction = Variable("prediction"), target = Variable("target");
   const Scalar dloss = Variable("dloss"), count = Variable("count");
-  return RegressionGradientOp({.name = "mae_gradient",
-                               .parameters = {"prediction", "target", "dloss", "count"},
+  return RegressionGradientOp({.parameters = {"prediction", "target", "dloss", "count"},
                                .value = Sign(prediction - target) * dloss / count,
                                .flops = 3},
                               "sign(prediction - target) * dloss / count");

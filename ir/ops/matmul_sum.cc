@@ -5,9 +5,9 @@
 // so on contiguous tensors it is one matrix product.
 
 #include "absl/strings/str_cat.h"
+#include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
 #include "ir/ops/products.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -65,8 +65,7 @@ void EvaluateMatmulSum(const Evaluation& evaluation) {
 }  // namespace
 
 OpDefinition DefineMatmulSum() {
-  return OpDefinition{.name = "matmul_sum",
-                      .op_class = OpClass::kProduct,
+  return OpDefinition{.op_class = OpClass::kProduct,
                       .callable = false,
                       .signature = {{.name = "a"}, {.name = "b"}, ResultArgument()},
                       .summary = "product contracted over all but the last dimensions",

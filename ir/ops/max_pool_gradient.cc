@@ -1,7 +1,7 @@
 // (dy, index) to images of `size`: each element of dy goes to the element that tap `index` of its kernel saw.
 
+#include "ir/ops/define.h"
 #include "ir/ops/pooling.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -28,10 +28,9 @@ void EvaluateMaxPoolGradient(const Evaluation& evaluation) {
 
 OpDefinition DefineMaxPoolGradient() {
   return OpDefinition{
-      .name = "max_pool_gradient",
       .op_class = OpClass::kReduction,
       .callable = false,
-      .signature = PoolingSignature({{.name = "dy"}, {.name = "index"}, {.name = "size", .kind = ArgumentKind::kInts}}),
+      .signature = PoolingSignature({{.name = "dy"}, {.name = "index"}, RequiredAttribute(attribute::kImageSize)}),
       .summary = "gradient of max_pool",
       .infer = InferMaxPoolGradient,
       .rule = MaxPoolGradientRule,

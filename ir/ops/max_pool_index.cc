@@ -3,8 +3,8 @@
 
 #include <limits>
 
+#include "ir/ops/define.h"
 #include "ir/ops/pooling.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -33,8 +33,7 @@ void EvaluateMaxPoolIndex(const Evaluation& evaluation) {
 }  // namespace
 
 OpDefinition DefineMaxPoolIndex() {
-  return OpDefinition{.name = "max_pool_index",
-                      .op_class = OpClass::kReduction,
+  return OpDefinition{.op_class = OpClass::kReduction,
                       .callable = false,
                       .signature = PoolingSignature({{.name = "x"}}),
                       .summary = "the tap of the kernel that sees the largest element",

@@ -1,11 +1,11 @@
+#include "ir/ops/define.h"
 #include "ir/ops/losses.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
 
 Gradients MseGradients(GraphBuilder& builder, const Op& op, OpId dy) {
-  return RegressionGradients(builder, op, dy, "mse_gradient");
+  return RegressionGradients(builder, op, dy, OpKind::kMseGradient);
 }
 
 void EvaluateMse(const Evaluation& evaluation) {
@@ -16,8 +16,7 @@ void EvaluateMse(const Evaluation& evaluation) {
 }  // namespace
 
 OpDefinition DefineMse() {
-  return OpDefinition{.name = "mse",
-                      .op_class = OpClass::kReduction,
+  return OpDefinition{.op_class = OpClass::kReduction,
                       .signature = LossSignature("prediction", "target"),
                       .summary = "mean of the squared differences",
                       .infer = InferRegression,
@@ -30,8 +29,7 @@ OpDefinition DefineMse() {
 OpDefinition DefineMseGradient() {
   const Scalar prediction = Variable("prediction"), target = Variable("target");
   const Scalar dloss = Variable("dloss"), count = Variable("count");
-  return RegressionGradientOp({.name = "mse_gradient",
-                               .parameters = {"prediction", "target", "dloss", "count"},
+  return RegressionGradientOp({.parameters = {"prediction", "target", "dloss", "count"},
                                .value = 2 * (prediction - target) * dloss / count,
                                .flops = 3},
                               "2 (prediction - target) * dloss / count");

@@ -9,8 +9,8 @@
 #include "absl/strings/str_join.h"
 #include "base/text/text.h"
 #include "ir/ops/communicating.h"
+#include "ir/ops/define.h"
 #include "ir/ops/sources.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -24,11 +24,11 @@ struct Side {
 };
 
 Side SendsOf(const Attributes& attributes) {
-  return {attributes.GetInts("send_sizes"), attributes.GetInts("send_ranks")};
+  return {attributes.Get(attribute::kSendSizes), attributes.Get(attribute::kSendRanks)};
 }
 
 Side ReceivesOf(const Attributes& attributes) {
-  return {attributes.GetInts("receive_sizes"), attributes.GetInts("receive_ranks")};
+  return {attributes.Get(attribute::kReceiveSizes), attributes.Get(attribute::kReceiveRanks)};
 }
 
 // Sizes positive, and a row of the table for each rank.
@@ -109,7 +109,8 @@ int64_t Total(const std::vector<int64_t>& sizes) {
 }
 
 InferResult InferNeighborExchange(Types inputs, const Attributes& attributes) {
-  if (auto error = CheckWord(attributes, "primitive", {"send_recv", "neighbor_exchange", "neighbor_exchange_v2"})) {
+  if (auto error =
+          CheckWord(attributes, attribute::kPrimitive, {"send_recv", "neighbor_exchange", "neighbor_exchange_v2"})) {
     return *error;
   }
   const Side sends = SendsOf(attributes);
@@ -136,28 +137,27 @@ InferResult InferNeighborExchange(Types inputs, const Attributes& attributes) {
 
 // Every part goes back; what was sent to nobody gets zero.
 Gradients NeighborExchangeGradients(GraphBuilder& builder, const Op& op, OpId dy) {
-  return {builder.Add("neighbor_exchange", {dy},
-                      {{"primitive", op.attributes.GetString("primitive")},
-                       {"send_sizes", op.attributes.GetInts("receive_sizes")},
-                       {"receive_sizes", op.attributes.GetInts("send_sizes")},
-                       {"send_ranks", op.attributes.GetInts("receive_ranks")},
-                       {"receive_ranks", op.attributes.GetInts("send_ranks")}},
+  return {builder.Add(OpKind::kNeighborExchange, {dy},
+                      {{attribute::kPrimitive, op.attributes.Get(attribute::kPrimitive)},
+                       {attribute::kSendSizes, op.attributes.Get(attribute::kReceiveSizes)},
+                       {attribute::kReceiveSizes, op.attributes.Get(attribute::kSendSizes)},
+                       {attribute::kSendRanks, op.attributes.Get(attribute::kReceiveRanks)},
+                       {attribute::kReceiveRanks, op.attributes.Get(attribute::kSendRanks)}},
                       GradientName(op, "x"))};
 }
 
 }  // namespace
 
 OpDefinition DefineNeighborExchange() {
-  return OpDefinition{.name = "neighbor_exchange",
-                      .op_class = OpClass::kMovement,
+  return OpDefinition{.op_class = OpClass::kMovement,
                       .rank_use = RankUse::kOthers,
                       .callable = false,
                       .signature = {{.name = "x"},
-                                    {.name = "primitive", .kind = ArgumentKind::kString},
-                                    {.name = "send_sizes", .kind = ArgumentKind::kInts},
-                                    {.name = "receive_sizes", .kind = ArgumentKind::kInts},
-                                    {.name = "send_ranks", .kind = ArgumentKind::kInts},
-                                    {.name = "receive_ranks", .kind = ArgumentKind::kInts}},
+                                    RequiredAttribute(attribute::kPrimitive),
+                                    RequiredAttribute(attribute::kSendSizes),
+                                    RequiredAttribute(attribute::kReceiveSizes),
+                                    RequiredAttribute(attribute::kSendRanks),
+                                    RequiredAttribute(attribute::kReceiveRanks)},
                       .summary = "parts of x to other ranks, and what they send",
                       .infer = InferNeighborExchange,
                       .rule = WholeRule,

@@ -1,12 +1,12 @@
+#include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
 
 InferResult InferOneHot(Types inputs, const Attributes& attributes) {
   if (auto error = CheckDType(inputs, 0, DType::kI32, "x")) return *error;
-  const int64_t depth = attributes.GetInt("depth");
+  const int64_t depth = attributes.Get(attribute::kDepth);
   if (auto error = CheckSizes({depth}, "depth")) {
     error->message = "`depth` is " + std::to_string(depth);
     return *error;
@@ -38,18 +38,17 @@ void EvaluateOneHot(const Evaluation& evaluation) {
 
 Attributes ResizeOneHot(const Attributes& attributes, const Rule& rule, absl::Span<const int64_t> factor_sizes) {
   Attributes resized = attributes;
-  resized.values["depth"] = SizesOf(rule.output, factor_sizes).back();
+  resized.Set(attribute::kDepth, SizesOf(rule.output, factor_sizes).back());
   return resized;
 }
 
-int64_t OneHotChoices(Types, const Attributes& attributes, int) { return attributes.GetInt("depth"); }
+int64_t OneHotChoices(Types, const Attributes& attributes, int) { return attributes.Get(attribute::kDepth); }
 
 }  // namespace
 
 OpDefinition DefineOneHot() {
-  return OpDefinition{.name = "one_hot",
-                      .op_class = OpClass::kMovement,
-                      .signature = {{.name = "x"}, {.name = "depth", .kind = ArgumentKind::kInt}},
+  return OpDefinition{.op_class = OpClass::kMovement,
+                      .signature = {{.name = "x"}, RequiredAttribute(attribute::kDepth)},
                       .summary = "for each class a row of `depth` zeros with 1 at the class",
                       .infer = InferOneHot,
                       .rule = OneHotRule,

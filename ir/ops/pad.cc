@@ -5,37 +5,38 @@
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
 #include "ir/ops/boxing.h"
-#include "ir/ops/table.h"
+#include "ir/ops/define.h"
 
 namespace cleave {
 namespace {
 
 // One number per dimension, none negative.
-std::optional<OpError> CheckNumbers(Types inputs, const Attributes& attributes, const std::string& name) {
-  const std::vector<int64_t>& numbers = attributes.GetInts(name);
+std::optional<OpError> CheckNumbers(Types inputs, const Attributes& attributes, Attribute<std::vector<int64_t>> key) {
+  const std::vector<int64_t>& numbers = attributes.Get(key);
   if (numbers.size() != inputs[0].shape.size()) {
-    return OpError{.code = Code::kE0409,
-                   .message = absl::StrCat("`", name, "` has ", Plural(static_cast<int64_t>(numbers.size()), "number"),
-                                           " for a tensor with ", Plural(inputs[0].rank(), "dimension")),
-                   .about = {{0, absl::StrCat("is ", ShapeText(inputs[0].shape))}}};
+    return OpError{
+        .code = Code::kE0409,
+        .message = absl::StrCat("`", key.name, "` has ", Plural(static_cast<int64_t>(numbers.size()), "number"),
+                                " for a tensor with ", Plural(inputs[0].rank(), "dimension")),
+        .about = {{0, absl::StrCat("is ", ShapeText(inputs[0].shape))}}};
   }
   for (size_t d = 0; d < numbers.size(); ++d) {
     if (numbers[d] >= 0) continue;
     return OpError{.code = Code::kE0409,
-                   .message = absl::StrCat("`", name, "` is ", numbers[d], " in dimension ", d),
+                   .message = absl::StrCat("`", key.name, "` is ", numbers[d], " in dimension ", d),
                    .help = {"to leave elements out, take a slice: x[a..b]"}};
   }
   return std::nullopt;
 }
 
 InferResult InferPad(Types inputs, const Attributes& attributes) {
-  if (auto error = CheckNumbers(inputs, attributes, "before")) return *error;
-  if (auto error = CheckNumbers(inputs, attributes, "after")) return *error;
+  if (auto error = CheckNumbers(inputs, attributes, attribute::kBefore)) return *error;
+  if (auto error = CheckNumbers(inputs, attributes, attribute::kAfter)) return *error;
   TensorType output = inputs[0];
   for (size_t d = 0; d < output.shape.size(); ++d) {
     // Each at most the limit, so that the sum does not overflow; beyond it, InferChecked refuses the shape.
-    for (const char* name : {"before", "after"}) {
-      output.shape[d] += std::min(attributes.GetInts(name)[d], kMaxElements);
+    for (const auto key : {attribute::kBefore, attribute::kAfter}) {
+      output.shape[d] += std::min(attributes.Get(key)[d], kMaxElements);
     }
   }
   return output;
@@ -43,7 +44,7 @@ InferResult InferPad(Types inputs, const Attributes& attributes) {
 
 std::vector<Window> PadWindows(const Shape& input, const Shape& output, const Attributes& attributes) {
   std::vector<int64_t> offset;
-  for (int64_t before : attributes.GetInts("before")) offset.push_back(-before);
+  for (int64_t before : attributes.Get(attribute::kBefore)) offset.push_back(-before);
   return ShiftedWindows(input, output, offset);
 }
 
@@ -52,10 +53,11 @@ Rule PadRule(Types inputs, const TensorType& output, const Attributes& attribute
 }
 
 Gradients PadGradients(GraphBuilder& builder, const Op& op, OpId dy) {
-  const std::vector<int64_t>& begin = op.attributes.GetInts("before");
+  const std::vector<int64_t>& begin = op.attributes.Get(attribute::kBefore);
   std::vector<int64_t> end = builder.type(op.inputs[0]).shape;
   for (size_t d = 0; d < end.size(); ++d) end[d] += begin[d];
-  return {builder.Add("slice", {dy}, {{"begin", begin}, {"end", end}}, GradientName(op, "x"))};
+  return {
+      builder.Add(OpKind::kSlice, {dy}, {{attribute::kBegin, begin}, {attribute::kEnd, end}}, GradientName(op, "x"))};
 }
 
 void EvaluatePad(const Evaluation& evaluation) {
@@ -63,7 +65,8 @@ void EvaluatePad(const Evaluation& evaluation) {
   Shape output;
   for (size_t d = 0; d < evaluation.output.shape.size(); ++d) {
     output.push_back(evaluation.ranges[d].global);
-    input.push_back(output[d] - evaluation.attributes.GetInts("before")[d] - evaluation.attributes.GetInts("after")[d]);
+    input.push_back(output[d] - evaluation.attributes.Get(attribute::kBefore)[d] -
+                    evaluation.attributes.Get(attribute::kAfter)[d]);
   }
   CopyShifted(evaluation, 0, PadWindows(input, output, evaluation.attributes));
 }
@@ -71,17 +74,15 @@ void EvaluatePad(const Evaluation& evaluation) {
 }  // namespace
 
 OpDefinition DefinePad() {
-  return OpDefinition{.name = "pad",
-                      .op_class = OpClass::kMovement,
-                      .signature = {{.name = "x"},
-                                    {.name = "before", .kind = ArgumentKind::kInts},
-                                    {.name = "after", .kind = ArgumentKind::kInts}},
-                      .summary = "x with `before` zeros in front of each dimension and `after` zeros behind it",
-                      .infer = InferPad,
-                      .rule = PadRule,
-                      .gradient = PadGradients,
-                      .flops = FlopsPerElement<0>,
-                      .evaluate = EvaluatePad};
+  return OpDefinition{
+      .op_class = OpClass::kMovement,
+      .signature = {{.name = "x"}, RequiredAttribute(attribute::kBefore), RequiredAttribute(attribute::kAfter)},
+      .summary = "x with `before` zeros in front of each dimension and `after` zeros behind it",
+      .infer = InferPad,
+      .rule = PadRule,
+      .gradient = PadGradients,
+      .flops = FlopsPerElement<0>,
+      .evaluate = EvaluatePad};
 }
 
 }  // namespace cleave

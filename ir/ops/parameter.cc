@@ -8,23 +8,23 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
+#include "ir/ops/define.h"
 #include "ir/ops/sources.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
 
 InferResult InferParameter(Types inputs, const Attributes& attributes) {
-  if (auto error = CheckWord(attributes, "init", {"constant", "uniform", "normal", "npy"})) return *error;
-  const std::string& init = attributes.GetString("init");
-  const double first = attributes.GetDouble("first");
-  const double second = attributes.GetDouble("second");
+  if (auto error = CheckWord(attributes, attribute::kInit, {"constant", "uniform", "normal", "npy"})) return *error;
+  const std::string& init = attributes.Get(attribute::kInit);
+  const double first = attributes.Get(attribute::kFirst);
+  const double second = attributes.Get(attribute::kSecond);
   if (init == "uniform" && first > second) {
     return OpError{.code = Code::kE0409,
                    .message = absl::StrCat("uniform values from ", FormatDouble(first), " to ", FormatDouble(second)),
                    .notes = {"the first bound is not above the second"}};
   }
-  if ((init == "npy") == attributes.GetString("file").empty()) {
+  if ((init == "npy") == attributes.Get(attribute::kFile).empty()) {
     return OpError{.code = Code::kE0409,
                    .message = absl::StrCat("`", init, "` values ", init == "npy" ? "without a file" : "and a file"),
                    .notes = {"`file` goes with `npy`, and only with it"}};
@@ -40,13 +40,12 @@ InferResult InferParameter(Types inputs, const Attributes& attributes) {
 }  // namespace
 
 OpDefinition DefineParameter() {
-  OpDefinition definition = SourceOp("parameter", false, "a trained tensor");
-  definition.signature.push_back(
-      {.name = "init", .kind = ArgumentKind::kString, .default_value = std::string("constant")});
-  definition.signature.push_back({.name = "first", .kind = ArgumentKind::kFloat, .default_value = 0.0});
-  definition.signature.push_back({.name = "second", .kind = ArgumentKind::kFloat, .default_value = 0.0});
-  definition.signature.push_back({.name = "file", .kind = ArgumentKind::kString, .default_value = std::string()});
-  definition.signature.push_back({.name = "local", .kind = ArgumentKind::kBool, .default_value = false});
+  OpDefinition definition = SourceOp(false, "a trained tensor");
+  definition.signature.push_back(OptionalAttribute(attribute::kInit, "constant"));
+  definition.signature.push_back(OptionalAttribute(attribute::kFirst, 0.0));
+  definition.signature.push_back(OptionalAttribute(attribute::kSecond, 0.0));
+  definition.signature.push_back(OptionalAttribute(attribute::kFile, ""));
+  definition.signature.push_back(OptionalAttribute(attribute::kLocal, false));
   definition.infer = InferParameter;
   return definition;
 }

@@ -1,37 +1,37 @@
 // Powers and roots.
 
+#include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
 
 ScalarFunction SquareFunction() {
   const Scalar x = Variable("x");
-  return {.name = "square", .parameters = {"x"}, .value = x * x, .gradients = {2 * (Dy() * x)}};
+  return {.value = x * x, .gradients = {2 * (Dy() * x)}};
 }
 
 // dy y x^(y - 1), whose exponent stays 0 where y is 0: the derivative is 0 there, at x = 0 too.
 OpId ByBase(GraphBuilder& builder, const Op& op, OpId dy) {
   const std::string name = GradientName(op, "x");
-  const OpId zero = builder.Add("constant", {}, {{"value", 0.0}}, name);
-  const OpId one = builder.Add("not_equal", {op.inputs[1], zero}, {}, name);
-  const OpId exponent = builder.Add("sub", {op.inputs[1], one}, {}, name);
-  const OpId power = builder.Add("pow", {op.inputs[0], exponent}, {}, name);
-  const OpId slope = builder.Add("mul", {op.inputs[1], power}, {}, name);
-  return builder.Add("mul", {dy, slope}, {}, name);
+  const OpId zero = builder.Add(OpKind::kConstant, {}, {{attribute::kValue, 0.0}}, name);
+  const OpId one = builder.Add(OpKind::kNotEqual, {op.inputs[1], zero}, {}, name);
+  const OpId exponent = builder.Add(OpKind::kSub, {op.inputs[1], one}, {}, name);
+  const OpId power = builder.Add(OpKind::kPow, {op.inputs[0], exponent}, {}, name);
+  const OpId slope = builder.Add(OpKind::kMul, {op.inputs[1], power}, {}, name);
+  return builder.Add(OpKind::kMul, {dy, slope}, {}, name);
 }
 
 // dy x^y log(x): where x is not positive the logarithm is that of 1, so that the derivative is 0. The power is constant
 // there, or has none.
 OpId ByExponent(GraphBuilder& builder, const Op& op, OpId dy) {
   const std::string name = GradientName(op, "y");
-  const OpId zero = builder.Add("constant", {}, {{"value", 0.0}}, name);
-  const OpId one = builder.Add("constant", {}, {{"value", 1.0}}, name);
-  const OpId positive = builder.Add("greater", {op.inputs[0], zero}, {}, name);
-  const OpId base = builder.Add("where", {positive, op.inputs[0], one}, {}, name);
-  const OpId slope = builder.Add("mul", {op.id, builder.Add("log", {base}, {}, name)}, {}, name);
-  return builder.Add("mul", {dy, slope}, {}, name);
+  const OpId zero = builder.Add(OpKind::kConstant, {}, {{attribute::kValue, 0.0}}, name);
+  const OpId one = builder.Add(OpKind::kConstant, {}, {{attribute::kValue, 1.0}}, name);
+  const OpId positive = builder.Add(OpKind::kGreater, {op.inputs[0], zero}, {}, name);
+  const OpId base = builder.Add(OpKind::kWhere, {positive, op.inputs[0], one}, {}, name);
+  const OpId slope = builder.Add(OpKind::kMul, {op.id, builder.Add(OpKind::kLog, {base}, {}, name)}, {}, name);
+  return builder.Add(OpKind::kMul, {dy, slope}, {}, name);
 }
 
 Gradients PowGradients(GraphBuilder& builder, const Op& op, OpId dy) {
@@ -43,52 +43,47 @@ Gradients PowGradients(GraphBuilder& builder, const Op& op, OpId dy) {
 
 InferResult InferPower(Types inputs, const Attributes& attributes) {
   if (auto error = CheckDType(inputs, 0, DType::kF32, "x")) return *error;
-  if (auto error = CheckFinite(attributes, "exponent")) return *error;
+  if (auto error = CheckFinite(attributes, attribute::kExponent)) return *error;
   return inputs[0];
 }
 
 // dy e x^(e - 1), without the power where it is 1 and without all of it where e is 0.
 Gradients PowerGradients(GraphBuilder& builder, const Op& op, OpId dy) {
-  const double exponent = op.attributes.GetDouble("exponent");
+  const double exponent = op.attributes.Get(attribute::kExponent);
   if (exponent == 0) return {std::nullopt};
   const std::string name = GradientName(op, "x");
-  const OpId share = builder.Add("scale", {dy}, {{"factor", exponent}}, name);
+  const OpId share = builder.Add(OpKind::kScale, {dy}, {{attribute::kFactor, exponent}}, name);
   if (exponent == 1) return {share};
-  const OpId power = builder.Add("power", {op.inputs[0]}, {{"exponent", exponent - 1}}, name);
-  return {builder.Add("mul", {share, power}, {}, name)};
+  const OpId power = builder.Add(OpKind::kPower, {op.inputs[0]}, {{attribute::kExponent, exponent - 1}}, name);
+  return {builder.Add(OpKind::kMul, {share, power}, {}, name)};
 }
 
 }  // namespace
 
-Scalar Square(const Scalar& x) { return Call(SquareFunction(), {x}); }
+Scalar Square(const Scalar& x) { return Call(OpKind::kSquare, SquareFunction(), {x}); }
 
 OpDefinition DefineSquare() { return UnaryOp(SquareFunction(), "each element times itself"); }
 
-OpDefinition DefineSqrt() {
-  return UnaryOp({.name = "sqrt", .parameters = {"x"}, .value = Sqrt(Variable("x"))}, "square root of each element");
-}
+OpDefinition DefineSqrt() { return UnaryOp({.value = Sqrt(Variable("x"))}, "square root of each element"); }
 
 // The derivative of x^(-1/2) is -1/2 x^(-3/2) = -y / (2 x).
 OpDefinition DefineRsqrt() {
   const Scalar x = Variable("x");
-  return UnaryOp(
-      {.name = "rsqrt", .parameters = {"x"}, .value = 1 / Sqrt(x), .gradients = {-0.5 * (Dy() * Result() / x)}},
-      "1 / sqrt of each element");
+  return UnaryOp({.value = 1 / Sqrt(x), .gradients = {-0.5 * (Dy() * Result() / x)}}, "1 / sqrt of each element");
 }
 
 OpDefinition DefinePow() {
   const Scalar x = Variable("x"), y = Variable("y");
-  OpDefinition definition =
-      BinaryOp({.name = "pow", .parameters = {"x", "y"}, .value = Pow(x, y)}, "x to the power of y, with broadcasting");
+  OpDefinition definition = BinaryOp(Pow(x, y), "x to the power of y, with broadcasting");
   definition.gradient = PowGradients;
   return definition;
 }
 
 OpDefinition DefinePower() {
-  const Scalar x = Variable("x"), exponent = Variable("exponent");
-  OpDefinition definition = UnaryOp({.name = "power", .parameters = {"x", "exponent"}, .value = Pow(x, exponent)},
+  const Scalar x = Variable("x"), exponent = Variable(attribute::kExponent);
+  OpDefinition definition = UnaryOp({.parameters = {"x", attribute::kExponent.name}, .value = Pow(x, exponent)},
                                     "each element to the power of a constant exponent");
-  definition.signature.push_back({.name = "exponent", .kind = ArgumentKind::kFloat});
+  definition.signature.push_back(RequiredAttribute(attribute::kExponent));
   definition.infer = InferPower;
   definition.gradient = PowerGradients;
   return definition;

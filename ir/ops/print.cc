@@ -2,9 +2,9 @@
 // value in the layout that it has; the runtime puts pieces together where they are shown, so that a print asks for no
 // redistribution and no plan changes because of it.
 
+#include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
 #include "ir/ops/reshaping.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -14,9 +14,9 @@ InferResult InferPrint(Types inputs, const Attributes&) { return inputs[0]; }
 }  // namespace
 
 OpDefinition DefinePrint() {
-  OpDefinition definition = UnaryOp("print", "shows a tensor while training");
+  OpDefinition definition = UnaryOp("shows a tensor while training");
   definition.op_class = OpClass::kEffect;
-  definition.signature.push_back({.name = "local", .kind = ArgumentKind::kBool, .default_value = false});
+  definition.signature.push_back(OptionalAttribute(attribute::kLocal, false));
   definition.infer = InferPrint;
   definition.flops = FlopsPerElement<0>;
   definition.evaluate = CopyElements;

@@ -2,16 +2,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/ops/communicating.h"
-#include "ir/ops/table.h"
+#include "ir/ops/define.h"
 
 namespace cleave {
 namespace {
 
 InferResult InferRankPad(Types inputs, const Attributes& attributes) {
-  if (auto error = CheckDimension(inputs, attributes, "axis")) return *error;
-  const int64_t axis = attributes.GetInt("axis");
-  const int64_t size = attributes.GetInt("size");
-  const std::vector<int64_t>& starts = attributes.GetInts("starts");
+  if (auto error = CheckDimension(inputs, attributes, attribute::kAxis)) return *error;
+  const int64_t axis = attributes.Get(attribute::kAxis);
+  const int64_t size = attributes.Get(attribute::kSize);
+  const std::vector<int64_t>& starts = attributes.Get(attribute::kStarts);
   TensorType output = inputs[0];
   int64_t& elements = output.shape[static_cast<size_t>(axis)];
   for (size_t rank = 0; rank < starts.size(); ++rank) {
@@ -26,18 +26,18 @@ InferResult InferRankPad(Types inputs, const Attributes& attributes) {
 }
 
 Gradients RankPadGradients(GraphBuilder& builder, const Op& op, OpId dy) {
-  return OwnPlaceGradients(builder, op, dy, "rank_slice");
+  return OwnPlaceGradients(builder, op, dy, OpKind::kRankSlice);
 }
 
 void EvaluateRankPad(const Evaluation& evaluation) {
-  CopyAlong({.axis = static_cast<size_t>(evaluation.attributes.GetInt("axis")), .y_begin = OwnPlace(evaluation)},
+  CopyAlong({.axis = static_cast<size_t>(evaluation.attributes.Get(attribute::kAxis)), .y_begin = OwnPlace(evaluation)},
             *evaluation.inputs[0], evaluation.output);
 }
 
 }  // namespace
 
 OpDefinition DefineRankPad() {
-  OpDefinition definition = OwnPlaceOp("rank_pad", "x among zeros along one dimension, at another place on each rank");
+  OpDefinition definition = OwnPlaceOp("x among zeros along one dimension, at another place on each rank");
   definition.infer = InferRankPad;
   definition.gradient = RankPadGradients;
   definition.evaluate = EvaluateRankPad;

@@ -2,16 +2,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/ops/communicating.h"
-#include "ir/ops/table.h"
+#include "ir/ops/define.h"
 
 namespace cleave {
 namespace {
 
 InferResult InferRankSlice(Types inputs, const Attributes& attributes) {
-  if (auto error = CheckDimension(inputs, attributes, "axis")) return *error;
-  const int64_t axis = attributes.GetInt("axis");
-  const int64_t size = attributes.GetInt("size");
-  const std::vector<int64_t>& starts = attributes.GetInts("starts");
+  if (auto error = CheckDimension(inputs, attributes, attribute::kAxis)) return *error;
+  const int64_t axis = attributes.Get(attribute::kAxis);
+  const int64_t size = attributes.Get(attribute::kSize);
+  const std::vector<int64_t>& starts = attributes.Get(attribute::kStarts);
   TensorType output = inputs[0];
   int64_t& elements = output.shape[static_cast<size_t>(axis)];
   for (size_t rank = 0; rank < starts.size(); ++rank) {
@@ -27,19 +27,18 @@ InferResult InferRankSlice(Types inputs, const Attributes& attributes) {
 }
 
 Gradients RankSliceGradients(GraphBuilder& builder, const Op& op, OpId dy) {
-  return OwnPlaceGradients(builder, op, dy, "rank_pad");
+  return OwnPlaceGradients(builder, op, dy, OpKind::kRankPad);
 }
 
 void EvaluateRankSlice(const Evaluation& evaluation) {
-  CopyAlong({.axis = static_cast<size_t>(evaluation.attributes.GetInt("axis")), .x_begin = OwnPlace(evaluation)},
+  CopyAlong({.axis = static_cast<size_t>(evaluation.attributes.Get(attribute::kAxis)), .x_begin = OwnPlace(evaluation)},
             *evaluation.inputs[0], evaluation.output);
 }
 
 }  // namespace
 
 OpDefinition DefineRankSlice() {
-  OpDefinition definition =
-      OwnPlaceOp("rank_slice", "elements of one dimension that begin at another place on each rank");
+  OpDefinition definition = OwnPlaceOp("elements of one dimension that begin at another place on each rank");
   definition.infer = InferRankSlice;
   definition.gradient = RankSliceGradients;
   definition.evaluate = EvaluateRankSlice;

@@ -5,13 +5,13 @@
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
 #include "ir/ops/communicating.h"
-#include "ir/ops/table.h"
+#include "ir/ops/define.h"
 
 namespace cleave {
 namespace {
 
 InferResult InferRankValue(Types, const Attributes& attributes) {
-  const std::vector<double>& values = attributes.GetDoubles("values");
+  const std::vector<double>& values = attributes.Get(attribute::kValues);
   for (size_t rank = 0; rank < values.size(); ++rank) {
     if (std::isfinite(values[rank])) continue;
     return OpError{.code = Code::kE0409,
@@ -23,17 +23,16 @@ InferResult InferRankValue(Types, const Attributes& attributes) {
 }
 
 void EvaluateRankValue(const Evaluation& evaluation) {
-  evaluation.output.values[0] = evaluation.attributes.GetDoubles("values")[static_cast<size_t>(evaluation.rank)];
+  evaluation.output.values[0] = evaluation.attributes.Get(attribute::kValues)[static_cast<size_t>(evaluation.rank)];
 }
 
 }  // namespace
 
 OpDefinition DefineRankValue() {
-  return OpDefinition{.name = "rank_value",
-                      .op_class = OpClass::kSource,
+  return OpDefinition{.op_class = OpClass::kSource,
                       .rank_use = RankUse::kNumber,
                       .callable = false,
-                      .signature = {{.name = "values", .kind = ArgumentKind::kFloats}},
+                      .signature = {RequiredAttribute(attribute::kValues)},
                       .summary = "a number for each rank",
                       .infer = InferRankValue,
                       .rule = WholeRule,

@@ -52,8 +52,7 @@ InferResult InferCandidates(Types inputs, const Attributes& attributes, DType dt
 Rule CandidatesRule(Types inputs, const TensorType& output, const Attributes& attributes);
 std::vector<Argument> CandidatesSignature();
 // Adds an op of that form for the last dimension of x cut into `pieces`.
-OpId AddCandidates(GraphBuilder& builder, const std::string& kind, const Op& op, int64_t pieces,
-                   const std::string& name);
+OpId AddCandidates(GraphBuilder& builder, OpKind kind, const Op& op, int64_t pieces, const std::string& name);
 
 // A place in the output and the candidate that it takes.
 struct Candidate {

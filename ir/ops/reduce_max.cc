@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "ir/ops/define.h"
 #include "ir/ops/reducing.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -24,7 +24,7 @@ void EvaluateReduceMax(const Evaluation& evaluation) {
 }  // namespace
 
 OpDefinition DefineReduceMax() {
-  OpDefinition definition = ReducingOp("reduce_max", "maximum over axes, over all of them where none are given");
+  OpDefinition definition = ReducingOp("maximum over axes, over all of them where none are given");
   definition.rule = ReduceMaxRule;
   definition.gradient = ExtremeGradients;
   definition.evaluate = EvaluateReduceMax;

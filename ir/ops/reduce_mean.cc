@@ -1,7 +1,7 @@
 // Each rank divides its sum by the count of the whole, so the parts of a cut axis add up to the mean.
 
+#include "ir/ops/define.h"
 #include "ir/ops/reducing.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -15,7 +15,7 @@ Gradients ReduceMeanGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   const std::vector<int> axes = AxesOf(op.attributes, static_cast<int>(shape.size()));
   double count = 1;
   for (int axis : axes) count *= static_cast<double>(shape[static_cast<size_t>(axis)]);
-  const OpId share = builder.Add("scale", {dy}, {{"factor", 1 / count}}, GradientName(op, "x"));
+  const OpId share = builder.Add(OpKind::kScale, {dy}, {{attribute::kFactor, 1 / count}}, GradientName(op, "x"));
   return {RepeatAlong(builder, share, shape, axes, GradientName(op, "x"))};
 }
 
@@ -30,7 +30,7 @@ void EvaluateReduceMean(const Evaluation& evaluation) {
 }  // namespace
 
 OpDefinition DefineReduceMean() {
-  OpDefinition definition = ReducingOp("reduce_mean", "mean over axes, over all of them where none are given");
+  OpDefinition definition = ReducingOp("mean over axes, over all of them where none are given");
   definition.rule = ReduceMeanRule;
   definition.gradient = ReduceMeanGradients;
   definition.evaluate = EvaluateReduceMean;

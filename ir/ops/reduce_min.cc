@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "ir/ops/define.h"
 #include "ir/ops/reducing.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -24,7 +24,7 @@ void EvaluateReduceMin(const Evaluation& evaluation) {
 }  // namespace
 
 OpDefinition DefineReduceMin() {
-  OpDefinition definition = ReducingOp("reduce_min", "minimum over axes, over all of them where none are given");
+  OpDefinition definition = ReducingOp("minimum over axes, over all of them where none are given");
   definition.rule = ReduceMinRule;
   definition.gradient = ExtremeGradients;
   definition.evaluate = EvaluateReduceMin;

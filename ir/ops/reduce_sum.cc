@@ -1,5 +1,5 @@
+#include "ir/ops/define.h"
 #include "ir/ops/reducing.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -24,7 +24,7 @@ void EvaluateReduceSum(const Evaluation& evaluation) {
 }  // namespace
 
 OpDefinition DefineReduceSum() {
-  OpDefinition definition = ReducingOp("reduce_sum", "sum over axes, over all of them where none are given");
+  OpDefinition definition = ReducingOp("sum over axes, over all of them where none are given");
   definition.rule = ReduceSumRule;
   definition.gradient = ReduceSumGradients;
   definition.evaluate = EvaluateReduceSum;

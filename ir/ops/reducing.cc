@@ -9,14 +9,14 @@ namespace {
 
 InferResult InferReducing(Types inputs, const Attributes& attributes) {
   if (auto error = CheckDType(inputs, 0, DType::kF32, "x")) return *error;
-  auto axes = NormalizeAxes(attributes.GetInts("axes"), inputs[0].rank());
+  auto axes = NormalizeAxes(attributes.Get(attribute::kAxes), inputs[0].rank());
   if (OpError* error = std::get_if<OpError>(&axes)) return *error;
   const std::vector<int> reduced = AxesOf(attributes, inputs[0].rank());
   TensorType output{DType::kF32, {}};
   for (int d = 0; d < inputs[0].rank(); ++d) {
     if (!std::binary_search(reduced.begin(), reduced.end(), d)) {
       output.shape.push_back(inputs[0].shape[static_cast<size_t>(d)]);
-    } else if (attributes.GetBool("keep_dims")) {
+    } else if (attributes.Get(attribute::kKeepDims)) {
       output.shape.push_back(1);
     }
   }
@@ -29,16 +29,14 @@ Flops ReducingFlops(Types inputs, const TensorType&, const Attributes&) {
 
 }  // namespace
 
-OpDefinition ReducingOp(std::string name, std::string summary) {
-  return OpDefinition{
-      .name = std::move(name),
-      .op_class = OpClass::kReduction,
-      .signature = {{.name = "x"},
-                    {.name = "axes", .kind = ArgumentKind::kInts, .default_value = std::vector<int64_t>{}},
-                    {.name = "keep_dims", .kind = ArgumentKind::kBool, .default_value = false}},
-      .summary = std::move(summary),
-      .infer = InferReducing,
-      .flops = ReducingFlops};
+OpDefinition ReducingOp(std::string summary) {
+  return OpDefinition{.op_class = OpClass::kReduction,
+                      .signature = {{.name = "x"},
+                                    OptionalAttribute(attribute::kAxes, {}),
+                                    OptionalAttribute(attribute::kKeepDims, false)},
+                      .summary = std::move(summary),
+                      .infer = InferReducing,
+                      .flops = ReducingFlops};
 }
 
 Rule ReducingRule(Types inputs, const Attributes& attributes, Reduction reduction, LinearGroups linear) {
@@ -52,7 +50,7 @@ Rule ReducingRule(Types inputs, const Attributes& attributes, Reduction reductio
     }
     rule.factors[d].kind = FactorKind::kReduced;
     rule.factors[d].reduction = reduction;
-    if (attributes.GetBool("keep_dims")) rule.output.push_back({});
+    if (attributes.Get(attribute::kKeepDims)) rule.output.push_back({});
   }
   rule.linear = std::move(linear);
   return rule;
@@ -79,13 +77,16 @@ Gradients ExtremeGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   for (int axis : axes) kept[static_cast<size_t>(axis)] = 1;
   const std::string name = GradientName(op, "x");
   auto with_kept_dims = [&](OpId value) {
-    return builder.type(value).shape == kept ? value : builder.Add("reshape", {value}, {{"shape", kept}}, name);
+    return builder.type(value).shape == kept
+               ? value
+               : builder.Add(OpKind::kReshape, {value}, {{attribute::kShape, kept}}, name);
   };
-  const OpId is_extreme = builder.Add("equal", {x, with_kept_dims(op.id)}, {}, name);
+  const OpId is_extreme = builder.Add(OpKind::kEqual, {x, with_kept_dims(op.id)}, {}, name);
   const std::vector<int64_t> wide_axes(axes.begin(), axes.end());
-  const OpId count = builder.Add("reduce_sum", {is_extreme}, {{"axes", wide_axes}, {"keep_dims", true}}, name);
-  const OpId share = builder.Add("div", {with_kept_dims(dy), count}, {}, name);
-  return {builder.Add("mul", {is_extreme, share}, {}, name)};
+  const OpId count = builder.Add(OpKind::kReduceSum, {is_extreme},
+                                 {{attribute::kAxes, wide_axes}, {attribute::kKeepDims, true}}, name);
+  const OpId share = builder.Add(OpKind::kDiv, {with_kept_dims(dy), count}, {}, name);
+  return {builder.Add(OpKind::kMul, {is_extreme, share}, {}, name)};
 }
 
 }  // namespace cleave

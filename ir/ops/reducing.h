@@ -11,7 +11,7 @@ namespace cleave {
 
 // A definition with signature (x, axes = (), keep_dims = false), inference and flops; axes of none are all. Rule,
 // gradient and evaluation are left to be set.
-OpDefinition ReducingOp(std::string name, std::string summary);
+OpDefinition ReducingOp(std::string summary);
 
 // Factor d<n> per dimension of the input: parallel where it is kept, else reduced by `reduction`.
 Rule ReducingRule(Types inputs, const Attributes& attributes, Reduction reduction, LinearGroups linear);

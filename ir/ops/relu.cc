@@ -1,5 +1,5 @@
+#include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -8,42 +8,40 @@ namespace {
 // be kept.
 ScalarFunction ReluGradientFunction() {
   const Scalar dy = Variable("dy"), y = Variable("y");
-  return {.name = "relu_gradient", .parameters = {"dy", "y"}, .value = Select(y > 0, dy, 0), .flops = 2};
+  return {.parameters = {"dy", "y"}, .value = Select(y > 0, dy, 0), .flops = 2};
 }
 
 // Reads the argument, not the value: with a slope that is not positive the value does not tell its sign. At 0 the slope
 // counts, as 0 does in the gradient of relu.
 ScalarFunction LeakyReluGradientFunction() {
-  const Scalar dy = Variable("dy"), x = Variable("x"), slope = Variable("slope");
-  return {.name = "leaky_relu_gradient", .parameters = {"dy", "x", "slope"}, .value = Select(x > 0, dy, slope * dy)};
+  const Scalar dy = Variable("dy"), x = Variable("x"), slope = Variable(attribute::kSlope);
+  return {.parameters = {"dy", "x", attribute::kSlope.name}, .value = Select(x > 0, dy, slope * dy)};
 }
 
 InferResult InferLeakyRelu(Types inputs, const Attributes& attributes) {
   if (auto error = CheckFloat(inputs, 0, "x")) return *error;
-  if (auto error = CheckFinite(attributes, "slope")) return *error;
+  if (auto error = CheckFinite(attributes, attribute::kSlope)) return *error;
   return inputs[0];
 }
 
 }  // namespace
 
 OpDefinition DefineRelu() {
-  return UnaryOp({.name = "relu",
-                  .parameters = {"x"},
-                  .value = Maximum(Variable("x"), 0),
-                  .gradients = {Call(ReluGradientFunction(), {Dy(), Result()})}},
+  return UnaryOp({.value = Maximum(Variable("x"), 0),
+                  .gradients = {Call(OpKind::kReluGradient, ReluGradientFunction(), {Dy(), Result()})}},
                  "each element, or 0 where it is negative");
 }
 
 OpDefinition DefineReluGradient() { return UnaryGradientOp(ReluGradientFunction(), "dy where y is positive, else 0"); }
 
 OpDefinition DefineLeakyRelu() {
-  const Scalar x = Variable("x"), slope = Variable("slope");
-  OpDefinition definition = UnaryOp({.name = "leaky_relu",
-                                     .parameters = {"x", "slope"},
-                                     .value = Select(x < 0, slope * x, x),
-                                     .gradients = {Call(LeakyReluGradientFunction(), {Dy(), x, slope})}},
-                                    "each element, times the slope where it is negative");
-  definition.signature.push_back({.name = "slope", .kind = ArgumentKind::kFloat, .default_value = 0.01});
+  const Scalar x = Variable("x"), slope = Variable(attribute::kSlope);
+  OpDefinition definition =
+      UnaryOp({.parameters = {"x", attribute::kSlope.name},
+               .value = Select(x < 0, slope * x, x),
+               .gradients = {Call(OpKind::kLeakyReluGradient, LeakyReluGradientFunction(), {Dy(), x, slope})}},
+              "each element, times the slope where it is negative");
+  definition.signature.push_back(OptionalAttribute(attribute::kSlope, 0.01));
   definition.infer = InferLeakyRelu;
   return definition;
 }
@@ -51,7 +49,7 @@ OpDefinition DefineLeakyRelu() {
 OpDefinition DefineLeakyReluGradient() {
   OpDefinition definition =
       UnaryGradientOp(LeakyReluGradientFunction(), "dy where x is positive, else dy times the slope");
-  definition.signature.push_back({.name = "slope", .kind = ArgumentKind::kFloat});
+  definition.signature.push_back(RequiredAttribute(attribute::kSlope));
   return definition;
 }
 

@@ -2,14 +2,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "ir/ops/define.h"
 #include "ir/ops/reshaping.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
 
 InferResult InferReshape(Types inputs, const Attributes& attributes) {
-  const Shape& wanted = attributes.GetInts("shape");
+  const Shape& wanted = attributes.Get(attribute::kShape);
   Shape shape = wanted;
   int64_t known = 1;
   int open = -1;
@@ -51,10 +51,9 @@ Rule ReshapeRule(Types inputs, const TensorType& output, const Attributes&) {
 }  // namespace
 
 OpDefinition DefineReshape() {
-  return OpDefinition{.name = "reshape",
-                      .op_class = OpClass::kMovement,
+  return OpDefinition{.op_class = OpClass::kMovement,
                       .is_alias = true,
-                      .signature = {{.name = "x"}, {.name = "shape", .kind = ArgumentKind::kInts}},
+                      .signature = {{.name = "x"}, RequiredAttribute(attribute::kShape)},
                       .summary = "the same elements in another shape; one size may be -1",
                       .infer = InferReshape,
                       .rule = ReshapeRule,

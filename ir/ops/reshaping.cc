@@ -76,7 +76,8 @@ Rule ReshapingRule(const Shape& input, const Shape& output) {
 }
 
 Gradients ReshapingGradients(GraphBuilder& builder, const Op& op, OpId dy) {
-  return {builder.Add("reshape", {dy}, {{"shape", builder.type(op.inputs[0]).shape}}, GradientName(op, "x"))};
+  return {builder.Add(OpKind::kReshape, {dy}, {{attribute::kShape, builder.type(op.inputs[0]).shape}},
+                      GradientName(op, "x"))};
 }
 
 void CopyElements(const Evaluation& evaluation) { evaluation.output.values = evaluation.inputs[0]->values; }

@@ -9,8 +9,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
+#include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -18,7 +18,7 @@ namespace {
 InferResult InferRope(Types inputs, const Attributes& attributes) {
   if (auto error = CheckDType(inputs, 0, DType::kF32, "x")) return *error;
   if (auto error = CheckRank(inputs, 0, 2)) return *error;
-  auto axes = NormalizeAxes({attributes.GetInt("axis")}, inputs[0].rank());
+  auto axes = NormalizeAxes({attributes.Get(attribute::kAxis)}, inputs[0].rank());
   if (OpError* error = std::get_if<OpError>(&axes)) return *error;
   const int64_t head = inputs[0].shape.back();
   if (AxisOf(attributes, inputs[0].rank()) + 1 == inputs[0].shape.size()) {
@@ -32,7 +32,7 @@ InferResult InferRope(Types inputs, const Attributes& attributes) {
                    .message = absl::StrCat("the last dimension has ", head, " elements, which are no pairs"),
                    .about = {{0, absl::StrCat("is ", ShapeText(inputs[0].shape))}}};
   }
-  const double theta = attributes.GetDouble("theta");
+  const double theta = attributes.Get(attribute::kTheta);
   if (!(theta > 0) || std::isinf(theta)) {
     return OpError{.code = Code::kE0409,
                    .message = absl::StrCat("`theta` is ", FormatDouble(theta)),
@@ -56,9 +56,9 @@ Rule RopeRule(Types inputs, const TensorType&, const Attributes&) {
 }
 
 Gradients RopeGradients(GraphBuilder& builder, const Op& op, OpId dy) {
-  std::map<std::string, AttributeValue> attributes = op.attributes.values;
-  attributes["inverse"] = !op.attributes.GetBool("inverse");
-  return {builder.Add("rope", {dy}, std::move(attributes), GradientName(op, "x"))};
+  Attributes attributes = op.attributes;
+  attributes.Set(attribute::kInverse, !op.attributes.Get(attribute::kInverse));
+  return {builder.Add(OpKind::kRope, {dy}, std::move(attributes), GradientName(op, "x"))};
 }
 
 void EvaluateRope(const Evaluation& evaluation) {
@@ -67,8 +67,8 @@ void EvaluateRope(const Evaluation& evaluation) {
   const int64_t step = Strides(shape)[axis];
   const int64_t head = shape.back();
   const int64_t half = head / 2;
-  const double theta = evaluation.attributes.GetDouble("theta");
-  const double sign = evaluation.attributes.GetBool("inverse") ? -1 : 1;
+  const double theta = evaluation.attributes.Get(attribute::kTheta);
+  const double sign = evaluation.attributes.Get(attribute::kInverse) ? -1 : 1;
   const std::vector<double>& x = evaluation.inputs[0]->values;
   for (int64_t row = 0; row < ElementCount(shape); row += head) {
     const double position = static_cast<double>(evaluation.ranges[axis].begin + row / step % shape[axis]);
@@ -85,13 +85,12 @@ void EvaluateRope(const Evaluation& evaluation) {
 }  // namespace
 
 OpDefinition DefineRope() {
-  return OpDefinition{.name = "rope",
-                      .op_class = OpClass::kElementwise,
+  return OpDefinition{.op_class = OpClass::kElementwise,
                       .depends_on_place = true,
                       .signature = {{.name = "x"},
-                                    {.name = "theta", .kind = ArgumentKind::kFloat, .default_value = 10000.0},
-                                    {.name = "axis", .kind = ArgumentKind::kInt, .default_value = int64_t{-2}},
-                                    {.name = "inverse", .kind = ArgumentKind::kBool, .default_value = false}},
+                                    OptionalAttribute(attribute::kTheta, 10000.0),
+                                    OptionalAttribute(attribute::kAxis, -2),
+                                    OptionalAttribute(attribute::kInverse, false)},
                       .summary =
                           "rotary position embedding: pairs (i, i + head/2) of the last dimension, turned by their "
                           "position along `axis`",

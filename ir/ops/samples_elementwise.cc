@@ -26,7 +26,7 @@ Form UsualForm(const OpDefinition& op) {
 
 }  // namespace
 
-void Unary(Maker& maker, Fill fill, const Values& attributes) {
+void Unary(Maker& maker, Fill fill, const Attributes& attributes) {
   maker.Add({{{maker.Size(), maker.Size()}, fill}}, attributes);
   maker.Add({{{}, fill}}, attributes);
   maker.Add({{{maker.Size(), 1, maker.Size()}, fill}}, attributes);
@@ -49,70 +49,77 @@ void UnaryGradient(Maker& maker) {
 
 void AddElementwiseSamples(Forms& forms) {
   for (const OpDefinition* op : AllOps()) {
-    if (op->element.has_value()) forms[op->name] = UsualForm(*op);
+    if (op->element.has_value()) forms[op->kind] = UsualForm(*op);
   }
-  forms["assert_finite"] = SignedUnary();
-  for (const char* op : {"log", "sqrt", "rsqrt"}) forms[op] = PositiveUnary();
+  forms[OpKind::kAssertFinite] = SignedUnary();
+  for (const OpKind op : {OpKind::kLog, OpKind::kSqrt, OpKind::kRsqrt}) forms[op] = PositiveUnary();
   // Labels are often equal, signed values never.
-  for (const char* op : {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"}) {
+  for (const OpKind op : {OpKind::kEqual, OpKind::kNotEqual, OpKind::kLess, OpKind::kLessEqual, OpKind::kGreater,
+                          OpKind::kGreaterEqual}) {
     forms[op] = [](Maker& maker) {
       Binary(maker, Fill::kLabels);
       Binary(maker, Fill::kSigned);
     };
   }
-  forms["pow"] = [](Maker& maker) { Binary(maker, Fill::kPositive); };
-  forms["power"] = [](Maker& maker) {
+  forms[OpKind::kPow] = [](Maker& maker) { Binary(maker, Fill::kPositive); };
+  forms[OpKind::kPower] = [](Maker& maker) {
     for (const double exponent : {0.0, 1.0, 2.0, 3.0, -1.0}) {
-      Unary(maker, Fill::kSigned, {{"exponent", exponent}});
+      Unary(maker, Fill::kSigned, {{attribute::kExponent, exponent}});
     }
-    Unary(maker, Fill::kPositive, {{"exponent", -0.5}});
+    Unary(maker, Fill::kPositive, {{attribute::kExponent, -0.5}});
   };
-  forms["clamp"] = [](Maker& maker) { Unary(maker, Fill::kSigned, {{"low", -0.7}, {"high", 1.1}}); };
-  forms["leaky_relu"] = [](Maker& maker) {
+  forms[OpKind::kClamp] = [](Maker& maker) {
+    Unary(maker, Fill::kSigned, {{attribute::kLow, -0.7}, {attribute::kHigh, 1.1}});
+  };
+  forms[OpKind::kLeakyRelu] = [](Maker& maker) {
     Unary(maker, Fill::kSigned);
-    Unary(maker, Fill::kSigned, {{"slope", -0.5}});
+    Unary(maker, Fill::kSigned, {{attribute::kSlope, -0.5}});
   };
-  forms["leaky_relu_gradient"] = [](Maker& maker) {
+  forms[OpKind::kLeakyReluGradient] = [](Maker& maker) {
     const int64_t a = maker.Size(), b = maker.Size();
-    maker.Add({{{a, b}}, {{a, b}}}, {{"slope", 0.2}});
+    maker.Add({{{a, b}}, {{a, b}}}, {{attribute::kSlope, 0.2}});
   };
-  forms["where"] = [](Maker& maker) {
+  forms[OpKind::kWhere] = [](Maker& maker) {
     const int64_t a = maker.Size(), b = maker.Size(), c = maker.Size();
     maker.Add({{{a, b}, Fill::kMask}, {{a, b}}, {{a, b}}});
     maker.Add({{{a, 1}, Fill::kMask}, {{b}}, {{}}});
     maker.Add({{{c}, Fill::kMask}, {{a, b, 1}}, {{b, c}}});
     maker.Add({{{a, b}, Fill::kMask}, {{a, b}, Fill::kLabels}, {{b}, Fill::kLabels}});
   };
-  forms["scale"] = [](Maker& maker) { Unary(maker, Fill::kSigned, {{"factor", -1.5}}); };
-  forms["cast"] = [](Maker& maker) {
-    Unary(maker, Fill::kSigned, {{"dtype", std::string("f32")}});
-    Unary(maker, Fill::kSigned, {{"dtype", std::string("i32")}});
-    Unary(maker, Fill::kLabels, {{"dtype", std::string("f32")}});
+  for (const OpKind op :
+       {OpKind::kReluGradient, OpKind::kTanhGradient, OpKind::kSigmoidGradient, OpKind::kGeluGradient}) {
+    forms[op] = UnaryGradient;
+  }
+  forms[OpKind::kScale] = [](Maker& maker) { Unary(maker, Fill::kSigned, {{attribute::kFactor, -1.5}}); };
+  forms[OpKind::kCast] = [](Maker& maker) {
+    Unary(maker, Fill::kSigned, {{attribute::kDType, DType::kF32}});
+    Unary(maker, Fill::kSigned, {{attribute::kDType, DType::kI32}});
+    Unary(maker, Fill::kLabels, {{attribute::kDType, DType::kF32}});
   };
-  forms["print"] = [](Maker& maker) {
-    Unary(maker, Fill::kSigned, {{"local", true}});
+  forms[OpKind::kPrint] = [](Maker& maker) {
+    Unary(maker, Fill::kSigned, {{attribute::kLocal, true}});
     Unary(maker, Fill::kLabels);
   };
-  forms["bias_add"] = [](Maker& maker) {
+  forms[OpKind::kBiasAdd] = [](Maker& maker) {
     const int64_t a = maker.Size(), b = maker.Size(), c = maker.Size();
     maker.Add({{{a, c}}, {{c}}});
     maker.Add({{{a, b, c}}, {{c}}});
     maker.Add({{{c}}, {{c}}});
   };
-  forms["broadcast_to"] = [](Maker& maker) {
+  forms[OpKind::kBroadcastTo] = [](Maker& maker) {
     const int64_t a = maker.Size(), b = maker.Size();
-    maker.Add({{{}}}, {{"shape", Ints{a, b}}});
-    maker.Add({{{b}}}, {{"shape", Ints{a, b}}});
-    maker.Add({{{a, 1}}}, {{"shape", Ints{3, a, b}}});
+    maker.Add({{{}}}, {{attribute::kShape, Ints{a, b}}});
+    maker.Add({{{b}}}, {{attribute::kShape, Ints{a, b}}});
+    maker.Add({{{a, 1}}}, {{attribute::kShape, Ints{3, a, b}}});
   };
-  forms["causal_mask"] = [](Maker& maker) {
+  forms[OpKind::kCausalMask] = [](Maker& maker) {
     const int64_t a = maker.Size(), s = maker.Size(), t = maker.Size();
-    maker.Add({{{s, t}}}, {{"fill", -7.0}});
-    maker.Add({{{a, s, t}}}, {{"fill", 0.0}});
+    maker.Add({{{s, t}}}, {{attribute::kFill, -7.0}});
+    maker.Add({{{a, s, t}}}, {{attribute::kFill, 0.0}});
     maker.Add({{{2, a, s, s}}});
   };
-  forms["mse_gradient"] = RegressionGradientForms;
-  forms["mae_gradient"] = RegressionGradientForms;
+  forms[OpKind::kMseGradient] = RegressionGradientForms;
+  forms[OpKind::kMaeGradient] = RegressionGradientForms;
 }
 
 }  // namespace cleave

@@ -3,8 +3,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
+#include "ir/ops/define.h"
 #include "ir/ops/indexing.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -16,12 +16,12 @@ InferResult InferScatterAdd(Types inputs, const Attributes& attributes) {
   if (auto error = CheckDType(inputs, 0, DType::kF32, "updates")) return *error;
   if (auto error = CheckDType(inputs, 1, DType::kI32, "indices")) return *error;
   if (auto error = CheckRank(inputs, 0, inputs[1].rank())) return *error;
-  if (attributes.GetInt("size") < 1) {
+  if (attributes.Get(attribute::kSize) < 1) {
     return OpError{.code = Code::kE0409,
-                   .message = absl::StrCat("`size` is ", attributes.GetInt("size")),
+                   .message = absl::StrCat("`size` is ", attributes.Get(attribute::kSize)),
                    .notes = {"a dimension has at least 1 element"}};
   }
-  const int64_t axis = attributes.GetInt("axis");
+  const int64_t axis = attributes.Get(attribute::kAxis);
   const int rank = RankOf(inputs);
   if (axis < -rank || axis >= rank) {
     return OpError{.code = Code::kE0404,
@@ -40,8 +40,8 @@ InferResult InferScatterAdd(Types inputs, const Attributes& attributes) {
         .notes = {absl::StrCat("the shape of `indices` stands in that of `updates` from dimension ",
                                AxisOf(attributes, rank), " on")}};
   }
-  return TensorType{DType::kF32,
-                    WithDimensions(updates, AxisOf(attributes, rank), inputs[1].rank(), {attributes.GetInt("size")})};
+  return TensorType{DType::kF32, WithDimensions(updates, AxisOf(attributes, rank), inputs[1].rank(),
+                                                {attributes.Get(attribute::kSize)})};
 }
 
 Rule ScatterAddRule(Types inputs, const TensorType& output, const Attributes& attributes) {
@@ -56,9 +56,9 @@ Rule ScatterAddRule(Types inputs, const TensorType& output, const Attributes& at
 }
 
 Gradients ScatterAddGradients(GraphBuilder& builder, const Op& op, OpId dy) {
-  return {
-      builder.Add("gather", {dy, op.inputs[1]}, {{"axis", op.attributes.GetInt("axis")}}, GradientName(op, "updates")),
-      std::nullopt};
+  return {builder.Add(OpKind::kGather, {dy, op.inputs[1]}, {{attribute::kAxis, op.attributes.Get(attribute::kAxis)}},
+                      GradientName(op, "updates")),
+          std::nullopt};
 }
 
 Flops ScatterAddFlops(Types inputs, const TensorType&, const Attributes&) {
@@ -75,24 +75,23 @@ void EvaluateScatterAdd(const Evaluation& evaluation) {
 Attributes ResizeScatterAdd(const Attributes& attributes, const Rule& rule, absl::Span<const int64_t> factor_sizes) {
   const Shape shape = SizesOf(rule.output, factor_sizes);
   Attributes resized = attributes;
-  resized.values["size"] = shape[AxisOf(attributes, static_cast<int>(shape.size()))];
+  resized.Set(attribute::kSize, shape[AxisOf(attributes, static_cast<int>(shape.size()))]);
   return resized;
 }
 
 int64_t ScatterAddChoices(Types, const Attributes& attributes, int input) {
-  return input == 1 ? attributes.GetInt("size") : 0;
+  return input == 1 ? attributes.Get(attribute::kSize) : 0;
 }
 
 }  // namespace
 
 OpDefinition DefineScatterAdd() {
   return OpDefinition{
-      .name = "scatter_add",
       .op_class = OpClass::kMovement,
       .signature = {{.name = "updates"},
                     {.name = "indices"},
-                    {.name = "size", .kind = ArgumentKind::kInt},
-                    {.name = "axis", .kind = ArgumentKind::kInt, .default_value = int64_t{0}}},
+                    RequiredAttribute(attribute::kSize),
+                    OptionalAttribute(attribute::kAxis, 0)},
       .summary = "slices of updates added up along `axis` by the numbers in `indices`, into `size` slices",
       .infer = InferScatterAdd,
       .rule = ScatterAddRule,

@@ -1,5 +1,5 @@
+#include "ir/ops/define.h"
 #include "ir/ops/losses.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -24,8 +24,7 @@ void EvaluateShareOfEqual(const Evaluation& evaluation) {
 }  // namespace
 
 OpDefinition DefineShareOfEqual() {
-  OpDefinition definition{.name = "share_of_equal",
-                          .op_class = OpClass::kReduction,
+  OpDefinition definition{.op_class = OpClass::kReduction,
                           .callable = false,
                           .signature = LossSignature("x", "y"),
                           .summary = "share of the elements in which x equals y",

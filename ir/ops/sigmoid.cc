@@ -1,24 +1,22 @@
+#include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
 
 ScalarFunction SigmoidGradientFunction() {
   const Scalar dy = Variable("dy"), y = Variable("y");
-  return {.name = "sigmoid_gradient", .parameters = {"dy", "y"}, .value = dy * y * (1 - y)};
+  return {.parameters = {"dy", "y"}, .value = dy * y * (1 - y)};
 }
 
 ScalarFunction SigmoidFunction() {
-  return {.name = "sigmoid",
-          .parameters = {"x"},
-          .value = 1 / (1 + Exp(-Variable("x"))),
-          .gradients = {Call(SigmoidGradientFunction(), {Dy(), Result()})}};
+  return {.value = 1 / (1 + Exp(-Variable("x"))),
+          .gradients = {Call(OpKind::kSigmoidGradient, SigmoidGradientFunction(), {Dy(), Result()})}};
 }
 
 }  // namespace
 
-Scalar Sigmoid(const Scalar& x) { return Call(SigmoidFunction(), {x}); }
+Scalar Sigmoid(const Scalar& x) { return Call(OpKind::kSigmoid, SigmoidFunction(), {x}); }
 
 OpDefinition DefineSigmoid() { return UnaryOp(SigmoidFunction(), "1 / (1 + exp(-x)) of each element"); }
 
@@ -27,7 +25,7 @@ OpDefinition DefineSigmoidGradient() { return UnaryGradientOp(SigmoidGradientFun
 // Sigmoid linear unit, or swish: Hendrycks and Gimpel, 2016, section 2; Ramachandran et al., 2017.
 OpDefinition DefineSilu() {
   const Scalar x = Variable("x");
-  return UnaryOp({.name = "silu", .parameters = {"x"}, .value = x * Sigmoid(x)}, "each element times its sigmoid");
+  return UnaryOp({.value = x * Sigmoid(x)}, "each element times its sigmoid");
 }
 
 }  // namespace cleave

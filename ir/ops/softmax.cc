@@ -1,8 +1,8 @@
 #include <cmath>
 
+#include "ir/ops/define.h"
 #include "ir/ops/row_statistics.h"
 #include "ir/ops/rows.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -12,12 +12,12 @@ Rule SoftmaxRule(Types inputs, const TensorType&, const Attributes&) {
 }
 
 Gradients SoftmaxGradients(GraphBuilder& builder, const Op& op, OpId dy) {
-  return {builder.Add("softmax_gradient", {dy, op.id}, {}, GradientName(op, "x"))};
+  return {builder.Add(OpKind::kSoftmaxGradient, {dy, op.id}, {}, GradientName(op, "x"))};
 }
 
 OpId DistributeSoftmax(GraphBuilder& builder, const Op& op, absl::Span<const int64_t>) {
   const RowExponentials parts = ExponentialsOf(builder, op.inputs[0], op.name);
-  return builder.Add("div", {parts.exponentials, parts.sum}, {}, op.name);
+  return builder.Add(OpKind::kDiv, {parts.exponentials, parts.sum}, {}, op.name);
 }
 
 void EvaluateSoftmax(const Evaluation& evaluation) {
@@ -33,8 +33,7 @@ void EvaluateSoftmax(const Evaluation& evaluation) {
 }  // namespace
 
 OpDefinition DefineSoftmax() {
-  return OpDefinition{.name = "softmax",
-                      .op_class = OpClass::kReduction,
+  return OpDefinition{.op_class = OpClass::kReduction,
                       .signature = {{.name = "x"}},
                       .summary = "exp(x) divided by its sum over the last dimension",
                       .infer = InferRows,

@@ -1,7 +1,7 @@
 #include "absl/strings/str_cat.h"
+#include "ir/ops/define.h"
 #include "ir/ops/row_statistics.h"
 #include "ir/ops/rows.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -17,10 +17,10 @@ Rule SoftmaxGradientRule(Types inputs, const TensorType&, const Attributes&) {
 
 OpId DistributeSoftmaxGradient(GraphBuilder& builder, const Op& op, absl::Span<const int64_t>) {
   const OpId dy = op.inputs[0], y = op.inputs[1];
-  const OpId products = builder.Add("mul", {dy, y}, {}, absl::StrCat(op.name, ".products"));
+  const OpId products = builder.Add(OpKind::kMul, {dy, y}, {}, absl::StrCat(op.name, ".products"));
   const OpId sum = RowSum(builder, products, op.name);
-  const OpId difference = builder.Add("sub", {dy, sum}, {}, absl::StrCat(op.name, ".difference"));
-  return builder.Add("mul", {y, difference}, {}, op.name);
+  const OpId difference = builder.Add(OpKind::kSub, {dy, sum}, {}, absl::StrCat(op.name, ".difference"));
+  return builder.Add(OpKind::kMul, {y, difference}, {}, op.name);
 }
 
 void EvaluateSoftmaxGradient(const Evaluation& evaluation) {
@@ -38,8 +38,7 @@ void EvaluateSoftmaxGradient(const Evaluation& evaluation) {
 }  // namespace
 
 OpDefinition DefineSoftmaxGradient() {
-  return OpDefinition{.name = "softmax_gradient",
-                      .op_class = OpClass::kReduction,
+  return OpDefinition{.op_class = OpClass::kReduction,
                       .callable = false,
                       .signature = {{.name = "dy"}, {.name = "y"}},
                       .summary = "y * (dy - sum of dy * y)",

@@ -16,39 +16,39 @@ Rule SourceRule(Types, const TensorType& output, const Attributes&) {
 
 }  // namespace
 
-std::optional<OpError> CheckWord(const Attributes& attributes, const std::string& name,
+std::optional<OpError> CheckWord(const Attributes& attributes, Attribute<std::string> key,
                                  const std::vector<std::string>& words) {
-  const std::string& word = attributes.GetString(name);
+  const std::string& word = attributes.Get(key);
   if (std::find(words.begin(), words.end(), word) != words.end()) return std::nullopt;
   return OpError{.code = Code::kE0409,
-                 .message = absl::StrCat("`", name, "` is `", word, "`"),
+                 .message = absl::StrCat("`", key.name, "` is `", word, "`"),
                  .help = {absl::StrCat("use ", QuotedList(words, "or"))}};
 }
 
 InferResult InferSource(Types, const Attributes& attributes) {
   TensorType type;
-  if (attributes.Has("dtype")) {
-    if (auto error = CheckWord(attributes, "dtype", {"f32", "i32"})) return *error;
-    type.dtype = *ParseDType(attributes.GetString("dtype"));
+  if (attributes.Has(attribute::kDType)) {
+    type.dtype = attributes.Get(attribute::kDType);
+    if (type.dtype == DType::kBf16) {
+      return OpError{.code = Code::kE0409, .message = "`dtype` is `bf16`", .help = {"use `f32` or `i32`"}};
+    }
   }
-  type.shape = attributes.GetInts("shape");
+  type.shape = attributes.Get(attribute::kShape);
   if (auto error = CheckSizes(type.shape, "shape")) return *error;
   return type;
 }
 
-OpDefinition SourceOp(std::string name, bool has_dtype, std::string summary) {
-  OpDefinition definition{.name = std::move(name),
-                          .op_class = OpClass::kSource,
+OpDefinition SourceOp(bool has_dtype, std::string summary) {
+  OpDefinition definition{.op_class = OpClass::kSource,
                           .callable = false,
-                          .signature = {{.name = "shape", .kind = ArgumentKind::kInts}},
+                          .signature = {RequiredAttribute(attribute::kShape)},
                           .summary = std::move(summary),
                           .infer = InferSource,
                           .rule = SourceRule,
                           .flops = FlopsPerElement<0>,
                           .resize = ResizeShape};
   if (has_dtype) {
-    definition.signature.push_back(
-        {.name = "dtype", .kind = ArgumentKind::kDType, .default_value = std::string("f32")});
+    definition.signature.push_back(OptionalAttribute(attribute::kDType, DType::kF32));
   }
   return definition;
 }

@@ -10,10 +10,10 @@ namespace cleave {
 
 // A definition with one parallel factor per dimension, attribute `shape`, and `dtype` where `has_dtype`; f32 otherwise.
 // Not callable: the language has its own words for sources.
-OpDefinition SourceOp(std::string name, bool has_dtype, std::string summary);
+OpDefinition SourceOp(bool has_dtype, std::string summary);
 
 // An error where attribute `name` is none of `words`.
-std::optional<OpError> CheckWord(const Attributes& attributes, const std::string& name,
+std::optional<OpError> CheckWord(const Attributes& attributes, Attribute<std::string> key,
                                  const std::vector<std::string>& words);
 
 // Inference of a source by its attributes `shape` and `dtype`, f32 where there is none.

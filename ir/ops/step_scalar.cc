@@ -6,28 +6,28 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
+#include "ir/ops/define.h"
 #include "ir/ops/sources.h"
-#include "ir/ops/table.h"
 #include "ir/training/training.h"
 
 namespace cleave {
 namespace {
 
 Schedule ScheduleOf(const Attributes& attributes) {
-  Schedule schedule{.rate = attributes.GetDouble("rate"),
-                    .warmup_steps = attributes.GetInt("warmup_steps"),
-                    .total_steps = attributes.GetInt("total_steps"),
-                    .final_rate = attributes.GetDouble("final_rate")};
+  Schedule schedule{.rate = attributes.Get(attribute::kRate),
+                    .warmup_steps = attributes.Get(attribute::kWarmupSteps),
+                    .total_steps = attributes.Get(attribute::kTotalSteps),
+                    .final_rate = attributes.Get(attribute::kFinalRate)};
   for (Schedule::Form form : {Schedule::Form::kConstant, Schedule::Form::kLinearWarmup, Schedule::Form::kCosine}) {
-    if (attributes.GetString("schedule") == ScheduleFormName(form)) schedule.form = form;
+    if (attributes.Get(attribute::kSchedule) == ScheduleFormName(form)) schedule.form = form;
   }
   return schedule;
 }
 
 InferResult InferStepScalar(Types, const Attributes& attributes) {
-  if (auto error = CheckWord(attributes, "form", {"learning_rate", "bias_correction"})) return *error;
-  if (auto error = CheckWord(attributes, "schedule", {"constant", "linear_warmup", "cosine"})) return *error;
-  const double beta = attributes.GetDouble("beta");
+  if (auto error = CheckWord(attributes, attribute::kForm, {"learning_rate", "bias_correction"})) return *error;
+  if (auto error = CheckWord(attributes, attribute::kSchedule, {"constant", "linear_warmup", "cosine"})) return *error;
+  const double beta = attributes.Get(attribute::kBeta);
   if (beta < 0 || beta >= 1) {
     return OpError{.code = Code::kE0409,
                    .message = absl::StrCat("`beta` is ", FormatDouble(beta)),
@@ -39,22 +39,22 @@ InferResult InferStepScalar(Types, const Attributes& attributes) {
 void EvaluateStepScalar(const Evaluation& evaluation) {
   const Attributes& attributes = evaluation.attributes;
   evaluation.output.values[0] =
-      attributes.GetString("form") == "learning_rate"
+      attributes.Get(attribute::kForm) == "learning_rate"
           ? LearningRate(ScheduleOf(attributes), evaluation.step)
-          : 1 / (1 - std::pow(attributes.GetDouble("beta"), static_cast<double>(evaluation.step)));
+          : 1 / (1 - std::pow(attributes.Get(attribute::kBeta), static_cast<double>(evaluation.step)));
 }
 
 }  // namespace
 
 OpDefinition DefineStepScalar() {
-  OpDefinition definition = SourceOp("step_scalar", false, "a number that depends on the training step");
-  definition.signature = {{.name = "form", .kind = ArgumentKind::kString},
-                          {.name = "beta", .kind = ArgumentKind::kFloat, .default_value = 0.0},
-                          {.name = "schedule", .kind = ArgumentKind::kString, .default_value = std::string("constant")},
-                          {.name = "rate", .kind = ArgumentKind::kFloat, .default_value = 0.0},
-                          {.name = "warmup_steps", .kind = ArgumentKind::kInt, .default_value = int64_t{0}},
-                          {.name = "total_steps", .kind = ArgumentKind::kInt, .default_value = int64_t{0}},
-                          {.name = "final_rate", .kind = ArgumentKind::kFloat, .default_value = 0.0}};
+  OpDefinition definition = SourceOp(false, "a number that depends on the training step");
+  definition.signature = {RequiredAttribute(attribute::kForm),
+                          OptionalAttribute(attribute::kBeta, 0.0),
+                          OptionalAttribute(attribute::kSchedule, "constant"),
+                          OptionalAttribute(attribute::kRate, 0.0),
+                          OptionalAttribute(attribute::kWarmupSteps, 0),
+                          OptionalAttribute(attribute::kTotalSteps, 0),
+                          OptionalAttribute(attribute::kFinalRate, 0.0)};
   definition.infer = InferStepScalar;
   definition.evaluate = EvaluateStepScalar;
   definition.resize = nullptr;

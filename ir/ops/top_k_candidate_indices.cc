@@ -1,7 +1,7 @@
 // Indices in the whole row. Where a piece has fewer than k elements, one that no element has fills its places.
 
+#include "ir/ops/define.h"
 #include "ir/ops/ranking.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -19,8 +19,7 @@ void EvaluateTopKCandidateIndices(const Evaluation& evaluation) {
 }  // namespace
 
 OpDefinition DefineTopKCandidateIndices() {
-  return OpDefinition{.name = "top_k_candidate_indices",
-                      .op_class = OpClass::kReduction,
+  return OpDefinition{.op_class = OpClass::kReduction,
                       .callable = false,
                       .signature = CandidatesSignature(),
                       .summary = "indices of the k largest elements of each piece of the last dimension",

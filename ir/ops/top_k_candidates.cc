@@ -2,8 +2,8 @@
 
 #include <limits>
 
+#include "ir/ops/define.h"
 #include "ir/ops/ranking.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -23,8 +23,7 @@ void EvaluateTopKCandidates(const Evaluation& evaluation) {
 }  // namespace
 
 OpDefinition DefineTopKCandidates() {
-  return OpDefinition{.name = "top_k_candidates",
-                      .op_class = OpClass::kReduction,
+  return OpDefinition{.op_class = OpClass::kReduction,
                       .callable = false,
                       .signature = CandidatesSignature(),
                       .summary = "the k largest elements of each piece of the last dimension",

@@ -1,5 +1,5 @@
+#include "ir/ops/define.h"
 #include "ir/ops/ranking.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -9,9 +9,9 @@ InferResult InferTopKGradient(Types inputs, const Attributes& attributes) {
   if (std::holds_alternative<OpError>(rows)) return rows;
   if (auto error = CheckDType(inputs, 1, DType::kI32, "indices")) return *error;
   if (auto error = CheckSameShape(inputs, 0, 1, "indices")) return *error;
-  if (auto error = CheckSizes({attributes.GetInt("elements")}, "elements")) return *error;
+  if (auto error = CheckSizes({attributes.Get(attribute::kElements)}, "elements")) return *error;
   TensorType output = inputs[0];
-  output.shape.back() = attributes.GetInt("elements");
+  output.shape.back() = attributes.Get(attribute::kElements);
   return output;
 }
 
@@ -43,16 +43,14 @@ void EvaluateTopKGradient(const Evaluation& evaluation) {
 }  // namespace
 
 OpDefinition DefineTopKGradient() {
-  return OpDefinition{
-      .name = "top_k_gradient",
-      .op_class = OpClass::kReduction,
-      .callable = false,
-      .signature = {{.name = "dy"}, {.name = "indices"}, {.name = "elements", .kind = ArgumentKind::kInt}},
-      .summary = "zeros, with dy at the indices of the last dimension",
-      .infer = InferTopKGradient,
-      .rule = TopKGradientRule,
-      .flops = FlopsPerInputElement<1>,
-      .evaluate = EvaluateTopKGradient};
+  return OpDefinition{.op_class = OpClass::kReduction,
+                      .callable = false,
+                      .signature = {{.name = "dy"}, {.name = "indices"}, RequiredAttribute(attribute::kElements)},
+                      .summary = "zeros, with dy at the indices of the last dimension",
+                      .infer = InferTopKGradient,
+                      .rule = TopKGradientRule,
+                      .flops = FlopsPerInputElement<1>,
+                      .evaluate = EvaluateTopKGradient};
 }
 
 }  // namespace cleave

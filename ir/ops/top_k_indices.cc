@@ -1,6 +1,6 @@
 #include "absl/strings/str_cat.h"
+#include "ir/ops/define.h"
 #include "ir/ops/ranking.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -14,16 +14,16 @@ Gradients TopKIndicesGradients(GraphBuilder&, const Op&, OpId) { return {std::nu
 
 OpId DistributeTopKIndices(GraphBuilder& builder, const Op& op, absl::Span<const int64_t> pieces) {
   const int64_t count = pieces[builder.type(op.inputs[0]).shape.size() - 1];
-  const OpId values = AddCandidates(builder, "top_k_candidates", op, count, absl::StrCat(op.name, ".candidates"));
+  const OpId values = AddCandidates(builder, OpKind::kTopKCandidates, op, count, absl::StrCat(op.name, ".candidates"));
   const OpId indices =
-      AddCandidates(builder, "top_k_candidate_indices", op, count, absl::StrCat(op.name, ".candidate_indices"));
-  return builder.Add("top_k_merge", {values, indices}, op.attributes.values, op.name);
+      AddCandidates(builder, OpKind::kTopKCandidateIndices, op, count, absl::StrCat(op.name, ".candidate_indices"));
+  return builder.Add(OpKind::kTopKMerge, {values, indices}, op.attributes, op.name);
 }
 
 void EvaluateTopKIndices(const Evaluation& evaluation) {
   const Tensor& x = *evaluation.inputs[0];
   const Rows rows = RowsOf(x);
-  const int64_t k = evaluation.attributes.GetInt("k");
+  const int64_t k = evaluation.attributes.Get(attribute::kK);
   for (int64_t r = 0; r < rows.count; ++r) {
     double* y = evaluation.output.values.data() + r * k;
     for (int64_t position : FirstRanked(x.values.data() + r * rows.length, rows.length, k)) {
@@ -35,8 +35,7 @@ void EvaluateTopKIndices(const Evaluation& evaluation) {
 }  // namespace
 
 OpDefinition DefineTopKIndices() {
-  return OpDefinition{.name = "top_k_indices",
-                      .op_class = OpClass::kReduction,
+  return OpDefinition{.op_class = OpClass::kReduction,
                       .signature = TopKSignature(),
                       .summary = "indices of the k largest elements of the last dimension, largest first",
                       .infer = InferTopKIndices,

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ir/ops/define.h"
 #include "ir/ops/ranking.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -24,7 +24,7 @@ Rule TopKMergeRule(Types inputs, const TensorType& output, const Attributes& att
 
 void EvaluateTopKMerge(const Evaluation& evaluation) {
   const Rows rows = RowsOf(*evaluation.inputs[0]);
-  const int64_t k = evaluation.attributes.GetInt("k");
+  const int64_t k = evaluation.attributes.Get(attribute::kK);
   std::vector<int64_t> order(static_cast<size_t>(rows.length));
   for (int64_t r = 0; r < rows.count; ++r) {
     const double* values = evaluation.inputs[0]->values.data() + r * rows.length;
@@ -43,8 +43,7 @@ void EvaluateTopKMerge(const Evaluation& evaluation) {
 OpDefinition DefineTopKMerge() {
   std::vector<Argument> signature = TopKSignature();
   signature.insert(signature.begin() + 1, {.name = "indices"});
-  return OpDefinition{.name = "top_k_merge",
-                      .op_class = OpClass::kReduction,
+  return OpDefinition{.op_class = OpClass::kReduction,
                       .callable = false,
                       .signature = std::move(signature),
                       .summary = "the indices that belong to the k largest values",

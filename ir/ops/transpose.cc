@@ -1,14 +1,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
 
 // Output dimension d is input dimension permutation[d]; none given: reversed.
 std::vector<int64_t> PermutationOf(const Attributes& attributes, int rank) {
-  std::vector<int64_t> permutation = attributes.GetInts("permutation");
+  std::vector<int64_t> permutation = attributes.Get(attribute::kPermutation);
   if (!permutation.empty()) return permutation;
   for (int d = rank; d-- > 0;) permutation.push_back(d);
   return permutation;
@@ -47,7 +47,7 @@ Gradients TransposeGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   std::vector<int64_t> inverse(permutation.size());
   for (size_t d = 0; d < permutation.size(); ++d)
     inverse[static_cast<size_t>(permutation[d])] = static_cast<int64_t>(d);
-  return {builder.Add("transpose", {dy}, {{"permutation", inverse}}, GradientName(op, "x"))};
+  return {builder.Add(OpKind::kTranspose, {dy}, {{attribute::kPermutation, inverse}}, GradientName(op, "x"))};
 }
 
 void EvaluateTranspose(const Evaluation& evaluation) {
@@ -70,10 +70,8 @@ void EvaluateTranspose(const Evaluation& evaluation) {
 
 OpDefinition DefineTranspose() {
   return OpDefinition{
-      .name = "transpose",
       .op_class = OpClass::kMovement,
-      .signature = {{.name = "x"},
-                    {.name = "permutation", .kind = ArgumentKind::kInts, .default_value = std::vector<int64_t>{}}},
+      .signature = {{.name = "x"}, OptionalAttribute(attribute::kPermutation, {})},
       .summary =
           "dimensions in another order: output dimension d is dimension permutation[d] of x, reversed by default",
       .infer = InferTranspose,

@@ -10,25 +10,24 @@ namespace {
 
 // What is wrong with one op, given that the ops before it are sound; empty when nothing is.
 std::string FindOpError(const Graph& graph, const Op& op) {
-  const OpDefinition* definition = FindOp(op.kind);
-  if (definition == nullptr) return absl::StrCat("unknown op `", op.kind, "`");
+  const OpDefinition& definition = DefinitionOf(op);
   for (OpId input : op.inputs) {
     if (!graph.ops.contains(input) || input >= op.id) {
       return absl::StrCat("input %", input.value(), " does not stand before it");
     }
   }
   Attributes attributes = op.attributes;
-  if (auto error = CompleteAttributes(*definition, op.inputs.size(), attributes)) return error->message;
+  if (auto error = CompleteAttributes(definition, op.inputs.size(), attributes)) return error->message;
   if (attributes != op.attributes) return "attributes with defaults are missing";
   const std::vector<TensorType> inputs = InputTypes(graph, op);
-  const InferResult inferred = InferChecked(*definition, inputs, op.attributes);
+  const InferResult inferred = InferChecked(definition, inputs, op.attributes);
   if (const OpError* error = std::get_if<OpError>(&inferred)) return error->message;
   const TensorType& type = std::get<TensorType>(inferred);
   if (type != op.type) return absl::StrCat("is ", op.type.ToString(), ", inferred ", type.ToString());
   if (std::string error = FindRankError(graph, op); !error.empty()) return error;
   std::vector<Shape> shapes;
   for (const TensorType& input : inputs) shapes.push_back(input.shape);
-  return FindRuleError(definition->rule(inputs, op.type, op.attributes), shapes, op.type.shape);
+  return FindRuleError(definition.rule(inputs, op.type, op.attributes), shapes, op.type.shape);
 }
 
 std::string FindLinkError(const Graph& graph, const Op& op) {
@@ -64,7 +63,7 @@ void FindRoleErrors(const Graph& graph, std::vector<std::string>& errors) {
       continue;
     }
     const Op& state = graph.op(update.state);
-    if (state.kind != "parameter" && state.kind != "state") {
+    if (state.kind != OpKind::kParameter && state.kind != OpKind::kState) {
       errors.push_back(absl::StrCat("update of ", state.name, ", which is no parameter and no state"));
     } else if (state.type != graph.op(update.value).type) {
       errors.push_back(absl::StrCat("update of ", state.name, " by a value of another type"));

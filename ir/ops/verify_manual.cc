@@ -9,12 +9,12 @@ namespace cleave {
 namespace {
 
 std::string FindGroupError(const Graph& graph, const Op& op) {
-  const std::string& text = op.attributes.GetString("group");
+  const std::string& text = op.attributes.Get(attribute::kGroup);
   const std::optional<RankAxisSet> group = ParseGroup(graph.rank_axes, text);
   if (!group.has_value()) return absl::StrCat("no group `", text, "`");
   const int64_t size = GroupSize(graph.rank_axes, *group);
-  if (size == op.attributes.GetInt("size")) return "";
-  return absl::StrCat("group `", text, "` has ", Plural(size, "rank"), ", not ", op.attributes.GetInt("size"));
+  if (size == op.attributes.Get(attribute::kSize)) return "";
+  return absl::StrCat("group `", text, "` has ", Plural(size, "rank"), ", not ", op.attributes.Get(attribute::kSize));
 }
 
 // A table with `row` entries for each rank.
@@ -27,17 +27,19 @@ std::string FindTableError(const Graph& graph, size_t entries, size_t row) {
 }  // namespace
 
 std::string FindRankError(const Graph& graph, const Op& op) {
-  const bool local = (op.kind == "parameter" || op.kind == "state") && op.attributes.GetBool("local");
+  const bool local =
+      (op.kind == OpKind::kParameter || op.kind == OpKind::kState) && op.attributes.Get(attribute::kLocal);
   if (!graph.is_manual()) {
     if (local) return "it is local in a model without ranks";
     return DefinitionOf(op).rank_use == RankUse::kNone ? "" : "it speaks of ranks in a model without ranks";
   }
   const Attributes& attributes = op.attributes;
-  if (attributes.Has("group")) return FindGroupError(graph, op);
-  if (op.kind == "rank_value") return FindTableError(graph, attributes.GetDoubles("values").size(), 1);
-  if (attributes.Has("starts")) return FindTableError(graph, attributes.GetInts("starts").size(), 1);
-  if (attributes.Has("send_ranks")) {
-    return FindTableError(graph, attributes.GetInts("send_ranks").size(), attributes.GetInts("send_sizes").size());
+  if (attributes.Has(attribute::kGroup)) return FindGroupError(graph, op);
+  if (op.kind == OpKind::kRankValue) return FindTableError(graph, attributes.Get(attribute::kValues).size(), 1);
+  if (attributes.Has(attribute::kStarts)) return FindTableError(graph, attributes.Get(attribute::kStarts).size(), 1);
+  if (attributes.Has(attribute::kSendRanks)) {
+    return FindTableError(graph, attributes.Get(attribute::kSendRanks).size(),
+                          attributes.Get(attribute::kSendSizes).size());
   }
   return "";
 }

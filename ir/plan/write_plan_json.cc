@@ -82,9 +82,9 @@ Json OpJson(const Graph& graph, const Plan& plan, const Op& op) {
 }
 
 std::string RoleOf(const Graph& graph, const Op& op) {
-  if (op.kind == "input") return "input";
-  if (op.kind == "parameter") return "parameter";
-  if (op.kind == "state") return "optimizer";
+  if (op.kind == OpKind::kInput) return "input";
+  if (op.kind == OpKind::kParameter) return "parameter";
+  if (op.kind == OpKind::kState) return "optimizer";
   if (graph.loss == op.id) return "loss";
   for (const Metric& metric : graph.metrics) {
     if (metric.value == op.id) return "metric";

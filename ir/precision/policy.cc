@@ -12,54 +12,54 @@ namespace {
 // Every op that may read bf16. What is not here reads f32: sums and means, softmax and norms, losses, pooling,
 // indexing, ranking, einsum, random ops, ops of the model's own and what the ranks of a manual model send; and
 // elementwise ops that make a small error of their argument a large one (exp, log, pow, sqrt, rsqrt, square, sin, cos).
-const std::map<absl::string_view, Treatment>& Policy() {
-  static const auto* const policy = new std::map<absl::string_view, Treatment>{
+const std::map<OpKind, Treatment>& Policy() {
+  static const auto* const policy = new std::map<OpKind, Treatment>{
       // Products.
-      {"matmul", Treatment::kProduct},
-      {"conv2d", Treatment::kProduct},
-      {"conv2d_gradient_input", Treatment::kProduct},
-      {"matmul_sum", Treatment::kGradient},
-      {"conv2d_gradient_filter", Treatment::kGradient},
+      {OpKind::kMatmul, Treatment::kProduct},
+      {OpKind::kConv2d, Treatment::kProduct},
+      {OpKind::kConv2dGradientInput, Treatment::kProduct},
+      {OpKind::kMatmulSum, Treatment::kGradient},
+      {OpKind::kConv2dGradientFilter, Treatment::kGradient},
       // Elementwise: one rounding of the result.
-      {"abs", Treatment::kFollow},
-      {"add", Treatment::kFollow},
-      {"bias_add", Treatment::kFollow},
-      {"broadcast_to", Treatment::kFollow},
-      {"causal_mask", Treatment::kFollow},
-      {"clamp", Treatment::kFollow},
-      {"div", Treatment::kFollow},
-      {"equal", Treatment::kFollow},
-      {"gelu", Treatment::kFollow},
-      {"gelu_gradient", Treatment::kFollow},
-      {"greater", Treatment::kFollow},
-      {"greater_equal", Treatment::kFollow},
-      {"leaky_relu", Treatment::kFollow},
-      {"leaky_relu_gradient", Treatment::kFollow},
-      {"less", Treatment::kFollow},
-      {"less_equal", Treatment::kFollow},
-      {"maximum", Treatment::kFollow},
-      {"minimum", Treatment::kFollow},
-      {"mul", Treatment::kFollow},
-      {"neg", Treatment::kFollow},
-      {"not_equal", Treatment::kFollow},
-      {"relu", Treatment::kFollow},
-      {"relu_gradient", Treatment::kFollow},
-      {"scale", Treatment::kFollow},
-      {"sigmoid", Treatment::kFollow},
-      {"sigmoid_gradient", Treatment::kFollow},
-      {"sign", Treatment::kFollow},
-      {"silu", Treatment::kFollow},
-      {"sub", Treatment::kFollow},
-      {"tanh", Treatment::kFollow},
-      {"tanh_gradient", Treatment::kFollow},
+      {OpKind::kAbs, Treatment::kFollow},
+      {OpKind::kAdd, Treatment::kFollow},
+      {OpKind::kBiasAdd, Treatment::kFollow},
+      {OpKind::kBroadcastTo, Treatment::kFollow},
+      {OpKind::kCausalMask, Treatment::kFollow},
+      {OpKind::kClamp, Treatment::kFollow},
+      {OpKind::kDiv, Treatment::kFollow},
+      {OpKind::kEqual, Treatment::kFollow},
+      {OpKind::kGelu, Treatment::kFollow},
+      {OpKind::kGeluGradient, Treatment::kFollow},
+      {OpKind::kGreater, Treatment::kFollow},
+      {OpKind::kGreaterEqual, Treatment::kFollow},
+      {OpKind::kLeakyRelu, Treatment::kFollow},
+      {OpKind::kLeakyReluGradient, Treatment::kFollow},
+      {OpKind::kLess, Treatment::kFollow},
+      {OpKind::kLessEqual, Treatment::kFollow},
+      {OpKind::kMaximum, Treatment::kFollow},
+      {OpKind::kMinimum, Treatment::kFollow},
+      {OpKind::kMul, Treatment::kFollow},
+      {OpKind::kNeg, Treatment::kFollow},
+      {OpKind::kNotEqual, Treatment::kFollow},
+      {OpKind::kRelu, Treatment::kFollow},
+      {OpKind::kReluGradient, Treatment::kFollow},
+      {OpKind::kScale, Treatment::kFollow},
+      {OpKind::kSigmoid, Treatment::kFollow},
+      {OpKind::kSigmoidGradient, Treatment::kFollow},
+      {OpKind::kSign, Treatment::kFollow},
+      {OpKind::kSilu, Treatment::kFollow},
+      {OpKind::kSub, Treatment::kFollow},
+      {OpKind::kTanh, Treatment::kFollow},
+      {OpKind::kTanhGradient, Treatment::kFollow},
       // Movement: no rounding at all.
-      {"concat", Treatment::kFollow},
-      {"flatten", Treatment::kFollow},
-      {"identity", Treatment::kFollow},
-      {"pad", Treatment::kFollow},
-      {"reshape", Treatment::kFollow},
-      {"slice", Treatment::kFollow},
-      {"transpose", Treatment::kFollow},
+      {OpKind::kConcat, Treatment::kFollow},
+      {OpKind::kFlatten, Treatment::kFollow},
+      {OpKind::kIdentity, Treatment::kFollow},
+      {OpKind::kPad, Treatment::kFollow},
+      {OpKind::kReshape, Treatment::kFollow},
+      {OpKind::kSlice, Treatment::kFollow},
+      {OpKind::kTranspose, Treatment::kFollow},
   };
   return *policy;
 }
@@ -151,7 +151,7 @@ class Chooser {
 
   // A parameter or a constant, or one whose elements were moved.
   bool IsGiven(const Op& op) const {
-    if (op.kind == "parameter" || op.kind == "constant") return true;
+    if (op.kind == OpKind::kParameter || op.kind == OpKind::kConstant) return true;
     return !op.inputs.empty() && DefinitionOf(op).op_class == OpClass::kMovement &&
            std::all_of(op.inputs.begin(), op.inputs.end(), [&](OpId input) { return is_given_[input] != 0; });
   }
@@ -164,7 +164,7 @@ class Chooser {
 
 }  // namespace
 
-Treatment TreatmentOf(absl::string_view kind) {
+Treatment TreatmentOf(OpKind kind) {
   const auto found = Policy().find(kind);
   return found == Policy().end() ? Treatment::kFloat : found->second;
 }

@@ -20,7 +20,7 @@ enum class Treatment {
 };
 
 // kFloat for every kind that the table does not name.
-Treatment TreatmentOf(absl::string_view kind);
+Treatment TreatmentOf(OpKind kind);
 
 // Of one op: the type of its value, and the type in which it reads each input.
 struct Types16 {

@@ -36,9 +36,8 @@ struct Value {
 // step_scalar) are Computes without inputs.
 struct Compute {
   OpId op;
-  std::string kind;
-  Attributes
-      attributes;  // The graph op's: what depends on the place in the whole comes from the strategy's factor ranges.
+  OpKind kind{};
+  Attributes attributes;  // The graph op's; what depends on the place in the whole follows from the strategy.
   std::vector<ValueId> inputs;
   ValueId output;
   Strategy strategy;

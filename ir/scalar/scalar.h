@@ -91,8 +91,8 @@ class Scalar {
 
 // A function with a name, which generated programs call by it. Functions of one name are the same.
 struct ScalarFunction {
-  std::string name;  // "leaky_relu"
-  std::vector<std::string> parameters;
+  std::string name = {};  // "leaky_relu"; a function that is not called needs none.
+  std::vector<std::string> parameters = {"x"};
   Scalar value = 0;  // In variables with the names of the parameters.
 
   // The gradients by the first parameters where they have a better form than the one that follows from `value`: in the

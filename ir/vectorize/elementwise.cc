@@ -16,14 +16,14 @@ std::optional<OpId> BatchBroadcasting(Lift& lift) {
 
 std::optional<OpId> BatchBiasAdd(Lift& lift) {
   if (!lift.mapped(1)) return lift.Main(lift.Inputs());
-  return lift.Instead("add", {lift.value(0), lift.Aligned(1, lift.rank(0))});
+  return lift.Instead(OpKind::kAdd, {lift.value(0), lift.Aligned(1, lift.rank(0))});
 }
 
 std::optional<OpId> BatchBroadcastTo(Lift& lift) {
-  Shape shape = lift.op().attributes.GetInts("shape");
+  Shape shape = lift.op().attributes.Get(attribute::kShape);
   const OpId x = lift.Aligned(0, static_cast<int>(shape.size()));
   shape.insert(shape.begin(), lift.size());
-  return lift.Main({x}, {{"shape", shape}});
+  return lift.Main({x}, {{attribute::kShape, shape}});
 }
 
 }  // namespace cleave

@@ -19,26 +19,27 @@ OpId MatmulByFormula(Lift& lift) {
     return term;
   };
   Formula formula;
-  formula.inputs = {side(0, lift.op().attributes.GetBool("transpose_a"), "i", "k"),
-                    side(1, lift.op().attributes.GetBool("transpose_b"), "k", "j")};
+  formula.inputs = {side(0, lift.op().attributes.Get(attribute::kTransposeA), "i", "k"),
+                    side(1, lift.op().attributes.Get(attribute::kTransposeB), "k", "j")};
   formula.output.push_back({"e"});
   for (int d = 0; d + 2 < lift.rank(0); ++d) formula.output.push_back({absl::StrCat("b", d)});
   formula.output.push_back({"i"});
   formula.output.push_back({"j"});
-  return lift.Instead("einsum", lift.Inputs(), {{"equation", LettersText(formula)}});
+  return lift.Instead(OpKind::kEinsum, lift.Inputs(), {{attribute::kEquation, LettersText(formula)}});
 }
 
 // A tensor [m, n, …] as [n, m * …]: elements become neighbouring groups of channels.
 OpId ElementsAsChannels(Lift& lift, OpId x) {
   const Shape shape = lift.shape(x);
-  const OpId moved = lift.Step("transpose", {x}, {{"permutation", std::vector<int64_t>{1, 0, 2, 3, 4}}});
+  const OpId moved =
+      lift.Step(OpKind::kTranspose, {x}, {{attribute::kPermutation, std::vector<int64_t>{1, 0, 2, 3, 4}}});
   return lift.Reshape(moved, {shape[1], shape[0] * shape[2], shape[3], shape[4]});
 }
 
 OpId ChannelsAsElements(Lift& lift, OpId y) {
   const Shape& shape = lift.op().type.shape;
   const OpId apart = lift.Reshape(y, {shape[0], lift.size(), shape[1], shape[2], shape[3]});
-  return lift.Step("transpose", {apart}, {{"permutation", std::vector<int64_t>{1, 0, 2, 3, 4}}});
+  return lift.Step(OpKind::kTranspose, {apart}, {{attribute::kPermutation, std::vector<int64_t>{1, 0, 2, 3, 4}}});
 }
 
 }  // namespace
@@ -51,7 +52,7 @@ std::optional<OpId> BatchMatmul(Lift& lift) {
 }
 
 std::optional<OpId> BatchEinsum(Lift& lift) {
-  absl::StatusOr<Formula> formula = ParseLetters(lift.op().attributes.GetString("equation"));
+  absl::StatusOr<Formula> formula = ParseLetters(lift.op().attributes.Get(attribute::kEquation));
   CLEAVE_CHECK(formula.ok()) << formula.status().message();
   const std::vector<std::string> names = NamesOf(*formula);
   std::string index = "e";
@@ -61,7 +62,7 @@ std::optional<OpId> BatchEinsum(Lift& lift) {
     if (lift.mapped(i)) term.insert(term.begin(), {index});
   }
   formula->output.insert(formula->output.begin(), {index});
-  return lift.Main(lift.Inputs(), {{"equation", LettersText(*formula)}});
+  return lift.Main(lift.Inputs(), {{attribute::kEquation, LettersText(*formula)}});
 }
 
 std::optional<OpId> BatchConv2d(Lift& lift) {
@@ -75,13 +76,13 @@ std::optional<OpId> BatchConv2d(Lift& lift) {
   }
   filter[0] *= lift.size();
   const OpId filters = lift.Reshape(lift.value(1), filter);
-  const int64_t groups = lift.op().attributes.GetInt("groups");
+  const int64_t groups = lift.op().attributes.Get(attribute::kGroups);
   if (!lift.mapped(0) && groups == 1) {  // Elements are further filters on the same image.
     return ChannelsAsElements(lift, lift.Main({lift.value(0), filters}));
   }
   // Elements are groups of channels, each seen by the filters of its own.
-  Lift::Values attributes = lift.op().attributes.values;
-  attributes["groups"] = groups * lift.size();
+  Attributes attributes = lift.op().attributes;
+  attributes.Set(attribute::kGroups, groups * lift.size());
   return ChannelsAsElements(lift, lift.Main({ElementsAsChannels(lift, lift.Whole(0)), filters}, attributes));
 }
 

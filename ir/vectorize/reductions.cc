@@ -12,14 +12,14 @@ int64_t Shifted(int64_t axis) { return axis < 0 ? axis : axis + 1; }
 
 std::optional<OpId> BatchReduction(Lift& lift) {
   if (lift.rank(0) == 0) return lift.value(0);  // Of one number it is that number.
-  Lift::Values attributes = lift.op().attributes.values;
-  std::vector<int64_t> axes = lift.op().attributes.GetInts("axes");
+  Attributes attributes = lift.op().attributes;
+  std::vector<int64_t> axes = lift.op().attributes.Get(attribute::kAxes);
   for (int64_t& axis : axes) axis = Shifted(axis);
   if (axes.empty()) {
     axes.resize(static_cast<size_t>(lift.rank(0)));
     std::iota(axes.begin(), axes.end(), 1);
   }
-  attributes["axes"] = axes;
+  attributes.Set(attribute::kAxes, axes);
   return lift.Main(lift.Inputs(), attributes);
 }
 
@@ -27,8 +27,8 @@ std::optional<OpId> BatchAlongAxis(Lift& lift) {
   for (int i = 1; i < lift.input_count(); ++i) {
     if (lift.mapped(i)) return std::nullopt;
   }
-  Lift::Values attributes = lift.op().attributes.values;
-  attributes["axis"] = Shifted(lift.op().attributes.GetInt("axis"));
+  Attributes attributes = lift.op().attributes;
+  attributes.Set(attribute::kAxis, Shifted(lift.op().attributes.Get(attribute::kAxis)));
   return lift.Main(lift.Inputs(), attributes);
 }
 
@@ -37,8 +37,8 @@ std::optional<OpId> BatchLayerNorm(Lift& lift) {
   // Normalised without scale and shift, which then are those of each element.
   const Shape row = {lift.element(0).back()};
   const OpId normal = lift.Main({lift.value(0), lift.Constant(1, row), lift.Constant(0, row)});
-  const OpId scaled = lift.Step("mul", {normal, lift.Aligned(1, lift.rank(0))});
-  return lift.Step("add", {scaled, lift.Aligned(2, lift.rank(0))});
+  const OpId scaled = lift.Step(OpKind::kMul, {normal, lift.Aligned(1, lift.rank(0))});
+  return lift.Step(OpKind::kAdd, {scaled, lift.Aligned(2, lift.rank(0))});
 }
 
 // Elements are further samples.

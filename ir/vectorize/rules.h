@@ -16,10 +16,10 @@ namespace cleave {
 using BatchRule = std::optional<OpId> (*)(Lift& lift);
 
 // Null: unrolled.
-BatchRule BatchRuleOf(const std::string& kind);
+BatchRule BatchRuleOf(OpKind kind);
 
 // Every kind that the table decides on, with its rule or null.
-const std::map<std::string, BatchRule>& BatchRules();
+const std::map<OpKind, BatchRule>& BatchRules();
 
 // elementwise.cc
 std::optional<OpId> BatchSame(Lift& lift);  // One tensor; what the op looks at are last dimensions.

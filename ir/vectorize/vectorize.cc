@@ -15,7 +15,7 @@ OpId ElementOf(Lift& lift, OpId whole, int64_t index) {
   std::vector<int64_t> end = shape;
   begin[0] = index;
   end[0] = index + 1;
-  return lift.Reshape(lift.Step("slice", {whole}, {{"begin", begin}, {"end", end}}),
+  return lift.Reshape(lift.Step(OpKind::kSlice, {whole}, {{attribute::kBegin, begin}, {attribute::kEnd, end}}),
                       Shape(shape.begin() + 1, shape.end()));
 }
 
@@ -32,7 +32,7 @@ std::optional<OpId> Unroll(Lift& lift, size_t max_ops) {
     }
     results.push_back(lift.Reshape(lift.Main(inputs), one));
   }
-  return results.size() == 1 ? results.front() : lift.Step("concat", results, {{"axis", int64_t{0}}});
+  return results.size() == 1 ? results.front() : lift.Step(OpKind::kConcat, results, {{attribute::kAxis, 0}});
 }
 
 class Vectorization {
@@ -104,7 +104,7 @@ std::optional<Vectorized> Vectorize(GraphBuilder& builder, absl::Span<const Op> 
 OpId RepeatElement(GraphBuilder& builder, OpId value, int64_t size, const std::string& name) {
   Shape shape = builder.type(value).shape;
   shape.insert(shape.begin(), size);
-  return builder.Add("broadcast_to", {value}, {{"shape", shape}}, name);
+  return builder.Add(OpKind::kBroadcastTo, {value}, {{attribute::kShape, shape}}, name);
 }
 
 }  // namespace cleave

@@ -13,7 +13,7 @@ namespace {
 
 // Equal ops have equal rules; the key says what a rule depends on.
 std::string RuleKey(const Graph& graph, const Op& op) {
-  std::string key = op.kind;
+  std::string key(OpKindName(op.kind));
   for (OpId input : op.inputs) absl::StrAppend(&key, "|", graph.op(input).type.ToString());
   absl::StrAppend(&key, ">", op.type.ToString());
   for (const auto& [name, value] : op.attributes.values) {
@@ -29,11 +29,11 @@ std::string RuleKey(const Graph& graph, const Op& op) {
 }
 
 Role ForwardRole(const GraphFacts& facts, const Op& op) {
-  if (op.kind == "input") return Role::kInput;
-  if (op.kind == "parameter") return Role::kParameter;
-  if (op.kind == "state") return Role::kUpdate;
+  if (op.kind == OpKind::kInput) return Role::kInput;
+  if (op.kind == OpKind::kParameter) return Role::kParameter;
+  if (op.kind == OpKind::kState) return Role::kUpdate;
   if (facts.classes[op.id] == OpClass::kSource) return Role::kConstant;
-  if (op.kind == "cast" && facts.roles[op.inputs[0]] == Role::kParameter) return Role::kCopy;
+  if (op.kind == OpKind::kCast && facts.roles[op.inputs[0]] == Role::kParameter) return Role::kCopy;
   const bool only_data = std::all_of(op.inputs.begin(), op.inputs.end(), [&](OpId input) {
     const Role role = facts.roles[input];
     return role == Role::kInput || role == Role::kConstant || role == Role::kData;
@@ -162,7 +162,7 @@ void FindGradients(GraphFacts& facts) {
 // The gradient that the loss hands back, in whatever type.
 bool IsHandedBack(const Graph& graph, const Op& op, const IdVector<OpId, uint8_t>& of_loss) {
   if (op.inherits.has_value() && graph.loss.has_value() && op.inherits->op == *graph.loss) return true;
-  return op.kind == "cast" && of_loss[op.inputs[0]] != 0;
+  return op.kind == OpKind::kCast && of_loss[op.inputs[0]] != 0;
 }
 
 }  // namespace

@@ -40,7 +40,8 @@ GroupGraph GraphOf(const GraphFacts& facts, const std::vector<OpId>& group,
     if (places.count(id) > 0) return;
     const TensorType& type = facts.op(id).type;
     const OpId source = builder.Add(
-        "input", {}, {{"dtype", std::string(DTypeName(type.dtype))}, {"shape", type.shape}, {"data", std::string()}},
+        OpKind::kInput, {},
+        {{attribute::kDType, type.dtype}, {attribute::kShape, type.shape}, {attribute::kData, std::string()}},
         facts.op(id).name);
     plan_op(Strategy::Replicated(RuleOf(builder.graph(), builder.graph().op(source))));
     places[id] = source;

@@ -43,9 +43,10 @@ std::string Facts(const Explained& explained, const Op& op) {
   const Plan& plan = explained.plan;
   const OpPlan& planned = plan.ops[op.id];
   const Rule rule = RuleOf(explained.graph, op);
-  std::string text = Wrapped(
-      "", absl::StrCat(op.name, ": ", op.type.ToString(), ", ", op.kind, " (", rule.ToString(), "), line ", op.line),
-      2);
+  std::string text = Wrapped("",
+                             absl::StrCat(op.name, ": ", op.type.ToString(), ", ", OpKindName(op.kind), " (",
+                                          rule.ToString(), "), line ", op.line),
+                             2);
   absl::StrAppend(&text, Wrapped("  cuts        ", CutsText(planned.strategy, rule, plan.mesh), 14));
   if (!op.inputs.empty()) {
     absl::StrAppend(&text,
@@ -100,10 +101,8 @@ std::unique_ptr<Assignment> AssignmentOf(const Explained& explained, const Graph
   std::map<OpId, Demand> held = *demands;
   if (!explained.pins.regions.empty()) {
     if (!options.dataset.has_value()) options.dataset = DatasetLayout::kFullBatch;
-    held = HeldDemands({.facts = facts,
-                        .demands = *demands,
-                        .pins = explained.pins,
-                        .outside = explained.pins.settings.outside});
+    held = HeldDemands(
+        {.facts = facts, .demands = *demands, .pins = explained.pins, .outside = explained.pins.settings.outside});
   }
   auto assignment = std::make_unique<Assignment>(facts, plan.mesh, options, held);
   std::vector<Change> changes;

@@ -23,11 +23,11 @@ Bytes LocalBytes(const TensorType& type, const Layout& layout, const Mesh& mesh)
 // As many tensors of the op's size a rank keeps because of its value.
 int CopiesHeld(const GraphFacts& facts, OpId op) {
   const Op& info = facts.op(op);
-  if (info.kind == "parameter") {
+  if (info.kind == OpKind::kParameter) {
     // The optimizer's state lies like the parameter; a parameter that is trained has a gradient.
     const std::vector<OpId>& group = facts.update_groups[op];
     const auto states =
-        std::count_if(group.begin(), group.end(), [&](OpId id) { return facts.op(id).kind == "state"; });
+        std::count_if(group.begin(), group.end(), [&](OpId id) { return facts.op(id).kind == OpKind::kState; });
     return 1 + (group.empty() ? 0 : 1) + static_cast<int>(states);
   }
   if (info.phase != Phase::kForward || facts.classes[op] == OpClass::kSource) return 0;
@@ -138,10 +138,8 @@ Prices WithMemoryWeight(const GraphFacts& facts, const Mesh& mesh, double weight
 std::optional<MemoryLimit> MemoryLimitOf(const ParallelSettings& settings, const Cluster& cluster,
                                          const FuseOptions& fuse) {
   if (settings.memory.has_value()) {
-    return MemoryLimit{.bytes = Bytes(settings.memory->value),
-                       .span = settings.memory->span,
-                       .source = "`memory`",
-                       .fuse = fuse};
+    return MemoryLimit{
+        .bytes = Bytes(settings.memory->value), .span = settings.memory->span, .source = "`memory`", .fuse = fuse};
   }
   if (cluster.memory_per_device == Bytes(0)) return std::nullopt;
   return MemoryLimit{.bytes = cluster.memory_per_device,

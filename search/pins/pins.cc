@@ -92,10 +92,10 @@ class Resolution {
     std::optional<Layout> layout = LayoutFromCounts(counts, from, mesh_);
     if (!layout.has_value()) {
       diagnostics_.Add(
-          Error(Code::kE0312,
-                absl::StrCat("the slices of ", op.inputs.empty() ? absl::StrCat("`", op.name, "`") : "`out`",
-                             " together are ", Product(counts), ", and there are ",
-                             Plural(mesh_.rank_count(), "device")))
+          Error(
+              Code::kE0312,
+              absl::StrCat("the slices of ", op.inputs.empty() ? absl::StrCat("`", op.name, "`") : "`out`",
+                           " together are ", Product(counts), ", and there are ", Plural(mesh_.rank_count(), "device")))
               .At(Cover(shard.out->front().span, shard.out->back().span), "more slices than mesh axes can give")
               .Note(TensorText(op))
               .Help(PossibleText(mesh_)));
@@ -145,7 +145,8 @@ class Resolution {
     } else {
       error.labels.push_back({pin.span, absl::StrCat("on `", op.name, "`")});
     }
-    error.notes.push_back(absl::StrCat("the factors of `", op.kind, "` are ", facts_.rule(pin.op).ToString()));
+    error.notes.push_back(
+        absl::StrCat("the factors of `", OpKindName(op.kind), "` are ", facts_.rule(pin.op).ToString()));
     if (too_many) error.help.push_back(PossibleText(mesh_));
     diagnostics_.Add(std::move(error));
   }

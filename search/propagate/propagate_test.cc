@@ -82,7 +82,7 @@ Found Spread(const Graph& graph, int64_t devices, const Pins& pins) {
 std::string Letters(const Graph& graph, const Plan& plan) {
   std::string text;
   for (const Op& op : graph.ops) {
-    if (op.kind != "matmul" || op.phase != Phase::kForward) continue;
+    if (op.kind != OpKind::kMatmul || op.phase != Phase::kForward) continue;
     absl::StrAppend(&text, text.empty() ? "" : " ", LettersOf(graph, plan.mesh, op.id, plan.ops[op.id].strategy));
   }
   return text;
@@ -130,11 +130,12 @@ TEST(PropagateTest, AProductThatCannotTakeTheCutIsDividedInAnotherWay) {
   // The diagonal of a matrix is never cut, its other dimension can be.
   GraphBuilder b;
   const auto input = [&](const std::string& name, const Shape& shape) {
-    return b.Add("input", {}, {{"data", name}, {"dtype", std::string("f32")}, {"shape", shape}}, name);
+    return b.Add(OpKind::kInput, {},
+                 {{attribute::kData, name}, {attribute::kDType, DType::kF32}, {attribute::kShape, shape}}, name);
   };
-  const OpId w = b.Add("parameter", {}, {{"shape", Shape{8, 8}}, {"init", std::string("constant")}}, "w");
-  const OpId first = b.Add("matmul", {input("x", {8, 8}), w}, {}, "first");
-  b.Add("einsum", {first, input("y", {8, 4})}, {{"equation", std::string("i i, i j -> i j")}}, "second");
+  const OpId w = b.Add(OpKind::kParameter, {}, {{attribute::kShape, Shape{8, 8}}, {attribute::kInit, "constant"}}, "w");
+  const OpId first = b.Add(OpKind::kMatmul, {input("x", {8, 8}), w}, {}, "first");
+  b.Add(OpKind::kEinsum, {first, input("y", {8, 4})}, {{attribute::kEquation, "i i, i j -> i j"}}, "second");
   const Graph graph = std::move(b).Build();
   const Found found = Spread(graph, 4, PinsOf({ShardOn(*graph.Find("first"), {{4, 1}, {1, 1}})}));
   ASSERT_TRUE(found.plan.has_value());
@@ -221,7 +222,8 @@ TEST(PropagateTest, RepeatedLayersAreCutLikeThePinnedOne) {
   const Graph graph = Gpt(shape);
   std::vector<std::string> names;
   for (const Op& op : graph.ops) {
-    if (absl::StrContains(op.name, "0") && op.kind == "matmul" && op.phase == Phase::kForward) names.push_back(op.name);
+    if (absl::StrContains(op.name, "0") && op.kind == OpKind::kMatmul && op.phase == Phase::kForward)
+      names.push_back(op.name);
   }
   ASSERT_FALSE(names.empty());
   const std::string up =
@@ -229,7 +231,7 @@ TEST(PropagateTest, RepeatedLayersAreCutLikeThePinnedOne) {
   const Found found = Spread(graph, 4, PinsOf({ShardOn(*graph.Find(up), {{1, 1, 1}, {4, 1}})}));
   ASSERT_TRUE(found.plan.has_value());
   for (const Op& op : graph.ops) {
-    if (op.kind != "matmul" || op.phase != Phase::kForward) continue;
+    if (op.kind != OpKind::kMatmul || op.phase != Phase::kForward) continue;
     const std::string cuts = CutsText(found.plan->ops[op.id].strategy, RuleOf(graph, op), found.plan->mesh);
     if (absl::EndsWith(op.name, ".up")) {
       EXPECT_EQ(cuts, "j: m0 m1") << op.name;
@@ -252,11 +254,13 @@ TEST(PropagateTest, AnAxisWithoutAPinIsReportedOnce) {
 Graph Tied(bool transpose_second) {
   GraphBuilder b;
   const auto input = [&](const std::string& name) {
-    return b.Add("input", {}, {{"data", name}, {"dtype", std::string("f32")}, {"shape", Shape{8, 16}}}, name);
+    return b.Add(OpKind::kInput, {},
+                 {{attribute::kData, name}, {attribute::kDType, DType::kF32}, {attribute::kShape, Shape{8, 16}}}, name);
   };
-  const OpId w = b.Add("parameter", {}, {{"shape", Shape{16, 16}}, {"init", std::string("constant")}}, "w");
-  b.Add("matmul", {input("x"), w}, {{"transpose_b", true}}, "first");
-  b.Add("matmul", {input("y"), w}, {{"transpose_b", transpose_second}}, "second");
+  const OpId w =
+      b.Add(OpKind::kParameter, {}, {{attribute::kShape, Shape{16, 16}}, {attribute::kInit, "constant"}}, "w");
+  b.Add(OpKind::kMatmul, {input("x"), w}, {{attribute::kTransposeB, true}}, "first");
+  b.Add(OpKind::kMatmul, {input("y"), w}, {{attribute::kTransposeB, transpose_second}}, "second");
   return std::move(b).Build();
 }
 

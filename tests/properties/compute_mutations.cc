@@ -150,11 +150,24 @@ bool AnotherNumber(Program& program, size_t at) {
 }
 
 bool AnotherOp(Program& program, size_t at) {
-  static const auto* others = new std::map<std::string, std::string>{
-      {"add", "sub"},     {"sub", "add"},   {"mul", "div"},         {"div", "mul"},       {"tanh", "sigmoid"},
-      {"sigmoid", "tanh"}, {"relu", "abs"}, {"abs", "neg"},         {"neg", "abs"},       {"exp", "square"},
-      {"square", "exp"},  {"sqrt", "log"},  {"log", "sqrt"},        {"mse", "mae"},       {"mae", "mse"},
-      {"softmax", "log_softmax"},           {"reduce_sum", "reduce_mean"},                {"reduce_mean", "reduce_sum"}};
+  static const auto* others = new std::map<OpKind, OpKind>{{OpKind::kAdd, OpKind::kSub},
+                                                           {OpKind::kSub, OpKind::kAdd},
+                                                           {OpKind::kMul, OpKind::kDiv},
+                                                           {OpKind::kDiv, OpKind::kMul},
+                                                           {OpKind::kTanh, OpKind::kSigmoid},
+                                                           {OpKind::kSigmoid, OpKind::kTanh},
+                                                           {OpKind::kRelu, OpKind::kAbs},
+                                                           {OpKind::kAbs, OpKind::kNeg},
+                                                           {OpKind::kNeg, OpKind::kAbs},
+                                                           {OpKind::kExp, OpKind::kSquare},
+                                                           {OpKind::kSquare, OpKind::kExp},
+                                                           {OpKind::kSqrt, OpKind::kLog},
+                                                           {OpKind::kLog, OpKind::kSqrt},
+                                                           {OpKind::kMse, OpKind::kMae},
+                                                           {OpKind::kMae, OpKind::kMse},
+                                                           {OpKind::kSoftmax, OpKind::kLogSoftmax},
+                                                           {OpKind::kReduceSum, OpKind::kReduceMean},
+                                                           {OpKind::kReduceMean, OpKind::kReduceSum}};
   Compute* compute = ComputeAt(program, at);
   if (compute == nullptr) return false;
   const auto other = others->find(compute->kind);
@@ -180,13 +193,12 @@ bool OnlyWithMetrics(Program& program, size_t at) {
   Step& step = program.steps[at];
   if (step.phase == Phase::kMetric) return false;
   const std::vector<ValueId> written = Writes(step);
-  const bool is_read = std::any_of(program.steps.begin() + static_cast<ptrdiff_t>(at) + 1, program.steps.end(),
-                                   [&](const Step& later) {
-                                     const std::vector<ValueId> read = Reads(later);
-                                     return later.phase != Phase::kMetric &&
-                                            std::find_first_of(read.begin(), read.end(), written.begin(),
-                                                               written.end()) != read.end();
-                                   });
+  const bool is_read =
+      std::any_of(program.steps.begin() + static_cast<ptrdiff_t>(at) + 1, program.steps.end(), [&](const Step& later) {
+        const std::vector<ValueId> read = Reads(later);
+        return later.phase != Phase::kMetric &&
+               std::find_first_of(read.begin(), read.end(), written.begin(), written.end()) != read.end();
+      });
   step.phase = Phase::kMetric;
   return is_read;
 }

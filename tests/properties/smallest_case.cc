@@ -89,11 +89,11 @@ std::optional<Case> AsInput(const Case& sample, OpId id) {
   Op& op = smaller.graph.ops[id];
   if (op.inputs.empty()) return std::nullopt;
   const Layout layout = OutputLayout(smaller.plan.ops[id].strategy, RuleOf(smaller.graph, op));
-  op.kind = "input";
+  op.kind = OpKind::kInput;
   op.inputs.clear();
-  op.attributes.values = {{"shape", op.type.shape},
-                          {"dtype", std::string(DTypeName(op.type.dtype))},
-                          {"data", absl::StrCat("data_", id.value())}};
+  op.attributes = {{attribute::kShape, op.type.shape},
+                   {attribute::kDType, op.type.dtype},
+                   {attribute::kData, absl::StrCat("data_", id.value())}};
   Strategy strategy = Strategy::Replicated(RuleOf(smaller.graph, op));
   for (size_t d = 0; d < strategy.cuts.size(); ++d) strategy.cuts[d] = layout.dimensions[d];
   smaller.plan.ops[id].strategy = std::move(strategy);
