@@ -15,10 +15,10 @@
 #include "codegen/fixtures/workspace.h"
 #include "gtest/gtest.h"
 #include "ir/differentiate/differentiate.h"
-#include "ir/manual/interpret_ranks.h"
-#include "ir/manual/random_models.h"
+#include "ir/interpret/interpret_ranks.h"
 #include "ir/ops/ops.h"
 #include "ir/partition/partition.h"
+#include "ir/testing/random_manual_model.h"
 
 namespace cleave {
 namespace {
@@ -170,16 +170,16 @@ class ManualRun {
 };
 
 TEST(GeneratedManualProgram, TrainsAsTheInterpreterDoes) {
-  struct Case {
+  struct RanksOnMesh {
     std::vector<RankAxis> axes;
     std::vector<MeshAxis> mesh;
   };
-  const std::vector<Case> cases = {{{{"world", 1}}, {}},
-                                   {{{"world", 2}}, {AxisOf("m0", 2)}},
-                                   {{{"world", 3}}, {AxisOf("m0", 3)}},
-                                   {{{"dp", 2}, {"tp", 2}}, {AxisOf("dp", 2), AxisOf("tp", 2)}},
-                                   {{{"world", 4}}, {AxisOf("m0", 2), AxisOf("m1", 2)}},
-                                   {{{"dp", 3}, {"tp", 2}}, {AxisOf("dp", 3), AxisOf("tp", 2)}}};
+  const std::vector<RanksOnMesh> cases = {{{{"world", 1}}, {}},
+                                          {{{"world", 2}}, {AxisOf("m0", 2)}},
+                                          {{{"world", 3}}, {AxisOf("m0", 3)}},
+                                          {{{"dp", 2}, {"tp", 2}}, {AxisOf("dp", 2), AxisOf("tp", 2)}},
+                                          {{{"world", 4}}, {AxisOf("m0", 2), AxisOf("m1", 2)}},
+                                          {{{"dp", 3}, {"tp", 2}}, {AxisOf("dp", 3), AxisOf("tp", 2)}}};
   ManualRun run(CpuRuns(), FreshFolder("manual"));
   std::set<std::string> done;
   for (size_t i = 0; i < cases.size(); ++i) {

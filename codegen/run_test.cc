@@ -67,7 +67,7 @@ TEST_P(Trainings, AreTheSameOnAnyNumberOfRanks) {
   Cuts cuts = {{"image", {{"d0", {0}}}},       {"label", {{"d0", {0}}}},
                {"sample_mask", {{"d0", {0}}}}, {"h1.weight", {{"d0", {1}}}},
                {"h1.bias", {{"d0", {1}}}},     {"h1.matmul", {{"i", {0}}, {"j", {1}}}},
-               {"h2.weight", {{"d1", {1}}}},   {"h2.matmul", {{"i", {0}}, {attribute::kK, {1}}}}};
+               {"h2.weight", {{"d1", {1}}}},   {"h2.matmul", {{"i", {0}}, {"k", {1}}}}};
   runs.Run(CpuRuns(), PartitionedProgram(runs.graph(), Mesh::OfDevices(4), cuts), "data and tensor parallel on 4");
 }
 

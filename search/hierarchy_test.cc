@@ -117,7 +117,7 @@ TEST(HierarchyTest, DataParallelAcrossHostsAndTensorParallelInside) {
 // `plan` with the prices of another cluster's links.
 double CostOn(const Graph& graph, Plan plan, const Cluster& cluster) {
   plan.mesh = MeshOfCluster(cluster);
-  return PlanCost(graph, plan).price;
+  return PlanCost(FactsOf(graph), plan).price;
 }
 
 // With links of one speed axes are interchangeable: which of them cut weights rather than the batch follows from the

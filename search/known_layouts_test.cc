@@ -12,16 +12,11 @@
 #include "ir/plan/plan.h"
 #include "ir/program/program.h"
 #include "ir/strategy/strategy.h"
+#include "ir/testing/meshes.h"
 #include "search/search.h"
 
 namespace cleave {
 namespace {
-
-Mesh MeshOf(const std::vector<int64_t>& sizes) {
-  std::vector<MeshAxis> axes;
-  for (int64_t size : sizes) axes.push_back({.name = absl::StrCat("m", axes.size()), .size = size});
-  return *Mesh::Create(std::move(axes));
-}
 
 OpId Parameter(GraphBuilder& builder, const Shape& shape, const std::string& name) {
   return builder.Add(OpKind::kParameter, {}, {{attribute::kShape, shape}}, name);

@@ -26,7 +26,7 @@ Plan Found(const Graph& graph, int64_t devices, const SearchOptions& options) {
   EXPECT_TRUE(plan.has_value()) << RenderText(diagnostics, SourceSet());
   if (!plan.has_value()) return {};
   EXPECT_TRUE(VerifyPlan(graph, *plan).empty());
-  EXPECT_NEAR(plan->search.cost, PlanCost(graph, *plan).price, 1e-6 * plan->search.cost + 1e-9);
+  EXPECT_NEAR(plan->search.cost, PlanCost(FactsOf(graph), *plan).price, 1e-6 * plan->search.cost + 1e-9);
   return *plan;
 }
 

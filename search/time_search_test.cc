@@ -80,7 +80,7 @@ TEST(TimeSearchTest, CostsAreSecondsOfTheWholePlan) {
     for (const Cluster& cluster : {CpuCluster(6), Named("h100x8*2", 16)}) {
       const GraphFacts facts = FactsOf(graph);
       const Plan plan = Found(graph, cluster, Price::kTime);
-      const double cost = PlanCost(graph, plan, TimePrices(facts, cluster, plan.mesh)).price;
+      const double cost = PlanCost(facts, plan, TimePrices(facts, cluster, plan.mesh)).price;
       EXPECT_NEAR(plan.search.cost, cost, 1e-9 * cost);
       EXPECT_EQ(plan.search.price, "time");
     }

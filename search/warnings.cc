@@ -97,7 +97,7 @@ bool IsLopsided(const Rule& rule, const Strategy& strategy, const Mesh& mesh) {
 
 }  // namespace
 
-void WarnOfIdleRanks(const GraphFacts& facts, const Plan& plan, const std::map<OpId, Demand>& demands, const Pins& pins,
+void WarnOfIdleRanks(const GraphFacts& facts, const Plan& plan, const OpDemands& demands, const Pins& pins,
                      Diagnostics& diagnostics) {
   const int ranks = plan.mesh.rank_count();
   if (ranks == 1) return;

@@ -17,6 +17,7 @@
 #include "ir/fuse/fuse.h"
 #include "ir/fuse/storage.h"
 #include "ir/graph/graph.h"
+#include "ir/memory/memory.h"
 #include "ir/program/program.h"
 #include "ir/training/training.h"
 
@@ -29,6 +30,7 @@ struct Emission {
   const Training& training;
   const Fusion& fusion;
   const Storage& storage;
+  const MemoryUse& memory;
   const Names& names;
   Identifiers& identifiers;
   Sizes& sizes;

@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/check/check.h"
 #include "base/match/match.h"
 #include "base/status/status_macros.h"
 #include "codegen/source/attention.h"
@@ -19,7 +20,6 @@
 #include "codegen/source/settings.h"
 #include "codegen/source/stage_order.h"
 #include "ir/layout/layout.h"
-#include "ir/memory/memory.h"
 #include "ir/ops/ops.h"
 
 namespace cleave {
@@ -528,8 +528,7 @@ class ProgramWriter {
       writer.Gap();
     }
     const Bytes arena = emission_.storage.buffers.total;
-    const Bytes peak =
-        target().is_device ? arena + target().library_workspace : MemoryOf(emission_.graph, program()).prediction.peak;
+    const Bytes peak = target().is_device ? arena + target().library_workspace : emission_.memory.prediction.peak;
     writer.Table({{absl::StrCat("constexpr int64_t kArenaBytes = ", arena.value(), ";"), ""},
                   {absl::StrCat("constexpr int64_t kPeakBytes = ", peak.value(), ";"),
                    target().is_device ? "Predicted: the arena and what libraries of the GPU take beside it."
@@ -560,25 +559,25 @@ class ProgramWriter {
 
 }  // namespace
 
-absl::StatusOr<std::string> ProgramText(const Target& target, const Graph& graph, const Program& program,
-                                        const Training& training, std::optional<int> rank) {
+absl::StatusOr<std::string> ProgramText(const Target& target, const CodegenInput& input, std::optional<int> rank) {
+  const auto& [graph, program, memory, training] = input;
   if (rank.has_value() && (*rank < 0 || *rank >= program.mesh.rank_count())) {
     return absl::InvalidArgumentError(
         absl::StrCat("rank ", *rank, " of a mesh of ", program.mesh.rank_count(), " ranks"));
   }
-  const Fusion fusion = Fuse(program, {.largest_attention_head = target.largest_attention_head});
-  const Storage storage = PlanStorage(program, fusion);
+  CLEAVE_CHECK(memory.fuse == target.fuse) << "the memory of this program was planned for another target";
   Identifiers identifiers;
   Sizes sizes(program, rank, identifiers);
   RankNumbers rank_numbers(program.mesh, sizes, identifiers);
-  const Names names = NameValues(program, storage, identifiers);
+  const Names names = NameValues(program, memory.storage, identifiers);
   SourceWriter kernels;
   return ProgramWriter({.target = target,
                         .graph = graph,
                         .program = program,
                         .training = training,
-                        .fusion = fusion,
-                        .storage = storage,
+                        .fusion = memory.fusion,
+                        .storage = memory.storage,
+                        .memory = memory.use,
                         .names = names,
                         .identifiers = identifiers,
                         .sizes = sizes,

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
 #include "frontend/evaluate/evaluator.h"
-#include "frontend/manual/exchange.h"
+#include "ir/manual/exchange.h"
 
 namespace cleave::frontend {
 namespace {
@@ -95,9 +95,9 @@ std::optional<std::vector<OpId>> Evaluator::Exchange(Primitive primitive, const 
                                                      Span span, const Frame& frame) {
   const auto side = [](const std::vector<Part>& parts) {
     ExchangeSide result;
-    for (const Part& part : parts) {
-      result.sizes.push_back(ElementCount(part.shape));
-      result.ranks.push_back(part.ranks);
+    for (const Part& part : parts) result.sizes.push_back(ElementCount(part.shape));
+    for (size_t rank = 0; rank < parts.front().ranks.size(); ++rank) {
+      for (const Part& part : parts) result.partners.push_back(part.ranks[rank]);
     }
     return result;
   };
@@ -128,12 +128,12 @@ std::optional<std::vector<OpId>> Evaluator::Exchange(Primitive primitive, const 
     vectors = {{vectors[0].expression, joined.as_tensor()}};
   }
   const std::string word = primitive == Primitive::kReceive ? "send_recv" : SignatureOf(primitive).callee;
-  const Value exchanged = AddOp(OpKind::kNeighborExchange, vectors,
-                                {{attribute::kPrimitive, word},
-                                 {attribute::kSendSizes, out.sizes},
-                                 {attribute::kReceiveSizes, in.sizes},
-                                 {attribute::kSendRanks, out.Table()},
-                                 {attribute::kReceiveRanks, in.Table()}},
+  const Value exchanged = AddOp("neighbor_exchange", vectors,
+                                {{{"primitive", word},
+                                  {"send_sizes", out.sizes},
+                                  {"receive_sizes", in.sizes},
+                                  {"send_ranks", out.partners},
+                                  {"receive_ranks", in.partners}}},
                                 span, frame, word);
   if (exchanged.is_poison()) return std::nullopt;
   expansion_.rank_places[exchanged.as_tensor()] = span;

@@ -16,7 +16,7 @@
 #include "ir/check/shrink.h"
 #include "ir/differentiate/differentiate.h"
 #include "ir/interpret/interpret.h"
-#include "ir/manual/interpret_ranks.h"
+#include "ir/interpret/interpret_ranks.h"
 #include "ir/manual/manual.h"
 #include "ir/ops/ops.h"
 #include "ir/precision/precision.h"

@@ -10,12 +10,12 @@
 #include "ir/check/check.h"
 #include "ir/differentiate/differentiate.h"
 #include "ir/interpret/interpret.h"
-#include "ir/manual/random_models.h"
 #include "ir/ops/builder.h"
 #include "ir/ops/ops.h"
 #include "ir/partition/partition.h"
 #include "ir/precision/precision.h"
 #include "ir/program/text.h"
+#include "ir/testing/random_manual_model.h"
 
 namespace cleave {
 namespace {

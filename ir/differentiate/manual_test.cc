@@ -1,4 +1,4 @@
-// Gradients of manual models: which communication they need. That they are right: ir/manual/gradients_test.cc.
+// Gradients of manual models: which communication they need. That they are right: ir/differentiate/manual_gradients_test.cc.
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"

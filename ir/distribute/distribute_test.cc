@@ -20,15 +20,15 @@ namespace {
 
 constexpr uint64_t kSeed = 5;
 
-struct Case {
+struct SingleOpGraph {
   Graph graph;
   SourceValues sources;
   OpId op;
 };
 
-Case CaseOf(const Sample& sample) {
+SingleOpGraph GraphOf(const Sample& sample) {
   GraphBuilder builder;
-  Case result;
+  SingleOpGraph result;
   std::vector<OpId> inputs;
   for (size_t i = 0; i < sample.types.size(); ++i) {
     const std::string name = absl::StrCat("x", i);
@@ -52,7 +52,7 @@ OpPlan Planned(Strategy strategy) {
 }
 
 // The op cut at random, with at least one inner factor in two or more pieces; inputs whole, or partial where sums pass.
-Plan RandomPlanOf(const Case& item, const Mesh& mesh, Random& random) {
+Plan RandomPlanOf(const SingleOpGraph& item, const Mesh& mesh, Random& random) {
   Plan plan;
   plan.mesh = mesh;
   for (const Op& op : item.graph.ops) {
@@ -79,7 +79,7 @@ void ExpectSame(const Tensor& actual, const Tensor& expected) {
   }
 }
 
-void CheckProgram(const Case& item, const Distributed& distributed, const Tensor& expected) {
+void CheckProgram(const SingleOpGraph& item, const Distributed& distributed, const Tensor& expected) {
   const absl::StatusOr<Program> program = Partition(distributed.graph, distributed.plan);
   ASSERT_TRUE(program.ok()) << program.status();
   const auto values = InterpretProgram(*program, item.sources, 1);
@@ -104,7 +104,7 @@ TEST(DistributeTest, FormsComputeTheSame) {
       for (const Sample& sample : SamplesOf(op->kind, random)) {
         for (int devices : {2, 3, 4, 6}) {
           SCOPED_TRACE(absl::StrCat("seed ", kSeed, ", round ", round, ", ", devices, " ranks: ", sample.Text()));
-          const Case item = CaseOf(sample);
+          const SingleOpGraph item = GraphOf(sample);
           const Plan plan = RandomPlanOf(item, Mesh::OfDevices(devices), random);
           const absl::StatusOr<Distributed> distributed = Distribute(item.graph, plan);
           ASSERT_TRUE(distributed.ok()) << distributed.status();
@@ -151,7 +151,7 @@ Plan WholePlan(const Graph& graph, const Mesh& mesh) {
 
 std::string Kinds(const Graph& graph) {
   std::string text;
-  for (const Op& op : graph.ops) absl::StrAppend(&text, text.empty() ? "" : " ", op.kind);
+  for (const Op& op : graph.ops) absl::StrAppend(&text, text.empty() ? "" : " ", OpKindName(op.kind));
   return text;
 }
 

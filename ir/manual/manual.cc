@@ -212,18 +212,4 @@ std::string VarianceText(const std::vector<RankAxis>& axes, RankAxisSet variance
                        : absl::StrCat("varies over ", absl::StrJoin(names, ", "), " and ", last);
 }
 
-std::vector<AxisId> MeshAxesOf(const std::vector<RankAxis>& axes, RankAxisSet group, const Mesh& mesh) {
-  std::vector<AxisId> result;
-  int next = 0;
-  for (size_t i = 0; i < axes.size(); ++i) {
-    for (int64_t size = 1; size < axes[i].size; ++next) {
-      CLEAVE_CHECK(next < mesh.axis_count()) << "mesh " << mesh.ToString() << " ends within " << axes[i].name;
-      size *= mesh.axis(AxisId(next)).size;
-      CLEAVE_CHECK(axes[i].size % size == 0) << "mesh " << mesh.ToString() << " cuts across " << axes[i].name;
-      if (group.Contains(SetOf(i))) result.push_back(AxisId(next));
-    }
-  }
-  return result;
-}
-
 }  // namespace cleave

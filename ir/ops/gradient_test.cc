@@ -97,7 +97,7 @@ TEST(GradientTest, EveryGradientEqualsFiniteDifferences) {
   Random random(kSeed);
   for (int round = 0; round < 4; ++round) {
     for (const OpDefinition* op : AllOps()) {
-      // Over all ranks at once: ir/manual/gradients_test.cc.
+      // Over all ranks at once: ir/differentiate/manual_gradients_test.cc.
       if (op->rank_use != RankUse::kNone) continue;
       if (op->gradient == nullptr) continue;
       int checked = 0;

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check/check.h"
 #include "ir/manual/manual.h"
+#include "ir/mesh/rank_axes.h"
 
 namespace cleave {
 namespace {

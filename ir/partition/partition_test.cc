@@ -17,6 +17,7 @@
 #include "ir/program/program.h"
 #include "ir/strategy/strategy.h"
 #include "ir/testing/graphs.h"
+#include "ir/testing/meshes.h"
 #include "ir/testing/plans.h"
 #include "ir/testing/random_plan.h"
 
@@ -215,12 +216,6 @@ Program Split(const Graph& graph, const Plan& plan, const PartitionOptions& opti
   const absl::StatusOr<SimulationReport> proof = CheckBySimulation(graph, *distributed, *program);
   EXPECT_TRUE(proof.ok()) << proof.status();
   return *std::move(program);
-}
-
-Mesh MeshOf(std::vector<int64_t> sizes) {
-  std::vector<MeshAxis> axes;
-  for (size_t i = 0; i < sizes.size(); ++i) axes.push_back({.name = absl::StrCat("m", i), .size = sizes[i]});
-  return *Mesh::Create(axes);
 }
 
 const Collective& FindCollective(const Program& program, absl::string_view step) {

@@ -3,15 +3,13 @@
 #include <variant>
 #include <vector>
 
+#include "base/json/json.h"
 #include "ir/ops/ops.h"
 #include "ir/plan/plan_json.h"
 #include "ir/strategy/strategy.h"
-#include "nlohmann/json.hpp"
 
 namespace cleave {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::string Text(absl::string_view text) { return std::string(text); }
 
@@ -64,7 +62,7 @@ Json OpJson(const Graph& graph, const Plan& plan, const Op& op) {
   Json choices = Json::array();
   for (const Choice& choice : planned.choices) choices.push_back(ChoiceJson(choice, rule, plan.mesh));
   return {{"name", op.name},
-          {"kind", op.kind},
+          {"kind", Text(OpKindName(op.kind))},
           {"phase", Text(PhaseName(op.phase))},
           {"line", op.line},
           {"inputs", inputs},
@@ -214,7 +212,7 @@ std::string PlanJson(const Graph& graph, const Plan& plan, const Program& progra
       {"predicted", PredictedJson(facts)},
       {"warnings", WarningsJson(facts)},
   };
-  return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return JsonDocument(document);
 }
 
 }  // namespace cleave

@@ -104,7 +104,7 @@ TEST(PrecisionTest, GradientsOfParametersAreAddedUpInF32) {
   const Graph graph = InBf16(Trained(MlpGraph()));
   const Op& weight = graph.op(*graph.Find("h1.weight.grad"));
   EXPECT_EQ(weight.type.dtype, DType::kF32);
-  EXPECT_EQ(weight.attributes.Get(attribute::kResult), "f32");
+  EXPECT_EQ(weight.attributes.Get(attribute::kResult), DType::kF32);
   for (OpId input : weight.inputs) EXPECT_EQ(graph.op(input).type.dtype, DType::kBf16);
   EXPECT_EQ(TypeOf(graph, "h1.bias.grad"), DType::kF32);
   EXPECT_EQ(TypeOf(graph, "h1.grad"), DType::kBf16);  // Of a value: the next product reads it.
@@ -205,7 +205,7 @@ TEST(PrecisionTest, ConvolutionsReadBf16) {
   EXPECT_EQ(TypeOf(graph, "c1.add"), DType::kBf16);
   EXPECT_EQ(TypeOf(graph, "c1.pool"), DType::kF32);
   EXPECT_EQ(TypeOf(graph, "c1.filter.grad"), DType::kF32);
-  EXPECT_EQ(graph.op(*graph.Find("c1.filter.grad")).attributes.Get(attribute::kResult), "f32");
+  EXPECT_EQ(graph.op(*graph.Find("c1.filter.grad")).attributes.Get(attribute::kResult), DType::kF32);
 }
 
 // The residual sum is in f32 and the product beside it in bf16: the chain of sums of their gradients holds its casts.

@@ -58,11 +58,11 @@ std::vector<OpId> ProductsOf(const GraphFacts& facts) {
   return products;
 }
 
-struct Found {
+struct SpreadPlan {
   std::optional<Plan> plan;
   Diagnostics diagnostics;
 
-  const Diagnostic* Of(Code code) const {
+  const Diagnostic* FirstWith(Code code) const {
     for (const Diagnostic& item : diagnostics.items()) {
       if (item.code == code) return &item;
     }
@@ -70,8 +70,8 @@ struct Found {
   }
 };
 
-Found Spread(const Graph& graph, int64_t devices, const Pins& pins) {
-  Found found;
+SpreadPlan Spread(const Graph& graph, int64_t devices, const Pins& pins) {
+  SpreadPlan found;
   found.plan = Search(graph, CpuCluster(devices), pins, {.algorithm = SearchAlgorithm::kPropagate, .dataset = {}},
                       found.diagnostics);
   if (found.plan.has_value()) found.plan->search.seconds = 0;
@@ -89,7 +89,7 @@ std::string Letters(const Graph& graph, const Plan& plan) {
 }
 
 std::string LettersFor(const Graph& graph, int64_t devices, const Pins& pins) {
-  const Found found = Spread(graph, devices, pins);
+  const SpreadPlan found = Spread(graph, devices, pins);
   return found.plan.has_value() ? Letters(graph, *found.plan) : "";
 }
 
@@ -101,14 +101,14 @@ TEST(PropagateTest, RowsGoThroughAllLayers) {
 
 TEST(PropagateTest, ColumnsAreContractedByTheNextLayer) {
   const Graph graph = Mlp(64, {16, 32, 32, 8});
-  const Found found = Spread(graph, 4, PinsOf({ShardOn(*graph.Find("h0"), {{1, 1}, {4, 1}})}));
+  const SpreadPlan found = Spread(graph, 4, PinsOf({ShardOn(*graph.Find("h0"), {{1, 1}, {4, 1}})}));
   ASSERT_TRUE(found.plan.has_value());
   EXPECT_EQ(Letters(graph, *found.plan), "jj kk --");
   const OpPlan& second = found.plan->ops[*graph.Find("h1")];
   EXPECT_EQ(second.decided_by, DecidedBy::kPropagation);
   EXPECT_TRUE(absl::StartsWith(second.reason, "follows `h0` (line ")) << second.reason;
   EXPECT_TRUE(absl::StrContains(second.reason, " on m0 m1, by way of `h0.relu`: k: m0 m1, causes ")) << second.reason;
-  const Diagnostic* unreached = found.Of(Code::kW0606);
+  const Diagnostic* unreached = found.FirstWith(Code::kW0606);
   ASSERT_NE(unreached, nullptr);
   EXPECT_TRUE(absl::StrContains(unreached->message, "no pin's cut by `m0` and `m1` reaches `h2` (line "));
   EXPECT_EQ(unreached->help[0], "pin it in `parallel`: `pin \"h2\" = shard((4, 1), (1, 1));`");
@@ -137,7 +137,7 @@ TEST(PropagateTest, AProductThatCannotTakeTheCutIsDividedInAnotherWay) {
   const OpId first = b.Add(OpKind::kMatmul, {input("x", {8, 8}), w}, {}, "first");
   b.Add(OpKind::kEinsum, {first, input("y", {8, 4})}, {{attribute::kEquation, "i i, i j -> i j"}}, "second");
   const Graph graph = std::move(b).Build();
-  const Found found = Spread(graph, 4, PinsOf({ShardOn(*graph.Find("first"), {{4, 1}, {1, 1}})}));
+  const SpreadPlan found = Spread(graph, 4, PinsOf({ShardOn(*graph.Find("first"), {{4, 1}, {1, 1}})}));
   ASSERT_TRUE(found.plan.has_value());
   const OpId second = *graph.Find("second");
   EXPECT_EQ(CutsText(found.plan->ops[second].strategy, RuleOf(graph, graph.op(second)), found.plan->mesh), "j: m0 m1");
@@ -147,9 +147,9 @@ TEST(PropagateTest, WithoutAPinItSaysWhatToPin) {
   const Graph graph = Mlp(64, {16, 32, 8});
   Pins pins;
   pins.settings.search_span = At(7);
-  const Found found = Spread(graph, 8, pins);
+  const SpreadPlan found = Spread(graph, 8, pins);
   EXPECT_FALSE(found.plan.has_value());
-  const Diagnostic* error = found.Of(Code::kE0309);
+  const Diagnostic* error = found.FirstWith(Code::kE0309);
   ASSERT_NE(error, nullptr);
   EXPECT_EQ(error->labels[0].span, At(7));
   EXPECT_TRUE(absl::StartsWith(error->notes[0], "the heaviest products are `h0` (line ")) << error->notes[0];
@@ -164,9 +164,9 @@ Pins Opposed(const Graph& graph) {
 
 TEST(PropagateTest, ConflictsAreListedWithBothPins) {
   const Graph graph = Mlp(64, {16, 32, 32, 8});
-  const Found found = Spread(graph, 2, Opposed(graph));
+  const SpreadPlan found = Spread(graph, 2, Opposed(graph));
   ASSERT_TRUE(found.plan.has_value());
-  const Diagnostic* warning = found.Of(Code::kW0605);
+  const Diagnostic* warning = found.FirstWith(Code::kW0605);
   ASSERT_NE(warning, nullptr);
   ASSERT_EQ(warning->labels.size(), 2u);
   EXPECT_EQ(std::min(warning->labels[0].span.begin, warning->labels[1].span.begin), 10);
@@ -187,7 +187,7 @@ TEST(PropagateTest, ListsTwentyConflictsTheDearestFirst) {
     const std::vector<std::vector<int64_t>> rows = {{2, 1}, {1, 1}}, columns = {{1, 1}, {2, 1}};
     pins.pins.push_back(ShardOn(product, layer % 4 == 0 ? rows : columns, layer));
   }
-  const Found found = Spread(graph, 2, pins);
+  const SpreadPlan found = Spread(graph, 2, pins);
   std::vector<const Diagnostic*> warnings;
   for (const Diagnostic& item : found.diagnostics.items()) {
     if (item.code == Code::kW0605) warnings.push_back(&item);
@@ -201,8 +201,8 @@ TEST(PropagateTest, NeighboursThatAreBothPinnedAreNoConflict) {
   const Graph graph = testing::MatmulChain({8, 8, 8, 8});
   const Pins pins =
       PinsOf({ShardOn(*graph.Find("m0"), {{2, 1}, {1, 1}}), ShardOn(*graph.Find("m1"), {{1, 1}, {1, 2}})});
-  const Found found = Spread(graph, 2, pins);
-  EXPECT_EQ(found.Of(Code::kW0605), nullptr);
+  const SpreadPlan found = Spread(graph, 2, pins);
+  EXPECT_EQ(found.FirstWith(Code::kW0605), nullptr);
 }
 
 TEST(PropagateTest, PriorityChangesTheWinner) {
@@ -228,7 +228,7 @@ TEST(PropagateTest, RepeatedLayersAreCutLikeThePinnedOne) {
   ASSERT_FALSE(names.empty());
   const std::string up =
       *std::find_if(names.begin(), names.end(), [](const std::string& name) { return absl::EndsWith(name, ".up"); });
-  const Found found = Spread(graph, 4, PinsOf({ShardOn(*graph.Find(up), {{1, 1, 1}, {4, 1}})}));
+  const SpreadPlan found = Spread(graph, 4, PinsOf({ShardOn(*graph.Find(up), {{1, 1, 1}, {4, 1}})}));
   ASSERT_TRUE(found.plan.has_value());
   for (const Op& op : graph.ops) {
     if (op.kind != OpKind::kMatmul || op.phase != Phase::kForward) continue;
@@ -244,10 +244,10 @@ TEST(PropagateTest, RepeatedLayersAreCutLikeThePinnedOne) {
 
 TEST(PropagateTest, AnAxisWithoutAPinIsReportedOnce) {
   const Graph graph = Mlp(64, {16, 32, 8});
-  const Found found = Spread(graph, 4, PinsOf({ShardOn(*graph.Find("h0"), {{2, 1}, {1, 1}})}));
-  ASSERT_NE(found.Of(Code::kW0603), nullptr);
-  EXPECT_EQ(found.Of(Code::kW0603)->notes[0], "`m1` is used by no pin: its ranks repeat the work");
-  EXPECT_EQ(found.Of(Code::kW0606), nullptr);
+  const SpreadPlan found = Spread(graph, 4, PinsOf({ShardOn(*graph.Find("h0"), {{2, 1}, {1, 1}})}));
+  ASSERT_NE(found.FirstWith(Code::kW0603), nullptr);
+  EXPECT_EQ(found.FirstWith(Code::kW0603)->notes[0], "`m1` is used by no pin: its ranks repeat the work");
+  EXPECT_EQ(found.FirstWith(Code::kW0606), nullptr);
 }
 
 // Two products whose only tie is a weight, which the second reads transposed or not.
@@ -267,7 +267,7 @@ Graph Tied(bool transpose_second) {
 TEST(PropagateTest, ReadersOfOneWeightCutItAlike) {
   for (const bool transpose : {false, true}) {
     const Graph graph = Tied(transpose);
-    const Found found = Spread(graph, 4, PinsOf({ShardOn(*graph.Find("first"), {{1, 1}, {4, 1}})}));
+    const SpreadPlan found = Spread(graph, 4, PinsOf({ShardOn(*graph.Find("first"), {{1, 1}, {4, 1}})}));
     ASSERT_TRUE(found.plan.has_value());
     EXPECT_EQ(Letters(graph, *found.plan), transpose ? "jj jj" : "jj kk");
     EXPECT_EQ(OutputLayout(found.plan->ops[*graph.Find("w")].strategy, RuleOf(graph, graph.op(*graph.Find("w")))),
@@ -299,13 +299,13 @@ TEST(PropagateTest, AnyPinsGiveOneSoundPlan) {
       if (random() % 2 == 0) pins.priorities.push_back({.op = product, .value = static_cast<int64_t>(random() % 3)});
     }
     if (pins.pins.empty()) continue;
-    const Found first = Spread(graph, devices, pins);
+    const SpreadPlan first = Spread(graph, devices, pins);
     ASSERT_TRUE(first.plan.has_value());
     EXPECT_EQ(VerifyPlan(graph, *first.plan), std::vector<std::string>{});
-    EXPECT_NEAR(first.plan->search.cost, PlanCost(graph, *first.plan).price, 1e-6 * first.plan->search.cost);
+    EXPECT_NEAR(first.plan->search.cost, PlanCost(FactsOf(graph), *first.plan).price, 1e-6 * first.plan->search.cost);
     std::shuffle(pins.pins.begin(), pins.pins.end(), random);
     std::shuffle(pins.priorities.begin(), pins.priorities.end(), random);
-    const Found second = Spread(graph, devices, pins);
+    const SpreadPlan second = Spread(graph, devices, pins);
     EXPECT_EQ(*first.plan, *second.plan);
     EXPECT_EQ(first.diagnostics.items(), second.diagnostics.items());
   }
@@ -324,7 +324,7 @@ TEST(PropagateTest, AnyNumberOfDevices) {
         if (!factors.empty()) strategy = *Moved(strategy, facts.rule(product), mesh, factors.back(), axis);
       }
       const Pins pins = PinsOf({ShardOn(product, InStrategy(strategy, facts.rule(product), mesh))});
-      const Found found = Spread(graph, devices, pins);
+      const SpreadPlan found = Spread(graph, devices, pins);
       ASSERT_TRUE(found.plan.has_value());
       EXPECT_EQ(VerifyPlan(graph, *found.plan), std::vector<std::string>{});
     }

@@ -19,7 +19,7 @@ bool StepTwice(Program& program, size_t at) {
   return true;
 }
 
-// A step before the one whose value it reads. Independent steps may change places.
+// Moves a step before the one whose value it reads. Independent steps may change places.
 bool DependentStepsExchanged(Program& program, size_t at) {
   if (at + 1 >= program.steps.size()) return false;
   const std::vector<ValueId> written = Writes(program.steps[at]);
@@ -73,7 +73,7 @@ bool ValueOfAnotherPhase(Program& program, size_t at) {
   });
 }
 
-// The axes of one factor cut another.
+// Moves the axes of one factor to another.
 bool AnotherFactorCut(Program& program, size_t at) {
   Compute* compute = ComputeAt(program, at);
   if (compute == nullptr) return false;
@@ -136,7 +136,7 @@ bool PassForgotten(Program& program, size_t at) {
   return true;
 }
 
-// A loss divided by the rows that a rank has, a scale by another number.
+// Changes a number of an op, such as the number of rows by which a loss divides, or the factor of a scale.
 bool AnotherNumber(Program& program, size_t at) {
   Compute* compute = ComputeAt(program, at);
   if (compute == nullptr) return false;
@@ -176,7 +176,7 @@ bool AnotherOp(Program& program, size_t at) {
   return true;
 }
 
-// Two ops write each other's values.
+// Makes two ops write each other's values.
 bool OutputsExchanged(Program& program, size_t at) {
   Compute* first = ComputeAt(program, at);
   for (size_t other = at + 1; first != nullptr && other < program.steps.size(); ++other) {
@@ -188,7 +188,7 @@ bool OutputsExchanged(Program& program, size_t at) {
   return false;
 }
 
-// A step that runs only where metrics are asked for makes what others read.
+// Lets a step that makes a value for others run only where metrics are computed.
 bool OnlyWithMetrics(Program& program, size_t at) {
   Step& step = program.steps[at];
   if (step.phase == Phase::kMetric) return false;
@@ -203,7 +203,7 @@ bool OnlyWithMetrics(Program& program, size_t at) {
   return is_read;
 }
 
-// A later phase's step made earlier than what stands before it, or the other way round.
+// Gives a step an earlier phase than the steps before it, or a later one than those after it.
 bool InAnotherPhase(Program& program, size_t at) {
   Step& step = program.steps[at];
   if (at == 0 || at + 1 >= program.steps.size() || program.steps[at + 1].phase != step.phase) return false;

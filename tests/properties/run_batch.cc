@@ -16,6 +16,7 @@
 #include "codegen/codegen.h"
 #include "ir/check/conditioning.h"
 #include "ir/interpret/interpret.h"
+#include "ir/memory/memory_plan.h"
 #include "ir/training/training.h"
 #include "tests/properties/run_driver.h"
 #include "tests/support/command.h"
@@ -55,7 +56,7 @@ using ExpectedStep = std::map<std::string, Expected>;  // By the names that the 
 struct Member {
   uint64_t seed = 0;
   std::string name;  // "case_3"
-  Case sample;
+  PlannedGraph sample;
   SourceValues sources;
   std::vector<ExpectedStep> steps;
   std::vector<double> learning_rates;
@@ -137,7 +138,7 @@ std::string SourcesText(const Member& member) {
   return text;
 }
 
-// Sources as the program has them: f32 parameters and inputs, and an optimizer that starts.
+// The sources of the program: f32 parameters and inputs, and the optimizer's initial state.
 SourceValues ProgramSources(const Graph& graph) {
   SourceValues sources = RandomSources(graph, /*seed=*/1);
   for (auto& [id, tensor] : sources) {
@@ -159,7 +160,7 @@ void CompareRank(const Member& member, const std::string& folder, int rank, doub
   while (file >> step >> name >> element >> printed) {
     const ExpectedStep& values = member.steps[static_cast<size_t>(step) - 1];
     const auto found = values.find(name);
-    if (found == values.end()) continue;  // A parameter that is not trained.
+    if (found == values.end()) continue;  // This parameter is not trained.
     seen.insert(absl::StrCat(step, name));
     const Expected& expected = found->second;
     const double movement = expected.movement[element];
@@ -192,7 +193,7 @@ std::string MeshText(const Mesh& mesh) {
                       "}");
 }
 
-// The folders of the runtime that have been written, for one set of objects whatever a case needs.
+// The folders of the runtime that have been written: one set of objects serves all cases.
 std::string RuntimeFolders(const std::string& folder) {
   std::set<std::string> folders;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder + "/runtime")) {
@@ -208,7 +209,9 @@ bool Generate(const Member& member, const std::string& folder, BatchReport& repo
   const absl::StatusOr<Compiled> compiled = Compile(member.sample);
   absl::Status status = compiled.status();
   if (compiled.ok()) {
-    const auto files = GenerateCpu(compiled->distributed.graph, compiled->program, Training{});
+    const auto files =
+        GenerateCpu({compiled->distributed.graph, compiled->program,
+                     PlanMemory(compiled->distributed.graph, compiled->program, FusedByCpu()), Training{}});
     status = files.status();
     for (const GeneratedFile& file : files.ok() ? *files : std::vector<GeneratedFile>{}) {
       const bool is_program = file.path == "program.cc";

@@ -1,4 +1,4 @@
-#include "ir/manual/random_models.h"
+#include "ir/testing/random_manual_model.h"
 
 #include <algorithm>
 #include <numeric>

@@ -1,4 +1,4 @@
-#include "ir/manual/communicate.h"
+#include "ir/interpret/communicate.h"
 
 #include <algorithm>
 
@@ -52,7 +52,7 @@ Tensor Joined(const std::vector<Tensor>& parts, int64_t axis) {
 }
 
 // What the member with number `own` of a group gets.
-Tensor OfMember(const Op& op, const Members& members, int64_t own) {
+Tensor ValueOfMember(const Op& op, const Members& members, int64_t own) {
   const int64_t size = static_cast<int64_t>(members.size());
   const Attributes& attributes = op.attributes;
   if (op.kind == OpKind::kAllReduce) return Reduce(members, attributes.Get(attribute::kReduction));
@@ -111,7 +111,7 @@ TensorOnRanks Communicate(const std::vector<RankAxis>& axes, const Op& op, const
   for (int64_t rank = 0; rank < static_cast<int64_t>(x.size()); ++rank) {
     Members members;
     for (int64_t member : GroupMembers(axes, group, rank)) members.push_back(&x[static_cast<size_t>(member)]);
-    result.push_back(OfMember(op, members, GroupIndex(axes, group, rank)));
+    result.push_back(ValueOfMember(op, members, GroupIndex(axes, group, rank)));
   }
   return result;
 }

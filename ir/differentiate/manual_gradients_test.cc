@@ -7,11 +7,11 @@
 #include "gtest/gtest.h"
 #include "ir/differentiate/differentiate.h"
 #include "ir/graph/text.h"
-#include "ir/manual/interpret_ranks.h"
+#include "ir/interpret/interpret_ranks.h"
 #include "ir/manual/manual.h"
-#include "ir/manual/random_models.h"
 #include "ir/ops/builder.h"
 #include "ir/ops/ops.h"
+#include "ir/testing/random_manual_model.h"
 
 namespace cleave {
 namespace {
