@@ -151,7 +151,7 @@ class BodyText {
         continue;
       }
       ElementText text = TextOf(node);
-      if (!node.IsLeaf() && uses_[node.key()] > 1) text = Named(text);
+      if (!node.IsLeaf() && uses_[node.key()] > 1) text = Named(node, text);
       texts_[node.key()] = text;
     }
     statements_.push_back(absl::StrCat("return ", texts_.at(function_.value.key()).text, ";"));
@@ -166,17 +166,19 @@ class BodyText {
     for (const Scalar& operand : node.operands()) operands.push_back(texts_.at(operand.key()));
     ElementText text = NodeText(node, operands, functions_);
     while (text.text.size() > kLongest) {
-      const auto longest =
-          std::max_element(operands.begin(), operands.end(),
-                           [](const ElementText& a, const ElementText& b) { return a.text.size() < b.text.size(); });
-      *longest = Named(*longest);
+      size_t longest = 0;
+      for (size_t i = 1; i < operands.size(); ++i) {
+        if (operands[i].text.size() > operands[longest].text.size()) longest = i;
+      }
+      operands[longest] = Named(node.operands()[longest], operands[longest]);
       text = NodeText(node, operands, functions_);
     }
     return text;
   }
 
-  ElementText Named(const ElementText& text) {
-    const std::string name = identifiers_.Unique(absl::StrCat("term_", ++terms_));
+  // A call gives its constant the function's name.
+  ElementText Named(const Scalar& node, const ElementText& text) {
+    const std::string name = identifiers_.Unique(node.Is(Primitive::kCall) ? node.function().name : "term");
     statements_.push_back(absl::StrCat("const float ", name, " = ", text.text, ";"));
     return {name};
   }
@@ -184,7 +186,6 @@ class BodyText {
   const ScalarFunction& function_;
   ElementFunctions& functions_;
   Identifiers identifiers_;
-  int terms_ = 0;
   std::map<Scalar::Key, int> uses_;
   std::map<Scalar::Key, ElementText> texts_;
   std::vector<std::string> statements_;

@@ -128,12 +128,12 @@ std::optional<std::vector<OpId>> Evaluator::Exchange(Primitive primitive, const 
     vectors = {{vectors[0].expression, joined.as_tensor()}};
   }
   const std::string word = primitive == Primitive::kReceive ? "send_recv" : SignatureOf(primitive).callee;
-  const Value exchanged = AddOp("neighbor_exchange", vectors,
-                                {{{"primitive", word},
-                                  {"send_sizes", out.sizes},
-                                  {"receive_sizes", in.sizes},
-                                  {"send_ranks", out.partners},
-                                  {"receive_ranks", in.partners}}},
+  const Value exchanged = AddOp(OpKind::kNeighborExchange, vectors,
+                                {{attribute::kPrimitive, word},
+                                  {attribute::kSendSizes, out.sizes},
+                                  {attribute::kReceiveSizes, in.sizes},
+                                  {attribute::kSendRanks, out.partners},
+                                  {attribute::kReceiveRanks, in.partners}},
                                 span, frame, word);
   if (exchanged.is_poison()) return std::nullopt;
   expansion_.rank_places[exchanged.as_tensor()] = span;

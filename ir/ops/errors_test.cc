@@ -133,16 +133,16 @@ TEST(ErrorsTest, Messages) {
                       {attribute::kReceiveRanks, std::move(receive_ranks)}};
   };
   const std::string note = " | note: one of them would wait for ever, or take one part for another";
-  EXPECT_EQ(Infer("neighbor_exchange", {F({5})}, messages({2, 3}, {1, -1, -1, 0}, {3, 2}, {1, -1, -1, 0})), "f32[5]");
-  EXPECT_EQ(Infer("neighbor_exchange", {F({5})}, messages({5}, {1, 0}, {4}, {1, 0})),
+  EXPECT_EQ(Infer(OpKind::kNeighborExchange, {F({5})}, messages({2, 3}, {1, -1, -1, 0}, {3, 2}, {1, -1, -1, 0})), "f32[5]");
+  EXPECT_EQ(Infer(OpKind::kNeighborExchange, {F({5})}, messages({5}, {1, 0}, {4}, {1, 0})),
             "E0704 rank 0 sends 5 elements to rank 1, which receives 4" + note);
-  EXPECT_EQ(Infer("neighbor_exchange", {F({5})}, messages({5}, {1, -1}, {5}, {-1, -1})),
+  EXPECT_EQ(Infer(OpKind::kNeighborExchange, {F({5})}, messages({5}, {1, -1}, {5}, {-1, -1})),
             "E0704 rank 0 sends 5 elements to rank 1, which does not receive them" + note);
-  EXPECT_EQ(Infer("neighbor_exchange", {F({5})}, messages({5}, {-1, -1}, {5}, {-1, 0})),
+  EXPECT_EQ(Infer(OpKind::kNeighborExchange, {F({5})}, messages({5}, {-1, -1}, {5}, {-1, 0})),
             "E0704 rank 1 waits for 5 elements of rank 0, which does not send them" + note);
-  EXPECT_EQ(Infer("neighbor_exchange", {F({5})}, messages({2, 3}, {1, 1, -1, -1}, {3, 2}, {-1, -1, 0, 0})),
+  EXPECT_EQ(Infer(OpKind::kNeighborExchange, {F({5})}, messages({2, 3}, {1, 1, -1, -1}, {3, 2}, {-1, -1, 0, 0})),
             "E0704 rank 0 sends 2 elements to rank 1, which receives 3" + note);
-  EXPECT_EQ(Infer("neighbor_exchange", {F({5})}, messages({5}, {2, 0}, {5}, {1, 0})),
+  EXPECT_EQ(Infer(OpKind::kNeighborExchange, {F({5})}, messages({5}, {2, 0}, {5}, {1, 0})),
             "E0709 rank 0 sends to rank 2 of 2 ranks | note: ranks are 0 to 1");
   EXPECT_EQ(Infer(OpKind::kNeighborExchange, {F({4})}, messages({5}, {1, 0}, {5}, {1, 0})),
             "E0411 parts of 5 elements of 4 | 0: is 4");

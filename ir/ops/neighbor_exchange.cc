@@ -15,11 +15,11 @@ namespace cleave {
 namespace {
 
 ExchangeSide SendsOf(const Attributes& attributes) {
-  return {.sizes = attributes.GetInts("send_sizes"), .partners = attributes.GetInts("send_ranks")};
+  return {.sizes = attributes.Get(attribute::kSendSizes), .partners = attributes.Get(attribute::kSendRanks)};
 }
 
 ExchangeSide ReceivesOf(const Attributes& attributes) {
-  return {.sizes = attributes.GetInts("receive_sizes"), .partners = attributes.GetInts("receive_ranks")};
+  return {.sizes = attributes.Get(attribute::kReceiveSizes), .partners = attributes.Get(attribute::kReceiveRanks)};
 }
 
 // Sizes positive, and a row of the table for each rank.
