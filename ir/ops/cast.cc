@@ -32,8 +32,9 @@ std::vector<double> Truncates(const Attributes& attributes, int64_t) {
 // A cast to bf16 does not round here: as all reference evaluation it is in double.
 OpDefinition DefineCast() {
   const Scalar x = Variable("x"), truncates = Variable("truncates");
-  OpDefinition definition = UnaryOp({.parameters = {"x", "truncates"}, .value = Select(truncates, Truncate(x), x)},
-                                    "each element as another type; f32 to i32 cuts the fraction off", Truncates);
+  OpDefinition definition =
+      UnaryOp({.parameters = {"x", "truncates"}, .value = Select(truncates, Truncate(x), x), .flops = 1},
+              "each element as another type; f32 to i32 cuts the fraction off", Truncates);
   definition.signature.push_back(RequiredAttribute(attribute::kDType));
   definition.infer = InferCast;
   definition.rule = CastRule;
