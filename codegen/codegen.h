@@ -28,7 +28,7 @@ struct GeneratedFile {
 };
 
 struct CodegenOptions {
-  // The program of this rank alone: its coordinates are folded in as constants.
+  // Only the program of this rank, with its coordinates as constants.
   std::optional<int> rank;
   LaunchDefault launch;
 };
@@ -38,7 +38,7 @@ struct CodegenOptions {
 // source that does not exist, a rank outside of the mesh), an Unimplemented error names an op that has no emission.
 absl::StatusOr<std::vector<GeneratedFile>> GenerateCpu(const CodegenInput& input, const CodegenOptions& options = {});
 
-// What a target computes as one piece: its programs need no memory for what lies inside.
+// What a target computes as one piece: its programs need no memory for the values inside.
 FuseOptions FusedByCpu();
 FuseOptions FusedByCuda();
 

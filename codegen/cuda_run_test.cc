@@ -1,5 +1,5 @@
-// Generated programs for GPUs, built by a C++ compiler with the stand-in for CUDA and run on the CPU: every op against
-// the interpreter, and trainings on several ranks, which are threads, against the program for the CPU.
+// Generated programs for GPUs are built by a C++ compiler with the stand-in for CUDA and run on the CPU. Every op is
+// compared with the interpreter, and trainings on several ranks, which are threads, with the program for the CPU.
 #include <cmath>
 #include <string>
 #include <vector>
@@ -42,7 +42,7 @@ TEST(GeneratedCudaProgram, TrainsAsTheOneForTheCpu) {
   TrainingRuns runs(TrainingGraph(MlpForward(20, {33, 16, 10}), training.optimizer), training, "training");
   runs.Run(CpuRuns(), SingleRankProgram(runs.graph()), "the CPU");
   runs.Run(CudaRuns(), SingleRankProgram(runs.graph()), "one rank");
-  // 33 features on 2 ranks are uneven. Each gradient is reduced by itself, while the next ones are computed.
+  // 33 features on 2 ranks are uneven. Each gradient is reduced by itself while the next ones are computed.
   const Cuts cuts = {{"image", {{"d0", {0}}}},       {"label", {{"d0", {0}}}},
                      {"sample_mask", {{"d0", {0}}}}, {"h1.weight", {{"d0", {1}}}},
                      {"h1.bias", {{"d0", {1}}}},     {"h1.matmul", {{"i", {0}}, {"j", {1}}}},

@@ -1,5 +1,4 @@
-// The text of program.cc: goldens, its layout, and names that try to break it. That the text is right is shown by
-// run_test.
+// The text of program.cc: goldens, its layout, and names that could break it. run_test shows that the text is right.
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -195,7 +194,8 @@ TEST(ProgramText, IsLaidOutForEveryRankCountAndOptimizer) {
   }
 }
 
-// Weights that are stored in rows and in columns are gathered, and their gradients scattered, in one call each.
+// Weights that are stored in rows and in columns are gathered in one call, and their gradients are scattered in one
+// call.
 TEST(ProgramText, SeveralTensorsInOneCall) {
   const Training training = DigitsTraining();
   const Graph graph = MnistMlp(training);
@@ -216,7 +216,7 @@ TEST(ProgramText, SeveralTensorsInOneCall) {
       << text;
 }
 
-// A model whose names try to break the text.
+// A model whose names could break the text.
 Graph OddlyNamed(const Training& training) {
   Graph graph = TrainingGraph(MlpForward(8, {5, 3}), training.optimizer);
   graph.model = "double";
@@ -257,7 +257,7 @@ TEST(CudaText, NamesCannotBreakIt) {
   const auto files = GenerateCuda({graph, program, PlanMemory(graph, program, FusedByCuda()), training});
   ASSERT_TRUE(files.ok()) << files.status();
   EXPECT_EQ(files->front().text, Formatted(files->front().text));
-  const std::string stand_in = (std::filesystem::current_path() / "runtime/stand_in/include").string();
+  const std::string stand_in = (std::filesystem::current_path() / "tests/stand_in/include").string();
   ExpectCompiles(*files, absl::StrCat("-x c++ '-I", stand_in, "' program.cu"));
 }
 

@@ -1,5 +1,5 @@
-// Generated programs of manual models, built with their Makefile and run on 1 to 6 ranks: after a step of training
-// every rank has the parameters that the interpreter has.
+// Generated programs of manual models are built with their Makefile and run on 1 to 6 ranks: after a step of training
+// every rank must have the parameters that the interpreter has.
 #include <cmath>
 #include <map>
 #include <optional>
@@ -196,7 +196,7 @@ TEST(GeneratedManualProgram, TrainsAsTheInterpreterDoes) {
       if (HasFatalFailure()) return;
     }
   }
-  // Nothing was left out by chance.
+  // Chance must not have left anything out.
   for (const char* kind : {"all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all", "send_recv",
                            "neighbor_exchange", "neighbor_exchange_v2", "rank_slice", "rank_pad", "rank_value"}) {
     EXPECT_EQ(done.count(kind), 1u) << kind;

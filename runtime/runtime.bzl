@@ -59,17 +59,18 @@ def _compiled_by_gcc(name, files):
         wrappers.append(wrapper)
     return wrappers
 
-def cuda_library(name, srcs = [], hdrs = [], private_hdrs = [], deps = [], alwayslink = False, testonly = False):
-    """A library of .cu files, compiled against //runtime/stand_in, and a filegroup of its files that travel.
+def cuda_library(name, srcs = [], hdrs = [], private_hdrs = [], deps = [], alwayslink = False):
+    """A library of .cu files, compiled against //tests/stand_in, and a filegroup of its files that travel.
+
+    Under Bazel only tests can depend on it.
 
     Args:
       name: of the library.
       srcs: .cu files, and .cc files that belong to them.
       hdrs: headers for others.
       private_hdrs: headers (.h, .cuh) for its own files and tests.
-      deps: other libraries; //runtime/stand_in is one.
+      deps: other libraries; //tests/stand_in is one.
       alwayslink: for an implementation that nothing else names: its interface stands in another crate.
-      testonly: nothing but tests depends on it.
     """
     kernels = [file for file in srcs if file.endswith(".cu")]
     native.cc_library(
@@ -80,9 +81,9 @@ def cuda_library(name, srcs = [], hdrs = [], private_hdrs = [], deps = [], alway
         alwayslink = alwayslink,
         copts = RUNTIME_COPTS + ["-Wno-unknown-pragmas"],
         linkopts = ["-fopenmp"],
-        testonly = testonly,
+        testonly = True,
         visibility = ["//:runtime_users"],
-        deps = deps + ["//runtime/stand_in"],
+        deps = deps + ["//tests/stand_in"],
     )
     if name == native.package_name().split("/")[-1]:
         native.filegroup(
@@ -102,14 +103,14 @@ def _program(rule, name, srcs, deps, **kwargs):
     rule(
         name = name,
         srcs = [file for file in srcs if not file.endswith(".cu")] + _compiled_by_gcc(name, kernels),
-        deps = deps + ["//runtime/stand_in"] + ([":" + name + "_kernels"] if kernels else []),
+        deps = deps + ["//tests/stand_in"] + ([":" + name + "_kernels"] if kernels else []),
         **kwargs
     )
 
 def cuda_test(name, srcs, deps, **kwargs):
-    """A test of code for the device, compiled against //runtime/stand_in: .cu files are tests too."""
+    """A test of code for the device, compiled against //tests/stand_in: .cu files are tests too."""
     _program(runtime_test, name, srcs, deps, **kwargs)
 
 def cuda_binary(name, srcs, deps, **kwargs):
-    """A program for tests, of .cu files, compiled against //runtime/stand_in."""
-    _program(native.cc_binary, name, srcs, deps, copts = RUNTIME_COPTS, linkopts = ["-fopenmp"], **kwargs)
+    """A program for tests, of .cu files, compiled against //tests/stand_in."""
+    _program(native.cc_binary, name, srcs, deps, testonly = True, copts = RUNTIME_COPTS, linkopts = ["-fopenmp"], **kwargs)

@@ -6,6 +6,7 @@
 set -eu
 
 compile=$PWD/tools/compile
+sources=$PWD/runtime
 workspace=${BUILD_WORKSPACE_DIRECTORY:?start it with: ./bazelw run //bench/gpu:prepare}
 cd "$BUILD_WORKING_DIRECTORY"
 folder=$(realpath -m "${1:-$workspace/bench/gpu/programs}")
@@ -15,13 +16,12 @@ trap 'rm -rf "$scratch"' EXIT
 rm -rf "$folder"
 mkdir -p "$folder/expected" "$folder/tests"
 
-# generate NAME MODEL [options of compile]: NAME.cu, and the sources of the runtime that it needs.
+# generate NAME MODEL [options of compile]: NAME.cu.
 generate() {
   local name=$1 model=$2
   shift 2
   "$compile" "$model" --target cuda --out "$scratch/$name" --quiet "$@"
   cp "$scratch/$name/program.cu" "$folder/$name.cu"
-  cp -r "$scratch/$name/runtime" "$folder"
   echo "$name"
 }
 
@@ -36,10 +36,9 @@ expect() {
   echo "expected/$name.jsonl"
 }
 
-# The Makefile of a program with every source of the runtime serves them all: `make MAIN=NAME.cu PROGRAM=NAME`.
-generate all_sources "$workspace/bench/gpu/all_sources.model" --devices 1 2>/dev/null
-mv "$scratch/all_sources/Makefile" "$folder"
-rm "$folder/all_sources.cu"
+# All programs and tests share one copy of the runtime. No program here reads the files of MNIST, which needs zlib.
+cp -rL "$sources" "$folder"
+rm -r "$folder"/runtime/{comm/host,device/cpu,einsum/cpu,kernels/cpu,math/onednn} "$folder"/runtime/data/{gzip,idx,mnist}.cc
 
 for name in mnist_mlp mnist_cnn tiny_gpt; do
   expect "$name" "$examples/$name/$name.model"
@@ -48,6 +47,10 @@ for name in mnist_mlp mnist_cnn tiny_gpt; do
   done
 done
 cp "$examples/tiny_gpt/fables.txt" "$folder"
+
+# The Makefile of one program, with every folder of sources, builds each: `make MAIN=NAME.cu PROGRAM=NAME`.
+folders=$(cd "$folder" && find runtime -name '*.c[cu]' -printf '%h ' | tr ' ' '\n' | sort -u | tr '\n' ' ')
+sed "/^FOLDERS =/,/[^\\]\$/c FOLDERS =$folders" "$scratch/mnist_mlp_1/Makefile" >"$folder/Makefile"
 
 generate sanitize_gpt "$workspace/bench/gpu/small_gpt.model"
 generate sanitize_cnn "$examples/mnist_cnn/mnist_cnn.model" --devices 1 --set batch=8 --set 'data=synthetic(train = 32)'
@@ -62,9 +65,9 @@ done
 # The tests of device code, which hold their tensors in device memory, and the library with which they are written. Of
 # the stand-in's own tests, only those of what a GPU does too.
 cd "$workspace"
-grep -lr --include='*_test.c[cu]' -e 'runtime/device/device_vector.h' -e 'runtime/kernels/testing.h' runtime |
+grep -lr --include='*_test.c[cu]' -e 'runtime/device/device_vector.h' -e 'runtime/kernels/testing.h' runtime tests/stand_in |
   grep -v stand_in/guard_test | while read -r test; do
-  name=${test#runtime/}
+  name=${test#*/}
   name=${name%.*}
   cp "$test" "$folder/tests/${name//\//_}.cu"
 done

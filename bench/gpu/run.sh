@@ -10,10 +10,9 @@
 #
 #   ./run.sh [--stand-in FOLDER] [--only "kernels losses ..."] [PROGRAMS]
 #
-# PROGRAMS is what bench/gpu/prepare.sh has written (default: the folder of this script). Needs nvcc, g++, make and
-# python3; for 5 PyTorch. No MPI, no NCCL, no network. With --stand-in (runtime/stand_in) everything is compiled for the
-# CPU, to try this script: 4 and 5 are left out. A failure is reported, and the rest continues; logs are in
-# PROGRAMS/logs. Exits with 1 if anything failed.
+# PROGRAMS is what bench/gpu/prepare.sh has written (default: the folder of this script). Needs nvcc, g++, make and python3; for 5 PyTorch.
+# No MPI, no NCCL, no network. With --stand-in (tests/stand_in) everything is compiled for the CPU, to try this script: 4 and 5 are left
+# out. What fails is said, and the rest goes on; logs lie in PROGRAMS/logs. Exits with 1 when anything failed.
 set -u
 
 stand_in=

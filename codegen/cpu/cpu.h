@@ -1,4 +1,4 @@
-// Programs for the CPU: what they have of their own.
+// What programs for the CPU have that others do not.
 #ifndef CLEAVE_CODEGEN_CPU_CPU_H_
 #define CLEAVE_CODEGEN_CPU_CPU_H_
 

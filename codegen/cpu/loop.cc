@@ -6,7 +6,8 @@
 namespace cleave {
 namespace {
 
-// Elements from which a loop is shared among threads; below, starting them costs more (some 5 microseconds).
+// Loops over at least so many elements are shared among threads. For fewer, starting the threads costs more (about 5
+// microseconds).
 constexpr int64_t kParallelElements = 16384;
 
 void OpenLoops(const LoopShape& shape, SourceWriter& writer) {

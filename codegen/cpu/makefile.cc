@@ -1,7 +1,5 @@
 #include "codegen/cpu/makefile.h"
 
-#include "codegen/source/makefile.h"
-
 namespace cleave {
 namespace {
 
@@ -30,8 +28,8 @@ constexpr char kRules[] =
 
 }  // namespace
 
-std::string CpuMakefile(const std::vector<std::string>& folders) {
-  return Makefile({.opening = kOpening, .hot = kHot, .rules = kRules}, folders);
+std::string CpuMakefile(const ProgramSources& sources) {
+  return Makefile({.opening = kOpening, .hot = kHot, .rules = kRules}, sources);
 }
 
 }  // namespace cleave

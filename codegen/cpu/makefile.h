@@ -3,12 +3,13 @@
 #define CLEAVE_CODEGEN_CPU_MAKEFILE_H_
 
 #include <string>
-#include <vector>
+
+#include "codegen/source/makefile.h"
 
 namespace cleave {
 
-// `folders`: where .cc files lie besides program.cc, relative to the Makefile; those that take longest first.
-std::string CpuMakefile(const std::vector<std::string>& folders);
+// Sources lie beside program.cc.
+std::string CpuMakefile(const ProgramSources& sources);
 
 }  // namespace cleave
 

@@ -8,8 +8,8 @@ namespace {
 constexpr absl::string_view kHeaders[] = {"runtime/device/cuda/cuda.h", "runtime/device/cuda/step_numbers.h",
                                           "runtime/device/cuda/vector.cuh", "runtime/device/memory.h"};
 
-// cuBLASLt's workspace for one stream, as NVIDIA recommends for the architectures from 9.0 on: 32 MiB, on each of the
-// two.
+// cuBLASLt's workspace for one stream, as NVIDIA recommends for architectures from 9.0 on: 32 MiB, on each of two
+// streams.
 constexpr Bytes kLibraryWorkspace = Bytes(64 * 1024 * 1024);
 
 constexpr int64_t kLargestAttentionHead = 128;  // kLargestHead of runtime/kernels/attention.h.

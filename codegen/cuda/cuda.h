@@ -1,4 +1,4 @@
-// Programs for GPUs of NVIDIA: what they have of their own.
+// What programs for GPUs of NVIDIA have that others do not.
 #ifndef CLEAVE_CODEGEN_CUDA_CUDA_H_
 #define CLEAVE_CODEGEN_CUDA_CUDA_H_
 

@@ -9,7 +9,7 @@
 namespace cleave {
 namespace {
 
-// Every word of the runtime that begins with a capital, in comments too.
+// Every word of the runtime that begins with a capital letter, also in comments.
 std::set<std::string> WordsOfRuntime() {
   std::set<std::string> words;
   for (const RuntimeFile& file : RuntimeFiles()) {

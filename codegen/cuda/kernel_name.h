@@ -8,8 +8,8 @@
 
 namespace cleave {
 
-// "H2Relu" for a step h2.relu, as a profiler shows it. No other kernel and nothing in the runtime has this name: it
-// could stand for that in the program.
+// "H2Relu" for a step h2.relu, as a profiler shows it. No other kernel and nothing in the runtime has this name, which
+// the program could otherwise confuse with it.
 std::string KernelName(Emission& emission, int step);
 
 }  // namespace cleave

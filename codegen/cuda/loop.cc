@@ -1,5 +1,6 @@
-// A thread takes one element after another, as far apart as there are threads; where everything that it reads and
-// writes lies together, several neighbours at a time: one load of 16 bytes instead of four.
+// A thread takes one element after another; the distance between them is the number of threads. Where everything that
+// it reads and writes lies in one piece, it takes several neighbours at a time: one load of 16 bytes instead of four
+// loads.
 //
 //   __global__ void H2Relu(const float* __restrict__ h2_matmul, const float* __restrict__ h2_bias,
 //                          float* __restrict__ h2_relu) {
@@ -27,7 +28,7 @@
 namespace cleave {
 namespace {
 
-// A buffer that the kernel works on, under the name that its values share.
+// A buffer that the kernel uses, under the name that its values share.
 struct Buffer {
   ValueId value;
   bool written = false;
@@ -74,8 +75,8 @@ class KernelEmitter {
   DType TypeOf(ValueId value) const { return emission_.value(value).type.dtype; }
   bool HasMemory(ValueId value) const { return emission_.storage.root[value].has_value(); }
 
-  // Elements that a thread takes at once: 16 bytes of the widest type, where every operand has whole runs of so many
-  // (buffers begin at multiples of 64 bytes), else one.
+  // The number of elements that a thread takes at once: 16 bytes of the widest type if every operand has whole runs of
+  // so many (buffers begin at multiples of 64 bytes), otherwise one.
   int Width() const {
     if (shape_.axes.empty()) return 1;
     bool is_narrow = true;
@@ -93,7 +94,7 @@ class KernelEmitter {
     return run.IsMultipleOf(4) ? 4 : 1;
   }
 
-  // Sizes that differ between ranks stand in the program's struct: the kernel is given them.
+  // Sizes that differ between ranks are members of the program's struct, so they are passed to the kernel.
   void PassSizes() {
     SizeProduct count(1);
     for (const LoopShape::Axis& axis : shape_.axes) count *= axis.size;
@@ -102,7 +103,7 @@ class KernelEmitter {
     if (count.is_constant()) return;
     bound_ = names_.Unique("count");
     sizes_.push_back({bound_, count.Text()});
-    // The outermost size is in no index.
+    // No index uses the outermost size.
     for (size_t i = 1; i < shape_.axes.size(); ++i) {
       LoopShape::Axis& axis = shape_.axes[i];
       if (axis.size.is_constant()) continue;
@@ -198,7 +199,7 @@ class KernelEmitter {
     writer.Line("}");
   }
 
-  // "float* __restrict__ x": memory that is read and written under one name only.
+  // "float* __restrict__ x": memory that is read and written only under this name.
   std::string ParameterText(const Buffer& buffer) const {
     const bool has_two_names = std::any_of(buffers_.begin(), buffers_.end(), [&](const Buffer& other) {
       return emission_.names[other.value] != emission_.names[buffer.value] &&

@@ -1,7 +1,6 @@
 #include "codegen/cuda/makefile.h"
 
 #include "absl/strings/str_cat.h"
-#include "codegen/source/makefile.h"
 
 namespace cleave {
 namespace {
@@ -27,7 +26,7 @@ MAIN_OBJECT = $(CUDA_BUILD)/$(MAIN:.cu=.o)
 
 constexpr char kHot[] = "runtime/comm/gloo runtime/comm/local runtime/random";
 
-// With a stand-in for the toolkit, which tests have: the same sources by a C++ compiler, for the CPU.
+// With the tests' stand-in for the toolkit, a C++ compiler builds the same sources for the CPU.
 constexpr char kStandIn[] =
     R"make(ifdef STAND_IN
 BUILD = build/stand_in/$(COMM)
@@ -115,7 +114,7 @@ constexpr char kRules[] =
 	@mkdir -p $(@D)
 	$(COMPILE_CUDA) -I. $(INCLUDES) -MMD -MP -MF $(@:.o=.d) -MT $@ -c -o $@ $<
 
-$(CUDA_OBJECTS): $(CUDA_BUILD)/%.o: $(CUDA_BUILD)/archs
+$(CUDA_OBJECTS): $(CUDA_BUILD)/%.o: $(CUDA_BUILD)/archs $$(wildcard $$*/*.cu)
 	@mkdir -p $(@D)
 	printf '#include "%s"\n' $(wildcard $*/*.cu) >$(@:.o=.cu)
 	$(COMPILE_CUDA) -I. $(INCLUDES) -MMD -MP -MF $(@:.o=.d) -MT $@ -c -o $@ $(@:.o=.cu)
@@ -134,10 +133,10 @@ $(STAND_IN_OBJECTS): $(CUDA_BUILD)/stand_in/%.o: $(STAND_IN)/%.cc
 
 }  // namespace
 
-std::string CudaMakefile(const std::vector<std::string>& folders) {
+std::string CudaMakefile(const ProgramSources& sources) {
   return Makefile(
       {.opening = kOpening, .hot = kHot, .libraries = absl::StrCat(kStandIn, kToolkit, kLibraries), .rules = kRules},
-      folders);
+      sources);
 }
 
 }  // namespace cleave

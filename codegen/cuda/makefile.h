@@ -3,12 +3,13 @@
 #define CLEAVE_CODEGEN_CUDA_MAKEFILE_H_
 
 #include <string>
-#include <vector>
+
+#include "codegen/source/makefile.h"
 
 namespace cleave {
 
-// `folders`: where .cc and .cu files lie besides program.cu, relative to the Makefile; those that take longest first.
-std::string CudaMakefile(const std::vector<std::string>& folders);
+// Sources lie beside program.cu.
+std::string CudaMakefile(const ProgramSources& sources);
 
 }  // namespace cleave
 

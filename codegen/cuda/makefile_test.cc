@@ -1,4 +1,4 @@
-// The Makefile of programs for GPUs: small trees of sources, built with a script in nvcc's place that notes what it was
+// The Makefile of programs for GPUs builds small trees of sources. A script in the place of nvcc notes what it was
 // asked for and compiles with g++.
 #include "codegen/cuda/makefile.h"
 
@@ -35,10 +35,10 @@ done
 exec g++ "$@"
 )sh";
 
-// A program of three folders; that of NCCL needs its header.
+// A program of three folders; the folder for NCCL needs the header of NCCL.
 std::string Tree(const std::string& name) {
   const std::string folder = FreshFolder(name);
-  WriteText(folder + "/Makefile", CudaMakefile({"runtime/kernels", "runtime/host", "runtime/comm/nccl"}));
+  WriteText(folder + "/Makefile", CudaMakefile({.folders = {"runtime/kernels", "runtime/host", "runtime/comm/nccl"}}));
   WriteText(folder + "/nvcc", kNvcc, /*executable=*/true);
   WriteText(folder + "/program.cu", "#include \"runtime/sum.h\"\nint main() { return One() + Two() + Host() - 6; }\n");
   WriteText(folder + "/runtime/sum.h", "int One();\nint Two();\nint Host();\n");

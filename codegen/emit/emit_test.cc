@@ -115,7 +115,7 @@ TEST(SourceWriter, WrapsArgumentsBehindTheParenthesis) {
   EXPECT_EQ(writer.text(), absl::StrCat("    MatMul(", a, ", ", b, ",\n           ", c, ");\n"));
 }
 
-// Random calls and assignments, held against clang-format itself.
+// Random calls and assignments are compared with the output of clang-format itself.
 TEST(SourceWriter, LaysCallsOutAsClangFormatDoes) {
   std::mt19937 random(5);
   const auto below = [&](size_t limit) { return random() % limit; };

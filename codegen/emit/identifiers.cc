@@ -158,7 +158,7 @@ constexpr absl::string_view kReserved[] = {
 }  // namespace
 
 bool IsReserved(absl::string_view identifier) {
-  // Constants: k256By4.
+  // Names of constants: k256By4.
   if (identifier.size() > 1 && identifier[0] == 'k' &&
       !absl::ascii_islower(static_cast<unsigned char>(identifier[1])) && identifier[1] != '_') {
     return true;

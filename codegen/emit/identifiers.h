@@ -6,8 +6,8 @@
 //   identifiers.Unique("class") == "class_"
 //
 // Every identifier is in [A-Za-z0-9_], starts with a small letter, has no double or final underscore that C++ reserves
-// (but for the one that sets a keyword apart), is at most kLongest characters long, and is handed out once. What
-// generated programs use for themselves is taken from the start.
+// (except the one that distinguishes it from a keyword), is at most kLongest characters long, and is given only once.
+// Names that generated programs use for themselves are taken from the start.
 #ifndef CLEAVE_CODEGEN_EMIT_IDENTIFIERS_H_
 #define CLEAVE_CODEGEN_EMIT_IDENTIFIERS_H_
 
@@ -22,27 +22,27 @@ class Identifiers {
  public:
   static constexpr size_t kLongest = 40;
 
-  // An identifier like `wish` that was not handed out before.
+  // An identifier like `wish` that was not given before.
   std::string Unique(absl::string_view wish);
 
-  // Takes `identifier` out of the game.
+  // Marks `identifier` as taken.
   void Reserve(absl::string_view identifier) { taken_.insert(std::string(identifier)); }
 
-  // The same; false where it was taken before.
+  // The same; returns false if it was taken before.
   bool Take(absl::string_view identifier) { return taken_.insert(std::string(identifier)).second; }
 
  private:
   std::set<std::string> taken_;
 };
 
-// `name` with small first letter and everything outside [A-Za-z0-9] as single underscores; "value" where nothing is
+// `name` with a small first letter and single underscores for everything outside [A-Za-z0-9]; "value" if nothing is
 // left.
 std::string IdentifierText(absl::string_view name);
 
 // The name of a C++ type: "tiny_gpt" becomes "TinyGpt".
 std::string TypeName(absl::string_view name);
 
-// A keyword of C++, or a word that generated programs use for themselves.
+// Whether the word is a keyword of C++, or a word that generated programs use for themselves.
 bool IsReserved(absl::string_view identifier);
 
 }  // namespace cleave

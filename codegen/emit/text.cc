@@ -38,7 +38,7 @@ std::string CommentText(absl::string_view text) {
       comment.push_back(' ');
     } else {
       const auto byte = static_cast<unsigned char>(c);
-      // Of a character of several bytes only the first shows.
+      // A character of several bytes is shown once, for its first byte.
       if ((byte & 0xC0) == 0x80) continue;
       comment.push_back(absl::ascii_isprint(byte) ? c : '?');
     }
@@ -96,8 +96,8 @@ void SourceWriter::Close(absl::string_view line) {
 
 namespace {
 
-// `head`, then as many arguments on each line as fit, the following lines behind `margin` spaces. `room`: columns of a
-// line.
+// `head`, then as many arguments on each line as fit; the following lines are indented by `margin` spaces. `room` is
+// the number of columns of a line.
 std::vector<std::string> FilledLines(std::string line, size_t margin, const std::vector<std::string>& arguments,
                                      absl::string_view tail, size_t room) {
   std::vector<std::string> lines;
@@ -118,8 +118,8 @@ std::vector<std::string> FilledLines(std::string line, size_t margin, const std:
 
 }  // namespace
 
-// clang-format takes the layout with the fewest lines: arguments aligned behind the parenthesis, or below it with four
-// spaces; of an assignment the whole call may stand on the next line.
+// clang-format chooses the layout with the fewest lines: arguments aligned behind the parenthesis, or below it with
+// four spaces. In an assignment the whole call may stand on the next line.
 void SourceWriter::Call(absl::string_view head, const std::vector<std::string>& arguments, absl::string_view tail) {
   const size_t room = static_cast<size_t>(kColumns - indent_);
   std::vector<std::string> lines = FilledLines(std::string(head), head.size(), arguments, tail, room);
@@ -165,7 +165,7 @@ void SourceWriter::Assign(absl::string_view target, absl::string_view value, abs
 }
 
 void SourceWriter::Table(const std::vector<Commented>& rows) {
-  // Rows without a comment end a column.
+  // A row without a comment ends a column of comments.
   for (size_t begin = 0; begin < rows.size();) {
     if (rows[begin].comment.empty()) {
       Line(rows[begin++].code);

@@ -1,5 +1,4 @@
-// Pieces of C++ text: literals, comments, and source lines laid out as clang-format (Google style, 120 columns) would
-// leave them.
+// Pieces of C++ text: literals, comments, and source lines in the layout of clang-format (Google style, 120 columns).
 #ifndef CLEAVE_CODEGEN_EMIT_TEXT_H_
 #define CLEAVE_CODEGEN_EMIT_TEXT_H_
 
@@ -11,11 +10,11 @@
 
 namespace cleave {
 
-// A string literal with quotes. Everything outside printable ASCII is written in octal, so any name is safe.
+// A string literal with quotes. Everything outside of printable ASCII is written in octal, so any name is safe.
 std::string StringLiteral(absl::string_view text);
 
-// `text` on one line of printable ASCII, for a `//` comment: other characters become '?', and a final backslash, which
-// would continue the comment on the next line, gets a full stop after it.
+// `text` on one line of printable ASCII, for a `//` comment. Other characters become '?'. A final backslash, which
+// would continue the comment on the next line, is followed by a full stop.
 std::string CommentText(absl::string_view text);
 
 // "0.05f", "3.0f", "INFINITY": a float literal that reads back as the nearest float.
@@ -34,7 +33,7 @@ class SourceWriter {
   explicit SourceWriter(int indent = 0) : indent_(indent) {}
 
   void Line(absl::string_view line);        // Indented; "" gives an empty line.
-  void Unindented(absl::string_view line);  // Preprocessor and access specifiers.
+  void Unindented(absl::string_view line);  // For preprocessor lines and access specifiers.
   void Comment(absl::string_view text);     // "// text", broken between words where it is too long.
   void Open(absl::string_view line);        // The lines that follow are indented by two more.
   void Close(absl::string_view line);
@@ -49,7 +48,7 @@ class SourceWriter {
   // "target = value;", broken after the symbol where it is too long.
   void Assign(absl::string_view target, absl::string_view value, absl::string_view symbol = "=");
 
-  // Lines with comments behind them, aligned: clang-format puts the comments of neighbouring lines into one column.
+  // Lines with aligned comments behind them: clang-format puts the comments of neighbouring lines into one column.
   // Comments that would not fit are shortened.
   struct Commented {
     std::string code;
@@ -57,7 +56,7 @@ class SourceWriter {
   };
   void Table(const std::vector<Commented>& rows);
 
-  // Text that another writer made, for this place.
+  // Inserts text that another writer has made.
   void Append(const SourceWriter& other) { text_ += other.text_; }
 
   // An empty line, unless the text so far ends with one or with an opened block.

@@ -1,4 +1,5 @@
-// The runtime's sources as text, inside of the compiler: it needs no files of its own to write a program that builds.
+// The sources of the runtime as text inside of the compiler, which therefore needs no files to write a program that
+// builds.
 #ifndef CLEAVE_CODEGEN_RUNTIME_FILES_RUNTIME_FILES_H_
 #define CLEAVE_CODEGEN_RUNTIME_FILES_RUNTIME_FILES_H_
 

@@ -5,14 +5,13 @@
 namespace cleave {
 namespace {
 
-// The fields of an AttentionShape (runtime/kernels); those that keep their default are left out.
+// The fields of an AttentionShape (runtime/kernels), without those that keep their default.
 std::string ShapeText(Emission& emission, const AttentionInputs& inputs) {
   Sizes& sizes = emission.sizes;
   const int rank = emission.value(inputs.q).type.rank();
-  std::string text = absl::StrCat("{.matrices = ", sizes.CountOf(inputs.q, 0, rank - 2).Text(), ", .rows = ",
-                                  sizes.Size(inputs.q, rank - 2).Text(), ", .columns = ",
-                                  sizes.Size(inputs.k, rank - 2).Text(), ", .head = ",
-                                  sizes.Size(inputs.q, rank - 1).Text());
+  std::string text = absl::StrCat(
+      "{.matrices = ", sizes.CountOf(inputs.q, 0, rank - 2).Text(), ", .rows = ", sizes.Size(inputs.q, rank - 2).Text(),
+      ", .columns = ", sizes.Size(inputs.k, rank - 2).Text(), ", .head = ", sizes.Size(inputs.q, rank - 1).Text());
   if (inputs.scale != 1) absl::StrAppend(&text, ", .scale = ", FloatLiteral(inputs.scale));
   if (!inputs.causal) return absl::StrCat(text, "}");
   absl::StrAppend(&text, ", .causal = true");
@@ -27,8 +26,8 @@ void EmitAttention(Emission& emission, const AttentionForward& attention, Source
   const AttentionInputs& inputs = attention.inputs;
   Announce(emission, attention.steps, "", writer);
   Watch(emission, attention.steps.back(), attention.output, writer);
-  writer.Call("Attention(", {ShapeText(emission, inputs), names[inputs.q], names[inputs.k], names[inputs.v],
-                             names[attention.output]},
+  writer.Call("Attention(",
+              {ShapeText(emission, inputs), names[inputs.q], names[inputs.k], names[inputs.v], names[attention.output]},
               ");");
 }
 
@@ -37,11 +36,11 @@ void EmitAttentionGradient(Emission& emission, const AttentionBackward& attentio
   const AttentionInputs& inputs = attention.inputs;
   Announce(emission, attention.steps, "", writer);
   Watch(emission, attention.steps.back(), attention.q_gradient, writer);
-  writer.Call("AttentionGradient(",
-              {ShapeText(emission, inputs), names[inputs.q], names[inputs.k], names[inputs.v],
-               names[attention.output_gradient], names[attention.q_gradient], names[attention.k_gradient],
-               names[attention.v_gradient]},
-              ");");
+  writer.Call(
+      "AttentionGradient(",
+      {ShapeText(emission, inputs), names[inputs.q], names[inputs.k], names[inputs.v], names[attention.output_gradient],
+       names[attention.q_gradient], names[attention.k_gradient], names[attention.v_gradient]},
+      ");");
 }
 
 }  // namespace cleave

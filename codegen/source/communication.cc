@@ -35,7 +35,7 @@ class CollectiveEmitter {
     Communicate();
   }
 
-  // Nobody looks at the result before it is there: the watch is not told where it lies.
+  // Nothing may read the result before it has arrived, so the watch is not told where it lies.
   void Start(const std::string& pending) {
     const Step& step = emission_.step(step_);
     Announce(emission_, {step_}, collective_.why, writer_);
@@ -69,7 +69,7 @@ class CollectiveEmitter {
     const std::string reduction = ReductionText(collective_.reduction);
     const auto bucket = emission_.storage.buckets.find(step_);
     if (bucket != emission_.storage.buckets.end()) {
-      // One buffer after another, from the first to the end of the last.
+      // One buffer after another, from the beginning of the first to the end of the last.
       const BufferPlan::Buffer& first = *emission_.storage.buffers.Find(bucket->second.front());
       const BufferPlan::Buffer& last = *emission_.storage.buffers.Find(bucket->second.back());
       const ValueId front = collective_.transfers.front().output;
@@ -128,11 +128,11 @@ class CollectiveEmitter {
         return NeighborExchange(transfer);
       case CollectiveKind::kSendReceive:
       case CollectiveKind::kNeighborExchangeV2:
-        return;  // With messages only.
+        return;  // It needs messages.
     }
   }
 
-  // How the group's members share dimension `d` of `value`, whose innermost axes are the collective's.
+  // How the members of the group share dimension `d` of `value`, whose innermost axes are those of the collective.
   std::string Cut(ValueId value, int d) {
     const Value& info = emission_.value(value);
     const int64_t elements = info.type.shape[static_cast<size_t>(d)];
@@ -141,7 +141,7 @@ class CollectiveEmitter {
     const int64_t members = mesh.Size(collective_.axes);
     const int64_t pieces = mesh.Size(axes);
     if (members == pieces || elements % pieces == 0) {
-      // The pieces of one group add up to what the outer axes leave; evenly cut, they are all alike.
+      // The pieces of one group together are what the outer axes leave; evenly cut, all pieces have one size.
       return absl::StrCat("{", d, ", PieceSizes(", elements / (pieces / members), ", ", members, ")}");
     }
     const std::vector<AxisId> outer(axes.begin(), axes.end() - static_cast<std::ptrdiff_t>(collective_.axes.size()));
@@ -151,8 +151,8 @@ class CollectiveEmitter {
                         " * ", members, ", ", members, ")}");
   }
 
-  // The tensor that the group holds together has the output's piece of the dimension that becomes whole, the input's of
-  // the others.
+  // In the tensor that the group holds together, the dimension that becomes whole has the size of the output's piece;
+  // the others have those of the input's piece.
   void AllToAll(const Transfer& transfer) {
     std::vector<std::string> shape;
     for (int d = 0; d < emission_.value(transfer.input).type.rank(); ++d) {
@@ -193,11 +193,11 @@ class CollectiveEmitter {
       windows.push_back(absl::StrCat("{", dimension, ", ", WindowText(window), "}"));
     }
     const std::string neighbors = emission_.identifiers.Unique(absl::StrCat(Name(transfer.output), "_neighbors"));
-    writer_.Call(absl::StrCat("const Exchange ", neighbors, " = FindNeighbors("),
-                 {"comm.mesh()", "comm.rank()", AxisList(collective_.axes),
-                  emission_.sizes.WholeShapeList(transfer.input), AxisLists(needed.layout),
-                  absl::StrCat("{", absl::StrJoin(windows, ", "), "}")},
-                 ");");
+    writer_.Call(
+        absl::StrCat("const Exchange ", neighbors, " = FindNeighbors("),
+        {"comm.mesh()", "comm.rank()", AxisList(collective_.axes), emission_.sizes.WholeShapeList(transfer.input),
+         AxisLists(needed.layout), absl::StrCat("{", absl::StrJoin(windows, ", "), "}")},
+        ");");
     Call("NeighborExchange", {Name(transfer.input), Name(transfer.output), neighbors, Group()});
   }
 
@@ -268,7 +268,7 @@ void EmitSlice(Emission& emission, int step, SourceWriter& writer) {
       begins.push_back("0");
       continue;
     }
-    // Relative to the piece that the rank has.
+    // Relative to the rank's piece.
     const std::string begin = sizes.Begin(slice.output, d);
     const std::string base = sizes.Begin(slice.input, d);
     int64_t begin_number = 0;

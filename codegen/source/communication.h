@@ -11,10 +11,10 @@ namespace cleave {
 // Writes step `step`, a Collective, with its comment.
 void EmitCollective(Emission& emission, int step, SourceWriter& writer);
 
-// The same, but the program goes on while it is under way: `pending` names it.
+// The same, except that the program goes on while the collective is under way, under the name `pending`.
 void EmitStart(Emission& emission, int step, const std::string& pending, SourceWriter& writer);
 
-// Writes step `step`, a Slice: each rank keeps its box of what it has.
+// Writes step `step`, a Slice: each rank keeps a box of what it has.
 void EmitSlice(Emission& emission, int step, SourceWriter& writer);
 
 }  // namespace cleave

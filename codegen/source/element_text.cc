@@ -41,7 +41,7 @@ ElementText Comparison(absl::Span<const ElementText> operands, absl::string_view
 }
 
 // A last alternative that is a choice itself needs no parentheses.
-ElementText Choice(absl::Span<const ElementText> operands) {
+ElementText ChoiceText(absl::Span<const ElementText> operands) {
   const ElementText& chosen = operands[0];
   const std::string condition =
       chosen.condition.empty() ? absl::StrCat(Bound(chosen, Binding::kSum), " != 0.0f") : chosen.condition;
@@ -99,7 +99,7 @@ ElementText NodeText(const Scalar& node, absl::Span<const ElementText> operands,
     case Primitive::kGreaterEqual:
       return Comparison(operands, ">=");
     case Primitive::kSelect:
-      return Choice(operands);
+      return ChoiceText(operands);
     case Primitive::kMaximum:
       return CallText("Maximum", operands);
     case Primitive::kMinimum:

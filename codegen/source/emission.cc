@@ -6,7 +6,7 @@
 namespace cleave {
 namespace {
 
-// Results are checked where a loss that is not finite makes forward and backward pass run again.
+// Checks look at results, because a loss that is not finite makes forward and backward pass run again.
 bool IsChecked(Phase phase) { return phase == Phase::kForward || phase == Phase::kBackward; }
 
 std::string NamesOf(const Emission& emission, const std::vector<int>& steps, size_t begin, size_t end) {

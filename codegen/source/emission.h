@@ -35,7 +35,7 @@ struct Emission {
   Identifiers& identifiers;
   Sizes& sizes;
   RankNumbers& rank_numbers;
-  SourceWriter& kernels;                              // What stands above the program's struct.
+  SourceWriter& kernels;                              // The text above the program's struct.
   std::map<std::vector<AxisId>, std::string> groups;  // The groups used so far and their names.
   std::map<ValueId, std::string> step_number_places = {};
   ElementFunctions element_functions = {};  // That the program calls; they stand above its kernels.
@@ -46,10 +46,10 @@ struct Emission {
   // The Group of the ranks that differ on `axes`: "group_m0_m1".
   const std::string& Group(const std::vector<AxisId>& axes);
 
-  // Where kernels of a device read a number that differs from step to step: "learning_rate_place".
+  // The place from which kernels of a device read a number that differs between steps: "learning_rate_place".
   const std::string& StepNumberPlace(ValueId value);
 
-  // "mnist_mlp.model:7"; without a line only the file.
+  // "mnist_mlp.model:7", or only the file if there is no line.
   std::string Place(int line) const;
 };
 
@@ -60,10 +60,10 @@ absl::string_view ElementTypeName(DType dtype);
 std::string ElementLiteral(DType dtype, double value);
 
 // Writes the comment of the steps, and tells the watch that they begin: `watch.Start("h1.matmul", 7, h1_matmul, k256By4
-// * 512);`. `comment`: what to say beyond the names; may be empty.
+// * 512);`. `comment` is what to add to the names; it may be empty.
 void Announce(Emission& emission, const std::vector<int>& steps, absl::string_view comment, SourceWriter& writer);
 
-// Only the line for the watch, for a step with result `value`.
+// Writes only the line for the watch, for a step with result `value`.
 void Watch(Emission& emission, int step, ValueId value, SourceWriter& writer);
 
 }  // namespace cleave

@@ -1,4 +1,4 @@
-// Every op of the table has an emission, and what is written is laid out as clang-format would leave it.
+// Every op of the table has an emission, and its text has the layout of clang-format.
 #include "absl/strings/str_cat.h"
 #include "codegen/source/element_text.h"
 #include "codegen/source/kernels.h"
@@ -14,7 +14,7 @@ TEST(Emission, EveryOpIsASourceAnExpressionOrACall) {
   for (const OpDefinition* op : AllOps()) {
     const bool source = op->op_class == OpClass::kSource;
     const int ways = HasElementText(op->kind) + HasKernel(op->kind) + source;
-    // A communication of a manual model is no computation of a rank: it becomes a collective of the program.
+    // A communication of a manual model is no computation of a rank; it becomes a collective of the program.
     EXPECT_EQ(ways, op->rank_use == RankUse::kOthers ? 0 : 1) << "`" << op->kind << "` has " << ways << " emissions";
   }
 }

@@ -12,14 +12,14 @@
 namespace cleave {
 namespace {
 
-// An expression that is longer gets a line, and a name, of its own.
+// An expression that is longer gets a line and a name of its own.
 constexpr size_t kLongestInline = 56;
 
 constexpr absl::string_view kIndexNames[] = {"i", "j", "k", "l"};
 
 const Compute& ComputeAt(const Emission& emission, int i) { return *ComputeOf(emission.step(i)); }
 
-// What every value of the loop has the shape of.
+// The shape that every value of the loop has.
 ValueId ModelValue(const Emission& emission, const FusedLoop& loop) {
   return ComputeAt(emission, loop.steps.front()).output;
 }
@@ -59,7 +59,7 @@ class BodyEmitter {
     if (const auto found = pending_.find(value); found != pending_.end()) {
       ElementText expression = found->second.expression;
       if (!found->second.named) {
-        // What the expression reads is read later now: by the one that takes it.
+        // What the expression reads is read later now, by the expression that includes it.
         reads_.insert(found->second.reads.begin(), found->second.reads.end());
         pending_.erase(found);
       }
@@ -108,7 +108,7 @@ class BodyEmitter {
     }
   }
 
-  // Whoever still needs what is in this buffer takes it first.
+  // Expressions that still need the content of this buffer are computed first.
   void TakeWhatIsOverwritten(ValueId root) {
     for (const int i : loop_.steps) {
       const auto found = pending_.find(ComputeAt(emission_, i).output);
@@ -131,12 +131,12 @@ class BodyEmitter {
     }
   }
 
-  // x = x - y is written x -= y.
-  static absl::string_view UpdateSymbol(OpKind kind) {
-    if (kind == OpKind::kAdd) return "+=";
-    if (kind == OpKind::kSub) return "-=";
-    if (kind == OpKind::kMul) return "*=";
-    if (kind == OpKind::kDiv) return "/=";
+  // x = x - y is written as x -= y.
+  static absl::string_view UpdateSymbol(absl::string_view kind) {
+    if (kind == "add") return "+=";
+    if (kind == "sub") return "-=";
+    if (kind == "mul") return "*=";
+    if (kind == "div") return "/=";
     return "";
   }
 

@@ -1,5 +1,5 @@
-// What a fused loop does with one element, as statements: the same for every target, but for how elements of buffers
-// are read and written.
+// What a fused loop does with one element, as statements. They are the same for every target, except for how elements
+// of buffers are read and written.
 //
 //   h1_weight_momentum[i] = 0.9f * h1_weight_momentum[i] + h1_weight_grad[i];
 //   h1_weight[i] -= h1_weight_momentum[i] * learning_rate;
@@ -14,7 +14,7 @@
 
 namespace cleave {
 
-// Per dimension of a loop's values: whether an operand has it.
+// For each dimension of a loop's values: whether an operand has it.
 using LoopSpan = std::vector<bool>;
 
 // The index space of a loop: neighbouring dimensions that every operand has, or lacks, together are one axis.
@@ -24,10 +24,10 @@ struct LoopShape {
     SizeProduct size;
   };
   std::vector<Axis> axes;
-  std::vector<int> axis_of;  // Per dimension; -1 for those of one element.
+  std::vector<int> axis_of;  // For each dimension; -1 for those of one element.
   int64_t elements = 0;      // On the rank that has most.
 
-  // Per axis, whether an operand has it.
+  // For each axis whether an operand has it.
   std::vector<bool> AxesOf(const LoopSpan& span) const;
   LoopSpan All() const { return LoopSpan(axis_of.size(), true); }
 
@@ -39,19 +39,19 @@ LoopShape ShapeOf(Emission& emission, const FusedLoop& loop);
 // Steps of the loop whose values are stored, in order.
 std::vector<int> WritingSteps(const Emission& emission, const FusedLoop& loop);
 
-// The element of a value at the loop's place: the text by which it is read, or written. Reading and writing the same
-// one, the two are the same.
+// The element of a value at the loop's place: the text for reading it and the text for writing it. When the same
+// element is read and written, both are the same.
 struct LoopElements {
   std::function<std::string(ValueId value, const LoopSpan& span)> read;
   std::function<std::string(ValueId value)> write;
-  std::function<std::string(ValueId value)> step_number;  // A number that differs from step to step.
+  std::function<std::string(ValueId value)> step_number;  // A number that differs between steps.
 };
 
 // Writes the statements. Values that only the loop uses become local constants, or part of the expression that uses
-// them. Numbers are computed with in f32, whatever they are stored as.
+// them. Arithmetic is in f32, whatever the numbers are stored as.
 void EmitLoopBody(Emission& emission, const FusedLoop& loop, const LoopElements& elements, SourceWriter& writer);
 
-// The lines for the watch, of what a loop writes, but for the first.
+// The lines for the watch about the values that a loop writes, without the first.
 void WatchOtherResults(Emission& emission, const std::vector<int>& writing_steps, SourceWriter& writer);
 
 }  // namespace cleave

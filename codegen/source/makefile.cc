@@ -49,7 +49,7 @@ ifneq ($(MAKECMDGOALS),clean)
 ifeq ($(shell command -v $(firstword $(CXX)) 2>/dev/null),)
 $(error the compiler `$(firstword $(CXX))` is not there: install $(INSTALL))
 endif
-@LIBRARIES@ifeq ($(COMM),gloo)
+@LIBRARIES@@ZLIB@ifeq ($(COMM),gloo)
 ifeq ($(call has,gloo/config.h),)
 $(error Gloo is not there: install it (Debian: libgloo-dev))
 endif
@@ -69,9 +69,10 @@ $(PROGRAM): $(MAIN_OBJECT) $(OTHER_OBJECTS) $(FOLDER_OBJECTS)
 starter: $(STARTER_OBJECTS)
 	$(CXX) $(CXXFLAGS) -o $@ $^ -lpthread
 
-# -MMD writes what an object was made from.
+# -MMD writes what an object was made from; a file that has come to a folder is among its sources.
+.SECONDEXPANSION:
 @RULES@
-$(sort $(FOLDER_OBJECTS) $(STARTER_OBJECTS)): $(BUILD)/%.o:
+$(sort $(FOLDER_OBJECTS) $(STARTER_OBJECTS)): $(BUILD)/%.o: $$(wildcard $$*/*.cc)
 	@mkdir -p $(@D)
 	printf '#include "%s"\n' $(wildcard $*/*.cc) | $(CXX) $(CXXFLAGS) $(if $(filter $(HOT),$*),,$(COLDFLAGS)) -I. \
 	  $(INCLUDES) -MMD -MP -MF $(@:.o=.d) -MT $@ -x c++ -c -o $@ -
@@ -84,15 +85,23 @@ clean:
 -include $(MAIN_OBJECT:.o=.d) $(OTHER_OBJECTS:.o=.d) $(FOLDER_OBJECTS:.o=.d) $(STARTER_OBJECTS:.o=.d)
 )make";
 
+constexpr char kZlib[] =
+    R"make(LDLIBS += -lz
+ifeq ($(call has,zlib.h),)
+$(error zlib, which reads compressed files, is not there: install it (Debian: zlib1g-dev))
+endif
+)make";
+
 }  // namespace
 
-std::string Makefile(const MakefileOfTarget& target, const std::vector<std::string>& folders) {
+std::string Makefile(const MakefileOfTarget& target, const ProgramSources& sources) {
   std::string list;
-  for (const std::string& folder : folders) absl::StrAppend(&list, " \\\n\t", folder);
+  for (const std::string& folder : sources.folders) absl::StrAppend(&list, " \\\n\t", folder);
   return absl::StrReplaceAll(kMakefile, {{"@OPENING@", target.opening},
                                          {"@FOLDERS@", list},
                                          {"@HOT@", target.hot},
                                          {"@LIBRARIES@", target.libraries},
+                                         {"@ZLIB@", sources.read_compressed_files ? kZlib : ""},
                                          {"@RULES@", target.rules}});
 }
 

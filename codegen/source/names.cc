@@ -8,7 +8,7 @@
 namespace cleave {
 namespace {
 
-// The value whose name `value`, written by `step`, takes over; nullopt where it has its own.
+// The value whose name `value`, written by `step`, takes over; nullopt where it has a name of its own.
 std::optional<ValueId> Namesake(const Program& program, const Storage& storage, const Step& step, ValueId value) {
   for (const ProgramUpdate& update : program.updates) {
     if (update.value == value && update.state != value && storage.root[value] == update.state) return update.state;

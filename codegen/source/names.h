@@ -1,7 +1,7 @@
 // The identifiers of a program's values.
 //
-// A value that lies in place of another goes by that one's name where it replaces it (a reshape, an all-reduce, an
-// updated state); a loop that writes over a dead input has a name of its own.
+// A value in the buffer of another takes the name of that value where it replaces it (a reshape, an all-reduce, an
+// updated state). The result of a loop that writes over a dead input has a name of its own.
 #ifndef CLEAVE_CODEGEN_SOURCE_NAMES_H_
 #define CLEAVE_CODEGEN_SOURCE_NAMES_H_
 

@@ -17,7 +17,7 @@ bool MustKeepOrder(const StageMemory& a, const StageMemory& b) {
   return Meet(a.writes, b.reads) || Meet(a.writes, b.writes) || Meet(a.reads, b.writes);
 }
 
-// Forward and metrics are run without the backward pass, too.
+// Forward and metrics also run without the backward pass.
 bool MayMoveInto(Phase from, Phase to) { return from == to || (from == Phase::kUpdate && to == Phase::kBackward); }
 
 // The stage before which collective `stage` is started.
@@ -43,7 +43,7 @@ std::vector<StageAction> StartEarly(const std::vector<StageMemory>& stages) {
   return actions;
 }
 
-// The action before which what `actions[start]` starts has to be done.
+// The action before which the collective that `actions[start]` starts must be finished.
 size_t EndOf(const std::vector<StageMemory>& stages, const std::vector<StageAction>& actions, size_t start) {
   const StageMemory& collective = stages[static_cast<size_t>(actions[start].stage)];
   size_t end = start + 1;

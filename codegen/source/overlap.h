@@ -3,10 +3,10 @@
 //   Backward: a, b, c      Update: reduce(a), use(a)
 //   ->  a, start reduce(a), b, c, finish reduce(a)      use(a)
 //
-// A collective starts as soon as nothing before it touches what it writes, or writes what it reads: of its own phase,
-// or of the backward pass where it stands in the update. It is finished before the first stage that touches its memory,
-// and in the phase in which it was started. The order that results is the same on all ranks: it follows from places in
-// the arena, which they share.
+// A collective starts as soon as nothing before it touches what it writes, or writes what it reads. Only stages of its
+// own phase count, and those of the backward pass where it stands in the update. It is finished before the first stage
+// that touches its memory, and in the phase in which it was started. The order that results is the same on all ranks,
+// because it follows from places in the arena, which they share.
 //
 // n stages and c collectives: c n comparisons of their memory.
 #ifndef CLEAVE_CODEGEN_SOURCE_OVERLAP_H_
@@ -31,11 +31,12 @@ struct StageMemory {
   Phase phase = Phase::kForward;
   std::vector<MemoryRange> reads = {};
   std::vector<MemoryRange> writes = {};
-  bool can_overlap = false;  // A collective that the program can leave alone.
-  bool is_work = true;       // False where memory is only looked at: beside it nothing gains from being under way.
+  bool can_overlap = false;  // A collective that can run while the program goes on.
+  // False where memory is only read by the host: a collective gains nothing from being under way beside it.
+  bool is_work = true;
 };
 
-// What is done when, in order. `stage` is an index into the stages.
+// What is done in which order. `stage` is an index into the stages.
 struct StageAction {
   enum class What { kRun, kStart, kFinish };
   What what = What::kRun;

@@ -29,7 +29,7 @@ StageMemory Reduce(Phase phase, const std::string& value) {
   return {.phase = phase, .reads = Named(value), .writes = Named(value), .can_overlap = true};
 }
 
-// "0 <3 1 2 3> | 4": stages in order, "<" where one starts, ">" where it is finished, "|" before the update.
+// "0 <3 1 2 3> | 4": stages in order, "<" where a collective starts, ">" where it is finished, "|" before the update.
 std::string Text(const std::vector<StageAction>& actions) {
   std::string text;
   bool in_update = false;
@@ -69,7 +69,7 @@ TEST(Overlap, ItIsFinishedBeforeTheFirstThatTouchesItsMemory) {
   EXPECT_EQ(Order({Work(kForward, "x", "a"), Work(kForward, "x", "b"), Reduce(kForward, "a"), Work(kForward, "b", "c"),
                    Work(kForward, "a", "d"), Work(kForward, "d", "e")}),
             "0 <2 1 3 2> 4 5");
-  // What it only reads may be read beside it, and not written.
+  // What it only reads may be read beside it, but not written.
   const StageMemory gather = {.phase = kForward, .reads = Named("a"), .writes = Named("b"), .can_overlap = true};
   EXPECT_EQ(Order({Work(kForward, "x", "a"), gather, Work(kForward, "a", "c"), Work(kForward, "x", "a")}),
             "0 <1 2 1> 3");

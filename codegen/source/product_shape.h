@@ -1,4 +1,4 @@
-// The sizes of a matrix product as text. Inside of codegen/source only.
+// The sizes of a matrix product as text. Private to codegen/source.
 #ifndef CLEAVE_CODEGEN_SOURCE_PRODUCT_SHAPE_H_
 #define CLEAVE_CODEGEN_SOURCE_PRODUCT_SHAPE_H_
 
@@ -9,7 +9,7 @@
 
 namespace cleave {
 
-// The fields of a MatMulShape (runtime/math); those that keep their default are left out.
+// The fields of a MatMulShape (runtime/math), without those that keep their default.
 struct ProductShape {
   SizeProduct batch = SizeProduct(1);
   SizeProduct m;

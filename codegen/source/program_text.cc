@@ -25,7 +25,7 @@
 namespace cleave {
 namespace {
 
-// Fields of the struct start at this depth, statements of its functions two deeper.
+// Fields of the struct start in this column, statements of its functions two columns further.
 constexpr int kMemberIndent = 2;
 
 std::string StructName(const std::string& model) {
@@ -44,7 +44,7 @@ class ProgramWriter {
 
   absl::StatusOr<std::string> Run() {
     CLEAVE_RETURN_IF_ERROR(CheckSteps());
-    // Functions first: what they use of sizes, coordinates and groups is declared afterwards.
+    // Functions are written first, because what they use of sizes, coordinates and groups is declared afterwards.
     SourceWriter functions(kMemberIndent);
     EmitInitialize(functions);
     if (target().is_device) EmitPrepare(functions);
@@ -153,7 +153,7 @@ class ProgramWriter {
     writer.Call("Fill(", {number, "1", name}, ");");
   }
 
-  // Each rank draws other numbers for a parameter of its own.
+  // Each rank draws different numbers for a local parameter.
   std::string StreamName(const Step& step, const Compute& compute) {
     const bool is_local = compute.attributes.Has(attribute::kLocal) && compute.attributes.Get(attribute::kLocal);
     if (!is_local) return StringLiteral(step.name);
@@ -170,7 +170,7 @@ class ProgramWriter {
                 ");");
   }
 
-  // Hands the numbers of a step to the device.
+  // Sends the numbers of a step to the device.
   void EmitPrepare(SourceWriter& writer) {
     const std::vector<const Compute*> scalars = StepScalarOps();
     if (scalars.empty() && !DrawsNumbers()) return;
@@ -190,7 +190,7 @@ class ProgramWriter {
     writer.Gap();
     SourceWriter body(kMemberIndent + 2);
     if (phase == Phase::kUpdate && !target().is_device) EmitStepScalars(body);
-    bool is_row = false;  // Of waiting for one collective after another.
+    bool is_row = false;  // Waits for one collective after another.
     for (const OrderedStage& ordered : order_) {
       if (ordered.phase != phase) continue;
       const bool finishes = ordered.what == StageAction::What::kFinish;
@@ -265,7 +265,8 @@ class ProgramWriter {
     }
   }
 
-  // The smallest number of values that `compute` lets the integers of `value` choose from; 0 where any will do.
+  // The smallest number of values from which `compute` lets the integers of `value` choose; 0 where any integer will
+  // do.
   int64_t ChoicesOf(const Compute& compute, ValueId value) const {
     const OpDefinition& definition = DefinitionOf(compute.kind);
     if (definition.choices == nullptr) return 0;
@@ -280,8 +281,8 @@ class ProgramWriter {
     return least;
   }
 
-  // Labels lie below the number of classes, tokens below the rows of their table: the smallest bound of all uses; 0
-  // without one.
+  // Labels are less than the number of classes, tokens less than the number of rows of their table. Returns the
+  // smallest bound of all uses; 0 if there is none.
   int64_t LimitOf(ValueId input) const {
     int64_t limit = 0;
     std::set<ValueId> same = {input};
@@ -345,13 +346,13 @@ class ProgramWriter {
     if (target().is_device && HasEffects()) writer.Line("bool IsRecordable() const override { return false; }");
   }
 
-  // A value of one element, as the host reads it.
+  // A value of one element as the host reads it.
   std::string NumberText(ValueId value) const {
     const std::string& name = emission_.names[value];
     return target().is_device ? absl::StrCat("*OnHost(", name, ", 1)") : absl::StrCat(name, "[0]");
   }
 
-  // Prints and assertions act on what they are given at every step.
+  // Prints and assertions use what they are given at every step.
   bool HasEffects() const {
     return std::any_of(program().steps.begin(), program().steps.end(), [](const Step& step) {
       const Compute* compute = ComputeOf(step);
@@ -416,7 +417,7 @@ class ProgramWriter {
 
   bool NeedsCoordinates() const { return !emission_.sizes.folded() && !emission_.sizes.UsedAxes().empty(); }
 
-  // Steps that draw random numbers draw others at every training step.
+  // Steps that draw random numbers draw different ones at every training step.
   bool DrawsNumbers() const {
     return std::any_of(program().steps.begin(), program().steps.end(), [](const Step& step) {
       const Compute* compute = ComputeOf(step);
@@ -453,8 +454,9 @@ class ProgramWriter {
     writer.Table(rows);
   }
 
-  // Declares the buffers of the values that ops of the given kinds make; none given: of all that are no sources.
-  void EmitBuffers(absl::string_view title, const std::set<OpKind>& kinds, SourceWriter& writer) {
+  // Declares the buffers of the values that ops of the given kinds make; if none are given, of all values except
+  // sources.
+  void EmitBuffers(absl::string_view title, const std::set<absl::string_view>& kinds, SourceWriter& writer) {
     std::set<ValueId> chosen;
     for (const Step& step : program().steps) {
       const Compute* compute = ComputeOf(step);
@@ -478,8 +480,8 @@ class ProgramWriter {
     writer.Table(rows);
   }
 
-  // " cut as [m0 m1, -]"; nothing for a tensor that every rank holds whole. Sums that are still partial are not told:
-  // an all-reduce completes them in place.
+  // " cut as [m0 m1, -]"; nothing for a tensor that every rank holds whole. Partial sums are not mentioned, because an
+  // all-reduce completes them in place.
   std::string CutText(const Layout& layout) const {
     const Layout cut = {.dimensions = layout.dimensions, .partial = {}};
     if (cut == Layout::Replicated(static_cast<int>(layout.dimensions.size()))) return "";
@@ -554,7 +556,7 @@ class ProgramWriter {
   Emission emission_;
   std::string type_;
   std::vector<OrderedStage> order_;
-  std::map<const FusedStage*, std::string> pending_;  // What collectives under way are named.
+  std::map<const FusedStage*, std::string> pending_;  // The names of collectives that are under way.
 };
 
 }  // namespace

@@ -41,7 +41,7 @@ std::string RankNumbers::FloatText(absl::Span<const double> by_rank, const std::
   if (sizes_.folded()) return FloatLiteral(by_rank[static_cast<size_t>(*sizes_.rank())]);
   const auto is_first = [&](double number) { return number == by_rank.front(); };
   if (std::all_of(by_rank.begin(), by_rank.end(), is_first)) return FloatLiteral(by_rank.front());
-  // The ranks' own numbers are whole and small.
+  // The numbers of ranks are whole and small.
   std::vector<int64_t> whole;
   for (double number : by_rank) whole.push_back(std::abs(number) < 1e6 ? static_cast<int64_t>(number) : 0);
   if (std::equal(whole.begin(), whole.end(), by_rank.begin())) {
@@ -66,7 +66,7 @@ std::optional<std::string> RankNumbers::OfMeshAxes(absl::Span<const int64_t> by_
       const std::vector<AxisId> axes(all.begin() + static_cast<std::ptrdiff_t>(first),
                                      all.begin() + static_cast<std::ptrdiff_t>(first + length));
       if (mesh_.Size(axes) == 1) continue;
-      // The first rank with index 1 shows the factor; by then every rank has to agree.
+      // The first rank with index 1 gives the factor. After that every rank has to agree.
       int at_one = 0;
       while (mesh_.Index(at_one, axes) != 1) ++at_one;
       const Affine affine = {.factor = by_rank[static_cast<size_t>(at_one)] - by_rank[0], .offset = by_rank[0]};
@@ -82,7 +82,7 @@ std::optional<std::string> RankNumbers::OfMeshAxes(absl::Span<const int64_t> by_
   return std::nullopt;
 }
 
-// The next rank, or another so many steps on, around a ring of all.
+// The next rank, or the rank at another distance, in a ring of all ranks.
 std::optional<std::string> RankNumbers::Modular(absl::Span<const int64_t> by_rank) {
   const int64_t ranks = static_cast<int64_t>(by_rank.size());
   const int64_t steps = by_rank[0];
@@ -93,7 +93,7 @@ std::optional<std::string> RankNumbers::Modular(absl::Span<const int64_t> by_ran
   return absl::StrCat("(rank + ", steps, ") % ", ranks);
 }
 
-// Affine in the rank but for the last ranks, which have -1: nobody.
+// Affine in the rank except for the last ranks, which have -1: nobody.
 std::optional<std::string> RankNumbers::UpToTheLast(absl::Span<const int64_t> by_rank) {
   const auto last = std::find(by_rank.begin(), by_rank.end(), -1);
   const int64_t regular = last - by_rank.begin();

@@ -1,11 +1,11 @@
-// Texts for numbers that differ between ranks: where a rank's slice begins, whom it sends to.
+// Texts for numbers that differ between ranks, such as where a rank's slice begins and to whom it sends.
 //
 //   numbers.Text({0, 32, 64, 96}, "starts") == "rank * 32"
 //   numbers.Text({1, 2, 3, 0}, "next") == "(rank + 1) % 4"
 //   numbers.Text({0, 0, 8, 8}, "starts") == "dp * 8"        on the mesh (dp = 2, tp = 2)
 //   numbers.Text({3, 1, 4, 1}, "order") == "order_by_rank[rank]"
 //
-// What no short formula gives stands in a table. With one rank's number folded in, everything is a number.
+// Numbers that no short formula gives stand in a table. When the program is for one rank alone, everything is a number.
 #ifndef CLEAVE_CODEGEN_SOURCE_RANK_NUMBERS_H_
 #define CLEAVE_CODEGEN_SOURCE_RANK_NUMBERS_H_
 
@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "codegen/source/sizes.h"
 #include "codegen/emit/identifiers.h"
+#include "codegen/source/sizes.h"
 #include "ir/mesh/mesh.h"
 
 namespace cleave {
@@ -27,7 +27,7 @@ class RankNumbers {
   RankNumbers(const Mesh& mesh, Sizes& sizes, Identifiers& identifiers)
       : mesh_(mesh), sizes_(sizes), identifiers_(identifiers) {}
 
-  // One number per rank. `wish` names the table, where one is needed.
+  // One number for each rank. `wish` is the name of the table, where one is needed.
   std::string Text(absl::Span<const int64_t> by_rank, const std::string& wish);
   // The same for the elements of a tensor.
   std::string FloatText(absl::Span<const double> by_rank, const std::string& wish);

@@ -6,9 +6,9 @@
 
 namespace cleave {
 
-// How run.sh starts the ranks when nothing else is said.
+// How run.sh starts the ranks when it is not told otherwise.
 struct LaunchDefault {
-  std::string way;         // "mpirun", "rank-table", "dynamic" or "local"; empty: as what is installed allows.
+  std::string way;         // "mpirun", "rank-table", "dynamic" or "local"; empty: what is installed decides.
   std::string rank_table;  // With rank-table: the path of the table.
 };
 

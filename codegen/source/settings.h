@@ -1,4 +1,4 @@
-// What the model file says of training, as the `main` of program.cc.
+// The training settings of the model file, as the `main` of program.cc.
 #ifndef CLEAVE_CODEGEN_SOURCE_SETTINGS_H_
 #define CLEAVE_CODEGEN_SOURCE_SETTINGS_H_
 
@@ -9,7 +9,7 @@
 
 namespace cleave {
 
-// `type`: the struct of the model.
+// `type` is the struct of the model.
 absl::Status EmitMain(const Emission& emission, const std::string& type, SourceWriter& writer);
 
 // "{.form = Schedule::Form::kConstant, .rate = 0.05}"

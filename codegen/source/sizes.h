@@ -1,8 +1,9 @@
 // Texts for sizes and places of local pieces.
 //
-// A dimension that no axis cuts is a number. One that is cut evenly is a constant that all ranks share, `k256By4`;
-// where pieces differ, or their beginning is needed, it is a Range of the rank, `piece_256_m0`, computed from the
-// rank's coordinates; so is what a rank reads of a dimension in windows, `window_28_m0`. With one rank's coordinates folded in, everything is a number.
+// A dimension that no axis cuts is a number. One that is cut evenly is a constant that all ranks share, `k256By4`.
+// Where pieces differ, or their beginning is needed, the text is a Range of the rank, `piece_256_m0`, computed from the
+// rank's coordinates. The same holds for what a rank reads of a dimension in windows, `window_28_m0`. When the program
+// is for one rank alone, everything is a number.
 #ifndef CLEAVE_CODEGEN_SOURCE_SIZES_H_
 #define CLEAVE_CODEGEN_SOURCE_SIZES_H_
 
@@ -26,7 +27,7 @@ class SizeProduct {
 
   SizeProduct& operator*=(const SizeProduct& other);
   friend SizeProduct operator*(SizeProduct a, const SizeProduct& b) { return a *= b; }
-  // `value`: where it is a constant of the program.
+  // `value` is known where it is a constant of the program.
   static SizeProduct Symbol(std::string text, std::optional<int64_t> value = std::nullopt) {
     SizeProduct product;
     product.symbols_.push_back({std::move(text), value});
@@ -34,12 +35,12 @@ class SizeProduct {
   }
 
   std::string Text() const;        // "k256By4 * 512", "131072"
-  std::string FactorText() const;  // The same, in parentheses where it is a product: a factor of another one.
+  std::string FactorText() const;  // The same, in parentheses where it is a product: a factor of another product.
   bool is_one() const { return number_ == 1 && symbols_.empty(); }
 
-  // Whether every rank has the same: the text is a constant.
+  // Whether the text is a constant, the same on every rank.
   bool is_constant() const;
-  // Whether it is a multiple of `divisor` on every rank, as far as that is known.
+  // Whether it is known to be a multiple of `divisor` on every rank.
   bool IsMultipleOf(int64_t divisor) const { return ConstantFactor() % divisor == 0; }
 
  private:
@@ -64,7 +65,7 @@ class Sizes {
   SizeProduct Size(ValueId value, int d);
   std::string Begin(ValueId value, int d);
 
-  // The same for `elements` cut by `axes`, major first.
+  // The same for `elements` that `axes` cut, major first.
   SizeProduct PieceSize(int64_t elements, const std::vector<AxisId>& axes);
   std::string PieceBegin(int64_t elements, const std::vector<AxisId>& axes);
 

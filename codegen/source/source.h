@@ -1,4 +1,5 @@
-// The text of a program's source file, and what starts it: the same for every target but for what target.h says.
+// The text of a program's source file, and what starts it: the same for every target, except for what target.h
+// describes.
 #ifndef CLEAVE_CODEGEN_SOURCE_SOURCE_H_
 #define CLEAVE_CODEGEN_SOURCE_SOURCE_H_
 

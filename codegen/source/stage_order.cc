@@ -13,7 +13,7 @@ void AddRange(const Emission& emission, ValueId value, std::vector<MemoryRange>&
   ranges.push_back({buffer.offset, buffer.offset + buffer.size.value()});
 }
 
-// Messages of manual models stay where their text has them.
+// Messages of manual models stay where their text places them.
 bool CanOverlap(const Emission& emission, const FusedStage& fused) {
   const auto* single = std::get_if<SingleStep>(&fused.action);
   if (single == nullptr || !emission.target.is_device) return false;
@@ -33,7 +33,7 @@ StageMemory MemoryOfStage(const Emission& emission, const FusedStage& fused) {
   return memory;
 }
 
-// Loss and metrics are read when the backward pass is done.
+// Loss and metrics are read when the backward pass is finished.
 StageMemory MemoryOfResults(const Emission& emission) {
   StageMemory results = {.phase = Phase::kUpdate, .is_work = false};
   const Program& program = emission.program;

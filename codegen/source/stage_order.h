@@ -1,4 +1,4 @@
-// The stages of a program in the order in which its text has them.
+// The stages of a program in the order of its text.
 #ifndef CLEAVE_CODEGEN_SOURCE_STAGE_ORDER_H_
 #define CLEAVE_CODEGEN_SOURCE_STAGE_ORDER_H_
 
@@ -15,7 +15,7 @@ struct OrderedStage {
   Phase phase = Phase::kForward;
 };
 
-// In the program's order; on a device collectives are started early and finished late.
+// In the program's order; on a device, collectives are started early and finished late.
 std::vector<OrderedStage> OrderStages(const Emission& emission);
 
 }  // namespace cleave

@@ -24,10 +24,10 @@ struct Target {
 
   // Tensors lie in the memory of a device, which does what the program asks for later, in order. So numbers that change
   // from step to step lie there too, results are fetched before they are read, a step whose work is the same each time
-  // can be recorded, and collectives go on while other work does.
+  // can be recorded, and other work goes on beside collectives.
   bool is_device = false;
 
-  // What the libraries of the device take for themselves, once.
+  // What the libraries of the device reserve for themselves, once.
   Bytes library_workspace = Bytes(0);
 
   // What is one call of the runtime; all else is written op by op.

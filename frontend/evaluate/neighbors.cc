@@ -130,10 +130,10 @@ std::optional<std::vector<OpId>> Evaluator::Exchange(Primitive primitive, const 
   const std::string word = primitive == Primitive::kReceive ? "send_recv" : SignatureOf(primitive).callee;
   const Value exchanged = AddOp(OpKind::kNeighborExchange, vectors,
                                 {{attribute::kPrimitive, word},
-                                  {attribute::kSendSizes, out.sizes},
-                                  {attribute::kReceiveSizes, in.sizes},
-                                  {attribute::kSendRanks, out.partners},
-                                  {attribute::kReceiveRanks, in.partners}},
+                                 {attribute::kSendSizes, out.sizes},
+                                 {attribute::kReceiveSizes, in.sizes},
+                                 {attribute::kSendRanks, out.partners},
+                                 {attribute::kReceiveRanks, in.partners}},
                                 span, frame, word);
   if (exchanged.is_poison()) return std::nullopt;
   expansion_.rank_places[exchanged.as_tensor()] = span;

@@ -57,7 +57,7 @@ TEST(CheckTest, AcceptsRandomPlansOnManyMeshes) {
   }
 }
 
-// Every op that looks at rows as a whole is cut along them over the whole mesh, as are its gradients.
+// Every op that looks at rows as a whole is cut along them over the whole mesh, and so are its gradients.
 Plan CutRowsPlan(const Graph& graph, const Mesh& mesh) {
   Plan plan = DataParallelPlan(graph, mesh);
   for (const Op& op : graph.ops) {
@@ -85,7 +85,7 @@ TEST(CheckTest, AcceptsCutRows) {
   }
 }
 
-// The program keeps to the distributed graph, but that is not what the model means.
+// The program follows the distributed graph, but that graph is not what the model means.
 TEST(CheckTest, CatchesAWrongDistributedForm) {
   const Graph graph = TestAttention();
   Distributed distributed = DistributeOrDie(graph, CutRowsPlan(graph, Mesh::OfDevices(2)));
@@ -113,7 +113,7 @@ TEST(CheckTest, ShortensMeshesOfManyRanks) {
   EXPECT_LE(report->ranks, 16);
 }
 
-// A check that expanded each group once per member would take hours here.
+// A check that expanded each group once for every member would take hours here.
 TEST(CheckTest, ChecksTensOfThousandsOfRanks) {
   const Graph graph = TestMlp();
   EXPECT_TRUE(CheckStatically(PartitionOrDie(graph, DataParallelPlan(graph, Mesh::OfDevices(65536)))).empty());

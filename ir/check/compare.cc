@@ -13,7 +13,7 @@
 namespace cleave {
 namespace {
 
-// The parts of a partial value on the ranks that differ from `rank` only on its partial axes, put together.
+// The parts of a partial value on the ranks that differ from `rank` only on its partial axes, combined.
 Tensor Resolved(const Program& program, const Value& value, const std::vector<Tensor>& locals, int rank) {
   Tensor result = locals[static_cast<size_t>(rank)];
   for (int member : program.mesh.Group(rank, value.layout.PartialAxes())) {

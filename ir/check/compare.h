@@ -1,4 +1,4 @@
-// A program's values on simulated ranks against the graph's on one device.
+// Compares a program's values on simulated ranks with the graph's values on one device.
 #ifndef CLEAVE_IR_CHECK_COMPARE_H_
 #define CLEAVE_IR_CHECK_COMPARE_H_
 
@@ -16,7 +16,7 @@
 
 namespace cleave {
 
-// Sums in another order differ in the last bits of a double; a wrong slice or a missing term differs in the first.
+// Sums in another order differ in the last bits of a double; a wrong slice or a missing term changes the first bits.
 inline constexpr double kTolerance = 1e-9;
 
 struct Difference {
@@ -24,7 +24,7 @@ struct Difference {
   size_t element = 0;
 };
 
-// NaN equals NaN: some ops have no value at some points, on one device as on many. REQUIRES: the same shape.
+// NaN equals NaN: some ops have no value at some points, on one device as well as on many. REQUIRES: the same shape.
 Difference LargestDifference(const Tensor& expected, const Tensor& actual);
 
 // An Internal error unless the program's loss, metrics and updates are those of the graph: none is lost, and each state
@@ -38,7 +38,7 @@ struct WrongValue {
   size_t element = 0;  // Of the rank's part, row-major.
   double actual = 0;
   double expected = 0;
-  std::string step;  // That made the value.
+  std::string step;  // The step that made the value.
   int line = 0;
 
   std::string Text(const Program& program) const;
@@ -53,13 +53,14 @@ struct Comparison {
 // An Internal error unless every Compute is an op of the graph on the values of that op's own inputs.
 absl::Status CheckComputes(const Graph& graph, const Program& program);
 
-// Runs both and compares every value on every rank, partial ones put together, and whether loss, metrics and updates
-// are the graph's. An Internal error where the program cannot be run or has other results than the graph.
+// Runs both and compares every value on every rank (the parts of partial ones combined), and loss, metrics and updates
+// with those of the graph. An Internal error where the program cannot be run or has other results than the graph.
 absl::StatusOr<Comparison> CompareWithGraph(const Graph& graph, const Program& program, const SourceValues& sources,
                                             int64_t step);
 
-// The same on up to three draws of random sources: a program is wrong if it is wrong on each, also where no value hangs
-// on rounding (conditioning.h). Returns the first draw that shows it right, or else one that shows it wrong.
+// The same on up to three draws of random sources. A program is wrong if it is wrong on each of them, also where no
+// value depends on rounding (conditioning.h). Returns the first draw that shows it to be right, or else one that shows
+// it to be wrong.
 absl::StatusOr<Comparison> CompareOnRandomSources(const Graph& graph, const Program& program, uint64_t seed);
 
 }  // namespace cleave

@@ -21,8 +21,8 @@ double LargestElement(const Tensor& tensor) {
   return largest;
 }
 
-// What the op computed moves by a rounding error. Sources, integers and whole numbers are exact, and so is what the op
-// has only picked from its inputs, perhaps with another sign: a maximum, a slice.
+// By how much a rounding error changes what the op computed. Sources, integers and whole numbers are exact. So is what
+// the op has only picked from its inputs, perhaps with another sign: a maximum, a slice.
 void Disturb(const Op& op, const std::vector<const Tensor*>& inputs, double disturbance, std::mt19937_64& random,
              Tensor& tensor) {
   if (op.inputs.empty() || op.type.dtype == DType::kI32) return;
@@ -37,8 +37,8 @@ void Disturb(const Op& op, const std::vector<const Tensor*>& inputs, double dist
   }
 }
 
-// Values that differ in their last bits become equal, but for a few that a boundary parts: what a comparison for
-// equality hangs on is never met by chance.
+// Values that differ in their last bits only become equal, except for a few on two sides of a boundary. Random changes
+// never make values equal, although the result of a comparison may depend on that.
 void DropLastBits(const Op& op, Tensor& tensor) {
   if (op.inputs.empty() || op.type.dtype == DType::kI32) return;
   constexpr int kBits = 44;
@@ -50,7 +50,7 @@ void DropLastBits(const Op& op, Tensor& tensor) {
   }
 }
 
-// `change`: what happens to the value of an op, given what it was computed from.
+// `change` is applied to the value of an op, given what the value was computed from.
 template <typename Change>
 IdVector<OpId, Tensor> InterpretChanged(const Graph& graph, const SourceValues& sources, int64_t step,
                                         const Change& change) {
@@ -89,7 +89,8 @@ IdVector<OpId, Tensor> InterpretDisturbed(double disturbance, const Graph& graph
   return InterpretChanged(
       graph, sources, step, [&](const Op& op, const std::vector<const Tensor*>& inputs, Tensor& tensor) {
         const bool in_bf16 = op.type.dtype == DType::kBf16 && of_bf16 > 0;
-        const bool rounds = in_bf16 && op.kind == OpKind::kCast;  // Not what it picks from its input.
+        // A cast to bf16 rounds, so its result is not only picked from its input.
+        const bool rounds = in_bf16 && op.kind == "cast";
         Disturb(op, rounds ? std::vector<const Tensor*>() : inputs, in_bf16 ? of_bf16 : disturbance, random, tensor);
       });
 }

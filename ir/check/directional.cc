@@ -24,7 +24,7 @@ Program ForwardOf(const Program& program) {
 
 bool IsLocal(const Op& op) { return op.attributes.Has(attribute::kLocal) && op.attributes.Get(attribute::kLocal); }
 
-// By parameter the value that is its gradient.
+// For each parameter the value that is its gradient.
 std::map<OpId, ValueId> GradientsOf(const Graph& graph, const Program& program) {
   std::map<OpId, ValueId> gradients;
   for (const Step& step : program.steps) {
@@ -54,7 +54,7 @@ absl::StatusOr<double> LossOf(const Program& forward, const RankSources& sources
   return values[*forward.loss][0].values[0];
 }
 
-// For every parameter that has a gradient a direction: the same on all ranks, but for those that are local.
+// A direction for every parameter that has a gradient: the same on all ranks, except for local parameters.
 RankSources RandomDirection(const Graph& graph, const std::map<OpId, ValueId>& gradients, int ranks, uint64_t seed) {
   RankSources direction;
   std::mt19937_64 random(seed);
@@ -102,7 +102,8 @@ absl::StatusOr<DirectionalDerivative> DerivativeAlong(uint64_t seed, double leng
   CLEAVE_ASSIGN_OR_RETURN(const double ahead, LossOf(forward, Moved(sources, direction, length), step));
   CLEAVE_ASSIGN_OR_RETURN(const double behind, LossOf(forward, Moved(sources, direction, -length), step));
   derivative.measured = (ahead - behind) / (2 * length);
-  // Terms of random signs add up to about the root of their squares. The loss is known to some 1e-15 of itself.
+  // Terms of random signs add up to about the root of the sum of their squares. The loss is known to about 1e-15 of
+  // itself.
   constexpr double kRelative = 1e-5;
   const double rounding = 1e-14 * std::max({1.0, std::abs(ahead), std::abs(behind)}) / length;
   derivative.tolerance = kRelative * std::sqrt(squares) + rounding;

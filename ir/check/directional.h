@@ -1,5 +1,5 @@
-// The gradients of a manual program against how its loss changes: what proves them end to end, whatever the ranks send
-// each other on the way. Private to ir/check.
+// Compares the gradients of a manual program with how its loss changes. This proves them from end to end, whatever the
+// ranks send each other on the way. Private to ir/check.
 #ifndef CLEAVE_IR_CHECK_DIRECTIONAL_H_
 #define CLEAVE_IR_CHECK_DIRECTIONAL_H_
 
@@ -14,12 +14,12 @@
 
 namespace cleave {
 
-// The derivative of the loss along one random direction of all parameters, taken twice.
+// The derivative of the loss along one random direction of all parameters, computed in two ways.
 struct DirectionalDerivative {
-  int parameters = 0;    // That have a gradient.
-  double gradient = 0;   // The sum of gradient times direction; of local parameters over all ranks.
+  int parameters = 0;    // Those that have a gradient.
+  double gradient = 0;   // The sum of gradient times direction; for local parameters over all ranks.
   double measured = 0;   // The central difference of the loss.
-  double tolerance = 0;  // Of their difference: roundings and the curve of the loss.
+  double tolerance = 0;  // Of their difference: rounding, and the curvature of the loss.
 
   bool agrees() const;
 };
@@ -27,8 +27,9 @@ struct DirectionalDerivative {
 // The values of a program on its ranks: [value][rank].
 using ProgramValues = IdVector<ValueId, std::vector<Tensor>>;
 
-// Steps by `length` either way along a direction drawn from `seed`. `values`: of the program on `sources`. The loss may
-// have kinks, so a mismatch is a mistake only if it comes again elsewhere. REQUIRES: the program has a loss.
+// Moves the parameters by `length` both ways along a direction drawn from `seed`. `values` are those of the program on
+// `sources`. The loss may have kinks, so a mismatch is a mistake only if it is found again elsewhere. REQUIRES: the
+// program has a loss.
 absl::StatusOr<DirectionalDerivative> DerivativeAlong(uint64_t seed, double length, const Graph& graph,
                                                       const Program& program, const RankSources& sources,
                                                       const ProgramValues& values, int64_t step);

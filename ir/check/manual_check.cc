@@ -26,7 +26,7 @@ namespace {
 
 constexpr int64_t kStep = 3;  // Past the first, so that step-dependent scalars differ from their starts.
 
-// Of one simulated step on all ranks: arithmetic, and elements that are touched.
+// For one simulated step on all ranks: arithmetic, and elements that are touched.
 double OperationsOf(const Program& program) {
   double operations = 0;
   for (const Step& step : program.steps) {
@@ -64,7 +64,7 @@ bool HasSameOps(const Graph& a, const Graph& b) {
   return true;
 }
 
-// The training graph of a forward graph, of bf16 where that holds bf16.
+// The training graph of a forward graph, lowered to bf16 if that graph is in bf16.
 absl::StatusOr<Graph> Train(const Graph& forward, const Optimizer& optimizer) {
   const bool is_bf16 =
       std::any_of(forward.ops.begin(), forward.ops.end(), [](const Op& op) { return op.type.dtype == DType::kBf16; });
@@ -72,8 +72,8 @@ absl::StatusOr<Graph> Train(const Graph& forward, const Optimizer& optimizer) {
   return ApplyPrecision(training, is_bf16 ? Precision::kBf16 : Precision::kF32).graph;
 }
 
-// Gradients have constants that follow from sizes, a mean's 1 / n; those of the shrunk program are still the old ones.
-// False where the graph is not what differentiating its model gives, or the shrunk model has other ops.
+// Gradients have constants that follow from sizes, such as the 1 / n of a mean. The shrunk program still has the old
+// ones. False where the graph is not what differentiating its model gives, or the shrunk model has other ops.
 bool RenewConstants(const Graph& graph, const Optimizer& optimizer, Shrunk& shrunk) {
   const absl::StatusOr<Graph> original = Train(ForwardOf(graph), optimizer);
   if (!original.ok() || original->ops != graph.ops) return false;
@@ -86,11 +86,11 @@ bool RenewConstants(const Graph& graph, const Optimizer& optimizer, Shrunk& shru
   return true;
 }
 
-// Random values, equal on all ranks but for what is local.
+// Random values, equal on all ranks except where they are local.
 RankSources RandomRankSources(const Graph& graph, int ranks, uint64_t seed) {
   RankSources sources;
   for (int rank = 0; rank < ranks; ++rank) {
-    // Far apart, so that no rank of one draw has the values of another draw.
+    // Seeds lie far apart, so that no rank of one draw has the values of another draw.
     constexpr uint64_t kSeedsPerDraw = 1'000'003;
     SourceValues own = RandomSources(graph, seed * kSeedsPerDraw + static_cast<uint64_t>(rank));
     for (auto& [op, tensor] : own) {
@@ -138,13 +138,13 @@ class ManualCheck {
   }
 
  private:
-  // Compares every value with what the op makes of it, and between the ranks that should hold the same.
+  // Compares every value with what the op makes of it, and compares the ranks that should hold the same value.
   absl::Status CompareValues(const RankSources& sources, const ProgramValues& actual, ManualReport& report) const {
     const IdVector<OpId, TensorOnRanks> expected = InterpretRanks(graph_, sources, kStep);
     for (const Step& step : program_.steps) {
       for (ValueId id : Writes(step)) {
         const OpId op = program_.value(id).origin;
-        // What ranks hold on the way from an op's input to its value is described otherwise.
+        // Between an op's input and its value, what ranks hold has another description.
         if (value_of_.at(op) != id) continue;
         ++report.values;
         CLEAVE_RETURN_IF_ERROR(CompareValue(step, id, actual[id], expected[op]));
@@ -181,7 +181,7 @@ class ManualCheck {
   const Graph& graph_;
   const Program& program_;
   const IdVector<OpId, RankAxisSet> variance_;
-  std::map<OpId, ValueId> value_of_;  // The last that an op's steps write.
+  std::map<OpId, ValueId> value_of_;  // The last value that an op's steps write.
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Programs of random manual models are proven, and what is broken in them is found.
+// Programs of random manual models are proven, and mistakes that are put into them are found.
 
 #include <functional>
 #include <string>
@@ -22,7 +22,7 @@ namespace {
 
 constexpr uint64_t kSeed = 5;
 
-// Rank axes, and meshes that cut them finer.
+// Rank axes, and meshes that divide them further.
 struct Ranks {
   std::vector<RankAxis> axes;
   std::vector<MeshAxis> mesh;
@@ -217,8 +217,8 @@ std::vector<NamedMutation> Mutations() {
   };
 }
 
-// Some mutants are none: members of an all_gather in another order where all have the same, zeros sent elsewhere.
-// Whether some value differs from the model's on sources that the check does not draw.
+// Some mutants compute the same: members of an all_gather in another order where all have the same value, zeros sent
+// elsewhere. Whether some value differs from the model's on sources that the check does not draw.
 bool ComputesSomethingElse(const Model& model, const Program& mutant) {
   constexpr int64_t kStep = 2;
   for (uint64_t draw = 100; draw < 103; ++draw) {

@@ -11,7 +11,7 @@
 namespace cleave {
 namespace {
 
-// By sender and receiver the sizes of the parts, in order.
+// For each sender and receiver the sizes of the parts, in order.
 using PartsByPair = std::map<std::pair<int64_t, int64_t>, std::vector<int64_t>>;
 
 bool HasMessages(CollectiveKind kind) {

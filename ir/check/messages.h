@@ -9,8 +9,9 @@
 
 namespace cleave {
 
-// What is wrong; empty when every part that a rank sends is received by its partner, in the same order and size,
-// nothing else is waited for, and the tensors have room for the parts. REQUIRES: collective.messages.
+// Returns what is wrong. It is empty when every part that a rank sends is received by its partner, in the same order
+// and with the same size, no rank waits for anything else, and the tensors have room for the parts. REQUIRES:
+// collective.messages.
 std::vector<std::string> FindMismatches(const Program& program, const Collective& collective);
 
 }  // namespace cleave

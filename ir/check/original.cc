@@ -54,7 +54,7 @@ Graph WithSizesOf(const Graph& graph, const Distributed& distributed, const Grap
   return resized;
 }
 
-// What differs on one draw; empty where nothing does but what hangs on rounding.
+// What differs on one draw; empty where only values differ that depend on rounding.
 std::string FindDifference(const Graph& original, const Distributed& distributed, const Graph& shrunk, uint64_t seed) {
   constexpr int64_t kStep = 3;  // Past the first, so that step-dependent scalars differ from their starts.
   const SourceValues sources = RandomSources(shrunk, seed);

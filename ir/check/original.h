@@ -1,5 +1,5 @@
-// A distributed graph against the graph that it was made of, both on one device: what the proof adds where ops were
-// replaced by their distributed forms.
+// Compares a distributed graph with the graph that it was made of, both on one device. This is the part of the proof
+// that covers the replacement of ops by their distributed forms.
 #ifndef CLEAVE_IR_CHECK_ORIGINAL_H_
 #define CLEAVE_IR_CHECK_ORIGINAL_H_
 
@@ -9,9 +9,9 @@
 
 namespace cleave {
 
-// Gives `graph`, of which `distributed` was made, the sizes of `shrunk`, the shrunk distributed graph, and compares the
-// value of every op with that in `shrunk`, on up to three draws of random sources: see CompareOnRandomSources
-// (compare.h). An Internal error names the first wrong op.
+// Gives `graph`, of which `distributed` was made, the sizes of `shrunk`, the shrunk distributed graph. Then compares
+// the value of every op with that in `shrunk`, on up to three draws of random sources (see CompareOnRandomSources in
+// compare.h). An Internal error names the first wrong op.
 absl::Status CompareWithOriginal(const Graph& graph, const Distributed& distributed, const Graph& shrunk);
 
 }  // namespace cleave

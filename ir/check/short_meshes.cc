@@ -15,7 +15,7 @@
 namespace cleave {
 namespace {
 
-// How every step treats each mesh axis: axes with one text are interchangeable for the proof.
+// How every step treats each mesh axis. Axes with the same text are interchangeable for the proof.
 std::vector<std::string> AxisTreatments(const Program& program) {
   std::vector<std::string> treatments(static_cast<size_t>(program.mesh.axis_count()));
   const auto append = [&](AxisId axis, const std::string& what) {
@@ -34,10 +34,11 @@ std::vector<std::string> AxisTreatments(const Program& program) {
   return treatments;
 }
 
-// What compound dimensions ask of the axes that cut their parts.
+// What compound dimensions require of the axes that cut their parts.
 struct Compounds {
-  std::vector<bool> cuts_part;            // By axis: it must divide the part.
-  std::vector<std::set<size_t>> majors;   // By axis: those that exhaust more major parts of a dimension that it cuts.
+  std::vector<bool> cuts_part;  // For each axis: whether it must divide the part.
+  // For each axis: those that exhaust more major parts of a dimension that it cuts.
+  std::vector<std::set<size_t>> majors;
 };
 
 void AddCompound(const FactorList& factors, const Strategy& strategy, Compounds& compounds) {
@@ -71,7 +72,7 @@ Compounds CompoundsOf(const Program& program) {
   return compounds;
 }
 
-// Axes that stay together: one, and all that it needs.
+// Axes that stay together: one axis and all that it needs.
 struct Unit {
   std::set<size_t> axes;
   int64_t ranks = 1;
@@ -90,7 +91,7 @@ Unit UnitOf(size_t axis, const std::vector<MeshAxis>& axes, const Compounds& com
   return unit;
 }
 
-// The axes worth keeping: of those that all steps treat alike the first two, none of size 1.
+// The axes worth keeping: the first two of those that all steps treat alike, and none of size 1.
 std::vector<size_t> DistinctAxes(const Program& program, const std::vector<MeshAxis>& axes) {
   const std::vector<std::string> treatments = AxisTreatments(program);
   std::map<std::string, int> seen;
@@ -101,11 +102,11 @@ std::vector<size_t> DistinctAxes(const Program& program, const std::vector<MeshA
   return distinct;
 }
 
-// Which axes stand together in some mesh so far; [i][i]: axis i stands in one at all.
+// Which axes stand together in some mesh so far; [i][i]: whether axis i stands in any mesh.
 using Togetherness = std::vector<std::vector<bool>>;
 
-// The axes of one more mesh: each time the unit of the axis that stands together for the first time with most of those
-// chosen, one that was never chosen before all others.
+// The axes of one more mesh. Each time the unit is added that meets most of those already chosen for the first time.
+// Units that were never chosen come before all others.
 std::set<size_t> NextSelection(const std::vector<MeshAxis>& axes, const std::map<size_t, Unit>& units,
                                const Togetherness& together) {
   std::set<size_t> chosen;

@@ -43,8 +43,8 @@ void ResizeGraph(const std::vector<Rule>& rules, SizeClasses& classes, Graph& gr
   }
 }
 
-// A slice brings each rank its windows where every rank holds its own. On shorter axes pieces lie elsewhere, and what a
-// rank needs may be with another: then the same step is an exchange.
+// A slice brings each rank its windows where every rank already holds its own. On shorter axes pieces lie elsewhere,
+// and what a rank needs may be on another rank: then the same step is an exchange.
 void ExchangeWindowsThatAreElsewhere(Program& program) {
   for (Step& step : program.steps) {
     const auto* slice = std::get_if<Slice>(&step.action);
@@ -60,8 +60,8 @@ void ExchangeWindowsThatAreElsewhere(Program& program) {
   }
 }
 
-// A permute pairs ranks, because pieces keep their sizes. On shorter axes they may not: what a rank needs is spread
-// over the ranks that differ on any axis that cuts the tensor.
+// A permute pairs ranks, because pieces keep their sizes. On shorter axes they may not: then what a rank needs is
+// spread over the ranks that differ on any axis that cuts the tensor.
 void WidenPermutes(Program& program) {
   for (Step& step : program.steps) {
     auto* collective = std::get_if<Collective>(&step.action);
@@ -76,7 +76,7 @@ void WidenPermutes(Program& program) {
   }
 }
 
-// What the ranks of a manual model hold together on the way from an op's input to its value has a type of its own.
+// What the ranks of a manual model hold together between an op's input and its value has a type of its own.
 void ResizeMoves(const Graph& graph, Program& program) {
   for (const Step& step : program.steps) {
     for (size_t i = 0; i < Writes(step).size(); ++i) {
@@ -107,7 +107,7 @@ absl::StatusOr<Shrunk> Shrink(const Graph& graph, const Program& program, const 
     if (compute == nullptr) continue;
     for (size_t factor = 0; factor < compute->strategy.cuts.size(); ++factor) {
       const std::vector<AxisId>& axes = compute->strategy.cuts[factor];
-      // Every prefix of the axes cuts the dimension in some layout on the way.
+      // Every prefix of the axes cuts the dimension in some layout between the two.
       for (size_t count = 1; count <= axes.size(); ++count) {
         const absl::Span<const AxisId> prefix = absl::MakeConstSpan(axes).first(count);
         classes.AddCut(compute->op, static_cast<int>(factor), program.mesh.Size(prefix),

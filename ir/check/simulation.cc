@@ -15,8 +15,9 @@
 namespace cleave {
 namespace {
 
-// Every value is what an op of the graph makes of the values of that op's own inputs. What collectives and slices keep,
-// the static check says; and shrinking, which takes attributes and types from the graph, changes none.
+// Checks that every value is what an op of the graph makes of the values of that op's own inputs. The static check
+// proves that collectives and slices keep values. Shrinking changes no value, since it takes attributes and types from
+// the graph.
 absl::Status CheckOps(const Graph& graph, const Program& program) {
   for (const Value& value : program.values) {
     if (!graph.ops.contains(value.origin) || value.type != graph.op(value.origin).type) {
@@ -42,7 +43,7 @@ absl::Status Simulate(const Shrunk& shrunk, SimulationReport& report) {
 absl::StatusOr<SimulationReport> CheckBySimulation(const Graph& graph, const Distributed& distributed,
                                                    const Program& program) {
   CLEAVE_ASSIGN_OR_RETURN(const SimulationReport report, CheckBySimulation(distributed.graph, program));
-  // Nothing was replaced: the graphs are the same.
+  // Nothing was replaced, so the graphs are the same.
   if (distributed.graph.ops == graph.ops) return report;
   for (const Mesh& mesh : ShortMeshesOf(program).meshes) {
     CLEAVE_ASSIGN_OR_RETURN(const Shrunk shrunk, Shrink(distributed.graph, program, mesh));

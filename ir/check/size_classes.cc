@@ -10,7 +10,7 @@ SizeClasses::SizeClasses(const Graph& graph, const std::vector<Rule>& rules) : f
     first_node_[op.id] = static_cast<int>(parent_.size());
     for (const Factor& factor : rules[static_cast<size_t>(op.id.value())].factors) {
       parent_.push_back(static_cast<int>(parent_.size()));
-      // A size of 1 means broadcasting or nothing at all: it is never anything else.
+      // A size of 1 means broadcasting or nothing at all, so it never changes and no other size becomes 1.
       classes_.push_back(SizeClass{
           .original = factor.size, .size = factor.size, .fixed = factor.fixed_size || factor.size == 1, .cuts = {}});
     }
@@ -38,7 +38,7 @@ void SizeClasses::TieInput(const Rule& producer, const Rule& consumer, const Op&
       Tie(made, read);
       continue;
     }
-    // A window is given in elements: what it reads and what reads it keep their sizes.
+    // A window is given in elements, so the dimensions that it connects keep their sizes.
     for (int node : made) Fix(Root(node));
     for (int node : read) Fix(Root(node));
   }
@@ -90,7 +90,7 @@ void SizeClasses::AddCut(OpId op, int factor, int64_t pieces, int64_t new_pieces
   classes_[static_cast<size_t>(Root(Node(op, factor)))].cuts.insert({pieces, new_pieces});
 }
 
-// Whether `size` is cut by the new numbers of pieces as the original size is by the old ones.
+// Whether the new numbers of pieces cut `size` as the old ones cut the original size.
 bool SizeClasses::Keeps(const SizeClass& size_class, int64_t size) {
   const auto sign = [](int64_t value) { return (value > 0) - (value < 0); };
   return std::all_of(size_class.cuts.begin(), size_class.cuts.end(), [&](const std::pair<int64_t, int64_t>& cut) {
@@ -102,7 +102,7 @@ bool SizeClasses::Keeps(const SizeClass& size_class, int64_t size) {
 }
 
 int64_t SizeClasses::SmallSize(const SizeClass& size_class) const {
-  // Two and three take turns, so that mixed-up dimensions seldom have the same size.
+  // Two and three alternate, so that dimensions that were mixed up seldom have the same size.
   const int64_t start = 2 + (size_class.original / 2) % 2;
   for (int64_t size = start; size < size_class.original; ++size) {
     if (Keeps(size_class, size)) return size;
@@ -114,7 +114,7 @@ void SizeClasses::ChooseSizes() {
   for (Product& product : products_) {
     product.whole = Root(product.whole);
     for (int& part : product.parts) part = Root(part);
-    // How the whole is cut is how its most major part that is larger than 1 is cut, where that can be.
+    // The whole is cut as its most major part that is larger than 1 is cut, where that is possible.
     const auto major = std::find_if(product.parts.begin(), product.parts.end(),
                                     [this](int part) { return classes_[static_cast<size_t>(part)].original > 1; });
     if (major == product.parts.end()) continue;
@@ -130,10 +130,10 @@ void SizeClasses::ChooseSizes() {
   }
 }
 
-// Sets the size of every product from its parts. False when some sizes had to be fixed, so that it has to be done
-// again; each time fixes at least one more class, and with the original sizes every product holds.
+// Sets the size of every product from its parts. Returns false when some sizes had to be fixed, so that it has to be
+// done again. Each time at least one more class is fixed, and with the original sizes every product holds.
 bool SizeClasses::ApplyProducts() {
-  // A whole may be a part of another product: as many rounds as there are products settle every chain.
+  // A whole may be a part of another product. With as many rounds as there are products every chain is settled.
   for (size_t round = 0; round <= products_.size(); ++round) {
     bool changed = false;
     for (const Product& product : products_) {
@@ -154,8 +154,8 @@ bool SizeClasses::ApplyProducts() {
     SizeClass& whole = classes_[static_cast<size_t>(product.whole)];
     int64_t size = 1;
     for (int part : product.parts) size *= classes_[static_cast<size_t>(part)].size;
-    // Two products that contradict each other, or a whole that its cuts would treat otherwise than before: original sizes
-    // are all that is left then, and where they stand already there is no better.
+    // Two products contradict each other, or the cuts would treat a whole otherwise than before. Then only the original
+    // sizes are left, and where they stand already there is nothing better.
     const bool fixed = whole.fixed && std::all_of(product.parts.begin(), product.parts.end(), [this](int part) {
                          return classes_[static_cast<size_t>(part)].fixed;
                        });

@@ -17,7 +17,7 @@ class SizeClasses {
   // Ties the factors of every op to those of the ops whose values it reads. `rules` holds one rule per op.
   SizeClasses(const Graph& graph, const std::vector<Rule>& rules);
 
-  // Some step cuts this factor into `pieces`, on the shortened mesh into `new_pieces`.
+  // Notes that some step cuts this factor into `pieces`, and on the shortened mesh into `new_pieces`.
   void AddCut(OpId op, int factor, int64_t pieces, int64_t new_pieces);
 
   // Call once, after all AddCut.
@@ -27,7 +27,8 @@ class SizeClasses {
   int64_t NewSize(OpId op, int factor);
 
  private:
-  // A class's size is the product of others': a dimension that one op names as one factor and another as several.
+  // The size of a class may be the product of others: a dimension that is one factor for one op and several for
+  // another.
   struct Product {
     int whole;
     std::vector<int> parts;
@@ -43,7 +44,7 @@ class SizeClasses {
   int Node(OpId op, int factor) const { return first_node_[op] + factor; }
   void Unite(int a, int b);
   void Tie(std::vector<int> a, std::vector<int> b);
-  // The dimensions in which `op` reads its input to those in which it was made.
+  // Ties the dimensions in which `op` reads its input to those in which that value was made.
   void TieInput(const Rule& producer, const Rule& consumer, const Op& op, int input);
   std::vector<int> Nodes(OpId op, const FactorList& factors) const;
   static bool Keeps(const SizeClass& size_class, int64_t size);

@@ -41,7 +41,7 @@ bool Resolve(Layout& layout, const std::vector<AxisId>& axes, Reduction reductio
   return true;
 }
 
-// What a collective makes of an input's layout; nullopt when it does not apply to it.
+// What a collective makes of an input's layout; nullopt when the collective cannot be applied to it.
 std::optional<Layout> ResultLayout(const Collective& collective, const Transfer& transfer, Layout layout) {
   const int rank = static_cast<int>(layout.dimensions.size());
   const auto has = [&](int dimension) { return dimension >= 0 && dimension < rank; };
@@ -70,7 +70,8 @@ std::optional<Layout> ResultLayout(const Collective& collective, const Transfer&
     case CollectiveKind::kNeighborExchange:
     case CollectiveKind::kSendReceive:
     case CollectiveKind::kNeighborExchangeV2:
-      return std::nullopt;  // Their axes do not say what they make: PermuteFits, ExchangeFits, CheckMessages.
+      // Their axes alone do not decide what they make; PermuteFits, ExchangeFits and CheckMessages do.
+      return std::nullopt;
   }
   return std::nullopt;
 }
@@ -109,7 +110,7 @@ bool Fits(const Program& program, const Collective& collective, const Transfer& 
       return ExchangeFits(collective, input, output);
     case CollectiveKind::kSendReceive:
     case CollectiveKind::kNeighborExchangeV2:
-      return false;  // With messages only.
+      return false;  // It needs messages.
     case CollectiveKind::kAllReduce:
     case CollectiveKind::kAllGather:
     case CollectiveKind::kReduceScatter:
@@ -157,8 +158,7 @@ class StaticCheck {
     }
   }
 
-  // Metric steps do not run at every step of training, and training does not run where metrics are all that is asked
-  // for.
+  // Metric steps do not run at every step of training, and when only metrics are asked for, training does not run.
   bool Runs(ValueId made, Phase reader) const { return phases_[made] != Phase::kMetric || reader == Phase::kMetric; }
 
   // Every id exists, every read comes after its write, every value is written once. False when later checks would be
@@ -224,7 +224,7 @@ class StaticCheck {
     }
   }
 
-  // One call has one element type, and there are calls for several tensors of three kinds only.
+  // One call has one element type, and only three kinds have calls for several tensors.
   void CheckMerged(const Collective& collective) {
     const bool has_call = collective.kind == CollectiveKind::kAllReduce ||
                           collective.kind == CollectiveKind::kAllGather ||
@@ -236,8 +236,8 @@ class StaticCheck {
     }
   }
 
-  // Every rank is in one group, at the place that its own coordinates give it; a reduction also needs one count for
-  // all.
+  // Every rank is in one group, at the place that its own coordinates give it. A reduction also needs the same count on
+  // all ranks.
   void CheckAgreement(const Collective& collective, const Transfer& transfer) {
     const auto [found, is_new] = groups_.emplace(collective.axes, "");
     if (is_new) found->second = GroupsDisagree(collective.axes);
@@ -248,7 +248,7 @@ class StaticCheck {
   }
 
   // What is wrong with the groups over `axes`; empty when nothing is. Each group is expanded once, from its first
-  // member, so that many ranks cost no more than their number.
+  // member, so that the time is linear in the number of ranks.
   std::string GroupsDisagree(const std::vector<AxisId>& axes) const {
     const Mesh& mesh = program_.mesh;
     std::vector<bool> seen(static_cast<size_t>(mesh.rank_count()), false);
@@ -267,7 +267,7 @@ class StaticCheck {
     return left_out == seen.end() ? "" : absl::StrCat("rank ", left_out - seen.begin(), " is in no group");
   }
 
-  // A piece depends on the coordinates along the axes that cut its tensor only: where the group's axes are not among
+  // A piece depends only on the coordinates along the axes that cut its tensor. Where the group's axes are not among
   // them, all members hold equal counts.
   void CheckCounts(const Collective& collective, const Transfer& transfer) {
     const Mesh& mesh = program_.mesh;
@@ -292,13 +292,14 @@ class StaticCheck {
     }
   }
 
-  // Every part that a rank sends is received, in the same order and with the same size, and nothing else is.
+  // Every part that a rank sends is received, in the same order and with the same size, and no rank waits for anything
+  // else.
   void CheckMessages(const Collective& collective) {
     for (const std::string& finding : FindMismatches(program_, collective)) Find(finding);
   }
 
-  // A rank's local tensor as its part of another one. Which tensor that is no layout says; what it is made of is
-  // compared by simulation.
+  // A rank's local tensor as its part of another tensor. The layouts do not say which tensor that is; the simulation
+  // compares what it is made of.
   void CheckView(const View& view) {
     const Value& input = value(view.input);
     const Value& output = value(view.output);
@@ -334,7 +335,7 @@ class StaticCheck {
         Find(absl::StrCat("metric `", metric.name, "` is made after its phase"));
     }
     for (const ProgramUpdate& update : program_.updates) {
-      // The next step makes every copy anew from the state itself.
+      // The next step makes every copy again from the state itself.
       if (!is_source_[update.state]) {
         Find(absl::StrCat("the update goes to `", value(update.state).name, "`, which is a copy of the state"));
       }
@@ -359,7 +360,7 @@ class StaticCheck {
   const Program& program_;
   IdVector<ValueId, char> written_;
   IdVector<ValueId, char> is_source_;
-  IdVector<ValueId, Phase> phases_;                    // In which each value is made.
+  IdVector<ValueId, Phase> phases_;                    // The phase in which each value is made.
   std::map<std::vector<AxisId>, std::string> groups_;  // What is wrong with the groups over some axes.
   const Step* step_ = nullptr;
   std::vector<std::string> findings_;

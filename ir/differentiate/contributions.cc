@@ -45,7 +45,7 @@ OpId Contributions::Sum(const Op& op) {
   return sum;
 }
 
-// Ranks that found the same need no communication to sum it.
+// Ranks that computed the same contribution need no communication to sum it.
 OpId Contributions::SumOverRanks(const Op& op, Contribution contribution) {
   const std::vector<RankAxis>& axes = builder_.graph().rank_axes;
   const RankAxisSet differing = contribution.missing & Variance(contribution.gradient);

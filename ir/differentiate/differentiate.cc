@@ -29,7 +29,7 @@ OpSet OpsOfLoss(const Graph& graph) {
   return result;
 }
 
-// The ops that depend on a parameter through real values, parameters included: what gradients flow through.
+// The ops that depend on a parameter through real values, parameters included: gradients flow through them.
 OpSet OpsOfParameters(const Graph& graph) {
   OpSet result;
   for (const Op& op : graph.ops) {
@@ -53,8 +53,8 @@ class Backward {
     const OpId loss = *builder_.graph().loss;
     builder_.SetPhase(Phase::kBackward);
     builder_.SetLine(builder_.graph().op(loss).line);
-    contributions_.AddWhole(loss, builder_.Add(OpKind::kConstant, {}, {{attribute::kValue, 1.0}},
-                                               absl::StrCat(builder_.graph().op(loss).name, ".grad")));
+    contributions_.AddWhole(
+        loss, builder_.Add("constant", {}, {{"value", 1.0}}, absl::StrCat(builder_.graph().op(loss).name, ".grad")));
     for (size_t i = static_cast<size_t>(loss.value()) + 1; i-- > 0;) {
       CLEAVE_RETURN_IF_ERROR(Visit(OpId(static_cast<int64_t>(i))));
     }
@@ -78,13 +78,13 @@ class Backward {
  private:
   absl::Status Visit(OpId id) {
     if (of_parameters_.count(id) == 0 || !contributions_.Has(id)) return absl::OkStatus();
-    // A copy: the graph grows.
+    // A copy, because the graph grows.
     const Op op = builder_.graph().op(id);
     builder_.SetLine(op.line);
     if (contributions_.PassThroughGather(op)) return absl::OkStatus();
     const OpId gradient = contributions_.Sum(op);
     gradients_[id] = gradient;
-    // One value may be the gradient of several; the parameter among them counts.
+    // One value may be the gradient of several; if a parameter is among them, it counts.
     std::optional<OpId>& gradient_of = builder_.mutable_graph().ops[gradient].gradient_of;
     if (!gradient_of.has_value() || op.kind == OpKind::kParameter) gradient_of = id;
     if (op.inputs.empty()) return absl::OkStatus();
@@ -115,7 +115,7 @@ class Backward {
   std::map<OpId, OpId> gradients_;
 };
 
-// Drops the ops from `first` on that no update needs: gradients of inputs that are no parameters.
+// Drops those ops from `first` on that no update needs: gradients of inputs.
 Graph WithoutUnused(Graph graph, OpId first) {
   OpSet used;
   for (const StateUpdate& update : graph.updates) used.insert({update.state, update.value});
@@ -140,7 +140,7 @@ Graph WithoutUnused(Graph graph, OpId first) {
   return graph;
 }
 
-// Gives whole gradients the name of the value that they belong to.
+// Names whole gradients after the value that they belong to.
 void NameGradients(Graph& graph) {
   std::set<std::string> taken;
   for (const Op& op : graph.ops) taken.insert(op.name);

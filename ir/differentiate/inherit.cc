@@ -7,7 +7,7 @@
 namespace cleave {
 namespace {
 
-// Per dimension factors of the forward op, major first; empty where nothing is known.
+// For each dimension factors of the forward op, major first; empty where nothing is known.
 using Labels = std::vector<FactorList>;
 
 class Labeller {
@@ -30,7 +30,8 @@ class Labeller {
     }
   }
 
-  // Labels flow from inputs to outputs, then back from the gradients, then forward what the way back has added.
+  // Labels flow from inputs to outputs, then back from the gradients, then forward again with what the way back has
+  // added.
   std::map<OpId, std::vector<int>> Run() {
     for (auto& [op, map] : maps_) Visit(op);
     for (auto it = maps_.rbegin(); it != maps_.rend(); ++it) Visit(it->first);
@@ -60,7 +61,7 @@ class Labeller {
     }
   }
 
-  // The first of `candidates` that contradicts `map` least.
+  // The first of those `candidates` that contradict `map` least.
   const Labels& BestOf(const Rule& rule, const std::vector<FactorList>& dimensions,
                        const std::vector<Labels>& candidates, const std::vector<int>& map) const {
     size_t best = 0;
@@ -78,8 +79,8 @@ class Labeller {
     return candidates[best];
   }
 
-  // Gives factors without a counterpart that of the dimension in which they stand: one by one where both lists agree in
-  // sizes, else the most major one, which is the first to be cut.
+  // Gives factors without a counterpart the factor of the dimension in which they stand: one by one where both lists
+  // agree in sizes, else the most major one, which is the first to be cut.
   void Unify(const Rule& rule, const std::vector<FactorList>& dimensions, const Labels& labels,
              std::vector<int>& map) const {
     for (size_t d = 0; d < dimensions.size() && d < labels.size(); ++d) {
@@ -111,7 +112,7 @@ class Labeller {
     return labels;
   }
 
-  // Adds what `labels` knows to a gradient op's value.
+  // Adds what `labels` says about the value of a gradient op.
   void Fill(OpId value, const Labels& labels) {
     std::vector<Labels>& known = labels_[value];
     if (known.empty()) known.push_back(Labels(labels.size()));

@@ -1,4 +1,4 @@
-// Which factor of a forward op each factor of its gradient ops stands for. Inside of ir/differentiate only.
+// Which factor of a forward op each factor of its gradient ops stands for. Private to ir/differentiate.
 //
 // The dimensions of the forward op's inputs and output are labelled with its factors. A gradient op's factors take the
 // labels of the dimensions in which they stand, and label the other dimensions in which they stand in turn. In the
@@ -14,11 +14,11 @@
 
 namespace cleave {
 
-// What the gradient function of one op made.
+// What the gradient function of one op has made.
 struct GradientOps {
   OpId forward;
-  OpId output_gradient;                        // That was given to it.
-  OpId first;                                  // The ops from here to the end of the graph are its.
+  OpId output_gradient;                        // The gradient that was given to it.
+  OpId first;                                  // The ops from this one to the end of the graph were made.
   std::vector<std::optional<OpId>> gradients;  // By input.
 };
 

@@ -83,7 +83,7 @@ int CheckGradients(const Graph& forward, const RankSources& sources, Random& ran
   return not_zero;
 }
 
-// Ranks that differ only on axes over which a value does not vary hold exactly the same.
+// Ranks that differ only on axes over which a value does not vary must hold exactly the same value.
 void CheckVariance(const Graph& graph, const RankSources& sources) {
   const IdVector<OpId, TensorOnRanks> values = InterpretRanks(graph, sources, 1);
   const IdVector<OpId, RankAxisSet> variance = VarianceOf(graph);
@@ -139,7 +139,7 @@ TEST(ManualGradientsTest, RandomModels) {
   EXPECT_GT(not_zero, 1000);
 }
 
-// all_reduce of a local parameter of one element, with these values on the ranks: its gradients where dy is 1.
+// The gradients of an all_reduce of a local parameter of one element, with these values on the ranks and dy = 1.
 std::vector<double> ReductionGradients(const std::string& reduction, const std::vector<double>& values) {
   GraphBuilder builder;
   builder.mutable_graph().rank_axes = {{"world", static_cast<int64_t>(values.size())}};
@@ -167,7 +167,8 @@ TEST(ManualGradientsTest, ReductionsWhereTheyAreSpecial) {
   EXPECT_EQ(ReductionGradients("min", {1, 5, 1, 1, 2}), (Numbers{1.0 / 3, 0, 1.0 / 3, 1.0 / 3, 0}));
 }
 
-// Rows dealt to the ranks, the mean of the ranks' mean losses: loss and gradient are those of one device.
+// Rows are dealt to the ranks, and the loss is the mean of the ranks' mean losses: loss and gradient are those of one
+// device.
 TEST(ManualGradientsTest, AsOneDevice) {
   const auto build = [](std::vector<RankAxis> axes) {
     const int64_t ranks = RankCount(axes);

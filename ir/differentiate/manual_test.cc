@@ -1,4 +1,5 @@
-// Gradients of manual models: which communication they need. That they are right: ir/differentiate/manual_gradients_test.cc.
+// Which communication the gradients of manual models need. ir/differentiate/manual_gradients_test.cc shows that they
+// are right.
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
@@ -29,7 +30,7 @@ class ManualModel {
   }
   OpId Mean(OpId value) { return Add(OpKind::kReduceMean, {value}, {}, "mean"); }
 
-  // The backward ops as text, one a line, and what VerifyGraph finds.
+  // The backward ops as text, one op a line, followed by what VerifyGraph finds.
   std::string Backward(OpId mean, const std::string& group, int64_t size) {
     builder_.mutable_graph().loss =
         Add(OpKind::kAllReduce, {mean}, {{attribute::kGroup, group}, {attribute::kSize, size}}, "loss");
@@ -122,7 +123,7 @@ TEST(ManualDifferentiateTest, GatheredWeightsGetReduceScatter) {
             "part.grad = reduce_scatter(y.grad_b) over dp\n");
 }
 
-// The parts are equal on ranks that use the whole with different values: what is left to sum is summed in parts.
+// The parts are equal on ranks that use the whole with different values: the remaining sum is taken over the parts.
 TEST(ManualDifferentiateTest, TheRestIsSummedInParts) {
   ManualModel model({{"dp", 2}, {"tp", 2}});
   const OpId factor =
@@ -160,7 +161,7 @@ TEST(ManualDifferentiateTest, GatheredActivationsGetTheirPart) {
             "weight.grad = all_reduce(own.grad_y) over world\n");
 }
 
-// Ranks that find the same need not say so to each other.
+// Ranks that compute the same contribution need not send it to each other.
 TEST(ManualDifferentiateTest, EqualContributionsAreMultiplied) {
   ManualModel model({{"world", 3}});
   const OpId mean = model.Mean(model.Parameter("weight", {2, 3}));

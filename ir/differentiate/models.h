@@ -18,7 +18,7 @@ Graph AttentionGraph();
 // Broadcasting, reductions, slices and concatenation on the way from two parameters to an mse.
 Graph MixedGraph();
 
-// Convolutions with stride, padding and groups, and both poolings, on images that a matrix then takes in.
+// Convolutions with stride, padding and groups, and both poolings, on images, followed by a matrix product.
 Graph ImageGraph();
 
 }  // namespace cleave

@@ -1,4 +1,4 @@
-// The optimizer's update of one parameter, as ops. Inside of ir/differentiate only.
+// The optimizer's update of one parameter, as ops. Private to ir/differentiate.
 #ifndef CLEAVE_IR_DIFFERENTIATE_UPDATE_H_
 #define CLEAVE_IR_DIFFERENTIATE_UPDATE_H_
 
@@ -10,8 +10,8 @@
 
 namespace cleave {
 
-// Appends updates to a graph; the formulas are those of ir/training/training.h. Scalars that depend on the step only
-// are shared by all parameters.
+// Appends updates to a graph, by the formulas of ir/training/training.h. Scalars that depend only on the step are
+// shared by all parameters.
 class UpdateBuilder {
  public:
   UpdateBuilder(GraphBuilder& builder, const Optimizer& optimizer) : builder_(builder), optimizer_(optimizer) {}

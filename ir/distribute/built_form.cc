@@ -13,8 +13,9 @@
 namespace cleave {
 namespace {
 
-// Cuts the factors of each dimension of an input by the axes that cut that dimension where it comes from. A factor
-// takes the cut of the first input that has one; what does not fit is read in another layout than it has.
+// Cuts the factors of each dimension of an input by the axes that cut that dimension in the value that the input is. A
+// factor takes the cut of the first input that has one. An input that does not fit is read in another layout than it
+// has.
 void CutLikeInput(const Layout& layout, const std::vector<FactorList>& dimensions, const Rule& rule, const Mesh& mesh,
                   Strategy& strategy) {
   for (size_t d = 0; d < dimensions.size(); ++d) {
@@ -36,7 +37,7 @@ bool IsPartialOver(const Layout& layout, AxisId axis) {
                      [axis](const PartialAxis& partial) { return partial.axis == axis; });
 }
 
-// The strategy of a built op that reads values in `inputs`. `passes`: what passes through the op as a whole.
+// The strategy of a built op that reads values in `inputs`. `passes` is what passes through the op as a whole.
 Strategy StrategyOf(const Rule& rule, const std::vector<const Layout*>& inputs, const std::vector<PassThrough>& passes,
                     const Mesh& mesh) {
   Strategy strategy = Strategy::Replicated(rule);

@@ -1,4 +1,4 @@
-// The distributed form of one op, before it takes its place in a graph. Inside of ir/distribute only.
+// The distributed form of one op, before it is put into a graph. Private to ir/distribute.
 #ifndef CLEAVE_IR_DISTRIBUTE_BUILT_FORM_H_
 #define CLEAVE_IR_DISTRIBUTE_BUILT_FORM_H_
 
@@ -17,7 +17,7 @@ struct BuiltForm {
   size_t inputs = 0;
   OpId result;
   IdVector<OpId, Strategy> strategies;
-  IdVector<OpId, Layout> layouts;  // Of the values; of the sources: as the op reads them.
+  IdVector<OpId, Layout> layouts;  // Layouts of the values; for the sources, as the op reads them.
 
   bool is_input(OpId id) const { return static_cast<size_t>(id.value()) < inputs; }
 };

@@ -1,6 +1,6 @@
-// Reading guide. `Rewriter::Run` copies the ops one by one; `Replace` puts the distributed form of one in its place,
-// without the statistics that exist already: two built ops are the same statistic where they have the same number,
-// which `NumberOf` gives for the same kind, attributes and strategy on inputs of the same numbers.
+// Reading guide. `Rewriter::Run` copies the ops one by one. `Replace` puts the distributed form of one op in its place,
+// without the statistics that exist already. Two built ops are the same statistic where they have the same number, and
+// `NumberOf` gives the same number for the same kind, attributes and strategy on inputs of the same numbers.
 
 #include "ir/distribute/distribute.h"
 
@@ -17,6 +17,7 @@
 #include "base/status/status_macros.h"
 #include "ir/distribute/built_form.h"
 #include "ir/graph/roles.h"
+#include "ir/graph/unique_names.h"
 #include "ir/ops/ops.h"
 
 namespace cleave {
@@ -24,10 +25,9 @@ namespace {
 
 class Rewriter {
  public:
-  Rewriter(const Graph& graph, const Plan& plan) : graph_(graph), plan_(plan) {
+  Rewriter(const Graph& graph, const Plan& plan) : graph_(graph), plan_(plan), names_(graph) {
     result_.plan = plan;
     result_.plan.ops = {};
-    for (const Op& op : graph.ops) names_.insert(op.name);
   }
 
   absl::StatusOr<Distributed> Run() && {
@@ -47,7 +47,7 @@ class Rewriter {
     Op copy = op;
     for (OpId& input : copy.inputs) input = result_.values[input];
     copy.inherits = std::nullopt;
-    // The factors of an op that was replaced are not there any more.
+    // The factors of an op that was replaced do not exist any more.
     if (op.inherits.has_value() && replaced_.count(op.inherits->op) == 0) {
       copy.inherits = Inheritance{.op = result_.values[op.inherits->op], .factors = op.inherits->factors};
     }
@@ -79,7 +79,7 @@ class Rewriter {
   OpId AppendBuilt(const Op& op, const BuiltForm& form, const Op& built, const IdVector<OpId, OpId>& places) {
     const bool is_result = built.id == form.result;
     Op copy = built;
-    copy.name = is_result ? op.name : UniqueName(built.name);
+    copy.name = is_result ? op.name : names_.Take(built.name);
     for (OpId& input : copy.inputs) input = places[input];
     OpPlan plan{.strategy = form.strategies[built.id],
                 .output = {},
@@ -124,8 +124,8 @@ class Rewriter {
     return built.type.elements() < form.graph.op(OpId(0)).type.elements() && built.id != form.result;
   }
 
-  // What a built op computes, as a number; of one group of ops, an op and those that inherit from it.
-  using Computation = std::tuple<OpId, OpKind, std::map<std::string, AttributeValue>, std::vector<int>,
+  // A number for what a built op computes, within one group of ops: an op and those that inherit from it.
+  using Computation = std::tuple<OpId, std::string, std::map<std::string, AttributeValue>, std::vector<int>,
                                  std::vector<std::vector<AxisId>>, std::vector<std::pair<AxisId, int>>>;
 
   std::vector<int> Number(const Op& op, const BuiltForm& form) {
@@ -155,7 +155,7 @@ class Rewriter {
     return found->second;
   }
 
-  // Which built ops the result is made from, beside statistics that exist.
+  // Which built ops the result is made from, apart from statistics that exist.
   std::vector<bool> Needed(const Op& op, const BuiltForm& form, const std::vector<int>& numbers) const {
     std::vector<bool> needed(form.graph.ops.size(), false);
     needed[static_cast<size_t>(form.result.value())] = true;
@@ -167,21 +167,15 @@ class Rewriter {
     return needed;
   }
 
-  std::string UniqueName(const std::string& wish) {
-    std::string name = wish;
-    for (int number = 1; !names_.insert(name).second; ++number) name = absl::StrCat(wish, "_", number);
-    return name;
-  }
-
   const Graph& graph_;
   const Plan& plan_;
   Distributed result_;
   std::set<OpId> replaced_;
-  std::set<std::string> names_;
+  UniqueNames names_;
   std::map<std::pair<OpId, Layout>, int> inputs_;
   std::map<Computation, int> computations_;
   int next_number_ = 0;
-  std::map<int, OpId> statistics_;  // That the new graph has, by number.
+  std::map<int, OpId> statistics_;  // Statistics that the new graph has, by number.
 };
 
 }  // namespace

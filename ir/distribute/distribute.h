@@ -20,21 +20,22 @@ namespace cleave {
 struct Distributed {
   Graph graph;
   Plan plan;                       // Of `graph`.
-  IdVector<OpId, OpId> originals;  // Of each op of `graph` the op of the original graph that it is or is part of.
-  IdVector<OpId, OpId> values;     // Of each op of the original graph the op of `graph` that makes its value.
+  IdVector<OpId, OpId> originals;  // For each op of `graph`: the op of the original graph that it is or is part of.
+  IdVector<OpId, OpId> values;     // For each op of the original graph: the op of `graph` that makes its value.
 };
 
 // Whether `strategy` cuts an inner factor into more than one piece.
 bool CutsInnerFactor(const Strategy& strategy, const Rule& rule, const Mesh& mesh);
 
-// Ops that need no other form stay as they are, renumbered; where none does, graph and plan are those given. The op
-// that makes the value of a replaced one keeps its name, the others are called "<name>.max", …; all have its phase and
-// line. Their strategies follow from that of the replaced op: a dimension is cut as where it comes from.
+// Ops that need no other form stay as they are, renumbered. Where no op needs one, graph and plan are those given. The
+// op that makes the value of a replaced op keeps its name, the others are called "<name>.max", …; all have its phase
+// and line. Their strategies follow from that of the replaced op: a dimension is cut as in the value that it comes
+// from.
 //
 // Statistics that an op and its gradients have in common (the moments of layer_norm) are computed once.
 //
-// REQUIRES: VerifyGraph and VerifyPlan are content. An Internal error where a distributed form does not make its value
-// in the layout of the op that it stands for.
+// REQUIRES: VerifyGraph and VerifyPlan find nothing wrong. An Internal error where a distributed form does not make its
+// value in the layout of the op that it replaces.
 absl::StatusOr<Distributed> Distribute(const Graph& graph, const Plan& plan);
 
 }  // namespace cleave

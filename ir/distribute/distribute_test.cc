@@ -14,6 +14,7 @@
 #include "ir/ops/ops.h"
 #include "ir/ops/samples.h"
 #include "ir/partition/partition.h"
+#include "ir/testing/sources.h"
 
 namespace cleave {
 namespace {
@@ -134,12 +135,6 @@ TEST(DistributeTest, InnerFactorsHaveForms) {
   }
 }
 
-OpId AddInput(GraphBuilder& builder, const std::string& name, Shape shape, DType dtype = DType::kF32) {
-  return builder.Add(OpKind::kInput, {},
-                     {{attribute::kDType, dtype}, {attribute::kShape, std::move(shape)}, {attribute::kData, name}},
-                     name);
-}
-
 Plan WholePlan(const Graph& graph, const Mesh& mesh) {
   Plan plan;
   plan.mesh = mesh;
@@ -244,7 +239,7 @@ TEST(DistributeTest, RolesFollow) {
   GraphBuilder builder;
   const OpId x = AddInput(builder, "x", {6, 4});
   const OpId label = AddInput(builder, "label", {6}, DType::kI32);
-  const OpId loss = builder.Add(OpKind::kCrossEntropy, {x, label}, {}, "loss");
+  const OpId loss = builder.Add("cross_entropy", {x, label}, {}, "loss");
   builder.SetPhase(Phase::kMetric);
   const OpId accuracy = builder.Add(OpKind::kAccuracy, {x, label}, {}, "accuracy");
   Graph graph = std::move(builder).Build();

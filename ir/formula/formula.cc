@@ -138,7 +138,7 @@ std::string LettersText(const Formula& formula) {
   const std::string text = formula.ToString();
   const absl::StatusOr<Formula> read = ParseLetters(text);
   if (read.ok() && *read == formula) return text;
-  // A lone word would be read letter by letter, one in parentheses is not.
+  // A word alone would be read letter by letter; in parentheses it is not.
   const auto term_text = [](const Formula::Term& term) {
     return absl::StrJoin(term, " ", [](std::string* out, const Formula::Dimension& dimension) {
       absl::StrAppend(out, "(", absl::StrJoin(dimension, " "), ")");

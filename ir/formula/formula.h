@@ -28,20 +28,20 @@ struct Formula {
   bool operator==(const Formula&) const = default;
 };
 
-// Terms are separated by commas, names by spaces; `->` stands before the output's term, which an empty one makes a
+// Terms are separated by commas, names by spaces; `->` stands before the term of the output, which is empty for a
 // scalar. An InvalidArgument error says what is wrong in the words of a user.
 absl::StatusOr<Formula> ParseFormula(absl::string_view text);
 
-// The same, where a text without a space between two names is in compact form: each letter of it is a name.
+// The same, except that a text without a space between two names is in compact form: each letter of it is a name.
 absl::StatusOr<Formula> ParseLetters(absl::string_view text);
 
 // A text that ParseLetters reads back as `formula`.
 std::string LettersText(const Formula& formula);
 
-// How often `name` stands in the term.
+// How many times `name` stands in the term.
 int CountOf(const Formula::Term& term, const std::string& name);
 
-// Every name, in the order in which they first stand in the formula, the inputs before the output.
+// Every name, in the order in which the names first stand in the formula, the inputs before the output.
 std::vector<std::string> NamesOf(const Formula& formula);
 
 }  // namespace cleave

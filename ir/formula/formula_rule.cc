@@ -19,7 +19,7 @@ struct Tensor {
   }
 };
 
-// Finds the sizes of names, from the dimensions in which one is the only unknown.
+// Finds the sizes of names from the dimensions in which one is the only unknown.
 class Sizes {
  public:
   // Whether all of the dimension's names are known now.
@@ -65,7 +65,7 @@ absl::Status CheckRanks(const std::vector<Tensor>& tensors) {
 
 absl::StatusOr<Sizes> FindSizes(const Formula& formula, const std::vector<Tensor>& tensors) {
   Sizes sizes;
-  // Names that stand alone first; then as long as something is learned.
+  // First names that stand alone, then others as long as a round finds a new size.
   for (const Tensor& tensor : tensors) {
     for (size_t d = 0; d < tensor.term.size(); ++d) {
       if (tensor.term[d].size() == 1 && !sizes.Knows(tensor.term[d][0])) sizes.Learn(tensor.term[d], tensor.shape[d]);

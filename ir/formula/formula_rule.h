@@ -13,10 +13,10 @@
 
 namespace cleave {
 
-// Names are factors: those of `whole` are whole, others in the output parallel, those in inputs only reduced by sum.
-// `linear` is left empty. A name that stands alone in some dimension has its size from there; one that stands in
-// compound dimensions only, from the one in which it is the last unknown. An InvalidArgument error says, with numbers,
-// which dimensions do not fit. REQUIRES: no name begins with `..`.
+// Names are factors: those of `whole` are whole, other names of the output are parallel, names that stand in inputs
+// only are reduced by sum. `linear` is left empty. A name that stands alone in some dimension has its size from there;
+// a name that stands only in compound dimensions has it from the one in which it is the last unknown. An
+// InvalidArgument error says, with numbers, which dimensions do not fit. REQUIRES: no name begins with `..`.
 absl::StatusOr<Rule> RuleOfFormula(const Formula& formula, const std::set<std::string>& whole,
                                    const std::vector<Shape>& inputs, const Shape& output);
 

@@ -43,8 +43,8 @@ class Finder {
 
   bool IsAskedFor(ValueId value) const { return asked_for_.count(value) > 0; }
 
-  // The step, when it is an op of this kind.
-  const Compute* Kind(int i, OpKind kind) const {
+  // The step if it is an op of this kind.
+  const Compute* Kind(int i, absl::string_view kind) const {
     const Compute* compute = ComputeAt(i);
     return compute != nullptr && compute->kind == kind ? compute : nullptr;
   }
@@ -57,14 +57,14 @@ class Finder {
            Type(compute->inputs[0]).rank() == Type(compute->inputs[1]).rank();
   }
 
-  // A value on its way through ops that alone read it.
+  // A value that is followed through ops which are its only readers.
   struct Path {
     ValueId value;
     std::vector<int> steps;
   };
 
-  // Takes the path through its only reader, when that is a `kind`.
-  const Compute* Follow(OpKind kind, Path& path) const {
+  // Moves the path on through its only reader if that is a `kind`.
+  const Compute* Follow(absl::string_view kind, Path& path) const {
     const std::vector<int>& readers = readers_[path.value];
     if (readers.size() != 1 || IsAskedFor(path.value)) return nullptr;
     const Compute* compute = Kind(readers[0], kind);
@@ -92,7 +92,7 @@ class Finder {
     return WithWeights(std::move(path), inputs);
   }
 
-  // `path` ends at the weights in float. They, and their cast, are read by the second product and by the gradient.
+  // `path` ends at the weights in float. They and their cast are read by the second product and by the gradient.
   std::optional<Attention> WithWeights(Path path, AttentionInputs inputs) const {
     const ValueId weights = path.value;
     ValueId read = weights;
@@ -159,7 +159,7 @@ class Finder {
     return false;
   }
 
-  // The steps from the softmax's gradient to those of query and key.
+  // The steps from the gradient of the softmax to those of query and key.
   bool ByScores(AttentionBackward& backward, int softmax) const {
     Path path = {.value = ComputeAt(softmax)->output, .steps = {softmax}};
     Follow(OpKind::kCast, path);
@@ -204,7 +204,7 @@ class Finder {
     return uncut(inputs.k, rank - 2) && uncut(inputs.v, rank - 2);
   }
 
-  // Nobody asks for the results before the last of the steps.
+  // Nothing may read the results before the last of the steps.
   bool RunsAtItsEnd(const std::vector<int>& steps, const std::vector<ValueId>& results) const {
     const int last = *absl::c_max_element(steps);
     return absl::c_all_of(results, [&](ValueId value) {

@@ -1,11 +1,11 @@
-// Attention in a program: the steps from the product of queries and keys to that of weights and values, and those of its
-// gradient. A target that computes them as one piece never stores the scores, nor the weights.
+// Attention in a program: the steps from the product of queries and keys to the product of weights and values, and the
+// steps of its gradient. A target that computes them as one piece stores neither the scores nor the weights.
 //
 //   scores.matmul, scores.scale, weights.causal_mask, weights.softmax, mixed.matmul           forward
 //   two matmuls, softmax_gradient, causal_mask, scale, two matmuls                            backward
 //
-// Casts may stand between any of them, scale and mask may be missing. Found only where whole rows of scores are on a rank,
-// nothing else reads what lies inside, and the same is true of the gradient if there is one.
+// Casts may stand between any of them; scale and mask may be missing. Attention is found only where whole rows of
+// scores are on a rank and nothing else reads what lies inside; the same must be true of the gradient if there is one.
 #ifndef CLEAVE_IR_FUSE_ATTENTION_H_
 #define CLEAVE_IR_FUSE_ATTENTION_H_
 
@@ -16,7 +16,7 @@
 
 namespace cleave {
 
-// What both directions read. q [.., rows, head], k and v [.., columns, head], of one element type and local.
+// What both directions read: q [.., rows, head], k and v [.., columns, head], of one element type and local.
 struct AttentionInputs {
   ValueId q;
   ValueId k;

@@ -21,7 +21,7 @@ struct Variant {
   bool scaled = true;
   bool causal = true;
   double fill = -1e9;
-  bool weights_are_read = false;  // By an op that is no part of it.
+  bool weights_are_read = false;  // By an op outside of the attention.
   int64_t head = 4;
 };
 

@@ -10,7 +10,7 @@
 namespace cleave {
 namespace {
 
-// Who reads a value; uses that are no step (updates, loss, metrics) count as a reader of their own.
+// The readers of a value. Uses that are no step (updates, loss, metrics) count as a reader of their own.
 class Readers {
  public:
   explicit Readers(const Program& program) : readers_(program.values.size()) {
@@ -107,13 +107,13 @@ class Fuser {
     return true;
   }
 
-  // Of a bias, say, which stands between a product and what adds it.
+  // A cast of a bias, for example, stands between a product and the op that adds the bias.
   static bool IsCast(const Step& step) {
     const Compute* compute = ComputeOf(step);
     return compute != nullptr && compute->kind == OpKind::kCast;
   }
 
-  // Communication, slices and reshapes that stand between two ops of a chain go before it.
+  // Communication, slices and reshapes between two ops of a chain move in front of the chain.
   static bool IsMovedAhead(const Step& step) { return IsAlias(step) || ComputeOf(step) == nullptr; }
 
   bool ReadsLoop(const Step& step) const {
@@ -125,8 +125,8 @@ class Fuser {
     return std::any_of(loop_.begin(), loop_.end(), [&](int i) { return ComputeOf(StepAt(i))->output == value; });
   }
 
-  // The open loop takes `step`: same index space, and what it reads of the loop's values it reads at the loop's own
-  // index.
+  // Whether the open loop takes `step`: its index space must be the same, and what it reads of the loop's values it
+  // must read at the loop's own index.
   bool Joins(const Step& step) const {
     if (loop_.empty() || !CanLoop(step)) return false;
     const Compute& compute = *ComputeOf(step);
@@ -165,7 +165,7 @@ class Fuser {
     loop_.clear();
   }
 
-  // The step after `i` that cannot be moved ahead of `value`'s step; the number of steps where there is none.
+  // The first step after `i` that cannot be moved in front of `value`'s step, or the number of steps if there is none.
   int Next(int i, ValueId value) const {
     const int count = static_cast<int>(program_.steps.size());
     const auto passes = [&](const Step& step) {
@@ -178,8 +178,9 @@ class Fuser {
     return i;
   }
 
-  // The op of step `i` when it is a `kind` that alone reads `value`, as its first input, in the same phase.
-  const Compute* OnlyReader(int i, OpKind kind, ValueId value, Phase phase) const {
+  // The op of step `i` if it is a `kind`, is the only reader of `value`, reads it as its first input and is in the same
+  // phase.
+  const Compute* OnlyReader(int i, absl::string_view kind, ValueId value, Phase phase) const {
     if (i >= static_cast<int>(program_.steps.size()) || StepAt(i).phase != phase) return nullptr;
     const Compute* compute = ComputeOf(StepAt(i));
     if (compute == nullptr || compute->kind != kind || compute->inputs[0] != value) return nullptr;
@@ -210,7 +211,7 @@ class Fuser {
         if (i != steps.back() && readers_.Only(value, within)) fusion_.inside.insert(value);
       }
     }
-    // The gradient computes what it reads of the forward piece again.
+    // The gradient computes again what it reads of the forward piece.
     for (const std::set<int>& within : attention_steps_) {
       for (const int i : within) {
         const ValueId value = ComputeOf(StepAt(i))->output;
@@ -222,7 +223,7 @@ class Fuser {
   const Program& program_;
   Readers readers_;
   Fusion fusion_;
-  std::vector<int> loop_;                        // The open one.
+  std::vector<int> loop_;                        // The loop that is being filled.
   std::map<int, std::optional<Action>> pieces_;  // Per step of attention: the piece, at its last step.
   std::vector<std::set<int>> attention_steps_;   // Of each attention, both directions.
 };

@@ -1,11 +1,11 @@
-// Which steps of a program are emitted as one piece: chains of elementwise ops become one loop, a matrix product takes
-// its bias and relu along, attention keeps its scores to itself where the target can.
+// Which steps of a program are emitted as one piece: chains of elementwise ops become one loop, a matrix product
+// includes its bias and relu, and attention does not store its scores where the target can avoid it.
 //
 //   h1.matmul, h1.bias_add, h1.relu                 -> MatMulChain
 //   w.momentum' = 0.9 * w.momentum + g; w' = w - lr * w.momentum'   (four ops) -> FusedLoop
 //
-// Only neighbours are joined, so the order of the program, and with it the order of collectives, stays. Sources produce
-// no stage.
+// Only neighbours are joined, so the order of the program stays, and with it the order of collectives. Sources have no
+// stage.
 #ifndef CLEAVE_IR_FUSE_FUSE_H_
 #define CLEAVE_IR_FUSE_FUSE_H_
 
@@ -59,7 +59,7 @@ struct Fusion {
 };
 
 struct FuseOptions {
-  // Heads with at most so many elements are computed as one piece; 0: attention stays op by op.
+  // Attention is one piece if its heads have at most so many elements; with 0 it stays op by op.
   int64_t largest_attention_head = 0;
 
   bool operator==(const FuseOptions&) const = default;
@@ -67,22 +67,23 @@ struct FuseOptions {
 
 Fusion Fuse(const Program& program, const FuseOptions& options = {});
 
-// Whether the op may become part of a loop: an element of its value follows from one element of each input alone.
+// Whether the op may become part of a loop: an element of its value depends on one element of each input alone.
 bool CanBeLooped(const OpDefinition& op);
 
 // The steps of a stage, in order.
 std::vector<int> StepsOf(const FusedStage& stage);
 
-// For each dimension of an elementwise op's output: whether input `input` has it too (else it is repeated along it).
-// nullopt where the input's dimensions are not those of the output in the same order, so that the op cannot be part of
-// a loop.
+// For each dimension of an elementwise op's output: whether input `input` has that dimension too; otherwise the input
+// is repeated along it. nullopt where the input's dimensions are not those of the output in the same order; such an op
+// cannot be part of a loop.
 std::optional<std::vector<bool>> SpanOfInput(const Program& program, const Compute& compute, int input);
 
 // The Compute of a step, or null.
 const Compute* ComputeOf(const Step& step);
 bool IsSource(const Step& step);
 
-// A reshape, flatten, identity or view: its local value is that of its only input, element by element.
+// Whether the step is a reshape, flatten, identity or view: its local value is that of its only input, element by
+// element.
 bool IsAlias(const Step& step);
 
 }  // namespace cleave

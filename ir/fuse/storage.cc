@@ -10,8 +10,8 @@
 namespace cleave {
 namespace {
 
-// One reading of a value: in which stage, at which of the stage's steps, and whether it is element by element at the
-// loop's own index.
+// One reading of a value: in which stage, at which of the stage's steps, and whether the loop reads it element by
+// element at its own index.
 struct Reading {
   int stage = 0;
   int position = 0;
@@ -39,7 +39,7 @@ class StoragePlanner {
  private:
   const Step& StepAt(int i) const { return program_.steps[static_cast<size_t>(i)]; }
   int stage_count() const { return static_cast<int>(fusion_.stages.size()); }
-  // Loss and metrics are asked for between the backward pass and the update, which is a moment of its own.
+  // Loss and metrics are read between the backward pass and the update. That moment is a stage of its own.
   int first_update_stage() const {
     const auto found = absl::c_find_if(fusion_.stages, [](const FusedStage& s) { return s.phase == Phase::kUpdate; });
     return static_cast<int>(found - fusion_.stages.begin());
@@ -114,8 +114,8 @@ class StoragePlanner {
   // The values that lie in the buffer of `root`.
   const std::vector<ValueId>& ClassOf(ValueId root) const { return classes_[root]; }
 
-  // Nobody reads the buffer of `root` after step `position` of stage `stage`, and in that stage only at the loop's own
-  // index.
+  // Whether nothing reads the buffer of `root` after step `position` of stage `stage`, and that stage reads it only at
+  // the loop's own index.
   bool DeadAfter(ValueId root, int stage, int position) const {
     for (const ValueId value : ClassOf(root)) {
       for (const Reading& reading : readings_[value]) {
@@ -152,7 +152,7 @@ class StoragePlanner {
     }
   }
 
-  // Another state takes the old value of this one.
+  // Another state takes the old value of this state.
   bool IsValueOfUpdate(ValueId state) const {
     return absl::c_any_of(program_.updates, [&](const ProgramUpdate& update) { return update.value == state; });
   }
@@ -180,7 +180,7 @@ class StoragePlanner {
         bucket.push_back(*storage_.root[transfer.output]);
       }
       if (!merged) continue;
-      // A result that is written in place of a state cannot move into a bucket.
+      // A result that is written into the buffer of a state cannot move into a bucket.
       std::set<ValueId> distinct(bucket.begin(), bucket.end());
       const bool free = distinct.size() == bucket.size() && absl::c_none_of(bucket, [&](ValueId root) {
                           return permanent_.count(root) > 0 || bucketed_.count(root) > 0;
@@ -202,7 +202,7 @@ class StoragePlanner {
     });
   }
 
-  // No reading of the buffer in a later stage, and exactly one in this.
+  // Whether no later stage reads the buffer, and this stage reads it exactly once.
   bool ReadOnceIn(ValueId root, int stage) const {
     int here = 0;
     for (const ValueId value : ClassOf(root)) {
@@ -229,7 +229,7 @@ class StoragePlanner {
     }
   }
 
-  // Puts `output` into the buffer of an input of step `i` that dies there.
+  // Puts `output` into the buffer of an input of step `i` whose last reading this is.
   bool ReuseInputOf(int i, ValueId output, int stage, int position) {
     for (const ValueId input : ComputeOf(StepAt(i))->inputs) {
       const std::optional<ValueId> root = storage_.root[input];
@@ -300,7 +300,7 @@ class StoragePlanner {
   const Fusion& fusion_;
   IdVector<ValueId, std::vector<Reading>> readings_;
   IdVector<ValueId, std::vector<ValueId>> classes_;
-  std::set<ValueId> permanent_;  // Inputs, parameters, states, constants: never overwritten but by their update.
+  std::set<ValueId> permanent_;  // Inputs, parameters, states, constants: only their update may overwrite them.
   std::set<ValueId> updated_;    // States that are updated in place.
   std::set<ValueId> bucketed_;
   Storage storage_;

@@ -66,8 +66,8 @@ absl::StatusOr<Tensor> Concatenated(const std::vector<Tensor>& pieces, int dimen
   return result;
 }
 
-// `tensor`, which holds the slice of `from` on a rank, cut to the slice of `to` along `dimension` (all dimensions when
-// -1).
+// `tensor` holds the slice of `from` on a rank. Returns the slice of `to`, cut out of it along `dimension` (along all
+// dimensions when that is -1).
 absl::StatusOr<Tensor> Cut(const Tensor& tensor, const std::vector<Piece>& from, const std::vector<Piece>& to,
                            int dimension) {
   Shape begin(tensor.shape.size(), 0);
@@ -121,8 +121,8 @@ class TransferOnRank {
         }
         return Concatenated(pieces, transfer_.from_dimension);
       }
-      // What counts is who needs what: on a mesh that the proof has shortened a permute's pieces need not be of one
-      // size.
+      // Only who needs which elements counts: on a mesh that the proof has shortened, the pieces of a permute need not
+      // have one size.
       case CollectiveKind::kPermute:
       case CollectiveKind::kNeighborExchange:
         return Collected();
@@ -134,10 +134,10 @@ class TransferOnRank {
   }
 
  private:
-  // The parts that others send to this rank, one after another; zeros where none does.
+  // The parts that others send to this rank, one after another; zeros where nobody sends one.
   absl::StatusOr<Tensor> Received(const Messages& messages) const {
     Tensor result = Zeros(LocalShape(program_, transfer_.output, rank_));
-    std::map<int64_t, size_t> taken;  // By sender: how many of the parts that it sends here have arrived.
+    std::map<int64_t, size_t> taken;  // For each sender: how many of the parts that it sends here have arrived.
     auto to = result.values.begin();
     for (size_t part = 0; part < messages.receive_sizes.size(); ++part) {
       const int64_t size = messages.receive_sizes[part];

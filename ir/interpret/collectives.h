@@ -10,10 +10,10 @@
 
 namespace cleave {
 
-// Local tensors by value and rank; empty where not written yet.
+// Local tensors by value and rank; empty where nothing was written yet.
 using RankValues = IdVector<ValueId, std::vector<Tensor>>;
 
-// Each writes its outputs on all ranks. An Internal error when the pieces do not fit together.
+// Each function writes its outputs on all ranks. An Internal error says that the pieces do not fit together.
 absl::Status RunCollective(const Program& program, const Collective& collective, RankValues& values);
 absl::Status RunSlice(const Program& program, const Slice& slice, RankValues& values);
 absl::Status RunView(const Program& program, const View& view, RankValues& values);

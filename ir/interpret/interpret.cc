@@ -22,7 +22,7 @@ bool ComesFromOutside(const OpDefinition& definition) {
   return definition.op_class == OpClass::kSource && definition.evaluate == nullptr;
 }
 
-// What a rank has of a value that comes from outside.
+// The tensor that a rank has of a source.
 using SourceOnRank = std::function<Tensor(const Value& value, int rank)>;
 
 // Runs a Program's steps one after another, each on all ranks.

@@ -25,17 +25,17 @@ IdVector<OpId, Tensor> InterpretGraph(const Graph& graph, const SourceValues& so
 absl::StatusOr<IdVector<ValueId, std::vector<Tensor>>> InterpretProgram(const Program& program,
                                                                         const SourceValues& sources, int64_t step);
 
-// The same for a manual program, whose ranks need not have the same sources. REQUIRES: program.is_manual.
+// The same for a manual program, whose ranks may have different sources. REQUIRES: program.is_manual.
 absl::StatusOr<IdVector<ValueId, std::vector<Tensor>>> InterpretProgram(const Program& program,
                                                                         const RankSources& sources, int64_t step);
 
 // The part of `whole`, the tensor of `value`, that `rank` holds.
 Tensor LocalPart(const Program& program, const Value& value, const Tensor& whole, int rank);
 
-// Two parts of a partial value put together.
+// Combines two parts of a partial value.
 double Combine(Reduction reduction, double a, double b);
 
-// Random sources that make the graph's values tame: floats in (0.5, 1.5) with signs, labels and tokens in range of
+// Random sources that keep the graph's values small: floats in (0.5, 1.5) with signs, labels and tokens in the range of
 // their use.
 SourceValues RandomSources(const Graph& graph, uint64_t seed);
 

@@ -1,5 +1,5 @@
-// Reference execution of a manual model in double: every op on all ranks in turn. What a program that is compiled from
-// it must compute, and what its gradients are measured against.
+// Reference execution of a manual model in double: every op on all ranks in turn. A compiled program must compute the
+// same, and gradients are measured against it.
 #ifndef CLEAVE_IR_INTERPRET_INTERPRET_RANKS_H_
 #define CLEAVE_IR_INTERPRET_INTERPRET_RANKS_H_
 

@@ -8,7 +8,7 @@
 namespace cleave {
 namespace {
 
-// The number of classes or rows that an integer value chooses from where `user` reads it as input `input`; nullopt
+// The number of classes or rows from which an integer value chooses where `user` reads it as input `input`; nullopt
 // where any integer will do.
 std::optional<int64_t> ChoicesOf(const Graph& graph, const Op& user, size_t input) {
   const OpDefinition& definition = DefinitionOf(user);

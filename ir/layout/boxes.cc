@@ -17,7 +17,7 @@ struct Need {
   bool operator==(const Need&) const = default;
 };
 
-// The different needs of a windowed dimension's pieces.
+// The different needs of the pieces of a windowed dimension.
 std::vector<Need> NeedsOf(const Window& window, int64_t pieces) {
   std::vector<Need> needs;
   for (int64_t i = 0; i < pieces; ++i) {
@@ -33,7 +33,7 @@ std::vector<Need> NeedsOf(const Window& window, int64_t pieces) {
 
 int64_t LargestReceivedElements(const Layout& from, const Layout& to, const Mesh& mesh, const Shape& shape) {
   CLEAVE_CHECK(from == to.WithoutWindows()) << LayoutText(from, mesh) << " and " << LayoutText(to, mesh);
-  // Elements of the windowed dimensions' boxes so far: all combinations of what their pieces need.
+  // Elements of the boxes of the windowed dimensions so far: all combinations of what their pieces need.
   std::vector<Need> boxes = {{.window = 1, .owned = 1}};
   int64_t others = 1;
   for (size_t d = 0; d < shape.size(); ++d) {

@@ -12,7 +12,7 @@ absl::StatusOr<DeviceMatrixForm> ToDeviceMatrix(const Layout& layout, const Mesh
   if (layout.is_partial() || !layout.windows.empty()) {
     return absl::InvalidArgumentError("a device matrix and a tensor map cannot say that a tensor is partial");
   }
-  // The first axis of each run that cuts a dimension, and how long the run is.
+  // For each run of axes that cuts a dimension: its first axis, and how long it is.
   std::map<AxisId, std::pair<size_t, size_t>> runs;  // First axis -> (dimension, length)
   for (size_t d = 0; d < layout.dimensions.size(); ++d) {
     const std::vector<AxisId>& axes = layout.dimensions[d];
@@ -26,7 +26,7 @@ absl::StatusOr<DeviceMatrixForm> ToDeviceMatrix(const Layout& layout, const Mesh
   }
   DeviceMatrixForm form;
   form.tensor_map.assign(layout.dimensions.size(), -1);
-  std::map<size_t, int64_t> from_left;  // Dimension of the tensor -> of the device matrix.
+  std::map<size_t, int64_t> from_left;  // Dimension of the tensor -> of the device matrix, counted from the left.
   for (int64_t axis = 0; axis < mesh.axis_count();) {
     const auto run = runs.find(AxisId(axis));
     int64_t size = 1;

@@ -61,7 +61,7 @@ TEST(BoxesTest, PoolingOfWholeBlocksStaysInPlace) {
   EXPECT_EQ(LargestReceivedElements(layout.WithoutWindows(), layout, mesh, {16}), 0);
 }
 
-// Both functions against a loop over all ranks.
+// Compares both functions with a loop over all ranks.
 TEST(BoxesTest, AgreeWithEveryRank) {
   std::mt19937 random(kSeed);
   for (int round = 0; round < 500; ++round) {

@@ -19,7 +19,7 @@ TEST(ExchangeTest, FindsTheFirstMismatch) {
            Exchange{{{4}, {1, -1}}, {{6}, {-1, 0}}, "rank 0 sends 4 elements to rank 1, which receives 6"},
            Exchange{{{1}, {1, -1}}, {{6}, {-1, -1}}, "rank 0 sends 1 element to rank 1, which does not receive them"},
            Exchange{{{4}, {-1, -1}}, {{6}, {-1, 0}}, "rank 1 waits for 6 elements of rank 0, which does not send them"},
-           // Twice between the same ranks: in order.
+           // Two parts between the same ranks are matched in order.
            Exchange{{{4, 6}, {1, 1, -1, -1}}, {{4, 6}, {-1, -1, 0, 0}}, ""},
            Exchange{{{4, 6}, {1, 1, -1, -1}},
                     {{6, 4}, {-1, -1, 0, 0}},

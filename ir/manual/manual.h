@@ -6,12 +6,13 @@
 //
 //   x varies over {}, row = x[rank * n ..] over {world}, all_reduce(row) over {}.
 //
-// A value that does not vary is one value, whatever ranks hold copies of it; so its gradient is the sum of what the
-// ranks that differ on an axis contribute, where an op combines it with values that vary over that axis. Of an op
-// between `x` that varies over V(x) and its result, worked out over W: the contribution to x's gradient is summed over
-// W - V(x). For ordinary ops W is where the result varies. A collective takes its input as varying over its group too:
-// W = V(x) + group, while its result may vary over less. So the gradient of an all_reduce whose result is equal
-// everywhere is the identity. (The rule is that of typed per-device programs: JAX shard_map with varying manual axes.)
+// A value that does not vary is one value, whatever ranks hold copies of it. Where an op combines it with values that
+// vary over an axis, each rank on that axis contributes to its gradient, and the gradient is the sum of these
+// contributions. Precisely: let `x` vary over V(x), and let the op that reads it be worked out over W. Then the
+// contribution to the gradient of x is summed over W - V(x). For ordinary ops W is where the result varies. For a
+// collective W = V(x) + group, while its result may vary over less. So the gradient of an all_reduce whose result is
+// equal everywhere is the identity. (The rule is that of typed per-device programs: JAX shard_map with varying manual
+// axes.)
 #ifndef CLEAVE_IR_MANUAL_MANUAL_H_
 #define CLEAVE_IR_MANUAL_MANUAL_H_
 
@@ -40,38 +41,42 @@ struct RankAxisSet {
 
 int64_t RankCount(const std::vector<RankAxis>& axes);
 RankAxisSet AllAxes(const std::vector<RankAxis>& axes);
-// Those of more than one rank: over others nothing can vary.
+// The axes of more than one rank: over others nothing can vary.
 RankAxisSet DividedAxes(const std::vector<RankAxis>& axes);
 
 // In mesh order. REQUIRES: the axes exist.
 std::vector<std::string> NamesOf(const std::vector<RankAxis>& axes, RankAxisSet set);
 
-// A group as ops write it: names of axes in mesh order, separated by spaces, "dp tp". REQUIRES (of the set's): axes
+// A group as ops write it: names of axes in mesh order, separated by spaces, "dp tp". REQUIRES for a set: its axes
 // exist.
 std::string GroupText(const std::vector<RankAxis>& axes, RankAxisSet group);
 RankAxisSet GroupOf(const std::vector<RankAxis>& axes, absl::string_view text);
-// The same for a text from outside: nullopt where it is no group as GroupText writes it.
+// The same for a text from outside: nullopt if it is not a group as GroupText writes it.
 std::optional<RankAxisSet> ParseGroup(const std::vector<RankAxis>& axes, absl::string_view text);
 int64_t GroupSize(const std::vector<RankAxis>& axes, RankAxisSet group);
 // The rank's number in its group.
 int64_t GroupIndex(const std::vector<RankAxis>& axes, RankAxisSet group, int64_t rank);
-// The ranks of its group, by their number in it; includes `rank`.
+// The ranks of its group in the order of their numbers, `rank` included.
 std::vector<int64_t> GroupMembers(const std::vector<RankAxis>& axes, RankAxisSet group, int64_t rank);
 
 // The axes over which a table with one row of `row` entries for each rank is not constant.
 RankAxisSet VarianceOfTable(const std::vector<RankAxis>& axes, absl::Span<const int64_t> table, int64_t row);
 RankAxisSet VarianceOfTable(const std::vector<RankAxis>& axes, absl::Span<const double> table);
 
-// Where every value varies; over no axis of size 1. REQUIRES: graph.is_manual().
+// The axes over which each value varies, none of them of size 1. REQUIRES: graph.is_manual().
 IdVector<OpId, RankAxisSet> VarianceOf(const Graph& graph);
 std::vector<RankAxisSet> VarianceOfInputs(const Op& op, const IdVector<OpId, RankAxisSet>& variance);
-// What `VarianceOf` adds for one op whose inputs vary over `inputs`.
+// The same for one op whose inputs vary over `inputs`.
 RankAxisSet VarianceOfOp(const std::vector<RankAxis>& axes, const Op& op, absl::Span<const RankAxisSet> inputs);
-// W of the comment above: where the op is worked out.
+// W of the comment above: the axes over which the op is worked out.
 RankAxisSet WorkedOver(const std::vector<RankAxis>& axes, const Op& op, absl::Span<const RankAxisSet> inputs);
 
 // "equal on all ranks", "varies over dp and tp"
 std::string VarianceText(const std::vector<RankAxis>& axes, RankAxisSet variance);
+
+// The axes of `mesh` that make up a group, outermost first. The axes of a mesh are the rank axes or divide them
+// further, and ranks have the same numbers in both. REQUIRES: every rank axis is a product of neighbouring mesh axes.
+std::vector<AxisId> MeshAxesOf(const std::vector<RankAxis>& axes, RankAxisSet group, const Mesh& mesh);
 
 }  // namespace cleave
 

@@ -67,7 +67,22 @@ TEST(ManualTest, VarianceText) {
   EXPECT_EQ(VarianceText({{"a", 2}, {"b", 2}, {"c", 2}}, {7}), "varies over a, b and c");
 }
 
-// One op of each kind on a value x, and what it says of x that varies over no axis and of x that varies over dp.
+TEST(ManualTest, MeshAxes) {
+  const std::vector<RankAxis> axes = {{"dp", 4}, {"one", 1}, {"tp", 6}};
+  const Mesh mesh = *Mesh::Create({{.name = "dp.0", .size = 2},
+                                   {.name = "dp.1", .size = 2},
+                                   {.name = "tp.0", .size = 3},
+                                   {.name = "tp.1", .size = 2}});
+  EXPECT_EQ(MeshAxesOf(axes, {1}, mesh), (std::vector<AxisId>{AxisId(0), AxisId(1)}));
+  EXPECT_EQ(MeshAxesOf(axes, {2}, mesh), std::vector<AxisId>());
+  EXPECT_EQ(MeshAxesOf(axes, {4}, mesh), (std::vector<AxisId>{AxisId(2), AxisId(3)}));
+  EXPECT_EQ(MeshAxesOf(axes, {7}, mesh).size(), 4u);
+  EXPECT_DEATH(MeshAxesOf({{"dp", 3}, {"tp", 8}}, {1}, mesh), "cuts across dp");
+  EXPECT_DEATH(MeshAxesOf({{"world", 48}}, {1}, mesh), "ends within world");
+}
+
+// One op of each kind on a value x, and the axes over which its result varies when x varies over none and when x varies
+// over dp.
 class OneOp {
  public:
   OneOp(OpKind kind, const Shape& shape, Attributes attributes) {
@@ -143,7 +158,7 @@ OneOp Messages(Ints send_ranks, Ints receive_ranks) {
                 {attribute::kReceiveRanks, std::move(receive_ranks)}});
 }
 
-// Along an axis that no message crosses, ranks whose inputs are equal get what is equal.
+// Along an axis that no message crosses, ranks with equal inputs get equal results.
 TEST(ManualTest, MessagesVaryOverWhatTheyCross) {
   EXPECT_EQ(Messages({2, 3, 4, 5, 0, 1}, {4, 5, 0, 1, 2, 3}).Of(kNone), kDp);
   EXPECT_EQ(Messages({1, 0, 3, 2, 5, 4}, {1, 0, 3, 2, 5, 4}).Of(kNone), kTp);
@@ -165,7 +180,7 @@ TEST(ManualTest, NothingVariesOverAnAxisOfOneRank) {
   EXPECT_TRUE(variance[part].empty());
 }
 
-// The table of this crate knows the ops of the op table that speak of ranks, and no others.
+// The table of this crate knows the ops of the op table that depend on ranks, and no others.
 TEST(ManualTest, KnowsEveryOp) {
   for (const OpDefinition* op : AllOps()) {
     if (op->kind == OpKind::kParameter || op->kind == OpKind::kState) continue;

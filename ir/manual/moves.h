@@ -1,4 +1,4 @@
-// How the ops that only manual models have tell ranks apart. Inside of ir/manual only.
+// How the ops of manual models make values differ between ranks. Private to ir/manual.
 #ifndef CLEAVE_IR_MANUAL_MOVES_H_
 #define CLEAVE_IR_MANUAL_MOVES_H_
 
@@ -7,7 +7,7 @@
 namespace cleave {
 
 enum class RankMove {
-  kNone,        // Every op that says the same on all ranks.
+  kNone,        // Every op that computes the same on all ranks.
   kMakesEqual,  // Every member of the group gets the same: all_reduce, all_gather, broadcast.
   kDealsParts,  // Every member gets its own part: reduce_scatter, all_to_all.
   kMessages,    // neighbor_exchange

@@ -8,7 +8,7 @@
 namespace cleave {
 namespace {
 
-// What the runtime counts of one tensor of a merged message: all that the group holds together of it.
+// What the runtime counts for one tensor of a merged message: all elements that the group holds of it together.
 int64_t ElementsInMessage(const Program& program, const Collective& collective, const Transfer& transfer) {
   if (collective.kind == CollectiveKind::kAllGather) return LocalElements(program, transfer.output);
   const int64_t elements = LocalElements(program, transfer.input);

@@ -1,9 +1,10 @@
-// Where a rank holds or sends more elements than MPI counts: kMaxRankElements (ir/types) of one value, or of the
-// tensors of one message.
+// The places where a rank holds or sends more elements than MPI counts: more than kMaxRankElements (ir/types) of one
+// value, or of the tensors of one message.
 //
 //   for (const LargeCount& count : LargeCounts(program)) …   // Empty for a program that may be generated.
 //
-// A message of one tensor has no more elements than its input or its output, so only merged ones are counted besides.
+// A message of one tensor has no more elements than its input or its output, so only merged messages are counted in
+// addition.
 #ifndef CLEAVE_IR_MEMORY_ELEMENT_COUNTS_H_
 #define CLEAVE_IR_MEMORY_ELEMENT_COUNTS_H_
 
@@ -15,14 +16,14 @@
 namespace cleave {
 
 struct LargeCount {
-  ValueId value;         // Of a message its largest tensor, of equals the first.
-  int tensors = 1;       // More than one: of a message.
+  ValueId value;         // For a message its largest tensor, the first of equal ones.
+  int tensors = 1;       // More than one for a message.
   int64_t elements = 0;  // On the rank with the largest pieces.
 
   bool operator==(const LargeCount&) const = default;
 };
 
-// In the order of the program's steps, the values of a step before its message.
+// In the order of the program's steps; the values of a step come before its message.
 std::vector<LargeCount> LargeCounts(const Program& program);
 
 }  // namespace cleave

@@ -44,7 +44,7 @@ IdVector<ValueId, const Step*> WritersOf(const Program& program) {
   return writers;
 }
 
-// A forward value that the stage of the peak leaves alone: it waits for the backward pass.
+// Whether a forward value is not used in the stage of the peak: it waits for the backward pass.
 bool Waits(const Graph& graph, const Value& value, const Step& writer, MemoryRole role, const Stage& stage,
            ValueId id) {
   if (role != MemoryRole::kActivation || IsSource(writer)) return false;

@@ -32,7 +32,7 @@ struct HeldTensor {
   std::string name;
   MemoryRole role = MemoryRole::kActivation;
   Bytes size;
-  int line = 0;  // In the model; 0 where no line of it stands behind the value.
+  int line = 0;  // In the model; 0 where no line of it causes the value.
 
   bool operator==(const HeldTensor&) const = default;
 };

@@ -1,4 +1,4 @@
-// What one step takes beside the arena. Private to ir/memory.
+// What one step needs beside the arena. Private to ir/memory.
 #ifndef CLEAVE_IR_MEMORY_NEED_H_
 #define CLEAVE_IR_MEMORY_NEED_H_
 
@@ -9,7 +9,8 @@
 
 namespace cleave {
 
-// What a step takes. A call gives back what is temporary; the other pieces stay, each as large as any step wants it.
+// What a step needs. Temporary memory is given back at the end of a call; the other pieces stay, each as large as the
+// largest request.
 struct Need {
   Bytes temporary{};
   Bytes send{};
@@ -37,11 +38,11 @@ inline Bytes LocalBytes(const Program& program, ValueId value) {
 
 inline Bytes Floats(int64_t count) { return ElementSize(DType::kF32) * count; }
 
-// What the kernel of an op takes.
+// What the kernel of an op needs.
 Need NeedOf(const Program& program, const Compute& compute);
 
-// What an einsum copies before or after the product that it is: nothing where all three tensors already lie as
-// matrices, or where it is no product of two tensors and is summed element by element.
+// What an einsum copies before or after its matrix product: nothing where all three tensors already lie as matrices, or
+// where it is no product of two tensors and is summed element by element.
 Bytes EinsumCopies(const Program& program, const Compute& compute);
 
 }  // namespace cleave

@@ -8,7 +8,7 @@
 namespace cleave {
 namespace {
 
-// The pieces along `dimension` lie one after another: all dimensions before it have one element.
+// Whether the pieces along `dimension` lie one after another: all dimensions before it have one element.
 bool IsContiguous(const Program& program, ValueId whole, int dimension) {
   const Shape shape = LargestLocalShape(program, whole);
   return std::all_of(shape.begin(), shape.begin() + dimension, [](int64_t size) { return size == 1; });
@@ -28,7 +28,7 @@ Need NeedOf(const Program& program, const Collective& collective) {
     case CollectiveKind::kAllReduce:
     case CollectiveKind::kBroadcast:
     case CollectiveKind::kPermute:
-    case CollectiveKind::kSendReceive:  // Straight from and to the tensors.
+    case CollectiveKind::kSendReceive:  // Read from the tensors and written to them directly.
     case CollectiveKind::kNeighborExchangeV2:
       return need;
     case CollectiveKind::kAllGather:

@@ -1,4 +1,4 @@
-// What single steps take beside the arena. Numbers of convolutions are what oneDNN 2.6 says with AVX-512.
+// What single steps need beside the arena. The numbers of convolutions are those of oneDNN 2.6 with AVX-512.
 #include "ir/memory/workspace.h"
 
 #include <map>

@@ -20,10 +20,10 @@ namespace cleave {
 using AxisId = StrongId<struct AxisIdTag>;
 
 struct MeshAxis {
-  std::string name;              // "m0", or "dp" for a named axis of prime size, "dp.0", "dp.1" for its prime sub-axes.
-  int64_t size = 1;              // >= 1; 1 only where the proof has shortened an axis.
-  std::string link = "host";     // The link class it crosses.
-  double weight = 1;             // Relative price of a byte on that link; 1 for the dearest.
+  std::string name;           // "m0", or "dp" for a named axis of prime size, "dp.0", "dp.1" for its prime sub-axes.
+  int64_t size = 1;           // >= 1; 1 only where the proof has shortened an axis.
+  std::string link = "host";  // The link class that it crosses.
+  double weight = 1;          // Relative price of a byte on that link; 1 for the most expensive link.
 
   bool operator==(const MeshAxis&) const = default;
 };
@@ -44,13 +44,13 @@ class Mesh {
   std::vector<AxisId> AxisIds() const;
   std::optional<AxisId> Find(absl::string_view name) const;
 
-  // Product of the sizes of the given axes; 1 for none.
+  // Product of the sizes of the given axes; 1 if there are none.
   int64_t Size(absl::Span<const AxisId> axes) const;
 
   std::vector<int> Coordinates(int rank) const;
   int Rank(absl::Span<const int> coordinates) const;
 
-  // Row-major index of the rank's coordinates on `axes`, in the order given.
+  // Row-major index of the rank's coordinates on `axes`, in the given order.
   int64_t Index(int rank, absl::Span<const AxisId> axes) const;
 
   // The ranks that differ from `rank` only on `axes`, ordered by Index(…, axes); includes `rank`.

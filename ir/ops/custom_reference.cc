@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "ir/ops/factor_walk.h"
+#include "ir/ops/random_stream.h"
 
 namespace cleave {
 namespace {
@@ -13,20 +14,12 @@ constexpr uint64_t kOutput = 2;
 constexpr uint64_t kCoefficient = 3;
 constexpr uint64_t kInput = 4;  // And up, one per input.
 
-// SplitMix64's finaliser: every bit of the result hangs on every bit of x.
-uint64_t Scramble(uint64_t x) {
-  x += 0x9e3779b97f4a7c15u;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
-
 // In [0.5, 1.5).
 double WeightOf(uint64_t hash) { return 0.5 + static_cast<double>(hash >> 11) * 0x1p-53; }
 
 uint64_t SeedOf(const std::string& name) {
   uint64_t seed = 0;
-  for (const char c : name) seed = Scramble(seed ^ static_cast<unsigned char>(c));
+  for (const char c : name) seed = MixBits(seed ^ static_cast<unsigned char>(c));
   return seed;
 }
 
@@ -53,16 +46,16 @@ std::vector<int> CustomReference::FactorsOf(const std::vector<FactorList>& dimen
 }
 
 double CustomReference::WeightAt(uint64_t purpose, const std::vector<int>& factors) const {
-  uint64_t hash = Scramble(seed_ ^ purpose);
+  uint64_t hash = MixBits(seed_ ^ purpose);
   for (const int factor : factors) {
     const auto f = static_cast<size_t>(factor);
-    hash = Scramble(hash ^ static_cast<uint64_t>(ranges_[f].begin + index_[f]));
+    hash = MixBits(hash ^ static_cast<uint64_t>(ranges_[f].begin + index_[f]));
   }
   return WeightOf(hash);
 }
 
 double CustomReference::InputWeight(size_t input) const {
-  return WeightOf(Scramble(Scramble(seed_ ^ kCoefficient) ^ input));
+  return WeightOf(MixBits(MixBits(seed_ ^ kCoefficient) ^ input));
 }
 
 CustomReference::Mixture CustomReference::EmptyMixture(size_t input) const {

@@ -133,7 +133,8 @@ TEST(ErrorsTest, Messages) {
                       {attribute::kReceiveRanks, std::move(receive_ranks)}};
   };
   const std::string note = " | note: one of them would wait for ever, or take one part for another";
-  EXPECT_EQ(Infer(OpKind::kNeighborExchange, {F({5})}, messages({2, 3}, {1, -1, -1, 0}, {3, 2}, {1, -1, -1, 0})), "f32[5]");
+  EXPECT_EQ(Infer(OpKind::kNeighborExchange, {F({5})}, messages({2, 3}, {1, -1, -1, 0}, {3, 2}, {1, -1, -1, 0})),
+            "f32[5]");
   EXPECT_EQ(Infer(OpKind::kNeighborExchange, {F({5})}, messages({5}, {1, 0}, {4}, {1, 0})),
             "E0704 rank 0 sends 5 elements to rank 1, which receives 4" + note);
   EXPECT_EQ(Infer(OpKind::kNeighborExchange, {F({5})}, messages({5}, {1, -1}, {5}, {-1, -1})),

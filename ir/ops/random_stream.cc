@@ -15,14 +15,6 @@ uint64_t HashText(absl::string_view text) {
   return hash;
 }
 
-// The finaliser of SplitMix64 (Steele, Lea, Flood, 2014).
-uint64_t Mix(uint64_t value) {
-  value += 0x9E3779B97F4A7C15;
-  value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9;
-  value = (value ^ (value >> 27)) * 0x94D049BB133111EB;
-  return value ^ (value >> 31);
-}
-
 Words Philox(Words counter, std::array<uint32_t, 2> key) {
   for (int round = 0; round < 10; ++round) {
     const uint64_t a = uint64_t{0xD2511F53} * counter[0];
@@ -35,8 +27,15 @@ Words Philox(Words counter, std::array<uint32_t, 2> key) {
 
 }  // namespace
 
+uint64_t MixBits(uint64_t value) {
+  value += 0x9E3779B97F4A7C15;
+  value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9;
+  value = (value ^ (value >> 27)) * 0x94D049BB133111EB;
+  return value ^ (value >> 31);
+}
+
 RandomStream::RandomStream(uint64_t seed, absl::string_view key, int64_t step) {
-  const uint64_t mixed = Mix(Mix(seed) ^ HashText(key));
+  const uint64_t mixed = MixBits(MixBits(seed) ^ HashText(key));
   key_ = {Low(mixed), High(mixed)};
   step_ = {Low(static_cast<uint64_t>(step)), High(static_cast<uint64_t>(step))};
 }

@@ -11,6 +11,9 @@
 
 namespace cleave {
 
+// The finaliser of SplitMix64 (Steele, Lea, Flood, 2014): every bit of the result depends on every bit of the value.
+uint64_t MixBits(uint64_t value);
+
 // Element i of a stream is a function of (seed, key, step, i).
 class RandomStream {
  public:

@@ -94,8 +94,9 @@ class Mover {
             .after = Whole(x_)};
   }
 
-  // Of the tensor that the ranks hold together the dimension of `concat_axis` is cut before, that of `split_axis`
-  // after. Where they are one, its elements are seen as (sender, receiver, element of a part).
+  // In the tensor that the ranks hold together, the dimension of `concat_axis` is cut before the exchange and that of
+  // `split_axis` after it. Where both are the same dimension, its elements are seen as (sender, receiver, element of a
+  // part).
   ManualMove AllToAll() const {
     size_t from = Dimension(attribute::kConcatAxis);
     size_t to = Dimension(attribute::kSplitAxis);

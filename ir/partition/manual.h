@@ -1,4 +1,4 @@
-// How the ops by which a manual model communicates become collectives. For ir/partition and ir/check.
+// How the communicating ops of a manual model become collectives. For ir/partition and ir/check.
 #ifndef CLEAVE_IR_PARTITION_MANUAL_H_
 #define CLEAVE_IR_PARTITION_MANUAL_H_
 
@@ -9,8 +9,8 @@
 
 namespace cleave {
 
-// The ranks' local tensors are taken for their parts of tensors that they hold together: x as `sent` in layout
-// `before`, from which `collective` makes `received` in layout `after`, of which each rank's part is the op's value.
+// The ranks' local tensors are seen as their parts of tensors that they hold together. x is a part of `sent` in layout
+// `before`. From it `collective` makes `received` in layout `after`, and each rank's part of that is the op's value.
 //
 //   all_gather(x: f32[8, 4]; axis = 0, group = "tp", size = 2):  f32[16, 4] [tp, -]  ->  [-, -]
 //   reduce_scatter(x: f32[16, 4]; axis = 0, …):                   f32[16, 4] [-, -] partial(tp: sum)  ->  [tp, -]

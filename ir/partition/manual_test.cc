@@ -1,4 +1,4 @@
-// What the ops by which a manual model communicates become.
+// What the communicating ops of a manual model become.
 
 #include <map>
 #include <string>
@@ -17,7 +17,7 @@ namespace {
 
 using Values = Attributes;
 
-// On the ranks (dp = 2, tp = 4), whose axis tp is cut finer in the mesh.
+// On the ranks (dp = 2, tp = 4); the mesh divides the axis tp further.
 class ManualPartitionTest : public testing::Test {
  protected:
   ManualPartitionTest() {
@@ -43,8 +43,8 @@ class ManualPartitionTest : public testing::Test {
     return *std::move(program);
   }
 
-  // The program of `kind` on x, which a metric keeps.
-  Program Of(OpKind kind, Values attributes) {
+  // The program of `kind` on x, whose result is a metric.
+  Program Of(const std::string& kind, Values attributes) {
     const OpId y = builder_.Add(kind, {x_}, std::move(attributes), "y");
     Graph graph = builder_.graph();
     graph.metrics = {{"sum", y}};
@@ -156,7 +156,7 @@ TEST_F(ManualPartitionTest, AnExchangeOfMessagesBetweenAllRanks) {
   EXPECT_EQ(SentBytes(program, collective), 128);
 }
 
-// Two layers on rows of their own; the activations between them are summed, as the model says.
+// Two layers on rows of their own; the activations between them are summed, as the model asks.
 TEST_F(ManualPartitionTest, GradientsAreMergedAndWhatIsWrittenIsNot) {
   const auto sum = [&](OpId value, const std::string& name) {
     return builder_.Add(OpKind::kAllReduce, {value}, Group("dp tp", 8, {{attribute::kReduction, "sum"}}), name);

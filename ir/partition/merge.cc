@@ -1,11 +1,11 @@
-// Reading guide. `TimingsOf` says when each collective may run, `Merger` puts those that may run together into
-// buckets, each with a place in the program, and `Merger::Order` walks the program in the order of places, every step
-// after those whose values it reads. Linear in the steps but for sorting.
+// Reading guide. `TimingsOf` says when each collective may run, `Merger` puts those that may run together into buckets,
+// each with a place in the program, and `Merger::Order` walks the program in the order of places, every step after
+// those whose values it reads. Linear in the steps except for sorting.
 //
-// Why no bucket waits for itself: a collective is merged only with those of its level, the number of late collectives
-// on the longest way to it, so that a late bucket needs prompt ones of its level or below, and a prompt one only late
-// ones from below; prompt ones are merged only where nothing between reads a member; gathers of parameters need
-// nothing.
+// Why no bucket waits for itself: a collective is merged only with those of its level. The level is the number of late
+// collectives on the longest way to it. So a late bucket needs only prompt ones of its level or below, and a prompt
+// bucket needs only late ones from below. Prompt collectives are merged only where nothing between them reads one of
+// them. Gathers of parameters need nothing.
 
 #include "ir/partition/merge.h"
 
@@ -26,14 +26,14 @@ namespace {
 
 // When a collective runs.
 enum class Timing {
-  kAlone,     // Where it stands, for itself.
+  kAlone,     // At its place, without others.
   kPrompt,    // Before the first step that reads it.
   kGradient,  // When its bucket is full, or at the end of the backward pass.
   kUpdate,    // Any time in the update.
-  kAhead,     // At any time before the first step that reads it: a parameter is there from the start.
+  kAhead,     // At any time before the first step that reads it: a parameter exists from the start.
 };
 
-// Where a step stands: by phase, then by the step that it stands at (-1: before all), then how far behind it.
+// The place of a step: by phase, then by the step at which it stands (-1: before all), then by the distance behind it.
 struct Place {
   Phase phase = Phase::kForward;
   int64_t step = -1;
@@ -59,7 +59,7 @@ IdVector<ValueId, size_t> WritersOf(const Program& program) {
   return writers;
 }
 
-// Values that only steps of the update read, at once or after moves; and no result of the program is one.
+// Values that only steps of the update read, directly or after moves, and that are no result of the program.
 IdVector<ValueId, char> ForUpdateOnly(const Program& program) {
   IdVector<ValueId, char> for_update(program.values.size(), 1);
   if (program.loss.has_value()) for_update[*program.loss] = 0;
@@ -84,7 +84,7 @@ std::vector<Timing> TimingsOf(const Program& program, const IdVector<ValueId, si
   const auto timing_of = [&](const Step& step) {
     const Collective* collective = CollectiveOf(step);
     if (collective == nullptr) return Timing::kAlone;
-    // What a manual model communicates on the way to its loss stays where it is written.
+    // What a manual model communicates before its loss stays where it is written.
     if (program.is_manual && step.phase < Phase::kBackward) return Timing::kAlone;
     const bool reduces = IsReduction(collective->kind);
     const Transfer& transfer = collective->transfers[0];
@@ -105,7 +105,7 @@ std::vector<Timing> TimingsOf(const Program& program, const IdVector<ValueId, si
 
 bool IsLate(Timing timing) { return timing == Timing::kGradient || timing == Timing::kUpdate; }
 
-// Of each step: how many late collectives lie on the longest way to it.
+// For each step: how many late collectives lie on the longest way to it.
 std::vector<size_t> LevelsOf(const Program& program, const std::vector<Timing>& timings) {
   std::vector<size_t> levels;
   IdVector<ValueId, size_t> level_of(program.values.size(), 0);
@@ -118,7 +118,7 @@ std::vector<size_t> LevelsOf(const Program& program, const std::vector<Timing>& 
   return levels;
 }
 
-// What collectives must agree in to be merged.
+// What collectives must have in common to be merged.
 struct Key {
   Timing timing = Timing::kAlone;
   size_t level = 0;
@@ -140,8 +140,8 @@ struct Bucket {
   bool full = false;
 };
 
-// "gradients of h1.weight, h1.bias and 4 more" where every reason is about a gradient, else the first reason and a
-// number.
+// "gradients of h1.weight, h1.bias and 4 more" where every reason is about a gradient, else the first reason and the
+// number of the others.
 std::string MergedReason(const std::vector<std::string>& reasons) {
   const std::string gradient = "gradient of ";
   const bool all_gradients = std::all_of(reasons.begin(), reasons.end(),
@@ -191,7 +191,7 @@ class Merger {
             .dtype = program_.value(collective.transfers[0].input).type.dtype};
   }
 
-  // Adds `step` to the open bucket of its key. A bucket that is full by then is handed to `close`.
+  // Adds `step` to the open bucket of its key. A bucket that is full after that is handed to `close`.
   template <typename Close>
   void Put(size_t step, std::map<Key, Bucket>& open, const Close& close) {
     const Key key = KeyOf(step);
@@ -252,7 +252,7 @@ class Merger {
     for (const auto& [key, bucket] : open) close(bucket);
   }
 
-  // Where the value that a collective reads is made.
+  // The place at which the value that a collective reads is made.
   const Place& MadeAt(size_t step) const { return places_[writers_[CollectiveAt(step).transfers[0].input]]; }
 
   void FormLate() {
@@ -260,7 +260,7 @@ class Merger {
     for (size_t i = 0; i < program_.steps.size(); ++i) {
       if (IsLate(timings_[i])) late.push_back(i);
     }
-    // A lower level first: where its buckets stand decides where the values of the next one are made.
+    // A lower level comes first: where its buckets stand decides where the values of the next one are made.
     std::stable_sort(late.begin(), late.end(), [&](size_t a, size_t b) { return levels_[a] < levels_[b]; });
     for (auto begin = late.begin(); begin != late.end();) {
       const auto end = std::find_if(begin, late.end(), [&](size_t step) { return levels_[step] != levels_[*begin]; });
@@ -285,7 +285,7 @@ class Merger {
       made.phase = Phase::kUpdate;
       return made;
     }
-    // A full bucket of whole gradients becomes no smaller by being reduced, so there is no reason to wait.
+    // Reducing a full bucket of whole gradients does not make it smaller, so there is no reason to wait.
     const bool early = !in_update || (bucket.full && CollectiveAt(first).kind == CollectiveKind::kAllReduce);
     if (early) {
       made.phase = std::max(made.phase, Phase::kBackward);
@@ -362,7 +362,7 @@ class Merger {
   IdVector<ValueId, size_t> writers_;
   std::vector<Timing> timings_;
   std::vector<size_t> levels_;                // By step.
-  std::vector<Place> places_;                 // By step; that of its unit.
+  std::vector<Place> places_;                 // By step; of a merged one the place of its unit.
   std::vector<size_t> unit_of_;               // By step: the first member of its unit.
   std::vector<std::vector<size_t>> members_;  // By first member.
   std::set<std::string> names_;

@@ -1,19 +1,18 @@
-// Reading guide. `Partitioner::Run` visits the ops phase by phase; `Request` is the heart: it returns an op's value in
-// a wanted layout, from what exists already by the cheapest way. What is left to say of the whole program is in
-// rewrite.h.
+// Reading guide. `Partitioner::Run` visits the ops phase by phase. `Request` is its core: it returns an op's value in a
+// wanted layout, made in the cheapest way from what exists already. rewrite.h has what concerns the whole program.
 
 #include "ir/partition/partition.h"
 
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <set>
 #include <tuple>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/status/status_macros.h"
+#include "ir/graph/unique_names.h"
 #include "ir/ops/ops.h"
 #include "ir/partition/manual.h"
 #include "ir/partition/merge.h"
@@ -24,7 +23,7 @@
 namespace cleave {
 namespace {
 
-// Who asks for a value in some layout.
+// The reader that asks for a value in some layout.
 struct Demand {
   Phase phase = Phase::kForward;
   int line = 0;
@@ -34,12 +33,11 @@ struct Demand {
 class Partitioner {
  public:
   Partitioner(const Graph& graph, const Plan& plan)
-      : graph_(graph), plan_(plan), computed_(graph.ops.size()), made_(graph.ops.size()) {
+      : graph_(graph), plan_(plan), computed_(graph.ops.size()), made_(graph.ops.size()), names_(graph) {
     program_.model = graph.model;
     program_.file = graph.file;
     program_.mesh = plan.mesh;
     program_.is_manual = graph.is_manual();
-    for (const Op& op : graph.ops) names_.insert(op.name);
   }
 
   absl::StatusOr<Program> Run() && {
@@ -79,12 +77,12 @@ class Partitioner {
     if (!op_plan.output.has_value()) return absl::OkStatus();
     const Demand demand{.phase = op.phase, .line = op.line, .reader = "the plan asks for"};
     CLEAVE_ASSIGN_OR_RETURN(const ValueId output, Request(op.id, *op_plan.output, demand));
-    // Consumers see the value in this layout only.
+    // Readers see the value in this layout only.
     made_[op.id] = {{.value = output, .phase = op.phase}};
     return absl::OkStatus();
   }
 
-  // An op by which a manual model communicates.
+  // A communicating op of a manual model.
   absl::Status AddManual(const Op& op) {
     const Demand demand{.phase = op.phase, .line = op.line, .reader = absl::StrCat(op.name, " sends")};
     CLEAVE_ASSIGN_OR_RETURN(const ValueId x,
@@ -95,10 +93,10 @@ class Partitioner {
       Transfer& transfer = move.collective.transfers[0];
       transfer.input = move.collective.messages.has_value()
                            ? x
-                           : AddView(op, x, move.sent, move.before, UniqueName(absl::StrCat(op.name, ".view")));
+                           : AddView(op, x, move.sent, move.before, names_.Take(absl::StrCat(op.name, ".view")));
       const bool is_value = move.received == op.type && move.after == Layout::Replicated(op.type.rank());
       const std::string kind(CollectiveKindName(move.collective.kind));
-      const std::string name = is_value ? op.name : UniqueName(absl::StrCat(op.name, ".", kind));
+      const std::string name = is_value ? op.name : names_.Take(absl::StrCat(op.name, ".", kind));
       transfer.output =
           program_.values.push_back({.name = name, .type = move.received, .layout = move.after, .origin = op.id});
       value = transfer.output;
@@ -152,11 +150,11 @@ class Partitioner {
   // A value of an op in one of its layouts.
   struct Made {
     ValueId value;
-    Phase phase;  // Of the step that wrote it.
+    Phase phase;  // The phase of the step that wrote it.
   };
 
-  // What metric steps make exists only when they run: at some steps, and for metrics only.
-  // Copies of a value that is gathered again live in their phase; its first form, which `made_` begins with, stays.
+  // What metric steps make exists only when they run: at some steps, and only for metrics. Copies of a value that is
+  // gathered again live in their phase. Its first form, with which `made_` begins, stays.
   bool Exists(OpId op, const Made& made, Phase reader) const {
     if (plan_.ops[op].gather_again && !(made.value == made_[op].front().value)) return made.phase == reader;
     return made.phase != Phase::kMetric || reader == Phase::kMetric;
@@ -185,7 +183,7 @@ class Partitioner {
   }
 
   static bool IsCheaper(const Redistribution& a, const Redistribution& b) {
-    // Equal sums of prices in another order differ in the last bits.
+    // Sums of the same prices in another order differ in the last bits.
     const double tolerance = 1e-9 * std::max(a.cost, b.cost);
     if (a.cost < b.cost - tolerance) return true;
     return a.cost <= b.cost + tolerance && a.collectives < b.collectives;
@@ -201,7 +199,7 @@ class Partitioner {
 
   ValueId AddMove(OpId op, ValueId source, const Move& move, const Layout& target, const Demand& demand) {
     const std::string what = move.collective.has_value() ? std::string(CollectiveKindName(*move.collective)) : "slice";
-    const std::string name = UniqueName(absl::StrCat(graph_.op(op).name, ".", what));
+    const std::string name = names_.Take(absl::StrCat(graph_.op(op).name, ".", what));
     const ValueId output = program_.values.push_back(
         {.name = name, .type = program_.value(source).type, .layout = move.result, .origin = op});
     Step step{.action = Slice{source, output}, .name = name, .phase = demand.phase, .line = demand.line};
@@ -217,7 +215,7 @@ class Partitioner {
                                               .to_dimension = move.to_dimension}},
                                .why = reduces ? WhyReduced(op, move.reduction)
                                               : WhyMoved(op, program_.value(source).layout, target, demand)};
-      // A partial value is its maker's doing, another layout its reader's.
+      // The maker of a partial value causes its reduction; a reader causes any other change of layout.
       const int maker_line = graph_.op(op).line;
       if ((reduces || step.line == 0) && maker_line > 0) step.line = maker_line;
     }
@@ -249,18 +247,12 @@ class Partitioner {
                         LayoutText(source, mesh()));
   }
 
-  std::string UniqueName(const std::string& wish) {
-    std::string name = wish;
-    for (int number = 1; !names_.insert(name).second; ++number) name = absl::StrCat(wish, "_", number);
-    return name;
-  }
-
   const Graph& graph_;
   const Plan& plan_;
   Program program_;
-  IdVector<OpId, ValueId> computed_;        // As the op itself leaves it: where a state is kept from step to step.
+  IdVector<OpId, ValueId> computed_;        // As the op itself makes it: where a state is kept from step to step.
   IdVector<OpId, std::vector<Made>> made_;  // What consumers may read.
-  std::set<std::string> names_;
+  UniqueNames names_;
   std::map<std::tuple<DType, Shape, Layout, Layout>, Redistribution> ways_;
 };
 

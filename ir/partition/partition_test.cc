@@ -20,6 +20,7 @@
 #include "ir/testing/meshes.h"
 #include "ir/testing/plans.h"
 #include "ir/testing/random_plan.h"
+#include "ir/testing/sources.h"
 
 namespace cleave {
 namespace {
@@ -41,23 +42,17 @@ Graph Dense(const DenseStack& stack) {
   builder.SetLine(1);
   const Shape input_shape = {stack.batch, stack.widths[0]};
   const Shape target_shape = {stack.batch, stack.widths.back()};
-  const auto input = [&](const std::string& name, const Shape& shape) {
-    return builder.Add(OpKind::kInput, {},
-                       {{attribute::kShape, shape}, {attribute::kDType, DType::kF32}, {attribute::kData, name}}, name);
-  };
-  OpId x = stack.input_is_parameter ? builder.Add(OpKind::kParameter, {}, {{attribute::kShape, input_shape}}, "x")
-                                    : input("x", input_shape);
-  const OpId target = input("target", target_shape);
+  OpId x = stack.input_is_parameter ? AddParameter(builder, "x", input_shape) : AddInput(builder, "x", input_shape);
+  const OpId target = AddInput(builder, "target", target_shape);
   for (size_t layer = 1; layer < stack.widths.size(); ++layer) {
     builder.SetLine(static_cast<int>(layer) + 1);
     const std::string name = absl::StrCat("l", layer);
     const Shape shape = {stack.widths[layer], stack.widths[layer - 1]};
-    const OpId weight = builder.Add(OpKind::kParameter, {}, {{attribute::kShape, shape}}, name + ".weight");
-    x = builder.Add(OpKind::kMatmul, {x, weight}, {{attribute::kTransposeB, true}}, name + ".matmul");
+    const OpId weight = AddParameter(builder, name + ".weight", shape);
+    x = builder.Add("matmul", {x, weight}, {{"transpose_b", true}}, name + ".matmul");
     if (stack.bias) {
-      const OpId bias =
-          builder.Add(OpKind::kParameter, {}, {{attribute::kShape, Shape{stack.widths[layer]}}}, name + ".bias");
-      x = builder.Add(OpKind::kBiasAdd, {x, bias}, {}, name + ".biased");
+      const OpId bias = AddParameter(builder, name + ".bias", {stack.widths[layer]});
+      x = builder.Add("bias_add", {x, bias}, {}, name + ".biased");
     }
     if (layer + 1 < stack.widths.size()) x = builder.Add(OpKind::kRelu, {x}, {}, name);
   }
@@ -68,7 +63,7 @@ Graph Dense(const DenseStack& stack) {
 
 // ---- Plans ----
 
-// What is said by hand; the rest follows: light ops from what they read, sources from their readers, backward ops from
+// What is given by hand. The rest follows: light ops from what they read, sources from their readers, backward ops from
 // their forward ops, updates from the storage of their parameter.
 struct Hand {
   std::map<std::string, std::map<std::string, std::string>>
@@ -162,7 +157,7 @@ class HandPlan {
     return *StrategyFromOutputLayout(layout, rule, plan_.mesh);
   }
 
-  // Of the parameter that an update op or slot belongs to by its name.
+  // The parameter to which an update op or slot belongs by its name.
   Layout StorageOf(const Op& op) const {
     for (const Op& parameter : graph_.ops) {
       if (parameter.kind == OpKind::kParameter && op.name.rfind(parameter.name + ".", 0) == 0)
@@ -358,7 +353,7 @@ TEST(PartitionTest, UpdatesGoToWhereTheStateIsKept) {
   }
 }
 
-// One reader wants what the reduce_scatter makes, the way to the other begins with the same slice.
+// One reader wants the result of the reduce_scatter; the way to the other begins with the same slice.
 TEST(PartitionTest, TwoSlicesOfOneAllReduceAreOneReduceScatter) {
   GraphBuilder builder;
   const OpId x = builder.Add(OpKind::kParameter, {}, {{attribute::kShape, std::vector<int64_t>{5, 3}}}, "x");
@@ -400,22 +395,17 @@ TEST(PartitionTest, AllReduceThatIsOnlySlicedIsAReduceScatter) {
   EXPECT_TRUE(found);
 }
 
-// Two products of their own inputs, added; with `relu` the first goes through one before the second is made.
+// Two products of different inputs, added; with `relu` the first goes through a relu before the second is made.
 Graph TwoProducts(bool relu) {
   GraphBuilder builder;
-  const auto input = [&](const std::string& name) {
-    return builder.Add(OpKind::kInput, {},
-                       {{attribute::kShape, Shape{8, 8}}, {attribute::kDType, DType::kF32}, {attribute::kData, name}},
-                       name);
-  };
   const auto product = [&](const std::string& name) {
-    const OpId weight = builder.Add(OpKind::kParameter, {}, {{attribute::kShape, Shape{8, 8}}}, name + ".weight");
-    return builder.Add(OpKind::kMatmul, {input(name + ".x"), weight}, {}, name);
+    const OpId weight = AddParameter(builder, name + ".weight", {8, 8});
+    return builder.Add("matmul", {AddInput(builder, name + ".x", {8, 8}), weight}, {}, name);
   };
   OpId first = product("first");
-  if (relu) first = builder.Add(OpKind::kRelu, {first}, {}, "relu");
-  const OpId sum = builder.Add(OpKind::kAdd, {first, product("second")}, {}, "sum");
-  builder.mutable_graph().loss = builder.Add(OpKind::kMse, {sum, input("target")}, {}, "loss");
+  if (relu) first = builder.Add("relu", {first}, {}, "relu");
+  const OpId sum = builder.Add("add", {first, product("second")}, {}, "sum");
+  builder.mutable_graph().loss = builder.Add("mse", {sum, AddInput(builder, "target", {8, 8})}, {}, "loss");
   return *Differentiate(std::move(builder).Build(), Optimizer{.kind = Optimizer::Kind::kSgd, .learning_rate = {}});
 }
 
@@ -594,8 +584,8 @@ TEST(PartitionTest, SameInputSameProgram) {
   EXPECT_EQ(*Partition(split.graph, split.plan), *Partition(split.graph, split.plan));
 }
 
-// Every value and step has its own name, every collective a reason, and every move but those of state a line where the
-// model has one.
+// Every value and step has a unique name, every collective has a reason, and every move except those of states has a
+// line where the model has one.
 TEST(PartitionTest, EverythingIsNamed) {
   constexpr uint64_t kSeed = 5;
   SCOPED_TRACE(testing::Message() << "seed " << kSeed);

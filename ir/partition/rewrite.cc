@@ -28,7 +28,7 @@ IdVector<ValueId, int> CountUses(const Program& program) {
   return uses;
 }
 
-// Where a slice cuts along all of an all_reduce's axes, and nothing before them.
+// The place where a slice cuts along all axes of an all_reduce, with nothing cut before them.
 struct ScatterPlace {
   int dimension = -1;
   std::vector<AxisId> axes;  // In the order of the cut.
@@ -90,7 +90,7 @@ void ScatterAt(Program& program, const ScatterPlace& place, Step& step) {
   step.name = scattered.name;
 }
 
-// Whoever reads a key of `replaced` reads its value instead.
+// Every step that reads a key of `replaced` reads its value instead.
 void ReplaceReads(Program& program, const std::map<ValueId, ValueId>& replaced) {
   const auto replace = [&](ValueId& value) {
     const auto found = replaced.find(value);
@@ -126,7 +126,7 @@ void FuseReduceScatters(Program& program) {
     const std::optional<ScatterPlace> place = CommonPlace(program, *collective, found->second);
     if (!place.has_value()) continue;
     ScatterAt(program, *place, step);
-    // A slice that asks for just this is done; what reads another such slice reads the first.
+    // The slice that asks for exactly this is done; readers of another such slice read the first.
     const ValueId scattered = transfer.output;
     for (size_t i : found->second) {
       const ValueId sliced = std::get<Slice>(program.steps[i].action).output;

@@ -6,10 +6,11 @@
 
 namespace cleave {
 
-// An all_reduce that only slices along its axes use, all at one place, is a reduce_scatter: half the bytes.
+// An all_reduce whose readers are only slices along its axes, all at one place, becomes a reduce_scatter: half the
+// bytes.
 void FuseReduceScatters(Program& program);
 
-// Collectives and slices whose result nothing reads.
+// Removes collectives and slices whose result nothing reads.
 void RemoveDeadMoves(Program& program);
 
 // Numbers values in the order in which steps write them, and drops those that none writes.

@@ -30,12 +30,12 @@ Piece PieceOf(int64_t elements, int64_t count, int64_t index);
 // ceil(elements / count): the size of the largest piece.
 int64_t LargestPiece(int64_t elements, int64_t count);
 
-// The elements both have; {0, 0} for none.
+// The elements that both have; {0, 0} if there are none.
 Piece Intersection(const Piece& a, const Piece& b);
 
-// A dimension that is read in windows: who works on elements [b, e) of an outer dimension (a convolution's output rows)
-// reads elements floor((b * numerator + first) / denominator) up to and including
-// floor(((e - 1) * numerator + last) / denominator) of this one, as far as they exist.
+// A dimension that is read in windows. Whoever works on elements [b, e) of an outer dimension (a convolution's output
+// rows) reads elements floor((b * numerator + first) / denominator) up to and including floor(((e - 1) * numerator +
+// last) / denominator) of this one, as far as they exist:
 //   convolution, stride s, padding p, window w, dilation d:  numerator s, first -p, last d*(w-1) - p
 //   its gradient by the input:                               denominator s, first p - d*(w-1) + s - 1, last p
 //   slice from element k:                                    first k, last k
@@ -48,8 +48,8 @@ struct Window {
   int64_t first = 0;
   int64_t last = 0;
 
-  // What the owner of `piece` of the outer dimension reads. Of the whole outer dimension: the whole dimension, also
-  // where an end of it is never looked at. Of an empty piece: nothing.
+  // What the owner of `piece` of the outer dimension reads. The owner of the whole outer dimension has the whole
+  // dimension, even if it never reads one of its ends. The owner of an empty piece reads nothing.
   Piece Of(const Piece& piece) const;
 
   bool operator==(const Window&) const = default;

@@ -69,11 +69,8 @@ TEST(WindowTest, HoldsAllThatAConvolutionLooksAt) {
           const int64_t rows = 11;
           const int64_t extent = dilation * (width - 1) + 1;
           const int64_t outer = (rows + 2 * padding - extent) / stride + 1;
-          const Window forward{.elements = rows,
-                               .outer = outer,
-                               .numerator = stride,
-                               .first = -padding,
-                               .last = extent - 1 - padding};
+          const Window forward{
+              .elements = rows, .outer = outer, .numerator = stride, .first = -padding, .last = extent - 1 - padding};
           const Window backward{.elements = outer,
                                 .outer = rows,
                                 .denominator = stride,
@@ -85,11 +82,11 @@ TEST(WindowTest, HoldsAllThatAConvolutionLooksAt) {
               const std::set<int64_t> read = RowsOfConvolution(piece, rows, stride, padding, width, dilation);
               const Piece window = forward.Of(piece);
               for (int64_t row : read) EXPECT_TRUE(window.Contains({row, 1})) << row;
-              // Where no row is stepped over, nothing else.
+              // Where no row is skipped, the window has nothing else.
               if (dilation == 1 && piece.size > 0 && piece.size < outer && stride <= width) {
                 EXPECT_EQ(window.size, static_cast<int64_t>(read.size()));
               }
-              // Every output row that looks at one of these input rows is in the gradient's window.
+              // Every output row that reads one of these input rows is in the gradient's window.
               const Piece mine = PieceOf(rows, count, i);
               for (int64_t o = 0; o < outer; ++o) {
                 for (int64_t row : RowsOfConvolution({o, 1}, rows, stride, padding, width, dilation)) {

@@ -16,7 +16,7 @@ constexpr std::array<std::pair<DecidedBy, const char*>, 6> kDecidedBy = {{{Decid
                                                                           {DecidedBy::kFallback, "fallback"},
                                                                           {DecidedBy::kManual, "manual"}}};
 
-// The ranks that a manual model speaks of are those of the mesh, whose axes are the model's or cut them finer.
+// The rank axes of a manual model are those of the mesh, or the mesh divides them further.
 std::vector<std::string> VerifyRanks(const std::vector<RankAxis>& rank_axes, const Mesh& mesh) {
   int64_t ranks = 1;
   for (const RankAxis& axis : rank_axes) ranks *= axis.size;

@@ -1,6 +1,7 @@
-// plan.json (docs/formats/plan.md): the plan with everything that a reader wants to know of it, and its way back.
+// plan.json (docs/formats/plan.md): writing a plan with everything that a reader wants to know of it, and reading it
+// back.
 //
-// Other programs read it: fields may be added, one that is here keeps its name, type and unit.
+// Other programs read it. Fields may be added; a field that exists keeps its name, type and unit.
 #ifndef CLEAVE_IR_PLAN_PLAN_JSON_H_
 #define CLEAVE_IR_PLAN_PLAN_JSON_H_
 
@@ -18,9 +19,9 @@
 
 namespace cleave {
 
-// What was found out about the plan besides itself.
+// What is known about the plan besides itself.
 struct PlanFacts {
-  Seconds predicted_compute;              // Of one training step (search/cost).
+  Seconds predicted_compute;  // For one training step (search/cost).
   Seconds predicted_communication;
   double sent_bytes_per_rank = 0;
   MemoryPrediction memory;

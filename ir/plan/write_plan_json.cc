@@ -102,7 +102,7 @@ Json TensorJson(const Graph& graph, const Plan& plan, const Op& op) {
           {"line", op.line}};
 }
 
-// The names of the ops that the program computes, among them those of distributed forms.
+// The names of the ops that the program computes, also of ops in distributed forms.
 std::map<OpId, std::string> ComputedNames(const Program& program) {
   std::map<OpId, std::string> names;
   for (const Step& step : program.steps) {
@@ -110,7 +110,7 @@ std::map<OpId, std::string> ComputedNames(const Program& program) {
       names[compute->op] = program.value(compute->output).name;
   }
   if (!program.is_manual) return names;
-  // The ops by which a manual model communicates: the last of their steps writes their value.
+  // For the communicating ops of a manual model the last of their steps writes their value.
   for (auto step = program.steps.rbegin(); step != program.steps.rend(); ++step) {
     for (ValueId value : Writes(*step)) names.emplace(program.value(value).origin, program.value(value).name);
   }

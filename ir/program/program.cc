@@ -23,12 +23,12 @@ constexpr std::pair<CollectiveKind, absl::string_view> kKindNames[] = {
     {CollectiveKind::kNeighborExchangeV2, "neighbor_exchange_v2"},
 };
 
-// The value whose size counts: what an all_gather leaves, what the others start with.
+// The value whose size counts: the result of an all_gather, the input of all others.
 ValueId CountedValue(const Collective& collective, const Transfer& transfer) {
   return collective.kind == CollectiveKind::kAllGather ? transfer.output : transfer.input;
 }
 
-// The most elements that any rank exchanges with others: `sizes` of the parts whose partner is another rank.
+// The most elements that any rank exchanges with others: the `sizes` of the parts whose partner is another rank.
 int64_t MostExchanged(int ranks, const std::vector<int64_t>& sizes, const std::vector<int64_t>& partners) {
   int64_t most = 0;
   for (int rank = 0; rank < ranks; ++rank) {
@@ -55,15 +55,16 @@ int64_t CountedElements(const Program& program, const Collective& collective, co
   return ElementCount(LargestLocalShape(program, CountedValue(collective, transfer)));
 }
 
-// Which piece of each dimension a rank holds; pieces without elements are told apart too.
+// Which piece of each dimension a rank holds. Pieces without elements are told apart too.
 std::vector<int64_t> PieceIndices(const Mesh& mesh, const Layout& layout, int rank) {
   std::vector<int64_t> indices;
   for (const std::vector<AxisId>& axes : layout.dimensions) indices.push_back(mesh.Index(rank, axes));
   return indices;
 }
 
-// In a group each piece has as many holders before as takers after. Who holds what it needs keeps it; the others are
-// paired in the order of their ranks. `from` is the layout in which `rank` stands, `to` the one of its partner.
+// In a group each piece is held by as many ranks before the permute as after it. A rank that already holds what it
+// needs keeps it; the others are paired in the order of their ranks. `from` is the layout of `rank`, `to` the layout of
+// its partner.
 int Partner(const Mesh& mesh, const std::vector<int>& group, const Layout& from, const Layout& to, int rank) {
   const std::vector<int64_t> piece = PieceIndices(mesh, from, rank);
   if (PieceIndices(mesh, to, rank) == piece) return rank;

@@ -36,8 +36,9 @@ struct Value {
 // step_scalar) are Computes without inputs.
 struct Compute {
   OpId op;
-  OpKind kind{};
-  Attributes attributes;  // The graph op's; what depends on the place in the whole follows from the strategy.
+  std::string kind;
+  // Those of the graph's op. What depends on the place in the whole tensor comes from the strategy's factor ranges.
+  Attributes attributes;
   std::vector<ValueId> inputs;
   ValueId output;
   Strategy strategy;
@@ -64,16 +65,15 @@ std::optional<CollectiveKind> ParseCollectiveKind(absl::string_view name);
 struct Transfer {
   ValueId input;
   ValueId output;
-  int from_dimension =
-      -1;  // all_gather: the gathered dimension; all_to_all: the dimension that was cut and becomes whole.
-  int to_dimension = -1;  // reduce_scatter, all_to_all: the dimension that becomes cut.
+  int from_dimension = -1;  // all_gather: the gathered dimension; all_to_all: the one that was cut and becomes whole.
+  int to_dimension = -1;    // reduce_scatter, all_to_all: the dimension that becomes cut.
 
   bool operator==(const Transfer&) const = default;
 };
 
-// What the ranks of a manual model send each other: a rank's input is `send_sizes.size()` parts one after another, its
-// output `receive_sizes.size()` parts; sizes are elements, the same on all ranks. Between two ranks the i-th part that
-// one sends is the i-th that the other receives.
+// What the ranks of a manual model send each other. The input of a rank consists of `send_sizes.size()` parts one after
+// another, its output of `receive_sizes.size()` parts. Sizes are numbers of elements, the same on all ranks. Between
+// two ranks the i-th part that one sends is the i-th that the other receives.
 struct Messages {
   std::vector<int64_t> send_sizes;
   std::vector<int64_t> receive_sizes;
@@ -83,36 +83,35 @@ struct Messages {
   bool operator==(const Messages&) const = default;
 };
 
-// A communication within the groups of ranks that differ only on `axes`.
-//   all_reduce      input partial over axes                    -> output not partial over them
-//   all_gather      from_dimension's last axes are `axes`      -> without them
-//   reduce_scatter  partial over axes                          -> axes appended to to_dimension
-//   all_to_all      from_dimension's last axes are `axes`      -> removed there, appended to to_dimension
-//   permute         input and output layouts have the same cut counts in every dimension: each rank sends
-//                   its piece to the one rank that needs it (a rank that already holds it keeps it)
-//   neighbor_exchange
-//                   output is the input with windows: each rank gets the elements of its windows beyond its
-//                   own piece from the ranks that hold them; `axes` are all that cut a windowed dimension,
-//                   in mesh order
-//   broadcast       every member gets the input of member `root`
+// A communication within the groups of ranks that differ only on `axes`. What it makes of its input:
+//   all_reduce      The input is partial over `axes`, the output is not.
+//   all_gather      `axes` are the last axes of from_dimension; the output lacks them.
+//   reduce_scatter  The input is partial over `axes`; in the output they are the last axes of to_dimension.
+//   all_to_all      `axes` are the last axes of from_dimension; in the output they are the last axes of to_dimension.
+//   permute         Both layouts have the same number of pieces in every dimension. Each rank sends its piece to
+//                   the one rank that needs it; a rank that already holds what it needs keeps it.
+//   broadcast       Every member gets the input of member `root`.
+//   neighbor_exchange without `messages`
+//                   The output is the input with windows: each rank gets what its windows have beyond its own piece
+//                   from the ranks that hold it. `axes` are all that cut a windowed dimension, in mesh order.
 //   send_recv, neighbor_exchange, neighbor_exchange_v2 with `messages`
-//                   one-dimensional local tensors in parts, between any ranks; `axes` are all of the mesh
+//                   One-dimensional local tensors are sent in parts between any ranks. `axes` are all of the mesh.
 struct Collective {
   CollectiveKind kind = CollectiveKind::kAllReduce;
   std::vector<AxisId>
       axes;  // In the order of the layout, which numbers the group's members; mesh order for all_reduce.
   Reduction reduction = Reduction::kSum;
-  std::vector<Transfer>
-      transfers;    // Several after merging, of one element type: all_reduce, reduce_scatter, all_gather.
+  // Several only after all_reduces, reduce_scatters or all_gathers were merged; all of one element type.
+  std::vector<Transfer> transfers;
   std::string why;  // "partial sums of h1.matmul", "h2.matmul reads h1.relu in rows"
-  int root = 0;     // Of a broadcast: the member's number in its group.
+  int root = 0;     // For a broadcast: the member's number in its group.
   std::optional<Messages> messages = {};
 
   bool operator==(const Collective&) const = default;
 };
 
-// Each rank keeps its piece of what it has: the output layout's dimensions extend the input's, or every rank's windows
-// lie within its pieces. No communication.
+// Each rank keeps a part of what it has, without communication: each dimension of the output layout is cut by the axes
+// of the input layout and perhaps more, or every rank's windows lie within its pieces.
 struct Slice {
   ValueId input;
   ValueId output;
@@ -161,8 +160,8 @@ struct Program {
   std::optional<ValueId> loss;  // Replicated.
   std::vector<ProgramMetric> metrics;
   std::vector<ProgramUpdate> updates;
-  // Of a manual model: each value's layout says what a rank holds, but ranks that a layout takes for replicas may hold
-  // different values.
+  // The program of a manual model. Each value's layout says what a rank holds, but ranks that are replicas according to
+  // the layout may hold different values.
   bool is_manual = false;
 
   const Value& value(ValueId id) const { return values[id]; }
@@ -180,8 +179,9 @@ std::vector<ValueId> Writes(const Step& step);
 // The rule of a Compute on the whole tensors.
 Rule RuleOf(const Program& program, const Compute& compute);
 
-// Whom a rank sends its piece to in a permute, and from whom it gets its new one: ranks of its group, the rank itself
-// where it keeps what it has. Every member sends once and receives once. REQUIRES: the collective is a permute.
+// The rank to which a rank sends its piece in a permute, and the rank from which it gets its new one. Both are in its
+// group; they are the rank itself where it keeps what it has. Every member sends once and receives once. REQUIRES: the
+// collective is a permute.
 struct PermutePartners {
   int destination = 0;
   int origin = 0;
@@ -190,11 +190,16 @@ struct PermutePartners {
 };
 PermutePartners PartnersOf(const Program& program, const Collective& collective, int rank);
 
-// Bytes of the full tensors that one group works on, and bytes sent per rank, as plan.json counts them
-// (docs/formats/plan.md): S = the largest rank's input of an all_reduce, reduce_scatter or all_to_all, output of an
-// all_gather; n = group size; all_reduce sends 2(n-1)/n*S, the others (n-1)/n*S; a permute S where the rank's piece
-// moves; a neighbor_exchange what the rank that receives most gets, which is also its S; with messages S is what the
-// rank that receives most gets from others, and the rank that sends most to others counts.
+// Bytes of the full tensors on which one group works (S), and bytes sent by each rank, as plan.json counts them
+// (docs/formats/plan.md). With n the size of the group:
+//   all_reduce                  S is the largest rank's input; each rank sends 2(n-1)/n * S
+//   reduce_scatter, all_to_all,
+//   broadcast                   S is the largest rank's input; each rank sends (n-1)/n * S
+//   all_gather                  S is the largest rank's output; each rank sends (n-1)/n * S
+//   permute                     a rank sends S where its piece moves
+//   neighbor_exchange           S is what the rank that receives most gets, and is sent
+//   with messages               S is what the rank that receives most gets from other ranks; the bytes sent are
+//                               those of the rank that sends most to others
 Bytes CollectiveBytes(const Program& program, const Collective& collective);
 double SentBytes(const Program& program, const Collective& collective);
 

@@ -56,7 +56,7 @@ TEST(ProgramTest, BytesOfCollectives) {
   const auto reduce = Make(CollectiveKind::kAllReduce, mesh, {8, 4}, "[-, -] partial(m0: sum)", "[-, -]", m0);
   EXPECT_EQ(CollectiveBytes(reduce.program, reduce.collective()), Bytes(128));
   EXPECT_DOUBLE_EQ(SentBytes(reduce.program, reduce.collective()), 192);
-  // The largest of the uneven pieces counts, after an all_gather the whole.
+  // The largest of the uneven pieces counts; after an all_gather the whole tensor counts.
   const auto gather = Make(CollectiveKind::kAllGather, mesh, {9, 4}, "[m0, -]", "[-, -]", m0);
   EXPECT_EQ(CollectiveBytes(gather.program, gather.collective()), Bytes(144));
   EXPECT_DOUBLE_EQ(SentBytes(gather.program, gather.collective()), 108);

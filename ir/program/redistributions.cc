@@ -27,7 +27,7 @@ std::vector<Change> ChangesOf(const Step& step) {
   return changes;
 }
 
-// The collective with the transfer that makes `output` alone.
+// The collective with only the transfer that makes `output`.
 Collective Alone(const Collective& collective, ValueId output) {
   Collective alone = collective;
   alone.transfers.clear();
@@ -38,9 +38,8 @@ Collective Alone(const Collective& collective, ValueId output) {
 }
 
 std::string AxisNames(const Program& program, const Collective& collective) {
-  return absl::StrJoin(collective.axes, " ", [&](std::string* out, AxisId axis) {
-    absl::StrAppend(out, program.mesh.axis(axis).name);
-  });
+  return absl::StrJoin(collective.axes, " ",
+                       [&](std::string* out, AxisId axis) { absl::StrAppend(out, program.mesh.axis(axis).name); });
 }
 
 // "all_reduce(m0 m1) 131072 B as h2.matmul.all_reduce", for the tensor that becomes `output`.

@@ -20,10 +20,10 @@ struct Redistribution {
   bool operator==(const Redistribution&) const = default;
 };
 
-// In program order of their first steps. None of a manual model: its communication is what the model says.
+// In program order of their first steps. A manual model has none: its communication is written in the model.
 std::vector<Redistribution> RedistributionsOf(const Program& program);
 
-// One line for each and one with the total, as docs/formats/redistributions.md says.
+// One line for each redistribution and one with the total, as docs/formats/redistributions.md describes.
 std::string RedistributionsText(const Program& program);
 
 }  // namespace cleave

@@ -24,7 +24,7 @@ constexpr absl::string_view kSliceWord = "local_slice";
 constexpr absl::string_view kViewWord = "local_view";
 constexpr absl::string_view kManualWord = "manual";
 
-// The parts of Messages, as attributes of a collective.
+// The fields of Messages, as attributes of a collective.
 struct MessageList {
   absl::string_view name;
   std::vector<int64_t> Messages::*numbers;
@@ -156,7 +156,7 @@ class Writer {
                         "}");
   }
 
-  // "from = 1"; "from = (1, 0)" where the transfers differ. The kind says whether they have such a dimension.
+  // "from = 1", or "from = (1, 0)" where the transfers differ. The kind decides whether they have such a dimension.
   static void AddDimensions(const Collective& collective, absl::string_view name, int Transfer::*dimension,
                             std::vector<std::string>& attributes) {
     const std::vector<Transfer>& transfers = collective.transfers;
@@ -338,7 +338,7 @@ class Parser {
     if (!op.has_value()) return reader_.Error(absl::StrCat("an op instead of `", kind, "`"));
     Compute compute{.op = {}, .kind = *op, .attributes = {}, .inputs = inputs, .output = outputs[0], .strategy = {}};
     CLEAVE_ASSIGN_OR_RETURN(compute.attributes, reader_.ReadAttributes());
-    // The same is said by the cuts.
+    // The cuts say the same.
     if (reader_.Take("in_strategy")) CLEAVE_RETURN_IF_ERROR(reader_.SkipParentheses());
     CLEAVE_RETURN_IF_ERROR(reader_.Expect("cuts"));
     CLEAVE_RETURN_IF_ERROR(reader_.Expect("("));
@@ -415,7 +415,7 @@ class Parser {
     return nullptr;
   }
 
-  // One for all transfers, or one for each.
+  // One number for all transfers, or one for each.
   absl::Status ParseDimensions(int Transfer::*dimension, Collective& collective) {
     if (!reader_.Take("(")) {
       CLEAVE_ASSIGN_OR_RETURN(const int64_t number, reader_.Integer());
@@ -460,7 +460,7 @@ class Parser {
     return absl::OkStatus();
   }
 
-  // What only the table of values says: the op of a compute and the names of collectives.
+  // What stands only in the table of values: the op of a compute and the names of collectives.
   absl::Status Finish() {
     if (highest_id_ >= static_cast<int64_t>(program_.values.size())) {
       return absl::InvalidArgumentError(absl::StrCat("%", highest_id_, " has no `value` line"));

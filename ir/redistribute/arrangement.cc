@@ -8,7 +8,7 @@
 namespace cleave {
 namespace {
 
-// Where an axis is in a layout.
+// The place of an axis in a layout.
 struct Place {
   enum class Kind { kReplicated, kPartial, kDimension };
   Kind kind = Kind::kReplicated;
@@ -40,8 +40,8 @@ bool Follows(const Place& first, const Place& second) {
   return first.reduction == second.reduction;
 }
 
-// The axes in play, those that can make an atom after one another: in the order of the target's dimensions, then of the
-// source's, then the source's partial ones, then those that are nowhere, by weight.
+// The axes that take part, with those that can make one atom one after another: in the order of the target's
+// dimensions, then of the source's, then the source's partial ones, then by weight those that are in neither.
 std::vector<AxisId> InAtomOrder(const Mesh& mesh, const std::vector<bool>& moves, const Layout& source,
                                 const Layout& target) {
   std::vector<AxisId> order;
@@ -93,12 +93,12 @@ void MeasureAtoms(Problem& problem) {
   }
   const double dearest = problem.weights.empty() ? 1 : problem.weights.back();
   const double whole = static_cast<double>(problem.type.bytes().value()) * (dearest > 0 ? dearest : 1);
-  // Not a round number: no price lies near the boundary between two ticks.
+  // Not a round number, so that no price lies near the boundary between two ticks.
   constexpr double kTicks = 0.7310585786300049 * (int64_t{1} << 40);
   problem.ticks_per_byte = kTicks / std::max(whole, 1e-9);
 }
 
-// Atoms of one size and weight that are nowhere in the target are of one kind.
+// Atoms of one size and weight that the target does not use are of one kind.
 void FindKinds(Problem& problem) {
   for (size_t d = 0; d < problem.target.rank(); ++d) {
     for (AtomIndex atom : problem.target.Dimension(d)) problem.atoms[atom].target_dimension = static_cast<int>(d);
@@ -118,7 +118,7 @@ void FindKinds(Problem& problem) {
 }  // namespace
 
 void Arrangement::Append(size_t d, AtomSpan atoms) {
-  const AtomList copy(atoms.begin(), atoms.end());  // May be a part of this.
+  const AtomList copy(atoms.begin(), atoms.end());  // A copy, because `atoms` may be a part of this list.
   atoms_.insert(atoms_.begin() + ends_[d], copy.begin(), copy.end());
   for (size_t i = d; i < rank(); ++i) ends_[i] = static_cast<uint8_t>(ends_[i] + copy.size());
 }

@@ -1,7 +1,7 @@
-// A redistribution as numbers: which axes are in play, where they are now and where they are to be.
+// A redistribution as numbers: which axes take part, where they are now and where they must be at the end.
 //
-// An atom is what moves as one: a mesh axis, or a run of axes that source and target treat alike (neighbours in the
-// same order in both). An arrangement says where every atom is; it is small, hashed and compared as it stands.
+// An atom moves as one: a mesh axis, or a run of axes that source and target treat alike (neighbours in the same order
+// in both). An arrangement says where every atom is. It is small; it is hashed and compared directly.
 #ifndef CLEAVE_IR_REDISTRIBUTE_ARRANGEMENT_H_
 #define CLEAVE_IR_REDISTRIBUTE_ARRANGEMENT_H_
 
@@ -25,13 +25,13 @@ using AtomSpan = absl::Span<const AtomIndex>;
 struct Atom {
   std::vector<AxisId> axes = {};
   int64_t size = 1;
-  std::vector<int64_t> ranks = {};        // Per weight of the problem, the product of the sizes of its axes.
-  Reduction reduction = Reduction::kSum;  // Of an atom that is partial in the source.
+  std::vector<int64_t> ranks = {};        // For each weight of the problem the product of the sizes of the atom's axes.
+  Reduction reduction = Reduction::kSum;  // For an atom that is partial in the source.
   int target_dimension = -1;              // -1: replicated there.
-  int kind = 0;                           // Equal where atoms that are replicated now can stand for one another.
+  int kind = 0;                           // Replicated atoms of the same kind are interchangeable.
 };
 
-// Atoms per dimension, major first, and those that are partial, ascending. The others are replicated.
+// The atoms of each dimension, major first, and those that are partial, ascending. All others are replicated.
 class Arrangement {
  public:
   explicit Arrangement(size_t rank) : ends_(rank, 0) {}
@@ -41,7 +41,7 @@ class Arrangement {
   AtomSpan Partial() const { return AtomSpan(atoms_).subspan(Begin(rank())); }
 
   void Append(size_t d, AtomSpan atoms);
-  // Leaves the first `keep` atoms of dimension `d`.
+  // Keeps only the first `keep` atoms of dimension `d`.
   void Truncate(size_t d, size_t keep);
   void AddPartial(AtomIndex atom) { atoms_.push_back(atom); }  // REQUIRES: larger than those that are partial.
   void RemovePartial(AtomSpan atoms);
@@ -65,8 +65,8 @@ class Arrangement {
 struct Problem {
   const Mesh& mesh;
   TensorType type;
-  std::vector<std::vector<AxisId>> fixed = {};  // Per dimension the axes in front that stay.
-  std::vector<int64_t> fixed_count = {};        // Per dimension the pieces that they make.
+  std::vector<std::vector<AxisId>> fixed = {};  // For each dimension the axes at its front that stay.
+  std::vector<int64_t> fixed_count = {};        // For each dimension the number of pieces that they make.
   std::vector<PartialAxis> fixed_partial = {};
   std::vector<double> weights = {};  // Of the atoms' axes, ascending.
   std::vector<Atom> atoms = {};
@@ -80,18 +80,18 @@ struct Problem {
   double LocalBytes(const Arrangement& arrangement) const;
   // Ascending.
   AtomList ReplicatedAtoms(const Arrangement& arrangement) const;
-  bool IsInPlace(AtomSpan dimension, size_t d) const;  // A prefix of the target's.
+  bool IsInPlace(AtomSpan dimension, size_t d) const;  // Whether the dimension is a prefix of the target's.
 
   std::vector<AxisId> AxesOf(AtomSpan indexes) const;
   Layout LayoutOf(const Arrangement& arrangement) const;
 
-  // A cost as a number that can be compared. Sums of the same prices in another order differ in the last bits and must
-  // still be ties: a tick is some 2^-40 of what moving the whole tensor once over the dearest link costs.
+  // A cost as an integer. Sums of the same prices in another order differ in the last bits and must still be ties: a
+  // tick is about 2^-40 of what it costs to move the whole tensor once over the most expensive link.
   int64_t Ticks(double cost) const;
 };
 
 enum class ProblemSize {
-  kWhole,   // Every axis that source or target uses is an atom: nothing is missed.
+  kWhole,   // Every axis that source or target uses is an atom: no path is missed.
   kMerged,  // Axes at the front of a dimension that stay are left out, and axes that can be one atom are joined.
 };
 

@@ -1,15 +1,15 @@
-// Reading guide. First all links alike. With N the bytes of the tensor, P the ranks in play, S what a rank has and T
-// what it wants, in the mean over all ranks:
+// Reading guide. First let all links be alike. Let N be the bytes of the tensor, P the ranks that take part, S what a
+// rank has and T what it wants, in the mean over all ranks:
 //
 // - Without partial sums a rank must receive what it wants and does not have: at least T - S. Every move costs at least
-//   what a rank receives by it. Where all pieces are equal, this holds for each rank: one that has none of what it
-//   wants must receive T.
-// - Sums that are partial over p ranks: for each element p - 1 parts must travel to be one value, and the value
-//   must travel to all but one of those who want it. Per rank that is (p - 1) N/P + T - N/P.
+// what a rank receives by it. Where all pieces are equal, this holds for each rank: one that has nothing of what it
+// wants must receive T.
+// - For sums that are partial over p ranks: for each element p - 1 parts must travel to become one value, and the value
+// must travel to all but one of those who want it. Per rank that is (p - 1) N/P + T - N/P.
 //
-// With links of weights w1 < w2 < … every byte costs at least w1; those that cross an axis of weight w2 or more cost
-// w2 - w1 in addition, and so on. The ranks that differ only on cheaper axes are one host; what a host must receive is
-// the same formula over the dear axes, shared among its ranks. Prices take the largest piece, which is no smaller
+// With links of weights w1 < w2 < … every byte costs at least w1; those that cross an axis of weight w2 or more cost w2
+// - w1 in addition, and so on. The ranks that differ only on cheaper axes are one host. What a host must receive is the
+// same formula over the more expensive axes, shared among its ranks. Prices take the largest piece, which is no smaller
 // than the mean.
 
 #include "ir/redistribute/bound.h"
@@ -96,12 +96,13 @@ CostBound::Digits CostBound::DigitsOf(AtomSpan atoms) const {
   return digits;
 }
 
-// An element's place in the dimension is a number with digits of mixed radix; an axis asks for one digit. Where both
-// layouts' digits are digits of one number, the same digit asked for by two axes differs for some host, which then
-// shares nothing; different digits are independent. Elsewhere what a host shares is at most what it has, and wants.
+// An element's place in the dimension is a number with digits of mixed radix, and an axis asks for one digit. Where the
+// digits of both layouts are digits of one number, two axes that ask for the same digit make some host want what it
+// does not have, so it shares nothing; different digits are independent. Elsewhere what a host shares is at most what
+// it has and wants.
 double CostBound::SharedFraction(const Digits& has, const Digits& wants, size_t level) const {
   double has_fraction = 1, wants_fraction = 1, both = 1;
-  int64_t done = 1;  // The number up to here.
+  int64_t done = 1;  // The number so far.
   bool is_one_number = true, is_disjoint = false;
   for (auto h = has.begin(), w = wants.begin(); h != has.end() || w != wants.end();) {
     if (h != has.end() && h->level < level) {

@@ -29,7 +29,7 @@ class PathBuilder {
   const Arrangement& now() const { return now_; }
   ArrangementPath Take() && { return std::move(path_); }
 
-  // Replicated atoms to their final places.
+  // Brings replicated atoms to their final places.
   void SliceInPlace() {
     for (size_t d = 0; d < now_.rank(); ++d) {
       while (const std::optional<AtomIndex> next = NextWanted(d)) {
@@ -39,7 +39,8 @@ class PathBuilder {
     }
   }
 
-  // Replicated atoms into dimensions whose cuts are no multiple of those in the target, as far as they go.
+  // Brings replicated atoms into dimensions whose cuts are not a multiple of those in the target, as far as the atoms
+  // suffice.
   void SliceToCounts() {
     for (size_t d = 0; d < now_.rank(); ++d) {
       while (const std::optional<AtomIndex> atom =
@@ -61,8 +62,8 @@ class PathBuilder {
     }
   }
 
-  // To the final places what can come there, the rest together into the dimension where the pieces stay smallest, or,
-  // where `is_spread` is false, by an all_reduce.
+  // Brings to their final places what can come there, and the rest together into the dimension where the pieces stay
+  // smallest, or by an all_reduce where `is_spread` is false.
   void ReduceScatter(bool is_spread) {
     for (bool is_again = true; is_again;) {
       is_again = false;
@@ -81,8 +82,8 @@ class PathBuilder {
     }
   }
 
-  // Every move brings atoms to their final places or, where nothing else is left, makes a dimension's wrong ones
-  // replicated: after that the dimension stays right.
+  // Every move brings atoms to their final places. Where no such move is left, it makes the wrong atoms of a dimension
+  // replicated; after that the dimension stays right.
   void MoveByDimension() {
     for (;;) {
       SliceInPlace();
@@ -96,7 +97,7 @@ class PathBuilder {
     }
   }
 
-  // False where no permute can do it.
+  // Returns false where no permute is possible.
   bool MoveByPermute() {
     SliceToCounts();
     if (!MoveCutsToCounts()) return false;
@@ -113,7 +114,7 @@ class PathBuilder {
     path_.push_back(std::move(move));
   }
 
-  // The atom that belongs behind those of dimension `d`; nullopt where they are wrong or all there.
+  // The atom that comes next in dimension `d`; nullopt where its atoms are wrong or complete.
   std::optional<AtomIndex> NextWanted(size_t d) const {
     const AtomSpan here = now_.Dimension(d);
     const AtomSpan wanted = problem_.target.Dimension(d);
@@ -123,13 +124,13 @@ class PathBuilder {
 
   int64_t CutsOf(size_t d) const { return problem_.CutCount(now_.Dimension(d)); }
 
-  // The least factor that makes dimension `d`'s cuts a multiple of those in the target.
+  // The smallest factor that makes dimension `d`'s cuts a multiple of those in the target.
   int64_t MissingCuts(size_t d) const {
     const int64_t wanted = problem_.CutCount(problem_.target.Dimension(d));
     return wanted / std::gcd(wanted, CutsOf(d));
   }
 
-  // As SliceToCounts, with atoms that cut other dimensions. False where none fit.
+  // Like SliceToCounts, with atoms that cut other dimensions. Returns false where none fit.
   bool MoveCutsToCounts() {
     for (size_t round = 0; round < 2 * problem_.atoms.size(); ++round) {
       size_t d = 0;
@@ -159,8 +160,8 @@ class PathBuilder {
     return std::nullopt;
   }
 
-  // Of `available` one whose size divides `missing`; first choice the atom that `example` has at the place behind
-  // `before` atoms' cuts, then the cheapest link.
+  // One of `available` whose size divides `missing`: preferably the atom that `example` has behind `before` atoms'
+  // cuts, otherwise the one on the cheapest link.
   std::optional<AtomIndex> Fitting(const AtomList& available, int64_t missing, AtomSpan example, int64_t before) const {
     int64_t count = 1;
     for (AtomIndex atom : example) {
@@ -193,7 +194,7 @@ class PathBuilder {
     return partial;
   }
 
-  // The partial atoms of one reduction that belong next behind those of dimension `d`.
+  // The partial atoms of one reduction that come next in dimension `d`.
   AtomList PartialRun(size_t d) const {
     AtomList run;
     if (!problem_.IsInPlace(now_.Dimension(d), d)) return run;
@@ -205,7 +206,7 @@ class PathBuilder {
     return run;
   }
 
-  // Where more cuts leave the smallest pieces; of these the one that lacks most cuts.
+  // The dimension in which more cuts leave the smallest pieces; of several the one that lacks most cuts.
   size_t BestDimension(AtomSpan atoms) const {
     size_t best = 0;
     std::pair<double, double> least;
@@ -246,7 +247,7 @@ class PathBuilder {
                                here.begin());
   }
 
-  // The dimension whose wrong atoms cross the dearest link: it is gathered while the pieces are small.
+  // The dimension whose wrong atoms cross the most expensive link: it is gathered while the pieces are small.
   void GatherWrong() {
     std::optional<size_t> dearest;
     size_t most = 0;
@@ -261,7 +262,7 @@ class PathBuilder {
     Add(GatherMove(now_, *dearest, CommonPrefix(*dearest)));
   }
 
-  // The target, cut further by atoms that it has not, until every dimension has as many pieces as now.
+  // The target, cut further by atoms that it does not use, until every dimension has as many pieces as now.
   std::optional<Arrangement> TargetWithCountsOfNow() const {
     Arrangement result = problem_.target;
     for (size_t d = 0; d < now_.rank(); ++d) {

@@ -1,4 +1,4 @@
-// Paths to the target without a search: what a search starts from, and how it ends early.
+// Paths to the target without a search. A search starts from them, and they let it end early.
 #ifndef CLEAVE_IR_REDISTRIBUTE_DIRECT_H_
 #define CLEAVE_IR_REDISTRIBUTE_DIRECT_H_
 
@@ -9,7 +9,7 @@
 
 namespace cleave {
 
-// Some paths from `arrangement` to the target, at least one. Few steps per atom; see the reading guide.
+// Some paths from `arrangement` to the target, at least one, with few steps per atom; see the reading guide.
 std::vector<ArrangementPath> DirectPaths(const Problem& problem, const Arrangement& arrangement);
 
 }  // namespace cleave

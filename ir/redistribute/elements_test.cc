@@ -1,4 +1,4 @@
-// Every element comes where it belongs.
+// Every element arrives where it belongs.
 #include <random>
 #include <string>
 #include <vector>

@@ -23,7 +23,7 @@ std::set<AxisId> UsedAxes(const Layout& layout) {
   return used;
 }
 
-// The dimension that an axis cuts, and into how many pieces those before it do; (-1, -1) for none.
+// The dimension that an axis cuts, and the number of pieces that the axes before it make; (-1, -1) if it cuts none.
 std::pair<int64_t, int64_t> PlaceOf(const Layout& layout, const Mesh& mesh, AxisId axis) {
   for (size_t d = 0; d < layout.dimensions.size(); ++d) {
     const std::vector<AxisId>& axes = layout.dimensions[d];
@@ -83,7 +83,7 @@ void Exhaustive::AddMovesOfSuffixes(size_t from) {
   }
 }
 
-// Of every ordered choice of axes that begins with `chosen`.
+// For every ordered choice of axes that begins with `chosen`.
 void Exhaustive::AddReductions(size_t from, const std::vector<AxisId>& chosen) {
   const Layout& layout = layouts_[from];
   for (const PartialAxis& entry : layout.partial) {
@@ -125,7 +125,7 @@ void Exhaustive::AddPermutes(size_t from) {
 }
 
 std::map<Layout, Exhaustive::Distance> Exhaustive::From(const Layout& source, const Layout* avoided) const {
-  // Equal sums in another order are ties.
+  // Sums of equal prices in another order are ties.
   const auto ticks = [](double cost) { return std::llround(cost * 99991.7); };
   using Entry = std::tuple<int64_t, int, size_t, double>;
   std::set<Entry> queue = {{0, 0, index_.at(source), 0.0}};

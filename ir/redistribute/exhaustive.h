@@ -1,5 +1,5 @@
 // Redistribution by brute force, for tests: every layout, every move between two of them as redistribute.h defines it,
-// and Dijkstra's algorithm, without regard to speed. Shares nothing with the planner but the price of a move.
+// and Dijkstra's algorithm, without regard to speed. Only the price of a move is shared with the planner.
 //
 //   Exhaustive exhaustive(mesh, type, {Reduction::kSum});
 //   exhaustive.From(source).at(target).cost
@@ -21,7 +21,7 @@ class Exhaustive {
  public:
   struct Distance {
     double cost = 0;
-    int collectives = 0;  // The least of the cheapest paths.
+    int collectives = 0;  // The least number among the cheapest paths.
   };
 
   // `mesh` must outlive the object.
@@ -29,7 +29,7 @@ class Exhaustive {
 
   const std::vector<Layout>& layouts() const { return layouts_; }
 
-  // Of every layout that can be reached from `source`; not through `avoided`.
+  // For every layout that can be reached from `source` without going through `avoided`.
   std::map<Layout, Distance> From(const Layout& source, const Layout* avoided = nullptr) const;
 
  private:
@@ -52,10 +52,10 @@ class Exhaustive {
   std::vector<std::vector<Edge>> edges_;
 };
 
-// Brute force may put axes to use that neither layout has, which the planner leaves idle: only then may it be cheaper.
+// Brute force may use axes that neither layout has, which the planner leaves idle. Only then may it be cheaper.
 bool UsesEveryAxis(const Mesh& mesh, const Layout& source, const Layout& target);
 
-// What the planner's answer has wrong, compared with brute force; empty for nothing. REQUIRES: UsesEveryAxis.
+// What is wrong with the planner's answer, compared with brute force; empty if nothing is. REQUIRES: UsesEveryAxis.
 std::string Disagreement(const Mesh& mesh, const TensorType& type, const Layout& source, const Layout& target,
                          const std::map<Layout, Exhaustive::Distance>& distances);
 

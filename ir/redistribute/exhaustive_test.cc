@@ -75,7 +75,7 @@ TEST(ExhaustiveTest, SomeSourcesOfHigherRank) {
   EXPECT_GT(pairs, 2000);
 }
 
-// Where a plan makes a full copy on the way, every way around that is dearer or takes more collectives.
+// Where a plan makes a full copy on the way, every way without one costs more or takes more collectives.
 TEST(ExhaustiveTest, AFullGatherHappensOnlyWhereItIsCheapest) {
   int full_copies = 0;
   for (const Shape& shape : {Shape{8, 16}, Shape{3, 2}, Shape{1, 9}, Shape{5, 6}}) {

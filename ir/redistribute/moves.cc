@@ -10,7 +10,8 @@ namespace {
 
 bool Contains(AtomSpan atoms, AtomIndex atom) { return std::find(atoms.begin(), atoms.end(), atom) != atoms.end(); }
 
-// Where an atom's axes are: a piece's number in a dimension holds the same digit for them as long as this stays.
+// Where an atom's axes are. While this stays the same, the number of a piece in the dimension has the same digit for
+// them.
 struct Digit {
   size_t dimension = 0;
   size_t position = 0;  // Axes before it.
@@ -146,8 +147,8 @@ class MoveLister {
     }
   }
 
-  // Continues `result`, whose dimension `d` is cut into `count` so far, in every way that ends with the cut counts of
-  // now.
+  // Continues `result`, whose dimension `d` is cut into `count` pieces so far, in every way that ends with the numbers
+  // of pieces that there are now.
   void FillPermutes(size_t d, int64_t count, const AtomList& available, Arrangement& result) {
     if (d == now_.rank()) {
       if (!(result == now_)) moves_.push_back(PermuteMove(problem_, now_, result));

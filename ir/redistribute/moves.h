@@ -30,14 +30,14 @@ ArrangementMove ReduceScatterMove(const Arrangement& now, AtomSpan atoms, size_t
 // REQUIRES: `result` has as many pieces in every dimension, and is partial over the same atoms.
 ArrangementMove PermuteMove(const Problem& problem, const Arrangement& now, const Arrangement& result);
 
-// Whether a permute can make `other` of `now`.
+// Whether a permute can make `other` out of `now`.
 bool HasSameCounts(const Problem& problem, const Arrangement& now, const Arrangement& other);
 
 double PriceOf(const Problem& problem, const ArrangementMove& move, double input_bytes, double output_bytes);
 
 enum class MoveChoice {
-  kAll,       // Every move: of atoms that can stand for one another only the first.
-  kPromising  // Of permutes the one into the target; partial atoms together, one by one, or to their places.
+  kAll,       // Every move; of interchangeable atoms only the first.
+  kPromising  // Of permutes only the one into the target; partial atoms together, one by one, or to their places.
 };
 
 std::vector<ArrangementMove> MovesFrom(const Problem& problem, const Arrangement& arrangement, MoveChoice choice);

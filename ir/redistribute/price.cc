@@ -7,7 +7,7 @@
 namespace cleave {
 namespace {
 
-// Link weights from cheap to dear, each on what the cheaper ones left.
+// Link weights from cheap to expensive. Each link carries what the cheaper ones left.
 double GroupPrice(absl::Span<const LinkClass> links, double bytes, bool leaves_everything) {
   double price = 0;
   for (const LinkClass& link : links) {

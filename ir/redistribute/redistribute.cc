@@ -1,6 +1,6 @@
-// Reading guide. A redistribution becomes a `Problem` (arrangement.h), in which all that counts is which atoms are
-// where. `DirectPaths` (direct.h) gives a path at once, `CostBound` (bound.h) tells what any path costs at least; where
-// they differ, `ShortestPath` (search.h) looks for a better one among the moves of moves.h.
+// Reading guide. A redistribution becomes a `Problem` (arrangement.h), in which only the places of atoms count.
+// `DirectPaths` (direct.h) gives a path at once, `CostBound` (bound.h) tells what any path costs at least. Where they
+// differ, `ShortestPath` (search.h) looks for a better one among the moves of moves.h.
 
 #include "ir/redistribute/redistribute.h"
 
@@ -21,11 +21,11 @@
 namespace cleave {
 namespace {
 
-// With so many atoms all paths are looked at.
+// With up to so many atoms all paths are looked at.
 constexpr size_t kMostExhaustedAtoms = 3;
-// With so many, all moves of an arrangement; with more, the promising ones.
+// With up to so many atoms all moves of an arrangement are looked at, with more only the promising ones.
 constexpr size_t kMostFreeAtoms = 4;
-// Moves that a search looks at which may not take all: some 0.3 ms.
+// The number of moves at which a search that may not look at all of them ends: about 0.3 ms.
 constexpr int64_t kMostMoves = 2000;
 
 double LocalBytes(const Mesh& mesh, const TensorType& type, const Layout& layout) {
@@ -53,7 +53,7 @@ Solution Solve(const Mesh& mesh, const TensorType& type, const Layout& source, c
   Problem problem = is_small ? whole : MakeProblem(mesh, type, source, target, ProblemSize::kMerged);
   FoundPath path = DirectPath(problem);
   const auto is_least = [&] { return whole.Ticks(path.cost) <= least; };
-  // What sends no more than must be sent cannot be cheaper, and with one collective not be shorter.
+  // A path that sends no more than must be sent cannot be cheaper, and one with a single collective cannot be shorter.
   if (!is_least() || (is_small && path.collectives > 1)) {
     SearchLimits limits;
     if (!is_small) limits.bound = BoundKind::kEstimate;
@@ -76,8 +76,8 @@ void Append(Redistribution& redistribution, Move move) {
   moves.push_back(std::move(move));
 }
 
-Redistribution PlanWithoutWindows(const Mesh& mesh, const TensorType& type, const Layout& source,
-                                  const Layout& target, RedistributionEffort effort) {
+Redistribution PlanWithoutWindows(const Mesh& mesh, const TensorType& type, const Layout& source, const Layout& target,
+                                  RedistributionEffort effort) {
   if (source == target) return {};
   const auto [problem, path] = effort == RedistributionEffort::kFull ? Solve(mesh, type, source, target)
                                                                      : SolveDirectly(mesh, type, source, target);
@@ -99,7 +99,7 @@ Redistribution PlanWithoutWindows(const Mesh& mesh, const TensorType& type, cons
   return redistribution;
 }
 
-// Equal sums of prices in another order differ in the last bits.
+// Sums of the same prices in another order differ in the last bits.
 bool IsCheaper(const Redistribution& a, const Redistribution& b) {
   const double tolerance = 1e-9 * std::max(a.cost, b.cost);
   if (a.cost < b.cost - tolerance) return true;

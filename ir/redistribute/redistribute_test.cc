@@ -43,7 +43,7 @@ double CostOf(const Mesh& mesh, const Shape& shape, absl::string_view source, ab
 
 // ---- Many ranks ----
 
-// What anybody would do: reduce, gather what is wrong, slice.
+// The simple way: reduce, gather what is wrong, slice.
 double PlainCost(const Mesh& mesh, const TensorType& type, const Layout& source, const Layout& target) {
   Layout now = source;
   double cost = 0;
@@ -75,7 +75,7 @@ Mesh TwoLinks(int64_t devices, double inner_weight) {
   return *Mesh::Create(axes);
 }
 
-// Whether some layout on the way, and not the last, is a whole copy on every rank.
+// Whether some layout before the last is a whole copy on every rank.
 bool PassesFullCopy(const Redistribution& plan, const Layout& target) {
   const Layout whole = Layout::Replicated(static_cast<int>(target.dimensions.size()));
   return target != whole &&

@@ -1,7 +1,7 @@
-// Reading guide. `PathSearch::Run` is A*: arrangements are taken in the order of what a path through them costs at
-// least, their cost so far plus the bound of what is still to come (bound.h). The search always holds a complete path,
-// the best so far: at first a direct one, then what is found on the way, also by going on directly from every
-// arrangement that is taken. Nothing that cannot beat it is kept, and it is the answer when the limit is reached.
+// Reading guide. `PathSearch::Run` is A*: arrangements are taken in the order of the least cost of a path through them,
+// which is their cost so far plus the bound of what is still to come (bound.h). The search always holds a complete
+// path, the best so far: at first a direct one, then what is found on the way, also by going on directly from every
+// arrangement that is taken. What cannot beat it is dropped, and it is the answer when the limit is reached.
 
 #include "ir/redistribute/search.h"
 
@@ -17,7 +17,7 @@
 namespace cleave {
 namespace {
 
-// Ordered: ticks of what a path costs, and among equals what decides.
+// Compared in this order: the ticks of what a path costs, then what decides between equal costs.
 struct PathOrder {
   int64_t ticks = 0;
   int collectives = 0;
@@ -151,7 +151,7 @@ class PathSearch {
 
   struct Entry {
     PathOrder order;
-    size_t index = 0;  // Among equals the first that was reached.
+    size_t index = 0;  // Of equal ones the one that was reached first.
 
     auto operator<=>(const Entry&) const = default;
   };

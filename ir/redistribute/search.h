@@ -23,12 +23,13 @@ FoundPath DirectPath(const Problem& problem);
 
 struct SearchLimits {
   MoveChoice choice = MoveChoice::kAll;
-  BoundKind bound = BoundKind::kProven;                      // With an estimate nothing is proven.
-  int64_t most_moves = std::numeric_limits<int64_t>::max();  // Moves looked at; then the best path so far counts.
+  BoundKind bound = BoundKind::kProven;  // With an estimate nothing is proven.
+  // When so many moves were looked at, the best path so far is the answer.
+  int64_t most_moves = std::numeric_limits<int64_t>::max();
 };
 
-// `start` or something better. With all moves, the proven bound and no limit it is the cheapest path; of those that
-// cost the same it has the fewest collectives, then the fewest moves.
+// `start` or something better. With all moves, the proven bound and no limit it is the cheapest path, and of those that
+// cost the same the one with the fewest collectives, then the fewest moves.
 FoundPath ShortestPath(const Problem& problem, FoundPath start, const SearchLimits& limits);
 
 }  // namespace cleave

@@ -53,7 +53,7 @@ class Simulation {
             << "rank " << rank << " cannot get what " << LayoutText(move.result, mesh_) << " asks for";
         kept[index] = gathered[index];
       }
-      // What gathers and reduces keep everything they get.
+      // Gathers and reductions keep everything that they get.
       if (move.collective == CollectiveKind::kAllReduce || move.collective == CollectiveKind::kAllGather) {
         ASSERT_EQ(kept.size(), gathered.size());
       }

@@ -8,8 +8,9 @@
 
 namespace cleave {
 
-// Plans the way and carries it out: every rank ends with its part of the tensor, each element where it belongs, and got
-// it from a rank of its group; the plan costs what its moves cost. Partial axes of `source` are partial by `reduction`.
+// Plans the way and carries it out. Checks that every rank ends with its part of the tensor, each element where it
+// belongs and received from a rank of its group, and that the plan costs what its moves cost. Partial axes of `source`
+// are partial by `reduction`.
 void ExpectCorrectPath(const Mesh& mesh, const TensorType& type, const Layout& source, const Layout& target,
                        Reduction reduction);
 

@@ -6,7 +6,7 @@ namespace cleave {
 
 std::vector<WindowEntry> EntriesInto(const Mesh& mesh, const Shape& shape, const Layout& target) {
   std::vector<WindowEntry> entries;
-  // A bit per windowed dimension that is whole before. There are few.
+  // A bit for each windowed dimension that is whole before. There are few of them.
   for (size_t whole = 0; whole < (size_t{1} << target.windows.size()); ++whole) {
     WindowEntry entry{.before = target.WithoutWindows(),
                       .move = {.collective = std::nullopt, .axes = {}, .result = target}};

@@ -18,7 +18,7 @@ struct WindowEntry {
   Move move;
 };
 
-// First from the same layout without windows, then from those where some of the windowed dimensions are whole.
+// First the same layout without windows, then those where some of the windowed dimensions are whole.
 std::vector<WindowEntry> EntriesInto(const Mesh& mesh, const Shape& shape, const Layout& target);
 
 }  // namespace cleave

@@ -59,7 +59,7 @@ TEST(WindowsTest, BringsPiecesIntoWindows) {
   target.windows = {Halo(shape, 0, 3)};
   const std::string text = LayoutText(target, mesh);
   EXPECT_EQ(PathText(mesh, shape, "[m0 m1, -]", text), "neighbor_exchange " + text);
-  // One row of eight on each side of the inner ranks, over the dearest of the axes.
+  // One row of eight on each side of the inner ranks, over the most expensive of the axes.
   EXPECT_DOUBLE_EQ(CostOf(mesh, shape, "[m0 m1, -]", text), 2 * 8 * 4);
   EXPECT_EQ(PathText(mesh, shape, "[-, -]", text), "slice " + text);
   EXPECT_EQ(PathText(mesh, shape, "[-, m0 m1]", text), "all_to_all [m0 m1, -]; neighbor_exchange " + text);
@@ -70,14 +70,14 @@ TEST(WindowsTest, BringsPiecesIntoWindows) {
 }
 
 TEST(WindowsTest, GathersWhereWindowsAreNearlyTheWhole) {
-  // A rank that lacks most gets all but its own row by the exchange; the same by an all_gather: a tie.
+  // The rank that lacks most gets all except its own row by the exchange; an all_gather costs the same: a tie.
   const Mesh mesh = MeshOf({4});
   const Shape shape = {4, 8};
   Layout target = LayoutOf("[m0, -]", mesh);
   target.windows = {Halo(shape, 0, 7)};
   const std::string text = LayoutText(target, mesh);
   EXPECT_EQ(PathText(mesh, shape, "[m0, -]", text), "neighbor_exchange " + text);
-  // From columns an all_gather alone is less than an all_to_all and the exchange.
+  // From columns, an all_gather alone costs less than an all_to_all and the exchange.
   EXPECT_EQ(PathText(mesh, shape, "[-, m0]", text), "all_gather [-, -]; slice " + text);
 }
 
@@ -88,7 +88,7 @@ TEST(WindowsTest, SlicesWhereWindowsLieWithinPieces) {
   target.windows = {{.dimension = 0, .window = {.elements = 16, .outer = 8, .numerator = 2, .last = 1}}};
   EXPECT_EQ(PathText(mesh, shape, "[m0]", LayoutText(target, mesh)), "slice " + LayoutText(target, mesh));
   EXPECT_EQ(CostOf(mesh, shape, "[m0]", LayoutText(target, mesh)), 0);
-  // One windowed dimension stays within its pieces, the other is whole before.
+  // One windowed dimension stays within its pieces; the other is whole before.
   const Mesh square = MeshOf({2, 2});
   const Shape image = {16, 4};
   Layout both = LayoutOf("[m0, m1]", square);

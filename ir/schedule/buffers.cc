@@ -87,7 +87,7 @@ std::vector<Item> MakeItems(const std::vector<Stage>& stages, const std::vector<
   return items;
 }
 
-// The lowest offset at which `item` meets none of the placed items that live at the same time.
+// The lowest offset at which `item` does not overlap any of the placed items that live at the same time.
 int64_t LowestFreeOffset(const Item& item, const std::vector<const Item*>& placed_by_offset) {
   int64_t offset = 0;
   for (const Item* other : placed_by_offset) {

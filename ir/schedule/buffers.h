@@ -1,7 +1,7 @@
 // Buffers planned at compile time: which value lies where in one arena, by liveness.
 //
-// A stage is what runs as one piece: a step, or a fused loop. Values that no two stages need at the same time may share
-// memory. Offsets are the same on all ranks: a value takes the room of its largest local piece.
+// A stage runs as one piece: a step, or a fused loop. Values that no stage needs at the same time may share memory.
+// Offsets are the same on all ranks: a value takes as much room as its largest local piece.
 #ifndef CLEAVE_IR_SCHEDULE_BUFFERS_H_
 #define CLEAVE_IR_SCHEDULE_BUFFERS_H_
 
@@ -26,7 +26,8 @@ struct BufferRequest {
   bool live_from_start = false;
 };
 
-// Values that must lie one after another in this order, without gaps but alignment: the parts of a merged collective.
+// Values that must lie one after another in this order, with no gaps except for alignment: the parts of a merged
+// collective.
 using Bucket = std::vector<ValueId>;
 
 struct BufferPlan {
@@ -52,7 +53,8 @@ struct LiveRange {
   bool Has(int64_t stage) const { return first <= stage && stage <= last; }
 };
 
-// A value that no stage writes exists before the first one; one that no stage names, and is not always live, never.
+// A value that no stage writes exists before the first stage. A value that no stage names never exists, unless it is
+// always live.
 std::map<ValueId, LiveRange> LiveRanges(const std::vector<Stage>& stages, const std::vector<BufferRequest>& requests);
 
 // First fit by decreasing size over live ranges. `requests` lists exactly the values that need memory.

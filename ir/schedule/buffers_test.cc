@@ -82,7 +82,7 @@ struct Range {
   int64_t last;
 };
 
-// Written out without regard to speed, as the reference: from the first stage that touches the value to the last.
+// A slow reference: from the first stage that touches the value to the last.
 Range NaiveRange(const BufferProblem& example, const BufferRequest& request) {
   const int64_t stages = static_cast<int64_t>(example.stages.size());
   if (request.always_live) return {0, stages - 1};

@@ -1,4 +1,4 @@
-// The classic integer form of a strategy, read: numbers of slices to mesh axes.
+// Reads the classic integer form of a strategy: from numbers of slices to mesh axes.
 
 #include <algorithm>
 #include <optional>
@@ -12,7 +12,7 @@
 namespace cleave {
 namespace {
 
-// How many pieces a factor is to be cut into, and the number that says so.
+// The number of pieces into which a factor is to be cut, and where that number stands.
 struct Demand {
   int factor = 0;
   int64_t count = 1;
@@ -29,8 +29,8 @@ bool IsProductOfAxes(const Mesh& mesh, int64_t count) {
   return products.count(count) > 0;
 }
 
-// Gives each demand the first axes, in mesh order, whose product matches; goes back where none are left for a later
-// one. Axes of one size are interchangeable, so after one of them has failed the others are not tried.
+// Gives each demand the first axes, in mesh order, whose product matches. Goes back where none are left for a later
+// demand. Axes of one size are interchangeable, so after one of them has failed the others are not tried.
 class AxisAssignment {
  public:
   AxisAssignment(const Mesh& mesh, const std::vector<Demand>& demands, Strategy& strategy)
@@ -112,7 +112,7 @@ class CountsReader {
     for (size_t i = 0; i < factors.size(); ++i) {
       int64_t part = count;
       if (i + 1 < factors.size()) {
-        // The least major factor takes what is left, the others at most as many pieces as they have elements.
+        // The least major factor takes what is left; each other factor takes at most as many pieces as it has elements.
         const int64_t size = rule_.factors[static_cast<size_t>(factors[i])].size;
         if (count % size == 0) {
           part = size;
@@ -165,7 +165,7 @@ class CountsReader {
   const Rule& rule_;
   const Mesh& mesh_;
   CountsPlace& place_;
-  std::vector<std::optional<int64_t>> counts_;  // Per factor what was demanded so far.
+  std::vector<std::optional<int64_t>> counts_;  // For each factor what was demanded so far.
   std::vector<Demand> demands_;                 // Those above 1, in the order of their first appearance.
 };
 

@@ -88,8 +88,9 @@ std::vector<int64_t> DimensionCounts(const Strategy& strategy, const Mesh& mesh,
   return counts;
 }
 
-// Cuts the factors of `dimensions` by the axes of `layout`: a compound dimension's axes go to its factors major to
-// minor, to the next only when the one before is exhausted. Axes that are taken or do not fit go to `refused`.
+// Cuts the factors of `dimensions` by the axes of `layout`: the axes of a compound dimension go to its factors from
+// major to minor, to the next one only when the one before is exhausted. Axes that are taken or do not fit go to
+// `refused`.
 void CutByLayout(const Layout& layout, const std::vector<FactorList>& dimensions, const Rule& rule, const Mesh& mesh,
                  Strategy& strategy, std::vector<AxisId>& refused) {
   for (size_t d = 0; d < dimensions.size(); ++d) {
@@ -205,7 +206,7 @@ Strategy InheritStrategy(const Strategy& forward, const Inheritance& inheritance
     if (source < 0) continue;
     CLEAVE_CHECK(static_cast<size_t>(source) < forward.cuts.size()) << "factor " << source << " of the forward op";
     for (AxisId axis : forward.cuts[static_cast<size_t>(source)]) {
-      // A later axis would cut other pieces than in the forward op once an earlier one is left out.
+      // When an earlier axis is left out, a later one would cut other pieces than in the forward op.
       absl::StatusOr<Strategy> next = WithCut(strategy, rule, mesh, static_cast<int>(i), axis);
       if (!next.ok()) break;
       strategy = *std::move(next);

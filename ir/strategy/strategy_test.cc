@@ -102,8 +102,8 @@ TEST(StrategyTest, CompoundDimensionsAreCutMajorFirst) {
   EXPECT_EQ(InStrategyText(InStrategy(Cuts({{kM0}, {kM1}, {}}), rule, mesh)), "((4, 1))");
 }
 
-// What a rank computes by its factor ranges is what it holds by the layouts, in every tensor, for every accepted
-// strategy.
+// For every accepted strategy and every tensor: what a rank computes according to its factor ranges is what it holds
+// according to the layouts.
 TEST(StrategyTest, RangesAreTheSlices) {
   constexpr uint32_t kSeed = 7;
   SCOPED_TRACE(testing::Message() << "seed " << kSeed);
@@ -172,7 +172,7 @@ TEST(CountsTest, FirstAssignmentThatFits) {
   const Rule rule = MatmulRule();
   EXPECT_EQ(*StrategyFromCounts({Counts({4, 3}), Counts({1, 3})}, rule, mesh, nullptr), Cuts({{kM1, kM2}, {kM0}, {}}));
   EXPECT_EQ(*StrategyFromCounts({Counts({6, 2}), Counts({1, 2})}, rule, mesh, nullptr), Cuts({{kM0, kM1}, {kM2}, {}}));
-  // An axis that the first factor would take is left to the second: 4 = 4, 2 = 2 on a mesh of 2 x 4.
+  // An axis that the first factor could take is left to the second: 4 = 4, 2 = 2 on a mesh of 2 x 4.
   const Mesh other = *Mesh::Create({{.name = "a", .size = 2}, {.name = "b", .size = 4}, {.name = "c", .size = 2}});
   EXPECT_EQ(*StrategyFromCounts({Counts({4, 4}), Counts({1, 4})}, rule, other, nullptr), Cuts({{kM0, kM2}, {kM1}, {}}));
 }

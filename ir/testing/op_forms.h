@@ -20,8 +20,8 @@ struct OpForm {
   Rule rule;
 };
 
-// The forms of every op with inputs that may stand in a model and has samples, one list per op, by name. Made once: later
-// calls are free.
+// The forms of every op with inputs that may stand in a model and has samples, one list per op, by name. Made once:
+// later calls are free.
 const std::vector<std::vector<OpForm>>& OpForms();
 
 // Sizes of the form's factors: those that may change lie in [1, largest], mostly above 1.

@@ -46,8 +46,7 @@ class RandomPlanner {
   // The layout in which an op's readers find its value.
   Layout Seen(OpId id) const {
     const OpPlan& planned = plan_.ops[id];
-    return planned.output.has_value() ? *planned.output
-                                      : OutputLayout(planned.strategy, RuleOf(graph_, graph_.op(id)));
+    return planned.output.has_value() ? *planned.output : OutputLayout(planned.strategy, RuleOf(graph_, graph_.op(id)));
   }
 
   // Partial sums of all inputs of a linear group pass through.

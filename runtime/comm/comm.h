@@ -12,8 +12,8 @@
 // elements, or a failure in the library below, ends the job with exit code 6 and a message that names op and rank. One
 // thread only.
 //
-// On a GPU a collective is only asked for: it runs on the communication stream once all kernels asked for before have
-// ended, and those asked for afterwards wait for it, unless it stands in an Overlap.
+// On a GPU a call only adds the collective to the work of the communication stream. It runs when all kernels that were
+// launched before it have ended, and kernels that are launched after it wait for it, unless it is part of an Overlap.
 #ifndef CLEAVE_RUNTIME_COMM_COMM_H_
 #define CLEAVE_RUNTIME_COMM_COMM_H_
 
@@ -57,8 +57,8 @@ struct Group {
   int index = 0;  // This rank's number in it.
 };
 
-// How a group's members share a dimension: member i holds sizes[i] consecutive elements of it, after those of member i
-// - 1.
+// How a group's members share a dimension: member i holds sizes[i] consecutive elements of it, and they follow those of
+// the member before it.
 struct Cut {
   int dimension = 0;
   std::vector<int64_t> sizes;
@@ -80,8 +80,8 @@ struct Scattered {
   Cut cut;
 };
 
-// What a rank sends to, and receives from, each member of a group, itself included: regions of what it has and of what
-// it gets. What one member sends another is what the other receives from it.
+// What a rank sends to each member of a group, itself included, and what it receives from each: regions of the tensor
+// that it has, and of the tensor that it gets. A member receives from another exactly what that member sends to it.
 struct Exchange {
   std::vector<int64_t> source_shape;
   std::vector<int64_t> target_shape;
@@ -89,13 +89,13 @@ struct Exchange {
   std::vector<Region> receives;  // By member, in the target.
 };
 
-// What one member sends another: so many elements of those that it sends, or receives, one after another.
+// A message between this rank and one member: the next `count` elements of the tensor that is sent or received.
 struct Message {
   int member = -1;  // -1: nobody; what would be received are zeros.
   int64_t count = 0;
 };
 
-// What was asked for in an Overlap and not yet finished.
+// The collectives of an Overlap that have not been finished.
 struct Pending {
   int id = -1;
 };
@@ -110,8 +110,8 @@ struct Traffic {
   double seconds = 0;
 };
 
-// This rank as the environment tells it, before the job has been joined; nullopt where it does not, as for a program
-// that was started alone.
+// This rank's number according to the environment, before the job has been joined; nullopt where the environment does
+// not say it, as in a program that was started alone.
 std::optional<int> RankFromEnvironment();
 
 // Runs `rank_main` for every rank that lives in this process: on this thread where a rank is a process, on a thread for
@@ -228,7 +228,7 @@ class Comm {
   }
   void Finish(Pending& pending);
 
-  // Whether calls may be recorded once and replayed: not where the host takes part in them.
+  // Whether calls may be recorded once and replayed. They may not where the host takes part in them.
   bool IsRecordable() const;
 
   void Barrier(const Group& group);

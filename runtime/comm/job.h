@@ -33,7 +33,7 @@ struct Comm::Impl {
   Scratch send;                    // What is packed, and what arrives.
   Scratch receive;
   bool counting = true;
-  bool overlaps = false;  // An Overlap is under way: what follows need not wait for what is asked for.
+  bool overlaps = false;  // In an Overlap: kernels that follow need not wait for collectives that are asked for now.
   std::array<Traffic, kCollectiveKinds> traffic;
 
   // Ends the job where there is a problem.
@@ -48,9 +48,9 @@ struct Comm::Impl {
   }
 };
 
-// The device's part of joining: where tensors lie on GPUs, job.transport becomes one for device memory that stands on
-// the one that has joined. Every rank gets the same answer; an Error is not printed, and the job must be left. Linked:
-// runtime/comm/host, nccl or local/cuda.
+// The device's part of joining: where tensors lie on GPUs, it replaces job.transport by one for device memory, which
+// uses the transport that has joined the job. Every rank gets the same answer; an Error is not printed, and the job
+// must be left. One implementation is linked: runtime/comm/host, nccl or local/cuda.
 std::optional<Error> OnDevice(Comm::Impl& job);
 
 // "m0=2, m1=4"
@@ -81,8 +81,8 @@ class Running {
   const double start_;
 };
 
-// Lives as long as a collective of tensors is asked for: it is counted, and what is asked for meanwhile is done beside
-// the kernels of a GPU.
+// Lives while a collective of tensors is asked for. It counts the collective, and what is asked for during its life
+// runs beside the kernels of a GPU.
 class Collective {
  public:
   // `share` is how much of `bytes` this rank sends, as the number of times (n-1)/n of it.

@@ -1,4 +1,4 @@
-// Several tensors as a message has them: for collectives of runtime/comm.
+// For collectives of runtime/comm: the order in which a message holds several tensors.
 #ifndef CLEAVE_RUNTIME_COMM_PACKED_PARTS_H_
 #define CLEAVE_RUNTIME_COMM_PACKED_PARTS_H_
 

@@ -1,4 +1,4 @@
-// Reductions of memory, element by element, for transports whose library leaves them to us.
+// Reductions of memory, element by element, for transports whose library has none.
 #ifndef CLEAVE_RUNTIME_COMM_REDUCE_H_
 #define CLEAVE_RUNTIME_COMM_REDUCE_H_
 

@@ -1,8 +1,8 @@
 // What a message-passing library does for runtime/comm: collectives on contiguous memory between the members of a
 // group. Packing, counting and watching stand above it, in collectives.cc, and are the same for every library.
 //
-// Where tensors lie on GPUs there are two, one above the other: that which joined the job passes texts and is where
-// ranks wait for each other; on it stands the device's, which only asks for work on the current stream.
+// Where tensors lie on GPUs there are two transports, one above the other. The lower one joined the job: it passes
+// texts, and in it ranks wait for each other. The upper one is the device's: it only adds work to the current stream.
 //
 // Groups have two members at least. Counts are in elements; those by member are as long as the group is large. One
 // thread only.
@@ -58,8 +58,8 @@ class Transport {
   virtual Problem Broadcast(ElementType type, void* data, int64_t count, int root, const Group& group) = 0;
   virtual Problem Barrier(const Group& group) = 0;
 
-  // What a device does for a collective begins, or has ended, at this place of its work: said for reports of where it
-  // stands. Nothing where the host waits for collectives.
+  // The device's work for a collective begins, or has ended, at this place of its stream. Reports say with it how far a
+  // device has come. They do nothing where the host waits for collectives.
   virtual void BeginWork(CollectiveKind) {}
   virtual void EndWork() {}
 

@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "runtime/data/data.h"
+#include "runtime/data/digits.h"
+#include "runtime/data/synthetic.h"
 #include "runtime/mesh/mesh.h"
 
 namespace cleave::runtime {

@@ -1,15 +1,16 @@
 // Samples for training and testing: where they come from, in which order, and which part of them this rank reads.
 //
-//   std::vector<ModelInput> inputs = {{"image", {.shape = {256, 1, 28, 28}, .begin = {64, 0, 0, 0}, .size = {64, 1, 28,
-//   28}}, image},
-//                                     {"label", {.shape = {256}, .begin = {64}, .size = {64}}, label, .limit = 10}};
+//   const Region images = {.shape = {256, 1, 28, 28}, .begin = {64, 0, 0, 0}, .size = {64, 1, 28, 28}};
+//   const Region labels = {.shape = {256}, .begin = {64}, .size = {64}};
+//   std::vector<ModelInput> inputs = {{"image", images, image}, {"label", labels, label, 10}};
 //   Result<std::unique_ptr<Batches>> batches = Batches::Open(Mnist("data/mnist"), inputs, seed);
 //   batches.value()->LoadTraining(step);      // Fills image and label with this rank's slices of the step's batch.
 //
-// A source offers fields in an order: mnist and digits image, label; tokens tokens, next; npy those that it is given
-// files for; synthetic whatever the model asks for. The model's inputs are those fields by name when every input has a
-// field's name, otherwise in order. The first dimension of every input is the batch. Samples are in one global order, a
-// function of (seed, epoch), the same on all ranks and for all cuts.
+// A source offers fields in an order: mnist and digits offer image and label, tokens offers tokens and next, npy offers
+// one field for each of its files, and synthetic offers whatever the model asks for. When every input of the model has
+// the name of a field, inputs get the fields of their names; otherwise they get the fields in order. The first
+// dimension of every input is the batch. Samples are in one global order, a function of (seed, epoch), the same on all
+// ranks and for all cuts.
 #ifndef CLEAVE_RUNTIME_DATA_DATA_H_
 #define CLEAVE_RUNTIME_DATA_DATA_H_
 
@@ -51,7 +52,8 @@ struct InputFile {
 struct OpenRequest;  // runtime/data/source.h
 struct OpenedSource;
 
-// Where samples come from. It carries the function that opens it, so that a program links only the sources it names.
+// Where samples come from: Mnist, Digits and so on make one, each in a header of its own. It carries the function that
+// opens it, so that a program has only the sources that it names.
 struct DataSpec {
   const char* name = "";  // "mnist"
   Result<OpenedSource> (*open)(const OpenRequest& request) = nullptr;
@@ -60,27 +62,6 @@ struct DataSpec {
   int64_t test_samples = 0;
   std::vector<InputFile> files = {};  // npy.
 };
-
-// The four IDX files of MNIST in a folder, each plain or .gz. Images are (x / 255 - 0.1307) / 0.3081, 28x28 (or what
-// the files say).
-DataSpec Mnist(std::string folder);
-
-// Handwritten-like digits, 28x28, normalised like Mnist, made from the seed; no file.
-DataSpec Digits(int64_t train_samples = 20000, int64_t test_samples = 4000);
-
-// The first input is uniform with deviation 1, or integers below its limit. Every other one is a target that can be
-// learnt: a float input is a fixed random function of the first, and so is a class ([batch] of integers) of a float
-// first input; integers of the first input's shape are a fixed map of them.
-DataSpec Synthetic(int64_t train_samples = 8192, int64_t test_samples = 0);
-
-// A text file as bytes: a sample is seq consecutive ones (tokens) and the same shifted by one (next). The first 90 %
-// train, the rest tests. When a byte is not below the input's limit, the file's distinct bytes are numbered in byte
-// order instead, if there are few enough.
-DataSpec Tokens(std::string path);
-
-// A .npy file for each input: its first dimension counts the samples. All of them train. They stay in the files, of
-// which each rank reads its pieces.
-DataSpec Npy(std::vector<InputFile> files);
 
 class Source;  // runtime/data/source.h
 

@@ -1,5 +1,7 @@
 // Handwritten-like digits without a file. A digit is a few strokes in the unit square; a sample bends, slants, scales,
 // turns and shifts them, draws them with a pen of its own width and pressure, and adds what a scanner adds.
+#include "runtime/data/digits.h"
+
 #include <algorithm>
 #include <cinttypes>
 #include <cmath>
@@ -194,8 +196,7 @@ void DrawDigit(const Glyph& glyph, Draws& draws, uint8_t* pixels) {
   page.Store(draws, pixels);
 }
 
-}  // namespace
-
+// Samples first .. first + count - 1 of the stream that belongs to the seed.
 LabelledImages DrawDigits(uint64_t seed, int64_t first, int64_t count) {
   const std::vector<std::vector<Glyph>> glyphs = MakeGlyphs();
   LabelledImages images;
@@ -211,8 +212,6 @@ LabelledImages DrawDigits(uint64_t seed, int64_t first, int64_t count) {
   }
   return images;
 }
-
-namespace {
 
 Result<OpenedSource> OpenDigits(const OpenRequest& request) {
   constexpr int64_t kClasses = 10;

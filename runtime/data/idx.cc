@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "runtime/data/file.h"
-#include "runtime/data/inflate.h"
+#include "runtime/data/gzip.h"
 
 namespace cleave::runtime {
 namespace {
@@ -42,9 +42,9 @@ Result<Idx> ReadIdx(const std::string& path, int dimensions) {
   const size_t header = 4 + 4 * static_cast<size_t>(dimensions);
   if (bytes.size() >= 4 && BigEndian(bytes.data()) != expected_magic) {
     return IdxError(Format("`%s` is not an IDX file of bytes with %d dimension%s: its magic number is 0x%08" PRIx32
-                             ", expected 0x%08" PRIx32,
-                             found.c_str(), dimensions, dimensions == 1 ? "" : "s", BigEndian(bytes.data()),
-                             expected_magic));
+                           ", expected 0x%08" PRIx32,
+                           found.c_str(), dimensions, dimensions == 1 ? "" : "s", BigEndian(bytes.data()),
+                           expected_magic));
   }
   if (bytes.size() < header) {
     return IdxError(
@@ -66,7 +66,7 @@ Result<Idx> ReadIdx(const std::string& path, int dimensions) {
   const int64_t actual = static_cast<int64_t>(bytes.size() - header);
   if (actual != elements) {
     return IdxError(Format("`%s` is %s: its header says %s = %" PRId64 " values, it holds %" PRId64, found.c_str(),
-                             actual < elements ? "truncated" : "too long", shape.c_str(), elements, actual));
+                           actual < elements ? "truncated" : "too long", shape.c_str(), elements, actual));
   }
   bytes.erase(bytes.begin(), bytes.begin() + static_cast<int64_t>(header));
   idx.values = std::move(bytes);

@@ -29,9 +29,6 @@ inline float NormalisedPixel(int pixel) { return (static_cast<float>(pixel) / 25
 Result<OpenedSource> MakeImageSource(const std::string& name, const OpenRequest& request, LabelledImages train,
                                      LabelledImages test);
 
-// Draws handwritten-like digits: samples first .. first + count - 1 of the stream that belongs to the seed.
-LabelledImages DrawDigits(uint64_t seed, int64_t first, int64_t count);
-
 }  // namespace cleave::runtime
 
 #endif  // CLEAVE_RUNTIME_DATA_IMAGES_H_

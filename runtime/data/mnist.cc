@@ -1,4 +1,6 @@
 // The four files of MNIST.
+#include "runtime/data/mnist.h"
+
 #include <cinttypes>
 #include <utility>
 

@@ -1,3 +1,5 @@
+#include "runtime/data/mnist.h"
+
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -7,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "runtime/data/data.h"
 #include "runtime/mesh/mesh.h"
 
 namespace cleave::runtime {

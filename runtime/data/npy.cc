@@ -1,10 +1,10 @@
 // Samples in .npy files, one file per input. They are not kept in memory: a row is read when a batch needs it.
-#include "runtime/npy/npy.h"
+#include "runtime/data/npy.h"
 
 #include <utility>
 
-#include "runtime/data/data.h"
 #include "runtime/data/source.h"
+#include "runtime/npy/npy.h"
 
 namespace cleave::runtime {
 namespace {
@@ -22,9 +22,9 @@ class NpySource final : public Source {
     const int64_t source = sample * ElementCount(piece.shape);
     const int64_t target = row * ElementCount(piece.size);
     ForEachRun(piece, [&](int64_t global, int64_t local, int64_t count) {
-      const std::optional<Error> error =
-          input.is_float ? file.ReadRun(source + global, count, input.floats + target + local)
-                         : file.ReadRun(source + global, count, input.integers + target + local);
+      const std::optional<Error> error = input.is_float
+                                             ? file.ReadRun(source + global, count, input.floats + target + local)
+                                             : file.ReadRun(source + global, count, input.integers + target + local);
       // It was whole when it was opened: what fails now is the disk, or somebody who writes to the file.
       if (error.has_value()) Die(error->code, error->message);
     });

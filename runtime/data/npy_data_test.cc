@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/data/data.h"
+#include "runtime/data/npy.h"
 #include "runtime/mesh/mesh.h"
 
 namespace cleave::runtime {

@@ -2,6 +2,8 @@
 // copies it.
 //
 // Targets are learnable: each value of one is a function of a few values of the first input of its sample.
+#include "runtime/data/synthetic.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -1,4 +1,6 @@
 // A text file as bytes: windows of seq + 1 consecutive ones.
+#include "runtime/data/tokens.h"
+
 #include <algorithm>
 #include <array>
 #include <cinttypes>

@@ -1,3 +1,5 @@
+#include "runtime/data/tokens.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -5,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "runtime/data/data.h"
 #include "runtime/mesh/mesh.h"
 
 namespace cleave::runtime {

@@ -23,9 +23,9 @@ struct DeviceRequest {
   bool shared = false;  // All ranks of the host are to use the same GPU: they are threads of one process.
 };
 
-// Gives the calling thread's rank its GPU: that of its local rank. Called once per rank, before all else here. An Error
-// (exit code 5) where there is no driver, no GPU, or none that the program was built for. On a CPU there is nothing to
-// open.
+// Gives the calling thread's rank the GPU of its local rank. Called once per rank, before every other function here.
+// Returns an Error (exit code 5) when there is no driver, no GPU, or no GPU that the program was built for. On a CPU it
+// does nothing.
 std::optional<Error> OpenDevice(const DeviceRequest& request);
 
 // What names the rank's GPU among all in the world, then a space and what a user calls it: "GPU-…  GPU 0 of host a

@@ -1,5 +1,5 @@
-// Memory where tensors lie: that of the CPU, or of the rank's GPU. Implemented by runtime/device/cpu and
-// runtime/device/cuda, of which one is linked.
+// Memory where tensors lie: that of the CPU, or of the rank's GPU. A program links one of the implementations,
+// runtime/device/cpu or runtime/device/cuda.
 //
 // On a GPU CopyRuns, CopyBytes and ZeroBytes only ask for the work: it is done in order with the kernels of the calling
 // thread's current stream.

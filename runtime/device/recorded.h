@@ -5,10 +5,11 @@
 //
 // On a CPU the function is called each time. On a GPU it is called twice: the first time it allocates what it needs,
 // the second time what it asks for is recorded in a graph (CUDA programming guide, "CUDA graphs"), which from then on
-// is launched in its place. So it must ask for the same work with the same arguments each time, and not look at values;
-// what differs between runs stands in memory of the device (runtime/device/cuda/step_numbers.h).
+// is launched in its place. So it must ask for the same work with the same arguments each time, and must not look at
+// values. What differs between runs is read from memory of the device (runtime/device/cuda/step_numbers.h).
 //
-// When Run returns, communication that the work has begun and not awaited is awaited by all that is asked for next.
+// When Run has returned, all work that is asked for next waits for the communication which the function has begun and
+// has not awaited.
 #ifndef CLEAVE_RUNTIME_DEVICE_RECORDED_H_
 #define CLEAVE_RUNTIME_DEVICE_RECORDED_H_
 

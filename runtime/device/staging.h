@@ -1,4 +1,4 @@
-// How values that the host makes get to where tensors lie, beside the work of the device.
+// How values that the host makes get to where tensors lie while the device works.
 //
 //   Staging staging({{image, image_bytes}, {label, label_bytes}});
 //   Fill(staging.Next());       // The device computes with the values before.

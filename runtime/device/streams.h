@@ -17,7 +17,7 @@ namespace cleave::runtime {
 // REQUIRES: not called since the last EndCommunication.
 void BeginCommunication();
 
-// The number is that of what was asked for since BeginCommunication, until it is awaited, which is done once.
+// The number names what was asked for since BeginCommunication. It is awaited exactly once.
 int EndCommunication();
 void AwaitCommunication(int number);
 

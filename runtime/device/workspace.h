@@ -4,7 +4,7 @@
 //   WorkspaceVector<float> copy(elements);
 //   WorkspaceBytes().peak    // The most that was taken at once.
 //
-// Everything in the runtime that is as large as a tensor is allocated so; what is as large as one row of it is not.
+// Everything in the runtime that is as large as a tensor is allocated here; what is only as large as one row is not.
 #ifndef CLEAVE_RUNTIME_DEVICE_WORKSPACE_H_
 #define CLEAVE_RUNTIME_DEVICE_WORKSPACE_H_
 

@@ -23,8 +23,8 @@ struct Loops {
 };
 Loops LoopsOf(IndexedFormula formula);
 
-// result[...] = the sum of products. A result with a diagonal is zeros beside it already. Implemented by
-// runtime/einsum/cpu or runtime/einsum/cuda, of which one is linked.
+// result[...] = the sum of products. Where the result has a diagonal, the caller has filled the rest with zeros. A
+// program links one of the implementations, runtime/einsum/cpu or runtime/einsum/cuda.
 void SumByResult(const IndexedFormula& formula, const std::vector<EinsumInput>& inputs, float* result);
 
 }  // namespace cleave::runtime

@@ -8,9 +8,9 @@
 
 namespace cleave::runtime {
 
-// Computes the einsum as one batched matrix product, with inputs and result brought into order where they are not, and
-// returns true; false where it is none: two inputs without diagonals, every index in at least two of the three tensors,
-// one that is summed over, and one that the result shares with one input only.
+// Computes the einsum as one batched matrix product and returns true, or returns false where it is no such product. It
+// is one when it has two inputs without diagonals, every index stands in at least two of the three tensors, an index is
+// summed over, and the result shares an index with one input only. Inputs and results are reordered where necessary.
 bool MultiplyAsMatrices(const IndexedFormula& formula, const std::vector<EinsumInput>& inputs, float* result);
 
 }  // namespace cleave::runtime

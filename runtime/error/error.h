@@ -46,9 +46,10 @@ class Result {
 // A std::string made as by printf.
 std::string Format(const char* format, ...) __attribute__((format(printf, 1, 2)));
 
-// Prints "error: <message>" to standard error and ends this process at once, without waiting for other ranks; those
-// that are threads of it end with it, and under mpirun the others are ended too. Called by several threads, the first
-// wins. For failures that one rank sees alone; what all ranks see goes through Launch (runtime/launch).
+// Prints "error: <message>" to standard error and ends this process at once, without waiting for other ranks. Ranks
+// that are threads of this process end with it, and mpirun ends the others. When several threads call it, only the
+// first one prints. It is for failures that one rank sees alone; errors that all ranks see are agreed on by
+// runtime/launch.
 [[noreturn]] void Die(ExitCode code, const std::string& message);
 
 }  // namespace cleave::runtime

@@ -28,8 +28,9 @@ void PasteBox(const T* source, const std::vector<int64_t>& size, const std::vect
 template <typename T>
 void Transpose(const T* source, const std::vector<int64_t>& shape, const std::vector<int>& permutation, T* target);
 
-// y = x, but `fill` where the column of the whole matrix lies right of its row. x: `matrices` times [rows, columns],
-// whose first element stands at (first_row, first_column) of the whole matrix. T is float or BFloat16.
+// y = x where the column is at most the row, both counted in the whole matrix, and `fill` elsewhere. x: `matrices`
+// times [rows, columns], whose first element is element (first_row, first_column) of the whole matrix. T is float or
+// BFloat16.
 template <typename T>
 void CausalMask(const T* x, int64_t matrices, int64_t rows, int64_t columns, int64_t first_row, int64_t first_column,
                 float fill, T* y);

@@ -1,4 +1,4 @@
-// Who needs what of whom when windows of a tensor are read: the halo of a convolution, a shifted slice.
+// Which ranks exchange which elements when a tensor is read in windows, as by a convolution or a shifted slice.
 #ifndef CLEAVE_RUNTIME_KERNELS_NEIGHBORS_H_
 #define CLEAVE_RUNTIME_KERNELS_NEIGHBORS_H_
 

@@ -1,4 +1,4 @@
-// Who exchanges pieces with whom when mesh axes change places in a layout.
+// Which ranks exchange their pieces when mesh axes change places in a layout.
 #ifndef CLEAVE_RUNTIME_KERNELS_PARTNERS_H_
 #define CLEAVE_RUNTIME_KERNELS_PARTNERS_H_
 

@@ -14,8 +14,8 @@ constexpr int32_t kNoIndex = 2147483647;
 // The index of the first ranked element along dimension `axis` of x, which has `shape`.
 void ArgMax(const float* x, const std::vector<int64_t>& shape, int axis, int32_t* index);
 
-// The smallest index along dimension `axis` at which x equals `value`, which has one element there; kNoIndex where it
-// does nowhere. x's first element has index `first`.
+// The smallest index along dimension `axis` at which x equals `value`, which has size 1 along it; kNoIndex where there
+// is no such index. The first element of x has index `first`.
 void FirstEqual(const float* x, const float* value, const std::vector<int64_t>& shape, int axis, int64_t first,
                 int32_t* index);
 
@@ -40,7 +40,7 @@ void TopKCandidateIndices(const float* x, int64_t rows, const PiecesOfRow& piece
 // Of pairs [rows, columns] of a value and an index the indices of the k first ranked.
 void TopKMerge(const float* values, const int32_t* indices, int64_t rows, int64_t columns, int64_t k, int32_t* first);
 
-// dx [rows, columns]: zeros, but for dy [rows, k] at `indices`, which count from `first`.
+// dx [rows, columns] is dy [rows, k] at `indices`, which count from `first`, and zero everywhere else.
 void TopKGradient(const float* dy, const int32_t* indices, int64_t rows, int64_t k, int64_t first, int64_t columns,
                   float* dx);
 

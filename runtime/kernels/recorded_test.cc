@@ -2,7 +2,11 @@
 // another call has taken meanwhile.
 #include "runtime/device/recorded.h"
 
-#include "runtime/kernels/kernels.h"
+#include "runtime/kernels/dropout.h"
+#include "runtime/kernels/losses.h"
+#include "runtime/kernels/movement.h"
+#include "runtime/kernels/reduce.h"
+#include "runtime/kernels/rows.h"
 #include "runtime/kernels/testing.h"
 
 namespace cleave::runtime {

@@ -8,7 +8,7 @@
 
 namespace cleave::runtime {
 
-// y = x plus all that stands before it along `axis`; after it.
+// y = x plus all elements before it along `axis`; ReverseCumsum adds those after it.
 void Cumsum(const float* x, const std::vector<int64_t>& shape, int axis, float* y);
 void ReverseCumsum(const float* x, const std::vector<int64_t>& shape, int axis, float* y);
 

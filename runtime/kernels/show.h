@@ -28,8 +28,8 @@ void Print(Comm& comm, const Shown& shown, const Region& region, const T* values
 template <typename T>
 void PrintPieces(Comm& comm, const Shown& shown, const Region& region, const T* values);
 
-// Of a model in which each rank has a tensor of its own: that tensor once where all ranks have the same, else every
-// rank's.
+// For a model in which each rank has a tensor of its own: prints the tensor once where all ranks have the same one, and
+// otherwise the tensor of every rank.
 template <typename T>
 void PrintRanks(Comm& comm, const Shown& shown, const std::vector<int64_t>& shape, const T* values);
 

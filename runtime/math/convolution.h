@@ -26,28 +26,19 @@ struct ConvolutionSizes {
   int64_t filter_channels = 0;  // Channels that a filter sees: there are channels / filter_channels groups.
 };
 
-// What sizes need is prepared at their first use by a thread and kept.
-void Conv2d(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const float* x,
-            const float* filter, float* y);
-void Conv2d(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const BFloat16* x,
-            const BFloat16* filter, float* y);
-void Conv2d(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const BFloat16* x,
-            const BFloat16* filter, BFloat16* y);
-
-void Conv2dGradientInput(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const float* dy,
-                         const float* filter, float* dx);
-void Conv2dGradientInput(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const BFloat16* dy,
-                         const BFloat16* filter, float* dx);
-void Conv2dGradientInput(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const BFloat16* dy,
-                         const BFloat16* filter, BFloat16* dx);
+// In and Out: float or BFloat16, and not float and BFloat16. What sizes need is prepared at their first use by a thread
+// and kept.
+template <typename In, typename Out>
+void Conv2d(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const In* x, const In* filter,
+            Out* y);
+template <typename In, typename Out>
+void Conv2dGradientInput(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const In* dy,
+                         const In* filter, Out* dx);
 
 // The sum over the local samples and places.
-void Conv2dGradientFilter(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const float* dy,
-                          const float* x, float* dfilter);
-void Conv2dGradientFilter(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns,
-                          const BFloat16* dy, const BFloat16* x, float* dfilter);
-void Conv2dGradientFilter(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns,
-                          const BFloat16* dy, const BFloat16* x, BFloat16* dfilter);
+template <typename In, typename Out>
+void Conv2dGradientFilter(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const In* dy,
+                          const In* x, Out* dfilter);
 
 }  // namespace cleave::runtime
 

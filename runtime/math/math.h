@@ -37,12 +37,9 @@ struct MatMulEpilogue {
 };
 
 // c = a b. What a shape needs is prepared at its first use by a thread and kept.
-void MatMul(const MatMulShape& shape, const float* a, const float* b, float* c,
-            const MatMulEpilogue<float>& epilogue = {});
-void MatMul(const MatMulShape& shape, const BFloat16* a, const BFloat16* b, float* c,
-            const MatMulEpilogue<float>& epilogue = {});
-void MatMul(const MatMulShape& shape, const BFloat16* a, const BFloat16* b, BFloat16* c,
-            const MatMulEpilogue<BFloat16>& epilogue = {});
+// In and Out: float or BFloat16, and not float and BFloat16.
+template <typename In, typename Out>
+void MatMul(const MatMulShape& shape, const In* a, const In* b, Out* c, const MatMulEpilogue<Out>& epilogue = {});
 
 }  // namespace cleave::runtime
 

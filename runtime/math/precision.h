@@ -11,7 +11,7 @@ enum class Precision {
   kTf32,  // Factors rounded to 11 significant bits, where the device has faster instructions for it; sums in f32.
 };
 
-// For the matrix products and convolutions of the calling thread, whose setting is kF32 until it says otherwise.
+// For the matrix products and convolutions of the calling thread; kF32 until it is called.
 void SetMatMulPrecision(Precision precision);
 Precision MatMulPrecision();
 

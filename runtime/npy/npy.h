@@ -20,6 +20,7 @@
 
 #include "runtime/error/error.h"
 #include "runtime/mesh/mesh.h"
+#include "runtime/npy/parameter_file.h"
 
 namespace cleave::runtime {
 
@@ -77,14 +78,7 @@ class NpyFile {
 // An Error when files that together are a data set differ in their number of samples. REQUIRES: each has a dimension.
 std::optional<Error> CheckSampleCounts(const std::vector<NpyFile>& files);
 
-// A parameter whose first values stand in a file. It carries the function that reads them, so that a program links only
-// what it names.
-struct ParameterFile {
-  std::string parameter;
-  std::string path;
-  std::optional<Error> (*read)(const ParameterFile& file, const Region& piece, float* values) = nullptr;
-};
-
+// `path` is a .npy file of the parameter's shape.
 ParameterFile FromNpy(std::string parameter, std::string path);
 
 }  // namespace cleave::runtime

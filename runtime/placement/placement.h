@@ -1,9 +1,9 @@
-// Who this process is in its job, as what started it says in the environment: its number, how many there are, and where
-// they meet. Nothing is joined here, and nobody is asked.
+// Who this process is in its job: its number, how many processes there are, and where they meet. The environment says
+// so, which was set by what started the process. Nothing here connects to another process.
 //
 //   const Result<std::optional<Placement>> placement = FindPlacement();   // nullopt: this process was started alone.
 //
-// The first of these that is there counts:
+// The first of these that is set decides:
 //   CLEAVE_SCHEDULER=host:port                    a scheduler gives the ranks (CLEAVE_LOCAL_RANK: number on its host)
 //   RANK_TABLE_FILE, RANK_ID                      a rank table
 //   RANK WORLD_SIZE MASTER_ADDR MASTER_PORT       as torchrun sets them (LOCAL_RANK: number on its host)
@@ -41,7 +41,7 @@ struct Placement {
   std::vector<std::string> hosts;  // By rank; empty where nobody says.
 };
 
-// An Error: variables that are wrong or missing (exit code 3), or a table that is.
+// Returns an Error (exit code 3) for variables that are wrong or missing, and for a rank table that is.
 Result<std::optional<Placement>> FindPlacement();
 
 // CLEAVE_JOIN_TIMEOUT: seconds within which all ranks must have joined (60).

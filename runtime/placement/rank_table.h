@@ -6,8 +6,8 @@
 //    "status": "completed"}
 //
 // Numbers are strings, as in the tables that cluster managers write. Fields that stand in the table above are checked,
-// but for device_ip and host_nic_ip, which name network cards of accelerators; others are allowed and mean nothing
-// here.
+// except device_ip and host_nic_ip, which name network cards of accelerators; other fields are allowed and have no
+// effect.
 #ifndef CLEAVE_RUNTIME_PLACEMENT_RANK_TABLE_H_
 #define CLEAVE_RUNTIME_PLACEMENT_RANK_TABLE_H_
 
@@ -26,8 +26,9 @@ struct RankTable {
   std::vector<Device> ranks;  // By rank.
 };
 
-// `name` is what errors call the file. Refused (exit code 3): what is not JSON, fields that are missing or not of their
-// form, empty lists, a server or a device of a server that stands twice, rank_ids that are not 0, 1, … each once.
+// `name` is what errors call the file. It refuses (exit code 3) text that is not JSON, fields that are missing or do
+// not have the right form, empty lists, a server or a device of a server that is listed twice, and rank_ids that are
+// not each of 0, 1, … exactly once.
 Result<RankTable> ParseRankTable(const std::string& text, const std::string& name);
 Result<RankTable> ReadRankTable(const std::string& path);
 

@@ -17,8 +17,8 @@ class UniformDraw {
       // Rounding may reach `high` itself; the number below it keeps the interval half-open.
       : low_(low), width_(high - low), last_(low < high ? std::nextafter(high, low) : low) {}
 
-  // The product and the sum are each rounded to float: said by way of double, which rounds the same, so that no compiler
-  // contracts them to a fused multiply-add, which would round once.
+  // The product and the sum are each rounded to float. They are computed in double, which gives the same numbers, so
+  // that no compiler contracts them to a fused multiply-add, which would round only once.
   CLEAVE_PORTABLE float operator()(const PhiloxBlock& block, size_t lane) const {
     const float product = static_cast<float>(static_cast<double>(width_) * UnitFloat(block[lane]));
     const float value = static_cast<float>(static_cast<double>(low_) + product);

@@ -3,9 +3,9 @@
 //   Result<std::unique_ptr<Meeting>> meeting = Meeting::Listen({"10.0.0.1", 29617}, {.ranks = 8, .join_timeout = 60});
 //   const MeetingEnd end = meeting.value()->Run();    // Until all have left, or the job cannot go on.
 //
-// It gives the ranks their numbers where they have none, passes on what each has to tell all others (where it can be
-// reached), and ends the job on all ranks when one does not come in time, when two say to be the same, or when the
-// connection to one closes before it has left. Exactly one process says why.
+// It gives the ranks numbers where they have none, sends to all ranks what each of them says (where it can be reached),
+// and ends the job on all ranks when one does not come in time, when two ranks give the same number, or when the
+// connection to a rank closes before the rank has left. Exactly one process says why.
 //
 // Ranks without numbers are ordered by host name, then by their number on the host, then by when they came.
 #ifndef CLEAVE_RUNTIME_RENDEZVOUS_MEETING_H_
@@ -29,7 +29,7 @@ struct MeetingPlan {
 
 struct MeetingEnd {
   ExitCode code = ExitCode::kDone;
-  std::string message;  // What nobody else says; empty where a rank does, or all is well.
+  std::string message;  // What this process has to print; empty where a rank prints it, or all is well.
 };
 
 class Meeting {

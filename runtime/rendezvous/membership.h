@@ -29,7 +29,8 @@ struct JoinPlan {
 class Membership {
  public:
   // Rank 0 opens the meeting itself unless the placement has a scheduler. Returns when all ranks have joined. Errors:
-  // exit code 6 when some have not in time; 5 when the meeting point cannot be; 3 when the job is another one.
+  // exit code 6 when ranks are missing after that time, 5 when there cannot be a meeting point, 3 when it belongs to
+  // another job.
   static Result<std::unique_ptr<Membership>> Join(const Placement& placement, const JoinPlan& plan);
   ~Membership();
   Membership(const Membership&) = delete;

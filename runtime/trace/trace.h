@@ -1,8 +1,10 @@
 // What a rank is doing: which op of the model runs, for reports of hangs, crashes and values that are not finite.
 //
-//   watch.Start("h1.matmul", 7, h1_matmul, rows * 512);   // Before the op. The last two name its result, for Checking
-//   mode. MatMul(...); watch.Start("h1.relu", 7, h1_relu, rows * 512); … watch.Finish(); // After the last op of
-//   Forward, Metrics, Backward or Update.
+//   watch.Start("h1.matmul", 7, h1_matmul, rows * 512);  // Before the op. The last two name its result.
+//   MatMul(...);
+//   watch.Start("h1.relu", 7, h1_relu, rows * 512);
+//   …
+//   watch.Finish();                                      // After the last op of Forward, Metrics, Backward or Update.
 //
 // Start is a handful of stores. In checking mode each Start and Finish first scans the result of the op before it, and
 // the first value that is not finite is kept in first_not_finite(). A thread watches the rank: when it has been in one
@@ -48,7 +50,7 @@ class Watch {
   void EnterCollective(const char* name);
   void LeaveCollective();
 
-  // Where a GPU is in its work, as it writes it itself: the host runs ahead of it.
+  // How far a GPU has come in its work. The GPU writes it itself, because the host runs ahead of it.
   struct DeviceProgress {
     int32_t collective = -1;  // The number of the one that it is in; -1: none.
     int32_t events = 0;       // Collectives begun or ended so far.
@@ -77,7 +79,7 @@ class Watch {
   // `observer` is called with every op that ends, until another one, or none (null), takes its place. For measurements.
   void Observe(std::function<void(const char* op)> observer) { observer_ = std::move(observer); }
 
-  // How checking mode gets at values: a place where the host can read them. Null: where they are.
+  // Checking mode reads values at the place that this function returns. Null: it reads them where they are.
   using Reader = const void* (*)(const void* values, int64_t bytes);
   void BeginChecking(Reader reader = nullptr);
   std::optional<NotFinite> EndChecking();  // What was found, if anything; checking mode ends.
@@ -87,7 +89,7 @@ class Watch {
     Check(name, line, {values, count, false});
   }
 
-  // From now on reports name this rank, and a thread ends the job when nothing has happened for `seconds`.
+  // From now on reports name this rank, and a thread ends the job when nothing has happened for `seconds` seconds.
   void StartWatchdog(int rank, double seconds);
 
  private:

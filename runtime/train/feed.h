@@ -1,4 +1,4 @@
-// Private to runtime/train: gets the batches to the model's inputs, the next one while the device computes.
+// Private to runtime/train: brings the batches to the model's inputs. The next batch is read while the device computes.
 #ifndef CLEAVE_RUNTIME_TRAIN_FEED_H_
 #define CLEAVE_RUNTIME_TRAIN_FEED_H_
 
@@ -19,8 +19,8 @@ class Feed {
   void Training(int64_t step);
   int64_t Test(int64_t index);
 
-  // Reads the batch of training step `step` where that does not disturb the step under way: it is what Training will be
-  // asked for next, unless Test is.
+  // Reads the batch of training step `step` ahead of time, where that does not disturb the current step. It is the
+  // batch that Training is asked for next, unless Test is called before.
   void ReadAhead(int64_t step);
 
  private:

@@ -42,7 +42,7 @@ class RedistributionLog {
   Watch& watch_;
   const std::string folder_;
   bool on_ = false;
-  int64_t bytes_ = 0;  // Of all kinds, when the op under way began.
+  int64_t bytes_ = 0;  // Of all kinds, when the current op began.
   std::map<std::string, Measured> measured_;
 };
 

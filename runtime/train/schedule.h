@@ -9,9 +9,9 @@ namespace cleave::runtime {
 // The learning rate at step t, counted from 1.
 //   kConstant      rate
 //   kLinearWarmup  rate * min(1, t / warmup_steps)
-//   kCosine        after the warm-up, final_rate + (rate - final_rate) * (1 + cos(pi * (t - warmup) / (total -
-//   warmup))) / 2 up to
-//                  total_steps, then final_rate
+//   kCosine        after the warm-up, up to total_steps:
+//                  final_rate + (rate - final_rate) * (1 + cos(pi * (t - warmup) / (total - warmup))) / 2
+//                  and then final_rate
 struct Schedule {
   enum class Form { kConstant, kLinearWarmup, kCosine };
   Form form = Form::kConstant;

@@ -18,9 +18,9 @@
 // finite: Forward and Backward again on the same inputs, before Update, with the Watch in checking mode; so neither may
 // change parameters or optimizer state. Context::step is the same in both.
 //
-// On a GPU what Forward to Backward, Update, and Forward and Metrics of a test ask for is recorded at their second call
-// and replayed from then on (runtime/device/recorded.h): what differs between steps must be in memory of the device,
-// where Prepare puts it. Each rank is a thread; nothing here is shared between them.
+// On a GPU three phases are recorded at their second call and replayed from then on (runtime/device/recorded.h):
+// Forward to Backward, Update, and Forward and Metrics of a test. So numbers that differ between steps must be in
+// memory of the device, where Prepare puts them. Each rank is a thread; nothing here is shared between them.
 //
 // Writes what docs/formats/run.md says: step lines on rank 0's standard output, metrics.jsonl and run.json in the run's
 // folder.
@@ -35,7 +35,7 @@
 #include "runtime/comm/comm.h"
 #include "runtime/data/data.h"
 #include "runtime/mesh/mesh.h"
-#include "runtime/npy/npy.h"
+#include "runtime/npy/parameter_file.h"
 #include "runtime/trace/trace.h"
 #include "runtime/train/schedule.h"
 
@@ -49,7 +49,7 @@ struct Context {
   uint64_t seed;
   Comm& comm;
   Watch& watch;
-  const uint64_t& step;  // The training step under way, counted from 1; 0 in testing, where nothing is dropped.
+  const uint64_t& step;  // The current training step, counted from 1; 0 in testing, where dropout drops nothing.
 };
 
 // Step-dependent numbers of the optimizer.

@@ -1,4 +1,4 @@
-// Whole programs for GPUs, compiled for the CPU against runtime/stand_in: they train with the losses of the CPU target,
+// Whole programs for GPUs, compiled for the CPU against tests/stand_in: they train with the losses of the CPU target,
 // on any number of ranks.
 #include <string>
 #include <vector>
@@ -29,7 +29,7 @@ std::string FolderOf(const std::string& target) {
 
 std::vector<std::string> MakeCommand(const std::string& target, const std::string& comm) {
   std::vector<std::string> command = {"make", "COMM=" + comm, Flags()};
-  if (target == "cuda") command.push_back("STAND_IN=" + DataPath("runtime/stand_in"));
+  if (target == "cuda") command.push_back("STAND_IN=" + DataPath("tests/stand_in"));
   return command;
 }
 
@@ -77,8 +77,7 @@ TEST(CudaStandInMpi, RefusesTwoRanksOnOneGpu) {
 TEST(CudaStandInMpi, RunsOneRank) {
   Build({"examples/mnist_mlp/mnist_mlp.model", {"batch=16", kData}}, "cuda", "mpi", 1);
   if (HasFatalFailure()) return;
-  const CommandResult ran =
-      RunCommand({"./run.sh", "--launch", "mpirun", "--steps", "2", "--quiet"}, FolderOf("cuda"));
+  const CommandResult ran = RunCommand({"./run.sh", "--launch", "mpirun", "--steps", "2", "--quiet"}, FolderOf("cuda"));
   EXPECT_EQ(ran.exit_code, 0) << ran.out << ran.err;
   EXPECT_EQ(Losses(FolderOf("cuda")).size(), 2u);
 }

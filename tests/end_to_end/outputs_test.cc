@@ -103,6 +103,21 @@ TEST(OutputsTest, StepLinesAndRankLogs) {
   }
 }
 
+// A file that the program cannot do without is missed, and what comes back is built again.
+TEST(OutputsTest, TheFolderHoldsNoMoreOfTheRuntimeThanIsNeeded) {
+  const std::string kernels = TrainedOutput() + "/runtime/kernels";
+  EXPECT_FALSE(std::filesystem::exists(kernels + "/pooling.h"));
+  EXPECT_FALSE(std::filesystem::exists(TrainedOutput() + "/runtime/data/mnist.cc"));
+  EXPECT_FALSE(Contains(ReadText(TrainedOutput() + "/Makefile"), "-lz"));
+  const std::string losses = ReadText(kernels + "/cpu/losses.cc");
+  std::filesystem::remove(kernels + "/cpu/losses.cc");
+  const CommandResult without = Make(TrainedOutput());
+  EXPECT_NE(without.exit_code, 0);
+  EXPECT_TRUE(Contains(without.err, "CrossEntropy")) << without.err;
+  WriteText(kernels + "/cpu/losses.cc", losses);
+  EXPECT_EQ(Make(TrainedOutput()).exit_code, 0);
+}
+
 TEST(OutputsTest, DumpsOfEveryRank) {
   for (int rank = 0; rank < 4; ++rank) {
     const std::string folder = TrainedOutput() + "/rank_" + std::to_string(rank);

@@ -95,8 +95,8 @@ TEST_F(SameNumbers, ShardedOptimizer) {
   ExpectSame(one, model, 4, {"--search", "sapp", "--set", "zero=3"});
 }
 
-// Dropout and positions do not depend on the cut; slices, padding and concatenation read elements of neighbouring
-// ranks.
+// Dropout and positions do not depend on how tensors are cut; slices, padding and concatenation read their neighbours'
+// elements.
 TEST_F(SameNumbers, Sequences) {
   const std::string model = "tests/end_to_end/sequences.model";
   const std::vector<double> one = OneRank(model);

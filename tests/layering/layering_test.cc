@@ -104,6 +104,14 @@ TEST(CheckBuildTest, PlainTextMayBeReadFromTheRight) {
   EXPECT_NE(Build("search/sapp/BUILD.bazel", "# Some text.\n\"//runtime:files\"\n"), "");
 }
 
+TEST(CheckBuildTest, TheStandInTakesThePlaceOfLibraries) {
+  EXPECT_EQ(Build("runtime/comm/nccl/BUILD.bazel", "# NCCL only.\n\"//tests/stand_in:nccl\"\n"), "");
+  EXPECT_EQ(Build("codegen/BUILD.bazel", "# Some text.\n\"//tests/stand_in:files\"\n"), "");
+  EXPECT_NE(Build("runtime/comm/nccl/BUILD.bazel", "# NCCL only.\n\"//tests/stand_in_too\"\n"), "");
+  EXPECT_NE(Build("search/sapp/BUILD.bazel", "# Some text.\n\"//tests/stand_in\"\n"), "");
+  EXPECT_NE(Build("runtime/comm/nccl/BUILD.bazel", "# NCCL only.\n\"//tests/support\"\n"), "");
+}
+
 TEST(CheckBuildTest, FirstLineIsASentence) {
   EXPECT_NE(Build("ir/mesh/BUILD.bazel", "cc_library(\n"), "");
   EXPECT_NE(Build("ir/mesh/BUILD.bazel", "# mesh of devices\n"), "");

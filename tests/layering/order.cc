@@ -21,13 +21,17 @@ constexpr absl::string_view kMpiFolders[] = {"runtime/comm/mpi", "bench", "tests
 constexpr absl::string_view kGlooHeaders[] = {"gloo/"};
 constexpr absl::string_view kGlooFolders[] = {"runtime/comm/gloo", "bench", "tests"};
 constexpr absl::string_view kNcclHeaders[] = {"nccl"};
-constexpr absl::string_view kNcclFolders[] = {"runtime/comm/nccl", "runtime/stand_in", "bench", "tests"};
+constexpr absl::string_view kNcclFolders[] = {"runtime/comm/nccl", "bench", "tests"};
 constexpr absl::string_view kOneDnnHeaders[] = {"dnnl", "oneapi/dnnl"};
 constexpr absl::string_view kOneDnnFolders[] = {"runtime/math/onednn", "bench", "tests"};
 constexpr absl::string_view kCudaHeaders[] = {"cuda", "cublas", "cudnn", "nvtx", "nvToolsExt"};
-constexpr absl::string_view kCudaFolders[] = {"runtime/device/cuda", "runtime/kernels/cuda", "runtime/math/cublas",
-                                              "runtime/math/cudnn",  "runtime/comm/nccl",    "runtime/stand_in",
-                                              "bench",               "tests"};
+constexpr absl::string_view kCudaFolders[] = {"runtime/device/cuda",
+                                              "runtime/kernels/cuda",
+                                              "runtime/math/cublas",
+                                              "runtime/math/cudnn",
+                                              "runtime/comm/nccl",
+                                              "bench",
+                                              "tests"};
 constexpr absl::string_view kBlasHeaders[] = {"cblas", "openblas", "mkl"};
 constexpr absl::string_view kBlasFolders[] = {"bench"};
 constexpr absl::string_view kAntlrHeaders[] = {"antlr4"};
@@ -75,14 +79,10 @@ bool MayUse(const Layer& user, const Layer& used) {
 
 const Restriction* RestrictionOf(absl::string_view header) {
   static constexpr Restriction kRestrictions[] = {
-      {"MPI", kMpiHeaders, kMpiFolders},
-      {"Gloo", kGlooHeaders, kGlooFolders},
-      {"NCCL", kNcclHeaders, kNcclFolders},
-      {"oneDNN", kOneDnnHeaders, kOneDnnFolders},
-      {"CUDA", kCudaHeaders, kCudaFolders},
-      {"a BLAS", kBlasHeaders, kBlasFolders},
-      {"ANTLR", kAntlrHeaders, kAntlrFolders},
-      {"the compiler", kCompilerHeaders, kCompilerFolders},
+      {"MPI", kMpiHeaders, kMpiFolders},       {"Gloo", kGlooHeaders, kGlooFolders},
+      {"NCCL", kNcclHeaders, kNcclFolders},    {"oneDNN", kOneDnnHeaders, kOneDnnFolders},
+      {"CUDA", kCudaHeaders, kCudaFolders},    {"a BLAS", kBlasHeaders, kBlasFolders},
+      {"ANTLR", kAntlrHeaders, kAntlrFolders}, {"the compiler", kCompilerHeaders, kCompilerFolders},
   };
   for (const Restriction& restriction : kRestrictions) {
     for (const absl::string_view prefix : restriction.prefixes) {

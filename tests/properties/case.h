@@ -23,7 +23,7 @@ struct PlannedGraph {
 };
 
 struct CaseOptions {
-  int most_ops = 30;     // Of ops from the table, in the forward part; most graphs have few.
+  int most_ops = 30;  // Of the table, in the forward part; most graphs have few.
   int64_t most_ranks = 12;
   int64_t largest_size = 7;
   Precision precision = Precision::kF32;

@@ -150,24 +150,24 @@ bool AnotherNumber(Program& program, size_t at) {
 }
 
 bool AnotherOp(Program& program, size_t at) {
-  static const auto* others = new std::map<OpKind, OpKind>{{OpKind::kAdd, OpKind::kSub},
-                                                           {OpKind::kSub, OpKind::kAdd},
-                                                           {OpKind::kMul, OpKind::kDiv},
-                                                           {OpKind::kDiv, OpKind::kMul},
-                                                           {OpKind::kTanh, OpKind::kSigmoid},
-                                                           {OpKind::kSigmoid, OpKind::kTanh},
-                                                           {OpKind::kRelu, OpKind::kAbs},
-                                                           {OpKind::kAbs, OpKind::kNeg},
-                                                           {OpKind::kNeg, OpKind::kAbs},
-                                                           {OpKind::kExp, OpKind::kSquare},
-                                                           {OpKind::kSquare, OpKind::kExp},
-                                                           {OpKind::kSqrt, OpKind::kLog},
-                                                           {OpKind::kLog, OpKind::kSqrt},
-                                                           {OpKind::kMse, OpKind::kMae},
-                                                           {OpKind::kMae, OpKind::kMse},
-                                                           {OpKind::kSoftmax, OpKind::kLogSoftmax},
-                                                           {OpKind::kReduceSum, OpKind::kReduceMean},
-                                                           {OpKind::kReduceMean, OpKind::kReduceSum}};
+  static const auto* others = new std::map<std::string, std::string>{{"add", "sub"},
+                                                                     {"sub", "add"},
+                                                                     {"mul", "div"},
+                                                                     {"div", "mul"},
+                                                                     {"tanh", "sigmoid"},
+                                                                     {"sigmoid", "tanh"},
+                                                                     {"relu", "abs"},
+                                                                     {"abs", "neg"},
+                                                                     {"neg", "abs"},
+                                                                     {"exp", "square"},
+                                                                     {"square", "exp"},
+                                                                     {"sqrt", "log"},
+                                                                     {"log", "sqrt"},
+                                                                     {"mse", "mae"},
+                                                                     {"mae", "mse"},
+                                                                     {"softmax", "log_softmax"},
+                                                                     {"reduce_sum", "reduce_mean"},
+                                                                     {"reduce_mean", "reduce_sum"}};
   Compute* compute = ComputeAt(program, at);
   if (compute == nullptr) return false;
   const auto other = others->find(compute->kind);

@@ -12,11 +12,12 @@ namespace cleave::properties {
 
 struct Coverage {
   int64_t cases = 0;
-  std::map<std::string, int64_t> ops;          // Steps by kind of op.
-  std::map<std::string, int64_t> cut_ops;      // Those with a factor cut or a sum that passes.
-  std::map<std::string, int64_t> movements;    // Collectives by kind, and slices.
-  std::map<std::string, int64_t> features;     // Phases, passes, merged collectives, windows, partial maxima, empty pieces.
-  std::map<int64_t, int64_t> ranks;            // Cases by number of ranks.
+  std::map<std::string, int64_t> ops;        // Steps by kind of op.
+  std::map<std::string, int64_t> cut_ops;    // Those with a factor cut or a sum that passes.
+  std::map<std::string, int64_t> movements;  // Collectives by kind, and slices.
+  std::map<std::string, int64_t>
+      features;                      // Phases, passes, merged collectives, windows, partial maxima, empty pieces.
+  std::map<int64_t, int64_t> ranks;  // Cases by number of ranks.
 
   void Add(const Program& program);
   void Add(const Coverage& other);

@@ -20,7 +20,8 @@ std::string StageOf(const std::string& failure) { return failure.substr(0, failu
 
 std::optional<std::string> FindFailure(const PlannedGraph& sample, const CheckOptions& options, Coverage* coverage) {
   if (const auto errors = VerifyGraph(sample.graph); !errors.empty()) return absl::StrCat("graph: ", errors.front());
-  if (const auto errors = VerifyPlan(sample.graph, sample.plan); !errors.empty()) return absl::StrCat("plan: ", errors.front());
+  if (const auto errors = VerifyPlan(sample.graph, sample.plan); !errors.empty())
+    return absl::StrCat("plan: ", errors.front());
   const absl::StatusOr<Compiled> compiled = Compile(sample);
   if (!compiled.ok()) return absl::StrCat("partition: ", compiled.status().message());
   const Program& program = compiled->program;
@@ -41,7 +42,8 @@ std::optional<std::string> FindFailure(const PlannedGraph& sample, const CheckOp
   return std::nullopt;
 }
 
-std::string FailureReport(uint64_t seed, const PlannedGraph& sample, const std::string& failure, const CheckOptions& options) {
+std::string FailureReport(uint64_t seed, const PlannedGraph& sample, const std::string& failure,
+                          const CheckOptions& options) {
   const std::string stage = StageOf(failure);
   const PlannedGraph smallest = SmallestCase(sample, [&](const PlannedGraph& smaller) {
     const std::optional<std::string> found = FindFailure(smaller, options);

@@ -16,12 +16,14 @@ struct CheckOptions {
 };
 
 // The stages in order: graph and plan are valid, partition accepts them, the static check is content, every value of
-// forward, backward and update on every rank is what one device computes, and so says the proof. Says what is wrong first,
-// after the name of the stage and a colon. Counts in `coverage`, where given, what the program holds.
-std::optional<std::string> FindFailure(const PlannedGraph& sample, const CheckOptions& options, Coverage* coverage = nullptr);
+// forward, backward and update on every rank is what one device computes, and so says the proof. Says what is wrong
+// first, after the name of the stage and a colon. Counts in `coverage`, where given, what the program holds.
+std::optional<std::string> FindFailure(const PlannedGraph& sample, const CheckOptions& options,
+                                       Coverage* coverage = nullptr);
 
 // The failure and the smallest case that fails in the same stage: its graph, plan and program.
-std::string FailureReport(uint64_t seed, const PlannedGraph& sample, const std::string& failure, const CheckOptions& options);
+std::string FailureReport(uint64_t seed, const PlannedGraph& sample, const std::string& failure,
+                          const CheckOptions& options);
 
 }  // namespace cleave::properties
 

@@ -30,7 +30,7 @@ namespace cleave::properties {
 namespace {
 
 struct Options {
-  uint64_t seed = 1;       // Of the first case; the others follow.
+  uint64_t seed = 1;  // Of the first case; the others follow.
   uint64_t cases = 2000;
   uint64_t proof_every = 4;  // For every so many cases the compiler's own proof runs, too.
   uint64_t programs = 0;     // Instead: so many cases as programs,
@@ -157,8 +157,9 @@ class Run {
 int main(int argc, char** argv) {
   cleave::properties::Options options;
   if (!cleave::properties::Read(std::vector<std::string>(argv + 1, argv + argc), options)) {
-    std::cerr << "usage: properties [--seed N] [--cases N | --programs N | --mutants N] [--proof_every N] [--threads N] "
-                 "[--ops N] [--ranks N]\n";
+    std::cerr
+        << "usage: properties [--seed N] [--cases N | --programs N | --mutants N] [--proof_every N] [--threads N] "
+           "[--ops N] [--ranks N]\n";
     return 2;
   }
   if (options.programs > 0) return cleave::properties::RunPrograms(options);

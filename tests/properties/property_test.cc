@@ -14,8 +14,9 @@ namespace cleave::properties {
 namespace {
 
 constexpr uint64_t kBlocks = 20;
-constexpr uint64_t kCases = 100;     // In a block.
-constexpr uint64_t kProofEvery = 4;  // The compiler's own proof, which shrinks and simulates, must accept what is sound.
+constexpr uint64_t kCases = 100;  // In a block.
+constexpr uint64_t kProofEvery =
+    4;  // The compiler's own proof, which shrinks and simulates, must accept what is sound.
 
 class PropertyTest : public testing::TestWithParam<uint64_t> {};
 

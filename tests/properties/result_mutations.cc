@@ -44,9 +44,8 @@ bool PartialInvented(Program& program, size_t at) {
   if (value == nullptr || value->layout.is_partial() || program.mesh.axis_count() == 0) return false;
   for (AxisId axis : program.mesh.AxisIds()) {
     const bool is_used = std::any_of(
-        value->layout.dimensions.begin(), value->layout.dimensions.end(), [axis](const std::vector<AxisId>& axes) {
-          return std::find(axes.begin(), axes.end(), axis) != axes.end();
-        });
+        value->layout.dimensions.begin(), value->layout.dimensions.end(),
+        [axis](const std::vector<AxisId>& axes) { return std::find(axes.begin(), axes.end(), axis) != axes.end(); });
     if (is_used) continue;
     value->layout.partial.push_back({.axis = axis});
     return true;

@@ -28,8 +28,8 @@ constexpr int kSteps = 2;
 constexpr double kRounding = 1e-6;  // Of an f32 operation, with some room.
 constexpr double kRoundingOfBf16 = 1.0 / 256;
 constexpr double kTolerance32 = 1e-4;
-constexpr double kHangs = 1e-3;  // An element that rounding errors move by more cannot be compared.
-constexpr double kHangsInBf16 = 0.1;
+constexpr double kMostMovement = 1e-3;  // An element that rounding errors move by more cannot be compared.
+constexpr double kMostMovementInBf16 = 0.1;
 constexpr int kDraws = 4;  // Of rounding errors.
 
 void Write(const std::string& path, const std::string& text) {
@@ -150,7 +150,7 @@ SourceValues ProgramSources(const Graph& graph) {
 }
 
 // Compares the lines that one rank has printed.
-void CompareRank(const Member& member, const std::string& folder, int rank, double hangs, BatchReport& report) {
+void CompareRank(const Member& member, const std::string& folder, int rank, double most_movement, BatchReport& report) {
   std::ifstream file(absl::StrCat(folder, "/", member.name, ".out.", rank));
   std::set<std::string> seen;
   int step = 0;
@@ -164,7 +164,7 @@ void CompareRank(const Member& member, const std::string& folder, int rank, doub
     seen.insert(absl::StrCat(step, name));
     const Expected& expected = found->second;
     const double movement = expected.movement[element];
-    if (movement > hangs) {
+    if (movement > most_movement) {
       ++report.left_out;
       continue;
     }
@@ -238,7 +238,7 @@ std::string DriverText(const std::vector<Member>& members, const Mesh& mesh) {
 
 BatchReport RunBatch(const std::string& folder, const Mesh& mesh, const std::vector<uint64_t>& seeds,
                      const CaseOptions& options) {
-  const double hangs = options.precision == Precision::kBf16 ? kHangsInBf16 : kHangs;
+  const double most_movement = options.precision == Precision::kBf16 ? kMostMovementInBf16 : kMostMovement;
   BatchReport report;
   std::vector<Member> members;
   for (uint64_t seed : seeds) {
@@ -268,7 +268,7 @@ BatchReport RunBatch(const std::string& folder, const Mesh& mesh, const std::vec
     return report;
   }
   for (const Member& member : members) {
-    for (int rank = 0; rank < mesh.rank_count(); ++rank) CompareRank(member, folder, rank, hangs, report);
+    for (int rank = 0; rank < mesh.rank_count(); ++rank) CompareRank(member, folder, rank, most_movement, report);
   }
   return report;
 }

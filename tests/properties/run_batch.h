@@ -11,9 +11,9 @@
 namespace cleave::properties {
 
 struct BatchReport {
-  int64_t compared = 0;                // Numbers, on all ranks.
-  int64_t left_out = 0;                // Because they depend on rounding in f32.
-  std::vector<std::string> failures;   // What went wrong, with the seed of the case.
+  int64_t compared = 0;               // Numbers, on all ranks.
+  int64_t left_out = 0;               // That hang on rounding in f32.
+  std::vector<std::string> failures;  // What went wrong, with the seed of the case.
 };
 
 // Runs the cases of these seeds, all on `mesh`, as one binary in `folder`: two training steps from the same sources on

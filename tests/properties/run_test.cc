@@ -44,8 +44,8 @@ TEST(RunTest, InBf16TheyDoUpToRounding) {
     Random random(TestSeed() + static_cast<uint64_t>(ranks));
     std::vector<uint64_t> seeds(kCasesOfABatch);
     std::iota(seeds.begin(), seeds.end(), TestSeed() + static_cast<uint64_t>(ranks) * kCasesOfABatch);
-    const BatchReport report = RunBatch(folder, RandomMesh(ranks, random), seeds,
-                                        {.most_ops = 10, .precision = Precision::kBf16});
+    const BatchReport report =
+        RunBatch(folder, RandomMesh(ranks, random), seeds, {.most_ops = 10, .precision = Precision::kBf16});
     for (const std::string& failure : report.failures) ADD_FAILURE() << failure;
     std::cout << ranks << " ranks: " << report.compared << " numbers compared, " << report.left_out
               << " hang on rounding\n";

@@ -181,7 +181,8 @@ std::optional<PlannedGraph> WithSmallSizes(const PlannedGraph& sample) {
 
 class Smaller {
  public:
-  Smaller(PlannedGraph sample, const std::function<bool(const PlannedGraph&)>& fails) : case_(std::move(sample)), fails_(fails) {}
+  Smaller(PlannedGraph sample, const std::function<bool(const PlannedGraph&)>& fails)
+      : case_(std::move(sample)), fails_(fails) {}
 
   PlannedGraph Run() && {
     CutOffTheEnd();

@@ -51,8 +51,8 @@ std::vector<std::string> TryMutants(const Compiled& compiled, int places, uint64
         ++verdicts.equivalent;
       } else {
         ++verdicts.missed;
-        missed.push_back(absl::StrCat(mutation.name, " at step ", order[i], ", `",
-                                      compiled.program.steps[order[i]].name, "`"));
+        missed.push_back(
+            absl::StrCat(mutation.name, " at step ", order[i], ", `", compiled.program.steps[order[i]].name, "`"));
       }
     }
   }

@@ -24,9 +24,9 @@ using VerdictTable = std::map<std::string, Verdicts>;
 // Applies every mutation to up to `places` random places of the program, and adds the verdicts of the proof to the
 // table. Returns the texts of the mutants that the proof missed.
 //
-// A mutant that the proof accepts is equivalent, and no mistake, when the whole program, in its own sizes and on all its
-// ranks, has the results of the graph and computes all values of one device on five independent draws of the sources.
-// What ops compute is piecewise analytic in the sources; two such functions that agree at a random point agree
+// A mutant that the proof accepts is equivalent, and no mistake, when the whole program, in its own sizes and on all
+// its ranks, has the results of the graph and computes all values of one device on five independent draws of the
+// sources. What ops compute is piecewise analytic in the sources; two such functions that agree at a random point agree
 // everywhere around it with probability one (the zeros of an analytic function that is not zero have measure zero), and
 // the draws visit the pieces.
 std::vector<std::string> TryMutants(const Compiled& compiled, int places, uint64_t seed, VerdictTable& table);

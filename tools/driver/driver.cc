@@ -158,7 +158,7 @@ ExitCode BuildAndStart(const std::string& folder, const CompileOptions& options,
     std::cerr << "internal error: the generated program does not build (exit code " << result->exit_code << ")\n";
     return ExitCode::kInternal;
   }
-  // The program's own codes pass through, so that a script sees why it ended.
+  // The program's own exit codes pass through, so that a script sees why it ended.
   return static_cast<ExitCode>(result->exit_code);
 }
 
@@ -176,7 +176,7 @@ ExitCode Explain(const CompileOptions& options, const CompiledModel& compiled) {
 
 bool Writes(const CompileOptions& options) { return !options.emit.has_value() && !options.plan_only; }
 
-// What a finished compile prints and writes. `start`: when it began.
+// Prints and writes what a finished compile has made. `start` is when it began.
 ExitCode PrintAndWrite(const CompileOptions& options, const CompiledModel& compiled, Clock::time_point start,
                        Report& report) {
   if (options.explain.has_value()) {

@@ -13,7 +13,7 @@
 namespace cleave {
 namespace {
 
-// The text of the line of the model that causes `op`; nullopt where none does.
+// The text of the line of the model that causes `op`; nullopt if there is none.
 std::optional<Span> LineOf(const Op& op, FileId file, const SourceSet& sources) {
   if (op.line <= 0) return std::nullopt;
   const SourceFile& source = sources.file(file);

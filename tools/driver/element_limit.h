@@ -9,7 +9,7 @@
 
 namespace cleave {
 
-// False after E0314 about the tensor, or the message, of which a rank has most elements. `file` is the model's.
+// Returns false after E0314 about the tensor, or the message, of which a rank has most elements. `file` is the model's.
 bool CheckElementLimit(const SplitProgram& split, FileId file, const SourceSet& sources, Diagnostics& diagnostics);
 
 }  // namespace cleave

@@ -7,11 +7,11 @@ namespace cleave {
 enum class ExitCode {
   kDone = 0,
   kUsage = 2,
-  kModelWrong = 3,  // The model, a pin, a plan or the data.
+  kModelWrong = 3,  // The model, a pin, a plan or the data is wrong.
   kNoPlanFits = 4,
   kEnvironment = 5,  // A compiler, MPI, or a folder that can be written is missing.
   kProgramFailed = 6,
-  kInternal = 70,  // A bug of ours.
+  kInternal = 70,  // A mistake of the compiler itself.
 };
 
 }  // namespace cleave

@@ -34,7 +34,7 @@ class FileCheck {
     diagnostics_.Add(std::move(diagnostic));
   }
 
-  // The file for `tensor`; nullopt after saying why there is none.
+  // The file for `tensor`; nullopt after reporting why there is none.
   std::optional<runtime::NpyFile> Open(const std::string& path, const std::string& tensor) {
     const std::string place = (folder_ / path).lexically_normal().string();
     std::error_code ignored;

@@ -1,5 +1,5 @@
-// The .npy files that a model names, looked at as far as their headers and sizes go. What is wrong with one that is
-// there is said by the compiler, where the file is named; a program looks again before it starts.
+// Checks the .npy files that a model names, as far as their headers and sizes tell. The compiler reports what is wrong
+// with a file that exists at the place where the model names it; a program checks again before it starts.
 #ifndef CLEAVE_TOOLS_DRIVER_FILES_H_
 #define CLEAVE_TOOLS_DRIVER_FILES_H_
 
@@ -8,8 +8,8 @@
 
 namespace cleave {
 
-// Reports E0513 to E0515 of files that are there, and W0617 of one that is not; false after an error. Paths start from
-// the folder of the model file, as the model writes them.
+// Reports E0513 to E0515 for files that exist, and W0617 for one that does not; returns false after an error. Paths
+// start from the folder of the model file, as the model writes them.
 bool CheckFiles(const Module& module, Diagnostics& diagnostics);
 
 }  // namespace cleave

@@ -29,8 +29,8 @@ bool IsOnPath(const std::string& program) {
   return false;
 }
 
-// Runs a command in `folder`; returns its exit code, 128 + signal when a signal ended it. Output goes to `log` unless
-// it is empty.
+// Runs a command in `folder`. Returns its exit code, or 128 + signal if a signal ended it. Output goes to `log` unless
+// that is empty.
 absl::StatusOr<int> Run(const std::string& folder, std::vector<std::string> command, const std::string& log) {
   std::vector<char*> arguments;
   for (std::string& word : command) arguments.push_back(word.data());
@@ -53,7 +53,7 @@ absl::StatusOr<int> Run(const std::string& folder, std::vector<std::string> comm
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-// How `launch` connects the ranks: what the Makefile knows as COMM.
+// How `launch` connects the ranks, as a value of COMM in the Makefile.
 std::string CommOf(const std::string& launch) {
   if (launch.empty() || launch == "mpirun") return "mpi";
   return launch == "local" ? "local" : "gloo";
@@ -68,14 +68,14 @@ std::string WhatIsMissing(const std::string& log) {
   return said.substr(0, said.find(".  Stop."));
 }
 
-// As the Makefile looks for it.
+// In the way in which the Makefile looks for it.
 bool HasNvcc() {
   const char* home = std::getenv("CUDA_HOME");
   const std::string toolkit = home == nullptr ? "/usr/local/cuda" : home;
   return IsOnPath("nvcc") || access(absl::StrCat(toolkit, "/bin/nvcc").c_str(), X_OK) == 0;
 }
 
-// Asks the driver of NVIDIA itself, which is there without the toolkit.
+// Asks NVIDIA's driver itself, which is installed also where the toolkit is not.
 absl::Status FindGpu() {
   void* const driver = dlopen("libcuda.so.1", RTLD_NOW);
   if (driver == nullptr) return absl::UnavailableError("this machine has no NVIDIA driver (libcuda.so.1)");

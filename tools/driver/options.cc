@@ -32,7 +32,7 @@ EarlyExit UsageError(ErrorFormat format, const std::string& message) {
   return {.code = ExitCode::kUsage, .text = UsageErrorText(format, message, "`--help` lists the options")};
 }
 
-// The form of errors that is asked for, also by a command line that is wrong elsewhere.
+// The format of errors that a command line asks for, even if something else in it is wrong.
 ErrorFormat FormatAskedFor(int argc, const char* const* argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
@@ -53,7 +53,8 @@ EarlyExit ExitOf(const CLI::App& app, const CLI::ParseError& error, ErrorFormat 
   return UsageError(format, error.what());
 }
 
-// Whole numbers from `low`; without `high` up to what 63 bits hold. (The checks of CLI11 print a double's whole range.)
+// Whole numbers from `low`, up to what 63 bits hold if there is no `high`. (The checks of CLI11 print a double's whole
+// range.)
 CLI::Validator WholeNumber(int64_t low, std::optional<int64_t> high = std::nullopt) {
   const auto check = [low, high](const std::string& text) -> std::string {
     int64_t value = 0;
@@ -86,7 +87,7 @@ std::vector<std::string> WithTableInOneWord(int argc, const char* const* argv) {
   return words;
 }
 
-// What `--launch` says, read into `options`; empty, or what is wrong with it.
+// Reads what `--launch` says into `options`; returns what is wrong with it, or an empty text.
 std::string ReadLaunch(const std::string& launch, CompileOptions& options) {
   const size_t space = launch.find(' ');
   options.launch = launch.substr(0, space);
@@ -99,7 +100,7 @@ std::string ReadLaunch(const std::string& launch, CompileOptions& options) {
   return absl::StrCat("--launch: ", OneOf(ways)(launch));
 }
 
-// Options that cannot both be meant; empty where all can.
+// Options that contradict each other; empty if there are none.
 std::string Contradiction(const CompileOptions& options) {
   if (options.run && options.plan_only) return "`--plan-only` writes no program that `--run` could start";
   if (options.run && options.emit) return "`--emit` writes no program that `--run` could start";

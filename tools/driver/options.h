@@ -16,16 +16,16 @@ namespace cleave {
 enum class EmitStage { kAst, kGraph, kPlan, kProgram, kSource };
 enum class ErrorFormat { kText, kJson };
 
-// Absent settings are taken from the model's `parallel` and `train` blocks.
+// Settings that are absent are taken from the model's `parallel` and `train` blocks.
 struct CompileOptions {
   std::string model;  // Path of the .model file.
   std::optional<int64_t> devices;
-  std::string cluster;                // Preset or file; empty: that of the plan file, else the target's.
+  std::string cluster;                // Preset or file; empty: that of the plan file, or else the target's.
   std::optional<std::string> search;  // "sapp", "data_parallel", …
   std::string target = "cpu";
   std::string out;  // Empty: out/<stem of the model file>.
   bool run = false;
-  std::string launch;      // "mpirun", "rank-table", "dynamic" or "local"; empty: run.sh picks.
+  std::string launch;      // "mpirun", "rank-table", "dynamic" or "local"; empty: run.sh decides.
   std::string rank_table;  // With rank-table: the path of the table.
   std::optional<int64_t> steps;
   std::optional<int64_t> seed;
@@ -40,7 +40,8 @@ struct CompileOptions {
   bool quiet = false;
 };
 
-// What a command line asks for besides compiling: print `text` (to standard error unless done) and exit.
+// A command line that asks for something other than compiling: print `text` (to standard error unless `code` is kDone)
+// and exit.
 struct EarlyExit {
   ExitCode code = ExitCode::kUsage;
   std::string text;

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Lists the files of the last compile, one a line: it marks a folder as ours and tells what an earlier compile left.
+// Lists the files of the last compile, one a line. It marks a folder as ours and tells what an earlier compile left.
 constexpr char kManifest[] = ".cleave_files";
 
 absl::Status Failure(const std::string& attempt, const fs::path& path, const std::error_code& error) {
@@ -113,7 +113,7 @@ absl::Status WriteOutput(const std::string& folder, const std::vector<OutputFile
   const std::vector<std::string> earlier = ManifestOf(target);
   fs::create_directories(target, error);
   if (error) return Failure("create the folder", target, error);
-  // The manifest goes first: should we be stopped on the way, the folder is still known as ours.
+  // The manifest comes first: if we are stopped on the way, the folder is still known as ours.
   fs::rename(staging.path() / kManifest, target / kManifest, error);
   if (error) return Failure("write", target / kManifest, error);
   for (const OutputFile& file : files) {
@@ -127,7 +127,7 @@ absl::Status WriteOutput(const std::string& folder, const std::vector<OutputFile
   for (const std::string& path : earlier) {
     if (paths.count(path) > 0) continue;
     fs::remove(target / path, error);
-    // The folder of a rank that the new plan does not have goes with its last file.
+    // A rank that the new plan does not have leaves an empty folder, which is removed with its last file.
     const fs::path left = (target / path).parent_path();
     if (left != target && fs::is_empty(left, error) && !error) fs::remove(left, error);
   }

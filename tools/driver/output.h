@@ -18,10 +18,10 @@ struct OutputFile {
 // Fails with FailedPrecondition when `folder` exists, is not empty and was not written by WriteOutput.
 absl::Status CheckOutputFolder(const std::string& folder);
 
-// Writes all files: first into a hidden folder beside `folder`, so that a full disk or a missing right shows before
-// anything changes, then by renaming each into its place. A file whose text has not changed keeps its time, so that
-// `make` builds only what is new. Files of an earlier compile that are not in `files` are removed; what else lies in
-// the folder (logs, binaries) stays.
+// Writes all files: first into a hidden folder beside `folder`, so that a full disk or a missing permission shows
+// before anything changes, then by renaming each file into its place. A file whose text has not changed keeps its time,
+// so that `make` builds only what is new. Files of an earlier compile that are not in `files` are removed; everything
+// else in the folder (logs, binaries) stays.
 absl::Status WriteOutput(const std::string& folder, const std::vector<OutputFile>& files);
 
 }  // namespace cleave

@@ -30,7 +30,7 @@ std::nullopt_t Bug(absl::string_view stage, absl::string_view what, Report& repo
   return std::nullopt;
 }
 
-// Whether anything is made that could run: only that has to be proven by simulation.
+// Whether anything is made that could run. Only then is the program proven by simulation.
 bool MakesCode(const CompileOptions& options) { return !options.plan_only && options.emit != EmitStage::kPlan; }
 
 // Whether sources are generated, in which a rank counts elements in 32 bits.

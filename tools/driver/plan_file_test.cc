@@ -67,7 +67,7 @@ TEST(PlanFileTest, AFileMustBeAPlanOfThisModel) {
             "E0604: the plan file `FILE` does not fit this model; plan.version: this version reads 1, found 9");
   UnderstoodModel other = Mlp();
   other.training_graph.hash = "xxh3:fedcba9876543210";
-  EXPECT_EQ(Outcome(PlanFileWith(Mlp()), {}, other).substr(0, 67),
+  EXPECT_EQ(Outcome(PlanFileWith(Mlp()), {}, other).substr(0, 68),
             "E0604: the plan file `FILE` does not fit this model; model.hash: the");
 }
 

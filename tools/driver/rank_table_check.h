@@ -8,8 +8,8 @@
 
 namespace cleave {
 
-// False after E0609: the table at `path` cannot be read, or it names another number of ranks than `ranks`. True where
-// `path` is empty, for there is no table then.
+// Returns false after E0609: the table at `path` cannot be read, or the number of ranks that it names is not `ranks`.
+// True where `path` is empty, for there is no table then.
 bool CheckRankTable(const std::string& path, int ranks, Diagnostics& diagnostics);
 
 }  // namespace cleave

@@ -27,7 +27,7 @@ std::string FirstLine(const CompiledModel& compiled) {
                       FormatBytes(Bytes(static_cast<int64_t>(sent))), " sent per rank and step\n");
 }
 
-// GPUs differ more than a plan should leave unsaid.
+// GPUs differ so much that the summary should name the kind for which the plan was made.
 std::string TargetLine(const CompileOptions& options, const Plan& plan) {
   if (options.target != "cuda") return "";
   const bool is_default = options.cluster.empty() && options.plan_file.empty();

@@ -1,4 +1,4 @@
-// What a compile says at its end.
+// The text that a compile prints at its end.
 #ifndef CLEAVE_TOOLS_DRIVER_SUMMARY_H_
 #define CLEAVE_TOOLS_DRIVER_SUMMARY_H_
 
@@ -14,7 +14,7 @@ namespace cleave {
 // The plan of a compile with what is predicted of it. REQUIRES: `compiled` outlives the result.
 Explained ExplainedOf(const CompiledModel& compiled);
 
-// Ranks, algorithm, collectives and bytes; of a plan alone also what it asks of each rank; then what was proven, and
+// Ranks, algorithm, collectives and bytes; for a plan alone also what it asks of each rank; then what was proven, and
 // the time that the compile took.
 std::string Summary(const CompileOptions& options, const CompiledModel& compiled, Seconds taken);
 

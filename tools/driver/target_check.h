@@ -10,10 +10,10 @@
 
 namespace cleave {
 
-// E0324 for each region with another device than that of `target`; whether there is none.
+// Reports E0324 for each region with another device than that of `target`; returns whether there is none.
 bool CheckRegionDevices(const Pins& pins, const std::string& target, Diagnostics& diagnostics);
 
-// W0618 where the model's precision is one that `target` does not have.
+// Reports W0618 where the model's precision is one that `target` does not have.
 void CheckPrecision(const Module& module, const std::string& target, Diagnostics& diagnostics);
 
 }  // namespace cleave

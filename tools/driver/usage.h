@@ -1,4 +1,4 @@
-// A mistake on the command line, in the form that the user wants errors in.
+// A mistake on the command line, in the format in which the user wants errors.
 #ifndef CLEAVE_TOOLS_DRIVER_USAGE_H_
 #define CLEAVE_TOOLS_DRIVER_USAGE_H_
 
@@ -8,7 +8,7 @@
 
 namespace cleave {
 
-// "error: MESSAGE" and "help: HELP" (where not empty) on lines of their own, or one JSON object with the fields of a
+// "error: MESSAGE" and "help: HELP" (if not empty) on separate lines, or one JSON object with the fields of a
 // diagnostic, whose code is null. Ends with a newline.
 std::string UsageErrorText(ErrorFormat format, const std::string& message, const std::string& help);
 

@@ -27,7 +27,7 @@ bool IsCode(absl::string_view name) {
          std::all_of(name.begin() + 1, name.end(), absl::ascii_isdigit);
 }
 
-// By code; README.md is no page.
+// By code. README.md is not a page.
 const std::map<std::string, absl::string_view>& Pages() {
   static const auto& pages = *[] {
     auto* result = new std::map<std::string, absl::string_view>;

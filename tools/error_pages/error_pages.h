@@ -11,11 +11,11 @@
 namespace cleave {
 
 struct CodeAnswer {
-  bool is_answered = true;  // Else `text` says what was wrong with the question.
+  bool is_answered = true;  // If not, `text` says what was wrong with the question.
   std::string text;         // Ends with a newline.
 };
 
-// Of one word: the page of that code, in upper or lower case. Of none: all codes with their titles, one a line.
+// For one word: the page of that code, in upper or lower case. For none: all codes with their titles, one a line.
 CodeAnswer ExplainCode(const std::vector<std::string>& words);
 
 }  // namespace cleave

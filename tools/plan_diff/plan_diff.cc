@@ -6,7 +6,7 @@
 namespace cleave {
 namespace {
 
-// Calls `found` with the items of both lists that `key_of` gives one key, in the order of `before`, then of `after`;
+// Calls `found` with the items of both lists that have the same `key_of`, in the order of `before`, then of `after`;
 // null where a list has none.
 template <typename Item, typename KeyOf, typename Found>
 void MatchByKey(const std::vector<Item>& before, const std::vector<Item>& after, const KeyOf& key_of,

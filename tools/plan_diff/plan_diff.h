@@ -39,13 +39,13 @@ struct OpChange {
 struct CollectiveChange {
   std::string kind, phase;
   int count_before = 0, count_after = 0;
-  double bytes_before = 0, bytes_after = 0;  // Sent per rank.
+  double bytes_before = 0, bytes_after = 0;  // Sent by each rank.
 
   bool operator==(const CollectiveChange&) const = default;
 };
 
-// What is equal in both is not in it. Ordered as in the first plan, then what only the second has. How long the search
-// took, and the reasons as sentences, are not compared.
+// Only what differs, ordered as in the first plan, then what only the second plan has. The time that the search took
+// and the reasons as sentences are not compared.
 struct PlanDiff {
   std::vector<TextChange> settings;
   std::vector<FigureChange> figures;
@@ -62,8 +62,8 @@ struct PlanDiff {
 
 PlanDiff Diff(const PlanView& before, const PlanView& after);
 
-// Lines of at most 100 columns, equal changes once, with the names of what they changed, repeated layers folded; "the
-// plans are equal" where nothing changed.
+// Lines of at most 100 columns. Equal changes stand there once, with the names of what they changed, and repeated
+// layers are folded. The text is "the plans are equal" where nothing changed.
 std::string DiffText(const PlanDiff& diff);
 
 // One JSON object with every change, nothing folded.

@@ -1,4 +1,4 @@
-// What two plan.json can be compared by, read without their model.
+// The contents of a plan.json that are compared, read without its model.
 #ifndef CLEAVE_TOOLS_PLAN_DIFF_PLAN_VIEW_H_
 #define CLEAVE_TOOLS_PLAN_DIFF_PLAN_VIEW_H_
 
@@ -14,7 +14,7 @@ namespace cleave {
 
 struct OpView {
   std::string name;
-  std::string cuts;  // "i: m0 m1, k: m2", or "whole"; with the axes that pass and the layout that readers see.
+  std::string cuts;  // "i: m0 m1, k: m2", or "whole"; then the axes that pass through and the layout that readers see.
   std::optional<double> cost;  // Of the chosen way; nullopt where there was no choice.
 
   bool operator==(const OpView&) const = default;
@@ -29,7 +29,7 @@ struct TensorView {
 
 struct CollectiveView {
   std::string kind, phase;
-  double sent_bytes = 0;  // Per rank.
+  double sent_bytes = 0;  // By each rank.
 
   bool operator==(const CollectiveView&) const = default;
 };
@@ -44,8 +44,8 @@ struct PlanView {
   bool operator==(const PlanView&) const = default;
 };
 
-// An InvalidArgument error for broken JSON, a key twice in one object, another format or version, a field that is
-// missing or of another type. Fields that are not compared may be there or not.
+// An InvalidArgument error for broken JSON, a key that stands twice in one object, another format or version, and a
+// field that is missing or of another type. Fields that are not compared may be missing.
 absl::StatusOr<PlanView> ReadPlanView(absl::string_view text);
 
 }  // namespace cleave

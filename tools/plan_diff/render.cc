@@ -15,13 +15,13 @@ namespace {
 
 constexpr size_t kColumns = 100;
 
-// Equal changes, by the places in repeated layers of what changed.
+// Equal changes, with the names of what they changed, grouped by the places of these names in repeated layers.
 struct Group {
   std::vector<std::vector<std::string>> places;
   std::vector<std::string> lines;  // Below the names.
 };
 
-// `text` in lines of at most kColumns, cut between words, behind `head`; a word that is longer stands alone.
+// `text` in lines of at most kColumns behind `head`, cut between words. A word that is longer stands alone.
 std::string Line(const std::string& head, const std::string& text) {
   std::string result, line = head;
   for (size_t begin = 0; begin < text.size();) {

@@ -4,7 +4,7 @@
 
 namespace cleave {
 
-// Makes it the current folder where `bazel run` started the program elsewhere. False, after saying so on standard
+// Enters it where `bazel run` has started the program in another folder. Returns false, after reporting on standard
 // error, when it cannot be entered.
 bool EnterUserFolder();
 

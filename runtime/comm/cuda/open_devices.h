@@ -15,8 +15,8 @@ namespace cleave::runtime {
 // unless all have the same.
 Result<std::vector<std::string>> GatherResults(Comm::Impl& job, const Result<std::string>& mine);
 
-// Opens this rank's GPU (runtime/device). An Error, the same on all ranks, where one of them has none, or two have the
-// same one that are not to share it.
+// Opens this rank's GPU (runtime/device). Returns an Error, the same on all ranks, when a rank has no GPU, or when two
+// ranks have the same GPU and may not share it.
 std::optional<Error> OpenDevices(Comm::Impl& job, bool shared);
 
 }  // namespace cleave::runtime

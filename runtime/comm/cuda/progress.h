@@ -1,4 +1,4 @@
-// For transports of device memory: where the GPU is among the collectives of a rank, written by itself, so that the
+// For transports of device memory: which collective of a rank its GPU has reached. The GPU writes it, so that the
 // watchdog sees it while the host runs ahead, or while recorded work is replayed.
 #ifndef CLEAVE_RUNTIME_COMM_CUDA_PROGRESS_H_
 #define CLEAVE_RUNTIME_COMM_CUDA_PROGRESS_H_

@@ -1,13 +1,13 @@
 // Private to runtime/comm/gloo: a Transport by Gloo's collectives.
 //
-// Each group has its own connections, in which only its members are. A call's number within its group tells its
-// messages from those of all other calls.
+// Each group has its own connections, between its members only. The messages of a call carry the call's number within
+// its group, so that they are not taken for those of another call.
 //
 //   all_reduce, broadcast, barrier     Gloo's of that name: ring, binomial tree, dissemination
 //   all_gather, all_to_all             gloo::allgatherv (ring), gloo::alltoallv (each to each)
-//   reduce_scatter                     gloo::alltoallv of the pieces, then the sum in the order of members: Gloo's own
-//                                      class for it is built anew for every pointer, writes over what it is given, and
-//                                      takes twice its memory besides
+//   reduce_scatter                     gloo::alltoallv of the pieces, then the sum in the order of members. Gloo's own
+//                                      class for it has to be built anew for every pointer, overwrites its input, and
+//                                      takes memory twice the size of that input
 //   send_receive                       messages by Gloo's unbound buffers
 #ifndef CLEAVE_RUNTIME_COMM_GLOO_TRANSPORT_H_
 #define CLEAVE_RUNTIME_COMM_GLOO_TRANSPORT_H_

@@ -1,9 +1,10 @@
 // For runtime/comm/local and its subfolder: a Transport between ranks that are threads of one process. Each reads what
 // the others have where it lies.
 //
-//   all_reduce        each member reduces its part of the elements, in the order of members, and takes the others'
-//   parts reduce_scatter    each member reduces its piece, in the order of members all others        each member copies
-//   what it receives
+//   all_reduce        each member reduces its part of the elements, in the order of members, then takes the
+//                     parts of the others
+//   reduce_scatter    each member reduces its piece, in the order of members
+//   all others        each member copies what it receives
 //
 // So results do not depend on which thread is faster; bf16 is summed up in float and rounded once.
 #ifndef CLEAVE_RUNTIME_COMM_LOCAL_TRANSPORT_H_

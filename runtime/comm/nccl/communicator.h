@@ -1,5 +1,5 @@
-// Private to runtime/comm/nccl: a communicator of NCCL, of which nothing blocks. A call is asked for, and then looked
-// at until NCCL has taken it; what it cannot do becomes a Problem.
+// Private to runtime/comm/nccl: a communicator of NCCL whose calls do not block. After a call we ask NCCL again and
+// again until it has accepted the work; a failure becomes a Problem.
 #ifndef CLEAVE_RUNTIME_COMM_NCCL_COMMUNICATOR_H_
 #define CLEAVE_RUNTIME_COMM_NCCL_COMMUNICATOR_H_
 
@@ -32,7 +32,7 @@ class Communicator {
   // What has gone wrong meanwhile, as far as NCCL knows.
   Problem Failure() const;
 
-  // Ends all work under way.
+  // Ends all work that has not ended yet.
   void Abort();
 
   // Ends the connection to the others, who do the same.
@@ -41,7 +41,8 @@ class Communicator {
   ncclComm_t get() const { return communicator_; }
 
  private:
-  // The state that is not "in progress", within so many seconds; negative: without end, which is the watchdog's.
+  // Waits for a state other than "in progress" for so many seconds. A negative number: for ever, and the watchdog ends
+  // a job that stands still.
   Problem Await(ncclResult_t state, double seconds) const;
 
   ncclComm_t communicator_ = nullptr;

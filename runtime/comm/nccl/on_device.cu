@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "runtime/comm/cuda/open_devices.h"
-#include "runtime/comm/job.h"
+#include "runtime/comm/job.h"  // IWYU pragma: associated
 #include "runtime/comm/nccl/communicator.h"
 #include "runtime/comm/nccl/transport.h"
 

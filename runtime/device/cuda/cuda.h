@@ -6,8 +6,9 @@
 //   Launch(AddOne, ForElements(count), count, x);
 //
 // A rank is a thread; several ranks may be threads of one process that share a GPU. Everything here speaks of the
-// calling thread's rank. Kernels run in the order in which they were launched on the current stream: the compute stream
-// but between BeginCommunication and EndCommunication (runtime/device/streams.h), when it is the communication stream.
+// calling thread's rank. Kernels run in the order in which they were launched on the current stream: between
+// BeginCommunication and EndCommunication (runtime/device/streams.h) that is the communication stream, otherwise the
+// compute stream.
 #ifndef CLEAVE_RUNTIME_DEVICE_CUDA_CUDA_H_
 #define CLEAVE_RUNTIME_DEVICE_CUDA_CUDA_H_
 
@@ -26,8 +27,8 @@ cudaStream_t CommunicationStream();
 // was attempted: "cudaMalloc of 4096 bytes".
 void CheckCuda(cudaError_t error, const char* what);
 
-// A workspace (runtime/device/workspace.h) that is never given back. It is none that was: what a call gives back in one
-// step it finds again in the next, when nothing may be allocated any more.
+// A workspace (runtime/device/workspace.h) that is never given back. It is always a new one: a workspace that a call
+// has given back must be there when the call takes it again in the next step, in which nothing may be allocated.
 void* TakeForGood(int64_t bytes);
 
 // Multiprocessors of the device.
@@ -78,7 +79,7 @@ void Launch(void (*kernel)(Parameters...), const LaunchShape& shape, Arguments..
   kernel<<<blocks, threads, static_cast<size_t>(shape.shared_bytes), CurrentStream()>>>(
       static_cast<Parameters>(arguments)...);
 #else
-  // The stand-in for the CUDA runtime (runtime/stand_in) has no such syntax.
+  // The stand-in for the CUDA runtime (tests/stand_in) has no such syntax.
   StandInLaunch(blocks, threads, static_cast<size_t>(shape.shared_bytes), CurrentStream(),
                 [=] { kernel(static_cast<Parameters>(arguments)...); });
 #endif

@@ -24,8 +24,8 @@ struct RankState {
   std::vector<int> free_numbers;
 };
 
-// Waits, on the compute stream, for all communication that nothing waits for yet. The AwaitCommunication that is still
-// to come has nothing more to do.
+// Makes the compute stream wait for all communication that it does not wait for yet. A later AwaitCommunication for it
+// then does nothing.
 void AwaitAllCommunication();
 
 // Of the calling thread's rank; made on the thread's current device at the first call. Never destroyed: what a rank

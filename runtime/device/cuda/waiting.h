@@ -1,5 +1,5 @@
-// How the host waits for a rank's GPU: it looks, again and again, whether something has failed that the GPU would wait
-// for without end, as a collective whose other members are gone.
+// How the host waits for a rank's GPU. While it waits, it checks again and again for a failure that would make the GPU
+// wait for ever, such as a collective whose other members are gone.
 #ifndef CLEAVE_RUNTIME_DEVICE_CUDA_WAITING_H_
 #define CLEAVE_RUNTIME_DEVICE_CUDA_WAITING_H_
 

@@ -1,7 +1,7 @@
 // Sums of products that are no products of matrices. Each result is one thread's sum, or one block's where there are
 // few results of many products each; products are added in an order that depends on the sizes only.
 #include "runtime/device/cuda/cuda.h"
-#include "runtime/einsum/nest.h"
+#include "runtime/einsum/nest.h"  // IWYU pragma: associated
 #include "runtime/error/error.h"
 #include "runtime/kernels/cuda/group.cuh"
 #include "runtime/mesh/mesh.h"

@@ -1,5 +1,3 @@
-#include "runtime/kernels/kernels.h"
-
 #include <omp.h>
 
 #include <algorithm>
@@ -10,6 +8,12 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/indexing.h"
+#include "runtime/kernels/neighbors.h"
+#include "runtime/kernels/partners.h"
+#include "runtime/kernels/reduce.h"
+#include "runtime/mesh/mesh.h"
 
 namespace cleave::runtime {
 namespace {

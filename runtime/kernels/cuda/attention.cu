@@ -1,10 +1,10 @@
-// Reading guide: Forward is the whole idea; Statistics does for the gradients what Forward's first pass does, and the other
-// two compute the weights of the softmax again, tile by tile, from what it wrote. With s the scores, p = exp(s - m) / l the
-// weights and d = dout v^T: the gradient by the scores is p (d - sum_j p d).
-#include "runtime/kernels/attention.h"
-
+// Reading guide: Forward is the whole idea; Statistics does for the gradients what Forward's first pass does, and the
+// other two compute the weights of the softmax again, tile by tile, from what it wrote.
+//
+// With s the scores, p = exp(s - m) / l the weights and d = dout v^T, the gradient by the scores is p (d - sum_j p d).
 #include <cmath>
 
+#include "runtime/kernels/attention.h"
 #include "runtime/kernels/cuda/attention_tiles.cuh"
 #include "runtime/kernels/cuda/scratch.cuh"
 #include "runtime/kernels/elementwise.h"
@@ -54,9 +54,7 @@ struct Sight {
     return causal && first_row + row + 1 < columns ? first_row + row + 1 : columns;
   }
   // The first query that sees `column`.
-  __device__ int64_t FirstRow(int64_t column) const {
-    return causal && column > first_row ? column - first_row : 0;
-  }
+  __device__ int64_t FirstRow(int64_t column) const { return causal && column > first_row ? column - first_row : 0; }
 };
 
 // What the kernels read.
@@ -70,7 +68,7 @@ struct Operands {
   const T* q;
   const T* k;
   const T* v;
-  const T* dout;              // These two for the gradients only.
+  const T* dout;  // These two for the gradients only.
   RowStatistics* statistics;
 
   Operands(const AttentionShape& shape, const T* q, const T* k, const T* v, const T* dout = nullptr,
@@ -104,8 +102,8 @@ template <int kTile>
 class RunningRow {
  public:
   // Takes a tile of scores, and of what they weigh where that is not null. `row` and `column` are the tile's first.
-  __device__ void Add(const float* scores, const float* weighed, int pitch, float scale, const Sight& sight, int64_t row,
-                      int64_t column) {
+  __device__ void Add(const float* scores, const float* weighed, int pitch, float scale, const Sight& sight,
+                      int64_t row, int64_t column) {
     const int mine = Row();
     float largest = largest_;
     for (int j = Part(); j < kTile; j += kThreadsPerRow<kTile>) {
@@ -154,29 +152,50 @@ struct BlockPlace {
   }
 };
 
-// Shared memory, part after part.
-class SharedParts {
+// Tiles in shared memory, one after another.
+template <typename T, int kHead>
+class TileMemory {
  public:
-  template <typename T>
-  __device__ T* Next(int bytes) {
-    T* const part = reinterpret_cast<T*>(next_);
-    next_ += bytes;
-    return part;
-  }
+  __device__ T* Tile() { return static_cast<T*>(Next(kTileBytes<T, kHead>)); }
+  __device__ float* Scores() { return static_cast<float*>(Next(kScoreBytes<T, kHead>)); }
+  __device__ T* Weights() { return static_cast<T*>(Next(kWeightBytes<T, kHead>)); }
 
  private:
+  __device__ void* Next(int bytes) {
+    unsigned char* const tile = next_;
+    next_ += bytes;
+    return tile;
+  }
+
   unsigned char* next_ = DynamicShared();
 };
+
+// Loads the rows of `tensor` from `first` on into `other`, and makes the scores of the block's own rows with them. All
+// threads may then read the scores, and write `other`.
+template <typename T, int kHead>
+__device__ void ScoresWith(const T* own, const T* tensor, int64_t first, int64_t rows, int head, T* other,
+                           float* scores) {
+  LoadTile<T, kHead>(tensor, first, rows, head, other);
+  __syncthreads();
+  Scores<kHead>(own, other, scores);
+  __syncthreads();
+}
+
+// Calls f(j) for the columns of a tile that are this thread's in its row.
+template <int kTile, typename Function>
+__device__ void ForEachOfRow(Function f) {
+  for (int j = RunningRow<kTile>::Part(); j < kTile; j += kThreadsPerRow<kTile>) f(j);
+}
 
 template <typename T, int kHead>
 __global__ void __launch_bounds__(kThreads) Forward(Operands<T> all, T* out) {
   using Size = Sizes<T, kHead>;
   constexpr int kTile = Size::kTile;
-  SharedParts parts;
-  T* const own = parts.Next<T>(kTileBytes<T, kHead>);
-  T* const other = parts.Next<T>(kTileBytes<T, kHead>);
-  float* const scores = parts.Next<float>(kScoreBytes<T, kHead>);
-  T* const weights = parts.Next<T>(kWeightBytes<T, kHead>);
+  TileMemory<T, kHead> tiles;
+  T* const own = tiles.Tile();
+  T* const other = tiles.Tile();
+  float* const scores = tiles.Scores();
+  T* const weights = tiles.Weights();
   const BlockPlace place(all.rows, kTile);
   const Operands<T> my = all.Of(place.matrix);
   const int64_t end = my.sight.ColumnsUpTo(place.first + kTile - 1);
@@ -184,10 +203,7 @@ __global__ void __launch_bounds__(kThreads) Forward(Operands<T> all, T* out) {
   LoadTile<T, kHead>(my.q, place.first, my.rows, my.head, own);
   RunningRow<kTile> running;
   for (int64_t column = 0; column < end; column += kTile) {
-    LoadTile<T, kHead>(my.k, column, my.columns, my.head, other);
-    __syncthreads();
-    Scores<kHead>(own, other, scores);
-    __syncthreads();
+    ScoresWith<T, kHead>(own, my.k, column, my.columns, my.head, other, scores);
     running.Add(scores, nullptr, Size::kScorePitch, my.scale, my.sight, place.first, column);
   }
   const RowStatistics row = running.Result();
@@ -195,17 +211,14 @@ __global__ void __launch_bounds__(kThreads) Forward(Operands<T> all, T* out) {
   Accumulator<T, kHead> result;
   for (int64_t column = 0; column < end; column += kTile) {
     __syncthreads();
-    LoadTile<T, kHead>(my.k, column, my.columns, my.head, other);
-    __syncthreads();
-    Scores<kHead>(own, other, scores);
-    __syncthreads();
+    ScoresWith<T, kHead>(own, my.k, column, my.columns, my.head, other, scores);
     LoadTile<T, kHead>(my.v, column, my.columns, my.head, other);
     const int mine = RunningRow<kTile>::Row();
-    for (int j = RunningRow<kTile>::Part(); j < kTile; j += kThreadsPerRow<kTile>) {
+    ForEachOfRow<kTile>([&](int j) {
       const bool seen = my.sight.Sees(place.first + mine, column + j);
       const float score = my.scale * scores[mine * Size::kScorePitch + j];
       weights[mine * Size::kWeightPitch + j] = T(seen ? Exp(score - row.largest) * row.inverse_sum : 0.0f);
-    }
+    });
     __syncthreads();
     result.Add(weights, other);
   }
@@ -217,12 +230,12 @@ template <typename T, int kHead>
 __global__ void __launch_bounds__(kThreads) Statistics(Operands<T> all) {
   using Size = Sizes<T, kHead>;
   constexpr int kTile = Size::kTile;
-  SharedParts parts;
-  T* const own = parts.Next<T>(kTileBytes<T, kHead>);
-  T* const own_gradient = parts.Next<T>(kTileBytes<T, kHead>);
-  T* const other = parts.Next<T>(kTileBytes<T, kHead>);
-  float* const scores = parts.Next<float>(kScoreBytes<T, kHead>);
-  float* const weighed = parts.Next<float>(kScoreBytes<T, kHead>);
+  TileMemory<T, kHead> tiles;
+  T* const own = tiles.Tile();
+  T* const own_gradient = tiles.Tile();
+  T* const other = tiles.Tile();
+  float* const scores = tiles.Scores();
+  float* const weighed = tiles.Scores();
   const BlockPlace place(all.rows, kTile);
   const Operands<T> my = all.Of(place.matrix);
   LoadTile<T, kHead>(my.q, place.first, my.rows, my.head, own);
@@ -230,14 +243,8 @@ __global__ void __launch_bounds__(kThreads) Statistics(Operands<T> all) {
   RunningRow<kTile> running;
   const int64_t end = my.sight.ColumnsUpTo(place.first + kTile - 1);
   for (int64_t column = 0; column < end; column += kTile) {
-    LoadTile<T, kHead>(my.k, column, my.columns, my.head, other);
-    __syncthreads();
-    Scores<kHead>(own, other, scores);
-    __syncthreads();
-    LoadTile<T, kHead>(my.v, column, my.columns, my.head, other);
-    __syncthreads();
-    Scores<kHead>(own_gradient, other, weighed);
-    __syncthreads();
+    ScoresWith<T, kHead>(own, my.k, column, my.columns, my.head, other, scores);
+    ScoresWith<T, kHead>(own_gradient, my.v, column, my.columns, my.head, other, weighed);
     running.Add(scores, weighed, Size::kScorePitch, my.scale, my.sight, place.first, column);
   }
   const RowStatistics row = running.Result();
@@ -260,13 +267,13 @@ template <typename T, int kHead>
 __global__ void __launch_bounds__(kThreads) GradientQuery(Operands<T> all, T* dq) {
   using Size = Sizes<T, kHead>;
   constexpr int kTile = Size::kTile;
-  SharedParts parts;
-  T* const own = parts.Next<T>(kTileBytes<T, kHead>);
-  T* const own_gradient = parts.Next<T>(kTileBytes<T, kHead>);
-  T* const other = parts.Next<T>(kTileBytes<T, kHead>);
-  float* const scores = parts.Next<float>(kScoreBytes<T, kHead>);
-  float* const weighed = parts.Next<float>(kScoreBytes<T, kHead>);
-  T* const gradients = parts.Next<T>(kWeightBytes<T, kHead>);
+  TileMemory<T, kHead> tiles;
+  T* const own = tiles.Tile();
+  T* const own_gradient = tiles.Tile();
+  T* const other = tiles.Tile();
+  float* const scores = tiles.Scores();
+  float* const weighed = tiles.Scores();
+  T* const gradients = tiles.Weights();
   const BlockPlace place(all.rows, kTile);
   const Operands<T> my = all.Of(place.matrix);
   LoadTile<T, kHead>(my.q, place.first, my.rows, my.head, own);
@@ -278,19 +285,13 @@ __global__ void __launch_bounds__(kThreads) GradientQuery(Operands<T> all, T* dq
   const int64_t end = my.sight.ColumnsUpTo(place.first + kTile - 1);
   for (int64_t column = 0; column < end; column += kTile) {
     __syncthreads();
-    LoadTile<T, kHead>(my.v, column, my.columns, my.head, other);
-    __syncthreads();
-    Scores<kHead>(own_gradient, other, weighed);
-    __syncthreads();
-    LoadTile<T, kHead>(my.k, column, my.columns, my.head, other);
-    __syncthreads();
-    Scores<kHead>(own, other, scores);
-    __syncthreads();
-    for (int j = RunningRow<kTile>::Part(); j < kTile; j += kThreadsPerRow<kTile>) {
+    ScoresWith<T, kHead>(own_gradient, my.v, column, my.columns, my.head, other, weighed);
+    ScoresWith<T, kHead>(own, my.k, column, my.columns, my.head, other, scores);
+    ForEachOfRow<kTile>([&](int j) {
       const int at = mine * Size::kScorePitch + j;
       const bool seen = my.sight.Sees(place.first + mine, column + j);
       gradients[mine * Size::kWeightPitch + j] = T(Weight(seen, scores[at], weighed[at], my.scale, row).gradient);
-    }
+    });
     __syncthreads();
     result.Add(gradients, other);
   }
@@ -303,15 +304,15 @@ template <typename T, int kHead>
 __global__ void __launch_bounds__(kThreads) GradientKeyValue(Operands<T> all, T* dk, T* dv) {
   using Size = Sizes<T, kHead>;
   constexpr int kTile = Size::kTile;
-  SharedParts parts;
-  T* const own_key = parts.Next<T>(kTileBytes<T, kHead>);
-  T* const own_value = parts.Next<T>(kTileBytes<T, kHead>);
-  T* const query = parts.Next<T>(kTileBytes<T, kHead>);
-  T* const gradient = parts.Next<T>(kTileBytes<T, kHead>);
-  float* const scores = parts.Next<float>(kScoreBytes<T, kHead>);
-  float* const weighed = parts.Next<float>(kScoreBytes<T, kHead>);
-  T* const weights = parts.Next<T>(kWeightBytes<T, kHead>);
-  T* const gradients = parts.Next<T>(kWeightBytes<T, kHead>);
+  TileMemory<T, kHead> tiles;
+  T* const own_key = tiles.Tile();
+  T* const own_value = tiles.Tile();
+  T* const query = tiles.Tile();
+  T* const gradient = tiles.Tile();
+  float* const scores = tiles.Scores();
+  float* const weighed = tiles.Scores();
+  T* const weights = tiles.Weights();
+  T* const gradients = tiles.Weights();
   const BlockPlace place(all.columns, kTile);
   const Operands<T> my = all.Of(place.matrix);
   LoadTile<T, kHead>(my.k, place.first, my.columns, my.head, own_key);
@@ -327,14 +328,14 @@ __global__ void __launch_bounds__(kThreads) GradientKeyValue(Operands<T> all, T*
     Scores<kHead>(own_key, query, scores);
     Scores<kHead>(own_value, gradient, weighed);
     __syncthreads();
-    for (int j = RunningRow<kTile>::Part(); j < kTile; j += kThreadsPerRow<kTile>) {
+    ForEachOfRow<kTile>([&](int j) {
       const int at = mine * Size::kScorePitch + j;
       const bool seen = my.sight.Sees(first + j, place.first + mine);
       const RowStatistics row = first + j < my.rows ? my.statistics[first + j] : RowStatistics{0.0f, 0.0f, 0.0f};
       const Weight weight(seen, scores[at], weighed[at], my.scale, row);
       weights[mine * Size::kWeightPitch + j] = T(weight.weight);
       gradients[mine * Size::kWeightPitch + j] = T(weight.gradient);
-    }
+    });
     __syncthreads();
     value_result.Add(weights, gradient);
     key_result.Add(gradients, query);
@@ -348,10 +349,10 @@ __global__ void __launch_bounds__(kThreads) GradientKeyValue(Operands<T> all, T*
 template <typename T, int kHead>
 LaunchShape BlocksFor(const AttentionShape& shape, int64_t rows, int tiles, int scores, int weights) {
   constexpr int kTile = Sizes<T, kHead>::kTile;
-  return {.blocks = shape.matrices * ((rows + kTile - 1) / kTile),
-          .threads = kThreads,
-          .shared_bytes =
-              tiles * kTileBytes<T, kHead> + scores * kScoreBytes<T, kHead> + weights * kWeightBytes<T, kHead>};
+  return {
+      .blocks = shape.matrices * ((rows + kTile - 1) / kTile),
+      .threads = kThreads,
+      .shared_bytes = tiles * kTileBytes<T, kHead> + scores * kScoreBytes<T, kHead> + weights * kWeightBytes<T, kHead>};
 }
 
 // Calls run with the head size that kernels are made for, as a constant: the next power of two.

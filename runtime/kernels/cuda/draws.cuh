@@ -25,7 +25,7 @@ struct PieceRows {
   int64_t stride[kMostDimensions] = {};  // In the whole tensor.
   int64_t rows = 1;
   int64_t columns = 1;
-  int64_t first_column = 0;  // The whole tensor's index of the first element, but for the dimensions before.
+  int64_t first_column = 0;  // Of a row's first element, in its row of the whole tensor.
 
   // The whole tensor's index of the row's first element.
   __device__ int64_t RowBegin(int64_t row) const {

@@ -1,47 +1,16 @@
 // Pooling: a thread for each place of the result, and for each element of a gradient. A gradient's places are added in
 // one order: row by row, and in a row from the last place that sees the element to the first.
-#include "runtime/kernels/pooling.h"
-
 #include <limits>
 
 #include "runtime/device/cuda/cuda.h"
+#include "runtime/device/cuda/slide.cuh"
 #include "runtime/device/portable.h"
+#include "runtime/kernels/pooling.h"
 
 namespace cleave::runtime {
 namespace {
 
 constexpr float kLeast = -std::numeric_limits<float>::infinity();
-
-// A sliding kernel, as the device sees it.
-struct Slide {
-  int64_t input;
-  int64_t output;
-  int64_t kernel;
-  int64_t stride;
-  int64_t first;
-
-  explicit Slide(const Sliding& sliding)
-      : input(sliding.input.size),
-        output(sliding.output.size),
-        kernel(sliding.kernel),
-        stride(sliding.stride),
-        first(sliding.first()) {}
-
-  // The taps of place `i` that see an element: [TapsBegin, TapsEnd).
-  __device__ int64_t At(int64_t i) const { return first + i * stride; }
-  __device__ int64_t TapsBegin(int64_t i) const { return At(i) < 0 ? -At(i) : 0; }
-  __device__ int64_t TapsEnd(int64_t i) const { return kernel < input - At(i) ? kernel : input - At(i); }
-
-  // The places that see element `e`: [PlacesBegin, PlacesEnd); place i does with tap e - At(i).
-  __device__ int64_t PlacesBegin(int64_t e) const {
-    const int64_t behind = e - first - kernel;  // The first place begins behind this.
-    return behind < 0 ? 0 : behind / stride + 1;
-  }
-  __device__ int64_t PlacesEnd(int64_t e) const {
-    const int64_t last = e - first < 0 ? 0 : (e - first) / stride + 1;
-    return last < output ? last : output;
-  }
-};
 
 struct Planes {
   int64_t count;

@@ -5,7 +5,8 @@
 //   const ScratchMemory scratch(layout);
 //   Launch(Add, shape, x, scratch.At<double>(sums));
 //
-// It is given back when the call returns, before its kernels have run: who takes it next does so on the same stream.
+// It is given back when the call returns, before its kernels have run. That is safe because the next user works on the
+// same stream.
 #ifndef CLEAVE_RUNTIME_KERNELS_CUDA_SCRATCH_CUH_
 #define CLEAVE_RUNTIME_KERNELS_CUDA_SCRATCH_CUH_
 

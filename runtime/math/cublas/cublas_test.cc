@@ -70,7 +70,7 @@ TEST(CublasTest, Tf32IsUsedWhereItIsAskedFor) {
 
 TEST(CublasDeathTest, AFailureNamesTheShape) {
   const DeviceVector<float> a(std::vector<float>(12, 1.0f));
-  EXPECT_EXIT(MatMul({.m = 2, .n = 4, .k = 3, .transpose_b = true}, a.get(), a.get(), nullptr),
+  EXPECT_EXIT(MatMul({.m = 2, .n = 4, .k = 3, .transpose_b = true}, a.get(), a.get(), static_cast<float*>(nullptr)),
               testing::ExitedWithCode(6),
               "cuBLASLt failed in a product of 1 times 2 x 3 and 3 x 4, the second stored transposed: ");
 }

@@ -1,4 +1,4 @@
-// cuBLASLt as a rank's products share it.
+// What a rank's products share of cuBLASLt.
 #ifndef CLEAVE_RUNTIME_MATH_CUBLAS_LIBRARY_CUH_
 #define CLEAVE_RUNTIME_MATH_CUBLAS_LIBRARY_CUH_
 
@@ -14,7 +14,7 @@ void CheckCublas(cublasStatus_t status, const std::string& what);
 
 struct Cublas {
   cublasLtHandle_t handle = nullptr;
-  // Kernels put what they add up in pieces there. One after another, as the stream runs them, so one piece is enough.
+  // Kernels that sum up in parts keep the parts there. The stream runs one kernel after another, so they can share it.
   void* workspace = nullptr;
   size_t workspace_bytes = 0;
 };

@@ -17,7 +17,7 @@
 #include "runtime/device/workspace.h"
 #include "runtime/error/error.h"
 #include "runtime/math/cublas/library.cuh"
-#include "runtime/math/math.h"
+#include "runtime/math/math.h"  // IWYU pragma: associated
 #include "runtime/math/prepared_list.h"
 
 namespace cleave::runtime {
@@ -267,8 +267,10 @@ void MultiplyBatches(const MatMulShape& shape, const In* a, const In* b, Out* c,
   Launch(MultiplyPlainly<In, Out>, ForElements(shape.batch * shape.m * shape.n), shape, a, b, after, c);
 }
 
+}  // namespace
+
 template <typename In, typename Out>
-void MatMulOf(const MatMulShape& shape, const In* a, const In* b, Out* c, const MatMulEpilogue<Out>& epilogue) {
+void MatMul(const MatMulShape& shape, const In* a, const In* b, Out* c, const MatMulEpilogue<Out>& epilogue) {
   const int64_t count = shape.batch * shape.m * shape.n;
   if (count == 0) return;
   if (shape.k == 0) {  // With nothing to contract, the product is the epilogue of zeros.
@@ -284,18 +286,8 @@ void MatMulOf(const MatMulShape& shape, const In* a, const In* b, Out* c, const 
   }
 }
 
-}  // namespace
-
-void MatMul(const MatMulShape& shape, const float* a, const float* b, float* c, const MatMulEpilogue<float>& epilogue) {
-  MatMulOf(shape, a, b, c, epilogue);
-}
-void MatMul(const MatMulShape& shape, const BFloat16* a, const BFloat16* b, float* c,
-            const MatMulEpilogue<float>& epilogue) {
-  MatMulOf(shape, a, b, c, epilogue);
-}
-void MatMul(const MatMulShape& shape, const BFloat16* a, const BFloat16* b, BFloat16* c,
-            const MatMulEpilogue<BFloat16>& epilogue) {
-  MatMulOf(shape, a, b, c, epilogue);
-}
+template void MatMul(const MatMulShape&, const float*, const float*, float*, const MatMulEpilogue<float>&);
+template void MatMul(const MatMulShape&, const BFloat16*, const BFloat16*, float*, const MatMulEpilogue<float>&);
+template void MatMul(const MatMulShape&, const BFloat16*, const BFloat16*, BFloat16*, const MatMulEpilogue<BFloat16>&);
 
 }  // namespace cleave::runtime

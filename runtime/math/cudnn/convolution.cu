@@ -2,13 +2,12 @@
 //
 // cuDNN has no products of bf16 with a result of f32. They are made in TF32 from copies as f32: TF32 has all digits of
 // bf16, so nothing is rounded.
-#include "runtime/math/convolution.h"
-
 #include <cstdint>
 
 #include "runtime/device/cuda/cuda.h"
 #include "runtime/device/memory.h"
 #include "runtime/device/workspace.h"
+#include "runtime/math/convolution.h"
 #include "runtime/math/cudnn/cudnn.cuh"
 #include "runtime/math/cudnn/direct.cuh"
 
@@ -72,63 +71,41 @@ bool ByLibrary(Direction direction, const ConvolutionShape& shape, const BFloat1
   return ConvolveByLibrary(direction, shape, true, wide_x.values(), filter, wide_y.values());
 }
 
+}  // namespace
+
 template <typename In, typename Out>
-void Forward(const ConvolutionShape& shape, const In* x, const In* filter, Out* y) {
+void Conv2d(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const In* x, const In* filter,
+            Out* y) {
+  const ConvolutionShape shape = {sizes, rows, columns};
   if (!HasProducts(shape)) return FillZeros(y, ElementsOfY(shape));
   if (!ByLibrary(Direction::kForward, shape, x, filter, y)) DirectForward(shape, x, filter, y);
 }
 
 template <typename In, typename Out>
-void GradientInput(const ConvolutionShape& shape, const In* dy, const In* filter, Out* dx) {
+void Conv2dGradientInput(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const In* dy,
+                         const In* filter, Out* dx) {
+  const ConvolutionShape shape = {sizes, rows, columns};
   if (!HasProducts(shape)) return FillZeros(dx, ElementsOfX(shape));
   if (!ByLibrary(Direction::kGradientInput, shape, dx, filter, dy)) DirectGradientInput(shape, dy, filter, dx);
 }
 
 template <typename In, typename Out>
-void GradientFilter(const ConvolutionShape& shape, const In* dy, const In* x, Out* dfilter) {
+void Conv2dGradientFilter(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const In* dy,
+                          const In* x, Out* dfilter) {
+  const ConvolutionShape shape = {sizes, rows, columns};
   if (!HasProducts(shape)) return FillZeros(dfilter, ElementsOfFilter(shape));
   if (!ByLibrary(Direction::kGradientFilter, shape, x, dfilter, dy)) DirectGradientFilter(shape, dy, x, dfilter);
 }
 
-}  // namespace
-
-void Conv2d(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const float* x,
-            const float* filter, float* y) {
-  Forward({sizes, rows, columns}, x, filter, y);
-}
-void Conv2d(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const BFloat16* x,
-            const BFloat16* filter, float* y) {
-  Forward({sizes, rows, columns}, x, filter, y);
-}
-void Conv2d(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const BFloat16* x,
-            const BFloat16* filter, BFloat16* y) {
-  Forward({sizes, rows, columns}, x, filter, y);
-}
-
-void Conv2dGradientInput(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const float* dy,
-                         const float* filter, float* dx) {
-  GradientInput({sizes, rows, columns}, dy, filter, dx);
-}
-void Conv2dGradientInput(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const BFloat16* dy,
-                         const BFloat16* filter, float* dx) {
-  GradientInput({sizes, rows, columns}, dy, filter, dx);
-}
-void Conv2dGradientInput(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const BFloat16* dy,
-                         const BFloat16* filter, BFloat16* dx) {
-  GradientInput({sizes, rows, columns}, dy, filter, dx);
-}
-
-void Conv2dGradientFilter(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const float* dy,
-                          const float* x, float* dfilter) {
-  GradientFilter({sizes, rows, columns}, dy, x, dfilter);
-}
-void Conv2dGradientFilter(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns,
-                          const BFloat16* dy, const BFloat16* x, float* dfilter) {
-  GradientFilter({sizes, rows, columns}, dy, x, dfilter);
-}
-void Conv2dGradientFilter(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns,
-                          const BFloat16* dy, const BFloat16* x, BFloat16* dfilter) {
-  GradientFilter({sizes, rows, columns}, dy, x, dfilter);
-}
+#define CLEAVE_CONVOLUTIONS(In, Out)                                                                                \
+  template void Conv2d(const ConvolutionSizes&, const Sliding&, const Sliding&, const In*, const In*, Out*);        \
+  template void Conv2dGradientInput(const ConvolutionSizes&, const Sliding&, const Sliding&, const In*, const In*,  \
+                                    Out*);                                                                          \
+  template void Conv2dGradientFilter(const ConvolutionSizes&, const Sliding&, const Sliding&, const In*, const In*, \
+                                     Out*);
+CLEAVE_CONVOLUTIONS(float, float)
+CLEAVE_CONVOLUTIONS(BFloat16, float)
+CLEAVE_CONVOLUTIONS(BFloat16, BFloat16)
+#undef CLEAVE_CONVOLUTIONS
 
 }  // namespace cleave::runtime

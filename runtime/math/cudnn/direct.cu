@@ -1,40 +1,11 @@
 // A thread for each element of y or x, a warp for each of the filter. Each runs through the products of its sum and
 // leaves out those with padding.
-#include "runtime/math/cudnn/direct.cuh"
-
 #include "runtime/device/cuda/cuda.h"
+#include "runtime/device/cuda/slide.cuh"
+#include "runtime/math/cudnn/direct.cuh"
 
 namespace cleave::runtime {
 namespace {
-
-// One dimension, as the device sees it.
-struct Slide {
-  int64_t input;
-  int64_t output;
-  int64_t kernel;
-  int64_t stride;
-  int64_t dilation;
-  int64_t first;
-
-  explicit Slide(const Sliding& sliding)
-      : input(sliding.input.size),
-        output(sliding.output.size),
-        kernel(sliding.kernel),
-        stride(sliding.stride),
-        dilation(sliding.dilation),
-        first(sliding.first()) {}
-
-  // The element that place `i` looks at with a tap; none where it is not in [0, input).
-  __device__ int64_t At(int64_t i, int64_t tap) const { return first + i * stride + tap * dilation; }
-  __device__ bool Has(int64_t element) const { return element >= 0 && element < input; }
-
-  // The place that looks at the element with the tap, or -1.
-  __device__ int64_t PlaceOf(int64_t element, int64_t tap) const {
-    const int64_t distance = element - first - tap * dilation;
-    if (distance < 0 || distance % stride != 0 || distance / stride >= output) return -1;
-    return distance / stride;
-  }
-};
 
 struct Images {
   int64_t samples;

@@ -1,4 +1,5 @@
-// Convolutions by kernels of their own, product by product: what cuDNN does not do, and all where it is not there.
+// Convolutions by kernels of the runtime, product by product, for shapes that cuDNN has no algorithm for and for
+// machines without cuDNN.
 #ifndef CLEAVE_RUNTIME_MATH_CUDNN_DIRECT_CUH_
 #define CLEAVE_RUNTIME_MATH_CUDNN_DIRECT_CUH_
 

@@ -241,8 +241,12 @@ bool Run(Direction direction, const Types& types, const ConvolutionShape& shape,
 // Whether the kernel looks at all that the rank has of a dimension.
 bool SeesAll(const Sliding& sliding) { return Side(sliding).size() == sliding.input.size; }
 
+}  // namespace
+
 template <typename In, typename Out>
-void Forward(const ConvolutionShape& shape, const In* x, const In* filter, Out* y) {
+void Conv2d(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const In* x, const In* filter,
+            Out* y) {
+  const ConvolutionShape shape = {sizes, rows, columns};
   if (!HasProducts(shape)) return FillZeros(y, ElementsOfY(shape));
   if (Run(Direction::kForward, {kDnnlType<In>, kDnnlType<Out>}, shape, x, filter, y)) return;
   const ReadAsFloat wide_x(x, ElementsOfX(shape));
@@ -252,7 +256,9 @@ void Forward(const ConvolutionShape& shape, const In* x, const In* filter, Out* 
 }
 
 template <typename In, typename Out>
-void GradientInput(const ConvolutionShape& shape, const In* dy, const In* filter, Out* dx) {
+void Conv2dGradientInput(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const In* dy,
+                         const In* filter, Out* dx) {
+  const ConvolutionShape shape = {sizes, rows, columns};
   const bool has_products = HasProducts(shape);
   if (!has_products || !SeesAll(shape.rows) || !SeesAll(shape.columns)) FillZeros(dx, ElementsOfX(shape));
   if (!has_products || Run(Direction::kGradientInput, {kDnnlType<In>, kDnnlType<Out>}, shape, dx, filter, dy)) return;
@@ -263,7 +269,9 @@ void GradientInput(const ConvolutionShape& shape, const In* dy, const In* filter
 }
 
 template <typename In, typename Out>
-void GradientFilter(const ConvolutionShape& shape, const In* dy, const In* x, Out* dfilter) {
+void Conv2dGradientFilter(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const In* dy,
+                          const In* x, Out* dfilter) {
+  const ConvolutionShape shape = {sizes, rows, columns};
   if (!HasProducts(shape)) return FillZeros(dfilter, ElementsOfFilter(shape));
   if (Run(Direction::kGradientFilter, {kDnnlType<In>, kDnnlType<Out>}, shape, x, dfilter, dy)) return;
   const ReadAsFloat wide_dy(dy, ElementsOfY(shape));
@@ -272,45 +280,15 @@ void GradientFilter(const ConvolutionShape& shape, const In* dy, const In* x, Ou
   Run(Direction::kGradientFilter, {}, shape, wide_x.values(), wide_dfilter.values(), wide_dy.values());
 }
 
-}  // namespace
-
-void Conv2d(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const float* x,
-            const float* filter, float* y) {
-  Forward({sizes, rows, columns}, x, filter, y);
-}
-void Conv2d(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const BFloat16* x,
-            const BFloat16* filter, float* y) {
-  Forward({sizes, rows, columns}, x, filter, y);
-}
-void Conv2d(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const BFloat16* x,
-            const BFloat16* filter, BFloat16* y) {
-  Forward({sizes, rows, columns}, x, filter, y);
-}
-
-void Conv2dGradientInput(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const float* dy,
-                         const float* filter, float* dx) {
-  GradientInput({sizes, rows, columns}, dy, filter, dx);
-}
-void Conv2dGradientInput(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const BFloat16* dy,
-                         const BFloat16* filter, float* dx) {
-  GradientInput({sizes, rows, columns}, dy, filter, dx);
-}
-void Conv2dGradientInput(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const BFloat16* dy,
-                         const BFloat16* filter, BFloat16* dx) {
-  GradientInput({sizes, rows, columns}, dy, filter, dx);
-}
-
-void Conv2dGradientFilter(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const float* dy,
-                          const float* x, float* dfilter) {
-  GradientFilter({sizes, rows, columns}, dy, x, dfilter);
-}
-void Conv2dGradientFilter(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns,
-                          const BFloat16* dy, const BFloat16* x, float* dfilter) {
-  GradientFilter({sizes, rows, columns}, dy, x, dfilter);
-}
-void Conv2dGradientFilter(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns,
-                          const BFloat16* dy, const BFloat16* x, BFloat16* dfilter) {
-  GradientFilter({sizes, rows, columns}, dy, x, dfilter);
-}
+#define CLEAVE_CONVOLUTIONS(In, Out)                                                                                \
+  template void Conv2d(const ConvolutionSizes&, const Sliding&, const Sliding&, const In*, const In*, Out*);        \
+  template void Conv2dGradientInput(const ConvolutionSizes&, const Sliding&, const Sliding&, const In*, const In*,  \
+                                    Out*);                                                                          \
+  template void Conv2dGradientFilter(const ConvolutionSizes&, const Sliding&, const Sliding&, const In*, const In*, \
+                                     Out*);
+CLEAVE_CONVOLUTIONS(float, float)
+CLEAVE_CONVOLUTIONS(BFloat16, float)
+CLEAVE_CONVOLUTIONS(BFloat16, BFloat16)
+#undef CLEAVE_CONVOLUTIONS
 
 }  // namespace cleave::runtime

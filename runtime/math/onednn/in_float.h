@@ -1,4 +1,4 @@
-// Tensors as floats, for processors on which oneDNN computes with nothing else.
+// Tensors converted to floats, for processors on which oneDNN can compute in f32 only.
 #ifndef CLEAVE_RUNTIME_MATH_ONEDNN_IN_FLOAT_H_
 #define CLEAVE_RUNTIME_MATH_ONEDNN_IN_FLOAT_H_
 

@@ -116,8 +116,10 @@ void MatMulInFloat(const MatMulShape& shape, const BFloat16* a, const BFloat16* 
   MatMul(shape, wide_a.values(), wide_b.values(), wide_c.values(), {bias.values(), epilogue.relu});
 }
 
+}  // namespace
+
 template <typename In, typename Out>
-void MatMulOf(const MatMulShape& shape, const In* a, const In* b, Out* c, const MatMulEpilogue<Out>& epilogue) {
+void MatMul(const MatMulShape& shape, const In* a, const In* b, Out* c, const MatMulEpilogue<Out>& epilogue) {
   if (shape.batch == 0 || shape.m == 0 || shape.n == 0) return;
   if (shape.k == 0) return FillWithoutProduct(shape, c, epilogue);
   const Product product = {shape, kDnnlType<In>, kDnnlType<Out>, epilogue.bias != nullptr, epilogue.relu};
@@ -139,18 +141,8 @@ void MatMulOf(const MatMulShape& shape, const In* a, const In* b, Out* c, const 
   Execute(prepared.primitive, arguments, "a matrix product");
 }
 
-}  // namespace
-
-void MatMul(const MatMulShape& shape, const float* a, const float* b, float* c, const MatMulEpilogue<float>& epilogue) {
-  MatMulOf(shape, a, b, c, epilogue);
-}
-void MatMul(const MatMulShape& shape, const BFloat16* a, const BFloat16* b, float* c,
-            const MatMulEpilogue<float>& epilogue) {
-  MatMulOf(shape, a, b, c, epilogue);
-}
-void MatMul(const MatMulShape& shape, const BFloat16* a, const BFloat16* b, BFloat16* c,
-            const MatMulEpilogue<BFloat16>& epilogue) {
-  MatMulOf(shape, a, b, c, epilogue);
-}
+template void MatMul(const MatMulShape&, const float*, const float*, float*, const MatMulEpilogue<float>&);
+template void MatMul(const MatMulShape&, const BFloat16*, const BFloat16*, float*, const MatMulEpilogue<float>&);
+template void MatMul(const MatMulShape&, const BFloat16*, const BFloat16*, BFloat16*, const MatMulEpilogue<BFloat16>&);
 
 }  // namespace cleave::runtime

@@ -2,7 +2,7 @@
 #include <utility>
 
 #include "runtime/comm/cuda/open_devices.h"
-#include "runtime/comm/job.h"
+#include "runtime/comm/job.h"  // IWYU pragma: associated
 #include "runtime/comm/local/cuda/transport.h"
 #include "runtime/comm/local/transport.h"
 

@@ -5,10 +5,11 @@
 // host, and every stream waits for the events of all: so what a member does in one phase comes after what all did in
 // the phases before. Nobody writes what another may still read:
 //
-//   all_reduce        phase 1: each member reduces its part of the elements, in the order of members, in its own
-//   tensor;
-//                     phase 2: it takes the others' parts; phase 3: what it took may change
-//   all others        phase 1: each member reduces, or copies, what it receives; phase 2: what it took may change
+//   all_reduce        phase 1: each member reduces its part of the elements in its own tensor, in the order of members
+//                     phase 2: it takes the parts of the others
+//                     phase 3: what it took may change
+//   all others        phase 1: each member reduces, or copies, what it receives
+//                     phase 2: what it took may change
 //
 // The host takes part, so calls cannot be recorded.
 #ifndef CLEAVE_RUNTIME_COMM_LOCAL_CUDA_TRANSPORT_H_

@@ -1,4 +1,4 @@
-// Private to runtime/stand_in: memory of the device that the host cannot touch.
+// Private to tests/stand_in: memory of the device that the host cannot touch.
 //
 // With `CUDA_STAND_IN_GUARD=1` the pages of the device's memory can be read and written only while work of the device
 // runs, as that of a GPU: a program whose host reads a tensor without asking for a copy crashes. Ranks that are threads

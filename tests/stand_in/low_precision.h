@@ -1,4 +1,4 @@
-// Private to runtime/stand_in: numbers of fewer digits than a float has, as libraries round them.
+// Private to tests/stand_in: numbers of fewer digits than a float has, as libraries round them.
 #ifndef STAND_IN_LOW_PRECISION_H_
 #define STAND_IN_LOW_PRECISION_H_
 

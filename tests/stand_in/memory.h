@@ -1,4 +1,4 @@
-// Private to runtime/stand_in: which memory is the device's.
+// Private to tests/stand_in: which memory is the device's.
 #ifndef STAND_IN_MEMORY_H_
 #define STAND_IN_MEMORY_H_
 

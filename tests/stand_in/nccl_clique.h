@@ -1,4 +1,4 @@
-// Private to runtime/stand_in: ranks that are connected by a communicator of the stand-in for NCCL.
+// Private to tests/stand_in: ranks that are connected by a communicator of the stand-in for NCCL.
 #ifndef STAND_IN_NCCL_CLIQUE_H_
 #define STAND_IN_NCCL_CLIQUE_H_
 

@@ -1,4 +1,4 @@
-// Private to runtime/stand_in: a stack of its own, and the switch to it and back.
+// Private to tests/stand_in: a stack of its own, and the switch to it and back.
 #ifndef STAND_IN_FIBER_H_
 #define STAND_IN_FIBER_H_
 

@@ -1,4 +1,4 @@
-// Private to runtime/stand_in: runs the threads of one block on the calling thread.
+// Private to tests/stand_in: runs the threads of one block on the calling thread.
 //
 // Threads are fibers, and none is switched that meets no barrier: one fiber runs thread after thread to its end; when a
 // thread has to wait at a barrier, its fiber waits with it and another one goes on with the threads that have not

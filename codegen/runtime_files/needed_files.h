@@ -1,0 +1,37 @@
+// Which of the runtime's files a program needs. The includes alone say it:
+//
+// - A program needs the headers that it includes, and a file the headers that it includes itself. Of runtime/runtime.h,
+//   which includes everything, only those lines remain whose header declares a name that stands in the program.
+// - A source defines what its own header declares, and is needed where that header is. Its own header has its name, or
+// is
+//   marked as `IWYU pragma: associated`, or else is the first that it includes.
+//
+// So a new kernel asks for nothing here: its functions are in a header that runtime/runtime.h includes.
+#ifndef CLEAVE_CODEGEN_RUNTIME_FILES_NEEDED_FILES_H_
+#define CLEAVE_CODEGEN_RUNTIME_FILES_NEEDED_FILES_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "codegen/runtime_files/runtime_files.h"
+
+namespace cleave {
+
+struct NeededFile {
+  std::string path;
+  std::string text;
+};
+
+// The files that the program with this text needs, of `files`, which are the runtime for its target; ordered by path as
+// they are. With them comes the starter, a program of its own. The body of an op that a model defines may use
+// runtime/custom/view.h; it stands in a header that is not of the runtime.
+std::vector<NeededFile> NeededFiles(absl::string_view program, absl::Span<const RuntimeFile> files);
+
+// The names that a header declares outside of any type, in order.
+std::vector<absl::string_view> DeclaredNames(absl::string_view header);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_CODEGEN_RUNTIME_FILES_NEEDED_FILES_H_

@@ -1,0 +1,142 @@
+#include "codegen/runtime_files/needed_files.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "gtest/gtest.h"
+
+namespace cleave {
+namespace {
+
+// A runtime of two kernels; the second is written with the first, and a table of its own.
+constexpr RuntimeFile kFiles[] = {
+    {"runtime/custom/view.h", "struct View {\n};\n"},
+    {"runtime/error/error.cc", "#include \"runtime/error/error.h\"\n"},
+    {"runtime/error/error.h", "struct Error {\n};\n"},
+    {"runtime/kernels/cpu/fast_sine.cc",
+     "#include \"runtime/error/error.h\"\n#include \"runtime/kernels/sine.h\"  // IWYU pragma: associated\n"},
+    {"runtime/kernels/cpu/table.cc", "#include \"runtime/kernels/cpu/table.h\"\n"},
+    {"runtime/kernels/cpu/table.h", "int Table();\n"},
+    {"runtime/kernels/cpu/wave.cc",
+     "#include <cmath>\n\n#include \"runtime/kernels/cpu/table.h\"\n#include \"runtime/kernels/wave.h\"\n"},
+    {"runtime/kernels/sine.h", "// As in Wave.\nvoid Sine();\n"},
+    {"runtime/kernels/wave.h", "#include \"runtime/kernels/sine.h\"\n\nvoid Wave();\n"},
+    {"runtime/runtime.h",
+     "// All.\n#include \"runtime/kernels/sine.h\"\n#include \"runtime/kernels/wave.h\"  // IWYU pragma: export\n\n"
+     "#endif\n"},
+    {"runtime/starter/starter.cc", "#include \"runtime/error/error.h\"\n"},
+};
+
+std::string PathsFor(absl::string_view program) {
+  return absl::StrJoin(NeededFiles(program, kFiles), " ", [](std::string* text, const NeededFile& file) {
+    absl::StrAppend(text, absl::StripPrefix(file.path, "runtime/"));
+  });
+}
+
+std::string TextFor(absl::string_view program, absl::string_view path) {
+  for (const NeededFile& file : NeededFiles(program, kFiles)) {
+    if (file.path == path) return file.text;
+  }
+  return "no such file";
+}
+
+TEST(NeededFiles, AreThoseOfTheNamesInTheProgram) {
+  constexpr absl::string_view kNone = "#include \"runtime/runtime.h\"\nSines(); Wav(); e();\n";
+  EXPECT_EQ(PathsFor(kNone), "error/error.cc error/error.h runtime.h starter/starter.cc");
+  EXPECT_EQ(TextFor(kNone, "runtime/runtime.h"), "// All.\n\n#endif\n");
+  constexpr absl::string_view kSine = "#include \"runtime/runtime.h\"\nSine();\n";
+  EXPECT_EQ(PathsFor(kSine),
+            "error/error.cc error/error.h kernels/cpu/fast_sine.cc kernels/sine.h runtime.h starter/starter.cc");
+  EXPECT_EQ(TextFor(kSine, "runtime/runtime.h"), "// All.\n#include \"runtime/kernels/sine.h\"\n\n#endif\n");
+}
+
+TEST(NeededFiles, BringWhatTheyInclude) {
+  EXPECT_EQ(PathsFor("#include \"runtime/runtime.h\"\nWave();\n"),
+            "error/error.cc error/error.h kernels/cpu/fast_sine.cc kernels/cpu/table.cc kernels/cpu/table.h "
+            "kernels/cpu/wave.cc kernels/sine.h kernels/wave.h runtime.h starter/starter.cc");
+  EXPECT_EQ(PathsFor("#include \"runtime/kernels/sine.h\"\n"),
+            "error/error.cc error/error.h kernels/cpu/fast_sine.cc kernels/sine.h starter/starter.cc");
+}
+
+TEST(NeededFiles, ForBodiesOfOpsAreViewsOfTensors) {
+  EXPECT_EQ(PathsFor("#include \"custom/soft_cap.h\"\n"),
+            "custom/view.h error/error.cc error/error.h starter/starter.cc");
+}
+
+TEST(NeededFilesDeathTest, AHeaderThatIsNotThereIsNoticed) {
+  EXPECT_EXIT(NeededFiles("#include \"runtime/kernels/cosine.h\"\n", kFiles), testing::ExitedWithCode(70),
+              "runtime/kernels/cosine.h");
+}
+
+TEST(DeclaredNames, AreThoseOutsideOfTypes) {
+  constexpr char kHeader[] =
+      "// Text\n"
+      "#ifndef GUARD_H_\n"
+      "#include <cmath>\n"
+      "namespace cleave::runtime {\n"
+      "class Later;\n"
+      "struct Shape {\n"
+      "  int64_t rows = 0;\n"
+      "  int64_t Size() const;\n"
+      "};\n"
+      "class Rank final {\n"
+      " public:\n"
+      "  Rank();\n"
+      "};\n"
+      "enum class Kind { kOne, kTwo };\n"
+      "using Lists = std::vector<std::vector<int>>;\n"
+      "constexpr int64_t kLargest = 128;\n"
+      "inline constexpr char kMask[] = \"mask\";\n"
+      "template <typename T>\n"
+      "void Attention(const Shape& shape, const T* q, T* out,\n"
+      "               int64_t count = 1);\n"
+      "CLEAVE_PORTABLE inline float Square(float x) { return x * x; }\n"
+      "std::optional<Error> Check(const std::vector<int>& files);\n"
+      "}  // namespace cleave::runtime\n"
+      "#endif\n";
+  EXPECT_EQ(absl::StrJoin(DeclaredNames(kHeader), " "),
+            "Later Shape Rank Kind Lists kLargest kMask Attention Square Check");
+}
+
+// Every source is found by the header that it belongs to: a program that names everything gets all that there is.
+TEST(RuntimeFiles, AreAllNeededByAProgramThatNamesEverything) {
+  std::string program = "#include \"custom/body.h\"\n";
+  for (const char* header :
+       {"device/cuda/cuda.h", "device/cuda/step_numbers.h", "device/cuda/vector.cuh", "device/memory.h", "runtime.h"}) {
+    absl::StrAppend(&program, "#include \"runtime/", header, "\"\n");
+  }
+  for (const RuntimeFile& file : RuntimeFiles()) {
+    for (const absl::string_view name : DeclaredNames(file.text)) absl::StrAppend(&program, name, "\n");
+  }
+  std::vector<std::string> missing;
+  const std::vector<NeededFile> needed = NeededFiles(program, RuntimeFiles());
+  for (const RuntimeFile& file : RuntimeFiles()) {
+    if (std::none_of(needed.begin(), needed.end(), [&](const NeededFile& other) { return other.path == file.path; })) {
+      missing.push_back(std::string(file.path));
+    }
+  }
+  EXPECT_TRUE(missing.empty()) << absl::StrJoin(missing, "\n");
+}
+
+TEST(RuntimeFiles, OfASmallProgramAreFew) {
+  const std::vector<NeededFile> needed =
+      NeededFiles("#include \"runtime/runtime.h\"\nFill(0.0f, 512, x); Train(settings);\n", RuntimeFiles());
+  std::set<std::string> paths;
+  for (const NeededFile& file : needed) paths.insert(file.path);
+  for (const char* path : {"kernels/cpu/movement.cc", "train/train.cc", "comm/mpi/job.cc", "comm/gloo/job.cc",
+                           "comm/local/job.cc", "starter/starter.cc", "placement/rank_table.cc"}) {
+    EXPECT_EQ(paths.count(absl::StrCat("runtime/", path)), 1u) << path;
+  }
+  for (const char* path : {"kernels/cpu/pooling.cc", "kernels/attention.h", "data/mnist.cc", "data/gzip.cc",
+                           "npy/npy.cc", "einsum/einsum.cc", "custom/view.h", "math/onednn/matmul.cc"}) {
+    EXPECT_EQ(paths.count(absl::StrCat("runtime/", path)), 0u) << path;
+  }
+}
+
+}  // namespace
+}  // namespace cleave

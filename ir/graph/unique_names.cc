@@ -1,0 +1,17 @@
+#include "ir/graph/unique_names.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace cleave {
+
+UniqueNames::UniqueNames(const Graph& graph) {
+  for (const Op& op : graph.ops) taken_.insert(op.name);
+}
+
+std::string UniqueNames::Take(const std::string& wish) {
+  std::string name = wish;
+  for (int number = 1; !taken_.insert(name).second; ++number) name = absl::StrCat(wish, "_", number);
+  return name;
+}
+
+}  // namespace cleave

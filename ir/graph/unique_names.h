@@ -1,0 +1,30 @@
+// New names beside those of a graph's ops.
+//
+//   UniqueNames names(graph);     // With an op "h1.view".
+//   names.Take("h1.view") == "h1.view_1"
+//   names.Take("h1.view") == "h1.view_2"
+#ifndef CLEAVE_IR_GRAPH_UNIQUE_NAMES_H_
+#define CLEAVE_IR_GRAPH_UNIQUE_NAMES_H_
+
+#include <set>
+#include <string>
+
+#include "ir/graph/graph.h"
+
+namespace cleave {
+
+class UniqueNames {
+ public:
+  // The names of the graph's ops are taken.
+  explicit UniqueNames(const Graph& graph);
+
+  // `wish` if it is free, else `wish` with the first number behind it that makes it free. It is taken afterwards.
+  std::string Take(const std::string& wish);
+
+ private:
+  std::set<std::string> taken_;
+};
+
+}  // namespace cleave
+
+#endif  // CLEAVE_IR_GRAPH_UNIQUE_NAMES_H_

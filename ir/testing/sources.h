@@ -1,0 +1,20 @@
+// Sources of the small graphs that tests build.
+#ifndef CLEAVE_IR_TESTING_SOURCES_H_
+#define CLEAVE_IR_TESTING_SOURCES_H_
+
+#include <string>
+
+#include "ir/graph/graph.h"
+#include "ir/ops/builder.h"
+
+namespace cleave {
+
+// An input whose data has its name.
+OpId AddInput(GraphBuilder& builder, const std::string& name, const Shape& shape, DType dtype = DType::kF32);
+
+// A parameter with the initial values of the op's defaults.
+OpId AddParameter(GraphBuilder& builder, const std::string& name, const Shape& shape);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_IR_TESTING_SOURCES_H_

@@ -1,0 +1,17 @@
+// Arrays in .npy files as a source of samples.
+#ifndef CLEAVE_RUNTIME_DATA_NPY_H_
+#define CLEAVE_RUNTIME_DATA_NPY_H_
+
+#include <vector>
+
+#include "runtime/data/data.h"
+
+namespace cleave::runtime {
+
+// A .npy file for each input: its first dimension counts the samples. All of them train. They stay in the files, of
+// which each rank reads its pieces.
+DataSpec Npy(std::vector<InputFile> files);
+
+}  // namespace cleave::runtime
+
+#endif  // CLEAVE_RUNTIME_DATA_NPY_H_
