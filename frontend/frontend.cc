@@ -14,6 +14,7 @@
 #include "base/check/check.h"
 #include "base/text/text.h"
 #include "dsl/parse/parse.h"
+#include "frontend/arguments/arguments.h"
 #include "frontend/attributes/block.h"
 #include "frontend/custom_ops/backward.h"
 #include "frontend/custom_ops/custom_ops.h"
@@ -71,8 +72,7 @@ Items CollectItems(const syntax::File& file, Reporter& reporter) {
       if (attribute.name.text == "manual" && std::holds_alternative<syntax::Model>(item.kind)) {
         items.manual = attribute.span;
         if (attribute.has_parentheses) {
-          reporter.Report(
-              Error(Code::kE0303, "`manual` takes no arguments").At(attribute.span, "write `#[manual]`"));
+          reporter.Report(Error(Code::kE0303, "`manual` takes no arguments").At(attribute.span, "write `#[manual]`"));
         }
         continue;
       }
@@ -155,7 +155,7 @@ void AddNamedPins(const syntax::Parallel& parallel, Evaluator& evaluator, Report
     const Graph& graph = evaluator.graph();
     const std::string& target = pin.target.value;
     if (const std::optional<OpId> op = graph.Find(target)) {
-      evaluator.AddPin(pin.attribute, *op, {*op});
+      evaluator.AddPin(pin.attribute, *op);
       continue;
     }
     std::vector<std::string> names;
@@ -195,11 +195,11 @@ std::vector<RankAxis> RanksOf(const ParallelSettings& settings, const FrontendOp
     product *= axis.size;
   }
   if (options.devices.value_or(product) != product && !reporter.has_errors()) {
-    reporter.Report(Error(Code::kE0306, absl::StrCat("the mesh has ", Plural(product, "rank"), ", but there ",
-                                                     *options.devices == 1 ? "is " : "are ",
-                                                     Plural(*options.devices, "device")))
-                        .At(settings.mesh_span, absl::StrCat("these are ", Plural(product, "rank")))
-                        .Help(absl::StrCat("`--devices ", product, "`, or another mesh")));
+    reporter.Report(
+        Error(Code::kE0306, absl::StrCat("the mesh has ", Plural(product, "rank"), ", but there ",
+                                         *options.devices == 1 ? "is " : "are ", Plural(*options.devices, "device")))
+            .At(settings.mesh_span, absl::StrCat("these are ", Plural(product, "rank")))
+            .Help(absl::StrCat("`--devices ", product, "`, or another mesh")));
   }
   if (axes.size() > kMaxRankAxes) {
     reporter.Report(Error(Code::kE0508, absl::StrCat("the mesh of a manual model has at most ", kMaxRankAxes, " axes"))
@@ -262,8 +262,8 @@ std::optional<Module> Analyze(const syntax::File& file, const SourceSet& sources
   module.pins.settings = ReadParallel(overridden.parallel, evaluator, reporter);
   if (items.manual) evaluator.SetRanks(RanksOf(module.pins.settings, options, reporter));
   evaluator.RunModel(*items.model);
-  module.training = ReadTrain(overridden.train, evaluator, reporter,
-                              {.npy = module.npy_places, .precision = module.precision_place});
+  module.training =
+      ReadTrain(overridden.train, evaluator, reporter, {.npy = module.npy_places, .precision = module.precision_place});
   module.training.present = items.train != nullptr;
   evaluator.FinishRegions(module.pins.settings);
   // Ops that are missing because of a mistake are no reason to call a name wrong.

@@ -6,8 +6,8 @@
 //   std::optional<Module> module = Analyze(*file, sources, {.overrides = {{"batch", "512"}}}, diagnostics);
 //
 // Functions are expanded at their calls, loops are unrolled, every shape is a number. All mistakes of a file are
-// reported together; an expression that hangs on a mistake is silent about what follows from it. Deterministic.
-// Thread-safe: no shared state but the parsed prelude, which is made once and never changes.
+// reported together, and nothing is reported about what only follows from another mistake. Deterministic. Thread-safe:
+// there is no shared state.
 #ifndef CLEAVE_FRONTEND_FRONTEND_H_
 #define CLEAVE_FRONTEND_FRONTEND_H_
 

@@ -82,7 +82,7 @@ metric.accuracy: f32[] = accuracy(logits.bias_add, label, sample_mask)
 }
 
 TEST(FrontendTest, ParametersAreNamedByTheirPath) {
-  struct Case {
+  struct NamedParameters {
     const char* body;
     const char* names;
   };
@@ -91,25 +91,25 @@ fn two(x: f32[..n, k]) -> f32[..n, 6] { let inner = dense(x, 6); return relu(inn
 fn chain(x: f32[..n, k]) -> f32[..n, 6] { return dense(dense(x, 4), 6); }
 fn own(x: f32[..n, k]) -> f32[..n, k] { param scale: f32[k] = ones(); return x * scale; }
 )";
-  for (const Case& c : {
-           Case{"let a = dense(x, 6); loss reduce_mean(a);", "a.weight a.bias"},
-           Case{"let a = relu(dense(relu(x), 6)); loss reduce_mean(a);", "a.weight a.bias"},
+  for (const NamedParameters& c : {
+           NamedParameters{"let a = dense(x, 6); loss reduce_mean(a);", "a.weight a.bias"},
+           NamedParameters{"let a = relu(dense(relu(x), 6)); loss reduce_mean(a);", "a.weight a.bias"},
            // Several owners in one statement: the callee and its ordinal, in the order in which they run.
-           Case{"let a = own(own(x)); loss reduce_mean(a);", "a.own_0.scale a.own_1.scale"},
-           Case{"let a = own(x) + two(x); loss reduce_mean(a);",
-                "a.own_0.scale a.two_0.inner.weight a.two_0.inner.bias"},
-           Case{"let a = two(x); loss reduce_mean(a);", "a.inner.weight a.inner.bias"},
-           Case{"let a = chain(x); loss reduce_mean(a);",
-                "a.dense_0.weight a.dense_0.bias a.dense_1.weight a.dense_1.bias"},
+           NamedParameters{"let a = own(own(x)); loss reduce_mean(a);", "a.own_0.scale a.own_1.scale"},
+           NamedParameters{"let a = own(x) + two(x); loss reduce_mean(a);",
+                           "a.own_0.scale a.two_0.inner.weight a.two_0.inner.bias"},
+           NamedParameters{"let a = two(x); loss reduce_mean(a);", "a.inner.weight a.inner.bias"},
+           NamedParameters{"let a = chain(x); loss reduce_mean(a);",
+                           "a.dense_0.weight a.dense_0.bias a.dense_1.weight a.dense_1.bias"},
            // Loops number what their passes make, outermost first.
-           Case{"let mut a = x; for i in 0..2 { a = own(a); } loss reduce_mean(a);", "a.0.scale a.1.scale"},
-           Case{"let mut a = x; for i in 3..5 { a = two(a); } loss reduce_mean(a);",
-                "a.3.inner.weight a.3.inner.bias a.4.inner.weight a.4.inner.bias"},
-           Case{"let mut a = x; for i in 0..2 { for j in 0..2 { a = own(a); } } loss reduce_mean(a);",
-                "a.0.0.scale a.0.1.scale a.1.0.scale a.1.1.scale"},
+           NamedParameters{"let mut a = x; for i in 0..2 { a = own(a); } loss reduce_mean(a);", "a.0.scale a.1.scale"},
+           NamedParameters{"let mut a = x; for i in 3..5 { a = two(a); } loss reduce_mean(a);",
+                           "a.3.inner.weight a.3.inner.bias a.4.inner.weight a.4.inner.bias"},
+           NamedParameters{"let mut a = x; for i in 0..2 { for j in 0..2 { a = own(a); } } loss reduce_mean(a);",
+                           "a.0.0.scale a.0.1.scale a.1.0.scale a.1.1.scale"},
            // In the model itself, used twice: one parameter.
-           Case{"param w: f32[6, 6] = zeros(); let a = matmul(matmul(x, w), w); loss reduce_mean(a);", "w"},
-           Case{"loss reduce_mean(own(x));", "loss.scale"},
+           NamedParameters{"param w: f32[6, 6] = zeros(); let a = matmul(matmul(x, w), w); loss reduce_mean(a);", "w"},
+           NamedParameters{"loss reduce_mean(own(x));", "loss.scale"},
        }) {
     EXPECT_EQ(ParameterNames(AnalyzeBody(c.body, functions)), c.names) << c.body;
   }
@@ -143,39 +143,41 @@ model Gpt(batch: int = 8, seq: int = 16, vocab: int = 65, width: int = 24, heads
 }
 
 TEST(FrontendTest, SlicesAndOperators) {
-  struct Case {
+  struct ExpandedExpression {
     const char* expression;
     const char* ops;  // After the input.
   };
-  for (const Case& c : {
-           Case{"x[2..5]", "y.slice: f32[3, 6] = slice(x)\n"},
-           Case{"x[.., 1]", "y.slice: f32[8, 1] = slice(x)\ny.reshape: f32[8] = reshape(y.slice)\n"},
-           Case{"x[4.., ..3]", "y.slice: f32[4, 3] = slice(x)\n"},
-           Case{"-x", "y.neg: f32[8, 6] = neg(x)\n"},
-           Case{"2 * x", "y.scale: f32[8, 6] = scale(x)\n"},
-           Case{"x / 4", "y.scale: f32[8, 6] = scale(x)\n"},
-           Case{"x + 1.5", "y.constant: f32[] = constant()\ny.add: f32[8, 6] = add(x, y.constant)\n"},
-           Case{"1 / x", "y.constant: f32[] = constant()\ny.div: f32[8, 6] = div(y.constant, x)\n"},
-           Case{"x - x * x", "y.mul: f32[8, 6] = mul(x, x)\ny.sub: f32[8, 6] = sub(x, y.mul)\n"},
-           Case{"concat((x, x), axis = 1)", "y.concat: f32[8, 12] = concat(x, x)\n"},
-           Case{"choose(2 > 1, relu(x), dense(x, 3))", "y.relu: f32[8, 6] = relu(x)\n"},
-           Case{"split(x, 3, axis = 1)[1]", "y.slice_1: f32[8, 2] = slice(x)\n"},
-           Case{"split(x, (5, 3), axis = -2)[0]", "y.slice: f32[5, 6] = slice(x)\n"},
-           Case{"split(x, 1, axis = 0)[0] + (x, 1)[0]", "y.add: f32[8, 6] = add(x, x)\n"},
-           Case{"stack((x, x), axis = -1)",
-                "y.reshape: f32[8, 6, 1] = reshape(x)\ny.reshape_1: f32[8, 6, 1] = reshape(x)\n"
-                "y.concat: f32[8, 6, 2] = concat(y.reshape, y.reshape_1)\n"},
-           Case{"reshape(x, (4, 2 * 6))", "y.reshape: f32[4, 12] = reshape(x)\n"},
+  for (const ExpandedExpression& c : {
+           ExpandedExpression{"x[2..5]", "y.slice: f32[3, 6] = slice(x)\n"},
+           ExpandedExpression{"x[.., 1]", "y.slice: f32[8, 1] = slice(x)\ny.reshape: f32[8] = reshape(y.slice)\n"},
+           ExpandedExpression{"x[4.., ..3]", "y.slice: f32[4, 3] = slice(x)\n"},
+           ExpandedExpression{"-x", "y.neg: f32[8, 6] = neg(x)\n"},
+           ExpandedExpression{"2 * x", "y.scale: f32[8, 6] = scale(x)\n"},
+           ExpandedExpression{"x / 4", "y.scale: f32[8, 6] = scale(x)\n"},
+           ExpandedExpression{"x + 1.5", "y.constant: f32[] = constant()\ny.add: f32[8, 6] = add(x, y.constant)\n"},
+           ExpandedExpression{"1 / x", "y.constant: f32[] = constant()\ny.div: f32[8, 6] = div(y.constant, x)\n"},
+           ExpandedExpression{"x - x * x", "y.mul: f32[8, 6] = mul(x, x)\ny.sub: f32[8, 6] = sub(x, y.mul)\n"},
+           ExpandedExpression{"concat((x, x), axis = 1)", "y.concat: f32[8, 12] = concat(x, x)\n"},
+           ExpandedExpression{"choose(2 > 1, relu(x), dense(x, 3))", "y.relu: f32[8, 6] = relu(x)\n"},
+           ExpandedExpression{"split(x, 3, axis = 1)[1]", "y.slice_1: f32[8, 2] = slice(x)\n"},
+           ExpandedExpression{"split(x, (5, 3), axis = -2)[0]", "y.slice: f32[5, 6] = slice(x)\n"},
+           ExpandedExpression{"split(x, 1, axis = 0)[0] + (x, 1)[0]", "y.add: f32[8, 6] = add(x, x)\n"},
+           ExpandedExpression{"stack((x, x), axis = -1)",
+                              "y.reshape: f32[8, 6, 1] = reshape(x)\ny.reshape_1: f32[8, 6, 1] = reshape(x)\n"
+                              "y.concat: f32[8, 6, 2] = concat(y.reshape, y.reshape_1)\n"},
+           ExpandedExpression{"reshape(x, (4, 2 * 6))", "y.reshape: f32[4, 12] = reshape(x)\n"},
            // A number among the tensors of an op is a constant, an exponent is an attribute.
-           Case{"maximum(x, 0)", "y.constant: f32[] = constant()\ny.maximum: f32[8, 6] = maximum(x, y.constant)\n"},
-           Case{"where(less(0.5, x), x, -1.0)",
-                "y.constant: f32[] = constant()\ny.less: f32[8, 6] = less(y.constant, x)\n"
-                "y.constant_1: f32[] = constant()\ny.where: f32[8, 6] = where(y.less, x, y.constant_1)\n"},
-           Case{"pow(x, 3)", "y.power: f32[8, 6] = power(x)\n"},
-           Case{"pow(2, x)", "y.constant: f32[] = constant()\ny.pow: f32[8, 6] = pow(y.constant, x)\n"},
-           Case{"pow(x, x)", "y.pow: f32[8, 6] = pow(x, x)\n"},
-           Case{"reshape(transpose(x), shape(x))",
-                "y.transpose: f32[6, 8] = transpose(x)\ny.reshape: f32[8, 6] = reshape(y.transpose)\n"},
+           ExpandedExpression{"maximum(x, 0)",
+                              "y.constant: f32[] = constant()\ny.maximum: f32[8, 6] = maximum(x, y.constant)\n"},
+           ExpandedExpression{
+               "where(less(0.5, x), x, -1.0)",
+               "y.constant: f32[] = constant()\ny.less: f32[8, 6] = less(y.constant, x)\n"
+               "y.constant_1: f32[] = constant()\ny.where: f32[8, 6] = where(y.less, x, y.constant_1)\n"},
+           ExpandedExpression{"pow(x, 3)", "y.power: f32[8, 6] = power(x)\n"},
+           ExpandedExpression{"pow(2, x)", "y.constant: f32[] = constant()\ny.pow: f32[8, 6] = pow(y.constant, x)\n"},
+           ExpandedExpression{"pow(x, x)", "y.pow: f32[8, 6] = pow(x, x)\n"},
+           ExpandedExpression{"reshape(transpose(x), shape(x))",
+                              "y.transpose: f32[6, 8] = transpose(x)\ny.reshape: f32[8, 6] = reshape(y.transpose)\n"},
        }) {
     const std::string body = absl::StrCat("let y = ", c.expression, "; loss reduce_mean(y);");
     const std::string ops = Ops(AnalyzeBody(body));
@@ -185,23 +187,23 @@ TEST(FrontendTest, SlicesAndOperators) {
 }
 
 TEST(FrontendTest, TuplesThatDoNotFit) {
-  struct Case {
+  struct WrongTuple {
     const char* expression;
     const char* message;
   };
-  for (const Case& c : {
-           Case{"split(x, 4, axis = 1)[0]", "error[E0409]: 6 elements cannot be split into 4 equal parts"},
-           Case{"split(x, 0, axis = 1)[0]", "error[E0409]: 6 elements cannot be split into 0 equal parts"},
-           Case{"split(x, (2, 5), axis = 1)[0]", "error[E0409]: parts whose sizes do not add up"},
-           Case{"split(x, (7, -1), axis = 1)[0]", "error[E0409]: parts whose sizes do not add up"},
-           Case{"split(x, 2.5, axis = 1)[0]", "error[E0204]: argument `parts` of `split`"},
-           Case{"split(x, 2, axis = 2)[0]", "error[E0404]: axis 2 of a tensor with 2 dimensions"},
-           Case{"split(x, 2, axis = 1)[2]", "error[E0214]: element 2 of a tuple of 2"},
-           Case{"split(x, 2, axis = 1)[0..1]", "error[E0214]: an element of a tuple has one number"},
-           Case{"stack((x, relu(x[.., 1..])), axis = 0)", "error[E0405]: `stack` of f32[8, 6] and f32[8, 5]"},
-           Case{"stack(x, axis = 0)", "error[E0204]: argument `x` of `stack` is a tuple of tensors"},
-           Case{"stack((x, x), axis = 3)", "error[E0404]: axis 3 of a tensor with 3 dimensions"},
-           Case{"stack((x, x))", "error[E0203]"},
+  for (const WrongTuple& c : {
+           WrongTuple{"split(x, 4, axis = 1)[0]", "error[E0409]: 6 elements cannot be split into 4 equal parts"},
+           WrongTuple{"split(x, 0, axis = 1)[0]", "error[E0409]: 6 elements cannot be split into 0 equal parts"},
+           WrongTuple{"split(x, (2, 5), axis = 1)[0]", "error[E0409]: parts whose sizes do not add up"},
+           WrongTuple{"split(x, (7, -1), axis = 1)[0]", "error[E0409]: parts whose sizes do not add up"},
+           WrongTuple{"split(x, 2.5, axis = 1)[0]", "error[E0204]: argument `parts` of `split`"},
+           WrongTuple{"split(x, 2, axis = 2)[0]", "error[E0404]: axis 2 of a tensor with 2 dimensions"},
+           WrongTuple{"split(x, 2, axis = 1)[2]", "error[E0214]: element 2 of a tuple of 2"},
+           WrongTuple{"split(x, 2, axis = 1)[0..1]", "error[E0214]: an element of a tuple has one number"},
+           WrongTuple{"stack((x, relu(x[.., 1..])), axis = 0)", "error[E0405]: `stack` of f32[8, 6] and f32[8, 5]"},
+           WrongTuple{"stack(x, axis = 0)", "error[E0204]: argument `x` of `stack` is a tuple of tensors"},
+           WrongTuple{"stack((x, x), axis = 3)", "error[E0404]: axis 3 of a tensor with 3 dimensions"},
+           WrongTuple{"stack((x, x))", "error[E0203]"},
        }) {
     const Analyzed analyzed = AnalyzeBody(absl::StrCat("let y = ", c.expression, "; loss reduce_mean(y);"));
     EXPECT_EQ(analyzed.messages.substr(0, std::string(c.message).size()), c.message) << c.expression;
@@ -209,13 +211,14 @@ TEST(FrontendTest, TuplesThatDoNotFit) {
 }
 
 TEST(FrontendTest, StaticArithmetic) {
-  struct Case {
+  struct Arithmetic {
     const char* expression;
     int64_t value;
   };
-  for (const Case& c : {Case{"2 + 3 * 4", 14}, Case{"(2 + 3) * 4", 20}, Case{"7 / 2", 3}, Case{"-7 / 2 + 10", 7},
-                        Case{"7 % 4", 3}, Case{"1 - -2", 3}, Case{"choose(1.5 < 2, 5, 6)", 5},
-                        Case{"choose(3 == 4, 5, 6)", 6}, Case{"choose(\"a\" != \"b\", 5, 6)", 5}}) {
+  for (const Arithmetic& c : {Arithmetic{"2 + 3 * 4", 14}, Arithmetic{"(2 + 3) * 4", 20}, Arithmetic{"7 / 2", 3},
+                              Arithmetic{"-7 / 2 + 10", 7}, Arithmetic{"7 % 4", 3}, Arithmetic{"1 - -2", 3},
+                              Arithmetic{"choose(1.5 < 2, 5, 6)", 5}, Arithmetic{"choose(3 == 4, 5, 6)", 6},
+                              Arithmetic{"choose(\"a\" != \"b\", 5, 6)", 5}}) {
     const Analyzed analyzed = AnalyzeBody(absl::StrCat("let y = dense(x, ", c.expression, "); loss reduce_mean(y);"));
     ASSERT_TRUE(analyzed.module.has_value()) << c.expression << "\n" << analyzed.messages;
     const Graph& graph = analyzed.module->graph;
@@ -300,16 +303,16 @@ TEST(FrontendTest, OpsOfNumbersAloneAndShapesOfNumbersAreRefused) {
 
 // Scales broadcast along the channels, statistics are taken over what the layer says.
 TEST(FrontendTest, ExpandsTheNormalisations) {
-  struct Case {
+  struct Normalisation {
     const char* call;
     const char* parameters;
     std::vector<Shape> statistics;  // What `reduce_mean` and `reduce_sum` give, the loss apart.
   };
-  for (const Case& c : {
-           Case{"l2_normalize(image)", "", {{8, 6, 4, 1}}},
-           Case{"rms_norm(image)", "y.weight", {{8, 6, 4, 1}}},
-           Case{"group_norm(image, 3)", "y.weight y.bias", {{8, 3, 1, 1}, {8, 3, 1, 1}}},
-           Case{"batch_norm(image)", "y.weight y.bias", {{1, 6, 1}, {1, 6, 1}}},
+  for (const Normalisation& c : {
+           Normalisation{"l2_normalize(image)", "", {{8, 6, 4, 1}}},
+           Normalisation{"rms_norm(image)", "y.weight", {{8, 6, 4, 1}}},
+           Normalisation{"group_norm(image, 3)", "y.weight y.bias", {{8, 3, 1, 1}, {8, 3, 1, 1}}},
+           Normalisation{"batch_norm(image)", "y.weight y.bias", {{1, 6, 1}, {1, 6, 1}}},
        }) {
     const Analyzed analyzed = AnalyzeBody(absl::StrCat(
         "input image: f32[8, 6, 4, 5]; let y: f32[8, 6, 4, 5] = ", c.call, "; loss reduce_mean(y) + reduce_mean(x);"));

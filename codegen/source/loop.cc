@@ -133,10 +133,10 @@ class BodyEmitter {
 
   // x = x - y is written as x -= y.
   static absl::string_view UpdateSymbol(absl::string_view kind) {
-    if (kind == "add") return "+=";
-    if (kind == "sub") return "-=";
-    if (kind == "mul") return "*=";
-    if (kind == "div") return "/=";
+    if (kind == OpKind::kAdd) return "+=";
+    if (kind == OpKind::kSub) return "-=";
+    if (kind == OpKind::kMul) return "*=";
+    if (kind == OpKind::kDiv) return "/=";
     return "";
   }
 

@@ -8,7 +8,7 @@
 
 namespace cleave {
 
-// A file that Parse could have returned, but for its spans, which are empty. `size` is about the number of items; every
+// A file as Parse could return it, except that all spans are empty. `size` is about the number of items; every
 // kind of node appears sooner or later. The same seed gives the same tree.
 syntax::File RandomTree(uint64_t seed, int size);
 

@@ -18,7 +18,7 @@ namespace {
 using antlr4::Token;
 using grammar::CleaveLexer;
 
-Span Part(Span span, int32_t offset, int32_t length) {
+Span SubSpan(Span span, int32_t offset, int32_t length) {
   return Span{.file = span.file, .begin = span.begin + offset, .end = span.begin + offset + length};
 }
 
@@ -43,7 +43,8 @@ Diagnostic BadCharacter(absl::string_view text, Span span) {
 Diagnostic BadNumber(absl::string_view text, Span span) {
   const size_t unit = std::min(text.find_first_not_of("0123456789_."), text.size());
   return Error(Code::kE0107, absl::StrCat("`", text.substr(0, 40), "` is neither a number nor a size"))
-      .At(Part(span, static_cast<int32_t>(unit), static_cast<int32_t>(text.size() - unit)), "no unit of the language")
+      .At(SubSpan(span, static_cast<int32_t>(unit), static_cast<int32_t>(text.size() - unit)),
+          "no unit of the language")
       .Help("sizes end in B, KiB, MiB, GiB, TiB, KB, MB, GB or TB: `40GiB`; names do not begin with a digit");
 }
 
@@ -79,13 +80,13 @@ class TokenChecker {
         break;
       case CleaveLexer::OPEN_STRING:
         errors_.push_back(Error(Code::kE0104, "string without its closing quote")
-                              .At(Part(span, 0, 1), "the string begins here, and its line ends first")
+                              .At(SubSpan(span, 0, 1), "the string begins here, and its line ends first")
                               .Help("close it with `\"`; a line break within a string is written \\n"));
         token.setType(CleaveLexer::STRING);
         break;
       case CleaveLexer::OPEN_COMMENT:
         errors_.push_back(Error(Code::kE0105, "comment without its end")
-                              .At(Part(span, 0, 2), "the comment begins here, and the file ends first")
+                              .At(SubSpan(span, 0, 2), "the comment begins here, and the file ends first")
                               .Help("close it with `*/`"));
         break;
       case CleaveLexer::BAD_CHARACTER:
@@ -114,9 +115,10 @@ class TokenChecker {
       // The escaped character may have several bytes.
       size_t length = 2;
       while ((static_cast<unsigned char>(text[i - 1 + length]) & 0xc0) == 0x80) ++length;
-      errors_.push_back(Error(Code::kE0106, absl::StrCat("unknown escape `", text.substr(i - 1, length), "`"))
-                            .At(Part(span, static_cast<int32_t>(i - 1), static_cast<int32_t>(length)), "not an escape")
-                            .Help("the escapes are \\\" \\\\ \\n \\t; a path is written with `/`"));
+      errors_.push_back(
+          Error(Code::kE0106, absl::StrCat("unknown escape `", text.substr(i - 1, length), "`"))
+              .At(SubSpan(span, static_cast<int32_t>(i - 1), static_cast<int32_t>(length)), "not an escape")
+              .Help("the escapes are \\\" \\\\ \\n \\t; a path is written with `/`"));
     }
   }
 

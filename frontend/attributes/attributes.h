@@ -1,6 +1,6 @@
 // Reads `#[shard(…)]`, `#[layout(…)]`, `#[replicate]` and `#[priority(…)]`, alone or as the right side of a `pin`: form
-// only. Whether the demand fits the op it stands on is checked where the op is known (frontend/evaluate), whether the
-// mesh can give it by the search.
+// only. Whether the demand fits the op it stands on is checked where the op is known (frontend/evaluate/pins); whether
+// the mesh can meet it is checked by the search.
 #ifndef CLEAVE_FRONTEND_ATTRIBUTES_ATTRIBUTES_H_
 #define CLEAVE_FRONTEND_ATTRIBUTES_ATTRIBUTES_H_
 
@@ -23,7 +23,7 @@ struct PriorityDemand {
 
 using Demand = std::variant<ShardPin, LayoutPin, ReplicatePin, PriorityDemand>;
 
-// The worth of a static int; nullopt after a mistake, which has been reported. `what` names it in messages.
+// The value of a static int; nullopt after a mistake, which has been reported. `what` names it in messages.
 using IntEvaluator =
     std::function<std::optional<int64_t>(const syntax::Expression& expression, const std::string& what)>;
 

@@ -1,4 +1,5 @@
-// Attributes that speak of what stands inside: of a function, for every call, or of a loop, for every pass.
+// Attributes of a function, which hold for every call, and of a loop, which hold for every pass: they pin the tensors
+// inside.
 //
 //   #[layout(x = ("dp", _), weight = ("tp", _))] fn block(x: f32[n, k]) -> f32[n, k] { … }
 //   #[shard(x = (4, 1))] for i in 0..depth { … }
@@ -14,7 +15,7 @@
 
 namespace cleave::frontend {
 
-// What is said of the tensor called `name`.
+// What is demanded of the tensor called `name`.
 struct NamedDemand {
   syntax::Identifier name;
   Demand demand;
@@ -23,7 +24,7 @@ struct NamedDemand {
   bool operator==(const NamedDemand&) const = default;
 };
 
-// Demands by name, or one of all ops.
+// Demands on tensors by their names, or one demand on all ops.
 struct BlockDemand {
   std::vector<NamedDemand> named;
   std::optional<Demand> of_ops;

@@ -1,5 +1,5 @@
-// Reads `#[region(in = …, out = …, params = …, objective = …, device = …)]`: form only. What it says of its call is
-// checked where that is expanded (frontend/evaluate).
+// Reads `#[region(in = …, out = …, params = …, objective = …, device = …)]`: form only. What it
+// demands of its call is checked where that is expanded (frontend/evaluate/pins).
 #ifndef CLEAVE_FRONTEND_ATTRIBUTES_REGION_H_
 #define CLEAVE_FRONTEND_ATTRIBUTES_REGION_H_
 

@@ -15,7 +15,7 @@ struct CustomCall {
   Span span;
 };
 
-// Reports, once for each function, what is missing and how it has to look. `calls`: the `custom` ops of `graph`.
+// Reports each missing function once, with the declaration that it needs. `calls`: the `custom` ops of `graph`.
 void CheckBackward(const Graph& graph, const std::map<OpId, CustomCall>& calls, Reporter& reporter);
 
 }  // namespace cleave::frontend

@@ -1,6 +1,13 @@
-// Calls of ops that the model file defines.
+#include "frontend/evaluate/custom_call.h"
+
+#include <set>
+#include <string>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
-#include "frontend/evaluate/evaluator.h"
+#include "frontend/arguments/arguments.h"
+#include "frontend/evaluate/types/parameter_types.h"
+#include "frontend/evaluate/types/types.h"
 #include "ir/custom/custom.h"
 #include "ir/formula/formula.h"
 
@@ -49,15 +56,17 @@ std::vector<std::string> WholeNames(const CustomOp& op, const Formula& expanded)
 
 }  // namespace
 
-Value Evaluator::CallCustomOp(const CustomOp& op, const syntax::Call& call, Span span, Frame& frame) {
-  const auto matched = MatchArguments(SignatureOf(op.head), call.arguments, span, reporter_);
-  std::map<const syntax::Argument*, Value> evaluated;
-  for (const syntax::Argument& argument : call.arguments) evaluated[&argument] = Evaluate(*argument.value, frame);
+Value CustomCalls::Call(const CustomOp& op, const CallSite& site, Regions& regions, const Context& context) {
+  const auto& [call, span, frame] = site;
+  const auto matched = MatchArguments(SignatureOf(op.head), call.arguments, span, context.reporter);
+  ArgumentValues evaluated;
+  for (const syntax::Argument& argument : call.arguments)
+    evaluated[&argument] = context.Evaluate(*argument.value, frame);
   if (!matched || op.broken) return Value{Poison()};
   for (const auto& [argument, value] : evaluated) {
     if (value.is_poison()) return Value{Poison()};
   }
-  EnterRegion(call, frame.naming.path, *matched, evaluated);
+  regions.Enter(call, frame.naming.path, *matched, evaluated);
   std::vector<Value> values;
   for (const syntax::Argument* argument : *matched) {
     values.push_back(argument == nullptr ? Value{Poison()} : evaluated[argument]);
@@ -65,8 +74,8 @@ Value Evaluator::CallCustomOp(const CustomOp& op, const syntax::Call& call, Span
   }
   Frame callee;
   callee.function = &op.function;
-  if (!BindArguments(op.function, *matched, values, callee)) return Value{Poison()};
-  const std::optional<TensorType> result = EvaluateTensorType(*op.head.result, callee);
+  if (!BindArguments(op.function, *matched, values, callee, context)) return Value{Poison()};
+  const std::optional<TensorType> result = EvaluateTensorType(*op.head.result, callee, context);
   if (!result) return Value{Poison()};
 
   CustomForm form{.name = op.name(), .arguments = {}, .linear = op.linear, .body = op.body->path};
@@ -84,7 +93,7 @@ Value Evaluator::CallCustomOp(const CustomOp& op, const syntax::Call& call, Span
     const RestNames names(*op.rule);
     Formula rule{.inputs = {}, .output = names.Expand(op.rule->output, result->rank())};
     for (size_t i = 0; i < operands.size(); ++i) {
-      rule.inputs.push_back(names.Expand(op.rule->inputs[i], builder_.type(operands[i].op).rank()));
+      rule.inputs.push_back(names.Expand(op.rule->inputs[i], context.ops.type(operands[i].op).rank()));
     }
     form.whole = WholeNames(op, rule);
     form.rule = rule.ToString();
@@ -92,11 +101,22 @@ Value Evaluator::CallCustomOp(const CustomOp& op, const syntax::Call& call, Span
   Attributes attributes = {{attribute::kDType, result->dtype}, {attribute::kShape, result->shape}};
   form.Write(attributes);
 
-  const int first = static_cast<int>(builder_.graph().ops.size());
-  const Value value = AddOp(OpKind::kCustom, operands, std::move(attributes), span, frame, op.name());
-  if (value.is_tensor()) expansion_.custom_calls[value.as_tensor()] = {&op, span};
-  last_operation_ = {span, op.name(), first, static_cast<int>(builder_.graph().ops.size()), false};
+  const int first = context.ops.size();
+  const Value value = context.ops.AddOp("custom", operands, std::move(attributes), frame.At(span), op.name());
+  if (value.is_tensor()) calls_[value.as_tensor()] = {&op, span};
+  context.ops.EndOperation(span, op.name(), first);
   return value;
+}
+
+void CustomCalls::MoveToBatched(const Vectorized& batched) {
+  std::map<OpId, CustomCall> moved;
+  for (const auto& [id, call] : calls_) {
+    const auto now = batched.find(id);
+    if (now == batched.end()) moved[id] = call;
+    if (now == batched.end()) continue;
+    for (OpId main : now->second.main) moved[main] = call;
+  }
+  calls_ = std::move(moved);
 }
 
 }  // namespace cleave::frontend

@@ -2,13 +2,13 @@
 #ifndef CLEAVE_FRONTEND_FINISH_FINISH_H_
 #define CLEAVE_FRONTEND_FINISH_FINISH_H_
 
-#include "frontend/evaluate/evaluator.h"
+#include "frontend/evaluate/expansion.h"
 #include "frontend/report/report.h"
 
 namespace cleave::frontend {
 
-// What is kept: the loss, metrics, effects, pinned ops, and what they read; every input. Ids are renumbered in order,
-// in pins too. Warns of parameters that the loss does not depend on.
+// Keeps the loss, metrics, effects, pinned ops, all that they read, and every input. Ids are renumbered in order, in
+// pins too. Warns of parameters that the loss does not depend on.
 Expansion Tidy(Expansion expansion, Reporter& reporter);
 
 }  // namespace cleave::frontend

@@ -28,12 +28,12 @@ TEST(InitializersTest, Distributions) {
 
 // torch.nn.init.kaiming_uniform_(w) with nonlinearity='relu', kaiming_normal_ and xavier_uniform_ have these bounds.
 TEST(InitializersTest, FansAreThoseOfPyTorch) {
-  struct Case {
+  struct Fans {
     Shape shape;
     double fan_in;
     double fan_out;
   };
-  for (const Case& c : {Case{{512, 784}, 784, 512}, Case{{32, 16, 3, 3}, 144, 288}, Case{{10}, 10, 10}}) {
+  for (const Fans& c : {Fans{{512, 784}, 784, 512}, Fans{{32, 16, 3, 3}, 144, 288}, Fans{{10}, 10, 10}}) {
     EXPECT_DOUBLE_EQ(Made("he_uniform", {}, c.shape).second, std::sqrt(6 / c.fan_in));
     EXPECT_DOUBLE_EQ(Made("he_uniform", {}, c.shape).first, -std::sqrt(6 / c.fan_in));
     EXPECT_DOUBLE_EQ(Made("he_normal", {}, c.shape).second, std::sqrt(2 / c.fan_in));

@@ -31,7 +31,7 @@ enum class Primitive {
 
 std::optional<Primitive> FindPrimitive(absl::string_view name);
 
-// Whether ranks have to call it together; `group`, `size` and `index` only speak of ranks.
+// Whether ranks have to call it together: all but `group`, `size` and `index`, which only name ranks.
 bool Communicates(Primitive primitive);
 
 Signature SignatureOf(Primitive primitive);

@@ -33,7 +33,7 @@ struct OverrideRequest {
   const std::vector<std::pair<std::string, std::string>>& overrides;
   const std::string& folder;  // Of relative paths in overrides.
   const syntax::Model& model;
-  SettingTexts train;  // Of the file; `known` names only are asked for.
+  SettingTexts train;  // As in the file, with known names only.
   SettingTexts parallel;
 };
 

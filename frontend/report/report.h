@@ -1,8 +1,9 @@
 // Turns what the expansion finds wrong into diagnostics about the user's file.
 //
 // The same function is expanded many times, in places that the user has not written (the prelude) or does not see (the
-// text of an override). A Reporter knows the calls under way: a label outside the user's files moves to the call that
-// led there, a mistake inside a function also shows the call in the model, and what was said once is not said again.
+// text of an override). A Reporter knows which calls are being expanded: a label outside the user's files
+// moves to the call that led there, a mistake inside a function also shows the call in the model, and nothing is
+// reported twice.
 #ifndef CLEAVE_FRONTEND_REPORT_REPORT_H_
 #define CLEAVE_FRONTEND_REPORT_REPORT_H_
 
@@ -39,7 +40,7 @@ class Reporter {
   // The innermost place on the way to `span` that is the user's; `span` itself where it is one.
   Span UserPlace(Span span) const;
 
-  // The line, in the model's own body, of the outermost call under way, or that of `span` where none is.
+  // The line, in the model's own body, of the outermost call that is being expanded; without one, the line of `span`.
   int ModelLine(Span span) const;
   int Line(Span span) const;
 

@@ -64,7 +64,7 @@ void AddPins(const syntax::Map& map, Evaluator& evaluator, Reporter& reporter) {
       ReportUnknown(entry, inputs, reporter);
     } else {
       const OpId input = *evaluator.graph().Find(entry.key.value);
-      evaluator.AddPin(*attribute, input, {input});
+      evaluator.AddPin(*attribute, input);
     }
   }
 }

@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
+#include "frontend/arguments/arguments.h"
 #include "frontend/settings/choice.h"
 #include "frontend/settings/settings.h"
 

@@ -85,8 +85,17 @@ Value ToFloat(const Value& value) {
   return Value{std::move(result)};
 }
 
-bool SameKind(const Value& a, const Value& b) {
-  return OnRank(a, 0).kind.index() == OnRank(b, 0).kind.index();
+std::optional<std::vector<int64_t>> ToInts(const Value& value) {
+  if (value.is_int()) return std::vector<int64_t>{value.as_int()};
+  if (!value.is_tuple()) return std::nullopt;
+  std::vector<int64_t> numbers;
+  for (const Value& element : value.as_tuple()) {
+    if (!element.is_int()) return std::nullopt;
+    numbers.push_back(element.as_int());
+  }
+  return numbers;
 }
+
+bool SameKind(const Value& a, const Value& b) { return OnRank(a, 0).kind.index() == OnRank(b, 0).kind.index(); }
 
 }  // namespace cleave::frontend

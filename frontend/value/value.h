@@ -1,4 +1,4 @@
-// What an expression of the language is worth while a model is expanded: a static number, a text, a tensor of the
+// The value that an expression of the language has while a model is expanded: a static number, a text, a tensor of the
 // graph; in a manual model also a group of ranks, and a static value that differs between ranks.
 #ifndef CLEAVE_FRONTEND_VALUE_VALUE_H_
 #define CLEAVE_FRONTEND_VALUE_VALUE_H_
@@ -16,7 +16,7 @@
 
 namespace cleave::frontend {
 
-// The worth of an expression whose mistake has been reported: whatever uses it stays silent.
+// The value of an expression whose mistake has been reported: nothing is reported about what uses it.
 struct Poison {
   bool operator==(const Poison&) const = default;
 };
@@ -93,6 +93,9 @@ std::optional<DType> ElementTypeNamed(absl::string_view name);
 
 // A number, or one per rank, as a float. REQUIRES: it is one.
 Value ToFloat(const Value& value);
+
+// An int, or a tuple of ints; nothing else, and nothing that differs between ranks.
+std::optional<std::vector<int64_t>> ToInts(const Value& value);
 
 // Whether a name that holds the one can be given the other.
 bool SameKind(const Value& a, const Value& b);

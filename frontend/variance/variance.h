@@ -1,9 +1,9 @@
-// The last look at a manual model: what has to be equal on all ranks, and is not; what is, and is reduced all the same;
-// what no rank looks at.
+// The last check of a manual model: values that have to be equal on all ranks and are not, values that are equal and
+// are reduced nevertheless, and samples that no rank takes.
 #ifndef CLEAVE_FRONTEND_VARIANCE_VARIANCE_H_
 #define CLEAVE_FRONTEND_VARIANCE_VARIANCE_H_
 
-#include "frontend/evaluate/evaluator.h"
+#include "frontend/evaluate/expansion.h"
 #include "frontend/report/report.h"
 
 namespace cleave::frontend {

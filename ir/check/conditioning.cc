@@ -90,7 +90,7 @@ IdVector<OpId, Tensor> InterpretDisturbed(double disturbance, const Graph& graph
       graph, sources, step, [&](const Op& op, const std::vector<const Tensor*>& inputs, Tensor& tensor) {
         const bool in_bf16 = op.type.dtype == DType::kBf16 && of_bf16 > 0;
         // A cast to bf16 rounds, so its result is not only picked from its input.
-        const bool rounds = in_bf16 && op.kind == "cast";
+        const bool rounds = in_bf16 && op.kind == OpKind::kCast;
         Disturb(op, rounds ? std::vector<const Tensor*>() : inputs, in_bf16 ? of_bf16 : disturbance, random, tensor);
       });
 }

@@ -53,8 +53,8 @@ class Backward {
     const OpId loss = *builder_.graph().loss;
     builder_.SetPhase(Phase::kBackward);
     builder_.SetLine(builder_.graph().op(loss).line);
-    contributions_.AddWhole(
-        loss, builder_.Add("constant", {}, {{"value", 1.0}}, absl::StrCat(builder_.graph().op(loss).name, ".grad")));
+    contributions_.AddWhole(loss, builder_.Add(OpKind::kConstant, {}, {{attribute::kValue, 1.0}},
+                                               absl::StrCat(builder_.graph().op(loss).name, ".grad")));
     for (size_t i = static_cast<size_t>(loss.value()) + 1; i-- > 0;) {
       CLEAVE_RETURN_IF_ERROR(Visit(OpId(static_cast<int64_t>(i))));
     }

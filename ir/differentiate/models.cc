@@ -20,15 +20,15 @@ Graph MlpGraph() {
   const OpId image = AddInput(builder, "image", {6, 1, 2, 2});
   const OpId label = AddInput(builder, "label", {6}, DType::kI32);
   builder.SetLine(4);
-  const OpId flat = builder.Add("flatten", {image}, {}, "image.flat");
+  const OpId flat = builder.Add(OpKind::kFlatten, {image}, {}, "image.flat");
   const OpId w1 = AddParameter(builder, "h1.weight", {5, 4});
   const OpId b1 = AddParameter(builder, "h1.bias", {5});
-  const OpId m1 = builder.Add("matmul", {flat, w1}, {{"transpose_b", true}}, "h1.matmul");
-  const OpId a1 = builder.Add("bias_add", {m1, b1}, {}, "h1.bias_add");
-  const OpId h1 = builder.Add("relu", {a1}, {}, "h1");
+  const OpId m1 = builder.Add(OpKind::kMatmul, {flat, w1}, {{attribute::kTransposeB, true}}, "h1.matmul");
+  const OpId a1 = builder.Add(OpKind::kBiasAdd, {m1, b1}, {}, "h1.bias_add");
+  const OpId h1 = builder.Add(OpKind::kRelu, {a1}, {}, "h1");
   builder.SetLine(5);
   const OpId w2 = AddParameter(builder, "logits.weight", {3, 5});
-  const OpId logits = builder.Add("matmul", {h1, w2}, {{"transpose_b", true}}, "logits");
+  const OpId logits = builder.Add(OpKind::kMatmul, {h1, w2}, {{attribute::kTransposeB, true}}, "logits");
   builder.SetLine(6);
   builder.mutable_graph().loss = builder.Add(OpKind::kCrossEntropy, {logits, label}, {}, "loss");
   builder.SetPhase(Phase::kMetric);
@@ -42,13 +42,13 @@ Graph AttentionGraph() {
   const OpId tokens = AddInput(builder, "tokens", {2, 3}, DType::kI32);
   const OpId next = AddInput(builder, "next", {2, 3}, DType::kI32);
   const OpId table = AddParameter(builder, "table", {3, 4});
-  const OpId x = builder.Add("embedding", {tokens, table}, {}, "x");
+  const OpId x = builder.Add(OpKind::kEmbedding, {tokens, table}, {}, "x");
   const OpId norm_scale = AddParameter(builder, "norm.scale", {4});
   const OpId norm_shift = AddParameter(builder, "norm.shift", {4});
-  const OpId norm = builder.Add("layer_norm", {x, norm_scale, norm_shift}, {{"epsilon", 0.1}}, "norm");
+  const OpId norm = builder.Add(OpKind::kLayerNorm, {x, norm_scale, norm_shift}, {{attribute::kEpsilon, 0.1}}, "norm");
   // Heads, then query, key and value within a head.
   const OpId qkv_weight = AddParameter(builder, "qkv.weight", {12, 4});
-  const OpId qkv = builder.Add("matmul", {norm, qkv_weight}, {{"transpose_b", true}}, "qkv");
+  const OpId qkv = builder.Add(OpKind::kMatmul, {norm, qkv_weight}, {{attribute::kTransposeB, true}}, "qkv");
   const OpId split = Reshape(builder, qkv, {2, 3, 2, 3, 2}, "qkv.split");
   auto part = [&](int64_t index, const std::string& name) {
     const OpId slice = builder.Add(
@@ -80,14 +80,16 @@ Graph MixedGraph() {
   const OpId target = AddInput(builder, "target", {4, 1});
   const OpId a = AddParameter(builder, "a", {3});
   const OpId b = AddParameter(builder, "b", {4, 1});
-  const OpId sum = builder.Add("add", {x, a}, {}, "sum");
-  const OpId product = builder.Add("mul", {sum, b}, {}, "product");
-  const OpId squared = builder.Add("mul", {product, product}, {}, "squared");
-  const OpId left = builder.Add("slice", {squared}, {{"begin", Ints{0, 0}}, {"end", Ints{4, 2}}}, "left");
-  const OpId both = builder.Add("concat", {left, product}, {{"axis", int64_t{1}}}, "both");
-  const OpId curved = builder.Add("gelu", {both}, {}, "curved");
-  const OpId mean = builder.Add("reduce_mean", {curved}, {{"axes", Ints{1}}, {"keep_dims", true}}, "mean");
-  builder.mutable_graph().loss = builder.Add("mse", {mean, target}, {}, "loss");
+  const OpId sum = builder.Add(OpKind::kAdd, {x, a}, {}, "sum");
+  const OpId product = builder.Add(OpKind::kMul, {sum, b}, {}, "product");
+  const OpId squared = builder.Add(OpKind::kMul, {product, product}, {}, "squared");
+  const OpId left =
+      builder.Add(OpKind::kSlice, {squared}, {{attribute::kBegin, Ints{0, 0}}, {attribute::kEnd, Ints{4, 2}}}, "left");
+  const OpId both = builder.Add(OpKind::kConcat, {left, product}, {{attribute::kAxis, 1}}, "both");
+  const OpId curved = builder.Add(OpKind::kGelu, {both}, {}, "curved");
+  const OpId mean =
+      builder.Add(OpKind::kReduceMean, {curved}, {{attribute::kAxes, Ints{1}}, {attribute::kKeepDims, true}}, "mean");
+  builder.mutable_graph().loss = builder.Add(OpKind::kMse, {mean, target}, {}, "loss");
   return std::move(builder).Build();
 }
 
@@ -96,19 +98,22 @@ Graph ImageGraph() {
   const OpId image = AddInput(builder, "image", {4, 2, 9, 8});
   const OpId label = AddInput(builder, "label", {4}, DType::kI32);
   const OpId filter1 = AddParameter(builder, "c1.filter", {4, 2, 3, 3});
-  const OpId c1 = builder.Add("conv2d", {image, filter1}, {{"padding", Ints{1}}}, "c1.conv2d");
+  const OpId c1 = builder.Add(OpKind::kConv2d, {image, filter1}, {{attribute::kPadding, Ints{1}}}, "c1.conv2d");
   const OpId bias1 = AddParameter(builder, "c1.bias", {4, 1, 1});
-  const OpId biased = builder.Add("add", {c1, bias1}, {}, "c1.add");
-  const OpId pooled = builder.Add("max_pool", {builder.Add("tanh", {biased}, {}, "c1.tanh")},
-                                  {{"kernel", Ints{3, 2}}, {"stride", Ints{2}}, {"padding", Ints{1, 0}}}, "c1.pool");
+  const OpId biased = builder.Add(OpKind::kAdd, {c1, bias1}, {}, "c1.add");
+  const OpId pooled = builder.Add(
+      OpKind::kMaxPool, {builder.Add(OpKind::kTanh, {biased}, {}, "c1.tanh")},
+      {{attribute::kKernel, Ints{3, 2}}, {attribute::kStride, Ints{2}}, {attribute::kPadding, Ints{1, 0}}}, "c1.pool");
   const OpId filter2 = AddParameter(builder, "c2.filter", {6, 2, 2, 3});
-  const OpId c2 = builder.Add("conv2d", {pooled, filter2},
-                              {{"stride", Ints{1, 2}}, {"padding", Ints{0, 2}}, {"groups", int64_t{2}}}, "c2.conv2d");
-  const OpId means = builder.Add("avg_pool", {c2}, {{"kernel", Ints{2}}, {"padding", Ints{0, 1}}}, "c2.pool");
-  const OpId flat = builder.Add("flatten", {means}, {}, "flat");
+  const OpId c2 = builder.Add(
+      OpKind::kConv2d, {pooled, filter2},
+      {{attribute::kStride, Ints{1, 2}}, {attribute::kPadding, Ints{0, 2}}, {attribute::kGroups, 2}}, "c2.conv2d");
+  const OpId means = builder.Add(OpKind::kAvgPool, {c2},
+                                 {{attribute::kKernel, Ints{2}}, {attribute::kPadding, Ints{0, 1}}}, "c2.pool");
+  const OpId flat = builder.Add(OpKind::kFlatten, {means}, {}, "flat");
   const OpId weight = AddParameter(builder, "logits.weight", {3, builder.type(flat).shape[1]});
-  const OpId logits = builder.Add("matmul", {flat, weight}, {{"transpose_b", true}}, "logits");
-  builder.mutable_graph().loss = builder.Add("cross_entropy", {logits, label}, {}, "loss");
+  const OpId logits = builder.Add(OpKind::kMatmul, {flat, weight}, {{attribute::kTransposeB, true}}, "logits");
+  builder.mutable_graph().loss = builder.Add(OpKind::kCrossEntropy, {logits, label}, {}, "loss");
   return std::move(builder).Build();
 }
 

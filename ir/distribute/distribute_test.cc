@@ -239,7 +239,7 @@ TEST(DistributeTest, RolesFollow) {
   GraphBuilder builder;
   const OpId x = AddInput(builder, "x", {6, 4});
   const OpId label = AddInput(builder, "label", {6}, DType::kI32);
-  const OpId loss = builder.Add("cross_entropy", {x, label}, {}, "loss");
+  const OpId loss = builder.Add(OpKind::kCrossEntropy, {x, label}, {}, "loss");
   builder.SetPhase(Phase::kMetric);
   const OpId accuracy = builder.Add(OpKind::kAccuracy, {x, label}, {}, "accuracy");
   Graph graph = std::move(builder).Build();

@@ -141,8 +141,8 @@ TEST(PrecisionTest, ASumWithF32StaysInF32) {
 TEST(PrecisionTest, MovedParametersAreReadInBf16) {
   const Graph graph = AfterProduct([](GraphBuilder& builder, OpId x) {
     const OpId bias = AddParameter(builder, "bias", {8});
-    const OpId moved = builder.Add("reshape", {bias}, {{"shape", Shape{1, 8}}}, "moved");
-    return builder.Add("add", {x, moved}, {}, "sum");
+    const OpId moved = builder.Add(OpKind::kReshape, {bias}, {{attribute::kShape, Shape{1, 8}}}, "moved");
+    return builder.Add(OpKind::kAdd, {x, moved}, {}, "sum");
   });
   EXPECT_THAT(ReadBy(graph, "sum"), ElementsAre("y", "moved.bf16"));
   EXPECT_EQ(TypeOf(graph, "sum"), DType::kBf16);
@@ -169,14 +169,14 @@ TEST(PrecisionTest, MovementKeepsTheType) {
 
 TEST(PrecisionTest, WhatOnlyMetricsReadIsCastForMetrics) {
   GraphBuilder builder;
-  const OpId x = builder.Add("input", {}, {{"shape", Shape{4, 6}}, {"data", std::string("x")}}, "x");
-  const OpId y = builder.Add("matmul", {x, AddParameter(builder, "weight", {6, 8})}, {}, "y");
+  const OpId x = builder.Add(OpKind::kInput, {}, {{attribute::kShape, Shape{4, 6}}, {attribute::kData, "x"}}, "x");
+  const OpId y = builder.Add(OpKind::kMatmul, {x, AddParameter(builder, "weight", {6, 8})}, {}, "y");
   builder.SetPhase(Phase::kMetric);
   builder.mutable_graph().metrics.push_back(
       {.name = "mean", .value = builder.Add(OpKind::kReduceMean, {y}, {}, "mean")});
   builder.SetPhase(Phase::kForward);
-  const OpId z = builder.Add("matmul", {y, AddParameter(builder, "other", {8, 3})}, {}, "z");
-  builder.mutable_graph().loss = builder.Add("reduce_mean", {z}, {}, "loss");
+  const OpId z = builder.Add(OpKind::kMatmul, {y, AddParameter(builder, "other", {8, 3})}, {}, "z");
+  builder.mutable_graph().loss = builder.Add(OpKind::kReduceMean, {z}, {}, "loss");
   const Graph graph = InBf16(Trained(std::move(builder).Build()));
   EXPECT_EQ(graph.op(*graph.Find("y.f32")).phase, Phase::kMetric);
   EXPECT_EQ(graph.Find("mean"), OpId(graph.Find("y.f32")->value() + 1));
@@ -250,9 +250,10 @@ TEST(PrecisionTest, PinsAndRegionsMove) {
 
 TEST(PrecisionTest, NamesThatAreTakenStay) {
   GraphBuilder builder;
-  const OpId x = builder.Add("input", {}, {{"shape", Shape{4, 6}}, {"data", std::string("x")}}, "x");
+  const OpId x = builder.Add(OpKind::kInput, {}, {{attribute::kShape, Shape{4, 6}}, {attribute::kData, "x"}}, "x");
   const OpId weight = AddParameter(builder, "x.bf16", {6, 8});
-  builder.mutable_graph().loss = builder.Add("reduce_mean", {builder.Add("matmul", {x, weight}, {}, "y")}, {}, "loss");
+  builder.mutable_graph().loss =
+      builder.Add(OpKind::kReduceMean, {builder.Add(OpKind::kMatmul, {x, weight}, {}, "y")}, {}, "loss");
   const Graph graph = InBf16(Trained(std::move(builder).Build()));
   EXPECT_THAT(ReadBy(graph, "y"), ElementsAre("x.bf16_1", "x.bf16.bf16"));
 }

@@ -3,11 +3,12 @@
 namespace cleave {
 
 OpId AddInput(GraphBuilder& builder, const std::string& name, const Shape& shape, DType dtype) {
-  return builder.Add("input", {}, {{"shape", shape}, {"dtype", std::string(DTypeName(dtype))}, {"data", name}}, name);
+  return builder.Add(OpKind::kInput, {},
+                     {{attribute::kShape, shape}, {attribute::kDType, dtype}, {attribute::kData, name}}, name);
 }
 
 OpId AddParameter(GraphBuilder& builder, const std::string& name, const Shape& shape) {
-  return builder.Add("parameter", {}, {{"shape", shape}}, name);
+  return builder.Add(OpKind::kParameter, {}, {{attribute::kShape, shape}}, name);
 }
 
 }  // namespace cleave

@@ -1,0 +1,115 @@
+#include "frontend/evaluate/builtins.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "frontend/arguments/arguments.h"
+#include "frontend/evaluate/statics/per_rank.h"
+
+namespace cleave::frontend {
+namespace {
+
+Value ChoosePerRank(const syntax::Expression& condition, const Value& truth, const syntax::Expression& then,
+                    const syntax::Expression& otherwise, Frame& frame, const FunctionTable& functions,
+                    const Context& context) {
+  const Value a = context.Evaluate(then, frame);
+  const Value b = context.Evaluate(otherwise, frame);
+  if (a.is_poison() || b.is_poison()) return Value{Poison()};
+  if (std::optional<Value> result = ChooseOnRanks(truth, a, b, context.graph())) return *std::move(result);
+  if (!a.is_tensor() && !b.is_tensor() && !(a.is_tuple() && b.is_tuple())) {
+    context.reporter.Report(Error(Code::kE0204, "`choose` between values of different kinds")
+                                .At(then.span, absl::StrCat("this is ", DescribeType(a, context.graph())))
+                                .At(otherwise.span, absl::StrCat("this is ", DescribeType(b, context.graph())))
+                                .Note("the condition differs between ranks, so the value has one kind on all of them"));
+    return Value{Poison()};
+  }
+  auto call = FirstCommunication(then, functions, frame.function);
+  if (!call) call = FirstCommunication(otherwise, functions, frame.function);
+  context.reporter.Report(
+      ProgramDiffersBetweenRanks("`choose` between tensors by a condition that differs between ranks", condition, truth,
+                                 call, frame.scope, context.graph()));
+  return Value{Poison()};
+}
+
+}  // namespace
+
+Value Choose(const CallSite& site, const FunctionTable& functions, const Context& context) {
+  const auto& [call, span, frame] = site;
+  static const Signature kSignature{
+      .callee = "choose",
+      .arguments = {{"condition", "condition: bool", true}, {"then", "then", true}, {"otherwise", "otherwise", true}}};
+  const auto matched = MatchArguments(kSignature, call.arguments, span, context.reporter);
+  if (!matched) return Value{Poison()};
+  const syntax::Expression& condition = *(*matched)[0]->value;
+  const Value truth = context.Evaluate(condition, frame);
+  if (truth.is_poison()) return truth;
+  if (truth.is_per_rank() && std::holds_alternative<bool>(OnRank(truth, 0).kind)) {
+    return ChoosePerRank(condition, truth, *(*matched)[1]->value, *(*matched)[2]->value, frame, functions, context);
+  }
+  if (!std::holds_alternative<bool>(truth.kind)) {
+    context.reporter.Report(Error(Code::kE0204, "the condition of `choose` must be a bool")
+                                .At(condition.span, absl::StrCat("this is ", DescribeType(truth, context.graph()))));
+    return Value{Poison()};
+  }
+  return context.Evaluate(*(*matched)[std::get<bool>(truth.kind) ? 1 : 2]->value, frame);
+}
+
+Value ShapeOf(const CallSite& site, const Context& context) {
+  const auto& [call, span, frame] = site;
+  static const Signature kSignature{.callee = "shape", .arguments = {{"x", "x: tensor", true}}};
+  const auto matched = MatchArguments(kSignature, call.arguments, span, context.reporter);
+  if (!matched) return Value{Poison()};
+  const syntax::Expression& argument = *(*matched)[0]->value;
+  const Value value = context.Evaluate(argument, frame);
+  if (value.is_poison()) return value;
+  if (!value.is_tensor()) {
+    context.reporter.Report(Error(Code::kE0204, "only a tensor has a shape")
+                                .At(argument.span, absl::StrCat("this is ", DescribeType(value, context.graph()))));
+    return Value{Poison()};
+  }
+  TupleValue sizes;
+  for (const int64_t size : context.ops.type(value.as_tensor()).shape) sizes.elements.emplace_back().kind = size;
+  return Value{std::move(sizes)};
+}
+
+void Assert(const CallSite& site, const ManualModel& model, const Context& context) {
+  const auto& [call, span, frame] = site;
+  static const Signature kSignature{
+      .callee = "assert", .arguments = {{"condition", "condition: bool", true}, {"message", "message: string", true}}};
+  const auto matched = MatchArguments(kSignature, call.arguments, span, context.reporter);
+  if (!matched) return;
+  const Value condition = context.Evaluate(*(*matched)[0]->value, frame);
+  const Value message = context.Evaluate(*(*matched)[1]->value, frame);
+  if (condition.is_poison() || message.is_poison()) return;
+  if (!std::holds_alternative<bool>(OnRank(condition, 0).kind) || !std::holds_alternative<std::string>(message.kind)) {
+    context.reporter.Report(Error(Code::kE0204, "`assert` takes a bool and a string")
+                                .At(span, absl::StrCat("these are ", DescribeType(condition, context.graph()), " and ",
+                                                       DescribeType(message, context.graph()))));
+    return;
+  }
+  int64_t rank = 0;  // The first on which it does not hold.
+  const int64_t ranks = condition.is_per_rank() ? RankCount(context.graph().rank_axes) : 1;
+  while (rank < ranks && std::get<bool>(OnRank(condition, rank).kind)) ++rank;
+  if (rank == ranks) return;
+  std::string text = std::get<std::string>(message.kind);
+  std::vector<std::string> names = frame.scope.Names();
+  if (context.graph().is_manual()) names.insert(names.end(), {"world", "rank"});
+  for (const std::string& name : names) {
+    const std::string placeholder = absl::StrCat("{", name, "}");
+    if (!absl::StrContains(text, placeholder)) continue;
+    const Binding* binding = frame.scope.Find(name);
+    const Value value =
+        binding != nullptr ? binding->value : *RankName(name, span, model, context.graph(), context.reporter);
+    text = absl::StrReplaceAll(text, {{placeholder, ValueText(OnRank(value, rank), context.graph())}});
+  }
+  Diagnostic error = Error(Code::kE0212, std::move(text))
+                         .At(span, context.reporter.IsUserPlace(span) ? "asserted here" : "asserted by this call");
+  if (condition.is_per_rank()) error.notes.push_back(absl::StrCat("on rank ", rank));
+  context.reporter.Report(std::move(error));
+  frame.failed = frame.function != nullptr;
+}
+
+}  // namespace cleave::frontend

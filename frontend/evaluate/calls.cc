@@ -1,0 +1,63 @@
+#include "frontend/evaluate/calls.h"
+
+#include "absl/strings/str_cat.h"
+#include "base/text/text.h"
+#include "frontend/evaluate/builtins.h"
+#include "frontend/evaluate/function_call.h"
+#include "frontend/evaluate/op_call.h"
+#include "frontend/evaluate/ranks/primitive_call.h"
+#include "frontend/evaluate/tensors/tuples.h"
+
+namespace cleave::frontend {
+
+Value EvaluateCall(const CallSite& site, Pieces& pieces) {
+  const auto& [call, span, frame] = site;
+  const Context& context = pieces.context;
+  const auto* name = std::get_if<syntax::Name>(&call.callee->kind);
+  if (name == nullptr) {
+    const auto* inner = std::get_if<syntax::Call>(&call.callee->kind);
+    const auto* inner_name = inner ? std::get_if<syntax::Name>(&inner->callee->kind) : nullptr;
+    if (inner_name != nullptr && inner_name->text == "vmap")
+      return pieces.vmap.Call(*inner, site, pieces.regions, context);
+    context.reporter.Report(
+        Error(Code::kE0204, "only a function can be called").At(call.callee->span, "this is no name of one"));
+    return Value{Poison()};
+  }
+  const Callee callee = pieces.functions.Find(name->text, frame.function);
+  if (const auto* function = std::get_if<const Function*>(&callee)) return CallFunction(**function, site, pieces);
+  if (const auto* op = std::get_if<const OpDefinition*>(&callee);
+      op != nullptr && (*op)->op_class != OpClass::kSource && (*op)->op_class != OpClass::kEffect) {
+    return CallOp(**op, site, pieces);
+  }
+  if (const auto* op = std::get_if<const syntax::OpDefinition*>(&callee)) {
+    return pieces.custom_calls.Call(pieces.custom_ops.Get(**op), site, pieces.regions, context);
+  }
+  if (const auto primitive = FindPrimitive(name->text))
+    return CallPrimitive(*primitive, site, pieces.model, pieces.vmap.is_mapped(), pieces.messages, context);
+  if (name->text == "choose") return Choose(site, pieces.functions, context);
+  if (name->text == "shape") return ShapeOf(site, context);
+  if (name->text == "stack") return Stack(site, context);
+  if (name->text == "split") return Split(site, context);
+  if (name->text == "vmap") {
+    context.reporter.Report(Error(Code::kE0216, "what `vmap` makes is called at once")
+                                .At(span, "expected the arguments of the call behind this")
+                                .Help("such as `vmap(f)(x)`"));
+    return Value{Poison()};
+  }
+
+  // Other mistakes in the arguments are reported together with this one.
+  for (const syntax::Argument& argument : call.arguments) context.Evaluate(*argument.value, frame);
+  Diagnostic error = Error(Code::kE0201, absl::StrCat("unknown function or op `", name->text, "`"))
+                         .At(call.callee->span, "not defined here, nor in the prelude");
+  if (Binding* binding = frame.scope.Find(name->text)) {
+    binding->used = true;
+    error = Error(Code::kE0204, absl::StrCat("`", name->text, "` is a value, not a function"))
+                .At(call.callee->span, absl::StrCat("this is ", DescribeType(binding->value, context.graph())));
+  } else if (auto nearest = NearestName(name->text, pieces.functions.Names())) {
+    error.help.push_back(absl::StrCat("did you mean `", *nearest, "`?"));
+  }
+  context.reporter.Report(std::move(error));
+  return Value{Poison()};
+}
+
+}  // namespace cleave::frontend

@@ -1,0 +1,31 @@
+// Calls of ops that the model file defines.
+#ifndef CLEAVE_FRONTEND_EVALUATE_CUSTOM_CALL_H_
+#define CLEAVE_FRONTEND_EVALUATE_CUSTOM_CALL_H_
+
+#include <map>
+
+#include "frontend/custom_ops/backward.h"
+#include "frontend/custom_ops/custom_ops.h"
+#include "frontend/evaluate/frame/context.h"
+#include "frontend/evaluate/pins/regions.h"
+#include "ir/vectorize/vectorize.h"
+
+namespace cleave::frontend {
+
+class CustomCalls {
+ public:
+  Value Call(const CustomOp& op, const CallSite& site, Regions& regions, const Context& context);
+
+  // `batched`: ops that were taken out, and what stands for them now.
+  void MoveToBatched(const Vectorized& batched);
+
+  // By the op that each has made.
+  const std::map<OpId, CustomCall>& calls() const { return calls_; }
+
+ private:
+  std::map<OpId, CustomCall> calls_;
+};
+
+}  // namespace cleave::frontend
+
+#endif  // CLEAVE_FRONTEND_EVALUATE_CUSTOM_CALL_H_

@@ -1,0 +1,77 @@
+#include "frontend/evaluate/evaluator.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/evaluate/expressions.h"
+#include "frontend/evaluate/function_call.h"
+#include "frontend/evaluate/pins/attach.h"
+#include "frontend/evaluate/statements.h"
+
+namespace cleave::frontend {
+
+void Evaluator::DefineArgument(const syntax::Identifier& name, Value value) {
+  arguments_.scope.Define({name.text, name.span, BindingKind::kArgument, false, false, std::move(value)});
+}
+
+void Evaluator::SetModel(const syntax::Model& model, std::optional<Span> attribute) {
+  pieces_.model = {.name = model.name.span, .attribute = attribute};
+}
+
+void Evaluator::SetRanks(std::vector<RankAxis> axes) {
+  pieces_.ops.builder().mutable_graph().rank_axes = std::move(axes);
+}
+
+void Evaluator::RunModel(const syntax::Model& model) {
+  Frame frame;
+  frame.scope = arguments_.scope;
+  frame.scope.Push();
+  Run(model.body, frame);
+  WarnOfUnused(frame.scope.Pop(), pieces_.reporter);
+  if (!pieces_.reporter.has_errors()) pieces_.messages.ReportUnreceived(pieces_.reporter);
+  if (!pieces_.loss_and_metrics.loss_place() && !pieces_.budget.is_exhausted()) {
+    pieces_.reporter.Report(Error(Code::kE0503, absl::StrCat("model `", model.name.text, "` has no loss"))
+                                .At(model.name.span, "nothing to train")
+                                .Help("add one: `loss cross_entropy(logits, label);`"));
+  }
+}
+
+Value Evaluator::EvaluateStatic(const syntax::Expression& expression) {
+  return pieces_.context.EvaluateStatic(expression, arguments_);
+}
+
+std::optional<int64_t> Evaluator::EvaluateInt(const syntax::Expression& expression, const std::string& what) {
+  return pieces_.context.EvaluateInt(expression, what, arguments_);
+}
+
+std::optional<double> Evaluator::EvaluateNumber(const syntax::Expression& expression, const std::string& what) {
+  return pieces_.context.EvaluateNumber(expression, what, arguments_);
+}
+
+void Evaluator::AddPin(const syntax::Attribute& attribute, OpId op) {
+  frontend::AddPin(attribute, op, {op}, pieces_.context.IntsOf(arguments_), pieces_.pins);
+}
+
+void Evaluator::FinishRegions(const ParallelSettings& settings) { pieces_.regions.Finish(settings); }
+
+Expansion Evaluator::Finish() && {
+  return {.graph = std::move(pieces_.ops.builder()).Build(),
+          .pins = pieces_.pins.pins(),
+          .priorities = pieces_.pins.priorities(),
+          .regions = pieces_.regions.regions(),
+          .inputs = pieces_.sources.inputs(),
+          .parameters = pieces_.sources.parameters(),
+          .npy_places = pieces_.sources.npy_places(),
+          .custom_calls = pieces_.custom_calls.calls(),
+          .rank_places = pieces_.ops.rank_places(),
+          .loss = pieces_.loss_and_metrics.loss(),
+          .metrics = pieces_.loss_and_metrics.metrics()};
+}
+
+Value Evaluator::Evaluate(const syntax::Expression& expression, Frame& frame) {
+  return EvaluateExpression(expression, frame, pieces_);
+}
+
+void Evaluator::Run(const std::vector<syntax::Statement>& body, Frame& frame) { RunStatements(body, frame, pieces_); }
+
+}  // namespace cleave::frontend

@@ -1,0 +1,34 @@
+// What expanding a model gives.
+#ifndef CLEAVE_FRONTEND_EVALUATE_EXPANSION_H_
+#define CLEAVE_FRONTEND_EVALUATE_EXPANSION_H_
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/source/source.h"
+#include "frontend/custom_ops/backward.h"
+#include "ir/graph/graph.h"
+#include "ir/pins/pins.h"
+
+namespace cleave::frontend {
+
+struct Expansion {
+  Graph graph;
+  std::vector<Pin> pins;
+  std::vector<Priority> priorities;
+  std::vector<Region> regions;
+  std::map<OpId, Span> inputs;                  // In program order; not the sample mask.
+  std::map<OpId, Span> parameters;              // Where the user finds each.
+  std::map<std::string, Span> npy_places = {};  // Of parameters by name, where each names its file.
+  std::map<OpId, CustomCall> custom_calls;
+  // Of a manual model: where values begin to differ between ranks, or cease to.
+  std::map<OpId, Span> rank_places = {};
+  std::optional<Span> loss = {};
+  std::vector<Span> metrics = {};  // As in the graph.
+};
+
+}  // namespace cleave::frontend
+
+#endif  // CLEAVE_FRONTEND_EVALUATE_EXPANSION_H_

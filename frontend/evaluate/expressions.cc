@@ -1,0 +1,127 @@
+#include "frontend/evaluate/expressions.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/match/match.h"
+#include "base/text/text.h"
+#include "frontend/evaluate/calls.h"
+#include "frontend/evaluate/pins/attach.h"
+#include "frontend/evaluate/statics/arithmetic.h"
+#include "frontend/evaluate/tensors/operators.h"
+#include "frontend/evaluate/tensors/subscripts.h"
+
+namespace cleave::frontend {
+namespace {
+
+Value EvaluateName(const std::string& name, Span span, Frame& frame, Pieces& pieces) {
+  const Context& context = pieces.context;
+  if (Binding* binding = frame.scope.Find(name)) {
+    binding->used = true;
+    return binding->value;
+  }
+  if (std::optional<DType> dtype = ElementTypeNamed(name)) return Value{*dtype};
+  if (std::optional<Value> of_ranks = RankName(name, span, pieces.model, context.graph(), context.reporter))
+    return *std::move(of_ranks);
+  Diagnostic error = Error(Code::kE0201, absl::StrCat("unknown name `", name, "`")).At(span, "not defined here");
+  if (pieces.functions.Find(name, frame.function).index() != 0) {
+    error = Error(Code::kE0201, absl::StrCat("`", name, "` is a function, not a value"))
+                .At(span, absl::StrCat("call it: `", name, "(…)`"));
+  } else if (frame.rests.count(name) > 0) {
+    error.notes.push_back(absl::StrCat("`..", name, "` is a list of dimensions; it can stand in a type only"));
+  } else if (auto nearest = NearestName(name, frame.scope.Names())) {
+    error.help.push_back(absl::StrCat("did you mean `", *nearest, "`?"));
+  }
+  context.reporter.Report(std::move(error));
+  return Value{Poison()};
+}
+
+Value EvaluateTuple(const syntax::Tuple& tuple, Frame& frame, const Context& context) {
+  TupleValue result;
+  bool poisoned = false;
+  for (const syntax::Argument& element : tuple.elements) {
+    if (element.name) {
+      context.reporter.Report(Error(Code::kE0204, "the elements of this tuple have no names")
+                                  .At(element.name->span, "no name here")
+                                  .Note("only `mesh = (dp = 4, tp = 2)` names its elements"));
+      poisoned = true;
+    }
+    result.elements.push_back(context.Evaluate(*element.value, frame));
+    poisoned |= result.elements.back().is_poison();
+  }
+  return poisoned ? Value{Poison()} : Value{std::move(result)};
+}
+
+Value EvaluateKind(const syntax::Expression& expression, Frame& frame, Pieces& pieces) {
+  const Context& context = pieces.context;
+  const Span span = expression.span;
+  return Match(
+      expression.kind, [](const syntax::IntegerLiteral& literal) { return Value{literal.value}; },
+      [](const syntax::FloatLiteral& literal) { return Value{literal.value}; },
+      [](const syntax::SizeLiteral& literal) { return Value{literal.bytes}; },
+      [](const syntax::StringLiteral& literal) { return Value{literal.value}; },
+      [](const syntax::BoolLiteral& literal) { return Value{literal.value}; },
+      [&](const syntax::Name& name) { return EvaluateName(name.text, span, frame, pieces); },
+      [&](const syntax::Wildcard&) {
+        context.reporter.Report(Error(Code::kE0204, "`_` is not a value")
+                                    .At(span, "expected an expression")
+                                    .Note("`_` stands for a dimension that is not cut, in `#[layout(…)]`"));
+        return Value{Poison()};
+      },
+      [&](const syntax::Negate& negate) {
+        const Value operand = context.Evaluate(*negate.operand, frame);
+        if (operand.is_poison()) return operand;
+        if (!operand.is_tensor()) return NegateNumber(operand, span, context.graph(), context.reporter);
+        const int first = context.ops.size();
+        const Value result = context.ops.AddOp("neg", {{&*negate.operand, operand.as_tensor()}}, {}, frame.At(span));
+        context.ops.EndOperation(span, "-", first);
+        return result;
+      },
+      [&](const syntax::Binary& binary) {
+        const Value left = context.Evaluate(*binary.left, frame);
+        const Value right = context.Evaluate(*binary.right, frame);
+        if (left.is_poison() || right.is_poison()) return Value{Poison()};
+        if (left.is_tensor() || right.is_tensor())
+          return TensorArithmetic(binary, left, right, frame.At(span), context.ops, context.reporter);
+        return Arithmetic(binary, left, right, context.graph(), context.reporter);
+      },
+      [&](const syntax::Call& call) {
+        return EvaluateCall({call, span, frame}, pieces);
+      },
+      [&](const syntax::Index& index) { return EvaluateIndex(index, span, frame, context); },
+      [&](const syntax::Tuple& tuple) { return EvaluateTuple(tuple, frame, context); },
+      [&](const syntax::Map&) {
+        context.reporter.Report(Error(Code::kE0204, "a map is not a value")
+                                    .At(span, "expected an expression")
+                                    .Note("`{ \"name\": … }` stands in `#[region(params = …)]` only"));
+        return Value{Poison()};
+      },
+      [&](const syntax::Attributed& attributed) {
+        return EvaluateAttributed(*attributed.operand, attributed.attributes, frame, pieces);
+      });
+}
+
+}  // namespace
+
+Value EvaluateExpression(const syntax::Expression& expression, Frame& frame, Pieces& pieces) {
+  if (pieces.budget.Exhausted(expression.span)) return Value{Poison()};
+  if (const Value* of_element = pieces.vmap.ValueFor(expression)) return *of_element;
+  pieces.budget.Enter();
+  Value value = EvaluateKind(expression, frame, pieces);
+  pieces.budget.Leave();
+  return value;
+}
+
+Value EvaluateAttributed(const syntax::Expression& operand, const std::vector<syntax::Attribute>& attributes,
+                         Frame& frame, Pieces& pieces) {
+  const Context& context = pieces.context;
+  context.ops.ForgetOperation();
+  const bool is_region = pieces.regions.Open(attributes, operand, pieces.vmap.is_mapped(), context.IntsOf(frame));
+  Value value = context.Evaluate(operand, frame);
+  if (is_region) value = pieces.regions.Close(std::move(value), operand, pieces.sources.parameters());
+  Attach(attributes, context.ops.last_operation(), value, context.IntsOf(frame), pieces.pins);
+  return value;
+}
+
+}  // namespace cleave::frontend

@@ -1,0 +1,20 @@
+// The value of an expression: literals, names, operators, tuples; calls are calls.h.
+#ifndef CLEAVE_FRONTEND_EVALUATE_EXPRESSIONS_H_
+#define CLEAVE_FRONTEND_EVALUATE_EXPRESSIONS_H_
+
+#include <vector>
+
+#include "frontend/evaluate/pieces.h"
+
+namespace cleave::frontend {
+
+Value EvaluateExpression(const syntax::Expression& expression, Frame& frame, Pieces& pieces);
+
+// The same with attributes on it: what they demand is pinned on the ops of the outermost operation, and a region opens
+// and closes around its call.
+Value EvaluateAttributed(const syntax::Expression& operand, const std::vector<syntax::Attribute>& attributes,
+                         Frame& frame, Pieces& pieces);
+
+}  // namespace cleave::frontend
+
+#endif  // CLEAVE_FRONTEND_EVALUATE_EXPRESSIONS_H_

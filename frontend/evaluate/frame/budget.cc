@@ -1,0 +1,32 @@
+#include "frontend/evaluate/frame/budget.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "base/text/text.h"
+#include "frontend/functions/functions.h"
+
+namespace cleave::frontend {
+namespace {
+
+constexpr int64_t kMaxSteps = 2'000'000;
+constexpr int kMaxDepth = 2000;  // Of expressions through calls: what the stack holds.
+
+}  // namespace
+
+bool Budget::Exhausted(Span span) {
+  if (exhausted_) return true;
+  std::string why;
+  if (++steps_ > kMaxSteps) why = absl::StrCat("expanding it takes more than ", FormatCount(kMaxSteps), " steps");
+  if (ops_.graph().ops.size() > kMaxOps) why = absl::StrCat("it has more than ", FormatCount(kMaxOps), " ops");
+  if (reporter_.depth() > static_cast<int>(kMaxCallDepth)) {
+    why = absl::StrCat("functions call each other more than ", kMaxCallDepth, " deep");
+  }
+  if (depth_ > kMaxDepth) why = absl::StrCat("its expressions nest more than ", kMaxDepth, " deep through calls");
+  if (why.empty()) return false;
+  exhausted_ = true;
+  reporter_.Report(Error(Code::kE0213, "the model is too large").At(span, absl::StrCat("given up here: ", why)));
+  return true;
+}
+
+}  // namespace cleave::frontend

@@ -1,0 +1,36 @@
+// Bounds on one expansion: far beyond any model, near enough to answer in seconds.
+#ifndef CLEAVE_FRONTEND_EVALUATE_FRAME_BUDGET_H_
+#define CLEAVE_FRONTEND_EVALUATE_FRAME_BUDGET_H_
+
+#include <cstdint>
+
+#include "frontend/evaluate/ops/op_writer.h"
+#include "frontend/report/report.h"
+
+namespace cleave::frontend {
+
+class Budget {
+ public:
+  Budget(const OpWriter& ops, Reporter& reporter) : ops_(ops), reporter_(reporter) {}
+  Budget(const Budget&) = delete;
+  Budget& operator=(const Budget&) = delete;
+
+  // Counts a step. Whether the model is too large, which is reported once, at `span`; then everything stops.
+  bool Exhausted(Span span);
+  bool is_exhausted() const { return exhausted_; }
+
+  // An expression is entered and left.
+  void Enter() { ++depth_; }
+  void Leave() { --depth_; }
+
+ private:
+  const OpWriter& ops_;
+  Reporter& reporter_;
+  int64_t steps_ = 0;
+  int depth_ = 0;
+  bool exhausted_ = false;
+};
+
+}  // namespace cleave::frontend
+
+#endif  // CLEAVE_FRONTEND_EVALUATE_FRAME_BUDGET_H_

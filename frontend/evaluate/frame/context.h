@@ -1,0 +1,68 @@
+// What the pieces of an expansion may ask of each other.
+//
+// An expression contains calls, a call runs the statements of a function, and statements contain expressions. The
+// pieces that expand these do not know each other: whoever meets an expression or a body hands it to the `Interpreter`,
+// which is implemented once, by `Evaluator`. Everything else that all pieces need is where ops are written and where
+// mistakes are reported.
+#ifndef CLEAVE_FRONTEND_EVALUATE_FRAME_CONTEXT_H_
+#define CLEAVE_FRONTEND_EVALUATE_FRAME_CONTEXT_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dsl/syntax/syntax.h"
+#include "frontend/attributes/attributes.h"
+#include "frontend/evaluate/frame/frame.h"
+#include "frontend/evaluate/ops/op_writer.h"
+#include "frontend/report/report.h"
+#include "frontend/value/value.h"
+
+namespace cleave::frontend {
+
+class Interpreter {
+ public:
+  virtual ~Interpreter() = default;
+
+  // The value of an expression of `frame`; Poison after a mistake, which has been reported.
+  virtual Value Evaluate(const syntax::Expression& expression, Frame& frame) = 0;
+
+  // Runs the statements of a body until one returns or an assertion fails.
+  virtual void Run(const std::vector<syntax::Statement>& body, Frame& frame) = 0;
+};
+
+struct Context {
+  Interpreter& interpreter;
+  OpWriter& ops;
+  Reporter& reporter;
+
+  const Graph& graph() const { return ops.graph(); }
+  Value Evaluate(const syntax::Expression& expression, Frame& frame) const {
+    return interpreter.Evaluate(expression, frame);
+  }
+
+  // A value that is known without running anything: not a tensor. Poison after a mistake.
+  Value EvaluateStatic(const syntax::Expression& expression, Frame& frame) const;
+  // `what` names the number in messages. Nothing after a mistake.
+  std::optional<int64_t> EvaluateInt(const syntax::Expression& expression, const std::string& what, Frame& frame) const;
+  std::optional<double> EvaluateNumber(const syntax::Expression& expression, const std::string& what,
+                                       Frame& frame) const;
+
+  // EvaluateInt with the names of `frame`, for attributes. Valid as long as both.
+  IntEvaluator IntsOf(Frame& frame) const;
+};
+
+// A call, as written and where.
+struct CallSite {
+  const syntax::Call& call;
+  Span span;
+  Frame& frame;
+};
+
+// The values of a call's arguments.
+using ArgumentValues = std::map<const syntax::Argument*, Value>;
+
+}  // namespace cleave::frontend
+
+#endif  // CLEAVE_FRONTEND_EVALUATE_FRAME_CONTEXT_H_

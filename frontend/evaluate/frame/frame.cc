@@ -1,0 +1,28 @@
+#include "frontend/evaluate/frame/frame.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace cleave::frontend {
+
+std::string Frame::PathOf(const std::string& name) const {
+  std::string result = path;
+  if (!name.empty()) absl::StrAppend(&result, result.empty() ? "" : ".", name);
+  for (int64_t index : loop_indices) absl::StrAppend(&result, result.empty() ? "" : ".", index);
+  return result;
+}
+
+bool IsFree(const syntax::Identifier& name, const Scope& scope, Reporter& reporter) {
+  const Binding* other = scope.FindInBlock(name.text);
+  if (other == nullptr) return true;
+  Diagnostic error = Error(Code::kE0202, absl::StrCat("`", name.text, "` is defined twice"))
+                         .At(name.span, "defined again here")
+                         .At(other->definition, "first defined here");
+  if (other->kind == BindingKind::kLet) {
+    error.help.push_back(
+        absl::StrCat("to change a value: `let mut ", name.text, " = …;`, then `", name.text, " = …;`"));
+  }
+  reporter.Report(std::move(error));
+  return false;
+}
+
+}  // namespace cleave::frontend

@@ -1,0 +1,51 @@
+// The model's body, or the body of a function that is called, while its statements are run.
+#ifndef CLEAVE_FRONTEND_EVALUATE_FRAME_FRAME_H_
+#define CLEAVE_FRONTEND_EVALUATE_FRAME_FRAME_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "frontend/attributes/block.h"
+#include "frontend/evaluate/ops/op_writer.h"
+#include "frontend/functions/functions.h"
+#include "frontend/scope/scope.h"
+#include "frontend/value/value.h"
+
+namespace cleave::frontend {
+
+// How the calls of one statement name what they make: after the statement's path, and, where several of its calls own
+// parameters, after the callee and its ordinal.
+struct Naming {
+  std::string path;
+  bool ordinals = false;
+  std::map<std::string, int> next_ordinal = {};
+};
+
+struct Frame {
+  const Function* function = nullptr;  // Null in the model.
+  std::string path;
+  std::vector<int64_t> loop_indices;  // Of the loops around the statement that runs, outermost first.
+  Scope scope;
+  std::map<std::string, std::vector<int64_t>> rests;  // `..n`
+  std::map<std::string, std::string> symbol_origins;  // `k`: "dimension 1 of `x`"
+  Naming naming;
+  std::vector<BlockDemand> demands;  // Of the function's attributes.
+  std::optional<Value> result;
+  bool failed = false;  // An assertion did not hold: the rest of the function would only repeat it.
+
+  // The path of what is called `name` here: "x.0.1" for `x` in two loops of a frame with an empty path.
+  std::string PathOf(const std::string& name) const;
+
+  // What the statement that runs makes for the text at `span`.
+  Origin At(Span span) const { return {span, naming.path}; }
+};
+
+// Reports a name that is defined in the innermost block already.
+bool IsFree(const syntax::Identifier& name, const Scope& scope, Reporter& reporter);
+
+}  // namespace cleave::frontend
+
+#endif  // CLEAVE_FRONTEND_EVALUATE_FRAME_FRAME_H_

@@ -1,0 +1,99 @@
+#include "frontend/evaluate/function_call.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/arguments/arguments.h"
+#include "frontend/evaluate/pins/block_pins.h"
+#include "frontend/evaluate/types/parameter_types.h"
+#include "frontend/evaluate/types/types.h"
+
+namespace cleave::frontend {
+
+Value CallFunction(const Function& function, const CallSite& site, Pieces& pieces) {
+  const auto& [call, span, frame] = site;
+  const Context& context = pieces.context;
+  const std::string& name = function.name();
+  Naming inner{.path = frame.naming.path};
+  Signature signature = SignatureOf(*function.syntax);
+  if (const OpDefinition* op = FindOp(name); op != nullptr && op->callable && function.of_prelude) {
+    signature.note = absl::StrCat("the op `", SignatureOf(*op).ToString(),
+                                  "` is meant only inside a function of that name: write `fn ", name, "(…)` around it");
+  }
+  const auto matched = MatchArguments(signature, call.arguments, span, context.reporter);
+  ArgumentValues evaluated;
+  for (const syntax::Argument& argument : call.arguments)
+    evaluated[&argument] = context.Evaluate(*argument.value, frame);
+  if (!matched || function.broken || pieces.budget.Exhausted(span)) return Value{Poison()};
+
+  std::vector<Value> values;
+  for (const syntax::Argument* argument : *matched) {
+    values.push_back(argument == nullptr ? Value{Poison()} : evaluated[argument]);
+    if (argument != nullptr && values.back().is_poison()) return Value{Poison()};
+  }
+  if (frame.naming.ordinals && function.owns_parameters) {
+    // In the order in which the calls run: arguments before the call that takes them.
+    const std::string component = absl::StrCat(name, "_", frame.naming.next_ordinal[name]++);
+    inner.path = inner.path.empty() ? component : absl::StrCat(inner.path, ".", component);
+  }
+
+  pieces.regions.Enter(call, inner.path, *matched, evaluated);
+  for (size_t i = 0; i < values.size(); ++i) {
+    if ((*matched)[i] != nullptr) values[i] = evaluated[(*matched)[i]];
+  }
+
+  Frame callee;
+  callee.function = &function;
+  callee.path = inner.path;
+  callee.naming = inner;
+  const int first = context.ops.size();
+  if (!BindArguments(function, *matched, values, callee, context)) return Value{Poison()};
+
+  context.reporter.EnterCall(span, name);
+  callee.scope.Push();
+  callee.demands = PinArguments(function, callee.scope, context.IntsOf(callee), pieces.pins);
+  context.interpreter.Run(function.syntax->body, callee);
+  WarnOfUnused(callee.scope.Pop(), context.reporter);
+  PinOpsFrom(first, callee.demands, pieces.pins);
+  Value result = callee.result.value_or(Value{Poison()});
+  if (callee.failed) {
+    result = Value{Poison()};
+  } else if (!callee.result && function.syntax->result) {
+    context.reporter.Report(Error(Code::kE0211, absl::StrCat("function `", name, "` ends without `return`"))
+                                .At(function.syntax->body_end, "expected `return …;` before this brace"));
+  } else if (callee.result && !result.is_poison()) {
+    if (!function.syntax->result) {
+      context.reporter.Report(
+          Error(Code::kE0211, absl::StrCat("function `", name, "` returns a value but declares none"))
+              .At(function.syntax->name.span, "the signature has no `->`")
+              .Help(absl::StrCat("declare it: `-> ", result.is_tensor() ? DescribeType(result, context.graph()) : "int",
+                                 "`")));
+      result = Value{Poison()};
+    } else if (!CheckType(*function.syntax->result, result, function.syntax->result->span,
+                          absl::StrCat("the result of `", name, "`"), callee, context)) {
+      result = Value{Poison()};
+    }
+  }
+  context.reporter.LeaveCall();
+  context.ops.EndOperation(span, name, first);
+  return result;
+}
+
+void WarnOfUnused(const std::vector<Binding>& bindings, Reporter& reporter) {
+  for (const Binding& binding : bindings) {
+    if (binding.used || binding.name[0] == '_' || binding.value.is_poison()) continue;
+    if (binding.kind == BindingKind::kLet) {
+      reporter.Report(Warning(Code::kW0611, absl::StrCat("`", binding.name, "` is never used"))
+                          .At(binding.definition, "defined here")
+                          .Help(absl::StrCat("if that is meant, call it `_", binding.name, "`")));
+    } else if (binding.kind == BindingKind::kInput) {
+      reporter.Report(Warning(Code::kW0612, absl::StrCat("input `", binding.name, "` is never used"))
+                          .At(binding.definition, "defined here"));
+    } else if (binding.kind == BindingKind::kParameter) {
+      reporter.Report(Warning(Code::kW0613, absl::StrCat("parameter `", binding.name, "` is never used"))
+                          .At(binding.definition, "defined here"));
+    }
+  }
+}
+
+}  // namespace cleave::frontend

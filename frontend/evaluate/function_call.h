@@ -1,0 +1,20 @@
+// Calls of functions: arguments bound to parameters, the body run in a frame of its own.
+#ifndef CLEAVE_FRONTEND_EVALUATE_FUNCTION_CALL_H_
+#define CLEAVE_FRONTEND_EVALUATE_FUNCTION_CALL_H_
+
+#include <vector>
+
+#include "frontend/evaluate/pieces.h"
+#include "frontend/functions/functions.h"
+#include "frontend/scope/scope.h"
+
+namespace cleave::frontend {
+
+Value CallFunction(const Function& function, const CallSite& site, Pieces& pieces);
+
+// Warns of the bindings of a block that has ended, where nothing has used them.
+void WarnOfUnused(const std::vector<Binding>& bindings, Reporter& reporter);
+
+}  // namespace cleave::frontend
+
+#endif  // CLEAVE_FRONTEND_EVALUATE_FUNCTION_CALL_H_

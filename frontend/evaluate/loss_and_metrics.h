@@ -1,0 +1,37 @@
+// The loss and the metrics of a model.
+#ifndef CLEAVE_FRONTEND_EVALUATE_LOSS_AND_METRICS_H_
+#define CLEAVE_FRONTEND_EVALUATE_LOSS_AND_METRICS_H_
+
+#include <optional>
+#include <vector>
+
+#include "dsl/syntax/syntax.h"
+#include "frontend/evaluate/frame/context.h"
+#include "frontend/value/value.h"
+
+namespace cleave::frontend {
+
+class LossAndMetrics {
+ public:
+  // `loss value;` in `frame`, where it may not stand in a function, nor twice.
+  void SetLoss(const syntax::Loss& loss, const Value& value, const Frame& frame, const Context& context);
+
+  // `metric value;`. `is_masked`: it leaves out what fills up the last test batch.
+  void AddMetric(const syntax::Metric& metric, const Value& value, bool is_masked, const Frame& frame,
+                 const Context& context);
+
+  // Where the first loss stands, right or wrong.
+  const std::optional<Span>& loss_place() const { return loss_place_; }
+  // As an Expansion has them.
+  const std::optional<Span>& loss() const { return loss_; }
+  const std::vector<Span>& metrics() const { return metrics_; }
+
+ private:
+  std::optional<Span> loss_place_;
+  std::optional<Span> loss_;
+  std::vector<Span> metrics_;
+};
+
+}  // namespace cleave::frontend
+
+#endif  // CLEAVE_FRONTEND_EVALUATE_LOSS_AND_METRICS_H_

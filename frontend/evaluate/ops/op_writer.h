@@ -1,0 +1,108 @@
+// Writes the ops of a model into its graph, and says what is wrong with one in the words of the model.
+//
+//   OpWriter ops(reporter);
+//   const Value y = ops.AddOp("matmul", {{&x_expression, x}, {&w_expression, w}}, {}, {.span = call, .path = "h1"});
+//
+// adds `h1.matmul`, or reports that the shapes do not fit, with labels on both arguments, and gives Poison. The line of
+// an op is that of the outermost call in the model's own body.
+#ifndef CLEAVE_FRONTEND_EVALUATE_OPS_OP_WRITER_H_
+#define CLEAVE_FRONTEND_EVALUATE_OPS_OP_WRITER_H_
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dsl/syntax/syntax.h"
+#include "frontend/report/report.h"
+#include "frontend/value/value.h"
+#include "ir/graph/graph.h"
+#include "ir/ops/builder.h"
+#include "ir/vectorize/vectorize.h"
+
+namespace cleave::frontend {
+
+// Bounds the graph of one model: far beyond any model, near enough to answer in seconds.
+inline constexpr size_t kMaxOps = 200'000;
+
+// A tensor, and the expression that stands for it; null where it is not written in the model.
+struct Operand {
+  const syntax::Expression* expression = nullptr;
+  OpId op;
+};
+
+// The place of an op in the text, and the path under which it is named.
+struct Origin {
+  Span span;
+  std::string path;
+};
+
+// The outermost operation of an expression: the ops from `first` up to `end` are what it made beyond its arguments.
+struct Operation {
+  Span span;
+  std::string callee;
+  int first = 0;
+  int end = 0;
+};
+
+class OpWriter {
+ public:
+  explicit OpWriter(Reporter& reporter) : reporter_(reporter) {}
+  OpWriter(const OpWriter&) = delete;
+  OpWriter& operator=(const OpWriter&) = delete;
+
+  const Graph& graph() const { return builder_.graph(); }
+  const TensorType& type(OpId op) const { return builder_.type(op); }
+  // How many ops there are: the number of the next one.
+  int size() const { return static_cast<int>(graph().ops.size()); }
+
+  // An op that the text asks for. `name`: under which it stands at the origin's path; empty: its kind.
+  Value AddOp(const std::string& kind, const std::vector<Operand>& operands, Attributes attributes,
+              const Origin& origin, const std::string& name = "");
+  // The same for an op where values begin or cease to differ between ranks: the place is kept.
+  Value AddOpOfRanks(const std::string& kind, const std::vector<Operand>& operands, Attributes attributes,
+                     const Origin& origin, const std::string& name = "");
+  // A scalar.
+  OpId AddConstant(DType dtype, double value, const Origin& origin);
+  // A scalar of which every rank has its own. REQUIRES: a number for each rank.
+  OpId AddRankValue(const Value& value, const Origin& origin);
+  // An op that cannot be wrong, under its full name.
+  OpId AddValid(const std::string& kind, std::vector<OpId> inputs, std::map<std::string, AttributeValue> attributes,
+                const std::string& name, Span span);
+
+  // "`x` is f32[8, 6], from line 2": an operand for a label.
+  std::string Describe(const Operand& operand) const;
+
+  // Says that the ops from `first` on are one operation. What an expression was made of last is its outermost one.
+  void EndOperation(Span span, std::string callee, int first) { last_ = {span, std::move(callee), first, size()}; }
+  void ForgetOperation() { last_.reset(); }
+  const std::optional<Operation>& last_operation() const { return last_; }
+
+  void KeepRankPlace(OpId op, Span place) { rank_places_[op] = place; }
+  const std::map<OpId, Span>& rank_places() const { return rank_places_; }
+  // `batched`: ops that were taken out, and what stands for them now.
+  void MoveToBatched(const Vectorized& batched);
+
+  // For whole parts of a graph that are made at once.
+  GraphBuilder& builder() { return builder_; }
+
+ private:
+  void Report(const OpError& error, const std::string& kind, const std::vector<Operand>& operands, Span span);
+  std::string InTheWordsOfTheModel(const std::string& kind, const std::string& help,
+                                   const std::vector<Operand>& operands) const;
+
+  Reporter& reporter_;
+  GraphBuilder builder_;
+  std::optional<Operation> last_;
+  std::map<OpId, Span> rank_places_;
+};
+
+// "h1.matmul"; `name` alone where the path is empty.
+std::string JoinPath(const std::string& path, const std::string& name);
+
+// What is known by op, with the ops that `batched` has taken out replaced by those with their values.
+std::map<OpId, Span> MovedToBatched(const std::map<OpId, Span>& places, const Vectorized& batched);
+
+}  // namespace cleave::frontend
+
+#endif  // CLEAVE_FRONTEND_EVALUATE_OPS_OP_WRITER_H_

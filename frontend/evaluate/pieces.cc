@@ -1,0 +1,27 @@
+#include "frontend/evaluate/pieces.h"
+
+#include "frontend/evaluate/calls.h"
+
+namespace cleave::frontend {
+
+Pieces::Pieces(const FunctionTable& functions, const CustomOps& custom_ops, Reporter& reporter,
+               Interpreter& interpreter)
+    : functions(functions),
+      custom_ops(custom_ops),
+      reporter(reporter),
+      ops(reporter),
+      context{interpreter, ops, reporter},
+      budget(ops, reporter),
+      pins(ops.graph(), reporter),
+      regions(ops, pins, reporter),
+      vmap({.call = [this](const CallSite& element) { return EvaluateCall(element, *this); },
+            .move_notes =
+                [this](const std::vector<Op>& removed, const Vectorized& batched) {
+                  ops.MoveToBatched(batched);
+                  sources.MoveToBatched(batched);
+                  custom_calls.MoveToBatched(batched);
+                  pins.MoveToBatched(removed, batched);
+                }},
+           budget) {}
+
+}  // namespace cleave::frontend

@@ -1,0 +1,19 @@
+// Whether two demands on one tensor can both be met, as far as that can be said without the mesh.
+#ifndef CLEAVE_FRONTEND_EVALUATE_PINS_AGREEMENT_H_
+#define CLEAVE_FRONTEND_EVALUATE_PINS_AGREEMENT_H_
+
+#include <variant>
+
+#include "ir/pins/pins.h"
+
+namespace cleave::frontend {
+
+using PinDemand = std::variant<ShardPin, LayoutPin, ReplicatePin, DataParallelPin>;
+
+// Two shards agree where their slices do, `auto` with all; two layouts where they name the same axes; a replica with
+// what cuts nothing. A shard and a layout are left to the search. Symmetric.
+bool Agree(const PinDemand& a, const PinDemand& b);
+
+}  // namespace cleave::frontend
+
+#endif  // CLEAVE_FRONTEND_EVALUATE_PINS_AGREEMENT_H_

@@ -1,0 +1,32 @@
+// Attributes and `pin` statements: from what they say to pins on ops of the graph, checked against the shapes there.
+#ifndef CLEAVE_FRONTEND_EVALUATE_PINS_ATTACH_H_
+#define CLEAVE_FRONTEND_EVALUATE_PINS_ATTACH_H_
+
+#include <optional>
+#include <vector>
+
+#include "dsl/syntax/syntax.h"
+#include "frontend/attributes/attributes.h"
+#include "frontend/evaluate/ops/op_writer.h"
+#include "frontend/evaluate/pins/pin_recorder.h"
+#include "frontend/value/value.h"
+
+namespace cleave::frontend {
+
+// Pins what `attribute` demands of `op`. `ops`: all that the outermost call made, of which `#[replicate]` and
+// `#[priority]` speak. `evaluate` gives the attribute's numbers.
+void AddPin(const syntax::Attribute& attribute, OpId op, const std::vector<OpId>& ops, const IntEvaluator& evaluate,
+            PinRecorder& pins);
+
+// The attributes of an expression that has made `operation` (nothing where it made no op) and has this value. Regions
+// are not among them: they open and close around their calls (regions.h).
+void Attach(const std::vector<syntax::Attribute>& attributes, const std::optional<Operation>& operation,
+            const Value& value, const IntEvaluator& evaluate, PinRecorder& pins);
+
+// Report a demand that does not fit the shape of `op`, and then are false.
+bool CheckShard(const syntax::Attribute& attribute, const ShardPin& pin, OpId op, const PinRecorder& pins);
+bool CheckLayout(const syntax::Attribute& attribute, const LayoutPin& pin, OpId op, const PinRecorder& pins);
+
+}  // namespace cleave::frontend
+
+#endif  // CLEAVE_FRONTEND_EVALUATE_PINS_ATTACH_H_

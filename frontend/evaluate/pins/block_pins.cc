@@ -1,0 +1,119 @@
+#include "frontend/evaluate/pins/block_pins.h"
+
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "base/text/text.h"
+#include "frontend/evaluate/pins/attach.h"
+#include "frontend/functions/calls.h"
+
+namespace cleave::frontend {
+namespace {
+
+// `beside`: all attributes of the block, of which a priority is that of its pins too.
+void PinTensor(const NamedDemand& demand, OpId op, const std::vector<BlockDemand>& beside, PinRecorder& pins) {
+  const syntax::Attribute place{.span = demand.span, .name = demand.name, .arguments = {}};
+  if (const auto* shard = std::get_if<ShardPin>(&demand.demand); shard && CheckShard(place, *shard, op, pins)) {
+    pins.Record({op, *shard, demand.span});
+  }
+  if (const auto* layout = std::get_if<LayoutPin>(&demand.demand); layout && CheckLayout(place, *layout, op, pins)) {
+    pins.Record({op, *layout, demand.span});
+  }
+  for (const BlockDemand& block : beside) {
+    if (!block.of_ops) continue;
+    const auto* priority = std::get_if<PriorityDemand>(&*block.of_ops);
+    if (priority != nullptr) pins.RecordPriority(op, priority->value);
+  }
+}
+
+void ReportUnpinnable(const NamedDemand& demand, const std::string& where, const std::vector<std::string>& names,
+                      Reporter& reporter) {
+  Diagnostic error = Error(Code::kE0301, absl::StrCat("pin on `", demand.name.text, "`, which does not exist"))
+                         .At(demand.name.span, absl::StrCat("no tensor of this name ", where));
+  if (auto nearest = NearestName(demand.name.text, names)) {
+    error.help.push_back(absl::StrCat("did you mean `", *nearest, "`?"));
+  } else if (!names.empty()) {
+    error.notes.push_back(absl::StrCat("there is ", QuotedList(names, "and")));
+  }
+  reporter.Report(std::move(error));
+}
+
+}  // namespace
+
+std::vector<BlockDemand> ReadBlockAttributes(const std::vector<syntax::Attribute>& attributes,
+                                             const IntEvaluator& evaluate, Reporter& reporter) {
+  std::vector<BlockDemand> demands;
+  for (const syntax::Attribute& attribute : attributes) {
+    if (!IsBlockAttribute(attribute.name.text)) continue;
+    if (auto demand = ReadBlockAttribute(attribute, evaluate, reporter)) demands.push_back(*std::move(demand));
+  }
+  return demands;
+}
+
+std::vector<BlockDemand> PinArguments(const Function& function, Scope& scope, const IntEvaluator& evaluate,
+                                      PinRecorder& pins) {
+  if (function.attributes == nullptr || function.attributes->empty()) return {};
+  std::vector<BlockDemand> demands = ReadBlockAttributes(*function.attributes, evaluate, pins.reporter());
+  const std::vector<std::string> parameters = DeclaredParameters(function.syntax->body);
+  std::vector<std::string> names = parameters;
+  for (const syntax::Parameter& argument : function.syntax->parameters) {
+    if (argument.type.dimensions) names.push_back(argument.name.text);
+  }
+  for (const BlockDemand& block : demands) {
+    for (const NamedDemand& demand : block.named) {
+      if (std::find(names.begin(), names.end(), demand.name.text) == names.end()) {
+        ReportUnpinnable(demand,
+                         absl::StrCat("in `", function.name(), "`: neither a tensor that it takes nor a `param`"),
+                         names, pins.reporter());
+        continue;
+      }
+      const Binding* argument = scope.Find(demand.name.text);
+      if (argument != nullptr && argument->value.is_tensor())
+        PinTensor(demand, argument->value.as_tensor(), demands, pins);
+    }
+  }
+  return demands;
+}
+
+void PinParameter(const std::string& name, OpId parameter, const std::vector<BlockDemand>& demands, PinRecorder& pins) {
+  for (const BlockDemand& block : demands) {
+    for (const NamedDemand& demand : block.named) {
+      if (demand.name.text == name) PinTensor(demand, parameter, demands, pins);
+    }
+  }
+}
+
+void PinPass(const std::vector<BlockDemand>& demands, Scope& scope, PinRecorder& pins) {
+  for (const BlockDemand& block : demands) {
+    for (const NamedDemand& demand : block.named) {
+      const Binding* binding = scope.Find(demand.name.text);
+      if (binding == nullptr) {
+        ReportUnpinnable(demand, "at the end of the loop's body", scope.Names(), pins.reporter());
+      } else if (binding->value.is_tensor()) {
+        PinTensor(demand, binding->value.as_tensor(), demands, pins);
+      } else if (!binding->value.is_poison()) {
+        pins.reporter().Report(
+            Error(Code::kE0305, absl::StrCat("`", demand.name.text, "` is no tensor"))
+                .At(demand.name.span, absl::StrCat("this is ", DescribeType(binding->value, pins.graph()))));
+      }
+    }
+  }
+}
+
+void PinOpsFrom(int first, const std::vector<BlockDemand>& demands, PinRecorder& pins) {
+  for (const BlockDemand& block : demands) {
+    if (!block.of_ops) continue;
+    const std::set<OpId> settled = pins.Prioritized();
+    for (int i = first; i < static_cast<int>(pins.graph().ops.size()); ++i) {
+      if (DefinitionOf(pins.graph().op(OpId(i))).op_class == OpClass::kSource) continue;
+      if (std::holds_alternative<ReplicatePin>(*block.of_ops)) pins.Record({OpId(i), ReplicatePin(), block.span});
+      const auto* priority = std::get_if<PriorityDemand>(&*block.of_ops);
+      if (priority != nullptr && settled.count(OpId(i)) == 0) {
+        pins.RecordPriority(OpId(i), priority->value);
+      }
+    }
+  }
+}
+
+}  // namespace cleave::frontend

@@ -1,0 +1,38 @@
+// Attributes of functions, for every call, and of loops, for every pass: pins on tensors by their names inside.
+//
+// A function's are read when its arguments are bound (PinArguments), pin its parameters as these are made
+// (PinParameter) and all its ops when its body has run (PinOpsFrom). A loop's pin what its names stand for at the end
+// of each pass (PinPass), and all ops of the pass.
+#ifndef CLEAVE_FRONTEND_EVALUATE_PINS_BLOCK_PINS_H_
+#define CLEAVE_FRONTEND_EVALUATE_PINS_BLOCK_PINS_H_
+
+#include <string>
+#include <vector>
+
+#include "frontend/attributes/block.h"
+#include "frontend/evaluate/pins/pin_recorder.h"
+#include "frontend/functions/functions.h"
+#include "frontend/scope/scope.h"
+
+namespace cleave::frontend {
+
+// The demands of those attributes that can stand on a function or a loop; the others are left out.
+std::vector<BlockDemand> ReadBlockAttributes(const std::vector<syntax::Attribute>& attributes,
+                                             const IntEvaluator& evaluate, Reporter& reporter);
+
+// Reads the attributes of `function` and pins the tensors that are passed in; `scope` has its parameters. The demands
+// are given back for PinParameter and PinOpsFrom.
+std::vector<BlockDemand> PinArguments(const Function& function, Scope& scope, const IntEvaluator& evaluate,
+                                      PinRecorder& pins);
+
+void PinParameter(const std::string& name, OpId parameter, const std::vector<BlockDemand>& demands, PinRecorder& pins);
+
+// The tensors that the names of `demands` stand for when a pass of a loop ends.
+void PinPass(const std::vector<BlockDemand>& demands, Scope& scope, PinRecorder& pins);
+
+// What is demanded of all ops from `first` on. An op that has a priority by an attribute inside keeps it.
+void PinOpsFrom(int first, const std::vector<BlockDemand>& demands, PinRecorder& pins);
+
+}  // namespace cleave::frontend
+
+#endif  // CLEAVE_FRONTEND_EVALUATE_PINS_BLOCK_PINS_H_

@@ -1,0 +1,60 @@
+// The pins and priorities of a model, written down while it is expanded: one pin says one thing of one op, and two that
+// contradict each other are a mistake.
+#ifndef CLEAVE_FRONTEND_EVALUATE_PINS_PIN_RECORDER_H_
+#define CLEAVE_FRONTEND_EVALUATE_PINS_PIN_RECORDER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <vector>
+
+#include "frontend/report/report.h"
+#include "ir/graph/graph.h"
+#include "ir/pins/pins.h"
+#include "ir/vectorize/vectorize.h"
+
+namespace cleave::frontend {
+
+class PinRecorder {
+ public:
+  // Both are kept; `graph` is the one that grows while the model is expanded.
+  PinRecorder(const Graph& graph, Reporter& reporter) : graph_(graph), reporter_(reporter) {}
+  PinRecorder(const PinRecorder&) = delete;
+  PinRecorder& operator=(const PinRecorder&) = delete;
+
+  // Reports a pin that contradicts another; the same pin again changes nothing.
+  void Record(Pin pin);
+  // A pin of a region's `params`: there may be no other pin on that parameter.
+  void RecordOfRegion(Pin pin);
+  // A replica of a region's result, which ReplaceDefaults can still change.
+  void RecordDefault(OpId op, Span span);
+  void ReplaceDefaults(const DataParallelPin& demand);
+
+  void RecordPriority(OpId op, int64_t priority) { priorities_.push_back({op, priority}); }
+  // The ops that have a priority already.
+  std::set<OpId> Prioritized() const;
+
+  // `removed`: ops of one element, in whose place `batched` has put others. A pin on one of them is about one element,
+  // so it does not cut the elements' dimension.
+  void MoveToBatched(const std::vector<Op>& removed, const Vectorized& batched);
+
+  const Graph& graph() const { return graph_; }
+  Reporter& reporter() const { return reporter_; }
+  const std::vector<Pin>& pins() const { return pins_; }
+  const std::vector<Priority>& priorities() const { return priorities_; }
+
+ private:
+  void MovePin(size_t index, const Op& op, const Vectorized& batched);
+  bool IsTheSameOp(const Op& op, const Vectorized& batched) const;
+
+  const Graph& graph_;
+  Reporter& reporter_;
+  std::vector<Pin> pins_;
+  std::vector<Priority> priorities_;
+  std::set<OpId> region_parameters_;  // Those that RecordOfRegion has pinned.
+  std::vector<size_t> defaults_;      // Indices of the pins that RecordDefault has made.
+};
+
+}  // namespace cleave::frontend
+
+#endif  // CLEAVE_FRONTEND_EVALUATE_PINS_PIN_RECORDER_H_

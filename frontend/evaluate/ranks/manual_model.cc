@@ -1,0 +1,54 @@
+#include "frontend/evaluate/ranks/manual_model.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace cleave::frontend {
+
+std::optional<Value> RankName(const std::string& name, Span span, const ManualModel& model, const Graph& graph,
+                              Reporter& reporter) {
+  if (name != "world" && name != "rank") return std::nullopt;
+  if (!graph.is_manual()) {
+    ReportNotManual(absl::StrCat("`", name, "`"), span, "has a value only in a `#[manual]` model", model, reporter);
+    return Value{Poison()};
+  }
+  const int64_t world = RankCount(graph.rank_axes);
+  if (name == "world") return Value{world};
+  std::vector<Value> ranks;
+  for (int64_t rank = 0; rank < world; ++rank) ranks.emplace_back().kind = rank;
+  return PerRank(std::move(ranks));
+}
+
+void ReportNotManual(const std::string& what, Span span, std::string label, const ManualModel& model,
+                     Reporter& reporter) {
+  Diagnostic error = Error(Code::kE0707, absl::StrCat(what, " outside a manual model")).At(span, std::move(label));
+  if (model.attribute) {
+    error.message = absl::StrCat(what, " where the number of ranks is not known yet");
+    error.labels.front().text = "arguments of the model and `parallel` say how many ranks there are";
+  } else if (model.name) {
+    error.labels.push_back({*model.name, "the model is for one device"});
+    error.help.push_back("write `#[manual]` above the model");
+  }
+  reporter.Report(std::move(error));
+}
+
+bool TakeLocal(std::vector<syntax::Attribute>& attributes, const ManualModel& model, Reporter& reporter) {
+  bool local = false;
+  for (auto place = attributes.begin(); place != attributes.end();) {
+    const syntax::Attribute attribute = *place;
+    if (attribute.name.text != "local") {
+      ++place;
+      continue;
+    }
+    place = attributes.erase(place);
+    local = true;
+    if (!model.attribute)
+      ReportNotManual("`#[local]`", attribute.span, "ranks have parameters of their own in manual models", model,
+                      reporter);
+    if (attribute.has_parentheses) {
+      reporter.Report(Error(Code::kE0303, "`local` takes no arguments").At(attribute.span, "write `#[local]`"));
+    }
+  }
+  return local;
+}
+
+}  // namespace cleave::frontend

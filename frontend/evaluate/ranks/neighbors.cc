@@ -1,0 +1,146 @@
+#include "frontend/evaluate/ranks/neighbors.h"
+
+#include "absl/strings/str_cat.h"
+#include "base/text/text.h"
+#include "frontend/manual/exchange.h"
+
+namespace cleave::frontend {
+
+std::optional<std::vector<Message>> MessagesArgument(const PrimitiveArgument& given, const std::string& name,
+                                                     size_t count, const Context& context) {
+  const std::vector<Value> values = given.value.is_tuple() ? given.value.as_tuple() : std::vector<Value>{given.value};
+  if (values.empty() || (count > 0 && values.size() != count)) {
+    context.reporter.Report(
+        Error(Code::kE0204, absl::StrCat("`", name, "` names a rank for each part"))
+            .At(given.expression->span, absl::StrCat("these are ", Plural(static_cast<int64_t>(values.size()), "rank"),
+                                                     count > 0 ? absl::StrCat(", not ", count) : "")));
+    return std::nullopt;
+  }
+  std::vector<Message> messages;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const syntax::Expression& element = ElementOf(*given.expression, i);
+    const auto ranks = RanksArgument(element, values[i], name, context);
+    if (!ranks) return std::nullopt;
+    messages.push_back({&element, {}, *ranks});
+  }
+  return messages;
+}
+
+std::optional<std::vector<OpId>> Exchange(Primitive primitive, const std::vector<Operand>& sent,
+                                          const std::vector<Message>& sends, const std::vector<Message>& receives,
+                                          const Origin& origin, const Context& context) {
+  const auto side = [](const std::vector<Message>& messages) {
+    ExchangeSide result;
+    for (const Message& message : messages) {
+      result.sizes.push_back(ElementCount(message.shape));
+      result.ranks.push_back(message.ranks);
+    }
+    return result;
+  };
+  const ExchangeSide out = side(sends);
+  const ExchangeSide in = side(receives);
+  if (const auto mismatch = FindMismatch(out, in)) {
+    const Message& sender = sends[mismatch->sent.value_or(0)];
+    const Message& receiver = receives[mismatch->received.value_or(0)];
+    Diagnostic error = Error(Code::kE0704, MismatchText(*mismatch, out, in));
+    if (mismatch->sent) error.labels.push_back({sender.expression->span, "sent here"});
+    error.labels.push_back({receiver.expression->span, mismatch->received ? "received here" : "nothing for it here"});
+    if (!mismatch->sent) error.labels.push_back({sender.expression->span, "nothing for it here"});
+    context.reporter.Report(std::move(error).Note(
+        "between two ranks the first part that one sends is the first that the other receives, and so on"));
+    return std::nullopt;
+  }
+
+  std::vector<Operand> vectors;
+  for (size_t i = 0; i < sent.size(); ++i) {
+    const Value vector =
+        context.ops.AddOp("reshape", {sent[i]}, {{{"shape", std::vector<int64_t>{out.sizes[i]}}}}, origin);
+    if (vector.is_poison()) return std::nullopt;
+    vectors.push_back({sent[i].expression, vector.as_tensor()});
+  }
+  if (vectors.size() > 1) {
+    const Value joined = context.ops.AddOp("concat", vectors, {{{"axis", int64_t{0}}}}, origin);
+    if (joined.is_poison()) return std::nullopt;
+    vectors = {{vectors[0].expression, joined.as_tensor()}};
+  }
+  const std::string word = primitive == Primitive::kReceive ? "send_recv" : SignatureOf(primitive).callee;
+  const Value exchanged = context.ops.AddOpOfRanks("neighbor_exchange", vectors,
+                                                   {{{"primitive", word},
+                                                     {"send_sizes", out.sizes},
+                                                     {"receive_sizes", in.sizes},
+                                                     {"send_ranks", out.Table()},
+                                                     {"receive_ranks", in.Table()}}},
+                                                   origin, word);
+  if (exchanged.is_poison()) return std::nullopt;
+
+  std::vector<OpId> received;
+  int64_t begin = 0;
+  for (size_t i = 0; i < receives.size(); ++i) {
+    Value part = exchanged;
+    const int64_t end = begin + in.sizes[i];
+    if (receives.size() > 1) {
+      part = context.ops.AddOp("slice", {{receives[i].expression, exchanged.as_tensor()}},
+                               {{{"begin", std::vector<int64_t>{begin}}, {"end", std::vector<int64_t>{end}}}}, origin);
+    }
+    begin = end;
+    part = context.ops.AddOp("reshape", {{receives[i].expression, part.as_tensor()}}, {{{"shape", receives[i].shape}}},
+                             origin);
+    received.push_back(part.as_tensor());
+  }
+  return received;
+}
+
+Value ExchangeWithNeighbors(const CallSite& site, const Context& context) {
+  constexpr Primitive kExchange = Primitive::kNeighborExchange;
+  const auto given = ReadArguments(kExchange, site, context);
+  if (!given) return Value{Poison()};
+  const PrimitiveArgument& x = given->at("x");
+  if (!x.value.is_tuple() || x.value.as_tuple().empty()) {
+    context.reporter.Report(
+        Error(Code::kE0204, "argument `x` of `neighbor_exchange` is a tuple of tensors")
+            .At(x.expression->span, absl::StrCat("this is ", DescribeType(x.value, context.graph())))
+            .Note(absl::StrCat("the signature is `", SignatureOf(kExchange).ToString(), "`")));
+    return Value{Poison()};
+  }
+  std::vector<Operand> sent;
+  for (size_t i = 0; i < x.value.as_tuple().size(); ++i) {
+    const PrimitiveArgument element{&ElementOf(*x.expression, i), x.value.as_tuple()[i]};
+    const auto tensor = TensorArgument(element, "x", kExchange, context);
+    if (!tensor) return Value{Poison()};
+    sent.push_back({element.expression, *tensor});
+  }
+  auto sends = MessagesArgument(given->at("send"), "send", sent.size(), context);
+  auto receives = MessagesArgument(given->at("receive"), "receive", 0, context);
+  if (!sends || !receives) return Value{Poison()};
+  for (size_t i = 0; i < sent.size(); ++i) (*sends)[i].shape = context.ops.type(sent[i].op).shape;
+
+  const PrimitiveArgument& shapes = given->at("shapes");
+  const size_t count = shapes.expression == nullptr ? sent.size()
+                       : shapes.value.is_tuple()    ? shapes.value.as_tuple().size()
+                                                    : 0;
+  if (count != receives->size()) {
+    context.reporter.Report(
+        Error(Code::kE0204, "`shapes` has a shape for each part that is received")
+            .At((shapes.expression ? shapes : given->at("receive")).expression->span,
+                absl::StrCat(receives->size(), " received, ", Plural(static_cast<int64_t>(count), "shape")))
+            .Note("without `shapes` they are those of the parts sent"));
+    return Value{Poison()};
+  }
+  for (size_t i = 0; i < receives->size(); ++i) {
+    Message& message = (*receives)[i];
+    if (shapes.expression == nullptr) {
+      message.shape = (*sends)[i].shape;
+      continue;
+    }
+    const auto shape = ShapeArgument(ElementOf(*shapes.expression, i), shapes.value.as_tuple()[i], site.frame, context);
+    if (!shape) return Value{Poison()};
+    message.shape = *shape;
+  }
+  const auto received = Exchange(kExchange, sent, *sends, *receives, site.frame.At(site.span), context);
+  if (!received) return Value{Poison()};
+  TupleValue result;
+  for (const OpId part : *received) result.elements.emplace_back().kind = TensorValue{part};
+  return Value{std::move(result)};
+}
+
+}  // namespace cleave::frontend

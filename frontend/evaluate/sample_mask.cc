@@ -1,0 +1,64 @@
+#include "frontend/evaluate/sample_mask.h"
+
+#include <string>
+#include <utility>
+
+namespace cleave::frontend {
+namespace {
+
+// The slice by rank of an input's samples among the operands; null where there is none.
+const Op* SamplesOfRank(const std::vector<Operand>& operands, const std::map<OpId, Span>& inputs, const Graph& graph) {
+  for (const Operand& operand : operands) {
+    const Op& op = graph.op(operand.op);
+    if (op.kind != "rank_slice" || op.attributes.GetInt("axis") != 0) continue;
+    if (inputs.count(op.inputs[0]) > 0) return &op;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+void SampleMask::BeginMetric() {
+  in_metric_ = true;
+  masked_ = false;
+}
+
+bool SampleMask::EndMetric() {
+  in_metric_ = false;
+  return masked_;
+}
+
+std::optional<OpId> SampleMask::MaskFor(const OpDefinition& op, const std::vector<Operand>& operands,
+                                        const std::map<OpId, Span>& inputs, const Origin& origin, OpWriter& ops) {
+  if (!in_metric_ || operands.empty() || inputs.empty()) return std::nullopt;
+  size_t tensors = 0;
+  bool takes_mask = false;
+  for (const ::cleave::Argument& formal : op.signature) {
+    tensors += formal.kind == ArgumentKind::kTensor ? 1 : 0;
+    takes_mask |= formal.kind == ArgumentKind::kOptionalTensor;
+  }
+  if (!takes_mask) return std::nullopt;
+  if (operands.size() != tensors) {
+    masked_ = true;  // By the user.
+    return std::nullopt;
+  }
+  const Shape batch_shape = ops.type(inputs.begin()->first).shape;
+  const Shape shape = ops.type(operands[0].op).shape;
+  if (batch_shape.empty() || shape.empty()) return std::nullopt;
+  const Op* slice = SamplesOfRank(operands, inputs, ops.graph());
+  if (shape[0] != batch_shape[0] && slice == nullptr) return std::nullopt;
+  const Attributes own = slice == nullptr ? Attributes() : slice->attributes;
+  if (!mask_) {
+    ops.builder().SetLine(0);
+    mask_ = ops.builder().Add("input", {},
+                              {{"dtype", std::string(DTypeName(DType::kF32))},
+                               {"shape", std::vector<int64_t>{batch_shape[0]}},
+                               {"data", std::string("sample_mask")}},
+                              "sample_mask");
+  }
+  masked_ = true;
+  if (shape[0] == batch_shape[0]) return mask_;
+  return ops.AddOp("rank_slice", {{nullptr, *mask_}}, own, origin).as_tensor();
+}
+
+}  // namespace cleave::frontend

@@ -1,0 +1,33 @@
+// Metrics leave out what fills up the last test batch: ops that take a mask get the one of the samples.
+#ifndef CLEAVE_FRONTEND_EVALUATE_SAMPLE_MASK_H_
+#define CLEAVE_FRONTEND_EVALUATE_SAMPLE_MASK_H_
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "frontend/evaluate/ops/op_writer.h"
+#include "ir/ops/ops.h"
+
+namespace cleave::frontend {
+
+class SampleMask {
+ public:
+  // The expression of a `metric` begins and ends. EndMetric says whether an op in it had a mask.
+  void BeginMetric();
+  bool EndMetric();
+
+  // The mask for a call of `op` in a metric; nothing where it takes none, is given one by the user, or has operands
+  // that are not a batch of the model's `inputs`.
+  std::optional<OpId> MaskFor(const OpDefinition& op, const std::vector<Operand>& operands,
+                              const std::map<OpId, Span>& inputs, const Origin& origin, OpWriter& ops);
+
+ private:
+  bool in_metric_ = false;
+  bool masked_ = false;
+  std::optional<OpId> mask_;
+};
+
+}  // namespace cleave::frontend
+
+#endif  // CLEAVE_FRONTEND_EVALUATE_SAMPLE_MASK_H_

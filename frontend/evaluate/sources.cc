@@ -1,0 +1,168 @@
+#include "frontend/evaluate/sources.h"
+
+#include <optional>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/text/text.h"
+#include "frontend/evaluate/pins/attach.h"
+#include "frontend/evaluate/pins/block_pins.h"
+#include "frontend/evaluate/types/types.h"
+#include "frontend/initializers/initializers.h"
+
+namespace cleave::frontend {
+namespace {
+
+void AttachToSource(const std::vector<syntax::Attribute>& attributes, OpId source, const IntEvaluator& evaluate,
+                    PinRecorder& pins) {
+  for (const syntax::Attribute& attribute : attributes) AddPin(attribute, source, {source}, evaluate, pins);
+}
+
+// Names of parameters are stable, so another op must not have taken the path before.
+void CheckParameterName(OpId id, const std::string& path, Span call, const Context& context) {
+  if (context.graph().op(id).name == path) return;
+  const std::optional<OpId> other = context.graph().Find(path);
+  Diagnostic error =
+      Error(Code::kE0210, absl::StrCat("the parameter's name `", path, "` is taken")).At(call, "made here");
+  if (other)
+    error.notes.push_back(
+        absl::StrCat("by the `", context.graph().op(*other).kind, "` of line ", context.graph().op(*other).line));
+  error.help.push_back("rename the `param` or its `let`");
+  context.reporter.Report(std::move(error));
+}
+
+std::optional<Initialization> EvaluateNpy(const syntax::Argument& argument, Frame& frame, const Context& context) {
+  const Value value = context.Evaluate(*argument.value, frame);
+  if (value.is_poison()) return std::nullopt;
+  const auto* path = std::get_if<std::string>(&value.kind);
+  if (path != nullptr && !path->empty()) return Initialization{.form = kNpyInitializer, .file = *path};
+  context.reporter.Report(
+      Error(Code::kE0508, "the path of `npy` is a string that is not empty")
+          .At(argument.span, absl::StrCat("this is ", path ? "empty" : DescribeType(value, context.graph()))));
+  return std::nullopt;
+}
+
+std::optional<Initialization> EvaluateInitializer(const syntax::Expression& expression, const Shape& shape,
+                                                  Frame& frame, const Context& context) {
+  const auto* call = std::get_if<syntax::Call>(&expression.kind);
+  const auto* name =
+      call ? std::get_if<syntax::Name>(&call->callee->kind) : std::get_if<syntax::Name>(&expression.kind);
+  const std::optional<Signature> signature = name ? InitializerSignature(name->text) : std::nullopt;
+  if (!signature || call == nullptr) {
+    Diagnostic error = Error(Code::kE0201, name ? absl::StrCat("unknown initialiser `", name->text, "`")
+                                                : "a parameter needs an initialiser")
+                           .At(call ? call->callee->span : expression.span,
+                               absl::StrCat("expected ", QuotedList(InitializerNames(), "or")));
+    if (signature) {
+      error.message = absl::StrCat("`", name->text, "` is an initialiser, to be called");
+      error.labels.front().text = absl::StrCat("write `", name->text, "()`");
+    } else if (auto nearest = name ? NearestName(name->text, InitializerNames()) : std::nullopt) {
+      error.help.push_back(absl::StrCat("did you mean `", *nearest, "`?"));
+    }
+    context.reporter.Report(std::move(error));
+    return std::nullopt;
+  }
+  const auto matched = MatchArguments(*signature, call->arguments, expression.span, context.reporter);
+  if (!matched) return std::nullopt;
+  if (name->text == kNpyInitializer) return EvaluateNpy(*matched->front(), frame, context);
+  std::vector<std::optional<double>> numbers;
+  for (const syntax::Argument* argument : *matched) {
+    numbers.emplace_back();
+    if (argument == nullptr) continue;
+    const Value value = context.Evaluate(*argument->value, frame);
+    if (value.is_poison()) return std::nullopt;
+    if (!value.is_number()) {
+      context.reporter.Report(Error(Code::kE0204, absl::StrCat("the arguments of `", name->text, "` are numbers"))
+                                  .At(argument->span, absl::StrCat("this is ", DescribeType(value, context.graph()))));
+      return std::nullopt;
+    }
+    numbers.back() = value.as_number();
+  }
+  const auto result = Initialize(name->text, numbers, shape);
+  if (const auto* error = std::get_if<InitializerError>(&result)) {
+    context.reporter.Report(
+        Error(Code::kE0508, error->message).At((*matched)[static_cast<size_t>(error->argument)]->span, "given here"));
+    return std::nullopt;
+  }
+  return std::get<Initialization>(result);
+}
+
+}  // namespace
+
+void Sources::RunInput(const syntax::Input& input, const syntax::Statement& statement, Frame& frame, PinRecorder& pins,
+                       const Context& context) {
+  if (frame.function != nullptr || !frame.loop_indices.empty()) {
+    context.reporter.Report(Error(Code::kE0211, absl::StrCat("`input` inside a ", frame.function ? "function" : "loop"))
+                                .At(input.name.span, "inputs stand in the model itself"));
+    return;
+  }
+  if (!IsFree(input.name, frame.scope, context.reporter)) return;
+  Value value{Poison()};
+  if (input.name.text == "sample_mask") {
+    context.reporter.Report(
+        Error(Code::kE0202, "`sample_mask` cannot be the name of an input")
+            .At(input.name.span, "rename this input")
+            .Note("metrics get an input of this name: 1 for a sample, 0 for what fills up the last batch"));
+  } else if (const std::optional<TensorType> type = EvaluateTensorType(input.type, frame, context)) {
+    const OpId id = context.ops.AddValid(
+        "input", {},
+        {{"dtype", std::string(DTypeName(type->dtype))}, {"shape", type->shape}, {"data", input.name.text}},
+        input.name.text, statement.span);
+    inputs_[id] = input.name.span;
+    value = Value{TensorValue{id}};
+    AttachToSource(statement.attributes, id, context.IntsOf(frame), pins);
+  }
+  frame.scope.Define({input.name.text, input.name.span, BindingKind::kInput, false, false, std::move(value)});
+}
+
+bool Sources::IsFirst(const std::string& path, Span call, Reporter& reporter) {
+  const auto [place, inserted] = parameter_places_.try_emplace(path, call);
+  if (inserted) return true;
+  // Two calls that make several parameters of the same paths are one mistake.
+  if (!same_paths_.insert({place->second.begin, call.begin}).second) return false;
+  reporter.Report(Error(Code::kE0210, absl::StrCat("two parameters are called `", path, "`"))
+                      .At(call, "made again here")
+                      .At(place->second, "first made here")
+                      .Note("a parameter's name is the `let` that made it, then its own")
+                      .Help("give the two calls a `let` each, with different names"));
+  return false;
+}
+
+void Sources::RunParam(const syntax::Param& param, const syntax::Statement& statement, Frame& frame,
+                       const ManualModel& model, PinRecorder& pins, const Context& context) {
+  if (!IsFree(param.name, frame.scope, context.reporter)) return;
+  Value value{Poison()};
+  const std::optional<TensorType> type = EvaluateTensorType(param.type, frame, context);
+  const std::optional<Initialization> initialization =
+      EvaluateInitializer(param.initializer, type ? type->shape : Shape(), frame, context);
+  const std::string path = frame.PathOf(param.name.text);
+  const Span call = context.reporter.UserPlace(param.name.span);
+  std::vector<syntax::Attribute> attributes = statement.attributes;
+  const bool is_local = TakeLocal(attributes, model, context.reporter);
+  if (type && type->dtype != DType::kF32) {
+    context.reporter.Report(
+        Error(Code::kE0204, "a parameter must be f32")
+            .At(param.type.element.span, absl::StrCat("`", param.name.text, "` is ", type->ToString())));
+  } else if (type && initialization && IsFirst(path, call, context.reporter)) {
+    const OpId id = context.ops.AddValid("parameter", {},
+                                         {{"shape", type->shape},
+                                          {"init", initialization->form},
+                                          {"first", initialization->first},
+                                          {"second", initialization->second},
+                                          {"file", initialization->file},
+                                          {"local", is_local}},
+                                         path, statement.span);
+    parameters_[id] = call;
+    if (!initialization->file.empty()) {
+      npy_places_[path] = context.reporter.UserPlace(param.initializer.span);
+    }
+    if (is_local) context.ops.KeepRankPlace(id, call);
+    value = Value{TensorValue{id}};
+    CheckParameterName(id, path, call, context);
+    AttachToSource(attributes, id, context.IntsOf(frame), pins);
+    PinParameter(param.name.text, id, frame.demands, pins);
+  }
+  frame.scope.Define({param.name.text, param.name.span, BindingKind::kParameter, false, false, std::move(value)});
+}
+
+}  // namespace cleave::frontend

@@ -1,0 +1,47 @@
+// Inputs and parameters of a model: the ops that read nothing, and where the user finds them.
+#ifndef CLEAVE_FRONTEND_EVALUATE_SOURCES_H_
+#define CLEAVE_FRONTEND_EVALUATE_SOURCES_H_
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "frontend/evaluate/frame/context.h"
+#include "frontend/evaluate/pins/pin_recorder.h"
+#include "frontend/evaluate/ranks/manual_model.h"
+#include "ir/vectorize/vectorize.h"
+
+namespace cleave::frontend {
+
+class Sources {
+ public:
+  // `input x: f32[batch, 784];` and `param w: f32[10, k] = zeros();`, with the attributes of their statements.
+  void RunInput(const syntax::Input& input, const syntax::Statement& statement, Frame& frame, PinRecorder& pins,
+                const Context& context);
+  void RunParam(const syntax::Param& param, const syntax::Statement& statement, Frame& frame, const ManualModel& model,
+                PinRecorder& pins, const Context& context);
+
+  // `batched`: ops that were taken out, and what stands for them now.
+  void MoveToBatched(const Vectorized& batched) { parameters_ = MovedToBatched(parameters_, batched); }
+
+  // As an Expansion has them.
+  const std::map<OpId, Span>& inputs() const { return inputs_; }
+  const std::map<OpId, Span>& parameters() const { return parameters_; }
+  const std::map<std::string, Span>& npy_places() const { return npy_places_; }
+
+ private:
+  // Whether the parameter called `path` that `call` makes is the first of that name.
+  bool IsFirst(const std::string& path, Span call, Reporter& reporter);
+
+  std::map<OpId, Span> inputs_;
+  std::map<OpId, Span> parameters_;
+  std::map<std::string, Span> npy_places_;
+  std::map<std::string, Span> parameter_places_;      // By path, where the user finds each.
+  std::set<std::pair<int32_t, int32_t>> same_paths_;  // Calls that are known to make parameters of one path.
+};
+
+}  // namespace cleave::frontend
+
+#endif  // CLEAVE_FRONTEND_EVALUATE_SOURCES_H_

@@ -1,0 +1,231 @@
+#include "frontend/evaluate/statements.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/match/match.h"
+#include "base/text/text.h"
+#include "frontend/evaluate/builtins.h"
+#include "frontend/evaluate/expressions.h"
+#include "frontend/evaluate/function_call.h"
+#include "frontend/evaluate/pins/block_pins.h"
+#include "frontend/evaluate/ranks/primitive_call.h"
+#include "frontend/evaluate/statics/per_rank.h"
+#include "frontend/evaluate/types/types.h"
+#include "frontend/functions/calls.h"
+
+namespace cleave::frontend {
+namespace {
+
+// Evaluates the expression of a statement; what its calls make is named after `name`.
+Value EvaluateNamed(const std::string& name, const syntax::Expression& expression,
+                    const std::vector<syntax::Attribute>& attributes, Frame& frame, Pieces& pieces) {
+  int owners = 0;
+  ForEachCall(expression, [&](const std::string& callee, Span) {
+    owners += pieces.functions.OwnsParameters(callee, frame.function) ? 1 : 0;
+  });
+  Naming before = std::move(frame.naming);
+  frame.naming = Naming{.path = frame.PathOf(name), .ordinals = owners > 1};
+  Value value = EvaluateAttributed(expression, attributes, frame, pieces);
+  frame.naming = std::move(before);
+  return value;
+}
+
+void RunLet(const syntax::Let& let, const syntax::Statement& statement, Frame& frame, Pieces& pieces) {
+  const Context& context = pieces.context;
+  if (!IsFree(let.name, frame.scope, context.reporter)) return;
+  Value value = EvaluateNamed(let.name.text, let.value, statement.attributes, frame, pieces);
+  if (let.type && !value.is_poison() &&
+      !CheckType(*let.type, value, let.type->span, absl::StrCat("`", let.name.text, "`"), frame, context)) {
+    value = Value{Poison()};
+  }
+  frame.scope.Define({let.name.text, let.name.span, BindingKind::kLet, let.is_mutable, false, std::move(value)});
+}
+
+void RunAssign(const syntax::Assign& assign, const syntax::Statement& statement, Frame& frame, Pieces& pieces) {
+  const Context& context = pieces.context;
+  Value value = EvaluateNamed(assign.name.text, assign.value, statement.attributes, frame, pieces);
+  Binding* binding = frame.scope.Find(assign.name.text);
+  if (binding == nullptr) {
+    Diagnostic error = Error(Code::kE0201, absl::StrCat("unknown name `", assign.name.text, "`"))
+                           .At(assign.name.span, "not defined here");
+    if (auto nearest = NearestName(assign.name.text, frame.scope.Names())) {
+      error.help.push_back(absl::StrCat("did you mean `", *nearest, "`?"));
+    } else {
+      error.help.push_back(absl::StrCat("define it: `let ", assign.name.text, " = …;`"));
+    }
+    context.reporter.Report(std::move(error));
+    return;
+  }
+  if (!binding->is_mutable) {
+    Diagnostic error =
+        Error(Code::kE0209, absl::StrCat("`", assign.name.text, "` cannot be assigned to"))
+            .At(assign.name.span, "assigned here")
+            .At(binding->definition, binding->kind == BindingKind::kLet ? "defined without `mut`" : "defined here");
+    if (binding->kind == BindingKind::kLet) error.help.push_back(absl::StrCat("`let mut ", assign.name.text, " = …;`"));
+    context.reporter.Report(std::move(error));
+    return;
+  }
+  const bool same_kind = binding->value.is_poison() || value.is_poison() || SameKind(binding->value, value);
+  if (!same_kind) {
+    context.reporter.Report(
+        Error(Code::kE0204, absl::StrCat("`", assign.name.text, "` changes its kind of value"))
+            .At(assign.value.span, absl::StrCat("this is ", DescribeType(value, context.graph())))
+            .At(binding->definition, absl::StrCat("it was ", DescribeType(binding->value, context.graph()))));
+    value = Value{Poison()};
+  }
+  binding->value = std::move(value);
+}
+
+void RunFor(const syntax::For& loop, const syntax::Statement& statement, Frame& frame, Pieces& pieces) {
+  const Context& context = pieces.context;
+  for (const syntax::Attribute& attribute : statement.attributes) {
+    if (IsBlockAttribute(attribute.name.text)) continue;
+    context.reporter.Report(Error(Code::kE0305, absl::StrCat("`#[", attribute.name.text, "]` means nothing on a loop"))
+                                .At(attribute.span, "stands on no op"));
+  }
+  const auto bound = [&](const syntax::Expression& expression) -> std::optional<int64_t> {
+    const Value value = context.Evaluate(expression, frame);
+    if (value.is_int()) return value.as_int();
+    if (value.is_per_rank() && OnRank(value, 0).is_int()) {
+      context.reporter.Report(ProgramDiffersBetweenRanks(
+          "a loop whose passes differ between ranks", expression, value,
+          FirstCommunication(loop.body, pieces.functions, frame.function), frame.scope, context.graph()));
+    } else if (!value.is_poison()) {
+      context.reporter.Report(Error(Code::kE0204, "the ends of a range must be ints")
+                                  .At(expression.span, absl::StrCat("this is ", DescribeType(value, context.graph()))));
+    }
+    return std::nullopt;
+  };
+  const std::optional<int64_t> begin = bound(loop.begin);
+  const std::optional<int64_t> end = bound(loop.end);
+  if (!begin || !end) return;
+  for (int64_t i = *begin; i < *end; ++i) {
+    if (pieces.budget.Exhausted(loop.begin.span)) return;
+    frame.loop_indices.push_back(i);
+    frame.scope.Push();
+    frame.scope.Define({loop.variable.text, loop.variable.span, BindingKind::kLoopVariable, false, true, Value{i}});
+    const std::vector<BlockDemand> demands =
+        ReadBlockAttributes(statement.attributes, context.IntsOf(frame), context.reporter);
+    const int first = context.ops.size();
+    RunStatements(loop.body, frame, pieces);
+    PinPass(demands, frame.scope, pieces.pins);
+    PinOpsFrom(first, demands, pieces.pins);
+    WarnOfUnused(frame.scope.Pop(), context.reporter);
+    frame.loop_indices.pop_back();
+  }
+}
+
+void RunReturn(const syntax::Return& result, const syntax::Statement& statement, Frame& frame, Pieces& pieces) {
+  const Context& context = pieces.context;
+  Value value = EvaluateNamed("", result.value, statement.attributes, frame, pieces);
+  if (frame.function == nullptr) {
+    context.reporter.Report(
+        Error(Code::kE0211, "`return` outside a function").At(result.value.span, "a model has a `loss` instead"));
+  } else if (!frame.loop_indices.empty()) {
+    context.reporter.Report(Error(Code::kE0211, "`return` inside a loop")
+                                .At(result.value.span, "would end the first pass")
+                                .Help("assign to a `let mut` in the loop and return it after the loop"));
+    value = Value{Poison()};
+  }
+  frame.result = std::move(value);
+}
+
+void RunEffect(const std::string& kind, const syntax::Expression& expression, Attributes attributes, Span span,
+               Frame& frame, Pieces& pieces) {
+  const Context& context = pieces.context;
+  const auto* name = std::get_if<syntax::Name>(&expression.kind);
+  const Value value = EvaluateNamed(name ? name->text : "", expression, {}, frame, pieces);
+  if (value.is_poison()) return;
+  if (!value.is_tensor()) {
+    context.reporter.Report(Error(Code::kE0204, absl::StrCat("`", kind, "` takes a tensor"))
+                                .At(expression.span, absl::StrCat("this is ", DescribeType(value, context.graph()),
+                                                                  ", ", ValueText(value, context.graph()))));
+    return;
+  }
+  Naming before = std::move(frame.naming);
+  frame.naming = Naming{.path = frame.PathOf(name ? name->text : "")};
+  context.ops.AddOp(kind, {{&expression, value.as_tensor()}}, std::move(attributes), frame.At(span));
+  frame.naming = std::move(before);
+}
+
+void RunLoss(const syntax::Loss& loss, const syntax::Statement& statement, Frame& frame, Pieces& pieces) {
+  const Value value = EvaluateNamed("loss", loss.value, statement.attributes, frame, pieces);
+  pieces.loss_and_metrics.SetLoss(loss, value, frame, pieces.context);
+}
+
+void RunMetric(const syntax::Metric& metric, const syntax::Statement& statement, Frame& frame, Pieces& pieces) {
+  pieces.mask.BeginMetric();
+  const Value value = EvaluateNamed("metric", metric.value, statement.attributes, frame, pieces);
+  const bool is_masked = pieces.mask.EndMetric();
+  pieces.loss_and_metrics.AddMetric(metric, value, is_masked, frame, pieces.context);
+}
+
+void RunStatement(const syntax::Statement& statement, Frame& frame, Pieces& pieces) {
+  const Context& context = pieces.context;
+  const Span span = statement.span;
+  const bool takes_attributes =
+      std::holds_alternative<syntax::Let>(statement.kind) || std::holds_alternative<syntax::Assign>(statement.kind) ||
+      std::holds_alternative<syntax::Param>(statement.kind) || std::holds_alternative<syntax::Input>(statement.kind) ||
+      std::holds_alternative<syntax::Return>(statement.kind) || std::holds_alternative<syntax::Loss>(statement.kind) ||
+      std::holds_alternative<syntax::Metric>(statement.kind) || std::holds_alternative<syntax::For>(statement.kind);
+  if (!takes_attributes) {
+    for (const syntax::Attribute& attribute : statement.attributes) {
+      context.reporter.Report(Error(Code::kE0305, absl::StrCat("`#[", attribute.name.text, "]` means nothing here"))
+                                  .At(attribute.span, "stands on no op"));
+    }
+  }
+  Match(
+      statement.kind,
+      [&](const syntax::Input& input) { pieces.sources.RunInput(input, statement, frame, pieces.pins, context); },
+      [&](const syntax::Param& param) {
+        pieces.sources.RunParam(param, statement, frame, pieces.model, pieces.pins, context);
+      },
+      [&](const syntax::Let& let) { RunLet(let, statement, frame, pieces); },
+      [&](const syntax::Assign& assign) { RunAssign(assign, statement, frame, pieces); },
+      [&](const syntax::For& loop) { RunFor(loop, statement, frame, pieces); },
+      [&](const syntax::Loss& loss) { RunLoss(loss, statement, frame, pieces); },
+      [&](const syntax::Metric& metric) { RunMetric(metric, statement, frame, pieces); },
+      [&](const syntax::Return& result) { RunReturn(result, statement, frame, pieces); },
+      [&](const syntax::Print& print) {
+        RunEffect("print", print.value, {{{"local", print.is_local}}}, span, frame, pieces);
+      },
+      [&](const syntax::AssertFinite& check) { RunEffect("assert_finite", check.value, {}, span, frame, pieces); },
+      [&](const syntax::Evaluate& evaluate) {
+        if (const auto* call = std::get_if<syntax::Call>(&evaluate.value.kind)) {
+          const auto* name = std::get_if<syntax::Name>(&call->callee->kind);
+          if (name != nullptr && name->text == "send" && context.graph().is_manual() &&
+              pieces.functions.Find("send", frame.function).index() == 0) {
+            RunSend({*call, evaluate.value.span, frame}, pieces.vmap.is_mapped(), pieces.messages, context);
+            return;
+          }
+          if (name != nullptr && name->text == "assert" &&
+              pieces.functions.Find("assert", frame.function).index() == 0) {
+            Assert({*call, evaluate.value.span, frame}, pieces.model, context);
+            return;
+          }
+        }
+        const Value value = EvaluateNamed("", evaluate.value, {}, frame, pieces);
+        if (value.is_poison()) return;
+        context.reporter.Report(
+            Error(Code::kE0211, "a value that nothing takes")
+                .At(evaluate.value.span, absl::StrCat("this is ", DescribeType(value, context.graph())))
+                .Help("give it a name: `let y = …;`"));
+      });
+}
+
+}  // namespace
+
+void RunStatements(const std::vector<syntax::Statement>& body, Frame& frame, Pieces& pieces) {
+  for (const syntax::Statement& statement : body) {
+    if (pieces.budget.is_exhausted() || frame.failed) return;
+    if (frame.result) {
+      pieces.reporter.Report(Error(Code::kE0211, "a statement after `return`").At(statement.span, "never runs"));
+      return;
+    }
+    RunStatement(statement, frame, pieces);
+  }
+}
+
+}  // namespace cleave::frontend

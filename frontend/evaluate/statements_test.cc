@@ -1,0 +1,106 @@
+// Statements: names, loops, inputs and parameters, losses and metrics.
+#include <gtest/gtest.h>
+
+#include "frontend/evaluate/testing.h"
+
+namespace cleave::frontend {
+namespace {
+
+constexpr char kFunctions[] =
+    "fn own(x: f32[n, k]) -> f32[n, k] { param w: f32[k] = ones(); return x * w; }\n"
+    "fn twice(x: f32[..n]) -> f32[..n] { return x + x; return x; }\n"
+    "fn early(x: f32[..n]) -> f32[..n] { for i in 0..2 { return x; } return x; }\n"
+    "fn takes(x: f32[..n]) -> f32[..n] { input z: f32[2]; return x; }\n"
+    "fn lossy(x: f32[..n]) -> f32[..n] { loss reduce_mean(x); return x; }\n";
+
+// The ops that `body` makes, or the mistakes and warnings.
+void CheckBody(const std::string& body, const std::string& expected) {
+  EXPECT_EQ(ExpandBody(body, kFunctions).Text(), expected) << body;
+}
+
+TEST(StatementsTest, NamesAreDefinedOnceAndUsed) {
+  CheckBody("let y = relu(x); print(y);", "y.relu(x): f32[8, 6]\ny.print(y.relu): f32[8, 6]");
+  CheckBody("let y = x;", "W0611: `y` is never used");
+  CheckBody("let _y = x;", "");
+  CheckBody("let x = 1;", "E0202: `x` is defined twice");
+  CheckBody("let _y: f32[8, 6] = x;", "");
+  CheckBody("let _y: f32[6, 8] = x;", "E0206: `_y` is f32[8, 6], not f32[6, 8]");
+  CheckBody("let _y: float = 3;", "");
+  CheckBody("relu(x);", "E0211: a value that nothing takes");
+  CheckBody("print(3);", "E0204: `print` takes a tensor");
+}
+
+TEST(StatementsTest, Assignments) {
+  CheckBody("let mut y = x; y = relu(y); print(y);", "y.relu(x): f32[8, 6]\ny.print(y.relu): f32[8, 6]");
+  CheckBody("let y = x; y = relu(y);", "E0209: `y` cannot be assigned to");
+  CheckBody("x = relu(x);", "E0209: `x` cannot be assigned to");
+  CheckBody("z = relu(x);", "E0201: unknown name `z`");
+  CheckBody("let mut y = x; y = 3;", "E0204: `y` changes its kind of value");
+}
+
+TEST(StatementsTest, Loops) {
+  CheckBody("let mut y = x; for i in 0..2 { y = y * i; } print(y);",
+            "y.0.scale(x): f32[8, 6]\ny.1.scale(y.0.scale): f32[8, 6]\ny.print(y.1.scale): f32[8, 6]");
+  CheckBody("for i in 0..2 { for j in 0..2 { let _z = own(x[i + j]); } }",
+            "E0206: argument `x` of `own` is f32[n, k], not 6");
+  CheckBody("for i in 2..2 { let _z = undefined; }", "");
+  CheckBody("for i in 0..1 { let z = x; }", "W0611: `z` is never used");
+  CheckBody("for i in 0..1.5 { let _z = x; }", "E0204: the ends of a range must be ints");
+  CheckBody("for i in 0..1000000000 { let _z = i; }", "E0213: the model is too large");
+  CheckBody("#[region()] for i in 0..1 { let _z = x; }", "E0305: `#[region]` means nothing on a loop");
+}
+
+TEST(StatementsTest, Returns) {
+  CheckBody("return x;", "E0211: `return` outside a function");
+  CheckBody("let _y = twice(x);", "E0211: a statement after `return`");
+  CheckBody("let _y = early(x);",
+            "E0211: `return` inside a loop\nE0211: a statement after `return`\nE0211: a statement after `return`");
+}
+
+TEST(SourcesTest, Parameters) {
+  CheckBody("param w: f32[6] = ones(); let _y = x * w;", "w(): f32[6]\n_y.mul(x, w): f32[8, 6]");
+  CheckBody("param w: f32[6] = ones();", "W0613: parameter `w` is never used");
+  CheckBody("param w: i32[6] = ones(); let _y = x * w;", "E0204: a parameter must be f32");
+  CheckBody("param w: f32[6] = relu(x); let _y = x * w;", "E0201: unknown initialiser `relu`");
+  CheckBody("param w: f32[6] = 3; let _y = x * w;", "E0201: a parameter needs an initialiser");
+  CheckBody("param w: f32[6] = ones; let _y = x * w;", "E0201: `ones` is an initialiser, to be called");
+  CheckBody("param w: f32[6] = normal(\"a\"); let _y = x * w;", "E0204: the arguments of `normal` are numbers");
+  CheckBody("param w: f32[6] = npy(\"\"); let _y = x * w;", "E0508: the path of `npy` is a string that is not empty");
+  CheckBody("let y = own(x); let _a = y; let mut z = x; z = own(z); z = own(z); let _b = z;",
+            "E0210: two parameters are called `z.w`");
+  CheckBody("#[local] param w: f32[6] = ones(); let _y = x * w;", "E0707: `#[local]` outside a manual model");
+}
+
+TEST(SourcesTest, Inputs) {
+  CheckBody("input z: f32[8]; let _z = z;", "z(): f32[8]");
+  CheckBody("input z: f32[8];", "W0612: input `z` is never used");
+  CheckBody("input sample_mask: f32[8];", "E0202: `sample_mask` cannot be the name of an input");
+  CheckBody("for i in 0..1 { input z: f32[8]; }", "E0211: `input` inside a loop");
+  CheckBody("let _y = takes(x);", "E0211: `input` inside a function");
+}
+
+TEST(LossAndMetricsTest, Losses) {
+  CheckBody("loss reduce_mean(x);", "loss.reduce_mean(x): f32[]");
+  CheckBody("loss reduce_mean(x); loss reduce_sum(x);", "E0504: two losses");
+  CheckBody("loss x;", "E0505: the loss is not a scalar");
+  CheckBody("loss 3;", "E0505: the loss is not a scalar");
+  CheckBody("let _y = lossy(x);", "E0211: `loss` inside a function");
+}
+
+TEST(LossAndMetricsTest, MetricsOfWholeBatchesHaveAMask) {
+  CheckBody("metric mse(x, x);", "sample_mask(): f32[8]\nmetric.mse(x, x, sample_mask): f32[]");
+  CheckBody("metric reduce_mean(x);", "W0615: this metric counts the padding of the last test batch");
+  CheckBody("metric mse(x[0..4], x[0..4]);", "W0615: this metric counts the padding of the last test batch");
+  CheckBody("metric x;", "E0505: a metric is not a scalar");
+}
+
+TEST(LossAndMetricsTest, MetricsAreNamedByTheirCall) {
+  const Expanded expanded = ExpandBody("metric mse(x, x); metric mse(x, x); metric mae(x, x) + mse(x, x);");
+  ASSERT_EQ(expanded.messages, "");
+  std::vector<std::string> names;
+  for (const Metric& metric : expanded.expansion.graph.metrics) names.push_back(metric.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"mse", "mse_1", "metric"}));
+}
+
+}  // namespace
+}  // namespace cleave::frontend

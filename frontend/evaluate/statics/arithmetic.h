@@ -1,0 +1,34 @@
+// Arithmetic on static values: ints as in Rust (checked, division towards zero), floats as in IEEE 754 but finite; an
+// int next to a float counts as a float. A number that differs between ranks is worked out rank by rank.
+//
+//   Arithmetic(`7 / 2`, Value{7}, Value{2}, graph, reporter) == Value{3}
+//
+// A mistake is reported and gives Poison. REQUIRES of all functions: no value is Poison.
+#ifndef CLEAVE_FRONTEND_EVALUATE_STATICS_ARITHMETIC_H_
+#define CLEAVE_FRONTEND_EVALUATE_STATICS_ARITHMETIC_H_
+
+#include <optional>
+#include <string>
+
+#include "dsl/syntax/syntax.h"
+#include "frontend/report/report.h"
+#include "frontend/value/value.h"
+#include "ir/graph/graph.h"
+
+namespace cleave::frontend {
+
+// `left op right`, for all operators of the language. `graph` describes tensors in messages and says which ranks exist.
+Value Arithmetic(const syntax::Binary& binary, const Value& left, const Value& right, const Graph& graph,
+                 Reporter& reporter);
+
+// `-value` of a static number; `span`: the whole expression.
+Value NegateNumber(const Value& value, Span span, const Graph& graph, Reporter& reporter);
+
+// `sqrt(head)`: the elementwise functions that also take a static number are `sqrt`, `exp` and `log`. Nothing where
+// `name` is none of them, or `value` is no number.
+std::optional<Value> StaticFunction(const std::string& name, const Value& value, Span span, const Graph& graph,
+                                    Reporter& reporter);
+
+}  // namespace cleave::frontend
+
+#endif  // CLEAVE_FRONTEND_EVALUATE_STATICS_ARITHMETIC_H_

@@ -1,0 +1,99 @@
+#include "frontend/evaluate/tensors/operators.h"
+
+#include "absl/strings/str_cat.h"
+#include "dsl/syntax/print.h"
+#include "frontend/evaluate/statics/per_rank.h"
+
+namespace cleave::frontend {
+namespace {
+
+std::optional<OpKind> OpOf(syntax::BinaryOperator op) {
+  switch (op) {
+    case syntax::BinaryOperator::kAdd:
+      return OpKind::kAdd;
+    case syntax::BinaryOperator::kSubtract:
+      return OpKind::kSub;
+    case syntax::BinaryOperator::kMultiply:
+      return OpKind::kMul;
+    case syntax::BinaryOperator::kDivide:
+      return OpKind::kDiv;
+    case syntax::BinaryOperator::kRemainder:
+    case syntax::BinaryOperator::kEqual:
+    case syntax::BinaryOperator::kNotEqual:
+    case syntax::BinaryOperator::kLess:
+    case syntax::BinaryOperator::kLessEqual:
+    case syntax::BinaryOperator::kGreater:
+    case syntax::BinaryOperator::kGreaterEqual:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+// A number that differs between ranks next to a tensor.
+Value RankArithmetic(const syntax::Binary& binary, const Value& left, const Value& right, const Origin& origin,
+                     OpWriter& ops, Reporter& reporter) {
+  if (binary.op == syntax::BinaryOperator::kDivide && right.is_per_rank()) {
+    for (int64_t rank = 0; rank < RankCount(ops.graph().rank_axes); ++rank) {
+      if (OnRank(right, rank).as_number() != 0) continue;
+      reporter.Report(Error(Code::kE0208, "division by zero")
+                          .At(binary.operator_span, "a tensor divided by 0 here")
+                          .Note(absl::StrCat("on rank ", rank)));
+      return Value{Poison()};
+    }
+  }
+  const int first = ops.size();
+  const auto operand = [&](const Value& value, const syntax::Expression& expression) {
+    return Operand{&expression, value.is_tensor() ? value.as_tensor() : ops.AddRankValue(value, origin)};
+  };
+  const Operand a = operand(left, *binary.left);
+  const Operand b = operand(right, *binary.right);
+  const Value result = ops.AddOp(OpOf(binary.op), {a, b}, {}, origin);
+  ops.EndOperation(origin.span, std::string(syntax::OperatorText(binary.op)), first);
+  return result;
+}
+
+}  // namespace
+
+Value TensorArithmetic(const syntax::Binary& binary, const Value& left, const Value& right, const Origin& origin,
+                       OpWriter& ops, Reporter& reporter) {
+  const char* kind = OpOf(binary.op);
+  const auto fits = [](const Value& value) { return value.is_tensor() || OnRank(value, 0).is_number(); };
+  const bool operands_fit = fits(left) && fits(right);
+  if (!kind.has_value() || !operands_fit) {
+    const std::string op(syntax::OperatorText(binary.op));
+    reporter.Report(
+        Error(Code::kE0204, absl::StrCat("`", op, "` does not take ", kind == nullptr ? "tensors" : "these values"))
+            .At(binary.operator_span,
+                absl::StrCat(DescribeType(left, ops.graph()), " ", op, " ", DescribeType(right, ops.graph()))));
+    return Value{Poison()};
+  }
+
+  if (left.is_per_rank() || right.is_per_rank()) return RankArithmetic(binary, left, right, origin, ops, reporter);
+  const int first = ops.size();
+  Value result{Poison()};
+  const std::string op_kind = kind;
+  const bool is_f32 = ops.type((left.is_tensor() ? left : right).as_tensor()).dtype == DType::kF32;
+  if (left.is_tensor() && right.is_tensor()) {
+    result = ops.AddOp(op_kind, {{&*binary.left, left.as_tensor()}, {&*binary.right, right.as_tensor()}}, {}, origin);
+  } else if (is_f32 && op_kind == "div" && right.is_number() && right.as_number() == 0) {
+    reporter.Report(Error(Code::kE0208, "division by zero").At(binary.operator_span, "a tensor divided by 0 here"));
+  } else if (is_f32 && (op_kind == "mul" || (op_kind == "div" && right.is_number()))) {
+    const double number = (left.is_tensor() ? right : left).as_number();
+    const Operand tensor =
+        left.is_tensor() ? Operand{&*binary.left, left.as_tensor()} : Operand{&*binary.right, right.as_tensor()};
+    result = ops.AddOp("scale", {tensor}, {{{"factor", op_kind == "div" ? 1.0 / number : number}}}, origin);
+  } else {
+    // The number is f32: next to an i32 tensor it is the tensor that needs the cast.
+    const auto operand = [&](const Value& value, const syntax::Expression& expression) {
+      if (value.is_tensor()) return Operand{&expression, value.as_tensor()};
+      return Operand{&expression, ops.AddConstant(DType::kF32, value.as_number(), origin)};
+    };
+    const Operand a = operand(left, *binary.left);
+    const Operand b = operand(right, *binary.right);
+    result = ops.AddOp(op_kind, {a, b}, {}, origin);
+  }
+  ops.EndOperation(origin.span, std::string(syntax::OperatorText(binary.op)), first);
+  return result;
+}
+
+}  // namespace cleave::frontend

@@ -1,0 +1,20 @@
+// `x + y`, `2 * x`: binary operators on tensors as ops.
+#ifndef CLEAVE_FRONTEND_EVALUATE_TENSORS_OPERATORS_H_
+#define CLEAVE_FRONTEND_EVALUATE_TENSORS_OPERATORS_H_
+
+#include "dsl/syntax/syntax.h"
+#include "frontend/evaluate/ops/op_writer.h"
+#include "frontend/report/report.h"
+#include "frontend/value/value.h"
+
+namespace cleave::frontend {
+
+// REQUIRES: one of `left` and `right` is a tensor, and neither is Poison. A static number next to a tensor: a product
+// or quotient by it is `scale`, a sum takes a constant that is broadcast; one that differs between ranks is a
+// `rank_value`.
+Value TensorArithmetic(const syntax::Binary& binary, const Value& left, const Value& right, const Origin& origin,
+                       OpWriter& ops, Reporter& reporter);
+
+}  // namespace cleave::frontend
+
+#endif  // CLEAVE_FRONTEND_EVALUATE_TENSORS_OPERATORS_H_

@@ -1,0 +1,156 @@
+#include "frontend/evaluate/tensors/subscripts.h"
+
+#include "absl/strings/str_cat.h"
+#include "frontend/evaluate/statics/per_rank.h"
+
+namespace cleave::frontend {
+
+namespace {
+
+// The elements of one dimension that a subscript means: from `begin` on, which may differ between ranks, `size` of
+// them.
+struct Range {
+  Value begin;
+  int64_t size = 0;
+  bool dropped = false;  // An index: the dimension goes.
+};
+
+Value TupleElement(const syntax::Index& index, const TupleValue& tuple, Frame& frame, const Context& context) {
+  const syntax::Subscript& subscript = index.subscripts.front();
+  if (index.subscripts.size() > 1 || subscript.is_range) {
+    context.reporter.Report(Error(Code::kE0214, "an element of a tuple has one number")
+                                .At(subscript.span, "expected an index, counted from 0"));
+    return Value{Poison()};
+  }
+  const std::optional<int64_t> place = context.EvaluateInt(**subscript.begin, "an index", frame);
+  if (!place) return Value{Poison()};
+  const int64_t size = static_cast<int64_t>(tuple.elements.size());
+  if (*place >= 0 && *place < size) return tuple.elements[static_cast<size_t>(*place)];
+  context.reporter.Report(Error(Code::kE0214, absl::StrCat("element ", *place, " of a tuple of ", size))
+                              .At(subscript.span, absl::StrCat("elements are 0 to ", size - 1)));
+  return Value{Poison()};
+}
+
+// `end`: of an index Poison.
+std::optional<Range> CheckRange(const syntax::Subscript& subscript, size_t dimension, const Value& begin,
+                                const Value& end, const Value& base, Frame& frame, const Context& context) {
+  const int64_t size = context.ops.type(base.as_tensor()).shape[dimension];
+  const bool differs = begin.is_per_rank() || end.is_per_rank();
+  std::vector<Value> sizes;
+  for (int64_t rank = 0; rank < (differs ? RankCount(context.graph().rank_axes) : 1); ++rank) {
+    const int64_t low = OnRank(begin, rank).as_int();
+    const int64_t high = subscript.is_range ? OnRank(end, rank).as_int() : low < size ? low + 1 : low;
+    sizes.emplace_back().kind = high - low;
+    if (low >= 0 && high <= size && low < high) continue;
+    const std::string what = subscript.is_range ? absl::StrCat("elements ", low, " to ", high, ", the end excluded,")
+                                                : absl::StrCat("element ", low);
+    const bool is_empty = subscript.is_range && low >= high && low >= 0 && high <= size;
+    Diagnostic error =
+        Error(Code::kE0214, absl::StrCat(what, subscript.is_range ? " are" : " is", " not in dimension ", dimension,
+                                         " of size ", size))
+            .At(subscript.span,
+                is_empty ? "the range is empty" : absl::StrCat("the tensor is ", DescribeType(base, context.graph())));
+    if (differs) error.notes.push_back(absl::StrCat("on rank ", rank));
+    context.reporter.Report(std::move(error));
+    return std::nullopt;
+  }
+  const Value length = *PerRank(std::move(sizes));
+  if (!length.is_per_rank()) return Range{begin, length.as_int(), !subscript.is_range};
+  const syntax::Expression& bound = begin.is_per_rank() ? **subscript.begin : **subscript.end;
+  Diagnostic error = ShapeDiffersBetweenRanks("a slice whose length differs between ranks", bound,
+                                              begin.is_per_rank() ? begin : end, frame.scope, context.graph());
+  error.labels.front() = {subscript.span, absl::StrCat("the length is ", FirstDifference(length, context.graph()))};
+  context.reporter.Report(std::move(error));
+  return std::nullopt;
+}
+
+std::optional<Range> RangeOf(const syntax::Subscript& subscript, size_t dimension, const Value& base, Frame& frame,
+                             const Context& context) {
+  bool ok = !base.is_poison();
+  const int64_t size = ok ? context.ops.type(base.as_tensor()).shape[dimension] : 1;
+  const auto bound = [&](const std::optional<syntax::Box<syntax::Expression>>& expression, int64_t otherwise) {
+    if (!expression) return Value{otherwise};
+    Value value = context.Evaluate(**expression, frame);
+    const bool is_int = !value.is_poison() && OnRank(value, 0).is_int();
+    if (!is_int && !value.is_poison()) {
+      context.reporter.Report(
+          Error(Code::kE0204, "a subscript must be an int")
+              .At((*expression)->span, absl::StrCat("this is ", DescribeType(value, context.graph()))));
+    }
+    ok &= is_int;
+    return value;
+  };
+  const Value begin = bound(subscript.begin, 0);
+  const Value end = subscript.is_range ? bound(subscript.end, size) : Value{Poison()};
+  if (!ok) return std::nullopt;
+  return CheckRange(subscript, dimension, begin, end, base, frame, context);
+}
+
+// Dimensions beyond `ranges` are whole.
+Value TakeRanges(const Operand& tensor, const std::vector<Range>& ranges, const Origin& origin, OpWriter& ops) {
+  Value result{TensorValue{tensor.op}};
+  const Shape shape = ops.type(tensor.op).shape;
+  std::vector<int64_t> begin(shape.size(), 0);
+  std::vector<int64_t> end = shape;
+  std::vector<int64_t> kept = shape;
+  bool drops = false;
+  for (size_t d = 0; d < ranges.size(); ++d) {
+    kept[d] = ranges[d].size;
+    drops |= ranges[d].dropped;
+    if (!ranges[d].begin.is_int()) continue;
+    begin[d] = ranges[d].begin.as_int();
+    end[d] = begin[d] + ranges[d].size;
+  }
+  if (end != shape || begin != std::vector<int64_t>(shape.size(), 0)) {
+    result = ops.AddOp("slice", {tensor}, {{{"begin", begin}, {"end", end}}}, origin);
+  }
+  for (size_t d = 0; d < ranges.size() && !result.is_poison(); ++d) {
+    if (!ranges[d].begin.is_per_rank()) continue;
+    std::vector<int64_t> starts;
+    for (const Value& start : ranges[d].begin.as_per_rank()) starts.push_back(start.as_int());
+    result =
+        ops.AddOpOfRanks("rank_slice", {{tensor.expression, result.as_tensor()}},
+                         {{{"axis", static_cast<int64_t>(d)}, {"size", ranges[d].size}, {"starts", starts}}}, origin);
+  }
+  if (!drops || result.is_poison()) return result;
+  for (size_t d = ranges.size(); d-- > 0;) {
+    if (ranges[d].dropped) kept.erase(kept.begin() + static_cast<int64_t>(d));
+  }
+  return ops.AddOp("reshape", {{tensor.expression, result.as_tensor()}}, {{{"shape", kept}}}, origin);
+}
+
+}  // namespace
+
+Value EvaluateIndex(const syntax::Index& index, Span span, Frame& frame, const Context& context) {
+  const Value base = context.Evaluate(*index.base, frame);
+  if (base.is_tuple()) return TupleElement(index, std::get<TupleValue>(base.kind), frame, context);
+  bool poisoned = base.is_poison();
+  if (!poisoned && !base.is_tensor()) {
+    context.reporter.Report(Error(Code::kE0214, "only a tensor or a tuple has subscripts")
+                                .At(index.base->span, absl::StrCat("this is ", DescribeType(base, context.graph()))));
+    poisoned = true;
+  }
+  const Shape shape = poisoned ? Shape() : context.ops.type(base.as_tensor()).shape;
+  if (!poisoned && index.subscripts.size() > shape.size()) {
+    context.reporter.Report(Error(Code::kE0214, absl::StrCat("more subscripts than the tensor has dimensions"))
+                                .At(index.subscripts[shape.size()].span,
+                                    absl::StrCat("the tensor is ", DescribeType(base, context.graph()))));
+    poisoned = true;
+  }
+  std::vector<Range> ranges;
+  for (size_t d = 0; d < index.subscripts.size(); ++d) {
+    // Of what has no such dimension only the mistakes within the subscript count.
+    const Value whole = poisoned || d >= shape.size() ? Value{Poison()} : base;
+    const auto range = RangeOf(index.subscripts[d], d, whole, frame, context);
+    poisoned |= !range.has_value();
+    if (range) ranges.push_back(*range);
+  }
+  if (poisoned) return Value{Poison()};
+
+  const int first = context.ops.size();
+  const Value result = TakeRanges({&*index.base, base.as_tensor()}, ranges, frame.At(span), context.ops);
+  context.ops.EndOperation(span, "[…]", first);
+  return result;
+}
+
+}  // namespace cleave::frontend

@@ -1,0 +1,26 @@
+// Arguments bound to the parameters of a function: their types are checked, and the symbols of shapes get their values.
+//
+// For `fn dense(x: f32[..n, k], units: int)` and an argument f32[8, 6], `..n` is [8] and `k` is 6 from here on.
+#ifndef CLEAVE_FRONTEND_EVALUATE_TYPES_PARAMETER_TYPES_H_
+#define CLEAVE_FRONTEND_EVALUATE_TYPES_PARAMETER_TYPES_H_
+
+#include <vector>
+
+#include "absl/types/span.h"
+#include "frontend/evaluate/frame/context.h"
+#include "frontend/functions/functions.h"
+
+namespace cleave::frontend {
+
+// Defines the parameters of `function` in `callee`: `values` are those of the arguments `matched`, null and Poison for
+// a default. False after a mistake. REQUIRES: callee.function == &function, and no value is Poison but those.
+bool BindArguments(const Function& function, absl::Span<const syntax::Argument* const> matched,
+                   const std::vector<Value>& values, Frame& callee, const Context& context);
+
+// One parameter's type against the value of `expression`; an int becomes a float where one is declared.
+bool BindParameterType(const syntax::Parameter& parameter, Value& value, const syntax::Expression& expression,
+                       Frame& callee, const Context& context);
+
+}  // namespace cleave::frontend
+
+#endif  // CLEAVE_FRONTEND_EVALUATE_TYPES_PARAMETER_TYPES_H_

@@ -1,0 +1,122 @@
+#include "frontend/evaluate/types/types.h"
+
+#include "absl/strings/str_cat.h"
+#include "frontend/arguments/arguments.h"
+#include "frontend/evaluate/statics/per_rank.h"
+
+namespace cleave::frontend {
+namespace {
+
+// Nothing after a mistake. `..n` stands for the list that the call has bound.
+std::optional<Shape> EvaluateShape(const syntax::Type& type, Frame& frame, const Context& context) {
+  Shape shape;
+  bool ok = true;
+  for (const syntax::Dimension& dimension : *type.dimensions) {
+    if (dimension.is_rest()) {
+      const std::string& name = std::get<syntax::Identifier>(dimension.kind).text;
+      auto rest = frame.rests.find(name);
+      if (rest == frame.rests.end()) {
+        context.reporter.Report(Error(Code::kE0201, absl::StrCat("unknown list of dimensions `..", name, "`"))
+                                    .At(dimension.span, "bound by no argument of the function"));
+        ok = false;
+      } else {
+        shape.insert(shape.end(), rest->second.begin(), rest->second.end());
+      }
+      continue;
+    }
+    const auto& expression = std::get<syntax::Expression>(dimension.kind);
+    const Value value = context.Evaluate(expression, frame);
+    ok &= value.is_int();
+    if (value.is_poison()) continue;
+    if (value.is_per_rank() && OnRank(value, 0).is_int()) {
+      context.reporter.Report(ShapeDiffersBetweenRanks("a dimension that differs between ranks", expression, value,
+                                                       frame.scope, context.graph()));
+    } else if (!value.is_int()) {
+      context.reporter.Report(Error(Code::kE0204, "a dimension must be an int")
+                                  .At(dimension.span, absl::StrCat("this is ", DescribeType(value, context.graph()))));
+    } else if (value.as_int() <= 0) {
+      context.reporter.Report(Error(Code::kE0207, "a dimension must be positive")
+                                  .At(dimension.span, absl::StrCat("this is ", value.as_int())));
+      ok = false;
+    } else {
+      shape.push_back(value.as_int());
+    }
+  }
+  return ok ? std::optional<Shape>(std::move(shape)) : std::nullopt;
+}
+
+}  // namespace
+
+bool IsScalarName(const std::string& name) {
+  return name == "int" || name == "float" || name == "bool" || name == "string";
+}
+
+bool HasScalarType(const std::string& name, const Value& value) {
+  const Value& first = OnRank(value, 0);  // All ranks have values of one kind.
+  if (name == "int") return first.is_int();
+  if (name == "float") return first.is_number();
+  if (name == "bool") return std::holds_alternative<bool>(first.kind);
+  return std::holds_alternative<std::string>(first.kind);
+}
+
+std::optional<TensorType> EvaluateTensorType(const syntax::Type& type, Frame& frame, const Context& context) {
+  const std::optional<DType> dtype = ElementTypeNamed(type.element.text);
+  if (!dtype) {
+    Diagnostic error = Error(Code::kE0201, absl::StrCat("unknown element type `", type.element.text, "`"))
+                           .At(type.element.span, "expected `f32` or `i32`");
+    if (ParseDType(type.element.text)) error.help.push_back("`train { precision = bf16; }` computes in bf16");
+    context.reporter.Report(std::move(error));
+  } else if (!type.dimensions) {
+    context.reporter.Report(Error(Code::kE0204, "a tensor type needs its dimensions")
+                                .At(type.span, "no `[…]` here")
+                                .Help(absl::StrCat("a scalar is `", type.element.text, "[]`")));
+    return std::nullopt;
+  }
+  if (!type.dimensions) return std::nullopt;
+  const std::optional<Shape> shape = EvaluateShape(type, frame, context);
+  if (!dtype || !shape) return std::nullopt;
+  TensorType result{*dtype, *shape};
+  if (!CheckElementCount(result, type.span, context.reporter)) return std::nullopt;
+  return result;
+}
+
+bool CheckElementCount(const TensorType& type, Span span, Reporter& reporter) {
+  int64_t count = 1;
+  for (int64_t size : type.shape) {
+    if (__builtin_mul_overflow(count, size, &count) || count > kMaxElements) {
+      reporter.Report(Error(Code::kE0215, "a tensor with too many elements")
+                          .At(span, absl::StrCat(ShapeText(type.shape), " is more than 9,007,199,254,740,991 elements"))
+                          .Note("up to 2^53 - 1 the number of an element is exact in 64-bit integers and in doubles"));
+      return false;
+    }
+  }
+  return true;
+}
+
+bool CheckType(const syntax::Type& type, Value& value, Span place, const std::string& what, Frame& frame,
+               const Context& context) {
+  const std::string& element = type.element.text;
+  if (!type.dimensions && IsScalarName(element)) {
+    if (HasScalarType(element, value)) {
+      if (element == "float") value = ToFloat(value);
+      return true;
+    }
+    context.reporter.Report(Error(Code::kE0204, absl::StrCat(what, " is declared `", element, "`"))
+                                .At(place, absl::StrCat("the value is ", DescribeType(value, context.graph()))));
+    return false;
+  }
+  const std::optional<TensorType> declared = EvaluateTensorType(type, frame, context);
+  if (!declared) return false;
+  if (value.is_tensor() && context.ops.type(value.as_tensor()) == *declared) return true;
+  Diagnostic error =
+      Error(value.is_tensor() ? Code::kE0206 : Code::kE0204,
+            absl::StrCat(what, " is ", DescribeType(value, context.graph()), ", not ", declared->ToString()))
+          .At(place, absl::StrCat("declared `", TypeText(type), "`"));
+  if (value.is_tensor() && context.ops.type(value.as_tensor()).dtype != declared->dtype) {
+    error.help.push_back(absl::StrCat("convert it: `cast(…, ", DTypeName(declared->dtype), ")`"));
+  }
+  context.reporter.Report(std::move(error));
+  return false;
+}
+
+}  // namespace cleave::frontend

@@ -1,0 +1,34 @@
+// Types as they are written: a dimension is an expression whose value is an int, `..n` a list that the call has bound.
+#ifndef CLEAVE_FRONTEND_EVALUATE_TYPES_TYPES_H_
+#define CLEAVE_FRONTEND_EVALUATE_TYPES_TYPES_H_
+
+#include <optional>
+#include <string>
+
+#include "dsl/syntax/syntax.h"
+#include "frontend/evaluate/frame/context.h"
+#include "frontend/report/report.h"
+#include "frontend/value/value.h"
+#include "ir/types/types.h"
+
+namespace cleave::frontend {
+
+// `f32[batch, 2 * width]` with the names of `frame`. Nothing after a mistake.
+std::optional<TensorType> EvaluateTensorType(const syntax::Type& type, Frame& frame, const Context& context);
+
+// Reports a tensor with more elements than 64-bit integers and doubles count exactly.
+bool CheckElementCount(const TensorType& type, Span span, Reporter& reporter);
+
+// Whether `value` has the declared type, `what` in messages; an int becomes a float where one is declared.
+bool CheckType(const syntax::Type& type, Value& value, Span place, const std::string& what, Frame& frame,
+               const Context& context);
+
+// Whether a type of this name is that of a static value; `f32[..n, k]` and the like are those of tensors.
+bool IsScalarName(const std::string& name);
+
+// Whether `value` is one of that type, on all ranks. REQUIRES: IsScalarName(name).
+bool HasScalarType(const std::string& name, const Value& value);
+
+}  // namespace cleave::frontend
+
+#endif  // CLEAVE_FRONTEND_EVALUATE_TYPES_TYPES_H_

@@ -1,0 +1,285 @@
+// The `train` and `parallel` blocks.
+#include <gtest/gtest.h>
+
+#include "frontend/frontend.h"
+#include "frontend/testing.h"
+
+namespace cleave {
+namespace {
+
+using Overrides = std::vector<std::pair<std::string, std::string>>;
+
+Analyzed WithBlocks(const std::string& blocks, const Overrides& overrides = {}) {
+  return AnalyzeText(
+      "model M(batch: int = 8, width: int = 4, rate: float = 0.5, name: string = \"a\") { input x: f32[batch, width];\n"
+      "let y = dense(x, 1); loss reduce_mean(y * rate); }\n" +
+          blocks,
+      overrides);
+}
+
+Training TrainingOf(const std::string& settings, const Overrides& overrides = {}) {
+  const Analyzed analyzed = WithBlocks("train M { " + settings + " }", overrides);
+  EXPECT_TRUE(analyzed.module.has_value()) << settings << "\n" << analyzed.messages;
+  return analyzed.module ? analyzed.module->training : Training();
+}
+
+TEST(TrainTest, DefaultsWithoutABlock) {
+  const Analyzed analyzed = WithBlocks("");
+  ASSERT_TRUE(analyzed.module.has_value()) << analyzed.messages;
+  EXPECT_EQ(analyzed.module->training, Training());
+}
+
+TEST(TrainTest, ReadsCounts) {
+  const Training training = TrainingOf("epochs = 2 + 1; steps = 50; log_every = 5; seed = 7;");
+  EXPECT_EQ(training.epochs, 3);
+  EXPECT_EQ(training.steps, 50);
+  EXPECT_EQ(training.log_every, 5);
+  EXPECT_EQ(training.seed, 7);
+  EXPECT_TRUE(training.present);
+}
+
+TEST(TrainTest, ReadsTheFormOfLogs) {
+  EXPECT_EQ(TrainingOf("log = \"cleave\";").log, LogFormat::kCleave);
+  EXPECT_EQ(TrainingOf("log = \"mindspore\";").log, LogFormat::kMindSpore);
+  EXPECT_EQ(TrainingOf("", {{"log", "\"mindspore\""}}).log, LogFormat::kMindSpore);
+  EXPECT_NE(WithBlocks("train M { log = \"json\"; }").messages.find("error[E0508]"), std::string::npos);
+}
+
+TEST(TrainTest, ReadsThePrecision) {
+  EXPECT_EQ(TrainingOf("").precision, Precision::kF32);
+  EXPECT_EQ(TrainingOf("precision = f32;").precision, Precision::kF32);
+  EXPECT_EQ(TrainingOf("precision = tf32;").precision, Precision::kTf32);
+  EXPECT_EQ(TrainingOf("precision = bf16;").precision, Precision::kBf16);
+  EXPECT_EQ(TrainingOf("precision = f32;", {{"precision", "bf16"}}).precision, Precision::kBf16);
+  EXPECT_TRUE(WithBlocks("train M { precision = tf32; }").module->precision_place.has_value());
+  const std::string unknown = WithBlocks("train M { precision = bf61; }").messages;
+  EXPECT_NE(unknown.find("error[E0508]: `precision` takes `f32`, `tf32` or `bf16`"), std::string::npos) << unknown;
+  EXPECT_NE(unknown.find("did you mean `bf16`?"), std::string::npos) << unknown;
+  EXPECT_NE(WithBlocks("train M { precision = 16; }").messages.find("error[E0508]"), std::string::npos);
+}
+
+TEST(TrainTest, ModelsNameNoBf16) {
+  const std::string type =
+      AnalyzeText("model M(batch: int = 8) { input x: bf16[batch, 4]; loss reduce_mean(x); }").messages;
+  EXPECT_NE(type.find("unknown element type `bf16`"), std::string::npos) << type;
+  EXPECT_NE(type.find("`train { precision = bf16; }` computes in bf16"), std::string::npos) << type;
+  const std::string cast =
+      AnalyzeText("model M(batch: int = 8) { input x: f32[batch, 4]; loss reduce_mean(cast(x, bf16)); }").messages;
+  EXPECT_NE(cast.find("unknown name `bf16`"), std::string::npos) << cast;
+  const std::string result = AnalyzeText(
+                                 "model M(batch: int = 8) { input x: f32[batch, 4]; param w: f32[4, 2] = zeros();\n"
+                                 "loss reduce_mean(matmul(x, w, result = f32)); }")
+                                 .messages;
+  EXPECT_NE(result.find("error["), std::string::npos) << "an argument of the compiler's own";
+}
+
+TEST(TrainTest, ReadsOptimizers) {
+  const Optimizer sgd = TrainingOf("optimizer = sgd(0.1, weight_decay = 1e-4);").optimizer;
+  EXPECT_EQ(sgd.kind, Optimizer::Kind::kSgd);
+  EXPECT_EQ(sgd.learning_rate.rate, 0.1);
+  EXPECT_EQ(sgd.weight_decay, 1e-4);
+  const Optimizer momentum = TrainingOf("optimizer = momentum(lr = 0.05, momentum = 0.8, nesterov = true);").optimizer;
+  EXPECT_EQ(momentum.kind, Optimizer::Kind::kMomentum);
+  EXPECT_EQ(momentum.momentum, 0.8);
+  EXPECT_TRUE(momentum.nesterov);
+  const Optimizer adam =
+      TrainingOf("optimizer = adam(lr = 0.002, beta1 = 0.8, beta2 = 0.9, epsilon = 1e-6);").optimizer;
+  EXPECT_EQ(adam.kind, Optimizer::Kind::kAdam);
+  EXPECT_EQ(adam.beta1, 0.8);
+  EXPECT_EQ(adam.beta2, 0.9);
+  EXPECT_EQ(adam.epsilon, 1e-6);
+  EXPECT_EQ(adam.weight_decay, 0);
+  const Optimizer adamw = TrainingOf("optimizer = adamw();").optimizer;
+  EXPECT_EQ(adamw.kind, Optimizer::Kind::kAdamW);
+  EXPECT_EQ(adamw.learning_rate.rate, 0.001);
+  EXPECT_EQ(adamw.weight_decay, 0.01);
+}
+
+TEST(TrainTest, ReadsSchedules) {
+  EXPECT_EQ(TrainingOf("optimizer = sgd(lr = constant(0.2));").optimizer.learning_rate,
+            (Schedule{Schedule::Form::kConstant, 0.2}));
+  EXPECT_EQ(TrainingOf("optimizer = sgd(lr = linear_warmup(0.2, steps = 10));").optimizer.learning_rate,
+            (Schedule{Schedule::Form::kLinearWarmup, 0.2, 10}));
+  EXPECT_EQ(
+      TrainingOf("optimizer = sgd(lr = cosine(0.2, steps = 100, warmup = 10, final = 0.01));").optimizer.learning_rate,
+      (Schedule{Schedule::Form::kCosine, 0.2, 10, 100, 0.01}));
+}
+
+TEST(TrainTest, ReadsData) {
+  EXPECT_EQ(TrainingOf("data = synthetic(train = 64, test = 8);").data,
+            (DataSource{"synthetic", "", {{"train", 64.0}, {"test", 8.0}}}));
+  const Analyzed mnist = AnalyzeText(
+      "model M() { input image: f32[8, 784]; let y = dense(image, 1); loss reduce_mean(y); } train M { data = "
+      "mnist(\"a/b\"); }");
+  ASSERT_TRUE(mnist.module.has_value()) << mnist.messages;
+  EXPECT_EQ(mnist.module->training.data, (DataSource{"mnist", "a/b", {}}));
+}
+
+// Fails unless the block gives exactly one message, which begins like this.
+void CheckMistake(const std::string& block, const std::string& expected) {
+  const Analyzed analyzed = WithBlocks(block);
+  EXPECT_EQ(analyzed.module.has_value(), false) << block;
+  EXPECT_EQ(analyzed.messages.substr(0, expected.size()), expected) << block;
+  EXPECT_EQ(analyzed.messages.find("error[", 1), std::string::npos) << block << "\n" << analyzed.messages;
+}
+
+void CheckTrain(const std::string& settings, const std::string& expected) {
+  CheckMistake("train M { " + settings + " }", "error[" + expected);
+}
+
+void CheckParallel(const std::string& settings, const std::string& expected) {
+  CheckMistake("parallel { " + settings + " }", "error[" + expected);
+}
+
+TEST(TrainTest, NamesOfSettings) {
+  CheckTrain("learning_rate = 0.1;", "E0507]: `train` has no setting `learning_rate`");
+  CheckTrain("devices = 4;", "E0507]: `train` has no setting `devices`");
+  CheckTrain("epochs = 1; epochs = 2;", "E0202]: setting `epochs` is given twice");
+}
+
+TEST(TrainTest, CountsOutOfRange) {
+  CheckTrain("epochs = 0;", "E0508]: `epochs` must be at least 1");
+  CheckTrain("epochs = -1;", "E0508]: `epochs` must be at least 1");
+  CheckTrain("epochs = 1.5;", "E0204]: `epochs` must be an int");
+  CheckTrain("epochs = \"1\";", "E0204]: `epochs` must be an int");
+  CheckTrain("epochs = many;", "E0201]: unknown name `many`");
+  CheckTrain("steps = -1;", "E0508]: `steps` must be at least 0");
+  CheckTrain("log_every = 0;", "E0508]: `log_every` must be at least 1");
+  CheckTrain("seed = -1;", "E0508]: `seed` must be at least 0");
+  CheckTrain("log = \"json\";", "E0508]: `log` is \"cleave\" or \"mindspore\"");
+  CheckTrain("log = 1;", "E0508]: `log` is \"cleave\" or \"mindspore\"");
+}
+
+TEST(TrainTest, OptimizersThatDoNotExist) {
+  CheckTrain("optimizer = lion();", "E0508]: unknown optimizer `lion`");
+  CheckTrain("optimizer = 0.1;", "E0508]: unknown optimizer");
+  CheckTrain("optimizer = sgd;", "E0508]: `sgd` is to be called");
+  CheckTrain("optimizer = sgd(rate = 1);", "E0203]: `sgd` has no argument `rate`");
+  CheckTrain("optimizer = sgd(lr = -1);", "E0508]: `lr` must be 0 or more");
+  CheckTrain("optimizer = sgd(lr = \"a\");", "E0204]: `lr` must be a number");
+  CheckTrain("optimizer = sgd(weight_decay = -1e-4);", "E0508]: `weight_decay` must be 0 or more");
+  CheckTrain("optimizer = momentum(momentum = 1);", "E0508]: `momentum` must be at least 0 and less than 1");
+  CheckTrain("optimizer = momentum(nesterov = 1);", "E0508]: `nesterov` must be a bool");
+  CheckTrain("optimizer = adam(beta1 = 1.0);", "E0508]: `beta1` must be at least 0 and less than 1");
+  CheckTrain("optimizer = adam(beta2 = -0.1);", "E0508]: `beta2` must be at least 0 and less than 1");
+  CheckTrain("optimizer = adam(epsilon = 0);", "E0508]: `epsilon` must be positive");
+}
+
+TEST(TrainTest, SchedulesThatDoNotExist) {
+  CheckTrain("optimizer = sgd(lr = step(0.1));", "E0508]: unknown schedule `step`");
+  CheckTrain("optimizer = sgd(lr = linear_warmup(0.1));", "E0203]: `linear_warmup` takes 2 arguments, not 1");
+  CheckTrain("optimizer = sgd(lr = linear_warmup(0.1, steps = 0));", "E0508]: `steps` must be at least 1");
+  CheckTrain("optimizer = sgd(lr = cosine(0.1, steps = 5, warmup = 5));", "E0508]: `warmup` must be less than `steps`");
+  CheckTrain("optimizer = sgd(lr = cosine(0.1, steps = 5, final = -1));", "E0508]: `final` must be 0 or more");
+}
+
+TEST(TrainTest, DataThatDoesNotExist) {
+  CheckTrain("data = nothing();", "E0508]: unknown data `nothing`");
+  CheckTrain("data = mnist;", "E0508]: `mnist` is to be called");
+  CheckTrain("data = mnist();", "E0203]: `mnist` takes 1 argument, not 0");
+  CheckTrain("data = mnist(\"\");", "E0508]: the path of `mnist` is a string that is not empty");
+  CheckTrain("data = tokens(3);", "E0508]: the path of `tokens` is a string that is not empty");
+  CheckTrain("data = digits(train = 0);", "E0508]: `train` must be at least 1");
+  CheckTrain("data = synthetic(test = -1);", "E0508]: `test` must be at least 0");
+  CheckTrain("data = npy(\"a\");", "E0508]: a file of `npy` belongs to an input");
+  CheckTrain("data = npy();", "E0508]: `npy` without files");
+  CheckTrain("data = npy(x = \"a\", x = \"b\");", "E0203]: `x` is given twice");
+}
+
+TEST(ParallelTest, ReadsSettings) {
+  const Analyzed analyzed = WithBlocks(
+      "parallel { mesh = (dp = 4, tp = 2); devices = 8; search = data_parallel; dataset = full_batch; objective = "
+      "speed; cost = classic; "
+      "gradient_weight = 0.25; zero = 2; }");
+  ASSERT_TRUE(analyzed.module.has_value()) << analyzed.messages;
+  const ParallelSettings& settings = analyzed.module->pins.settings;
+  EXPECT_EQ(settings.devices->value, 8);
+  ASSERT_EQ(settings.mesh.size(), 2u);
+  EXPECT_EQ(settings.mesh[0].name, "dp");
+  EXPECT_EQ(settings.mesh[1].size, 2);
+  EXPECT_EQ(settings.search, SearchAlgorithm::kDataParallel);
+  EXPECT_EQ(settings.dataset, DatasetLayout::kFullBatch);
+  EXPECT_TRUE(settings.dataset_given);
+  EXPECT_EQ(settings.cost, Price::kClassic);
+  EXPECT_EQ(settings.gradient_weight, 0.25);
+  EXPECT_EQ(settings.zero, 2);
+}
+
+TEST(ParallelTest, ReadsTheMemoryLimitAndAnAutomaticZero) {
+  const Analyzed analyzed = WithBlocks("parallel { memory = 40GiB; zero = auto; }");
+  ASSERT_TRUE(analyzed.module.has_value()) << analyzed.messages;
+  const ParallelSettings& settings = analyzed.module->pins.settings;
+  EXPECT_EQ(settings.memory->value, int64_t{40} << 30);
+  EXPECT_EQ(settings.zero, std::nullopt);
+  EXPECT_FALSE(settings.zero_span == Span{});
+}
+
+TEST(ParallelTest, ReadsTheObjective) {
+  const Analyzed analyzed = WithBlocks("parallel { objective = compute_to_communication; }");
+  ASSERT_TRUE(analyzed.module.has_value()) << analyzed.messages;
+  EXPECT_EQ(analyzed.module->pins.settings.objective, Objective::kComputeToCommunication);
+  EXPECT_FALSE(analyzed.module->pins.settings.objective_span == Span{});
+}
+
+TEST(ParallelTest, ReadsTheOtherWords) {
+  const auto settings = [](const std::string& text) {
+    const Analyzed analyzed = WithBlocks("parallel { " + text + " }");
+    EXPECT_TRUE(analyzed.module.has_value()) << text << "\n" << analyzed.messages;
+    return analyzed.module ? analyzed.module->pins.settings : ParallelSettings();
+  };
+  EXPECT_EQ(settings("search = sapp;").search, SearchAlgorithm::kSapp);
+  EXPECT_EQ(settings("search = propagate;").search, SearchAlgorithm::kPropagate);
+  EXPECT_EQ(settings("search = exact;").search, SearchAlgorithm::kExact);
+  EXPECT_EQ(settings("search = replicate;").search, SearchAlgorithm::kReplicate);
+  EXPECT_EQ(settings("search = manual;").search, SearchAlgorithm::kManual);
+  EXPECT_EQ(settings("objective = memory;").objective, Objective::kMemory);
+  EXPECT_EQ(settings("cost = bytes;").cost, Price::kBytes);
+  EXPECT_EQ(settings("cost = time;").cost, Price::kTime);
+  EXPECT_EQ(settings("devices = batch;").devices->value, 8) << "an argument of the model";
+  EXPECT_FALSE(settings("").dataset_given);
+}
+
+TEST(ParallelTest, RefusesImpossibleValues) {
+  CheckParallel("epochs = 4;", "E0507]: `parallel` has no setting `epochs`");
+  CheckParallel("devices = 0;", "E0508]: `devices` must be 1 to 1,048,576");
+  CheckParallel("devices = 1048577;", "E0508]: `devices` must be 1 to 1,048,576");
+  CheckParallel("devices = 2.0;", "E0204]: `devices` must be an int");
+  CheckParallel("mesh = 4;", "E0508]: `mesh` is a list of named axes");
+  CheckParallel("mesh = ();", "E0508]: `mesh` is a list of named axes");
+  CheckParallel("mesh = (dp = 0);", "E0508]: a mesh axis has 1 to 1,048,576 devices");
+  CheckParallel("mesh = (dp = 2, dp = 2);", "E0202]: mesh axis `dp` is defined twice");
+  CheckParallel("mesh = (4,);", "E0508]: an axis of the mesh needs a name");
+  CheckParallel("mesh = (dp = 2); devices = 4;", "E0306]: the mesh has 2 devices, not 4");
+  CheckParallel("zero = 4;", "E0508]: `zero` is 0, 1, 2, 3 or `auto`");
+  CheckParallel("zero = -1;", "E0508]: `zero` is 0, 1, 2, 3 or `auto`");
+  CheckParallel("zero = all;", "E0201]: unknown name `all`");
+  CheckParallel("memory = 0B;", "E0508]: `memory` must be positive");
+  CheckParallel("gradient_weight = -1;", "E0508]: `gradient_weight` must be 0 or more");
+  CheckParallel("search = quick;", "E0508]: `search` takes ");
+  CheckParallel("cost = money;", "E0508]: `cost` takes `bytes`, `classic` or `time`");
+  CheckParallel("objective = 2;", "E0508]: `objective` takes ");
+  CheckParallel("outside = here;", "E0508]: `outside` takes `replicate` or `search`");
+  CheckParallel("dataset = (1, 2);", "E0508]: `dataset` takes `data_parallel` or `full_batch`");
+}
+
+TEST(ParallelTest, LayoutsOfInputs) {
+  CheckParallel("dataset = { \"y\": replicate };", "E0301]: the model has no input `y`");
+  CheckParallel("dataset = { \"x\": replicate, \"x\": replicate };", "E0202]: input `x` is named twice");
+  CheckParallel("dataset = { \"x\": relu };",
+                "E0508]: the layout of an input is `layout(…)`, `shard(…)` or `replicate`");
+  CheckParallel("dataset = { \"x\": shard((4, 1, 1)) };", "E0302]: slices for 3 dimensions, but `x` has 2");
+  const Analyzed analyzed = WithBlocks("parallel { dataset = { \"x\": shard((4, 1)) }; }");
+  ASSERT_TRUE(analyzed.module.has_value()) << analyzed.messages;
+  ASSERT_EQ(analyzed.module->pins.pins.size(), 1u);
+  EXPECT_EQ((*std::get<ShardPin>(analyzed.module->pins.pins[0].demand).out)[0].value, 4);
+}
+
+TEST(ParallelTest, AWrongAxisIsOneMistake) {
+  for (const char* mesh : {"(dp = 0, tp = 2)", "(dp = 4, dp = 2)"}) {
+    const Analyzed analyzed = WithBlocks(std::string("parallel { devices = 8; mesh = ") + mesh + "; }");
+    EXPECT_EQ(analyzed.messages.find("E0306"), std::string::npos) << analyzed.messages;
+  }
+}
+
+}  // namespace
+}  // namespace cleave
