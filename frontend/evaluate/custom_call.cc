@@ -102,7 +102,7 @@ Value CustomCalls::Call(const CustomOp& op, const CallSite& site, Regions& regio
   form.Write(attributes);
 
   const int first = context.ops.size();
-  const Value value = context.ops.AddOp("custom", operands, std::move(attributes), frame.At(span), op.name());
+  const Value value = context.ops.AddOp(OpKind::kCustom, operands, std::move(attributes), frame.At(span), op.name());
   if (value.is_tensor()) calls_[value.as_tensor()] = {&op, span};
   context.ops.EndOperation(span, op.name(), first);
   return value;

@@ -74,7 +74,8 @@ Value EvaluateKind(const syntax::Expression& expression, Frame& frame, Pieces& p
         if (operand.is_poison()) return operand;
         if (!operand.is_tensor()) return NegateNumber(operand, span, context.graph(), context.reporter);
         const int first = context.ops.size();
-        const Value result = context.ops.AddOp("neg", {{&*negate.operand, operand.as_tensor()}}, {}, frame.At(span));
+        const Value result =
+            context.ops.AddOp(OpKind::kNeg, {{&*negate.operand, operand.as_tensor()}}, {}, frame.At(span));
         context.ops.EndOperation(span, "-", first);
         return result;
       },

@@ -115,7 +115,7 @@ const OpDefinition& TakeNumbers(const OpDefinition& op, absl::Span<const syntax:
       const bool whole = OnRank(value, 0).is_int() && whole_number == DType::kI32;
       const OpId number = ops.AddRankValue(value, origin);
       value = Value{TensorValue{number}};
-      if (whole) value = ops.AddOp("cast", {{nullptr, number}}, {{{"dtype", std::string("i32")}}}, origin);
+      if (whole) value = ops.AddOp(OpKind::kCast, {{nullptr, number}}, {{attribute::kDType, DType::kI32}}, origin);
       continue;
     }
     if (!value.is_number()) continue;
@@ -141,7 +141,7 @@ Value CallOp(const OpDefinition& called, const CallSite& site, Pieces& pieces) {
   }
   if (poisoned) return Value{Poison()};
   if (call.arguments.size() == 1) {
-    if (auto number = StaticFunction(called.name, values.begin()->second, span, context.graph(), context.reporter))
+    if (auto number = StaticFunction(called.name(), values.begin()->second, span, context.graph(), context.reporter))
       return *number;
   }
   pieces.regions.Enter(call, frame.naming.path, *matched, values);
@@ -152,14 +152,14 @@ Value CallOp(const OpDefinition& called, const CallSite& site, Pieces& pieces) {
     poisoned = true;
     if (!IsTensorKind(formal.kind) && DiffersBetweenRanks(value)) {
       context.reporter.Report(ShapeDiffersBetweenRanks(
-          absl::StrCat("argument `", formal.name, "` of `", op.name, "` differs between ranks"), expression, value,
+          absl::StrCat("argument `", formal.name, "` of `", op.name(), "` differs between ranks"), expression, value,
           frame.scope, context.graph()));
       return;
     }
-    context.reporter.Report(
-        Error(Code::kE0204, absl::StrCat("argument `", formal.name, "` of `", op.name, "` is ", Expected(formal.kind)))
-            .At(expression.span, absl::StrCat("this is ", DescribeType(value, context.graph())))
-            .Note(absl::StrCat("the signature is `", signature.ToString(), "`")));
+    context.reporter.Report(Error(Code::kE0204, absl::StrCat("argument `", formal.name, "` of `", op.name(), "` is ",
+                                                             Expected(formal.kind)))
+                                .At(expression.span, absl::StrCat("this is ", DescribeType(value, context.graph())))
+                                .Note(absl::StrCat("the signature is `", signature.ToString(), "`")));
   };
   std::vector<Operand> operands;
   Attributes attributes;
@@ -210,8 +210,8 @@ Value CallOp(const OpDefinition& called, const CallSite& site, Pieces& pieces) {
     if (mask) operands.push_back({nullptr, *mask});
   }
 
-  const Value result = context.ops.AddOp(op.name, operands, std::move(attributes), frame.At(span));
-  context.ops.EndOperation(span, op.name, first);
+  const Value result = context.ops.AddOp(op.kind, operands, std::move(attributes), frame.At(span));
+  context.ops.EndOperation(span, op.name(), first);
   return result;
 }
 

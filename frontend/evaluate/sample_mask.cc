@@ -10,7 +10,7 @@ namespace {
 const Op* SamplesOfRank(const std::vector<Operand>& operands, const std::map<OpId, Span>& inputs, const Graph& graph) {
   for (const Operand& operand : operands) {
     const Op& op = graph.op(operand.op);
-    if (op.kind != "rank_slice" || op.attributes.GetInt("axis") != 0) continue;
+    if (op.kind != OpKind::kRankSlice || op.attributes.Get(attribute::kAxis) != 0) continue;
     if (inputs.count(op.inputs[0]) > 0) return &op;
   }
   return nullptr;
@@ -50,15 +50,15 @@ std::optional<OpId> SampleMask::MaskFor(const OpDefinition& op, const std::vecto
   const Attributes own = slice == nullptr ? Attributes() : slice->attributes;
   if (!mask_) {
     ops.builder().SetLine(0);
-    mask_ = ops.builder().Add("input", {},
-                              {{"dtype", std::string(DTypeName(DType::kF32))},
-                               {"shape", std::vector<int64_t>{batch_shape[0]}},
-                               {"data", std::string("sample_mask")}},
+    mask_ = ops.builder().Add(OpKind::kInput, {},
+                              {{attribute::kDType, DType::kF32},
+                               {attribute::kShape, std::vector<int64_t>{batch_shape[0]}},
+                               {attribute::kData, "sample_mask"}},
                               "sample_mask");
   }
   masked_ = true;
   if (shape[0] == batch_shape[0]) return mask_;
-  return ops.AddOp("rank_slice", {{nullptr, *mask_}}, own, origin).as_tensor();
+  return ops.AddOp(OpKind::kRankSlice, {{nullptr, *mask_}}, own, origin).as_tensor();
 }
 
 }  // namespace cleave::frontend

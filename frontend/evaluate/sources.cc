@@ -25,8 +25,8 @@ void CheckParameterName(OpId id, const std::string& path, Span call, const Conte
   Diagnostic error =
       Error(Code::kE0210, absl::StrCat("the parameter's name `", path, "` is taken")).At(call, "made here");
   if (other)
-    error.notes.push_back(
-        absl::StrCat("by the `", context.graph().op(*other).kind, "` of line ", context.graph().op(*other).line));
+    error.notes.push_back(absl::StrCat("by the `", OpKindName(context.graph().op(*other).kind), "` of line ",
+                                       context.graph().op(*other).line));
   error.help.push_back("rename the `param` or its `let`");
   context.reporter.Report(std::move(error));
 }
@@ -105,8 +105,8 @@ void Sources::RunInput(const syntax::Input& input, const syntax::Statement& stat
             .Note("metrics get an input of this name: 1 for a sample, 0 for what fills up the last batch"));
   } else if (const std::optional<TensorType> type = EvaluateTensorType(input.type, frame, context)) {
     const OpId id = context.ops.AddValid(
-        "input", {},
-        {{"dtype", std::string(DTypeName(type->dtype))}, {"shape", type->shape}, {"data", input.name.text}},
+        OpKind::kInput, {},
+        {{attribute::kDType, type->dtype}, {attribute::kShape, type->shape}, {attribute::kData, input.name.text}},
         input.name.text, statement.span);
     inputs_[id] = input.name.span;
     value = Value{TensorValue{id}};
@@ -144,13 +144,13 @@ void Sources::RunParam(const syntax::Param& param, const syntax::Statement& stat
         Error(Code::kE0204, "a parameter must be f32")
             .At(param.type.element.span, absl::StrCat("`", param.name.text, "` is ", type->ToString())));
   } else if (type && initialization && IsFirst(path, call, context.reporter)) {
-    const OpId id = context.ops.AddValid("parameter", {},
-                                         {{"shape", type->shape},
-                                          {"init", initialization->form},
-                                          {"first", initialization->first},
-                                          {"second", initialization->second},
-                                          {"file", initialization->file},
-                                          {"local", is_local}},
+    const OpId id = context.ops.AddValid(OpKind::kParameter, {},
+                                         {{attribute::kShape, type->shape},
+                                          {attribute::kInit, initialization->form},
+                                          {attribute::kFirst, initialization->first},
+                                          {attribute::kSecond, initialization->second},
+                                          {attribute::kFile, initialization->file},
+                                          {attribute::kLocal, is_local}},
                                          path, statement.span);
     parameters_[id] = call;
     if (!initialization->file.empty()) {

@@ -132,14 +132,14 @@ void RunReturn(const syntax::Return& result, const syntax::Statement& statement,
   frame.result = std::move(value);
 }
 
-void RunEffect(const std::string& kind, const syntax::Expression& expression, Attributes attributes, Span span,
-               Frame& frame, Pieces& pieces) {
+void RunEffect(OpKind kind, const syntax::Expression& expression, Attributes attributes, Span span, Frame& frame,
+               Pieces& pieces) {
   const Context& context = pieces.context;
   const auto* name = std::get_if<syntax::Name>(&expression.kind);
   const Value value = EvaluateNamed(name ? name->text : "", expression, {}, frame, pieces);
   if (value.is_poison()) return;
   if (!value.is_tensor()) {
-    context.reporter.Report(Error(Code::kE0204, absl::StrCat("`", kind, "` takes a tensor"))
+    context.reporter.Report(Error(Code::kE0204, absl::StrCat("`", OpKindName(kind), "` takes a tensor"))
                                 .At(expression.span, absl::StrCat("this is ", DescribeType(value, context.graph()),
                                                                   ", ", ValueText(value, context.graph()))));
     return;
@@ -189,9 +189,11 @@ void RunStatement(const syntax::Statement& statement, Frame& frame, Pieces& piec
       [&](const syntax::Metric& metric) { RunMetric(metric, statement, frame, pieces); },
       [&](const syntax::Return& result) { RunReturn(result, statement, frame, pieces); },
       [&](const syntax::Print& print) {
-        RunEffect("print", print.value, {{{"local", print.is_local}}}, span, frame, pieces);
+        RunEffect(OpKind::kPrint, print.value, {{attribute::kLocal, print.is_local}}, span, frame, pieces);
       },
-      [&](const syntax::AssertFinite& check) { RunEffect("assert_finite", check.value, {}, span, frame, pieces); },
+      [&](const syntax::AssertFinite& check) {
+        RunEffect(OpKind::kAssertFinite, check.value, {}, span, frame, pieces);
+      },
       [&](const syntax::Evaluate& evaluate) {
         if (const auto* call = std::get_if<syntax::Call>(&evaluate.value.kind)) {
           const auto* name = std::get_if<syntax::Name>(&call->callee->kind);

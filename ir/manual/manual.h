@@ -74,10 +74,6 @@ RankAxisSet WorkedOver(const std::vector<RankAxis>& axes, const Op& op, absl::Sp
 // "equal on all ranks", "varies over dp and tp"
 std::string VarianceText(const std::vector<RankAxis>& axes, RankAxisSet variance);
 
-// The axes of `mesh` that make up a group, outermost first. The axes of a mesh are the rank axes or divide them
-// further, and ranks have the same numbers in both. REQUIRES: every rank axis is a product of neighbouring mesh axes.
-std::vector<AxisId> MeshAxesOf(const std::vector<RankAxis>& axes, RankAxisSet group, const Mesh& mesh);
-
 }  // namespace cleave
 
 #endif  // CLEAVE_IR_MANUAL_MANUAL_H_

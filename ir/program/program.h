@@ -36,7 +36,7 @@ struct Value {
 // step_scalar) are Computes without inputs.
 struct Compute {
   OpId op;
-  std::string kind;
+  OpKind kind{};
   // Those of the graph's op. What depends on the place in the whole tensor comes from the strategy's factor ranges.
   Attributes attributes;
   std::vector<ValueId> inputs;

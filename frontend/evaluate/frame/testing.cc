@@ -38,9 +38,9 @@ void TestBench::Define(const std::string& name, Value value) {
 }
 
 OpId TestBench::DefineTensor(const std::string& name, const TensorType& type) {
-  const OpId id =
-      ops.AddValid("input", {}, {{"dtype", std::string(DTypeName(type.dtype))}, {"shape", type.shape}, {"data", name}},
-                   name, Span());
+  const OpId id = ops.AddValid(
+      OpKind::kInput, {}, {{attribute::kDType, type.dtype}, {attribute::kShape, type.shape}, {attribute::kData, name}},
+      name, Span());
   Define(name, Value{TensorValue{id}});
   defined_ = ops.size();
   return id;

@@ -23,19 +23,19 @@ std::map<OpId, Span> MovedToBatched(const std::map<OpId, Span>& places, const Ve
   return moved;
 }
 
-Value OpWriter::AddOp(const std::string& kind, const std::vector<Operand>& operands, Attributes attributes,
-                      const Origin& origin, const std::string& name) {
+Value OpWriter::AddOp(OpKind kind, const std::vector<Operand>& operands, Attributes attributes, const Origin& origin,
+                      const std::string& name) {
   std::vector<OpId> inputs;
   for (const Operand& operand : operands) inputs.push_back(operand.op);
   builder_.SetLine(reporter_.ModelLine(origin.span));
   auto result = builder_.TryAdd(kind, std::move(inputs), std::move(attributes),
-                                JoinPath(origin.path, name.empty() ? kind : name));
+                                JoinPath(origin.path, name.empty() ? std::string(OpKindName(kind)) : name));
   if (const OpId* id = std::get_if<OpId>(&result)) return Value{TensorValue{*id}};
   Report(std::get<OpError>(result), kind, operands, origin.span);
   return Value{Poison()};
 }
 
-Value OpWriter::AddOpOfRanks(const std::string& kind, const std::vector<Operand>& operands, Attributes attributes,
+Value OpWriter::AddOpOfRanks(OpKind kind, const std::vector<Operand>& operands, Attributes attributes,
                              const Origin& origin, const std::string& name) {
   const Value result = AddOp(kind, operands, std::move(attributes), origin, name);
   if (result.is_tensor()) rank_places_[result.as_tensor()] = origin.span;
@@ -43,19 +43,19 @@ Value OpWriter::AddOpOfRanks(const std::string& kind, const std::vector<Operand>
 }
 
 OpId OpWriter::AddConstant(DType dtype, double value, const Origin& origin) {
-  return AddValid("constant", {},
-                  {{"dtype", std::string(DTypeName(dtype))}, {"shape", std::vector<int64_t>()}, {"value", value}},
+  return AddValid(OpKind::kConstant, {},
+                  {{attribute::kDType, dtype}, {attribute::kShape, std::vector<int64_t>()}, {attribute::kValue, value}},
                   JoinPath(origin.path, "constant"), origin.span);
 }
 
 OpId OpWriter::AddRankValue(const Value& value, const Origin& origin) {
   std::vector<double> values;
   for (const Value& each : value.as_per_rank()) values.push_back(each.as_number());
-  return AddOpOfRanks("rank_value", {}, {{{"values", std::move(values)}}}, origin).as_tensor();
+  return AddOpOfRanks(OpKind::kRankValue, {}, {{attribute::kValues, std::move(values)}}, origin).as_tensor();
 }
 
-OpId OpWriter::AddValid(const std::string& kind, std::vector<OpId> inputs,
-                        std::map<std::string, AttributeValue> attributes, const std::string& name, Span span) {
+OpId OpWriter::AddValid(OpKind kind, std::vector<OpId> inputs, Attributes attributes, const std::string& name,
+                        Span span) {
   builder_.SetLine(reporter_.ModelLine(span));
   return builder_.Add(kind, std::move(inputs), std::move(attributes), name);
 }
@@ -73,19 +73,19 @@ std::string OpWriter::Describe(const Operand& operand) const {
 
 // An op's help names the arguments of its signature, `cast(label, i32)`; the user knows them by what stands in the
 // call.
-std::string OpWriter::InTheWordsOfTheModel(const std::string& kind, const std::string& help,
+std::string OpWriter::InTheWordsOfTheModel(OpKind kind, const std::string& help,
                                            const std::vector<Operand>& operands) const {
-  const OpDefinition* op = FindOp(kind);
-  for (size_t i = 0; i < operands.size() && i < op->signature.size(); ++i) {
-    if (op->signature[i].kind == ArgumentKind::kTensorList || operands[i].expression == nullptr) break;
-    const std::string formal = absl::StrCat("(", op->signature[i].name, ",");
+  const OpDefinition& op = DefinitionOf(kind);
+  for (size_t i = 0; i < operands.size() && i < op.signature.size(); ++i) {
+    if (op.signature[i].kind == ArgumentKind::kTensorList || operands[i].expression == nullptr) break;
+    const std::string formal = absl::StrCat("(", op.signature[i].name, ",");
     if (!reporter_.IsUserPlace(operands[i].expression->span) || !absl::StrContains(help, formal)) continue;
     return absl::StrReplaceAll(help, {{formal, absl::StrCat("(", ExpressionText(*operands[i].expression), ",")}});
   }
   return help;
 }
 
-void OpWriter::Report(const OpError& error, const std::string& kind, const std::vector<Operand>& operands, Span span) {
+void OpWriter::Report(const OpError& error, OpKind kind, const std::vector<Operand>& operands, Span span) {
   Diagnostic diagnostic = Error(error.code, error.message);
   std::vector<bool> labelled(operands.size(), false);
   for (const OpError::AboutInput& about : error.about) {

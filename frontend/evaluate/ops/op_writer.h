@@ -1,7 +1,8 @@
 // Writes the ops of a model into its graph, and says what is wrong with one in the words of the model.
 //
 //   OpWriter ops(reporter);
-//   const Value y = ops.AddOp("matmul", {{&x_expression, x}, {&w_expression, w}}, {}, {.span = call, .path = "h1"});
+//   const Value y = ops.AddOp(OpKind::kMatmul, {{&x_expression, x}, {&w_expression, w}}, {}, {.span = call, .path =
+//   "h1"});
 //
 // adds `h1.matmul`, or reports that the shapes do not fit, with labels on both arguments, and gives Poison. The line of
 // an op is that of the outermost call in the model's own body.
@@ -57,18 +58,17 @@ class OpWriter {
   int size() const { return static_cast<int>(graph().ops.size()); }
 
   // An op that the text asks for. `name`: under which it stands at the origin's path; empty: its kind.
-  Value AddOp(const std::string& kind, const std::vector<Operand>& operands, Attributes attributes,
-              const Origin& origin, const std::string& name = "");
+  Value AddOp(OpKind kind, const std::vector<Operand>& operands, Attributes attributes, const Origin& origin,
+              const std::string& name = "");
   // The same for an op where values begin or cease to differ between ranks: the place is kept.
-  Value AddOpOfRanks(const std::string& kind, const std::vector<Operand>& operands, Attributes attributes,
-                     const Origin& origin, const std::string& name = "");
+  Value AddOpOfRanks(OpKind kind, const std::vector<Operand>& operands, Attributes attributes, const Origin& origin,
+                     const std::string& name = "");
   // A scalar.
   OpId AddConstant(DType dtype, double value, const Origin& origin);
   // A scalar of which every rank has its own. REQUIRES: a number for each rank.
   OpId AddRankValue(const Value& value, const Origin& origin);
   // An op that cannot be wrong, under its full name.
-  OpId AddValid(const std::string& kind, std::vector<OpId> inputs, std::map<std::string, AttributeValue> attributes,
-                const std::string& name, Span span);
+  OpId AddValid(OpKind kind, std::vector<OpId> inputs, Attributes attributes, const std::string& name, Span span);
 
   // "`x` is f32[8, 6], from line 2": an operand for a label.
   std::string Describe(const Operand& operand) const;
@@ -87,9 +87,8 @@ class OpWriter {
   GraphBuilder& builder() { return builder_; }
 
  private:
-  void Report(const OpError& error, const std::string& kind, const std::vector<Operand>& operands, Span span);
-  std::string InTheWordsOfTheModel(const std::string& kind, const std::string& help,
-                                   const std::vector<Operand>& operands) const;
+  void Report(const OpError& error, OpKind kind, const std::vector<Operand>& operands, Span span);
+  std::string InTheWordsOfTheModel(OpKind kind, const std::string& help, const std::vector<Operand>& operands) const;
 
   Reporter& reporter_;
   GraphBuilder builder_;

@@ -12,10 +12,10 @@ const TensorType kMatrix{DType::kF32, {8, 6}};
 TEST(OpWriterTest, OpsAreNamedByTheirPath) {
   TestBench bench(LetText("1"));
   const OpId x = bench.DefineTensor("x", kMatrix);
-  bench.ops.AddOp("relu", {{nullptr, x}}, {}, {Span(), ""});
-  bench.ops.AddOp("relu", {{nullptr, x}}, {}, {Span(), "h.0"});
-  bench.ops.AddOp("relu", {{nullptr, x}}, {}, {Span(), "h.0"});
-  bench.ops.AddOp("relu", {{nullptr, x}}, {}, {Span(), "h"}, "own");
+  bench.ops.AddOp(OpKind::kRelu, {{nullptr, x}}, {}, {Span(), ""});
+  bench.ops.AddOp(OpKind::kRelu, {{nullptr, x}}, {}, {Span(), "h.0"});
+  bench.ops.AddOp(OpKind::kRelu, {{nullptr, x}}, {}, {Span(), "h.0"});
+  bench.ops.AddOp(OpKind::kRelu, {{nullptr, x}}, {}, {Span(), "h"}, "own");
   bench.ops.AddConstant(DType::kF32, 2, {Span(), "h"});
   EXPECT_EQ(bench.OpsText(),
             "relu(x): f32[8, 6]\nh.0.relu(x): f32[8, 6]\nh.0.relu_1(x): f32[8, 6]\nh.own(x): f32[8, 6]\n"
@@ -26,8 +26,9 @@ TEST(OpWriterTest, AMistakeHasALabelOnEachArgument) {
   TestBench bench(LetText("matmul(x, x)"));
   const OpId x = bench.DefineTensor("x", kMatrix);
   const syntax::Call& call = bench.call().call;
-  const Value result = bench.ops.AddOp("matmul", {{&*call.arguments[0].value, x}, {&*call.arguments[1].value, x}}, {},
-                                       {bench.expression().span, ""});
+  const Value result =
+      bench.ops.AddOp(OpKind::kMatmul, {{&*call.arguments[0].value, x}, {&*call.arguments[1].value, x}}, {},
+                      {bench.expression().span, ""});
   EXPECT_EQ(bench.TextOf(result), "E0401: inner sizes 6 and 8 of a matrix product differ: 8x6 by 8x6");
   EXPECT_EQ(bench.OpsText(), "");
   EXPECT_EQ(bench.LabelsText(),
@@ -39,7 +40,7 @@ TEST(OpWriterTest, HelpNamesWhatStandsInTheCall) {
   const OpId x = bench.DefineTensor("x", kMatrix);
   const OpId label = bench.DefineTensor("target", {DType::kF32, {8}});
   const syntax::Call& call = bench.call().call;
-  bench.ops.AddOp("cross_entropy", {{&*call.arguments[0].value, x}, {&*call.arguments[1].value, label}}, {},
+  bench.ops.AddOp(OpKind::kCrossEntropy, {{&*call.arguments[0].value, x}, {&*call.arguments[1].value, label}}, {},
                   {bench.expression().span, ""});
   ASSERT_EQ(bench.diagnostics().items().size(), 1u);
   EXPECT_EQ(bench.diagnostics().items()[0].help, std::vector<std::string>{"cast(-x, i32)"});
@@ -50,8 +51,8 @@ TEST(OpWriterTest, TheLastOperationIsWhatWasWrittenSinceItBegan) {
   const OpId x = bench.DefineTensor("x", kMatrix);
   EXPECT_FALSE(bench.ops.last_operation().has_value());
   const int first = bench.ops.size();
-  bench.ops.AddOp("relu", {{nullptr, x}}, {}, {Span(), ""});
-  bench.ops.AddOp("tanh", {{nullptr, x}}, {}, {Span(), ""});
+  bench.ops.AddOp(OpKind::kRelu, {{nullptr, x}}, {}, {Span(), ""});
+  bench.ops.AddOp(OpKind::kTanh, {{nullptr, x}}, {}, {Span(), ""});
   bench.ops.EndOperation(Span(), "f", first);
   EXPECT_EQ(bench.ops.last_operation()->callee, "f");
   EXPECT_EQ(bench.ops.last_operation()->first, first);

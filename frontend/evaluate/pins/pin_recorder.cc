@@ -91,7 +91,7 @@ void PinRecorder::MovePin(size_t index, const Op& op, const Vectorized& batched)
   if (auto* shard = std::get_if<ShardPin>(&pin.demand); shard != nullptr && now.mapped) {
     if (!shard->in.empty() && !IsTheSameOp(op, batched)) {
       reporter_.Report(Error(Code::kE0305, absl::StrCat("`shard` on `", op.name, "`, which `vmap` makes another way"))
-                           .At(pin.span, absl::StrCat("says how the inputs of `", op.kind, "` are cut"))
+                           .At(pin.span, absl::StrCat("says how the inputs of `", OpKindName(op.kind), "` are cut"))
                            .Help("`#[layout(…)]` says how its value lies"));
       return;
     }

@@ -68,7 +68,7 @@ TEST(AgreementTest, WhatIsLeftToTheSearch) {
 void CheckPin(const std::string& attribute, bool on_source, const std::string& expected) {
   TestBench bench(absl::StrCat("model M() { #[", attribute, "] let y = 1; }"));
   const OpId x = bench.DefineTensor("x", {DType::kF32, {8, 6}});
-  const OpId y = bench.ops.AddOp("relu", {{nullptr, x}}, {}, {Span(), ""}).as_tensor();
+  const OpId y = bench.ops.AddOp(OpKind::kRelu, {{nullptr, x}}, {}, {Span(), ""}).as_tensor();
   PinRecorder pins(bench.ops.graph(), bench.reporter);
   const auto& statement = std::get<syntax::Model>(bench.file().items[0].kind).body[0];
   const OpId op = on_source ? x : y;

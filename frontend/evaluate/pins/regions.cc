@@ -122,7 +122,7 @@ void Regions::Enter(const syntax::Call& call, const std::string& path,
 }
 
 OpId Regions::AddBorder(OpId value, const std::string& name, Span place) {
-  return ops_.AddValid("identity", {value}, {}, JoinPath(open_.back().path, name), place);
+  return ops_.AddValid(OpKind::kIdentity, {value}, {}, JoinPath(open_.back().path, name), place);
 }
 
 bool Regions::CheckBorder(const std::vector<Placed<int64_t>>& counts, Span place, OpId tensor, const std::string& what,
@@ -216,7 +216,8 @@ void Regions::PinParameters(const OpenRegion& region, const std::map<OpId, Span>
   const std::string prefix = region.path.empty() ? "" : absl::StrCat(region.path, ".");
   for (int i = region.first; i < ops_.size(); ++i) {
     const Op& op = ops_.graph().op(OpId(i));
-    if (op.kind == "parameter" && absl::StartsWith(op.name, prefix)) known.push_back(op.name.substr(prefix.size()));
+    if (op.kind == OpKind::kParameter && absl::StartsWith(op.name, prefix))
+      known.push_back(op.name.substr(prefix.size()));
   }
   std::map<std::string, Span> named;
   for (const RegionParameter& parameter : region.demand.params) {

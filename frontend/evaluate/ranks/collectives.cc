@@ -13,22 +13,23 @@ namespace {
 Value AddCollective(Primitive primitive, const PrimitiveArgument& x, OpId tensor, RankAxisSet group,
                     Attributes attributes, const Origin& origin, const Context& context) {
   const std::vector<RankAxis>& axes = context.graph().rank_axes;
-  attributes.values["group"] = GroupText(axes, group);
-  attributes.values["size"] = GroupSize(axes, group);
-  return context.ops.AddOpOfRanks(SignatureOf(primitive).callee, {{x.expression, tensor}}, std::move(attributes),
-                                  origin);
+  attributes.Set(attribute::kGroup, GroupText(axes, group));
+  attributes.Set(attribute::kSize, GroupSize(axes, group));
+  return context.ops.AddOpOfRanks(*ParseOpKind(SignatureOf(primitive).callee), {{x.expression, tensor}},
+                                  std::move(attributes), origin);
 }
 
 Value Reduce(const PrimitiveArguments& given, OpId x, RankAxisSet group, const Origin& origin, const Context& context) {
   const std::optional<std::string> reduction = ReductionArgument(given.at(kReduction), context);
   if (!reduction) return Value{Poison()};
   const bool is_mean = *reduction == "mean";
-  const Value result = AddCollective(Primitive::kAllReduce, given.at("x"), x, group,
-                                     {{{"reduction", is_mean ? std::string("sum") : *reduction}}}, origin, context);
+  const Value result =
+      AddCollective(Primitive::kAllReduce, given.at("x"), x, group,
+                    {{attribute::kReduction, is_mean ? std::string("sum") : *reduction}}, origin, context);
   if (!is_mean || result.is_poison()) return result;
   const double members = static_cast<double>(GroupSize(context.graph().rank_axes, group));
-  return context.ops.AddOp("scale", {{given.at("x").expression, result.as_tensor()}}, {{{"factor", 1.0 / members}}},
-                           origin);
+  return context.ops.AddOp(OpKind::kScale, {{given.at("x").expression, result.as_tensor()}},
+                           {{attribute::kFactor, 1.0 / members}}, origin);
 }
 
 }  // namespace
@@ -53,10 +54,10 @@ Value CallCollective(Primitive primitive, const CallSite& site, const Context& c
   };
   Attributes attributes;
   if (primitive == Primitive::kAllGather || primitive == Primitive::kReduceScatter) {
-    attributes.values["axis"] = axis("axis");
+    attributes.Set(attribute::kAxis, axis("axis"));
   } else if (primitive == Primitive::kAllToAll) {
-    attributes.values["split_axis"] = axis("split");
-    attributes.values["concat_axis"] = axis("concat");
+    attributes.Set(attribute::kSplitAxis, axis("split"));
+    attributes.Set(attribute::kConcatAxis, axis("concat"));
   } else if (primitive == Primitive::kBroadcast) {
     const auto root = IntArgument(given->at("root"), "root", 0, Code::kE0703, site, context);
     const int64_t members = GroupSize(context.graph().rank_axes, *group);
@@ -67,14 +68,14 @@ Value CallCollective(Primitive primitive, const CallSite& site, const Context& c
       ok = false;
     }
     ok &= root.has_value();
-    attributes.values["root"] = root.value_or(0);
+    attributes.Set(attribute::kRoot, root.value_or(0));
   }
   if (!ok) return Value{Poison()};
   const Value result =
       primitive == Primitive::kAllReduce
           ? Reduce(*given, *x, *group, frame.At(span), context)
           : AddCollective(primitive, given->at("x"), *x, *group, std::move(attributes), frame.At(span), context);
-  context.ops.EndOperation(span, SignatureOf(primitive).callee, first);
+  context.ops.EndOperation(span, *ParseOpKind(SignatureOf(primitive).callee), first);
   return result;
 }
 

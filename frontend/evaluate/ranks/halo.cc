@@ -130,7 +130,7 @@ std::optional<std::vector<std::optional<OpId>>> SendBorders(const Operand& image
   std::vector<size_t> origins;  // The directions of `receives`.
   for (size_t direction = 0; direction < kDirections; ++direction) {
     if (ElementCount(halo.sends[direction].shape) > 0) {
-      const Value border = context.ops.AddOp("slice", {image}, BorderOf(shape, halo.lengths, direction), origin);
+      const Value border = context.ops.AddOp(OpKind::kSlice, {image}, BorderOf(shape, halo.lengths, direction), origin);
       sent.push_back({image.expression, border.as_tensor()});
       sends.push_back(halo.sends[direction]);
     }
@@ -180,7 +180,8 @@ Value ExchangeHalo(const CallSite& site, const Context& context) {
   // The nine parts, joined along columns and then along rows.
   const auto join = [&](const std::vector<Operand>& parts, size_t axis) {
     if (parts.size() == 1) return parts[0];
-    const Value joined = context.ops.AddOp("concat", parts, {{{"axis", static_cast<int64_t>(axis)}}}, origin);
+    const Value joined =
+        context.ops.AddOp(OpKind::kConcat, parts, {{attribute::kAxis, static_cast<int64_t>(axis)}}, origin);
     return Operand{image.expression, joined.as_tensor()};
   };
   constexpr size_t kMiddle = kDirections;

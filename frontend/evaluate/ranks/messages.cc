@@ -51,7 +51,8 @@ Value Messages::Receive(const CallSite& site, const Context& context) {
   Value result{Poison()};
   if (!delivery.send) {
     result = Value{TensorValue{context.ops.AddValid(
-        "constant", {}, {{"dtype", std::string(DTypeName(type.dtype))}, {"shape", type.shape}, {"value", 0.0}},
+        OpKind::kConstant, {},
+        {{attribute::kDType, type.dtype}, {attribute::kShape, type.shape}, {attribute::kValue, 0.0}},
         JoinPath(frame.naming.path, "recv"), span)}};
   } else if (const TensorType& sent = context.ops.type(delivery.send->value); sent != type) {
     context.reporter.Report(Error(Code::kE0704, absl::StrCat("`recv` of ", type.ToString(), " gets ", sent.ToString()))

@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
-#include "frontend/manual/exchange.h"
+#include "ir/manual/exchange.h"
 
 namespace cleave::frontend {
 
@@ -31,9 +31,9 @@ std::optional<std::vector<OpId>> Exchange(Primitive primitive, const std::vector
                                           const Origin& origin, const Context& context) {
   const auto side = [](const std::vector<Message>& messages) {
     ExchangeSide result;
-    for (const Message& message : messages) {
-      result.sizes.push_back(ElementCount(message.shape));
-      result.ranks.push_back(message.ranks);
+    for (const Message& message : messages) result.sizes.push_back(ElementCount(message.shape));
+    for (size_t rank = 0; rank < messages.front().ranks.size(); ++rank) {
+      for (const Message& message : messages) result.partners.push_back(message.ranks[rank]);
     }
     return result;
   };
@@ -53,23 +53,23 @@ std::optional<std::vector<OpId>> Exchange(Primitive primitive, const std::vector
 
   std::vector<Operand> vectors;
   for (size_t i = 0; i < sent.size(); ++i) {
-    const Value vector =
-        context.ops.AddOp("reshape", {sent[i]}, {{{"shape", std::vector<int64_t>{out.sizes[i]}}}}, origin);
+    const Value vector = context.ops.AddOp(OpKind::kReshape, {sent[i]},
+                                           {{attribute::kShape, std::vector<int64_t>{out.sizes[i]}}}, origin);
     if (vector.is_poison()) return std::nullopt;
     vectors.push_back({sent[i].expression, vector.as_tensor()});
   }
   if (vectors.size() > 1) {
-    const Value joined = context.ops.AddOp("concat", vectors, {{{"axis", int64_t{0}}}}, origin);
+    const Value joined = context.ops.AddOp(OpKind::kConcat, vectors, {{attribute::kAxis, 0}}, origin);
     if (joined.is_poison()) return std::nullopt;
     vectors = {{vectors[0].expression, joined.as_tensor()}};
   }
   const std::string word = primitive == Primitive::kReceive ? "send_recv" : SignatureOf(primitive).callee;
-  const Value exchanged = context.ops.AddOpOfRanks("neighbor_exchange", vectors,
-                                                   {{{"primitive", word},
-                                                     {"send_sizes", out.sizes},
-                                                     {"receive_sizes", in.sizes},
-                                                     {"send_ranks", out.Table()},
-                                                     {"receive_ranks", in.Table()}}},
+  const Value exchanged = context.ops.AddOpOfRanks(OpKind::kNeighborExchange, vectors,
+                                                   {{attribute::kPrimitive, word},
+                                                    {attribute::kSendSizes, out.sizes},
+                                                    {attribute::kReceiveSizes, in.sizes},
+                                                    {attribute::kSendRanks, out.partners},
+                                                    {attribute::kReceiveRanks, in.partners}},
                                                    origin, word);
   if (exchanged.is_poison()) return std::nullopt;
 
@@ -79,12 +79,13 @@ std::optional<std::vector<OpId>> Exchange(Primitive primitive, const std::vector
     Value part = exchanged;
     const int64_t end = begin + in.sizes[i];
     if (receives.size() > 1) {
-      part = context.ops.AddOp("slice", {{receives[i].expression, exchanged.as_tensor()}},
-                               {{{"begin", std::vector<int64_t>{begin}}, {"end", std::vector<int64_t>{end}}}}, origin);
+      part = context.ops.AddOp(
+          OpKind::kSlice, {{receives[i].expression, exchanged.as_tensor()}},
+          {{attribute::kBegin, std::vector<int64_t>{begin}}, {attribute::kEnd, std::vector<int64_t>{end}}}, origin);
     }
     begin = end;
-    part = context.ops.AddOp("reshape", {{receives[i].expression, part.as_tensor()}}, {{{"shape", receives[i].shape}}},
-                             origin);
+    part = context.ops.AddOp(OpKind::kReshape, {{receives[i].expression, part.as_tensor()}},
+                             {{attribute::kShape, receives[i].shape}}, origin);
     received.push_back(part.as_tensor());
   }
   return received;

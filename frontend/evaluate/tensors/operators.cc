@@ -47,7 +47,7 @@ Value RankArithmetic(const syntax::Binary& binary, const Value& left, const Valu
   };
   const Operand a = operand(left, *binary.left);
   const Operand b = operand(right, *binary.right);
-  const Value result = ops.AddOp(OpOf(binary.op), {a, b}, {}, origin);
+  const Value result = ops.AddOp(*OpOf(binary.op), {a, b}, {}, origin);
   ops.EndOperation(origin.span, std::string(syntax::OperatorText(binary.op)), first);
   return result;
 }
@@ -56,13 +56,13 @@ Value RankArithmetic(const syntax::Binary& binary, const Value& left, const Valu
 
 Value TensorArithmetic(const syntax::Binary& binary, const Value& left, const Value& right, const Origin& origin,
                        OpWriter& ops, Reporter& reporter) {
-  const char* kind = OpOf(binary.op);
+  const std::optional<OpKind> kind = OpOf(binary.op);
   const auto fits = [](const Value& value) { return value.is_tensor() || OnRank(value, 0).is_number(); };
   const bool operands_fit = fits(left) && fits(right);
   if (!kind.has_value() || !operands_fit) {
     const std::string op(syntax::OperatorText(binary.op));
     reporter.Report(
-        Error(Code::kE0204, absl::StrCat("`", op, "` does not take ", kind == nullptr ? "tensors" : "these values"))
+        Error(Code::kE0204, absl::StrCat("`", op, "` does not take ", !kind.has_value() ? "tensors" : "these values"))
             .At(binary.operator_span,
                 absl::StrCat(DescribeType(left, ops.graph()), " ", op, " ", DescribeType(right, ops.graph()))));
     return Value{Poison()};
@@ -71,17 +71,17 @@ Value TensorArithmetic(const syntax::Binary& binary, const Value& left, const Va
   if (left.is_per_rank() || right.is_per_rank()) return RankArithmetic(binary, left, right, origin, ops, reporter);
   const int first = ops.size();
   Value result{Poison()};
-  const std::string op_kind = kind;
   const bool is_f32 = ops.type((left.is_tensor() ? left : right).as_tensor()).dtype == DType::kF32;
   if (left.is_tensor() && right.is_tensor()) {
-    result = ops.AddOp(op_kind, {{&*binary.left, left.as_tensor()}, {&*binary.right, right.as_tensor()}}, {}, origin);
-  } else if (is_f32 && op_kind == "div" && right.is_number() && right.as_number() == 0) {
+    result = ops.AddOp(*kind, {{&*binary.left, left.as_tensor()}, {&*binary.right, right.as_tensor()}}, {}, origin);
+  } else if (is_f32 && *kind == OpKind::kDiv && right.is_number() && right.as_number() == 0) {
     reporter.Report(Error(Code::kE0208, "division by zero").At(binary.operator_span, "a tensor divided by 0 here"));
-  } else if (is_f32 && (op_kind == "mul" || (op_kind == "div" && right.is_number()))) {
+  } else if (is_f32 && (*kind == OpKind::kMul || (*kind == OpKind::kDiv && right.is_number()))) {
     const double number = (left.is_tensor() ? right : left).as_number();
     const Operand tensor =
         left.is_tensor() ? Operand{&*binary.left, left.as_tensor()} : Operand{&*binary.right, right.as_tensor()};
-    result = ops.AddOp("scale", {tensor}, {{{"factor", op_kind == "div" ? 1.0 / number : number}}}, origin);
+    result = ops.AddOp(OpKind::kScale, {tensor}, {{attribute::kFactor, *kind == OpKind::kDiv ? 1.0 / number : number}},
+                       origin);
   } else {
     // The number is f32: next to an i32 tensor it is the tensor that needs the cast.
     const auto operand = [&](const Value& value, const syntax::Expression& expression) {
@@ -90,7 +90,7 @@ Value TensorArithmetic(const syntax::Binary& binary, const Value& left, const Va
     };
     const Operand a = operand(left, *binary.left);
     const Operand b = operand(right, *binary.right);
-    result = ops.AddOp(op_kind, {a, b}, {}, origin);
+    result = ops.AddOp(*kind, {a, b}, {}, origin);
   }
   ops.EndOperation(origin.span, std::string(syntax::OperatorText(binary.op)), first);
   return result;

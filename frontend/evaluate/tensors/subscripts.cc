@@ -102,21 +102,22 @@ Value TakeRanges(const Operand& tensor, const std::vector<Range>& ranges, const 
     end[d] = begin[d] + ranges[d].size;
   }
   if (end != shape || begin != std::vector<int64_t>(shape.size(), 0)) {
-    result = ops.AddOp("slice", {tensor}, {{{"begin", begin}, {"end", end}}}, origin);
+    result = ops.AddOp(OpKind::kSlice, {tensor}, {{attribute::kBegin, begin}, {attribute::kEnd, end}}, origin);
   }
   for (size_t d = 0; d < ranges.size() && !result.is_poison(); ++d) {
     if (!ranges[d].begin.is_per_rank()) continue;
     std::vector<int64_t> starts;
     for (const Value& start : ranges[d].begin.as_per_rank()) starts.push_back(start.as_int());
-    result =
-        ops.AddOpOfRanks("rank_slice", {{tensor.expression, result.as_tensor()}},
-                         {{{"axis", static_cast<int64_t>(d)}, {"size", ranges[d].size}, {"starts", starts}}}, origin);
+    result = ops.AddOpOfRanks(
+        OpKind::kRankSlice, {{tensor.expression, result.as_tensor()}},
+        {{attribute::kAxis, static_cast<int64_t>(d)}, {attribute::kSize, ranges[d].size}, {attribute::kStarts, starts}},
+        origin);
   }
   if (!drops || result.is_poison()) return result;
   for (size_t d = ranges.size(); d-- > 0;) {
     if (ranges[d].dropped) kept.erase(kept.begin() + static_cast<int64_t>(d));
   }
-  return ops.AddOp("reshape", {{tensor.expression, result.as_tensor()}}, {{{"shape", kept}}}, origin);
+  return ops.AddOp(OpKind::kReshape, {{tensor.expression, result.as_tensor()}}, {{attribute::kShape, kept}}, origin);
 }
 
 }  // namespace

@@ -99,12 +99,13 @@ Value Stack(const CallSite& site, const Context& context) {
   longer.insert(longer.begin() + static_cast<int64_t>(*axis), 1);
   std::vector<Operand> operands;
   for (const Value& element : tensors.as_tuple()) {
-    const Value reshaped =
-        context.ops.AddOp("reshape", {{&list, element.as_tensor()}}, {{{"shape", longer}}}, frame.At(span));
+    const Value reshaped = context.ops.AddOp(OpKind::kReshape, {{&list, element.as_tensor()}},
+                                             {{attribute::kShape, longer}}, frame.At(span));
     if (reshaped.is_poison()) return reshaped;
     operands.push_back({&list, reshaped.as_tensor()});
   }
-  const Value result = context.ops.AddOp("concat", operands, {{{"axis", static_cast<int64_t>(*axis)}}}, frame.At(span));
+  const Value result =
+      context.ops.AddOp(OpKind::kConcat, operands, {{attribute::kAxis, static_cast<int64_t>(*axis)}}, frame.At(span));
   context.ops.EndOperation(span, "stack", first);
   return result;
 }
@@ -141,8 +142,9 @@ Value Split(const CallSite& site, const Context& context) {
     end[*axis] = begin[*axis] + size;
     const bool whole = size == shape[*axis];
     result.elements.push_back(whole ? x
-                                    : context.ops.AddOp("slice", {{&tensor, x.as_tensor()}},
-                                                        {{{"begin", begin}, {"end", end}}}, frame.At(span)));
+                                    : context.ops.AddOp(OpKind::kSlice, {{&tensor, x.as_tensor()}},
+                                                        {{attribute::kBegin, begin}, {attribute::kEnd, end}},
+                                                        frame.At(span)));
     if (result.elements.back().is_poison()) return Value{Poison()};
     begin[*axis] = end[*axis];
   }

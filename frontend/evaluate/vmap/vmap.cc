@@ -94,7 +94,7 @@ OpId ElementsFirst(const MappedArgument& argument, ArgumentValues& values, const
     if (d != argument.axis) permutation.push_back(static_cast<int64_t>(d));
   }
   return context.ops
-      .AddOp("transpose", {{&*argument.argument->value, x}}, {{{"permutation", permutation}}},
+      .AddOp(OpKind::kTranspose, {{&*argument.argument->value, x}}, {{attribute::kPermutation, permutation}},
              {argument.argument->span, path})
       .as_tensor();
 }
@@ -102,10 +102,10 @@ OpId ElementsFirst(const MappedArgument& argument, ArgumentValues& values, const
 // A source that stands for one element until all are made.
 OpId AddElement(OpId whole, GraphBuilder& builder) {
   const TensorType type = builder.type(whole);
-  return builder.Add("input", {},
-                     {{"dtype", std::string(DTypeName(type.dtype))},
-                      {"shape", Shape(type.shape.begin() + 1, type.shape.end())},
-                      {"data", std::string("element")}},
+  return builder.Add(OpKind::kInput, {},
+                     {{attribute::kDType, type.dtype},
+                      {attribute::kShape, Shape(type.shape.begin() + 1, type.shape.end())},
+                      {attribute::kData, "element"}},
                      "(element)");
 }
 
@@ -136,7 +136,8 @@ void WarnOfUnrolled(const std::vector<Op>& ops, const Vectorized& batched, int64
                     Reporter& reporter) {
   std::set<std::string> names;
   for (const Op& op : ops) {
-    if (batched.at(op.id).unrolled) names.insert(op.kind == "custom" ? op.attributes.GetString("op") : op.kind);
+    if (batched.at(op.id).unrolled)
+      names.insert(op.kind == OpKind::kCustom ? op.attributes.Get(attribute::kOp) : std::string(OpKindName(op.kind)));
   }
   if (names.empty() || size == 1) return;
   const std::vector<std::string> list(names.begin(), names.end());
