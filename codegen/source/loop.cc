@@ -132,7 +132,7 @@ class BodyEmitter {
   }
 
   // x = x - y is written as x -= y.
-  static absl::string_view UpdateSymbol(absl::string_view kind) {
+  static absl::string_view UpdateSymbol(OpKind kind) {
     if (kind == OpKind::kAdd) return "+=";
     if (kind == OpKind::kSub) return "-=";
     if (kind == OpKind::kMul) return "*=";

@@ -456,7 +456,7 @@ class ProgramWriter {
 
   // Declares the buffers of the values that ops of the given kinds make; if none are given, of all values except
   // sources.
-  void EmitBuffers(absl::string_view title, const std::set<absl::string_view>& kinds, SourceWriter& writer) {
+  void EmitBuffers(absl::string_view title, const std::set<OpKind>& kinds, SourceWriter& writer) {
     std::set<ValueId> chosen;
     for (const Step& step : program().steps) {
       const Compute* compute = ComputeOf(step);
