@@ -79,12 +79,13 @@ TEST(ElementText, FunctionsAreWrittenAfterWhatTheyCall) {
   EXPECT_EQ(Write(OpKind::kNeg, {{"x"}}).functions, "");
   EXPECT_EQ(Write(OpKind::kSquare, {{"x"}}).functions,
             "CLEAVE_PORTABLE inline float Square(float x) { return x * x; }\n");
-  EXPECT_EQ(Write(OpKind::kGeluGradient, {{"dy"}, {"x"}}).functions,
-            "CLEAVE_PORTABLE inline float Sigmoid(float x) { return 1.0f / (1.0f + Exp(-x)); }\n"
-            "CLEAVE_PORTABLE inline float GeluGradient(float dy, float x) {\n"
-            "  const float sigmoid = Sigmoid(1.5957692f * (x + 0.044715f * x * x * x));\n"
-            "  return dy * (sigmoid + x * sigmoid * (1.0f - sigmoid) * 1.5957692f * (1.0f + 3.0f * 0.044715f * x * x));\n"
-            "}\n");
+  EXPECT_EQ(
+      Write(OpKind::kGeluGradient, {{"dy"}, {"x"}}).functions,
+      "CLEAVE_PORTABLE inline float Sigmoid(float x) { return 1.0f / (1.0f + Exp(-x)); }\n"
+      "CLEAVE_PORTABLE inline float GeluGradient(float dy, float x) {\n"
+      "  const float sigmoid = Sigmoid(1.5957692f * (x + 0.044715f * x * x * x));\n"
+      "  return dy * (sigmoid + x * sigmoid * (1.0f - sigmoid) * 1.5957692f * (1.0f + 3.0f * 0.044715f * x * x));\n"
+      "}\n");
 }
 
 TEST(Settings, SchedulesAreWrittenWithWhatTheyUse) {

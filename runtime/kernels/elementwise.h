@@ -1,8 +1,8 @@
 // The primitives of one element that the standard library lacks, or has in a form that keeps a loop from being
 // vectorised: what the functions of generated programs are made of. A value that is not a number stays one.
 //
-// Products and sums may be contracted to fused multiply-adds, as nvcc does and -march=native: what is exact stays exact,
-// what is rounded is rounded once less. They must not be reordered (-ffast-math).
+// Products and sums may be contracted to fused multiply-adds, as nvcc does and -march=native: what is exact stays
+// exact, what is rounded is rounded once less. They must not be reordered (-ffast-math).
 #ifndef CLEAVE_RUNTIME_KERNELS_ELEMENTWISE_H_
 #define CLEAVE_RUNTIME_KERNELS_ELEMENTWISE_H_
 
