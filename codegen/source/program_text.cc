@@ -14,8 +14,8 @@
 #include "codegen/source/attention.h"
 #include "codegen/source/communication.h"
 #include "codegen/source/custom_kernels.h"
+#include "codegen/source/element_text.h"
 #include "codegen/source/emission.h"
-#include "codegen/source/expressions.h"
 #include "codegen/source/kernels.h"
 #include "codegen/source/settings.h"
 #include "codegen/source/stage_order.h"
@@ -37,6 +37,9 @@ class ProgramWriter {
  public:
   ProgramWriter(const Emission& emission) : emission_(emission), type_(StructName(emission.program.model)) {
     emission_.identifiers.Reserve(type_);
+    for (const OpDefinition* op : AllOps()) {
+      if (op->element.has_value()) emission_.identifiers.Reserve(TypeName(op->name()));
+    }
   }
 
   absl::StatusOr<std::string> Run() {
@@ -58,6 +61,8 @@ class ProgramWriter {
 
     SourceWriter writer;
     EmitOpening(writer);
+    writer.Append(emission_.element_functions.definitions());
+    writer.Gap();
     writer.Append(emission_.kernels);
     writer.Gap();
     writer.Open(absl::StrCat("struct ", type_, " final : TrainingProgram {"));
@@ -81,13 +86,13 @@ class ProgramWriter {
     for (const Step& step : program().steps) {
       const Compute* compute = ComputeOf(step);
       if (compute == nullptr || IsSource(step)) continue;
-      if (!HasExpression(compute->kind) && !HasKernel(compute->kind)) {
+      if (!HasElementText(compute->kind) && !HasKernel(compute->kind)) {
         return absl::UnimplementedError(absl::StrCat("op `", step.name, "`: `", OpKindName(compute->kind),
                                                      "` has no emission for ", target().name));
       }
       for (const ValueId input : compute->inputs) {
         if (!emission_.storage.root[input].has_value() && StepScalarOf(input) != nullptr &&
-            (step.phase != Phase::kUpdate || !HasExpression(compute->kind))) {
+            (step.phase != Phase::kUpdate || !HasElementText(compute->kind))) {
           return absl::UnimplementedError(
               absl::StrCat("op `", step.name, "` reads a number of the optimizer outside of an elementwise update"));
         }

@@ -187,13 +187,14 @@ TEST(DifferentiateTest, NamesAreStable) {
 }
 
 // One parameter p with loss 3 * mean(p): the gradient is 3 / n for every element, so each step can be written down.
-struct Scalar {
+struct TrainedNumber {
   double p = 1.0;
   double m = 0;
   double v = 0;
 };
 
-void CheckOptimizer(const Optimizer& optimizer, const std::function<void(Scalar&, double, double, int64_t)>& expected) {
+void CheckOptimizer(const Optimizer& optimizer,
+                    const std::function<void(TrainedNumber&, double, double, int64_t)>& expected) {
   GraphBuilder builder;
   const OpId p = builder.Add(OpKind::kParameter, {}, {{attribute::kShape, Shape{2}}}, "p");
   const OpId mean = builder.Add(OpKind::kReduceMean, {p}, {}, "mean");
@@ -206,7 +207,7 @@ void CheckOptimizer(const Optimizer& optimizer, const std::function<void(Scalar&
     if (op.kind == OpKind::kState) sources[op.id] = Zeros(op.type.shape);
   }
   sources[p] = Tensor{.shape = {2}, .values = {1.0, 1.0}};
-  Scalar scalar;
+  TrainedNumber scalar;
   for (int64_t step = 1; step <= 5; ++step) {
     const IdVector<OpId, Tensor> values = InterpretGraph(graph, sources, step);
     for (const StateUpdate& update : graph.updates) sources[update.state] = values[update.value];
@@ -219,12 +220,12 @@ const Schedule kWarmup{.form = Schedule::Form::kLinearWarmup, .rate = 0.1, .warm
 
 TEST(OptimizerTest, Sgd) {
   CheckOptimizer({.kind = Optimizer::Kind::kSgd, .learning_rate = kWarmup, .weight_decay = 0.01},
-                 [](Scalar& s, double g, double rate, int64_t) { s.p -= rate * (g + 0.01 * s.p); });
+                 [](TrainedNumber& s, double g, double rate, int64_t) { s.p -= rate * (g + 0.01 * s.p); });
 }
 
 TEST(OptimizerTest, Momentum) {
   CheckOptimizer({.kind = Optimizer::Kind::kMomentum, .learning_rate = kWarmup, .momentum = 0.8},
-                 [](Scalar& s, double g, double rate, int64_t) {
+                 [](TrainedNumber& s, double g, double rate, int64_t) {
                    s.m = 0.8 * s.m + g;
                    s.p -= rate * s.m;
                  });
@@ -236,14 +237,14 @@ TEST(OptimizerTest, NesterovWithDecay) {
                   .momentum = 0.8,
                   .nesterov = true,
                   .weight_decay = 0.1},
-                 [](Scalar& s, double g, double rate, int64_t) {
+                 [](TrainedNumber& s, double g, double rate, int64_t) {
                    const double decayed = g + 0.1 * s.p;
                    s.m = 0.8 * s.m + decayed;
                    s.p -= rate * (decayed + 0.8 * s.m);
                  });
 }
 
-void AdamStep(Scalar& s, double g, double rate, int64_t step) {
+void AdamStep(TrainedNumber& s, double g, double rate, int64_t step) {
   s.m = 0.9 * s.m + 0.1 * g;
   s.v = 0.99 * s.v + 0.01 * g * g;
   const double m = s.m / (1 - std::pow(0.9, static_cast<double>(step)));
@@ -254,13 +255,13 @@ void AdamStep(Scalar& s, double g, double rate, int64_t step) {
 TEST(OptimizerTest, Adam) {
   CheckOptimizer(
       {.kind = Optimizer::Kind::kAdam, .learning_rate = kWarmup, .beta2 = 0.99, .epsilon = 1e-3, .weight_decay = 0.1},
-      [](Scalar& s, double g, double rate, int64_t step) { AdamStep(s, g + 0.1 * s.p, rate, step); });
+      [](TrainedNumber& s, double g, double rate, int64_t step) { AdamStep(s, g + 0.1 * s.p, rate, step); });
 }
 
 TEST(OptimizerTest, AdamW) {
   CheckOptimizer(
       {.kind = Optimizer::Kind::kAdamW, .learning_rate = kWarmup, .beta2 = 0.99, .epsilon = 1e-3, .weight_decay = 0.1},
-      [](Scalar& s, double g, double rate, int64_t step) {
+      [](TrainedNumber& s, double g, double rate, int64_t step) {
         const double decay = rate * 0.1 * s.p;
         AdamStep(s, g, rate, step);
         s.p -= decay;

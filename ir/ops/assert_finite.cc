@@ -1,12 +1,13 @@
 #include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
+#include "ir/ops/reshaping.h"
 
 namespace cleave {
 
 OpDefinition DefineAssertFinite() {
   OpDefinition definition = UnaryOp("stops the run where an element is infinite or not a number");
   definition.op_class = OpClass::kEffect;
-  definition.evaluate = EvaluateUnary<[](double x) { return x; }>;
+  definition.evaluate = CopyElements;
   return definition;
 }
 

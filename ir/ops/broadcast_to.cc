@@ -24,14 +24,12 @@ Gradients BroadcastToGradients(GraphBuilder& builder, const Op& op, OpId dy) {
 }  // namespace
 
 OpDefinition DefineBroadcastTo() {
-  OpDefinition definition = UnaryOp("x repeated along dimensions of size 1 and new leading ones");
+  OpDefinition definition =
+      UnaryOp({.value = Variable("x"), .flops = 0}, "x repeated along dimensions of size 1 and new leading ones");
   definition.callable = false;
   definition.signature.push_back(RequiredAttribute(attribute::kShape));
   definition.infer = InferBroadcastTo;
-  definition.rule = FirstLinearRule;
   definition.gradient = BroadcastToGradients;
-  definition.flops = FlopsPerElement<0>;
-  definition.evaluate = EvaluateUnary<[](double x) { return x; }>;
   definition.resize = ResizeShape;
   return definition;
 }

@@ -99,12 +99,12 @@ std::optional<Plan> Found(const Sample& sample, SearchAlgorithm algorithm) {
                 {.algorithm = algorithm, .gradient_weight = sample.gradient_weight, .dataset = {}}, diagnostics);
 }
 
-struct Result {
+struct Comparison {
   double ratio = 1;  // Of the cost found to the best one.
   uint64_t seed = 0;
 };
 
-Result Compare(uint64_t seed, SearchAlgorithm algorithm) {
+Comparison Compare(uint64_t seed, SearchAlgorithm algorithm) {
   const Sample sample = SampleOf(seed);
   const std::optional<Plan> plan = Found(sample, algorithm);
   EXPECT_TRUE(plan.has_value()) << "seed " << seed;
@@ -119,11 +119,11 @@ Result Compare(uint64_t seed, SearchAlgorithm algorithm) {
   return {.ratio = found / best, .seed = seed};
 }
 
-void Print(const Expectation& expected, const std::vector<Result>& worst_first) {
+void Print(const Expectation& expected, const std::vector<Comparison>& worst_first) {
   std::cout << AlgorithmName(expected.algorithm) << ", " << worst_first.size() << " graphs:";
   for (const double limit : {1.0, 1.01, 1.05, 1.1, 1.5, 2.0}) {
     const auto within = std::count_if(worst_first.begin(), worst_first.end(),
-                                      [&](const Result& result) { return result.ratio <= limit; });
+                                      [&](const Comparison& result) { return result.ratio <= limit; });
     std::cout << " " << within << " within " << limit << ";";
   }
   std::cout << " worst:";
@@ -143,13 +143,14 @@ class BruteForceTest : public ::testing::TestWithParam<Expectation> {};
 
 TEST_P(BruteForceTest, IsCloseToTheBestPlan) {
   const Expectation& expected = GetParam();
-  std::vector<Result> results;
+  std::vector<Comparison> results;
   const uint64_t first = TestSeed();
   for (uint64_t seed = first; seed < first + kGraphs; ++seed) results.push_back(Compare(seed, expected.algorithm));
-  std::stable_sort(results.begin(), results.end(), [](const Result& a, const Result& b) { return a.ratio > b.ratio; });
+  std::stable_sort(results.begin(), results.end(),
+                   [](const Comparison& a, const Comparison& b) { return a.ratio > b.ratio; });
   Print(expected, results);
   const auto usual = std::count_if(results.begin(), results.end(),
-                                   [&](const Result& result) { return result.ratio <= expected.usually; });
+                                   [&](const Comparison& result) { return result.ratio <= expected.usually; });
   EXPECT_GE(static_cast<double>(usual), expected.share * static_cast<double>(kGraphs));
   EXPECT_LE(results[0].ratio, expected.always) << PlansOf(results[0].seed, expected.algorithm);
 }

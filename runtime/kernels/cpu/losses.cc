@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "runtime/device/workspace.h"
-#include "runtime/kernels/elementwise.h"
 #include "runtime/kernels/cpu/parallel.h"
 #include "runtime/kernels/cpu/row.h"
+#include "runtime/kernels/elementwise.h"
 
 namespace cleave::runtime {
 namespace {
@@ -29,7 +29,8 @@ float MeanShare(int64_t rows, int64_t work, int64_t whole, const SampleMask& mas
 
 }  // namespace
 
-void CrossEntropy(const float* logits, const int32_t* label, int64_t rows, int64_t classes, int64_t whole, const SampleMask& mask, float* loss) {
+void CrossEntropy(const float* logits, const int32_t* label, int64_t rows, int64_t classes, int64_t whole,
+                  const SampleMask& mask, float* loss) {
   *loss = MeanShare(rows, classes, whole, mask, [=](int64_t r) {
     if (label[r] < 0 || label[r] >= classes) return 0.0f;
     const float* row = logits + r * classes;
@@ -57,7 +58,8 @@ void CrossEntropyGradient(const float* logits, const int32_t* label, Scalar<floa
   }
 }
 
-void Accuracy(const float* logits, const int32_t* label, int64_t rows, int64_t classes, int64_t whole, const SampleMask& mask, float* accuracy) {
+void Accuracy(const float* logits, const int32_t* label, int64_t rows, int64_t classes, int64_t whole,
+              const SampleMask& mask, float* accuracy) {
   *accuracy = MeanShare(rows, classes, whole, mask, [=](int64_t r) {
     const float* row = logits + r * classes;
     int64_t best = 0;
@@ -69,15 +71,15 @@ void Accuracy(const float* logits, const int32_t* label, int64_t rows, int64_t c
 }
 
 void LabelLoss(const float* logits, const int32_t* label, const float* log_sum, int64_t rows, int64_t classes,
-                int64_t first_class, int64_t whole, const SampleMask& mask, float* loss) {
+               int64_t first_class, int64_t whole, const SampleMask& mask, float* loss) {
   *loss = MeanShare(rows, 1, whole, mask, [=](int64_t r) {
     const int64_t truth = label[r] - first_class;
     return truth < 0 || truth >= classes ? 0.0f : log_sum[r] - logits[r * classes + truth];
   });
 }
 
-void LabelLossGradient(const float* logits, const int32_t* label, const float* log_sum, Scalar<float> dloss, int64_t rows,
-                       const ClassRange& classes, int64_t whole, float* dlogits) {
+void LabelLossGradient(const float* logits, const int32_t* label, const float* log_sum, Scalar<float> dloss,
+                       int64_t rows, const ClassRange& classes, int64_t whole, float* dlogits) {
   const float factor = dloss.Get() / static_cast<float>(whole);
 #pragma omp parallel for if (rows * classes.count >= kParallelElements)
   for (int64_t r = 0; r < rows; ++r) {
@@ -94,33 +96,38 @@ void LabelLossGradient(const float* logits, const int32_t* label, const float* l
   }
 }
 
-void ShareOfEqual(const int32_t* x, const int32_t* y, int64_t count, int64_t whole, const SampleMask& mask, float* share) {
+void ShareOfEqual(const int32_t* x, const int32_t* y, int64_t count, int64_t whole, const SampleMask& mask,
+                  float* share) {
   *share = MeanShare(count, 1, whole, mask, [=](int64_t i) { return x[i] == y[i] ? 1.0f : 0.0f; });
 }
 
-void Mse(const float* prediction, const float* target, int64_t count, int64_t whole, const SampleMask& mask, float* loss) {
+void Mse(const float* prediction, const float* target, int64_t count, int64_t whole, const SampleMask& mask,
+         float* loss) {
   *loss = MeanShare(count, 1, whole, mask, [=](int64_t i) {
     const float difference = prediction[i] - target[i];
     return difference * difference;
   });
 }
 
-void Mae(const float* prediction, const float* target, int64_t count, int64_t whole, const SampleMask& mask, float* loss) {
+void Mae(const float* prediction, const float* target, int64_t count, int64_t whole, const SampleMask& mask,
+         float* loss) {
   *loss = MeanShare(count, 1, whole, mask, [=](int64_t i) { return std::abs(prediction[i] - target[i]); });
 }
 
-void Huber(const float* prediction, const float* target, float delta, int64_t count, int64_t whole, const SampleMask& mask, float* loss) {
+void Huber(const float* prediction, const float* target, float delta, int64_t count, int64_t whole,
+           const SampleMask& mask, float* loss) {
   *loss = MeanShare(count, 1, whole, mask, [=](int64_t i) {
     const float distance = std::abs(prediction[i] - target[i]);
     return distance <= delta ? 0.5f * distance * distance : delta * (distance - 0.5f * delta);
   });
 }
 
-void BceWithLogits(const float* logits, const float* target, int64_t count, int64_t whole, const SampleMask& mask, float* loss) {
+void BceWithLogits(const float* logits, const float* target, int64_t count, int64_t whole, const SampleMask& mask,
+                   float* loss) {
   // max(x, 0) and x t are subtracted first: where the target is 0 or 1 that is exact.
   *loss = MeanShare(count, 1, whole, mask, [=](int64_t i) {
     const float x = logits[i];
-    return Relu(x) - x * target[i] + LogOnePlus(Exp(-std::abs(x)));
+    return Maximum(x, 0.0f) - x * target[i] + LogOnePlus(Exp(-std::abs(x)));
   });
 }
 
