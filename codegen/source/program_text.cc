@@ -12,7 +12,6 @@
 #include "base/status/status_macros.h"
 #include "codegen/source/attention.h"
 #include "codegen/source/communication.h"
-#include "codegen/source/custom_kernels.h"
 #include "codegen/source/emission.h"
 #include "codegen/source/expressions.h"
 #include "codegen/source/kernels.h"
@@ -81,7 +80,7 @@ class ProgramWriter {
     for (const Step& step : program().steps) {
       const Compute* compute = ComputeOf(step);
       if (compute == nullptr || IsSource(step)) continue;
-      if (!HasExpression(compute->kind) && !HasKernel(compute->kind)) {
+      if (!HasExpression(compute->kind) && !HasKernel(*FindOp(compute->kind))) {
         return absl::UnimplementedError(
             absl::StrCat("op `", step.name, "`: `", compute->kind, "` has no emission for ", target().name));
       }
@@ -493,7 +492,7 @@ class ProgramWriter {
     writer.Line("#include <memory>");
     writer.Line("#include <vector>");
     writer.Gap();
-    for (const std::string& header : CustomHeaders(program())) {
+    for (const std::string& header : KernelHeaders(program())) {
       writer.Line(absl::StrCat("#include ", StringLiteral(header)));
     }
     std::vector<absl::string_view> headers(target().headers.begin(), target().headers.end());

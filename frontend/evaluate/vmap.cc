@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
 #include "frontend/evaluate/evaluator.h"
+#include "ir/ops/lift.h"
 
 namespace cleave::frontend {
 namespace {

@@ -222,7 +222,7 @@ class Fuser {
   const Program& program_;
   Readers readers_;
   Fusion fusion_;
-  std::vector<int> loop_;  // The open one.
+  std::vector<int> loop_;                        // The open one.
   std::map<int, std::optional<Action>> pieces_;  // Per step of attention: the piece, at its last step.
   std::vector<std::set<int>> attention_steps_;   // Of each attention, both directions.
 };
@@ -234,6 +234,17 @@ const Compute* ComputeOf(const Step& step) { return std::get_if<Compute>(&step.a
 bool IsSource(const Step& step) {
   const Compute* compute = ComputeOf(step);
   return compute != nullptr && FindOp(compute->kind)->op_class == OpClass::kSource;
+}
+
+std::vector<KernelCall> CallsOf(const Program& program, const Compute& compute) {
+  const auto calls = FindOp(compute.kind)->calls;
+  if (calls == nullptr) return {};
+  std::vector<TensorType> inputs;
+  for (const ValueId input : compute.inputs) inputs.push_back(program.value(input).type);
+  return calls({.inputs = inputs,
+                .output = program.value(compute.output).type,
+                .attributes = compute.attributes,
+                .is_manual = program.is_manual});
 }
 
 bool IsAlias(const Step& step) {

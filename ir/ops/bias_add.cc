@@ -1,6 +1,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
 #include "ir/ops/elementwise.h"
+#include "ir/ops/lift.h"
 #include "ir/ops/table.h"
 
 namespace cleave {
@@ -24,6 +25,11 @@ Gradients BiasAddGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   return {dy, SumToType(builder, dy, bias, GradientName(op, "bias"))};
 }
 
+std::optional<OpId> BatchBiasAdd(Lift& lift) {
+  if (!lift.mapped(1)) return lift.Main(lift.Inputs());
+  return lift.Instead("add", {lift.value(0), lift.Aligned(1, lift.rank(0))});
+}
+
 }  // namespace
 
 OpDefinition DefineBiasAdd() {
@@ -33,6 +39,7 @@ OpDefinition DefineBiasAdd() {
   definition.rule = JointlyLinearRule;
   definition.gradient = BiasAddGradients;
   definition.evaluate = EvaluateBinary<[](double x, double bias) { return x + bias; }>;
+  definition.batch = BatchBiasAdd;
   return definition;
 }
 

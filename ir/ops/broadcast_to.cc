@@ -1,5 +1,6 @@
 #include "absl/strings/str_cat.h"
 #include "ir/ops/elementwise.h"
+#include "ir/ops/lift.h"
 #include "ir/ops/table.h"
 
 namespace cleave {
@@ -21,6 +22,12 @@ Gradients BroadcastToGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   return {SumToType(builder, dy, builder.type(op.inputs[0]), GradientName(op, "x"))};
 }
 
+std::optional<OpId> BatchBroadcastTo(Lift& lift) {
+  const Shape& shape = lift.op().attributes.GetInts("shape");
+  const OpId x = lift.Aligned(0, static_cast<int>(shape.size()));
+  return lift.Main({x}, {{"shape", Before(lift.size(), shape)}});
+}
+
 }  // namespace
 
 OpDefinition DefineBroadcastTo() {
@@ -33,6 +40,7 @@ OpDefinition DefineBroadcastTo() {
   definition.flops = FlopsPerElement<0>;
   definition.evaluate = EvaluateUnary<[](double x) { return x; }>;
   definition.resize = ResizeShape;
+  definition.batch = BatchBroadcastTo;
   return definition;
 }
 

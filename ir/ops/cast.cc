@@ -48,6 +48,7 @@ OpDefinition DefineCast() {
   definition.rule = CastRule;
   definition.gradient = CastGradients;
   definition.evaluate = EvaluateCast;
+  definition.treatment = Treatment::kFloat;
   return definition;
 }
 

@@ -1,6 +1,7 @@
 // Attention scores that look ahead are set to `fill`: entry [.., s, t] with t > s. Its gradient is itself with fill 0.
 
 #include "ir/ops/elementwise.h"
+#include "ir/ops/kernel_call.h"
 #include "ir/ops/table.h"
 
 namespace cleave {
@@ -38,6 +39,14 @@ void EvaluateCausalMask(const Evaluation& evaluation) {
   }
 }
 
+std::vector<KernelCall> CausalMaskCalls(const CallSite& site) {
+  const int rank = site.type(0).rank();
+  const LocalDimension rows = {0, rank - 2}, columns = {0, rank - 1};
+  return {{"CausalMask",
+           {Pointer{0}, site.Elements(0, 0, rank - 2), LocalSize{{rows}}, LocalSize{{columns}}, FirstIndex{rows},
+            FirstIndex{columns}, FloatNumber{site.attributes.GetDouble("fill")}, Pointer{kResult}}}};
+}
+
 }  // namespace
 
 OpDefinition DefineCausalMask() {
@@ -48,6 +57,7 @@ OpDefinition DefineCausalMask() {
   definition.rule = CausalMaskRule;
   definition.gradient = CausalMaskGradients;
   definition.evaluate = EvaluateCausalMask;
+  definition.calls = CausalMaskCalls;
   return definition;
 }
 

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
 #include "ir/ops/boxing.h"
+#include "ir/ops/lift.h"
 #include "ir/ops/table.h"
 
 namespace cleave {
@@ -68,19 +69,39 @@ void EvaluateConcat(const Evaluation& evaluation) {
   }
 }
 
+std::optional<OpId> BatchConcat(Lift& lift) {
+  std::vector<OpId> inputs;
+  for (int i = 0; i < lift.input_count(); ++i) inputs.push_back(lift.Whole(i));
+  return lift.Main(inputs, {{"axis", ShiftedAxis(lift.op().attributes.GetInt("axis"))}});
+}
+
+std::vector<KernelCall> ConcatCalls(const CallSite& site) {
+  const size_t axis = AxisOf(site.attributes, site.output.rank());
+  std::vector<int64_t> place(site.output.shape.size(), 0);
+  std::vector<KernelCall> calls;
+  for (int i = 0; i < static_cast<int>(site.inputs.size()); ++i) {
+    calls.push_back(PasteBoxCall(i, PlaceInResult(site, i, place)));
+    place[axis] += site.type(i).shape[axis];
+  }
+  return calls;
+}
+
 }  // namespace
 
 OpDefinition DefineConcat() {
   return OpDefinition{
       .name = "concat",
       .op_class = OpClass::kMovement,
+      .treatment = Treatment::kFollow,
       .signature = {{.name = "x", .kind = ArgumentKind::kTensorList}, {.name = "axis", .kind = ArgumentKind::kInt}},
       .summary = "tensors one after another along an axis",
       .infer = InferConcat,
       .rule = ConcatRule,
       .gradient = ConcatGradients,
       .flops = FlopsPerElement<0>,
-      .evaluate = EvaluateConcat};
+      .evaluate = EvaluateConcat,
+      .batch = BatchConcat,
+      .calls = ConcatCalls};
 }
 
 }  // namespace cleave

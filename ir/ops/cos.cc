@@ -20,6 +20,7 @@ OpDefinition DefineCos() {
   definition.gradient = CosGradients;
   definition.flops = FlopsPerElement<20>;
   definition.evaluate = EvaluateUnary<[](double x) { return std::cos(x); }>;
+  definition.treatment = Treatment::kFloat;
   return definition;
 }
 

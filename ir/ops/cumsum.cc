@@ -1,6 +1,8 @@
 // Running sums along one dimension, which is whole: every element needs all those before it.
 
 #include "ir/ops/elementwise.h"
+#include "ir/ops/kernel_call.h"
+#include "ir/ops/lift.h"
 #include "ir/ops/table.h"
 
 namespace cleave {
@@ -41,6 +43,12 @@ void EvaluateCumsum(const Evaluation& evaluation) {
   }
 }
 
+std::vector<KernelCall> CumsumCalls(const CallSite& site) {
+  const auto axis = static_cast<int64_t>(AxisOf(site.attributes, site.output.rank()));
+  return {{site.attributes.GetBool("reverse") ? "ReverseCumsum" : "Cumsum",
+           {Pointer{0}, LocalSizes{0}, axis, Pointer{kResult}}}};
+}
+
 }  // namespace
 
 OpDefinition DefineCumsum() {
@@ -54,7 +62,9 @@ OpDefinition DefineCumsum() {
                       .rule = CumsumRule,
                       .gradient = CumsumGradients,
                       .flops = FlopsPerElement<1>,
-                      .evaluate = EvaluateCumsum};
+                      .evaluate = EvaluateCumsum,
+                      .batch = BatchAlongAxis,
+                      .calls = CumsumCalls};
 }
 
 }  // namespace cleave

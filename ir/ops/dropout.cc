@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
 #include "ir/ops/elementwise.h"
+#include "ir/ops/kernel_call.h"
 #include "ir/ops/random_stream.h"
 #include "ir/ops/table.h"
 
@@ -51,6 +52,13 @@ void EvaluateDropout(const Evaluation& evaluation) {
   }
 }
 
+std::vector<KernelCall> DropoutCalls(const CallSite& site) {
+  const BracedList stream = {{{RunValue::kSeed}, {site.attributes.GetString("key")}, {RunValue::kStep}}};
+  return {
+      {"Dropout",
+       {stream, LocalRegion{kResult}, FloatNumber{site.attributes.GetDouble("rate")}, Pointer{0}, Pointer{kResult}}}};
+}
+
 }  // namespace
 
 OpDefinition DefineDropout() {
@@ -64,6 +72,8 @@ OpDefinition DefineDropout() {
   definition.rule = FirstLinearRule;
   definition.gradient = DropoutGradients;
   definition.evaluate = EvaluateDropout;
+  definition.treatment = Treatment::kFloat;
+  definition.calls = DropoutCalls;
   return definition;
 }
 

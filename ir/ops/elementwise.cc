@@ -1,6 +1,7 @@
 #include "ir/ops/elementwise.h"
 
 #include "absl/strings/str_cat.h"
+#include "ir/ops/lift.h"
 
 namespace cleave {
 namespace {
@@ -33,21 +34,25 @@ InferResult InferUnaryGradient(Types inputs, const Attributes&) {
 OpDefinition UnaryOp(std::string name, std::string summary) {
   return OpDefinition{.name = std::move(name),
                       .op_class = OpClass::kElementwise,
+                      .treatment = Treatment::kFollow,
                       .signature = {{.name = "x"}},
                       .summary = std::move(summary),
                       .infer = InferUnary,
                       .rule = NowhereLinearRule,
-                      .flops = FlopsPerElement<1>};
+                      .flops = FlopsPerElement<1>,
+                      .batch = BatchSame};
 }
 
 OpDefinition BinaryOp(std::string name, std::string summary) {
   return OpDefinition{.name = std::move(name),
                       .op_class = OpClass::kElementwise,
+                      .treatment = Treatment::kFollow,
                       .signature = {{.name = "x", .takes_number = true}, {.name = "y", .takes_number = true}},
                       .summary = std::move(summary),
                       .infer = InferBinary,
                       .rule = NowhereLinearRule,
-                      .flops = FlopsPerElement<1>};
+                      .flops = FlopsPerElement<1>,
+                      .batch = BatchBroadcasting};
 }
 
 OpDefinition ComparisonOp(std::string name, std::string summary) {
@@ -61,6 +66,7 @@ OpDefinition UnaryGradientOp(std::string name, std::string value, std::string su
   return OpDefinition{.name = std::move(name),
                       .op_class = OpClass::kElementwise,
                       .callable = false,
+                      .treatment = Treatment::kFollow,
                       .signature = {{.name = "dy"}, {.name = std::move(value)}},
                       .summary = std::move(summary),
                       .infer = InferUnaryGradient,

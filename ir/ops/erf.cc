@@ -25,6 +25,7 @@ OpDefinition DefineErf() {
   definition.gradient = ErfGradients;
   definition.flops = FlopsPerElement<20>;
   definition.evaluate = EvaluateUnary<[](double x) { return std::erf(x); }>;
+  definition.treatment = Treatment::kFloat;
   return definition;
 }
 

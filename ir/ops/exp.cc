@@ -17,6 +17,7 @@ OpDefinition DefineExp() {
   definition.gradient = ExpGradients;
   definition.flops = FlopsPerElement<10>;
   definition.evaluate = EvaluateUnary<[](double x) { return std::exp(x); }>;
+  definition.treatment = Treatment::kFloat;
   return definition;
 }
 

@@ -1,7 +1,12 @@
 // Slices of a tensor by number: `indices` take the place of one dimension. An index that the dimension does not have
 // gives zeros, so a rank that holds some of its elements gives these, and the sum over all ranks is the whole.
 
+#include <numeric>
+
+#include "absl/strings/str_cat.h"
+#include "base/text/text.h"
 #include "ir/ops/indexing.h"
+#include "ir/ops/lift.h"
 #include "ir/ops/table.h"
 
 namespace cleave {
@@ -47,6 +52,106 @@ int64_t GatherChoices(Types inputs, const Attributes& attributes, int input) {
   return input == 1 ? inputs[0].shape[AxisOf(attributes, inputs[0].rank())] : 0;
 }
 
+std::optional<OpId> BatchGather(Lift& lift) {
+  const int64_t axis = lift.op().attributes.GetInt("axis");
+  if (!lift.mapped(1)) return lift.Main(lift.Inputs(), {{"axis", ShiftedAxis(axis)}});
+  if (lift.mapped(0)) return std::nullopt;
+  // The elements' dimension stands where the indices do, and moves to the front.
+  const int64_t place = axis < 0 ? axis + lift.rank(0) : axis;
+  const OpId gathered = lift.Main(lift.Inputs(), {{"axis", place}});
+  if (place == 0) return gathered;
+  std::vector<int64_t> permutation(lift.shape(gathered).size());
+  std::iota(permutation.begin(), permutation.end(), 0);
+  permutation.erase(permutation.begin() + place);
+  return lift.Step("transpose", {gathered}, {{"permutation", Before(place, permutation)}});
+}
+
+std::vector<KernelCall> GatherCalls(const CallSite& site) {
+  const int axis = static_cast<int>(AxisOf(site.attributes, site.type(0).rank()));
+  return GatherCall(site, {.x = 0, .axis = axis, .indices = 1});
+}
+
+// The transpose of gather: slice i of `updates` is added to slice indices[i] of zeros with `size` slices; indices
+// beyond them are left out. A rank makes the slices that it holds.
+
+// Dimensions of the result.
+int RankOf(Types inputs) { return inputs[0].rank() - inputs[1].rank() + 1; }
+
+InferResult InferScatterAdd(Types inputs, const Attributes& attributes) {
+  if (auto error = CheckDType(inputs, 0, DType::kF32, "updates")) return *error;
+  if (auto error = CheckDType(inputs, 1, DType::kI32, "indices")) return *error;
+  if (auto error = CheckRank(inputs, 0, inputs[1].rank())) return *error;
+  if (attributes.GetInt("size") < 1) {
+    return OpError{.code = Code::kE0409,
+                   .message = absl::StrCat("`size` is ", attributes.GetInt("size")),
+                   .notes = {"a dimension has at least 1 element"}};
+  }
+  const int64_t axis = attributes.GetInt("axis");
+  const int rank = RankOf(inputs);
+  if (axis < -rank || axis >= rank) {
+    return OpError{.code = Code::kE0404,
+                   .message = absl::StrCat("axis ", axis, " of a result with ", Plural(rank, "dimension")),
+                   .about = {{0, absl::StrCat("is ", ShapeText(inputs[0].shape))},
+                             {1, absl::StrCat("is ", ShapeText(inputs[1].shape))}},
+                   .notes = {"the dimensions of `indices` become one"}};
+  }
+  const Shape& updates = inputs[0].shape;
+  const auto first = updates.begin() + static_cast<int64_t>(AxisOf(attributes, rank));
+  if (Shape(first, first + inputs[1].rank()) != inputs[1].shape) {
+    return OpError{
+        .code = Code::kE0411,
+        .message = absl::StrCat("updates ", ShapeText(updates), " by indices ", ShapeText(inputs[1].shape)),
+        .about = {{1, absl::StrCat("is ", ShapeText(inputs[1].shape))}, {0, absl::StrCat("is ", ShapeText(updates))}},
+        .notes = {absl::StrCat("the shape of `indices` stands in that of `updates` from dimension ",
+                               AxisOf(attributes, rank), " on")}};
+  }
+  return TensorType{DType::kF32,
+                    WithDimensions(updates, AxisOf(attributes, rank), inputs[1].rank(), {attributes.GetInt("size")})};
+}
+
+Rule ScatterAddRule(Types inputs, const TensorType& output, const Attributes& attributes) {
+  const size_t axis = AxisOf(attributes, output.rank());
+  Rule rule;
+  rule.output = AddDimensions(rule, output.shape);
+  rule.factors[axis].name = "v";
+  const std::vector<FactorList> indices = AddIndexDimensions(rule, inputs[1].shape, FactorKind::kReduced);
+  rule.inputs = {WithDimensions(rule.output, axis, 1, indices), indices};
+  rule.linear = {{0}};
+  return rule;
+}
+
+Gradients ScatterAddGradients(GraphBuilder& builder, const Op& op, OpId dy) {
+  return {
+      builder.Add("gather", {dy, op.inputs[1]}, {{"axis", op.attributes.GetInt("axis")}}, GradientName(op, "updates")),
+      std::nullopt};
+}
+
+Flops ScatterAddFlops(Types inputs, const TensorType&, const Attributes&) {
+  return Flops(static_cast<double>(inputs[0].elements()));
+}
+
+void EvaluateScatterAdd(const Evaluation& evaluation) {
+  const Shape& y = evaluation.output.shape;
+  const size_t axis = AxisOf(evaluation.attributes, static_cast<int>(y.size()));
+  ScatterAddRows(*evaluation.inputs[0], *evaluation.inputs[1],
+                 IndexingOf(y, axis, evaluation.inputs[1]->shape, evaluation.ranges[axis].begin), evaluation.output);
+}
+
+Attributes ResizeScatterAdd(const Attributes& attributes, const Rule& rule, absl::Span<const int64_t> factor_sizes) {
+  const Shape shape = SizesOf(rule.output, factor_sizes);
+  Attributes resized = attributes;
+  resized.values["size"] = shape[AxisOf(attributes, static_cast<int>(shape.size()))];
+  return resized;
+}
+
+int64_t ScatterAddChoices(Types, const Attributes& attributes, int input) {
+  return input == 1 ? attributes.GetInt("size") : 0;
+}
+
+std::vector<KernelCall> ScatterAddCalls(const CallSite& site) {
+  return ScatterAddCall(site, static_cast<int>(AxisOf(site.attributes, site.output.rank())));
+}
+
 }  // namespace
 
 OpDefinition DefineGather() {
@@ -61,7 +166,29 @@ OpDefinition DefineGather() {
                       .gradient = GatherGradients,
                       .flops = FlopsPerElement<0>,
                       .evaluate = EvaluateGather,
-                      .choices = GatherChoices};
+                      .choices = GatherChoices,
+                      .batch = BatchGather,
+                      .calls = GatherCalls};
+}
+
+OpDefinition DefineScatterAdd() {
+  return OpDefinition{
+      .name = "scatter_add",
+      .op_class = OpClass::kMovement,
+      .signature = {{.name = "updates"},
+                    {.name = "indices"},
+                    {.name = "size", .kind = ArgumentKind::kInt},
+                    {.name = "axis", .kind = ArgumentKind::kInt, .default_value = int64_t{0}}},
+      .summary = "slices of updates added up along `axis` by the numbers in `indices`, into `size` slices",
+      .infer = InferScatterAdd,
+      .rule = ScatterAddRule,
+      .gradient = ScatterAddGradients,
+      .flops = ScatterAddFlops,
+      .evaluate = EvaluateScatterAdd,
+      .resize = ResizeScatterAdd,
+      .choices = ScatterAddChoices,
+      .batch = BatchAlongAxis,
+      .calls = ScatterAddCalls};
 }
 
 }  // namespace cleave

@@ -43,6 +43,22 @@ void EvaluateHuber(const Evaluation& evaluation) {
   });
 }
 
+std::optional<OpId> BatchHuber(Lift& lift) {
+  if (HasMask(lift)) return std::nullopt;
+  const double delta = lift.op().attributes.GetDouble("delta");
+  const OpId difference = lift.Step("sub", lift.Inputs());
+  const OpId distance = lift.Step("abs", {difference});
+  const OpId near = lift.Step("scale", {lift.Step("square", {difference})}, {{"factor", 0.5}});
+  const OpId beyond = lift.Step("sub", {distance, lift.Constant(delta / 2)});
+  const OpId far = lift.Step("scale", {beyond}, {{"factor", delta}});
+  const OpId is_near = lift.Step("less_equal", {distance, lift.Constant(delta)});
+  return lift.ElementMean(lift.Step("where", {is_near, near, far}), lift.rank(0));
+}
+
+std::vector<KernelCall> HuberCalls(const CallSite& site) {
+  return LossCall(site, "Huber", {FloatNumber{site.attributes.GetDouble("delta")}, site.Elements(0)});
+}
+
 }  // namespace
 
 OpDefinition DefineHuber() {
@@ -58,6 +74,9 @@ OpDefinition DefineHuber() {
   // Before the mask, which models leave out.
   definition.signature.insert(definition.signature.begin() + 2,
                               {.name = "delta", .kind = ArgumentKind::kFloat, .default_value = 1.0});
+  definition.batch = BatchHuber;
+  definition.calls = HuberCalls;
+  definition.need = RowOrderNeed<0>;
   return definition;
 }
 

@@ -256,4 +256,13 @@ std::optional<OpError> CompleteAttributes(const OpDefinition& definition, size_t
   return std::nullopt;
 }
 
+std::optional<OpError> CheckWord(const Attributes& attributes, const std::string& name,
+                                 const std::vector<std::string>& words) {
+  const std::string& word = attributes.GetString(name);
+  if (std::find(words.begin(), words.end(), word) != words.end()) return std::nullopt;
+  return OpError{.code = Code::kE0409,
+                 .message = absl::StrCat("`", name, "` is `", word, "`"),
+                 .help = {absl::StrCat("use ", QuotedList(words, "or"))}};
+}
+
 }  // namespace cleave

@@ -17,6 +17,7 @@ OpDefinition DefineLog() {
   definition.gradient = LogGradients;
   definition.flops = FlopsPerElement<10>;
   definition.evaluate = EvaluateUnary<[](double x) { return std::log(x); }>;
+  definition.treatment = Treatment::kFloat;
   return definition;
 }
 

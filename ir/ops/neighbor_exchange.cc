@@ -9,7 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "base/text/text.h"
 #include "ir/ops/communicating.h"
-#include "ir/ops/sources.h"
+#include "ir/ops/lift.h"
 #include "ir/ops/table.h"
 
 namespace cleave {
@@ -162,7 +162,9 @@ OpDefinition DefineNeighborExchange() {
                       .infer = InferNeighborExchange,
                       .rule = WholeRule,
                       .gradient = NeighborExchangeGradients,
-                      .flops = FlopsPerElement<0>};
+                      .flops = FlopsPerElement<0>,
+                      // Its sizes are those of one message each.
+                      .batch = Unrolled};
 }
 
 }  // namespace cleave

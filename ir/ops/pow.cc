@@ -45,6 +45,7 @@ OpDefinition DefinePow() {
   definition.gradient = PowGradients;
   definition.flops = FlopsPerElement<20>;
   definition.evaluate = EvaluateBinary<[](double x, double y) { return std::pow(x, y); }>;
+  definition.treatment = Treatment::kFloat;
   return definition;
 }
 

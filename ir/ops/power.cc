@@ -39,6 +39,7 @@ OpDefinition DefinePower() {
   definition.gradient = PowerGradients;
   definition.flops = FlopsPerElement<20>;
   definition.evaluate = EvaluatePower;
+  definition.treatment = Treatment::kFloat;
   return definition;
 }
 

@@ -20,6 +20,7 @@ OpDefinition DefineRsqrt() {
   definition.gradient = RsqrtGradients;
   definition.flops = FlopsPerElement<5>;
   definition.evaluate = EvaluateUnary<[](double x) { return 1 / std::sqrt(x); }>;
+  definition.treatment = Treatment::kFloat;
   return definition;
 }
 

@@ -19,6 +19,7 @@ OpDefinition DefineSin() {
   definition.gradient = SinGradients;
   definition.flops = FlopsPerElement<20>;
   definition.evaluate = EvaluateUnary<[](double x) { return std::sin(x); }>;
+  definition.treatment = Treatment::kFloat;
   return definition;
 }
 

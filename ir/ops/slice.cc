@@ -1,5 +1,9 @@
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
+#include "base/text/text.h"
 #include "ir/ops/boxing.h"
+#include "ir/ops/lift.h"
 #include "ir/ops/table.h"
 
 namespace cleave {
@@ -60,11 +64,90 @@ Attributes ResizeSlice(const Attributes& attributes, const Rule& rule, absl::Spa
   return resized;
 }
 
+std::optional<OpId> BatchSlice(Lift& lift) {
+  return lift.Main(lift.Inputs(), {{"begin", Before(0, lift.op().attributes.GetInts("begin"))},
+                                   {"end", Before(lift.size(), lift.op().attributes.GetInts("end"))}});
+}
+
+std::vector<KernelCall> SliceCalls(const CallSite& site) {
+  return {CopyBoxCall(PlaceInInput(site, site.attributes.GetInts("begin")))};
+}
+
+// Zeros around a tensor; also the gradient of slice.
+
+// One number per dimension, none negative.
+std::optional<OpError> CheckNumbers(Types inputs, const Attributes& attributes, const std::string& name) {
+  const std::vector<int64_t>& numbers = attributes.GetInts(name);
+  if (numbers.size() != inputs[0].shape.size()) {
+    return OpError{.code = Code::kE0409,
+                   .message = absl::StrCat("`", name, "` has ", Plural(static_cast<int64_t>(numbers.size()), "number"),
+                                           " for a tensor with ", Plural(inputs[0].rank(), "dimension")),
+                   .about = {{0, absl::StrCat("is ", ShapeText(inputs[0].shape))}}};
+  }
+  for (size_t d = 0; d < numbers.size(); ++d) {
+    if (numbers[d] >= 0) continue;
+    return OpError{.code = Code::kE0409,
+                   .message = absl::StrCat("`", name, "` is ", numbers[d], " in dimension ", d),
+                   .help = {"to leave elements out, take a slice: x[a..b]"}};
+  }
+  return std::nullopt;
+}
+
+InferResult InferPad(Types inputs, const Attributes& attributes) {
+  if (auto error = CheckNumbers(inputs, attributes, "before")) return *error;
+  if (auto error = CheckNumbers(inputs, attributes, "after")) return *error;
+  TensorType output = inputs[0];
+  for (size_t d = 0; d < output.shape.size(); ++d) {
+    // Each at most the limit, so that the sum does not overflow; beyond it, InferChecked refuses the shape.
+    for (const char* name : {"before", "after"}) {
+      output.shape[d] += std::min(attributes.GetInts(name)[d], kMaxElements);
+    }
+  }
+  return output;
+}
+
+std::vector<Window> PadWindows(const Shape& input, const Shape& output, const Attributes& attributes) {
+  std::vector<int64_t> offset;
+  for (int64_t before : attributes.GetInts("before")) offset.push_back(-before);
+  return ShiftedWindows(input, output, offset);
+}
+
+Rule PadRule(Types inputs, const TensorType& output, const Attributes& attributes) {
+  return ShiftedRule({PadWindows(inputs[0].shape, output.shape, attributes)}, output.shape);
+}
+
+Gradients PadGradients(GraphBuilder& builder, const Op& op, OpId dy) {
+  const std::vector<int64_t>& begin = op.attributes.GetInts("before");
+  std::vector<int64_t> end = builder.type(op.inputs[0]).shape;
+  for (size_t d = 0; d < end.size(); ++d) end[d] += begin[d];
+  return {builder.Add("slice", {dy}, {{"begin", begin}, {"end", end}}, GradientName(op, "x"))};
+}
+
+void EvaluatePad(const Evaluation& evaluation) {
+  Shape input;
+  Shape output;
+  for (size_t d = 0; d < evaluation.output.shape.size(); ++d) {
+    output.push_back(evaluation.ranges[d].global);
+    input.push_back(output[d] - evaluation.attributes.GetInts("before")[d] - evaluation.attributes.GetInts("after")[d]);
+  }
+  CopyShifted(evaluation, 0, PadWindows(input, output, evaluation.attributes));
+}
+
+std::optional<OpId> BatchPad(Lift& lift) {
+  return lift.Main(lift.Inputs(), {{"before", Before(0, lift.op().attributes.GetInts("before"))},
+                                   {"after", Before(0, lift.op().attributes.GetInts("after"))}});
+}
+
+std::vector<KernelCall> PadCalls(const CallSite& site) {
+  return {ZeroCall(site), PasteBoxCall(0, PlaceInResult(site, 0, site.attributes.GetInts("before")))};
+}
+
 }  // namespace
 
 OpDefinition DefineSlice() {
   return OpDefinition{.name = "slice",
                       .op_class = OpClass::kMovement,
+                      .treatment = Treatment::kFollow,
                       .signature = {{.name = "x"},
                                     {.name = "begin", .kind = ArgumentKind::kInts},
                                     {.name = "end", .kind = ArgumentKind::kInts}},
@@ -74,7 +157,26 @@ OpDefinition DefineSlice() {
                       .gradient = SliceGradients,
                       .flops = FlopsPerElement<0>,
                       .evaluate = EvaluateSlice,
-                      .resize = ResizeSlice};
+                      .resize = ResizeSlice,
+                      .batch = BatchSlice,
+                      .calls = SliceCalls};
+}
+
+OpDefinition DefinePad() {
+  return OpDefinition{.name = "pad",
+                      .op_class = OpClass::kMovement,
+                      .treatment = Treatment::kFollow,
+                      .signature = {{.name = "x"},
+                                    {.name = "before", .kind = ArgumentKind::kInts},
+                                    {.name = "after", .kind = ArgumentKind::kInts}},
+                      .summary = "x with `before` zeros in front of each dimension and `after` zeros behind it",
+                      .infer = InferPad,
+                      .rule = PadRule,
+                      .gradient = PadGradients,
+                      .flops = FlopsPerElement<0>,
+                      .evaluate = EvaluatePad,
+                      .batch = BatchPad,
+                      .calls = PadCalls};
 }
 
 }  // namespace cleave

@@ -22,6 +22,7 @@ OpDefinition DefineSoftplus() {
   definition.gradient = SoftplusGradients;
   definition.flops = FlopsPerElement<30>;
   definition.evaluate = EvaluateUnary<Softplus>;
+  definition.treatment = Treatment::kFloat;
   return definition;
 }
 

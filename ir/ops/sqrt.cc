@@ -19,6 +19,7 @@ OpDefinition DefineSqrt() {
   definition.gradient = SqrtGradients;
   definition.flops = FlopsPerElement<4>;
   definition.evaluate = EvaluateUnary<[](double x) { return std::sqrt(x); }>;
+  definition.treatment = Treatment::kFloat;
   return definition;
 }
 

@@ -15,6 +15,7 @@ OpDefinition DefineSquare() {
   OpDefinition definition = UnaryOp("square", "each element times itself");
   definition.gradient = SquareGradients;
   definition.evaluate = EvaluateUnary<[](double x) { return x * x; }>;
+  definition.treatment = Treatment::kFloat;
   return definition;
 }
 

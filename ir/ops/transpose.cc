@@ -1,6 +1,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "ir/ops/elementwise.h"
+#include "ir/ops/kernel_call.h"
+#include "ir/ops/lift.h"
 #include "ir/ops/table.h"
 
 namespace cleave {
@@ -66,12 +68,24 @@ void EvaluateTranspose(const Evaluation& evaluation) {
   }
 }
 
+std::optional<OpId> BatchTranspose(Lift& lift) {
+  std::vector<int64_t> permutation = PermutationOf(lift.op().attributes, lift.rank(0));
+  for (int64_t& dimension : permutation) dimension = ShiftedAxis(dimension);
+  return lift.Main(lift.Inputs(), {{"permutation", Before(0, permutation)}});
+}
+
+std::vector<KernelCall> TransposeCalls(const CallSite& site) {
+  const std::vector<int64_t> permutation = PermutationOf(site.attributes, site.type(0).rank());
+  return {{"Transpose", {Pointer{0}, LocalSizes{0}, NumberList(permutation), Pointer{kResult}}}};
+}
+
 }  // namespace
 
 OpDefinition DefineTranspose() {
   return OpDefinition{
       .name = "transpose",
       .op_class = OpClass::kMovement,
+      .treatment = Treatment::kFollow,
       .signature = {{.name = "x"},
                     {.name = "permutation", .kind = ArgumentKind::kInts, .default_value = std::vector<int64_t>{}}},
       .summary =
@@ -80,7 +94,9 @@ OpDefinition DefineTranspose() {
       .rule = TransposeRule,
       .gradient = TransposeGradients,
       .flops = FlopsPerElement<0>,
-      .evaluate = EvaluateTranspose};
+      .evaluate = EvaluateTranspose,
+      .batch = BatchTranspose,
+      .calls = TransposeCalls};
 }
 
 }  // namespace cleave

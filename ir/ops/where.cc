@@ -2,6 +2,7 @@
 // one of b give one of the result.
 
 #include "ir/ops/elementwise.h"
+#include "ir/ops/lift.h"
 #include "ir/ops/table.h"
 
 namespace cleave {
@@ -57,7 +58,8 @@ OpDefinition DefineWhere() {
       .rule = WhereRule,
       .gradient = WhereGradients,
       .flops = FlopsPerElement<1>,
-      .evaluate = EvaluateWhere};
+      .evaluate = EvaluateWhere,
+      .batch = BatchBroadcasting};
 }
 
 }  // namespace cleave

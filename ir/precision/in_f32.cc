@@ -6,7 +6,6 @@
 
 #include "ir/graph/roles.h"
 #include "ir/ops/builder.h"
-#include "ir/precision/policy.h"
 #include "ir/precision/precision.h"
 
 namespace cleave {
@@ -29,7 +28,7 @@ Graph InF32(const Graph& graph) {
     std::vector<OpId> inputs;
     for (OpId input : op.inputs) inputs.push_back(places[input]);
     std::map<std::string, AttributeValue> attributes = op.attributes.values;
-    if (TreatmentOf(op.kind) != Treatment::kFloat) attributes.erase("result");
+    if (DefinitionOf(op).treatment != Treatment::kFloat) attributes.erase("result");
     builder.SetPhase(op.phase);
     builder.SetLine(op.line);
     places[op.id] = builder.Add(op.kind, std::move(inputs), std::move(attributes), op.name);

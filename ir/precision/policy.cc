@@ -1,71 +1,14 @@
 #include "ir/precision/policy.h"
 
 #include <algorithm>
-#include <map>
-#include <set>
 
 #include "ir/ops/ops.h"
 
 namespace cleave {
 namespace {
 
-// Every op that may read bf16. What is not here reads f32: sums and means, softmax and norms, losses, pooling,
-// indexing, ranking, einsum, random ops, ops of the model's own and what the ranks of a manual model send; and
-// elementwise ops that make a small error of their argument a large one (exp, log, pow, sqrt, rsqrt, square, sin, cos).
-const std::map<absl::string_view, Treatment>& Policy() {
-  static const auto* const policy = new std::map<absl::string_view, Treatment>{
-      // Products.
-      {"matmul", Treatment::kProduct},
-      {"conv2d", Treatment::kProduct},
-      {"conv2d_gradient_input", Treatment::kProduct},
-      {"matmul_sum", Treatment::kGradient},
-      {"conv2d_gradient_filter", Treatment::kGradient},
-      // Elementwise: one rounding of the result.
-      {"abs", Treatment::kFollow},
-      {"add", Treatment::kFollow},
-      {"bias_add", Treatment::kFollow},
-      {"broadcast_to", Treatment::kFollow},
-      {"causal_mask", Treatment::kFollow},
-      {"clamp", Treatment::kFollow},
-      {"div", Treatment::kFollow},
-      {"equal", Treatment::kFollow},
-      {"gelu", Treatment::kFollow},
-      {"gelu_gradient", Treatment::kFollow},
-      {"greater", Treatment::kFollow},
-      {"greater_equal", Treatment::kFollow},
-      {"leaky_relu", Treatment::kFollow},
-      {"leaky_relu_gradient", Treatment::kFollow},
-      {"less", Treatment::kFollow},
-      {"less_equal", Treatment::kFollow},
-      {"maximum", Treatment::kFollow},
-      {"minimum", Treatment::kFollow},
-      {"mul", Treatment::kFollow},
-      {"neg", Treatment::kFollow},
-      {"not_equal", Treatment::kFollow},
-      {"relu", Treatment::kFollow},
-      {"relu_gradient", Treatment::kFollow},
-      {"scale", Treatment::kFollow},
-      {"sigmoid", Treatment::kFollow},
-      {"sigmoid_gradient", Treatment::kFollow},
-      {"sign", Treatment::kFollow},
-      {"silu", Treatment::kFollow},
-      {"sub", Treatment::kFollow},
-      {"tanh", Treatment::kFollow},
-      {"tanh_gradient", Treatment::kFollow},
-      // Movement: no rounding at all.
-      {"concat", Treatment::kFollow},
-      {"flatten", Treatment::kFollow},
-      {"identity", Treatment::kFollow},
-      {"pad", Treatment::kFollow},
-      {"reshape", Treatment::kFollow},
-      {"slice", Treatment::kFollow},
-      {"transpose", Treatment::kFollow},
-  };
-  return *policy;
-}
-
 bool IsProduct(const Op& op) {
-  const Treatment treatment = TreatmentOf(op.kind);
+  const Treatment treatment = DefinitionOf(op).treatment;
   return treatment == Treatment::kProduct || treatment == Treatment::kGradient;
 }
 
@@ -113,7 +56,7 @@ class Chooser {
 
   Types16 TypesOf(const Op& op) const {
     if (op.phase == Phase::kUpdate) return All(op, DType::kF32, DType::kF32);
-    switch (TreatmentOf(op.kind)) {
+    switch (DefinitionOf(op).treatment) {
       case Treatment::kProduct:
         return All(op, DType::kBf16, kept_[op.id] != 0 ? DType::kF32 : DType::kBf16);
       case Treatment::kGradient:
@@ -163,11 +106,6 @@ class Chooser {
 };
 
 }  // namespace
-
-Treatment TreatmentOf(absl::string_view kind) {
-  const auto found = Policy().find(kind);
-  return found == Policy().end() ? Treatment::kFloat : found->second;
-}
 
 IdVector<OpId, Types16> ChooseTypes(const Graph& graph) { return Chooser(graph).Run(); }
 
