@@ -11,6 +11,7 @@
 #include "codegen/cuda/cuda.h"
 #include "codegen/runtime_files/runtime_files.h"
 #include "codegen/source/source.h"
+#include "ir/program/program.h"
 
 namespace cleave {
 
@@ -19,14 +20,15 @@ namespace {
 bool HasEinsum(const Program& program) {
   return std::any_of(program.steps.begin(), program.steps.end(), [](const Step& step) {
     const auto* compute = std::get_if<Compute>(&step.action);
-    return compute != nullptr && compute->kind == "einsum";
+    return compute != nullptr && compute->kind == OpKind::kEinsum;
   });
 }
 
 bool ReadsNpy(const Program& program, const std::string& data) {
   return data == "npy" || std::any_of(program.steps.begin(), program.steps.end(), [](const Step& step) {
            const auto* compute = std::get_if<Compute>(&step.action);
-           return compute != nullptr && compute->kind == "parameter" && compute->attributes.GetString("init") == "npy";
+           return compute != nullptr && compute->kind == OpKind::kParameter &&
+                  compute->attributes.Get(attribute::kInit) == "npy";
          });
 }
 
@@ -78,22 +80,15 @@ std::vector<std::string> FoldersWithSources(const std::vector<GeneratedFile>& fi
   return folders;
 }
 
-// The model, as programs of any target are made from it.
-struct Model {
-  const Graph& graph;
-  const Program& program;
-  const Training& training;
-};
-
 using Makefile = std::string (*)(const std::vector<std::string>& folders);
 
-absl::StatusOr<std::vector<GeneratedFile>> Generate(const Target& target, Makefile makefile, const Model& model,
+absl::StatusOr<std::vector<GeneratedFile>> Generate(const Target& target, Makefile makefile, const CodegenInput& input,
                                                     const CodegenOptions& options) {
-  const auto& [graph, program, training] = model;
-  CLEAVE_ASSIGN_OR_RETURN(std::string text, ProgramText(target, graph, program, training, options.rank));
+  const Program& program = input.program;
+  CLEAVE_ASSIGN_OR_RETURN(std::string text, ProgramText(target, input, options.rank));
   std::vector<GeneratedFile> runtime;
   for (const RuntimeFile& file : RuntimeFiles()) {
-    if (!IsForTarget(file.path, target) || !IsNeeded(file.path, program, training.data.kind)) continue;
+    if (!IsForTarget(file.path, target) || !IsNeeded(file.path, program, input.training.data.kind)) continue;
     runtime.push_back({.path = std::string(file.path), .text = std::string(file.text)});
   }
   std::vector<GeneratedFile> files = {{.path = std::string(target.source_file), .text = std::move(text)}};
@@ -105,17 +100,15 @@ absl::StatusOr<std::vector<GeneratedFile>> Generate(const Target& target, Makefi
 
 }  // namespace
 
-absl::StatusOr<std::vector<GeneratedFile>> GenerateCpu(const Graph& graph, const Program& program,
-                                                       const Training& training, const CodegenOptions& options) {
-  return Generate(CpuTarget(), CpuMakefile, {graph, program, training}, options);
+absl::StatusOr<std::vector<GeneratedFile>> GenerateCpu(const CodegenInput& input, const CodegenOptions& options) {
+  return Generate(CpuTarget(), CpuMakefile, input, options);
 }
 
-absl::StatusOr<std::vector<GeneratedFile>> GenerateCuda(const Graph& graph, const Program& program,
-                                                        const Training& training, const CodegenOptions& options) {
-  return Generate(CudaTarget(), CudaMakefile, {graph, program, training}, options);
+absl::StatusOr<std::vector<GeneratedFile>> GenerateCuda(const CodegenInput& input, const CodegenOptions& options) {
+  return Generate(CudaTarget(), CudaMakefile, input, options);
 }
 
-FuseOptions FusedByCpu() { return {.largest_attention_head = CpuTarget().largest_attention_head}; }
-FuseOptions FusedByCuda() { return {.largest_attention_head = CudaTarget().largest_attention_head}; }
+FuseOptions FusedByCpu() { return CpuTarget().fuse; }
+FuseOptions FusedByCuda() { return CudaTarget().fuse; }
 
 }  // namespace cleave

@@ -1,9 +1,8 @@
 // From a Program to source files: a program for all ranks, the runtime that it uses, and what builds and starts it.
 //
-//   absl::StatusOr<std::vector<GeneratedFile>> files = GenerateCpu(graph, program, training, {});
+//   const MemoryPlan memory = PlanMemory(graph, program, FusedByCpu());
+//   absl::StatusOr<std::vector<GeneratedFile>> files = GenerateCpu({graph, program, memory, training});
 //   // program.cc, Makefile, run.sh, runtime/…
-//   files = GenerateCuda(graph, program, training, {});
-//   // program.cu, …
 //
 // The text is a function of the arguments alone: the same program gives the same bytes.
 #ifndef CLEAVE_CODEGEN_CODEGEN_H_
@@ -14,11 +13,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "codegen/source/program_text.h"
 #include "codegen/source/run_script.h"
 #include "ir/fuse/fuse.h"
-#include "ir/graph/graph.h"
-#include "ir/program/program.h"
-#include "ir/training/training.h"
 
 namespace cleave {
 
@@ -37,18 +34,16 @@ struct CodegenOptions {
 };
 
 // C++17 with OpenMP, oneDNN, and MPI or Gloo. `training.data.path` is written as it is: it should be absolute, or
-// relative to the folder in which the program will run. An InvalidArgument error names what cannot be said (a data
-// source that does not exist, a rank outside of the mesh), an Unimplemented one an op that has no emission.
-absl::StatusOr<std::vector<GeneratedFile>> GenerateCpu(const Graph& graph, const Program& program,
-                                                       const Training& training, const CodegenOptions& options = {});
+// relative to the folder in which the program will run. An InvalidArgument error names what no program can do (a data
+// source that does not exist, a rank outside of the mesh), an Unimplemented error names an op that has no emission.
+absl::StatusOr<std::vector<GeneratedFile>> GenerateCpu(const CodegenInput& input, const CodegenOptions& options = {});
 
 // What a target computes as one piece: its programs need no memory for what lies inside.
 FuseOptions FusedByCpu();
 FuseOptions FusedByCuda();
 
 // For GPUs of NVIDIA: C++17 and CUDA with cuBLASLt, cuDNN where it is installed, and NCCL. Errors as above.
-absl::StatusOr<std::vector<GeneratedFile>> GenerateCuda(const Graph& graph, const Program& program,
-                                                        const Training& training, const CodegenOptions& options = {});
+absl::StatusOr<std::vector<GeneratedFile>> GenerateCuda(const CodegenInput& input, const CodegenOptions& options = {});
 
 }  // namespace cleave
 

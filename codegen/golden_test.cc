@@ -11,6 +11,7 @@
 #include "codegen/fixtures/fixtures.h"
 #include "codegen/fixtures/workspace.h"
 #include "gtest/gtest.h"
+#include "ir/memory/memory_plan.h"
 #include "ir/precision/precision.h"
 
 namespace cleave {
@@ -34,7 +35,7 @@ Program MnistMlpOnEightRanks(const Graph& graph) {
 
 std::string ProgramText(const Graph& graph, const Program& program, const Training& training,
                         const CodegenOptions& options = {}) {
-  const auto files = GenerateCpu(graph, program, training, options);
+  const auto files = GenerateCpu({graph, program, PlanMemory(graph, program, FusedByCpu()), training}, options);
   EXPECT_TRUE(files.ok()) << files.status();
   if (!files.ok()) return "";
   EXPECT_EQ(files->front().path, "program.cc");
@@ -43,7 +44,7 @@ std::string ProgramText(const Graph& graph, const Program& program, const Traini
 
 std::string CudaText(const Graph& graph, const Program& program, const Training& training,
                      const CodegenOptions& options = {}) {
-  const auto files = GenerateCuda(graph, program, training, options);
+  const auto files = GenerateCuda({graph, program, PlanMemory(graph, program, FusedByCuda()), training}, options);
   EXPECT_TRUE(files.ok()) << files.status();
   if (!files.ok()) return "";
   EXPECT_EQ(files->front().path, "program.cu");
@@ -225,7 +226,7 @@ Graph OddlyNamed(const Training& training) {
   const char* const names[] = {"class", "comm", "i", "Watch", "h1\n.b", "a\"b\\", "\xC3\xA4", "MatMul", "k256By4"};
   size_t next = 0;
   for (Op& op : graph.ops) {
-    if (op.kind == "input") continue;
+    if (op.kind == OpKind::kInput) continue;
     op.name = absl::StrCat(names[next % 9], next < 9 ? "" : absl::StrCat(".", next));
     ++next;
   }
@@ -242,7 +243,8 @@ void ExpectCompiles(const std::vector<GeneratedFile>& files, const std::string& 
 TEST(ProgramText, NamesCannotBreakIt) {
   const Training training = DigitsTraining();
   const Graph graph = OddlyNamed(training);
-  const auto files = GenerateCpu(graph, SingleRankProgram(graph), training);
+  const Program program = SingleRankProgram(graph);
+  const auto files = GenerateCpu({graph, program, PlanMemory(graph, program, FusedByCpu()), training});
   ASSERT_TRUE(files.ok()) << files.status();
   EXPECT_EQ(files->front().text, Formatted(files->front().text));
   ExpectCompiles(*files, "program.cc");
@@ -251,7 +253,8 @@ TEST(ProgramText, NamesCannotBreakIt) {
 TEST(CudaText, NamesCannotBreakIt) {
   const Training training = DigitsTraining();
   const Graph graph = OddlyNamed(training);
-  const auto files = GenerateCuda(graph, SingleRankProgram(graph), training);
+  const Program program = SingleRankProgram(graph);
+  const auto files = GenerateCuda({graph, program, PlanMemory(graph, program, FusedByCuda()), training});
   ASSERT_TRUE(files.ok()) << files.status();
   EXPECT_EQ(files->front().text, Formatted(files->front().text));
   const std::string stand_in = (std::filesystem::current_path() / "runtime/stand_in/include").string();
@@ -262,9 +265,12 @@ TEST(GenerateCpu, RefusesWhatItCannotSay) {
   Training training = DigitsTraining();
   const Graph graph = TrainingGraph(MlpForward(8, {5, 3}), training.optimizer);
   const Program program = SingleRankProgram(graph);
-  EXPECT_EQ(GenerateCpu(graph, program, training, {.rank = 1}).status().message(), "rank 1 of a mesh of 1 ranks");
+  const MemoryPlan memory = PlanMemory(graph, program, FusedByCpu());
+  EXPECT_EQ(GenerateCpu({graph, program, memory, training}, {.rank = 1}).status().message(),
+            "rank 1 of a mesh of 1 ranks");
   training.data.kind = "tape";
-  EXPECT_EQ(GenerateCpu(graph, program, training).status().message(), "no data source `tape` for generated programs");
+  EXPECT_EQ(GenerateCpu({graph, program, memory, training}).status().message(),
+            "no data source `tape` for generated programs");
 }
 
 }  // namespace

@@ -15,10 +15,10 @@
 #include "codegen/fixtures/workspace.h"
 #include "gtest/gtest.h"
 #include "ir/differentiate/differentiate.h"
-#include "ir/manual/interpret_ranks.h"
-#include "ir/manual/random_models.h"
+#include "ir/interpret/interpret_ranks.h"
 #include "ir/ops/ops.h"
 #include "ir/partition/partition.h"
+#include "ir/testing/random_manual_model.h"
 
 namespace cleave {
 namespace {
@@ -117,7 +117,7 @@ class ManualRun {
     RankSources sources = RandomRankSources(model.graph, random);
     for (const Op& op : model.graph.ops) {
       // The optimizer starts from zeros.
-      if (op.kind == "state") sources[op.id].assign(static_cast<size_t>(ranks), Zeros(op.type.shape));
+      if (op.kind == OpKind::kState) sources[op.id].assign(static_cast<size_t>(ranks), Zeros(op.type.shape));
     }
     const IdVector<OpId, TensorOnRanks> expected = InterpretRanks(model.graph, sources, 1);
     WriteProgram(target_, folder_, model.graph, model.program, Training{});
@@ -133,7 +133,7 @@ class ManualRun {
  private:
   static std::string SourceBytes(const Graph& graph, const RankSources& sources, int rank) {
     std::string bytes;
-    for (const char* kind : {"parameter", "input"}) {
+    for (const OpKind kind : {OpKind::kParameter, OpKind::kInput}) {
       for (const Op& op : graph.ops) {
         if (op.kind != kind) continue;
         const std::vector<double>& values = sources.at(op.id)[static_cast<size_t>(rank)].values;
@@ -154,7 +154,7 @@ class ManualRun {
     for (const StateUpdate& update : graph.updates) new_value[update.state] = update.value;
     std::vector<double> wanted = expected[*graph.loss][static_cast<size_t>(rank)].values;
     for (const Op& op : graph.ops) {
-      if (op.kind != "parameter") continue;
+      if (op.kind != OpKind::kParameter) continue;
       const OpId value = new_value.count(op.id) > 0 ? new_value[op.id] : op.id;
       const std::vector<double>& values = expected[value][static_cast<size_t>(rank)].values;
       wanted.insert(wanted.end(), values.begin(), values.end());
@@ -170,16 +170,16 @@ class ManualRun {
 };
 
 TEST(GeneratedManualProgram, TrainsAsTheInterpreterDoes) {
-  struct Case {
+  struct RanksOnMesh {
     std::vector<RankAxis> axes;
     std::vector<MeshAxis> mesh;
   };
-  const std::vector<Case> cases = {{{{"world", 1}}, {}},
-                                   {{{"world", 2}}, {AxisOf("m0", 2)}},
-                                   {{{"world", 3}}, {AxisOf("m0", 3)}},
-                                   {{{"dp", 2}, {"tp", 2}}, {AxisOf("dp", 2), AxisOf("tp", 2)}},
-                                   {{{"world", 4}}, {AxisOf("m0", 2), AxisOf("m1", 2)}},
-                                   {{{"dp", 3}, {"tp", 2}}, {AxisOf("dp", 3), AxisOf("tp", 2)}}};
+  const std::vector<RanksOnMesh> cases = {{{{"world", 1}}, {}},
+                                          {{{"world", 2}}, {AxisOf("m0", 2)}},
+                                          {{{"world", 3}}, {AxisOf("m0", 3)}},
+                                          {{{"dp", 2}, {"tp", 2}}, {AxisOf("dp", 2), AxisOf("tp", 2)}},
+                                          {{{"world", 4}}, {AxisOf("m0", 2), AxisOf("m1", 2)}},
+                                          {{{"dp", 3}, {"tp", 2}}, {AxisOf("dp", 3), AxisOf("tp", 2)}}};
   ManualRun run(CpuRuns(), FreshFolder("manual"));
   std::set<std::string> done;
   for (size_t i = 0; i < cases.size(); ++i) {
@@ -190,7 +190,7 @@ TEST(GeneratedManualProgram, TrainsAsTheInterpreterDoes) {
         const auto* collective = std::get_if<Collective>(&step.action);
         const auto* compute = std::get_if<Compute>(&step.action);
         if (collective != nullptr) done.insert(std::string(CollectiveKindName(collective->kind)));
-        if (compute != nullptr) done.insert(compute->kind);
+        if (compute != nullptr) done.insert(std::string(OpKindName(compute->kind)));
       }
       run.Run(model);
       if (HasFatalFailure()) return;

@@ -23,13 +23,15 @@ namespace {
 
 TEST(GeneratedProgram, ComputesEveryOpAsTheInterpreterDoes) {
   const Graph graph = AllOpsGraph();
-  std::set<std::string> kinds = {"parameter", "state", "step_scalar"};  // Trained below.
-  kinds.insert({"custom", "custom_gradient"});  // Their bodies are the model's: tests/end_to_end/custom_ops_test.
+  std::set<OpKind> kinds = {OpKind::kParameter, OpKind::kState, OpKind::kStepScalar};  // Trained below.
+  kinds.insert(
+      {OpKind::kCustom, OpKind::kCustomGradient});  // Their bodies are the model's: tests/end_to_end/custom_ops_test.
   // Of manual models: manual_run_test.
-  kinds.insert({"all_gather", "all_reduce", "all_to_all", "broadcast", "neighbor_exchange", "rank_pad", "rank_slice",
-                "rank_value", "reduce_scatter"});
+  kinds.insert({OpKind::kAllGather, OpKind::kAllReduce, OpKind::kAllToAll, OpKind::kBroadcast,
+                OpKind::kNeighborExchange, OpKind::kRankPad, OpKind::kRankSlice, OpKind::kRankValue,
+                OpKind::kReduceScatter});
   for (const Op& op : graph.ops) kinds.insert(op.kind);
-  for (const OpDefinition* op : AllOps()) EXPECT_EQ(kinds.count(op->name), 1u) << op->name << " is not tested";
+  for (const OpDefinition* op : AllOps()) EXPECT_EQ(kinds.count(op->kind), 1u) << op->kind << " is not tested";
 
   const SourceValues sources = RandomSources(graph, 1);
   const IdVector<OpId, Tensor> expected = InterpretGraph(graph, sources, 1);

@@ -30,12 +30,11 @@ TEST_P(ExamplesTest, CompilesWithoutAWord) {
 INSTANTIATE_TEST_SUITE_P(All, ExamplesTest,
                          testing::Values("custom_op/custom_op.model", "global_view/columns_rows.model",
                                          "global_view/data_parallel.model", "global_view/rows.model",
-                                         "manual_halo/manual_halo.model",
-                                         "manual_mlp/manual_mlp.model", "manual_transpose/manual_transpose.model",
-                                         "mnist_cnn/mnist_cnn.model",
+                                         "manual_halo/manual_halo.model", "manual_mlp/manual_mlp.model",
+                                         "manual_transpose/manual_transpose.model", "mnist_cnn/mnist_cnn.model",
                                          "mnist_mlp/mnist_mlp.model", "region_function/region_function.model",
-                                         "regions/regions.model", "sapp_mlp/sapp_mlp.model",
-                                         "tiny_gpt/tiny_gpt.model", "vmap/vmap.model"));
+                                         "regions/regions.model", "sapp_mlp/sapp_mlp.model", "tiny_gpt/tiny_gpt.model",
+                                         "vmap/vmap.model"));
 
 TEST(ExampleTest, SappMlpIsThePublishedNetwork) {
   const Analyzed analyzed = AnalyzeExample("sapp_mlp/sapp_mlp.model");
@@ -44,7 +43,7 @@ TEST(ExampleTest, SappMlpIsThePublishedNetwork) {
   const Op& first = graph.op(*graph.Find("h1.matmul"));
   EXPECT_EQ(graph.op(first.inputs[0]).type.ToString(), "f32[256, 784]");
   EXPECT_EQ(graph.op(first.inputs[1]).type.ToString(), "f32[512, 784]");
-  EXPECT_EQ(graph.op(*graph.loss).kind, "mae");
+  EXPECT_EQ(graph.op(*graph.loss).kind, OpKind::kMae);
   EXPECT_EQ(analyzed.module->training.optimizer.momentum, 0.1);
   EXPECT_EQ(analyzed.module->training.optimizer.learning_rate.rate, 1e-3);
 }

@@ -18,7 +18,8 @@ std::string Ops(const Analyzed& analyzed) {
   for (const Op& op : analyzed.module->graph.ops) {
     std::vector<std::string> inputs;
     for (OpId input : op.inputs) inputs.push_back(analyzed.module->graph.op(input).name);
-    absl::StrAppend(&text, op.name, ": ", op.type.ToString(), " = ", op.kind, "(", absl::StrJoin(inputs, ", "), ")\n");
+    absl::StrAppend(&text, op.name, ": ", op.type.ToString(), " = ", OpKindName(op.kind), "(",
+                    absl::StrJoin(inputs, ", "), ")\n");
   }
   return text;
 }
@@ -27,7 +28,7 @@ std::string ParameterNames(const Analyzed& analyzed) {
   if (!analyzed.module) return analyzed.messages;
   std::vector<std::string> names;
   for (const Op& op : analyzed.module->graph.ops) {
-    if (op.kind == "parameter") names.push_back(op.name);
+    if (op.kind == OpKind::kParameter) names.push_back(op.name);
   }
   return absl::StrJoin(names, " ");
 }
@@ -316,7 +317,7 @@ TEST(FrontendTest, ExpandsTheNormalisations) {
     EXPECT_EQ(ParameterNames(analyzed), c.parameters) << c.call;
     std::vector<Shape> statistics;
     for (const Op& op : analyzed.module->graph.ops) {
-      const bool reduces = op.kind == "reduce_mean" || op.kind == "reduce_sum";
+      const bool reduces = op.kind == OpKind::kReduceMean || op.kind == OpKind::kReduceSum;
       if (reduces && !op.type.shape.empty()) statistics.push_back(op.type.shape);
     }
     EXPECT_EQ(statistics, c.statistics) << c.call;

@@ -106,8 +106,8 @@ TEST(ManualTest, AMeanIsASumAndAScale) {
   const Analyzed analyzed = AnalyzeManual("let y = x * rank; loss all_reduce(reduce_mean(y), mean);");
   ASSERT_TRUE(analyzed.module.has_value()) << analyzed.messages;
   const Graph& graph = analyzed.module->graph;
-  EXPECT_EQ(graph.op(*graph.loss).kind, "scale");
-  EXPECT_EQ(graph.op(*graph.loss).attributes.GetDouble("factor"), 0.25);
+  EXPECT_EQ(graph.op(*graph.loss).kind, OpKind::kScale);
+  EXPECT_EQ(graph.op(*graph.loss).attributes.Get(attribute::kFactor), 0.25);
 }
 
 TEST(ManualTest, Messages) {
@@ -154,7 +154,7 @@ TEST(ManualTest, LocalParameters) {
   const std::string body = "#[local] param w: f32[6] = zeros(); loss all_reduce(reduce_mean(x * w), mean);";
   const Analyzed analyzed = AnalyzeManual(body);
   ASSERT_TRUE(analyzed.module.has_value()) << analyzed.messages;
-  EXPECT_TRUE(analyzed.module->graph.op(*analyzed.module->graph.Find("w")).attributes.GetBool("local"));
+  EXPECT_TRUE(analyzed.module->graph.op(*analyzed.module->graph.Find("w")).attributes.Get(attribute::kLocal));
   EXPECT_NE(AnalyzeBody(body).messages.find("error[E0707]: `#[local]` outside a manual model"), std::string::npos);
 }
 

@@ -19,7 +19,7 @@ double LossOf(const std::string& body, const std::string& rest) {
   const Graph& graph = analyzed.module->graph;
   SourceValues sources;
   for (const Op& op : graph.ops) {
-    if (op.kind != "input" && op.kind != "parameter") continue;
+    if (op.kind != OpKind::kInput && op.kind != OpKind::kParameter) continue;
     Tensor value = Zeros(op.type.shape);
     for (size_t i = 0; i < value.values.size(); ++i) {
       value.values[i] = std::sin(1.0 + static_cast<double>(i * (1 + op.name.back() % 7)));

@@ -81,7 +81,8 @@ ByHand CostsByHand(const testing::GptShape& shape, double inside_weight) {
 std::vector<OpId> WeightProducts(const Graph& graph) {
   std::vector<OpId> products;
   for (const Op& op : graph.ops) {
-    if (op.phase == Phase::kForward && op.kind == "matmul" && graph.op(op.inputs[1]).kind == "parameter") {
+    if (op.phase == Phase::kForward && op.kind == OpKind::kMatmul &&
+        graph.op(op.inputs[1]).kind == OpKind::kParameter) {
       products.push_back(op.id);
     }
   }
@@ -116,7 +117,7 @@ TEST(HierarchyTest, DataParallelAcrossHostsAndTensorParallelInside) {
 // `plan` with the prices of another cluster's links.
 double CostOn(const Graph& graph, Plan plan, const Cluster& cluster) {
   plan.mesh = MeshOfCluster(cluster);
-  return PlanCost(graph, plan).price;
+  return PlanCost(FactsOf(graph), plan).price;
 }
 
 // With links of one speed axes are interchangeable: which of them cut weights rather than the batch follows from the

@@ -12,19 +12,14 @@
 #include "ir/plan/plan.h"
 #include "ir/program/program.h"
 #include "ir/strategy/strategy.h"
+#include "ir/testing/meshes.h"
 #include "search/search.h"
 
 namespace cleave {
 namespace {
 
-Mesh MeshOf(const std::vector<int64_t>& sizes) {
-  std::vector<MeshAxis> axes;
-  for (int64_t size : sizes) axes.push_back({.name = absl::StrCat("m", axes.size()), .size = size});
-  return *Mesh::Create(std::move(axes));
-}
-
 OpId Parameter(GraphBuilder& builder, const Shape& shape, const std::string& name) {
-  return builder.Add("parameter", {}, {{"shape", shape}}, name);
+  return builder.Add(OpKind::kParameter, {}, {{attribute::kShape, shape}}, name);
 }
 
 // The collectives of a plan: "all_reduce y over m1", by what they move and the axes.
@@ -68,7 +63,7 @@ Graph BatchedMatmul() {
   GraphBuilder builder;
   const OpId x = Parameter(builder, {2, 4, 8, 16}, "x");
   const OpId w = Parameter(builder, {2, 4, 16, 32}, "w");
-  builder.Add("neg", {builder.Add("matmul", {x, w}, {}, "y")}, {}, "z");
+  builder.Add(OpKind::kNeg, {builder.Add(OpKind::kMatmul, {x, w}, {}, "y")}, {}, "z");
   return std::move(builder).Build();
 }
 
@@ -86,7 +81,7 @@ TEST(KnownLayoutsTest, ThePublishedPinReducesInPairs) {
   GraphBuilder builder;
   const OpId x = Parameter(builder, {256, 784}, "x");
   const OpId w = Parameter(builder, {512, 784}, "w");
-  builder.Add("neg", {builder.Add("matmul", {x, w}, {{"transpose_b", true}}, "y")}, {}, "z");
+  builder.Add(OpKind::kNeg, {builder.Add(OpKind::kMatmul, {x, w}, {{attribute::kTransposeB, true}}, "y")}, {}, "z");
   const Mesh mesh = Mesh::OfDevices(8);
   EXPECT_EQ(CollectivesOf(std::move(builder).Build(), mesh, {{{4, 2}}, {{1, 2}}}),
             (std::vector<std::string>{"all_reduce y over m2"}));
@@ -98,7 +93,8 @@ TEST(KnownLayoutsTest, ThePublishedPinReducesInPairs) {
 TEST(KnownLayoutsTest, AReshapeThatDropsOnesMovesNothing) {
   GraphBuilder builder;
   const OpId x = Parameter(builder, {128, 64, 1, 1}, "x");
-  builder.Add("neg", {builder.Add("reshape", {x}, {{"shape", std::vector<int64_t>{128, 64}}}, "y")}, {}, "z");
+  builder.Add(OpKind::kNeg,
+              {builder.Add(OpKind::kReshape, {x}, {{attribute::kShape, std::vector<int64_t>{128, 64}}}, "y")}, {}, "z");
   EXPECT_EQ(CollectivesOf(std::move(builder).Build(), MeshOf({8}), {{{8, 1, 1, 1}}}), std::vector<std::string>{});
 }
 
@@ -114,7 +110,7 @@ TEST(KnownLayoutsTest, TheSmallOperandMoves) {
   GraphBuilder builder;
   const OpId x = Parameter(builder, {4, 4096}, "x");
   const OpId w = Parameter(builder, {4096, 4096}, "w");
-  builder.Add("neg", {builder.Add("matmul", {x, w}, {}, "y")}, {}, "z");
+  builder.Add(OpKind::kNeg, {builder.Add(OpKind::kMatmul, {x, w}, {}, "y")}, {}, "z");
   const Graph graph = std::move(builder).Build();
   Pins pins;
   for (const char* name : {"x", "w", "z"}) pins.pins.push_back(RowsOverAll(graph, name));

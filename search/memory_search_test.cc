@@ -37,7 +37,8 @@ TEST(MemorySearchTest, ALimitBelowTheCheapestPlanGivesAnotherOneThatFits) {
       const Plan bound = Found(graph, cluster, {.dataset = {}}, WithMemory(limit));
       EXPECT_LE(PeakOf(graph, bound), limit) << devices;
       EXPECT_GE(bound.search.cost, free.search.cost * (1 - 1e-9)) << devices;
-      EXPECT_NEAR(bound.search.cost, PlanCost(graph, bound).price, 1e-6 * bound.search.cost) << "without the weight";
+      EXPECT_NEAR(bound.search.cost, PlanCost(FactsOf(graph), bound).price, 1e-6 * bound.search.cost)
+          << "without the weight";
       EXPECT_EQ(bound.search.zero, 0);
     }
   }

@@ -35,12 +35,13 @@ Prices PricesOf(const PlanningTask& task) {
 Planner::Planner(const PlanningTask& task) : task_(task), bundles_(FindBundles(task.facts)), prices_(PricesOf(task)) {}
 
 AssignmentOptions Planner::OptionsUnder(Objective objective, double memory_weight) const {
-  const AssignmentOptions options = PaidUnder(
-      objective, task_.facts, task_.mesh,
-      {.gradient_weight = task_.options.gradient_weight, .dataset = task_.options.dataset, .prices = prices_});
-  return {.gradient_weight = options.gradient_weight,
-          .dataset = options.dataset,
-          .prices = WithMemoryWeight(task_.facts, task_.mesh, memory_weight, options.prices)};
+  AssignmentOptions options = PaidUnder(objective, task_.facts, task_.mesh,
+                                        {.gradient_weight = task_.options.gradient_weight,
+                                         .dataset = task_.options.dataset,
+                                         .prices = prices_,
+                                         .tuning = task_.options.tuning});
+  options.prices = WithMemoryWeight(task_.facts, task_.mesh, memory_weight, std::move(options.prices));
+  return options;
 }
 
 std::optional<Planner::Decisions> Planner::Decide(const RegionStep& step, double memory_weight,
@@ -50,7 +51,7 @@ std::optional<Planner::Decisions> Planner::Decide(const RegionStep& step, double
   Decisions decisions{.reasons = {.searched = false, .rule = "", .price = options.price}};
   switch (options.algorithm) {
     case SearchAlgorithm::kSapp: {
-      const double cost = Sapp(assignment, bundles_, {.price = options.price, .work = options.work});
+      const double cost = Sapp(assignment, bundles_, options.price);
       if (options.price == Price::kClassic) decisions.cost = cost;
       decisions.reasons.searched = true;
       break;
@@ -71,7 +72,7 @@ std::optional<Planner::Decisions> Planner::Decide(const RegionStep& step, double
       break;
     }
     case SearchAlgorithm::kExact: {
-      const ExactResult best = FindBest(assignment, bundles_, {.work = options.work});
+      const ExactResult best = FindBest(assignment, bundles_);
       // Under another objective, or with a price of memory, the bound is not one of the cost.
       const bool is_of_cost = step.objective == Objective::kSpeed && assignment.options().prices.local == nullptr;
       if (is_of_cost) decisions.lower_bound = best.lower_bound;
@@ -147,7 +148,7 @@ std::optional<Plan> Planner::PlanFor(double memory_weight, int zero, Diagnostics
   if (zero > 0) {
     ShardReplicas(facts, task_.demands, zero, plan);
     plan.search.zero = zero;
-    plan.search.cost = PlanCost(*facts.graph, plan, prices_).price;
+    plan.search.cost = PlanCost(facts, plan, prices_).price;
   }
   return plan;
 }

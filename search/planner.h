@@ -27,7 +27,7 @@ struct PlanningTask {
   const Mesh& mesh;
   const Cluster& cluster;
   const Pins& pins;
-  const std::map<OpId, Demand>& demands;
+  const OpDemands& demands;
   const SearchOptions& options;
 };
 
@@ -43,7 +43,7 @@ class Planner {
  private:
   // How the ops were decided.
   struct Decisions {
-    std::map<OpId, Demand> held = {};        // What is not the search's to decide.
+    OpDemands held = {};                     // What is not the search's to decide.
     std::vector<Change> changes = {};        // What it decided.
     std::optional<double> cost = {};         // Where it is not that of the assignment.
     std::optional<double> lower_bound = {};  // Of any plan's cost.

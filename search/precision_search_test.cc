@@ -26,7 +26,7 @@ Plan Found(const Graph& graph, int64_t devices, const SearchOptions& options) {
   EXPECT_TRUE(plan.has_value()) << RenderText(diagnostics, SourceSet());
   if (!plan.has_value()) return {};
   EXPECT_TRUE(VerifyPlan(graph, *plan).empty());
-  EXPECT_NEAR(plan->search.cost, PlanCost(graph, *plan).price, 1e-6 * plan->search.cost + 1e-9);
+  EXPECT_NEAR(plan->search.cost, PlanCost(FactsOf(graph), *plan).price, 1e-6 * plan->search.cost + 1e-9);
   return *plan;
 }
 
@@ -55,7 +55,7 @@ TEST(PrecisionSearchTest, CopiesOfParametersAreMadeWhereTheyAreRead) {
   const Graph graph = InBf16(Gpt({}));
   const Plan plan = Found(graph, 4, {.algorithm = SearchAlgorithm::kDataParallel, .dataset = {}});
   for (const Op& op : graph.ops) {
-    if (op.kind != "cast" || graph.op(op.inputs[0]).kind != "parameter") continue;
+    if (op.kind != OpKind::kCast || graph.op(op.inputs[0]).kind != OpKind::kParameter) continue;
     EXPECT_EQ(plan.ops[op.id].strategy, Strategy::Replicated(RuleOf(graph, op))) << op.name;
     EXPECT_THAT(plan.ops[op.id].reason, ::testing::HasSubstr("made as "));
   }

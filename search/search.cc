@@ -55,15 +55,15 @@ bool CheckSupported(const Pins& pins, const SearchOptions& options, Diagnostics&
 }
 
 // The one plan that there is, where it fits into memory.
-std::optional<Plan> PlanManual(const Graph& graph, const Cluster& cluster, const Pins& pins, const FuseOptions& fuse,
-                               Diagnostics& diagnostics) {
+std::optional<Plan> PlanManual(const Graph& graph, const Cluster& cluster, const Pins& pins,
+                               const SearchOptions& options, Diagnostics& diagnostics) {
   const std::optional<Mesh> mesh = MeshFor(cluster, pins.settings.mesh, pins.settings.mesh_span, diagnostics);
   if (!mesh.has_value()) return std::nullopt;
   const Plan plan = ManualPlan(graph, *mesh, cluster.name);
-  const std::optional<MemoryLimit> limit = MemoryLimitOf(pins.settings, cluster, fuse);
+  const std::optional<MemoryLimit> limit = MemoryLimitOf(pins.settings, cluster, options.fuse);
   if (!limit.has_value()) return plan;
   const PlanFor only_plan = [&](double, int) { return plan; };
-  return FitMemory(graph, *limit, only_plan, /*zero=*/0, diagnostics);
+  return FitMemory(graph, *limit, only_plan, /*zero=*/0, diagnostics, options.tuning);
 }
 
 }  // namespace
@@ -124,12 +124,12 @@ std::optional<Plan> Search(const Graph& training_graph, const Cluster& cluster, 
                            const SearchOptions& options, Diagnostics& diagnostics) {
   const auto start = std::chrono::steady_clock::now();
   if (!CheckManualSettings(training_graph, options.algorithm, pins, diagnostics)) return std::nullopt;
-  if (training_graph.is_manual()) return PlanManual(training_graph, cluster, pins, options.fuse, diagnostics);
+  if (training_graph.is_manual()) return PlanManual(training_graph, cluster, pins, options, diagnostics);
   if (!CheckSupported(pins, options, diagnostics)) return std::nullopt;
   const std::optional<Mesh> mesh = MeshFor(cluster, pins.settings.mesh, pins.settings.mesh_span, diagnostics);
   if (!mesh.has_value()) return std::nullopt;
   const GraphFacts facts = FactsOf(training_graph);
-  const std::optional<std::map<OpId, Demand>> demands = ResolvePins(facts, *mesh, pins, diagnostics);
+  const std::optional<OpDemands> demands = ResolvePins(facts, *mesh, pins, diagnostics);
   if (!demands.has_value()) return std::nullopt;
 
   SearchOptions own = options;
@@ -146,7 +146,7 @@ std::optional<Plan> Search(const Graph& training_graph, const Cluster& cluster, 
       Diagnostics& own = std::exchange(is_first, false) ? diagnostics : repeated;
       return planner.PlanFor(memory_weight, zero, own);
     };
-    plan = FitMemory(training_graph, *limit, plan_for, options.zero, diagnostics);
+    plan = FitMemory(training_graph, *limit, plan_for, options.zero, diagnostics, options.tuning);
   } else {
     plan = planner.PlanFor(/*memory_weight=*/0, options.zero.value_or(0), diagnostics);
   }

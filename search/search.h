@@ -17,6 +17,7 @@
 #include "ir/pins/pins.h"
 #include "ir/plan/plan.h"
 #include "search/cluster/cluster.h"
+#include "search/tuning/tuning.h"
 
 namespace cleave {
 
@@ -26,10 +27,10 @@ struct SearchOptions {
   double gradient_weight = 0.1;
   Objective objective = Objective::kSpeed;  // Of regions each has its own.
   Outside outside = Outside::kReplicate;    // Of ops outside of regions.
-  std::optional<DatasetLayout> dataset;  // nullopt: data is read in whatever layout its readers want.
+  std::optional<DatasetLayout> dataset;     // nullopt: data is read in whatever layout its readers want.
   std::optional<int> zero = 0;  // 1 to 3: what replicas share is divided (search/zero); nullopt: as memory asks for.
-  int64_t work = 400000;        // Bound of refine (search/sapp).
   FuseOptions fuse = {};        // What the target computes as one piece.
+  SearchTuning tuning = {};     // How long to look.
 };
 
 // What the `parallel` block asks for.

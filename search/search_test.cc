@@ -33,7 +33,7 @@ Plan Found(const Graph& graph, const Cluster& cluster, const SearchOptions& opti
 double SappCost(const Graph& graph, std::vector<MeshAxis> axes, double gradient_weight) {
   const GraphFacts facts = FactsOf(graph);
   Assignment assignment(facts, *Mesh::Create(std::move(axes)), {.gradient_weight = gradient_weight, .dataset = {}}, {});
-  return Sapp(assignment, FindBundles(facts), {});
+  return Sapp(assignment, FindBundles(facts));
 }
 
 TEST(SappTest, FindsTheOptimumOfTheSeedNetwork) {
@@ -78,7 +78,7 @@ std::vector<std::string> ClassicLetters(const Graph& graph, const Pins& pins = {
   const Plan plan = Found(graph, CpuCluster(8), {.price = Price::kClassic, .dataset = {}}, pins);
   std::vector<std::string> letters;
   for (const Op& op : graph.ops) {
-    if (op.kind == "matmul") letters.push_back(LettersOf(graph, plan.mesh, op.id, plan.ops[op.id].strategy));
+    if (op.kind == OpKind::kMatmul) letters.push_back(LettersOf(graph, plan.mesh, op.id, plan.ops[op.id].strategy));
   }
   return letters;
 }
@@ -128,7 +128,7 @@ TEST(SearchTest, AnyNumberOfDevicesGetsASoundPlan) {
       const Plan plan = Found(graph, CpuCluster(devices), {.dataset = {}});
       EXPECT_EQ(plan.mesh.rank_count(), devices);
       EXPECT_EQ(VerifyPlan(graph, plan), std::vector<std::string>{}) << devices;
-      EXPECT_NEAR(plan.search.cost, PlanCost(graph, plan).price, 1e-6 * plan.search.cost) << devices;
+      EXPECT_NEAR(plan.search.cost, PlanCost(FactsOf(graph), plan).price, 1e-6 * plan.search.cost) << devices;
     }
   }
 }

@@ -36,7 +36,7 @@ Plan Found(const Graph& graph, const Cluster& cluster, Price price, double gradi
 std::vector<std::string> ProductLetters(const Graph& graph, const Plan& plan) {
   std::vector<std::string> letters;
   for (const Op& op : graph.ops) {
-    if (op.kind != "matmul" || op.phase != Phase::kForward) continue;
+    if (op.kind != OpKind::kMatmul || op.phase != Phase::kForward) continue;
     letters.push_back(LettersOf(graph, plan.mesh, op.id, plan.ops[op.id].strategy));
   }
   return letters;
@@ -80,7 +80,7 @@ TEST(TimeSearchTest, CostsAreSecondsOfTheWholePlan) {
     for (const Cluster& cluster : {CpuCluster(6), Named("h100x8*2", 16)}) {
       const GraphFacts facts = FactsOf(graph);
       const Plan plan = Found(graph, cluster, Price::kTime);
-      const double cost = PlanCost(graph, plan, TimePrices(facts, cluster, plan.mesh)).price;
+      const double cost = PlanCost(facts, plan, TimePrices(facts, cluster, plan.mesh)).price;
       EXPECT_NEAR(plan.search.cost, cost, 1e-9 * cost);
       EXPECT_EQ(plan.search.price, "time");
     }

@@ -24,9 +24,7 @@ std::string OpsText(const GraphFacts& facts, const std::vector<OpId>& ops) {
   return text;
 }
 
-bool IsModelOp(const GraphFacts& facts, OpId op) {
-  return facts.op(op).phase == Phase::kForward && facts.is_set(op);
-}
+bool IsModelOp(const GraphFacts& facts, OpId op) { return facts.op(op).phase == Phase::kForward && facts.is_set(op); }
 
 bool HasOnlyWholeFactors(const Rule& rule) {
   return !rule.factors.empty() && std::all_of(rule.factors.begin(), rule.factors.end(),
@@ -72,7 +70,7 @@ Bytes GatheredFor(const GraphFacts& facts, const Plan& plan, OpId op) {
 }
 
 void WarnOfNoRule(const GraphFacts& facts, const Plan& plan, OpId op, Diagnostics& diagnostics) {
-  const std::string& defined = facts.op(op).attributes.GetString("op");
+  const std::string& defined = facts.op(op).attributes.Get(attribute::kOp);
   const Bytes gathered = GatheredFor(facts, plan, op);
   std::string cost = "every rank repeats the work; what it reads lies whole on each as it is";
   if (gathered > Bytes(0)) {
@@ -99,7 +97,7 @@ bool IsLopsided(const Rule& rule, const Strategy& strategy, const Mesh& mesh) {
 
 }  // namespace
 
-void WarnOfIdleRanks(const GraphFacts& facts, const Plan& plan, const std::map<OpId, Demand>& demands, const Pins& pins,
+void WarnOfIdleRanks(const GraphFacts& facts, const Plan& plan, const OpDemands& demands, const Pins& pins,
                      Diagnostics& diagnostics) {
   const int ranks = plan.mesh.rank_count();
   if (ranks == 1) return;
@@ -110,7 +108,7 @@ void WarnOfIdleRanks(const GraphFacts& facts, const Plan& plan, const std::map<O
     const Strategy& strategy = plan.ops[op.id].strategy;
     // A print shows the whole tensor because the user asked for it.
     const bool is_effect = DefinitionOf(op).op_class == OpClass::kEffect;
-    if (op.kind == "custom" && op.attributes.GetString("rule").empty()) {
+    if (op.kind == OpKind::kCustom && op.attributes.Get(attribute::kRule).empty()) {
       WarnOfNoRule(facts, plan, op.id, diagnostics);
     } else if (!is_effect && HasOnlyWholeFactors(facts.rule(op.id)) && op.type.elements() > 1) {
       whole.push_back(op.id);

@@ -13,9 +13,9 @@
 namespace cleave {
 
 // W0601: forward ops that have no distributed form. W0602: ops of which some rank does less than half of what another
-// does. W0603: mesh axes that no op of the model is cut by, so that devices repeat each other's work (not said of a
-// search that was told to replicate). W0604: ops that the model defines without a rule.
-void WarnOfIdleRanks(const GraphFacts& facts, const Plan& plan, const std::map<OpId, Demand>& demands, const Pins& pins,
+// does. W0603: mesh axes that no op of the model is cut by, so that devices repeat each other's work (a
+// search that was told to replicate gets no such warning). W0604: ops that the model defines without a rule.
+void WarnOfIdleRanks(const GraphFacts& facts, const Plan& plan, const OpDemands& demands, const Pins& pins,
                      Diagnostics& diagnostics);
 
 }  // namespace cleave

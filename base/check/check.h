@@ -1,8 +1,9 @@
-// Checks for our own bugs: an invariant that does not hold ends the program with exit code 70.
+// Checks that find bugs of the compiler itself: an invariant that does not hold ends the program with exit code 70.
 //
 //   CLEAVE_CHECK(axis.value() < mesh.rank()) << "axis " << axis.value() << " is not in " << mesh.ToString();
 //
-// A user's mistake is never a check: it is a Diagnostic (base/diagnostic). A failure of the world is an absl::Status.
+// A user's mistake is never a check: it is a Diagnostic (base/diagnostic). A failure of the environment is an
+// absl::Status.
 // Thread-safe.
 #ifndef CLEAVE_BASE_CHECK_CHECK_H_
 #define CLEAVE_BASE_CHECK_CHECK_H_

@@ -1,11 +1,11 @@
-// What a user is told about their own mistake: a code, a place, why with numbers, and help that can be pasted.
+// A message about a mistake of the user: a code, a place, the reason with numbers, and help that can be pasted.
 //
 //   diagnostics.Add(Error(Code::kE0201, "unknown name `relo`")
 //                       .At(name.span, "not defined here")
 //                       .Help("did you mean `relu`?"));
 //
-// Messages are lower case without a full stop; names stand in backticks; the first label is the primary one and covers
-// the narrowest wrong range. Codes stand in codes.def, each with a page under docs/errors/. Not thread-safe.
+// Messages are lower case without a full stop, with names in backticks. The first label is the primary one and covers
+// the narrowest wrong range. codes.def lists the codes, and each has a page under docs/errors/. Not thread-safe.
 #ifndef CLEAVE_BASE_DIAGNOSTIC_DIAGNOSTIC_H_
 #define CLEAVE_BASE_DIAGNOSTIC_DIAGNOSTIC_H_
 
@@ -19,7 +19,7 @@
 
 namespace cleave {
 
-// Every code that the compiler can print, from codes.def: X(E0304, "short title").
+// Every code that the compiler can print, from codes.def: CLEAVE_CODE(E0304, "short title").
 enum class Code {
 #define CLEAVE_CODE(code, title) k##code,
 #include "base/diagnostic/codes.def"
@@ -81,7 +81,7 @@ class Diagnostics {
 // Every line of the excerpt is cut to 160 columns around the label.
 std::string RenderText(const Diagnostic& diagnostic, const SourceSet& sources);
 
-// One JSON object on one line (docs/formats: "Diagnostics as JSON"), without a newline.
+// One JSON object on one line (docs/formats/exit_codes.md: "Errors as JSON"), without a newline.
 std::string RenderJson(const Diagnostic& diagnostic, const SourceSet& sources);
 
 // All of them, and after more than 20 errors a line that says how many were left out.

@@ -2,12 +2,11 @@
 
 #include "base/diagnostic/diagnostic.h"
 #include "base/diagnostic/severity.h"
-#include "nlohmann/json.hpp"
+#include "base/json/json.h"
 
 namespace cleave {
 
 std::string RenderJson(const Diagnostic& diagnostic, const SourceSet& sources) {
-  using Json = nlohmann::ordered_json;
   Json spans = Json::array();
   for (const Label& label : diagnostic.labels) {
     const SourceFile& file = sources.file(label.span.file);
@@ -27,8 +26,7 @@ std::string RenderJson(const Diagnostic& diagnostic, const SourceSet& sources) {
                        {"spans", spans},
                        {"notes", diagnostic.notes},
                        {"help", diagnostic.help}};
-  // Text that is not UTF-8 (a path, say) must not make the report of a mistake fail.
-  return object.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return JsonLine(object);
 }
 
 }  // namespace cleave

@@ -102,7 +102,7 @@ class FileExcerpt {
       const int shift = ShiftFor(marks);
       absl::StrAppend(&text, SourceLine(line, shift));
       for (const Mark& mark : marks) {
-        // A mark behind the cut stands under the dots that mark it.
+        // A mark behind the cut is shown under the dots.
         const int begin = std::min(mark.begin - shift + (shift > 0 ? 3 : 0), kMostColumns);
         const int width = std::max(1, std::min(mark.end - mark.begin, kMostColumns - begin));
         absl::StrAppend(&text, Gutter(""), " ", std::string(static_cast<size_t>(begin), ' '),

@@ -24,7 +24,7 @@ absl::StatusOr<Json> ParseStrictJson(absl::string_view text) {
   Json document = Json::parse(text.begin(), text.end(), watch, /*allow_exceptions=*/false);
   if (document.is_discarded()) return absl::InvalidArgumentError("not valid JSON");
   if (!duplicate.empty())
-    return absl::InvalidArgumentError(absl::StrCat("the key \"", duplicate, "\" stands twice in one object"));
+    return absl::InvalidArgumentError(absl::StrCat("the key \"", duplicate, "\" occurs twice in one object"));
   return document;
 }
 
@@ -41,6 +41,10 @@ absl::Status CheckFields(const Json& object, const std::string& where, const std
   }
   return absl::OkStatus();
 }
+
+std::string JsonDocument(const Json& json) { return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n"; }
+
+std::string JsonLine(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 absl::StatusOr<std::string> StringAt(const Json& object, const char* field, const std::string& where) {
   const Json& value = object.at(field);

@@ -1,4 +1,4 @@
-// Reads JSON strictly: what a reader does not expect is an error with its place.
+// JSON: strict reading, in which whatever a reader does not expect is an error with its place, and writing.
 //
 //   CLEAVE_ASSIGN_OR_RETURN(const Json document, ParseStrictJson(text));
 //   CLEAVE_RETURN_IF_ERROR(CheckFields(document, "plan", {"version"}, {"warnings"}));
@@ -25,12 +25,17 @@ using Json = nlohmann::ordered_json;
 // "WHERE: WHAT".
 absl::Status JsonError(const std::string& where, const std::string& what);
 
-// The document; an object with a key twice is refused.
+// The document; an object in which a key occurs twice is refused.
 absl::StatusOr<Json> ParseStrictJson(absl::string_view text);
 
 // `object` is an object with all of the `required` fields, some of the `optional` ones and no others.
 absl::Status CheckFields(const Json& object, const std::string& where, const std::set<std::string>& required,
                          const std::set<std::string>& optional = {});
+
+// The fields of objects in the order in which they were added; text that is not UTF-8 (a path, say) with a replacement
+// for each wrong byte. JsonDocument: one value a line, indented, with a newline at the end. JsonLine: one line without.
+std::string JsonDocument(const Json& json);
+std::string JsonLine(const Json& json);
 
 absl::StatusOr<std::string> StringAt(const Json& object, const char* field, const std::string& where);
 absl::StatusOr<double> NumberAt(const Json& object, const char* field, const std::string& where);

@@ -16,7 +16,7 @@ TEST(ParseStrictJsonTest, RefusesBrokenTextAndAKeyTwice) {
   EXPECT_EQ(ParseStrictJson(R"({"a": 1)").status().message(), "not valid JSON");
   EXPECT_EQ(ParseStrictJson("").status().message(), "not valid JSON");
   EXPECT_EQ(ParseStrictJson(R"([{"a": 1}, {"b": {"a": 1, "a": 2}}])").status().message(),
-            "the key \"a\" stands twice in one object");
+            "the key \"a\" occurs twice in one object");
 }
 
 TEST(CheckFieldsTest, NamesWhatIsMissingOrUnknown) {
@@ -36,6 +36,12 @@ TEST(FieldTest, HasTheTypeThatIsAskedFor) {
   EXPECT_EQ(StringAt(object, "number", "file").status().message(), "file.number: expected a string");
   EXPECT_EQ(NumberAt(object, "text", "file").status().message(), "file.text: expected a number");
   EXPECT_EQ(IntegerAt(object, "number", "file").status().message(), "file.number: expected an integer");
+}
+
+TEST(JsonTextTest, KeepsTheOrderOfFieldsAndReplacesWhatIsNotUtf8) {
+  const Json json = {{"b", {1, 2}}, {"a", "x\xff"}};
+  EXPECT_EQ(JsonLine(json), "{\"b\":[1,2],\"a\":\"x\xEF\xBF\xBD\"}");
+  EXPECT_EQ(JsonDocument({{"b", {1}}, {"a", nullptr}}), "{\n \"b\": [\n  1\n ],\n \"a\": null\n}\n");
 }
 
 }  // namespace

@@ -11,13 +11,13 @@
 namespace cleave {
 namespace {
 
-// A number as counting writes it: "7", but not "07" nor what 63 bits do not hold.
+// A number in its shortest form, "7" but not "07", that fits into 63 bits.
 bool IsNumber(absl::string_view text, int64_t* number) {
   const bool digits = !text.empty() && std::all_of(text.begin(), text.end(), absl::ascii_isdigit);
   return digits && (text.size() == 1 || text[0] != '0') && absl::SimpleAtoi(text, number);
 }
 
-// What stands for the numbers at one place of the names. The backward pass counts layers down.
+// The text for the numbers at one place of the names. In the backward pass the numbers count down.
 std::string FoldedNumber(std::vector<int64_t> numbers) {
   std::sort(numbers.begin(), numbers.end());
   if (numbers.front() == numbers.back()) return absl::StrCat(numbers[0]);

@@ -1,4 +1,4 @@
-// Names of equal things in repeated layers differ in the numbers between their dots.
+// The names of the same op or tensor in repeated layers differ only in the numbers between their dots.
 //
 //   LayerNameOf("x.3.attn.out.matmul") == {.place = "x.#.attn.out.matmul", .numbers = {3}}
 //   FoldedName({"x.0.ln", "x.1.ln", "x.2.ln"}) == "x.0..2.ln"
@@ -23,11 +23,11 @@ struct LayerName {
 
 LayerName LayerNameOf(absl::string_view name);
 
-// One name for all: where their numbers differ, `least..greatest` where all between are there, else `*`. REQUIRES: at
-// least one name; all have the same place.
+// One name for all: where their numbers differ, it has `least..greatest` if all numbers between occur, else `*`.
+// REQUIRES: at least one name; all have the same place.
 std::string FoldedName(absl::Span<const std::string> names);
 
-// `text` with the numbers between dots replaced in every word: sentences about equal layers become equal.
+// `text` with the numbers between dots replaced in every word, so that sentences about equal layers become equal.
 std::string FoldedText(absl::string_view text);
 
 }  // namespace cleave

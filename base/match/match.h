@@ -4,7 +4,7 @@
 //       [](const Name& name) { return name.text; },
 //       [](const Call& call) { return call.callee; });
 //
-// A variant alternative without a case does not compile.
+// A call that lacks a case for an alternative does not compile.
 #ifndef CLEAVE_BASE_MATCH_MATCH_H_
 #define CLEAVE_BASE_MATCH_MATCH_H_
 

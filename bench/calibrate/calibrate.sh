@@ -1,5 +1,5 @@
 #!/bin/bash
-# Question: what does this machine do in a second, and how near do our formulas come to it?
+# Question: what does this machine do in a second, and how close are the formulas of the price `time`?
 #
 #   bazel run //bench/calibrate -- --ranks 2 --out cpu_here.json
 #

@@ -23,7 +23,7 @@ std::vector<MeasuredCollective> Select(const std::vector<MeasuredCollective>& al
   return selected;
 }
 
-// What the largest all-gathers and reduce-scatters reach, relative to the largest all-reduce.
+// The bus bandwidth of the largest all-gathers and reduce-scatters, relative to the largest all-reduce.
 double OneWayRatio(const Measurements& measurements) {
   const auto largest = [&](CollectiveKind kind) {
     const std::vector<MeasuredCollective> all = Select(measurements.collectives, kind, measurements.ranks);
@@ -52,7 +52,7 @@ Link LinkFrom(const Measurements& measurements) {
 
 double RateOf(const MeasuredProduct& product) { return product.flops.value() / product.seconds.value(); }
 
-// Efficiency never falls with size: where a larger product was slower, the machine was.
+// Efficiency never falls with size: if a larger product was slower, other work slowed the machine down.
 std::vector<EfficiencyPoint> EfficiencyFrom(const std::vector<MeasuredProduct>& products, double peak) {
   std::vector<EfficiencyPoint> points;
   double best = 0;
@@ -83,7 +83,7 @@ GroupRate FitGroup(const std::vector<MeasuredCollective>& collectives, int64_t r
     latency = 0;
     per_byte = v1 / vv;
   } else if (per_byte <= 0) {
-    // All took about the same: the largest says what the link gives at least.
+    // All took about the same time: the largest gives a lower bound of the bandwidth.
     per_byte = 1 / v1;
   }
   return {.ranks = ranks, .latency = Seconds(latency), .bytes_per_second = 1 / per_byte};

@@ -1,4 +1,4 @@
-// From measured times to the description of a host whose cores are the devices.
+// Makes the description of a host whose cores are the devices from measured times.
 #ifndef CLEAVE_BENCH_CALIBRATE_FIT_H_
 #define CLEAVE_BENCH_CALIBRATE_FIT_H_
 
@@ -29,16 +29,16 @@ struct Measurements {
   int64_t ranks = 2;
   std::vector<MeasuredCollective> collectives;  // By kind, then ranks, then bytes, all ascending.
   std::vector<MeasuredProduct> products;        // Ascending by flops.
-  double memory_bytes_per_second = 1;           // Read and written by one rank while all do.
+  double memory_bytes_per_second = 1;           // Read and written by one rank while all ranks do so.
   Bytes memory_per_rank{0};
 };
 
-// Latency and bandwidth for which latency + traffic / bandwidth is nearest to what all-reduces in groups of `ranks`
-// took, by the sum of squared relative errors. REQUIRES: at least two of different size.
+// Latency and bandwidth for which latency + traffic / bandwidth is closest to the times of all-reduces in groups of
+// `ranks`, by the sum of squared relative errors. REQUIRES: at least two of different size.
 GroupRate FitGroup(const std::vector<MeasuredCollective>& collectives, int64_t ranks);
 
-// Groups and ramp from the all-reduces, the ratio of the others from the largest ones; peak and efficiency from the
-// products, of which the least time is the floor of an op.
+// Takes groups and ramp from the all-reduces, the ratio of other collectives from the largest ones, peak and efficiency
+// from the products, and the floor of an op from the least time of a product.
 Cluster ClusterFrom(const Measurements& measurements, const std::string& name);
 
 }  // namespace cleave

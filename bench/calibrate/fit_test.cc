@@ -25,7 +25,7 @@ TEST(FitGroupTest, FindsWhatTheTimesWereMadeOf) {
 }
 
 TEST(FitGroupTest, LatencyIsNeverNegative) {
-  // Faster than in proportion for the small ones.
+  // Small ones are faster than in proportion.
   std::vector<MeasuredCollective> measured = Exact(2, 0, 1e9);
   measured.front().seconds = measured.front().seconds * 0.5;
   const GroupRate rate = FitGroup(measured, 2);
@@ -37,7 +37,8 @@ TEST(FitGroupTest, LatencyIsNeverNegative) {
 Measurements Sample() {
   Measurements sample{.ranks = 4, .collectives = Exact(2, 3e-6, 5e9), .products = {}, .memory_bytes_per_second = 1e10};
   for (const MeasuredCollective& measured : Exact(4, 5e-6, 4e9)) sample.collectives.push_back(measured);
-  sample.collectives.back().seconds = sample.collectives.back().seconds * 1.5;  // Caches are full.
+  sample.collectives.back().seconds =
+      sample.collectives.back().seconds * 1.5;  // The data no longer fits into the caches.
   sample.products = {{.flops = Flops(1e4), .seconds = Seconds(1e-6)},
                      {.flops = Flops(1e6), .seconds = Seconds(1e-5)},
                      {.flops = Flops(1e9), .seconds = Seconds(5e-3)},

@@ -1,9 +1,9 @@
-// Question: what does this machine do in a second, and how near do the formulas of search/cost/time.h come to it?
+// Question: what does this machine do in a second, and how close are the formulas of search/cost/time.h?
 //
 //   mpirun -n RANKS measure FILE.json
 //
-// Measures on all ranks at once collectives of 1 KiB to 64 MiB by MPI, f32 products by oneDNN, and copies; writes what
-// it has fitted as a cluster file and prints predicted against measured times. All ranks must be on one host.
+// Measures collectives of 1 KiB to 64 MiB by MPI, f32 products by oneDNN, and copies on all ranks at once; writes the
+// fitted description as a cluster file and prints predicted and measured times. All ranks must be on one host.
 #include <omp.h>
 #include <unistd.h>
 
@@ -33,7 +33,7 @@ namespace {
 
 constexpr int64_t kSmallest = 1 << 10, kLargest = 64 << 20;  // Bytes of a collective.
 
-// The least time of `work`, each that of the slowest rank: what else the machine does can only add.
+// The least time of `work`, each that of the slowest rank: other work of the machine can only add time.
 Seconds TimeOf(runtime::Comm& comm, const std::function<void()>& work) {
   constexpr int kLeast = 5, kMost = 200;
   constexpr double kEnough = 0.5;  // Seconds.
@@ -51,7 +51,7 @@ Seconds TimeOf(runtime::Comm& comm, const std::function<void()>& work) {
   return Seconds(least);
 }
 
-// Groups over the innermost `axes` axes, all of which work at once.
+// Groups over the innermost `axes` axes; all groups work at once.
 MeasuredCollective MeasureCollective(runtime::Comm& comm, CollectiveKind kind, const std::vector<int>& axes,
                                      int64_t bytes, std::vector<float>& a, std::vector<float>& b) {
   const runtime::Group group = comm.CreateGroup(axes);
@@ -124,8 +124,8 @@ Seconds PredictedProduct(const Cluster& cluster, const MeasuredProduct& product)
   int64_t size = 1;
   while (2.0 * static_cast<double>(size * size * size) < product.flops.value()) size *= 2;
   const TensorType square{DType::kF32, {size, size}};
-  const Attributes attributes{.values = {{"transpose_a", false}, {"transpose_b", true}}};
-  return OpSeconds(cluster, *FindOp("matmul"), {square, square}, square, attributes);
+  const Attributes attributes = {{attribute::kTransposeA, false}, {attribute::kTransposeB, true}};
+  return OpSeconds(cluster, DefinitionOf(OpKind::kMatmul), {square, square}, square, attributes);
 }
 
 // The innermost axes of the mesh that make groups of `ranks`.

@@ -2,8 +2,9 @@
 # Question: how long from a model to the sources of a program for GPUs, how large are they, and how long does nvcc take for each
 # architecture?
 #
-# For each example: seconds of the compiler (the proof included), lines and bytes of program.cu, and seconds of nvcc for program.cu alone
-# for each of ARCHS. The last line is the runtime, which all share: all of its .cu files, a folder at once as the Makefile does.
+# For each example: seconds of the compiler (the proof included), lines and bytes of program.cu, and seconds of nvcc for
+# program.cu alone for each of ARCHS. The last line is the runtime, which all share: all of its .cu files, compiled
+# folder by folder as the Makefile does.
 #
 #   bazel run //bench/cuda_sources [-- ARCHS]        default: 80 90 100
 set -eu

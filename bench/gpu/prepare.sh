@@ -1,6 +1,6 @@
 #!/bin/bash
-# Writes all that bench/gpu/run.sh needs on a machine with a GPU, where there is neither Bazel nor this compiler: CUDA programs, the
-# runtime, tests of its kernels, and the losses that the CPU target has.
+# Writes everything that bench/gpu/run.sh needs on a machine with a GPU but without Bazel and this compiler: CUDA
+# programs, the runtime, tests of its kernels, and the losses of the CPU target.
 #
 #   ./bazelw run //bench/gpu:prepare [-- FOLDER]      default: bench/gpu/programs
 set -eu
@@ -59,8 +59,8 @@ for batch in 8 16 32; do
   generate "speed_gpt2_${batch}_bf16" "$workspace/bench/gpu/gpt2.model" --set "batch=$batch" --set epochs=100
 done
 
-# The tests of what runs on the device, by what they hold tensors in, and the library that they are written with. Of the stand-in's own
-# only those of what a GPU does too.
+# The tests of device code, which hold their tensors in device memory, and the library with which they are written. Of
+# the stand-in's own tests, only those of what a GPU does too.
 cd "$workspace"
 grep -lr --include='*_test.c[cu]' -e 'runtime/device/device_vector.h' -e 'runtime/kernels/testing.h' runtime |
   grep -v stand_in/guard_test | while read -r test; do

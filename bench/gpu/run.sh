@@ -1,17 +1,19 @@
 #!/bin/bash
-# Questions: do programs for GPUs compute what they should on this machine's GPU, and how fast are they next to PyTorch?
+# Questions: do programs for GPUs compute what they should on this machine's GPU, and how fast are they compared with
+# PyTorch?
 #
 # 1. kernels: the tests of code for the device, against references on the host
 # 2. losses: the three examples on one rank against the CPU target's losses, 20 steps, at most 1e-4 apart (relative)
 # 3. ranks: the same on 2, 4 and 8 ranks that share the GPU, against one rank
 # 4. sanitizer: compute-sanitizer (memcheck, racecheck, synccheck) on two small programs
-# 5. speed: step times and shares of peak, with PyTorch's eager and compiled ones of the same models in the same run
+# 5. speed: step times and shares of peak, and those of PyTorch, eager and compiled, for the same models in the same run
 #
 #   ./run.sh [--stand-in FOLDER] [--only "kernels losses ..."] [PROGRAMS]
 #
-# PROGRAMS is what bench/gpu/prepare.sh has written (default: the folder of this script). Needs nvcc, g++, make and python3; for 5 PyTorch.
-# No MPI, no NCCL, no network. With --stand-in (runtime/stand_in) everything is compiled for the CPU, to try this script: 4 and 5 are left
-# out. What fails is said, and the rest goes on; logs lie in PROGRAMS/logs. Exits with 1 when anything failed.
+# PROGRAMS is what bench/gpu/prepare.sh has written (default: the folder of this script). Needs nvcc, g++, make and
+# python3; for 5 PyTorch. No MPI, no NCCL, no network. With --stand-in (runtime/stand_in) everything is compiled for the
+# CPU, to try this script: 4 and 5 are left out. A failure is reported, and the rest continues; logs are in
+# PROGRAMS/logs. Exits with 1 if anything failed.
 set -u
 
 stand_in=
@@ -42,7 +44,7 @@ failed() {
   say "$1" FAILED "${2-}"
 }
 
-# The line of a log that says what went wrong: the first with an error, else the last.
+# The line of a log that explains a failure: the first with an error, else the last.
 why() {
   [ -e "$1" ] || { echo "not started" && return; }
   { grep -m1 -E 'error:|undefined reference|Error [0-9]|[*]{3} ' "$1" || grep -v '^ *$' "$1" | tail -1; } | cut -c1-160
@@ -69,7 +71,7 @@ build_all() {
   done
 }
 
-# run NAME STEPS: trains it in runs/NAME; its code and last words.
+# run NAME STEPS: trains it in runs/NAME and reports its exit code and last line.
 run() {
   [ -x "bin/$1" ] || return 1
   local data=()

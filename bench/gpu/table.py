@@ -22,7 +22,8 @@ def operations(model, batch):
     if model == "mlp":
         weights, first = 784 * 512 + 512 * 512 + 512 * 10, 784 * 512
         return batch * (6 * weights - 2 * first)
-    # Products of the blocks and of the last layer; scores and mixtures of all places, as is usual, not only of those before.
+    # Products of the blocks and of the last layer; scores and mixtures of all positions, as is usual, not only of
+    # earlier ones.
     width, depth, seq, vocab = 768, 12, 1024, 50304
     return batch * seq * (6 * (12 * depth * width * width + vocab * width) + 12 * depth * width * seq)
 

@@ -1,5 +1,5 @@
-// The step of mnist_mlp by hand, data parallel. Reading guide: main is the step loop; Layer is a product with what
-// belongs to it.
+// The step of mnist_mlp, written by hand and data parallel. Reading guide: main is the step loop; Layer is a product
+// with its parameters and values.
 #define OMPI_SKIP_MPICXX 1
 #include <mpi.h>
 #include <omp.h>
@@ -23,7 +23,7 @@ constexpr int kLayers = 3;
 constexpr int64_t kClasses = kSizes[kLayers];
 constexpr float kLearningRate = 0.05f;
 constexpr float kMomentum = 0.9f;
-constexpr int kBatches = 8;  // Different ones, so that data is read from memory as in real training.
+constexpr int kBatches = 8;  // Several batches, so that data is read from memory as in real training.
 
 dnnl::engine& Engine() {
   static dnnl::engine engine(dnnl::engine::kind::cpu, 0);
@@ -98,8 +98,8 @@ struct Layer {
   Product weight_gradient;
   Product input_gradient;
   std::vector<float> values;    // After bias and relu.
-  std::vector<float> gradient;  // Of the loss by the values before relu.
-  float* weight = nullptr;      // In the arrays of all parameters and of all gradients.
+  std::vector<float> gradient;  // Of the loss with respect to the values before relu.
+  float* weight = nullptr;      // Points into the array of all parameters; the gradient's into that of all gradients.
   float* bias = nullptr;
   float* gradient_of_weight = nullptr;
   float* gradient_of_bias = nullptr;
@@ -121,7 +121,7 @@ double CrossEntropy(const std::vector<float>& logits, const int32_t* labels, int
   return loss / kBatch;
 }
 
-// Sums of columns; where `values` is given, the gradient is first cut to where relu let the value through.
+// Sums of columns. If `values` is given, the gradient is first set to zero where relu made the value zero.
 void BiasGradient(std::vector<float>& gradient, const float* values, int64_t rows, int64_t columns, float* sums) {
   constexpr int64_t kBlock = 64;
 #pragma omp parallel for if (rows * columns > 16384)

@@ -6,7 +6,7 @@
 #
 #   bazel run //bench/launch [-- REPETITIONS [RANKS]]
 #
-# CLEAVE_PROGRAM=FOLDER: an output folder that has been compiled for so many ranks already.
+# CLEAVE_PROGRAM=FOLDER: an output folder that has already been compiled for this number of ranks.
 set -eu
 
 repetitions=${1:-7}
@@ -23,7 +23,7 @@ done
 cd "$out"
 export OMP_NUM_THREADS=1
 
-# A table of this machine, and variables as torchrun sets them.
+# A rank table for this machine, and variables as torchrun sets them.
 devices=
 for ((i = 0; i < ranks; ++i)); do
   devices+="${devices:+, }{\"device_id\": \"$i\", \"device_ip\": \"127.0.0.1\", \"rank_id\": \"$i\"}"
@@ -49,7 +49,7 @@ start() {
 }
 
 ways="mpirun rank-table dynamic torchrun"
-for way in $ways; do start "$way"; done # What is read for the first time is not counted.
+for way in $ways; do start "$way"; done # The first start, which reads the files from disk, is not counted.
 for ((repetition = 0; repetition < repetitions; ++repetition)); do
   for way in $ways; do
     begin=$(date +%s%N)

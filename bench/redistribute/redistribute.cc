@@ -2,10 +2,10 @@
 //
 //   redistribute [PAIRS [SEED]]    1000 pairs of random layouts per line, seed 1.
 //
-// Meshes of 8 to 1,024 ranks, with axes of one link and with an outer link ten times as dear; tensors that are cut
-// evenly and unevenly. Times are of the processor. `proven`: plans that are known to be the cheapest. `over bound`:
-// cost over the lower bound (over the cost where that is proven) in the sum of all plans, an upper limit of what they
-// lose; `worst`: the same of the worst plan that has a bound. Where pieces are unequal the bound is loose, and says
+// The meshes have 8 to 1,024 ranks, with axes of one link or with an outer link that is ten times as expensive; tensors
+// are cut evenly and unevenly. Times are processor times. `proven`: plans that are known to be the cheapest. `over
+// bound`: cost over the lower bound (over the cost if that is proven) in the sum of all plans, an upper limit of what
+// they lose; `worst`: the same for the worst plan that has a bound. If pieces are unequal the bound is loose, and says
 // little about the plans.
 #include "ir/redistribute/redistribute.h"
 
@@ -37,7 +37,7 @@ Mesh MeshOf(const std::vector<int64_t>& sizes, double inner_weight) {
   return *Mesh::Create(std::move(axes));
 }
 
-// Of the processor, so that what else runs on the machine does not count.
+// Processor time, so that other programs on the machine do not count.
 double ThreadMicroseconds() {
   timespec now;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);

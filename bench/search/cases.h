@@ -1,4 +1,4 @@
-// What is measured: models, machines, and one search on them.
+// The models and machines that are measured, and one search on them.
 #ifndef CLEAVE_BENCH_SEARCH_CASES_H_
 #define CLEAVE_BENCH_SEARCH_CASES_H_
 
@@ -25,15 +25,15 @@ const std::vector<Model>& Models();
 // One link for all.
 Cluster Flat(int64_t devices);
 
-// Hosts of as many devices as divide `devices` and are at most 8; between hosts a tenth of the bandwidth.
+// Hosts whose number of devices divides `devices` and is at most 8; between hosts a tenth of the bandwidth.
 Cluster Hierarchical(int64_t devices);
 
 struct Found {
   Plan plan;
-  double seconds = 0;  // Of the whole call of Search; of the processor, so that what else runs does not count.
+  double seconds = 0;  // Processor time of the whole call of Search, so that other programs do not count.
 };
 
-// nullopt where the algorithm has no plan.
+// nullopt if the algorithm has no plan.
 std::optional<Found> Find(const Graph& graph, const Cluster& cluster, SearchAlgorithm algorithm);
 
 }  // namespace cleave

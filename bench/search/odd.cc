@@ -11,7 +11,7 @@ namespace cleave {
 namespace {
 
 struct Division {
-  int64_t ranks = 1;    // Those that the axes which cut some product tell apart.
+  int64_t ranks = 1;    // Ranks that differ on an axis which cuts some product.
   double evenness = 1;  // Work of the products over ranks times the largest share of a rank; 1: divided perfectly.
 };
 

@@ -7,7 +7,8 @@
 namespace cleave {
 namespace {
 
-// What is known of the best cost. The mark: ' ' it is the best, '<' a lower bound, '?' the least that was found.
+// What is known about the best cost. The mark says: ' ' it is the best, '<' a lower bound, '?' the least that was
+// found.
 struct Bound {
   double cost = 0;
   char mark = ' ';

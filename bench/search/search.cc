@@ -1,10 +1,11 @@
-// Question: how good are the plans that the searches find, how long do they take, and does any number of devices work?
+// Question: how good are the plans that the searches find, how long do they take, and does every number of devices
+// work?
 //
 //   search quality|speed|odd [MODEL|all [MOST_DEVICES [REPETITIONS]]]
 //
 // quality: for each model and cluster the cost (docs/cost.md) of data parallelism and of sapp's plan, over the cost of
-//   the best plan, or, marked `<`, over a lower bound of it where the best is not proven. `hosts`: of up to 8 devices,
-//   a byte between hosts is ten times as dear.
+//   the best plan, or, marked `<`, over a lower bound of it if the best is not proven. `hosts`: hosts of up to 8
+//   devices; a byte between hosts costs ten times as much.
 // speed: seconds of the processor that Search takes, the least and the median, for GPT-3's shape on 1,024 devices (128
 //   hosts of 8), with ten times the ops, and with sixteen times the devices.
 // odd: numbers of devices with large prime factors: the ranks with work of their own, how evenly the products are

@@ -9,7 +9,7 @@ namespace cleave {
 
 struct TableOptions {
   std::string model;               // Only this one; empty: all.
-  int64_t most_devices = 1 << 20;  // Only up to so many.
+  int64_t most_devices = 1 << 20;  // Larger numbers are left out.
   int repetitions = 5;             // Of what is timed.
 };
 
@@ -19,7 +19,7 @@ void PrintQuality(const TableOptions& options);
 // How long searches take, and how that grows with ops and devices.
 void PrintSpeed(const TableOptions& options);
 
-// What is found for numbers of devices that are no powers of two.
+// The plans for numbers of devices that are not powers of two.
 void PrintOdd(const TableOptions& options);
 
 }  // namespace cleave

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Question: how far is a generated program from one written by hand for the same step?
+# Question: how much slower is a generated program than one written by hand for the same step?
 #
 # Trains examples/mnist_mlp (batch 256, momentum) on 1 and 2 ranks with the generated program and with bench/handwritten, in turn, and prints
 # for each the median and the least step time over the repetitions, and the ratio of the two.

@@ -22,7 +22,7 @@ const Target& CudaTarget() {
                                      .headers = kHeaders,
                                      .is_device = true,
                                      .library_workspace = kLibraryWorkspace,
-                                     .largest_attention_head = kLargestAttentionHead,
+                                     .fuse = {.largest_attention_head = kLargestAttentionHead},
                                      .emit_loop = EmitKernelOfLoop};
   return kTarget;
 }

@@ -1,4 +1,4 @@
-// Attention as one call of the runtime. Where the target has one: Target::largest_attention_head.
+// Attention as one call of the runtime, for targets that have one (Target::fuse).
 #ifndef CLEAVE_CODEGEN_SOURCE_ATTENTION_H_
 #define CLEAVE_CODEGEN_SOURCE_ATTENTION_H_
 

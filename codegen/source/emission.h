@@ -7,15 +7,16 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "codegen/emit/identifiers.h"
+#include "codegen/emit/text.h"
 #include "codegen/source/names.h"
 #include "codegen/source/rank_numbers.h"
 #include "codegen/source/sizes.h"
 #include "codegen/source/target.h"
-#include "codegen/emit/identifiers.h"
-#include "codegen/emit/text.h"
 #include "ir/fuse/fuse.h"
 #include "ir/fuse/storage.h"
 #include "ir/graph/graph.h"
+#include "ir/memory/memory.h"
 #include "ir/program/program.h"
 #include "ir/training/training.h"
 
@@ -28,11 +29,12 @@ struct Emission {
   const Training& training;
   const Fusion& fusion;
   const Storage& storage;
+  const MemoryUse& memory;
   const Names& names;
   Identifiers& identifiers;
   Sizes& sizes;
   RankNumbers& rank_numbers;
-  SourceWriter& kernels;                               // What stands above the program's struct.
+  SourceWriter& kernels;                              // What stands above the program's struct.
   std::map<std::vector<AxisId>, std::string> groups;  // The groups used so far and their names.
   std::map<ValueId, std::string> step_number_places = {};
 

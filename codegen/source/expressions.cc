@@ -77,29 +77,29 @@ Expression Function(const Context& c) {
 }
 
 // f(arguments…, attributes…)
-Expression CallWith(const Context& c, absl::string_view function, const std::vector<std::string>& attributes) {
+Expression CallWith(const Context& c, absl::string_view function, const std::vector<Attribute<double>>& keys) {
   std::vector<Expression> arguments(c.arguments.begin(), c.arguments.end());
-  for (const std::string& name : attributes) {
-    arguments.push_back({FloatLiteral(c.compute.attributes.GetDouble(name))});
+  for (const Attribute<double> key : keys) {
+    arguments.push_back({FloatLiteral(c.compute.attributes.Get(key))});
   }
   return Call(function, arguments);
 }
 
-Expression Clamp(const Context& c) { return CallWith(c, "Clamp", {"low", "high"}); }
-Expression LeakyRelu(const Context& c) { return CallWith(c, "LeakyRelu", {"slope"}); }
-Expression LeakyReluGradient(const Context& c) { return CallWith(c, "LeakyReluGradient", {"slope"}); }
+Expression Clamp(const Context& c) { return CallWith(c, "Clamp", {attribute::kLow, attribute::kHigh}); }
+Expression LeakyRelu(const Context& c) { return CallWith(c, "LeakyRelu", {attribute::kSlope}); }
+Expression LeakyReluGradient(const Context& c) { return CallWith(c, "LeakyReluGradient", {attribute::kSlope}); }
 
 // Repeated products are fast and exact for small whole exponents only.
 Expression Power(const Context& c) {
   constexpr double kMostFactors = 16;
-  const double exponent = c.compute.attributes.GetDouble("exponent");
+  const double exponent = c.compute.attributes.Get(attribute::kExponent);
   if (exponent == 1) return c.arguments[0];
   if (exponent == 2) return Call("Square", c.arguments);
   if (exponent == 0.5) return Call("std::sqrt", c.arguments);
   if (std::abs(exponent) <= kMostFactors && exponent == std::trunc(exponent)) {
     return Call(absl::StrCat("Power<", static_cast<int>(exponent), ">"), c.arguments);
   }
-  return CallWith(c, "std::pow", {"exponent"});
+  return CallWith(c, "std::pow", {attribute::kExponent});
 }
 
 constexpr const char* kExp = "Exp";
@@ -130,7 +130,7 @@ Expression Rsqrt(const Context& c) {
 }
 
 Expression Scale(const Context& c) {
-  const double factor = c.compute.attributes.GetDouble("factor");
+  const double factor = c.compute.attributes.Get(attribute::kFactor);
   return Infix({FloatLiteral(factor), factor < 0 ? Binding::kUnary : Binding::kPrimary}, "*", c.arguments[0],
                Binding::kProduct);
 }
@@ -161,53 +161,53 @@ Expression MaeGradient(const Context& c) {
   return LossGradient(c, Call("Sign", {Infix(c.arguments[0], "-", c.arguments[1], Binding::kSum)}));
 }
 
-const std::map<absl::string_view, Formula>& Formulas() {
-  static const auto* const formulas = new std::map<absl::string_view, Formula>{
-      {"abs", Function<kAbs>},
-      {"add", Add},
-      {"bias_add", Add},
-      {"broadcast_to", Same},
-      {"cast", Cast},
-      {"clamp", Clamp},
-      {"cos", Function<kCos>},
-      {"div", Div},
-      {"equal", Comparison<kEqual>},
-      {"erf", Function<kErf>},
-      {"exp", Function<kExp>},
-      {"gelu", Function<kGelu>},
-      {"gelu_gradient", Function<kGeluGradient>},
-      {"greater", Comparison<kGreater>},
-      {"greater_equal", Comparison<kGreaterEqual>},
-      {"leaky_relu", LeakyRelu},
-      {"leaky_relu_gradient", LeakyReluGradient},
-      {"less", Comparison<kLess>},
-      {"less_equal", Comparison<kLessEqual>},
-      {"log", Function<kLog>},
-      {"mae_gradient", MaeGradient},
-      {"maximum", Function<kMaximum>},
-      {"minimum", Function<kMinimum>},
-      {"mse_gradient", MseGradient},
-      {"mul", Mul},
-      {"neg", Neg},
-      {"not_equal", Comparison<kNotEqual>},
-      {"pow", Function<kPow>},
-      {"power", Power},
-      {"relu", Function<kRelu>},
-      {"relu_gradient", Function<kReluGradient>},
-      {"rsqrt", Rsqrt},
-      {"scale", Scale},
-      {"sigmoid", Function<kSigmoid>},
-      {"sigmoid_gradient", Function<kSigmoidGradient>},
-      {"sign", Function<kSign>},
-      {"silu", Function<kSilu>},
-      {"sin", Function<kSin>},
-      {"softplus", Function<kSoftplus>},
-      {"sqrt", Function<kSqrt>},
-      {"square", Function<kSquare>},
-      {"sub", Sub},
-      {"tanh", Function<kTanh>},
-      {"tanh_gradient", Function<kTanhGradient>},
-      {"where", Where},
+const std::map<OpKind, Formula>& Formulas() {
+  static const auto* const formulas = new std::map<OpKind, Formula>{
+      {OpKind::kAbs, Function<kAbs>},
+      {OpKind::kAdd, Add},
+      {OpKind::kBiasAdd, Add},
+      {OpKind::kBroadcastTo, Same},
+      {OpKind::kCast, Cast},
+      {OpKind::kClamp, Clamp},
+      {OpKind::kCos, Function<kCos>},
+      {OpKind::kDiv, Div},
+      {OpKind::kEqual, Comparison<kEqual>},
+      {OpKind::kErf, Function<kErf>},
+      {OpKind::kExp, Function<kExp>},
+      {OpKind::kGelu, Function<kGelu>},
+      {OpKind::kGeluGradient, Function<kGeluGradient>},
+      {OpKind::kGreater, Comparison<kGreater>},
+      {OpKind::kGreaterEqual, Comparison<kGreaterEqual>},
+      {OpKind::kLeakyRelu, LeakyRelu},
+      {OpKind::kLeakyReluGradient, LeakyReluGradient},
+      {OpKind::kLess, Comparison<kLess>},
+      {OpKind::kLessEqual, Comparison<kLessEqual>},
+      {OpKind::kLog, Function<kLog>},
+      {OpKind::kMaeGradient, MaeGradient},
+      {OpKind::kMaximum, Function<kMaximum>},
+      {OpKind::kMinimum, Function<kMinimum>},
+      {OpKind::kMseGradient, MseGradient},
+      {OpKind::kMul, Mul},
+      {OpKind::kNeg, Neg},
+      {OpKind::kNotEqual, Comparison<kNotEqual>},
+      {OpKind::kPow, Function<kPow>},
+      {OpKind::kPower, Power},
+      {OpKind::kRelu, Function<kRelu>},
+      {OpKind::kReluGradient, Function<kReluGradient>},
+      {OpKind::kRsqrt, Rsqrt},
+      {OpKind::kScale, Scale},
+      {OpKind::kSigmoid, Function<kSigmoid>},
+      {OpKind::kSigmoidGradient, Function<kSigmoidGradient>},
+      {OpKind::kSign, Function<kSign>},
+      {OpKind::kSilu, Function<kSilu>},
+      {OpKind::kSin, Function<kSin>},
+      {OpKind::kSoftplus, Function<kSoftplus>},
+      {OpKind::kSqrt, Function<kSqrt>},
+      {OpKind::kSquare, Function<kSquare>},
+      {OpKind::kSub, Sub},
+      {OpKind::kTanh, Function<kTanh>},
+      {OpKind::kTanhGradient, Function<kTanhGradient>},
+      {OpKind::kWhere, Where},
   };
   return *formulas;
 }
@@ -218,7 +218,7 @@ std::string Bound(const Expression& expression, Binding binding) {
   return expression.binding < binding ? absl::StrCat("(", expression.text, ")") : expression.text;
 }
 
-bool HasExpression(absl::string_view kind) { return Formulas().count(kind) > 0; }
+bool HasExpression(OpKind kind) { return Formulas().count(kind) > 0; }
 
 Expression ElementExpression(const Program& program, const Compute& compute, absl::Span<const Expression> arguments) {
   const auto found = Formulas().find(compute.kind);

@@ -23,7 +23,7 @@ struct Expression {
 std::string Bound(const Expression& expression, Binding binding);
 
 // Whether ops of this kind are emitted as expressions.
-bool HasExpression(absl::string_view kind);
+bool HasExpression(OpKind kind);
 
 // The value of one element of the op, given those of its inputs. Every argument appears at most once per use in the
 // op's formula; ops that need one twice call a function. REQUIRES: HasExpression(compute.kind).

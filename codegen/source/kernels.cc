@@ -88,8 +88,9 @@ class CallWriter {
     const ValueId value = Value(scalar.input);
     if (emission_.storage.root[value].has_value()) return Name(scalar.input);
     const Compute* source = SourceOf(emission_.program, value);
-    CLEAVE_CHECK(source != nullptr && source->kind == "constant") << "`" << Name(scalar.input) << "` has no memory";
-    return FloatLiteral(source->attributes.GetDouble("value"));
+    CLEAVE_CHECK(source != nullptr && source->kind == OpKind::kConstant)
+        << "`" << Name(scalar.input) << "` has no memory";
+    return FloatLiteral(source->attributes.Get(attribute::kValue));
   }
   std::string TextOf(const LocalSize& size) { return Product(size).Text(); }
   std::string TextOf(const FirstIndex& index) { return Begin(index.of); }

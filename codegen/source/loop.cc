@@ -77,8 +77,8 @@ class BodyEmitter {
     for (const Step& step : emission_.program.steps) {
       const Compute* compute = ComputeOf(step);
       if (compute == nullptr || compute->output != value) continue;
-      if (compute->kind != "constant") return {elements_.step_number(value)};
-      const double number = compute->attributes.GetDouble("value");
+      if (compute->kind != OpKind::kConstant) return {elements_.step_number(value)};
+      const double number = compute->attributes.Get(attribute::kValue);
       const std::string text = emission_.value(value).type.dtype == DType::kI32
                                    ? absl::StrCat(static_cast<int64_t>(number))
                                    : FloatLiteral(number);
@@ -132,11 +132,11 @@ class BodyEmitter {
   }
 
   // x = x - y is written x -= y.
-  static absl::string_view UpdateSymbol(absl::string_view kind) {
-    if (kind == "add") return "+=";
-    if (kind == "sub") return "-=";
-    if (kind == "mul") return "*=";
-    if (kind == "div") return "/=";
+  static absl::string_view UpdateSymbol(OpKind kind) {
+    if (kind == OpKind::kAdd) return "+=";
+    if (kind == OpKind::kSub) return "-=";
+    if (kind == OpKind::kMul) return "*=";
+    if (kind == OpKind::kDiv) return "/=";
     return "";
   }
 

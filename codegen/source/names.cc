@@ -16,7 +16,7 @@ std::optional<ValueId> Namesake(const Program& program, const Storage& storage, 
   return Match(
       step.action,
       [&](const Compute& compute) -> std::optional<ValueId> {
-        const bool effect = FindOp(compute.kind)->op_class == OpClass::kEffect;
+        const bool effect = DefinitionOf(compute.kind).op_class == OpClass::kEffect;
         return IsAlias(step) || effect ? std::make_optional(compute.inputs[0]) : std::nullopt;
       },
       [&](const Collective& collective) -> std::optional<ValueId> {

@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/check/check.h"
 #include "base/match/match.h"
 #include "base/status/status_macros.h"
 #include "codegen/source/attention.h"
@@ -18,7 +19,6 @@
 #include "codegen/source/settings.h"
 #include "codegen/source/stage_order.h"
 #include "ir/layout/layout.h"
-#include "ir/memory/memory.h"
 #include "ir/ops/ops.h"
 
 namespace cleave {
@@ -80,9 +80,9 @@ class ProgramWriter {
     for (const Step& step : program().steps) {
       const Compute* compute = ComputeOf(step);
       if (compute == nullptr || IsSource(step)) continue;
-      if (!HasExpression(compute->kind) && !HasKernel(*FindOp(compute->kind))) {
-        return absl::UnimplementedError(
-            absl::StrCat("op `", step.name, "`: `", compute->kind, "` has no emission for ", target().name));
+      if (!HasExpression(compute->kind) && !HasKernel(DefinitionOf(compute->kind))) {
+        return absl::UnimplementedError(absl::StrCat("op `", step.name, "`: `", OpKindName(compute->kind),
+                                                     "` has no emission for ", target().name));
       }
       for (const ValueId input : compute->inputs) {
         if (!emission_.storage.root[input].has_value() && StepScalarOf(input) != nullptr &&
@@ -107,7 +107,7 @@ class ProgramWriter {
   const Compute* StepScalarOf(ValueId value) const {
     for (const Step& step : program().steps) {
       const Compute* compute = ComputeOf(step);
-      if (compute != nullptr && compute->kind == "step_scalar" && compute->output == value) return compute;
+      if (compute != nullptr && compute->kind == OpKind::kStepScalar && compute->output == value) return compute;
     }
     return nullptr;
   }
@@ -119,37 +119,37 @@ class ProgramWriter {
     for (const Step& step : program().steps) {
       const Compute* compute = ComputeOf(step);
       if (compute == nullptr || !IsSource(step) || !emission_.storage.root[compute->output].has_value()) continue;
-      if (compute->kind == "parameter") EmitParameter(step, *compute, writer);
-      if (compute->kind == "state") EmitFill(*compute, 0, writer);
-      if (compute->kind == "constant") EmitFill(*compute, compute->attributes.GetDouble("value"), writer);
-      if (compute->kind == "rank_value") EmitRankValue(*compute, writer);
+      if (compute->kind == OpKind::kParameter) EmitParameter(step, *compute, writer);
+      if (compute->kind == OpKind::kState) EmitFill(*compute, 0, writer);
+      if (compute->kind == OpKind::kConstant) EmitFill(*compute, compute->attributes.Get(attribute::kValue), writer);
+      if (compute->kind == OpKind::kRankValue) EmitRankValue(*compute, writer);
     }
     writer.Close("}");
   }
 
   void EmitParameter(const Step& step, const Compute& compute, SourceWriter& writer) {
-    const std::string& init = compute.attributes.GetString("init");
-    const double first = compute.attributes.GetDouble("first");
+    const std::string& init = compute.attributes.Get(attribute::kInit);
+    const double first = compute.attributes.Get(attribute::kFirst);
     if (init == "npy") {
       return writer.Comment(absl::StrCat(step.name, ": from a file that `main` names, when this is done."));
     }
     if (init == "constant") return EmitFill(compute, first, writer);
-    writer.Call(
-        init == "uniform" ? "InitializeUniform(" : "InitializeNormal(",
-        {absl::StrCat("{seed, ", StreamName(step, compute), "}"), emission_.sizes.RegionText(compute.output),
-         FloatLiteral(first), FloatLiteral(compute.attributes.GetDouble("second")), emission_.names[compute.output]},
-        ");");
+    writer.Call(init == "uniform" ? "InitializeUniform(" : "InitializeNormal(",
+                {absl::StrCat("{seed, ", StreamName(step, compute), "}"), emission_.sizes.RegionText(compute.output),
+                 FloatLiteral(first), FloatLiteral(compute.attributes.Get(attribute::kSecond)),
+                 emission_.names[compute.output]},
+                ");");
   }
 
   void EmitRankValue(const Compute& compute, SourceWriter& writer) {
     const std::string& name = emission_.names[compute.output];
-    const std::string number = emission_.rank_numbers.FloatText(compute.attributes.GetDoubles("values"), name);
+    const std::string number = emission_.rank_numbers.FloatText(compute.attributes.Get(attribute::kValues), name);
     writer.Call("Fill(", {number, "1", name}, ");");
   }
 
   // Each rank draws other numbers for a parameter of its own.
   std::string StreamName(const Step& step, const Compute& compute) {
-    const bool is_local = compute.attributes.Has("local") && compute.attributes.GetBool("local");
+    const bool is_local = compute.attributes.Has(attribute::kLocal) && compute.attributes.Get(attribute::kLocal);
     if (!is_local) return StringLiteral(step.name);
     std::vector<int64_t> ranks(static_cast<size_t>(program().mesh.rank_count()));
     std::iota(ranks.begin(), ranks.end(), 0);
@@ -175,7 +175,8 @@ class ProgramWriter {
       absl::StrAppend(out, emission_.names[compute->output]);
     };
     writer.Call("numbers.Set(",
-                {"static_cast<uint64_t>(scalars.step)", absl::StrCat("{", absl::StrJoin(scalars, ", ", name), "}")}, ");");
+                {"static_cast<uint64_t>(scalars.step)", absl::StrCat("{", absl::StrJoin(scalars, ", ", name), "}")},
+                ");");
     writer.Close("}");
   }
 
@@ -204,7 +205,7 @@ class ProgramWriter {
     std::vector<const Compute*> ops;
     for (const Step& step : program().steps) {
       const Compute* compute = ComputeOf(step);
-      if (compute != nullptr && compute->kind == "step_scalar") ops.push_back(compute);
+      if (compute != nullptr && compute->kind == OpKind::kStepScalar) ops.push_back(compute);
     }
     return ops;
   }
@@ -260,7 +261,7 @@ class ProgramWriter {
 
   // The smallest number of values that `compute` lets the integers of `value` choose from; 0 where any will do.
   int64_t ChoicesOf(const Compute& compute, ValueId value) const {
-    const OpDefinition& definition = *FindOp(compute.kind);
+    const OpDefinition& definition = DefinitionOf(compute.kind);
     if (definition.choices == nullptr) return 0;
     std::vector<TensorType> types;
     for (const ValueId input : compute.inputs) types.push_back(program().value(input).type);
@@ -284,15 +285,14 @@ class ProgramWriter {
         const Compute* compute = ComputeOf(step);
         if (compute == nullptr) {
           for (const ValueId output : Writes(step)) {
-            const bool is_copy =
-                program().is_manual || program().value(output).origin == program().value(value).origin;
+            const bool is_copy = program().is_manual || program().value(output).origin == program().value(value).origin;
             if (is_copy) same.insert(output);
           }
           continue;
         }
         if (const int64_t choices = ChoicesOf(*compute, value); choices > 0) {
           limit = limit == 0 ? choices : std::min(limit, choices);
-        } else if (FindOp(compute->kind)->op_class == OpClass::kMovement &&
+        } else if (DefinitionOf(compute->kind).op_class == OpClass::kMovement &&
                    program().value(compute->output).type.dtype == DType::kI32) {
           same.insert(compute->output);
         }
@@ -307,8 +307,8 @@ class ProgramWriter {
     writer.Line("std::vector<ModelInput> inputs;");
     for (const Step& step : program().steps) {
       const Compute* compute = ComputeOf(step);
-      if (compute == nullptr || compute->kind != "input") continue;
-      const std::string& data = compute->attributes.GetString("data");
+      if (compute == nullptr || compute->kind != OpKind::kInput) continue;
+      const std::string& data = compute->attributes.Get(attribute::kData);
       std::vector<std::string> arguments = {StringLiteral(data.empty() ? step.name : data),
                                             emission_.sizes.RegionText(compute->output),
                                             emission_.names[compute->output]};
@@ -324,7 +324,7 @@ class ProgramWriter {
     writer.Line("std::vector<ParameterView> parameters;");
     for (const Step& step : program().steps) {
       const Compute* compute = ComputeOf(step);
-      if (compute == nullptr || compute->kind != "parameter") continue;
+      if (compute == nullptr || compute->kind != OpKind::kParameter) continue;
       EmitParameterView({StringLiteral(step.name), absl::StrCat(step.line), emission_.sizes.RegionText(compute->output),
                          emission_.names[compute->output]},
                         writer);
@@ -349,7 +349,7 @@ class ProgramWriter {
   bool HasEffects() const {
     return std::any_of(program().steps.begin(), program().steps.end(), [](const Step& step) {
       const Compute* compute = ComputeOf(step);
-      return compute != nullptr && FindOp(compute->kind)->op_class == OpClass::kEffect;
+      return compute != nullptr && DefinitionOf(compute->kind).op_class == OpClass::kEffect;
     });
   }
 
@@ -389,9 +389,9 @@ class ProgramWriter {
     writer.Gap();
     writer.Line("Arena arena{kArenaBytes, kPeakBytes};");
     if (target().is_device) EmitStepNumbers(writer);
-    EmitBuffers("The data of a step.", {"input"}, writer);
-    EmitBuffers("Parameters, state of the optimizer and constants.", {"parameter", "state", "constant", "rank_value"},
-                writer);
+    EmitBuffers("The data of a step.", {OpKind::kInput}, writer);
+    EmitBuffers("Parameters, state of the optimizer and constants.",
+                {OpKind::kParameter, OpKind::kState, OpKind::kConstant, OpKind::kRankValue}, writer);
     EmitBuffers("Values of a step; those that are not needed at the same time share memory.", {}, writer);
   }
 
@@ -414,7 +414,7 @@ class ProgramWriter {
   bool DrawsNumbers() const {
     return std::any_of(program().steps.begin(), program().steps.end(), [](const Step& step) {
       const Compute* compute = ComputeOf(step);
-      return compute != nullptr && compute->kind == "dropout";
+      return compute != nullptr && compute->kind == OpKind::kDropout;
     });
   }
 
@@ -448,7 +448,7 @@ class ProgramWriter {
   }
 
   // Declares the buffers of the values that ops of the given kinds make; none given: of all that are no sources.
-  void EmitBuffers(absl::string_view title, const std::set<absl::string_view>& kinds, SourceWriter& writer) {
+  void EmitBuffers(absl::string_view title, const std::set<OpKind>& kinds, SourceWriter& writer) {
     std::set<ValueId> chosen;
     for (const Step& step : program().steps) {
       const Compute* compute = ComputeOf(step);
@@ -522,8 +522,7 @@ class ProgramWriter {
       writer.Gap();
     }
     const Bytes arena = emission_.storage.buffers.total;
-    const Bytes peak = target().is_device ? arena + target().library_workspace
-                                          : MemoryOf(emission_.graph, program()).prediction.peak;
+    const Bytes peak = target().is_device ? arena + target().library_workspace : emission_.memory.prediction.peak;
     writer.Table({{absl::StrCat("constexpr int64_t kArenaBytes = ", arena.value(), ";"), ""},
                   {absl::StrCat("constexpr int64_t kPeakBytes = ", peak.value(), ";"),
                    target().is_device ? "Predicted: the arena and what libraries of the GPU take beside it."
@@ -554,25 +553,25 @@ class ProgramWriter {
 
 }  // namespace
 
-absl::StatusOr<std::string> ProgramText(const Target& target, const Graph& graph, const Program& program,
-                                        const Training& training, std::optional<int> rank) {
+absl::StatusOr<std::string> ProgramText(const Target& target, const CodegenInput& input, std::optional<int> rank) {
+  const auto& [graph, program, memory, training] = input;
   if (rank.has_value() && (*rank < 0 || *rank >= program.mesh.rank_count())) {
     return absl::InvalidArgumentError(
         absl::StrCat("rank ", *rank, " of a mesh of ", program.mesh.rank_count(), " ranks"));
   }
-  const Fusion fusion = Fuse(program, {.largest_attention_head = target.largest_attention_head});
-  const Storage storage = PlanStorage(program, fusion);
+  CLEAVE_CHECK(memory.fuse == target.fuse) << "the memory of this program was planned for another target";
   Identifiers identifiers;
   Sizes sizes(program, rank, identifiers);
   RankNumbers rank_numbers(program.mesh, sizes, identifiers);
-  const Names names = NameValues(program, storage, identifiers);
+  const Names names = NameValues(program, memory.storage, identifiers);
   SourceWriter kernels;
   return ProgramWriter({.target = target,
                         .graph = graph,
                         .program = program,
                         .training = training,
-                        .fusion = fusion,
-                        .storage = storage,
+                        .fusion = memory.fusion,
+                        .storage = memory.storage,
+                        .memory = memory.use,
                         .names = names,
                         .identifiers = identifiers,
                         .sizes = sizes,

@@ -8,14 +8,22 @@
 #include "absl/status/statusor.h"
 #include "codegen/source/target.h"
 #include "ir/graph/graph.h"
+#include "ir/memory/memory_plan.h"
 #include "ir/program/program.h"
 #include "ir/training/training.h"
 
 namespace cleave {
 
-// With `rank` the program of that rank, else one for all. Errors as for GenerateCpu (codegen/codegen.h).
-absl::StatusOr<std::string> ProgramText(const Target& target, const Graph& graph, const Program& program,
-                                        const Training& training, std::optional<int> rank);
+// What a program is written from.
+struct CodegenInput {
+  const Graph& graph;
+  const Program& program;    // Made of `graph`.
+  const MemoryPlan& memory;  // Of `program`, for what the target computes as one piece.
+  const Training& training;
+};
+
+// The program of `rank`, or one for all ranks where there is none. Errors as for GenerateCpu (codegen/codegen.h).
+absl::StatusOr<std::string> ProgramText(const Target& target, const CodegenInput& input, std::optional<int> rank);
 
 }  // namespace cleave
 

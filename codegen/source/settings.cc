@@ -16,9 +16,12 @@ namespace {
 absl::StatusOr<std::string> DataText(const DataSource& data) {
   if (data.kind == "mnist") return absl::StrCat("Mnist(", StringLiteral(data.path), ")");
   if (data.kind == "npy") {
-    return absl::StrCat("Npy({", absl::StrJoin(data.files, ", ", [](std::string* out, const auto& file) {
-                          absl::StrAppend(out, "{", StringLiteral(file.first), ", ", StringLiteral(file.second), "}");
-                        }),
+    return absl::StrCat("Npy({",
+                        absl::StrJoin(data.files, ", ",
+                                      [](std::string* out, const auto& file) {
+                                        absl::StrAppend(out, "{", StringLiteral(file.first), ", ",
+                                                        StringLiteral(file.second), "}");
+                                      }),
                         "})");
   }
   if (data.kind == "tokens") return absl::StrCat("Tokens(", StringLiteral(data.path), ")");
@@ -49,13 +52,13 @@ absl::string_view FormText(Schedule::Form form) {
 }
 
 Schedule ScheduleOf(const Attributes& attributes) {
-  Schedule schedule{.rate = attributes.GetDouble("rate"),
-                    .warmup_steps = attributes.GetInt("warmup_steps"),
-                    .total_steps = attributes.GetInt("total_steps"),
-                    .final_rate = attributes.GetDouble("final_rate")};
+  Schedule schedule{.rate = attributes.Get(attribute::kRate),
+                    .warmup_steps = attributes.Get(attribute::kWarmupSteps),
+                    .total_steps = attributes.Get(attribute::kTotalSteps),
+                    .final_rate = attributes.Get(attribute::kFinalRate)};
   for (const Schedule::Form form :
        {Schedule::Form::kConstant, Schedule::Form::kLinearWarmup, Schedule::Form::kCosine}) {
-    if (attributes.GetString("schedule") == ScheduleFormName(form)) schedule.form = form;
+    if (attributes.Get(attribute::kSchedule) == ScheduleFormName(form)) schedule.form = form;
   }
   return schedule;
 }
@@ -63,7 +66,7 @@ Schedule ScheduleOf(const Attributes& attributes) {
 bool HasProducts(const Program& program) {
   return std::any_of(program.steps.begin(), program.steps.end(), [](const Step& step) {
     const Compute* compute = ComputeOf(step);
-    return compute != nullptr && FindOp(compute->kind)->op_class == OpClass::kProduct;
+    return compute != nullptr && DefinitionOf(compute->kind).op_class == OpClass::kProduct;
   });
 }
 
@@ -80,8 +83,8 @@ std::string ScheduleText(const Schedule& schedule) {
 }
 
 std::string StepScalarText(const Attributes& attributes, const Optimizer& optimizer) {
-  if (attributes.GetString("form") == "bias_correction") {
-    const double beta = attributes.GetDouble("beta");
+  if (attributes.Get(attribute::kForm) == "bias_correction") {
+    const double beta = attributes.Get(attribute::kBeta);
     std::string divisor = absl::StrCat("BiasCorrection(", FormatDouble(beta), ", scalars.step)");
     if (beta == optimizer.beta1) {
       divisor = "scalars.bias_correction1";
@@ -112,9 +115,10 @@ absl::Status EmitMain(const Emission& emission, const std::string& type, SourceW
   set("data", data);
   for (const Step& step : emission.program.steps) {
     const Compute* compute = ComputeOf(step);
-    if (compute == nullptr || compute->kind != "parameter") continue;
-    if (compute->attributes.GetString("init") != "npy") continue;
-    const std::filesystem::path path = std::filesystem::path(training.folder) / compute->attributes.GetString("file");
+    if (compute == nullptr || compute->kind != OpKind::kParameter) continue;
+    if (compute->attributes.Get(attribute::kInit) != "npy") continue;
+    const std::filesystem::path path =
+        std::filesystem::path(training.folder) / compute->attributes.Get(attribute::kFile);
     writer.Call("settings.parameter_files.push_back(",
                 {absl::StrCat("FromNpy(", StringLiteral(step.name), ", ",
                               StringLiteral(path.lexically_normal().string()), ")")},

@@ -30,8 +30,8 @@ struct Target {
   // What the libraries of the device take for themselves, once.
   Bytes library_workspace = Bytes(0);
 
-  // Attention whose heads have at most so many elements is one call of the runtime; 0: it is written op by op.
-  int64_t largest_attention_head = 0;
+  // What is one call of the runtime; all else is written op by op.
+  FuseOptions fuse = {};
 
   // Writes a fused loop, with its comment and its lines for the watch.
   void (*emit_loop)(Emission& emission, const FusedLoop& loop, SourceWriter& writer);

@@ -46,16 +46,18 @@ std::string DefaultText(const AttributeValue& value) {
       [](const std::string& text) { return text; },
       [](const std::vector<int64_t>& numbers) { return absl::StrCat("(", absl::StrJoin(numbers, ", "), ")"); },
       [](const std::vector<double>& numbers) {
-        return absl::StrCat("(", absl::StrJoin(numbers, ", ", [](std::string* out, double number) {
-                              absl::StrAppend(out, FormatDouble(number));
-                            }), ")");
+        return absl::StrCat(
+            "(",
+            absl::StrJoin(numbers, ", ",
+                          [](std::string* out, double number) { absl::StrAppend(out, FormatDouble(number)); }),
+            ")");
       });
 }
 
 }  // namespace
 
 Signature SignatureOf(const OpDefinition& op) {
-  Signature signature{.callee = op.name};
+  Signature signature{.callee = op.name()};
   for (const OpArgument& argument : op.signature) {
     if (argument.internal) continue;
     std::string text =

@@ -18,7 +18,7 @@ using Marks = IdVector<OpId, char>;
 Marks OfParameters(const Graph& graph) {
   Marks marks(graph.ops.size(), false);
   for (const Op& op : graph.ops) {
-    bool depends = op.kind == "parameter";
+    bool depends = op.kind == OpKind::kParameter;
     for (const OpId input : op.inputs) depends |= marks[input] != 0;
     marks[op.id] = depends && op.type.dtype == DType::kF32;
   }

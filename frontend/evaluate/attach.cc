@@ -148,7 +148,7 @@ bool Evaluator::CheckShard(const syntax::Attribute& attribute, const ShardPin& p
   if (IsSource(op) && !pin.in.empty()) {
     reporter_.Report(
         Error(Code::kE0302, absl::StrCat("slices for ", Plural(static_cast<int64_t>(pin.in.size()), "tensor"),
-                                         ", but the ", op.kind, " `", op.name, "` is one"))
+                                         ", but the ", OpKindName(op.kind), " `", op.name, "` is one"))
             .At(attribute.span, absl::StrCat("`", op.name, "` is ", op.type.ToString())));
     return false;
   }
@@ -158,7 +158,8 @@ bool Evaluator::CheckShard(const syntax::Attribute& attribute, const ShardPin& p
     reporter_.Report(
         Error(Code::kE0302, absl::StrCat("slices for ", Plural(static_cast<int64_t>(pin.in.size()), "input"), ", but `",
                                          op.name, "` has ", op.inputs.size()))
-            .At(attribute.span, absl::StrCat("the inputs of `", op.kind, "` are ", QuotedList(inputs, "and"))));
+            .At(attribute.span,
+                absl::StrCat("the inputs of `", OpKindName(op.kind), "` are ", QuotedList(inputs, "and"))));
     return false;
   }
   bool ok = true;

@@ -125,10 +125,10 @@ std::optional<std::string> Evaluator::ReductionArgument(const Given& given) {
 Value Evaluator::AddCollective(Primitive primitive, const Given& x, OpId tensor, RankAxisSet group,
                                Attributes attributes, Span span, const Frame& frame) {
   const std::vector<RankAxis>& axes = graph().rank_axes;
-  attributes.values["group"] = GroupText(axes, group);
-  attributes.values["size"] = GroupSize(axes, group);
+  attributes.Set(attribute::kGroup, GroupText(axes, group));
+  attributes.Set(attribute::kSize, GroupSize(axes, group));
   const Value result =
-      AddOp(SignatureOf(primitive).callee, {{x.expression, tensor}}, std::move(attributes), span, frame);
+      AddOp(*ParseOpKind(SignatureOf(primitive).callee), {{x.expression, tensor}}, std::move(attributes), span, frame);
   if (result.is_tensor()) expansion_.rank_places[result.as_tensor()] = span;
   return result;
 }
@@ -138,10 +138,11 @@ Value Evaluator::Reduce(const GivenArguments& given, OpId x, RankAxisSet group, 
   if (!reduction) return Value{Poison()};
   const bool is_mean = *reduction == "mean";
   const Value result = AddCollective(Primitive::kAllReduce, given.at("x"), x, group,
-                                     {{{"reduction", is_mean ? std::string("sum") : *reduction}}}, span, frame);
+                                     {{attribute::kReduction, is_mean ? std::string("sum") : *reduction}}, span, frame);
   if (!is_mean || result.is_poison()) return result;
   const double members = static_cast<double>(GroupSize(graph().rank_axes, group));
-  return AddOp("scale", {{given.at("x").expression, result.as_tensor()}}, {{{"factor", 1.0 / members}}}, span, frame);
+  return AddOp(OpKind::kScale, {{given.at("x").expression, result.as_tensor()}}, {{attribute::kFactor, 1.0 / members}},
+               span, frame);
 }
 
 Value Evaluator::Collect(Primitive primitive, const syntax::Call& call, Span span, Frame& frame) {
@@ -163,10 +164,10 @@ Value Evaluator::Collect(Primitive primitive, const syntax::Call& call, Span spa
   };
   Attributes attributes;
   if (primitive == Primitive::kAllGather || primitive == Primitive::kReduceScatter) {
-    attributes.values["axis"] = axis("axis");
+    attributes.Set(attribute::kAxis, axis("axis"));
   } else if (primitive == Primitive::kAllToAll) {
-    attributes.values["split_axis"] = axis("split");
-    attributes.values["concat_axis"] = axis("concat");
+    attributes.Set(attribute::kSplitAxis, axis("split"));
+    attributes.Set(attribute::kConcatAxis, axis("concat"));
   } else if (primitive == Primitive::kBroadcast) {
     const auto root = IntArgument(given->at("root"), "root", 0, Code::kE0703, call.callee->span, frame);
     const int64_t members = GroupSize(graph().rank_axes, *group);
@@ -176,7 +177,7 @@ Value Evaluator::Collect(Primitive primitive, const syntax::Call& call, Span spa
       ok = false;
     }
     ok &= root.has_value();
-    attributes.values["root"] = root.value_or(0);
+    attributes.Set(attribute::kRoot, root.value_or(0));
   }
   if (!ok) return Value{Poison()};
   const Value result = primitive == Primitive::kAllReduce

@@ -89,11 +89,11 @@ Value Evaluator::CallCustomOp(const CustomOp& op, const syntax::Call& call, Span
     form.whole = WholeNames(op, rule);
     form.rule = rule.ToString();
   }
-  Attributes attributes{.values = {{"dtype", std::string(DTypeName(result->dtype))}, {"shape", result->shape}}};
+  Attributes attributes = {{attribute::kDType, result->dtype}, {attribute::kShape, result->shape}};
   form.Write(attributes);
 
   const int first = static_cast<int>(builder_.graph().ops.size());
-  const Value value = AddOp("custom", operands, std::move(attributes), span, frame, op.name());
+  const Value value = AddOp(OpKind::kCustom, operands, std::move(attributes), span, frame, op.name());
   if (value.is_tensor()) expansion_.custom_calls[value.as_tensor()] = {&op, span};
   last_operation_ = {span, op.name(), first, static_cast<int>(builder_.graph().ops.size()), false};
   return value;

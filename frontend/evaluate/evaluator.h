@@ -303,12 +303,11 @@ class Evaluator {
                                   ArgumentValues& values, Span span, const Frame& frame);
   std::optional<AttributeValue> ToAttribute(const ::cleave::Argument& formal, const Value& value);
   // `name`: under which the op stands at the frame's path; empty: its kind.
-  Value AddOp(const std::string& kind, const std::vector<Operand>& operands, Attributes attributes, Span span,
-              const Frame& frame, const std::string& name = "");
+  Value AddOp(OpKind kind, const std::vector<Operand>& operands, Attributes attributes, Span span, const Frame& frame,
+              const std::string& name = "");
   OpId AddConstant(DType dtype, double value, Span span, const Frame& frame);
   std::string DescribeOperand(const Operand& operand) const;
-  std::string InTheWordsOfTheModel(const std::string& kind, const std::string& help,
-                                   const std::vector<Operand>& operands) const;
+  std::string InTheWordsOfTheModel(OpKind kind, const std::string& help, const std::vector<Operand>& operands) const;
   std::optional<OpId> MaskFor(const OpDefinition& op, const std::vector<Operand>& operands, Span span,
                               const Frame& frame);
   const Op* SamplesOfRank(const std::vector<Operand>& operands) const;
@@ -333,8 +332,7 @@ class Evaluator {
   void RunAssign(const syntax::Assign& assign, const syntax::Statement& statement, Frame& frame);
   void RunFor(const syntax::For& loop, const syntax::Statement& statement, Frame& frame);
   void RunReturn(const syntax::Return& result, const syntax::Statement& statement, Frame& frame);
-  void RunEffect(const std::string& kind, const syntax::Expression& expression, Attributes attributes, Span span,
-                 Frame& frame);
+  void RunEffect(OpKind kind, const syntax::Expression& expression, Attributes attributes, Span span, Frame& frame);
   void CloseBlock(Frame& frame);
   bool IsFree(const syntax::Identifier& name, const Frame& frame);
   Value EvaluateNamed(const std::string& name, const syntax::Expression& expression,

@@ -60,7 +60,7 @@ Value Evaluator::EvaluateKind(const syntax::Expression& expression, Frame& frame
         if (operand.is_poison()) return operand;
         if (!operand.is_tensor()) return NegateNumber(operand, span);
         const int first = static_cast<int>(builder_.graph().ops.size());
-        const Value result = AddOp("neg", {{&*negate.operand, operand.as_tensor()}}, {}, span, frame);
+        const Value result = AddOp(OpKind::kNeg, {{&*negate.operand, operand.as_tensor()}}, {}, span, frame);
         last_operation_ = {span, "-", first, static_cast<int>(builder_.graph().ops.size()), false};
         return result;
       },

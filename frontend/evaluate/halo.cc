@@ -40,7 +40,7 @@ Attributes BorderOf(const Shape& shape, const HaloLengths& lengths, size_t direc
   if (kDown[direction] > 0) begin[kRows] = shape[kRows] - lengths.bottom;
   if (kRight[direction] < 0) end[kColumns] = lengths.left;
   if (kRight[direction] > 0) begin[kColumns] = shape[kColumns] - lengths.right;
-  return {{{"begin", begin}, {"end", end}}};
+  return {{attribute::kBegin, begin}, {attribute::kEnd, end}};
 }
 
 std::optional<HaloLengths> ToLengths(const Value& value) {
@@ -108,7 +108,7 @@ std::optional<std::vector<std::optional<OpId>>> Evaluator::SendBorders(const Ope
   std::vector<size_t> origins;  // The directions of `receives`.
   for (size_t direction = 0; direction < kDirections; ++direction) {
     if (ElementCount(halo.sends[direction].shape) > 0) {
-      const Value border = AddOp("slice", {image}, BorderOf(shape, halo.lengths, direction), span, frame);
+      const Value border = AddOp(OpKind::kSlice, {image}, BorderOf(shape, halo.lengths, direction), span, frame);
       sent.push_back({image.expression, border.as_tensor()});
       sends.push_back(halo.sends[direction]);
     }
@@ -154,7 +154,7 @@ Value Evaluator::ExchangeHalo(const syntax::Call& call, Span span, Frame& frame)
   // The nine parts, joined along columns and then along rows.
   const auto join = [&](const std::vector<Operand>& parts, size_t axis) {
     if (parts.size() == 1) return parts[0];
-    const Value joined = AddOp("concat", parts, {{{"axis", static_cast<int64_t>(axis)}}}, span, frame);
+    const Value joined = AddOp(OpKind::kConcat, parts, {{attribute::kAxis, static_cast<int64_t>(axis)}}, span, frame);
     return Operand{image.expression, joined.as_tensor()};
   };
   constexpr size_t kMiddle = kDirections;

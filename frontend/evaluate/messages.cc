@@ -52,7 +52,8 @@ Value Evaluator::Receive(const syntax::Call& call, Span span, Frame& frame) {
     builder_.SetLine(reporter_.ModelLine(span));
     const std::string name = frame.naming.path.empty() ? "recv" : absl::StrCat(frame.naming.path, ".recv");
     result = Value{TensorValue{builder_.Add(
-        "constant", {}, {{"dtype", std::string(DTypeName(type.dtype))}, {"shape", type.shape}, {"value", 0.0}}, name)}};
+        OpKind::kConstant, {},
+        {{attribute::kDType, type.dtype}, {attribute::kShape, type.shape}, {attribute::kValue, 0.0}}, name)}};
   } else if (const TensorType& sent = builder_.type(delivery.send->value); sent != type) {
     reporter_.Report(Error(Code::kE0704, absl::StrCat("`recv` of ", type.ToString(), " gets ", sent.ToString()))
                          .At(like.expression->span, absl::StrCat("expects ", type.ToString()))

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
 #include "frontend/evaluate/evaluator.h"
-#include "frontend/manual/exchange.h"
+#include "ir/manual/exchange.h"
 
 namespace cleave::frontend {
 namespace {
@@ -95,9 +95,9 @@ std::optional<std::vector<OpId>> Evaluator::Exchange(Primitive primitive, const 
                                                      Span span, const Frame& frame) {
   const auto side = [](const std::vector<Part>& parts) {
     ExchangeSide result;
-    for (const Part& part : parts) {
-      result.sizes.push_back(ElementCount(part.shape));
-      result.ranks.push_back(part.ranks);
+    for (const Part& part : parts) result.sizes.push_back(ElementCount(part.shape));
+    for (size_t rank = 0; rank < parts.front().ranks.size(); ++rank) {
+      for (const Part& part : parts) result.partners.push_back(part.ranks[rank]);
     }
     return result;
   };
@@ -117,22 +117,23 @@ std::optional<std::vector<OpId>> Evaluator::Exchange(Primitive primitive, const 
 
   std::vector<Operand> vectors;
   for (size_t i = 0; i < sent.size(); ++i) {
-    const Value vector = AddOp("reshape", {sent[i]}, {{{"shape", std::vector<int64_t>{out.sizes[i]}}}}, span, frame);
+    const Value vector =
+        AddOp(OpKind::kReshape, {sent[i]}, {{attribute::kShape, std::vector<int64_t>{out.sizes[i]}}}, span, frame);
     if (vector.is_poison()) return std::nullopt;
     vectors.push_back({sent[i].expression, vector.as_tensor()});
   }
   if (vectors.size() > 1) {
-    const Value joined = AddOp("concat", vectors, {{{"axis", int64_t{0}}}}, span, frame);
+    const Value joined = AddOp(OpKind::kConcat, vectors, {{attribute::kAxis, 0}}, span, frame);
     if (joined.is_poison()) return std::nullopt;
     vectors = {{vectors[0].expression, joined.as_tensor()}};
   }
   const std::string word = primitive == Primitive::kReceive ? "send_recv" : SignatureOf(primitive).callee;
-  const Value exchanged = AddOp("neighbor_exchange", vectors,
-                                {{{"primitive", word},
-                                  {"send_sizes", out.sizes},
-                                  {"receive_sizes", in.sizes},
-                                  {"send_ranks", out.Table()},
-                                  {"receive_ranks", in.Table()}}},
+  const Value exchanged = AddOp(OpKind::kNeighborExchange, vectors,
+                                {{attribute::kPrimitive, word},
+                                  {attribute::kSendSizes, out.sizes},
+                                  {attribute::kReceiveSizes, in.sizes},
+                                  {attribute::kSendRanks, out.partners},
+                                  {attribute::kReceiveRanks, in.partners}},
                                 span, frame, word);
   if (exchanged.is_poison()) return std::nullopt;
   expansion_.rank_places[exchanged.as_tensor()] = span;
@@ -143,12 +144,13 @@ std::optional<std::vector<OpId>> Evaluator::Exchange(Primitive primitive, const 
     Value part = exchanged;
     const int64_t end = begin + in.sizes[i];
     if (receives.size() > 1) {
-      part = AddOp("slice", {{receives[i].expression, exchanged.as_tensor()}},
-                   {{{"begin", std::vector<int64_t>{begin}}, {"end", std::vector<int64_t>{end}}}}, span, frame);
+      part = AddOp(OpKind::kSlice, {{receives[i].expression, exchanged.as_tensor()}},
+                   {{attribute::kBegin, std::vector<int64_t>{begin}}, {attribute::kEnd, std::vector<int64_t>{end}}},
+                   span, frame);
     }
     begin = end;
-    part =
-        AddOp("reshape", {{receives[i].expression, part.as_tensor()}}, {{{"shape", receives[i].shape}}}, span, frame);
+    part = AddOp(OpKind::kReshape, {{receives[i].expression, part.as_tensor()}},
+                 {{attribute::kShape, receives[i].shape}}, span, frame);
     received.push_back(part.as_tensor());
   }
   return received;

@@ -74,7 +74,7 @@ const OpDefinition& Evaluator::TakeNumbers(const OpDefinition& op, absl::Span<co
     if (builder_.type(values[given].as_tensor()).dtype == DType::kI32) whole_number = DType::kI32;
   }
   if (!has_tensor) return op;
-  if (op.name == "pow" && values[matched[1]].is_number()) return *FindOp("power");
+  if (op.kind == OpKind::kPow && values[matched[1]].is_number()) return DefinitionOf(OpKind::kPower);
   for (size_t i = 0; i < op.signature.size(); ++i) {
     if (!op.signature[i].takes_number || matched[i] == nullptr) continue;
     Value& value = values[matched[i]];
@@ -82,7 +82,7 @@ const OpDefinition& Evaluator::TakeNumbers(const OpDefinition& op, absl::Span<co
       const bool whole = OnRank(value, 0).is_int() && whole_number == DType::kI32;
       const OpId number = AddRankValue(value, span, frame);
       value = Value{TensorValue{number}};
-      if (whole) value = AddOp("cast", {{nullptr, number}}, {{{"dtype", std::string("i32")}}}, span, frame);
+      if (whole) value = AddOp(OpKind::kCast, {{nullptr, number}}, {{attribute::kDType, DType::kI32}}, span, frame);
       continue;
     }
     if (!value.is_number()) continue;
@@ -104,7 +104,7 @@ Value Evaluator::CallOp(const OpDefinition& called, const syntax::Call& call, Sp
   }
   if (poisoned) return Value{Poison()};
   if (call.arguments.size() == 1) {
-    if (auto number = StaticFunction(called.name, values.begin()->second, span)) return *number;
+    if (auto number = StaticFunction(called.name(), values.begin()->second, span)) return *number;
   }
   EnterRegion(call, frame.naming.path, *matched, values);
   const int first = static_cast<int>(builder_.graph().ops.size());
@@ -113,14 +113,14 @@ Value Evaluator::CallOp(const OpDefinition& called, const syntax::Call& call, Sp
   const auto wrong = [&](const ::cleave::Argument& formal, const syntax::Expression& expression, const Value& value) {
     poisoned = true;
     if (!IsTensorKind(formal.kind) && DiffersBetweenRanks(value)) {
-      ReportShape(absl::StrCat("argument `", formal.name, "` of `", op.name, "` differs between ranks"), expression,
+      ReportShape(absl::StrCat("argument `", formal.name, "` of `", op.name(), "` differs between ranks"), expression,
                   value, frame);
       return;
     }
-    reporter_.Report(
-        Error(Code::kE0204, absl::StrCat("argument `", formal.name, "` of `", op.name, "` is ", Expected(formal.kind)))
-            .At(expression.span, absl::StrCat("this is ", DescribeType(value, graph())))
-            .Note(absl::StrCat("the signature is `", signature.ToString(), "`")));
+    reporter_.Report(Error(Code::kE0204,
+                           absl::StrCat("argument `", formal.name, "` of `", op.name(), "` is ", Expected(formal.kind)))
+                         .At(expression.span, absl::StrCat("this is ", DescribeType(value, graph())))
+                         .Note(absl::StrCat("the signature is `", signature.ToString(), "`")));
   };
   std::vector<Operand> operands;
   Attributes attributes;
@@ -167,8 +167,8 @@ Value Evaluator::CallOp(const OpDefinition& called, const syntax::Call& call, Sp
   if (poisoned) return Value{Poison()};
   if (std::optional<OpId> mask = MaskFor(op, operands, span, frame)) operands.push_back({nullptr, *mask});
 
-  const Value result = AddOp(op.name, operands, std::move(attributes), span, frame);
-  last_operation_ = {span, op.name, first, static_cast<int>(builder_.graph().ops.size()), false};
+  const Value result = AddOp(op.kind, operands, std::move(attributes), span, frame);
+  last_operation_ = {span, op.name(), first, static_cast<int>(builder_.graph().ops.size()), false};
   return result;
 }
 
@@ -229,25 +229,25 @@ std::string Evaluator::DescribeOperand(const Operand& operand) const {
 }
 
 // An op's help speaks of its own arguments, `cast(label, i32)`; the model's user knows them by what stands in the call.
-std::string Evaluator::InTheWordsOfTheModel(const std::string& kind, const std::string& help,
+std::string Evaluator::InTheWordsOfTheModel(OpKind kind, const std::string& help,
                                             const std::vector<Operand>& operands) const {
-  const OpDefinition* op = FindOp(kind);
-  for (size_t i = 0; i < operands.size() && i < op->signature.size(); ++i) {
-    if (op->signature[i].kind == ArgumentKind::kTensorList || operands[i].expression == nullptr) break;
-    const std::string formal = absl::StrCat("(", op->signature[i].name, ",");
+  const std::vector<::cleave::Argument>& signature = DefinitionOf(kind).signature;
+  for (size_t i = 0; i < operands.size() && i < signature.size(); ++i) {
+    if (signature[i].kind == ArgumentKind::kTensorList || operands[i].expression == nullptr) break;
+    const std::string formal = absl::StrCat("(", signature[i].name, ",");
     if (!reporter_.IsUserPlace(operands[i].expression->span) || !absl::StrContains(help, formal)) continue;
     return absl::StrReplaceAll(help, {{formal, absl::StrCat("(", ExpressionText(*operands[i].expression), ",")}});
   }
   return help;
 }
 
-Value Evaluator::AddOp(const std::string& kind, const std::vector<Operand>& operands, Attributes attributes, Span span,
+Value Evaluator::AddOp(OpKind kind, const std::vector<Operand>& operands, Attributes attributes, Span span,
                        const Frame& frame, const std::string& name) {
   std::vector<OpId> inputs;
   for (const Operand& operand : operands) inputs.push_back(operand.op);
   builder_.SetLine(reporter_.ModelLine(span));
   auto result = builder_.TryAdd(kind, std::move(inputs), std::move(attributes),
-                                Join(frame.naming.path, name.empty() ? kind : name));
+                                Join(frame.naming.path, name.empty() ? std::string(OpKindName(kind)) : name));
   if (const OpId* id = std::get_if<OpId>(&result)) return Value{TensorValue{*id}};
 
   const OpError& error = std::get<OpError>(result);
@@ -277,9 +277,10 @@ Value Evaluator::AddOp(const std::string& kind, const std::vector<Operand>& oper
 
 OpId Evaluator::AddConstant(DType dtype, double value, Span span, const Frame& frame) {
   builder_.SetLine(reporter_.ModelLine(span));
-  return builder_.Add("constant", {},
-                      {{"dtype", std::string(DTypeName(dtype))}, {"shape", std::vector<int64_t>()}, {"value", value}},
-                      Join(frame.naming.path, "constant"));
+  return builder_.Add(
+      OpKind::kConstant, {},
+      {{attribute::kDType, dtype}, {attribute::kShape, std::vector<int64_t>()}, {attribute::kValue, value}},
+      Join(frame.naming.path, "constant"));
 }
 
 // Metrics leave out what fills up the last test batch: ops that take a mask get the one of the samples.
@@ -306,22 +307,22 @@ std::optional<OpId> Evaluator::MaskFor(const OpDefinition& op, const std::vector
   const Attributes own = slice == nullptr ? Attributes() : slice->attributes;
   if (!mask_) {
     builder_.SetLine(0);
-    mask_ = builder_.Add("input", {},
-                         {{"dtype", std::string(DTypeName(DType::kF32))},
-                          {"shape", std::vector<int64_t>{batch_shape[0]}},
-                          {"data", std::string("sample_mask")}},
+    mask_ = builder_.Add(OpKind::kInput, {},
+                         {{attribute::kDType, DType::kF32},
+                          {attribute::kShape, std::vector<int64_t>{batch_shape[0]}},
+                          {attribute::kData, "sample_mask"}},
                          "sample_mask");
   }
   masked_ = true;
   if (shape[0] == batch_shape[0]) return mask_;
-  return AddOp("rank_slice", {{nullptr, *mask_}}, own, span, frame).as_tensor();
+  return AddOp(OpKind::kRankSlice, {{nullptr, *mask_}}, own, span, frame).as_tensor();
 }
 
 // The slice by rank of an input's samples among the operands; null where there is none.
 const Op* Evaluator::SamplesOfRank(const std::vector<Operand>& operands) const {
   for (const Operand& operand : operands) {
     const Op& op = graph().op(operand.op);
-    if (op.kind != "rank_slice" || op.attributes.GetInt("axis") != 0) continue;
+    if (op.kind != OpKind::kRankSlice || op.attributes.Get(attribute::kAxis) != 0) continue;
     if (expansion_.inputs.count(op.inputs[0]) > 0) return &op;
   }
   return nullptr;

@@ -106,7 +106,7 @@ Value Evaluator::ChoosePerRank(const syntax::Expression& condition, const Value&
 OpId Evaluator::AddRankValue(const Value& value, Span span, const Frame& frame) {
   std::vector<double> values;
   for (const Value& each : value.as_per_rank()) values.push_back(each.as_number());
-  const Value result = AddOp("rank_value", {}, {{{"values", std::move(values)}}}, span, frame);
+  const Value result = AddOp(OpKind::kRankValue, {}, {{attribute::kValues, std::move(values)}}, span, frame);
   expansion_.rank_places[result.as_tensor()] = span;
   return result.as_tensor();
 }

@@ -134,7 +134,7 @@ void Evaluator::EnterRegion(const syntax::Call& call, const std::string& path,
 
 OpId Evaluator::AddBorder(OpId value, const std::string& name, Span place) {
   builder_.SetLine(reporter_.ModelLine(place));
-  return builder_.Add("identity", {value}, {}, Join(regions_.back().path, name));
+  return builder_.Add(OpKind::kIdentity, {value}, {}, Join(regions_.back().path, name));
 }
 
 bool Evaluator::CheckBorder(const std::vector<Placed<int64_t>>& counts, Span place, OpId tensor,
@@ -229,7 +229,8 @@ void Evaluator::PinParameters(const RegionUnderWay& region) {
   const std::string prefix = region.path.empty() ? "" : absl::StrCat(region.path, ".");
   for (int i = region.first; i < static_cast<int>(graph().ops.size()); ++i) {
     const Op& op = graph().op(OpId(i));
-    if (op.kind == "parameter" && absl::StartsWith(op.name, prefix)) known.push_back(op.name.substr(prefix.size()));
+    if (op.kind == OpKind::kParameter && absl::StartsWith(op.name, prefix))
+      known.push_back(op.name.substr(prefix.size()));
   }
   std::map<std::string, Span> named;
   for (const RegionParameter& parameter : region.demand.params) {

@@ -21,8 +21,8 @@ void Evaluator::RunInput(const syntax::Input& input, const syntax::Statement& st
   } else if (const std::optional<TensorType> type = EvaluateTensorType(input.type, frame)) {
     builder_.SetLine(reporter_.ModelLine(statement.span));
     const OpId id = builder_.Add(
-        "input", {},
-        {{"dtype", std::string(DTypeName(type->dtype))}, {"shape", type->shape}, {"data", input.name.text}},
+        OpKind::kInput, {},
+        {{attribute::kDType, type->dtype}, {attribute::kShape, type->shape}, {attribute::kData, input.name.text}},
         input.name.text);
     expansion_.inputs[id] = input.name.span;
     value = Value{TensorValue{id}};
@@ -56,13 +56,13 @@ void Evaluator::RunParam(const syntax::Param& param, const syntax::Statement& st
                            .Help("give the two calls a `let` each, with different names"));
     } else {
       builder_.SetLine(reporter_.ModelLine(statement.span));
-      const OpId id = builder_.Add("parameter", {},
-                                   {{"shape", type->shape},
-                                    {"init", initialization->form},
-                                    {"first", initialization->first},
-                                    {"second", initialization->second},
-                                    {"file", initialization->file},
-                                    {"local", is_local}},
+      const OpId id = builder_.Add(OpKind::kParameter, {},
+                                   {{attribute::kShape, type->shape},
+                                    {attribute::kInit, initialization->form},
+                                    {attribute::kFirst, initialization->first},
+                                    {attribute::kSecond, initialization->second},
+                                    {attribute::kFile, initialization->file},
+                                    {attribute::kLocal, is_local}},
                                    path);
       expansion_.parameters[id] = call;
       if (!initialization->file.empty()) {
@@ -85,7 +85,8 @@ void Evaluator::CheckParameterName(OpId id, const std::string& path, Span call) 
   Diagnostic error =
       Error(Code::kE0210, absl::StrCat("the parameter's name `", path, "` is taken")).At(call, "made here");
   if (other)
-    error.notes.push_back(absl::StrCat("by the `", graph().op(*other).kind, "` of line ", graph().op(*other).line));
+    error.notes.push_back(
+        absl::StrCat("by the `", OpKindName(graph().op(*other).kind), "` of line ", graph().op(*other).line));
   error.help.push_back("rename the `param` or its `let`");
   reporter_.Report(std::move(error));
 }

@@ -47,9 +47,9 @@ void Evaluator::RunStatement(const syntax::Statement& statement, Frame& frame) {
       [&](const syntax::Metric& metric) { RunMetric(metric, statement, frame); },
       [&](const syntax::Return& result) { RunReturn(result, statement, frame); },
       [&](const syntax::Print& print) {
-        RunEffect("print", print.value, {{{"local", print.is_local}}}, span, frame);
+        RunEffect(OpKind::kPrint, print.value, {{attribute::kLocal, print.is_local}}, span, frame);
       },
-      [&](const syntax::AssertFinite& check) { RunEffect("assert_finite", check.value, {}, span, frame); },
+      [&](const syntax::AssertFinite& check) { RunEffect(OpKind::kAssertFinite, check.value, {}, span, frame); },
       [&](const syntax::Evaluate& evaluate) {
         if (const auto* call = std::get_if<syntax::Call>(&evaluate.value.kind)) {
           const auto* name = std::get_if<syntax::Name>(&call->callee->kind);
@@ -192,13 +192,13 @@ void Evaluator::RunReturn(const syntax::Return& result, const syntax::Statement&
   frame.result = std::move(value);
 }
 
-void Evaluator::RunEffect(const std::string& kind, const syntax::Expression& expression, Attributes attributes,
-                          Span span, Frame& frame) {
+void Evaluator::RunEffect(OpKind kind, const syntax::Expression& expression, Attributes attributes, Span span,
+                          Frame& frame) {
   const auto* name = std::get_if<syntax::Name>(&expression.kind);
   const Value value = EvaluateNamed(name ? name->text : "", expression, {}, frame);
   if (value.is_poison()) return;
   if (!value.is_tensor()) {
-    reporter_.Report(Error(Code::kE0204, absl::StrCat("`", kind, "` takes a tensor"))
+    reporter_.Report(Error(Code::kE0204, absl::StrCat("`", OpKindName(kind), "` takes a tensor"))
                          .At(expression.span,
                              absl::StrCat("this is ", DescribeType(value, graph()), ", ", ValueText(value, graph()))));
     return;

@@ -107,21 +107,23 @@ Value Evaluator::TakeRanges(const Operand& tensor, const std::vector<Range>& ran
     end[d] = begin[d] + ranges[d].size;
   }
   if (end != shape || begin != std::vector<int64_t>(shape.size(), 0)) {
-    result = AddOp("slice", {tensor}, {{{"begin", begin}, {"end", end}}}, span, frame);
+    result = AddOp(OpKind::kSlice, {tensor}, {{attribute::kBegin, begin}, {attribute::kEnd, end}}, span, frame);
   }
   for (size_t d = 0; d < ranges.size() && !result.is_poison(); ++d) {
     if (!ranges[d].begin.is_per_rank()) continue;
     std::vector<int64_t> starts;
     for (const Value& start : ranges[d].begin.as_per_rank()) starts.push_back(start.as_int());
-    result = AddOp("rank_slice", {{tensor.expression, result.as_tensor()}},
-                   {{{"axis", static_cast<int64_t>(d)}, {"size", ranges[d].size}, {"starts", starts}}}, span, frame);
+    result = AddOp(
+        OpKind::kRankSlice, {{tensor.expression, result.as_tensor()}},
+        {{attribute::kAxis, static_cast<int64_t>(d)}, {attribute::kSize, ranges[d].size}, {attribute::kStarts, starts}},
+        span, frame);
     if (result.is_tensor()) expansion_.rank_places[result.as_tensor()] = span;
   }
   if (!drops || result.is_poison()) return result;
   for (size_t d = ranges.size(); d-- > 0;) {
     if (ranges[d].dropped) kept.erase(kept.begin() + static_cast<int64_t>(d));
   }
-  return AddOp("reshape", {{tensor.expression, result.as_tensor()}}, {{{"shape", kept}}}, span, frame);
+  return AddOp(OpKind::kReshape, {{tensor.expression, result.as_tensor()}}, {{attribute::kShape, kept}}, span, frame);
 }
 
 }  // namespace cleave::frontend

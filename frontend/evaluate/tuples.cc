@@ -65,11 +65,12 @@ Value Evaluator::Stack(const syntax::Call& call, Span span, Frame& frame) {
   longer.insert(longer.begin() + static_cast<int64_t>(*axis), 1);
   std::vector<Operand> operands;
   for (const Value& element : tensors.as_tuple()) {
-    const Value reshaped = AddOp("reshape", {{&list, element.as_tensor()}}, {{{"shape", longer}}}, span, frame);
+    const Value reshaped =
+        AddOp(OpKind::kReshape, {{&list, element.as_tensor()}}, {{attribute::kShape, longer}}, span, frame);
     if (reshaped.is_poison()) return reshaped;
     operands.push_back({&list, reshaped.as_tensor()});
   }
-  const Value result = AddOp("concat", operands, {{{"axis", static_cast<int64_t>(*axis)}}}, span, frame);
+  const Value result = AddOp(OpKind::kConcat, operands, {{attribute::kAxis, static_cast<int64_t>(*axis)}}, span, frame);
   last_operation_ = {span, "stack", first, static_cast<int>(builder_.graph().ops.size()), false};
   return result;
 }
@@ -105,8 +106,9 @@ Value Evaluator::Split(const syntax::Call& call, Span span, Frame& frame) {
     std::vector<int64_t> end = shape;
     end[*axis] = begin[*axis] + size;
     const bool whole = size == shape[*axis];
-    result.elements.push_back(
-        whole ? x : AddOp("slice", {{&tensor, x.as_tensor()}}, {{{"begin", begin}, {"end", end}}}, span, frame));
+    result.elements.push_back(whole ? x
+                                    : AddOp(OpKind::kSlice, {{&tensor, x.as_tensor()}},
+                                            {{attribute::kBegin, begin}, {attribute::kEnd, end}}, span, frame));
     if (result.elements.back().is_poison()) return Value{Poison()};
     begin[*axis] = end[*axis];
   }

@@ -136,7 +136,7 @@ OpId Evaluator::ElementsFirst(const MappedArgument& argument, ArgumentValues& va
   for (size_t d = 0; d < builder_.type(x).shape.size(); ++d) {
     if (d != argument.axis) permutation.push_back(static_cast<int64_t>(d));
   }
-  return AddOp("transpose", {{&*argument.argument->value, x}}, {{{"permutation", permutation}}},
+  return AddOp(OpKind::kTranspose, {{&*argument.argument->value, x}}, {{attribute::kPermutation, permutation}},
                argument.argument->span, frame)
       .as_tensor();
 }
@@ -144,10 +144,10 @@ OpId Evaluator::ElementsFirst(const MappedArgument& argument, ArgumentValues& va
 // A source that stands for one element until all are made.
 OpId Evaluator::AddElement(OpId whole) {
   const TensorType type = builder_.type(whole);
-  return builder_.Add("input", {},
-                      {{"dtype", std::string(DTypeName(type.dtype))},
-                       {"shape", Shape(type.shape.begin() + 1, type.shape.end())},
-                       {"data", std::string("element")}},
+  return builder_.Add(OpKind::kInput, {},
+                      {{attribute::kDType, type.dtype},
+                       {attribute::kShape, Shape(type.shape.begin() + 1, type.shape.end())},
+                       {attribute::kData, "element"}},
                       "(element)");
 }
 
@@ -229,7 +229,7 @@ void Evaluator::MovePin(size_t index, const Op& op, const Vectorized& batched) {
   if (auto* shard = std::get_if<ShardPin>(&pin.demand); shard != nullptr && now.mapped) {
     if (!shard->in.empty() && !IsTheSameOp(op, batched)) {
       reporter_.Report(Error(Code::kE0305, absl::StrCat("`shard` on `", op.name, "`, which `vmap` makes another way"))
-                           .At(pin.span, absl::StrCat("says how the inputs of `", op.kind, "` are cut"))
+                           .At(pin.span, absl::StrCat("says how the inputs of `", OpKindName(op.kind), "` are cut"))
                            .Help("`#[layout(…)]` says how its value lies"));
       return;
     }
@@ -272,7 +272,8 @@ bool Evaluator::RefuseInVmap(const std::string& what, Span span) {
 void Evaluator::WarnOfUnrolled(const std::vector<Op>& ops, const Vectorized& batched, int64_t size, Span span) {
   std::set<std::string> names;
   for (const Op& op : ops) {
-    if (batched.at(op.id).unrolled) names.insert(op.kind == "custom" ? op.attributes.GetString("op") : op.kind);
+    if (batched.at(op.id).unrolled)
+      names.insert(op.kind == OpKind::kCustom ? op.attributes.Get(attribute::kOp) : std::string(OpKindName(op.kind)));
   }
   if (names.empty() || size == 1) return;
   const std::vector<std::string> list(names.begin(), names.end());

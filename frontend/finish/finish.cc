@@ -37,7 +37,7 @@ Expansion Tidy(Expansion expansion, Reporter& reporter) {
   Marks kept = forward;
   for (const Metric& metric : graph.metrics) kept[metric.value] = true;
   for (const Op& op : graph.ops) {
-    if (op.kind == "input") kept[op.id] = true;
+    if (op.kind == OpKind::kInput) kept[op.id] = true;
   }
   Close(graph, kept);
 

@@ -33,8 +33,7 @@ FunctionTable::FunctionTable(const syntax::File& user, const syntax::File& prelu
       user_ops_[name.text] = op;
       continue;
     }
-    const auto entry =
-        user_.try_emplace(name.text, Function{.syntax = function, .attributes = &item.attributes}).first;
+    const auto entry = user_.try_emplace(name.text, Function{.syntax = function, .attributes = &item.attributes}).first;
     user_order_.push_back(&entry->second);
     std::map<std::string, Span> parameters;
     for (const syntax::Parameter& parameter : function->parameters) {
@@ -75,7 +74,7 @@ std::vector<std::string> FunctionTable::Names() const {
   for (const auto& [name, op] : user_ops_) names.insert(name);
   for (const auto& [name, function] : prelude_) names.insert(name);
   for (const OpDefinition* op : AllOps()) {
-    if (op->callable && op->op_class != OpClass::kSource) names.insert(op->name);
+    if (op->callable && op->op_class != OpClass::kSource) names.insert(op->name());
   }
   return {names.begin(), names.end()};
 }

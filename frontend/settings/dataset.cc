@@ -28,7 +28,7 @@ std::optional<syntax::Attribute> AttributeOf(const syntax::Expression& value) {
 std::vector<std::string> InputNames(const Graph& graph) {
   std::vector<std::string> names;
   for (const Op& op : graph.ops) {
-    if (op.kind == "input" && op.name != "sample_mask") names.push_back(op.name);
+    if (op.kind == OpKind::kInput && op.name != "sample_mask") names.push_back(op.name);
   }
   return names;
 }

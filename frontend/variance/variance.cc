@@ -24,7 +24,7 @@ class VarianceCheck {
       CheckEqual(graph_.metrics[i].value, "metric", expansion_.metrics[i]);
     }
     for (const Op& op : graph_.ops) {
-      if (op.kind == "all_reduce") CheckReduced(op);
+      if (op.kind == OpKind::kAllReduce) CheckReduced(op);
     }
     const IdVector<OpId, std::vector<OpId>> users = Users(graph_);
     for (const auto& [input, span] : expansion_.inputs) CheckTaken(graph_.op(input), users[input]);
@@ -65,8 +65,8 @@ class VarianceCheck {
 
   // A maximum or minimum of equal values is that value; a sum or product is not.
   void CheckReduced(const Op& op) {
-    const RankAxisSet group = GroupOf(graph_.rank_axes, op.attributes.GetString("group"));
-    const std::string& reduction = op.attributes.GetString("reduction");
+    const RankAxisSet group = GroupOf(graph_.rank_axes, op.attributes.Get(attribute::kGroup));
+    const std::string& reduction = op.attributes.Get(attribute::kReduction);
     const int64_t members = GroupSize(graph_.rank_axes, group);
     const RankAxisSet varying = variance_[op.inputs[0]];
     const int64_t copies = GroupSize(graph_.rank_axes, group - varying);
@@ -90,9 +90,9 @@ class VarianceCheck {
     std::vector<bool> taken(static_cast<size_t>(batch), false);
     for (const OpId id : users) {
       const Op& user = graph_.op(id);
-      if (user.kind != "rank_slice" || user.attributes.GetInt("axis") != 0) return;
-      for (const int64_t start : user.attributes.GetInts("starts")) {
-        std::fill_n(taken.begin() + start, user.attributes.GetInt("size"), true);
+      if (user.kind != OpKind::kRankSlice || user.attributes.Get(attribute::kAxis) != 0) return;
+      for (const int64_t start : user.attributes.Get(attribute::kStarts)) {
+        std::fill_n(taken.begin() + start, user.attributes.Get(attribute::kSize), true);
       }
     }
     const int64_t left = std::count(taken.begin(), taken.end(), false);

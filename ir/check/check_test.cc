@@ -91,8 +91,8 @@ TEST(CheckTest, CatchesAWrongDistributedForm) {
   Distributed distributed = DistributeOrDie(graph, CutRowsPlan(graph, Mesh::OfDevices(2)));
   int spoiled = 0;
   for (Op& op : distributed.graph.ops) {
-    if (op.kind != "constant" || op.name.find(".epsilon") == std::string::npos) continue;
-    op.attributes.values["value"] = 0.5;
+    if (op.kind != OpKind::kConstant || op.name.find(".epsilon") == std::string::npos) continue;
+    op.attributes.Set(attribute::kValue, 0.5);
     ++spoiled;
   }
   ASSERT_GT(spoiled, 0);

@@ -21,8 +21,8 @@ double LargestElement(const Tensor& tensor) {
   return largest;
 }
 
-// What the op computed moves by a rounding error. Sources, integers and whole numbers are exact, and so is what the op has
-// only picked from its inputs, perhaps with another sign: a maximum, a slice.
+// What the op computed moves by a rounding error. Sources, integers and whole numbers are exact, and so is what the op
+// has only picked from its inputs, perhaps with another sign: a maximum, a slice.
 void Disturb(const Op& op, const std::vector<const Tensor*>& inputs, double disturbance, std::mt19937_64& random,
              Tensor& tensor) {
   if (op.inputs.empty() || op.type.dtype == DType::kI32) return;
@@ -37,8 +37,8 @@ void Disturb(const Op& op, const std::vector<const Tensor*>& inputs, double dist
   }
 }
 
-// Values that differ in their last bits become equal, but for a few that a boundary parts: what a comparison for equality
-// hangs on is never met by chance.
+// Values that differ in their last bits become equal, but for a few that a boundary parts: what a comparison for
+// equality hangs on is never met by chance.
 void DropLastBits(const Op& op, Tensor& tensor) {
   if (op.inputs.empty() || op.type.dtype == DType::kI32) return;
   constexpr int kBits = 44;
@@ -86,16 +86,16 @@ double Movement(const Tensor& calm, const Tensor& moved) {
 
 IdVector<OpId, Tensor> InterpretDisturbed(double disturbance, const Graph& graph, const SourceValues& sources,
                                           int64_t step, std::mt19937_64& random, double of_bf16) {
-  return InterpretChanged(graph, sources, step,
-                          [&](const Op& op, const std::vector<const Tensor*>& inputs, Tensor& tensor) {
-                            const bool in_bf16 = op.type.dtype == DType::kBf16 && of_bf16 > 0;
-                            const bool rounds = in_bf16 && op.kind == "cast";  // Not what it picks from its input.
-                            Disturb(op, rounds ? std::vector<const Tensor*>() : inputs,
-                                    in_bf16 ? of_bf16 : disturbance, random, tensor);
-                          });
+  return InterpretChanged(
+      graph, sources, step, [&](const Op& op, const std::vector<const Tensor*>& inputs, Tensor& tensor) {
+        const bool in_bf16 = op.type.dtype == DType::kBf16 && of_bf16 > 0;
+        const bool rounds = in_bf16 && op.kind == OpKind::kCast;  // Not what it picks from its input.
+        Disturb(op, rounds ? std::vector<const Tensor*>() : inputs, in_bf16 ? of_bf16 : disturbance, random, tensor);
+      });
 }
 
-IdVector<OpId, double> MovementUnder(double disturbance, const Graph& graph, const SourceValues& sources, int64_t step) {
+IdVector<OpId, double> MovementUnder(double disturbance, const Graph& graph, const SourceValues& sources,
+                                     int64_t step) {
   const IdVector<OpId, Tensor> calm = InterpretGraph(graph, sources, step);
   IdVector<OpId, double> result(graph.ops.size(), 0);
   std::mt19937_64 random(1);
@@ -109,10 +109,9 @@ IdVector<OpId, double> MovementUnder(double disturbance, const Graph& graph, con
 IdVector<OpId, char> HangOnRounding(const Graph& graph, const SourceValues& sources, int64_t step) {
   const IdVector<OpId, double> movement = MovementUnder(kDisturbance, graph, sources, step);
   const IdVector<OpId, Tensor> calm = InterpretGraph(graph, sources, step);
-  const IdVector<OpId, Tensor> shortened =
-      InterpretChanged(graph, sources, step, [](const Op& op, const std::vector<const Tensor*>&, Tensor& tensor) {
-        DropLastBits(op, tensor);
-      });
+  const IdVector<OpId, Tensor> shortened = InterpretChanged(
+      graph, sources, step,
+      [](const Op& op, const std::vector<const Tensor*>&, Tensor& tensor) { DropLastBits(op, tensor); });
   IdVector<OpId, char> result(graph.ops.size(), false);
   for (const Op& op : graph.ops) {
     result[op.id] = std::max(movement[op.id], Movement(calm[op.id], shortened[op.id])) > kAmplified;

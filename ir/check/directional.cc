@@ -22,7 +22,7 @@ Program ForwardOf(const Program& program) {
   return forward;
 }
 
-bool IsLocal(const Op& op) { return op.attributes.Has("local") && op.attributes.GetBool("local"); }
+bool IsLocal(const Op& op) { return op.attributes.Has(attribute::kLocal) && op.attributes.Get(attribute::kLocal); }
 
 // By parameter the value that is its gradient.
 std::map<OpId, ValueId> GradientsOf(const Graph& graph, const Program& program) {
@@ -31,7 +31,7 @@ std::map<OpId, ValueId> GradientsOf(const Graph& graph, const Program& program) 
     for (ValueId value : Writes(step)) {
       const Op& op = graph.op(program.value(value).origin);
       // An op's value comes after the views and collectives that make it.
-      if (op.gradient_of.has_value() && graph.op(*op.gradient_of).kind == "parameter")
+      if (op.gradient_of.has_value() && graph.op(*op.gradient_of).kind == OpKind::kParameter)
         gradients[*op.gradient_of] = value;
     }
   }

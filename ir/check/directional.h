@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "ir/graph/graph.h"
-#include "ir/manual/interpret_ranks.h"
+#include "ir/interpret/interpret_ranks.h"
 #include "ir/program/program.h"
 #include "ir/types/tensor.h"
 

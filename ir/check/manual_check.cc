@@ -16,7 +16,7 @@
 #include "ir/check/shrink.h"
 #include "ir/differentiate/differentiate.h"
 #include "ir/interpret/interpret.h"
-#include "ir/manual/interpret_ranks.h"
+#include "ir/interpret/interpret_ranks.h"
 #include "ir/manual/manual.h"
 #include "ir/ops/ops.h"
 #include "ir/precision/precision.h"
@@ -36,7 +36,8 @@ double OperationsOf(const Program& program) {
     if (compute == nullptr) continue;
     std::vector<TensorType> inputs;
     for (ValueId input : compute->inputs) inputs.push_back(program.value(input).type);
-    const Flops flops = FindOp(compute->kind)->flops(inputs, program.value(compute->output).type, compute->attributes);
+    const Flops flops =
+        DefinitionOf(compute->kind).flops(inputs, program.value(compute->output).type, compute->attributes);
     operations += static_cast<double>(flops.value());
   }
   return operations * program.mesh.rank_count();
@@ -65,8 +66,8 @@ bool HasSameOps(const Graph& a, const Graph& b) {
 
 // The training graph of a forward graph, of bf16 where that holds bf16.
 absl::StatusOr<Graph> Train(const Graph& forward, const Optimizer& optimizer) {
-  const bool is_bf16 = std::any_of(forward.ops.begin(), forward.ops.end(),
-                                   [](const Op& op) { return op.type.dtype == DType::kBf16; });
+  const bool is_bf16 =
+      std::any_of(forward.ops.begin(), forward.ops.end(), [](const Op& op) { return op.type.dtype == DType::kBf16; });
   CLEAVE_ASSIGN_OR_RETURN(Graph training, Differentiate(InF32(forward), optimizer));
   return ApplyPrecision(training, is_bf16 ? Precision::kBf16 : Precision::kF32).graph;
 }
@@ -94,7 +95,7 @@ RankSources RandomRankSources(const Graph& graph, int ranks, uint64_t seed) {
     SourceValues own = RandomSources(graph, seed * kSeedsPerDraw + static_cast<uint64_t>(rank));
     for (auto& [op, tensor] : own) {
       const Attributes& attributes = graph.op(op).attributes;
-      const bool is_local = attributes.Has("local") && attributes.GetBool("local");
+      const bool is_local = attributes.Has(attribute::kLocal) && attributes.Get(attribute::kLocal);
       TensorOnRanks& by_rank = sources[op];
       if (rank == 0 || is_local) {
         by_rank.push_back(std::move(tensor));

@@ -10,12 +10,12 @@
 #include "ir/check/check.h"
 #include "ir/differentiate/differentiate.h"
 #include "ir/interpret/interpret.h"
-#include "ir/manual/random_models.h"
 #include "ir/ops/builder.h"
 #include "ir/ops/ops.h"
 #include "ir/partition/partition.h"
 #include "ir/precision/precision.h"
 #include "ir/program/text.h"
+#include "ir/testing/random_manual_model.h"
 
 namespace cleave {
 namespace {
@@ -98,7 +98,7 @@ TEST(ManualCheckTest, ProgramsInBf16AreProven) {
       const absl::StatusOr<ManualReport> report = CheckManual(model.graph, Momentum(), model.program);
       ASSERT_TRUE(report.ok()) << report.status();
       EXPECT_TRUE(report->is_simulated);
-      for (const Op& op : model.graph.ops) casts += op.type.dtype == DType::kBf16 && op.kind == "cast";
+      for (const Op& op : model.graph.ops) casts += op.type.dtype == DType::kBf16 && op.kind == OpKind::kCast;
     }
   }
   EXPECT_GT(casts, 10);
@@ -266,22 +266,22 @@ TEST(ManualCheckTest, AGradientThatIsNotSummedIsFound) {
   const auto model = [&](bool summed) {
     GraphBuilder builder;
     builder.mutable_graph().rank_axes = ranks.axes;
-    const OpId x = builder.Add("input", {}, {{"shape", Shape{8, 3}}, {"data", std::string("x")}}, "x");
-    const OpId weight = builder.Add("parameter", {}, {{"shape", Shape{3, 2}}}, "weight");
-    const OpId own =
-        builder.Add("rank_slice", {x},
-                    {{"axis", int64_t{0}}, {"size", int64_t{2}}, {"starts", std::vector<int64_t>{0, 2, 4, 6}}}, "own");
-    const OpId y = builder.Add("tanh", {builder.Add("matmul", {own, weight}, {}, "product")}, {}, "y");
-    const OpId mean = builder.Add("reduce_mean", {y}, {}, "mean");
+    const OpId x = builder.Add(OpKind::kInput, {}, {{attribute::kShape, Shape{8, 3}}, {attribute::kData, "x"}}, "x");
+    const OpId weight = builder.Add(OpKind::kParameter, {}, {{attribute::kShape, Shape{3, 2}}}, "weight");
+    const OpId own = builder.Add(
+        OpKind::kRankSlice, {x},
+        {{attribute::kAxis, 0}, {attribute::kSize, 2}, {attribute::kStarts, std::vector<int64_t>{0, 2, 4, 6}}}, "own");
+    const OpId y = builder.Add(OpKind::kTanh, {builder.Add(OpKind::kMatmul, {own, weight}, {}, "product")}, {}, "y");
+    const OpId mean = builder.Add(OpKind::kReduceMean, {y}, {}, "mean");
     builder.mutable_graph().loss =
-        builder.Add("all_reduce", {mean},
-                    {{"group", std::string("world")}, {"size", int64_t{4}}, {"reduction", std::string("sum")}}, "loss");
+        builder.Add(OpKind::kAllReduce, {mean},
+                    {{attribute::kGroup, "world"}, {attribute::kSize, 4}, {attribute::kReduction, "sum"}}, "loss");
     Graph graph = *Differentiate(std::move(builder).Build(), Momentum());
     for (Op& op : graph.ops) {
-      const bool is_gradient = op.gradient_of.has_value() && graph.op(*op.gradient_of).kind == "parameter";
+      const bool is_gradient = op.gradient_of.has_value() && graph.op(*op.gradient_of).kind == OpKind::kParameter;
       if (!is_gradient || summed) continue;
-      EXPECT_EQ(op.kind, "all_reduce");
-      op.attributes.values["reduction"] = std::string("max");
+      EXPECT_EQ(op.kind, OpKind::kAllReduce);
+      op.attributes.Set(attribute::kReduction, std::string("max"));
     }
     Program program = *Partition(graph, PlanOf(graph, ranks.mesh));
     return Model{std::move(graph), std::move(program)};

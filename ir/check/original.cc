@@ -73,7 +73,7 @@ std::string FindDifference(const Graph& original, const Distributed& distributed
     if (hangs[op.id]) continue;
     return absl::StrCat("the distributed form of `", op.name, "` (line ", op.line, ") is wrong: element ",
                         difference.element, " is ", actual[distributed.values[op.id]].values[difference.element], ", `",
-                        op.kind, "` gives ", expected[op.id].values[difference.element]);
+                        OpKindName(op.kind), "` gives ", expected[op.id].values[difference.element]);
   }
   return "";
 }

@@ -181,13 +181,12 @@ class StaticCheck {
   bool MakesItsType(const Compute& compute) const {
     std::vector<TensorType> types;
     for (ValueId input : compute.inputs) types.push_back(value(input).type);
-    const InferResult result = FindOp(compute.kind)->infer(types, compute.attributes);
+    const InferResult result = DefinitionOf(compute.kind).infer(types, compute.attributes);
     const TensorType* type = std::get_if<TensorType>(&result);
     return type != nullptr && *type == value(compute.output).type;
   }
 
   void CheckCompute(const Compute& compute) {
-    if (FindOp(compute.kind) == nullptr) return Find(absl::StrCat("no op `", compute.kind, "`"));
     if (!MakesItsType(compute)) return Find("its value has another type than the op makes");
     const Rule rule = RuleOf(program_, compute);
     if (const absl::Status valid = VerifyStrategy(compute.strategy, rule, program_.mesh); !valid.ok()) {

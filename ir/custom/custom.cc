@@ -43,12 +43,9 @@ absl::StatusOr<CustomArgument> ParseArgument(absl::string_view text) {
 
 std::vector<std::string> Words(absl::string_view text) { return absl::StrSplit(text, ' ', absl::SkipEmpty()); }
 
-absl::StatusOr<std::string> TextOf(const Attributes& attributes, const std::string& name) {
-  const auto found = attributes.values.find(name);
-  if (found != attributes.values.end() && std::holds_alternative<std::string>(found->second)) {
-    return std::get<std::string>(found->second);
-  }
-  return absl::InvalidArgumentError(absl::StrCat("an op of the model needs the text `", name, "`"));
+absl::StatusOr<std::string> TextOf(const Attributes& attributes, Attribute<std::string> key) {
+  if (attributes.Has(key)) return attributes.Get(key);
+  return absl::InvalidArgumentError(absl::StrCat("an op of the model needs the text `", key.name, "`"));
 }
 
 }  // namespace
@@ -74,26 +71,28 @@ std::vector<std::vector<int>> CustomForm::LinearInputs() const {
 }
 
 void CustomForm::Write(Attributes& attributes) const {
-  attributes.values["op"] = name;
-  attributes.values["arguments"] = absl::StrJoin(arguments, ", ", [](std::string* out, const CustomArgument& argument) {
+  const auto append_argument = [](std::string* out, const CustomArgument& argument) {
     absl::StrAppend(out, ArgumentText(argument));
-  });
-  attributes.values["rule"] = rule;
-  attributes.values["whole"] = absl::StrJoin(whole, " ");
-  attributes.values["linear"] = absl::StrJoin(
-      linear, ", ",
-      [](std::string* out, const std::vector<std::string>& group) { absl::StrAppend(out, absl::StrJoin(group, " ")); });
-  attributes.values["body"] = body;
+  };
+  const auto append_group = [](std::string* out, const std::vector<std::string>& group) {
+    absl::StrAppend(out, absl::StrJoin(group, " "));
+  };
+  attributes.Set(attribute::kOp, name);
+  attributes.Set(attribute::kArguments, absl::StrJoin(arguments, ", ", append_argument));
+  attributes.Set(attribute::kRule, rule);
+  attributes.Set(attribute::kWhole, absl::StrJoin(whole, " "));
+  attributes.Set(attribute::kLinear, absl::StrJoin(linear, ", ", append_group));
+  attributes.Set(attribute::kBody, body);
 }
 
 absl::StatusOr<CustomForm> CustomForm::Read(const Attributes& attributes) {
   CustomForm form;
-  CLEAVE_ASSIGN_OR_RETURN(form.name, TextOf(attributes, "op"));
-  CLEAVE_ASSIGN_OR_RETURN(form.rule, TextOf(attributes, "rule"));
-  CLEAVE_ASSIGN_OR_RETURN(form.body, TextOf(attributes, "body"));
-  CLEAVE_ASSIGN_OR_RETURN(const std::string whole, TextOf(attributes, "whole"));
-  CLEAVE_ASSIGN_OR_RETURN(const std::string arguments, TextOf(attributes, "arguments"));
-  CLEAVE_ASSIGN_OR_RETURN(const std::string linear, TextOf(attributes, "linear"));
+  CLEAVE_ASSIGN_OR_RETURN(form.name, TextOf(attributes, attribute::kOp));
+  CLEAVE_ASSIGN_OR_RETURN(form.rule, TextOf(attributes, attribute::kRule));
+  CLEAVE_ASSIGN_OR_RETURN(form.body, TextOf(attributes, attribute::kBody));
+  CLEAVE_ASSIGN_OR_RETURN(const std::string whole, TextOf(attributes, attribute::kWhole));
+  CLEAVE_ASSIGN_OR_RETURN(const std::string arguments, TextOf(attributes, attribute::kArguments));
+  CLEAVE_ASSIGN_OR_RETURN(const std::string linear, TextOf(attributes, attribute::kLinear));
   form.whole = Words(whole);
   for (const absl::string_view text : absl::StrSplit(arguments, ", ")) {
     CLEAVE_ASSIGN_OR_RETURN(CustomArgument argument, ParseArgument(text));

@@ -1,8 +1,8 @@
-// An op that a model defines itself, `op soft_cap(x: f32[n, k], cap: float) -> f32[n, k] { … }`, as one call of it
-// stands in a graph: the attributes of the ops `custom` and `custom_gradient`.
+// One call, in a graph, of an op that the model defines, `op soft_cap(x: f32[n, k], cap: float) -> f32[n, k] { … }`:
+// the attributes of the ops `custom` and `custom_gradient`.
 //
-//   {arguments = "x, cap = 30.0", body = "custom/soft_cap.h", linear = "", op = "soft_cap", rule = "n k -> n k", whole
-//   = ""}
+//   {arguments = "x, cap = 30.0", body = "custom/soft_cap.h", linear = "", op = "soft_cap", rule = "n k -> n k",
+//    whole = ""}
 #ifndef CLEAVE_IR_CUSTOM_CUSTOM_H_
 #define CLEAVE_IR_CUSTOM_CUSTOM_H_
 
@@ -39,14 +39,14 @@ struct CustomForm {
   std::vector<std::vector<int>> LinearInputs() const;
 
   void Write(Attributes& attributes) const;
-  // An InvalidArgument error where the texts are not of the form above.
+  // An InvalidArgument error if the texts do not have the form above.
   static absl::StatusOr<CustomForm> Read(const Attributes& attributes);
 
   bool operator==(const CustomForm&) const = default;
 };
 
-// The function that computes the gradient by input `input`: "soft_cap_backward", or "soft_cap_backward_x" where several
-// inputs are f32. `dtypes`: of the inputs.
+// The function that computes the gradient of input `input`: "soft_cap_backward", or "soft_cap_backward_x" if several
+// inputs are f32. `dtypes` are those of the inputs.
 std::string BackwardName(const CustomForm& form, absl::Span<const DType> dtypes, size_t input);
 
 }  // namespace cleave

@@ -38,10 +38,10 @@ TEST(CustomFormTest, MistakesInAttributesAreErrors) {
   Attributes attributes;
   EXPECT_FALSE(CustomForm::Read(attributes).ok());
   Mixed().Write(attributes);
-  attributes.values["linear"] = std::string("x, w");
+  attributes.Set(attribute::kLinear, std::string("x, w"));
   EXPECT_EQ(CustomForm::Read(attributes).status().message(), "`linear` names `w`, which is no tensor of the op");
   Mixed().Write(attributes);
-  attributes.values["arguments"] = std::string("x, cap = none");
+  attributes.Set(attribute::kArguments, std::string("x, cap = none"));
   EXPECT_FALSE(CustomForm::Read(attributes).ok());
 }
 

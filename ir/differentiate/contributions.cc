@@ -31,7 +31,7 @@ std::vector<Contributions::Contribution> Contributions::Joined(const Op& op) {
       continue;
     }
     const char* suffix = part.missing.empty() ? ".grad" : ".grad_part";
-    same->gradient = builder_.Add("add", {same->gradient, part.gradient}, {}, absl::StrCat(op.name, suffix));
+    same->gradient = builder_.Add(OpKind::kAdd, {same->gradient, part.gradient}, {}, absl::StrCat(op.name, suffix));
   }
   return joined;
 }
@@ -40,7 +40,7 @@ OpId Contributions::Sum(const Op& op) {
   const std::vector<Contribution> joined = Joined(op);
   OpId sum = SumOverRanks(op, joined[0]);
   for (size_t i = 1; i < joined.size(); ++i) {
-    sum = builder_.Add("add", {sum, SumOverRanks(op, joined[i])}, {}, absl::StrCat(op.name, ".grad"));
+    sum = builder_.Add(OpKind::kAdd, {sum, SumOverRanks(op, joined[i])}, {}, absl::StrCat(op.name, ".grad"));
   }
   return sum;
 }
@@ -53,27 +53,28 @@ OpId Contributions::SumOverRanks(const Op& op, Contribution contribution) {
   OpId sum = contribution.gradient;
   const std::string name = absl::StrCat(op.name, ".grad_sum");
   if (!differing.empty()) {
-    sum = builder_.Add("all_reduce", {sum},
-                       {{"group", GroupText(axes, differing)}, {"size", GroupSize(axes, differing)}}, name);
+    sum = builder_.Add(
+        OpKind::kAllReduce, {sum},
+        {{attribute::kGroup, GroupText(axes, differing)}, {attribute::kSize, GroupSize(axes, differing)}}, name);
   }
   if (equal.empty()) return sum;
-  return builder_.Add("scale", {sum}, {{"factor", static_cast<double>(GroupSize(axes, equal))}}, name);
+  return builder_.Add(OpKind::kScale, {sum}, {{attribute::kFactor, static_cast<double>(GroupSize(axes, equal))}}, name);
 }
 
 bool Contributions::PassThroughGather(const Op& op) {
-  if (op.kind != "all_gather") return false;
+  if (op.kind != OpKind::kAllGather) return false;
   const std::vector<RankAxis>& axes = builder_.graph().rank_axes;
-  const RankAxisSet group = GroupOf(axes, op.attributes.GetString("group")) & DividedAxes(axes);
+  const RankAxisSet group = GroupOf(axes, op.attributes.Get(attribute::kGroup)) & DividedAxes(axes);
   const std::vector<Contribution> joined = Joined(op);
   const RankAxisSet differing = joined[0].missing & Variance(joined[0].gradient);
   if (joined.size() > 1 || group.empty() || !differing.Contains(group)) {
     of_value_[op.id] = joined;
     return false;
   }
-  const OpId part = builder_.Add("reduce_scatter", {joined[0].gradient},
-                                 {{"axis", op.attributes.GetInt("axis")},
-                                  {"group", op.attributes.GetString("group")},
-                                  {"size", op.attributes.GetInt("size")}},
+  const OpId part = builder_.Add(OpKind::kReduceScatter, {joined[0].gradient},
+                                 {{attribute::kAxis, op.attributes.Get(attribute::kAxis)},
+                                  {attribute::kGroup, op.attributes.Get(attribute::kGroup)},
+                                  {attribute::kSize, op.attributes.Get(attribute::kSize)}},
                                  absl::StrCat(op.name, ".grad_x"));
   Add(op, 0, SumOverRanks(op, {part, joined[0].missing - group}));
   return true;

@@ -33,7 +33,7 @@ OpSet OpsOfLoss(const Graph& graph) {
 OpSet OpsOfParameters(const Graph& graph) {
   OpSet result;
   for (const Op& op : graph.ops) {
-    bool depends = op.kind == "parameter";
+    bool depends = op.kind == OpKind::kParameter;
     for (OpId input : op.inputs) depends = depends || result.count(input) > 0;
     if (depends && op.type.dtype == DType::kF32) result.insert(op.id);
   }
@@ -53,7 +53,7 @@ class Backward {
     const OpId loss = *builder_.graph().loss;
     builder_.SetPhase(Phase::kBackward);
     builder_.SetLine(builder_.graph().op(loss).line);
-    contributions_.AddWhole(loss, builder_.Add("constant", {}, {{"value", 1.0}},
+    contributions_.AddWhole(loss, builder_.Add(OpKind::kConstant, {}, {{attribute::kValue, 1.0}},
                                                absl::StrCat(builder_.graph().op(loss).name, ".grad")));
     for (size_t i = static_cast<size_t>(loss.value()) + 1; i-- > 0;) {
       CLEAVE_RETURN_IF_ERROR(Visit(OpId(static_cast<int64_t>(i))));
@@ -68,7 +68,7 @@ class Backward {
     for (size_t i = 0; i < forward_size_; ++i) {
       const OpId id(static_cast<int64_t>(i));
       const auto gradient = gradients_.find(id);
-      if (builder_.graph().op(id).kind == "parameter" && gradient != gradients_.end())
+      if (builder_.graph().op(id).kind == OpKind::kParameter && gradient != gradients_.end())
         updates.Add(id, gradient->second);
     }
   }
@@ -86,13 +86,13 @@ class Backward {
     gradients_[id] = gradient;
     // One value may be the gradient of several; the parameter among them counts.
     std::optional<OpId>& gradient_of = builder_.mutable_graph().ops[gradient].gradient_of;
-    if (!gradient_of.has_value() || op.kind == "parameter") gradient_of = id;
+    if (!gradient_of.has_value() || op.kind == OpKind::kParameter) gradient_of = id;
     if (op.inputs.empty()) return absl::OkStatus();
 
     const OpDefinition& definition = DefinitionOf(op);
     if (definition.gradient == nullptr) {
       return absl::InvalidArgumentError(absl::StrCat("the loss depends on parameters through `", op.name, "`, line ",
-                                                     op.line, ", and `", op.kind, "` has no gradient"));
+                                                     op.line, ", and `", OpKindName(op.kind), "` has no gradient"));
     }
     GradientOps made{.forward = id,
                      .output_gradient = gradient,
@@ -175,7 +175,7 @@ std::vector<OpId> TrainedParameters(const Graph& graph) {
   const OpSet of_loss = OpsOfLoss(graph);
   std::vector<OpId> parameters;
   for (const Op& op : graph.ops) {
-    if (op.kind == "parameter" && of_loss.count(op.id) > 0) parameters.push_back(op.id);
+    if (op.kind == OpKind::kParameter && of_loss.count(op.id) > 0) parameters.push_back(op.id);
   }
   return parameters;
 }

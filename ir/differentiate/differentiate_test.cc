@@ -151,14 +151,14 @@ TEST(DifferentiateTest, ConvolutionInheritance) {
 TEST(DifferentiateTest, InheritanceFlowsBackFromTheGradient) {
   const Graph graph = TrainingGraph(MixedGraph());
   const Op& gradient = graph.op(GradientOf(graph, "curved"));
-  EXPECT_EQ(gradient.kind, "broadcast_to");
+  EXPECT_EQ(gradient.kind, OpKind::kBroadcastTo);
   EXPECT_EQ(gradient.inherits, (Inheritance{.op = *graph.Find("mean"), .factors = {0, 1}}));
 }
 
 TEST(DifferentiateTest, SumsOfContributionsDecideForThemselves) {
   const Graph graph = TrainingGraph(AttentionGraph());
   const Op& table = graph.op(GradientOf(graph, "table"));
-  EXPECT_EQ(table.kind, "add");
+  EXPECT_EQ(table.kind, OpKind::kAdd);
   EXPECT_FALSE(table.inherits.has_value());
   for (const Op& op : graph.ops) {
     EXPECT_FALSE(op.phase == Phase::kUpdate && op.inherits.has_value()) << op.name;
@@ -173,7 +173,7 @@ TEST(DifferentiateTest, NoUnusedOps) {
     for (const Op& op : graph.ops) {
       if (op.phase != Phase::kBackward) continue;
       EXPECT_FALSE(users[op.id].empty()) << op.name;
-      EXPECT_FALSE(op.gradient_of.has_value() && graph.op(*op.gradient_of).kind == "input") << op.name;
+      EXPECT_FALSE(op.gradient_of.has_value() && graph.op(*op.gradient_of).kind == OpKind::kInput) << op.name;
     }
   }
 }
@@ -195,15 +195,15 @@ struct Scalar {
 
 void CheckOptimizer(const Optimizer& optimizer, const std::function<void(Scalar&, double, double, int64_t)>& expected) {
   GraphBuilder builder;
-  const OpId p = builder.Add("parameter", {}, {{"shape", Shape{2}}}, "p");
-  const OpId mean = builder.Add("reduce_mean", {p}, {}, "mean");
-  builder.mutable_graph().loss = builder.Add("scale", {mean}, {{"factor", 3.0}}, "loss");
+  const OpId p = builder.Add(OpKind::kParameter, {}, {{attribute::kShape, Shape{2}}}, "p");
+  const OpId mean = builder.Add(OpKind::kReduceMean, {p}, {}, "mean");
+  builder.mutable_graph().loss = builder.Add(OpKind::kScale, {mean}, {{attribute::kFactor, 3.0}}, "loss");
   const Graph graph = TrainingGraph(std::move(builder).Build(), optimizer);
   ASSERT_TRUE(VerifyGraph(graph).empty()) << VerifyGraph(graph)[0];
 
   SourceValues sources;
   for (const Op& op : graph.ops) {
-    if (op.kind == "state") sources[op.id] = Zeros(op.type.shape);
+    if (op.kind == OpKind::kState) sources[op.id] = Zeros(op.type.shape);
   }
   sources[p] = Tensor{.shape = {2}, .values = {1.0, 1.0}};
   Scalar scalar;
@@ -290,7 +290,7 @@ TEST(DifferentiateTest, Errors) {
 TEST(DifferentiateTest, ParametersWithoutInfluenceAreLeftAlone) {
   Graph forward = MlpGraph();
   GraphBuilder builder(std::move(forward));
-  const OpId idle = builder.Add("parameter", {}, {{"shape", Shape{2}}}, "idle");
+  const OpId idle = builder.Add(OpKind::kParameter, {}, {{attribute::kShape, Shape{2}}}, "idle");
   forward = std::move(builder).Build();
   const std::vector<OpId> trained = TrainedParameters(forward);
   EXPECT_EQ(trained.size(), 3u);

@@ -1,4 +1,4 @@
-// Gradients of manual models: which communication they need. That they are right: ir/manual/gradients_test.cc.
+// Gradients of manual models: which communication they need. That they are right: ir/differentiate/manual_gradients_test.cc.
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
@@ -10,38 +10,39 @@ namespace cleave {
 namespace {
 
 using Ints = std::vector<int64_t>;
-using Attribute = std::map<std::string, AttributeValue>;
 
 class ManualModel {
  public:
   explicit ManualModel(std::vector<RankAxis> axes) { builder_.mutable_graph().rank_axes = std::move(axes); }
 
-  OpId Add(const std::string& kind, std::vector<OpId> inputs, Attribute attributes, const std::string& name) {
+  OpId Add(OpKind kind, std::vector<OpId> inputs, Attributes attributes, const std::string& name) {
     return builder_.Add(kind, std::move(inputs), std::move(attributes), name);
   }
   OpId Parameter(const std::string& name, const Shape& shape, bool local = false) {
-    return Add("parameter", {}, {{"shape", shape}, {"local", local}}, name);
+    return Add(OpKind::kParameter, {}, {{attribute::kShape, shape}, {attribute::kLocal, local}}, name);
   }
   OpId Rows(const Shape& shape, Ints starts) {
-    const OpId x = Add("input", {}, {{"shape", shape}, {"data", std::string("x")}}, "x");
+    const OpId x = Add(OpKind::kInput, {}, {{attribute::kShape, shape}, {attribute::kData, "x"}}, "x");
     const int64_t size = shape[0] / static_cast<int64_t>(starts.size());
-    return Add("rank_slice", {x}, {{"axis", int64_t{0}}, {"size", size}, {"starts", std::move(starts)}}, "rows");
+    return Add(OpKind::kRankSlice, {x},
+               {{attribute::kAxis, 0}, {attribute::kSize, size}, {attribute::kStarts, std::move(starts)}}, "rows");
   }
-  OpId Mean(OpId value) { return Add("reduce_mean", {value}, {}, "mean"); }
+  OpId Mean(OpId value) { return Add(OpKind::kReduceMean, {value}, {}, "mean"); }
 
   // The backward ops as text, one a line, and what VerifyGraph finds.
   std::string Backward(OpId mean, const std::string& group, int64_t size) {
-    builder_.mutable_graph().loss = Add("all_reduce", {mean}, {{"group", group}, {"size", size}}, "loss");
+    builder_.mutable_graph().loss =
+        Add(OpKind::kAllReduce, {mean}, {{attribute::kGroup, group}, {attribute::kSize, size}}, "loss");
     const absl::StatusOr<Graph> graph = Differentiate(builder_.graph(), {.learning_rate = {.rate = 1}});
     EXPECT_TRUE(graph.ok()) << graph.status();
     std::string text;
     for (const std::string& error : VerifyGraph(*graph)) absl::StrAppend(&text, error, "\n");
     for (const Op& op : graph->ops) {
       if (op.phase != Phase::kBackward) continue;
-      absl::StrAppend(&text, op.name, " = ", op.kind, "(");
+      absl::StrAppend(&text, op.name, " = ", OpKindName(op.kind), "(");
       for (OpId input : op.inputs) absl::StrAppend(&text, input == op.inputs[0] ? "" : ", ", graph->op(input).name);
-      const bool grouped = op.attributes.Has("group");
-      absl::StrAppend(&text, ")", grouped ? absl::StrCat(" over ", op.attributes.GetString("group")) : "", "\n");
+      const bool grouped = op.attributes.Has(attribute::kGroup);
+      absl::StrAppend(&text, ")", grouped ? absl::StrCat(" over ", op.attributes.Get(attribute::kGroup)) : "", "\n");
     }
     return text;
   }
@@ -53,7 +54,7 @@ class ManualModel {
 // Data parallel by hand: the gradient of the all-reduced loss goes straight through, that of the weight is summed.
 TEST(ManualDifferentiateTest, DataParallel) {
   ManualModel model({{"world", 2}});
-  const OpId y = model.Add("matmul", {model.Rows({4, 3}, {0, 2}), model.Parameter("weight", {3, 2})}, {}, "y");
+  const OpId y = model.Add(OpKind::kMatmul, {model.Rows({4, 3}, {0, 2}), model.Parameter("weight", {3, 2})}, {}, "y");
   EXPECT_EQ(model.Backward(model.Mean(y), "world", 2),
             "loss.grad = constant()\n"
             "mean.grad_x = scale(loss.grad)\n"
@@ -69,9 +70,10 @@ TEST(ManualDifferentiateTest, ContributionsAreAddedFirst) {
   ManualModel model({{"dp", 2}, {"tp", 2}});
   const OpId rows = model.Rows({4, 3}, {0, 0, 1, 1});
   const OpId weight = model.Parameter("weight", {1, 3});
-  const OpId twice = model.Add("mul", {model.Add("mul", {rows, weight}, {}, "once"), weight}, {}, "twice");
-  const OpId alone = model.Mean(model.Add("square", {weight}, {}, "square"));
-  const OpId mean = model.Add("add", {model.Mean(twice), alone}, {}, "both");
+  const OpId twice =
+      model.Add(OpKind::kMul, {model.Add(OpKind::kMul, {rows, weight}, {}, "once"), weight}, {}, "twice");
+  const OpId alone = model.Mean(model.Add(OpKind::kSquare, {weight}, {}, "square"));
+  const OpId mean = model.Add(OpKind::kAdd, {model.Mean(twice), alone}, {}, "both");
   EXPECT_EQ(model.Backward(mean, "dp", 2),
             "loss.grad = constant()\n"
             "mean_1.grad_x = scale(loss.grad)\n"
@@ -94,7 +96,8 @@ TEST(ManualDifferentiateTest, ContributionsAreAddedFirst) {
 // A local parameter keeps the gradient of its rank.
 TEST(ManualDifferentiateTest, LocalParametersNeedNoSum) {
   ManualModel model({{"world", 2}});
-  const OpId y = model.Add("mul", {model.Rows({4, 3}, {0, 2}), model.Parameter("weight", {2, 3}, true)}, {}, "y");
+  const OpId y =
+      model.Add(OpKind::kMul, {model.Rows({4, 3}, {0, 2}), model.Parameter("weight", {2, 3}, true)}, {}, "y");
   EXPECT_EQ(model.Backward(model.Mean(y), "world", 2),
             "loss.grad = constant()\n"
             "mean.grad_x = scale(loss.grad)\n"
@@ -107,9 +110,9 @@ TEST(ManualDifferentiateTest, LocalParametersNeedNoSum) {
 TEST(ManualDifferentiateTest, GatheredWeightsGetReduceScatter) {
   ManualModel model({{"dp", 2}, {"tp", 2}});
   const OpId part = model.Parameter("part", {3, 2}, true);
-  const OpId weight = model.Add("all_gather", {part},
-                                {{"axis", int64_t{1}}, {"group", std::string("dp")}, {"size", int64_t{2}}}, "weight");
-  const OpId y = model.Add("matmul", {model.Rows({4, 3}, {0, 1, 2, 3}), weight}, {}, "y");
+  const OpId weight = model.Add(OpKind::kAllGather, {part},
+                                {{attribute::kAxis, 1}, {attribute::kGroup, "dp"}, {attribute::kSize, 2}}, "weight");
+  const OpId y = model.Add(OpKind::kMatmul, {model.Rows({4, 3}, {0, 1, 2, 3}), weight}, {}, "y");
   EXPECT_EQ(model.Backward(model.Mean(y), "dp tp", 4),
             "loss.grad = constant()\n"
             "mean.grad_x = scale(loss.grad)\n"
@@ -122,11 +125,12 @@ TEST(ManualDifferentiateTest, GatheredWeightsGetReduceScatter) {
 // The parts are equal on ranks that use the whole with different values: what is left to sum is summed in parts.
 TEST(ManualDifferentiateTest, TheRestIsSummedInParts) {
   ManualModel model({{"dp", 2}, {"tp", 2}});
-  const OpId factor = model.Add("rank_value", {}, {{"values", std::vector<double>{1, 1, 2, 2}}}, "factor");
-  const OpId part = model.Add("mul", {model.Parameter("shared", {3, 2}), factor}, {}, "part");
-  const OpId weight = model.Add("all_gather", {part},
-                                {{"axis", int64_t{1}}, {"group", std::string("dp")}, {"size", int64_t{2}}}, "weight");
-  const OpId y = model.Add("matmul", {model.Rows({4, 3}, {0, 1, 2, 3}), weight}, {}, "y");
+  const OpId factor =
+      model.Add(OpKind::kRankValue, {}, {{attribute::kValues, std::vector<double>{1, 1, 2, 2}}}, "factor");
+  const OpId part = model.Add(OpKind::kMul, {model.Parameter("shared", {3, 2}), factor}, {}, "part");
+  const OpId weight = model.Add(OpKind::kAllGather, {part},
+                                {{attribute::kAxis, 1}, {attribute::kGroup, "dp"}, {attribute::kSize, 2}}, "weight");
+  const OpId y = model.Add(OpKind::kMatmul, {model.Rows({4, 3}, {0, 1, 2, 3}), weight}, {}, "y");
   EXPECT_EQ(model.Backward(model.Mean(y), "dp tp", 4),
             "loss.grad = constant()\n"
             "mean.grad_x = scale(loss.grad)\n"
@@ -142,9 +146,9 @@ TEST(ManualDifferentiateTest, TheRestIsSummedInParts) {
 // Where the gradient of what was gathered is whole already, a rank takes its part.
 TEST(ManualDifferentiateTest, GatheredActivationsGetTheirPart) {
   ManualModel model({{"world", 2}});
-  const OpId own = model.Add("mul", {model.Rows({4, 3}, {0, 2}), model.Parameter("weight", {2, 3})}, {}, "own");
-  const OpId all = model.Add("all_gather", {own},
-                             {{"axis", int64_t{0}}, {"group", std::string("world")}, {"size", int64_t{2}}}, "all");
+  const OpId own = model.Add(OpKind::kMul, {model.Rows({4, 3}, {0, 2}), model.Parameter("weight", {2, 3})}, {}, "own");
+  const OpId all = model.Add(OpKind::kAllGather, {own},
+                             {{attribute::kAxis, 0}, {attribute::kGroup, "world"}, {attribute::kSize, 2}}, "all");
   EXPECT_EQ(model.Backward(model.Mean(all), "world", 2),
             "loss.grad = constant()\n"
             "mean.grad = scale(loss.grad)\n"
@@ -172,18 +176,19 @@ TEST(ManualDifferentiateTest, EqualContributionsAreMultiplied) {
 TEST(ManualDifferentiateTest, SlotsAreLocalAsTheirParameters) {
   GraphBuilder builder;
   builder.mutable_graph().rank_axes = {{"world", 2}};
-  const OpId own = builder.Add("parameter", {}, {{"shape", Shape{}}, {"local", true}}, "own");
-  const OpId shared = builder.Add("parameter", {}, {{"shape", Shape{}}}, "shared");
-  const OpId product = builder.Add("mul", {own, shared}, {}, "product");
+  const OpId own =
+      builder.Add(OpKind::kParameter, {}, {{attribute::kShape, Shape{}}, {attribute::kLocal, true}}, "own");
+  const OpId shared = builder.Add(OpKind::kParameter, {}, {{attribute::kShape, Shape{}}}, "shared");
+  const OpId product = builder.Add(OpKind::kMul, {own, shared}, {}, "product");
   builder.mutable_graph().loss =
-      builder.Add("all_reduce", {product}, {{"group", std::string("world")}, {"size", int64_t{2}}}, "loss");
+      builder.Add(OpKind::kAllReduce, {product}, {{attribute::kGroup, "world"}, {attribute::kSize, 2}}, "loss");
   const absl::StatusOr<Graph> graph =
       Differentiate(std::move(builder).Build(), {.kind = Optimizer::Kind::kAdam, .learning_rate = {.rate = 1}});
   ASSERT_TRUE(graph.ok()) << graph.status();
   EXPECT_EQ(VerifyGraph(*graph), std::vector<std::string>());
-  EXPECT_TRUE(graph->op(*graph->Find("own.adam_m")).attributes.GetBool("local"));
-  EXPECT_TRUE(graph->op(*graph->Find("own.adam_v")).attributes.GetBool("local"));
-  EXPECT_FALSE(graph->op(*graph->Find("shared.adam_m")).attributes.GetBool("local"));
+  EXPECT_TRUE(graph->op(*graph->Find("own.adam_m")).attributes.Get(attribute::kLocal));
+  EXPECT_TRUE(graph->op(*graph->Find("own.adam_v")).attributes.Get(attribute::kLocal));
+  EXPECT_FALSE(graph->op(*graph->Find("shared.adam_m")).attributes.Get(attribute::kLocal));
 }
 
 }  // namespace

@@ -67,7 +67,8 @@ BuiltForm BuildForm(const Graph& graph, const Op& op, const Strategy& strategy, 
   for (size_t i = 0; i < op.inputs.size(); ++i) {
     const TensorType& type = graph.op(op.inputs[i]).type;
     stand_in.inputs[i] = builder.Add(
-        "input", {}, {{"dtype", std::string(DTypeName(type.dtype))}, {"shape", type.shape}, {"data", std::string()}},
+        OpKind::kInput, {},
+        {{attribute::kDType, type.dtype}, {attribute::kShape, type.shape}, {attribute::kData, std::string()}},
         absl::StrCat("input ", i));
   }
   std::vector<int64_t> pieces;

@@ -125,7 +125,7 @@ class Rewriter {
   }
 
   // What a built op computes, as a number; of one group of ops, an op and those that inherit from it.
-  using Computation = std::tuple<OpId, std::string, std::map<std::string, AttributeValue>, std::vector<int>,
+  using Computation = std::tuple<OpId, OpKind, std::map<std::string, AttributeValue>, std::vector<int>,
                                  std::vector<std::vector<AxisId>>, std::vector<std::pair<AxisId, int>>>;
 
   std::vector<int> Number(const Op& op, const BuiltForm& form) {

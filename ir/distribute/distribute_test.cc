@@ -20,25 +20,26 @@ namespace {
 
 constexpr uint64_t kSeed = 5;
 
-struct Case {
+struct SingleOpGraph {
   Graph graph;
   SourceValues sources;
   OpId op;
 };
 
-Case CaseOf(const Sample& sample) {
+SingleOpGraph GraphOf(const Sample& sample) {
   GraphBuilder builder;
-  Case result;
+  SingleOpGraph result;
   std::vector<OpId> inputs;
   for (size_t i = 0; i < sample.types.size(); ++i) {
     const std::string name = absl::StrCat("x", i);
-    inputs.push_back(builder.Add(
-        "input", {},
-        {{"dtype", std::string(DTypeName(sample.types[i].dtype))}, {"shape", sample.types[i].shape}, {"data", name}},
-        name));
+    inputs.push_back(builder.Add(OpKind::kInput, {},
+                                 {{attribute::kDType, sample.types[i].dtype},
+                                  {attribute::kShape, sample.types[i].shape},
+                                  {attribute::kData, name}},
+                                 name));
     result.sources[inputs.back()] = sample.inputs[i];
   }
-  result.op = builder.Add(sample.op->name, inputs, sample.attributes.values, "y");
+  result.op = builder.Add(sample.op->kind, inputs, sample.attributes, "y");
   result.graph = std::move(builder).Build();
   return result;
 }
@@ -51,7 +52,7 @@ OpPlan Planned(Strategy strategy) {
 }
 
 // The op cut at random, with at least one inner factor in two or more pieces; inputs whole, or partial where sums pass.
-Plan RandomPlanOf(const Case& item, const Mesh& mesh, Random& random) {
+Plan RandomPlanOf(const SingleOpGraph& item, const Mesh& mesh, Random& random) {
   Plan plan;
   plan.mesh = mesh;
   for (const Op& op : item.graph.ops) {
@@ -78,7 +79,7 @@ void ExpectSame(const Tensor& actual, const Tensor& expected) {
   }
 }
 
-void CheckProgram(const Case& item, const Distributed& distributed, const Tensor& expected) {
+void CheckProgram(const SingleOpGraph& item, const Distributed& distributed, const Tensor& expected) {
   const absl::StatusOr<Program> program = Partition(distributed.graph, distributed.plan);
   ASSERT_TRUE(program.ok()) << program.status();
   const auto values = InterpretProgram(*program, item.sources, 1);
@@ -100,10 +101,10 @@ TEST(DistributeTest, FormsComputeTheSame) {
   for (const OpDefinition* op : AllOps()) {
     if (op->distribute == nullptr) continue;
     for (int round = 0; round < 10; ++round) {
-      for (const Sample& sample : SamplesOf(op->name, random)) {
+      for (const Sample& sample : SamplesOf(op->kind, random)) {
         for (int devices : {2, 3, 4, 6}) {
           SCOPED_TRACE(absl::StrCat("seed ", kSeed, ", round ", round, ", ", devices, " ranks: ", sample.Text()));
-          const Case item = CaseOf(sample);
+          const SingleOpGraph item = GraphOf(sample);
           const Plan plan = RandomPlanOf(item, Mesh::OfDevices(devices), random);
           const absl::StatusOr<Distributed> distributed = Distribute(item.graph, plan);
           ASSERT_TRUE(distributed.ok()) << distributed.status();
@@ -125,16 +126,18 @@ TEST(DistributeTest, FormsComputeTheSame) {
 TEST(DistributeTest, InnerFactorsHaveForms) {
   Random random(kSeed);
   for (const OpDefinition* op : AllOps()) {
-    for (const Sample& sample : SamplesOf(op->name, random)) {
+    for (const Sample& sample : SamplesOf(op->kind, random)) {
       const bool inner = std::any_of(sample.rule.factors.begin(), sample.rule.factors.end(),
                                      [](const Factor& factor) { return factor.kind == FactorKind::kInner; });
-      EXPECT_EQ(inner, op->distribute != nullptr) << op->name;
+      EXPECT_EQ(inner, op->distribute != nullptr) << op->kind;
     }
   }
 }
 
-OpId AddInput(GraphBuilder& builder, const std::string& name, Shape shape, const std::string& dtype = "f32") {
-  return builder.Add("input", {}, {{"dtype", dtype}, {"shape", std::move(shape)}, {"data", name}}, name);
+OpId AddInput(GraphBuilder& builder, const std::string& name, Shape shape, DType dtype = DType::kF32) {
+  return builder.Add(OpKind::kInput, {},
+                     {{attribute::kDType, dtype}, {attribute::kShape, std::move(shape)}, {attribute::kData, name}},
+                     name);
 }
 
 Plan WholePlan(const Graph& graph, const Mesh& mesh) {
@@ -148,15 +151,15 @@ Plan WholePlan(const Graph& graph, const Mesh& mesh) {
 
 std::string Kinds(const Graph& graph) {
   std::string text;
-  for (const Op& op : graph.ops) absl::StrAppend(&text, text.empty() ? "" : " ", op.kind);
+  for (const Op& op : graph.ops) absl::StrAppend(&text, text.empty() ? "" : " ", OpKindName(op.kind));
   return text;
 }
 
 TEST(DistributeTest, LeavesAloneWhatNeedsNoOtherForm) {
   GraphBuilder builder;
   const OpId x = AddInput(builder, "x", {6, 4});
-  const OpId y = builder.Add("softmax", {x}, {}, "y");
-  const OpId dx = builder.Add("softmax_gradient", {x, y}, {}, "dx");
+  const OpId y = builder.Add(OpKind::kSoftmax, {x}, {}, "y");
+  const OpId dx = builder.Add(OpKind::kSoftmaxGradient, {x, y}, {}, "dx");
   Graph graph = std::move(builder).Build();
   graph.ops[dx].inherits = Inheritance{.op = y, .factors = {0, 1}};
   graph.ops[dx].gradient_of = x;
@@ -172,7 +175,7 @@ TEST(DistributeTest, SoftmaxIsCutWithItsStatistics) {
   GraphBuilder builder;
   builder.SetLine(7);
   const OpId x = AddInput(builder, "x", {6, 4});
-  const OpId y = builder.Add("softmax", {x}, {}, "y");
+  const OpId y = builder.Add(OpKind::kSoftmax, {x}, {}, "y");
   const Graph graph = std::move(builder).Build();
   Plan plan = WholePlan(graph, Mesh::OfDevices(4));
   plan.ops[y].strategy.cuts = {{AxisId(0)}, {AxisId(1)}};
@@ -198,10 +201,10 @@ TEST(DistributeTest, GradientsTakeTheStatisticsOfTheirForwardOp) {
   GraphBuilder builder;
   const OpId x = AddInput(builder, "x", {6, 4});
   const OpId scale = AddInput(builder, "scale", {4});
-  const OpId y = builder.Add("layer_norm", {x, scale, scale}, {}, "y");
+  const OpId y = builder.Add(OpKind::kLayerNorm, {x, scale, scale}, {}, "y");
   builder.SetPhase(Phase::kBackward);
-  const OpId dx = builder.Add("layer_norm_gradient_input", {y, x, scale}, {{"epsilon", 1e-5}}, "dx");
-  const OpId dscale = builder.Add("layer_norm_gradient_scale", {y, x}, {{"epsilon", 1e-5}}, "dscale");
+  const OpId dx = builder.Add(OpKind::kLayerNormGradientInput, {y, x, scale}, {{attribute::kEpsilon, 1e-5}}, "dx");
+  const OpId dscale = builder.Add(OpKind::kLayerNormGradientScale, {y, x}, {{attribute::kEpsilon, 1e-5}}, "dscale");
   Graph graph = std::move(builder).Build();
   for (OpId op : {dx, dscale}) graph.ops[op].inherits = Inheritance{.op = y, .factors = {0, 1}};
   Plan plan = WholePlan(graph, Mesh::OfDevices(2));
@@ -211,7 +214,7 @@ TEST(DistributeTest, GradientsTakeTheStatisticsOfTheirForwardOp) {
   EXPECT_EQ(VerifyGraph(distributed->graph), std::vector<std::string>());
   const std::string kinds = Kinds(distributed->graph);
   size_t means = 0;
-  for (const Op& op : distributed->graph.ops) means += op.kind == "reduce_mean";
+  for (const Op& op : distributed->graph.ops) means += op.kind == OpKind::kReduceMean;
   // Mean and variance, and the two of the gradient by the input.
   EXPECT_EQ(means, 4u) << kinds;
   SourceValues sources = RandomSources(graph, 1);
@@ -225,7 +228,7 @@ TEST(DistributeTest, SumsPassThrough) {
   GraphBuilder builder;
   const OpId dy = AddInput(builder, "dy", {6, 4});
   const OpId y = AddInput(builder, "y", {6, 4});
-  const OpId dx = builder.Add("softmax_gradient", {dy, y}, {}, "dx");
+  const OpId dx = builder.Add(OpKind::kSoftmaxGradient, {dy, y}, {}, "dx");
   const Graph graph = std::move(builder).Build();
   Plan plan = WholePlan(graph, Mesh::OfDevices(4));
   plan.ops[dx].strategy.cuts[1] = {AxisId(0)};
@@ -240,10 +243,10 @@ TEST(DistributeTest, SumsPassThrough) {
 TEST(DistributeTest, RolesFollow) {
   GraphBuilder builder;
   const OpId x = AddInput(builder, "x", {6, 4});
-  const OpId label = AddInput(builder, "label", {6}, "i32");
-  const OpId loss = builder.Add("cross_entropy", {x, label}, {}, "loss");
+  const OpId label = AddInput(builder, "label", {6}, DType::kI32);
+  const OpId loss = builder.Add(OpKind::kCrossEntropy, {x, label}, {}, "loss");
   builder.SetPhase(Phase::kMetric);
-  const OpId accuracy = builder.Add("accuracy", {x, label}, {}, "accuracy");
+  const OpId accuracy = builder.Add(OpKind::kAccuracy, {x, label}, {}, "accuracy");
   Graph graph = std::move(builder).Build();
   graph.loss = loss;
   graph.metrics = {{"accuracy", accuracy}};
@@ -252,8 +255,8 @@ TEST(DistributeTest, RolesFollow) {
   const absl::StatusOr<Distributed> distributed = Distribute(graph, plan);
   ASSERT_TRUE(distributed.ok()) << distributed.status();
   EXPECT_EQ(VerifyGraph(distributed->graph), std::vector<std::string>());
-  EXPECT_EQ(distributed->graph.op(*distributed->graph.loss).kind, "label_loss");
-  EXPECT_EQ(distributed->graph.op(distributed->graph.metrics[0].value).kind, "share_of_equal");
+  EXPECT_EQ(distributed->graph.op(*distributed->graph.loss).kind, OpKind::kLabelLoss);
+  EXPECT_EQ(distributed->graph.op(distributed->graph.metrics[0].value).kind, OpKind::kShareOfEqual);
   for (const Op& op : distributed->graph.ops) {
     EXPECT_EQ(op.phase, graph.op(distributed->originals[op.id]).phase) << op.name;
   }

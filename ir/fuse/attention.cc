@@ -44,16 +44,16 @@ class Finder {
   bool IsAskedFor(ValueId value) const { return asked_for_.count(value) > 0; }
 
   // The step, when it is an op of this kind.
-  const Compute* Kind(int i, absl::string_view kind) const {
+  const Compute* Kind(int i, OpKind kind) const {
     const Compute* compute = ComputeAt(i);
     return compute != nullptr && compute->kind == kind ? compute : nullptr;
   }
 
   bool IsProduct(int i, Phase phase, bool transpose_a, bool transpose_b) const {
-    const Compute* compute = Kind(i, "matmul");
+    const Compute* compute = Kind(i, OpKind::kMatmul);
     return compute != nullptr && StepAt(i).phase == phase &&
-           compute->attributes.GetBool("transpose_a") == transpose_a &&
-           compute->attributes.GetBool("transpose_b") == transpose_b &&
+           compute->attributes.Get(attribute::kTransposeA) == transpose_a &&
+           compute->attributes.Get(attribute::kTransposeB) == transpose_b &&
            Type(compute->inputs[0]).rank() == Type(compute->inputs[1]).rank();
   }
 
@@ -64,7 +64,7 @@ class Finder {
   };
 
   // Takes the path through its only reader, when that is a `kind`.
-  const Compute* Follow(absl::string_view kind, Path& path) const {
+  const Compute* Follow(OpKind kind, Path& path) const {
     const std::vector<int>& readers = readers_[path.value];
     if (readers.size() != 1 || IsAskedFor(path.value)) return nullptr;
     const Compute* compute = Kind(readers[0], kind);
@@ -77,17 +77,17 @@ class Finder {
   std::optional<Attention> At(int first) const {
     if (!IsProduct(first, Phase::kForward, false, true)) return std::nullopt;
     const Compute& product = *ComputeAt(first);
-    AttentionInputs inputs = {.q = product.inputs[0], .k = product.inputs[1], .v = product.inputs[1],
-                              .scores = product.output};
+    AttentionInputs inputs = {
+        .q = product.inputs[0], .k = product.inputs[1], .v = product.inputs[1], .scores = product.output};
     Path path = {.value = product.output, .steps = {first}};
-    Follow("cast", path);
-    if (const Compute* scale = Follow("scale", path)) inputs.scale = scale->attributes.GetDouble("factor");
-    if (const Compute* mask = Follow("causal_mask", path)) {
+    Follow(OpKind::kCast, path);
+    if (const Compute* scale = Follow(OpKind::kScale, path)) inputs.scale = scale->attributes.Get(attribute::kFactor);
+    if (const Compute* mask = Follow(OpKind::kCausalMask, path)) {
       inputs.causal = true;
-      if (mask->attributes.GetDouble("fill") > kHidden) return std::nullopt;
+      if (mask->attributes.Get(attribute::kFill) > kHidden) return std::nullopt;
     }
-    Follow("cast", path);
-    const Compute* softmax = Follow("softmax", path);
+    Follow(OpKind::kCast, path);
+    const Compute* softmax = Follow(OpKind::kSoftmax, path);
     if (softmax == nullptr || IsAskedFor(softmax->output)) return std::nullopt;
     return WithWeights(std::move(path), inputs);
   }
@@ -97,7 +97,7 @@ class Finder {
     const ValueId weights = path.value;
     ValueId read = weights;
     std::vector<int> others = readers_[weights];
-    const auto cast = absl::c_find_if(others, [&](int i) { return Kind(i, "cast") != nullptr; });
+    const auto cast = absl::c_find_if(others, [&](int i) { return Kind(i, OpKind::kCast) != nullptr; });
     if (cast != others.end()) {
       path.steps.push_back(*cast);
       read = ComputeAt(*cast)->output;
@@ -105,9 +105,8 @@ class Finder {
       others.erase(cast);
       others.insert(others.end(), readers_[read].begin(), readers_[read].end());
     }
-    const auto second = absl::c_find_if(others, [&](int i) {
-      return IsProduct(i, Phase::kForward, false, false) && ComputeAt(i)->inputs[0] == read;
-    });
+    const auto second = absl::c_find_if(
+        others, [&](int i) { return IsProduct(i, Phase::kForward, false, false) && ComputeAt(i)->inputs[0] == read; });
     if (second == others.end()) return std::nullopt;
     inputs.v = ComputeAt(*second)->inputs[1];
     path.steps.push_back(*second);
@@ -125,10 +124,10 @@ class Finder {
   std::optional<AttentionBackward> Gradient(const AttentionInputs& inputs, ValueId weights, ValueId cast,
                                             const std::vector<int>& readers) const {
     if (readers.size() != 2) return std::nullopt;
-    const bool softmax_first = Kind(readers[0], "softmax_gradient") != nullptr;
+    const bool softmax_first = Kind(readers[0], OpKind::kSoftmaxGradient) != nullptr;
     const int softmax = readers[softmax_first ? 0 : 1];
     const int by_value = readers[softmax_first ? 1 : 0];
-    const Compute* gradient = Kind(softmax, "softmax_gradient");
+    const Compute* gradient = Kind(softmax, OpKind::kSoftmaxGradient);
     if (gradient == nullptr || gradient->inputs[1] != weights) return std::nullopt;
     if (!IsProduct(by_value, Phase::kBackward, true, false) || ComputeAt(by_value)->inputs[0] != cast) {
       return std::nullopt;
@@ -154,7 +153,7 @@ class Finder {
       if (IsProduct(i, Phase::kBackward, false, true)) {
         return ComputeAt(i)->inputs == std::vector<ValueId>{backward.output_gradient, backward.inputs.v};
       }
-      if (Kind(i, "cast") == nullptr) return false;
+      if (Kind(i, OpKind::kCast) == nullptr) return false;
       value = ComputeAt(i)->inputs[0];
     }
     return false;
@@ -163,13 +162,13 @@ class Finder {
   // The steps from the softmax's gradient to those of query and key.
   bool ByScores(AttentionBackward& backward, int softmax) const {
     Path path = {.value = ComputeAt(softmax)->output, .steps = {softmax}};
-    Follow("cast", path);
-    const Compute* mask = Follow("causal_mask", path);
-    const Compute* scale = Follow("scale", path);
-    Follow("cast", path);
+    Follow(OpKind::kCast, path);
+    const Compute* mask = Follow(OpKind::kCausalMask, path);
+    const Compute* scale = Follow(OpKind::kScale, path);
+    Follow(OpKind::kCast, path);
     if ((mask != nullptr) != backward.inputs.causal) return false;
-    if (mask != nullptr && mask->attributes.GetDouble("fill") != 0) return false;
-    if ((scale == nullptr ? 1 : scale->attributes.GetDouble("factor")) != backward.inputs.scale) return false;
+    if (mask != nullptr && mask->attributes.Get(attribute::kFill) != 0) return false;
+    if ((scale == nullptr ? 1 : scale->attributes.Get(attribute::kFactor)) != backward.inputs.scale) return false;
     const std::vector<int>& readers = readers_[path.value];
     if (readers.size() != 2 || IsAskedFor(path.value)) return false;
     const bool query_first = IsProduct(readers[0], Phase::kBackward, false, false);

@@ -29,18 +29,19 @@ struct Variant {
 Graph Model(const Variant& variant) {
   GraphBuilder builder;
   const Shape shape = {2, 6, variant.head};
-  const OpId q = builder.Add("parameter", {}, {{"shape", shape}}, "q");
-  const OpId k = builder.Add("parameter", {}, {{"shape", shape}}, "k");
-  const OpId v = builder.Add("parameter", {}, {{"shape", shape}}, "v");
-  OpId scores = builder.Add("matmul", {q, k}, {{"transpose_b", true}}, "product");
-  if (variant.scaled) scores = builder.Add("scale", {scores}, {{"factor", 0.5}}, "scaled");
-  if (variant.causal) scores = builder.Add("causal_mask", {scores}, {{"fill", variant.fill}}, "masked");
-  const OpId weights = builder.Add("softmax", {scores}, {}, "weights");
-  const OpId mixed = builder.Add("matmul", {weights, v}, {}, "mixed");
-  OpId loss = builder.Add("reduce_mean", {mixed}, {{"axes", std::vector<int64_t>{}}}, "mean");
+  const OpId q = builder.Add(OpKind::kParameter, {}, {{attribute::kShape, shape}}, "q");
+  const OpId k = builder.Add(OpKind::kParameter, {}, {{attribute::kShape, shape}}, "k");
+  const OpId v = builder.Add(OpKind::kParameter, {}, {{attribute::kShape, shape}}, "v");
+  OpId scores = builder.Add(OpKind::kMatmul, {q, k}, {{attribute::kTransposeB, true}}, "product");
+  if (variant.scaled) scores = builder.Add(OpKind::kScale, {scores}, {{attribute::kFactor, 0.5}}, "scaled");
+  if (variant.causal) scores = builder.Add(OpKind::kCausalMask, {scores}, {{attribute::kFill, variant.fill}}, "masked");
+  const OpId weights = builder.Add(OpKind::kSoftmax, {scores}, {}, "weights");
+  const OpId mixed = builder.Add(OpKind::kMatmul, {weights, v}, {}, "mixed");
+  OpId loss = builder.Add(OpKind::kReduceMean, {mixed}, {{attribute::kAxes, std::vector<int64_t>{}}}, "mean");
   if (variant.weights_are_read) {
-    const OpId other = builder.Add("reduce_mean", {weights}, {{"axes", std::vector<int64_t>{}}}, "other");
-    loss = builder.Add("add", {loss, other}, {}, "loss");
+    const OpId other =
+        builder.Add(OpKind::kReduceMean, {weights}, {{attribute::kAxes, std::vector<int64_t>{}}}, "other");
+    loss = builder.Add(OpKind::kAdd, {loss, other}, {}, "loss");
   }
   builder.mutable_graph().loss = loss;
   return std::move(builder).Build();
@@ -59,7 +60,8 @@ Program Trained(const Variant& variant) {
 }
 
 std::string NamesOf(const Program& program, const std::vector<int>& steps) {
-  return absl::StrJoin(steps, " ", [&](std::string* out, int i) { *out += program.steps[static_cast<size_t>(i)].name; });
+  return absl::StrJoin(steps, " ",
+                       [&](std::string* out, int i) { *out += program.steps[static_cast<size_t>(i)].name; });
 }
 
 TEST(FindAttention, TakesBothDirections) {

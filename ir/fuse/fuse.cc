@@ -100,7 +100,7 @@ class Fuser {
 
   bool CanLoop(const Step& step) const {
     const Compute* compute = ComputeOf(step);
-    if (compute == nullptr || !CanBeLooped(*FindOp(compute->kind))) return false;
+    if (compute == nullptr || !CanBeLooped(DefinitionOf(compute->kind))) return false;
     for (size_t input = 0; input < compute->inputs.size(); ++input) {
       if (!SpanOfInput(program_, *compute, static_cast<int>(input)).has_value()) return false;
     }
@@ -110,7 +110,7 @@ class Fuser {
   // Of a bias, say, which stands between a product and what adds it.
   static bool IsCast(const Step& step) {
     const Compute* compute = ComputeOf(step);
-    return compute != nullptr && compute->kind == "cast";
+    return compute != nullptr && compute->kind == OpKind::kCast;
   }
 
   // Communication, slices and reshapes that stand between two ops of a chain go before it.
@@ -179,7 +179,7 @@ class Fuser {
   }
 
   // The op of step `i` when it is a `kind` that alone reads `value`, as its first input, in the same phase.
-  const Compute* OnlyReader(int i, absl::string_view kind, ValueId value, Phase phase) const {
+  const Compute* OnlyReader(int i, OpKind kind, ValueId value, Phase phase) const {
     if (i >= static_cast<int>(program_.steps.size()) || StepAt(i).phase != phase) return nullptr;
     const Compute* compute = ComputeOf(StepAt(i));
     if (compute == nullptr || compute->kind != kind || compute->inputs[0] != value) return nullptr;
@@ -188,15 +188,15 @@ class Fuser {
 
   std::optional<MatMulChain> ChainAt(int i) const {
     const Compute* matmul = ComputeOf(StepAt(i));
-    if (matmul == nullptr || matmul->kind != "matmul") return std::nullopt;
+    if (matmul == nullptr || matmul->kind != OpKind::kMatmul) return std::nullopt;
     const Phase phase = StepAt(i).phase;
     MatMulChain chain;
     chain.matmul = i;
     chain.bias_add = Next(i, matmul->output);
-    const Compute* bias_add = OnlyReader(chain.bias_add, "bias_add", matmul->output, phase);
+    const Compute* bias_add = OnlyReader(chain.bias_add, OpKind::kBiasAdd, matmul->output, phase);
     if (bias_add == nullptr) return std::nullopt;
     const int after = Next(chain.bias_add, bias_add->output);
-    if (OnlyReader(after, "relu", bias_add->output, phase) != nullptr) chain.relu = after;
+    if (OnlyReader(after, OpKind::kRelu, bias_add->output, phase) != nullptr) chain.relu = after;
     return chain;
   }
 
@@ -233,11 +233,11 @@ const Compute* ComputeOf(const Step& step) { return std::get_if<Compute>(&step.a
 
 bool IsSource(const Step& step) {
   const Compute* compute = ComputeOf(step);
-  return compute != nullptr && FindOp(compute->kind)->op_class == OpClass::kSource;
+  return compute != nullptr && DefinitionOf(compute->kind).op_class == OpClass::kSource;
 }
 
 std::vector<KernelCall> CallsOf(const Program& program, const Compute& compute) {
-  const auto calls = FindOp(compute.kind)->calls;
+  const auto calls = DefinitionOf(compute.kind).calls;
   if (calls == nullptr) return {};
   std::vector<TensorType> inputs;
   for (const ValueId input : compute.inputs) inputs.push_back(program.value(input).type);
@@ -250,7 +250,7 @@ std::vector<KernelCall> CallsOf(const Program& program, const Compute& compute) 
 bool IsAlias(const Step& step) {
   if (std::holds_alternative<View>(step.action)) return true;
   const Compute* compute = ComputeOf(step);
-  return compute != nullptr && FindOp(compute->kind)->is_alias;
+  return compute != nullptr && DefinitionOf(compute->kind).is_alias;
 }
 
 std::vector<int> StepsOf(const FusedStage& stage) {

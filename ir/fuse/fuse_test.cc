@@ -19,7 +19,8 @@ namespace cleave {
 namespace {
 
 OpId Input(GraphBuilder& builder, const std::string& name, Shape shape) {
-  return builder.Add("input", {}, {{"shape", shape}, {"dtype", std::string("f32")}, {"data", name}}, name);
+  return builder.Add(OpKind::kInput, {},
+                     {{attribute::kShape, shape}, {attribute::kDType, DType::kF32}, {attribute::kData, name}}, name);
 }
 
 // The names of the steps of each stage, as "a b | c".
@@ -57,17 +58,18 @@ Graph DenseForward() {
   GraphBuilder builder;
   const OpId image = Input(builder, "image", {8, 2, 3});
   const OpId label = builder.Add(
-      "input", {}, {{"shape", Shape{8}}, {"dtype", std::string("i32")}, {"data", std::string("label")}}, "label");
+      OpKind::kInput, {},
+      {{attribute::kShape, Shape{8}}, {attribute::kDType, DType::kI32}, {attribute::kData, "label"}}, "label");
   const auto dense = [&](OpId x, int64_t width, const std::string& name) {
     const Shape weight_shape = {width, builder.type(x).shape[1]};
-    const OpId weight = builder.Add("parameter", {}, {{"shape", weight_shape}}, name + ".weight");
-    const OpId bias = builder.Add("parameter", {}, {{"shape", Shape{width}}}, name + ".bias");
-    const OpId product = builder.Add("matmul", {x, weight}, {{"transpose_b", true}}, name + ".matmul");
-    return builder.Add("bias_add", {product, bias}, {}, name + ".bias_add");
+    const OpId weight = builder.Add(OpKind::kParameter, {}, {{attribute::kShape, weight_shape}}, name + ".weight");
+    const OpId bias = builder.Add(OpKind::kParameter, {}, {{attribute::kShape, Shape{width}}}, name + ".bias");
+    const OpId product = builder.Add(OpKind::kMatmul, {x, weight}, {{attribute::kTransposeB, true}}, name + ".matmul");
+    return builder.Add(OpKind::kBiasAdd, {product, bias}, {}, name + ".bias_add");
   };
-  const OpId flat = builder.Add("reshape", {image}, {{"shape", Shape{8, 6}}}, "flat");
-  const OpId hidden = builder.Add("relu", {dense(flat, 5, "h1")}, {}, "h1.relu");
-  const OpId loss = builder.Add("cross_entropy", {dense(hidden, 3, "logits"), label}, {}, "loss");
+  const OpId flat = builder.Add(OpKind::kReshape, {image}, {{attribute::kShape, Shape{8, 6}}}, "flat");
+  const OpId hidden = builder.Add(OpKind::kRelu, {dense(flat, 5, "h1")}, {}, "h1.relu");
+  const OpId loss = builder.Add(OpKind::kCrossEntropy, {dense(hidden, 3, "logits"), label}, {}, "loss");
   builder.mutable_graph().loss = loss;
   return std::move(builder).Build();
 }
@@ -82,11 +84,11 @@ TEST(Fuse, ChainsOfOneShapeBecomeOneLoop) {
   GraphBuilder builder;
   const OpId x = Input(builder, "x", {4, 6});
   const OpId row = Input(builder, "row", {6});
-  const OpId a = builder.Add("add", {x, row}, {}, "a");
-  const OpId b = builder.Add("exp", {a}, {}, "b");
-  const OpId sum = builder.Add("reduce_sum", {b}, {{"axes", std::vector<int64_t>{0}}}, "sum");
-  const OpId c = builder.Add("neg", {sum}, {}, "c");
-  builder.Add("mul", {b, c}, {}, "d");
+  const OpId a = builder.Add(OpKind::kAdd, {x, row}, {}, "a");
+  const OpId b = builder.Add(OpKind::kExp, {a}, {}, "b");
+  const OpId sum = builder.Add(OpKind::kReduceSum, {b}, {{attribute::kAxes, std::vector<int64_t>{0}}}, "sum");
+  const OpId c = builder.Add(OpKind::kNeg, {sum}, {}, "c");
+  builder.Add(OpKind::kMul, {b, c}, {}, "d");
   const Program program = SingleRankProgram(std::move(builder).Build());
   const Fusion fusion = Fuse(program);
   EXPECT_EQ(StagesText(program, fusion), "a b | sum | c | d");
@@ -98,11 +100,11 @@ TEST(Fuse, ChainsOfOneShapeBecomeOneLoop) {
 TEST(Fuse, AReshapeOfAnotherValueGoesAhead) {
   GraphBuilder builder;
   const OpId x = Input(builder, "x", {4, 6});
-  const OpId a = builder.Add("exp", {x}, {}, "a");
-  const OpId flat = builder.Add("reshape", {x}, {{"shape", Shape{24}}}, "flat");
-  const OpId b = builder.Add("neg", {a}, {}, "b");
-  const OpId own = builder.Add("reshape", {b}, {{"shape", Shape{24}}}, "own");
-  builder.Add("add", {flat, own}, {}, "c");
+  const OpId a = builder.Add(OpKind::kExp, {x}, {}, "a");
+  const OpId flat = builder.Add(OpKind::kReshape, {x}, {{attribute::kShape, Shape{24}}}, "flat");
+  const OpId b = builder.Add(OpKind::kNeg, {a}, {}, "b");
+  const OpId own = builder.Add(OpKind::kReshape, {b}, {{attribute::kShape, Shape{24}}}, "own");
+  builder.Add(OpKind::kAdd, {flat, own}, {}, "c");
   const Program program = SingleRankProgram(std::move(builder).Build());
   EXPECT_EQ(StagesText(program, Fuse(program)), "flat | a b | own | c");
 }
@@ -116,10 +118,10 @@ TEST(Fuse, MatMulTakesBiasAndRelu) {
 TEST(Fuse, OpsThatDependOnThePlaceStandAlone) {
   GraphBuilder builder;
   const OpId x = Input(builder, "x", {2, 3, 8});
-  const OpId a = builder.Add("exp", {x}, {}, "a");
-  const OpId turned = builder.Add("rope", {a}, {}, "turned");
-  const OpId b = builder.Add("neg", {turned}, {}, "b");
-  builder.Add("exp", {builder.Add("causal_mask", {b}, {}, "masked")}, {}, "c");
+  const OpId a = builder.Add(OpKind::kExp, {x}, {}, "a");
+  const OpId turned = builder.Add(OpKind::kRope, {a}, {}, "turned");
+  const OpId b = builder.Add(OpKind::kNeg, {turned}, {}, "b");
+  builder.Add(OpKind::kExp, {builder.Add(OpKind::kCausalMask, {b}, {}, "masked")}, {}, "c");
   const Program program = SingleRankProgram(std::move(builder).Build());
   EXPECT_EQ(StagesText(program, Fuse(program)), "a | turned | b | masked | c");
 }
@@ -129,9 +131,9 @@ TEST(Fuse, MatMulThatSomeoneElseReadsStandsAlone) {
   const OpId x = Input(builder, "x", {4, 6});
   const OpId w = Input(builder, "w", {6, 5});
   const OpId bias = Input(builder, "bias", {5});
-  const OpId product = builder.Add("matmul", {x, w}, {}, "product");
-  const OpId y = builder.Add("bias_add", {product, bias}, {}, "y");
-  builder.Add("mul", {y, product}, {}, "z");
+  const OpId product = builder.Add(OpKind::kMatmul, {x, w}, {}, "product");
+  const OpId y = builder.Add(OpKind::kBiasAdd, {product, bias}, {}, "y");
+  builder.Add(OpKind::kMul, {y, product}, {}, "z");
   const Program program = SingleRankProgram(std::move(builder).Build());
   EXPECT_EQ(StagesText(program, Fuse(program)), "product | y z");
 }
@@ -159,10 +161,10 @@ TEST(Storage, OptimizersUpdateInPlace) {
 TEST(Storage, AnOldStateThatIsReadLaterIsNotOverwritten) {
   GraphBuilder builder;
   builder.SetPhase(Phase::kUpdate);
-  const OpId state = builder.Add("state", {}, {{"shape", Shape{16}}}, "state");
-  const OpId fresh = builder.Add("exp", {state}, {}, "fresh");
-  const OpId sum = builder.Add("reduce_sum", {state}, {}, "sum");
-  builder.Add("neg", {sum}, {}, "late");
+  const OpId state = builder.Add(OpKind::kState, {}, {{attribute::kShape, Shape{16}}}, "state");
+  const OpId fresh = builder.Add(OpKind::kExp, {state}, {}, "fresh");
+  const OpId sum = builder.Add(OpKind::kReduceSum, {state}, {}, "sum");
+  builder.Add(OpKind::kNeg, {sum}, {}, "late");
   Graph graph = std::move(builder).Build();
   graph.updates = {{state, fresh}};
   const Program program = SingleRankProgram(graph);
@@ -172,14 +174,14 @@ TEST(Storage, AnOldStateThatIsReadLaterIsNotOverwritten) {
 }
 
 TEST(Fuse, ACastOfTheBiasGoesBeforeTheProduct) {
-  const std::map<std::string, AttributeValue> bf16 = {{"dtype", std::string("bf16")}};
+  const Attributes bf16 = {{attribute::kDType, DType::kBf16}};
   GraphBuilder builder;
-  const OpId x = builder.Add("cast", {Input(builder, "image", {8, 6})}, bf16, "x");
-  const OpId weight = builder.Add("cast", {Input(builder, "weight", {6, 4})}, bf16, "w");
+  const OpId x = builder.Add(OpKind::kCast, {Input(builder, "image", {8, 6})}, bf16, "x");
+  const OpId weight = builder.Add(OpKind::kCast, {Input(builder, "weight", {6, 4})}, bf16, "w");
   const OpId bias = Input(builder, "bias", {4});
-  const OpId product = builder.Add("matmul", {x, weight}, {}, "product");
-  const OpId cast = builder.Add("cast", {bias}, bf16, "bias.bf16");
-  builder.Add("relu", {builder.Add("bias_add", {product, cast}, {}, "sum")}, {}, "result");
+  const OpId product = builder.Add(OpKind::kMatmul, {x, weight}, {}, "product");
+  const OpId cast = builder.Add(OpKind::kCast, {bias}, bf16, "bias.bf16");
+  builder.Add(OpKind::kRelu, {builder.Add(OpKind::kBiasAdd, {product, cast}, {}, "sum")}, {}, "result");
   const Program program = SingleRankProgram(std::move(builder).Build());
   EXPECT_EQ(StagesText(program, Fuse(program)), "x | w | bias.bf16 | product sum result");
 }
@@ -187,11 +189,11 @@ TEST(Fuse, ACastOfTheBiasGoesBeforeTheProduct) {
 TEST(Storage, LoopsWriteOverInputsThatDie) {
   GraphBuilder builder;
   const OpId x = Input(builder, "x", {16});
-  const OpId a = builder.Add("reshape", {x}, {{"shape", Shape{4, 4}}}, "a");
-  const OpId soft = builder.Add("softmax", {a}, {}, "soft");
-  const OpId b = builder.Add("exp", {soft}, {}, "b");
-  const OpId more = builder.Add("softmax", {b}, {}, "more");
-  builder.Add("add", {more, b}, {}, "c");
+  const OpId a = builder.Add(OpKind::kReshape, {x}, {{attribute::kShape, Shape{4, 4}}}, "a");
+  const OpId soft = builder.Add(OpKind::kSoftmax, {a}, {}, "soft");
+  const OpId b = builder.Add(OpKind::kExp, {soft}, {}, "b");
+  const OpId more = builder.Add(OpKind::kSoftmax, {b}, {}, "more");
+  builder.Add(OpKind::kAdd, {more, b}, {}, "c");
   const Program program = SingleRankProgram(std::move(builder).Build());
   const Storage storage = PlanStorage(program, Fuse(program));
   EXPECT_EQ(storage.root[Named(program, "a")], Named(program, "x"));

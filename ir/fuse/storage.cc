@@ -96,14 +96,14 @@ class StoragePlanner {
 
   bool NeedsMemory(const Compute* compute, ValueId value) const {
     if (compute == nullptr) return true;
-    if (compute->kind == "step_scalar") return false;
-    if (compute->kind != "constant") return true;
+    if (compute->kind == OpKind::kStepScalar) return false;
+    if (compute->kind != OpKind::kConstant) return true;
     return absl::c_any_of(readings_[value], [](const Reading& reading) { return !reading.literal; }) ||
            absl::c_any_of(program_.updates, [&](const ProgramUpdate& update) { return update.value == value; });
   }
 
   static bool IsEffect(const Compute* compute) {
-    return compute != nullptr && FindOp(compute->kind)->op_class == OpClass::kEffect;
+    return compute != nullptr && DefinitionOf(compute->kind).op_class == OpClass::kEffect;
   }
 
   // A scalar that calls of the op take by value.

@@ -9,37 +9,19 @@
 #ifndef CLEAVE_IR_GRAPH_GRAPH_H_
 #define CLEAVE_IR_GRAPH_GRAPH_H_
 
-#include <map>
 #include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "absl/strings/string_view.h"
 #include "base/strong_id/strong_id.h"
+#include "ir/attributes/keys.h"
+#include "ir/op_kind/op_kind.h"
 #include "ir/types/types.h"
 
 namespace cleave {
 
 using OpId = StrongId<struct OpIdTag>;
-
-using AttributeValue = std::variant<bool, int64_t, double, std::string, std::vector<int64_t>, std::vector<double>>;
-
-// Named constants of an op, ordered by name. An attribute with its default value is absent or present, but always the
-// same for one op kind: the op's constructor in ir/ops fills in defaults.
-struct Attributes {
-  std::map<std::string, AttributeValue> values;
-
-  bool GetBool(const std::string& name) const;  // REQUIRES (all of these): present, with that type.
-  int64_t GetInt(const std::string& name) const;
-  double GetDouble(const std::string& name) const;
-  const std::string& GetString(const std::string& name) const;
-  const std::vector<int64_t>& GetInts(const std::string& name) const;
-  const std::vector<double>& GetDoubles(const std::string& name) const;
-  bool Has(const std::string& name) const { return values.count(name) > 0; }
-
-  bool operator==(const Attributes&) const = default;
-};
 
 // When an op runs. Metric ops run at logged steps and over the test part; they read forward values and nothing reads
 // them.
@@ -60,7 +42,7 @@ struct Inheritance {
 struct Op {
   OpId id;
   std::string name;  // Unique, stable: "h1.matmul", "h1.weight", "h1.matmul.grad_weight".
-  std::string kind;  // A name of the op table (ir/ops): "matmul", "input", "parameter".
+  OpKind kind{};
   Phase phase = Phase::kForward;
   std::vector<OpId> inputs = {};
   Attributes attributes = {};

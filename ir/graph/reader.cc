@@ -147,6 +147,16 @@ absl::StatusOr<std::vector<int64_t>> TextReader::Ids() {
   return values;
 }
 
+absl::StatusOr<OpKind> TextReader::Kind() {
+  SkipSpace();
+  const size_t begin = position_;
+  CLEAVE_ASSIGN_OR_RETURN(std::string name, Word());
+  const std::optional<OpKind> kind = ParseOpKind(name);
+  if (kind.has_value()) return *kind;
+  position_ = begin;
+  return Error("the name of an op");
+}
+
 absl::StatusOr<TensorType> TextReader::Type() {
   SkipSpace();
   const size_t begin = position_;

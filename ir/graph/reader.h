@@ -31,6 +31,8 @@ class TextReader {
   // A word of letters, digits, `_` and `.`.
   absl::StatusOr<std::string> Word();
   bool NextIsWord();
+  // "matmul": the name of an op's kind.
+  absl::StatusOr<OpKind> Kind();
   // "%12".
   absl::StatusOr<int64_t> Id();
   absl::StatusOr<int64_t> Integer();

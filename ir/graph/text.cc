@@ -17,7 +17,7 @@ std::string IdText(OpId id) { return absl::StrCat("%", id.value()); }
 
 std::string OpText(const Graph& graph, const Op& op, const std::string& annotation) {
   std::string text =
-      absl::StrCat("  ", IdText(op.id), ": ", op.type.ToString(), " = ", op.kind, "(",
+      absl::StrCat("  ", IdText(op.id), ": ", op.type.ToString(), " = ", OpKindName(op.kind), "(",
                    absl::StrJoin(op.inputs, ", ", [](std::string* out, OpId id) { absl::StrAppend(out, IdText(id)); }),
                    ")", AttributesText(op.attributes), annotation);
   if (op.phase != Phase::kForward) absl::StrAppend(&text, " phase(", PhaseName(op.phase), ")");
@@ -111,7 +111,7 @@ class GraphParser {
     CLEAVE_RETURN_IF_ERROR(reader_.Expect(":"));
     CLEAVE_ASSIGN_OR_RETURN(op.type, reader_.Type());
     CLEAVE_RETURN_IF_ERROR(reader_.Expect("="));
-    CLEAVE_ASSIGN_OR_RETURN(op.kind, reader_.Word());
+    CLEAVE_ASSIGN_OR_RETURN(op.kind, reader_.Kind());
     CLEAVE_ASSIGN_OR_RETURN(std::vector<int64_t> inputs, reader_.Ids());
     for (int64_t input : inputs) {
       if (!graph_.ops.contains(OpId(input))) return reader_.Error(absl::StrCat("an op above instead of %", input));

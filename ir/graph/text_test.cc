@@ -27,8 +27,8 @@ TEST(TextTest, ParsesAndPrintsBack) {
   const Op& matmul = graph->op(OpId(2));
   EXPECT_EQ(matmul.name, "h1.matmul");
   EXPECT_EQ(matmul.line, 7);
-  EXPECT_TRUE(matmul.attributes.GetBool("transpose_b"));
-  EXPECT_EQ(graph->op(OpId(1)).attributes.GetDouble("scale"), 3.0);
+  EXPECT_TRUE(matmul.attributes.Get(attribute::kTransposeB));
+  EXPECT_EQ(graph->op(OpId(1)).attributes.Get(Attribute<double>{"scale"}), 3.0);
   EXPECT_EQ(graph->op(OpId(4)).inherits, (Inheritance{.op = OpId(2), .factors = {0, -1, 2}}));
   EXPECT_EQ(graph->op(OpId(4)).gradient_of, OpId(2));
   EXPECT_EQ(graph->updates, (std::vector<StateUpdate>{{OpId(1), OpId(2)}}));
@@ -43,9 +43,9 @@ TEST(TextTest, ManualModels) {
   const absl::StatusOr<Graph> graph = ParseGraph(text);
   ASSERT_TRUE(graph.ok()) << graph.status();
   EXPECT_EQ(graph->rank_axes, (std::vector<RankAxis>{{"dp", 2}, {"tp", 4}}));
-  EXPECT_EQ(graph->op(OpId(0)).attributes.GetDoubles("values"), (std::vector<double>{1, -0.5}));
-  EXPECT_TRUE(graph->op(OpId(0)).attributes.GetDoubles("empty").empty());
-  EXPECT_TRUE(graph->op(OpId(0)).attributes.GetInts("integers").empty());
+  EXPECT_EQ(graph->op(OpId(0)).attributes.Get(attribute::kValues), (std::vector<double>{1, -0.5}));
+  EXPECT_TRUE(graph->op(OpId(0)).attributes.Get(Attribute<std::vector<double>>{"empty"}).empty());
+  EXPECT_TRUE(graph->op(OpId(0)).attributes.Get(Attribute<std::vector<int64_t>>{"integers"}).empty());
   EXPECT_EQ(GraphText(*graph), text);
 }
 
@@ -126,7 +126,7 @@ Graph RandomGraph(std::mt19937_64& random) {
   const int64_t count = 1 + static_cast<int64_t>(random() % 12);
   auto some_op = [&](int64_t limit) { return OpId(static_cast<int64_t>(random() % static_cast<uint64_t>(limit))); };
   for (int64_t id = 0; id < count; ++id) {
-    Op op{.id = OpId(id), .name = "op." + std::to_string(id), .kind = "kind_" + std::to_string(random() % 3)};
+    Op op{.id = OpId(id), .name = "op." + std::to_string(id), .kind = AllOpKinds()[random() % AllOpKinds().size()]};
     op.phase = static_cast<Phase>(random() % 4);
     op.type.dtype = random() % 2 == 0 ? DType::kF32 : DType::kI32;
     op.type.shape.resize(random() % 4);

@@ -52,12 +52,11 @@ class Lockstep {
 
  private:
   absl::Status RunCompute(const Compute& compute) {
-    const OpDefinition* definition = FindOp(compute.kind);
-    if (definition == nullptr) return absl::InternalError(absl::StrCat("no op `", compute.kind, "`"));
+    const OpDefinition& definition = DefinitionOf(compute.kind);
     const Value& output = program_.value(compute.output);
     const Rule rule = RuleOf(program_, compute);
     for (int rank = 0; rank < program_.mesh.rank_count(); ++rank) {
-      if (ComesFromOutside(*definition)) {
+      if (ComesFromOutside(definition)) {
         values_[compute.output].push_back(source_(output, rank));
         continue;
       }
@@ -65,12 +64,12 @@ class Lockstep {
       for (ValueId input : compute.inputs) inputs.push_back(&values_[input][static_cast<size_t>(rank)]);
       const std::vector<FactorRange> ranges = RangesOf(compute.strategy, rule, program_.mesh, rank);
       Tensor result = Zeros(LocalShape(program_, compute.output, rank));
-      definition->evaluate(Evaluation{.attributes = compute.attributes,
-                                      .inputs = inputs,
-                                      .ranges = ranges,
-                                      .output = result,
-                                      .step = step_,
-                                      .rank = rank});
+      definition.evaluate(Evaluation{.attributes = compute.attributes,
+                                     .inputs = inputs,
+                                     .ranges = ranges,
+                                     .output = result,
+                                     .step = step_,
+                                     .rank = rank});
       if (static_cast<int64_t>(result.values.size()) != ElementCount(result.shape)) {
         return absl::InternalError(absl::StrCat("`", output.name, "` has the wrong number of elements on rank ", rank));
       }

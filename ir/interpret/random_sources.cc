@@ -50,7 +50,7 @@ SourceValues RandomSources(const Graph& graph, uint64_t seed) {
         value = static_cast<double>(generator() % static_cast<uint64_t>(std::max<int64_t>(range, 1)));
       } else {
         // The second moments of an optimizer are squares.
-        const bool positive = op.kind == "state" || (generator() & 1) != 0;
+        const bool positive = op.kind == OpKind::kState || (generator() & 1) != 0;
         value = positive ? magnitude(generator) : -magnitude(generator);
       }
     }

@@ -9,15 +9,10 @@
 #include "absl/status/statusor.h"
 #include "gtest/gtest.h"
 #include "ir/mesh/mesh.h"
+#include "ir/testing/meshes.h"
 
 namespace cleave {
 namespace {
-
-Mesh MeshOf(std::vector<int64_t> sizes) {
-  std::vector<MeshAxis> axes;
-  for (int64_t size : sizes) axes.push_back({.name = "m" + std::to_string(axes.size()), .size = size});
-  return *Mesh::Create(axes);
-}
 
 Layout LayoutOf(absl::string_view text, const Mesh& mesh) {
   absl::StatusOr<Layout> layout = ParseLayout(text, mesh);

@@ -62,19 +62,19 @@ RankAxisSet VarianceOfMove(const std::vector<RankAxis>& axes, const Op& op, Rank
     case RankMove::kMakesEqual:
       return {};
     case RankMove::kDealsParts:
-      return GroupOf(axes, op.attributes.GetString("group"));
+      return GroupOf(axes, op.attributes.Get(attribute::kGroup));
     case RankMove::kMessages: {
-      const size_t sent = op.attributes.GetInts("send_sizes").size();
-      const size_t received = op.attributes.GetInts("receive_sizes").size();
-      return CrossedBy(axes, op.attributes.GetInts("send_ranks"), sent) |
-             CrossedBy(axes, op.attributes.GetInts("receive_ranks"), received);
+      const size_t sent = op.attributes.Get(attribute::kSendSizes).size();
+      const size_t received = op.attributes.Get(attribute::kReceiveSizes).size();
+      return CrossedBy(axes, op.attributes.Get(attribute::kSendRanks), sent) |
+             CrossedBy(axes, op.attributes.Get(attribute::kReceiveRanks), received);
     }
     case RankMove::kOwnPlace:
-      return VarianceOfTable(axes, op.attributes.GetInts("starts"), 1);
+      return VarianceOfTable(axes, op.attributes.Get(attribute::kStarts), 1);
     case RankMove::kOwnValue:
-      return VarianceOfTable(axes, op.attributes.GetDoubles("values"));
+      return VarianceOfTable(axes, op.attributes.Get(attribute::kValues));
     case RankMove::kOwnState:
-      return op.attributes.GetBool("local") ? AllAxes(axes) : RankAxisSet{};
+      return op.attributes.Get(attribute::kLocal) ? AllAxes(axes) : RankAxisSet{};
     case RankMove::kNone:
       return {};
   }
@@ -195,12 +195,12 @@ RankAxisSet VarianceOfOp(const std::vector<RankAxis>& axes, const Op& op, absl::
   const RankMove move = RankMoveOf(op.kind);
   const RankAxisSet varies = Union(inputs) | (VarianceOfMove(axes, op, move) & DividedAxes(axes));
   if (move != RankMove::kMakesEqual) return varies;
-  return varies - GroupOf(axes, op.attributes.GetString("group"));
+  return varies - GroupOf(axes, op.attributes.Get(attribute::kGroup));
 }
 
 RankAxisSet WorkedOver(const std::vector<RankAxis>& axes, const Op& op, absl::Span<const RankAxisSet> inputs) {
   if (RankMoveOf(op.kind) != RankMove::kMakesEqual) return VarianceOfOp(axes, op, inputs);
-  return Union(inputs) | (GroupOf(axes, op.attributes.GetString("group")) & DividedAxes(axes));
+  return Union(inputs) | (GroupOf(axes, op.attributes.Get(attribute::kGroup)) & DividedAxes(axes));
 }
 
 std::string VarianceText(const std::vector<RankAxis>& axes, RankAxisSet variance) {
@@ -210,20 +210,6 @@ std::string VarianceText(const std::vector<RankAxis>& axes, RankAxisSet variance
   names.pop_back();
   return names.empty() ? absl::StrCat("varies over ", last)
                        : absl::StrCat("varies over ", absl::StrJoin(names, ", "), " and ", last);
-}
-
-std::vector<AxisId> MeshAxesOf(const std::vector<RankAxis>& axes, RankAxisSet group, const Mesh& mesh) {
-  std::vector<AxisId> result;
-  int next = 0;
-  for (size_t i = 0; i < axes.size(); ++i) {
-    for (int64_t size = 1; size < axes[i].size; ++next) {
-      CLEAVE_CHECK(next < mesh.axis_count()) << "mesh " << mesh.ToString() << " ends within " << axes[i].name;
-      size *= mesh.axis(AxisId(next)).size;
-      CLEAVE_CHECK(axes[i].size % size == 0) << "mesh " << mesh.ToString() << " cuts across " << axes[i].name;
-      if (group.Contains(SetOf(i))) result.push_back(AxisId(next));
-    }
-  }
-  return result;
 }
 
 }  // namespace cleave

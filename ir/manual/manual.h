@@ -23,7 +23,6 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "ir/graph/graph.h"
-#include "ir/mesh/mesh.h"
 
 namespace cleave {
 
@@ -73,10 +72,6 @@ RankAxisSet WorkedOver(const std::vector<RankAxis>& axes, const Op& op, absl::Sp
 
 // "equal on all ranks", "varies over dp and tp"
 std::string VarianceText(const std::vector<RankAxis>& axes, RankAxisSet variance);
-
-// The axes of `mesh` that make up a group, outermost first. A mesh is the rank axes cut finer: ranks have the same
-// numbers in both. REQUIRES: every rank axis is a product of neighbouring mesh axes.
-std::vector<AxisId> MeshAxesOf(const std::vector<RankAxis>& axes, RankAxisSet group, const Mesh& mesh);
 
 }  // namespace cleave
 

@@ -9,7 +9,6 @@ namespace cleave {
 namespace {
 
 using Ints = std::vector<int64_t>;
-using Attribute = std::map<std::string, AttributeValue>;
 
 const std::vector<RankAxis> kGrid = {{"dp", 3}, {"tp", 2}};  // Rank 2 dp + tp.
 constexpr RankAxisSet kNone{0};
@@ -68,28 +67,14 @@ TEST(ManualTest, VarianceText) {
   EXPECT_EQ(VarianceText({{"a", 2}, {"b", 2}, {"c", 2}}, {7}), "varies over a, b and c");
 }
 
-TEST(ManualTest, MeshAxes) {
-  const std::vector<RankAxis> axes = {{"dp", 4}, {"one", 1}, {"tp", 6}};
-  const Mesh mesh = *Mesh::Create({{.name = "dp.0", .size = 2},
-                                   {.name = "dp.1", .size = 2},
-                                   {.name = "tp.0", .size = 3},
-                                   {.name = "tp.1", .size = 2}});
-  EXPECT_EQ(MeshAxesOf(axes, {1}, mesh), (std::vector<AxisId>{AxisId(0), AxisId(1)}));
-  EXPECT_EQ(MeshAxesOf(axes, {2}, mesh), std::vector<AxisId>());
-  EXPECT_EQ(MeshAxesOf(axes, {4}, mesh), (std::vector<AxisId>{AxisId(2), AxisId(3)}));
-  EXPECT_EQ(MeshAxesOf(axes, {7}, mesh).size(), 4u);
-  EXPECT_DEATH(MeshAxesOf({{"dp", 3}, {"tp", 8}}, {1}, mesh), "cuts across dp");
-  EXPECT_DEATH(MeshAxesOf({{"world", 48}}, {1}, mesh), "ends within world");
-}
-
 // One op of each kind on a value x, and what it says of x that varies over no axis and of x that varies over dp.
 class OneOp {
  public:
-  OneOp(const std::string& kind, const Shape& shape, Attribute attributes) {
+  OneOp(OpKind kind, const Shape& shape, Attributes attributes) {
     builder_.mutable_graph().rank_axes = kGrid;
     std::vector<OpId> inputs;
-    if (kind != "rank_value" && kind != "parameter") {
-      inputs = {builder_.Add("input", {}, {{"shape", shape}, {"data", std::string("x")}}, "x")};
+    if (kind != OpKind::kRankValue && kind != OpKind::kParameter) {
+      inputs = {builder_.Add(OpKind::kInput, {}, {{attribute::kShape, shape}, {attribute::kData, "x"}}, "x")};
     }
     op_ = builder_.Add(kind, inputs, std::move(attributes), "op");
   }
@@ -108,25 +93,26 @@ class OneOp {
   OpId op_;
 };
 
-Attribute OverTp(Attribute attributes = {}) {
-  attributes["group"] = std::string("tp");
-  attributes["size"] = int64_t{2};
+Attributes OverTp(Attributes attributes = {}) {
+  attributes.Set(attribute::kGroup, "tp");
+  attributes.Set(attribute::kSize, 2);
   return attributes;
 }
 
 TEST(ManualTest, OrdinaryOpsVaryAsTheirInputs) {
-  const OneOp relu("relu", {4}, {});
+  const OneOp relu(OpKind::kRelu, {4}, {});
   EXPECT_EQ(relu.Of(kNone), kNone);
   EXPECT_EQ(relu.Of(kDp), kDp);
   EXPECT_EQ(relu.Over(kDp), kDp);
-  EXPECT_EQ(OneOp("parameter", {}, {{"shape", Shape{2}}}).Of({}), kNone);
-  EXPECT_EQ(OneOp("parameter", {}, {{"shape", Shape{2}}, {"local", true}}).Of({}), kBoth);
-  EXPECT_EQ(OneOp("rank_value", {}, {{"values", std::vector<double>{1, 2, 1, 2, 1, 2}}}).Of({}), kTp);
+  EXPECT_EQ(OneOp(OpKind::kParameter, {}, {{attribute::kShape, Shape{2}}}).Of({}), kNone);
+  EXPECT_EQ(OneOp(OpKind::kParameter, {}, {{attribute::kShape, Shape{2}}, {attribute::kLocal, true}}).Of({}), kBoth);
+  EXPECT_EQ(OneOp(OpKind::kRankValue, {}, {{attribute::kValues, std::vector<double>{1, 2, 1, 2, 1, 2}}}).Of({}), kTp);
 }
 
 TEST(ManualTest, CollectivesThatMakeEqual) {
-  for (const OneOp& op : {OneOp("all_reduce", {4}, OverTp()), OneOp("all_gather", {4}, OverTp({{"axis", int64_t{0}}})),
-                          OneOp("broadcast", {4}, OverTp())}) {
+  for (const OneOp& op :
+       {OneOp(OpKind::kAllReduce, {4}, OverTp()), OneOp(OpKind::kAllGather, {4}, OverTp({{attribute::kAxis, 0}})),
+        OneOp(OpKind::kBroadcast, {4}, OverTp())}) {
     EXPECT_EQ(op.Of(kNone), kNone);
     EXPECT_EQ(op.Of(kBoth), kDp);
     EXPECT_EQ(op.Over(kNone), kTp);
@@ -136,10 +122,12 @@ TEST(ManualTest, CollectivesThatMakeEqual) {
 
 TEST(ManualTest, CollectivesThatDealParts) {
   for (const OneOp& op :
-       {OneOp("reduce_scatter", {4}, OverTp({{"axis", int64_t{0}}})),
-        OneOp("all_to_all", {4, 2}, OverTp({{"split_axis", int64_t{0}}, {"concat_axis", int64_t{1}}})),
-        OneOp("rank_slice", {4}, {{"axis", int64_t{0}}, {"size", int64_t{2}}, {"starts", Ints{0, 2, 0, 2, 0, 2}}}),
-        OneOp("rank_pad", {4}, {{"axis", int64_t{0}}, {"size", int64_t{5}}, {"starts", Ints{0, 1, 0, 1, 0, 1}}})}) {
+       {OneOp(OpKind::kReduceScatter, {4}, OverTp({{attribute::kAxis, 0}})),
+        OneOp(OpKind::kAllToAll, {4, 2}, OverTp({{attribute::kSplitAxis, 0}, {attribute::kConcatAxis, 1}})),
+        OneOp(OpKind::kRankSlice, {4},
+              {{attribute::kAxis, 0}, {attribute::kSize, 2}, {attribute::kStarts, Ints{0, 2, 0, 2, 0, 2}}}),
+        OneOp(OpKind::kRankPad, {4},
+              {{attribute::kAxis, 0}, {attribute::kSize, 5}, {attribute::kStarts, Ints{0, 1, 0, 1, 0, 1}}})}) {
     EXPECT_EQ(op.Of(kNone), kTp);
     EXPECT_EQ(op.Of(kDp), kBoth);
     EXPECT_EQ(op.Over(kDp), kBoth);
@@ -147,12 +135,12 @@ TEST(ManualTest, CollectivesThatDealParts) {
 }
 
 OneOp Messages(Ints send_ranks, Ints receive_ranks) {
-  return OneOp("neighbor_exchange", {4},
-               {{"primitive", std::string("neighbor_exchange")},
-                {"send_sizes", Ints{4}},
-                {"receive_sizes", Ints{4}},
-                {"send_ranks", std::move(send_ranks)},
-                {"receive_ranks", std::move(receive_ranks)}});
+  return OneOp(OpKind::kNeighborExchange, {4},
+               {{attribute::kPrimitive, "neighbor_exchange"},
+                {attribute::kSendSizes, Ints{4}},
+                {attribute::kReceiveSizes, Ints{4}},
+                {attribute::kSendRanks, std::move(send_ranks)},
+                {attribute::kReceiveRanks, std::move(receive_ranks)}});
 }
 
 // Along an axis that no message crosses, ranks whose inputs are equal get what is equal.
@@ -169,9 +157,9 @@ TEST(ManualTest, MessagesVaryOverWhatTheyCross) {
 TEST(ManualTest, NothingVariesOverAnAxisOfOneRank) {
   GraphBuilder builder;
   builder.mutable_graph().rank_axes = {{"world", 1}};
-  const OpId x = builder.Add("parameter", {}, {{"shape", Shape{2}}, {"local", true}}, "x");
-  const OpId part = builder.Add("reduce_scatter", {x},
-                                {{"axis", int64_t{0}}, {"group", std::string("world")}, {"size", int64_t{1}}}, "part");
+  const OpId x = builder.Add(OpKind::kParameter, {}, {{attribute::kShape, Shape{2}}, {attribute::kLocal, true}}, "x");
+  const OpId part = builder.Add(OpKind::kReduceScatter, {x},
+                                {{attribute::kAxis, 0}, {attribute::kGroup, "world"}, {attribute::kSize, 1}}, "part");
   const IdVector<OpId, RankAxisSet> variance = VarianceOf(builder.graph());
   EXPECT_TRUE(variance[x].empty());
   EXPECT_TRUE(variance[part].empty());
@@ -180,8 +168,8 @@ TEST(ManualTest, NothingVariesOverAnAxisOfOneRank) {
 // The table of this crate knows the ops of the op table that speak of ranks, and no others.
 TEST(ManualTest, KnowsEveryOp) {
   for (const OpDefinition* op : AllOps()) {
-    if (op->name == "parameter" || op->name == "state") continue;
-    EXPECT_EQ(RankMoveOf(op->name) == RankMove::kNone, op->rank_use == RankUse::kNone) << op->name;
+    if (op->kind == OpKind::kParameter || op->kind == OpKind::kState) continue;
+    EXPECT_EQ(RankMoveOf(op->kind) == RankMove::kNone, op->rank_use == RankUse::kNone) << op->kind;
   }
 }
 

@@ -2,7 +2,7 @@
 #ifndef CLEAVE_IR_MANUAL_MOVES_H_
 #define CLEAVE_IR_MANUAL_MOVES_H_
 
-#include "absl/strings/string_view.h"
+#include "ir/op_kind/op_kind.h"
 
 namespace cleave {
 
@@ -16,7 +16,7 @@ enum class RankMove {
   kOwnState,    // parameter and state, where they are declared local.
 };
 
-RankMove RankMoveOf(absl::string_view kind);
+RankMove RankMoveOf(OpKind kind);
 
 }  // namespace cleave
 

@@ -1,12 +1,10 @@
-#include "ir/memory/memory.h"
-
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 #include <variant>
 
-#include "ir/fuse/fuse.h"
-#include "ir/fuse/storage.h"
+#include "ir/memory/memory_plan.h"
 #include "ir/memory/workspace.h"
 #include "ir/schedule/buffers.h"
 
@@ -15,13 +13,14 @@ namespace {
 
 MemoryRole RoleOf(const Graph& graph, const Value& value, const Step& writer) {
   const Op& origin = graph.op(value.origin);
-  if (IsSource(writer) && origin.kind == "parameter") return MemoryRole::kParameter;
-  if (IsSource(writer) && origin.kind == "state") return MemoryRole::kOptimizer;
-  if (origin.gradient_of.has_value() && graph.op(*origin.gradient_of).kind == "parameter") return MemoryRole::kGradient;
+  if (IsSource(writer) && origin.kind == OpKind::kParameter) return MemoryRole::kParameter;
+  if (IsSource(writer) && origin.kind == OpKind::kState) return MemoryRole::kOptimizer;
+  if (origin.gradient_of.has_value() && graph.op(*origin.gradient_of).kind == OpKind::kParameter)
+    return MemoryRole::kGradient;
   return std::holds_alternative<Compute>(writer.action) ? MemoryRole::kActivation : MemoryRole::kBuffer;
 }
 
-Bytes& Part(MemoryPrediction& memory, MemoryRole role) {
+Bytes& BytesFor(MemoryPrediction& memory, MemoryRole role) {
   switch (role) {
     case MemoryRole::kParameter:
       return memory.parameters;
@@ -56,6 +55,29 @@ bool Waits(const Graph& graph, const Value& value, const Step& writer, MemoryRol
   return !touches(stage.reads) && !touches(stage.writes);
 }
 
+MemoryUse UseOf(const Graph& graph, const Program& program, const Storage& storage) {
+  const IdVector<ValueId, const Step*> writers = WritersOf(program);
+  const int64_t peak = PeakDemand(storage.stages, storage.requests).stage;
+  MemoryUse use;
+  Bytes held;
+  for (const auto& [value, range] : LiveRanges(storage.stages, storage.requests)) {
+    if (!range.Has(peak)) continue;
+    const Step& writer = *writers[value];
+    const MemoryRole role = RoleOf(graph, program.value(value), writer);
+    const Bytes size = storage.buffers.Find(value)->size;
+    held += size;
+    BytesFor(use.prediction, role) += size;
+    use.at_peak.push_back({.name = program.value(value).name, .role = role, .size = size, .line = writer.line});
+    const Stage& stage = storage.stages[static_cast<size_t>(peak)];
+    if (Waits(graph, program.value(value), writer, role, stage, value)) use.waiting += size;
+  }
+  std::stable_sort(use.at_peak.begin(), use.at_peak.end(),
+                   [](const HeldTensor& a, const HeldTensor& b) { return a.size > b.size; });
+  use.prediction.peak = storage.buffers.total + WorkspaceOf(program);
+  use.prediction.buffers += use.prediction.peak - held;
+  return use;
+}
+
 }  // namespace
 
 absl::string_view MemoryRoleName(MemoryRole role) {
@@ -74,28 +96,11 @@ absl::string_view MemoryRoleName(MemoryRole role) {
   return "";
 }
 
-MemoryUse MemoryOf(const Graph& graph, const Program& program, const FuseOptions& fuse) {
-  const Storage storage = PlanStorage(program, Fuse(program, fuse));
-  const IdVector<ValueId, const Step*> writers = WritersOf(program);
-  const int64_t peak = PeakDemand(storage.stages, storage.requests).stage;
-  MemoryUse use;
-  Bytes held;
-  for (const auto& [value, range] : LiveRanges(storage.stages, storage.requests)) {
-    if (!range.Has(peak)) continue;
-    const Step& writer = *writers[value];
-    const MemoryRole role = RoleOf(graph, program.value(value), writer);
-    const Bytes size = storage.buffers.Find(value)->size;
-    held += size;
-    Part(use.prediction, role) += size;
-    use.at_peak.push_back({.name = program.value(value).name, .role = role, .size = size, .line = writer.line});
-    const Stage& stage = storage.stages[static_cast<size_t>(peak)];
-    if (Waits(graph, program.value(value), writer, role, stage, value)) use.waiting += size;
-  }
-  std::stable_sort(use.at_peak.begin(), use.at_peak.end(),
-                   [](const HeldTensor& a, const HeldTensor& b) { return a.size > b.size; });
-  use.prediction.peak = storage.buffers.total + WorkspaceOf(program);
-  use.prediction.buffers += use.prediction.peak - held;
-  return use;
+MemoryPlan PlanMemory(const Graph& graph, const Program& program, const FuseOptions& fuse) {
+  Fusion fusion = Fuse(program, fuse);
+  Storage storage = PlanStorage(program, fusion);
+  MemoryUse use = UseOf(graph, program, storage);
+  return {.fuse = fuse, .fusion = std::move(fusion), .storage = std::move(storage), .use = std::move(use)};
 }
 
 }  // namespace cleave

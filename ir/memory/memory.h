@@ -1,11 +1,4 @@
-// What memory a program needs on a rank, and for what.
-//
-//   MemoryUse use = MemoryOf(graph, program);
-//   use.prediction.peak       // What the generated program allocates, as run.json counts it.
-//   use.at_peak.front()       // The largest tensor of the stage that needs most.
-//
-// The arena is the one that code generation lays out (ir/fuse); beside it stand the buffers in which the runtime packs
-// what it sends and reorders what libraries want in their own layouts (workspace.h). docs/memory.md has the whole
+// How much memory a program needs on a rank, and for what. memory_plan.h works it out; docs/memory.md has the whole
 // count.
 #ifndef CLEAVE_IR_MEMORY_MEMORY_H_
 #define CLEAVE_IR_MEMORY_MEMORY_H_
@@ -15,9 +8,6 @@
 
 #include "absl/strings/string_view.h"
 #include "base/units/units.h"
-#include "ir/fuse/fuse.h"
-#include "ir/graph/graph.h"
-#include "ir/program/program.h"
 
 namespace cleave {
 
@@ -49,14 +39,12 @@ struct HeldTensor {
 
 struct MemoryUse {
   MemoryPrediction prediction;
-  std::vector<HeldTensor>
-      at_peak;  // What is held in the stage of the peak: largest first, of equals in the program's order.
-  // Of it values of the forward pass that only wait for the backward pass: what computing them again would save there.
+  // What is held in the stage of the peak: the largest first, equal ones in the program's order.
+  std::vector<HeldTensor> at_peak;
+  // The bytes of those values of the forward pass in it that only wait for the backward pass. Computing them again
+  // would save so much there.
   Bytes waiting;
 };
-
-// `fuse`: what the target computes as one piece. REQUIRES: `program` was made of `graph`.
-MemoryUse MemoryOf(const Graph& graph, const Program& program, const FuseOptions& fuse = {});
 
 }  // namespace cleave
 

@@ -1,5 +1,3 @@
-#include "ir/memory/memory.h"
-
 #include <algorithm>
 #include <string>
 
@@ -7,6 +5,7 @@
 #include "gtest/gtest.h"
 #include "ir/fuse/fuse.h"
 #include "ir/fuse/storage.h"
+#include "ir/memory/memory_plan.h"
 #include "ir/memory/workspace.h"
 #include "ir/mesh/mesh.h"
 #include "ir/partition/partition.h"
@@ -23,7 +22,7 @@ Program DataParallel(const Graph& graph, int devices) {
   return *std::move(program);
 }
 
-Bytes BytesOfKind(const Graph& graph, const std::string& kind) {
+Bytes BytesOfKind(const Graph& graph, OpKind kind) {
   Bytes bytes;
   for (const Op& op : graph.ops) {
     if (op.kind == kind) bytes += ElementSize(op.type.dtype) * ElementCount(op.type.shape);
@@ -35,21 +34,21 @@ TEST(Memory, TheSumIsWhatTheArenaAndTheWorkspaceTake) {
   for (const Graph& graph : {TestMlp(), TestTiedWeights(), TestAttention()}) {
     for (const int devices : {1, 2, 4}) {
       const Program program = DataParallel(graph, devices);
-      const MemoryPrediction memory = MemoryOf(graph, program).prediction;
+      const MemoryPrediction memory = PlanMemory(graph, program).use.prediction;
       EXPECT_EQ(memory.peak,
                 memory.parameters + memory.gradients + memory.optimizer + memory.activations + memory.buffers);
       EXPECT_EQ(memory.peak, PlanStorage(program, Fuse(program)).buffers.total + WorkspaceOf(program));
       // Data parallel: every rank has all of both.
-      EXPECT_EQ(memory.parameters, BytesOfKind(graph, "parameter"));
-      EXPECT_EQ(memory.optimizer, BytesOfKind(graph, "state"));
+      EXPECT_EQ(memory.parameters, BytesOfKind(graph, OpKind::kParameter));
+      EXPECT_EQ(memory.optimizer, BytesOfKind(graph, OpKind::kState));
     }
   }
 }
 
 TEST(Memory, MoreRanksHoldLessOfTheBatch) {
   const Graph graph = TestMlp();
-  const Bytes one = MemoryOf(graph, DataParallel(graph, 1)).prediction.activations;
-  const Bytes four = MemoryOf(graph, DataParallel(graph, 4)).prediction.activations;
+  const Bytes one = PlanMemory(graph, DataParallel(graph, 1)).use.prediction.activations;
+  const Bytes four = PlanMemory(graph, DataParallel(graph, 4)).use.prediction.activations;
   EXPECT_LT(four.value(), one.value() / 2);
 }
 
@@ -57,9 +56,9 @@ TEST(Memory, Bf16TakesTwoBytes) {
   for (const Graph& graph : {TestMlp(), TestAttention()}) {
     const Graph in_bf16 = ApplyPrecision(graph, Precision::kBf16).graph;
     for (const int devices : {1, 4}) {
-      const MemoryPrediction before = MemoryOf(graph, DataParallel(graph, devices)).prediction;
+      const MemoryPrediction before = PlanMemory(graph, DataParallel(graph, devices)).use.prediction;
       const Program program = DataParallel(in_bf16, devices);
-      const MemoryPrediction after = MemoryOf(in_bf16, program).prediction;
+      const MemoryPrediction after = PlanMemory(in_bf16, program).use.prediction;
       EXPECT_EQ(after.parameters, before.parameters);
       EXPECT_EQ(after.optimizer, before.optimizer);
       EXPECT_EQ(after.peak, PlanStorage(program, Fuse(program)).buffers.total + WorkspaceOf(program));
@@ -69,7 +68,7 @@ TEST(Memory, Bf16TakesTwoBytes) {
 
 TEST(Memory, TensorsOfThePeakAreNamedLargestFirst) {
   const Graph graph = TestTiedWeights();
-  const MemoryUse use = MemoryOf(graph, DataParallel(graph, 2));
+  const MemoryUse use = PlanMemory(graph, DataParallel(graph, 2)).use;
   ASSERT_FALSE(use.at_peak.empty());
   EXPECT_TRUE(std::is_sorted(use.at_peak.begin(), use.at_peak.end(),
                              [](const HeldTensor& a, const HeldTensor& b) { return a.size > b.size; }));

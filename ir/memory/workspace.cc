@@ -17,7 +17,7 @@ bool IsContiguous(const Program& program, ValueId whole, int dimension) {
 }
 
 Need NeedOf(const Program& program, const Compute& compute) {
-  const OpDefinition& op = *FindOp(compute.kind);
+  const OpDefinition& op = DefinitionOf(compute.kind);
   if (op.need == nullptr) return {};
   const auto local = [&](ValueId value) {
     return TensorType{program.value(value).type.dtype, LargestLocalShape(program, value)};

@@ -20,21 +20,16 @@ ValueId AddValue(Program& program, const Shape& shape, const std::string& layout
   return ValueId(static_cast<int64_t>(program.values.size()) - 1);
 }
 
-void AddCompute(Program& program, const std::string& kind, const std::vector<Shape>& inputs, const Shape& output,
-                std::map<std::string, AttributeValue> attributes = {}) {
-  Compute compute{.op = OpId(0),
-                  .kind = kind,
-                  .attributes = Attributes(std::move(attributes)),
-                  .inputs = {},
-                  .output = {},
-                  .strategy = {}};
+void AddCompute(Program& program, OpKind kind, const std::vector<Shape>& inputs, const Shape& output,
+                Attributes attributes = {}) {
+  Compute compute{
+      .op = OpId(0), .kind = kind, .attributes = std::move(attributes), .inputs = {}, .output = {}, .strategy = {}};
   for (const Shape& shape : inputs) compute.inputs.push_back(AddValue(program, shape));
   compute.output = AddValue(program, output);
-  program.steps.push_back({.action = std::move(compute), .name = kind});
+  program.steps.push_back({.action = std::move(compute), .name = std::string(OpKindName(kind))});
 }
 
-int64_t Needed(const std::string& kind, const std::vector<Shape>& inputs, const Shape& output,
-               std::map<std::string, AttributeValue> attributes = {}) {
+int64_t Needed(OpKind kind, const std::vector<Shape>& inputs, const Shape& output, Attributes attributes = {}) {
   Program program;
   program.mesh = Mesh::OfDevices(1);
   AddCompute(program, kind, inputs, output, std::move(attributes));
@@ -43,32 +38,33 @@ int64_t Needed(const std::string& kind, const std::vector<Shape>& inputs, const 
 
 TEST(Workspace, ConvolutionsAreReorderedIntoBlocksOfChannels) {
   const Shape one = {128, 1, 28, 28}, filters = {32, 1, 3, 3}, results = {128, 32, 28, 28};
-  EXPECT_EQ(Needed("conv2d", {one, filters}, results), 1152 + 12845056);
-  EXPECT_EQ(Needed("conv2d_gradient_input", {results, filters}, one), 6422528 + 18432 + 12845056);
-  EXPECT_EQ(Needed("conv2d_gradient_filter", {results, one}, filters), 1152 + 12845056);
+  EXPECT_EQ(Needed(OpKind::kConv2d, {one, filters}, results), 1152 + 12845056);
+  EXPECT_EQ(Needed(OpKind::kConv2dGradientInput, {results, filters}, one), 6422528 + 18432 + 12845056);
+  EXPECT_EQ(Needed(OpKind::kConv2dGradientFilter, {results, one}, filters), 1152 + 12845056);
   const Shape images = {128, 8, 14, 14}, wide = {16, 8, 3, 3}, wide_results = {128, 16, 14, 14};
-  EXPECT_EQ(Needed("conv2d", {images, wide}, wide_results), 4608 + 1605632);
-  EXPECT_EQ(Needed("conv2d_gradient_filter", {wide_results, images}, wide), 802816 + 4608 + 1605632);
-  EXPECT_EQ(Needed("conv2d", {{16, 24, 14, 14}, {16, 24, 3, 3}}, {16, 16, 14, 14}), 401408 + 18432 + 200704);
+  EXPECT_EQ(Needed(OpKind::kConv2d, {images, wide}, wide_results), 4608 + 1605632);
+  EXPECT_EQ(Needed(OpKind::kConv2dGradientFilter, {wide_results, images}, wide), 802816 + 4608 + 1605632);
+  EXPECT_EQ(Needed(OpKind::kConv2d, {{16, 24, 14, 14}, {16, 24, 3, 3}}, {16, 16, 14, 14}), 401408 + 18432 + 200704);
 }
 
 TEST(Workspace, PiecesThatStayAreAsLargeAsTheLargest) {
   Program program;
   program.mesh = Mesh::OfDevices(1);
-  AddCompute(program, "conv2d", {{128, 1, 28, 28}, {32, 1, 3, 3}}, {128, 32, 28, 28});
-  AddCompute(program, "conv2d", {{128, 32, 14, 14}, {64, 32, 3, 3}}, {128, 64, 14, 14});
-  AddCompute(program, "mse", {{1000}, {1000}}, {});
-  AddCompute(program, "mse", {{500}, {500}}, {});
+  AddCompute(program, OpKind::kConv2d, {{128, 1, 28, 28}, {32, 1, 3, 3}}, {128, 32, 28, 28});
+  AddCompute(program, OpKind::kConv2d, {{128, 32, 14, 14}, {64, 32, 3, 3}}, {128, 64, 14, 14});
+  AddCompute(program, OpKind::kMse, {{1000}, {1000}}, {});
+  AddCompute(program, OpKind::kMse, {{500}, {500}}, {});
   EXPECT_EQ(WorkspaceOf(program).value(), 3211264 + 73728 + 12845056 + 4000);
 }
 
 TEST(Workspace, Temporaries) {
-  EXPECT_EQ(Needed("reduce_sum", {{8, 6, 5, 4}}, {6}, {{"axes", std::vector<int64_t>{0, 2, 3}}}), 8 * 6 * 4);
-  EXPECT_EQ(Needed("reduce_sum", {{8, 6, 5, 4}}, {8, 6}, {{"axes", std::vector<int64_t>{2, 3}}}), 0);
-  EXPECT_EQ(Needed("layer_norm_gradient_scale", {{32, 16}, {32, 16}}, {16}), 32 * 16 * 4);
-  EXPECT_EQ(Needed("relu", {{32, 16}}, {32, 16}), 0);
+  EXPECT_EQ(Needed(OpKind::kReduceSum, {{8, 6, 5, 4}}, {6}, {{attribute::kAxes, std::vector<int64_t>{0, 2, 3}}}),
+            8 * 6 * 4);
+  EXPECT_EQ(Needed(OpKind::kReduceSum, {{8, 6, 5, 4}}, {8, 6}, {{attribute::kAxes, std::vector<int64_t>{2, 3}}}), 0);
+  EXPECT_EQ(Needed(OpKind::kLayerNormGradientScale, {{32, 16}, {32, 16}}, {16}), 32 * 16 * 4);
+  EXPECT_EQ(Needed(OpKind::kRelu, {{32, 16}}, {32, 16}), 0);
   const auto einsum = [](const std::string& equation, const Shape& a, const Shape& b, const Shape& result) {
-    return Needed("einsum", {a, b}, result, {{"equation", equation}});
+    return Needed(OpKind::kEinsum, {a, b}, result, {{attribute::kEquation, equation}});
   };
   EXPECT_EQ(einsum("bik,bkj->bij", {2, 3, 4}, {2, 4, 5}, {2, 3, 5}), 0);
   EXPECT_EQ(einsum("bik,bkj->bji", {2, 3, 4}, {2, 4, 5}, {2, 5, 3}), 0);  // As the product of the second and the first.

@@ -6,15 +6,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "gtest/gtest.h"
+#include "ir/testing/meshes.h"
 
 namespace cleave {
 namespace {
-
-Mesh MeshOf(std::vector<int64_t> sizes) {
-  std::vector<MeshAxis> axes;
-  for (int64_t size : sizes) axes.push_back({.name = "m" + std::to_string(axes.size()), .size = size});
-  return *Mesh::Create(axes);
-}
 
 TEST(MeshTest, PrimeFactorsAreLargestFirst) {
   EXPECT_EQ(PrimeFactors(1), std::vector<int64_t>{});
@@ -42,19 +37,19 @@ TEST(MeshTest, CoordinatesAndGroups) {
 
 // Groups per axis of one rank, from MindSpore's tests of its device matrix.
 TEST(MeshTest, GroupsOfKnownDeviceMatrices) {
-  struct Case {
+  struct GroupsOfRank {
     std::vector<int64_t> sizes;
     std::vector<std::vector<int>> groups;  // Of rank 5, one per axis.
   };
-  const std::vector<Case> cases = {
+  const std::vector<GroupsOfRank> cases = {
       {{2, 2, 3}, {{5, 11}, {2, 5}, {3, 4, 5}}},
       {{2, 1, 4, 2}, {{5, 13}, {5}, {1, 3, 5, 7}, {4, 5}}},
       {{3, 4, 2, 3, 2}, {{5, 53, 101}, {5, 17, 29, 41}, {5, 11}, {1, 3, 5}, {4, 5}}},
   };
-  for (const Case& c : cases) {
-    const Mesh mesh = MeshOf(c.sizes);
-    for (size_t i = 0; i < c.groups.size(); ++i) {
-      EXPECT_EQ(mesh.Group(5, {AxisId(static_cast<int64_t>(i))}), c.groups[i]) << mesh.ToString() << " axis " << i;
+  for (const GroupsOfRank& known : cases) {
+    const Mesh mesh = MeshOf(known.sizes);
+    for (size_t i = 0; i < known.groups.size(); ++i) {
+      EXPECT_EQ(mesh.Group(5, {AxisId(static_cast<int64_t>(i))}), known.groups[i]) << mesh.ToString() << " axis " << i;
     }
   }
 }

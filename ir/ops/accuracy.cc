@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "ir/ops/define.h"
 #include "ir/ops/losses.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -12,8 +12,8 @@ namespace {
 OpId DistributeAccuracy(GraphBuilder& builder, const Op& op, absl::Span<const int64_t>) {
   std::vector<OpId> inputs = op.inputs;
   const OpId max = RowMax(builder, inputs[0], op.name);
-  inputs[0] = builder.Add("first_equal", {inputs[0], max}, {}, absl::StrCat(op.name, ".predicted"));
-  return builder.Add("share_of_equal", std::move(inputs), {}, op.name);
+  inputs[0] = builder.Add(OpKind::kFirstEqual, {inputs[0], max}, {}, absl::StrCat(op.name, ".predicted"));
+  return builder.Add(OpKind::kShareOfEqual, std::move(inputs), {}, op.name);
 }
 
 void EvaluateAccuracy(const Evaluation& evaluation) {
@@ -31,8 +31,8 @@ void EvaluateAccuracy(const Evaluation& evaluation) {
 
 std::optional<OpId> BatchAccuracy(Lift& lift) {
   if (HasMask(lift)) return std::nullopt;
-  const OpId guess = lift.Step("argmax", {lift.value(0)}, {{"axis", int64_t{-1}}});
-  return lift.ElementMean(lift.Step("equal", {guess, lift.value(1)}), lift.rank(1));
+  const OpId guess = lift.Step(OpKind::kArgmax, {lift.value(0)}, {{attribute::kAxis, -1}});
+  return lift.ElementMean(lift.Step(OpKind::kEqual, {guess, lift.value(1)}), lift.rank(1));
 }
 
 InferResult InferShareOfEqual(Types inputs, const Attributes&) {
@@ -55,8 +55,7 @@ void EvaluateShareOfEqual(const Evaluation& evaluation) {
 }  // namespace
 
 OpDefinition DefineAccuracy() {
-  return OpDefinition{.name = "accuracy",
-                      .op_class = OpClass::kReduction,
+  return OpDefinition{.op_class = OpClass::kReduction,
                       .signature = LossSignature("logits", "label"),
                       .summary = "share of the rows whose largest logit, the first of equal ones, is at the label",
                       .infer = InferClassification,
@@ -74,8 +73,7 @@ OpDefinition DefineAccuracy() {
 }
 
 OpDefinition DefineShareOfEqual() {
-  OpDefinition definition{.name = "share_of_equal",
-                          .op_class = OpClass::kReduction,
+  OpDefinition definition{.op_class = OpClass::kReduction,
                           .callable = false,
                           .signature = LossSignature("x", "y"),
                           .summary = "share of the elements in which x equals y",

@@ -1,5 +1,5 @@
+#include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -13,7 +13,7 @@ Gradients AddGradients(GraphBuilder& builder, const Op& op, OpId dy) {
 }  // namespace
 
 OpDefinition DefineAdd() {
-  OpDefinition definition = BinaryOp("add", "x + y, with broadcasting");
+  OpDefinition definition = BinaryOp("x + y, with broadcasting");
   definition.rule = JointlyLinearRule;
   definition.gradient = AddGradients;
   definition.evaluate = EvaluateBinary<[](double x, double y) { return x + y; }>;

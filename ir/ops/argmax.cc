@@ -1,10 +1,10 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "ir/ops/define.h"
 #include "ir/ops/kernel_call.h"
 #include "ir/ops/lift.h"
 #include "ir/ops/ranking.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -31,11 +31,12 @@ Rule ArgmaxRule(Types inputs, const TensorType&, const Attributes& attributes) {
 Gradients ArgmaxGradients(GraphBuilder&, const Op&, OpId) { return {std::nullopt}; }
 
 OpId DistributeArgmax(GraphBuilder& builder, const Op& op, absl::Span<const int64_t>) {
-  const int64_t axis = op.attributes.GetInt("axis");
+  const int64_t axis = op.attributes.Get(attribute::kAxis);
   const OpId x = op.inputs[0];
-  const OpId max = builder.Add("reduce_max", {x}, {{"axes", std::vector<int64_t>{axis}}, {"keep_dims", true}},
+  const OpId max = builder.Add(OpKind::kReduceMax, {x},
+                               {{attribute::kAxes, std::vector<int64_t>{axis}}, {attribute::kKeepDims, true}},
                                absl::StrCat(op.name, ".max"));
-  return builder.Add("first_equal", {x, max}, {{"axis", axis}}, op.name);
+  return builder.Add(OpKind::kFirstEqual, {x, max}, {{attribute::kAxis, axis}}, op.name);
 }
 
 void EvaluateArgmax(const Evaluation& evaluation) {
@@ -110,28 +111,23 @@ std::vector<KernelCall> FirstEqualCalls(const CallSite& site) {
 }  // namespace
 
 OpDefinition DefineArgmax() {
-  return OpDefinition{
-      .name = "argmax",
-      .op_class = OpClass::kReduction,
-      .signature = {{.name = "x"}, {.name = "axis", .kind = ArgumentKind::kInt, .default_value = int64_t{-1}}},
-      .summary = "index of the largest element along an axis, the first of equal ones",
-      .infer = InferArgmax,
-      .rule = ArgmaxRule,
-      .gradient = ArgmaxGradients,
-      .flops = FlopsPerInputElement<1>,
-      .distribute = DistributeArgmax,
-      .evaluate = EvaluateArgmax,
-      .batch = BatchAlongAxis,
-      .calls = ArgmaxCalls};
+  return OpDefinition{.op_class = OpClass::kReduction,
+                      .signature = {{.name = "x"}, OptionalAttribute(attribute::kAxis, -1)},
+                      .summary = "index of the largest element along an axis, the first of equal ones",
+                      .infer = InferArgmax,
+                      .rule = ArgmaxRule,
+                      .gradient = ArgmaxGradients,
+                      .flops = FlopsPerInputElement<1>,
+                      .distribute = DistributeArgmax,
+                      .evaluate = EvaluateArgmax,
+                      .batch = BatchAlongAxis,
+                      .calls = ArgmaxCalls};
 }
 
 OpDefinition DefineFirstEqual() {
-  return OpDefinition{.name = "first_equal",
-                      .op_class = OpClass::kReduction,
+  return OpDefinition{.op_class = OpClass::kReduction,
                       .callable = false,
-                      .signature = {{.name = "x"},
-                                    {.name = "value"},
-                                    {.name = "axis", .kind = ArgumentKind::kInt, .default_value = int64_t{-1}}},
+                      .signature = {{.name = "x"}, {.name = "value"}, OptionalAttribute(attribute::kAxis, -1)},
                       .summary = "the first index along an axis at which x equals value, 2147483647 for none",
                       .infer = InferFirstEqual,
                       .rule = FirstEqualRule,

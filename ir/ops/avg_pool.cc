@@ -1,7 +1,7 @@
 // The mean under a kernel; padding counts as zeros, so the divisor is the size of the kernel at every place.
 
+#include "ir/ops/define.h"
 #include "ir/ops/pooling.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -11,10 +11,10 @@ Rule AvgPoolRule(Types inputs, const TensorType& output, const Attributes& attri
 }
 
 Gradients AvgPoolGradients(GraphBuilder& builder, const Op& op, OpId dy) {
-  std::map<std::string, AttributeValue> attributes = PoolingAttributes(op.attributes);
+  Attributes attributes = PoolingAttributes(op.attributes);
   const Shape& images = builder.type(op.inputs[0]).shape;
-  attributes["size"] = std::vector<int64_t>{images[2], images[3]};
-  return {builder.Add("avg_pool_gradient", {dy}, attributes, GradientName(op, "x"))};
+  attributes.Set(attribute::kImageSize, std::vector<int64_t>{images[2], images[3]});
+  return {builder.Add(OpKind::kAvgPoolGradient, {dy}, attributes, GradientName(op, "x"))};
 }
 
 void EvaluateAvgPool(const Evaluation& evaluation) {
@@ -44,8 +44,7 @@ void EvaluateAvgPoolGradient(const Evaluation& evaluation) {
 }  // namespace
 
 OpDefinition DefineAvgPool() {
-  return OpDefinition{.name = "avg_pool",
-                      .op_class = OpClass::kReduction,
+  return OpDefinition{.op_class = OpClass::kReduction,
                       .signature = PoolingSignature({{.name = "x"}}),
                       .summary = "the mean under a kernel that slides over images; padding counts as zeros",
                       .infer = InferPooling,
@@ -58,10 +57,9 @@ OpDefinition DefineAvgPool() {
 }
 
 OpDefinition DefineAvgPoolGradient() {
-  return OpDefinition{.name = "avg_pool_gradient",
-                      .op_class = OpClass::kReduction,
+  return OpDefinition{.op_class = OpClass::kReduction,
                       .callable = false,
-                      .signature = PoolingSignature({{.name = "dy"}, {.name = "size", .kind = ArgumentKind::kInts}}),
+                      .signature = PoolingSignature({{.name = "dy"}, RequiredAttribute(attribute::kImageSize)}),
                       .summary = "gradient of avg_pool",
                       .infer = InferPoolingGradient,
                       .rule = AvgPoolGradientRule,

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ir/ops/define.h"
 #include "ir/ops/losses.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -23,11 +23,11 @@ Gradients BceWithLogitsGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   const std::string by_logits = GradientName(op, "logits");
   const std::string by_target = GradientName(op, "target");
   const OpId share = ShareOfMean(builder, op, dy, by_logits);
-  const OpId probability = builder.Add("sigmoid", {op.inputs[0]}, {}, by_logits);
-  const OpId difference = builder.Add("sub", {probability, op.inputs[1]}, {}, by_logits);
-  const OpId logits = builder.Add("mul", {difference, share}, {}, by_logits);
-  const OpId negative = builder.Add("neg", {op.inputs[0]}, {}, by_target);
-  const OpId target = builder.Add("mul", {negative, share}, {}, by_target);
+  const OpId probability = builder.Add(OpKind::kSigmoid, {op.inputs[0]}, {}, by_logits);
+  const OpId difference = builder.Add(OpKind::kSub, {probability, op.inputs[1]}, {}, by_logits);
+  const OpId logits = builder.Add(OpKind::kMul, {difference, share}, {}, by_logits);
+  const OpId negative = builder.Add(OpKind::kNeg, {op.inputs[0]}, {}, by_target);
+  const OpId target = builder.Add(OpKind::kMul, {negative, share}, {}, by_target);
   Gradients gradients = {ApplyMask(builder, op, logits, by_logits), ApplyMask(builder, op, target, by_target)};
   gradients.resize(op.inputs.size());
   return gradients;
@@ -42,16 +42,15 @@ void EvaluateBceWithLogits(const Evaluation& evaluation) {
 // softplus(x) - x * t
 std::optional<OpId> BatchBceWithLogits(Lift& lift) {
   if (HasMask(lift)) return std::nullopt;
-  const OpId product = lift.Step("mul", lift.Inputs());
-  const OpId all = lift.Step("sub", {lift.Step("softplus", {lift.value(0)}), product});
+  const OpId product = lift.Step(OpKind::kMul, lift.Inputs());
+  const OpId all = lift.Step(OpKind::kSub, {lift.Step(OpKind::kSoftplus, {lift.value(0)}), product});
   return lift.ElementMean(all, lift.rank(0));
 }
 
 }  // namespace
 
 OpDefinition DefineBceWithLogits() {
-  return OpDefinition{.name = "bce_with_logits",
-                      .op_class = OpClass::kReduction,
+  return OpDefinition{.op_class = OpClass::kReduction,
                       .signature = LossSignature("logits", "target"),
                       .summary = "mean of the binary cross-entropy of sigmoid(logits) against target probabilities",
                       .infer = InferBceWithLogits,

@@ -1,8 +1,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
+#include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
 #include "ir/ops/lift.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -27,13 +27,13 @@ Gradients BiasAddGradients(GraphBuilder& builder, const Op& op, OpId dy) {
 
 std::optional<OpId> BatchBiasAdd(Lift& lift) {
   if (!lift.mapped(1)) return lift.Main(lift.Inputs());
-  return lift.Instead("add", {lift.value(0), lift.Aligned(1, lift.rank(0))});
+  return lift.Instead(OpKind::kAdd, {lift.value(0), lift.Aligned(1, lift.rank(0))});
 }
 
 }  // namespace
 
 OpDefinition DefineBiasAdd() {
-  OpDefinition definition = BinaryOp("bias_add", "x plus a vector along the last dimension");
+  OpDefinition definition = BinaryOp("x plus a vector along the last dimension");
   definition.signature = {{.name = "x"}, {.name = "bias"}};
   definition.infer = InferBiasAdd;
   definition.rule = JointlyLinearRule;

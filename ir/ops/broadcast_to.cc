@@ -1,13 +1,13 @@
 #include "absl/strings/str_cat.h"
+#include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
 #include "ir/ops/lift.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
 
 InferResult InferBroadcastTo(Types inputs, const Attributes& attributes) {
-  const Shape& shape = attributes.GetInts("shape");
+  const Shape& shape = attributes.Get(attribute::kShape);
   if (auto error = CheckSizes(shape, "shape")) return *error;
   const std::optional<Shape> common = BroadcastShape(inputs[0].shape, shape);
   if (common.has_value() && *common == shape) return TensorType{inputs[0].dtype, shape};
@@ -23,17 +23,17 @@ Gradients BroadcastToGradients(GraphBuilder& builder, const Op& op, OpId dy) {
 }
 
 std::optional<OpId> BatchBroadcastTo(Lift& lift) {
-  const Shape& shape = lift.op().attributes.GetInts("shape");
+  const Shape& shape = lift.op().attributes.Get(attribute::kShape);
   const OpId x = lift.Aligned(0, static_cast<int>(shape.size()));
-  return lift.Main({x}, {{"shape", Before(lift.size(), shape)}});
+  return lift.Main({x}, {{attribute::kShape, Before(lift.size(), shape)}});
 }
 
 }  // namespace
 
 OpDefinition DefineBroadcastTo() {
-  OpDefinition definition = UnaryOp("broadcast_to", "x repeated along dimensions of size 1 and new leading ones");
+  OpDefinition definition = UnaryOp("x repeated along dimensions of size 1 and new leading ones");
   definition.callable = false;
-  definition.signature.push_back({.name = "shape", .kind = ArgumentKind::kInts});
+  definition.signature.push_back(RequiredAttribute(attribute::kShape));
   definition.infer = InferBroadcastTo;
   definition.rule = FirstLinearRule;
   definition.gradient = BroadcastToGradients;

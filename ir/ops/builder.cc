@@ -10,17 +10,16 @@ GraphBuilder::GraphBuilder(Graph graph) : graph_(std::move(graph)) {
   for (const Op& op : graph_.ops) by_name_[op.name] = op.id;
 }
 
-std::variant<OpId, OpError> GraphBuilder::TryAdd(const std::string& kind, std::vector<OpId> inputs,
-                                                 Attributes attributes, const std::string& name) {
-  const OpDefinition* definition = FindOp(kind);
-  CLEAVE_CHECK(definition != nullptr) << "no op `" << kind << "`";
-  if (auto error = CompleteAttributes(*definition, inputs.size(), attributes)) return *std::move(error);
+std::variant<OpId, OpError> GraphBuilder::TryAdd(OpKind kind, std::vector<OpId> inputs, Attributes attributes,
+                                                 const std::string& name) {
+  const OpDefinition& definition = DefinitionOf(kind);
+  if (auto error = CompleteAttributes(definition, inputs.size(), attributes)) return *std::move(error);
   std::vector<TensorType> types;
   for (OpId input : inputs) {
     CLEAVE_CHECK(graph_.ops.contains(input)) << "input " << input.value() << " of " << name << " does not exist";
     types.push_back(graph_.op(input).type);
   }
-  InferResult result = InferChecked(*definition, types, attributes);
+  InferResult result = InferChecked(definition, types, attributes);
   if (OpError* error = std::get_if<OpError>(&result)) return std::move(*error);
   Op op{.id = OpId(static_cast<int64_t>(graph_.ops.size())),
         .name = UniqueName(name),
@@ -31,16 +30,15 @@ std::variant<OpId, OpError> GraphBuilder::TryAdd(const std::string& kind, std::v
         .type = std::get<TensorType>(result),
         .line = line_};
   // A random op without a key draws numbers of its own.
-  const auto key = op.attributes.values.find("key");
-  if (key != op.attributes.values.end() && op.attributes.GetString("key").empty()) key->second = op.name;
+  if (op.attributes.Has(attribute::kKey) && op.attributes.Get(attribute::kKey).empty()) {
+    op.attributes.Set(attribute::kKey, op.name);
+  }
   by_name_[op.name] = op.id;
   return graph_.ops.push_back(std::move(op));
 }
 
-OpId GraphBuilder::Add(const std::string& kind, std::vector<OpId> inputs,
-                       std::map<std::string, AttributeValue> attributes, const std::string& name) {
-  std::variant<OpId, OpError> result =
-      TryAdd(kind, std::move(inputs), Attributes{.values = std::move(attributes)}, name);
+OpId GraphBuilder::Add(OpKind kind, std::vector<OpId> inputs, Attributes attributes, const std::string& name) {
+  std::variant<OpId, OpError> result = TryAdd(kind, std::move(inputs), std::move(attributes), name);
   const OpError* error = std::get_if<OpError>(&result);
   CLEAVE_CHECK(error == nullptr) << kind << " " << name << ": " << error->message;
   return std::get<OpId>(result);

@@ -2,7 +2,7 @@
 //
 //   GraphBuilder builder(std::move(graph));
 //   builder.SetLine(7);
-//   OpId y = builder.Add("matmul", {x, w}, {{"transpose_b", true}}, "h1.matmul");
+//   OpId y = builder.Add(OpKind::kMatmul, {x, w}, {{attribute::kTransposeB, true}}, "h1.matmul");
 #ifndef CLEAVE_IR_OPS_BUILDER_H_
 #define CLEAVE_IR_OPS_BUILDER_H_
 
@@ -24,12 +24,11 @@ class GraphBuilder {
 
   // Adds an op whose arguments come from a user: returns why it cannot be built instead of checking.
   // `name` is a wish: a taken name gets "_1", "_2" … appended. Missing attributes take their defaults.
-  std::variant<OpId, OpError> TryAdd(const std::string& kind, std::vector<OpId> inputs, Attributes attributes,
+  std::variant<OpId, OpError> TryAdd(OpKind kind, std::vector<OpId> inputs, Attributes attributes,
                                      const std::string& name);
 
   // The same for ops that the compiler makes itself. CHECKs that inference accepts it.
-  OpId Add(const std::string& kind, std::vector<OpId> inputs, std::map<std::string, AttributeValue> attributes,
-           const std::string& name);
+  OpId Add(OpKind kind, std::vector<OpId> inputs, Attributes attributes, const std::string& name);
 
   // Takes out the ops from `first` on, in program order; their names are free again. REQUIRES: nothing kept reads them.
   std::vector<Op> RemoveFrom(OpId first);

@@ -1,8 +1,8 @@
 // Attention scores that look ahead are set to `fill`: entry [.., s, t] with t > s. Its gradient is itself with fill 0.
 
+#include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
 #include "ir/ops/kernel_call.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -15,12 +15,12 @@ InferResult InferCausalMask(Types inputs, const Attributes&) {
 
 Rule CausalMaskRule(Types inputs, const TensorType& output, const Attributes& attributes) {
   Rule rule = BroadcastRule(inputs, output, {});
-  if (attributes.GetDouble("fill") == 0) rule.linear = {{0}};
+  if (attributes.Get(attribute::kFill) == 0) rule.linear = {{0}};
   return rule;
 }
 
 Gradients CausalMaskGradients(GraphBuilder& builder, const Op& op, OpId dy) {
-  return {builder.Add("causal_mask", {dy}, {{"fill", 0.0}}, GradientName(op, "x"))};
+  return {builder.Add(OpKind::kCausalMask, {dy}, {{attribute::kFill, 0.0}}, GradientName(op, "x"))};
 }
 
 void EvaluateCausalMask(const Evaluation& evaluation) {
@@ -30,7 +30,7 @@ void EvaluateCausalMask(const Evaluation& evaluation) {
   const int64_t rows = shape[rank - 2];
   const int64_t first_row = evaluation.ranges[rank - 2].begin;
   const int64_t first_column = evaluation.ranges[rank - 1].begin;
-  const double fill = evaluation.attributes.GetDouble("fill");
+  const double fill = evaluation.attributes.Get(attribute::kFill);
   for (size_t i = 0; i < evaluation.output.values.size(); ++i) {
     const int64_t element = static_cast<int64_t>(i);
     const int64_t column = first_column + element % columns;
@@ -44,15 +44,15 @@ std::vector<KernelCall> CausalMaskCalls(const CallSite& site) {
   const LocalDimension rows = {0, rank - 2}, columns = {0, rank - 1};
   return {{"CausalMask",
            {Pointer{0}, site.Elements(0, 0, rank - 2), LocalSize{{rows}}, LocalSize{{columns}}, FirstIndex{rows},
-            FirstIndex{columns}, FloatNumber{site.attributes.GetDouble("fill")}, Pointer{kResult}}}};
+            FirstIndex{columns}, FloatNumber{site.attributes.Get(attribute::kFill)}, Pointer{kResult}}}};
 }
 
 }  // namespace
 
 OpDefinition DefineCausalMask() {
-  OpDefinition definition = UnaryOp("causal_mask", "entries [.., s, t] with t > s replaced by a large negative number");
+  OpDefinition definition = UnaryOp("entries [.., s, t] with t > s replaced by a large negative number");
   definition.depends_on_place = true;
-  definition.signature.push_back({.name = "fill", .kind = ArgumentKind::kFloat, .default_value = -1e9});
+  definition.signature.push_back(OptionalAttribute(attribute::kFill, -1e9));
   definition.infer = InferCausalMask;
   definition.rule = CausalMaskRule;
   definition.gradient = CausalMaskGradients;

@@ -2,18 +2,18 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
+#include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
 
 InferResult InferClamp(Types inputs, const Attributes& attributes) {
   if (auto error = CheckFloat(inputs, 0, "x")) return *error;
-  if (auto error = CheckFinite(attributes, "low")) return *error;
-  if (auto error = CheckFinite(attributes, "high")) return *error;
-  const double low = attributes.GetDouble("low");
-  const double high = attributes.GetDouble("high");
+  if (auto error = CheckFinite(attributes, attribute::kLow)) return *error;
+  if (auto error = CheckFinite(attributes, attribute::kHigh)) return *error;
+  const double low = attributes.Get(attribute::kLow);
+  const double high = attributes.Get(attribute::kHigh);
   if (low <= high) return inputs[0];
   return OpError{.code = Code::kE0409,
                  .message = absl::StrCat("`low` is ", FormatDouble(low), ", above `high`, ", FormatDouble(high)),
@@ -22,13 +22,13 @@ InferResult InferClamp(Types inputs, const Attributes& attributes) {
 
 Gradients ClampGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   const std::string name = GradientName(op, "x");
-  const OpId unchanged = builder.Add("equal", {op.inputs[0], op.id}, {}, name);
-  return {builder.Add("mul", {dy, unchanged}, {}, name)};
+  const OpId unchanged = builder.Add(OpKind::kEqual, {op.inputs[0], op.id}, {}, name);
+  return {builder.Add(OpKind::kMul, {dy, unchanged}, {}, name)};
 }
 
 void EvaluateClamp(const Evaluation& evaluation) {
-  const double low = evaluation.attributes.GetDouble("low");
-  const double high = evaluation.attributes.GetDouble("high");
+  const double low = evaluation.attributes.Get(attribute::kLow);
+  const double high = evaluation.attributes.Get(attribute::kHigh);
   for (size_t i = 0; i < evaluation.output.values.size(); ++i) {
     const double x = evaluation.inputs[0]->values[i];
     evaluation.output.values[i] = x < low ? low : high < x ? high : x;
@@ -38,9 +38,9 @@ void EvaluateClamp(const Evaluation& evaluation) {
 }  // namespace
 
 OpDefinition DefineClamp() {
-  OpDefinition definition = UnaryOp("clamp", "each element, or the bound that it exceeds");
-  definition.signature.push_back({.name = "low", .kind = ArgumentKind::kFloat});
-  definition.signature.push_back({.name = "high", .kind = ArgumentKind::kFloat});
+  OpDefinition definition = UnaryOp("each element, or the bound that it exceeds");
+  definition.signature.push_back(RequiredAttribute(attribute::kLow));
+  definition.signature.push_back(RequiredAttribute(attribute::kHigh));
   definition.infer = InferClamp;
   definition.gradient = ClampGradients;
   definition.flops = FlopsPerElement<2>;

@@ -12,26 +12,24 @@ namespace {
 
 // Attributes hold sizes or places along the dimension: that of the messages is the only one that x has.
 bool IsSpokenOf(const Attributes& attributes, size_t dimension) {
-  if (attributes.Has("send_sizes")) return true;
-  for (const char* name : {"axis", "split_axis", "concat_axis"}) {
-    if (attributes.Has(name) && attributes.GetInt(name) == static_cast<int64_t>(dimension)) return true;
+  if (attributes.Has(attribute::kSendSizes)) return true;
+  for (const auto key : {attribute::kAxis, attribute::kSplitAxis, attribute::kConcatAxis}) {
+    if (attributes.Has(key) && attributes.Get(key) == static_cast<int64_t>(dimension)) return true;
   }
   return false;
 }
 
 }  // namespace
 
-OpDefinition GroupOp(std::string name, std::string summary) {
-  return OpDefinition{.name = std::move(name),
-                      .op_class = OpClass::kMovement,
-                      .rank_use = RankUse::kOthers,
-                      .callable = false,
-                      .signature = {{.name = "x"},
-                                    {.name = "group", .kind = ArgumentKind::kString},
-                                    {.name = "size", .kind = ArgumentKind::kInt}},
-                      .summary = std::move(summary),
-                      .rule = WholeRule,
-                      .flops = FlopsPerElement<0>};
+OpDefinition GroupOp(std::string summary) {
+  return OpDefinition{
+      .op_class = OpClass::kMovement,
+      .rank_use = RankUse::kOthers,
+      .callable = false,
+      .signature = {{.name = "x"}, RequiredAttribute(attribute::kGroup), RequiredAttribute(attribute::kSize)},
+      .summary = std::move(summary),
+      .rule = WholeRule,
+      .flops = FlopsPerElement<0>};
 }
 
 Rule WholeRule(Types inputs, const TensorType& output, const Attributes& attributes) {
@@ -53,8 +51,8 @@ Rule WholeRule(Types inputs, const TensorType& output, const Attributes& attribu
   return rule;
 }
 
-std::optional<OpError> CheckDimension(Types inputs, const Attributes& attributes, const std::string& name) {
-  const int64_t axis = attributes.GetInt(name);
+std::optional<OpError> CheckDimension(Types inputs, const Attributes& attributes, Attribute<int64_t> key) {
+  const int64_t axis = attributes.Get(key);
   const int rank = inputs[0].rank();
   if (axis >= 0 && axis < rank) return std::nullopt;
   OpError error{.code = Code::kE0404,
@@ -65,15 +63,15 @@ std::optional<OpError> CheckDimension(Types inputs, const Attributes& attributes
 }
 
 std::optional<OpError> CheckGroupSize(const Attributes& attributes) {
-  const int64_t size = attributes.GetInt("size");
+  const int64_t size = attributes.Get(attribute::kSize);
   if (size >= 1) return std::nullopt;
   return OpError{.code = Code::kE0409, .message = absl::StrCat("a group of ", Plural(size, "rank")), .about = {}};
 }
 
-std::optional<OpError> CheckDivides(Types inputs, const Attributes& attributes, const std::string& name) {
-  const int64_t axis = attributes.GetInt(name);
+std::optional<OpError> CheckDivides(Types inputs, const Attributes& attributes, Attribute<int64_t> key) {
+  const int64_t axis = attributes.Get(key);
   const int64_t elements = inputs[0].shape[static_cast<size_t>(axis)];
-  const int64_t size = attributes.GetInt("size");
+  const int64_t size = attributes.Get(attribute::kSize);
   if (elements % size == 0) return std::nullopt;
   return OpError{.code = Code::kE0710,
                  .message = absl::StrCat("dimension ", axis, " with ", Plural(elements, "element"), " for a group of ",
@@ -82,9 +80,7 @@ std::optional<OpError> CheckDivides(Types inputs, const Attributes& attributes, 
                  .notes = {"every rank of the group gets a part of the same size"}};
 }
 
-std::map<std::string, AttributeValue> GroupAttributes(const Op& op) {
-  return {{"group", op.attributes.GetString("group")}, {"size", op.attributes.GetInt("size")}};
-}
+Attributes GroupAttributes(const Op& op) { return op.attributes.Only(attribute::kGroup, attribute::kSize); }
 
 std::vector<int64_t> RankTable(const GraphBuilder& builder, const std::function<int64_t(int64_t rank)>& of) {
   CLEAVE_CHECK(builder.graph().is_manual());

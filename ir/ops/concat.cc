@@ -3,14 +3,14 @@
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
 #include "ir/ops/boxing.h"
+#include "ir/ops/define.h"
 #include "ir/ops/lift.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
 
 InferResult InferConcat(Types inputs, const Attributes& attributes) {
-  auto axes = NormalizeAxes({attributes.GetInt("axis")}, inputs[0].rank());
+  auto axes = NormalizeAxes({attributes.Get(attribute::kAxis)}, inputs[0].rank());
   if (OpError* error = std::get_if<OpError>(&axes)) return *error;
   const size_t axis = AxisOf(attributes, inputs[0].rank());
   TensorType output = inputs[0];
@@ -52,8 +52,8 @@ Gradients ConcatGradients(GraphBuilder& builder, const Op& op, OpId dy) {
     const int64_t size = builder.type(op.inputs[i]).shape[axis];
     std::vector<int64_t> end = op.type.shape;
     end[axis] = begin[axis] + size;
-    gradients.push_back(
-        builder.Add("slice", {dy}, {{"begin", begin}, {"end", end}}, GradientName(op, absl::StrCat("x", i))));
+    gradients.push_back(builder.Add(OpKind::kSlice, {dy}, {{attribute::kBegin, begin}, {attribute::kEnd, end}},
+                                    GradientName(op, absl::StrCat("x", i))));
     begin[axis] += size;
   }
   return gradients;
@@ -72,7 +72,7 @@ void EvaluateConcat(const Evaluation& evaluation) {
 std::optional<OpId> BatchConcat(Lift& lift) {
   std::vector<OpId> inputs;
   for (int i = 0; i < lift.input_count(); ++i) inputs.push_back(lift.Whole(i));
-  return lift.Main(inputs, {{"axis", ShiftedAxis(lift.op().attributes.GetInt("axis"))}});
+  return lift.Main(inputs, {{attribute::kAxis, ShiftedAxis(lift.op().attributes.Get(attribute::kAxis))}});
 }
 
 std::vector<KernelCall> ConcatCalls(const CallSite& site) {
@@ -90,10 +90,9 @@ std::vector<KernelCall> ConcatCalls(const CallSite& site) {
 
 OpDefinition DefineConcat() {
   return OpDefinition{
-      .name = "concat",
       .op_class = OpClass::kMovement,
       .treatment = Treatment::kFollow,
-      .signature = {{.name = "x", .kind = ArgumentKind::kTensorList}, {.name = "axis", .kind = ArgumentKind::kInt}},
+      .signature = {{.name = "x", .kind = ArgumentKind::kTensorList}, RequiredAttribute(attribute::kAxis)},
       .summary = "tensors one after another along an axis",
       .infer = InferConcat,
       .rule = ConcatRule,

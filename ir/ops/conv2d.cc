@@ -4,8 +4,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
 #include "ir/ops/convolving.h"
+#include "ir/ops/define.h"
 #include "ir/ops/lift.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -47,7 +47,7 @@ InferResult InferConv2d(Types inputs, const Attributes& attributes) {
                    .notes = {"the dimensions are filters, channels of a group, rows and columns"}};
   }
   if (auto error = CheckConvolution(attributes)) return *error;
-  if (auto error = CheckChannels(inputs, attributes.GetInt("groups"))) return *error;
+  if (auto error = CheckChannels(inputs, attributes.Get(attribute::kGroups))) return *error;
   const Sliding2d sliding = ConvolutionSliding(attributes, filter[2], filter[3]);
   if (auto error = CheckFits(inputs, 0, sliding)) return *error;
   const auto dtype = ResultDType(inputs, attributes);
@@ -63,14 +63,14 @@ Rule Conv2dRule(Types inputs, const TensorType& output, const Attributes& attrib
 Gradients Conv2dGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   const OpId x = op.inputs[0];
   const OpId filter = op.inputs[1];
-  std::map<std::string, AttributeValue> of_x = ConvolutionAttributes(op.attributes);
-  std::map<std::string, AttributeValue> of_filter = of_x;
+  Attributes of_x = ConvolutionAttributes(op.attributes);
+  Attributes of_filter = of_x;
   const Shape images = builder.type(x).shape;
   const Shape filters = builder.type(filter).shape;
-  of_x["size"] = std::vector<int64_t>{images[2], images[3]};
-  of_filter["kernel"] = std::vector<int64_t>{filters[2], filters[3]};
-  const OpId dx = builder.Add("conv2d_gradient_input", {dy, filter}, of_x, GradientName(op, "x"));
-  return {dx, builder.Add("conv2d_gradient_filter", {dy, x}, of_filter, GradientName(op, "filter"))};
+  of_x.Set(attribute::kImageSize, std::vector<int64_t>{images[2], images[3]});
+  of_filter.Set(attribute::kKernel, std::vector<int64_t>{filters[2], filters[3]});
+  const OpId dx = builder.Add(OpKind::kConv2dGradientInput, {dy, filter}, of_x, GradientName(op, "x"));
+  return {dx, builder.Add(OpKind::kConv2dGradientFilter, {dy, x}, of_filter, GradientName(op, "filter"))};
 }
 
 Flops Conv2dFlops(Types inputs, const TensorType& output, const Attributes&) {
@@ -90,14 +90,15 @@ void EvaluateConv2d(const Evaluation& evaluation) {
 // A tensor [m, n, …] as [n, m * …]: elements become neighbouring groups of channels.
 OpId ElementsAsChannels(Lift& lift, OpId x) {
   const Shape shape = lift.shape(x);
-  const OpId moved = lift.Step("transpose", {x}, {{"permutation", std::vector<int64_t>{1, 0, 2, 3, 4}}});
+  const OpId moved =
+      lift.Step(OpKind::kTranspose, {x}, {{attribute::kPermutation, std::vector<int64_t>{1, 0, 2, 3, 4}}});
   return lift.Reshape(moved, {shape[1], shape[0] * shape[2], shape[3], shape[4]});
 }
 
 OpId ChannelsAsElements(Lift& lift, OpId y) {
   const Shape& shape = lift.op().type.shape;
   const OpId apart = lift.Reshape(y, {shape[0], lift.size(), shape[1], shape[2], shape[3]});
-  return lift.Step("transpose", {apart}, {{"permutation", std::vector<int64_t>{1, 0, 2, 3, 4}}});
+  return lift.Step(OpKind::kTranspose, {apart}, {{attribute::kPermutation, std::vector<int64_t>{1, 0, 2, 3, 4}}});
 }
 
 std::optional<OpId> BatchConv2d(Lift& lift) {
@@ -109,13 +110,13 @@ std::optional<OpId> BatchConv2d(Lift& lift) {
   }
   filter[0] *= lift.size();
   const OpId filters = lift.Reshape(lift.value(1), filter);
-  const int64_t groups = lift.op().attributes.GetInt("groups");
+  const int64_t groups = lift.op().attributes.Get(attribute::kGroups);
   if (!lift.mapped(0) && groups == 1) {  // Elements are further filters on the same image.
     return ChannelsAsElements(lift, lift.Main({lift.value(0), filters}));
   }
   // Elements are groups of channels, each seen by the filters of its own.
-  Lift::Values attributes = lift.op().attributes.values;
-  attributes["groups"] = groups * lift.size();
+  Attributes attributes = lift.op().attributes;
+  attributes.Set(attribute::kGroups, groups * lift.size());
   return ChannelsAsElements(lift, lift.Main({ElementsAsChannels(lift, lift.Whole(0)), filters}, attributes));
 }
 
@@ -131,8 +132,8 @@ Need Conv2dNeed(Types inputs, const TensorType& output, const Attributes&) {
 // place at which a tap of the kernel looks at it.
 
 Shape ImagesShape(Types inputs, const Attributes& attributes) {
-  const Pair size = PairOf(attributes, "size");
-  return {inputs[0].shape[0], inputs[1].shape[1] * attributes.GetInt("groups"), size.rows, size.columns};
+  const Pair size = PairOf(attributes, attribute::kImageSize);
+  return {inputs[0].shape[0], inputs[1].shape[1] * attributes.Get(attribute::kGroups), size.rows, size.columns};
 }
 
 InferResult InferConv2dGradientInput(Types inputs, const Attributes& attributes) {
@@ -143,11 +144,11 @@ InferResult InferConv2dGradientInput(Types inputs, const Attributes& attributes)
   if (auto error = CheckConvolution(attributes)) return *error;
   const auto dtype = ResultDType(inputs, attributes);
   if (const OpError* error = std::get_if<OpError>(&dtype)) return *error;
-  if (auto error = CheckPair(attributes, "size", 1)) return *error;
+  if (auto error = CheckPair(attributes, attribute::kImageSize, 1)) return *error;
   const Shape& filter = inputs[1].shape;
   const Shape images = ImagesShape(inputs, attributes);
   const Shape expected = SlidOver(images, filter[0], ConvolutionSliding(attributes, filter[2], filter[3]));
-  if (inputs[0].shape == expected && filter[0] % attributes.GetInt("groups") == 0) {
+  if (inputs[0].shape == expected && filter[0] % attributes.Get(attribute::kGroups) == 0) {
     return TensorType{std::get<DType>(dtype), images};
   }
   return OpError{.code = Code::kE0411,
@@ -163,7 +164,7 @@ Rule Conv2dGradientInputRule(Types inputs, const TensorType& output, const Attri
 // Per place of the kernel; these are counted by the images' elements, which every rank has only its own of: 1 in
 // stride x stride.
 Flops Conv2dGradientInputFlops(Types inputs, const TensorType& output, const Attributes& attributes) {
-  const Pair stride = PairOf(attributes, "stride");
+  const Pair stride = PairOf(attributes, attribute::kStride);
   const double area = static_cast<double>(stride.rows) * static_cast<double>(stride.columns);
   return Flops(ConvolutionFlops(output.shape, inputs[1].shape).value() / area);
 }
@@ -190,7 +191,7 @@ Need Conv2dGradientInputNeed(Types inputs, const TensorType& output, const Attri
 // adds up its own.
 
 Sliding2d SlidingOf(const Attributes& attributes) {
-  const Pair kernel = PairOf(attributes, "kernel");
+  const Pair kernel = PairOf(attributes, attribute::kKernel);
   return ConvolutionSliding(attributes, kernel.rows, kernel.columns);
 }
 
@@ -202,11 +203,11 @@ InferResult InferConv2dGradientFilter(Types inputs, const Attributes& attributes
   if (auto error = CheckConvolution(attributes)) return *error;
   const auto dtype = ResultDType(inputs, attributes);
   if (const OpError* error = std::get_if<OpError>(&dtype)) return *error;
-  if (auto error = CheckPair(attributes, "kernel", 1)) return *error;
+  if (auto error = CheckPair(attributes, attribute::kKernel, 1)) return *error;
   const Shape& dy = inputs[0].shape;
   const Shape& x = inputs[1].shape;
-  const int64_t groups = attributes.GetInt("groups");
-  const Pair kernel = PairOf(attributes, "kernel");
+  const int64_t groups = attributes.Get(attribute::kGroups);
+  const Pair kernel = PairOf(attributes, attribute::kKernel);
   const Shape expected = SlidOver(x, dy[1], SlidingOf(attributes));
   if (dy == expected && x[1] % groups == 0 && dy[1] % groups == 0) {
     return TensorType{std::get<DType>(dtype), {dy[1], x[1] / groups, kernel.rows, kernel.columns}};
@@ -246,8 +247,7 @@ Need Conv2dGradientFilterNeed(Types inputs, const TensorType& output, const Attr
 }  // namespace
 
 OpDefinition DefineConv2d() {
-  return OpDefinition{.name = "conv2d",
-                      .op_class = OpClass::kProduct,
+  return OpDefinition{.op_class = OpClass::kProduct,
                       .treatment = Treatment::kProduct,
                       .signature = ConvolutionSignature({{.name = "x"}, {.name = "filter"}}),
                       .summary = "convolution of images [n, c, h, w] with filters [o, c / groups, rows, columns]",
@@ -263,37 +263,35 @@ OpDefinition DefineConv2d() {
 }
 
 OpDefinition DefineConv2dGradientInput() {
-  return OpDefinition{.name = "conv2d_gradient_input",
-                      .op_class = OpClass::kProduct,
-                      .callable = false,
-                      .treatment = Treatment::kProduct,
-                      .signature = ConvolutionSignature(
-                          {{.name = "dy"}, {.name = "filter"}, {.name = "size", .kind = ArgumentKind::kInts}}),
-                      .summary = "gradient of conv2d by its images",
-                      .infer = InferConv2dGradientInput,
-                      .rule = Conv2dGradientInputRule,
-                      .flops = Conv2dGradientInputFlops,
-                      .evaluate = EvaluateConv2dGradientInput,
-                      .resize = ResizeGroups,
-                      .calls = Conv2dGradientInputCalls,
-                      .need = Conv2dGradientInputNeed};
+  return OpDefinition{
+      .op_class = OpClass::kProduct,
+      .callable = false,
+      .treatment = Treatment::kProduct,
+      .signature = ConvolutionSignature({{.name = "dy"}, {.name = "filter"}, RequiredAttribute(attribute::kImageSize)}),
+      .summary = "gradient of conv2d by its images",
+      .infer = InferConv2dGradientInput,
+      .rule = Conv2dGradientInputRule,
+      .flops = Conv2dGradientInputFlops,
+      .evaluate = EvaluateConv2dGradientInput,
+      .resize = ResizeGroups,
+      .calls = Conv2dGradientInputCalls,
+      .need = Conv2dGradientInputNeed};
 }
 
 OpDefinition DefineConv2dGradientFilter() {
-  return OpDefinition{.name = "conv2d_gradient_filter",
-                      .op_class = OpClass::kProduct,
-                      .callable = false,
-                      .treatment = Treatment::kGradient,
-                      .signature = ConvolutionSignature(
-                          {{.name = "dy"}, {.name = "x"}, {.name = "kernel", .kind = ArgumentKind::kInts}}),
-                      .summary = "gradient of conv2d by its filters",
-                      .infer = InferConv2dGradientFilter,
-                      .rule = Conv2dGradientFilterRule,
-                      .flops = Conv2dGradientFilterFlops,
-                      .evaluate = EvaluateConv2dGradientFilter,
-                      .resize = ResizeGroups,
-                      .calls = Conv2dGradientFilterCalls,
-                      .need = Conv2dGradientFilterNeed};
+  return OpDefinition{
+      .op_class = OpClass::kProduct,
+      .callable = false,
+      .treatment = Treatment::kGradient,
+      .signature = ConvolutionSignature({{.name = "dy"}, {.name = "x"}, RequiredAttribute(attribute::kKernel)}),
+      .summary = "gradient of conv2d by its filters",
+      .infer = InferConv2dGradientFilter,
+      .rule = Conv2dGradientFilterRule,
+      .flops = Conv2dGradientFilterFlops,
+      .evaluate = EvaluateConv2dGradientFilter,
+      .resize = ResizeGroups,
+      .calls = Conv2dGradientFilterCalls,
+      .need = Conv2dGradientFilterNeed};
 }
 
 }  // namespace cleave

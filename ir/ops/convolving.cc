@@ -14,7 +14,7 @@ struct Factors {
 };
 
 Factors FactorsOf(const Attributes& attributes) {
-  const int g = attributes.GetInt("groups") > 1 ? 1 : 0;
+  const int g = attributes.Get(attribute::kGroups) > 1 ? 1 : 0;
   return {.n = 0,
           .g = g == 1 ? 1 : -1,
           .o = g + 1,
@@ -52,38 +52,32 @@ int64_t RoundUp(int64_t value, int64_t multiple) { return (value + multiple - 1)
 }  // namespace
 
 std::vector<Argument> ConvolutionSignature(std::vector<Argument> first) {
-  const auto pair = [](const char* name, int64_t number) {
-    return Argument{.name = name, .kind = ArgumentKind::kInts, .default_value = std::vector<int64_t>{number, number}};
-  };
-  first.push_back(pair("stride", 1));
-  first.push_back(pair("padding", 0));
-  first.push_back(pair("dilation", 1));
-  first.push_back({.name = "groups", .kind = ArgumentKind::kInt, .default_value = int64_t{1}});
+  first.push_back(OptionalAttribute(attribute::kStride, {1, 1}));
+  first.push_back(OptionalAttribute(attribute::kPadding, {0, 0}));
+  first.push_back(OptionalAttribute(attribute::kDilation, {1, 1}));
+  first.push_back(OptionalAttribute(attribute::kGroups, 1));
   first.push_back(ResultArgument());
   return first;
 }
 
-std::map<std::string, AttributeValue> ConvolutionAttributes(const Attributes& attributes) {
-  std::map<std::string, AttributeValue> values;
-  for (const char* name : {"stride", "padding", "dilation"}) values[name] = attributes.GetInts(name);
-  values["groups"] = attributes.GetInt("groups");
-  return values;
+Attributes ConvolutionAttributes(const Attributes& attributes) {
+  return attributes.Only(attribute::kStride, attribute::kPadding, attribute::kDilation, attribute::kGroups);
 }
 
 Sliding2d ConvolutionSliding(const Attributes& attributes, int64_t rows, int64_t columns) {
-  const Pair stride = PairOf(attributes, "stride");
-  const Pair padding = PairOf(attributes, "padding");
-  const Pair dilation = PairOf(attributes, "dilation");
+  const Pair stride = PairOf(attributes, attribute::kStride);
+  const Pair padding = PairOf(attributes, attribute::kPadding);
+  const Pair dilation = PairOf(attributes, attribute::kDilation);
   return {.rows = {.kernel = rows, .stride = stride.rows, .padding = padding.rows, .dilation = dilation.rows},
           .columns = {
               .kernel = columns, .stride = stride.columns, .padding = padding.columns, .dilation = dilation.columns}};
 }
 
 std::optional<OpError> CheckConvolution(const Attributes& attributes) {
-  if (auto error = CheckPair(attributes, "stride", 1)) return error;
-  if (auto error = CheckPair(attributes, "padding", 0)) return error;
-  if (auto error = CheckPair(attributes, "dilation", 1)) return error;
-  const int64_t groups = attributes.GetInt("groups");
+  if (auto error = CheckPair(attributes, attribute::kStride, 1)) return error;
+  if (auto error = CheckPair(attributes, attribute::kPadding, 0)) return error;
+  if (auto error = CheckPair(attributes, attribute::kDilation, 1)) return error;
+  const int64_t groups = attributes.Get(attribute::kGroups);
   if (groups >= 1) return std::nullopt;
   return OpError{
       .code = Code::kE0409, .message = absl::StrCat("`groups` is ", groups), .notes = {"there is at least one group"}};
@@ -91,7 +85,7 @@ std::optional<OpError> CheckConvolution(const Attributes& attributes) {
 
 Rule ConvolutionRule(ConvolutionOutput output, const ConvolutionShapes& shapes, const Attributes& attributes) {
   Rule rule;
-  AddFactors(output, shapes, attributes.GetInt("groups"), rule);
+  AddFactors(output, shapes, attributes.Get(attribute::kGroups), rule);
   const Factors factors = FactorsOf(attributes);
   const auto [rows, columns] = factors.images;
   const std::vector<FactorList> x = {{factors.n}, Grouped(factors, factors.c), {rows}, {columns}};
@@ -141,7 +135,7 @@ LocalSliding2d ConvolutionSlidingOf(const Evaluation& evaluation, ConvolutionOut
 Attributes ResizeGroups(const Attributes& attributes, const Rule&, absl::Span<const int64_t> factor_sizes) {
   Attributes resized = attributes;
   const int g = FactorsOf(attributes).g;
-  if (g >= 0) resized.values["groups"] = factor_sizes[static_cast<size_t>(g)];
+  if (g >= 0) resized.Set(attribute::kGroups, factor_sizes[static_cast<size_t>(g)]);
   return resized;
 }
 

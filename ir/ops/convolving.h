@@ -27,7 +27,7 @@ struct ConvolutionShapes {
 std::vector<Argument> ConvolutionSignature(std::vector<Argument> first);
 
 // The four by themselves, for the gradients of an op that has them.
-std::map<std::string, AttributeValue> ConvolutionAttributes(const Attributes& attributes);
+Attributes ConvolutionAttributes(const Attributes& attributes);
 
 // How a kernel of `rows` x `columns` slides. REQUIRES: CheckConvolution.
 Sliding2d ConvolutionSliding(const Attributes& attributes, int64_t rows, int64_t columns);

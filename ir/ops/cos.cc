@@ -1,22 +1,22 @@
 #include <cmath>
 
+#include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
 
 Gradients CosGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   const std::string name = GradientName(op, "x");
-  const OpId slope = builder.Add("sin", {op.inputs[0]}, {}, name);
-  const OpId product = builder.Add("mul", {dy, slope}, {}, name);
-  return {builder.Add("neg", {product}, {}, name)};
+  const OpId slope = builder.Add(OpKind::kSin, {op.inputs[0]}, {}, name);
+  const OpId product = builder.Add(OpKind::kMul, {dy, slope}, {}, name);
+  return {builder.Add(OpKind::kNeg, {product}, {}, name)};
 }
 
 }  // namespace
 
 OpDefinition DefineCos() {
-  OpDefinition definition = UnaryOp("cos", "cosine of each element, in radians");
+  OpDefinition definition = UnaryOp("cosine of each element, in radians");
   definition.gradient = CosGradients;
   definition.flops = FlopsPerElement<20>;
   definition.evaluate = EvaluateUnary<[](double x) { return std::cos(x); }>;

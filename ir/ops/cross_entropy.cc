@@ -2,15 +2,15 @@
 
 #include <cmath>
 
+#include "ir/ops/define.h"
 #include "ir/ops/losses.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
 
 Gradients CrossEntropyGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   const std::string name = GradientName(op, "logits");
-  const OpId plain = builder.Add("cross_entropy_gradient", {op.inputs[0], op.inputs[1], dy}, {}, name);
+  const OpId plain = builder.Add(OpKind::kCrossEntropyGradient, {op.inputs[0], op.inputs[1], dy}, {}, name);
   Gradients gradients(op.inputs.size());
   gradients[0] = ApplyMask(builder, op, plain, name);
   return gradients;
@@ -19,7 +19,7 @@ Gradients CrossEntropyGradients(GraphBuilder& builder, const Op& op, OpId dy) {
 OpId DistributeCrossEntropy(GraphBuilder& builder, const Op& op, absl::Span<const int64_t>) {
   std::vector<OpId> inputs = op.inputs;
   inputs.insert(inputs.begin() + 2, RowLogSumExp(builder, op.inputs[0], op.name));
-  return builder.Add("label_loss", std::move(inputs), {}, op.name);
+  return builder.Add(OpKind::kLabelLoss, std::move(inputs), {}, op.name);
 }
 
 void EvaluateCrossEntropy(const Evaluation& evaluation) {
@@ -39,11 +39,11 @@ void EvaluateCrossEntropy(const Evaluation& evaluation) {
 std::optional<OpId> BatchCrossEntropy(Lift& lift) {
   if (HasMask(lift)) return std::nullopt;
   const int rank = lift.rank(0);
-  const OpId log = lift.Step("log_softmax", {lift.value(0)});
-  const OpId chosen = lift.Step("one_hot", {lift.value(1)}, {{"depth", lift.element(0).back()}});
-  const OpId kept = lift.Step("where", {chosen, log, lift.Constant(0)});
-  const OpId row = lift.Step("reduce_sum", {kept}, {{"axes", std::vector<int64_t>{rank}}});
-  return lift.ElementMean(lift.Step("neg", {row}), rank - 1);
+  const OpId log = lift.Step(OpKind::kLogSoftmax, {lift.value(0)});
+  const OpId chosen = lift.Step(OpKind::kOneHot, {lift.value(1)}, {{attribute::kDepth, lift.element(0).back()}});
+  const OpId kept = lift.Step(OpKind::kWhere, {chosen, log, lift.Constant(0)});
+  const OpId row = lift.Step(OpKind::kReduceSum, {kept}, {{attribute::kAxes, std::vector<int64_t>{rank}}});
+  return lift.ElementMean(lift.Step(OpKind::kNeg, {row}), rank - 1);
 }
 
 // (softmax(logits) - one_hot(label)) * dloss / count; zeros in rows whose label is no class.
@@ -60,7 +60,7 @@ Rule CrossEntropyGradientRule(Types inputs, const TensorType&, const Attributes&
 
 OpId DistributeCrossEntropyGradient(GraphBuilder& builder, const Op& op, absl::Span<const int64_t>) {
   const OpId log_sum = RowLogSumExp(builder, op.inputs[0], op.name);
-  return builder.Add("label_loss_gradient", {op.inputs[0], op.inputs[1], log_sum, op.inputs[2]}, {}, op.name);
+  return builder.Add(OpKind::kLabelLossGradient, {op.inputs[0], op.inputs[1], log_sum, op.inputs[2]}, {}, op.name);
 }
 
 void EvaluateCrossEntropyGradient(const Evaluation& evaluation) {
@@ -169,8 +169,7 @@ std::vector<KernelCall> LabelLossGradientCalls(const CallSite& site) {
 }  // namespace
 
 OpDefinition DefineCrossEntropy() {
-  return OpDefinition{.name = "cross_entropy",
-                      .op_class = OpClass::kReduction,
+  return OpDefinition{.op_class = OpClass::kReduction,
                       .signature = LossSignature("logits", "label"),
                       .summary = "mean of -log softmax(logits)[label]",
                       .infer = InferClassification,
@@ -189,8 +188,7 @@ OpDefinition DefineCrossEntropy() {
 }
 
 OpDefinition DefineCrossEntropyGradient() {
-  return OpDefinition{.name = "cross_entropy_gradient",
-                      .op_class = OpClass::kReduction,
+  return OpDefinition{.op_class = OpClass::kReduction,
                       .callable = false,
                       .signature = {{.name = "logits"}, {.name = "label"}, {.name = "dloss"}},
                       .summary = "(softmax(logits) - one_hot(label)) * dloss / count",
@@ -204,8 +202,7 @@ OpDefinition DefineCrossEntropyGradient() {
 }
 
 OpDefinition DefineLabelLoss() {
-  return OpDefinition{.name = "label_loss",
-                      .op_class = OpClass::kReduction,
+  return OpDefinition{.op_class = OpClass::kReduction,
                       .callable = false,
                       .signature = {{.name = "logits"},
                                     {.name = "label"},
@@ -222,8 +219,7 @@ OpDefinition DefineLabelLoss() {
 }
 
 OpDefinition DefineLabelLossGradient() {
-  return OpDefinition{.name = "label_loss_gradient",
-                      .op_class = OpClass::kReduction,
+  return OpDefinition{.op_class = OpClass::kReduction,
                       .callable = false,
                       .signature = {{.name = "logits"}, {.name = "label"}, {.name = "log_sum"}, {.name = "dloss"}},
                       .summary = "(exp(logits - log_sum) - one_hot(label)) * dloss / count",

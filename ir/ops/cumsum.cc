@@ -1,16 +1,16 @@
 // Running sums along one dimension, which is whole: every element needs all those before it.
 
+#include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
 #include "ir/ops/kernel_call.h"
 #include "ir/ops/lift.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
 
 InferResult InferCumsum(Types inputs, const Attributes& attributes) {
   if (auto error = CheckDType(inputs, 0, DType::kF32, "x")) return *error;
-  auto axes = NormalizeAxes({attributes.GetInt("axis")}, inputs[0].rank());
+  auto axes = NormalizeAxes({attributes.Get(attribute::kAxis)}, inputs[0].rank());
   if (OpError* error = std::get_if<OpError>(&axes)) return *error;
   return inputs[0];
 }
@@ -22,15 +22,16 @@ Rule CumsumRule(Types inputs, const TensorType& output, const Attributes& attrib
 }
 
 Gradients CumsumGradients(GraphBuilder& builder, const Op& op, OpId dy) {
-  return {builder.Add("cumsum", {dy},
-                      {{"axis", op.attributes.GetInt("axis")}, {"reverse", !op.attributes.GetBool("reverse")}},
+  return {builder.Add(OpKind::kCumsum, {dy},
+                      {{attribute::kAxis, op.attributes.Get(attribute::kAxis)},
+                       {attribute::kReverse, !op.attributes.Get(attribute::kReverse)}},
                       GradientName(op, "x"))};
 }
 
 void EvaluateCumsum(const Evaluation& evaluation) {
   const Shape& shape = evaluation.output.shape;
   const size_t axis = AxisOf(evaluation.attributes, static_cast<int>(shape.size()));
-  const bool reverse = evaluation.attributes.GetBool("reverse");
+  const bool reverse = evaluation.attributes.Get(attribute::kReverse);
   const int64_t step = Strides(shape)[axis];
   const int64_t count = ElementCount(shape);
   std::vector<double>& y = evaluation.output.values;
@@ -45,26 +46,24 @@ void EvaluateCumsum(const Evaluation& evaluation) {
 
 std::vector<KernelCall> CumsumCalls(const CallSite& site) {
   const auto axis = static_cast<int64_t>(AxisOf(site.attributes, site.output.rank()));
-  return {{site.attributes.GetBool("reverse") ? "ReverseCumsum" : "Cumsum",
+  return {{site.attributes.Get(attribute::kReverse) ? "ReverseCumsum" : "Cumsum",
            {Pointer{0}, LocalSizes{0}, axis, Pointer{kResult}}}};
 }
 
 }  // namespace
 
 OpDefinition DefineCumsum() {
-  return OpDefinition{.name = "cumsum",
-                      .op_class = OpClass::kReduction,
-                      .signature = {{.name = "x"},
-                                    {.name = "axis", .kind = ArgumentKind::kInt},
-                                    {.name = "reverse", .kind = ArgumentKind::kBool, .default_value = false}},
-                      .summary = "each element plus all before it along `axis`; with `reverse`, all after it",
-                      .infer = InferCumsum,
-                      .rule = CumsumRule,
-                      .gradient = CumsumGradients,
-                      .flops = FlopsPerElement<1>,
-                      .evaluate = EvaluateCumsum,
-                      .batch = BatchAlongAxis,
-                      .calls = CumsumCalls};
+  return OpDefinition{
+      .op_class = OpClass::kReduction,
+      .signature = {{.name = "x"}, RequiredAttribute(attribute::kAxis), OptionalAttribute(attribute::kReverse, false)},
+      .summary = "each element plus all before it along `axis`; with `reverse`, all after it",
+      .infer = InferCumsum,
+      .rule = CumsumRule,
+      .gradient = CumsumGradients,
+      .flops = FlopsPerElement<1>,
+      .evaluate = EvaluateCumsum,
+      .batch = BatchAlongAxis,
+      .calls = CumsumCalls};
 }
 
 }  // namespace cleave

@@ -7,9 +7,9 @@
 #include "base/text/text.h"
 #include "ir/ops/custom_reference.h"
 #include "ir/ops/custom_rule.h"
+#include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
 #include "ir/ops/lift.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -17,9 +17,7 @@ namespace {
 InferResult InferCustom(Types inputs, const Attributes& attributes) {
   const absl::StatusOr<CustomForm> form = CustomForm::Read(attributes);
   if (!form.ok()) return OpError{.code = Code::kE0409, .message = std::string(form.status().message())};
-  const std::optional<DType> dtype = ParseDType(attributes.GetString("dtype"));
-  if (!dtype) return OpError{.code = Code::kE0409, .message = "`dtype` is neither f32 nor i32"};
-  const TensorType output{*dtype, attributes.GetInts("shape")};
+  const TensorType output{attributes.Get(attribute::kDType), attributes.Get(attribute::kShape)};
   if (auto error = CheckSizes(output.shape, "shape")) return *error;
   if (form->Tensors().size() != inputs.size()) {
     return OpError{.code = Code::kE0409,
@@ -51,9 +49,9 @@ Gradients CustomGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   for (size_t i = 0; i < op.inputs.size(); ++i) {
     gradients.emplace_back();
     if (builder.type(op.inputs[i]).dtype != DType::kF32) continue;
-    Attributes attributes{.values = {{"input", static_cast<int64_t>(i)}}};
+    Attributes attributes = {{attribute::kInput, static_cast<int64_t>(i)}};
     form.Write(attributes);
-    gradients.back() = builder.Add("custom_gradient", inputs, attributes.values, GradientName(op, form.Tensors()[i]));
+    gradients.back() = builder.Add(OpKind::kCustomGradient, inputs, attributes, GradientName(op, form.Tensors()[i]));
   }
   return gradients;
 }
@@ -82,7 +80,7 @@ std::vector<KernelCall> CustomCalls(const CallSite& site) {
 InferResult InferCustomGradient(Types inputs, const Attributes& attributes) {
   const absl::StatusOr<CustomForm> form = CustomForm::Read(attributes);
   if (!form.ok()) return OpError{.code = Code::kE0409, .message = std::string(form.status().message())};
-  const int64_t input = attributes.GetInt("input");
+  const int64_t input = attributes.Get(attribute::kInput);
   if (form->Tensors().size() + 1 != inputs.size() || input < 0 || input + 1 >= static_cast<int64_t>(inputs.size())) {
     return OpError{.code = Code::kE0409,
                    .message = absl::StrCat("the gradient of `", form->name, "` by input ", input, " of ",
@@ -98,7 +96,7 @@ InferResult InferCustomGradient(Types inputs, const Attributes& attributes) {
 Rule CustomGradientRule(Types inputs, const TensorType&, const Attributes& attributes) {
   const absl::StatusOr<Rule> forward = CustomOpRule(FormOf(attributes), inputs.subspan(1), inputs[0].shape);
   CLEAVE_CHECK(forward.ok()) << forward.status().message();
-  return CustomGradientRuleOf(*forward, static_cast<size_t>(attributes.GetInt("input")));
+  return CustomGradientRuleOf(*forward, static_cast<size_t>(attributes.Get(attribute::kInput)));
 }
 
 Flops CustomGradientFlops(Types inputs, const TensorType& output, const Attributes&) {
@@ -113,42 +111,40 @@ void EvaluateCustomGradient(const Evaluation& evaluation) {
   const Tensor& dy = *evaluation.inputs[0];
   const Rule forward = LocalCustomRule(form, inputs, dy.shape);
   CustomReference(form.name, forward, evaluation.ranges)
-      .Backward(dy, inputs, static_cast<size_t>(evaluation.attributes.GetInt("input")), evaluation.output);
+      .Backward(dy, inputs, static_cast<size_t>(evaluation.attributes.Get(attribute::kInput)), evaluation.output);
 }
 
 std::vector<KernelCall> CustomGradientCalls(const CallSite& site) {
   const CustomForm form = FormOf(site.attributes);
   std::vector<DType> dtypes;
   for (const TensorType& input : site.inputs.subspan(1)) dtypes.push_back(input.dtype);
-  const auto input = static_cast<size_t>(site.attributes.GetInt("input"));
+  const auto input = static_cast<size_t>(site.attributes.Get(attribute::kInput));
   return {CustomCall(form, BackwardName(form, dtypes, input), {ViewArgument(0)}, 1)};
 }
 
 }  // namespace
 
 OpDefinition DefineCustom() {
-  return OpDefinition{.name = "custom",
-                      .op_class = OpClass::kReduction,
-                      .callable = false,
-                      .signature = CustomSignature({{.name = "dtype", .kind = ArgumentKind::kDType},
-                                                    {.name = "shape", .kind = ArgumentKind::kInts}}),
-                      .summary = "an op that the model defines",
-                      .infer = InferCustom,
-                      .rule = CustomRule,
-                      .gradient = CustomGradients,
-                      .flops = CustomFlops,
-                      .evaluate = EvaluateCustom,
-                      .resize = ResizeShape,
-                      // Its body is written for the shapes of its signature.
-                      .batch = Unrolled,
-                      .calls = CustomCalls};
+  return OpDefinition{
+      .op_class = OpClass::kReduction,
+      .callable = false,
+      .signature = CustomSignature({RequiredAttribute(attribute::kDType), RequiredAttribute(attribute::kShape)}),
+      .summary = "an op that the model defines",
+      .infer = InferCustom,
+      .rule = CustomRule,
+      .gradient = CustomGradients,
+      .flops = CustomFlops,
+      .evaluate = EvaluateCustom,
+      .resize = ResizeShape,
+      // Its body is written for the shapes of its signature.
+      .batch = Unrolled,
+      .calls = CustomCalls};
 }
 
 OpDefinition DefineCustomGradient() {
-  return OpDefinition{.name = "custom_gradient",
-                      .op_class = OpClass::kReduction,
+  return OpDefinition{.op_class = OpClass::kReduction,
                       .callable = false,
-                      .signature = CustomSignature({{.name = "input", .kind = ArgumentKind::kInt}}),
+                      .signature = CustomSignature({RequiredAttribute(attribute::kInput)}),
                       .summary = "gradient of an op that the model defines by one of its inputs",
                       .infer = InferCustomGradient,
                       .rule = CustomGradientRule,

@@ -76,8 +76,9 @@ CustomForm FormOf(const Attributes& attributes) {
 
 std::vector<Argument> CustomSignature(const std::vector<Argument>& more) {
   std::vector<Argument> signature;
-  for (const char* text : {"op", "arguments", "rule", "whole", "linear", "body"}) {
-    signature.push_back({.name = text, .kind = ArgumentKind::kString});
+  for (const auto key : {attribute::kOp, attribute::kArguments, attribute::kRule, attribute::kWhole, attribute::kLinear,
+                         attribute::kBody}) {
+    signature.push_back(RequiredAttribute(key));
   }
   signature.insert(signature.end(), more.begin(), more.end());
   signature.push_back({.name = "x", .kind = ArgumentKind::kTensors});

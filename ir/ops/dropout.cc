@@ -6,17 +6,17 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
+#include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
 #include "ir/ops/kernel_call.h"
 #include "ir/ops/random_stream.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
 
 InferResult InferDropout(Types inputs, const Attributes& attributes) {
   if (auto error = CheckDType(inputs, 0, DType::kF32, "x")) return *error;
-  const double rate = attributes.GetDouble("rate");
+  const double rate = attributes.Get(attribute::kRate);
   if (rate >= 0 && rate < 1) return inputs[0];
   return OpError{.code = Code::kE0409,
                  .message = absl::StrCat("`rate` is ", FormatDouble(rate)),
@@ -24,7 +24,7 @@ InferResult InferDropout(Types inputs, const Attributes& attributes) {
 }
 
 Gradients DropoutGradients(GraphBuilder& builder, const Op& op, OpId dy) {
-  return {builder.Add("dropout", {dy}, op.attributes.values, GradientName(op, "x"))};
+  return {builder.Add(OpKind::kDropout, {dy}, op.attributes, GradientName(op, "x"))};
 }
 
 // The place in the whole tensor of element `local` of the piece.
@@ -42,8 +42,8 @@ uint64_t PlaceOf(int64_t local, const Evaluation& evaluation) {
 
 void EvaluateDropout(const Evaluation& evaluation) {
   const std::vector<double>& x = evaluation.inputs[0]->values;
-  const double rate = evaluation.attributes.GetDouble("rate");
-  const RandomStream stream(evaluation.seed, evaluation.attributes.GetString("key"), evaluation.step);
+  const double rate = evaluation.attributes.Get(attribute::kRate);
+  const RandomStream stream(evaluation.seed, evaluation.attributes.Get(attribute::kKey), evaluation.step);
   for (size_t i = 0; i < x.size(); ++i) {
     // Compared as generated programs do, in f32.
     const bool kept =
@@ -53,21 +53,21 @@ void EvaluateDropout(const Evaluation& evaluation) {
 }
 
 std::vector<KernelCall> DropoutCalls(const CallSite& site) {
-  const BracedList stream = {{{RunValue::kSeed}, {site.attributes.GetString("key")}, {RunValue::kStep}}};
-  return {
-      {"Dropout",
-       {stream, LocalRegion{kResult}, FloatNumber{site.attributes.GetDouble("rate")}, Pointer{0}, Pointer{kResult}}}};
+  const BracedList stream = {{{RunValue::kSeed}, {site.attributes.Get(attribute::kKey)}, {RunValue::kStep}}};
+  return {{"Dropout",
+           {stream, LocalRegion{kResult}, FloatNumber{site.attributes.Get(attribute::kRate)}, Pointer{0},
+            Pointer{kResult}}}};
 }
 
 }  // namespace
 
 OpDefinition DefineDropout() {
-  OpDefinition definition = UnaryOp("dropout",
-                                    "each element zero with probability `rate`, else divided by 1 - rate; in "
-                                    "testing x itself. Calls with one `key` drop the same elements");
+  OpDefinition definition = UnaryOp(
+      "each element zero with probability `rate`, else divided by 1 - rate; in "
+      "testing x itself. Calls with one `key` drop the same elements");
   definition.depends_on_place = true;
-  definition.signature.push_back({.name = "rate", .kind = ArgumentKind::kFloat});
-  definition.signature.push_back({.name = "key", .kind = ArgumentKind::kString, .default_value = std::string()});
+  definition.signature.push_back(RequiredAttribute(attribute::kRate));
+  definition.signature.push_back(OptionalAttribute(attribute::kKey, ""));
   definition.infer = InferDropout;
   definition.rule = FirstLinearRule;
   definition.gradient = DropoutGradients;

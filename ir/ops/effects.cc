@@ -1,8 +1,8 @@
 // Ops that are kept although nothing reads their value.
 
+#include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
 #include "ir/ops/kernel_call.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -18,7 +18,7 @@ std::vector<KernelCall> PrintCalls(const CallSite& site) {
   if (site.is_manual) {
     return {{"PrintRanks", {RunValue::kCommunicator, InputCaption{}, NumberList(site.type(0).shape), Pointer{0}}}};
   }
-  return {{site.attributes.GetBool("local") ? "PrintPieces" : "Print",
+  return {{site.attributes.Get(attribute::kLocal) ? "PrintPieces" : "Print",
            {RunValue::kCommunicator, InputCaption{}, LocalRegion{0}, Pointer{0}}}};
 }
 
@@ -29,9 +29,9 @@ std::vector<KernelCall> AssertFiniteCalls(const CallSite& site) {
 }  // namespace
 
 OpDefinition DefinePrint() {
-  OpDefinition definition = UnaryOp("print", "shows a tensor while training");
+  OpDefinition definition = UnaryOp("shows a tensor while training");
   definition.op_class = OpClass::kEffect;
-  definition.signature.push_back({.name = "local", .kind = ArgumentKind::kBool, .default_value = false});
+  definition.signature.push_back(OptionalAttribute(attribute::kLocal, false));
   definition.infer = InferPrint;
   definition.flops = FlopsPerElement<0>;
   definition.evaluate = EvaluateUnary<[](double x) { return x; }>;
@@ -41,7 +41,7 @@ OpDefinition DefinePrint() {
 }
 
 OpDefinition DefineAssertFinite() {
-  OpDefinition definition = UnaryOp("assert_finite", "stops the run where an element is infinite or not a number");
+  OpDefinition definition = UnaryOp("stops the run where an element is infinite or not a number");
   definition.op_class = OpClass::kEffect;
   definition.evaluate = EvaluateUnary<[](double x) { return x; }>;
   definition.treatment = Treatment::kFloat;

@@ -13,18 +13,18 @@
 #include "base/text/text.h"
 #include "ir/formula/formula.h"
 #include "ir/formula/formula_rule.h"
+#include "ir/ops/define.h"
 #include "ir/ops/einsum_product.h"
 #include "ir/ops/elementwise.h"
 #include "ir/ops/factor_walk.h"
 #include "ir/ops/lift.h"
 #include "ir/ops/need.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
 
 Formula FormulaOf(const Attributes& attributes) {
-  absl::StatusOr<Formula> formula = ParseLetters(attributes.GetString("equation"));
+  absl::StatusOr<Formula> formula = ParseLetters(attributes.Get(attribute::kEquation));
   CLEAVE_CHECK(formula.ok()) << formula.status().message();
   return *std::move(formula);
 }
@@ -64,7 +64,7 @@ OpError RankError(int input, const TensorType& type, const Formula::Term& term) 
 }
 
 InferResult InferEinsum(Types inputs, const Attributes& attributes) {
-  const absl::StatusOr<Formula> formula = ParseLetters(attributes.GetString("equation"));
+  const absl::StatusOr<Formula> formula = ParseLetters(attributes.Get(attribute::kEquation));
   if (!formula.ok()) return EquationError(std::string(formula.status().message()));
   if (auto error = CheckFormula(*formula, inputs.size())) return *error;
   struct Place {
@@ -169,12 +169,13 @@ OpId GradientByInput(GraphBuilder& builder, const Op& op, const Formula& formula
     gradient.output.push_back({index});
     if (elsewhere || !ones.insert(index).second) continue;
     gradient.inputs.push_back({{index}});
-    inputs.push_back(
-        builder.Add("constant", {}, {{"shape", Shape{shape[d]}}, {"value", 1.0}}, absl::StrCat(name, ".ones")));
+    inputs.push_back(builder.Add(OpKind::kConstant, {},
+                                 {{attribute::kShape, Shape{shape[d]}}, {attribute::kValue, 1.0}},
+                                 absl::StrCat(name, ".ones")));
   }
   OpId value = dy;
   if (inputs.size() > 1 || gradient.inputs[0] != gradient.output) {
-    value = builder.Add("einsum", inputs, {{"equation", LettersText(gradient)}}, name);
+    value = builder.Add(OpKind::kEinsum, inputs, {{attribute::kEquation, LettersText(gradient)}}, name);
   }
   return RepeatAlong(builder, value, shape, repeated, name);
 }
@@ -249,7 +250,7 @@ std::optional<OpId> BatchEinsum(Lift& lift) {
     if (lift.mapped(i)) term.insert(term.begin(), {index});
   }
   formula.output.insert(formula.output.begin(), {index});
-  return lift.Main(lift.Inputs(), {{"equation", LettersText(formula)}});
+  return lift.Main(lift.Inputs(), {{attribute::kEquation, LettersText(formula)}});
 }
 
 // A matrix product where the tensors lie as one needs them, else a call that brings them into order or loops.
@@ -271,9 +272,8 @@ Need EinsumNeed(Types inputs, const TensorType& output, const Attributes& attrib
 
 OpDefinition DefineEinsum() {
   return OpDefinition{
-      .name = "einsum",
       .op_class = OpClass::kProduct,
-      .signature = {{.name = "equation", .kind = ArgumentKind::kString}, {.name = "x", .kind = ArgumentKind::kTensors}},
+      .signature = {RequiredAttribute(attribute::kEquation), {.name = "x", .kind = ArgumentKind::kTensors}},
       .summary = "sum of products over the indexes that the result does not have",
       .infer = InferEinsum,
       .rule = EinsumRule,

@@ -31,9 +31,8 @@ InferResult InferUnaryGradient(Types inputs, const Attributes&) {
 
 }  // namespace
 
-OpDefinition UnaryOp(std::string name, std::string summary) {
-  return OpDefinition{.name = std::move(name),
-                      .op_class = OpClass::kElementwise,
+OpDefinition UnaryOp(std::string summary) {
+  return OpDefinition{.op_class = OpClass::kElementwise,
                       .treatment = Treatment::kFollow,
                       .signature = {{.name = "x"}},
                       .summary = std::move(summary),
@@ -43,9 +42,8 @@ OpDefinition UnaryOp(std::string name, std::string summary) {
                       .batch = BatchSame};
 }
 
-OpDefinition BinaryOp(std::string name, std::string summary) {
-  return OpDefinition{.name = std::move(name),
-                      .op_class = OpClass::kElementwise,
+OpDefinition BinaryOp(std::string summary) {
+  return OpDefinition{.op_class = OpClass::kElementwise,
                       .treatment = Treatment::kFollow,
                       .signature = {{.name = "x", .takes_number = true}, {.name = "y", .takes_number = true}},
                       .summary = std::move(summary),
@@ -55,16 +53,15 @@ OpDefinition BinaryOp(std::string name, std::string summary) {
                       .batch = BatchBroadcasting};
 }
 
-OpDefinition ComparisonOp(std::string name, std::string summary) {
-  OpDefinition definition = BinaryOp(std::move(name), std::move(summary));
+OpDefinition ComparisonOp(std::string summary) {
+  OpDefinition definition = BinaryOp(std::move(summary));
   definition.infer = InferComparison;
   definition.gradient = ZeroGradients;
   return definition;
 }
 
-OpDefinition UnaryGradientOp(std::string name, std::string value, std::string summary) {
-  return OpDefinition{.name = std::move(name),
-                      .op_class = OpClass::kElementwise,
+OpDefinition UnaryGradientOp(std::string value, std::string summary) {
+  return OpDefinition{.op_class = OpClass::kElementwise,
                       .callable = false,
                       .treatment = Treatment::kFollow,
                       .signature = {{.name = "dy"}, {.name = std::move(value)}},

@@ -1,7 +1,7 @@
 // What elementwise ops share: definitions of one- and two-input ops, their rules and their evaluation.
 //
 //   OpDefinition DefineExp() {
-//     OpDefinition definition = UnaryOp("exp", "e to the power of each element");
+//     OpDefinition definition = UnaryOp("e to the power of each element");
 //     definition.evaluate = EvaluateUnary<[](double x) { return std::exp(x); }>;
 //     …
 //   }
@@ -21,20 +21,22 @@ namespace cleave {
 
 using Gradients = std::vector<std::optional<OpId>>;
 
-// Below, "real" is f32 or bf16, and the inputs and the result of one op hold the same (CheckOneFloat has the exception).
+// Below, "real" is f32 or bf16, and the inputs and the result of one op hold the same (CheckOneFloat has the
+// exception).
 
 // Real, to the same type; linear in nothing; one operation per element. Gradient and evaluation are left to be
 // set.
-OpDefinition UnaryOp(std::string name, std::string summary);
+OpDefinition UnaryOp(std::string summary);
 
 // (x, y), both real, with broadcasting; linear in nothing; one operation per element.
-OpDefinition BinaryOp(std::string name, std::string summary);
+OpDefinition BinaryOp(std::string summary);
 
-// (x, y), both real or both i32, with broadcasting: 1 where it holds, else 0, as f32 of integers. Its gradients are zero.
-OpDefinition ComparisonOp(std::string name, std::string summary);
+// (x, y), both real or both i32, with broadcasting: 1 where it holds, else 0, as f32 of integers. Its gradients are
+// zero.
+OpDefinition ComparisonOp(std::string summary);
 
 // An internal (dy, `value`) -> dx, all of one shape; linear in dy.
-OpDefinition UnaryGradientOp(std::string name, std::string value, std::string summary);
+OpDefinition UnaryGradientOp(std::string value, std::string summary);
 
 // An error unless inputs `a` and `b`, arguments of these names, hold one type; the help casts to f32, which both can
 // be.

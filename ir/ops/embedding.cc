@@ -2,9 +2,9 @@
 // some of the rows gives these, and the sum over all ranks is the whole.
 
 #include "absl/strings/str_cat.h"
+#include "ir/ops/define.h"
 #include "ir/ops/indexing.h"
 #include "ir/ops/lift.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -36,8 +36,8 @@ Rule EmbeddingRule(Types inputs, const TensorType&, const Attributes&) {
 
 Gradients EmbeddingGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   const int64_t rows = builder.type(op.inputs[1]).shape[0];
-  return {std::nullopt,
-          builder.Add("embedding_gradient", {dy, op.inputs[0]}, {{"rows", rows}}, GradientName(op, "table"))};
+  return {std::nullopt, builder.Add(OpKind::kEmbeddingGradient, {dy, op.inputs[0]}, {{attribute::kRows, rows}},
+                                    GradientName(op, "table"))};
 }
 
 void EvaluateEmbedding(const Evaluation& evaluation) {
@@ -56,7 +56,7 @@ int64_t EmbeddingChoices(Types inputs, const Attributes&, int input) { return in
 std::optional<OpId> BatchEmbedding(Lift& lift) {
   if (!lift.mapped(1)) return lift.Main(lift.Inputs());
   if (lift.mapped(0)) return std::nullopt;
-  return lift.Instead("gather", {lift.value(1), lift.value(0)}, {{"axis", int64_t{1}}});
+  return lift.Instead(OpKind::kGather, {lift.value(1), lift.value(0)}, {{attribute::kAxis, 1}});
 }
 
 std::vector<KernelCall> EmbeddingCalls(const CallSite& site) {
@@ -70,13 +70,13 @@ InferResult InferEmbeddingGradient(Types inputs, const Attributes& attributes) {
   if (auto error = CheckDType(inputs, 0, DType::kF32, "dy")) return *error;
   if (auto error = CheckDType(inputs, 1, DType::kI32, "tokens")) return *error;
   if (auto error = CheckRank(inputs, 0, 1)) return *error;
-  if (auto error = CheckSizes({attributes.GetInt("rows")}, "rows")) return *error;
+  if (auto error = CheckSizes({attributes.Get(attribute::kRows)}, "rows")) return *error;
   const Shape& dy = inputs[0].shape;
   if (Shape(dy.begin(), dy.end() - 1) != inputs[1].shape) {
     return OpError{.code = Code::kE0411,
                    .message = absl::StrCat("gradient ", ShapeText(dy), " of tokens ", ShapeText(inputs[1].shape))};
   }
-  return TensorType{DType::kF32, {attributes.GetInt("rows"), dy.back()}};
+  return TensorType{DType::kF32, {attributes.Get(attribute::kRows), dy.back()}};
 }
 
 Rule EmbeddingGradientRule(Types inputs, const TensorType& output, const Attributes&) {
@@ -110,19 +110,18 @@ void EvaluateEmbeddingGradient(const Evaluation& evaluation) {
 Attributes ResizeEmbeddingGradient(const Attributes& attributes, const Rule& rule,
                                    absl::Span<const int64_t> factor_sizes) {
   Attributes resized = attributes;
-  resized.values["rows"] = SizesOf(rule.output, factor_sizes)[0];
+  resized.Set(attribute::kRows, SizesOf(rule.output, factor_sizes)[0]);
   return resized;
 }
 
 int64_t EmbeddingGradientChoices(Types, const Attributes& attributes, int input) {
-  return input == 1 ? attributes.GetInt("rows") : 0;
+  return input == 1 ? attributes.Get(attribute::kRows) : 0;
 }
 
 }  // namespace
 
 OpDefinition DefineEmbedding() {
-  return OpDefinition{.name = "embedding",
-                      .op_class = OpClass::kMovement,
+  return OpDefinition{.op_class = OpClass::kMovement,
                       .signature = {{.name = "tokens"}, {.name = "table"}},
                       .summary = "for each token its row of the table",
                       .infer = InferEmbedding,
@@ -136,10 +135,9 @@ OpDefinition DefineEmbedding() {
 }
 
 OpDefinition DefineEmbeddingGradient() {
-  return OpDefinition{.name = "embedding_gradient",
-                      .op_class = OpClass::kMovement,
+  return OpDefinition{.op_class = OpClass::kMovement,
                       .callable = false,
-                      .signature = {{.name = "dy"}, {.name = "tokens"}, {.name = "rows", .kind = ArgumentKind::kInt}},
+                      .signature = {{.name = "dy"}, {.name = "tokens"}, RequiredAttribute(attribute::kRows)},
                       .summary = "for each row of the table the sum of dy over its tokens",
                       .infer = InferEmbeddingGradient,
                       .rule = EmbeddingGradientRule,

@@ -1,10 +1,10 @@
+#include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 
 OpDefinition DefineEqual() {
-  OpDefinition definition = ComparisonOp("equal", "1 where x equals y, else 0, with broadcasting");
+  OpDefinition definition = ComparisonOp("1 where x equals y, else 0, with broadcasting");
   definition.evaluate = EvaluateBinary<[](double x, double y) { return x == y ? 1.0 : 0.0; }>;
   return definition;
 }

@@ -1,7 +1,7 @@
 #include <cmath>
 
+#include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -11,17 +11,16 @@ constexpr double kTwoOverSqrtPi = 1.1283791670955126;
 // d erf(x) = 2 / sqrt(pi) exp(-x^2)
 Gradients ErfGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   const std::string name = GradientName(op, "x");
-  const OpId square = builder.Add("square", {op.inputs[0]}, {}, name);
-  const OpId bell = builder.Add("exp", {builder.Add("neg", {square}, {}, name)}, {}, name);
-  const OpId slope = builder.Add("scale", {bell}, {{"factor", kTwoOverSqrtPi}}, name);
-  return {builder.Add("mul", {dy, slope}, {}, name)};
+  const OpId square = builder.Add(OpKind::kSquare, {op.inputs[0]}, {}, name);
+  const OpId bell = builder.Add(OpKind::kExp, {builder.Add(OpKind::kNeg, {square}, {}, name)}, {}, name);
+  const OpId slope = builder.Add(OpKind::kScale, {bell}, {{attribute::kFactor, kTwoOverSqrtPi}}, name);
+  return {builder.Add(OpKind::kMul, {dy, slope}, {}, name)};
 }
 
 }  // namespace
 
 OpDefinition DefineErf() {
-  OpDefinition definition =
-      UnaryOp("erf", "the error function, 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to x");
+  OpDefinition definition = UnaryOp("the error function, 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to x");
   definition.gradient = ErfGradients;
   definition.flops = FlopsPerElement<20>;
   definition.evaluate = EvaluateUnary<[](double x) { return std::erf(x); }>;

@@ -1,19 +1,19 @@
 #include <cmath>
 
+#include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
 
 Gradients ExpGradients(GraphBuilder& builder, const Op& op, OpId dy) {
-  return {builder.Add("mul", {dy, op.id}, {}, GradientName(op, "x"))};
+  return {builder.Add(OpKind::kMul, {dy, op.id}, {}, GradientName(op, "x"))};
 }
 
 }  // namespace
 
 OpDefinition DefineExp() {
-  OpDefinition definition = UnaryOp("exp", "e to the power of each element");
+  OpDefinition definition = UnaryOp("e to the power of each element");
   definition.gradient = ExpGradients;
   definition.flops = FlopsPerElement<10>;
   definition.evaluate = EvaluateUnary<[](double x) { return std::exp(x); }>;

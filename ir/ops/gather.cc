@@ -5,9 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
+#include "ir/ops/define.h"
 #include "ir/ops/indexing.h"
 #include "ir/ops/lift.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -15,7 +15,7 @@ namespace {
 InferResult InferGather(Types inputs, const Attributes& attributes) {
   if (auto error = CheckDType(inputs, 0, DType::kF32, "x")) return *error;
   if (auto error = CheckDType(inputs, 1, DType::kI32, "indices")) return *error;
-  auto axes = NormalizeAxes({attributes.GetInt("axis")}, inputs[0].rank());
+  auto axes = NormalizeAxes({attributes.Get(attribute::kAxis)}, inputs[0].rank());
   if (OpError* error = std::get_if<OpError>(&axes)) return *error;
   const size_t axis = AxisOf(attributes, inputs[0].rank());
   return TensorType{DType::kF32, WithDimensions(inputs[0].shape, axis, 1, inputs[1].shape)};
@@ -36,9 +36,10 @@ Rule GatherRule(Types inputs, const TensorType&, const Attributes& attributes) {
 Gradients GatherGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   const Shape& x = builder.type(op.inputs[0]).shape;
   const size_t axis = AxisOf(op.attributes, static_cast<int>(x.size()));
-  return {builder.Add("scatter_add", {dy, op.inputs[1]}, {{"size", x[axis]}, {"axis", static_cast<int64_t>(axis)}},
-                      GradientName(op, "x")),
-          std::nullopt};
+  return {
+      builder.Add(OpKind::kScatterAdd, {dy, op.inputs[1]},
+                  {{attribute::kSize, x[axis]}, {attribute::kAxis, static_cast<int64_t>(axis)}}, GradientName(op, "x")),
+      std::nullopt};
 }
 
 void EvaluateGather(const Evaluation& evaluation) {
@@ -53,17 +54,17 @@ int64_t GatherChoices(Types inputs, const Attributes& attributes, int input) {
 }
 
 std::optional<OpId> BatchGather(Lift& lift) {
-  const int64_t axis = lift.op().attributes.GetInt("axis");
-  if (!lift.mapped(1)) return lift.Main(lift.Inputs(), {{"axis", ShiftedAxis(axis)}});
+  const int64_t axis = lift.op().attributes.Get(attribute::kAxis);
+  if (!lift.mapped(1)) return lift.Main(lift.Inputs(), {{attribute::kAxis, ShiftedAxis(axis)}});
   if (lift.mapped(0)) return std::nullopt;
   // The elements' dimension stands where the indices do, and moves to the front.
   const int64_t place = axis < 0 ? axis + lift.rank(0) : axis;
-  const OpId gathered = lift.Main(lift.Inputs(), {{"axis", place}});
+  const OpId gathered = lift.Main(lift.Inputs(), {{attribute::kAxis, place}});
   if (place == 0) return gathered;
   std::vector<int64_t> permutation(lift.shape(gathered).size());
   std::iota(permutation.begin(), permutation.end(), 0);
   permutation.erase(permutation.begin() + place);
-  return lift.Step("transpose", {gathered}, {{"permutation", Before(place, permutation)}});
+  return lift.Step(OpKind::kTranspose, {gathered}, {{attribute::kPermutation, Before(place, permutation)}});
 }
 
 std::vector<KernelCall> GatherCalls(const CallSite& site) {
@@ -81,12 +82,12 @@ InferResult InferScatterAdd(Types inputs, const Attributes& attributes) {
   if (auto error = CheckDType(inputs, 0, DType::kF32, "updates")) return *error;
   if (auto error = CheckDType(inputs, 1, DType::kI32, "indices")) return *error;
   if (auto error = CheckRank(inputs, 0, inputs[1].rank())) return *error;
-  if (attributes.GetInt("size") < 1) {
+  if (attributes.Get(attribute::kSize) < 1) {
     return OpError{.code = Code::kE0409,
-                   .message = absl::StrCat("`size` is ", attributes.GetInt("size")),
+                   .message = absl::StrCat("`size` is ", attributes.Get(attribute::kSize)),
                    .notes = {"a dimension has at least 1 element"}};
   }
-  const int64_t axis = attributes.GetInt("axis");
+  const int64_t axis = attributes.Get(attribute::kAxis);
   const int rank = RankOf(inputs);
   if (axis < -rank || axis >= rank) {
     return OpError{.code = Code::kE0404,
@@ -105,8 +106,8 @@ InferResult InferScatterAdd(Types inputs, const Attributes& attributes) {
         .notes = {absl::StrCat("the shape of `indices` stands in that of `updates` from dimension ",
                                AxisOf(attributes, rank), " on")}};
   }
-  return TensorType{DType::kF32,
-                    WithDimensions(updates, AxisOf(attributes, rank), inputs[1].rank(), {attributes.GetInt("size")})};
+  return TensorType{DType::kF32, WithDimensions(updates, AxisOf(attributes, rank), inputs[1].rank(),
+                                                {attributes.Get(attribute::kSize)})};
 }
 
 Rule ScatterAddRule(Types inputs, const TensorType& output, const Attributes& attributes) {
@@ -121,9 +122,9 @@ Rule ScatterAddRule(Types inputs, const TensorType& output, const Attributes& at
 }
 
 Gradients ScatterAddGradients(GraphBuilder& builder, const Op& op, OpId dy) {
-  return {
-      builder.Add("gather", {dy, op.inputs[1]}, {{"axis", op.attributes.GetInt("axis")}}, GradientName(op, "updates")),
-      std::nullopt};
+  return {builder.Add(OpKind::kGather, {dy, op.inputs[1]}, {{attribute::kAxis, op.attributes.Get(attribute::kAxis)}},
+                      GradientName(op, "updates")),
+          std::nullopt};
 }
 
 Flops ScatterAddFlops(Types inputs, const TensorType&, const Attributes&) {
@@ -140,12 +141,12 @@ void EvaluateScatterAdd(const Evaluation& evaluation) {
 Attributes ResizeScatterAdd(const Attributes& attributes, const Rule& rule, absl::Span<const int64_t> factor_sizes) {
   const Shape shape = SizesOf(rule.output, factor_sizes);
   Attributes resized = attributes;
-  resized.values["size"] = shape[AxisOf(attributes, static_cast<int>(shape.size()))];
+  resized.Set(attribute::kSize, shape[AxisOf(attributes, static_cast<int>(shape.size()))]);
   return resized;
 }
 
 int64_t ScatterAddChoices(Types, const Attributes& attributes, int input) {
-  return input == 1 ? attributes.GetInt("size") : 0;
+  return input == 1 ? attributes.Get(attribute::kSize) : 0;
 }
 
 std::vector<KernelCall> ScatterAddCalls(const CallSite& site) {
@@ -155,11 +156,8 @@ std::vector<KernelCall> ScatterAddCalls(const CallSite& site) {
 }  // namespace
 
 OpDefinition DefineGather() {
-  return OpDefinition{.name = "gather",
-                      .op_class = OpClass::kMovement,
-                      .signature = {{.name = "x"},
-                                    {.name = "indices"},
-                                    {.name = "axis", .kind = ArgumentKind::kInt, .default_value = int64_t{0}}},
+  return OpDefinition{.op_class = OpClass::kMovement,
+                      .signature = {{.name = "x"}, {.name = "indices"}, OptionalAttribute(attribute::kAxis, 0)},
                       .summary = "the slices of x along `axis` that `indices` number, in their place",
                       .infer = InferGather,
                       .rule = GatherRule,
@@ -173,12 +171,11 @@ OpDefinition DefineGather() {
 
 OpDefinition DefineScatterAdd() {
   return OpDefinition{
-      .name = "scatter_add",
       .op_class = OpClass::kMovement,
       .signature = {{.name = "updates"},
                     {.name = "indices"},
-                    {.name = "size", .kind = ArgumentKind::kInt},
-                    {.name = "axis", .kind = ArgumentKind::kInt, .default_value = int64_t{0}}},
+                    RequiredAttribute(attribute::kSize),
+                    OptionalAttribute(attribute::kAxis, 0)},
       .summary = "slices of updates added up along `axis` by the numbers in `indices`, into `size` slices",
       .infer = InferScatterAdd,
       .rule = ScatterAddRule,

@@ -2,8 +2,8 @@
 //   x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3)))
 #include <cmath>
 
+#include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -14,13 +14,13 @@ constexpr double kCubic = 0.044715;
 double Gelu(double x) { return 0.5 * x * (1 + std::tanh(kSqrtTwoOverPi * (x + kCubic * x * x * x))); }
 
 Gradients GeluGradients(GraphBuilder& builder, const Op& op, OpId dy) {
-  return {builder.Add("gelu_gradient", {dy, op.inputs[0]}, {}, GradientName(op, "x"))};
+  return {builder.Add(OpKind::kGeluGradient, {dy, op.inputs[0]}, {}, GradientName(op, "x"))};
 }
 
 }  // namespace
 
 OpDefinition DefineGelu() {
-  OpDefinition definition = UnaryOp("gelu", "x times the normal distribution function, in its tanh form");
+  OpDefinition definition = UnaryOp("x times the normal distribution function, in its tanh form");
   definition.gradient = GeluGradients;
   definition.flops = FlopsPerElement<20>;
   definition.evaluate = EvaluateUnary<Gelu>;

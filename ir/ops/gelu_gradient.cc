@@ -1,7 +1,7 @@
 #include <cmath>
 
+#include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -19,7 +19,7 @@ double GeluGradient(double dy, double x) {
 }  // namespace
 
 OpDefinition DefineGeluGradient() {
-  OpDefinition definition = UnaryGradientOp("gelu_gradient", "x", "dy times the derivative of gelu at x");
+  OpDefinition definition = UnaryGradientOp("x", "dy times the derivative of gelu at x");
   definition.flops = FlopsPerElement<30>;
   definition.evaluate = EvaluateBinary<GeluGradient>;
   return definition;

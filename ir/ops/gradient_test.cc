@@ -26,14 +26,15 @@ struct GradientGraph {
 GradientGraph Build(const Sample& sample) {
   GraphBuilder builder;
   auto source = [&](const TensorType& type, const std::string& name) {
-    return builder.Add("input", {},
-                       {{"dtype", std::string(DTypeName(type.dtype))}, {"shape", type.shape}, {"data", name}}, name);
+    return builder.Add(OpKind::kInput, {},
+                       {{attribute::kDType, type.dtype}, {attribute::kShape, type.shape}, {attribute::kData, name}},
+                       name);
   };
   GradientGraph result;
   for (size_t i = 0; i < sample.types.size(); ++i) {
     result.inputs.push_back(source(sample.types[i], absl::StrCat("x", i)));
   }
-  const OpId op = builder.Add(sample.op->name, result.inputs, sample.attributes.values, "op");
+  const OpId op = builder.Add(sample.op->kind, result.inputs, sample.attributes, "op");
   result.output_gradient = source(sample.output, "dy");
   const Op forward = builder.graph().op(op);
   result.gradients = sample.op->gradient(builder, forward, result.output_gradient);
@@ -46,7 +47,7 @@ IdVector<OpId, Tensor> EvaluateGraph(const GradientGraph& gradient, const Sample
   for (size_t i = 0; i < gradient.inputs.size(); ++i) values[gradient.inputs[i]] = sample.inputs[i];
   values[gradient.output_gradient] = dy;
   for (const Op& op : gradient.graph.ops) {
-    if (op.kind == "input") continue;
+    if (op.kind == OpKind::kInput) continue;
     std::vector<const Tensor*> inputs;
     for (OpId input : op.inputs) inputs.push_back(&values[input]);
     values[op.id] = Zeros(op.type.shape);
@@ -89,32 +90,32 @@ void CheckGradients(const Sample& sample, Random& random) {
 
 // A fill of -1e9 leaves nothing of the small differences.
 bool IsTooCoarse(const Sample& sample) {
-  return sample.op->name == "causal_mask" && sample.attributes.GetDouble("fill") < -1e6;
+  return sample.op->kind == OpKind::kCausalMask && sample.attributes.Get(attribute::kFill) < -1e6;
 }
 
 TEST(GradientTest, EveryGradientEqualsFiniteDifferences) {
   Random random(kSeed);
   for (int round = 0; round < 4; ++round) {
     for (const OpDefinition* op : AllOps()) {
-      // Over all ranks at once: ir/manual/gradients_test.cc.
+      // Over all ranks at once: ir/differentiate/manual_gradients_test.cc.
       if (op->rank_use != RankUse::kNone) continue;
       if (op->gradient == nullptr) continue;
       int checked = 0;
-      for (const Sample& sample : SamplesOf(op->name, random)) {
+      for (const Sample& sample : SamplesOf(op->kind, random)) {
         if (IsTooCoarse(sample)) continue;
         SCOPED_TRACE(absl::StrCat("seed ", kSeed, ", round ", round, ": ", sample.Text()));
         CheckGradients(sample, random);
         if (HasFatalFailure()) return;
         ++checked;
       }
-      EXPECT_GT(checked, 0) << op->name << " has a gradient and no sample";
+      EXPECT_GT(checked, 0) << op->name() << " has a gradient and no sample";
     }
   }
 }
 
 // The gradients by all inputs that have one, one after another, where that of the op's value is 1.
-std::vector<double> GradientsAt(const std::string& op, std::vector<Tensor> inputs, Attributes attributes = {}) {
-  Sample sample{.op = FindOp(op),
+std::vector<double> GradientsAt(OpKind op, std::vector<Tensor> inputs, Attributes attributes = {}) {
+  Sample sample{.op = &DefinitionOf(op),
                 .attributes = std::move(attributes),
                 .types = {},
                 .inputs = std::move(inputs),
@@ -140,28 +141,29 @@ TEST(GradientTest, ChosenWhereThereIsNoDerivative) {
   using Numbers = std::vector<double>;
   const Tensor zero{.shape = {1}, .values = {0}};
   const Tensor two{.shape = {1}, .values = {2}};
-  EXPECT_EQ(GradientsAt("relu", {zero}), Numbers{0});
-  EXPECT_EQ(GradientsAt("leaky_relu", {zero}, {{{"slope", 0.25}}}), Numbers{0.25});
-  EXPECT_EQ(GradientsAt("abs", {zero}), Numbers{0});
-  EXPECT_EQ(GradientsAt("clamp", {{.shape = {4}, .values = {-1, 0, 2, 3}}}, {{{"low", 0.0}, {"high", 2.0}}}),
+  EXPECT_EQ(GradientsAt(OpKind::kRelu, {zero}), Numbers{0});
+  EXPECT_EQ(GradientsAt(OpKind::kLeakyRelu, {zero}, {{attribute::kSlope, 0.25}}), Numbers{0.25});
+  EXPECT_EQ(GradientsAt(OpKind::kAbs, {zero}), Numbers{0});
+  EXPECT_EQ(GradientsAt(OpKind::kClamp, {{.shape = {4}, .values = {-1, 0, 2, 3}}},
+                        {{attribute::kLow, 0.0}, {attribute::kHigh, 2.0}}),
             (Numbers{0, 1, 1, 0}));
-  EXPECT_EQ(GradientsAt("maximum", {two, two}), (Numbers{1, 0}));
-  EXPECT_EQ(GradientsAt("minimum", {two, two}), (Numbers{1, 0}));
-  EXPECT_EQ(GradientsAt("pow", {zero, zero}), (Numbers{0, 0}));
-  EXPECT_EQ(GradientsAt("pow", {zero, two}), (Numbers{0, 0}));
-  for (const char* op : {"reduce_max", "reduce_min"}) {
+  EXPECT_EQ(GradientsAt(OpKind::kMaximum, {two, two}), (Numbers{1, 0}));
+  EXPECT_EQ(GradientsAt(OpKind::kMinimum, {two, two}), (Numbers{1, 0}));
+  EXPECT_EQ(GradientsAt(OpKind::kPow, {zero, zero}), (Numbers{0, 0}));
+  EXPECT_EQ(GradientsAt(OpKind::kPow, {zero, two}), (Numbers{0, 0}));
+  for (const OpKind op : {OpKind::kReduceMax, OpKind::kReduceMin}) {
     EXPECT_EQ(GradientsAt(op, {{.shape = {2}, .values = {3, 3}}}), (Numbers{0.5, 0.5})) << op;
   }
-  EXPECT_TRUE(GradientsAt("less", {two, two}).empty());
-  EXPECT_EQ(GradientsAt("where", {zero, two, two}), (Numbers{0, 1}));
+  EXPECT_TRUE(GradientsAt(OpKind::kLess, {two, two}).empty());
+  EXPECT_EQ(GradientsAt(OpKind::kWhere, {zero, two, two}), (Numbers{0, 1}));
 }
 
 // Ops that a model can call and that carry reals have a gradient, but for these.
 TEST(GradientTest, CallableOpsHaveGradients) {
-  const std::set<std::string> without = {"accuracy", "print", "assert_finite"};
+  const std::set<OpKind> without = {OpKind::kAccuracy, OpKind::kPrint, OpKind::kAssertFinite};
   for (const OpDefinition* op : AllOps()) {
     if (!op->callable) continue;
-    EXPECT_EQ(op->gradient == nullptr, without.count(op->name) > 0) << op->name;
+    EXPECT_EQ(op->gradient == nullptr, without.count(op->kind) > 0) << op->name();
   }
 }
 

@@ -47,11 +47,11 @@ Argument ResultArgument() { return {.name = "result", .kind = ArgumentKind::kDTy
 
 std::variant<DType, OpError> ResultDType(Types inputs, const Attributes& attributes) {
   const DType factors = inputs[0].dtype;
-  if (!attributes.Has("result")) return factors;
-  const std::string& name = attributes.GetString("result");
-  if (factors == DType::kBf16 && name == DTypeName(DType::kF32)) return DType::kF32;
+  if (!attributes.Has(attribute::kResult)) return factors;
+  const DType result = attributes.Get(attribute::kResult);
+  if (factors == DType::kBf16 && result == DType::kF32) return DType::kF32;
   return OpError{.code = Code::kE0409,
-                 .message = absl::StrCat("`result` is `", name, "` for factors of ", DTypeName(factors))};
+                 .message = absl::StrCat("`result` is `", DTypeName(result), "` for factors of ", DTypeName(factors))};
 }
 
 std::optional<OpError> CheckRank(Types inputs, int index, int rank) {
@@ -98,11 +98,11 @@ std::optional<OpError> CheckSizes(const Shape& shape, const std::string& attribu
   return std::nullopt;
 }
 
-std::optional<OpError> CheckFinite(const Attributes& attributes, const std::string& attribute) {
-  const double value = attributes.GetDouble(attribute);
+std::optional<OpError> CheckFinite(const Attributes& attributes, Attribute<double> key) {
+  const double value = attributes.Get(key);
   if (std::isfinite(value)) return std::nullopt;
   return OpError{.code = Code::kE0409,
-                 .message = absl::StrCat("`", attribute, "` is ", FormatDouble(value)),
+                 .message = absl::StrCat("`", key.name, "` is ", FormatDouble(value)),
                  .notes = {"it must be a finite number"}};
 }
 
@@ -129,7 +129,7 @@ std::variant<std::vector<int>, OpError> NormalizeAxes(const std::vector<int64_t>
 }
 
 std::vector<int> AxesOf(const Attributes& attributes, int rank) {
-  const std::vector<int64_t>& axes = attributes.GetInts("axes");
+  const std::vector<int64_t>& axes = attributes.Get(attribute::kAxes);
   if (axes.empty()) {
     std::vector<int> all;
     for (int d = 0; d < rank; ++d) all.push_back(d);
@@ -141,7 +141,7 @@ std::vector<int> AxesOf(const Attributes& attributes, int rank) {
 }
 
 size_t AxisOf(const Attributes& attributes, int rank) {
-  const int64_t axis = attributes.GetInt("axis");
+  const int64_t axis = attributes.Get(attribute::kAxis);
   return static_cast<size_t>(axis < 0 ? axis + rank : axis);
 }
 
@@ -166,7 +166,7 @@ InferResult InferChecked(const OpDefinition& definition, Types inputs, const Att
   const TensorType* type = std::get_if<TensorType>(&result);
   if (type == nullptr || CountUpToLimit(type->shape) <= kMaxElements) return result;
   return OpError{.code = Code::kE0410,
-                 .message = absl::StrCat("`", definition.name, "` gives ", ShapeText(type->shape), ", more than ",
+                 .message = absl::StrCat("`", definition.name(), "` gives ", ShapeText(type->shape), ", more than ",
                                          kMaxElements, " elements"),
                  .about = {},
                  .notes = {"up to 2^53 - 1 the number of an element is exact in 64-bit integers and in doubles"}};
@@ -196,6 +196,11 @@ bool HasType(const AttributeValue& value, ArgumentKind kind) {
       return std::holds_alternative<std::string>(value);
   }
   CLEAVE_UNREACHABLE();
+}
+
+bool IsDType(const AttributeValue& value) {
+  const std::string* name = std::get_if<std::string>(&value);
+  return name != nullptr && ParseDType(*name).has_value();
 }
 
 OpError AttributeError(std::string message) {
@@ -236,32 +241,37 @@ std::optional<OpError> CompleteAttributes(const OpDefinition& definition, size_t
     if (found == attributes.values.end()) {
       if (argument.internal) continue;
       if (!argument.default_value.has_value()) {
-        return AttributeError(absl::StrCat("`", definition.name, "` needs `", argument.name, "`"));
+        return AttributeError(absl::StrCat("`", definition.name(), "` needs `", argument.name, "`"));
       }
       attributes.values[argument.name] = *argument.default_value;
+    } else if (argument.kind == ArgumentKind::kDType && !IsDType(found->second)) {
+      OpError error =
+          AttributeError(absl::StrCat("`", argument.name, "` of `", definition.name(), "` is no element type"));
+      error.help = {"element types are f32, bf16 and i32"};
+      return error;
     } else if (!HasType(found->second, argument.kind)) {
-      return AttributeError(absl::StrCat("`", argument.name, "` of `", definition.name, "` has another type"));
+      return AttributeError(absl::StrCat("`", argument.name, "` of `", definition.name(), "` has another type"));
     }
   }
   for (const auto& [name, value] : attributes.values) {
     if (std::find(known.begin(), known.end(), name) == known.end()) {
-      return AttributeError(absl::StrCat("`", definition.name, "` has no `", name, "`"));
+      return AttributeError(absl::StrCat("`", definition.name(), "` has no `", name, "`"));
     }
   }
   if (input_count < least || input_count > most) {
-    return AttributeError(absl::StrCat("`", definition.name, "` takes ", most == SIZE_MAX ? "at least " : "",
+    return AttributeError(absl::StrCat("`", definition.name(), "` takes ", most == SIZE_MAX ? "at least " : "",
                                        Plural(static_cast<int64_t>(input_count < least ? least : most), "tensor"),
                                        ", found ", input_count));
   }
   return std::nullopt;
 }
 
-std::optional<OpError> CheckWord(const Attributes& attributes, const std::string& name,
+std::optional<OpError> CheckWord(const Attributes& attributes, Attribute<std::string> key,
                                  const std::vector<std::string>& words) {
-  const std::string& word = attributes.GetString(name);
+  const std::string& word = attributes.Get(key);
   if (std::find(words.begin(), words.end(), word) != words.end()) return std::nullopt;
   return OpError{.code = Code::kE0409,
-                 .message = absl::StrCat("`", name, "` is `", word, "`"),
+                 .message = absl::StrCat("`", key.name, "` is `", word, "`"),
                  .help = {absl::StrCat("use ", QuotedList(words, "or"))}};
 }
 

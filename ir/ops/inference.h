@@ -49,8 +49,8 @@ std::optional<OpError> CheckMask(Types inputs, int index);
 // Every size at least 1; `attribute` is where the sizes come from.
 std::optional<OpError> CheckSizes(const Shape& shape, const std::string& attribute);
 
-// An error unless the float `attribute` is finite.
-std::optional<OpError> CheckFinite(const Attributes& attributes, const std::string& attribute);
+// An error unless the number is finite.
+std::optional<OpError> CheckFinite(const Attributes& attributes, Attribute<double> key);
 
 // `axes` counted from the front (-1 is the last), sorted. Errors: outside of [-rank, rank), twice.
 std::variant<std::vector<int>, OpError> NormalizeAxes(const std::vector<int64_t>& axes, int rank);
@@ -74,7 +74,7 @@ InferResult InferChecked(const OpDefinition& definition, Types inputs, const Att
 std::optional<OpError> CompleteAttributes(const OpDefinition& definition, size_t input_count, Attributes& attributes);
 
 // An error where attribute `name` is none of `words`.
-std::optional<OpError> CheckWord(const Attributes& attributes, const std::string& name,
+std::optional<OpError> CheckWord(const Attributes& attributes, Attribute<std::string> key,
                                  const std::vector<std::string>& words);
 
 }  // namespace cleave

@@ -6,11 +6,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
+#include "ir/ops/define.h"
 #include "ir/ops/kernel_call.h"
 #include "ir/ops/lift.h"
 #include "ir/ops/need.h"
 #include "ir/ops/rows.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -45,9 +45,9 @@ InferResult InferLayerNorm(Types inputs, const Attributes& attributes) {
         .about = {{i, absl::StrCat("is ", ShapeText(shape), " instead of ", features[0])},
                   {0, absl::StrCat("has ", Plural(features[0], "element"), " in its last dimension")}}};
   }
-  if (attributes.GetDouble("epsilon") > 0) return result;
+  if (attributes.Get(attribute::kEpsilon) > 0) return result;
   return OpError{.code = Code::kE0409,
-                 .message = absl::StrCat("`epsilon` is ", FormatDouble(attributes.GetDouble("epsilon"))),
+                 .message = absl::StrCat("`epsilon` is ", FormatDouble(attributes.Get(attribute::kEpsilon))),
                  .notes = {"it keeps the division by the deviation finite and is positive"}};
 }
 
@@ -57,22 +57,22 @@ Rule LayerNormRule(Types inputs, const TensorType&, const Attributes&) {
 
 Gradients LayerNormGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   const OpId x = op.inputs[0];
-  const std::map<std::string, AttributeValue> epsilon = {{"epsilon", op.attributes.GetDouble("epsilon")}};
-  const OpId dx = builder.Add("layer_norm_gradient_input", {dy, x, op.inputs[1]}, epsilon, GradientName(op, "x"));
-  const OpId dscale = builder.Add("layer_norm_gradient_scale", {dy, x}, epsilon, GradientName(op, "scale"));
+  const Attributes epsilon = {{attribute::kEpsilon, op.attributes.Get(attribute::kEpsilon)}};
+  const OpId dx = builder.Add(OpKind::kLayerNormGradientInput, {dy, x, op.inputs[1]}, epsilon, GradientName(op, "x"));
+  const OpId dscale = builder.Add(OpKind::kLayerNormGradientScale, {dy, x}, epsilon, GradientName(op, "scale"));
   return {dx, dscale, SumToType(builder, dy, builder.type(op.inputs[2]), GradientName(op, "shift"))};
 }
 
 OpId DistributeLayerNorm(GraphBuilder& builder, const Op& op, absl::Span<const int64_t>) {
-  const double epsilon = op.attributes.GetDouble("epsilon");
+  const double epsilon = op.attributes.Get(attribute::kEpsilon);
   const OpId normalized = Normalized(builder, op.inputs[0], epsilon, op.name).values;
-  const OpId scaled = builder.Add("mul", {normalized, op.inputs[1]}, {}, absl::StrCat(op.name, ".scaled"));
-  return builder.Add("add", {scaled, op.inputs[2]}, {}, op.name);
+  const OpId scaled = builder.Add(OpKind::kMul, {normalized, op.inputs[1]}, {}, absl::StrCat(op.name, ".scaled"));
+  return builder.Add(OpKind::kAdd, {scaled, op.inputs[2]}, {}, op.name);
 }
 
 void EvaluateLayerNorm(const Evaluation& evaluation) {
   const Rows rows = RowsOf(*evaluation.inputs[0]);
-  const double epsilon = evaluation.attributes.GetDouble("epsilon");
+  const double epsilon = evaluation.attributes.Get(attribute::kEpsilon);
   const double* scale = evaluation.inputs[1]->values.data();
   const double* shift = evaluation.inputs[2]->values.data();
   for (int64_t r = 0; r < rows.count; ++r) {
@@ -90,8 +90,8 @@ std::optional<OpId> BatchLayerNorm(Lift& lift) {
   // Normalised without scale and shift, which then are those of each element.
   const Shape row = {lift.element(0).back()};
   const OpId normal = lift.Main({lift.value(0), lift.Constant(1, row), lift.Constant(0, row)});
-  const OpId scaled = lift.Step("mul", {normal, lift.Aligned(1, lift.rank(0))});
-  return lift.Step("add", {scaled, lift.Aligned(2, lift.rank(0))});
+  const OpId scaled = lift.Step(OpKind::kMul, {normal, lift.Aligned(1, lift.rank(0))});
+  return lift.Step(OpKind::kAdd, {scaled, lift.Aligned(2, lift.rank(0))});
 }
 
 // With n the normalized row, s its inverse deviation and g = dy * scale: dx = s * (g - mean(g) - n * mean(g * n)).
@@ -106,22 +106,22 @@ Rule LayerNormGradientInputRule(Types inputs, const TensorType&, const Attribute
 }
 
 OpId DistributeLayerNormGradientInput(GraphBuilder& builder, const Op& op, absl::Span<const int64_t>) {
-  const auto add = [&](const char* kind, OpId a, OpId b, const char* part) {
+  const auto add = [&](OpKind kind, OpId a, OpId b, const char* part) {
     return builder.Add(kind, {a, b}, {}, absl::StrCat(op.name, part));
   };
-  const NormalizedRows n = Normalized(builder, op.inputs[1], op.attributes.GetDouble("epsilon"), op.name);
-  const OpId g = add("mul", op.inputs[0], op.inputs[2], ".scaled");
+  const NormalizedRows n = Normalized(builder, op.inputs[1], op.attributes.Get(attribute::kEpsilon), op.name);
+  const OpId g = add(OpKind::kMul, op.inputs[0], op.inputs[2], ".scaled");
   const OpId mean = RowMean(builder, g, absl::StrCat(op.name, ".scaled"));
-  const OpId products = add("mul", g, n.values, ".products");
+  const OpId products = add(OpKind::kMul, g, n.values, ".products");
   const OpId slope = RowMean(builder, products, absl::StrCat(op.name, ".products"));
-  const OpId centered = add("sub", g, mean, ".scaled_centered");
-  const OpId along = add("mul", n.values, slope, ".along");
-  return add("mul", add("sub", centered, along, ".across"), n.inverse_deviation, "");
+  const OpId centered = add(OpKind::kSub, g, mean, ".scaled_centered");
+  const OpId along = add(OpKind::kMul, n.values, slope, ".along");
+  return add(OpKind::kMul, add(OpKind::kSub, centered, along, ".across"), n.inverse_deviation, "");
 }
 
 void EvaluateLayerNormGradientInput(const Evaluation& evaluation) {
   const Rows rows = RowsOf(*evaluation.inputs[0]);
-  const double epsilon = evaluation.attributes.GetDouble("epsilon");
+  const double epsilon = evaluation.attributes.Get(attribute::kEpsilon);
   const double* scale = evaluation.inputs[2]->values.data();
   const double length = static_cast<double>(rows.length);
   for (int64_t r = 0; r < rows.count; ++r) {
@@ -164,14 +164,14 @@ Flops LayerNormGradientScaleFlops(Types inputs, const TensorType&, const Attribu
 }
 
 OpId DistributeLayerNormGradientScale(GraphBuilder& builder, const Op& op, absl::Span<const int64_t>) {
-  const OpId normalized = Normalized(builder, op.inputs[1], op.attributes.GetDouble("epsilon"), op.name).values;
-  const OpId products = builder.Add("mul", {op.inputs[0], normalized}, {}, absl::StrCat(op.name, ".products"));
+  const OpId normalized = Normalized(builder, op.inputs[1], op.attributes.Get(attribute::kEpsilon), op.name).values;
+  const OpId products = builder.Add(OpKind::kMul, {op.inputs[0], normalized}, {}, absl::StrCat(op.name, ".products"));
   return SumToType(builder, products, op.type, op.name);
 }
 
 void EvaluateLayerNormGradientScale(const Evaluation& evaluation) {
   const Rows rows = RowsOf(*evaluation.inputs[0]);
-  const double epsilon = evaluation.attributes.GetDouble("epsilon");
+  const double epsilon = evaluation.attributes.Get(attribute::kEpsilon);
   for (int64_t r = 0; r < rows.count; ++r) {
     const double* dy = evaluation.inputs[0]->values.data() + r * rows.length;
     const double* x = evaluation.inputs[1]->values.data() + r * rows.length;
@@ -185,50 +185,42 @@ void EvaluateLayerNormGradientScale(const Evaluation& evaluation) {
 }  // namespace
 
 OpDefinition DefineLayerNorm() {
-  return OpDefinition{.name = "layer_norm",
-                      .op_class = OpClass::kReduction,
-                      .signature = {{.name = "x"},
-                                    {.name = "scale"},
-                                    {.name = "shift"},
-                                    {.name = "epsilon", .kind = ArgumentKind::kFloat, .default_value = 1e-5}},
-                      .summary = "rows of the last dimension to mean 0 and variance 1, times scale plus shift",
-                      .infer = InferLayerNorm,
-                      .rule = LayerNormRule,
-                      .gradient = LayerNormGradients,
-                      .flops = FlopsPerElement<8>,
-                      .distribute = DistributeLayerNorm,
-                      .evaluate = EvaluateLayerNorm,
-                      .batch = BatchLayerNorm,
-                      .calls = [](const CallSite& site) {
-                        return RowsCall(site, "LayerNorm", {FloatNumber{site.attributes.GetDouble("epsilon")}});
-                      }};
+  return OpDefinition{
+      .op_class = OpClass::kReduction,
+      .signature = {{.name = "x"}, {.name = "scale"}, {.name = "shift"}, OptionalAttribute(attribute::kEpsilon, 1e-5)},
+      .summary = "rows of the last dimension to mean 0 and variance 1, times scale plus shift",
+      .infer = InferLayerNorm,
+      .rule = LayerNormRule,
+      .gradient = LayerNormGradients,
+      .flops = FlopsPerElement<8>,
+      .distribute = DistributeLayerNorm,
+      .evaluate = EvaluateLayerNorm,
+      .batch = BatchLayerNorm,
+      .calls = [](const CallSite& site) {
+        return RowsCall(site, "LayerNorm", {FloatNumber{site.attributes.Get(attribute::kEpsilon)}});
+      }};
 }
 
 OpDefinition DefineLayerNormGradientInput() {
-  return OpDefinition{.name = "layer_norm_gradient_input",
-                      .op_class = OpClass::kReduction,
-                      .callable = false,
-                      .signature = {{.name = "dy"},
-                                    {.name = "x"},
-                                    {.name = "scale"},
-                                    {.name = "epsilon", .kind = ArgumentKind::kFloat}},
-                      .summary = "gradient of layer_norm by its input",
-                      .infer = InferLayerNormGradientInput,
-                      .rule = LayerNormGradientInputRule,
-                      .flops = FlopsPerElement<16>,
-                      .distribute = DistributeLayerNormGradientInput,
-                      .evaluate = EvaluateLayerNormGradientInput,
-                      .calls = [](const CallSite& site) {
-                        return RowsCall(site, "LayerNormGradientInput",
-                                        {FloatNumber{site.attributes.GetDouble("epsilon")}});
-                      }};
+  return OpDefinition{
+      .op_class = OpClass::kReduction,
+      .callable = false,
+      .signature = {{.name = "dy"}, {.name = "x"}, {.name = "scale"}, RequiredAttribute(attribute::kEpsilon)},
+      .summary = "gradient of layer_norm by its input",
+      .infer = InferLayerNormGradientInput,
+      .rule = LayerNormGradientInputRule,
+      .flops = FlopsPerElement<16>,
+      .distribute = DistributeLayerNormGradientInput,
+      .evaluate = EvaluateLayerNormGradientInput,
+      .calls = [](const CallSite& site) {
+        return RowsCall(site, "LayerNormGradientInput", {FloatNumber{site.attributes.Get(attribute::kEpsilon)}});
+      }};
 }
 
 OpDefinition DefineLayerNormGradientScale() {
-  return OpDefinition{.name = "layer_norm_gradient_scale",
-                      .op_class = OpClass::kReduction,
+  return OpDefinition{.op_class = OpClass::kReduction,
                       .callable = false,
-                      .signature = {{.name = "dy"}, {.name = "x"}, {.name = "epsilon", .kind = ArgumentKind::kFloat}},
+                      .signature = {{.name = "dy"}, {.name = "x"}, RequiredAttribute(attribute::kEpsilon)},
                       .summary = "gradient of layer_norm by its scale",
                       .infer = InferLayerNormGradientScale,
                       .rule = LayerNormGradientScaleRule,
@@ -238,7 +230,7 @@ OpDefinition DefineLayerNormGradientScale() {
                       .calls =
                           [](const CallSite& site) {
                             return RowsCall(site, "LayerNormGradientScale",
-                                            {FloatNumber{site.attributes.GetDouble("epsilon")}});
+                                            {FloatNumber{site.attributes.Get(attribute::kEpsilon)}});
                           },
                       .need = RowOrderNeed<0>};
 }

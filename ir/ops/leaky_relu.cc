@@ -1,21 +1,21 @@
+#include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
 
 InferResult InferLeakyRelu(Types inputs, const Attributes& attributes) {
   if (auto error = CheckFloat(inputs, 0, "x")) return *error;
-  if (auto error = CheckFinite(attributes, "slope")) return *error;
+  if (auto error = CheckFinite(attributes, attribute::kSlope)) return *error;
   return inputs[0];
 }
 
 Gradients LeakyReluGradients(GraphBuilder& builder, const Op& op, OpId dy) {
-  return {builder.Add("leaky_relu_gradient", {dy, op.inputs[0]}, op.attributes.values, GradientName(op, "x"))};
+  return {builder.Add(OpKind::kLeakyReluGradient, {dy, op.inputs[0]}, op.attributes, GradientName(op, "x"))};
 }
 
 void EvaluateLeakyRelu(const Evaluation& evaluation) {
-  const double slope = evaluation.attributes.GetDouble("slope");
+  const double slope = evaluation.attributes.Get(attribute::kSlope);
   for (size_t i = 0; i < evaluation.output.values.size(); ++i) {
     const double x = evaluation.inputs[0]->values[i];
     evaluation.output.values[i] = x < 0 ? slope * x : x;
@@ -25,8 +25,8 @@ void EvaluateLeakyRelu(const Evaluation& evaluation) {
 }  // namespace
 
 OpDefinition DefineLeakyRelu() {
-  OpDefinition definition = UnaryOp("leaky_relu", "each element, times the slope where it is negative");
-  definition.signature.push_back({.name = "slope", .kind = ArgumentKind::kFloat, .default_value = 0.01});
+  OpDefinition definition = UnaryOp("each element, times the slope where it is negative");
+  definition.signature.push_back(OptionalAttribute(attribute::kSlope, 0.01));
   definition.infer = InferLeakyRelu;
   definition.gradient = LeakyReluGradients;
   definition.flops = FlopsPerElement<2>;

@@ -34,34 +34,36 @@ std::vector<OpId> Lift::Inputs() const {
   return values;
 }
 
-OpId Lift::Main(const std::vector<OpId>& inputs, Lift::Values attributes) {
+OpId Lift::Main(const std::vector<OpId>& inputs, Attributes attributes) {
   main_.push_back(builder_.Add(op_.kind, inputs, std::move(attributes), op_.name));
   return main_.back();
 }
 
-OpId Lift::Instead(const std::string& kind, const std::vector<OpId>& inputs, Lift::Values attributes) {
+OpId Lift::Instead(OpKind kind, const std::vector<OpId>& inputs, Attributes attributes) {
   return builder_.Add(kind, inputs, std::move(attributes), op_.name);
 }
 
-OpId Lift::Step(const std::string& kind, const std::vector<OpId>& inputs, Lift::Values attributes) {
-  return builder_.Add(kind, inputs, std::move(attributes), absl::StrCat(op_.name, ".", kind));
+OpId Lift::Step(OpKind kind, const std::vector<OpId>& inputs, Attributes attributes) {
+  return builder_.Add(kind, inputs, std::move(attributes), absl::StrCat(op_.name, ".", OpKindName(kind)));
 }
 
-OpId Lift::Reshape(OpId x, const Shape& shape) { return Step("reshape", {x}, {{"shape", shape}}); }
+OpId Lift::Reshape(OpId x, const Shape& shape) { return Step(OpKind::kReshape, {x}, {{attribute::kShape, shape}}); }
 
 OpId Lift::Constant(double value, const Shape& shape) {
-  return Step("constant", {}, {{"dtype", std::string(DTypeName(DType::kF32))}, {"shape", shape}, {"value", value}});
+  return Step(OpKind::kConstant, {},
+              {{attribute::kDType, DType::kF32}, {attribute::kShape, shape}, {attribute::kValue, value}});
 }
 
 OpId Lift::ElementMean(OpId x, int rank) {
   if (rank == 0) return x;
   std::vector<int64_t> axes(static_cast<size_t>(rank));
   std::iota(axes.begin(), axes.end(), 1);
-  return Step("reduce_mean", {x}, {{"axes", axes}});
+  return Step(OpKind::kReduceMean, {x}, {{attribute::kAxes, axes}});
 }
 
 OpId RepeatElement(GraphBuilder& builder, OpId value, int64_t size, const std::string& name) {
-  return builder.Add("broadcast_to", {value}, {{"shape", Before(size, builder.type(value).shape)}}, name);
+  return builder.Add(OpKind::kBroadcastTo, {value}, {{attribute::kShape, Before(size, builder.type(value).shape)}},
+                     name);
 }
 
 int64_t ShiftedAxis(int64_t axis) { return axis < 0 ? axis : axis + 1; }
@@ -85,8 +87,8 @@ std::optional<OpId> BatchAlongAxis(Lift& lift) {
   for (int i = 1; i < lift.input_count(); ++i) {
     if (lift.mapped(i)) return std::nullopt;
   }
-  Lift::Values attributes = lift.op().attributes.values;
-  attributes["axis"] = ShiftedAxis(lift.op().attributes.GetInt("axis"));
+  Attributes attributes = lift.op().attributes;
+  attributes.Set(attribute::kAxis, ShiftedAxis(lift.op().attributes.Get(attribute::kAxis)));
   return lift.Main(lift.Inputs(), attributes);
 }
 

@@ -6,7 +6,6 @@
 #ifndef CLEAVE_IR_OPS_LIFT_H_
 #define CLEAVE_IR_OPS_LIFT_H_
 
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,8 +23,6 @@ struct LiftedInput {
 
 class Lift {
  public:
-  using Values = std::map<std::string, AttributeValue>;
-
   // Keeps references to all but `inputs`. REQUIRES: an input is mapped.
   Lift(GraphBuilder& builder, const Op& op, std::vector<LiftedInput> inputs, int64_t size)
       : builder_(builder), op_(op), inputs_(std::move(inputs)), size_(size) {}
@@ -45,12 +42,12 @@ class Lift {
   std::vector<OpId> Inputs() const;   // All inputs as they are.
 
   // The op itself, on other inputs or with other attributes; it keeps its name.
-  OpId Main(const std::vector<OpId>& inputs, Values attributes);
-  OpId Main(const std::vector<OpId>& inputs) { return Main(inputs, op_.attributes.values); }
+  OpId Main(const std::vector<OpId>& inputs, Attributes attributes);
+  OpId Main(const std::vector<OpId>& inputs) { return Main(inputs, op_.attributes); }
   // Another op in its place, which takes its name.
-  OpId Instead(const std::string& kind, const std::vector<OpId>& inputs, Values attributes = {});
+  OpId Instead(OpKind kind, const std::vector<OpId>& inputs, Attributes attributes = {});
   // An op beside it, or one of those that compose it.
-  OpId Step(const std::string& kind, const std::vector<OpId>& inputs, Values attributes = {});
+  OpId Step(OpKind kind, const std::vector<OpId>& inputs, Attributes attributes = {});
   OpId Reshape(OpId x, const Shape& shape);
   OpId Constant(double value, const Shape& shape = {});
   // The mean of each element, of `rank` dimensions.

@@ -80,11 +80,11 @@ Rule RegressionGradientRule(Types inputs, const TensorType& output, const Attrib
   return BroadcastRule(inputs, output, {{2}});
 }
 
-Gradients RegressionGradients(GraphBuilder& builder, const Op& op, OpId dy, const std::string& kind) {
+Gradients RegressionGradients(GraphBuilder& builder, const Op& op, OpId dy, OpKind kind) {
   const std::string name = GradientName(op, "prediction");
   const OpId plain = builder.Add(kind, {op.inputs[0], op.inputs[1], dy}, {}, name);
   const OpId by_prediction = ApplyMask(builder, op, plain, name);
-  const OpId by_target = builder.Add("neg", {by_prediction}, {}, GradientName(op, "target"));
+  const OpId by_target = builder.Add(OpKind::kNeg, {by_prediction}, {}, GradientName(op, "target"));
   Gradients gradients = {by_prediction, by_target};
   if (op.inputs.size() > 2) gradients.push_back(std::nullopt);
   return gradients;
@@ -92,15 +92,15 @@ Gradients RegressionGradients(GraphBuilder& builder, const Op& op, OpId dy, cons
 
 OpId ShareOfMean(GraphBuilder& builder, const Op& op, OpId dy, const std::string& name) {
   const double count = static_cast<double>(builder.type(op.inputs[0]).elements());
-  return builder.Add("scale", {dy}, {{"factor", 1 / count}}, name);
+  return builder.Add(OpKind::kScale, {dy}, {{attribute::kFactor, 1 / count}}, name);
 }
 
 OpId ApplyMask(GraphBuilder& builder, const Op& op, OpId gradient, const std::string& name) {
   if (op.inputs.size() < 3) return gradient;
   Shape shape(builder.type(gradient).shape.size(), 1);
   shape[0] = builder.type(gradient).shape[0];
-  const OpId mask = builder.Add("reshape", {op.inputs[2]}, {{"shape", shape}}, name);
-  return builder.Add("mul", {gradient, mask}, {}, name);
+  const OpId mask = builder.Add(OpKind::kReshape, {op.inputs[2]}, {{attribute::kShape, shape}}, name);
+  return builder.Add(OpKind::kMul, {gradient, mask}, {}, name);
 }
 
 double GlobalCount(const Evaluation& evaluation, size_t factors) {

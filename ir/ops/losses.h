@@ -32,7 +32,7 @@ InferResult InferRegressionGradient(Types inputs, const Attributes& attributes);
 Rule RegressionGradientRule(Types inputs, const TensorType& output, const Attributes& attributes);
 
 // Gradients by prediction and target through op `kind` of the form above.
-Gradients RegressionGradients(GraphBuilder& builder, const Op& op, OpId dy, const std::string& kind);
+Gradients RegressionGradients(GraphBuilder& builder, const Op& op, OpId dy, OpKind kind);
 
 // The gradient by one element's loss: that by the mean of input 0's elements, divided by their number.
 OpId ShareOfMean(GraphBuilder& builder, const Op& op, OpId dy, const std::string& name);

@@ -1,13 +1,13 @@
 #include <cmath>
 
+#include "ir/ops/define.h"
 #include "ir/ops/losses.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
 
 Gradients MaeGradients(GraphBuilder& builder, const Op& op, OpId dy) {
-  return RegressionGradients(builder, op, dy, "mae_gradient");
+  return RegressionGradients(builder, op, dy, OpKind::kMaeGradient);
 }
 
 void EvaluateMae(const Evaluation& evaluation) {
@@ -16,14 +16,13 @@ void EvaluateMae(const Evaluation& evaluation) {
 
 std::optional<OpId> BatchMae(Lift& lift) {
   if (HasMask(lift)) return std::nullopt;
-  return lift.ElementMean(lift.Step("abs", {lift.Step("sub", lift.Inputs())}), lift.rank(0));
+  return lift.ElementMean(lift.Step(OpKind::kAbs, {lift.Step(OpKind::kSub, lift.Inputs())}), lift.rank(0));
 }
 
 }  // namespace
 
 OpDefinition DefineMae() {
-  return OpDefinition{.name = "mae",
-                      .op_class = OpClass::kReduction,
+  return OpDefinition{.op_class = OpClass::kReduction,
                       .signature = LossSignature("prediction", "target"),
                       .summary = "mean of the absolute differences",
                       .infer = InferRegression,

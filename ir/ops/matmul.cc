@@ -4,10 +4,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "ir/formula/formula.h"
+#include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
 #include "ir/ops/lift.h"
 #include "ir/ops/products.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -19,11 +19,11 @@ struct Sides {
 };
 
 Sides SidesOfA(size_t rank, const Attributes& attributes) {
-  return attributes.GetBool("transpose_a") ? Sides{rank - 1, rank - 2} : Sides{rank - 2, rank - 1};
+  return attributes.Get(attribute::kTransposeA) ? Sides{rank - 1, rank - 2} : Sides{rank - 2, rank - 1};
 }
 
 Sides SidesOfB(size_t rank, const Attributes& attributes) {
-  return attributes.GetBool("transpose_b") ? Sides{rank - 2, rank - 1} : Sides{rank - 1, rank - 2};
+  return attributes.Get(attribute::kTransposeB) ? Sides{rank - 2, rank - 1} : Sides{rank - 1, rank - 2};
 }
 
 // b has no leading dimensions of its own.
@@ -54,9 +54,9 @@ InferResult InferMatmul(Types inputs, const Attributes& attributes) {
                   .about = {{1, absl::StrCat("has ", k_of_b, " in dimension ", b_sides.contracted)},
                             {0, absl::StrCat("has ", k_of_a, " in dimension ", a_sides.contracted)}}};
     if (k_of_a == b[b_sides.kept]) {
-      error.help.push_back(attributes.GetBool("transpose_b") ? "transpose_b = false" : "transpose_b = true");
+      error.help.push_back(attributes.Get(attribute::kTransposeB) ? "transpose_b = false" : "transpose_b = true");
     } else if (a[a_sides.kept] == k_of_b) {
-      error.help.push_back(attributes.GetBool("transpose_a") ? "transpose_a = false" : "transpose_a = true");
+      error.help.push_back(attributes.Get(attribute::kTransposeA) ? "transpose_a = false" : "transpose_a = true");
     }
     return error;
   }
@@ -86,8 +86,8 @@ Rule MatmulRule(Types inputs, const TensorType& output, const Attributes& attrib
     dimensions.push_back({column});
     return dimensions;
   };
-  const bool transpose_a = attributes.GetBool("transpose_a");
-  const bool transpose_b = attributes.GetBool("transpose_b");
+  const bool transpose_a = attributes.Get(attribute::kTransposeA);
+  const bool transpose_b = attributes.Get(attribute::kTransposeB);
   const std::vector<FactorList> front_of_b = IsShared(inputs) ? std::vector<FactorList>{} : leading;
   rule.inputs = {tensor(leading, transpose_a ? k : i, transpose_a ? i : k),
                  tensor(front_of_b, transpose_b ? j : k, transpose_b ? k : j)};
@@ -97,14 +97,15 @@ Rule MatmulRule(Types inputs, const TensorType& output, const Attributes& attrib
 }
 
 OpId Product(GraphBuilder& builder, OpId a, OpId b, bool transpose_a, bool transpose_b, const std::string& name) {
-  return builder.Add("matmul", {a, b}, {{"transpose_a", transpose_a}, {"transpose_b", transpose_b}}, name);
+  return builder.Add(OpKind::kMatmul, {a, b},
+                     {{attribute::kTransposeA, transpose_a}, {attribute::kTransposeB, transpose_b}}, name);
 }
 
 OpId SwapLastTwo(GraphBuilder& builder, OpId x, const std::string& name) {
   std::vector<int64_t> permutation;
   for (int d = 0; d < builder.type(x).rank(); ++d) permutation.push_back(d);
   std::swap(permutation[permutation.size() - 1], permutation[permutation.size() - 2]);
-  return builder.Add("transpose", {x}, {{"permutation", permutation}}, name);
+  return builder.Add(OpKind::kTranspose, {x}, {{attribute::kPermutation, permutation}}, name);
 }
 
 // With A and B the matrices as they enter the product, dA = dC B^T and dB = A^T dC. What is stored transposed gets the
@@ -112,8 +113,8 @@ OpId SwapLastTwo(GraphBuilder& builder, OpId x, const std::string& name) {
 Gradients MatmulGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   const OpId a = op.inputs[0];
   const OpId b = op.inputs[1];
-  const bool transpose_a = op.attributes.GetBool("transpose_a");
-  const bool transpose_b = op.attributes.GetBool("transpose_b");
+  const bool transpose_a = op.attributes.Get(attribute::kTransposeA);
+  const bool transpose_b = op.attributes.Get(attribute::kTransposeB);
   const bool summed = builder.type(a).rank() > 2 && builder.type(b).rank() == 2;
   const std::string name_a = GradientName(op, "a");
   const std::string name_b = GradientName(op, "b");
@@ -130,8 +131,8 @@ Gradients MatmulGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   OpId db;
   if (summed) {
     const OpId rows = transpose_a ? SwapLastTwo(builder, a, name_b) : a;
-    db = transpose_b ? builder.Add("matmul_sum", {dy, rows}, {}, name_b)
-                     : builder.Add("matmul_sum", {rows, dy}, {}, name_b);
+    db = transpose_b ? builder.Add(OpKind::kMatmulSum, {dy, rows}, {}, name_b)
+                     : builder.Add(OpKind::kMatmulSum, {rows, dy}, {}, name_b);
   } else {
     db = transpose_b ? Product(builder, dy, a, true, transpose_a, name_b)
                      : Product(builder, a, dy, !transpose_a, false, name_b);
@@ -178,13 +179,13 @@ OpId BatchByFormula(Lift& lift) {
     return term;
   };
   Formula formula;
-  formula.inputs = {side(0, lift.op().attributes.GetBool("transpose_a"), "i", "k"),
-                    side(1, lift.op().attributes.GetBool("transpose_b"), "k", "j")};
+  formula.inputs = {side(0, lift.op().attributes.Get(attribute::kTransposeA), "i", "k"),
+                    side(1, lift.op().attributes.Get(attribute::kTransposeB), "k", "j")};
   formula.output.push_back({"e"});
   for (int d = 0; d + 2 < lift.rank(0); ++d) formula.output.push_back({absl::StrCat("b", d)});
   formula.output.push_back({"i"});
   formula.output.push_back({"j"});
-  return lift.Instead("einsum", lift.Inputs(), {{"equation", LettersText(formula)}});
+  return lift.Instead(OpKind::kEinsum, lift.Inputs(), {{attribute::kEquation, LettersText(formula)}});
 }
 
 std::optional<OpId> BatchMatmul(Lift& lift) {
@@ -202,8 +203,8 @@ std::vector<KernelCall> MatmulCalls(const CallSite& site) {
   MatrixProduct product = {.m = {{{0, static_cast<int>(a.kept)}}},
                            .n = {{{1, static_cast<int>(b.kept)}}},
                            .k = {{{0, static_cast<int>(a.contracted)}}},
-                           .transpose_a = site.attributes.GetBool("transpose_a"),
-                           .transpose_b = site.attributes.GetBool("transpose_b")};
+                           .transpose_a = site.attributes.Get(attribute::kTransposeA),
+                           .transpose_b = site.attributes.Get(attribute::kTransposeB)};
   if (!IsShared(site.inputs) || rank == 2) {
     product.batch = leading;
     return {MatMulCall(product, Pointer{0}, Pointer{1}, Pointer{kResult})};
@@ -284,13 +285,12 @@ std::vector<KernelCall> MatmulSumCalls(const CallSite& site) {
 }  // namespace
 
 OpDefinition DefineMatmul() {
-  return OpDefinition{.name = "matmul",
-                      .op_class = OpClass::kProduct,
+  return OpDefinition{.op_class = OpClass::kProduct,
                       .treatment = Treatment::kProduct,
                       .signature = {{.name = "a"},
                                     {.name = "b"},
-                                    {.name = "transpose_a", .kind = ArgumentKind::kBool, .default_value = false},
-                                    {.name = "transpose_b", .kind = ArgumentKind::kBool, .default_value = false},
+                                    OptionalAttribute(attribute::kTransposeA, false),
+                                    OptionalAttribute(attribute::kTransposeB, false),
                                     ResultArgument()},
                       .summary = "matrix product over the last two dimensions",
                       .infer = InferMatmul,
@@ -303,8 +303,7 @@ OpDefinition DefineMatmul() {
 }
 
 OpDefinition DefineMatmulSum() {
-  return OpDefinition{.name = "matmul_sum",
-                      .op_class = OpClass::kProduct,
+  return OpDefinition{.op_class = OpClass::kProduct,
                       .callable = false,
                       .treatment = Treatment::kGradient,
                       .signature = {{.name = "a"}, {.name = "b"}, ResultArgument()},

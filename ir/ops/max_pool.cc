@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "ir/ops/define.h"
 #include "ir/ops/pooling.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -16,11 +16,11 @@ Rule MaxPoolRule(Types inputs, const TensorType& output, const Attributes& attri
 // The gradient goes to the element that was the maximum, the first of equals.
 Gradients MaxPoolGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   const OpId x = op.inputs[0];
-  std::map<std::string, AttributeValue> attributes = PoolingAttributes(op.attributes);
-  const OpId index = builder.Add("max_pool_index", {x}, attributes, op.name + ".index");
+  Attributes attributes = PoolingAttributes(op.attributes);
+  const OpId index = builder.Add(OpKind::kMaxPoolIndex, {x}, attributes, op.name + ".index");
   const Shape& images = builder.type(x).shape;
-  attributes["size"] = std::vector<int64_t>{images[2], images[3]};
-  return {builder.Add("max_pool_gradient", {dy, index}, attributes, GradientName(op, "x"))};
+  attributes.Set(attribute::kImageSize, std::vector<int64_t>{images[2], images[3]});
+  return {builder.Add(OpKind::kMaxPoolGradient, {dy, index}, attributes, GradientName(op, "x"))};
 }
 
 void EvaluateMaxPool(const Evaluation& evaluation) {
@@ -78,8 +78,7 @@ void EvaluateMaxPoolGradient(const Evaluation& evaluation) {
 }  // namespace
 
 OpDefinition DefineMaxPool() {
-  return OpDefinition{.name = "max_pool",
-                      .op_class = OpClass::kReduction,
+  return OpDefinition{.op_class = OpClass::kReduction,
                       .signature = PoolingSignature({{.name = "x"}}),
                       .summary = "the largest element under a kernel that slides over images; padding never counts",
                       .infer = InferPooling,
@@ -92,8 +91,7 @@ OpDefinition DefineMaxPool() {
 }
 
 OpDefinition DefineMaxPoolIndex() {
-  return OpDefinition{.name = "max_pool_index",
-                      .op_class = OpClass::kReduction,
+  return OpDefinition{.op_class = OpClass::kReduction,
                       .callable = false,
                       .signature = PoolingSignature({{.name = "x"}}),
                       .summary = "the tap of the kernel that sees the largest element",
@@ -106,10 +104,9 @@ OpDefinition DefineMaxPoolIndex() {
 
 OpDefinition DefineMaxPoolGradient() {
   return OpDefinition{
-      .name = "max_pool_gradient",
       .op_class = OpClass::kReduction,
       .callable = false,
-      .signature = PoolingSignature({{.name = "dy"}, {.name = "index"}, {.name = "size", .kind = ArgumentKind::kInts}}),
+      .signature = PoolingSignature({{.name = "dy"}, {.name = "index"}, RequiredAttribute(attribute::kImageSize)}),
       .summary = "gradient of max_pool",
       .infer = InferMaxPoolGradient,
       .rule = MaxPoolGradientRule,

@@ -1,7 +1,7 @@
 // Where x and y are equal the gradient goes to x alone.
 
+#include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -14,17 +14,17 @@ Gradients MaximumGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   const TensorType y = builder.type(op.inputs[1]);
   const std::string name_x = GradientName(op, "x");
   const std::string name_y = GradientName(op, "y");
-  const OpId is_x = builder.Add("equal", {op.inputs[0], op.id}, {}, name_x);
-  const OpId is_y = builder.Add("not_equal", {op.inputs[0], op.id}, {}, name_y);
-  const OpId by_x = builder.Add("mul", {dy, is_x}, {}, name_x);
-  const OpId by_y = builder.Add("mul", {dy, is_y}, {}, name_y);
+  const OpId is_x = builder.Add(OpKind::kEqual, {op.inputs[0], op.id}, {}, name_x);
+  const OpId is_y = builder.Add(OpKind::kNotEqual, {op.inputs[0], op.id}, {}, name_y);
+  const OpId by_x = builder.Add(OpKind::kMul, {dy, is_x}, {}, name_x);
+  const OpId by_y = builder.Add(OpKind::kMul, {dy, is_y}, {}, name_y);
   return {SumToType(builder, by_x, x, name_x), SumToType(builder, by_y, y, name_y)};
 }
 
 }  // namespace
 
 OpDefinition DefineMaximum() {
-  OpDefinition definition = BinaryOp("maximum", "the larger of x and y, with broadcasting");
+  OpDefinition definition = BinaryOp("the larger of x and y, with broadcasting");
   definition.gradient = MaximumGradients;
   definition.evaluate = EvaluateBinary<Maximum>;
   return definition;

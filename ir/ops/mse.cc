@@ -1,11 +1,11 @@
+#include "ir/ops/define.h"
 #include "ir/ops/losses.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
 
 Gradients MseGradients(GraphBuilder& builder, const Op& op, OpId dy) {
-  return RegressionGradients(builder, op, dy, "mse_gradient");
+  return RegressionGradients(builder, op, dy, OpKind::kMseGradient);
 }
 
 void EvaluateMse(const Evaluation& evaluation) {
@@ -15,14 +15,13 @@ void EvaluateMse(const Evaluation& evaluation) {
 
 std::optional<OpId> BatchMse(Lift& lift) {
   if (HasMask(lift)) return std::nullopt;
-  return lift.ElementMean(lift.Step("square", {lift.Step("sub", lift.Inputs())}), lift.rank(0));
+  return lift.ElementMean(lift.Step(OpKind::kSquare, {lift.Step(OpKind::kSub, lift.Inputs())}), lift.rank(0));
 }
 
 }  // namespace
 
 OpDefinition DefineMse() {
-  return OpDefinition{.name = "mse",
-                      .op_class = OpClass::kReduction,
+  return OpDefinition{.op_class = OpClass::kReduction,
                       .signature = LossSignature("prediction", "target"),
                       .summary = "mean of the squared differences",
                       .infer = InferRegression,

@@ -1,5 +1,5 @@
+#include "ir/ops/define.h"
 #include "ir/ops/losses.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -17,8 +17,7 @@ void EvaluateMseGradient(const Evaluation& evaluation) {
 }  // namespace
 
 OpDefinition DefineMseGradient() {
-  return OpDefinition{.name = "mse_gradient",
-                      .op_class = OpClass::kElementwise,
+  return OpDefinition{.op_class = OpClass::kElementwise,
                       .callable = false,
                       .signature = {{.name = "prediction"}, {.name = "target"}, {.name = "dloss"}},
                       .summary = "2 (prediction - target) * dloss / count",

@@ -1,5 +1,5 @@
+#include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -7,15 +7,15 @@ namespace {
 Gradients MulGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   const TensorType x = builder.type(op.inputs[0]);
   const TensorType y = builder.type(op.inputs[1]);
-  const OpId by_x = builder.Add("mul", {dy, op.inputs[1]}, {}, GradientName(op, "x"));
-  const OpId by_y = builder.Add("mul", {dy, op.inputs[0]}, {}, GradientName(op, "y"));
+  const OpId by_x = builder.Add(OpKind::kMul, {dy, op.inputs[1]}, {}, GradientName(op, "x"));
+  const OpId by_y = builder.Add(OpKind::kMul, {dy, op.inputs[0]}, {}, GradientName(op, "y"));
   return {SumToType(builder, by_x, x, GradientName(op, "x")), SumToType(builder, by_y, y, GradientName(op, "y"))};
 }
 
 }  // namespace
 
 OpDefinition DefineMul() {
-  OpDefinition definition = BinaryOp("mul", "x * y, with broadcasting");
+  OpDefinition definition = BinaryOp("x * y, with broadcasting");
   definition.rule = EachLinearRule;
   definition.gradient = MulGradients;
   definition.evaluate = EvaluateBinary<[](double x, double y) { return x * y; }>;

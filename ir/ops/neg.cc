@@ -1,17 +1,17 @@
+#include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
 
 Gradients NegGradients(GraphBuilder& builder, const Op& op, OpId dy) {
-  return {builder.Add("neg", {dy}, {}, GradientName(op, "x"))};
+  return {builder.Add(OpKind::kNeg, {dy}, {}, GradientName(op, "x"))};
 }
 
 }  // namespace
 
 OpDefinition DefineNeg() {
-  OpDefinition definition = UnaryOp("neg", "minus each element");
+  OpDefinition definition = UnaryOp("minus each element");
   definition.rule = FirstLinearRule;
   definition.gradient = NegGradients;
   definition.evaluate = EvaluateUnary<[](double x) { return -x; }>;

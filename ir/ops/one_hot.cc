@@ -1,14 +1,14 @@
+#include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
 #include "ir/ops/kernel_call.h"
 #include "ir/ops/lift.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
 
 InferResult InferOneHot(Types inputs, const Attributes& attributes) {
   if (auto error = CheckDType(inputs, 0, DType::kI32, "x")) return *error;
-  const int64_t depth = attributes.GetInt("depth");
+  const int64_t depth = attributes.Get(attribute::kDepth);
   if (auto error = CheckSizes({depth}, "depth")) {
     error->message = "`depth` is " + std::to_string(depth);
     return *error;
@@ -40,11 +40,11 @@ void EvaluateOneHot(const Evaluation& evaluation) {
 
 Attributes ResizeOneHot(const Attributes& attributes, const Rule& rule, absl::Span<const int64_t> factor_sizes) {
   Attributes resized = attributes;
-  resized.values["depth"] = SizesOf(rule.output, factor_sizes).back();
+  resized.Set(attribute::kDepth, SizesOf(rule.output, factor_sizes).back());
   return resized;
 }
 
-int64_t OneHotChoices(Types, const Attributes& attributes, int) { return attributes.GetInt("depth"); }
+int64_t OneHotChoices(Types, const Attributes& attributes, int) { return attributes.Get(attribute::kDepth); }
 
 std::vector<KernelCall> OneHotCalls(const CallSite& site) {
   return {{"OneHot",
@@ -54,9 +54,8 @@ std::vector<KernelCall> OneHotCalls(const CallSite& site) {
 }  // namespace
 
 OpDefinition DefineOneHot() {
-  return OpDefinition{.name = "one_hot",
-                      .op_class = OpClass::kMovement,
-                      .signature = {{.name = "x"}, {.name = "depth", .kind = ArgumentKind::kInt}},
+  return OpDefinition{.op_class = OpClass::kMovement,
+                      .signature = {{.name = "x"}, RequiredAttribute(attribute::kDepth)},
                       .summary = "for each class a row of `depth` zeros with 1 at the class",
                       .infer = InferOneHot,
                       .rule = OneHotRule,

@@ -1,7 +1,7 @@
 // The op table: everything the compiler knows of an op, one file per op (ir/ops/<op>.cc).
 //
-// To add an op: write its OpDefinition in a file of ir/ops, list it in table.def, add a sample to samples.cc and values to
-// its test. docs/adding_an_op.md walks through it.
+// To add an op: write its OpDefinition in a file of ir/ops, list it in table.def, add a sample to samples.cc and values
+// to its test. docs/adding_an_op.md walks through it.
 #ifndef CLEAVE_IR_OPS_OPS_H_
 #define CLEAVE_IR_OPS_OPS_H_
 
@@ -15,6 +15,7 @@
 #include "base/diagnostic/diagnostic.h"
 #include "base/units/units.h"
 #include "ir/graph/graph.h"
+#include "ir/op_kind/op_kind.h"
 #include "ir/rule/rule.h"
 #include "ir/types/tensor.h"
 #include "ir/types/types.h"
@@ -78,6 +79,39 @@ struct Argument {
   bool internal = false;  // Of an attribute: set by the compiler only, and absent where it says nothing.
 };
 
+// The kind of argument that gives an attribute of this type.
+template <typename T>
+constexpr ArgumentKind AttributeArgumentKind() {
+  if constexpr (std::is_same_v<T, bool>) {
+    return ArgumentKind::kBool;
+  } else if constexpr (std::is_same_v<T, int64_t>) {
+    return ArgumentKind::kInt;
+  } else if constexpr (std::is_same_v<T, double>) {
+    return ArgumentKind::kFloat;
+  } else if constexpr (std::is_same_v<T, std::vector<int64_t>>) {
+    return ArgumentKind::kInts;
+  } else if constexpr (std::is_same_v<T, std::vector<double>>) {
+    return ArgumentKind::kFloats;
+  } else if constexpr (std::is_same_v<T, DType>) {
+    return ArgumentKind::kDType;
+  } else {
+    static_assert(std::is_same_v<T, std::string>);
+    return ArgumentKind::kString;
+  }
+}
+
+// The argument that gives the attribute of `key`: one that must be given, and one with a default.
+template <typename T>
+Argument RequiredAttribute(Attribute<T> key) {
+  return {.name = key.name, .kind = AttributeArgumentKind<T>()};
+}
+template <typename T>
+Argument OptionalAttribute(Attribute<T> key, std::type_identity_t<T> default_value) {
+  return {.name = key.name,
+          .kind = AttributeArgumentKind<T>(),
+          .default_value = AttributeStorage<T>::Store(std::move(default_value))};
+}
+
 // Why an op cannot be built from its arguments; the frontend adds the source places.
 struct OpError {
   struct AboutInput {
@@ -116,7 +150,7 @@ struct Evaluation {
 
 struct OpDefinition {
   // What it is.
-  std::string name;
+  OpKind kind{};  // Set by the table.
   OpClass op_class = OpClass::kElementwise;
   bool depends_on_place = false;  // Of an elementwise op: a value also depends on where in the tensor it stands.
   bool is_alias = false;          // Its local value is that of its only input, element by element: nothing is computed.
@@ -127,6 +161,8 @@ struct OpDefinition {
   // How a model calls it.
   std::vector<Argument> signature = {};
   std::string summary = {};  // One line for the language reference.
+
+  std::string name() const { return std::string(OpKindName(kind)); }
 
   // Shape and dtype inference; checks everything that can be wrong with the arguments.
   InferResult (*infer)(absl::Span<const TensorType> inputs, const Attributes& attributes) = nullptr;
@@ -172,14 +208,14 @@ struct OpDefinition {
   Need (*need)(absl::Span<const TensorType> inputs, const TensorType& output, const Attributes& attributes) = nullptr;
 };
 
-// Null for an unknown name.
+// Null for a name that no op has.
 const OpDefinition* FindOp(absl::string_view name);
 
 // Every op of the table, by name.
 std::vector<const OpDefinition*> AllOps();
 
-// The definition of a graph's op. REQUIRES: its kind is in the table.
-const OpDefinition& DefinitionOf(const Op& op);
+const OpDefinition& DefinitionOf(OpKind kind);
+inline const OpDefinition& DefinitionOf(const Op& op) { return DefinitionOf(op.kind); }
 
 std::vector<TensorType> InputTypes(const Graph& graph, const Op& op);
 Rule RuleOf(const Graph& graph, const Op& op);

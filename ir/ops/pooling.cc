@@ -25,11 +25,11 @@ Rule ImagesRule(size_t inputs, const Shape& output, const Window& rows, const Wi
 }
 
 std::optional<OpError> CheckPooling(const Attributes& attributes) {
-  if (auto error = CheckPair(attributes, "kernel", 1)) return error;
-  if (!attributes.GetInts("stride").empty()) {
-    if (auto error = CheckPair(attributes, "stride", 1)) return error;
+  if (auto error = CheckPair(attributes, attribute::kKernel, 1)) return error;
+  if (!attributes.Get(attribute::kStride).empty()) {
+    if (auto error = CheckPair(attributes, attribute::kStride, 1)) return error;
   }
-  if (auto error = CheckPair(attributes, "padding", 0)) return error;
+  if (auto error = CheckPair(attributes, attribute::kPadding, 0)) return error;
   const Sliding2d sliding = PoolingSliding(attributes);
   for (const Sliding& along : {sliding.rows, sliding.columns}) {
     if (along.padding < along.kernel) continue;
@@ -41,7 +41,7 @@ std::optional<OpError> CheckPooling(const Attributes& attributes) {
 }
 
 double KernelSize(const Attributes& attributes) {
-  const Pair kernel = PairOf(attributes, "kernel");
+  const Pair kernel = PairOf(attributes, attribute::kKernel);
   return static_cast<double>(kernel.rows) * static_cast<double>(kernel.columns);
 }
 
@@ -58,22 +58,20 @@ std::vector<KernelCall> CallBetween(const CallSite& site, std::string function, 
 }  // namespace
 
 std::vector<Argument> PoolingSignature(std::vector<Argument> first) {
-  first.push_back({.name = "kernel", .kind = ArgumentKind::kInts});
-  first.push_back({.name = "stride", .kind = ArgumentKind::kInts, .default_value = std::vector<int64_t>{}});
-  first.push_back({.name = "padding", .kind = ArgumentKind::kInts, .default_value = std::vector<int64_t>{0, 0}});
+  first.push_back(RequiredAttribute(attribute::kKernel));
+  first.push_back(OptionalAttribute(attribute::kStride, {}));
+  first.push_back(OptionalAttribute(attribute::kPadding, {0, 0}));
   return first;
 }
 
-std::map<std::string, AttributeValue> PoolingAttributes(const Attributes& attributes) {
-  std::map<std::string, AttributeValue> values;
-  for (const char* name : {"kernel", "stride", "padding"}) values[name] = attributes.GetInts(name);
-  return values;
+Attributes PoolingAttributes(const Attributes& attributes) {
+  return attributes.Only(attribute::kKernel, attribute::kStride, attribute::kPadding);
 }
 
 Sliding2d PoolingSliding(const Attributes& attributes) {
-  const Pair kernel = PairOf(attributes, "kernel");
-  const Pair stride = attributes.GetInts("stride").empty() ? kernel : PairOf(attributes, "stride");
-  const Pair padding = PairOf(attributes, "padding");
+  const Pair kernel = PairOf(attributes, attribute::kKernel);
+  const Pair stride = attributes.Get(attribute::kStride).empty() ? kernel : PairOf(attributes, attribute::kStride);
+  const Pair padding = PairOf(attributes, attribute::kPadding);
   return {.rows = {.kernel = kernel.rows, .stride = stride.rows, .padding = padding.rows},
           .columns = {.kernel = kernel.columns, .stride = stride.columns, .padding = padding.columns}};
 }
@@ -91,8 +89,8 @@ InferResult InferPoolingGradient(Types inputs, const Attributes& attributes) {
   if (auto error = CheckDType(inputs, 0, DType::kF32, "dy")) return *error;
   if (auto error = CheckImages(inputs, 0, "dy")) return *error;
   if (auto error = CheckPooling(attributes)) return *error;
-  if (auto error = CheckPair(attributes, "size", 1)) return *error;
-  const Pair size = PairOf(attributes, "size");
+  if (auto error = CheckPair(attributes, attribute::kImageSize, 1)) return *error;
+  const Pair size = PairOf(attributes, attribute::kImageSize);
   const Shape& dy = inputs[0].shape;
   const Shape images = {dy[0], dy[1], size.rows, size.columns};
   const Shape expected = SlidOver(images, dy[1], PoolingSliding(attributes));

@@ -17,7 +17,7 @@ namespace cleave {
 std::vector<Argument> PoolingSignature(std::vector<Argument> first);
 
 // The three by themselves, for the gradients of an op that has them.
-std::map<std::string, AttributeValue> PoolingAttributes(const Attributes& attributes);
+Attributes PoolingAttributes(const Attributes& attributes);
 
 // How the kernel slides. REQUIRES: the attributes were checked.
 Sliding2d PoolingSliding(const Attributes& attributes);

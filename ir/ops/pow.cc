@@ -3,8 +3,8 @@
 
 #include <cmath>
 
+#include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -12,23 +12,23 @@ namespace {
 // dy y x^(y - 1), whose exponent stays 0 where y is 0: the derivative is 0 there, at x = 0 too.
 OpId ByBase(GraphBuilder& builder, const Op& op, OpId dy) {
   const std::string name = GradientName(op, "x");
-  const OpId zero = builder.Add("constant", {}, {{"value", 0.0}}, name);
-  const OpId one = builder.Add("not_equal", {op.inputs[1], zero}, {}, name);
-  const OpId exponent = builder.Add("sub", {op.inputs[1], one}, {}, name);
-  const OpId power = builder.Add("pow", {op.inputs[0], exponent}, {}, name);
-  const OpId slope = builder.Add("mul", {op.inputs[1], power}, {}, name);
-  return builder.Add("mul", {dy, slope}, {}, name);
+  const OpId zero = builder.Add(OpKind::kConstant, {}, {{attribute::kValue, 0.0}}, name);
+  const OpId one = builder.Add(OpKind::kNotEqual, {op.inputs[1], zero}, {}, name);
+  const OpId exponent = builder.Add(OpKind::kSub, {op.inputs[1], one}, {}, name);
+  const OpId power = builder.Add(OpKind::kPow, {op.inputs[0], exponent}, {}, name);
+  const OpId slope = builder.Add(OpKind::kMul, {op.inputs[1], power}, {}, name);
+  return builder.Add(OpKind::kMul, {dy, slope}, {}, name);
 }
 
 // dy x^y log(x): where x is not positive the logarithm is that of 1.
 OpId ByExponent(GraphBuilder& builder, const Op& op, OpId dy) {
   const std::string name = GradientName(op, "y");
-  const OpId zero = builder.Add("constant", {}, {{"value", 0.0}}, name);
-  const OpId one = builder.Add("constant", {}, {{"value", 1.0}}, name);
-  const OpId positive = builder.Add("greater", {op.inputs[0], zero}, {}, name);
-  const OpId base = builder.Add("where", {positive, op.inputs[0], one}, {}, name);
-  const OpId slope = builder.Add("mul", {op.id, builder.Add("log", {base}, {}, name)}, {}, name);
-  return builder.Add("mul", {dy, slope}, {}, name);
+  const OpId zero = builder.Add(OpKind::kConstant, {}, {{attribute::kValue, 0.0}}, name);
+  const OpId one = builder.Add(OpKind::kConstant, {}, {{attribute::kValue, 1.0}}, name);
+  const OpId positive = builder.Add(OpKind::kGreater, {op.inputs[0], zero}, {}, name);
+  const OpId base = builder.Add(OpKind::kWhere, {positive, op.inputs[0], one}, {}, name);
+  const OpId slope = builder.Add(OpKind::kMul, {op.id, builder.Add(OpKind::kLog, {base}, {}, name)}, {}, name);
+  return builder.Add(OpKind::kMul, {dy, slope}, {}, name);
 }
 
 Gradients PowGradients(GraphBuilder& builder, const Op& op, OpId dy) {
@@ -41,7 +41,7 @@ Gradients PowGradients(GraphBuilder& builder, const Op& op, OpId dy) {
 }  // namespace
 
 OpDefinition DefinePow() {
-  OpDefinition definition = BinaryOp("pow", "x to the power of y, with broadcasting");
+  OpDefinition definition = BinaryOp("x to the power of y, with broadcasting");
   definition.gradient = PowGradients;
   definition.flops = FlopsPerElement<20>;
   definition.evaluate = EvaluateBinary<[](double x, double y) { return std::pow(x, y); }>;

@@ -7,8 +7,8 @@
 #include "base/text/text.h"
 #include "ir/ops/boxing.h"
 #include "ir/ops/communicating.h"
+#include "ir/ops/define.h"
 #include "ir/ops/lift.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -42,48 +42,49 @@ void CopyAlong(const AxisCopy& copy, const Tensor& x, Tensor& y) {
 
 // A movement along dimension `axis` between a tensor with `size` elements there and a part of it that begins at another
 // place on each rank, `starts`: attributes of both directions. Inference, gradient and evaluation are left to be set.
-OpDefinition OwnPlaceOp(std::string name, std::string summary) {
-  return OpDefinition{.name = std::move(name),
-                      .op_class = OpClass::kMovement,
+OpDefinition OwnPlaceOp(std::string summary) {
+  return OpDefinition{.op_class = OpClass::kMovement,
                       .rank_use = RankUse::kNumber,
                       .callable = false,
                       .signature = {{.name = "x"},
-                                    {.name = "axis", .kind = ArgumentKind::kInt},
-                                    {.name = "size", .kind = ArgumentKind::kInt},
-                                    {.name = "starts", .kind = ArgumentKind::kInts}},
+                                    RequiredAttribute(attribute::kAxis),
+                                    RequiredAttribute(attribute::kSize),
+                                    RequiredAttribute(attribute::kStarts)},
                       .summary = std::move(summary),
                       .rule = WholeRule,
                       .flops = FlopsPerElement<0>};
 }
 
 // The gradient of an OwnPlaceOp by x: an op of kind `transpose` with the same places.
-Gradients OwnPlaceGradients(GraphBuilder& builder, const Op& op, OpId dy, const std::string& transpose) {
-  const int64_t axis = op.attributes.GetInt("axis");
+Gradients OwnPlaceGradients(GraphBuilder& builder, const Op& op, OpId dy, OpKind transpose) {
+  const int64_t axis = op.attributes.Get(attribute::kAxis);
   const int64_t size = builder.type(op.inputs[0]).shape[static_cast<size_t>(axis)];
-  return {builder.Add(transpose, {dy}, {{"axis", axis}, {"size", size}, {"starts", op.attributes.GetInts("starts")}},
-                      GradientName(op, "x"))};
+  return {builder.Add(
+      transpose, {dy},
+      {{attribute::kAxis, axis}, {attribute::kSize, size}, {attribute::kStarts, op.attributes.Get(attribute::kStarts)}},
+      GradientName(op, "x"))};
 }
 
 // The place of the rank that evaluates.
 int64_t OwnPlace(const Evaluation& evaluation) {
-  return evaluation.attributes.GetInts("starts")[static_cast<size_t>(evaluation.rank)];
+  return evaluation.attributes.Get(attribute::kStarts)[static_cast<size_t>(evaluation.rank)];
 }
 
 // For the calls of an OwnPlaceOp: the box that begins there, along all dimensions.
 BracedList OwnPlaceArgument(const CallSite& site) {
   BracedList starts = NumberList(Shape(site.output.shape.size(), 0));
   const size_t axis = AxisOf(site.attributes, site.output.rank());
-  starts.fields[axis].value = RankNumber{site.attributes.GetInts("starts"), "start"};
+  starts.fields[axis].value = RankNumber{site.attributes.Get(attribute::kStarts), "start"};
   return starts;
 }
 
 // Elements of one dimension that begin at another place on each rank, equally many on all.
 
 InferResult InferRankSlice(Types inputs, const Attributes& attributes) {
-  if (auto error = CheckDimension(inputs, attributes, "axis")) return *error;
-  const int64_t axis = attributes.GetInt("axis");
-  const int64_t size = attributes.GetInt("size");
-  const std::vector<int64_t>& starts = attributes.GetInts("starts");
+  if (auto error = CheckDimension(inputs, attributes, attribute::kAxis)) return *error;
+  const int64_t axis = attributes.Get(attribute::kAxis);
+  const int64_t size = attributes.Get(attribute::kSize);
+  const std::vector<int64_t>& starts = attributes.Get(attribute::kStarts);
   TensorType output = inputs[0];
   int64_t& elements = output.shape[static_cast<size_t>(axis)];
   for (size_t rank = 0; rank < starts.size(); ++rank) {
@@ -99,21 +100,21 @@ InferResult InferRankSlice(Types inputs, const Attributes& attributes) {
 }
 
 Gradients RankSliceGradients(GraphBuilder& builder, const Op& op, OpId dy) {
-  return OwnPlaceGradients(builder, op, dy, "rank_pad");
+  return OwnPlaceGradients(builder, op, dy, OpKind::kRankPad);
 }
 
 void EvaluateRankSlice(const Evaluation& evaluation) {
-  CopyAlong({.axis = static_cast<size_t>(evaluation.attributes.GetInt("axis")), .x_begin = OwnPlace(evaluation)},
+  CopyAlong({.axis = static_cast<size_t>(evaluation.attributes.Get(attribute::kAxis)), .x_begin = OwnPlace(evaluation)},
             *evaluation.inputs[0], evaluation.output);
 }
 
 // A tensor among zeros, at another place on each rank; the gradient of rank_slice.
 
 InferResult InferRankPad(Types inputs, const Attributes& attributes) {
-  if (auto error = CheckDimension(inputs, attributes, "axis")) return *error;
-  const int64_t axis = attributes.GetInt("axis");
-  const int64_t size = attributes.GetInt("size");
-  const std::vector<int64_t>& starts = attributes.GetInts("starts");
+  if (auto error = CheckDimension(inputs, attributes, attribute::kAxis)) return *error;
+  const int64_t axis = attributes.Get(attribute::kAxis);
+  const int64_t size = attributes.Get(attribute::kSize);
+  const std::vector<int64_t>& starts = attributes.Get(attribute::kStarts);
   TensorType output = inputs[0];
   int64_t& elements = output.shape[static_cast<size_t>(axis)];
   for (size_t rank = 0; rank < starts.size(); ++rank) {
@@ -128,18 +129,18 @@ InferResult InferRankPad(Types inputs, const Attributes& attributes) {
 }
 
 Gradients RankPadGradients(GraphBuilder& builder, const Op& op, OpId dy) {
-  return OwnPlaceGradients(builder, op, dy, "rank_slice");
+  return OwnPlaceGradients(builder, op, dy, OpKind::kRankSlice);
 }
 
 void EvaluateRankPad(const Evaluation& evaluation) {
-  CopyAlong({.axis = static_cast<size_t>(evaluation.attributes.GetInt("axis")), .y_begin = OwnPlace(evaluation)},
+  CopyAlong({.axis = static_cast<size_t>(evaluation.attributes.Get(attribute::kAxis)), .y_begin = OwnPlace(evaluation)},
             *evaluation.inputs[0], evaluation.output);
 }
 
 // A number for each rank.
 
 InferResult InferRankValue(Types, const Attributes& attributes) {
-  const std::vector<double>& values = attributes.GetDoubles("values");
+  const std::vector<double>& values = attributes.Get(attribute::kValues);
   for (size_t rank = 0; rank < values.size(); ++rank) {
     if (std::isfinite(values[rank])) continue;
     return OpError{.code = Code::kE0409,
@@ -151,14 +152,13 @@ InferResult InferRankValue(Types, const Attributes& attributes) {
 }
 
 void EvaluateRankValue(const Evaluation& evaluation) {
-  evaluation.output.values[0] = evaluation.attributes.GetDoubles("values")[static_cast<size_t>(evaluation.rank)];
+  evaluation.output.values[0] = evaluation.attributes.Get(attribute::kValues)[static_cast<size_t>(evaluation.rank)];
 }
 
 }  // namespace
 
 OpDefinition DefineRankSlice() {
-  OpDefinition definition =
-      OwnPlaceOp("rank_slice", "elements of one dimension that begin at another place on each rank");
+  OpDefinition definition = OwnPlaceOp("elements of one dimension that begin at another place on each rank");
   definition.infer = InferRankSlice;
   definition.gradient = RankSliceGradients;
   definition.evaluate = EvaluateRankSlice;
@@ -168,7 +168,7 @@ OpDefinition DefineRankSlice() {
 }
 
 OpDefinition DefineRankPad() {
-  OpDefinition definition = OwnPlaceOp("rank_pad", "x among zeros along one dimension, at another place on each rank");
+  OpDefinition definition = OwnPlaceOp("x among zeros along one dimension, at another place on each rank");
   definition.infer = InferRankPad;
   definition.gradient = RankPadGradients;
   definition.evaluate = EvaluateRankPad;
@@ -180,11 +180,10 @@ OpDefinition DefineRankPad() {
 }
 
 OpDefinition DefineRankValue() {
-  return OpDefinition{.name = "rank_value",
-                      .op_class = OpClass::kSource,
+  return OpDefinition{.op_class = OpClass::kSource,
                       .rank_use = RankUse::kNumber,
                       .callable = false,
-                      .signature = {{.name = "values", .kind = ArgumentKind::kFloats}},
+                      .signature = {RequiredAttribute(attribute::kValues)},
                       .summary = "a number for each rank",
                       .infer = InferRankValue,
                       .rule = WholeRule,

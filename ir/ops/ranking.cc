@@ -18,13 +18,13 @@ std::optional<OpError> CheckIndexed(Types inputs, int axis) {
 }
 
 std::optional<OpError> CheckAxis(Types inputs, const Attributes& attributes) {
-  const auto axes = NormalizeAxes({attributes.GetInt("axis")}, inputs[0].rank());
+  const auto axes = NormalizeAxes({attributes.Get(attribute::kAxis)}, inputs[0].rank());
   if (const OpError* error = std::get_if<OpError>(&axes)) return *error;
   return CheckIndexed(inputs, AxisOf(inputs[0], attributes));
 }
 
 int AxisOf(const TensorType& x, const Attributes& attributes) {
-  const int axis = static_cast<int>(attributes.GetInt("axis"));
+  const int axis = static_cast<int>(attributes.Get(attribute::kAxis));
   return axis < 0 ? axis + x.rank() : axis;
 }
 
@@ -51,7 +51,7 @@ InferResult InferTopK(Types inputs, const Attributes& attributes, DType dtype) {
   const InferResult rows = InferRows(inputs, attributes);
   if (std::holds_alternative<OpError>(rows)) return rows;
   if (auto error = CheckIndexed(inputs, inputs[0].rank() - 1)) return *error;
-  const int64_t k = attributes.GetInt("k");
+  const int64_t k = attributes.Get(attribute::kK);
   const int64_t length = inputs[0].shape.back();
   TensorType output{dtype, inputs[0].shape};
   output.shape.back() = k;
@@ -73,17 +73,17 @@ Rule TopKRule(Types inputs, const TensorType& output, const Attributes&) {
   return rule;
 }
 
-std::vector<Argument> TopKSignature() { return {{.name = "x"}, {.name = "k", .kind = ArgumentKind::kInt}}; }
+std::vector<Argument> TopKSignature() { return {{.name = "x"}, RequiredAttribute(attribute::kK)}; }
 
 InferResult InferCandidates(Types inputs, const Attributes& attributes, DType dtype) {
   const InferResult rows = InferRows(inputs, attributes);
   if (std::holds_alternative<OpError>(rows)) return rows;
   if (auto error = CheckIndexed(inputs, inputs[0].rank() - 1)) return *error;
-  const Shape sizes = {attributes.GetInt("k"), attributes.GetInt("pieces")};
+  const Shape sizes = {attributes.Get(attribute::kK), attributes.Get(attribute::kPieces)};
   if (auto error = CheckSizes(sizes, "(k, pieces)")) return *error;
-  if (attributes.GetInt("elements") != inputs[0].shape.back()) {
+  if (attributes.Get(attribute::kElements) != inputs[0].shape.back()) {
     return OpError{.code = Code::kE0409,
-                   .message = absl::StrCat("`elements` is ", attributes.GetInt("elements")),
+                   .message = absl::StrCat("`elements` is ", attributes.Get(attribute::kElements)),
                    .about = {{0, absl::StrCat("is ", ShapeText(inputs[0].shape))}}};
   }
   TensorType output{dtype, inputs[0].shape};
@@ -93,12 +93,12 @@ InferResult InferCandidates(Types inputs, const Attributes& attributes, DType dt
 
 Rule CandidatesRule(Types inputs, const TensorType& output, const Attributes& attributes) {
   const int64_t elements = inputs[0].shape.back();
-  const int64_t pieces = attributes.GetInt("pieces");
+  const int64_t pieces = attributes.Get(attribute::kPieces);
   Rule rule;
   rule.output = AddDimensions(rule, Shape(output.shape.begin(), output.shape.end() - 1));
   rule.inputs = {rule.output};
   const int piece = AddFactor(rule, "p", pieces);
-  const int rank = AddFactor(rule, "k", attributes.GetInt("k"), FactorKind::kWhole);
+  const int rank = AddFactor(rule, "k", attributes.Get(attribute::kK), FactorKind::kWhole);
   for (int factor : {piece, rank}) rule.factors[static_cast<size_t>(factor)].fixed_size = true;
   rule.inputs[0].push_back({piece});
   rule.output.push_back({piece, rank});
@@ -115,23 +115,25 @@ Rule CandidatesRule(Types inputs, const TensorType& output, const Attributes& at
 
 std::vector<Argument> CandidatesSignature() {
   std::vector<Argument> signature = TopKSignature();
-  signature.push_back({.name = "pieces", .kind = ArgumentKind::kInt});
-  signature.push_back({.name = "elements", .kind = ArgumentKind::kInt});
+  signature.push_back(RequiredAttribute(attribute::kPieces));
+  signature.push_back(RequiredAttribute(attribute::kElements));
   return signature;
 }
 
-OpId AddCandidates(GraphBuilder& builder, const std::string& kind, const Op& op, int64_t pieces,
-                   const std::string& name) {
+OpId AddCandidates(GraphBuilder& builder, OpKind kind, const Op& op, int64_t pieces, const std::string& name) {
   const int64_t elements = builder.type(op.inputs[0]).shape.back();
   return builder.Add(kind, {op.inputs[0]},
-                     {{"k", op.attributes.GetInt("k")}, {"pieces", pieces}, {"elements", elements}}, name);
+                     {{attribute::kK, op.attributes.Get(attribute::kK)},
+                      {attribute::kPieces, pieces},
+                      {attribute::kElements, elements}},
+                     name);
 }
 
 std::vector<Candidate> CandidatesOf(const Evaluation& evaluation) {
   const Tensor& x = *evaluation.inputs[0];
   const FactorRange& range = evaluation.ranges[x.shape.size() - 1];
-  const int64_t k = evaluation.attributes.GetInt("k");
-  const int64_t elements = evaluation.attributes.GetInt("elements");
+  const int64_t k = evaluation.attributes.Get(attribute::kK);
+  const int64_t elements = evaluation.attributes.Get(attribute::kElements);
   std::vector<Candidate> candidates(evaluation.output.values.size());
   for (size_t slot = 0; slot < candidates.size(); ++slot) candidates[slot].slot = slot;
   if (candidates.empty()) return candidates;
@@ -156,10 +158,12 @@ std::vector<Candidate> CandidatesOf(const Evaluation& evaluation) {
 // The pieces that a rank has are those of the factor that stands where x is read in windows.
 std::vector<KernelCall> CandidatesCall(const CallSite& site, std::string function) {
   const int factor = CandidatesRule(site.inputs, site.output, site.attributes).inputs[0].back().front();
-  const int64_t pieces = site.attributes.GetInt("pieces");
-  const BracedList row = {
-      {{site.attributes.GetInt("elements")}, {pieces}, {FirstPiece{factor, pieces}}, {PieceCount{factor, pieces}}}};
-  return {{std::move(function), {Pointer{0}, site.Rows(0), row, site.attributes.GetInt("k"), Pointer{kResult}}}};
+  const int64_t pieces = site.attributes.Get(attribute::kPieces);
+  const BracedList row = {{{site.attributes.Get(attribute::kElements)},
+                           {pieces},
+                           {FirstPiece{factor, pieces}},
+                           {PieceCount{factor, pieces}}}};
+  return {{std::move(function), {Pointer{0}, site.Rows(0), row, site.attributes.Get(attribute::kK), Pointer{kResult}}}};
 }
 
 }  // namespace cleave

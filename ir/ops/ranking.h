@@ -53,8 +53,7 @@ InferResult InferCandidates(Types inputs, const Attributes& attributes, DType dt
 Rule CandidatesRule(Types inputs, const TensorType& output, const Attributes& attributes);
 std::vector<Argument> CandidatesSignature();
 // Adds an op of that form for the last dimension of x cut into `pieces`.
-OpId AddCandidates(GraphBuilder& builder, const std::string& kind, const Op& op, int64_t pieces,
-                   const std::string& name);
+OpId AddCandidates(GraphBuilder& builder, OpKind kind, const Op& op, int64_t pieces, const std::string& name);
 
 // function(x, rows, pieces of a row, k, result)
 std::vector<KernelCall> CandidatesCall(const CallSite& site, std::string function);

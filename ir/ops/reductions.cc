@@ -7,25 +7,25 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
 #include "ir/ops/kernel_call.h"
 #include "ir/ops/lift.h"
 #include "ir/ops/need.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
 
 InferResult InferReducing(Types inputs, const Attributes& attributes) {
   if (auto error = CheckDType(inputs, 0, DType::kF32, "x")) return *error;
-  auto axes = NormalizeAxes(attributes.GetInts("axes"), inputs[0].rank());
+  auto axes = NormalizeAxes(attributes.Get(attribute::kAxes), inputs[0].rank());
   if (OpError* error = std::get_if<OpError>(&axes)) return *error;
   const std::vector<int> reduced = AxesOf(attributes, inputs[0].rank());
   TensorType output{DType::kF32, {}};
   for (int d = 0; d < inputs[0].rank(); ++d) {
     if (!std::binary_search(reduced.begin(), reduced.end(), d)) {
       output.shape.push_back(inputs[0].shape[static_cast<size_t>(d)]);
-    } else if (attributes.GetBool("keep_dims")) {
+    } else if (attributes.Get(attribute::kKeepDims)) {
       output.shape.push_back(1);
     }
   }
@@ -38,14 +38,14 @@ Flops ReducingFlops(Types inputs, const TensorType&, const Attributes&) {
 
 std::optional<OpId> BatchReducing(Lift& lift) {
   if (lift.rank(0) == 0) return lift.value(0);  // Of one number it is that number.
-  Lift::Values attributes = lift.op().attributes.values;
-  std::vector<int64_t> axes = lift.op().attributes.GetInts("axes");
+  Attributes attributes = lift.op().attributes;
+  std::vector<int64_t> axes = lift.op().attributes.Get(attribute::kAxes);
   for (int64_t& axis : axes) axis = ShiftedAxis(axis);
   if (axes.empty()) {
     axes.resize(static_cast<size_t>(lift.rank(0)));
     std::iota(axes.begin(), axes.end(), 1);
   }
-  attributes["axes"] = axes;
+  attributes.Set(attribute::kAxes, axes);
   return lift.Main(lift.Inputs(), attributes);
 }
 
@@ -53,7 +53,7 @@ std::optional<OpId> BatchReducing(Lift& lift) {
 // first.
 Need ReducingNeed(Types inputs, const TensorType&, const Attributes& attributes) {
   const Shape& shape = inputs[0].shape;
-  const std::vector<int64_t>& axes = attributes.GetInts("axes");
+  const std::vector<int64_t>& axes = attributes.Get(attribute::kAxes);
   const auto reduced = [&](size_t d) {
     return axes.empty() || std::find(axes.begin(), axes.end(), static_cast<int64_t>(d)) != axes.end();
   };
@@ -72,18 +72,16 @@ Need ReducingNeed(Types inputs, const TensorType&, const Attributes& attributes)
 
 // A definition with signature (x, axes = (), keep_dims = false), inference, flops, batched form and workspace; axes of
 // none are all. Rule, gradient, evaluation and calls are left to be set.
-OpDefinition ReducingOp(std::string name, std::string summary) {
-  return OpDefinition{
-      .name = std::move(name),
-      .op_class = OpClass::kReduction,
-      .signature = {{.name = "x"},
-                    {.name = "axes", .kind = ArgumentKind::kInts, .default_value = std::vector<int64_t>{}},
-                    {.name = "keep_dims", .kind = ArgumentKind::kBool, .default_value = false}},
-      .summary = std::move(summary),
-      .infer = InferReducing,
-      .flops = ReducingFlops,
-      .batch = BatchReducing,
-      .need = ReducingNeed};
+OpDefinition ReducingOp(std::string summary) {
+  return OpDefinition{.op_class = OpClass::kReduction,
+                      .signature = {{.name = "x"},
+                                    OptionalAttribute(attribute::kAxes, {}),
+                                    OptionalAttribute(attribute::kKeepDims, false)},
+                      .summary = std::move(summary),
+                      .infer = InferReducing,
+                      .flops = ReducingFlops,
+                      .batch = BatchReducing,
+                      .need = ReducingNeed};
 }
 
 // Factor d<n> per dimension of the input: parallel where it is kept, else reduced by `reduction`.
@@ -98,7 +96,7 @@ Rule ReducingRule(Types inputs, const Attributes& attributes, Reduction reductio
     }
     rule.factors[d].kind = FactorKind::kReduced;
     rule.factors[d].reduction = reduction;
-    if (attributes.GetBool("keep_dims")) rule.output.push_back({});
+    if (attributes.Get(attribute::kKeepDims)) rule.output.push_back({});
   }
   rule.linear = std::move(linear);
   return rule;
@@ -128,20 +126,23 @@ Gradients ExtremeGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   for (int axis : axes) kept[static_cast<size_t>(axis)] = 1;
   const std::string name = GradientName(op, "x");
   auto with_kept_dims = [&](OpId value) {
-    return builder.type(value).shape == kept ? value : builder.Add("reshape", {value}, {{"shape", kept}}, name);
+    return builder.type(value).shape == kept
+               ? value
+               : builder.Add(OpKind::kReshape, {value}, {{attribute::kShape, kept}}, name);
   };
-  const OpId is_extreme = builder.Add("equal", {x, with_kept_dims(op.id)}, {}, name);
+  const OpId is_extreme = builder.Add(OpKind::kEqual, {x, with_kept_dims(op.id)}, {}, name);
   const std::vector<int64_t> wide_axes(axes.begin(), axes.end());
-  const OpId count = builder.Add("reduce_sum", {is_extreme}, {{"axes", wide_axes}, {"keep_dims", true}}, name);
-  const OpId share = builder.Add("div", {with_kept_dims(dy), count}, {}, name);
-  return {builder.Add("mul", {is_extreme, share}, {}, name)};
+  const OpId count = builder.Add(OpKind::kReduceSum, {is_extreme},
+                                 {{attribute::kAxes, wide_axes}, {attribute::kKeepDims, true}}, name);
+  const OpId share = builder.Add(OpKind::kDiv, {with_kept_dims(dy), count}, {}, name);
+  return {builder.Add(OpKind::kMul, {is_extreme, share}, {}, name)};
 }
 
 // function(x, shape, axes, more…, result)
 std::vector<KernelCall> ReducingCall(const CallSite& site, std::string function,
                                      const std::vector<CallArgument>& more = {}) {
   const int64_t rank = site.type(0).rank();
-  std::vector<int64_t> axes = site.attributes.GetInts("axes");
+  std::vector<int64_t> axes = site.attributes.Get(attribute::kAxes);
   for (int64_t& axis : axes) axis += axis < 0 ? rank : 0;
   if (axes.empty()) {
     axes.resize(static_cast<size_t>(rank));
@@ -181,7 +182,7 @@ Gradients ReduceMeanGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   const std::vector<int> axes = AxesOf(op.attributes, static_cast<int>(shape.size()));
   double count = 1;
   for (int axis : axes) count *= static_cast<double>(shape[static_cast<size_t>(axis)]);
-  const OpId share = builder.Add("scale", {dy}, {{"factor", 1 / count}}, GradientName(op, "x"));
+  const OpId share = builder.Add(OpKind::kScale, {dy}, {{attribute::kFactor, 1 / count}}, GradientName(op, "x"));
   return {RepeatAlong(builder, share, shape, axes, GradientName(op, "x"))};
 }
 
@@ -232,7 +233,7 @@ void EvaluateReduceMin(const Evaluation& evaluation) {
 }  // namespace
 
 OpDefinition DefineReduceSum() {
-  OpDefinition definition = ReducingOp("reduce_sum", "sum over axes, over all of them where none are given");
+  OpDefinition definition = ReducingOp("sum over axes, over all of them where none are given");
   definition.rule = ReduceSumRule;
   definition.gradient = ReduceSumGradients;
   definition.evaluate = EvaluateReduceSum;
@@ -241,7 +242,7 @@ OpDefinition DefineReduceSum() {
 }
 
 OpDefinition DefineReduceMean() {
-  OpDefinition definition = ReducingOp("reduce_mean", "mean over axes, over all of them where none are given");
+  OpDefinition definition = ReducingOp("mean over axes, over all of them where none are given");
   definition.rule = ReduceMeanRule;
   definition.gradient = ReduceMeanGradients;
   definition.evaluate = EvaluateReduceMean;
@@ -250,7 +251,7 @@ OpDefinition DefineReduceMean() {
 }
 
 OpDefinition DefineReduceMax() {
-  OpDefinition definition = ReducingOp("reduce_max", "maximum over axes, over all of them where none are given");
+  OpDefinition definition = ReducingOp("maximum over axes, over all of them where none are given");
   definition.rule = ReduceMaxRule;
   definition.gradient = ExtremeGradients;
   definition.evaluate = EvaluateReduceMax;
@@ -259,7 +260,7 @@ OpDefinition DefineReduceMax() {
 }
 
 OpDefinition DefineReduceMin() {
-  OpDefinition definition = ReducingOp("reduce_min", "minimum over axes, over all of them where none are given");
+  OpDefinition definition = ReducingOp("minimum over axes, over all of them where none are given");
   definition.rule = ReduceMinRule;
   definition.gradient = ExtremeGradients;
   definition.evaluate = EvaluateReduceMin;

@@ -1,17 +1,17 @@
+#include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
 
 Gradients ReluGradients(GraphBuilder& builder, const Op& op, OpId dy) {
-  return {builder.Add("relu_gradient", {dy, op.id}, {}, GradientName(op, "x"))};
+  return {builder.Add(OpKind::kReluGradient, {dy, op.id}, {}, GradientName(op, "x"))};
 }
 
 }  // namespace
 
 OpDefinition DefineRelu() {
-  OpDefinition definition = UnaryOp("relu", "each element, or 0 where it is negative");
+  OpDefinition definition = UnaryOp("each element, or 0 where it is negative");
   definition.gradient = ReluGradients;
   definition.evaluate = EvaluateUnary<[](double x) { return x < 0 ? 0 : x; }>;
   return definition;

@@ -5,9 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
 #include "ir/ops/lift.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -84,14 +84,15 @@ Rule ReshapingRule(const Shape& input, const Shape& output) {
 
 // gradient: the same elements in the shape of the input.
 Gradients ReshapingGradients(GraphBuilder& builder, const Op& op, OpId dy) {
-  return {builder.Add("reshape", {dy}, {{"shape", builder.type(op.inputs[0]).shape}}, GradientName(op, "x"))};
+  return {builder.Add(OpKind::kReshape, {dy}, {{attribute::kShape, builder.type(op.inputs[0]).shape}},
+                      GradientName(op, "x"))};
 }
 
 // evaluate: the same elements in the same order.
 void CopyElements(const Evaluation& evaluation) { evaluation.output.values = evaluation.inputs[0]->values; }
 
 InferResult InferReshape(Types inputs, const Attributes& attributes) {
-  const Shape& wanted = attributes.GetInts("shape");
+  const Shape& wanted = attributes.Get(attribute::kShape);
   Shape shape = wanted;
   int64_t known = 1;
   int open = -1;
@@ -131,12 +132,12 @@ Rule ReshapeRule(Types inputs, const TensorType& output, const Attributes&) {
 }
 
 std::optional<OpId> BatchReshape(Lift& lift) {
-  return lift.Main(lift.Inputs(), {{"shape", Before(lift.size(), lift.op().type.shape)}});
+  return lift.Main(lift.Inputs(), {{attribute::kShape, Before(lift.size(), lift.op().type.shape)}});
 }
 
 // A tensor with `start` dimensions gets a last one of size 1.
 InferResult InferFlatten(Types inputs, const Attributes& attributes) {
-  const int64_t start = attributes.GetInt("start");
+  const int64_t start = attributes.Get(attribute::kStart);
   const Shape& shape = inputs[0].shape;
   if (start < 0 || start > inputs[0].rank()) {
     return OpError{.code = Code::kE0404,
@@ -155,7 +156,8 @@ Rule FlattenRule(Types inputs, const TensorType& output, const Attributes&) {
 }
 
 std::optional<OpId> BatchFlatten(Lift& lift) {
-  return lift.Instead("reshape", lift.Inputs(), {{"shape", Before(lift.size(), lift.op().type.shape)}});
+  return lift.Instead(OpKind::kReshape, lift.Inputs(),
+                      {{attribute::kShape, Before(lift.size(), lift.op().type.shape)}});
 }
 
 // Passes a value on: the border of a region, where a pin can say how the value lies.
@@ -163,17 +165,16 @@ std::optional<OpId> BatchFlatten(Lift& lift) {
 InferResult InferIdentity(Types inputs, const Attributes&) { return inputs[0]; }
 
 Gradients IdentityGradients(GraphBuilder& builder, const Op& op, OpId dy) {
-  return {builder.Add("identity", {dy}, {}, GradientName(op, "x"))};
+  return {builder.Add(OpKind::kIdentity, {dy}, {}, GradientName(op, "x"))};
 }
 
 }  // namespace
 
 OpDefinition DefineReshape() {
-  return OpDefinition{.name = "reshape",
-                      .op_class = OpClass::kMovement,
+  return OpDefinition{.op_class = OpClass::kMovement,
                       .is_alias = true,
                       .treatment = Treatment::kFollow,
-                      .signature = {{.name = "x"}, {.name = "shape", .kind = ArgumentKind::kInts}},
+                      .signature = {{.name = "x"}, RequiredAttribute(attribute::kShape)},
                       .summary = "the same elements in another shape; one size may be -1",
                       .infer = InferReshape,
                       .rule = ReshapeRule,
@@ -185,24 +186,21 @@ OpDefinition DefineReshape() {
 }
 
 OpDefinition DefineFlatten() {
-  return OpDefinition{
-      .name = "flatten",
-      .op_class = OpClass::kMovement,
-      .is_alias = true,
-      .treatment = Treatment::kFollow,
-      .signature = {{.name = "x"}, {.name = "start", .kind = ArgumentKind::kInt, .default_value = int64_t{1}}},
-      .summary = "all dimensions from `start` on as one",
-      .infer = InferFlatten,
-      .rule = FlattenRule,
-      .gradient = ReshapingGradients,
-      .flops = FlopsPerElement<0>,
-      .evaluate = CopyElements,
-      .batch = BatchFlatten};
+  return OpDefinition{.op_class = OpClass::kMovement,
+                      .is_alias = true,
+                      .treatment = Treatment::kFollow,
+                      .signature = {{.name = "x"}, OptionalAttribute(attribute::kStart, 1)},
+                      .summary = "all dimensions from `start` on as one",
+                      .infer = InferFlatten,
+                      .rule = FlattenRule,
+                      .gradient = ReshapingGradients,
+                      .flops = FlopsPerElement<0>,
+                      .evaluate = CopyElements,
+                      .batch = BatchFlatten};
 }
 
 OpDefinition DefineIdentity() {
-  return OpDefinition{.name = "identity",
-                      .op_class = OpClass::kMovement,
+  return OpDefinition{.op_class = OpClass::kMovement,
                       .is_alias = true,
                       .callable = false,
                       .treatment = Treatment::kFollow,

@@ -9,10 +9,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
+#include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
 #include "ir/ops/kernel_call.h"
 #include "ir/ops/lift.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -20,7 +20,7 @@ namespace {
 InferResult InferRope(Types inputs, const Attributes& attributes) {
   if (auto error = CheckDType(inputs, 0, DType::kF32, "x")) return *error;
   if (auto error = CheckRank(inputs, 0, 2)) return *error;
-  auto axes = NormalizeAxes({attributes.GetInt("axis")}, inputs[0].rank());
+  auto axes = NormalizeAxes({attributes.Get(attribute::kAxis)}, inputs[0].rank());
   if (OpError* error = std::get_if<OpError>(&axes)) return *error;
   const int64_t head = inputs[0].shape.back();
   if (AxisOf(attributes, inputs[0].rank()) + 1 == inputs[0].shape.size()) {
@@ -34,7 +34,7 @@ InferResult InferRope(Types inputs, const Attributes& attributes) {
                    .message = absl::StrCat("the last dimension has ", head, " elements, which are no pairs"),
                    .about = {{0, absl::StrCat("is ", ShapeText(inputs[0].shape))}}};
   }
-  const double theta = attributes.GetDouble("theta");
+  const double theta = attributes.Get(attribute::kTheta);
   if (!(theta > 0) || std::isinf(theta)) {
     return OpError{.code = Code::kE0409,
                    .message = absl::StrCat("`theta` is ", FormatDouble(theta)),
@@ -58,9 +58,9 @@ Rule RopeRule(Types inputs, const TensorType&, const Attributes&) {
 }
 
 Gradients RopeGradients(GraphBuilder& builder, const Op& op, OpId dy) {
-  std::map<std::string, AttributeValue> attributes = op.attributes.values;
-  attributes["inverse"] = !op.attributes.GetBool("inverse");
-  return {builder.Add("rope", {dy}, std::move(attributes), GradientName(op, "x"))};
+  Attributes attributes = op.attributes;
+  attributes.Set(attribute::kInverse, !op.attributes.Get(attribute::kInverse));
+  return {builder.Add(OpKind::kRope, {dy}, std::move(attributes), GradientName(op, "x"))};
 }
 
 void EvaluateRope(const Evaluation& evaluation) {
@@ -69,8 +69,8 @@ void EvaluateRope(const Evaluation& evaluation) {
   const int64_t step = Strides(shape)[axis];
   const int64_t head = shape.back();
   const int64_t half = head / 2;
-  const double theta = evaluation.attributes.GetDouble("theta");
-  const double sign = evaluation.attributes.GetBool("inverse") ? -1 : 1;
+  const double theta = evaluation.attributes.Get(attribute::kTheta);
+  const double sign = evaluation.attributes.Get(attribute::kInverse) ? -1 : 1;
   const std::vector<double>& x = evaluation.inputs[0]->values;
   for (int64_t row = 0; row < ElementCount(shape); row += head) {
     const double position = static_cast<double>(evaluation.ranges[axis].begin + row / step % shape[axis]);
@@ -88,21 +88,20 @@ std::vector<KernelCall> RopeCalls(const CallSite& site) {
   const int axis = static_cast<int>(AxisOf(site.attributes, site.output.rank()));
   BracedList rotation = {{{axis, "axis"},
                           {FirstIndex{{kResult, axis}}, "first_position", 0},
-                          {DoubleNumber{site.attributes.GetDouble("theta")}, "theta"}}};
-  if (site.attributes.GetBool("inverse")) rotation.fields.push_back({true, "inverse"});
+                          {DoubleNumber{site.attributes.Get(attribute::kTheta)}, "theta"}}};
+  if (site.attributes.Get(attribute::kInverse)) rotation.fields.push_back({true, "inverse"});
   return {{"Rope", {Pointer{0}, LocalSizes{0}, rotation, Pointer{kResult}}}};
 }
 
 }  // namespace
 
 OpDefinition DefineRope() {
-  return OpDefinition{.name = "rope",
-                      .op_class = OpClass::kElementwise,
+  return OpDefinition{.op_class = OpClass::kElementwise,
                       .depends_on_place = true,
                       .signature = {{.name = "x"},
-                                    {.name = "theta", .kind = ArgumentKind::kFloat, .default_value = 10000.0},
-                                    {.name = "axis", .kind = ArgumentKind::kInt, .default_value = int64_t{-2}},
-                                    {.name = "inverse", .kind = ArgumentKind::kBool, .default_value = false}},
+                                    OptionalAttribute(attribute::kTheta, 10000.0),
+                                    OptionalAttribute(attribute::kAxis, -2),
+                                    OptionalAttribute(attribute::kInverse, false)},
                       .summary =
                           "rotary position embedding: pairs (i, i + head/2) of the last dimension, turned by their "
                           "position along `axis`",

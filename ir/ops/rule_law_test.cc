@@ -25,7 +25,7 @@ void ForEachSample(const std::function<void(const Sample&, Random&)>& check) {
   Random random(kSeed);
   for (int round = 0; round < kRounds; ++round) {
     for (const OpDefinition* op : AllOps()) {
-      for (const Sample& sample : SamplesOf(op->name, random)) {
+      for (const Sample& sample : SamplesOf(op->kind, random)) {
         SCOPED_TRACE(absl::StrCat("seed ", kSeed, ", round ", round, ": ", sample.Text()));
         check(sample, random);
         if (testing::Test::HasFailure()) return;
@@ -36,7 +36,7 @@ void ForEachSample(const std::function<void(const Sample&, Random&)>& check) {
 
 TEST(RuleLawTest, EveryOpHasSamples) {
   Random random(kSeed);
-  for (const OpDefinition* op : AllOps()) EXPECT_FALSE(SamplesOf(op->name, random).empty()) << op->name;
+  for (const OpDefinition* op : AllOps()) EXPECT_FALSE(SamplesOf(op->kind, random).empty()) << op->name();
 }
 
 TEST(RuleLawTest, RulesAreWellFormed) {

@@ -79,7 +79,7 @@ Shape SizesOf(const std::vector<FactorList>& dimensions, absl::Span<const int64_
 
 Attributes ResizeShape(const Attributes& attributes, const Rule& rule, absl::Span<const int64_t> factor_sizes) {
   Attributes resized = attributes;
-  resized.values["shape"] = SizesOf(rule.output, factor_sizes);
+  resized.Set(attribute::kShape, SizesOf(rule.output, factor_sizes));
   return resized;
 }
 
@@ -92,18 +92,19 @@ OpId SumToType(GraphBuilder& builder, OpId gradient, TensorType type, const std:
     if (d < offset || type.shape[d - offset] != whole[d]) axes.push_back(static_cast<int64_t>(d));
   }
   OpId sum = gradient;
-  if (!axes.empty()) sum = builder.Add("reduce_sum", {gradient}, {{"axes", axes}}, name);
+  if (!axes.empty()) sum = builder.Add(OpKind::kReduceSum, {gradient}, {{attribute::kAxes, axes}}, name);
   if (builder.type(sum).shape == type.shape) return sum;
-  return builder.Add("reshape", {sum}, {{"shape", type.shape}}, name);
+  return builder.Add(OpKind::kReshape, {sum}, {{attribute::kShape, type.shape}}, name);
 }
 
 OpId RepeatAlong(GraphBuilder& builder, OpId value, const Shape& shape, const std::vector<int>& axes,
                  const std::string& name) {
   Shape kept = shape;
   for (int axis : axes) kept[static_cast<size_t>(axis)] = 1;
-  if (builder.type(value).shape != kept) value = builder.Add("reshape", {value}, {{"shape", kept}}, name);
+  if (builder.type(value).shape != kept)
+    value = builder.Add(OpKind::kReshape, {value}, {{attribute::kShape, kept}}, name);
   if (kept == shape) return value;
-  return builder.Add("broadcast_to", {value}, {{"shape", shape}}, name);
+  return builder.Add(OpKind::kBroadcastTo, {value}, {{attribute::kShape, shape}}, name);
 }
 
 }  // namespace cleave

@@ -11,7 +11,6 @@
 
 namespace cleave {
 
-using Values = std::map<std::string, AttributeValue>;
 using Ints = std::vector<int64_t>;
 
 struct InputForm {
@@ -24,7 +23,7 @@ class Maker {
  public:
   Maker(const OpDefinition& op, Random& random) : op_(op), random_(random) {}
 
-  void Add(const std::vector<InputForm>& inputs, Values attributes = {});
+  void Add(const std::vector<InputForm>& inputs, Attributes attributes = {});
 
   int64_t Size() { return RandomInt(random_, 2, 5); }
 
@@ -37,11 +36,11 @@ class Maker {
 
 // Adds the samples of one op.
 using Form = std::function<void(Maker&)>;
-using Forms = std::map<std::string, Form>;
+using Forms = std::map<OpKind, Form>;
 
 // Forms that ops of several families share: one input of rank 2, 0 and 3; two inputs that broadcast in every way; a
 // gradient and a forward value of one shape.
-void Unary(Maker& maker, Fill fill, const Values& attributes = {});
+void Unary(Maker& maker, Fill fill, const Attributes& attributes = {});
 void Binary(Maker& maker, Fill fill);
 void UnaryGradient(Maker& maker);
 

@@ -38,9 +38,9 @@ Tensor Filled(const InputForm& form, Random& random) {
 }
 }  // namespace
 
-void Maker::Add(const std::vector<InputForm>& inputs, Values attributes) {
+void Maker::Add(const std::vector<InputForm>& inputs, Attributes attributes) {
   Sample sample{.op = &op_,
-                .attributes = {.values = std::move(attributes)},
+                .attributes = std::move(attributes),
                 .types = {},
                 .inputs = {},
                 .fills = {},
@@ -53,22 +53,22 @@ void Maker::Add(const std::vector<InputForm>& inputs, Values attributes) {
     sample.fills.push_back(form.fill);
   }
   const auto error = CompleteAttributes(op_, inputs.size(), sample.attributes);
-  CLEAVE_CHECK(!error.has_value()) << op_.name << ": " << error->message;
+  CLEAVE_CHECK(!error.has_value()) << op_.kind << ": " << error->message;
   const InferResult result = InferChecked(op_, sample.types, sample.attributes);
   const OpError* refused = std::get_if<OpError>(&result);
-  CLEAVE_CHECK(refused == nullptr) << op_.name << ": " << refused->message;
+  CLEAVE_CHECK(refused == nullptr) << op_.kind << ": " << refused->message;
   sample.output = std::get<TensorType>(result);
   sample.rule = op_.rule(sample.types, sample.output, sample.attributes);
   samples.push_back(std::move(sample));
 }
 
 std::string Sample::Text() const {
-  std::string text = absl::StrCat(op->name, " ", rule.ToString(), ":");
+  std::string text = absl::StrCat(op->name(), " ", rule.ToString(), ":");
   for (const TensorType& type : types) absl::StrAppend(&text, " ", type.ToString());
   return absl::StrCat(text, " -> ", output.ToString());
 }
 
-std::vector<Sample> SamplesOf(const std::string& op, Random& random) {
+std::vector<Sample> SamplesOf(OpKind op, Random& random) {
   Forms forms;
   AddConvolutionSamples(forms);
   AddCustomSamples(forms);
@@ -82,7 +82,7 @@ std::vector<Sample> SamplesOf(const std::string& op, Random& random) {
   AddSourceSamples(forms);
   const auto form = forms.find(op);
   if (form == forms.end()) return {};
-  Maker maker(*FindOp(op), random);
+  Maker maker(DefinitionOf(op), random);
   form->second(maker);
   return std::move(maker.samples);
 }

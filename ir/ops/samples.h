@@ -35,7 +35,7 @@ struct Sample {
 };
 
 // Several samples of `op` that show its forms; empty for an op that this file does not know.
-std::vector<Sample> SamplesOf(const std::string& op, Random& random);
+std::vector<Sample> SamplesOf(OpKind op, Random& random);
 
 // A whole number in [low, high].
 int64_t RandomInt(Random& random, int64_t low, int64_t high);

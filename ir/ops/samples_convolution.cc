@@ -14,8 +14,11 @@ struct ConvolutionForm {
   int64_t groups = 1;
 
   Shape Filter() const { return {filters, images[1] / groups, kernel[0], kernel[1]}; }
-  Values Attributes() const {
-    return {{"stride", stride}, {"padding", padding}, {"dilation", dilation}, {"groups", groups}};
+  Attributes OwnAttributes() const {
+    return {{attribute::kStride, stride},
+            {attribute::kPadding, padding},
+            {attribute::kDilation, dilation},
+            {attribute::kGroups, groups}};
   }
   Shape Output() const {
     const auto size = [&](size_t d) {
@@ -44,22 +47,22 @@ std::vector<ConvolutionForm> ConvolutionForms(Maker& maker) {
 
 void Conv2d(Maker& maker) {
   for (const ConvolutionForm& form : ConvolutionForms(maker)) {
-    maker.Add({{form.images}, {form.Filter()}}, form.Attributes());
+    maker.Add({{form.images}, {form.Filter()}}, form.OwnAttributes());
   }
 }
 
 void Conv2dGradientInput(Maker& maker) {
   for (const ConvolutionForm& form : ConvolutionForms(maker)) {
-    Values attributes = form.Attributes();
-    attributes["size"] = Ints{form.images[2], form.images[3]};
+    Attributes attributes = form.OwnAttributes();
+    attributes.Set(attribute::kImageSize, Ints{form.images[2], form.images[3]});
     maker.Add({{form.Output()}, {form.Filter()}}, attributes);
   }
 }
 
 void Conv2dGradientFilter(Maker& maker) {
   for (const ConvolutionForm& form : ConvolutionForms(maker)) {
-    Values attributes = form.Attributes();
-    attributes["kernel"] = form.kernel;
+    Attributes attributes = form.OwnAttributes();
+    attributes.Set(attribute::kKernel, form.kernel);
     maker.Add({{form.Output()}, {form.images}}, attributes);
   }
 }
@@ -70,10 +73,12 @@ struct PoolingForm {
   Ints stride = {};  // None: the kernel's.
   Ints padding = {0, 0};
 
-  Values Attributes() const { return {{"kernel", kernel}, {"stride", stride}, {"padding", padding}}; }
-  Values GradientAttributes() const {
-    Values attributes = Attributes();
-    attributes["size"] = Ints{images[2], images[3]};
+  Attributes OwnAttributes() const {
+    return {{attribute::kKernel, kernel}, {attribute::kStride, stride}, {attribute::kPadding, padding}};
+  }
+  Attributes GradientAttributes() const {
+    Attributes attributes = OwnAttributes();
+    attributes.Set(attribute::kImageSize, Ints{images[2], images[3]});
     return attributes;
   }
   Shape Output() const {
@@ -95,26 +100,26 @@ std::vector<PoolingForm> PoolingForms(Maker& maker) {
 }
 
 void Pooling(Maker& maker, Fill fill) {
-  for (const PoolingForm& form : PoolingForms(maker)) maker.Add({{form.images, fill}}, form.Attributes());
+  for (const PoolingForm& form : PoolingForms(maker)) maker.Add({{form.images, fill}}, form.OwnAttributes());
 }
 
 }  // namespace
 
 void AddConvolutionSamples(Forms& forms) {
-  forms["conv2d"] = Conv2d;
-  forms["conv2d_gradient_input"] = Conv2dGradientInput;
-  forms["conv2d_gradient_filter"] = Conv2dGradientFilter;
-  for (const char* op : {"max_pool", "max_pool_index"}) {
+  forms[OpKind::kConv2d] = Conv2d;
+  forms[OpKind::kConv2dGradientInput] = Conv2dGradientInput;
+  forms[OpKind::kConv2dGradientFilter] = Conv2dGradientFilter;
+  for (const OpKind op : {OpKind::kMaxPool, OpKind::kMaxPoolIndex}) {
     forms[op] = [](Maker& maker) { Pooling(maker, Fill::kDistinct); };
   }
-  forms["avg_pool"] = [](Maker& maker) { Pooling(maker, Fill::kSigned); };
+  forms[OpKind::kAvgPool] = [](Maker& maker) { Pooling(maker, Fill::kSigned); };
   // Labels are indexes of the kernel's first taps.
-  forms["max_pool_gradient"] = [](Maker& maker) {
+  forms[OpKind::kMaxPoolGradient] = [](Maker& maker) {
     for (const PoolingForm& form : PoolingForms(maker)) {
       maker.Add({{form.Output()}, {form.Output(), Fill::kLabels}}, form.GradientAttributes());
     }
   };
-  forms["avg_pool_gradient"] = [](Maker& maker) {
+  forms[OpKind::kAvgPoolGradient] = [](Maker& maker) {
     for (const PoolingForm& form : PoolingForms(maker)) maker.Add({{form.Output()}}, form.GradientAttributes());
   };
 }

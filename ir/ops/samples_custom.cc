@@ -40,9 +40,9 @@ std::vector<CustomSample> CustomSamples(Maker& maker) {
 
 void CustomForms(Maker& maker) {
   for (const CustomSample& sample : CustomSamples(maker)) {
-    Attributes attributes{.values = {{"dtype", std::string("f32")}, {"shape", sample.output}}};
+    Attributes attributes = {{attribute::kDType, DType::kF32}, {attribute::kShape, sample.output}};
     sample.form.Write(attributes);
-    maker.Add(sample.inputs, attributes.values);
+    maker.Add(sample.inputs, attributes);
   }
 }
 
@@ -52,9 +52,9 @@ void CustomGradientForms(Maker& maker) {
     inputs.insert(inputs.end(), sample.inputs.begin(), sample.inputs.end());
     for (size_t i = 0; i < sample.inputs.size(); ++i) {
       if (sample.inputs[i].fill == Fill::kLabels) continue;
-      Attributes attributes{.values = {{"input", static_cast<int64_t>(i)}}};
+      Attributes attributes = {{attribute::kInput, static_cast<int64_t>(i)}};
       sample.form.Write(attributes);
-      maker.Add(inputs, attributes.values);
+      maker.Add(inputs, attributes);
     }
   }
 }
@@ -62,8 +62,8 @@ void CustomGradientForms(Maker& maker) {
 }  // namespace
 
 void AddCustomSamples(Forms& forms) {
-  forms["custom"] = CustomForms;
-  forms["custom_gradient"] = CustomGradientForms;
+  forms[OpKind::kCustom] = CustomForms;
+  forms[OpKind::kCustomGradient] = CustomGradientForms;
 }
 
 }  // namespace cleave

@@ -20,7 +20,7 @@ Form SignedBinary() {
 
 }  // namespace
 
-void Unary(Maker& maker, Fill fill, const Values& attributes) {
+void Unary(Maker& maker, Fill fill, const Attributes& attributes) {
   maker.Add({{{maker.Size(), maker.Size()}, fill}}, attributes);
   maker.Add({{{}, fill}}, attributes);
   maker.Add({{{maker.Size(), 1, maker.Size()}, fill}}, attributes);
@@ -42,75 +42,81 @@ void UnaryGradient(Maker& maker) {
 }
 
 void AddElementwiseSamples(Forms& forms) {
-  for (const char* op : {"neg", "exp", "tanh", "sigmoid", "relu", "gelu", "abs", "square", "sign", "assert_finite", "erf",
-                         "sin", "cos", "silu", "softplus"}) {
+  for (const OpKind op : {OpKind::kNeg, OpKind::kExp, OpKind::kTanh, OpKind::kSigmoid, OpKind::kRelu, OpKind::kGelu,
+                          OpKind::kAbs, OpKind::kSquare, OpKind::kSign, OpKind::kAssertFinite, OpKind::kErf,
+                          OpKind::kSin, OpKind::kCos, OpKind::kSilu, OpKind::kSoftplus}) {
     forms[op] = SignedUnary();
   }
-  for (const char* op : {"log", "sqrt", "rsqrt"}) forms[op] = PositiveUnary();
-  for (const char* op : {"add", "sub", "mul", "div", "maximum", "minimum"}) forms[op] = SignedBinary();
+  for (const OpKind op : {OpKind::kLog, OpKind::kSqrt, OpKind::kRsqrt}) forms[op] = PositiveUnary();
+  for (const OpKind op : {OpKind::kAdd, OpKind::kSub, OpKind::kMul, OpKind::kDiv, OpKind::kMaximum, OpKind::kMinimum})
+    forms[op] = SignedBinary();
   // Labels are often equal, signed values never.
-  for (const char* op : {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"}) {
+  for (const OpKind op : {OpKind::kEqual, OpKind::kNotEqual, OpKind::kLess, OpKind::kLessEqual, OpKind::kGreater,
+                          OpKind::kGreaterEqual}) {
     forms[op] = [](Maker& maker) {
       Binary(maker, Fill::kLabels);
       Binary(maker, Fill::kSigned);
     };
   }
-  forms["pow"] = [](Maker& maker) { Binary(maker, Fill::kPositive); };
-  forms["power"] = [](Maker& maker) {
+  forms[OpKind::kPow] = [](Maker& maker) { Binary(maker, Fill::kPositive); };
+  forms[OpKind::kPower] = [](Maker& maker) {
     for (const double exponent : {0.0, 1.0, 2.0, 3.0, -1.0}) {
-      Unary(maker, Fill::kSigned, {{"exponent", exponent}});
+      Unary(maker, Fill::kSigned, {{attribute::kExponent, exponent}});
     }
-    Unary(maker, Fill::kPositive, {{"exponent", -0.5}});
+    Unary(maker, Fill::kPositive, {{attribute::kExponent, -0.5}});
   };
-  forms["clamp"] = [](Maker& maker) { Unary(maker, Fill::kSigned, {{"low", -0.7}, {"high", 1.1}}); };
-  forms["leaky_relu"] = [](Maker& maker) {
+  forms[OpKind::kClamp] = [](Maker& maker) {
+    Unary(maker, Fill::kSigned, {{attribute::kLow, -0.7}, {attribute::kHigh, 1.1}});
+  };
+  forms[OpKind::kLeakyRelu] = [](Maker& maker) {
     Unary(maker, Fill::kSigned);
-    Unary(maker, Fill::kSigned, {{"slope", -0.5}});
+    Unary(maker, Fill::kSigned, {{attribute::kSlope, -0.5}});
   };
-  forms["leaky_relu_gradient"] = [](Maker& maker) {
+  forms[OpKind::kLeakyReluGradient] = [](Maker& maker) {
     const int64_t a = maker.Size(), b = maker.Size();
-    maker.Add({{{a, b}}, {{a, b}}}, {{"slope", 0.2}});
+    maker.Add({{{a, b}}, {{a, b}}}, {{attribute::kSlope, 0.2}});
   };
-  forms["where"] = [](Maker& maker) {
+  forms[OpKind::kWhere] = [](Maker& maker) {
     const int64_t a = maker.Size(), b = maker.Size(), c = maker.Size();
     maker.Add({{{a, b}, Fill::kMask}, {{a, b}}, {{a, b}}});
     maker.Add({{{a, 1}, Fill::kMask}, {{b}}, {{}}});
     maker.Add({{{c}, Fill::kMask}, {{a, b, 1}}, {{b, c}}});
     maker.Add({{{a, b}, Fill::kMask}, {{a, b}, Fill::kLabels}, {{b}, Fill::kLabels}});
   };
-  for (const char* op : {"relu_gradient", "tanh_gradient", "sigmoid_gradient", "gelu_gradient"}) {
+  for (const OpKind op :
+       {OpKind::kReluGradient, OpKind::kTanhGradient, OpKind::kSigmoidGradient, OpKind::kGeluGradient}) {
     forms[op] = UnaryGradient;
   }
-  forms["scale"] = [](Maker& maker) { Unary(maker, Fill::kSigned, {{"factor", -1.5}}); };
-  forms["cast"] = [](Maker& maker) {
-    Unary(maker, Fill::kSigned, {{"dtype", std::string("f32")}});
-    Unary(maker, Fill::kSigned, {{"dtype", std::string("i32")}});
-    Unary(maker, Fill::kLabels, {{"dtype", std::string("f32")}});
+  forms[OpKind::kScale] = [](Maker& maker) { Unary(maker, Fill::kSigned, {{attribute::kFactor, -1.5}}); };
+  forms[OpKind::kCast] = [](Maker& maker) {
+    Unary(maker, Fill::kSigned, {{attribute::kDType, DType::kF32}});
+    Unary(maker, Fill::kSigned, {{attribute::kDType, DType::kI32}});
+    Unary(maker, Fill::kLabels, {{attribute::kDType, DType::kF32}});
   };
-  forms["print"] = [](Maker& maker) {
-    Unary(maker, Fill::kSigned, {{"local", true}});
+  forms[OpKind::kPrint] = [](Maker& maker) {
+    Unary(maker, Fill::kSigned, {{attribute::kLocal, true}});
     Unary(maker, Fill::kLabels);
   };
-  forms["bias_add"] = [](Maker& maker) {
+  forms[OpKind::kBiasAdd] = [](Maker& maker) {
     const int64_t a = maker.Size(), b = maker.Size(), c = maker.Size();
     maker.Add({{{a, c}}, {{c}}});
     maker.Add({{{a, b, c}}, {{c}}});
     maker.Add({{{c}}, {{c}}});
   };
-  forms["broadcast_to"] = [](Maker& maker) {
+  forms[OpKind::kBroadcastTo] = [](Maker& maker) {
     const int64_t a = maker.Size(), b = maker.Size();
-    maker.Add({{{}}}, {{"shape", Ints{a, b}}});
-    maker.Add({{{b}}}, {{"shape", Ints{a, b}}});
-    maker.Add({{{a, 1}}}, {{"shape", Ints{3, a, b}}});
+    maker.Add({{{}}}, {{attribute::kShape, Ints{a, b}}});
+    maker.Add({{{b}}}, {{attribute::kShape, Ints{a, b}}});
+    maker.Add({{{a, 1}}}, {{attribute::kShape, Ints{3, a, b}}});
   };
-  forms["causal_mask"] = [](Maker& maker) {
+  forms[OpKind::kCausalMask] = [](Maker& maker) {
     const int64_t a = maker.Size(), s = maker.Size(), t = maker.Size();
-    maker.Add({{{s, t}}}, {{"fill", -7.0}});
-    maker.Add({{{a, s, t}}}, {{"fill", 0.0}});
+    maker.Add({{{s, t}}}, {{attribute::kFill, -7.0}});
+    maker.Add({{{a, s, t}}}, {{attribute::kFill, 0.0}});
     maker.Add({{{2, a, s, s}}});
   };
-  forms["mse_gradient"] = RegressionGradientForms;
-  forms["mae_gradient"] = RegressionGradientForms;
+  forms[OpKind::kMseGradient] = RegressionGradientForms;
+  forms[OpKind::kMaeGradient] = RegressionGradientForms;
 }
 
 }  // namespace cleave

@@ -3,36 +3,36 @@
 namespace cleave {
 namespace {
 
-Values OfGroup(int64_t size, Values attributes = {}) {
-  attributes["group"] = std::string("world");
-  attributes["size"] = size;
+Attributes OfGroup(int64_t size, Attributes attributes = {}) {
+  attributes.Set(attribute::kGroup, std::string("world"));
+  attributes.Set(attribute::kSize, size);
   return attributes;
 }
 
 void AddGroupSamples(Forms& forms) {
-  forms["all_reduce"] = [](Maker& maker) {
+  forms[OpKind::kAllReduce] = [](Maker& maker) {
     for (const char* reduction : {"sum", "max", "min", "prod"}) {
-      Unary(maker, Fill::kSigned, OfGroup(4, {{"reduction", std::string(reduction)}}));
+      Unary(maker, Fill::kSigned, OfGroup(4, {{attribute::kReduction, std::string(reduction)}}));
     }
   };
-  forms["all_gather"] = [](Maker& maker) {
+  forms[OpKind::kAllGather] = [](Maker& maker) {
     const int64_t a = maker.Size(), b = maker.Size();
-    maker.Add({{{a}}}, OfGroup(4, {{"axis", int64_t{0}}}));
-    maker.Add({{{a, b, 3}, Fill::kLabels}}, OfGroup(2, {{"axis", int64_t{1}}}));
+    maker.Add({{{a}}}, OfGroup(4, {{attribute::kAxis, 0}}));
+    maker.Add({{{a, b, 3}, Fill::kLabels}}, OfGroup(2, {{attribute::kAxis, 1}}));
   };
-  forms["reduce_scatter"] = [](Maker& maker) {
+  forms[OpKind::kReduceScatter] = [](Maker& maker) {
     const int64_t a = maker.Size(), b = maker.Size();
-    maker.Add({{{4 * a}}}, OfGroup(4, {{"axis", int64_t{0}}}));
-    maker.Add({{{a, b, 6}}}, OfGroup(3, {{"axis", int64_t{2}}}));
+    maker.Add({{{4 * a}}}, OfGroup(4, {{attribute::kAxis, 0}}));
+    maker.Add({{{a, b, 6}}}, OfGroup(3, {{attribute::kAxis, 2}}));
   };
-  forms["broadcast"] = [](Maker& maker) {
-    Unary(maker, Fill::kSigned, OfGroup(4, {{"root", int64_t{3}}}));
+  forms[OpKind::kBroadcast] = [](Maker& maker) {
+    Unary(maker, Fill::kSigned, OfGroup(4, {{attribute::kRoot, 3}}));
     Unary(maker, Fill::kLabels, OfGroup(2));
   };
-  forms["all_to_all"] = [](Maker& maker) {
+  forms[OpKind::kAllToAll] = [](Maker& maker) {
     const int64_t a = maker.Size(), b = maker.Size();
-    maker.Add({{{4 * a, b}}}, OfGroup(4, {{"split_axis", int64_t{0}}, {"concat_axis", int64_t{1}}}));
-    maker.Add({{{a, 2 * b}}}, OfGroup(2, {{"split_axis", int64_t{1}}, {"concat_axis", int64_t{1}}}));
+    maker.Add({{{4 * a, b}}}, OfGroup(4, {{attribute::kSplitAxis, 0}, {attribute::kConcatAxis, 1}}));
+    maker.Add({{{a, 2 * b}}}, OfGroup(2, {{attribute::kSplitAxis, 1}, {attribute::kConcatAxis, 1}}));
   };
 }
 
@@ -40,25 +40,25 @@ void AddGroupSamples(Forms& forms) {
 
 void AddManualSamples(Forms& forms) {
   AddGroupSamples(forms);
-  forms["neighbor_exchange"] = [](Maker& maker) {
+  forms[OpKind::kNeighborExchange] = [](Maker& maker) {
     const int64_t a = maker.Size(), b = maker.Size();
-    maker.Add({{{a + b}}}, {{"primitive", std::string("neighbor_exchange")},
-                            {"send_sizes", Ints{a, b}},
-                            {"receive_sizes", Ints{b, a}},
-                            {"send_ranks", Ints{1, -1, -1, 0}},
-                            {"receive_ranks", Ints{1, -1, -1, 0}}});
+    maker.Add({{{a + b}}}, {{attribute::kPrimitive, "neighbor_exchange"},
+                            {attribute::kSendSizes, Ints{a, b}},
+                            {attribute::kReceiveSizes, Ints{b, a}},
+                            {attribute::kSendRanks, Ints{1, -1, -1, 0}},
+                            {attribute::kReceiveRanks, Ints{1, -1, -1, 0}}});
   };
-  forms["rank_slice"] = [](Maker& maker) {
+  forms[OpKind::kRankSlice] = [](Maker& maker) {
     const int64_t a = maker.Size();
-    maker.Add({{{a, 6}}}, {{"axis", int64_t{1}}, {"size", int64_t{3}}, {"starts", Ints{2, 0}}});
-    maker.Add({{{4}}}, {{"axis", int64_t{0}}, {"size", int64_t{4}}, {"starts", Ints{0, 0}}});
+    maker.Add({{{a, 6}}}, {{attribute::kAxis, 1}, {attribute::kSize, 3}, {attribute::kStarts, Ints{2, 0}}});
+    maker.Add({{{4}}}, {{attribute::kAxis, 0}, {attribute::kSize, 4}, {attribute::kStarts, Ints{0, 0}}});
   };
-  forms["rank_pad"] = [](Maker& maker) {
+  forms[OpKind::kRankPad] = [](Maker& maker) {
     const int64_t a = maker.Size();
-    maker.Add({{{2, a}}}, {{"axis", int64_t{0}}, {"size", int64_t{5}}, {"starts", Ints{2, 3, 0}}});
-    maker.Add({{{4}}}, {{"axis", int64_t{0}}, {"size", int64_t{4}}, {"starts", Ints{0, 0}}});
+    maker.Add({{{2, a}}}, {{attribute::kAxis, 0}, {attribute::kSize, 5}, {attribute::kStarts, Ints{2, 3, 0}}});
+    maker.Add({{{4}}}, {{attribute::kAxis, 0}, {attribute::kSize, 4}, {attribute::kStarts, Ints{0, 0}}});
   };
-  forms["rank_value"] = [](Maker& maker) { maker.Add({}, {{"values", std::vector<double>{0.5, -2}}}); };
+  forms[OpKind::kRankValue] = [](Maker& maker) { maker.Add({}, {{attribute::kValues, std::vector<double>{0.5, -2}}}); };
 }
 
 }  // namespace cleave

@@ -7,7 +7,7 @@ void MatmulForms(Maker& maker) {
   const int64_t a = maker.Size(), b = maker.Size(), i = maker.Size(), k = maker.Size(), j = maker.Size();
   for (bool ta : {false, true}) {
     for (bool tb : {false, true}) {
-      const Values attributes = {{"transpose_a", ta}, {"transpose_b", tb}};
+      const Attributes attributes = {{attribute::kTransposeA, ta}, {attribute::kTransposeB, tb}};
       auto front = [](Shape leading, int64_t row, int64_t column, bool transpose) {
         leading.push_back(transpose ? column : row);
         leading.push_back(transpose ? row : column);
@@ -24,7 +24,7 @@ void MatmulForms(Maker& maker) {
 void EinsumForms(Maker& maker) {
   const int64_t a = maker.Size(), i = maker.Size(), k = maker.Size(), j = maker.Size();
   const auto add = [&](const char* equation, std::vector<InputForm> inputs) {
-    maker.Add(inputs, {{"equation", std::string(equation)}});
+    maker.Add(inputs, {{attribute::kEquation, std::string(equation)}});
   };
   add("bik,bkj->bij", {{{a, i, k}}, {{a, k, j}}});
   add("i b k, k j b -> b j i", {{{i, a, k}}, {{k, j, a}}});
@@ -42,9 +42,9 @@ void EinsumForms(Maker& maker) {
 }  // namespace
 
 void AddProductSamples(Forms& forms) {
-  forms["einsum"] = EinsumForms;
-  forms["matmul"] = MatmulForms;
-  forms["matmul_sum"] = [](Maker& maker) {
+  forms[OpKind::kEinsum] = EinsumForms;
+  forms[OpKind::kMatmul] = MatmulForms;
+  forms[OpKind::kMatmulSum] = [](Maker& maker) {
     const int64_t a = maker.Size(), k = maker.Size(), i = maker.Size(), j = maker.Size();
     maker.Add({{{k, i}}, {{k, j}}});
     maker.Add({{{a, k, i}}, {{a, k, j}}});

@@ -2,19 +2,21 @@
 
 namespace cleave {
 void AddSourceSamples(Forms& forms) {
-  forms["constant"] = [](Maker& maker) {
-    maker.Add({}, {{"value", 2.5}});
-    maker.Add({}, {{"value", 3.0}, {"shape", Ints{maker.Size(), 2}}, {"dtype", std::string("i32")}});
+  forms[OpKind::kConstant] = [](Maker& maker) {
+    maker.Add({}, {{attribute::kValue, 2.5}});
+    maker.Add({},
+              {{attribute::kValue, 3.0}, {attribute::kShape, Ints{maker.Size(), 2}}, {attribute::kDType, DType::kI32}});
   };
-  forms["step_scalar"] = [](Maker& maker) {
-    maker.Add({}, {{"form", std::string("learning_rate")}, {"rate", 0.1}});
-    maker.Add({}, {{"form", std::string("bias_correction")}, {"beta", 0.9}});
+  forms[OpKind::kStepScalar] = [](Maker& maker) {
+    maker.Add({}, {{attribute::kForm, "learning_rate"}, {attribute::kRate, 0.1}});
+    maker.Add({}, {{attribute::kForm, "bias_correction"}, {attribute::kBeta, 0.9}});
   };
-  forms["input"] = [](Maker& maker) {
-    maker.Add({}, {{"shape", Ints{maker.Size(), 3}}, {"dtype", std::string("i32")}, {"data", std::string("x")}});
+  forms[OpKind::kInput] = [](Maker& maker) {
+    maker.Add({},
+              {{attribute::kShape, Ints{maker.Size(), 3}}, {attribute::kDType, DType::kI32}, {attribute::kData, "x"}});
   };
-  forms["parameter"] = [](Maker& maker) { maker.Add({}, {{"shape", Ints{maker.Size(), 3}}}); };
-  forms["state"] = forms["parameter"];
+  forms[OpKind::kParameter] = [](Maker& maker) { maker.Add({}, {{attribute::kShape, Ints{maker.Size(), 3}}}); };
+  forms[OpKind::kState] = forms[OpKind::kParameter];
 }
 
 }  // namespace cleave

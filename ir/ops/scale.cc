@@ -1,15 +1,15 @@
+#include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
 
 Gradients ScaleGradients(GraphBuilder& builder, const Op& op, OpId dy) {
-  return {builder.Add("scale", {dy}, op.attributes.values, GradientName(op, "x"))};
+  return {builder.Add(OpKind::kScale, {dy}, op.attributes, GradientName(op, "x"))};
 }
 
 void EvaluateScale(const Evaluation& evaluation) {
-  const double factor = evaluation.attributes.GetDouble("factor");
+  const double factor = evaluation.attributes.Get(attribute::kFactor);
   for (size_t i = 0; i < evaluation.output.values.size(); ++i) {
     evaluation.output.values[i] = factor * evaluation.inputs[0]->values[i];
   }
@@ -18,8 +18,8 @@ void EvaluateScale(const Evaluation& evaluation) {
 }  // namespace
 
 OpDefinition DefineScale() {
-  OpDefinition definition = UnaryOp("scale", "each element times a constant factor");
-  definition.signature.push_back({.name = "factor", .kind = ArgumentKind::kFloat});
+  OpDefinition definition = UnaryOp("each element times a constant factor");
+  definition.signature.push_back(RequiredAttribute(attribute::kFactor));
   definition.rule = FirstLinearRule;
   definition.gradient = ScaleGradients;
   definition.evaluate = EvaluateScale;

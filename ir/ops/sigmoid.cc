@@ -1,19 +1,19 @@
 #include <cmath>
 
+#include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
 
 Gradients SigmoidGradients(GraphBuilder& builder, const Op& op, OpId dy) {
-  return {builder.Add("sigmoid_gradient", {dy, op.id}, {}, GradientName(op, "x"))};
+  return {builder.Add(OpKind::kSigmoidGradient, {dy, op.id}, {}, GradientName(op, "x"))};
 }
 
 }  // namespace
 
 OpDefinition DefineSigmoid() {
-  OpDefinition definition = UnaryOp("sigmoid", "1 / (1 + exp(-x)) of each element");
+  OpDefinition definition = UnaryOp("1 / (1 + exp(-x)) of each element");
   definition.gradient = SigmoidGradients;
   definition.flops = FlopsPerElement<12>;
   definition.evaluate = EvaluateUnary<[](double x) { return 1 / (1 + std::exp(-x)); }>;

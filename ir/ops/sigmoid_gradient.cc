@@ -1,10 +1,10 @@
+#include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 
 OpDefinition DefineSigmoidGradient() {
-  OpDefinition definition = UnaryGradientOp("sigmoid_gradient", "y", "dy * y * (1 - y)");
+  OpDefinition definition = UnaryGradientOp("y", "dy * y * (1 - y)");
   definition.flops = FlopsPerElement<3>;
   definition.evaluate = EvaluateBinary<[](double dy, double y) { return dy * y * (1 - y); }>;
   return definition;

@@ -1,5 +1,5 @@
+#include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -9,7 +9,7 @@ double Sign(double x) { return x > 0 ? 1 : (x < 0 ? -1 : 0); }
 }  // namespace
 
 OpDefinition DefineSign() {
-  OpDefinition definition = UnaryOp("sign", "-1, 0 or 1 by the sign of each element");
+  OpDefinition definition = UnaryOp("-1, 0 or 1 by the sign of each element");
   definition.callable = false;
   definition.evaluate = EvaluateUnary<Sign>;
   return definition;

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
+#include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -12,16 +12,17 @@ namespace {
 Gradients SiluGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   const OpId x = op.inputs[0];
   const std::string name = GradientName(op, "x");
-  const OpId s = builder.Add("sigmoid", {x}, {}, name);
-  const OpId by_factor = builder.Add("mul", {dy, s}, {}, name);
-  const OpId by_sigmoid = builder.Add("sigmoid_gradient", {builder.Add("mul", {dy, x}, {}, name), s}, {}, name);
-  return {builder.Add("add", {by_factor, by_sigmoid}, {}, name)};
+  const OpId s = builder.Add(OpKind::kSigmoid, {x}, {}, name);
+  const OpId by_factor = builder.Add(OpKind::kMul, {dy, s}, {}, name);
+  const OpId by_sigmoid =
+      builder.Add(OpKind::kSigmoidGradient, {builder.Add(OpKind::kMul, {dy, x}, {}, name), s}, {}, name);
+  return {builder.Add(OpKind::kAdd, {by_factor, by_sigmoid}, {}, name)};
 }
 
 }  // namespace
 
 OpDefinition DefineSilu() {
-  OpDefinition definition = UnaryOp("silu", "each element times its sigmoid");
+  OpDefinition definition = UnaryOp("each element times its sigmoid");
   definition.gradient = SiluGradients;
   definition.flops = FlopsPerElement<13>;
   definition.evaluate = EvaluateUnary<[](double x) { return x / (1 + std::exp(-x)); }>;

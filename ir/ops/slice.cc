@@ -3,16 +3,16 @@
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
 #include "ir/ops/boxing.h"
+#include "ir/ops/define.h"
 #include "ir/ops/lift.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
 
 InferResult InferSlice(Types inputs, const Attributes& attributes) {
   const Shape& shape = inputs[0].shape;
-  const std::vector<int64_t>& begin = attributes.GetInts("begin");
-  const std::vector<int64_t>& end = attributes.GetInts("end");
+  const std::vector<int64_t>& begin = attributes.Get(attribute::kBegin);
+  const std::vector<int64_t>& end = attributes.Get(attribute::kEnd);
   if (begin.size() != shape.size() || end.size() != shape.size()) {
     return OpError{.code = Code::kE0412,
                    .message = absl::StrCat("a slice of ", begin.size(), " dimensions of a tensor with ", shape.size()),
@@ -33,74 +33,76 @@ InferResult InferSlice(Types inputs, const Attributes& attributes) {
 }
 
 Rule SliceRule(Types inputs, const TensorType& output, const Attributes& attributes) {
-  return ShiftedRule({ShiftedWindows(inputs[0].shape, output.shape, attributes.GetInts("begin"))}, output.shape);
+  return ShiftedRule({ShiftedWindows(inputs[0].shape, output.shape, attributes.Get(attribute::kBegin))}, output.shape);
 }
 
 Gradients SliceGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   const Shape& shape = builder.type(op.inputs[0]).shape;
   std::vector<int64_t> after;
-  for (size_t d = 0; d < shape.size(); ++d) after.push_back(shape[d] - op.attributes.GetInts("end")[d]);
-  return {
-      builder.Add("pad", {dy}, {{"before", op.attributes.GetInts("begin")}, {"after", after}}, GradientName(op, "x"))};
+  for (size_t d = 0; d < shape.size(); ++d) after.push_back(shape[d] - op.attributes.Get(attribute::kEnd)[d]);
+  return {builder.Add(OpKind::kPad, {dy},
+                      {{attribute::kBefore, op.attributes.Get(attribute::kBegin)}, {attribute::kAfter, after}},
+                      GradientName(op, "x"))};
 }
 
 // What of the input's size lies behind the slice is seen only by who works on all of it, and then it is the local size.
 void EvaluateSlice(const Evaluation& evaluation) {
-  Shape input = evaluation.attributes.GetInts("end");
+  Shape input = evaluation.attributes.Get(attribute::kEnd);
   Shape output;
   for (size_t d = 0; d < input.size(); ++d) {
     const FactorRange& range = evaluation.ranges[d];
     if (range.size == range.global) input[d] = evaluation.inputs[0]->shape[d];
     output.push_back(range.global);
   }
-  CopyShifted(evaluation, 0, ShiftedWindows(input, output, evaluation.attributes.GetInts("begin")));
+  CopyShifted(evaluation, 0, ShiftedWindows(input, output, evaluation.attributes.Get(attribute::kBegin)));
 }
 
 Attributes ResizeSlice(const Attributes& attributes, const Rule& rule, absl::Span<const int64_t> factor_sizes) {
   Attributes resized = attributes;
   std::vector<int64_t> end = SizesOf(rule.output, factor_sizes);
-  for (size_t d = 0; d < end.size(); ++d) end[d] += attributes.GetInts("begin")[d];
-  resized.values["end"] = end;
+  for (size_t d = 0; d < end.size(); ++d) end[d] += attributes.Get(attribute::kBegin)[d];
+  resized.Set(attribute::kEnd, end);
   return resized;
 }
 
 std::optional<OpId> BatchSlice(Lift& lift) {
-  return lift.Main(lift.Inputs(), {{"begin", Before(0, lift.op().attributes.GetInts("begin"))},
-                                   {"end", Before(lift.size(), lift.op().attributes.GetInts("end"))}});
+  return lift.Main(lift.Inputs(), {{attribute::kBegin, Before(0, lift.op().attributes.Get(attribute::kBegin))},
+                                   {attribute::kEnd, Before(lift.size(), lift.op().attributes.Get(attribute::kEnd))}});
 }
 
 std::vector<KernelCall> SliceCalls(const CallSite& site) {
-  return {CopyBoxCall(PlaceInInput(site, site.attributes.GetInts("begin")))};
+  return {CopyBoxCall(PlaceInInput(site, site.attributes.Get(attribute::kBegin)))};
 }
 
 // Zeros around a tensor; also the gradient of slice.
 
 // One number per dimension, none negative.
-std::optional<OpError> CheckNumbers(Types inputs, const Attributes& attributes, const std::string& name) {
-  const std::vector<int64_t>& numbers = attributes.GetInts(name);
+std::optional<OpError> CheckNumbers(Types inputs, const Attributes& attributes, Attribute<std::vector<int64_t>> key) {
+  const std::vector<int64_t>& numbers = attributes.Get(key);
   if (numbers.size() != inputs[0].shape.size()) {
-    return OpError{.code = Code::kE0409,
-                   .message = absl::StrCat("`", name, "` has ", Plural(static_cast<int64_t>(numbers.size()), "number"),
-                                           " for a tensor with ", Plural(inputs[0].rank(), "dimension")),
-                   .about = {{0, absl::StrCat("is ", ShapeText(inputs[0].shape))}}};
+    return OpError{
+        .code = Code::kE0409,
+        .message = absl::StrCat("`", key.name, "` has ", Plural(static_cast<int64_t>(numbers.size()), "number"),
+                                " for a tensor with ", Plural(inputs[0].rank(), "dimension")),
+        .about = {{0, absl::StrCat("is ", ShapeText(inputs[0].shape))}}};
   }
   for (size_t d = 0; d < numbers.size(); ++d) {
     if (numbers[d] >= 0) continue;
     return OpError{.code = Code::kE0409,
-                   .message = absl::StrCat("`", name, "` is ", numbers[d], " in dimension ", d),
+                   .message = absl::StrCat("`", key.name, "` is ", numbers[d], " in dimension ", d),
                    .help = {"to leave elements out, take a slice: x[a..b]"}};
   }
   return std::nullopt;
 }
 
 InferResult InferPad(Types inputs, const Attributes& attributes) {
-  if (auto error = CheckNumbers(inputs, attributes, "before")) return *error;
-  if (auto error = CheckNumbers(inputs, attributes, "after")) return *error;
+  if (auto error = CheckNumbers(inputs, attributes, attribute::kBefore)) return *error;
+  if (auto error = CheckNumbers(inputs, attributes, attribute::kAfter)) return *error;
   TensorType output = inputs[0];
   for (size_t d = 0; d < output.shape.size(); ++d) {
     // Each at most the limit, so that the sum does not overflow; beyond it, InferChecked refuses the shape.
-    for (const char* name : {"before", "after"}) {
-      output.shape[d] += std::min(attributes.GetInts(name)[d], kMaxElements);
+    for (const auto key : {attribute::kBefore, attribute::kAfter}) {
+      output.shape[d] += std::min(attributes.Get(key)[d], kMaxElements);
     }
   }
   return output;
@@ -108,7 +110,7 @@ InferResult InferPad(Types inputs, const Attributes& attributes) {
 
 std::vector<Window> PadWindows(const Shape& input, const Shape& output, const Attributes& attributes) {
   std::vector<int64_t> offset;
-  for (int64_t before : attributes.GetInts("before")) offset.push_back(-before);
+  for (int64_t before : attributes.Get(attribute::kBefore)) offset.push_back(-before);
   return ShiftedWindows(input, output, offset);
 }
 
@@ -117,10 +119,11 @@ Rule PadRule(Types inputs, const TensorType& output, const Attributes& attribute
 }
 
 Gradients PadGradients(GraphBuilder& builder, const Op& op, OpId dy) {
-  const std::vector<int64_t>& begin = op.attributes.GetInts("before");
+  const std::vector<int64_t>& begin = op.attributes.Get(attribute::kBefore);
   std::vector<int64_t> end = builder.type(op.inputs[0]).shape;
   for (size_t d = 0; d < end.size(); ++d) end[d] += begin[d];
-  return {builder.Add("slice", {dy}, {{"begin", begin}, {"end", end}}, GradientName(op, "x"))};
+  return {
+      builder.Add(OpKind::kSlice, {dy}, {{attribute::kBegin, begin}, {attribute::kEnd, end}}, GradientName(op, "x"))};
 }
 
 void EvaluatePad(const Evaluation& evaluation) {
@@ -128,55 +131,52 @@ void EvaluatePad(const Evaluation& evaluation) {
   Shape output;
   for (size_t d = 0; d < evaluation.output.shape.size(); ++d) {
     output.push_back(evaluation.ranges[d].global);
-    input.push_back(output[d] - evaluation.attributes.GetInts("before")[d] - evaluation.attributes.GetInts("after")[d]);
+    input.push_back(output[d] - evaluation.attributes.Get(attribute::kBefore)[d] -
+                    evaluation.attributes.Get(attribute::kAfter)[d]);
   }
   CopyShifted(evaluation, 0, PadWindows(input, output, evaluation.attributes));
 }
 
 std::optional<OpId> BatchPad(Lift& lift) {
-  return lift.Main(lift.Inputs(), {{"before", Before(0, lift.op().attributes.GetInts("before"))},
-                                   {"after", Before(0, lift.op().attributes.GetInts("after"))}});
+  return lift.Main(lift.Inputs(), {{attribute::kBefore, Before(0, lift.op().attributes.Get(attribute::kBefore))},
+                                   {attribute::kAfter, Before(0, lift.op().attributes.Get(attribute::kAfter))}});
 }
 
 std::vector<KernelCall> PadCalls(const CallSite& site) {
-  return {ZeroCall(site), PasteBoxCall(0, PlaceInResult(site, 0, site.attributes.GetInts("before")))};
+  return {ZeroCall(site), PasteBoxCall(0, PlaceInResult(site, 0, site.attributes.Get(attribute::kBefore)))};
 }
 
 }  // namespace
 
 OpDefinition DefineSlice() {
-  return OpDefinition{.name = "slice",
-                      .op_class = OpClass::kMovement,
-                      .treatment = Treatment::kFollow,
-                      .signature = {{.name = "x"},
-                                    {.name = "begin", .kind = ArgumentKind::kInts},
-                                    {.name = "end", .kind = ArgumentKind::kInts}},
-                      .summary = "elements begin to end, without end, of every dimension; written x[a..b, ..]",
-                      .infer = InferSlice,
-                      .rule = SliceRule,
-                      .gradient = SliceGradients,
-                      .flops = FlopsPerElement<0>,
-                      .evaluate = EvaluateSlice,
-                      .resize = ResizeSlice,
-                      .batch = BatchSlice,
-                      .calls = SliceCalls};
+  return OpDefinition{
+      .op_class = OpClass::kMovement,
+      .treatment = Treatment::kFollow,
+      .signature = {{.name = "x"}, RequiredAttribute(attribute::kBegin), RequiredAttribute(attribute::kEnd)},
+      .summary = "elements begin to end, without end, of every dimension; written x[a..b, ..]",
+      .infer = InferSlice,
+      .rule = SliceRule,
+      .gradient = SliceGradients,
+      .flops = FlopsPerElement<0>,
+      .evaluate = EvaluateSlice,
+      .resize = ResizeSlice,
+      .batch = BatchSlice,
+      .calls = SliceCalls};
 }
 
 OpDefinition DefinePad() {
-  return OpDefinition{.name = "pad",
-                      .op_class = OpClass::kMovement,
-                      .treatment = Treatment::kFollow,
-                      .signature = {{.name = "x"},
-                                    {.name = "before", .kind = ArgumentKind::kInts},
-                                    {.name = "after", .kind = ArgumentKind::kInts}},
-                      .summary = "x with `before` zeros in front of each dimension and `after` zeros behind it",
-                      .infer = InferPad,
-                      .rule = PadRule,
-                      .gradient = PadGradients,
-                      .flops = FlopsPerElement<0>,
-                      .evaluate = EvaluatePad,
-                      .batch = BatchPad,
-                      .calls = PadCalls};
+  return OpDefinition{
+      .op_class = OpClass::kMovement,
+      .treatment = Treatment::kFollow,
+      .signature = {{.name = "x"}, RequiredAttribute(attribute::kBefore), RequiredAttribute(attribute::kAfter)},
+      .summary = "x with `before` zeros in front of each dimension and `after` zeros behind it",
+      .infer = InferPad,
+      .rule = PadRule,
+      .gradient = PadGradients,
+      .flops = FlopsPerElement<0>,
+      .evaluate = EvaluatePad,
+      .batch = BatchPad,
+      .calls = PadCalls};
 }
 
 }  // namespace cleave

@@ -37,22 +37,23 @@ Window Sliding::OverOutput(int64_t input, int64_t output) const {
       .elements = output, .outer = input, .denominator = stride, .first = padding - span() + stride, .last = padding};
 }
 
-Pair PairOf(const Attributes& attributes, const std::string& name) {
-  const std::vector<int64_t>& numbers = attributes.GetInts(name);
+Pair PairOf(const Attributes& attributes, Attribute<std::vector<int64_t>> key) {
+  const std::vector<int64_t>& numbers = attributes.Get(key);
   return {.rows = numbers.front(), .columns = numbers.back()};
 }
 
-std::optional<OpError> CheckPair(const Attributes& attributes, const std::string& name, int64_t least) {
-  const std::vector<int64_t>& numbers = attributes.GetInts(name);
+std::optional<OpError> CheckPair(const Attributes& attributes, Attribute<std::vector<int64_t>> key, int64_t least) {
+  const std::vector<int64_t>& numbers = attributes.Get(key);
   if (numbers.empty() || numbers.size() > 2) {
-    return OpError{.code = Code::kE0409,
-                   .message = absl::StrCat("`", name, "` has ", Plural(static_cast<int64_t>(numbers.size()), "number")),
-                   .help = {absl::StrCat(name, " = (rows, columns), or one number for both")}};
+    return OpError{
+        .code = Code::kE0409,
+        .message = absl::StrCat("`", key.name, "` has ", Plural(static_cast<int64_t>(numbers.size()), "number")),
+        .help = {absl::StrCat(key.name, " = (rows, columns), or one number for both")}};
   }
   for (int64_t number : numbers) {
     if (number >= least && number <= kMaxSliding) continue;
     return OpError{.code = Code::kE0409,
-                   .message = absl::StrCat("`", name, "` is ", number),
+                   .message = absl::StrCat("`", key.name, "` is ", number),
                    .notes = {absl::StrCat("it is ", least, " to ", kMaxSliding)}};
   }
   return std::nullopt;

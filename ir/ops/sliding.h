@@ -46,13 +46,13 @@ struct Pair {
   int64_t rows = 0;
   int64_t columns = 0;
 };
-Pair PairOf(const Attributes& attributes, const std::string& name);
+Pair PairOf(const Attributes& attributes, Attribute<std::vector<int64_t>> key);
 
 // A kernel, stride, padding or dilation is at most this: places in a padded image then fit int64_t.
 inline constexpr int64_t kMaxSliding = (int64_t{1} << 31) - 1;
 
 // An error unless the attribute holds one or two numbers from `least` to kMaxSliding.
-std::optional<OpError> CheckPair(const Attributes& attributes, const std::string& name, int64_t least);
+std::optional<OpError> CheckPair(const Attributes& attributes, Attribute<std::vector<int64_t>> key, int64_t least);
 
 // An error unless input `index` is f32 with four dimensions; `argument` is its name in the signature.
 std::optional<OpError> CheckImages(Types inputs, int index, const std::string& argument);

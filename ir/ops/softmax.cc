@@ -3,10 +3,10 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "ir/ops/define.h"
 #include "ir/ops/kernel_call.h"
 #include "ir/ops/lift.h"
 #include "ir/ops/rows.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -16,12 +16,12 @@ Rule SoftmaxRule(Types inputs, const TensorType&, const Attributes&) {
 }
 
 Gradients SoftmaxGradients(GraphBuilder& builder, const Op& op, OpId dy) {
-  return {builder.Add("softmax_gradient", {dy, op.id}, {}, GradientName(op, "x"))};
+  return {builder.Add(OpKind::kSoftmaxGradient, {dy, op.id}, {}, GradientName(op, "x"))};
 }
 
 OpId DistributeSoftmax(GraphBuilder& builder, const Op& op, absl::Span<const int64_t>) {
   const RowExponentials parts = ExponentialsOf(builder, op.inputs[0], op.name);
-  return builder.Add("div", {parts.exponentials, parts.sum}, {}, op.name);
+  return builder.Add(OpKind::kDiv, {parts.exponentials, parts.sum}, {}, op.name);
 }
 
 void EvaluateSoftmax(const Evaluation& evaluation) {
@@ -45,10 +45,10 @@ Rule SoftmaxGradientRule(Types inputs, const TensorType&, const Attributes&) {
 
 OpId DistributeSoftmaxGradient(GraphBuilder& builder, const Op& op, absl::Span<const int64_t>) {
   const OpId dy = op.inputs[0], y = op.inputs[1];
-  const OpId products = builder.Add("mul", {dy, y}, {}, absl::StrCat(op.name, ".products"));
+  const OpId products = builder.Add(OpKind::kMul, {dy, y}, {}, absl::StrCat(op.name, ".products"));
   const OpId sum = RowSum(builder, products, op.name);
-  const OpId difference = builder.Add("sub", {dy, sum}, {}, absl::StrCat(op.name, ".difference"));
-  return builder.Add("mul", {y, difference}, {}, op.name);
+  const OpId difference = builder.Add(OpKind::kSub, {dy, sum}, {}, absl::StrCat(op.name, ".difference"));
+  return builder.Add(OpKind::kMul, {y, difference}, {}, op.name);
 }
 
 void EvaluateSoftmaxGradient(const Evaluation& evaluation) {
@@ -64,12 +64,12 @@ void EvaluateSoftmaxGradient(const Evaluation& evaluation) {
 }
 
 Gradients LogSoftmaxGradients(GraphBuilder& builder, const Op& op, OpId dy) {
-  return {builder.Add("log_softmax_gradient", {dy, op.id}, {}, GradientName(op, "x"))};
+  return {builder.Add(OpKind::kLogSoftmaxGradient, {dy, op.id}, {}, GradientName(op, "x"))};
 }
 
 OpId DistributeLogSoftmax(GraphBuilder& builder, const Op& op, absl::Span<const int64_t>) {
   const OpId log_sum = RowLogSumExp(builder, op.inputs[0], op.name);
-  return builder.Add("sub", {op.inputs[0], log_sum}, {}, op.name);
+  return builder.Add(OpKind::kSub, {op.inputs[0], log_sum}, {}, op.name);
 }
 
 void EvaluateLogSoftmax(const Evaluation& evaluation) {
@@ -85,9 +85,9 @@ void EvaluateLogSoftmax(const Evaluation& evaluation) {
 OpId DistributeLogSoftmaxGradient(GraphBuilder& builder, const Op& op, absl::Span<const int64_t>) {
   const OpId dy = op.inputs[0];
   const OpId sum = RowSum(builder, dy, op.name);
-  const OpId softmax = builder.Add("exp", {op.inputs[1]}, {}, absl::StrCat(op.name, ".exp"));
-  const OpId share = builder.Add("mul", {softmax, sum}, {}, absl::StrCat(op.name, ".share"));
-  return builder.Add("sub", {dy, share}, {}, op.name);
+  const OpId softmax = builder.Add(OpKind::kExp, {op.inputs[1]}, {}, absl::StrCat(op.name, ".exp"));
+  const OpId share = builder.Add(OpKind::kMul, {softmax, sum}, {}, absl::StrCat(op.name, ".share"));
+  return builder.Add(OpKind::kSub, {dy, share}, {}, op.name);
 }
 
 void EvaluateLogSoftmaxGradient(const Evaluation& evaluation) {
@@ -105,8 +105,7 @@ void EvaluateLogSoftmaxGradient(const Evaluation& evaluation) {
 }  // namespace
 
 OpDefinition DefineSoftmax() {
-  return OpDefinition{.name = "softmax",
-                      .op_class = OpClass::kReduction,
+  return OpDefinition{.op_class = OpClass::kReduction,
                       .signature = {{.name = "x"}},
                       .summary = "exp(x) divided by its sum over the last dimension",
                       .infer = InferRows,
@@ -120,8 +119,7 @@ OpDefinition DefineSoftmax() {
 }
 
 OpDefinition DefineSoftmaxGradient() {
-  return OpDefinition{.name = "softmax_gradient",
-                      .op_class = OpClass::kReduction,
+  return OpDefinition{.op_class = OpClass::kReduction,
                       .callable = false,
                       .signature = {{.name = "dy"}, {.name = "y"}},
                       .summary = "y * (dy - sum of dy * y)",
@@ -134,8 +132,7 @@ OpDefinition DefineSoftmaxGradient() {
 }
 
 OpDefinition DefineLogSoftmax() {
-  return OpDefinition{.name = "log_softmax",
-                      .op_class = OpClass::kReduction,
+  return OpDefinition{.op_class = OpClass::kReduction,
                       .signature = {{.name = "x"}},
                       .summary = "logarithm of the softmax over the last dimension",
                       .infer = InferRows,
@@ -149,8 +146,7 @@ OpDefinition DefineLogSoftmax() {
 }
 
 OpDefinition DefineLogSoftmaxGradient() {
-  return OpDefinition{.name = "log_softmax_gradient",
-                      .op_class = OpClass::kReduction,
+  return OpDefinition{.op_class = OpClass::kReduction,
                       .callable = false,
                       .signature = {{.name = "dy"}, {.name = "y"}},
                       .summary = "dy - exp(y) * sum of dy",

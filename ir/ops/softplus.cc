@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -12,13 +12,13 @@ double Softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::
 
 Gradients SoftplusGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   const std::string name = GradientName(op, "x");
-  return {builder.Add("mul", {dy, builder.Add("sigmoid", {op.inputs[0]}, {}, name)}, {}, name)};
+  return {builder.Add(OpKind::kMul, {dy, builder.Add(OpKind::kSigmoid, {op.inputs[0]}, {}, name)}, {}, name)};
 }
 
 }  // namespace
 
 OpDefinition DefineSoftplus() {
-  OpDefinition definition = UnaryOp("softplus", "log(1 + exp(x)) of each element");
+  OpDefinition definition = UnaryOp("log(1 + exp(x)) of each element");
   definition.gradient = SoftplusGradients;
   definition.flops = FlopsPerElement<30>;
   definition.evaluate = EvaluateUnary<Softplus>;

@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
+#include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
-#include "ir/ops/table.h"
 #include "ir/training/training.h"
 
 namespace cleave {
@@ -22,30 +22,30 @@ Rule SourceRule(Types, const TensorType& output, const Attributes&) {
 // Inference of a source by its attributes `shape` and `dtype`, f32 where there is none.
 InferResult InferSource(Types, const Attributes& attributes) {
   TensorType type;
-  if (attributes.Has("dtype")) {
-    if (auto error = CheckWord(attributes, "dtype", {"f32", "i32"})) return *error;
-    type.dtype = *ParseDType(attributes.GetString("dtype"));
+  if (attributes.Has(attribute::kDType)) {
+    type.dtype = attributes.Get(attribute::kDType);
+    if (type.dtype == DType::kBf16) {
+      return OpError{.code = Code::kE0409, .message = "`dtype` is `bf16`", .help = {"use `f32` or `i32`"}};
+    }
   }
-  type.shape = attributes.GetInts("shape");
+  type.shape = attributes.Get(attribute::kShape);
   if (auto error = CheckSizes(type.shape, "shape")) return *error;
   return type;
 }
 
 // A definition with one parallel factor per dimension, attribute `shape`, and `dtype` where `has_dtype`; f32 otherwise.
 // Not callable: the language has its own words for sources.
-OpDefinition SourceOp(std::string name, bool has_dtype, std::string summary) {
-  OpDefinition definition{.name = std::move(name),
-                          .op_class = OpClass::kSource,
+OpDefinition SourceOp(bool has_dtype, std::string summary) {
+  OpDefinition definition{.op_class = OpClass::kSource,
                           .callable = false,
-                          .signature = {{.name = "shape", .kind = ArgumentKind::kInts}},
+                          .signature = {RequiredAttribute(attribute::kShape)},
                           .summary = std::move(summary),
                           .infer = InferSource,
                           .rule = SourceRule,
                           .flops = FlopsPerElement<0>,
                           .resize = ResizeShape};
   if (has_dtype) {
-    definition.signature.push_back(
-        {.name = "dtype", .kind = ArgumentKind::kDType, .default_value = std::string("f32")});
+    definition.signature.push_back(OptionalAttribute(attribute::kDType, DType::kF32));
   }
   return definition;
 }
@@ -59,16 +59,16 @@ OpDefinition SourceOp(std::string name, bool has_dtype, std::string summary) {
 // Bounds that hang on the fans of the tensor (he_uniform and the like) are resolved by the frontend.
 
 InferResult InferParameter(Types inputs, const Attributes& attributes) {
-  if (auto error = CheckWord(attributes, "init", {"constant", "uniform", "normal", "npy"})) return *error;
-  const std::string& init = attributes.GetString("init");
-  const double first = attributes.GetDouble("first");
-  const double second = attributes.GetDouble("second");
+  if (auto error = CheckWord(attributes, attribute::kInit, {"constant", "uniform", "normal", "npy"})) return *error;
+  const std::string& init = attributes.Get(attribute::kInit);
+  const double first = attributes.Get(attribute::kFirst);
+  const double second = attributes.Get(attribute::kSecond);
   if (init == "uniform" && first > second) {
     return OpError{.code = Code::kE0409,
                    .message = absl::StrCat("uniform values from ", FormatDouble(first), " to ", FormatDouble(second)),
                    .notes = {"the first bound is not above the second"}};
   }
-  if ((init == "npy") == attributes.GetString("file").empty()) {
+  if ((init == "npy") == attributes.Get(attribute::kFile).empty()) {
     return OpError{.code = Code::kE0409,
                    .message = absl::StrCat("`", init, "` values ", init == "npy" ? "without a file" : "and a file"),
                    .notes = {"`file` goes with `npy`, and only with it"}};
@@ -82,7 +82,8 @@ InferResult InferParameter(Types inputs, const Attributes& attributes) {
 }
 
 void EvaluateConstant(const Evaluation& evaluation) {
-  std::fill(evaluation.output.values.begin(), evaluation.output.values.end(), evaluation.attributes.GetDouble("value"));
+  std::fill(evaluation.output.values.begin(), evaluation.output.values.end(),
+            evaluation.attributes.Get(attribute::kValue));
 }
 
 // A number that hangs on the training step t, counted from 1:
@@ -90,20 +91,20 @@ void EvaluateConstant(const Evaluation& evaluation) {
 //   bias_correction  1 / (1 - beta^t): Kingma and Ba, Adam, 2015, algorithm 1
 
 Schedule ScheduleOf(const Attributes& attributes) {
-  Schedule schedule{.rate = attributes.GetDouble("rate"),
-                    .warmup_steps = attributes.GetInt("warmup_steps"),
-                    .total_steps = attributes.GetInt("total_steps"),
-                    .final_rate = attributes.GetDouble("final_rate")};
+  Schedule schedule{.rate = attributes.Get(attribute::kRate),
+                    .warmup_steps = attributes.Get(attribute::kWarmupSteps),
+                    .total_steps = attributes.Get(attribute::kTotalSteps),
+                    .final_rate = attributes.Get(attribute::kFinalRate)};
   for (Schedule::Form form : {Schedule::Form::kConstant, Schedule::Form::kLinearWarmup, Schedule::Form::kCosine}) {
-    if (attributes.GetString("schedule") == ScheduleFormName(form)) schedule.form = form;
+    if (attributes.Get(attribute::kSchedule) == ScheduleFormName(form)) schedule.form = form;
   }
   return schedule;
 }
 
 InferResult InferStepScalar(Types, const Attributes& attributes) {
-  if (auto error = CheckWord(attributes, "form", {"learning_rate", "bias_correction"})) return *error;
-  if (auto error = CheckWord(attributes, "schedule", {"constant", "linear_warmup", "cosine"})) return *error;
-  const double beta = attributes.GetDouble("beta");
+  if (auto error = CheckWord(attributes, attribute::kForm, {"learning_rate", "bias_correction"})) return *error;
+  if (auto error = CheckWord(attributes, attribute::kSchedule, {"constant", "linear_warmup", "cosine"})) return *error;
+  const double beta = attributes.Get(attribute::kBeta);
   if (beta < 0 || beta >= 1) {
     return OpError{.code = Code::kE0409,
                    .message = absl::StrCat("`beta` is ", FormatDouble(beta)),
@@ -115,55 +116,54 @@ InferResult InferStepScalar(Types, const Attributes& attributes) {
 void EvaluateStepScalar(const Evaluation& evaluation) {
   const Attributes& attributes = evaluation.attributes;
   evaluation.output.values[0] =
-      attributes.GetString("form") == "learning_rate"
+      attributes.Get(attribute::kForm) == "learning_rate"
           ? LearningRate(ScheduleOf(attributes), evaluation.step)
-          : 1 / (1 - std::pow(attributes.GetDouble("beta"), static_cast<double>(evaluation.step)));
+          : 1 / (1 - std::pow(attributes.Get(attribute::kBeta), static_cast<double>(evaluation.step)));
 }
 
 }  // namespace
 
 OpDefinition DefineInput() {
-  OpDefinition definition = SourceOp("input", true, "a batch of data, by the name of the model's input");
-  definition.signature.push_back({.name = "data", .kind = ArgumentKind::kString});
+  OpDefinition definition = SourceOp(true, "a batch of data, by the name of the model's input");
+  definition.signature.push_back(RequiredAttribute(attribute::kData));
   return definition;
 }
 
 OpDefinition DefineParameter() {
-  OpDefinition definition = SourceOp("parameter", false, "a trained tensor");
-  definition.signature.push_back(
-      {.name = "init", .kind = ArgumentKind::kString, .default_value = std::string("constant")});
-  definition.signature.push_back({.name = "first", .kind = ArgumentKind::kFloat, .default_value = 0.0});
-  definition.signature.push_back({.name = "second", .kind = ArgumentKind::kFloat, .default_value = 0.0});
-  definition.signature.push_back({.name = "file", .kind = ArgumentKind::kString, .default_value = std::string()});
-  definition.signature.push_back({.name = "local", .kind = ArgumentKind::kBool, .default_value = false});
+  OpDefinition definition = SourceOp(false, "a trained tensor");
+  definition.signature.push_back(OptionalAttribute(attribute::kInit, "constant"));
+  definition.signature.push_back(OptionalAttribute(attribute::kFirst, 0.0));
+  definition.signature.push_back(OptionalAttribute(attribute::kSecond, 0.0));
+  definition.signature.push_back(OptionalAttribute(attribute::kFile, ""));
+  definition.signature.push_back(OptionalAttribute(attribute::kLocal, false));
   definition.infer = InferParameter;
   return definition;
 }
 
 OpDefinition DefineState() {
-  OpDefinition definition = SourceOp("state", false, "a slot of the optimizer; zeros at first");
+  OpDefinition definition = SourceOp(false, "a slot of the optimizer; zeros at first");
   // As that of the parameter to which the slot belongs.
-  definition.signature.push_back({.name = "local", .kind = ArgumentKind::kBool, .default_value = false});
+  definition.signature.push_back(OptionalAttribute(attribute::kLocal, false));
   return definition;
 }
 
 OpDefinition DefineConstant() {
-  OpDefinition definition = SourceOp("constant", true, "a tensor filled with one value");
+  OpDefinition definition = SourceOp(true, "a tensor filled with one value");
   definition.signature[0].default_value = std::vector<int64_t>{};
-  definition.signature.push_back({.name = "value", .kind = ArgumentKind::kFloat});
+  definition.signature.push_back(RequiredAttribute(attribute::kValue));
   definition.evaluate = EvaluateConstant;
   return definition;
 }
 
 OpDefinition DefineStepScalar() {
-  OpDefinition definition = SourceOp("step_scalar", false, "a number that depends on the training step");
-  definition.signature = {{.name = "form", .kind = ArgumentKind::kString},
-                          {.name = "beta", .kind = ArgumentKind::kFloat, .default_value = 0.0},
-                          {.name = "schedule", .kind = ArgumentKind::kString, .default_value = std::string("constant")},
-                          {.name = "rate", .kind = ArgumentKind::kFloat, .default_value = 0.0},
-                          {.name = "warmup_steps", .kind = ArgumentKind::kInt, .default_value = int64_t{0}},
-                          {.name = "total_steps", .kind = ArgumentKind::kInt, .default_value = int64_t{0}},
-                          {.name = "final_rate", .kind = ArgumentKind::kFloat, .default_value = 0.0}};
+  OpDefinition definition = SourceOp(false, "a number that depends on the training step");
+  definition.signature = {RequiredAttribute(attribute::kForm),
+                          OptionalAttribute(attribute::kBeta, 0.0),
+                          OptionalAttribute(attribute::kSchedule, "constant"),
+                          OptionalAttribute(attribute::kRate, 0.0),
+                          OptionalAttribute(attribute::kWarmupSteps, 0),
+                          OptionalAttribute(attribute::kTotalSteps, 0),
+                          OptionalAttribute(attribute::kFinalRate, 0.0)};
   definition.infer = InferStepScalar;
   definition.evaluate = EvaluateStepScalar;
   definition.resize = nullptr;

@@ -1,24 +1,23 @@
-#include "ir/ops/table.h"
-
-#include <map>
+#include <vector>
 
 #include "base/check/check.h"
+#include "ir/ops/define.h"
 
 namespace cleave {
 namespace {
 
-using Table = std::map<std::string, OpDefinition>;
+using Table = std::vector<OpDefinition>;  // By kind.
 
 Table MakeTable() {
   Table table;
-  auto add = [&](OpDefinition definition) {
+  const auto add = [&](OpKind kind, OpDefinition definition) {
     CLEAVE_CHECK(definition.infer != nullptr && definition.rule != nullptr && definition.flops != nullptr)
-        << "op `" << definition.name << "` is not complete";
-    std::string name = definition.name;
-    CLEAVE_CHECK(table.emplace(std::move(name), std::move(definition)).second) << "an op is defined twice";
+        << "op `" << kind << "` is not complete";
+    definition.kind = kind;
+    table.push_back(std::move(definition));
   };
-#define CLEAVE_OP(Name) add(Define##Name());
-#include "ir/ops/table.def"
+#define CLEAVE_OP(Name, name) add(OpKind::k##Name, Define##Name());
+#include "ir/op_kind/table.def"
 #undef CLEAVE_OP
   return table;
 }
@@ -31,21 +30,17 @@ const Table& TheTable() {
 }  // namespace
 
 const OpDefinition* FindOp(absl::string_view name) {
-  const auto found = TheTable().find(std::string(name));
-  return found == TheTable().end() ? nullptr : &found->second;
+  const std::optional<OpKind> kind = ParseOpKind(name);
+  return kind.has_value() ? &DefinitionOf(*kind) : nullptr;
 }
 
 std::vector<const OpDefinition*> AllOps() {
   std::vector<const OpDefinition*> ops;
-  for (const auto& [name, definition] : TheTable()) ops.push_back(&definition);
+  for (const OpDefinition& definition : TheTable()) ops.push_back(&definition);
   return ops;
 }
 
-const OpDefinition& DefinitionOf(const Op& op) {
-  const OpDefinition* definition = FindOp(op.kind);
-  CLEAVE_CHECK(definition != nullptr) << "no op `" << op.kind << "` (" << op.name << ")";
-  return *definition;
-}
+const OpDefinition& DefinitionOf(OpKind kind) { return TheTable()[static_cast<size_t>(kind)]; }
 
 std::vector<TensorType> InputTypes(const Graph& graph, const Op& op) {
   std::vector<TensorType> types;

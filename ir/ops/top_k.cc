@@ -5,10 +5,10 @@
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
+#include "ir/ops/define.h"
 #include "ir/ops/kernel_call.h"
 #include "ir/ops/lift.h"
 #include "ir/ops/ranking.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -20,22 +20,23 @@ InferResult InferTopKValues(Types inputs, const Attributes& attributes) {
 Gradients TopKGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   const OpId x = op.inputs[0];
   const std::string name = GradientName(op, "x");
-  const OpId indices = builder.Add("top_k_indices", {x}, op.attributes.values, name);
+  const OpId indices = builder.Add(OpKind::kTopKIndices, {x}, op.attributes, name);
   const int64_t elements = builder.type(x).shape.back();
-  return {builder.Add("top_k_gradient", {dy, indices}, {{"elements", elements}}, name)};
+  return {builder.Add(OpKind::kTopKGradient, {dy, indices}, {{attribute::kElements, elements}}, name)};
 }
 
 // The first ranked of the candidates of all pieces.
 OpId DistributeTopK(GraphBuilder& builder, const Op& op, absl::Span<const int64_t> pieces) {
   const int64_t count = pieces[builder.type(op.inputs[0]).shape.size() - 1];
-  const OpId candidates = AddCandidates(builder, "top_k_candidates", op, count, absl::StrCat(op.name, ".candidates"));
-  return builder.Add("top_k", {candidates}, op.attributes.values, op.name);
+  const OpId candidates =
+      AddCandidates(builder, OpKind::kTopKCandidates, op, count, absl::StrCat(op.name, ".candidates"));
+  return builder.Add(OpKind::kTopK, {candidates}, op.attributes, op.name);
 }
 
 void EvaluateTopK(const Evaluation& evaluation) {
   const Tensor& x = *evaluation.inputs[0];
   const Rows rows = RowsOf(x);
-  const int64_t k = evaluation.attributes.GetInt("k");
+  const int64_t k = evaluation.attributes.Get(attribute::kK);
   for (int64_t r = 0; r < rows.count; ++r) {
     const double* row = x.values.data() + r * rows.length;
     double* y = evaluation.output.values.data() + r * k;
@@ -52,16 +53,16 @@ Gradients TopKIndicesGradients(GraphBuilder&, const Op&, OpId) { return {std::nu
 
 OpId DistributeTopKIndices(GraphBuilder& builder, const Op& op, absl::Span<const int64_t> pieces) {
   const int64_t count = pieces[builder.type(op.inputs[0]).shape.size() - 1];
-  const OpId values = AddCandidates(builder, "top_k_candidates", op, count, absl::StrCat(op.name, ".candidates"));
+  const OpId values = AddCandidates(builder, OpKind::kTopKCandidates, op, count, absl::StrCat(op.name, ".candidates"));
   const OpId indices =
-      AddCandidates(builder, "top_k_candidate_indices", op, count, absl::StrCat(op.name, ".candidate_indices"));
-  return builder.Add("top_k_merge", {values, indices}, op.attributes.values, op.name);
+      AddCandidates(builder, OpKind::kTopKCandidateIndices, op, count, absl::StrCat(op.name, ".candidate_indices"));
+  return builder.Add(OpKind::kTopKMerge, {values, indices}, op.attributes, op.name);
 }
 
 void EvaluateTopKIndices(const Evaluation& evaluation) {
   const Tensor& x = *evaluation.inputs[0];
   const Rows rows = RowsOf(x);
-  const int64_t k = evaluation.attributes.GetInt("k");
+  const int64_t k = evaluation.attributes.Get(attribute::kK);
   for (int64_t r = 0; r < rows.count; ++r) {
     double* y = evaluation.output.values.data() + r * k;
     for (int64_t position : FirstRanked(x.values.data() + r * rows.length, rows.length, k)) {
@@ -113,7 +114,7 @@ Rule TopKMergeRule(Types inputs, const TensorType& output, const Attributes& att
 
 void EvaluateTopKMerge(const Evaluation& evaluation) {
   const Rows rows = RowsOf(*evaluation.inputs[0]);
-  const int64_t k = evaluation.attributes.GetInt("k");
+  const int64_t k = evaluation.attributes.Get(attribute::kK);
   std::vector<int64_t> order(static_cast<size_t>(rows.length));
   for (int64_t r = 0; r < rows.count; ++r) {
     const double* values = evaluation.inputs[0]->values.data() + r * rows.length;
@@ -132,9 +133,9 @@ InferResult InferTopKGradient(Types inputs, const Attributes& attributes) {
   if (std::holds_alternative<OpError>(rows)) return rows;
   if (auto error = CheckDType(inputs, 1, DType::kI32, "indices")) return *error;
   if (auto error = CheckSameShape(inputs, 0, 1, "indices")) return *error;
-  if (auto error = CheckSizes({attributes.GetInt("elements")}, "elements")) return *error;
+  if (auto error = CheckSizes({attributes.Get(attribute::kElements)}, "elements")) return *error;
   TensorType output = inputs[0];
-  output.shape.back() = attributes.GetInt("elements");
+  output.shape.back() = attributes.Get(attribute::kElements);
   return output;
 }
 
@@ -173,7 +174,6 @@ std::vector<KernelCall> TopKGradientCalls(const CallSite& site) {
 
 OpDefinition DefineTopK() {
   return OpDefinition{
-      .name = "top_k",
       .op_class = OpClass::kReduction,
       .signature = TopKSignature(),
       .summary = "the k largest elements of the last dimension, largest first",
@@ -184,28 +184,27 @@ OpDefinition DefineTopK() {
       .distribute = DistributeTopK,
       .evaluate = EvaluateTopK,
       .batch = BatchSame,
-      .calls = [](const CallSite& site) { return RowsCall(site, "TopK", {site.attributes.GetInt("k")}); }};
+      .calls = [](const CallSite& site) { return RowsCall(site, "TopK", {site.attributes.Get(attribute::kK)}); }};
 }
 
 OpDefinition DefineTopKIndices() {
-  return OpDefinition{
-      .name = "top_k_indices",
-      .op_class = OpClass::kReduction,
-      .signature = TopKSignature(),
-      .summary = "indices of the k largest elements of the last dimension, largest first",
-      .infer = InferTopKIndices,
-      .rule = TopKRule,
-      .gradient = TopKIndicesGradients,
-      .flops = FlopsPerInputElement<4>,
-      .distribute = DistributeTopKIndices,
-      .evaluate = EvaluateTopKIndices,
-      .batch = BatchSame,
-      .calls = [](const CallSite& site) { return RowsCall(site, "TopKIndices", {site.attributes.GetInt("k")}); }};
+  return OpDefinition{.op_class = OpClass::kReduction,
+                      .signature = TopKSignature(),
+                      .summary = "indices of the k largest elements of the last dimension, largest first",
+                      .infer = InferTopKIndices,
+                      .rule = TopKRule,
+                      .gradient = TopKIndicesGradients,
+                      .flops = FlopsPerInputElement<4>,
+                      .distribute = DistributeTopKIndices,
+                      .evaluate = EvaluateTopKIndices,
+                      .batch = BatchSame,
+                      .calls = [](const CallSite& site) {
+                        return RowsCall(site, "TopKIndices", {site.attributes.Get(attribute::kK)});
+                      }};
 }
 
 OpDefinition DefineTopKCandidates() {
-  return OpDefinition{.name = "top_k_candidates",
-                      .op_class = OpClass::kReduction,
+  return OpDefinition{.op_class = OpClass::kReduction,
                       .callable = false,
                       .signature = CandidatesSignature(),
                       .summary = "the k largest elements of each piece of the last dimension",
@@ -217,8 +216,7 @@ OpDefinition DefineTopKCandidates() {
 }
 
 OpDefinition DefineTopKCandidateIndices() {
-  return OpDefinition{.name = "top_k_candidate_indices",
-                      .op_class = OpClass::kReduction,
+  return OpDefinition{.op_class = OpClass::kReduction,
                       .callable = false,
                       .signature = CandidatesSignature(),
                       .summary = "indices of the k largest elements of each piece of the last dimension",
@@ -233,7 +231,6 @@ OpDefinition DefineTopKMerge() {
   std::vector<Argument> signature = TopKSignature();
   signature.insert(signature.begin() + 1, {.name = "indices"});
   return OpDefinition{
-      .name = "top_k_merge",
       .op_class = OpClass::kReduction,
       .callable = false,
       .signature = std::move(signature),
@@ -242,21 +239,19 @@ OpDefinition DefineTopKMerge() {
       .rule = TopKMergeRule,
       .flops = FlopsPerInputElement<4>,
       .evaluate = EvaluateTopKMerge,
-      .calls = [](const CallSite& site) { return RowsCall(site, "TopKMerge", {site.attributes.GetInt("k")}); }};
+      .calls = [](const CallSite& site) { return RowsCall(site, "TopKMerge", {site.attributes.Get(attribute::kK)}); }};
 }
 
 OpDefinition DefineTopKGradient() {
-  return OpDefinition{
-      .name = "top_k_gradient",
-      .op_class = OpClass::kReduction,
-      .callable = false,
-      .signature = {{.name = "dy"}, {.name = "indices"}, {.name = "elements", .kind = ArgumentKind::kInt}},
-      .summary = "zeros, with dy at the indices of the last dimension",
-      .infer = InferTopKGradient,
-      .rule = TopKGradientRule,
-      .flops = FlopsPerInputElement<1>,
-      .evaluate = EvaluateTopKGradient,
-      .calls = TopKGradientCalls};
+  return OpDefinition{.op_class = OpClass::kReduction,
+                      .callable = false,
+                      .signature = {{.name = "dy"}, {.name = "indices"}, RequiredAttribute(attribute::kElements)},
+                      .summary = "zeros, with dy at the indices of the last dimension",
+                      .infer = InferTopKGradient,
+                      .rule = TopKGradientRule,
+                      .flops = FlopsPerInputElement<1>,
+                      .evaluate = EvaluateTopKGradient,
+                      .calls = TopKGradientCalls};
 }
 
 }  // namespace cleave

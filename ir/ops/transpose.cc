@@ -1,16 +1,16 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
 #include "ir/ops/kernel_call.h"
 #include "ir/ops/lift.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
 
 // Output dimension d is input dimension permutation[d]; none given: reversed.
 std::vector<int64_t> PermutationOf(const Attributes& attributes, int rank) {
-  std::vector<int64_t> permutation = attributes.GetInts("permutation");
+  std::vector<int64_t> permutation = attributes.Get(attribute::kPermutation);
   if (!permutation.empty()) return permutation;
   for (int d = rank; d-- > 0;) permutation.push_back(d);
   return permutation;
@@ -49,7 +49,7 @@ Gradients TransposeGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   std::vector<int64_t> inverse(permutation.size());
   for (size_t d = 0; d < permutation.size(); ++d)
     inverse[static_cast<size_t>(permutation[d])] = static_cast<int64_t>(d);
-  return {builder.Add("transpose", {dy}, {{"permutation", inverse}}, GradientName(op, "x"))};
+  return {builder.Add(OpKind::kTranspose, {dy}, {{attribute::kPermutation, inverse}}, GradientName(op, "x"))};
 }
 
 void EvaluateTranspose(const Evaluation& evaluation) {
@@ -71,7 +71,7 @@ void EvaluateTranspose(const Evaluation& evaluation) {
 std::optional<OpId> BatchTranspose(Lift& lift) {
   std::vector<int64_t> permutation = PermutationOf(lift.op().attributes, lift.rank(0));
   for (int64_t& dimension : permutation) dimension = ShiftedAxis(dimension);
-  return lift.Main(lift.Inputs(), {{"permutation", Before(0, permutation)}});
+  return lift.Main(lift.Inputs(), {{attribute::kPermutation, Before(0, permutation)}});
 }
 
 std::vector<KernelCall> TransposeCalls(const CallSite& site) {
@@ -83,11 +83,9 @@ std::vector<KernelCall> TransposeCalls(const CallSite& site) {
 
 OpDefinition DefineTranspose() {
   return OpDefinition{
-      .name = "transpose",
       .op_class = OpClass::kMovement,
       .treatment = Treatment::kFollow,
-      .signature = {{.name = "x"},
-                    {.name = "permutation", .kind = ArgumentKind::kInts, .default_value = std::vector<int64_t>{}}},
+      .signature = {{.name = "x"}, OptionalAttribute(attribute::kPermutation, {})},
       .summary =
           "dimensions in another order: output dimension d is dimension permutation[d] of x, reversed by default",
       .infer = InferTranspose,

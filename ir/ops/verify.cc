@@ -13,12 +13,12 @@ namespace cleave {
 namespace {
 
 std::string FindGroupError(const Graph& graph, const Op& op) {
-  const std::string& text = op.attributes.GetString("group");
+  const std::string& text = op.attributes.Get(attribute::kGroup);
   const std::optional<RankAxisSet> group = ParseGroup(graph.rank_axes, text);
   if (!group.has_value()) return absl::StrCat("no group `", text, "`");
   const int64_t size = GroupSize(graph.rank_axes, *group);
-  if (size == op.attributes.GetInt("size")) return "";
-  return absl::StrCat("group `", text, "` has ", Plural(size, "rank"), ", not ", op.attributes.GetInt("size"));
+  if (size == op.attributes.Get(attribute::kSize)) return "";
+  return absl::StrCat("group `", text, "` has ", Plural(size, "rank"), ", not ", op.attributes.Get(attribute::kSize));
 }
 
 // A table with `row` entries for each rank.
@@ -31,17 +31,19 @@ std::string FindTableError(const Graph& graph, size_t entries, size_t row) {
 // What is wrong with the ranks that `op` speaks of: they are those of the graph, or there are none. Empty: nothing.
 // REQUIRES: inference accepts the op.
 std::string FindRankError(const Graph& graph, const Op& op) {
-  const bool local = (op.kind == "parameter" || op.kind == "state") && op.attributes.GetBool("local");
+  const bool local =
+      (op.kind == OpKind::kParameter || op.kind == OpKind::kState) && op.attributes.Get(attribute::kLocal);
   if (!graph.is_manual()) {
     if (local) return "it is local in a model without ranks";
     return DefinitionOf(op).rank_use == RankUse::kNone ? "" : "it speaks of ranks in a model without ranks";
   }
   const Attributes& attributes = op.attributes;
-  if (attributes.Has("group")) return FindGroupError(graph, op);
-  if (op.kind == "rank_value") return FindTableError(graph, attributes.GetDoubles("values").size(), 1);
-  if (attributes.Has("starts")) return FindTableError(graph, attributes.GetInts("starts").size(), 1);
-  if (attributes.Has("send_ranks")) {
-    return FindTableError(graph, attributes.GetInts("send_ranks").size(), attributes.GetInts("send_sizes").size());
+  if (attributes.Has(attribute::kGroup)) return FindGroupError(graph, op);
+  if (op.kind == OpKind::kRankValue) return FindTableError(graph, attributes.Get(attribute::kValues).size(), 1);
+  if (attributes.Has(attribute::kStarts)) return FindTableError(graph, attributes.Get(attribute::kStarts).size(), 1);
+  if (attributes.Has(attribute::kSendRanks)) {
+    return FindTableError(graph, attributes.Get(attribute::kSendRanks).size(),
+                          attributes.Get(attribute::kSendSizes).size());
   }
   return "";
 }
@@ -64,25 +66,24 @@ std::vector<std::string> FindVarianceErrors(const Graph& graph) {
 
 // What is wrong with one op, given that the ops before it are sound; empty when nothing is.
 std::string FindOpError(const Graph& graph, const Op& op) {
-  const OpDefinition* definition = FindOp(op.kind);
-  if (definition == nullptr) return absl::StrCat("unknown op `", op.kind, "`");
+  const OpDefinition& definition = DefinitionOf(op);
   for (OpId input : op.inputs) {
     if (!graph.ops.contains(input) || input >= op.id) {
       return absl::StrCat("input %", input.value(), " does not stand before it");
     }
   }
   Attributes attributes = op.attributes;
-  if (auto error = CompleteAttributes(*definition, op.inputs.size(), attributes)) return error->message;
+  if (auto error = CompleteAttributes(definition, op.inputs.size(), attributes)) return error->message;
   if (attributes != op.attributes) return "attributes with defaults are missing";
   const std::vector<TensorType> inputs = InputTypes(graph, op);
-  const InferResult inferred = InferChecked(*definition, inputs, op.attributes);
+  const InferResult inferred = InferChecked(definition, inputs, op.attributes);
   if (const OpError* error = std::get_if<OpError>(&inferred)) return error->message;
   const TensorType& type = std::get<TensorType>(inferred);
   if (type != op.type) return absl::StrCat("is ", op.type.ToString(), ", inferred ", type.ToString());
   if (std::string error = FindRankError(graph, op); !error.empty()) return error;
   std::vector<Shape> shapes;
   for (const TensorType& input : inputs) shapes.push_back(input.shape);
-  return FindRuleError(definition->rule(inputs, op.type, op.attributes), shapes, op.type.shape);
+  return FindRuleError(definition.rule(inputs, op.type, op.attributes), shapes, op.type.shape);
 }
 
 std::string FindLinkError(const Graph& graph, const Op& op) {
@@ -118,7 +119,7 @@ void FindRoleErrors(const Graph& graph, std::vector<std::string>& errors) {
       continue;
     }
     const Op& state = graph.op(update.state);
-    if (state.kind != "parameter" && state.kind != "state") {
+    if (state.kind != OpKind::kParameter && state.kind != OpKind::kState) {
       errors.push_back(absl::StrCat("update of ", state.name, ", which is no parameter and no state"));
     } else if (state.type != graph.op(update.value).type) {
       errors.push_back(absl::StrCat("update of ", state.name, " by a value of another type"));

@@ -1,9 +1,9 @@
 // A choice for each element. It is linear in both alternatives at once: with the condition held, a partial sum of a and
 // one of b give one of the result.
 
+#include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
 #include "ir/ops/lift.h"
-#include "ir/ops/table.h"
 
 namespace cleave {
 namespace {
@@ -26,11 +26,11 @@ Gradients WhereGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   const TensorType b = builder.type(op.inputs[2]);
   const std::string name_a = GradientName(op, "a");
   const std::string name_b = GradientName(op, "b");
-  const OpId zero = builder.Add("constant", {}, {{"value", 0.0}}, GradientName(op, "zero"));
-  const OpId takes_a = builder.Add("not_equal", {condition, zero}, {}, name_a);
-  const OpId takes_b = builder.Add("equal", {condition, zero}, {}, name_b);
-  const OpId by_a = builder.Add("mul", {dy, takes_a}, {}, name_a);
-  const OpId by_b = builder.Add("mul", {dy, takes_b}, {}, name_b);
+  const OpId zero = builder.Add(OpKind::kConstant, {}, {{attribute::kValue, 0.0}}, GradientName(op, "zero"));
+  const OpId takes_a = builder.Add(OpKind::kNotEqual, {condition, zero}, {}, name_a);
+  const OpId takes_b = builder.Add(OpKind::kEqual, {condition, zero}, {}, name_b);
+  const OpId by_a = builder.Add(OpKind::kMul, {dy, takes_a}, {}, name_a);
+  const OpId by_b = builder.Add(OpKind::kMul, {dy, takes_b}, {}, name_b);
   return {std::nullopt, SumToType(builder, by_a, a, name_a), SumToType(builder, by_b, b, name_b)};
 }
 
@@ -50,7 +50,6 @@ void EvaluateWhere(const Evaluation& evaluation) {
 
 OpDefinition DefineWhere() {
   return OpDefinition{
-      .name = "where",
       .op_class = OpClass::kElementwise,
       .signature = {{.name = "condition"}, {.name = "a", .takes_number = true}, {.name = "b", .takes_number = true}},
       .summary = "a where the condition is not 0, else b, with broadcasting",

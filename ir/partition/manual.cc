@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check/check.h"
 #include "ir/manual/manual.h"
+#include "ir/mesh/rank_axes.h"
 
 namespace cleave {
 namespace {
@@ -17,21 +18,21 @@ class Mover {
       : op_(op), x_(graph.op(op.inputs[0]).type), mesh_(mesh), rank_axes_(graph.rank_axes) {}
 
   ManualMove Move() const {
-    if (op_.kind == "all_reduce") return AllReduce();
-    if (op_.kind == "all_gather") return AllGather();
-    if (op_.kind == "reduce_scatter") return ReduceScatter();
-    if (op_.kind == "broadcast") return Broadcast();
-    if (op_.kind == "all_to_all") return AllToAll();
-    CLEAVE_CHECK(op_.kind == "neighbor_exchange") << "no collective for `" << op_.kind << "`";
+    if (op_.kind == OpKind::kAllReduce) return AllReduce();
+    if (op_.kind == OpKind::kAllGather) return AllGather();
+    if (op_.kind == OpKind::kReduceScatter) return ReduceScatter();
+    if (op_.kind == OpKind::kBroadcast) return Broadcast();
+    if (op_.kind == OpKind::kAllToAll) return AllToAll();
+    CLEAVE_CHECK(op_.kind == OpKind::kNeighborExchange) << "no collective for `" << op_.kind << "`";
     return Exchange();
   }
 
  private:
   std::vector<AxisId> Axes() const {
-    return MeshAxesOf(rank_axes_, GroupOf(rank_axes_, op_.attributes.GetString("group")), mesh_);
+    return MeshAxesOf(rank_axes_, GroupOf(rank_axes_, op_.attributes.Get(attribute::kGroup)), mesh_);
   }
-  size_t Dimension(const char* attribute) const { return static_cast<size_t>(op_.attributes.GetInt(attribute)); }
-  int64_t size() const { return op_.attributes.GetInt("size"); }
+  size_t Dimension(Attribute<int64_t> key) const { return static_cast<size_t>(op_.attributes.Get(key)); }
+  int64_t size() const { return op_.attributes.Get(attribute::kSize); }
 
   static Layout Whole(const TensorType& type) { return Layout::Replicated(type.rank()); }
   static Layout CutAlong(const TensorType& type, size_t dimension, const std::vector<AxisId>& axes) {
@@ -46,7 +47,7 @@ class Mover {
   }
 
   ManualMove AllReduce() const {
-    const std::optional<Reduction> reduction = ParseReduction(op_.attributes.GetString("reduction"));
+    const std::optional<Reduction> reduction = ParseReduction(op_.attributes.Get(attribute::kReduction));
     CLEAVE_CHECK(reduction.has_value()) << "`" << op_.name << "` reduces by no reduction";
     return {.sent = x_,
             .before = PartialOver(Axes(), *reduction),
@@ -60,7 +61,7 @@ class Mover {
   }
 
   ManualMove AllGather() const {
-    const size_t axis = Dimension("axis");
+    const size_t axis = Dimension(attribute::kAxis);
     Transfer transfer;
     transfer.from_dimension = static_cast<int>(axis);
     return {.sent = op_.type,
@@ -71,7 +72,7 @@ class Mover {
   }
 
   ManualMove ReduceScatter() const {
-    const size_t axis = Dimension("axis");
+    const size_t axis = Dimension(attribute::kAxis);
     Transfer transfer;
     transfer.to_dimension = static_cast<int>(axis);
     return {.sent = x_,
@@ -88,7 +89,7 @@ class Mover {
                            .axes = Axes(),
                            .transfers = {{}},
                            .why = {},
-                           .root = static_cast<int>(op_.attributes.GetInt("root"))},
+                           .root = static_cast<int>(op_.attributes.Get(attribute::kRoot))},
             .received = x_,
             .after = Whole(x_)};
   }
@@ -96,8 +97,8 @@ class Mover {
   // Of the tensor that the ranks hold together the dimension of `concat_axis` is cut before, that of `split_axis`
   // after. Where they are one, its elements are seen as (sender, receiver, element of a part).
   ManualMove AllToAll() const {
-    size_t from = Dimension("concat_axis");
-    size_t to = Dimension("split_axis");
+    size_t from = Dimension(attribute::kConcatAxis);
+    size_t to = Dimension(attribute::kSplitAxis);
     TensorType whole = x_;
     if (from == to) {
       const auto at = whole.shape.begin() + static_cast<std::ptrdiff_t>(to);
@@ -118,19 +119,19 @@ class Mover {
   }
 
   ManualMove Exchange() const {
-    const std::optional<CollectiveKind> kind = ParseCollectiveKind(op_.attributes.GetString("primitive"));
+    const std::optional<CollectiveKind> kind = ParseCollectiveKind(op_.attributes.Get(attribute::kPrimitive));
     CLEAVE_CHECK(kind.has_value()) << "`" << op_.name << "` is no exchange";
-    const auto numbers = [&](const char* name) { return op_.attributes.GetInts(name); };
+    const auto numbers = [&](Attribute<std::vector<int64_t>> key) { return op_.attributes.Get(key); };
     return {.sent = x_,
             .before = Whole(x_),
             .collective = {.kind = *kind,
                            .axes = mesh_.AxisIds(),
                            .transfers = {{}},
                            .why = {},
-                           .messages = Messages{.send_sizes = numbers("send_sizes"),
-                                                .receive_sizes = numbers("receive_sizes"),
-                                                .send_ranks = numbers("send_ranks"),
-                                                .receive_ranks = numbers("receive_ranks")}},
+                           .messages = Messages{.send_sizes = numbers(attribute::kSendSizes),
+                                                .receive_sizes = numbers(attribute::kReceiveSizes),
+                                                .send_ranks = numbers(attribute::kSendRanks),
+                                                .receive_ranks = numbers(attribute::kReceiveRanks)}},
             .received = op_.type,
             .after = Whole(op_.type)};
   }
@@ -145,6 +146,6 @@ class Mover {
 
 ManualMove ManualMoveOf(const Graph& graph, const Op& op, const Mesh& mesh) { return Mover(graph, op, mesh).Move(); }
 
-bool IsAlone(const Op& op) { return op.attributes.Has("size") && op.attributes.GetInt("size") == 1; }
+bool IsAlone(const Op& op) { return op.attributes.Has(attribute::kSize) && op.attributes.Get(attribute::kSize) == 1; }
 
 }  // namespace cleave

@@ -15,14 +15,14 @@
 namespace cleave {
 namespace {
 
-using Values = std::map<std::string, AttributeValue>;
+using Values = Attributes;
 
 // On the ranks (dp = 2, tp = 4), whose axis tp is cut finer in the mesh.
 class ManualPartitionTest : public testing::Test {
  protected:
   ManualPartitionTest() {
     builder_.mutable_graph().rank_axes = {{"dp", 2}, {"tp", 4}};
-    x_ = builder_.Add("parameter", {}, {{"shape", Shape{4, 8}}}, "x");
+    x_ = builder_.Add(OpKind::kParameter, {}, {{attribute::kShape, Shape{4, 8}}}, "x");
   }
 
   static Mesh FineMesh() {
@@ -44,7 +44,7 @@ class ManualPartitionTest : public testing::Test {
   }
 
   // The program of `kind` on x, which a metric keeps.
-  Program Of(const std::string& kind, Values attributes) {
+  Program Of(OpKind kind, Values attributes) {
     const OpId y = builder_.Add(kind, {x_}, std::move(attributes), "y");
     Graph graph = builder_.graph();
     graph.metrics = {{"sum", y}};
@@ -72,8 +72,8 @@ class ManualPartitionTest : public testing::Test {
   }
 
   static Values Group(const std::string& group, int64_t size, Values more = {}) {
-    more["group"] = group;
-    more["size"] = size;
+    more.Set(attribute::kGroup, group);
+    more.Set(attribute::kSize, size);
     return more;
   }
 
@@ -84,7 +84,7 @@ class ManualPartitionTest : public testing::Test {
 using Texts = std::vector<std::string>;
 
 TEST_F(ManualPartitionTest, AnAllReduceOfPartsOfOneSum) {
-  const Program program = Of("all_reduce", Group("tp", 4, {{"reduction", std::string("prod")}}));
+  const Program program = Of(OpKind::kAllReduce, Group("tp", 4, {{attribute::kReduction, "prod"}}));
   EXPECT_TRUE(program.is_manual);
   EXPECT_EQ(Steps(program), (Texts{"x f32[4, 8] [-, -]", "y.view f32[4, 8] [-, -] partial(tp.0: prod, tp.1: prod)",
                                    "y f32[4, 8] [-, -]"}));
@@ -94,40 +94,42 @@ TEST_F(ManualPartitionTest, AnAllReduceOfPartsOfOneSum) {
 }
 
 TEST_F(ManualPartitionTest, AnAllGatherOfRowsThatTheRanksHoldTogether) {
-  const Program program = Of("all_gather", Group("dp tp", 8, {{"axis", int64_t{0}}}));
+  const Program program = Of(OpKind::kAllGather, Group("dp tp", 8, {{attribute::kAxis, 0}}));
   EXPECT_EQ(Steps(program),
             (Texts{"x f32[4, 8] [-, -]", "y.view f32[32, 8] [dp tp.0 tp.1, -]", "y f32[32, 8] [-, -]"}));
   EXPECT_EQ(CollectiveOf(program).transfers[0].from_dimension, 0);
 }
 
 TEST_F(ManualPartitionTest, AReduceScatterWhosePartIsALocalTensor) {
-  const Program program = Of("reduce_scatter", Group("dp", 2, {{"axis", int64_t{1}}}));
+  const Program program = Of(OpKind::kReduceScatter, Group("dp", 2, {{attribute::kAxis, 1}}));
   EXPECT_EQ(Steps(program), (Texts{"x f32[4, 8] [-, -]", "y.view f32[4, 8] [-, -] partial(dp: sum)",
                                    "y.reduce_scatter f32[4, 8] [-, dp]", "y f32[4, 4] [-, -]"}));
   EXPECT_EQ(CollectiveOf(program).transfers[0].to_dimension, 1);
 }
 
 TEST_F(ManualPartitionTest, AnAllToAllBetweenTwoDimensions) {
-  const Program program = Of("all_to_all", Group("tp", 4, {{"split_axis", int64_t{1}}, {"concat_axis", int64_t{0}}}));
+  const Program program =
+      Of(OpKind::kAllToAll, Group("tp", 4, {{attribute::kSplitAxis, 1}, {attribute::kConcatAxis, 0}}));
   EXPECT_EQ(Steps(program), (Texts{"x f32[4, 8] [-, -]", "y.view f32[16, 8] [tp.0 tp.1, -]",
                                    "y.all_to_all f32[16, 8] [-, tp.0 tp.1]", "y f32[16, 2] [-, -]"}));
 }
 
 TEST_F(ManualPartitionTest, AnAllToAllWithinOneDimension) {
-  const Program program = Of("all_to_all", Group("dp", 2, {{"split_axis", int64_t{1}}, {"concat_axis", int64_t{1}}}));
+  const Program program =
+      Of(OpKind::kAllToAll, Group("dp", 2, {{attribute::kSplitAxis, 1}, {attribute::kConcatAxis, 1}}));
   EXPECT_EQ(Steps(program), (Texts{"x f32[4, 8] [-, -]", "y.view f32[4, 2, 2, 4] [-, dp, -, -]",
                                    "y.all_to_all f32[4, 2, 2, 4] [-, -, dp, -]", "y f32[4, 8] [-, -]"}));
 }
 
 TEST_F(ManualPartitionTest, ABroadcastFromItsRoot) {
-  const Program program = Of("broadcast", Group("tp", 4, {{"root", int64_t{3}}}));
+  const Program program = Of(OpKind::kBroadcast, Group("tp", 4, {{attribute::kRoot, 3}}));
   EXPECT_EQ(CollectiveOf(program).root, 3);
   EXPECT_EQ(CollectiveOf(program).axes, (std::vector<AxisId>{AxisId(1), AxisId(2)}));
 }
 
 TEST_F(ManualPartitionTest, AGroupOfOneRankHasNothingToSay) {
   builder_.mutable_graph().rank_axes = {{"dp", 8}, {"tp", 1}};
-  const Program program = Of("all_reduce", Group("tp", 1, {{"reduction", std::string("sum")}}));
+  const Program program = Of(OpKind::kAllReduce, Group("tp", 1, {{attribute::kReduction, "sum"}}));
   EXPECT_EQ(Steps(program), (Texts{"x f32[4, 8] [-, -]", "y f32[4, 8] [-, -]"}));
   EXPECT_TRUE(std::holds_alternative<View>(program.steps[1].action));
 }
@@ -135,13 +137,13 @@ TEST_F(ManualPartitionTest, AGroupOfOneRankHasNothingToSay) {
 TEST_F(ManualPartitionTest, AnExchangeOfMessagesBetweenAllRanks) {
   const std::vector<int64_t> next = {1, 2, 3, 4, 5, 6, 7, -1};
   const std::vector<int64_t> previous = {-1, 0, 1, 2, 3, 4, 5, 6};
-  const OpId flat = builder_.Add("reshape", {x_}, {{"shape", Shape{32}}}, "flat");
-  const OpId y = builder_.Add("neighbor_exchange", {flat},
-                              {{"primitive", std::string("send_recv")},
-                               {"send_sizes", std::vector<int64_t>{32}},
-                               {"receive_sizes", std::vector<int64_t>{32}},
-                               {"send_ranks", next},
-                               {"receive_ranks", previous}},
+  const OpId flat = builder_.Add(OpKind::kReshape, {x_}, {{attribute::kShape, Shape{32}}}, "flat");
+  const OpId y = builder_.Add(OpKind::kNeighborExchange, {flat},
+                              {{attribute::kPrimitive, "send_recv"},
+                               {attribute::kSendSizes, std::vector<int64_t>{32}},
+                               {attribute::kReceiveSizes, std::vector<int64_t>{32}},
+                               {attribute::kSendRanks, next},
+                               {attribute::kReceiveRanks, previous}},
                               "y");
   Graph graph = builder_.graph();
   graph.metrics = {{"sum", y}};
@@ -157,19 +159,20 @@ TEST_F(ManualPartitionTest, AnExchangeOfMessagesBetweenAllRanks) {
 // Two layers on rows of their own; the activations between them are summed, as the model says.
 TEST_F(ManualPartitionTest, GradientsAreMergedAndWhatIsWrittenIsNot) {
   const auto sum = [&](OpId value, const std::string& name) {
-    return builder_.Add("all_reduce", {value}, Group("dp tp", 8, {{"reduction", std::string("sum")}}), name);
+    return builder_.Add(OpKind::kAllReduce, {value}, Group("dp tp", 8, {{attribute::kReduction, "sum"}}), name);
   };
   std::vector<int64_t> starts;
   for (int64_t rank = 0; rank < 8; ++rank) starts.push_back(rank * 2);
-  const OpId data = builder_.Add("input", {}, {{"shape", Shape{16, 4}}, {"data", std::string("data")}}, "data");
-  const OpId rows =
-      builder_.Add("rank_slice", {data}, {{"axis", int64_t{0}}, {"size", int64_t{2}}, {"starts", starts}}, "rows");
-  const OpId h = builder_.Add("tanh", {builder_.Add("matmul", {rows, x_}, {}, "product")}, {}, "h");
-  const OpId scale = builder_.Add("parameter", {}, {{"shape", Shape{8}}}, "scale");
-  const OpId scaled = builder_.Add("mul", {h, scale}, {}, "scaled");
-  const OpId a = sum(builder_.Add("reduce_mean", {scaled}, {}, "mean"), "a");
-  const OpId b = sum(builder_.Add("reduce_max", {scaled}, {}, "max"), "b");
-  builder_.mutable_graph().loss = builder_.Add("add", {a, b}, {}, "loss");
+  const OpId data =
+      builder_.Add(OpKind::kInput, {}, {{attribute::kShape, Shape{16, 4}}, {attribute::kData, "data"}}, "data");
+  const OpId rows = builder_.Add(OpKind::kRankSlice, {data},
+                                 {{attribute::kAxis, 0}, {attribute::kSize, 2}, {attribute::kStarts, starts}}, "rows");
+  const OpId h = builder_.Add(OpKind::kTanh, {builder_.Add(OpKind::kMatmul, {rows, x_}, {}, "product")}, {}, "h");
+  const OpId scale = builder_.Add(OpKind::kParameter, {}, {{attribute::kShape, Shape{8}}}, "scale");
+  const OpId scaled = builder_.Add(OpKind::kMul, {h, scale}, {}, "scaled");
+  const OpId a = sum(builder_.Add(OpKind::kReduceMean, {scaled}, {}, "mean"), "a");
+  const OpId b = sum(builder_.Add(OpKind::kReduceMax, {scaled}, {}, "max"), "b");
+  builder_.mutable_graph().loss = builder_.Add(OpKind::kAdd, {a, b}, {}, "loss");
   const Graph graph = *Differentiate(builder_.graph(), {.learning_rate = {.rate = 0.1}});
   const Program program = ProgramOf(graph);
   std::vector<std::string> collectives;

@@ -96,7 +96,7 @@ std::vector<Timing> TimingsOf(const Program& program, const IdVector<ValueId, si
     }
     if (step.phase == Phase::kBackward && reduces && for_update[transfer.output]) return Timing::kGradient;
     const Compute* source = std::get_if<Compute>(&maker.action);
-    return source != nullptr && source->kind == "parameter" ? Timing::kAhead : Timing::kPrompt;
+    return source != nullptr && source->kind == OpKind::kParameter ? Timing::kAhead : Timing::kPrompt;
   };
   std::vector<Timing> timings;
   for (const Step& step : program.steps) timings.push_back(timing_of(step));

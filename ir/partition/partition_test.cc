@@ -17,6 +17,7 @@
 #include "ir/program/program.h"
 #include "ir/strategy/strategy.h"
 #include "ir/testing/graphs.h"
+#include "ir/testing/meshes.h"
 #include "ir/testing/plans.h"
 #include "ir/testing/random_plan.h"
 
@@ -41,25 +42,27 @@ Graph Dense(const DenseStack& stack) {
   const Shape input_shape = {stack.batch, stack.widths[0]};
   const Shape target_shape = {stack.batch, stack.widths.back()};
   const auto input = [&](const std::string& name, const Shape& shape) {
-    return builder.Add("input", {}, {{"shape", shape}, {"dtype", std::string("f32")}, {"data", name}}, name);
+    return builder.Add(OpKind::kInput, {},
+                       {{attribute::kShape, shape}, {attribute::kDType, DType::kF32}, {attribute::kData, name}}, name);
   };
-  OpId x =
-      stack.input_is_parameter ? builder.Add("parameter", {}, {{"shape", input_shape}}, "x") : input("x", input_shape);
+  OpId x = stack.input_is_parameter ? builder.Add(OpKind::kParameter, {}, {{attribute::kShape, input_shape}}, "x")
+                                    : input("x", input_shape);
   const OpId target = input("target", target_shape);
   for (size_t layer = 1; layer < stack.widths.size(); ++layer) {
     builder.SetLine(static_cast<int>(layer) + 1);
     const std::string name = absl::StrCat("l", layer);
     const Shape shape = {stack.widths[layer], stack.widths[layer - 1]};
-    const OpId weight = builder.Add("parameter", {}, {{"shape", shape}}, name + ".weight");
-    x = builder.Add("matmul", {x, weight}, {{"transpose_b", true}}, name + ".matmul");
+    const OpId weight = builder.Add(OpKind::kParameter, {}, {{attribute::kShape, shape}}, name + ".weight");
+    x = builder.Add(OpKind::kMatmul, {x, weight}, {{attribute::kTransposeB, true}}, name + ".matmul");
     if (stack.bias) {
-      const OpId bias = builder.Add("parameter", {}, {{"shape", Shape{stack.widths[layer]}}}, name + ".bias");
-      x = builder.Add("bias_add", {x, bias}, {}, name + ".biased");
+      const OpId bias =
+          builder.Add(OpKind::kParameter, {}, {{attribute::kShape, Shape{stack.widths[layer]}}}, name + ".bias");
+      x = builder.Add(OpKind::kBiasAdd, {x, bias}, {}, name + ".biased");
     }
-    if (layer + 1 < stack.widths.size()) x = builder.Add("relu", {x}, {}, name);
+    if (layer + 1 < stack.widths.size()) x = builder.Add(OpKind::kRelu, {x}, {}, name);
   }
   builder.SetLine(99);
-  builder.mutable_graph().loss = builder.Add("mse", {x, target}, {}, "loss");
+  builder.mutable_graph().loss = builder.Add(OpKind::kMse, {x, target}, {}, "loss");
   return *Differentiate(std::move(builder).Build(), Optimizer{.kind = Optimizer::Kind::kMomentum, .learning_rate = {}});
 }
 
@@ -162,7 +165,8 @@ class HandPlan {
   // Of the parameter that an update op or slot belongs to by its name.
   Layout StorageOf(const Op& op) const {
     for (const Op& parameter : graph_.ops) {
-      if (parameter.kind == "parameter" && op.name.rfind(parameter.name + ".", 0) == 0) return Seen(parameter.id);
+      if (parameter.kind == OpKind::kParameter && op.name.rfind(parameter.name + ".", 0) == 0)
+        return Seen(parameter.id);
     }
     return {};
   }
@@ -175,7 +179,7 @@ class HandPlan {
     const Layout first = Seen(op.inputs[0]);
     const bool alike =
         std::all_of(op.inputs.begin(), op.inputs.end(), [&](OpId input) { return Seen(input) == first; });
-    if (op.kind == "add" && alike) {
+    if (op.kind == OpKind::kAdd && alike) {
       for (AxisId axis : first.PartialAxes()) strategy.passes.push_back({.axis = axis, .group = 0});
     }
     return strategy;
@@ -212,12 +216,6 @@ Program Split(const Graph& graph, const Plan& plan, const PartitionOptions& opti
   const absl::StatusOr<SimulationReport> proof = CheckBySimulation(graph, *distributed, *program);
   EXPECT_TRUE(proof.ok()) << proof.status();
   return *std::move(program);
-}
-
-Mesh MeshOf(std::vector<int64_t> sizes) {
-  std::vector<MeshAxis> axes;
-  for (size_t i = 0; i < sizes.size(); ++i) axes.push_back({.name = absl::StrCat("m", i), .size = sizes[i]});
-  return *Mesh::Create(axes);
 }
 
 const Collective& FindCollective(const Program& program, absl::string_view step) {
@@ -363,10 +361,10 @@ TEST(PartitionTest, UpdatesGoToWhereTheStateIsKept) {
 // One reader wants what the reduce_scatter makes, the way to the other begins with the same slice.
 TEST(PartitionTest, TwoSlicesOfOneAllReduceAreOneReduceScatter) {
   GraphBuilder builder;
-  const OpId x = builder.Add("parameter", {}, {{"shape", std::vector<int64_t>{5, 3}}}, "x");
-  const OpId sum = builder.Add("reduce_sum", {x}, {{"axes", std::vector<int64_t>{1}}}, "sum");
-  const OpId neg = builder.Add("neg", {sum}, {}, "neg");
-  const OpId square = builder.Add("square", {sum}, {}, "square");
+  const OpId x = builder.Add(OpKind::kParameter, {}, {{attribute::kShape, std::vector<int64_t>{5, 3}}}, "x");
+  const OpId sum = builder.Add(OpKind::kReduceSum, {x}, {{attribute::kAxes, std::vector<int64_t>{1}}}, "sum");
+  const OpId neg = builder.Add(OpKind::kNeg, {sum}, {}, "neg");
+  const OpId square = builder.Add(OpKind::kSquare, {sum}, {}, "square");
   const Graph graph = std::move(builder).Build();
   Plan plan;
   plan.mesh = MeshOf({2, 2});
@@ -406,16 +404,18 @@ TEST(PartitionTest, AllReduceThatIsOnlySlicedIsAReduceScatter) {
 Graph TwoProducts(bool relu) {
   GraphBuilder builder;
   const auto input = [&](const std::string& name) {
-    return builder.Add("input", {}, {{"shape", Shape{8, 8}}, {"dtype", std::string("f32")}, {"data", name}}, name);
+    return builder.Add(OpKind::kInput, {},
+                       {{attribute::kShape, Shape{8, 8}}, {attribute::kDType, DType::kF32}, {attribute::kData, name}},
+                       name);
   };
   const auto product = [&](const std::string& name) {
-    const OpId weight = builder.Add("parameter", {}, {{"shape", Shape{8, 8}}}, name + ".weight");
-    return builder.Add("matmul", {input(name + ".x"), weight}, {}, name);
+    const OpId weight = builder.Add(OpKind::kParameter, {}, {{attribute::kShape, Shape{8, 8}}}, name + ".weight");
+    return builder.Add(OpKind::kMatmul, {input(name + ".x"), weight}, {}, name);
   };
   OpId first = product("first");
-  if (relu) first = builder.Add("relu", {first}, {}, "relu");
-  const OpId sum = builder.Add("add", {first, product("second")}, {}, "sum");
-  builder.mutable_graph().loss = builder.Add("mse", {sum, input("target")}, {}, "loss");
+  if (relu) first = builder.Add(OpKind::kRelu, {first}, {}, "relu");
+  const OpId sum = builder.Add(OpKind::kAdd, {first, product("second")}, {}, "sum");
+  builder.mutable_graph().loss = builder.Add(OpKind::kMse, {sum, input("target")}, {}, "loss");
   return *Differentiate(std::move(builder).Build(), Optimizer{.kind = Optimizer::Kind::kSgd, .learning_rate = {}});
 }
 
@@ -455,7 +455,7 @@ TEST(PartitionMergeTest, ACopyIsMadeAgainWhereThePlanSaysSo) {
                   .output = {}};
   Plan plan = HandPlan(graph, MeshOf({4}), hand).Make();
   EXPECT_EQ(Collectives(graph, Split(graph, plan)), "all_gather 1, reduce_scatter 1");
-  for (const Op& op : graph.ops) plan.ops[op.id].gather_again = op.kind == "parameter";
+  for (const Op& op : graph.ops) plan.ops[op.id].gather_again = op.kind == OpKind::kParameter;
   const Program program = Split(graph, plan);
   EXPECT_EQ(Collectives(graph, program, {Phase::kForward}), "all_gather 1");
   EXPECT_EQ(Collectives(graph, program, {Phase::kBackward}), "all_gather 1");
@@ -478,7 +478,7 @@ TEST(PartitionMergeTest, FullBucketsLeaveDuringTheBackwardPass) {
     if (step.phase != Phase::kBackward) continue;
     const Compute* compute = std::get_if<Compute>(&step.action);
     const bool is_gradient = compute != nullptr && graph.op(compute->op).gradient_of.has_value() &&
-                             graph.op(*graph.op(compute->op).gradient_of).kind == "parameter";
+                             graph.op(*graph.op(compute->op).gradient_of).kind == OpKind::kParameter;
     if (is_gradient) order.push_back(graph.op(*graph.op(compute->op).gradient_of).name);
     if (std::holds_alternative<Collective>(step.action)) order.push_back(step.name);
   }
@@ -512,7 +512,8 @@ TEST(PartitionTest, SeveralSlicesOfOneSum) {
     Program sliced = program;
     for (Step& step : sliced.steps) {
       if (Compute* compute = std::get_if<Compute>(&step.action)) {
-        compute->inputs.erase(std::remove(compute->inputs.begin(), compute->inputs.end(), whole), compute->inputs.end());
+        compute->inputs.erase(std::remove(compute->inputs.begin(), compute->inputs.end(), whole),
+                              compute->inputs.end());
       }
     }
     for (const std::string& layout : layouts) {
@@ -525,7 +526,8 @@ TEST(PartitionTest, SeveralSlicesOfOneSum) {
     std::vector<std::string> left;
     for (const Step& step : sliced.steps) {
       const Slice* slice = std::get_if<Slice>(&step.action);
-      if (slice != nullptr && sliced.value(slice->output).origin == program.value(whole).origin) left.push_back(step.name);
+      if (slice != nullptr && sliced.value(slice->output).origin == program.value(whole).origin)
+        left.push_back(step.name);
       const bool is_collective = std::holds_alternative<Collective>(step.action);
       if (is_collective && step.name.rfind("l1.matmul.", 0) == 0) left.push_back(step.name);
     }
@@ -546,7 +548,7 @@ TEST(PartitionTest, SumOfTiedGradientsIsReducedOnce) {
   // The contributions are partial over the batch's axis: they are added before they are reduced.
   int sums = 0;
   for (const Op& op : graph.ops) {
-    if (op.kind != "add" || op.phase != Phase::kBackward || op.inherits.has_value()) continue;
+    if (op.kind != OpKind::kAdd || op.phase != Phase::kBackward || op.inherits.has_value()) continue;
     const auto is_partial = [&](OpId input) {
       return OutputLayout(plan.ops[input].strategy, RuleOf(graph, graph.op(input))).is_partial();
     };

@@ -1,4 +1,4 @@
-// What the user demands of a plan: the `parallel` block and the pins on ops and tensors. Input of search.
+// The user's demands on a plan: the `parallel` block and the pins on ops and tensors. They are an input of search.
 #ifndef CLEAVE_IR_PINS_PINS_H_
 #define CLEAVE_IR_PINS_PINS_H_
 
@@ -44,7 +44,7 @@ struct ReplicatePin {
   bool operator==(const ReplicatePin&) const = default;
 };
 
-// The value's first dimension, the batch, is cut by all mesh axes for which it has elements.
+// All mesh axes for which it has enough elements cut the value's first dimension, the batch.
 struct DataParallelPin {
   bool operator==(const DataParallelPin&) const = default;
 };
@@ -57,7 +57,7 @@ struct Pin {
   bool operator==(const Pin&) const = default;
 };
 
-// Lower spreads first in propagation.
+// In propagation pins with lower values spread first.
 struct Priority {
   OpId op;
   int64_t value = 0;
@@ -66,8 +66,8 @@ struct Priority {
 };
 
 // `#[region(in = …, out = …, params = …, objective = …)]` on a call. The frontend gives each argument and each result
-// of the call an op `identity` of its own at the region's border: they belong to the region, and what `in` and `out`
-// demand are pins on them.
+// of the call a separate op `identity` at the region's border: these ops belong to the region, and the demands of `in`
+// and `out` are pins on them.
 enum class Objective { kSpeed, kMemory, kComputeToCommunication };
 enum class RegionDevice { kAny, kCpu, kGpu };
 
@@ -83,7 +83,7 @@ struct Region {
 };
 
 enum class SearchAlgorithm { kSapp, kPropagate, kExact, kDataParallel, kReplicate, kManual };
-// What decides the ops outside of all regions.
+// How the ops outside all regions are planned.
 enum class Outside { kReplicate, kSearch };
 enum class Price { kBytes, kClassic, kTime };
 enum class DatasetLayout { kDataParallel, kFullBatch };

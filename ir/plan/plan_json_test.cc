@@ -33,13 +33,8 @@ Example MakeExample(const Mesh& mesh) {
   example.plan.ops[OpId(2)].reason = "a reason with \"quotes\"";
   example.plan.ops[OpId(2)].choices = {{.strategy = example.plan.ops[OpId(2)].strategy, .cost = 1.5, .chosen = true}};
   Choice second{.strategy = example.plan.ops[OpId(2)].strategy, .cost = 24.5};
-  second.parts = CostParts{.inside = 1,
-                           .inputs = 2,
-                           .output = 4,
-                           .backward = 8,
-                           .gradients = 16.5,
-                           .elsewhere = -7,
-                           .collectives = 3};
+  second.parts = CostParts{
+      .inside = 1, .inputs = 2, .output = 4, .backward = 8, .gradients = 16.5, .elsewhere = -7, .collectives = 3};
   example.plan.ops[OpId(2)].choices.push_back(second);
   example.plan.ops[OpId(1)].gather_again = true;
   const absl::StatusOr<Distributed> distributed = Distribute(example.graph, example.plan);
@@ -61,14 +56,14 @@ TEST(PlanJsonTest, ReadsBackWhatItWrote) {
 
 TEST(PlanJsonTest, SaysWhatIsWrongAndWhere) {
   const Example example = MakeExample(Mesh::OfDevices(4));
-  struct Case {
+  struct Damage {
     std::string from, to, message;
   };
-  const std::vector<Case> cases = {
+  const std::vector<Damage> cases = {
       {"{\n", "{{\n", "not valid JSON"},
       {"\"cleave-plan\"", "\"other\"", "plan.format: expected \"cleave-plan\", found \"other\""},
       {"\"version\": 1", "\"version\": 2", "plan.version: this version reads 1, found 2"},
-      {"\"version\": 1", "\"version\": 1, \"version\": 1", "the key \"version\" stands twice in one object"},
+      {"\"version\": 1", "\"version\": 1, \"version\": 1", "the key \"version\" occurs twice in one object"},
       {"\"version\": 1", "\"version\": 1, \"colour\": 3", "plan: unknown field \"colour\""},
       {"xxh3:0123456789abcdef", "xxh3:fedcba9876543210",
        "model.hash: the plan is for mlp with hash xxh3:fedcba9876543210, this model is mlp with hash "
@@ -83,14 +78,14 @@ TEST(PlanJsonTest, SaysWhatIsWrongAndWhere) {
       {"\"elsewhere\": -7.0", "\"besides\": -7.0", "choices.parts: the field \"elsewhere\" is missing"},
       {"\"gather_again\": true", "\"gather_again\": 1", "gather_again: expected true or false"},
   };
-  for (const Case& c : cases) {
+  for (const Damage& damage : cases) {
     std::string text = example.json;
-    const size_t at = text.find(c.from);
-    ASSERT_NE(at, std::string::npos) << c.from;
-    text.replace(at, c.from.size(), c.to);
+    const size_t at = text.find(damage.from);
+    ASSERT_NE(at, std::string::npos) << damage.from;
+    text.replace(at, damage.from.size(), damage.to);
     const absl::StatusOr<Plan> plan = ParsePlanJson(text, example.graph);
-    ASSERT_FALSE(plan.ok()) << c.to;
-    EXPECT_NE(std::string(plan.status().message()).find(c.message), std::string::npos) << plan.status();
+    ASSERT_FALSE(plan.ok()) << damage.to;
+    EXPECT_NE(std::string(plan.status().message()).find(damage.message), std::string::npos) << plan.status();
   }
 }
 

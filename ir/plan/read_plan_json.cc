@@ -22,8 +22,7 @@ absl::StatusOr<std::vector<AxisId>> AxesOf(const Json& names, const Mesh& mesh, 
   std::vector<AxisId> axes;
   for (const Json& name : names) {
     const std::optional<AxisId> axis = name.is_string() ? mesh.Find(name.get<std::string>()) : std::nullopt;
-    if (!axis.has_value())
-      return JsonError(where, absl::StrCat("no mesh axis ", name.dump(-1, ' ', false, Json::error_handler_t::replace)));
+    if (!axis.has_value()) return JsonError(where, absl::StrCat("no mesh axis ", JsonLine(name)));
     axes.push_back(*axis);
   }
   return axes;
@@ -59,8 +58,8 @@ absl::Status ReadPasses(const Json& passes, const Mesh& mesh, const std::string&
 }
 
 absl::StatusOr<CostParts> PartsOf(const Json& json, const std::string& where) {
-  CLEAVE_RETURN_IF_ERROR(CheckFields(
-      json, where, {"inside", "inputs", "output", "backward", "gradients", "elsewhere", "collectives"}));
+  CLEAVE_RETURN_IF_ERROR(
+      CheckFields(json, where, {"inside", "inputs", "output", "backward", "gradients", "elsewhere", "collectives"}));
   CostParts parts;
   CLEAVE_ASSIGN_OR_RETURN(parts.inside, NumberAt(json, "inside", where));
   CLEAVE_ASSIGN_OR_RETURN(parts.inputs, NumberAt(json, "inputs", where));
@@ -166,7 +165,7 @@ absl::Status CheckModel(const Json& model, const Graph& graph) {
   CLEAVE_ASSIGN_OR_RETURN(const std::string hash, StringAt(model, "hash", "model"));
   if (hash == graph.hash) return absl::OkStatus();
   return JsonError("model.hash", absl::StrCat("the plan is for ", name, " with hash ", hash, ", this model is ",
-                                          graph.model, " with hash ", graph.hash));
+                                              graph.model, " with hash ", graph.hash));
 }
 
 absl::StatusOr<SearchSummary> SearchOf(const Json& json, double& gradient_weight) {
@@ -213,7 +212,7 @@ absl::StatusOr<Plan> ParsePlanJson(absl::string_view text, const Graph& graph) {
   CLEAVE_ASSIGN_OR_RETURN(const int64_t devices, IntegerAt(document.at("cluster"), "devices", "cluster"));
   if (devices != plan.mesh.rank_count()) {
     return JsonError("cluster.devices",
-                 absl::StrCat(devices, " devices, but the mesh has ", plan.mesh.rank_count(), " ranks"));
+                     absl::StrCat(devices, " devices, but the mesh has ", plan.mesh.rank_count(), " ranks"));
   }
   CLEAVE_ASSIGN_OR_RETURN(plan.search, SearchOf(document.at("search"), plan.gradient_weight));
 
@@ -225,7 +224,7 @@ absl::StatusOr<Plan> ParsePlanJson(absl::string_view text, const Graph& graph) {
     CLEAVE_ASSIGN_OR_RETURN(const std::string name, StringAt(json, "name", "ops"));
     const std::optional<OpId> id = graph.Find(name);
     if (!id.has_value()) return JsonError("ops", absl::StrCat("the model has no op `", name, "`"));
-    if (!seen.insert(name).second) return JsonError("ops", absl::StrCat("the op `", name, "` stands twice"));
+    if (!seen.insert(name).second) return JsonError("ops", absl::StrCat("the op `", name, "` occurs twice"));
     CLEAVE_ASSIGN_OR_RETURN(plan.ops[*id],
                             OpPlanOf(json, graph, graph.op(*id), plan.mesh, absl::StrCat("ops[`", name, "`]")));
   }

@@ -3,15 +3,13 @@
 #include <variant>
 #include <vector>
 
+#include "base/json/json.h"
 #include "ir/ops/ops.h"
 #include "ir/plan/plan_json.h"
 #include "ir/strategy/strategy.h"
-#include "nlohmann/json.hpp"
 
 namespace cleave {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::string Text(absl::string_view text) { return std::string(text); }
 
@@ -64,7 +62,7 @@ Json OpJson(const Graph& graph, const Plan& plan, const Op& op) {
   Json choices = Json::array();
   for (const Choice& choice : planned.choices) choices.push_back(ChoiceJson(choice, rule, plan.mesh));
   return {{"name", op.name},
-          {"kind", op.kind},
+          {"kind", Text(OpKindName(op.kind))},
           {"phase", Text(PhaseName(op.phase))},
           {"line", op.line},
           {"inputs", inputs},
@@ -82,9 +80,9 @@ Json OpJson(const Graph& graph, const Plan& plan, const Op& op) {
 }
 
 std::string RoleOf(const Graph& graph, const Op& op) {
-  if (op.kind == "input") return "input";
-  if (op.kind == "parameter") return "parameter";
-  if (op.kind == "state") return "optimizer";
+  if (op.kind == OpKind::kInput) return "input";
+  if (op.kind == OpKind::kParameter) return "parameter";
+  if (op.kind == OpKind::kState) return "optimizer";
   if (graph.loss == op.id) return "loss";
   for (const Metric& metric : graph.metrics) {
     if (metric.value == op.id) return "metric";
@@ -214,7 +212,7 @@ std::string PlanJson(const Graph& graph, const Plan& plan, const Program& progra
       {"predicted", PredictedJson(facts)},
       {"warnings", WarningsJson(facts)},
   };
-  return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return JsonDocument(document);
 }
 
 }  // namespace cleave

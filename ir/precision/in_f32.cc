@@ -12,7 +12,8 @@ namespace cleave {
 namespace {
 
 bool CastsBf16(const Graph& graph, const Op& op) {
-  return op.kind == "cast" && (op.type.dtype == DType::kBf16 || graph.op(op.inputs[0]).type.dtype == DType::kBf16);
+  return op.kind == OpKind::kCast &&
+         (op.type.dtype == DType::kBf16 || graph.op(op.inputs[0]).type.dtype == DType::kBf16);
 }
 
 }  // namespace
@@ -27,8 +28,8 @@ Graph InF32(const Graph& graph) {
     }
     std::vector<OpId> inputs;
     for (OpId input : op.inputs) inputs.push_back(places[input]);
-    std::map<std::string, AttributeValue> attributes = op.attributes.values;
-    if (DefinitionOf(op).treatment != Treatment::kFloat) attributes.erase("result");
+    Attributes attributes = op.attributes;
+    if (DefinitionOf(op).treatment != Treatment::kFloat) attributes.Erase(attribute::kResult);
     builder.SetPhase(op.phase);
     builder.SetLine(op.line);
     places[op.id] = builder.Add(op.kind, std::move(inputs), std::move(attributes), op.name);

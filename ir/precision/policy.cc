@@ -94,7 +94,7 @@ class Chooser {
 
   // A parameter or a constant, or one whose elements were moved.
   bool IsGiven(const Op& op) const {
-    if (op.kind == "parameter" || op.kind == "constant") return true;
+    if (op.kind == OpKind::kParameter || op.kind == OpKind::kConstant) return true;
     return !op.inputs.empty() && DefinitionOf(op).op_class == OpClass::kMovement &&
            std::all_of(op.inputs.begin(), op.inputs.end(), [&](OpId input) { return is_given_[input] != 0; });
   }

@@ -113,8 +113,8 @@ class Lowering {
     const Phase phase = PhaseOf(wanted);
     builder_.SetPhase(phase);
     builder_.SetLine(value.line);
-    const OpId cast = builder_.Add("cast", {places_[wanted.value]}, {{"dtype", std::string(DTypeName(wanted.dtype))}},
-                                   NameOf(wanted));
+    const OpId cast =
+        builder_.Add(OpKind::kCast, {places_[wanted.value]}, {{attribute::kDType, wanted.dtype}}, NameOf(wanted));
     if (phase == Phase::kForward) forward_casts_.emplace(wanted.value, cast);
     if (phase == Phase::kBackward) {
       builder_.mutable_graph().ops[cast].inherits =
@@ -173,11 +173,11 @@ class Lowering {
       const std::optional<Wanted> wanted = CastFor(op, i);
       inputs.push_back(wanted.has_value() ? cast_of_.at(*wanted) : places_[op.inputs[i]]);
     }
-    std::map<std::string, AttributeValue> attributes = op.attributes.values;
+    Attributes attributes = op.attributes;
     const Treatment treatment = DefinitionOf(op).treatment;
     const bool is_product = treatment == Treatment::kProduct || treatment == Treatment::kGradient;
     const bool reads_bf16 = is_product && types_[op.id].reads[0] == DType::kBf16;
-    if (reads_bf16 && types_[op.id].result == DType::kF32) attributes["result"] = std::string(DTypeName(DType::kF32));
+    if (reads_bf16 && types_[op.id].result == DType::kF32) attributes.Set(attribute::kResult, DType::kF32);
     builder_.SetPhase(op.phase);
     builder_.SetLine(op.line);
     places_[op.id] = builder_.Add(op.kind, std::move(inputs), std::move(attributes), op.name);

@@ -50,7 +50,7 @@ std::vector<std::string> ReadBy(const Graph& graph, const std::string& name) {
 std::vector<std::string> Casts(const Graph& graph) {
   std::vector<std::string> names;
   for (const Op& op : graph.ops) {
-    if (op.kind == "cast") names.push_back(absl::StrCat(op.name, " ", PhaseName(op.phase)));
+    if (op.kind == OpKind::kCast) names.push_back(absl::StrCat(op.name, " ", PhaseName(op.phase)));
   }
   return names;
 }
@@ -58,15 +58,15 @@ std::vector<std::string> Casts(const Graph& graph) {
 // A model of one product, then whatever `rest` makes of it, then the mean of all of that.
 Graph AfterProduct(OpId (*rest)(GraphBuilder& builder, OpId x)) {
   GraphBuilder builder;
-  const OpId x = builder.Add("input", {}, {{"shape", Shape{4, 6}}, {"data", std::string("x")}}, "x");
-  const OpId weight = builder.Add("parameter", {}, {{"shape", Shape{6, 8}}}, "weight");
-  const OpId y = builder.Add("matmul", {x, weight}, {}, "y");
-  builder.mutable_graph().loss = builder.Add("reduce_mean", {rest(builder, y)}, {}, "loss");
+  const OpId x = builder.Add(OpKind::kInput, {}, {{attribute::kShape, Shape{4, 6}}, {attribute::kData, "x"}}, "x");
+  const OpId weight = builder.Add(OpKind::kParameter, {}, {{attribute::kShape, Shape{6, 8}}}, "weight");
+  const OpId y = builder.Add(OpKind::kMatmul, {x, weight}, {}, "y");
+  builder.mutable_graph().loss = builder.Add(OpKind::kReduceMean, {rest(builder, y)}, {}, "loss");
   return InBf16(Trained(std::move(builder).Build()));
 }
 
 OpId ParameterOf(GraphBuilder& builder, const Shape& shape, const std::string& name) {
-  return builder.Add("parameter", {}, {{"shape", shape}}, name);
+  return builder.Add(OpKind::kParameter, {}, {{attribute::kShape, shape}}, name);
 }
 
 TEST(PrecisionTest, F32AndTf32LeaveTheGraphAsItIs) {
@@ -104,7 +104,7 @@ TEST(PrecisionTest, GradientsOfParametersAreAddedUpInF32) {
   const Graph graph = InBf16(Trained(MlpGraph()));
   const Op& weight = graph.op(*graph.Find("h1.weight.grad"));
   EXPECT_EQ(weight.type.dtype, DType::kF32);
-  EXPECT_EQ(weight.attributes.GetString("result"), "f32");
+  EXPECT_EQ(weight.attributes.Get(attribute::kResult), DType::kF32);
   for (OpId input : weight.inputs) EXPECT_EQ(graph.op(input).type.dtype, DType::kBf16);
   EXPECT_EQ(TypeOf(graph, "h1.bias.grad"), DType::kF32);
   EXPECT_EQ(TypeOf(graph, "h1.grad"), DType::kBf16);  // Of a value: the next product reads it.
@@ -128,14 +128,14 @@ TEST(PrecisionTest, CastsOfParametersStandBeforeTheirFirstReader) {
 
 TEST(PrecisionTest, OtherOpsReadF32) {
   const Graph graph =
-      AfterProduct([](GraphBuilder& builder, OpId x) { return builder.Add("softmax", {x}, {}, "softmax"); });
+      AfterProduct([](GraphBuilder& builder, OpId x) { return builder.Add(OpKind::kSoftmax, {x}, {}, "softmax"); });
   EXPECT_THAT(ReadBy(graph, "softmax"), ElementsAre("y.f32"));
   EXPECT_EQ(TypeOf(graph, "softmax"), DType::kF32);
 }
 
 TEST(PrecisionTest, ASumWithF32StaysInF32) {
   const Graph graph = AfterProduct([](GraphBuilder& builder, OpId x) {
-    return builder.Add("add", {builder.Add("softmax", {x}, {}, "softmax"), x}, {}, "sum");
+    return builder.Add(OpKind::kAdd, {builder.Add(OpKind::kSoftmax, {x}, {}, "softmax"), x}, {}, "sum");
   });
   EXPECT_THAT(ReadBy(graph, "sum"), ElementsAre("softmax", "y.f32"));
   EXPECT_EQ(TypeOf(graph, "sum"), DType::kF32);
@@ -144,8 +144,8 @@ TEST(PrecisionTest, ASumWithF32StaysInF32) {
 TEST(PrecisionTest, MovedParametersAreReadInBf16) {
   const Graph graph = AfterProduct([](GraphBuilder& builder, OpId x) {
     const OpId bias = ParameterOf(builder, {8}, "bias");
-    const OpId moved = builder.Add("reshape", {bias}, {{"shape", Shape{1, 8}}}, "moved");
-    return builder.Add("add", {x, moved}, {}, "sum");
+    const OpId moved = builder.Add(OpKind::kReshape, {bias}, {{attribute::kShape, Shape{1, 8}}}, "moved");
+    return builder.Add(OpKind::kAdd, {x, moved}, {}, "sum");
   });
   EXPECT_THAT(ReadBy(graph, "sum"), ElementsAre("y", "moved.bf16"));
   EXPECT_EQ(TypeOf(graph, "sum"), DType::kBf16);
@@ -153,8 +153,8 @@ TEST(PrecisionTest, MovedParametersAreReadInBf16) {
 
 TEST(PrecisionTest, ScalarsDoNotWiden) {
   const Graph graph = AfterProduct([](GraphBuilder& builder, OpId x) {
-    const OpId half = builder.Add("constant", {}, {{"value", 0.5}}, "half");
-    return builder.Add("maximum", {builder.Add("mul", {x, half}, {}, "product"), half}, {}, "bounded");
+    const OpId half = builder.Add(OpKind::kConstant, {}, {{attribute::kValue, 0.5}}, "half");
+    return builder.Add(OpKind::kMaximum, {builder.Add(OpKind::kMul, {x, half}, {}, "product"), half}, {}, "bounded");
   });
   EXPECT_THAT(ReadBy(graph, "product"), ElementsAre("y", "half"));
   EXPECT_EQ(TypeOf(graph, "product"), DType::kBf16);
@@ -163,22 +163,23 @@ TEST(PrecisionTest, ScalarsDoNotWiden) {
 
 TEST(PrecisionTest, MovementKeepsTheType) {
   const Graph graph = AfterProduct([](GraphBuilder& builder, OpId x) {
-    const OpId turned = builder.Add("transpose", {x}, {}, "turned");
-    const OpId wide = builder.Add("concat", {turned, turned}, {{"axis", int64_t{0}}}, "wide");
-    return builder.Add("reshape", {wide}, {{"shape", Shape{64}}}, "flat");
+    const OpId turned = builder.Add(OpKind::kTranspose, {x}, {}, "turned");
+    const OpId wide = builder.Add(OpKind::kConcat, {turned, turned}, {{attribute::kAxis, 0}}, "wide");
+    return builder.Add(OpKind::kReshape, {wide}, {{attribute::kShape, Shape{64}}}, "flat");
   });
   for (const char* name : {"turned", "wide", "flat"}) EXPECT_EQ(TypeOf(graph, name), DType::kBf16) << name;
 }
 
 TEST(PrecisionTest, WhatOnlyMetricsReadIsCastForMetrics) {
   GraphBuilder builder;
-  const OpId x = builder.Add("input", {}, {{"shape", Shape{4, 6}}, {"data", std::string("x")}}, "x");
-  const OpId y = builder.Add("matmul", {x, ParameterOf(builder, {6, 8}, "weight")}, {}, "y");
+  const OpId x = builder.Add(OpKind::kInput, {}, {{attribute::kShape, Shape{4, 6}}, {attribute::kData, "x"}}, "x");
+  const OpId y = builder.Add(OpKind::kMatmul, {x, ParameterOf(builder, {6, 8}, "weight")}, {}, "y");
   builder.SetPhase(Phase::kMetric);
-  builder.mutable_graph().metrics.push_back({.name = "mean", .value = builder.Add("reduce_mean", {y}, {}, "mean")});
+  builder.mutable_graph().metrics.push_back(
+      {.name = "mean", .value = builder.Add(OpKind::kReduceMean, {y}, {}, "mean")});
   builder.SetPhase(Phase::kForward);
-  const OpId z = builder.Add("matmul", {y, ParameterOf(builder, {8, 3}, "other")}, {}, "z");
-  builder.mutable_graph().loss = builder.Add("reduce_mean", {z}, {}, "loss");
+  const OpId z = builder.Add(OpKind::kMatmul, {y, ParameterOf(builder, {8, 3}, "other")}, {}, "z");
+  builder.mutable_graph().loss = builder.Add(OpKind::kReduceMean, {z}, {}, "loss");
   const Graph graph = InBf16(Trained(std::move(builder).Build()));
   EXPECT_EQ(graph.op(*graph.Find("y.f32")).phase, Phase::kMetric);
   EXPECT_EQ(graph.Find("mean"), OpId(graph.Find("y.f32")->value() + 1));
@@ -186,11 +187,12 @@ TEST(PrecisionTest, WhatOnlyMetricsReadIsCastForMetrics) {
 
 TEST(PrecisionTest, WholeNumbersStayWhole) {
   const Graph graph = AfterProduct([](GraphBuilder& builder, OpId x) {
-    const OpId best = builder.Add("argmax", {x}, {}, "best");
-    const OpId real = builder.Add("cast", {best}, {{"dtype", std::string("f32")}}, "real");
+    const OpId best = builder.Add(OpKind::kArgmax, {x}, {}, "best");
+    const OpId real = builder.Add(OpKind::kCast, {best}, {{attribute::kDType, DType::kF32}}, "real");
     return builder.Add(
-        "add", {builder.Add("reduce_mean", {x}, {}, "mean"), builder.Add("reduce_mean", {real}, {}, "mean_best")}, {},
-        "both");
+        OpKind::kAdd,
+        {builder.Add(OpKind::kReduceMean, {x}, {}, "mean"), builder.Add(OpKind::kReduceMean, {real}, {}, "mean_best")},
+        {}, "both");
   });
   EXPECT_THAT(ReadBy(graph, "best"), ElementsAre("y.f32"));
   EXPECT_EQ(TypeOf(graph, "best"), DType::kI32);
@@ -203,7 +205,7 @@ TEST(PrecisionTest, ConvolutionsReadBf16) {
   EXPECT_EQ(TypeOf(graph, "c1.add"), DType::kBf16);
   EXPECT_EQ(TypeOf(graph, "c1.pool"), DType::kF32);
   EXPECT_EQ(TypeOf(graph, "c1.filter.grad"), DType::kF32);
-  EXPECT_EQ(graph.op(*graph.Find("c1.filter.grad")).attributes.GetString("result"), "f32");
+  EXPECT_EQ(graph.op(*graph.Find("c1.filter.grad")).attributes.Get(attribute::kResult), DType::kF32);
 }
 
 // The residual sum is in f32 and the product beside it in bf16: the chain of sums of their gradients holds its casts.
@@ -251,9 +253,10 @@ TEST(PrecisionTest, PinsAndRegionsMove) {
 
 TEST(PrecisionTest, NamesThatAreTakenStay) {
   GraphBuilder builder;
-  const OpId x = builder.Add("input", {}, {{"shape", Shape{4, 6}}, {"data", std::string("x")}}, "x");
+  const OpId x = builder.Add(OpKind::kInput, {}, {{attribute::kShape, Shape{4, 6}}, {attribute::kData, "x"}}, "x");
   const OpId weight = ParameterOf(builder, {6, 8}, "x.bf16");
-  builder.mutable_graph().loss = builder.Add("reduce_mean", {builder.Add("matmul", {x, weight}, {}, "y")}, {}, "loss");
+  builder.mutable_graph().loss =
+      builder.Add(OpKind::kReduceMean, {builder.Add(OpKind::kMatmul, {x, weight}, {}, "y")}, {}, "loss");
   const Graph graph = InBf16(Trained(std::move(builder).Build()));
   EXPECT_THAT(ReadBy(graph, "y"), ElementsAre("x.bf16_1", "x.bf16.bf16"));
 }
@@ -269,7 +272,7 @@ TEST(PrecisionTest, HoldsForRandomGraphs) {
     ASSERT_EQ(InF32(lowered.graph), graph) << "seed " << seed;
     std::set<std::string> casts;
     for (const Op& op : lowered.graph.ops) {
-      if (op.kind != "cast") continue;
+      if (op.kind != OpKind::kCast) continue;
       const bool is_new =
           casts.insert(absl::StrCat(op.inputs[0].value(), DTypeName(op.type.dtype), op.phase == Phase::kBackward))
               .second;
@@ -286,10 +289,10 @@ TEST(PolicyTest, OnlyProductsElementwiseOpsAndMovementReadBf16) {
     products += is_product ? 1 : 0;
     followers += treatment == Treatment::kFollow ? 1 : 0;
     if (is_product) {
-      EXPECT_EQ(op->op_class, OpClass::kProduct) << op->name;
+      EXPECT_EQ(op->op_class, OpClass::kProduct) << op->kind;
     }
     if (treatment == Treatment::kFollow) {
-      EXPECT_TRUE(op->op_class == OpClass::kElementwise || op->op_class == OpClass::kMovement) << op->name;
+      EXPECT_TRUE(op->op_class == OpClass::kElementwise || op->op_class == OpClass::kMovement) << op->kind;
     }
   }
   EXPECT_EQ(products, 5);

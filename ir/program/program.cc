@@ -12,10 +12,14 @@ namespace cleave {
 namespace {
 
 constexpr std::pair<CollectiveKind, absl::string_view> kKindNames[] = {
-    {CollectiveKind::kAllReduce, "all_reduce"},         {CollectiveKind::kAllGather, "all_gather"},
-    {CollectiveKind::kReduceScatter, "reduce_scatter"}, {CollectiveKind::kAllToAll, "all_to_all"},
-    {CollectiveKind::kBroadcast, "broadcast"},          {CollectiveKind::kPermute, "permute"},
-    {CollectiveKind::kNeighborExchange, "neighbor_exchange"}, {CollectiveKind::kSendReceive, "send_recv"},
+    {CollectiveKind::kAllReduce, "all_reduce"},
+    {CollectiveKind::kAllGather, "all_gather"},
+    {CollectiveKind::kReduceScatter, "reduce_scatter"},
+    {CollectiveKind::kAllToAll, "all_to_all"},
+    {CollectiveKind::kBroadcast, "broadcast"},
+    {CollectiveKind::kPermute, "permute"},
+    {CollectiveKind::kNeighborExchange, "neighbor_exchange"},
+    {CollectiveKind::kSendReceive, "send_recv"},
     {CollectiveKind::kNeighborExchangeV2, "neighbor_exchange_v2"},
 };
 
@@ -126,11 +130,9 @@ std::vector<ValueId> Writes(const Step& step) {
 }
 
 Rule RuleOf(const Program& program, const Compute& compute) {
-  const OpDefinition* definition = FindOp(compute.kind);
-  CLEAVE_CHECK(definition != nullptr) << "no op `" << compute.kind << "`";
   std::vector<TensorType> inputs;
   for (ValueId input : compute.inputs) inputs.push_back(program.value(input).type);
-  return definition->rule(inputs, program.value(compute.output).type, compute.attributes);
+  return DefinitionOf(compute.kind).rule(inputs, program.value(compute.output).type, compute.attributes);
 }
 
 PermutePartners PartnersOf(const Program& program, const Collective& collective, int rank) {

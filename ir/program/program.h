@@ -36,9 +36,8 @@ struct Value {
 // step_scalar) are Computes without inputs.
 struct Compute {
   OpId op;
-  std::string kind;
-  Attributes
-      attributes;  // The graph op's: what depends on the place in the whole comes from the strategy's factor ranges.
+  OpKind kind{};
+  Attributes attributes;  // The graph op's; what depends on the place in the whole follows from the strategy.
   std::vector<ValueId> inputs;
   ValueId output;
   Strategy strategy;
@@ -89,16 +88,15 @@ struct Messages {
 //   all_gather      from_dimension's last axes are `axes`      -> without them
 //   reduce_scatter  partial over axes                          -> axes appended to to_dimension
 //   all_to_all      from_dimension's last axes are `axes`      -> removed there, appended to to_dimension
-//   permute         input and output layouts have the same cut counts in every dimension: each rank sends its piece to
-//   the
-//                   one rank that needs it (a rank that already holds it keeps it)
-//   neighbor_exchange  output is the input with windows: each rank gets what its windows have beyond its own piece from
-//   the
-//                  ranks that hold it; `axes`: all that cut a windowed dimension, in mesh order
+//   permute         input and output layouts have the same cut counts in every dimension: each rank sends
+//                   its piece to the one rank that needs it (a rank that already holds it keeps it)
+//   neighbor_exchange
+//                   output is the input with windows: each rank gets the elements of its windows beyond its
+//                   own piece from the ranks that hold them; `axes` are all that cut a windowed dimension,
+//                   in mesh order
 //   broadcast       every member gets the input of member `root`
-//   send_recv, neighbor_exchange, neighbor_exchange_v2 with `messages`: one-dimensional local tensors in parts, between
-//   any ranks;
-//                  `axes`: all of the mesh
+//   send_recv, neighbor_exchange, neighbor_exchange_v2 with `messages`
+//                   one-dimensional local tensors in parts, between any ranks; `axes` are all of the mesh
 struct Collective {
   CollectiveKind kind = CollectiveKind::kAllReduce;
   std::vector<AxisId>

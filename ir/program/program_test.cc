@@ -5,8 +5,8 @@
 #include <set>
 
 #include "gtest/gtest.h"
-#include "ir/graph/graph.h"
 #include "ir/distribute/distribute.h"
+#include "ir/graph/graph.h"
 #include "ir/partition/partition.h"
 #include "ir/program/text.h"
 #include "ir/testing/graphs.h"
@@ -69,7 +69,7 @@ TEST(ProgramTest, BytesOfCollectives) {
 
 // In a permute every rank gets the piece that its new layout asks for, from one rank that has it, and sends once.
 TEST(ProgramTest, PermutePartnersFitTogether) {
-  struct Case {
+  struct NewLayout {
     Mesh mesh;
     Shape shape;
     std::string from, to;
@@ -77,25 +77,25 @@ TEST(ProgramTest, PermutePartnersFitTogether) {
   };
   const Mesh cube = Mesh::OfDevices(8);
   const Mesh mixed = *Mesh::Create({{.name = "m0", .size = 2}, {.name = "m1", .size = 4}, {.name = "m2", .size = 2}});
-  const std::vector<Case> cases = {
+  const std::vector<NewLayout> cases = {
       {cube, {8, 8}, "[m0, m1]", "[m1, m0]", {AxisId(0), AxisId(1)}},
       {cube, {8, 8}, "[m0, -]", "[m1, -]", {AxisId(0), AxisId(1)}},
       {cube, {2, 8}, "[m0 m1 m2, -]", "[m2 m1 m0, -]", {AxisId(0), AxisId(2)}},
       {cube, {3, 5}, "[m0 m1, m2]", "[m2 m0, m1]", {AxisId(0), AxisId(1), AxisId(2)}},
       {mixed, {8, 8}, "[m1, -]", "[m0 m2, -]", {AxisId(0), AxisId(1), AxisId(2)}},
   };
-  for (const Case& c : cases) {
-    const auto permute = Make(CollectiveKind::kPermute, c.mesh, c.shape, c.from, c.to, c.axes);
+  for (const NewLayout& change : cases) {
+    const auto permute = Make(CollectiveKind::kPermute, change.mesh, change.shape, change.from, change.to, change.axes);
     const Program& program = permute.program;
     const auto pieces = [&](ValueId value, int rank) {
       std::vector<int64_t> indices;
-      for (const auto& axes : program.value(value).layout.dimensions) indices.push_back(c.mesh.Index(rank, axes));
+      for (const auto& axes : program.value(value).layout.dimensions) indices.push_back(change.mesh.Index(rank, axes));
       return indices;
     };
     std::set<int> destinations;
-    for (int rank = 0; rank < c.mesh.rank_count(); ++rank) {
+    for (int rank = 0; rank < change.mesh.rank_count(); ++rank) {
       const PermutePartners partners = PartnersOf(program, permute.collective(), rank);
-      EXPECT_TRUE(destinations.insert(partners.destination).second) << c.from << " rank " << rank;
+      EXPECT_TRUE(destinations.insert(partners.destination).second) << change.from << " rank " << rank;
       EXPECT_EQ(PartnersOf(program, permute.collective(), partners.destination).origin, rank);
       EXPECT_EQ(pieces(ValueId(0), partners.origin), pieces(ValueId(1), rank));
       if (pieces(ValueId(0), rank) == pieces(ValueId(1), rank)) {
@@ -163,7 +163,8 @@ TEST(ProgramTextTest, SeveralTensorsInOneCollective) {
   EXPECT_EQ(CollectiveBytes(program, collective), Bytes(4 * (20 + 6)));
   EXPECT_DOUBLE_EQ(SentBytes(program, collective), 0.75 * 4 * (20 + 6));
   const std::string text = ProgramText(program, 1);
-  EXPECT_NE(text.find("%1, %3: f32[5, 4], f32[6] = all_gather(%0, %2) {from = (1, 0), axes = (m0), "), std::string::npos)
+  EXPECT_NE(text.find("%1, %3: f32[5, 4], f32[6] = all_gather(%0, %2) {from = (1, 0), axes = (m0), "),
+            std::string::npos)
       << text;
   const absl::StatusOr<Program> back = ParseProgram(text);
   ASSERT_TRUE(back.ok()) << back.status();

@@ -41,10 +41,9 @@ class Writer {
   Writer(const Program& program, int rank) : program_(program), rank_(rank) {}
 
   std::string Write() const {
-    std::string text =
-        absl::StrCat("program ", program_.model.empty() ? std::string(kNoModel) : program_.model, " ",
-                     QuotedText(program_.file), " mesh(", program_.mesh.ToString(), ") rank ", rank_,
-                     program_.is_manual ? absl::StrCat(" ", kManualWord) : "", " {\n");
+    std::string text = absl::StrCat("program ", program_.model.empty() ? std::string(kNoModel) : program_.model, " ",
+                                    QuotedText(program_.file), " mesh(", program_.mesh.ToString(), ") rank ", rank_,
+                                    program_.is_manual ? absl::StrCat(" ", kManualWord) : "", " {\n");
     for (const Step& step : program_.steps) absl::StrAppend(&text, StepText(step), "\n");
     if (program_.loss.has_value()) absl::StrAppend(&text, "  loss ", Id(*program_.loss), "\n");
     for (const ProgramMetric& metric : program_.metrics) {
@@ -107,7 +106,8 @@ class Writer {
   }
 
   std::string ComputeText(const Compute& compute) const {
-    std::string text = absl::StrCat(compute.kind, "(", Ids(compute.inputs), ")", AttributesText(compute.attributes));
+    std::string text =
+        absl::StrCat(OpKindName(compute.kind), "(", Ids(compute.inputs), ")", AttributesText(compute.attributes));
     if (!compute.inputs.empty()) {
       const Rule rule = RuleOf(program_, compute);
       absl::StrAppend(&text, " in_strategy", InStrategyText(InStrategy(compute.strategy, rule, program_.mesh)));
@@ -334,8 +334,9 @@ class Parser {
   absl::StatusOr<Compute> ParseCompute(const std::string& kind, const std::vector<ValueId>& inputs,
                                        const std::vector<ValueId>& outputs) {
     if (outputs.size() != 1) return reader_.Error("one output before this");
-    if (FindOp(kind) == nullptr) return reader_.Error(absl::StrCat("an op instead of `", kind, "`"));
-    Compute compute{.op = {}, .kind = kind, .attributes = {}, .inputs = inputs, .output = outputs[0], .strategy = {}};
+    const std::optional<OpKind> op = ParseOpKind(kind);
+    if (!op.has_value()) return reader_.Error(absl::StrCat("an op instead of `", kind, "`"));
+    Compute compute{.op = {}, .kind = *op, .attributes = {}, .inputs = inputs, .output = outputs[0], .strategy = {}};
     CLEAVE_ASSIGN_OR_RETURN(compute.attributes, reader_.ReadAttributes());
     // The same is said by the cuts.
     if (reader_.Take("in_strategy")) CLEAVE_RETURN_IF_ERROR(reader_.SkipParentheses());

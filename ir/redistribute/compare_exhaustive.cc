@@ -1,11 +1,11 @@
 // Compares the planner with brute force on random meshes, shapes and pairs of layouts.
 //
-//   compare_exhaustive [PROBLEMS [SEED]]       100 sources, each to all targets, seed 1, on up to eight ranks, where
-//   every plan
-//                                              must be the cheapest: exits with 1 at the first that is not.
-//   compare_exhaustive PROBLEMS SEED AXES      On AXES axes of two ranks, where the search is bounded above three:
-//   prints how
-//                                              many plans are the cheapest, and what the others cost.
+//   compare_exhaustive [PROBLEMS [SEED]]
+//       100 sources, each to all targets, seed 1, on up to eight ranks, where every plan must be the cheapest:
+//       exits with 1 at the first that is not.
+//   compare_exhaustive PROBLEMS SEED AXES
+//       On AXES axes of two ranks, where the search is bounded above three: prints how many plans are the cheapest,
+//       and what the others cost.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

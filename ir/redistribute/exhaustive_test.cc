@@ -8,19 +8,12 @@
 #include "ir/layout/layout.h"
 #include "ir/mesh/mesh.h"
 #include "ir/redistribute/redistribute.h"
+#include "ir/testing/meshes.h"
 
 namespace cleave {
 namespace {
 
 constexpr uint32_t kSeed = 1;
-
-Mesh MeshOf(const std::vector<int64_t>& sizes, const std::vector<double>& weights) {
-  std::vector<MeshAxis> axes;
-  for (size_t i = 0; i < sizes.size(); ++i) {
-    axes.push_back({.name = "m" + std::to_string(i), .size = sizes[i], .weight = weights[i]});
-  }
-  return *Mesh::Create(axes);
-}
 
 // From every `every`-th layout to all layouts.
 int64_t ExpectCheapest(const Mesh& mesh, const Shape& shape, size_t every = 1, size_t first = 0) {

@@ -10,17 +10,19 @@
 //   reduce_scatter     partial axes cut a dimension                         (n-1)/n * S * w
 //   all_reduce         partial axes become replicated                       2(n-1)/n * S * w
 //   permute            axes change places, the cut counts stay              S * w
-//   neighbor_exchange  pieces become windows, last of all                   S * w, S what the rank that receives most gets
-// Sizes are those of the largest rank. Axes of one weight move together as one group, n the product of their sizes. A move over
-// axes of different weights is priced hierarchically: the cheapest link first on the whole, each dearer one on what is left (S
-// divided by the sizes done; an all_to_all leaves everything; permute and neighbor_exchange pay the dearest).
+//   neighbor_exchange  pieces become windows, last of all                   S * w, S of the rank that receives most
+// Sizes are those of the largest rank. Axes of one weight move together as one group, n the product of their sizes. A
+// move over axes of different weights is priced hierarchically: the cheapest link first on the whole, each dearer one
+// on what is left (S divided by the sizes done; an all_to_all leaves everything; permute and neighbor_exchange pay the
+// dearest).
 //
-// Axes that neither layout uses take no part: their ranks hold the same before, on the way and after. (Sharing the work among
-// them would send less, at the price of a gather more, and would keep gradients apart that one all_reduce can take.) The path is
-// the cheapest of all others where `is_cheapest` says so: always where up to three axes are used, and wherever a lower bound
-// is met. On larger meshes the search is bounded, by moves looked at and not by time, and the path is at most as
-// dear as the best of some direct ones. Ties: fewer collectives, then fewer moves (a slice counts once per axis; both where the
-// search is complete), then what a fixed order meets first. The same arguments give the same path.
+// Axes that neither layout uses take no part: their ranks hold the same before, on the way and after. (Sharing the work
+// among them would send less, at the price of a gather more, and would keep gradients apart that one all_reduce can
+// take.) The path is the cheapest of all others where `is_cheapest` says so: always where up to three axes are used,
+// and wherever a lower bound is met. On larger meshes the search is bounded, by moves looked at and not by time, and
+// the path is at most as dear as the best of some direct ones. Ties: fewer collectives, then fewer moves (a slice
+// counts once per axis; both where the search is complete), then what a fixed order meets first. The same arguments
+// give the same path.
 #ifndef CLEAVE_IR_REDISTRIBUTE_REDISTRIBUTE_H_
 #define CLEAVE_IR_REDISTRIBUTE_REDISTRIBUTE_H_
 
@@ -42,16 +44,16 @@ struct Move {
   Reduction reduction = Reduction::kSum;
   int from_dimension = -1;
   int to_dimension = -1;
-  Layout result;               // After the move.
+  Layout result;  // After the move.
 
   bool operator==(const Move&) const = default;
 };
 
 struct Redistribution {
-  std::vector<Move> moves;     // Empty when source and target are equal. No two slices follow one another.
-  double cost = 0;             // Weighted bytes sent per rank.
+  std::vector<Move> moves;  // Empty when source and target are equal. No two slices follow one another.
+  double cost = 0;          // Weighted bytes sent per rank.
   int collectives = 0;
-  bool is_cheapest = true;     // Proven: no sequence of moves of the axes used costs less.
+  bool is_cheapest = true;  // Proven: no sequence of moves of the axes used costs less.
 
   bool operator==(const Redistribution&) const = default;
 };
@@ -63,10 +65,10 @@ enum class RedistributionEffort {
 };
 
 // The way from `source` to `target`. A target with windows is reached from the same layout without them, by a
-// neighbor_exchange or, where all windows lie within what the ranks hold, by a slice; or by a slice from a layout in which some
-// of the windowed dimensions are whole; the cheapest of these. An error where the target is partial over an axis over which the
-// source is not (or with another reduction): a partial tensor cannot be made; and where the source has windows and is not the
-// target: a rank holds what it reads, others may lack it.
+// neighbor_exchange or, where all windows lie within what the ranks hold, by a slice; or by a slice from a layout in
+// which some of the windowed dimensions are whole; the cheapest of these. An error where the target is partial over an
+// axis over which the source is not (or with another reduction): a partial tensor cannot be made; and where the source
+// has windows and is not the target: a rank holds what it reads, others may lack it.
 absl::StatusOr<Redistribution> PlanRedistribution(const Mesh& mesh, const TensorType& type, const Layout& source,
                                                   const Layout& target,
                                                   RedistributionEffort effort = RedistributionEffort::kFull);
@@ -74,7 +76,8 @@ absl::StatusOr<Redistribution> PlanRedistribution(const Mesh& mesh, const Tensor
 // The weighted bytes of one move from `source`.
 double MoveCost(const Mesh& mesh, const TensorType& type, const Layout& source, const Move& move);
 
-// No sequence of moves of the axes that they use leads from `source` to `target` for less than this. REQUIRES: neither has windows, and there is a way.
+// No sequence of moves of the axes that they use leads from `source` to `target` for less than this. REQUIRES: neither
+// has windows, and there is a way.
 double CostAtLeast(const Mesh& mesh, const TensorType& type, const Layout& source, const Layout& target);
 
 }  // namespace cleave

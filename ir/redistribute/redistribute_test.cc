@@ -11,17 +11,10 @@
 #include "ir/layout/layout.h"
 #include "ir/mesh/mesh.h"
 #include "ir/redistribute/sampling.h"
+#include "ir/testing/meshes.h"
 
 namespace cleave {
 namespace {
-
-Mesh MeshOf(std::vector<int64_t> sizes, std::vector<double> weights = {}) {
-  std::vector<MeshAxis> axes;
-  for (size_t i = 0; i < sizes.size(); ++i) {
-    axes.push_back({.name = "m" + std::to_string(i), .size = sizes[i], .weight = weights.empty() ? 1 : weights[i]});
-  }
-  return *Mesh::Create(axes);
-}
 
 Layout LayoutOf(absl::string_view text, const Mesh& mesh) {
   absl::StatusOr<Layout> layout = ParseLayout(text, mesh);

@@ -35,11 +35,11 @@ TEST(RuleTest, SoundRuleHasNoError) { EXPECT_EQ(FindRuleError(MatmulRule(), {{4,
 TEST(RuleTest, FindsErrors) {
   const std::vector<Shape> inputs = {{4, 6}, {6, 8}};
   const Shape output = {4, 8};
-  struct Case {
+  struct SpoiledRule {
     std::string expected;
     void (*spoil)(Rule& rule);
   };
-  const std::vector<Case> cases = {
+  const std::vector<SpoiledRule> cases = {
       {"the op has 2 inputs, the rule 1", [](Rule& rule) { rule.inputs.pop_back(); }},
       {"input 0 has 2 dimensions, the rule names 1",
        [](Rule& rule) {
@@ -58,7 +58,7 @@ TEST(RuleTest, FindsErrors) {
       {"a linear group names input 2 of 2", [](Rule& rule) { rule.linear = {{2}}; }},
       {"a linear group is empty", [](Rule& rule) { rule.linear = {{}}; }},
   };
-  for (const Case& item : cases) {
+  for (const SpoiledRule& item : cases) {
     Rule rule = MatmulRule();
     item.spoil(rule);
     EXPECT_EQ(FindRuleError(rule, inputs, output), item.expected);

@@ -133,7 +133,7 @@ BufferPlan PlanBuffers(const std::vector<Stage>& stages, const std::vector<Buffe
   return plan;
 }
 
-Demand PeakDemand(const std::vector<Stage>& stages, const std::vector<BufferRequest>& requests) {
+StageDemand PeakDemand(const std::vector<Stage>& stages, const std::vector<BufferRequest>& requests) {
   const std::map<ValueId, LiveRange> ranges = LiveRanges(stages, requests);
   // Change of the demand when a stage begins.
   std::vector<int64_t> change(std::max<size_t>(stages.size(), 1) + 1, 0);
@@ -144,7 +144,7 @@ Demand PeakDemand(const std::vector<Stage>& stages, const std::vector<BufferRequ
     change[static_cast<size_t>(live.last) + 1] -= request.size.value();
   }
   Bytes demand;
-  Demand peak;
+  StageDemand peak;
   for (size_t stage = 0; stage < change.size(); ++stage) {
     demand += Bytes(change[stage]);
     if (demand > peak.bytes) peak = {.bytes = demand, .stage = static_cast<int64_t>(stage)};

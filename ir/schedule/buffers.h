@@ -1,7 +1,7 @@
 // Buffers planned at compile time: which value lies where in one arena, by liveness.
 //
-// A stage is what runs as one piece: a step, or a fused loop. Values that no two stages need at the same time may share memory.
-// Offsets are the same on all ranks: a value takes the room of its largest local piece.
+// A stage is what runs as one piece: a step, or a fused loop. Values that no two stages need at the same time may share
+// memory. Offsets are the same on all ranks: a value takes the room of its largest local piece.
 #ifndef CLEAVE_IR_SCHEDULE_BUFFERS_H_
 #define CLEAVE_IR_SCHEDULE_BUFFERS_H_
 
@@ -22,7 +22,7 @@ struct Stage {
 struct BufferRequest {
   ValueId value;
   Bytes size;
-  bool always_live = false;            // Parameters, state, inputs: never shared.
+  bool always_live = false;  // Parameters, state, inputs: never shared.
   bool live_from_start = false;
 };
 
@@ -32,12 +32,12 @@ using Bucket = std::vector<ValueId>;
 struct BufferPlan {
   struct Buffer {
     ValueId value;
-    int64_t offset = 0;                // Bytes from the arena's start; a multiple of kAlignment.
+    int64_t offset = 0;  // Bytes from the arena's start; a multiple of kAlignment.
     Bytes size;
   };
   static constexpr int64_t kAlignment = 64;
 
-  std::vector<Buffer> buffers;         // Ordered by value.
+  std::vector<Buffer> buffers;  // Ordered by value.
   Bytes total;
 
   const Buffer* Find(ValueId value) const;
@@ -60,11 +60,11 @@ BufferPlan PlanBuffers(const std::vector<Stage>& stages, const std::vector<Buffe
                        const std::vector<Bucket>& buckets);
 
 // The most bytes that any stage needs at once: no plan can need less. The first such stage is that of the peak.
-struct Demand {
+struct StageDemand {
   Bytes bytes;
   int64_t stage = 0;
 };
-Demand PeakDemand(const std::vector<Stage>& stages, const std::vector<BufferRequest>& requests);
+StageDemand PeakDemand(const std::vector<Stage>& stages, const std::vector<BufferRequest>& requests);
 
 }  // namespace cleave
 

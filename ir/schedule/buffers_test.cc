@@ -51,15 +51,15 @@ TEST(PlanBuffers, ABucketIsContiguousInItsOrder) {
   EXPECT_EQ(plan.Find(V(1))->offset, begin + 64 + 128);
 }
 
-struct Case {
+struct BufferProblem {
   std::vector<Stage> stages;
   std::vector<BufferRequest> requests;
   std::vector<Bucket> buckets;
 };
 
-Case RandomCase(std::mt19937& random) {
+BufferProblem RandomProblem(std::mt19937& random) {
   const auto below = [&](int64_t limit) { return static_cast<int64_t>(random() % static_cast<uint64_t>(limit)); };
-  Case result;
+  BufferProblem result;
   const int64_t values = 1 + below(40);
   int64_t written = std::min(below(3), values - 1);  // The first few are sources.
   for (int64_t i = 0; i < values; ++i) {
@@ -83,7 +83,7 @@ struct Range {
 };
 
 // Written out without regard to speed, as the reference: from the first stage that touches the value to the last.
-Range NaiveRange(const Case& example, const BufferRequest& request) {
+Range NaiveRange(const BufferProblem& example, const BufferRequest& request) {
   const int64_t stages = static_cast<int64_t>(example.stages.size());
   if (request.always_live) return {0, stages - 1};
   Range range = {stages, -1};
@@ -104,7 +104,7 @@ TEST(PlanBuffers, RandomStagesNeverOverlapAndStayNearTheLowerBound) {
   for (uint32_t seed = 1; seed <= 400; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     std::mt19937 random(seed);
-    const Case example = RandomCase(random);
+    const BufferProblem example = RandomProblem(random);
     const BufferPlan plan = PlanBuffers(example.stages, example.requests, example.buckets);
     ASSERT_EQ(plan.buffers.size(), example.requests.size());
     for (const BufferRequest& a : example.requests) {

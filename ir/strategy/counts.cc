@@ -152,9 +152,9 @@ class CountsReader {
       place_ = demand.place;
       int64_t slices = 1;
       for (const Demand& each : demands_) slices *= each.count;
-      return absl::InvalidArgumentError(absl::StrCat("the slices of all factors together are ", slices, ", and ",
-                                                     mesh_.rank_count(), " devices (", mesh_.ToString(),
-                                                     ") have no mesh axes left for ", demand.count, " of them"));
+      return absl::ResourceExhaustedError(absl::StrCat("the slices of all factors together are ", slices, ", and ",
+                                                       mesh_.rank_count(), " devices (", mesh_.ToString(),
+                                                       ") have no mesh axes left for ", demand.count, " of them"));
     }
     if (!demands_.empty()) place_ = demands_.back().place;
     CLEAVE_RETURN_IF_ERROR(VerifyStrategy(strategy, rule_, mesh_));

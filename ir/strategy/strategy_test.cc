@@ -186,13 +186,14 @@ TEST(CountsTest, CompoundDimensionsSplit) {
 TEST(CountsTest, ErrorsSayWhere) {
   const Mesh mesh = Mesh::OfDevices(8);
   Rule rule = MatmulRule();
-  struct Case {
+  struct WrongCounts {
     std::vector<std::optional<std::vector<int64_t>>> counts;
     std::string message;
     int input;
     int dimension;
+    absl::StatusCode code = absl::StatusCode::kInvalidArgument;
   };
-  const std::vector<Case> cases = {
+  const std::vector<WrongCounts> cases = {
       {{Counts({3, 1}), Counts({1, 1})}, "8 devices cannot be divided into 3 slices", 0, 0},
       {{Counts({1, 1}), Counts({1, 16})}, "8 devices cannot be divided into 16 slices", 1, 1},
       {{Counts({1, 0}), Counts({1, 1})}, "a dimension cannot be cut into 0 slices", 0, 1},
@@ -203,14 +204,15 @@ TEST(CountsTest, ErrorsSayWhere) {
        "the slices of all factors together are 16, and 8 devices (m0=2, m1=2, m2=2) have no mesh axes left for 4 of "
        "them",
        0,
-       1},
+       1,
+       absl::StatusCode::kResourceExhausted},
   };
-  for (const Case& c : cases) {
+  for (const WrongCounts& wrong : cases) {
     CountsPlace place;
-    const absl::StatusOr<Strategy> strategy = StrategyFromCounts(c.counts, rule, mesh, &place);
-    EXPECT_EQ(strategy.status().message(), c.message);
-    EXPECT_EQ(place.input, c.input) << c.message;
-    EXPECT_EQ(place.dimension, c.dimension) << c.message;
+    const absl::StatusOr<Strategy> strategy = StrategyFromCounts(wrong.counts, rule, mesh, &place);
+    EXPECT_EQ(strategy.status().message(), wrong.message);
+    EXPECT_EQ(place.input, wrong.input) << wrong.message;
+    EXPECT_EQ(place.dimension, wrong.dimension) << wrong.message;
   }
   rule.factors[2].kind = FactorKind::kWhole;
   CountsPlace place;

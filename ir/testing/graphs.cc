@@ -11,15 +11,16 @@
 namespace cleave {
 namespace {
 
-using AttributeMap = std::map<std::string, AttributeValue>;
+using AttributeMap = Attributes;
 
 OpId Input(GraphBuilder& builder, const std::string& name, DType dtype, const Shape& shape) {
-  return builder.Add("input", {},
-                     AttributeMap{{"dtype", std::string(DTypeName(dtype))}, {"shape", shape}, {"data", name}}, name);
+  return builder.Add(OpKind::kInput, {},
+                     AttributeMap{{attribute::kDType, dtype}, {attribute::kShape, shape}, {attribute::kData, name}},
+                     name);
 }
 
 OpId Parameter(GraphBuilder& builder, const std::string& name, const Shape& shape) {
-  return builder.Add("parameter", {}, AttributeMap{{"shape", shape}}, name);
+  return builder.Add(OpKind::kParameter, {}, AttributeMap{{attribute::kShape, shape}}, name);
 }
 
 Graph Trained(GraphBuilder builder, const std::string& model, OpId loss, const Optimizer& optimizer) {
@@ -42,13 +43,15 @@ Graph TestMlp() {
   const OpId w1 = Parameter(b, "w1", {12, 10});
   const OpId b1 = Parameter(b, "b1", {12});
   const OpId w2 = Parameter(b, "w2", {12, 8});
-  const OpId h1 = b.Add(
-      "relu", {b.Add("bias_add", {b.Add("matmul", {image, w1}, {{"transpose_b", true}}, "h1"), b1}, {}, "h1.bias")}, {},
-      "h1.relu");
-  const OpId logits = b.Add("matmul", {h1, w2}, {}, "logits");
-  const OpId loss = b.Add("cross_entropy", {logits, label}, {}, "loss");
+  const OpId h1 =
+      b.Add(OpKind::kRelu,
+            {b.Add(OpKind::kBiasAdd, {b.Add(OpKind::kMatmul, {image, w1}, {{attribute::kTransposeB, true}}, "h1"), b1},
+                   {}, "h1.bias")},
+            {}, "h1.relu");
+  const OpId logits = b.Add(OpKind::kMatmul, {h1, w2}, {}, "logits");
+  const OpId loss = b.Add(OpKind::kCrossEntropy, {logits, label}, {}, "loss");
   b.SetPhase(Phase::kMetric);
-  const OpId accuracy = b.Add("accuracy", {logits, label}, {}, "accuracy");
+  const OpId accuracy = b.Add(OpKind::kAccuracy, {logits, label}, {}, "accuracy");
   b.mutable_graph().metrics.push_back({.name = "accuracy", .value = accuracy});
   return Trained(std::move(b), "mlp", loss, {.kind = Optimizer::Kind::kMomentum, .learning_rate = {.rate = 0.1}});
 }
@@ -58,10 +61,10 @@ Graph TestTiedWeights() {
   const OpId tokens = Input(b, "tokens", DType::kI32, {6, 5});
   const OpId next = Input(b, "next", DType::kI32, {6, 5});
   const OpId table = Parameter(b, "table", {9, 8});
-  const OpId x = b.Add("embedding", {tokens, table}, {}, "x");
-  const OpId y = b.Add("gelu", {x}, {}, "y");
-  const OpId logits = b.Add("matmul", {y, table}, {{"transpose_b", true}}, "logits");
-  const OpId loss = b.Add("cross_entropy", {logits, next}, {}, "loss");
+  const OpId x = b.Add(OpKind::kEmbedding, {tokens, table}, {}, "x");
+  const OpId y = b.Add(OpKind::kGelu, {x}, {}, "y");
+  const OpId logits = b.Add(OpKind::kMatmul, {y, table}, {{attribute::kTransposeB, true}}, "logits");
+  const OpId loss = b.Add(OpKind::kCrossEntropy, {logits, next}, {}, "loss");
   return Trained(std::move(b), "tied", loss, {.kind = Optimizer::Kind::kAdam, .learning_rate = {.rate = 0.1}});
 }
 
@@ -72,22 +75,26 @@ Graph TestAttention() {
   const OpId target = Input(b, "target", DType::kF32, {kBatch, kSeq, kWidth});
   const OpId scale = Parameter(b, "norm.scale", {kWidth});
   const OpId shift = Parameter(b, "norm.shift", {kWidth});
-  const OpId normed = b.Add("layer_norm", {x, scale, shift}, {}, "norm");
+  const OpId normed = b.Add(OpKind::kLayerNorm, {x, scale, shift}, {}, "norm");
   const auto heads = [&](const std::string& name) {
     const OpId weight = Parameter(b, name + ".weight", {kWidth, kWidth});
-    const OpId projected = b.Add("matmul", {normed, weight}, {}, name);
-    const OpId split =
-        b.Add("reshape", {projected}, {{"shape", std::vector<int64_t>{kBatch, kSeq, kHeads, kHead}}}, name + ".split");
-    return b.Add("transpose", {split}, {{"permutation", std::vector<int64_t>{0, 2, 1, 3}}}, name + ".heads");
+    const OpId projected = b.Add(OpKind::kMatmul, {normed, weight}, {}, name);
+    const OpId split = b.Add(OpKind::kReshape, {projected},
+                             {{attribute::kShape, std::vector<int64_t>{kBatch, kSeq, kHeads, kHead}}}, name + ".split");
+    return b.Add(OpKind::kTranspose, {split}, {{attribute::kPermutation, std::vector<int64_t>{0, 2, 1, 3}}},
+                 name + ".heads");
   };
   const OpId q = heads("q"), k = heads("k"), v = heads("v");
-  const OpId scores = b.Add("causal_mask", {b.Add("matmul", {q, k}, {{"transpose_b", true}}, "scores")}, {}, "mask");
-  const OpId mixed = b.Add("matmul", {b.Add("softmax", {scores}, {}, "weights"), v}, {}, "mixed");
-  const OpId back = b.Add("transpose", {mixed}, {{"permutation", std::vector<int64_t>{0, 2, 1, 3}}}, "back");
-  const OpId joined = b.Add("reshape", {back}, {{"shape", std::vector<int64_t>{kBatch, kSeq, kWidth}}}, "joined");
+  const OpId scores = b.Add(OpKind::kCausalMask,
+                            {b.Add(OpKind::kMatmul, {q, k}, {{attribute::kTransposeB, true}}, "scores")}, {}, "mask");
+  const OpId mixed = b.Add(OpKind::kMatmul, {b.Add(OpKind::kSoftmax, {scores}, {}, "weights"), v}, {}, "mixed");
+  const OpId back =
+      b.Add(OpKind::kTranspose, {mixed}, {{attribute::kPermutation, std::vector<int64_t>{0, 2, 1, 3}}}, "back");
+  const OpId joined =
+      b.Add(OpKind::kReshape, {back}, {{attribute::kShape, std::vector<int64_t>{kBatch, kSeq, kWidth}}}, "joined");
   const OpId out = Parameter(b, "out.weight", {kWidth, kWidth});
-  const OpId y = b.Add("add", {x, b.Add("matmul", {joined, out}, {}, "out")}, {}, "y");
-  const OpId loss = b.Add("mse", {y, target}, {}, "loss");
+  const OpId y = b.Add(OpKind::kAdd, {x, b.Add(OpKind::kMatmul, {joined, out}, {}, "out")}, {}, "y");
+  const OpId loss = b.Add(OpKind::kMse, {y, target}, {}, "loss");
   return Trained(std::move(b), "attention", loss, {.kind = Optimizer::Kind::kSgd, .learning_rate = {.rate = 0.1}});
 }
 

@@ -12,7 +12,7 @@ std::vector<OpForm> FormsOf(const OpDefinition& op) {
   Random random(0);
   std::vector<OpForm> forms;
   for (int draw = 0; draw < kDraws; ++draw) {
-    for (Sample& sample : SamplesOf(op.name, random)) {
+    for (Sample& sample : SamplesOf(op.kind, random)) {
       forms.push_back({.op = &op,
                        .attributes = std::move(sample.attributes),
                        .types = std::move(sample.types),

@@ -11,14 +11,14 @@ Plan DataParallelPlan(const Graph& graph, const Mesh& mesh) {
   plan.ops = IdVector<OpId, OpPlan>(graph.ops.size());
   int64_t batch = 0;
   for (const Op& op : graph.ops) {
-    if (op.kind == "input" && batch == 0) batch = op.type.shape.front();
+    if (op.kind == OpKind::kInput && batch == 0) batch = op.type.shape.front();
   }
   for (const Op& op : graph.ops) {
     const Rule rule = RuleOf(graph, op);
     Strategy strategy = Strategy::Replicated(rule);
     if (op.inherits.has_value()) {
       strategy = InheritStrategy(plan.ops[op.inherits->op].strategy, *op.inherits, rule, mesh);
-    } else if (op.phase != Phase::kUpdate && op.kind != "parameter" && !rule.factors.empty()) {
+    } else if (op.phase != Phase::kUpdate && op.kind != OpKind::kParameter && !rule.factors.empty()) {
       const bool has_batch = rule.factors.front().size == batch && rule.factors.front().kind != FactorKind::kWhole;
       for (AxisId axis : mesh.AxisIds()) {
         if (!has_batch) break;

@@ -25,7 +25,7 @@ bool IsSmall(const OpForm& form) {
 bool HasGradient(const OpDefinition& op) { return op.gradient != nullptr; }
 
 // Samples keep these inputs away from 0 by their signed domain; values that flow do not.
-bool IsSingularAtZero(const OpForm& form, size_t input) { return form.op->name == "div" && input == 1; }
+bool IsSingularAtZero(const OpForm& form, size_t input) { return form.op->kind == OpKind::kDiv && input == 1; }
 
 class RandomGraphMaker {
  public:
@@ -59,8 +59,7 @@ class RandomGraphMaker {
       if (form.fills[input] != Fill::kSigned && form.fills[input] != Fill::kDistinct) continue;
       if (IsSingularAtZero(form, input)) continue;
       const OpId value = Recent();
-      std::optional<std::vector<int64_t>> fitting =
-          SizesThatFit(form, input, values_.type(value).shape, sizes);
+      std::optional<std::vector<int64_t>> fitting = SizesThatFit(form, input, values_.type(value).shape, sizes);
       if (!fitting.has_value()) continue;
       sizes = *std::move(fitting);
       chosen[input] = value;
@@ -72,7 +71,7 @@ class RandomGraphMaker {
     for (size_t input = 0; input < resized.types.size(); ++input) {
       if (!is_chosen[input]) chosen[input] = InputOf(resized, input);
     }
-    const std::optional<OpId> made = values_.TryAdd(form.op->name, chosen, resized.attributes);
+    const std::optional<OpId> made = values_.TryAdd(form.op->kind, chosen, resized.attributes);
     if (!made.has_value()) return std::nullopt;
     return values_.Tamed(*made);
   }
@@ -89,7 +88,7 @@ class RandomGraphMaker {
     if (type.dtype == DType::kF32) return values_.Real(type.shape, form.fills[input]);
     // Integers that ops make may be negative or many: only a cast takes any.
     for (OpId value : values_.OfType(DType::kI32)) {
-      if (form.op->name == "cast" && values_.type(value) == type) return value;
+      if (form.op->kind == OpKind::kCast && values_.type(value) == type) return value;
     }
     return values_.Labels(type.shape);
   }
@@ -104,7 +103,7 @@ class RandomGraphMaker {
     }
     std::shuffle(leaves.begin(), leaves.end(), random_);
     OpId loss = Scalar(graph.ops.begin()->id);  // The first parameter: a loss that depends on none has no gradient.
-    for (OpId leaf : leaves) loss = values_.Add("add", {loss, Scalar(leaf)});
+    for (OpId leaf : leaves) loss = values_.Add(OpKind::kAdd, {loss, Scalar(leaf)});
     graph.loss = loss;
   }
 
@@ -113,12 +112,14 @@ class RandomGraphMaker {
     const bool has_classes = shape.size() > 1 && shape.back() > 1;
     if (has_classes && values_.Chance(0.2)) {
       const OpId labels = values_.Labels(Shape(shape.begin(), shape.end() - 1));
-      return values_.Add("cross_entropy", {values_.Add("tanh", {value}), labels});
+      return values_.Add(OpKind::kCrossEntropy, {values_.Add(OpKind::kTanh, {value}), labels});
     }
     if (values_.Chance(0.2)) {
-      return values_.Add(values_.Chance(0.5) ? "mse" : "mae", {value, values_.Real(shape, Fill::kSigned)});
+      return values_.Add(values_.Chance(0.5) ? OpKind::kMse : OpKind::kMae,
+                         {value, values_.Real(shape, Fill::kSigned)});
     }
-    return values_.Add(values_.Chance(0.5) ? "reduce_mean" : "reduce_sum", {values_.Add("tanh", {value})});
+    return values_.Add(values_.Chance(0.5) ? OpKind::kReduceMean : OpKind::kReduceSum,
+                       {values_.Add(OpKind::kTanh, {value})});
   }
 
   void AddMetrics() {
@@ -127,7 +128,7 @@ class RandomGraphMaker {
     for (const OpForm* form : for_metrics_) {
       const std::optional<OpId> made = Use(*form);
       if (!made.has_value() || values_.type(*made).dtype != DType::kF32) continue;
-      const OpId value = values_.type(*made).shape.empty() ? *made : values_.Add("reduce_mean", {*made});
+      const OpId value = values_.type(*made).shape.empty() ? *made : values_.Add(OpKind::kReduceMean, {*made});
       std::vector<Metric>& metrics = values_.builder().mutable_graph().metrics;
       metrics.push_back({.name = absl::StrCat("metric_", metrics.size()), .value = value});
     }

@@ -49,11 +49,11 @@ OpId ValueMaker::Real(const Shape& shape, Fill fill) {
     case Fill::kDistinct:
       return OfShape(shape);
     case Fill::kPositive: {
-      const OpId least = Add("constant", {}, {{"value", 0.3}});
-      return Add("add", {Add("abs", {OfShape(shape)}), least});
+      const OpId least = Add(OpKind::kConstant, {}, {{attribute::kValue, 0.3}});
+      return Add(OpKind::kAdd, {Add(OpKind::kAbs, {OfShape(shape)}), least});
     }
     case Fill::kMask:
-      return Add("relu", {Add("sign", {Source("input", DType::kF32, shape)})});
+      return Add(OpKind::kRelu, {Add(OpKind::kSign, {Source(OpKind::kInput, DType::kF32, shape)})});
     case Fill::kLabels:
       return Labels(shape);
   }
@@ -63,10 +63,10 @@ OpId ValueMaker::Real(const Shape& shape, Fill fill) {
 OpId ValueMaker::Labels(const Shape& shape) {
   std::vector<OpId> candidates;
   for (const Op& op : builder_.graph().ops) {
-    if (op.kind == "input" && op.type == TensorType{DType::kI32, shape}) candidates.push_back(op.id);
+    if (op.kind == OpKind::kInput && op.type == TensorType{DType::kI32, shape}) candidates.push_back(op.id);
   }
   if (!candidates.empty() && Chance(0.6)) return OneOf(candidates);
-  return Source("input", DType::kI32, shape);
+  return Source(OpKind::kInput, DType::kI32, shape);
 }
 
 std::vector<OpId> ValueMaker::OfType(DType dtype) const {
@@ -94,9 +94,9 @@ OpId ValueMaker::OfShape(const Shape& shape) {
 
 OpId ValueMaker::Adapted(OpId value, const Shape& shape) {
   const Shape& from = type(value).shape;
-  if (Broadcasts(from, shape)) return Add(Chance(0.5) ? "add" : "mul", {value, RealSource(shape)});
+  if (Broadcasts(from, shape)) return Add(Chance(0.5) ? OpKind::kAdd : OpKind::kMul, {value, RealSource(shape)});
   if (const std::optional<Ints> permutation = PermutationBetween(from, shape); permutation.has_value()) {
-    return Add("transpose", {value}, {{"permutation", *permutation}});
+    return Add(OpKind::kTranspose, {value}, {{attribute::kPermutation, *permutation}});
   }
   const int64_t count = ElementCount(shape);
   if (ElementCount(from) == count) return Reshaped(value, shape);
@@ -106,23 +106,25 @@ OpId ValueMaker::Adapted(OpId value, const Shape& shape) {
 OpId ValueMaker::OfCount(OpId flat, int64_t count) {
   const int64_t held = type(flat).shape[0];
   const int64_t begin = RandomInt(random_, 0, std::abs(held - count));
-  if (held > count) return Add("slice", {flat}, {{"begin", Ints{begin}}, {"end", Ints{begin + count}}});
-  return Add("pad", {flat}, {{"before", Ints{begin}}, {"after", Ints{count - held - begin}}});
+  if (held > count)
+    return Add(OpKind::kSlice, {flat}, {{attribute::kBegin, Ints{begin}}, {attribute::kEnd, Ints{begin + count}}});
+  return Add(OpKind::kPad, {flat},
+             {{attribute::kBefore, Ints{begin}}, {attribute::kAfter, Ints{count - held - begin}}});
 }
 
 OpId ValueMaker::Reshaped(OpId value, const Shape& shape) {
-  return type(value).shape == shape ? value : Add("reshape", {value}, {{"shape", shape}});
+  return type(value).shape == shape ? value : Add(OpKind::kReshape, {value}, {{attribute::kShape, shape}});
 }
 
-OpId ValueMaker::Source(const std::string& kind, DType dtype, const Shape& shape) {
-  std::map<std::string, AttributeValue> attributes = {{"shape", shape}};
-  if (kind == "input") {
-    attributes["dtype"] = std::string(DTypeName(dtype));
-    attributes["data"] = absl::StrCat("data_", builder_.graph().ops.size());
+OpId ValueMaker::Source(OpKind kind, DType dtype, const Shape& shape) {
+  Attributes attributes = {{attribute::kShape, shape}};
+  if (kind == OpKind::kInput) {
+    attributes.Set(attribute::kDType, dtype);
+    attributes.Set(attribute::kData, absl::StrCat("data_", builder_.graph().ops.size()));
   }
   // Sources belong to the forward phase, whoever reads them.
   builder_.SetPhase(Phase::kForward);
-  const std::string name = absl::StrCat(kind, "_", builder_.graph().ops.size());
+  const std::string name = absl::StrCat(OpKindName(kind), "_", builder_.graph().ops.size());
   const OpId id = builder_.Add(kind, {}, std::move(attributes), name);
   builder_.SetPhase(phase_);
   Tensor tensor = Zeros(shape);
@@ -134,9 +136,9 @@ OpId ValueMaker::Source(const std::string& kind, DType dtype, const Shape& shape
   return id;
 }
 
-std::optional<OpId> ValueMaker::TryAdd(const std::string& kind, std::vector<OpId> inputs, Attributes attributes) {
+std::optional<OpId> ValueMaker::TryAdd(OpKind kind, std::vector<OpId> inputs, Attributes attributes) {
   builder_.SetLine(static_cast<int>(builder_.graph().ops.size()) + 1);
-  const std::string name = absl::StrCat(kind, "_", builder_.graph().ops.size());
+  const std::string name = absl::StrCat(OpKindName(kind), "_", builder_.graph().ops.size());
   const std::variant<OpId, OpError> result = builder_.TryAdd(kind, std::move(inputs), std::move(attributes), name);
   const OpId* id = std::get_if<OpId>(&result);
   if (id == nullptr) return std::nullopt;
@@ -144,10 +146,9 @@ std::optional<OpId> ValueMaker::TryAdd(const std::string& kind, std::vector<OpId
   return *id;
 }
 
-OpId ValueMaker::Add(const std::string& kind, std::vector<OpId> inputs,
-                     std::map<std::string, AttributeValue> attributes) {
+OpId ValueMaker::Add(OpKind kind, std::vector<OpId> inputs, Attributes attributes) {
   builder_.SetLine(static_cast<int>(builder_.graph().ops.size()) + 1);
-  const std::string name = absl::StrCat(kind, "_", builder_.graph().ops.size());
+  const std::string name = absl::StrCat(OpKindName(kind), "_", builder_.graph().ops.size());
   const OpId id = builder_.Add(kind, std::move(inputs), std::move(attributes), name);
   Evaluate(id);
   return id;
@@ -169,8 +170,8 @@ OpId ValueMaker::Tamed(OpId value) {
   double largest = 0;
   for (double element : values_[value].values) largest = std::max(largest, std::abs(element));
   if (type(value).dtype == DType::kI32 || largest <= kTame) return value;
-  if (!std::isfinite(largest) || Chance(0.5)) return Add("tanh", {value});
-  return Add("scale", {value}, {{"factor", 2 / largest}});
+  if (!std::isfinite(largest) || Chance(0.5)) return Add(OpKind::kTanh, {value});
+  return Add(OpKind::kScale, {value}, {{attribute::kFactor, 2 / largest}});
 }
 
 }  // namespace cleave

@@ -23,13 +23,13 @@ class ValueMaker {
   // An f32 value of this shape from the domain of `fill`, or (kLabels) an i32 one.
   OpId Real(const Shape& shape, Fill fill);
   OpId Labels(const Shape& shape);
-  OpId Parameter(const Shape& shape) { return Source("parameter", DType::kF32, shape); }
+  OpId Parameter(const Shape& shape) { return Source(OpKind::kParameter, DType::kF32, shape); }
   // Values of a type that are there already.
   std::vector<OpId> OfType(DType dtype) const;
 
   // nullopt where the op refuses its arguments.
-  std::optional<OpId> TryAdd(const std::string& kind, std::vector<OpId> inputs, Attributes attributes);
-  OpId Add(const std::string& kind, std::vector<OpId> inputs, std::map<std::string, AttributeValue> attributes = {});
+  std::optional<OpId> TryAdd(OpKind kind, std::vector<OpId> inputs, Attributes attributes);
+  OpId Add(OpKind kind, std::vector<OpId> inputs, Attributes attributes = {});
   // `value`, scaled down where its elements are large.
   OpId Tamed(OpId value);
 
@@ -45,8 +45,10 @@ class ValueMaker {
   }
 
  private:
-  OpId Source(const std::string& kind, DType dtype, const Shape& shape);
-  OpId RealSource(const Shape& shape) { return Source(Chance(0.6) ? "parameter" : "input", DType::kF32, shape); }
+  OpId Source(OpKind kind, DType dtype, const Shape& shape);
+  OpId RealSource(const Shape& shape) {
+    return Source(Chance(0.6) ? OpKind::kParameter : OpKind::kInput, DType::kF32, shape);
+  }
   OpId OfShape(const Shape& shape);
   // `value` in another shape, with other elements beside its own or some of its own left out.
   OpId Adapted(OpId value, const Shape& shape);

@@ -12,15 +12,15 @@ TEST(TrainingTest, LearningRates) {
   const Schedule warmup{.form = Schedule::Form::kLinearWarmup, .rate = 0.4, .warmup_steps = 4};
   const Schedule cosine{
       .form = Schedule::Form::kCosine, .rate = 1.0, .warmup_steps = 2, .total_steps = 10, .final_rate = 0.2};
-  struct Case {
+  struct RateAtStep {
     Schedule schedule;
     int64_t step;
     double expected;
   };
-  const std::vector<Case> cases = {{constant, 1, 0.1}, {constant, 1000, 0.1}, {warmup, 1, 0.1}, {warmup, 3, 0.3},
-                                   {warmup, 4, 0.4},   {warmup, 9, 0.4},      {cosine, 1, 0.5}, {cosine, 2, 1.0},
-                                   {cosine, 6, 0.6},   {cosine, 10, 0.2},     {cosine, 99, 0.2}};
-  for (const Case& item : cases) {
+  const std::vector<RateAtStep> cases = {{constant, 1, 0.1}, {constant, 1000, 0.1}, {warmup, 1, 0.1}, {warmup, 3, 0.3},
+                                         {warmup, 4, 0.4},   {warmup, 9, 0.4},      {cosine, 1, 0.5}, {cosine, 2, 1.0},
+                                         {cosine, 6, 0.6},   {cosine, 10, 0.2},     {cosine, 99, 0.2}};
+  for (const RateAtStep& item : cases) {
     EXPECT_NEAR(LearningRate(item.schedule, item.step), item.expected, 1e-12)
         << ScheduleFormName(item.schedule.form) << " at step " << item.step;
   }

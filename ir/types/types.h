@@ -28,7 +28,8 @@ using Shape = std::vector<int64_t>;
 // int64_t.
 inline constexpr int64_t kMaxElements = (int64_t{1} << 53) - 1;
 
-// What one rank holds of a tensor or sends in one call is at most this many elements: MPI counts them in 32 bits.
+// One rank holds at most this many elements of a tensor, and sends at most as many in one call, because MPI counts them
+// in 32 bits.
 inline constexpr int64_t kMaxRankElements = (int64_t{1} << 31) - 1;
 
 int64_t ElementCount(const Shape& shape);                          // 1 for a scalar.
@@ -46,7 +47,7 @@ struct TensorType {
   bool operator==(const TensorType&) const = default;
 };
 
-// How the parts of a partial tensor, or of a reduced dimension, are put together.
+// How the parts of a partial tensor, or the elements of a reduced dimension, are combined.
 enum class Reduction { kSum, kMax, kMin, kProd };
 
 absl::string_view ReductionName(Reduction reduction);              // "sum"

@@ -14,7 +14,7 @@ OpId ElementOf(Lift& lift, OpId whole, int64_t index) {
   std::vector<int64_t> end = shape;
   begin[0] = index;
   end[0] = index + 1;
-  return lift.Reshape(lift.Step("slice", {whole}, {{"begin", begin}, {"end", end}}),
+  return lift.Reshape(lift.Step(OpKind::kSlice, {whole}, {{attribute::kBegin, begin}, {attribute::kEnd, end}}),
                       Shape(shape.begin() + 1, shape.end()));
 }
 
@@ -30,7 +30,7 @@ std::optional<OpId> Unroll(Lift& lift, size_t max_ops) {
     }
     results.push_back(lift.Reshape(lift.Main(inputs), one));
   }
-  return results.size() == 1 ? results.front() : lift.Step("concat", results, {{"axis", int64_t{0}}});
+  return results.size() == 1 ? results.front() : lift.Step(OpKind::kConcat, results, {{attribute::kAxis, 0}});
 }
 
 class Vectorization {

@@ -64,10 +64,15 @@ Tensor Drawn(const Tensor& value, bool mapped, int64_t size, Random& random) {
 
 OpId AddSource(GraphBuilder& builder, DType dtype, const Shape& shape, const std::string& name) {
   if (dtype == DType::kF32) {
-    return builder.Add("parameter", {},
-                       {{"shape", shape}, {"init", std::string("constant")}, {"first", 0.0}, {"second", 0.0}}, name);
+    return builder.Add(OpKind::kParameter, {},
+                       {{attribute::kShape, shape},
+                        {attribute::kInit, "constant"},
+                        {attribute::kFirst, 0.0},
+                        {attribute::kSecond, 0.0}},
+                       name);
   }
-  return builder.Add("input", {}, {{"dtype", std::string(DTypeName(dtype))}, {"shape", shape}, {"data", name}}, name);
+  return builder.Add(OpKind::kInput, {},
+                     {{attribute::kDType, dtype}, {attribute::kShape, shape}, {attribute::kData, name}}, name);
 }
 
 // A graph under construction, and an op on tensors of which some are mapped.
@@ -87,10 +92,10 @@ Mapped AddMapped(GraphBuilder& builder, const std::vector<OpId>& inputs, const M
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!mask[i]) continue;
     const TensorType type = builder.type(inputs[i]);
-    elements[i] = builder.Add("input", {},
-                              {{"dtype", std::string(DTypeName(type.dtype))},
-                               {"shape", Shape(type.shape.begin() + 1, type.shape.end())},
-                               {"data", std::string("element")}},
+    elements[i] = builder.Add(OpKind::kInput, {},
+                              {{attribute::kDType, type.dtype},
+                               {attribute::kShape, Shape(type.shape.begin() + 1, type.shape.end())},
+                               {attribute::kData, "element"}},
                               "element");
     mapped.push_back({.element = elements[i], .whole = inputs[i]});
   }
@@ -105,7 +110,7 @@ Mapped AddMapped(GraphBuilder& builder, const std::vector<OpId>& inputs, const M
 
 Body OpBody(const Sample& sample) {
   return [&sample](GraphBuilder& builder, const std::vector<OpId>& inputs) {
-    return builder.Add(sample.op->name, inputs, sample.attributes.values, "op");
+    return builder.Add(sample.op->kind, inputs, sample.attributes, "op");
   };
 }
 
@@ -117,10 +122,10 @@ void ExpectNear(const Tensor& actual, const Tensor& expected) {
 }
 
 // What one rank computes among several, which the samples have no values for; tests of manual models run these.
-bool Communicates(const std::string& kind) {
-  static const std::set<std::string> kinds = {"all_gather", "all_reduce",        "all_to_all",
-                                              "broadcast",  "neighbor_exchange", "rank_pad",
-                                              "rank_slice", "rank_value",        "reduce_scatter"};
+bool Communicates(OpKind kind) {
+  static const std::set<OpKind> kinds = {OpKind::kAllGather, OpKind::kAllReduce,        OpKind::kAllToAll,
+                                         OpKind::kBroadcast, OpKind::kNeighborExchange, OpKind::kRankPad,
+                                         OpKind::kRankSlice, OpKind::kRankValue,        OpKind::kReduceScatter};
   return kinds.count(kind) > 0;
 }
 
@@ -129,9 +134,9 @@ void ForEachSample(const std::function<void(const Sample&, Random&)>& check) {
   Random random(kSeed);
   for (int round = 0; round < kRounds; ++round) {
     for (const OpDefinition* op : AllOps()) {
-      if (op->batch == nullptr || Communicates(op->name)) continue;
-      for (const Sample& sample : SamplesOf(op->name, random)) {
-        if (op->name == "dropout" && sample.attributes.GetDouble("rate") > 0) continue;
+      if (op->batch == nullptr || Communicates(op->kind)) continue;
+      for (const Sample& sample : SamplesOf(op->kind, random)) {
+        if (op->kind == OpKind::kDropout && sample.attributes.Get(attribute::kRate) > 0) continue;
         SCOPED_TRACE(absl::StrCat("seed ", kSeed, ", round ", round, ": ", sample.Text()));
         check(sample, random);
         if (testing::Test::HasFatalFailure()) return;
@@ -148,12 +153,12 @@ std::string MaskText(const Mask& mask) {
 
 TEST(VectorizeTest, EveryOpThatAModelCanCallStatesItsForm) {
   for (const OpDefinition* op : AllOps()) {
-    if (op->callable && op->op_class != OpClass::kSource) EXPECT_NE(op->batch, nullptr) << op->name;
+    if (op->callable && op->op_class != OpClass::kSource) EXPECT_NE(op->batch, nullptr) << op->kind;
   }
 }
 
 TEST(VectorizeTest, ValuesAreThoseOfEachElement) {
-  std::set<std::string> batched;
+  std::set<OpKind> batched;
   ForEachSample([&](const Sample& sample, Random& random) {
     for (const Mask& mask : MasksOf(sample.types.size())) {
       SCOPED_TRACE(MaskText(mask));
@@ -178,12 +183,12 @@ TEST(VectorizeTest, ValuesAreThoseOfEachElement) {
         ExpectNear(ElementOf(actual, e), EvaluateWhole(sample, inputs));
         if (testing::Test::HasFatalFailure()) return;
       }
-      if (!made.unrolled) batched.insert(sample.op->name);
+      if (!made.unrolled) batched.insert(sample.op->kind);
     }
   });
   for (const OpDefinition* op : AllOps()) {
-    const bool has_form = op->batch != nullptr && op->batch != Unrolled && !Communicates(op->name);
-    EXPECT_EQ(batched.count(op->name) > 0, has_form) << op->name;
+    const bool has_form = op->batch != nullptr && op->batch != Unrolled && !Communicates(op->kind);
+    EXPECT_EQ(batched.count(op->kind) > 0, has_form) << op->kind;
   }
 }
 
@@ -191,10 +196,11 @@ TEST(VectorizeTest, ValuesAreThoseOfEachElement) {
 std::vector<Tensor> GradientsOf(GraphBuilder builder, OpId value, const std::vector<OpId>& sources, SourceValues values,
                                 const Tensor& weight) {
   const OpId factor = builder.Add(
-      "input", {}, {{"dtype", std::string("f32")}, {"shape", weight.shape}, {"data", std::string("weight")}}, "weight");
+      OpKind::kInput, {},
+      {{attribute::kDType, DType::kF32}, {attribute::kShape, weight.shape}, {attribute::kData, "weight"}}, "weight");
   values[factor] = weight;
-  const OpId product = builder.Add("mul", {value, factor}, {}, "product");
-  builder.mutable_graph().loss = builder.Add("reduce_sum", {product}, {}, "loss");
+  const OpId product = builder.Add(OpKind::kMul, {value, factor}, {}, "product");
+  builder.mutable_graph().loss = builder.Add(OpKind::kReduceSum, {product}, {}, "loss");
   const absl::StatusOr<Graph> graph = Differentiate(std::move(builder).Build(), {.learning_rate = {.rate = 1}});
   EXPECT_TRUE(graph.ok()) << graph.status();
   std::vector<Tensor> gradients;
@@ -310,8 +316,8 @@ TEST(VectorizeTest, WhatDependsOnNoElementIsMadeOnce) {
   const OpId x = AddSource(builder, DType::kF32, {3, 4}, "x");
   const OpId w = AddSource(builder, DType::kF32, {4}, "w");
   AddMapped(builder, {x, w}, {true, false}, 3, [](GraphBuilder& body, const std::vector<OpId>& inputs) {
-    const OpId shared = body.Add("exp", {inputs[1]}, {}, "shared");
-    return body.Add("mul", {inputs[0], shared}, {}, "product");
+    const OpId shared = body.Add(OpKind::kExp, {inputs[1]}, {}, "shared");
+    return body.Add(OpKind::kMul, {inputs[0], shared}, {}, "product");
   });
   const Graph& graph = builder.graph();
   EXPECT_EQ(graph.ops.size(), 4u);
@@ -325,9 +331,9 @@ TEST(VectorizeTest, WeightsPerElementMakeABatchedProduct) {
   const OpId w = AddSource(builder, DType::kF32, {3, 2, 4}, "w");
   const Mapped made =
       AddMapped(builder, {x, w}, {true, true}, 3, [](GraphBuilder& body, const std::vector<OpId>& inputs) {
-        return body.Add("matmul", inputs, {{"transpose_b", true}}, "y");
+        return body.Add(OpKind::kMatmul, inputs, {{attribute::kTransposeB, true}}, "y");
       });
-  EXPECT_EQ(builder.graph().op(made.value).kind, "matmul");
+  EXPECT_EQ(builder.graph().op(made.value).kind, OpKind::kMatmul);
   EXPECT_EQ(builder.graph().op(made.value).name, "y");
   EXPECT_EQ(builder.graph().op(made.value).type.shape, (Shape{3, 5, 2}));
 }

@@ -1,25 +1,20 @@
 #include "search/assignment/assignment.h"
 
 #include <algorithm>
-#include <map>
-#include <string>
 
 namespace cleave {
 
-Assignment::Assignment(const GraphFacts& facts, const Mesh& mesh, AssignmentOptions options,
-                       const std::map<OpId, Demand>& demands)
+Assignment::Assignment(const GraphFacts& facts, const Mesh& mesh, AssignmentOptions options, const OpDemands& demands)
     : facts_(facts),
       options_(std::move(options)),
       pinned_(demands),
-      table_(facts, mesh, {}, options_.prices),
+      table_(facts, mesh, {}, options_.prices, options_.tuning),
       chosen_(facts.graph->ops.size()),
       fixed_(facts.graph->ops.size()),
       decided_(facts.graph->ops.size(), 1),
       outputs_(facts.graph->ops.size(), -1),
       value_costs_(facts.graph->ops.size()),
       quiet_(facts.graph->ops.size()),
-      inner_groups_(facts.graph->ops.size()),
-      inner_kinds_(facts.graph->ops.size()),
       is_dirty_(facts.graph->ops.size()) {
   for (const auto& [op, demand] : demands) {
     if (demand.output.has_value()) outputs_[op] = table_.prices().Intern(*demand.output);
@@ -28,15 +23,8 @@ Assignment::Assignment(const GraphFacts& facts, const Mesh& mesh, AssignmentOpti
     fixed_[op] = 1;
   }
   for (const Op& op : facts.graph->ops) {
-    if (!facts.priced[op.id]) quiet_[op.id] = 1;
-    for (OpId member : facts.update_groups[op.id]) quiet_[member] = 1;
-  }
-  for (const Op& op : facts.graph->ops) cost_.price += table_.LocalPrice(op.id, chosen_[op.id]);
-  std::map<std::string, int> kinds;
-  for (const Op& op : facts.graph->ops) {
-    inner_groups_[op.id] = InnerGroupOf(facts, op.id);
-    const std::string text = InnerGroupText(facts, inner_groups_[op.id]);
-    inner_kinds_[op.id] = kinds.emplace(text, static_cast<int>(kinds.size())).first->second;
+    quiet_[op.id] = !facts.priced[op.id] || facts.updated_parameters[op.id] != op.id;
+    cost_.price += table_.LocalPrice(op.id, chosen_[op.id]);
   }
   for (const Op& op : facts.graph->ops) {
     Touch(op.id);
@@ -47,6 +35,14 @@ Assignment::Assignment(const GraphFacts& facts, const Mesh& mesh, AssignmentOpti
   journal_.clear();
 }
 
+std::vector<OpId> Assignment::OpenOps() const {
+  std::vector<OpId> open;
+  for (OpId op : facts_.set_ops) {
+    if (!fixed_[op]) open.push_back(op);
+  }
+  return open;
+}
+
 const Layout& Assignment::seen(OpId op) const { return table_.layout(seen_index(op)); }
 
 std::optional<Layout> Assignment::demanded_output(OpId op) const {
@@ -55,7 +51,7 @@ std::optional<Layout> Assignment::demanded_output(OpId op) const {
 }
 
 void Assignment::Touch(OpId op) {
-  if (is_dirty_[op] || (quiet_[op] && inner_groups_[op].empty())) return;
+  if (is_dirty_[op] || (quiet_[op] && facts_.inner_groups[op].empty())) return;
   is_dirty_[op] = 1;
   dirty_.push_back(op);
 }
@@ -67,7 +63,7 @@ void Assignment::Choose(OpId op, int strategy) {
   chosen_[op] = strategy;
   ++work_;
   Touch(op);
-  if (facts_.roles[op] == Role::kInherits && !inner_groups_[facts_.op(op).inherits->op].empty()) {
+  if (facts_.roles[op] == Role::kInherits && !facts_.inner_groups[facts_.op(op).inherits->op].empty()) {
     Touch(facts_.op(op).inherits->op);
   }
   for (OpId input : facts_.op(op).inputs) Touch(input);
@@ -171,16 +167,14 @@ Cost Assignment::PriceValue(OpId value) {
   return quiet_[value] ? inside : inside + PriceMoves(value);
 }
 
-// A distributed form that is built takes as long as some hundred lookups.
 Cost Assignment::PriceInside(OpId root) {
-  constexpr int64_t kWorkOfForm = 100;
-  const std::vector<OpId>& group = inner_groups_[root];
+  const std::vector<OpId>& group = facts_.inner_groups[root];
   if (group.empty()) return {};
   std::vector<int> strategies;
   for (OpId member : group) strategies.push_back(chosen_[member]);
-  const auto [found, is_new] = inner_costs_.emplace(std::pair(inner_kinds_[root], std::move(strategies)), Cost{});
+  const auto [found, is_new] = inner_costs_.emplace(std::pair(facts_.inner_kinds[root], std::move(strategies)), Cost{});
   if (is_new) {
-    work_ += kWorkOfForm;
+    work_ += options_.tuning.lookups_per_inner_form;
     found->second = InnerCost(
         facts_, group, [this](OpId op) -> const Strategy& { return strategy(op); }, table_.prices());
   }

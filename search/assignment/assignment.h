@@ -28,22 +28,27 @@
 #include "search/cost/inner_cost.h"
 #include "search/cost/prices.h"
 #include "search/cost/redistribution_prices.h"
+#include "search/tuning/tuning.h"
 
 namespace cleave {
 
 // What a pin demands of one op.
-struct Demand {
+struct OpDemand {
   std::optional<Strategy> strategy;  // Of an op; of a source, its storage.
   std::optional<Layout> output;      // What consumers see.
 
-  bool operator==(const Demand&) const = default;
+  bool operator==(const OpDemand&) const = default;
 };
+
+// Of the ops of which something is demanded.
+using OpDemands = std::map<OpId, OpDemand>;
 
 struct AssignmentOptions {
   double gradient_weight = 0.1;
   // The layout in which data inputs lie; nullopt: as they are read.
   std::optional<DatasetLayout> dataset;
   Prices prices = {};
+  SearchTuning tuning = {};
 };
 
 struct Change {
@@ -60,8 +65,7 @@ struct IndexedChange {
 class Assignment {
  public:
   // Everything replicated but what `demands` fixes. `facts` outlives the assignment.
-  Assignment(const GraphFacts& facts, const Mesh& mesh, AssignmentOptions options,
-             const std::map<OpId, Demand>& demands);
+  Assignment(const GraphFacts& facts, const Mesh& mesh, AssignmentOptions options, const OpDemands& demands);
 
   // Sets forward products and light ops; ops that a demand fixes are skipped.
   void Apply(const std::vector<Change>& changes);
@@ -78,8 +82,8 @@ class Assignment {
     return table_.CutLike(op, chosen_[op], slot, layout, axis);
   }
 
-  // Between these calls changes are not priced: of many small ones only what comes of them is, when prices are
-  // released. REQUIRES: in between neither cost() nor Rollback() is asked for.
+  // Between these calls changes are not priced. Of many small changes only the result is priced, when prices are
+  // released. REQUIRES: cost() and Rollback() are not called in between.
   void HoldPrices() { holds_prices_ = true; }
   void ReleasePrices();
 
@@ -102,6 +106,8 @@ class Assignment {
   Cost CostAround(OpId op);
 
   bool fixed(OpId op) const { return fixed_[op]; }
+  // The ops that a search sets and no demand fixes, in program order.
+  std::vector<OpId> OpenOps() const;
   const Strategy& strategy(OpId op) const { return table_.strategy(op, chosen_[op]); }
   const Layout& produced(OpId op) const { return table_.layout(produced_index(op)); }
   // What consumers see: a demanded output, or what is produced.
@@ -113,7 +119,7 @@ class Assignment {
   const GraphFacts& facts() const { return facts_; }
   const Mesh& mesh() const { return table_.mesh(); }
   const AssignmentOptions& options() const { return options_; }
-  const std::map<OpId, Demand>& demands() const { return pinned_; }
+  const OpDemands& demands() const { return pinned_; }
   StrategyTable& table() { return table_; }
 
   // While a search builds up a plan: redistributions between ops of which one is undecided are not counted. What ops
@@ -148,7 +154,7 @@ class Assignment {
 
   const GraphFacts& facts_;
   AssignmentOptions options_;
-  std::map<OpId, Demand> pinned_;
+  OpDemands pinned_;
   StrategyTable table_;
   IdVector<OpId, int> chosen_;
   IdVector<OpId, uint8_t> fixed_;
@@ -160,10 +166,8 @@ class Assignment {
   int64_t work_ = 0;
   std::vector<RedistributionPrices::Demanded> demands_;  // Of the value being priced.
   std::vector<OpId> dirty_;
-  IdVector<OpId, uint8_t> quiet_;                   // Moving the value never costs.
-  IdVector<OpId, std::vector<OpId>> inner_groups_;  // Of the op and its heirs those with inner factors.
-  IdVector<OpId, int> inner_kinds_;                 // Groups of one number have the same prices.
-  absl::flat_hash_map<std::pair<int, std::vector<int>>, Cost> inner_costs_;  // (kind, strategies of the group).
+  IdVector<OpId, uint8_t> quiet_;                                            // Moving the value never costs.
+  absl::flat_hash_map<std::pair<int, std::vector<int>>, Cost> inner_costs_;  // (inner kind, strategies of the group).
   IdVector<OpId, uint8_t> is_dirty_;
   bool holds_prices_ = false;
 };

@@ -22,14 +22,6 @@ Plan PlanOf(const Assignment& assignment) {
   return plan;
 }
 
-std::vector<OpId> OpenOps(const GraphFacts& facts) {
-  std::vector<OpId> ops;
-  for (const Op& op : facts.graph->ops) {
-    if (facts.roles[op.id] == Role::kProduct || facts.roles[op.id] == Role::kLight) ops.push_back(op.id);
-  }
-  return ops;
-}
-
 // A random valid cut of a random op.
 Change RandomChange(const Assignment& assignment, const std::vector<OpId>& ops, std::mt19937& random) {
   const OpId op = ops[random() % ops.size()];
@@ -46,7 +38,7 @@ Change RandomChange(const Assignment& assignment, const std::vector<OpId>& ops, 
 TEST(AssignmentTest, IncrementalPriceEqualsThatOfTheWholePlan) {
   const Graph graph = testing::SeedNetwork();
   const GraphFacts facts = FactsOf(graph);
-  const std::vector<OpId> ops = OpenOps(facts);
+  const std::vector<OpId> ops = facts.set_ops;
   for (unsigned seed = 1; seed <= 5; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937 random(seed);
@@ -55,7 +47,7 @@ TEST(AssignmentTest, IncrementalPriceEqualsThatOfTheWholePlan) {
       assignment.Apply(std::vector<Change>{RandomChange(assignment, ops, random)});
       const Plan plan = PlanOf(assignment);
       ASSERT_EQ(VerifyPlan(graph, plan), std::vector<std::string>{});
-      ASSERT_NEAR(assignment.cost().price, PlanCost(graph, plan).price, 1e-6 * assignment.cost().price + 1e-6) << step;
+      ASSERT_NEAR(assignment.cost().price, PlanCost(facts, plan).price, 1e-6 * assignment.cost().price + 1e-6) << step;
       ASSERT_EQ(assignment.cost().impossible, 0);
     }
   }
@@ -64,7 +56,7 @@ TEST(AssignmentTest, IncrementalPriceEqualsThatOfTheWholePlan) {
 TEST(AssignmentTest, TimeAndMemoryArePricedIncrementallyToo) {
   const Graph graph = testing::Gpt({});
   const GraphFacts facts = FactsOf(graph);
-  const std::vector<OpId> ops = OpenOps(facts);
+  const std::vector<OpId> ops = facts.set_ops;
   const Cluster cluster = CpuCluster(4);
   const Mesh mesh = MeshOfCluster(cluster);
   const Prices time = TimePrices(facts, cluster, mesh);
@@ -75,7 +67,7 @@ TEST(AssignmentTest, TimeAndMemoryArePricedIncrementallyToo) {
       const Cost before = assignment.cost();
       const int mark = assignment.mark();
       assignment.Apply(std::vector<Change>{RandomChange(assignment, ops, random)});
-      const double whole = PlanCost(graph, PlanOf(assignment), prices).price;
+      const double whole = PlanCost(facts, PlanOf(assignment), prices).price;
       ASSERT_NEAR(assignment.cost().price, whole, 1e-9 * whole) << step;
       if (step % 3 > 0) continue;
       assignment.Rollback(mark);
@@ -87,14 +79,14 @@ TEST(AssignmentTest, TimeAndMemoryArePricedIncrementallyToo) {
 TEST(AssignmentTest, HeldPricesComeToTheSame) {
   const Graph graph = testing::SeedNetwork();
   const GraphFacts facts = FactsOf(graph);
-  const std::vector<OpId> ops = OpenOps(facts);
+  const std::vector<OpId> ops = facts.set_ops;
   std::mt19937 random(5);
   Assignment assignment(facts, Mesh::OfDevices(4), {.gradient_weight = 0.1, .dataset = {}}, {});
   const Cost before = assignment.cost();
   assignment.HoldPrices();
   for (int step = 0; step < 20; ++step) assignment.Apply(std::vector<Change>{RandomChange(assignment, ops, random)});
   assignment.ReleasePrices();
-  const double whole = PlanCost(graph, PlanOf(assignment)).price;
+  const double whole = PlanCost(facts, PlanOf(assignment)).price;
   EXPECT_NEAR(assignment.cost().price, whole, 1e-9 * whole);
   assignment.Rollback(0);
   EXPECT_EQ(assignment.cost(), before);
@@ -103,7 +95,7 @@ TEST(AssignmentTest, HeldPricesComeToTheSame) {
 TEST(AssignmentTest, RollbackRestoresStrategiesAndPrice) {
   const Graph graph = testing::Gpt({});
   const GraphFacts facts = FactsOf(graph);
-  const std::vector<OpId> ops = OpenOps(facts);
+  const std::vector<OpId> ops = facts.set_ops;
   std::mt19937 random(7);
   Assignment assignment(facts, Mesh::OfDevices(2), {.gradient_weight = 0.1, .dataset = {}}, {});
   for (int step = 0; step < 20; ++step) assignment.Apply(std::vector<Change>{RandomChange(assignment, ops, random)});

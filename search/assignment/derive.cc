@@ -46,14 +46,14 @@ void Assignment::DeriveData(OpId op) {
     return;
   }
   std::vector<LayoutIndex> wanted;
-  for (const Read& read : facts_.data_reads(op)) wanted.push_back(wanted_index(read.reader, read.input));
+  for (const Read& read : facts_.data_reads[op]) wanted.push_back(wanted_index(read.reader, read.input));
   if (!wanted.empty()) Choose(op, table_.Data(op, wanted));
 }
 
 void Assignment::DeriveSum(OpId op) {
   std::vector<LayoutIndex> inputs;
   for (OpId input : facts_.op(op).inputs) inputs.push_back(seen_index(input));
-  // An inner sum of a chain has no value of its own: it lies like what it is added to in the end.
+  // An inner sum of a chain is the gradient of no value. It lies like the sum to which it is added in the end.
   const std::optional<OpId>& value = facts_.op(facts_.whole_sums[op]).gradient_of;
   Choose(op, table_.Sum(op, inputs, value.has_value() ? std::optional(seen_index(*value)) : std::nullopt));
 }

@@ -46,10 +46,11 @@ Layout CutByBatch(const Shape& shape, const Mesh& mesh) {
   return layout;
 }
 
-StrategyTable::StrategyTable(const GraphFacts& facts, const Mesh& mesh, LayoutRelaxation relaxation, Prices paid)
+StrategyTable::StrategyTable(const GraphFacts& facts, const Mesh& mesh, LayoutRelaxation relaxation, Prices paid,
+                             const SearchTuning& tuning)
     : facts_(facts),
       paid_(std::move(paid)),
-      prices_(mesh, std::move(relaxation), paid_.redistribution),
+      prices_(mesh, std::move(relaxation), paid_.redistribution, tuning),
       local_kinds_(facts.graph->ops.size(), 0),
       types_(facts.graph->ops.size()),
       inheritance_kinds_(facts.graph->ops.size(), -1),
@@ -141,7 +142,7 @@ int StrategyTable::CutLike(OpId op, int index, int slot, LayoutIndex layout, Axi
     const std::vector<FactorList>& dimensions = slot < 0 ? rule.output : rule.inputs[static_cast<size_t>(slot)];
     result = WithDimensionCut(result, rule, mesh(), dimensions, d, axis, like.dimensions[d]).value_or(result);
   }
-  // An axis that leaves a compound dimension may leave a cut behind that is none.
+  // Without the axis, the other axes of a compound dimension may be no valid cut.
   const int cut = VerifyStrategy(result, rule, mesh()).ok() ? Intern(op, result) : index;
   cut_like_.emplace(key, cut);
   return cut;
@@ -154,7 +155,7 @@ int StrategyTable::Sum(OpId sum, absl::Span<const LayoutIndex> inputs, std::opti
   for (size_t i = 0; i < inputs.size(); ++i) {
     alike = alike && inputs[i] == first && facts_.op(self.inputs[i]).type.shape == self.type.shape;
   }
-  if (alike && !facts_.continues_other_sum(sum)) {
+  if (alike && !facts_.continues_other_sum[sum]) {
     const int passing = PassingThrough(sum, first);
     if (passing >= 0) return passing;
   }
@@ -174,7 +175,7 @@ int StrategyTable::Data(OpId op, absl::Span<const LayoutIndex> wanted) {
   Layout made = OutputLayout(strategy, rule);
   const Layout before = made;
   Meet(common, made);
-  // What the rule can only say in other axes would have to be sent: cut less instead.
+  // What the rule can only express by other axes would have to be sent: the data is cut less instead.
   if (!(made == before)) strategy = StrategyFromDimensions(made, rule.output, rule, mesh());
   return Intern(op, strategy);
 }

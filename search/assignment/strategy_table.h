@@ -29,7 +29,8 @@ namespace cleave {
 class StrategyTable {
  public:
   // `facts` outlives the table. With a relaxation, layouts and prices are those of the relaxation.
-  StrategyTable(const GraphFacts& facts, const Mesh& mesh, LayoutRelaxation relaxation = {}, Prices paid = {});
+  StrategyTable(const GraphFacts& facts, const Mesh& mesh, LayoutRelaxation relaxation = {}, Prices paid = {},
+                const SearchTuning& tuning = {});
 
   // The number of `strategy` among those of ops with `op`'s rule. Number 0 is the replicated one.
   int Intern(OpId op, const Strategy& strategy);

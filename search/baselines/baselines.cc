@@ -22,9 +22,9 @@ void DataParallel(Assignment& assignment) {
   const GraphFacts& facts = assignment.facts();
   const Mesh& mesh = assignment.mesh();
   assignment.HoldPrices();
-  for (const Op& op : facts.graph->ops) {
-    if (!facts.is_set(op.id)) continue;
-    const Rule& rule = facts.rule(op.id);
+  for (OpId id : facts.set_ops) {
+    const Op& op = facts.op(id);
+    const Rule& rule = facts.rule(id);
     Strategy strategy = Strategy::Replicated(rule);
     for (AxisId axis : mesh.AxisIds()) {
       for (size_t i = 0; i < op.inputs.size(); ++i) {
@@ -40,7 +40,7 @@ void DataParallel(Assignment& assignment) {
         break;
       }
     }
-    assignment.Apply(std::vector<Change>{{op.id, strategy}});
+    assignment.Apply(std::vector<Change>{{id, strategy}});
   }
   assignment.ReleasePrices();
 }
@@ -48,9 +48,7 @@ void DataParallel(Assignment& assignment) {
 void Replicate(Assignment& assignment) {
   const GraphFacts& facts = assignment.facts();
   std::vector<Change> changes;
-  for (const Op& op : facts.graph->ops) {
-    if (facts.is_set(op.id)) changes.push_back({.op = op.id, .strategy = Strategy::Replicated(facts.rule(op.id))});
-  }
+  for (OpId op : facts.set_ops) changes.push_back({.op = op, .strategy = Strategy::Replicated(facts.rule(op))});
   assignment.Apply(changes);
 }
 

@@ -4,8 +4,8 @@
 //   Cluster cluster = CpuCluster(8);
 //   Mesh mesh = MeshOfCluster(cluster);   // m0=2, m1=2, m2=2
 //
-// A value. Made by a preset (presets.h), from a file (cluster_json.h), or by either's name (resolve.h); what things
-// take on it is told by search/cost/time.h.
+// A value. Made by a preset (presets.h), from a file (cluster_json.h), or by either's name (resolve.h); how long
+// things take on it is computed by search/cost/time.h.
 #ifndef CLEAVE_SEARCH_CLUSTER_CLUSTER_H_
 #define CLEAVE_SEARCH_CLUSTER_CLUSTER_H_
 
@@ -20,7 +20,7 @@
 
 namespace cleave {
 
-// What all-reduces in groups of `ranks` take on a link: latency + bytes sent / bytes_per_second.
+// How long all-reduces in groups of `ranks` take on a link: latency + bytes sent / bytes_per_second.
 struct GroupRate {
   int64_t ranks = 2;
   Seconds latency{0};
@@ -37,7 +37,8 @@ struct RampPoint {
   bool operator==(const RampPoint&) const = default;
 };
 
-// Measured all-reduces by size, where latency and bus bandwidth alone are not near enough: libraries change protocol.
+// Measured all-reduces by size, for links where latency and bus bandwidth alone are not near enough, because libraries
+// change their protocol.
 // Collectives of other kinds and groups are as much faster or slower than their formula as those of `ranks`.
 struct Ramp {
   int64_t ranks = 0;
@@ -94,7 +95,7 @@ struct Cluster {
   std::vector<EfficiencyPoint> matrix_efficiency = {};  // Ascending, linear between; empty: products run at the peak.
   double memory_bytes_per_second = 1e9;
   Seconds kernel_floor{0};      // The least time of one op.
-  double overlap_slowdown = 1;  // Compute takes so much longer while communication goes on.
+  double overlap_slowdown = 1;  // How many times longer compute takes while communication goes on.
 
   int64_t devices() const;
   // Null where there is none of the name.
@@ -127,7 +128,7 @@ std::vector<AxisId> AxesNamed(const Mesh& mesh, absl::string_view name);
 // What a user can call the axes: "dp", "tp"; "m0", "m1".
 std::vector<std::string> AxisNames(const Mesh& mesh);
 
-// Axes that can stand for one another.
+// Axes that are interchangeable.
 struct AxisClass {
   std::vector<AxisId> axes;
   int64_t size = 1;   // Of each.

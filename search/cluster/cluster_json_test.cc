@@ -77,7 +77,7 @@ TEST(ParseClusterJsonTest, RefusesQuantitiesThatCannotBe) {
 TEST(ParseClusterJsonTest, RefusesFieldsThatDoNotBelong) {
   EXPECT_EQ(MessageOf("\"network\":", "\"netwrok\":"), "cluster: unknown field \"netwrok\"");
   EXPECT_EQ(MessageOf("\"count\": 4,", ""), "links[0]: the field \"count\" is missing");
-  EXPECT_EQ(MessageOf("\"count\": 4,", "\"count\": 4, \"count\": 8,"), "the key \"count\" stands twice in one object");
+  EXPECT_EQ(MessageOf("\"count\": 4,", "\"count\": 4, \"count\": 8,"), "the key \"count\" occurs twice in one object");
   EXPECT_EQ(MessageOf("\"version\": 1", "\"version\": 2"), "cluster.version: this version reads 1, found 2");
   EXPECT_EQ(MessageOf("cleave-cluster", "cleave-plan"),
             "cluster.format: expected \"cleave-cluster\", found \"cleave-plan\"");

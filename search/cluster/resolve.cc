@@ -51,7 +51,7 @@ std::optional<Machines> FindMachines(const std::string& name_or_path, Diagnostic
   return std::nullopt;
 }
 
-// Files and presets with a number of hosts say how many devices there are, but for hosts of any size.
+// Files, and presets with a number of hosts, say how many devices there are, except for hosts of any size.
 DeviceCounts CountsOf(const ClusterRequest& request, const Machines& machines) {
   DeviceCounts counts{.given = request.devices, .otherwise = machines.devices()};
   if (!counts.given.has_value() && machines.hosts > 0 && !machines.any_devices) counts.given = machines.devices();

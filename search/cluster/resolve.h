@@ -19,7 +19,7 @@ struct ClusterRequest {
   Span model_span = {};  // Where the model says how many.
 };
 
-// How many devices there are, as far as that can be said before the model is read: `given` whatever it says,
+// How many devices there are, as far as that is known before the model is read: `given` whatever the model says,
 // `otherwise` where it says nothing.
 struct DeviceCounts {
   std::optional<int64_t> given;

@@ -65,7 +65,7 @@ std::string ClusterJson(const Cluster& host) {
                          {"name", host.name},
                          {"device", DeviceJson(host)},
                          {"links", links}};
-  return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return JsonDocument(document);
 }
 
 }  // namespace cleave

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "ir/redistribute/redistribute.h"
-#include "search/cost/facts.h"
 #include "search/cost/inner_cost.h"
 
 namespace cleave {
@@ -43,23 +42,21 @@ Cost ValueCost(const GraphFacts& facts, const Plan& plan, const Op& op, Redistri
 
 }  // namespace
 
-Cost PlanCost(const Graph& graph, const Plan& plan, const Prices& prices) {
-  const GraphFacts facts = FactsOf(graph);
+Cost PlanCost(const GraphFacts& facts, const Plan& plan, const Prices& prices) {
   RedistributionPrices redistributions(plan.mesh, {}, prices.redistribution);
   Cost total;
-  for (const Op& op : graph.ops) {
+  for (const Op& op : facts.graph->ops) {
     if (prices.local != nullptr && prices.local_kind(op.id) != 0) {
       total.price += prices.local(op.id, plan.ops[op.id].strategy);
     }
     if (facts.priced[op.id]) total = total + ValueCost(facts, plan, op, redistributions);
     const auto strategy_of = [&](OpId id) -> const Strategy& { return plan.ops[id].strategy; };
-    total = total + InnerCost(facts, InnerGroupOf(facts, op.id), strategy_of, redistributions);
+    total = total + InnerCost(facts, facts.inner_groups[op.id], strategy_of, redistributions);
   }
   return total;
 }
 
-Cost ProgramCost(const Graph& graph, const Distributed& distributed, const Program& program) {
-  const GraphFacts facts = FactsOf(graph);
+Cost ProgramCost(const GraphFacts& facts, const Distributed& distributed, const Program& program) {
   Cost total;
   for (const Step& step : program.steps) {
     const auto* collective = std::get_if<Collective>(&step.action);

@@ -1,7 +1,7 @@
 // The price of a whole plan: weighted bytes that a rank sends per step, or seconds.
 //
-//   Cost cost = PlanCost(graph, plan);          // from the layouts of the plan
-//   Cost same = ProgramCost(graph, distributed, program);   // from the collectives of the program made from it
+//   Cost cost = PlanCost(facts, plan);         // from the layouts of the plan
+//   Cost same = ProgramCost(facts, distributed, program);   // from the collectives of the program made from it
 //
 // docs/cost.md has the formulas. What is not priced: scalars and vectors (loss, biases), what metrics read, and the
 // gradient that the loss hands back to the model, which is part of the loss.
@@ -9,19 +9,20 @@
 #define CLEAVE_SEARCH_COST_COST_H_
 
 #include "ir/distribute/distribute.h"
-#include "ir/graph/graph.h"
 #include "ir/plan/plan.h"
 #include "ir/program/program.h"
+#include "search/cost/facts.h"
 #include "search/cost/prices.h"
 #include "search/cost/redistribution_prices.h"
 
 namespace cleave {
 
 // In weighted bytes, or in what `prices` pay for. REQUIRES: VerifyGraph and VerifyPlan are content.
-Cost PlanCost(const Graph& graph, const Plan& plan, const Prices& prices = {});
+Cost PlanCost(const GraphFacts& facts, const Plan& plan, const Prices& prices = {});
 
-// The same from the collectives that Partition put into `program`, which it made of `distributed`, and this of `graph`.
-Cost ProgramCost(const Graph& graph, const Distributed& distributed, const Program& program);
+// The same from the collectives that Partition put into `program`, which it made of `distributed`, and this of the
+// graph of `facts`.
+Cost ProgramCost(const GraphFacts& facts, const Distributed& distributed, const Program& program);
 
 }  // namespace cleave
 

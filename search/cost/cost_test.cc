@@ -24,8 +24,8 @@ void ExpectAgreement(const Graph& graph, const Plan& plan) {
   ASSERT_TRUE(distributed.ok()) << distributed.status();
   const absl::StatusOr<Program> program = Partition(distributed->graph, distributed->plan);
   ASSERT_TRUE(program.ok()) << program.status();
-  const double from_layouts = PlanCost(graph, plan).price;
-  EXPECT_NEAR(ProgramCost(graph, *distributed, *program).price, from_layouts, 1e-6 * from_layouts + 1e-6);
+  const double from_layouts = PlanCost(FactsOf(graph), plan).price;
+  EXPECT_NEAR(ProgramCost(FactsOf(graph), *distributed, *program).price, from_layouts, 1e-6 * from_layouts + 1e-6);
 }
 
 void ExpectAgreement(const Graph& graph, int64_t devices, SearchAlgorithm algorithm, int zero = 0) {
@@ -35,7 +35,7 @@ void ExpectAgreement(const Graph& graph, int64_t devices, SearchAlgorithm algori
   ASSERT_TRUE(plan.has_value());
   SCOPED_TRACE(::testing::Message() << devices << " devices, zero = " << zero);
   ExpectAgreement(graph, *plan);
-  EXPECT_NEAR(plan->search.cost, PlanCost(graph, *plan).price, 1e-6 * plan->search.cost + 1e-6);
+  EXPECT_NEAR(plan->search.cost, PlanCost(FactsOf(graph), *plan).price, 1e-6 * plan->search.cost + 1e-6);
 }
 
 TEST(ProgramCostTest, EqualsPlanCost) {

@@ -13,7 +13,7 @@ namespace {
 
 // Equal ops have equal rules; the key says what a rule depends on.
 std::string RuleKey(const Graph& graph, const Op& op) {
-  std::string key = op.kind;
+  std::string key(OpKindName(op.kind));
   for (OpId input : op.inputs) absl::StrAppend(&key, "|", graph.op(input).type.ToString());
   absl::StrAppend(&key, ">", op.type.ToString());
   for (const auto& [name, value] : op.attributes.values) {
@@ -29,11 +29,11 @@ std::string RuleKey(const Graph& graph, const Op& op) {
 }
 
 Role ForwardRole(const GraphFacts& facts, const Op& op) {
-  if (op.kind == "input") return Role::kInput;
-  if (op.kind == "parameter") return Role::kParameter;
-  if (op.kind == "state") return Role::kUpdate;
+  if (op.kind == OpKind::kInput) return Role::kInput;
+  if (op.kind == OpKind::kParameter) return Role::kParameter;
+  if (op.kind == OpKind::kState) return Role::kUpdate;
   if (facts.classes[op.id] == OpClass::kSource) return Role::kConstant;
-  if (op.kind == "cast" && facts.roles[op.inputs[0]] == Role::kParameter) return Role::kCopy;
+  if (op.kind == OpKind::kCast && facts.roles[op.inputs[0]] == Role::kParameter) return Role::kCopy;
   const bool only_data = std::all_of(op.inputs.begin(), op.inputs.end(), [&](OpId input) {
     const Role role = facts.roles[input];
     return role == Role::kInput || role == Role::kConstant || role == Role::kData;
@@ -56,16 +56,14 @@ Role RoleOf(const GraphFacts& facts, const Op& op) {
   return Role::kLight;
 }
 
-// Of the heaviest product that reads `value` forward, itself or as a copy.
+// The operations of the heaviest product that reads `value` forward, itself or as a copy.
 double MostWork(const GraphFacts& facts, OpId value) {
   double most = 0;
   for (const Read& read : facts.reads[value]) {
     const Op& reader = facts.op(read.reader);
     if (reader.phase != Phase::kForward) continue;
     if (facts.roles[read.reader] == Role::kCopy) most = std::max(most, MostWork(facts, read.reader));
-    if (facts.roles[read.reader] != Role::kProduct) continue;
-    const OpDefinition& definition = DefinitionOf(reader);
-    most = std::max(most, definition.flops(InputTypes(*facts.graph, reader), reader.type, reader.attributes).value());
+    most = std::max(most, facts.product_flops[read.reader]);
   }
   return most;
 }
@@ -77,11 +75,8 @@ Read LeaderOf(const GraphFacts& facts, OpId parameter) {
   for (const Read& read : facts.reads[parameter]) {
     const Op& reader = facts.op(read.reader);
     if (reader.phase != Phase::kForward) continue;
-    double work = 0;
-    if (facts.roles[read.reader] == Role::kProduct) {
-      work = DefinitionOf(reader).flops(InputTypes(*facts.graph, reader), reader.type, reader.attributes).value();
-    }
-    if (facts.roles[read.reader] == Role::kCopy) work = MostWork(facts, read.reader);
+    const bool is_copy = facts.roles[read.reader] == Role::kCopy;
+    const double work = is_copy ? MostWork(facts, read.reader) : facts.product_flops[read.reader];
     if (work > most) std::tie(leader, most) = std::tuple(read, work);
   }
   return leader;
@@ -122,8 +117,18 @@ void FindUpdateGroups(GraphFacts& facts) {
   for (const Op& op : graph.ops) {
     if (facts.roles[op.id] != Role::kUpdate || !belongs(op.id)) continue;
     const auto found = parameter_of_root.find(Root(parents, op.id));
-    if (found != parameter_of_root.end()) facts.update_groups[found->second].push_back(op.id);
+    if (found == parameter_of_root.end()) continue;
+    facts.update_groups[found->second].push_back(op.id);
+    facts.updated_parameters[op.id] = found->second;
   }
+}
+
+bool ContinuesOtherSum(const GraphFacts& facts, const Op& sum) {
+  const std::optional<OpId>& value = facts.op(facts.whole_sums[sum.id]).gradient_of;
+  if (!value.has_value() || facts.op(*value).type.rank() != sum.type.rank()) return false;
+  return std::any_of(sum.inputs.begin(), sum.inputs.end(), [&](OpId input) {
+    return facts.roles[input] == Role::kSum && facts.whole_sums[input] != facts.whole_sums[sum.id];
+  });
 }
 
 // A chain of sums ends in the gradient of one value; all of the chain lies like that value.
@@ -137,6 +142,59 @@ void FindSums(GraphFacts& facts) {
     }
     facts.whole_sums[op.id] = whole;
     if (facts.op(whole).gradient_of.has_value()) facts.sums[*facts.op(whole).gradient_of].push_back(op.id);
+  }
+  for (const Op& op : facts.graph->ops) {
+    facts.continues_other_sum[op.id] = facts.roles[op.id] == Role::kSum && ContinuesOtherSum(facts, op);
+  }
+}
+
+std::vector<Read> DataReads(const GraphFacts& facts, OpId data) {
+  std::vector<Read> by_model, by_metrics;
+  for (const Read& read : facts.reads[data]) {
+    if (facts.classes[read.reader] == OpClass::kEffect) continue;
+    (facts.op(read.reader).phase == Phase::kMetric ? by_metrics : by_model).push_back(read);
+  }
+  return by_model.empty() ? by_metrics : by_model;
+}
+
+bool HasInnerFactor(const Rule& rule) {
+  return std::any_of(rule.factors.begin(), rule.factors.end(),
+                     [](const Factor& factor) { return factor.kind == FactorKind::kInner; });
+}
+
+std::vector<OpId> InnerGroupOf(const GraphFacts& facts, OpId root) {
+  std::vector<OpId> group;
+  if (facts.roles[root] == Role::kInherits) return group;
+  if (HasInnerFactor(facts.rule(root))) group.push_back(root);
+  for (OpId heir : facts.inheritors[root]) {
+    if (HasInnerFactor(facts.rule(heir))) group.push_back(heir);
+  }
+  return group;
+}
+
+// The same for groups whose prices are equal functions of their members' strategies.
+std::string InnerGroupText(const GraphFacts& facts, const std::vector<OpId>& group) {
+  std::map<OpId, int> numbers;
+  std::string text;
+  for (OpId member : group) {
+    absl::StrAppend(&text, facts.rule_of[member], PhaseName(facts.op(member).phase), "(");
+    for (OpId input : facts.op(member).inputs) {
+      absl::StrAppend(&text, numbers.emplace(input, static_cast<int>(numbers.size())).first->second, ",");
+    }
+    absl::StrAppend(&text, ")", numbers.emplace(member, static_cast<int>(numbers.size())).first->second);
+  }
+  return text;
+}
+
+void FindInnerGroups(GraphFacts& facts) {
+  std::map<std::string, int> kinds;
+  for (const Op& op : facts.graph->ops) {
+    std::vector<OpId>& group = facts.inner_groups[op.id];
+    group = InnerGroupOf(facts, op.id);
+    facts.inner_kinds[op.id] = -1;
+    if (group.empty()) continue;
+    const std::string text = InnerGroupText(facts, group);
+    facts.inner_kinds[op.id] = kinds.emplace(text, static_cast<int>(kinds.size())).first->second;
   }
 }
 
@@ -159,10 +217,10 @@ void FindGradients(GraphFacts& facts) {
   }
 }
 
-// The gradient that the loss hands back, in whatever type.
+// Whether this is the gradient that the loss hands back, in any type.
 bool IsHandedBack(const Graph& graph, const Op& op, const IdVector<OpId, uint8_t>& of_loss) {
   if (op.inherits.has_value() && graph.loss.has_value() && op.inherits->op == *graph.loss) return true;
-  return op.kind == "cast" && of_loss[op.inputs[0]] != 0;
+  return op.kind == OpKind::kCast && of_loss[op.inputs[0]] != 0;
 }
 
 }  // namespace
@@ -174,23 +232,36 @@ GraphFacts FactsOf(const Graph& graph) {
                    .rule_of = IdVector<OpId, int>(count),
                    .roles = IdVector<OpId, Role>(count),
                    .classes = IdVector<OpId, OpClass>(count),
+                   .set_ops = {},
+                   .product_flops = IdVector<OpId, double>(count),
                    .reads = IdVector<OpId, std::vector<Read>>(count),
+                   .data_reads = IdVector<OpId, std::vector<Read>>(count),
                    .inheritors = IdVector<OpId, std::vector<OpId>>(count),
                    .leaders = IdVector<OpId, Read>(count),
                    .led = IdVector<OpId, std::vector<OpId>>(count),
                    .whole_sums = IdVector<OpId, OpId>(count),
                    .sums = IdVector<OpId, std::vector<OpId>>(count),
+                   .continues_other_sum = IdVector<OpId, uint8_t>(count),
                    .update_groups = IdVector<OpId, std::vector<OpId>>(count),
+                   .updated_parameters = {},
                    .priced = IdVector<OpId, uint8_t>(count),
-                   .gradient = IdVector<OpId, uint8_t>(count)};
+                   .gradient = IdVector<OpId, uint8_t>(count),
+                   .inner_groups = IdVector<OpId, std::vector<OpId>>(count),
+                   .inner_kinds = IdVector<OpId, int>(count)};
   std::map<std::string, int> rule_by_key;
   IdVector<OpId, uint8_t> of_loss(count);
   for (const Op& op : graph.ops) {
     const auto [found, is_new] = rule_by_key.emplace(RuleKey(graph, op), static_cast<int>(facts.rules.size()));
     if (is_new) facts.rules.push_back(RuleOf(graph, op));
     facts.rule_of[op.id] = found->second;
-    facts.classes[op.id] = DefinitionOf(op).op_class;
+    const OpDefinition& definition = DefinitionOf(op);
+    facts.classes[op.id] = definition.op_class;
     facts.roles[op.id] = RoleOf(facts, op);
+    facts.updated_parameters.push_back(op.id);
+    if (facts.is_set(op.id)) facts.set_ops.push_back(op.id);
+    if (facts.roles[op.id] == Role::kProduct) {
+      facts.product_flops[op.id] = definition.flops(InputTypes(graph, op), op.type, op.attributes).value();
+    }
     for (size_t i = 0; i < op.inputs.size(); ++i) {
       facts.reads[op.inputs[i]].push_back({.reader = op.id, .input = static_cast<int>(i)});
     }
@@ -199,21 +270,17 @@ GraphFacts FactsOf(const Graph& graph) {
     if (facts.roles[op.id] == Role::kInherits) facts.inheritors[op.inherits->op].push_back(op.id);
   }
   for (const Op& op : graph.ops) {
-    if (facts.roles[op.id] != Role::kParameter && facts.roles[op.id] != Role::kCopy) continue;
+    const Role role = facts.roles[op.id];
+    if (role == Role::kInput || role == Role::kData) facts.data_reads[op.id] = DataReads(facts, op.id);
+    if (role != Role::kParameter && role != Role::kCopy) continue;
     facts.leaders[op.id] = LeaderOf(facts, op.id);
     if (facts.leaders[op.id].reader != op.id) facts.led[facts.leaders[op.id].reader].push_back(op.id);
   }
   FindSums(facts);
   FindUpdateGroups(facts);
   FindGradients(facts);
+  FindInnerGroups(facts);
   return facts;
-}
-
-bool GraphFacts::continues_other_sum(OpId sum) const {
-  const std::optional<OpId>& value = op(whole_sums[sum]).gradient_of;
-  if (!value.has_value() || op(*value).type.rank() != op(sum).type.rank()) return false;
-  return std::any_of(op(sum).inputs.begin(), op(sum).inputs.end(),
-                     [&](OpId input) { return roles[input] == Role::kSum && whole_sums[input] != whole_sums[sum]; });
 }
 
 std::vector<Read> GraphFacts::parameter_reads(OpId op) const {
@@ -227,15 +294,6 @@ std::vector<Read> GraphFacts::parameter_reads(OpId op) const {
     }
   }
   return all;
-}
-
-std::vector<Read> GraphFacts::data_reads(OpId data) const {
-  std::vector<Read> by_model, by_metrics;
-  for (const Read& read : reads[data]) {
-    if (classes[read.reader] == OpClass::kEffect) continue;
-    (op(read.reader).phase == Phase::kMetric ? by_metrics : by_model).push_back(read);
-  }
-  return by_model.empty() ? by_metrics : by_model;
 }
 
 double ReadWeight(const GraphFacts& facts, OpId value, OpId reader, double gradient_weight) {

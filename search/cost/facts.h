@@ -1,7 +1,7 @@
-// What a search asks of a training graph again and again, computed once: rules, readers, and how each op gets its
-// strategy.
+// What a search asks of a training graph again and again, computed once and handed on: rules, readers, and how each op
+// gets its strategy.
 //
-//   GraphFacts facts = FactsOf(graph);
+//   const GraphFacts facts = FactsOf(graph);
 //   if (facts.roles[op] == Role::kProduct) ...
 #ifndef CLEAVE_SEARCH_COST_FACTS_H_
 #define CLEAVE_SEARCH_COST_FACTS_H_
@@ -43,29 +43,40 @@ struct GraphFacts {
   IdVector<OpId, int> rule_of;   // Indexes into rules.
   IdVector<OpId, Role> roles;
   IdVector<OpId, OpClass> classes;
-  IdVector<OpId, std::vector<Read>> reads;       // In program order.
+  // The ops whose strategy searches set, in program order: forward products and light ops; all others follow from
+  // these.
+  std::vector<OpId> set_ops;
+  IdVector<OpId, double> product_flops;     // Of a product; 0 for other ops.
+  IdVector<OpId, std::vector<Read>> reads;  // In program order.
+  // Of data: who says how it is made. These are its reads by ops of the model, or by metrics where there are no others.
+  IdVector<OpId, std::vector<Read>> data_reads;
   IdVector<OpId, std::vector<OpId>> inheritors;  // Backward ops that inherit from a forward op.
-  IdVector<OpId, Read>
-      leaders;  // Of a parameter or a copy: the read that decides its layout; its own id where nothing reads it.
-  IdVector<OpId, std::vector<OpId>> led;            // Of a forward op: the parameters and copies whose leader it is.
-  IdVector<OpId, OpId> whole_sums;                  // Of a sum: the last of its chain.
-  IdVector<OpId, std::vector<OpId>> sums;           // Of a forward op: the sums that make its value's gradient.
+  // Of a parameter or a copy: the read that decides its layout; its own id where nothing reads it.
+  IdVector<OpId, Read> leaders;
+  IdVector<OpId, std::vector<OpId>> led;   // Of a forward op: the parameters and copies whose leader it is.
+  IdVector<OpId, OpId> whole_sums;         // Of a sum: the last of its chain.
+  IdVector<OpId, std::vector<OpId>> sums;  // Of a forward op: the sums that make its value's gradient.
+  // Of a sum: whether a summand is itself the whole gradient of another value, as along the residual connections of a
+  // deep model. Such a sum lies like the value whose gradient it is, so that no op's strategy depends on ops many
+  // layers away.
+  IdVector<OpId, uint8_t> continues_other_sum;
   IdVector<OpId, std::vector<OpId>> update_groups;  // Of a parameter: the states and update ops that lie like it.
-  IdVector<OpId, uint8_t>
-      priced;  // Moving the value costs: neither a vector nor the gradient that the loss hands back.
+  IdVector<OpId, OpId> updated_parameters;          // Of these: that parameter. Of all other ops their own id.
+  // Moving the value costs something: it is neither a vector nor the gradient that the loss hands back.
+  IdVector<OpId, uint8_t> priced;
   IdVector<OpId, uint8_t> gradient;  // The value is (a summand of) a parameter's gradient, or belongs to the update.
+  // Of an op that does not inherit: those with inner factors among it and the ops that inherit from it, in program
+  // order. They share the statistics of their distributed forms (ir/distribute).
+  IdVector<OpId, std::vector<OpId>> inner_groups;
+  // Equal for groups whose prices are equal functions of their members' strategies; -1 for an empty group.
+  IdVector<OpId, int> inner_kinds;
 
   const Rule& rule(OpId op) const { return rules[static_cast<size_t>(rule_of[op])]; }
   const Op& op(OpId id) const { return graph->op(id); }
-  // Whether searches set the op's strategy: forward products and light ops; all others follow from these.
+  // Whether the op is one of `set_ops`.
   bool is_set(OpId id) const { return roles[id] == Role::kProduct || roles[id] == Role::kLight; }
-  // Whether a summand is itself the whole gradient of another value, as along the residual connections of a deep model.
-  // Such a sum lies like the value whose gradient it is, so that no op's strategy depends on ops many layers away.
-  bool continues_other_sum(OpId sum) const;
   // The forward ops that read a parameter, itself or as a copy. REQUIRES: `op` is a parameter or a copy.
   std::vector<Read> parameter_reads(OpId op) const;
-  // Who says how data is made: the reads by ops of the model, by metrics only where there are no others.
-  std::vector<Read> data_reads(OpId data) const;
 };
 
 // REQUIRES: VerifyGraph is content with `graph`, which may be a forward graph or a training graph.

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
 #include "base/check/check.h"
 #include "ir/distribute/distribute.h"
 #include "ir/ops/builder.h"
@@ -13,11 +12,6 @@
 
 namespace cleave {
 namespace {
-
-bool HasInnerFactor(const Rule& rule) {
-  return std::any_of(rule.factors.begin(), rule.factors.end(),
-                     [](const Factor& factor) { return factor.kind == FactorKind::kInner; });
-}
 
 // A graph of the group alone: what it reads are sources.
 struct GroupGraph {
@@ -40,7 +34,8 @@ GroupGraph GraphOf(const GraphFacts& facts, const std::vector<OpId>& group,
     if (places.count(id) > 0) return;
     const TensorType& type = facts.op(id).type;
     const OpId source = builder.Add(
-        "input", {}, {{"dtype", std::string(DTypeName(type.dtype))}, {"shape", type.shape}, {"data", std::string()}},
+        OpKind::kInput, {},
+        {{attribute::kDType, type.dtype}, {attribute::kShape, type.shape}, {attribute::kData, std::string()}},
         facts.op(id).name);
     plan_op(Strategy::Replicated(RuleOf(builder.graph(), builder.graph().op(source))));
     places[id] = source;
@@ -65,29 +60,6 @@ GroupGraph GraphOf(const GraphFacts& facts, const std::vector<OpId>& group,
 }
 
 }  // namespace
-
-std::vector<OpId> InnerGroupOf(const GraphFacts& facts, OpId root) {
-  if (facts.roles[root] == Role::kInherits) return {};
-  std::vector<OpId> group;
-  if (HasInnerFactor(facts.rule(root))) group.push_back(root);
-  for (OpId heir : facts.inheritors[root]) {
-    if (HasInnerFactor(facts.rule(heir))) group.push_back(heir);
-  }
-  return group;
-}
-
-std::string InnerGroupText(const GraphFacts& facts, const std::vector<OpId>& group) {
-  std::map<OpId, int> numbers;
-  std::string text;
-  for (OpId member : group) {
-    absl::StrAppend(&text, facts.rule_of[member], PhaseName(facts.op(member).phase), "(");
-    for (OpId input : facts.op(member).inputs) {
-      absl::StrAppend(&text, numbers.emplace(input, static_cast<int>(numbers.size())).first->second, ",");
-    }
-    absl::StrAppend(&text, ")", numbers.emplace(member, static_cast<int>(numbers.size())).first->second);
-  }
-  return text;
-}
 
 Cost InnerCost(const GraphFacts& facts, const std::vector<OpId>& group,
                const std::function<const Strategy&(OpId)>& strategy_of, RedistributionPrices& prices) {

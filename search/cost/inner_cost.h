@@ -1,13 +1,12 @@
 // What the distributed forms of ops send between their own ops: the statistics of dimensions that are cut.
 //
-//   cost = cost + InnerCost(facts, InnerGroupOf(facts, root), strategy_of, prices);
+//   cost = cost + InnerCost(facts, facts.inner_groups[root], strategy_of, prices);
 //
 // An op and those that inherit from it share statistics (ir/distribute), so their price is that of the group.
 #ifndef CLEAVE_SEARCH_COST_INNER_COST_H_
 #define CLEAVE_SEARCH_COST_INNER_COST_H_
 
 #include <functional>
-#include <string>
 #include <vector>
 
 #include "ir/graph/graph.h"
@@ -17,15 +16,8 @@
 
 namespace cleave {
 
-// The ops with inner factors among `root` and the ops that inherit from it, in program order; none for an op that
-// inherits itself.
-std::vector<OpId> InnerGroupOf(const GraphFacts& facts, OpId root);
-
-// The same for groups whose prices are equal functions of their members' strategies.
-std::string InnerGroupText(const GraphFacts& facts, const std::vector<OpId>& group);
-
 // The price of the collectives inside the distributed forms of the group's members; nothing where no inner factor is
-// cut. Statistics stand in the way of what reads them: they have the full weight, but in metrics, which are not priced.
+// cut. What reads statistics waits for them, so they have the full weight, except in metrics, which are not priced.
 // REQUIRES: the strategies are valid.
 Cost InnerCost(const GraphFacts& facts, const std::vector<OpId>& group,
                const std::function<const Strategy&(OpId)>& strategy_of, RedistributionPrices& prices);

@@ -18,7 +18,7 @@ TensorType LocalType(const Program& program, ValueId value) {
 Seconds Arithmetic(const Program& program, const Compute& compute, const Cluster& cluster) {
   std::vector<TensorType> inputs;
   for (ValueId input : compute.inputs) inputs.push_back(LocalType(program, input));
-  return ArithmeticSeconds(cluster, *FindOp(compute.kind), inputs, LocalType(program, compute.output),
+  return ArithmeticSeconds(cluster, DefinitionOf(compute.kind), inputs, LocalType(program, compute.output),
                            compute.attributes);
 }
 

@@ -1,8 +1,7 @@
-// What a search pays for. As it stands, the price `bytes`: weighted bytes of redistributions, nothing for ops.
+// What a search pays for. By default this is the price `bytes`: weighted bytes of redistributions, and nothing for ops.
 //
-//   Assignment assignment(facts, mesh, {.gradient_weight = 0.1, .dataset = {}, .prices = TimePrices(facts, cluster,
-//   mesh)},
-//                         demands);
+//   const AssignmentOptions options{.prices = TimePrices(facts, cluster, mesh)};
+//   Assignment assignment(facts, mesh, options, demands);
 //
 // Everything that prices plans takes its numbers from here, so that they agree: Assignment, Network, PlanCost.
 #ifndef CLEAVE_SEARCH_COST_PRICES_H_
@@ -30,7 +29,7 @@ struct Prices {
   std::function<double(OpId op, const Strategy& strategy)> local = nullptr;
   std::function<int(OpId op)> local_kind = nullptr;
   bool is_seconds = false;
-  // Products may leave mesh axes idle that one of their factors has elements for.
+  // Products may leave mesh axes idle even where one of their factors has elements for them.
   bool may_leave_idle = false;
   // About what it costs to move every value once; 0: the bytes of all values.
   double scale = 0;

@@ -37,7 +37,8 @@ struct TwoCuts {
   std::vector<AxisId> source, target;
 };
 
-// Gives the axes of one size and weight new names in the order in which they are asked for: they are interchangeable.
+// Gives the axes of one size and weight new names in the order in which they are asked for, because they are
+// interchangeable.
 class AxisNames {
  public:
   explicit AxisNames(const Mesh& mesh)
@@ -183,11 +184,10 @@ Cost RedistributionPrices::CostOf(const TensorType& type, const Layout& source, 
 
 std::optional<Redistribution> RedistributionPrices::Planned(const TensorType& type, const Layout& source,
                                                             const Layout& target) {
-  // A path search looks at layouts over all axes that are in play; measured, 3 axes take as long as some 300 lookups.
-  constexpr int64_t kWorkOfDirectWay = 300;
+  // Full planning looks at the layouts over all axes that are in play.
   work_ += effort_ == RedistributionEffort::kDirect
-               ? kWorkOfDirectWay
-               : int64_t{40} << std::min<size_t>(UsedAxes(source, target).size(), 16);
+               ? lookups_per_direct_way_
+               : lookups_per_full_way_ << std::min<size_t>(UsedAxes(source, target).size(), 16);
   absl::StatusOr<Redistribution> way = PlanRedistribution(mesh_, type, source, target, effort_);
   if (!way.ok()) return std::nullopt;
   return *std::move(way);

@@ -20,6 +20,7 @@
 #include "ir/redistribute/redistribute.h"
 #include "ir/types/types.h"
 #include "search/cost/prices.h"
+#include "search/tuning/tuning.h"
 
 namespace cleave {
 
@@ -45,9 +46,10 @@ bool Cheaper(const Cost& a, const Cost& b);
 using LayoutIndex = int;
 using TypeIndex = int;
 
-// Prices of another kind than those of the program: many layouts are one, and what lies between two is a lower bound.
+// Prices of another kind than those of the program: many layouts are taken as the same, and the price between two of
+// them is a lower bound.
 struct LayoutRelaxation {
-  // The layout that stands for all that are one with it. Null: there is no relaxation.
+  // The layout that represents all layouts that are taken as the same. Null: there is no relaxation.
   std::function<Layout(const Layout&)> representative = nullptr;
   // Of two representatives; nullopt where there is no way.
   std::function<std::optional<Cost>(const TensorType&, const Layout& source, const Layout& target)> price = nullptr;
@@ -55,9 +57,15 @@ struct LayoutRelaxation {
 
 class RedistributionPrices {
  public:
-  // `price`: of a redistribution that was planned; null: its weighted bytes.
-  explicit RedistributionPrices(Mesh mesh, LayoutRelaxation relaxation = {}, RedistributionPrice price = nullptr)
-      : mesh_(std::move(mesh)), relaxation_(std::move(relaxation)), price_(std::move(price)) {}
+  // `price`: of a redistribution that was planned; null: its weighted bytes. Of `tuning` only what planning costs
+  // counts.
+  explicit RedistributionPrices(Mesh mesh, LayoutRelaxation relaxation = {}, RedistributionPrice price = nullptr,
+                                const SearchTuning& tuning = {})
+      : mesh_(std::move(mesh)),
+        relaxation_(std::move(relaxation)),
+        price_(std::move(price)),
+        lookups_per_direct_way_(tuning.lookups_per_direct_way),
+        lookups_per_full_way_(tuning.lookups_per_full_way) {}
 
   // How well the prices from now on are looked for. Full ones are those of the program (docs/cost.md); direct ones are
   // found at once, and are never lower.
@@ -95,7 +103,7 @@ class RedistributionPrices {
   // Prices of one effort.
   struct Known {
     absl::flat_hash_map<std::pair<uint64_t, int>, std::optional<Cost>> prices;
-    // Planned for one shape that stands for all that are cut evenly.
+    // Planned for one shape, which represents all that are cut evenly.
     std::map<std::pair<Layout, Layout>, std::optional<Redistribution>> even;
     std::map<std::tuple<Shape, Layout, Layout>, std::optional<Cost>> uneven;
   };
@@ -105,6 +113,8 @@ class RedistributionPrices {
   Mesh mesh_;
   LayoutRelaxation relaxation_;
   RedistributionPrice price_;
+  int64_t lookups_per_direct_way_;
+  int64_t lookups_per_full_way_;
   RedistributionEffort effort_ = RedistributionEffort::kFull;
   std::deque<Layout> layouts_;  // Callers hold references while more are interned.
   std::map<Layout, LayoutIndex> layout_index_;

@@ -96,7 +96,7 @@ Seconds RedistributionSeconds(const Cluster& cluster, const Mesh& mesh, const Te
 }
 
 Seconds OverlappedSeconds(const Cluster& cluster, Seconds compute, Seconds communication) {
-  // While bytes move, compute gets on at 1 / slowdown of its pace.
+  // While bytes are sent, compute runs at 1 / slowdown of its speed.
   const double lost = communication.value() * (1 - 1 / cluster.overlap_slowdown);
   return Seconds(std::max(communication.value(), compute.value() + lost));
 }

@@ -135,8 +135,8 @@ TEST(CollectiveSecondsTest, MoreBytesNeverTakeLess) {
 
 double MatMulSeconds(const Cluster& cluster, int64_t size) {
   const TensorType square{DType::kF32, {size, size}};
-  const Attributes attributes{.values = {{"transpose_a", false}, {"transpose_b", false}}};
-  return OpSeconds(cluster, *FindOp("matmul"), {square, square}, square, attributes).value();
+  const Attributes attributes = {{attribute::kTransposeA, false}, {attribute::kTransposeB, false}};
+  return OpSeconds(cluster, DefinitionOf(OpKind::kMatmul), {square, square}, square, attributes).value();
 }
 
 TEST(OpSecondsTest, ProductsGetMoreEfficientWithSize) {
@@ -153,8 +153,8 @@ TEST(OpSecondsTest, TheTypeOfTheFactorsSaysHowFastAProductIs) {
   const TensorType factor{DType::kBf16, {4096, 4096}};
   for (const DType result : {DType::kBf16, DType::kF32}) {
     const TensorType product{result, {4096, 4096}};
-    const Attributes attributes{.values = {{"transpose_a", false}, {"transpose_b", false}}};
-    EXPECT_NEAR(OpSeconds(a100, *FindOp("matmul"), {factor, factor}, product, attributes).value(),
+    const Attributes attributes = {{attribute::kTransposeA, false}, {attribute::kTransposeB, false}};
+    EXPECT_NEAR(OpSeconds(a100, DefinitionOf(OpKind::kMatmul), {factor, factor}, product, attributes).value(),
                 2 * 4096.0 * 4096 * 4096 / (0.87 * 312e12), 1e-9);
   }
 }
@@ -174,8 +174,8 @@ TEST(OpSecondsTest, LargerProductsNeverTakeLess) {
 TEST(OpSecondsTest, LightOpsMoveBytes) {
   const Cluster a100 = Of("a100x8", 1);
   const TensorType type{DType::kF32, {1 << 14, 1 << 14}};
-  EXPECT_DOUBLE_EQ(OpSeconds(a100, *FindOp("relu"), {type}, type, {}).value(), 2.0 * 4 * (1 << 28) / 2e12);
-  EXPECT_EQ(OpSeconds(a100, *FindOp("parameter"), {}, type, {}).value(), 0);
+  EXPECT_DOUBLE_EQ(OpSeconds(a100, DefinitionOf(OpKind::kRelu), {type}, type, {}).value(), 2.0 * 4 * (1 << 28) / 2e12);
+  EXPECT_EQ(OpSeconds(a100, DefinitionOf(OpKind::kParameter), {}, type, {}).value(), 0);
 }
 
 TEST(MoveSecondsTest, PricesWhatTheRankSendsOrGets) {

@@ -17,18 +17,6 @@
 namespace cleave {
 namespace {
 
-// With more strategies of one op, tables over two ops are too large.
-constexpr double kMostStrategies = 4000;
-// Integer programs with more table entries than this take minutes.
-constexpr int64_t kLargestProgram = 200000;
-// A table of elimination.
-constexpr EliminationOptions kElimination{.entries = int64_t{1} << 24, .total = int64_t{1} << 26};
-constexpr int64_t kLargestPart = int64_t{1} << 20;
-// A term of the relaxed problem; larger ones are split.
-constexpr int64_t kLargestTerm = int64_t{1} << 20;
-// Counts of one tensor's axes: the cheapest ways between all of them take seconds.
-constexpr int64_t kMostCounts = 8000;
-
 // The strategies of `op` that differ in counts, dealt in the order of the mesh.
 std::vector<int> CanonicalStrategies(StrategyTable& table, const std::vector<AxisClass>& classes, OpId op) {
   const Rule& rule = table.facts().rule(op);
@@ -86,39 +74,41 @@ double MostStrategies(const Rule& rule, const Mesh& mesh) {
   return count;
 }
 
-// The best plan over all strategies, if tables of that size can be made; sets `assignment` to it. Whether it is proven.
-bool SolveWhole(Assignment& assignment, const ExactOptions& options) {
+// The best plan over all strategies, if tables of that size can be made; sets `assignment` to it. Returns whether it
+// is proven to be the best.
+bool SolveWhole(Assignment& assignment) {
+  const SearchTuning& tuning = assignment.options().tuning;
   const GraphFacts& facts = assignment.facts();
-  for (const Op& op : facts.graph->ops) {
-    if (!facts.is_set(op.id)) continue;
-    if (MostStrategies(facts.rule(op.id), assignment.mesh()) > kMostStrategies) return false;
+  for (OpId op : facts.set_ops) {
+    if (MostStrategies(facts.rule(op), assignment.mesh()) > tuning.exact_strategies) return false;
   }
   assignment.table().prices().set_effort(RedistributionEffort::kFull);
   Network network(assignment.table(), assignment.demands(), assignment.options(),
-                  {.entries = options.entries, .large_terms = Network::LargeTerms::kBound});
+                  {.entries = tuning.exact_entries, .large_terms = Network::LargeTerms::kBound});
   Moves moves(assignment.table(), network);
   const Domains domains =
       FixedOr(network, assignment, assignment.table(), [&](OpId op) { return moves.All(op, assignment.index(op)); });
-  const int64_t entries = network.Entries(domains, options.entries);
-  if (entries >= options.entries) return false;
+  const int64_t entries = network.Entries(domains, tuning.exact_entries);
+  if (entries >= tuning.exact_entries) return false;
   const MinSum problem = network.Problem(domains);
-  std::optional<Solution> solution = Eliminate(problem, kElimination);
-  if (!solution.has_value() && entries <= kLargestProgram) {
-    const Solution parts = EliminateInParts(problem, {.entries = kLargestPart});
-    solution = SolveIlp(problem, {.start = parts.values});
+  std::optional<Solution> solution = Eliminate(problem, tuning.exact_tables);
+  if (!solution.has_value() && entries <= tuning.program_entries) {
+    const Solution parts = EliminateInParts(problem, {.entries = tuning.part_entries});
+    solution = SolveIlp(problem, {.nodes = tuning.program_nodes, .start = parts.values});
   }
   if (!solution.has_value() || solution->lower_bound < solution->cost || !network.is_exact()) return false;
   assignment.Apply(network.Changes(domains, solution->values));
   return true;
 }
 
-// Sets `assignment` to the plan that the best counts suggest, refined, if that is cheaper. The bound; nullopt where
-// counts are too many.
-std::optional<double> SolveRelaxed(Assignment& assignment, const ExactOptions& options) {
+// Sets `assignment` to the plan that the best counts suggest, refined, if that is cheaper. Returns the bound; nullopt
+// where there are too many counts.
+std::optional<double> SolveRelaxed(Assignment& assignment) {
+  const SearchTuning& tuning = assignment.options().tuning;
   const Mesh& mesh = assignment.mesh();
   RelaxedPrices prices(mesh);
   for (const Op& op : assignment.facts().graph->ops) {
-    if (prices.StateCount(op.type.rank()) > kMostCounts) return std::nullopt;
+    if (prices.StateCount(op.type.rank()) > tuning.relaxed_counts) return std::nullopt;
   }
   const auto without_windows = [](Layout layout, bool whole) {
     for (const auto& window : layout.windows) {
@@ -139,13 +129,14 @@ std::optional<double> SolveRelaxed(Assignment& assignment, const ExactOptions& o
         return Cost{.price = least * static_cast<double>(type.bytes().value()), .collectives = 0, .impossible = 0};
       }};
   StrategyTable table(assignment.facts(), mesh, relaxation);
-  Network network(table, assignment.demands(), assignment.options(),
-                  {.entries = kLargestTerm, .large_terms = Network::LargeTerms::kBound, .breaks_ties = false});
+  Network network(
+      table, assignment.demands(), assignment.options(),
+      {.entries = tuning.relaxed_term_entries, .large_terms = Network::LargeTerms::kBound, .breaks_ties = false});
   const Domains domains = FixedOr(network, assignment, table, [&](OpId op) {
     return network.Domain(op, CanonicalStrategies(table, prices.classes(), op));
   });
-  if (network.Entries(domains, options.relaxed_entries) >= options.relaxed_entries) return std::nullopt;
-  const Solution solution = EliminateInParts(network.Problem(domains), {.entries = kLargestPart});
+  if (network.Entries(domains, tuning.relaxed_entries) >= tuning.relaxed_entries) return std::nullopt;
+  const Solution solution = EliminateInParts(network.Problem(domains), {.entries = tuning.part_entries});
   const int mark = assignment.mark();
   const Cost before = assignment.cost();
   std::vector<Change> changes;
@@ -154,7 +145,7 @@ std::optional<double> SolveRelaxed(Assignment& assignment, const ExactOptions& o
   }
   assignment.Apply(changes);
   Network whole(assignment.table(), assignment.demands(), assignment.options(), {});
-  Descent descent(assignment, whole, options.work);
+  Descent descent(assignment, whole, tuning.work);
   descent.Refine();
   assignment.Apply(descent.Changes());
   if (!Cheaper(assignment.cost(), before)) assignment.Rollback(mark);
@@ -163,13 +154,13 @@ std::optional<double> SolveRelaxed(Assignment& assignment, const ExactOptions& o
 
 }  // namespace
 
-ExactResult FindBest(Assignment& assignment, const Bundles& bundles, const ExactOptions& options) {
-  Sapp(assignment, bundles, {.work = options.work});
-  if (SolveWhole(assignment, options)) {
+ExactResult FindBest(Assignment& assignment, const Bundles& bundles) {
+  Sapp(assignment, bundles);
+  if (SolveWhole(assignment)) {
     const double cost = assignment.cost().price;
     return {.cost = cost, .lower_bound = cost, .is_proven = true};
   }
-  const std::optional<double> bound = SolveRelaxed(assignment, options);
+  const std::optional<double> bound = SolveRelaxed(assignment);
   const double cost = assignment.cost().price;
   if (!bound.has_value()) return {.cost = cost, .lower_bound = std::nullopt, .is_proven = false};
   const bool is_proven = cost <= *bound * (1 + 1e-9);

@@ -1,19 +1,18 @@
 // The best plan there is, or how far the best that was found may be from it.
 //
-//   ExactResult result = FindBest(assignment, bundles, {});   // sets all ops of `assignment`
+//   ExactResult result = FindBest(assignment, bundles);   // sets all ops of `assignment`
 //   if (result.is_proven) …                                   // no plan costs less than result.cost
 //
 // 1. SAPP gives a plan to begin with.
 // 2. Where all strategies of all ops (each axis on each factor, in every order) make tables of moderate size, variable
 //    elimination finds the best plan; where the elimination is too wide, an integer program.
-// 3. Else a bound: axes of one link class and size are taken as interchangeable, so that a strategy says only how many
-// of
-//    them cut each factor (relaxed.h). The best choice of these counts is never dearer than the best plan. It is also a
-//    place to search from.
+// 3. Where these are too large, a bound: axes of one link class and size are taken as interchangeable, so that a
+// strategy
+//    says only how many of them cut each factor (relaxed.h). The best choice of these counts never costs more than the
+//    best plan. It is also a plan to search from.
 #ifndef CLEAVE_SEARCH_EXACT_EXACT_H_
 #define CLEAVE_SEARCH_EXACT_EXACT_H_
 
-#include <cstdint>
 #include <optional>
 
 #include "search/assignment/assignment.h"
@@ -21,20 +20,14 @@
 
 namespace cleave {
 
-struct ExactOptions {
-  int64_t work = 400000;                       // Of SAPP, for each start.
-  int64_t entries = int64_t{1} << 22;          // Of the tables over all strategies together.
-  int64_t relaxed_entries = int64_t{1} << 23;  // The same over counts.
-};
-
 struct ExactResult {
   double cost = 0;
   std::optional<double> lower_bound;  // Nullopt where even the counts are too many.
-  bool is_proven = false;             // The bound is the cost, but for rounding.
+  bool is_proven = false;             // The bound is the cost, up to rounding.
 };
 
 // The price is `bytes`. Every demand is kept. Products use every axis that one of their factors has elements for.
-ExactResult FindBest(Assignment& assignment, const Bundles& bundles, const ExactOptions& options);
+ExactResult FindBest(Assignment& assignment, const Bundles& bundles);
 
 }  // namespace cleave
 

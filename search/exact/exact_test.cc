@@ -12,15 +12,15 @@ using testing::Gpt;
 using testing::Mlp;
 using testing::SeedNetwork;
 
-struct Found {
+struct BestFound {
   ExactResult result;
   Cost cost;  // Of the assignment.
 };
 
-Found Best(const Graph& graph, std::vector<MeshAxis> axes, double gradient_weight) {
+BestFound Best(const Graph& graph, std::vector<MeshAxis> axes, double gradient_weight) {
   const GraphFacts facts = FactsOf(graph);
   Assignment assignment(facts, *Mesh::Create(std::move(axes)), {.gradient_weight = gradient_weight, .dataset = {}}, {});
-  const ExactResult result = FindBest(assignment, FindBundles(facts), {});
+  const ExactResult result = FindBest(assignment, FindBundles(facts));
   return {.result = result, .cost = assignment.cost()};
 }
 
@@ -30,7 +30,7 @@ std::vector<MeshAxis> Axes(int count) {
   return axes;
 }
 
-void ExpectProven(const Found& found, double cost) {
+void ExpectProven(const BestFound& found, double cost) {
   EXPECT_TRUE(found.result.is_proven);
   EXPECT_NEAR(found.result.cost, cost, 1e-9 * cost);
   EXPECT_EQ(found.result.lower_bound, found.result.cost);
@@ -56,12 +56,12 @@ TEST(ExactTest, ProvesTheOptimaOfEqualLayers) {
 }
 
 TEST(ExactTest, ProvesByCountsWhereStrategiesAreTooMany) {
-  const Found found = Best(Gpt({.layers = 1}), Axes(3), 0.1);
+  const BestFound found = Best(Gpt({.layers = 1}), Axes(3), 0.1);
   EXPECT_TRUE(found.result.is_proven);
 }
 
 TEST(ExactTest, LeavesAGapWhereTheBoundIsNotMet) {
-  const Found found = Best(SeedNetwork(), Axes(6), 0.1);
+  const BestFound found = Best(SeedNetwork(), Axes(6), 0.1);
   ASSERT_TRUE(found.result.lower_bound.has_value());
   EXPECT_LE(*found.result.lower_bound, found.result.cost);
   EXPECT_GT(*found.result.lower_bound, 0.5 * found.result.cost);
@@ -71,7 +71,7 @@ TEST(ExactTest, SaysThatThereIsNoBoundWhereCountsAreTooMany) {
   std::vector<MeshAxis> axes = Axes(7);
   for (int i = 0; i < 7; ++i)
     axes.push_back({.name = "n" + std::to_string(i), .size = 2, .link = "host", .weight = 0.1});
-  const Found found = Best(Gpt({.layers = 1}), axes, 0.1);
+  const BestFound found = Best(Gpt({.layers = 1}), axes, 0.1);
   EXPECT_FALSE(found.result.lower_bound.has_value());
   EXPECT_FALSE(found.result.is_proven);
   EXPECT_EQ(found.cost.impossible, 0);

@@ -129,7 +129,8 @@ void RelaxedPrices::Moves(const Space& space, int from, int rank, const Reach& r
       }
     }
   }
-  // all_reduce, over any of the partial axes: the cheapest link on the whole, each dearer one on what is left.
+  // all_reduce, over any of the partial axes: the cheapest link on the whole tensor, each more expensive one on what is
+  // left.
   std::vector<size_t> by_weight;
   for (size_t c = 0; c < classes_.size(); ++c) by_weight.push_back(c);
   std::stable_sort(by_weight.begin(), by_weight.end(),

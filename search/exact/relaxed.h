@@ -1,10 +1,10 @@
 // Redistributions when axes of one link class and size are interchangeable: only how many of them cut each dimension
 // counts.
 //
-// For a bound: whatever way leads from one layout to another, its moves lead from the counts of the one to the counts
-// of the other and cost as much, or less where pieces are uneven (sizes are taken as the mean over ranks). So no way
-// costs less than the cheapest over counts. The symmetry is used for each tensor alone, which is why the bound may not
-// be met: the axes that one tensor needs in one order may stand in another at the next.
+// This gives a bound: every way from one layout to another is also a way from the counts of the one to the counts of
+// the other, and costs as much there, or less where pieces are uneven (sizes are taken as the mean over ranks). So no
+// way costs less than the cheapest one over counts. The symmetry is used for each tensor alone, which is why no plan
+// may reach the bound: the axes that one tensor needs in one order may be needed in another order by the next.
 #ifndef CLEAVE_SEARCH_EXACT_RELAXED_H_
 #define CLEAVE_SEARCH_EXACT_RELAXED_H_
 

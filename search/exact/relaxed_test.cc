@@ -4,20 +4,10 @@
 
 #include "gtest/gtest.h"
 #include "ir/redistribute/redistribute.h"
+#include "ir/testing/meshes.h"
 
 namespace cleave {
 namespace {
-
-Mesh MeshOf(const std::vector<std::pair<int64_t, double>>& axes) {
-  std::vector<MeshAxis> all;
-  for (const auto& [size, weight] : axes) {
-    all.push_back({.name = "m" + std::to_string(all.size()),
-                   .size = size,
-                   .link = weight < 1 ? "host" : "network",
-                   .weight = weight});
-  }
-  return *Mesh::Create(std::move(all));
-}
 
 // Each axis in a random dimension, partial, or nowhere.
 Layout RandomLayout(const Mesh& mesh, int rank, bool partial, std::mt19937& random) {
@@ -32,8 +22,7 @@ Layout RandomLayout(const Mesh& mesh, int rank, bool partial, std::mt19937& rand
 }
 
 TEST(RelaxedPricesTest, NoWayCostsLess) {
-  for (const Mesh& mesh :
-       {MeshOf({{2, 1}, {2, 1}, {2, 1}}), MeshOf({{2, 1}, {2, 0.1}}), MeshOf({{3, 1}, {2, 1}, {2, 0.25}})}) {
+  for (const Mesh& mesh : {MeshOf({2, 2, 2}), MeshOf({2, 2}, {1, 0.1}), MeshOf({3, 2, 2}, {1, 1, 0.25})}) {
     RelaxedPrices prices(mesh);
     std::mt19937 random(7);
     int met = 0;
@@ -54,7 +43,7 @@ TEST(RelaxedPricesTest, NoWayCostsLess) {
 }
 
 TEST(RelaxedPricesTest, UnevenPiecesCostMoreThanTheMean) {
-  const Mesh mesh = MeshOf({{2, 1}, {2, 1}});
+  const Mesh mesh = MeshOf({2, 2});
   RelaxedPrices prices(mesh);
   const TensorType type{DType::kF32, {7}};
   Layout cut = Layout::Replicated(1);
@@ -65,7 +54,7 @@ TEST(RelaxedPricesTest, UnevenPiecesCostMoreThanTheMean) {
 }
 
 TEST(CanonicalLayoutTest, LayoutsOfEqualCountsAreOne) {
-  const Mesh mesh = MeshOf({{2, 1}, {2, 1}, {2, 0.1}});
+  const Mesh mesh = MeshOf({2, 2, 2}, {1, 1, 0.1});
   const std::vector<AxisClass> classes = AxisClassesOf(mesh);
   ASSERT_EQ(classes.size(), 2u);
   Layout a = Layout::Replicated(2), b = a, c = a;

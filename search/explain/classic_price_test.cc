@@ -49,7 +49,7 @@ TEST(ClassicPriceTest, EachPriceFindsItsOwnPlanTheCheaper) {
   const Graph graph = testing::SeedNetwork();
   const GraphFacts facts = FactsOf(graph);
   const Plan bytes = Found(graph, 8, Price::kBytes), classic = Found(graph, 8, Price::kClassic);
-  EXPECT_GE(PlanCost(graph, classic).price, 1.46 * PlanCost(graph, bytes).price);
+  EXPECT_GE(PlanCost(FactsOf(graph), classic).price, 1.46 * PlanCost(FactsOf(graph), bytes).price);
   EXPECT_LE(ClassicPrice(facts, classic), ClassicPrice(facts, bytes));
 }
 

@@ -33,7 +33,7 @@ struct Explained {
 
 // What the plan asks of a rank (overview.h), the cost of the whole under every price with bound and gap; then two
 // tables: the ops that were decided for themselves (strategy, cost, its share, who decided and why), and the
-// collectives of a step (bytes sent per rank, share, cause). Layers that are equal in all of this stand there once.
+// collectives of a step (bytes sent per rank, share, cause). Layers that are equal in all of this are listed once.
 std::string ExplainPlan(const Explained& explained);
 
 // Everything known of one op: strategy, layouts, reason, every choice with the parts of its cost, what would have to

@@ -43,9 +43,10 @@ std::string Facts(const Explained& explained, const Op& op) {
   const Plan& plan = explained.plan;
   const OpPlan& planned = plan.ops[op.id];
   const Rule rule = RuleOf(explained.graph, op);
-  std::string text = Wrapped(
-      "", absl::StrCat(op.name, ": ", op.type.ToString(), ", ", op.kind, " (", rule.ToString(), "), line ", op.line),
-      2);
+  std::string text = Wrapped("",
+                             absl::StrCat(op.name, ": ", op.type.ToString(), ", ", OpKindName(op.kind), " (",
+                                          rule.ToString(), "), line ", op.line),
+                             2);
   absl::StrAppend(&text, Wrapped("  cuts        ", CutsText(planned.strategy, rule, plan.mesh), 14));
   if (!op.inputs.empty()) {
     absl::StrAppend(&text,
@@ -93,23 +94,19 @@ std::string ChoiceTable(const std::vector<Choice>& choices, const Rule& rule, co
 std::unique_ptr<Assignment> AssignmentOf(const Explained& explained, const GraphFacts& facts) {
   const Plan& plan = explained.plan;
   Diagnostics ignored;
-  const std::optional<std::map<OpId, Demand>> demands = ResolvePins(facts, plan.mesh, explained.pins, ignored);
+  const std::optional<OpDemands> demands = ResolvePins(facts, plan.mesh, explained.pins, ignored);
   if (!demands.has_value()) return nullptr;
   AssignmentOptions options{.gradient_weight = plan.gradient_weight, .dataset = std::nullopt};
   if (explained.pins.settings.dataset_given) options.dataset = explained.pins.settings.dataset;
-  std::map<OpId, Demand> held = *demands;
+  OpDemands held = *demands;
   if (!explained.pins.regions.empty()) {
     if (!options.dataset.has_value()) options.dataset = DatasetLayout::kFullBatch;
-    held = HeldDemands({.facts = facts,
-                        .demands = *demands,
-                        .pins = explained.pins,
-                        .outside = explained.pins.settings.outside});
+    held = HeldDemands(
+        {.facts = facts, .demands = *demands, .pins = explained.pins, .outside = explained.pins.settings.outside});
   }
   auto assignment = std::make_unique<Assignment>(facts, plan.mesh, options, held);
   std::vector<Change> changes;
-  for (const Op& op : explained.graph.ops) {
-    if (facts.is_set(op.id)) changes.push_back({op.id, plan.ops[op.id].strategy});
-  }
+  for (OpId op : facts.set_ops) changes.push_back({op, plan.ops[op].strategy});
   assignment->Apply(changes);
   for (const Op& op : explained.graph.ops) {
     if (!(assignment->strategy(op.id) == plan.ops[op.id].strategy)) return nullptr;
@@ -128,7 +125,7 @@ std::string Conditions(const Explained& explained, const Op& op) {
   const Bundles bundles = FindBundles(facts);
   std::string text;
   size_t asked = 0;
-  for (const Alternative& other : Alternatives(*assignment, bundles).Of(op.id)) {
+  for (const Alternative& other : Alternatives(*assignment, bundles).OthersFor(op.id)) {
     if (asked++ == kAsked) break;
     const WhatIf what_if(*assignment, other.changes);
     const double more = what_if.Difference(explained.plan.mesh, explained.plan.gradient_weight);

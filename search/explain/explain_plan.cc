@@ -38,10 +38,10 @@ const Choice* ChosenOf(const OpPlan& planned) {
 }
 
 std::string PricesLine(const Explained& explained) {
-  // What a manual model sends no layout asks for.
+  // What a manual model sends does not follow from layouts, so only its time is known.
   if (explained.graph.is_manual()) return absl::StrCat("time ", FormatSeconds(explained.predicted.step()));
   const GraphFacts facts = FactsOf(explained.graph);
-  return absl::StrCat("bytes ", CostText(PlanCost(explained.graph, explained.plan).price, "bytes"), ", classic ",
+  return absl::StrCat("bytes ", CostText(PlanCost(facts, explained.plan).price, "bytes"), ", classic ",
                       CostText(ClassicPrice(facts, explained.plan), "classic"), ", time ",
                       FormatSeconds(explained.predicted.step()));
 }

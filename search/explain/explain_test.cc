@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "gtest/gtest.h"
+#include "ir/memory/memory_plan.h"
 #include "ir/partition/partition.h"
 #include "search/cluster/cluster.h"
 #include "search/search.h"
@@ -23,7 +24,7 @@ struct Planned {
     distributed = *Distribute(graph, plan);
     program = *Partition(distributed.graph, distributed.plan);
     predicted = Predict(program, cluster);
-    memory = MemoryOf(distributed.graph, program).prediction;
+    memory = PlanMemory(distributed.graph, program).use.prediction;
   }
 
   Explained explained() const {

@@ -61,10 +61,10 @@ WhatIf::WhatIf(Assignment& assignment, const std::vector<Change>& changes)
                          std::any_of(facts_.reads[op.id].begin(), facts_.reads[op.id].end(),
                                      [&](const Read& read) { return before[read.reader] != after[read.reader]; });
     if (differs && facts_.priced[op.id]) values.push_back(op.id);
-    std::vector<OpId> group = InnerGroupOf(facts_, op.id);
+    const std::vector<OpId>& group = facts_.inner_groups[op.id];
     const bool inner_differs =
         std::any_of(group.begin(), group.end(), [&](OpId member) { return before[member] != after[member]; });
-    if (inner_differs) groups_.push_back(std::move(group));
+    if (inner_differs) groups_.push_back(group);
   }
   const auto fill = [&](Side& side) {
     for (OpId value : values) side.moves.push_back(MovesOf(assignment, value));
@@ -138,9 +138,9 @@ std::vector<std::string> WhatIf::LinkConditions() const {
   const std::vector<std::string> links = LinksOf(mesh_);
   if (links.size() < 2) return conditions;  // All prices would grow alike.
   for (const std::string& link : links) {
-    for (const bool dearer : {false, true}) {
+    for (const bool slower : {false, true}) {
       const auto difference = [&](double times) {
-        return Difference(WithLink(mesh_, link, dearer ? times : 1 / times), gradient_weight_);
+        return Difference(WithLink(mesh_, link, slower ? times : 1 / times), gradient_weight_);
       };
       double low = 1, high = 2;
       while (high <= kFarthest && difference(high) >= 0) {
@@ -156,7 +156,7 @@ std::vector<std::string> WhatIf::LinkConditions() const {
       double at = 0;
       CLEAVE_CHECK(absl::SimpleAtod(number, &at)) << number;
       if (difference(at) >= 0) continue;
-      conditions.push_back(absl::StrCat("with the link `", link, "` ", number, " times as ", dearer ? "slow" : "fast"));
+      conditions.push_back(absl::StrCat("with the link `", link, "` ", number, " times as ", slower ? "slow" : "fast"));
     }
   }
   return conditions;

@@ -1,8 +1,8 @@
 // Two plans of one graph as functions of what was given: where the second would cost less than the first.
 //
 // With the strategies of all ops fixed, the price `bytes` is linear in the gradient weight; in the weight of a link it
-// is piecewise linear, because redistributions are chosen anew. Only values are looked at that the two plans treat
-// differently, so that the rest of a large graph costs nothing.
+// is piecewise linear, because redistributions are chosen anew. Only the values that the two plans treat
+// differently are looked at, so that the rest of a large graph takes no time.
 #ifndef CLEAVE_SEARCH_EXPLAIN_WHAT_IF_H_
 #define CLEAVE_SEARCH_EXPLAIN_WHAT_IF_H_
 
@@ -21,9 +21,9 @@ class WhatIf {
   // By how much the second costs more.
   double Difference(const Mesh& mesh, double gradient_weight) const;
 
-  // The changes of one given thing, the others as they are, at which the second plan costs less: "with a
+  // Changes of one given thing, with the others as they are, that make the second plan cost less: "with a
   // gradient_weight below 0.031 (now 0.1)". Each was computed anew on both sides of the number that it names. Empty
-  // where there is none, and where the second is no dearer as things are.
+  // where there is none, and where the second does not cost more now.
   std::vector<std::string> Conditions() const;
 
  private:

@@ -47,7 +47,7 @@ struct Fixture {
       plan.ops.push_back(planned);
     }
     assignment.Rollback(mark);
-    return PlanCost(graph, plan).price;
+    return PlanCost(FactsOf(graph), plan).price;
   }
 
   Graph graph;
@@ -62,7 +62,8 @@ struct Fixture {
 TEST(WhatIfTest, TheDifferenceIsThatOfTheWholePlans) {
   Fixture fixture(testing::SeedNetwork(), TwoLinks(0.25), 0.1);
   int looked_at = 0;
-  for (const Alternative& other : Alternatives(fixture.assignment, fixture.bundles).Of(*fixture.graph.Find("h1"))) {
+  for (const Alternative& other :
+       Alternatives(fixture.assignment, fixture.bundles).OthersFor(*fixture.graph.Find("h1"))) {
     const WhatIf what_if(fixture.assignment, other.changes);
     for (double weight : {0.0, 0.1, 1.0}) {
       for (double fast : {0.05, 0.25, 1.0}) {
@@ -82,7 +83,8 @@ TEST(WhatIfTest, ConditionsAreTrue) {
   for (double weight : {0.01, 0.1, 1.0}) {
     Fixture fixture(testing::SeedNetwork(), TwoLinks(0.25), weight);
     for (const char* name : {"h0", "h1", "h2"}) {
-      for (const Alternative& other : Alternatives(fixture.assignment, fixture.bundles).Of(*fixture.graph.Find(name))) {
+      for (const Alternative& other :
+           Alternatives(fixture.assignment, fixture.bundles).OthersFor(*fixture.graph.Find(name))) {
         const WhatIf what_if(fixture.assignment, other.changes);
         for (const std::string& text : what_if.Conditions()) {
           ++conditions;
@@ -112,7 +114,8 @@ TEST(WhatIfTest, ConditionsAreTrue) {
 
 TEST(WhatIfTest, OnOneKindOfLinkItsSpeedChangesNothing) {
   Fixture fixture(testing::SeedNetwork(), Mesh::OfDevices(4), 0.1);
-  for (const Alternative& other : Alternatives(fixture.assignment, fixture.bundles).Of(*fixture.graph.Find("h1"))) {
+  for (const Alternative& other :
+       Alternatives(fixture.assignment, fixture.bundles).OthersFor(*fixture.graph.Find("h1"))) {
     for (const std::string& text : WhatIf(fixture.assignment, other.changes).Conditions()) {
       EXPECT_FALSE(absl::StrContains(text, "link")) << text;
     }

@@ -12,8 +12,8 @@ namespace {
 Graph ModelOf(int64_t ranks) {
   GraphBuilder builder;
   if (ranks > 0) builder.mutable_graph().rank_axes = {{"world", ranks}};
-  const OpId x = builder.Add("parameter", {}, {{"shape", Shape{4}}}, "x");
-  builder.mutable_graph().loss = builder.Add("reduce_mean", {x}, {}, "loss");
+  const OpId x = builder.Add(OpKind::kParameter, {}, {{attribute::kShape, Shape{4}}}, "x");
+  builder.mutable_graph().loss = builder.Add(OpKind::kReduceMean, {x}, {}, "loss");
   return std::move(builder).Build();
 }
 

@@ -10,6 +10,7 @@
 #include "base/check/check.h"
 #include "ir/distribute/distribute.h"
 #include "ir/layout/layout.h"
+#include "ir/memory/memory_plan.h"
 #include "ir/partition/partition.h"
 #include "search/memory/refusal.h"
 
@@ -20,14 +21,14 @@ Bytes LocalBytes(const TensorType& type, const Layout& layout, const Mesh& mesh)
   return ElementSize(type.dtype) * ElementCount(LargestLocalShape(layout, mesh, type.shape));
 }
 
-// As many tensors of the op's size a rank keeps because of its value.
+// How many tensors of the op's size a rank keeps because of its value.
 int CopiesHeld(const GraphFacts& facts, OpId op) {
   const Op& info = facts.op(op);
-  if (info.kind == "parameter") {
+  if (info.kind == OpKind::kParameter) {
     // The optimizer's state lies like the parameter; a parameter that is trained has a gradient.
     const std::vector<OpId>& group = facts.update_groups[op];
     const auto states =
-        std::count_if(group.begin(), group.end(), [&](OpId id) { return facts.op(id).kind == "state"; });
+        std::count_if(group.begin(), group.end(), [&](OpId id) { return facts.op(id).kind == OpKind::kState; });
     return 1 + (group.empty() ? 0 : 1) + static_cast<int>(states);
   }
   if (info.phase != Phase::kForward || facts.classes[op] == OpClass::kSource) return 0;
@@ -37,15 +38,10 @@ int CopiesHeld(const GraphFacts& facts, OpId op) {
   return kept ? 1 : 0;
 }
 
-// Weights are powers of two times the price of the unweighted plan for each byte that it holds.
-constexpr int kFirstExponent = -6;
-constexpr int kLastExponent = 14;
-constexpr int kExponentStep = 5;
-
 class Fitter {
  public:
-  Fitter(const Graph& graph, const MemoryLimit& limit, const PlanFor& plan_for)
-      : graph_(graph), limit_(limit), plan_for_(plan_for) {}
+  Fitter(const Graph& graph, const MemoryLimit& limit, const PlanFor& plan_for, const SearchTuning& tuning)
+      : graph_(graph), limit_(limit), plan_for_(plan_for), tuning_(tuning) {}
 
   // The cheapest plan of this ZeRO level that fits. False where a search failed.
   bool Level(int zero) {
@@ -55,14 +51,14 @@ class Fitter {
     fits_unweighted_ = Fits(plain);
     if (fits_unweighted_) return true;
     unit_ = plain.plan.search.cost > 0 ? plain.plan.search.cost / static_cast<double>(plain.peak().value()) : 1;
-    // The first weight of a coarse ladder whose plan fits; none that was too little fits better.
-    int high = kFirstExponent;
-    for (;; high += kExponentStep) {
+    // Finds the first weight of a coarse ladder whose plan fits.
+    int high = tuning_.first_memory_exponent;
+    for (;; high += tuning_.memory_exponent_step) {
       if (!Try(std::exp2(high), zero)) return false;
       if (Fits(*last_)) break;
-      if (high + kExponentStep > kLastExponent) return true;
+      if (high + tuning_.memory_exponent_step > tuning_.last_memory_exponent) return true;
     }
-    for (int low = high - kExponentStep; high - low > 1;) {
+    for (int low = high - tuning_.memory_exponent_step; high - low > 1;) {
       const int middle = (low + high) / 2;
       if (!Try(std::exp2(middle), zero)) return false;
       (Fits(*last_) ? high : low) = middle;
@@ -92,13 +88,11 @@ class Fitter {
   const Graph& graph_;
   const MemoryLimit& limit_;
   const PlanFor& plan_for_;
+  const SearchTuning& tuning_;
   double unit_ = 1;
   bool fits_unweighted_ = false;
   std::optional<Measured> last_, best_, smallest_;
 };
-
-static_assert(1 + (kLastExponent - kFirstExponent) / kExponentStep + 1 + 3 <= kPlansPerLevel,
-              "the plan without weight, the ladder, and three halvings of a step of five");
 
 }  // namespace
 
@@ -107,7 +101,7 @@ MemoryUse EstimateMemory(const Graph& training_graph, const Plan& plan, const Fu
   CLEAVE_CHECK(distributed.ok()) << distributed.status();
   const absl::StatusOr<Program> program = Partition(distributed->graph, distributed->plan);
   CLEAVE_CHECK(program.ok()) << program.status();
-  return MemoryOf(distributed->graph, *program, fuse);
+  return PlanMemory(distributed->graph, *program, fuse).use;
 }
 
 double HeldBytes(const GraphFacts& facts, const Mesh& mesh, OpId op, const Strategy& strategy) {
@@ -119,7 +113,7 @@ double HeldBytes(const GraphFacts& facts, const Mesh& mesh, OpId op, const Strat
 
 Prices WithMemoryWeight(const GraphFacts& facts, const Mesh& mesh, double weight, Prices prices) {
   if (weight == 0) return prices;
-  // Ops of one kind hold as many copies, and had one kind before.
+  // Ops of one kind hold equally many copies, and were of one kind before.
   constexpr int kMostCopies = 16;
   const auto local = prices.local;
   const auto local_kind = prices.local_kind;
@@ -138,10 +132,8 @@ Prices WithMemoryWeight(const GraphFacts& facts, const Mesh& mesh, double weight
 std::optional<MemoryLimit> MemoryLimitOf(const ParallelSettings& settings, const Cluster& cluster,
                                          const FuseOptions& fuse) {
   if (settings.memory.has_value()) {
-    return MemoryLimit{.bytes = Bytes(settings.memory->value),
-                       .span = settings.memory->span,
-                       .source = "`memory`",
-                       .fuse = fuse};
+    return MemoryLimit{
+        .bytes = Bytes(settings.memory->value), .span = settings.memory->span, .source = "`memory`", .fuse = fuse};
   }
   if (cluster.memory_per_device == Bytes(0)) return std::nullopt;
   return MemoryLimit{.bytes = cluster.memory_per_device,
@@ -151,8 +143,8 @@ std::optional<MemoryLimit> MemoryLimitOf(const ParallelSettings& settings, const
 }
 
 std::optional<Plan> FitMemory(const Graph& training_graph, const MemoryLimit& limit, const PlanFor& plan_for,
-                              std::optional<int> zero, Diagnostics& diagnostics) {
-  Fitter fitter(training_graph, limit, plan_for);
+                              std::optional<int> zero, Diagnostics& diagnostics, const SearchTuning& tuning) {
+  Fitter fitter(training_graph, limit, plan_for, tuning);
   for (int level = zero.value_or(0); level <= zero.value_or(3); ++level) {
     if (!fitter.Level(level)) return std::nullopt;
     // Dividing more sends no less.
@@ -161,6 +153,13 @@ std::optional<Plan> FitMemory(const Graph& training_graph, const MemoryLimit& li
   if (fitter.best().has_value()) return fitter.best()->plan;
   diagnostics.Add(NothingFits(training_graph, limit, fitter.smallest(), plan_for));
   return std::nullopt;
+}
+
+int MostPlansPerLevel(const SearchTuning& tuning) {
+  const int rungs = 1 + (tuning.last_memory_exponent - tuning.first_memory_exponent) / tuning.memory_exponent_step;
+  int halvings = 0;
+  for (int step = tuning.memory_exponent_step; step > 1; step -= step / 2) ++halvings;
+  return 1 + rungs + halvings;
 }
 
 }  // namespace cleave

@@ -3,8 +3,8 @@
 //   MemoryLimit limit = {.bytes = GiB(40), .span = settings.memory->span, .source = "`memory`"};
 //   std::optional<Plan> plan = FitMemory(training_graph, limit, plan_for, settings.zero, diagnostics);
 //
-// A search prices memory: `plan_for(weight, zero)` is the plan it finds when each byte of HeldBytes costs `weight`
-// units of its price, with ZeRO level `zero`. FitMemory looks for the weight.
+// A search puts a price on memory: `plan_for(weight, zero)` is the plan that it finds when each byte of HeldBytes costs
+// `weight` units of its price, with ZeRO level `zero`. FitMemory looks for the weight.
 #ifndef CLEAVE_SEARCH_MEMORY_MEMORY_H_
 #define CLEAVE_SEARCH_MEMORY_MEMORY_H_
 
@@ -25,6 +25,7 @@
 #include "search/cluster/cluster.h"
 #include "search/cost/facts.h"
 #include "search/cost/prices.h"
+#include "search/tuning/tuning.h"
 
 namespace cleave {
 
@@ -42,8 +43,8 @@ Prices WithMemoryWeight(const GraphFacts& facts, const Mesh& mesh, double weight
 // The most that a rank may use.
 struct MemoryLimit {
   Bytes bytes{0};
-  Span span;           // Where the model says so; empty where the cluster does.
-  std::string source;  // "`memory`", "the memory of `h200`"
+  Span span;              // Where the model says so; empty where the cluster does.
+  std::string source;     // "`memory`", "the memory of `h200`"
   FuseOptions fuse = {};  // What the target computes as one piece, and so needs no memory for.
 
   bool operator==(const MemoryLimit&) const = default;
@@ -58,13 +59,15 @@ std::optional<MemoryLimit> MemoryLimitOf(const ParallelSettings& settings, const
 // usually does.
 using PlanFor = std::function<std::optional<Plan>(double memory_weight, int zero)>;
 
-// The cheapest plan found that keeps to the limit: weights are bisected, at most kPlansPerLevel plans a level. `zero`
-// is the level, nullopt for `auto`: 0, 1, 2, 3 in this order until one fits without any weight; of those that fit the
-// cheapest, and of equals the lowest level. Where none fits, E0313 says the least that one would need, the tensors that
-// need most of it and what else would save memory; nullopt.
-inline constexpr int kPlansPerLevel = 10;
+// The cheapest plan found that keeps to the limit: weights are bisected, at most MostPlansPerLevel plans a level.
+// `zero` is the level, nullopt for `auto`: 0, 1, 2, 3 in this order until one fits without any weight; of those that
+// fit the cheapest, and of equals the lowest level. Where none fits, E0313 says the least that one would need, the
+// tensors that need most of it and what else would save memory; nullopt.
 std::optional<Plan> FitMemory(const Graph& training_graph, const MemoryLimit& limit, const PlanFor& plan_for,
-                              std::optional<int> zero, Diagnostics& diagnostics);
+                              std::optional<int> zero, Diagnostics& diagnostics, const SearchTuning& tuning = {});
+
+// The plan without a weight, a ladder of weights, and the halvings of its last step.
+int MostPlansPerLevel(const SearchTuning& tuning);
 
 }  // namespace cleave
 

@@ -14,7 +14,7 @@ namespace {
 Bytes ParameterBytes(const Graph& graph) {
   Bytes bytes;
   for (const Op& op : graph.ops) {
-    if (op.kind == "parameter") bytes += ElementSize(op.type.dtype) * ElementCount(op.type.shape);
+    if (op.kind == OpKind::kParameter) bytes += ElementSize(op.type.dtype) * ElementCount(op.type.shape);
   }
   return bytes;
 }

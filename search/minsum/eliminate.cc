@@ -8,13 +8,13 @@
 
 namespace cleave {
 
-std::optional<Solution> Eliminate(const MinSum& problem, const EliminationOptions& options) {
-  const EliminationOrder order = OrderOfElimination(problem);
-  if (order.largest > options.entries) return std::nullopt;
+std::optional<Solution> Eliminate(const MinSum& problem, const EliminationLimits& limits) {
+  const EliminationOrder order = OrderOfElimination(problem, limits);
+  if (order.largest > limits.entries) return std::nullopt;
   Elimination elimination(problem, order.variables);
   for (const int variable : order.variables) {
     elimination.Replace(variable, elimination.TakeBucket(variable), {});
-    if (elimination.store().entries() > options.total) return std::nullopt;
+    if (elimination.store().entries() > limits.total) return std::nullopt;
   }
   Solution solution{.values = elimination.Decide(),
                     .cost = elimination.constant(),

@@ -105,7 +105,7 @@ MergedProblem Merged(const MinSum& problem) {
   return merged;
 }
 
-// Where the columns of each variable begin. A variable with one value has one that nothing asks for.
+// Where the columns of each variable begin. A variable with one value has one column that no row uses.
 std::vector<int> FirstColumns(const std::vector<int>& domains) {
   std::vector<int> first;
   int next = 0;
@@ -131,7 +131,8 @@ std::vector<int> FirstRows(const MergedProblem& problem, int variables) {
   return first;
 }
 
-// What a variable's columns have to do with terms: entries in rows, or a cost where the term is over this one alone.
+// How a variable's columns take part in terms: by entries in rows, or by a cost where the term is over this variable
+// alone.
 struct ValueColumn {
   int64_t cost = 0;
   std::vector<int> rows;

@@ -12,10 +12,10 @@
 namespace cleave {
 namespace {
 
-struct Delete {
+struct ModelDeleter {
   void operator()(Cbc_Model* model) const { Cbc_deleteModel(model); }
 };
-using Model = std::unique_ptr<Cbc_Model, Delete>;
+using Model = std::unique_ptr<Cbc_Model, ModelDeleter>;
 
 Model Loaded(const IntegerProgram& program) {
   Model model(Cbc_newModel());

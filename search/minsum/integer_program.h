@@ -34,7 +34,7 @@ struct ProgramLimits {
 struct ProgramAnswer {
   bool is_infeasible = false;
   std::vector<double> columns = {};  // The best solution, or that of the last relaxation where there is none.
-  // No solution is better but for the increment and the solver's tolerance, kTolerance per column that is 1.
+  // No solution is better by more than the increment and the solver's tolerance, kTolerance for each column that is 1.
   double bound = 0;
 };
 

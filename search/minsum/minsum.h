@@ -17,6 +17,8 @@
 #include <string>
 #include <vector>
 
+#include "search/tuning/tuning.h"
+
 namespace cleave {
 
 // A combination that must not be chosen. Sums that contain it stay at it.
@@ -61,22 +63,17 @@ std::vector<std::string> VerifyMinSum(const MinSum& problem);
 // What a choice costs; kForbidden at most.
 int64_t CostOf(const MinSum& problem, const std::vector<int>& values);
 
-struct EliminationOptions {
-  int64_t entries = int64_t{1} << 26;  // Of the largest table that may be made on the way.
-  int64_t total = int64_t{1} << 27;    // Of all tables that Eliminate may make, equal ones once; 8 bytes each.
-};
-
 // The best choice, by variable elimination (Bertele and Brioschi 1972; bucket elimination, Dechter 1999): variables
 // leave one after another, those with the smallest table of neighbours first; a table that was made of equal tables
-// once is used again, so that equal layers cost one. nullopt where tables would pass the limits of `options`. Of
+// once is used again, so that equal layers cost one. nullopt where tables would pass the `limits`. Of
 // equally good choices it is always the same one: the smallest value, the variable that left last deciding first. Time
 // and memory: O(variables x largest table).
-std::optional<Solution> Eliminate(const MinSum& problem, const EliminationOptions& options);
+std::optional<Solution> Eliminate(const MinSum& problem, const EliminationLimits& limits);
 
 // A lower bound where elimination is too large: mini-buckets (Dechter and Rish 2003). A variable whose bucket would
-// pass `options.entries` is decided separately in parts of its bucket. Never more than the best cost, equal to it where
-// nothing was split. `values` are those that the parts suggest, with their cost. `options.total` is not looked at.
-Solution EliminateInParts(const MinSum& problem, const EliminationOptions& options);
+// pass `limits.entries` is decided separately in parts of its bucket. Never more than the best cost, equal to it where
+// nothing was split. `values` are those that the parts suggest, with their cost. `limits.total` is not looked at.
+Solution EliminateInParts(const MinSum& problem, const EliminationLimits& limits);
 
 struct IlpOptions {
   int64_t nodes = 2000;  // Of branch and bound; a count and not a time, so that every machine gives the same answer.

@@ -8,17 +8,13 @@
 namespace cleave {
 namespace {
 
-// Other orders are worth their time where the first makes tables larger than this.
-constexpr int64_t kSmallTable = 1 << 10;
-// Variables with more neighbours than this leave last: looking at all pairs of them takes too long.
-constexpr size_t kManyNeighbours = 128;
-
 enum class Greed { kTable, kFill, kNumber };
 
 // Variables that share a term, while variables leave.
 class NeighbourGraph {
  public:
-  explicit NeighbourGraph(const MinSum& problem) : domains_(problem.domains), neighbours_(problem.domains.size()) {
+  NeighbourGraph(const MinSum& problem, size_t many)
+      : domains_(problem.domains), many_(many), neighbours_(problem.domains.size()) {
     for (const CostTerm& term : problem.terms) {
       for (const int variable : term.scope) {
         if (!counts(variable)) continue;
@@ -35,6 +31,8 @@ class NeighbourGraph {
   }
 
   bool counts(int variable) const { return domains_[static_cast<size_t>(variable)] > 1; }
+  // Whether the pairs of its neighbours are too many to look at.
+  bool has_many(int variable) const { return of(variable).size() > many_; }
   const std::vector<int>& of(int variable) const { return neighbours_[static_cast<size_t>(variable)]; }
 
   // Entries of a table over the variable's neighbours.
@@ -51,7 +49,7 @@ class NeighbourGraph {
   // Entries of the tables over pairs of neighbours that share nothing yet.
   int64_t FillOf(int variable) const {
     const std::vector<int>& list = of(variable);
-    if (list.size() > kManyNeighbours) return kForbidden;
+    if (has_many(variable)) return kForbidden;
     int64_t fill = 0;
     for (size_t i = 0; i < list.size(); ++i) {
       const std::vector<int>& own = of(list[i]);
@@ -79,6 +77,7 @@ class NeighbourGraph {
 
  private:
   const std::vector<int>& domains_;
+  size_t many_;
   std::vector<std::vector<int>> neighbours_;  // Ascending.
 };
 
@@ -100,7 +99,7 @@ std::vector<int> Touched(const NeighbourGraph& graph, const std::vector<int>& ar
   if (greed == Greed::kFill) {
     for (const int other : around) {
       const std::vector<int>& second = graph.of(other);
-      if (second.size() <= kManyNeighbours) touched.insert(touched.end(), second.begin(), second.end());
+      if (!graph.has_many(other)) touched.insert(touched.end(), second.begin(), second.end());
     }
     std::sort(touched.begin(), touched.end());
     touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
@@ -139,15 +138,16 @@ EliminationOrder GreedyOrder(NeighbourGraph graph, int variable_count, Greed gre
 
 }  // namespace
 
-EliminationOrder OrderByTable(const MinSum& problem) {
-  return GreedyOrder(NeighbourGraph(problem), static_cast<int>(problem.domains.size()), Greed::kTable);
+EliminationOrder OrderByTable(const MinSum& problem, const EliminationLimits& limits) {
+  return GreedyOrder(NeighbourGraph(problem, limits.many_neighbours), static_cast<int>(problem.domains.size()),
+                     Greed::kTable);
 }
 
-EliminationOrder OrderOfElimination(const MinSum& problem) {
-  const NeighbourGraph graph(problem);
+EliminationOrder OrderOfElimination(const MinSum& problem, const EliminationLimits& limits) {
+  const NeighbourGraph graph(problem, limits.many_neighbours);
   const int variable_count = static_cast<int>(problem.domains.size());
   EliminationOrder best = GreedyOrder(graph, variable_count, Greed::kTable);
-  if (best.largest <= kSmallTable) return best;
+  if (best.largest <= limits.small_table) return best;
   for (const Greed greed : {Greed::kFill, Greed::kNumber}) {
     EliminationOrder order = GreedyOrder(graph, variable_count, greed);
     if (std::pair(order.total, order.largest) < std::pair(best.total, best.largest)) best = std::move(order);

@@ -20,10 +20,10 @@ struct EliminationOrder {
 // The order with the smallest tables of three: by the table over the neighbours of the variable that leaves; where that
 // makes large ones, by the weight of the edges that its leaving adds (weighted min-fill, Kjaerulff 1990), and by
 // number. Ties by number, so that chains leave from an end, layer by layer.
-EliminationOrder OrderOfElimination(const MinSum& problem);
+EliminationOrder OrderOfElimination(const MinSum& problem, const EliminationLimits& limits);
 
 // The first of these.
-EliminationOrder OrderByTable(const MinSum& problem);
+EliminationOrder OrderByTable(const MinSum& problem, const EliminationLimits& limits);
 
 }  // namespace cleave
 

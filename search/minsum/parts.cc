@@ -81,14 +81,13 @@ std::vector<std::vector<int64_t>> Shifts(std::vector<std::vector<int64_t>> least
 
 }  // namespace
 
-Solution EliminateInParts(const MinSum& problem, const EliminationOptions& options) {
+Solution EliminateInParts(const MinSum& problem, const EliminationLimits& limits) {
   const bool may_shift = SumsStayAllowed(problem);
-  const std::vector<int> order = OrderByTable(problem).variables;
+  const std::vector<int> order = OrderByTable(problem, limits).variables;
   Elimination elimination(problem, order);
   for (const int variable : order) {
     const absl::Span<const int> bucket = elimination.TakeBucket(variable);
-    const std::vector<std::vector<int>> parts =
-        Divided(problem.domains, elimination, variable, bucket, options.entries);
+    const std::vector<std::vector<int>> parts = Divided(problem.domains, elimination, variable, bucket, limits.entries);
     if (parts.size() == 1 || !may_shift) {
       for (const std::vector<int>& part : parts) elimination.Replace(variable, part, {});
       continue;

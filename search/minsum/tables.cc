@@ -118,7 +118,7 @@ CostTable TakenAlong(size_t dimension, CostTable& table) {
   }
   for (size_t i = 0; i < table.costs.size(); ++i) {
     const int64_t least = taken.costs[i / stride % size];
-    // What is forbidden for every choice of the others need not be said twice.
+    // What is forbidden for every choice of the other variables is said by the other table already.
     if (table.costs[i] < kForbidden || least == kForbidden) table.costs[i] -= least;
   }
   return taken;

@@ -1,8 +1,8 @@
 // Tables with numbers: equal ones have the same, and what was made of the same tables in the same way is made once.
 //
-// A layer that repeats costs one look-up then: messages along a chain of equal layers become equal once their least
-// cost is taken out, because powers of a matrix over (min, +) repeat after a while but for a constant (Cohen, Dubois,
-// Quadrat and Viot 1985).
+// A layer that repeats then costs one look-up: messages along a chain of equal layers become equal once their least
+// cost is taken out, because powers of a matrix over (min, +) repeat after a while, except for a constant (Cohen,
+// Dubois, Quadrat and Viot 1985).
 #ifndef CLEAVE_SEARCH_MINSUM_TABLES_H_
 #define CLEAVE_SEARCH_MINSUM_TABLES_H_
 

@@ -44,7 +44,7 @@ class Columns {
   Columns(StrategyTable& table, const TermKind& kind, const std::vector<const std::vector<int>*>& domains)
       : table_(table), kind_(kind), domains_(domains) {
     for (const std::vector<int>* domain : domains) sizes_.push_back(static_cast<int>(domain->size()));
-    for (const Formula& formula : kind.formulas) columns_.push_back(ColumnOf(formula));
+    for (const StrategyFormula& formula : kind.formulas) columns_.push_back(ColumnOf(formula));
   }
 
   const std::vector<int>& sizes() const { return sizes_; }
@@ -57,7 +57,7 @@ class Columns {
     return column.numbers[static_cast<size_t>(offset)];
   }
   LayoutIndex Seen(int formula, const std::vector<int>& digits) const {
-    const Formula& own = kind_.formulas[static_cast<size_t>(formula)];
+    const StrategyFormula& own = kind_.formulas[static_cast<size_t>(formula)];
     return own.seen >= 0 ? own.seen : table_.output(own.op, Number(formula, digits));
   }
   LayoutIndex Wanted(int formula, int slot, const std::vector<int>& digits) const {
@@ -65,9 +65,9 @@ class Columns {
   }
 
  private:
-  Column ColumnOf(const Formula& formula) {
+  Column ColumnOf(const StrategyFormula& formula) {
     Column column;
-    if (formula.kind == Formula::Kind::kVariable) column.variables.push_back(formula.number);
+    if (formula.kind == StrategyFormula::Kind::kVariable) column.variables.push_back(formula.number);
     for (int input : formula.inputs) {
       for (int variable : columns_[static_cast<size_t>(input)].variables) {
         const auto place = std::lower_bound(column.variables.begin(), column.variables.end(), variable);
@@ -89,21 +89,21 @@ class Columns {
     return column;
   }
 
-  int Evaluate(const Formula& formula, const std::vector<int>& digits) {
+  int Evaluate(const StrategyFormula& formula, const std::vector<int>& digits) {
     switch (formula.kind) {
-      case Formula::Kind::kVariable: {
+      case StrategyFormula::Kind::kVariable: {
         const auto variable = static_cast<size_t>(formula.number);
         return (*domains_[variable])[static_cast<size_t>(digits[variable])];
       }
-      case Formula::Kind::kNumber:
+      case StrategyFormula::Kind::kNumber:
         return formula.number;
-      case Formula::Kind::kInherited:
+      case StrategyFormula::Kind::kInherited:
         return table_.Inherited(formula.op, Number(formula.inputs[0], digits));
-      case Formula::Kind::kStored:
+      case StrategyFormula::Kind::kStored:
         return table_.LyingLike(formula.op, Wanted(formula.inputs[0], formula.slots[0], digits));
-      case Formula::Kind::kUpdated:
+      case StrategyFormula::Kind::kUpdated:
         return table_.LyingLike(formula.op, Seen(formula.inputs[0], digits));
-      case Formula::Kind::kSum: {
+      case StrategyFormula::Kind::kSum: {
         layouts_.clear();
         for (int input : formula.inputs) layouts_.push_back(Seen(input, digits));
         std::optional<LayoutIndex> value;
@@ -113,15 +113,15 @@ class Columns {
         }
         return table_.Sum(formula.op, layouts_, value);
       }
-      case Formula::Kind::kData:
+      case StrategyFormula::Kind::kData:
         layouts_.clear();
         for (size_t i = 0; i < formula.inputs.size(); ++i) {
           layouts_.push_back(Wanted(formula.inputs[i], formula.slots[i], digits));
         }
         return table_.Data(formula.op, layouts_);
-      case Formula::Kind::kDataFrom:
+      case StrategyFormula::Kind::kDataFrom:
         return table_.DataFrom(formula.op, Seen(formula.inputs[0], digits));
-      case Formula::Kind::kBatchCut:
+      case StrategyFormula::Kind::kBatchCut:
         return table_.BatchCut(formula.op);
     }
     return 0;
@@ -150,12 +150,12 @@ int IdleAxes(const Strategy& strategy, const Mesh& mesh) {
 
 }  // namespace
 
-Network::Network(StrategyTable& table, const std::map<OpId, Demand>& demands, const AssignmentOptions& assignment,
-                 Options options)
+Network::Network(StrategyTable& table, const OpDemands& demands, const AssignmentOptions& assignment, Options options)
     : table_(table),
       options_(std::move(options)),
       terms_(TermsOf(table, demands, assignment, options_.folding.has_value() ? &*options_.folding : nullptr)),
-      gradient_weight_(assignment.gradient_weight) {
+      gradient_weight_(assignment.gradient_weight),
+      entries_(options_.entries.value_or(assignment.tuning.term_entries)) {
   // 2^50 units for all that the graph computes leave room for a plan that moves everything many times, and resolve the
   // price of plans to twelve digits. A power of two: scaling is exact.
   const double scale = table.paid().scale;
@@ -205,7 +205,7 @@ int Network::TableOf(const TermKind& kind, const Domains& own) {
   CostTable costs{.sizes = columns.sizes(), .costs = {}};
   std::vector<int> all;
   for (int i = 0; i < kind.variables; ++i) all.push_back(i);
-  const Formula& made = kind.formulas[static_cast<size_t>(kind.made)];
+  const StrategyFormula& made = kind.formulas[static_cast<size_t>(kind.made)];
   std::vector<RedistributionPrices::Demanded> demands;
   std::vector<int> group;
   Odometer odometer(all, columns.sizes());
@@ -231,7 +231,7 @@ int Network::TableOf(const TermKind& kind, const Domains& own) {
     if (kind.local) {
       const int number = columns.Number(kind.made, digits);
       cost.price += table_.LocalPrice(kind.value, number);
-      if (made.kind == Formula::Kind::kVariable && options_.breaks_ties) {
+      if (made.kind == StrategyFormula::Kind::kVariable && options_.breaks_ties) {
         const int idle = IdleAxes(table_.strategy(made.op, number), table_.mesh());
         units += kIdleAxis * (table_.paid().may_leave_idle ? table_.mesh().axis_count() - idle : idle);
       }
@@ -264,7 +264,7 @@ MinSum Network::Problem(const Domains& domains) {
     problem.terms.push_back({.scope = term.scope, .table = found->second});
   };
   for (const Term& term : terms_.terms) {
-    if (entries(term) <= options_.entries) {
+    if (entries(term) <= entries_) {
       add(term, term.count);
       continue;
     }
@@ -272,7 +272,7 @@ MinSum Network::Problem(const Domains& domains) {
     for (int part : term.parts) {
       const Term& smaller = terms_.parts[static_cast<size_t>(part)];
       const bool counts = options_.large_terms == LargeTerms::kSplit || smaller.never_more;
-      if (counts && entries(smaller) <= options_.entries) add(smaller, term.count);
+      if (counts && entries(smaller) <= entries_) add(smaller, term.count);
     }
   }
   return problem;
@@ -290,7 +290,7 @@ int64_t Network::Entries(const Domains& domains, int64_t most) const {
       own = std::min(own * static_cast<int64_t>(domain(number).size()), most);
     }
     key.push_back(term.kind);
-    if (own > options_.entries) continue;
+    if (own > entries_) continue;
     if (seen.insert(std::move(key)).second) entries = std::min(entries + own, most);
   }
   return entries;

@@ -6,7 +6,7 @@
 //   const MinSum problem = network.Problem(domains);  // search/minsum finds the best choice
 //   assignment.Apply(network.Changes(domains, solution.values));
 //
-// Variables are the ops that a search sets: forward products and light ops, but for metrics, which cost nothing and
+// Variables are the ops that a search sets: forward products and light ops, except metrics, which cost nothing and
 // follow what they read. A term is the price of one value: its scope is who makes and who reads it, backward ops
 // through the forward ops they inherit from, parameters through their leaders. Equal layers have equal terms: a table
 // is computed once for all of them. The sum of all terms is Assignment::cost() (network_test), in integer units of
@@ -17,8 +17,8 @@
 //
 // A value that very many ops read (an input of every layer) would need a table over all of them. Where a table would
 // have more than `Options::entries`, the value is priced as if each reader were served alone, each at its share of the
-// cost; the problem is then not the price itself (`is_exact()` is false), and a search compares Assignment::cost()
-// before it believes it.
+// cost; the problem is then only near the price (`is_exact()` is false), and a search compares Assignment::cost()
+// before it takes a solution.
 #ifndef CLEAVE_SEARCH_NETWORK_NETWORK_H_
 #define CLEAVE_SEARCH_NETWORK_NETWORK_H_
 
@@ -43,18 +43,17 @@ class Network {
  public:
   enum class LargeTerms {
     kSplit,  // Priced reader by reader: near the price, for a search.
-    kBound,  // The same, but for what might be above the price, which is left out.
+    kBound,  // The same without what might be above the price.
   };
   struct Options {
-    int64_t entries = 1 << 12;
+    std::optional<int64_t> entries = std::nullopt;  // Nullopt: as `assignment.tuning` says.
     LargeTerms large_terms = LargeTerms::kSplit;
     bool breaks_ties = true;                        // See kCollective and kIdleAxis; a bound leaves them out.
     std::optional<Folding> folding = std::nullopt;  // Nullopt: each op is a variable of its own.
   };
 
   // `table` outlives the network.
-  Network(StrategyTable& table, const std::map<OpId, Demand>& demands, const AssignmentOptions& assignment,
-          Options options);
+  Network(StrategyTable& table, const OpDemands& demands, const AssignmentOptions& assignment, Options options);
 
   // One op for each variable: the first of its class.
   const std::vector<OpId>& variables() const { return terms_.variables; }
@@ -98,6 +97,7 @@ class Network {
   Options options_;
   Terms terms_;
   double gradient_weight_;
+  int64_t entries_;
   double unit_ = 1;
   bool is_exact_ = true;
   std::vector<DomainEntry> domains_;

@@ -38,7 +38,7 @@ void CheckAgainstAssignment(const Graph& graph, int64_t devices, AssignmentOptio
   const Cluster cluster = CpuCluster(devices);
   const Mesh mesh = MeshOfCluster(cluster);
   if (prices_for != nullptr) options.prices = prices_for(facts, cluster, mesh);
-  const std::map<OpId, Demand> demands;
+  const OpDemands demands;
   Assignment assignment(facts, mesh, options, demands);
   Network network(assignment.table(), demands, options, {.entries = 1 << 20});
   std::mt19937 random(static_cast<unsigned>(seed));
@@ -87,6 +87,46 @@ TEST(NetworkTest, TermsCountWhatOpsCostByThemselves) {
         CheckAgainstAssignment(graph, devices, {.gradient_weight = 0.1, .dataset = {}}, 1, prices_for);
       }
     }
+  }
+}
+
+// Where the layers of a deep model are decided alike, one variable and one table for all of them give the same price.
+TEST(NetworkTest, AFoldedNetworkHasThePriceOfThePlan) {
+  testing::GptShape shape;
+  shape.layers = 12;
+  const Graph graph = testing::Gpt(shape);
+  const GraphFacts facts = FactsOf(graph);
+  Assignment assignment(facts, Mesh::OfDevices(4), {.dataset = {}}, {});
+  const Network::Options options{.entries = 1 << 20, .folding = FoldOps(assignment.table(), {}, {})};
+  Network folded(assignment.table(), {}, assignment.options(), options);
+  const Network whole(assignment.table(), {}, assignment.options(), {});
+  EXPECT_LT(2 * folded.variables().size(), whole.variables().size());
+  std::mt19937 random(1);
+  Domains domains;
+  for (OpId op : folded.variables()) domains.push_back(folded.Domain(op, RandomDomain(assignment, op, 1, random)));
+  const std::vector<int> values(domains.size(), 0);
+  assignment.Apply(folded.Changes(domains, values));
+  const Cost& cost = assignment.cost();
+  const double tied = cost.price + Network::kCollective * folded.unit() * cost.collectives;
+  const double idle = Network::kIdleAxis * folded.unit() * static_cast<double>(whole.variables().size()) * 2;
+  EXPECT_NEAR(static_cast<double>(CostOf(folded.Problem(domains), values)) * folded.unit(), tied,
+              1e-9 * cost.price + idle);
+}
+
+TEST(FoldingTest, MiddleLayersAreAlikeAndDemandedOpsAreLikeNoOther) {
+  testing::GptShape shape;
+  shape.layers = 12;
+  const Graph graph = testing::Gpt(shape);
+  const GraphFacts facts = FactsOf(graph);
+  StrategyTable table(facts, Mesh::OfDevices(2));
+  const OpId first = *graph.Find("x.5.up"), second = *graph.Find("x.6.up");
+  const Folding alike = FoldOps(table, {}, {});
+  EXPECT_EQ(alike.variables[first], alike.variables[second]);
+  EXPECT_NE(alike.variables[first], alike.variables[*graph.Find("x.0.up")]);
+  const Folding demanded = FoldOps(table, {{first, {.strategy = Strategy::Replicated(facts.rule(first))}}}, {});
+  for (const Op& op : graph.ops) {
+    if (op.id == first) continue;
+    EXPECT_NE(demanded.variables[first], demanded.variables[op.id]) << op.name;
   }
 }
 

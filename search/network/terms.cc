@@ -1,7 +1,6 @@
 #include "search/network/terms.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
 #include "search/cost/inner_cost.h"
@@ -9,26 +8,18 @@
 namespace cleave {
 namespace {
 
-// Values with more variables than this get parts.
-constexpr size_t kSmallScope = 3;
-
 class Builder {
  public:
-  Builder(StrategyTable& table, const std::map<OpId, Demand>& demands, const AssignmentOptions& assignment,
-          const Folding* folding)
+  Builder(StrategyTable& table, const OpDemands& demands, const AssignmentOptions& assignment, const Folding* folding)
       : table_(table),
         facts_(table.facts()),
         demands_(demands),
         assignment_(assignment),
         folding_(folding),
-        node_of_(facts_.graph->ops.size(), -1),
-        parameter_of_(facts_.graph->ops.size(), OpId(-1)) {}
+        node_of_(facts_.graph->ops.size(), -1) {}
 
   Terms Build() {
     FindVariables();
-    for (const Op& op : facts_.graph->ops) {
-      for (OpId member : facts_.update_groups[op.id]) parameter_of_[member] = op.id;
-    }
     AddTerms();
     return std::move(terms_);
   }
@@ -36,23 +27,23 @@ class Builder {
  private:
   // A formula over other nodes instead of a term's formulas.
   struct Node {
-    Formula formula;
+    StrategyFormula formula;
     std::vector<int> scope;  // Variables, ascending.
   };
 
   void FindVariables() {
     terms_.variable_of = IdVector<OpId, int>(facts_.graph->ops.size(), -1);
     std::map<int, int> of_class;
-    for (const Op& op : facts_.graph->ops) {
-      if (op.phase == Phase::kMetric || !facts_.is_set(op.id)) continue;
-      int& variable = terms_.variable_of[op.id];
+    for (OpId op : facts_.set_ops) {
+      if (facts_.op(op).phase == Phase::kMetric) continue;
+      int& variable = terms_.variable_of[op];
       variable = static_cast<int>(terms_.variables.size());
       if (folding_ != nullptr) {
-        variable = of_class.emplace(folding_->variables[op.id], variable).first->second;
+        variable = of_class.emplace(folding_->variables[op], variable).first->second;
       }
       if (variable < static_cast<int>(terms_.variables.size())) continue;
-      terms_.variables.push_back(op.id);
-      terms_.fixed.push_back(Demanded(op.id) != nullptr);
+      terms_.variables.push_back(op);
+      terms_.fixed.push_back(Demanded(op) != nullptr);
     }
   }
 
@@ -69,16 +60,16 @@ class Builder {
 
   int NodeOf(OpId op) {
     if (node_of_[op] >= 0) return node_of_[op];
-    Formula formula = FormulaOf(op);
+    StrategyFormula formula = FormulaOf(op);
     formula.op = op;
     formula.seen = SeenOf(op);
     node_of_[op] = AddNode(std::move(formula));
     return node_of_[op];
   }
 
-  int AddNode(Formula formula) {
+  int AddNode(StrategyFormula formula) {
     Node node{.formula = std::move(formula), .scope = {}};
-    if (node.formula.kind == Formula::Kind::kVariable) node.scope.push_back(node.formula.number);
+    if (node.formula.kind == StrategyFormula::Kind::kVariable) node.scope.push_back(node.formula.number);
     for (int input : node.formula.inputs) Join(nodes_[static_cast<size_t>(input)].scope, node.scope);
     nodes_.push_back(std::move(node));
     return static_cast<int>(nodes_.size()) - 1;
@@ -90,44 +81,47 @@ class Builder {
     scope = std::move(joined);
   }
 
-  Formula FormulaOf(OpId op) {
+  StrategyFormula FormulaOf(OpId op) {
     const Role role = facts_.roles[op];
     if (const Strategy* demanded = Demanded(op)) {
-      return {.kind = Formula::Kind::kNumber, .op = op, .number = table_.Intern(op, *demanded)};
+      return {.kind = StrategyFormula::Kind::kNumber, .op = op, .number = table_.Intern(op, *demanded)};
     }
     switch (role) {
       case Role::kProduct:
       case Role::kLight:
-        if (terms_.variable_of[op] < 0) return {.kind = Formula::Kind::kNumber, .op = op};
-        return {.kind = Formula::Kind::kVariable, .op = op, .number = terms_.variable_of[op]};
+        if (terms_.variable_of[op] < 0) return {.kind = StrategyFormula::Kind::kNumber, .op = op};
+        return {.kind = StrategyFormula::Kind::kVariable, .op = op, .number = terms_.variable_of[op]};
       case Role::kInherits:
-        return {.kind = Formula::Kind::kInherited, .op = op, .inputs = {NodeOf(facts_.op(op).inherits->op)}};
+        return {.kind = StrategyFormula::Kind::kInherited, .op = op, .inputs = {NodeOf(facts_.op(op).inherits->op)}};
       case Role::kParameter:
       case Role::kCopy: {
         const Read& leader = facts_.leaders[op];
-        if (leader.reader == op) return {.kind = Formula::Kind::kNumber, .op = op};
-        return {.kind = Formula::Kind::kStored, .op = op, .inputs = {NodeOf(leader.reader)}, .slots = {leader.input}};
+        if (leader.reader == op) return {.kind = StrategyFormula::Kind::kNumber, .op = op};
+        return {.kind = StrategyFormula::Kind::kStored,
+                .op = op,
+                .inputs = {NodeOf(leader.reader)},
+                .slots = {leader.input}};
       }
       case Role::kUpdate:
-        if (parameter_of_[op] == OpId(-1)) return {.kind = Formula::Kind::kNumber, .op = op};
-        return {.kind = Formula::Kind::kUpdated, .op = op, .inputs = {NodeOf(parameter_of_[op])}};
+        if (facts_.updated_parameters[op] == op) return {.kind = StrategyFormula::Kind::kNumber, .op = op};
+        return {.kind = StrategyFormula::Kind::kUpdated, .op = op, .inputs = {NodeOf(facts_.updated_parameters[op])}};
       case Role::kSum:
         return SumFormula(op);
       case Role::kData:
       case Role::kInput:
         return DataFormula(op);
       case Role::kConstant:
-        return {.kind = Formula::Kind::kNumber, .op = op};
+        return {.kind = StrategyFormula::Kind::kNumber, .op = op};
     }
     return {};
   }
 
-  Formula SumFormula(OpId op) {
-    if (facts_.continues_other_sum(op)) {
+  StrategyFormula SumFormula(OpId op) {
+    if (facts_.continues_other_sum[op]) {
       const OpId value = *facts_.op(facts_.whole_sums[op]).gradient_of;
-      return {.kind = Formula::Kind::kUpdated, .op = op, .inputs = {NodeOf(value)}};
+      return {.kind = StrategyFormula::Kind::kUpdated, .op = op, .inputs = {NodeOf(value)}};
     }
-    Formula formula{.kind = Formula::Kind::kSum, .op = op};
+    StrategyFormula formula{.kind = StrategyFormula::Kind::kSum, .op = op};
     for (OpId input : facts_.op(op).inputs) formula.inputs.push_back(NodeOf(input));
     if (const std::optional<OpId>& value = facts_.op(facts_.whole_sums[op]).gradient_of) {
       formula.has_value = true;
@@ -136,24 +130,24 @@ class Builder {
     return formula;
   }
 
-  Formula DataFormula(OpId op) {
+  StrategyFormula DataFormula(OpId op) {
     if (assignment_.dataset.has_value()) {
       if (facts_.roles[op] == Role::kInput) {
         const bool cut = *assignment_.dataset == DatasetLayout::kDataParallel;
-        return {.kind = cut ? Formula::Kind::kBatchCut : Formula::Kind::kNumber, .op = op};
+        return {.kind = cut ? StrategyFormula::Kind::kBatchCut : StrategyFormula::Kind::kNumber, .op = op};
       }
-      if (facts_.op(op).inputs.empty()) return {.kind = Formula::Kind::kNumber, .op = op};
-      return {.kind = Formula::Kind::kDataFrom, .op = op, .inputs = {NodeOf(facts_.op(op).inputs[0])}};
+      if (facts_.op(op).inputs.empty()) return {.kind = StrategyFormula::Kind::kNumber, .op = op};
+      return {.kind = StrategyFormula::Kind::kDataFrom, .op = op, .inputs = {NodeOf(facts_.op(op).inputs[0])}};
     }
-    Formula formula{.kind = Formula::Kind::kData, .op = op};
-    for (const Read& read : facts_.data_reads(op)) {
+    StrategyFormula formula{.kind = StrategyFormula::Kind::kData, .op = op};
+    for (const Read& read : facts_.data_reads[op]) {
       formula.inputs.push_back(NodeOf(read.reader));
       formula.slots.push_back(read.input);
     }
     return formula;
   }
 
-  // Data that nothing fixes is made as it is read.
+  // Data that no demand and no setting fixes is made in the layout in which it is read.
   bool IsFreeData(OpId op) const {
     const Role role = facts_.roles[op];
     return (role == Role::kInput || role == Role::kData) && !assignment_.dataset.has_value() && demands_.count(op) == 0;
@@ -175,9 +169,9 @@ class Builder {
   }
 
   void AddTerm(OpId op) {
-    const std::vector<OpId> inner = InnerGroupOf(facts_, op);
-    bool moves =
-        facts_.priced[op] && facts_.roles[op] != Role::kConstant && !IsFreeData(op) && parameter_of_[op] == OpId(-1);
+    const std::vector<OpId>& inner = facts_.inner_groups[op];
+    bool moves = facts_.priced[op] && facts_.roles[op] != Role::kConstant && !IsFreeData(op) &&
+                 facts_.updated_parameters[op] == op;
     std::vector<std::pair<int, TermRead>> reads;  // (node, read)
     if (moves) {
       for (const Read& read : facts_.reads[op]) {
@@ -189,12 +183,13 @@ class Builder {
     }
     if (!moves && inner.empty() && terms_.variable_of[op] < 0 && table_.local_kind(op) == 0) return;
     Term term = Instantiate(op, {.made = NodeOf(op), .local = true, .moves = moves, .reads = reads, .inner = inner});
-    if (term.scope.size() > kSmallScope) AddParts(op, reads, inner, term);
+    if (term.scope.size() > assignment_.tuning.whole_term_variables) AddParts(op, reads, inner, term);
     terms_.terms.push_back(std::move(term));
   }
 
-  // One part per reader, of its share of the weight: readers often agree, and are then served together. However they
-  // are served, it costs as much as serving the dearest of them alone, and that is at least the mean of all.
+  // One part for each reader, with its share of the weight: readers often agree and are then served together. However
+  // they are served, it costs as much as serving the most expensive of them alone, and that is at least the mean of
+  // all.
   void AddParts(OpId op, const std::vector<std::pair<int, TermRead>>& reads, const std::vector<OpId>& inner,
                 Term& term) {
     const auto add = [&](Term part, bool never_more) {
@@ -219,14 +214,14 @@ class Builder {
 
   // The node without sums: a sum that lies like the value whose gradient it is.
   int SimpleNode(int node) {
-    const Formula& formula = nodes_[static_cast<size_t>(node)].formula;
-    if (formula.kind != Formula::Kind::kSum || !formula.has_value) return node;
+    const StrategyFormula& formula = nodes_[static_cast<size_t>(node)].formula;
+    if (formula.kind != StrategyFormula::Kind::kSum || !formula.has_value) return node;
     const int value = formula.inputs.back();
-    return AddNode({.kind = Formula::Kind::kUpdated, .op = formula.op, .inputs = {SimpleNode(value)}});
+    return AddNode({.kind = StrategyFormula::Kind::kUpdated, .op = formula.op, .inputs = {SimpleNode(value)}});
   }
 
   // What a term prices, over nodes.
-  struct Priced {
+  struct PricedNodes {
     int made = 0;
     bool local = true;
     bool moves = true;
@@ -234,7 +229,7 @@ class Builder {
     std::vector<OpId> inner;
   };
 
-  Term Instantiate(OpId op, const Priced& priced) {
+  Term Instantiate(OpId op, const PricedNodes& priced) {
     Term term;
     Join(nodes_[static_cast<size_t>(priced.made)].scope, term.scope);
     for (const auto& [node, read] : priced.reads) Join(nodes_[static_cast<size_t>(node)].scope, term.scope);
@@ -255,11 +250,7 @@ class Builder {
       kind.reads.back().formula = Localize(node, term.scope, formula_of, kind);
     }
     for (OpId member : priced.inner) kind.inner.push_back(Localize(NodeOf(member), term.scope, formula_of, kind));
-    if (!priced.inner.empty()) {
-      kind.inner_kind =
-          inner_kinds_.emplace(InnerGroupText(facts_, priced.inner), static_cast<int>(inner_kinds_.size()))
-              .first->second;
-    }
+    if (!priced.inner.empty()) kind.inner_kind = facts_.inner_kinds[op];
     term.kind = KindOf(std::move(kind));
     return term;
   }
@@ -267,9 +258,9 @@ class Builder {
   // Copies a node and those it uses into `kind`'s formulas, over the scope's local variables; the index of its formula.
   int Localize(int node, const std::vector<int>& scope, std::map<int, int>& formula_of, TermKind& kind) {
     if (const auto found = formula_of.find(node); found != formula_of.end()) return found->second;
-    Formula formula = nodes_[static_cast<size_t>(node)].formula;
+    StrategyFormula formula = nodes_[static_cast<size_t>(node)].formula;
     for (int& input : formula.inputs) input = Localize(input, scope, formula_of, kind);
-    if (formula.kind == Formula::Kind::kVariable) {
+    if (formula.kind == StrategyFormula::Kind::kVariable) {
       formula.number = static_cast<int>(std::lower_bound(scope.begin(), scope.end(), formula.number) - scope.begin());
     }
     kind.formulas.push_back(std::move(formula));
@@ -287,10 +278,10 @@ class Builder {
                             table_.type(kind.value),
                             facts_.gradient[kind.value],
                             table_.local_kind(kind.value)};
-    for (const Formula& formula : kind.formulas) {
+    for (const StrategyFormula& formula : kind.formulas) {
       key.insert(key.end(), {static_cast<int>(formula.kind), facts_.rule_of[formula.op], formula.number,
                              formula.has_value, formula.seen});
-      if (formula.kind == Formula::Kind::kInherited) key.push_back(table_.inheritance_kind(formula.op));
+      if (formula.kind == StrategyFormula::Kind::kInherited) key.push_back(table_.inheritance_kind(formula.op));
       key.insert(key.end(), formula.inputs.begin(), formula.inputs.end());
       key.push_back(-2);
       key.insert(key.end(), formula.slots.begin(), formula.slots.end());
@@ -312,21 +303,19 @@ class Builder {
 
   StrategyTable& table_;
   const GraphFacts& facts_;
-  const std::map<OpId, Demand>& demands_;
+  const OpDemands& demands_;
   const AssignmentOptions& assignment_;
   const Folding* folding_;
   Terms terms_;
   std::vector<Node> nodes_;
   IdVector<OpId, int> node_of_;
-  IdVector<OpId, OpId> parameter_of_;
-  std::map<std::string, int> inner_kinds_;
   std::map<double, int> weights_;
   absl::flat_hash_map<std::vector<int>, int> kind_index_;
 };
 
 }  // namespace
 
-Terms TermsOf(StrategyTable& table, const std::map<OpId, Demand>& demands, const AssignmentOptions& assignment,
+Terms TermsOf(StrategyTable& table, const OpDemands& demands, const AssignmentOptions& assignment,
               const Folding* folding) {
   return Builder(table, demands, assignment, folding).Build();
 }

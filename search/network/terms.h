@@ -1,8 +1,8 @@
 // How the values of a graph get their price from the strategies of a search's variables: formulas over strategy
 // numbers.
 //
-// A Formula says how one op gets its strategy: it is a variable, a fixed number, or follows from other formulas (a
-// backward op from its forward op, a parameter from its leader). A TermKind is the price of a value as a function of
+// A StrategyFormula says how one op gets its strategy: it is a variable, a fixed number, or follows from other formulas
+// (a backward op from its forward op, a parameter from its leader). A TermKind is the price of a value as a function of
 // its scope's strategies, with its formulas written over local variables 0, 1, …, so that equal layers have one kind.
 #ifndef CLEAVE_SEARCH_NETWORK_TERMS_H_
 #define CLEAVE_SEARCH_NETWORK_TERMS_H_
@@ -13,11 +13,12 @@
 
 #include "search/assignment/assignment.h"
 #include "search/assignment/strategy_table.h"
+#include "search/network/folding.h"
 
 namespace cleave {
 
 // How an op gets its strategy from the formulas before it in the list.
-struct Formula {
+struct StrategyFormula {
   enum class Kind {
     kVariable,   // Local variable `number`.
     kNumber,     // Strategy `number`: fixed by a demand, or replicated.
@@ -48,7 +49,7 @@ struct TermRead {
 // The price of one value.
 struct TermKind {
   int id = 0;
-  std::vector<Formula> formulas;  // In order: a formula uses earlier ones. Those of reads and of the value.
+  std::vector<StrategyFormula> formulas;  // In order: a formula uses earlier ones. Those of reads and of the value.
   int variables = 0;
   OpId value;         // Of one that stands for all.
   int made = 0;       // The formula of the value's op.
@@ -76,14 +77,8 @@ struct Terms {
   std::vector<Term> parts;
 };
 
-// Which ops of a graph are alike.
-struct Folding {
-  IdVector<OpId, int> variables;  // Ops of one number share a variable; their rules are equal.
-  IdVector<OpId, int> values;     // Values of one number have equal terms over the same variables.
-};
-
 // `folding` null: nothing is folded.
-Terms TermsOf(StrategyTable& table, const std::map<OpId, Demand>& demands, const AssignmentOptions& assignment,
+Terms TermsOf(StrategyTable& table, const OpDemands& demands, const AssignmentOptions& assignment,
               const Folding* folding);
 
 }  // namespace cleave

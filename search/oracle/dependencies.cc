@@ -28,11 +28,7 @@ std::vector<OpId> Deciders(const GraphFacts& facts, const Op& op) {
       if (const auto& value = facts.op(facts.whole_sums[op.id]).gradient_of) deciders.push_back(*value);
       break;
     case Role::kUpdate:
-      for (const Op& parameter : facts.graph->ops) {
-        for (OpId member : facts.update_groups[parameter.id]) {
-          if (member == op.id) deciders.push_back(parameter.id);
-        }
-      }
+      if (facts.updated_parameters[op.id] != op.id) deciders.push_back(facts.updated_parameters[op.id]);
       break;
   }
   return deciders;

@@ -1,4 +1,4 @@
-// Which decisions the price of a value hangs on. Inside of search/oracle only.
+// On which decisions the price of a value depends. Only for search/oracle.
 #ifndef CLEAVE_SEARCH_ORACLE_DEPENDENCIES_H_
 #define CLEAVE_SEARCH_ORACLE_DEPENDENCIES_H_
 
@@ -10,7 +10,7 @@
 namespace cleave {
 
 // Per value the ops of `open` on whose strategies its price depends: those that decide how it lies and how each of its
-// readers wants it. More than search/assignment looks at is allowed, less is not.
+// readers wants it. More ops than search/assignment looks at are allowed, fewer are not.
 IdVector<OpId, std::set<OpId>> DecisionsBehindPrices(const GraphFacts& facts, const std::vector<OpId>& open);
 
 }  // namespace cleave

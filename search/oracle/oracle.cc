@@ -14,18 +14,10 @@
 namespace cleave {
 namespace {
 
-std::vector<OpId> OpenOps(const Assignment& assignment) {
-  std::vector<OpId> open;
-  for (const Op& op : assignment.facts().graph->ops) {
-    if (assignment.facts().is_set(op.id) && !assignment.fixed(op.id)) open.push_back(op.id);
-  }
-  return open;
-}
-
 class Walk {
  public:
   Walk(Assignment& assignment, const OracleOptions& options)
-      : assignment_(assignment), options_(options), open_(OpenOps(assignment)), stages_(open_.size() + 1) {
+      : assignment_(assignment), options_(options), open_(assignment.OpenOps()), stages_(open_.size() + 1) {
     for (size_t i = 0; i < open_.size(); ++i) {
       const OpId op = open_[i];
       const bool is_product = assignment_.facts().roles[op] == Role::kProduct;

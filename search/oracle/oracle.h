@@ -19,8 +19,9 @@
 namespace cleave {
 
 struct OracleOptions {
-  // Leaves out plans that cannot be the best: those that begin as dear as a whole plan that is known, or that differ
-  // from a cheaper beginning only in ops whose neighbours are all set. Without, every plan is priced.
+  // Leaves out plans that cannot be the best: those whose beginning costs as much as a whole plan that is
+  // known, or differs from a cheaper beginning only in ops whose neighbours are all set. Without this every plan is
+  // priced.
   bool prune = true;
   int64_t most_tried = std::numeric_limits<int64_t>::max();  // Beginnings of plans.
 };
@@ -31,8 +32,8 @@ struct BestPlan {
   int64_t tried = 0;
 };
 
-// The cheapest plan that keeps what is fixed in `assignment`, which is left as it was; of equals one that always is the
-// same. nullopt where `most_tried` is not enough. O(strategies ^ open ops) at worst.
+// The cheapest plan that keeps what is fixed in `assignment`, which is left as it was. Of equal plans it is always the
+// same one. nullopt where `most_tried` is not enough. O(strategies ^ open ops) at worst.
 std::optional<BestPlan> TryAllPlans(Assignment& assignment, const OracleOptions& options);
 
 // Every strategy that `TryAllPlans` gives an op of this rule.

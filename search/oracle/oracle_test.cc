@@ -4,6 +4,7 @@
 #include <set>
 
 #include "gtest/gtest.h"
+#include "ir/testing/meshes.h"
 #include "ir/testing/seed.h"
 #include "search/cost/cost.h"
 #include "search/testing/models.h"
@@ -16,15 +17,6 @@ using testing::LettersOf;
 using testing::Mlp;
 using testing::RandomSmallGraph;
 using testing::SeedNetwork;
-
-Mesh MeshOf(const std::vector<int64_t>& sizes, double inner_weight = 1) {
-  std::vector<MeshAxis> axes;
-  for (int64_t size : sizes) {
-    axes.push_back(
-        {.name = "m" + std::to_string(axes.size()), .size = size, .weight = axes.empty() ? 1 : inner_weight});
-  }
-  return *Mesh::Create(std::move(axes));
-}
 
 std::optional<BestPlan> Best(const Graph& graph, const Mesh& mesh, double gradient_weight,
                              const OracleOptions& options = {}) {
@@ -60,7 +52,7 @@ TEST(OracleTest, FindsTheKnownOptima) {
   EXPECT_NEAR(Best(Mlp(256, six_of_32), MeshOf({4}), 1)->cost.price, 36864, 1);
   EXPECT_NEAR(Best(Mlp(256, six_of_32), MeshOf({4}), 0.1)->cost.price, 3686.4, 1);
   EXPECT_NEAR(Best(Mlp(32, six_of_256), MeshOf({4}), 1)->cost.price, 221184, 1);
-  EXPECT_NEAR(Best(Mlp(256, six_of_32), MeshOf({2, 2}, 0.1), 1)->cost.price, 14745.6, 1);
+  EXPECT_NEAR(Best(Mlp(256, six_of_32), MeshOf({2, 2}, {1, 0.1}), 1)->cost.price, 14745.6, 1);
 }
 
 TEST(OracleTest, FindsTheKnownOptimaOfTheSeedNetwork) {
@@ -75,7 +67,7 @@ TEST(OracleTest, PruningLosesNothing) {
   for (uint64_t seed = first; seed < first + 40; ++seed) {
     SCOPED_TRACE(seed);
     const Graph graph = RandomSmallGraph(seed, {.most_products = 3, .most_light_ops = 1, .largest_size = 7});
-    const Mesh mesh = seed % 4 == 0 ? MeshOf({2, 2}, 0.1) : MeshOf({2 + static_cast<int64_t>(seed % 2)});
+    const Mesh mesh = seed % 4 == 0 ? MeshOf({2, 2}, {1, 0.1}) : MeshOf({2 + static_cast<int64_t>(seed % 2)});
     const std::optional<BestPlan> whole = Best(graph, mesh, 0.1, {.prune = false});
     const std::optional<BestPlan> pruned = Best(graph, mesh, 0.1);
     ASSERT_TRUE(whole.has_value() && pruned.has_value());
@@ -102,7 +94,7 @@ TEST(OracleTest, ThePlanCostsWhatItIsSaidTo) {
     EXPECT_EQ(best->cost.impossible, 0);
     Plan plan{.cluster = "cpu", .mesh = assignment.mesh(), .ops = {}, .gradient_weight = 0.1, .search = {}};
     for (const Op& op : graph.ops) plan.ops.push_back({.strategy = assignment.strategy(op.id), .output = {}});
-    EXPECT_NEAR(PlanCost(graph, plan).price, best->cost.price, 1e-6 * best->cost.price);
+    EXPECT_NEAR(PlanCost(FactsOf(graph), plan).price, best->cost.price, 1e-6 * best->cost.price);
   }
 }
 

@@ -39,15 +39,15 @@ class Resolution {
   Resolution(const GraphFacts& facts, const Mesh& mesh, const std::vector<NamedAxis>& named, Diagnostics& diagnostics)
       : facts_(facts), mesh_(mesh), named_(named), diagnostics_(diagnostics) {}
 
-  std::optional<Demand> Resolve(const Pin& pin) {
+  std::optional<OpDemand> Resolve(const Pin& pin) {
     return Match(
         pin.demand, [&](const ShardPin& shard) { return FromShard(pin, shard); },
         [&](const LayoutPin& layout) { return FromLayout(pin, layout); },
-        [&](const ReplicatePin&) -> std::optional<Demand> {
-          return Demand{.strategy = Strategy::Replicated(facts_.rule(pin.op)), .output = std::nullopt};
+        [&](const ReplicatePin&) -> std::optional<OpDemand> {
+          return OpDemand{.strategy = Strategy::Replicated(facts_.rule(pin.op)), .output = std::nullopt};
         },
-        [&](const DataParallelPin&) -> std::optional<Demand> {
-          return WithOutput(pin.op, Demand{}, CutByBatch(facts_.op(pin.op).type.shape, mesh_));
+        [&](const DataParallelPin&) -> std::optional<OpDemand> {
+          return WithOutput(pin.op, OpDemand{}, CutByBatch(facts_.op(pin.op).type.shape, mesh_));
         });
   }
 
@@ -71,12 +71,12 @@ class Resolution {
     return ok;
   }
 
-  std::optional<Demand> FromShard(const Pin& pin, const ShardPin& shard) {
+  std::optional<OpDemand> FromShard(const Pin& pin, const ShardPin& shard) {
     const Op& op = facts_.op(pin.op);
     bool ok = CheckCounts(shard.out, op);
     for (size_t i = 0; i < shard.in.size(); ++i) ok = CheckCounts(shard.in[i], facts_.op(op.inputs[i])) && ok;
     if (!ok) return std::nullopt;
-    Demand demand;
+    OpDemand demand;
     const bool any_input =
         std::any_of(shard.in.begin(), shard.in.end(), [](const CountsPin& in) { return in.has_value(); });
     if (any_input) {
@@ -92,10 +92,10 @@ class Resolution {
     std::optional<Layout> layout = LayoutFromCounts(counts, from, mesh_);
     if (!layout.has_value()) {
       diagnostics_.Add(
-          Error(Code::kE0312,
-                absl::StrCat("the slices of ", op.inputs.empty() ? absl::StrCat("`", op.name, "`") : "`out`",
-                             " together are ", Product(counts), ", and there are ",
-                             Plural(mesh_.rank_count(), "device")))
+          Error(
+              Code::kE0312,
+              absl::StrCat("the slices of ", op.inputs.empty() ? absl::StrCat("`", op.name, "`") : "`out`",
+                           " together are ", Product(counts), ", and there are ", Plural(mesh_.rank_count(), "device")))
               .At(Cover(shard.out->front().span, shard.out->back().span), "more slices than mesh axes can give")
               .Note(TensorText(op))
               .Help(PossibleText(mesh_)));
@@ -111,7 +111,6 @@ class Resolution {
   }
 
   std::optional<Strategy> StrategyOf(const Pin& pin, const ShardPin& shard) {
-    const Op& op = facts_.op(pin.op);
     std::vector<std::optional<std::vector<int64_t>>> counts;
     for (const CountsPin& in : shard.in) {
       std::optional<std::vector<int64_t>>& own = counts.emplace_back();
@@ -122,18 +121,14 @@ class Resolution {
     CountsPlace place;
     absl::StatusOr<Strategy> strategy = StrategyFromCounts(counts, facts_.rule(pin.op), mesh_, &place);
     if (strategy.ok()) return *std::move(strategy);
-    Report(pin, shard, op, place, std::string(strategy.status().message()));
+    Report(pin, shard, place, strategy.status());
     return std::nullopt;
   }
 
-  void Report(const Pin& pin, const ShardPin& shard, const Op& op, const CountsPlace& place, std::string message) {
-    std::vector<int64_t> product;
-    for (const CountsPin& in : shard.in) {
-      if (!in.has_value()) continue;
-      for (const Placed<int64_t>& count : *in) product.push_back(count.value);
-    }
-    const bool too_many = message.find("no mesh axes left") != std::string::npos;
-    Diagnostic error = Error(too_many ? Code::kE0312 : Code::kE0311, std::move(message));
+  void Report(const Pin& pin, const ShardPin& shard, const CountsPlace& place, const absl::Status& mistake) {
+    const Op& op = facts_.op(pin.op);
+    const bool too_many = absl::IsResourceExhausted(mistake);
+    Diagnostic error = Error(too_many ? Code::kE0312 : Code::kE0311, std::string(mistake.message()));
     if (place.input >= 0 && place.dimension >= 0) {
       const Op& tensor = facts_.op(op.inputs[static_cast<size_t>(place.input)]);
       const Placed<int64_t>& count =
@@ -145,7 +140,8 @@ class Resolution {
     } else {
       error.labels.push_back({pin.span, absl::StrCat("on `", op.name, "`")});
     }
-    error.notes.push_back(absl::StrCat("the factors of `", op.kind, "` are ", facts_.rule(pin.op).ToString()));
+    error.notes.push_back(
+        absl::StrCat("the factors of `", OpKindName(op.kind), "` are ", facts_.rule(pin.op).ToString()));
     if (too_many) error.help.push_back(PossibleText(mesh_));
     diagnostics_.Add(std::move(error));
   }
@@ -168,7 +164,7 @@ class Resolution {
     }
   }
 
-  std::optional<Demand> FromLayout(const Pin& pin, const LayoutPin& pinned) {
+  std::optional<OpDemand> FromLayout(const Pin& pin, const LayoutPin& pinned) {
     Layout layout;
     bool ok = true;
     std::set<AxisId> used;
@@ -184,7 +180,7 @@ class Resolution {
       }
     }
     if (!ok) return std::nullopt;
-    return WithOutput(pin.op, Demand{}, std::move(layout));
+    return WithOutput(pin.op, OpDemand{}, std::move(layout));
   }
 
   bool IsOneDevice(const std::string& name) const {
@@ -214,9 +210,9 @@ class Resolution {
     return false;
   }
 
-  // The value is to lie in `layout`. An op whose rule says nothing else makes it so; a product may be cut in another
-  // way and its value be redistributed.
-  Demand WithOutput(OpId id, Demand demand, Layout layout) const {
+  // The value is to lie in `layout`. An op makes it so where its rule can; a product may be cut in another way, and its
+  // value is then redistributed.
+  OpDemand WithOutput(OpId id, OpDemand demand, Layout layout) const {
     const Rule& rule = facts_.rule(id);
     const Role role = facts_.roles[id];
     if (!demand.strategy.has_value() && role != Role::kProduct) {
@@ -234,7 +230,7 @@ class Resolution {
   Diagnostics& diagnostics_;
 };
 
-// Gives dimension after dimension its axes; `left` is what its count still needs.
+// Gives one dimension after the other its axes, in the order of `order`.
 bool Assign(const std::vector<int64_t>& counts, const std::vector<AxisId>& order, const Mesh& mesh, size_t dimension,
             std::set<AxisId>& used, Layout& layout) {
   if (dimension == counts.size()) return true;
@@ -283,14 +279,14 @@ std::optional<Layout> LayoutFromCounts(const std::vector<int64_t>& counts, const
   return std::nullopt;
 }
 
-std::optional<std::map<OpId, Demand>> ResolvePins(const GraphFacts& facts, const Mesh& mesh, const Pins& pins,
-                                                  Diagnostics& diagnostics) {
+std::optional<OpDemands> ResolvePins(const GraphFacts& facts, const Mesh& mesh, const Pins& pins,
+                                     Diagnostics& diagnostics) {
   Resolution resolution(facts, mesh, pins.settings.mesh, diagnostics);
-  std::map<OpId, Demand> demands;
+  OpDemands demands;
   std::map<OpId, Span> places;
   bool ok = true;
   for (const Pin& pin : pins.pins) {
-    const std::optional<Demand> demand = resolution.Resolve(pin);
+    const std::optional<OpDemand> demand = resolution.Resolve(pin);
     if (!demand.has_value()) {
       ok = false;
       continue;
@@ -310,7 +306,7 @@ std::optional<std::map<OpId, Demand>> ResolvePins(const GraphFacts& facts, const
   return demands;
 }
 
-std::vector<OpId> BrokenDemands(const GraphFacts& facts, const Plan& plan, const std::map<OpId, Demand>& demands) {
+std::vector<OpId> BrokenDemands(const GraphFacts& facts, const Plan& plan, const OpDemands& demands) {
   std::vector<OpId> broken;
   for (const auto& [op, demand] : demands) {
     const OpPlan& own = plan.ops[op];

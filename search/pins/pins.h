@@ -1,6 +1,6 @@
 // From the user's pins to what a search must keep: a strategy of an op, a layout of its value.
 //
-//   std::optional<std::map<OpId, Demand>> demands = ResolvePins(facts, mesh, pins, diagnostics);
+//   std::optional<OpDemands> demands = ResolvePins(facts, mesh, pins, diagnostics);
 //
 // A pin is kept or the compile fails: everything that the mesh or the op's rule cannot give is reported here, each with
 // its place.
@@ -22,8 +22,8 @@ namespace cleave {
 
 // nullopt after errors E0304 and E0310 to E0312. `mesh` is what `pins.settings.mesh` names, where it names one; an axis
 // of one device can be named too, and cuts nothing.
-std::optional<std::map<OpId, Demand>> ResolvePins(const GraphFacts& facts, const Mesh& mesh, const Pins& pins,
-                                                  Diagnostics& diagnostics);
+std::optional<OpDemands> ResolvePins(const GraphFacts& facts, const Mesh& mesh, const Pins& pins,
+                                     Diagnostics& diagnostics);
 
 // The layout of a tensor of shape `shape` with the given number of slices per dimension that is nearest to `from`: axes
 // of `from` stay where they are as far as the counts allow, the rest are taken in mesh order, those over which `from`
@@ -34,7 +34,7 @@ std::optional<Layout> LayoutFromCounts(const std::vector<int64_t>& counts, const
 std::vector<int64_t> PossibleCounts(const Mesh& mesh);
 
 // What of `demands` a finished plan does not keep: empty, or a bug of the search.
-std::vector<OpId> BrokenDemands(const GraphFacts& facts, const Plan& plan, const std::map<OpId, Demand>& demands);
+std::vector<OpId> BrokenDemands(const GraphFacts& facts, const Plan& plan, const OpDemands& demands);
 
 }  // namespace cleave
 

@@ -11,7 +11,7 @@ Placed<int64_t> At(int64_t value, int32_t place) {
 }
 
 struct Resolved {
-  std::optional<std::map<OpId, Demand>> demands;
+  std::optional<OpDemands> demands;
   Diagnostics diagnostics;
 };
 
@@ -122,7 +122,7 @@ TEST(ResolvePinsTest, AnAxisOfOneDeviceCutsNothing) {
   Diagnostics diagnostics;
   EXPECT_FALSE(ResolvePins(facts, Mesh(), pins, diagnostics).has_value());
   pins.settings.mesh = {{.name = "x", .size = 1, .span = {}}};
-  const std::optional<std::map<OpId, Demand>> demands = ResolvePins(facts, Mesh(), pins, diagnostics);
+  const std::optional<OpDemands> demands = ResolvePins(facts, Mesh(), pins, diagnostics);
   ASSERT_TRUE(demands.has_value());
   EXPECT_EQ(OutputLayout(*demands->at(weight).strategy, facts.rule(weight)), Layout::Replicated(2));
 }

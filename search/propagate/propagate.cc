@@ -17,7 +17,7 @@ namespace {
 // What a pin cuts by an axis: a factor of the op, a dimension of its value; -1 for none.
 using Use = std::tuple<OpId, int, int>;
 
-std::vector<Use> UsesOf(const std::map<OpId, Demand>& demands, AxisId axis) {
+std::vector<Use> UsesOf(const OpDemands& demands, AxisId axis) {
   std::vector<Use> uses;
   for (const auto& [op, demand] : demands) {
     const int factor = demand.strategy.has_value() ? FactorCutBy(*demand.strategy, axis) : -1;
@@ -28,7 +28,7 @@ std::vector<Use> UsesOf(const std::map<OpId, Demand>& demands, AxisId axis) {
 }
 
 // Axes that some pin uses, those together that all pins use alike.
-std::vector<AxisGroup> GroupsOf(const std::map<OpId, Demand>& demands, const Mesh& mesh) {
+std::vector<AxisGroup> GroupsOf(const OpDemands& demands, const Mesh& mesh) {
   std::vector<AxisGroup> groups;
   std::map<std::vector<Use>, size_t> index;
   for (AxisId axis : mesh.AxisIds()) {
@@ -41,7 +41,7 @@ std::vector<AxisGroup> GroupsOf(const std::map<OpId, Demand>& demands, const Mes
   return groups;
 }
 
-std::vector<Seed> SeedsOf(const std::map<OpId, Demand>& demands, const Pins& pins) {
+std::vector<Seed> SeedsOf(const OpDemands& demands, const Pins& pins) {
   std::vector<Seed> seeds;
   for (const auto& [op, demand] : demands) {
     Seed seed{.op = op, .priority = std::numeric_limits<int64_t>::max()};
@@ -73,7 +73,7 @@ std::string ReasonOf(const GraphFacts& facts, const Mesh& mesh, const Waves& wav
 
 }  // namespace
 
-std::optional<Propagation> Propagate(Assignment& assignment, const std::map<OpId, Demand>& demands, const Pins& pins,
+std::optional<Propagation> Propagate(Assignment& assignment, const OpDemands& demands, const Pins& pins,
                                      Diagnostics& diagnostics) {
   const GraphFacts& facts = assignment.facts();
   if (demands.empty()) {

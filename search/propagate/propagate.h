@@ -27,7 +27,7 @@ struct Propagation {
 // Sets all open ops of `assignment`, which are replicated; `demands` are those of the assignment, from `pins`. Warns of
 // pins whose cuts meet (W0605) and of products that no cut reaches (W0606). nullopt after E0309: there is no pin, and
 // more than one device.
-std::optional<Propagation> Propagate(Assignment& assignment, const std::map<OpId, Demand>& demands, const Pins& pins,
+std::optional<Propagation> Propagate(Assignment& assignment, const OpDemands& demands, const Pins& pins,
                                      Diagnostics& diagnostics);
 
 }  // namespace cleave

@@ -58,11 +58,11 @@ std::vector<OpId> ProductsOf(const GraphFacts& facts) {
   return products;
 }
 
-struct Found {
+struct SpreadPlan {
   std::optional<Plan> plan;
   Diagnostics diagnostics;
 
-  const Diagnostic* Of(Code code) const {
+  const Diagnostic* FirstWith(Code code) const {
     for (const Diagnostic& item : diagnostics.items()) {
       if (item.code == code) return &item;
     }
@@ -70,8 +70,8 @@ struct Found {
   }
 };
 
-Found Spread(const Graph& graph, int64_t devices, const Pins& pins) {
-  Found found;
+SpreadPlan Spread(const Graph& graph, int64_t devices, const Pins& pins) {
+  SpreadPlan found;
   found.plan = Search(graph, CpuCluster(devices), pins, {.algorithm = SearchAlgorithm::kPropagate, .dataset = {}},
                       found.diagnostics);
   if (found.plan.has_value()) found.plan->search.seconds = 0;
@@ -82,14 +82,14 @@ Found Spread(const Graph& graph, int64_t devices, const Pins& pins) {
 std::string Letters(const Graph& graph, const Plan& plan) {
   std::string text;
   for (const Op& op : graph.ops) {
-    if (op.kind != "matmul" || op.phase != Phase::kForward) continue;
+    if (op.kind != OpKind::kMatmul || op.phase != Phase::kForward) continue;
     absl::StrAppend(&text, text.empty() ? "" : " ", LettersOf(graph, plan.mesh, op.id, plan.ops[op.id].strategy));
   }
   return text;
 }
 
 std::string LettersFor(const Graph& graph, int64_t devices, const Pins& pins) {
-  const Found found = Spread(graph, devices, pins);
+  const SpreadPlan found = Spread(graph, devices, pins);
   return found.plan.has_value() ? Letters(graph, *found.plan) : "";
 }
 
@@ -101,14 +101,14 @@ TEST(PropagateTest, RowsGoThroughAllLayers) {
 
 TEST(PropagateTest, ColumnsAreContractedByTheNextLayer) {
   const Graph graph = Mlp(64, {16, 32, 32, 8});
-  const Found found = Spread(graph, 4, PinsOf({ShardOn(*graph.Find("h0"), {{1, 1}, {4, 1}})}));
+  const SpreadPlan found = Spread(graph, 4, PinsOf({ShardOn(*graph.Find("h0"), {{1, 1}, {4, 1}})}));
   ASSERT_TRUE(found.plan.has_value());
   EXPECT_EQ(Letters(graph, *found.plan), "jj kk --");
   const OpPlan& second = found.plan->ops[*graph.Find("h1")];
   EXPECT_EQ(second.decided_by, DecidedBy::kPropagation);
   EXPECT_TRUE(absl::StartsWith(second.reason, "follows `h0` (line ")) << second.reason;
   EXPECT_TRUE(absl::StrContains(second.reason, " on m0 m1, by way of `h0.relu`: k: m0 m1, causes ")) << second.reason;
-  const Diagnostic* unreached = found.Of(Code::kW0606);
+  const Diagnostic* unreached = found.FirstWith(Code::kW0606);
   ASSERT_NE(unreached, nullptr);
   EXPECT_TRUE(absl::StrContains(unreached->message, "no pin's cut by `m0` and `m1` reaches `h2` (line "));
   EXPECT_EQ(unreached->help[0], "pin it in `parallel`: `pin \"h2\" = shard((4, 1), (1, 1));`");
@@ -130,13 +130,14 @@ TEST(PropagateTest, AProductThatCannotTakeTheCutIsDividedInAnotherWay) {
   // The diagonal of a matrix is never cut, its other dimension can be.
   GraphBuilder b;
   const auto input = [&](const std::string& name, const Shape& shape) {
-    return b.Add("input", {}, {{"data", name}, {"dtype", std::string("f32")}, {"shape", shape}}, name);
+    return b.Add(OpKind::kInput, {},
+                 {{attribute::kData, name}, {attribute::kDType, DType::kF32}, {attribute::kShape, shape}}, name);
   };
-  const OpId w = b.Add("parameter", {}, {{"shape", Shape{8, 8}}, {"init", std::string("constant")}}, "w");
-  const OpId first = b.Add("matmul", {input("x", {8, 8}), w}, {}, "first");
-  b.Add("einsum", {first, input("y", {8, 4})}, {{"equation", std::string("i i, i j -> i j")}}, "second");
+  const OpId w = b.Add(OpKind::kParameter, {}, {{attribute::kShape, Shape{8, 8}}, {attribute::kInit, "constant"}}, "w");
+  const OpId first = b.Add(OpKind::kMatmul, {input("x", {8, 8}), w}, {}, "first");
+  b.Add(OpKind::kEinsum, {first, input("y", {8, 4})}, {{attribute::kEquation, "i i, i j -> i j"}}, "second");
   const Graph graph = std::move(b).Build();
-  const Found found = Spread(graph, 4, PinsOf({ShardOn(*graph.Find("first"), {{4, 1}, {1, 1}})}));
+  const SpreadPlan found = Spread(graph, 4, PinsOf({ShardOn(*graph.Find("first"), {{4, 1}, {1, 1}})}));
   ASSERT_TRUE(found.plan.has_value());
   const OpId second = *graph.Find("second");
   EXPECT_EQ(CutsText(found.plan->ops[second].strategy, RuleOf(graph, graph.op(second)), found.plan->mesh), "j: m0 m1");
@@ -146,9 +147,9 @@ TEST(PropagateTest, WithoutAPinItSaysWhatToPin) {
   const Graph graph = Mlp(64, {16, 32, 8});
   Pins pins;
   pins.settings.search_span = At(7);
-  const Found found = Spread(graph, 8, pins);
+  const SpreadPlan found = Spread(graph, 8, pins);
   EXPECT_FALSE(found.plan.has_value());
-  const Diagnostic* error = found.Of(Code::kE0309);
+  const Diagnostic* error = found.FirstWith(Code::kE0309);
   ASSERT_NE(error, nullptr);
   EXPECT_EQ(error->labels[0].span, At(7));
   EXPECT_TRUE(absl::StartsWith(error->notes[0], "the heaviest products are `h0` (line ")) << error->notes[0];
@@ -163,9 +164,9 @@ Pins Opposed(const Graph& graph) {
 
 TEST(PropagateTest, ConflictsAreListedWithBothPins) {
   const Graph graph = Mlp(64, {16, 32, 32, 8});
-  const Found found = Spread(graph, 2, Opposed(graph));
+  const SpreadPlan found = Spread(graph, 2, Opposed(graph));
   ASSERT_TRUE(found.plan.has_value());
-  const Diagnostic* warning = found.Of(Code::kW0605);
+  const Diagnostic* warning = found.FirstWith(Code::kW0605);
   ASSERT_NE(warning, nullptr);
   ASSERT_EQ(warning->labels.size(), 2u);
   EXPECT_EQ(std::min(warning->labels[0].span.begin, warning->labels[1].span.begin), 10);
@@ -186,7 +187,7 @@ TEST(PropagateTest, ListsTwentyConflictsTheDearestFirst) {
     const std::vector<std::vector<int64_t>> rows = {{2, 1}, {1, 1}}, columns = {{1, 1}, {2, 1}};
     pins.pins.push_back(ShardOn(product, layer % 4 == 0 ? rows : columns, layer));
   }
-  const Found found = Spread(graph, 2, pins);
+  const SpreadPlan found = Spread(graph, 2, pins);
   std::vector<const Diagnostic*> warnings;
   for (const Diagnostic& item : found.diagnostics.items()) {
     if (item.code == Code::kW0605) warnings.push_back(&item);
@@ -200,8 +201,8 @@ TEST(PropagateTest, NeighboursThatAreBothPinnedAreNoConflict) {
   const Graph graph = testing::MatmulChain({8, 8, 8, 8});
   const Pins pins =
       PinsOf({ShardOn(*graph.Find("m0"), {{2, 1}, {1, 1}}), ShardOn(*graph.Find("m1"), {{1, 1}, {1, 2}})});
-  const Found found = Spread(graph, 2, pins);
-  EXPECT_EQ(found.Of(Code::kW0605), nullptr);
+  const SpreadPlan found = Spread(graph, 2, pins);
+  EXPECT_EQ(found.FirstWith(Code::kW0605), nullptr);
 }
 
 TEST(PropagateTest, PriorityChangesTheWinner) {
@@ -221,15 +222,16 @@ TEST(PropagateTest, RepeatedLayersAreCutLikeThePinnedOne) {
   const Graph graph = Gpt(shape);
   std::vector<std::string> names;
   for (const Op& op : graph.ops) {
-    if (absl::StrContains(op.name, "0") && op.kind == "matmul" && op.phase == Phase::kForward) names.push_back(op.name);
+    if (absl::StrContains(op.name, "0") && op.kind == OpKind::kMatmul && op.phase == Phase::kForward)
+      names.push_back(op.name);
   }
   ASSERT_FALSE(names.empty());
   const std::string up =
       *std::find_if(names.begin(), names.end(), [](const std::string& name) { return absl::EndsWith(name, ".up"); });
-  const Found found = Spread(graph, 4, PinsOf({ShardOn(*graph.Find(up), {{1, 1, 1}, {4, 1}})}));
+  const SpreadPlan found = Spread(graph, 4, PinsOf({ShardOn(*graph.Find(up), {{1, 1, 1}, {4, 1}})}));
   ASSERT_TRUE(found.plan.has_value());
   for (const Op& op : graph.ops) {
-    if (op.kind != "matmul" || op.phase != Phase::kForward) continue;
+    if (op.kind != OpKind::kMatmul || op.phase != Phase::kForward) continue;
     const std::string cuts = CutsText(found.plan->ops[op.id].strategy, RuleOf(graph, op), found.plan->mesh);
     if (absl::EndsWith(op.name, ".up")) {
       EXPECT_EQ(cuts, "j: m0 m1") << op.name;
@@ -242,28 +244,30 @@ TEST(PropagateTest, RepeatedLayersAreCutLikeThePinnedOne) {
 
 TEST(PropagateTest, AnAxisWithoutAPinIsReportedOnce) {
   const Graph graph = Mlp(64, {16, 32, 8});
-  const Found found = Spread(graph, 4, PinsOf({ShardOn(*graph.Find("h0"), {{2, 1}, {1, 1}})}));
-  ASSERT_NE(found.Of(Code::kW0603), nullptr);
-  EXPECT_EQ(found.Of(Code::kW0603)->notes[0], "`m1` is used by no pin: its ranks repeat the work");
-  EXPECT_EQ(found.Of(Code::kW0606), nullptr);
+  const SpreadPlan found = Spread(graph, 4, PinsOf({ShardOn(*graph.Find("h0"), {{2, 1}, {1, 1}})}));
+  ASSERT_NE(found.FirstWith(Code::kW0603), nullptr);
+  EXPECT_EQ(found.FirstWith(Code::kW0603)->notes[0], "`m1` is used by no pin: its ranks repeat the work");
+  EXPECT_EQ(found.FirstWith(Code::kW0606), nullptr);
 }
 
 // Two products whose only tie is a weight, which the second reads transposed or not.
 Graph Tied(bool transpose_second) {
   GraphBuilder b;
   const auto input = [&](const std::string& name) {
-    return b.Add("input", {}, {{"data", name}, {"dtype", std::string("f32")}, {"shape", Shape{8, 16}}}, name);
+    return b.Add(OpKind::kInput, {},
+                 {{attribute::kData, name}, {attribute::kDType, DType::kF32}, {attribute::kShape, Shape{8, 16}}}, name);
   };
-  const OpId w = b.Add("parameter", {}, {{"shape", Shape{16, 16}}, {"init", std::string("constant")}}, "w");
-  b.Add("matmul", {input("x"), w}, {{"transpose_b", true}}, "first");
-  b.Add("matmul", {input("y"), w}, {{"transpose_b", transpose_second}}, "second");
+  const OpId w =
+      b.Add(OpKind::kParameter, {}, {{attribute::kShape, Shape{16, 16}}, {attribute::kInit, "constant"}}, "w");
+  b.Add(OpKind::kMatmul, {input("x"), w}, {{attribute::kTransposeB, true}}, "first");
+  b.Add(OpKind::kMatmul, {input("y"), w}, {{attribute::kTransposeB, transpose_second}}, "second");
   return std::move(b).Build();
 }
 
 TEST(PropagateTest, ReadersOfOneWeightCutItAlike) {
   for (const bool transpose : {false, true}) {
     const Graph graph = Tied(transpose);
-    const Found found = Spread(graph, 4, PinsOf({ShardOn(*graph.Find("first"), {{1, 1}, {4, 1}})}));
+    const SpreadPlan found = Spread(graph, 4, PinsOf({ShardOn(*graph.Find("first"), {{1, 1}, {4, 1}})}));
     ASSERT_TRUE(found.plan.has_value());
     EXPECT_EQ(Letters(graph, *found.plan), transpose ? "jj jj" : "jj kk");
     EXPECT_EQ(OutputLayout(found.plan->ops[*graph.Find("w")].strategy, RuleOf(graph, graph.op(*graph.Find("w")))),
@@ -295,13 +299,13 @@ TEST(PropagateTest, AnyPinsGiveOneSoundPlan) {
       if (random() % 2 == 0) pins.priorities.push_back({.op = product, .value = static_cast<int64_t>(random() % 3)});
     }
     if (pins.pins.empty()) continue;
-    const Found first = Spread(graph, devices, pins);
+    const SpreadPlan first = Spread(graph, devices, pins);
     ASSERT_TRUE(first.plan.has_value());
     EXPECT_EQ(VerifyPlan(graph, *first.plan), std::vector<std::string>{});
-    EXPECT_NEAR(first.plan->search.cost, PlanCost(graph, *first.plan).price, 1e-6 * first.plan->search.cost);
+    EXPECT_NEAR(first.plan->search.cost, PlanCost(FactsOf(graph), *first.plan).price, 1e-6 * first.plan->search.cost);
     std::shuffle(pins.pins.begin(), pins.pins.end(), random);
     std::shuffle(pins.priorities.begin(), pins.priorities.end(), random);
-    const Found second = Spread(graph, devices, pins);
+    const SpreadPlan second = Spread(graph, devices, pins);
     EXPECT_EQ(*first.plan, *second.plan);
     EXPECT_EQ(first.diagnostics.items(), second.diagnostics.items());
   }
@@ -320,7 +324,7 @@ TEST(PropagateTest, AnyNumberOfDevices) {
         if (!factors.empty()) strategy = *Moved(strategy, facts.rule(product), mesh, factors.back(), axis);
       }
       const Pins pins = PinsOf({ShardOn(product, InStrategy(strategy, facts.rule(product), mesh))});
-      const Found found = Spread(graph, devices, pins);
+      const SpreadPlan found = Spread(graph, devices, pins);
       ASSERT_TRUE(found.plan.has_value());
       EXPECT_EQ(VerifyPlan(graph, *found.plan), std::vector<std::string>{});
     }

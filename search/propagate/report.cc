@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/text/text.h"
-#include "ir/ops/ops.h"
 #include "search/cost/prices.h"
 #include "search/sapp/choices.h"
 
@@ -26,11 +25,8 @@ std::vector<OpId> HeaviestFirst(const GraphFacts& facts, const Wanted& wanted) {
   for (const Op& op : facts.graph->ops) {
     if (facts.roles[op.id] == Role::kProduct && wanted(op.id)) products.push_back(op.id);
   }
-  const auto work = [&](OpId id) {
-    const Op& op = facts.op(id);
-    return DefinitionOf(op).flops(InputTypes(*facts.graph, op), op.type, op.attributes).value();
-  };
-  std::stable_sort(products.begin(), products.end(), [&](OpId a, OpId b) { return work(a) > work(b); });
+  std::stable_sort(products.begin(), products.end(),
+                   [&](OpId a, OpId b) { return facts.product_flops[a] > facts.product_flops[b]; });
   return products;
 }
 
@@ -70,14 +66,14 @@ struct Conflict {
 
 class Conflicts {
  public:
-  Conflicts(const Assignment& assignment, const Waves& waves, const std::map<OpId, Demand>& demands)
+  Conflicts(const Assignment& assignment, const Waves& waves, const OpDemands& demands)
       : assignment_(assignment), facts_(assignment.facts()), waves_(waves), demands_(demands) {}
 
   std::vector<Conflict> Find() const {
     std::vector<Conflict> conflicts;
     for (const Op& op : facts_.graph->ops) {
       if (!facts_.is_set(op.id) && demands_.count(op.id) == 0) continue;
-      if (const std::optional<Conflict> conflict = OfValue(op.id)) conflicts.push_back(*conflict);
+      if (const std::optional<Conflict> conflict = ConflictAt(op.id)) conflicts.push_back(*conflict);
     }
     std::stable_sort(conflicts.begin(), conflicts.end(),
                      [](const Conflict& a, const Conflict& b) { return a.cost > b.cost; });
@@ -85,7 +81,7 @@ class Conflicts {
   }
 
  private:
-  std::optional<Conflict> OfValue(OpId value) const {
+  std::optional<Conflict> ConflictAt(OpId value) const {
     for (const Read& read : facts_.reads[value]) {
       if (!facts_.is_set(read.reader) || (demands_.count(value) > 0 && demands_.count(read.reader) > 0)) continue;
       const std::optional<std::pair<OpId, OpId>> pins = PinsThatMeet(value, read);
@@ -147,7 +143,7 @@ class Conflicts {
   const Assignment& assignment_;
   const GraphFacts& facts_;
   const Waves& waves_;
-  const std::map<OpId, Demand>& demands_;
+  const OpDemands& demands_;
 };
 
 Diagnostic WarningOf(const Assignment& assignment, const Conflict& conflict, const Pins& pins) {
@@ -197,8 +193,8 @@ void ReportNoPins(const Assignment& assignment, const Pins& pins, Diagnostics& d
   diagnostics.Add(std::move(error));
 }
 
-void WarnOfConflicts(const Assignment& assignment, const Waves& waves, const std::map<OpId, Demand>& demands,
-                     const Pins& pins, Diagnostics& diagnostics) {
+void WarnOfConflicts(const Assignment& assignment, const Waves& waves, const OpDemands& demands, const Pins& pins,
+                     Diagnostics& diagnostics) {
   const std::vector<Conflict> conflicts = Conflicts(assignment, waves, demands).Find();
   for (size_t i = 0; i < conflicts.size() && i < kMostConflicts; ++i) {
     Diagnostic warning = WarningOf(assignment, conflicts[i], pins);

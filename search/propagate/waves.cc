@@ -11,13 +11,12 @@ namespace cleave {
 namespace {
 
 constexpr int kClasses = 3;  // Products, light ops, sources.
-constexpr int kSweeps = 4;   // Bounds how often the ops of a round look again.
 
 bool CutsBy(const Assignment& assignment, OpId op, const AxisGroup& group) {
   return CutsBy(assignment.strategy(op), group) || CutsBy(assignment.seen(op), group);
 }
 
-// Products that stand at the same place of repeated layers and have equal rules, in the order of the first of each.
+// Products at the same place of repeated layers whose rules are equal, in the order of the first product of each list.
 std::vector<std::vector<OpId>> TwinsIn(const GraphFacts& facts) {
   std::map<std::pair<std::string, int>, size_t> index;
   std::vector<std::vector<OpId>> twins;
@@ -101,7 +100,7 @@ void Waves::Run() {
   }
 }
 
-// While a wave runs, only what its axes cut is decided: the rest may still follow.
+// While a wave runs, only ops that its axes cut are decided; the others may still follow.
 void Waves::OpenAll(size_t group) {
   for (const Op& op : facts_.graph->ops) {
     if (IsFree(op.id)) assignment_.SetDecided(op.id, CutsBy(assignment_.strategy(op.id), groups_[group]));
@@ -112,7 +111,7 @@ void Waves::Start(size_t group, int op_class, int64_t priority, Level& level) {
   for (const Seed& seed : seeds_) {
     if (seed.priority > priority || ClassOf(seed.op) != op_class) continue;
     if (!CutsBy(assignment_, seed.op, groups_[group])) continue;
-    // A pin on the value alone leaves open how the op makes it.
+    // A pin on the value alone does not say how the op makes it.
     if (IsFree(seed.op)) level.insert({op_class, seed.op});
     AddNeighbours(seed.op, group, level);
   }
@@ -198,7 +197,7 @@ std::vector<Waves::Candidate> Waves::OtherFactors(OpId op, const Strategy& witho
   return candidates;
 }
 
-// Of `candidates`, which are not empty; `least` is what it costs.
+// The best of `candidates`, which are not empty; `least` becomes what it costs.
 const Waves::Candidate* Waves::Cheapest(OpId op, size_t group, const std::vector<Candidate>& candidates, Cost* least) {
   const bool product = facts_.roles[op] == Role::kProduct;
   const Candidate* best = nullptr;
@@ -221,8 +220,8 @@ const Waves::Candidate* Waves::Cheapest(OpId op, size_t group, const std::vector
   return best;
 }
 
-// What the redistributions of the values cost that the op and its gradients make and read. The gradients of parameters
-// are not between neighbours: they do not count.
+// What redistributions cost of the values that the op and its gradients make and read. Gradients of parameters do not
+// count, because they are not between neighbours.
 Cost Waves::MovesAround(OpId op) const {
   std::set<OpId> values = {op};
   const auto add_inputs = [&](OpId id) {
@@ -277,7 +276,7 @@ void Waves::LookAgain() {
   std::sort(round_.begin(), round_.end());
   round_.erase(std::unique(round_.begin(), round_.end()), round_.end());
   bool improved = true;
-  for (int sweep = 0; sweep < kSweeps && improved; ++sweep) {
+  for (int sweep = 0; sweep < assignment_.options().tuning.propagation_sweeps && improved; ++sweep) {
     improved = false;
     for (OpId op : round_) {
       for (size_t group = 0; group < groups_.size(); ++group) improved |= Improve(op, group);

@@ -4,7 +4,7 @@
 // neighbours offer and takes, of the strategies that follow, the one with the least redistribution between it and them;
 // ties go to fewer collectives, then to more axes, then to the first input. A light op may also stay as it is, where a
 // gather in front of it is cheaper; a product is always divided, by another factor where no offer fits. At the end of a
-// round its ops look again, now that all neighbours are known, and change what became too dear.
+// round its ops look again, now that all neighbours are known, and change what has become too expensive.
 //
 // O(groups x rounds x edges x offers).
 #ifndef CLEAVE_SEARCH_PROPAGATE_WAVES_H_

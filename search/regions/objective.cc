@@ -19,7 +19,7 @@ double BytesOf(const GraphFacts& facts) {
 AssignmentOptions ForMemory(const GraphFacts& facts, const Mesh& mesh, AssignmentOptions options) {
   const double bytes = BytesOf(facts);
   const double moved = options.prices.scale > 0 ? options.prices.scale : bytes;
-  const double weight = kSentPerKept * (bytes > 0 ? moved / bytes : 1);
+  const double weight = options.tuning.sent_per_kept * (bytes > 0 ? moved / bytes : 1);
   options.prices = WithMemoryWeight(facts, mesh, weight, std::move(options.prices));
   options.prices.scale = moved;
   for (const Op& op : facts.graph->ops) {

@@ -18,9 +18,6 @@ namespace cleave {
 // "compute_to_communication"
 absl::string_view ObjectiveName(Objective objective);
 
-// Under `memory` a byte kept weighs as much as so many that are sent: more and rounding would hide what is sent.
-inline constexpr double kSentPerKept = 4096;
-
 // `options`, which are those of `speed`, with what a search under `objective` pays. `facts` and `mesh` outlive it.
 AssignmentOptions PaidUnder(Objective objective, const GraphFacts& facts, const Mesh& mesh, AssignmentOptions options);
 

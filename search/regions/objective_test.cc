@@ -88,7 +88,7 @@ INSTANTIATE_TEST_SUITE_P(Objectives, ObjectiveTest, ::testing::ValuesIn(kObjecti
                          [](const auto& test) { return std::string(ObjectiveName(test.param)); });
 
 // One transformer block on 4 devices. Under `speed` all layers divide the batch, since gradients count a tenth; in full
-// they are dearer than what columns and contracted dimensions exchange. Least is kept where every activation is cut
+// they cost more than what columns and contracted dimensions exchange. Least is kept where every activation is cut
 // too, whatever that sends.
 TEST(ObjectivesTest, ThreeObjectivesThreePlans) {
   const Graph graph = Gpt({.batch = 8, .layers = 1});
@@ -147,7 +147,8 @@ TEST(ObjectivesTest, AByteKeptOutweighsTheBytesSentForIt) {
   Assignment by_speed(facts, mesh, plain, {});
   double held = 0;
   for (const Op& op : graph.ops) held += HeldBytes(facts, mesh, op.id, by_speed.strategy(op.id));
-  EXPECT_NEAR(by_memory.cost().price, by_speed.cost().price + kSentPerKept * held, 1e-6 * by_memory.cost().price);
+  EXPECT_NEAR(by_memory.cost().price, by_speed.cost().price + plain.tuning.sent_per_kept * held,
+              1e-6 * by_memory.cost().price);
 }
 
 }  // namespace

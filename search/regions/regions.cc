@@ -34,7 +34,7 @@ class RegionSearch {
       if (!Take(decide(step), region)) return std::nullopt;
     }
     if (task_.outside == Outside::kSearch) {
-      const std::map<OpId, Demand> regions = WithDecided(task_.demands);
+      const OpDemands regions = WithDecided(task_.demands);
       if (!Take(decide({.objective = task_.objective, .held = regions, .spread = regions}), -1)) return std::nullopt;
     }
     return RegionDecisions{.held = HeldDemands(task_), .changes = Changes()};
@@ -42,37 +42,37 @@ class RegionSearch {
 
   // The demands, and every op outside of regions replicated where it has none. What is made of data alone lies as
   // `dataset` says.
-  std::map<OpId, Demand> Outside() const {
-    std::map<OpId, Demand> held = task_.demands;
-    for (const Op& op : facts_.graph->ops) {
-      if (facts_.is_set(op.id) && region_of_[op.id] < 0) HoldReplicated(op.id, held);
+  OpDemands Outside() const {
+    OpDemands held = task_.demands;
+    for (OpId op : facts_.set_ops) {
+      if (region_of_[op] < 0) HoldReplicated(op, held);
     }
     return held;
   }
 
  private:
-  void HoldReplicated(OpId op, std::map<OpId, Demand>& held) const {
-    Demand& demand = held[op];
+  void HoldReplicated(OpId op, OpDemands& held) const {
+    OpDemand& demand = held[op];
     if (!demand.strategy.has_value()) demand.strategy = Strategy::Replicated(facts_.rule(op));
   }
 
-  std::map<OpId, Demand> WithDecided(std::map<OpId, Demand> held) const {
+  OpDemands WithDecided(OpDemands held) const {
     for (const auto& [op, strategy] : decided_) held[op].strategy = strategy;
     return held;
   }
 
   // Everything but the region's own ops: as it was decided, else replicated.
-  std::map<OpId, Demand> AllBut(int region) const {
-    std::map<OpId, Demand> held = WithDecided(task_.demands);
-    for (const Op& op : facts_.graph->ops) {
-      if (facts_.is_set(op.id) && region_of_[op.id] != region) HoldReplicated(op.id, held);
+  OpDemands AllBut(int region) const {
+    OpDemands held = WithDecided(task_.demands);
+    for (OpId op : facts_.set_ops) {
+      if (region_of_[op] != region) HoldReplicated(op, held);
     }
     return held;
   }
 
   // What the user demands of the region's ops, of parameters and of data.
-  std::map<OpId, Demand> PinsOf(int region) const {
-    std::map<OpId, Demand> pins;
+  OpDemands PinsOf(int region) const {
+    OpDemands pins;
     for (const auto& [op, demand] : task_.demands) {
       const bool is_source = facts_.classes[op] == OpClass::kSource;
       if (is_source || region_of_[op] == region) pins.emplace(op, demand);
@@ -107,7 +107,7 @@ std::optional<RegionDecisions> DecideRegions(const RegionTask& task, const Decid
   return RegionSearch(task).Run(decide);
 }
 
-std::map<OpId, Demand> HeldDemands(const RegionTask& task) {
+OpDemands HeldDemands(const RegionTask& task) {
   return task.outside == Outside::kReplicate ? RegionSearch(task).Outside() : task.demands;
 }
 

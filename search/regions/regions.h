@@ -23,8 +23,8 @@ namespace cleave {
 // What is decided at once: the ops that `held` leaves open.
 struct RegionStep {
   Objective objective = Objective::kSpeed;
-  std::map<OpId, Demand> held;
-  std::map<OpId, Demand> spread;  // Where propagation starts: the pins of the region, or all that is decided.
+  OpDemands held;
+  OpDemands spread;  // Where propagation starts: the pins of the region, or all that is decided.
 };
 
 // The strategies of all ops that a search sets, after a step; nullopt after errors.
@@ -32,23 +32,23 @@ using DecideStep = std::function<std::optional<std::vector<Change>>(const Region
 
 struct RegionTask {
   const GraphFacts& facts;
-  const std::map<OpId, Demand>& demands;  // Of `pins`.
-  const Pins& pins;                       // With regions.
+  const OpDemands& demands;  // Of `pins`.
+  const Pins& pins;          // With regions.
   Outside outside = Outside::kReplicate;
   Objective objective = Objective::kSpeed;  // Outside of regions.
 };
 
 struct RegionDecisions {
-  std::map<OpId, Demand> held;  // HeldDemands.
+  OpDemands held;  // HeldDemands.
   std::vector<Change> changes;
 };
 
 std::optional<RegionDecisions> DecideRegions(const RegionTask& task, const DecideStep& decide);
 
-// What no search decides: the demands, and ops that run replicated because they stand outside of all regions.
-std::map<OpId, Demand> HeldDemands(const RegionTask& task);
+// What no search decides: the demands, and the ops that run replicated because they are outside of all regions.
+OpDemands HeldDemands(const RegionTask& task);
 
-// Of the ops that run replicated because they stand outside of all regions, but for those with a pin of their own.
+// For each op that runs replicated because it is outside of all regions, and that has no pin of its own: the reason.
 std::map<OpId, std::string> ReasonsOutside(const RegionTask& task);
 
 // Puts "inside region `y` (objective memory): " before the reasons of a region's ops.

@@ -31,12 +31,16 @@ CountsPin Counts(std::vector<int64_t> numbers) {
 class Model {
  public:
   Model() {
-    const OpId x = Add("input", {}, {{"dtype", "f32"}, {"shape", Shape{kBatch, kWidth}}, {"data", "x"}}, "x");
-    const OpId target = Add("input", {}, {{"dtype", "f32"}, {"shape", Shape{kBatch, kWidth}}, {"data", "t"}}, "t");
+    const OpId x = Add(
+        OpKind::kInput, {},
+        {{attribute::kDType, DType::kF32}, {attribute::kShape, Shape{kBatch, kWidth}}, {attribute::kData, "x"}}, "x");
+    const OpId target = Add(
+        OpKind::kInput, {},
+        {{attribute::kDType, DType::kF32}, {attribute::kShape, Shape{kBatch, kWidth}}, {attribute::kData, "t"}}, "t");
     const OpId head = Product(x, "head");
     const OpId first = Block(head, "y");
     const OpId second = Block(first, "z");
-    builder_.mutable_graph().loss = Add("mse", {Product(second, "tail"), target}, {}, "loss");
+    builder_.mutable_graph().loss = Add(OpKind::kMse, {Product(second, "tail"), target}, {}, "loss");
     graph_ = *Differentiate(std::move(builder_).Build(), {.kind = Optimizer::Kind::kMomentum, .learning_rate = {}});
   }
 
@@ -78,16 +82,18 @@ class Model {
   const Diagnostics& diagnostics() const { return diagnostics_; }
 
  private:
-  OpId Add(const std::string& kind, std::vector<OpId> inputs, std::map<std::string, AttributeValue> attributes,
-           const std::string& name) {
+  OpId Add(OpKind kind, std::vector<OpId> inputs, Attributes attributes, const std::string& name) {
     return builder_.Add(kind, std::move(inputs), {std::move(attributes)}, name);
   }
 
   OpId Product(OpId x, const std::string& name) {
-    const OpId weight =
-        Add("parameter", {}, {{"shape", Shape{kWidth, kWidth}}, {"init", "constant"}, {"first", 0.5}, {"second", 0.0}},
-            absl::StrCat(name, ".weight"));
-    return Add("matmul", {x, weight}, {}, name);
+    const OpId weight = Add(OpKind::kParameter, {},
+                            {{attribute::kShape, Shape{kWidth, kWidth}},
+                             {attribute::kInit, "constant"},
+                             {attribute::kFirst, 0.5},
+                             {attribute::kSecond, 0.0}},
+                            absl::StrCat(name, ".weight"));
+    return Add(OpKind::kMatmul, {x, weight}, {}, name);
   }
 
   OpId Block(OpId x, const std::string& path) {
@@ -96,11 +102,11 @@ class Model {
       region.ops.push_back(op);
       return op;
     };
-    const OpId in = keep(Add("identity", {x}, {}, path + ".in_0"));
+    const OpId in = keep(Add(OpKind::kIdentity, {x}, {}, path + ".in_0"));
     const OpId up = keep(Product(in, path + ".up"));
-    const OpId middle = keep(Add("relu", {up}, {}, path + ".relu"));
+    const OpId middle = keep(Add(OpKind::kRelu, {up}, {}, path + ".relu"));
     const OpId down = keep(Product(middle, path + ".down"));
-    const OpId out = keep(Add("identity", {down}, {}, path + ".out"));
+    const OpId out = keep(Add(OpKind::kIdentity, {down}, {}, path + ".out"));
     pins_.regions.push_back(std::move(region));
     return out;
   }

@@ -13,9 +13,6 @@
 namespace cleave {
 namespace {
 
-// On larger meshes redistributions of alternatives are planned directly: their costs may be too high, never too low.
-constexpr int kMostAxesInFull = 3;
-
 // Per factor and kind of link the number of slices.
 std::string SlicesOf(const Strategy& strategy, const Mesh& mesh) {
   std::string text;
@@ -42,7 +39,7 @@ std::optional<Strategy> WithMoved(Strategy strategy, const Rule& rule, const Mes
   return strategy;
 }
 
-// What a search would have set for the assignment to come from `mark` to where it is.
+// The changes of ops that a search sets since `mark`.
 std::vector<Change> ChangesSince(const Assignment& assignment, int mark) {
   std::vector<Change> changes;
   for (OpId op : assignment.SetSince(mark)) {
@@ -53,8 +50,8 @@ std::vector<Change> ChangesSince(const Assignment& assignment, int mark) {
 
 }  // namespace
 
-// Each axis alone, and all together. Of axes of one size and link that cut the same factor only the innermost: to move
-// another one would shift the pieces of those inside of it too.
+// Each axis alone, and all together. Of the axes of one size and link that cut the same factor only the innermost one
+// is moved, because moving another one would shift the pieces of the axes inside of it too.
 std::vector<std::vector<AxisId>> Alternatives::MovesOf(const Strategy& current) const {
   const Mesh& mesh = assignment_.mesh();
   const std::vector<AxisId> axes = mesh.AxisIds();
@@ -135,7 +132,7 @@ std::optional<Alternative> Alternatives::Cheapest(OpId product, const Strategy& 
                      .changes = changes};
 }
 
-std::vector<Alternative> Alternatives::Of(OpId product) {
+std::vector<Alternative> Alternatives::OthersFor(OpId product) {
   std::vector<Alternative> all;
   for (const Strategy& strategy : StrategiesOf(product)) {
     std::optional<Alternative> alternative = Cheapest(product, strategy);
@@ -147,7 +144,7 @@ std::vector<Alternative> Alternatives::Of(OpId product) {
   });
   std::vector<Alternative> kept;
   for (Alternative& alternative : all) {
-    if (kept.size() == kMost) break;
+    if (kept.size() == assignment_.options().tuning.alternatives) break;
     const std::string slices = SlicesOf(alternative.choice.strategy, assignment_.mesh());
     const bool known = std::any_of(kept.begin(), kept.end(), [&](const Alternative& other) {
       return SameCost(other.choice.cost, alternative.choice.cost) &&
@@ -158,9 +155,9 @@ std::vector<Alternative> Alternatives::Of(OpId product) {
   return kept;
 }
 
-// Everything that the prices of a product's choices hang on, with layers counted from its own: the values around it,
-// and how their readers want them. A bundle within the layer stands for itself in every layer; one that runs through
-// all layers is the same for all.
+// Everything on which the prices of a product's choices depend, with layers counted from its own: the values around it,
+// and how their readers want them. A bundle within the layer is written alike in every layer; one that runs through all
+// layers is named by its number.
 std::string Alternatives::Surroundings(OpId product) const {
   const GraphFacts& facts = assignment_.facts();
   const LayerName own = LayerNameOf(facts.op(product).name);
@@ -207,12 +204,13 @@ std::vector<Choice> Alternatives::ChoicesOf(OpId product) {
   if (is_new) {
     RedistributionPrices& prices = assignment_.table().prices();
     const RedistributionEffort effort = prices.effort();
-    if (assignment_.mesh().axis_count() > kMostAxesInFull) prices.set_effort(RedistributionEffort::kDirect);
+    const int full_axes = assignment_.options().tuning.full_alternatives_axes;
+    if (assignment_.mesh().axis_count() > full_axes) prices.set_effort(RedistributionEffort::kDirect);
     found->second.push_back({.strategy = assignment_.strategy(product),
                              .cost = assignment_.CostAround(product).price,
                              .chosen = true,
                              .parts = PartsAround(assignment_, product)});
-    for (Alternative& alternative : Of(product)) found->second.push_back(std::move(alternative.choice));
+    for (Alternative& alternative : OthersFor(product)) found->second.push_back(std::move(alternative.choice));
     prices.set_effort(effort);
   }
   return found->second;

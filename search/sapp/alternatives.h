@@ -19,7 +19,7 @@ namespace cleave {
 
 struct Alternative {
   Choice choice;
-  std::vector<Change> changes;  // That make it of the assignment as it is.
+  std::vector<Change> changes;  // Applied to the assignment as it is, they make this alternative.
 };
 
 class Alternatives {
@@ -27,14 +27,12 @@ class Alternatives {
   // Both outlive this; the assignment is left as it was by every call, and must not change between calls.
   Alternatives(Assignment& assignment, const Bundles& bundles) : assignment_(assignment), bundles_(bundles) {}
 
-  // The choices of `product`: the present strategy first, then at most `kMost` others, cheapest first. Of strategies
-  // that cut as much of each factor on each kind of link for the same cost the first stands for all.
+  // The choices of `product`: the present strategy first, then at most `tuning.alternatives` others, cheapest first. Of
+  // strategies that cut as much of each factor on each kind of link for the same cost only the first is listed.
   std::vector<Choice> ChoicesOf(OpId product);
 
   // The others alone, with what they change.
-  std::vector<Alternative> Of(OpId product);
-
-  static constexpr size_t kMost = 8;
+  std::vector<Alternative> OthersFor(OpId product);
 
  private:
   std::vector<std::vector<AxisId>> MovesOf(const Strategy& current) const;

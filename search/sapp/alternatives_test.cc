@@ -30,7 +30,7 @@ struct Fixture {
         facts(FactsOf(graph)),
         bundles(FindBundles(facts)),
         assignment(facts, Mesh::OfDevices(devices), {.gradient_weight = gradient_weight, .dataset = {}}, {}) {
-    Sapp(assignment, bundles, {});
+    Sapp(assignment, bundles);
   }
 
   Graph graph;
@@ -45,14 +45,14 @@ TEST(AlternativesTest, TheCostOfAnAlternativeIsWhatThePlanWouldCostMore) {
   int looked_at = 0;
   for (OpId product : ProductsOf(fixture.facts)) {
     const double own = fixture.assignment.CostAround(product).price;
-    const double whole = PlanCost(fixture.graph, PlanOf(fixture.assignment)).price;
+    const double whole = PlanCost(fixture.facts, PlanOf(fixture.assignment)).price;
     const int mark = fixture.assignment.mark();
-    for (const Alternative& other : alternatives.Of(product)) {
+    for (const Alternative& other : alternatives.OthersFor(product)) {
       fixture.assignment.Apply(other.changes);
       const Plan plan = PlanOf(fixture.assignment);
       fixture.assignment.Rollback(mark);
       EXPECT_EQ(plan.ops[product].strategy, other.choice.strategy);
-      EXPECT_NEAR(other.choice.cost - own, PlanCost(fixture.graph, plan).price - whole, 1e-6 * whole);
+      EXPECT_NEAR(other.choice.cost - own, PlanCost(fixture.facts, plan).price - whole, 1e-6 * whole);
       ++looked_at;
     }
   }
@@ -93,7 +93,7 @@ TEST(AlternativesTest, TheChosenComesFirstAndTheOthersByCost) {
   Alternatives alternatives(fixture.assignment, fixture.bundles);
   const std::vector<Choice> choices = alternatives.ChoicesOf(*fixture.graph.Find("h1"));
   ASSERT_GE(choices.size(), 3u);
-  ASSERT_LE(choices.size(), 1 + Alternatives::kMost);
+  ASSERT_LE(choices.size(), 1 + SearchTuning{}.alternatives);
   EXPECT_TRUE(choices[0].chosen);
   for (size_t i = 1; i < choices.size(); ++i) EXPECT_FALSE(choices[i].chosen);
   EXPECT_TRUE(std::is_sorted(choices.begin() + 1, choices.end(),

@@ -8,15 +8,6 @@
 namespace cleave {
 namespace {
 
-// Products and light ops: what a level has to decide.
-std::vector<OpId> OpenOps(const Assignment& assignment) {
-  std::vector<OpId> ops;
-  for (const Op& op : assignment.facts().graph->ops) {
-    if (assignment.facts().is_set(op.id) && !assignment.fixed(op.id)) ops.push_back(op.id);
-  }
-  return ops;
-}
-
 // Decides `product` by cutting `factor` (-1: none), and with it the bundles beside it that are open.
 void Decide(Assignment& assignment, const Bundles& bundles, OpId product, int factor, AxisId axis) {
   const Rule& rule = assignment.facts().rule(product);
@@ -89,7 +80,7 @@ double ClassicRedistribution(const Assignment& assignment, OpId product, const S
 }  // namespace
 
 double GreedyByClassic(Assignment& assignment, const Bundles& bundles) {
-  const std::vector<OpId> open = OpenOps(assignment);
+  const std::vector<OpId> open = assignment.OpenOps();
   std::vector<OpId> products = ProductsOf(assignment.facts());
   std::reverse(products.begin(), products.end());
   double total = 0;

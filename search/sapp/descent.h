@@ -1,9 +1,9 @@
 // The two recursions of SAPP with an exact inner one: over the mesh axes, and for each axis over all ops at once.
 //
 // A step gives every op a few strategies to choose from (moves.h) and takes the best joint choice, found by variable
-// elimination (search/minsum): what is cheap for one op and dear for the next is seen before it is taken. Greedy()
-// decides axis by axis; Refine() revisits single axes, axes of one link class together, pairs, orders, until no step
-// helps. Equal layers are decided once where the network is folded.
+// elimination (search/minsum): a choice that is cheap for one op and expensive for the next is seen before it is taken.
+// Greedy() decides axis by axis; Refine() revisits single axes, axes of one link class together, pairs, orders, until
+// no step helps. Equal layers are decided once where the network is folded.
 #ifndef CLEAVE_SEARCH_SAPP_DESCENT_H_
 #define CLEAVE_SEARCH_SAPP_DESCENT_H_
 
@@ -19,17 +19,19 @@ namespace cleave {
 class Descent {
  public:
   // Starts from the strategies of `assignment`, which it does not change. `work`: table lookups, or what takes as long,
-  // after which no further step is taken. `network` is of the assignment's table; it keeps tables that were computed
-  // for the next descent.
+  // after which no further step is taken. `network` is of the assignment's table; it keeps the tables that were
+  // computed for the next descent.
   Descent(Assignment& assignment, Network& network, int64_t work);
 
-  // Decides `axes` one after another from nothing but what is fixed.
+  // Decides `axes` one after another. REQUIRES: only what is fixed was decided before.
   void Greedy(const std::vector<AxisId>& axes);
-  // Gives axes that products leave idle though they have elements for them to some factor. Whether that could be done.
+  // Gives each axis that a product leaves idle, though it has elements for it, to some factor. Whether that was
+  // possible.
   bool UseAllAxes();
   // Whether the plan got cheaper.
   bool Refine();
-  // The same where each op may go anywhere, if that is little: nothing is missed on small graphs.
+  // The same in one step in which each op may go anywhere, where that is not too much. It misses nothing on small
+  // graphs.
   bool RefineFreely();
   // Of the plan, in units of the network.
   int64_t cost() const { return cost_; }
@@ -49,7 +51,7 @@ class Descent {
     Tables tables = Tables::kNarrow;
   };
 
-  static EliminationOptions TableLimits(Tables tables);
+  const EliminationLimits& TableLimits(Tables tables) const;
 
   bool Step(const DomainOf& domain_of, const StepOptions& options);
   // Of a plan: each domain has one strategy.
@@ -63,15 +65,12 @@ class Descent {
 
   Assignment& assignment_;
   Network& network_;
+  const SearchTuning& tuning_;
   Moves moves_;
   int64_t work_;
   int64_t cost_ = 0;
   Domains present_;  // Per variable a domain of one.
 };
-
-// Ops that look alike within `rounds` steps along the graph, as variables of a folded network: the middle layers of a
-// deep model are one class each, those near its ends their own.
-Folding FoldOps(const StrategyTable& table, const std::map<OpId, Demand>& demands, int rounds);
 
 }  // namespace cleave
 

@@ -31,7 +31,7 @@ int Moves::Domain(Kind kind, OpId op, int present, const std::vector<AxisId>& ax
   if (const auto found = known_.find(key); found != known_.end()) return found->second;
   std::vector<int> numbers;
   for (const Strategy& strategy : make()) {
-    // An axis that leaves a compound dimension may leave a cut behind that is none.
+    // Without the axis, the other axes of a compound dimension may be no valid cut.
     if (!VerifyStrategy(strategy, facts.rule(op), table_.mesh()).ok()) continue;
     const int number = table_.Intern(op, strategy);
     if (requires_all_axes_ && number != present && !UsesAllAxes(op, strategy)) continue;
@@ -70,7 +70,7 @@ int Moves::Axis(OpId op, int present, AxisId axis) {
   return Domain(Kind::kAxis, op, present, {axis}, [&] {
     const Strategy& now = table_.strategy(op, present);
     Strategies strategies = WithAxis(op, Without(now, axis), axis);
-    // A product that leaves the axis idle though it has elements for it may not stay.
+    // A product may not stay where it leaves the axis idle though it has elements for it.
     const bool may_stay = FactorCutBy(now, axis) >= 0 || strategies.back() == now;
     if (may_stay) {
       strategies.insert(strategies.begin(), now);

@@ -1,8 +1,8 @@
 // Where an op may go at once in a search: sets of strategies near its present one, as domains of a Network. The present
 // strategy comes first wherever it may stay.
 //
-// Products use every axis that one of their factors has elements for, but where the price lets them leave axes idle;
-// light ops always may.
+// Products use every axis that one of their factors has elements for, unless the price lets them leave axes idle; light
+// ops may always leave them idle.
 #ifndef CLEAVE_SEARCH_SAPP_MOVES_H_
 #define CLEAVE_SEARCH_SAPP_MOVES_H_
 
@@ -19,13 +19,13 @@ class Moves {
   // Both outlive the moves.
   Moves(StrategyTable& table, Network& network);
 
-  // From now on no product may go where it leaves an axis idle that it has elements for. Before, while a plan is built
-  // up axis by axis, only the axis that is decided counts.
+  // From now on no product may leave an axis idle for which it has elements. Before, while a plan is built up axis by
+  // axis, that is asked of the axis that is being decided only.
   void RequireAllAxes() { requires_all_axes_ = true; }
-  // Whether the op may leave idle what `strategy` leaves idle.
+  // Whether the op may leave idle the axes that `strategy` leaves idle.
   bool UsesAllAxes(OpId op, const Strategy& strategy) const;
 
-  // Where it is.
+  // Only where the op is now.
   int Stay(OpId op, int present);
   // `axis` on any factor, or idle.
   int Axis(OpId op, int present, AxisId axis);

@@ -14,8 +14,7 @@ namespace {
 
 class Reasons {
  public:
-  Reasons(Assignment& assignment, const Bundles& bundles, const std::map<OpId, Demand>& demands,
-          const ReasonOptions& options)
+  Reasons(Assignment& assignment, const Bundles& bundles, const OpDemands& demands, const ReasonOptions& options)
       : assignment_(assignment),
         facts_(assignment.facts()),
         alternatives_(assignment, bundles),
@@ -74,8 +73,8 @@ class Reasons {
     const std::string cuts = CutsText(plan.strategy, rule, assignment_.mesh());
     const std::string price = options_.price == Price::kClassic ? " (decided by the classic price)"
                               : options_.keeps_to_memory        ? " (decided under the memory limit)"
-                              : !options_.objective.empty() ? absl::StrCat(" (objective ", options_.objective, ")")
-                                                            : "";
+                              : !options_.objective.empty()     ? absl::StrCat(" (objective ", options_.objective, ")")
+                                                                : "";
     plan.choices = alternatives_.ChoicesOf(op);
     if (const auto found = options_.followed.find(op); found != options_.followed.end()) {
       plan.decided_by = DecidedBy::kPropagation;
@@ -134,14 +133,14 @@ class Reasons {
   Assignment& assignment_;
   const GraphFacts& facts_;
   Alternatives alternatives_;
-  const std::map<OpId, Demand>& demands_;
+  const OpDemands& demands_;
   const ReasonOptions& options_;
 };
 
 }  // namespace
 
-IdVector<OpId, OpPlan> PlansWithReasons(Assignment& assignment, const Bundles& bundles,
-                                        const std::map<OpId, Demand>& demands, const ReasonOptions& options) {
+IdVector<OpId, OpPlan> PlansWithReasons(Assignment& assignment, const Bundles& bundles, const OpDemands& demands,
+                                        const ReasonOptions& options) {
   Reasons reasons(assignment, bundles, demands, options);
   IdVector<OpId, OpPlan> plans;
   for (const Op& op : assignment.facts().graph->ops) plans.push_back(reasons.PlanOf(op.id));

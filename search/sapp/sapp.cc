@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "search/baselines/baselines.h"
+#include "search/network/folding.h"
 #include "search/sapp/classic_greedy.h"
 #include "search/sapp/descent.h"
 #include "search/sapp/starts.h"
@@ -12,37 +13,24 @@
 namespace cleave {
 namespace {
 
-// Graphs with more ops to set than this are folded, and looked at whole at the end only.
-constexpr size_t kFoldedFrom = 200;
-// With more they get fewer starts and less work, and are not looked at whole.
-constexpr size_t kLargeFrom = 1500;
-constexpr int64_t kLargeShare = 8;
-// Where all redistributions are planned in full from the beginning, and terms are not split.
-constexpr size_t kSmallOps = 40;
-constexpr int kSmallAxes = 3;
-constexpr int64_t kSmallEntries = int64_t{1} << 18;
-// Of the plans that people write, those that are refined.
-constexpr size_t kRefinedPlans = 2;
-constexpr int kFoldingRounds = 4;
-
-class Search {
+class SappSearch {
  public:
-  Search(Assignment& assignment, const SappOptions& options)
-      : assignment_(assignment), options_(options), empty_(assignment.mark()) {
-    for (const Op& op : assignment.facts().graph->ops) {
-      if (assignment.facts().is_set(op.id)) ops_.push_back(op.id);
-    }
-    is_small_ = ops_.size() <= kSmallOps && assignment.mesh().axis_count() <= kSmallAxes;
+  explicit SappSearch(Assignment& assignment)
+      : assignment_(assignment),
+        tuning_(assignment.options().tuning),
+        empty_(assignment.mark()),
+        ops_(assignment.facts().set_ops) {
+    is_small_ = ops_.size() <= tuning_.small_ops && assignment.mesh().axis_count() <= tuning_.small_axes;
   }
 
-  // But for small graphs with directly planned redistributions first, then with those of the program.
+  // First with redistributions that are planned directly, unless the graph is small, then with those of the program.
   void Run() {
     RedistributionPrices& prices = assignment_.table().prices();
     prices.set_effort(is_small_ ? RedistributionEffort::kFull : RedistributionEffort::kDirect);
     StartEverywhere();
     assignment_.Apply(best_);
-    const bool was_folded = ops_.size() > kFoldedFrom;
-    if (was_folded && ops_.size() <= kLargeFrom) Improve();
+    const bool was_folded = ops_.size() > tuning_.folded_ops;
+    if (was_folded && ops_.size() <= tuning_.large_ops) Improve();
     prices.set_effort(RedistributionEffort::kFull);
     if (!was_folded) Improve();
     FollowWithMetrics();
@@ -52,12 +40,12 @@ class Search {
   // Sets `best_`.
   void StartEverywhere() {
     Network::Options options = NetworkOptions();
-    if (ops_.size() > kFoldedFrom) {
-      options.folding = FoldOps(assignment_.table(), assignment_.demands(), kFoldingRounds);
+    if (ops_.size() > tuning_.folded_ops) {
+      options.folding = FoldOps(assignment_.table(), assignment_.demands(), tuning_);
     }
     Network network(assignment_.table(), assignment_.demands(), assignment_.options(), std::move(options));
     Start(network, [&](Descent& descent) { descent.Greedy(Axes(false)); });
-    if (ops_.size() <= kLargeFrom) {
+    if (ops_.size() <= tuning_.large_ops) {
       Start(network, [&](Descent& descent) { descent.Greedy(Axes(true)); });
       StartFromUniformPlans(network);
     }
@@ -68,7 +56,7 @@ class Search {
 
   Network::Options NetworkOptions() const {
     Network::Options options;
-    if (is_small_) options.entries = kSmallEntries;
+    if (is_small_) options.entries = tuning_.small_term_entries;
     return options;
   }
 
@@ -78,10 +66,12 @@ class Search {
     return axes;
   }
 
-  // Refines what `begin` makes of the present plan, keeps it where it is the best so far, and takes everything back.
+  // Refines the plan that `begin` makes from the present one, keeps it if it is the best so far, and takes all changes
+  // back.
   template <typename Begin>
   void Start(Network& network, const Begin& begin) {
-    Descent descent(assignment_, network, ops_.size() > kLargeFrom ? options_.work / kLargeShare : options_.work);
+    const bool is_large = ops_.size() > tuning_.large_ops;
+    Descent descent(assignment_, network, is_large ? tuning_.work / tuning_.large_work_divisor : tuning_.work);
     begin(descent);
     const bool is_allowed = descent.UseAllAxes();
     descent.Refine();
@@ -103,24 +93,24 @@ class Search {
     }
     std::stable_sort(plans.begin(), plans.end(),
                      [](const auto& a, const auto& b) { return Cheaper(a.first, b.first); });
-    if (plans.size() > kRefinedPlans) plans.resize(kRefinedPlans);
+    if (plans.size() > tuning_.refined_plans) plans.resize(tuning_.refined_plans);
     for (const auto& [cost, changes] : plans) {
       assignment_.Apply(changes);
       Start(network, [](Descent&) {});
     }
   }
 
-  // Looks at each op for itself, under the present prices.
+  // Decides each op on its own, without folding, under the present prices.
   void Improve() {
     Network whole(assignment_.table(), assignment_.demands(), assignment_.options(), NetworkOptions());
-    Descent descent(assignment_, whole, options_.work);
+    Descent descent(assignment_, whole, tuning_.work);
     if (descent.Refine()) assignment_.Apply(descent.Changes());
     if (!is_small_) return;
-    Descent free(assignment_, whole, options_.work);
+    Descent free(assignment_, whole, tuning_.work);
     if (free.RefineFreely()) assignment_.Apply(free.Changes());
   }
 
-  // Metrics cost nothing: they are made as they read.
+  // Metrics cost nothing, so they are made in the layout of what they read.
   void FollowWithMetrics() {
     const GraphFacts& facts = assignment_.facts();
     for (OpId id : ops_) {
@@ -134,9 +124,9 @@ class Search {
   }
 
   Assignment& assignment_;
-  const SappOptions& options_;
+  const SearchTuning& tuning_;
   int empty_;
-  std::vector<OpId> ops_;
+  const std::vector<OpId>& ops_;
   bool is_small_ = false;
   int64_t least_ = 0;
   std::vector<IndexedChange> best_;
@@ -144,9 +134,9 @@ class Search {
 
 }  // namespace
 
-double Sapp(Assignment& assignment, const Bundles& bundles, const SappOptions& options) {
-  if (options.price == Price::kClassic) return GreedyByClassic(assignment, bundles);
-  Search(assignment, options).Run();
+double Sapp(Assignment& assignment, const Bundles& bundles, Price price) {
+  if (price == Price::kClassic) return GreedyByClassic(assignment, bundles);
+  SappSearch(assignment).Run();
   return assignment.cost().price;
 }
 

@@ -5,21 +5,15 @@
 #ifndef CLEAVE_SEARCH_SAPP_SAPP_H_
 #define CLEAVE_SEARCH_SAPP_SAPP_H_
 
-#include <cstdint>
-
 #include "ir/pins/pins.h"
 #include "search/assignment/assignment.h"
 #include "search/sapp/bundles.h"
 
 namespace cleave {
 
-struct SappOptions {
-  Price price = Price::kBytes;  // What kBytes and kTime pay for is said by the assignment's prices.
-  int64_t work = 400000;        // Of each start: table lookups, or what takes as long.
-};
-
-// Sets all ops of `assignment`; returns the plan's cost in the price of the search.
-double Sapp(Assignment& assignment, const Bundles& bundles, const SappOptions& options);
+// Sets all ops of `assignment`; returns the plan's cost in the price of the search. What kBytes and kTime pay for is
+// said by the assignment's prices, how long it takes by its tuning.
+double Sapp(Assignment& assignment, const Bundles& bundles, Price price = Price::kBytes);
 
 }  // namespace cleave
 

@@ -56,24 +56,21 @@ Strategy ProductCut(const Assignment& assignment, OpId op, const Strategy& strat
 
 std::vector<Change> Snapshot(const Assignment& assignment) {
   std::vector<Change> changes;
-  for (const Op& op : assignment.facts().graph->ops) {
-    if (assignment.facts().is_set(op.id)) changes.push_back({.op = op.id, .strategy = assignment.strategy(op.id)});
-  }
+  for (OpId op : assignment.facts().set_ops) changes.push_back({.op = op, .strategy = assignment.strategy(op)});
   return changes;
 }
 
 void StartUniform(Assignment& assignment, int batch_axes) {
   assignment.HoldPrices();
-  for (const Op& op : assignment.facts().graph->ops) {
-    const Role role = assignment.facts().roles[op.id];
-    if (!assignment.facts().is_set(op.id)) continue;
-    Strategy strategy = Strategy::Replicated(assignment.facts().rule(op.id));
+  for (OpId op : assignment.facts().set_ops) {
+    const Role role = assignment.facts().roles[op];
+    Strategy strategy = Strategy::Replicated(assignment.facts().rule(op));
     for (AxisId axis : assignment.mesh().AxisIds()) {
       const bool batch = axis.value() < batch_axes;
-      strategy = role == Role::kProduct ? ProductCut(assignment, op.id, strategy, axis, batch)
-                                        : AsInputs(assignment, op.id, strategy, axis, batch).value_or(strategy);
+      strategy = role == Role::kProduct ? ProductCut(assignment, op, strategy, axis, batch)
+                                        : AsInputs(assignment, op, strategy, axis, batch).value_or(strategy);
     }
-    assignment.Apply(std::vector<Change>{{op.id, strategy}});
+    assignment.Apply(std::vector<Change>{{op, strategy}});
   }
   assignment.ReleasePrices();
 }

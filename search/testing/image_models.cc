@@ -19,16 +19,17 @@ struct Kernel {
 // Keeps the size of the images where the stride is 1.
 OpId Convolution(ModelBuilder& b, OpId x, int64_t filters, const Kernel& kernel, const std::string& name) {
   const OpId weight = b.Parameter(name + ".weight", {filters, b.shape(x)[1], kernel.size, kernel.size});
-  return b.Add("conv2d", {x, weight}, name,
-               {{"stride", Ints{kernel.stride, kernel.stride}}, {"padding", Ints(2, kernel.size / 2)}});
+  return b.Add(
+      OpKind::kConv2d, {x, weight}, name,
+      {{attribute::kStride, Ints{kernel.stride, kernel.stride}}, {attribute::kPadding, Ints(2, kernel.size / 2)}});
 }
 
 OpId ConvolutionRelu(ModelBuilder& b, OpId x, int64_t filters, const Kernel& kernel, const std::string& name) {
-  return b.Add("relu", {Convolution(b, x, filters, kernel, name)}, name + ".relu");
+  return b.Add(OpKind::kRelu, {Convolution(b, x, filters, kernel, name)}, name + ".relu");
 }
 
 OpId Halved(ModelBuilder& b, OpId x, const std::string& name) {
-  return b.Add("max_pool", {x}, name, {{"kernel", Ints{2, 2}}});
+  return b.Add(OpKind::kMaxPool, {x}, name, {{attribute::kKernel, Ints{2, 2}}});
 }
 
 OpId ResidualBlock(ModelBuilder& b, OpId x, int64_t channels, int64_t stride, const std::string& name) {
@@ -36,7 +37,7 @@ OpId ResidualBlock(ModelBuilder& b, OpId x, int64_t channels, int64_t stride, co
   const OpId second = Convolution(b, first, channels, {}, name + ".conv2");
   const bool projected = stride != 1 || b.shape(x)[1] != channels;
   const OpId shortcut = projected ? Convolution(b, x, channels, {.size = 1, .stride = stride}, name + ".shortcut") : x;
-  return b.Add("relu", {b.Add("add", {second, shortcut}, name + ".sum")}, name + ".end");
+  return b.Add(OpKind::kRelu, {b.Add(OpKind::kAdd, {second, shortcut}, name + ".sum")}, name + ".end");
 }
 
 OpId TwoConvolutions(ModelBuilder& b, OpId x, int64_t channels, const std::string& name) {
@@ -56,8 +57,8 @@ OpId Doubled(ModelBuilder& b, OpId x, int64_t channels, const std::string& name)
 
 Graph ResNet(const ResNetShape& shape) {
   ModelBuilder b;
-  const OpId images = b.Input("image", "f32", {shape.batch, 3, shape.size, shape.size});
-  const OpId labels = b.Input("label", "i32", {shape.batch});
+  const OpId images = b.Input("image", DType::kF32, {shape.batch, 3, shape.size, shape.size});
+  const OpId labels = b.Input("label", DType::kI32, {shape.batch});
   OpId x = Halved(b, ConvolutionRelu(b, images, shape.channels, {.size = 7, .stride = 2}, "stem"), "stem.pool");
   int64_t channels = shape.channels;
   for (size_t stage = 0; stage < shape.blocks.size(); ++stage) {
@@ -67,15 +68,15 @@ Graph ResNet(const ResNetShape& shape) {
     }
     channels *= 2;
   }
-  const OpId mean = b.Add("reduce_mean", {x}, "mean", {{"axes", Ints{2, 3}}});
+  const OpId mean = b.Add(OpKind::kReduceMean, {x}, "mean", {{attribute::kAxes, Ints{2, 3}}});
   const OpId logits = b.Dense(mean, "logits", "logits.weight", shape.classes);
-  return std::move(b).Trained(b.Add("cross_entropy", {logits, labels}, "loss"), Optimizer::Kind::kMomentum);
+  return std::move(b).Trained(b.Add(OpKind::kCrossEntropy, {logits, labels}, "loss"), Optimizer::Kind::kMomentum);
 }
 
 Graph UNet(const UNetShape& shape) {
   ModelBuilder b;
-  OpId x = b.Input("image", "f32", {shape.batch, 1, shape.size, shape.size});
-  const OpId target = b.Input("target", "f32", {shape.batch, 1, shape.size, shape.size});
+  OpId x = b.Input("image", DType::kF32, {shape.batch, 1, shape.size, shape.size});
+  const OpId target = b.Input("target", DType::kF32, {shape.batch, 1, shape.size, shape.size});
   std::vector<OpId> skips;
   int64_t channels = shape.channels;
   for (int level = 0; level < shape.levels; ++level) {
@@ -90,11 +91,11 @@ Graph UNet(const UNetShape& shape) {
     channels /= 2;
     const OpId large = Doubled(b, x, channels, name + ".double");
     const OpId both =
-        b.Add("concat", {skips[static_cast<size_t>(level)], large}, name + ".both", {{"axis", int64_t{1}}});
+        b.Add(OpKind::kConcat, {skips[static_cast<size_t>(level)], large}, name + ".both", {{attribute::kAxis, 1}});
     x = TwoConvolutions(b, both, channels, name);
   }
   const OpId result = Convolution(b, x, 1, {.size = 1}, "result");
-  return std::move(b).Trained(b.Add("mse", {result, target}, "loss"), Optimizer::Kind::kAdamW);
+  return std::move(b).Trained(b.Add(OpKind::kMse, {result, target}, "loss"), Optimizer::Kind::kAdamW);
 }
 
 }  // namespace cleave::testing

@@ -9,36 +9,38 @@
 
 namespace cleave::testing {
 
-OpId ModelBuilder::Input(const std::string& name, const std::string& dtype, const Shape& shape) {
-  return builder_.Add("input", {}, {{"data", name}, {"dtype", dtype}, {"shape", shape}}, name);
+OpId ModelBuilder::Input(const std::string& name, DType dtype, const Shape& shape) {
+  return builder_.Add(OpKind::kInput, {},
+                      {{attribute::kData, name}, {attribute::kDType, dtype}, {attribute::kShape, shape}}, name);
 }
 
 OpId ModelBuilder::Parameter(const std::string& name, const Shape& shape) {
-  return builder_.Add("parameter", {}, {{"shape", shape}, {"init", std::string("constant")}}, name);
+  return builder_.Add(OpKind::kParameter, {}, {{attribute::kShape, shape}, {attribute::kInit, "constant"}}, name);
 }
 
-OpId ModelBuilder::Add(const std::string& kind, std::vector<OpId> inputs, const std::string& name,
-                       std::map<std::string, AttributeValue> attributes) {
+OpId ModelBuilder::Add(OpKind kind, std::vector<OpId> inputs, const std::string& name, Attributes attributes) {
   builder_.SetLine(++line_);
   return builder_.Add(kind, std::move(inputs), std::move(attributes), name);
 }
 
 OpId ModelBuilder::Dense(OpId x, const std::string& name, const std::string& weight, int64_t units) {
-  const OpId product = Add("matmul", {x, Parameter(weight, {units, shape(x).back()})}, name, {{"transpose_b", true}});
-  return Add("bias_add", {product, Parameter(absl::StrCat(name, ".b"), {units})}, absl::StrCat(name, ".bias"));
+  const OpId product =
+      Add(OpKind::kMatmul, {x, Parameter(weight, {units, shape(x).back()})}, name, {{attribute::kTransposeB, true}});
+  return Add(OpKind::kBiasAdd, {product, Parameter(absl::StrCat(name, ".b"), {units})}, absl::StrCat(name, ".bias"));
 }
 
 OpId ModelBuilder::Norm(OpId x, const std::string& name) {
   const Shape features = {shape(x).back()};
-  return Add("layer_norm", {x, Parameter(name + ".weight", features), Parameter(name + ".shift", features)}, name);
+  return Add(OpKind::kLayerNorm, {x, Parameter(name + ".weight", features), Parameter(name + ".shift", features)},
+             name);
 }
 
 OpId ModelBuilder::Reshape(OpId x, const Shape& shape, const std::string& name) {
-  return Add("reshape", {x}, name, {{"shape", shape}});
+  return Add(OpKind::kReshape, {x}, name, {{attribute::kShape, shape}});
 }
 
 OpId ModelBuilder::Transpose(OpId x, const std::vector<int64_t>& permutation, const std::string& name) {
-  return Add("transpose", {x}, name, {{"permutation", permutation}});
+  return Add(OpKind::kTranspose, {x}, name, {{attribute::kPermutation, permutation}});
 }
 
 Graph ModelBuilder::Trained(OpId loss, Optimizer::Kind kind) && {

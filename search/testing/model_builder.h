@@ -1,8 +1,8 @@
 // Builds the forward graph of a model, op by op, and differentiates it. Inside of search/testing only.
 //
 //   ModelBuilder b;
-//   const OpId x = b.Input("x", "f32", {8, 16});
-//   Graph graph = b.Trained(b.Add("mae", {b.Dense(x, "h0", "w0", 4), target}, "loss"), Optimizer::Kind::kSgd);
+//   const OpId x = b.Input("x", DType::kF32, {8, 16});
+//   Graph graph = b.Trained(b.Add(OpKind::kMae, {b.Dense(x, "h0", "w0", 4), target}, "loss"), Optimizer::Kind::kSgd);
 #ifndef CLEAVE_SEARCH_TESTING_MODEL_BUILDER_H_
 #define CLEAVE_SEARCH_TESTING_MODEL_BUILDER_H_
 
@@ -19,10 +19,9 @@ namespace cleave::testing {
 
 class ModelBuilder {
  public:
-  OpId Input(const std::string& name, const std::string& dtype, const Shape& shape);
+  OpId Input(const std::string& name, DType dtype, const Shape& shape);
   OpId Parameter(const std::string& name, const Shape& shape);
-  OpId Add(const std::string& kind, std::vector<OpId> inputs, const std::string& name,
-           std::map<std::string, AttributeValue> attributes = {});
+  OpId Add(OpKind kind, std::vector<OpId> inputs, const std::string& name, Attributes attributes = {});
   // A product with the transposed `weight`, called `name`, and `name`.bias.
   OpId Dense(OpId x, const std::string& name, const std::string& weight, int64_t units);
   // layer_norm over the last dimension with its own scale and shift.

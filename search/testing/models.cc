@@ -14,9 +14,9 @@ using Ints = std::vector<int64_t>;
 
 OpId Heads(ModelBuilder& b, OpId parts, const GptShape& shape, int64_t which, const std::string& name) {
   const int64_t head = shape.width / shape.heads;
-  const OpId cut =
-      b.Add("slice", {parts}, name + ".cut",
-            {{"begin", Ints{0, 0, 0, which, 0}}, {"end", Ints{shape.batch, shape.seq, shape.heads, which + 1, head}}});
+  const OpId cut = b.Add(OpKind::kSlice, {parts}, name + ".cut",
+                         {{attribute::kBegin, Ints{0, 0, 0, which, 0}},
+                          {attribute::kEnd, Ints{shape.batch, shape.seq, shape.heads, which + 1, head}}});
   const OpId flat = b.Reshape(cut, {shape.batch, shape.seq, shape.heads, head}, name + ".flat");
   return b.Transpose(flat, {0, 2, 1, 3}, name);
 }
@@ -28,32 +28,34 @@ OpId Block(ModelBuilder& b, OpId x, const GptShape& shape, const std::string& na
   const OpId query = Heads(b, parts, shape, 0, name + ".query");
   const OpId key = Heads(b, parts, shape, 1, name + ".key");
   const OpId value = Heads(b, parts, shape, 2, name + ".value");
-  const OpId scores = b.Add("matmul", {query, key}, name + ".scores", {{"transpose_b", true}});
-  const OpId scaled = b.Add("scale", {scores}, name + ".scaled", {{"factor", 0.25}});
-  const OpId weights = b.Add("softmax", {b.Add("causal_mask", {scaled}, name + ".mask")}, name + ".weights");
-  const OpId mixed = b.Add("matmul", {weights, value}, name + ".mixed");
+  const OpId scores = b.Add(OpKind::kMatmul, {query, key}, name + ".scores", {{attribute::kTransposeB, true}});
+  const OpId scaled = b.Add(OpKind::kScale, {scores}, name + ".scaled", {{attribute::kFactor, 0.25}});
+  const OpId weights =
+      b.Add(OpKind::kSoftmax, {b.Add(OpKind::kCausalMask, {scaled}, name + ".mask")}, name + ".weights");
+  const OpId mixed = b.Add(OpKind::kMatmul, {weights, value}, name + ".mixed");
   const OpId back = b.Transpose(mixed, {0, 2, 1, 3}, name + ".back");
   const OpId joined = b.Reshape(back, {shape.batch, shape.seq, shape.width}, name + ".joined");
   const OpId middle =
-      b.Add("add", {x, b.Dense(joined, name + ".out", name + ".out.weight", shape.width)}, name + ".middle");
+      b.Add(OpKind::kAdd, {x, b.Dense(joined, name + ".out", name + ".out.weight", shape.width)}, name + ".middle");
   const OpId up = b.Dense(b.Norm(middle, name + ".norm2"), name + ".up", name + ".up.weight", 4 * shape.width);
-  const OpId down = b.Dense(b.Add("gelu", {up}, name + ".gelu"), name + ".down", name + ".down.weight", shape.width);
-  return b.Add("add", {middle, down}, name + ".end");
+  const OpId down =
+      b.Dense(b.Add(OpKind::kGelu, {up}, name + ".gelu"), name + ".down", name + ".down.weight", shape.width);
+  return b.Add(OpKind::kAdd, {middle, down}, name + ".end");
 }
 
 // Every expert sees all tokens; a token's result is the sum of the experts' ones, weighted by the router.
 OpId Experts(ModelBuilder& b, OpId x, const ExpertsShape& shape, const std::string& name) {
   const auto product = [&](const std::string& equation, OpId left, OpId right, const std::string& part) {
-    return b.Add("einsum", {left, right}, name + part, {{"equation", equation}});
+    return b.Add(OpKind::kEinsum, {left, right}, name + part, {{attribute::kEquation, equation}});
   };
   const OpId normed = b.Norm(x, name + ".norm");
-  const OpId gates =
-      b.Add("softmax", {b.Dense(normed, name + ".router", name + ".router.weight", shape.experts)}, name + ".gates");
+  const OpId gates = b.Add(
+      OpKind::kSoftmax, {b.Dense(normed, name + ".router", name + ".router.weight", shape.experts)}, name + ".gates");
   const OpId up = b.Parameter(name + ".up.weight", {shape.experts, shape.width, shape.hidden});
   const OpId down = b.Parameter(name + ".down.weight", {shape.experts, shape.hidden, shape.width});
-  const OpId hidden = b.Add("gelu", {product("td,edf->etf", normed, up, ".up")}, name + ".gelu");
+  const OpId hidden = b.Add(OpKind::kGelu, {product("td,edf->etf", normed, up, ".up")}, name + ".gelu");
   const OpId results = product("etf,efd->etd", hidden, down, ".down");
-  return b.Add("add", {x, product("etd,te->td", results, gates, ".mixed")}, name + ".end");
+  return b.Add(OpKind::kAdd, {x, product("etd,te->td", results, gates, ".mixed")}, name + ".end");
 }
 
 int FactorNamed(const Rule& rule, char letter) {
@@ -67,28 +69,28 @@ int FactorNamed(const Rule& rule, char letter) {
 
 Graph Mlp(int64_t batch, const std::vector<int64_t>& widths) {
   ModelBuilder b;
-  OpId x = b.Input("x", "f32", {batch, widths[0]});
-  const OpId target = b.Input("target", "f32", {batch, widths.back()});
+  OpId x = b.Input("x", DType::kF32, {batch, widths[0]});
+  const OpId target = b.Input("target", DType::kF32, {batch, widths.back()});
   for (size_t layer = 0; layer + 1 < widths.size(); ++layer) {
     const std::string name = absl::StrCat("h", layer);
     x = b.Dense(x, name, absl::StrCat("w", layer), widths[layer + 1]);
-    if (layer + 2 < widths.size()) x = b.Add("relu", {x}, name + ".relu");
+    if (layer + 2 < widths.size()) x = b.Add(OpKind::kRelu, {x}, name + ".relu");
   }
-  return std::move(b).Trained(b.Add("mae", {x, target}, "loss"), Optimizer::Kind::kSgd);
+  return std::move(b).Trained(b.Add(OpKind::kMae, {x, target}, "loss"), Optimizer::Kind::kSgd);
 }
 
 Graph SeedNetwork() { return Mlp(256, {784, 512, 512, 1}); }
 
 Graph Gpt(const GptShape& shape) {
   ModelBuilder b;
-  const OpId tokens = b.Input("tokens", "i32", {shape.batch, shape.seq});
-  const OpId next = b.Input("next", "i32", {shape.batch, shape.seq});
+  const OpId tokens = b.Input("tokens", DType::kI32, {shape.batch, shape.seq});
+  const OpId next = b.Input("next", DType::kI32, {shape.batch, shape.seq});
   const OpId table = b.Parameter("embedding.weight", {shape.vocab, shape.width});
   const OpId position = b.Parameter("position.weight", {shape.seq, shape.width});
-  OpId x = b.Add("add", {b.Add("embedding", {tokens, table}, "embedding"), position}, "start");
+  OpId x = b.Add(OpKind::kAdd, {b.Add(OpKind::kEmbedding, {tokens, table}, "embedding"), position}, "start");
   for (int layer = 0; layer < shape.layers; ++layer) x = Block(b, x, shape, absl::StrCat("x.", layer));
   const OpId logits = b.Dense(b.Norm(x, "norm"), "logits", "logits.weight", shape.vocab);
-  return std::move(b).Trained(b.Add("cross_entropy", {logits, next}, "loss"), Optimizer::Kind::kAdamW);
+  return std::move(b).Trained(b.Add(OpKind::kCrossEntropy, {logits, next}, "loss"), Optimizer::Kind::kAdamW);
 }
 
 GptShape Gpt3(int64_t batch) {
@@ -97,20 +99,20 @@ GptShape Gpt3(int64_t batch) {
 
 Graph MixtureOfExperts(const ExpertsShape& shape) {
   ModelBuilder b;
-  OpId x = b.Input("x", "f32", {shape.tokens, shape.width});
-  const OpId target = b.Input("target", "f32", {shape.tokens, shape.width});
+  OpId x = b.Input("x", DType::kF32, {shape.tokens, shape.width});
+  const OpId target = b.Input("target", DType::kF32, {shape.tokens, shape.width});
   x = b.Dense(x, "stem", "stem.weight", shape.width);
   for (int layer = 0; layer < shape.layers; ++layer) x = Experts(b, x, shape, absl::StrCat("x.", layer));
-  return std::move(b).Trained(b.Add("mse", {b.Dense(x, "head", "head.weight", shape.width), target}, "loss"),
+  return std::move(b).Trained(b.Add(OpKind::kMse, {b.Dense(x, "head", "head.weight", shape.width), target}, "loss"),
                               Optimizer::Kind::kAdamW);
 }
 
 Graph MatmulChain(const std::vector<int64_t>& sizes) {
   ModelBuilder b;
-  OpId x = b.Input("x", "f32", {sizes[0], sizes[1]});
+  OpId x = b.Input("x", DType::kF32, {sizes[0], sizes[1]});
   for (size_t i = 1; i + 1 < sizes.size(); ++i) {
     const OpId weight = b.Parameter(absl::StrCat("w", i - 1), {sizes[i], sizes[i + 1]});
-    x = b.Add("matmul", {x, weight}, absl::StrCat("m", i - 1));
+    x = b.Add(OpKind::kMatmul, {x, weight}, absl::StrCat("m", i - 1));
   }
   return std::move(b).Forward();
 }

@@ -17,7 +17,7 @@ using Problems = std::vector<std::string>;
 int64_t Parameters(const Graph& graph) {
   int64_t count = 0;
   for (const Op& op : graph.ops) {
-    if (op.kind == "parameter") count += op.type.bytes().value() / 4;
+    if (op.kind == OpKind::kParameter) count += op.type.bytes().value() / 4;
   }
   return count;
 }
@@ -64,7 +64,7 @@ TEST(SmallGraphsTest, AreSoundAndWithinTheirBounds) {
 }
 
 TEST(SmallGraphsTest, HaveEveryKindOfOpAndSharedWeights) {
-  std::set<std::string> kinds;
+  std::set<OpKind> kinds;
   bool shared = false;
   for (uint64_t seed = 0; seed < 200; ++seed) {
     const Graph graph = RandomSmallGraph(seed);
@@ -74,11 +74,13 @@ TEST(SmallGraphsTest, HaveEveryKindOfOpAndSharedWeights) {
       const auto reads = [&](const Op& reader) {
         return reader.phase == Phase::kForward && std::count(reader.inputs.begin(), reader.inputs.end(), op.id) > 0;
       };
-      shared = shared || (op.kind == "parameter" && std::count_if(graph.ops.begin(), graph.ops.end(), reads) > 1);
+      shared =
+          shared || (op.kind == OpKind::kParameter && std::count_if(graph.ops.begin(), graph.ops.end(), reads) > 1);
     }
   }
-  EXPECT_EQ(kinds, (std::set<std::string>{"add", "bias_add", "cross_entropy", "input", "matmul", "mse", "mul",
-                                          "parameter", "relu", "reshape", "softmax", "transpose"}));
+  EXPECT_EQ(kinds, (std::set<OpKind>{OpKind::kAdd, OpKind::kBiasAdd, OpKind::kCrossEntropy, OpKind::kInput,
+                                     OpKind::kMatmul, OpKind::kMse, OpKind::kMul, OpKind::kParameter, OpKind::kRelu,
+                                     OpKind::kReshape, OpKind::kSoftmax, OpKind::kTranspose}));
   EXPECT_TRUE(shared);
 }
 

@@ -17,7 +17,7 @@ class SmallGraphMaker {
  public:
   SmallGraphMaker(uint64_t seed, const SmallGraphOptions& options) : random_(seed), options_(options) {
     sizes_ = {RandomSize(), RandomSize()};
-    Push(b_.Input("x", "f32", {OneOf(sizes_), OneOf(sizes_)}));
+    Push(b_.Input("x", DType::kF32, {OneOf(sizes_), OneOf(sizes_)}));
   }
 
   Graph Make() && {
@@ -57,7 +57,7 @@ class SmallGraphMaker {
     return weights_.back();
   }
   OpId Matmul(OpId left, OpId right, bool transpose_b) {
-    return b_.Add("matmul", {left, right}, Name(), {{"transpose_b", transpose_b}});
+    return b_.Add(OpKind::kMatmul, {left, right}, Name(), {{attribute::kTransposeB, transpose_b}});
   }
   OpId Dense(OpId x, int64_t units) {
     const int64_t features = b_.shape(x)[1];
@@ -96,7 +96,7 @@ class SmallGraphMaker {
     if (kind == 4 && most >= 2) {
       const int64_t units = Size();
       const OpId left = Dense(last(), units), right = Dense(last(), units);
-      Push(b_.Add(Chance(2) ? "add" : "mul", {left, right}, Name()));
+      Push(b_.Add(Chance(2) ? OpKind::kAdd : OpKind::kMul, {left, right}, Name()));
       return 2;
     }
     Push(Dense(last(), Size()));
@@ -106,9 +106,9 @@ class SmallGraphMaker {
   void AddLightOp() {
     switch (Between(1, 7)) {
       case 1:
-        return Push(b_.Add("softmax", {last()}, Name()));
+        return Push(b_.Add(OpKind::kSoftmax, {last()}, Name()));
       case 2:
-        return Push(b_.Add("bias_add", {last(), Weight1d()}, Name()));
+        return Push(b_.Add(OpKind::kBiasAdd, {last(), Weight1d()}, Name()));
       case 3:
         return Push(b_.Transpose(last(), {1, 0}, Name()));
       case 4:
@@ -117,7 +117,7 @@ class SmallGraphMaker {
       case 6:
         return Push(Residual());
       default:
-        return Push(b_.Add("relu", {last()}, Name()));
+        return Push(b_.Add(OpKind::kRelu, {last()}, Name()));
     }
   }
   OpId Weight1d() { return b_.Parameter(absl::StrCat("b", names_), {b_.shape(last())[1]}); }
@@ -138,13 +138,13 @@ class SmallGraphMaker {
     for (OpId value : values_) {
       if (value != last() && b_.shape(value) == b_.shape(last())) alike.push_back(value);
     }
-    return b_.Add("add", {last(), alike.empty() ? last() : OneOf(alike)}, Name());
+    return b_.Add(OpKind::kAdd, {last(), alike.empty() ? last() : OneOf(alike)}, Name());
   }
 
   OpId Loss() {
     const Shape shape = b_.shape(last());
-    if (Chance(2)) return b_.Add("cross_entropy", {last(), b_.Input("label", "i32", {shape[0]})}, "loss");
-    return b_.Add("mse", {last(), b_.Input("target", "f32", shape)}, "loss");
+    if (Chance(2)) return b_.Add(OpKind::kCrossEntropy, {last(), b_.Input("label", DType::kI32, {shape[0]})}, "loss");
+    return b_.Add(OpKind::kMse, {last(), b_.Input("target", DType::kF32, shape)}, "loss");
   }
 
   std::mt19937_64 random_;

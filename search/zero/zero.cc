@@ -73,7 +73,7 @@ Layout DividedLayout(const Layout& storage, const Mesh& mesh, const Shape& shape
   return 2 * largest(apart) <= largest(together) ? apart : together;
 }
 
-void ShardReplicas(const GraphFacts& facts, const std::map<OpId, Demand>& demands, int level, Plan& plan) {
+void ShardReplicas(const GraphFacts& facts, const OpDemands& demands, int level, Plan& plan) {
   CLEAVE_CHECK(level >= 0 && level <= 3) << "level " << level;
   if (level == 0) return;
   const std::string setting = absl::StrCat(" (zero = ", level, ")");

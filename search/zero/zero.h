@@ -1,4 +1,4 @@
-// ZeRO: what all replicas of a parameter would keep is divided among them. Applied to a plan that is found.
+// ZeRO: what all replicas of a parameter would keep is divided among them. It is applied to a plan that has been found.
 //
 //   ShardReplicas(facts, demands, /*level=*/2, plan);
 //
@@ -10,8 +10,8 @@
 //   level 0   all_reduce of the gradient                                             2
 //   level 1   reduce_scatter before the update, all_gather of the new parameter      2
 //   level 2   the same, the reduce_scatter in the backward pass                      2
-//   level 3   all_gather forward, all_gather backward, reduce_scatter                3 (2 where backward does not read
-//   it)
+//   level 3   all_gather forward, all_gather backward, reduce_scatter                3
+//             (2 where the backward pass does not read the parameter)
 //
 // Source: Rajbhandari et al., ZeRO: Memory Optimizations Toward Training Trillion Parameter Models, 2020, sections 5
 // and 7.
@@ -27,9 +27,9 @@
 
 namespace cleave {
 
-// Changes the layouts of states, update ops, gradients and parameters. A parameter in `demands` (the user's pins) stays
-// stored as it is; what belongs to it is divided all the same. REQUIRES: 0 <= level <= 3.
-void ShardReplicas(const GraphFacts& facts, const std::map<OpId, Demand>& demands, int level, Plan& plan);
+// Changes the layouts of states, update ops, gradients and parameters. A parameter in `demands` (the user's pins) keeps
+// its storage; what belongs to it is divided even so. REQUIRES: 0 <= level <= 3.
+void ShardReplicas(const GraphFacts& facts, const OpDemands& demands, int level, Plan& plan);
 
 // `storage` with all axes that it leaves free cutting the dimension in which the largest piece becomes smallest, of
 // equals the longest; over several dimensions where none has an element for every piece and the largest piece is

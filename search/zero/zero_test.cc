@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "ir/check/check.h"
 #include "ir/distribute/distribute.h"
-#include "ir/memory/memory.h"
+#include "ir/memory/memory_plan.h"
 #include "ir/partition/partition.h"
 #include "search/search.h"
 #include "search/testing/models.h"
@@ -47,12 +47,12 @@ TEST(DividedLayoutTest, FastLinksFirst) {
   EXPECT_EQ(Divided("[-]", mesh, {8}), "[m1 m0]");
 }
 
-struct Found {
+struct CompiledPlan {
   Plan plan;
   Program program;
 };
 
-Found Compile(const Graph& graph, int64_t devices, int zero, const Pins& pins = {}) {
+CompiledPlan Compile(const Graph& graph, int64_t devices, int zero, const Pins& pins = {}) {
   Diagnostics diagnostics;
   const SearchOptions options{.algorithm = SearchAlgorithm::kDataParallel, .dataset = {}, .zero = zero};
   const std::optional<Plan> plan = Search(graph, CpuCluster(devices), pins, options, diagnostics);
@@ -68,7 +68,8 @@ Found Compile(const Graph& graph, int64_t devices, int zero, const Pins& pins = 
 }
 
 // The layouts of a parameter, its gradient, and its state, as the program has them.
-std::string Layouts(const Graph& graph, const Found& found, const std::string& parameter, const std::string& state) {
+std::string Layouts(const Graph& graph, const CompiledPlan& found, const std::string& parameter,
+                    const std::string& state) {
   const auto text = [&](OpId op) {
     const OpPlan& own = found.plan.ops[op];
     return LayoutText(own.output.value_or(OutputLayout(own.strategy, RuleOf(graph, graph.op(op)))), found.plan.mesh);
@@ -92,9 +93,9 @@ TEST(ShardReplicasTest, EachLevelDividesMore) {
   };
   std::vector<MemoryPrediction> memory;
   for (int level = 0; level <= 3; ++level) {
-    const Found found = Compile(graph, 4, level);
+    const CompiledPlan found = Compile(graph, 4, level);
     EXPECT_EQ(Layouts(graph, found, weight, state), layouts[static_cast<size_t>(level)]);
-    memory.push_back(MemoryOf(graph, found.program).prediction);
+    memory.push_back(PlanMemory(graph, found.program).use.prediction);
   }
   // What is kept from step to step: two of the three parts of four times as many bytes are divided by four ranks, then
   // all.
@@ -108,7 +109,7 @@ TEST(ShardReplicasTest, APinnedParameterStaysWhereItIs) {
   const Graph graph = Mlp(32, {16, 16, 16});
   Pins pins;
   pins.pins.push_back({.op = *graph.Find("w0"), .demand = ReplicatePin{}, .span = {}});
-  const Found found = Compile(graph, 4, 3, pins);
+  const CompiledPlan found = Compile(graph, 4, 3, pins);
   EXPECT_FALSE(found.plan.ops[*graph.Find("w0")].gather_again);
   EXPECT_TRUE(found.plan.ops[*graph.Find("w1")].gather_again);
   const Op& pinned = graph.op(*graph.Find("w0"));

@@ -44,8 +44,8 @@ TEST(BytesTest, DataParallel) {
   }
 }
 
-// Levels 1 and 2 send what plain data parallel sends; level 3 gathers once more what the backward pass reads, which is the
-// second matrix: the first layer's input is data, and no backward op reads a bias.
+// Levels 1 and 2 send as much as plain data parallel; level 3 gathers what the backward pass reads a second time. That
+// is the second matrix: the first layer's input is data, and no backward op reads a bias.
 TEST(BytesTest, ShardedOptimizer) {
   for (int ranks : kRanks) {
     for (const Widths& widths : kWidths) {
@@ -64,8 +64,8 @@ TEST(BytesTest, ShardedOptimizer) {
   }
 }
 
-// Columns that three ranks share unevenly count as the largest piece has them; the replicas on the other axis share what is left of
-// each piece. No backward op reads the weight, so all levels send the same.
+// Columns that three ranks share unevenly count with the size of the largest piece; the replicas on the other axis
+// share each piece. No backward op reads the weight, so all levels send the same.
 TEST(BytesTest, ShardedOptimizerOfACutWeight) {
   for (int level = 0; level <= 3; ++level) {
     const std::string text = absl::Substitute(
@@ -78,8 +78,8 @@ TEST(BytesTest, ShardedOptimizerOfACutWeight) {
   }
 }
 
-// A column product and a row product on an input that needs a gradient. `input` says how it lies, `output` what the second
-// product leaves.
+// A column product and a row product on an input that needs a gradient. `input` is its layout, `output` the layout of
+// the second product's result.
 std::string Pair(int batch, int width, int ranks, const std::string& input, const std::string& output) {
   return absl::Substitute(
       "model Pair() { #[layout($3, _)] param x: f32[$0, $1] = he_uniform(); input target: f32[$0, $1];\n"

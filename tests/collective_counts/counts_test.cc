@@ -1,5 +1,5 @@
-// Numbers of collectives that known plans need. The plans are given by pins; where a row is data parallel it is asked for by
-// name. Gradient reductions that are merged count once, the loss is not counted.
+// Numbers of collectives that known plans need. The plans are given by pins; where a row is data parallel it is asked
+// for by name. Gradient reductions that are merged count once, the loss is not counted.
 
 #include <string>
 #include <vector>
@@ -18,10 +18,12 @@ constexpr char kFour[] = "parallel { devices = 4; gradient_weight = 1.0; }";
 constexpr char kPropagate[] = "parallel { devices = 4; gradient_weight = 1.0; search = propagate; }";
 constexpr char kDataParallel[] = "parallel { devices = 4; gradient_weight = 1.0; search = data_parallel; }";
 
-// Dense layers with relu between; `pins` by layer, repeated when there are fewer. The loss lies as `ends` says: without a pin the
-// search lets it use a cut input, and the last all_reduce is a reduce_scatter.
-std::string Layers(int layers, int batch, int width, const std::vector<std::string>& pins, const std::string& ends = "") {
-  std::string text = absl::Substitute("model Layers() { input x: f32[$0, $1]; input target: f32[$0, $1];\n", batch, width);
+// Dense layers with relu between; `pins` by layer, repeated when there are fewer. The loss lies as `ends` says: without
+// a pin the search lets it use a cut input, and the last all_reduce is a reduce_scatter.
+std::string Layers(int layers, int batch, int width, const std::vector<std::string>& pins,
+                   const std::string& ends = "") {
+  std::string text =
+      absl::Substitute("model Layers() { input x: f32[$0, $1]; input target: f32[$0, $1];\n", batch, width);
   std::string input = "x";
   for (int i = 0; i < layers; ++i) {
     const std::string pin = pins.empty() ? "" : pins[static_cast<size_t>(i) % pins.size()];
@@ -34,8 +36,8 @@ std::string Layers(int layers, int batch, int width, const std::vector<std::stri
   return absl::StrCat(text, ends, " let error = mse(", input, ", target);\nloss error; }\n");
 }
 
-// An encoder of post-norm transformer layers on data. The places of the pins: qkv and fc1 (COLUMN), out and fc2 (ROW), the
-// products of attention (HEADS), the loss (ENDS).
+// An encoder of post-norm transformer layers on data. The places of the pins: qkv and fc1 (COLUMN), out and fc2 (ROW),
+// the products of attention (HEADS), the loss (ENDS).
 std::string Encoder(int layers, int batch, int seq, int width, const std::string& column, const std::string& row,
                     const std::string& heads, const std::string& ends) {
   const std::string text = absl::Substitute(
@@ -79,7 +81,7 @@ model Encoder() {
   return absl::StrReplaceAll(text, {{"COLUMN", column}, {"ROW", row}, {"HEADS", heads}, {"ENDS", ends}});
 }
 
-struct Case {
+struct ExpectedCounts {
   std::string name;
   std::string model;
   std::string parallel;
@@ -96,15 +98,15 @@ const char kRowsOfTwo[] = "#[shard((2, 1), (2, 1))]";
 const char kColumnOfTwo[] = "#[shard((2, 1), (2, 1))]";
 const char kRowOfTwo[] = "#[shard(in = ((2, 2), (1, 2)), out = (2, 1))]";
 
-std::vector<Case> MlpCases() {
+std::vector<ExpectedCounts> MlpCases() {
   const std::string shard_optimizer = "search = data_parallel; devices = 4; gradient_weight = 1.0; ";
   return {
       {"1: data parallel", Layers(6, 256, 32, {}), kDataParallel, "", "", "all_reduce 1", "all_reduce 1"},
       {"1 by pins", Layers(6, 256, 32, {"#[shard((4, 1), (1, 1))]"}), kFour, "", "", "all_reduce 1", "all_reduce 1"},
       {"2: tensor parallel", Layers(6, 32, 256, {kColumn, kRow}, kWhole), kFour, "all_reduce 3", "all_reduce 2", "",
        "all_reduce 5"},
-      {"3: both", Layers(6, 256, 32, {kColumnOfTwo, kRowOfTwo}, kRowsOfTwo), kFour, "all_reduce 3", "all_reduce 2", "all_reduce 1",
-       "all_reduce 6"},
+      {"3: both", Layers(6, 256, 32, {kColumnOfTwo, kRowOfTwo}, kRowsOfTwo), kFour, "all_reduce 3", "all_reduce 2",
+       "all_reduce 1", "all_reduce 6"},
       {"4: sharded optimizer, level 1", Layers(6, 256, 32, {}), "parallel { " + shard_optimizer + "zero = 1; }", "", "",
        "all_gather 1, reduce_scatter 1", "all_gather 1, reduce_scatter 1"},
       {"4: level 2", Layers(6, 256, 32, {}), "parallel { " + shard_optimizer + "zero = 2; }", "", "reduce_scatter 1",
@@ -114,7 +116,7 @@ std::vector<Case> MlpCases() {
   };
 }
 
-std::vector<Case> EncoderCases() {
+std::vector<ExpectedCounts> EncoderCases() {
   const std::string column = "#[shard((1, 1, 1), (4, 1))]";
   const std::string row = "#[shard(in = ((1, 1, 4), (1, 4)), out = (1, 1, 1))]";
   const std::string heads = "#[shard((1, 4, 1, 1), (1, 4, 1, 1))]";
@@ -126,25 +128,26 @@ std::vector<Case> EncoderCases() {
   return {
       {"5: Megatron", Encoder(2, 8, 8, 128, column, row, heads, whole), kFour, "all_reduce 4", "all_reduce 3", "",
        "all_reduce 7"},
-      {"6: Megatron and data parallel", Encoder(2, 8, 8, 128, column_of_two, row_of_two, heads_of_two, ends_of_two), kFour,
-       "all_reduce 4", "all_reduce 3", "all_reduce 1", "all_reduce 8"},
-      {"7: data parallel", Encoder(2, 64, 64, 32, "", "", "", ""), kDataParallel, "", "", "all_reduce 1", "all_reduce 1"},
+      {"6: Megatron and data parallel", Encoder(2, 8, 8, 128, column_of_two, row_of_two, heads_of_two, ends_of_two),
+       kFour, "all_reduce 4", "all_reduce 3", "all_reduce 1", "all_reduce 8"},
+      {"7: data parallel", Encoder(2, 64, 64, 32, "", "", "", ""), kDataParallel, "", "", "all_reduce 1",
+       "all_reduce 1"},
   };
 }
 
-std::vector<Case> LayerCases() {
+std::vector<ExpectedCounts> LayerCases() {
   const auto pair = [](const std::string& x, const std::string& out, const std::string& ends) {
-    return absl::StrCat("model Pair() { ", x, " input x: f32[8, 10]; input target: f32[8, 10];\n",
-                        "param w1: f32[16, 10] = he_uniform(); param w2: f32[10, 16] = he_uniform();\n",
-                        "#[shard((1, 1), (4, 1))] let h = matmul(x, w1, transpose_b = true);\n#[shard(in = ((1, 4), (1, 4)), out = ",
-                        out, ")] let y = matmul(relu(h), w2, transpose_b = true);\n", ends,
-                        " let error = mse(y, target);\nloss error; }\n");
+    return absl::StrCat(
+        "model Pair() { ", x, " input x: f32[8, 10]; input target: f32[8, 10];\n",
+        "param w1: f32[16, 10] = he_uniform(); param w2: f32[10, 16] = he_uniform();\n",
+        "#[shard((1, 1), (4, 1))] let h = matmul(x, w1, transpose_b = true);\n#[shard(in = ((1, 4), (1, 4)), out = ",
+        out, ")] let y = matmul(relu(h), w2, transpose_b = true);\n", ends,
+        " let error = mse(y, target);\nloss error; }\n");
   };
   const auto layer = [](const std::string& x, const std::string& pin, const std::string& ends) {
     return absl::StrCat("model Layer() { ", x, " param x: f32[8, 12] = he_uniform(); input target: f32[8, 8];\n",
-                        "param w: f32[8, 12] = he_uniform();\n", pin,
-                        " let y = matmul(x, w, transpose_b = true);\n", ends,
-                        " let error = mse(y, target);\nloss error; }\n");
+                        "param w: f32[8, 12] = he_uniform();\n", pin, " let y = matmul(x, w, transpose_b = true);\n",
+                        ends, " let error = mse(y, target);\nloss error; }\n");
   };
   const std::string mesh = "parallel { mesh = (tp = 4); gradient_weight = 1.0; }";
   const std::string cut = "#[layout(\"tp\", _)]";
@@ -156,15 +159,16 @@ std::vector<Case> LayerCases() {
       {"8: cut ends", pair(cut, "(4, 1)", rows), mesh, "all_gather 1, reduce_scatter 1", "all_gather 1", "",
        "all_gather 2, reduce_scatter 1"},
       {"9: column", layer(whole, kColumn, columns), mesh, "", "", "all_reduce 1", "all_reduce 1"},
-      {"9: cut input", layer(cut, kColumn, columns), mesh, "all_gather 1", "", "reduce_scatter 1", "all_gather 1, reduce_scatter 1"},
+      {"9: cut input", layer(cut, kColumn, columns), mesh, "all_gather 1", "", "reduce_scatter 1",
+       "all_gather 1, reduce_scatter 1"},
       {"10: row", layer("", kRow, kWhole), mesh, "all_reduce 1", "", "", "all_reduce 1"},
       {"10: cut output", layer("", "#[shard(in = ((1, 4), (1, 4)), out = (4, 1))]", rows), mesh, "reduce_scatter 1",
        "all_gather 1", "", "all_gather 1, reduce_scatter 1"},
   };
 }
 
-void ExpectCounts(const std::vector<Case>& cases) {
-  for (const Case& one : cases) {
+void ExpectCounts(const std::vector<ExpectedCounts>& cases) {
+  for (const ExpectedCounts& one : cases) {
     SCOPED_TRACE(one.name);
     const Compiled compiled = CompileModel(absl::StrCat(one.model, one.parallel), 4);
     EXPECT_EQ(CollectivesOf(compiled, {Phase::kForward}), one.forward);
@@ -175,7 +179,7 @@ void ExpectCounts(const std::vector<Case>& cases) {
 }
 
 // The same plans from fewer pins: the search spreads them. Neither the products of attention nor the ends are pinned.
-std::vector<Case> PropagatedCases() {
+std::vector<ExpectedCounts> PropagatedCases() {
   const std::string column = "#[shard((1, 1, 1), (4, 1))]";
   const std::string row = "#[shard((1, 1, 4), (1, 4))]";
   const std::string column_of_two = "#[shard((2, 1, 1), (2, 1))]";
@@ -190,7 +194,8 @@ std::vector<Case> PropagatedCases() {
       {"5: columns alone", Encoder(2, 8, 8, 128, column, "", "", ""), kPropagate, "all_reduce 4", "all_reduce 3", "",
        "all_reduce 7"},
       {"5: one layer's columns", Encoder(2, 8, 8, 128, "", "", "", ""),
-       "parallel { devices = 4; gradient_weight = 1.0; search = propagate; pin \"h.0.qkv.matmul\" = shard((1, 1, 1), (4, 1)); "
+       "parallel { devices = 4; gradient_weight = 1.0; search = propagate; pin \"h.0.qkv.matmul\" = shard((1, 1, 1), "
+       "(4, 1)); "
        "pin \"h.0.up.matmul\" = shard((1, 1, 1), (4, 1)); }",
        "all_reduce 4", "all_reduce 3", "", "all_reduce 7"},
       {"6: Megatron and data parallel", Encoder(2, 8, 8, 128, column_of_two, row_of_two, "", ""), kPropagate,
@@ -206,12 +211,13 @@ TEST(CountsTest, Layers) { ExpectCounts(LayerCases()); }
 // For any depth: L - 1 for column and row in turn, 4L - 1 for an encoder on data.
 TEST(CountsTest, ByDepth) {
   for (int layers : {1, 2, 3, 5}) {
-    const Compiled mlp = CompileModel(Layers(layers, 32, 256, {kColumn, kRow}, layers % 2 == 0 ? kWhole : "") + kFour, 4);
+    const Compiled mlp =
+        CompileModel(Layers(layers, 32, 256, {kColumn, kRow}, layers % 2 == 0 ? kWhole : "") + kFour, 4);
     EXPECT_EQ(CollectivesOf(mlp), layers == 1 ? "" : absl::StrCat("all_reduce ", layers - 1)) << layers;
   }
-  const std::string three = Encoder(3, 8, 8, 128, "#[shard((1, 1, 1), (4, 1))]",
-                                    "#[shard(in = ((1, 1, 4), (1, 4)), out = (1, 1, 1))]",
-                                    "#[shard((1, 4, 1, 1), (1, 4, 1, 1))]", "#[shard((1, 1, 1), (1, 1, 1))]");
+  const std::string three =
+      Encoder(3, 8, 8, 128, "#[shard((1, 1, 1), (4, 1))]", "#[shard(in = ((1, 1, 4), (1, 4)), out = (1, 1, 1))]",
+              "#[shard((1, 4, 1, 1), (1, 4, 1, 1))]", "#[shard((1, 1, 1), (1, 1, 1))]");
   EXPECT_EQ(CollectivesOf(CompileModel(three + kFour, 4)), "all_reduce 11");
 }
 
@@ -246,7 +252,7 @@ TEST(CountsTest, RowsFeedingColumns) {
   EXPECT_EQ(CollectivesOf(CompileModel(text + kFour, 4), {Phase::kForward}), "all_gather 1");
 }
 
-// A small bucket: gradients are reduced as they come, the last ones in the update.
+// With small buckets gradients are reduced as soon as they are made, the last ones in the update.
 TEST(CountsTest, BucketsOfLimitedSize) {
   const std::string text = Layers(6, 256, 32, {}) + kDataParallel;
   const auto of_size = [](int64_t bytes) { return PartitionOptions{.bucket_bytes = Bytes(bytes)}; };

@@ -1,4 +1,4 @@
-// For the tests here: from a model's text, with its pins and settings, to the program of its ranks, proven.
+// Compiles a model's text, with its pins and settings, to the proven program of its ranks.
 #ifndef CLEAVE_TESTS_COLLECTIVE_COUNTS_PROGRAMS_H_
 #define CLEAVE_TESTS_COLLECTIVE_COUNTS_PROGRAMS_H_
 
@@ -19,13 +19,13 @@ struct Compiled {
   Program program;
 };
 
-// What the frontend makes of `text`, which stands in `path`. Mistakes fail the test.
+// The module that the frontend makes of `text`, the contents of `path`. Mistakes in it fail the test.
 std::optional<Module> ReadModule(const std::string& text, const std::string& path);
 
 // `module` for `devices` under Adam. Mistakes, and a program that is not proven, fail the test.
 Compiled CompileModule(const Module& module, int devices, const PartitionOptions& options = {});
 
-// `text` for `devices`; its `parallel` block says the rest.
+// `text` for `devices`, with the settings of its `parallel` block.
 Compiled CompileModel(const std::string& text, int devices, const PartitionOptions& options = {});
 
 // "all_reduce 5, all_gather 1": steps of a training step by kind, those of the loss left out.

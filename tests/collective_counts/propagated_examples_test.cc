@@ -1,4 +1,4 @@
-// The examples, each with one product pinned at a time: propagation carries that cut through models that people wrote.
+// The examples, each with one product pinned at a time: propagation carries its cut through realistic models.
 #include <fstream>
 #include <optional>
 #include <sstream>

@@ -1,4 +1,4 @@
-// One folder of cases/: a model that gets a diagnostic, and the same repaired.
+// One folder of cases/: a model that gets a diagnostic, and the repaired model.
 #ifndef CLEAVE_TESTS_DIAGNOSTICS_CASE_FOLDER_H_
 #define CLEAVE_TESTS_DIAGNOSTICS_CASE_FOLDER_H_
 
@@ -9,7 +9,7 @@
 
 namespace cleave::diagnostics {
 
-// How one side of a case is compiled: a model as it is, or commands that call `compile` (then on the PATH).
+// How one side of a case is compiled: a model alone, or commands that call `compile`, which is on the PATH.
 struct CaseInput {
   std::optional<std::string> model =
       {};  // bad.model, good.model: read by `compile --plan-only --quiet`, or by the script.
@@ -31,7 +31,7 @@ struct CaseFolder {
 // By name, in the reports of tests.
 std::ostream& operator<<(std::ostream& stream, const CaseFolder& folder);
 
-// The folder of the project whose goldens are to be rewritten, when the test is run to do that (//:bless).
+// The project's folder, if the test is run to rewrite its goldens (//:bless).
 std::optional<std::string> FolderToBless();
 
 // A path of the project: among the test's data, or in FolderToBless().

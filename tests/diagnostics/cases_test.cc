@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What one side of the case ("bad", "good") gives, in a fresh copy of its folder.
+// The result of one side of the case ("bad", "good"), in a fresh copy of its folder.
 CommandResult RunSide(const CaseFolder& folder, const std::string& side) {
   const std::string copy = FreshFolder(folder.name);
   fs::copy(folder.path, copy, fs::copy_options::recursive);
@@ -31,7 +31,7 @@ CommandResult RunSide(const CaseFolder& folder, const std::string& side) {
   // Under `bazel run` the compiler would leave the copy for the folder in which the user typed.
   CommandResult result = RunCommand(command, copy, {absl::StrCat("BUILD_WORKING_DIRECTORY=", copy), path});
   fs::remove_all(copy);
-  // Where a message shows a whole path, the golden shows it from the case's folder.
+  // A message may show an absolute path; the golden has it relative to the case's folder.
   absl::StrReplaceAll({{absl::StrCat(copy, "/"), ""}}, &result.err);
   return result;
 }

@@ -1,4 +1,5 @@
-// Ties the four things that every code has: its line in codes.def, its page, its case, its near miss.
+// Every code has four things that agree: its line in codes.def, its page, its case, and a similar model without the
+// mistake.
 
 #include <filesystem>
 #include <map>

@@ -1,4 +1,4 @@
-// Programs for GPUs are compiled and linked by nvcc. Started where no GPU is, they say so and end with 5.
+// nvcc compiles and links programs for GPUs. On a machine without a GPU they say so and end with 5.
 #include <unistd.h>
 
 #include <chrono>
@@ -21,7 +21,7 @@ class CudaNvcc : public testing::Test {
     }
   }
 
-  // All programs are built in one folder: the next one finds the objects of the runtime there.
+  // All programs are built in one folder, so they share the objects of the runtime.
   static std::string Folder() {
     static const std::string folder = FreshFolder("cuda_nvcc") + "/out";
     return folder;
@@ -35,7 +35,7 @@ class CudaNvcc : public testing::Test {
     ASSERT_EQ(built.exit_code, 0) << built.err;
   }
 
-  // What a program says that finds no GPU, and how fast.
+  // The message of a program that finds no GPU, and how fast it comes.
   static void ExpectNoGpu(const std::vector<std::string>& command) {
     const auto start = std::chrono::steady_clock::now();
     const CommandResult ran =

@@ -21,7 +21,7 @@ struct Example {
 
 std::string Flags() { return "CXXFLAGS=-O1 -std=c++17 -fopenmp"; }
 
-// All programs of a target are built in one folder: the next one finds the objects of the runtime there.
+// All programs of a target are built in one folder, so they share the objects of the runtime.
 std::string FolderOf(const std::string& target) {
   static const std::string folder = FreshFolder("cuda_stand_in");
   return folder + "/" + target;
@@ -63,7 +63,7 @@ TEST_P(CudaStandIn, TrainsAsTheCpuDoes) {
   }
 }
 
-// NCCL connects no two processes on one GPU.
+// NCCL cannot connect two processes on one GPU.
 TEST(CudaStandInMpi, RefusesTwoRanksOnOneGpu) {
   Build({"examples/mnist_mlp/mnist_mlp.model", {"batch=16"}}, "cuda", "mpi", 2);
   if (HasFatalFailure()) return;
@@ -73,7 +73,7 @@ TEST(CudaStandInMpi, RefusesTwoRanksOnOneGpu) {
   EXPECT_NE(ran.err.find("a rank needs a GPU of its own"), std::string::npos) << ran.err;
 }
 
-// There is a launcher, and nobody to talk to.
+// One rank under a launcher has no other rank to connect to.
 TEST(CudaStandInMpi, RunsOneRank) {
   Build({"examples/mnist_mlp/mnist_mlp.model", {"batch=16", kData}}, "cuda", "mpi", 1);
   if (HasFatalFailure()) return;

@@ -21,7 +21,7 @@ class CustomOps : public testing::Test {
  protected:
   void SetUp() override { folder_ = FreshFolder("custom_ops"); }
 
-  // Losses of `model` on `ranks` ranks; what the compiler said goes to `said_`.
+  // Losses of `model` on `ranks` ranks; the compiler's messages go to `said_`.
   std::vector<double> Train(const std::string& model, int ranks, std::vector<std::string> plan = {}) {
     plan.insert(plan.begin(), {"--devices", std::to_string(ranks)});
     const TrainedModel trained = TrainModel(model, plan, folder_, kSteps);
@@ -29,7 +29,7 @@ class CustomOps : public testing::Test {
     return trained.losses;
   }
 
-  // The model in the test's folder with its bodies, `edit`ed.
+  // Puts the model, changed by `edit`, and its bodies into the test's folder.
   std::string Copy(bool (*keeps)(const std::string& line)) {
     std::vector<std::string> kept;
     const std::vector<std::string> lines =
@@ -58,7 +58,7 @@ TEST_F(CustomOps, SameNumbersOnAnyNumberOfRanks) {
   }
   EXPECT_LE(LargestRelativeDifference(Train(model, 4, {"--search", "data_parallel"}), one), kTolerance);
 
-  // Rows and columns cut, and a sum over columns that is left partial.
+  // Rows and columns are cut, and a sum over columns stays partial.
   const std::string pinned = Copy([](const std::string&) { return true; });
   std::ofstream(pinned, std::ios::app) << "parallel {\n    pin \"scaled.scale_rows\" = shard((2, 2), (2,));\n"
                                           "    pin \"energy.weighed_square\" = shard((2, 2));\n}\n";

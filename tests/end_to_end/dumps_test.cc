@@ -1,4 +1,5 @@
-// The text of what each rank runs: written beside every program, and printed on demand, whatever made the plan.
+// The program of each rank as text: it is written with every program and printed on demand, whichever search made the
+// plan.
 #include <set>
 #include <string>
 #include <vector>
@@ -26,7 +27,7 @@ std::vector<std::string> Command(const Mode& mode, const std::vector<std::string
   return command;
 }
 
-// Lines of ops, which are all but the first and those after the closing brace.
+// Lines of ops: all except the first one and those after the closing brace.
 std::vector<std::string> OpLines(const std::string& text) {
   std::vector<std::string> lines;
   for (const absl::string_view line : absl::StrSplit(text, '\n')) {

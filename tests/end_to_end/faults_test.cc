@@ -1,4 +1,4 @@
-// What goes wrong on real machines: one clear message, the right exit code, no hang, nothing half-written.
+// Failures of real machines give one clear message and the right exit code, nothing hangs, and no file is half-written.
 
 #include <chrono>
 #include <cstdlib>

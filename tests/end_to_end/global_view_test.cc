@@ -1,5 +1,5 @@
-// A model with first values and data from files: three plans of it compute what one device does, prints show whole
-// tensors whatever the plan, and lists of redistributions agree before and after the run.
+// A model whose initial values and data come from files: three plans of it compute what one device does, prints show
+// whole tensors whatever the plan is, and the lists of redistributions before and after the run agree.
 #include <cmath>
 #include <string>
 #include <vector>
@@ -20,7 +20,7 @@ constexpr double kTolerance = 2e-6;
 
 using Matrix = std::vector<double>;
 
-// What the files of the example hold.
+// The values in the files of the example.
 Matrix Values(int count, int seed) {
   Matrix values;
   for (int i = 0; i < count; ++i) values.push_back(((37 * i + 11 * seed) % 23 - 11) / 16.0);
@@ -93,7 +93,7 @@ std::vector<double> Printed(const std::string& out, const std::string& headline)
 
 class GlobalView : public testing::Test {
  protected:
-  // One folder for all tests: what programs share is built once.
+  // One folder for all tests, so that what programs share is built once.
   static void SetUpTestSuite() { folder_ = FreshFolder("global_view"); }
 
   void SetUp() override {
@@ -168,7 +168,7 @@ TEST_F(GlobalView, PrintsChangeNoNumber) {
     WriteText(folder_ + "/silent.model", absl::StrJoin(silent, "\n"));
     WriteText(folder_ + "/talkative.model", absl::StrJoin(talkative, "\n"));
     for (const int ranks : {1, 2, 4}) {
-      // On one device there is no axis that a pin could name.
+      // With one device the mesh has no axis that a pin could name.
       if (ranks == 1 && absl::StrContains(absl::StrJoin(silent, "\n"), "pin ")) continue;
       SCOPED_TRACE(absl::StrCat(model, " on ", ranks));
       const std::string mesh = absl::StrCat("mesh=(x = ", ranks, ")");
@@ -196,7 +196,7 @@ TEST_F(GlobalView, ListsOfRedistributionsAgree) {
     ASSERT_NE(begin, std::string::npos) << out;
     EXPECT_EQ(out.find(headline, begin + 1), std::string::npos) << "once";
 
-    // Line by line the same, and what was measured is what was predicted.
+    // The lines are the same, and what was measured is what was predicted.
     const std::vector<std::string> expected = absl::StrSplit(list, '\n', absl::SkipEmpty());
     const std::vector<std::string> ran = absl::StrSplit(out.substr(begin + headline.size()), '\n');
     ASSERT_GE(expected.size(), 2u);
@@ -210,12 +210,12 @@ TEST_F(GlobalView, ListsOfRedistributionsAgree) {
         if (measured == absl::string_view::npos) continue;
         const std::vector<absl::string_view> words = absl::StrSplit(part, ' ');
         EXPECT_TRUE(absl::EndsWith(part, absl::StrCat("measured 1 x ", words[words.size() - 2], " B"))) << part;
-        if (absl::StrContains(part, "gradients.")) continue;  // Of all tensors that it takes.
+        if (absl::StrContains(part, "gradients.")) continue;  // It counts all tensors of its collective.
         EXPECT_EQ(words[1], words[words.size() - 2]) << part;
       }
       EXPECT_EQ(without, expected[i]);
     }
-    // Between the tensors of one collective lie the gaps of their alignment.
+    // There are alignment gaps between the tensors of one collective.
     const std::vector<std::string> total = absl::StrSplit(expected.back(), absl::ByAnyChar(" ,"), absl::SkipEmpty());
     const std::string& last = ran[expected.size() - 1];
     ASSERT_EQ(total[6], "B") << expected.back();

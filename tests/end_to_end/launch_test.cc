@@ -1,4 +1,5 @@
-// One program on eight ranks, started in every way there is: the same losses, and what is said when a start goes wrong.
+// One program on eight ranks, started in every possible way: the losses are the same, and a failed start gives a
+// message.
 
 #include <unistd.h>
 
@@ -48,7 +49,7 @@ int CountOf(const std::string& text, const std::string& part) {
   return count;
 }
 
-// A rank table with so many devices on each server, ranks in order.
+// A rank table with these numbers of devices on the servers, ranks in order.
 std::string TableText(const std::vector<std::string>& servers, int devices) {
   std::string list;
   int rank = 0;
@@ -125,7 +126,7 @@ TEST(LaunchTest, ByRankTable) {
   const std::string table = WriteTable(TableText({"127.0.0.1"}, kRanks));
   ExpectTheSameLosses("CLEAVE_PORT=" + runtime::FreePort() + " ./run.sh --launch rank-table " + table + " --steps 10 --quiet");
   ExpectLogs();
-  // run.sh sees the variable, too; and a plain loop does.
+  // run.sh reads the variable, and so do processes that a plain loop starts.
   ExpectTheSameLosses("CLEAVE_PORT=" + runtime::FreePort() + " RANK_TABLE_FILE=" + table + " ./run.sh --steps 10 --quiet");
   ExpectTheSameLosses(
       "export RANK_TABLE_FILE=" + table + " CLEAVE_PORT=" + runtime::FreePort() +
@@ -158,7 +159,7 @@ TEST(LaunchTest, BySlurmsVariables) {
                       kWait);
 }
 
-// Two hosts: network namespaces with an address each, joined by a cable.
+// Two hosts: network namespaces with one address each and a link between them.
 class TwoHostsTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -224,7 +225,7 @@ TEST_F(TwoHostsTest, AHostThatNeverJoinsIsNamed) {
             "within 2 s, 4 of 8 did; the job is ended (CLEAVE_JOIN_TIMEOUT)\n");
 }
 
-// Each rank table that is wrong is refused, by the compiler and at the start, with the same words.
+// The compiler and the program refuse each wrong rank table, with the same message.
 TEST(LaunchTest, RankTablesThatAreWrong) {
   const std::string good = TableText({"127.0.0.1"}, kRanks);
   const auto with = [&](const std::string& part, const std::string& other) {
@@ -321,8 +322,8 @@ TEST(LaunchTest, StartedWithoutAnything) {
       << gloo.err;
 }
 
-// mpirun by itself refuses root, and more ranks than there are cores; run.sh allows both, and an mpirun that is told to
-// refuse says why.
+// By default mpirun refuses root, and more ranks than cores; run.sh allows both, and if mpirun refuses nevertheless,
+// its reason is shown.
 TEST(LaunchTest, NotEnoughSlots) {
   const CommandResult refused =
       Shell("OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun -n 8 --host localhost:2 ./program");
@@ -399,7 +400,7 @@ TEST(LaunchTest, SignalsEndAllRanks) {
   EXPECT_EQ(ran.exit_code, 143) << ran.err;
 }
 
-// Neither needs what the other is linked with.
+// Neither build needs the library of the other.
 TEST(LaunchTest, MpiAndGlooDoWithoutEachOther) {
   const std::string folder = FreshFolder("tools");
   Shell(

@@ -1,4 +1,4 @@
-// Models that communicate themselves train as the same models for one device do.
+// Models with their own communication train as the same models for one device do.
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,7 +18,7 @@ class Manual : public testing::Test {
  protected:
   void SetUp() override { folder_ = FreshFolder("manual"); }
 
-  // Losses of `model` on `ranks` ranks; what the program said goes to `said_`.
+  // Losses of `model` on `ranks` ranks; the program's output goes to `said_`.
   std::vector<double> Train(const std::string& model, int ranks, std::vector<std::string> arguments = {}) {
     arguments.insert(arguments.begin(), {"--devices", absl::StrCat(ranks)});
     const TrainedModel trained = TrainModel(DataPath(model), arguments, folder_, kSteps);

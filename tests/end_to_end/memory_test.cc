@@ -6,21 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "base/json/json.h"
 #include "gtest/gtest.h"
-#include "nlohmann/json.hpp"
 #include "tests/support/compile.h"
 
 namespace cleave {
 namespace {
-
-using Json = nlohmann::json;
-
-Json ReadJson(const std::string& path) {
-  const std::string text = ReadText(path);
-  Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  EXPECT_FALSE(json.is_discarded()) << path << ": " << text.substr(0, 400);
-  return json;
-}
 
 // Compiles into `folder`/out, where the objects of an earlier compile lie, and runs two steps: at the second one
 // everything that only grows has its size.
@@ -36,8 +27,9 @@ void ExpectPredicted(const std::string& model, const std::vector<std::string>& f
   const CommandResult ran = Start(folder + "/out", {"--steps", "2", "--quiet"});
   ASSERT_EQ(ran.exit_code, 0) << what << "\n" << ran.out << ran.err;
 
-  const Json predicted = ReadJson(folder + "/out/plan.json")["predicted"]["memory_per_rank"];
-  const Json run = ReadJson(folder + "/out/run.json");
+  const Json plan = *ParseStrictJson(ReadText(folder + "/out/plan.json"));
+  const Json predicted = plan["predicted"]["memory_per_rank"];
+  const Json run = *ParseStrictJson(ReadText(folder + "/out/run.json"));
   double measured = 0;
   for (const Json& rank : run["peak_memory_bytes"]) measured = std::max(measured, rank.get<double>());
   ASSERT_GT(measured, 0) << what;

@@ -1,4 +1,4 @@
-// What a compile and a run leave behind: files, fields and lines that other programs read (docs/formats).
+// The output of a compile and of a run: files, fields and lines that other programs read (docs/formats).
 
 #include <cmath>
 #include <filesystem>
@@ -6,23 +6,15 @@
 #include <set>
 #include <string>
 
+#include "base/json/json.h"
 #include "gtest/gtest.h"
-#include "nlohmann/json.hpp"
 #include "tests/support/compile.h"
 
 namespace cleave {
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr char kMnist[] = "examples/mnist_mlp/mnist_mlp.model";
 constexpr char kSapp[] = "examples/sapp_mlp/sapp_mlp.model";
-
-Json ParseJson(const std::string& text) {
-  Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  EXPECT_FALSE(json.is_discarded()) << text.substr(0, 400);
-  return json;
-}
 
 bool Contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
@@ -41,7 +33,7 @@ const std::string& TrainedOutput() {
 }
 
 TEST(OutputsTest, PlanHasEveryFieldOfTheContract) {
-  const Json plan = ParseJson(ReadText(TrainedOutput() + "/plan.json"));
+  const Json plan = *ParseStrictJson(ReadText(TrainedOutput() + "/plan.json"));
   EXPECT_EQ(plan["format"], "cleave-plan");
   EXPECT_EQ(plan["version"], 1);
   EXPECT_EQ(plan["model"]["name"], "MnistMlp");
@@ -84,7 +76,7 @@ TEST(OutputsTest, PlanHasEveryFieldOfTheContract) {
 
 TEST(OutputsTest, RunWritesMetricsAndSummary) {
   const std::string& out = TrainedOutput();
-  const Json run = ParseJson(ReadText(out + "/run.json"));
+  const Json run = *ParseStrictJson(ReadText(out + "/run.json"));
   EXPECT_EQ(run["exit"], 0);
   const size_t steps = run["steps"].get<size_t>();
   EXPECT_GT(steps, 10u);
@@ -119,9 +111,9 @@ TEST(OutputsTest, DumpsOfEveryRank) {
   }
 }
 
-// The published first example of SAPP: the product cut (4, 2) by (1, 2) on eight ranks. Partial sums meet in ranks (0,
-// 1), (2, 3) …: in an all-reduce where the pin wants the output as the product makes it, in a reduce-scatter, which
-// sends half, where readers are free.
+// The published first example of SAPP: the product is cut (4, 2) by (1, 2) on eight ranks. Ranks (0, 1), (2, 3) … add
+// up the partial sums: by an all-reduce if the pin wants the output as the product makes it, or by a reduce-scatter,
+// which sends half as much, if the readers' layouts are free.
 TEST(OutputsTest, PinOfTheFirstProductOfTheSappNetwork) {
   const std::string free = ReadText(DataPath("tests/end_to_end/sapp_pinned.model"));
   const std::string attribute = "#[shard((4, 2), (1, 2))]";
@@ -163,7 +155,7 @@ TEST(OutputsTest, SameInputGivesTheSameBytes) {
     std::string a = ReadText(folder + "/a/" + relative);
     std::string b = ReadText(folder + "/b/" + relative);
     if (relative == "plan.json") {  // All but the time that the search took.
-      Json plan_a = ParseJson(a), plan_b = ParseJson(b);
+      Json plan_a = *ParseStrictJson(a), plan_b = *ParseStrictJson(b);
       plan_a["search"].erase("seconds");
       plan_b["search"].erase("seconds");
       a = plan_a.dump();
@@ -214,7 +206,7 @@ TEST(OutputsTest, DiagnosticsAsJson) {
   WriteText(folder + "/wrong.model", "model M() {\n    let x = relo(1);\n}\n");
   const CommandResult result = Compile({"wrong.model", "--error-format", "json"}, folder);
   EXPECT_EQ(result.exit_code, 3);
-  const Json first = ParseJson(result.err.substr(0, result.err.find('\n')));
+  const Json first = *ParseStrictJson(result.err.substr(0, result.err.find('\n')));
   for (const char* field : {"severity", "code", "message", "spans", "notes", "help"}) {
     EXPECT_TRUE(first.contains(field)) << field;
   }

@@ -11,7 +11,7 @@
 namespace cleave {
 namespace {
 
-constexpr double kRounding = 1.0 / 256;  // Of a value to bf16: half a unit of its 8 significant bits.
+constexpr double kRounding = 1.0 / 256;  // The rounding error of bf16: half a unit of its 8 significant bits.
 
 class Precision : public testing::Test {
  protected:

@@ -1,4 +1,4 @@
-// Models with regions: on many ranks they train with the numbers of the same model without regions on one rank.
+// Models with regions on many ranks train with the numbers of the same model without regions on one rank.
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -36,7 +36,7 @@ class RegionsRun : public testing::Test {
     return TrainModel(path, arguments, folder_, kSteps).losses;
   }
 
-  // Losses of the same model on one rank, where nothing has a region.
+  // Losses of the same model without regions on one rank.
   std::vector<double> OneRank(const std::string& model) {
     const std::string path = folder_ + "/one.model";
     WriteText(path, WithoutRegions(ReadText(DataPath(model))));
@@ -66,7 +66,7 @@ TEST_F(RegionsRun, AFunctionOfTensors) {
   ExpectSame("examples/region_function/region_function.model", {{}, {"--search", "propagate"}});
 }
 
-// A weight that is read inside of several regions and outside, regions in a loop, `vmap` inside of one; uneven slices.
+// A weight that is read inside several regions and outside, regions in a loop, `vmap` inside a region; uneven slices.
 TEST_F(RegionsRun, SharedWeights) {
   ExpectSame("tests/end_to_end/bordered.model", {{}, {"--search", "data_parallel"}, {"--search", "propagate"}});
 }

@@ -1,4 +1,4 @@
-// The promise of the whole: any plan on any number of ranks trains with the numbers of one rank.
+// Any plan on any number of ranks trains with the numbers of one rank.
 //
 // Each case compiles a model for a number of ranks, builds the program, runs it under mpirun and compares the loss of
 // every step with the single-rank run. Tolerance: 1e-4 relative, which float rounding stays far below in so few steps.
@@ -14,8 +14,8 @@ namespace {
 
 constexpr double kTolerance = 1e-4;
 
-// Few: with relu and a large learning rate a difference in the last bit becomes one in the second digit within some
-// hundred steps, on one rank as well (bench/same_numbers has the control).
+// Only a few: with relu and a large learning rate a difference in the last bit grows to one in the second digit within
+// some hundred steps, on one rank as well (bench/same_numbers has the control).
 constexpr size_t kSteps = 12;
 
 // One output folder per model: the runtime is built once, only program.cc changes between plans.
@@ -62,7 +62,7 @@ TEST_F(SameNumbers, OddNumbersOfRanks) {
   ExpectSame(one, model, 11, {"--search", "data_parallel"});
 }
 
-// The contracted dimension cut, columns cut, and a mixture with an `out` layout.
+// The contracted dimension is cut, or columns are, or both with an `out` layout.
 TEST_F(SameNumbers, PinnedPlansOfTheMlp) {
   const std::vector<double> one = OneRank("tests/end_to_end/unpinned.model");
   ExpectSame(one, "tests/end_to_end/pinned_contracted.model", 8, {});
@@ -75,7 +75,7 @@ TEST_F(SameNumbers, SappMlp) {
   ExpectSame(OneRank(model), model, 8, {"--search", "sapp"});
 }
 
-// Statistics over the batch are those of the global one, whose parts are uneven here.
+// Statistics over the batch are those of the global batch, whose parts are uneven here.
 TEST_F(SameNumbers, Normalisations) {
   const std::string model = "tests/end_to_end/normalized.model";
   const std::vector<double> one = OneRank(model);
@@ -95,7 +95,8 @@ TEST_F(SameNumbers, ShardedOptimizer) {
   ExpectSame(one, model, 4, {"--search", "sapp", "--set", "zero=3"});
 }
 
-// Dropout and positions do not hang on the cut; slices, padding and concatenation read their neighbours' elements.
+// Dropout and positions do not depend on the cut; slices, padding and concatenation read elements of neighbouring
+// ranks.
 TEST_F(SameNumbers, Sequences) {
   const std::string model = "tests/end_to_end/sequences.model";
   const std::vector<double> one = OneRank(model);
@@ -103,7 +104,7 @@ TEST_F(SameNumbers, Sequences) {
   ExpectSame(one, "tests/end_to_end/sequences_pinned.model", 6, {});
 }
 
-// Features and classes cut: softmax, layer_norm, top_k, losses and metrics in their distributed forms.
+// Features and classes are cut: softmax, layer_norm, top_k, losses and metrics run in their distributed forms.
 TEST_F(SameNumbers, CutRows) {
   const std::string model = "tests/end_to_end/rows.model";
   const std::vector<double> one = OneRank(model);
@@ -118,7 +119,7 @@ TEST_F(SameNumbers, MnistCnn) {
   ExpectSame(one, model, 8, {"--search", "data_parallel"});
 }
 
-// Rows, columns, groups and channels of images cut.
+// Rows, columns, groups and channels of images are cut.
 TEST_F(SameNumbers, Images) {
   const std::string model = "tests/end_to_end/images.model";
   const std::vector<double> one = OneRank(model);

@@ -1,4 +1,4 @@
-// A function mapped over the weights of experts: the numbers of a call for each, on any number of ranks.
+// A function mapped over the weights of experts gives the numbers of one call for each expert, on any number of ranks.
 #include <string>
 #include <vector>
 

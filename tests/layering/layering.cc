@@ -50,7 +50,7 @@ std::string WithoutRawStringsAndComments(absl::string_view text) {
   return result;
 }
 
-// What an include line includes, without its quotes; empty for any other line.
+// The path in an include line, without its quotes; empty for any other line.
 absl::string_view IncludedPath(absl::string_view line) {
   line = absl::StripAsciiWhitespace(line);
   if (!absl::ConsumePrefix(&line, "#")) return "";
@@ -85,8 +85,8 @@ std::vector<absl::string_view> Labels(absl::string_view line) {
   return labels;
 }
 
-// Labels of plain text, of which nothing can be linked: `codegen` embeds the sources of `runtime`, and a crate's test
-// may read the examples.
+// Labels of plain text, which cannot be linked: `codegen` embeds the sources of `runtime`, and a crate's test may read
+// the examples.
 bool IsText(const Layer& user, const Layer& used, absl::string_view label) {
   if (used.name == "examples") return true;
   return user.name == "codegen" && used.name == "runtime" &&

@@ -15,7 +15,7 @@ namespace cleave::layering {
 
 struct Finding {
   std::string path;
-  int line = 0;  // From 1; 0 where the whole file is meant.
+  int line = 0;  // From 1; 0 for the whole file.
   std::string message;
 
   bool operator==(const Finding&) const = default;
@@ -24,13 +24,13 @@ struct Finding {
 // "ir/mesh/mesh.cc:3: ir may not use search".
 std::string ToString(const Finding& finding);
 
-// Includes that point the wrong way, and vendor headers outside of their crate. Text in raw strings and comments is no
-// include.
+// Includes that point in the wrong direction, and vendor headers outside their crate. Raw strings and comments are
+// ignored.
 std::vector<Finding> CheckSource(absl::string_view path, absl::string_view text);
 
-// Labels that point the wrong way, and a file that does not open with a sentence in a comment. Labels of plain text may
-// point anywhere: the examples, and for `codegen`, which embeds them, targets of `runtime` called "sources" or
-// "…files".
+// Labels that point in the wrong direction, and a file that does not begin with a sentence in a comment. Labels of
+// plain text may point anywhere: the examples, and for `codegen`, which embeds them, targets of `runtime` called
+// "sources" or "…files".
 std::vector<Finding> CheckBuild(absl::string_view path, absl::string_view text);
 
 }  // namespace cleave::layering

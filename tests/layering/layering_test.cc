@@ -19,12 +19,12 @@ std::string Build(absl::string_view path, absl::string_view text) {
 }
 
 TEST(CheckSourceTest, EdgesFollowTheOrderOfLayers) {
-  struct Case {
+  struct Include {
     const char* path;
     const char* header;
     bool allowed;
   };
-  const Case cases[] = {
+  const Include cases[] = {
       {"base/text/text.cc", "base/check/check.h", true},
       {"base/text/text.cc", "ir/graph/graph.h", false},
       {"dsl/parse/parse.cc", "base/source/source.h", true},
@@ -47,7 +47,7 @@ TEST(CheckSourceTest, EdgesFollowTheOrderOfLayers) {
       {"bench/step/step.cc", "tools/driver/options.h", true},
       {"ir/plan/plan.cc", "irregular/plan.h", true},
   };
-  for (const Case& item : cases) {
+  for (const Include& item : cases) {
     const std::string messages = Source(item.path, "#include \"" + std::string(item.header) + "\"\n");
     EXPECT_EQ(messages.empty(), item.allowed) << item.path << " includes " << item.header << "\n" << messages;
   }

@@ -61,7 +61,7 @@ absl::Span<const Layer> Layers() {
 }
 
 const Layer* LayerOf(absl::string_view path) {
-  // Build rules are no code: every BUILD file may load them.
+  // Build rules are not code: every BUILD file may load them.
   if (IsUnder(path, "tools/build")) return nullptr;
   for (const Layer& layer : Layers()) {
     if (IsUnder(path, layer.name)) return &layer;

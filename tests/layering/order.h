@@ -1,4 +1,4 @@
-// Which layer may use which, and where the headers of other people's libraries may be included.
+// Which layer may use which, and where the headers of third-party libraries may be included.
 #ifndef CLEAVE_TESTS_LAYERING_ORDER_H_
 #define CLEAVE_TESTS_LAYERING_ORDER_H_
 
@@ -15,19 +15,19 @@ struct Layer {
 
 absl::Span<const Layer> Layers();
 
-// The layer of a path from the root, or nullptr for a folder that is no layer.
+// The layer of a path from the root, or nullptr for a folder that is not a layer.
 const Layer* LayerOf(absl::string_view path);
 
 bool MayUse(const Layer& user, const Layer& used);
 
-// Headers of a library that only some folders may include.
+// Headers of a library that only these folders may include.
 struct Restriction {
   absl::string_view library;
   absl::Span<const absl::string_view> prefixes;  // Of the included path; it ends with the name or with part of it.
   absl::Span<const absl::string_view> folders;   // That may include them.
 };
 
-// The restriction that `header`, as written in an include, falls under, or nullptr.
+// The restriction for `header`, as written in an include, or nullptr.
 const Restriction* RestrictionOf(absl::string_view header);
 
 }  // namespace cleave::layering

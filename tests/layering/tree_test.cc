@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 constexpr const char* kFolders[] = {"base", "bench",   "codegen", "dsl",   "examples", "frontend",
                                     "ir",   "runtime", "search",  "tests", "tools",    "third_party"};
 
-// The project's root: where the link to WORKSPACE among the test's data leads.
+// The project's root, to which the link to WORKSPACE among the test's data leads.
 fs::path Root() { return fs::canonical("WORKSPACE").parent_path(); }
 
 std::string Read(const fs::path& path) {
@@ -71,7 +71,7 @@ TEST(TreeTest, BuildFilesFollowTheOrderOfLayers) {
   Expect(CheckBuild("BUILD.bazel", Read(Root() / "BUILD.bazel")));
 }
 
-// Files that a compile looks at before the program reads them are read by the same code.
+// The compiler and the program use the same code for files that both read.
 TEST(TreeTest, TheCompilerLinksOfTheRuntimeOnlyReadersOfFiles) {
   const std::string labels = Read("tests/layering/linked_into_the_compiler");
   EXPECT_TRUE(absl::StrContains(labels, "//codegen:codegen\n")) << labels;

@@ -29,7 +29,7 @@ std::string AxesText(const std::vector<AxisId>& axes, const Mesh& mesh) {
 }
 
 // " cuts(i: m0 m1; k: m2) passes(m3: 0) output([m0, -])"
-std::string StrategyText(const Case& sample, const Op& op) {
+std::string StrategyText(const PlannedGraph& sample, const Op& op) {
   const Mesh& mesh = sample.plan.mesh;
   const OpPlan& planned = sample.plan.ops[op.id];
   const Rule rule = RuleOf(sample.graph, op);
@@ -50,7 +50,7 @@ std::string StrategyText(const Case& sample, const Op& op) {
 
 }  // namespace
 
-Case RandomCaseOn(const Mesh& mesh, uint64_t seed, const CaseOptions& options) {
+PlannedGraph RandomCaseOn(const Mesh& mesh, uint64_t seed, const CaseOptions& options) {
   Random random(seed);
   const int ops = RandomOps(options.most_ops, random);
   Graph graph = RandomTrainingGraph(random, {.ops = ops, .largest_size = RandomInt(random, 2, options.largest_size)});
@@ -63,18 +63,18 @@ Case RandomCaseOn(const Mesh& mesh, uint64_t seed, const CaseOptions& options) {
   return {.graph = std::move(graph), .plan = std::move(plan), .partition = partition};
 }
 
-Case RandomCase(uint64_t seed, const CaseOptions& options) {
+PlannedGraph RandomCase(uint64_t seed, const CaseOptions& options) {
   Random random(~seed);
   return RandomCaseOn(RandomMesh(RandomInt(random, 1, options.most_ranks), random), seed, options);
 }
 
-absl::StatusOr<Compiled> Compile(const Case& sample) {
+absl::StatusOr<Compiled> Compile(const PlannedGraph& sample) {
   CLEAVE_ASSIGN_OR_RETURN(Distributed distributed, Distribute(sample.graph, sample.plan));
   CLEAVE_ASSIGN_OR_RETURN(Program program, Partition(distributed.graph, distributed.plan, sample.partition));
   return Compiled{.distributed = std::move(distributed), .program = std::move(program)};
 }
 
-std::string CaseText(const Case& sample) {
+std::string CaseText(const PlannedGraph& sample) {
   std::string text = absl::StrCat("mesh ", sample.plan.mesh.ToString(), "\n");
   absl::StrAppend(&text, GraphText(sample.graph, [&](const Op& op) { return StrategyText(sample, op); }));
   const absl::StatusOr<Compiled> compiled = Compile(sample);

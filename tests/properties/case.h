@@ -1,4 +1,4 @@
-// A random training graph with a random plan, and what the compiler makes of it.
+// A random training graph with a random plan, and the program that the compiler makes of it.
 #ifndef CLEAVE_TESTS_PROPERTIES_CASE_H_
 #define CLEAVE_TESTS_PROPERTIES_CASE_H_
 
@@ -16,32 +16,32 @@
 
 namespace cleave::properties {
 
-struct Case {
+struct PlannedGraph {
   Graph graph;
   Plan plan;
   PartitionOptions partition = {};
 };
 
 struct CaseOptions {
-  int most_ops = 30;     // Of the table, in the forward part; most graphs have few.
+  int most_ops = 30;     // Of ops from the table, in the forward part; most graphs have few.
   int64_t most_ranks = 12;
   int64_t largest_size = 7;
   Precision precision = Precision::kF32;
 };
 
 // The same seed gives the same case.
-Case RandomCase(uint64_t seed, const CaseOptions& options = {});
-Case RandomCaseOn(const Mesh& mesh, uint64_t seed, const CaseOptions& options = {});
+PlannedGraph RandomCase(uint64_t seed, const CaseOptions& options = {});
+PlannedGraph RandomCaseOn(const Mesh& mesh, uint64_t seed, const CaseOptions& options = {});
 
-// What the compiler makes of the case.
+// The program that the compiler makes of the case.
 struct Compiled {
   Distributed distributed;  // The graph and plan in whose terms the program is.
   Program program;
 };
-absl::StatusOr<Compiled> Compile(const Case& sample);
+absl::StatusOr<Compiled> Compile(const PlannedGraph& sample);
 
 // Graph, mesh, and how the plan cuts each op; and the program of rank 0.
-std::string CaseText(const Case& sample);
+std::string CaseText(const PlannedGraph& sample);
 
 }  // namespace cleave::properties
 

@@ -19,7 +19,7 @@ bool StepTwice(Program& program, size_t at) {
   return true;
 }
 
-// A step before the one whose value it reads. Independent steps may change places.
+// Moves a step before the one whose value it reads. Independent steps may change places.
 bool DependentStepsExchanged(Program& program, size_t at) {
   if (at + 1 >= program.steps.size()) return false;
   const std::vector<ValueId> written = Writes(program.steps[at]);
@@ -73,7 +73,7 @@ bool ValueOfAnotherPhase(Program& program, size_t at) {
   });
 }
 
-// The axes of one factor cut another.
+// Moves the axes of one factor to another.
 bool AnotherFactorCut(Program& program, size_t at) {
   Compute* compute = ComputeAt(program, at);
   if (compute == nullptr) return false;
@@ -136,7 +136,7 @@ bool PassForgotten(Program& program, size_t at) {
   return true;
 }
 
-// A loss divided by the rows that a rank has, a scale by another number.
+// Changes a number of an op, such as the number of rows by which a loss divides, or the factor of a scale.
 bool AnotherNumber(Program& program, size_t at) {
   Compute* compute = ComputeAt(program, at);
   if (compute == nullptr) return false;
@@ -150,11 +150,24 @@ bool AnotherNumber(Program& program, size_t at) {
 }
 
 bool AnotherOp(Program& program, size_t at) {
-  static const auto* others = new std::map<std::string, std::string>{
-      {"add", "sub"},     {"sub", "add"},   {"mul", "div"},         {"div", "mul"},       {"tanh", "sigmoid"},
-      {"sigmoid", "tanh"}, {"relu", "abs"}, {"abs", "neg"},         {"neg", "abs"},       {"exp", "square"},
-      {"square", "exp"},  {"sqrt", "log"},  {"log", "sqrt"},        {"mse", "mae"},       {"mae", "mse"},
-      {"softmax", "log_softmax"},           {"reduce_sum", "reduce_mean"},                {"reduce_mean", "reduce_sum"}};
+  static const auto* others = new std::map<OpKind, OpKind>{{OpKind::kAdd, OpKind::kSub},
+                                                           {OpKind::kSub, OpKind::kAdd},
+                                                           {OpKind::kMul, OpKind::kDiv},
+                                                           {OpKind::kDiv, OpKind::kMul},
+                                                           {OpKind::kTanh, OpKind::kSigmoid},
+                                                           {OpKind::kSigmoid, OpKind::kTanh},
+                                                           {OpKind::kRelu, OpKind::kAbs},
+                                                           {OpKind::kAbs, OpKind::kNeg},
+                                                           {OpKind::kNeg, OpKind::kAbs},
+                                                           {OpKind::kExp, OpKind::kSquare},
+                                                           {OpKind::kSquare, OpKind::kExp},
+                                                           {OpKind::kSqrt, OpKind::kLog},
+                                                           {OpKind::kLog, OpKind::kSqrt},
+                                                           {OpKind::kMse, OpKind::kMae},
+                                                           {OpKind::kMae, OpKind::kMse},
+                                                           {OpKind::kSoftmax, OpKind::kLogSoftmax},
+                                                           {OpKind::kReduceSum, OpKind::kReduceMean},
+                                                           {OpKind::kReduceMean, OpKind::kReduceSum}};
   Compute* compute = ComputeAt(program, at);
   if (compute == nullptr) return false;
   const auto other = others->find(compute->kind);
@@ -163,7 +176,7 @@ bool AnotherOp(Program& program, size_t at) {
   return true;
 }
 
-// Two ops write each other's values.
+// Makes two ops write each other's values.
 bool OutputsExchanged(Program& program, size_t at) {
   Compute* first = ComputeAt(program, at);
   for (size_t other = at + 1; first != nullptr && other < program.steps.size(); ++other) {
@@ -175,23 +188,22 @@ bool OutputsExchanged(Program& program, size_t at) {
   return false;
 }
 
-// A step that runs only where metrics are asked for makes what others read.
+// Lets a step that makes a value for others run only where metrics are computed.
 bool OnlyWithMetrics(Program& program, size_t at) {
   Step& step = program.steps[at];
   if (step.phase == Phase::kMetric) return false;
   const std::vector<ValueId> written = Writes(step);
-  const bool is_read = std::any_of(program.steps.begin() + static_cast<ptrdiff_t>(at) + 1, program.steps.end(),
-                                   [&](const Step& later) {
-                                     const std::vector<ValueId> read = Reads(later);
-                                     return later.phase != Phase::kMetric &&
-                                            std::find_first_of(read.begin(), read.end(), written.begin(),
-                                                               written.end()) != read.end();
-                                   });
+  const bool is_read =
+      std::any_of(program.steps.begin() + static_cast<ptrdiff_t>(at) + 1, program.steps.end(), [&](const Step& later) {
+        const std::vector<ValueId> read = Reads(later);
+        return later.phase != Phase::kMetric &&
+               std::find_first_of(read.begin(), read.end(), written.begin(), written.end()) != read.end();
+      });
   step.phase = Phase::kMetric;
   return is_read;
 }
 
-// A later phase's step made earlier than what stands before it, or the other way round.
+// Gives a step an earlier phase than the steps before it, or a later one than those after it.
 bool InAnotherPhase(Program& program, size_t at) {
   Step& step = program.steps[at];
   if (at == 0 || at + 1 >= program.steps.size() || program.steps[at + 1].phase != step.phase) return false;

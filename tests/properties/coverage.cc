@@ -10,10 +10,10 @@ namespace cleave::properties {
 namespace {
 
 void AddCompute(const Compute& compute, Coverage& coverage) {
-  ++coverage.ops[compute.kind];
+  ++coverage.ops[std::string(OpKindName(compute.kind))];
   const bool is_cut = std::any_of(compute.strategy.cuts.begin(), compute.strategy.cuts.end(),
                                   [](const std::vector<AxisId>& axes) { return !axes.empty(); });
-  if (is_cut || !compute.strategy.passes.empty()) ++coverage.cut_ops[compute.kind];
+  if (is_cut || !compute.strategy.passes.empty()) ++coverage.cut_ops[std::string(OpKindName(compute.kind))];
   if (!compute.strategy.passes.empty()) ++coverage.features["sum passes through"];
 }
 

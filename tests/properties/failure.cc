@@ -18,7 +18,7 @@ std::string StageOf(const std::string& failure) { return failure.substr(0, failu
 
 }  // namespace
 
-std::optional<std::string> FindFailure(const Case& sample, const CheckOptions& options, Coverage* coverage) {
+std::optional<std::string> FindFailure(const PlannedGraph& sample, const CheckOptions& options, Coverage* coverage) {
   if (const auto errors = VerifyGraph(sample.graph); !errors.empty()) return absl::StrCat("graph: ", errors.front());
   if (const auto errors = VerifyPlan(sample.graph, sample.plan); !errors.empty()) return absl::StrCat("plan: ", errors.front());
   const absl::StatusOr<Compiled> compiled = Compile(sample);
@@ -41,9 +41,9 @@ std::optional<std::string> FindFailure(const Case& sample, const CheckOptions& o
   return std::nullopt;
 }
 
-std::string FailureReport(uint64_t seed, const Case& sample, const std::string& failure, const CheckOptions& options) {
+std::string FailureReport(uint64_t seed, const PlannedGraph& sample, const std::string& failure, const CheckOptions& options) {
   const std::string stage = StageOf(failure);
-  const Case smallest = SmallestCase(sample, [&](const Case& smaller) {
+  const PlannedGraph smallest = SmallestCase(sample, [&](const PlannedGraph& smaller) {
     const std::optional<std::string> found = FindFailure(smaller, options);
     return found.has_value() && StageOf(*found) == stage;
   });

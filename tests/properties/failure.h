@@ -1,4 +1,4 @@
-// Whether a case fails, and what a person needs to see of it.
+// Whether a case fails, and the report of the failure for people.
 #ifndef CLEAVE_TESTS_PROPERTIES_FAILURE_H_
 #define CLEAVE_TESTS_PROPERTIES_FAILURE_H_
 
@@ -12,16 +12,16 @@
 namespace cleave::properties {
 
 struct CheckOptions {
-  bool with_proof = false;  // The simulated half of the compiler's own proof, too.
+  bool with_proof = false;  // Also run the simulated half of the compiler's own proof.
 };
 
 // The stages in order: graph and plan are valid, partition accepts them, the static check is content, every value of
 // forward, backward and update on every rank is what one device computes, and so says the proof. Says what is wrong first,
 // after the name of the stage and a colon. Counts in `coverage`, where given, what the program holds.
-std::optional<std::string> FindFailure(const Case& sample, const CheckOptions& options, Coverage* coverage = nullptr);
+std::optional<std::string> FindFailure(const PlannedGraph& sample, const CheckOptions& options, Coverage* coverage = nullptr);
 
 // The failure and the smallest case that fails in the same stage: its graph, plan and program.
-std::string FailureReport(uint64_t seed, const Case& sample, const std::string& failure, const CheckOptions& options);
+std::string FailureReport(uint64_t seed, const PlannedGraph& sample, const std::string& failure, const CheckOptions& options);
 
 }  // namespace cleave::properties
 

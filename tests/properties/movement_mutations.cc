@@ -21,7 +21,7 @@ bool Drop(Program& program, size_t at) {
   return true;
 }
 
-// The strongest form of the mistake: what the value says of its layout is wrong as well.
+// The strongest form of the mistake: the value's layout is wrong as well.
 bool DropAndLie(Program& program, size_t at) {
   const Collective* collective = CollectiveAt(program, at);
   if (collective == nullptr) return false;
@@ -31,7 +31,7 @@ bool DropAndLie(Program& program, size_t at) {
   return Drop(program, at);
 }
 
-// The movement runs, but everybody goes on with what went into it.
+// The movement runs, but all readers use its input.
 bool Ignore(Program& program, size_t at) {
   const Collective* collective = CollectiveAt(program, at);
   if (collective == nullptr) return false;
@@ -51,7 +51,7 @@ bool IgnoreAndLie(Program& program, size_t at) {
   return true;
 }
 
-// What was reduced is reduced again.
+// A value that has been reduced is reduced again.
 bool ReduceTwice(Program& program, size_t at) {
   const Collective* collective = CollectiveAt(program, at);
   if (collective == nullptr || collective->kind != CollectiveKind::kAllReduce) return false;
@@ -96,7 +96,7 @@ bool AxisTooMany(Program& program, size_t at) {
   return false;
 }
 
-// Group members in another order. An all_reduce does not mind.
+// Puts group members into another order, which makes no difference for an all_reduce.
 bool AxesReversed(Program& program, size_t at) {
   Collective* collective = CollectiveAt(program, at);
   if (collective == nullptr || collective->axes.size() < 2) return false;
@@ -146,7 +146,7 @@ bool InsteadOf(Program& program, size_t at) {
   return true;
 }
 
-// A permute sends each piece to the rank that another order of the axes asks for.
+// A permute sends each piece to the rank of another order of the axes.
 bool PermuteElsewhere(Program& program, size_t at) {
   const Collective* collective = CollectiveAt(program, at);
   if (collective == nullptr || collective->kind != CollectiveKind::kPermute) return false;
@@ -181,7 +181,7 @@ bool TransferRepeated(Program& program, size_t at) {
   return true;
 }
 
-// Two collectives of one kind take each other's tensors.
+// Exchanges the tensors of two collectives of one kind.
 bool InputsExchanged(Program& program, size_t at) {
   Collective* first = CollectiveAt(program, at);
   for (size_t other = at + 1; first != nullptr && other < program.steps.size(); ++other) {
@@ -196,7 +196,7 @@ bool InputsExchanged(Program& program, size_t at) {
   return false;
 }
 
-// The windows of an exchange one element too far on one side.
+// Moves the windows of an exchange one element too far on one side.
 template <int side>
 bool HaloElsewhere(Program& program, size_t at) {
   const Collective* collective = CollectiveAt(program, at);
@@ -206,7 +206,7 @@ bool HaloElsewhere(Program& program, size_t at) {
   return true;
 }
 
-// Right shape, wrong elements: the piece of another axis of the same size.
+// Takes the piece of another axis of the same size: the shape is right, the elements are wrong.
 bool SliceOfAnotherAxis(Program& program, size_t at) {
   const Slice* slice = SliceAt(program, at);
   if (slice == nullptr) return false;

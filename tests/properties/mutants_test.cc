@@ -1,4 +1,4 @@
-// Programs broken on purpose: the compiler's proof catches every one.
+// The compiler's proof catches every program that was broken on purpose.
 
 #include <algorithm>
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace cleave::properties {
 namespace {
 
 constexpr uint64_t kCases = 80;
-constexpr uint64_t kMostCases = 400;  // Where some mutants still have had nothing to break.
+constexpr uint64_t kMostCases = 400;  // If some mutations have not found anything to break yet.
 constexpr int kPlaces = 2;
 
 bool AllHadSomethingToBreak(const VerdictTable& table) {
@@ -28,7 +28,7 @@ TEST(MutantsTest, AreAllCaught) {
   const uint64_t seed = TestSeed();
   VerdictTable table;
   for (uint64_t i = 0; i < kCases || (i < kMostCases && !AllHadSomethingToBreak(table)); ++i) {
-    const Case sample = RandomCase(seed + i, {.most_ops = 8, .largest_size = 6});
+    const PlannedGraph sample = RandomCase(seed + i, {.most_ops = 8, .largest_size = 6});
     const absl::StatusOr<Compiled> compiled = Compile(sample);
     ASSERT_TRUE(compiled.ok()) << compiled.status();
     const std::vector<std::string> missed = TryMutants(*compiled, kPlaces, seed + i, table);

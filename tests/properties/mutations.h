@@ -1,4 +1,4 @@
-// Ways to break a partitioned program, each a mistake that partition, a rewrite or a hand could make. The compiler's
+// Ways to break a partitioned program, each a mistake that partition, a rewrite or a person could make. The compiler's
 // proof must catch all of them.
 #ifndef CLEAVE_TESTS_PROPERTIES_MUTATIONS_H_
 #define CLEAVE_TESTS_PROPERTIES_MUTATIONS_H_
@@ -13,22 +13,22 @@ namespace cleave::properties {
 
 struct Mutation {
   std::string name;
-  // Breaks the program at step `at`; false, and nothing said of the program, where it finds nothing to break there.
+  // Breaks the program at step `at`; false if there is nothing to break, and then the program is unspecified.
   bool (*apply)(Program& program, size_t at);
 };
 
-// What moves values between ranks: collectives and slices.
+// Mutations of steps that move values between ranks: collectives and slices.
 std::vector<Mutation> MovementMutations();
-// What computes: ops, their inputs, strategies and attributes; and the order of steps.
+// Mutations of ops, their inputs, strategies and attributes, and of the order of steps.
 std::vector<Mutation> ComputeMutations();
-// What the program says of its values, and what it gives back: layouts, loss, metrics, updates.
+// Mutations of layouts and of results: loss, metrics, updates.
 std::vector<Mutation> ResultMutations();
 
 // All of them.
 std::vector<Mutation> Mutations();
 
-// Of use to several mutations.
-Collective* CollectiveAt(Program& program, size_t at);  // Null where the step is another.
+// Functions that several mutations use.
+Collective* CollectiveAt(Program& program, size_t at);  // Null for any other step.
 Compute* ComputeAt(Program& program, size_t at);
 Slice* SliceAt(Program& program, size_t at);
 // Lets every reader of `from` read `to` instead; with `from_step`, only steps from there on.

@@ -1,9 +1,9 @@
-// Checks any number of random cases on all cores and says what they covered.
+// Checks any number of random cases on all cores and prints what they covered.
 //
 //   bazel run //tests/properties -- --cases 200000 --seed 1
-//   bazel run //tests/properties -- --cases 1 --seed 4711       # The case of a failure again.
-//   bazel run //tests/properties -- --programs 1000             # Cases as programs under mpirun.
-//   bazel run //tests/properties -- --mutants 1000              # Broken programs before the proof.
+//   bazel run //tests/properties -- --cases 1 --seed 4711       # Runs the case of a failure again.
+//   bazel run //tests/properties -- --programs 1000             # Runs cases as programs under mpirun.
+//   bazel run //tests/properties -- --mutants 1000              # Gives broken programs to the proof.
 
 #include <unistd.h>
 
@@ -32,7 +32,7 @@ namespace {
 struct Options {
   uint64_t seed = 1;       // Of the first case; the others follow.
   uint64_t cases = 2000;
-  uint64_t proof_every = 4;  // Every so many cases the compiler's own proof is run, too.
+  uint64_t proof_every = 4;  // For every so many cases the compiler's own proof runs, too.
   uint64_t programs = 0;     // Instead: so many cases as programs,
   uint64_t mutants = 0;      // or so many cases with mutants.
   unsigned threads = std::max(1u, std::thread::hardware_concurrency());
@@ -131,7 +131,7 @@ class Run {
     Coverage coverage;
     for (uint64_t i = next_++; i < options_.cases; i = next_++) {
       const uint64_t seed = options_.seed + i;
-      const Case sample = RandomCase(seed, options_.of_case);
+      const PlannedGraph sample = RandomCase(seed, options_.of_case);
       const bool with_proof = options_.proof_every > 0 && i % options_.proof_every == 0;
       if (const std::optional<std::string> failure = FindFailure(sample, {.with_proof = with_proof}, &coverage)) {
         const std::string report = FailureReport(seed, sample, *failure, {.with_proof = with_proof});

@@ -1,5 +1,5 @@
-// Random training graphs with random plans on random meshes: what partition makes of them computes, on every rank, what
-// one device computes. Another seed: CLEAVE_TEST_SEED.
+// Random training graphs with random plans on random meshes: the program of partition computes on every rank what one
+// device computes. CLEAVE_TEST_SEED sets another seed.
 
 #include <cstdint>
 #include <optional>
@@ -23,19 +23,20 @@ TEST_P(PropertyTest, RanksComputeWhatOneDeviceComputes) {
   const uint64_t first = TestSeed() + GetParam() * kCases;
   for (uint64_t seed = first; seed < first + kCases; ++seed) {
     const CheckOptions options{.with_proof = seed % kProofEvery == 0};
-    const Case sample = RandomCase(seed);
+    const PlannedGraph sample = RandomCase(seed);
     const std::optional<std::string> failure = FindFailure(sample, options);
     ASSERT_FALSE(failure.has_value()) << FailureReport(seed, sample, *failure, options);
   }
 }
 
-// The same of graphs that multiply in bf16. The interpreter does not round, so what is compared is where values lie.
+// The same for graphs that multiply in bf16. The interpreter does not round, so the test compares only which values go
+// where.
 TEST_P(PropertyTest, AlsoInBf16) {
   constexpr uint64_t kFewer = 4;
   const uint64_t first = TestSeed() + GetParam() * kCases;
   for (uint64_t seed = first; seed < first + kCases; seed += kFewer) {
     const CheckOptions options{.with_proof = seed % (kProofEvery * kFewer) == 0};
-    const Case sample = RandomCase(seed, {.precision = Precision::kBf16});
+    const PlannedGraph sample = RandomCase(seed, {.precision = Precision::kBf16});
     const std::optional<std::string> failure = FindFailure(sample, options);
     ASSERT_FALSE(failure.has_value()) << FailureReport(seed, sample, *failure, options);
   }

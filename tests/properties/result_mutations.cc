@@ -61,7 +61,7 @@ bool WindowsForgotten(Program& program, size_t at) {
   return true;
 }
 
-// The value is said to be another tensor's.
+// Says that the value belongs to another tensor.
 bool AnotherOrigin(Program& program, size_t at) {
   Value* value = WrittenAt(program, at);
   if (value == nullptr) return false;
@@ -98,7 +98,7 @@ bool UpdateTakesOldValue(Program& program, size_t at) {
   return true;
 }
 
-// Two states of one type take each other's new values.
+// Exchanges the new values of two states of one type.
 bool UpdatesExchanged(Program& program, size_t at) {
   if (!IsPlace(at, program.updates.size())) return false;
   for (size_t other = at + 1; other < program.updates.size(); ++other) {
@@ -111,7 +111,7 @@ bool UpdatesExchanged(Program& program, size_t at) {
   return false;
 }
 
-// One state is updated twice, another never.
+// Updates one state twice and another one never.
 bool UpdateOfAnotherState(Program& program, size_t at) {
   if (!IsPlace(at, program.updates.size())) return false;
   for (size_t other = 0; other < program.updates.size(); ++other) {
@@ -157,7 +157,7 @@ bool AnotherScalarAsLoss(Program& program, size_t at) {
   return false;
 }
 
-// The loss or metric as it was before it was brought together.
+// Returns the loss or metric before it was reduced over the ranks.
 bool LossNotReduced(Program& program, size_t at) {
   if (!program.loss.has_value()) return false;
   const Collective* collective = CollectiveAt(program, at);

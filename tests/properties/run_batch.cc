@@ -16,6 +16,7 @@
 #include "codegen/codegen.h"
 #include "ir/check/conditioning.h"
 #include "ir/interpret/interpret.h"
+#include "ir/memory/memory_plan.h"
 #include "ir/training/training.h"
 #include "tests/properties/run_driver.h"
 #include "tests/support/command.h"
@@ -24,12 +25,12 @@ namespace cleave::properties {
 namespace {
 
 constexpr int kSteps = 2;
-constexpr double kRounding = 1e-6;   // Of an f32 operation, with some room.
+constexpr double kRounding = 1e-6;  // Of an f32 operation, with some room.
 constexpr double kRoundingOfBf16 = 1.0 / 256;
 constexpr double kTolerance32 = 1e-4;
-constexpr double kHangs = 1e-3;      // An element that rounding errors move by more cannot be compared.
+constexpr double kHangs = 1e-3;  // An element that rounding errors move by more cannot be compared.
 constexpr double kHangsInBf16 = 0.1;
-constexpr int kDraws = 4;            // Of rounding errors.
+constexpr int kDraws = 4;  // Of rounding errors.
 
 void Write(const std::string& path, const std::string& text) {
   std::filesystem::create_directories(std::filesystem::path(path).parent_path());
@@ -41,7 +42,8 @@ bool HasText(const std::string& path, const std::string& text) {
   return std::string(std::istreambuf_iterator<char>(file), {}) == text;
 }
 
-// A tensor that one device makes, and how far rounding moves each element, relative to the largest, or absolute below 1.
+// A tensor that one device makes, and how far rounding moves each element, relative to the largest, or absolute
+// below 1.
 struct Expected {
   Tensor tensor;
   double scale = 1;
@@ -54,7 +56,7 @@ using ExpectedStep = std::map<std::string, Expected>;  // By the names that the 
 struct Member {
   uint64_t seed = 0;
   std::string name;  // "case_3"
-  Case sample;
+  PlannedGraph sample;
   SourceValues sources;
   std::vector<ExpectedStep> steps;
   std::vector<double> learning_rates;
@@ -66,7 +68,7 @@ std::map<std::string, OpId> PrintedValues(const Graph& graph) {
   for (size_t i = 0; i < graph.metrics.size(); ++i) printed[absl::StrCat("metric_", i)] = graph.metrics[i].value;
   for (const StateUpdate& update : graph.updates) {
     const Op& state = graph.op(update.state);
-    if (state.kind == "parameter") printed[state.name] = update.value;
+    if (state.kind == OpKind::kParameter) printed[state.name] = update.value;
   }
   return printed;
 }
@@ -78,7 +80,8 @@ void UpdateStates(const Graph& graph, const IdVector<OpId, Tensor>& values, Sour
 
 double LearningRateOf(const Graph& graph, const IdVector<OpId, Tensor>& values) {
   for (const Op& op : graph.ops) {
-    if (op.kind == "step_scalar" && op.attributes.GetString("form") == "learning_rate") return values[op.id].values[0];
+    if (op.kind == OpKind::kStepScalar && op.attributes.Get(attribute::kForm) == "learning_rate")
+      return values[op.id].values[0];
   }
   return 0;
 }
@@ -92,8 +95,8 @@ void AddMovement(const Tensor& moved, Expected& expected) {
   }
 }
 
-// The interpreter's steps, and again some times over with rounding errors as f32 makes them, which the states carry from
-// step to step.
+// The interpreter's steps, and again some times over with rounding errors as f32 makes them, which the states carry
+// from step to step.
 void Interpret(Member& member) {
   const Graph& graph = member.sample.graph;
   const std::map<std::string, OpId> printed = PrintedValues(graph);
@@ -121,25 +124,26 @@ void Interpret(Member& member) {
 
 // With all digits.
 std::string NumbersText(const std::vector<double>& numbers) {
-  return absl::StrJoin(numbers, " ", [](std::string* out, double number) { absl::StrAppendFormat(out, "%.17g", number); });
+  return absl::StrJoin(numbers, " ",
+                       [](std::string* out, double number) { absl::StrAppendFormat(out, "%.17g", number); });
 }
 
 std::string SourcesText(const Member& member) {
   std::string text = absl::StrCat("learning_rate ", kSteps, " ", NumbersText(member.learning_rates), "\n");
   for (const auto& [id, tensor] : member.sources) {
     const Op& op = member.sample.graph.op(id);
-    const std::string name = op.kind == "input" ? op.attributes.GetString("data") : op.name;
+    const std::string name = op.kind == OpKind::kInput ? op.attributes.Get(attribute::kData) : op.name;
     absl::StrAppend(&text, name, " ", tensor.values.size(), " ", NumbersText(tensor.values), "\n");
   }
   return text;
 }
 
-// Sources as the program has them: f32 parameters and inputs, and an optimizer that starts.
+// The sources of the program: f32 parameters and inputs, and the optimizer's initial state.
 SourceValues ProgramSources(const Graph& graph) {
   SourceValues sources = RandomSources(graph, /*seed=*/1);
   for (auto& [id, tensor] : sources) {
     for (double& value : tensor.values) {
-      value = graph.op(id).kind == "state" ? 0 : static_cast<double>(static_cast<float>(value));
+      value = graph.op(id).kind == OpKind::kState ? 0 : static_cast<double>(static_cast<float>(value));
     }
   }
   return sources;
@@ -156,7 +160,7 @@ void CompareRank(const Member& member, const std::string& folder, int rank, doub
   while (file >> step >> name >> element >> printed) {
     const ExpectedStep& values = member.steps[static_cast<size_t>(step) - 1];
     const auto found = values.find(name);
-    if (found == values.end()) continue;  // A parameter that is not trained.
+    if (found == values.end()) continue;  // This parameter is not trained.
     seen.insert(absl::StrCat(step, name));
     const Expected& expected = found->second;
     const double movement = expected.movement[element];
@@ -181,14 +185,15 @@ void CompareRank(const Member& member, const std::string& folder, int rank, doub
 }
 
 std::string MeshText(const Mesh& mesh) {
-  return absl::StrCat("{", absl::StrJoin(mesh.axes(), ", ",
-                                         [](std::string* out, const MeshAxis& axis) {
-                                           absl::StrAppend(out, "{\"", axis.name, "\", ", axis.size, "}");
-                                         }),
+  return absl::StrCat("{",
+                      absl::StrJoin(mesh.axes(), ", ",
+                                    [](std::string* out, const MeshAxis& axis) {
+                                      absl::StrAppend(out, "{\"", axis.name, "\", ", axis.size, "}");
+                                    }),
                       "}");
 }
 
-// The folders of the runtime that have been written, for one set of objects whatever a case needs.
+// The folders of the runtime that have been written: one set of objects serves all cases.
 std::string RuntimeFolders(const std::string& folder) {
   std::set<std::string> folders;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder + "/runtime")) {
@@ -204,7 +209,9 @@ bool Generate(const Member& member, const std::string& folder, BatchReport& repo
   const absl::StatusOr<Compiled> compiled = Compile(member.sample);
   absl::Status status = compiled.status();
   if (compiled.ok()) {
-    const auto files = GenerateCpu(compiled->distributed.graph, compiled->program, Training{});
+    const auto files =
+        GenerateCpu({compiled->distributed.graph, compiled->program,
+                     PlanMemory(compiled->distributed.graph, compiled->program, FusedByCpu()), Training{}});
     status = files.status();
     for (const GeneratedFile& file : files.ok() ? *files : std::vector<GeneratedFile>{}) {
       const bool is_program = file.path == "program.cc";
@@ -248,9 +255,8 @@ BatchReport RunBatch(const std::string& folder, const Mesh& mesh, const std::vec
     members.push_back(std::move(member));
   }
   Write(folder + "/driver.cc", DriverText(members, mesh));
-  const std::string build =
-      absl::StrCat("cd '", folder, "' && rm -f *.out.* && make MAIN=driver.cc COLDFLAGS= ",
-                   "CXXFLAGS='-O0 -std=c++17 -fopenmp' FOLDERS='", RuntimeFolders(folder), "'");
+  const std::string build = absl::StrCat("cd '", folder, "' && rm -f *.out.* && make MAIN=driver.cc COLDFLAGS= ",
+                                         "CXXFLAGS='-O0 -std=c++17 -fopenmp' FOLDERS='", RuntimeFolders(folder), "'");
   const std::string run = absl::StrCat(
       "cd '", folder, "' && OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMP_NUM_THREADS=1 ",
       "OMPI_MCA_rmaps_base_oversubscribe=1 mpirun --bind-to none --oversubscribe -n ", mesh.rank_count(), " ./program");

@@ -12,13 +12,13 @@ namespace cleave::properties {
 
 struct BatchReport {
   int64_t compared = 0;                // Numbers, on all ranks.
-  int64_t left_out = 0;                // That hang on rounding in f32.
+  int64_t left_out = 0;                // Because they depend on rounding in f32.
   std::vector<std::string> failures;   // What went wrong, with the seed of the case.
 };
 
 // Runs the cases of these seeds, all on `mesh`, as one binary in `folder`: two training steps from the same sources on
-// all ranks and in the interpreter; then loss, metrics and every parameter are compared on every rank. What the folder
-// holds of an earlier batch is used again: the runtime is compiled once.
+// all ranks and in the interpreter; then loss, metrics and every parameter are compared on every rank. Files of an
+// earlier batch in the folder are used again, so the runtime is compiled once.
 BatchReport RunBatch(const std::string& folder, const Mesh& mesh, const std::vector<uint64_t>& seeds,
                      const CaseOptions& options);
 

@@ -1,11 +1,12 @@
 // The main function of a batch: runs every case's program on the sources in a file and prints what it has made.
-// Text for generated code; @NAMES@ in capitals are replaced.
+// Text for generated code; @NAMES@ in capitals are replaced. clang-format would lay out a raw string called "cc" as
+// code and break these names.
 #ifndef CLEAVE_TESTS_PROPERTIES_RUN_DRIVER_H_
 #define CLEAVE_TESTS_PROPERTIES_RUN_DRIVER_H_
 
 namespace cleave::properties {
 
-inline constexpr char kDriver[] = R"cc(#include <cmath>
+inline constexpr char kDriver[] = R"driver(#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -96,7 +97,7 @@ int main() {
 @RUNS@
   return 0;
 }
-)cc";
+)driver";
 
 }  // namespace cleave::properties
 

@@ -30,10 +30,10 @@ IdVector<OpId, char> Needed(const Graph& graph) {
 }
 
 // Without the ops that nothing needs. What an op inherits is in the plan already.
-Case WithoutUnneeded(const Case& sample) {
+PlannedGraph WithoutUnneeded(const PlannedGraph& sample) {
   const IdVector<OpId, char> needed = Needed(sample.graph);
   IdVector<OpId, OpId> renumbered(sample.graph.ops.size());
-  Case smaller = sample;
+  PlannedGraph smaller = sample;
   smaller.graph.ops = {};
   smaller.plan.ops = {};
   for (Op op : sample.graph.ops) {
@@ -56,8 +56,8 @@ Case WithoutUnneeded(const Case& sample) {
 }
 
 // The results left out one after another: loss, metrics, updates.
-std::optional<Case> WithoutResult(const Case& sample, size_t which) {
-  Case smaller = sample;
+std::optional<PlannedGraph> WithoutResult(const PlannedGraph& sample, size_t which) {
+  PlannedGraph smaller = sample;
   Graph& graph = smaller.graph;
   if (which == 0) {
     if (!graph.loss.has_value()) return std::nullopt;
@@ -73,8 +73,8 @@ std::optional<Case> WithoutResult(const Case& sample, size_t which) {
 }
 
 // Everything after `last` left out, and all results.
-Case OnlyUpTo(const Case& sample, OpId last) {
-  Case smaller = sample;
+PlannedGraph OnlyUpTo(const PlannedGraph& sample, OpId last) {
+  PlannedGraph smaller = sample;
   smaller.graph.loss.reset();
   smaller.graph.metrics.clear();
   smaller.graph.updates.clear();
@@ -84,16 +84,16 @@ Case OnlyUpTo(const Case& sample, OpId last) {
 }
 
 // `id` an input that lies as its value did, as far as it is not partial.
-std::optional<Case> AsInput(const Case& sample, OpId id) {
-  Case smaller = sample;
+std::optional<PlannedGraph> AsInput(const PlannedGraph& sample, OpId id) {
+  PlannedGraph smaller = sample;
   Op& op = smaller.graph.ops[id];
   if (op.inputs.empty()) return std::nullopt;
   const Layout layout = OutputLayout(smaller.plan.ops[id].strategy, RuleOf(smaller.graph, op));
-  op.kind = "input";
+  op.kind = OpKind::kInput;
   op.inputs.clear();
-  op.attributes.values = {{"shape", op.type.shape},
-                          {"dtype", std::string(DTypeName(op.type.dtype))},
-                          {"data", absl::StrCat("data_", id.value())}};
+  op.attributes = {{attribute::kShape, op.type.shape},
+                   {attribute::kDType, op.type.dtype},
+                   {attribute::kData, absl::StrCat("data_", id.value())}};
   Strategy strategy = Strategy::Replicated(RuleOf(smaller.graph, op));
   for (size_t d = 0; d < strategy.cuts.size(); ++d) strategy.cuts[d] = layout.dimensions[d];
   smaller.plan.ops[id].strategy = std::move(strategy);
@@ -107,8 +107,8 @@ void RemoveAxis(AxisId axis, std::vector<AxisId>& axes) {
   }
 }
 
-std::optional<Case> WithoutAxis(const Case& sample, AxisId axis) {
-  Case smaller = sample;
+std::optional<PlannedGraph> WithoutAxis(const PlannedGraph& sample, AxisId axis) {
+  PlannedGraph smaller = sample;
   std::vector<MeshAxis> axes = sample.plan.mesh.axes();
   axes.erase(axes.begin() + axis.value());
   absl::StatusOr<Mesh> mesh = Mesh::Create(std::move(axes));
@@ -129,21 +129,21 @@ std::optional<Case> WithoutAxis(const Case& sample, AxisId axis) {
   return smaller;
 }
 
-std::optional<Case> WithShorterAxis(const Case& sample, AxisId axis) {
+std::optional<PlannedGraph> WithShorterAxis(const PlannedGraph& sample, AxisId axis) {
   std::vector<MeshAxis> axes = sample.plan.mesh.axes();
   int64_t& size = axes[static_cast<size_t>(axis.value())].size;
   if (size <= 2) return std::nullopt;
   size = size > 3 ? 3 : 2;
   absl::StatusOr<Mesh> mesh = Mesh::Create(std::move(axes));
   if (!mesh.ok()) return std::nullopt;
-  Case smaller = sample;
+  PlannedGraph smaller = sample;
   smaller.plan.mesh = *std::move(mesh);
   return smaller;
 }
 
 // One op cut less: all of its cuts and passes, then one axis after another.
-std::vector<Case> WithLessCut(const Case& sample, OpId id) {
-  std::vector<Case> smaller;
+std::vector<PlannedGraph> WithLessCut(const PlannedGraph& sample, OpId id) {
+  std::vector<PlannedGraph> smaller;
   const OpPlan& planned = sample.plan.ops[id];
   const auto add = [&](OpPlan changed) {
     if (changed == planned) return;
@@ -169,21 +169,21 @@ std::vector<Case> WithLessCut(const Case& sample, OpId id) {
 }
 
 // The sizes that the compiler's own proof would take.
-std::optional<Case> WithSmallSizes(const Case& sample) {
+std::optional<PlannedGraph> WithSmallSizes(const PlannedGraph& sample) {
   const absl::StatusOr<Compiled> compiled = Compile(sample);
   if (!compiled.ok() || compiled->distributed.graph != sample.graph) return std::nullopt;
   absl::StatusOr<Shrunk> shrunk = Shrink(sample.graph, compiled->program, sample.plan.mesh);
   if (!shrunk.ok()) return std::nullopt;
-  Case smaller = sample;
+  PlannedGraph smaller = sample;
   smaller.graph = std::move(shrunk->graph);
   return smaller;
 }
 
 class Smaller {
  public:
-  Smaller(Case sample, const std::function<bool(const Case&)>& fails) : case_(std::move(sample)), fails_(fails) {}
+  Smaller(PlannedGraph sample, const std::function<bool(const PlannedGraph&)>& fails) : case_(std::move(sample)), fails_(fails) {}
 
-  Case Run() && {
+  PlannedGraph Run() && {
     CutOffTheEnd();
     bool changed = true;
     while (changed) {
@@ -197,7 +197,7 @@ class Smaller {
   }
 
  private:
-  bool Take(std::optional<Case> candidate) {
+  bool Take(std::optional<PlannedGraph> candidate) {
     if (!candidate.has_value()) return false;
     if (candidate->graph == case_.graph && candidate->plan == case_.plan) return false;
     if (!VerifyGraph(candidate->graph).empty() || !VerifyPlan(candidate->graph, candidate->plan).empty()) return false;
@@ -238,7 +238,7 @@ class Smaller {
   bool Cuts() {
     bool changed = false;
     for (size_t i = case_.graph.ops.size(); i-- > 0;) {
-      for (Case& candidate : WithLessCut(case_, OpId(static_cast<int64_t>(i)))) {
+      for (PlannedGraph& candidate : WithLessCut(case_, OpId(static_cast<int64_t>(i)))) {
         if (!Take(std::move(candidate))) continue;
         changed = true;
         break;
@@ -247,13 +247,13 @@ class Smaller {
     return changed;
   }
 
-  Case case_;
-  const std::function<bool(const Case&)>& fails_;
+  PlannedGraph case_;
+  const std::function<bool(const PlannedGraph&)>& fails_;
 };
 
 }  // namespace
 
-Case SmallestCase(Case sample, const std::function<bool(const Case&)>& fails) {
+PlannedGraph SmallestCase(PlannedGraph sample, const std::function<bool(const PlannedGraph&)>& fails) {
   return Smaller(std::move(sample), fails).Run();
 }
 

@@ -10,7 +10,7 @@ namespace cleave::properties {
 
 // Makes a failing case smaller, one step after another, as long as `fails` says that it still does: results nobody needs,
 // ops turned into inputs, mesh axes, cuts, passes and layouts left out, sizes. Deterministic. REQUIRES: fails(sample).
-Case SmallestCase(Case sample, const std::function<bool(const Case&)>& fails);
+PlannedGraph SmallestCase(PlannedGraph sample, const std::function<bool(const PlannedGraph&)>& fails);
 
 }  // namespace cleave::properties
 

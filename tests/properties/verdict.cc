@@ -17,7 +17,7 @@ namespace {
 
 bool IsEquivalent(const Graph& graph, const Program& program) {
   constexpr uint64_t kDraws = 5;
-  constexpr int64_t kStep = 4;  // Another than the proof takes.
+  constexpr int64_t kStep = 4;  // Not the step that the proof takes.
   for (uint64_t draw = 0; draw < kDraws; ++draw) {
     const SourceValues sources = RandomSources(graph, 1000 + draw);
     const absl::StatusOr<Comparison> comparison = CompareWithGraph(graph, program, sources, kStep);

@@ -1,4 +1,4 @@
-// What the compiler's proof says of a broken program.
+// The verdict of the compiler's proof on a broken program.
 #ifndef CLEAVE_TESTS_PROPERTIES_VERDICT_H_
 #define CLEAVE_TESTS_PROPERTIES_VERDICT_H_
 
@@ -14,15 +14,15 @@ struct Verdicts {
   int64_t applied = 0;
   int64_t statically = 0;     // Caught by the static check.
   int64_t by_simulation = 0;  // Caught by the simulated program only.
-  int64_t equivalent = 0;     // Not caught, and rightly so.
+  int64_t equivalent = 0;     // Not caught, because the mutant is not a mistake.
   int64_t missed = 0;
 };
 
 // By mutation.
 using VerdictTable = std::map<std::string, Verdicts>;
 
-// Applies every mutation to up to `places` random places of the program, and adds what the proof says to the table.
-// Returns the texts of the mutants that it missed.
+// Applies every mutation to up to `places` random places of the program, and adds the verdicts of the proof to the
+// table. Returns the texts of the mutants that the proof missed.
 //
 // A mutant that the proof accepts is equivalent, and no mistake, when the whole program, in its own sizes and on all its
 // ranks, has the results of the graph and computes all values of one device on five independent draws of the sources.

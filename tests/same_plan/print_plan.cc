@@ -1,4 +1,4 @@
-// Prints the plans that a search finds for some models and clusters: everything but the time it took.
+// Prints the plans that a search finds for some models and clusters: everything except the time that the search took.
 //
 //   print_plan ALGORITHM          "sapp"
 #include <cstdio>

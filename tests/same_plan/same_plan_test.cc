@@ -1,5 +1,5 @@
-// The promise "same bytes" of a search: hash tables have another seed in every process, threads another number, and
-// neither is seen in a plan.
+// A search gives the same bytes in every process: hash tables have another seed in each one, and the number of threads
+// varies, but neither changes a plan.
 #include <string>
 
 #include "gtest/gtest.h"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# What ./bazelw does for each state of the machine: packages there or missing, root or not, apt or not.
+# What ./bazelw does for each state of the machine: packages installed or missing, root or not, apt or not.
 set -u
 
 data=$PWD
@@ -51,7 +51,7 @@ run() {
 
 start everything_is_there
 run test //base/...
-expect_exit 7 # Bazel's own.
+expect_exit 7 # Bazel's own exit code.
 expect_called "bazel test //base/..."
 expect_not_called apt-get
 
@@ -104,7 +104,7 @@ expect_output "no network"
 expect_output "g++ omega-dev"
 expect_not_called bazel
 
-# A stamp older than the list does not count; from the second call on nobody asks Debian.
+# A stamp older than the list does not count; from the second call on Debian is not asked.
 start the_second_call_asks_nobody
 touch -d '2 hours ago' "$folder/project/third_party/packages.txt"
 run build

@@ -56,7 +56,7 @@ expect_exit 0 "$tools/compile" "$model" --devices 4 --plan-only --explain x.0.ff
 expect_output "what would have to change"
 expect_exit 2 "$tools/compile" "$model" --devices 4 --plan-only --explain x.0.ffn.upp --error-format json
 expect_output '"code":null'
-# GPT-3's sizes: whole tensors of more elements than MPI counts, of which each device holds few.
+# GPT-3's sizes: whole tensors have more elements than MPI can count, but each device holds few of them.
 gpt3=(--set batch=1536 --set seq=2048 --set vocab=51200 --set width=12288 --set heads=96)
 expect_exit 0 "$tools/compile" "$model" "${gpt3[@]}" --devices 1024 --plan-only
 expect_output "attn.scores.matmul f32["

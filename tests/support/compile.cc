@@ -6,8 +6,8 @@
 #include <sstream>
 #include <string>
 
+#include "base/json/json.h"
 #include "gtest/gtest.h"
-#include "nlohmann/json.hpp"
 
 namespace cleave {
 
@@ -30,9 +30,9 @@ std::vector<double> Losses(const std::string& out) {
   std::vector<double> losses;
   std::istringstream lines(ReadText(out + "/metrics.jsonl"));
   for (std::string line; std::getline(lines, line);) {
-    const nlohmann::json step = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
-    EXPECT_TRUE(step.is_object() && step.contains("loss")) << line;
-    if (step.is_object() && step.contains("loss")) losses.push_back(step["loss"].get<double>());
+    const absl::StatusOr<Json> step = ParseStrictJson(line);
+    EXPECT_TRUE(step.ok() && step->is_object() && step->contains("loss")) << line;
+    if (step.ok() && step->is_object() && step->contains("loss")) losses.push_back(step->at("loss").get<double>());
   }
   return losses;
 }

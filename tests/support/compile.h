@@ -20,7 +20,7 @@ CommandResult Start(const std::string& out, const std::vector<std::string>& flag
 // The losses of metrics.jsonl in `out`, one per step.
 std::vector<double> Losses(const std::string& out);
 
-// What a model said and learnt: the compiler's diagnostics, the program's output, a loss for each step.
+// The result of training a model: the compiler's diagnostics, the program's output, and a loss for each step.
 struct TrainedModel {
   std::string diagnostics;
   std::string said;
@@ -32,7 +32,7 @@ struct TrainedModel {
 TrainedModel TrainModel(const std::string& model, const std::vector<std::string>& arguments, const std::string& folder,
                         size_t steps);
 
-// max |a - b| / max(|b|, tiny) over the steps; infinite where the numbers of steps differ.
+// max |a - b| / max(|b|, tiny) over the steps; infinite if the numbers of steps differ.
 double LargestRelativeDifference(const std::vector<double>& a, const std::vector<double>& b);
 
 }  // namespace cleave

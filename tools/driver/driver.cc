@@ -1,6 +1,5 @@
 #include "tools/driver/driver.h"
 
-#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <iostream>
@@ -12,7 +11,6 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "base/text/text.h"
 #include "base/units/units.h"
 #include "codegen/codegen.h"
 #include "dsl/syntax/print.h"
@@ -21,50 +19,39 @@
 #include "ir/program/redistributions.h"
 #include "ir/program/text.h"
 #include "ir/strategy/strategy.h"
-#include "runtime/error/error.h"
-#include "runtime/placement/rank_table.h"
 #include "search/explain/explain.h"
-#include "tools/driver/element_limit.h"
+#include "tools/driver/compiled_model.h"
 #include "tools/driver/launch.h"
 #include "tools/driver/output.h"
 #include "tools/driver/pipeline.h"
+#include "tools/driver/report.h"
 #include "tools/driver/summary.h"
 #include "tools/driver/usage.h"
 
 namespace cleave {
 namespace {
 
-void PrintDiagnostics(const CompileOptions& options, const Compilation& compilation) {
-  if (options.error_format == ErrorFormat::kText) {
-    std::cerr << RenderText(compilation.diagnostics, compilation.sources);
-    return;
-  }
-  for (const Diagnostic& diagnostic : compilation.diagnostics.items()) {
-    std::cerr << RenderJson(diagnostic, compilation.sources) << "\n";
-  }
-}
+using Clock = std::chrono::steady_clock;
 
 std::string OutputFolder(const CompileOptions& options) {
   if (!options.out.empty()) return options.out;
   return absl::StrCat("out/", std::filesystem::path(options.model).stem().string());
 }
 
-std::string PlanText(const Compilation& compilation) {
-  const Explained explained = ExplainedOf(compilation);
-  return PlanJson(compilation.training_graph, *compilation.plan, compilation.program,
-                  {.predicted_compute = explained.predicted.compute,
-                   .predicted_communication = explained.predicted.communication,
-                   .sent_bytes_per_rank = explained.predicted.sent_bytes_per_rank,
-                   .memory = explained.memory,
-                   .warnings = &compilation.diagnostics,
-                   .sources = &compilation.sources});
+std::string PlanText(const CompiledModel& compiled, const Report& report) {
+  return PlanJson(compiled.model.training_graph, compiled.planned.plan, compiled.split.program,
+                  {.predicted_compute = compiled.predicted.compute,
+                   .predicted_communication = compiled.predicted.communication,
+                   .sent_bytes_per_rank = compiled.predicted.sent_bytes_per_rank,
+                   .memory = compiled.memory.use.prediction,
+                   .warnings = &report.diagnostics,
+                   .sources = &report.sources});
 }
 
-std::string PlannedGraphText(const Compilation& compilation) {
-  const Graph& graph = compilation.distributed.graph;
-  const Plan& plan = compilation.distributed.plan;
-  return GraphText(graph, [&](const Op& op) {
-    const auto in_strategy = InStrategy(plan.ops[op.id].strategy, RuleOf(graph, op), plan.mesh);
+std::string PlannedGraphText(const Distributed& distributed) {
+  const Plan& plan = distributed.plan;
+  return GraphText(distributed.graph, [&](const Op& op) {
+    const auto in_strategy = InStrategy(plan.ops[op.id].strategy, RuleOf(distributed.graph, op), plan.mesh);
     return in_strategy.empty() ? std::string() : absl::StrCat(" in_strategy", InStrategyText(in_strategy));
   });
 }
@@ -74,56 +61,47 @@ ExitCode BadUsage(const CompileOptions& options, const std::string& message) {
   return ExitCode::kUsage;
 }
 
-absl::StatusOr<std::vector<GeneratedFile>> Generate(const CompileOptions& options, const Compilation& compilation,
-                                                    const CodegenOptions& how) {
+// nullopt after reporting why.
+std::optional<std::vector<GeneratedFile>> Generate(const CompileOptions& options, const CompiledModel& compiled,
+                                                   const CodegenOptions& how, Report& report) {
   const auto generate = options.target == "cuda" ? GenerateCuda : GenerateCpu;
-  return generate(compilation.distributed.graph, compilation.program, compilation.module->training, how);
+  absl::StatusOr<std::vector<GeneratedFile>> files = generate({.graph = compiled.split.distributed.graph,
+                                                               .program = compiled.split.program,
+                                                               .memory = compiled.memory,
+                                                               .training = compiled.model.module.training},
+                                                              how);
+  if (files.ok()) return *std::move(files);
+  report.bug = BugText("codegen", files.status().message());
+  return std::nullopt;
 }
 
-ExitCode Emit(const CompileOptions& options, Compilation& compilation) {
+ExitCode EmitSource(const CompileOptions& options, const CompiledModel& compiled, Report& report) {
+  const auto files = Generate(options, compiled, {.rank = options.rank, .launch = {}}, report);
+  if (!files.has_value()) return ExitCodeOf(report);
+  for (const GeneratedFile& file : *files) {
+    if (absl::StartsWith(file.path, "program.")) std::cout << file.text;
+  }
+  return ExitCode::kDone;
+}
+
+// `stage`: one that follows the plan.
+ExitCode Emit(EmitStage stage, const CompileOptions& options, const CompiledModel& compiled, Report& report) {
+  if (stage == EmitStage::kPlan) {
+    std::cout << PlanText(compiled, report);
+    return ExitCode::kDone;
+  }
   const int rank = options.rank.value_or(0);
-  if (*options.emit == EmitStage::kProgram || *options.emit == EmitStage::kSource) {
-    const int last = compilation.plan->mesh.rank_count() - 1;
-    if (rank > last) return BadUsage(options, absl::StrCat("--rank: the plan has ranks 0 to ", last, ", not ", rank));
-  }
-  switch (*options.emit) {
-    case EmitStage::kAst:
-      std::cout << syntax::PrintTree(*compilation.syntax);
-      return ExitCode::kDone;
-    case EmitStage::kGraph:
-      std::cout << GraphText(compilation.training_graph);
-      return ExitCode::kDone;
-    case EmitStage::kPlan:
-      std::cout << PlanText(compilation);
-      return ExitCode::kDone;
-    case EmitStage::kProgram:
-      std::cout << ProgramText(compilation.program, rank);
-      return ExitCode::kDone;
-    case EmitStage::kSource: {
-      const absl::StatusOr<std::vector<GeneratedFile>> files =
-          Generate(options, compilation, {.rank = options.rank, .launch = {}});
-      if (!files.ok()) {
-        std::cerr << "internal error in codegen: " << files.status().message() << "\n";
-        return ExitCode::kInternal;
-      }
-      for (const GeneratedFile& file : *files) {
-        if (absl::StartsWith(file.path, "program.")) std::cout << file.text;
-      }
-      return ExitCode::kDone;
-    }
-  }
-  return ExitCode::kInternal;
+  const int last = compiled.planned.plan.mesh.rank_count() - 1;
+  if (rank > last) return BadUsage(options, absl::StrCat("--rank: the plan has ranks 0 to ", last, ", not ", rank));
+  if (stage == EmitStage::kSource) return EmitSource(options, compiled, report);
+  std::cout << ProgramText(compiled.split.program, rank);
+  return ExitCode::kDone;
 }
 
-// The exit code and diagnostic for a folder that cannot be written.
-ExitCode OutputFailure(const absl::Status& status, Compilation& compilation) {
-  if (absl::IsFailedPrecondition(status)) {
-    compilation.diagnostics.Add(
-        Error(Code::kE0601, std::string(status.message())).Help("name another folder with `--out`, or empty this one"));
-  } else {
-    compilation.diagnostics.Add(Error(Code::kE0602, std::string(status.message())));
-  }
-  return ExitCode::kEnvironment;
+Diagnostic OutputError(const absl::Status& status) {
+  const std::string message(status.message());
+  if (!absl::IsFailedPrecondition(status)) return Error(Code::kE0602, message);
+  return Error(Code::kE0601, message).Help("name another folder with `--out`, or empty this one");
 }
 
 LaunchDefault LaunchOf(const CompileOptions& options) {
@@ -132,61 +110,49 @@ LaunchDefault LaunchOf(const CompileOptions& options) {
   return {.way = options.launch, .rank_table = table.lexically_normal().string()};
 }
 
-// A rank table that the program is to be started by must name as many ranks as the plan has.
-ExitCode CheckRankTable(const CompileOptions& options, Compilation& compilation) {
-  if (options.rank_table.empty()) return ExitCode::kDone;
-  const runtime::Result<runtime::RankTable> table = runtime::ReadRankTable(options.rank_table);
-  if (!table.ok()) {
-    compilation.diagnostics.Add(Error(Code::kE0609, table.error().message));
-    return ExitCode::kModelWrong;
-  }
-  const int named = static_cast<int>(table.value().ranks.size());
-  const int planned = compilation.plan->mesh.rank_count();
-  if (named == planned) return ExitCode::kDone;
-  const std::string difference = absl::StrCat("the plan has ", Plural(planned, "rank"), " and the rank table `",
-                                              options.rank_table, "` names ", named);
-  compilation.diagnostics.Add(
-      Error(Code::kE0609, difference).Help(absl::StrCat("compile the model with `--devices ", named, "`")));
-  return ExitCode::kModelWrong;
-}
-
-ExitCode Write(const std::string& folder, const CompileOptions& options, Compilation& compilation) {
-  absl::StatusOr<std::vector<GeneratedFile>> generated =
-      Generate(options, compilation, {.rank = std::nullopt, .launch = LaunchOf(options)});
-  if (!generated.ok()) {
-    std::cerr << "internal error in codegen: " << generated.status().message() << "\n";
-    return ExitCode::kInternal;
-  }
+// All files of the output folder; nullopt after reporting why.
+std::optional<std::vector<OutputFile>> OutputFiles(const CompileOptions& options, const CompiledModel& compiled,
+                                                   Report& report) {
+  auto generated = Generate(options, compiled, {.rank = std::nullopt, .launch = LaunchOf(options)}, report);
+  if (!generated.has_value()) return std::nullopt;
+  const Program& program = compiled.split.program;
   std::vector<OutputFile> files;
   for (GeneratedFile& file : *generated) {
     files.push_back({.path = std::move(file.path), .text = std::move(file.text), .executable = file.executable});
   }
-  for (const auto& [path, text] : compilation.module->custom_files) files.push_back({.path = path, .text = text});
-  files.push_back({.path = "plan.json", .text = PlanText(compilation)});
-  files.push_back({.path = "redistributions.txt", .text = RedistributionsText(compilation.program)});
-  const std::string graph = PlannedGraphText(compilation);
-  for (int rank = 0; rank < compilation.plan->mesh.rank_count(); ++rank) {
+  for (const auto& [path, text] : compiled.model.module.custom_files) files.push_back({.path = path, .text = text});
+  files.push_back({.path = "plan.json", .text = PlanText(compiled, report)});
+  files.push_back({.path = "redistributions.txt", .text = RedistributionsText(program)});
+  const std::string graph = PlannedGraphText(compiled.split.distributed);
+  for (int rank = 0; rank < compiled.planned.plan.mesh.rank_count(); ++rank) {
     files.push_back({.path = absl::StrCat("rank_", rank, "/graph.ir"), .text = graph});
-    files.push_back(
-        {.path = absl::StrCat("rank_", rank, "/program.ir"), .text = ProgramText(compilation.program, rank)});
+    files.push_back({.path = absl::StrCat("rank_", rank, "/program.ir"), .text = ProgramText(program, rank)});
   }
-  const absl::Status written = WriteOutput(folder, files);
-  return written.ok() ? ExitCode::kDone : OutputFailure(written, compilation);
+  return files;
 }
 
-ExitCode MissingHere(const absl::Status& status, const CompileOptions& options, Compilation& compilation) {
-  compilation.diagnostics.Add(Error(Code::kE0603, std::string(status.message()))
-                                  .Help(options.target == "cuda"
-                                            ? "the sources are written: build and start them where a GPU is"
-                                            : "`./bazelw` installs what is missing on Debian"));
-  return ExitCode::kEnvironment;
+// Whether the folder was written.
+bool Write(const std::string& folder, const CompileOptions& options, const CompiledModel& compiled, Report& report) {
+  const std::optional<std::vector<OutputFile>> files = OutputFiles(options, compiled, report);
+  if (!files.has_value()) return false;
+  const absl::Status written = WriteOutput(folder, *files);
+  if (!written.ok()) report.diagnostics.Add(OutputError(written));
+  return written.ok();
 }
 
-ExitCode BuildAndStart(const std::string& folder, const CompileOptions& options, Compilation& compilation) {
+ExitCode MissingHere(const absl::Status& status, const CompileOptions& options, Report& report) {
+  report.diagnostics.Add(Error(Code::kE0603, std::string(status.message()))
+                             .Help(options.target == "cuda"
+                                       ? "the sources are written: build and start them where a GPU is"
+                                       : "`./bazelw` installs what is missing on Debian"));
+  return ExitCodeOf(report);
+}
+
+ExitCode BuildAndStart(const std::string& folder, const CompileOptions& options, Report& report) {
   const absl::Status possible = CanBuildAndRun(options.target, options.launch);
-  if (!possible.ok()) return MissingHere(possible, options, compilation);
+  if (!possible.ok()) return MissingHere(possible, options, report);
   const absl::StatusOr<LaunchResult> result = BuildAndRun(folder, options.launch);
-  if (!result.ok()) return MissingHere(result.status(), options, compilation);
+  if (!result.ok()) return MissingHere(result.status(), options, report);
   if (result->exit_code == 0) return ExitCode::kDone;
   if (result->failed_step == "make") {
     std::cerr << "internal error: the generated program does not build (exit code " << result->exit_code << ")\n";
@@ -196,8 +162,8 @@ ExitCode BuildAndStart(const std::string& folder, const CompileOptions& options,
   return static_cast<ExitCode>(result->exit_code);
 }
 
-ExitCode Explain(const CompileOptions& options, const Compilation& compilation) {
-  const Explained explained = ExplainedOf(compilation);
+ExitCode Explain(const CompileOptions& options, const CompiledModel& compiled) {
+  const Explained explained = ExplainedOf(compiled);
   if (options.explain->empty()) {
     std::cout << ExplainPlan(explained);
     return ExitCode::kDone;
@@ -208,69 +174,64 @@ ExitCode Explain(const CompileOptions& options, const Compilation& compilation) 
   return ExitCode::kDone;
 }
 
-// Whether anything is made that could run: only that has to be proven by simulation.
-bool MakesCode(const CompileOptions& options) {
-  if (options.plan_only) return false;
-  return options.emit != EmitStage::kPlan;
-}
+bool Writes(const CompileOptions& options) { return !options.emit.has_value() && !options.plan_only; }
 
-// Whether sources are generated, for which pieces have a largest size.
-bool MakesSources(const CompileOptions& options) { return MakesCode(options) && options.emit != EmitStage::kProgram; }
-
-// Everything up to the point where a program is to be written.
-ExitCode Prepare(const CompileOptions& options, Compilation& compilation) {
-  if (const ExitCode code = ReadModel(options, compilation); code != ExitCode::kDone) return code;
-  if (options.emit == EmitStage::kAst) return ExitCode::kDone;
-  if (const ExitCode code = Understand(options, compilation); code != ExitCode::kDone) return code;
-  if (options.emit == EmitStage::kGraph) return ExitCode::kDone;
-  if (const ExitCode code = MakePlan(options, compilation); code != ExitCode::kDone) return code;
-  if (const ExitCode code = CheckRankTable(options, compilation); code != ExitCode::kDone) return code;
-  if (const ExitCode code = Split(compilation); code != ExitCode::kDone) return code;
-  if (MakesSources(options)) {
-    if (const ExitCode code = CheckElementLimit(compilation); code != ExitCode::kDone) return code;
-  }
-  return MakesCode(options) ? Prove(compilation) : ExitCode::kDone;
-}
-
-ExitCode Compile(const CompileOptions& options, Compilation& compilation) {
-  const auto start = std::chrono::steady_clock::now();
-  const std::string folder = OutputFolder(options);
-  const bool writes = !options.emit.has_value() && !options.plan_only;
-  if (writes) {
-    if (const absl::Status ours = CheckOutputFolder(folder); !ours.ok()) return OutputFailure(ours, compilation);
-  }
-  if (const ExitCode code = Prepare(options, compilation); code != ExitCode::kDone) return code;
-  if (options.emit.has_value()) return Emit(options, compilation);
+// What a finished compile prints and writes. `start`: when it began.
+ExitCode PrintAndWrite(const CompileOptions& options, const CompiledModel& compiled, Clock::time_point start,
+                       Report& report) {
   if (options.explain.has_value()) {
-    if (const ExitCode code = Explain(options, compilation); code != ExitCode::kDone) return code;
+    if (const ExitCode code = Explain(options, compiled); code != ExitCode::kDone) return code;
   }
-  if (options.log_redistributions) std::cout << RedistributionsText(compilation.program);
-  if (writes) {
-    if (const ExitCode code = Write(folder, options, compilation); code != ExitCode::kDone) return code;
+  if (options.log_redistributions) std::cout << RedistributionsText(compiled.split.program);
+  const std::string folder = OutputFolder(options);
+  if (Writes(options) && !Write(folder, options, compiled, report)) return ExitCodeOf(report);
+  if (options.quiet) return ExitCode::kDone;
+  std::cout << Summary(options, compiled, Seconds(std::chrono::duration<double>(Clock::now() - start).count()));
+  if (Writes(options)) {
+    std::cout << "written to " << folder << (options.run ? "" : "; build and start it with `make && ./run.sh` there")
+              << "\n";
   }
-  if (!options.quiet) {
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    std::cout << Summary(options, compilation, Seconds(seconds));
-    if (writes)
-      std::cout << "written to " << folder << (options.run ? "" : "; build and start it with `make && ./run.sh` there")
-                << "\n";
-    std::cout.flush();
-  }
-  if (options.run && writes) {
-    // Warnings come before what the program prints.
-    PrintDiagnostics(options, compilation);
-    compilation.diagnostics = Diagnostics();
-    return BuildAndStart(folder, options, compilation);
-  }
+  std::cout.flush();
   return ExitCode::kDone;
+}
+
+ExitCode Run(const CompileOptions& options, Report& report) {
+  const Clock::time_point start = Clock::now();
+  if (Writes(options)) {
+    if (const absl::Status ours = CheckOutputFolder(OutputFolder(options)); !ours.ok()) {
+      report.diagnostics.Add(OutputError(ours));
+      return ExitCodeOf(report);
+    }
+  }
+  const std::optional<syntax::File> file = ReadModel(options, report);
+  if (!file.has_value()) return ExitCodeOf(report);
+  if (options.emit == EmitStage::kAst) {
+    std::cout << syntax::PrintTree(*file);
+    return ExitCode::kDone;
+  }
+  std::optional<UnderstoodModel> model = Understand(options, *file, report);
+  if (!model.has_value()) return ExitCodeOf(report);
+  if (options.emit == EmitStage::kGraph) {
+    std::cout << GraphText(model->training_graph);
+    return ExitCode::kDone;
+  }
+  const std::optional<CompiledModel> compiled = CompileModel(options, *std::move(model), report);
+  if (!compiled.has_value()) return ExitCodeOf(report);
+  if (options.emit.has_value()) return Emit(*options.emit, options, *compiled, report);
+  const ExitCode code = PrintAndWrite(options, *compiled, start, report);
+  if (code != ExitCode::kDone || !options.run || !Writes(options)) return code;
+  // Warnings come before what the program prints.
+  std::cerr << ReportText(report, options.error_format);
+  report.diagnostics = Diagnostics();
+  return BuildAndStart(OutputFolder(options), options, report);
 }
 
 }  // namespace
 
 ExitCode RunCompiler(const CompileOptions& options) {
-  Compilation compilation;
-  const ExitCode code = Compile(options, compilation);
-  PrintDiagnostics(options, compilation);
+  Report report;
+  const ExitCode code = Run(options, report);
+  std::cerr << ReportText(report, options.error_format);
   return code;
 }
 

@@ -14,10 +14,9 @@ namespace cleave {
 namespace {
 
 // The text of the line of the model that causes `op`; nullopt where none does.
-std::optional<Span> LineOf(const Compilation& compilation, const Op& op) {
+std::optional<Span> LineOf(const Op& op, FileId file, const SourceSet& sources) {
   if (op.line <= 0) return std::nullopt;
-  const FileId file = compilation.syntax->file;
-  const SourceFile& source = compilation.sources.file(file);
+  const SourceFile& source = sources.file(file);
   const absl::string_view line = absl::StripAsciiWhitespace(source.Line(op.line));
   if (line.empty()) return std::nullopt;
   const auto begin = static_cast<int32_t>(line.data() - source.text().data());
@@ -35,17 +34,17 @@ std::string Message(const Value& value, const LargeCount& count) {
 
 }  // namespace
 
-ExitCode CheckElementLimit(Compilation& compilation) {
-  const Program& program = compilation.program;
+bool CheckElementLimit(const SplitProgram& split, FileId file, const SourceSet& sources, Diagnostics& diagnostics) {
+  const Program& program = split.program;
   const std::vector<LargeCount> counts = LargeCounts(program);
-  if (counts.empty()) return ExitCode::kDone;
+  if (counts.empty()) return true;
   const LargeCount& count = *std::max_element(
       counts.begin(), counts.end(), [](const LargeCount& a, const LargeCount& b) { return a.elements < b.elements; });
   const Value& value = program.value(count.value);
   const std::string sizes = absl::StrCat("`", value.name, "` is ", ShapeText(LargestLocalShape(program, count.value)),
                                          " on a device, ", ShapeText(value.type.shape), " in whole");
   Diagnostic error = Error(Code::kE0314, Message(value, count));
-  const std::optional<Span> line = LineOf(compilation, compilation.distributed.graph.op(value.origin));
+  const std::optional<Span> line = LineOf(split.distributed.graph.op(value.origin), file, sources);
   if (line.has_value()) {
     error.labels.push_back({*line, sizes});
   } else {
@@ -56,8 +55,8 @@ ExitCode CheckElementLimit(Compilation& compilation) {
   }
   error.notes.push_back("MPI counts elements in 32 bits");
   error.help.push_back("use more devices, a smaller batch, or a pin that cuts it");
-  compilation.diagnostics.Add(std::move(error));
-  return ExitCode::kModelWrong;
+  diagnostics.Add(std::move(error));
+  return false;
 }
 
 }  // namespace cleave

@@ -3,13 +3,14 @@
 #ifndef CLEAVE_TOOLS_DRIVER_ELEMENT_LIMIT_H_
 #define CLEAVE_TOOLS_DRIVER_ELEMENT_LIMIT_H_
 
-#include "tools/driver/exit_code.h"
-#include "tools/driver/pipeline.h"
+#include "base/diagnostic/diagnostic.h"
+#include "base/source/source.h"
+#include "tools/driver/compiled_model.h"
 
 namespace cleave {
 
-// kDone, or the exit code after adding E0314 about the tensor, or the message, of which a rank has most elements.
-ExitCode CheckElementLimit(Compilation& compilation);
+// False after E0314 about the tensor, or the message, of which a rank has most elements. `file` is the model's.
+bool CheckElementLimit(const SplitProgram& split, FileId file, const SourceSet& sources, Diagnostics& diagnostics);
 
 }  // namespace cleave
 

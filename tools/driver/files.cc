@@ -16,13 +16,11 @@ namespace {
 class FileCheck {
  public:
   FileCheck(const Module& module, Diagnostics& diagnostics)
-      : module_(module),
-        diagnostics_(diagnostics),
-        folder_(std::filesystem::path(module.graph.file).parent_path()) {}
+      : module_(module), diagnostics_(diagnostics), folder_(std::filesystem::path(module.graph.file).parent_path()) {}
 
   bool Run() {
     for (const Op& op : module_.graph.ops) {
-      if (op.kind == "parameter" && op.attributes.GetString("init") == "npy") CheckParameter(op);
+      if (op.kind == OpKind::kParameter && op.attributes.Get(attribute::kInit) == "npy") CheckParameter(op);
     }
     CheckData();
     return !failed_;
@@ -53,7 +51,7 @@ class FileCheck {
   }
 
   void CheckParameter(const Op& op) {
-    const std::optional<runtime::NpyFile> file = Open(op.attributes.GetString("file"), op.name);
+    const std::optional<runtime::NpyFile> file = Open(op.attributes.Get(attribute::kFile), op.name);
     if (!file) return;
     const auto error = file->CheckFits(absl::StrCat("parameter `", op.name, "`"), /*is_float=*/true, op.type.shape);
     if (error) Add(Error(Code::kE0514, error->message), op.name);

@@ -15,8 +15,8 @@ struct LaunchResult {
   std::string failed_step;  // "make" or "./run.sh"; empty when both succeeded.
 };
 
-// Whether this machine can build and start a program for `target` ("cpu", "cuda") by `launch` (as in CompileOptions). An
-// Unavailable error names a tool that is missing and where it comes from, or says that there is no GPU.
+// Whether this machine can build and start a program for `target` ("cpu", "cuda") by `launch` (as in CompileOptions).
+// An Unavailable error names a tool that is missing and where it comes from, or says that there is no GPU.
 absl::Status CanBuildAndRun(const std::string& target, const std::string& launch);
 
 // Runs `make` and then `./run.sh` in `folder`. What they print goes to our own standard output and error; `make` is

@@ -4,23 +4,24 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/match/match.h"
 #include "base/text/text.h"
 #include "search/explain/overview.h"
 
 namespace cleave {
 namespace {
 
-std::string FirstLine(const Compilation& compilation) {
-  const Plan& plan = *compilation.plan;
+std::string FirstLine(const CompiledModel& compiled) {
+  const Plan& plan = compiled.planned.plan;
   int64_t collectives = 0;
   double sent = 0;
-  for (const Step& step : compilation.program.steps) {
+  for (const Step& step : compiled.split.program.steps) {
     if (const auto* collective = std::get_if<Collective>(&step.action)) {
       ++collectives;
-      sent += SentBytes(compilation.program, *collective);
+      sent += SentBytes(compiled.split.program, *collective);
     }
   }
-  return absl::StrCat(compilation.training_graph.model, ": ", Plural(plan.mesh.rank_count(), "rank"),
+  return absl::StrCat(compiled.model.training_graph.model, ": ", Plural(plan.mesh.rank_count(), "rank"),
                       plan.mesh.axis_count() > 0 ? absl::StrCat(" (", plan.mesh.ToString(), ")") : "", ", ",
                       plan.search.algorithm, ", ", Plural(collectives, "collective"), " and ",
                       FormatBytes(Bytes(static_cast<int64_t>(sent))), " sent per rank and step\n");
@@ -44,44 +45,51 @@ std::string ManualProofText(const ManualReport& proof) {
                       " compared, gradients of ", Plural(proof.parameters, "parameter"), " measured");
 }
 
-std::string ProofText(const Compilation& compilation) {
-  if (compilation.manual_proof.has_value()) return ManualProofText(*compilation.manual_proof);
-  if (!compilation.proof.has_value()) return "checked statically on all ranks; not proven by simulation: --plan-only";
-  return absl::StrCat("proven on ", Plural(compilation.proof->ranks, "simulated rank"), ", ",
-                      Plural(compilation.proof->values, "value"), " compared");
+std::string ProofText(const Proof& proof) {
+  return Match(
+      proof,
+      [](const NotSimulated&) -> std::string {
+        return "checked statically on all ranks; not proven by simulation: --plan-only";
+      },
+      [](const SimulationReport& simulated) {
+        return absl::StrCat("proven on ", Plural(simulated.ranks, "simulated rank"), ", ",
+                            Plural(simulated.values, "value"), " compared");
+      },
+      [](const ManualReport& proven) { return ManualProofText(proven); });
 }
 
 }  // namespace
 
-Explained ExplainedOf(const Compilation& compilation) {
-  return {.graph = compilation.training_graph,
-          .plan = *compilation.plan,
-          .distributed = compilation.distributed,
-          .program = compilation.program,
-          .predicted = Predict(compilation.program, *compilation.cluster),
-          .memory = MemoryOf(compilation.distributed.graph, compilation.program, compilation.fuse).prediction,
-          .pins = compilation.module->pins};
+Explained ExplainedOf(const CompiledModel& compiled) {
+  return {.graph = compiled.model.training_graph,
+          .plan = compiled.planned.plan,
+          .distributed = compiled.split.distributed,
+          .program = compiled.split.program,
+          .predicted = compiled.predicted,
+          .memory = compiled.memory.use.prediction,
+          .pins = compiled.model.module.pins};
 }
 
-std::string Summary(const CompileOptions& options, const Compilation& compilation, Seconds taken) {
+std::string Summary(const CompileOptions& options, const CompiledModel& compiled, Seconds taken) {
   std::string text;
   if (options.plan_only) {
-    const Plan& plan = *compilation.plan;
-    text = absl::StrCat(compilation.training_graph.model, ": ", Plural(plan.mesh.rank_count(), "rank"), " of ",
+    const Plan& plan = compiled.planned.plan;
+    text = absl::StrCat(compiled.model.training_graph.model, ": ", Plural(plan.mesh.rank_count(), "rank"), " of ",
                         plan.cluster, ", ", plan.search.algorithm, "\n");
     if (!options.explain.has_value()) {
-      const Explained explained = ExplainedOf(compilation);
+      const Explained explained = ExplainedOf(compiled);
       absl::StrAppend(&text, PlanOverview(explained.program, explained.predicted, explained.memory));
     }
   } else {
-    text = absl::StrCat(FirstLine(compilation), TargetLine(options, *compilation.plan));
+    text = absl::StrCat(FirstLine(compiled), TargetLine(options, compiled.planned.plan));
   }
-  if (compilation.plan->search.algorithm == "exact" && !options.explain.has_value()) {
-    absl::StrAppend(&text, "cost ", CostLine(*compilation.plan), "\n");
+  if (compiled.planned.plan.search.algorithm == "exact" && !options.explain.has_value()) {
+    absl::StrAppend(&text, "cost ", CostLine(compiled.planned.plan), "\n");
   }
-  absl::StrAppend(&text, ProofText(compilation), "; compiled in ", FormatSeconds(taken), "\n");
-  if (!compilation.proof.has_value()) return text;
-  for (const std::string& axis : compilation.proof->axes_left_out) {
+  absl::StrAppend(&text, ProofText(compiled.proof), "; compiled in ", FormatSeconds(taken), "\n");
+  const auto* simulated = std::get_if<SimulationReport>(&compiled.proof);
+  if (simulated == nullptr) return text;
+  for (const std::string& axis : simulated->axes_left_out) {
     absl::StrAppend(&text, "note: mesh axis ", axis, " was too much to simulate; it was checked statically\n");
   }
   return text;

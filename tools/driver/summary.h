@@ -6,18 +6,17 @@
 
 #include "base/units/units.h"
 #include "search/explain/explain.h"
+#include "tools/driver/compiled_model.h"
 #include "tools/driver/options.h"
-#include "tools/driver/pipeline.h"
 
 namespace cleave {
 
-// The plan of a compile with what is predicted of it. REQUIRES: the stage `Split` is done; `compilation` outlives the
-// result.
-Explained ExplainedOf(const Compilation& compilation);
+// The plan of a compile with what is predicted of it. REQUIRES: `compiled` outlives the result.
+Explained ExplainedOf(const CompiledModel& compiled);
 
 // Ranks, algorithm, collectives and bytes; of a plan alone also what it asks of each rank; then what was proven, and
 // the time that the compile took.
-std::string Summary(const CompileOptions& options, const Compilation& compilation, Seconds taken);
+std::string Summary(const CompileOptions& options, const CompiledModel& compiled, Seconds taken);
 
 }  // namespace cleave
 

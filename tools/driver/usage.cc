@@ -1,12 +1,11 @@
 #include "tools/driver/usage.h"
 
 #include "absl/strings/str_cat.h"
-#include "nlohmann/json.hpp"
+#include "base/json/json.h"
 
 namespace cleave {
 
 std::string UsageErrorText(ErrorFormat format, const std::string& message, const std::string& help) {
-  using Json = nlohmann::ordered_json;
   if (format == ErrorFormat::kText) {
     return absl::StrCat("error: ", message, "\n", help.empty() ? "" : absl::StrCat("help: ", help, "\n"));
   }
@@ -14,8 +13,7 @@ std::string UsageErrorText(ErrorFormat format, const std::string& message, const
   if (!help.empty()) helps.push_back(help);
   const Json object = {{"severity", "error"},    {"code", nullptr},        {"message", message},
                        {"spans", Json::array()}, {"notes", Json::array()}, {"help", helps}};
-  // What was typed need not be UTF-8.
-  return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return JsonLine(object) + "\n";
 }
 
 }  // namespace cleave

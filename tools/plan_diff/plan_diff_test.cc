@@ -113,7 +113,7 @@ TEST(PlanDiffTest, TextIsNarrowAndJsonHoldsEverything) {
 TEST(PlanViewTest, SaysWhatIsWrong) {
   const auto error = [](const std::string& text) { return std::string(ReadPlanView(text).status().message()); };
   EXPECT_EQ(error("{"), "not valid JSON");
-  EXPECT_TRUE(absl::StrContains(error(With("\"version\": 1", "\"version\": 1, \"version\": 1")), "stands twice"));
+  EXPECT_TRUE(absl::StrContains(error(With("\"version\": 1", "\"version\": 1, \"version\": 1")), "occurs twice"));
   EXPECT_EQ(error(With("\"version\": 1", "\"version\": 2")), "plan.version: this version reads 1, found 2");
   EXPECT_TRUE(absl::StrContains(error(With("cleave-plan", "plan")), "plan.format"));
   EXPECT_TRUE(absl::StrContains(error(With("\"tensors\"", "\"tensor\"")), "the field \"tensors\" is missing"));

@@ -172,7 +172,7 @@ std::string DiffJson(const PlanDiff& diff) {
                          {"ops", ops},
                          {"tensors", ChangesJson(diff.tensors)},
                          {"collectives", collectives}};
-  return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return JsonDocument(document);
 }
 
 }  // namespace cleave

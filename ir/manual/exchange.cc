@@ -1,4 +1,4 @@
-#include "frontend/manual/exchange.h"
+#include "ir/manual/exchange.h"
 
 #include <map>
 #include <utility>
@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
 
-namespace cleave::frontend {
+namespace cleave {
 namespace {
 
 // (sender, receiver) -> the numbers of the parts that pass between them, in order.
@@ -14,29 +14,20 @@ using Routes = std::map<std::pair<int64_t, int64_t>, std::vector<size_t>>;
 
 Routes RoutesOf(const ExchangeSide& side, bool sends) {
   Routes routes;
-  for (size_t part = 0; part < side.ranks.size(); ++part) {
-    for (size_t i = 0; i < side.ranks[part].size(); ++i) {
-      const int64_t rank = static_cast<int64_t>(i);
-      const int64_t other = side.ranks[part][i];
-      if (other >= 0) routes[sends ? std::pair(rank, other) : std::pair(other, rank)].push_back(part);
-    }
+  for (size_t i = 0; i < side.partners.size(); ++i) {
+    const int64_t rank = static_cast<int64_t>(i / side.sizes.size());
+    const int64_t partner = side.partners[i];
+    if (partner < 0) continue;
+    routes[sends ? std::pair(rank, partner) : std::pair(partner, rank)].push_back(i % side.sizes.size());
   }
   return routes;
 }
 
-std::optional<size_t> ElementOf(const std::vector<size_t>& parts, size_t i) {
+std::optional<size_t> PartAt(const std::vector<size_t>& parts, size_t i) {
   return i < parts.size() ? std::optional<size_t>(parts[i]) : std::nullopt;
 }
 
 }  // namespace
-
-std::vector<int64_t> ExchangeSide::Table() const {
-  std::vector<int64_t> table;
-  for (size_t rank = 0; rank < ranks.front().size(); ++rank) {
-    for (const std::vector<int64_t>& part : ranks) table.push_back(part[rank]);
-  }
-  return table;
-}
 
 std::optional<Mismatch> FindMismatch(const ExchangeSide& sends, const ExchangeSide& receives) {
   Routes sent = RoutesOf(sends, true);
@@ -45,9 +36,9 @@ std::optional<Mismatch> FindMismatch(const ExchangeSide& sends, const ExchangeSi
   for (const auto& [ends, parts] : received) {
     const std::vector<size_t>& of_sender = sent[ends];
     for (size_t i = 0; i < of_sender.size() || i < parts.size(); ++i) {
-      const Mismatch found{ends.first, ends.second, ElementOf(of_sender, i), ElementOf(parts, i)};
-      const bool same = found.sent && found.received && sends.sizes[*found.sent] == receives.sizes[*found.received];
-      if (!same) return found;
+      const Mismatch pair{ends.first, ends.second, PartAt(of_sender, i), PartAt(parts, i)};
+      const bool same = pair.sent && pair.received && sends.sizes[*pair.sent] == receives.sizes[*pair.received];
+      if (!same) return pair;
     }
   }
   return std::nullopt;
@@ -65,4 +56,4 @@ std::string MismatchText(const Mismatch& mismatch, const ExchangeSide& sends, co
   return absl::StrCat(text, "receives ", receives.sizes[*mismatch.received]);
 }
 
-}  // namespace cleave::frontend
+}  // namespace cleave

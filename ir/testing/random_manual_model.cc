@@ -1,4 +1,4 @@
-#include "ir/manual/random_models.h"
+#include "ir/testing/random_manual_model.h"
 
 #include <algorithm>
 #include <numeric>
@@ -47,17 +47,18 @@ class Maker {
     if (builder_.type(id).elements() <= kMaxModelElements) pool_.push_back(id);
     return id;
   }
-  OpId Add(const std::string& kind, std::vector<OpId> inputs, std::map<std::string, AttributeValue> attributes = {}) {
-    return builder_.Add(kind, std::move(inputs), std::move(attributes), kind);
+  OpId Add(OpKind kind, std::vector<OpId> inputs, Attributes attributes = {}) {
+    return builder_.Add(kind, std::move(inputs), std::move(attributes), std::string(OpKindName(kind)));
   }
 
   OpId AddParameter(const Shape& shape) {
-    return Keep(builder_.Add("parameter", {}, {{"shape", shape}, {"local", Below(3) == 0}}, "parameter"));
+    return Keep(builder_.Add(OpKind::kParameter, {}, {{attribute::kShape, shape}, {attribute::kLocal, Below(3) == 0}},
+                             "parameter"));
   }
 
   OpId AddInput(const Shape& shape) {
     const std::string name = absl::StrCat("input", builder_.graph().ops.size());
-    return builder_.Add("input", {}, {{"shape", shape}, {"data", name}}, name);
+    return builder_.Add(OpKind::kInput, {}, {{attribute::kShape, shape}, {attribute::kData, name}}, name);
   }
 
   void AddSource() {
@@ -80,7 +81,7 @@ class Maker {
       case 3:
         return OwnPlace();
       case 4:
-        Keep(Add("mul", {Some(), OwnValue()}));
+        Keep(Add(OpKind::kMul, {Some(), OwnValue()}));
         return;
       default: {
         const std::vector<std::string> primitives = CommunicationPrimitives();
@@ -93,22 +94,22 @@ class Maker {
     const OpId x = Some();
     const OpId y = Some();
     if (ShapeOf(x) == ShapeOf(y) && Below(3) > 0) {
-      Keep(Add(Below(2) == 0 ? "add" : "mul", {x, y}));
+      Keep(Add(Below(2) == 0 ? OpKind::kAdd : OpKind::kMul, {x, y}));
     } else {
-      Keep(Add(Below(2) == 0 ? "relu" : "tanh", {x}));
+      Keep(Add(Below(2) == 0 ? OpKind::kRelu : OpKind::kTanh, {x}));
     }
   }
 
   void Product() {
     const OpId x = Some();
     const OpId weight = AddParameter({ShapeOf(x)[1], Below(2) == 0 ? 2 : ranks_});
-    Keep(Add("tanh", {Add("matmul", {x, weight})}));
+    Keep(Add(OpKind::kTanh, {Add(OpKind::kMatmul, {x, weight})}));
   }
 
   OpId OwnValue() {
     std::vector<double> values;
     for (int64_t rank = 0; rank < ranks_; ++rank) values.push_back(0.5 + 0.25 * static_cast<double>(Below(5)));
-    return Add("rank_value", {}, {{"values", values}});
+    return Add(OpKind::kRankValue, {}, {{attribute::kValues, values}});
   }
 
   // A slice or a padding, at any place or where the members of a group have theirs.
@@ -125,45 +126,46 @@ class Maker {
     for (int64_t rank = 0; rank < ranks_; ++rank) {
       starts.push_back(by_group ? GroupIndex(axes_, group, rank) % places : Below(places));
     }
-    Keep(Add(pads ? "rank_pad" : "rank_slice", {x}, {{"axis", axis}, {"size", size}, {"starts", starts}}));
+    Keep(Add(pads ? OpKind::kRankPad : OpKind::kRankSlice, {x},
+             {{attribute::kAxis, axis}, {attribute::kSize, size}, {attribute::kStarts, starts}}));
   }
 
   RankAxisSet SomeGroup() { return {1 + static_cast<uint64_t>(Below((int64_t{1} << axes_.size()) - 1))}; }
 
-  std::map<std::string, AttributeValue> OfGroup(RankAxisSet group) {
-    return {{"group", GroupText(axes_, group)}, {"size", GroupSize(axes_, group)}};
+  Attributes OfGroup(RankAxisSet group) {
+    return {{attribute::kGroup, GroupText(axes_, group)}, {attribute::kSize, GroupSize(axes_, group)}};
   }
 
   // Repeats x along `axis` until the group's size divides it.
   OpId Divisible(OpId x, int64_t axis, int64_t size) {
     const int64_t elements = ShapeOf(x)[static_cast<size_t>(axis)];
     if (elements % size == 0) return x;
-    return Add("concat", std::vector<OpId>(static_cast<size_t>(size), x), {{"axis", axis}});
+    return Add(OpKind::kConcat, std::vector<OpId>(static_cast<size_t>(size), x), {{attribute::kAxis, axis}});
   }
 
   void Communicate(const std::string& primitive, OpId x) {
     const RankAxisSet group = SomeGroup();
     const int64_t size = GroupSize(axes_, group);
-    std::map<std::string, AttributeValue> attributes = OfGroup(group);
+    Attributes attributes = OfGroup(group);
     const int64_t axis = Below(2);
     if (primitive == "all_gather") {
-      attributes["axis"] = axis;
-      Keep(Add(primitive, {x}, attributes));
+      attributes.Set(attribute::kAxis, axis);
+      Keep(Add(OpKind::kAllGather, {x}, attributes));
     } else if (primitive == "reduce_scatter") {
-      attributes["axis"] = axis;
-      Keep(Add("tanh", {Add(primitive, {Divisible(x, axis, size)}, attributes)}));
+      attributes.Set(attribute::kAxis, axis);
+      Keep(Add(OpKind::kTanh, {Add(OpKind::kReduceScatter, {Divisible(x, axis, size)}, attributes)}));
     } else if (primitive == "broadcast") {
-      attributes["root"] = Below(size);
-      Keep(Add(primitive, {x}, attributes));
+      attributes.Set(attribute::kRoot, Below(size));
+      Keep(Add(OpKind::kBroadcast, {x}, attributes));
     } else if (primitive == "all_to_all") {
-      attributes["split_axis"] = axis;
-      attributes["concat_axis"] = Below(2);
-      Keep(Add(primitive, {Divisible(x, axis, size)}, attributes));
+      attributes.Set(attribute::kSplitAxis, axis);
+      attributes.Set(attribute::kConcatAxis, Below(2));
+      Keep(Add(OpKind::kAllToAll, {Divisible(x, axis, size)}, attributes));
     } else if (primitive == "send_recv" || primitive == "neighbor_exchange" || primitive == "neighbor_exchange_v2") {
       Keep(Exchange(primitive, x));
     } else {
-      attributes["reduction"] = primitive;
-      Keep(Add("tanh", {Add("all_reduce", {x}, attributes)}));
+      attributes.Set(attribute::kReduction, primitive);
+      Keep(Add(OpKind::kTanh, {Add(OpKind::kAllReduce, {x}, attributes)}));
     }
   }
 
@@ -172,7 +174,7 @@ class Maker {
   OpId Exchange(const std::string& primitive, OpId x) {
     const Shape shape = ShapeOf(x);
     const int64_t elements = builder_.type(x).elements();
-    const OpId flat = Add("reshape", {x}, {{"shape", Ints{elements}}});
+    const OpId flat = Add(OpKind::kReshape, {x}, {{attribute::kShape, Ints{elements}}});
     const int64_t parts = primitive == "send_recv" ? 1 : 1 + Below(std::min<int64_t>(3, elements));
     Ints sizes(static_cast<size_t>(parts), elements / parts);
     sizes.back() += elements % parts;
@@ -187,13 +189,13 @@ class Maker {
         receive[static_cast<size_t>(peer * parts + part)] = rank;
       }
     }
-    const OpId exchanged = Add("neighbor_exchange", {flat},
-                               {{"primitive", primitive},
-                                {"send_sizes", sizes},
-                                {"receive_sizes", sizes},
-                                {"send_ranks", send},
-                                {"receive_ranks", receive}});
-    return Add("reshape", {exchanged}, {{"shape", shape}});
+    const OpId exchanged = Add(OpKind::kNeighborExchange, {flat},
+                               {{attribute::kPrimitive, primitive},
+                                {attribute::kSendSizes, sizes},
+                                {attribute::kReceiveSizes, sizes},
+                                {attribute::kSendRanks, send},
+                                {attribute::kReceiveRanks, receive}});
+    return Add(OpKind::kReshape, {exchanged}, {{attribute::kShape, shape}});
   }
 
   Ints Ring() {
@@ -223,14 +225,14 @@ class Maker {
     std::optional<OpId> sum;
     for (OpId id : pool_) {
       if (!users[id].empty()) continue;
-      const OpId weighted = Add("mul", {Add("tanh", {id}), AddInput(ShapeOf(id))});
-      const OpId mean = Add("reduce_mean", {weighted});
-      sum = sum.has_value() ? Add("add", {*sum, mean}) : mean;
+      const OpId weighted = Add(OpKind::kMul, {Add(OpKind::kTanh, {id}), AddInput(ShapeOf(id))});
+      const OpId mean = Add(OpKind::kReduceMean, {weighted});
+      sum = sum.has_value() ? Add(OpKind::kAdd, {*sum, mean}) : mean;
     }
     CLEAVE_CHECK(sum.has_value());
     const RankAxisSet varies = VarianceOf(builder_.graph())[*sum];
     const RankAxisSet group = varies.empty() || Below(2) == 0 ? AllAxes(axes_) : varies;
-    builder_.mutable_graph().loss = Add("all_reduce", {*sum}, OfGroup(group));
+    builder_.mutable_graph().loss = Add(OpKind::kAllReduce, {*sum}, OfGroup(group));
   }
 
   const std::vector<RankAxis>& axes_;
@@ -272,9 +274,9 @@ RankSources RandomRankSources(const Graph& graph, Random& random) {
   const size_t ranks = static_cast<size_t>(RankCount(graph.rank_axes));
   RankSources sources;
   for (const Op& op : graph.ops) {
-    if (op.kind != "input" && op.kind != "parameter" && op.kind != "state") continue;
+    if (op.kind != OpKind::kInput && op.kind != OpKind::kParameter && op.kind != OpKind::kState) continue;
     TensorOnRanks values(ranks, RandomValues(op.type.shape, random));
-    if (op.kind != "input" && op.attributes.GetBool("local")) {
+    if (op.kind != OpKind::kInput && op.attributes.Get(attribute::kLocal)) {
       for (Tensor& value : values) value = RandomValues(op.type.shape, random);
     }
     sources[op.id] = std::move(values);

@@ -1,4 +1,4 @@
-#include "ir/manual/communicate.h"
+#include "ir/interpret/communicate.h"
 
 #include <algorithm>
 
@@ -52,20 +52,22 @@ Tensor Joined(const std::vector<Tensor>& parts, int64_t axis) {
 }
 
 // What the member with number `own` of a group gets.
-Tensor OfMember(const Op& op, const Members& members, int64_t own) {
+Tensor ValueOfMember(const Op& op, const Members& members, int64_t own) {
   const int64_t size = static_cast<int64_t>(members.size());
   const Attributes& attributes = op.attributes;
-  if (op.kind == "all_reduce") return Reduce(members, attributes.GetString("reduction"));
-  if (op.kind == "reduce_scatter") return PartOf(Reduce(members, "sum"), attributes.GetInt("axis"), own, size);
-  if (op.kind == "broadcast") return *members[static_cast<size_t>(attributes.GetInt("root"))];
+  if (op.kind == OpKind::kAllReduce) return Reduce(members, attributes.Get(attribute::kReduction));
+  if (op.kind == OpKind::kReduceScatter)
+    return PartOf(Reduce(members, "sum"), attributes.Get(attribute::kAxis), own, size);
+  if (op.kind == OpKind::kBroadcast) return *members[static_cast<size_t>(attributes.Get(attribute::kRoot))];
   std::vector<Tensor> parts;
-  if (op.kind == "all_gather") {
+  if (op.kind == OpKind::kAllGather) {
     for (const Tensor* member : members) parts.push_back(*member);
-    return Joined(parts, attributes.GetInt("axis"));
+    return Joined(parts, attributes.Get(attribute::kAxis));
   }
-  CLEAVE_CHECK(op.kind == "all_to_all") << op.kind;
-  for (const Tensor* member : members) parts.push_back(PartOf(*member, attributes.GetInt("split_axis"), own, size));
-  return Joined(parts, attributes.GetInt("concat_axis"));
+  CLEAVE_CHECK(op.kind == OpKind::kAllToAll) << op.kind;
+  for (const Tensor* member : members)
+    parts.push_back(PartOf(*member, attributes.Get(attribute::kSplitAxis), own, size));
+  return Joined(parts, attributes.Get(attribute::kConcatAxis));
 }
 
 // Puts every part that a rank sends into a queue for each pair of ranks, and takes from it what the other receives.
@@ -73,10 +75,10 @@ TensorOnRanks Exchange(const Op& op, const TensorOnRanks& x) {
   using Part = std::vector<double>;
   std::map<std::pair<int64_t, int64_t>, std::vector<Part>> sent;
   const int64_t ranks = static_cast<int64_t>(x.size());
-  auto peer = op.attributes.GetInts("send_ranks").begin();
+  auto peer = op.attributes.Get(attribute::kSendRanks).begin();
   for (int64_t rank = 0; rank < ranks; ++rank) {
     auto values = x[static_cast<size_t>(rank)].values.begin();
-    for (int64_t size : op.attributes.GetInts("send_sizes")) {
+    for (int64_t size : op.attributes.Get(attribute::kSendSizes)) {
       if (*peer >= 0) sent[{rank, *peer}].push_back(Part(values, values + size));
       values += size;
       ++peer;
@@ -84,10 +86,10 @@ TensorOnRanks Exchange(const Op& op, const TensorOnRanks& x) {
   }
   TensorOnRanks received(x.size(), Zeros(op.type.shape));
   std::map<std::pair<int64_t, int64_t>, size_t> taken;
-  peer = op.attributes.GetInts("receive_ranks").begin();
+  peer = op.attributes.Get(attribute::kReceiveRanks).begin();
   for (int64_t rank = 0; rank < ranks; ++rank) {
     auto values = received[static_cast<size_t>(rank)].values.begin();
-    for (int64_t size : op.attributes.GetInts("receive_sizes")) {
+    for (int64_t size : op.attributes.Get(attribute::kReceiveSizes)) {
       if (*peer >= 0) {
         const Part& part = sent[{*peer, rank}].at(taken[{*peer, rank}]++);
         CLEAVE_CHECK(static_cast<int64_t>(part.size()) == size) << op.name;
@@ -103,13 +105,13 @@ TensorOnRanks Exchange(const Op& op, const TensorOnRanks& x) {
 }  // namespace
 
 TensorOnRanks Communicate(const std::vector<RankAxis>& axes, const Op& op, const TensorOnRanks& x) {
-  if (op.kind == "neighbor_exchange") return Exchange(op, x);
-  const RankAxisSet group = GroupOf(axes, op.attributes.GetString("group"));
+  if (op.kind == OpKind::kNeighborExchange) return Exchange(op, x);
+  const RankAxisSet group = GroupOf(axes, op.attributes.Get(attribute::kGroup));
   TensorOnRanks result;
   for (int64_t rank = 0; rank < static_cast<int64_t>(x.size()); ++rank) {
     Members members;
     for (int64_t member : GroupMembers(axes, group, rank)) members.push_back(&x[static_cast<size_t>(member)]);
-    result.push_back(OfMember(op, members, GroupIndex(axes, group, rank)));
+    result.push_back(ValueOfMember(op, members, GroupIndex(axes, group, rank)));
   }
   return result;
 }

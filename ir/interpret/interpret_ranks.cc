@@ -1,7 +1,7 @@
-#include "ir/manual/interpret_ranks.h"
+#include "ir/interpret/interpret_ranks.h"
 
 #include "base/check/check.h"
-#include "ir/manual/communicate.h"
+#include "ir/interpret/communicate.h"
 #include "ir/manual/manual.h"
 #include "ir/ops/ops.h"
 

@@ -1,4 +1,6 @@
-#include "tools/driver/region_devices.h"
+#include "tools/driver/target_check.h"
+
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
@@ -19,6 +21,15 @@ bool CheckRegionDevices(const Pins& pins, const std::string& target, Diagnostics
                                            region.device == RegionDevice::kGpu ? "cuda" : "cpu", "`")));
   }
   return all_ours;
+}
+
+void CheckPrecision(const Module& module, const std::string& target, Diagnostics& diagnostics) {
+  if (module.training.precision != Precision::kTf32 || target != "cpu") return;
+  Diagnostic warning = Warning(Code::kW0618, "`precision = tf32` is f32 on the CPU");
+  if (module.precision_place.has_value()) std::move(warning).At(*module.precision_place, "multiplies in f32 here");
+  diagnostics.Add(std::move(warning)
+                      .Note("tf32 is a format of the matrix units of GPUs")
+                      .Help("`--target cuda`, or `precision = bf16`, which both targets have"));
 }
 
 }  // namespace cleave

@@ -7,11 +7,11 @@
 #include "gtest/gtest.h"
 #include "ir/differentiate/differentiate.h"
 #include "ir/graph/text.h"
-#include "ir/manual/interpret_ranks.h"
+#include "ir/interpret/interpret_ranks.h"
 #include "ir/manual/manual.h"
-#include "ir/manual/random_models.h"
 #include "ir/ops/builder.h"
 #include "ir/ops/ops.h"
+#include "ir/testing/random_manual_model.h"
 
 namespace cleave {
 namespace {
@@ -48,7 +48,7 @@ double Difference(const Graph& forward, const RankSources& sources, const Op& pa
     RankSources changed = sources;
     TensorOnRanks& values = changed[parameter.id];
     for (size_t r = 0; r < values.size(); ++r) {
-      if (r == rank || !parameter.attributes.GetBool("local")) values[r].values[element] += by;
+      if (r == rank || !parameter.attributes.Get(attribute::kLocal)) values[r].values[element] += by;
     }
     return LossOf(forward, changed);
   };
@@ -62,13 +62,13 @@ int CheckGradients(const Graph& forward, const RankSources& sources, Random& ran
   EXPECT_TRUE(errors.empty()) << errors[0];
   RankSources with_states = sources;
   for (const Op& op : graph.ops) {
-    if (op.kind == "state")
+    if (op.kind == OpKind::kState)
       with_states[op.id].assign(static_cast<size_t>(RankCount(graph.rank_axes)), Zeros(op.type.shape));
   }
   const IdVector<OpId, TensorOnRanks> values = InterpretRanks(graph, with_states, 1);
   int not_zero = 0;
   for (const Op& op : graph.ops) {
-    if (!op.gradient_of.has_value() || graph.op(*op.gradient_of).kind != "parameter") continue;
+    if (!op.gradient_of.has_value() || graph.op(*op.gradient_of).kind != OpKind::kParameter) continue;
     const Op& parameter = graph.op(*op.gradient_of);
     for (int i = 0; i < kElementsPerParameter; ++i) {
       const size_t rank = random() % values[op.id].size();
@@ -143,10 +143,12 @@ TEST(ManualGradientsTest, RandomModels) {
 std::vector<double> ReductionGradients(const std::string& reduction, const std::vector<double>& values) {
   GraphBuilder builder;
   builder.mutable_graph().rank_axes = {{"world", static_cast<int64_t>(values.size())}};
-  const OpId x = builder.Add("parameter", {}, {{"shape", Shape{}}, {"local", true}}, "x");
-  builder.mutable_graph().loss = builder.Add(
-      "all_reduce", {x},
-      {{"group", std::string("world")}, {"size", static_cast<int64_t>(values.size())}, {"reduction", reduction}}, "y");
+  const OpId x = builder.Add(OpKind::kParameter, {}, {{attribute::kShape, Shape{}}, {attribute::kLocal, true}}, "x");
+  builder.mutable_graph().loss = builder.Add(OpKind::kAllReduce, {x},
+                                             {{attribute::kGroup, "world"},
+                                              {attribute::kSize, static_cast<int64_t>(values.size())},
+                                              {attribute::kReduction, reduction}},
+                                             "y");
   RankSources sources;
   for (double value : values) sources[x].push_back({.shape = {}, .values = {value}});
   const Graph graph = *Differentiate(std::move(builder).Build(), {.learning_rate = {.rate = 1}});
@@ -172,18 +174,19 @@ TEST(ManualGradientsTest, AsOneDevice) {
     GraphBuilder builder;
     const bool manual = !axes.empty();
     builder.mutable_graph().rank_axes = std::move(axes);
-    OpId x = builder.Add("input", {}, {{"shape", Shape{12, 3}}, {"data", std::string("x")}}, "x");
-    const OpId weight = builder.Add("parameter", {}, {{"shape", Shape{3, 4}}}, "weight");
+    OpId x = builder.Add(OpKind::kInput, {}, {{attribute::kShape, Shape{12, 3}}, {attribute::kData, "x"}}, "x");
+    const OpId weight = builder.Add(OpKind::kParameter, {}, {{attribute::kShape, Shape{3, 4}}}, "weight");
     if (manual) {
       Ints starts;
       for (int64_t rank = 0; rank < ranks; ++rank) starts.push_back(rank * 12 / ranks);
-      x = builder.Add("rank_slice", {x}, {{"axis", int64_t{0}}, {"size", 12 / ranks}, {"starts", starts}}, "rows");
+      x = builder.Add(OpKind::kRankSlice, {x},
+                      {{attribute::kAxis, 0}, {attribute::kSize, 12 / ranks}, {attribute::kStarts, starts}}, "rows");
     }
-    const OpId y = builder.Add("tanh", {builder.Add("matmul", {x, weight}, {}, "product")}, {}, "y");
-    OpId loss = builder.Add("reduce_mean", {builder.Add("square", {y}, {}, "squares")}, {}, "mean");
+    const OpId y = builder.Add(OpKind::kTanh, {builder.Add(OpKind::kMatmul, {x, weight}, {}, "product")}, {}, "y");
+    OpId loss = builder.Add(OpKind::kReduceMean, {builder.Add(OpKind::kSquare, {y}, {}, "squares")}, {}, "mean");
     if (manual) {
-      loss = builder.Add("all_reduce", {loss}, {{"group", std::string("dp tp")}, {"size", ranks}}, "sum");
-      loss = builder.Add("scale", {loss}, {{"factor", 1.0 / static_cast<double>(ranks)}}, "loss");
+      loss = builder.Add(OpKind::kAllReduce, {loss}, {{attribute::kGroup, "dp tp"}, {attribute::kSize, ranks}}, "sum");
+      loss = builder.Add(OpKind::kScale, {loss}, {{attribute::kFactor, 1.0 / static_cast<double>(ranks)}}, "loss");
     }
     builder.mutable_graph().loss = loss;
     return TrainingGraph(std::move(builder).Build());

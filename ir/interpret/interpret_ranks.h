@@ -1,7 +1,7 @@
 // Reference execution of a manual model in double: every op on all ranks in turn. What a program that is compiled from
 // it must compute, and what its gradients are measured against.
-#ifndef CLEAVE_IR_MANUAL_INTERPRET_RANKS_H_
-#define CLEAVE_IR_MANUAL_INTERPRET_RANKS_H_
+#ifndef CLEAVE_IR_INTERPRET_INTERPRET_RANKS_H_
+#define CLEAVE_IR_INTERPRET_INTERPRET_RANKS_H_
 
 #include <cstdint>
 #include <map>
@@ -25,4 +25,4 @@ IdVector<OpId, TensorOnRanks> InterpretRanks(const Graph& graph, const RankSourc
 
 }  // namespace cleave
 
-#endif  // CLEAVE_IR_MANUAL_INTERPRET_RANKS_H_
+#endif  // CLEAVE_IR_INTERPRET_INTERPRET_RANKS_H_

@@ -1,7 +1,7 @@
 // Random manual models that mix the communication primitives with ordinary ops, for tests of what must hold of all of
 // them.
-#ifndef CLEAVE_IR_MANUAL_RANDOM_MODELS_H_
-#define CLEAVE_IR_MANUAL_RANDOM_MODELS_H_
+#ifndef CLEAVE_IR_TESTING_RANDOM_MANUAL_MODEL_H_
+#define CLEAVE_IR_TESTING_RANDOM_MANUAL_MODEL_H_
 
 #include <cstdint>
 #include <random>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "ir/graph/graph.h"
-#include "ir/manual/interpret_ranks.h"
+#include "ir/interpret/interpret_ranks.h"
 #include "ir/manual/manual.h"
 #include "ir/ops/builder.h"
 
@@ -35,4 +35,4 @@ RankSources RandomRankSources(const Graph& graph, Random& random);
 
 }  // namespace cleave
 
-#endif  // CLEAVE_IR_MANUAL_RANDOM_MODELS_H_
+#endif  // CLEAVE_IR_TESTING_RANDOM_MANUAL_MODEL_H_

@@ -1,0 +1,45 @@
+#include "tools/driver/choose_cluster.h"
+
+#include <utility>
+
+namespace cleave {
+namespace {
+
+ClusterRequest RequestOf(const CompileOptions& options) {
+  const std::string of_target = options.target == "cuda" ? "h100x8" : "cpu";
+  return {.name_or_path = options.cluster.empty() ? of_target : options.cluster, .devices = options.devices};
+}
+
+}  // namespace
+
+std::optional<DeviceCounts> DevicesAskedFor(const CompileOptions& options, Diagnostics& diagnostics) {
+  std::optional<DeviceCounts> devices = CountDevices(RequestOf(options), diagnostics);
+  if (devices.has_value() && options.cluster.empty()) devices->otherwise = 1;
+  return devices;
+}
+
+std::optional<Cluster> ChooseCluster(const CompileOptions& options, const Module& module, Diagnostics& diagnostics) {
+  const ParallelSettings& settings = module.pins.settings;
+  ClusterRequest request = RequestOf(options);
+  if (settings.devices.has_value()) {
+    request.model_devices = settings.devices->value;
+    request.model_span = settings.devices->span;
+  } else if (!settings.mesh.empty()) {
+    int64_t product = 1;
+    for (const NamedAxis& axis : settings.mesh) product *= axis.size;
+    request.model_devices = product;
+    request.model_span = settings.mesh_span;
+  } else if (options.cluster.empty()) {
+    request.model_devices = 1;
+  }
+  std::optional<Cluster> cluster = ResolveCluster(request, diagnostics);
+  if (!cluster.has_value()) return std::nullopt;
+  return WithPrecision(*std::move(cluster), options.target, module.training.precision);
+}
+
+Cluster WithPrecision(Cluster cluster, absl::string_view target, Precision precision) {
+  if (target == "cuda" && precision != Precision::kTf32) cluster.peak.tf32 = 0;
+  return cluster;
+}
+
+}  // namespace cleave

@@ -1,0 +1,30 @@
+// The machines that a command line and a model ask for.
+#ifndef CLEAVE_TOOLS_DRIVER_CHOOSE_CLUSTER_H_
+#define CLEAVE_TOOLS_DRIVER_CHOOSE_CLUSTER_H_
+
+#include <optional>
+
+#include "base/diagnostic/diagnostic.h"
+#include "frontend/frontend.h"
+#include "search/cluster/cluster.h"
+#include "search/cluster/resolve.h"
+#include "tools/driver/options.h"
+
+namespace cleave {
+
+// How many devices there are, as far as the command line says it. Where it names no cluster, a model that says nothing
+// is for one device. nullopt after E0606 or E0607.
+std::optional<DeviceCounts> DevicesAskedFor(const CompileOptions& options, Diagnostics& diagnostics);
+
+// The cluster on which a plan is searched. Its number of devices is, in this order: `--devices`, what the cluster
+// itself says, `devices` or the mesh of the model's `parallel` block. Where `--cluster` is not given, the cluster is
+// one CPU host, or for GPUs hosts with eight H100. nullopt after E0606 to E0608.
+std::optional<Cluster> ChooseCluster(const CompileOptions& options, const Module& module, Diagnostics& diagnostics);
+
+// `cluster` as programs for `target` use it: on GPUs the matrix units take f32 tensors only where the model lets them
+// round.
+Cluster WithPrecision(Cluster cluster, absl::string_view target, Precision precision);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_TOOLS_DRIVER_CHOOSE_CLUSTER_H_

@@ -1,0 +1,73 @@
+#include "tools/driver/choose_cluster.h"
+
+#include "gtest/gtest.h"
+
+namespace cleave {
+namespace {
+
+// The cluster's name and devices.
+std::string Chosen(const CompileOptions& options, const ParallelSettings& settings) {
+  Module module;
+  module.pins.settings = settings;
+  Diagnostics diagnostics;
+  const std::optional<Cluster> cluster = ChooseCluster(options, module, diagnostics);
+  return cluster.has_value() ? cluster->name + " " + std::to_string(cluster->devices())
+                             : std::string(CodeName(diagnostics.items().at(0).code));
+}
+
+CompileOptions Asked(const std::string& target, const std::string& cluster, std::optional<int64_t> devices) {
+  CompileOptions options;
+  options.target = target;
+  options.cluster = cluster;
+  options.devices = devices;
+  return options;
+}
+
+ParallelSettings OfDevices(int64_t devices) {
+  ParallelSettings settings;
+  settings.devices = {.value = devices, .span = {}};
+  return settings;
+}
+
+ParallelSettings OfMesh() {
+  ParallelSettings settings;
+  settings.mesh = {{.name = "dp", .size = 2}, {.name = "tp", .size = 3}};
+  return settings;
+}
+
+TEST(ChooseClusterTest, TheTargetHasADefault) {
+  EXPECT_EQ(Chosen(Asked("cpu", "", std::nullopt), {}), "cpu 1");
+  EXPECT_EQ(Chosen(Asked("cuda", "", std::nullopt), {}), "h100x8 1");
+  EXPECT_EQ(Chosen(Asked("cuda", "", 16), {}), "h100x8 16");
+}
+
+TEST(ChooseClusterTest, TheCommandLineWinsOverTheModel) {
+  EXPECT_EQ(Chosen(Asked("cpu", "", std::nullopt), OfDevices(4)), "cpu 4");
+  EXPECT_EQ(Chosen(Asked("cpu", "", std::nullopt), OfMesh()), "cpu 6");
+  EXPECT_EQ(Chosen(Asked("cpu", "", 2), OfDevices(4)), "cpu 2");
+  EXPECT_EQ(Chosen(Asked("cpu", "h100x8", std::nullopt), {}), "h100x8 8");
+  EXPECT_EQ(Chosen(Asked("cpu", "h100x8", std::nullopt), OfDevices(4)), "h100x8 4");
+  EXPECT_EQ(Chosen(Asked("cpu", "h100x8*2", std::nullopt), OfDevices(4)), "h100x8*2 16");
+  EXPECT_EQ(Chosen(Asked("cpu", "nonesuch", std::nullopt), {}), "E0606");
+}
+
+TEST(ChooseClusterTest, ModelsThatSayNothingAreForOneDeviceOrForTheCluster) {
+  const auto otherwise = [](const std::string& cluster) {
+    Diagnostics diagnostics;
+    return DevicesAskedFor(Asked("cuda", cluster, std::nullopt), diagnostics);
+  };
+  EXPECT_EQ(otherwise(""), (DeviceCounts{.given = std::nullopt, .otherwise = 1}));
+  EXPECT_EQ(otherwise("h100x8"), (DeviceCounts{.given = std::nullopt, .otherwise = 8}));
+  EXPECT_EQ(otherwise("nonesuch"), std::nullopt);
+}
+
+TEST(ChooseClusterTest, MatrixUnitsOfGpusTakeF32OnlyWhereItMayBeRounded) {
+  Cluster cluster = CpuCluster(1);
+  cluster.peak.tf32 = 5e9;
+  EXPECT_EQ(WithPrecision(cluster, "cuda", Precision::kF32).peak.tf32, 0);
+  EXPECT_EQ(WithPrecision(cluster, "cuda", Precision::kTf32), cluster);
+  EXPECT_EQ(WithPrecision(cluster, "cpu", Precision::kF32), cluster);
+}
+
+}  // namespace
+}  // namespace cleave

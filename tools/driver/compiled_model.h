@@ -1,0 +1,53 @@
+// What the stages of a compile make, each a value that the next stages read.
+#ifndef CLEAVE_TOOLS_DRIVER_COMPILED_MODEL_H_
+#define CLEAVE_TOOLS_DRIVER_COMPILED_MODEL_H_
+
+#include <variant>
+
+#include "base/source/source.h"
+#include "frontend/frontend.h"
+#include "ir/check/check.h"
+#include "ir/distribute/distribute.h"
+#include "ir/graph/graph.h"
+#include "ir/memory/memory_plan.h"
+#include "ir/plan/plan.h"
+#include "ir/program/program.h"
+#include "search/cluster/cluster.h"
+#include "search/cost/predict.h"
+
+namespace cleave {
+
+// A model after the command line's settings, and the graph of one training step.
+struct UnderstoodModel {
+  FileId file;
+  Module module;  // Forward graph, training, pins.
+  Graph training_graph;
+};
+
+struct PlannedModel {
+  Cluster cluster;
+  Plan plan;
+};
+
+struct SplitProgram {
+  Distributed distributed;  // Graph and plan, in which ops that cut inner factors have their distributed form.
+  Program program;          // Made of both, and checked statically.
+};
+
+// A plan that is only looked at is not simulated.
+struct NotSimulated {};
+using Proof = std::variant<NotSimulated, SimulationReport, ManualReport>;
+
+// All that is known when something is to be written.
+struct CompiledModel {
+  UnderstoodModel model;
+  PlannedModel planned;
+  SplitProgram split;
+  MemoryPlan memory;
+  Prediction predicted;
+  Proof proof;
+};
+
+}  // namespace cleave
+
+#endif  // CLEAVE_TOOLS_DRIVER_COMPILED_MODEL_H_

@@ -1,0 +1,22 @@
+// The settings of a model as the command line changes them.
+#ifndef CLEAVE_TOOLS_DRIVER_MODULE_SETTINGS_H_
+#define CLEAVE_TOOLS_DRIVER_MODULE_SETTINGS_H_
+
+#include <string>
+
+#include "frontend/frontend.h"
+#include "ir/training/training.h"
+#include "tools/driver/options.h"
+
+namespace cleave {
+
+// Settings of the command line win over those of the model's blocks.
+void ApplyOptions(const CompileOptions& options, Module& module);
+
+// Makes the paths of the training's data absolute. In a model they are relative to its file, but the program runs in
+// its output folder.
+void ResolvePaths(const std::string& model_path, Training& training);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_TOOLS_DRIVER_MODULE_SETTINGS_H_

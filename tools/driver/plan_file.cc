@@ -1,0 +1,115 @@
+#include "tools/driver/plan_file.h"
+
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "base/text/text.h"
+#include "ir/manual/manual.h"
+#include "ir/plan/plan_json.h"
+#include "search/cluster/presets.h"
+#include "search/cluster/resolve.h"
+#include "tools/driver/choose_cluster.h"
+
+namespace cleave {
+namespace {
+
+class PlanFile {
+ public:
+  PlanFile(const CompileOptions& options, const UnderstoodModel& model, Diagnostics& diagnostics)
+      : options_(options), model_(model), diagnostics_(diagnostics) {}
+
+  std::optional<PlannedModel> Read() {
+    std::optional<Plan> plan = ReadPlan();
+    if (!plan.has_value() || !HasRightDevices(*plan)) return std::nullopt;
+    std::optional<Cluster> cluster = FindCluster(*plan);
+    if (!cluster.has_value()) return std::nullopt;
+    return PlannedModel{
+        .cluster = WithPrecision(*std::move(cluster), options_.target, model_.module.training.precision),
+        .plan = *std::move(plan)};
+  }
+
+ private:
+  Diagnostic PlanError(absl::string_view what) const {
+    return Error(Code::kE0604, absl::StrCat("the plan file `", options_.plan_file, "` ", what));
+  }
+
+  std::optional<Plan> ReadPlan() {
+    std::ifstream in(options_.plan_file, std::ios::binary);
+    std::ostringstream text;
+    if (in) text << in.rdbuf();
+    if (!in) {
+      diagnostics_.Add(Error(Code::kE0604, absl::StrCat("cannot read the plan file `", options_.plan_file, "`")));
+      return std::nullopt;
+    }
+    absl::StatusOr<Plan> plan = ParsePlanJson(text.str(), model_.training_graph);
+    if (!plan.ok()) {
+      diagnostics_.Add(PlanError("does not fit this model").Note(std::string(plan.status().message())));
+      return std::nullopt;
+    }
+    return *std::move(plan);
+  }
+
+  bool HasRightDevices(const Plan& plan) {
+    const Graph& graph = model_.training_graph;
+    const int64_t ranks = plan.mesh.rank_count();
+    const std::string is_for = absl::StrCat("is for ", Plural(ranks, "device"));
+    if (graph.is_manual() && RankCount(graph.rank_axes) != ranks) {
+      diagnostics_.Add(PlanError(absl::StrCat(is_for, ", and the manual model for ", RankCount(graph.rank_axes)))
+                           .Help(absl::StrCat("`--devices ", ranks, "`")));
+      return false;
+    }
+    for (const std::string& error : VerifyPlan(graph, plan)) {
+      diagnostics_.Add(PlanError("does not fit this model").Note(error));
+      return false;
+    }
+    if (options_.devices.has_value() && *options_.devices != ranks) {
+      diagnostics_.Add(PlanError(absl::StrCat(is_for, ", not ", *options_.devices))
+                           .Help("leave `--devices` out, or search for a new plan"));
+      return false;
+    }
+    return true;
+  }
+
+  std::optional<Cluster> FindCluster(const Plan& plan) {
+    const std::string is_for = absl::StrCat("is for cluster `", plan.cluster, "`");
+    if (options_.cluster.empty() && !FindPreset(plan.cluster).has_value()) {
+      diagnostics_.Add(PlanError(absl::StrCat(is_for, ", which is not a preset"))
+                           .Help("name the file that describes it: `--cluster FILE.json`"));
+      return std::nullopt;
+    }
+    std::optional<Cluster> cluster = ResolveCluster(
+        {.name_or_path = options_.cluster.empty() ? plan.cluster : options_.cluster, .devices = plan.mesh.rank_count()},
+        diagnostics_);
+    if (!cluster.has_value()) return std::nullopt;
+    if (cluster->name != plan.cluster) {
+      diagnostics_.Add(PlanError(absl::StrCat(is_for, ", not `", cluster->name, "`"))
+                           .Help("leave `--cluster` out, or search for a new plan"));
+      return std::nullopt;
+    }
+    for (const MeshAxis& axis : plan.mesh.axes()) {
+      if (cluster->FindLink(axis.link) != nullptr) continue;
+      diagnostics_.Add(PlanError(absl::StrCat("has a mesh axis `", axis.name, "` over the link `", axis.link,
+                                              "`, which cluster `", plan.cluster, "` does not have"))
+                           .Help("search for a new plan"));
+      return std::nullopt;
+    }
+    return cluster;
+  }
+
+  const CompileOptions& options_;
+  const UnderstoodModel& model_;
+  Diagnostics& diagnostics_;
+};
+
+}  // namespace
+
+std::optional<PlannedModel> ReadPlanFile(const CompileOptions& options, const UnderstoodModel& model,
+                                         Diagnostics& diagnostics) {
+  return PlanFile(options, model, diagnostics).Read();
+}
+
+}  // namespace cleave

@@ -1,0 +1,93 @@
+#include "tools/driver/plan_file.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "gtest/gtest.h"
+#include "ir/partition/partition.h"
+#include "ir/plan/plan_json.h"
+#include "ir/testing/graphs.h"
+#include "ir/testing/plans.h"
+
+namespace cleave {
+namespace {
+
+UnderstoodModel Mlp() {
+  UnderstoodModel model;
+  model.training_graph = TestMlp();
+  model.training_graph.hash = "xxh3:0123456789abcdef";
+  return model;
+}
+
+// A plan of the model for two devices of the cluster "cpu", with `from` in its text replaced by `to`.
+std::string PlanFileWith(const UnderstoodModel& model, const std::string& from = "", const std::string& to = "") {
+  const Mesh mesh = *Mesh::Create({{.name = "m0", .size = 2, .link = "host", .weight = 1}});
+  Plan plan = DataParallelPlan(model.training_graph, mesh);
+  plan.cluster = "cpu";
+  const Program program = *Partition(model.training_graph, plan);
+  std::string text = PlanJson(model.training_graph, plan, program, {});
+  if (!from.empty()) {
+    EXPECT_GT(absl::StrReplaceAll({{from, to}}, &text), 0) << from;
+  }
+  const std::string path = absl::StrCat(std::getenv("TEST_TMPDIR"), "/plan.json");
+  std::ofstream(path, std::ios::binary) << text;
+  return path;
+}
+
+// The message and notes of the error that reading `path` gives; "cluster devices" where there is none.
+std::string Outcome(const std::string& path, CompileOptions options, const UnderstoodModel& model = Mlp()) {
+  options.plan_file = path;
+  Diagnostics diagnostics;
+  const std::optional<PlannedModel> planned = ReadPlanFile(options, model, diagnostics);
+  if (planned.has_value()) return absl::StrCat(planned->cluster.name, " ", planned->cluster.devices());
+  const Diagnostic& error = diagnostics.items().at(0);
+  std::string text = absl::StrCat(CodeName(error.code), ": ", absl::StrReplaceAll(error.message, {{path, "FILE"}}));
+  for (const std::string& note : error.notes) absl::StrAppend(&text, "; ", note);
+  return text;
+}
+
+CompileOptions With(const std::string& cluster, std::optional<int64_t> devices) {
+  CompileOptions options;
+  options.cluster = cluster;
+  options.devices = devices;
+  return options;
+}
+
+TEST(PlanFileTest, FindsThePlanAndItsMachines) {
+  EXPECT_EQ(Outcome(PlanFileWith(Mlp()), {}), "cpu 2");
+  EXPECT_EQ(Outcome(PlanFileWith(Mlp()), With("cpu", 2)), "cpu 2");
+}
+
+TEST(PlanFileTest, AFileMustBeAPlanOfThisModel) {
+  EXPECT_EQ(Outcome("nowhere.json", {}), "E0604: cannot read the plan file `FILE`");
+  EXPECT_EQ(Outcome(PlanFileWith(Mlp(), "\"version\": 1", "\"version\": 9"), {}),
+            "E0604: the plan file `FILE` does not fit this model; plan.version: this version reads 1, found 9");
+  UnderstoodModel other = Mlp();
+  other.training_graph.hash = "xxh3:fedcba9876543210";
+  EXPECT_EQ(Outcome(PlanFileWith(Mlp()), {}, other).substr(0, 67),
+            "E0604: the plan file `FILE` does not fit this model; model.hash: the");
+}
+
+TEST(PlanFileTest, TheDevicesMustBeThoseOfThePlan) {
+  EXPECT_EQ(Outcome(PlanFileWith(Mlp()), With("", 3)), "E0604: the plan file `FILE` is for 2 devices, not 3");
+  UnderstoodModel manual = Mlp();
+  manual.training_graph.rank_axes = {{.name = "world", .size = 4}};
+  EXPECT_EQ(Outcome(PlanFileWith(Mlp()), {}, manual),
+            "E0604: the plan file `FILE` is for 2 devices, and the manual model for 4");
+}
+
+TEST(PlanFileTest, TheClusterMustBeThatOfThePlan) {
+  EXPECT_EQ(Outcome(PlanFileWith(Mlp()), With("h100x8", std::nullopt)),
+            "E0604: the plan file `FILE` is for cluster `cpu`, not `h100x8`");
+  EXPECT_EQ(Outcome(PlanFileWith(Mlp()), With("nonesuch", std::nullopt)).substr(0, 5), "E0606");
+  EXPECT_EQ(Outcome(PlanFileWith(Mlp(), "\"cpu\"", "\"lab\""), {}),
+            "E0604: the plan file `FILE` is for cluster `lab`, which is not a preset");
+  EXPECT_EQ(Outcome(PlanFileWith(Mlp(), "\"host\"", "\"wire\""), {}),
+            "E0604: the plan file `FILE` has a mesh axis `m0` over the link `wire`, which cluster `cpu` does not have");
+}
+
+}  // namespace
+}  // namespace cleave

@@ -1,0 +1,17 @@
+// Whether the rank table by which a program is to be started fits its plan.
+#ifndef CLEAVE_TOOLS_DRIVER_RANK_TABLE_CHECK_H_
+#define CLEAVE_TOOLS_DRIVER_RANK_TABLE_CHECK_H_
+
+#include <string>
+
+#include "base/diagnostic/diagnostic.h"
+
+namespace cleave {
+
+// False after E0609: the table at `path` cannot be read, or it names another number of ranks than `ranks`. True where
+// `path` is empty, for there is no table then.
+bool CheckRankTable(const std::string& path, int ranks, Diagnostics& diagnostics);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_TOOLS_DRIVER_RANK_TABLE_CHECK_H_

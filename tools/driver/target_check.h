@@ -1,0 +1,21 @@
+// Whether what a model asks for suits the target for which programs are generated, "cpu" or "cuda".
+#ifndef CLEAVE_TOOLS_DRIVER_TARGET_CHECK_H_
+#define CLEAVE_TOOLS_DRIVER_TARGET_CHECK_H_
+
+#include <string>
+
+#include "base/diagnostic/diagnostic.h"
+#include "frontend/frontend.h"
+#include "ir/pins/pins.h"
+
+namespace cleave {
+
+// E0324 for each region with another device than that of `target`; whether there is none.
+bool CheckRegionDevices(const Pins& pins, const std::string& target, Diagnostics& diagnostics);
+
+// W0618 where the model's precision is one that `target` does not have.
+void CheckPrecision(const Module& module, const std::string& target, Diagnostics& diagnostics);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_TOOLS_DRIVER_TARGET_CHECK_H_
