@@ -10,7 +10,7 @@
 //       Vector<float, 4> h2_relu_4;
 //   #pragma unroll
 //       for (int v = 0; v < 4; ++v) {
-//         h2_relu_4[v] = Relu(h2_matmul_4[v] + h2_bias_4[v]);
+//         h2_relu_4[v] = Maximum(h2_matmul_4[v] + h2_bias_4[v], 0.0f);
 //       }
 //       Store(h2_relu_4, h2_relu + at);
 //     }

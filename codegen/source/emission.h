@@ -9,6 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "codegen/emit/identifiers.h"
 #include "codegen/emit/text.h"
+#include "codegen/source/element_text.h"
 #include "codegen/source/names.h"
 #include "codegen/source/rank_numbers.h"
 #include "codegen/source/sizes.h"
@@ -37,6 +38,7 @@ struct Emission {
   SourceWriter& kernels;                              // What stands above the program's struct.
   std::map<std::vector<AxisId>, std::string> groups;  // The groups used so far and their names.
   std::map<ValueId, std::string> step_number_places = {};
+  ElementFunctions element_functions = {};  // That the program calls; they stand above its kernels.
 
   const Step& step(int i) const { return program.steps[static_cast<size_t>(i)]; }
   const Value& value(ValueId id) const { return program.value(id); }

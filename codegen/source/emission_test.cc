@@ -1,6 +1,6 @@
 // Every op of the table has an emission, and what is written is laid out as clang-format would leave it.
 #include "absl/strings/str_cat.h"
-#include "codegen/source/expressions.h"
+#include "codegen/source/element_text.h"
 #include "codegen/source/kernels.h"
 #include "codegen/source/settings.h"
 #include "gtest/gtest.h"
@@ -13,29 +13,41 @@ namespace {
 TEST(Emission, EveryOpIsASourceAnExpressionOrACall) {
   for (const OpDefinition* op : AllOps()) {
     const bool source = op->op_class == OpClass::kSource;
-    const int ways = HasExpression(op->kind) + HasKernel(*op) + source;
+    const int ways = HasElementText(op->kind) + HasKernel(*op) + source;
     // A communication of a manual model is no computation of a rank: it becomes a collective of the program.
     EXPECT_EQ(ways, op->rank_use == RankUse::kOthers ? 0 : 1) << "`" << op->kind << "` has " << ways << " emissions";
   }
 }
 
 TEST(Emission, WhatFusionPutsIntoLoopsHasAnExpression) {
-  for (const OpDefinition* op : AllOps()) EXPECT_EQ(HasExpression(op->kind), CanBeLooped(*op)) << op->kind;
+  for (const OpDefinition* op : AllOps()) EXPECT_EQ(HasElementText(op->kind), CanBeLooped(*op)) << op->kind;
 }
 
-TEST(Expressions, KeepTheOrderOfOperations) {
-  const auto text = [](OpKind kind, const std::vector<Expression>& arguments, Attributes attributes = {}) {
-    Program program;
-    for (size_t i = 0; i <= arguments.size(); ++i) {
-      program.values.push_back({.name = "v", .type = {DType::kF32, {4}}, .layout = Layout::Replicated(1)});
-    }
-    Compute compute{.op = OpId(0), .kind = kind, .attributes = attributes, .inputs = {}, .output = ValueId(0)};
-    for (size_t i = 0; i < arguments.size(); ++i) compute.inputs.push_back(ValueId(static_cast<int64_t>(i) + 1));
-    return ElementExpression(program, compute, arguments).text;
+// The text of an op's value, and what it calls.
+struct Written {
+  std::string text;
+  std::string functions;
+};
+
+Written Write(OpKind kind, const std::vector<ElementText>& arguments, Attributes attributes = {}) {
+  Program program;
+  for (size_t i = 0; i <= arguments.size(); ++i) {
+    program.values.push_back({.name = "v", .type = {DType::kF32, {4}}, .layout = Layout::Replicated(1)});
+  }
+  Compute compute{.op = OpId(0), .kind = kind, .attributes = attributes, .inputs = {}, .output = ValueId(0)};
+  for (size_t i = 0; i < arguments.size(); ++i) compute.inputs.push_back(ValueId(static_cast<int64_t>(i) + 1));
+  ElementFunctions functions;
+  std::string text = ElementValue(program, compute, arguments, functions).text;
+  return {text, functions.definitions().text()};
+}
+
+TEST(ElementText, KeepsTheOrderOfOperations) {
+  const auto text = [](OpKind kind, const std::vector<ElementText>& arguments, Attributes attributes = {}) {
+    return Write(kind, arguments, attributes).text;
   };
-  const Expression sum = {"a + b", Binding::kSum};
-  const Expression product = {"a * b", Binding::kProduct};
-  const Expression x = {"x"};
+  const ElementText sum = {"a + b", Binding::kSum};
+  const ElementText product = {"a * b", Binding::kProduct};
+  const ElementText x = {"x"};
   EXPECT_EQ(text(OpKind::kAdd, {sum, x}), "a + b + x");
   EXPECT_EQ(text(OpKind::kAdd, {x, sum}), "x + (a + b)");
   EXPECT_EQ(text(OpKind::kMul, {sum, x}), "(a + b) * x");
@@ -43,7 +55,7 @@ TEST(Expressions, KeepTheOrderOfOperations) {
   EXPECT_EQ(text(OpKind::kSub, {x, product}), "x - a * b");
   EXPECT_EQ(text(OpKind::kNeg, {sum}), "-(a + b)");
   EXPECT_EQ(text(OpKind::kNeg, {{"-x", Binding::kUnary}}), "-(-x)");
-  EXPECT_EQ(text(OpKind::kRelu, {sum}), "Relu(a + b)");
+  EXPECT_EQ(text(OpKind::kRelu, {sum}), "Maximum(a + b, 0.0f)");
   EXPECT_EQ(text(OpKind::kEqual, {sum, x}), "a + b == x ? 1.0f : 0.0f");
   EXPECT_EQ(text(OpKind::kLessEqual, {product, x}), "a * b <= x ? 1.0f : 0.0f");
   EXPECT_EQ(text(OpKind::kMul, {x, {"a > b ? 1.0f : 0.0f", Binding::kConditional}}), "x * (a > b ? 1.0f : 0.0f)");
@@ -60,8 +72,19 @@ TEST(Expressions, KeepTheOrderOfOperations) {
   EXPECT_EQ(text(OpKind::kPower, {x}, {{attribute::kExponent, 2.5}}), "std::pow(x, 2.5f)");
   EXPECT_EQ(text(OpKind::kScale, {sum}, {{attribute::kFactor, 0.5}}), "0.5f * (a + b)");
   EXPECT_EQ(text(OpKind::kScale, {x}, {{attribute::kFactor, -2.0}}), "-2.0f * x");
-  EXPECT_EQ(text(OpKind::kMseGradient, {x, sum, {"g"}}), "2.0f * (x - (a + b)) * g / 4.0f");
-  EXPECT_EQ(text(OpKind::kMaeGradient, {x, sum, {"g"}}), "Sign(x - (a + b)) * g / 4.0f");
+  EXPECT_EQ(text(OpKind::kMseGradient, {x, sum, {"g"}}), "MseGradient(x, a + b, g, 4.0f)");
+}
+
+TEST(ElementText, FunctionsAreWrittenAfterWhatTheyCall) {
+  EXPECT_EQ(Write(OpKind::kNeg, {{"x"}}).functions, "");
+  EXPECT_EQ(Write(OpKind::kSquare, {{"x"}}).functions,
+            "CLEAVE_PORTABLE inline float Square(float x) { return x * x; }\n");
+  EXPECT_EQ(Write(OpKind::kGeluGradient, {{"dy"}, {"x"}}).functions,
+            "CLEAVE_PORTABLE inline float Sigmoid(float x) { return 1.0f / (1.0f + Exp(-x)); }\n"
+            "CLEAVE_PORTABLE inline float GeluGradient(float dy, float x) {\n"
+            "  const float sigmoid = Sigmoid(1.5957691f * (x + 0.044715f * x * x * x));\n"
+            "  return dy * (sigmoid + x * sigmoid * (1.0f - sigmoid) * 1.5957691f * (1.0f + 3.0f * 0.044715f * x * x));\n"
+            "}\n");
 }
 
 TEST(Settings, SchedulesAreWrittenWithWhatTheyUse) {

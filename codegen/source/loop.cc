@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check/check.h"
-#include "codegen/source/expressions.h"
+#include "codegen/source/element_text.h"
 #include "ir/layout/layout.h"
 
 namespace cleave {
@@ -54,10 +54,10 @@ class BodyEmitter {
  private:
   bool IsInside(ValueId value) const { return emission_.fusion.inside.count(value) > 0; }
 
-  Expression Operand(const Compute& compute, size_t input) {
+  ElementText Operand(const Compute& compute, size_t input) {
     const ValueId value = compute.inputs[input];
     if (const auto found = pending_.find(value); found != pending_.end()) {
-      Expression expression = found->second.expression;
+      ElementText expression = found->second.expression;
       if (!found->second.named) {
         // What the expression reads is read later now: by the one that takes it.
         reads_.insert(found->second.reads.begin(), found->second.reads.end());
@@ -73,7 +73,7 @@ class BodyEmitter {
   }
 
   // A constant that is not stored, or a number that depends on the step.
-  Expression SourceOperand(ValueId value) const {
+  ElementText SourceOperand(ValueId value) const {
     for (const Step& step : emission_.program.steps) {
       const Compute* compute = ComputeOf(step);
       if (compute == nullptr || compute->output != value) continue;
@@ -91,12 +91,12 @@ class BodyEmitter {
     const ValueId output = compute.output;
     if (IsInside(output) && uses_[output] == 0) return;
     reads_.clear();
-    std::vector<Expression> arguments;
+    std::vector<ElementText> arguments;
     for (size_t input = 0; input < compute.inputs.size(); ++input) arguments.push_back(Operand(compute, input));
-    Expression expression = ElementExpression(emission_.program, compute, arguments);
+    ElementText expression = ElementValue(emission_.program, compute, arguments, emission_.element_functions);
     if (!FitsOnLine(expression.text)) {
       for (size_t i = 0; i < arguments.size(); ++i) NameArgument(compute.inputs[i], arguments[i]);
-      expression = ElementExpression(emission_.program, compute, arguments);
+      expression = ElementValue(emission_.program, compute, arguments, emission_.element_functions);
     }
     if (!IsInside(output)) {
       TakeWhatIsOverwritten(*emission_.storage.root[output]);
@@ -118,7 +118,7 @@ class BodyEmitter {
     }
   }
 
-  void Store(const Compute& compute, const std::vector<Expression>& arguments, const Expression& expression) {
+  void Store(const Compute& compute, const std::vector<ElementText>& arguments, const ElementText& expression) {
     const std::string target = elements_.write(compute.output);
     if (emission_.value(compute.output).type.dtype == DType::kBf16) {
       return writer_.Assign(target, absl::StrCat("BFloat16(", expression.text, ")"));
@@ -144,13 +144,13 @@ class BodyEmitter {
     return writer_.indent() + 5 + static_cast<int>(text.size()) <= SourceWriter::kColumns;
   }
 
-  void NameLocal(ValueId value, const Expression& expression) {
+  void NameLocal(ValueId value, const ElementText& expression) {
     Declare(emission_.value(value).type.dtype, emission_.names[value], expression.text);
     pending_[value] = {.expression = {emission_.names[value]}, .reads = {}, .named = true};
   }
 
   // Gives a long argument a name of its own.
-  void NameArgument(ValueId value, Expression& argument) {
+  void NameArgument(ValueId value, ElementText& argument) {
     constexpr size_t kLong = 24;
     if (argument.text.size() <= kLong) return;
     const std::string name = emission_.identifiers.Unique(absl::StrCat(emission_.names[value].substr(0, 16), "_term"));
@@ -164,7 +164,7 @@ class BodyEmitter {
 
   // A value of the loop that is not in memory: its expression, or the name of the local constant that holds it.
   struct Pending {
-    Expression expression;
+    ElementText expression;
     std::set<ValueId> reads;  // Buffers that the expression reads.
     bool named = false;
   };

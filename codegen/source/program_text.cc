@@ -13,8 +13,8 @@
 #include "base/status/status_macros.h"
 #include "codegen/source/attention.h"
 #include "codegen/source/communication.h"
+#include "codegen/source/element_text.h"
 #include "codegen/source/emission.h"
-#include "codegen/source/expressions.h"
 #include "codegen/source/kernels.h"
 #include "codegen/source/settings.h"
 #include "codegen/source/stage_order.h"
@@ -36,6 +36,9 @@ class ProgramWriter {
  public:
   ProgramWriter(const Emission& emission) : emission_(emission), type_(StructName(emission.program.model)) {
     emission_.identifiers.Reserve(type_);
+    for (const OpDefinition* op : AllOps()) {
+      if (op->element.has_value()) emission_.identifiers.Reserve(TypeName(op->name()));
+    }
   }
 
   absl::StatusOr<std::string> Run() {
@@ -57,6 +60,8 @@ class ProgramWriter {
 
     SourceWriter writer;
     EmitOpening(writer);
+    writer.Append(emission_.element_functions.definitions());
+    writer.Gap();
     writer.Append(emission_.kernels);
     writer.Gap();
     writer.Open(absl::StrCat("struct ", type_, " final : TrainingProgram {"));
@@ -80,13 +85,13 @@ class ProgramWriter {
     for (const Step& step : program().steps) {
       const Compute* compute = ComputeOf(step);
       if (compute == nullptr || IsSource(step)) continue;
-      if (!HasExpression(compute->kind) && !HasKernel(DefinitionOf(compute->kind))) {
+      if (!HasElementText(compute->kind) && !HasKernel(DefinitionOf(compute->kind))) {
         return absl::UnimplementedError(absl::StrCat("op `", step.name, "`: `", OpKindName(compute->kind),
                                                      "` has no emission for ", target().name));
       }
       for (const ValueId input : compute->inputs) {
         if (!emission_.storage.root[input].has_value() && StepScalarOf(input) != nullptr &&
-            (step.phase != Phase::kUpdate || !HasExpression(compute->kind))) {
+            (step.phase != Phase::kUpdate || !HasElementText(compute->kind))) {
           return absl::UnimplementedError(
               absl::StrCat("op `", step.name, "` reads a number of the optimizer outside of an elementwise update"));
         }

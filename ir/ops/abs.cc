@@ -4,18 +4,26 @@
 namespace cleave {
 namespace {
 
-Gradients AbsGradients(GraphBuilder& builder, const Op& op, OpId dy) {
-  const OpId sign = builder.Add(OpKind::kSign, {op.inputs[0]}, {}, GradientName(op, "x"));
-  return {builder.Add(OpKind::kMul, {dy, sign}, {}, GradientName(op, "x"))};
+// Of a value that is not a number the sign is none either.
+ScalarFunction SignFunction() {
+  const Scalar x = Variable("x");
+  return {.value = Select(x > 0, 1, Select(x < 0, -1, x)), .flops = 1};
 }
 
 }  // namespace
 
-OpDefinition DefineAbs() {
-  OpDefinition definition = UnaryOp("each element without its sign");
-  definition.gradient = AbsGradients;
-  definition.evaluate = EvaluateUnary<[](double x) { return x < 0 ? -x : x; }>;
+Scalar Sign(const Scalar& x) { return Call(OpKind::kSign, SignFunction(), {x}); }
+
+OpDefinition DefineSign() {
+  OpDefinition definition = UnaryOp(SignFunction(), "-1, 0 or 1 by the sign of each element");
+  definition.callable = false;
+  definition.gradient = nullptr;
   return definition;
+}
+
+OpDefinition DefineAbs() {
+  const Scalar x = Variable("x");
+  return UnaryOp({.value = Abs(x), .gradients = {Dy() * Sign(x)}}, "each element without its sign");
 }
 
 }  // namespace cleave

@@ -31,14 +31,12 @@ std::optional<OpId> BatchBroadcastTo(Lift& lift) {
 }  // namespace
 
 OpDefinition DefineBroadcastTo() {
-  OpDefinition definition = UnaryOp("x repeated along dimensions of size 1 and new leading ones");
+  OpDefinition definition =
+      UnaryOp({.value = Variable("x"), .flops = 0}, "x repeated along dimensions of size 1 and new leading ones");
   definition.callable = false;
   definition.signature.push_back(RequiredAttribute(attribute::kShape));
   definition.infer = InferBroadcastTo;
-  definition.rule = FirstLinearRule;
   definition.gradient = BroadcastToGradients;
-  definition.flops = FlopsPerElement<0>;
-  definition.evaluate = EvaluateUnary<[](double x) { return x; }>;
   definition.resize = ResizeShape;
   definition.batch = BatchBroadcastTo;
   return definition;

@@ -1,5 +1,3 @@
-#include <cmath>
-
 #include "absl/strings/str_cat.h"
 #include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
@@ -25,24 +23,21 @@ Gradients CastGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   return {builder.Add(OpKind::kCast, {dy}, {{attribute::kDType, from}}, GradientName(op, "x"))};
 }
 
-// In double, as all reference evaluation: a cast to bf16 does not round.
-void EvaluateCast(const Evaluation& evaluation) {
-  const bool truncate = evaluation.attributes.Get(attribute::kDType) == DType::kI32;
-  for (size_t i = 0; i < evaluation.output.values.size(); ++i) {
-    const double value = evaluation.inputs[0]->values[i];
-    evaluation.output.values[i] = truncate ? std::trunc(value) : value;
-  }
+std::vector<double> Truncates(const Attributes& attributes, int64_t) {
+  return {attributes.Get(attribute::kDType) == DType::kI32 ? 1.0 : 0.0};
 }
 
 }  // namespace
 
+// A cast to bf16 does not round here: as all reference evaluation it is in double.
 OpDefinition DefineCast() {
-  OpDefinition definition = UnaryOp("each element as another type; f32 to i32 cuts the fraction off");
+  const Scalar x = Variable("x"), truncates = Variable("truncates");
+  OpDefinition definition = UnaryOp({.parameters = {"x", "truncates"}, .value = Select(truncates, Truncate(x), x)},
+                                    "each element as another type; f32 to i32 cuts the fraction off", Truncates);
   definition.signature.push_back(RequiredAttribute(attribute::kDType));
   definition.infer = InferCast;
   definition.rule = CastRule;
   definition.gradient = CastGradients;
-  definition.evaluate = EvaluateCast;
   definition.treatment = Treatment::kFloat;
   return definition;
 }

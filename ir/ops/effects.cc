@@ -34,7 +34,7 @@ OpDefinition DefinePrint() {
   definition.signature.push_back(OptionalAttribute(attribute::kLocal, false));
   definition.infer = InferPrint;
   definition.flops = FlopsPerElement<0>;
-  definition.evaluate = EvaluateUnary<[](double x) { return x; }>;
+  definition.evaluate = CopyElements;
   definition.treatment = Treatment::kFloat;
   definition.calls = PrintCalls;
   return definition;
@@ -43,7 +43,7 @@ OpDefinition DefinePrint() {
 OpDefinition DefineAssertFinite() {
   OpDefinition definition = UnaryOp("stops the run where an element is infinite or not a number");
   definition.op_class = OpClass::kEffect;
-  definition.evaluate = EvaluateUnary<[](double x) { return x; }>;
+  definition.evaluate = CopyElements;
   definition.treatment = Treatment::kFloat;
   definition.calls = AssertFiniteCalls;
   return definition;

@@ -1,9 +1,9 @@
-// What elementwise ops share: definitions of one- and two-input ops, their rules and their evaluation.
+// Elementwise ops: an op is what it computes of one element (ir/scalar), and all else that follows from it: evaluation,
+// the groups of inputs in which it is linear, gradients, flops, and the text of generated programs.
 //
-//   OpDefinition DefineExp() {
-//     OpDefinition definition = UnaryOp("e to the power of each element");
-//     definition.evaluate = EvaluateUnary<[](double x) { return std::exp(x); }>;
-//     …
+//   OpDefinition DefineSoftsign() {
+//     const Scalar x = Variable("x");
+//     return UnaryOp({.value = x / (1 + Abs(x))}, "x / (1 + |x|) of each element");
 //   }
 // Inside of ir/ops only.
 #ifndef CLEAVE_IR_OPS_ELEMENTWISE_H_
@@ -16,27 +16,60 @@
 #include "ir/ops/inference.h"
 #include "ir/ops/ops.h"
 #include "ir/ops/rules.h"
+#include "ir/scalar/scalar.h"
 
 namespace cleave {
 
 using Gradients = std::vector<std::optional<OpId>>;
 
 // Below, "real" is f32 or bf16, and the inputs and the result of one op hold the same (CheckOneFloat has the
-// exception).
+// exception). The parameters of a function are the op's inputs, and after them its attributes, which the op adds to the
+// signature and checks in an inference of its own.
 
-// Real, to the same type; linear in nothing; one operation per element. Gradient and evaluation are left to be
-// set.
+// Real x to the same type.
+OpDefinition UnaryOp(ScalarFunction function, std::string summary, ElementFunction::Numbers numbers = nullptr);
+
+// (x, y), both real, with broadcasting.
+OpDefinition BinaryOp(const Scalar& value, std::string summary);
+
+// (x, y), both real or both i32, with broadcasting: 1 where `value` holds, else 0, as f32 of integers. Its gradients
+// are zero.
+OpDefinition ComparisonOp(const Scalar& value, std::string summary);
+
+// An internal (dy, value) -> dx, all of one shape.
+OpDefinition UnaryGradientOp(ScalarFunction function, std::string summary);
+
+// The same without inference.
+OpDefinition ElementwiseOp(ScalarFunction function, std::vector<Argument> signature, std::string summary,
+                           ElementFunction::Numbers numbers = nullptr);
+
+// Real x to the same type, not computed from one element alone: linear in nothing, one operation per element. Gradient
+// and evaluation are left to be set.
 OpDefinition UnaryOp(std::string summary);
 
-// (x, y), both real, with broadcasting; linear in nothing; one operation per element.
-OpDefinition BinaryOp(std::string summary);
+// The value of an attribute.
+inline Scalar Variable(Attribute<double> key) { return Variable(std::string(key.name)); }
 
-// (x, y), both real or both i32, with broadcasting: 1 where it holds, else 0, as f32 of integers. Its gradients are
-// zero.
-OpDefinition ComparisonOp(std::string summary);
+// A call of the function of op `kind`.
+Scalar Call(OpKind kind, ScalarFunction function, std::vector<Scalar> arguments);
 
-// An internal (dy, `value`) -> dx, all of one shape; linear in dy.
-OpDefinition UnaryGradientOp(std::string value, std::string summary);
+// Functions of ops that those of others call. Each is defined beside its op.
+Scalar Sigmoid(const Scalar& x);
+Scalar Sign(const Scalar& x);
+Scalar Softplus(const Scalar& x);
+Scalar Square(const Scalar& x);
+
+// The op, but in f32 also where a model is trained in bf16, because it makes a small error of its argument a large one.
+OpDefinition ComputedInF32(OpDefinition definition);
+
+// For OpDefinition::evaluate: the same elements in the same order.
+void CopyElements(const Evaluation& evaluation);
+
+// For OpDefinition::gradient: ops that compute the gradients of the op's function.
+Gradients ElementGradients(GraphBuilder& builder, const Op& op, OpId dy);
+
+// For OpDefinition::gradient: zero by every input, as of functions that are constant between jumps.
+Gradients ZeroGradients(GraphBuilder& builder, const Op& op, OpId dy);
 
 // An error unless inputs `a` and `b`, arguments of these names, hold one type; the help casts to f32, which both can
 // be.
@@ -45,37 +78,14 @@ std::optional<OpError> CheckOneDType(Types inputs, int a, const std::string& nam
 // All inputs broadcast to one shape, of elements `dtype`; the types of the inputs' elements are not looked at.
 InferResult InferBroadcast(Types inputs, DType dtype);
 
-// For OpDefinition::gradient: zero by every input, as of functions that are constant between jumps.
-Gradients ZeroGradients(GraphBuilder& builder, const Op& op, OpId dy);
-
 // Rules by linearity, for OpDefinition::rule.
 Rule NowhereLinearRule(Types inputs, const TensorType& output, const Attributes& attributes);
-Rule FirstLinearRule(Types inputs, const TensorType& output, const Attributes& attributes);    // {{0}}
-Rule JointlyLinearRule(Types inputs, const TensorType& output, const Attributes& attributes);  // {{0, 1}}
-Rule EachLinearRule(Types inputs, const TensorType& output, const Attributes& attributes);     // {{0}, {1}}
+Rule FirstLinearRule(Types inputs, const TensorType& output, const Attributes& attributes);  // {{0}}
 
 // `PerElement` operations for each element of the output.
 template <int PerElement>
 Flops FlopsPerElement(Types, const TensorType& output, const Attributes&) {
   return Flops(static_cast<double>(PerElement) * static_cast<double>(output.elements()));
-}
-
-template <auto F>
-void EvaluateUnary(const Evaluation& evaluation) {
-  const std::vector<int64_t> index = BroadcastIndex(evaluation.output.shape, evaluation.inputs[0]->shape);
-  for (size_t i = 0; i < index.size(); ++i) {
-    evaluation.output.values[i] = F(evaluation.inputs[0]->values[static_cast<size_t>(index[i])]);
-  }
-}
-
-template <auto F>
-void EvaluateBinary(const Evaluation& evaluation) {
-  const std::vector<int64_t> a = BroadcastIndex(evaluation.output.shape, evaluation.inputs[0]->shape);
-  const std::vector<int64_t> b = BroadcastIndex(evaluation.output.shape, evaluation.inputs[1]->shape);
-  for (size_t i = 0; i < a.size(); ++i) {
-    evaluation.output.values[i] = F(evaluation.inputs[0]->values[static_cast<size_t>(a[i])],
-                                    evaluation.inputs[1]->values[static_cast<size_t>(b[i])]);
-  }
 }
 
 }  // namespace cleave

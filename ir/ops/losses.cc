@@ -70,14 +70,30 @@ Rule RegressionRule(Types inputs, const TensorType&, const Attributes&) {
   return rule;
 }
 
+namespace {
+
 InferResult InferRegressionGradient(Types inputs, const Attributes&) {
   if (auto error = CheckRegression(inputs)) return *error;
   if (auto error = CheckSameShape({inputs[2], TensorType{}}, 0, 1, "dloss")) return *error;
   return inputs[0];
 }
 
+// Only partial sums of dloss come to be.
 Rule RegressionGradientRule(Types inputs, const TensorType& output, const Attributes&) {
   return BroadcastRule(inputs, output, {{2}});
+}
+
+}  // namespace
+
+OpDefinition RegressionGradientOp(ScalarFunction function, std::string summary) {
+  OpDefinition definition = ElementwiseOp(
+      std::move(function), {{.name = "prediction"}, {.name = "target"}, {.name = "dloss"}}, std::move(summary),
+      [](const Attributes&, int64_t elements) { return std::vector<double>{static_cast<double>(elements)}; });
+  definition.callable = false;
+  definition.infer = InferRegressionGradient;
+  definition.rule = RegressionGradientRule;
+  definition.gradient = nullptr;
+  return definition;
 }
 
 Gradients RegressionGradients(GraphBuilder& builder, const Op& op, OpId dy, OpKind kind) {

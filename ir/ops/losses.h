@@ -27,9 +27,8 @@ std::optional<OpError> CheckRegression(Types inputs, const std::string& first = 
 InferResult InferRegression(Types inputs, const Attributes& attributes);
 Rule RegressionRule(Types inputs, const TensorType& output, const Attributes& attributes);
 
-// (prediction, target, dloss) -> like prediction, for the gradients of regressions.
-InferResult InferRegressionGradient(Types inputs, const Attributes& attributes);
-Rule RegressionGradientRule(Types inputs, const TensorType& output, const Attributes& attributes);
+// An internal (prediction, target, dloss) -> like prediction, by a function of these and the count of elements.
+OpDefinition RegressionGradientOp(ScalarFunction function, std::string summary);
 
 // Gradients by prediction and target through op `kind` of the form above.
 Gradients RegressionGradients(GraphBuilder& builder, const Op& op, OpId dy, OpKind kind);

@@ -35,4 +35,13 @@ OpDefinition DefineMae() {
                       .need = RowOrderNeed<0>};
 }
 
+OpDefinition DefineMaeGradient() {
+  const Scalar prediction = Variable("prediction"), target = Variable("target");
+  const Scalar dloss = Variable("dloss"), count = Variable("count");
+  return RegressionGradientOp({.parameters = {"prediction", "target", "dloss", "count"},
+                               .value = Sign(prediction - target) * dloss / count,
+                               .flops = 3},
+                              "sign(prediction - target) * dloss / count");
+}
+
 }  // namespace cleave

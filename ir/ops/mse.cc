@@ -34,4 +34,13 @@ OpDefinition DefineMse() {
                       .need = RowOrderNeed<0>};
 }
 
+OpDefinition DefineMseGradient() {
+  const Scalar prediction = Variable("prediction"), target = Variable("target");
+  const Scalar dloss = Variable("dloss"), count = Variable("count");
+  return RegressionGradientOp({.parameters = {"prediction", "target", "dloss", "count"},
+                               .value = 2 * (prediction - target) * dloss / count,
+                               .flops = 3},
+                              "2 (prediction - target) * dloss / count");
+}
+
 }  // namespace cleave

@@ -5,6 +5,7 @@
 #ifndef CLEAVE_IR_OPS_OPS_H_
 #define CLEAVE_IR_OPS_OPS_H_
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <variant>
@@ -17,6 +18,7 @@
 #include "ir/graph/graph.h"
 #include "ir/op_kind/op_kind.h"
 #include "ir/rule/rule.h"
+#include "ir/scalar/scalar.h"
 #include "ir/types/tensor.h"
 #include "ir/types/types.h"
 
@@ -148,6 +150,18 @@ struct Evaluation {
   int rank = 0;                            // That evaluates; for ops with RankUse::kNumber.
 };
 
+// What an elementwise op computes of one element of each input.
+struct ElementFunction {
+  ScalarFunction function;  // Its parameters: the op's inputs, then numbers.
+  size_t inputs = 1;
+
+  // The numbers; null: float attributes, with the names of the parameters. `elements`: of the whole result.
+  using Numbers = std::vector<double> (*)(const Attributes& attributes, int64_t elements);
+  Numbers numbers = nullptr;
+
+  std::vector<double> NumbersOf(const Attributes& attributes, int64_t elements) const;
+};
+
 struct OpDefinition {
   // What it is.
   OpKind kind{};  // Set by the table.
@@ -162,20 +176,24 @@ struct OpDefinition {
   std::vector<Argument> signature = {};
   std::string summary = {};  // One line for the language reference.
 
+  // Set for ops that are computed element by element: generated programs compute them inside of loops.
+  std::optional<ElementFunction> element = {};
   std::string name() const { return std::string(OpKindName(kind)); }
 
   // Shape and dtype inference; checks everything that can be wrong with the arguments.
   InferResult (*infer)(absl::Span<const TensorType> inputs, const Attributes& attributes) = nullptr;
 
   // The sharding rule. REQUIRES: infer accepted the arguments.
-  Rule (*rule)(absl::Span<const TensorType> inputs, const TensorType& output, const Attributes& attributes) = nullptr;
+  std::function<Rule(absl::Span<const TensorType> inputs, const TensorType& output, const Attributes& attributes)>
+      rule = nullptr;
 
   // Builds the gradients of the loss by each input, given that by the output; nullopt where it is zero or the input is
   // not differentiable. Null: the op has no gradient, and a differentiable path through it is an error.
   std::vector<std::optional<OpId>> (*gradient)(GraphBuilder& builder, const Op& op, OpId output_gradient) = nullptr;
 
   // Arithmetic operations for the given (local or global) types.
-  Flops (*flops)(absl::Span<const TensorType> inputs, const TensorType& output, const Attributes& attributes) = nullptr;
+  std::function<Flops(absl::Span<const TensorType> inputs, const TensorType& output, const Attributes& attributes)>
+      flops = nullptr;
 
   // The op in its distributed form: ops with plain factors that compute the same value, whatever cuts their factors.
   // Needed by ops with kInner factors. `pieces`: per factor of the rule the number of pieces it is cut into. Returns
@@ -185,7 +203,7 @@ struct OpDefinition {
 
   // Reference evaluation in double. Null only for sources whose values come from outside (input, parameter, state) and
   // for ops that need other ranks (RankUse::kOthers).
-  void (*evaluate)(const Evaluation& evaluation) = nullptr;
+  std::function<void(const Evaluation& evaluation)> evaluate = nullptr;
 
   // The attributes of the same op when its factors have other sizes (a reshape's target shape, one_hot's depth). Null
   // where attributes hold no sizes.

@@ -88,9 +88,6 @@ Gradients ReshapingGradients(GraphBuilder& builder, const Op& op, OpId dy) {
                       GradientName(op, "x"))};
 }
 
-// evaluate: the same elements in the same order.
-void CopyElements(const Evaluation& evaluation) { evaluation.output.values = evaluation.inputs[0]->values; }
-
 InferResult InferReshape(Types inputs, const Attributes& attributes) {
   const Shape& wanted = attributes.Get(attribute::kShape);
   Shape shape = wanted;

@@ -18,6 +18,12 @@ Form SignedBinary() {
   return [](Maker& maker) { Binary(maker, Fill::kSigned); };
 }
 
+// Of an elementwise op of which nothing is said below: attributes take their defaults.
+Form UsualForm(const OpDefinition& op) {
+  if (op.element->inputs == 1) return SignedUnary();
+  return op.callable ? SignedBinary() : UnaryGradient;
+}
+
 }  // namespace
 
 void Unary(Maker& maker, Fill fill, const Attributes& attributes) {
@@ -42,14 +48,11 @@ void UnaryGradient(Maker& maker) {
 }
 
 void AddElementwiseSamples(Forms& forms) {
-  for (const OpKind op : {OpKind::kNeg, OpKind::kExp, OpKind::kTanh, OpKind::kSigmoid, OpKind::kRelu, OpKind::kGelu,
-                          OpKind::kAbs, OpKind::kSquare, OpKind::kSign, OpKind::kAssertFinite, OpKind::kErf,
-                          OpKind::kSin, OpKind::kCos, OpKind::kSilu, OpKind::kSoftplus}) {
-    forms[op] = SignedUnary();
+  for (const OpDefinition* op : AllOps()) {
+    if (op->element.has_value()) forms[op->kind] = UsualForm(*op);
   }
+  forms[OpKind::kAssertFinite] = SignedUnary();
   for (const OpKind op : {OpKind::kLog, OpKind::kSqrt, OpKind::kRsqrt}) forms[op] = PositiveUnary();
-  for (const OpKind op : {OpKind::kAdd, OpKind::kSub, OpKind::kMul, OpKind::kDiv, OpKind::kMaximum, OpKind::kMinimum})
-    forms[op] = SignedBinary();
   // Labels are often equal, signed values never.
   for (const OpKind op : {OpKind::kEqual, OpKind::kNotEqual, OpKind::kLess, OpKind::kLessEqual, OpKind::kGreater,
                           OpKind::kGreaterEqual}) {

@@ -14,6 +14,7 @@ Table MakeTable() {
     CLEAVE_CHECK(definition.infer != nullptr && definition.rule != nullptr && definition.flops != nullptr)
         << "op `" << kind << "` is not complete";
     definition.kind = kind;
+    if (definition.element.has_value()) definition.element->function.name = std::string(OpKindName(kind));
     table.push_back(std::move(definition));
   };
 #define CLEAVE_OP(Name, name) add(OpKind::k##Name, Define##Name());

@@ -14,10 +14,6 @@ InferResult InferWhere(Types inputs, const Attributes&) {
   return InferBroadcast(inputs, ElementwiseDType(inputs.subspan(1)));
 }
 
-Rule WhereRule(Types inputs, const TensorType& output, const Attributes&) {
-  return BroadcastRule(inputs, output, {{1, 2}});
-}
-
 // Products with 1 or 0: unlike a choice between dy and nothing, they let partial sums of dy pass.
 Gradients WhereGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   if (op.type.dtype != DType::kF32) return ZeroGradients(builder, op, dy);
@@ -34,31 +30,18 @@ Gradients WhereGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   return {std::nullopt, SumToType(builder, by_a, a, name_a), SumToType(builder, by_b, b, name_b)};
 }
 
-void EvaluateWhere(const Evaluation& evaluation) {
-  const Shape& shape = evaluation.output.shape;
-  const std::vector<int64_t> condition = BroadcastIndex(shape, evaluation.inputs[0]->shape);
-  const std::vector<int64_t> a = BroadcastIndex(shape, evaluation.inputs[1]->shape);
-  const std::vector<int64_t> b = BroadcastIndex(shape, evaluation.inputs[2]->shape);
-  for (size_t i = 0; i < condition.size(); ++i) {
-    const bool takes_a = evaluation.inputs[0]->values[static_cast<size_t>(condition[i])] != 0;
-    evaluation.output.values[i] = takes_a ? evaluation.inputs[1]->values[static_cast<size_t>(a[i])]
-                                          : evaluation.inputs[2]->values[static_cast<size_t>(b[i])];
-  }
-}
-
 }  // namespace
 
 OpDefinition DefineWhere() {
-  return OpDefinition{
-      .op_class = OpClass::kElementwise,
-      .signature = {{.name = "condition"}, {.name = "a", .takes_number = true}, {.name = "b", .takes_number = true}},
-      .summary = "a where the condition is not 0, else b, with broadcasting",
-      .infer = InferWhere,
-      .rule = WhereRule,
-      .gradient = WhereGradients,
-      .flops = FlopsPerElement<1>,
-      .evaluate = EvaluateWhere,
-      .batch = BatchBroadcasting};
+  const Scalar condition = Variable("condition"), a = Variable("a"), b = Variable("b");
+  OpDefinition definition =
+      ElementwiseOp({.parameters = {"condition", "a", "b"}, .value = Select(condition, a, b)},
+                    {{.name = "condition"}, {.name = "a", .takes_number = true}, {.name = "b", .takes_number = true}},
+                    "a where the condition is not 0, else b, with broadcasting");
+  definition.infer = InferWhere;
+  definition.gradient = WhereGradients;
+  definition.batch = BatchBroadcasting;
+  return definition;
 }
 
 }  // namespace cleave

@@ -1,5 +1,5 @@
-// Functions of one element, for the loops and kernels of generated programs. Each is inline and without branches that
-// keep a loop from being vectorised. A value that is not a number stays one.
+// The primitives of one element that the standard library lacks, or has in a form that keeps a loop from being
+// vectorised: what the functions of generated programs are made of. A value that is not a number stays one.
 //
 // Products and sums may be contracted to fused multiply-adds, as nvcc does and -march=native: what is exact stays exact,
 // what is rounded is rounded once less. They must not be reordered (-ffast-math).
@@ -48,15 +48,9 @@ CLEAVE_PORTABLE inline float Exp(float x) {
 #endif
 }
 
-CLEAVE_PORTABLE inline float Square(float x) { return x * x; }
-CLEAVE_PORTABLE inline float Sign(float x) { return x > 0.0f ? 1.0f : x < 0.0f ? -1.0f : x; }
-CLEAVE_PORTABLE inline float Relu(float x) { return x < 0.0f ? 0.0f : x; }
-CLEAVE_PORTABLE inline float Sigmoid(float x) { return 1.0f / (1.0f + Exp(-x)); }
-
 // The larger and the smaller; not a number where either is.
 CLEAVE_PORTABLE inline float Maximum(float x, float y) { return x < y || y != y ? y : x; }
 CLEAVE_PORTABLE inline float Minimum(float x, float y) { return y < x || y != y ? y : x; }
-CLEAVE_PORTABLE inline float Clamp(float x, float low, float high) { return x < low ? low : x > high ? high : x; }
 
 // x to the power of a whole number, by repeated squaring.
 template <int kExponent>
@@ -68,12 +62,10 @@ CLEAVE_PORTABLE inline float Power(float x) {
   } else if constexpr (kExponent == 1) {
     return x;
   } else {
-    return Square(Power<kExponent / 2>(x)) * Power<kExponent % 2>(x);
+    const float root = Power<kExponent / 2>(x);
+    return root * root * Power<kExponent % 2>(x);
   }
 }
-
-CLEAVE_PORTABLE inline float LeakyRelu(float x, float slope) { return x < 0.0f ? slope * x : x; }
-CLEAVE_PORTABLE inline float Silu(float x) { return x * Sigmoid(x); }
 
 // log(1 + t) for t in [0, 1], as t times the polynomial that fits log(1 + t) / t best: relative error below 5e-9.
 CLEAVE_PORTABLE inline float LogOnePlus(float t) {
@@ -90,16 +82,10 @@ CLEAVE_PORTABLE inline float LogOnePlus(float t) {
   return y * t;
 }
 
-// log(1 + e^x), in the form that neither overflows nor loses what is small.
-CLEAVE_PORTABLE inline float Softplus(float x) {
-  const float size = x < 0.0f ? -x : x;
-  return Relu(x) + LogOnePlus(Exp(-size));
-}
-
 // The error function: x p(x^2) / q(x^2), the ratio of degree 5 over 5 that fits erf(x) / x best on [0, 3.92], with
 // relative error below 2e-8; beyond, the nearest float is 1.
 CLEAVE_PORTABLE inline float Erf(float x) {
-  const float at = Clamp(x, -3.92f, 3.92f);
+  const float at = Minimum(Maximum(x, -3.92f), 3.92f);
   const float z = at * at;
   float p = 2.0500475824e-6f;
   p = p * z + 2.8484357298e-4f;
@@ -113,24 +99,8 @@ CLEAVE_PORTABLE inline float Erf(float x) {
   q = q * z + 1.1409970804e-1f;
   q = q * z + 5.0205662542e-1f;
   q = q * z + 1.0f;
-  const float y = Clamp(at * p / q, -1.0f, 1.0f);
+  const float y = Minimum(Maximum(at * p / q, -1.0f), 1.0f);
   return x > 3.92f ? 1.0f : x < -3.92f ? -1.0f : y;
-}
-
-// gelu(x) = x (1 + tanh(u)) / 2, u = sqrt(2 / pi) (x + 0.044715 x^3): Hendrycks and Gimpel (2016), the tanh form.
-// With s = sigmoid(2 u) that is x s, and tanh(u) = 2 s - 1.
-constexpr float kGeluSlope = 1.5957691216057308f;  // 2 sqrt(2 / pi)
-constexpr float kGeluCube = 0.044715f;
-CLEAVE_PORTABLE inline float Gelu(float x) { return x * Sigmoid(kGeluSlope * (x + kGeluCube * x * x * x)); }
-
-// Gradients by the op's input, given that by its output (dy) and the op's result (y) or its input (x).
-CLEAVE_PORTABLE inline float ReluGradient(float dy, float y) { return y > 0.0f ? dy : 0.0f; }
-CLEAVE_PORTABLE inline float LeakyReluGradient(float dy, float x, float slope) { return x > 0.0f ? dy : slope * dy; }
-CLEAVE_PORTABLE inline float TanhGradient(float dy, float y) { return dy * (1.0f - y * y); }
-CLEAVE_PORTABLE inline float SigmoidGradient(float dy, float y) { return dy * y * (1.0f - y); }
-CLEAVE_PORTABLE inline float GeluGradient(float dy, float x) {
-  const float s = Sigmoid(kGeluSlope * (x + kGeluCube * x * x * x));
-  return dy * (s + x * s * (1.0f - s) * kGeluSlope * (1.0f + 3.0f * kGeluCube * x * x));
 }
 
 }  // namespace cleave::runtime

@@ -2,7 +2,7 @@
 //
 //   for (int64_t i = 4 * FirstElement(); i < count; i += 4 * ElementStride()) {
 //     Vector<float, 4> x_4 = Load<4>(x + i);
-//     for (int v = 0; v < 4; ++v) x_4[v] = Relu(x_4[v]);
+//     for (int v = 0; v < 4; ++v) x_4[v] = Maximum(x_4[v], 0.0f);
 //     Store(x_4, y + i);
 //   }
 //

@@ -66,13 +66,8 @@ TEST(Elementwise, PolynomialsAreExactToAFewUnits) {
       Erf, [](double x) { return std::erf(x); }, -1e-3f, 1e-3f, 4);
   ExpectExact(
       LogOnePlus, [](double t) { return std::log1p(t); }, 0.0f, 1.0f, 3);
-  const auto softplus = [](double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); };
-  ExpectExact(Softplus, softplus, -80.0f, 80.0f, 3);
-  ExpectExact(
-      Silu, [](double x) { return x / (1.0 + std::exp(-x)); }, -80.0f, 80.0f, 4);
   EXPECT_EQ(Erf(std::numeric_limits<float>::infinity()), 1.0f);
-  EXPECT_EQ(Softplus(1e30f), 1e30f);
-  for (const auto f : {Erf, Softplus, Silu}) EXPECT_TRUE(std::isnan(f(std::nanf(""))));
+  EXPECT_TRUE(std::isnan(Erf(std::nanf(""))));
 }
 
 TEST(Elementwise, PowersByWholeNumbers) {
@@ -93,24 +88,6 @@ TEST(Elementwise, BoundsKeepNotANumber) {
     EXPECT_TRUE(std::isnan(f(nan, 1.0f)));
     EXPECT_TRUE(std::isnan(f(1.0f, nan)));
   }
-  EXPECT_EQ(Clamp(3.0f, -1.0f, 1.0f), 1.0f);
-  EXPECT_TRUE(std::isnan(Clamp(nan, -1.0f, 1.0f)));
-  EXPECT_EQ(LeakyRelu(-2.0f, 0.5f), -1.0f);
-  EXPECT_TRUE(std::isnan(LeakyRelu(nan, 0.5f)));
-}
-
-TEST(Elementwise, GradientsAreThoseOfFiniteDifferences) {
-  for (const float x : {-2.3f, -0.7f, 0.4f, 1.9f}) {
-    constexpr float kStep = 1e-2f;
-    const auto slope = [&](auto f) { return (f(x + kStep) - f(x - kStep)) / (2 * kStep); };
-    EXPECT_NEAR(GeluGradient(1.0f, x), slope(Gelu), 1e-3);
-    EXPECT_NEAR(SigmoidGradient(1.0f, Sigmoid(x)), slope(Sigmoid), 1e-3);
-    EXPECT_NEAR(TanhGradient(1.0f, std::tanh(x)), slope([](float at) { return std::tanh(at); }), 1e-3);
-    EXPECT_NEAR(ReluGradient(1.0f, Relu(x)), slope(Relu), 1e-3);
-    EXPECT_NEAR(LeakyReluGradient(1.0f, x, 0.2f), slope([](float at) { return LeakyRelu(at, 0.2f); }), 1e-3);
-  }
-  EXPECT_NEAR(Gelu(1.0f), 0.841192f, 1e-5);
-  EXPECT_TRUE(std::isnan(Relu(std::nanf(""))));
 }
 
 // Many rows to add, in an order that the number of threads must not change.

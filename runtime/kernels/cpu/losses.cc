@@ -120,7 +120,7 @@ void BceWithLogits(const float* logits, const float* target, int64_t count, int6
   // max(x, 0) and x t are subtracted first: where the target is 0 or 1 that is exact.
   *loss = MeanShare(count, 1, whole, mask, [=](int64_t i) {
     const float x = logits[i];
-    return Relu(x) - x * target[i] + LogOnePlus(Exp(-std::abs(x)));
+    return Maximum(x, 0.0f) - x * target[i] + LogOnePlus(Exp(-std::abs(x)));
   });
 }
 

@@ -20,7 +20,10 @@ struct IsEqual {
 struct SquaredDifference {
   const float* prediction;
   const float* target;
-  __device__ float operator()(int64_t i) const { return Square(prediction[i] - target[i]); }
+  __device__ float operator()(int64_t i) const {
+    const float difference = prediction[i] - target[i];
+    return difference * difference;
+  }
 };
 
 struct AbsoluteDifference {
@@ -45,7 +48,7 @@ struct BinaryCrossEntropy {
   __device__ float operator()(int64_t i) const {
     // max(x, 0) and x t are subtracted first: where the target is 0 or 1 that is exact.
     const float x = logits[i];
-    return Relu(x) - x * target[i] + LogOnePlus(Exp(-fabsf(x)));
+    return Maximum(x, 0.0f) - x * target[i] + LogOnePlus(Exp(-fabsf(x)));
   }
 };
 

@@ -1,0 +1,264 @@
+#include "codegen/source/element_text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/check/check.h"
+#include "codegen/emit/identifiers.h"
+#include "ir/ops/ops.h"
+
+namespace cleave {
+namespace {
+
+ElementText NumberText(double number) {
+  const std::string text = FloatLiteral(number);
+  return {text, text[0] == '-' ? Binding::kUnary : Binding::kPrimary};
+}
+
+ElementText CallText(absl::string_view function, absl::Span<const ElementText> arguments) {
+  return {absl::StrCat(
+      function, "(",
+      absl::StrJoin(arguments, ", ",
+                    [](std::string* out, const ElementText& argument) { absl::StrAppend(out, argument.text); }),
+      ")")};
+}
+
+// A chain of one operator may stand without parentheses on the left only: floating-point sums have an order.
+ElementText Infix(absl::Span<const ElementText> operands, absl::string_view symbol, Binding binding) {
+  const Binding tighter = static_cast<Binding>(static_cast<int>(binding) + 1);
+  return {absl::StrCat(Bound(operands[0], binding), " ", symbol, " ", Bound(operands[1], tighter)), binding};
+}
+
+ElementText Comparison(absl::Span<const ElementText> operands, absl::string_view symbol) {
+  const std::string condition =
+      absl::StrCat(Bound(operands[0], Binding::kSum), " ", symbol, " ", Bound(operands[1], Binding::kSum));
+  return {absl::StrCat(condition, " ? 1.0f : 0.0f"), Binding::kConditional, condition};
+}
+
+// A last alternative that is a choice itself needs no parentheses.
+ElementText Choice(absl::Span<const ElementText> operands) {
+  const ElementText& chosen = operands[0];
+  const std::string condition =
+      chosen.condition.empty() ? absl::StrCat(Bound(chosen, Binding::kSum), " != 0.0f") : chosen.condition;
+  return {absl::StrCat(condition, " ? ", Bound(operands[1], Binding::kSum), " : ", operands[2].text),
+          Binding::kConditional};
+}
+
+ElementText Negation(const ElementText& x) {
+  // Two minus signs in a row would be a decrement.
+  const std::string operand = Bound(x, Binding::kPrimary);
+  return {absl::StrCat("-", operand[0] == '-' ? absl::StrCat("(", operand, ")") : operand), Binding::kUnary};
+}
+
+// Repeated products are fast and exact for small whole exponents only.
+ElementText PowerText(absl::Span<const ElementText> operands, const Scalar& exponent) {
+  constexpr double kMostFactors = 16;
+  if (!exponent.Is(Primitive::kNumber)) return CallText("std::pow", operands);
+  const double number = exponent.number();
+  if (number == 1) return operands[0];
+  if (number == 0.5) return CallText("std::sqrt", operands.first(1));
+  if (std::abs(number) <= kMostFactors && number == std::trunc(number)) {
+    return CallText(absl::StrCat("Power<", static_cast<int>(number), ">"), operands.first(1));
+  }
+  return CallText("std::pow", operands);
+}
+
+// A node, given the texts of its operands.
+ElementText NodeText(const Scalar& node, absl::Span<const ElementText> operands, ElementFunctions& functions) {
+  switch (node.primitive()) {
+    case Primitive::kVariable:
+      CLEAVE_CHECK(false) << "`" << node.variable() << "` has no text";
+      break;
+    case Primitive::kNumber:
+      return NumberText(node.number());
+    case Primitive::kAdd:
+      return Infix(operands, "+", Binding::kSum);
+    case Primitive::kSubtract:
+      return Infix(operands, "-", Binding::kSum);
+    case Primitive::kMultiply:
+      return Infix(operands, "*", Binding::kProduct);
+    case Primitive::kDivide:
+      return Infix(operands, "/", Binding::kProduct);
+    case Primitive::kNegate:
+      return Negation(operands[0]);
+    case Primitive::kEqual:
+      return Comparison(operands, "==");
+    case Primitive::kNotEqual:
+      return Comparison(operands, "!=");
+    case Primitive::kLess:
+      return Comparison(operands, "<");
+    case Primitive::kLessEqual:
+      return Comparison(operands, "<=");
+    case Primitive::kGreater:
+      return Comparison(operands, ">");
+    case Primitive::kGreaterEqual:
+      return Comparison(operands, ">=");
+    case Primitive::kSelect:
+      return Choice(operands);
+    case Primitive::kMaximum:
+      return CallText("Maximum", operands);
+    case Primitive::kMinimum:
+      return CallText("Minimum", operands);
+    case Primitive::kAbs:
+      return CallText("std::abs", operands);
+    case Primitive::kTruncate:
+      return CallText("static_cast<int32_t>", operands);
+    case Primitive::kExp:
+      return CallText("Exp", operands);
+    case Primitive::kLog:
+      return CallText("std::log", operands);
+    case Primitive::kLogOnePlus:
+      return CallText("LogOnePlus", operands);
+    case Primitive::kSqrt:
+      return CallText("std::sqrt", operands);
+    case Primitive::kSin:
+      return CallText("std::sin", operands);
+    case Primitive::kCos:
+      return CallText("std::cos", operands);
+    case Primitive::kTanh:
+      return CallText("std::tanh", operands);
+    case Primitive::kErf:
+      return CallText("Erf", operands);
+    case Primitive::kPow:
+      return PowerText(operands, node.operands()[1]);
+    case Primitive::kCall:
+      return CallText(functions.NameOf(node.function()), operands);
+  }
+  CLEAVE_CHECK(false) << "no such primitive";
+}
+
+// The statements of a function's body: a constant for what is used more than once or makes a line too long, then what
+// is returned.
+class BodyText {
+ public:
+  BodyText(const ScalarFunction& function, ElementFunctions& functions) : function_(function), functions_(functions) {
+    for (const std::string& parameter : function.parameters) identifiers_.Reserve(parameter);
+  }
+
+  std::vector<std::string> Run() && {
+    const std::vector<Scalar> nodes = NodesOf(function_.value);
+    for (const Scalar& node : nodes) {
+      for (const Scalar& operand : node.operands()) ++uses_[operand.key()];
+    }
+    for (const Scalar& node : nodes) {
+      if (node.Is(Primitive::kVariable)) {
+        texts_[node.key()] = {node.variable()};
+        continue;
+      }
+      ElementText text = TextOf(node);
+      if (!node.IsLeaf() && uses_[node.key()] > 1) text = Named(node, text);
+      texts_[node.key()] = text;
+    }
+    statements_.push_back(absl::StrCat("return ", texts_.at(function_.value.key()).text, ";"));
+    return std::move(statements_);
+  }
+
+ private:
+  static constexpr size_t kLongest = 96;
+
+  ElementText TextOf(const Scalar& node) {
+    std::vector<ElementText> operands;
+    for (const Scalar& operand : node.operands()) operands.push_back(texts_.at(operand.key()));
+    ElementText text = NodeText(node, operands, functions_);
+    while (text.text.size() > kLongest) {
+      size_t longest = 0;
+      for (size_t i = 1; i < operands.size(); ++i) {
+        if (operands[i].text.size() > operands[longest].text.size()) longest = i;
+      }
+      operands[longest] = Named(node.operands()[longest], operands[longest]);
+      text = NodeText(node, operands, functions_);
+    }
+    return text;
+  }
+
+  // A call gives its constant the function's name.
+  ElementText Named(const Scalar& node, const ElementText& text) {
+    const std::string name = identifiers_.Unique(node.Is(Primitive::kCall) ? node.function().name : "term");
+    statements_.push_back(absl::StrCat("const float ", name, " = ", text.text, ";"));
+    return {name};
+  }
+
+  const ScalarFunction& function_;
+  ElementFunctions& functions_;
+  Identifiers identifiers_;
+  std::map<Scalar::Key, int> uses_;
+  std::map<Scalar::Key, ElementText> texts_;
+  std::vector<std::string> statements_;
+};
+
+// One operation on variables and numbers, none of them twice.
+bool IsOneOperation(const Scalar& value) {
+  std::set<std::string> read;
+  return std::all_of(value.operands().begin(), value.operands().end(), [&](const Scalar& operand) {
+    return operand.IsLeaf() && (!operand.Is(Primitive::kVariable) || read.insert(operand.variable()).second);
+  });
+}
+
+}  // namespace
+
+std::string Bound(const ElementText& element, Binding binding) {
+  return element.binding < binding ? absl::StrCat("(", element.text, ")") : element.text;
+}
+
+std::string ElementFunctions::NameOf(const ScalarFunction& function) {
+  const std::string name = TypeName(function.name);
+  if (!written_.insert(name).second) return name;
+  const std::vector<std::string> statements = BodyText(function, *this).Run();
+  const std::string head = absl::StrCat(
+      "CLEAVE_PORTABLE inline float ", name, "(",
+      absl::StrJoin(function.parameters, ", ",
+                    [](std::string* out, const std::string& parameter) { absl::StrAppend(out, "float ", parameter); }),
+      ") {");
+  if (const std::string line = absl::StrCat(head, " ", statements[0], " }");
+      statements.size() == 1 && line.size() <= SourceWriter::kColumns) {
+    writer_.Line(line);
+    return name;
+  }
+  writer_.Open(head);
+  for (const std::string& statement : statements) writer_.Line(statement);
+  writer_.Close("}");
+  return name;
+}
+
+bool HasElementText(OpKind kind) { return DefinitionOf(kind).element.has_value(); }
+
+ElementText ElementValue(const Program& program, const Compute& compute, absl::Span<const ElementText> arguments,
+                         ElementFunctions& functions) {
+  const OpDefinition& definition = DefinitionOf(compute.kind);
+  CLEAVE_CHECK(definition.element.has_value()) << "`" << compute.kind << "` is not computed element by element";
+  const ScalarFunction& function = definition.element->function;
+  const TensorType& type = program.value(compute.output).type;
+  const std::vector<double> numbers = definition.element->NumbersOf(compute.attributes, type.elements());
+  std::map<std::string, Scalar> known;
+  std::map<std::string, ElementText> texts;
+  std::vector<ElementText> all(arguments.begin(), arguments.end());
+  for (size_t i = 0; i < function.parameters.size(); ++i) {
+    const std::string& parameter = function.parameters[i];
+    if (i < arguments.size()) {
+      texts.emplace(parameter, arguments[i]);
+    } else {
+      known.emplace(parameter, numbers[i - arguments.size()]);
+      all.push_back(NumberText(numbers[i - arguments.size()]));
+    }
+  }
+  const Scalar value = Substitute(function.value, known);
+  if (!IsOneOperation(value)) return CallText(functions.NameOf(function), all);
+  const auto text_of = [&](const Scalar& leaf) {
+    return leaf.Is(Primitive::kVariable) ? texts.at(leaf.variable()) : NumberText(leaf.number());
+  };
+  if (!value.IsLeaf()) {
+    std::vector<ElementText> operands;
+    for (const Scalar& operand : value.operands()) operands.push_back(text_of(operand));
+    return NodeText(value, operands, functions);
+  }
+  // Integers become real numbers by themselves in arithmetic only.
+  const bool becomes_real = type.dtype != DType::kI32 && program.value(compute.inputs[0]).type.dtype == DType::kI32;
+  return becomes_real ? CallText("static_cast<float>", arguments) : text_of(value);
+}
+
+}  // namespace cleave
