@@ -84,7 +84,7 @@ class CallWriter {
     if (!repeated_ || !pointer.step.has_value()) return name;
     return absl::StrCat(name, " + i * ", Product(*pointer.step).FactorText());
   }
-  std::string TextOf(const Scalar& scalar) {
+  std::string TextOf(const ScalarInput& scalar) {
     const ValueId value = Value(scalar.input);
     if (emission_.storage.root[value].has_value()) return Name(scalar.input);
     const Compute* source = SourceOf(emission_.program, value);

@@ -113,7 +113,7 @@ class StoragePlanner {
     const std::vector<KernelCall> calls = CallsOf(program_, *compute);
     return absl::c_any_of(calls, [&](const KernelCall& call) {
       return absl::c_any_of(call.arguments, [&](const CallArgument& argument) {
-        const Scalar* scalar = std::get_if<Scalar>(&argument);
+        const ScalarInput* scalar = std::get_if<ScalarInput>(&argument);
         return scalar != nullptr && scalar->input == static_cast<int>(input);
       });
     });

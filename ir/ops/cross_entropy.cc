@@ -80,9 +80,9 @@ void EvaluateCrossEntropyGradient(const Evaluation& evaluation) {
 }
 
 std::vector<KernelCall> CrossEntropyGradientCalls(const CallSite& site) {
-  return {
-      {"CrossEntropyGradient",
-       {Pointer{0}, Pointer{1}, Scalar{2}, site.Rows(0), site.Columns(0), site.type(1).elements(), Pointer{kResult}}}};
+  return {{"CrossEntropyGradient",
+           {Pointer{0}, Pointer{1}, ScalarInput{2}, site.Rows(0), site.Columns(0), site.type(1).elements(),
+            Pointer{kResult}}}};
 }
 
 // cross_entropy where the logarithm of each row's sum of exponentials is known: log_sum - logits[label]. Where the

@@ -45,7 +45,7 @@ struct Pointer {
 };
 
 // A scalar input, which the function takes as a place or as a number: a constant needs no memory for it.
-struct Scalar {
+struct ScalarInput {
   int input = 0;
 };
 
@@ -119,7 +119,7 @@ struct BracedList {
   std::vector<Field> fields;
 };
 
-using CallArgument = std::variant<Pointer, Scalar, LocalSize, FirstIndex, LocalRange, IndexDifference, FirstPiece,
+using CallArgument = std::variant<Pointer, ScalarInput, LocalSize, FirstIndex, LocalRange, IndexDifference, FirstPiece,
                                   PieceCount, LocalSizes, LocalRegion, RankNumber, ZeroElement, FloatNumber,
                                   DoubleNumber, InputCaption, RunValue, bool, int64_t, std::string, BracedList>;
 
