@@ -13,8 +13,8 @@ namespace {
 TEST(Emission, EveryOpIsASourceAnExpressionOrACall) {
   for (const OpDefinition* op : AllOps()) {
     const bool source = op->op_class == OpClass::kSource;
-    const int ways = HasElementText(op->kind) + HasKernel(op->kind) + source;
-    // A communication of a manual model is no computation of a rank; it becomes a collective of the program.
+    const int ways = HasElementText(op->kind) + HasKernel(*op) + source;
+    // A communication of a manual model is no computation of a rank: it becomes a collective of the program.
     EXPECT_EQ(ways, op->rank_use == RankUse::kOthers ? 0 : 1) << "`" << op->kind << "` has " << ways << " emissions";
   }
 }

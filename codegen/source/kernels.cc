@@ -1,8 +1,14 @@
 #include "codegen/source/kernels.h"
 
+#include <cstdlib>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/check/check.h"
-#include "codegen/source/kernel.h"
+#include "base/match/match.h"
+#include "base/text/text.h"
+#include "ir/ops/kernel_call.h"
 
 namespace cleave {
 namespace {
@@ -16,93 +22,179 @@ const Compute* SourceOf(const Program& program, ValueId value) {
   return nullptr;
 }
 
-// The user's name for the tensor, also where it has been gathered for this.
-std::string Shown(const Kernel& kernel) {
-  return absl::StrCat("{", StringLiteral(kernel.emission.graph.op(kernel.input(0).origin).name), ", ",
-                      StringLiteral(kernel.emission.Place(kernel.step.line)), "}");
-}
-
-void Print(const Kernel& kernel) {
-  // Of a manual model every rank has a whole tensor of its own.
-  if (kernel.emission.program.is_manual) {
-    return kernel.Call("PrintRanks", {"comm", Shown(kernel), List(kernel.input(0).type.shape), kernel.Input(0)});
+// "a + number - b", with numbers put together.
+std::string DifferenceText(const std::string& a, int64_t number, const std::string& b) {
+  int64_t value = 0;
+  const bool a_is_number = absl::SimpleAtoi(a, &value);
+  number += a_is_number ? value : 0;
+  const bool b_is_number = absl::SimpleAtoi(b, &value);
+  number -= b_is_number ? value : 0;
+  if (a_is_number && b_is_number) return absl::StrCat(number);
+  std::string text = a_is_number ? "" : a;
+  if (text.empty()) {
+    text = absl::StrCat(number);
+  } else if (number != 0) {
+    absl::StrAppend(&text, number > 0 ? " + " : " - ", std::abs(number));
   }
-  const bool local = kernel.compute.attributes.Get(attribute::kLocal);
-  kernel.Call(local ? "PrintPieces" : "Print",
-              {"comm", Shown(kernel), kernel.emission.sizes.RegionText(kernel.compute.inputs[0]), kernel.Input(0)});
+  return b_is_number ? text : absl::StrCat(text, " - ", b);
 }
 
-void AssertFinite(const Kernel& kernel) {
-  kernel.Call("AssertFinite", {"comm", Shown(kernel), kernel.Count(kernel.compute.inputs[0]), kernel.Input(0)});
-}
+// Writes the calls of one op.
+class CallWriter {
+ public:
+  // `output`: what the value is called that the calls compute.
+  CallWriter(Emission& emission, const Step& step, const std::string& output)
+      : emission_(emission), step_(step), compute_(*ComputeOf(step)), output_(output) {}
 
-// The value lies where its input lies.
-void Alias(const Kernel&) {}
+  // `epilogue`, if there is one, is the last argument.
+  void Write(const KernelCall& call, const std::string& epilogue, SourceWriter& writer) {
+    const SizeProduct repetitions = Product(call.repetitions);
+    repeated_ = !repetitions.is_one();
+    if (repeated_) writer.Open(absl::StrCat("for (int64_t i = 0; i < ", repetitions.Text(), "; ++i) {"));
+    std::vector<std::string> arguments;
+    for (const CallArgument& argument : call.arguments) arguments.push_back(Text(argument));
+    if (!epilogue.empty()) arguments.push_back(epilogue);
+    // `::`, because a value of the program may have the name of a function that the model brings.
+    writer.Call(absl::StrCat(call.header.empty() ? "" : "::", call.function, "("), arguments, ");");
+    if (repeated_) writer.Close("}");
+  }
 
-const Emitters& Table() {
-  static const auto* const table = [] {
-    auto* const emitters = new Emitters{
-        {OpKind::kAssertFinite, AssertFinite},
-        {OpKind::kFlatten, Alias},
-        {OpKind::kIdentity, Alias},
-        {OpKind::kPrint, Print},
-        {OpKind::kReshape, Alias},
-    };
-    AddConvolutionKernels(*emitters);
-    AddCustomKernels(*emitters);
-    AddEinsumKernels(*emitters);
-    AddProductKernels(*emitters);
-    AddRankKernels(*emitters);
-    AddRankingKernels(*emitters);
-    AddRowKernels(*emitters);
-    AddMovementKernels(*emitters);
-    AddIndexingKernels(*emitters);
-    return emitters;
-  }();
-  return *table;
+ private:
+  ValueId Value(int tensor) const {
+    return tensor == kResult ? compute_.output : compute_.inputs[static_cast<size_t>(tensor)];
+  }
+  const std::string& Name(int tensor) const { return tensor == kResult ? output_ : emission_.names[Value(tensor)]; }
+  SizeProduct Size(const LocalDimension& of) { return emission_.sizes.Size(Value(of.tensor), of.dimension); }
+  std::string Begin(const LocalDimension& of) { return emission_.sizes.Begin(Value(of.tensor), of.dimension); }
+
+  SizeProduct Product(const LocalSize& size) {
+    SizeProduct product(1);
+    for (const LocalDimension& dimension : size.dimensions) product *= Size(dimension);
+    return product;
+  }
+
+  const std::vector<AxisId>& AxesOf(int factor) const { return compute_.strategy.cuts[static_cast<size_t>(factor)]; }
+
+  std::string Text(const CallArgument& argument) {
+    return Match(argument, [this](const auto& of_kind) { return TextOf(of_kind); });
+  }
+
+  std::string TextOf(const Pointer& pointer) {
+    const std::string& name = Name(pointer.tensor);
+    if (!repeated_ || !pointer.step.has_value()) return name;
+    return absl::StrCat(name, " + i * ", Product(*pointer.step).FactorText());
+  }
+  std::string TextOf(const ScalarInput& scalar) {
+    const ValueId value = Value(scalar.input);
+    if (emission_.storage.root[value].has_value()) return Name(scalar.input);
+    const Compute* source = SourceOf(emission_.program, value);
+    CLEAVE_CHECK(source != nullptr && source->kind == OpKind::kConstant)
+        << "`" << Name(scalar.input) << "` has no memory";
+    return FloatLiteral(source->attributes.Get(attribute::kValue));
+  }
+  std::string TextOf(const LocalSize& size) { return Product(size).Text(); }
+  std::string TextOf(const FirstIndex& index) { return Begin(index.of); }
+  std::string TextOf(const LocalRange& range) {
+    return emission_.sizes.RangeText(Value(range.of.tensor), range.of.dimension);
+  }
+  std::string TextOf(const IndexDifference& difference) {
+    const std::string from = Begin(difference.from);
+    return DifferenceText(from, difference.number, Begin(difference.to));
+  }
+  std::string TextOf(const FirstPiece& first) { return emission_.sizes.PieceBegin(first.pieces, AxesOf(first.factor)); }
+  std::string TextOf(const PieceCount& count) {
+    return emission_.sizes.PieceSize(count.pieces, AxesOf(count.factor)).Text();
+  }
+  std::string TextOf(const LocalSizes& shape) { return emission_.sizes.ShapeList(Value(shape.tensor)); }
+  std::string TextOf(const LocalRegion& region) { return emission_.sizes.RegionText(Value(region.tensor)); }
+  std::string TextOf(const RankNumber& number) {
+    return emission_.rank_numbers.Text(number.by_rank, absl::StrCat(output_, "_", number.name));
+  }
+  std::string TextOf(const ZeroElement& zero) {
+    return ElementLiteral(emission_.value(Value(zero.tensor)).type.dtype, 0);
+  }
+  std::string TextOf(const FloatNumber& number) { return FloatLiteral(number.value); }
+  std::string TextOf(const DoubleNumber& number) { return FormatDouble(number.value); }
+  // The user's name for the tensor, also where it has been gathered for this.
+  std::string TextOf(const InputCaption&) {
+    const std::string& name = emission_.graph.op(emission_.value(Value(0)).origin).name;
+    return absl::StrCat("{", StringLiteral(name), ", ", StringLiteral(emission_.Place(step_.line)), "}");
+  }
+  std::string TextOf(RunValue value) {
+    switch (value) {
+      case RunValue::kCommunicator:
+        return "comm";
+      case RunValue::kSeed:
+        return "seed";
+      case RunValue::kStep:
+        return "step";
+    }
+    CLEAVE_UNREACHABLE();
+  }
+  std::string TextOf(bool truth) { return truth ? "true" : "false"; }
+  std::string TextOf(int64_t number) { return absl::StrCat(number); }
+  std::string TextOf(const std::string& text) { return StringLiteral(text); }
+  std::string TextOf(const BracedList& list) {
+    std::vector<std::string> texts;
+    for (const Field& field : list.fields) {
+      const std::string text = Text(field.value);
+      if (field.default_number.has_value() && text == absl::StrCat(*field.default_number)) continue;
+      texts.push_back(field.name.empty() ? text : absl::StrCat(".", field.name, " = ", text));
+    }
+    return absl::StrCat("{", absl::StrJoin(texts, ", "), "}");
+  }
+
+  Emission& emission_;
+  const Step& step_;
+  const Compute& compute_;
+  const std::string& output_;
+  bool repeated_ = false;
+};
+
+void WriteCalls(Emission& emission, const Step& step, const std::string& output, const std::string& epilogue,
+                SourceWriter& writer) {
+  CallWriter calls(emission, step, output);
+  for (const KernelCall& call : CallsOf(emission.program, *ComputeOf(step))) calls.Write(call, epilogue, writer);
 }
 
 }  // namespace
 
-std::string List(const std::vector<int64_t>& numbers) { return absl::StrCat("{", absl::StrJoin(numbers, ", "), "}"); }
-
-std::string Scalar(const Kernel& kernel, size_t i) {
-  const ValueId value = kernel.compute.inputs[i];
-  if (kernel.emission.storage.root[value].has_value()) return kernel.Input(i);
-  const Compute* source = SourceOf(kernel.emission.program, value);
-  CLEAVE_CHECK(source != nullptr && source->kind == OpKind::kConstant)
-      << "`" << kernel.input(i).name << "` has no memory";
-  return FloatLiteral(source->attributes.Get(attribute::kValue));
-}
-
-bool HasKernel(OpKind kind) { return Table().count(kind) > 0; }
+bool HasKernel(const OpDefinition& op) { return op.calls != nullptr || op.is_alias; }
 
 void EmitKernel(Emission& emission, int step, SourceWriter& writer) {
   const Step& info = emission.step(step);
-  const Compute& compute = *ComputeOf(info);
-  const auto found = Table().find(compute.kind);
-  CLEAVE_CHECK(found != Table().end()) << "no emission for `" << compute.kind << "`";
-  const Kernel kernel = {emission, info, compute, writer};
+  const ValueId output = ComputeOf(info)->output;
   if (IsAlias(info)) {
-    Announce(emission, {step}, absl::StrCat(kernel.Output(), " as ", emission.value(compute.output).type.ToString()),
+    Announce(emission, {step}, absl::StrCat(emission.names[output], " as ", emission.value(output).type.ToString()),
              writer);
     return;
   }
   Announce(emission, {step}, "", writer);
-  Watch(emission, step, compute.output, writer);
-  found->second(kernel);
+  Watch(emission, step, output, writer);
+  WriteCalls(emission, info, emission.names[output], "", writer);
 }
 
 void EmitMatMulChain(Emission& emission, const MatMulChain& chain, SourceWriter& writer) {
   std::vector<int> steps = {chain.matmul, chain.bias_add};
   if (chain.relu.has_value()) steps.push_back(*chain.relu);
-  const Step& first = emission.step(chain.matmul);
   const ValueId output = ComputeOf(emission.step(steps.back()))->output;
   const std::string& bias = emission.names[ComputeOf(emission.step(chain.bias_add))->inputs[1]];
   Announce(emission, steps, "", writer);
   Watch(emission, steps.back(), output, writer);
-  EmitMatMul({emission, first, *ComputeOf(first), writer}, emission.names[output],
-             absl::StrCat("{.bias = ", bias, chain.relu.has_value() ? ", .relu = true}" : "}"));
+  WriteCalls(emission, emission.step(chain.matmul), emission.names[output],
+             absl::StrCat("{.bias = ", bias, chain.relu.has_value() ? ", .relu = true}" : "}"), writer);
+}
+
+std::set<std::string> KernelHeaders(const Program& program) {
+  std::set<std::string> headers;
+  for (const Step& step : program.steps) {
+    const Compute* compute = ComputeOf(step);
+    if (compute == nullptr) continue;
+    for (const KernelCall& call : CallsOf(program, *compute)) {
+      if (!call.header.empty()) headers.insert(call.header);
+    }
+  }
+  return headers;
 }
 
 }  // namespace cleave

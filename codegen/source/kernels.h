@@ -1,20 +1,27 @@
-// Ops that are a call of the runtime.
+// Ops that are calls of the runtime, as their definitions state them (ir/ops/kernel_call.h): the text of these calls.
 #ifndef CLEAVE_CODEGEN_SOURCE_KERNELS_H_
 #define CLEAVE_CODEGEN_SOURCE_KERNELS_H_
 
-#include "absl/strings/string_view.h"
+#include <set>
+#include <string>
+
 #include "codegen/source/emission.h"
+#include "ir/ops/ops.h"
 
 namespace cleave {
 
-// Whether ops of this kind are emitted as calls.
-bool HasKernel(OpKind kind);
+// Whether the op is emitted as calls; an alias needs none.
+bool HasKernel(const OpDefinition& op);
 
-// Writes the step with its comment. REQUIRES: a Compute with HasKernel(kind).
+// Writes the step with its comment. REQUIRES: a Compute whose op has a kernel.
 void EmitKernel(Emission& emission, int step, SourceWriter& writer);
 
 // Writes a matrix product that takes its bias, and perhaps relu, along.
 void EmitMatMulChain(Emission& emission, const MatMulChain& chain, SourceWriter& writer);
+
+// Headers of the model's own that declare functions which the program calls, in the output folder:
+// "custom/soft_cap.h".
+std::set<std::string> KernelHeaders(const Program& program);
 
 }  // namespace cleave
 

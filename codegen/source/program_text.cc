@@ -13,7 +13,6 @@
 #include "base/status/status_macros.h"
 #include "codegen/source/attention.h"
 #include "codegen/source/communication.h"
-#include "codegen/source/custom_kernels.h"
 #include "codegen/source/element_text.h"
 #include "codegen/source/emission.h"
 #include "codegen/source/kernels.h"
@@ -86,7 +85,7 @@ class ProgramWriter {
     for (const Step& step : program().steps) {
       const Compute* compute = ComputeOf(step);
       if (compute == nullptr || IsSource(step)) continue;
-      if (!HasElementText(compute->kind) && !HasKernel(compute->kind)) {
+      if (!HasElementText(compute->kind) && !HasKernel(DefinitionOf(compute->kind))) {
         return absl::UnimplementedError(absl::StrCat("op `", step.name, "`: `", OpKindName(compute->kind),
                                                      "` has no emission for ", target().name));
       }
@@ -500,7 +499,7 @@ class ProgramWriter {
     writer.Line("#include <memory>");
     writer.Line("#include <vector>");
     writer.Gap();
-    for (const std::string& header : CustomHeaders(program())) {
+    for (const std::string& header : KernelHeaders(program())) {
       writer.Line(absl::StrCat("#include ", StringLiteral(header)));
     }
     std::vector<absl::string_view> headers(target().headers.begin(), target().headers.end());

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 
 namespace cleave {
 
@@ -58,6 +59,13 @@ std::string Sizes::Begin(ValueId value, int d) {
   if (window == nullptr) return PieceBegin(Whole(value, d), Axes(value, d));
   if (rank_.has_value()) return absl::StrCat(FoldedWindow(*window, Axes(value, d)).begin);
   return absl::StrCat(WindowName(*window, Axes(value, d)), ".begin");
+}
+
+std::string Sizes::RangeText(ValueId value, int d) {
+  const std::string begin = Begin(value, d);
+  absl::string_view name = begin;
+  if (absl::ConsumeSuffix(&name, ".begin")) return std::string(name);
+  return absl::StrCat("{", begin, ", ", Size(value, d).Text(), "}");
 }
 
 Piece Sizes::FoldedWindow(const Window& window, const std::vector<AxisId>& axes) const {

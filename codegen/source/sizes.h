@@ -1,9 +1,9 @@
 // Texts for sizes and places of local pieces.
 //
-// A dimension that no axis cuts is a number. One that is cut evenly is a constant that all ranks share, `k256By4`.
-// Where pieces differ, or their beginning is needed, the text is a Range of the rank, `piece_256_m0`, computed from the
-// rank's coordinates. The same holds for what a rank reads of a dimension in windows, `window_28_m0`. When the program
-// is for one rank alone, everything is a number.
+// A dimension that no axis cuts is a number. One that is cut evenly is a constant that all ranks share, `k256By4`;
+// where pieces differ, or their beginning is needed, it is a Range of the rank, `piece_256_m0`, computed from the
+// rank's coordinates; so is what a rank reads of a dimension in windows, `window_28_m0`. With one rank's coordinates
+// folded in, everything is a number.
 #ifndef CLEAVE_CODEGEN_SOURCE_SIZES_H_
 #define CLEAVE_CODEGEN_SOURCE_SIZES_H_
 
@@ -65,7 +65,10 @@ class Sizes {
   SizeProduct Size(ValueId value, int d);
   std::string Begin(ValueId value, int d);
 
-  // The same for `elements` that `axes` cut, major first.
+  // Both, as a Range of the runtime: "window_28_m0", "{0, 28}".
+  std::string RangeText(ValueId value, int d);
+
+  // The same for `elements` cut by `axes`, major first.
   SizeProduct PieceSize(int64_t elements, const std::vector<AxisId>& axes);
   std::string PieceBegin(int64_t elements, const std::vector<AxisId>& axes);
 

@@ -237,6 +237,17 @@ bool IsSource(const Step& step) {
   return compute != nullptr && DefinitionOf(compute->kind).op_class == OpClass::kSource;
 }
 
+std::vector<KernelCall> CallsOf(const Program& program, const Compute& compute) {
+  const auto calls = DefinitionOf(compute.kind).calls;
+  if (calls == nullptr) return {};
+  std::vector<TensorType> inputs;
+  for (const ValueId input : compute.inputs) inputs.push_back(program.value(input).type);
+  return calls({.inputs = inputs,
+                .output = program.value(compute.output).type,
+                .attributes = compute.attributes,
+                .is_manual = program.is_manual});
+}
+
 bool IsAlias(const Step& step) {
   if (std::holds_alternative<View>(step.action)) return true;
   const Compute* compute = ComputeOf(step);

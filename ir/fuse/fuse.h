@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "ir/fuse/attention.h"
+#include "ir/ops/kernel_call.h"
 #include "ir/ops/ops.h"
 #include "ir/program/program.h"
 
@@ -82,8 +83,10 @@ std::optional<std::vector<bool>> SpanOfInput(const Program& program, const Compu
 const Compute* ComputeOf(const Step& step);
 bool IsSource(const Step& step);
 
-// Whether the step is a reshape, flatten, identity or view: its local value is that of its only input, element by
-// element.
+// The calls of the runtime that compute an op; none where it has no form as calls.
+std::vector<KernelCall> CallsOf(const Program& program, const Compute& compute);
+
+// A reshape, flatten, identity or view: its local value is that of its only input, element by element.
 bool IsAlias(const Step& step);
 
 }  // namespace cleave

@@ -5,6 +5,7 @@
 
 #include "absl/algorithm/container.h"
 #include "base/match/match.h"
+#include "ir/ops/kernel_call.h"
 #include "ir/ops/ops.h"
 
 namespace cleave {
@@ -105,10 +106,17 @@ class StoragePlanner {
     return compute != nullptr && DefinitionOf(compute->kind).op_class == OpClass::kEffect;
   }
 
-  // A scalar argument that a call takes by value.
-  static bool TakesLiteral(const Step& step, size_t input) {
+  // A scalar that calls of the op take by value.
+  bool TakesLiteral(const Step& step, size_t input) const {
     const Compute* compute = ComputeOf(step);
-    return compute != nullptr && compute->kind == OpKind::kCrossEntropyGradient && input == 2;
+    if (compute == nullptr || program_.value(compute->inputs[input]).type.rank() > 0) return false;
+    const std::vector<KernelCall> calls = CallsOf(program_, *compute);
+    return absl::c_any_of(calls, [&](const KernelCall& call) {
+      return absl::c_any_of(call.arguments, [&](const CallArgument& argument) {
+        const ScalarInput* scalar = std::get_if<ScalarInput>(&argument);
+        return scalar != nullptr && scalar->input == static_cast<int>(input);
+      });
+    });
   }
 
   // The values that lie in the buffer of `root`.

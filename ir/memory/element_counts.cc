@@ -2,7 +2,7 @@
 
 #include <variant>
 
-#include "ir/memory/need.h"
+#include "ir/memory/local_size.h"
 #include "ir/schedule/buffers.h"
 
 namespace cleave {

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "base/match/match.h"
-#include "ir/memory/need.h"
+#include "ir/memory/local_size.h"
+#include "ir/ops/need.h"
+#include "ir/ops/ops.h"
 
 namespace cleave {
 namespace {
@@ -12,6 +14,17 @@ namespace {
 bool IsContiguous(const Program& program, ValueId whole, int dimension) {
   const Shape shape = LargestLocalShape(program, whole);
   return std::all_of(shape.begin(), shape.begin() + dimension, [](int64_t size) { return size == 1; });
+}
+
+Need NeedOf(const Program& program, const Compute& compute) {
+  const OpDefinition& op = DefinitionOf(compute.kind);
+  if (op.need == nullptr) return {};
+  const auto local = [&](ValueId value) {
+    return TensorType{program.value(value).type.dtype, LargestLocalShape(program, value)};
+  };
+  std::vector<TensorType> inputs;
+  for (const ValueId input : compute.inputs) inputs.push_back(local(input));
+  return op.need(inputs, local(compute.output), compute.attributes);
 }
 
 Need NeedOf(const Program& program, const Collective& collective) {

@@ -1,9 +1,10 @@
+// The share of rows that are classified as their labels say.
+
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "ir/ops/define.h"
 #include "ir/ops/losses.h"
-#include "ir/ops/row_statistics.h"
 
 namespace cleave {
 namespace {
@@ -28,6 +29,29 @@ void EvaluateAccuracy(const Evaluation& evaluation) {
   evaluation.output.values[0] = sum / GlobalCount(evaluation, label.shape.size());
 }
 
+std::optional<OpId> BatchAccuracy(Lift& lift) {
+  if (HasMask(lift)) return std::nullopt;
+  const OpId guess = lift.Step(OpKind::kArgmax, {lift.value(0)}, {{attribute::kAxis, -1}});
+  return lift.ElementMean(lift.Step(OpKind::kEqual, {guess, lift.value(1)}), lift.rank(1));
+}
+
+InferResult InferShareOfEqual(Types inputs, const Attributes&) {
+  if (auto error = CheckDType(inputs, 0, DType::kI32, "x")) return *error;
+  if (auto error = CheckDType(inputs, 1, DType::kI32, "y")) return *error;
+  if (auto error = CheckSameShape(inputs, 0, 1, "y")) return *error;
+  if (auto error = CheckMask(inputs, 2)) return *error;
+  return TensorType{DType::kF32, {}};
+}
+
+void EvaluateShareOfEqual(const Evaluation& evaluation) {
+  const Tensor& x = *evaluation.inputs[0];
+  double sum = 0;
+  for (size_t i = 0; i < x.values.size(); ++i) {
+    if (x.values[i] == evaluation.inputs[1]->values[i]) sum += MaskAt(evaluation, x.shape, static_cast<int64_t>(i));
+  }
+  evaluation.output.values[0] = sum / GlobalCount(evaluation, x.shape.size());
+}
+
 }  // namespace
 
 OpDefinition DefineAccuracy() {
@@ -39,7 +63,27 @@ OpDefinition DefineAccuracy() {
                       .flops = FlopsPerInputElement<1>,
                       .distribute = DistributeAccuracy,
                       .evaluate = EvaluateAccuracy,
-                      .choices = LabelChoices};
+                      .choices = LabelChoices,
+                      .batch = BatchAccuracy,
+                      .calls =
+                          [](const CallSite& site) {
+                            return LossCall(site, "Accuracy", {site.Rows(0), site.Columns(0)});
+                          },
+                      .need = RowOrderNeed<1>};
+}
+
+OpDefinition DefineShareOfEqual() {
+  OpDefinition definition{.op_class = OpClass::kReduction,
+                          .callable = false,
+                          .signature = LossSignature("x", "y"),
+                          .summary = "share of the elements in which x equals y",
+                          .infer = InferShareOfEqual,
+                          .rule = RegressionRule,
+                          .flops = FlopsPerInputElement<1>,
+                          .evaluate = EvaluateShareOfEqual};
+  definition.calls = [](const CallSite& site) { return LossCall(site, "ShareOfEqual", {site.Elements(0)}); };
+  definition.need = RowOrderNeed<0>;
+  return definition;
 }
 
 }  // namespace cleave

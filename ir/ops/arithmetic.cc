@@ -2,6 +2,7 @@
 #include "base/text/text.h"
 #include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
+#include "ir/ops/lift.h"
 
 namespace cleave {
 namespace {
@@ -17,6 +18,11 @@ InferResult InferBiasAdd(Types inputs, const Attributes&) {
       .message = absl::StrCat("a bias of ", ShapeText(inputs[1].shape), " for ", Plural(features, "feature")),
       .about = {{1, absl::StrCat("is ", ShapeText(inputs[1].shape), " instead of ", features)},
                 {0, absl::StrCat("has ", Plural(features, "element"), " in its last dimension")}}};
+}
+
+std::optional<OpId> BatchBiasAdd(Lift& lift) {
+  if (!lift.mapped(1)) return lift.Main(lift.Inputs());
+  return lift.Instead(OpKind::kAdd, {lift.value(0), lift.Aligned(1, lift.rank(0))});
 }
 
 }  // namespace
@@ -56,7 +62,9 @@ OpDefinition DefineBiasAdd() {
   OpDefinition definition =
       ElementwiseOp({.parameters = {"x", "bias"}, .value = x + bias}, {{.name = "x"}, {.name = "bias"}},
                     "x plus a vector along the last dimension");
+  definition.treatment = Treatment::kFollow;
   definition.infer = InferBiasAdd;
+  definition.batch = BatchBiasAdd;
   return definition;
 }
 

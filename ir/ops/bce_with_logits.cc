@@ -39,6 +39,14 @@ void EvaluateBceWithLogits(const Evaluation& evaluation) {
   });
 }
 
+// softplus(x) - x * t
+std::optional<OpId> BatchBceWithLogits(Lift& lift) {
+  if (HasMask(lift)) return std::nullopt;
+  const OpId product = lift.Step(OpKind::kMul, lift.Inputs());
+  const OpId all = lift.Step(OpKind::kSub, {lift.Step(OpKind::kSoftplus, {lift.value(0)}), product});
+  return lift.ElementMean(all, lift.rank(0));
+}
+
 }  // namespace
 
 OpDefinition DefineBceWithLogits() {
@@ -49,7 +57,10 @@ OpDefinition DefineBceWithLogits() {
                       .rule = RegressionRule,
                       .gradient = BceWithLogitsGradients,
                       .flops = FlopsPerInputElement<40>,
-                      .evaluate = EvaluateBceWithLogits};
+                      .evaluate = EvaluateBceWithLogits,
+                      .batch = BatchBceWithLogits,
+                      .calls = [](const CallSite& site) { return LossCall(site, "BceWithLogits", {site.Elements(0)}); },
+                      .need = RowOrderNeed<0>};
 }
 
 }  // namespace cleave

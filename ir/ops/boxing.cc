@@ -3,6 +3,21 @@
 namespace cleave {
 namespace {
 
+// Per dimension difference(d), and 0 where the dimension is that of the result, element by element.
+template <typename Difference>
+BracedList Differences(const CallSite& site, int input, Difference difference) {
+  BracedList list;
+  for (int d = 0; d < site.output.rank(); ++d) {
+    const auto dimension = static_cast<size_t>(d);
+    const bool shifted = site.type(input).shape[dimension] != site.output.shape[dimension];
+    list.fields.push_back({shifted ? difference(d) : CallArgument(int64_t{0})});
+  }
+  return list;
+}
+
+}  // namespace
+namespace {
+
 bool IsShifted(const Window& window) { return window.elements != window.outer || window.first != 0; }
 
 }  // namespace
@@ -46,6 +61,30 @@ void CopyShifted(const Evaluation& evaluation, size_t input, const std::vector<W
     size.push_back(taken.size);
   }
   PasteBox(Box(*evaluation.inputs[input], from, size), to, evaluation.output);
+}
+
+BracedList PlaceInInput(const CallSite& site, const std::vector<int64_t>& offset) {
+  return Differences(site, 0, [&](int d) -> CallArgument {
+    return IndexDifference{{kResult, d}, offset[static_cast<size_t>(d)], {0, d}};
+  });
+}
+
+BracedList PlaceInResult(const CallSite& site, int input, const std::vector<int64_t>& place) {
+  return Differences(site, input, [&](int d) -> CallArgument {
+    return IndexDifference{{input, d}, place[static_cast<size_t>(d)], {kResult, d}};
+  });
+}
+
+KernelCall CopyBoxCall(BracedList place) {
+  return {"CopyBox", {Pointer{0}, LocalSizes{0}, std::move(place), LocalSizes{kResult}, Pointer{kResult}}};
+}
+
+KernelCall PasteBoxCall(int input, BracedList place) {
+  return {"PasteBox", {Pointer{input}, LocalSizes{input}, std::move(place), LocalSizes{kResult}, Pointer{kResult}}};
+}
+
+KernelCall ZeroCall(const CallSite& site) {
+  return {"Fill", {ZeroElement{kResult}, site.Elements(kResult), Pointer{kResult}}};
 }
 
 }  // namespace cleave

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ir/ops/elementwise.h"
+#include "ir/ops/kernel_call.h"
 
 namespace cleave {
 
@@ -18,6 +19,16 @@ Rule ShiftedRule(const std::vector<std::vector<Window>>& windows, const Shape& o
 
 // Copies into the local output what it takes of local input `input`. REQUIRES: the rule is that of ShiftedRule.
 void CopyShifted(const Evaluation& evaluation, size_t input, const std::vector<Window>& windows);
+
+// Calls. Where the result's first element lies in input 0, whose element o + offset it is; and where the first element
+// of input `input` lies in the result, for which it is put at `place`.
+BracedList PlaceInInput(const CallSite& site, const std::vector<int64_t>& offset);
+BracedList PlaceInResult(const CallSite& site, int input, const std::vector<int64_t>& place);
+// Copies a box of input 0 from that place to the result, or input `input` to that place of the result.
+KernelCall CopyBoxCall(BracedList place);
+KernelCall PasteBoxCall(int input, BracedList place);
+// Fills the result with zeros.
+KernelCall ZeroCall(const CallSite& site);
 
 }  // namespace cleave
 

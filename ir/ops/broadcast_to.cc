@@ -1,6 +1,7 @@
 #include "absl/strings/str_cat.h"
 #include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
+#include "ir/ops/lift.h"
 
 namespace cleave {
 namespace {
@@ -21,6 +22,12 @@ Gradients BroadcastToGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   return {SumToType(builder, dy, builder.type(op.inputs[0]), GradientName(op, "x"))};
 }
 
+std::optional<OpId> BatchBroadcastTo(Lift& lift) {
+  const Shape& shape = lift.op().attributes.Get(attribute::kShape);
+  const OpId x = lift.Aligned(0, static_cast<int>(shape.size()));
+  return lift.Main({x}, {{attribute::kShape, Before(lift.size(), shape)}});
+}
+
 }  // namespace
 
 OpDefinition DefineBroadcastTo() {
@@ -31,6 +38,7 @@ OpDefinition DefineBroadcastTo() {
   definition.infer = InferBroadcastTo;
   definition.gradient = BroadcastToGradients;
   definition.resize = ResizeShape;
+  definition.batch = BatchBroadcastTo;
   return definition;
 }
 

@@ -39,6 +39,7 @@ OpDefinition DefineCast() {
   definition.infer = InferCast;
   definition.rule = CastRule;
   definition.gradient = CastGradients;
+  definition.treatment = Treatment::kFloat;
   return definition;
 }
 

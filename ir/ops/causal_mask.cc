@@ -2,6 +2,7 @@
 
 #include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
+#include "ir/ops/kernel_call.h"
 
 namespace cleave {
 namespace {
@@ -38,6 +39,14 @@ void EvaluateCausalMask(const Evaluation& evaluation) {
   }
 }
 
+std::vector<KernelCall> CausalMaskCalls(const CallSite& site) {
+  const int rank = site.type(0).rank();
+  const LocalDimension rows = {0, rank - 2}, columns = {0, rank - 1};
+  return {{"CausalMask",
+           {Pointer{0}, site.Elements(0, 0, rank - 2), LocalSize{{rows}}, LocalSize{{columns}}, FirstIndex{rows},
+            FirstIndex{columns}, FloatNumber{site.attributes.Get(attribute::kFill)}, Pointer{kResult}}}};
+}
+
 }  // namespace
 
 OpDefinition DefineCausalMask() {
@@ -48,6 +57,7 @@ OpDefinition DefineCausalMask() {
   definition.rule = CausalMaskRule;
   definition.gradient = CausalMaskGradients;
   definition.evaluate = EvaluateCausalMask;
+  definition.calls = CausalMaskCalls;
   return definition;
 }
 

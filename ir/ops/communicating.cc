@@ -10,12 +10,6 @@
 namespace cleave {
 namespace {
 
-int64_t ProductOf(Shape::const_iterator begin, Shape::const_iterator end) {
-  int64_t product = 1;
-  for (; begin != end; ++begin) product *= *begin;
-  return product;
-}
-
 // Attributes hold sizes or places along the dimension: that of the messages is the only one that x has.
 bool IsSpokenOf(const Attributes& attributes, size_t dimension) {
   if (attributes.Has(attribute::kSendSizes)) return true;
@@ -36,32 +30,6 @@ OpDefinition GroupOp(std::string summary) {
       .summary = std::move(summary),
       .rule = WholeRule,
       .flops = FlopsPerElement<0>};
-}
-
-OpDefinition OwnPlaceOp(std::string summary) {
-  return OpDefinition{.op_class = OpClass::kMovement,
-                      .rank_use = RankUse::kNumber,
-                      .callable = false,
-                      .signature = {{.name = "x"},
-                                    RequiredAttribute(attribute::kAxis),
-                                    RequiredAttribute(attribute::kSize),
-                                    RequiredAttribute(attribute::kStarts)},
-                      .summary = std::move(summary),
-                      .rule = WholeRule,
-                      .flops = FlopsPerElement<0>};
-}
-
-Gradients OwnPlaceGradients(GraphBuilder& builder, const Op& op, OpId dy, OpKind transpose) {
-  const int64_t axis = op.attributes.Get(attribute::kAxis);
-  const int64_t size = builder.type(op.inputs[0]).shape[static_cast<size_t>(axis)];
-  return {builder.Add(
-      transpose, {dy},
-      {{attribute::kAxis, axis}, {attribute::kSize, size}, {attribute::kStarts, op.attributes.Get(attribute::kStarts)}},
-      GradientName(op, "x"))};
-}
-
-int64_t OwnPlace(const Evaluation& evaluation) {
-  return evaluation.attributes.Get(attribute::kStarts)[static_cast<size_t>(evaluation.rank)];
 }
 
 Rule WholeRule(Types inputs, const TensorType& output, const Attributes& attributes) {
@@ -119,19 +87,6 @@ std::vector<int64_t> RankTable(const GraphBuilder& builder, const std::function<
   std::vector<int64_t> table;
   for (int64_t rank = 0; rank < RankCount(builder.graph().rank_axes); ++rank) table.push_back(of(rank));
   return table;
-}
-
-void CopyAlong(const AxisCopy& copy, const Tensor& x, Tensor& y) {
-  const auto axis = static_cast<std::ptrdiff_t>(copy.axis);
-  const int64_t inner = ProductOf(x.shape.begin() + axis + 1, x.shape.end());
-  const int64_t outer = ProductOf(x.shape.begin(), x.shape.begin() + axis);
-  const int64_t of_x = x.shape[copy.axis] * inner;
-  const int64_t of_y = y.shape[copy.axis] * inner;
-  const int64_t count = std::min(of_x, of_y);
-  for (int64_t o = 0; o < outer; ++o) {
-    const auto from = x.values.begin() + o * of_x + copy.x_begin * inner;
-    std::copy(from, from + count, y.values.begin() + o * of_y + copy.y_begin * inner);
-  }
 }
 
 }  // namespace cleave

@@ -15,16 +15,6 @@ namespace cleave {
 // A communication of tensor x within a group: attributes `group` and `size`. Inference and gradient are left to be set.
 OpDefinition GroupOp(std::string summary);
 
-// A movement along dimension `axis` between a tensor with `size` elements there and a part of it that begins at another
-// place on each rank, `starts`: attributes of both directions. Inference, gradient and evaluation are left to be set.
-OpDefinition OwnPlaceOp(std::string summary);
-
-// The gradient of an OwnPlaceOp by x: an op of kind `transpose` with the same places.
-Gradients OwnPlaceGradients(GraphBuilder& builder, const Op& op, OpId dy, OpKind transpose);
-
-// The place of the rank that evaluates.
-int64_t OwnPlace(const Evaluation& evaluation);
-
 // Every dimension of x whole; the sizes of those that the attributes speak of are fixed, and a dimension of the output
 // that has another size than x's has a factor of its own. REQUIRES: at most one input.
 Rule WholeRule(Types inputs, const TensorType& output, const Attributes& attributes);
@@ -43,15 +33,6 @@ Attributes GroupAttributes(const Op& op);
 
 // For every rank number `of(rank)`. REQUIRES: the builder's graph is manual.
 std::vector<int64_t> RankTable(const GraphBuilder& builder, const std::function<int64_t(int64_t rank)>& of);
-
-// Copies `x` and `y`, which differ in dimension `axis` alone: elements [x_begin, ..) of x to [y_begin, ..) of y, as
-// many as the smaller of both has.
-struct AxisCopy {
-  size_t axis = 0;
-  int64_t x_begin = 0;
-  int64_t y_begin = 0;
-};
-void CopyAlong(const AxisCopy& copy, const Tensor& x, Tensor& y);
 
 }  // namespace cleave
 

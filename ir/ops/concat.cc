@@ -4,6 +4,7 @@
 #include "base/text/text.h"
 #include "ir/ops/boxing.h"
 #include "ir/ops/define.h"
+#include "ir/ops/lift.h"
 
 namespace cleave {
 namespace {
@@ -68,18 +69,38 @@ void EvaluateConcat(const Evaluation& evaluation) {
   }
 }
 
+std::optional<OpId> BatchConcat(Lift& lift) {
+  std::vector<OpId> inputs;
+  for (int i = 0; i < lift.input_count(); ++i) inputs.push_back(lift.Whole(i));
+  return lift.Main(inputs, {{attribute::kAxis, ShiftedAxis(lift.op().attributes.Get(attribute::kAxis))}});
+}
+
+std::vector<KernelCall> ConcatCalls(const CallSite& site) {
+  const size_t axis = AxisOf(site.attributes, site.output.rank());
+  std::vector<int64_t> place(site.output.shape.size(), 0);
+  std::vector<KernelCall> calls;
+  for (int i = 0; i < static_cast<int>(site.inputs.size()); ++i) {
+    calls.push_back(PasteBoxCall(i, PlaceInResult(site, i, place)));
+    place[axis] += site.type(i).shape[axis];
+  }
+  return calls;
+}
+
 }  // namespace
 
 OpDefinition DefineConcat() {
   return OpDefinition{
       .op_class = OpClass::kMovement,
+      .treatment = Treatment::kFollow,
       .signature = {{.name = "x", .kind = ArgumentKind::kTensorList}, RequiredAttribute(attribute::kAxis)},
       .summary = "tensors one after another along an axis",
       .infer = InferConcat,
       .rule = ConcatRule,
       .gradient = ConcatGradients,
       .flops = FlopsPerElement<0>,
-      .evaluate = EvaluateConcat};
+      .evaluate = EvaluateConcat,
+      .batch = BatchConcat,
+      .calls = ConcatCalls};
 }
 
 }  // namespace cleave

@@ -47,6 +47,8 @@ void AddFactors(ConvolutionOutput output, const ConvolutionShapes& shapes, int64
   add_fixed("kw", shapes.filter[3], FactorKind::kWhole);
 }
 
+int64_t RoundUp(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+
 }  // namespace
 
 std::vector<Argument> ConvolutionSignature(std::vector<Argument> first) {
@@ -135,6 +137,38 @@ Attributes ResizeGroups(const Attributes& attributes, const Rule&, absl::Span<co
   const int g = FactorsOf(attributes).g;
   if (g >= 0) resized.Set(attribute::kGroups, factor_sizes[static_cast<size_t>(g)]);
   return resized;
+}
+
+std::vector<KernelCall> ConvolutionCall(const CallSite& site, std::string function, const ConvolutionTensors& tensors) {
+  const Shape& filter = site.type(tensors.filter).shape;
+  const Sliding2d sliding = ConvolutionSliding(site.attributes, filter[2], filter[3]);
+  const auto size = [](int tensor, int dimension) { return LocalSize{{{tensor, dimension}}}; };
+  const BracedList sizes = {{{size(tensors.y, 0), "samples"},
+                             {size(tensors.x, 1), "channels"},
+                             {size(tensors.y, 1), "filters"},
+                             {size(tensors.filter, 1), "filter_channels"}}};
+  return {
+      {std::move(function),
+       {sizes, SlidingArgument(sliding.rows, {tensors.x, 2}, {tensors.y, 2}),
+        SlidingArgument(sliding.columns, {tensors.x, 3}, {tensors.y, 3}), Pointer{0}, Pointer{1}, Pointer{kResult}}}};
+}
+
+// Channels lie in blocks, the last one padded. Images of few channels stay as they are.
+Need ConvolutionNeed(ConvolutionOutput output, const TensorType& x, const TensorType& filter, const TensorType& y) {
+  constexpr int64_t kLanes = 16;  // Of an AVX-512 register.
+  constexpr int64_t kFewChannels = 3;
+  const int64_t channels = filter.shape[1];
+  const bool narrow = channels < kLanes && output != ConvolutionOutput::kX;
+  // For the filters' gradient of images in between, oneDNN falls back to AVX2.
+  const bool falls_back = narrow && output == ConvolutionOutput::kFilter && channels > kFewChannels;
+  const int64_t block = falls_back ? kLanes / 2 : kLanes;
+  const bool plain = narrow && !falls_back;
+  const auto bytes = [](const TensorType& type, int64_t outer, int64_t inner) {
+    return ElementSize(type.dtype) * (outer * inner * type.shape[2] * type.shape[3]);
+  };
+  return {.images = plain ? Bytes(0) : bytes(x, x.shape[0], RoundUp(x.shape[1], block)),
+          .filters = bytes(filter, RoundUp(filter.shape[0], block), plain ? channels : RoundUp(channels, block)),
+          .results = bytes(y, y.shape[0], RoundUp(y.shape[1], block))};
 }
 
 }  // namespace cleave

@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "ir/ops/elementwise.h"
+#include "ir/ops/kernel_call.h"
+#include "ir/ops/need.h"
 #include "ir/ops/sliding.h"
 
 namespace cleave {
@@ -41,6 +43,18 @@ Rule ConvolutionRule(ConvolutionOutput output, const ConvolutionShapes& shapes, 
 
 // Two operations per weight of `filter` and place of the kernel in `y`, padding not left out.
 Flops ConvolutionFlops(const Shape& y, const Shape& filter);
+
+// function(sizes, rows, columns, inputs…, result), for the op that makes one of the three from the others, given the
+// places of all.
+struct ConvolutionTensors {
+  int x = 0;
+  int filter = 1;
+  int y = kResult;
+};
+std::vector<KernelCall> ConvolutionCall(const CallSite& site, std::string function, const ConvolutionTensors& tensors);
+
+// What it takes on a CPU: the three in the blocked layouts of oneDNN.
+Need ConvolutionNeed(ConvolutionOutput output, const TensorType& x, const TensorType& filter, const TensorType& y);
 
 // Calls visit(x, filter, y) with indexes into the local tensors for every product x * filter that y is a sum of.
 // `shapes` are local.

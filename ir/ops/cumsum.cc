@@ -2,6 +2,8 @@
 
 #include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
+#include "ir/ops/kernel_call.h"
+#include "ir/ops/lift.h"
 
 namespace cleave {
 namespace {
@@ -42,6 +44,12 @@ void EvaluateCumsum(const Evaluation& evaluation) {
   }
 }
 
+std::vector<KernelCall> CumsumCalls(const CallSite& site) {
+  const auto axis = static_cast<int64_t>(AxisOf(site.attributes, site.output.rank()));
+  return {{site.attributes.Get(attribute::kReverse) ? "ReverseCumsum" : "Cumsum",
+           {Pointer{0}, LocalSizes{0}, axis, Pointer{kResult}}}};
+}
+
 }  // namespace
 
 OpDefinition DefineCumsum() {
@@ -53,7 +61,9 @@ OpDefinition DefineCumsum() {
       .rule = CumsumRule,
       .gradient = CumsumGradients,
       .flops = FlopsPerElement<1>,
-      .evaluate = EvaluateCumsum};
+      .evaluate = EvaluateCumsum,
+      .batch = BatchAlongAxis,
+      .calls = CumsumCalls};
 }
 
 }  // namespace cleave

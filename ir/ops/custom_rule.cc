@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check/check.h"
+#include "base/match/match.h"
 #include "base/status/status_macros.h"
 #include "ir/formula/formula.h"
 #include "ir/formula/formula_rule.h"
@@ -34,6 +35,12 @@ bool StandsIn(const std::vector<FactorList>& dimensions, int factor) {
   return std::any_of(dimensions.begin(), dimensions.end(), [&](const FactorList& dimension) {
     return std::find(dimension.begin(), dimension.end(), factor) != dimension.end();
   });
+}
+
+CallArgument NumberArgument(const std::variant<bool, int64_t, double>& value) {
+  return Match(
+      value, [](bool truth) -> CallArgument { return truth; }, [](int64_t number) -> CallArgument { return number; },
+      [](double number) -> CallArgument { return FloatNumber{number}; });
 }
 
 }  // namespace
@@ -88,5 +95,16 @@ Rule CustomGradientRuleOf(const Rule& forward, size_t input) {
   }
   return rule;
 }
+
+KernelCall CustomCall(const CustomForm& form, std::string function, std::vector<CallArgument> first, int first_input) {
+  KernelCall call = {.function = std::move(function), .arguments = std::move(first), .header = form.body};
+  for (const CustomArgument& argument : form.arguments) {
+    call.arguments.push_back(argument.value ? NumberArgument(*argument.value) : ViewArgument(first_input++));
+  }
+  call.arguments.push_back(ViewArgument(kResult));
+  return call;
+}
+
+CallArgument ViewArgument(int tensor) { return BracedList{{{Pointer{tensor}}, {LocalRegion{tensor}}}}; }
 
 }  // namespace cleave

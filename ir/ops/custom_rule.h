@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "ir/custom/custom.h"
 #include "ir/ops/inference.h"
+#include "ir/ops/kernel_call.h"
 
 namespace cleave {
 
@@ -27,6 +28,13 @@ std::vector<Argument> CustomSignature(const std::vector<Argument>& more);
 // That of the gradient by input `input`, whose inputs are dy and those of the op: the same factors. Those of the input
 // stand in the result; all others are summed over, because each of their elements adds its part. Linear in dy.
 Rule CustomGradientRuleOf(const Rule& forward, size_t input);
+
+// A call of a function with a body of the model's: `first`, then the arguments of the signature, of which the tensors
+// are the inputs from `first_input` on, then the result.
+KernelCall CustomCall(const CustomForm& form, std::string function, std::vector<CallArgument> first, int first_input);
+
+// What a View of the runtime is made from.
+CallArgument ViewArgument(int tensor);
 
 }  // namespace cleave
 

@@ -8,6 +8,7 @@
 #include "base/text/text.h"
 #include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
+#include "ir/ops/kernel_call.h"
 #include "ir/ops/random_stream.h"
 
 namespace cleave {
@@ -51,6 +52,13 @@ void EvaluateDropout(const Evaluation& evaluation) {
   }
 }
 
+std::vector<KernelCall> DropoutCalls(const CallSite& site) {
+  const BracedList stream = {{{RunValue::kSeed}, {site.attributes.Get(attribute::kKey)}, {RunValue::kStep}}};
+  return {{"Dropout",
+           {stream, LocalRegion{kResult}, FloatNumber{site.attributes.Get(attribute::kRate)}, Pointer{0},
+            Pointer{kResult}}}};
+}
+
 }  // namespace
 
 OpDefinition DefineDropout() {
@@ -64,6 +72,8 @@ OpDefinition DefineDropout() {
   definition.rule = FirstLinearRule;
   definition.gradient = DropoutGradients;
   definition.evaluate = EvaluateDropout;
+  definition.treatment = Treatment::kFloat;
+  definition.calls = DropoutCalls;
   return definition;
 }
 

@@ -14,8 +14,11 @@
 #include "ir/formula/formula.h"
 #include "ir/formula/formula_rule.h"
 #include "ir/ops/define.h"
+#include "ir/ops/einsum_product.h"
 #include "ir/ops/elementwise.h"
 #include "ir/ops/factor_walk.h"
+#include "ir/ops/lift.h"
+#include "ir/ops/need.h"
 
 namespace cleave {
 namespace {
@@ -237,6 +240,34 @@ void EvaluateEinsum(const Evaluation& evaluation) {
   });
 }
 
+std::optional<OpId> BatchEinsum(Lift& lift) {
+  Formula formula = FormulaOf(lift.op().attributes);
+  const std::vector<std::string> names = NamesOf(formula);
+  std::string index = "e";
+  for (int i = 0; std::find(names.begin(), names.end(), index) != names.end(); ++i) index = absl::StrCat("e", i);
+  for (int i = 0; i < lift.input_count(); ++i) {
+    Formula::Term& term = formula.inputs[static_cast<size_t>(i)];
+    if (lift.mapped(i)) term.insert(term.begin(), {index});
+  }
+  formula.output.insert(formula.output.begin(), {index});
+  return lift.Main(lift.Inputs(), {{attribute::kEquation, LettersText(formula)}});
+}
+
+// A matrix product where the tensors lie as one needs them, else a call that brings them into order or loops.
+std::vector<KernelCall> EinsumCalls(const CallSite& site) {
+  const Formula formula = FormulaOf(site.attributes);
+  if (std::optional<KernelCall> product = DirectProduct(formula)) return {*std::move(product)};
+  BracedList inputs;
+  for (int i = 0; i < static_cast<int>(site.inputs.size()); ++i) {
+    inputs.fields.push_back({BracedList{{{Pointer{i}}, {LocalSizes{i}}}}});
+  }
+  return {{"Einsum", {formula.ToString(), inputs, Pointer{kResult}}}};
+}
+
+Need EinsumNeed(Types inputs, const TensorType& output, const Attributes& attributes) {
+  return {.temporary = EinsumCopies(FormulaOf(attributes), inputs, output)};
+}
+
 }  // namespace
 
 OpDefinition DefineEinsum() {
@@ -248,7 +279,10 @@ OpDefinition DefineEinsum() {
       .rule = EinsumRule,
       .gradient = EinsumGradients,
       .flops = EinsumFlops,
-      .evaluate = EvaluateEinsum};
+      .evaluate = EvaluateEinsum,
+      .batch = BatchEinsum,
+      .calls = EinsumCalls,
+      .need = EinsumNeed};
 }
 
 }  // namespace cleave

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "ir/ops/lift.h"
 
 namespace cleave {
 namespace {
@@ -107,7 +108,9 @@ OpDefinition ElementwiseOp(ScalarFunction function, std::vector<Argument> signat
 
 OpDefinition UnaryOp(ScalarFunction function, std::string summary, ElementFunction::Numbers numbers) {
   OpDefinition definition = ElementwiseOp(std::move(function), {{.name = "x"}}, std::move(summary), numbers);
+  definition.treatment = Treatment::kFollow;
   definition.infer = InferUnary;
+  definition.batch = BatchSame;
   return definition;
 }
 
@@ -115,7 +118,9 @@ OpDefinition BinaryOp(const Scalar& value, std::string summary) {
   OpDefinition definition =
       ElementwiseOp({.parameters = {"x", "y"}, .value = value},
                     {{.name = "x", .takes_number = true}, {.name = "y", .takes_number = true}}, std::move(summary));
+  definition.treatment = Treatment::kFollow;
   definition.infer = InferBinary;
+  definition.batch = BatchBroadcasting;
   return definition;
 }
 
@@ -131,6 +136,7 @@ OpDefinition UnaryGradientOp(ScalarFunction function, std::string summary) {
   OpDefinition definition =
       ElementwiseOp(std::move(function), {{.name = "dy"}, {.name = std::move(value)}}, std::move(summary));
   definition.callable = false;
+  definition.treatment = Treatment::kFollow;
   definition.infer = InferUnaryGradient;
   definition.gradient = nullptr;
   return definition;
@@ -138,12 +144,21 @@ OpDefinition UnaryGradientOp(ScalarFunction function, std::string summary) {
 
 OpDefinition UnaryOp(std::string summary) {
   return OpDefinition{.op_class = OpClass::kElementwise,
+                      .treatment = Treatment::kFollow,
                       .signature = {{.name = "x"}},
                       .summary = std::move(summary),
                       .infer = InferUnary,
                       .rule = NowhereLinearRule,
-                      .flops = FlopsPerElement<1>};
+                      .flops = FlopsPerElement<1>,
+                      .batch = BatchSame};
 }
+
+OpDefinition ComputedInF32(OpDefinition definition) {
+  definition.treatment = Treatment::kFloat;
+  return definition;
+}
+
+void CopyElements(const Evaluation& evaluation) { evaluation.output.values = evaluation.inputs[0]->values; }
 
 std::optional<OpError> CheckOneDType(Types inputs, int a, const std::string& name_a, int b, const std::string& name_b) {
   if (inputs[static_cast<size_t>(a)].dtype == inputs[static_cast<size_t>(b)].dtype) return std::nullopt;

@@ -59,6 +59,12 @@ Scalar Sign(const Scalar& x);
 Scalar Softplus(const Scalar& x);
 Scalar Square(const Scalar& x);
 
+// The op, but in f32 also where a model is trained in bf16, because it makes a small error of its argument a large one.
+OpDefinition ComputedInF32(OpDefinition definition);
+
+// For OpDefinition::evaluate: the same elements in the same order.
+void CopyElements(const Evaluation& evaluation);
+
 // For OpDefinition::gradient: ops that compute the gradients of the op's function.
 Gradients ElementGradients(GraphBuilder& builder, const Op& op, OpId dy);
 

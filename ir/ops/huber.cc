@@ -44,6 +44,22 @@ void EvaluateHuber(const Evaluation& evaluation) {
   });
 }
 
+std::optional<OpId> BatchHuber(Lift& lift) {
+  if (HasMask(lift)) return std::nullopt;
+  const double delta = lift.op().attributes.Get(attribute::kDelta);
+  const OpId difference = lift.Step(OpKind::kSub, lift.Inputs());
+  const OpId distance = lift.Step(OpKind::kAbs, {difference});
+  const OpId near = lift.Step(OpKind::kScale, {lift.Step(OpKind::kSquare, {difference})}, {{attribute::kFactor, 0.5}});
+  const OpId beyond = lift.Step(OpKind::kSub, {distance, lift.Constant(delta / 2)});
+  const OpId far = lift.Step(OpKind::kScale, {beyond}, {{attribute::kFactor, delta}});
+  const OpId is_near = lift.Step(OpKind::kLessEqual, {distance, lift.Constant(delta)});
+  return lift.ElementMean(lift.Step(OpKind::kWhere, {is_near, near, far}), lift.rank(0));
+}
+
+std::vector<KernelCall> HuberCalls(const CallSite& site) {
+  return LossCall(site, "Huber", {FloatNumber{site.attributes.Get(attribute::kDelta)}, site.Elements(0)});
+}
+
 }  // namespace
 
 OpDefinition DefineHuber() {
@@ -57,6 +73,9 @@ OpDefinition DefineHuber() {
                           .evaluate = EvaluateHuber};
   // Before the mask, which models leave out.
   definition.signature.insert(definition.signature.begin() + 2, OptionalAttribute(attribute::kDelta, 1.0));
+  definition.batch = BatchHuber;
+  definition.calls = HuberCalls;
+  definition.need = RowOrderNeed<0>;
   return definition;
 }
 

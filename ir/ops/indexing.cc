@@ -5,6 +5,19 @@
 namespace cleave {
 namespace {
 
+// A RowIndexing of the runtime.
+CallArgument IndexingArgument(const CallSite& site, const Lookup& lookup) {
+  const LocalDimension rows = {lookup.x, lookup.axis};
+  return BracedList{{{site.Elements(lookup.x, 0, lookup.axis), "outer", 1},
+                     {site.Elements(lookup.indices), "count"},
+                     {LocalSize{{rows}}, "rows"},
+                     {site.Elements(lookup.x, lookup.axis + 1, site.type(lookup.x).rank()), "inner", 1},
+                     {FirstIndex{rows}, "first_row", 0}}};
+}
+
+}  // namespace
+namespace {
+
 // Calls visit(element of the row-wise tensor, element of the indexed one) for every element of a row that exists.
 template <typename Visit>
 void ForEachIndexed(const Tensor& indices, const RowIndexing& indexing, Visit visit) {
@@ -45,6 +58,15 @@ void GatherRows(const Tensor& x, const Tensor& indices, const RowIndexing& index
 
 void ScatterAddRows(const Tensor& updates, const Tensor& indices, const RowIndexing& indexing, Tensor& y) {
   ForEachIndexed(indices, indexing, [&](size_t to, size_t from) { y.values[to] += updates.values[from]; });
+}
+
+std::vector<KernelCall> GatherCall(const CallSite& site, const Lookup& lookup) {
+  return {{"Gather", {Pointer{lookup.x}, Pointer{lookup.indices}, IndexingArgument(site, lookup), Pointer{kResult}}}};
+}
+
+std::vector<KernelCall> ScatterAddCall(const CallSite& site, int axis) {
+  const Lookup lookup = {.x = kResult, .axis = axis, .indices = 1};
+  return {{"ScatterAdd", {Pointer{0}, Pointer{1}, IndexingArgument(site, lookup), Pointer{kResult}}}};
 }
 
 }  // namespace cleave

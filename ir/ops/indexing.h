@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ir/ops/elementwise.h"
+#include "ir/ops/kernel_call.h"
 
 namespace cleave {
 
@@ -38,6 +39,16 @@ void GatherRows(const Tensor& x, const Tensor& indices, const RowIndexing& index
 
 // y[o, indices[i] - first_row, :] += updates[o, i, :] where y has such a row.
 void ScatterAddRows(const Tensor& updates, const Tensor& indices, const RowIndexing& indexing, Tensor& y);
+
+// The calls that do the same: dimension `axis` of tensor x is looked up by tensor `indices`; input 0 is added up along
+// dimension `axis` of the result by input 1.
+struct Lookup {
+  int x = 0;
+  int axis = 0;
+  int indices = 1;
+};
+std::vector<KernelCall> GatherCall(const CallSite& site, const Lookup& lookup);
+std::vector<KernelCall> ScatterAddCall(const CallSite& site, int axis);
 
 }  // namespace cleave
 

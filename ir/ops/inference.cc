@@ -266,4 +266,13 @@ std::optional<OpError> CompleteAttributes(const OpDefinition& definition, size_t
   return std::nullopt;
 }
 
+std::optional<OpError> CheckWord(const Attributes& attributes, Attribute<std::string> key,
+                                 const std::vector<std::string>& words) {
+  const std::string& word = attributes.Get(key);
+  if (std::find(words.begin(), words.end(), word) != words.end()) return std::nullopt;
+  return OpError{.code = Code::kE0409,
+                 .message = absl::StrCat("`", key.name, "` is `", word, "`"),
+                 .help = {absl::StrCat("use ", QuotedList(words, "or"))}};
+}
+
 }  // namespace cleave

@@ -73,6 +73,10 @@ InferResult InferChecked(const OpDefinition& definition, Types inputs, const Att
 // Fills in defaults and checks names and types of attributes and the number of inputs against the signature.
 std::optional<OpError> CompleteAttributes(const OpDefinition& definition, size_t input_count, Attributes& attributes);
 
+// An error where attribute `name` is none of `words`.
+std::optional<OpError> CheckWord(const Attributes& attributes, Attribute<std::string> key,
+                                 const std::vector<std::string>& words);
+
 }  // namespace cleave
 
 #endif  // CLEAVE_IR_OPS_INFERENCE_H_

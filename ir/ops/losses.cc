@@ -136,4 +136,18 @@ std::vector<Argument> LossSignature(std::string first, std::string second) {
       {.name = std::move(first)}, {.name = std::move(second)}, {.name = "mask", .kind = ArgumentKind::kOptionalTensor}};
 }
 
+bool HasMask(const Lift& lift) { return lift.input_count() > 2; }
+
+CallArgument MaskArgument(const CallSite& site, int input) {
+  if (static_cast<int>(site.inputs.size()) <= input) return BracedList{};
+  return BracedList{{{Pointer{input}}, {site.Elements(1, 1, site.type(1).rank())}}};
+}
+
+std::vector<KernelCall> LossCall(const CallSite& site, std::string function, std::vector<CallArgument> sizes) {
+  std::vector<CallArgument> arguments = {Pointer{0}, Pointer{1}};
+  arguments.insert(arguments.end(), sizes.begin(), sizes.end());
+  arguments.insert(arguments.end(), {site.type(1).elements(), MaskArgument(site, 2), Pointer{kResult}});
+  return {{std::move(function), std::move(arguments)}};
+}
+
 }  // namespace cleave

@@ -5,6 +5,9 @@
 #ifndef CLEAVE_IR_OPS_LOSSES_H_
 #define CLEAVE_IR_OPS_LOSSES_H_
 
+#include "ir/ops/kernel_call.h"
+#include "ir/ops/lift.h"
+#include "ir/ops/need.h"
 #include "ir/ops/rows.h"
 
 namespace cleave {
@@ -59,6 +62,15 @@ template <int PerRow>
 Flops FlopsPerRow(Types inputs, const TensorType&, const Attributes&) {
   return Flops(static_cast<double>(PerRow) * static_cast<double>(inputs[0].elements() / inputs[0].shape.back()));
 }
+
+// What batched forms leave to be unrolled: a mask of samples makes sums that are not means of the elements' own.
+bool HasMask(const Lift& lift);
+
+// Input `input` as the Mask of the runtime, or none.
+CallArgument MaskArgument(const CallSite& site, int input);
+
+// function(a, b, sizes…, all elements, mask, loss)
+std::vector<KernelCall> LossCall(const CallSite& site, std::string function, std::vector<CallArgument> sizes);
 
 // The signature (first, second, mask?).
 std::vector<Argument> LossSignature(std::string first, std::string second);

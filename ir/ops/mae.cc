@@ -14,6 +14,11 @@ void EvaluateMae(const Evaluation& evaluation) {
   EvaluateRegression(evaluation, [](double prediction, double target) { return std::abs(prediction - target); });
 }
 
+std::optional<OpId> BatchMae(Lift& lift) {
+  if (HasMask(lift)) return std::nullopt;
+  return lift.ElementMean(lift.Step(OpKind::kAbs, {lift.Step(OpKind::kSub, lift.Inputs())}), lift.rank(0));
+}
+
 }  // namespace
 
 OpDefinition DefineMae() {
@@ -24,7 +29,10 @@ OpDefinition DefineMae() {
                       .rule = RegressionRule,
                       .gradient = MaeGradients,
                       .flops = FlopsPerInputElement<3>,
-                      .evaluate = EvaluateMae};
+                      .evaluate = EvaluateMae,
+                      .batch = BatchMae,
+                      .calls = [](const CallSite& site) { return LossCall(site, "Mae", {site.Elements(0)}); },
+                      .need = RowOrderNeed<0>};
 }
 
 OpDefinition DefineMaeGradient() {

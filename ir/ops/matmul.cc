@@ -3,8 +3,10 @@
 // The rule's letters are the same everywhere: b0 b1 … leading dimensions, i rows, k contracted, j columns.
 
 #include "absl/strings/str_cat.h"
+#include "ir/formula/formula.h"
 #include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
+#include "ir/ops/lift.h"
 #include "ir/ops/products.h"
 
 namespace cleave {
@@ -166,10 +168,125 @@ void EvaluateMatmul(const Evaluation& evaluation) {
   }
 }
 
+// The product as a formula: any input may have the elements' index `e`.
+OpId BatchByFormula(Lift& lift) {
+  const auto side = [&lift](int input, bool transposed, const char* row, const char* column) {
+    Formula::Term term;
+    if (lift.mapped(input)) term.push_back({"e"});
+    for (int d = 0; d + 2 < lift.rank(input); ++d) term.push_back({absl::StrCat("b", d)});
+    term.push_back({transposed ? column : row});
+    term.push_back({transposed ? row : column});
+    return term;
+  };
+  Formula formula;
+  formula.inputs = {side(0, lift.op().attributes.Get(attribute::kTransposeA), "i", "k"),
+                    side(1, lift.op().attributes.Get(attribute::kTransposeB), "k", "j")};
+  formula.output.push_back({"e"});
+  for (int d = 0; d + 2 < lift.rank(0); ++d) formula.output.push_back({absl::StrCat("b", d)});
+  formula.output.push_back({"i"});
+  formula.output.push_back({"j"});
+  return lift.Instead(OpKind::kEinsum, lift.Inputs(), {{attribute::kEquation, LettersText(formula)}});
+}
+
+std::optional<OpId> BatchMatmul(Lift& lift) {
+  const bool shared = lift.mapped(0) && !lift.mapped(1) && lift.rank(1) == 2;
+  const bool alike = lift.mapped(0) && lift.mapped(1) && lift.rank(0) == lift.rank(1);
+  if (shared || alike) return lift.Main(lift.Inputs());
+  return BatchByFormula(lift);
+}
+
+std::vector<KernelCall> MatmulCalls(const CallSite& site) {
+  const int rank = site.type(0).rank();
+  const Sides a = SidesOfA(static_cast<size_t>(rank), site.attributes);
+  const Sides b = SidesOfB(site.type(1).shape.size(), site.attributes);
+  const LocalSize leading = site.Elements(0, 0, rank - 2);
+  MatrixProduct product = {.m = {{{0, static_cast<int>(a.kept)}}},
+                           .n = {{{1, static_cast<int>(b.kept)}}},
+                           .k = {{{0, static_cast<int>(a.contracted)}}},
+                           .transpose_a = site.attributes.Get(attribute::kTransposeA),
+                           .transpose_b = site.attributes.Get(attribute::kTransposeB)};
+  if (!IsShared(site.inputs) || rank == 2) {
+    product.batch = leading;
+    return {MatMulCall(product, Pointer{0}, Pointer{1}, Pointer{kResult})};
+  }
+  if (!product.transpose_a) {
+    // One second matrix for all: the rows of all first matrices stand below each other.
+    product.m = leading * product.m;
+    return {MatMulCall(product, Pointer{0}, Pointer{1}, Pointer{kResult})};
+  }
+  KernelCall call =
+      MatMulCall(product, Pointer{0, product.k * product.m}, Pointer{1}, Pointer{kResult, product.m * product.n});
+  call.repetitions = leading;
+  return {call};
+}
+
+// The product of a transposed and a second matrix, summed over leading dimensions: a [.., k, i] and b [.., k, j] to [i,
+// j].
+//
+// This is the gradient of a weight that all leading dimensions share. Everything but the last dimension is contracted,
+// so on contiguous tensors it is one matrix product.
+
+InferResult InferMatmulSum(Types inputs, const Attributes& attributes) {
+  if (auto error = CheckFloat(inputs, 0, "a")) return *error;
+  if (auto error = CheckDType(inputs, 1, inputs[0].dtype, "b")) return *error;
+  if (auto error = CheckRank(inputs, 0, 2)) return *error;
+  if (auto error = CheckRank(inputs, 1, 2)) return *error;
+  const Shape& a = inputs[0].shape;
+  const Shape& b = inputs[1].shape;
+  if (Shape(a.begin(), a.end() - 1) != Shape(b.begin(), b.end() - 1)) {
+    return OpError{.code = Code::kE0401,
+                   .message = absl::StrCat("contracted dimensions of ", ShapeText(a), " and ", ShapeText(b), " differ"),
+                   .about = {{1, absl::StrCat("is ", ShapeText(b))}}};
+  }
+  const auto dtype = ResultDType(inputs, attributes);
+  if (const OpError* error = std::get_if<OpError>(&dtype)) return *error;
+  return TensorType{std::get<DType>(dtype), {a.back(), b.back()}};
+}
+
+Rule MatmulSumRule(Types inputs, const TensorType& output, const Attributes&) {
+  Rule rule;
+  std::vector<FactorList> a;
+  const int leading = inputs[0].rank() - 2;
+  for (int d = 0; d <= leading; ++d) {
+    const std::string name = d < leading ? absl::StrCat("b", d) : "k";
+    a.push_back({AddFactor(rule, name, inputs[0].shape[static_cast<size_t>(d)], FactorKind::kReduced)});
+  }
+  std::vector<FactorList> b = a;
+  const int i = AddFactor(rule, "i", output.shape[0]);
+  const int j = AddFactor(rule, "j", output.shape[1]);
+  a.push_back({i});
+  b.push_back({j});
+  rule.inputs = {std::move(a), std::move(b)};
+  rule.output = {{i}, {j}};
+  rule.linear = {{0}, {1}};
+  return rule;
+}
+
+Flops MatmulSumFlops(Types inputs, const TensorType& output, const Attributes&) {
+  return Flops(2.0 * static_cast<double>(inputs[0].elements()) * static_cast<double>(output.shape[1]));
+}
+
+void EvaluateMatmulSum(const Evaluation& evaluation) {
+  const Tensor& a = *evaluation.inputs[0];
+  const Tensor& b = *evaluation.inputs[1];
+  int64_t contracted = 1;
+  for (size_t d = 0; d + 1 < a.shape.size(); ++d) contracted *= a.shape[d];
+  const ProductSizes sizes{.i = a.shape.back(), .k = contracted, .j = b.shape.back()};
+  AddProduct(sizes, {.values = a.values.data(), .row = 1, .column = sizes.i},
+             {.values = b.values.data(), .row = sizes.j, .column = 1}, evaluation.output.values.data());
+}
+
+// Contracts all dimensions but the last: a is stored as k x m.
+std::vector<KernelCall> MatmulSumCalls(const CallSite& site) {
+  const MatrixProduct product = {.m = site.Columns(0), .n = site.Columns(1), .k = site.Rows(0), .transpose_a = true};
+  return {MatMulCall(product, Pointer{0}, Pointer{1}, Pointer{kResult})};
+}
+
 }  // namespace
 
 OpDefinition DefineMatmul() {
   return OpDefinition{.op_class = OpClass::kProduct,
+                      .treatment = Treatment::kProduct,
                       .signature = {{.name = "a"},
                                     {.name = "b"},
                                     OptionalAttribute(attribute::kTransposeA, false),
@@ -180,7 +297,22 @@ OpDefinition DefineMatmul() {
                       .rule = MatmulRule,
                       .gradient = MatmulGradients,
                       .flops = MatmulFlops,
-                      .evaluate = EvaluateMatmul};
+                      .evaluate = EvaluateMatmul,
+                      .batch = BatchMatmul,
+                      .calls = MatmulCalls};
+}
+
+OpDefinition DefineMatmulSum() {
+  return OpDefinition{.op_class = OpClass::kProduct,
+                      .callable = false,
+                      .treatment = Treatment::kGradient,
+                      .signature = {{.name = "a"}, {.name = "b"}, ResultArgument()},
+                      .summary = "product contracted over all but the last dimensions",
+                      .infer = InferMatmulSum,
+                      .rule = MatmulSumRule,
+                      .flops = MatmulSumFlops,
+                      .evaluate = EvaluateMatmulSum,
+                      .calls = MatmulSumCalls};
 }
 
 }  // namespace cleave

@@ -13,6 +13,11 @@ void EvaluateMse(const Evaluation& evaluation) {
                      [](double prediction, double target) { return (prediction - target) * (prediction - target); });
 }
 
+std::optional<OpId> BatchMse(Lift& lift) {
+  if (HasMask(lift)) return std::nullopt;
+  return lift.ElementMean(lift.Step(OpKind::kSquare, {lift.Step(OpKind::kSub, lift.Inputs())}), lift.rank(0));
+}
+
 }  // namespace
 
 OpDefinition DefineMse() {
@@ -23,7 +28,10 @@ OpDefinition DefineMse() {
                       .rule = RegressionRule,
                       .gradient = MseGradients,
                       .flops = FlopsPerInputElement<3>,
-                      .evaluate = EvaluateMse};
+                      .evaluate = EvaluateMse,
+                      .batch = BatchMse,
+                      .calls = [](const CallSite& site) { return LossCall(site, "Mse", {site.Elements(0)}); },
+                      .need = RowOrderNeed<0>};
 }
 
 OpDefinition DefineMseGradient() {

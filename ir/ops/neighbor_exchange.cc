@@ -9,7 +9,7 @@
 #include "ir/manual/exchange.h"
 #include "ir/ops/communicating.h"
 #include "ir/ops/define.h"
-#include "ir/ops/sources.h"
+#include "ir/ops/lift.h"
 
 namespace cleave {
 namespace {
@@ -117,7 +117,9 @@ OpDefinition DefineNeighborExchange() {
                       .infer = InferNeighborExchange,
                       .rule = WholeRule,
                       .gradient = NeighborExchangeGradients,
-                      .flops = FlopsPerElement<0>};
+                      .flops = FlopsPerElement<0>,
+                      // Its sizes are those of one message each.
+                      .batch = Unrolled};
 }
 
 }  // namespace cleave

@@ -1,5 +1,7 @@
 #include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
+#include "ir/ops/kernel_call.h"
+#include "ir/ops/lift.h"
 
 namespace cleave {
 namespace {
@@ -44,6 +46,11 @@ Attributes ResizeOneHot(const Attributes& attributes, const Rule& rule, absl::Sp
 
 int64_t OneHotChoices(Types, const Attributes& attributes, int) { return attributes.Get(attribute::kDepth); }
 
+std::vector<KernelCall> OneHotCalls(const CallSite& site) {
+  return {{"OneHot",
+           {Pointer{0}, site.Elements(0), site.Columns(kResult), FirstIndex{site.Last(kResult)}, Pointer{kResult}}}};
+}
+
 }  // namespace
 
 OpDefinition DefineOneHot() {
@@ -56,7 +63,9 @@ OpDefinition DefineOneHot() {
                       .flops = FlopsPerElement<0>,
                       .evaluate = EvaluateOneHot,
                       .resize = ResizeOneHot,
-                      .choices = OneHotChoices};
+                      .choices = OneHotChoices,
+                      .batch = BatchSame,
+                      .calls = OneHotCalls};
 }
 
 }  // namespace cleave

@@ -1,7 +1,7 @@
 // The op table: everything the compiler knows of an op, one file per op (ir/ops/<op>.cc).
 //
-// To add an op: write ir/ops/<op>.cc with its OpDefinition, list it in table.def, its emission in codegen, its test,
-// its line in docs/language.md. docs/adding_an_op.md walks through it.
+// To add an op: write its OpDefinition in a file of ir/ops, list it in table.def, add a sample to samples.cc and values
+// to its test. docs/adding_an_op.md walks through it.
 #ifndef CLEAVE_IR_OPS_OPS_H_
 #define CLEAVE_IR_OPS_OPS_H_
 
@@ -25,6 +25,10 @@
 namespace cleave {
 
 class GraphBuilder;  // ir/ops/builder.h
+class Lift;          // ir/ops/lift.h
+struct CallSite;     // ir/ops/kernel_call.h
+struct KernelCall;   // ir/ops/kernel_call.h
+struct Need;         // ir/ops/need.h
 
 // What kind of work an op is: the search gives products every axis and lets light ops follow; codegen fuses elementwise
 // ops.
@@ -43,6 +47,14 @@ enum class RankUse {
   kNone,
   kNumber,  // The rank's own number: rank_slice, rank_pad, rank_value.
   kOthers,  // What other ranks hold: the communication primitives. Not evaluated as the op of one rank.
+};
+
+// In which types an op computes where a model is trained in bf16 (ir/precision).
+enum class Treatment : uint8_t {
+  kFloat,     // Reads and gives f32.
+  kFollow,    // Computes in bf16 where it reads bf16, else in f32.
+  kProduct,   // Reads bf16. What it adds up is kept in f32 where it is a parameter's gradient, else rounded to bf16.
+  kGradient,  // A product whose value is always a parameter's gradient: reads bf16, gives f32.
 };
 
 // An argument of an op as the language writes it: tensors by position, the others by position or name.
@@ -151,12 +163,16 @@ struct ElementFunction {
 };
 
 struct OpDefinition {
+  // What it is.
   OpKind kind{};  // Set by the table.
   OpClass op_class = OpClass::kElementwise;
   bool depends_on_place = false;  // Of an elementwise op: a value also depends on where in the tensor it stands.
   bool is_alias = false;          // Its local value is that of its only input, element by element: nothing is computed.
   RankUse rank_use = RankUse::kNone;
   bool callable = true;  // May stand in a model; false for ops that only gradients and optimizers use.
+  Treatment treatment = Treatment::kFloat;
+
+  // How a model calls it.
   std::vector<Argument> signature = {};
   std::string summary = {};  // One line for the language reference.
 
@@ -197,6 +213,17 @@ struct OpDefinition {
   // How many values the integers of input `input` choose from, counted from 0: the classes of a label, the rows of a
   // table; 0 where any integer will do. Null: no input chooses.
   int64_t (*choices)(absl::Span<const TensorType> inputs, const Attributes& attributes, int input) = nullptr;
+
+  // Builds what computes the op for many elements at once (`vmap`). nullopt where an input is mapped for which there is
+  // no such form: the op is then made for each element by itself. Null only for ops that a model cannot call.
+  std::optional<OpId> (*batch)(Lift& lift) = nullptr;
+
+  // The calls of the runtime that compute it. Null for sources, aliases, ops that need other ranks, and elementwise ops
+  // that are computed in a loop.
+  std::vector<KernelCall> (*calls)(const CallSite& site) = nullptr;
+
+  // What its calls take beside their tensors, of the given (local) types. Null: nothing as large as a tensor.
+  Need (*need)(absl::Span<const TensorType> inputs, const TensorType& output, const Attributes& attributes) = nullptr;
 };
 
 // Null for a name that no op has.

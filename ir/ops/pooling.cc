@@ -45,6 +45,16 @@ double KernelSize(const Attributes& attributes) {
   return static_cast<double>(kernel.rows) * static_cast<double>(kernel.columns);
 }
 
+// The kernel slides over `images`; what it gives is `pooled`.
+std::vector<KernelCall> CallBetween(const CallSite& site, std::string function, int images, int pooled) {
+  const Sliding2d sliding = PoolingSliding(site.attributes);
+  std::vector<CallArgument> arguments = site.Inputs();
+  arguments.insert(arguments.end(),
+                   {site.Elements(images, 0, 2), SlidingArgument(sliding.rows, {images, 2}, {pooled, 2}),
+                    SlidingArgument(sliding.columns, {images, 3}, {pooled, 3}), Pointer{kResult}});
+  return {{std::move(function), std::move(arguments)}};
+}
+
 }  // namespace
 
 std::vector<Argument> PoolingSignature(std::vector<Argument> first) {
@@ -121,6 +131,21 @@ LocalSliding2d PoolingSlidingOf(const Evaluation& evaluation) {
 
 LocalSliding2d PoolingGradientSlidingOf(const Evaluation& evaluation) {
   return SlidingOverOutput(evaluation, PoolingSliding(evaluation.attributes), kImages, evaluation.inputs[0]->shape);
+}
+
+std::optional<OpId> BatchPooling(Lift& lift) {
+  Shape folded = lift.element(0);
+  folded[0] *= lift.size();
+  const OpId pooled = lift.Main({lift.Reshape(lift.value(0), folded)});
+  return lift.Reshape(pooled, Before(lift.size(), lift.op().type.shape));
+}
+
+std::vector<KernelCall> PoolingCall(const CallSite& site, std::string function) {
+  return CallBetween(site, std::move(function), 0, kResult);
+}
+
+std::vector<KernelCall> PoolingGradientCall(const CallSite& site, std::string function) {
+  return CallBetween(site, std::move(function), kResult, 0);
 }
 
 }  // namespace cleave

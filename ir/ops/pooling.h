@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "ir/ops/elementwise.h"
+#include "ir/ops/kernel_call.h"
+#include "ir/ops/lift.h"
 #include "ir/ops/sliding.h"
 
 namespace cleave {
@@ -34,6 +36,13 @@ Rule PoolingGradientRule(Types inputs, const TensorType& output, const Attribute
 // One operation per tap at each place of the kernel.
 Flops PoolingFlops(Types inputs, const TensorType& output, const Attributes& attributes);
 Flops PoolingGradientFlops(Types inputs, const TensorType& output, const Attributes& attributes);
+
+// batch: elements are further samples.
+std::optional<OpId> BatchPooling(Lift& lift);
+
+// function(inputs…, planes, rows, columns, result)
+std::vector<KernelCall> PoolingCall(const CallSite& site, std::string function);
+std::vector<KernelCall> PoolingGradientCall(const CallSite& site, std::string function);
 
 LocalSliding2d PoolingSlidingOf(const Evaluation& evaluation);
 LocalSliding2d PoolingGradientSlidingOf(const Evaluation& evaluation);

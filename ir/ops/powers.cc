@@ -62,21 +62,24 @@ Gradients PowerGradients(GraphBuilder& builder, const Op& op, OpId dy) {
 
 Scalar Square(const Scalar& x) { return Call(OpKind::kSquare, SquareFunction(), {x}); }
 
-OpDefinition DefineSquare() { return UnaryOp(SquareFunction(), "each element times itself"); }
+OpDefinition DefineSquare() { return ComputedInF32(UnaryOp(SquareFunction(), "each element times itself")); }
 
-OpDefinition DefineSqrt() { return UnaryOp({.value = Sqrt(Variable("x"))}, "square root of each element"); }
+OpDefinition DefineSqrt() {
+  return ComputedInF32(UnaryOp({.value = Sqrt(Variable("x"))}, "square root of each element"));
+}
 
 // The derivative of x^(-1/2) is -1/2 x^(-3/2) = -y / (2 x).
 OpDefinition DefineRsqrt() {
   const Scalar x = Variable("x");
-  return UnaryOp({.value = 1 / Sqrt(x), .gradients = {-0.5 * (Dy() * Result() / x)}}, "1 / sqrt of each element");
+  return ComputedInF32(
+      UnaryOp({.value = 1 / Sqrt(x), .gradients = {-0.5 * (Dy() * Result() / x)}}, "1 / sqrt of each element"));
 }
 
 OpDefinition DefinePow() {
   const Scalar x = Variable("x"), y = Variable("y");
   OpDefinition definition = BinaryOp(Pow(x, y), "x to the power of y, with broadcasting");
   definition.gradient = PowGradients;
-  return definition;
+  return ComputedInF32(std::move(definition));
 }
 
 OpDefinition DefinePower() {
@@ -86,7 +89,7 @@ OpDefinition DefinePower() {
   definition.signature.push_back(RequiredAttribute(attribute::kExponent));
   definition.infer = InferPower;
   definition.gradient = PowerGradients;
-  return definition;
+  return ComputedInF32(std::move(definition));
 }
 
 }  // namespace cleave

@@ -1,8 +1,10 @@
-// The reference matrix product that matmul and matmul_sum share. Inside of ir/ops only.
+// What matmul, matmul_sum and einsum share: the reference product of matrices, and its call. Inside of ir/ops only.
 #ifndef CLEAVE_IR_OPS_PRODUCTS_H_
 #define CLEAVE_IR_OPS_PRODUCTS_H_
 
 #include <cstdint>
+
+#include "ir/ops/kernel_call.h"
 
 namespace cleave {
 
@@ -27,6 +29,23 @@ inline void AddProduct(const ProductSizes& sizes, const StridedMatrix& a, const 
       for (int64_t j = 0; j < sizes.j; ++j) c[i * sizes.j + j] += factor * b.values[k * b.row + j * b.column];
     }
   }
+}
+
+// `batch` products of matrices m x k and k x n, either of which may be stored transposed.
+struct MatrixProduct {
+  LocalSize batch = {};
+  LocalSize m;
+  LocalSize n;
+  LocalSize k;
+  bool transpose_a = false;
+  bool transpose_b = false;
+};
+
+inline KernelCall MatMulCall(const MatrixProduct& product, Pointer a, Pointer b, Pointer result) {
+  BracedList shape = {{{product.batch, "batch", 1}, {product.m, "m"}, {product.n, "n"}, {product.k, "k"}}};
+  if (product.transpose_a) shape.fields.push_back({true, "transpose_a"});
+  if (product.transpose_b) shape.fields.push_back({true, "transpose_b"});
+  return {"MatMul", {shape, std::move(a), std::move(b), std::move(result)}};
 }
 
 }  // namespace cleave

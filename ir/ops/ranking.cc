@@ -155,4 +155,15 @@ std::vector<Candidate> CandidatesOf(const Evaluation& evaluation) {
   return candidates;
 }
 
+// The pieces that a rank has are those of the factor that stands where x is read in windows.
+std::vector<KernelCall> CandidatesCall(const CallSite& site, std::string function) {
+  const int factor = CandidatesRule(site.inputs, site.output, site.attributes).inputs[0].back().front();
+  const int64_t pieces = site.attributes.Get(attribute::kPieces);
+  const BracedList row = {{{site.attributes.Get(attribute::kElements)},
+                           {pieces},
+                           {FirstPiece{factor, pieces}},
+                           {PieceCount{factor, pieces}}}};
+  return {{std::move(function), {Pointer{0}, site.Rows(0), row, site.attributes.Get(attribute::kK), Pointer{kResult}}}};
+}
+
 }  // namespace cleave

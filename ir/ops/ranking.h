@@ -9,6 +9,7 @@
 #include <limits>
 #include <vector>
 
+#include "ir/ops/kernel_call.h"
 #include "ir/ops/rows.h"
 
 namespace cleave {
@@ -53,6 +54,9 @@ Rule CandidatesRule(Types inputs, const TensorType& output, const Attributes& at
 std::vector<Argument> CandidatesSignature();
 // Adds an op of that form for the last dimension of x cut into `pieces`.
 OpId AddCandidates(GraphBuilder& builder, OpKind kind, const Op& op, int64_t pieces, const std::string& name);
+
+// function(x, rows, pieces of a row, k, result)
+std::vector<KernelCall> CandidatesCall(const CallSite& site, std::string function);
 
 // A place in the output and the candidate that it takes.
 struct Candidate {

@@ -11,6 +11,8 @@
 #include "base/text/text.h"
 #include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
+#include "ir/ops/kernel_call.h"
+#include "ir/ops/lift.h"
 
 namespace cleave {
 namespace {
@@ -82,6 +84,15 @@ void EvaluateRope(const Evaluation& evaluation) {
   }
 }
 
+std::vector<KernelCall> RopeCalls(const CallSite& site) {
+  const int axis = static_cast<int>(AxisOf(site.attributes, site.output.rank()));
+  BracedList rotation = {{{axis, "axis"},
+                          {FirstIndex{{kResult, axis}}, "first_position", 0},
+                          {DoubleNumber{site.attributes.Get(attribute::kTheta)}, "theta"}}};
+  if (site.attributes.Get(attribute::kInverse)) rotation.fields.push_back({true, "inverse"});
+  return {{"Rope", {Pointer{0}, LocalSizes{0}, rotation, Pointer{kResult}}}};
+}
+
 }  // namespace
 
 OpDefinition DefineRope() {
@@ -98,7 +109,9 @@ OpDefinition DefineRope() {
                       .rule = RopeRule,
                       .gradient = RopeGradients,
                       .flops = FlopsPerElement<3>,
-                      .evaluate = EvaluateRope};
+                      .evaluate = EvaluateRope,
+                      .batch = BatchAlongAxis,
+                      .calls = RopeCalls};
 }
 
 }  // namespace cleave

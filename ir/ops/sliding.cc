@@ -115,4 +115,13 @@ LocalSliding2d SlidingOverOutput(const Evaluation& evaluation, const Sliding2d& 
           .columns = OverOutput(sliding.columns, range(factors.columns), outputs[3])};
 }
 
+CallArgument SlidingArgument(const Sliding& sliding, const LocalDimension& input, const LocalDimension& output) {
+  return BracedList{{{LocalRange{input}, "input"},
+                     {LocalRange{output}, "output"},
+                     {sliding.kernel, "kernel"},
+                     {sliding.stride, "stride", 1},
+                     {sliding.padding, "padding", 0},
+                     {sliding.dilation, "dilation", 1}}};
+}
+
 }  // namespace cleave

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "ir/ops/inference.h"
+#include "ir/ops/kernel_call.h"
 #include "ir/ops/ops.h"
 #include "ir/piece/piece.h"
 
@@ -111,6 +112,9 @@ LocalSliding2d SlidingOverInput(const Evaluation& evaluation, const Sliding2d& s
                                 const Shape& images);
 LocalSliding2d SlidingOverOutput(const Evaluation& evaluation, const Sliding2d& sliding, ImageFactors factors,
                                  const Shape& outputs);
+
+// A Sliding of the runtime, between dimensions of two tensors of a call.
+CallArgument SlidingArgument(const Sliding& sliding, const LocalDimension& input, const LocalDimension& output);
 
 }  // namespace cleave
 

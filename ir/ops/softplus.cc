@@ -14,6 +14,6 @@ ScalarFunction SoftplusFunction() {
 
 Scalar Softplus(const Scalar& x) { return Call(OpKind::kSoftplus, SoftplusFunction(), {x}); }
 
-OpDefinition DefineSoftplus() { return UnaryOp(SoftplusFunction(), "log(1 + exp(x)) of each element"); }
+OpDefinition DefineSoftplus() { return ComputedInF32(UnaryOp(SoftplusFunction(), "log(1 + exp(x)) of each element")); }
 
 }  // namespace cleave

@@ -15,13 +15,21 @@ ScalarFunction TanhGradientFunction() {
 
 }  // namespace
 
-OpDefinition DefineExp() { return UnaryOp({.value = Exp(Variable("x"))}, "e to the power of each element"); }
+OpDefinition DefineExp() {
+  return ComputedInF32(UnaryOp({.value = Exp(Variable("x"))}, "e to the power of each element"));
+}
 
-OpDefinition DefineLog() { return UnaryOp({.value = Log(Variable("x"))}, "natural logarithm of each element"); }
+OpDefinition DefineLog() {
+  return ComputedInF32(UnaryOp({.value = Log(Variable("x"))}, "natural logarithm of each element"));
+}
 
-OpDefinition DefineSin() { return UnaryOp({.value = Sin(Variable("x"))}, "sine of each element, in radians"); }
+OpDefinition DefineSin() {
+  return ComputedInF32(UnaryOp({.value = Sin(Variable("x"))}, "sine of each element, in radians"));
+}
 
-OpDefinition DefineCos() { return UnaryOp({.value = Cos(Variable("x"))}, "cosine of each element, in radians"); }
+OpDefinition DefineCos() {
+  return ComputedInF32(UnaryOp({.value = Cos(Variable("x"))}, "cosine of each element, in radians"));
+}
 
 OpDefinition DefineTanh() {
   return UnaryOp({.value = Tanh(Variable("x")),
@@ -33,8 +41,8 @@ OpDefinition DefineTanhGradient() { return UnaryGradientOp(TanhGradientFunction(
 
 OpDefinition DefineErf() {
   const Scalar x = Variable("x");
-  return UnaryOp({.value = Erf(x), .gradients = {Dy() * (kTwoOverSqrtPi * Exp(-Square(x)))}},
-                 "the error function, 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to x");
+  return ComputedInF32(UnaryOp({.value = Erf(x), .gradients = {Dy() * (kTwoOverSqrtPi * Exp(-Square(x)))}},
+                               "the error function, 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to x"));
 }
 
 }  // namespace cleave

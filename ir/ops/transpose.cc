@@ -2,6 +2,8 @@
 #include "absl/strings/str_join.h"
 #include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
+#include "ir/ops/kernel_call.h"
+#include "ir/ops/lift.h"
 
 namespace cleave {
 namespace {
@@ -66,11 +68,23 @@ void EvaluateTranspose(const Evaluation& evaluation) {
   }
 }
 
+std::optional<OpId> BatchTranspose(Lift& lift) {
+  std::vector<int64_t> permutation = PermutationOf(lift.op().attributes, lift.rank(0));
+  for (int64_t& dimension : permutation) dimension = ShiftedAxis(dimension);
+  return lift.Main(lift.Inputs(), {{attribute::kPermutation, Before(0, permutation)}});
+}
+
+std::vector<KernelCall> TransposeCalls(const CallSite& site) {
+  const std::vector<int64_t> permutation = PermutationOf(site.attributes, site.type(0).rank());
+  return {{"Transpose", {Pointer{0}, LocalSizes{0}, NumberList(permutation), Pointer{kResult}}}};
+}
+
 }  // namespace
 
 OpDefinition DefineTranspose() {
   return OpDefinition{
       .op_class = OpClass::kMovement,
+      .treatment = Treatment::kFollow,
       .signature = {{.name = "x"}, OptionalAttribute(attribute::kPermutation, {})},
       .summary =
           "dimensions in another order: output dimension d is dimension permutation[d] of x, reversed by default",
@@ -78,7 +92,9 @@ OpDefinition DefineTranspose() {
       .rule = TransposeRule,
       .gradient = TransposeGradients,
       .flops = FlopsPerElement<0>,
-      .evaluate = EvaluateTranspose};
+      .evaluate = EvaluateTranspose,
+      .batch = BatchTranspose,
+      .calls = TransposeCalls};
 }
 
 }  // namespace cleave

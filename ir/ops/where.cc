@@ -3,6 +3,7 @@
 
 #include "ir/ops/define.h"
 #include "ir/ops/elementwise.h"
+#include "ir/ops/lift.h"
 
 namespace cleave {
 namespace {
@@ -39,6 +40,7 @@ OpDefinition DefineWhere() {
                     "a where the condition is not 0, else b, with broadcasting");
   definition.infer = InferWhere;
   definition.gradient = WhereGradients;
+  definition.batch = BatchBroadcasting;
   return definition;
 }
 

@@ -44,7 +44,7 @@ class ManualPartitionTest : public testing::Test {
   }
 
   // The program of `kind` on x, whose result is a metric.
-  Program Of(const std::string& kind, Values attributes) {
+  Program Of(OpKind kind, Values attributes) {
     const OpId y = builder_.Add(kind, {x_}, std::move(attributes), "y");
     Graph graph = builder_.graph();
     graph.metrics = {{"sum", y}};

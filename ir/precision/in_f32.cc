@@ -6,7 +6,6 @@
 
 #include "ir/graph/roles.h"
 #include "ir/ops/builder.h"
-#include "ir/precision/policy.h"
 #include "ir/precision/precision.h"
 
 namespace cleave {
@@ -30,7 +29,7 @@ Graph InF32(const Graph& graph) {
     std::vector<OpId> inputs;
     for (OpId input : op.inputs) inputs.push_back(places[input]);
     Attributes attributes = op.attributes;
-    if (TreatmentOf(op.kind) != Treatment::kFloat) attributes.Erase(attribute::kResult);
+    if (DefinitionOf(op).treatment != Treatment::kFloat) attributes.Erase(attribute::kResult);
     builder.SetPhase(op.phase);
     builder.SetLine(op.line);
     places[op.id] = builder.Add(op.kind, std::move(inputs), std::move(attributes), op.name);

@@ -1,71 +1,14 @@
 #include "ir/precision/policy.h"
 
 #include <algorithm>
-#include <map>
-#include <set>
 
 #include "ir/ops/ops.h"
 
 namespace cleave {
 namespace {
 
-// Every op that may read bf16. What is not here reads f32: sums and means, softmax and norms, losses, pooling,
-// indexing, ranking, einsum, random ops, ops of the model's own and what the ranks of a manual model send; and
-// elementwise ops that make a small error of their argument a large one (exp, log, pow, sqrt, rsqrt, square, sin, cos).
-const std::map<OpKind, Treatment>& Policy() {
-  static const auto* const policy = new std::map<OpKind, Treatment>{
-      // Products.
-      {OpKind::kMatmul, Treatment::kProduct},
-      {OpKind::kConv2d, Treatment::kProduct},
-      {OpKind::kConv2dGradientInput, Treatment::kProduct},
-      {OpKind::kMatmulSum, Treatment::kGradient},
-      {OpKind::kConv2dGradientFilter, Treatment::kGradient},
-      // Elementwise: one rounding of the result.
-      {OpKind::kAbs, Treatment::kFollow},
-      {OpKind::kAdd, Treatment::kFollow},
-      {OpKind::kBiasAdd, Treatment::kFollow},
-      {OpKind::kBroadcastTo, Treatment::kFollow},
-      {OpKind::kCausalMask, Treatment::kFollow},
-      {OpKind::kClamp, Treatment::kFollow},
-      {OpKind::kDiv, Treatment::kFollow},
-      {OpKind::kEqual, Treatment::kFollow},
-      {OpKind::kGelu, Treatment::kFollow},
-      {OpKind::kGeluGradient, Treatment::kFollow},
-      {OpKind::kGreater, Treatment::kFollow},
-      {OpKind::kGreaterEqual, Treatment::kFollow},
-      {OpKind::kLeakyRelu, Treatment::kFollow},
-      {OpKind::kLeakyReluGradient, Treatment::kFollow},
-      {OpKind::kLess, Treatment::kFollow},
-      {OpKind::kLessEqual, Treatment::kFollow},
-      {OpKind::kMaximum, Treatment::kFollow},
-      {OpKind::kMinimum, Treatment::kFollow},
-      {OpKind::kMul, Treatment::kFollow},
-      {OpKind::kNeg, Treatment::kFollow},
-      {OpKind::kNotEqual, Treatment::kFollow},
-      {OpKind::kRelu, Treatment::kFollow},
-      {OpKind::kReluGradient, Treatment::kFollow},
-      {OpKind::kScale, Treatment::kFollow},
-      {OpKind::kSigmoid, Treatment::kFollow},
-      {OpKind::kSigmoidGradient, Treatment::kFollow},
-      {OpKind::kSign, Treatment::kFollow},
-      {OpKind::kSilu, Treatment::kFollow},
-      {OpKind::kSub, Treatment::kFollow},
-      {OpKind::kTanh, Treatment::kFollow},
-      {OpKind::kTanhGradient, Treatment::kFollow},
-      // Movement: no rounding at all.
-      {OpKind::kConcat, Treatment::kFollow},
-      {OpKind::kFlatten, Treatment::kFollow},
-      {OpKind::kIdentity, Treatment::kFollow},
-      {OpKind::kPad, Treatment::kFollow},
-      {OpKind::kReshape, Treatment::kFollow},
-      {OpKind::kSlice, Treatment::kFollow},
-      {OpKind::kTranspose, Treatment::kFollow},
-  };
-  return *policy;
-}
-
 bool IsProduct(const Op& op) {
-  const Treatment treatment = TreatmentOf(op.kind);
+  const Treatment treatment = DefinitionOf(op).treatment;
   return treatment == Treatment::kProduct || treatment == Treatment::kGradient;
 }
 
@@ -113,7 +56,7 @@ class Chooser {
 
   Types16 TypesOf(const Op& op) const {
     if (op.phase == Phase::kUpdate) return All(op, DType::kF32, DType::kF32);
-    switch (TreatmentOf(op.kind)) {
+    switch (DefinitionOf(op).treatment) {
       case Treatment::kProduct:
         return All(op, DType::kBf16, kept_[op.id] != 0 ? DType::kF32 : DType::kBf16);
       case Treatment::kGradient:
@@ -163,11 +106,6 @@ class Chooser {
 };
 
 }  // namespace
-
-Treatment TreatmentOf(OpKind kind) {
-  const auto found = Policy().find(kind);
-  return found == Policy().end() ? Treatment::kFloat : found->second;
-}
 
 IdVector<OpId, Types16> ChooseTypes(const Graph& graph) { return Chooser(graph).Run(); }
 

@@ -174,7 +174,7 @@ class Lowering {
       inputs.push_back(wanted.has_value() ? cast_of_.at(*wanted) : places_[op.inputs[i]]);
     }
     Attributes attributes = op.attributes;
-    const Treatment treatment = TreatmentOf(op.kind);
+    const Treatment treatment = DefinitionOf(op).treatment;
     const bool is_product = treatment == Treatment::kProduct || treatment == Treatment::kGradient;
     const bool reads_bf16 = is_product && types_[op.id].reads[0] == DType::kBf16;
     if (reads_bf16 && types_[op.id].result == DType::kF32) attributes.Set(attribute::kResult, DType::kF32);

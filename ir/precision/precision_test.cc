@@ -278,10 +278,10 @@ TEST(PrecisionTest, HoldsForRandomGraphs) {
   }
 }
 
-TEST(PolicyTest, NamesOpsOfTheTable) {
+TEST(PolicyTest, OnlyProductsElementwiseOpsAndMovementReadBf16) {
   int products = 0, followers = 0;
   for (const OpDefinition* op : AllOps()) {
-    const Treatment treatment = TreatmentOf(op->kind);
+    const Treatment treatment = op->treatment;
     const bool is_product = treatment == Treatment::kProduct || treatment == Treatment::kGradient;
     products += is_product ? 1 : 0;
     followers += treatment == Treatment::kFollow ? 1 : 0;

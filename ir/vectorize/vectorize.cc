@@ -2,8 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check/check.h"
-#include "ir/vectorize/lift.h"
-#include "ir/vectorize/rules.h"
+#include "ir/ops/lift.h"
 
 namespace cleave {
 namespace {
@@ -21,8 +20,7 @@ OpId ElementOf(Lift& lift, OpId whole, int64_t index) {
 
 // The op for each element by itself, and the results one after another. nullopt: more than `max_ops`.
 std::optional<OpId> Unroll(Lift& lift, size_t max_ops) {
-  Shape one = lift.op().type.shape;
-  one.insert(one.begin(), 1);
+  const Shape one = Before(1, lift.op().type.shape);
   std::vector<OpId> results;
   for (int64_t e = 0; e < lift.size(); ++e) {
     if (lift.graph_size() > max_ops) return std::nullopt;
@@ -62,8 +60,7 @@ class Vectorization {
     BatchedOp batched{.value = {}, .mapped = mapped, .made = {}, .main = {}};
     std::optional<OpId> value;
     if (mapped) {
-      const BatchRule rule = BatchRuleOf(op.kind);
-      if (rule != nullptr) value = rule(lift);
+      if (const auto batch = DefinitionOf(op).batch; batch != nullptr) value = batch(lift);
       batched.unrolled = !value.has_value();
       if (batched.unrolled) value = Unroll(lift, max_ops_);
     } else {
@@ -99,12 +96,6 @@ std::optional<Vectorized> Vectorize(GraphBuilder& builder, absl::Span<const Op> 
     if (!vectorization.Run(op)) return std::nullopt;
   }
   return std::move(vectorization).Result();
-}
-
-OpId RepeatElement(GraphBuilder& builder, OpId value, int64_t size, const std::string& name) {
-  Shape shape = builder.type(value).shape;
-  shape.insert(shape.begin(), size);
-  return builder.Add(OpKind::kBroadcastTo, {value}, {{attribute::kShape, shape}}, name);
 }
 
 }  // namespace cleave

@@ -5,7 +5,7 @@
 //
 // A function is expanded once, on tensors that stand for one element each. Vectorize adds what these ops compute for
 // all `size` elements: an op that depends on an element gets its batched form, whose values have the elements'
-// dimension first (ir/vectorize/rules.h); one that depends on none stays as it is, and so is shared by all.
+// dimension first (OpDefinition::batch); one that depends on none stays as it is, and so is shared by all.
 #ifndef CLEAVE_IR_VECTORIZE_VECTORIZE_H_
 #define CLEAVE_IR_VECTORIZE_VECTORIZE_H_
 
@@ -45,9 +45,6 @@ using Vectorized = std::map<OpId, BatchedOp>;
 // more than `max_ops` ops, as unrolling may need; the builder then holds a part of them.
 std::optional<Vectorized> Vectorize(GraphBuilder& builder, absl::Span<const Op> ops,
                                     absl::Span<const MappedInput> inputs, int64_t size, size_t max_ops);
-
-// `value` repeated `size` times along a new first dimension.
-OpId RepeatElement(GraphBuilder& builder, OpId value, int64_t size, const std::string& name);
 
 }  // namespace cleave
 

@@ -10,8 +10,8 @@
 #include "gtest/gtest.h"
 #include "ir/differentiate/differentiate.h"
 #include "ir/interpret/interpret.h"
+#include "ir/ops/lift.h"
 #include "ir/ops/samples.h"
-#include "ir/vectorize/rules.h"
 
 namespace cleave {
 namespace {
@@ -133,10 +133,10 @@ bool Communicates(OpKind kind) {
 void ForEachSample(const std::function<void(const Sample&, Random&)>& check) {
   Random random(kSeed);
   for (int round = 0; round < kRounds; ++round) {
-    for (const auto& [kind, rule] : BatchRules()) {
-      if (Communicates(kind)) continue;
-      for (const Sample& sample : SamplesOf(kind, random)) {
-        if (kind == OpKind::kDropout && sample.attributes.Get(attribute::kRate) > 0) continue;
+    for (const OpDefinition* op : AllOps()) {
+      if (op->batch == nullptr || Communicates(op->kind)) continue;
+      for (const Sample& sample : SamplesOf(op->kind, random)) {
+        if (op->kind == OpKind::kDropout && sample.attributes.Get(attribute::kRate) > 0) continue;
         SCOPED_TRACE(absl::StrCat("seed ", kSeed, ", round ", round, ": ", sample.Text()));
         check(sample, random);
         if (testing::Test::HasFatalFailure()) return;
@@ -151,10 +151,9 @@ std::string MaskText(const Mask& mask) {
   return text;
 }
 
-TEST(VectorizeTest, TheTableDecidesOnEveryKindThatAModelCanCall) {
+TEST(VectorizeTest, EveryOpThatAModelCanCallStatesItsForm) {
   for (const OpDefinition* op : AllOps()) {
-    if (!op->callable || op->op_class == OpClass::kSource) continue;
-    EXPECT_TRUE(BatchRules().count(op->kind)) << op->kind;
+    if (op->callable && op->op_class != OpClass::kSource) EXPECT_NE(op->batch, nullptr) << op->kind;
   }
 }
 
@@ -187,8 +186,9 @@ TEST(VectorizeTest, ValuesAreThoseOfEachElement) {
       if (!made.unrolled) batched.insert(sample.op->kind);
     }
   });
-  for (const auto& [kind, rule] : BatchRules()) {
-    EXPECT_EQ(batched.count(kind) > 0, rule != nullptr && !Communicates(kind)) << kind;
+  for (const OpDefinition* op : AllOps()) {
+    const bool has_form = op->batch != nullptr && op->batch != Unrolled && !Communicates(op->kind);
+    EXPECT_EQ(batched.count(op->kind) > 0, has_form) << op->kind;
   }
 }
 

@@ -1,9 +1,12 @@
-// One op on its way to the batched form: where its inputs are now, and how to add the ops that take its place. Inside
-// of ir/vectorize only.
-#ifndef CLEAVE_IR_VECTORIZE_LIFT_H_
-#define CLEAVE_IR_VECTORIZE_LIFT_H_
+// One op on its way to its batched form (OpDefinition::batch): where its inputs are now, and how to add the ops that
+// take its place.
+//
+// A form adds what computes the op for all elements. It may leave the op to be unrolled, by nullopt, where an input is
+// mapped for which it has no form.
+#ifndef CLEAVE_IR_OPS_LIFT_H_
+#define CLEAVE_IR_OPS_LIFT_H_
 
-#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -60,6 +63,21 @@ class Lift {
   std::vector<OpId> main_;
 };
 
+// `value` repeated `size` times along a new first dimension.
+OpId RepeatElement(GraphBuilder& builder, OpId value, int64_t size, const std::string& name);
+
+// An axis of one element where all have a dimension before its own; one that is counted from the last stays.
+int64_t ShiftedAxis(int64_t axis);
+
+// `rest` with `first` before it.
+std::vector<int64_t> Before(int64_t first, std::vector<int64_t> rest);
+
+// For OpDefinition::batch.
+std::optional<OpId> BatchSame(Lift& lift);          // One tensor; what the op looks at are last dimensions.
+std::optional<OpId> BatchBroadcasting(Lift& lift);  // All inputs broadcast.
+std::optional<OpId> BatchAlongAxis(Lift& lift);     // `axis`, of the first tensor, which alone is mapped.
+std::optional<OpId> Unrolled(Lift& lift);           // None: always made for each element by itself.
+
 }  // namespace cleave
 
-#endif  // CLEAVE_IR_VECTORIZE_LIFT_H_
+#endif  // CLEAVE_IR_OPS_LIFT_H_

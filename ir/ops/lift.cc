@@ -1,9 +1,9 @@
-#include "ir/vectorize/lift.h"
+#include "ir/ops/lift.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "absl/strings/str_cat.h"
-#include "ir/vectorize/vectorize.h"
 
 namespace cleave {
 
@@ -60,5 +60,38 @@ OpId Lift::ElementMean(OpId x, int rank) {
   std::iota(axes.begin(), axes.end(), 1);
   return Step(OpKind::kReduceMean, {x}, {{attribute::kAxes, axes}});
 }
+
+OpId RepeatElement(GraphBuilder& builder, OpId value, int64_t size, const std::string& name) {
+  return builder.Add(OpKind::kBroadcastTo, {value}, {{attribute::kShape, Before(size, builder.type(value).shape)}},
+                     name);
+}
+
+int64_t ShiftedAxis(int64_t axis) { return axis < 0 ? axis : axis + 1; }
+
+std::vector<int64_t> Before(int64_t first, std::vector<int64_t> rest) {
+  rest.insert(rest.begin(), first);
+  return rest;
+}
+
+std::optional<OpId> BatchSame(Lift& lift) { return lift.Main(lift.Inputs()); }
+
+std::optional<OpId> BatchBroadcasting(Lift& lift) {
+  int rank = 0;
+  for (int i = 0; i < lift.input_count(); ++i) rank = std::max(rank, lift.rank(i));
+  std::vector<OpId> inputs;
+  for (int i = 0; i < lift.input_count(); ++i) inputs.push_back(lift.Aligned(i, rank));
+  return lift.Main(inputs);
+}
+
+std::optional<OpId> BatchAlongAxis(Lift& lift) {
+  for (int i = 1; i < lift.input_count(); ++i) {
+    if (lift.mapped(i)) return std::nullopt;
+  }
+  Attributes attributes = lift.op().attributes;
+  attributes.Set(attribute::kAxis, ShiftedAxis(lift.op().attributes.Get(attribute::kAxis)));
+  return lift.Main(lift.Inputs(), attributes);
+}
+
+std::optional<OpId> Unrolled(Lift&) { return std::nullopt; }
 
 }  // namespace cleave
