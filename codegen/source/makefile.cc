@@ -69,13 +69,14 @@ $(PROGRAM): $(MAIN_OBJECT) $(OTHER_OBJECTS) $(FOLDER_OBJECTS)
 starter: $(STARTER_OBJECTS)
 	$(CXX) $(CXXFLAGS) -o $@ $^ -lpthread
 
-# -MMD writes what an object was made from; a file that has come to a folder is among its sources.
+# -MMD writes what an object was made from, and -MP lets a file of those go; a file that has come to a folder is among
+# its sources.
 .SECONDEXPANSION:
 @RULES@
 $(sort $(FOLDER_OBJECTS) $(STARTER_OBJECTS)): $(BUILD)/%.o: $$(wildcard $$*/*.cc)
 	@mkdir -p $(@D)
-	printf '#include "%s"\n' $(wildcard $*/*.cc) | $(CXX) $(CXXFLAGS) $(if $(filter $(HOT),$*),,$(COLDFLAGS)) -I. \
-	  $(INCLUDES) -MMD -MP -MF $(@:.o=.d) -MT $@ -x c++ -c -o $@ -
+	printf '#include "%s"\n' $(wildcard $*/*.cc) >$(@:.o=.cc)
+	$(CXX) $(CXXFLAGS) $(if $(filter $(HOT),$*),,$(COLDFLAGS)) -I. $(INCLUDES) -MMD -MP -MF $(@:.o=.d) -c -o $@ $(@:.o=.cc)
 
 clean:
 	rm -rf build program program_gloo program_local starter

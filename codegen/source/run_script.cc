@@ -1,6 +1,7 @@
+#include "codegen/source/run_script.h"
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "codegen/source/run_script.h"
 
 namespace cleave {
 namespace {

@@ -28,7 +28,8 @@ struct Signature {
   std::optional<Span> definition = {};  // Where it stands in the user's file, if it does.
 
   std::string note = {};  // What else helps after a mistake, or empty.
-  bool has_rest = false;  // The last argument takes all that are given by position from there on; MatchArguments returns the first.
+  bool has_rest =
+      false;  // The last argument takes all that are given by position from there on; MatchArguments returns the first.
 
   // "dense(x: f32[..n, k], units: int) -> f32[..n, units]"
   std::string ToString() const;

@@ -21,8 +21,8 @@ Fans FansOf(const Shape& shape) {
 }  // namespace
 
 std::vector<std::string> InitializerNames() {
-  return {"zeros", "ones", "constant", "normal", "uniform", "he_uniform", "he_normal", "xavier_uniform",
-          kNpyInitializer};
+  return {"zeros",      "ones",      "constant",       "normal",       "uniform",
+          "he_uniform", "he_normal", "xavier_uniform", kNpyInitializer};
 }
 
 std::optional<Signature> InitializerSignature(const std::string& name) {

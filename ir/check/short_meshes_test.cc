@@ -50,14 +50,16 @@ TEST(ShortMeshesTest, ASmallMeshStays) {
 
 TEST(ShortMeshesTest, OfAxesThatAreTreatedAlikeTwoStay) {
   const Graph graph = TestMlp();
-  const std::vector<Mesh> meshes = ShortMeshesOf(ProgramOf(graph, DataParallelPlan(graph, Mesh::OfDevices(1024)))).meshes;
+  const std::vector<Mesh> meshes =
+      ShortMeshesOf(ProgramOf(graph, DataParallelPlan(graph, Mesh::OfDevices(1024)))).meshes;
   ASSERT_EQ(meshes.size(), 1u);
   EXPECT_EQ(meshes.front().rank_count(), 4);
 }
 
 TEST(ShortMeshesTest, LongAxesBecomeThree) {
   const Graph graph = TestMlp();
-  const std::vector<Mesh> meshes = ShortMeshesOf(ProgramOf(graph, DataParallelPlan(graph, Mesh::OfDevices(101)))).meshes;
+  const std::vector<Mesh> meshes =
+      ShortMeshesOf(ProgramOf(graph, DataParallelPlan(graph, Mesh::OfDevices(101)))).meshes;
   ASSERT_EQ(meshes.size(), 1u);
   EXPECT_EQ(meshes.front().rank_count(), 3);
 }

@@ -168,7 +168,8 @@ Shape LargestLocalShape(const Layout& layout, const Mesh& mesh, const Shape& sha
       continue;
     }
     int64_t largest = 0;
-    for (int64_t i = 0; i < pieces; ++i) largest = std::max(largest, window->Of(PieceOf(window->outer, pieces, i)).size);
+    for (int64_t i = 0; i < pieces; ++i)
+      largest = std::max(largest, window->Of(PieceOf(window->outer, pieces, i)).size);
     local.push_back(largest);
   }
   return local;

@@ -27,8 +27,8 @@ std::string TensorText(const Rule& rule, const std::vector<FactorList>& dimensio
 }
 
 // Whether the factors of one tensor exist, stand there once and multiply to its shape.
-std::string FindTensorError(const Rule& rule, const std::vector<FactorList>& dimensions, const Shape& shape,
-                            int input, const std::string& what) {
+std::string FindTensorError(const Rule& rule, const std::vector<FactorList>& dimensions, const Shape& shape, int input,
+                            const std::string& what) {
   if (dimensions.size() != shape.size()) {
     return absl::StrCat(what, " has ", shape.size(), " dimensions, the rule names ", dimensions.size());
   }
@@ -111,7 +111,8 @@ std::string FindRuleError(const Rule& rule, const std::vector<Shape>& inputs, co
   }
   if (std::string error = FindFactorError(rule); !error.empty()) return error;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    std::string error = FindTensorError(rule, rule.inputs[i], inputs[i], static_cast<int>(i), absl::StrCat("input ", i));
+    std::string error =
+        FindTensorError(rule, rule.inputs[i], inputs[i], static_cast<int>(i), absl::StrCat("input ", i));
     if (!error.empty()) return error;
   }
   if (std::string error = FindTensorError(rule, rule.output, output, -1, "the output"); !error.empty()) return error;

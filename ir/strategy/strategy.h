@@ -76,10 +76,10 @@ struct CountsPlace {
   int dimension = -1;
 };
 
-// From the classic form (docs/language.md, "Pins"): factors take mesh axes in the order in which they appear, first input
-// first, left to right, outermost axis first; the first assignment in lexicographic order whose products match. nullopt
-// in `counts` is `auto`: left uncut unless another input cuts the same factor. Errors: RESOURCE_EXHAUSTED where all
-// counts together need more axes than the mesh has; INVALID_ARGUMENT for a count that no product of axes gives, two
+// From the classic form (docs/language.md, "Pins"): factors take mesh axes in the order in which they appear, first
+// input first, left to right, outermost axis first; the first assignment in lexicographic order whose products match.
+// nullopt in `counts` is `auto`: left uncut unless another input cuts the same factor. Errors: RESOURCE_EXHAUSTED where
+// all counts together need more axes than the mesh has; INVALID_ARGUMENT for a count that no product of axes gives, two
 // counts for one factor, a whole factor that is cut, and wrong lengths. The message is for the user; `place`, where not
 // null, gets the place of the offending number.
 absl::StatusOr<Strategy> StrategyFromCounts(const std::vector<std::optional<std::vector<int64_t>>>& counts,

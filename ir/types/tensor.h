@@ -1,5 +1,5 @@
-// A tensor with its values, for reference evaluation: values of every dtype are doubles, row-major, so that rounding does
-// not disturb comparisons of a split and an unsplit computation. Integers are exact up to 2^53.
+// A tensor with its values, for reference evaluation: values of every dtype are doubles, row-major, so that rounding
+// does not disturb comparisons of a split and an unsplit computation. Integers are exact up to 2^53.
 #ifndef CLEAVE_IR_TYPES_TENSOR_H_
 #define CLEAVE_IR_TYPES_TENSOR_H_
 

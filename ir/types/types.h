@@ -17,7 +17,7 @@ namespace cleave {
 
 enum class DType { kF32, kBf16, kI32 };
 
-absl::string_view DTypeName(DType dtype);                          // "f32"
+absl::string_view DTypeName(DType dtype);  // "f32"
 std::optional<DType> ParseDType(absl::string_view name);
 Bytes ElementSize(DType dtype);
 
@@ -32,8 +32,8 @@ inline constexpr int64_t kMaxElements = (int64_t{1} << 53) - 1;
 // in 32 bits.
 inline constexpr int64_t kMaxRankElements = (int64_t{1} << 31) - 1;
 
-int64_t ElementCount(const Shape& shape);                          // 1 for a scalar.
-std::string ShapeText(const Shape& shape);                         // "256x784"; "scalar" for a scalar.
+int64_t ElementCount(const Shape& shape);   // 1 for a scalar.
+std::string ShapeText(const Shape& shape);  // "256x784"; "scalar" for a scalar.
 
 struct TensorType {
   DType dtype = DType::kF32;
@@ -42,7 +42,7 @@ struct TensorType {
   int rank() const { return static_cast<int>(shape.size()); }
   int64_t elements() const { return ElementCount(shape); }
   Bytes bytes() const { return ElementSize(dtype) * elements(); }
-  std::string ToString() const;                                    // "f32[256, 784]", "f32[]"
+  std::string ToString() const;  // "f32[256, 784]", "f32[]"
 
   bool operator==(const TensorType&) const = default;
 };
@@ -50,7 +50,7 @@ struct TensorType {
 // How the parts of a partial tensor, or the elements of a reduced dimension, are combined.
 enum class Reduction { kSum, kMax, kMin, kProd };
 
-absl::string_view ReductionName(Reduction reduction);              // "sum"
+absl::string_view ReductionName(Reduction reduction);  // "sum"
 std::optional<Reduction> ParseReduction(absl::string_view name);
 
 }  // namespace cleave

@@ -1,16 +1,16 @@
-// Attention without the matrix of scores: out = softmax(scale q k^T) v per matrix, and its gradients. Implemented for the
-// GPU (runtime/kernels/cuda); programs for the CPU compute the products one by one.
+// Attention without the matrix of scores: out = softmax(scale q k^T) v per matrix, and its gradients. Implemented for
+// the GPU (runtime/kernels/cuda); programs for the CPU compute the products one by one.
 //
 //   Attention({.matrices = batch * heads, .rows = 1024, .columns = 1024, .head = 64, .scale = 0.125f, .causal = true},
 //             query, key, value, mixed);
 //
-// Tensors are row-major and contiguous: q and out [matrices, rows, head], k and v [matrices, columns, head]. T is float or
-// BFloat16; scores, exponentials and sums are float either way, and what is stored is rounded once. Sizes may be 0; results do
-// not overlap inputs. The order of summation depends on the sizes alone.
+// Tensors are row-major and contiguous: q and out [matrices, rows, head], k and v [matrices, columns, head]. T is float
+// or BFloat16; scores, exponentials and sums are float either way, and what is stored is rounded once. Sizes may be 0;
+// results do not overlap inputs. The order of summation depends on the sizes alone.
 //
 // The softmax is computed in two passes over the keys, the first for the largest score and the sum of exponentials of a
-// row: Milakov and Gimelshein, Online normalizer calculation for softmax (2018). Tiles of the scores stay on the chip as in
-// Dao, Fu, Ermon, Rudra and Ré, FlashAttention (2022), and the gradients compute them again.
+// row: Milakov and Gimelshein, Online normalizer calculation for softmax (2018). Tiles of the scores stay on the chip
+// as in Dao, Fu, Ermon, Rudra and Ré, FlashAttention (2022), and the gradients compute them again.
 #ifndef CLEAVE_RUNTIME_KERNELS_ATTENTION_H_
 #define CLEAVE_RUNTIME_KERNELS_ATTENTION_H_
 

@@ -1,6 +1,6 @@
-// Losses and metrics of local tensors. Each writes this rank's share of a mean over the whole batch, one element: the sum
-// over its own elements, divided by the number of all elements (`whole`), so that the shares of all ranks add up to the
-// mean.
+// Losses and metrics of local tensors. Each writes this rank's share of a mean over the whole batch, one element: the
+// sum over its own elements, divided by the number of all elements (`whole`), so that the shares of all ranks add up to
+// the mean.
 #ifndef CLEAVE_RUNTIME_KERNELS_LOSSES_H_
 #define CLEAVE_RUNTIME_KERNELS_LOSSES_H_
 
@@ -19,13 +19,15 @@ struct SampleMask {
 
 // -log softmax(logits)[label] per row of logits [rows, classes]. A label outside [0, classes) adds nothing, and its
 // row's gradient is 0.
-void CrossEntropy(const float* logits, const int32_t* label, int64_t rows, int64_t classes, int64_t whole, const SampleMask& mask, float* loss);
+void CrossEntropy(const float* logits, const int32_t* label, int64_t rows, int64_t classes, int64_t whole,
+                  const SampleMask& mask, float* loss);
 // By the logits: (softmax(logits) - one_hot(label)) * dloss / whole.
 void CrossEntropyGradient(const float* logits, const int32_t* label, Scalar<float> dloss, int64_t rows, int64_t classes,
                           int64_t whole, float* dlogits);
 
 // The share of rows whose largest logit, the first of equal ones, is that of the label.
-void Accuracy(const float* logits, const int32_t* label, int64_t rows, int64_t classes, int64_t whole, const SampleMask& mask, float* accuracy);
+void Accuracy(const float* logits, const int32_t* label, int64_t rows, int64_t classes, int64_t whole,
+              const SampleMask& mask, float* accuracy);
 
 // The classes that a rank holds of the logits' last dimension.
 struct ClassRange {
@@ -37,22 +39,27 @@ struct ClassRange {
 // CrossEntropy and its gradient where the logarithm of each row's sum of exponentials over all classes, log_sum [rows],
 // is known, and the rank holds the logits of some classes. A row is counted by the rank that holds its label's logit.
 void LabelLoss(const float* logits, const int32_t* label, const float* log_sum, int64_t rows, int64_t classes,
-                int64_t first_class, int64_t whole, const SampleMask& mask, float* loss);
-void LabelLossGradient(const float* logits, const int32_t* label, const float* log_sum, Scalar<float> dloss, int64_t rows,
-                       const ClassRange& classes, int64_t whole, float* dlogits);
+               int64_t first_class, int64_t whole, const SampleMask& mask, float* loss);
+void LabelLossGradient(const float* logits, const int32_t* label, const float* log_sum, Scalar<float> dloss,
+                       int64_t rows, const ClassRange& classes, int64_t whole, float* dlogits);
 
 // The share of elements in which x equals y.
-void ShareOfEqual(const int32_t* x, const int32_t* y, int64_t count, int64_t whole, const SampleMask& mask, float* share);
+void ShareOfEqual(const int32_t* x, const int32_t* y, int64_t count, int64_t whole, const SampleMask& mask,
+                  float* share);
 
 // Mean of squared, and of absolute, differences.
-void Mse(const float* prediction, const float* target, int64_t count, int64_t whole, const SampleMask& mask, float* loss);
-void Mae(const float* prediction, const float* target, int64_t count, int64_t whole, const SampleMask& mask, float* loss);
+void Mse(const float* prediction, const float* target, int64_t count, int64_t whole, const SampleMask& mask,
+         float* loss);
+void Mae(const float* prediction, const float* target, int64_t count, int64_t whole, const SampleMask& mask,
+         float* loss);
 
 // Mean of d^2 / 2 where |d| <= delta, else delta (|d| - delta / 2), with d = prediction - target: Huber (1964).
-void Huber(const float* prediction, const float* target, float delta, int64_t count, int64_t whole, const SampleMask& mask, float* loss);
+void Huber(const float* prediction, const float* target, float delta, int64_t count, int64_t whole,
+           const SampleMask& mask, float* loss);
 
 // Mean of the cross-entropy of the probabilities sigmoid(logits) and `target`, each of one event: log(1 + e^x) - x t.
-void BceWithLogits(const float* logits, const float* target, int64_t count, int64_t whole, const SampleMask& mask, float* loss);
+void BceWithLogits(const float* logits, const float* target, int64_t count, int64_t whole, const SampleMask& mask,
+                   float* loss);
 
 }  // namespace cleave::runtime
 

@@ -71,9 +71,8 @@ std::vector<Region> GatherPlaces(Comm& comm, const Region& region) {
   std::vector<Region> places;
   for (const std::string& text : comm.GatherText(Packed(mine.data(), mine.size()))) {
     const std::vector<int64_t> numbers = Unpacked<int64_t>(text);
-    places.push_back({region.shape,
-                      {numbers.begin(), numbers.begin() + dimensions},
-                      {numbers.begin() + dimensions, numbers.end()}});
+    places.push_back(
+        {region.shape, {numbers.begin(), numbers.begin() + dimensions}, {numbers.begin() + dimensions, numbers.end()}});
   }
   return places;
 }
@@ -162,8 +161,8 @@ template <typename T>
 void PrintRanks(Comm& comm, const Shown& shown, const std::vector<int64_t>& shape, const T* values) {
   const std::vector<std::string> tensors = comm.GatherText(PackedPiece(WholeRegion(shape), values));
   if (comm.rank() != 0) return;
-  const bool equal = std::all_of(tensors.begin(), tensors.end(),
-                                 [&](const std::string& tensor) { return tensor == tensors[0]; });
+  const bool equal =
+      std::all_of(tensors.begin(), tensors.end(), [&](const std::string& tensor) { return tensor == tensors[0]; });
   const std::string headline = std::string(shown.name) + " " + ShapeText(shape);
   for (size_t rank = 0; rank < (equal ? 1 : tensors.size()); ++rank) {
     PrintTensor(equal ? headline : headline + Format(" on rank %zu", rank), shown, shape,

@@ -1,6 +1,4 @@
 // Matrix products against sums in double, for every implementation.
-#include "runtime/math/math.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -10,6 +8,7 @@
 
 #include "runtime/device/bfloat16.h"
 #include "runtime/device/device_vector.h"
+#include "runtime/math/math.h"
 
 namespace cleave::runtime {
 namespace {

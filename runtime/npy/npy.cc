@@ -37,7 +37,7 @@ std::optional<Error> ReadBytes(const std::string& path, int descriptor, int64_t 
     if (got < 0) return NpyError(Format("cannot read `%s`: %s", path.c_str(), std::strerror(errno)));
     if (got == 0) {
       return NpyError(Format("`%s` became shorter while it was read: %" PRId64 " bytes are missing at offset %" PRId64,
-                               path.c_str(), count, offset));
+                             path.c_str(), count, offset));
     }
     next += got;
     offset += got;
@@ -57,9 +57,8 @@ template <typename From, typename To>
 std::optional<Error> Convert(const std::string& path, int64_t first, int64_t count, const From* from, To* to) {
   for (int64_t i = 0; i < count; ++i) {
     if (!Fits(from[i], To())) {
-      return NpyError(Format("value %s at index %" PRId64 " of `%s` is out of range for %s",
-                               ValueText(from[i]).c_str(), first + i, path.c_str(),
-                               std::is_same_v<To, float> ? "f32" : "i32"));
+      return NpyError(Format("value %s at index %" PRId64 " of `%s` is out of range for %s", ValueText(from[i]).c_str(),
+                             first + i, path.c_str(), std::is_same_v<To, float> ? "f32" : "i32"));
     }
     to[i] = static_cast<To>(from[i]);
   }
@@ -103,8 +102,8 @@ std::optional<Error> CheckSize(const std::string& path, const NpyHeader& header,
   const int64_t actual = file_bytes - header.data_offset;
   if (actual == bytes) return std::nullopt;
   return NpyError(Format("`%s` is %s: its header says %s of %s, %" PRId64 " bytes, and %" PRId64 " follow it",
-                           path.c_str(), actual < bytes ? "truncated" : "too long", NpyShapeText(header.shape).c_str(),
-                           NpyTypeName(header.type), bytes, actual));
+                         path.c_str(), actual < bytes ? "truncated" : "too long", NpyShapeText(header.shape).c_str(),
+                         NpyTypeName(header.type), bytes, actual));
 }
 
 // Opens a regular file; its size goes to `bytes`.
@@ -115,7 +114,7 @@ Result<int> OpenRegular(const std::string& path, int64_t& bytes) {
   }
   if (!S_ISREG(status.st_mode)) {
     return NpyError(Format("cannot read `%s`: it is %s, not a file", path.c_str(),
-                             S_ISDIR(status.st_mode) ? "a directory" : "a device or a pipe"));
+                           S_ISDIR(status.st_mode) ? "a directory" : "a device or a pipe"));
   }
   bytes = status.st_size;
   const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -147,8 +146,8 @@ Result<NpyFile> NpyFile::Open(const std::string& path) {
   if (!place.ok()) return place.error();
   const auto [begin, size] = place.value();
   if (bytes < begin + size) {
-    return NpyError(Format("`%s` is truncated: its header ends at byte %" PRId64 ", the file at %" PRId64,
-                             path.c_str(), begin + size, bytes));
+    return NpyError(Format("`%s` is truncated: its header ends at byte %" PRId64 ", the file at %" PRId64, path.c_str(),
+                           begin + size, bytes));
   }
   std::string text(static_cast<size_t>(size), '\0');
   if (auto error = ReadBytes(path, file.descriptor_, begin, size, text.data())) return *error;
@@ -175,7 +174,7 @@ std::optional<Error> NpyFile::CheckFits(const std::string& what, bool is_float,
                                         const std::vector<int64_t>& shape) const {
   if (is_float == this->is_float() && shape == header_.shape) return std::nullopt;
   return NpyError(Format("`%s` holds %s, and %s is %s%s", path_.c_str(), TypeText().c_str(), what.c_str(),
-                           is_float ? "f32" : "i32", ShapeText(shape).c_str()));
+                         is_float ? "f32" : "i32", ShapeText(shape).c_str()));
 }
 
 std::optional<Error> NpyFile::CheckFitsBatches(const std::string& what, bool is_float,
@@ -205,8 +204,8 @@ std::optional<Error> NpyFile::CheckValues(int64_t limit) const {
       const int32_t value = integers[static_cast<size_t>(i)];
       if (value >= 0 && value < limit) continue;
       return NpyError(Format("value %" PRId32 " at index %" PRId64 " of `%s` is out of range: the model has %" PRId64
-                               " classes",
-                               value, first + i, path_.c_str(), limit));
+                             " classes",
+                             value, first + i, path_.c_str(), limit));
     }
   }
   return std::nullopt;
@@ -232,7 +231,7 @@ std::optional<Error> CheckSampleCounts(const std::vector<NpyFile>& files) {
     const int64_t first = files[0].header().shape[0], count = file.header().shape[0];
     if (count == first) continue;
     return NpyError(Format("`%s` has %" PRId64 " samples, `%s` %" PRId64, files[0].path().c_str(), first,
-                             file.path().c_str(), count));
+                           file.path().c_str(), count));
   }
   return std::nullopt;
 }

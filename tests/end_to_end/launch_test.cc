@@ -124,10 +124,12 @@ TEST(LaunchTest, ByMpirun) {
 TEST(LaunchTest, ByRankTable) {
   std::filesystem::remove_all(BuiltProgram() + "/log_output");
   const std::string table = WriteTable(TableText({"127.0.0.1"}, kRanks));
-  ExpectTheSameLosses("CLEAVE_PORT=" + runtime::FreePort() + " ./run.sh --launch rank-table " + table + " --steps 10 --quiet");
+  ExpectTheSameLosses("CLEAVE_PORT=" + runtime::FreePort() + " ./run.sh --launch rank-table " + table +
+                      " --steps 10 --quiet");
   ExpectLogs();
   // run.sh reads the variable, and so do processes that a plain loop starts.
-  ExpectTheSameLosses("CLEAVE_PORT=" + runtime::FreePort() + " RANK_TABLE_FILE=" + table + " ./run.sh --steps 10 --quiet");
+  ExpectTheSameLosses("CLEAVE_PORT=" + runtime::FreePort() + " RANK_TABLE_FILE=" + table +
+                      " ./run.sh --steps 10 --quiet");
   ExpectTheSameLosses(
       "export RANK_TABLE_FILE=" + table + " CLEAVE_PORT=" + runtime::FreePort() +
       "; for i in 5 6 7 0 1 2 3 4; do RANK_ID=$i ./program_gloo --steps 10 --quiet & pids=\"$pids $!\"; "
@@ -149,7 +151,8 @@ TEST(LaunchTest, AsThreadsOfOneProcess) {
 
 TEST(LaunchTest, ByTorchrunsVariables) {
   ExpectTheSameLosses(
-      RanksByNumber(0, kRanks, "WORLD_SIZE=8 MASTER_ADDR=127.0.0.1 MASTER_PORT=" + runtime::FreePort(), "--steps 10") + kWait);
+      RanksByNumber(0, kRanks, "WORLD_SIZE=8 MASTER_ADDR=127.0.0.1 MASTER_PORT=" + runtime::FreePort(), "--steps 10") +
+      kWait);
 }
 
 TEST(LaunchTest, BySlurmsVariables) {
@@ -336,7 +339,8 @@ TEST(LaunchTest, NotEnoughSlots) {
 }
 
 TEST(LaunchTest, ARankThatNeverJoins) {
-  const std::string settings = "CLEAVE_JOIN_TIMEOUT=2 WORLD_SIZE=8 MASTER_ADDR=127.0.0.1 MASTER_PORT=" + runtime::FreePort();
+  const std::string settings =
+      "CLEAVE_JOIN_TIMEOUT=2 WORLD_SIZE=8 MASTER_ADDR=127.0.0.1 MASTER_PORT=" + runtime::FreePort();
   const CommandResult ran = Shell(RanksByNumber(0, 7, settings, "") + kWait);
   EXPECT_EQ(ran.out, "exit 6\nexit 6\nexit 6\nexit 6\nexit 6\nexit 6\nexit 6\n");
   EXPECT_EQ(ran.err, "error: rank 7 did not join within 2 s, 7 of 8 did; the job is ended (CLEAVE_JOIN_TIMEOUT)\n");
@@ -359,10 +363,11 @@ TEST(LaunchTest, ARankThatDiesEndsTheJob) {
     SCOPED_TRACE(lost);
     std::filesystem::remove(BuiltProgram() + "/metrics.jsonl");
     const auto start = std::chrono::steady_clock::now();
-    const CommandResult ran = Shell(
-        RanksByNumber(0, kRanks, "WORLD_SIZE=8 MASTER_ADDR=127.0.0.1 MASTER_PORT=" + runtime::FreePort(), "--epochs 100000") +
-        "while [ ! -s metrics.jsonl ]; do :; done; set -- $pids; shift " + std::to_string(lost) + "; kill -9 $1\n" +
-        kWait);
+    const CommandResult ran =
+        Shell(RanksByNumber(0, kRanks, "WORLD_SIZE=8 MASTER_ADDR=127.0.0.1 MASTER_PORT=" + runtime::FreePort(),
+                            "--epochs 100000") +
+              "while [ ! -s metrics.jsonl ]; do :; done; set -- $pids; shift " + std::to_string(lost) +
+              "; kill -9 $1\n" + kWait);
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     EXPECT_EQ(CountOf(ran.out, "exit 6\n"), kRanks - 1) << ran.out << ran.err;
     EXPECT_EQ(CountOf(ran.out, "exit 137\n"), 1) << ran.out << ran.err;

@@ -18,10 +18,10 @@ class Precision : public testing::Test {
   void SetUp() override { folder_ = FreshFolder("precision"); }
 
   TrainedModel Train(const std::string& model, const std::string& precision, int ranks, size_t steps) {
-    const TrainedModel trained = TrainModel(DataPath(model),
-                                            {"--devices", std::to_string(ranks), "--set", "data=digits()", "--set",
-                                             absl::StrCat("precision=", precision)},
-                                            folder_, steps);
+    const TrainedModel trained = TrainModel(
+        DataPath(model),
+        {"--devices", std::to_string(ranks), "--set", "data=digits()", "--set", absl::StrCat("precision=", precision)},
+        folder_, steps);
     EXPECT_EQ(trained.diagnostics, "");
     EXPECT_EQ(trained.losses.size(), steps);
     return trained;

@@ -6,8 +6,7 @@
 
 namespace cleave::properties {
 
-inline constexpr char kDriver[] =
-    R"cc(#include <cmath>
+inline constexpr char kDriver[] = R"driver(#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -18,86 +17,87 @@ inline constexpr char kDriver[] =
 
 #include "runtime/runtime.h"
 
-         @PROGRAMS @
+@PROGRAMS@
 
-             using namespace cleave::runtime;
+using namespace cleave::runtime;
 
-         namespace {
+namespace {
 
-         using Sources = std::map<std::string, std::vector<double>>;
+using Sources = std::map<std::string, std::vector<double>>;
 
-         // Lines "name count values…".
-         Sources ReadSources(const std::string& path) {
-           std::ifstream file(path);
-           Sources sources;
-           std::string name;
-           for (size_t count = 0; file >> name >> count;) {
-             std::vector<double>& values = sources[name];
-             values.resize(count);
-             for (double& value : values) file >> value;
-           }
-           return sources;
-         }
+// Lines "name count values…".
+Sources ReadSources(const std::string& path) {
+  std::ifstream file(path);
+  Sources sources;
+  std::string name;
+  for (size_t count = 0; file >> name >> count;) {
+    std::vector<double>& values = sources[name];
+    values.resize(count);
+    for (double& value : values) file >> value;
+  }
+  return sources;
+}
 
-         template <typename Element>
-         void Take(const std::vector<double>& whole, const Region& region, Element* local_values) {
-           ForEachRun(region, [&](int64_t global, int64_t local, int64_t count) {
-             for (int64_t i = 0; i < count; ++i) {
-               local_values[local + i] = static_cast<Element>(whole[static_cast<size_t>(global + i)]);
-             }
-           });
-         }
+template <typename Element>
+void Take(const std::vector<double>& whole, const Region& region, Element* local_values) {
+  ForEachRun(region, [&](int64_t global, int64_t local, int64_t count) {
+    for (int64_t i = 0; i < count; ++i) {
+      local_values[local + i] = static_cast<Element>(whole[static_cast<size_t>(global + i)]);
+    }
+  });
+}
 
-         // Two training steps; each prints "<step> <what> <element> <value>" lines.
-         template <typename Model>
-         void Run(const std::string& name, int metrics, const Mesh& mesh, Comm& comm, Watch& watch) {
-           const Sources sources = ReadSources(name + ".sources");
-           const std::vector<int64_t> coordinates = Coordinates(mesh, comm.rank());
-           uint64_t step = 1;
-           const Context context = {comm.rank(), mesh, coordinates, 1, comm, watch, step};
-           auto model = std::make_unique<Model>(context);
-           model->Initialize();
-           for (const ParameterView& view : model->Parameters()) Take(sources.at(view.name), view.region, view.values);
-           FILE* out = std::fopen((name + ".out." + std::to_string(comm.rank())).c_str(), "w");
-           for (; step <= 2; ++step) {
-             for (const ModelInput& input : model->Inputs()) {
-               const std::vector<double>& whole = sources.at(input.name);
-               if (input.floats != nullptr) Take(whole, input.region, input.floats);
-               if (input.integers != nullptr) Take(whole, input.region, input.integers);
-             }
-             model->Forward();
-             model->Metrics();
-             model->Backward();
-             std::fprintf(out, "%d loss 0 %.9g\n", static_cast<int>(step), model->Loss());
-             for (int i = 0; i < metrics; ++i) {
-               std::fprintf(out, "%d metric_%d 0 %.9g\n", static_cast<int>(step), i, model->Metric(i));
-             }
-             model->Update({.step = static_cast<int64_t>(step),
-                            .learning_rate = sources.at("learning_rate")[step - 1],
-                            .bias_correction1 = 1 - std::pow(0.9, static_cast<double>(step)),
-                            .bias_correction2 = 1 - std::pow(0.999, static_cast<double>(step))});
-             for (const ParameterView& view : model->Parameters()) {
-               ForEachRun(view.region, [&](int64_t global, int64_t local, int64_t count) {
-                 for (int64_t i = 0; i < count; ++i) {
-                   std::fprintf(out, "%d %s %d %.9g\n", static_cast<int>(step), view.name, static_cast<int>(global + i),
-                                view.values[local + i]);
-                 }
-               });
-             }
-           }
-           std::fclose(out);
-         }
+// Two training steps; each prints "<step> <what> <element> <value>" lines.
+template <typename Model>
+void Run(const std::string& name, int metrics, const Mesh& mesh, Comm& comm, Watch& watch) {
+  const Sources sources = ReadSources(name + ".sources");
+  const std::vector<int64_t> coordinates = Coordinates(mesh, comm.rank());
+  uint64_t step = 1;
+  const Context context = {comm.rank(), mesh, coordinates, 1, comm, watch, step};
+  auto model = std::make_unique<Model>(context);
+  model->Initialize();
+  for (const ParameterView& view : model->Parameters()) Take(sources.at(view.name), view.region, view.values);
+  FILE* out = std::fopen((name + ".out." + std::to_string(comm.rank())).c_str(), "w");
+  for (; step <= 2; ++step) {
+    for (const ModelInput& input : model->Inputs()) {
+      const std::vector<double>& whole = sources.at(input.name);
+      if (input.floats != nullptr) Take(whole, input.region, input.floats);
+      if (input.integers != nullptr) Take(whole, input.region, input.integers);
+    }
+    model->Forward();
+    model->Metrics();
+    model->Backward();
+    std::fprintf(out, "%d loss 0 %.9g\n", static_cast<int>(step), model->Loss());
+    for (int i = 0; i < metrics; ++i) {
+      std::fprintf(out, "%d metric_%d 0 %.9g\n", static_cast<int>(step), i, model->Metric(i));
+    }
+    model->Update({.step = static_cast<int64_t>(step),
+                   .learning_rate = sources.at("learning_rate")[step - 1],
+                   .bias_correction1 = 1 - std::pow(0.9, static_cast<double>(step)),
+                   .bias_correction2 = 1 - std::pow(0.999, static_cast<double>(step))});
+    for (const ParameterView& view : model->Parameters()) {
+      ForEachRun(view.region, [&](int64_t global, int64_t local, int64_t count) {
+        for (int64_t i = 0; i < count; ++i) {
+          std::fprintf(out, "%d %s %d %.9g\n", static_cast<int>(step), view.name, static_cast<int>(global + i),
+                       view.values[local + i]);
+        }
+      });
+    }
+  }
+  std::fclose(out);
+}
 
-         }  // namespace
+}  // namespace
 
-         int main() {
-           Watch watch("random.model");
-           const Mesh mesh = @MESH @;
-           Result<std::unique_ptr<Comm>> comm = Comm::Start(mesh, watch);
-           if (!comm.ok()) return 1;
-           @RUNS @ return 0;
-         }
-)cc";
+int main() {
+  Watch watch("random.model");
+  const Mesh mesh = @MESH@;
+  Result<std::unique_ptr<Comm>> comm = Comm::Start(mesh, watch);
+  if (!comm.ok()) return 1;
+@RUNS@
+  return 0;
+}
+)driver";
 
 }  // namespace cleave::properties
 

@@ -1,12 +1,11 @@
 // cublasLtMatmul in plain loops: both factors are brought into order as floats, multiplied column by column of the
 // result, and stored through the epilogue.
-#include "cublasLt.h"
-
 #include <algorithm>
 #include <cstring>
 #include <iterator>
 #include <vector>
 
+#include "cublasLt.h"
 #include "low_precision.h"
 
 struct StandInCublasLt {};

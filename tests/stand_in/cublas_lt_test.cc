@@ -1,12 +1,12 @@
 // The stand-in multiplies what it is told to, in every layout, and refuses what the library refuses.
-#include "cublasLt.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstring>
 #include <initializer_list>
 #include <vector>
+
+#include "cublasLt.h"
 
 namespace {
 

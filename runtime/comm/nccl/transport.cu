@@ -202,9 +202,7 @@ void NcclTransport::Leave() {
   control_->Leave();
 }
 
-Problem NcclTransport::Taken(ncclResult_t result, const Group& group) {
-  return Of(group).Settle(result);
-}
+Problem NcclTransport::Taken(ncclResult_t result, const Group& group) { return Of(group).Settle(result); }
 
 void NcclTransport::LookForFailures() {
   for (const Communicator& communicator : communicators_) {

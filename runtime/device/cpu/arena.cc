@@ -1,11 +1,10 @@
-#include "runtime/device/device.h"
-
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
+#include "runtime/device/device.h"
 #include "runtime/error/error.h"
 
 namespace cleave::runtime {

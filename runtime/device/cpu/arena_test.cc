@@ -1,6 +1,6 @@
-#include "runtime/device/device.h"
-
 #include <gtest/gtest.h>
+
+#include "runtime/device/device.h"
 
 namespace cleave::runtime {
 namespace {

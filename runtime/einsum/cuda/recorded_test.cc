@@ -1,10 +1,11 @@
 // What allocates or asks a library for something does so at its first call: recorded work is repeated with new numbers.
+#include "runtime/device/recorded.h"
+
 #include <gtest/gtest.h>
 
 #include <vector>
 
 #include "runtime/device/device_vector.h"
-#include "runtime/device/recorded.h"
 #include "runtime/einsum/einsum.h"
 #include "runtime/kernels/indexing.h"
 #include "runtime/math/convolution.h"

@@ -132,13 +132,13 @@ void CausalMask(const T* x, int64_t matrices, int64_t rows, int64_t columns, int
   }
 }
 
-#define CLEAVE_MOVEMENT_OF(T)                                                                                   \
-  template void Copy(const T*, int64_t, T*);                                                                    \
-  template void Fill(T, int64_t, T*);                                                                           \
-  template void CopyBox(const T*, const std::vector<int64_t>&, const std::vector<int64_t>&,                     \
-                        const std::vector<int64_t>&, T*);                                                       \
-  template void PasteBox(const T*, const std::vector<int64_t>&, const std::vector<int64_t>&,                    \
-                         const std::vector<int64_t>&, T*);                                                      \
+#define CLEAVE_MOVEMENT_OF(T)                                                                \
+  template void Copy(const T*, int64_t, T*);                                                 \
+  template void Fill(T, int64_t, T*);                                                        \
+  template void CopyBox(const T*, const std::vector<int64_t>&, const std::vector<int64_t>&,  \
+                        const std::vector<int64_t>&, T*);                                    \
+  template void PasteBox(const T*, const std::vector<int64_t>&, const std::vector<int64_t>&, \
+                         const std::vector<int64_t>&, T*);                                   \
   template void Transpose(const T*, const std::vector<int64_t>&, const std::vector<int>&, T*);
 CLEAVE_MOVEMENT_OF(float)
 CLEAVE_MOVEMENT_OF(int32_t)

@@ -3,10 +3,10 @@
 #include <cmath>
 
 #include "runtime/device/workspace.h"
-#include "runtime/kernels/elementwise.h"
 #include "runtime/kernels/cpu/parallel.h"
-#include "runtime/kernels/reduce.h"
 #include "runtime/kernels/cpu/row.h"
+#include "runtime/kernels/elementwise.h"
+#include "runtime/kernels/reduce.h"
 
 namespace cleave::runtime {
 namespace {

@@ -1,5 +1,3 @@
-#include "runtime/kernels/attention.h"
-
 #include <algorithm>
 #include <cmath>
 #include <random>
@@ -9,6 +7,7 @@
 #include "gtest/gtest.h"
 #include "runtime/device/bfloat16.h"
 #include "runtime/device/device_vector.h"
+#include "runtime/kernels/attention.h"
 
 namespace cleave::runtime {
 namespace {
@@ -52,7 +51,8 @@ struct Reference {
       weighted += weight * gradients[static_cast<size_t>(j)];
     }
     for (int64_t j = 0; j < seen; ++j) {
-      const double slope = weights[static_cast<size_t>(j)] * (gradients[static_cast<size_t>(j)] - weighted) * shape.scale;
+      const double slope =
+          weights[static_cast<size_t>(j)] * (gradients[static_cast<size_t>(j)] - weighted) * shape.scale;
       for (int64_t d = 0; d < shape.head; ++d) {
         dq[at(shape.rows, i, d)] += slope * k[at(shape.columns, j, d)];
         dk[at(shape.columns, j, d)] += slope * q[at(shape.rows, i, d)];

@@ -1,7 +1,7 @@
 // Tiles of attention in shared memory, and products of them. Private to attention.cu.
 //
-// A block of four warps works on `kTile` rows of its own (queries, or keys) against tiles of as many others. Everything is
-// said in two products of tiles, which exist twice: for float by multiply and add, for bf16 on the tensor cores.
+// A block of four warps works on `kTile` rows of its own (queries, or keys) against tiles of as many others. Everything
+// is said in two products of tiles, which exist twice: for float by multiply and add, for bf16 on the tensor cores.
 //
 //   Scores(a, b, s):         s = a b^T               a, b [kTile, kHead], s [kTile, kTile] in float
 //   Accumulator::Add(p, b):  result += p b           p [kTile, kTile], b and the result [kTile, kHead]
@@ -30,9 +30,9 @@ struct Sizes;
 template <int kHead>
 struct Sizes<float, kHead> {
   static constexpr int kTile = 32;
-  static constexpr int kPitch = kHead + 1;         // Of a tile of a tensor, in elements.
-  static constexpr int kScorePitch = kTile + 1;    // Of a tile of scores in float.
-  static constexpr int kWeightPitch = kTile + 1;   // Of one in T.
+  static constexpr int kPitch = kHead + 1;        // Of a tile of a tensor, in elements.
+  static constexpr int kScorePitch = kTile + 1;   // Of a tile of scores in float.
+  static constexpr int kWeightPitch = kTile + 1;  // Of one in T.
 };
 
 // Tensor cores want rows that begin at multiples of 32 bytes.
@@ -47,12 +47,12 @@ struct Sizes<BFloat16, kHead> {
 // Bytes of a tile; multiples of 32.
 constexpr int Aligned(int bytes) { return (bytes + 31) / 32 * 32; }
 template <typename T, int kHead>
-constexpr int kTileBytes = Aligned(Sizes<T, kHead>::kTile* Sizes<T, kHead>::kPitch * static_cast<int>(sizeof(T)));
+constexpr int kTileBytes = Aligned(Sizes<T, kHead>::kTile* Sizes<T, kHead>::kPitch* static_cast<int>(sizeof(T)));
 template <typename T, int kHead>
 constexpr int kScoreBytes = Aligned(Sizes<T, kHead>::kTile* Sizes<T, kHead>::kScorePitch * 4);
 template <typename T, int kHead>
-constexpr int kWeightBytes = Aligned(Sizes<T, kHead>::kTile* Sizes<T, kHead>::kWeightPitch *
-                                     static_cast<int>(sizeof(T)));
+constexpr int kWeightBytes =
+    Aligned(Sizes<T, kHead>::kTile* Sizes<T, kHead>::kWeightPitch* static_cast<int>(sizeof(T)));
 
 template <typename T>
 struct alignas(16) Vector {
@@ -222,7 +222,8 @@ class Accumulator<BFloat16, kHead> {
       for (int i = lane; i < 256; i += 32) {
         const int64_t row = first + Row() + i / 16;
         const int column = c * 16 + i % 16;
-        if (row < rows && column < head) tensor[row * head + column] = BFloat16(mine[i / 16 * Size::kScorePitch + i % 16]);
+        if (row < rows && column < head)
+          tensor[row * head + column] = BFloat16(mine[i / 16 * Size::kScorePitch + i % 16]);
       }
       __syncwarp();
     }

@@ -1,6 +1,5 @@
-#include "runtime/kernels/cuda/draws.cuh"
-
 #include "runtime/error/error.h"
+#include "runtime/kernels/cuda/draws.cuh"
 
 namespace cleave::runtime {
 

@@ -1,6 +1,5 @@
-#include "runtime/kernels/dropout.h"
-
 #include "runtime/kernels/cuda/draws.cuh"
+#include "runtime/kernels/dropout.h"
 
 namespace cleave::runtime {
 namespace {

@@ -4,13 +4,12 @@
 // are first put into buckets by their rows: counted, placed, and ordered inside of each bucket by counting how many
 // come before; then each element of the result is one thread's sum over its row's bucket. Time: that of reading and
 // writing the tensors once, and of bucket size squared, in parallel, for each bucket.
-#include "runtime/kernels/indexing.h"
-
 #include "runtime/device/cuda/cuda.h"
 #include "runtime/device/cuda/vector.cuh"
 #include "runtime/device/memory.h"
 #include "runtime/kernels/cuda/aligned.cuh"
 #include "runtime/kernels/cuda/scratch.cuh"
+#include "runtime/kernels/indexing.h"
 
 namespace cleave::runtime {
 namespace {

@@ -1,6 +1,5 @@
-#include "runtime/kernels/initialize.h"
-
 #include "runtime/kernels/cuda/draws.cuh"
+#include "runtime/kernels/initialize.h"
 #include "runtime/random/draws.h"
 
 namespace cleave::runtime {

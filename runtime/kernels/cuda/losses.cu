@@ -1,10 +1,9 @@
-#include "runtime/kernels/losses.h"
-
 #include <cmath>
 
 #include "runtime/kernels/cuda/mean.cuh"
 #include "runtime/kernels/cuda/row.cuh"
 #include "runtime/kernels/cuda/scratch.cuh"
+#include "runtime/kernels/losses.h"
 
 namespace cleave::runtime {
 namespace {

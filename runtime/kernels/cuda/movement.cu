@@ -1,5 +1,3 @@
-#include "runtime/kernels/movement.h"
-
 #include <algorithm>
 #include <type_traits>
 
@@ -9,6 +7,7 @@
 #include "runtime/error/error.h"
 #include "runtime/kernels/cuda/aligned.cuh"
 #include "runtime/kernels/cuda/walk.cuh"
+#include "runtime/kernels/movement.h"
 #include "runtime/mesh/mesh.h"
 
 namespace cleave::runtime {

@@ -3,8 +3,6 @@
 // A group of threads, a warp or a block, works on a line: each thread finds the first of its own elements, and the
 // group the first of those. The k first are found one after the other, each as the first of those that rank behind the
 // last one: k readings of the line, for the small k that models ask for, without memory of its own.
-#include "runtime/kernels/ranking.h"
-
 #include <algorithm>
 #include <limits>
 #include <vector>
@@ -13,6 +11,7 @@
 #include "runtime/device/memory.h"
 #include "runtime/device/portable.h"
 #include "runtime/kernels/cuda/group.cuh"
+#include "runtime/kernels/ranking.h"
 #include "runtime/mesh/mesh.h"
 
 namespace cleave::runtime {

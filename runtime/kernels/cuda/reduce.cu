@@ -1,10 +1,9 @@
-#include "runtime/kernels/reduce.h"
-
 #include <algorithm>
 
 #include "runtime/kernels/cuda/columns.cuh"
 #include "runtime/kernels/cuda/row.cuh"
 #include "runtime/kernels/cuda/scratch.cuh"
+#include "runtime/kernels/reduce.h"
 
 namespace cleave::runtime {
 namespace {

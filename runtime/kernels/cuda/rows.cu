@@ -1,10 +1,9 @@
-#include "runtime/kernels/rows.h"
-
 #include <cmath>
 
 #include "runtime/kernels/cuda/columns.cuh"
 #include "runtime/kernels/cuda/row.cuh"
 #include "runtime/kernels/cuda/scratch.cuh"
+#include "runtime/kernels/rows.h"
 
 namespace cleave::runtime {
 namespace {

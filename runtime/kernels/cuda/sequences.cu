@@ -1,11 +1,10 @@
-#include "runtime/kernels/sequences.h"
-
 #include <algorithm>
 #include <cmath>
 
 #include "runtime/device/cuda/cuda.h"
 #include "runtime/device/portable.h"
 #include "runtime/kernels/cuda/group.cuh"
+#include "runtime/kernels/sequences.h"
 
 namespace cleave::runtime {
 namespace {

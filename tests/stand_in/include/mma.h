@@ -84,7 +84,8 @@ struct StandInFactors {
 StandInFactors& StandInFactorsOfWarp();
 
 template <typename LayoutA, typename LayoutB>
-void mma_sync(fragment<accumulator, 16, 16, 16, float>& d, const fragment<matrix_a, 16, 16, 16, __nv_bfloat16, LayoutA>& a,
+void mma_sync(fragment<accumulator, 16, 16, 16, float>& d,
+              const fragment<matrix_a, 16, 16, 16, __nv_bfloat16, LayoutA>& a,
               const fragment<matrix_b, 16, 16, 16, __nv_bfloat16, LayoutB>& b,
               const fragment<accumulator, 16, 16, 16, float>& c) {
   StandInFactors& factors = StandInFactorsOfWarp();
