@@ -9,10 +9,12 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "codegen/codegen.h"
 #include "ir/check/conditioning.h"
 #include "ir/interpret/interpret.h"
@@ -204,8 +206,19 @@ std::string RuntimeFolders(const std::string& folder) {
   return absl::StrJoin(folders, " ");
 }
 
-// Generates the cases' programs into the folder; false for a case that cannot be generated.
-bool Generate(const Member& member, const std::string& folder, BatchReport& report) {
+// The header through which a program includes the runtime has the lines that this program needs. Programs that are
+// compiled as one need those of all.
+constexpr char kRuntimeHeader[] = "runtime/runtime.h";
+
+void AddIncludes(const std::string& header, std::set<std::string>& includes) {
+  for (const absl::string_view line : absl::StrSplit(header, '\n')) {
+    if (absl::StartsWith(line, "#include")) includes.insert(std::string(line));
+  }
+}
+
+// Generates the case's program into the folder, and adds what it includes of the runtime; false for a case that cannot
+// be generated.
+bool Generate(const Member& member, const std::string& folder, std::set<std::string>& includes, BatchReport& report) {
   const absl::StatusOr<Compiled> compiled = Compile(member.sample);
   absl::Status status = compiled.status();
   if (compiled.ok()) {
@@ -214,6 +227,10 @@ bool Generate(const Member& member, const std::string& folder, BatchReport& repo
                      PlanMemory(compiled->distributed.graph, compiled->program, FusedByCpu()), Training{}});
     status = files.status();
     for (const GeneratedFile& file : files.ok() ? *files : std::vector<GeneratedFile>{}) {
+      if (file.path == kRuntimeHeader) {
+        AddIncludes(file.text, includes);
+        continue;
+      }
       const bool is_program = file.path == "program.cc";
       const std::string path = absl::StrCat(folder, "/", is_program ? member.name + ".cc" : file.path);
       if (!HasText(path, file.text)) Write(path, file.text);
@@ -241,6 +258,7 @@ BatchReport RunBatch(const std::string& folder, const Mesh& mesh, const std::vec
   const double most_movement = options.precision == Precision::kBf16 ? kMostMovementInBf16 : kMostMovement;
   BatchReport report;
   std::vector<Member> members;
+  std::set<std::string> includes;
   for (uint64_t seed : seeds) {
     Member member{.seed = seed,
                   .name = absl::StrCat("case_", members.size()),
@@ -249,11 +267,12 @@ BatchReport RunBatch(const std::string& folder, const Mesh& mesh, const std::vec
                   .steps = {},
                   .learning_rates = {}};
     member.sources = ProgramSources(member.sample.graph);
-    if (!Generate(member, folder, report)) continue;
+    if (!Generate(member, folder, includes, report)) continue;
     Interpret(member);
     Write(absl::StrCat(folder, "/", member.name, ".sources"), SourcesText(member));
     members.push_back(std::move(member));
   }
+  Write(absl::StrCat(folder, "/", kRuntimeHeader), absl::StrCat("#pragma once\n", absl::StrJoin(includes, "\n"), "\n"));
   Write(folder + "/driver.cc", DriverText(members, mesh));
   const std::string build = absl::StrCat("cd '", folder, "' && rm -f *.out.* && make MAIN=driver.cc COLDFLAGS= ",
                                          "CXXFLAGS='-O0 -std=c++17 -fopenmp' FOLDERS='", RuntimeFolders(folder), "'");
