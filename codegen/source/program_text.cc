@@ -154,7 +154,7 @@ class ProgramWriter {
 
   // Each rank draws different numbers for a local parameter.
   std::string StreamName(const Step& step, const Compute& compute) {
-    const bool is_local = compute.attributes.Has(attribute::kLocal) && compute.attributes.Get(attribute::kLocal);
+    const bool is_local = compute.attributes.IsSet(attribute::kLocal);
     if (!is_local) return StringLiteral(step.name);
     std::vector<int64_t> ranks(static_cast<size_t>(program().mesh.rank_count()));
     std::iota(ranks.begin(), ranks.end(), 0);

@@ -22,7 +22,7 @@ Program ForwardOf(const Program& program) {
   return forward;
 }
 
-bool IsLocal(const Op& op) { return op.attributes.Has(attribute::kLocal) && op.attributes.Get(attribute::kLocal); }
+bool IsLocal(const Op& op) { return op.attributes.IsSet(attribute::kLocal); }
 
 // For each parameter the value that is its gradient.
 std::map<OpId, ValueId> GradientsOf(const Graph& graph, const Program& program) {

@@ -95,7 +95,7 @@ RankSources RandomRankSources(const Graph& graph, int ranks, uint64_t seed) {
     SourceValues own = RandomSources(graph, seed * kSeedsPerDraw + static_cast<uint64_t>(rank));
     for (auto& [op, tensor] : own) {
       const Attributes& attributes = graph.op(op).attributes;
-      const bool is_local = attributes.Has(attribute::kLocal) && attributes.Get(attribute::kLocal);
+      const bool is_local = attributes.IsSet(attribute::kLocal);
       TensorOnRanks& by_rank = sources[op];
       if (rank == 0 || is_local) {
         by_rank.push_back(std::move(tensor));
