@@ -15,7 +15,7 @@
 #include "absl/status/statusor.h"
 #include "codegen/source/program_text.h"
 #include "codegen/source/run_script.h"
-#include "ir/fuse/fuse.h"
+#include "ir/program/fuse/fuse.h"
 
 namespace cleave {
 

@@ -10,8 +10,8 @@
 #include "codegen/fixtures/generated_run.h"
 #include "codegen/fixtures/workspace.h"
 #include "gtest/gtest.h"
-#include "ir/interpret/interpret.h"
-#include "ir/precision/precision.h"
+#include "ir/proof/interpret/interpret.h"
+#include "ir/transforms/precision/precision.h"
 
 namespace cleave {
 namespace {

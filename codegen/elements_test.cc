@@ -15,8 +15,8 @@
 #include "codegen/runtime_files/runtime_files.h"
 #include "codegen/source/element_text.h"
 #include "gtest/gtest.h"
-#include "ir/ops/ops.h"
-#include "ir/ops/samples.h"
+#include "ir/graph/ops/ops.h"
+#include "ir/graph/ops/samples.h"
 #include "ir/program/program.h"
 
 namespace cleave {

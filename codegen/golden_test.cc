@@ -10,8 +10,8 @@
 #include "codegen/fixtures/fixtures.h"
 #include "codegen/fixtures/workspace.h"
 #include "gtest/gtest.h"
-#include "ir/memory/memory_plan.h"
-#include "ir/precision/precision.h"
+#include "ir/program/memory/memory_plan.h"
+#include "ir/transforms/precision/precision.h"
 
 namespace cleave {
 namespace {

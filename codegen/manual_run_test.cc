@@ -14,11 +14,11 @@
 #include "codegen/fixtures/generated_run.h"
 #include "codegen/fixtures/workspace.h"
 #include "gtest/gtest.h"
-#include "ir/differentiate/differentiate.h"
-#include "ir/interpret/interpret_ranks.h"
-#include "ir/ops/ops.h"
-#include "ir/partition/partition.h"
+#include "ir/graph/ops/ops.h"
+#include "ir/program/partition/partition.h"
+#include "ir/proof/interpret/interpret_ranks.h"
 #include "ir/testing/random_manual_model.h"
+#include "ir/transforms/differentiate/differentiate.h"
 
 namespace cleave {
 namespace {

@@ -15,8 +15,8 @@
 #include "codegen/fixtures/generated_run.h"
 #include "codegen/fixtures/workspace.h"
 #include "gtest/gtest.h"
-#include "ir/interpret/interpret.h"
-#include "ir/ops/ops.h"
+#include "ir/graph/ops/ops.h"
+#include "ir/proof/interpret/interpret.h"
 
 namespace cleave {
 namespace {

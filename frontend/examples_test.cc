@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "frontend/testing.h"
-#include "ir/ops/ops.h"
+#include "ir/graph/ops/ops.h"
 
 namespace cleave {
 namespace {

@@ -1,5 +1,5 @@
 // Meaning: from the syntax tree of a `.model` file to its graph, how to train it, and what the user demands of a plan.
-// The graph is that of one device; of a `#[manual]` model it is that of one rank (ir/manual).
+// The graph is that of one device; of a `#[manual]` model it is that of one rank (ir/graph/manual).
 //
 //   Diagnostics diagnostics;
 //   std::optional<syntax::File> file = Parse(id, sources, diagnostics);
@@ -22,12 +22,12 @@
 #include "base/source/source.h"
 #include "dsl/syntax/syntax.h"
 #include "ir/graph/graph.h"
-#include "ir/pins/pins.h"
-#include "ir/training/training.h"
+#include "ir/graph/training/training.h"
+#include "ir/sharding/pins/pins.h"
 
 namespace cleave {
 
-// What a model means. `graph` holds forward and metric ops only (ir/differentiate adds the rest).
+// What a model means. `graph` holds forward and metric ops only (ir/transforms/differentiate adds the rest).
 struct Module {
   Graph graph;
   Training training;

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "frontend/testing.h"
-#include "ir/ops/ops.h"
+#include "ir/graph/ops/ops.h"
 
 namespace cleave {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "ir/ops/ops.h"
+#include "ir/graph/ops/ops.h"
 #include "search/cluster/cluster.h"
 #include "search/cost/cost.h"
 #include "search/search.h"

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "base/diagnostic/diagnostic.h"
-#include "ir/mesh/mesh.h"
-#include "ir/pins/pins.h"
-#include "ir/plan/plan.h"
+#include "ir/sharding/mesh/mesh.h"
+#include "ir/sharding/pins/pins.h"
+#include "ir/sharding/plan/plan.h"
 #include "search/assignment/assignment.h"
 #include "search/cluster/cluster.h"
 #include "search/cost/facts.h"

@@ -5,8 +5,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "ir/ops/ops.h"
-#include "ir/precision/precision.h"
+#include "ir/graph/ops/ops.h"
+#include "ir/transforms/precision/precision.h"
 #include "search/cost/cost.h"
 #include "search/search.h"
 #include "search/testing/models.h"

@@ -12,10 +12,10 @@
 #include <optional>
 
 #include "base/diagnostic/diagnostic.h"
-#include "ir/fuse/fuse.h"
 #include "ir/graph/graph.h"
-#include "ir/pins/pins.h"
-#include "ir/plan/plan.h"
+#include "ir/program/fuse/fuse.h"
+#include "ir/sharding/pins/pins.h"
+#include "ir/sharding/plan/plan.h"
 #include "search/cluster/cluster.h"
 #include "search/tuning/tuning.h"
 

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "gtest/gtest.h"
-#include "ir/ops/ops.h"
+#include "ir/graph/ops/ops.h"
 #include "search/assignment/assignment.h"
 #include "search/cost/cost.h"
 #include "search/sapp/bundles.h"

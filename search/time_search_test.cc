@@ -1,9 +1,9 @@
 #include <algorithm>
 
 #include "gtest/gtest.h"
-#include "ir/distribute/distribute.h"
-#include "ir/ops/ops.h"
-#include "ir/partition/partition.h"
+#include "ir/graph/ops/ops.h"
+#include "ir/program/partition/partition.h"
+#include "ir/transforms/distribute/distribute.h"
 #include "search/cluster/resolve.h"
 #include "search/cost/cost.h"
 #include "search/cost/predict.h"

@@ -8,9 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
 #include "base/units/units.h"
-#include "ir/layout/layout.h"
-#include "ir/ops/ops.h"
-#include "ir/strategy/strategy.h"
+#include "ir/graph/ops/ops.h"
+#include "ir/sharding/layout/layout.h"
+#include "ir/sharding/strategy/strategy.h"
 
 namespace cleave {
 namespace {

@@ -7,7 +7,7 @@
 // cost over the lower bound (over the cost where that is proven) in the sum of all plans, an upper limit of what they
 // lose; `worst`: the same of the worst plan that has a bound. Where pieces are unequal the bound is loose, and says
 // little about the plans.
-#include "ir/redistribute/redistribute.h"
+#include "ir/program/redistribute/redistribute.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -19,10 +19,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "ir/layout/layout.h"
-#include "ir/mesh/mesh.h"
-#include "ir/redistribute/sampling.h"
-#include "ir/types/types.h"
+#include "ir/program/redistribute/sampling.h"
+#include "ir/sharding/layout/layout.h"
+#include "ir/sharding/mesh/mesh.h"
+#include "ir/tensor/types/types.h"
 
 namespace cleave {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "ir/graph/graph.h"
-#include "ir/plan/plan.h"
+#include "ir/sharding/plan/plan.h"
 #include "search/cluster/cluster.h"
 #include "search/search.h"
 

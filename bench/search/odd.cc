@@ -3,9 +3,9 @@
 
 #include "bench/search/cases.h"
 #include "bench/search/tables.h"
-#include "ir/mesh/mesh.h"
-#include "ir/ops/ops.h"
-#include "ir/strategy/strategy.h"
+#include "ir/graph/ops/ops.h"
+#include "ir/sharding/mesh/mesh.h"
+#include "ir/sharding/strategy/strategy.h"
 
 namespace cleave {
 namespace {

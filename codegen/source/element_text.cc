@@ -10,7 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "base/check/check.h"
 #include "codegen/emit/identifiers.h"
-#include "ir/ops/ops.h"
+#include "ir/graph/ops/ops.h"
 
 namespace cleave {
 namespace {

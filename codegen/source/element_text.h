@@ -11,8 +11,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "codegen/emit/text.h"
+#include "ir/graph/scalar/scalar.h"
 #include "ir/program/program.h"
-#include "ir/scalar/scalar.h"
 
 namespace cleave {
 

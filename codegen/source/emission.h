@@ -14,12 +14,12 @@
 #include "codegen/source/rank_numbers.h"
 #include "codegen/source/sizes.h"
 #include "codegen/source/target.h"
-#include "ir/fuse/fuse.h"
-#include "ir/fuse/storage.h"
 #include "ir/graph/graph.h"
-#include "ir/memory/memory.h"
+#include "ir/graph/training/training.h"
+#include "ir/program/fuse/fuse.h"
+#include "ir/program/fuse/storage.h"
+#include "ir/program/memory/memory.h"
 #include "ir/program/program.h"
-#include "ir/training/training.h"
 
 namespace cleave {
 

@@ -4,8 +4,8 @@
 #include "codegen/source/kernels.h"
 #include "codegen/source/settings.h"
 #include "gtest/gtest.h"
-#include "ir/fuse/fuse.h"
-#include "ir/ops/ops.h"
+#include "ir/graph/ops/ops.h"
+#include "ir/program/fuse/fuse.h"
 
 namespace cleave {
 namespace {

@@ -8,7 +8,7 @@
 #include "base/check/check.h"
 #include "base/match/match.h"
 #include "base/text/text.h"
-#include "ir/ops/kernel_call.h"
+#include "ir/graph/ops/kernel_call.h"
 
 namespace cleave {
 namespace {

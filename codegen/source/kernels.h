@@ -1,4 +1,4 @@
-// Ops that are calls of the runtime, as their definitions state them (ir/ops/kernel_call.h): the text of these calls.
+// Ops that are calls of the runtime, as their definitions state them (ir/graph/ops/kernel_call.h): the text of these calls.
 #ifndef CLEAVE_CODEGEN_SOURCE_KERNELS_H_
 #define CLEAVE_CODEGEN_SOURCE_KERNELS_H_
 
@@ -6,7 +6,7 @@
 #include <string>
 
 #include "codegen/source/emission.h"
-#include "ir/ops/ops.h"
+#include "ir/graph/ops/ops.h"
 
 namespace cleave {
 

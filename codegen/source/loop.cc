@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check/check.h"
 #include "codegen/source/element_text.h"
-#include "ir/layout/layout.h"
+#include "ir/sharding/layout/layout.h"
 
 namespace cleave {
 namespace {

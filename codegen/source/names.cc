@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "base/match/match.h"
-#include "ir/ops/ops.h"
+#include "ir/graph/ops/ops.h"
 
 namespace cleave {
 namespace {

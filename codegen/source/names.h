@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "codegen/emit/identifiers.h"
-#include "ir/fuse/fuse.h"
-#include "ir/fuse/storage.h"
+#include "ir/program/fuse/fuse.h"
+#include "ir/program/fuse/storage.h"
 #include "ir/program/program.h"
 
 namespace cleave {

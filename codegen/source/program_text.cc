@@ -18,8 +18,8 @@
 #include "codegen/source/kernels.h"
 #include "codegen/source/settings.h"
 #include "codegen/source/stage_order.h"
-#include "ir/layout/layout.h"
-#include "ir/ops/ops.h"
+#include "ir/graph/ops/ops.h"
+#include "ir/sharding/layout/layout.h"
 
 namespace cleave {
 namespace {

@@ -8,9 +8,9 @@
 #include "absl/status/statusor.h"
 #include "codegen/source/target.h"
 #include "ir/graph/graph.h"
-#include "ir/memory/memory_plan.h"
+#include "ir/graph/training/training.h"
+#include "ir/program/memory/memory_plan.h"
 #include "ir/program/program.h"
-#include "ir/training/training.h"
 
 namespace cleave {
 

@@ -18,7 +18,7 @@
 #include "absl/types/span.h"
 #include "codegen/emit/identifiers.h"
 #include "codegen/source/sizes.h"
-#include "ir/mesh/mesh.h"
+#include "ir/sharding/mesh/mesh.h"
 
 namespace cleave {
 

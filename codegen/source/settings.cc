@@ -7,7 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "base/status/status_macros.h"
 #include "base/text/text.h"
-#include "ir/ops/ops.h"
+#include "ir/graph/ops/ops.h"
 
 namespace cleave {
 namespace {

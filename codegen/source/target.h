@@ -9,7 +9,7 @@
 #include "absl/types/span.h"
 #include "base/units/units.h"
 #include "codegen/emit/text.h"
-#include "ir/fuse/fuse.h"
+#include "ir/program/fuse/fuse.h"
 
 namespace cleave {
 

@@ -11,7 +11,7 @@
 
 #include "dsl/syntax/syntax.h"
 #include "frontend/report/report.h"
-#include "ir/pins/pins.h"
+#include "ir/sharding/pins/pins.h"
 
 namespace cleave::frontend {
 

@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/custom_ops/body.h"
-#include "ir/custom/custom.h"
-#include "ir/types/types.h"
+#include "ir/graph/custom/custom.h"
+#include "ir/tensor/types/types.h"
 
 namespace cleave::frontend {
 namespace {

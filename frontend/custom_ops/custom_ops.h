@@ -11,7 +11,7 @@
 #include "dsl/syntax/syntax.h"
 #include "frontend/functions/functions.h"
 #include "frontend/report/report.h"
-#include "ir/formula/formula.h"
+#include "ir/tensor/formula/formula.h"
 
 namespace cleave::frontend {
 

@@ -6,8 +6,8 @@
 #include "absl/strings/str_replace.h"
 #include "frontend/testing.h"
 #include "gtest/gtest.h"
+#include "ir/graph/ops/ops.h"
 #include "ir/graph/text.h"
-#include "ir/ops/ops.h"
 
 namespace cleave {
 namespace {

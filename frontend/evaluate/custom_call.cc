@@ -8,8 +8,8 @@
 #include "frontend/arguments/arguments.h"
 #include "frontend/evaluate/types/parameter_types.h"
 #include "frontend/evaluate/types/types.h"
-#include "ir/custom/custom.h"
-#include "ir/formula/formula.h"
+#include "ir/graph/custom/custom.h"
+#include "ir/tensor/formula/formula.h"
 
 namespace cleave::frontend {
 namespace {

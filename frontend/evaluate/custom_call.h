@@ -8,7 +8,7 @@
 #include "frontend/custom_ops/custom_ops.h"
 #include "frontend/evaluate/frame/context.h"
 #include "frontend/evaluate/pins/regions.h"
-#include "ir/vectorize/vectorize.h"
+#include "ir/transforms/vectorize/vectorize.h"
 
 namespace cleave::frontend {
 

@@ -24,8 +24,8 @@
 #include "frontend/report/report.h"
 #include "frontend/value/value.h"
 #include "ir/graph/graph.h"
-#include "ir/manual/manual.h"
-#include "ir/pins/pins.h"
+#include "ir/graph/manual/manual.h"
+#include "ir/sharding/pins/pins.h"
 
 namespace cleave::frontend {
 

@@ -10,7 +10,7 @@
 #include "base/source/source.h"
 #include "frontend/custom_ops/backward.h"
 #include "ir/graph/graph.h"
-#include "ir/pins/pins.h"
+#include "ir/sharding/pins/pins.h"
 
 namespace cleave::frontend {
 

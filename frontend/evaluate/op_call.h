@@ -3,7 +3,7 @@
 #define CLEAVE_FRONTEND_EVALUATE_OP_CALL_H_
 
 #include "frontend/evaluate/pieces.h"
-#include "ir/ops/ops.h"
+#include "ir/graph/ops/ops.h"
 
 namespace cleave::frontend {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "frontend/evaluate/ops/op_writer.h"
-#include "ir/ops/ops.h"
+#include "ir/graph/ops/ops.h"
 
 namespace cleave::frontend {
 

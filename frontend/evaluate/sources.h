@@ -11,7 +11,7 @@
 #include "frontend/evaluate/frame/context.h"
 #include "frontend/evaluate/pins/pin_recorder.h"
 #include "frontend/evaluate/ranks/manual_model.h"
-#include "ir/vectorize/vectorize.h"
+#include "ir/transforms/vectorize/vectorize.h"
 
 namespace cleave::frontend {
 

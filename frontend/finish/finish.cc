@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "ir/graph/ops/ops.h"
 #include "ir/graph/roles.h"
-#include "ir/ops/ops.h"
 
 namespace cleave::frontend {
 namespace {

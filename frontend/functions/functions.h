@@ -11,7 +11,7 @@
 
 #include "dsl/syntax/syntax.h"
 #include "frontend/report/report.h"
-#include "ir/ops/ops.h"
+#include "ir/graph/ops/ops.h"
 
 namespace cleave::frontend {
 

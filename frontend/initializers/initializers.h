@@ -12,7 +12,7 @@
 
 #include "absl/types/span.h"
 #include "frontend/arguments/arguments.h"
-#include "ir/types/types.h"
+#include "ir/tensor/types/types.h"
 
 namespace cleave::frontend {
 

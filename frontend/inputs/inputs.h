@@ -7,7 +7,7 @@
 
 #include "frontend/report/report.h"
 #include "ir/graph/graph.h"
-#include "ir/training/training.h"
+#include "ir/graph/training/training.h"
 
 namespace cleave::frontend {
 

@@ -10,8 +10,8 @@
 #include "dsl/syntax/syntax.h"
 #include "frontend/evaluate/evaluator.h"
 #include "frontend/report/report.h"
-#include "ir/pins/pins.h"
-#include "ir/training/training.h"
+#include "ir/graph/training/training.h"
+#include "ir/sharding/pins/pins.h"
 
 namespace cleave::frontend {
 

@@ -11,8 +11,8 @@
 
 #include "absl/strings/string_view.h"
 #include "ir/graph/graph.h"
-#include "ir/manual/manual.h"
-#include "ir/types/types.h"
+#include "ir/graph/manual/manual.h"
+#include "ir/tensor/types/types.h"
 
 namespace cleave::frontend {
 

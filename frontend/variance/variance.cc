@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/text/text.h"
-#include "ir/manual/manual.h"
+#include "ir/graph/manual/manual.h"
 
 namespace cleave::frontend {
 namespace {

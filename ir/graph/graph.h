@@ -2,7 +2,7 @@
 //
 // Every op computes exactly one value, so an OpId names both the op and its value. Inputs, parameters, optimizer state
 // and constants are ops without inputs ("sources"). Ops stand in an order in which each comes after its inputs. A Graph
-// is built with a GraphBuilder (ir/ops/builder.h), extended to a training graph by Differentiate (ir/differentiate) and
+// is built with a GraphBuilder (ir/graph/ops/builder.h), extended to a training graph by Differentiate (ir/transforms/differentiate) and
 // has a text form (ir/graph/text.h) that is parsed back.
 //
 // Thread-compatible: const access from many threads is fine.
@@ -15,9 +15,9 @@
 
 #include "absl/strings/string_view.h"
 #include "base/strong_id/strong_id.h"
-#include "ir/attributes/keys.h"
-#include "ir/op_kind/op_kind.h"
-#include "ir/types/types.h"
+#include "ir/graph/attributes/keys.h"
+#include "ir/graph/op_kind/op_kind.h"
+#include "ir/tensor/types/types.h"
 
 namespace cleave {
 
@@ -85,7 +85,7 @@ struct Graph {
   std::optional<OpId> loss;  // A scalar.
   std::vector<Metric> metrics;
   std::vector<StateUpdate> updates;  // Empty before Differentiate.
-  // Of a manual model (ir/manual): what its ranks are, outermost axis first, numbered row-major. Each op then says what
+  // Of a manual model (ir/graph/manual): what its ranks are, outermost axis first, numbered row-major. Each op then says what
   // one rank computes, and values may differ between ranks. Empty: a model for one device.
   std::vector<RankAxis> rank_axes = {};
 

@@ -27,7 +27,7 @@ namespace cleave {
 std::string GraphText(const Graph& graph, const std::function<std::string(const Op&)>& annotate = nullptr);
 
 // Parses what GraphText writes (annotations are skipped). Checks ids, order, op kinds' shapes are left to VerifyGraph
-// (ir/ops). An error says line and column and what was expected.
+// (ir/graph/ops). An error says line and column and what was expected.
 absl::StatusOr<Graph> ParseGraph(absl::string_view text);
 
 }  // namespace cleave

@@ -5,8 +5,8 @@
 
 #include "base/check/check.h"
 #include "base/match/match.h"
-#include "ir/layout/boxes.h"
-#include "ir/ops/ops.h"
+#include "ir/graph/ops/ops.h"
+#include "ir/sharding/layout/boxes.h"
 
 namespace cleave {
 namespace {

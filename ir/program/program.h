@@ -2,7 +2,7 @@
 //
 // All ranks run the same steps; what differs (piece sizes, offsets, group members) follows in closed form from a
 // value's layout and the rank's mesh coordinates. Values are SSA: each is written by exactly one step. Made by
-// Partition (ir/partition), checked by Check (ir/check), run on simulated ranks by Interpret (ir/interpret), turned
+// Partition (ir/program/partition), checked by Check (ir/proof/check), run on simulated ranks by Interpret (ir/proof/interpret), turned
 // into text by codegen.
 #ifndef CLEAVE_IR_PROGRAM_PROGRAM_H_
 #define CLEAVE_IR_PROGRAM_PROGRAM_H_
@@ -15,9 +15,9 @@
 #include "absl/strings/string_view.h"
 #include "base/strong_id/strong_id.h"
 #include "ir/graph/graph.h"
-#include "ir/layout/layout.h"
-#include "ir/mesh/mesh.h"
-#include "ir/strategy/strategy.h"
+#include "ir/sharding/layout/layout.h"
+#include "ir/sharding/mesh/mesh.h"
+#include "ir/sharding/strategy/strategy.h"
 
 namespace cleave {
 

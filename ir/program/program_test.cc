@@ -5,13 +5,13 @@
 #include <set>
 
 #include "gtest/gtest.h"
-#include "ir/distribute/distribute.h"
 #include "ir/graph/graph.h"
-#include "ir/partition/partition.h"
+#include "ir/program/partition/partition.h"
 #include "ir/program/text.h"
 #include "ir/testing/graphs.h"
 #include "ir/testing/plans.h"
 #include "ir/testing/random_plan.h"
+#include "ir/transforms/distribute/distribute.h"
 
 namespace cleave {
 namespace {

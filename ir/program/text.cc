@@ -11,8 +11,8 @@
 #include "base/match/match.h"
 #include "base/status/status_macros.h"
 #include "base/text/text.h"
+#include "ir/graph/ops/ops.h"
 #include "ir/graph/reader.h"
-#include "ir/ops/ops.h"
 
 namespace cleave {
 namespace {

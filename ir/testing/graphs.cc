@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "base/check/check.h"
-#include "ir/differentiate/differentiate.h"
-#include "ir/ops/builder.h"
-#include "ir/ops/ops.h"
+#include "ir/graph/ops/builder.h"
+#include "ir/graph/ops/ops.h"
 #include "ir/testing/sources.h"
+#include "ir/transforms/differentiate/differentiate.h"
 
 namespace cleave {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "ir/mesh/mesh.h"
+#include "ir/sharding/mesh/mesh.h"
 
 namespace cleave {
 

@@ -5,12 +5,12 @@
 #include <optional>
 #include <vector>
 
-#include "ir/ops/ops.h"
-#include "ir/ops/samples.h"
+#include "ir/graph/ops/ops.h"
+#include "ir/graph/ops/samples.h"
 
 namespace cleave {
 
-// One way to use an op: a sample of ir/ops/samples.h without its values.
+// One way to use an op: a sample of ir/graph/ops/samples.h without its values.
 struct OpForm {
   const OpDefinition* op = nullptr;
   Attributes attributes;

@@ -1,7 +1,7 @@
 #include "ir/testing/plans.h"
 
-#include "ir/ops/ops.h"
-#include "ir/strategy/strategy.h"
+#include "ir/graph/ops/ops.h"
+#include "ir/sharding/strategy/strategy.h"
 
 namespace cleave {
 

@@ -3,8 +3,8 @@
 #define CLEAVE_IR_TESTING_PLANS_H_
 
 #include "ir/graph/graph.h"
-#include "ir/mesh/mesh.h"
-#include "ir/plan/plan.h"
+#include "ir/sharding/mesh/mesh.h"
+#include "ir/sharding/plan/plan.h"
 
 namespace cleave {
 

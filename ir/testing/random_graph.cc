@@ -6,9 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check/check.h"
-#include "ir/differentiate/differentiate.h"
 #include "ir/testing/op_forms.h"
 #include "ir/testing/value_maker.h"
+#include "ir/transforms/differentiate/differentiate.h"
 
 namespace cleave {
 namespace {

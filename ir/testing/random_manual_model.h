@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "ir/graph/graph.h"
-#include "ir/interpret/interpret_ranks.h"
-#include "ir/manual/manual.h"
-#include "ir/ops/builder.h"
+#include "ir/graph/manual/manual.h"
+#include "ir/graph/ops/builder.h"
+#include "ir/proof/interpret/interpret_ranks.h"
 
 namespace cleave {
 

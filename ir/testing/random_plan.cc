@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check/check.h"
-#include "ir/ops/ops.h"
-#include "ir/strategy/strategy.h"
+#include "ir/graph/ops/ops.h"
+#include "ir/sharding/strategy/strategy.h"
 
 namespace cleave {
 namespace {

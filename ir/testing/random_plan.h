@@ -3,9 +3,9 @@
 #define CLEAVE_IR_TESTING_RANDOM_PLAN_H_
 
 #include "ir/graph/graph.h"
-#include "ir/mesh/mesh.h"
-#include "ir/ops/samples.h"
-#include "ir/plan/plan.h"
+#include "ir/graph/ops/samples.h"
+#include "ir/sharding/mesh/mesh.h"
+#include "ir/sharding/plan/plan.h"
 
 namespace cleave {
 

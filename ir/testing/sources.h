@@ -5,7 +5,7 @@
 #include <string>
 
 #include "ir/graph/graph.h"
-#include "ir/ops/builder.h"
+#include "ir/graph/ops/builder.h"
 
 namespace cleave {
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "ir/ops/builder.h"
-#include "ir/ops/samples.h"
-#include "ir/types/tensor.h"
+#include "ir/graph/ops/builder.h"
+#include "ir/graph/ops/samples.h"
+#include "ir/tensor/types/tensor.h"
 
 namespace cleave {
 

@@ -21,8 +21,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "ir/graph/graph.h"
-#include "ir/pins/pins.h"
-#include "ir/strategy/strategy.h"
+#include "ir/sharding/pins/pins.h"
+#include "ir/sharding/strategy/strategy.h"
 #include "search/assignment/strategy_table.h"
 #include "search/cost/facts.h"
 #include "search/cost/inner_cost.h"

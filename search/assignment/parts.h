@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "ir/plan/plan.h"
+#include "ir/sharding/plan/plan.h"
 #include "search/assignment/assignment.h"
 
 namespace cleave {

@@ -19,7 +19,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/types/span.h"
 #include "ir/graph/graph.h"
-#include "ir/strategy/strategy.h"
+#include "ir/sharding/strategy/strategy.h"
 #include "search/cost/facts.h"
 #include "search/cost/prices.h"
 #include "search/cost/redistribution_prices.h"

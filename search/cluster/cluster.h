@@ -15,8 +15,8 @@
 
 #include "base/diagnostic/diagnostic.h"
 #include "base/units/units.h"
-#include "ir/mesh/mesh.h"
-#include "ir/pins/pins.h"
+#include "ir/sharding/mesh/mesh.h"
+#include "ir/sharding/pins/pins.h"
 
 namespace cleave {
 

@@ -9,8 +9,8 @@
 
 #include <vector>
 
-#include "ir/rule/rule.h"
-#include "ir/strategy/strategy.h"
+#include "ir/sharding/strategy/strategy.h"
+#include "ir/tensor/rule/rule.h"
 
 namespace cleave {
 

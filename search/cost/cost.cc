@@ -4,7 +4,7 @@
 #include <variant>
 #include <vector>
 
-#include "ir/redistribute/redistribute.h"
+#include "ir/program/redistribute/redistribute.h"
 #include "search/cost/inner_cost.h"
 
 namespace cleave {

@@ -8,9 +8,9 @@
 #ifndef CLEAVE_SEARCH_COST_COST_H_
 #define CLEAVE_SEARCH_COST_COST_H_
 
-#include "ir/distribute/distribute.h"
-#include "ir/plan/plan.h"
 #include "ir/program/program.h"
+#include "ir/sharding/plan/plan.h"
+#include "ir/transforms/distribute/distribute.h"
 #include "search/cost/facts.h"
 #include "search/cost/prices.h"
 #include "search/cost/redistribution_prices.h"

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "gtest/gtest.h"
-#include "ir/distribute/distribute.h"
-#include "ir/ops/ops.h"
-#include "ir/partition/partition.h"
+#include "ir/graph/ops/ops.h"
+#include "ir/program/partition/partition.h"
+#include "ir/transforms/distribute/distribute.h"
 #include "search/search.h"
 #include "search/testing/models.h"
 

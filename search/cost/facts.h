@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "ir/graph/graph.h"
-#include "ir/ops/ops.h"
-#include "ir/rule/rule.h"
+#include "ir/graph/ops/ops.h"
+#include "ir/tensor/rule/rule.h"
 
 namespace cleave {
 
@@ -66,7 +66,7 @@ struct GraphFacts {
   IdVector<OpId, uint8_t> priced;
   IdVector<OpId, uint8_t> gradient;  // The value is (a summand of) a parameter's gradient, or belongs to the update.
   // Of an op that does not inherit: those with inner factors among it and the ops that inherit from it, in program
-  // order. They share the statistics of their distributed forms (ir/distribute).
+  // order. They share the statistics of their distributed forms (ir/transforms/distribute).
   IdVector<OpId, std::vector<OpId>> inner_groups;
   // Equal for groups whose prices are equal functions of their members' strategies; -1 for an empty group.
   IdVector<OpId, int> inner_kinds;

@@ -6,9 +6,9 @@
 
 #include "absl/status/statusor.h"
 #include "base/check/check.h"
-#include "ir/distribute/distribute.h"
-#include "ir/ops/builder.h"
-#include "ir/plan/plan.h"
+#include "ir/graph/ops/builder.h"
+#include "ir/sharding/plan/plan.h"
+#include "ir/transforms/distribute/distribute.h"
 
 namespace cleave {
 namespace {

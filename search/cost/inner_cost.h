@@ -2,7 +2,7 @@
 //
 //   cost = cost + InnerCost(facts, facts.inner_groups[root], strategy_of, prices);
 //
-// An op and those that inherit from it share statistics (ir/distribute), so their price is that of the group.
+// An op and those that inherit from it share statistics (ir/transforms/distribute), so their price is that of the group.
 #ifndef CLEAVE_SEARCH_COST_INNER_COST_H_
 #define CLEAVE_SEARCH_COST_INNER_COST_H_
 
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "ir/graph/graph.h"
-#include "ir/strategy/strategy.h"
+#include "ir/sharding/strategy/strategy.h"
 #include "search/cost/facts.h"
 #include "search/cost/redistribution_prices.h"
 

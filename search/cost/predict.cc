@@ -4,8 +4,8 @@
 #include <variant>
 #include <vector>
 
-#include "ir/fuse/fuse.h"
-#include "ir/ops/ops.h"
+#include "ir/graph/ops/ops.h"
+#include "ir/program/fuse/fuse.h"
 #include "search/cost/time.h"
 
 namespace cleave {

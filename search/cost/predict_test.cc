@@ -3,9 +3,9 @@
 #include <cmath>
 
 #include "gtest/gtest.h"
-#include "ir/distribute/distribute.h"
-#include "ir/partition/partition.h"
+#include "ir/program/partition/partition.h"
 #include "ir/testing/plans.h"
+#include "ir/transforms/distribute/distribute.h"
 #include "search/cluster/machines.h"
 #include "search/cluster/presets.h"
 #include "search/testing/models.h"

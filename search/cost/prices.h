@@ -11,10 +11,10 @@
 #include <string>
 
 #include "ir/graph/graph.h"
-#include "ir/layout/layout.h"
-#include "ir/redistribute/redistribute.h"
-#include "ir/strategy/strategy.h"
-#include "ir/types/types.h"
+#include "ir/program/redistribute/redistribute.h"
+#include "ir/sharding/layout/layout.h"
+#include "ir/sharding/strategy/strategy.h"
+#include "ir/tensor/types/types.h"
 
 namespace cleave {
 

@@ -15,10 +15,10 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "ir/layout/layout.h"
-#include "ir/mesh/mesh.h"
-#include "ir/redistribute/redistribute.h"
-#include "ir/types/types.h"
+#include "ir/program/redistribute/redistribute.h"
+#include "ir/sharding/layout/layout.h"
+#include "ir/sharding/mesh/mesh.h"
+#include "ir/tensor/types/types.h"
 #include "search/cost/prices.h"
 #include "search/tuning/tuning.h"
 

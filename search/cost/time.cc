@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/check/check.h"
-#include "ir/layout/boxes.h"
+#include "ir/sharding/layout/boxes.h"
 
 namespace cleave {
 namespace {

@@ -12,12 +12,12 @@
 
 #include "absl/types/span.h"
 #include "base/units/units.h"
-#include "ir/layout/layout.h"
-#include "ir/mesh/mesh.h"
-#include "ir/ops/ops.h"
+#include "ir/graph/ops/ops.h"
 #include "ir/program/program.h"
-#include "ir/redistribute/redistribute.h"
-#include "ir/types/types.h"
+#include "ir/program/redistribute/redistribute.h"
+#include "ir/sharding/layout/layout.h"
+#include "ir/sharding/mesh/mesh.h"
+#include "ir/tensor/types/types.h"
 #include "search/cluster/cluster.h"
 
 namespace cleave {

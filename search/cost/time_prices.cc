@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "ir/ops/ops.h"
+#include "ir/graph/ops/ops.h"
 #include "search/cost/time.h"
 
 namespace cleave {

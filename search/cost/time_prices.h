@@ -2,7 +2,7 @@
 #ifndef CLEAVE_SEARCH_COST_TIME_PRICES_H_
 #define CLEAVE_SEARCH_COST_TIME_PRICES_H_
 
-#include "ir/mesh/mesh.h"
+#include "ir/sharding/mesh/mesh.h"
 #include "search/cluster/cluster.h"
 #include "search/cost/facts.h"
 #include "search/cost/prices.h"

@@ -87,7 +87,7 @@ RelaxedPrices::Space& RelaxedPrices::SpaceOf(int rank) {
   return space;
 }
 
-// The moves of ir/redistribute over counts. A gather or reduce-scatter over several axes costs as much as one axis
+// The moves of ir/program/redistribute over counts. A gather or reduce-scatter over several axes costs as much as one axis
 // after the other (slowest link first, last), an all-to-all over several classes as one class after the other.
 template <typename Reach>
 void RelaxedPrices::Moves(const Space& space, int from, int rank, const Reach& reach) const {

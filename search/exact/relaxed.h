@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "ir/layout/layout.h"
-#include "ir/mesh/mesh.h"
-#include "ir/types/types.h"
+#include "ir/sharding/layout/layout.h"
+#include "ir/sharding/mesh/mesh.h"
+#include "ir/tensor/types/types.h"
 #include "search/cluster/cluster.h"
 
 namespace cleave {

@@ -3,7 +3,7 @@
 #include <random>
 
 #include "gtest/gtest.h"
-#include "ir/redistribute/redistribute.h"
+#include "ir/program/redistribute/redistribute.h"
 #include "ir/testing/meshes.h"
 
 namespace cleave {

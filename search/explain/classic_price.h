@@ -2,7 +2,7 @@
 #ifndef CLEAVE_SEARCH_EXPLAIN_CLASSIC_PRICE_H_
 #define CLEAVE_SEARCH_EXPLAIN_CLASSIC_PRICE_H_
 
-#include "ir/plan/plan.h"
+#include "ir/sharding/plan/plan.h"
 #include "search/cost/facts.h"
 
 namespace cleave {

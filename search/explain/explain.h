@@ -10,12 +10,12 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "ir/distribute/distribute.h"
 #include "ir/graph/graph.h"
-#include "ir/memory/memory.h"
-#include "ir/pins/pins.h"
-#include "ir/plan/plan.h"
+#include "ir/program/memory/memory.h"
 #include "ir/program/program.h"
+#include "ir/sharding/pins/pins.h"
+#include "ir/sharding/plan/plan.h"
+#include "ir/transforms/distribute/distribute.h"
 #include "search/cost/predict.h"
 
 namespace cleave {

@@ -9,7 +9,7 @@
 #include "base/layer_names/layer_names.h"
 #include "base/text/text.h"
 #include "base/units/units.h"
-#include "ir/ops/ops.h"
+#include "ir/graph/ops/ops.h"
 #include "search/cost/cost.h"
 #include "search/cost/facts.h"
 #include "search/explain/classic_price.h"

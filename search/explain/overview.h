@@ -4,9 +4,9 @@
 
 #include <string>
 
-#include "ir/memory/memory.h"
-#include "ir/plan/plan.h"
+#include "ir/program/memory/memory.h"
 #include "ir/program/program.h"
+#include "ir/sharding/plan/plan.h"
 #include "search/cost/predict.h"
 
 namespace cleave {

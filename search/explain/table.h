@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "ir/mesh/mesh.h"
-#include "ir/rule/rule.h"
-#include "ir/strategy/strategy.h"
+#include "ir/sharding/mesh/mesh.h"
+#include "ir/sharding/strategy/strategy.h"
+#include "ir/tensor/rule/rule.h"
 
 namespace cleave {
 

@@ -3,9 +3,9 @@
 #include <utility>
 
 #include "base/check/check.h"
-#include "ir/manual/manual.h"
-#include "ir/ops/ops.h"
-#include "ir/strategy/strategy.h"
+#include "ir/graph/manual/manual.h"
+#include "ir/graph/ops/ops.h"
+#include "ir/sharding/strategy/strategy.h"
 
 namespace cleave {
 namespace {

@@ -6,9 +6,9 @@
 
 #include "base/diagnostic/diagnostic.h"
 #include "ir/graph/graph.h"
-#include "ir/mesh/mesh.h"
-#include "ir/pins/pins.h"
-#include "ir/plan/plan.h"
+#include "ir/sharding/mesh/mesh.h"
+#include "ir/sharding/pins/pins.h"
+#include "ir/sharding/plan/plan.h"
 
 namespace cleave {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "gtest/gtest.h"
-#include "ir/ops/builder.h"
+#include "ir/graph/ops/builder.h"
 
 namespace cleave {
 namespace {

@@ -8,10 +8,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check/check.h"
-#include "ir/distribute/distribute.h"
-#include "ir/layout/layout.h"
-#include "ir/memory/memory_plan.h"
-#include "ir/partition/partition.h"
+#include "ir/program/memory/memory_plan.h"
+#include "ir/program/partition/partition.h"
+#include "ir/sharding/layout/layout.h"
+#include "ir/transforms/distribute/distribute.h"
 #include "search/memory/refusal.h"
 
 namespace cleave {

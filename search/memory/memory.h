@@ -15,13 +15,13 @@
 #include "absl/status/statusor.h"
 #include "base/diagnostic/diagnostic.h"
 #include "base/units/units.h"
-#include "ir/fuse/fuse.h"
 #include "ir/graph/graph.h"
-#include "ir/memory/memory.h"
-#include "ir/mesh/mesh.h"
-#include "ir/pins/pins.h"
-#include "ir/plan/plan.h"
-#include "ir/strategy/strategy.h"
+#include "ir/program/fuse/fuse.h"
+#include "ir/program/memory/memory.h"
+#include "ir/sharding/mesh/mesh.h"
+#include "ir/sharding/pins/pins.h"
+#include "ir/sharding/plan/plan.h"
+#include "ir/sharding/strategy/strategy.h"
 #include "search/cluster/cluster.h"
 #include "search/cost/facts.h"
 #include "search/cost/prices.h"
@@ -29,7 +29,7 @@
 
 namespace cleave {
 
-// What the program of `plan` needs: Distribute, Partition, then the memory of the program (ir/memory). Exact: the
+// What the program of `plan` needs: Distribute, Partition, then the memory of the program (ir/program/memory). Exact: the
 // generated program allocates the same. REQUIRES: VerifyGraph and VerifyPlan are content.
 MemoryUse EstimateMemory(const Graph& training_graph, const Plan& plan, const FuseOptions& fuse = {});
 

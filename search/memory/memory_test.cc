@@ -8,7 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "ir/ops/ops.h"
+#include "ir/graph/ops/ops.h"
 #include "search/search.h"
 #include "search/testing/models.h"
 

@@ -5,8 +5,8 @@
 #include "base/diagnostic/diagnostic.h"
 #include "base/units/units.h"
 #include "ir/graph/graph.h"
-#include "ir/memory/memory.h"
-#include "ir/plan/plan.h"
+#include "ir/program/memory/memory.h"
+#include "ir/sharding/plan/plan.h"
 #include "search/memory/memory.h"
 
 namespace cleave {

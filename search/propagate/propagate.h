@@ -14,7 +14,7 @@
 #include <string>
 
 #include "base/diagnostic/diagnostic.h"
-#include "ir/pins/pins.h"
+#include "ir/sharding/pins/pins.h"
 #include "search/assignment/assignment.h"
 
 namespace cleave {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/check/check.h"
-#include "ir/redistribute/redistribute.h"
+#include "ir/program/redistribute/redistribute.h"
 #include "search/memory/memory.h"
 
 namespace cleave {

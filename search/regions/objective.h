@@ -8,8 +8,8 @@
 #define CLEAVE_SEARCH_REGIONS_OBJECTIVE_H_
 
 #include "absl/strings/string_view.h"
-#include "ir/mesh/mesh.h"
-#include "ir/pins/pins.h"
+#include "ir/sharding/mesh/mesh.h"
+#include "ir/sharding/pins/pins.h"
 #include "search/assignment/assignment.h"
 #include "search/cost/facts.h"
 

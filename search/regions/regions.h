@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "ir/pins/pins.h"
-#include "ir/plan/plan.h"
+#include "ir/sharding/pins/pins.h"
+#include "ir/sharding/plan/plan.h"
 #include "search/assignment/assignment.h"
 #include "search/cost/facts.h"
 

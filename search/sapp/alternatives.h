@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/plan/plan.h"
+#include "ir/sharding/plan/plan.h"
 #include "search/assignment/assignment.h"
 #include "search/sapp/bundles.h"
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "ir/strategy/strategy.h"
+#include "ir/sharding/strategy/strategy.h"
 
 namespace cleave {
 

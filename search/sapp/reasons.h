@@ -5,8 +5,8 @@
 #include <map>
 #include <string>
 
-#include "ir/pins/pins.h"
-#include "ir/plan/plan.h"
+#include "ir/sharding/pins/pins.h"
+#include "ir/sharding/plan/plan.h"
 #include "search/assignment/assignment.h"
 #include "search/sapp/bundles.h"
 

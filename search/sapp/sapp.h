@@ -5,7 +5,7 @@
 #ifndef CLEAVE_SEARCH_SAPP_SAPP_H_
 #define CLEAVE_SEARCH_SAPP_SAPP_H_
 
-#include "ir/pins/pins.h"
+#include "ir/sharding/pins/pins.h"
 #include "search/assignment/assignment.h"
 #include "search/sapp/bundles.h"
 

@@ -5,7 +5,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "base/check/check.h"
-#include "ir/differentiate/differentiate.h"
+#include "ir/transforms/differentiate/differentiate.h"
 
 namespace cleave::testing {
 

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "ir/graph/graph.h"
-#include "ir/ops/builder.h"
-#include "ir/training/training.h"
+#include "ir/graph/ops/builder.h"
+#include "ir/graph/training/training.h"
 
 namespace cleave::testing {
 

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check/check.h"
-#include "ir/ops/ops.h"
+#include "ir/graph/ops/ops.h"
 #include "search/testing/model_builder.h"
 
 namespace cleave::testing {

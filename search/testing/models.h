@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "ir/graph/graph.h"
-#include "ir/mesh/mesh.h"
-#include "ir/strategy/strategy.h"
+#include "ir/sharding/mesh/mesh.h"
+#include "ir/sharding/strategy/strategy.h"
 
 namespace cleave::testing {
 

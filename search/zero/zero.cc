@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check/check.h"
-#include "ir/strategy/strategy.h"
+#include "ir/sharding/strategy/strategy.h"
 
 namespace cleave {
 namespace {

@@ -20,8 +20,8 @@
 
 #include <map>
 
-#include "ir/layout/layout.h"
-#include "ir/plan/plan.h"
+#include "ir/sharding/layout/layout.h"
+#include "ir/sharding/plan/plan.h"
 #include "search/assignment/assignment.h"
 #include "search/cost/facts.h"
 

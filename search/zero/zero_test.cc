@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "ir/check/check.h"
-#include "ir/distribute/distribute.h"
-#include "ir/memory/memory_plan.h"
-#include "ir/partition/partition.h"
+#include "ir/program/memory/memory_plan.h"
+#include "ir/program/partition/partition.h"
+#include "ir/proof/check/check.h"
+#include "ir/transforms/distribute/distribute.h"
 #include "search/search.h"
 #include "search/testing/models.h"
 

@@ -8,7 +8,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/substitute.h"
 #include "gtest/gtest.h"
-#include "ir/redistribute/redistribute.h"
+#include "ir/program/redistribute/redistribute.h"
 #include "tests/collective_counts/programs.h"
 
 namespace cleave {

@@ -11,9 +11,9 @@
 #include "dsl/parse/parse.h"
 #include "frontend/frontend.h"
 #include "gtest/gtest.h"
-#include "ir/check/check.h"
-#include "ir/differentiate/differentiate.h"
-#include "ir/distribute/distribute.h"
+#include "ir/proof/check/check.h"
+#include "ir/transforms/differentiate/differentiate.h"
+#include "ir/transforms/distribute/distribute.h"
 #include "search/cluster/cluster.h"
 #include "search/search.h"
 

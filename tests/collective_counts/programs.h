@@ -8,7 +8,7 @@
 
 #include "absl/strings/string_view.h"
 #include "frontend/frontend.h"
-#include "ir/partition/partition.h"
+#include "ir/program/partition/partition.h"
 #include "ir/program/program.h"
 
 namespace cleave {

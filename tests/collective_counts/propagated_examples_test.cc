@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "ir/strategy/strategy.h"
+#include "ir/sharding/strategy/strategy.h"
 #include "search/cost/facts.h"
 #include "search/sapp/choices.h"
 #include "tests/collective_counts/programs.h"

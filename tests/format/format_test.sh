@@ -18,7 +18,7 @@ if ! grep -qx base/check/check.h <<<"$files"; then
   exit 1
 fi
 
-# A warning for each place that would change: "ir/mesh/mesh.cc:12:3: warning: code should be clang-formatted".
+# A warning for each place that would change: "ir/sharding/mesh/mesh.cc:12:3: warning: code should be clang-formatted".
 # Each process writes to a file of its own, because a pipe that several processes write to may mix their lines.
 export output=$(mktemp -d)
 trap 'rm -rf "$output"' EXIT

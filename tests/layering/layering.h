@@ -1,6 +1,6 @@
 // Checks of one file of the tree against the order of layers (order.h).
 //
-//   for (const Finding& finding : CheckSource("ir/mesh/mesh.cc", text)) Report(finding);
+//   for (const Finding& finding : CheckSource("ir/sharding/mesh/mesh.cc", text)) Report(finding);
 //
 // Paths are from the root of the project. Pure functions: the tree itself is read by tree_test.
 #ifndef CLEAVE_TESTS_LAYERING_LAYERING_H_
@@ -21,7 +21,7 @@ struct Finding {
   bool operator==(const Finding&) const = default;
 };
 
-// "ir/mesh/mesh.cc:3: ir may not use search".
+// "ir/sharding/mesh/mesh.cc:3: ir may not use search".
 std::string ToString(const Finding& finding);
 
 // Includes that point in the wrong direction, and vendor headers outside their crate. Raw strings and comments are

@@ -29,13 +29,13 @@ TEST(CheckSourceTest, EdgesFollowTheOrderOfLayers) {
       {"base/text/text.cc", "ir/graph/graph.h", false},
       {"dsl/parse/parse.cc", "base/source/source.h", true},
       {"dsl/parse/parse.cc", "ir/graph/graph.h", false},
-      {"ir/plan/plan.cc", "dsl/syntax/syntax.h", false},
-      {"ir/plan/plan.cc", "search/cost/cost.h", false},
+      {"ir/sharding/plan/plan.cc", "dsl/syntax/syntax.h", false},
+      {"ir/sharding/plan/plan.cc", "search/cost/cost.h", false},
       {"runtime/train/train.cc", "base/text/text.h", false},
       {"runtime/train/train.cc", "runtime/data/data.h", true},
       {"frontend/scope/scope.cc", "dsl/syntax/syntax.h", true},
       {"frontend/scope/scope.cc", "search/sapp/sapp.h", false},
-      {"search/sapp/sapp.cc", "ir/mesh/mesh.h", true},
+      {"search/sapp/sapp.cc", "ir/sharding/mesh/mesh.h", true},
       {"search/sapp/sapp.cc", "frontend/frontend.h", false},
       {"search/sapp/sapp.cc", "codegen/emit/emit.h", false},
       {"codegen/cpu/cpu.cc", "search/sapp/sapp.h", false},
@@ -45,7 +45,7 @@ TEST(CheckSourceTest, EdgesFollowTheOrderOfLayers) {
       {"tools/compile.cc", "tests/support/support.h", false},
       {"tests/end_to_end/run_test.cc", "runtime/data/data.h", true},
       {"bench/step/step.cc", "tools/driver/options.h", true},
-      {"ir/plan/plan.cc", "irregular/plan.h", true},
+      {"ir/sharding/plan/plan.cc", "irregular/plan.h", true},
   };
   for (const Include& item : cases) {
     const std::string messages = Source(item.path, "#include \"" + std::string(item.header) + "\"\n");
@@ -54,8 +54,8 @@ TEST(CheckSourceTest, EdgesFollowTheOrderOfLayers) {
 }
 
 TEST(CheckSourceTest, SaysWhereAndWhat) {
-  EXPECT_EQ(Source("ir/mesh/mesh.cc", "// A mesh.\n\n#  include \"search/sapp/sapp.h\"\n"),
-            "ir/mesh/mesh.cc:3: `ir` may not use `search`: search/sapp/sapp.h\n");
+  EXPECT_EQ(Source("ir/sharding/mesh/mesh.cc", "// A mesh.\n\n#  include \"search/sapp/sapp.h\"\n"),
+            "ir/sharding/mesh/mesh.cc:3: `ir` may not use `search`: search/sapp/sapp.h\n");
 }
 
 TEST(CheckSourceTest, VendorHeadersStayInTheirCrates) {
@@ -84,13 +84,13 @@ TEST(CheckSourceTest, EmittedTextAndCommentsAreNoIncludes) {
 }
 
 TEST(CheckBuildTest, LabelsFollowTheOrderOfLayers) {
-  EXPECT_EQ(Build("ir/mesh/BUILD.bazel", "# The mesh.\ndeps = [\n    \"//search/sapp\",\n]\n"),
-            "ir/mesh/BUILD.bazel:3: `ir` may not use `search`: //search/sapp\n");
-  EXPECT_EQ(
-      Build("ir/mesh/BUILD.bazel", "# The mesh.\n\"//base/check\", \"//third_party/absl:span\", \"//:ir_users\"\n"),
-      "");
-  EXPECT_EQ(Build("ir/mesh/BUILD.bazel", "# The mesh.\nvisibility = [\"//search:__subpackages__\"]\n"), "");
-  EXPECT_NE(Build("ir/mesh/BUILD.bazel", "# The mesh.\ndeps = [\"//base/check\", \"//tools/driver\"]\n"), "");
+  EXPECT_EQ(Build("ir/sharding/mesh/BUILD.bazel", "# The mesh.\ndeps = [\n    \"//search/sapp\",\n]\n"),
+            "ir/sharding/mesh/BUILD.bazel:3: `ir` may not use `search`: //search/sapp\n");
+  EXPECT_EQ(Build("ir/sharding/mesh/BUILD.bazel",
+                  "# The mesh.\n\"//base/check\", \"//third_party/absl:span\", \"//:ir_users\"\n"),
+            "");
+  EXPECT_EQ(Build("ir/sharding/mesh/BUILD.bazel", "# The mesh.\nvisibility = [\"//search:__subpackages__\"]\n"), "");
+  EXPECT_NE(Build("ir/sharding/mesh/BUILD.bazel", "# The mesh.\ndeps = [\"//base/check\", \"//tools/driver\"]\n"), "");
   EXPECT_EQ(Build("dsl/grammar/BUILD.bazel", "# The grammar.\nload(\"//tools/build:antlr.bzl\", \"x\")\n"), "");
   EXPECT_NE(Build("runtime/data/BUILD.bazel", "# All data.\n\"//base/text\"\n"), "");
 }
@@ -113,8 +113,8 @@ TEST(CheckBuildTest, TheStandInTakesThePlaceOfLibraries) {
 }
 
 TEST(CheckBuildTest, FirstLineIsASentence) {
-  EXPECT_NE(Build("ir/mesh/BUILD.bazel", "cc_library(\n"), "");
-  EXPECT_NE(Build("ir/mesh/BUILD.bazel", "# mesh of devices\n"), "");
+  EXPECT_NE(Build("ir/sharding/mesh/BUILD.bazel", "cc_library(\n"), "");
+  EXPECT_NE(Build("ir/sharding/mesh/BUILD.bazel", "# mesh of devices\n"), "");
   EXPECT_NE(Build("third_party/absl/BUILD.bazel", "\n# Abseil for all.\n"), "");
   EXPECT_EQ(Build("third_party/absl/BUILD.bazel", "# Abseil for all.\n"), "");
   EXPECT_EQ(Build("third_party/absl/BUILD.bazel", "# Abseil, as Debian\n# brings it.\ncc_library(\n"), "");

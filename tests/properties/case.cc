@@ -7,13 +7,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status/status_macros.h"
+#include "ir/graph/ops/ops.h"
 #include "ir/graph/text.h"
-#include "ir/layout/layout.h"
-#include "ir/ops/ops.h"
-#include "ir/precision/precision.h"
 #include "ir/program/text.h"
+#include "ir/sharding/layout/layout.h"
 #include "ir/testing/random_graph.h"
 #include "ir/testing/random_plan.h"
+#include "ir/transforms/precision/precision.h"
 
 namespace cleave::properties {
 namespace {

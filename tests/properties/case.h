@@ -6,13 +6,13 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "ir/distribute/distribute.h"
 #include "ir/graph/graph.h"
-#include "ir/mesh/mesh.h"
-#include "ir/partition/partition.h"
-#include "ir/plan/plan.h"
+#include "ir/graph/training/training.h"
+#include "ir/program/partition/partition.h"
 #include "ir/program/program.h"
-#include "ir/training/training.h"
+#include "ir/sharding/mesh/mesh.h"
+#include "ir/sharding/plan/plan.h"
+#include "ir/transforms/distribute/distribute.h"
 
 namespace cleave::properties {
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "ir/ops/ops.h"
+#include "ir/graph/ops/ops.h"
 #include "tests/properties/mutations.h"
 
 namespace cleave::properties {

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/match/match.h"
-#include "ir/layout/layout.h"
+#include "ir/sharding/layout/layout.h"
 
 namespace cleave::properties {
 namespace {

@@ -4,10 +4,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "ir/check/check.h"
-#include "ir/check/compare.h"
-#include "ir/check/original.h"
-#include "ir/ops/ops.h"
+#include "ir/graph/ops/ops.h"
+#include "ir/proof/check/check.h"
+#include "ir/proof/check/compare.h"
+#include "ir/proof/check/original.h"
 #include "tests/properties/smallest_case.h"
 
 namespace cleave::properties {

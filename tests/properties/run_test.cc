@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "ir/mesh/mesh.h"
+#include "ir/sharding/mesh/mesh.h"
 #include "ir/testing/random_plan.h"
 #include "ir/testing/seed.h"
 #include "tests/properties/run_batch.h"

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "ir/check/shrink.h"
-#include "ir/ops/ops.h"
-#include "ir/strategy/strategy.h"
+#include "ir/graph/ops/ops.h"
+#include "ir/proof/check/shrink.h"
+#include "ir/sharding/strategy/strategy.h"
 
 namespace cleave::properties {
 namespace {

@@ -7,9 +7,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "ir/check/check.h"
-#include "ir/check/compare.h"
-#include "ir/ops/samples.h"
+#include "ir/graph/ops/samples.h"
+#include "ir/proof/check/check.h"
+#include "ir/proof/check/compare.h"
 #include "tests/properties/mutations.h"
 
 namespace cleave::properties {

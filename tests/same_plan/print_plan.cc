@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "ir/layout/layout.h"
+#include "ir/sharding/layout/layout.h"
 #include "search/cluster/cluster.h"
 #include "search/search.h"
 #include "search/testing/image_models.h"

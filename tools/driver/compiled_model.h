@@ -6,12 +6,12 @@
 
 #include "base/source/source.h"
 #include "frontend/frontend.h"
-#include "ir/check/check.h"
-#include "ir/distribute/distribute.h"
 #include "ir/graph/graph.h"
-#include "ir/memory/memory_plan.h"
-#include "ir/plan/plan.h"
+#include "ir/program/memory/memory_plan.h"
 #include "ir/program/program.h"
+#include "ir/proof/check/check.h"
+#include "ir/sharding/plan/plan.h"
+#include "ir/transforms/distribute/distribute.h"
 #include "search/cluster/cluster.h"
 #include "search/cost/predict.h"
 

@@ -8,7 +8,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "ir/memory/element_counts.h"
+#include "ir/program/memory/element_counts.h"
 
 namespace cleave {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "frontend/frontend.h"
-#include "ir/training/training.h"
+#include "ir/graph/training/training.h"
 #include "tools/driver/options.h"
 
 namespace cleave {

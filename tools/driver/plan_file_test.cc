@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "gtest/gtest.h"
-#include "ir/partition/partition.h"
-#include "ir/plan/plan_json.h"
+#include "ir/program/partition/partition.h"
+#include "ir/program/plan_json/plan_json.h"
 #include "ir/testing/graphs.h"
 #include "ir/testing/plans.h"
 

@@ -6,7 +6,7 @@
 
 #include "base/diagnostic/diagnostic.h"
 #include "frontend/frontend.h"
-#include "ir/pins/pins.h"
+#include "ir/sharding/pins/pins.h"
 
 namespace cleave {
 

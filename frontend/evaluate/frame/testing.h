@@ -16,7 +16,7 @@
 #include "dsl/syntax/syntax.h"
 #include "frontend/evaluate/frame/context.h"
 #include "frontend/report/report.h"
-#include "ir/manual/manual.h"
+#include "ir/graph/manual/manual.h"
 
 namespace cleave::frontend {
 

@@ -18,8 +18,8 @@
 #include "frontend/report/report.h"
 #include "frontend/value/value.h"
 #include "ir/graph/graph.h"
-#include "ir/ops/builder.h"
-#include "ir/vectorize/vectorize.h"
+#include "ir/graph/ops/builder.h"
+#include "ir/transforms/vectorize/vectorize.h"
 
 namespace cleave::frontend {
 

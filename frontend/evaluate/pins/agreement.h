@@ -4,7 +4,7 @@
 
 #include <variant>
 
-#include "ir/pins/pins.h"
+#include "ir/sharding/pins/pins.h"
 
 namespace cleave::frontend {
 

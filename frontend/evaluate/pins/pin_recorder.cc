@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/evaluate/pins/agreement.h"
-#include "ir/ops/ops.h"
+#include "ir/graph/ops/ops.h"
 
 namespace cleave::frontend {
 namespace {

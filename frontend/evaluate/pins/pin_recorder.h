@@ -10,8 +10,8 @@
 
 #include "frontend/report/report.h"
 #include "ir/graph/graph.h"
-#include "ir/pins/pins.h"
-#include "ir/vectorize/vectorize.h"
+#include "ir/sharding/pins/pins.h"
+#include "ir/transforms/vectorize/vectorize.h"
 
 namespace cleave::frontend {
 

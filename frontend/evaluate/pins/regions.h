@@ -19,7 +19,7 @@
 #include "frontend/evaluate/pins/pin_recorder.h"
 #include "frontend/report/report.h"
 #include "frontend/value/value.h"
-#include "ir/pins/pins.h"
+#include "ir/sharding/pins/pins.h"
 
 namespace cleave::frontend {
 

@@ -6,7 +6,7 @@
 #include "frontend/frontend.h"
 #include "frontend/testing.h"
 #include "ir/graph/graph.h"
-#include "ir/ops/ops.h"
+#include "ir/graph/ops/ops.h"
 
 namespace cleave {
 namespace {

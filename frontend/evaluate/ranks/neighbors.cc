@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
-#include "ir/manual/exchange.h"
+#include "ir/graph/manual/exchange.h"
 
 namespace cleave::frontend {
 

@@ -13,7 +13,7 @@
 
 #include "frontend/evaluate/frame/context.h"
 #include "frontend/manual/primitives.h"
-#include "ir/manual/manual.h"
+#include "ir/graph/manual/manual.h"
 
 namespace cleave::frontend {
 

@@ -9,7 +9,7 @@
 #include "frontend/evaluate/frame/context.h"
 #include "frontend/report/report.h"
 #include "frontend/value/value.h"
-#include "ir/types/types.h"
+#include "ir/tensor/types/types.h"
 
 namespace cleave::frontend {
 

@@ -8,7 +8,7 @@
 #include "base/text/text.h"
 #include "frontend/arguments/arguments.h"
 #include "frontend/evaluate/tensors/tuples.h"
-#include "ir/ops/lift.h"
+#include "ir/graph/ops/lift.h"
 
 namespace cleave::frontend {
 namespace {

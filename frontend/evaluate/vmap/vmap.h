@@ -1,4 +1,4 @@
-// `vmap(f)(x, w)`: f is expanded on tensors that stand for one element each, and then made for all (ir/vectorize).
+// `vmap(f)(x, w)`: f is expanded on tensors that stand for one element each, and then made for all (ir/transforms/vectorize).
 #ifndef CLEAVE_FRONTEND_EVALUATE_VMAP_VMAP_H_
 #define CLEAVE_FRONTEND_EVALUATE_VMAP_VMAP_H_
 
@@ -10,7 +10,7 @@
 #include "frontend/evaluate/frame/budget.h"
 #include "frontend/evaluate/frame/context.h"
 #include "frontend/evaluate/pins/regions.h"
-#include "ir/vectorize/vectorize.h"
+#include "ir/transforms/vectorize/vectorize.h"
 
 namespace cleave::frontend {
 

@@ -6,7 +6,7 @@
 #include "frontend/frontend.h"
 #include "frontend/testing.h"
 #include "gtest/gtest.h"
-#include "ir/interpret/interpret.h"
+#include "ir/proof/interpret/interpret.h"
 
 namespace cleave {
 namespace {

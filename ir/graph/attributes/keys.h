@@ -1,0 +1,107 @@
+// The keys of the attributes that existing ops have: one word means the same, with one type, in every op that has it.
+// An attribute of one op alone may have its key beside that op.
+#ifndef CLEAVE_IR_GRAPH_ATTRIBUTES_KEYS_H_
+#define CLEAVE_IR_GRAPH_ATTRIBUTES_KEYS_H_
+
+#include "ir/graph/attributes/attributes.h"
+
+namespace cleave::attribute {
+
+using Ints = std::vector<int64_t>;
+using Doubles = std::vector<double>;
+
+// Dimensions and their sizes. Axes are counted from the front, or from the last dimension where negative.
+inline constexpr Attribute<int64_t> kAxis{"axis"};
+inline constexpr Attribute<Ints> kAxes{"axes"};  // Empty: all.
+inline constexpr Attribute<bool> kKeepDims{"keep_dims"};
+inline constexpr Attribute<Ints> kPermutation{"permutation"};  // Empty: dimensions in reverse order.
+inline constexpr Attribute<Ints> kShape{"shape"};
+inline constexpr Attribute<int64_t> kStart{"start"};  // The first dimension that flatten joins.
+inline constexpr Attribute<Ints> kBegin{"begin"};     // Of slice, for each dimension.
+inline constexpr Attribute<Ints> kEnd{"end"};
+inline constexpr Attribute<Ints> kBefore{"before"};  // Elements that pad adds, for each dimension.
+inline constexpr Attribute<Ints> kAfter{"after"};
+inline constexpr Attribute<int64_t> kDepth{"depth"};   // Classes of one_hot.
+inline constexpr Attribute<int64_t> kRows{"rows"};     // Of the table whose gradient is made.
+inline constexpr Attribute<int64_t> kSize{"size"};     // Elements of one dimension; ranks of a group.
+inline constexpr Attribute<bool> kReverse{"reverse"};  // A running sum from the end.
+
+// Types. `result` is internal: a product of bf16 that stays in f32 has it, others do not.
+inline constexpr Attribute<DType> kDType{"dtype"};
+inline constexpr Attribute<DType> kResult{"result"};
+
+// Products, convolutions and pooling. Pairs are for rows and columns.
+inline constexpr Attribute<bool> kTransposeA{"transpose_a"};
+inline constexpr Attribute<bool> kTransposeB{"transpose_b"};
+inline constexpr Attribute<std::string> kEquation{"equation"};
+inline constexpr Attribute<Ints> kKernel{"kernel"};
+inline constexpr Attribute<Ints> kStride{"stride"};
+inline constexpr Attribute<Ints> kPadding{"padding"};
+inline constexpr Attribute<Ints> kDilation{"dilation"};
+inline constexpr Attribute<int64_t> kGroups{"groups"};
+inline constexpr Attribute<Ints> kImageSize{"size"};  // Rows and columns of the images whose gradient is made.
+
+// Numbers in formulas.
+inline constexpr Attribute<double> kValue{"value"};
+inline constexpr Attribute<double> kFactor{"factor"};
+inline constexpr Attribute<double> kExponent{"exponent"};
+inline constexpr Attribute<double> kSlope{"slope"};
+inline constexpr Attribute<double> kLow{"low"};
+inline constexpr Attribute<double> kHigh{"high"};
+inline constexpr Attribute<double> kFill{"fill"};
+inline constexpr Attribute<double> kDelta{"delta"};
+inline constexpr Attribute<double> kEpsilon{"epsilon"};
+inline constexpr Attribute<double> kTheta{"theta"};
+inline constexpr Attribute<bool> kInverse{"inverse"};
+
+// Randomness: the share of elements that dropout drops, and what its draws are numbered by.
+inline constexpr Attribute<double> kRate{"rate"};
+inline constexpr Attribute<std::string> kKey{"key"};
+
+// The largest elements of rows: how many, and of which row the candidates come.
+inline constexpr Attribute<int64_t> kK{"k"};
+inline constexpr Attribute<int64_t> kPieces{"pieces"};
+inline constexpr Attribute<int64_t> kElements{"elements"};
+
+// Sources: the field of the data set, how a parameter begins, and whether each rank of a manual model has its own.
+inline constexpr Attribute<std::string> kData{"data"};
+inline constexpr Attribute<std::string> kInit{"init"};
+inline constexpr Attribute<double> kFirst{"first"};
+inline constexpr Attribute<double> kSecond{"second"};
+inline constexpr Attribute<std::string> kFile{"file"};
+inline constexpr Attribute<bool> kLocal{"local"};
+
+// A number that changes from step to step.
+inline constexpr Attribute<std::string> kForm{"form"};
+inline constexpr Attribute<double> kBeta{"beta"};
+inline constexpr Attribute<std::string> kSchedule{"schedule"};
+inline constexpr Attribute<int64_t> kWarmupSteps{"warmup_steps"};
+inline constexpr Attribute<int64_t> kTotalSteps{"total_steps"};
+inline constexpr Attribute<double> kFinalRate{"final_rate"};
+
+// The ranks of manual models: a group by the names of its axes, and tables with an entry for each rank.
+inline constexpr Attribute<std::string> kGroup{"group"};
+inline constexpr Attribute<std::string> kReduction{"reduction"};
+inline constexpr Attribute<int64_t> kRoot{"root"};
+inline constexpr Attribute<int64_t> kSplitAxis{"split_axis"};
+inline constexpr Attribute<int64_t> kConcatAxis{"concat_axis"};
+inline constexpr Attribute<std::string> kPrimitive{"primitive"};
+inline constexpr Attribute<Ints> kSendSizes{"send_sizes"};
+inline constexpr Attribute<Ints> kReceiveSizes{"receive_sizes"};
+inline constexpr Attribute<Ints> kSendRanks{"send_ranks"};
+inline constexpr Attribute<Ints> kReceiveRanks{"receive_ranks"};
+inline constexpr Attribute<Ints> kStarts{"starts"};
+inline constexpr Attribute<Doubles> kValues{"values"};
+
+// Ops that a model defines (ir/graph/custom).
+inline constexpr Attribute<std::string> kOp{"op"};
+inline constexpr Attribute<std::string> kArguments{"arguments"};
+inline constexpr Attribute<std::string> kRule{"rule"};
+inline constexpr Attribute<std::string> kWhole{"whole"};
+inline constexpr Attribute<std::string> kLinear{"linear"};
+inline constexpr Attribute<std::string> kBody{"body"};
+inline constexpr Attribute<int64_t> kInput{"input"};  // By which input the gradient is.
+
+}  // namespace cleave::attribute
+
+#endif  // CLEAVE_IR_GRAPH_ATTRIBUTES_KEYS_H_

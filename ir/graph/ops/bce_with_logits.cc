@@ -1,0 +1,66 @@
+// Binary cross-entropy of p = sigmoid(logit) against the probability `target`, -t log(p) - (1 - t) log(1 - p), in the
+// form
+//   max(x, 0) - x t + log(1 + exp(-|x|)),
+// in which nothing overflows and no digits are lost where p is close to 0 or 1.
+
+#include <algorithm>
+#include <cmath>
+
+#include "ir/graph/ops/define.h"
+#include "ir/graph/ops/losses.h"
+
+namespace cleave {
+namespace {
+
+InferResult InferBceWithLogits(Types inputs, const Attributes&) {
+  if (auto error = CheckRegression(inputs, "logits")) return *error;
+  if (auto error = CheckMask(inputs, 2)) return *error;
+  return TensorType{DType::kF32, {}};
+}
+
+// (sigmoid(x) - t) / n by the logits, -x / n by the target.
+Gradients BceWithLogitsGradients(GraphBuilder& builder, const Op& op, OpId dy) {
+  const std::string by_logits = GradientName(op, "logits");
+  const std::string by_target = GradientName(op, "target");
+  const OpId share = ShareOfMean(builder, op, dy, by_logits);
+  const OpId probability = builder.Add(OpKind::kSigmoid, {op.inputs[0]}, {}, by_logits);
+  const OpId difference = builder.Add(OpKind::kSub, {probability, op.inputs[1]}, {}, by_logits);
+  const OpId logits = builder.Add(OpKind::kMul, {difference, share}, {}, by_logits);
+  const OpId negative = builder.Add(OpKind::kNeg, {op.inputs[0]}, {}, by_target);
+  const OpId target = builder.Add(OpKind::kMul, {negative, share}, {}, by_target);
+  Gradients gradients = {ApplyMask(builder, op, logits, by_logits), ApplyMask(builder, op, target, by_target)};
+  gradients.resize(op.inputs.size());
+  return gradients;
+}
+
+void EvaluateBceWithLogits(const Evaluation& evaluation) {
+  EvaluateRegression(evaluation, [](double logit, double target) {
+    return std::max(logit, 0.0) - logit * target + std::log1p(std::exp(-std::abs(logit)));
+  });
+}
+
+// softplus(x) - x * t
+std::optional<OpId> BatchBceWithLogits(Lift& lift) {
+  if (HasMask(lift)) return std::nullopt;
+  const OpId product = lift.Step(OpKind::kMul, lift.Inputs());
+  const OpId all = lift.Step(OpKind::kSub, {lift.Step(OpKind::kSoftplus, {lift.value(0)}), product});
+  return lift.ElementMean(all, lift.rank(0));
+}
+
+}  // namespace
+
+OpDefinition DefineBceWithLogits() {
+  return OpDefinition{.op_class = OpClass::kReduction,
+                      .signature = LossSignature("logits", "target"),
+                      .summary = "mean of the binary cross-entropy of sigmoid(logits) against target probabilities",
+                      .infer = InferBceWithLogits,
+                      .rule = RegressionRule,
+                      .gradient = BceWithLogitsGradients,
+                      .flops = FlopsPerInputElement<40>,
+                      .evaluate = EvaluateBceWithLogits,
+                      .batch = BatchBceWithLogits,
+                      .calls = [](const CallSite& site) { return LossCall(site, "BceWithLogits", {site.Elements(0)}); },
+                      .need = RowOrderNeed<0>};
+}
+
+}  // namespace cleave

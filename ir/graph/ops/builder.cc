@@ -1,0 +1,63 @@
+#include "ir/graph/ops/builder.h"
+
+#include "absl/strings/str_cat.h"
+#include "base/check/check.h"
+#include "ir/graph/ops/inference.h"
+
+namespace cleave {
+
+GraphBuilder::GraphBuilder(Graph graph) : graph_(std::move(graph)) {
+  for (const Op& op : graph_.ops) by_name_[op.name] = op.id;
+}
+
+std::variant<OpId, OpError> GraphBuilder::TryAdd(OpKind kind, std::vector<OpId> inputs, Attributes attributes,
+                                                 const std::string& name) {
+  const OpDefinition& definition = DefinitionOf(kind);
+  if (auto error = CompleteAttributes(definition, inputs.size(), attributes)) return *std::move(error);
+  std::vector<TensorType> types;
+  for (OpId input : inputs) {
+    CLEAVE_CHECK(graph_.ops.contains(input)) << "input " << input.value() << " of " << name << " does not exist";
+    types.push_back(graph_.op(input).type);
+  }
+  InferResult result = InferChecked(definition, types, attributes);
+  if (OpError* error = std::get_if<OpError>(&result)) return std::move(*error);
+  Op op{.id = OpId(static_cast<int64_t>(graph_.ops.size())),
+        .name = UniqueName(name),
+        .kind = kind,
+        .phase = phase_,
+        .inputs = std::move(inputs),
+        .attributes = std::move(attributes),
+        .type = std::get<TensorType>(result),
+        .line = line_};
+  // A random op without a key draws numbers of its own.
+  if (op.attributes.Has(attribute::kKey) && op.attributes.Get(attribute::kKey).empty()) {
+    op.attributes.Set(attribute::kKey, op.name);
+  }
+  by_name_[op.name] = op.id;
+  return graph_.ops.push_back(std::move(op));
+}
+
+OpId GraphBuilder::Add(OpKind kind, std::vector<OpId> inputs, Attributes attributes, const std::string& name) {
+  std::variant<OpId, OpError> result = TryAdd(kind, std::move(inputs), std::move(attributes), name);
+  const OpError* error = std::get_if<OpError>(&result);
+  CLEAVE_CHECK(error == nullptr) << kind << " " << name << ": " << error->message;
+  return std::get<OpId>(result);
+}
+
+std::vector<Op> GraphBuilder::RemoveFrom(OpId first) {
+  std::vector<Op> removed(graph_.ops.begin() + first.value(), graph_.ops.end());
+  graph_.ops.resize(static_cast<size_t>(first.value()));
+  for (const Op& op : removed) by_name_.erase(op.name);
+  last_suffix_.clear();  // Names that it skipped may be free.
+  return removed;
+}
+
+Graph GraphBuilder::Build() && { return std::move(graph_); }
+
+std::string GraphBuilder::UniqueName(const std::string& wish) {
+  std::string name = wish;
+  while (by_name_.count(name) > 0) name = absl::StrCat(wish, "_", ++last_suffix_[wish]);
+  return name;
+}
+
+}  // namespace cleave

@@ -1,0 +1,58 @@
+// Builds a Graph op by op, with shapes inferred and names made unique.
+//
+//   GraphBuilder builder(std::move(graph));
+//   builder.SetLine(7);
+//   OpId y = builder.Add(OpKind::kMatmul, {x, w}, {{attribute::kTransposeB, true}}, "h1.matmul");
+#ifndef CLEAVE_IR_GRAPH_OPS_BUILDER_H_
+#define CLEAVE_IR_GRAPH_OPS_BUILDER_H_
+
+#include <map>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "ir/graph/graph.h"
+#include "ir/graph/ops/ops.h"
+
+namespace cleave {
+
+class GraphBuilder {
+ public:
+  GraphBuilder() = default;
+  explicit GraphBuilder(Graph graph);
+
+  // Adds an op whose arguments come from a user: returns why it cannot be built instead of checking.
+  // `name` is a wish: a taken name gets "_1", "_2" … appended. Missing attributes take their defaults.
+  std::variant<OpId, OpError> TryAdd(OpKind kind, std::vector<OpId> inputs, Attributes attributes,
+                                     const std::string& name);
+
+  // The same for ops that the compiler makes itself. CHECKs that inference accepts it.
+  OpId Add(OpKind kind, std::vector<OpId> inputs, Attributes attributes, const std::string& name);
+
+  // Takes out the ops from `first` on, in program order; their names are free again. REQUIRES: nothing kept reads them.
+  std::vector<Op> RemoveFrom(OpId first);
+
+  // What the ops added from now on carry.
+  void SetPhase(Phase phase) { phase_ = phase; }
+  // Returns what it was before.
+  int SetLine(int line) { return std::exchange(line_, line); }
+
+  const Graph& graph() const { return graph_; }
+  Graph& mutable_graph() { return graph_; }
+  const TensorType& type(OpId id) const { return graph_.op(id).type; }
+  Graph Build() &&;
+
+ private:
+  std::string UniqueName(const std::string& wish);
+
+  Graph graph_;
+  std::map<std::string, OpId> by_name_;
+  std::map<std::string, int64_t> last_suffix_;  // Of the names that were taken: keeps many equal wishes linear.
+  Phase phase_ = Phase::kForward;
+  int line_ = 0;
+};
+
+}  // namespace cleave
+
+#endif  // CLEAVE_IR_GRAPH_OPS_BUILDER_H_

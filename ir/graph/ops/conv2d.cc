@@ -1,0 +1,297 @@
+// Convolution of images [n, c, h, w] with filters [o, c / groups, kh, kw], as a correlation: the kernel is not
+// mirrored.
+
+#include "absl/strings/str_cat.h"
+#include "base/text/text.h"
+#include "ir/graph/ops/convolving.h"
+#include "ir/graph/ops/define.h"
+#include "ir/graph/ops/lift.h"
+
+namespace cleave {
+namespace {
+
+std::optional<OpError> CheckChannels(Types inputs, int64_t groups) {
+  const int64_t channels = inputs[0].shape[1];
+  const int64_t filters = inputs[1].shape[0];
+  const int64_t seen = inputs[1].shape[1];
+  for (int input : {0, 1}) {
+    const int64_t count = input == 0 ? channels : filters;
+    if (count % groups == 0) continue;
+    const std::string what = input == 0 ? "channel" : "filter";
+    return OpError{.code = Code::kE0413,
+                   .message = absl::StrCat(groups, " groups do not divide ", Plural(count, what)),
+                   .about = {{input, absl::StrCat("has ", Plural(count, what))}}};
+  }
+  if (seen * groups == channels) return std::nullopt;
+  OpError error{.code = Code::kE0413,
+                .message = groups == 1
+                               ? absl::StrCat("filters over ", Plural(seen, "channel"), " for images with ", channels)
+                               : absl::StrCat("filters over ", Plural(seen, "channel"), " for ", groups, " groups of ",
+                                              channels / groups),
+                .about = {{1, absl::StrCat("has ", Plural(seen, "channel"), " in dimension 1")},
+                          {0, absl::StrCat("has ", Plural(channels, "channel"), " in dimension 1")}}};
+  if (channels % seen == 0 && filters % (channels / seen) == 0) {
+    error.help.push_back(absl::StrCat("groups = ", channels / seen));
+  }
+  return error;
+}
+
+InferResult InferConv2d(Types inputs, const Attributes& attributes) {
+  if (auto error = CheckImages(inputs, 0, "x")) return *error;
+  if (auto error = CheckDType(inputs, 1, inputs[0].dtype, "filter")) return *error;
+  const Shape& filter = inputs[1].shape;
+  if (filter.size() != 4) {
+    return OpError{.code = Code::kE0408,
+                   .message = absl::StrCat("filters have 4 dimensions, found ", filter.size()),
+                   .about = {{1, absl::StrCat("has ", Plural(static_cast<int64_t>(filter.size()), "dimension"))}},
+                   .notes = {"the dimensions are filters, channels of a group, rows and columns"}};
+  }
+  if (auto error = CheckConvolution(attributes)) return *error;
+  if (auto error = CheckChannels(inputs, attributes.Get(attribute::kGroups))) return *error;
+  const Sliding2d sliding = ConvolutionSliding(attributes, filter[2], filter[3]);
+  if (auto error = CheckFits(inputs, 0, sliding)) return *error;
+  const auto dtype = ResultDType(inputs, attributes);
+  if (const OpError* error = std::get_if<OpError>(&dtype)) return *error;
+  return TensorType{std::get<DType>(dtype), SlidOver(inputs[0].shape, filter[0], sliding)};
+}
+
+Rule Conv2dRule(Types inputs, const TensorType& output, const Attributes& attributes) {
+  const ConvolutionShapes shapes = {.x = inputs[0].shape, .filter = inputs[1].shape, .y = output.shape};
+  return ConvolutionRule(ConvolutionOutput::kY, shapes, attributes);
+}
+
+Gradients Conv2dGradients(GraphBuilder& builder, const Op& op, OpId dy) {
+  const OpId x = op.inputs[0];
+  const OpId filter = op.inputs[1];
+  Attributes of_x = ConvolutionAttributes(op.attributes);
+  Attributes of_filter = of_x;
+  const Shape images = builder.type(x).shape;
+  const Shape filters = builder.type(filter).shape;
+  of_x.Set(attribute::kImageSize, std::vector<int64_t>{images[2], images[3]});
+  of_filter.Set(attribute::kKernel, std::vector<int64_t>{filters[2], filters[3]});
+  const OpId dx = builder.Add(OpKind::kConv2dGradientInput, {dy, filter}, of_x, GradientName(op, "x"));
+  return {dx, builder.Add(OpKind::kConv2dGradientFilter, {dy, x}, of_filter, GradientName(op, "filter"))};
+}
+
+Flops Conv2dFlops(Types inputs, const TensorType& output, const Attributes&) {
+  return ConvolutionFlops(output.shape, inputs[1].shape);
+}
+
+void EvaluateConv2d(const Evaluation& evaluation) {
+  const std::vector<double>& x = evaluation.inputs[0]->values;
+  const std::vector<double>& filter = evaluation.inputs[1]->values;
+  std::vector<double>& y = evaluation.output.values;
+  const ConvolutionShapes local = {
+      .x = evaluation.inputs[0]->shape, .filter = evaluation.inputs[1]->shape, .y = evaluation.output.shape};
+  ForEachProduct(local, ConvolutionSlidingOf(evaluation, ConvolutionOutput::kY, local),
+                 [&](size_t at_x, size_t at_filter, size_t at_y) { y[at_y] += x[at_x] * filter[at_filter]; });
+}
+
+// A tensor [m, n, …] as [n, m * …]: elements become neighbouring groups of channels.
+OpId ElementsAsChannels(Lift& lift, OpId x) {
+  const Shape shape = lift.shape(x);
+  const OpId moved =
+      lift.Step(OpKind::kTranspose, {x}, {{attribute::kPermutation, std::vector<int64_t>{1, 0, 2, 3, 4}}});
+  return lift.Reshape(moved, {shape[1], shape[0] * shape[2], shape[3], shape[4]});
+}
+
+OpId ChannelsAsElements(Lift& lift, OpId y) {
+  const Shape& shape = lift.op().type.shape;
+  const OpId apart = lift.Reshape(y, {shape[0], lift.size(), shape[1], shape[2], shape[3]});
+  return lift.Step(OpKind::kTranspose, {apart}, {{attribute::kPermutation, std::vector<int64_t>{1, 0, 2, 3, 4}}});
+}
+
+std::optional<OpId> BatchConv2d(Lift& lift) {
+  const Shape x = lift.element(0);
+  Shape filter = lift.element(1);
+  if (!lift.mapped(1)) {  // Elements are further samples.
+    const OpId samples = lift.Reshape(lift.value(0), {lift.size() * x[0], x[1], x[2], x[3]});
+    return lift.Reshape(lift.Main({samples, lift.value(1)}), Before(lift.size(), lift.op().type.shape));
+  }
+  filter[0] *= lift.size();
+  const OpId filters = lift.Reshape(lift.value(1), filter);
+  const int64_t groups = lift.op().attributes.Get(attribute::kGroups);
+  if (!lift.mapped(0) && groups == 1) {  // Elements are further filters on the same image.
+    return ChannelsAsElements(lift, lift.Main({lift.value(0), filters}));
+  }
+  // Elements are groups of channels, each seen by the filters of its own.
+  Attributes attributes = lift.op().attributes;
+  attributes.Set(attribute::kGroups, groups * lift.size());
+  return ChannelsAsElements(lift, lift.Main({ElementsAsChannels(lift, lift.Whole(0)), filters}, attributes));
+}
+
+std::vector<KernelCall> Conv2dCalls(const CallSite& site) {
+  return ConvolutionCall(site, "Conv2d", {.x = 0, .filter = 1, .y = kResult});
+}
+
+Need Conv2dNeed(Types inputs, const TensorType& output, const Attributes&) {
+  return ConvolutionNeed(ConvolutionOutput::kY, inputs[0], inputs[1], output);
+}
+
+// The gradient of conv2d by its images: (dy, filter) to images of `size`. An element takes part in the result at every
+// place at which a tap of the kernel looks at it.
+
+Shape ImagesShape(Types inputs, const Attributes& attributes) {
+  const Pair size = PairOf(attributes, attribute::kImageSize);
+  return {inputs[0].shape[0], inputs[1].shape[1] * attributes.Get(attribute::kGroups), size.rows, size.columns};
+}
+
+InferResult InferConv2dGradientInput(Types inputs, const Attributes& attributes) {
+  for (int input : {0, 1}) {
+    if (auto error = CheckImages(inputs, input, "dy")) return *error;
+  }
+  if (auto error = CheckDType(inputs, 1, inputs[0].dtype, "filter")) return *error;
+  if (auto error = CheckConvolution(attributes)) return *error;
+  const auto dtype = ResultDType(inputs, attributes);
+  if (const OpError* error = std::get_if<OpError>(&dtype)) return *error;
+  if (auto error = CheckPair(attributes, attribute::kImageSize, 1)) return *error;
+  const Shape& filter = inputs[1].shape;
+  const Shape images = ImagesShape(inputs, attributes);
+  const Shape expected = SlidOver(images, filter[0], ConvolutionSliding(attributes, filter[2], filter[3]));
+  if (inputs[0].shape == expected && filter[0] % attributes.Get(attribute::kGroups) == 0) {
+    return TensorType{std::get<DType>(dtype), images};
+  }
+  return OpError{.code = Code::kE0411,
+                 .message = absl::StrCat("a gradient of ", ShapeText(inputs[0].shape), " instead of ",
+                                         ShapeText(expected), " for images of ", ShapeText(images))};
+}
+
+Rule Conv2dGradientInputRule(Types inputs, const TensorType& output, const Attributes& attributes) {
+  const ConvolutionShapes shapes = {.x = output.shape, .filter = inputs[1].shape, .y = inputs[0].shape};
+  return ConvolutionRule(ConvolutionOutput::kX, shapes, attributes);
+}
+
+// Per place of the kernel; these are counted by the images' elements, which every rank has only its own of: 1 in
+// stride x stride.
+Flops Conv2dGradientInputFlops(Types inputs, const TensorType& output, const Attributes& attributes) {
+  const Pair stride = PairOf(attributes, attribute::kStride);
+  const double area = static_cast<double>(stride.rows) * static_cast<double>(stride.columns);
+  return Flops(ConvolutionFlops(output.shape, inputs[1].shape).value() / area);
+}
+
+void EvaluateConv2dGradientInput(const Evaluation& evaluation) {
+  const std::vector<double>& dy = evaluation.inputs[0]->values;
+  const std::vector<double>& filter = evaluation.inputs[1]->values;
+  std::vector<double>& dx = evaluation.output.values;
+  const ConvolutionShapes local = {
+      .x = evaluation.output.shape, .filter = evaluation.inputs[1]->shape, .y = evaluation.inputs[0]->shape};
+  ForEachProduct(local, ConvolutionSlidingOf(evaluation, ConvolutionOutput::kX, local),
+                 [&](size_t at_x, size_t at_filter, size_t at_y) { dx[at_x] += filter[at_filter] * dy[at_y]; });
+}
+
+std::vector<KernelCall> Conv2dGradientInputCalls(const CallSite& site) {
+  return ConvolutionCall(site, "Conv2dGradientInput", {.x = kResult, .filter = 1, .y = 0});
+}
+
+Need Conv2dGradientInputNeed(Types inputs, const TensorType& output, const Attributes&) {
+  return ConvolutionNeed(ConvolutionOutput::kX, output, inputs[1], inputs[0]);
+}
+
+// The gradient of conv2d by its filters: (dy, x) to filters of `kernel`; a sum over samples and places, so that a rank
+// adds up its own.
+
+Sliding2d SlidingOf(const Attributes& attributes) {
+  const Pair kernel = PairOf(attributes, attribute::kKernel);
+  return ConvolutionSliding(attributes, kernel.rows, kernel.columns);
+}
+
+InferResult InferConv2dGradientFilter(Types inputs, const Attributes& attributes) {
+  for (int input : {0, 1}) {
+    if (auto error = CheckImages(inputs, input, "dy")) return *error;
+  }
+  if (auto error = CheckDType(inputs, 1, inputs[0].dtype, "x")) return *error;
+  if (auto error = CheckConvolution(attributes)) return *error;
+  const auto dtype = ResultDType(inputs, attributes);
+  if (const OpError* error = std::get_if<OpError>(&dtype)) return *error;
+  if (auto error = CheckPair(attributes, attribute::kKernel, 1)) return *error;
+  const Shape& dy = inputs[0].shape;
+  const Shape& x = inputs[1].shape;
+  const int64_t groups = attributes.Get(attribute::kGroups);
+  const Pair kernel = PairOf(attributes, attribute::kKernel);
+  const Shape expected = SlidOver(x, dy[1], SlidingOf(attributes));
+  if (dy == expected && x[1] % groups == 0 && dy[1] % groups == 0) {
+    return TensorType{std::get<DType>(dtype), {dy[1], x[1] / groups, kernel.rows, kernel.columns}};
+  }
+  return OpError{.code = Code::kE0411,
+                 .message = absl::StrCat("a gradient of ", ShapeText(dy), " instead of ", ShapeText(expected),
+                                         " for images of ", ShapeText(x), " in ", groups, " groups")};
+}
+
+Rule Conv2dGradientFilterRule(Types inputs, const TensorType& output, const Attributes& attributes) {
+  const ConvolutionShapes shapes = {.x = inputs[1].shape, .filter = output.shape, .y = inputs[0].shape};
+  return ConvolutionRule(ConvolutionOutput::kFilter, shapes, attributes);
+}
+
+Flops Conv2dGradientFilterFlops(Types inputs, const TensorType& output, const Attributes&) {
+  return ConvolutionFlops(inputs[0].shape, output.shape);
+}
+
+void EvaluateConv2dGradientFilter(const Evaluation& evaluation) {
+  const std::vector<double>& dy = evaluation.inputs[0]->values;
+  const std::vector<double>& x = evaluation.inputs[1]->values;
+  std::vector<double>& dfilter = evaluation.output.values;
+  const ConvolutionShapes local = {
+      .x = evaluation.inputs[1]->shape, .filter = evaluation.output.shape, .y = evaluation.inputs[0]->shape};
+  ForEachProduct(local, ConvolutionSlidingOf(evaluation, ConvolutionOutput::kFilter, local),
+                 [&](size_t at_x, size_t at_filter, size_t at_y) { dfilter[at_filter] += x[at_x] * dy[at_y]; });
+}
+
+std::vector<KernelCall> Conv2dGradientFilterCalls(const CallSite& site) {
+  return ConvolutionCall(site, "Conv2dGradientFilter", {.x = 1, .filter = kResult, .y = 0});
+}
+
+Need Conv2dGradientFilterNeed(Types inputs, const TensorType& output, const Attributes&) {
+  return ConvolutionNeed(ConvolutionOutput::kFilter, inputs[1], output, inputs[0]);
+}
+
+}  // namespace
+
+OpDefinition DefineConv2d() {
+  return OpDefinition{.op_class = OpClass::kProduct,
+                      .treatment = Treatment::kProduct,
+                      .signature = ConvolutionSignature({{.name = "x"}, {.name = "filter"}}),
+                      .summary = "convolution of images [n, c, h, w] with filters [o, c / groups, rows, columns]",
+                      .infer = InferConv2d,
+                      .rule = Conv2dRule,
+                      .gradient = Conv2dGradients,
+                      .flops = Conv2dFlops,
+                      .evaluate = EvaluateConv2d,
+                      .resize = ResizeGroups,
+                      .batch = BatchConv2d,
+                      .calls = Conv2dCalls,
+                      .need = Conv2dNeed};
+}
+
+OpDefinition DefineConv2dGradientInput() {
+  return OpDefinition{
+      .op_class = OpClass::kProduct,
+      .callable = false,
+      .treatment = Treatment::kProduct,
+      .signature = ConvolutionSignature({{.name = "dy"}, {.name = "filter"}, RequiredAttribute(attribute::kImageSize)}),
+      .summary = "gradient of conv2d by its images",
+      .infer = InferConv2dGradientInput,
+      .rule = Conv2dGradientInputRule,
+      .flops = Conv2dGradientInputFlops,
+      .evaluate = EvaluateConv2dGradientInput,
+      .resize = ResizeGroups,
+      .calls = Conv2dGradientInputCalls,
+      .need = Conv2dGradientInputNeed};
+}
+
+OpDefinition DefineConv2dGradientFilter() {
+  return OpDefinition{
+      .op_class = OpClass::kProduct,
+      .callable = false,
+      .treatment = Treatment::kGradient,
+      .signature = ConvolutionSignature({{.name = "dy"}, {.name = "x"}, RequiredAttribute(attribute::kKernel)}),
+      .summary = "gradient of conv2d by its filters",
+      .infer = InferConv2dGradientFilter,
+      .rule = Conv2dGradientFilterRule,
+      .flops = Conv2dGradientFilterFlops,
+      .evaluate = EvaluateConv2dGradientFilter,
+      .resize = ResizeGroups,
+      .calls = Conv2dGradientFilterCalls,
+      .need = Conv2dGradientFilterNeed};
+}
+
+}  // namespace cleave

@@ -1,0 +1,174 @@
+#include "ir/graph/ops/convolving.h"
+
+#include "absl/strings/str_cat.h"
+#include "base/check/check.h"
+
+namespace cleave {
+namespace {
+
+// The factors' indexes, always in this order; g is -1 where there is one group.
+struct Factors {
+  int n, g, o, c;
+  ImageFactors images;
+  int kernel_rows, kernel_columns;
+};
+
+Factors FactorsOf(const Attributes& attributes) {
+  const int g = attributes.Get(attribute::kGroups) > 1 ? 1 : 0;
+  return {.n = 0,
+          .g = g == 1 ? 1 : -1,
+          .o = g + 1,
+          .c = g + 2,
+          .images = {.rows = g + 3, .columns = g + 4},
+          .kernel_rows = g + 5,
+          .kernel_columns = g + 6};
+}
+
+FactorList Grouped(const Factors& factors, int factor) {
+  return factors.g < 0 ? FactorList{factor} : FactorList{factors.g, factor};
+}
+
+void AddFactors(ConvolutionOutput output, const ConvolutionShapes& shapes, int64_t groups, Rule& rule) {
+  const auto reduced_but_for = [&](ConvolutionOutput a, ConvolutionOutput b) {
+    return output == a || output == b ? FactorKind::kParallel : FactorKind::kReduced;
+  };
+  const FactorKind sample = reduced_but_for(ConvolutionOutput::kX, ConvolutionOutput::kY);
+  const Shape& images = output == ConvolutionOutput::kX ? shapes.x : shapes.y;
+  const auto add_fixed = [&](const char* name, int64_t size, FactorKind kind) {
+    rule.factors[static_cast<size_t>(AddFactor(rule, name, size, kind))].fixed_size = true;
+  };
+  AddFactor(rule, "n", shapes.y[0], sample);
+  if (groups > 1) AddFactor(rule, "g", groups);
+  AddFactor(rule, "o", shapes.y[1] / groups, reduced_but_for(ConvolutionOutput::kFilter, ConvolutionOutput::kY));
+  AddFactor(rule, "c", shapes.filter[1], reduced_but_for(ConvolutionOutput::kX, ConvolutionOutput::kFilter));
+  add_fixed("h", images[2], sample);
+  add_fixed("w", images[3], sample);
+  add_fixed("kh", shapes.filter[2], FactorKind::kWhole);
+  add_fixed("kw", shapes.filter[3], FactorKind::kWhole);
+}
+
+int64_t RoundUp(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+
+}  // namespace
+
+std::vector<Argument> ConvolutionSignature(std::vector<Argument> first) {
+  first.push_back(OptionalAttribute(attribute::kStride, {1, 1}));
+  first.push_back(OptionalAttribute(attribute::kPadding, {0, 0}));
+  first.push_back(OptionalAttribute(attribute::kDilation, {1, 1}));
+  first.push_back(OptionalAttribute(attribute::kGroups, 1));
+  first.push_back(ResultArgument());
+  return first;
+}
+
+Attributes ConvolutionAttributes(const Attributes& attributes) {
+  return attributes.Only(attribute::kStride, attribute::kPadding, attribute::kDilation, attribute::kGroups);
+}
+
+Sliding2d ConvolutionSliding(const Attributes& attributes, int64_t rows, int64_t columns) {
+  const Pair stride = PairOf(attributes, attribute::kStride);
+  const Pair padding = PairOf(attributes, attribute::kPadding);
+  const Pair dilation = PairOf(attributes, attribute::kDilation);
+  return {.rows = {.kernel = rows, .stride = stride.rows, .padding = padding.rows, .dilation = dilation.rows},
+          .columns = {
+              .kernel = columns, .stride = stride.columns, .padding = padding.columns, .dilation = dilation.columns}};
+}
+
+std::optional<OpError> CheckConvolution(const Attributes& attributes) {
+  if (auto error = CheckPair(attributes, attribute::kStride, 1)) return error;
+  if (auto error = CheckPair(attributes, attribute::kPadding, 0)) return error;
+  if (auto error = CheckPair(attributes, attribute::kDilation, 1)) return error;
+  const int64_t groups = attributes.Get(attribute::kGroups);
+  if (groups >= 1) return std::nullopt;
+  return OpError{
+      .code = Code::kE0409, .message = absl::StrCat("`groups` is ", groups), .notes = {"there is at least one group"}};
+}
+
+Rule ConvolutionRule(ConvolutionOutput output, const ConvolutionShapes& shapes, const Attributes& attributes) {
+  Rule rule;
+  AddFactors(output, shapes, attributes.Get(attribute::kGroups), rule);
+  const Factors factors = FactorsOf(attributes);
+  const auto [rows, columns] = factors.images;
+  const std::vector<FactorList> x = {{factors.n}, Grouped(factors, factors.c), {rows}, {columns}};
+  const std::vector<FactorList> y = {{factors.n}, Grouped(factors, factors.o), {rows}, {columns}};
+  const std::vector<FactorList> filter = {
+      Grouped(factors, factors.o), {factors.c}, {factors.kernel_rows}, {factors.kernel_columns}};
+  const Sliding2d sliding = ConvolutionSliding(attributes, shapes.filter[2], shapes.filter[3]);
+  const auto over_x = [&](int input) {
+    rule.windows = {{input, 2, sliding.rows.OverInput(shapes.x[2], shapes.y[2])},
+                    {input, 3, sliding.columns.OverInput(shapes.x[3], shapes.y[3])}};
+  };
+  switch (output) {
+    case ConvolutionOutput::kX:
+      rule.inputs = {y, filter};
+      rule.output = x;
+      rule.windows = {{0, 2, sliding.rows.OverOutput(shapes.x[2], shapes.y[2])},
+                      {0, 3, sliding.columns.OverOutput(shapes.x[3], shapes.y[3])}};
+      break;
+    case ConvolutionOutput::kFilter:
+      rule.inputs = {y, x};
+      rule.output = filter;
+      over_x(1);
+      break;
+    case ConvolutionOutput::kY:
+      rule.inputs = {x, filter};
+      rule.output = y;
+      over_x(0);
+      break;
+  }
+  rule.linear = {{0}, {1}};
+  return rule;
+}
+
+Flops ConvolutionFlops(const Shape& y, const Shape& filter) {
+  const int64_t places = y[0] * y[2] * y[3];
+  return Flops(2.0 * static_cast<double>(places) * static_cast<double>(ElementCount(filter)));
+}
+
+LocalSliding2d ConvolutionSlidingOf(const Evaluation& evaluation, ConvolutionOutput output,
+                                    const ConvolutionShapes& local) {
+  const Sliding2d sliding = ConvolutionSliding(evaluation.attributes, local.filter[2], local.filter[3]);
+  const ImageFactors images = FactorsOf(evaluation.attributes).images;
+  return output == ConvolutionOutput::kX ? SlidingOverOutput(evaluation, sliding, images, local.y)
+                                         : SlidingOverInput(evaluation, sliding, images, local.x);
+}
+
+Attributes ResizeGroups(const Attributes& attributes, const Rule&, absl::Span<const int64_t> factor_sizes) {
+  Attributes resized = attributes;
+  const int g = FactorsOf(attributes).g;
+  if (g >= 0) resized.Set(attribute::kGroups, factor_sizes[static_cast<size_t>(g)]);
+  return resized;
+}
+
+std::vector<KernelCall> ConvolutionCall(const CallSite& site, std::string function, const ConvolutionTensors& tensors) {
+  const Shape& filter = site.type(tensors.filter).shape;
+  const Sliding2d sliding = ConvolutionSliding(site.attributes, filter[2], filter[3]);
+  const auto size = [](int tensor, int dimension) { return LocalSize{{{tensor, dimension}}}; };
+  const BracedList sizes = {{{size(tensors.y, 0), "samples"},
+                             {size(tensors.x, 1), "channels"},
+                             {size(tensors.y, 1), "filters"},
+                             {size(tensors.filter, 1), "filter_channels"}}};
+  return {
+      {std::move(function),
+       {sizes, SlidingArgument(sliding.rows, {tensors.x, 2}, {tensors.y, 2}),
+        SlidingArgument(sliding.columns, {tensors.x, 3}, {tensors.y, 3}), Pointer{0}, Pointer{1}, Pointer{kResult}}}};
+}
+
+// Channels lie in blocks, the last one padded. Images of few channels stay as they are.
+Need ConvolutionNeed(ConvolutionOutput output, const TensorType& x, const TensorType& filter, const TensorType& y) {
+  constexpr int64_t kLanes = 16;  // Of an AVX-512 register.
+  constexpr int64_t kFewChannels = 3;
+  const int64_t channels = filter.shape[1];
+  const bool narrow = channels < kLanes && output != ConvolutionOutput::kX;
+  // For the filters' gradient of images in between, oneDNN falls back to AVX2.
+  const bool falls_back = narrow && output == ConvolutionOutput::kFilter && channels > kFewChannels;
+  const int64_t block = falls_back ? kLanes / 2 : kLanes;
+  const bool plain = narrow && !falls_back;
+  const auto bytes = [](const TensorType& type, int64_t outer, int64_t inner) {
+    return ElementSize(type.dtype) * (outer * inner * type.shape[2] * type.shape[3]);
+  };
+  return {.images = plain ? Bytes(0) : bytes(x, x.shape[0], RoundUp(x.shape[1], block)),
+          .filters = bytes(filter, RoundUp(filter.shape[0], block), plain ? channels : RoundUp(channels, block)),
+          .results = bytes(y, y.shape[0], RoundUp(y.shape[1], block))};
+}
+
+}  // namespace cleave

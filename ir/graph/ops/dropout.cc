@@ -1,0 +1,80 @@
+// Each element is zeroed with probability `rate` and else divided by 1 - rate: Srivastava et al., Dropout, 2014, in the
+// form that leaves testing alone (step 0).
+//
+// What is dropped is a function of the run's seed, the op's key, the training step and the element's place in the whole
+// tensor, so no cut changes it; and the gradient, which drops the same elements, is the op itself.
+
+#include "absl/strings/str_cat.h"
+#include "base/text/text.h"
+#include "ir/graph/ops/define.h"
+#include "ir/graph/ops/elementwise.h"
+#include "ir/graph/ops/kernel_call.h"
+#include "ir/graph/ops/random_stream.h"
+
+namespace cleave {
+namespace {
+
+InferResult InferDropout(Types inputs, const Attributes& attributes) {
+  if (auto error = CheckDType(inputs, 0, DType::kF32, "x")) return *error;
+  const double rate = attributes.Get(attribute::kRate);
+  if (rate >= 0 && rate < 1) return inputs[0];
+  return OpError{.code = Code::kE0409,
+                 .message = absl::StrCat("`rate` is ", FormatDouble(rate)),
+                 .notes = {"the share of elements that are dropped lies in [0, 1)"}};
+}
+
+Gradients DropoutGradients(GraphBuilder& builder, const Op& op, OpId dy) {
+  return {builder.Add(OpKind::kDropout, {dy}, op.attributes, GradientName(op, "x"))};
+}
+
+// The place in the whole tensor of element `local` of the piece.
+uint64_t PlaceOf(int64_t local, const Evaluation& evaluation) {
+  const Shape& shape = evaluation.output.shape;
+  int64_t place = 0;
+  int64_t stride = 1;
+  for (size_t d = shape.size(); d-- > 0;) {
+    place += (evaluation.ranges[d].begin + local % shape[d]) * stride;
+    stride *= evaluation.ranges[d].global;
+    local /= shape[d];
+  }
+  return static_cast<uint64_t>(place);
+}
+
+void EvaluateDropout(const Evaluation& evaluation) {
+  const std::vector<double>& x = evaluation.inputs[0]->values;
+  const double rate = evaluation.attributes.Get(attribute::kRate);
+  const RandomStream stream(evaluation.seed, evaluation.attributes.Get(attribute::kKey), evaluation.step);
+  for (size_t i = 0; i < x.size(); ++i) {
+    // Compared as generated programs do, in f32.
+    const bool kept =
+        stream.Uniform(PlaceOf(static_cast<int64_t>(i), evaluation)) >= static_cast<double>(static_cast<float>(rate));
+    evaluation.output.values[i] = evaluation.step == 0 ? x[i] : kept ? x[i] / (1 - rate) : 0;
+  }
+}
+
+std::vector<KernelCall> DropoutCalls(const CallSite& site) {
+  const BracedList stream = {{{RunValue::kSeed}, {site.attributes.Get(attribute::kKey)}, {RunValue::kStep}}};
+  return {{"Dropout",
+           {stream, LocalRegion{kResult}, FloatNumber{site.attributes.Get(attribute::kRate)}, Pointer{0},
+            Pointer{kResult}}}};
+}
+
+}  // namespace
+
+OpDefinition DefineDropout() {
+  OpDefinition definition = UnaryOp(
+      "each element zero with probability `rate`, else divided by 1 - rate; in "
+      "testing x itself. Calls with one `key` drop the same elements");
+  definition.depends_on_place = true;
+  definition.signature.push_back(RequiredAttribute(attribute::kRate));
+  definition.signature.push_back(OptionalAttribute(attribute::kKey, ""));
+  definition.infer = InferDropout;
+  definition.rule = FirstLinearRule;
+  definition.gradient = DropoutGradients;
+  definition.evaluate = EvaluateDropout;
+  definition.treatment = Treatment::kFloat;
+  definition.calls = DropoutCalls;
+  return definition;
+}
+
+}  // namespace cleave

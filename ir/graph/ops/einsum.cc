@@ -1,0 +1,288 @@
+// Sums of products over named indexes: y[i, j] = sum over k of a[i, k] * b[k, j] for "i k, k j -> i j".
+//
+// Every index is a factor: parallel in the output, else reduced. One that stands twice in a tensor means its diagonal:
+// a layout cannot cut two dimensions by one axis, so each of its places is a whole factor of its own (i and i').
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "base/check/check.h"
+#include "base/text/text.h"
+#include "ir/graph/ops/define.h"
+#include "ir/graph/ops/einsum_product.h"
+#include "ir/graph/ops/elementwise.h"
+#include "ir/graph/ops/factor_walk.h"
+#include "ir/graph/ops/lift.h"
+#include "ir/graph/ops/need.h"
+#include "ir/tensor/formula/formula.h"
+#include "ir/tensor/formula/formula_rule.h"
+
+namespace cleave {
+namespace {
+
+Formula FormulaOf(const Attributes& attributes) {
+  absl::StatusOr<Formula> formula = ParseLetters(attributes.Get(attribute::kEquation));
+  CLEAVE_CHECK(formula.ok()) << formula.status().message();
+  return *std::move(formula);
+}
+
+OpError EquationError(std::string message) { return OpError{.code = Code::kE0409, .message = std::move(message)}; }
+
+// What is wrong with the formula itself, before any shape is looked at.
+std::optional<OpError> CheckFormula(const Formula& formula, size_t input_count) {
+  if (formula.inputs.size() != input_count) {
+    return EquationError(absl::StrCat("`", formula.ToString(), "` has ",
+                                      Plural(static_cast<int64_t>(formula.inputs.size()), "term"), " before `->` for ",
+                                      Plural(static_cast<int64_t>(input_count), "tensor")));
+  }
+  std::vector<Formula::Term> terms = formula.inputs;
+  terms.push_back(formula.output);
+  for (const Formula::Term& term : terms) {
+    for (const Formula::Dimension& dimension : term) {
+      if (dimension.size() == 1 && dimension[0][0] != '.') continue;
+      return EquationError(absl::StrCat("a dimension of an einsum has one index: `", formula.ToString(), "`"));
+    }
+  }
+  for (const Formula::Dimension& dimension : formula.output) {
+    bool known = false;
+    for (const Formula::Term& term : formula.inputs) known = known || CountOf(term, dimension[0]) > 0;
+    if (!known) return EquationError(absl::StrCat("index `", dimension[0], "` of the result stands in no tensor"));
+  }
+  return std::nullopt;
+}
+
+OpError RankError(int input, const TensorType& type, const Formula::Term& term) {
+  OpError error{.code = Code::kE0408,
+                .message = absl::StrCat("tensor ", input + 1, " has ", Plural(type.rank(), "dimension"), ", its term ",
+                                        Plural(static_cast<int64_t>(term.size()), "name")),
+                .about = {{input, absl::StrCat("has ", Plural(type.rank(), "dimension"))}}};
+  if (term.size() > 1) error.notes = {"in a formula without a space between two names each letter is an index"};
+  return error;
+}
+
+InferResult InferEinsum(Types inputs, const Attributes& attributes) {
+  const absl::StatusOr<Formula> formula = ParseLetters(attributes.Get(attribute::kEquation));
+  if (!formula.ok()) return EquationError(std::string(formula.status().message()));
+  if (auto error = CheckFormula(*formula, inputs.size())) return *error;
+  struct Place {
+    int input;
+    int64_t size;
+  };
+  std::map<std::string, Place> places;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const int input = static_cast<int>(i);
+    const Formula::Term& term = formula->inputs[i];
+    if (auto error = CheckDType(inputs, input, DType::kF32, "…")) return *error;
+    if (term.size() != inputs[i].shape.size()) return RankError(input, inputs[i], term);
+    for (size_t d = 0; d < term.size(); ++d) {
+      const int64_t size = inputs[i].shape[d];
+      const auto [place, is_new] = places.try_emplace(term[d][0], Place{input, size});
+      if (is_new || place->second.size == size) continue;
+      return OpError{
+          .code = Code::kE0411,
+          .message = absl::StrCat("index `", term[d][0], "` is ", place->second.size, " and ", size, " in `",
+                                  formula->ToString(), "`"),
+          .about = {{input, absl::StrCat("has ", size, " in dimension ", d)},
+                    {place->second.input,
+                     absl::StrCat("is ", ShapeText(inputs[static_cast<size_t>(place->second.input)].shape))}}};
+    }
+  }
+  TensorType output{DType::kF32, {}};
+  for (const Formula::Dimension& dimension : formula->output) output.shape.push_back(places.at(dimension[0]).size);
+  return output;
+}
+
+// The formula with a name of its own for each further place of an index in one term, and the names that are whole for
+// it.
+struct Distinct {
+  Formula formula;
+  std::set<std::string> whole;
+};
+
+Distinct Apart(const Formula& formula) {
+  Distinct result{.formula = formula, .whole = {}};
+  std::set<std::string> diagonal;
+  for (const std::string& name : NamesOf(formula)) {
+    bool repeated = CountOf(formula.output, name) > 1;
+    for (const Formula::Term& term : formula.inputs) repeated = repeated || CountOf(term, name) > 1;
+    if (repeated) diagonal.insert(name);
+  }
+  const auto separate = [&](Formula::Term& term) {
+    std::map<std::string, int> seen;
+    for (Formula::Dimension& dimension : term) {
+      if (diagonal.count(dimension[0]) == 0) continue;
+      dimension[0].append(static_cast<size_t>(seen[dimension[0]]++), '\'');
+      result.whole.insert(dimension[0]);
+    }
+  };
+  for (Formula::Term& term : result.formula.inputs) separate(term);
+  separate(result.formula.output);
+  return result;
+}
+
+Rule EinsumRule(Types inputs, const TensorType& output, const Attributes& attributes) {
+  const Distinct distinct = Apart(FormulaOf(attributes));
+  std::vector<Shape> shapes;
+  for (const TensorType& input : inputs) shapes.push_back(input.shape);
+  absl::StatusOr<Rule> rule = RuleOfFormula(distinct.formula, distinct.whole, shapes, output.shape);
+  CLEAVE_CHECK(rule.ok()) << rule.status().message();
+  // The places of one diagonal keep their common size.
+  for (Factor& factor : rule->factors) factor.fixed_size = factor.kind == FactorKind::kWhole;
+  for (size_t i = 0; i < inputs.size(); ++i) rule->linear.push_back({static_cast<int>(i)});
+  return *std::move(rule);
+}
+
+// Whether an index of input `i` stands in the result or another input.
+bool StandsElsewhere(const Formula& formula, size_t i, const std::string& name) {
+  if (CountOf(formula.output, name) > 0) return true;
+  for (size_t j = 0; j < formula.inputs.size(); ++j) {
+    if (j != i && CountOf(formula.inputs[j], name) > 0) return true;
+  }
+  return false;
+}
+
+// By input i: the einsum of dy with the other inputs that leaves the indexes of input i. Along an index that stands
+// nowhere else it is repeated; on a diagonal that stands nowhere else it is multiplied by ones, so that zeros stay
+// beside it.
+OpId GradientByInput(GraphBuilder& builder, const Op& op, const Formula& formula, size_t i, OpId dy) {
+  const std::string name = GradientName(op, absl::StrCat("x", i));
+  const Shape shape = builder.type(op.inputs[i]).shape;
+  Formula gradient{.inputs = {formula.output}, .output = {}};
+  std::vector<OpId> inputs = {dy};
+  for (size_t j = 0; j < formula.inputs.size(); ++j) {
+    if (j == i) continue;
+    gradient.inputs.push_back(formula.inputs[j]);
+    inputs.push_back(op.inputs[j]);
+  }
+  std::vector<int> repeated;
+  std::set<std::string> ones;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    const std::string& index = formula.inputs[i][d][0];
+    const bool elsewhere = StandsElsewhere(formula, i, index);
+    if (!elsewhere && CountOf(formula.inputs[i], index) == 1) {
+      repeated.push_back(static_cast<int>(d));
+      continue;
+    }
+    gradient.output.push_back({index});
+    if (elsewhere || !ones.insert(index).second) continue;
+    gradient.inputs.push_back({{index}});
+    inputs.push_back(builder.Add(OpKind::kConstant, {},
+                                 {{attribute::kShape, Shape{shape[d]}}, {attribute::kValue, 1.0}},
+                                 absl::StrCat(name, ".ones")));
+  }
+  OpId value = dy;
+  if (inputs.size() > 1 || gradient.inputs[0] != gradient.output) {
+    value = builder.Add(OpKind::kEinsum, inputs, {{attribute::kEquation, LettersText(gradient)}}, name);
+  }
+  return RepeatAlong(builder, value, shape, repeated, name);
+}
+
+Gradients EinsumGradients(GraphBuilder& builder, const Op& op, OpId dy) {
+  const Formula formula = FormulaOf(op.attributes);
+  Gradients gradients;
+  for (size_t i = 0; i < op.inputs.size(); ++i) gradients.push_back(GradientByInput(builder, op, formula, i, dy));
+  return gradients;
+}
+
+// The indexes of a formula, numbered, and how many elements each has.
+struct Indexes {
+  std::vector<std::string> names;
+  std::vector<FactorRange> ranges;
+
+  Indexes(const Formula& formula, const std::vector<Shape>& shapes) : names(NamesOf(formula)), ranges(names.size()) {
+    for (size_t i = 0; i < shapes.size(); ++i) {
+      const std::vector<FactorList> dimensions = DimensionsOf(formula.inputs[i]);
+      for (size_t d = 0; d < dimensions.size(); ++d) ranges[static_cast<size_t>(dimensions[d][0])].size = shapes[i][d];
+    }
+  }
+
+  std::vector<FactorList> DimensionsOf(const Formula::Term& term) const {
+    std::vector<FactorList> dimensions;
+    for (const Formula::Dimension& dimension : term) {
+      dimensions.push_back({static_cast<int>(std::find(names.begin(), names.end(), dimension[0]) - names.begin())});
+    }
+    return dimensions;
+  }
+};
+
+// A multiplication per input but the first, and an addition.
+Flops EinsumFlops(Types inputs, const TensorType&, const Attributes& attributes) {
+  std::vector<Shape> shapes;
+  for (const TensorType& input : inputs) shapes.push_back(input.shape);
+  double flops = static_cast<double>(inputs.size());
+  for (const FactorRange& range : Indexes(FormulaOf(attributes), shapes).ranges)
+    flops *= static_cast<double>(range.size);
+  return Flops(flops);
+}
+
+void EvaluateEinsum(const Evaluation& evaluation) {
+  const Formula formula = FormulaOf(evaluation.attributes);
+  std::vector<Shape> shapes;
+  for (const Tensor* input : evaluation.inputs) shapes.push_back(input->shape);
+  const Indexes indexes(formula, shapes);
+  std::vector<std::vector<int64_t>> strides;
+  for (const Formula::Term& term : formula.inputs) {
+    strides.push_back(FactorStrides(indexes.DimensionsOf(term), indexes.ranges));
+  }
+  const std::vector<int64_t> output_strides = FactorStrides(indexes.DimensionsOf(formula.output), indexes.ranges);
+  std::vector<int> all(indexes.names.size());
+  std::iota(all.begin(), all.end(), 0);
+  std::vector<int64_t> index(all.size(), 0);
+  ForEachIndex(all, indexes.ranges, index, [&] {
+    double product = 1;
+    for (size_t i = 0; i < strides.size(); ++i) {
+      product *= evaluation.inputs[i]->values[static_cast<size_t>(OffsetOf(index, strides[i]))];
+    }
+    evaluation.output.values[static_cast<size_t>(OffsetOf(index, output_strides))] += product;
+  });
+}
+
+std::optional<OpId> BatchEinsum(Lift& lift) {
+  Formula formula = FormulaOf(lift.op().attributes);
+  const std::vector<std::string> names = NamesOf(formula);
+  std::string index = "e";
+  for (int i = 0; std::find(names.begin(), names.end(), index) != names.end(); ++i) index = absl::StrCat("e", i);
+  for (int i = 0; i < lift.input_count(); ++i) {
+    Formula::Term& term = formula.inputs[static_cast<size_t>(i)];
+    if (lift.mapped(i)) term.insert(term.begin(), {index});
+  }
+  formula.output.insert(formula.output.begin(), {index});
+  return lift.Main(lift.Inputs(), {{attribute::kEquation, LettersText(formula)}});
+}
+
+// A matrix product where the tensors lie as one needs them, else a call that brings them into order or loops.
+std::vector<KernelCall> EinsumCalls(const CallSite& site) {
+  const Formula formula = FormulaOf(site.attributes);
+  if (std::optional<KernelCall> product = DirectProduct(formula)) return {*std::move(product)};
+  BracedList inputs;
+  for (int i = 0; i < static_cast<int>(site.inputs.size()); ++i) {
+    inputs.fields.push_back({BracedList{{{Pointer{i}}, {LocalSizes{i}}}}});
+  }
+  return {{"Einsum", {formula.ToString(), inputs, Pointer{kResult}}}};
+}
+
+Need EinsumNeed(Types inputs, const TensorType& output, const Attributes& attributes) {
+  return {.temporary = EinsumCopies(FormulaOf(attributes), inputs, output)};
+}
+
+}  // namespace
+
+OpDefinition DefineEinsum() {
+  return OpDefinition{
+      .op_class = OpClass::kProduct,
+      .signature = {RequiredAttribute(attribute::kEquation), {.name = "x", .kind = ArgumentKind::kTensors}},
+      .summary = "sum of products over the indexes that the result does not have",
+      .infer = InferEinsum,
+      .rule = EinsumRule,
+      .gradient = EinsumGradients,
+      .flops = EinsumFlops,
+      .evaluate = EvaluateEinsum,
+      .batch = BatchEinsum,
+      .calls = EinsumCalls,
+      .need = EinsumNeed};
+}
+
+}  // namespace cleave

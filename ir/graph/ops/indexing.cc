@@ -1,0 +1,72 @@
+#include "ir/graph/ops/indexing.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace cleave {
+namespace {
+
+// A RowIndexing of the runtime.
+CallArgument IndexingArgument(const CallSite& site, const Lookup& lookup) {
+  const LocalDimension rows = {lookup.x, lookup.axis};
+  return BracedList{{{site.Elements(lookup.x, 0, lookup.axis), "outer", 1},
+                     {site.Elements(lookup.indices), "count"},
+                     {LocalSize{{rows}}, "rows"},
+                     {site.Elements(lookup.x, lookup.axis + 1, site.type(lookup.x).rank()), "inner", 1},
+                     {FirstIndex{rows}, "first_row", 0}}};
+}
+
+}  // namespace
+namespace {
+
+// Calls visit(element of the row-wise tensor, element of the indexed one) for every element of a row that exists.
+template <typename Visit>
+void ForEachIndexed(const Tensor& indices, const RowIndexing& indexing, Visit visit) {
+  for (int64_t o = 0; o < indexing.outer; ++o) {
+    for (int64_t i = 0; i < indexing.count; ++i) {
+      const int64_t row = static_cast<int64_t>(indices.values[static_cast<size_t>(i)]) - indexing.first_row;
+      if (row < 0 || row >= indexing.rows) continue;
+      for (int64_t e = 0; e < indexing.inner; ++e) {
+        visit(static_cast<size_t>((o * indexing.rows + row) * indexing.inner + e),
+              static_cast<size_t>((o * indexing.count + i) * indexing.inner + e));
+      }
+    }
+  }
+}
+
+}  // namespace
+
+RowIndexing IndexingOf(const Shape& shape, size_t axis, const Shape& indices, int64_t first_row) {
+  const auto middle = shape.begin() + static_cast<int64_t>(axis);
+  return {.outer = ElementCount(Shape(shape.begin(), middle)),
+          .count = ElementCount(indices),
+          .rows = *middle,
+          .inner = ElementCount(Shape(middle + 1, shape.end())),
+          .first_row = first_row};
+}
+
+std::vector<FactorList> AddIndexDimensions(Rule& rule, const Shape& indices, FactorKind kind) {
+  std::vector<FactorList> dimensions;
+  for (size_t d = 0; d < indices.size(); ++d) {
+    dimensions.push_back({AddFactor(rule, absl::StrCat("i", d), indices[d], kind)});
+  }
+  return dimensions;
+}
+
+void GatherRows(const Tensor& x, const Tensor& indices, const RowIndexing& indexing, Tensor& y) {
+  ForEachIndexed(indices, indexing, [&](size_t from, size_t to) { y.values[to] = x.values[from]; });
+}
+
+void ScatterAddRows(const Tensor& updates, const Tensor& indices, const RowIndexing& indexing, Tensor& y) {
+  ForEachIndexed(indices, indexing, [&](size_t to, size_t from) { y.values[to] += updates.values[from]; });
+}
+
+std::vector<KernelCall> GatherCall(const CallSite& site, const Lookup& lookup) {
+  return {{"Gather", {Pointer{lookup.x}, Pointer{lookup.indices}, IndexingArgument(site, lookup), Pointer{kResult}}}};
+}
+
+std::vector<KernelCall> ScatterAddCall(const CallSite& site, int axis) {
+  const Lookup lookup = {.x = kResult, .axis = axis, .indices = 1};
+  return {{"ScatterAdd", {Pointer{0}, Pointer{1}, IndexingArgument(site, lookup), Pointer{kResult}}}};
+}
+
+}  // namespace cleave

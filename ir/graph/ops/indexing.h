@@ -1,0 +1,55 @@
+// Looking up rows by number, and adding to rows by number: what gather, scatter_add, embedding, embedding_gradient and
+// one_hot share. Inside of ir/graph/ops only.
+#ifndef CLEAVE_IR_GRAPH_OPS_INDEXING_H_
+#define CLEAVE_IR_GRAPH_OPS_INDEXING_H_
+
+#include <vector>
+
+#include "ir/graph/ops/elementwise.h"
+#include "ir/graph/ops/kernel_call.h"
+
+namespace cleave {
+
+// A tensor [outer, count, inner] over the rows [first_row, first_row + rows) of one of shape [outer, all rows, inner].
+struct RowIndexing {
+  int64_t outer = 1;
+  int64_t count = 1;
+  int64_t rows = 1;
+  int64_t inner = 1;
+  int64_t first_row = 0;
+};
+
+// Of an indexed tensor of (local) shape `shape`, whose dimension `axis` begins at row `first_row`.
+RowIndexing IndexingOf(const Shape& shape, size_t axis, const Shape& indices, int64_t first_row);
+
+// Factors i0, i1, …, one per dimension of the indices.
+std::vector<FactorList> AddIndexDimensions(Rule& rule, const Shape& indices, FactorKind kind);
+
+// `dimensions` with `count` of them, from `axis` on, replaced by `others`.
+template <typename T>
+std::vector<T> WithDimensions(std::vector<T> dimensions, size_t axis, int count, const std::vector<T>& others) {
+  const auto begin = dimensions.begin() + static_cast<int64_t>(axis);
+  const auto first = dimensions.erase(begin, begin + count);
+  dimensions.insert(first, others.begin(), others.end());
+  return dimensions;
+}
+
+// y[o, i, :] = x[o, indices[i] - first_row, :], and zeros where x has no such row.
+void GatherRows(const Tensor& x, const Tensor& indices, const RowIndexing& indexing, Tensor& y);
+
+// y[o, indices[i] - first_row, :] += updates[o, i, :] where y has such a row.
+void ScatterAddRows(const Tensor& updates, const Tensor& indices, const RowIndexing& indexing, Tensor& y);
+
+// The calls that do the same: dimension `axis` of tensor x is looked up by tensor `indices`; input 0 is added up along
+// dimension `axis` of the result by input 1.
+struct Lookup {
+  int x = 0;
+  int axis = 0;
+  int indices = 1;
+};
+std::vector<KernelCall> GatherCall(const CallSite& site, const Lookup& lookup);
+std::vector<KernelCall> ScatterAddCall(const CallSite& site, int axis);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_IR_GRAPH_OPS_INDEXING_H_

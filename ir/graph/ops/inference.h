@@ -1,0 +1,82 @@
+// What the inference functions of the ops share: checks of element types and ranks, and errors in the house style.
+// Inside of ir/graph/ops only.
+#ifndef CLEAVE_IR_GRAPH_OPS_INFERENCE_H_
+#define CLEAVE_IR_GRAPH_OPS_INFERENCE_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "ir/graph/ops/ops.h"
+
+namespace cleave {
+
+using Types = absl::Span<const TensorType>;
+
+// The name under which an op's gradient function adds the gradient by argument `argument`: "h1.matmul.grad_a".
+std::string GradientName(const Op& op, const std::string& argument);
+
+// An error unless input `index` holds `expected`; `argument` is its name in the signature, for the cast that the help
+// offers.
+std::optional<OpError> CheckDType(Types inputs, int index, DType expected, const std::string& argument);
+
+// An error unless input `index` holds real numbers, f32 or bf16.
+std::optional<OpError> CheckFloat(Types inputs, int index, const std::string& argument);
+
+// An error unless inputs `a` and `b` hold real numbers of one type. A scalar beside a tensor may hold the other: it
+// takes part in the tensor's type, as a constant does.
+std::optional<OpError> CheckOneFloat(Types inputs, int a, const std::string& name_a, int b, const std::string& name_b);
+
+// The type of the elements that an elementwise op makes of `inputs`: that of the first tensor, else of the first
+// scalar.
+DType ElementwiseDType(Types inputs);
+
+// The attribute `result` of products of bf16: `f32` where the sum is kept as it was added up, absent where it is
+// rounded to the type of the factors.
+Argument ResultArgument();
+std::variant<DType, OpError> ResultDType(Types inputs, const Attributes& attributes);
+
+// An error unless input `index` has at least `rank` dimensions.
+std::optional<OpError> CheckRank(Types inputs, int index, int rank);
+
+// An error unless inputs `a` and `b` have exactly the same shape.
+std::optional<OpError> CheckSameShape(Types inputs, int a, int b, const std::string& argument_b);
+
+// The optional mask of losses: f32[batch] over the first dimension of input 0.
+std::optional<OpError> CheckMask(Types inputs, int index);
+
+// Every size at least 1; `attribute` is where the sizes come from.
+std::optional<OpError> CheckSizes(const Shape& shape, const std::string& attribute);
+
+// An error unless the number is finite.
+std::optional<OpError> CheckFinite(const Attributes& attributes, Attribute<double> key);
+
+// `axes` counted from the front (-1 is the last), sorted. Errors: outside of [-rank, rank), twice.
+std::variant<std::vector<int>, OpError> NormalizeAxes(const std::vector<int64_t>& axes, int rank);
+
+// The same for axes that inference has accepted; no axes mean all.
+std::vector<int> AxesOf(const Attributes& attributes, int rank);
+
+// The attribute `axis`, which NormalizeAxes has accepted, counted from the front.
+size_t AxisOf(const Attributes& attributes, int rank);
+
+// The product of the sizes, or kMaxElements + 1 when it is larger.
+int64_t CountUpToLimit(const Shape& shape);
+
+// "(256, 1)", "(256,)": a shape as the language writes it.
+std::string ShapeTupleText(const Shape& shape);
+
+// Inference as the graph sees it: the definition's, then the limit on elements.
+InferResult InferChecked(const OpDefinition& definition, Types inputs, const Attributes& attributes);
+
+// Fills in defaults and checks names and types of attributes and the number of inputs against the signature.
+std::optional<OpError> CompleteAttributes(const OpDefinition& definition, size_t input_count, Attributes& attributes);
+
+// An error where attribute `name` is none of `words`.
+std::optional<OpError> CheckWord(const Attributes& attributes, Attribute<std::string> key,
+                                 const std::vector<std::string>& words);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_IR_GRAPH_OPS_INFERENCE_H_

@@ -1,0 +1,167 @@
+// The calls of the runtime that compute an op, as values. The definition of an op says which function is called with
+// what; codegen alone knows what tensors, sizes and places are called in a program, and writes the text
+// (codegen/source/kernels.cc).
+//
+//   std::vector<KernelCall> SoftmaxCalls(const CallSite& site) {
+//     return {{"Softmax", {Pointer{0}, site.Rows(0), site.Columns(0), Pointer{kResult}}}};
+//   }
+//
+// A tensor is named by its place among the inputs, the value that is computed by kResult. Sizes and indexes are those
+// of the piece that a rank holds, which follow from the plan: a definition names the dimension, and never the number.
+#ifndef CLEAVE_IR_GRAPH_OPS_KERNEL_CALL_H_
+#define CLEAVE_IR_GRAPH_OPS_KERNEL_CALL_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "ir/graph/graph.h"
+#include "ir/tensor/types/types.h"
+
+namespace cleave {
+
+// The value that the op computes, where the place of an input may stand.
+inline constexpr int kResult = -1;
+
+// Dimension `dimension` of a tensor's local piece.
+struct LocalDimension {
+  int tensor = 0;
+  int dimension = 0;
+};
+
+// The product of the sizes of these dimensions; 1 without any.
+struct LocalSize {
+  std::vector<LocalDimension> dimensions;
+};
+LocalSize operator*(LocalSize a, const LocalSize& b);
+
+// Where the local piece of a tensor lies. In a call that is repeated, each repetition goes on by `step` elements.
+struct Pointer {
+  int tensor = 0;
+  std::optional<LocalSize> step = {};
+};
+
+// A scalar input, which the function takes as a place or as a number: a constant needs no memory for it.
+struct ScalarInput {
+  int input = 0;
+};
+
+// The index of the piece's first element in the whole dimension.
+struct FirstIndex {
+  LocalDimension of;
+};
+
+// First index and size of the piece, as a Range of the runtime.
+struct LocalRange {
+  LocalDimension of;
+};
+
+// The first index of `from`, plus `number`, less the first index of `to`.
+struct IndexDifference {
+  LocalDimension from;
+  int64_t number = 0;
+  LocalDimension to;
+};
+
+// Of `pieces` pieces of a whole, those that the rank has because axes cut factor `factor` of the op's rule: the first
+// one's number, and how many they are.
+struct FirstPiece {
+  int factor = 0;
+  int64_t pieces = 1;
+};
+struct PieceCount {
+  int factor = 0;
+  int64_t pieces = 1;
+};
+
+// The sizes of all dimensions of the local piece.
+struct LocalSizes {
+  int tensor = 0;
+};
+
+// The whole shape, first indexes and sizes, as a Region of the runtime.
+struct LocalRegion {
+  int tensor = 0;
+};
+
+// A number of which every rank has its own; `name` says what it is where the program keeps a table.
+struct RankNumber {
+  std::vector<int64_t> by_rank;
+  std::string name;
+};
+
+// Zero in the element type of a tensor.
+struct ZeroElement {
+  int tensor = 0;
+};
+
+// Real numbers that the function takes in f32 and in double.
+struct FloatNumber {
+  double value = 0;
+};
+struct DoubleNumber {
+  double value = 0;
+};
+
+// What the user calls the first input, and where in the model it is shown.
+struct InputCaption {};
+
+// What every program has.
+enum class RunValue { kCommunicator, kSeed, kStep };
+
+struct Field;
+
+// Values in braces.
+struct BracedList {
+  std::vector<Field> fields;
+};
+
+using CallArgument = std::variant<Pointer, ScalarInput, LocalSize, FirstIndex, LocalRange, IndexDifference, FirstPiece,
+                                  PieceCount, LocalSizes, LocalRegion, RankNumber, ZeroElement, FloatNumber,
+                                  DoubleNumber, InputCaption, RunValue, bool, int64_t, std::string, BracedList>;
+
+// One value in braces: `.stride = 2`. A field that the runtime has with `default_number` is left out where it is that.
+struct Field {
+  CallArgument value;
+  std::string name = {};  // Empty: by its place.
+  std::optional<int64_t> default_number = {};
+};
+
+struct KernelCall {
+  std::string function;
+  std::vector<CallArgument> arguments;
+  LocalSize repetitions = {};  // How often it is made.
+  std::string header = {};     // The model's own header that declares it; empty for functions of the runtime.
+};
+
+// What a definition knows of the op whose calls it says.
+struct CallSite {
+  absl::Span<const TensorType> inputs;  // Whole, as are all types here.
+  const TensorType& output;
+  const Attributes& attributes;
+  bool is_manual = false;  // The op of a manual model: every tensor is one that a rank has for itself.
+
+  const TensorType& type(int tensor) const { return tensor == kResult ? output : inputs[static_cast<size_t>(tensor)]; }
+  // Elements of the dimensions [begin, end) of a tensor's piece; of all; of all but the last; of the last.
+  LocalSize Elements(int tensor, int begin, int end) const;
+  LocalSize Elements(int tensor) const { return Elements(tensor, 0, type(tensor).rank()); }
+  LocalSize Rows(int tensor) const { return Elements(tensor, 0, type(tensor).rank() - 1); }
+  LocalSize Columns(int tensor) const { return {{Last(tensor)}}; }
+  LocalDimension Last(int tensor) const { return {tensor, type(tensor).rank() - 1}; }
+  // Pointers to all inputs, in order.
+  std::vector<CallArgument> Inputs() const;
+};
+
+// Numbers in braces: "{0, 2}".
+BracedList NumberList(absl::Span<const int64_t> numbers);
+
+// For OpDefinition::calls of ops over the rows of their first input: function(inputs…, rows, columns, more…, result).
+std::vector<KernelCall> RowsCall(const CallSite& site, std::string function,
+                                 const std::vector<CallArgument>& more = {});
+
+}  // namespace cleave
+
+#endif  // CLEAVE_IR_GRAPH_OPS_KERNEL_CALL_H_

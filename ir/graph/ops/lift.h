@@ -1,0 +1,83 @@
+// One op on its way to its batched form (OpDefinition::batch): where its inputs are now, and how to add the ops that
+// take its place.
+//
+// A form adds what computes the op for all elements. It may leave the op to be unrolled, by nullopt, where an input is
+// mapped for which it has no form.
+#ifndef CLEAVE_IR_GRAPH_OPS_LIFT_H_
+#define CLEAVE_IR_GRAPH_OPS_LIFT_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ir/graph/graph.h"
+#include "ir/graph/ops/builder.h"
+
+namespace cleave {
+
+// A tensor that the op reads: all elements, with their dimension first, or one value that all share.
+struct LiftedInput {
+  OpId value;
+  bool mapped = false;
+};
+
+class Lift {
+ public:
+  // Keeps references to all but `inputs`. REQUIRES: an input is mapped.
+  Lift(GraphBuilder& builder, const Op& op, std::vector<LiftedInput> inputs, int64_t size)
+      : builder_(builder), op_(op), inputs_(std::move(inputs)), size_(size) {}
+
+  const Op& op() const { return op_; }
+  int64_t size() const { return size_; }  // Elements.
+  size_t graph_size() const { return builder_.graph().ops.size(); }
+  int input_count() const { return static_cast<int>(inputs_.size()); }
+  bool mapped(int input) const { return inputs_[static_cast<size_t>(input)].mapped; }
+  OpId value(int input) const { return inputs_[static_cast<size_t>(input)].value; }
+  Shape shape(OpId id) const { return builder_.type(id).shape; }
+  Shape element(int input) const;  // The shape of one element.
+  int rank(int input) const { return static_cast<int>(element(input).size()); }
+
+  OpId Whole(int input);              // With the elements' dimension, whether or not it is mapped.
+  OpId Aligned(int input, int rank);  // Broadcasts with elements of `rank` dimensions.
+  std::vector<OpId> Inputs() const;   // All inputs as they are.
+
+  // The op itself, on other inputs or with other attributes; it keeps its name.
+  OpId Main(const std::vector<OpId>& inputs, Attributes attributes);
+  OpId Main(const std::vector<OpId>& inputs) { return Main(inputs, op_.attributes); }
+  // Another op in its place, which takes its name.
+  OpId Instead(OpKind kind, const std::vector<OpId>& inputs, Attributes attributes = {});
+  // An op beside it, or one of those that compose it.
+  OpId Step(OpKind kind, const std::vector<OpId>& inputs, Attributes attributes = {});
+  OpId Reshape(OpId x, const Shape& shape);
+  OpId Constant(double value, const Shape& shape = {});
+  // The mean of each element, of `rank` dimensions.
+  OpId ElementMean(OpId x, int rank);
+
+  const std::vector<OpId>& main() const { return main_; }
+
+ private:
+  GraphBuilder& builder_;
+  const Op& op_;
+  std::vector<LiftedInput> inputs_;
+  int64_t size_;
+  std::vector<OpId> main_;
+};
+
+// `value` repeated `size` times along a new first dimension.
+OpId RepeatElement(GraphBuilder& builder, OpId value, int64_t size, const std::string& name);
+
+// An axis of one element where all have a dimension before its own; one that is counted from the last stays.
+int64_t ShiftedAxis(int64_t axis);
+
+// `rest` with `first` before it.
+std::vector<int64_t> Before(int64_t first, std::vector<int64_t> rest);
+
+// For OpDefinition::batch.
+std::optional<OpId> BatchSame(Lift& lift);          // One tensor; what the op looks at are last dimensions.
+std::optional<OpId> BatchBroadcasting(Lift& lift);  // All inputs broadcast.
+std::optional<OpId> BatchAlongAxis(Lift& lift);     // `axis`, of the first tensor, which alone is mapped.
+std::optional<OpId> Unrolled(Lift& lift);           // None: always made for each element by itself.
+
+}  // namespace cleave
+
+#endif  // CLEAVE_IR_GRAPH_OPS_LIFT_H_

@@ -1,0 +1,80 @@
+// What losses, accuracy and their gradients share. Inside of ir/graph/ops only.
+//
+// A loss is the mean over the whole: each rank divides by the global count (ranges' `global`), so that the parts add
+// up. A mask f32[batch] drops padding from the sum; the count stays.
+#ifndef CLEAVE_IR_GRAPH_OPS_LOSSES_H_
+#define CLEAVE_IR_GRAPH_OPS_LOSSES_H_
+
+#include "ir/graph/ops/kernel_call.h"
+#include "ir/graph/ops/lift.h"
+#include "ir/graph/ops/need.h"
+#include "ir/graph/ops/rows.h"
+
+namespace cleave {
+
+// (logits f32[.., c], label i32[..]): checks of everything but a mask. nullopt where they fit.
+std::optional<OpError> CheckClassification(Types inputs);
+
+// (logits, label, mask?) -> scalar; leading dimensions reduced, classes inner.
+InferResult InferClassification(Types inputs, const Attributes& attributes);
+Rule ClassificationRule(Types inputs, const TensorType& output, const Attributes& attributes);
+
+// The classes that labels, input 1, choose from.
+int64_t LabelChoices(Types inputs, const Attributes& attributes, int input);
+
+// (prediction, target, mask?) -> scalar; all dimensions reduced.
+std::optional<OpError> CheckRegression(Types inputs, const std::string& first = "prediction");
+InferResult InferRegression(Types inputs, const Attributes& attributes);
+Rule RegressionRule(Types inputs, const TensorType& output, const Attributes& attributes);
+
+// An internal (prediction, target, dloss) -> like prediction, by a function of these and the count of elements.
+OpDefinition RegressionGradientOp(ScalarFunction function, std::string summary);
+
+// Gradients by prediction and target through op `kind` of the form above.
+Gradients RegressionGradients(GraphBuilder& builder, const Op& op, OpId dy, OpKind kind);
+
+// The gradient by one element's loss: that by the mean of input 0's elements, divided by their number.
+OpId ShareOfMean(GraphBuilder& builder, const Op& op, OpId dy, const std::string& name);
+
+// The gradient of a masked loss from that of the same loss without mask.
+OpId ApplyMask(GraphBuilder& builder, const Op& op, OpId gradient, const std::string& name);
+
+// The product of the first `factors` ranges' global sizes.
+double GlobalCount(const Evaluation& evaluation, size_t factors);
+
+// The mask's value for element `element` of a local tensor with `shape`, 1 without a mask, which is input `mask`.
+double MaskAt(const Evaluation& evaluation, const Shape& shape, int64_t element, size_t mask = 2);
+
+// The rank's share of the mean of loss(prediction, target) over all elements.
+template <typename Loss>
+void EvaluateRegression(const Evaluation& evaluation, Loss loss) {
+  const Tensor& prediction = *evaluation.inputs[0];
+  const Tensor& target = *evaluation.inputs[1];
+  double sum = 0;
+  for (size_t i = 0; i < prediction.values.size(); ++i) {
+    const double mask = MaskAt(evaluation, prediction.shape, static_cast<int64_t>(i));
+    sum += mask * loss(prediction.values[i], target.values[i]);
+  }
+  evaluation.output.values[0] = sum / GlobalCount(evaluation, prediction.shape.size());
+}
+
+template <int PerRow>
+Flops FlopsPerRow(Types inputs, const TensorType&, const Attributes&) {
+  return Flops(static_cast<double>(PerRow) * static_cast<double>(inputs[0].elements() / inputs[0].shape.back()));
+}
+
+// What batched forms leave to be unrolled: a mask of samples makes sums that are not means of the elements' own.
+bool HasMask(const Lift& lift);
+
+// Input `input` as the Mask of the runtime, or none.
+CallArgument MaskArgument(const CallSite& site, int input);
+
+// function(a, b, sizes…, all elements, mask, loss)
+std::vector<KernelCall> LossCall(const CallSite& site, std::string function, std::vector<CallArgument> sizes);
+
+// The signature (first, second, mask?).
+std::vector<Argument> LossSignature(std::string first, std::string second);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_IR_GRAPH_OPS_LOSSES_H_

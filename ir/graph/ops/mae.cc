@@ -1,0 +1,47 @@
+#include <cmath>
+
+#include "ir/graph/ops/define.h"
+#include "ir/graph/ops/losses.h"
+
+namespace cleave {
+namespace {
+
+Gradients MaeGradients(GraphBuilder& builder, const Op& op, OpId dy) {
+  return RegressionGradients(builder, op, dy, OpKind::kMaeGradient);
+}
+
+void EvaluateMae(const Evaluation& evaluation) {
+  EvaluateRegression(evaluation, [](double prediction, double target) { return std::abs(prediction - target); });
+}
+
+std::optional<OpId> BatchMae(Lift& lift) {
+  if (HasMask(lift)) return std::nullopt;
+  return lift.ElementMean(lift.Step(OpKind::kAbs, {lift.Step(OpKind::kSub, lift.Inputs())}), lift.rank(0));
+}
+
+}  // namespace
+
+OpDefinition DefineMae() {
+  return OpDefinition{.op_class = OpClass::kReduction,
+                      .signature = LossSignature("prediction", "target"),
+                      .summary = "mean of the absolute differences",
+                      .infer = InferRegression,
+                      .rule = RegressionRule,
+                      .gradient = MaeGradients,
+                      .flops = FlopsPerInputElement<3>,
+                      .evaluate = EvaluateMae,
+                      .batch = BatchMae,
+                      .calls = [](const CallSite& site) { return LossCall(site, "Mae", {site.Elements(0)}); },
+                      .need = RowOrderNeed<0>};
+}
+
+OpDefinition DefineMaeGradient() {
+  const Scalar prediction = Variable("prediction"), target = Variable("target");
+  const Scalar dloss = Variable("dloss"), count = Variable("count");
+  return RegressionGradientOp({.parameters = {"prediction", "target", "dloss", "count"},
+                               .value = Sign(prediction - target) * dloss / count,
+                               .flops = 3},
+                              "sign(prediction - target) * dloss / count");
+}
+
+}  // namespace cleave

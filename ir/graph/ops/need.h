@@ -1,0 +1,42 @@
+// What the calls of an op take beside their tensors.
+#ifndef CLEAVE_IR_GRAPH_OPS_NEED_H_
+#define CLEAVE_IR_GRAPH_OPS_NEED_H_
+
+#include <algorithm>
+
+#include "absl/types/span.h"
+#include "base/units/units.h"
+#include "ir/graph/graph.h"
+#include "ir/tensor/types/types.h"
+
+namespace cleave {
+
+// A call gives back what is temporary; the other pieces stay, each as large as any step wants it.
+struct Need {
+  Bytes temporary{};
+  Bytes send{};
+  Bytes receive{};
+  Bytes images{};
+  Bytes filters{};
+  Bytes results{};
+
+  void Include(const Need& other) {
+    for (const auto piece :
+         {&Need::temporary, &Need::send, &Need::receive, &Need::images, &Need::filters, &Need::results})
+      this->*piece = std::max(this->*piece, other.*piece);
+  }
+  Bytes total() const { return temporary + send + receive + images + filters + results; }
+
+  bool operator==(const Need&) const = default;
+};
+
+// For OpDefinition::need, where a sum is first made for each row, to be added up in their order: as many numbers as
+// input kInput has elements.
+template <size_t kInput>
+Need RowOrderNeed(absl::Span<const TensorType> inputs, const TensorType&, const Attributes&) {
+  return {.temporary = ElementSize(DType::kF32) * inputs[kInput].elements()};
+}
+
+}  // namespace cleave
+
+#endif  // CLEAVE_IR_GRAPH_OPS_NEED_H_

@@ -1,0 +1,253 @@
+// The op table: everything the compiler knows of an op, one file per op (ir/graph/ops/<op>.cc).
+//
+// To add an op: write its OpDefinition in a file of ir/graph/ops, list it in table.def, add a sample to samples.cc and values
+// to its test. docs/adding_an_op.md walks through it.
+#ifndef CLEAVE_IR_GRAPH_OPS_OPS_H_
+#define CLEAVE_IR_GRAPH_OPS_OPS_H_
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "base/diagnostic/diagnostic.h"
+#include "base/units/units.h"
+#include "ir/graph/graph.h"
+#include "ir/graph/op_kind/op_kind.h"
+#include "ir/graph/scalar/scalar.h"
+#include "ir/tensor/rule/rule.h"
+#include "ir/tensor/types/tensor.h"
+#include "ir/tensor/types/types.h"
+
+namespace cleave {
+
+class GraphBuilder;  // ir/graph/ops/builder.h
+class Lift;          // ir/graph/ops/lift.h
+struct CallSite;     // ir/graph/ops/kernel_call.h
+struct KernelCall;   // ir/graph/ops/kernel_call.h
+struct Need;         // ir/graph/ops/need.h
+
+// What kind of work an op is: the search gives products every axis and lets light ops follow; codegen fuses elementwise
+// ops.
+enum class OpClass {
+  kSource,       // No inputs: input, parameter, state, constant, step_scalar.
+  kProduct,      // Matrix products and convolutions.
+  kElementwise,  // One output element from one element of each input (after broadcasting).
+  kReduction,    // Removes or normalises over dimensions: reductions, softmax, layer_norm, losses.
+  kMovement,     // Moves elements: reshape, transpose, slice, concat, embedding.
+  kEffect,       // print, assert_finite: kept although nothing reads their value.
+};
+
+// What of the ranks of a manual model (ir/graph/manual) a value hangs on besides the op's inputs. Ops with any such use stand
+// in manual models only.
+enum class RankUse {
+  kNone,
+  kNumber,  // The rank's own number: rank_slice, rank_pad, rank_value.
+  kOthers,  // What other ranks hold: the communication primitives. Not evaluated as the op of one rank.
+};
+
+// In which types an op computes where a model is trained in bf16 (ir/transforms/precision).
+enum class Treatment : uint8_t {
+  kFloat,     // Reads and gives f32.
+  kFollow,    // Computes in bf16 where it reads bf16, else in f32.
+  kProduct,   // Reads bf16. What it adds up is kept in f32 where it is a parameter's gradient, else rounded to bf16.
+  kGradient,  // A product whose value is always a parameter's gradient: reads bf16, gives f32.
+};
+
+// An argument of an op as the language writes it: tensors by position, the others by position or name.
+// A kTensorList is one tuple, `concat((a, b), axis = 0)`; kTensors, always last, takes the arguments that remain.
+enum class ArgumentKind {
+  kTensor,
+  kOptionalTensor,
+  kTensorList,
+  kTensors,
+  kBool,
+  kInt,
+  kFloat,
+  kInts,
+  kFloats,
+  kDType,
+  kString
+};
+
+struct Argument {
+  std::string name;
+  ArgumentKind kind = ArgumentKind::kTensor;
+  std::optional<AttributeValue> default_value = {};  // Of an attribute; without one it must be given.
+  bool takes_number = false;                         // A static number may stand for the tensor: it is broadcast.
+  bool internal = false;  // Of an attribute: set by the compiler only, and absent where it says nothing.
+};
+
+// The kind of argument that gives an attribute of this type.
+template <typename T>
+constexpr ArgumentKind AttributeArgumentKind() {
+  if constexpr (std::is_same_v<T, bool>) {
+    return ArgumentKind::kBool;
+  } else if constexpr (std::is_same_v<T, int64_t>) {
+    return ArgumentKind::kInt;
+  } else if constexpr (std::is_same_v<T, double>) {
+    return ArgumentKind::kFloat;
+  } else if constexpr (std::is_same_v<T, std::vector<int64_t>>) {
+    return ArgumentKind::kInts;
+  } else if constexpr (std::is_same_v<T, std::vector<double>>) {
+    return ArgumentKind::kFloats;
+  } else if constexpr (std::is_same_v<T, DType>) {
+    return ArgumentKind::kDType;
+  } else {
+    static_assert(std::is_same_v<T, std::string>);
+    return ArgumentKind::kString;
+  }
+}
+
+// The argument that gives the attribute of `key`: one that must be given, and one with a default.
+template <typename T>
+Argument RequiredAttribute(Attribute<T> key) {
+  return {.name = key.name, .kind = AttributeArgumentKind<T>()};
+}
+template <typename T>
+Argument OptionalAttribute(Attribute<T> key, std::type_identity_t<T> default_value) {
+  return {.name = key.name,
+          .kind = AttributeArgumentKind<T>(),
+          .default_value = AttributeStorage<T>::Store(std::move(default_value))};
+}
+
+// Why an op cannot be built from its arguments; the frontend adds the source places.
+struct OpError {
+  struct AboutInput {
+    int input = 0;
+    std::string text;  // "`x` is f32[256, 784]" is added by the frontend; this says what is wrong with it.
+  };
+  Code code{};
+  std::string message = {};
+  std::vector<AboutInput> about = {};  // The first is the primary place; empty: the whole call.
+  std::vector<std::string> notes = {};
+  std::vector<std::string> help = {};
+};
+
+using InferResult = std::variant<TensorType, OpError>;
+
+// The slice of a factor that one rank works on: elements [begin, begin + size) of `global`.
+struct FactorRange {
+  int64_t begin = 0;
+  int64_t size = 1;
+  int64_t global = 1;
+
+  bool operator==(const FactorRange&) const = default;
+};
+
+// One local evaluation. Everything an op needs to know of its place in the whole (a mean's divisor, a mask's first row)
+// it takes from `ranges`, so the same function computes a whole op and one rank's part of it.
+struct Evaluation {
+  const Attributes& attributes;
+  absl::Span<const Tensor* const> inputs;  // Local.
+  absl::Span<const FactorRange> ranges;    // Per factor of the rule.
+  Tensor& output;                          // Has its local shape; values are zero.
+  int64_t step = 1;                        // Of training, from 1; 0 in testing, where dropout lets everything through.
+  uint64_t seed = 1;                       // Of the run; for random ops.
+  int rank = 0;                            // That evaluates; for ops with RankUse::kNumber.
+};
+
+// What an elementwise op computes of one element of each input.
+struct ElementFunction {
+  ScalarFunction function;  // Its parameters: the op's inputs, then numbers.
+  size_t inputs = 1;
+
+  // The numbers; null: float attributes, with the names of the parameters. `elements`: of the whole result.
+  using Numbers = std::vector<double> (*)(const Attributes& attributes, int64_t elements);
+  Numbers numbers = nullptr;
+
+  std::vector<double> NumbersOf(const Attributes& attributes, int64_t elements) const;
+};
+
+struct OpDefinition {
+  // What it is.
+  OpKind kind{};  // Set by the table.
+  OpClass op_class = OpClass::kElementwise;
+  bool depends_on_place = false;  // Of an elementwise op: a value also depends on where in the tensor it stands.
+  bool is_alias = false;          // Its local value is that of its only input, element by element: nothing is computed.
+  RankUse rank_use = RankUse::kNone;
+  bool callable = true;  // May stand in a model; false for ops that only gradients and optimizers use.
+  Treatment treatment = Treatment::kFloat;
+
+  // How a model calls it.
+  std::vector<Argument> signature = {};
+  std::string summary = {};  // One line for the language reference.
+
+  // Set for ops that are computed element by element: generated programs compute them inside of loops.
+  std::optional<ElementFunction> element = {};
+  std::string name() const { return std::string(OpKindName(kind)); }
+
+  // Shape and dtype inference; checks everything that can be wrong with the arguments.
+  InferResult (*infer)(absl::Span<const TensorType> inputs, const Attributes& attributes) = nullptr;
+
+  // The sharding rule. REQUIRES: infer accepted the arguments.
+  std::function<Rule(absl::Span<const TensorType> inputs, const TensorType& output, const Attributes& attributes)>
+      rule = nullptr;
+
+  // Builds the gradients of the loss by each input, given that by the output; nullopt where it is zero or the input is
+  // not differentiable. Null: the op has no gradient, and a differentiable path through it is an error.
+  std::vector<std::optional<OpId>> (*gradient)(GraphBuilder& builder, const Op& op, OpId output_gradient) = nullptr;
+
+  // Arithmetic operations for the given (local or global) types.
+  std::function<Flops(absl::Span<const TensorType> inputs, const TensorType& output, const Attributes& attributes)>
+      flops = nullptr;
+
+  // The op in its distributed form: ops with plain factors that compute the same value, whatever cuts their factors.
+  // Needed by ops with kInner factors. `pieces`: per factor of the rule the number of pieces it is cut into. Returns
+  // the op that takes the place of `op`; ir/transforms/distribute gives each of the ops built the strategy that follows from that
+  // of `op`.
+  OpId (*distribute)(GraphBuilder& builder, const Op& op, absl::Span<const int64_t> pieces) = nullptr;
+
+  // Reference evaluation in double. Null only for sources whose values come from outside (input, parameter, state) and
+  // for ops that need other ranks (RankUse::kOthers).
+  std::function<void(const Evaluation& evaluation)> evaluate = nullptr;
+
+  // The attributes of the same op when its factors have other sizes (a reshape's target shape, one_hot's depth). Null
+  // where attributes hold no sizes.
+  Attributes (*resize)(const Attributes& attributes, const Rule& rule,
+                       absl::Span<const int64_t> factor_sizes) = nullptr;
+
+  // How many values the integers of input `input` choose from, counted from 0: the classes of a label, the rows of a
+  // table; 0 where any integer will do. Null: no input chooses.
+  int64_t (*choices)(absl::Span<const TensorType> inputs, const Attributes& attributes, int input) = nullptr;
+
+  // Builds what computes the op for many elements at once (`vmap`). nullopt where an input is mapped for which there is
+  // no such form: the op is then made for each element by itself. Null only for ops that a model cannot call.
+  std::optional<OpId> (*batch)(Lift& lift) = nullptr;
+
+  // The calls of the runtime that compute it. Null for sources, aliases, ops that need other ranks, and elementwise ops
+  // that are computed in a loop.
+  std::vector<KernelCall> (*calls)(const CallSite& site) = nullptr;
+
+  // What its calls take beside their tensors, of the given (local) types. Null: nothing as large as a tensor.
+  Need (*need)(absl::Span<const TensorType> inputs, const TensorType& output, const Attributes& attributes) = nullptr;
+};
+
+// Null for a name that no op has.
+const OpDefinition* FindOp(absl::string_view name);
+
+// Every op of the table, by name.
+std::vector<const OpDefinition*> AllOps();
+
+const OpDefinition& DefinitionOf(OpKind kind);
+inline const OpDefinition& DefinitionOf(const Op& op) { return DefinitionOf(op.kind); }
+
+std::vector<TensorType> InputTypes(const Graph& graph, const Op& op);
+Rule RuleOf(const Graph& graph, const Op& op);
+
+// Ranges that cover every factor whole.
+std::vector<FactorRange> WholeRanges(const Rule& rule);
+
+// Bytes read and written by an op on the given (local or global) types.
+Bytes BytesTouched(absl::Span<const TensorType> inputs, const TensorType& output);
+
+// Ids in range and ordered, names unique, kinds known, types as inferred, rules well-formed. Empty when the graph is
+// sound.
+std::vector<std::string> VerifyGraph(const Graph& graph);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_IR_GRAPH_OPS_OPS_H_

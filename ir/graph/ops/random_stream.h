@@ -1,0 +1,32 @@
+// Random numbers of the reference evaluation: those that runtime/random draws, so that a generated program can be
+// compared with it number by number. Philox 4x32-10: Salmon, Moraes, Dror, Shaw, Parallel Random Numbers: As Easy as 1,
+// 2, 3 (SC 2011). Inside of ir/graph/ops only.
+#ifndef CLEAVE_IR_GRAPH_OPS_RANDOM_STREAM_H_
+#define CLEAVE_IR_GRAPH_OPS_RANDOM_STREAM_H_
+
+#include <array>
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
+
+namespace cleave {
+
+// The finaliser of SplitMix64 (Steele, Lea, Flood, 2014): every bit of the result depends on every bit of the value.
+uint64_t MixBits(uint64_t value);
+
+// Element i of a stream is a function of (seed, key, step, i).
+class RandomStream {
+ public:
+  RandomStream(uint64_t seed, absl::string_view key, int64_t step);
+
+  // A number in [0, 1), of 24 bits.
+  double Uniform(uint64_t element) const;
+
+ private:
+  std::array<uint32_t, 2> key_;
+  std::array<uint32_t, 2> step_;
+};
+
+}  // namespace cleave
+
+#endif  // CLEAVE_IR_GRAPH_OPS_RANDOM_STREAM_H_

@@ -1,0 +1,271 @@
+// Reductions over axes.
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "ir/graph/ops/define.h"
+#include "ir/graph/ops/elementwise.h"
+#include "ir/graph/ops/kernel_call.h"
+#include "ir/graph/ops/lift.h"
+#include "ir/graph/ops/need.h"
+
+namespace cleave {
+namespace {
+
+InferResult InferReducing(Types inputs, const Attributes& attributes) {
+  if (auto error = CheckDType(inputs, 0, DType::kF32, "x")) return *error;
+  auto axes = NormalizeAxes(attributes.Get(attribute::kAxes), inputs[0].rank());
+  if (OpError* error = std::get_if<OpError>(&axes)) return *error;
+  const std::vector<int> reduced = AxesOf(attributes, inputs[0].rank());
+  TensorType output{DType::kF32, {}};
+  for (int d = 0; d < inputs[0].rank(); ++d) {
+    if (!std::binary_search(reduced.begin(), reduced.end(), d)) {
+      output.shape.push_back(inputs[0].shape[static_cast<size_t>(d)]);
+    } else if (attributes.Get(attribute::kKeepDims)) {
+      output.shape.push_back(1);
+    }
+  }
+  return output;
+}
+
+Flops ReducingFlops(Types inputs, const TensorType&, const Attributes&) {
+  return Flops(static_cast<double>(inputs[0].elements()));
+}
+
+std::optional<OpId> BatchReducing(Lift& lift) {
+  if (lift.rank(0) == 0) return lift.value(0);  // Of one number it is that number.
+  Attributes attributes = lift.op().attributes;
+  std::vector<int64_t> axes = lift.op().attributes.Get(attribute::kAxes);
+  for (int64_t& axis : axes) axis = ShiftedAxis(axis);
+  if (axes.empty()) {
+    axes.resize(static_cast<size_t>(lift.rank(0)));
+    std::iota(axes.begin(), axes.end(), 1);
+  }
+  attributes.Set(attribute::kAxes, axes);
+  return lift.Main(lift.Inputs(), attributes);
+}
+
+// The first intermediate result of a reduction over dimensions that are not neighbours: the last run of them is reduced
+// first.
+Need ReducingNeed(Types inputs, const TensorType&, const Attributes& attributes) {
+  const Shape& shape = inputs[0].shape;
+  const std::vector<int64_t>& axes = attributes.Get(attribute::kAxes);
+  const auto reduced = [&](size_t d) {
+    return axes.empty() || std::find(axes.begin(), axes.end(), static_cast<int64_t>(d)) != axes.end();
+  };
+  size_t end = shape.size();
+  while (end > 0 && !reduced(end - 1)) --end;
+  size_t begin = end;
+  while (begin > 0 && reduced(begin - 1)) --begin;
+  for (size_t d = 0; d < begin; ++d) {
+    if (!reduced(d)) continue;
+    Shape kept = shape;
+    kept.erase(kept.begin() + static_cast<std::ptrdiff_t>(begin), kept.begin() + static_cast<std::ptrdiff_t>(end));
+    return {.temporary = ElementSize(DType::kF32) * ElementCount(kept)};
+  }
+  return {};
+}
+
+// A definition with signature (x, axes = (), keep_dims = false), inference, flops, batched form and workspace; axes of
+// none are all. Rule, gradient, evaluation and calls are left to be set.
+OpDefinition ReducingOp(std::string summary) {
+  return OpDefinition{.op_class = OpClass::kReduction,
+                      .signature = {{.name = "x"},
+                                    OptionalAttribute(attribute::kAxes, {}),
+                                    OptionalAttribute(attribute::kKeepDims, false)},
+                      .summary = std::move(summary),
+                      .infer = InferReducing,
+                      .flops = ReducingFlops,
+                      .batch = BatchReducing,
+                      .need = ReducingNeed};
+}
+
+// Factor d<n> per dimension of the input: parallel where it is kept, else reduced by `reduction`.
+Rule ReducingRule(Types inputs, const Attributes& attributes, Reduction reduction, LinearGroups linear) {
+  const std::vector<int> reduced = AxesOf(attributes, inputs[0].rank());
+  Rule rule;
+  rule.inputs = {AddDimensions(rule, inputs[0].shape)};
+  for (size_t d = 0; d < rule.factors.size(); ++d) {
+    if (!std::binary_search(reduced.begin(), reduced.end(), static_cast<int>(d))) {
+      rule.output.push_back(rule.inputs[0][d]);
+      continue;
+    }
+    rule.factors[d].kind = FactorKind::kReduced;
+    rule.factors[d].reduction = reduction;
+    if (attributes.Get(attribute::kKeepDims)) rule.output.push_back({});
+  }
+  rule.linear = std::move(linear);
+  return rule;
+}
+
+// For every element of the local input the index of the element of the output that it is reduced into.
+std::vector<int64_t> ReducedIndex(const Evaluation& evaluation) {
+  Shape kept = evaluation.inputs[0]->shape;
+  for (int axis : AxesOf(evaluation.attributes, static_cast<int>(kept.size()))) kept[static_cast<size_t>(axis)] = 1;
+  return BroadcastIndex(evaluation.inputs[0]->shape, kept);
+}
+
+// The number of elements of the whole input that each element of the output is made from.
+double ReducedCount(const Evaluation& evaluation) {
+  double count = 1;
+  for (int axis : AxesOf(evaluation.attributes, static_cast<int>(evaluation.inputs[0]->shape.size()))) {
+    count *= static_cast<double>(evaluation.ranges[static_cast<size_t>(axis)].global);
+  }
+  return count;
+}
+
+// Gradient of a maximum or minimum over axes: where several elements have the extreme value, they share it evenly.
+Gradients ExtremeGradients(GraphBuilder& builder, const Op& op, OpId dy) {
+  const OpId x = op.inputs[0];
+  Shape kept = builder.type(x).shape;
+  const std::vector<int> axes = AxesOf(op.attributes, static_cast<int>(kept.size()));
+  for (int axis : axes) kept[static_cast<size_t>(axis)] = 1;
+  const std::string name = GradientName(op, "x");
+  auto with_kept_dims = [&](OpId value) {
+    return builder.type(value).shape == kept
+               ? value
+               : builder.Add(OpKind::kReshape, {value}, {{attribute::kShape, kept}}, name);
+  };
+  const OpId is_extreme = builder.Add(OpKind::kEqual, {x, with_kept_dims(op.id)}, {}, name);
+  const std::vector<int64_t> wide_axes(axes.begin(), axes.end());
+  const OpId count = builder.Add(OpKind::kReduceSum, {is_extreme},
+                                 {{attribute::kAxes, wide_axes}, {attribute::kKeepDims, true}}, name);
+  const OpId share = builder.Add(OpKind::kDiv, {with_kept_dims(dy), count}, {}, name);
+  return {builder.Add(OpKind::kMul, {is_extreme, share}, {}, name)};
+}
+
+// function(x, shape, axes, more…, result)
+std::vector<KernelCall> ReducingCall(const CallSite& site, std::string function,
+                                     const std::vector<CallArgument>& more = {}) {
+  const int64_t rank = site.type(0).rank();
+  std::vector<int64_t> axes = site.attributes.Get(attribute::kAxes);
+  for (int64_t& axis : axes) axis += axis < 0 ? rank : 0;
+  if (axes.empty()) {
+    axes.resize(static_cast<size_t>(rank));
+    std::iota(axes.begin(), axes.end(), 0);
+  }
+  std::vector<CallArgument> arguments = {Pointer{0}, LocalSizes{0}, NumberList(axes)};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  arguments.push_back(Pointer{kResult});
+  return {{std::move(function), std::move(arguments)}};
+}
+
+Rule ReduceSumRule(Types inputs, const TensorType&, const Attributes& attributes) {
+  return ReducingRule(inputs, attributes, Reduction::kSum, {{0}});
+}
+
+Gradients ReduceSumGradients(GraphBuilder& builder, const Op& op, OpId dy) {
+  const Shape shape = builder.type(op.inputs[0]).shape;
+  const std::vector<int> axes = AxesOf(op.attributes, static_cast<int>(shape.size()));
+  return {RepeatAlong(builder, dy, shape, axes, GradientName(op, "x"))};
+}
+
+void EvaluateReduceSum(const Evaluation& evaluation) {
+  const std::vector<int64_t> index = ReducedIndex(evaluation);
+  for (size_t i = 0; i < index.size(); ++i) {
+    evaluation.output.values[static_cast<size_t>(index[i])] += evaluation.inputs[0]->values[i];
+  }
+}
+
+// Each rank divides its sum by the count of the whole, so the parts of a cut axis add up to the mean.
+
+Rule ReduceMeanRule(Types inputs, const TensorType&, const Attributes& attributes) {
+  return ReducingRule(inputs, attributes, Reduction::kSum, {{0}});
+}
+
+Gradients ReduceMeanGradients(GraphBuilder& builder, const Op& op, OpId dy) {
+  const Shape shape = builder.type(op.inputs[0]).shape;
+  const std::vector<int> axes = AxesOf(op.attributes, static_cast<int>(shape.size()));
+  double count = 1;
+  for (int axis : axes) count *= static_cast<double>(shape[static_cast<size_t>(axis)]);
+  const OpId share = builder.Add(OpKind::kScale, {dy}, {{attribute::kFactor, 1 / count}}, GradientName(op, "x"));
+  return {RepeatAlong(builder, share, shape, axes, GradientName(op, "x"))};
+}
+
+void EvaluateReduceMean(const Evaluation& evaluation) {
+  const std::vector<int64_t> index = ReducedIndex(evaluation);
+  const double count = ReducedCount(evaluation);
+  for (size_t i = 0; i < index.size(); ++i) {
+    evaluation.output.values[static_cast<size_t>(index[i])] += evaluation.inputs[0]->values[i] / count;
+  }
+}
+
+std::vector<KernelCall> ReduceMeanCalls(const CallSite& site) {
+  int64_t count = 1;
+  for (const int axis : AxesOf(site.attributes, site.type(0).rank())) {
+    count *= site.type(0).shape[static_cast<size_t>(axis)];
+  }
+  return ReducingCall(site, "ReduceMean", {count});
+}
+
+Rule ReduceMaxRule(Types inputs, const TensorType&, const Attributes& attributes) {
+  return ReducingRule(inputs, attributes, Reduction::kMax, {});
+}
+
+void EvaluateReduceMax(const Evaluation& evaluation) {
+  std::vector<double>& output = evaluation.output.values;
+  std::fill(output.begin(), output.end(), -std::numeric_limits<double>::infinity());
+  const std::vector<int64_t> index = ReducedIndex(evaluation);
+  for (size_t i = 0; i < index.size(); ++i) {
+    double& most = output[static_cast<size_t>(index[i])];
+    most = std::max(most, evaluation.inputs[0]->values[i]);
+  }
+}
+
+Rule ReduceMinRule(Types inputs, const TensorType&, const Attributes& attributes) {
+  return ReducingRule(inputs, attributes, Reduction::kMin, {});
+}
+
+void EvaluateReduceMin(const Evaluation& evaluation) {
+  std::vector<double>& output = evaluation.output.values;
+  std::fill(output.begin(), output.end(), std::numeric_limits<double>::infinity());
+  const std::vector<int64_t> index = ReducedIndex(evaluation);
+  for (size_t i = 0; i < index.size(); ++i) {
+    double& least = output[static_cast<size_t>(index[i])];
+    least = std::min(least, evaluation.inputs[0]->values[i]);
+  }
+}
+
+}  // namespace
+
+OpDefinition DefineReduceSum() {
+  OpDefinition definition = ReducingOp("sum over axes, over all of them where none are given");
+  definition.rule = ReduceSumRule;
+  definition.gradient = ReduceSumGradients;
+  definition.evaluate = EvaluateReduceSum;
+  definition.calls = [](const CallSite& site) { return ReducingCall(site, "ReduceSum"); };
+  return definition;
+}
+
+OpDefinition DefineReduceMean() {
+  OpDefinition definition = ReducingOp("mean over axes, over all of them where none are given");
+  definition.rule = ReduceMeanRule;
+  definition.gradient = ReduceMeanGradients;
+  definition.evaluate = EvaluateReduceMean;
+  definition.calls = ReduceMeanCalls;
+  return definition;
+}
+
+OpDefinition DefineReduceMax() {
+  OpDefinition definition = ReducingOp("maximum over axes, over all of them where none are given");
+  definition.rule = ReduceMaxRule;
+  definition.gradient = ExtremeGradients;
+  definition.evaluate = EvaluateReduceMax;
+  definition.calls = [](const CallSite& site) { return ReducingCall(site, "ReduceMax"); };
+  return definition;
+}
+
+OpDefinition DefineReduceMin() {
+  OpDefinition definition = ReducingOp("minimum over axes, over all of them where none are given");
+  definition.rule = ReduceMinRule;
+  definition.gradient = ExtremeGradients;
+  definition.evaluate = EvaluateReduceMin;
+  definition.calls = [](const CallSite& site) { return ReducingCall(site, "ReduceMin"); };
+  return definition;
+}
+
+}  // namespace cleave

@@ -1,0 +1,117 @@
+// Rotary position embedding: Su et al., RoFormer: Enhanced Transformer with Rotary Position Embedding, 2021,
+// section 3.2.2.
+//
+// Elements i and i + head/2 of the last dimension are a point of the plane, turned by position * theta^(-2i / head):
+// the pairing of GPT-NeoX and Llama. The gradient turns back. The last dimension is (halves, pairs): it cannot be cut,
+// because the halves, its major factor, cannot.
+
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "base/text/text.h"
+#include "ir/graph/ops/define.h"
+#include "ir/graph/ops/elementwise.h"
+#include "ir/graph/ops/kernel_call.h"
+#include "ir/graph/ops/lift.h"
+
+namespace cleave {
+namespace {
+
+InferResult InferRope(Types inputs, const Attributes& attributes) {
+  if (auto error = CheckDType(inputs, 0, DType::kF32, "x")) return *error;
+  if (auto error = CheckRank(inputs, 0, 2)) return *error;
+  auto axes = NormalizeAxes({attributes.Get(attribute::kAxis)}, inputs[0].rank());
+  if (OpError* error = std::get_if<OpError>(&axes)) return *error;
+  const int64_t head = inputs[0].shape.back();
+  if (AxisOf(attributes, inputs[0].rank()) + 1 == inputs[0].shape.size()) {
+    return OpError{.code = Code::kE0404,
+                   .message = "positions along the last dimension, whose pairs are turned",
+                   .about = {{0, absl::StrCat("is ", ShapeText(inputs[0].shape))}},
+                   .help = {"`axis` is the dimension of the sequence: axis = -2"}};
+  }
+  if (head % 2 != 0) {
+    return OpError{.code = Code::kE0411,
+                   .message = absl::StrCat("the last dimension has ", head, " elements, which are no pairs"),
+                   .about = {{0, absl::StrCat("is ", ShapeText(inputs[0].shape))}}};
+  }
+  const double theta = attributes.Get(attribute::kTheta);
+  if (!(theta > 0) || std::isinf(theta)) {
+    return OpError{.code = Code::kE0409,
+                   .message = absl::StrCat("`theta` is ", FormatDouble(theta)),
+                   .notes = {"the base of the frequencies is positive and finite"}};
+  }
+  return inputs[0];
+}
+
+Rule RopeRule(Types inputs, const TensorType&, const Attributes&) {
+  Rule rule;
+  Shape leading = inputs[0].shape;
+  const int64_t head = leading.back();
+  leading.pop_back();
+  rule.output = AddDimensions(rule, leading);
+  const int halves = AddFactor(rule, "h", 2, FactorKind::kWhole);
+  rule.factors.back().fixed_size = true;
+  rule.output.push_back({halves, AddFactor(rule, "p", head / 2, FactorKind::kWhole)});
+  rule.inputs = {rule.output};
+  rule.linear = {{0}};
+  return rule;
+}
+
+Gradients RopeGradients(GraphBuilder& builder, const Op& op, OpId dy) {
+  Attributes attributes = op.attributes;
+  attributes.Set(attribute::kInverse, !op.attributes.Get(attribute::kInverse));
+  return {builder.Add(OpKind::kRope, {dy}, std::move(attributes), GradientName(op, "x"))};
+}
+
+void EvaluateRope(const Evaluation& evaluation) {
+  const Shape& shape = evaluation.output.shape;
+  const size_t axis = AxisOf(evaluation.attributes, static_cast<int>(shape.size()));
+  const int64_t step = Strides(shape)[axis];
+  const int64_t head = shape.back();
+  const int64_t half = head / 2;
+  const double theta = evaluation.attributes.Get(attribute::kTheta);
+  const double sign = evaluation.attributes.Get(attribute::kInverse) ? -1 : 1;
+  const std::vector<double>& x = evaluation.inputs[0]->values;
+  for (int64_t row = 0; row < ElementCount(shape); row += head) {
+    const double position = static_cast<double>(evaluation.ranges[axis].begin + row / step % shape[axis]);
+    for (int64_t i = 0; i < half; ++i) {
+      const double angle = sign * position * std::pow(theta, -2.0 * static_cast<double>(i) / static_cast<double>(head));
+      const auto first = static_cast<size_t>(row + i);
+      const auto second = static_cast<size_t>(row + half + i);
+      evaluation.output.values[first] = x[first] * std::cos(angle) - x[second] * std::sin(angle);
+      evaluation.output.values[second] = x[second] * std::cos(angle) + x[first] * std::sin(angle);
+    }
+  }
+}
+
+std::vector<KernelCall> RopeCalls(const CallSite& site) {
+  const int axis = static_cast<int>(AxisOf(site.attributes, site.output.rank()));
+  BracedList rotation = {{{axis, "axis"},
+                          {FirstIndex{{kResult, axis}}, "first_position", 0},
+                          {DoubleNumber{site.attributes.Get(attribute::kTheta)}, "theta"}}};
+  if (site.attributes.Get(attribute::kInverse)) rotation.fields.push_back({true, "inverse"});
+  return {{"Rope", {Pointer{0}, LocalSizes{0}, rotation, Pointer{kResult}}}};
+}
+
+}  // namespace
+
+OpDefinition DefineRope() {
+  return OpDefinition{.op_class = OpClass::kElementwise,
+                      .depends_on_place = true,
+                      .signature = {{.name = "x"},
+                                    OptionalAttribute(attribute::kTheta, 10000.0),
+                                    OptionalAttribute(attribute::kAxis, -2),
+                                    OptionalAttribute(attribute::kInverse, false)},
+                      .summary =
+                          "rotary position embedding: pairs (i, i + head/2) of the last dimension, turned by their "
+                          "position along `axis`",
+                      .infer = InferRope,
+                      .rule = RopeRule,
+                      .gradient = RopeGradients,
+                      .flops = FlopsPerElement<3>,
+                      .evaluate = EvaluateRope,
+                      .batch = BatchAlongAxis,
+                      .calls = RopeCalls};
+}
+
+}  // namespace cleave

@@ -1,0 +1,35 @@
+#include "ir/graph/ops/sample_maker.h"
+
+namespace cleave {
+
+void AddIndexingSamples(Forms& forms) {
+  forms[OpKind::kGather] = [](Maker& maker) {
+    const int64_t a = maker.Size(), b = maker.Size(), c = maker.Size();
+    maker.Add({{{3, a}}, {{b}, Fill::kLabels}});
+    maker.Add({{{a, 2, b}}, {{c, 2}, Fill::kLabels}}, {{attribute::kAxis, 1}});
+    maker.Add({{{a, 4}}, {{}, Fill::kLabels}}, {{attribute::kAxis, -1}});
+  };
+  forms[OpKind::kScatterAdd] = [](Maker& maker) {
+    const int64_t a = maker.Size(), b = maker.Size(), c = maker.Size();
+    maker.Add({{{b, a}}, {{b}, Fill::kLabels}}, {{attribute::kSize, 3}});
+    maker.Add({{{a, c, 2, b}}, {{c, 2}, Fill::kLabels}}, {{attribute::kSize, 2}, {attribute::kAxis, 1}});
+    maker.Add({{{a}}, {{}, Fill::kLabels}}, {{attribute::kSize, 4}, {attribute::kAxis, -1}});
+  };
+  forms[OpKind::kEmbedding] = [](Maker& maker) {
+    const int64_t a = maker.Size(), b = maker.Size(), e = maker.Size();
+    maker.Add({{{a}, Fill::kLabels}, {{3, e}}});
+    maker.Add({{{a, b}, Fill::kLabels}, {{2, e}}});
+  };
+  forms[OpKind::kEmbeddingGradient] = [](Maker& maker) {
+    const int64_t a = maker.Size(), b = maker.Size(), e = maker.Size();
+    maker.Add({{{a, e}}, {{a}, Fill::kLabels}}, {{attribute::kRows, 3}});
+    maker.Add({{{a, b, e}}, {{a, b}, Fill::kLabels}}, {{attribute::kRows, 2}});
+  };
+  forms[OpKind::kOneHot] = [](Maker& maker) {
+    const int64_t a = maker.Size(), b = maker.Size();
+    maker.Add({{{a, b}, Fill::kLabels}}, {{attribute::kDepth, 3}});
+    maker.Add({{{a}, Fill::kLabels}}, {{attribute::kDepth, 2}});
+  };
+}
+
+}  // namespace cleave

@@ -1,0 +1,69 @@
+#include "ir/graph/ops/sample_maker.h"
+
+namespace cleave {
+void AddMovementSamples(Forms& forms) {
+  forms[OpKind::kReshape] = [](Maker& maker) {
+    const int64_t a = maker.Size(), b = maker.Size(), c = maker.Size();
+    maker.Add({{{a, b, c}}}, {{attribute::kShape, Ints{a, b * c}}});
+    maker.Add({{{a * b, c}}}, {{attribute::kShape, Ints{a, 1, -1}}});
+    maker.Add({{{6, 4}}}, {{attribute::kShape, Ints{2, 12}}});
+    maker.Add({{{a, 2, 3, c}}}, {{attribute::kShape, Ints{a, 3, 2, c}}});
+    maker.Add({{{a, 4, 6}}}, {{attribute::kShape, Ints{a, 6, 4}}});
+    maker.Add({{{1, 1}}}, {{attribute::kShape, Ints{}}});
+    maker.Add({{{a, b}, Fill::kLabels}}, {{attribute::kShape, Ints{a * b}}});
+  };
+  forms[OpKind::kFlatten] = [](Maker& maker) {
+    const int64_t a = maker.Size(), b = maker.Size(), c = maker.Size();
+    maker.Add({{{a, 1, b, c}}});
+    maker.Add({{{a, b, c}}}, {{attribute::kStart, 0}});
+    maker.Add({{{a}}});
+  };
+  forms[OpKind::kIdentity] = [](Maker& maker) {
+    Unary(maker, Fill::kSigned);
+    Unary(maker, Fill::kLabels);
+  };
+  forms[OpKind::kTranspose] = [](Maker& maker) {
+    const int64_t a = maker.Size(), b = maker.Size(), c = maker.Size();
+    maker.Add({{{a, b}}});
+    maker.Add({{{a, b, c}}}, {{attribute::kPermutation, Ints{1, 2, 0}}});
+    maker.Add({{{a, b, c, 2}, Fill::kLabels}}, {{attribute::kPermutation, Ints{0, 2, 1, 3}}});
+  };
+  forms[OpKind::kSlice] = [](Maker& maker) {
+    const int64_t a = maker.Size(), b = maker.Size();
+    maker.Add({{{a, b, 5}}}, {{attribute::kBegin, Ints{0, 0, 1}}, {attribute::kEnd, Ints{a, b, 4}}});
+    maker.Add({{{4, b}}}, {{attribute::kBegin, Ints{3, 0}}, {attribute::kEnd, Ints{4, b}}});
+    maker.Add({{{7, 6}}}, {{attribute::kBegin, Ints{2, 0}}, {attribute::kEnd, Ints{7, 3}}});
+    maker.Add({{{6, b}, Fill::kLabels}}, {{attribute::kBegin, Ints{2, 0}}, {attribute::kEnd, Ints{4, b}}});
+  };
+  forms[OpKind::kPad] = [](Maker& maker) {
+    const int64_t a = maker.Size();
+    maker.Add({{{a, 2}}}, {{attribute::kBefore, Ints{0, 1}}, {attribute::kAfter, Ints{0, 2}}});
+    maker.Add({{{4, a, 3}}}, {{attribute::kBefore, Ints{3, 0, 0}}, {attribute::kAfter, Ints{0, 0, 4}}});
+    maker.Add({{{a}, Fill::kLabels}}, {{attribute::kBefore, Ints{0}}, {attribute::kAfter, Ints{0}}});
+  };
+  forms[OpKind::kConcat] = [](Maker& maker) {
+    const int64_t a = maker.Size(), b = maker.Size();
+    maker.Add({{{a, 2}}, {{a, 1}}, {{a, 3}}}, {{attribute::kAxis, 1}});
+    maker.Add({{{2, a, b}}, {{2, a, b}}}, {{attribute::kAxis, -3}});
+    maker.Add({{{a, b}}}, {{attribute::kAxis, 0}});
+  };
+  forms[OpKind::kCumsum] = [](Maker& maker) {
+    const int64_t a = maker.Size(), b = maker.Size(), c = maker.Size();
+    maker.Add({{{a, b, c}}}, {{attribute::kAxis, 1}});
+    maker.Add({{{a, b}}}, {{attribute::kAxis, -1}, {attribute::kReverse, true}});
+    maker.Add({{{a}}}, {{attribute::kAxis, 0}});
+  };
+  forms[OpKind::kRope] = [](Maker& maker) {
+    const int64_t a = maker.Size(), b = maker.Size(), pairs = maker.Size();
+    maker.Add({{{b, 2 * pairs}}});
+    maker.Add({{{a, b, 2 * pairs}}}, {{attribute::kTheta, 50.0}, {attribute::kInverse, true}});
+    maker.Add({{{a, b, 2, 2}}}, {{attribute::kTheta, 50.0}, {attribute::kAxis, 1}});
+  };
+  // The key makes the op of a graph draw as the op alone does.
+  forms[OpKind::kDropout] = [](Maker& maker) {
+    Unary(maker, Fill::kSigned, {{attribute::kRate, 0.5}, {attribute::kKey, "h1.dropout"}});
+    Unary(maker, Fill::kSigned, {{attribute::kRate, 0.0}, {attribute::kKey, "h2.dropout"}});
+  };
+}
+
+}  // namespace cleave

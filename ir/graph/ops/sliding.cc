@@ -1,0 +1,127 @@
+#include "ir/graph/ops/sliding.h"
+
+#include "absl/strings/str_cat.h"
+#include "base/text/text.h"
+
+namespace cleave {
+namespace {
+
+Piece PieceOfRange(const FactorRange& range) { return {.begin = range.begin, .size = range.size}; }
+
+// The local input lies where its window begins and ends where it ends, which the shape of the local tensor says.
+LocalSliding OverInput(const Sliding& sliding, const FactorRange& range, int64_t local_input) {
+  const Window window = sliding.OverInput(kMaxElements, range.global);
+  const Piece output = PieceOfRange(range);
+  return {.sliding = sliding, .input = {.begin = window.Of(output).begin, .size = local_input}, .output = output};
+}
+
+LocalSliding OverOutput(const Sliding& sliding, const FactorRange& range, int64_t local_output) {
+  const Window window = sliding.OverOutput(range.global, kMaxElements);
+  const Piece input = PieceOfRange(range);
+  return {.sliding = sliding, .input = input, .output = {.begin = window.Of(input).begin, .size = local_output}};
+}
+
+}  // namespace
+
+int64_t Sliding::OutputSize(int64_t input) const {
+  const int64_t room = input + 2 * padding - span();
+  return room < 0 ? 0 : room / stride + 1;
+}
+
+Window Sliding::OverInput(int64_t input, int64_t output) const {
+  return {.elements = input, .outer = output, .numerator = stride, .first = -padding, .last = span() - 1 - padding};
+}
+
+Window Sliding::OverOutput(int64_t input, int64_t output) const {
+  return {
+      .elements = output, .outer = input, .denominator = stride, .first = padding - span() + stride, .last = padding};
+}
+
+Pair PairOf(const Attributes& attributes, Attribute<std::vector<int64_t>> key) {
+  const std::vector<int64_t>& numbers = attributes.Get(key);
+  return {.rows = numbers.front(), .columns = numbers.back()};
+}
+
+std::optional<OpError> CheckPair(const Attributes& attributes, Attribute<std::vector<int64_t>> key, int64_t least) {
+  const std::vector<int64_t>& numbers = attributes.Get(key);
+  if (numbers.empty() || numbers.size() > 2) {
+    return OpError{
+        .code = Code::kE0409,
+        .message = absl::StrCat("`", key.name, "` has ", Plural(static_cast<int64_t>(numbers.size()), "number")),
+        .help = {absl::StrCat(key.name, " = (rows, columns), or one number for both")}};
+  }
+  for (int64_t number : numbers) {
+    if (number >= least && number <= kMaxSliding) continue;
+    return OpError{.code = Code::kE0409,
+                   .message = absl::StrCat("`", key.name, "` is ", number),
+                   .notes = {absl::StrCat("it is ", least, " to ", kMaxSliding)}};
+  }
+  return std::nullopt;
+}
+
+std::optional<OpError> CheckImages(Types inputs, int index, const std::string& argument) {
+  if (auto error = CheckFloat(inputs, index, argument)) return error;
+  const Shape& shape = inputs[static_cast<size_t>(index)].shape;
+  if (shape.size() == 4) return std::nullopt;
+  OpError error{.code = Code::kE0408,
+                .message = absl::StrCat("images have 4 dimensions, found ", shape.size()),
+                .about = {{index, absl::StrCat("has ", Plural(static_cast<int64_t>(shape.size()), "dimension"))}},
+                .notes = {"the dimensions are samples, channels, rows and columns"}};
+  if (shape.size() == 3) {
+    const Shape one_channel = {shape[0], 1, shape[1], shape[2]};
+    error.help.push_back(absl::StrCat("reshape(", argument, ", ", ShapeTupleText(one_channel), ")"));
+  }
+  return error;
+}
+
+std::optional<OpError> CheckFits(Types inputs, int index, const Sliding2d& sliding) {
+  const Shape& shape = inputs[static_cast<size_t>(index)].shape;
+  for (size_t d : {2, 3}) {
+    const Sliding& along = d == 2 ? sliding.rows : sliding.columns;
+    if (along.OutputSize(shape[d]) > 0) continue;
+    const std::string what = d == 2 ? "rows" : "columns";
+    // The least padding on each side with which the kernel has one place.
+    const int64_t needed = (along.span() - shape[d] + 1) / 2;
+    return OpError{
+        .code = Code::kE0413,
+        .message = absl::StrCat("a kernel over ", along.span(), " ", what, " does not fit into ", shape[d],
+                                along.padding > 0 ? absl::StrCat(" and ", 2 * along.padding, " of padding") : ""),
+        .about = {{index, absl::StrCat("has ", shape[d], " ", what)}},
+        .help = {absl::StrCat("padding = ", needed)}};
+  }
+  return std::nullopt;
+}
+
+Shape SlidOver(const Shape& images, int64_t channels, const Sliding2d& sliding) {
+  return {images[0], channels, sliding.rows.OutputSize(images[2]), sliding.columns.OutputSize(images[3])};
+}
+
+int64_t LocalSliding::At(int64_t i, int64_t tap) const {
+  const int64_t whole = (output.begin + i) * sliding.stride - sliding.padding + tap * sliding.dilation;
+  return whole < input.begin || whole >= input.end() ? -1 : whole - input.begin;
+}
+
+LocalSliding2d SlidingOverInput(const Evaluation& evaluation, const Sliding2d& sliding, ImageFactors factors,
+                                const Shape& images) {
+  const auto range = [&](int factor) { return evaluation.ranges[static_cast<size_t>(factor)]; };
+  return {.rows = OverInput(sliding.rows, range(factors.rows), images[2]),
+          .columns = OverInput(sliding.columns, range(factors.columns), images[3])};
+}
+
+LocalSliding2d SlidingOverOutput(const Evaluation& evaluation, const Sliding2d& sliding, ImageFactors factors,
+                                 const Shape& outputs) {
+  const auto range = [&](int factor) { return evaluation.ranges[static_cast<size_t>(factor)]; };
+  return {.rows = OverOutput(sliding.rows, range(factors.rows), outputs[2]),
+          .columns = OverOutput(sliding.columns, range(factors.columns), outputs[3])};
+}
+
+CallArgument SlidingArgument(const Sliding& sliding, const LocalDimension& input, const LocalDimension& output) {
+  return BracedList{{{LocalRange{input}, "input"},
+                     {LocalRange{output}, "output"},
+                     {sliding.kernel, "kernel"},
+                     {sliding.stride, "stride", 1},
+                     {sliding.padding, "padding", 0},
+                     {sliding.dilation, "dilation", 1}}};
+}
+
+}  // namespace cleave

@@ -1,0 +1,121 @@
+// A kernel that slides over the rows and columns of images [n, c, h, w]: what convolutions and poolings share.
+// Inside of ir/graph/ops only.
+//
+// Output element i looks with tap t of the kernel at input element i * stride - padding + t * dilation; where there is
+// no such element it sees padding. Padding stands at the ends of the whole image, never at the border of a rank's
+// piece.
+#ifndef CLEAVE_IR_GRAPH_OPS_SLIDING_H_
+#define CLEAVE_IR_GRAPH_OPS_SLIDING_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ir/graph/ops/inference.h"
+#include "ir/graph/ops/kernel_call.h"
+#include "ir/graph/ops/ops.h"
+#include "ir/tensor/piece/piece.h"
+
+namespace cleave {
+
+// Along one dimension.
+struct Sliding {
+  int64_t kernel = 1;
+  int64_t stride = 1;
+  int64_t padding = 0;  // On each side.
+  int64_t dilation = 1;
+
+  // Elements from the first to the last at which the kernel looks at once.
+  int64_t span() const { return dilation * (kernel - 1) + 1; }
+  // Places of the kernel over `input` elements; none or less where it does not fit.
+  int64_t OutputSize(int64_t input) const;
+  // The window of the input, `input` elements, that belongs to a piece of the output, and the other way round: of the
+  // output, `output` elements, that looks at a piece of the input.
+  Window OverInput(int64_t input, int64_t output) const;
+  Window OverOutput(int64_t input, int64_t output) const;
+};
+
+struct Sliding2d {
+  Sliding rows;
+  Sliding columns;
+};
+
+// An attribute that holds (rows, columns), or one number for both.
+struct Pair {
+  int64_t rows = 0;
+  int64_t columns = 0;
+};
+Pair PairOf(const Attributes& attributes, Attribute<std::vector<int64_t>> key);
+
+// A kernel, stride, padding or dilation is at most this: places in a padded image then fit int64_t.
+inline constexpr int64_t kMaxSliding = (int64_t{1} << 31) - 1;
+
+// An error unless the attribute holds one or two numbers from `least` to kMaxSliding.
+std::optional<OpError> CheckPair(const Attributes& attributes, Attribute<std::vector<int64_t>> key, int64_t least);
+
+// An error unless input `index` is f32 with four dimensions; `argument` is its name in the signature.
+std::optional<OpError> CheckImages(Types inputs, int index, const std::string& argument);
+
+// An error where the kernel fits nowhere into images of input `index`, padded.
+std::optional<OpError> CheckFits(Types inputs, int index, const Sliding2d& sliding);
+
+// [n, channels, h', w'] for images [n, _, h, w].
+Shape SlidOver(const Shape& images, int64_t channels, const Sliding2d& sliding);
+
+// Along one dimension on one rank: local pieces and where they begin in the whole.
+struct LocalSliding {
+  Sliding sliding;
+  Piece input;
+  Piece output;
+
+  // The local element of the input that local output element `i` looks at with tap `tap`; -1 for padding.
+  int64_t At(int64_t i, int64_t tap) const;
+};
+
+struct LocalSliding2d {
+  LocalSliding rows;
+  LocalSliding columns;
+
+  // Calls visit(input, output, tap) with indexes into one local image, one local output and the kernel, all row-major,
+  // for every place at which an output element looks at an element; taps of one output element in order.
+  template <typename Visit>
+  void ForEachTap(Visit visit) const {
+    for (int64_t i = 0; i < rows.output.size; ++i) {
+      for (int64_t j = 0; j < columns.output.size; ++j) VisitTaps(i, j, visit);
+    }
+  }
+
+ private:
+  template <typename Visit>
+  void VisitTaps(int64_t i, int64_t j, Visit visit) const {
+    for (int64_t row_tap = 0; row_tap < rows.sliding.kernel; ++row_tap) {
+      const int64_t row = rows.At(i, row_tap);
+      for (int64_t tap = 0; row >= 0 && tap < columns.sliding.kernel; ++tap) {
+        const int64_t column = columns.At(j, tap);
+        if (column < 0) continue;
+        visit(row * columns.input.size + column, i * columns.output.size + j, row_tap * columns.sliding.kernel + tap);
+      }
+    }
+  }
+};
+
+// The two factors of a rule that stand for rows and columns.
+struct ImageFactors {
+  int rows = 0;
+  int columns = 0;
+};
+
+// What a rank works on when the factors are the output's (`images`: the local input), or the input's (`outputs`: the
+// local output, which is read in windows).
+LocalSliding2d SlidingOverInput(const Evaluation& evaluation, const Sliding2d& sliding, ImageFactors factors,
+                                const Shape& images);
+LocalSliding2d SlidingOverOutput(const Evaluation& evaluation, const Sliding2d& sliding, ImageFactors factors,
+                                 const Shape& outputs);
+
+// A Sliding of the runtime, between dimensions of two tensors of a call.
+CallArgument SlidingArgument(const Sliding& sliding, const LocalDimension& input, const LocalDimension& output);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_IR_GRAPH_OPS_SLIDING_H_

@@ -1,0 +1,173 @@
+// Ops without inputs, whose strategy is the layout in which their value is stored.
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "base/text/text.h"
+#include "ir/graph/ops/define.h"
+#include "ir/graph/ops/elementwise.h"
+#include "ir/graph/training/training.h"
+
+namespace cleave {
+namespace {
+
+Rule SourceRule(Types, const TensorType& output, const Attributes&) {
+  Rule rule;
+  rule.output = AddDimensions(rule, output.shape);
+  return rule;
+}
+
+// Inference of a source by its attributes `shape` and `dtype`, f32 where there is none.
+InferResult InferSource(Types, const Attributes& attributes) {
+  TensorType type;
+  if (attributes.Has(attribute::kDType)) {
+    type.dtype = attributes.Get(attribute::kDType);
+    if (type.dtype == DType::kBf16) {
+      return OpError{.code = Code::kE0409, .message = "`dtype` is `bf16`", .help = {"use `f32` or `i32`"}};
+    }
+  }
+  type.shape = attributes.Get(attribute::kShape);
+  if (auto error = CheckSizes(type.shape, "shape")) return *error;
+  return type;
+}
+
+// A definition with one parallel factor per dimension, attribute `shape`, and `dtype` where `has_dtype`; f32 otherwise.
+// Not callable: the language has its own words for sources.
+OpDefinition SourceOp(bool has_dtype, std::string summary) {
+  OpDefinition definition{.op_class = OpClass::kSource,
+                          .callable = false,
+                          .signature = {RequiredAttribute(attribute::kShape)},
+                          .summary = std::move(summary),
+                          .infer = InferSource,
+                          .rule = SourceRule,
+                          .flops = FlopsPerElement<0>,
+                          .resize = ResizeShape};
+  if (has_dtype) {
+    definition.signature.push_back(OptionalAttribute(attribute::kDType, DType::kF32));
+  }
+  return definition;
+}
+
+// A trained tensor. Its initial values, by `init`:
+//   constant  first
+//   uniform   in [first, second)
+//   normal    with mean first and deviation second
+//   npy       what the .npy file `file` holds; its path starts from the folder of the model file
+// `local`: of a manual model, each rank has values of its own.
+// Bounds that hang on the fans of the tensor (he_uniform and the like) are resolved by the frontend.
+
+InferResult InferParameter(Types inputs, const Attributes& attributes) {
+  if (auto error = CheckWord(attributes, attribute::kInit, {"constant", "uniform", "normal", "npy"})) return *error;
+  const std::string& init = attributes.Get(attribute::kInit);
+  const double first = attributes.Get(attribute::kFirst);
+  const double second = attributes.Get(attribute::kSecond);
+  if (init == "uniform" && first > second) {
+    return OpError{.code = Code::kE0409,
+                   .message = absl::StrCat("uniform values from ", FormatDouble(first), " to ", FormatDouble(second)),
+                   .notes = {"the first bound is not above the second"}};
+  }
+  if ((init == "npy") == attributes.Get(attribute::kFile).empty()) {
+    return OpError{.code = Code::kE0409,
+                   .message = absl::StrCat("`", init, "` values ", init == "npy" ? "without a file" : "and a file"),
+                   .notes = {"`file` goes with `npy`, and only with it"}};
+  }
+  if (init == "normal" && second < 0) {
+    return OpError{.code = Code::kE0409,
+                   .message = absl::StrCat("normal values with deviation ", FormatDouble(second)),
+                   .notes = {"a deviation is not negative"}};
+  }
+  return InferSource(inputs, attributes);
+}
+
+void EvaluateConstant(const Evaluation& evaluation) {
+  std::fill(evaluation.output.values.begin(), evaluation.output.values.end(),
+            evaluation.attributes.Get(attribute::kValue));
+}
+
+// A number that hangs on the training step t, counted from 1:
+//   learning_rate    by the schedule (ir/graph/training)
+//   bias_correction  1 / (1 - beta^t): Kingma and Ba, Adam, 2015, algorithm 1
+
+Schedule ScheduleOf(const Attributes& attributes) {
+  Schedule schedule{.rate = attributes.Get(attribute::kRate),
+                    .warmup_steps = attributes.Get(attribute::kWarmupSteps),
+                    .total_steps = attributes.Get(attribute::kTotalSteps),
+                    .final_rate = attributes.Get(attribute::kFinalRate)};
+  for (Schedule::Form form : {Schedule::Form::kConstant, Schedule::Form::kLinearWarmup, Schedule::Form::kCosine}) {
+    if (attributes.Get(attribute::kSchedule) == ScheduleFormName(form)) schedule.form = form;
+  }
+  return schedule;
+}
+
+InferResult InferStepScalar(Types, const Attributes& attributes) {
+  if (auto error = CheckWord(attributes, attribute::kForm, {"learning_rate", "bias_correction"})) return *error;
+  if (auto error = CheckWord(attributes, attribute::kSchedule, {"constant", "linear_warmup", "cosine"})) return *error;
+  const double beta = attributes.Get(attribute::kBeta);
+  if (beta < 0 || beta >= 1) {
+    return OpError{.code = Code::kE0409,
+                   .message = absl::StrCat("`beta` is ", FormatDouble(beta)),
+                   .notes = {"a decay lies in [0, 1)"}};
+  }
+  return TensorType{DType::kF32, {}};
+}
+
+void EvaluateStepScalar(const Evaluation& evaluation) {
+  const Attributes& attributes = evaluation.attributes;
+  evaluation.output.values[0] =
+      attributes.Get(attribute::kForm) == "learning_rate"
+          ? LearningRate(ScheduleOf(attributes), evaluation.step)
+          : 1 / (1 - std::pow(attributes.Get(attribute::kBeta), static_cast<double>(evaluation.step)));
+}
+
+}  // namespace
+
+OpDefinition DefineInput() {
+  OpDefinition definition = SourceOp(true, "a batch of data, by the name of the model's input");
+  definition.signature.push_back(RequiredAttribute(attribute::kData));
+  return definition;
+}
+
+OpDefinition DefineParameter() {
+  OpDefinition definition = SourceOp(false, "a trained tensor");
+  definition.signature.push_back(OptionalAttribute(attribute::kInit, "constant"));
+  definition.signature.push_back(OptionalAttribute(attribute::kFirst, 0.0));
+  definition.signature.push_back(OptionalAttribute(attribute::kSecond, 0.0));
+  definition.signature.push_back(OptionalAttribute(attribute::kFile, ""));
+  definition.signature.push_back(OptionalAttribute(attribute::kLocal, false));
+  definition.infer = InferParameter;
+  return definition;
+}
+
+OpDefinition DefineState() {
+  OpDefinition definition = SourceOp(false, "a slot of the optimizer; zeros at first");
+  // As that of the parameter to which the slot belongs.
+  definition.signature.push_back(OptionalAttribute(attribute::kLocal, false));
+  return definition;
+}
+
+OpDefinition DefineConstant() {
+  OpDefinition definition = SourceOp(true, "a tensor filled with one value");
+  definition.signature[0].default_value = std::vector<int64_t>{};
+  definition.signature.push_back(RequiredAttribute(attribute::kValue));
+  definition.evaluate = EvaluateConstant;
+  return definition;
+}
+
+OpDefinition DefineStepScalar() {
+  OpDefinition definition = SourceOp(false, "a number that depends on the training step");
+  definition.signature = {RequiredAttribute(attribute::kForm),
+                          OptionalAttribute(attribute::kBeta, 0.0),
+                          OptionalAttribute(attribute::kSchedule, "constant"),
+                          OptionalAttribute(attribute::kRate, 0.0),
+                          OptionalAttribute(attribute::kWarmupSteps, 0),
+                          OptionalAttribute(attribute::kTotalSteps, 0),
+                          OptionalAttribute(attribute::kFinalRate, 0.0)};
+  definition.infer = InferStepScalar;
+  definition.evaluate = EvaluateStepScalar;
+  definition.resize = nullptr;
+  return definition;
+}
+
+}  // namespace cleave

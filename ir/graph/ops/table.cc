@@ -1,0 +1,68 @@
+#include <vector>
+
+#include "base/check/check.h"
+#include "ir/graph/ops/define.h"
+
+namespace cleave {
+namespace {
+
+using Table = std::vector<OpDefinition>;  // By kind.
+
+Table MakeTable() {
+  Table table;
+  const auto add = [&](OpKind kind, OpDefinition definition) {
+    CLEAVE_CHECK(definition.infer != nullptr && definition.rule != nullptr && definition.flops != nullptr)
+        << "op `" << kind << "` is not complete";
+    definition.kind = kind;
+    if (definition.element.has_value()) definition.element->function.name = std::string(OpKindName(kind));
+    table.push_back(std::move(definition));
+  };
+#define CLEAVE_OP(Name, name) add(OpKind::k##Name, Define##Name());
+#include "ir/graph/op_kind/table.def"
+#undef CLEAVE_OP
+  return table;
+}
+
+const Table& TheTable() {
+  static const Table* const table = new Table(MakeTable());
+  return *table;
+}
+
+}  // namespace
+
+const OpDefinition* FindOp(absl::string_view name) {
+  const std::optional<OpKind> kind = ParseOpKind(name);
+  return kind.has_value() ? &DefinitionOf(*kind) : nullptr;
+}
+
+std::vector<const OpDefinition*> AllOps() {
+  std::vector<const OpDefinition*> ops;
+  for (const OpDefinition& definition : TheTable()) ops.push_back(&definition);
+  return ops;
+}
+
+const OpDefinition& DefinitionOf(OpKind kind) { return TheTable()[static_cast<size_t>(kind)]; }
+
+std::vector<TensorType> InputTypes(const Graph& graph, const Op& op) {
+  std::vector<TensorType> types;
+  for (OpId input : op.inputs) types.push_back(graph.op(input).type);
+  return types;
+}
+
+Rule RuleOf(const Graph& graph, const Op& op) {
+  return DefinitionOf(op).rule(InputTypes(graph, op), op.type, op.attributes);
+}
+
+std::vector<FactorRange> WholeRanges(const Rule& rule) {
+  std::vector<FactorRange> ranges;
+  for (const Factor& factor : rule.factors) ranges.push_back({.begin = 0, .size = factor.size, .global = factor.size});
+  return ranges;
+}
+
+Bytes BytesTouched(absl::Span<const TensorType> inputs, const TensorType& output) {
+  Bytes bytes = output.bytes();
+  for (const TensorType& input : inputs) bytes += input.bytes();
+  return bytes;
+}
+
+}  // namespace cleave

@@ -1,0 +1,191 @@
+// Functions of one element, as values: what an elementwise op computes, from which its reference value, its gradients,
+// its cost and its text follow.
+//
+//   const Scalar x = Variable("x");
+//   const ScalarFunction sigmoid = {.name = "sigmoid", .parameters = {"x"}, .value = 1 / (1 + Exp(-x))};
+//   const Scalar silu = x * Call(sigmoid, {x});
+//
+// A Scalar is an immutable tree over a few primitives whose nodes may be shared: a node that is used twice is computed
+// once. The order of operations is that in which they are written; nothing is rearranged, because the results of
+// generated programs depend on it.
+#ifndef CLEAVE_IR_GRAPH_SCALAR_SCALAR_H_
+#define CLEAVE_IR_GRAPH_SCALAR_SCALAR_H_
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+
+namespace cleave {
+
+enum class Primitive {
+  kVariable,
+  kNumber,
+  kAdd,
+  kSubtract,
+  kMultiply,
+  kDivide,
+  kNegate,
+  kEqual,  // This and the next five: 1 where it holds, else 0.
+  kNotEqual,
+  kLess,
+  kLessEqual,
+  kGreater,
+  kGreaterEqual,
+  kSelect,   // (condition, a, b): a where the condition is not 0, else b.
+  kMaximum,  // The larger; not a number where either is not.
+  kMinimum,
+  kAbs,
+  kTruncate,  // Towards zero, to a whole number.
+  kExp,
+  kLog,
+  kLogOnePlus,  // log(1 + t) for t in [0, 1].
+  kSqrt,
+  kSin,
+  kCos,
+  kTanh,
+  kErf,
+  kPow,
+  kCall,
+};
+
+struct ScalarFunction;
+
+class Scalar {
+ public:
+  Scalar(double number);  // Implicit, so that `1 + x` can be written.
+  Scalar(Primitive primitive, std::vector<Scalar> operands);
+
+  Primitive primitive() const { return node_->primitive; }
+  const std::vector<Scalar>& operands() const { return node_->operands; }
+  double number() const { return node_->number; }              // Of a kNumber.
+  const std::string& variable() const { return node_->name; }  // Of a kVariable.
+  const ScalarFunction& function() const;                      // Of a kCall.
+
+  bool Is(Primitive primitive) const { return node_->primitive == primitive; }
+  bool IsNumber(double number) const { return Is(Primitive::kNumber) && node_->number == number; }
+  bool IsLeaf() const { return node_->operands.empty(); }
+
+  // The same node for equal keys: what is shared is one.
+  using Key = const void*;
+  Key key() const { return node_.get(); }
+
+ private:
+  struct Node {
+    Primitive primitive;
+    std::vector<Scalar> operands = {};
+    double number = 0;
+    std::string name = {};
+    std::shared_ptr<const ScalarFunction> function = nullptr;
+  };
+  explicit Scalar(std::shared_ptr<const Node> node) : node_(std::move(node)) {}
+  friend Scalar Variable(std::string name);
+  friend Scalar Call(ScalarFunction function, std::vector<Scalar> arguments);
+
+  std::shared_ptr<const Node> node_;
+};
+
+// A function with a name, which generated programs call by it. Functions of one name are the same.
+struct ScalarFunction {
+  std::string name = {};  // "leaky_relu"; a function that is not called needs none.
+  std::vector<std::string> parameters = {"x"};
+  Scalar value = 0;  // In variables with the names of the parameters.
+
+  // The gradients by the first parameters where they have a better form than the one that follows from `value`: in the
+  // parameters, Dy() and Result(). Empty: the one that follows.
+  std::vector<Scalar> gradients = {};
+
+  // Arithmetic operations where they are not those of FlopsOf.
+  std::optional<double> flops = {};
+};
+
+Scalar Variable(std::string name);
+Scalar Call(ScalarFunction function, std::vector<Scalar> arguments);
+
+// In gradients: that of the function's value, and the value itself.
+Scalar Dy();
+Scalar Result();
+
+Scalar operator+(const Scalar& a, const Scalar& b);
+Scalar operator-(const Scalar& a, const Scalar& b);
+Scalar operator*(const Scalar& a, const Scalar& b);
+Scalar operator/(const Scalar& a, const Scalar& b);
+Scalar operator-(const Scalar& a);
+Scalar operator<(const Scalar& a, const Scalar& b);
+Scalar operator<=(const Scalar& a, const Scalar& b);
+Scalar operator>(const Scalar& a, const Scalar& b);
+Scalar operator>=(const Scalar& a, const Scalar& b);
+Scalar Equal(const Scalar& a, const Scalar& b);
+Scalar NotEqual(const Scalar& a, const Scalar& b);
+Scalar Select(const Scalar& condition, const Scalar& a, const Scalar& b);
+Scalar Maximum(const Scalar& a, const Scalar& b);
+Scalar Minimum(const Scalar& a, const Scalar& b);
+Scalar Abs(const Scalar& x);
+Scalar Truncate(const Scalar& x);
+Scalar Exp(const Scalar& x);
+Scalar Log(const Scalar& x);
+Scalar LogOnePlus(const Scalar& x);
+Scalar Sqrt(const Scalar& x);
+Scalar Sin(const Scalar& x);
+Scalar Cos(const Scalar& x);
+Scalar Tanh(const Scalar& x);
+Scalar Erf(const Scalar& x);
+Scalar Pow(const Scalar& x, const Scalar& y);
+
+bool IsComparison(Primitive primitive);
+
+// Every node once, operands before what uses them. Functions that are called are one node.
+std::vector<Scalar> NodesOf(const Scalar& value);
+
+// Variables replaced; a choice whose condition becomes a number is made.
+Scalar Substitute(const Scalar& value, const std::map<std::string, Scalar>& variables);
+
+// With the bodies of functions in the place of their calls.
+Scalar WithoutCalls(const Scalar& value);
+
+// The gradients of a loss by each of `parameters`, given `dy`, that by `value`; nullopt where it does not depend on
+// one. By reverse accumulation: a node's gradient is the sum over its uses. Of a choice the gradient is a choice too,
+// so that what is not chosen has no part in it, not even where it is infinite or not a number. Where a maximum has two
+// equal operands its gradient goes to the first.
+std::vector<std::optional<Scalar>> GradientsOf(const Scalar& value, absl::Span<const std::string> parameters,
+                                               const Scalar& dy);
+
+// The gradients of a function by its parameters, in those, Dy() and Result(): as stated, or as they follow.
+std::vector<std::optional<Scalar>> GradientsOf(const ScalarFunction& function);
+
+// Arithmetic operations of one value, what is shared counted once: 1 for + - * / and a choice between two values, 4 for
+// a square root, 10 for exp, log and tanh, 18 for log(1 + t), 20 for sin, cos, erf and pow. Free are signs,
+// comparisons, which are part of a choice, and what is computed from numbers alone. A function has at least one: its
+// value is written.
+double FlopsOf(const Scalar& value);
+double FlopsOf(const ScalarFunction& function);
+
+// Whether f(a + b) = f(a) + f(b) for `variables` taken together while all others are held, as the tree shows it.
+bool IsLinear(const Scalar& value, const std::set<std::string>& variables);
+
+// A value laid out for being computed, in double, for many arguments.
+class Calculation {
+ public:
+  // `parameters`: the order of the arguments. REQUIRES: every variable of the value is among them.
+  Calculation(const Scalar& value, absl::Span<const std::string> parameters);
+
+  double operator()(absl::Span<const double> arguments);
+
+ private:
+  struct Step {
+    Primitive primitive;
+    double number = 0;           // Of a kNumber.
+    size_t argument = 0;         // Of a kVariable.
+    std::vector<size_t> places;  // Of the operands' values.
+  };
+  std::vector<Step> steps_;
+  std::vector<double> values_;
+};
+
+}  // namespace cleave
+
+#endif  // CLEAVE_IR_GRAPH_SCALAR_SCALAR_H_

@@ -1,0 +1,101 @@
+// The contents of the `train` block: data, optimizer, number of steps. Differentiate reads the optimizer, and code
+// generation reads the rest.
+#ifndef CLEAVE_IR_GRAPH_TRAINING_TRAINING_H_
+#define CLEAVE_IR_GRAPH_TRAINING_TRAINING_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+
+namespace cleave {
+
+// Learning rate as a function of the step t, counted from 1.
+//   constant       rate
+//   linear_warmup  rate * min(1, t / warmup_steps)
+//   cosine         linear_warmup first, then up to total_steps
+//                  final_rate + (rate - final_rate) * (1 + cos(pi * (t - warmup) / (total - warmup))) / 2,
+//                  then final_rate
+struct Schedule {
+  enum class Form { kConstant, kLinearWarmup, kCosine };
+  Form form = Form::kConstant;
+  double rate = 0.01;
+  int64_t warmup_steps = 0;
+  int64_t total_steps = 0;  // cosine only
+  double final_rate = 0;    // cosine only
+
+  bool operator==(const Schedule&) const = default;
+};
+
+// "constant", "linear_warmup", "cosine".
+absl::string_view ScheduleFormName(Schedule::Form form);
+
+// The learning rate at step `step`. REQUIRES: step >= 1.
+double LearningRate(const Schedule& schedule, int64_t step);
+
+// With p: parameter, g: gradient, r: learning rate:
+//   sgd       p -= r * (g + weight_decay * p)
+//   momentum  v = momentum * v + (g + weight_decay * p); p -= r * v
+//             (nesterov: p -= r * (g + weight_decay * p + momentum * v))
+//   adam      g' = g + weight_decay * p; m = b1 m + (1 - b1) g'; v = b2 v + (1 - b2) g'^2;
+//             p -= r * m^ / (sqrt(v^) + epsilon)
+//   adamw     as adam with g' = g, and p -= r * weight_decay * p (Loshchilov and Hutter, 2019)
+struct Optimizer {
+  enum class Kind { kSgd, kMomentum, kAdam, kAdamW };
+  Kind kind = Kind::kSgd;
+  Schedule learning_rate;
+  double momentum = 0.9;
+  bool nesterov = false;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  double weight_decay = 0;
+
+  bool operator==(const Optimizer&) const = default;
+};
+
+// The source of the samples: "mnist" | "digits" | "synthetic" | "tokens" | "npy", its path (relative to the model file;
+// empty if it has none) and its other arguments by name.
+struct DataSource {
+  std::string kind = "synthetic";
+  std::string path;
+  std::map<std::string, double> numbers;                        // "train" = 20000, "test" = 4000, …
+  std::vector<std::pair<std::string, std::string>> files = {};  // npy: inputs and the paths of their files, as written.
+
+  bool operator==(const DataSource&) const = default;
+};
+
+// The form of a logged step on standard output: "epoch 0 step 20/400 | loss 0.123456 | …", or that of MindSpore's loss
+// monitor, "epoch: 1 step: 20, loss is 0.123456".
+enum class LogFormat { kCleave, kMindSpore };
+
+// The precision of products and convolutions. kF32: f32. kTf32: f32 tensors, whose factors the hardware may round to
+// tf32, 10 bits of fraction. kBf16: bf16 tensors wherever the policy of ir/transforms/precision says so, with f32 parameters.
+enum class Precision { kF32, kTf32, kBf16 };
+
+absl::string_view PrecisionName(Precision precision);  // "f32"
+std::optional<Precision> ParsePrecision(absl::string_view name);
+
+struct Training {
+  DataSource data;
+  std::string folder = {};  // Paths of parameters' files are relative to it.
+  Optimizer optimizer;
+  Precision precision = Precision::kF32;
+  int64_t epochs = 1;
+  int64_t steps = 0;        // Stop after this many steps; 0: only epochs limit them.
+  int64_t log_every = 100;  // Steps.
+  LogFormat log = LogFormat::kCleave;
+  int64_t seed = 1;
+  bool present = false;  // The model has a `train` block.
+
+  bool operator==(const Training&) const = default;
+};
+
+}  // namespace cleave
+
+#endif  // CLEAVE_IR_GRAPH_TRAINING_TRAINING_H_

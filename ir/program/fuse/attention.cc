@@ -1,0 +1,228 @@
+#include "ir/program/fuse/attention.h"
+
+#include <algorithm>
+#include <set>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/string_view.h"
+
+namespace cleave {
+namespace {
+
+// Scores below this have no weight in float, whatever the others are.
+constexpr double kHidden = -1e8;
+
+class Finder {
+ public:
+  Finder(const Program& program, int64_t largest_head)
+      : program_(program),
+        largest_head_(largest_head),
+        readers_(program.values.size()),
+        writer_(program.values.size(), -1) {
+    for (size_t i = 0; i < program.steps.size(); ++i) {
+      for (const ValueId value : Reads(program.steps[i])) readers_[value].push_back(static_cast<int>(i));
+      for (const ValueId value : Writes(program.steps[i])) writer_[value] = static_cast<int>(i);
+    }
+    for (const ProgramUpdate& update : program.updates) asked_for_.insert(update.value);
+    for (const ProgramMetric& metric : program.metrics) asked_for_.insert(metric.value);
+    if (program.loss.has_value()) asked_for_.insert(*program.loss);
+  }
+
+  std::vector<Attention> Run() const {
+    std::vector<Attention> found;
+    for (size_t i = 0; i < program_.steps.size(); ++i) {
+      if (std::optional<Attention> attention = At(static_cast<int>(i))) found.push_back(*std::move(attention));
+    }
+    return found;
+  }
+
+ private:
+  const Step& StepAt(int i) const { return program_.steps[static_cast<size_t>(i)]; }
+  const Compute* ComputeAt(int i) const { return i < 0 ? nullptr : std::get_if<Compute>(&StepAt(i).action); }
+  const TensorType& Type(ValueId value) const { return program_.value(value).type; }
+
+  bool IsAskedFor(ValueId value) const { return asked_for_.count(value) > 0; }
+
+  // The step if it is an op of this kind.
+  const Compute* Kind(int i, OpKind kind) const {
+    const Compute* compute = ComputeAt(i);
+    return compute != nullptr && compute->kind == kind ? compute : nullptr;
+  }
+
+  bool IsProduct(int i, Phase phase, bool transpose_a, bool transpose_b) const {
+    const Compute* compute = Kind(i, OpKind::kMatmul);
+    return compute != nullptr && StepAt(i).phase == phase &&
+           compute->attributes.Get(attribute::kTransposeA) == transpose_a &&
+           compute->attributes.Get(attribute::kTransposeB) == transpose_b &&
+           Type(compute->inputs[0]).rank() == Type(compute->inputs[1]).rank();
+  }
+
+  // A value that is followed through ops which are its only readers.
+  struct Path {
+    ValueId value;
+    std::vector<int> steps;
+  };
+
+  // Moves the path on through its only reader if that is a `kind`.
+  const Compute* Follow(OpKind kind, Path& path) const {
+    const std::vector<int>& readers = readers_[path.value];
+    if (readers.size() != 1 || IsAskedFor(path.value)) return nullptr;
+    const Compute* compute = Kind(readers[0], kind);
+    if (compute == nullptr || compute->inputs[0] != path.value) return nullptr;
+    path.steps.push_back(readers[0]);
+    path.value = compute->output;
+    return compute;
+  }
+
+  std::optional<Attention> At(int first) const {
+    if (!IsProduct(first, Phase::kForward, false, true)) return std::nullopt;
+    const Compute& product = *ComputeAt(first);
+    AttentionInputs inputs = {
+        .q = product.inputs[0], .k = product.inputs[1], .v = product.inputs[1], .scores = product.output};
+    Path path = {.value = product.output, .steps = {first}};
+    Follow(OpKind::kCast, path);
+    if (const Compute* scale = Follow(OpKind::kScale, path)) inputs.scale = scale->attributes.Get(attribute::kFactor);
+    if (const Compute* mask = Follow(OpKind::kCausalMask, path)) {
+      inputs.causal = true;
+      if (mask->attributes.Get(attribute::kFill) > kHidden) return std::nullopt;
+    }
+    Follow(OpKind::kCast, path);
+    const Compute* softmax = Follow(OpKind::kSoftmax, path);
+    if (softmax == nullptr || IsAskedFor(softmax->output)) return std::nullopt;
+    return WithWeights(std::move(path), inputs);
+  }
+
+  // `path` ends at the weights in float. They and their cast are read by the second product and by the gradient.
+  std::optional<Attention> WithWeights(Path path, AttentionInputs inputs) const {
+    const ValueId weights = path.value;
+    ValueId read = weights;
+    std::vector<int> others = readers_[weights];
+    const auto cast = absl::c_find_if(others, [&](int i) { return Kind(i, OpKind::kCast) != nullptr; });
+    if (cast != others.end()) {
+      path.steps.push_back(*cast);
+      read = ComputeAt(*cast)->output;
+      if (IsAskedFor(read)) return std::nullopt;
+      others.erase(cast);
+      others.insert(others.end(), readers_[read].begin(), readers_[read].end());
+    }
+    const auto second = absl::c_find_if(
+        others, [&](int i) { return IsProduct(i, Phase::kForward, false, false) && ComputeAt(i)->inputs[0] == read; });
+    if (second == others.end()) return std::nullopt;
+    inputs.v = ComputeAt(*second)->inputs[1];
+    path.steps.push_back(*second);
+    Attention attention;
+    attention.forward = {.steps = path.steps, .inputs = inputs, .output = ComputeAt(*second)->output};
+    others.erase(second);
+    if (!IsLocal(inputs) || !RunsAtItsEnd(attention.forward.steps, {attention.forward.output})) return std::nullopt;
+    if (others.empty()) return attention;
+    attention.backward = Gradient(inputs, weights, read, others);
+    if (!attention.backward.has_value()) return std::nullopt;
+    return attention;
+  }
+
+  // `readers` of the weights (float) and of their cast, all of which must belong to the gradient.
+  std::optional<AttentionBackward> Gradient(const AttentionInputs& inputs, ValueId weights, ValueId cast,
+                                            const std::vector<int>& readers) const {
+    if (readers.size() != 2) return std::nullopt;
+    const bool softmax_first = Kind(readers[0], OpKind::kSoftmaxGradient) != nullptr;
+    const int softmax = readers[softmax_first ? 0 : 1];
+    const int by_value = readers[softmax_first ? 1 : 0];
+    const Compute* gradient = Kind(softmax, OpKind::kSoftmaxGradient);
+    if (gradient == nullptr || gradient->inputs[1] != weights) return std::nullopt;
+    if (!IsProduct(by_value, Phase::kBackward, true, false) || ComputeAt(by_value)->inputs[0] != cast) {
+      return std::nullopt;
+    }
+    AttentionBackward backward;
+    backward.steps = {by_value};
+    backward.inputs = inputs;
+    backward.output_gradient = ComputeAt(by_value)->inputs[1];
+    backward.v_gradient = ComputeAt(by_value)->output;
+    if (!ByWeights(backward, gradient->inputs[0]) || !ByScores(backward, softmax)) return std::nullopt;
+    absl::c_sort(backward.steps);
+    const bool last = RunsAtItsEnd(backward.steps, {backward.q_gradient, backward.k_gradient, backward.v_gradient});
+    if (!last || Type(backward.output_gradient) != Type(inputs.q)) return std::nullopt;
+    return backward;
+  }
+
+  // The steps that make the gradient by the weights, the product of the output's gradient and the values.
+  bool ByWeights(AttentionBackward& backward, ValueId value) const {
+    for (int casts = 0; casts < 2; ++casts) {
+      const int i = writer_[value];
+      if (readers_[value].size() != 1 || IsAskedFor(value)) return false;
+      backward.steps.push_back(i);
+      if (IsProduct(i, Phase::kBackward, false, true)) {
+        return ComputeAt(i)->inputs == std::vector<ValueId>{backward.output_gradient, backward.inputs.v};
+      }
+      if (Kind(i, OpKind::kCast) == nullptr) return false;
+      value = ComputeAt(i)->inputs[0];
+    }
+    return false;
+  }
+
+  // The steps from the gradient of the softmax to those of query and key.
+  bool ByScores(AttentionBackward& backward, int softmax) const {
+    Path path = {.value = ComputeAt(softmax)->output, .steps = {softmax}};
+    Follow(OpKind::kCast, path);
+    const Compute* mask = Follow(OpKind::kCausalMask, path);
+    const Compute* scale = Follow(OpKind::kScale, path);
+    Follow(OpKind::kCast, path);
+    if ((mask != nullptr) != backward.inputs.causal) return false;
+    if (mask != nullptr && mask->attributes.Get(attribute::kFill) != 0) return false;
+    if ((scale == nullptr ? 1 : scale->attributes.Get(attribute::kFactor)) != backward.inputs.scale) return false;
+    const std::vector<int>& readers = readers_[path.value];
+    if (readers.size() != 2 || IsAskedFor(path.value)) return false;
+    const bool query_first = IsProduct(readers[0], Phase::kBackward, false, false);
+    const int by_query = readers[query_first ? 0 : 1];
+    const int by_key = readers[query_first ? 1 : 0];
+    if (!IsProduct(by_query, Phase::kBackward, false, false) || !IsProduct(by_key, Phase::kBackward, true, false)) {
+      return false;
+    }
+    if (ComputeAt(by_query)->inputs != std::vector<ValueId>{path.value, backward.inputs.k}) return false;
+    if (ComputeAt(by_key)->inputs != std::vector<ValueId>{path.value, backward.inputs.q}) return false;
+    backward.q_gradient = ComputeAt(by_query)->output;
+    backward.k_gradient = ComputeAt(by_key)->output;
+    backward.steps.insert(backward.steps.end(), path.steps.begin(), path.steps.end());
+    backward.steps.insert(backward.steps.end(), {by_query, by_key});
+    return true;
+  }
+
+  // Whole heads and whole rows of scores, of one type.
+  bool IsLocal(const AttentionInputs& inputs) const {
+    const auto uncut = [&](ValueId value, int d) {
+      return program_.value(value).layout.dimensions[static_cast<size_t>(d)].empty();
+    };
+    const TensorType& q = Type(inputs.q);
+    const int rank = q.rank();
+    const int64_t head = q.shape.back();
+    if (rank < 3 || head > largest_head_) return false;
+    for (const ValueId value : {inputs.q, inputs.k, inputs.v}) {
+      const TensorType& type = Type(value);
+      if (type.rank() != rank || type.dtype != q.dtype || type.shape.back() != head || !uncut(value, rank - 1)) {
+        return false;
+      }
+    }
+    return uncut(inputs.k, rank - 2) && uncut(inputs.v, rank - 2);
+  }
+
+  // Nothing may read the results before the last of the steps.
+  bool RunsAtItsEnd(const std::vector<int>& steps, const std::vector<ValueId>& results) const {
+    const int last = *absl::c_max_element(steps);
+    return absl::c_all_of(results, [&](ValueId value) {
+      return absl::c_all_of(readers_[value], [&](int reader) { return reader > last; });
+    });
+  }
+
+  const Program& program_;
+  const int64_t largest_head_;
+  IdVector<ValueId, std::vector<int>> readers_;
+  IdVector<ValueId, int> writer_;
+  std::set<ValueId> asked_for_;  // Updates, the loss and metrics.
+};
+
+}  // namespace
+
+std::vector<Attention> FindAttention(const Program& program, int64_t largest_head) {
+  return Finder(program, largest_head).Run();
+}
+
+}  // namespace cleave

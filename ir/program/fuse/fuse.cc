@@ -1,0 +1,293 @@
+#include "ir/program/fuse/fuse.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/match/match.h"
+#include "ir/graph/ops/ops.h"
+
+namespace cleave {
+namespace {
+
+// The readers of a value. Uses that are no step (updates, loss, metrics) count as a reader of their own.
+class Readers {
+ public:
+  explicit Readers(const Program& program) : readers_(program.values.size()) {
+    constexpr int kOutside = -1;
+    for (size_t i = 0; i < program.steps.size(); ++i) {
+      for (const ValueId value : Reads(program.steps[i])) readers_[value].push_back(static_cast<int>(i));
+    }
+    for (const ProgramUpdate& update : program.updates) {
+      readers_[update.value].push_back(kOutside);
+      readers_[update.state].push_back(kOutside);
+    }
+    if (program.loss.has_value()) readers_[*program.loss].push_back(kOutside);
+    for (const ProgramMetric& metric : program.metrics) readers_[metric.value].push_back(kOutside);
+  }
+
+  bool Only(ValueId value, const std::set<int>& steps) const {
+    return std::all_of(readers_[value].begin(), readers_[value].end(),
+                       [&](int reader) { return steps.count(reader) > 0; });
+  }
+  bool Nobody(ValueId value) const { return readers_[value].empty(); }
+  bool OnlyOnce(ValueId value, int step) const { return readers_[value] == std::vector<int>{step}; }
+
+ private:
+  IdVector<ValueId, std::vector<int>> readers_;
+};
+
+class Fuser {
+ public:
+  Fuser(const Program& program, const FuseOptions& options) : program_(program), readers_(program) {
+    fusion_.written_by = IdVector<ValueId, int>(program.values.size(), -1);
+    if (options.largest_attention_head == 0) return;
+    for (Attention& attention : FindAttention(program, options.largest_attention_head)) {
+      attention_steps_.emplace_back(attention.forward.steps.begin(), attention.forward.steps.end());
+      Plan(std::move(attention.forward));
+      if (!attention.backward.has_value()) continue;
+      attention_steps_.back().insert(attention.backward->steps.begin(), attention.backward->steps.end());
+      Plan(*std::move(attention.backward));
+    }
+  }
+
+  Fusion Run() && {
+    for (int i = 0; i < static_cast<int>(program_.steps.size()); ++i) {
+      const Step& step = program_.steps[static_cast<size_t>(i)];
+      if (IsSource(step)) continue;
+      if (const auto piece = pieces_.find(i); piece != pieces_.end()) {
+        if (!piece->second.has_value()) continue;
+        CloseLoop();
+        Append(*std::move(piece->second), step.phase);
+        continue;
+      }
+      if (!loop_.empty() && step.phase != program_.steps[static_cast<size_t>(loop_.front())].phase) CloseLoop();
+      if (Joins(step)) {
+        loop_.push_back(i);
+        continue;
+      }
+      if (!loop_.empty() && IsMovedAhead(step) && !ReadsLoop(step)) {
+        Append(SingleStep{i}, step.phase);
+        continue;
+      }
+      CloseLoop();
+      if (CanLoop(step)) {
+        loop_.push_back(i);
+      } else if (const std::optional<MatMulChain> chain = ChainAt(i); chain.has_value()) {
+        const int last = chain->relu.value_or(chain->bias_add);
+        for (int between = i + 1; between < last; ++between) {
+          const Step& other = StepAt(between);
+          if (between == chain->bias_add || IsSource(other)) continue;
+          if (IsCast(other)) {
+            Append(FusedLoop{{between}}, other.phase);
+          } else {
+            Append(SingleStep{between}, other.phase);
+          }
+        }
+        Append(*chain, step.phase);
+        i = last;
+      } else {
+        Append(SingleStep{i}, step.phase);
+      }
+    }
+    CloseLoop();
+    FindInsideValues();
+    return std::move(fusion_);
+  }
+
+ private:
+  const Step& StepAt(int i) const { return program_.steps[static_cast<size_t>(i)]; }
+
+  bool CanLoop(const Step& step) const {
+    const Compute* compute = ComputeOf(step);
+    if (compute == nullptr || !CanBeLooped(DefinitionOf(compute->kind))) return false;
+    for (size_t input = 0; input < compute->inputs.size(); ++input) {
+      if (!SpanOfInput(program_, *compute, static_cast<int>(input)).has_value()) return false;
+    }
+    return true;
+  }
+
+  // A cast of a bias, for example, stands between a product and the op that adds the bias.
+  static bool IsCast(const Step& step) {
+    const Compute* compute = ComputeOf(step);
+    return compute != nullptr && compute->kind == OpKind::kCast;
+  }
+
+  // Communication, slices and reshapes between two ops of a chain move in front of the chain.
+  static bool IsMovedAhead(const Step& step) { return IsAlias(step) || ComputeOf(step) == nullptr; }
+
+  bool ReadsLoop(const Step& step) const {
+    const std::vector<ValueId> reads = Reads(step);
+    return std::any_of(reads.begin(), reads.end(), [&](ValueId value) { return WrittenInLoop(value); });
+  }
+
+  bool WrittenInLoop(ValueId value) const {
+    return std::any_of(loop_.begin(), loop_.end(), [&](int i) { return ComputeOf(StepAt(i))->output == value; });
+  }
+
+  // Whether the open loop takes `step`: its index space must be the same, and what it reads of the loop's values it
+  // must read at the loop's own index.
+  bool Joins(const Step& step) const {
+    if (loop_.empty() || !CanLoop(step)) return false;
+    const Compute& compute = *ComputeOf(step);
+    const Value& mine = program_.value(compute.output);
+    const Value& theirs = program_.value(ComputeOf(StepAt(loop_.front()))->output);
+    if (mine.type.shape != theirs.type.shape || mine.layout.dimensions != theirs.layout.dimensions) return false;
+    for (size_t input = 0; input < compute.inputs.size(); ++input) {
+      if (!WrittenInLoop(compute.inputs[input])) continue;
+      if (program_.value(compute.inputs[input]).type.shape != mine.type.shape) return false;
+    }
+    return true;
+  }
+
+  using Action = decltype(FusedStage::action);
+
+  // The piece runs at the place of its last step.
+  template <typename Piece>
+  void Plan(Piece piece) {
+    for (const int i : piece.steps) pieces_[i] = std::nullopt;
+    const int last = piece.steps.back();
+    pieces_[last] = std::move(piece);
+  }
+
+  void Append(Action action, Phase phase) {
+    const int stage = static_cast<int>(fusion_.stages.size());
+    fusion_.stages.push_back({std::move(action), phase});
+    for (const int i : StepsOf(fusion_.stages.back())) {
+      for (const ValueId value : Writes(StepAt(i))) fusion_.written_by[value] = stage;
+    }
+  }
+
+  void CloseLoop() {
+    if (loop_.empty()) return;
+    const Phase phase = StepAt(loop_.front()).phase;
+    Append(FusedLoop{std::move(loop_)}, phase);
+    loop_.clear();
+  }
+
+  // The first step after `i` that cannot be moved in front of `value`'s step, or the number of steps if there is none.
+  int Next(int i, ValueId value) const {
+    const int count = static_cast<int>(program_.steps.size());
+    const auto passes = [&](const Step& step) {
+      const std::vector<ValueId> reads = Reads(step);
+      const bool goes_before = IsMovedAhead(step) || IsCast(step);
+      return IsSource(step) || (goes_before && std::find(reads.begin(), reads.end(), value) == reads.end());
+    };
+    do ++i;
+    while (i < count && pieces_.count(i) == 0 && passes(StepAt(i)));
+    return i;
+  }
+
+  // The op of step `i` if it is a `kind`, is the only reader of `value`, reads it as its first input and is in the same
+  // phase.
+  const Compute* OnlyReader(int i, OpKind kind, ValueId value, Phase phase) const {
+    if (i >= static_cast<int>(program_.steps.size()) || StepAt(i).phase != phase) return nullptr;
+    const Compute* compute = ComputeOf(StepAt(i));
+    if (compute == nullptr || compute->kind != kind || compute->inputs[0] != value) return nullptr;
+    return readers_.OnlyOnce(value, i) ? compute : nullptr;
+  }
+
+  std::optional<MatMulChain> ChainAt(int i) const {
+    const Compute* matmul = ComputeOf(StepAt(i));
+    if (matmul == nullptr || matmul->kind != OpKind::kMatmul) return std::nullopt;
+    const Phase phase = StepAt(i).phase;
+    MatMulChain chain;
+    chain.matmul = i;
+    chain.bias_add = Next(i, matmul->output);
+    const Compute* bias_add = OnlyReader(chain.bias_add, OpKind::kBiasAdd, matmul->output, phase);
+    if (bias_add == nullptr) return std::nullopt;
+    const int after = Next(chain.bias_add, bias_add->output);
+    if (OnlyReader(after, OpKind::kRelu, bias_add->output, phase) != nullptr) chain.relu = after;
+    return chain;
+  }
+
+  void FindInsideValues() {
+    for (const FusedStage& stage : fusion_.stages) {
+      const std::vector<int> steps = StepsOf(stage);
+      if (steps.size() < 2) continue;
+      const std::set<int> within(steps.begin(), steps.end());
+      for (const int i : steps) {
+        const ValueId value = ComputeOf(StepAt(i))->output;
+        if (i != steps.back() && readers_.Only(value, within)) fusion_.inside.insert(value);
+      }
+    }
+    // The gradient computes again what it reads of the forward piece.
+    for (const std::set<int>& within : attention_steps_) {
+      for (const int i : within) {
+        const ValueId value = ComputeOf(StepAt(i))->output;
+        if (!readers_.Nobody(value) && readers_.Only(value, within)) fusion_.inside.insert(value);
+      }
+    }
+  }
+
+  const Program& program_;
+  Readers readers_;
+  Fusion fusion_;
+  std::vector<int> loop_;                        // The loop that is being filled.
+  std::map<int, std::optional<Action>> pieces_;  // Per step of attention: the piece, at its last step.
+  std::vector<std::set<int>> attention_steps_;   // Of each attention, both directions.
+};
+
+}  // namespace
+
+const Compute* ComputeOf(const Step& step) { return std::get_if<Compute>(&step.action); }
+
+bool IsSource(const Step& step) {
+  const Compute* compute = ComputeOf(step);
+  return compute != nullptr && DefinitionOf(compute->kind).op_class == OpClass::kSource;
+}
+
+std::vector<KernelCall> CallsOf(const Program& program, const Compute& compute) {
+  const auto calls = DefinitionOf(compute.kind).calls;
+  if (calls == nullptr) return {};
+  std::vector<TensorType> inputs;
+  for (const ValueId input : compute.inputs) inputs.push_back(program.value(input).type);
+  return calls({.inputs = inputs,
+                .output = program.value(compute.output).type,
+                .attributes = compute.attributes,
+                .is_manual = program.is_manual});
+}
+
+bool IsAlias(const Step& step) {
+  if (std::holds_alternative<View>(step.action)) return true;
+  const Compute* compute = ComputeOf(step);
+  return compute != nullptr && DefinitionOf(compute->kind).is_alias;
+}
+
+std::vector<int> StepsOf(const FusedStage& stage) {
+  return Match(
+      stage.action, [](const SingleStep& single) { return std::vector<int>{single.step}; },
+      [](const FusedLoop& loop) { return loop.steps; },
+      [](const MatMulChain& chain) {
+        std::vector<int> steps = {chain.matmul, chain.bias_add};
+        if (chain.relu.has_value()) steps.push_back(*chain.relu);
+        return steps;
+      },
+      [](const AttentionForward& attention) { return attention.steps; },
+      [](const AttentionBackward& attention) { return attention.steps; });
+}
+
+std::optional<std::vector<bool>> SpanOfInput(const Program& program, const Compute& compute, int input) {
+  const Rule rule = RuleOf(program, compute);
+  std::map<int, size_t> dimension_of_factor;
+  for (size_t d = 0; d < rule.output.size(); ++d) {
+    if (rule.output[d].size() > 1) return std::nullopt;
+    for (const int factor : rule.output[d]) dimension_of_factor[factor] = d;
+  }
+  std::vector<bool> span(rule.output.size(), false);
+  size_t next = 0;
+  for (const FactorList& factors : rule.inputs[static_cast<size_t>(input)]) {
+    if (factors.empty()) continue;
+    const auto found = dimension_of_factor.find(factors.front());
+    if (factors.size() > 1 || found == dimension_of_factor.end() || found->second < next) return std::nullopt;
+    span[found->second] = true;
+    next = found->second + 1;
+  }
+  return span;
+}
+
+bool CanBeLooped(const OpDefinition& op) { return op.op_class == OpClass::kElementwise && !op.depends_on_place; }
+
+Fusion Fuse(const Program& program, const FuseOptions& options) { return Fuser(program, options).Run(); }
+
+}  // namespace cleave

@@ -1,0 +1,94 @@
+// Which steps of a program are emitted as one piece: chains of elementwise ops become one loop, a matrix product
+// includes its bias and relu, and attention does not store its scores where the target can avoid it.
+//
+//   h1.matmul, h1.bias_add, h1.relu                 -> MatMulChain
+//   w.momentum' = 0.9 * w.momentum + g; w' = w - lr * w.momentum'   (four ops) -> FusedLoop
+//
+// Only neighbours are joined, so the order of the program stays, and with it the order of collectives. Sources have no
+// stage.
+#ifndef CLEAVE_IR_PROGRAM_FUSE_FUSE_H_
+#define CLEAVE_IR_PROGRAM_FUSE_FUSE_H_
+
+#include <optional>
+#include <set>
+#include <variant>
+#include <vector>
+
+#include "ir/graph/ops/kernel_call.h"
+#include "ir/graph/ops/ops.h"
+#include "ir/program/fuse/attention.h"
+#include "ir/program/program.h"
+
+namespace cleave {
+
+// Indexes into Program::steps.
+struct SingleStep {
+  int step = 0;
+
+  bool operator==(const SingleStep&) const = default;
+};
+
+// Elementwise ops whose values have one shape and layout, in the program's order.
+struct FusedLoop {
+  std::vector<int> steps;
+
+  bool operator==(const FusedLoop&) const = default;
+};
+
+// matmul, then bias_add, then perhaps relu; only the last value is stored.
+struct MatMulChain {
+  int matmul = 0;
+  int bias_add = 0;
+  std::optional<int> relu;
+
+  bool operator==(const MatMulChain&) const = default;
+};
+
+struct FusedStage {
+  std::variant<SingleStep, FusedLoop, MatMulChain, AttentionForward, AttentionBackward> action;
+  Phase phase = Phase::kForward;
+
+  bool operator==(const FusedStage&) const = default;
+};
+
+struct Fusion {
+  std::vector<FusedStage> stages;  // In the program's order.
+  // Values that exist only inside their stage, and need no memory.
+  std::set<ValueId> inside;
+  // The stage that writes the value; -1 for sources.
+  IdVector<ValueId, int> written_by;
+};
+
+struct FuseOptions {
+  // Attention is one piece if its heads have at most so many elements; with 0 it stays op by op.
+  int64_t largest_attention_head = 0;
+
+  bool operator==(const FuseOptions&) const = default;
+};
+
+Fusion Fuse(const Program& program, const FuseOptions& options = {});
+
+// Whether the op may become part of a loop: an element of its value depends on one element of each input alone.
+bool CanBeLooped(const OpDefinition& op);
+
+// The steps of a stage, in order.
+std::vector<int> StepsOf(const FusedStage& stage);
+
+// For each dimension of an elementwise op's output: whether input `input` has that dimension too; otherwise the input
+// is repeated along it. nullopt where the input's dimensions are not those of the output in the same order; such an op
+// cannot be part of a loop.
+std::optional<std::vector<bool>> SpanOfInput(const Program& program, const Compute& compute, int input);
+
+// The Compute of a step, or null.
+const Compute* ComputeOf(const Step& step);
+bool IsSource(const Step& step);
+
+// The calls of the runtime that compute an op; none where it has no form as calls.
+std::vector<KernelCall> CallsOf(const Program& program, const Compute& compute);
+
+// A reshape, flatten, identity or view: its local value is that of its only input, element by element.
+bool IsAlias(const Step& step);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_IR_PROGRAM_FUSE_FUSE_H_

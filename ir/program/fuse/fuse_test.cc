@@ -1,0 +1,228 @@
+#include "ir/program/fuse/fuse.h"
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "base/check/check.h"
+#include "gtest/gtest.h"
+#include "ir/graph/ops/builder.h"
+#include "ir/graph/ops/ops.h"
+#include "ir/graph/training/training.h"
+#include "ir/program/fuse/storage.h"
+#include "ir/program/partition/partition.h"
+#include "ir/sharding/mesh/mesh.h"
+#include "ir/testing/plans.h"
+#include "ir/testing/sources.h"
+#include "ir/transforms/differentiate/differentiate.h"
+
+namespace cleave {
+namespace {
+
+// The names of the steps of each stage, as "a b | c".
+std::string StagesText(const Program& program, const Fusion& fusion) {
+  std::string text;
+  for (const FusedStage& stage : fusion.stages) {
+    if (!text.empty()) text += " | ";
+    bool first = true;
+    for (const int i : StepsOf(stage)) {
+      text += (first ? "" : " ") + program.steps[static_cast<size_t>(i)].name;
+      first = false;
+    }
+  }
+  return text;
+}
+
+ValueId Named(const Program& program, absl::string_view name) {
+  for (int i = 0; i < static_cast<int>(program.values.size()); ++i) {
+    if (program.value(ValueId(i)).name == name) return ValueId(i);
+  }
+  ADD_FAILURE() << "no value " << name;
+  return ValueId(0);
+}
+
+Program DataParallelProgram(const Graph& graph, const Mesh& mesh) {
+  absl::StatusOr<Program> program = Partition(graph, DataParallelPlan(graph, mesh));
+  CLEAVE_CHECK(program.ok()) << program.status();
+  return *std::move(program);
+}
+
+Program SingleRankProgram(const Graph& graph) { return DataParallelProgram(graph, Mesh::OfDevices(1)); }
+
+// Two dense layers on flattened images of 2 x 3, and a loss.
+Graph DenseForward() {
+  GraphBuilder builder;
+  const OpId image = AddInput(builder, "image", {8, 2, 3});
+  const OpId label = AddInput(builder, "label", {8}, DType::kI32);
+  const auto dense = [&](OpId x, int64_t width, const std::string& name) {
+    const Shape weight_shape = {width, builder.type(x).shape[1]};
+    const OpId weight = AddParameter(builder, name + ".weight", weight_shape);
+    const OpId bias = AddParameter(builder, name + ".bias", {width});
+    const OpId product = builder.Add(OpKind::kMatmul, {x, weight}, {{attribute::kTransposeB, true}}, name + ".matmul");
+    return builder.Add(OpKind::kBiasAdd, {product, bias}, {}, name + ".bias_add");
+  };
+  const OpId flat = builder.Add(OpKind::kReshape, {image}, {{attribute::kShape, Shape{8, 6}}}, "flat");
+  const OpId hidden = builder.Add(OpKind::kRelu, {dense(flat, 5, "h1")}, {}, "h1.relu");
+  const OpId loss = builder.Add(OpKind::kCrossEntropy, {dense(hidden, 3, "logits"), label}, {}, "loss");
+  builder.mutable_graph().loss = loss;
+  return std::move(builder).Build();
+}
+
+Graph Trained(const Graph& forward, const Optimizer& optimizer) {
+  absl::StatusOr<Graph> graph = Differentiate(forward, optimizer);
+  CLEAVE_CHECK(graph.ok()) << graph.status();
+  return *std::move(graph);
+}
+
+TEST(Fuse, ChainsOfOneShapeBecomeOneLoop) {
+  GraphBuilder builder;
+  const OpId x = AddInput(builder, "x", {4, 6});
+  const OpId row = AddInput(builder, "row", {6});
+  const OpId a = builder.Add(OpKind::kAdd, {x, row}, {}, "a");
+  const OpId b = builder.Add(OpKind::kExp, {a}, {}, "b");
+  const OpId sum = builder.Add(OpKind::kReduceSum, {b}, {{attribute::kAxes, std::vector<int64_t>{0}}}, "sum");
+  const OpId c = builder.Add(OpKind::kNeg, {sum}, {}, "c");
+  builder.Add(OpKind::kMul, {b, c}, {}, "d");
+  const Program program = SingleRankProgram(std::move(builder).Build());
+  const Fusion fusion = Fuse(program);
+  EXPECT_EQ(StagesText(program, fusion), "a b | sum | c | d");
+  EXPECT_EQ(fusion.inside, std::set<ValueId>{Named(program, "a")});
+  EXPECT_EQ(fusion.written_by[Named(program, "x")], -1);
+  EXPECT_EQ(fusion.written_by[Named(program, "d")], 3);
+}
+
+TEST(Fuse, AReshapeOfAnotherValueGoesAhead) {
+  GraphBuilder builder;
+  const OpId x = AddInput(builder, "x", {4, 6});
+  const OpId a = builder.Add(OpKind::kExp, {x}, {}, "a");
+  const OpId flat = builder.Add(OpKind::kReshape, {x}, {{attribute::kShape, Shape{24}}}, "flat");
+  const OpId b = builder.Add(OpKind::kNeg, {a}, {}, "b");
+  const OpId own = builder.Add(OpKind::kReshape, {b}, {{attribute::kShape, Shape{24}}}, "own");
+  builder.Add(OpKind::kAdd, {flat, own}, {}, "c");
+  const Program program = SingleRankProgram(std::move(builder).Build());
+  EXPECT_EQ(StagesText(program, Fuse(program)), "flat | a b | own | c");
+}
+
+TEST(Fuse, MatMulTakesBiasAndRelu) {
+  const Program program = SingleRankProgram(DenseForward());
+  EXPECT_EQ(StagesText(program, Fuse(program)),
+            "flat | h1.matmul h1.bias_add h1.relu | logits.matmul logits.bias_add | loss");
+}
+
+TEST(Fuse, OpsThatDependOnThePlaceStandAlone) {
+  GraphBuilder builder;
+  const OpId x = AddInput(builder, "x", {2, 3, 8});
+  const OpId a = builder.Add(OpKind::kExp, {x}, {}, "a");
+  const OpId turned = builder.Add(OpKind::kRope, {a}, {}, "turned");
+  const OpId b = builder.Add(OpKind::kNeg, {turned}, {}, "b");
+  builder.Add(OpKind::kExp, {builder.Add(OpKind::kCausalMask, {b}, {}, "masked")}, {}, "c");
+  const Program program = SingleRankProgram(std::move(builder).Build());
+  EXPECT_EQ(StagesText(program, Fuse(program)), "a | turned | b | masked | c");
+}
+
+TEST(Fuse, MatMulThatSomeoneElseReadsStandsAlone) {
+  GraphBuilder builder;
+  const OpId x = AddInput(builder, "x", {4, 6});
+  const OpId w = AddInput(builder, "w", {6, 5});
+  const OpId bias = AddInput(builder, "bias", {5});
+  const OpId product = builder.Add(OpKind::kMatmul, {x, w}, {}, "product");
+  const OpId y = builder.Add(OpKind::kBiasAdd, {product, bias}, {}, "y");
+  builder.Add(OpKind::kMul, {y, product}, {}, "z");
+  const Program program = SingleRankProgram(std::move(builder).Build());
+  EXPECT_EQ(StagesText(program, Fuse(program)), "product | y z");
+}
+
+TEST(Storage, OptimizersUpdateInPlace) {
+  for (const Optimizer::Kind kind :
+       {Optimizer::Kind::kSgd, Optimizer::Kind::kMomentum, Optimizer::Kind::kAdam, Optimizer::Kind::kAdamW}) {
+    Optimizer optimizer;
+    optimizer.kind = kind;
+    optimizer.weight_decay = 0.01;
+    const Program program = SingleRankProgram(Trained(DenseForward(), optimizer));
+    const Fusion fusion = Fuse(program);
+    const Storage storage = PlanStorage(program, fusion);
+    EXPECT_TRUE(storage.copies.empty());
+    for (const ProgramUpdate& update : program.updates) EXPECT_EQ(storage.root[update.value], update.state);
+    // One loop for each of the four parameters.
+    int loops = 0;
+    for (const FusedStage& stage : fusion.stages) {
+      loops += stage.phase == Phase::kUpdate && std::holds_alternative<FusedLoop>(stage.action);
+    }
+    EXPECT_EQ(loops, 4);
+  }
+}
+
+TEST(Storage, AnOldStateThatIsReadLaterIsNotOverwritten) {
+  GraphBuilder builder;
+  builder.SetPhase(Phase::kUpdate);
+  const OpId state = builder.Add(OpKind::kState, {}, {{attribute::kShape, Shape{16}}}, "state");
+  const OpId fresh = builder.Add(OpKind::kExp, {state}, {}, "fresh");
+  const OpId sum = builder.Add(OpKind::kReduceSum, {state}, {}, "sum");
+  builder.Add(OpKind::kNeg, {sum}, {}, "late");
+  Graph graph = std::move(builder).Build();
+  graph.updates = {{state, fresh}};
+  const Program program = SingleRankProgram(graph);
+  const Storage storage = PlanStorage(program, Fuse(program));
+  ASSERT_EQ(storage.copies.size(), 1u);
+  EXPECT_NE(storage.root[Named(program, "fresh")], storage.root[Named(program, "state")]);
+}
+
+TEST(Fuse, ACastOfTheBiasGoesBeforeTheProduct) {
+  const Attributes bf16 = {{attribute::kDType, DType::kBf16}};
+  GraphBuilder builder;
+  const OpId x = builder.Add(OpKind::kCast, {AddInput(builder, "image", {8, 6})}, bf16, "x");
+  const OpId weight = builder.Add(OpKind::kCast, {AddInput(builder, "weight", {6, 4})}, bf16, "w");
+  const OpId bias = AddInput(builder, "bias", {4});
+  const OpId product = builder.Add(OpKind::kMatmul, {x, weight}, {}, "product");
+  const OpId cast = builder.Add(OpKind::kCast, {bias}, bf16, "bias.bf16");
+  builder.Add(OpKind::kRelu, {builder.Add(OpKind::kBiasAdd, {product, cast}, {}, "sum")}, {}, "result");
+  const Program program = SingleRankProgram(std::move(builder).Build());
+  EXPECT_EQ(StagesText(program, Fuse(program)), "x | w | bias.bf16 | product sum result");
+}
+
+TEST(Storage, LoopsWriteOverInputsThatDie) {
+  GraphBuilder builder;
+  const OpId x = AddInput(builder, "x", {16});
+  const OpId a = builder.Add(OpKind::kReshape, {x}, {{attribute::kShape, Shape{4, 4}}}, "a");
+  const OpId soft = builder.Add(OpKind::kSoftmax, {a}, {}, "soft");
+  const OpId b = builder.Add(OpKind::kExp, {soft}, {}, "b");
+  const OpId more = builder.Add(OpKind::kSoftmax, {b}, {}, "more");
+  builder.Add(OpKind::kAdd, {more, b}, {}, "c");
+  const Program program = SingleRankProgram(std::move(builder).Build());
+  const Storage storage = PlanStorage(program, Fuse(program));
+  EXPECT_EQ(storage.root[Named(program, "a")], Named(program, "x"));
+  EXPECT_EQ(storage.root[Named(program, "b")], Named(program, "soft"));
+  EXPECT_EQ(storage.root[Named(program, "c")], Named(program, "more"));
+  // Inputs stay.
+  EXPECT_EQ(storage.root[Named(program, "soft")], Named(program, "soft"));
+}
+
+TEST(Storage, AllReducesAreInPlaceAndMergedOnesContiguous) {
+  const Mesh mesh = Mesh::OfDevices(2);
+  const Graph graph = Trained(DenseForward(), {.kind = Optimizer::Kind::kMomentum});
+  const Program program = DataParallelProgram(graph, mesh);
+  const Fusion fusion = Fuse(program);
+  const Storage storage = PlanStorage(program, fusion);
+  int merged = 0;
+  for (size_t i = 0; i < program.steps.size(); ++i) {
+    const auto* collective = std::get_if<Collective>(&program.steps[i].action);
+    if (collective == nullptr || collective->kind != CollectiveKind::kAllReduce) continue;
+    for (const Transfer& transfer : collective->transfers) {
+      EXPECT_TRUE(storage.SameBuffer(transfer.input, transfer.output)) << program.steps[i].name;
+    }
+    if (collective->transfers.size() == 1) continue;
+    ++merged;
+    const Bucket& bucket = storage.buckets.at(static_cast<int>(i));
+    ASSERT_EQ(bucket.size(), collective->transfers.size());
+    for (size_t part = 1; part < bucket.size(); ++part) {
+      const BufferPlan::Buffer& before = *storage.buffers.Find(bucket[part - 1]);
+      const int64_t gap = storage.buffers.Find(bucket[part])->offset - before.offset - before.size.value();
+      EXPECT_GE(gap, 0);
+      EXPECT_LT(gap, BufferPlan::kAlignment);
+    }
+  }
+  EXPECT_EQ(merged, 1);
+}
+
+}  // namespace
+}  // namespace cleave

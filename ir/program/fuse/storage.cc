@@ -1,0 +1,321 @@
+#include "ir/program/fuse/storage.h"
+
+#include <algorithm>
+#include <set>
+
+#include "absl/algorithm/container.h"
+#include "base/match/match.h"
+#include "ir/graph/ops/kernel_call.h"
+#include "ir/graph/ops/ops.h"
+
+namespace cleave {
+namespace {
+
+// One reading of a value: in which stage, at which of the stage's steps, and whether the loop reads it element by
+// element at its own index.
+struct Reading {
+  int stage = 0;
+  int position = 0;
+  bool own_index = false;
+  bool literal = false;  // A constant would be written as a number here.
+};
+
+class StoragePlanner {
+ public:
+  StoragePlanner(const Program& program, const Fusion& fusion)
+      : program_(program), fusion_(fusion), readings_(program.values.size()), classes_(program.values.size()) {
+    storage_.root = IdVector<ValueId, std::optional<ValueId>>(program.values.size());
+  }
+
+  Storage Run() && {
+    CollectReadings();
+    RootEveryValue();
+    UpdateInPlace();
+    AllReduceInPlace();
+    LoopInPlace();
+    PlanMemory();
+    return std::move(storage_);
+  }
+
+ private:
+  const Step& StepAt(int i) const { return program_.steps[static_cast<size_t>(i)]; }
+  int stage_count() const { return static_cast<int>(fusion_.stages.size()); }
+  // Loss and metrics are read between the backward pass and the update. That moment is a stage of its own.
+  int first_update_stage() const {
+    const auto found = absl::c_find_if(fusion_.stages, [](const FusedStage& s) { return s.phase == Phase::kUpdate; });
+    return static_cast<int>(found - fusion_.stages.begin());
+  }
+
+  void CollectReadings() {
+    for (int stage = 0; stage < stage_count(); ++stage) {
+      const FusedStage& fused = fusion_.stages[static_cast<size_t>(stage)];
+      const bool loop = std::holds_alternative<FusedLoop>(fused.action);
+      const std::vector<int> steps = StepsOf(fused);
+      for (int position = 0; position < static_cast<int>(steps.size()); ++position) {
+        const Step& step = StepAt(steps[static_cast<size_t>(position)]);
+        const std::vector<ValueId> reads = Reads(step);
+        for (size_t input = 0; input < reads.size(); ++input) {
+          bool own_index = false;
+          if (loop) {
+            const std::optional<std::vector<bool>> span =
+                SpanOfInput(program_, *ComputeOf(step), static_cast<int>(input));
+            own_index = span.has_value() && Covers(*span, step);
+          }
+          const bool literal = loop || TakesLiteral(step, input);
+          readings_[reads[input]].push_back({stage, position, own_index, literal});
+        }
+      }
+    }
+    const int asked = first_update_stage();
+    if (program_.loss.has_value()) readings_[*program_.loss].push_back({.stage = asked, .position = -1});
+    for (const ProgramMetric& metric : program_.metrics)
+      readings_[metric.value].push_back({.stage = asked, .position = -1});
+  }
+
+  // `span` leaves out only dimensions of size 1.
+  bool Covers(const std::vector<bool>& span, const Step& step) const {
+    const Shape& shape = program_.value(ComputeOf(step)->output).type.shape;
+    for (size_t d = 0; d < span.size(); ++d) {
+      if (!span[d] && shape[d] != 1) return false;
+    }
+    return true;
+  }
+
+  void RootEveryValue() {
+    for (const Step& step : program_.steps) {
+      const Compute* compute = ComputeOf(step);
+      for (const ValueId value : Writes(step)) {
+        if (fusion_.inside.count(value) > 0 || !NeedsMemory(compute, value)) continue;
+        storage_.root[value] = value;
+        if (IsAlias(step) || IsEffect(compute)) storage_.root[value] = storage_.root[Reads(step).front()];
+        if (IsSource(step)) permanent_.insert(value);
+        if (storage_.root[value].has_value()) classes_[*storage_.root[value]].push_back(value);
+      }
+    }
+  }
+
+  bool NeedsMemory(const Compute* compute, ValueId value) const {
+    if (compute == nullptr) return true;
+    if (compute->kind == OpKind::kStepScalar) return false;
+    if (compute->kind != OpKind::kConstant) return true;
+    return absl::c_any_of(readings_[value], [](const Reading& reading) { return !reading.literal; }) ||
+           absl::c_any_of(program_.updates, [&](const ProgramUpdate& update) { return update.value == value; });
+  }
+
+  static bool IsEffect(const Compute* compute) {
+    return compute != nullptr && DefinitionOf(compute->kind).op_class == OpClass::kEffect;
+  }
+
+  // A scalar that calls of the op take by value.
+  bool TakesLiteral(const Step& step, size_t input) const {
+    const Compute* compute = ComputeOf(step);
+    if (compute == nullptr || program_.value(compute->inputs[input]).type.rank() > 0) return false;
+    const std::vector<KernelCall> calls = CallsOf(program_, *compute);
+    return absl::c_any_of(calls, [&](const KernelCall& call) {
+      return absl::c_any_of(call.arguments, [&](const CallArgument& argument) {
+        const ScalarInput* scalar = std::get_if<ScalarInput>(&argument);
+        return scalar != nullptr && scalar->input == static_cast<int>(input);
+      });
+    });
+  }
+
+  // The values that lie in the buffer of `root`.
+  const std::vector<ValueId>& ClassOf(ValueId root) const { return classes_[root]; }
+
+  // Whether nothing reads the buffer of `root` after step `position` of stage `stage`, and that stage reads it only at
+  // the loop's own index.
+  bool DeadAfter(ValueId root, int stage, int position) const {
+    for (const ValueId value : ClassOf(root)) {
+      for (const Reading& reading : readings_[value]) {
+        if (reading.stage < stage) continue;
+        if (reading.stage > stage || reading.position > position || !reading.own_index) return false;
+      }
+    }
+    return true;
+  }
+
+  // The place of `value`'s step among the steps of the stage that writes it.
+  int PositionOf(ValueId value) const {
+    const std::vector<int> steps = StepsOf(fusion_.stages[static_cast<size_t>(fusion_.written_by[value])]);
+    for (size_t i = 0; i < steps.size(); ++i) {
+      if (absl::c_linear_search(Writes(StepAt(steps[i])), value)) return static_cast<int>(i);
+    }
+    return 0;
+  }
+
+  void UpdateInPlace() {
+    for (const ProgramUpdate& update : program_.updates) {
+      if (update.state == update.value) continue;
+      const int stage = fusion_.written_by[update.value];
+      const bool in_place =
+          stage >= 0 && storage_.root[update.value] == update.value && permanent_.count(update.value) == 0 &&
+          fusion_.stages[static_cast<size_t>(stage)].phase == Phase::kUpdate && updated_.count(update.state) == 0 &&
+          DeadAfter(update.state, stage, PositionOf(update.value));
+      if (!in_place) {
+        storage_.copies.push_back(update);
+        continue;
+      }
+      updated_.insert(update.state);
+      Merge(update.value, update.state);
+    }
+  }
+
+  // Another state takes the old value of this state.
+  bool IsValueOfUpdate(ValueId state) const {
+    return absl::c_any_of(program_.updates, [&](const ProgramUpdate& update) { return update.value == state; });
+  }
+
+  void Merge(ValueId from, ValueId to) {
+    for (const ValueId member : classes_[from]) storage_.root[member] = to;
+    classes_[to].insert(classes_[to].end(), classes_[from].begin(), classes_[from].end());
+    classes_[from].clear();
+  }
+
+  void AllReduceInPlace() {
+    for (int stage = 0; stage < stage_count(); ++stage) {
+      const auto* single = std::get_if<SingleStep>(&fusion_.stages[static_cast<size_t>(stage)].action);
+      if (single == nullptr) continue;
+      const auto* collective = std::get_if<Collective>(&StepAt(single->step).action);
+      if (collective == nullptr || !WorksInPlace(collective->kind)) continue;
+      const bool merged = collective->transfers.size() > 1 && OneType(*collective);
+      Bucket bucket;
+      for (const Transfer& transfer : collective->transfers) {
+        const ValueId root = *storage_.root[transfer.input];
+        const bool taken = merged && (bucketed_.count(root) > 0 || absl::c_linear_search(bucket, root));
+        const bool in_place = permanent_.count(root) == 0 && !taken &&
+                              storage_.root[transfer.output] == transfer.output && ReadOnceIn(root, stage);
+        if (in_place) Merge(transfer.output, root);
+        bucket.push_back(*storage_.root[transfer.output]);
+      }
+      if (!merged) continue;
+      // A result that is written into the buffer of a state cannot move into a bucket.
+      std::set<ValueId> distinct(bucket.begin(), bucket.end());
+      const bool free = distinct.size() == bucket.size() && absl::c_none_of(bucket, [&](ValueId root) {
+                          return permanent_.count(root) > 0 || bucketed_.count(root) > 0;
+                        });
+      if (!free) continue;
+      bucketed_.insert(bucket.begin(), bucket.end());
+      storage_.buckets[single->step] = bucket;
+    }
+  }
+
+  static bool WorksInPlace(CollectiveKind kind) {
+    return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kBroadcast;
+  }
+
+  bool OneType(const Collective& collective) const {
+    return absl::c_all_of(collective.transfers, [&](const Transfer& transfer) {
+      return program_.value(transfer.output).type.dtype ==
+             program_.value(collective.transfers.front().output).type.dtype;
+    });
+  }
+
+  // Whether no later stage reads the buffer, and this stage reads it exactly once.
+  bool ReadOnceIn(ValueId root, int stage) const {
+    int here = 0;
+    for (const ValueId value : ClassOf(root)) {
+      for (const Reading& reading : readings_[value]) {
+        if (reading.stage > stage) return false;
+        here += reading.stage == stage;
+      }
+    }
+    return here == 1;
+  }
+
+  void LoopInPlace() {
+    for (int stage = 0; stage < stage_count(); ++stage) {
+      const auto* loop = std::get_if<FusedLoop>(&fusion_.stages[static_cast<size_t>(stage)].action);
+      if (loop == nullptr) continue;
+      for (int position = 0; position < static_cast<int>(loop->steps.size()); ++position) {
+        const Compute& compute = *ComputeOf(StepAt(loop->steps[static_cast<size_t>(position)]));
+        const ValueId output = compute.output;
+        if (storage_.root[output] != output || bucketed_.count(output) > 0) continue;
+        for (int earlier = 0; earlier <= position; ++earlier) {
+          if (ReuseInputOf(loop->steps[static_cast<size_t>(earlier)], output, stage, position)) break;
+        }
+      }
+    }
+  }
+
+  // Puts `output` into the buffer of an input of step `i` whose last reading this is.
+  bool ReuseInputOf(int i, ValueId output, int stage, int position) {
+    for (const ValueId input : ComputeOf(StepAt(i))->inputs) {
+      const std::optional<ValueId> root = storage_.root[input];
+      if (!root.has_value() || *root == output || permanent_.count(*root) > 0 || bucketed_.count(*root) > 0) continue;
+      if (fusion_.written_by[*root] >= stage || SizeOf(*root) != SizeOf(output)) continue;
+      if (WrittenIn(*root, stage) || !DeadAfter(*root, stage, position)) continue;
+      Merge(output, *root);
+      return true;
+    }
+    return false;
+  }
+
+  bool WrittenIn(ValueId root, int stage) const {
+    return absl::c_any_of(ClassOf(root), [&](ValueId member) { return fusion_.written_by[member] == stage; });
+  }
+
+  Bytes SizeOf(ValueId value) const {
+    const Value& info = program_.value(value);
+    return ElementSize(info.type.dtype) * ElementCount(LargestLocalShape(program_, value));
+  }
+
+  void PlanMemory() {
+    std::vector<Stage>& stages = storage_.stages;
+    const int asked = first_update_stage();
+    for (int stage = 0; stage <= stage_count(); ++stage) {
+      if (stage == asked) stages.push_back(AskedFor());
+      if (stage < stage_count()) stages.push_back(RootsOf(fusion_.stages[static_cast<size_t>(stage)]));
+    }
+    Stage copies;
+    for (const ProgramUpdate& update : storage_.copies) copies.reads.push_back(*storage_.root[update.value]);
+    stages.push_back(std::move(copies));
+
+    std::vector<BufferRequest>& requests = storage_.requests;
+    for (int i = 0; i < static_cast<int>(program_.values.size()); ++i) {
+      const ValueId value(i);
+      if (storage_.root[value] != value) continue;
+      BufferRequest request = {.value = value, .size = SizeOf(value)};
+      for (const ValueId member : ClassOf(value)) request.size = std::max(request.size, SizeOf(member));
+      request.always_live = permanent_.count(value) > 0;
+      requests.push_back(request);
+    }
+    std::vector<Bucket> buckets;
+    for (const auto& [step, bucket] : storage_.buckets) buckets.push_back(bucket);
+    storage_.buffers = PlanBuffers(stages, requests, buckets);
+  }
+
+  Stage AskedFor() const {
+    Stage stage;
+    if (program_.loss.has_value()) AddRoot(*program_.loss, stage.reads);
+    for (const ProgramMetric& metric : program_.metrics) AddRoot(metric.value, stage.reads);
+    return stage;
+  }
+
+  Stage RootsOf(const FusedStage& fused) const {
+    Stage stage;
+    for (const int i : StepsOf(fused)) {
+      for (const ValueId value : Reads(StepAt(i))) AddRoot(value, stage.reads);
+      for (const ValueId value : Writes(StepAt(i))) AddRoot(value, stage.writes);
+    }
+    return stage;
+  }
+
+  void AddRoot(ValueId value, std::vector<ValueId>& roots) const {
+    if (storage_.root[value].has_value()) roots.push_back(*storage_.root[value]);
+  }
+
+  const Program& program_;
+  const Fusion& fusion_;
+  IdVector<ValueId, std::vector<Reading>> readings_;
+  IdVector<ValueId, std::vector<ValueId>> classes_;
+  std::set<ValueId> permanent_;  // Inputs, parameters, states, constants: only their update may overwrite them.
+  std::set<ValueId> updated_;    // States that are updated in place.
+  std::set<ValueId> bucketed_;
+  Storage storage_;
+};
+
+}  // namespace
+
+Storage PlanStorage(const Program& program, const Fusion& fusion) { return StoragePlanner(program, fusion).Run(); }
+
+}  // namespace cleave

@@ -1,0 +1,42 @@
+// Where the values of a fused program lie: which share a buffer, and the offsets of the buffers in one arena.
+//
+// A value has a root, the value whose buffer it uses. Most values are their own root. Other values lie in place:
+//   reshape, view  in the input
+//   all-reduce     in the input, when nothing else reads that afterwards; the inputs of a merged one form a bucket, in
+//                  which they lie one after another; the same holds for a broadcast
+//   state update   in the state, when nobody reads the old state afterwards: optimizers then update in place
+//   fused loop     in an input that is read there for the last time, element by element
+// Values inside a stage, step scalars, and constants that only loops read have no root.
+#ifndef CLEAVE_IR_PROGRAM_FUSE_STORAGE_H_
+#define CLEAVE_IR_PROGRAM_FUSE_STORAGE_H_
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "ir/program/fuse/fuse.h"
+#include "ir/program/program.h"
+#include "ir/program/schedule/buffers.h"
+
+namespace cleave {
+
+struct Storage {
+  IdVector<ValueId, std::optional<ValueId>> root;
+  std::vector<ProgramUpdate> copies;  // State updates that are not in place: copied at the end of the step.
+  // For each step that is a merged collective: what lies in one piece, by transfer, in order. A step is absent where
+  // its transfers are placed separately.
+  std::map<int, Bucket> buckets;
+  BufferPlan buffers;  // By root.
+  // What `buffers` was planned for: for each stage the roots that it reads and writes, and the roots with their sizes.
+  // Besides the stages of the fusion there is one in which loss and metrics are read and one that makes the copies.
+  std::vector<Stage> stages;
+  std::vector<BufferRequest> requests;
+
+  bool SameBuffer(ValueId a, ValueId b) const { return root[a].has_value() && root[a] == root[b]; }
+};
+
+Storage PlanStorage(const Program& program, const Fusion& fusion);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_IR_PROGRAM_FUSE_STORAGE_H_

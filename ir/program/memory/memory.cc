@@ -1,0 +1,106 @@
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+#include <variant>
+
+#include "ir/program/memory/memory_plan.h"
+#include "ir/program/memory/workspace.h"
+#include "ir/program/schedule/buffers.h"
+
+namespace cleave {
+namespace {
+
+MemoryRole RoleOf(const Graph& graph, const Value& value, const Step& writer) {
+  const Op& origin = graph.op(value.origin);
+  if (IsSource(writer) && origin.kind == OpKind::kParameter) return MemoryRole::kParameter;
+  if (IsSource(writer) && origin.kind == OpKind::kState) return MemoryRole::kOptimizer;
+  if (origin.gradient_of.has_value() && graph.op(*origin.gradient_of).kind == OpKind::kParameter)
+    return MemoryRole::kGradient;
+  return std::holds_alternative<Compute>(writer.action) ? MemoryRole::kActivation : MemoryRole::kBuffer;
+}
+
+Bytes& BytesFor(MemoryPrediction& memory, MemoryRole role) {
+  switch (role) {
+    case MemoryRole::kParameter:
+      return memory.parameters;
+    case MemoryRole::kGradient:
+      return memory.gradients;
+    case MemoryRole::kOptimizer:
+      return memory.optimizer;
+    case MemoryRole::kActivation:
+      return memory.activations;
+    case MemoryRole::kBuffer:
+      return memory.buffers;
+  }
+  return memory.buffers;
+}
+
+IdVector<ValueId, const Step*> WritersOf(const Program& program) {
+  IdVector<ValueId, const Step*> writers(program.values.size(), nullptr);
+  for (const Step& step : program.steps) {
+    for (const ValueId value : Writes(step)) writers[value] = &step;
+  }
+  return writers;
+}
+
+// Whether a forward value is not used in the stage of the peak: it waits for the backward pass.
+bool Waits(const Graph& graph, const Value& value, const Step& writer, MemoryRole role, const Stage& stage,
+           ValueId id) {
+  if (role != MemoryRole::kActivation || IsSource(writer)) return false;
+  if (graph.op(value.origin).phase != Phase::kForward) return false;
+  const auto touches = [&](const std::vector<ValueId>& values) {
+    return std::find(values.begin(), values.end(), id) != values.end();
+  };
+  return !touches(stage.reads) && !touches(stage.writes);
+}
+
+MemoryUse UseOf(const Graph& graph, const Program& program, const Storage& storage) {
+  const IdVector<ValueId, const Step*> writers = WritersOf(program);
+  const int64_t peak = PeakDemand(storage.stages, storage.requests).stage;
+  MemoryUse use;
+  Bytes held;
+  for (const auto& [value, range] : LiveRanges(storage.stages, storage.requests)) {
+    if (!range.Has(peak)) continue;
+    const Step& writer = *writers[value];
+    const MemoryRole role = RoleOf(graph, program.value(value), writer);
+    const Bytes size = storage.buffers.Find(value)->size;
+    held += size;
+    BytesFor(use.prediction, role) += size;
+    use.at_peak.push_back({.name = program.value(value).name, .role = role, .size = size, .line = writer.line});
+    const Stage& stage = storage.stages[static_cast<size_t>(peak)];
+    if (Waits(graph, program.value(value), writer, role, stage, value)) use.waiting += size;
+  }
+  std::stable_sort(use.at_peak.begin(), use.at_peak.end(),
+                   [](const HeldTensor& a, const HeldTensor& b) { return a.size > b.size; });
+  use.prediction.peak = storage.buffers.total + WorkspaceOf(program);
+  use.prediction.buffers += use.prediction.peak - held;
+  return use;
+}
+
+}  // namespace
+
+absl::string_view MemoryRoleName(MemoryRole role) {
+  switch (role) {
+    case MemoryRole::kParameter:
+      return "parameter";
+    case MemoryRole::kGradient:
+      return "gradient";
+    case MemoryRole::kOptimizer:
+      return "optimizer state";
+    case MemoryRole::kActivation:
+      return "activation";
+    case MemoryRole::kBuffer:
+      return "buffer";
+  }
+  return "";
+}
+
+MemoryPlan PlanMemory(const Graph& graph, const Program& program, const FuseOptions& fuse) {
+  Fusion fusion = Fuse(program, fuse);
+  Storage storage = PlanStorage(program, fusion);
+  MemoryUse use = UseOf(graph, program, storage);
+  return {.fuse = fuse, .fusion = std::move(fusion), .storage = std::move(storage), .use = std::move(use)};
+}
+
+}  // namespace cleave

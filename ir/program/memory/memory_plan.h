@@ -1,0 +1,34 @@
+// How a program lies in memory on a rank: what runs as one piece, which values share a buffer, and how much that takes.
+//
+//   MemoryPlan plan = PlanMemory(graph, program);
+//   plan.storage.buffers          // The arena that the generated program has.
+//   plan.use.prediction.peak      // What the generated program allocates, as run.json counts it.
+//   plan.use.at_peak.front()      // The largest tensor of the stage that needs most.
+//
+// A compile makes this plan once: the predictions and the generated program are both taken from it. Beside the arena
+// stand the buffers in which the runtime packs what it sends and reorders what libraries want in their own layouts
+// (workspace.h).
+#ifndef CLEAVE_IR_PROGRAM_MEMORY_MEMORY_PLAN_H_
+#define CLEAVE_IR_PROGRAM_MEMORY_MEMORY_PLAN_H_
+
+#include "ir/graph/graph.h"
+#include "ir/program/fuse/fuse.h"
+#include "ir/program/fuse/storage.h"
+#include "ir/program/memory/memory.h"
+#include "ir/program/program.h"
+
+namespace cleave {
+
+struct MemoryPlan {
+  FuseOptions fuse;  // What the target computes as one piece.
+  Fusion fusion;
+  Storage storage;
+  MemoryUse use;
+};
+
+// REQUIRES: `program` was made of `graph`.
+MemoryPlan PlanMemory(const Graph& graph, const Program& program, const FuseOptions& fuse = {});
+
+}  // namespace cleave
+
+#endif  // CLEAVE_IR_PROGRAM_MEMORY_MEMORY_PLAN_H_

@@ -1,0 +1,107 @@
+// What single steps need beside the arena. The numbers of convolutions are those of oneDNN 2.6 with AVX-512.
+#include "ir/program/memory/workspace.h"
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "ir/sharding/layout/layout.h"
+#include "ir/sharding/mesh/mesh.h"
+
+namespace cleave {
+namespace {
+
+ValueId AddValue(Program& program, const Shape& shape, const std::string& layout = "", DType dtype = DType::kF32) {
+  const Layout parsed =
+      layout.empty() ? Layout::Replicated(static_cast<int>(shape.size())) : *ParseLayout(layout, program.mesh);
+  program.values.push_back({.name = "v", .type = {dtype, shape}, .layout = parsed, .origin = OpId(0)});
+  return ValueId(static_cast<int64_t>(program.values.size()) - 1);
+}
+
+void AddCompute(Program& program, OpKind kind, const std::vector<Shape>& inputs, const Shape& output,
+                Attributes attributes = {}) {
+  Compute compute{
+      .op = OpId(0), .kind = kind, .attributes = std::move(attributes), .inputs = {}, .output = {}, .strategy = {}};
+  for (const Shape& shape : inputs) compute.inputs.push_back(AddValue(program, shape));
+  compute.output = AddValue(program, output);
+  program.steps.push_back({.action = std::move(compute), .name = std::string(OpKindName(kind))});
+}
+
+int64_t Needed(OpKind kind, const std::vector<Shape>& inputs, const Shape& output, Attributes attributes = {}) {
+  Program program;
+  program.mesh = Mesh::OfDevices(1);
+  AddCompute(program, kind, inputs, output, std::move(attributes));
+  return WorkspaceOf(program).value();
+}
+
+TEST(Workspace, ConvolutionsAreReorderedIntoBlocksOfChannels) {
+  const Shape one = {128, 1, 28, 28}, filters = {32, 1, 3, 3}, results = {128, 32, 28, 28};
+  EXPECT_EQ(Needed(OpKind::kConv2d, {one, filters}, results), 1152 + 12845056);
+  EXPECT_EQ(Needed(OpKind::kConv2dGradientInput, {results, filters}, one), 6422528 + 18432 + 12845056);
+  EXPECT_EQ(Needed(OpKind::kConv2dGradientFilter, {results, one}, filters), 1152 + 12845056);
+  const Shape images = {128, 8, 14, 14}, wide = {16, 8, 3, 3}, wide_results = {128, 16, 14, 14};
+  EXPECT_EQ(Needed(OpKind::kConv2d, {images, wide}, wide_results), 4608 + 1605632);
+  EXPECT_EQ(Needed(OpKind::kConv2dGradientFilter, {wide_results, images}, wide), 802816 + 4608 + 1605632);
+  EXPECT_EQ(Needed(OpKind::kConv2d, {{16, 24, 14, 14}, {16, 24, 3, 3}}, {16, 16, 14, 14}), 401408 + 18432 + 200704);
+}
+
+TEST(Workspace, PiecesThatStayAreAsLargeAsTheLargest) {
+  Program program;
+  program.mesh = Mesh::OfDevices(1);
+  AddCompute(program, OpKind::kConv2d, {{128, 1, 28, 28}, {32, 1, 3, 3}}, {128, 32, 28, 28});
+  AddCompute(program, OpKind::kConv2d, {{128, 32, 14, 14}, {64, 32, 3, 3}}, {128, 64, 14, 14});
+  AddCompute(program, OpKind::kMse, {{1000}, {1000}}, {});
+  AddCompute(program, OpKind::kMse, {{500}, {500}}, {});
+  EXPECT_EQ(WorkspaceOf(program).value(), 3211264 + 73728 + 12845056 + 4000);
+}
+
+TEST(Workspace, Temporaries) {
+  EXPECT_EQ(Needed(OpKind::kReduceSum, {{8, 6, 5, 4}}, {6}, {{attribute::kAxes, std::vector<int64_t>{0, 2, 3}}}),
+            8 * 6 * 4);
+  EXPECT_EQ(Needed(OpKind::kReduceSum, {{8, 6, 5, 4}}, {8, 6}, {{attribute::kAxes, std::vector<int64_t>{2, 3}}}), 0);
+  EXPECT_EQ(Needed(OpKind::kLayerNormGradientScale, {{32, 16}, {32, 16}}, {16}), 32 * 16 * 4);
+  EXPECT_EQ(Needed(OpKind::kRelu, {{32, 16}}, {32, 16}), 0);
+  const auto einsum = [](const std::string& equation, const Shape& a, const Shape& b, const Shape& result) {
+    return Needed(OpKind::kEinsum, {a, b}, result, {{attribute::kEquation, equation}});
+  };
+  EXPECT_EQ(einsum("bik,bkj->bij", {2, 3, 4}, {2, 4, 5}, {2, 3, 5}), 0);
+  EXPECT_EQ(einsum("bik,bkj->bji", {2, 3, 4}, {2, 4, 5}, {2, 5, 3}), 0);  // As the product of the second and the first.
+  EXPECT_EQ(einsum("ibk,bkj->bij", {3, 2, 4}, {2, 4, 5}, {2, 3, 5}), 4 * 24);
+  EXPECT_EQ(einsum("ibk,bkj->ibj", {3, 2, 4}, {2, 4, 5}, {3, 2, 5}), 4 * (24 + 30));
+  EXPECT_EQ(einsum("ij,jk->i", {3, 2}, {2, 5}, {3}), 0);
+}
+
+// One collective over both axes of a mesh of 2 x 2, of one tensor or several alike.
+int64_t NeededFor(CollectiveKind kind, const std::string& from, const std::string& to, int from_dimension,
+                  int to_dimension, int tensors = 1) {
+  Program program;
+  program.mesh = Mesh::OfDevices(4);
+  Collective collective{.kind = kind, .axes = program.mesh.AxisIds(), .transfers = {}, .why = ""};
+  for (int i = 0; i < tensors; ++i) {
+    collective.transfers.push_back({.input = AddValue(program, {8, 16}, from),
+                                    .output = AddValue(program, {8, 16}, to),
+                                    .from_dimension = from_dimension,
+                                    .to_dimension = to_dimension});
+  }
+  program.steps.push_back({.action = collective, .name = "collective"});
+  return WorkspaceOf(program).value();
+}
+
+TEST(Workspace, CollectivesPackWhatIsNotContiguous) {
+  constexpr int64_t kWhole = 8 * 16 * 4;
+  const std::string rows = "[m0 m1, -]", columns = "[-, m0 m1]", whole = "[-, -]";
+  const std::string partial = "[-, -] partial(m0: sum, m1: sum)";
+  EXPECT_EQ(NeededFor(CollectiveKind::kAllGather, rows, whole, 0, -1), 0);
+  EXPECT_EQ(NeededFor(CollectiveKind::kAllGather, columns, whole, 1, -1), kWhole);
+  EXPECT_EQ(NeededFor(CollectiveKind::kAllGather, rows, whole, 0, -1, 3), 3 * (kWhole / 4 + kWhole));
+  EXPECT_EQ(NeededFor(CollectiveKind::kReduceScatter, partial, rows, -1, 0), 0);
+  EXPECT_EQ(NeededFor(CollectiveKind::kReduceScatter, partial, columns, -1, 1), kWhole);
+  EXPECT_EQ(NeededFor(CollectiveKind::kReduceScatter, partial, rows, -1, 0, 2), 2 * (kWhole + kWhole / 4));
+  EXPECT_EQ(NeededFor(CollectiveKind::kAllToAll, rows, columns, 0, 1), 2 * kWhole / 4);
+  EXPECT_EQ(NeededFor(CollectiveKind::kAllReduce, partial, whole, -1, -1, 2), 0);
+}
+
+}  // namespace
+}  // namespace cleave

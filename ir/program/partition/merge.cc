@@ -1,0 +1,375 @@
+// Reading guide. `TimingsOf` says when each collective may run, `Merger` puts those that may run together into buckets,
+// each with a place in the program, and `Merger::Order` walks the program in the order of places, every step after
+// those whose values it reads. Linear in the steps except for sorting.
+//
+// Why no bucket waits for itself: a collective is merged only with those of its level. The level is the number of late
+// collectives on the longest way to it. So a late bucket needs only prompt ones of its level or below, and a prompt
+// bucket needs only late ones from below. Prompt collectives are merged only where nothing between them reads one of
+// them. Gathers of parameters need nothing.
+
+#include "ir/program/partition/merge.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "base/check/check.h"
+
+namespace cleave {
+namespace {
+
+// When a collective runs.
+enum class Timing {
+  kAlone,     // At its place, without others.
+  kPrompt,    // Before the first step that reads it.
+  kGradient,  // When its bucket is full, or at the end of the backward pass.
+  kUpdate,    // Any time in the update.
+  kAhead,     // At any time before the first step that reads it: a parameter exists from the start.
+};
+
+// The place of a step: by phase, then by the step at which it stands (-1: before all), then by the distance behind it.
+struct Place {
+  Phase phase = Phase::kForward;
+  int64_t step = -1;
+  int behind = 0;
+
+  bool operator<(const Place& other) const {
+    return std::tie(phase, step, behind) < std::tie(other.phase, other.step, other.behind);
+  }
+};
+
+const Collective* CollectiveOf(const Step& step) { return std::get_if<Collective>(&step.action); }
+
+bool IsReduction(CollectiveKind kind) {
+  return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kReduceScatter;
+}
+
+// The step that writes each value.
+IdVector<ValueId, size_t> WritersOf(const Program& program) {
+  IdVector<ValueId, size_t> writers(program.values.size(), 0);
+  for (size_t i = 0; i < program.steps.size(); ++i) {
+    for (ValueId value : Writes(program.steps[i])) writers[value] = i;
+  }
+  return writers;
+}
+
+// Values that only steps of the update read, directly or after moves, and that are no result of the program.
+IdVector<ValueId, char> ForUpdateOnly(const Program& program) {
+  IdVector<ValueId, char> for_update(program.values.size(), 1);
+  if (program.loss.has_value()) for_update[*program.loss] = 0;
+  for (const ProgramMetric& metric : program.metrics) for_update[metric.value] = 0;
+  for (size_t i = program.steps.size(); i-- > 0;) {
+    const Step& step = program.steps[i];
+    const std::vector<ValueId> writes = Writes(step);
+    const bool moves = !std::holds_alternative<Compute>(step.action);
+    const bool passes_on =
+        moves && std::all_of(writes.begin(), writes.end(), [&](ValueId value) { return for_update[value]; });
+    if (step.phase == Phase::kUpdate || passes_on) continue;
+    for (ValueId value : Reads(step)) for_update[value] = 0;
+  }
+  return for_update;
+}
+
+std::vector<Timing> TimingsOf(const Program& program, const IdVector<ValueId, size_t>& writers) {
+  const IdVector<ValueId, char> for_update = ForUpdateOnly(program);
+  std::set<ValueId> reported;
+  if (program.loss.has_value()) reported.insert(*program.loss);
+  for (const ProgramMetric& metric : program.metrics) reported.insert(metric.value);
+  const auto timing_of = [&](const Step& step) {
+    const Collective* collective = CollectiveOf(step);
+    if (collective == nullptr) return Timing::kAlone;
+    // What a manual model communicates before its loss stays where it is written.
+    if (program.is_manual && step.phase < Phase::kBackward) return Timing::kAlone;
+    const bool reduces = IsReduction(collective->kind);
+    const Transfer& transfer = collective->transfers[0];
+    if (!reduces && collective->kind != CollectiveKind::kAllGather) return Timing::kAlone;
+    if (reported.count(transfer.output) > 0) return Timing::kAlone;
+    const Step& maker = program.steps[writers[transfer.input]];
+    if (step.phase == Phase::kUpdate) {
+      return reduces && maker.phase != Phase::kUpdate ? Timing::kGradient : Timing::kUpdate;
+    }
+    if (step.phase == Phase::kBackward && reduces && for_update[transfer.output]) return Timing::kGradient;
+    const Compute* source = std::get_if<Compute>(&maker.action);
+    return source != nullptr && source->kind == OpKind::kParameter ? Timing::kAhead : Timing::kPrompt;
+  };
+  std::vector<Timing> timings;
+  for (const Step& step : program.steps) timings.push_back(timing_of(step));
+  return timings;
+}
+
+bool IsLate(Timing timing) { return timing == Timing::kGradient || timing == Timing::kUpdate; }
+
+// For each step: how many late collectives lie on the longest way to it.
+std::vector<size_t> LevelsOf(const Program& program, const std::vector<Timing>& timings) {
+  std::vector<size_t> levels;
+  IdVector<ValueId, size_t> level_of(program.values.size(), 0);
+  for (size_t i = 0; i < program.steps.size(); ++i) {
+    size_t level = 0;
+    for (ValueId value : Reads(program.steps[i])) level = std::max(level, level_of[value]);
+    for (ValueId value : Writes(program.steps[i])) level_of[value] = level + (IsLate(timings[i]) ? 1 : 0);
+    levels.push_back(level);
+  }
+  return levels;
+}
+
+// What collectives must have in common to be merged.
+struct Key {
+  Timing timing = Timing::kAlone;
+  size_t level = 0;
+  Phase phase = Phase::kForward;
+  CollectiveKind kind = CollectiveKind::kAllReduce;
+  std::vector<AxisId> axes;
+  Reduction reduction = Reduction::kSum;
+  DType dtype = DType::kF32;
+
+  bool operator<(const Key& other) const {
+    return std::tie(timing, level, phase, kind, axes, reduction, dtype) <
+           std::tie(other.timing, other.level, other.phase, other.kind, other.axes, other.reduction, other.dtype);
+  }
+};
+
+struct Bucket {
+  std::vector<size_t> steps;  // In the order of their transfers.
+  Bytes bytes;
+  bool full = false;
+};
+
+// "gradients of h1.weight, h1.bias and 4 more" where every reason is about a gradient, else the first reason and the
+// number of the others.
+std::string MergedReason(const std::vector<std::string>& reasons) {
+  const std::string gradient = "gradient of ";
+  const bool all_gradients = std::all_of(reasons.begin(), reasons.end(),
+                                         [&](const std::string& reason) { return reason.rfind(gradient, 0) == 0; });
+  if (!all_gradients) return absl::StrCat(reasons[0], ", and ", reasons.size() - 1, " more");
+  const auto name = [&](size_t i) { return reasons[i].substr(gradient.size()); };
+  if (reasons.size() == 2) return absl::StrCat("gradients of ", name(0), " and ", name(1));
+  return absl::StrCat("gradients of ", name(0), ", ", name(1), " and ", reasons.size() - 2, " more");
+}
+
+class Merger {
+ public:
+  Merger(Program& program, Bytes bucket_bytes)
+      : program_(program),
+        bucket_bytes_(bucket_bytes),
+        writers_(WritersOf(program)),
+        timings_(TimingsOf(program, writers_)),
+        levels_(LevelsOf(program, timings_)),
+        unit_of_(program.steps.size()) {
+    for (size_t i = 0; i < program.steps.size(); ++i) {
+      names_.insert(program.steps[i].name);
+      places_.push_back({.phase = program.steps[i].phase, .step = static_cast<int64_t>(i)});
+      unit_of_[i] = i;
+      members_.push_back({i});
+    }
+  }
+
+  void Run() && {
+    FormPrompt();
+    FormAhead();
+    FormLate();
+    Order();
+  }
+
+ private:
+  const Step& StepAt(size_t i) const { return program_.steps[i]; }
+  const Collective& CollectiveAt(size_t i) const { return *CollectiveOf(StepAt(i)); }
+
+  Key KeyOf(size_t step) const {
+    const Collective& collective = CollectiveAt(step);
+    return {.timing = timings_[step],
+            .level = levels_[step],
+            .phase = StepAt(step).phase,
+            .kind = collective.kind,
+            .axes = collective.axes,
+            .reduction = collective.reduction,
+            .dtype = program_.value(collective.transfers[0].input).type.dtype};
+  }
+
+  // Adds `step` to the open bucket of its key. A bucket that is full after that is handed to `close`.
+  template <typename Close>
+  void Put(size_t step, std::map<Key, Bucket>& open, const Close& close) {
+    const Key key = KeyOf(step);
+    const Bytes bytes = CollectiveBytes(program_, CollectiveAt(step));
+    const bool limited = bucket_bytes_ > Bytes(0);
+    Bucket& bucket = open[key];
+    const auto flush = [&] {
+      bucket.full = true;
+      close(bucket);
+      bucket = {};
+    };
+    if (limited && !bucket.steps.empty() && bucket.bytes + bytes > bucket_bytes_) flush();
+    bucket.steps.push_back(step);
+    bucket.bytes += bytes;
+    if (limited && bucket.bytes >= bucket_bytes_) flush();
+  }
+
+  // The members run as one step at `place`.
+  void Join(const Bucket& bucket, const Place& place) {
+    if (bucket.steps.empty()) return;
+    const size_t unit = bucket.steps.front();
+    members_[unit] = bucket.steps;
+    for (size_t step : bucket.steps) {
+      unit_of_[step] = unit;
+      places_[step] = place;
+    }
+  }
+
+  void FormPrompt() {
+    std::map<Key, Bucket> open;
+    const auto close = [&](const Bucket& bucket) {
+      if (!bucket.steps.empty()) Join(bucket, places_[bucket.steps.back()]);
+    };
+    for (size_t i = 0; i < program_.steps.size(); ++i) {
+      const std::vector<ValueId> reads = Reads(StepAt(i));
+      for (auto& [key, bucket] : open) {
+        const bool is_read = std::any_of(bucket.steps.begin(), bucket.steps.end(), [&](size_t member) {
+          const ValueId output = CollectiveAt(member).transfers[0].output;
+          return std::find(reads.begin(), reads.end(), output) != reads.end();
+        });
+        if (!is_read) continue;
+        close(bucket);
+        bucket = {};
+      }
+      if (timings_[i] == Timing::kPrompt) Put(i, open, close);
+    }
+    for (const auto& [key, bucket] : open) close(bucket);
+  }
+
+  void FormAhead() {
+    std::map<Key, Bucket> open;
+    const auto close = [&](const Bucket& bucket) {
+      if (!bucket.steps.empty()) Join(bucket, places_[bucket.steps.front()]);
+    };
+    for (size_t i = 0; i < program_.steps.size(); ++i) {
+      if (timings_[i] == Timing::kAhead) Put(i, open, close);
+    }
+    for (const auto& [key, bucket] : open) close(bucket);
+  }
+
+  // The place at which the value that a collective reads is made.
+  const Place& MadeAt(size_t step) const { return places_[writers_[CollectiveAt(step).transfers[0].input]]; }
+
+  void FormLate() {
+    std::vector<size_t> late;
+    for (size_t i = 0; i < program_.steps.size(); ++i) {
+      if (IsLate(timings_[i])) late.push_back(i);
+    }
+    // A lower level comes first: where its buckets stand decides where the values of the next one are made.
+    std::stable_sort(late.begin(), late.end(), [&](size_t a, size_t b) { return levels_[a] < levels_[b]; });
+    for (auto begin = late.begin(); begin != late.end();) {
+      const auto end = std::find_if(begin, late.end(), [&](size_t step) { return levels_[step] != levels_[*begin]; });
+      std::stable_sort(begin, end, [&](size_t a, size_t b) { return MadeAt(a) < MadeAt(b); });
+      std::map<Key, Bucket> open;
+      const auto close = [&](const Bucket& bucket) {
+        if (!bucket.steps.empty()) Join(bucket, LatePlace(bucket));
+      };
+      for (auto step = begin; step != end; ++step) Put(*step, open, close);
+      for (const auto& [key, bucket] : open) close(bucket);
+      begin = end;
+    }
+  }
+
+  Place LatePlace(const Bucket& bucket) const {
+    const size_t first = bucket.steps.front();
+    Place made = MadeAt(first);
+    for (size_t step : bucket.steps) made = std::max(made, MadeAt(step));
+    ++made.behind;
+    const bool in_update = StepAt(first).phase == Phase::kUpdate;
+    if (timings_[first] == Timing::kUpdate) {
+      made.phase = Phase::kUpdate;
+      return made;
+    }
+    // Reducing a full bucket of whole gradients does not make it smaller, so there is no reason to wait.
+    const bool early = !in_update || (bucket.full && CollectiveAt(first).kind == CollectiveKind::kAllReduce);
+    if (early) {
+      made.phase = std::max(made.phase, Phase::kBackward);
+      return made;
+    }
+    return {.phase = Phase::kUpdate, .step = -1, .behind = made.behind};
+  }
+
+  void Order() {
+    std::vector<size_t> units;
+    for (size_t i = 0; i < program_.steps.size(); ++i) {
+      if (unit_of_[i] == i) units.push_back(i);
+    }
+    std::stable_sort(units.begin(), units.end(), [&](size_t a, size_t b) { return places_[a] < places_[b]; });
+    std::vector<Step> ordered;
+    std::vector<char> begun(program_.steps.size(), 0);
+    for (size_t unit : units) Emit(unit, begun, ordered);
+    program_.steps = std::move(ordered);
+  }
+
+  // Appends the unit, after what it needs.
+  void Emit(size_t unit, std::vector<char>& begun, std::vector<Step>& ordered) {
+    if (begun[unit]) return;
+    begun[unit] = 1;
+    for (size_t member : members_[unit]) {
+      for (ValueId value : Reads(StepAt(member))) Emit(unit_of_[writers_[value]], begun, ordered);
+    }
+    ordered.push_back(MergedStep(unit));
+  }
+
+  Step MergedStep(size_t unit) {
+    Step merged = StepAt(unit);
+    merged.phase = places_[unit].phase;
+    const std::vector<size_t>& members = members_[unit];
+    if (members.size() == 1) return merged;
+    Collective& collective = std::get<Collective>(merged.action);
+    std::vector<std::string> reasons = {collective.why};
+    for (size_t i = 1; i < members.size(); ++i) {
+      const Collective& part = CollectiveAt(members[i]);
+      CLEAVE_CHECK(part.transfers.size() == 1) << StepAt(members[i]).name << " is merged already";
+      collective.transfers.push_back(part.transfers[0]);
+      reasons.push_back(part.why);
+    }
+    collective.why = MergedReason(reasons);
+    merged.name = NameOf(unit, collective);
+    return merged;
+  }
+
+  std::string NameOf(size_t unit, const Collective& collective) {
+    const bool gathers = collective.kind == CollectiveKind::kAllGather;
+    const std::string kind(CollectiveKindName(collective.kind));
+    std::string wish;
+    switch (timings_[unit]) {
+      case Timing::kAlone:
+      case Timing::kPrompt:
+        return StepAt(unit).name;
+      case Timing::kGradient:
+        wish = absl::StrCat("gradients.", kind);
+        break;
+      case Timing::kUpdate:
+        wish = absl::StrCat(gathers ? "parameters." : "update.", kind);
+        break;
+      case Timing::kAhead:
+        wish = absl::StrCat("parameters.", kind);
+        break;
+    }
+    std::string name = wish;
+    for (int number = 1; !names_.insert(name).second; ++number) name = absl::StrCat(wish, "_", number);
+    return name;
+  }
+
+  Program& program_;
+  Bytes bucket_bytes_;
+  IdVector<ValueId, size_t> writers_;
+  std::vector<Timing> timings_;
+  std::vector<size_t> levels_;                // By step.
+  std::vector<Place> places_;                 // By step; of a merged one the place of its unit.
+  std::vector<size_t> unit_of_;               // By step: the first member of its unit.
+  std::vector<std::vector<size_t>> members_;  // By first member.
+  std::set<std::string> names_;
+};
+
+}  // namespace
+
+void MergeCollectives(Program& program, Bytes bucket_bytes) { Merger(program, bucket_bytes).Run(); }
+
+}  // namespace cleave

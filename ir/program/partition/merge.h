@@ -1,0 +1,33 @@
+// Several small collectives over one group become one call.
+//
+// Only all_reduces, reduce_scatters and all_gathers of one kind, group, reduction and element type are merged, and only
+// as many as `bucket_bytes` allows: packing needs memory of that size, and a reduction that waits for all others
+// overlaps with nothing. A single tensor may be larger. What may be merged, and where the merged step stands:
+//
+//   gradients       Reductions that the backward pass or its end asks for and only the update reads. Buckets fill
+//                   in the order in which the backward pass makes the gradients. A full bucket is reduced as soon as
+//                   its last member exists; the rest waits for the start of the update, unless the plan asks for it
+//                   in the backward pass. Whole gradients that are scattered only for the update are kept until then.
+//   update          All others that the update asks for: new parameters that are gathered, norms. They run when the
+//                   last member exists.
+//   parameters      all_gathers of parameters outside of the update. They run where the first member stands, so that
+//                   the tensors of a layer, or of several small ones, are gathered together.
+//   everything else of one phase
+//                   They run where the last member stands, if nothing before that reads one of them.
+//
+// The loss and the metrics are reduced on their own, because they are read at another time.
+#ifndef CLEAVE_IR_PROGRAM_PARTITION_MERGE_H_
+#define CLEAVE_IR_PROGRAM_PARTITION_MERGE_H_
+
+#include "base/units/units.h"
+#include "ir/program/program.h"
+
+namespace cleave {
+
+// `bucket_bytes` as CollectiveBytes counts them; 0: no limit. Takes a sound program with one transfer per collective
+// and leaves a sound one that computes the same.
+void MergeCollectives(Program& program, Bytes bucket_bytes);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_IR_PROGRAM_PARTITION_MERGE_H_

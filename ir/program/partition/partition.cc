@@ -1,0 +1,270 @@
+// Reading guide. `Partitioner::Run` visits the ops phase by phase. `Request` is its core: it returns an op's value in a
+// wanted layout, made in the cheapest way from what exists already. rewrite.h has what concerns the whole program.
+
+#include "ir/program/partition/partition.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/status/status_macros.h"
+#include "ir/graph/ops/ops.h"
+#include "ir/graph/unique_names.h"
+#include "ir/program/partition/manual.h"
+#include "ir/program/partition/merge.h"
+#include "ir/program/partition/rewrite.h"
+#include "ir/program/redistribute/redistribute.h"
+#include "ir/sharding/strategy/strategy.h"
+
+namespace cleave {
+namespace {
+
+// The reader that asks for a value in some layout.
+struct Demand {
+  Phase phase = Phase::kForward;
+  int line = 0;
+  std::string reader;  // "h2.matmul reads", "h1.weight stores", …: continued by what is read and how.
+};
+
+class Partitioner {
+ public:
+  Partitioner(const Graph& graph, const Plan& plan)
+      : graph_(graph), plan_(plan), computed_(graph.ops.size()), made_(graph.ops.size()), names_(graph) {
+    program_.model = graph.model;
+    program_.file = graph.file;
+    program_.mesh = plan.mesh;
+    program_.is_manual = graph.is_manual();
+  }
+
+  absl::StatusOr<Program> Run() && {
+    for (const Phase phase : {Phase::kForward, Phase::kMetric, Phase::kBackward, Phase::kUpdate}) {
+      for (const Op& op : graph_.ops) {
+        if (op.phase == phase) CLEAVE_RETURN_IF_ERROR(Add(op));
+      }
+      CLEAVE_RETURN_IF_ERROR(AddResults(phase));
+    }
+    return std::move(program_);
+  }
+
+ private:
+  const Mesh& mesh() const { return plan_.mesh; }
+
+  absl::Status Add(const Op& op) {
+    if (DefinitionOf(op).rank_use == RankUse::kOthers) return AddManual(op);
+    const OpPlan& op_plan = plan_.ops[op.id];
+    const Rule rule = RuleOf(graph_, op);
+    Compute compute{.op = op.id,
+                    .kind = op.kind,
+                    .attributes = op.attributes,
+                    .inputs = {},
+                    .output = {},
+                    .strategy = op_plan.strategy};
+    for (size_t i = 0; i < op.inputs.size(); ++i) {
+      const Demand demand{.phase = op.phase, .line = op.line, .reader = absl::StrCat(op.name, " reads")};
+      CLEAVE_ASSIGN_OR_RETURN(const ValueId input,
+                              Request(op.inputs[i], InputLayout(op_plan.strategy, rule, static_cast<int>(i)), demand));
+      compute.inputs.push_back(input);
+    }
+    compute.output = program_.values.push_back(
+        {.name = op.name, .type = op.type, .layout = OutputLayout(op_plan.strategy, rule), .origin = op.id});
+    computed_[op.id] = compute.output;
+    made_[op.id] = {{.value = compute.output, .phase = op.phase}};
+    program_.steps.push_back({.action = std::move(compute), .name = op.name, .phase = op.phase, .line = op.line});
+    if (!op_plan.output.has_value()) return absl::OkStatus();
+    const Demand demand{.phase = op.phase, .line = op.line, .reader = "the plan asks for"};
+    CLEAVE_ASSIGN_OR_RETURN(const ValueId output, Request(op.id, *op_plan.output, demand));
+    // Readers see the value in this layout only.
+    made_[op.id] = {{.value = output, .phase = op.phase}};
+    return absl::OkStatus();
+  }
+
+  // A communicating op of a manual model.
+  absl::Status AddManual(const Op& op) {
+    const Demand demand{.phase = op.phase, .line = op.line, .reader = absl::StrCat(op.name, " sends")};
+    CLEAVE_ASSIGN_OR_RETURN(const ValueId x,
+                            Request(op.inputs[0], Layout::Replicated(graph_.op(op.inputs[0]).type.rank()), demand));
+    ValueId value = x;
+    if (!IsAlone(op)) {
+      ManualMove move = ManualMoveOf(graph_, op, mesh());
+      Transfer& transfer = move.collective.transfers[0];
+      transfer.input = move.collective.messages.has_value()
+                           ? x
+                           : AddView(op, x, move.sent, move.before, names_.Take(absl::StrCat(op.name, ".view")));
+      const bool is_value = move.received == op.type && move.after == Layout::Replicated(op.type.rank());
+      const std::string kind(CollectiveKindName(move.collective.kind));
+      const std::string name = is_value ? op.name : names_.Take(absl::StrCat(op.name, ".", kind));
+      transfer.output =
+          program_.values.push_back({.name = name, .type = move.received, .layout = move.after, .origin = op.id});
+      value = transfer.output;
+      move.collective.why = op.gradient_of.has_value() ? absl::StrCat("gradient of ", graph_.op(*op.gradient_of).name)
+                                                       : "written in the model";
+      program_.steps.push_back(
+          {.action = std::move(move.collective), .name = name, .phase = op.phase, .line = op.line});
+      if (!is_value) value = AddView(op, value, op.type, Layout::Replicated(op.type.rank()), op.name);
+    } else {
+      value = AddView(op, x, op.type, Layout::Replicated(op.type.rank()), op.name);
+    }
+    computed_[op.id] = value;
+    made_[op.id] = {{.value = value, .phase = op.phase}};
+    return absl::OkStatus();
+  }
+
+  ValueId AddView(const Op& op, ValueId value, const TensorType& type, const Layout& layout, const std::string& name) {
+    const ValueId view = program_.values.push_back({.name = name, .type = type, .layout = layout, .origin = op.id});
+    program_.steps.push_back({.action = View{value, view}, .name = name, .phase = op.phase, .line = op.line});
+    return view;
+  }
+
+  // What the program gives back at the end of a phase.
+  absl::Status AddResults(Phase phase) {
+    if (phase == Phase::kForward && graph_.loss.has_value()) {
+      const Op& op = graph_.op(*graph_.loss);
+      const Demand demand{.phase = phase, .line = op.line, .reader = "every rank reports the loss"};
+      CLEAVE_ASSIGN_OR_RETURN(program_.loss, Request(op.id, Layout::Replicated(op.type.rank()), demand));
+    }
+    if (phase == Phase::kMetric) {
+      for (const Metric& metric : graph_.metrics) {
+        const Op& op = graph_.op(metric.value);
+        const Demand demand{
+            .phase = phase, .line = op.line, .reader = absl::StrCat("every rank reports ", metric.name)};
+        CLEAVE_ASSIGN_OR_RETURN(const ValueId value, Request(op.id, Layout::Replicated(op.type.rank()), demand));
+        program_.metrics.push_back({.name = metric.name, .value = value});
+      }
+    }
+    if (phase == Phase::kUpdate) {
+      for (const StateUpdate& update : graph_.updates) {
+        const Op& state = graph_.op(update.state);
+        const ValueId stored = computed_[state.id];
+        const Demand demand{.phase = phase, .line = state.line, .reader = absl::StrCat(state.name, " stores")};
+        CLEAVE_ASSIGN_OR_RETURN(const ValueId value, Request(update.value, program_.value(stored).layout, demand));
+        program_.updates.push_back({.state = stored, .value = value});
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // A value of an op in one of its layouts.
+  struct Made {
+    ValueId value;
+    Phase phase;  // The phase of the step that wrote it.
+  };
+
+  // What metric steps make exists only when they run: at some steps, and only for metrics. Copies of a value that is
+  // gathered again live in their phase. Its first form, with which `made_` begins, stays.
+  bool Exists(OpId op, const Made& made, Phase reader) const {
+    if (plan_.ops[op].gather_again && !(made.value == made_[op].front().value)) return made.phase == reader;
+    return made.phase != Phase::kMetric || reader == Phase::kMetric;
+  }
+
+  // By value: the layout may be that of a value of the program, which grows here.
+  absl::StatusOr<ValueId> Request(OpId op, Layout layout, const Demand& demand) {
+    std::optional<Redistribution> best;
+    ValueId source;
+    absl::Status refusal = absl::InternalError(absl::StrCat("`", graph_.op(op).name, "` is read before it is made"));
+    for (const Made& made : made_[op]) {
+      if (!Exists(op, made, demand.phase)) continue;
+      const Value& value = program_.value(made.value);
+      if (value.layout == layout) return made.value;
+      absl::StatusOr<Redistribution> way = Way(value, layout);
+      if (!way.ok()) {
+        refusal = absl::InvalidArgumentError(absl::StrCat("`", value.name, "`: ", way.status().message()));
+      } else if (!best.has_value() || IsCheaper(*way, *best)) {
+        best = *std::move(way);
+        source = made.value;
+      }
+    }
+    if (!best.has_value()) return refusal;
+    for (const Move& move : best->moves) source = AddMove(op, source, move, layout, demand);
+    return source;
+  }
+
+  static bool IsCheaper(const Redistribution& a, const Redistribution& b) {
+    // Sums of the same prices in another order differ in the last bits.
+    const double tolerance = 1e-9 * std::max(a.cost, b.cost);
+    if (a.cost < b.cost - tolerance) return true;
+    return a.cost <= b.cost + tolerance && a.collectives < b.collectives;
+  }
+
+  absl::StatusOr<Redistribution> Way(const Value& value, const Layout& target) {
+    const auto key = std::make_tuple(value.type.dtype, value.type.shape, value.layout, target);
+    const auto found = ways_.find(key);
+    if (found != ways_.end()) return found->second;
+    CLEAVE_ASSIGN_OR_RETURN(Redistribution way, PlanRedistribution(mesh(), value.type, value.layout, target));
+    return ways_.emplace(key, std::move(way)).first->second;
+  }
+
+  ValueId AddMove(OpId op, ValueId source, const Move& move, const Layout& target, const Demand& demand) {
+    const std::string what = move.collective.has_value() ? std::string(CollectiveKindName(*move.collective)) : "slice";
+    const std::string name = names_.Take(absl::StrCat(graph_.op(op).name, ".", what));
+    const ValueId output = program_.values.push_back(
+        {.name = name, .type = program_.value(source).type, .layout = move.result, .origin = op});
+    Step step{.action = Slice{source, output}, .name = name, .phase = demand.phase, .line = demand.line};
+    if (move.collective.has_value()) {
+      const bool reduces =
+          *move.collective == CollectiveKind::kAllReduce || *move.collective == CollectiveKind::kReduceScatter;
+      step.action = Collective{.kind = *move.collective,
+                               .axes = move.axes,
+                               .reduction = move.reduction,
+                               .transfers = {{.input = source,
+                                              .output = output,
+                                              .from_dimension = move.from_dimension,
+                                              .to_dimension = move.to_dimension}},
+                               .why = reduces ? WhyReduced(op, move.reduction)
+                                              : WhyMoved(op, program_.value(source).layout, target, demand)};
+      // The maker of a partial value causes its reduction; a reader causes any other change of layout.
+      const int maker_line = graph_.op(op).line;
+      if ((reduces || step.line == 0) && maker_line > 0) step.line = maker_line;
+    }
+    program_.steps.push_back(std::move(step));
+    made_[op].push_back({.value = output, .phase = demand.phase});
+    return output;
+  }
+
+  std::string WhyReduced(OpId op, Reduction reduction) const {
+    const std::optional<OpId>& gradient_of = graph_.op(op).gradient_of;
+    if (gradient_of.has_value() && graph_.op(*gradient_of).inputs.empty()) {
+      return absl::StrCat("gradient of ", graph_.op(*gradient_of).name);
+    }
+    switch (reduction) {
+      case Reduction::kSum:
+        return absl::StrCat("partial sums of ", graph_.op(op).name);
+      case Reduction::kMax:
+        return absl::StrCat("partial maxima of ", graph_.op(op).name);
+      case Reduction::kMin:
+        return absl::StrCat("partial minima of ", graph_.op(op).name);
+      case Reduction::kProd:
+        return absl::StrCat("partial products of ", graph_.op(op).name);
+    }
+    return "";
+  }
+
+  std::string WhyMoved(OpId op, const Layout& source, const Layout& target, const Demand& demand) const {
+    return absl::StrCat(demand.reader, " ", graph_.op(op).name, " as ", LayoutText(target, mesh()), ", it lies as ",
+                        LayoutText(source, mesh()));
+  }
+
+  const Graph& graph_;
+  const Plan& plan_;
+  Program program_;
+  IdVector<OpId, ValueId> computed_;        // As the op itself makes it: where a state is kept from step to step.
+  IdVector<OpId, std::vector<Made>> made_;  // What consumers may read.
+  UniqueNames names_;
+  std::map<std::tuple<DType, Shape, Layout, Layout>, Redistribution> ways_;
+};
+
+}  // namespace
+
+absl::StatusOr<Program> Partition(const Graph& graph, const Plan& plan, const PartitionOptions& options) {
+  CLEAVE_ASSIGN_OR_RETURN(Program program, Partitioner(graph, plan).Run());
+  FuseReduceScatters(program);
+  RemoveDeadMoves(program);
+  if (options.merge_collectives) MergeCollectives(program, options.bucket_bytes);
+  RenumberValues(program);
+  return program;
+}
+
+}  // namespace cleave

@@ -1,0 +1,208 @@
+#include "ir/program/partition/rewrite.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/match/match.h"
+
+namespace cleave {
+namespace {
+
+// How often each value is read, by steps and as a result of the program.
+IdVector<ValueId, int> CountUses(const Program& program) {
+  IdVector<ValueId, int> uses(program.values.size(), 0);
+  for (const Step& step : program.steps) {
+    for (ValueId value : Reads(step)) ++uses[value];
+  }
+  if (program.loss.has_value()) ++uses[*program.loss];
+  for (const ProgramMetric& metric : program.metrics) ++uses[metric.value];
+  for (const ProgramUpdate& update : program.updates) {
+    ++uses[update.state];
+    ++uses[update.value];
+  }
+  return uses;
+}
+
+// The place where a slice cuts along all axes of an all_reduce, with nothing cut before them.
+struct ScatterPlace {
+  int dimension = -1;
+  std::vector<AxisId> axes;  // In the order of the cut.
+
+  bool operator==(const ScatterPlace&) const = default;
+};
+
+std::optional<ScatterPlace> FindScatterPlace(const Program& program, const Collective& reduce, const Slice& slice) {
+  const Layout& before = program.value(slice.input).layout;
+  const Layout& after = program.value(slice.output).layout;
+  if (!after.windows.empty()) return std::nullopt;
+  const std::set<AxisId> wanted(reduce.axes.begin(), reduce.axes.end());
+  for (size_t d = 0; d < before.dimensions.size(); ++d) {
+    const std::vector<AxisId>& axes = after.dimensions[d];
+    const size_t kept = before.dimensions[d].size();
+    if (axes.size() < kept + wanted.size()) continue;
+    const auto begin = axes.begin() + static_cast<int64_t>(kept);
+    const std::vector<AxisId> cut(begin, begin + static_cast<int64_t>(wanted.size()));
+    if (std::set<AxisId>(cut.begin(), cut.end()) == wanted) return ScatterPlace{static_cast<int>(d), cut};
+  }
+  return std::nullopt;
+}
+
+// The slices that read each value, by step.
+std::map<ValueId, std::vector<size_t>> SlicesByInput(const Program& program) {
+  std::map<ValueId, std::vector<size_t>> slices;
+  for (size_t i = 0; i < program.steps.size(); ++i) {
+    if (const Slice* slice = std::get_if<Slice>(&program.steps[i].action)) slices[slice->input].push_back(i);
+  }
+  return slices;
+}
+
+// The place where all of `slices` cut; nullopt where they differ.
+std::optional<ScatterPlace> CommonPlace(const Program& program, const Collective& reduce,
+                                        const std::vector<size_t>& slices) {
+  std::optional<ScatterPlace> common;
+  for (size_t slice : slices) {
+    const auto place = FindScatterPlace(program, reduce, std::get<Slice>(program.steps[slice].action));
+    if (!place.has_value() || (common.has_value() && !(*common == *place))) return std::nullopt;
+    common = place;
+  }
+  return common;
+}
+
+// Makes `step`, an all_reduce of one tensor, a reduce_scatter, named like one.
+void ScatterAt(Program& program, const ScatterPlace& place, Step& step) {
+  Collective& collective = std::get<Collective>(step.action);
+  Transfer& transfer = collective.transfers[0];
+  collective.kind = CollectiveKind::kReduceScatter;
+  collective.axes = place.axes;
+  transfer.to_dimension = place.dimension;
+  Value& scattered = program.values[transfer.output];
+  std::vector<AxisId>& axes = scattered.layout.dimensions[static_cast<size_t>(place.dimension)];
+  axes.insert(axes.end(), place.axes.begin(), place.axes.end());
+  const std::string suffix(CollectiveKindName(CollectiveKind::kAllReduce));
+  const size_t at = scattered.name.rfind(suffix);
+  if (at == std::string::npos) return;
+  scattered.name.replace(at, suffix.size(), std::string(CollectiveKindName(CollectiveKind::kReduceScatter)));
+  step.name = scattered.name;
+}
+
+// Every step that reads a key of `replaced` reads its value instead.
+void ReplaceReads(Program& program, const std::map<ValueId, ValueId>& replaced) {
+  const auto replace = [&](ValueId& value) {
+    const auto found = replaced.find(value);
+    if (found != replaced.end()) value = found->second;
+  };
+  for (Step& step : program.steps) {
+    Match(
+        step.action, [&](Compute& compute) { std::for_each(compute.inputs.begin(), compute.inputs.end(), replace); },
+        [&](Collective& collective) {
+          for (Transfer& transfer : collective.transfers) replace(transfer.input);
+        },
+        [&](Slice& slice) { replace(slice.input); }, [&](View& view) { replace(view.input); });
+  }
+  if (program.loss.has_value()) replace(*program.loss);
+  for (ProgramMetric& metric : program.metrics) replace(metric.value);
+  for (ProgramUpdate& update : program.updates) replace(update.value);
+}
+
+}  // namespace
+
+void FuseReduceScatters(Program& program) {
+  const IdVector<ValueId, int> uses = CountUses(program);
+  const std::map<ValueId, std::vector<size_t>> slices_of = SlicesByInput(program);
+  std::set<size_t> dropped;
+  std::map<ValueId, ValueId> replaced;
+  for (Step& step : program.steps) {
+    Collective* collective = std::get_if<Collective>(&step.action);
+    if (collective == nullptr || collective->kind != CollectiveKind::kAllReduce || collective->transfers.size() != 1)
+      continue;
+    Transfer& transfer = collective->transfers[0];
+    const auto found = slices_of.find(transfer.output);
+    if (found == slices_of.end() || uses[transfer.output] != static_cast<int>(found->second.size())) continue;
+    const std::optional<ScatterPlace> place = CommonPlace(program, *collective, found->second);
+    if (!place.has_value()) continue;
+    ScatterAt(program, *place, step);
+    // The slice that asks for exactly this is done; readers of another such slice read the first.
+    const ValueId scattered = transfer.output;
+    for (size_t i : found->second) {
+      const ValueId sliced = std::get<Slice>(program.steps[i].action).output;
+      if (!(program.value(sliced).layout == program.value(scattered).layout)) continue;
+      dropped.insert(i);
+      if (transfer.output != scattered) {
+        replaced[sliced] = transfer.output;
+        continue;
+      }
+      transfer.output = sliced;
+      program.values[sliced].name = step.name;
+    }
+    for (size_t i : found->second) std::get<Slice>(program.steps[i].action).input = transfer.output;
+  }
+  std::vector<Step> kept;
+  for (size_t i = 0; i < program.steps.size(); ++i) {
+    if (dropped.count(i) == 0) kept.push_back(std::move(program.steps[i]));
+  }
+  program.steps = std::move(kept);
+  ReplaceReads(program, replaced);
+}
+
+void RemoveDeadMoves(Program& program) {
+  IdVector<ValueId, int> uses = CountUses(program);
+  std::vector<Step> kept;
+  for (size_t i = program.steps.size(); i-- > 0;) {
+    Step& step = program.steps[i];
+    const std::vector<ValueId> writes = Writes(step);
+    const bool is_dead = !std::holds_alternative<Compute>(step.action) &&
+                         std::all_of(writes.begin(), writes.end(), [&](ValueId value) { return uses[value] == 0; });
+    if (is_dead) {
+      for (ValueId value : Reads(step)) --uses[value];
+    } else {
+      kept.push_back(std::move(step));
+    }
+  }
+  std::reverse(kept.begin(), kept.end());
+  program.steps = std::move(kept);
+}
+
+void RenumberValues(Program& program) {
+  IdVector<ValueId, Value> values;
+  IdVector<ValueId, ValueId> renumbered(program.values.size());
+  for (const Step& step : program.steps) {
+    for (ValueId value : Writes(step)) renumbered[value] = values.push_back(program.values[value]);
+  }
+  const auto renumber = [&](ValueId& value) { value = renumbered[value]; };
+  for (Step& step : program.steps) {
+    Match(
+        step.action,
+        [&](Compute& compute) {
+          std::for_each(compute.inputs.begin(), compute.inputs.end(), renumber);
+          renumber(compute.output);
+        },
+        [&](Collective& collective) {
+          for (Transfer& transfer : collective.transfers) {
+            renumber(transfer.input);
+            renumber(transfer.output);
+          }
+        },
+        [&](Slice& slice) {
+          renumber(slice.input);
+          renumber(slice.output);
+        },
+        [&](View& view) {
+          renumber(view.input);
+          renumber(view.output);
+        });
+  }
+  if (program.loss.has_value()) renumber(*program.loss);
+  for (ProgramMetric& metric : program.metrics) renumber(metric.value);
+  for (ProgramUpdate& update : program.updates) {
+    renumber(update.state);
+    renumber(update.value);
+  }
+  program.values = std::move(values);
+}
+
+}  // namespace cleave

@@ -1,0 +1,42 @@
+// plan.json (docs/formats/plan.md): writing a plan with everything that a reader wants to know of it, and reading it
+// back.
+//
+// Other programs read it. Fields may be added; a field that exists keeps its name, type and unit.
+#ifndef CLEAVE_IR_PROGRAM_PLAN_JSON_PLAN_JSON_H_
+#define CLEAVE_IR_PROGRAM_PLAN_JSON_PLAN_JSON_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "base/diagnostic/diagnostic.h"
+#include "base/source/source.h"
+#include "base/units/units.h"
+#include "ir/graph/graph.h"
+#include "ir/program/memory/memory.h"
+#include "ir/program/program.h"
+#include "ir/sharding/plan/plan.h"
+
+namespace cleave {
+
+// What is known about the plan besides itself.
+struct PlanFacts {
+  Seconds predicted_compute;  // For one training step (search/cost).
+  Seconds predicted_communication;
+  double sent_bytes_per_rank = 0;
+  MemoryPrediction memory;
+  const Diagnostics* warnings = nullptr;  // Those of severity kWarning are listed; may be null.
+  const SourceSet* sources = nullptr;     // Where the warnings' labels lie; may be null when there are none.
+};
+
+// Ends with a newline. The same arguments give the same bytes.
+std::string PlanJson(const Graph& graph, const Plan& plan, const Program& program, const PlanFacts& facts);
+
+// The plan in `text` for `graph`. What follows from the plan (tensors, collectives, predictions, counts) is not read.
+// An InvalidArgument error says where in the file something is wrong: broken JSON, a duplicate key, an unknown field,
+// another model's hash, an op or factor that the graph does not have, a strategy that its rule does not allow.
+absl::StatusOr<Plan> ParsePlanJson(absl::string_view text, const Graph& graph);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_IR_PROGRAM_PLAN_JSON_PLAN_JSON_H_

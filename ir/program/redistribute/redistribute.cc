@@ -1,0 +1,167 @@
+// Reading guide. A redistribution becomes a `Problem` (arrangement.h), in which only the places of atoms count.
+// `DirectPaths` (direct.h) gives a path at once, `CostBound` (bound.h) tells what any path costs at least. Where they
+// differ, `ShortestPath` (search.h) looks for a better one among the moves of moves.h.
+
+#include "ir/program/redistribute/redistribute.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "base/check/check.h"
+#include "base/status/status_macros.h"
+#include "ir/program/redistribute/arrangement.h"
+#include "ir/program/redistribute/bound.h"
+#include "ir/program/redistribute/moves.h"
+#include "ir/program/redistribute/price.h"
+#include "ir/program/redistribute/search.h"
+#include "ir/program/redistribute/windows.h"
+#include "ir/sharding/layout/boxes.h"
+
+namespace cleave {
+namespace {
+
+// With up to so many atoms all paths are looked at.
+constexpr size_t kMostExhaustedAtoms = 3;
+// With up to so many atoms all moves of an arrangement are looked at, with more only the promising ones.
+constexpr size_t kMostFreeAtoms = 4;
+// The number of moves at which a search that may not look at all of them ends: about 0.3 ms.
+constexpr int64_t kMostMoves = 2000;
+
+double LocalBytes(const Mesh& mesh, const TensorType& type, const Layout& layout) {
+  return static_cast<double>(ElementSize(type.dtype).value()) *
+         static_cast<double>(ElementCount(LargestLocalShape(layout, mesh, type.shape)));
+}
+
+struct Solution {
+  Problem problem;
+  FoundPath path;
+};
+
+// The direct path over as few atoms as there can be.
+Solution SolveDirectly(const Mesh& mesh, const TensorType& type, const Layout& source, const Layout& target) {
+  Problem problem = MakeProblem(mesh, type, source, target, ProblemSize::kMerged);
+  FoundPath path = DirectPath(problem);
+  path.is_cheapest = false;
+  return {std::move(problem), std::move(path)};
+}
+
+Solution Solve(const Mesh& mesh, const TensorType& type, const Layout& source, const Layout& target) {
+  Problem whole = MakeProblem(mesh, type, source, target, ProblemSize::kWhole);
+  const bool is_small = whole.atoms.size() <= kMostFreeAtoms;
+  const int64_t least = whole.Ticks(CostBound(whole, BoundKind::kProven).AtLeast(whole.source));
+  Problem problem = is_small ? whole : MakeProblem(mesh, type, source, target, ProblemSize::kMerged);
+  FoundPath path = DirectPath(problem);
+  const auto is_least = [&] { return whole.Ticks(path.cost) <= least; };
+  // A path that sends no more than must be sent cannot be cheaper, and one with a single collective cannot be shorter.
+  if (!is_least() || (is_small && path.collectives > 1)) {
+    SearchLimits limits;
+    if (!is_small) limits.bound = BoundKind::kEstimate;
+    if (whole.atoms.size() > kMostExhaustedAtoms) limits.most_moves = kMostMoves;
+    if (problem.atoms.size() > kMostFreeAtoms) limits.choice = MoveChoice::kPromising;
+    path = ShortestPath(problem, std::move(path), limits);
+  }
+  path.is_cheapest = is_least() || (is_small && path.is_cheapest);
+  return {std::move(problem), std::move(path)};
+}
+
+void Append(Redistribution& redistribution, Move move) {
+  std::vector<Move>& moves = redistribution.moves;
+  if (!move.collective.has_value() && !moves.empty() && !moves.back().collective.has_value()) {
+    moves.back().axes.insert(moves.back().axes.end(), move.axes.begin(), move.axes.end());
+    moves.back().result = std::move(move.result);
+    return;
+  }
+  redistribution.collectives += move.collective.has_value() ? 1 : 0;
+  moves.push_back(std::move(move));
+}
+
+Redistribution PlanWithoutWindows(const Mesh& mesh, const TensorType& type, const Layout& source, const Layout& target,
+                                  RedistributionEffort effort) {
+  if (source == target) return {};
+  const auto [problem, path] = effort == RedistributionEffort::kFull ? Solve(mesh, type, source, target)
+                                                                     : SolveDirectly(mesh, type, source, target);
+  Redistribution redistribution{.moves = {}, .cost = path.cost, .is_cheapest = path.is_cheapest};
+  for (const ArrangementMove& step : path.moves) {
+    Move move{.collective = step.collective,
+              .axes = problem.AxesOf(step.atoms),
+              .from_dimension = step.from_dimension,
+              .to_dimension = step.to_dimension,
+              .result = problem.LayoutOf(step.result)};
+    if (step.collective == CollectiveKind::kAllReduce || step.collective == CollectiveKind::kReduceScatter) {
+      move.reduction = problem.atom(step.atoms.front()).reduction;
+    }
+    if (step.collective == CollectiveKind::kAllReduce || step.collective == CollectiveKind::kPermute) {
+      std::sort(move.axes.begin(), move.axes.end());
+    }
+    Append(redistribution, std::move(move));
+  }
+  return redistribution;
+}
+
+// Sums of the same prices in another order differ in the last bits.
+bool IsCheaper(const Redistribution& a, const Redistribution& b) {
+  const double tolerance = 1e-9 * std::max(a.cost, b.cost);
+  if (a.cost < b.cost - tolerance) return true;
+  return a.cost <= b.cost + tolerance && a.collectives < b.collectives;
+}
+
+Redistribution PlanIntoWindows(const Mesh& mesh, const TensorType& type, const Layout& source, const Layout& target,
+                               RedistributionEffort effort) {
+  std::optional<Redistribution> best;
+  bool is_cheapest = true;
+  for (WindowEntry& entry : EntriesInto(mesh, type.shape, target)) {
+    Redistribution way = PlanWithoutWindows(mesh, type, source, entry.before, effort);
+    is_cheapest = is_cheapest && way.is_cheapest;
+    way.cost += MoveCost(mesh, type, entry.before, entry.move);
+    Append(way, std::move(entry.move));
+    if (!best.has_value() || IsCheaper(way, *best)) best = std::move(way);
+  }
+  best->is_cheapest = is_cheapest;
+  return *std::move(best);
+}
+
+absl::Status CheckPartial(const Mesh& mesh, const Layout& source, const Layout& target) {
+  for (const PartialAxis& wanted : target.partial) {
+    if (std::find(source.partial.begin(), source.partial.end(), wanted) == source.partial.end()) {
+      return absl::InvalidArgumentError(absl::StrCat("a tensor that lies as ", LayoutText(source, mesh),
+                                                     " cannot be made partial over `", mesh.axis(wanted.axis).name,
+                                                     "` (", ReductionName(wanted.reduction), ")"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Redistribution> PlanRedistribution(const Mesh& mesh, const TensorType& type, const Layout& source,
+                                                  const Layout& target, RedistributionEffort effort) {
+  CLEAVE_CHECK(VerifyLayout(source, mesh, type.rank()).ok()) << LayoutText(source, mesh);
+  CLEAVE_CHECK(VerifyLayout(target, mesh, type.rank()).ok()) << LayoutText(target, mesh);
+  if (source == target) return Redistribution{};
+  if (!source.windows.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("a tensor that lies in windows, as ", LayoutText(source, mesh),
+                                                   ", cannot be brought into another layout, ",
+                                                   LayoutText(target, mesh)));
+  }
+  CLEAVE_RETURN_IF_ERROR(CheckPartial(mesh, source, target));
+  return target.windows.empty() ? PlanWithoutWindows(mesh, type, source, target, effort)
+                                : PlanIntoWindows(mesh, type, source, target, effort);
+}
+
+double MoveCost(const Mesh& mesh, const TensorType& type, const Layout& source, const Move& move) {
+  const std::vector<LinkClass> links = LinkClassesOf(mesh, move.axes);
+  if (move.collective == CollectiveKind::kNeighborExchange) {
+    const int64_t received = LargestReceivedElements(source, move.result, mesh, type.shape);
+    const double bytes = static_cast<double>((ElementSize(type.dtype) * received).value());
+    return MovePrice(move.collective, links, bytes, bytes);
+  }
+  return MovePrice(move.collective, links, LocalBytes(mesh, type, source), LocalBytes(mesh, type, move.result));
+}
+
+double CostAtLeast(const Mesh& mesh, const TensorType& type, const Layout& source, const Layout& target) {
+  const Problem problem = MakeProblem(mesh, type, source, target, ProblemSize::kWhole);
+  return CostBound(problem, BoundKind::kProven).AtLeast(problem.source);
+}
+
+}  // namespace cleave

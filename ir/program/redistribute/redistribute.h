@@ -1,0 +1,85 @@
+// Changing a tensor's layout: a shortest path over layouts.
+//
+//   Redistribution way = *PlanRedistribution(mesh, type, LayoutOf("[m0, -]"), LayoutOf("[-, m0]"));
+//   way.moves == {all_to_all over m0, from dimension 0 to dimension 1}
+//
+// Moves, with S the rank's input (output for all-gather) in bytes, n the ranks of the group, w the link weight:
+//   slice              a replicated axis cuts a dimension                   free
+//   all_gather         the innermost axes of a dimension become replicated  (n-1)/n * S * w
+//   all_to_all         the innermost axes of a dimension cut another        (n-1)/n * S * w
+//   reduce_scatter     partial axes cut a dimension                         (n-1)/n * S * w
+//   all_reduce         partial axes become replicated                       2(n-1)/n * S * w
+//   permute            axes change places, the cut counts stay              S * w
+//   neighbor_exchange  pieces become windows, as the last move of all       S * w, where S is what the rank that
+//                                                                           receives most gets
+// Sizes are those of the largest rank. Axes of one weight move together as one group, and n is the product of their
+// sizes. A move over axes of different weights is priced hierarchically: the cheapest link first on the whole, each
+// more expensive one on what is left (S divided by the sizes done; an all_to_all leaves everything; permute and
+// neighbor_exchange pay the most expensive link).
+//
+// Axes that neither layout uses take no part: their ranks hold the same before, on the way and after. (Sharing the work
+// among them would send less, but it would cost one more gather and would keep gradients apart that one all_reduce can
+// take.) No other path is cheaper where `is_cheapest` is true: always where up to three axes are used, and wherever a
+// lower bound is met. On larger meshes the search is bounded, by the number of moves and not by time, and the path
+// costs at most as much as the best of some direct ones. Ties: fewer collectives, then fewer moves (a slice counts once
+// per axis; both where the search is complete), then the first in a fixed order. The same arguments give the same path.
+#ifndef CLEAVE_IR_PROGRAM_REDISTRIBUTE_REDISTRIBUTE_H_
+#define CLEAVE_IR_PROGRAM_REDISTRIBUTE_REDISTRIBUTE_H_
+
+#include <optional>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "ir/program/program.h"
+#include "ir/sharding/layout/layout.h"
+#include "ir/sharding/mesh/mesh.h"
+#include "ir/tensor/types/types.h"
+
+namespace cleave {
+
+struct Move {
+  // nullopt: a slice.
+  std::optional<CollectiveKind> collective;
+  std::vector<AxisId> axes;
+  Reduction reduction = Reduction::kSum;
+  int from_dimension = -1;
+  int to_dimension = -1;
+  Layout result;  // After the move.
+
+  bool operator==(const Move&) const = default;
+};
+
+struct Redistribution {
+  std::vector<Move> moves;  // Empty when source and target are equal. No two slices follow one another.
+  double cost = 0;          // Weighted bytes sent per rank.
+  int collectives = 0;
+  bool is_cheapest = true;  // Proven: no sequence of moves of the axes used costs less.
+
+  bool operator==(const Redistribution&) const = default;
+};
+
+// How long to look for a way.
+enum class RedistributionEffort {
+  kFull,    // As the head of this file describes.
+  kDirect,  // The best of some direct ways, without a search, for callers that ask for many thousand pairs of layouts.
+};
+
+// The way from `source` to `target`. A target with windows is reached in the cheapest of these ways: from the same
+// layout without windows by a neighbor_exchange, or by a slice where all windows lie within what the ranks hold; or by
+// a slice from a layout in which some of the windowed dimensions are whole. An error where the target is partial over
+// an axis over which the source is not (or with another reduction), because a partial tensor cannot be made. An error
+// also where the source has windows and is not the target: a rank holds only what it reads, and others may lack it.
+absl::StatusOr<Redistribution> PlanRedistribution(const Mesh& mesh, const TensorType& type, const Layout& source,
+                                                  const Layout& target,
+                                                  RedistributionEffort effort = RedistributionEffort::kFull);
+
+// The weighted bytes of one move from `source`.
+double MoveCost(const Mesh& mesh, const TensorType& type, const Layout& source, const Move& move);
+
+// No sequence of moves of the axes that both layouts use leads from `source` to `target` for less than this. REQUIRES:
+// neither has windows, and there is a way.
+double CostAtLeast(const Mesh& mesh, const TensorType& type, const Layout& source, const Layout& target);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_IR_PROGRAM_REDISTRIBUTE_REDISTRIBUTE_H_

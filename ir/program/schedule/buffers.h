@@ -1,0 +1,73 @@
+// Buffers planned at compile time: which value lies where in one arena, by liveness.
+//
+// A stage runs as one piece: a step, or a fused loop. Values that no stage needs at the same time may share memory.
+// Offsets are the same on all ranks: a value takes as much room as its largest local piece.
+#ifndef CLEAVE_IR_PROGRAM_SCHEDULE_BUFFERS_H_
+#define CLEAVE_IR_PROGRAM_SCHEDULE_BUFFERS_H_
+
+#include <map>
+#include <vector>
+
+#include "base/units/units.h"
+#include "ir/program/program.h"
+
+namespace cleave {
+
+struct Stage {
+  std::vector<ValueId> reads;
+  std::vector<ValueId> writes;
+};
+
+// A value's needs.
+struct BufferRequest {
+  ValueId value;
+  Bytes size;
+  bool always_live = false;  // Parameters, state, inputs: never shared.
+  bool live_from_start = false;
+};
+
+// Values that must lie one after another in this order, with no gaps except for alignment: the parts of a merged
+// collective.
+using Bucket = std::vector<ValueId>;
+
+struct BufferPlan {
+  struct Buffer {
+    ValueId value;
+    int64_t offset = 0;  // Bytes from the arena's start; a multiple of kAlignment.
+    Bytes size;
+  };
+  static constexpr int64_t kAlignment = 64;
+
+  std::vector<Buffer> buffers;  // Ordered by value.
+  Bytes total;
+
+  const Buffer* Find(ValueId value) const;
+};
+
+// Stages [first, last] during which a value needs its memory; empty when first > last.
+struct LiveRange {
+  int64_t first = 0;
+  int64_t last = -1;
+
+  bool Meets(const LiveRange& other) const { return first <= other.last && other.first <= last; }
+  bool Has(int64_t stage) const { return first <= stage && stage <= last; }
+};
+
+// A value that no stage writes exists before the first stage. A value that no stage names never exists, unless it is
+// always live.
+std::map<ValueId, LiveRange> LiveRanges(const std::vector<Stage>& stages, const std::vector<BufferRequest>& requests);
+
+// First fit by decreasing size over live ranges. `requests` lists exactly the values that need memory.
+BufferPlan PlanBuffers(const std::vector<Stage>& stages, const std::vector<BufferRequest>& requests,
+                       const std::vector<Bucket>& buckets);
+
+// The most bytes that any stage needs at once: no plan can need less. The first such stage is that of the peak.
+struct StageDemand {
+  Bytes bytes;
+  int64_t stage = 0;
+};
+StageDemand PeakDemand(const std::vector<Stage>& stages, const std::vector<BufferRequest>& requests);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_IR_PROGRAM_SCHEDULE_BUFFERS_H_

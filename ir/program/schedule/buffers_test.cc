@@ -1,0 +1,147 @@
+#include "ir/program/schedule/buffers.h"
+
+#include <algorithm>
+#include <random>
+
+#include "gtest/gtest.h"
+
+namespace cleave {
+namespace {
+
+ValueId V(int64_t id) { return ValueId(id); }
+
+BufferRequest Request(int64_t id, int64_t size) { return {.value = V(id), .size = Bytes(size)}; }
+
+TEST(PlanBuffers, NothingNeedsNothing) {
+  EXPECT_EQ(PlanBuffers({}, {}, {}).total, Bytes(0));
+  EXPECT_EQ(PeakDemand({}, {}).bytes, Bytes(0));
+}
+
+TEST(PlanBuffers, ValuesOfDifferentTimesShareMemory) {
+  // 0 -> 1 -> 2 -> 3: at most two are needed at once.
+  const std::vector<Stage> stages = {{{}, {V(0)}}, {{V(0)}, {V(1)}}, {{V(1)}, {V(2)}}, {{V(2)}, {V(3)}}};
+  const std::vector<BufferRequest> requests = {Request(0, 640), Request(1, 640), Request(2, 640), Request(3, 640)};
+  const BufferPlan plan = PlanBuffers(stages, requests, {});
+  EXPECT_EQ(plan.total, Bytes(1280));
+  EXPECT_EQ(plan.Find(V(0))->offset, plan.Find(V(2))->offset);
+  EXPECT_EQ(PeakDemand(stages, requests).bytes, Bytes(1280));
+  EXPECT_EQ(plan.Find(V(4)), nullptr);
+}
+
+TEST(PlanBuffers, AnInputThatNoStageWritesLivesFromTheStart) {
+  const std::vector<Stage> stages = {{{}, {V(1)}}, {{V(0), V(1)}, {V(2)}}};
+  const std::vector<BufferRequest> requests = {Request(0, 64), Request(1, 64), Request(2, 64)};
+  EXPECT_EQ(PlanBuffers(stages, requests, {}).total, Bytes(192));
+}
+
+TEST(PlanBuffers, AlwaysLiveIsNeverShared) {
+  const std::vector<Stage> stages = {{{}, {V(0)}}, {{V(0)}, {}}, {{}, {V(1)}}};
+  std::vector<BufferRequest> requests = {Request(0, 64), Request(1, 64)};
+  EXPECT_EQ(PlanBuffers(stages, requests, {}).total, Bytes(64));
+  requests[1].always_live = true;
+  EXPECT_EQ(PlanBuffers(stages, requests, {}).total, Bytes(128));
+}
+
+TEST(PlanBuffers, ABucketIsContiguousInItsOrder) {
+  const std::vector<Stage> stages = {{{}, {V(0)}}, {{}, {V(1)}}, {{}, {V(2)}}, {{V(0), V(1), V(2)}, {}}};
+  const std::vector<BufferRequest> requests = {Request(0, 100), Request(1, 5000), Request(2, 40)};
+  const BufferPlan plan = PlanBuffers(stages, requests, {{V(2), V(0), V(1)}});
+  const int64_t begin = plan.Find(V(2))->offset;
+  EXPECT_EQ(plan.Find(V(0))->offset, begin + 64);
+  EXPECT_EQ(plan.Find(V(1))->offset, begin + 64 + 128);
+}
+
+struct BufferProblem {
+  std::vector<Stage> stages;
+  std::vector<BufferRequest> requests;
+  std::vector<Bucket> buckets;
+};
+
+BufferProblem RandomProblem(std::mt19937& random) {
+  const auto below = [&](int64_t limit) { return static_cast<int64_t>(random() % static_cast<uint64_t>(limit)); };
+  BufferProblem result;
+  const int64_t values = 1 + below(40);
+  int64_t written = std::min(below(3), values - 1);  // The first few are sources.
+  for (int64_t i = 0; i < values; ++i) {
+    BufferRequest request = Request(i, below(3) == 0 ? below(64) : below(4000));
+    request.always_live = i < written && below(2) == 0;
+    result.requests.push_back(request);
+  }
+  while (written < values) {
+    Stage stage;
+    for (int64_t reads = below(4); reads > 0 && written > 0; --reads) stage.reads.push_back(V(below(written)));
+    for (int64_t writes = 1 + below(2); writes > 0 && written < values; --writes) stage.writes.push_back(V(written++));
+    result.stages.push_back(stage);
+  }
+  if (values > 6 && below(2) == 0) result.buckets.push_back({V(values - 1), V(values - 4), V(values - 3)});
+  return result;
+}
+
+struct Range {
+  int64_t first;
+  int64_t last;
+};
+
+// A slow reference: from the first stage that touches the value to the last.
+Range NaiveRange(const BufferProblem& example, const BufferRequest& request) {
+  const int64_t stages = static_cast<int64_t>(example.stages.size());
+  if (request.always_live) return {0, stages - 1};
+  Range range = {stages, -1};
+  for (int64_t i = 0; i < stages; ++i) {
+    const Stage& stage = example.stages[static_cast<size_t>(i)];
+    const bool reads = std::count(stage.reads.begin(), stage.reads.end(), request.value) > 0;
+    const bool writes = std::count(stage.writes.begin(), stage.writes.end(), request.value) > 0;
+    if (reads && range.last < 0) range.first = 0;
+    if (writes && range.last < 0) range.first = i;
+    if (reads || writes) range.last = i;
+  }
+  return range;
+}
+
+TEST(PlanBuffers, RandomStagesNeverOverlapAndStayNearTheLowerBound) {
+  double ratio_sum = 0;
+  int ratios = 0;
+  for (uint32_t seed = 1; seed <= 400; ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    std::mt19937 random(seed);
+    const BufferProblem example = RandomProblem(random);
+    const BufferPlan plan = PlanBuffers(example.stages, example.requests, example.buckets);
+    ASSERT_EQ(plan.buffers.size(), example.requests.size());
+    for (const BufferRequest& a : example.requests) {
+      const BufferPlan::Buffer& at = *plan.Find(a.value);
+      EXPECT_EQ(at.offset % BufferPlan::kAlignment, 0);
+      EXPECT_LE(at.offset + at.size.value(), plan.total.value());
+      const Range range_a = NaiveRange(example, a);
+      for (const BufferRequest& b : example.requests) {
+        if (b.value <= a.value || a.size.value() == 0 || b.size.value() == 0) continue;
+        const Range range_b = NaiveRange(example, b);
+        if (range_a.first > range_b.last || range_b.first > range_a.last) continue;
+        const BufferPlan::Buffer& bt = *plan.Find(b.value);
+        EXPECT_TRUE(at.offset + at.size.value() <= bt.offset || bt.offset + bt.size.value() <= at.offset)
+            << "values " << a.value.value() << " and " << b.value.value() << " overlap";
+      }
+    }
+    // The demand by the naive ranges.
+    int64_t peak = 0;
+    for (int64_t i = 0; i < static_cast<int64_t>(example.stages.size()); ++i) {
+      int64_t demand = 0;
+      for (const BufferRequest& request : example.requests) {
+        const Range range = NaiveRange(example, request);
+        if (range.first <= i && i <= range.last) demand += request.size.value();
+      }
+      peak = std::max(peak, demand);
+    }
+    EXPECT_EQ(PeakDemand(example.stages, example.requests).bytes, Bytes(peak));
+    EXPECT_GE(plan.total.value(), peak);
+    if (example.buckets.empty() && peak > 0) {
+      ratio_sum += static_cast<double>(plan.total.value()) / static_cast<double>(peak);
+      ++ratios;
+    }
+    const BufferPlan again = PlanBuffers(example.stages, example.requests, example.buckets);
+    for (size_t i = 0; i < plan.buffers.size(); ++i) EXPECT_EQ(plan.buffers[i].offset, again.buffers[i].offset);
+  }
+  EXPECT_LT(ratio_sum / ratios, 1.15);
+}
+
+}  // namespace
+}  // namespace cleave

@@ -1,0 +1,61 @@
+// The proof that every compile makes, in two halves: a static one, that all ranks agree on their collectives, and a
+// dynamic one, that the split program, with small sizes, computes what one device computes.
+#ifndef CLEAVE_IR_PROOF_CHECK_CHECK_H_
+#define CLEAVE_IR_PROOF_CHECK_CHECK_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "ir/graph/graph.h"
+#include "ir/graph/training/training.h"
+#include "ir/program/program.h"
+#include "ir/transforms/distribute/distribute.h"
+
+namespace cleave {
+
+// Expands every rank's sequence of collectives (kind, order, group, per-member counts, dtype) and compares them within
+// each group. Every value must be written once and before it is read. Every layout must be what its step makes of its
+// inputs, so a partial value is resolved before a use that is not linear in it. Loss, metrics and updates must have the
+// layouts they need. Returns what is wrong; empty when the program is sound.
+std::vector<std::string> CheckStatically(const Program& program);
+
+struct SimulationReport {
+  int ranks = 0;                           // Of the largest mesh simulated.
+  int64_t values = 0;                      // Tensors compared, each on all ranks of a mesh.
+  double largest_difference = 0;           // Relative to the largest element of the tensor, or absolute below 1.
+  std::vector<std::string> axes_left_out;  // Axes that are in no mesh simulated; the static check covers them.
+};
+
+// Runs the shrunk program (ir/proof/check/shrink.h) on the ranks of short meshes (ir/proof/check/short_meshes.h) and compares every
+// value (forward, gradients, updated state) with the shrunk graph on one device. An Internal error names the first
+// wrong tensor, its op, the rank and the two values.
+absl::StatusOr<SimulationReport> CheckBySimulation(const Graph& graph, const Program& program);
+
+// The same for the program of a distributed graph. That graph is itself compared with the `graph` that it was made of.
+absl::StatusOr<SimulationReport> CheckBySimulation(const Graph& graph, const Distributed& distributed,
+                                                   const Program& program);
+
+// What was proven of a manual program, for which no single device computes the same.
+struct ManualReport {
+  int ranks = 0;
+  int64_t values = 0;        // Tensors compared, each on all ranks.
+  int parameters = 0;        // Parameters whose gradients were compared with how the loss changes.
+  bool is_simulated = true;  // False: a step takes more than kMostOperations, so there is only the static check.
+  double operations = 0;     // Arithmetic operations of one simulated step on all ranks.
+};
+
+// The most operations of a step that is simulated: a second or two for all that is compared.
+inline constexpr double kMostOperations = 2e8;
+
+// Runs the shrunk program of a manual model on all its ranks, with the constants that its gradients have for the small
+// sizes. Every value must be what the model's ops make of it rank by rank (ir/graph/manual). Ranks that should hold the same
+// value must do so. Along a random direction of all parameters the loss must change by what the gradients say. An
+// Internal error names the first wrong tensor, or the loss. `optimizer` is the one with which `graph` was
+// differentiated. REQUIRES: graph.is_manual().
+absl::StatusOr<ManualReport> CheckManual(const Graph& graph, const Optimizer& optimizer, const Program& program);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_IR_PROOF_CHECK_CHECK_H_

@@ -1,0 +1,153 @@
+#include "ir/proof/check/compare.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/status/status_macros.h"
+#include "ir/proof/check/conditioning.h"
+#include "ir/sharding/layout/layout.h"
+
+namespace cleave {
+namespace {
+
+// The parts of a partial value on the ranks that differ from `rank` only on its partial axes, combined.
+Tensor Resolved(const Program& program, const Value& value, const std::vector<Tensor>& locals, int rank) {
+  Tensor result = locals[static_cast<size_t>(rank)];
+  for (int member : program.mesh.Group(rank, value.layout.PartialAxes())) {
+    if (member == rank) continue;
+    for (size_t i = 0; i < result.values.size(); ++i) {
+      const double other = locals[static_cast<size_t>(member)].values[i];
+      result.values[i] = Combine(value.layout.partial.front().reduction, result.values[i], other);
+    }
+  }
+  return result;
+}
+
+// Compares the value that `step` wrote on one rank.
+absl::Status CompareOnRank(const Program& program, const Step& step, ValueId id, int rank,
+                           const std::vector<Tensor>& locals, const Tensor& expected, Comparison& comparison) {
+  const Value& value = program.value(id);
+  const Tensor whole = Resolved(program, value, locals, rank);
+  const Tensor wanted = LocalPart(program, value, expected, rank);
+  if (whole.shape != wanted.shape) {
+    return absl::InternalError(absl::StrCat("`", value.name, "` is ", ShapeText(whole.shape), " on rank ", rank,
+                                            ", its slice of one device is ", ShapeText(wanted.shape)));
+  }
+  const Difference difference = LargestDifference(wanted, whole);
+  comparison.largest_difference = std::max(comparison.largest_difference, difference.relative);
+  if (difference.relative > kTolerance && (comparison.wrong.empty() || comparison.wrong.back().value != id)) {
+    comparison.wrong.push_back({.value = id,
+                                .rank = rank,
+                                .element = difference.element,
+                                .actual = whole.values[difference.element],
+                                .expected = wanted.values[difference.element],
+                                .step = step.name,
+                                .line = step.line});
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckResults(const Graph& graph, const Program& program) {
+  const auto origin = [&program](ValueId id) { return program.value(id).origin; };
+  if (program.loss.has_value() != graph.loss.has_value() ||
+      (graph.loss.has_value() && origin(*program.loss) != *graph.loss)) {
+    return absl::InternalError("the program has another loss than the graph");
+  }
+  if (program.metrics.size() != graph.metrics.size() || program.updates.size() != graph.updates.size()) {
+    return absl::InternalError(absl::StrCat("the program has ", program.metrics.size(), " of ", graph.metrics.size(),
+                                            " metrics and updates ", program.updates.size(), " of ",
+                                            graph.updates.size(), " states"));
+  }
+  for (const Metric& metric : graph.metrics) {
+    const bool found = std::any_of(program.metrics.begin(), program.metrics.end(), [&](const ProgramMetric& candidate) {
+      return candidate.name == metric.name && origin(candidate.value) == metric.value;
+    });
+    if (!found) return absl::InternalError(absl::StrCat("metric `", metric.name, "` is not the graph's"));
+  }
+  for (const StateUpdate& update : graph.updates) {
+    const bool found = std::any_of(program.updates.begin(), program.updates.end(), [&](const ProgramUpdate& candidate) {
+      return origin(candidate.state) == update.state && origin(candidate.value) == update.value;
+    });
+    if (!found) return absl::InternalError(absl::StrCat("`", graph.op(update.state).name, "` takes a wrong new value"));
+  }
+  return absl::OkStatus();
+}
+
+Difference LargestDifference(const Tensor& expected, const Tensor& actual) {
+  double scale = 1;
+  for (double value : expected.values) {
+    if (std::isfinite(value)) scale = std::max(scale, std::abs(value));
+  }
+  Difference largest;
+  for (size_t i = 0; i < expected.values.size(); ++i) {
+    const double a = expected.values[i];
+    const double b = actual.values[i];
+    if (a == b || (std::isnan(a) && std::isnan(b))) continue;
+    const double difference = std::isfinite(a) && std::isfinite(b) ? std::abs(a - b) / scale : INFINITY;
+    if (difference > largest.relative) largest = {difference, i};
+  }
+  return largest;
+}
+
+std::string WrongValue::Text(const Program& program) const {
+  const Value& wrong = program.value(value);
+  return absl::StrCat("`", wrong.name, "` (step `", step, "`, line ", line, ") is wrong on rank ", rank, ": element ",
+                      element, " is ", actual, ", one device computes ", expected, " (layout ",
+                      LayoutText(wrong.layout, program.mesh), ")");
+}
+
+absl::Status CheckComputes(const Graph& graph, const Program& program) {
+  for (const Step& step : program.steps) {
+    const auto* compute = std::get_if<Compute>(&step.action);
+    if (compute == nullptr) continue;
+    const Op& op = graph.op(compute->op);
+    std::vector<OpId> inputs;
+    for (ValueId input : compute->inputs) inputs.push_back(program.value(input).origin);
+    const bool is_same = compute->kind == op.kind && compute->attributes == op.attributes && inputs == op.inputs &&
+                         program.value(compute->output).origin == op.id;
+    if (!is_same) return absl::InternalError(absl::StrCat("step `", step.name, "` is another op than in the graph"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Comparison> CompareWithGraph(const Graph& graph, const Program& program, const SourceValues& sources,
+                                            int64_t step) {
+  CLEAVE_RETURN_IF_ERROR(CheckResults(graph, program));
+  const IdVector<OpId, Tensor> expected = InterpretGraph(graph, sources, step);
+  CLEAVE_ASSIGN_OR_RETURN(const auto actual, InterpretProgram(program, sources, step));
+  Comparison comparison;
+  for (const Step& writer : program.steps) {
+    for (ValueId id : Writes(writer)) {
+      ++comparison.values;
+      for (int rank = 0; rank < program.mesh.rank_count(); ++rank) {
+        const Tensor& one_device = expected[program.value(id).origin];
+        CLEAVE_RETURN_IF_ERROR(CompareOnRank(program, writer, id, rank, actual[id], one_device, comparison));
+      }
+    }
+  }
+  return comparison;
+}
+
+absl::StatusOr<Comparison> CompareOnRandomSources(const Graph& graph, const Program& program, uint64_t seed) {
+  constexpr int64_t kStep = 3;  // Past the first, so that step-dependent scalars differ from their starts.
+  constexpr uint64_t kDraws = 3;
+  Comparison worst;
+  for (uint64_t draw = 0; draw < kDraws; ++draw) {
+    const SourceValues sources = RandomSources(graph, seed + draw);
+    CLEAVE_ASSIGN_OR_RETURN(Comparison comparison, CompareWithGraph(graph, program, sources, kStep));
+    if (comparison.wrong.empty()) return comparison;
+    const IdVector<OpId, char> hangs = HangOnRounding(graph, sources, kStep);
+    const auto excused = [&](const WrongValue& wrong) { return hangs[program.value(wrong.value).origin] != 0; };
+    comparison.wrong.erase(std::remove_if(comparison.wrong.begin(), comparison.wrong.end(), excused),
+                           comparison.wrong.end());
+    if (draw == 0 || worst.wrong.empty()) worst = std::move(comparison);
+  }
+  return worst;
+}
+
+}  // namespace cleave

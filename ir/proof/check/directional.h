@@ -1,0 +1,39 @@
+// Compares the gradients of a manual program with how its loss changes. This proves them from end to end, whatever the
+// ranks send each other on the way. Private to ir/proof/check.
+#ifndef CLEAVE_IR_PROOF_CHECK_DIRECTIONAL_H_
+#define CLEAVE_IR_PROOF_CHECK_DIRECTIONAL_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "ir/graph/graph.h"
+#include "ir/program/program.h"
+#include "ir/proof/interpret/interpret_ranks.h"
+#include "ir/tensor/types/tensor.h"
+
+namespace cleave {
+
+// The derivative of the loss along one random direction of all parameters, computed in two ways.
+struct DirectionalDerivative {
+  int parameters = 0;    // Those that have a gradient.
+  double gradient = 0;   // The sum of gradient times direction; for local parameters over all ranks.
+  double measured = 0;   // The central difference of the loss.
+  double tolerance = 0;  // Of their difference: rounding, and the curvature of the loss.
+
+  bool agrees() const;
+};
+
+// The values of a program on its ranks: [value][rank].
+using ProgramValues = IdVector<ValueId, std::vector<Tensor>>;
+
+// Moves the parameters by `length` both ways along a direction drawn from `seed`. `values` are those of the program on
+// `sources`. The loss may have kinks, so a mismatch is a mistake only if it is found again elsewhere. REQUIRES: the
+// program has a loss.
+absl::StatusOr<DirectionalDerivative> DerivativeAlong(uint64_t seed, double length, const Graph& graph,
+                                                      const Program& program, const RankSources& sources,
+                                                      const ProgramValues& values, int64_t step);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_IR_PROOF_CHECK_DIRECTIONAL_H_

@@ -1,0 +1,201 @@
+// The dynamic half of the proof for manual programs.
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/status/status_macros.h"
+#include "ir/graph/manual/manual.h"
+#include "ir/graph/ops/ops.h"
+#include "ir/proof/check/check.h"
+#include "ir/proof/check/compare.h"
+#include "ir/proof/check/directional.h"
+#include "ir/proof/check/shrink.h"
+#include "ir/proof/interpret/interpret.h"
+#include "ir/proof/interpret/interpret_ranks.h"
+#include "ir/transforms/differentiate/differentiate.h"
+#include "ir/transforms/precision/precision.h"
+
+namespace cleave {
+namespace {
+
+constexpr int64_t kStep = 3;  // Past the first, so that step-dependent scalars differ from their starts.
+
+// For one simulated step on all ranks: arithmetic, and elements that are touched.
+double OperationsOf(const Program& program) {
+  double operations = 0;
+  for (const Step& step : program.steps) {
+    for (ValueId value : Writes(step))
+      operations += static_cast<double>(ElementCount(LargestLocalShape(program, value)));
+    const auto* compute = std::get_if<Compute>(&step.action);
+    if (compute == nullptr) continue;
+    std::vector<TensorType> inputs;
+    for (ValueId input : compute->inputs) inputs.push_back(program.value(input).type);
+    const Flops flops =
+        DefinitionOf(compute->kind).flops(inputs, program.value(compute->output).type, compute->attributes);
+    operations += static_cast<double>(flops.value());
+  }
+  return operations * program.mesh.rank_count();
+}
+
+// The ops up to the loss and the metrics.
+Graph ForwardOf(const Graph& graph) {
+  Graph forward = graph;
+  forward.ops = {};
+  forward.updates = {};
+  for (const Op& op : graph.ops) {
+    if (op.phase != Phase::kForward && op.phase != Phase::kMetric) break;
+    forward.ops.push_back(op);
+  }
+  return forward;
+}
+
+bool HasSameOps(const Graph& a, const Graph& b) {
+  if (a.ops.size() != b.ops.size()) return false;
+  for (const Op& op : a.ops) {
+    const Op& other = b.op(op.id);
+    if (op.kind != other.kind || op.inputs != other.inputs || op.type != other.type) return false;
+  }
+  return true;
+}
+
+// The training graph of a forward graph, lowered to bf16 if that graph is in bf16.
+absl::StatusOr<Graph> Train(const Graph& forward, const Optimizer& optimizer) {
+  const bool is_bf16 =
+      std::any_of(forward.ops.begin(), forward.ops.end(), [](const Op& op) { return op.type.dtype == DType::kBf16; });
+  CLEAVE_ASSIGN_OR_RETURN(Graph training, Differentiate(InF32(forward), optimizer));
+  return ApplyPrecision(training, is_bf16 ? Precision::kBf16 : Precision::kF32).graph;
+}
+
+// Gradients have constants that follow from sizes, such as the 1 / n of a mean. The shrunk program still has the old
+// ones. False where the graph is not what differentiating its model gives, or the shrunk model has other ops.
+bool RenewConstants(const Graph& graph, const Optimizer& optimizer, Shrunk& shrunk) {
+  const absl::StatusOr<Graph> original = Train(ForwardOf(graph), optimizer);
+  if (!original.ok() || original->ops != graph.ops) return false;
+  const absl::StatusOr<Graph> renewed = Train(ForwardOf(shrunk.graph), optimizer);
+  if (!renewed.ok() || !HasSameOps(shrunk.graph, *renewed)) return false;
+  for (Op& op : shrunk.graph.ops) op.attributes = renewed->op(op.id).attributes;
+  for (Step& step : shrunk.program.steps) {
+    if (auto* compute = std::get_if<Compute>(&step.action)) compute->attributes = renewed->op(compute->op).attributes;
+  }
+  return true;
+}
+
+// Random values, equal on all ranks except where they are local.
+RankSources RandomRankSources(const Graph& graph, int ranks, uint64_t seed) {
+  RankSources sources;
+  for (int rank = 0; rank < ranks; ++rank) {
+    // Seeds lie far apart, so that no rank of one draw has the values of another draw.
+    constexpr uint64_t kSeedsPerDraw = 1'000'003;
+    SourceValues own = RandomSources(graph, seed * kSeedsPerDraw + static_cast<uint64_t>(rank));
+    for (auto& [op, tensor] : own) {
+      const Attributes& attributes = graph.op(op).attributes;
+      const bool is_local = attributes.IsSet(attribute::kLocal);
+      TensorOnRanks& by_rank = sources[op];
+      if (rank == 0 || is_local) {
+        by_rank.push_back(std::move(tensor));
+      } else {
+        by_rank.push_back(by_rank.front());
+      }
+    }
+  }
+  return sources;
+}
+
+class ManualCheck {
+ public:
+  ManualCheck(const Graph& graph, const Program& program)
+      : graph_(graph), program_(program), variance_(VarianceOf(graph)) {
+    for (const Step& step : program.steps) {
+      for (ValueId id : Writes(step)) value_of_[program.value(id).origin] = id;
+    }
+  }
+
+  absl::Status Run(ManualReport& report) const {
+    DirectionalDerivative worst;
+    constexpr uint64_t kDraws = 3;
+    for (uint64_t draw = 1; draw <= kDraws; ++draw) {
+      const RankSources sources = RandomRankSources(graph_, program_.mesh.rank_count(), draw);
+      CLEAVE_ASSIGN_OR_RETURN(const ProgramValues values, InterpretProgram(program_, sources, kStep));
+      if (draw == 1) CLEAVE_RETURN_IF_ERROR(CompareValues(sources, values, report));
+      if (!program_.loss.has_value()) return absl::OkStatus();
+      for (const double length : {1e-6, 1e-7}) {
+        CLEAVE_ASSIGN_OR_RETURN(const DirectionalDerivative derivative,
+                                DerivativeAlong(draw, length, graph_, program_, sources, values, kStep));
+        report.parameters = derivative.parameters;
+        if (derivative.agrees()) return absl::OkStatus();
+        worst = derivative;
+      }
+    }
+    return absl::InternalError(absl::StrCat("the gradients say that the loss changes by ", worst.gradient,
+                                            " along a random direction of all parameters, it changes by ",
+                                            worst.measured));
+  }
+
+ private:
+  // Compares every value with what the op makes of it, and compares the ranks that should hold the same value.
+  absl::Status CompareValues(const RankSources& sources, const ProgramValues& actual, ManualReport& report) const {
+    const IdVector<OpId, TensorOnRanks> expected = InterpretRanks(graph_, sources, kStep);
+    for (const Step& step : program_.steps) {
+      for (ValueId id : Writes(step)) {
+        const OpId op = program_.value(id).origin;
+        // Between an op's input and its value, what ranks hold has another description.
+        if (value_of_.at(op) != id) continue;
+        ++report.values;
+        CLEAVE_RETURN_IF_ERROR(CompareValue(step, id, actual[id], expected[op]));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CompareValue(const Step& step, ValueId id, const std::vector<Tensor>& actual,
+                            const TensorOnRanks& expected) const {
+    const Value& value = program_.value(id);
+    const RankAxisSet equal = AllAxes(graph_.rank_axes) - variance_[value.origin];
+    for (size_t rank = 0; rank < actual.size(); ++rank) {
+      CLEAVE_RETURN_IF_ERROR(Compare(step, value, rank, actual[rank], expected[rank], "the model says"));
+      const size_t first = static_cast<size_t>(GroupMembers(graph_.rank_axes, equal, static_cast<int64_t>(rank))[0]);
+      CLEAVE_RETURN_IF_ERROR(
+          Compare(step, value, rank, actual[rank], actual[first], absl::StrCat("rank ", first, " has")));
+    }
+    return absl::OkStatus();
+  }
+
+  static absl::Status Compare(const Step& step, const Value& value, size_t rank, const Tensor& actual,
+                              const Tensor& expected, const std::string& whose) {
+    if (actual.shape != expected.shape)
+      return absl::InternalError(absl::StrCat("`", value.name, "` has another shape"));
+    const Difference difference = LargestDifference(expected, actual);
+    if (difference.relative <= kTolerance) return absl::OkStatus();
+    return absl::InternalError(absl::StrCat("`", value.name, "` (step `", step.name, "`, line ", step.line,
+                                            ") is wrong on rank ", rank, ": element ", difference.element, " is ",
+                                            actual.values[difference.element], ", ", whose, " ",
+                                            expected.values[difference.element]));
+  }
+
+  const Graph& graph_;
+  const Program& program_;
+  const IdVector<OpId, RankAxisSet> variance_;
+  std::map<OpId, ValueId> value_of_;  // The last value that an op's steps write.
+};
+
+}  // namespace
+
+absl::StatusOr<ManualReport> CheckManual(const Graph& graph, const Optimizer& optimizer, const Program& program) {
+  CLEAVE_RETURN_IF_ERROR(CheckComputes(graph, program));
+  CLEAVE_RETURN_IF_ERROR(CheckResults(graph, program));
+  CLEAVE_ASSIGN_OR_RETURN(Shrunk shrunk, Shrink(graph, program, program.mesh));
+  if (!RenewConstants(graph, optimizer, shrunk)) shrunk = {.graph = graph, .program = program};
+  ManualReport report{.ranks = program.mesh.rank_count(), .operations = OperationsOf(shrunk.program)};
+  report.is_simulated = report.operations <= kMostOperations;
+  if (!report.is_simulated) return report;
+  CLEAVE_RETURN_IF_ERROR(ManualCheck(shrunk.graph, shrunk.program).Run(report));
+  return report;
+}
+
+}  // namespace cleave

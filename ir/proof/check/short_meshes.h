@@ -1,0 +1,33 @@
+// Small meshes that together behave like a large one: what the simulated proof runs on.
+//
+// How steps treat an axis does not depend on its length. So an axis longer than three becomes one of three (unless it
+// cuts a part of a compound dimension, which it must divide), and of axes that all steps treat alike two stay. Where
+// even that leaves more than kSimulatedRanks ranks, several meshes share the axes: each mesh keeps some and gives the
+// others size 1, every axis is kept in some mesh, and pairs of axes are kept together as far as kMostMeshes meshes
+// allow. An axis that cuts a minor part of a compound dimension stays together with those that exhaust the major parts;
+// where these alone are more than kMostRanks ranks, it is left out.
+#ifndef CLEAVE_IR_PROOF_CHECK_SHORT_MESHES_H_
+#define CLEAVE_IR_PROOF_CHECK_SHORT_MESHES_H_
+
+#include <string>
+#include <vector>
+
+#include "ir/program/program.h"
+#include "ir/sharding/mesh/mesh.h"
+
+namespace cleave {
+
+inline constexpr int kSimulatedRanks = 16;
+inline constexpr int kMostRanks = 64;
+inline constexpr size_t kMostMeshes = 8;
+
+struct ShortMeshes {
+  std::vector<Mesh> meshes;           // With the axes of the program's mesh; there is at least one.
+  std::vector<std::string> left_out;  // Names of axes.
+};
+
+ShortMeshes ShortMeshesOf(const Program& program);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_IR_PROOF_CHECK_SHORT_MESHES_H_

@@ -1,0 +1,134 @@
+#include "ir/proof/check/shrink.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status/status_macros.h"
+#include "ir/graph/ops/ops.h"
+#include "ir/program/partition/manual.h"
+#include "ir/proof/check/size_classes.h"
+#include "ir/sharding/layout/boxes.h"
+#include "ir/sharding/layout/layout.h"
+#include "ir/sharding/mesh/mesh.h"
+#include "ir/sharding/strategy/strategy.h"
+
+namespace cleave {
+namespace {
+
+// Sizes of the dimensions of an op's value under the new sizes of its rule's factors.
+Shape ShapeOf(const std::vector<FactorList>& dimensions, const std::vector<int64_t>& sizes) {
+  Shape shape;
+  for (const FactorList& factors : dimensions) {
+    int64_t size = 1;
+    for (int factor : factors) size *= sizes[static_cast<size_t>(factor)];
+    shape.push_back(size);
+  }
+  return shape;
+}
+
+void ResizeGraph(const std::vector<Rule>& rules, SizeClasses& classes, Graph& graph) {
+  for (Op& op : graph.ops) {
+    const Rule& rule = rules[static_cast<size_t>(op.id.value())];
+    std::vector<int64_t> sizes;
+    for (size_t factor = 0; factor < rule.factors.size(); ++factor) {
+      sizes.push_back(classes.NewSize(op.id, static_cast<int>(factor)));
+    }
+    op.type.shape = ShapeOf(rule.output, sizes);
+    const OpDefinition& definition = DefinitionOf(op);
+    if (definition.resize != nullptr) op.attributes = definition.resize(op.attributes, rule, sizes);
+  }
+}
+
+// A slice brings each rank its windows where every rank already holds its own. On shorter axes pieces lie elsewhere,
+// and what a rank needs may be on another rank: then the same step is an exchange.
+void ExchangeWindowsThatAreElsewhere(Program& program) {
+  for (Step& step : program.steps) {
+    const auto* slice = std::get_if<Slice>(&step.action);
+    if (slice == nullptr) continue;
+    const Value& output = program.value(slice->output);
+    const Layout& held = program.value(slice->input).layout;
+    if (output.layout.windows.empty() || IsWithin(held, output.layout, program.mesh, output.type.shape)) continue;
+    step.action = Collective{.kind = CollectiveKind::kNeighborExchange,
+                             .axes = WindowedAxes(output.layout),
+                             .reduction = Reduction::kSum,
+                             .transfers = {{.input = slice->input, .output = slice->output}},
+                             .why = ""};
+  }
+}
+
+// A permute pairs ranks, because pieces keep their sizes. On shorter axes they may not: then what a rank needs is
+// spread over the ranks that differ on any axis that cuts the tensor.
+void WidenPermutes(Program& program) {
+  for (Step& step : program.steps) {
+    auto* collective = std::get_if<Collective>(&step.action);
+    if (collective == nullptr || collective->kind != CollectiveKind::kPermute) continue;
+    const Layout& from = program.value(collective->transfers[0].input).layout;
+    const Layout& to = program.value(collective->transfers[0].output).layout;
+    std::set<AxisId> axes(collective->axes.begin(), collective->axes.end());
+    for (const Layout* layout : {&from, &to}) {
+      for (const std::vector<AxisId>& cut : layout->dimensions) axes.insert(cut.begin(), cut.end());
+    }
+    collective->axes.assign(axes.begin(), axes.end());
+  }
+}
+
+// What the ranks of a manual model hold together between an op's input and its value has a type of its own.
+void ResizeMoves(const Graph& graph, Program& program) {
+  for (const Step& step : program.steps) {
+    for (size_t i = 0; i < Writes(step).size(); ++i) {
+      Value& output = program.values[Writes(step)[i]];
+      const Op& op = graph.op(output.origin);
+      if (DefinitionOf(op).rank_use != RankUse::kOthers || IsAlone(op)) continue;
+      const ManualMove move = ManualMoveOf(graph, op, program.mesh);
+      if (std::holds_alternative<Collective>(step.action)) {
+        output.type = move.received;
+      } else if (program.value(Reads(step)[i]).origin != op.id) {
+        output.type = move.sent;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<Shrunk> Shrink(const Graph& graph, const Program& program, const Mesh& short_mesh) {
+  Shrunk shrunk{.graph = graph, .program = program};
+  shrunk.program.mesh = short_mesh;
+
+  std::vector<Rule> rules;
+  for (const Op& op : graph.ops) rules.push_back(RuleOf(graph, op));
+  SizeClasses classes(graph, rules);
+  for (const Step& step : program.steps) {
+    const auto* compute = std::get_if<Compute>(&step.action);
+    if (compute == nullptr) continue;
+    for (size_t factor = 0; factor < compute->strategy.cuts.size(); ++factor) {
+      const std::vector<AxisId>& axes = compute->strategy.cuts[factor];
+      // Every prefix of the axes cuts the dimension in some layout between the two.
+      for (size_t count = 1; count <= axes.size(); ++count) {
+        const absl::Span<const AxisId> prefix = absl::MakeConstSpan(axes).first(count);
+        classes.AddCut(compute->op, static_cast<int>(factor), program.mesh.Size(prefix),
+                       shrunk.program.mesh.Size(prefix));
+      }
+    }
+  }
+  classes.ChooseSizes();
+  ResizeGraph(rules, classes, shrunk.graph);
+  if (const std::vector<std::string> errors = VerifyGraph(shrunk.graph); !errors.empty()) {
+    return absl::InternalError(absl::StrCat("the shrunk graph is not sound: ", absl::StrJoin(errors, "; ")));
+  }
+  for (Value& value : shrunk.program.values) value.type = shrunk.graph.op(value.origin).type;
+  if (program.is_manual) ResizeMoves(shrunk.graph, shrunk.program);
+  for (Step& step : shrunk.program.steps) {
+    if (auto* compute = std::get_if<Compute>(&step.action))
+      compute->attributes = shrunk.graph.op(compute->op).attributes;
+  }
+  if (short_mesh != program.mesh) WidenPermutes(shrunk.program);
+  ExchangeWindowsThatAreElsewhere(shrunk.program);
+  return shrunk;
+}
+
+}  // namespace cleave

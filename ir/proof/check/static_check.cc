@@ -1,0 +1,373 @@
+// The static half of the proof: every rank's view of every collective, and the layouts along the way.
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/match/match.h"
+#include "ir/graph/ops/ops.h"
+#include "ir/proof/check/check.h"
+#include "ir/proof/check/messages.h"
+#include "ir/sharding/layout/boxes.h"
+#include "ir/sharding/layout/layout.h"
+#include "ir/sharding/mesh/mesh.h"
+#include "ir/sharding/strategy/strategy.h"
+
+namespace cleave {
+namespace {
+
+bool EndsWith(const std::vector<AxisId>& axes, const std::vector<AxisId>& suffix) {
+  return suffix.size() <= axes.size() && std::equal(suffix.rbegin(), suffix.rend(), axes.rbegin());
+}
+
+void RemoveSuffix(std::vector<AxisId>& axes, size_t count) { axes.resize(axes.size() - count); }
+
+void Append(std::vector<AxisId>& axes, const std::vector<AxisId>& more) {
+  axes.insert(axes.end(), more.begin(), more.end());
+}
+
+// Removes `axes` from the partial axes; false when one of them is not partial with this reduction.
+bool Resolve(Layout& layout, const std::vector<AxisId>& axes, Reduction reduction) {
+  for (AxisId axis : axes) {
+    const auto it = std::find(layout.partial.begin(), layout.partial.end(), PartialAxis{axis, reduction});
+    if (it == layout.partial.end()) return false;
+    layout.partial.erase(it);
+  }
+  return true;
+}
+
+// What a collective makes of an input's layout; nullopt when the collective cannot be applied to it.
+std::optional<Layout> ResultLayout(const Collective& collective, const Transfer& transfer, Layout layout) {
+  const int rank = static_cast<int>(layout.dimensions.size());
+  const auto has = [&](int dimension) { return dimension >= 0 && dimension < rank; };
+  switch (collective.kind) {
+    case CollectiveKind::kAllReduce:
+      if (!Resolve(layout, collective.axes, collective.reduction)) return std::nullopt;
+      return layout;
+    case CollectiveKind::kReduceScatter:
+      if (!has(transfer.to_dimension) || !Resolve(layout, collective.axes, collective.reduction)) return std::nullopt;
+      Append(layout.dimensions[static_cast<size_t>(transfer.to_dimension)], collective.axes);
+      return layout;
+    case CollectiveKind::kAllGather:
+    case CollectiveKind::kAllToAll: {
+      if (!has(transfer.from_dimension)) return std::nullopt;
+      std::vector<AxisId>& from = layout.dimensions[static_cast<size_t>(transfer.from_dimension)];
+      if (!EndsWith(from, collective.axes)) return std::nullopt;
+      RemoveSuffix(from, collective.axes.size());
+      if (collective.kind == CollectiveKind::kAllGather) return layout;
+      if (!has(transfer.to_dimension) || transfer.to_dimension == transfer.from_dimension) return std::nullopt;
+      Append(layout.dimensions[static_cast<size_t>(transfer.to_dimension)], collective.axes);
+      return layout;
+    }
+    case CollectiveKind::kBroadcast:
+      return layout;
+    case CollectiveKind::kPermute:
+    case CollectiveKind::kNeighborExchange:
+    case CollectiveKind::kSendReceive:
+    case CollectiveKind::kNeighborExchangeV2:
+      // Their axes alone do not decide what they make; PermuteFits, ExchangeFits and CheckMessages do.
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+// A permute keeps the cut counts and the partial axes and moves pieces only along its axes.
+bool PermuteFits(const Program& program, const Collective& collective, const Layout& input, const Layout& output) {
+  if (CutCounts(input, program.mesh) != CutCounts(output, program.mesh) || input.partial != output.partial)
+    return false;
+  for (size_t d = 0; d < input.dimensions.size(); ++d) {
+    for (AxisId axis : program.mesh.AxisIds()) {
+      const auto place = [axis](const std::vector<AxisId>& axes) {
+        return std::find(axes.begin(), axes.end(), axis) - axes.begin();
+      };
+      const bool in = place(input.dimensions[d]) < static_cast<int>(input.dimensions[d].size());
+      const bool out = place(output.dimensions[d]) < static_cast<int>(output.dimensions[d].size());
+      const bool moves = in != out || (in && place(input.dimensions[d]) != place(output.dimensions[d]));
+      const bool named = std::find(collective.axes.begin(), collective.axes.end(), axis) != collective.axes.end();
+      if (moves && !named) return false;
+    }
+  }
+  return true;
+}
+
+// An exchange turns pieces into windows, in groups in which every windowed dimension is whole.
+bool ExchangeFits(const Collective& collective, const Layout& input, const Layout& output) {
+  return !output.windows.empty() && output.WithoutWindows() == input && collective.axes == WindowedAxes(output);
+}
+
+bool Fits(const Program& program, const Collective& collective, const Transfer& transfer) {
+  const Layout& input = program.value(transfer.input).layout;
+  const Layout& output = program.value(transfer.output).layout;
+  switch (collective.kind) {
+    case CollectiveKind::kPermute:
+      return PermuteFits(program, collective, input, output);
+    case CollectiveKind::kNeighborExchange:
+      return ExchangeFits(collective, input, output);
+    case CollectiveKind::kSendReceive:
+    case CollectiveKind::kNeighborExchangeV2:
+      return false;  // It needs messages.
+    case CollectiveKind::kAllReduce:
+    case CollectiveKind::kAllGather:
+    case CollectiveKind::kReduceScatter:
+    case CollectiveKind::kAllToAll:
+    case CollectiveKind::kBroadcast:
+      return input.windows.empty() && ResultLayout(collective, transfer, input) == output;
+  }
+  return false;
+}
+
+class StaticCheck {
+ public:
+  explicit StaticCheck(const Program& program)
+      : program_(program),
+        written_(program.values.size(), false),
+        is_source_(program.values.size(), false),
+        phases_(program.values.size(), Phase::kForward) {}
+
+  std::vector<std::string> Run() && {
+    for (const Step& step : program_.steps) {
+      CheckPhase(step);
+      step_ = &step;
+      if (!CheckUse(step)) continue;
+      Match(
+          step.action, [&](const Compute& compute) { CheckCompute(compute); },
+          [&](const Collective& collective) { CheckCollective(collective); },
+          [&](const Slice& slice) { CheckSlice(slice); }, [&](const View& view) { CheckView(view); });
+    }
+    CheckResults();
+    return std::move(findings_);
+  }
+
+ private:
+  void Find(const std::string& what) {
+    findings_.push_back(step_ == nullptr ? what : absl::StrCat("step `", step_->name, "`: ", what));
+  }
+
+  const Value& value(ValueId id) const { return program_.value(id); }
+  std::string Describe(const Layout& layout) const { return LayoutText(layout, program_.mesh); }
+
+  // Phases follow one another. REQUIRES: step_ is the step before.
+  void CheckPhase(const Step& step) {
+    if (step_ != nullptr && step.phase < step_->phase) {
+      Find(absl::StrCat("a step of the ", PhaseName(step.phase), " phase, `", step.name, "`, stands behind it"));
+    }
+  }
+
+  // Metric steps do not run at every step of training, and when only metrics are asked for, training does not run.
+  bool Runs(ValueId made, Phase reader) const { return phases_[made] != Phase::kMetric || reader == Phase::kMetric; }
+
+  // Every id exists, every read comes after its write, every value is written once. False when later checks would be
+  // meaningless.
+  bool CheckUse(const Step& step) {
+    for (ValueId read : Reads(step)) {
+      if (!program_.values.contains(read)) return Find("reads a value that does not exist"), false;
+      if (!written_[read]) Find(absl::StrCat("reads `", value(read).name, "` before it is written"));
+      if (!Runs(read, step.phase)) Find(absl::StrCat("reads `", value(read).name, "`, which is made for metrics only"));
+    }
+    for (ValueId write : Writes(step)) {
+      if (!program_.values.contains(write)) return Find("writes a value that does not exist"), false;
+      if (written_[write]) Find(absl::StrCat("writes `", value(write).name, "` a second time"));
+      written_[write] = true;
+      phases_[write] = step.phase;
+    }
+    return true;
+  }
+
+  bool MakesItsType(const Compute& compute) const {
+    std::vector<TensorType> types;
+    for (ValueId input : compute.inputs) types.push_back(value(input).type);
+    const InferResult result = DefinitionOf(compute.kind).infer(types, compute.attributes);
+    const TensorType* type = std::get_if<TensorType>(&result);
+    return type != nullptr && *type == value(compute.output).type;
+  }
+
+  void CheckCompute(const Compute& compute) {
+    if (!MakesItsType(compute)) return Find("its value has another type than the op makes");
+    const Rule rule = RuleOf(program_, compute);
+    if (const absl::Status valid = VerifyStrategy(compute.strategy, rule, program_.mesh); !valid.ok()) {
+      return Find(std::string(valid.message()));
+    }
+    for (size_t i = 0; i < compute.inputs.size(); ++i) {
+      const Layout wanted = InputLayout(compute.strategy, rule, static_cast<int>(i));
+      const Value& input = value(compute.inputs[i]);
+      if (input.layout != wanted) {
+        Find(absl::StrCat("reads `", input.name, "` as ", Describe(wanted), ", it lies as ", Describe(input.layout)));
+      }
+    }
+    if (compute.inputs.empty()) is_source_[compute.output] = true;
+    const Layout made = OutputLayout(compute.strategy, rule);
+    if (value(compute.output).layout != made) {
+      Find(absl::StrCat("makes ", Describe(made), ", its value says ", Describe(value(compute.output).layout)));
+    }
+  }
+
+  void CheckCollective(const Collective& collective) {
+    if (collective.messages.has_value()) return CheckMessages(collective);
+    if (collective.root < 0 || collective.root >= program_.mesh.Size(collective.axes)) {
+      return Find(absl::StrCat("member ", collective.root, " of a group of ", program_.mesh.Size(collective.axes)));
+    }
+    if (collective.transfers.size() > 1) CheckMerged(collective);
+    for (const Transfer& transfer : collective.transfers) {
+      const Value& input = value(transfer.input);
+      const Value& output = value(transfer.output);
+      if (input.type != output.type || input.origin != output.origin) Find("changes a tensor's type or meaning");
+      if (!Fits(program_, collective, transfer)) {
+        Find(absl::StrCat("cannot turn ", Describe(input.layout), " into ", Describe(output.layout)));
+        continue;
+      }
+      CheckAgreement(collective, transfer);
+    }
+  }
+
+  // One call has one element type, and only three kinds have calls for several tensors.
+  void CheckMerged(const Collective& collective) {
+    const bool has_call = collective.kind == CollectiveKind::kAllReduce ||
+                          collective.kind == CollectiveKind::kAllGather ||
+                          collective.kind == CollectiveKind::kReduceScatter;
+    if (!has_call) Find(absl::StrCat("carries several tensors in one ", CollectiveKindName(collective.kind)));
+    const DType dtype = value(collective.transfers.front().input).type.dtype;
+    for (const Transfer& transfer : collective.transfers) {
+      if (value(transfer.input).type.dtype != dtype) Find("carries several element types in one call");
+    }
+  }
+
+  // Every rank is in one group, at the place that its own coordinates give it. A reduction also needs the same count on
+  // all ranks.
+  void CheckAgreement(const Collective& collective, const Transfer& transfer) {
+    const auto [found, is_new] = groups_.emplace(collective.axes, "");
+    if (is_new) found->second = GroupsDisagree(collective.axes);
+    if (!found->second.empty()) return Find(found->second);
+    const bool reduces =
+        collective.kind == CollectiveKind::kAllReduce || collective.kind == CollectiveKind::kReduceScatter;
+    if (reduces) CheckCounts(collective, transfer);
+  }
+
+  // What is wrong with the groups over `axes`; empty when nothing is. Each group is expanded once, from its first
+  // member, so that the time is linear in the number of ranks.
+  std::string GroupsDisagree(const std::vector<AxisId>& axes) const {
+    const Mesh& mesh = program_.mesh;
+    std::vector<bool> seen(static_cast<size_t>(mesh.rank_count()), false);
+    for (int rank = 0; rank < mesh.rank_count(); ++rank) {
+      if (mesh.Index(rank, axes) != 0) continue;
+      const std::vector<int> group = mesh.Group(rank, axes);
+      for (size_t i = 0; i < group.size(); ++i) {
+        const int member = group[i];
+        if (seen[static_cast<size_t>(member)] || mesh.Index(member, axes) != static_cast<int64_t>(i)) {
+          return absl::StrCat("ranks ", rank, " and ", member, " disagree about the group");
+        }
+        seen[static_cast<size_t>(member)] = true;
+      }
+    }
+    const auto left_out = std::find(seen.begin(), seen.end(), false);
+    return left_out == seen.end() ? "" : absl::StrCat("rank ", left_out - seen.begin(), " is in no group");
+  }
+
+  // A piece depends only on the coordinates along the axes that cut its tensor. Where the group's axes are not among
+  // them, all members hold equal counts.
+  void CheckCounts(const Collective& collective, const Transfer& transfer) {
+    const Mesh& mesh = program_.mesh;
+    const Layout& layout = value(transfer.input).layout;
+    const auto cuts = [&](AxisId axis) {
+      return std::any_of(layout.dimensions.begin(), layout.dimensions.end(), [&](const std::vector<AxisId>& axes) {
+        return std::find(axes.begin(), axes.end(), axis) != axes.end();
+      });
+    };
+    if (std::none_of(collective.axes.begin(), collective.axes.end(), cuts)) return;
+    for (int rank = 0; rank < mesh.rank_count(); ++rank) {
+      if (mesh.Index(rank, collective.axes) != 0) continue;
+      const std::vector<int> group = mesh.Group(rank, collective.axes);
+      const int64_t count = ElementCount(LocalShape(program_, transfer.input, rank));
+      for (int member : group) {
+        const int64_t other = ElementCount(LocalShape(program_, transfer.input, member));
+        if (other != count) {
+          return Find(absl::StrCat("reduces ", count, " and ", other, " elements in the group (",
+                                   absl::StrJoin(group, ", "), ")"));
+        }
+      }
+    }
+  }
+
+  // Every part that a rank sends is received, in the same order and with the same size, and no rank waits for anything
+  // else.
+  void CheckMessages(const Collective& collective) {
+    for (const std::string& finding : FindMismatches(program_, collective)) Find(finding);
+  }
+
+  // A rank's local tensor as its part of another tensor. The layouts do not say which tensor that is; the simulation
+  // compares what it is made of.
+  void CheckView(const View& view) {
+    const Value& input = value(view.input);
+    const Value& output = value(view.output);
+    if (!program_.is_manual) Find("sees a tensor under another description, and the model is for one device");
+    if (input.type.dtype != output.type.dtype) Find("sees elements as those of another type");
+    if (!input.layout.windows.empty() || !output.layout.windows.empty()) Find("sees windows as another tensor");
+    for (int rank = 0; rank < program_.mesh.rank_count(); ++rank) {
+      const int64_t before = ElementCount(LocalShape(program_, view.input, rank));
+      const int64_t after = ElementCount(LocalShape(program_, view.output, rank));
+      if (before == after) continue;
+      return Find(absl::StrCat("sees ", before, " elements as ", after, " on rank ", rank));
+    }
+  }
+
+  void CheckSlice(const Slice& slice) {
+    const Value& input = value(slice.input);
+    const Value& output = value(slice.output);
+    const bool fits = input.type == output.type && input.origin == output.origin &&
+                      input.layout.partial == output.layout.partial && input.layout.windows.empty() &&
+                      IsWithin(input.layout, output.layout, program_.mesh, input.type.shape);
+    if (!fits) Find(absl::StrCat("cannot slice ", Describe(input.layout), " into ", Describe(output.layout)));
+  }
+
+  void CheckResults() {
+    step_ = nullptr;
+    if (program_.loss.has_value()) {
+      CheckWhole("the loss", *program_.loss);
+      if (phases_[*program_.loss] != Phase::kForward) Find("the loss is not made in the forward phase");
+    }
+    for (const ProgramMetric& metric : program_.metrics) {
+      CheckWhole(absl::StrCat("metric `", metric.name, "`"), metric.value);
+      if (phases_[metric.value] > Phase::kMetric)
+        Find(absl::StrCat("metric `", metric.name, "` is made after its phase"));
+    }
+    for (const ProgramUpdate& update : program_.updates) {
+      // The next step makes every copy again from the state itself.
+      if (!is_source_[update.state]) {
+        Find(absl::StrCat("the update goes to `", value(update.state).name, "`, which is a copy of the state"));
+      }
+      if (!written_[update.value])
+        Find(absl::StrCat("`", value(update.state).name, "` takes a value that is never written"));
+      if (!Runs(update.value, Phase::kUpdate)) Find("a state takes a value that is made for metrics only");
+      if (value(update.state).layout != value(update.value).layout) {
+        Find(absl::StrCat("`", value(update.state).name, "` lies as ", Describe(value(update.state).layout),
+                          ", its new value as ", Describe(value(update.value).layout)));
+      }
+      if (value(update.value).layout.is_partial()) Find("a state takes a partial value");
+    }
+  }
+
+  void CheckWhole(const std::string& what, ValueId id) {
+    if (!written_[id]) Find(absl::StrCat(what, " is never written"));
+    if (value(id).layout != Layout::Replicated(value(id).type.rank())) {
+      Find(absl::StrCat(what, " lies as ", Describe(value(id).layout), " instead of whole on every rank"));
+    }
+  }
+
+  const Program& program_;
+  IdVector<ValueId, char> written_;
+  IdVector<ValueId, char> is_source_;
+  IdVector<ValueId, Phase> phases_;                    // The phase in which each value is made.
+  std::map<std::vector<AxisId>, std::string> groups_;  // What is wrong with the groups over some axes.
+  const Step* step_ = nullptr;
+  std::vector<std::string> findings_;
+};
+
+}  // namespace
+
+std::vector<std::string> CheckStatically(const Program& program) { return StaticCheck(program).Run(); }
+
+}  // namespace cleave

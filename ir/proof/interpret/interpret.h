@@ -1,0 +1,44 @@
+// Reference execution in double: a Graph on one device, and a Program on simulated ranks in lockstep.
+#ifndef CLEAVE_IR_PROOF_INTERPRET_INTERPRET_H_
+#define CLEAVE_IR_PROOF_INTERPRET_INTERPRET_H_
+
+#include <map>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "ir/graph/graph.h"
+#include "ir/program/program.h"
+#include "ir/proof/interpret/interpret_ranks.h"
+#include "ir/tensor/types/tensor.h"
+
+namespace cleave {
+
+// Values of inputs, parameters and states, by op.
+using SourceValues = std::map<OpId, Tensor>;
+
+// The value of every op. `step` counts from 1. REQUIRES: `sources` holds a tensor of the right shape for every input,
+// parameter and state.
+IdVector<OpId, Tensor> InterpretGraph(const Graph& graph, const SourceValues& sources, int64_t step);
+
+// Every value on every rank: result[value][rank], local tensors. Each rank starts with its slice of the sources. A step
+// that reads what no step wrote is an Internal error.
+absl::StatusOr<IdVector<ValueId, std::vector<Tensor>>> InterpretProgram(const Program& program,
+                                                                        const SourceValues& sources, int64_t step);
+
+// The same for a manual program, whose ranks may have different sources. REQUIRES: program.is_manual.
+absl::StatusOr<IdVector<ValueId, std::vector<Tensor>>> InterpretProgram(const Program& program,
+                                                                        const RankSources& sources, int64_t step);
+
+// The part of `whole`, the tensor of `value`, that `rank` holds.
+Tensor LocalPart(const Program& program, const Value& value, const Tensor& whole, int rank);
+
+// Combines two parts of a partial value.
+double Combine(Reduction reduction, double a, double b);
+
+// Random sources that keep the graph's values small: floats in (0.5, 1.5) with signs, labels and tokens in the range of
+// their use.
+SourceValues RandomSources(const Graph& graph, uint64_t seed);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_IR_PROOF_INTERPRET_INTERPRET_H_

@@ -1,0 +1,28 @@
+// Reference execution of a manual model in double: every op on all ranks in turn. A compiled program must compute the
+// same, and gradients are measured against it.
+#ifndef CLEAVE_IR_PROOF_INTERPRET_INTERPRET_RANKS_H_
+#define CLEAVE_IR_PROOF_INTERPRET_INTERPRET_RANKS_H_
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "base/strong_id/strong_id.h"
+#include "ir/graph/graph.h"
+#include "ir/tensor/types/tensor.h"
+
+namespace cleave {
+
+// [rank]
+using TensorOnRanks = std::vector<Tensor>;
+
+// Values of inputs, parameters and states, by op.
+using RankSources = std::map<OpId, TensorOnRanks>;
+
+// The value of every op on every rank: result[op][rank]. `step` counts from 1. REQUIRES: VerifyGraph(graph) is empty,
+// graph.is_manual(), and `sources` holds tensors of the right shape for every input, parameter and state.
+IdVector<OpId, TensorOnRanks> InterpretRanks(const Graph& graph, const RankSources& sources, int64_t step);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_IR_PROOF_INTERPRET_INTERPRET_RANKS_H_

@@ -1,0 +1,130 @@
+// The user's demands on a plan: the `parallel` block and the pins on ops and tensors. They are an input of search.
+#ifndef CLEAVE_IR_SHARDING_PINS_PINS_H_
+#define CLEAVE_IR_SHARDING_PINS_PINS_H_
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/source/source.h"
+#include "base/units/units.h"
+#include "ir/graph/graph.h"
+
+namespace cleave {
+
+// A number or a name with its place in the source.
+template <typename T>
+struct Placed {
+  T value{};
+  Span span;
+
+  bool operator==(const Placed&) const = default;
+};
+
+// Slices per dimension of one tensor; nullopt: `auto`.
+using CountsPin = std::optional<std::vector<Placed<int64_t>>>;
+
+// #[shard((4, 2), (1, 2))], #[shard(in = ((8, 1), auto), out = (8, 1))]
+struct ShardPin {
+  std::vector<CountsPin> in;
+  CountsPin out;
+
+  bool operator==(const ShardPin&) const = default;
+};
+
+// #[layout("dp", _)]: per dimension the mesh axes, major first.
+struct LayoutPin {
+  std::vector<std::vector<Placed<std::string>>> dimensions;
+
+  bool operator==(const LayoutPin&) const = default;
+};
+
+struct ReplicatePin {
+  bool operator==(const ReplicatePin&) const = default;
+};
+
+// All mesh axes for which it has enough elements cut the value's first dimension, the batch.
+struct DataParallelPin {
+  bool operator==(const DataParallelPin&) const = default;
+};
+
+struct Pin {
+  OpId op;  // An op, or a parameter (its storage layout).
+  std::variant<ShardPin, LayoutPin, ReplicatePin, DataParallelPin> demand;
+  Span span;  // Of the attribute, or of the `pin` statement.
+
+  bool operator==(const Pin&) const = default;
+};
+
+// In propagation pins with lower values spread first.
+struct Priority {
+  OpId op;
+  int64_t value = 0;
+
+  bool operator==(const Priority&) const = default;
+};
+
+// `#[region(in = …, out = …, params = …, objective = …)]` on a call. The frontend gives each argument and each result
+// of the call a separate op `identity` at the region's border: these ops belong to the region, and the demands of `in`
+// and `out` are pins on them.
+enum class Objective { kSpeed, kMemory, kComputeToCommunication };
+enum class RegionDevice { kAny, kCpu, kGpu };
+
+struct Region {
+  std::string name;       // The path of the call: "y".
+  std::vector<OpId> ops;  // Forward ops of the call, the border's included, in program order; no sources.
+  Objective objective = Objective::kSpeed;
+  RegionDevice device = RegionDevice::kAny;
+  Span span;              // Of the attribute.
+  Span device_span = {};  // Of the device that it names.
+
+  bool operator==(const Region&) const = default;
+};
+
+enum class SearchAlgorithm { kSapp, kPropagate, kExact, kDataParallel, kReplicate, kManual };
+// How the ops outside all regions are planned.
+enum class Outside { kReplicate, kSearch };
+enum class Price { kBytes, kClassic, kTime };
+enum class DatasetLayout { kDataParallel, kFullBatch };
+
+struct NamedAxis {
+  std::string name;
+  int64_t size = 1;
+  Span span;
+
+  bool operator==(const NamedAxis&) const = default;
+};
+
+// The `parallel` block; absent settings have their defaults. `*_span` says where a setting was written (empty: not
+// written).
+struct ParallelSettings {
+  std::optional<Placed<int64_t>> devices;
+  std::vector<NamedAxis> mesh;  // Empty: axes of prime size.
+  SearchAlgorithm search = SearchAlgorithm::kSapp;
+  bool search_given = false;  // In the model or on the command line.
+  DatasetLayout dataset = DatasetLayout::kDataParallel;
+  bool dataset_given = false;
+  Objective objective = Objective::kSpeed;
+  std::optional<Placed<int64_t>> memory;  // Bytes per device.
+  Price cost = Price::kBytes;
+  double gradient_weight = 0.1;
+  std::optional<int64_t> zero = 0;        // nullopt: `auto`.
+  Outside outside = Outside::kReplicate;  // Of a model with regions.
+  Span search_span, objective_span, cost_span, zero_span, mesh_span, outside_span;
+
+  bool operator==(const ParallelSettings&) const = default;
+};
+
+struct Pins {
+  ParallelSettings settings;
+  std::vector<Pin> pins;  // In source order.
+  std::vector<Priority> priorities;
+  std::vector<Region> regions;  // In source order; no op is in two.
+
+  bool operator==(const Pins&) const = default;
+};
+
+}  // namespace cleave
+
+#endif  // CLEAVE_IR_SHARDING_PINS_PINS_H_

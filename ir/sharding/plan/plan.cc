@@ -1,0 +1,76 @@
+#include "ir/sharding/plan/plan.h"
+
+#include <array>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "ir/graph/ops/ops.h"
+
+namespace cleave {
+namespace {
+
+constexpr std::array<std::pair<DecidedBy, const char*>, 6> kDecidedBy = {{{DecidedBy::kSearch, "search"},
+                                                                          {DecidedBy::kPin, "pin"},
+                                                                          {DecidedBy::kPropagation, "propagation"},
+                                                                          {DecidedBy::kForwardOp, "forward_op"},
+                                                                          {DecidedBy::kFallback, "fallback"},
+                                                                          {DecidedBy::kManual, "manual"}}};
+
+// The rank axes of a manual model are those of the mesh, or the mesh divides them further.
+std::vector<std::string> VerifyRanks(const std::vector<RankAxis>& rank_axes, const Mesh& mesh) {
+  int64_t ranks = 1;
+  for (const RankAxis& axis : rank_axes) ranks *= axis.size;
+  if (ranks != mesh.rank_count()) {
+    return {absl::StrCat("the plan is for ", mesh.rank_count(), " ranks, the model speaks of ", ranks)};
+  }
+  auto next = mesh.axes().begin();
+  for (const RankAxis& axis : rank_axes) {
+    int64_t size = 1;
+    while (size < axis.size && next != mesh.axes().end()) size *= (next++)->size;
+    if (size != axis.size) return {absl::StrCat("the mesh ", mesh.ToString(), " does not have the axis ", axis.name)};
+  }
+  return {};
+}
+
+}  // namespace
+
+absl::string_view DecidedByName(DecidedBy decided_by) {
+  for (const auto& [value, name] : kDecidedBy) {
+    if (value == decided_by) return name;
+  }
+  return "";
+}
+
+std::optional<DecidedBy> ParseDecidedBy(absl::string_view name) {
+  for (const auto& [value, candidate] : kDecidedBy) {
+    if (name == candidate) return value;
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> VerifyPlan(const Graph& graph, const Plan& plan) {
+  if (plan.ops.size() != graph.ops.size()) {
+    return {absl::StrCat("the plan has ", plan.ops.size(), " ops, the graph ", graph.ops.size())};
+  }
+  std::vector<std::string> errors;
+  if (graph.is_manual()) errors = VerifyRanks(graph.rank_axes, plan.mesh);
+  if (!errors.empty()) return errors;
+  for (const Op& op : graph.ops) {
+    const OpPlan& planned = plan.ops[op.id];
+    const Rule rule = RuleOf(graph, op);
+    if (const absl::Status valid = VerifyStrategy(planned.strategy, rule, plan.mesh); !valid.ok()) {
+      errors.push_back(absl::StrCat("`", op.name, "`: ", valid.message()));
+      continue;
+    }
+    if (graph.is_manual() && (planned.strategy != Strategy::Replicated(rule) || planned.output.has_value())) {
+      errors.push_back(absl::StrCat("`", op.name, "` is cut, and the model says itself what each rank computes"));
+    }
+    if (!planned.output.has_value()) continue;
+    if (const absl::Status valid = VerifyLayout(*planned.output, plan.mesh, op.type.rank()); !valid.ok()) {
+      errors.push_back(absl::StrCat("`", op.name, "` (output): ", valid.message()));
+    }
+  }
+  return errors;
+}
+
+}  // namespace cleave

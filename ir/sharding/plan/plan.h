@@ -1,0 +1,92 @@
+// A plan: who computes which slice, and why. The output of search, the input of partition; plan.json is its text form.
+#ifndef CLEAVE_IR_SHARDING_PLAN_PLAN_H_
+#define CLEAVE_IR_SHARDING_PLAN_PLAN_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/diagnostic/diagnostic.h"
+#include "ir/graph/graph.h"
+#include "ir/sharding/layout/layout.h"
+#include "ir/sharding/mesh/mesh.h"
+#include "ir/sharding/strategy/strategy.h"
+
+namespace cleave {
+
+enum class DecidedBy { kSearch, kPin, kPropagation, kForwardOp, kFallback, kManual };
+
+absl::string_view DecidedByName(DecidedBy decided_by);  // "forward_op"
+std::optional<DecidedBy> ParseDecidedBy(absl::string_view name);
+
+// Where the cost of a choice comes from, in the price of the search. Backward ops count with the forward op from which
+// they inherit. Costs with the gradient weight are separate from the rest, since the whole cost is linear in it.
+struct CostParts {
+  double inside = 0;     // The op and its backward ops themselves, and what their distributed forms send.
+  double inputs = 0;     // Of the values that it reads, in all layouts in which they are needed.
+  double output = 0;     // Of its own value.
+  double backward = 0;   // Of what its backward ops read and make.
+  double gradients = 0;  // Of parameter gradients and the update: weighted with the gradient weight.
+  double elsewhere = 0;  // What the choice adds at other ops; 0 for the chosen one.
+  int collectives = 0;   // The number of collectives for all of this.
+
+  double sum() const { return inside + inputs + output + backward + gradients + elsewhere; }
+
+  bool operator==(const CostParts&) const = default;
+};
+
+// One way in which an op could have been cut.
+struct Choice {
+  Strategy strategy;
+  double cost = 0;  // In the price of the search: this op and its redistributions at the moment of the decision.
+  bool chosen = false;
+  std::optional<CostParts> parts = std::nullopt;  // Their sum is `cost`.
+
+  bool operator==(const Choice&) const = default;
+};
+
+struct OpPlan {
+  Strategy strategy;  // For sources: the storage layout of the value.
+  // The layout that readers see, where it differs from the strategy's output (a pin's `out`): the value is
+  // redistributed right after the op.
+  std::optional<Layout> output;
+  // Other layouts of this value are made again in each phase that reads them, because a rank keeps only a part of the
+  // parameter.
+  bool gather_again = false;
+  DecidedBy decided_by = DecidedBy::kFallback;
+  std::string reason;           // One sentence.
+  std::vector<Choice> choices;  // At least the chosen one and the second best, where there was a choice.
+
+  bool operator==(const OpPlan&) const = default;
+};
+
+// How the plan was found.
+struct SearchSummary {
+  std::string algorithm = "manual";  // "sapp", "data_parallel", "replicate", …
+  std::string objective = "speed";
+  std::string price = "bytes";
+  int zero = 0;        // 1 to 3: what replicas have in common is divided (search/zero).
+  double seconds = 0;  // Wall time of the search. Comparisons leave it out.
+  double cost = 0;
+  std::optional<double> lower_bound;
+
+  bool operator==(const SearchSummary&) const = default;
+};
+
+struct Plan {
+  std::string cluster = "cpu";
+  Mesh mesh;
+  IdVector<OpId, OpPlan> ops;  // One per op of the training graph.
+  double gradient_weight = 0.1;
+  SearchSummary search;
+
+  bool operator==(const Plan&) const = default;
+};
+
+// What is wrong: sizes must agree, every strategy must be valid for its op's rule, every `output` must be a layout of
+// its value. Empty when the plan is sound.
+std::vector<std::string> VerifyPlan(const Graph& graph, const Plan& plan);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_IR_SHARDING_PLAN_PLAN_H_

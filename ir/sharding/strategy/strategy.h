@@ -1,0 +1,98 @@
+// For one op: which mesh axes cut which factor of its rule. Layouts of its inputs and output follow.
+//
+//   matmul "i k, j k -> i j" on 2x2x2 with i: m0 m1, k: m2
+//     inputs [m0 m1, m2] and [-, m2], output [m0 m1, -] partial(m2: sum); in_strategy ((4, 2), (1, 2))
+//
+// Ranks along an axis that no factor and no pass-through uses repeat the work.
+#ifndef CLEAVE_IR_SHARDING_STRATEGY_STRATEGY_H_
+#define CLEAVE_IR_SHARDING_STRATEGY_STRATEGY_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "ir/graph/graph.h"
+#include "ir/graph/ops/ops.h"
+#include "ir/sharding/layout/layout.h"
+#include "ir/sharding/mesh/mesh.h"
+#include "ir/tensor/rule/rule.h"
+
+namespace cleave {
+
+// A partial sum over `axis` passes through the op: the inputs of linear group `group` and the output are partial over
+// it.
+struct PassThrough {
+  AxisId axis;
+  int group = 0;  // Index into Rule::linear.
+
+  bool operator==(const PassThrough&) const = default;
+};
+
+struct Strategy {
+  std::vector<std::vector<AxisId>> cuts;  // For each factor of the op's rule the axes that cut it, major first.
+  std::vector<PassThrough> passes;        // Ordered by axis.
+
+  static Strategy Replicated(const Rule& rule) {
+    return Strategy{.cuts = std::vector<std::vector<AxisId>>(rule.factors.size()), .passes = {}};
+  }
+
+  bool operator==(const Strategy&) const = default;
+};
+
+// Checks that no axis is used twice, that no whole factor is cut, and that the axes of a reduced factor and of a
+// pass-through are distinct. In a compound dimension an axis may cut a factor only when all more major factors of that
+// dimension are exhausted (cut into single elements). Its cut must divide the factor, unless no elements of less major
+// factors follow, because only then the pieces are those of the layout convention. A factor that is the only one of its
+// dimensions may be cut unevenly, also into more pieces than it has elements.
+absl::Status VerifyStrategy(const Strategy& strategy, const Rule& rule, const Mesh& mesh);
+
+// The strategy with `axis` appended to factor `factor`'s axes, if that is valid.
+absl::StatusOr<Strategy> WithCut(const Strategy& strategy, const Rule& rule, const Mesh& mesh, int factor, AxisId axis);
+
+// The layout in which the op reads input `input` (with windows where its rule has them), and the layout of its value
+// (partial where a reduced factor is cut or a sum passes).
+Layout InputLayout(const Strategy& strategy, const Rule& rule, int input);
+Layout OutputLayout(const Strategy& strategy, const Rule& rule);
+
+// The part of each factor that `rank` works on.
+std::vector<FactorRange> RangesOf(const Strategy& strategy, const Rule& rule, const Mesh& mesh, int rank);
+
+// Classic integer form: for each input and each of its dimensions the number of slices.
+std::vector<std::vector<int64_t>> InStrategy(const Strategy& strategy, const Rule& rule, const Mesh& mesh);
+std::vector<int64_t> OutStrategy(const Strategy& strategy, const Rule& rule, const Mesh& mesh);
+std::string InStrategyText(const std::vector<std::vector<int64_t>>& in_strategy);  // "((4, 2), (1, 2))"
+
+// Reads the classic form (docs/language.md, "Pins"). Factors take mesh axes in the order in which they appear (first
+// input first, left to right), the outermost axis first; of all assignments whose products match, the first in
+// lexicographic order is taken. nullopt in `counts` is `auto`: left uncut unless another input cuts the same factor.
+// Errors: a count that no product of axes gives, two counts for one factor, a whole factor that is cut, wrong lengths.
+// The status carries the message for the user; `input` and `dimension` (where not null) get the place of the offending
+// number.
+struct CountsPlace {
+  int input = -1;
+  int dimension = -1;
+};
+
+// From the classic form (docs/language.md, "Pins"): factors take mesh axes in the order in which they appear, first
+// input first, left to right, outermost axis first; the first assignment in lexicographic order whose products match.
+// nullopt in `counts` is `auto`: left uncut unless another input cuts the same factor. Errors: RESOURCE_EXHAUSTED where
+// all counts together need more axes than the mesh has; INVALID_ARGUMENT for a count that no product of axes gives, two
+// counts for one factor, a whole factor that is cut, and wrong lengths. The message is for the user; `place`, where not
+// null, gets the place of the offending number.
+absl::StatusOr<Strategy> StrategyFromCounts(const std::vector<std::optional<std::vector<int64_t>>>& counts,
+                                            const Rule& rule, const Mesh& mesh, CountsPlace* place);
+
+// The strategy of the forward op for an op that inherits from it (Op::inherits): each axis cuts the factor that maps to
+// the forward op's. Axes whose factor has no counterpart stay idle, and cuts that are not valid here are left out.
+Strategy InheritStrategy(const Strategy& forward, const Inheritance& inheritance, const Rule& rule, const Mesh& mesh);
+
+// The strategy under which the op's value has `layout` in its dimensions (reduced factors uncut); an error where the
+// rule cannot give it.
+absl::StatusOr<Strategy> StrategyFromOutputLayout(const Layout& layout, const Rule& rule, const Mesh& mesh);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_IR_SHARDING_STRATEGY_STRATEGY_H_

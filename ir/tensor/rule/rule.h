@@ -1,0 +1,76 @@
+// Sharding rules: an op's index factors, as in einsum. For a matmul of [i, k] and [k, j] the rule is "i k, k j -> i j".
+//
+// From the rule alone follow the strategies that an op has, which results are partial, and how a layout passes through
+// the op. A tensor dimension is a list of factors, major first: usually one; several for a compound dimension such as
+// the `(a b)` of a reshape; none for a dimension of size 1 that is broadcast.
+#ifndef CLEAVE_IR_TENSOR_RULE_RULE_H_
+#define CLEAVE_IR_TENSOR_RULE_RULE_H_
+
+#include <string>
+#include <vector>
+
+#include "ir/tensor/piece/piece.h"
+#include "ir/tensor/types/types.h"
+
+namespace cleave {
+
+enum class FactorKind {
+  kParallel,  // In the output: cutting it cuts the work.
+  kReduced,   // Only in inputs: cutting it leaves each rank a partial result.
+  kWhole,     // Must not be cut: the op has no form along it.
+  kInner,  // Cut only in the op's distributed form (OpDefinition::distribute), which reduces inside: a softmax's row.
+           // In the output or not; axes that cut it repeat the work on outputs that do not have it.
+};
+
+struct Factor {
+  std::string name;  // "i", "j", "k", "b" for matmul; short, unique in the rule.
+  FactorKind kind = FactorKind::kParallel;
+  int64_t size = 1;
+  Reduction reduction = Reduction::kSum;  // Of a reduced factor.
+  // The meaning of the op depends on this exact size (a slice's bounds), so the proof never shrinks it.
+  bool fixed_size = false;
+
+  bool operator==(const Factor&) const = default;
+};
+
+// Indexes into Rule::factors, major first.
+using FactorList = std::vector<int>;
+
+// An input's dimension that is read in windows of its factor: the axes that cut the factor (a convolution's output
+// rows) cut what is read of the dimension (its input rows). The dimension names that one factor alone, and its size is
+// the window's.
+struct InputWindow {
+  int input = 0;
+  int dimension = 0;
+  Window window;
+
+  bool operator==(const InputWindow&) const = default;
+};
+
+struct Rule {
+  std::vector<Factor> factors;
+  std::vector<std::vector<FactorList>> inputs;  // [input][dimension]
+  std::vector<FactorList> output;               // [dimension]
+  // Groups of inputs in which the op is linear while the other inputs are constant. A partial sum of all inputs of one
+  // group at once passes through and makes the output partial. add: {{0, 1}}; mul: {{0}, {1}}; matmul: {{0}, {1}};
+  // relu: {}.
+  std::vector<std::vector<int>> linear;
+  std::vector<InputWindow> windows = {};  // Ordered by input and dimension.
+
+  // Null where the dimension is read by pieces.
+  const Window* WindowOf(int input, size_t dimension) const;
+
+  // "i k, k j -> i j"; compound dimensions stand in parentheses, broadcast ones are "1", windowed ones "h~".
+  std::string ToString() const;
+
+  bool operator==(const Rule&) const = default;
+};
+
+// Checks that every factor has the same size in every tensor that names it, that reduced factors are in no output and
+// parallel ones are in the output, and that the sizes of dimensions are the products of their factors, or the sizes of
+// their windows. Returns what is wrong, or an empty string.
+std::string FindRuleError(const Rule& rule, const std::vector<Shape>& inputs, const Shape& output);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_IR_TENSOR_RULE_RULE_H_

@@ -1,0 +1,72 @@
+#include "ir/tensor/types/types.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/check/check.h"
+
+namespace cleave {
+
+absl::string_view DTypeName(DType dtype) {
+  switch (dtype) {
+    case DType::kF32:
+      return "f32";
+    case DType::kBf16:
+      return "bf16";
+    case DType::kI32:
+      return "i32";
+  }
+  CLEAVE_UNREACHABLE();
+}
+
+std::optional<DType> ParseDType(absl::string_view name) {
+  for (DType dtype : {DType::kF32, DType::kBf16, DType::kI32}) {
+    if (name == DTypeName(dtype)) return dtype;
+  }
+  return std::nullopt;
+}
+
+Bytes ElementSize(DType dtype) {
+  switch (dtype) {
+    case DType::kF32:
+    case DType::kI32:
+      return Bytes(4);
+    case DType::kBf16:
+      return Bytes(2);
+  }
+  CLEAVE_UNREACHABLE();
+}
+
+int64_t ElementCount(const Shape& shape) {
+  int64_t count = 1;
+  for (int64_t size : shape) count *= size;
+  return count;
+}
+
+std::string ShapeText(const Shape& shape) { return shape.empty() ? "scalar" : absl::StrJoin(shape, "x"); }
+
+std::string TensorType::ToString() const {
+  return absl::StrCat(DTypeName(dtype), "[", absl::StrJoin(shape, ", "), "]");
+}
+
+absl::string_view ReductionName(Reduction reduction) {
+  switch (reduction) {
+    case Reduction::kSum:
+      return "sum";
+    case Reduction::kMax:
+      return "max";
+    case Reduction::kMin:
+      return "min";
+    case Reduction::kProd:
+      return "prod";
+  }
+  CLEAVE_UNREACHABLE();
+}
+
+std::optional<Reduction> ParseReduction(absl::string_view name) {
+  for (Reduction reduction : {Reduction::kSum, Reduction::kMax, Reduction::kMin, Reduction::kProd}) {
+    if (name == ReductionName(reduction)) return reduction;
+  }
+  return std::nullopt;
+}
+
+}  // namespace cleave

@@ -1,0 +1,183 @@
+#include "ir/transforms/differentiate/differentiate.h"
+
+#include <map>
+#include <set>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/status/status_macros.h"
+#include "ir/graph/ops/builder.h"
+#include "ir/graph/ops/ops.h"
+#include "ir/transforms/differentiate/contributions.h"
+#include "ir/transforms/differentiate/inherit.h"
+#include "ir/transforms/differentiate/update.h"
+
+namespace cleave {
+namespace {
+
+using OpSet = std::set<OpId>;
+
+// The ops on which the loss depends, the loss included.
+OpSet OpsOfLoss(const Graph& graph) {
+  OpSet result;
+  if (!graph.loss.has_value()) return result;
+  result.insert(*graph.loss);
+  for (size_t i = graph.ops.size(); i-- > 0;) {
+    const Op& op = graph.ops[OpId(static_cast<int64_t>(i))];
+    if (result.count(op.id) > 0) result.insert(op.inputs.begin(), op.inputs.end());
+  }
+  return result;
+}
+
+// The ops that depend on a parameter through real values, parameters included: gradients flow through them.
+OpSet OpsOfParameters(const Graph& graph) {
+  OpSet result;
+  for (const Op& op : graph.ops) {
+    bool depends = op.kind == OpKind::kParameter;
+    for (OpId input : op.inputs) depends = depends || result.count(input) > 0;
+    if (depends && op.type.dtype == DType::kF32) result.insert(op.id);
+  }
+  return result;
+}
+
+class Backward {
+ public:
+  explicit Backward(Graph forward)
+      : of_parameters_(OpsOfParameters(forward)),
+        forward_size_(forward.ops.size()),
+        builder_(std::move(forward)),
+        contributions_(builder_) {}
+
+  // Appends the backward ops.
+  absl::Status Run() {
+    const OpId loss = *builder_.graph().loss;
+    builder_.SetPhase(Phase::kBackward);
+    builder_.SetLine(builder_.graph().op(loss).line);
+    contributions_.AddWhole(loss, builder_.Add(OpKind::kConstant, {}, {{attribute::kValue, 1.0}},
+                                               absl::StrCat(builder_.graph().op(loss).name, ".grad")));
+    for (size_t i = static_cast<size_t>(loss.value()) + 1; i-- > 0;) {
+      CLEAVE_RETURN_IF_ERROR(Visit(OpId(static_cast<int64_t>(i))));
+    }
+    return absl::OkStatus();
+  }
+
+  // Appends the update of every parameter that has a gradient.
+  void AddUpdates(const Optimizer& optimizer) {
+    builder_.SetPhase(Phase::kUpdate);
+    UpdateBuilder updates(builder_, optimizer);
+    for (size_t i = 0; i < forward_size_; ++i) {
+      const OpId id(static_cast<int64_t>(i));
+      const auto gradient = gradients_.find(id);
+      if (builder_.graph().op(id).kind == OpKind::kParameter && gradient != gradients_.end())
+        updates.Add(id, gradient->second);
+    }
+  }
+
+  Graph Build() && { return std::move(builder_).Build(); }
+
+ private:
+  absl::Status Visit(OpId id) {
+    if (of_parameters_.count(id) == 0 || !contributions_.Has(id)) return absl::OkStatus();
+    // A copy, because the graph grows.
+    const Op op = builder_.graph().op(id);
+    builder_.SetLine(op.line);
+    if (contributions_.PassThroughGather(op)) return absl::OkStatus();
+    const OpId gradient = contributions_.Sum(op);
+    gradients_[id] = gradient;
+    // One value may be the gradient of several; if a parameter is among them, it counts.
+    std::optional<OpId>& gradient_of = builder_.mutable_graph().ops[gradient].gradient_of;
+    if (!gradient_of.has_value() || op.kind == OpKind::kParameter) gradient_of = id;
+    if (op.inputs.empty()) return absl::OkStatus();
+
+    const OpDefinition& definition = DefinitionOf(op);
+    if (definition.gradient == nullptr) {
+      return absl::InvalidArgumentError(absl::StrCat("the loss depends on parameters through `", op.name, "`, line ",
+                                                     op.line, ", and `", OpKindName(op.kind), "` has no gradient"));
+    }
+    GradientOps made{.forward = id,
+                     .output_gradient = gradient,
+                     .first = OpId(static_cast<int64_t>(builder_.graph().ops.size())),
+                     .gradients = {}};
+    made.gradients = definition.gradient(builder_, op, gradient);
+    SetInheritance(builder_.mutable_graph(), made);
+    for (size_t i = 0; i < op.inputs.size(); ++i) {
+      if (made.gradients[i].has_value() && of_parameters_.count(op.inputs[i]) > 0) {
+        contributions_.Add(op, i, *made.gradients[i]);
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  const OpSet of_parameters_;
+  const size_t forward_size_;
+  GraphBuilder builder_;
+  Contributions contributions_;
+  std::map<OpId, OpId> gradients_;
+};
+
+// Drops those ops from `first` on that no update needs: gradients of inputs.
+Graph WithoutUnused(Graph graph, OpId first) {
+  OpSet used;
+  for (const StateUpdate& update : graph.updates) used.insert({update.state, update.value});
+  for (size_t i = graph.ops.size(); i-- > 0;) {
+    const Op& op = graph.ops[OpId(static_cast<int64_t>(i))];
+    if (op.id < first) used.insert(op.id);
+    if (used.count(op.id) > 0) used.insert(op.inputs.begin(), op.inputs.end());
+  }
+  IdVector<OpId, OpId> new_id(graph.ops.size());
+  IdVector<OpId, Op> kept;
+  for (Op& op : graph.ops) {
+    if (used.count(op.id) == 0) continue;
+    new_id[op.id] = OpId(static_cast<int64_t>(kept.size()));
+    op.id = new_id[op.id];
+    for (OpId& input : op.inputs) input = new_id[input];
+    kept.push_back(std::move(op));
+  }
+  for (StateUpdate& update : graph.updates) {
+    update = {.state = new_id[update.state], .value = new_id[update.value]};
+  }
+  graph.ops = std::move(kept);
+  return graph;
+}
+
+// Names whole gradients after the value that they belong to.
+void NameGradients(Graph& graph) {
+  std::set<std::string> taken;
+  for (const Op& op : graph.ops) taken.insert(op.name);
+  for (Op& op : graph.ops) {
+    if (!op.gradient_of.has_value()) continue;
+    const std::string name = absl::StrCat(graph.op(*op.gradient_of).name, ".grad");
+    if (!taken.insert(name).second) continue;
+    taken.erase(op.name);
+    op.name = name;
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<Graph> Differentiate(Graph forward, const Optimizer& optimizer) {
+  if (!forward.loss.has_value()) return absl::InvalidArgumentError("the model has no loss");
+  const Op& loss = forward.op(*forward.loss);
+  if (loss.type != TensorType{DType::kF32, {}}) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the loss `", loss.name, "`, line ", loss.line, ", is ", loss.type.ToString(), ", not a scalar"));
+  }
+  const OpId first_new(static_cast<int64_t>(forward.ops.size()));
+  Backward backward(std::move(forward));
+  CLEAVE_RETURN_IF_ERROR(backward.Run());
+  backward.AddUpdates(optimizer);
+  Graph graph = WithoutUnused(std::move(backward).Build(), first_new);
+  NameGradients(graph);
+  return graph;
+}
+
+std::vector<OpId> TrainedParameters(const Graph& graph) {
+  const OpSet of_loss = OpsOfLoss(graph);
+  std::vector<OpId> parameters;
+  for (const Op& op : graph.ops) {
+    if (op.kind == OpKind::kParameter && of_loss.count(op.id) > 0) parameters.push_back(op.id);
+  }
+  return parameters;
+}
+
+}  // namespace cleave

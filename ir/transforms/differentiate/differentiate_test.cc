@@ -1,0 +1,303 @@
+#include "ir/transforms/differentiate/differentiate.h"
+
+#include <cmath>
+#include <functional>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "ir/graph/ops/builder.h"
+#include "ir/graph/ops/ops.h"
+#include "ir/graph/text.h"
+#include "ir/proof/interpret/interpret.h"
+#include "ir/transforms/differentiate/models.h"
+
+namespace cleave {
+namespace {
+
+constexpr uint64_t kSeed = 9;
+
+Graph TrainingGraph(Graph forward, const Optimizer& optimizer = {.learning_rate = {.rate = 1.0}}) {
+  absl::StatusOr<Graph> graph = Differentiate(std::move(forward), optimizer);
+  EXPECT_TRUE(graph.ok()) << graph.status();
+  return *std::move(graph);
+}
+
+std::vector<std::string> NamesOf(const Graph& graph, Phase phase) {
+  std::vector<std::string> names;
+  for (const Op& op : graph.ops) {
+    if (op.phase == phase) names.push_back(op.name);
+  }
+  return names;
+}
+
+OpId GradientOf(const Graph& graph, const std::string& name) {
+  const std::optional<OpId> gradient = graph.Find(name + ".grad");
+  EXPECT_TRUE(gradient.has_value()) << name;
+  EXPECT_EQ(graph.op(*gradient).gradient_of, graph.Find(name));
+  return *gradient;
+}
+
+// The whole training graph of a small network, by its text: each line can be followed by hand.
+TEST(DifferentiateTest, Mlp) {
+  const Graph forward = MlpGraph();
+  const Graph graph = TrainingGraph(forward, {.learning_rate = {.rate = 0.5}});
+  EXPECT_TRUE(VerifyGraph(graph).empty()) << VerifyGraph(graph)[0];
+  for (const Op& op : forward.ops) EXPECT_EQ(graph.op(op.id), op);
+  const std::string text = GraphText(graph);
+  EXPECT_EQ(
+      text.substr(text.find("  %12")),
+      R"(  %12: f32[] = constant() {dtype = "f32", shape = (), value = 1.0} phase(backward) gradient_of(%10)  // loss.grad, :6
+  %13: f32[6, 3] = cross_entropy_gradient(%9, %1, %12) phase(backward) from(%10, (0, 1)) gradient_of(%9)  // logits.grad, :6
+  %14: f32[6, 5] = matmul(%13, %8) {transpose_a = false, transpose_b = false} phase(backward) from(%9, (0, 2, 1)) gradient_of(%7)  // h1.grad, :5
+  %15: f32[3, 5] = matmul(%13, %7) {transpose_a = true, transpose_b = false} phase(backward) from(%9, (2, 0, 1)) gradient_of(%8)  // logits.weight.grad, :5
+  %16: f32[6, 5] = relu_gradient(%14, %7) phase(backward) from(%7, (0, 1)) gradient_of(%6)  // h1.bias_add.grad, :4
+  %17: f32[5] = reduce_sum(%16) {axes = (0), keep_dims = false} phase(backward) from(%6, (0, 1)) gradient_of(%4)  // h1.bias.grad, :4
+  %18: f32[5, 4] = matmul(%16, %2) {transpose_a = true, transpose_b = false} phase(backward) from(%5, (2, 0, 1)) gradient_of(%3)  // h1.weight.grad, :4
+  %19: f32[] = step_scalar() {beta = 0.0, final_rate = 0.0, form = "learning_rate", rate = 0.5, schedule = "constant", total_steps = 0, warmup_steps = 0} phase(update)  // learning_rate
+  %20: f32[5, 4] = mul(%18, %19) phase(update)  // h1.weight.step, :4
+  %21: f32[5, 4] = sub(%3, %20) phase(update)  // h1.weight.new, :4
+  %22: f32[5] = mul(%17, %19) phase(update)  // h1.bias.step, :4
+  %23: f32[5] = sub(%4, %22) phase(update)  // h1.bias.new, :4
+  %24: f32[3, 5] = mul(%15, %19) phase(update)  // logits.weight.step, :5
+  %25: f32[3, 5] = sub(%8, %24) phase(update)  // logits.weight.new, :5
+  loss %10
+  metric accuracy %11
+  update %3 = %21
+  update %4 = %23
+  update %8 = %25
+}
+)");
+}
+
+// The gradient of a parameter against central differences of the loss.
+void CheckGradients(const Graph& forward) {
+  const Graph graph = TrainingGraph(forward);
+  ASSERT_TRUE(VerifyGraph(graph).empty()) << VerifyGraph(graph)[0];
+  const SourceValues sources = RandomSources(graph, kSeed);
+  const IdVector<OpId, Tensor> values = InterpretGraph(graph, sources, 1);
+  auto loss = [&](const SourceValues& changed) { return InterpretGraph(forward, changed, 1)[*forward.loss].values[0]; };
+  constexpr double kStep = 1e-5;
+  for (OpId parameter : TrainedParameters(forward)) {
+    const Tensor& gradient = values[GradientOf(graph, forward.op(parameter).name)];
+    for (size_t i = 0; i < gradient.values.size(); ++i) {
+      SourceValues changed = sources;
+      changed[parameter].values[i] += kStep;
+      const double above = loss(changed);
+      changed[parameter].values[i] -= 2 * kStep;
+      const double expected = (above - loss(changed)) / (2 * kStep);
+      ASSERT_NEAR(gradient.values[i], expected, 1e-6 * (1 + std::abs(expected)))
+          << forward.op(parameter).name << ", element " << i << ", seed " << kSeed;
+    }
+  }
+}
+
+TEST(DifferentiateTest, MlpGradients) { CheckGradients(MlpGraph()); }
+TEST(DifferentiateTest, AttentionGradients) { CheckGradients(AttentionGraph()); }
+TEST(DifferentiateTest, MixedGradients) { CheckGradients(MixedGraph()); }
+TEST(DifferentiateTest, ImageGradients) { CheckGradients(ImageGraph()); }
+
+// Where a gradient goes into an input, the dimensions of the gradient are those of the input; so in a strategy that is
+// inherited the gradient lies as the input does.
+void CheckInheritance(const Graph& forward) {
+  const Graph graph = TrainingGraph(forward);
+  int checked = 0;
+  for (const Op& op : graph.ops) {
+    if (!op.inherits.has_value()) continue;
+    const Op& from = graph.op(op.inherits->op);
+    EXPECT_EQ(from.phase, Phase::kForward) << op.name;
+    const Rule own = RuleOf(graph, op);
+    const Rule rule = RuleOf(graph, from);
+    if (!op.gradient_of.has_value()) continue;
+    for (size_t i = 0; i < from.inputs.size(); ++i) {
+      if (from.inputs[i] != *op.gradient_of) continue;
+      for (size_t d = 0; d < own.output.size(); ++d) {
+        FactorList mapped;
+        for (int factor : own.output[d]) mapped.push_back(op.inherits->factors[static_cast<size_t>(factor)]);
+        EXPECT_EQ(mapped, rule.inputs[i][d]) << op.name << ", dimension " << d;
+        ++checked;
+      }
+    }
+  }
+  EXPECT_GT(checked, 5);
+}
+
+TEST(DifferentiateTest, MlpInheritance) { CheckInheritance(MlpGraph()); }
+TEST(DifferentiateTest, AttentionInheritance) { CheckInheritance(AttentionGraph()); }
+TEST(DifferentiateTest, ImageInheritance) { CheckInheritance(ImageGraph()); }
+
+// A convolution cut by samples, filters, channels or rows has its gradients cut the same way.
+TEST(DifferentiateTest, ConvolutionInheritance) {
+  const Graph graph = TrainingGraph(ImageGraph());
+  const auto text = [&](const std::string& name) {
+    const Op& gradient = graph.op(*graph.Find(name));
+    const Rule own = RuleOf(graph, gradient);
+    const Rule forward = RuleOf(graph, graph.op(gradient.inherits->op));
+    std::string result = own.ToString();
+    for (size_t factor = 0; factor < own.factors.size(); ++factor) {
+      const int from = gradient.inherits->factors[factor];
+      absl::StrAppend(&result, " | ", own.factors[factor].name, " from ",
+                      from < 0 ? "nothing" : forward.factors[static_cast<size_t>(from)].name);
+    }
+    return result;
+  };
+  const std::string grouped =
+      " | n from n | g from g | o from o | c from c | h from h | w from w | kh from kh | kw from kw";
+  EXPECT_EQ(text("c1.pool.grad"), absl::StrCat("n (g o) h~ w~, (g o) c kh kw -> n (g c) h w", grouped));
+  EXPECT_EQ(text("c2.filter.grad"), absl::StrCat("n (g o) h w, n (g c) h~ w~ -> (g o) c kh kw", grouped));
+  EXPECT_EQ(text("c1.pool.index"), "n c h~ w~ -> n c h w | n from n | c from c | h from h | w from w");
+}
+
+// A mean's gradient repeats along a dimension that only the forward op knows.
+TEST(DifferentiateTest, InheritanceFlowsBackFromTheGradient) {
+  const Graph graph = TrainingGraph(MixedGraph());
+  const Op& gradient = graph.op(GradientOf(graph, "curved"));
+  EXPECT_EQ(gradient.kind, OpKind::kBroadcastTo);
+  EXPECT_EQ(gradient.inherits, (Inheritance{.op = *graph.Find("mean"), .factors = {0, 1}}));
+}
+
+TEST(DifferentiateTest, SumsOfContributionsDecideForThemselves) {
+  const Graph graph = TrainingGraph(AttentionGraph());
+  const Op& table = graph.op(GradientOf(graph, "table"));
+  EXPECT_EQ(table.kind, OpKind::kAdd);
+  EXPECT_FALSE(table.inherits.has_value());
+  for (const Op& op : graph.ops) {
+    EXPECT_FALSE(op.phase == Phase::kUpdate && op.inherits.has_value()) << op.name;
+  }
+}
+
+// Nothing is computed for inputs, and every backward op is used.
+TEST(DifferentiateTest, NoUnusedOps) {
+  for (const Graph& forward : {MlpGraph(), AttentionGraph(), MixedGraph(), ImageGraph()}) {
+    const Graph graph = TrainingGraph(forward);
+    const auto users = Users(graph);
+    for (const Op& op : graph.ops) {
+      if (op.phase != Phase::kBackward) continue;
+      EXPECT_FALSE(users[op.id].empty()) << op.name;
+      EXPECT_FALSE(op.gradient_of.has_value() && graph.op(*op.gradient_of).kind == OpKind::kInput) << op.name;
+    }
+  }
+}
+
+TEST(DifferentiateTest, NamesAreStable) {
+  const Graph graph = TrainingGraph(MixedGraph(), {.kind = Optimizer::Kind::kMomentum, .learning_rate = {}});
+  EXPECT_EQ(
+      NamesOf(graph, Phase::kUpdate),
+      (std::vector<std::string>{"a.momentum", "a.momentum.decayed", "a.momentum.new", "learning_rate", "a.step",
+                                "a.new", "b.momentum", "b.momentum.decayed", "b.momentum.new", "b.step", "b.new"}));
+}
+
+// One parameter p with loss 3 * mean(p): the gradient is 3 / n for every element, so each step can be written down.
+struct TrainedNumber {
+  double p = 1.0;
+  double m = 0;
+  double v = 0;
+};
+
+void CheckOptimizer(const Optimizer& optimizer,
+                    const std::function<void(TrainedNumber&, double, double, int64_t)>& expected) {
+  GraphBuilder builder;
+  const OpId p = builder.Add(OpKind::kParameter, {}, {{attribute::kShape, Shape{2}}}, "p");
+  const OpId mean = builder.Add(OpKind::kReduceMean, {p}, {}, "mean");
+  builder.mutable_graph().loss = builder.Add(OpKind::kScale, {mean}, {{attribute::kFactor, 3.0}}, "loss");
+  const Graph graph = TrainingGraph(std::move(builder).Build(), optimizer);
+  ASSERT_TRUE(VerifyGraph(graph).empty()) << VerifyGraph(graph)[0];
+
+  SourceValues sources;
+  for (const Op& op : graph.ops) {
+    if (op.kind == OpKind::kState) sources[op.id] = Zeros(op.type.shape);
+  }
+  sources[p] = Tensor{.shape = {2}, .values = {1.0, 1.0}};
+  TrainedNumber scalar;
+  for (int64_t step = 1; step <= 5; ++step) {
+    const IdVector<OpId, Tensor> values = InterpretGraph(graph, sources, step);
+    for (const StateUpdate& update : graph.updates) sources[update.state] = values[update.value];
+    expected(scalar, 1.5, LearningRate(optimizer.learning_rate, step), step);
+    for (double value : sources[p].values) EXPECT_NEAR(value, scalar.p, 1e-12) << "step " << step;
+  }
+}
+
+const Schedule kWarmup{.form = Schedule::Form::kLinearWarmup, .rate = 0.1, .warmup_steps = 3};
+
+TEST(OptimizerTest, Sgd) {
+  CheckOptimizer({.kind = Optimizer::Kind::kSgd, .learning_rate = kWarmup, .weight_decay = 0.01},
+                 [](TrainedNumber& s, double g, double rate, int64_t) { s.p -= rate * (g + 0.01 * s.p); });
+}
+
+TEST(OptimizerTest, Momentum) {
+  CheckOptimizer({.kind = Optimizer::Kind::kMomentum, .learning_rate = kWarmup, .momentum = 0.8},
+                 [](TrainedNumber& s, double g, double rate, int64_t) {
+                   s.m = 0.8 * s.m + g;
+                   s.p -= rate * s.m;
+                 });
+}
+
+TEST(OptimizerTest, NesterovWithDecay) {
+  CheckOptimizer({.kind = Optimizer::Kind::kMomentum,
+                  .learning_rate = kWarmup,
+                  .momentum = 0.8,
+                  .nesterov = true,
+                  .weight_decay = 0.1},
+                 [](TrainedNumber& s, double g, double rate, int64_t) {
+                   const double decayed = g + 0.1 * s.p;
+                   s.m = 0.8 * s.m + decayed;
+                   s.p -= rate * (decayed + 0.8 * s.m);
+                 });
+}
+
+void AdamStep(TrainedNumber& s, double g, double rate, int64_t step) {
+  s.m = 0.9 * s.m + 0.1 * g;
+  s.v = 0.99 * s.v + 0.01 * g * g;
+  const double m = s.m / (1 - std::pow(0.9, static_cast<double>(step)));
+  const double v = s.v / (1 - std::pow(0.99, static_cast<double>(step)));
+  s.p -= rate * m / (std::sqrt(v) + 1e-3);
+}
+
+TEST(OptimizerTest, Adam) {
+  CheckOptimizer(
+      {.kind = Optimizer::Kind::kAdam, .learning_rate = kWarmup, .beta2 = 0.99, .epsilon = 1e-3, .weight_decay = 0.1},
+      [](TrainedNumber& s, double g, double rate, int64_t step) { AdamStep(s, g + 0.1 * s.p, rate, step); });
+}
+
+TEST(OptimizerTest, AdamW) {
+  CheckOptimizer(
+      {.kind = Optimizer::Kind::kAdamW, .learning_rate = kWarmup, .beta2 = 0.99, .epsilon = 1e-3, .weight_decay = 0.1},
+      [](TrainedNumber& s, double g, double rate, int64_t step) {
+        const double decay = rate * 0.1 * s.p;
+        AdamStep(s, g, rate, step);
+        s.p -= decay;
+      });
+}
+
+std::string ErrorOf(Graph forward) {
+  const absl::StatusOr<Graph> graph = Differentiate(std::move(forward), {});
+  return graph.ok() ? "ok" : std::string(graph.status().message());
+}
+
+TEST(DifferentiateTest, Errors) {
+  Graph without_loss = MlpGraph();
+  without_loss.loss.reset();
+  EXPECT_EQ(ErrorOf(without_loss), "the model has no loss");
+
+  Graph wide_loss = MlpGraph();
+  wide_loss.loss = wide_loss.Find("logits");
+  EXPECT_EQ(ErrorOf(wide_loss), "the loss `logits`, line 5, is f32[6, 3], not a scalar");
+
+  Graph accuracy_loss = MlpGraph();
+  accuracy_loss.loss = accuracy_loss.Find("accuracy");
+  EXPECT_EQ(ErrorOf(accuracy_loss),
+            "the loss depends on parameters through `accuracy`, line 6, and `accuracy` has no gradient");
+}
+
+TEST(DifferentiateTest, ParametersWithoutInfluenceAreLeftAlone) {
+  Graph forward = MlpGraph();
+  GraphBuilder builder(std::move(forward));
+  const OpId idle = builder.Add(OpKind::kParameter, {}, {{attribute::kShape, Shape{2}}}, "idle");
+  forward = std::move(builder).Build();
+  const std::vector<OpId> trained = TrainedParameters(forward);
+  EXPECT_EQ(trained.size(), 3u);
+  const Graph graph = TrainingGraph(forward);
+  for (const StateUpdate& update : graph.updates) EXPECT_NE(update.state, idle);
+}
+
+}  // namespace
+}  // namespace cleave

@@ -1,0 +1,192 @@
+// Reading guide. `Rewriter::Run` copies the ops one by one. `Replace` puts the distributed form of one op in its place,
+// without the statistics that exist already. Two built ops are the same statistic where they have the same number, and
+// `NumberOf` gives the same number for the same kind, attributes and strategy on inputs of the same numbers.
+
+#include "ir/transforms/distribute/distribute.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "base/status/status_macros.h"
+#include "ir/graph/ops/ops.h"
+#include "ir/graph/roles.h"
+#include "ir/graph/unique_names.h"
+#include "ir/transforms/distribute/built_form.h"
+
+namespace cleave {
+namespace {
+
+class Rewriter {
+ public:
+  Rewriter(const Graph& graph, const Plan& plan) : graph_(graph), plan_(plan), names_(graph) {
+    result_.plan = plan;
+    result_.plan.ops = {};
+  }
+
+  absl::StatusOr<Distributed> Run() && {
+    for (const Op& op : graph_.ops) {
+      if (CutsInnerFactor(plan_.ops[op.id].strategy, RuleOf(graph_, op), plan_.mesh)) {
+        CLEAVE_RETURN_IF_ERROR(Replace(op));
+      } else {
+        Keep(op);
+      }
+    }
+    CopyRoles(graph_, result_.values, result_.graph);
+    return std::move(result_);
+  }
+
+ private:
+  void Keep(const Op& op) {
+    Op copy = op;
+    for (OpId& input : copy.inputs) input = result_.values[input];
+    copy.inherits = std::nullopt;
+    // The factors of an op that was replaced do not exist any more.
+    if (op.inherits.has_value() && replaced_.count(op.inherits->op) == 0) {
+      copy.inherits = Inheritance{.op = result_.values[op.inherits->op], .factors = op.inherits->factors};
+    }
+    result_.values.push_back(Append(std::move(copy), op, plan_.ops[op.id]));
+  }
+
+  absl::Status Replace(const Op& op) {
+    const OpPlan& planned = plan_.ops[op.id];
+    const BuiltForm form = BuildForm(graph_, op, planned.strategy, plan_.mesh);
+    const std::vector<int> numbers = Number(op, form);
+    const std::vector<bool> needed = Needed(op, form, numbers);
+    IdVector<OpId, OpId> places(form.graph.ops.size());  // In the new graph.
+    for (const Op& built : form.graph.ops) {
+      const int number = numbers[static_cast<size_t>(built.id.value())];
+      if (form.is_input(built.id)) {
+        places[built.id] = result_.values[op.inputs[static_cast<size_t>(built.id.value())]];
+      } else if (const auto found = statistics_.find(number); found != statistics_.end() && built.id != form.result) {
+        places[built.id] = found->second;
+      } else if (needed[static_cast<size_t>(built.id.value())]) {
+        places[built.id] = AppendBuilt(op, form, built, places);
+        if (IsStatistic(form, built)) statistics_.emplace(number, places[built.id]);
+      }
+    }
+    replaced_.insert(op.id);
+    result_.values.push_back(places[form.result]);
+    return CheckResult(op, form);
+  }
+
+  OpId AppendBuilt(const Op& op, const BuiltForm& form, const Op& built, const IdVector<OpId, OpId>& places) {
+    const bool is_result = built.id == form.result;
+    Op copy = built;
+    copy.name = is_result ? op.name : names_.Take(built.name);
+    for (OpId& input : copy.inputs) input = places[input];
+    OpPlan plan{.strategy = form.strategies[built.id],
+                .output = {},
+                .gather_again = false,
+                .decided_by = plan_.ops[op.id].decided_by,
+                .reason = absl::StrCat("distributed form of ", op.name),
+                .choices = {}};
+    if (is_result) {
+      const Layout wanted = OutputLayout(plan_.ops[op.id].strategy, RuleOf(graph_, op));
+      plan.output = plan_.ops[op.id].output;
+      plan.gather_again = plan_.ops[op.id].gather_again;
+      if (!plan.output.has_value() && form.layouts[built.id] != wanted) plan.output = wanted;
+      copy.gradient_of = op.gradient_of;
+    }
+    return Append(std::move(copy), op, std::move(plan));
+  }
+
+  OpId Append(Op op, const Op& original, OpPlan plan) {
+    op.id = OpId(static_cast<int64_t>(result_.graph.ops.size()));
+    if (op.gradient_of.has_value()) op.gradient_of = result_.values[*op.gradient_of];
+    result_.plan.ops.push_back(std::move(plan));
+    result_.originals.push_back(original.id);
+    return result_.graph.ops.push_back(std::move(op));
+  }
+
+  // A value may be made with more partial axes than planned; they are resolved at once (the plan's `output`).
+  absl::Status CheckResult(const Op& op, const BuiltForm& form) const {
+    const Layout wanted = OutputLayout(plan_.ops[op.id].strategy, RuleOf(graph_, op));
+    const Layout& made = form.layouts[form.result];
+    const auto before = [](const PartialAxis& a, const PartialAxis& b) { return a.axis < b.axis; };
+    const bool resolvable =
+        made.dimensions == wanted.dimensions &&
+        std::includes(made.partial.begin(), made.partial.end(), wanted.partial.begin(), wanted.partial.end(), before);
+    if (form.graph.op(form.result).type == op.type && resolvable) return absl::OkStatus();
+    return absl::InternalError(absl::StrCat("the distributed form of `", op.name, "` makes ",
+                                            LayoutText(made, plan_.mesh), ", planned is ",
+                                            LayoutText(wanted, plan_.mesh)));
+  }
+
+  // Smaller than what it is made from.
+  static bool IsStatistic(const BuiltForm& form, const Op& built) {
+    return built.type.elements() < form.graph.op(OpId(0)).type.elements() && built.id != form.result;
+  }
+
+  // A number for what a built op computes, within one group of ops: an op and those that inherit from it.
+  using Computation = std::tuple<OpId, OpKind, std::map<std::string, AttributeValue>, std::vector<int>,
+                                 std::vector<std::vector<AxisId>>, std::vector<std::pair<AxisId, int>>>;
+
+  std::vector<int> Number(const Op& op, const BuiltForm& form) {
+    const OpId group = op.inherits.has_value() ? op.inherits->op : op.id;
+    std::vector<int> numbers;
+    for (const Op& built : form.graph.ops) {
+      if (form.is_input(built.id)) {
+        const OpId read = op.inputs[static_cast<size_t>(built.id.value())];
+        numbers.push_back(NumberIn(inputs_, std::pair(read, form.layouts[built.id])));
+        continue;
+      }
+      std::vector<int> inputs;
+      for (OpId input : built.inputs) inputs.push_back(numbers[static_cast<size_t>(input.value())]);
+      const Strategy& strategy = form.strategies[built.id];
+      std::vector<std::pair<AxisId, int>> passes;
+      for (const PassThrough& pass : strategy.passes) passes.emplace_back(pass.axis, pass.group);
+      numbers.push_back(NumberIn(computations_, Computation(group, built.kind, built.attributes.values,
+                                                            std::move(inputs), strategy.cuts, std::move(passes))));
+    }
+    return numbers;
+  }
+
+  template <typename Key>
+  int NumberIn(std::map<Key, int>& numbers, Key key) {
+    const auto [found, is_new] = numbers.emplace(std::move(key), next_number_);
+    if (is_new) ++next_number_;
+    return found->second;
+  }
+
+  // Which built ops the result is made from, apart from statistics that exist.
+  std::vector<bool> Needed(const Op& op, const BuiltForm& form, const std::vector<int>& numbers) const {
+    std::vector<bool> needed(form.graph.ops.size(), false);
+    needed[static_cast<size_t>(form.result.value())] = true;
+    for (size_t i = needed.size(); i-- > op.inputs.size();) {
+      const OpId id(static_cast<int64_t>(i));
+      if (!needed[i] || (statistics_.count(numbers[i]) > 0 && id != form.result)) continue;
+      for (OpId input : form.graph.op(id).inputs) needed[static_cast<size_t>(input.value())] = true;
+    }
+    return needed;
+  }
+
+  const Graph& graph_;
+  const Plan& plan_;
+  Distributed result_;
+  std::set<OpId> replaced_;
+  UniqueNames names_;
+  std::map<std::pair<OpId, Layout>, int> inputs_;
+  std::map<Computation, int> computations_;
+  int next_number_ = 0;
+  std::map<int, OpId> statistics_;  // Statistics that the new graph has, by number.
+};
+
+}  // namespace
+
+bool CutsInnerFactor(const Strategy& strategy, const Rule& rule, const Mesh& mesh) {
+  for (size_t factor = 0; factor < rule.factors.size(); ++factor) {
+    if (rule.factors[factor].kind == FactorKind::kInner && mesh.Size(strategy.cuts[factor]) > 1) return true;
+  }
+  return false;
+}
+
+absl::StatusOr<Distributed> Distribute(const Graph& graph, const Plan& plan) { return Rewriter(graph, plan).Run(); }
+
+}  // namespace cleave

@@ -1,0 +1,261 @@
+#include "ir/transforms/distribute/distribute.h"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "ir/graph/ops/builder.h"
+#include "ir/graph/ops/ops.h"
+#include "ir/graph/ops/samples.h"
+#include "ir/program/partition/partition.h"
+#include "ir/proof/interpret/interpret.h"
+#include "ir/testing/sources.h"
+
+namespace cleave {
+namespace {
+
+constexpr uint64_t kSeed = 5;
+
+struct SingleOpGraph {
+  Graph graph;
+  SourceValues sources;
+  OpId op;
+};
+
+SingleOpGraph GraphOf(const Sample& sample) {
+  GraphBuilder builder;
+  SingleOpGraph result;
+  std::vector<OpId> inputs;
+  for (size_t i = 0; i < sample.types.size(); ++i) {
+    const std::string name = absl::StrCat("x", i);
+    inputs.push_back(builder.Add(OpKind::kInput, {},
+                                 {{attribute::kDType, sample.types[i].dtype},
+                                  {attribute::kShape, sample.types[i].shape},
+                                  {attribute::kData, name}},
+                                 name));
+    result.sources[inputs.back()] = sample.inputs[i];
+  }
+  result.op = builder.Add(sample.op->kind, inputs, sample.attributes, "y");
+  result.graph = std::move(builder).Build();
+  return result;
+}
+
+OpPlan Planned(Strategy strategy) {
+  OpPlan planned;
+  planned.strategy = std::move(strategy);
+  planned.decided_by = DecidedBy::kPin;
+  return planned;
+}
+
+// The op cut at random, with at least one inner factor in two or more pieces; inputs whole, or partial where sums pass.
+Plan RandomPlanOf(const SingleOpGraph& item, const Mesh& mesh, Random& random) {
+  Plan plan;
+  plan.mesh = mesh;
+  for (const Op& op : item.graph.ops) {
+    plan.ops.push_back(Planned(Strategy::Replicated(RuleOf(item.graph, op))));
+  }
+  const Rule rule = RuleOf(item.graph, item.graph.op(item.op));
+  Strategy& strategy = plan.ops[item.op].strategy;
+  while (!CutsInnerFactor(strategy, rule, mesh)) {
+    strategy = Strategy::Replicated(rule);
+    for (AxisId axis : mesh.AxisIds()) {
+      const int factor = static_cast<int>(random() % (rule.factors.size() + 1));
+      if (factor == static_cast<int>(rule.factors.size())) continue;
+      const absl::StatusOr<Strategy> cut = WithCut(strategy, rule, mesh, factor, axis);
+      if (cut.ok()) strategy = *cut;
+    }
+  }
+  return plan;
+}
+
+void ExpectSame(const Tensor& actual, const Tensor& expected) {
+  ASSERT_EQ(actual.shape, expected.shape);
+  for (size_t i = 0; i < expected.values.size(); ++i) {
+    ASSERT_NEAR(actual.values[i], expected.values[i], 1e-9 * (1 + std::abs(expected.values[i]))) << "element " << i;
+  }
+}
+
+void CheckProgram(const SingleOpGraph& item, const Distributed& distributed, const Tensor& expected) {
+  const absl::StatusOr<Program> program = Partition(distributed.graph, distributed.plan);
+  ASSERT_TRUE(program.ok()) << program.status();
+  const auto values = InterpretProgram(*program, item.sources, 1);
+  ASSERT_TRUE(values.ok()) << values.status();
+  for (size_t i = 0; i < program->values.size(); ++i) {
+    const Value& value = program->values[ValueId(static_cast<int64_t>(i))];
+    if (value.origin != distributed.values[item.op] || value.layout.is_partial()) continue;
+    for (int rank = 0; rank < program->mesh.rank_count(); ++rank) {
+      ExpectSame((*values)[ValueId(static_cast<int64_t>(i))][static_cast<size_t>(rank)],
+                 LocalPart(*program, value, expected, rank));
+    }
+  }
+}
+
+// Both graphs agree, and so do the ranks of the program that is made of the new one.
+TEST(DistributeTest, FormsComputeTheSame) {
+  Random random(kSeed);
+  int tried = 0;
+  for (const OpDefinition* op : AllOps()) {
+    if (op->distribute == nullptr) continue;
+    for (int round = 0; round < 10; ++round) {
+      for (const Sample& sample : SamplesOf(op->kind, random)) {
+        for (int devices : {2, 3, 4, 6}) {
+          SCOPED_TRACE(absl::StrCat("seed ", kSeed, ", round ", round, ", ", devices, " ranks: ", sample.Text()));
+          const SingleOpGraph item = GraphOf(sample);
+          const Plan plan = RandomPlanOf(item, Mesh::OfDevices(devices), random);
+          const absl::StatusOr<Distributed> distributed = Distribute(item.graph, plan);
+          ASSERT_TRUE(distributed.ok()) << distributed.status();
+          ASSERT_EQ(VerifyGraph(distributed->graph), std::vector<std::string>());
+          ASSERT_EQ(VerifyPlan(distributed->graph, distributed->plan), std::vector<std::string>());
+          const Tensor expected = InterpretGraph(item.graph, item.sources, 1)[item.op];
+          ExpectSame(InterpretGraph(distributed->graph, item.sources, 1)[distributed->values[item.op]], expected);
+          CheckProgram(item, *distributed, expected);
+          if (HasFatalFailure()) return;
+          ++tried;
+        }
+      }
+    }
+  }
+  EXPECT_GT(tried, 1000);
+}
+
+// Every op with an inner factor has a distributed form, made of ops that can be cut as they are.
+TEST(DistributeTest, InnerFactorsHaveForms) {
+  Random random(kSeed);
+  for (const OpDefinition* op : AllOps()) {
+    for (const Sample& sample : SamplesOf(op->kind, random)) {
+      const bool inner = std::any_of(sample.rule.factors.begin(), sample.rule.factors.end(),
+                                     [](const Factor& factor) { return factor.kind == FactorKind::kInner; });
+      EXPECT_EQ(inner, op->distribute != nullptr) << op->kind;
+    }
+  }
+}
+
+Plan WholePlan(const Graph& graph, const Mesh& mesh) {
+  Plan plan;
+  plan.mesh = mesh;
+  for (const Op& op : graph.ops) {
+    plan.ops.push_back(Planned(Strategy::Replicated(RuleOf(graph, op))));
+  }
+  return plan;
+}
+
+std::string Kinds(const Graph& graph) {
+  std::string text;
+  for (const Op& op : graph.ops) absl::StrAppend(&text, text.empty() ? "" : " ", OpKindName(op.kind));
+  return text;
+}
+
+TEST(DistributeTest, LeavesAloneWhatNeedsNoOtherForm) {
+  GraphBuilder builder;
+  const OpId x = AddInput(builder, "x", {6, 4});
+  const OpId y = builder.Add(OpKind::kSoftmax, {x}, {}, "y");
+  const OpId dx = builder.Add(OpKind::kSoftmaxGradient, {x, y}, {}, "dx");
+  Graph graph = std::move(builder).Build();
+  graph.ops[dx].inherits = Inheritance{.op = y, .factors = {0, 1}};
+  graph.ops[dx].gradient_of = x;
+  Plan plan = WholePlan(graph, Mesh::OfDevices(2));
+  plan.ops[y].strategy.cuts[0] = {AxisId(0)};
+  const absl::StatusOr<Distributed> distributed = Distribute(graph, plan);
+  ASSERT_TRUE(distributed.ok()) << distributed.status();
+  EXPECT_EQ(distributed->graph, graph);
+  EXPECT_EQ(distributed->plan, plan);
+}
+
+TEST(DistributeTest, SoftmaxIsCutWithItsStatistics) {
+  GraphBuilder builder;
+  builder.SetLine(7);
+  const OpId x = AddInput(builder, "x", {6, 4});
+  const OpId y = builder.Add(OpKind::kSoftmax, {x}, {}, "y");
+  const Graph graph = std::move(builder).Build();
+  Plan plan = WholePlan(graph, Mesh::OfDevices(4));
+  plan.ops[y].strategy.cuts = {{AxisId(0)}, {AxisId(1)}};
+  const absl::StatusOr<Distributed> distributed = Distribute(graph, plan);
+  ASSERT_TRUE(distributed.ok()) << distributed.status();
+  EXPECT_EQ(Kinds(distributed->graph), "input reduce_max sub exp reduce_sum div");
+  const std::vector<std::string> layouts = {"[-, -]",   "[m0, -] partial(m1: max)", "[m0, m1]",
+                                            "[m0, m1]", "[m0, -] partial(m1: sum)", "[m0, m1]"};
+  for (const Op& op : distributed->graph.ops) {
+    const Layout layout = OutputLayout(distributed->plan.ops[op.id].strategy, RuleOf(distributed->graph, op));
+    EXPECT_EQ(LayoutText(layout, plan.mesh), layouts[static_cast<size_t>(op.id.value())]) << op.name;
+    EXPECT_EQ(op.line, 7);
+    if (op.id == OpId(0)) continue;
+    EXPECT_EQ(distributed->plan.ops[op.id].reason, "distributed form of y");
+    EXPECT_EQ(distributed->originals[op.id], y);
+    EXPECT_EQ(op.name == "y" || absl::StartsWith(op.name, "y."), true) << op.name;
+  }
+  EXPECT_EQ(distributed->graph.op(distributed->values[y]).name, "y");
+}
+
+// The moments of a row are sent once, not once for the op and once for each of its gradients.
+TEST(DistributeTest, GradientsTakeTheStatisticsOfTheirForwardOp) {
+  GraphBuilder builder;
+  const OpId x = AddInput(builder, "x", {6, 4});
+  const OpId scale = AddInput(builder, "scale", {4});
+  const OpId y = builder.Add(OpKind::kLayerNorm, {x, scale, scale}, {}, "y");
+  builder.SetPhase(Phase::kBackward);
+  const OpId dx = builder.Add(OpKind::kLayerNormGradientInput, {y, x, scale}, {{attribute::kEpsilon, 1e-5}}, "dx");
+  const OpId dscale = builder.Add(OpKind::kLayerNormGradientScale, {y, x}, {{attribute::kEpsilon, 1e-5}}, "dscale");
+  Graph graph = std::move(builder).Build();
+  for (OpId op : {dx, dscale}) graph.ops[op].inherits = Inheritance{.op = y, .factors = {0, 1}};
+  Plan plan = WholePlan(graph, Mesh::OfDevices(2));
+  for (OpId op : {y, dx, dscale}) plan.ops[op].strategy.cuts[1] = {AxisId(0)};
+  const absl::StatusOr<Distributed> distributed = Distribute(graph, plan);
+  ASSERT_TRUE(distributed.ok()) << distributed.status();
+  EXPECT_EQ(VerifyGraph(distributed->graph), std::vector<std::string>());
+  const std::string kinds = Kinds(distributed->graph);
+  size_t means = 0;
+  for (const Op& op : distributed->graph.ops) means += op.kind == OpKind::kReduceMean;
+  // Mean and variance, and the two of the gradient by the input.
+  EXPECT_EQ(means, 4u) << kinds;
+  SourceValues sources = RandomSources(graph, 1);
+  const IdVector<OpId, Tensor> expected = InterpretGraph(graph, sources, 1);
+  const IdVector<OpId, Tensor> actual = InterpretGraph(distributed->graph, sources, 1);
+  for (OpId op : {y, dx, dscale}) ExpectSame(actual[distributed->values[op]], expected[op]);
+}
+
+// A partial sum that passes through an op passes through its distributed form.
+TEST(DistributeTest, SumsPassThrough) {
+  GraphBuilder builder;
+  const OpId dy = AddInput(builder, "dy", {6, 4});
+  const OpId y = AddInput(builder, "y", {6, 4});
+  const OpId dx = builder.Add(OpKind::kSoftmaxGradient, {dy, y}, {}, "dx");
+  const Graph graph = std::move(builder).Build();
+  Plan plan = WholePlan(graph, Mesh::OfDevices(4));
+  plan.ops[dx].strategy.cuts[1] = {AxisId(0)};
+  plan.ops[dx].strategy.passes = {{.axis = AxisId(1), .group = 0}};
+  const absl::StatusOr<Distributed> distributed = Distribute(graph, plan);
+  ASSERT_TRUE(distributed.ok()) << distributed.status();
+  const Op& result = distributed->graph.op(distributed->values[dx]);
+  const Layout layout = OutputLayout(distributed->plan.ops[result.id].strategy, RuleOf(distributed->graph, result));
+  EXPECT_EQ(LayoutText(layout, plan.mesh), "[-, m0] partial(m1: sum)");
+}
+
+TEST(DistributeTest, RolesFollow) {
+  GraphBuilder builder;
+  const OpId x = AddInput(builder, "x", {6, 4});
+  const OpId label = AddInput(builder, "label", {6}, DType::kI32);
+  const OpId loss = builder.Add(OpKind::kCrossEntropy, {x, label}, {}, "loss");
+  builder.SetPhase(Phase::kMetric);
+  const OpId accuracy = builder.Add(OpKind::kAccuracy, {x, label}, {}, "accuracy");
+  Graph graph = std::move(builder).Build();
+  graph.loss = loss;
+  graph.metrics = {{"accuracy", accuracy}};
+  Plan plan = WholePlan(graph, Mesh::OfDevices(2));
+  for (OpId op : {loss, accuracy}) plan.ops[op].strategy.cuts[1] = {AxisId(0)};
+  const absl::StatusOr<Distributed> distributed = Distribute(graph, plan);
+  ASSERT_TRUE(distributed.ok()) << distributed.status();
+  EXPECT_EQ(VerifyGraph(distributed->graph), std::vector<std::string>());
+  EXPECT_EQ(distributed->graph.op(*distributed->graph.loss).kind, OpKind::kLabelLoss);
+  EXPECT_EQ(distributed->graph.op(distributed->graph.metrics[0].value).kind, OpKind::kShareOfEqual);
+  for (const Op& op : distributed->graph.ops) {
+    EXPECT_EQ(op.phase, graph.op(distributed->originals[op.id]).phase) << op.name;
+  }
+}
+
+}  // namespace
+}  // namespace cleave

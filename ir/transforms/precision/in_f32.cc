@@ -1,0 +1,45 @@
+// The way back from a bf16 graph.
+
+#include <map>
+#include <string>
+#include <utility>
+
+#include "ir/graph/ops/builder.h"
+#include "ir/graph/roles.h"
+#include "ir/transforms/precision/precision.h"
+
+namespace cleave {
+namespace {
+
+bool CastsBf16(const Graph& graph, const Op& op) {
+  return op.kind == OpKind::kCast &&
+         (op.type.dtype == DType::kBf16 || graph.op(op.inputs[0]).type.dtype == DType::kBf16);
+}
+
+}  // namespace
+
+Graph InF32(const Graph& graph) {
+  GraphBuilder builder;
+  IdVector<OpId, OpId> places(graph.ops.size());
+  for (const Op& op : graph.ops) {
+    if (CastsBf16(graph, op)) {
+      places[op.id] = places[op.inputs[0]];
+      continue;
+    }
+    std::vector<OpId> inputs;
+    for (OpId input : op.inputs) inputs.push_back(places[input]);
+    Attributes attributes = op.attributes;
+    if (DefinitionOf(op).treatment != Treatment::kFloat) attributes.Erase(attribute::kResult);
+    builder.SetPhase(op.phase);
+    builder.SetLine(op.line);
+    places[op.id] = builder.Add(op.kind, std::move(inputs), std::move(attributes), op.name);
+    Op& made = builder.mutable_graph().ops[places[op.id]];
+    if (op.inherits.has_value()) made.inherits = {.op = places[op.inherits->op], .factors = op.inherits->factors};
+    if (op.gradient_of.has_value()) made.gradient_of = places[*op.gradient_of];
+  }
+  Graph result = std::move(builder).Build();
+  CopyRoles(graph, places, result);
+  return result;
+}
+
+}  // namespace cleave

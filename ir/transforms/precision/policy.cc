@@ -1,0 +1,112 @@
+#include "ir/transforms/precision/policy.h"
+
+#include <algorithm>
+
+#include "ir/graph/ops/ops.h"
+
+namespace cleave {
+namespace {
+
+bool IsProduct(const Op& op) {
+  const Treatment treatment = DefinitionOf(op).treatment;
+  return treatment == Treatment::kProduct || treatment == Treatment::kGradient;
+}
+
+// The values that are kept in f32 whatever makes them: the loss, metrics, and backward values that nothing but the
+// gradients of parameters is made of. What a product reads is no such value: it is a factor.
+IdVector<OpId, uint8_t> KeptInF32(const Graph& graph) {
+  IdVector<OpId, uint8_t> kept(graph.ops.size(), 0);
+  const IdVector<OpId, std::vector<OpId>> users = Users(graph);
+  for (size_t i = graph.ops.size(); i-- > 0;) {
+    const Op& op = graph.op(OpId(static_cast<int64_t>(i)));
+    if (op.phase != Phase::kBackward || users[op.id].empty()) continue;
+    kept[op.id] = std::all_of(users[op.id].begin(), users[op.id].end(), [&](OpId user) {
+      const Op& reader = graph.op(user);
+      return reader.phase == Phase::kUpdate || (kept[user] != 0 && !IsProduct(reader));
+    });
+  }
+  for (const StateUpdate& update : graph.updates) kept[update.value] = 1;
+  for (const Metric& metric : graph.metrics) kept[metric.value] = 1;
+  if (graph.loss.has_value()) kept[*graph.loss] = 1;
+  return kept;
+}
+
+class Chooser {
+ public:
+  explicit Chooser(const Graph& graph)
+      : graph_(graph), kept_(KeptInF32(graph)), types_(graph.ops.size()), is_given_(graph.ops.size(), 0) {}
+
+  IdVector<OpId, Types16> Run() && {
+    for (const Op& op : graph_.ops) {
+      types_[op.id] = TypesOf(op);
+      is_given_[op.id] = IsGiven(op);
+    }
+    return std::move(types_);
+  }
+
+ private:
+  DType Now(OpId value) const { return types_[value].result; }
+
+  // Reads and result in `dtype`, where they are real numbers at all.
+  Types16 All(const Op& op, DType reads, DType result) const {
+    Types16 types{.result = op.type.dtype == DType::kF32 ? result : op.type.dtype, .reads = {}};
+    for (OpId input : op.inputs) types.reads.push_back(Now(input) == DType::kI32 ? DType::kI32 : reads);
+    return types;
+  }
+
+  Types16 TypesOf(const Op& op) const {
+    if (op.phase == Phase::kUpdate) return All(op, DType::kF32, DType::kF32);
+    switch (DefinitionOf(op).treatment) {
+      case Treatment::kProduct:
+        return All(op, DType::kBf16, kept_[op.id] != 0 ? DType::kF32 : DType::kBf16);
+      case Treatment::kGradient:
+        return All(op, DType::kBf16, DType::kF32);
+      case Treatment::kFollow:
+        return Follow(op);
+      case Treatment::kFloat:
+        return All(op, DType::kF32, DType::kF32);
+    }
+    return All(op, DType::kF32, DType::kF32);
+  }
+
+  // bf16 where something that is computed is read in bf16 and nothing that is computed in f32. Parameters and constants
+  // take the type of what they meet; scalars beside tensors stay as they are.
+  Types16 Follow(const Op& op) const {
+    const bool has_tensor =
+        std::any_of(op.inputs.begin(), op.inputs.end(), [&](OpId input) { return graph_.op(input).type.rank() > 0; });
+    const auto counts = [&](OpId input) {
+      return Now(input) != DType::kI32 && (graph_.op(input).type.rank() > 0 || !has_tensor);
+    };
+    bool some = false;
+    bool all = kept_[op.id] == 0;
+    for (OpId input : op.inputs) {
+      if (!counts(input)) continue;
+      some = some || Now(input) == DType::kBf16;
+      all = all && (Now(input) == DType::kBf16 || (has_tensor && is_given_[input] != 0));
+    }
+    const DType dtype = some && all ? DType::kBf16 : DType::kF32;
+    Types16 types = All(op, dtype, dtype);
+    for (size_t i = 0; i < op.inputs.size(); ++i) {
+      if (!counts(op.inputs[i])) types.reads[i] = Now(op.inputs[i]);
+    }
+    return types;
+  }
+
+  // A parameter or a constant, or one whose elements were moved.
+  bool IsGiven(const Op& op) const {
+    if (op.kind == OpKind::kParameter || op.kind == OpKind::kConstant) return true;
+    return !op.inputs.empty() && DefinitionOf(op).op_class == OpClass::kMovement &&
+           std::all_of(op.inputs.begin(), op.inputs.end(), [&](OpId input) { return is_given_[input] != 0; });
+  }
+
+  const Graph& graph_;
+  const IdVector<OpId, uint8_t> kept_;
+  IdVector<OpId, Types16> types_;
+  IdVector<OpId, uint8_t> is_given_;
+};
+
+}  // namespace
+
+IdVector<OpId, Types16> ChooseTypes(const Graph& graph) { return Chooser(graph).Run(); }
+
+}  // namespace cleave

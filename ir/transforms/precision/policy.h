@@ -1,0 +1,27 @@
+// In which types the ops of a bf16 training compute and read, by their treatment (OpDefinition). Inside of ir/transforms/precision
+// only.
+#ifndef CLEAVE_IR_TRANSFORMS_PRECISION_POLICY_H_
+#define CLEAVE_IR_TRANSFORMS_PRECISION_POLICY_H_
+
+#include <vector>
+
+#include "base/strong_id/strong_id.h"
+#include "ir/graph/graph.h"
+#include "ir/tensor/types/types.h"
+
+namespace cleave {
+
+// Of one op: the type of its value, and the type in which it reads each input.
+struct Types16 {
+  DType result = DType::kF32;
+  std::vector<DType> reads;
+
+  bool operator==(const Types16&) const = default;
+};
+
+// REQUIRES: `graph` holds no bf16.
+IdVector<OpId, Types16> ChooseTypes(const Graph& graph);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_IR_TRANSFORMS_PRECISION_POLICY_H_

@@ -1,0 +1,300 @@
+#include "ir/transforms/precision/precision.h"
+
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ir/graph/ops/builder.h"
+#include "ir/graph/ops/ops.h"
+#include "ir/graph/ops/samples.h"
+#include "ir/graph/text.h"
+#include "ir/testing/random_graph.h"
+#include "ir/testing/sources.h"
+#include "ir/transforms/differentiate/differentiate.h"
+#include "ir/transforms/differentiate/models.h"
+#include "ir/transforms/precision/policy.h"
+
+namespace cleave {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+Graph Trained(Graph forward, const Optimizer& optimizer = {}) {
+  absl::StatusOr<Graph> graph = Differentiate(std::move(forward), optimizer);
+  EXPECT_TRUE(graph.ok()) << graph.status();
+  return *std::move(graph);
+}
+
+Graph InBf16(const Graph& training) {
+  Graph graph = ApplyPrecision(training, Precision::kBf16).graph;
+  EXPECT_THAT(VerifyGraph(graph), IsEmpty());
+  return graph;
+}
+
+DType TypeOf(const Graph& graph, const std::string& name) {
+  const std::optional<OpId> op = graph.Find(name);
+  EXPECT_TRUE(op.has_value()) << "no `" << name << "` in\n" << GraphText(graph);
+  return op.has_value() ? graph.op(*op).type.dtype : DType::kI32;
+}
+
+std::vector<std::string> ReadBy(const Graph& graph, const std::string& name) {
+  std::vector<std::string> names;
+  for (OpId input : graph.op(*graph.Find(name)).inputs) names.push_back(graph.op(input).name);
+  return names;
+}
+
+std::vector<std::string> Casts(const Graph& graph) {
+  std::vector<std::string> names;
+  for (const Op& op : graph.ops) {
+    if (op.kind == OpKind::kCast) names.push_back(absl::StrCat(op.name, " ", PhaseName(op.phase)));
+  }
+  return names;
+}
+
+// A model of one product, then whatever `rest` makes of it, then the mean of all of that.
+Graph AfterProduct(OpId (*rest)(GraphBuilder& builder, OpId x)) {
+  GraphBuilder builder;
+  const OpId x = builder.Add(OpKind::kInput, {}, {{attribute::kShape, Shape{4, 6}}, {attribute::kData, "x"}}, "x");
+  const OpId weight = builder.Add(OpKind::kParameter, {}, {{attribute::kShape, Shape{6, 8}}}, "weight");
+  const OpId y = builder.Add(OpKind::kMatmul, {x, weight}, {}, "y");
+  builder.mutable_graph().loss = builder.Add(OpKind::kReduceMean, {rest(builder, y)}, {}, "loss");
+  return InBf16(Trained(std::move(builder).Build()));
+}
+
+TEST(PrecisionTest, F32AndTf32LeaveTheGraphAsItIs) {
+  const Graph graph = Trained(MlpGraph());
+  for (Precision precision : {Precision::kF32, Precision::kTf32}) {
+    const Lowered lowered = ApplyPrecision(graph, precision);
+    EXPECT_EQ(lowered.graph, graph);
+    EXPECT_THAT(lowered.casts, IsEmpty());
+    for (const Op& op : graph.ops) EXPECT_EQ(lowered.places[op.id], op.id);
+  }
+}
+
+TEST(PrecisionTest, ProductsReadAndGiveBf16) {
+  const Graph graph = InBf16(Trained(MlpGraph()));
+  EXPECT_THAT(ReadBy(graph, "h1.matmul"), ElementsAre("image.flat.bf16", "h1.weight.bf16"));
+  EXPECT_EQ(TypeOf(graph, "h1.matmul"), DType::kBf16);
+  EXPECT_EQ(TypeOf(graph, "h1.bias_add"), DType::kBf16);
+  EXPECT_EQ(TypeOf(graph, "h1"), DType::kBf16);
+  EXPECT_THAT(ReadBy(graph, "h1.bias_add"), ElementsAre("h1.matmul", "h1.bias.bf16"));
+}
+
+TEST(PrecisionTest, LossesMetricsAndUpdatesStayInF32) {
+  Optimizer adam;
+  adam.kind = Optimizer::Kind::kAdam;
+  const Graph graph = InBf16(Trained(MlpGraph(), adam));
+  EXPECT_EQ(ReadBy(graph, "loss")[0], "logits.f32");
+  EXPECT_EQ(ReadBy(graph, "accuracy")[0], "logits.f32");
+  for (const Op& op : graph.ops) {
+    if (op.phase != Phase::kUpdate && !op.inputs.empty()) continue;
+    EXPECT_NE(op.type.dtype, DType::kBf16) << op.name;
+  }
+}
+
+TEST(PrecisionTest, GradientsOfParametersAreAddedUpInF32) {
+  const Graph graph = InBf16(Trained(MlpGraph()));
+  const Op& weight = graph.op(*graph.Find("h1.weight.grad"));
+  EXPECT_EQ(weight.type.dtype, DType::kF32);
+  EXPECT_EQ(weight.attributes.Get(attribute::kResult), DType::kF32);
+  for (OpId input : weight.inputs) EXPECT_EQ(graph.op(input).type.dtype, DType::kBf16);
+  EXPECT_EQ(TypeOf(graph, "h1.bias.grad"), DType::kF32);
+  EXPECT_EQ(TypeOf(graph, "h1.grad"), DType::kBf16);  // Of a value: the next product reads it.
+}
+
+TEST(PrecisionTest, BackwardProductsShareTheForwardCasts) {
+  const Graph graph = InBf16(Trained(MlpGraph()));
+  EXPECT_THAT(Casts(graph), ElementsAre("image.flat.bf16 forward", "h1.weight.bf16 forward", "h1.bias.bf16 forward",
+                                        "logits.weight.bf16 forward", "logits.f32 forward", "logits.f32_1 backward",
+                                        "logits.grad.bf16 backward", "h1.bias_add.grad.f32 backward"));
+}
+
+TEST(PrecisionTest, CastsOfParametersStandBeforeTheirFirstReader) {
+  const Graph graph = InBf16(Trained(MlpGraph()));
+  const OpId cast = *graph.Find("logits.weight.bf16");
+  EXPECT_EQ(graph.Find("logits"), OpId(cast.value() + 1));
+  // Nothing stands between a product and its bias.
+  EXPECT_EQ(graph.Find("h1.bias_add"), OpId(graph.Find("h1.matmul")->value() + 1));
+  EXPECT_EQ(graph.op(cast).line, graph.op(*graph.Find("logits.weight")).line);
+}
+
+TEST(PrecisionTest, OtherOpsReadF32) {
+  const Graph graph =
+      AfterProduct([](GraphBuilder& builder, OpId x) { return builder.Add(OpKind::kSoftmax, {x}, {}, "softmax"); });
+  EXPECT_THAT(ReadBy(graph, "softmax"), ElementsAre("y.f32"));
+  EXPECT_EQ(TypeOf(graph, "softmax"), DType::kF32);
+}
+
+TEST(PrecisionTest, ASumWithF32StaysInF32) {
+  const Graph graph = AfterProduct([](GraphBuilder& builder, OpId x) {
+    return builder.Add(OpKind::kAdd, {builder.Add(OpKind::kSoftmax, {x}, {}, "softmax"), x}, {}, "sum");
+  });
+  EXPECT_THAT(ReadBy(graph, "sum"), ElementsAre("softmax", "y.f32"));
+  EXPECT_EQ(TypeOf(graph, "sum"), DType::kF32);
+}
+
+TEST(PrecisionTest, MovedParametersAreReadInBf16) {
+  const Graph graph = AfterProduct([](GraphBuilder& builder, OpId x) {
+    const OpId bias = AddParameter(builder, "bias", {8});
+    const OpId moved = builder.Add(OpKind::kReshape, {bias}, {{attribute::kShape, Shape{1, 8}}}, "moved");
+    return builder.Add(OpKind::kAdd, {x, moved}, {}, "sum");
+  });
+  EXPECT_THAT(ReadBy(graph, "sum"), ElementsAre("y", "moved.bf16"));
+  EXPECT_EQ(TypeOf(graph, "sum"), DType::kBf16);
+}
+
+TEST(PrecisionTest, ScalarsDoNotWiden) {
+  const Graph graph = AfterProduct([](GraphBuilder& builder, OpId x) {
+    const OpId half = builder.Add(OpKind::kConstant, {}, {{attribute::kValue, 0.5}}, "half");
+    return builder.Add(OpKind::kMaximum, {builder.Add(OpKind::kMul, {x, half}, {}, "product"), half}, {}, "bounded");
+  });
+  EXPECT_THAT(ReadBy(graph, "product"), ElementsAre("y", "half"));
+  EXPECT_EQ(TypeOf(graph, "product"), DType::kBf16);
+  EXPECT_EQ(TypeOf(graph, "bounded"), DType::kBf16);
+}
+
+TEST(PrecisionTest, MovementKeepsTheType) {
+  const Graph graph = AfterProduct([](GraphBuilder& builder, OpId x) {
+    const OpId turned = builder.Add(OpKind::kTranspose, {x}, {}, "turned");
+    const OpId wide = builder.Add(OpKind::kConcat, {turned, turned}, {{attribute::kAxis, 0}}, "wide");
+    return builder.Add(OpKind::kReshape, {wide}, {{attribute::kShape, Shape{64}}}, "flat");
+  });
+  for (const char* name : {"turned", "wide", "flat"}) EXPECT_EQ(TypeOf(graph, name), DType::kBf16) << name;
+}
+
+TEST(PrecisionTest, WhatOnlyMetricsReadIsCastForMetrics) {
+  GraphBuilder builder;
+  const OpId x = builder.Add(OpKind::kInput, {}, {{attribute::kShape, Shape{4, 6}}, {attribute::kData, "x"}}, "x");
+  const OpId y = builder.Add(OpKind::kMatmul, {x, AddParameter(builder, "weight", {6, 8})}, {}, "y");
+  builder.SetPhase(Phase::kMetric);
+  builder.mutable_graph().metrics.push_back(
+      {.name = "mean", .value = builder.Add(OpKind::kReduceMean, {y}, {}, "mean")});
+  builder.SetPhase(Phase::kForward);
+  const OpId z = builder.Add(OpKind::kMatmul, {y, AddParameter(builder, "other", {8, 3})}, {}, "z");
+  builder.mutable_graph().loss = builder.Add(OpKind::kReduceMean, {z}, {}, "loss");
+  const Graph graph = InBf16(Trained(std::move(builder).Build()));
+  EXPECT_EQ(graph.op(*graph.Find("y.f32")).phase, Phase::kMetric);
+  EXPECT_EQ(graph.Find("mean"), OpId(graph.Find("y.f32")->value() + 1));
+}
+
+TEST(PrecisionTest, WholeNumbersStayWhole) {
+  const Graph graph = AfterProduct([](GraphBuilder& builder, OpId x) {
+    const OpId best = builder.Add(OpKind::kArgmax, {x}, {}, "best");
+    const OpId real = builder.Add(OpKind::kCast, {best}, {{attribute::kDType, DType::kF32}}, "real");
+    return builder.Add(
+        OpKind::kAdd,
+        {builder.Add(OpKind::kReduceMean, {x}, {}, "mean"), builder.Add(OpKind::kReduceMean, {real}, {}, "mean_best")},
+        {}, "both");
+  });
+  EXPECT_THAT(ReadBy(graph, "best"), ElementsAre("y.f32"));
+  EXPECT_EQ(TypeOf(graph, "best"), DType::kI32);
+  EXPECT_EQ(TypeOf(graph, "real"), DType::kF32);
+}
+
+TEST(PrecisionTest, ConvolutionsReadBf16) {
+  const Graph graph = InBf16(Trained(ImageGraph()));
+  EXPECT_THAT(ReadBy(graph, "c1.conv2d"), ElementsAre("image.bf16", "c1.filter.bf16"));
+  EXPECT_EQ(TypeOf(graph, "c1.add"), DType::kBf16);
+  EXPECT_EQ(TypeOf(graph, "c1.pool"), DType::kF32);
+  EXPECT_EQ(TypeOf(graph, "c1.filter.grad"), DType::kF32);
+  EXPECT_EQ(graph.op(*graph.Find("c1.filter.grad")).attributes.Get(attribute::kResult), DType::kF32);
+}
+
+// The residual sum is in f32 and the product beside it in bf16: the chain of sums of their gradients holds its casts.
+TEST(PrecisionTest, SumsOfGradientsAreInF32) {
+  const Graph graph = InBf16(Trained(AttentionGraph()));
+  EXPECT_EQ(TypeOf(graph, "residual"), DType::kF32);
+  EXPECT_EQ(TypeOf(graph, "x.grad"), DType::kF32);
+  EXPECT_EQ(TypeOf(graph, "table.grad"), DType::kF32);
+}
+
+// A backward cast is cut like the forward cast of the value whose gradient it casts.
+TEST(PrecisionTest, BackwardCastsInherit) {
+  const Graph graph = InBf16(Trained(MlpGraph()));
+  const Op& cast = graph.op(*graph.Find("logits.grad.bf16"));
+  ASSERT_TRUE(cast.inherits.has_value());
+  EXPECT_EQ(graph.op(cast.inherits->op).name, "logits.f32");
+  EXPECT_THAT(cast.inherits->factors, ElementsAre(0, 1));
+}
+
+TEST(PrecisionTest, TextGoesAroundAndBack) {
+  const Graph graph = InBf16(Trained(AttentionGraph()));
+  const std::string text = GraphText(graph);
+  EXPECT_THAT(text, ::testing::HasSubstr("bf16["));
+  const absl::StatusOr<Graph> parsed = ParseGraph(text);
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ(*parsed, graph);
+}
+
+TEST(PrecisionTest, PinsAndRegionsMove) {
+  const Graph training = Trained(MlpGraph());
+  const OpId matmul = *training.Find("h1.matmul");
+  const OpId relu = *training.Find("h1");
+  Pins pins;
+  pins.pins.push_back({.op = matmul, .demand = ReplicatePin{}, .span = {}});
+  pins.priorities.push_back({.op = relu, .value = 2});
+  pins.regions.push_back({.name = "h1", .ops = {matmul, *training.Find("h1.bias_add"), relu}, .span = {}});
+  const Lowered lowered = ApplyPrecision(training, Precision::kBf16);
+  const Pins moved = MovePins(pins, lowered);
+  EXPECT_EQ(lowered.graph.op(moved.pins[0].op).name, "h1.matmul");
+  EXPECT_EQ(lowered.graph.op(moved.priorities[0].op).name, "h1");
+  std::vector<std::string> region;
+  for (OpId op : moved.regions[0].ops) region.push_back(lowered.graph.op(op).name);
+  EXPECT_THAT(region, ElementsAre("h1.weight.bf16", "h1.bias.bf16", "h1.matmul", "h1.bias_add", "h1"));
+}
+
+TEST(PrecisionTest, NamesThatAreTakenStay) {
+  GraphBuilder builder;
+  const OpId x = builder.Add(OpKind::kInput, {}, {{attribute::kShape, Shape{4, 6}}, {attribute::kData, "x"}}, "x");
+  const OpId weight = AddParameter(builder, "x.bf16", {6, 8});
+  builder.mutable_graph().loss =
+      builder.Add(OpKind::kReduceMean, {builder.Add(OpKind::kMatmul, {x, weight}, {}, "y")}, {}, "loss");
+  const Graph graph = InBf16(Trained(std::move(builder).Build()));
+  EXPECT_THAT(ReadBy(graph, "y"), ElementsAre("x.bf16_1", "x.bf16.bf16"));
+}
+
+// Whatever the graph: it is sound, no value is cast twice in one direction for one pass, what one device computes
+// without rounding stays, and the way back leads to where it came from.
+TEST(PrecisionTest, HoldsForRandomGraphs) {
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
+    Random random(seed);
+    const Graph graph = RandomTrainingGraph(random, {.ops = 12});
+    const Lowered lowered = ApplyPrecision(graph, Precision::kBf16);
+    ASSERT_THAT(VerifyGraph(lowered.graph), IsEmpty()) << "seed " << seed << "\n" << GraphText(lowered.graph);
+    ASSERT_EQ(InF32(lowered.graph), graph) << "seed " << seed;
+    std::set<std::string> casts;
+    for (const Op& op : lowered.graph.ops) {
+      if (op.kind != OpKind::kCast) continue;
+      const bool is_new =
+          casts.insert(absl::StrCat(op.inputs[0].value(), DTypeName(op.type.dtype), op.phase == Phase::kBackward))
+              .second;
+      EXPECT_TRUE(is_new) << "seed " << seed << ": " << op.name;
+    }
+  }
+}
+
+TEST(PolicyTest, OnlyProductsElementwiseOpsAndMovementReadBf16) {
+  int products = 0, followers = 0;
+  for (const OpDefinition* op : AllOps()) {
+    const Treatment treatment = op->treatment;
+    const bool is_product = treatment == Treatment::kProduct || treatment == Treatment::kGradient;
+    products += is_product ? 1 : 0;
+    followers += treatment == Treatment::kFollow ? 1 : 0;
+    if (is_product) {
+      EXPECT_EQ(op->op_class, OpClass::kProduct) << op->kind;
+    }
+    if (treatment == Treatment::kFollow) {
+      EXPECT_TRUE(op->op_class == OpClass::kElementwise || op->op_class == OpClass::kMovement) << op->kind;
+    }
+  }
+  EXPECT_EQ(products, 5);
+  EXPECT_EQ(followers, 38);
+}
+
+}  // namespace
+}  // namespace cleave
