@@ -12,7 +12,7 @@
 #include "codegen/source/source.h"
 #include "ir/program/program.h"
 
-namespace cleave {
+namespace cleave::codegen {
 
 namespace {
 
@@ -88,7 +88,7 @@ absl::StatusOr<std::vector<GeneratedFile>> GenerateCuda(const CodegenInput& inpu
   return Generate(CudaTarget(), CudaMakefile, input, options);
 }
 
-FuseOptions FusedByCpu() { return CpuTarget().fuse; }
-FuseOptions FusedByCuda() { return CudaTarget().fuse; }
+ir::FuseOptions FusedByCpu() { return CpuTarget().fuse; }
+ir::FuseOptions FusedByCuda() { return CudaTarget().fuse; }
 
-}  // namespace cleave
+}  // namespace cleave::codegen

@@ -17,7 +17,7 @@
 #include "codegen/source/run_script.h"
 #include "ir/program/fuse/fuse.h"
 
-namespace cleave {
+namespace cleave::codegen {
 
 struct GeneratedFile {
   std::string path;  // Within the output folder, with slashes.
@@ -39,12 +39,12 @@ struct CodegenOptions {
 absl::StatusOr<std::vector<GeneratedFile>> GenerateCpu(const CodegenInput& input, const CodegenOptions& options = {});
 
 // What a target computes as one piece: its programs need no memory for the values inside.
-FuseOptions FusedByCpu();
-FuseOptions FusedByCuda();
+ir::FuseOptions FusedByCpu();
+ir::FuseOptions FusedByCuda();
 
 // For GPUs of NVIDIA: C++17 and CUDA with cuBLASLt, cuDNN where it is installed, and NCCL. Errors as above.
 absl::StatusOr<std::vector<GeneratedFile>> GenerateCuda(const CodegenInput& input, const CodegenOptions& options = {});
 
-}  // namespace cleave
+}  // namespace cleave::codegen
 
 #endif  // CLEAVE_CODEGEN_CODEGEN_H_

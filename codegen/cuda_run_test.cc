@@ -13,18 +13,18 @@
 #include "ir/proof/interpret/interpret.h"
 #include "ir/transforms/precision/precision.h"
 
-namespace cleave {
+namespace cleave::codegen {
 namespace {
 
 TEST(GeneratedCudaProgram, ComputesEveryOpAsTheInterpreterDoes) {
-  const Graph graph = AllOpsGraph();
-  const SourceValues sources = RandomSources(graph, 1);
-  const IdVector<OpId, Tensor> expected = InterpretGraph(graph, sources, 1);
+  const ir::Graph graph = AllOpsGraph();
+  const ir::SourceValues sources = ir::RandomSources(graph, 1);
+  const IdVector<ir::OpId, ir::Tensor> expected = ir::InterpretGraph(graph, sources, 1);
   const std::string folder = FreshFolder("all_ops");
   for (const int devices : {1, 4}) {
     SCOPED_TRACE(absl::StrCat(devices, " ranks"));
     const std::vector<double> metrics =
-        RunMetrics(CudaRuns(), folder, graph, SplitAllOps(graph, Mesh::OfDevices(devices)), sources);
+        RunMetrics(CudaRuns(), folder, graph, SplitAllOps(graph, ir::Mesh::OfDevices(devices)), sources);
     for (size_t i = 0; i < metrics.size(); ++i) {
       const double value = expected[graph.metrics[i].value].values[0];
       EXPECT_NEAR(metrics[i], value, 1e-5 + 1e-5 * std::abs(value)) << graph.metrics[i].name;
@@ -33,11 +33,11 @@ TEST(GeneratedCudaProgram, ComputesEveryOpAsTheInterpreterDoes) {
 }
 
 TEST(GeneratedCudaProgram, TrainsAsTheOneForTheCpu) {
-  Training training = DigitsTraining();
+  ir::Training training = DigitsTraining();
   training.data.numbers = {{"train", 200}, {"test", 20}};
-  training.optimizer.kind = Optimizer::Kind::kAdamW;
+  training.optimizer.kind = ir::Optimizer::Kind::kAdamW;
   training.optimizer.learning_rate = {
-      .form = Schedule::Form::kCosine, .rate = 0.01, .warmup_steps = 5, .total_steps = 40, .final_rate = 0.001};
+      .form = ir::Schedule::Form::kCosine, .rate = 0.01, .warmup_steps = 5, .total_steps = 40, .final_rate = 0.001};
   training.optimizer.weight_decay = 0.01;
   TrainingRuns runs(TrainingGraph(MlpForward(20, {33, 16, 10}), training.optimizer), training, "training");
   runs.Run(CpuRuns(), SingleRankProgram(runs.graph()), "the CPU");
@@ -47,21 +47,22 @@ TEST(GeneratedCudaProgram, TrainsAsTheOneForTheCpu) {
                      {"sample_mask", {{"d0", {0}}}}, {"h1.weight", {{"d0", {1}}}},
                      {"h1.bias", {{"d0", {1}}}},     {"h1.matmul", {{"i", {0}}, {"j", {1}}}},
                      {"h2.weight", {{"d1", {1}}}},   {"h2.matmul", {{"i", {0}}, {"k", {1}}}}};
-  const Program program = PartitionedProgram(runs.graph(), Mesh::OfDevices(4), cuts, {.bucket_bytes = Bytes(1)});
+  const ir::Program program =
+      PartitionedProgram(runs.graph(), ir::Mesh::OfDevices(4), cuts, {.bucket_bytes = Bytes(1)});
   runs.Run(CudaRuns(), program, "data and tensor parallel on 4");
 }
 
 // Sums of products of bf16 are rounded where they are stored, and their order differs between libraries.
 TEST(GeneratedCudaProgram, TrainsInBFloat16) {
-  Training training = DigitsTraining();
+  ir::Training training = DigitsTraining();
   training.data.numbers = {{"train", 200}, {"test", 20}};
-  training.precision = Precision::kBf16;
-  const Graph graph = TrainingGraph(MlpForward(20, {33, 16, 10}), training.optimizer);
-  TrainingRuns runs(ApplyPrecision(graph, Precision::kBf16).graph, training, "bf16", 0.01);
+  training.precision = ir::Precision::kBf16;
+  const ir::Graph graph = TrainingGraph(MlpForward(20, {33, 16, 10}), training.optimizer);
+  TrainingRuns runs(ir::ApplyPrecision(graph, ir::Precision::kBf16).graph, training, "bf16", 0.01);
   runs.Run(CpuRuns(), SingleRankProgram(runs.graph()), "the CPU");
-  const Mesh mesh = Mesh::OfDevices(2);
+  const ir::Mesh mesh = ir::Mesh::OfDevices(2);
   runs.Run(CudaRuns(), PartitionedProgram(runs.graph(), mesh, DataParallelCuts(mesh)), "data parallel on 2");
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::codegen

@@ -19,33 +19,36 @@
 #include "ir/graph/ops/samples.h"
 #include "ir/program/program.h"
 
-namespace cleave {
+namespace cleave::codegen {
 namespace {
 
 // A use of an op, as a function of the program of this test.
 struct Use {
-  Sample sample;
+  ir::Sample sample;
   std::string text;  // Of the parameters "a", "b" and "c".
   size_t inputs() const { return sample.types.size(); }
 };
 
 const char* const kParameters[] = {"a", "b", "c"};
 
-bool IsReal(const Sample& sample) {
-  for (const TensorType& type : sample.types) {
-    if (type.dtype != DType::kF32) return false;
+bool IsReal(const ir::Sample& sample) {
+  for (const ir::TensorType& type : sample.types) {
+    if (type.dtype != ir::DType::kF32) return false;
   }
-  return sample.output.dtype == DType::kF32;
+  return sample.output.dtype == ir::DType::kF32;
 }
 
-std::string ValueText(const Sample& sample, ElementFunctions& functions) {
-  Program program;
-  program.values.push_back({.name = "v", .type = sample.output, .layout = Layout::Replicated(1)});
-  Compute compute{
-      .op = OpId(0), .kind = sample.op->kind, .attributes = sample.attributes, .inputs = {}, .output = ValueId(0)};
+std::string ValueText(const ir::Sample& sample, ElementFunctions& functions) {
+  ir::Program program;
+  program.values.push_back({.name = "v", .type = sample.output, .layout = ir::Layout::Replicated(1)});
+  ir::Compute compute{.op = ir::OpId(0),
+                      .kind = sample.op->kind,
+                      .attributes = sample.attributes,
+                      .inputs = {},
+                      .output = ir::ValueId(0)};
   std::vector<ElementText> arguments;
   for (size_t i = 0; i < sample.types.size(); ++i) {
-    compute.inputs.push_back(ValueId(0));
+    compute.inputs.push_back(ir::ValueId(0));
     arguments.push_back({kParameters[i]});
   }
   return ElementValue(program, compute, arguments, functions).text;
@@ -53,10 +56,10 @@ std::string ValueText(const Sample& sample, ElementFunctions& functions) {
 
 std::vector<Use> Uses(ElementFunctions& functions) {
   std::vector<Use> uses;
-  for (const OpDefinition* op : AllOps()) {
+  for (const ir::OpDefinition* op : ir::AllOps()) {
     if (!op->element.has_value()) continue;
-    Random random(5);
-    for (Sample& sample : SamplesOf(op->kind, random)) {
+    ir::Random random(5);
+    for (ir::Sample& sample : ir::SamplesOf(op->kind, random)) {
       if (!IsReal(sample)) continue;
       std::string text = ValueText(sample, functions);
       uses.push_back({.sample = std::move(sample), .text = std::move(text)});
@@ -156,9 +159,9 @@ std::vector<float> RunProgram(const std::string& program) {
 class Reference {
  public:
   explicit Reference(const Use& use) : use_(use), numbers_(NumbersOf(use)) {
-    const ScalarFunction& function = use.sample.op->element->function;
+    const ir::ScalarFunction& function = use.sample.op->element->function;
     value_.emplace_back(function.value, function.parameters);
-    for (const std::optional<Scalar>& slope : GradientsOf(function.value, function.parameters, 1)) {
+    for (const std::optional<ir::Scalar>& slope : ir::GradientsOf(function.value, function.parameters, 1)) {
       slopes_.emplace_back(slope.value_or(0), function.parameters);
     }
   }
@@ -188,8 +191,8 @@ class Reference {
 
   const Use& use_;
   std::vector<double> numbers_;
-  std::vector<Calculation> value_;
-  std::vector<Calculation> slopes_;
+  std::vector<ir::Calculation> value_;
+  std::vector<ir::Calculation> slopes_;
 };
 
 std::string Place(const Use& use, const std::vector<float>& arguments) {
@@ -230,19 +233,19 @@ TEST(Elements, AreWhatTheReferenceSays) {
 
 // Ops of one input, but for the power with exponent 0, which is 1 everywhere.
 TEST(Elements, WhatIsNotANumberStaysSo) {
-  for (const OpDefinition* op : AllOps()) {
+  for (const ir::OpDefinition* op : ir::AllOps()) {
     if (!op->element.has_value() || op->element->inputs != 1) continue;
-    Random random(5);
-    for (const Sample& sample : SamplesOf(op->kind, random)) {
+    ir::Random random(5);
+    for (const ir::Sample& sample : ir::SamplesOf(op->kind, random)) {
       const std::vector<double> numbers = op->element->NumbersOf(sample.attributes, 1);
-      if (!IsReal(sample) || (op->kind == OpKind::kPower && numbers[0] == 0)) continue;
+      if (!IsReal(sample) || (op->kind == ir::OpKind::kPower && numbers[0] == 0)) continue;
       std::vector<double> arguments = {std::numeric_limits<double>::quiet_NaN()};
       arguments.insert(arguments.end(), numbers.begin(), numbers.end());
-      const ScalarFunction& function = op->element->function;
-      EXPECT_TRUE(std::isnan(Calculation(function.value, function.parameters)(arguments))) << op->kind;
+      const ir::ScalarFunction& function = op->element->function;
+      EXPECT_TRUE(std::isnan(ir::Calculation(function.value, function.parameters)(arguments))) << op->kind;
     }
   }
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::codegen

@@ -13,14 +13,16 @@
 #include "ir/program/memory/memory_plan.h"
 #include "ir/transforms/precision/precision.h"
 
-namespace cleave {
+namespace cleave::codegen {
 namespace {
 
-Graph MnistMlp(const Training& training) { return TrainingGraph(MlpForward(256, {512, 512, 10}), training.optimizer); }
+ir::Graph MnistMlp(const ir::Training& training) {
+  return TrainingGraph(MlpForward(256, {512, 512, 10}), training.optimizer);
+}
 
 // Two axes cut the batch, the third the hidden features: column, then row parallel.
-Program MnistMlpOnEightRanks(const Graph& graph) {
-  const Mesh mesh = Mesh::OfDevices(8);
+ir::Program MnistMlpOnEightRanks(const ir::Graph& graph) {
+  const ir::Mesh mesh = ir::Mesh::OfDevices(8);
   return PartitionedProgram(graph, mesh,
                             {{"image", {{"d0", {0, 1}}}},
                              {"label", {{"d0", {0, 1}}}},
@@ -32,18 +34,18 @@ Program MnistMlpOnEightRanks(const Graph& graph) {
                              {"h2.matmul", {{"i", {0, 1}}, {"k", {2}}}}});
 }
 
-std::string ProgramText(const Graph& graph, const Program& program, const Training& training,
+std::string ProgramText(const ir::Graph& graph, const ir::Program& program, const ir::Training& training,
                         const CodegenOptions& options = {}) {
-  const auto files = GenerateCpu({graph, program, PlanMemory(graph, program, FusedByCpu()), training}, options);
+  const auto files = GenerateCpu({graph, program, ir::PlanMemory(graph, program, FusedByCpu()), training}, options);
   EXPECT_TRUE(files.ok()) << files.status();
   if (!files.ok()) return "";
   EXPECT_EQ(files->front().path, "program.cc");
   return files->front().text;
 }
 
-std::string CudaText(const Graph& graph, const Program& program, const Training& training,
+std::string CudaText(const ir::Graph& graph, const ir::Program& program, const ir::Training& training,
                      const CodegenOptions& options = {}) {
-  const auto files = GenerateCuda({graph, program, PlanMemory(graph, program, FusedByCuda()), training}, options);
+  const auto files = GenerateCuda({graph, program, ir::PlanMemory(graph, program, FusedByCuda()), training}, options);
   EXPECT_TRUE(files.ok()) << files.status();
   if (!files.ok()) return "";
   EXPECT_EQ(files->front().path, "program.cu");
@@ -71,24 +73,24 @@ void CheckGolden(const std::string& name, const std::string& text) {
 }
 
 TEST(ProgramText, OfMnistMlpOnOneRank) {
-  const Training training = DigitsTraining();
-  const Graph graph = MnistMlp(training);
+  const ir::Training training = DigitsTraining();
+  const ir::Graph graph = MnistMlp(training);
   const std::string text = ProgramText(graph, SingleRankProgram(graph), training);
   EXPECT_EQ(text, Formatted(text));
   CheckGolden("mnist_mlp_1_rank.golden", text);
 }
 
 TEST(ProgramText, OfMnistMlpOnEightRanks) {
-  const Training training = DigitsTraining();
-  const Graph graph = MnistMlp(training);
+  const ir::Training training = DigitsTraining();
+  const ir::Graph graph = MnistMlp(training);
   const std::string text = ProgramText(graph, MnistMlpOnEightRanks(graph), training);
   EXPECT_EQ(text, Formatted(text));
   CheckGolden("mnist_mlp_8_ranks.golden", text);
 }
 
 TEST(CudaText, OfMnistMlpOnEightRanks) {
-  const Training training = DigitsTraining();
-  const Graph graph = MnistMlp(training);
+  const ir::Training training = DigitsTraining();
+  const ir::Graph graph = MnistMlp(training);
   const std::string text = CudaText(graph, MnistMlpOnEightRanks(graph), training);
   EXPECT_EQ(text, Formatted(text));
   CheckGolden("mnist_mlp_8_ranks_cuda.golden", text);
@@ -96,9 +98,9 @@ TEST(CudaText, OfMnistMlpOnEightRanks) {
 
 // Rows of images lie on two ranks: windows, uneven pieces, convolutions and poolings.
 TEST(CudaText, OfAConvolutionalModelWithCutImages) {
-  const Training training = DigitsTraining();
-  const Graph graph = TrainingGraph(CnnForward(20), training.optimizer);
-  const Program program = PartitionedProgram(graph, Mesh::OfDevices(2), {{"image", {{"d2", {0}}}}});
+  const ir::Training training = DigitsTraining();
+  const ir::Graph graph = TrainingGraph(CnnForward(20), training.optimizer);
+  const ir::Program program = PartitionedProgram(graph, ir::Mesh::OfDevices(2), {{"image", {{"d2", {0}}}}});
   const std::string text = CudaText(graph, program, training);
   EXPECT_EQ(text, Formatted(text));
   CheckGolden("cnn_2_ranks_cuda.golden", text);
@@ -106,26 +108,28 @@ TEST(CudaText, OfAConvolutionalModelWithCutImages) {
 
 // Gradients are reduced one by one, while the backward pass goes on.
 TEST(CudaText, OfATransformerInBFloat16) {
-  Training training;
+  ir::Training training;
   training.data = {.kind = "tokens", .path = "text", .numbers = {}};
-  training.optimizer.kind = Optimizer::Kind::kAdamW;
+  training.optimizer.kind = ir::Optimizer::Kind::kAdamW;
   training.optimizer.weight_decay = 0.01;
-  training.precision = Precision::kBf16;
-  const Graph graph = ApplyPrecision(TrainingGraph(TransformerForward({}), training.optimizer), Precision::kBf16).graph;
+  training.precision = ir::Precision::kBf16;
+  const ir::Graph graph =
+      ir::ApplyPrecision(TrainingGraph(TransformerForward({}), training.optimizer), ir::Precision::kBf16).graph;
   const Cuts cuts = {{"tokens", {{"d0", {0}}}}, {"next", {{"d0", {0}}}}};
-  const Program program = PartitionedProgram(graph, Mesh::OfDevices(2), cuts, {.bucket_bytes = Bytes(16 * 1024)});
+  const ir::Program program =
+      PartitionedProgram(graph, ir::Mesh::OfDevices(2), cuts, {.bucket_bytes = Bytes(16 * 1024)});
   const std::string text = CudaText(graph, program, training);
   EXPECT_EQ(text, Formatted(text));
   CheckGolden("transformer_2_ranks_cuda.golden", text);
 }
 
 TEST(CudaText, KernelsAreNotNamedLikeWhatTheProgramUses) {
-  const Training training = DigitsTraining();
-  Graph graph = TrainingGraph(MlpForward(8, {5, 3}), training.optimizer);
+  const ir::Training training = DigitsTraining();
+  ir::Graph graph = TrainingGraph(MlpForward(8, {5, 3}), training.optimizer);
   const char* const names[] = {"relu", "launch", "NULL", "match_me", "match.me", "mnist.mlp.model"};
   size_t next = 0;
-  for (Op& op : graph.ops) {
-    if (op.phase == Phase::kUpdate && next < 6) op.name = names[next++];
+  for (ir::Op& op : graph.ops) {
+    if (op.phase == ir::Phase::kUpdate && next < 6) op.name = names[next++];
   }
   const std::string text = CudaText(graph, SingleRankProgram(graph), training);
   for (const char* name : {"Relu(", "Launch(", "NULL(", "MnistMlpModel("}) {
@@ -134,8 +138,8 @@ TEST(CudaText, KernelsAreNotNamedLikeWhatTheProgramUses) {
 }
 
 TEST(ProgramText, OfRankFiveHasItsNumbersFoldedIn) {
-  const Training training = DigitsTraining();
-  const Graph graph = MnistMlp(training);
+  const ir::Training training = DigitsTraining();
+  const ir::Graph graph = MnistMlp(training);
   const std::string text = ProgramText(graph, MnistMlpOnEightRanks(graph), training, {.rank = 5});
   EXPECT_EQ(text, Formatted(text));
   // Rank 5 is (1, 0, 1): rows 128 to 191 of 256, features 256 to 511 of 512.
@@ -149,8 +153,8 @@ TEST(ProgramText, OfRankFiveHasItsNumbersFoldedIn) {
 }
 
 TEST(CudaText, OfARankHasItsNumbersFoldedIn) {
-  const Training training = DigitsTraining();
-  const Graph graph = MnistMlp(training);
+  const ir::Training training = DigitsTraining();
+  const ir::Graph graph = MnistMlp(training);
   const std::string text = CudaText(graph, MnistMlpOnEightRanks(graph), training, {.rank = 5});
   EXPECT_EQ(text, Formatted(text));
   EXPECT_TRUE(absl::StrContains(text, "at < 32768; at += 4 * ElementStride()")) << text;
@@ -160,9 +164,9 @@ TEST(CudaText, OfARankHasItsNumbersFoldedIn) {
 
 // Uneven pieces are arguments of kernels.
 TEST(CudaText, SizesThatDifferBetweenRanksAreHandedOver) {
-  const Training training = DigitsTraining();
-  const Graph graph = MnistMlp(training);
-  const Mesh mesh = Mesh::OfDevices(3);
+  const ir::Training training = DigitsTraining();
+  const ir::Graph graph = MnistMlp(training);
+  const ir::Mesh mesh = ir::Mesh::OfDevices(3);
   const std::string text = CudaText(graph, PartitionedProgram(graph, mesh, DataParallelCuts(mesh)), training);
   EXPECT_TRUE(absl::StrContains(text, "__global__ void H2BiasAddGrad(int64_t count, const float* h2_relu_grad,"))
       << text;
@@ -171,22 +175,22 @@ TEST(CudaText, SizesThatDifferBetweenRanksAreHandedOver) {
 }
 
 TEST(ProgramText, IsTheSameForTheSameInput) {
-  const Training training = DigitsTraining();
-  const Graph graph = MnistMlp(training);
+  const ir::Training training = DigitsTraining();
+  const ir::Graph graph = MnistMlp(training);
   EXPECT_EQ(ProgramText(graph, MnistMlpOnEightRanks(graph), training),
             ProgramText(graph, MnistMlpOnEightRanks(graph), training));
 }
 
 TEST(ProgramText, IsLaidOutForEveryRankCountAndOptimizer) {
-  Training training = DigitsTraining();
-  for (const Optimizer::Kind kind : {Optimizer::Kind::kSgd, Optimizer::Kind::kAdamW}) {
+  ir::Training training = DigitsTraining();
+  for (const ir::Optimizer::Kind kind : {ir::Optimizer::Kind::kSgd, ir::Optimizer::Kind::kAdamW}) {
     training.optimizer.kind = kind;
     training.optimizer.weight_decay = 0.01;
-    const Graph graph = MnistMlp(training);
+    const ir::Graph graph = MnistMlp(training);
     for (const int devices : {3, 6, 7, 64}) {
       SCOPED_TRACE(devices);
-      const Mesh mesh = Mesh::OfDevices(devices);
-      const Program program = PartitionedProgram(graph, mesh, DataParallelCuts(mesh));
+      const ir::Mesh mesh = ir::Mesh::OfDevices(devices);
+      const ir::Program program = PartitionedProgram(graph, mesh, DataParallelCuts(mesh));
       for (const std::string& text : {ProgramText(graph, program, training), CudaText(graph, program, training)}) {
         EXPECT_EQ(text, Formatted(text));
       }
@@ -197,9 +201,9 @@ TEST(ProgramText, IsLaidOutForEveryRankCountAndOptimizer) {
 // Weights that are stored in rows and in columns are gathered in one call, and their gradients are scattered in one
 // call.
 TEST(ProgramText, SeveralTensorsInOneCall) {
-  const Training training = DigitsTraining();
-  const Graph graph = MnistMlp(training);
-  const Mesh mesh = Mesh::OfDevices(3);
+  const ir::Training training = DigitsTraining();
+  const ir::Graph graph = MnistMlp(training);
+  const ir::Mesh mesh = ir::Mesh::OfDevices(3);
   Cuts cuts = DataParallelCuts(mesh);
   cuts["h1.weight"] = {{"d0", {0}}};
   cuts["h2.weight"] = {{"d1", {0}}};
@@ -217,16 +221,16 @@ TEST(ProgramText, SeveralTensorsInOneCall) {
 }
 
 // A model whose names could break the text.
-Graph OddlyNamed(const Training& training) {
-  Graph graph = TrainingGraph(MlpForward(8, {5, 3}), training.optimizer);
+ir::Graph OddlyNamed(const ir::Training& training) {
+  ir::Graph graph = TrainingGraph(MlpForward(8, {5, 3}), training.optimizer);
   graph.model = "double";
   graph.file =
       "folder/\"odd\\ name?"
       "?/.model";
   const char* const names[] = {"class", "comm", "i", "Watch", "h1\n.b", "a\"b\\", "\xC3\xA4", "MatMul", "k256By4"};
   size_t next = 0;
-  for (Op& op : graph.ops) {
-    if (op.kind == OpKind::kInput) continue;
+  for (ir::Op& op : graph.ops) {
+    if (op.kind == ir::OpKind::kInput) continue;
     op.name = absl::StrCat(names[next % 9], next < 9 ? "" : absl::StrCat(".", next));
     ++next;
   }
@@ -241,20 +245,20 @@ void ExpectCompiles(const std::vector<GeneratedFile>& files, const std::string& 
 }
 
 TEST(ProgramText, NamesCannotBreakIt) {
-  const Training training = DigitsTraining();
-  const Graph graph = OddlyNamed(training);
-  const Program program = SingleRankProgram(graph);
-  const auto files = GenerateCpu({graph, program, PlanMemory(graph, program, FusedByCpu()), training});
+  const ir::Training training = DigitsTraining();
+  const ir::Graph graph = OddlyNamed(training);
+  const ir::Program program = SingleRankProgram(graph);
+  const auto files = GenerateCpu({graph, program, ir::PlanMemory(graph, program, FusedByCpu()), training});
   ASSERT_TRUE(files.ok()) << files.status();
   EXPECT_EQ(files->front().text, Formatted(files->front().text));
   ExpectCompiles(*files, "program.cc");
 }
 
 TEST(CudaText, NamesCannotBreakIt) {
-  const Training training = DigitsTraining();
-  const Graph graph = OddlyNamed(training);
-  const Program program = SingleRankProgram(graph);
-  const auto files = GenerateCuda({graph, program, PlanMemory(graph, program, FusedByCuda()), training});
+  const ir::Training training = DigitsTraining();
+  const ir::Graph graph = OddlyNamed(training);
+  const ir::Program program = SingleRankProgram(graph);
+  const auto files = GenerateCuda({graph, program, ir::PlanMemory(graph, program, FusedByCuda()), training});
   ASSERT_TRUE(files.ok()) << files.status();
   EXPECT_EQ(files->front().text, Formatted(files->front().text));
   const std::string stand_in = (std::filesystem::current_path() / "tests/stand_in/include").string();
@@ -262,10 +266,10 @@ TEST(CudaText, NamesCannotBreakIt) {
 }
 
 TEST(GenerateCpu, RefusesWhatItCannotSay) {
-  Training training = DigitsTraining();
-  const Graph graph = TrainingGraph(MlpForward(8, {5, 3}), training.optimizer);
-  const Program program = SingleRankProgram(graph);
-  const MemoryPlan memory = PlanMemory(graph, program, FusedByCpu());
+  ir::Training training = DigitsTraining();
+  const ir::Graph graph = TrainingGraph(MlpForward(8, {5, 3}), training.optimizer);
+  const ir::Program program = SingleRankProgram(graph);
+  const ir::MemoryPlan memory = ir::PlanMemory(graph, program, FusedByCpu());
   EXPECT_EQ(GenerateCpu({graph, program, memory, training}, {.rank = 1}).status().message(),
             "rank 1 of a mesh of 1 ranks");
   training.data.kind = "tape";
@@ -274,4 +278,4 @@ TEST(GenerateCpu, RefusesWhatItCannotSay) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::codegen

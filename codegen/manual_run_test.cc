@@ -20,33 +20,35 @@
 #include "ir/testing/random_manual_model.h"
 #include "ir/transforms/differentiate/differentiate.h"
 
-namespace cleave {
+namespace cleave::codegen {
 namespace {
 
 constexpr double kLearningRate = 0.5;
 
 struct Model {
-  Graph graph;
-  Program program;
+  ir::Graph graph;
+  ir::Program program;
 };
 
-MeshAxis AxisOf(const std::string& name, int64_t size) {
+ir::MeshAxis AxisOf(const std::string& name, int64_t size) {
   return {.name = name, .size = size, .link = "memory", .weight = 1};
 }
 
-Model RandomModel(const std::vector<RankAxis>& axes, const std::vector<MeshAxis>& mesh, uint64_t seed) {
-  Random random(seed);
-  Graph forward = RandomManualModel({.axes = axes, .steps = 40}, random);
+Model RandomModel(const std::vector<ir::RankAxis>& axes, const std::vector<ir::MeshAxis>& mesh, uint64_t seed) {
+  ir::Random random(seed);
+  ir::Graph forward = ir::RandomManualModel({.axes = axes, .steps = 40}, random);
   forward.model = "Manual";
   forward.file = "manual.model";
-  Graph graph = *Differentiate(std::move(forward),
-                               {.kind = Optimizer::Kind::kMomentum, .learning_rate = {.rate = kLearningRate}});
-  Plan plan{.mesh = *Mesh::Create(mesh), .ops = {}, .search = {}};
-  for (const Op& op : graph.ops) {
-    plan.ops.push_back(
-        {.strategy = Strategy::Replicated(RuleOf(graph, op)), .output = std::nullopt, .reason = "", .choices = {}});
+  ir::Graph graph = *ir::Differentiate(
+      std::move(forward), {.kind = ir::Optimizer::Kind::kMomentum, .learning_rate = {.rate = kLearningRate}});
+  ir::Plan plan{.mesh = *ir::Mesh::Create(mesh), .ops = {}, .search = {}};
+  for (const ir::Op& op : graph.ops) {
+    plan.ops.push_back({.strategy = ir::Strategy::Replicated(ir::RuleOf(graph, op)),
+                        .output = std::nullopt,
+                        .reason = "",
+                        .choices = {}});
   }
-  Program program = *Partition(graph, plan);
+  ir::Program program = *ir::Partition(graph, plan);
   return {std::move(graph), std::move(program)};
 }
 
@@ -113,14 +115,14 @@ class ManualRun {
   // Builds the program, trains one step with it on all ranks, and compares.
   void Run(const Model& model) {
     const int ranks = model.program.mesh.rank_count();
-    Random random(1);
-    RankSources sources = RandomRankSources(model.graph, random);
-    for (const Op& op : model.graph.ops) {
+    ir::Random random(1);
+    ir::RankSources sources = ir::RandomRankSources(model.graph, random);
+    for (const ir::Op& op : model.graph.ops) {
       // The optimizer starts from zeros.
-      if (op.kind == OpKind::kState) sources[op.id].assign(static_cast<size_t>(ranks), Zeros(op.type.shape));
+      if (op.kind == ir::OpKind::kState) sources[op.id].assign(static_cast<size_t>(ranks), ir::Zeros(op.type.shape));
     }
-    const IdVector<OpId, TensorOnRanks> expected = InterpretRanks(model.graph, sources, 1);
-    WriteProgram(target_, folder_, model.graph, model.program, Training{});
+    const IdVector<ir::OpId, ir::TensorOnRanks> expected = ir::InterpretRanks(model.graph, sources, 1);
+    WriteProgram(target_, folder_, model.graph, model.program, ir::Training{});
     for (int rank = 0; rank < ranks; ++rank) {
       WriteText(absl::StrCat(folder_, "/sources_", rank), SourceBytes(model.graph, sources, rank));
     }
@@ -131,10 +133,10 @@ class ManualRun {
   }
 
  private:
-  static std::string SourceBytes(const Graph& graph, const RankSources& sources, int rank) {
+  static std::string SourceBytes(const ir::Graph& graph, const ir::RankSources& sources, int rank) {
     std::string bytes;
-    for (const OpKind kind : {OpKind::kParameter, OpKind::kInput}) {
-      for (const Op& op : graph.ops) {
+    for (const ir::OpKind kind : {ir::OpKind::kParameter, ir::OpKind::kInput}) {
+      for (const ir::Op& op : graph.ops) {
         if (op.kind != kind) continue;
         const std::vector<double>& values = sources.at(op.id)[static_cast<size_t>(rank)].values;
         bytes.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(double));
@@ -143,19 +145,19 @@ class ManualRun {
     return bytes;
   }
 
-  void Compare(const Graph& graph, const IdVector<OpId, TensorOnRanks>& expected, int rank) {
+  void Compare(const ir::Graph& graph, const IdVector<ir::OpId, ir::TensorOnRanks>& expected, int rank) {
     std::vector<double> results;
     for (absl::string_view text : absl::StrSplit(ReadText(absl::StrCat(folder_, "/results_", rank)), ' ')) {
       double value = 0;
       ASSERT_TRUE(absl::SimpleAtod(text, &value)) << text;
       results.push_back(value);
     }
-    std::map<OpId, OpId> new_value;
-    for (const StateUpdate& update : graph.updates) new_value[update.state] = update.value;
+    std::map<ir::OpId, ir::OpId> new_value;
+    for (const ir::StateUpdate& update : graph.updates) new_value[update.state] = update.value;
     std::vector<double> wanted = expected[*graph.loss][static_cast<size_t>(rank)].values;
-    for (const Op& op : graph.ops) {
-      if (op.kind != OpKind::kParameter) continue;
-      const OpId value = new_value.count(op.id) > 0 ? new_value[op.id] : op.id;
+    for (const ir::Op& op : graph.ops) {
+      if (op.kind != ir::OpKind::kParameter) continue;
+      const ir::OpId value = new_value.count(op.id) > 0 ? new_value[op.id] : op.id;
       const std::vector<double>& values = expected[value][static_cast<size_t>(rank)].values;
       wanted.insert(wanted.end(), values.begin(), values.end());
     }
@@ -171,8 +173,8 @@ class ManualRun {
 
 TEST(GeneratedManualProgram, TrainsAsTheInterpreterDoes) {
   struct RanksOnMesh {
-    std::vector<RankAxis> axes;
-    std::vector<MeshAxis> mesh;
+    std::vector<ir::RankAxis> axes;
+    std::vector<ir::MeshAxis> mesh;
   };
   const std::vector<RanksOnMesh> cases = {{{{"world", 1}}, {}},
                                           {{{"world", 2}}, {AxisOf("m0", 2)}},
@@ -186,11 +188,11 @@ TEST(GeneratedManualProgram, TrainsAsTheInterpreterDoes) {
     for (uint64_t round = 0; round < 2; ++round) {
       SCOPED_TRACE(absl::StrCat("case ", i, ", round ", round));
       const Model model = RandomModel(cases[i].axes, cases[i].mesh, 10 * i + round);
-      for (const Step& step : model.program.steps) {
-        const auto* collective = std::get_if<Collective>(&step.action);
-        const auto* compute = std::get_if<Compute>(&step.action);
-        if (collective != nullptr) done.insert(std::string(CollectiveKindName(collective->kind)));
-        if (compute != nullptr) done.insert(std::string(OpKindName(compute->kind)));
+      for (const ir::Step& step : model.program.steps) {
+        const auto* collective = std::get_if<ir::Collective>(&step.action);
+        const auto* compute = std::get_if<ir::Compute>(&step.action);
+        if (collective != nullptr) done.insert(std::string(ir::CollectiveKindName(collective->kind)));
+        if (compute != nullptr) done.insert(std::string(ir::OpKindName(compute->kind)));
       }
       run.Run(model);
       if (HasFatalFailure()) return;
@@ -210,4 +212,4 @@ TEST(GeneratedManualProgram, TrainsOnGpusAsTheInterpreterDoes) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::codegen

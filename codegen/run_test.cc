@@ -18,29 +18,29 @@
 #include "ir/graph/ops/ops.h"
 #include "ir/proof/interpret/interpret.h"
 
-namespace cleave {
+namespace cleave::codegen {
 namespace {
 
 TEST(GeneratedProgram, ComputesEveryOpAsTheInterpreterDoes) {
-  const Graph graph = AllOpsGraph();
-  std::set<OpKind> kinds = {OpKind::kParameter, OpKind::kState,
-                            OpKind::kStepScalar};  // The trainings below cover these.
-  kinds.insert(
-      {OpKind::kCustom, OpKind::kCustomGradient});  // The model has their bodies: tests/end_to_end/custom_ops_test.
+  const ir::Graph graph = AllOpsGraph();
+  std::set<ir::OpKind> kinds = {ir::OpKind::kParameter, ir::OpKind::kState,
+                                ir::OpKind::kStepScalar};  // The trainings below cover these.
+  kinds.insert({ir::OpKind::kCustom,
+                ir::OpKind::kCustomGradient});  // The model has their bodies: tests/end_to_end/custom_ops_test.
   // Ops of manual models: manual_run_test.
-  kinds.insert({OpKind::kAllGather, OpKind::kAllReduce, OpKind::kAllToAll, OpKind::kBroadcast,
-                OpKind::kNeighborExchange, OpKind::kRankPad, OpKind::kRankSlice, OpKind::kRankValue,
-                OpKind::kReduceScatter});
-  for (const Op& op : graph.ops) kinds.insert(op.kind);
-  for (const OpDefinition* op : AllOps()) EXPECT_EQ(kinds.count(op->kind), 1u) << op->kind << " is not tested";
+  kinds.insert({ir::OpKind::kAllGather, ir::OpKind::kAllReduce, ir::OpKind::kAllToAll, ir::OpKind::kBroadcast,
+                ir::OpKind::kNeighborExchange, ir::OpKind::kRankPad, ir::OpKind::kRankSlice, ir::OpKind::kRankValue,
+                ir::OpKind::kReduceScatter});
+  for (const ir::Op& op : graph.ops) kinds.insert(op.kind);
+  for (const ir::OpDefinition* op : ir::AllOps()) EXPECT_EQ(kinds.count(op->kind), 1u) << op->kind << " is not tested";
 
-  const SourceValues sources = RandomSources(graph, 1);
-  const IdVector<OpId, Tensor> expected = InterpretGraph(graph, sources, 1);
+  const ir::SourceValues sources = ir::RandomSources(graph, 1);
+  const IdVector<ir::OpId, ir::Tensor> expected = ir::InterpretGraph(graph, sources, 1);
   const std::string folder = FreshFolder("all_ops");
   for (const int devices : {1, 2, 3, 4}) {
     SCOPED_TRACE(absl::StrCat(devices, " ranks"));
     const std::vector<double> metrics =
-        RunMetrics(CpuRuns(), folder, graph, SplitAllOps(graph, Mesh::OfDevices(devices)), sources);
+        RunMetrics(CpuRuns(), folder, graph, SplitAllOps(graph, ir::Mesh::OfDevices(devices)), sources);
     for (size_t i = 0; i < metrics.size(); ++i) {
       const double value = expected[graph.metrics[i].value].values[0];
       EXPECT_NEAR(metrics[i], value, 1e-5 + 1e-5 * std::abs(value)) << graph.metrics[i].name;
@@ -48,20 +48,20 @@ TEST(GeneratedProgram, ComputesEveryOpAsTheInterpreterDoes) {
   }
 }
 
-class Trainings : public testing::TestWithParam<Optimizer::Kind> {};
+class Trainings : public testing::TestWithParam<ir::Optimizer::Kind> {};
 
 TEST_P(Trainings, AreTheSameOnAnyNumberOfRanks) {
-  Training training = DigitsTraining();
+  ir::Training training = DigitsTraining();
   training.data.numbers = {{"train", 2000}, {"test", 100}};
   training.optimizer.kind = GetParam();
   training.optimizer.learning_rate = {
-      .form = Schedule::Form::kCosine, .rate = 0.01, .warmup_steps = 5, .total_steps = 40, .final_rate = 0.001};
+      .form = ir::Schedule::Form::kCosine, .rate = 0.01, .warmup_steps = 5, .total_steps = 40, .final_rate = 0.001};
   training.optimizer.weight_decay = 0.01;
   TrainingRuns runs(TrainingGraph(MlpForward(50, {33, 17, 10}), training.optimizer), training, "training");
   runs.Run(CpuRuns(), SingleRankProgram(runs.graph()), "one rank");
   // 50 samples on 3 ranks are uneven, and so are 33 features on 2.
   for (const int devices : {2, 3}) {
-    const Mesh mesh = Mesh::OfDevices(devices);
+    const ir::Mesh mesh = ir::Mesh::OfDevices(devices);
     runs.Run(CpuRuns(), PartitionedProgram(runs.graph(), mesh, DataParallelCuts(mesh)),
              absl::StrCat("data parallel on ", devices));
   }
@@ -69,14 +69,15 @@ TEST_P(Trainings, AreTheSameOnAnyNumberOfRanks) {
                {"sample_mask", {{"d0", {0}}}}, {"h1.weight", {{"d0", {1}}}},
                {"h1.bias", {{"d0", {1}}}},     {"h1.matmul", {{"i", {0}}, {"j", {1}}}},
                {"h2.weight", {{"d1", {1}}}},   {"h2.matmul", {{"i", {0}}, {"k", {1}}}}};
-  runs.Run(CpuRuns(), PartitionedProgram(runs.graph(), Mesh::OfDevices(4), cuts), "data and tensor parallel on 4");
+  runs.Run(CpuRuns(), PartitionedProgram(runs.graph(), ir::Mesh::OfDevices(4), cuts), "data and tensor parallel on 4");
 }
 
-INSTANTIATE_TEST_SUITE_P(Optimizers, Trainings, testing::Values(Optimizer::Kind::kMomentum, Optimizer::Kind::kAdamW));
+INSTANTIATE_TEST_SUITE_P(Optimizers, Trainings,
+                         testing::Values(ir::Optimizer::Kind::kMomentum, ir::Optimizer::Kind::kAdamW));
 
 // Rows of images lie on several ranks: windows reach into the neighbours' pieces.
 TEST(GeneratedProgram, ConvolvesCutImages) {
-  Training training = DigitsTraining();
+  ir::Training training = DigitsTraining();
   training.data.numbers = {{"train", 500}, {"test", 20}};
   training.optimizer.learning_rate.rate = 0.01;
   TrainingRuns runs(TrainingGraph(CnnForward(20), training.optimizer), training, "images");
@@ -84,7 +85,7 @@ TEST(GeneratedProgram, ConvolvesCutImages) {
   const auto run = [&](int devices, std::map<std::string, std::vector<int>> image, const std::string& what) {
     Cuts cuts = {{"image", image}};
     if (image.count("d0") > 0) cuts["label"] = cuts["sample_mask"] = {{"d0", image["d0"]}};
-    runs.Run(CpuRuns(), PartitionedProgram(runs.graph(), Mesh::OfDevices(devices), cuts), what);
+    runs.Run(CpuRuns(), PartitionedProgram(runs.graph(), ir::Mesh::OfDevices(devices), cuts), what);
   };
   // The 7 rows after conv2 are fewer than some numbers of ranks.
   for (const int devices : {2, 3, 5}) run(devices, {{"d2", {0}}}, absl::StrCat("rows on ", devices));
@@ -93,7 +94,7 @@ TEST(GeneratedProgram, ConvolvesCutImages) {
 }
 
 TEST(GeneratedProgram, SaysWhatTheMachineLacks) {
-  const Graph graph = TrainingGraph(MlpForward(50, {33, 10}), DigitsTraining().optimizer);
+  const ir::Graph graph = TrainingGraph(MlpForward(50, {33, 10}), DigitsTraining().optimizer);
   const std::string folder = FreshFolder("lacking");
   WriteProgram(CpuRuns(), folder, graph, SingleRankProgram(graph), DigitsTraining());
   const CommandOutput run = RunShell(folder, "PATH=/nonexistent /bin/sh ./run.sh --launch mpirun");
@@ -106,8 +107,8 @@ TEST(GeneratedProgram, SaysWhatTheMachineLacks) {
 
 // Sources for data that a program does not use are left out.
 TEST(GeneratedProgram, LinksWithEveryDataSource) {
-  Training training = DigitsTraining();
-  const Graph graph = TrainingGraph(MlpForward(50, {33, 10}), training.optimizer);
+  ir::Training training = DigitsTraining();
+  const ir::Graph graph = TrainingGraph(MlpForward(50, {33, 10}), training.optimizer);
   const std::string folder = FreshFolder("data");
   for (const std::string kind : {"digits", "mnist", "synthetic", "tokens"}) {
     SCOPED_TRACE(kind);
@@ -124,11 +125,11 @@ TEST(GeneratedProgram, LinksWithEveryDataSource) {
 
 // Each rank runs the program that was written for it alone.
 TEST(GeneratedProgram, OfEachRankComputesTheSameAsTheOneForAll) {
-  Training training = DigitsTraining();
+  ir::Training training = DigitsTraining();
   training.data.numbers = {{"train", 500}, {"test", 0}};
-  const Graph graph = TrainingGraph(MlpForward(50, {33, 17, 10}), training.optimizer);
-  const Mesh mesh = Mesh::OfDevices(2);
-  const Program program = PartitionedProgram(graph, mesh, DataParallelCuts(mesh));
+  const ir::Graph graph = TrainingGraph(MlpForward(50, {33, 17, 10}), training.optimizer);
+  const ir::Mesh mesh = ir::Mesh::OfDevices(2);
+  const ir::Program program = PartitionedProgram(graph, mesh, DataParallelCuts(mesh));
   const std::string folder = FreshFolder("folded");
   const auto build = [&](std::optional<int> rank, const std::string& name) {
     WriteProgram(CpuRuns(), folder, graph, program, training, {.rank = rank});
@@ -153,4 +154,4 @@ TEST(GeneratedProgram, OfEachRankComputesTheSameAsTheOneForAll) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::codegen

@@ -7,7 +7,7 @@
 #include "frontend/testing.h"
 #include "ir/graph/ops/ops.h"
 
-namespace cleave {
+namespace cleave::frontend {
 namespace {
 
 Analyzed AnalyzeExample(const std::string& path) {
@@ -24,7 +24,7 @@ TEST_P(ExamplesTest, CompilesWithoutAWord) {
   const Analyzed analyzed = AnalyzeExample(GetParam());
   EXPECT_EQ(analyzed.messages, "");
   ASSERT_TRUE(analyzed.module.has_value());
-  EXPECT_EQ(VerifyGraph(analyzed.module->graph), std::vector<std::string>());
+  EXPECT_EQ(ir::VerifyGraph(analyzed.module->graph), std::vector<std::string>());
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ExamplesTest,
@@ -39,11 +39,11 @@ INSTANTIATE_TEST_SUITE_P(All, ExamplesTest,
 TEST(ExampleTest, SappMlpIsThePublishedNetwork) {
   const Analyzed analyzed = AnalyzeExample("sapp_mlp/sapp_mlp.model");
   ASSERT_TRUE(analyzed.module.has_value());
-  const Graph& graph = analyzed.module->graph;
-  const Op& first = graph.op(*graph.Find("h1.matmul"));
+  const ir::Graph& graph = analyzed.module->graph;
+  const ir::Op& first = graph.op(*graph.Find("h1.matmul"));
   EXPECT_EQ(graph.op(first.inputs[0]).type.ToString(), "f32[256, 784]");
   EXPECT_EQ(graph.op(first.inputs[1]).type.ToString(), "f32[512, 784]");
-  EXPECT_EQ(graph.op(*graph.loss).kind, OpKind::kMae);
+  EXPECT_EQ(graph.op(*graph.loss).kind, ir::OpKind::kMae);
   EXPECT_EQ(analyzed.module->training.optimizer.momentum, 0.1);
   EXPECT_EQ(analyzed.module->training.optimizer.learning_rate.rate, 1e-3);
 }
@@ -51,7 +51,7 @@ TEST(ExampleTest, SappMlpIsThePublishedNetwork) {
 TEST(ExampleTest, TinyGptIsTiny) {
   const Analyzed analyzed = AnalyzeExample("tiny_gpt/tiny_gpt.model");
   ASSERT_TRUE(analyzed.module.has_value());
-  const Graph& graph = analyzed.module->graph;
+  const ir::Graph& graph = analyzed.module->graph;
   EXPECT_EQ(graph.op(*graph.Find("x.1.attn.scores.matmul")).type.ToString(), "f32[32, 4, 64, 64]");
   EXPECT_EQ(analyzed.module->training.data.kind, "tokens");
   EXPECT_TRUE(std::ifstream("examples/tiny_gpt/" + analyzed.module->training.data.path).good());
@@ -76,4 +76,4 @@ TEST(ExampleTest, TheReferenceCompiles) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::frontend

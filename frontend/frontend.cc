@@ -28,18 +28,16 @@
 #include "frontend/settings/settings.h"
 #include "frontend/variance/variance.h"
 
-namespace cleave {
+namespace cleave::frontend {
 namespace {
-
-using namespace frontend;  // NOLINT: this file is the door of that namespace.
 
 constexpr size_t kMaxRankAxes = 64;  // What a RankAxisSet holds.
 
 // The items of a file by kind; each but functions may stand once.
 struct Items {
-  const syntax::Model* model = nullptr;
-  const syntax::Train* train = nullptr;
-  const syntax::Parallel* parallel = nullptr;
+  const dsl::syntax::Model* model = nullptr;
+  const dsl::syntax::Train* train = nullptr;
+  const dsl::syntax::Parallel* parallel = nullptr;
   std::optional<Span> manual = {};  // `#[manual]` on the model.
 };
 
@@ -55,21 +53,21 @@ void TakeOnce(const T& item, Span span, const T*& taken, Span& taken_span, const
       Error(Code::kE0502, absl::StrCat("more than one ", what)).At(span, "the second").At(taken_span, "the first"));
 }
 
-Items CollectItems(const syntax::File& file, Reporter& reporter) {
+Items CollectItems(const dsl::syntax::File& file, Reporter& reporter) {
   Items items;
   Span model, train, parallel;
-  for (const syntax::Item& item : file.items) {
+  for (const dsl::syntax::Item& item : file.items) {
     // The head of an item, not its whole body.
     const Span head{item.span.file, item.span.begin, item.span.begin + 8};
-    if (const auto* found = std::get_if<syntax::Model>(&item.kind)) {
+    if (const auto* found = std::get_if<dsl::syntax::Model>(&item.kind)) {
       TakeOnce(*found, found->name.span, items.model, model, "model in a file", reporter);
-    } else if (const auto* found = std::get_if<syntax::Train>(&item.kind)) {
+    } else if (const auto* found = std::get_if<dsl::syntax::Train>(&item.kind)) {
       TakeOnce(*found, found->model.span, items.train, train, "`train` block", reporter);
-    } else if (const auto* found = std::get_if<syntax::Parallel>(&item.kind)) {
+    } else if (const auto* found = std::get_if<dsl::syntax::Parallel>(&item.kind)) {
       TakeOnce(*found, head, items.parallel, parallel, "`parallel` block", reporter);
     }
-    for (const syntax::Attribute& attribute : item.attributes) {
-      if (attribute.name.text == "manual" && std::holds_alternative<syntax::Model>(item.kind)) {
+    for (const dsl::syntax::Attribute& attribute : item.attributes) {
+      if (attribute.name.text == "manual" && std::holds_alternative<dsl::syntax::Model>(item.kind)) {
         items.manual = attribute.span;
         if (attribute.has_parentheses) {
           reporter.Report(Error(Code::kE0303, "`manual` takes no arguments").At(attribute.span, "write `#[manual]`"));
@@ -77,7 +75,7 @@ Items CollectItems(const syntax::File& file, Reporter& reporter) {
         continue;
       }
       // Read at each call.
-      if (IsBlockAttribute(attribute.name.text) && std::holds_alternative<syntax::Function>(item.kind)) continue;
+      if (IsBlockAttribute(attribute.name.text) && std::holds_alternative<dsl::syntax::Function>(item.kind)) continue;
       reporter.Report(Error(Code::kE0305, absl::StrCat("`#[", attribute.name.text, "]` means nothing here"))
                           .At(attribute.span, "stands on no op"));
     }
@@ -95,9 +93,9 @@ Items CollectItems(const syntax::File& file, Reporter& reporter) {
   return items;
 }
 
-SettingTexts TextsOf(const std::vector<syntax::Setting>& settings) {
+SettingTexts TextsOf(const std::vector<dsl::syntax::Setting>& settings) {
   SettingTexts texts;
-  for (const syntax::Setting& setting : settings) texts.push_back({setting, "", ""});
+  for (const dsl::syntax::Setting& setting : settings) texts.push_back({setting, "", ""});
   return texts;
 }
 
@@ -111,10 +109,10 @@ bool HasType(const std::string& type, Value& value) {
 }
 
 // Binds the model's arguments to their defaults, or to what overrides say.
-void DefineArguments(const syntax::Model& model, const std::map<std::string, OverriddenArgument>& overridden,
+void DefineArguments(const dsl::syntax::Model& model, const std::map<std::string, OverriddenArgument>& overridden,
                      Evaluator& evaluator, Reporter& reporter) {
   std::map<std::string, Span> seen;
-  for (const syntax::Parameter& parameter : model.parameters) {
+  for (const dsl::syntax::Parameter& parameter : model.parameters) {
     const std::string& name = parameter.name.text;
     const std::string& type = parameter.type.element.text;
     Value value{Poison()};
@@ -136,7 +134,8 @@ void DefineArguments(const syntax::Model& model, const std::map<std::string, Ove
               .At(parameter.name.span, "no default here")
               .Help(absl::StrCat("give it one, or use `--set ", name, "=…`")));
     } else {
-      const syntax::Expression& expression = given == overridden.end() ? *parameter.default_value : given->second.value;
+      const dsl::syntax::Expression& expression =
+          given == overridden.end() ? *parameter.default_value : given->second.value;
       if (given != overridden.end()) reporter.SetContext(given->second.context);
       value = evaluator.EvaluateStatic(expression);
       if (!value.is_poison() && !HasType(type, value)) {
@@ -150,17 +149,17 @@ void DefineArguments(const syntax::Model& model, const std::map<std::string, Ove
   }
 }
 
-void AddNamedPins(const syntax::Parallel& parallel, Evaluator& evaluator, Reporter& reporter) {
-  for (const syntax::Pin& pin : parallel.pins) {
-    const Graph& graph = evaluator.graph();
+void AddNamedPins(const dsl::syntax::Parallel& parallel, Evaluator& evaluator, Reporter& reporter) {
+  for (const dsl::syntax::Pin& pin : parallel.pins) {
+    const ir::Graph& graph = evaluator.graph();
     const std::string& target = pin.target.value;
-    if (const std::optional<OpId> op = graph.Find(target)) {
+    if (const std::optional<ir::OpId> op = graph.Find(target)) {
       evaluator.AddPin(pin.attribute, *op);
       continue;
     }
     std::vector<std::string> names;
     std::vector<std::string> inside;
-    for (const Op& op : graph.ops) {
+    for (const ir::Op& op : graph.ops) {
       names.push_back(op.name);
       if (op.name.compare(0, target.size() + 1, target + ".") == 0 && inside.size() < 8) inside.push_back(op.name);
     }
@@ -175,7 +174,7 @@ void AddNamedPins(const syntax::Parallel& parallel, Evaluator& evaluator, Report
   }
 }
 
-void CheckOutside(const ParallelSettings& settings, const std::vector<Region>& regions, Reporter& reporter) {
+void CheckOutside(const ir::ParallelSettings& settings, const std::vector<ir::Region>& regions, Reporter& reporter) {
   if (settings.outside_span == Span{} || !regions.empty() || reporter.has_errors()) return;
   reporter.Report(Error(Code::kE0323, "`outside` in a model without regions")
                       .At(settings.outside_span, "says how ops outside of regions run")
@@ -183,14 +182,15 @@ void CheckOutside(const ParallelSettings& settings, const std::vector<Region>& r
 }
 
 // The ranks of a manual model: the mesh that it names, or one axis.
-std::vector<RankAxis> RanksOf(const ParallelSettings& settings, const FrontendOptions& options, Reporter& reporter) {
+std::vector<ir::RankAxis> RanksOf(const ir::ParallelSettings& settings, const FrontendOptions& options,
+                                  Reporter& reporter) {
   if (settings.mesh.empty()) {
     const int64_t otherwise = settings.devices ? settings.devices->value : options.default_devices;
     return {{"world", options.devices.value_or(otherwise)}};
   }
-  std::vector<RankAxis> axes;
+  std::vector<ir::RankAxis> axes;
   int64_t product = 1;
-  for (const NamedAxis& axis : settings.mesh) {
+  for (const ir::NamedAxis& axis : settings.mesh) {
     axes.push_back({axis.name, axis.size});
     product *= axis.size;
   }
@@ -209,7 +209,7 @@ std::vector<RankAxis> RanksOf(const ParallelSettings& settings, const FrontendOp
   return axes;
 }
 
-void WarnOfUnusedFunctions(const syntax::Model& model, const FunctionTable& functions, Reporter& reporter) {
+void WarnOfUnusedFunctions(const dsl::syntax::Model& model, const FunctionTable& functions, Reporter& reporter) {
   const std::set<std::string> called = functions.CalledFrom(model);
   for (const Function* function : functions.user_functions()) {
     if (called.count(function->name()) > 0 || function->name()[0] == '_' || function->broken) continue;
@@ -227,22 +227,22 @@ std::string HashOf(absl::string_view text, const FrontendOptions& options) {
 
 }  // namespace
 
-std::optional<Module> Analyze(const syntax::File& file, const SourceSet& sources, const FrontendOptions& options,
+std::optional<Module> Analyze(const dsl::syntax::File& file, const SourceSet& sources, const FrontendOptions& options,
                               Diagnostics& diagnostics) {
   Reporter reporter(sources, diagnostics);
   // Texts that the user has not written: their ids follow those of the user's files, so that no place means two things.
   SourceSet texts;
   for (size_t i = 0; i < sources.size(); ++i) texts.Add("", "");
   Diagnostics prelude_mistakes;
-  const std::optional<syntax::File> prelude =
-      Parse(texts.Add("prelude.model", std::string(PreludeText())), texts, prelude_mistakes);
+  const std::optional<dsl::syntax::File> prelude =
+      dsl::Parse(texts.Add("prelude.model", std::string(PreludeText())), texts, prelude_mistakes);
   CLEAVE_CHECK(prelude.has_value()) << RenderText(prelude_mistakes, texts);
 
   const Items items = CollectItems(file, reporter);
   const FunctionTable functions(file, *prelude, reporter);
   if (items.model == nullptr) return std::nullopt;
 
-  static const auto& kNone = *new std::vector<syntax::Setting>();
+  static const auto& kNone = *new std::vector<dsl::syntax::Setting>();
   OverrideResult overridden = ApplyOverrides(
       {.overrides = options.overrides,
        .folder = options.override_folder,
@@ -296,4 +296,4 @@ std::optional<Module> Analyze(const syntax::File& file, const SourceSet& sources
   return module;
 }
 
-}  // namespace cleave
+}  // namespace cleave::frontend

@@ -25,13 +25,13 @@
 #include "ir/graph/training/training.h"
 #include "ir/sharding/pins/pins.h"
 
-namespace cleave {
+namespace cleave::frontend {
 
 // What a model means. `graph` holds forward and metric ops only (ir/transforms/differentiate adds the rest).
 struct Module {
-  Graph graph;
-  Training training;
-  Pins pins;
+  ir::Graph graph;
+  ir::Training training;
+  ir::Pins pins;
   // Where parameters and inputs name the .npy files with their values, by name; not where `--set` names them.
   std::map<std::string, Span> npy_places = {};
   std::optional<Span> precision_place = {};  // Where the `train` block sets it.
@@ -60,9 +60,9 @@ struct FrontendOptions {
 };
 
 // Nothing when the file has an error; warnings do not stop it.
-std::optional<Module> Analyze(const syntax::File& file, const SourceSet& sources, const FrontendOptions& options,
+std::optional<Module> Analyze(const dsl::syntax::File& file, const SourceSet& sources, const FrontendOptions& options,
                               Diagnostics& diagnostics);
 
-}  // namespace cleave
+}  // namespace cleave::frontend
 
 #endif  // CLEAVE_FRONTEND_FRONTEND_H_

@@ -8,17 +8,17 @@
 #include "frontend/testing.h"
 #include "ir/graph/ops/ops.h"
 
-namespace cleave {
+namespace cleave::frontend {
 namespace {
 
 // The ops of a model, one "name: type = kind(inputs)" per line.
 std::string Ops(const Analyzed& analyzed) {
   if (!analyzed.module) return analyzed.messages;
   std::string text;
-  for (const Op& op : analyzed.module->graph.ops) {
+  for (const ir::Op& op : analyzed.module->graph.ops) {
     std::vector<std::string> inputs;
-    for (OpId input : op.inputs) inputs.push_back(analyzed.module->graph.op(input).name);
-    absl::StrAppend(&text, op.name, ": ", op.type.ToString(), " = ", OpKindName(op.kind), "(",
+    for (ir::OpId input : op.inputs) inputs.push_back(analyzed.module->graph.op(input).name);
+    absl::StrAppend(&text, op.name, ": ", op.type.ToString(), " = ", ir::OpKindName(op.kind), "(",
                     absl::StrJoin(inputs, ", "), ")\n");
   }
   return text;
@@ -27,8 +27,8 @@ std::string Ops(const Analyzed& analyzed) {
 std::string ParameterNames(const Analyzed& analyzed) {
   if (!analyzed.module) return analyzed.messages;
   std::vector<std::string> names;
-  for (const Op& op : analyzed.module->graph.ops) {
-    if (op.kind == OpKind::kParameter) names.push_back(op.name);
+  for (const ir::Op& op : analyzed.module->graph.ops) {
+    if (op.kind == ir::OpKind::kParameter) names.push_back(op.name);
   }
   return absl::StrJoin(names, " ");
 }
@@ -69,13 +69,13 @@ loss.cross_entropy: f32[] = cross_entropy(logits.bias_add, label)
 sample_mask: f32[256] = input()
 metric.accuracy: f32[] = accuracy(logits.bias_add, label, sample_mask)
 )");
-  const Graph& graph = analyzed.module->graph;
+  const ir::Graph& graph = analyzed.module->graph;
   EXPECT_EQ(graph.model, "MnistMlp");
   EXPECT_EQ(graph.file, "test.model");
   EXPECT_EQ(graph.op(*graph.Find("h1.matmul")).line, 6);
   EXPECT_EQ(graph.op(*graph.Find("logits.bias")).line, 8);
-  EXPECT_EQ(graph.op(*graph.Find("metric.accuracy")).phase, Phase::kMetric);
-  EXPECT_EQ(graph.op(*graph.Find("loss.cross_entropy")).phase, Phase::kForward);
+  EXPECT_EQ(graph.op(*graph.Find("metric.accuracy")).phase, ir::Phase::kMetric);
+  EXPECT_EQ(graph.op(*graph.Find("loss.cross_entropy")).phase, ir::Phase::kForward);
   ASSERT_EQ(graph.metrics.size(), 1u);
   EXPECT_EQ(graph.metrics[0].name, "accuracy");
   EXPECT_EQ(graph.hash.size(), std::string("xxh3:").size() + 16);
@@ -131,7 +131,7 @@ model Gpt(batch: int = 8, seq: int = 16, vocab: int = 65, width: int = 24, heads
 )");
   EXPECT_EQ(analyzed.messages, "");
   ASSERT_TRUE(analyzed.module.has_value());
-  const Graph& graph = analyzed.module->graph;
+  const ir::Graph& graph = analyzed.module->graph;
   for (const char* name : {"x.embedding_0.weight", "x.position_0.weight", "x.0.attn.qkv.weight", "x.1.attn.out.bias",
                            "x.1.ffn.up.weight", "logits.layer_norm_0.weight", "logits.dense_0.weight"}) {
     EXPECT_TRUE(graph.Find(name).has_value()) << name;
@@ -139,7 +139,7 @@ model Gpt(batch: int = 8, seq: int = 16, vocab: int = 65, width: int = 24, heads
   EXPECT_EQ(graph.op(*graph.Find("x.0.attn.qkv.weight")).type.ToString(), "f32[72, 24]");
   // What the prelude makes carries the line of the user's call.
   EXPECT_EQ(graph.op(*graph.Find("x.1.attn.scores.matmul")).line, 8);
-  EXPECT_TRUE(VerifyGraph(graph).empty());
+  EXPECT_TRUE(ir::VerifyGraph(graph).empty());
 }
 
 TEST(FrontendTest, SlicesAndOperators) {
@@ -221,7 +221,7 @@ TEST(FrontendTest, StaticArithmetic) {
                               Arithmetic{"choose(\"a\" != \"b\", 5, 6)", 5}}) {
     const Analyzed analyzed = AnalyzeBody(absl::StrCat("let y = dense(x, ", c.expression, "); loss reduce_mean(y);"));
     ASSERT_TRUE(analyzed.module.has_value()) << c.expression << "\n" << analyzed.messages;
-    const Graph& graph = analyzed.module->graph;
+    const ir::Graph& graph = analyzed.module->graph;
     EXPECT_EQ(graph.op(*graph.Find("y.weight")).type.shape[0], c.value) << c.expression;
   }
 }
@@ -241,9 +241,9 @@ TEST(FrontendTest, KeepsOnlyWhatIsNeeded) {
             "metric.mse: f32[] = mse(p.softmax, x, sample_mask)\n"
             "loss.reduce_mean: f32[] = reduce_mean(y.tanh)\n");
   ASSERT_TRUE(analyzed.module.has_value());
-  const Graph& graph = analyzed.module->graph;
-  EXPECT_EQ(graph.op(*graph.Find("p.softmax")).phase, Phase::kMetric);
-  EXPECT_EQ(graph.op(*graph.Find("y.print")).phase, Phase::kForward);
+  const ir::Graph& graph = analyzed.module->graph;
+  EXPECT_EQ(graph.op(*graph.Find("p.softmax")).phase, ir::Phase::kMetric);
+  EXPECT_EQ(graph.op(*graph.Find("y.print")).phase, ir::Phase::kForward);
 }
 
 TEST(FrontendTest, ParametersOfAFunctionHaveNamesOfTheirOwn) {
@@ -289,7 +289,7 @@ TEST(FrontendTest, ANumberComparedWithIntegersIsOne) {
   const Analyzed analyzed =
       AnalyzeBody("input label: i32[8];\nlet y = equal(label, 3);\nloss reduce_mean(y) + reduce_mean(x);");
   EXPECT_EQ(analyzed.messages, "");
-  const Graph& graph = analyzed.module->graph;
+  const ir::Graph& graph = analyzed.module->graph;
   EXPECT_EQ(graph.op(*graph.Find("y.constant")).type.ToString(), "i32[]");
 }
 
@@ -306,7 +306,7 @@ TEST(FrontendTest, ExpandsTheNormalisations) {
   struct Normalisation {
     const char* call;
     const char* parameters;
-    std::vector<Shape> statistics;  // What `reduce_mean` and `reduce_sum` give, the loss apart.
+    std::vector<ir::Shape> statistics;  // What `reduce_mean` and `reduce_sum` give, the loss apart.
   };
   for (const Normalisation& c : {
            Normalisation{"l2_normalize(image)", "", {{8, 6, 4, 1}}},
@@ -318,9 +318,9 @@ TEST(FrontendTest, ExpandsTheNormalisations) {
         "input image: f32[8, 6, 4, 5]; let y: f32[8, 6, 4, 5] = ", c.call, "; loss reduce_mean(y) + reduce_mean(x);"));
     EXPECT_EQ(analyzed.messages, "") << c.call;
     EXPECT_EQ(ParameterNames(analyzed), c.parameters) << c.call;
-    std::vector<Shape> statistics;
-    for (const Op& op : analyzed.module->graph.ops) {
-      const bool reduces = op.kind == OpKind::kReduceMean || op.kind == OpKind::kReduceSum;
+    std::vector<ir::Shape> statistics;
+    for (const ir::Op& op : analyzed.module->graph.ops) {
+      const bool reduces = op.kind == ir::OpKind::kReduceMean || op.kind == ir::OpKind::kReduceSum;
       if (reduces && !op.type.shape.empty()) statistics.push_back(op.type.shape);
     }
     EXPECT_EQ(statistics, c.statistics) << c.call;
@@ -392,4 +392,4 @@ TEST(FrontendTest, SameTextSameModule) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::frontend

@@ -4,14 +4,14 @@
 #include "base/source/source.h"
 #include "dsl/parse/parse.h"
 
-namespace cleave {
+namespace cleave::frontend {
 
 Analyzed AnalyzeText(const std::string& text, const std::vector<std::pair<std::string, std::string>>& overrides,
                      const std::string& path, const std::string& target) {
   SourceSet sources;
   Diagnostics diagnostics;
   const FileId id = sources.Add(path, text);
-  const std::optional<syntax::File> file = Parse(id, sources, diagnostics);
+  const std::optional<dsl::syntax::File> file = dsl::Parse(id, sources, diagnostics);
   Analyzed result;
   if (file) result.module = Analyze(*file, sources, {.overrides = overrides, .target = target}, diagnostics);
   if (!diagnostics.items().empty()) result.messages = RenderText(diagnostics, sources);
@@ -24,4 +24,4 @@ Analyzed AnalyzeBody(const std::string& body, const std::string& rest) {
                      rest);
 }
 
-}  // namespace cleave
+}  // namespace cleave::frontend

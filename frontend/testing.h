@@ -9,7 +9,7 @@
 
 #include "frontend/frontend.h"
 
-namespace cleave {
+namespace cleave::frontend {
 
 struct Analyzed {
   std::optional<Module> module;
@@ -24,6 +24,6 @@ Analyzed AnalyzeText(const std::string& text, const std::vector<std::pair<std::s
 // on one line each, so that the body starts on line 2.
 Analyzed AnalyzeBody(const std::string& body, const std::string& rest = "");
 
-}  // namespace cleave
+}  // namespace cleave::frontend
 
 #endif  // CLEAVE_FRONTEND_TESTING_H_

@@ -12,7 +12,7 @@
 #include "search/search.h"
 #include "search/testing/models.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 constexpr double kGradientWeight = 0.1;
@@ -36,12 +36,12 @@ testing::GptShape Shape(int64_t batch, int64_t seq, int64_t width) {
   return {.batch = batch, .seq = seq, .vocab = 64, .width = width, .heads = 16, .layers = 2};
 }
 
-Plan Found(const Graph& graph, const Cluster& cluster) {
+ir::Plan Found(const ir::Graph& graph, const Cluster& cluster) {
   Diagnostics diagnostics;
-  const std::optional<Plan> plan =
+  const std::optional<ir::Plan> plan =
       Search(graph, cluster, {}, {.gradient_weight = kGradientWeight, .dataset = {}}, diagnostics);
   EXPECT_TRUE(plan.has_value());
-  return plan.value_or(Plan{});
+  return plan.value_or(ir::Plan{});
 }
 
 // One step of a hierarchical all-reduce: `ranks` at a price of `weight` per byte.
@@ -78,11 +78,11 @@ ByHand CostsByHand(const testing::GptShape& shape, double inside_weight) {
 }
 
 // Forward products with a weight: their rows are the batch and the sequence, the rest is the weight's.
-std::vector<OpId> WeightProducts(const Graph& graph) {
-  std::vector<OpId> products;
-  for (const Op& op : graph.ops) {
-    if (op.phase == Phase::kForward && op.kind == OpKind::kMatmul &&
-        graph.op(op.inputs[1]).kind == OpKind::kParameter) {
+std::vector<ir::OpId> WeightProducts(const ir::Graph& graph) {
+  std::vector<ir::OpId> products;
+  for (const ir::Op& op : graph.ops) {
+    if (op.phase == ir::Phase::kForward && op.kind == ir::OpKind::kMatmul &&
+        graph.op(op.inputs[1]).kind == ir::OpKind::kParameter) {
       products.push_back(op.id);
     }
   }
@@ -90,12 +90,12 @@ std::vector<OpId> WeightProducts(const Graph& graph) {
 }
 
 // The axes of the mesh, of those that cross `link`, that cut columns or the contracted dimension of `op`.
-int AxesOnWeight(const Graph& graph, const Plan& plan, OpId op, const std::string& link) {
-  const Rule rule = RuleOf(graph, graph.op(op));
+int AxesOnWeight(const ir::Graph& graph, const ir::Plan& plan, ir::OpId op, const std::string& link) {
+  const ir::Rule rule = ir::RuleOf(graph, graph.op(op));
   int count = 0;
   for (size_t factor = 0; factor < rule.factors.size(); ++factor) {
     if (rule.factors[factor].name != "j" && rule.factors[factor].name != "k") continue;
-    for (AxisId axis : plan.ops[op].strategy.cuts[factor]) count += plan.mesh.axis(axis).link == link ? 1 : 0;
+    for (ir::AxisId axis : plan.ops[op].strategy.cuts[factor]) count += plan.mesh.axis(axis).link == link ? 1 : 0;
   }
   return count;
 }
@@ -105,17 +105,17 @@ TEST(HierarchyTest, DataParallelAcrossHostsAndTensorParallelInside) {
   const testing::GptShape shape = Shape(/*batch=*/16, /*seq=*/32, /*width=*/1024);
   const ByHand by_hand = CostsByHand(shape, kSlow / kFast);
   ASSERT_LT(by_hand.both, std::min(by_hand.data_parallel, by_hand.tensor_parallel));
-  const Graph graph = testing::Gpt(shape);
-  const Plan plan = Found(graph, Hosts(kSlow));
+  const ir::Graph graph = testing::Gpt(shape);
+  const ir::Plan plan = Found(graph, Hosts(kSlow));
   EXPECT_LE(plan.search.cost, by_hand.both);
-  for (OpId op : WeightProducts(graph)) {
+  for (ir::OpId op : WeightProducts(graph)) {
     EXPECT_EQ(AxesOnWeight(graph, plan, op, "network"), 0) << graph.op(op).name;
     EXPECT_GT(AxesOnWeight(graph, plan, op, "host"), 0) << graph.op(op).name;
   }
 }
 
 // `plan` with the prices of another cluster's links.
-double CostOn(const Graph& graph, Plan plan, const Cluster& cluster) {
+double CostOn(const ir::Graph& graph, ir::Plan plan, const Cluster& cluster) {
   plan.mesh = MeshOfCluster(cluster);
   return PlanCost(FactsOf(graph), plan).price;
 }
@@ -123,11 +123,11 @@ double CostOn(const Graph& graph, Plan plan, const Cluster& cluster) {
 // With links of one speed axes are interchangeable: which of them cut weights rather than the batch follows from the
 // links alone.
 TEST(HierarchyTest, TheLinksSayWhichAxesCutTheBatch) {
-  const Graph graph = testing::Gpt(Shape(/*batch=*/16, /*seq=*/32, /*width=*/1024));
-  const Plan slow_network = Found(graph, Square(kSlow, kFast)), slow_hosts = Found(graph, Square(kFast, kSlow));
-  const auto total = [&](const Plan& plan, const std::string& link) {
+  const ir::Graph graph = testing::Gpt(Shape(/*batch=*/16, /*seq=*/32, /*width=*/1024));
+  const ir::Plan slow_network = Found(graph, Square(kSlow, kFast)), slow_hosts = Found(graph, Square(kFast, kSlow));
+  const auto total = [&](const ir::Plan& plan, const std::string& link) {
     int axes = 0;
-    for (OpId op : WeightProducts(graph)) axes += AxesOnWeight(graph, plan, op, link);
+    for (ir::OpId op : WeightProducts(graph)) axes += AxesOnWeight(graph, plan, op, link);
     return axes;
   };
   EXPECT_LT(total(slow_network, "network"), total(slow_network, "host"));
@@ -140,4 +140,4 @@ TEST(HierarchyTest, TheLinksSayWhichAxesCutTheBatch) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::search

@@ -6,35 +6,36 @@
 #include "search/search.h"
 #include "search/testing/models.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 using testing::Gpt;
 using testing::Mlp;
 using testing::SeedNetwork;
 
-Pins WithMemory(Bytes bytes) {
-  Pins pins;
-  pins.settings.memory = Placed<int64_t>{.value = bytes.value(), .span = {}};
+ir::Pins WithMemory(Bytes bytes) {
+  ir::Pins pins;
+  pins.settings.memory = ir::Placed<int64_t>{.value = bytes.value(), .span = {}};
   return pins;
 }
 
-Plan Found(const Graph& graph, const Cluster& cluster, const SearchOptions& options, const Pins& pins = {}) {
+ir::Plan Found(const ir::Graph& graph, const Cluster& cluster, const SearchOptions& options,
+               const ir::Pins& pins = {}) {
   Diagnostics diagnostics;
-  const std::optional<Plan> plan = Search(graph, cluster, pins, options, diagnostics);
+  const std::optional<ir::Plan> plan = Search(graph, cluster, pins, options, diagnostics);
   EXPECT_TRUE(plan.has_value()) << RenderText(diagnostics, SourceSet());
-  return plan.value_or(Plan{});
+  return plan.value_or(ir::Plan{});
 }
 
-Bytes PeakOf(const Graph& graph, const Plan& plan) { return EstimateMemory(graph, plan).prediction.peak; }
+Bytes PeakOf(const ir::Graph& graph, const ir::Plan& plan) { return EstimateMemory(graph, plan).prediction.peak; }
 
 TEST(MemorySearchTest, ALimitBelowTheCheapestPlanGivesAnotherOneThatFits) {
-  for (const Graph& graph : {SeedNetwork(), Gpt({}), Mlp(64, {64, 512, 512, 16})}) {
+  for (const ir::Graph& graph : {SeedNetwork(), Gpt({}), Mlp(64, {64, 512, 512, 16})}) {
     for (const int64_t devices : {4, 6}) {
       const Cluster cluster = CpuCluster(devices);
-      const Plan free = Found(graph, cluster, {.dataset = {}});
+      const ir::Plan free = Found(graph, cluster, {.dataset = {}});
       const Bytes limit = PeakOf(graph, free) - Bytes(1);
-      const Plan bound = Found(graph, cluster, {.dataset = {}}, WithMemory(limit));
+      const ir::Plan bound = Found(graph, cluster, {.dataset = {}}, WithMemory(limit));
       EXPECT_LE(PeakOf(graph, bound), limit) << devices;
       EXPECT_GE(bound.search.cost, free.search.cost * (1 - 1e-9)) << devices;
       EXPECT_NEAR(bound.search.cost, PlanCost(FactsOf(graph), bound).price, 1e-6 * bound.search.cost)
@@ -45,15 +46,15 @@ TEST(MemorySearchTest, ALimitBelowTheCheapestPlanGivesAnotherOneThatFits) {
 }
 
 TEST(MemorySearchTest, RoomEnoughChangesNothing) {
-  const Graph graph = SeedNetwork();
-  Plan free = Found(graph, CpuCluster(8), {.dataset = {}});
-  Plan bound = Found(graph, CpuCluster(8), {.dataset = {}}, WithMemory(PeakOf(graph, free)));
+  const ir::Graph graph = SeedNetwork();
+  ir::Plan free = Found(graph, CpuCluster(8), {.dataset = {}});
+  ir::Plan bound = Found(graph, CpuCluster(8), {.dataset = {}}, WithMemory(PeakOf(graph, free)));
   free.search.seconds = bound.search.seconds = 0;
   EXPECT_EQ(free, bound);
 }
 
 TEST(MemorySearchTest, TheMemoryOfTheClusterIsALimitToo) {
-  const Graph graph = SeedNetwork();
+  const ir::Graph graph = SeedNetwork();
   Cluster cluster = CpuCluster(4);
   cluster.memory_per_device = PeakOf(graph, Found(graph, cluster, {.dataset = {}})) - Bytes(1);
   EXPECT_LE(PeakOf(graph, Found(graph, cluster, {.dataset = {}})), cluster.memory_per_device);
@@ -67,13 +68,13 @@ TEST(MemorySearchTest, NothingFitsIntoAKibibyte) {
 }
 
 TEST(MemorySearchTest, AutomaticZeroIsTheLowestThatFits) {
-  const Graph graph = Gpt({});  // AdamW keeps two states for each parameter.
-  SearchOptions options{.algorithm = SearchAlgorithm::kDataParallel, .dataset = {}, .zero = 0};
+  const ir::Graph graph = Gpt({});  // AdamW keeps two states for each parameter.
+  SearchOptions options{.algorithm = ir::SearchAlgorithm::kDataParallel, .dataset = {}, .zero = 0};
   const Bytes whole = PeakOf(graph, Found(graph, CpuCluster(4), options));
   options.zero = std::nullopt;
   EXPECT_EQ(Found(graph, CpuCluster(4), options).search.zero, 0) << "no limit";
   EXPECT_EQ(Found(graph, CpuCluster(4), options, WithMemory(whole)).search.zero, 0);
-  const Plan divided = Found(graph, CpuCluster(4), options, WithMemory(whole - Bytes(1)));
+  const ir::Plan divided = Found(graph, CpuCluster(4), options, WithMemory(whole - Bytes(1)));
   EXPECT_GT(divided.search.zero, 0);
   EXPECT_LT(PeakOf(graph, divided), whole);
   for (int level = 0; level < divided.search.zero; ++level) {
@@ -83,7 +84,7 @@ TEST(MemorySearchTest, AutomaticZeroIsTheLowestThatFits) {
 }
 
 TEST(MemorySearchTest, WarningsAreGivenOnce) {
-  const Graph graph = Mlp(3, {64, 5, 7});
+  const ir::Graph graph = Mlp(3, {64, 5, 7});
   const Bytes limit = PeakOf(graph, Found(graph, CpuCluster(8), {.dataset = {}})) - Bytes(1);
   Diagnostics diagnostics;
   Search(graph, CpuCluster(8), WithMemory(limit), {.dataset = {}}, diagnostics);
@@ -95,4 +96,4 @@ TEST(MemorySearchTest, WarningsAreGivenOnce) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::search

@@ -16,15 +16,15 @@
 #include "search/sapp/starts.h"
 #include "search/zero/zero.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 Prices PricesOf(const PlanningTask& task) {
   switch (task.options.price) {
-    case Price::kBytes:
-    case Price::kClassic:
+    case ir::Price::kBytes:
+    case ir::Price::kClassic:
       return {};
-    case Price::kTime:
+    case ir::Price::kTime:
       return TimePrices(task.facts, task.cluster, task.mesh);
   }
   return {};
@@ -34,7 +34,7 @@ Prices PricesOf(const PlanningTask& task) {
 
 Planner::Planner(const PlanningTask& task) : task_(task), bundles_(FindBundles(task.facts)), prices_(PricesOf(task)) {}
 
-AssignmentOptions Planner::OptionsUnder(Objective objective, double memory_weight) const {
+AssignmentOptions Planner::OptionsUnder(ir::Objective objective, double memory_weight) const {
   AssignmentOptions options = PaidUnder(objective, task_.facts, task_.mesh,
                                         {.gradient_weight = task_.options.gradient_weight,
                                          .dataset = task_.options.dataset,
@@ -50,36 +50,36 @@ std::optional<Planner::Decisions> Planner::Decide(const RegionStep& step, double
   Assignment assignment(task_.facts, task_.mesh, OptionsUnder(step.objective, memory_weight), step.held);
   Decisions decisions{.reasons = {.searched = false, .rule = "", .price = options.price}};
   switch (options.algorithm) {
-    case SearchAlgorithm::kSapp: {
+    case ir::SearchAlgorithm::kSapp: {
       const double cost = Sapp(assignment, bundles_, options.price);
-      if (options.price == Price::kClassic) decisions.cost = cost;
+      if (options.price == ir::Price::kClassic) decisions.cost = cost;
       decisions.reasons.searched = true;
       break;
     }
-    case SearchAlgorithm::kDataParallel:
+    case ir::SearchAlgorithm::kDataParallel:
       DataParallel(assignment);
       decisions.reasons.rule = "data_parallel cuts the batch on every mesh axis";
       break;
-    case SearchAlgorithm::kReplicate:
+    case ir::SearchAlgorithm::kReplicate:
       Replicate(assignment);
       decisions.reasons.rule = "replicate cuts nothing";
       break;
-    case SearchAlgorithm::kPropagate: {
+    case ir::SearchAlgorithm::kPropagate: {
       std::optional<Propagation> propagation = Propagate(assignment, step.spread, task_.pins, diagnostics);
       if (!propagation.has_value()) return std::nullopt;
       decisions.reasons.rule = "no pin's cut reaches it";
       decisions.reasons.followed = std::move(propagation->reasons);
       break;
     }
-    case SearchAlgorithm::kExact: {
+    case ir::SearchAlgorithm::kExact: {
       const ExactResult best = FindBest(assignment, bundles_);
       // Under another objective, or with a price of memory, the bound is not one of the cost.
-      const bool is_of_cost = step.objective == Objective::kSpeed && assignment.options().prices.local == nullptr;
+      const bool is_of_cost = step.objective == ir::Objective::kSpeed && assignment.options().prices.local == nullptr;
       if (is_of_cost) decisions.lower_bound = best.lower_bound;
       decisions.reasons.searched = true;
       break;
     }
-    case SearchAlgorithm::kManual:
+    case ir::SearchAlgorithm::kManual:
       CLEAVE_UNREACHABLE();
   }
   decisions.held = step.held;
@@ -113,27 +113,27 @@ std::string Planner::ObjectiveText() const {
   return std::string(ObjectiveName(task_.options.objective));
 }
 
-std::optional<Plan> Planner::PlanFor(double memory_weight, int zero, Diagnostics& diagnostics) const {
+std::optional<ir::Plan> Planner::PlanFor(double memory_weight, int zero, Diagnostics& diagnostics) const {
   const GraphFacts& facts = task_.facts;
-  const Objective objective = task_.options.objective;
+  const ir::Objective objective = task_.options.objective;
   std::optional<Decisions> decisions =
       task_.pins.regions.empty()
           ? Decide({.objective = objective, .held = task_.demands, .spread = task_.demands}, memory_weight, diagnostics)
           : DecideByRegion(memory_weight, diagnostics);
   if (!decisions.has_value()) return std::nullopt;
   decisions->reasons.keeps_to_memory = memory_weight > 0;
-  if (objective != Objective::kSpeed && task_.pins.regions.empty()) decisions->reasons.objective = ObjectiveText();
+  if (objective != ir::Objective::kSpeed && task_.pins.regions.empty()) decisions->reasons.objective = ObjectiveText();
   // Costs and reasons are those of the program: a search pays for memory too, and prices redistributions as they are
   // found fastest.
-  Assignment assignment(facts, task_.mesh, OptionsUnder(Objective::kSpeed, 0), decisions->held);
+  Assignment assignment(facts, task_.mesh, OptionsUnder(ir::Objective::kSpeed, 0), decisions->held);
   assignment.Apply(decisions->changes);
   CLEAVE_CHECK(assignment.cost().impossible == 0) << "a value is read in a layout in which it cannot be made";
 
-  Plan plan{.cluster = task_.cluster.name,
-            .mesh = task_.mesh,
-            .ops = {},
-            .gradient_weight = task_.options.gradient_weight,
-            .search = {}};
+  ir::Plan plan{.cluster = task_.cluster.name,
+                .mesh = task_.mesh,
+                .ops = {},
+                .gradient_weight = task_.options.gradient_weight,
+                .search = {}};
   plan.search = {.algorithm = std::string(AlgorithmName(task_.options.algorithm)),
                  .objective = ObjectiveText(),
                  .price = std::string(PriceName(task_.options.price)),
@@ -142,7 +142,7 @@ std::optional<Plan> Planner::PlanFor(double memory_weight, int zero, Diagnostics
                  .lower_bound = decisions->lower_bound};
   plan.ops = PlansWithReasons(assignment, bundles_, task_.demands, decisions->reasons);
   NameRegions(task_.pins, plan.ops);
-  for (OpId op : BrokenDemands(facts, plan, task_.demands)) {
+  for (ir::OpId op : BrokenDemands(facts, plan, task_.demands)) {
     CLEAVE_CHECK(false) << "the plan does not keep the pin on " << facts.op(op).name;
   }
   if (zero > 0) {
@@ -153,4 +153,4 @@ std::optional<Plan> Planner::PlanFor(double memory_weight, int zero, Diagnostics
   return plan;
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

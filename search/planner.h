@@ -19,14 +19,14 @@
 #include "search/sapp/reasons.h"
 #include "search/search.h"
 
-namespace cleave {
+namespace cleave::search {
 
 // What is searched; all of it outlives the planner.
 struct PlanningTask {
   const GraphFacts& facts;
-  const Mesh& mesh;
+  const ir::Mesh& mesh;
   const Cluster& cluster;
-  const Pins& pins;
+  const ir::Pins& pins;
   const OpDemands& demands;
   const SearchOptions& options;
 };
@@ -38,7 +38,7 @@ class Planner {
 
   // The plan when each byte that a rank keeps costs `memory_weight` in the price of the search, which is left out of
   // search.cost; nullopt after errors. REQUIRES: 0 <= zero <= 3.
-  std::optional<Plan> PlanFor(double memory_weight, int zero, Diagnostics& diagnostics) const;
+  std::optional<ir::Plan> PlanFor(double memory_weight, int zero, Diagnostics& diagnostics) const;
 
  private:
   // How the ops were decided.
@@ -50,7 +50,7 @@ class Planner {
     ReasonOptions reasons;
   };
 
-  AssignmentOptions OptionsUnder(Objective objective, double memory_weight) const;
+  AssignmentOptions OptionsUnder(ir::Objective objective, double memory_weight) const;
   std::optional<Decisions> Decide(const RegionStep& step, double memory_weight, Diagnostics& diagnostics) const;
   std::optional<Decisions> DecideByRegion(double memory_weight, Diagnostics& diagnostics) const;
   std::string ObjectiveText() const;
@@ -60,6 +60,6 @@ class Planner {
   const Prices prices_;
 };
 
-}  // namespace cleave
+}  // namespace cleave::search
 
 #endif  // CLEAVE_SEARCH_PLANNER_H_

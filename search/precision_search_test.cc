@@ -11,36 +11,36 @@
 #include "search/search.h"
 #include "search/testing/models.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 using testing::Gpt;
 using testing::Mlp;
 using testing::SeedNetwork;
 
-Graph InBf16(const Graph& graph) { return ApplyPrecision(graph, Precision::kBf16).graph; }
+ir::Graph InBf16(const ir::Graph& graph) { return ir::ApplyPrecision(graph, ir::Precision::kBf16).graph; }
 
-Plan Found(const Graph& graph, int64_t devices, const SearchOptions& options) {
+ir::Plan Found(const ir::Graph& graph, int64_t devices, const SearchOptions& options) {
   Diagnostics diagnostics;
-  const std::optional<Plan> plan = Search(graph, CpuCluster(devices), {}, options, diagnostics);
+  const std::optional<ir::Plan> plan = Search(graph, CpuCluster(devices), {}, options, diagnostics);
   EXPECT_TRUE(plan.has_value()) << RenderText(diagnostics, SourceSet());
   if (!plan.has_value()) return {};
-  EXPECT_TRUE(VerifyPlan(graph, *plan).empty());
+  EXPECT_TRUE(ir::VerifyPlan(graph, *plan).empty());
   EXPECT_NEAR(plan->search.cost, PlanCost(FactsOf(graph), *plan).price, 1e-6 * plan->search.cost + 1e-9);
   return *plan;
 }
 
 TEST(PrecisionSearchTest, DataParallelSendsTheGradientsInF32) {
-  for (const Graph& graph : {SeedNetwork(), Gpt({}), Mlp(64, {64, 512, 512, 16})}) {
-    const SearchOptions options{.algorithm = SearchAlgorithm::kDataParallel, .dataset = {}};
+  for (const ir::Graph& graph : {SeedNetwork(), Gpt({}), Mlp(64, {64, 512, 512, 16})}) {
+    const SearchOptions options{.algorithm = ir::SearchAlgorithm::kDataParallel, .dataset = {}};
     EXPECT_DOUBLE_EQ(Found(InBf16(graph), 4, options).search.cost, Found(graph, 4, options).search.cost);
   }
 }
 
 // A large batch: no plan moves gradients only, and what else moves is bf16.
 TEST(PrecisionSearchTest, ActivationsCostHalf) {
-  for (const SearchAlgorithm algorithm : {SearchAlgorithm::kSapp, SearchAlgorithm::kExact}) {
-    const Graph graph = Mlp(8, {512, 2048, 512});
+  for (const ir::SearchAlgorithm algorithm : {ir::SearchAlgorithm::kSapp, ir::SearchAlgorithm::kExact}) {
+    const ir::Graph graph = Mlp(8, {512, 2048, 512});
     for (const int64_t devices : {2, 4, 8}) {
       const SearchOptions options{.algorithm = algorithm, .dataset = {}};
       const double in_f32 = Found(graph, devices, options).search.cost;
@@ -52,27 +52,27 @@ TEST(PrecisionSearchTest, ActivationsCostHalf) {
 
 // A copy of a parameter lies as it is read, biases too, whose moves have no price: nothing but gradients is sent.
 TEST(PrecisionSearchTest, CopiesOfParametersAreMadeWhereTheyAreRead) {
-  const Graph graph = InBf16(Gpt({}));
-  const Plan plan = Found(graph, 4, {.algorithm = SearchAlgorithm::kDataParallel, .dataset = {}});
-  for (const Op& op : graph.ops) {
-    if (op.kind != OpKind::kCast || graph.op(op.inputs[0]).kind != OpKind::kParameter) continue;
-    EXPECT_EQ(plan.ops[op.id].strategy, Strategy::Replicated(RuleOf(graph, op))) << op.name;
+  const ir::Graph graph = InBf16(Gpt({}));
+  const ir::Plan plan = Found(graph, 4, {.algorithm = ir::SearchAlgorithm::kDataParallel, .dataset = {}});
+  for (const ir::Op& op : graph.ops) {
+    if (op.kind != ir::OpKind::kCast || graph.op(op.inputs[0]).kind != ir::OpKind::kParameter) continue;
+    EXPECT_EQ(plan.ops[op.id].strategy, ir::Strategy::Replicated(ir::RuleOf(graph, op))) << op.name;
     EXPECT_THAT(plan.ops[op.id].reason, ::testing::HasSubstr("made as "));
   }
 }
 
 // With zero = 3 the parameters and their copies are divided: what is gathered are copies, twice, of half the bytes.
 TEST(PrecisionSearchTest, ZeroGathersTheCopies) {
-  const Graph graph = InBf16(Mlp(64, {64, 512, 512, 16}));
-  const Plan plan = Found(graph, 4, {.algorithm = SearchAlgorithm::kDataParallel, .dataset = {}, .zero = 3});
-  const OpId copy = *graph.Find("w1.bf16");
+  const ir::Graph graph = InBf16(Mlp(64, {64, 512, 512, 16}));
+  const ir::Plan plan = Found(graph, 4, {.algorithm = ir::SearchAlgorithm::kDataParallel, .dataset = {}, .zero = 3});
+  const ir::OpId copy = *graph.Find("w1.bf16");
   EXPECT_EQ(plan.ops[copy].strategy.cuts, plan.ops[*graph.Find("w1")].strategy.cuts);
-  EXPECT_NE(plan.ops[copy].strategy, Strategy::Replicated(RuleOf(graph, graph.op(copy))));
+  EXPECT_NE(plan.ops[copy].strategy, ir::Strategy::Replicated(ir::RuleOf(graph, graph.op(copy))));
   EXPECT_TRUE(plan.ops[copy].gather_again);
 }
 
 TEST(PrecisionSearchTest, NoModelCostsMore) {
-  for (const Graph& graph : {SeedNetwork(), Gpt({}), Mlp(64, {64, 512, 512, 16})}) {
+  for (const ir::Graph& graph : {SeedNetwork(), Gpt({}), Mlp(64, {64, 512, 512, 16})}) {
     for (const int64_t devices : {2, 4, 6, 8}) {
       const SearchOptions options{.dataset = {}};
       EXPECT_LE(Found(InBf16(graph), devices, options).search.cost, Found(graph, devices, options).search.cost * 1.0001)
@@ -82,4 +82,4 @@ TEST(PrecisionSearchTest, NoModelCostsMore) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::search

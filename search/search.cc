@@ -15,39 +15,39 @@
 #include "search/regions/objective.h"
 #include "search/warnings.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 // Settings that this version cannot honour: refused, not ignored.
-bool CheckSupported(const Pins& pins, const SearchOptions& options, Diagnostics& diagnostics) {
+bool CheckSupported(const ir::Pins& pins, const SearchOptions& options, Diagnostics& diagnostics) {
   const auto refuse = [&](const std::string& what, const Span& place, const std::string& help) {
     Diagnostic error = Error(Code::kE0220, absl::StrCat("`", what, "` is not supported by this version"));
     if (!(place == Span{})) error.labels.push_back({place, "asked for here"});
     error.help.push_back(help);
     diagnostics.Add(std::move(error));
   };
-  const ParallelSettings& settings = pins.settings;
+  const ir::ParallelSettings& settings = pins.settings;
   switch (options.algorithm) {
-    case SearchAlgorithm::kSapp:
-    case SearchAlgorithm::kPropagate:
-    case SearchAlgorithm::kDataParallel:
-    case SearchAlgorithm::kReplicate:
+    case ir::SearchAlgorithm::kSapp:
+    case ir::SearchAlgorithm::kPropagate:
+    case ir::SearchAlgorithm::kDataParallel:
+    case ir::SearchAlgorithm::kReplicate:
       break;
-    case SearchAlgorithm::kExact:
-      if (options.price != Price::kBytes) {
+    case ir::SearchAlgorithm::kExact:
+      if (options.price != ir::Price::kBytes) {
         refuse(absl::StrCat("search = exact` with `cost = ", PriceName(options.price)), settings.search_span,
                "use `search = sapp`, or leave out `cost`");
       }
       break;
-    case SearchAlgorithm::kManual:  // CheckManualSettings says for what.
+    case ir::SearchAlgorithm::kManual:  // CheckManualSettings says for what.
       break;
   }
-  if (options.price == Price::kClassic && options.objective != Objective::kSpeed) {
+  if (options.price == ir::Price::kClassic && options.objective != ir::Objective::kSpeed) {
     refuse(absl::StrCat("cost = classic` with `objective = ", ObjectiveName(options.objective)),
            settings.objective_span, "leave out `cost`, or `objective`");
   }
-  for (const Region& region : pins.regions) {
-    if (options.price != Price::kClassic) break;
+  for (const ir::Region& region : pins.regions) {
+    if (options.price != ir::Price::kClassic) break;
     refuse("cost = classic` with regions", region.span,
            "leave out `cost`: the classic price decides whole models only");
   }
@@ -55,11 +55,11 @@ bool CheckSupported(const Pins& pins, const SearchOptions& options, Diagnostics&
 }
 
 // The one plan that there is, where it fits into memory.
-std::optional<Plan> PlanManual(const Graph& graph, const Cluster& cluster, const Pins& pins,
-                               const SearchOptions& options, Diagnostics& diagnostics) {
-  const std::optional<Mesh> mesh = MeshFor(cluster, pins.settings.mesh, pins.settings.mesh_span, diagnostics);
+std::optional<ir::Plan> PlanManual(const ir::Graph& graph, const Cluster& cluster, const ir::Pins& pins,
+                                   const SearchOptions& options, Diagnostics& diagnostics) {
+  const std::optional<ir::Mesh> mesh = MeshFor(cluster, pins.settings.mesh, pins.settings.mesh_span, diagnostics);
   if (!mesh.has_value()) return std::nullopt;
-  const Plan plan = ManualPlan(graph, *mesh, cluster.name);
+  const ir::Plan plan = ManualPlan(graph, *mesh, cluster.name);
   const std::optional<MemoryLimit> limit = MemoryLimitOf(pins.settings, cluster, options.fuse);
   if (!limit.has_value()) return plan;
   const PlanFor only_plan = [&](double, int) { return plan; };
@@ -68,7 +68,7 @@ std::optional<Plan> PlanManual(const Graph& graph, const Cluster& cluster, const
 
 }  // namespace
 
-SearchOptions OptionsFrom(const ParallelSettings& settings) {
+SearchOptions OptionsFrom(const ir::ParallelSettings& settings) {
   SearchOptions options{.algorithm = settings.search,
                         .price = settings.cost,
                         .gradient_weight = settings.gradient_weight,
@@ -81,52 +81,52 @@ SearchOptions OptionsFrom(const ParallelSettings& settings) {
   return options;
 }
 
-absl::string_view AlgorithmName(SearchAlgorithm algorithm) {
+absl::string_view AlgorithmName(ir::SearchAlgorithm algorithm) {
   switch (algorithm) {
-    case SearchAlgorithm::kSapp:
+    case ir::SearchAlgorithm::kSapp:
       return "sapp";
-    case SearchAlgorithm::kPropagate:
+    case ir::SearchAlgorithm::kPropagate:
       return "propagate";
-    case SearchAlgorithm::kExact:
+    case ir::SearchAlgorithm::kExact:
       return "exact";
-    case SearchAlgorithm::kDataParallel:
+    case ir::SearchAlgorithm::kDataParallel:
       return "data_parallel";
-    case SearchAlgorithm::kReplicate:
+    case ir::SearchAlgorithm::kReplicate:
       return "replicate";
-    case SearchAlgorithm::kManual:
+    case ir::SearchAlgorithm::kManual:
       return "manual";
   }
   return "";
 }
 
-std::optional<SearchAlgorithm> ParseAlgorithm(absl::string_view name) {
-  for (const SearchAlgorithm algorithm :
-       {SearchAlgorithm::kSapp, SearchAlgorithm::kPropagate, SearchAlgorithm::kExact, SearchAlgorithm::kDataParallel,
-        SearchAlgorithm::kReplicate, SearchAlgorithm::kManual}) {
+std::optional<ir::SearchAlgorithm> ParseAlgorithm(absl::string_view name) {
+  for (const ir::SearchAlgorithm algorithm :
+       {ir::SearchAlgorithm::kSapp, ir::SearchAlgorithm::kPropagate, ir::SearchAlgorithm::kExact,
+        ir::SearchAlgorithm::kDataParallel, ir::SearchAlgorithm::kReplicate, ir::SearchAlgorithm::kManual}) {
     if (AlgorithmName(algorithm) == name) return algorithm;
   }
   return std::nullopt;
 }
 
-absl::string_view PriceName(Price price) {
+absl::string_view PriceName(ir::Price price) {
   switch (price) {
-    case Price::kBytes:
+    case ir::Price::kBytes:
       return "bytes";
-    case Price::kClassic:
+    case ir::Price::kClassic:
       return "classic";
-    case Price::kTime:
+    case ir::Price::kTime:
       return "time";
   }
   return "";
 }
 
-std::optional<Plan> Search(const Graph& training_graph, const Cluster& cluster, const Pins& pins,
-                           const SearchOptions& options, Diagnostics& diagnostics) {
+std::optional<ir::Plan> Search(const ir::Graph& training_graph, const Cluster& cluster, const ir::Pins& pins,
+                               const SearchOptions& options, Diagnostics& diagnostics) {
   const auto start = std::chrono::steady_clock::now();
   if (!CheckManualSettings(training_graph, options.algorithm, pins, diagnostics)) return std::nullopt;
   if (training_graph.is_manual()) return PlanManual(training_graph, cluster, pins, options, diagnostics);
   if (!CheckSupported(pins, options, diagnostics)) return std::nullopt;
-  const std::optional<Mesh> mesh = MeshFor(cluster, pins.settings.mesh, pins.settings.mesh_span, diagnostics);
+  const std::optional<ir::Mesh> mesh = MeshFor(cluster, pins.settings.mesh, pins.settings.mesh_span, diagnostics);
   if (!mesh.has_value()) return std::nullopt;
   const GraphFacts facts = FactsOf(training_graph);
   const std::optional<OpDemands> demands = ResolvePins(facts, *mesh, pins, diagnostics);
@@ -134,10 +134,10 @@ std::optional<Plan> Search(const Graph& training_graph, const Cluster& cluster, 
 
   SearchOptions own = options;
   // Outside of regions every rank holds everything, the data too.
-  if (!pins.regions.empty() && !own.dataset.has_value()) own.dataset = DatasetLayout::kFullBatch;
+  if (!pins.regions.empty() && !own.dataset.has_value()) own.dataset = ir::DatasetLayout::kFullBatch;
   const Planner planner(
       {.facts = facts, .mesh = *mesh, .cluster = cluster, .pins = pins, .demands = *demands, .options = own});
-  std::optional<Plan> plan;
+  std::optional<ir::Plan> plan;
   if (const std::optional<MemoryLimit> limit = MemoryLimitOf(pins.settings, cluster, options.fuse)) {
     bool is_first = true;
     const PlanFor plan_for = [&](double memory_weight, int zero) {
@@ -156,4 +156,4 @@ std::optional<Plan> Search(const Graph& training_graph, const Cluster& cluster, 
   return plan;
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

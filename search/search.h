@@ -19,34 +19,34 @@
 #include "search/cluster/cluster.h"
 #include "search/tuning/tuning.h"
 
-namespace cleave {
+namespace cleave::search {
 
 struct SearchOptions {
-  SearchAlgorithm algorithm = SearchAlgorithm::kSapp;
-  Price price = Price::kBytes;
+  ir::SearchAlgorithm algorithm = ir::SearchAlgorithm::kSapp;
+  ir::Price price = ir::Price::kBytes;
   double gradient_weight = 0.1;
-  Objective objective = Objective::kSpeed;  // Of regions each has its own.
-  Outside outside = Outside::kReplicate;    // Of ops outside of regions.
-  std::optional<DatasetLayout> dataset;     // nullopt: data is read in whatever layout its readers want.
+  ir::Objective objective = ir::Objective::kSpeed;  // Of regions each has its own.
+  ir::Outside outside = ir::Outside::kReplicate;    // Of ops outside of regions.
+  std::optional<ir::DatasetLayout> dataset;         // nullopt: data is read in whatever layout its readers want.
   std::optional<int> zero = 0;  // 1 to 3: what replicas share is divided (search/zero); nullopt: as memory asks for.
-  FuseOptions fuse = {};        // What the target computes as one piece.
+  ir::FuseOptions fuse = {};    // What the target computes as one piece.
   SearchTuning tuning = {};     // How long to look.
 };
 
 // What the `parallel` block asks for.
-SearchOptions OptionsFrom(const ParallelSettings& settings);
+SearchOptions OptionsFrom(const ir::ParallelSettings& settings);
 
 // "sapp", "data_parallel"
-absl::string_view AlgorithmName(SearchAlgorithm algorithm);
-std::optional<SearchAlgorithm> ParseAlgorithm(absl::string_view name);
-absl::string_view PriceName(Price price);
+absl::string_view AlgorithmName(ir::SearchAlgorithm algorithm);
+std::optional<ir::SearchAlgorithm> ParseAlgorithm(absl::string_view name);
+absl::string_view PriceName(ir::Price price);
 
 // A plan for `training_graph` on all devices of `cluster`, with every pin kept, that fits into memory where the limit
 // is known (search/memory); nullopt after errors. `pins.settings` names the mesh and the limit; the other settings are
 // taken from `options`. REQUIRES: VerifyGraph is content.
-std::optional<Plan> Search(const Graph& training_graph, const Cluster& cluster, const Pins& pins,
-                           const SearchOptions& options, Diagnostics& diagnostics);
+std::optional<ir::Plan> Search(const ir::Graph& training_graph, const Cluster& cluster, const ir::Pins& pins,
+                               const SearchOptions& options, Diagnostics& diagnostics);
 
-}  // namespace cleave
+}  // namespace cleave::search
 
 #endif  // CLEAVE_SEARCH_SEARCH_H_

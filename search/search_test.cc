@@ -10,7 +10,7 @@
 #include "search/sapp/sapp.h"
 #include "search/testing/models.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 using testing::Gpt;
@@ -22,22 +22,24 @@ using testing::SeedNetwork;
 const std::vector<int64_t> kSixOf32(7, 32);
 const std::vector<int64_t> kSixOf256(7, 256);
 
-Plan Found(const Graph& graph, const Cluster& cluster, const SearchOptions& options, const Pins& pins = {}) {
+ir::Plan Found(const ir::Graph& graph, const Cluster& cluster, const SearchOptions& options,
+               const ir::Pins& pins = {}) {
   Diagnostics diagnostics;
-  const std::optional<Plan> plan = Search(graph, cluster, pins, options, diagnostics);
+  const std::optional<ir::Plan> plan = Search(graph, cluster, pins, options, diagnostics);
   EXPECT_FALSE(diagnostics.has_errors()) << (diagnostics.items().empty() ? "" : diagnostics.items()[0].message);
-  return plan.value_or(Plan{});
+  return plan.value_or(ir::Plan{});
 }
 
 // What sapp finds on a mesh that no cluster gives, such as one axis of 4.
-double SappCost(const Graph& graph, std::vector<MeshAxis> axes, double gradient_weight) {
+double SappCost(const ir::Graph& graph, std::vector<ir::MeshAxis> axes, double gradient_weight) {
   const GraphFacts facts = FactsOf(graph);
-  Assignment assignment(facts, *Mesh::Create(std::move(axes)), {.gradient_weight = gradient_weight, .dataset = {}}, {});
+  Assignment assignment(facts, *ir::Mesh::Create(std::move(axes)), {.gradient_weight = gradient_weight, .dataset = {}},
+                        {});
   return Sapp(assignment, FindBundles(facts));
 }
 
 TEST(SappTest, FindsTheOptimumOfTheSeedNetwork) {
-  const Graph graph = SeedNetwork();
+  const ir::Graph graph = SeedNetwork();
   const auto cost = [&](double g) {
     return Found(graph, CpuCluster(8), {.gradient_weight = g, .dataset = {}}).search.cost;
   };
@@ -47,20 +49,20 @@ TEST(SappTest, FindsTheOptimumOfTheSeedNetwork) {
 }
 
 TEST(SappTest, FindsTheOptimaOfEqualLayers) {
-  const std::vector<MeshAxis> four = {{.name = "m0", .size = 4}};
+  const std::vector<ir::MeshAxis> four = {{.name = "m0", .size = 4}};
   EXPECT_NEAR(SappCost(Mlp(256, kSixOf32), four, 1), 36864, 1);
   EXPECT_NEAR(SappCost(Mlp(256, kSixOf32), four, 0.1), 3686.4, 1);
   EXPECT_NEAR(SappCost(Mlp(32, kSixOf256), four, 1), 221184, 1);
-  const std::vector<MeshAxis> hierarchy = {{.name = "m0", .size = 2, .link = "network", .weight = 1},
-                                           {.name = "m1", .size = 2, .link = "host", .weight = 0.1}};
+  const std::vector<ir::MeshAxis> hierarchy = {{.name = "m0", .size = 2, .link = "network", .weight = 1},
+                                               {.name = "m1", .size = 2, .link = "host", .weight = 0.1}};
   EXPECT_NEAR(SappCost(Mlp(256, kSixOf32), hierarchy, 1), 14745.6, 1);
 }
 
 TEST(BaselinesTest, DataParallelCostsItsGradients) {
-  const Graph graph = SeedNetwork();
+  const ir::Graph graph = SeedNetwork();
   const auto cost = [&](double g) {
     return Found(graph, CpuCluster(8),
-                 {.algorithm = SearchAlgorithm::kDataParallel, .gradient_weight = g, .dataset = {}})
+                 {.algorithm = ir::SearchAlgorithm::kDataParallel, .gradient_weight = g, .dataset = {}})
         .search.cost;
   };
   EXPECT_NEAR(cost(0.1), 464844.8, 1);
@@ -69,16 +71,17 @@ TEST(BaselinesTest, DataParallelCostsItsGradients) {
 }
 
 TEST(BaselinesTest, ReplicateSendsNothing) {
-  const Plan plan = Found(SeedNetwork(), CpuCluster(8), {.algorithm = SearchAlgorithm::kReplicate, .dataset = {}});
+  const ir::Plan plan =
+      Found(SeedNetwork(), CpuCluster(8), {.algorithm = ir::SearchAlgorithm::kReplicate, .dataset = {}});
   EXPECT_EQ(plan.search.cost, 0);
 }
 
 // The letters that `classic` gives to the matmuls of a chain.
-std::vector<std::string> ClassicLetters(const Graph& graph, const Pins& pins = {}) {
-  const Plan plan = Found(graph, CpuCluster(8), {.price = Price::kClassic, .dataset = {}}, pins);
+std::vector<std::string> ClassicLetters(const ir::Graph& graph, const ir::Pins& pins = {}) {
+  const ir::Plan plan = Found(graph, CpuCluster(8), {.price = ir::Price::kClassic, .dataset = {}}, pins);
   std::vector<std::string> letters;
-  for (const Op& op : graph.ops) {
-    if (op.kind == OpKind::kMatmul) letters.push_back(LettersOf(graph, plan.mesh, op.id, plan.ops[op.id].strategy));
+  for (const ir::Op& op : graph.ops) {
+    if (op.kind == ir::OpKind::kMatmul) letters.push_back(LettersOf(graph, plan.mesh, op.id, plan.ops[op.id].strategy));
   }
   return letters;
 }
@@ -91,8 +94,8 @@ TEST(ClassicTest, GivesThePublishedStrategies) {
   EXPECT_EQ(ClassicLetters(MatmulChain({3000, 1000, 4000, 4000}))[0][0], 'i');
 }
 
-Pin ShardOn(OpId op, const std::vector<std::vector<int64_t>>& in) {
-  ShardPin pin;
+ir::Pin ShardOn(ir::OpId op, const std::vector<std::vector<int64_t>>& in) {
+  ir::ShardPin pin;
   for (const std::vector<int64_t>& counts : in) {
     pin.in.emplace_back(std::in_place);
     for (int64_t count : counts) pin.in.back()->push_back({.value = count, .span = {}});
@@ -101,60 +104,60 @@ Pin ShardOn(OpId op, const std::vector<std::vector<int64_t>>& in) {
 }
 
 TEST(ClassicTest, BendsAroundAPin) {
-  const Graph graph = MatmulChain({32768, 1024, 1024, 1024});
-  Pins pins;
+  const ir::Graph graph = MatmulChain({32768, 1024, 1024, 1024});
+  ir::Pins pins;
   pins.pins.push_back(ShardOn(*graph.Find("m0"), {{1, 1}, {1, 8}}));
   EXPECT_EQ(ClassicLetters(graph, pins), (std::vector<std::string>{"jjj", "kkk"}));  // the second ((1, 8), (8, 1))
 }
 
 TEST(SearchTest, KeepsThePinThatThePublishedPlanHas) {
-  const Graph graph = SeedNetwork();
-  const OpId first = *graph.Find("h0");
-  Pins pins;
+  const ir::Graph graph = SeedNetwork();
+  const ir::OpId first = *graph.Find("h0");
+  ir::Pins pins;
   pins.pins.push_back(ShardOn(first, {{4, 2}, {1, 2}}));
-  const Plan plan = Found(graph, CpuCluster(8), {.dataset = {}}, pins);
-  EXPECT_EQ(InStrategyText(InStrategy(plan.ops[first].strategy, RuleOf(graph, graph.op(first)), plan.mesh)),
+  const ir::Plan plan = Found(graph, CpuCluster(8), {.dataset = {}}, pins);
+  EXPECT_EQ(ir::InStrategyText(ir::InStrategy(plan.ops[first].strategy, ir::RuleOf(graph, graph.op(first)), plan.mesh)),
             "((4, 2), (1, 2))");
-  EXPECT_EQ(plan.ops[first].decided_by, DecidedBy::kPin);
+  EXPECT_EQ(plan.ops[first].decided_by, ir::DecidedBy::kPin);
   EXPECT_NEAR(plan.search.cost, 435353.6, 1);
-  const Layout output = OutputLayout(plan.ops[first].strategy, RuleOf(graph, graph.op(first)));
-  EXPECT_EQ(LargestLocalShape(output, plan.mesh, graph.op(first).type.shape), (Shape{64, 512}));
+  const ir::Layout output = ir::OutputLayout(plan.ops[first].strategy, ir::RuleOf(graph, graph.op(first)));
+  EXPECT_EQ(ir::LargestLocalShape(output, plan.mesh, graph.op(first).type.shape), (ir::Shape{64, 512}));
 }
 
 TEST(SearchTest, AnyNumberOfDevicesGetsASoundPlan) {
-  const std::vector<Graph> graphs = {SeedNetwork(), Gpt({}), Mlp(3, {5, 7, 2})};
-  for (const Graph& graph : graphs) {
+  const std::vector<ir::Graph> graphs = {SeedNetwork(), Gpt({}), Mlp(3, {5, 7, 2})};
+  for (const ir::Graph& graph : graphs) {
     for (int64_t devices : {1, 2, 3, 5, 6, 7, 8, 12}) {
-      const Plan plan = Found(graph, CpuCluster(devices), {.dataset = {}});
+      const ir::Plan plan = Found(graph, CpuCluster(devices), {.dataset = {}});
       EXPECT_EQ(plan.mesh.rank_count(), devices);
-      EXPECT_EQ(VerifyPlan(graph, plan), std::vector<std::string>{}) << devices;
+      EXPECT_EQ(ir::VerifyPlan(graph, plan), std::vector<std::string>{}) << devices;
       EXPECT_NEAR(plan.search.cost, PlanCost(FactsOf(graph), plan).price, 1e-6 * plan.search.cost) << devices;
     }
   }
 }
 
 TEST(SearchTest, NoWorseThanDataParallel) {
-  for (const Graph& graph : {SeedNetwork(), Gpt({}), Mlp(32, kSixOf256)}) {
+  for (const ir::Graph& graph : {SeedNetwork(), Gpt({}), Mlp(32, kSixOf256)}) {
     for (int64_t devices : {4, 6}) {
       const double found = Found(graph, CpuCluster(devices), {.dataset = {}}).search.cost;
-      const SearchOptions data_parallel{.algorithm = SearchAlgorithm::kDataParallel, .dataset = {}};
+      const SearchOptions data_parallel{.algorithm = ir::SearchAlgorithm::kDataParallel, .dataset = {}};
       EXPECT_LE(found, Found(graph, CpuCluster(devices), data_parallel).search.cost * (1 + 1e-9)) << devices;
     }
   }
 }
 
 TEST(SearchTest, TheSameInputGivesTheSamePlan) {
-  const Graph graph = Gpt({});
-  Plan first = Found(graph, CpuCluster(6), {.dataset = {}}), second = Found(graph, CpuCluster(6), {.dataset = {}});
+  const ir::Graph graph = Gpt({});
+  ir::Plan first = Found(graph, CpuCluster(6), {.dataset = {}}), second = Found(graph, CpuCluster(6), {.dataset = {}});
   first.search.seconds = second.search.seconds = 0;
   EXPECT_EQ(first, second);
 }
 
 TEST(SearchTest, EveryOpHasAReasonAndProductsHaveChoices) {
-  const Graph graph = SeedNetwork();
-  const Plan plan = Found(graph, CpuCluster(8), {.dataset = {}});
-  for (const Op& op : graph.ops) EXPECT_NE(plan.ops[op.id].reason, "") << op.name;
-  const OpPlan& second = plan.ops[*graph.Find("h1")];
+  const ir::Graph graph = SeedNetwork();
+  const ir::Plan plan = Found(graph, CpuCluster(8), {.dataset = {}});
+  for (const ir::Op& op : graph.ops) EXPECT_NE(plan.ops[op.id].reason, "") << op.name;
+  const ir::OpPlan& second = plan.ops[*graph.Find("h1")];
   ASSERT_GE(second.choices.size(), 2u);
   EXPECT_TRUE(second.choices[0].chosen);
   EXPECT_LE(second.choices[0].cost, second.choices[1].cost);
@@ -162,7 +165,7 @@ TEST(SearchTest, EveryOpHasAReasonAndProductsHaveChoices) {
 
 TEST(SearchTest, SaysWhenDevicesRepeatWork) {
   Diagnostics diagnostics;
-  const std::optional<Plan> plan = Search(Mlp(1, {1, 1}), CpuCluster(2), {}, {.dataset = {}}, diagnostics);
+  const std::optional<ir::Plan> plan = Search(Mlp(1, {1, 1}), CpuCluster(2), {}, {.dataset = {}}, diagnostics);
   ASSERT_TRUE(plan.has_value());
   ASSERT_FALSE(diagnostics.items().empty());
   EXPECT_EQ(diagnostics.items().back().code, Code::kW0603);
@@ -171,8 +174,8 @@ TEST(SearchTest, SaysWhenDevicesRepeatWork) {
 
 TEST(SearchTest, RefusesWhatItCannotDo) {
   const std::pair<SearchOptions, Code> cases[] = {
-      {{.algorithm = SearchAlgorithm::kManual, .dataset = {}}, Code::kE0711},
-      {{.algorithm = SearchAlgorithm::kExact, .price = Price::kTime, .dataset = {}}, Code::kE0220}};
+      {{.algorithm = ir::SearchAlgorithm::kManual, .dataset = {}}, Code::kE0711},
+      {{.algorithm = ir::SearchAlgorithm::kExact, .price = ir::Price::kTime, .dataset = {}}, Code::kE0220}};
   for (const auto& [options, code] : cases) {
     Diagnostics diagnostics;
     EXPECT_FALSE(Search(SeedNetwork(), CpuCluster(8), {}, options, diagnostics).has_value());
@@ -182,4 +185,4 @@ TEST(SearchTest, RefusesWhatItCannotDo) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::search

@@ -12,7 +12,7 @@
 #include "search/search.h"
 #include "search/testing/models.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 using testing::Gpt;
@@ -24,62 +24,63 @@ Cluster Named(const std::string& name, int64_t devices) {
   return ResolveCluster({.name_or_path = name, .devices = devices}, diagnostics).value_or(Cluster{});
 }
 
-Plan Found(const Graph& graph, const Cluster& cluster, Price price, double gradient_weight = 0.1) {
+ir::Plan Found(const ir::Graph& graph, const Cluster& cluster, ir::Price price, double gradient_weight = 0.1) {
   Diagnostics diagnostics;
   const SearchOptions options{.price = price, .gradient_weight = gradient_weight, .dataset = {}};
-  const std::optional<Plan> plan = Search(graph, cluster, {}, options, diagnostics);
+  const std::optional<ir::Plan> plan = Search(graph, cluster, {}, options, diagnostics);
   EXPECT_TRUE(plan.has_value()) << RenderText(diagnostics, SourceSet());
-  return plan.value_or(Plan{});
+  return plan.value_or(ir::Plan{});
 }
 
 // Per forward product the letters of its cuts, without those of axes that are idle.
-std::vector<std::string> ProductLetters(const Graph& graph, const Plan& plan) {
+std::vector<std::string> ProductLetters(const ir::Graph& graph, const ir::Plan& plan) {
   std::vector<std::string> letters;
-  for (const Op& op : graph.ops) {
-    if (op.kind != OpKind::kMatmul || op.phase != Phase::kForward) continue;
+  for (const ir::Op& op : graph.ops) {
+    if (op.kind != ir::OpKind::kMatmul || op.phase != ir::Phase::kForward) continue;
     letters.push_back(LettersOf(graph, plan.mesh, op.id, plan.ops[op.id].strategy));
   }
   return letters;
 }
 
-Seconds PredictedStep(const Graph& graph, const Cluster& cluster, const Plan& plan) {
-  const absl::StatusOr<Distributed> distributed = Distribute(graph, plan);
-  const absl::StatusOr<Program> program = Partition(distributed->graph, distributed->plan);
+Seconds PredictedStep(const ir::Graph& graph, const Cluster& cluster, const ir::Plan& plan) {
+  const absl::StatusOr<ir::Distributed> distributed = ir::Distribute(graph, plan);
+  const absl::StatusOr<ir::Program> program = ir::Partition(distributed->graph, distributed->plan);
   return Predict(*program, cluster).step();
 }
 
 TEST(TimeSearchTest, TinyModelsLeaveDevicesIdle) {
   for (const char* name : {"h100x8", "v100x8"}) {
     const Cluster cluster = Named(name, 8);
-    const Graph graph = Mlp(8, {16, 16, 4});
-    const Plan plan = Found(graph, cluster, Price::kTime);
+    const ir::Graph graph = Mlp(8, {16, 16, 4});
+    const ir::Plan plan = Found(graph, cluster, ir::Price::kTime);
     EXPECT_EQ(ProductLetters(graph, plan), (std::vector<std::string>{"---", "---"})) << name;
-    EXPECT_LT(PredictedStep(graph, cluster, plan), PredictedStep(graph, cluster, Found(graph, cluster, Price::kBytes)));
+    EXPECT_LT(PredictedStep(graph, cluster, plan),
+              PredictedStep(graph, cluster, Found(graph, cluster, ir::Price::kBytes)));
   }
 }
 
 TEST(TimeSearchTest, LargeModelsUseAllDevices) {
   const Cluster cluster = Named("h100x8", 8);
-  const Graph graph = Mlp(8192, {8192, 8192, 8192, 8192});
-  for (const std::string& letters : ProductLetters(graph, Found(graph, cluster, Price::kTime))) {
+  const ir::Graph graph = Mlp(8192, {8192, 8192, 8192, 8192});
+  for (const std::string& letters : ProductLetters(graph, Found(graph, cluster, ir::Price::kTime))) {
     EXPECT_EQ(letters.find('-'), std::string::npos) << letters;
   }
 }
 
 TEST(TimeSearchTest, SlowLinksBetweenHostsCutTheBatch) {
   const Cluster cluster = Named("a100x8*2", 16);
-  const Graph graph = Mlp(16384, {4096, 4096, 4096, 4096});
-  for (const std::string& letters : ProductLetters(graph, Found(graph, cluster, Price::kTime))) {
+  const ir::Graph graph = Mlp(16384, {4096, 4096, 4096, 4096});
+  for (const std::string& letters : ProductLetters(graph, Found(graph, cluster, ir::Price::kTime))) {
     EXPECT_EQ(letters[0], 'i') << letters;
     EXPECT_EQ(letters.find('-'), std::string::npos) << letters;
   }
 }
 
 TEST(TimeSearchTest, CostsAreSecondsOfTheWholePlan) {
-  for (const Graph& graph : {testing::SeedNetwork(), Gpt({}), Mlp(6, {5, 7, 3})}) {
+  for (const ir::Graph& graph : {testing::SeedNetwork(), Gpt({}), Mlp(6, {5, 7, 3})}) {
     for (const Cluster& cluster : {CpuCluster(6), Named("h100x8*2", 16)}) {
       const GraphFacts facts = FactsOf(graph);
-      const Plan plan = Found(graph, cluster, Price::kTime);
+      const ir::Plan plan = Found(graph, cluster, ir::Price::kTime);
       const double cost = PlanCost(facts, plan, TimePrices(facts, cluster, plan.mesh)).price;
       EXPECT_NEAR(plan.search.cost, cost, 1e-9 * cost);
       EXPECT_EQ(plan.search.price, "time");
@@ -90,13 +91,13 @@ TEST(TimeSearchTest, CostsAreSecondsOfTheWholePlan) {
 // With gradients at their full price the search pays for what the prediction counts, but for kernels that are fused.
 TEST(TimeSearchTest, PlansAreFasterThanThoseOfBytes) {
   const Cluster cluster = Named("h100x8", 8);
-  for (const Graph& graph :
+  for (const ir::Graph& graph :
        {Mlp(256, {784, 512, 512, 10}), Gpt({.batch = 16, .seq = 64, .width = 256}), Mlp(4096, {1024, 4096, 1024})}) {
-    const Seconds bytes = PredictedStep(graph, cluster, Found(graph, cluster, Price::kBytes, 1));
-    const Seconds time = PredictedStep(graph, cluster, Found(graph, cluster, Price::kTime, 1));
+    const Seconds bytes = PredictedStep(graph, cluster, Found(graph, cluster, ir::Price::kBytes, 1));
+    const Seconds time = PredictedStep(graph, cluster, Found(graph, cluster, ir::Price::kTime, 1));
     EXPECT_LE(time.value(), 1.02 * bytes.value());
   }
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::search

@@ -12,39 +12,42 @@
 #include "ir/sharding/layout/layout.h"
 #include "ir/sharding/strategy/strategy.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 // "`h1` (line 7) and 3 more ops"
-std::string OpsText(const GraphFacts& facts, const std::vector<OpId>& ops) {
-  const Op& first = facts.op(ops[0]);
+std::string OpsText(const GraphFacts& facts, const std::vector<ir::OpId>& ops) {
+  const ir::Op& first = facts.op(ops[0]);
   std::string text = absl::StrCat("`", first.name, "`");
   if (first.line > 0) absl::StrAppend(&text, " (line ", first.line, ")");
   if (ops.size() > 1) absl::StrAppend(&text, " and ", Plural(static_cast<int64_t>(ops.size()) - 1, "more op"));
   return text;
 }
 
-bool IsModelOp(const GraphFacts& facts, OpId op) { return facts.op(op).phase == Phase::kForward && facts.is_set(op); }
+bool IsModelOp(const GraphFacts& facts, ir::OpId op) {
+  return facts.op(op).phase == ir::Phase::kForward && facts.is_set(op);
+}
 
-bool HasOnlyWholeFactors(const Rule& rule) {
-  return !rule.factors.empty() && std::all_of(rule.factors.begin(), rule.factors.end(),
-                                              [](const Factor& factor) { return factor.kind == FactorKind::kWhole; });
+bool HasOnlyWholeFactors(const ir::Rule& rule) {
+  return !rule.factors.empty() && std::all_of(rule.factors.begin(), rule.factors.end(), [](const ir::Factor& factor) {
+    return factor.kind == ir::FactorKind::kWhole;
+  });
 }
 
 // Every op of the model works on whole tensors: no plan divides it.
 bool NothingCanBeCut(const GraphFacts& facts) {
-  return std::none_of(facts.graph->ops.begin(), facts.graph->ops.end(), [&](const Op& op) {
+  return std::none_of(facts.graph->ops.begin(), facts.graph->ops.end(), [&](const ir::Op& op) {
     if (!IsModelOp(facts, op.id) || op.inputs.empty()) return false;
-    const std::vector<Factor>& factors = facts.rule(op.id).factors;
+    const std::vector<ir::Factor>& factors = facts.rule(op.id).factors;
     return std::any_of(factors.begin(), factors.end(),
-                       [](const Factor& factor) { return factor.kind != FactorKind::kWhole; });
+                       [](const ir::Factor& factor) { return factor.kind != ir::FactorKind::kWhole; });
   });
 }
 
 // What a rank sends to make a value of `layout` whole: an all-gather's share of what others lack, or an all-reduce's.
-Bytes GatheredBytes(const TensorType& type, const Layout& layout, const Mesh& mesh) {
-  std::vector<AxisId> cutting;
-  for (const std::vector<AxisId>& axes : layout.dimensions) cutting.insert(cutting.end(), axes.begin(), axes.end());
+Bytes GatheredBytes(const ir::TensorType& type, const ir::Layout& layout, const ir::Mesh& mesh) {
+  std::vector<ir::AxisId> cutting;
+  for (const std::vector<ir::AxisId>& axes : layout.dimensions) cutting.insert(cutting.end(), axes.begin(), axes.end());
   const int64_t pieces = mesh.Size(cutting);
   const int64_t parts = mesh.Size(layout.PartialAxes());
   const int64_t bytes = type.bytes().value();
@@ -55,22 +58,22 @@ Bytes GatheredBytes(const TensorType& type, const Layout& layout, const Mesh& me
 }
 
 // What is gathered in a step for an op that every rank runs whole, and for its gradients.
-Bytes GatheredFor(const GraphFacts& facts, const Plan& plan, OpId op) {
-  std::vector<OpId> readers = facts.inheritors[op];
+Bytes GatheredFor(const GraphFacts& facts, const ir::Plan& plan, ir::OpId op) {
+  std::vector<ir::OpId> readers = facts.inheritors[op];
   readers.push_back(op);
   Bytes gathered(0);
-  for (const OpId reader : readers) {
-    for (const OpId input : facts.op(reader).inputs) {
-      const OpPlan& made = plan.ops[input];
-      const Layout layout = made.output.value_or(OutputLayout(made.strategy, facts.rule(input)));
+  for (const ir::OpId reader : readers) {
+    for (const ir::OpId input : facts.op(reader).inputs) {
+      const ir::OpPlan& made = plan.ops[input];
+      const ir::Layout layout = made.output.value_or(ir::OutputLayout(made.strategy, facts.rule(input)));
       gathered += GatheredBytes(facts.op(input).type, layout, plan.mesh);
     }
   }
   return gathered;
 }
 
-void WarnOfNoRule(const GraphFacts& facts, const Plan& plan, OpId op, Diagnostics& diagnostics) {
-  const std::string& defined = facts.op(op).attributes.Get(attribute::kOp);
+void WarnOfNoRule(const GraphFacts& facts, const ir::Plan& plan, ir::OpId op, Diagnostics& diagnostics) {
+  const std::string& defined = facts.op(op).attributes.Get(ir::attribute::kOp);
   const Bytes gathered = GatheredFor(facts, plan, op);
   std::string cost = "every rank repeats the work; what it reads lies whole on each as it is";
   if (gathered > Bytes(0)) {
@@ -85,36 +88,36 @@ void WarnOfNoRule(const GraphFacts& facts, const Plan& plan, OpId op, Diagnostic
 }
 
 // Whether the smallest share of the op's work is less than half of the largest.
-bool IsLopsided(const Rule& rule, const Strategy& strategy, const Mesh& mesh) {
+bool IsLopsided(const ir::Rule& rule, const ir::Strategy& strategy, const ir::Mesh& mesh) {
   double least = 1, most = 1;
   for (size_t factor = 0; factor < rule.factors.size(); ++factor) {
     const int64_t pieces = mesh.Size(strategy.cuts[factor]);
     least *= static_cast<double>(rule.factors[factor].size / pieces);
-    most *= static_cast<double>(LargestPiece(rule.factors[factor].size, pieces));
+    most *= static_cast<double>(ir::LargestPiece(rule.factors[factor].size, pieces));
   }
   return 2 * least < most;
 }
 
 }  // namespace
 
-void WarnOfIdleRanks(const GraphFacts& facts, const Plan& plan, const OpDemands& demands, const Pins& pins,
+void WarnOfIdleRanks(const GraphFacts& facts, const ir::Plan& plan, const OpDemands& demands, const ir::Pins& pins,
                      Diagnostics& diagnostics) {
   const int ranks = plan.mesh.rank_count();
   if (ranks == 1) return;
-  std::vector<OpId> whole, lopsided;
-  std::set<AxisId> used;
-  for (const Op& op : facts.graph->ops) {
+  std::vector<ir::OpId> whole, lopsided;
+  std::set<ir::AxisId> used;
+  for (const ir::Op& op : facts.graph->ops) {
     if (!IsModelOp(facts, op.id)) continue;
-    const Strategy& strategy = plan.ops[op.id].strategy;
+    const ir::Strategy& strategy = plan.ops[op.id].strategy;
     // A print shows the whole tensor because the user asked for it.
-    const bool is_effect = DefinitionOf(op).op_class == OpClass::kEffect;
-    if (op.kind == OpKind::kCustom && op.attributes.Get(attribute::kRule).empty()) {
+    const bool is_effect = ir::DefinitionOf(op).op_class == ir::OpClass::kEffect;
+    if (op.kind == ir::OpKind::kCustom && op.attributes.Get(ir::attribute::kRule).empty()) {
       WarnOfNoRule(facts, plan, op.id, diagnostics);
     } else if (!is_effect && HasOnlyWholeFactors(facts.rule(op.id)) && op.type.elements() > 1) {
       whole.push_back(op.id);
     }
     if (IsLopsided(facts.rule(op.id), strategy, plan.mesh)) lopsided.push_back(op.id);
-    for (const std::vector<AxisId>& axes : strategy.cuts) used.insert(axes.begin(), axes.end());
+    for (const std::vector<ir::AxisId>& axes : strategy.cuts) used.insert(axes.begin(), axes.end());
   }
   if (!whole.empty()) {
     diagnostics.Add(Warning(Code::kW0601, absl::StrCat(OpsText(facts, whole), whole.size() == 1 ? " runs" : " run",
@@ -125,16 +128,16 @@ void WarnOfIdleRanks(const GraphFacts& facts, const Plan& plan, const OpDemands&
     Diagnostic warning = Warning(
         Code::kW0602, absl::StrCat("some ranks do less than half of another's work in ", OpsText(facts, lopsided)));
     const auto pin = std::find_if(pins.pins.begin(), pins.pins.end(),
-                                  [&](const Pin& candidate) { return candidate.op == lopsided[0]; });
+                                  [&](const ir::Pin& candidate) { return candidate.op == lopsided[0]; });
     if (pin != pins.pins.end()) warning.labels.push_back({pin->span, "because of this pin"});
     warning.notes.push_back("a dimension is cut into more pieces than it has elements, so some are empty");
     diagnostics.Add(std::move(warning));
   }
-  const int64_t working = plan.mesh.Size(std::vector<AxisId>(used.begin(), used.end()));
+  const int64_t working = plan.mesh.Size(std::vector<ir::AxisId>(used.begin(), used.end()));
   if (working < ranks && plan.search.algorithm != "replicate") {
     const bool pinned = !demands.empty();
     std::vector<std::string> idle;
-    for (AxisId axis : plan.mesh.AxisIds()) {
+    for (ir::AxisId axis : plan.mesh.AxisIds()) {
       if (used.count(axis) == 0) idle.push_back(plan.mesh.axis(axis).name);
     }
     const std::string unused =
@@ -152,4 +155,4 @@ void WarnOfIdleRanks(const GraphFacts& facts, const Plan& plan, const OpDemands&
   }
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

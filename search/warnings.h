@@ -10,14 +10,14 @@
 #include "search/assignment/assignment.h"
 #include "search/cost/facts.h"
 
-namespace cleave {
+namespace cleave::search {
 
 // W0601: forward ops that have no distributed form. W0602: ops of which some rank does less than half of what another
 // does. W0603: mesh axes that no op of the model is cut by, so that devices repeat each other's work (a
 // search that was told to replicate gets no such warning). W0604: ops that the model defines without a rule.
-void WarnOfIdleRanks(const GraphFacts& facts, const Plan& plan, const OpDemands& demands, const Pins& pins,
+void WarnOfIdleRanks(const GraphFacts& facts, const ir::Plan& plan, const OpDemands& demands, const ir::Pins& pins,
                      Diagnostics& diagnostics);
 
-}  // namespace cleave
+}  // namespace cleave::search
 
 #endif  // CLEAVE_SEARCH_WARNINGS_H_

@@ -8,11 +8,11 @@
 #include "tools/user_folder/user_folder.h"
 
 int main(int argc, char** argv) {
-  if (!cleave::EnterUserFolder()) return static_cast<int>(cleave::ExitCode::kEnvironment);
-  const auto parsed = cleave::ParseCommandLine(argc, argv);
-  if (const auto* exit = std::get_if<cleave::EarlyExit>(&parsed)) {
-    (exit->code == cleave::ExitCode::kDone ? std::cout : std::cerr) << exit->text;
+  if (!cleave::tools::EnterUserFolder()) return static_cast<int>(cleave::tools::ExitCode::kEnvironment);
+  const auto parsed = cleave::tools::ParseCommandLine(argc, argv);
+  if (const auto* exit = std::get_if<cleave::tools::EarlyExit>(&parsed)) {
+    (exit->code == cleave::tools::ExitCode::kDone ? std::cout : std::cerr) << exit->text;
     return static_cast<int>(exit->code);
   }
-  return static_cast<int>(cleave::RunCompiler(std::get<cleave::CompileOptions>(parsed)));
+  return static_cast<int>(cleave::tools::RunCompiler(std::get<cleave::tools::CompileOptions>(parsed)));
 }

@@ -9,8 +9,8 @@
 #include "tools/user_folder/user_folder.h"
 
 int main(int argc, char** argv) {
-  if (!cleave::EnterUserFolder()) return static_cast<int>(cleave::ExitCode::kEnvironment);
-  const cleave::DiffAnswer answer = cleave::RunDiff(std::vector<std::string>(argv + 1, argv + argc));
+  if (!cleave::tools::EnterUserFolder()) return static_cast<int>(cleave::tools::ExitCode::kEnvironment);
+  const cleave::tools::DiffAnswer answer = cleave::tools::RunDiff(std::vector<std::string>(argv + 1, argv + argc));
   std::cout << answer.output;
   std::cerr << answer.error;
   return answer.exit_code;

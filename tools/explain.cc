@@ -8,7 +8,7 @@
 #include "tools/error_pages/error_pages.h"
 
 int main(int argc, char** argv) {
-  const cleave::CodeAnswer answer = cleave::ExplainCode(std::vector<std::string>(argv + 1, argv + argc));
+  const cleave::tools::CodeAnswer answer = cleave::tools::ExplainCode(std::vector<std::string>(argv + 1, argv + argc));
   (answer.is_answered ? std::cout : std::cerr) << answer.text;
-  return static_cast<int>(answer.is_answered ? cleave::ExitCode::kDone : cleave::ExitCode::kUsage);
+  return static_cast<int>(answer.is_answered ? cleave::tools::ExitCode::kDone : cleave::tools::ExitCode::kUsage);
 }

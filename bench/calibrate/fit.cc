@@ -3,19 +3,20 @@
 #include <algorithm>
 #include <set>
 
-namespace cleave {
+namespace cleave::bench {
 namespace {
 
 // By the definition of nccl-tests.
 double BusBytes(const MeasuredCollective& measured) {
   const auto n = static_cast<double>(measured.ranks);
-  const double passes = measured.kind == CollectiveKind::kAllReduce ? 2 : 1;
+  const double passes = measured.kind == ir::CollectiveKind::kAllReduce ? 2 : 1;
   return passes * (n - 1) / n * static_cast<double>(measured.bytes.value());
 }
 
 double BusBandwidth(const MeasuredCollective& measured) { return BusBytes(measured) / measured.seconds.value(); }
 
-std::vector<MeasuredCollective> Select(const std::vector<MeasuredCollective>& all, CollectiveKind kind, int64_t ranks) {
+std::vector<MeasuredCollective> Select(const std::vector<MeasuredCollective>& all, ir::CollectiveKind kind,
+                                       int64_t ranks) {
   std::vector<MeasuredCollective> selected;
   for (const MeasuredCollective& measured : all) {
     if (measured.kind == kind && measured.ranks == ranks) selected.push_back(measured);
@@ -25,17 +26,17 @@ std::vector<MeasuredCollective> Select(const std::vector<MeasuredCollective>& al
 
 // The bus bandwidth of the largest all-gathers and reduce-scatters, relative to the largest all-reduce.
 double OneWayRatio(const Measurements& measurements) {
-  const auto largest = [&](CollectiveKind kind) {
+  const auto largest = [&](ir::CollectiveKind kind) {
     const std::vector<MeasuredCollective> all = Select(measurements.collectives, kind, measurements.ranks);
     return all.empty() ? 0 : BusBandwidth(all.back());
   };
-  const double gather = largest(CollectiveKind::kAllGather), scatter = largest(CollectiveKind::kReduceScatter);
-  const double reduce = largest(CollectiveKind::kAllReduce);
+  const double gather = largest(ir::CollectiveKind::kAllGather), scatter = largest(ir::CollectiveKind::kReduceScatter);
+  const double reduce = largest(ir::CollectiveKind::kAllReduce);
   return gather > 0 && scatter > 0 ? (gather + scatter) / 2 / reduce : 1;
 }
 
-Link LinkFrom(const Measurements& measurements) {
-  Link link{.name = "host", .count = measurements.ranks};
+search::Link LinkFrom(const Measurements& measurements) {
+  search::Link link{.name = "host", .count = measurements.ranks};
   std::set<int64_t> sizes;
   for (const MeasuredCollective& measured : measurements.collectives) sizes.insert(measured.ranks);
   for (int64_t ranks : sizes) link.groups.push_back(FitGroup(measurements.collectives, ranks));
@@ -44,7 +45,7 @@ Link LinkFrom(const Measurements& measurements) {
   link.one_way_ratio = OneWayRatio(measurements);
   link.ramp.ranks = measurements.ranks;
   for (const MeasuredCollective& measured :
-       Select(measurements.collectives, CollectiveKind::kAllReduce, measurements.ranks)) {
+       Select(measurements.collectives, ir::CollectiveKind::kAllReduce, measurements.ranks)) {
     link.ramp.points.push_back({.bytes = measured.bytes, .bytes_per_second = BusBandwidth(measured)});
   }
   return link;
@@ -53,8 +54,8 @@ Link LinkFrom(const Measurements& measurements) {
 double RateOf(const MeasuredProduct& product) { return product.flops.value() / product.seconds.value(); }
 
 // Efficiency never falls with size: if a larger product was slower, other work slowed the machine down.
-std::vector<EfficiencyPoint> EfficiencyFrom(const std::vector<MeasuredProduct>& products, double peak) {
-  std::vector<EfficiencyPoint> points;
+std::vector<search::EfficiencyPoint> EfficiencyFrom(const std::vector<MeasuredProduct>& products, double peak) {
+  std::vector<search::EfficiencyPoint> points;
   double best = 0;
   for (const MeasuredProduct& product : products) {
     best = std::max(best, RateOf(product) / peak);
@@ -65,10 +66,10 @@ std::vector<EfficiencyPoint> EfficiencyFrom(const std::vector<MeasuredProduct>& 
 
 }  // namespace
 
-GroupRate FitGroup(const std::vector<MeasuredCollective>& collectives, int64_t ranks) {
+search::GroupRate FitGroup(const std::vector<MeasuredCollective>& collectives, int64_t ranks) {
   // Least squares of latency * u + per_byte * v = 1, u = 1 / seconds, v = traffic / seconds.
   double uu = 0, uv = 0, vv = 0, u1 = 0, v1 = 0;
-  for (const MeasuredCollective& measured : Select(collectives, CollectiveKind::kAllReduce, ranks)) {
+  for (const MeasuredCollective& measured : Select(collectives, ir::CollectiveKind::kAllReduce, ranks)) {
     const double u = 1 / measured.seconds.value(), v = BusBytes(measured) * u;
     uu += u * u;
     uv += u * v;
@@ -89,12 +90,12 @@ GroupRate FitGroup(const std::vector<MeasuredCollective>& collectives, int64_t r
   return {.ranks = ranks, .latency = Seconds(latency), .bytes_per_second = 1 / per_byte};
 }
 
-Cluster ClusterFrom(const Measurements& measurements, const std::string& name) {
-  Cluster cluster{.name = name,
-                  .links = {LinkFrom(measurements)},
-                  .memory_per_device = measurements.memory_per_rank,
-                  .peak = {},
-                  .memory_bytes_per_second = measurements.memory_bytes_per_second};
+search::Cluster ClusterFrom(const Measurements& measurements, const std::string& name) {
+  search::Cluster cluster{.name = name,
+                          .links = {LinkFrom(measurements)},
+                          .memory_per_device = measurements.memory_per_rank,
+                          .peak = {},
+                          .memory_bytes_per_second = measurements.memory_bytes_per_second};
   double peak = 0, floor = measurements.products.front().seconds.value();
   for (const MeasuredProduct& product : measurements.products) {
     peak = std::max(peak, RateOf(product));
@@ -106,4 +107,4 @@ Cluster ClusterFrom(const Measurements& measurements, const std::string& name) {
   return cluster;
 }
 
-}  // namespace cleave
+}  // namespace cleave::bench

@@ -10,11 +10,11 @@
 #include "ir/program/program.h"
 #include "search/cluster/cluster.h"
 
-namespace cleave {
+namespace cleave::bench {
 
 // A collective in groups of `ranks`; bytes as CollectiveSeconds counts them.
 struct MeasuredCollective {
-  CollectiveKind kind = CollectiveKind::kAllReduce;
+  ir::CollectiveKind kind = ir::CollectiveKind::kAllReduce;
   int64_t ranks = 2;
   Bytes bytes{0};
   Seconds seconds{0};
@@ -35,12 +35,12 @@ struct Measurements {
 
 // Latency and bandwidth for which latency + traffic / bandwidth is closest to the times of all-reduces in groups of
 // `ranks`, by the sum of squared relative errors. REQUIRES: at least two of different size.
-GroupRate FitGroup(const std::vector<MeasuredCollective>& collectives, int64_t ranks);
+search::GroupRate FitGroup(const std::vector<MeasuredCollective>& collectives, int64_t ranks);
 
 // Takes groups and ramp from the all-reduces, the ratio of other collectives from the largest ones, peak and efficiency
 // from the products, and the floor of an op from the least time of a product.
-Cluster ClusterFrom(const Measurements& measurements, const std::string& name);
+search::Cluster ClusterFrom(const Measurements& measurements, const std::string& name);
 
-}  // namespace cleave
+}  // namespace cleave::bench
 
 #endif  // CLEAVE_BENCH_CALIBRATE_FIT_H_

@@ -3,7 +3,7 @@
 #include "gtest/gtest.h"
 #include "search/cost/time.h"
 
-namespace cleave {
+namespace cleave::bench {
 namespace {
 
 // All-reduces of 1 KiB to 64 MiB that take exactly latency + traffic / bandwidth.
@@ -18,7 +18,7 @@ std::vector<MeasuredCollective> Exact(int64_t ranks, double latency, double band
 }
 
 TEST(FitGroupTest, FindsWhatTheTimesWereMadeOf) {
-  const GroupRate rate = FitGroup(Exact(4, 5e-6, 4e9), 4);
+  const search::GroupRate rate = FitGroup(Exact(4, 5e-6, 4e9), 4);
   EXPECT_EQ(rate.ranks, 4);
   EXPECT_NEAR(rate.latency.value(), 5e-6, 1e-12);
   EXPECT_NEAR(rate.bytes_per_second, 4e9, 1);
@@ -28,7 +28,7 @@ TEST(FitGroupTest, LatencyIsNeverNegative) {
   // Small ones are faster than in proportion.
   std::vector<MeasuredCollective> measured = Exact(2, 0, 1e9);
   measured.front().seconds = measured.front().seconds * 0.5;
-  const GroupRate rate = FitGroup(measured, 2);
+  const search::GroupRate rate = FitGroup(measured, 2);
   EXPECT_EQ(rate.latency.value(), 0);
   EXPECT_GT(rate.bytes_per_second, 1e9);
   EXPECT_LT(rate.bytes_per_second, 2e9);
@@ -48,18 +48,18 @@ Measurements Sample() {
 
 TEST(ClusterFromTest, IsSoundAndReproducesTheLargestGroup) {
   const Measurements sample = Sample();
-  const Cluster cluster = ClusterFrom(sample, "here");
-  EXPECT_EQ(VerifyCluster(cluster), std::vector<std::string>{});
-  const Mesh mesh = MeshOfCluster(cluster);
+  const search::Cluster cluster = ClusterFrom(sample, "here");
+  EXPECT_EQ(search::VerifyCluster(cluster), std::vector<std::string>{});
+  const ir::Mesh mesh = search::MeshOfCluster(cluster);
   for (const MeasuredCollective& measured : sample.collectives) {
     if (measured.ranks != 4) continue;
-    const Seconds predicted = CollectiveSeconds(cluster, mesh, measured.kind, mesh.AxisIds(), measured.bytes);
+    const Seconds predicted = search::CollectiveSeconds(cluster, mesh, measured.kind, mesh.AxisIds(), measured.bytes);
     EXPECT_NEAR(predicted.value() / measured.seconds.value(), 1, 1e-9) << measured.bytes.value();
   }
 }
 
 TEST(ClusterFromTest, EfficiencyRisesToThePeak) {
-  const Cluster cluster = ClusterFrom(Sample(), "here");
+  const search::Cluster cluster = ClusterFrom(Sample(), "here");
   EXPECT_DOUBLE_EQ(cluster.peak.f32, 2e11);
   EXPECT_EQ(cluster.kernel_floor.value(), 1e-6);
   EXPECT_DOUBLE_EQ(cluster.matrix_efficiency[1].share, 0.5);
@@ -70,7 +70,7 @@ TEST(ClusterFromTest, OneWayCollectivesHaveTheirOwnRatio) {
   Measurements sample = Sample();
   EXPECT_EQ(ClusterFrom(sample, "here").links[0].one_way_ratio, 1);
   const MeasuredCollective largest = sample.collectives.back();
-  for (CollectiveKind kind : {CollectiveKind::kAllGather, CollectiveKind::kReduceScatter}) {
+  for (ir::CollectiveKind kind : {ir::CollectiveKind::kAllGather, ir::CollectiveKind::kReduceScatter}) {
     MeasuredCollective half = largest;
     half.kind = kind;
     sample.collectives.push_back(half);
@@ -80,4 +80,4 @@ TEST(ClusterFromTest, OneWayCollectivesHaveTheirOwnRatio) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::bench

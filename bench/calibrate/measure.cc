@@ -28,7 +28,7 @@
 #include "search/cluster/cluster_json.h"
 #include "search/cost/time.h"
 
-namespace cleave {
+namespace cleave::bench {
 namespace {
 
 constexpr int64_t kSmallest = 1 << 10, kLargest = 64 << 20;  // Bytes of a collective.
@@ -52,25 +52,25 @@ Seconds TimeOf(runtime::Comm& comm, const std::function<void()>& work) {
 }
 
 // Groups over the innermost `axes` axes; all groups work at once.
-MeasuredCollective MeasureCollective(runtime::Comm& comm, CollectiveKind kind, const std::vector<int>& axes,
+MeasuredCollective MeasureCollective(runtime::Comm& comm, ir::CollectiveKind kind, const std::vector<int>& axes,
                                      int64_t bytes, std::vector<float>& a, std::vector<float>& b) {
   const runtime::Group group = comm.CreateGroup(axes);
   const int64_t count = bytes / static_cast<int64_t>(sizeof(float));
   const runtime::Cut cut{.dimension = 0, .sizes = runtime::PieceSizes(count, group.size)};
   const Seconds seconds = TimeOf(comm, [&] {
     switch (kind) {
-      case CollectiveKind::kAllGather:
+      case ir::CollectiveKind::kAllGather:
         return comm.AllGather(a.data(), b.data(), {count}, cut, group);
-      case CollectiveKind::kReduceScatter:
+      case ir::CollectiveKind::kReduceScatter:
         return comm.ReduceScatter(a.data(), b.data(), {count}, cut, runtime::Reduction::kSum, group);
-      case CollectiveKind::kAllReduce:
+      case ir::CollectiveKind::kAllReduce:
         return comm.AllReduce(a.data(), count, runtime::Reduction::kMax, group);
-      case CollectiveKind::kAllToAll:
-      case CollectiveKind::kBroadcast:
-      case CollectiveKind::kPermute:
-      case CollectiveKind::kNeighborExchange:
-      case CollectiveKind::kSendReceive:
-      case CollectiveKind::kNeighborExchangeV2:
+      case ir::CollectiveKind::kAllToAll:
+      case ir::CollectiveKind::kBroadcast:
+      case ir::CollectiveKind::kPermute:
+      case ir::CollectiveKind::kNeighborExchange:
+      case ir::CollectiveKind::kSendReceive:
+      case ir::CollectiveKind::kNeighborExchangeV2:
         CLEAVE_UNREACHABLE();  // Not measured.
     }
   });
@@ -81,7 +81,8 @@ std::vector<MeasuredCollective> MeasureCollectives(runtime::Comm& comm) {
   const int axis_count = static_cast<int>(comm.mesh().size());
   std::vector<float> a(kLargest / sizeof(float), 1), b(kLargest / sizeof(float), 1);
   std::vector<MeasuredCollective> measured;
-  for (CollectiveKind kind : {CollectiveKind::kAllReduce, CollectiveKind::kAllGather, CollectiveKind::kReduceScatter}) {
+  for (ir::CollectiveKind kind :
+       {ir::CollectiveKind::kAllReduce, ir::CollectiveKind::kAllGather, ir::CollectiveKind::kReduceScatter}) {
     std::vector<int> axes;
     for (int axis = axis_count - 1; axis >= 0; --axis) {
       axes.insert(axes.begin(), axis);
@@ -120,23 +121,23 @@ Bytes MemoryPerRank(int64_t ranks) {
   return Bytes(static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE) / ranks);
 }
 
-Seconds PredictedProduct(const Cluster& cluster, const MeasuredProduct& product) {
+Seconds PredictedProduct(const search::Cluster& cluster, const MeasuredProduct& product) {
   int64_t size = 1;
   while (2.0 * static_cast<double>(size * size * size) < product.flops.value()) size *= 2;
-  const TensorType square{DType::kF32, {size, size}};
-  const Attributes attributes = {{attribute::kTransposeA, false}, {attribute::kTransposeB, true}};
-  return OpSeconds(cluster, DefinitionOf(OpKind::kMatmul), {square, square}, square, attributes);
+  const ir::TensorType square{ir::DType::kF32, {size, size}};
+  const ir::Attributes attributes = {{ir::attribute::kTransposeA, false}, {ir::attribute::kTransposeB, true}};
+  return search::OpSeconds(cluster, ir::DefinitionOf(ir::OpKind::kMatmul), {square, square}, square, attributes);
 }
 
 // The innermost axes of the mesh that make groups of `ranks`.
-std::vector<AxisId> InnermostAxes(const Mesh& mesh, int64_t ranks) {
-  std::vector<AxisId> axes = mesh.AxisIds();
+std::vector<ir::AxisId> InnermostAxes(const ir::Mesh& mesh, int64_t ranks) {
+  std::vector<ir::AxisId> axes = mesh.AxisIds();
   while (mesh.Size(axes) > ranks) axes.erase(axes.begin());
   return axes;
 }
 
-void PrintComparison(const Measurements& measurements, const Cluster& cluster) {
-  const Mesh mesh = MeshOfCluster(cluster);
+void PrintComparison(const Measurements& measurements, const search::Cluster& cluster) {
+  const ir::Mesh mesh = search::MeshOfCluster(cluster);
   const auto line = [](const std::string& what, const std::string& size, Seconds measured, Seconds predicted) {
     std::printf("%-24s %14s %12s %12s %8.2f\n", what.c_str(), size.c_str(), FormatSeconds(measured).c_str(),
                 FormatSeconds(predicted).c_str(), predicted.value() / measured.value());
@@ -144,8 +145,8 @@ void PrintComparison(const Measurements& measurements, const Cluster& cluster) {
   std::printf("%-24s %14s %12s %12s %8s\n", "what", "size", "measured", "predicted", "ratio");
   for (const MeasuredCollective& measured : measurements.collectives) {
     const Seconds predicted =
-        CollectiveSeconds(cluster, mesh, measured.kind, InnermostAxes(mesh, measured.ranks), measured.bytes);
-    line(std::string(CollectiveKindName(measured.kind)) + " of " + std::to_string(measured.ranks),
+        search::CollectiveSeconds(cluster, mesh, measured.kind, InnermostAxes(mesh, measured.ranks), measured.bytes);
+    line(std::string(ir::CollectiveKindName(measured.kind)) + " of " + std::to_string(measured.ranks),
          FormatBytes(measured.bytes), measured.seconds, predicted);
   }
   for (const MeasuredProduct& product : measurements.products) {
@@ -157,9 +158,9 @@ void PrintComparison(const Measurements& measurements, const Cluster& cluster) {
               cluster.memory_bytes_per_second / 1e9, omp_get_max_threads());
 }
 
-int Write(const Cluster& cluster, const std::string& path) {
+int Write(const search::Cluster& cluster, const std::string& path) {
   std::ofstream out(path);
-  out << ClusterJson(cluster);
+  out << search::ClusterJson(cluster);
   out.flush();
   if (out) {
     std::printf("written to %s; use it with `--cluster %s`\n", path.c_str(), path.c_str());
@@ -171,7 +172,8 @@ int Write(const Cluster& cluster, const std::string& path) {
 
 int Run(int64_t ranks, const std::string& path) {
   runtime::Mesh axes;  // As MeshOfCluster makes them.
-  for (int64_t prime : PrimeFactors(ranks)) axes.push_back({.name = "m" + std::to_string(axes.size()), .size = prime});
+  for (int64_t prime : ir::PrimeFactors(ranks))
+    axes.push_back({.name = "m" + std::to_string(axes.size()), .size = prime});
   runtime::Watch watch("calibrate");
   const runtime::Result<std::unique_ptr<runtime::Comm>> joined = runtime::Join({.mesh = axes}, watch);
   if (!joined.ok()) return static_cast<int>(joined.error().code);
@@ -182,13 +184,13 @@ int Run(int64_t ranks, const std::string& path) {
                             .memory_bytes_per_second = MeasureMemory(*comm),
                             .memory_per_rank = MemoryPerRank(ranks)};
   if (comm->rank() != 0) return 0;
-  const Cluster cluster = ClusterFrom(measurements, std::filesystem::path(path).stem().string());
+  const search::Cluster cluster = ClusterFrom(measurements, std::filesystem::path(path).stem().string());
   PrintComparison(measurements, cluster);
   return Write(cluster, path);
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::bench
 
 int main(int argc, char** argv) {
   const char* size = std::getenv("OMPI_COMM_WORLD_SIZE");
@@ -197,5 +199,5 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: mpirun -n RANKS measure FILE.json, with two ranks at least\n");
     return 2;
   }
-  return cleave::Run(ranks, argv[1]);
+  return cleave::bench::Run(ranks, argv[1]);
 }

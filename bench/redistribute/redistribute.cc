@@ -24,17 +24,17 @@
 #include "ir/sharding/mesh/mesh.h"
 #include "ir/tensor/types/types.h"
 
-namespace cleave {
+namespace cleave::bench {
 namespace {
 
 // The outer half of the axes crosses a link of weight 1, the others one of `inner_weight`.
-Mesh MeshOf(const std::vector<int64_t>& sizes, double inner_weight) {
-  std::vector<MeshAxis> axes;
+ir::Mesh MeshOf(const std::vector<int64_t>& sizes, double inner_weight) {
+  std::vector<ir::MeshAxis> axes;
   for (size_t i = 0; i < sizes.size(); ++i) {
     axes.push_back(
         {.name = "m" + std::to_string(i), .size = sizes[i], .weight = 2 * i < sizes.size() ? 1 : inner_weight});
   }
-  return *Mesh::Create(std::move(axes));
+  return *ir::Mesh::Create(std::move(axes));
 }
 
 // Processor time, so that other programs on the machine do not count.
@@ -52,15 +52,15 @@ struct Measurements {
   int proven = 0;
 };
 
-void Measure(const Mesh& mesh, const TensorType& type, bool may_be_partial, int pairs, std::mt19937& random,
+void Measure(const ir::Mesh& mesh, const ir::TensorType& type, bool may_be_partial, int pairs, std::mt19937& random,
              Measurements& all) {
   for (int i = 0; i < pairs; ++i) {
-    const Layout source = RandomLayout(mesh, type.shape.size(), may_be_partial, random);
-    const Layout target = RandomLayout(mesh, type.shape.size(), false, random);
+    const ir::Layout source = ir::RandomLayout(mesh, type.shape.size(), may_be_partial, random);
+    const ir::Layout target = ir::RandomLayout(mesh, type.shape.size(), false, random);
     const double start = ThreadMicroseconds();
-    const absl::StatusOr<Redistribution> plan = PlanRedistribution(mesh, type, source, target);
+    const absl::StatusOr<ir::Redistribution> plan = ir::PlanRedistribution(mesh, type, source, target);
     all.microseconds.push_back(ThreadMicroseconds() - start);
-    const double bound = CostAtLeast(mesh, type, source, target);
+    const double bound = ir::CostAtLeast(mesh, type, source, target);
     all.cost += plan->cost;
     all.bound += plan->is_cheapest ? plan->cost : bound;
     if (!plan->is_cheapest && bound > 0) all.worst = std::max(all.worst, plan->cost / bound);
@@ -77,19 +77,19 @@ void Run(int pairs, unsigned seed) {
       {"320 = 5*2^6", {5, 2, 2, 2, 2, 2, 2}},
       {"1024 = 2^10", {2, 2, 2, 2, 2, 2, 2, 2, 2, 2}},
   };
-  const Shape shapes[] = {{30720, 30720}, {30720, 1024, 15360}, {1000, 30522}, {64, 512, 12, 64}};
+  const ir::Shape shapes[] = {{30720, 30720}, {30720, 1024, 15360}, {1000, 30522}, {64, 512, 12, 64}};
   std::printf("%-12s %-7s %-20s %8s %9s %9s %8s %11s %7s\n", "ranks", "partial", "shape", "inner w", "median us",
               "max us", "proven", "over bound", "worst");
   std::mt19937 random(seed);
   for (const auto& [name, sizes] : meshes) {
     for (const bool may_be_partial : {false, true}) {
       for (const double inner_weight : {1.0, 0.1}) {
-        for (const Shape& shape : shapes) {
+        for (const ir::Shape& shape : shapes) {
           Measurements all;
-          Measure(MeshOf(sizes, inner_weight), {DType::kF32, shape}, may_be_partial, pairs, random, all);
+          Measure(MeshOf(sizes, inner_weight), {ir::DType::kF32, shape}, may_be_partial, pairs, random, all);
           std::sort(all.microseconds.begin(), all.microseconds.end());
           std::printf("%-12s %-7s %-20s %8.1f %9.0f %9.0f %7.1f%% %11.3f %7.2f\n", name, may_be_partial ? "yes" : "no",
-                      ShapeText(shape).c_str(), inner_weight, all.microseconds[all.microseconds.size() / 2],
+                      ir::ShapeText(shape).c_str(), inner_weight, all.microseconds[all.microseconds.size() / 2],
                       all.microseconds.back(), 100.0 * all.proven / pairs, all.bound > 0 ? all.cost / all.bound : 1,
                       all.worst);
         }
@@ -99,8 +99,8 @@ void Run(int pairs, unsigned seed) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::bench
 
 int main(int argc, char** argv) {
-  cleave::Run(argc > 1 ? std::atoi(argv[1]) : 1000, argc > 2 ? static_cast<unsigned>(std::atoi(argv[2])) : 1);
+  cleave::bench::Run(argc > 1 ? std::atoi(argv[1]) : 1000, argc > 2 ? static_cast<unsigned>(std::atoi(argv[2])) : 1);
 }

@@ -6,7 +6,7 @@
 #include "search/testing/image_models.h"
 #include "search/testing/models.h"
 
-namespace cleave {
+namespace cleave::bench {
 namespace {
 
 constexpr double kFastLink = 2e11;  // Bytes per second; only the ratio to the slow one matters.
@@ -18,38 +18,40 @@ double ThreadSeconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-Graph TwelveLayers() {
-  return testing::Gpt({.batch = 32, .seq = 1024, .vocab = 50304, .width = 768, .heads = 12, .layers = 12});
+ir::Graph TwelveLayers() {
+  return search::testing::Gpt({.batch = 32, .seq = 1024, .vocab = 50304, .width = 768, .heads = 12, .layers = 12});
 }
 
 }  // namespace
 
 const std::vector<Model>& Models() {
-  using testing::Mlp;
+  using search::testing::Mlp;
   static const std::vector<Model> models = {
-      {"mlp-3", testing::SeedNetwork},
+      {"mlp-3", search::testing::SeedNetwork},
       {"mlp-6", [] { return Mlp(1024, std::vector<int64_t>(7, 1024)); }},
       {"mlp-24", [] { return Mlp(4096, std::vector<int64_t>(25, 4096)); }},
       {"resnet-34",
        [] {
-         return testing::ResNet({.batch = 256, .size = 224, .channels = 64, .blocks = {3, 4, 6, 3}, .classes = 1000});
+         return search::testing::ResNet(
+             {.batch = 256, .size = 224, .channels = 64, .blocks = {3, 4, 6, 3}, .classes = 1000});
        }},
-      {"unet-4", [] { return testing::UNet({.batch = 64, .size = 256, .channels = 64, .levels = 4}); }},
+      {"unet-4", [] { return search::testing::UNet({.batch = 64, .size = 256, .channels = 64, .levels = 4}); }},
       {"experts-12",
        [] {
-         return testing::MixtureOfExperts({.tokens = 16384, .width = 1024, .hidden = 4096, .experts = 8, .layers = 12});
+         return search::testing::MixtureOfExperts(
+             {.tokens = 16384, .width = 1024, .hidden = 4096, .experts = 8, .layers = 12});
        }},
       {"gpt-12", TwelveLayers},
-      {"gpt-96", [] { return testing::Gpt(testing::Gpt3(1536)); }},
+      {"gpt-96", [] { return search::testing::Gpt(search::testing::Gpt3(1536)); }},
   };
   return models;
 }
 
-Cluster Flat(int64_t devices) {
+search::Cluster Flat(int64_t devices) {
   return {.name = "flat", .links = {{.name = "host", .count = devices, .bytes_per_second = kFastLink}}};
 }
 
-Cluster Hierarchical(int64_t devices) {
+search::Cluster Hierarchical(int64_t devices) {
   int64_t inside = 8;
   while (devices % inside != 0) --inside;
   return {.name = "hosts",
@@ -57,13 +59,14 @@ Cluster Hierarchical(int64_t devices) {
                     {.name = "host", .count = inside, .bytes_per_second = kFastLink}}};
 }
 
-std::optional<Found> Find(const Graph& graph, const Cluster& cluster, SearchAlgorithm algorithm) {
+std::optional<Found> Find(const ir::Graph& graph, const search::Cluster& cluster, ir::SearchAlgorithm algorithm) {
   Diagnostics diagnostics;
   const double start = ThreadSeconds();
-  std::optional<Plan> plan = Search(graph, cluster, {}, {.algorithm = algorithm, .dataset = {}}, diagnostics);
+  std::optional<ir::Plan> plan =
+      search::Search(graph, cluster, {}, {.algorithm = algorithm, .dataset = {}}, diagnostics);
   const double seconds = ThreadSeconds() - start;
   if (!plan.has_value()) return std::nullopt;
   return Found{.plan = *std::move(plan), .seconds = seconds};
 }
 
-}  // namespace cleave
+}  // namespace cleave::bench

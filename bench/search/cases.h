@@ -13,29 +13,29 @@
 #include "search/cluster/cluster.h"
 #include "search/search.h"
 
-namespace cleave {
+namespace cleave::bench {
 
 struct Model {
   std::string name;
-  std::function<Graph()> make;
+  std::function<ir::Graph()> make;
 };
 
 const std::vector<Model>& Models();
 
 // One link for all.
-Cluster Flat(int64_t devices);
+search::Cluster Flat(int64_t devices);
 
 // Hosts whose number of devices divides `devices` and is at most 8; between hosts a tenth of the bandwidth.
-Cluster Hierarchical(int64_t devices);
+search::Cluster Hierarchical(int64_t devices);
 
 struct Found {
-  Plan plan;
+  ir::Plan plan;
   double seconds = 0;  // Processor time of the whole call of Search, so that other programs do not count.
 };
 
 // nullopt if the algorithm has no plan.
-std::optional<Found> Find(const Graph& graph, const Cluster& cluster, SearchAlgorithm algorithm);
+std::optional<Found> Find(const ir::Graph& graph, const search::Cluster& cluster, ir::SearchAlgorithm algorithm);
 
-}  // namespace cleave
+}  // namespace cleave::bench
 
 #endif  // CLEAVE_BENCH_SEARCH_CASES_H_

@@ -7,7 +7,7 @@
 #include "ir/sharding/mesh/mesh.h"
 #include "ir/sharding/strategy/strategy.h"
 
-namespace cleave {
+namespace cleave::bench {
 namespace {
 
 struct Division {
@@ -16,7 +16,7 @@ struct Division {
 };
 
 // The largest share of a rank, as a part of the product.
-double LargestShare(const Rule& rule, const Strategy& strategy, const Mesh& mesh) {
+double LargestShare(const ir::Rule& rule, const ir::Strategy& strategy, const ir::Mesh& mesh) {
   double share = 1;
   for (size_t factor = 0; factor < rule.factors.size(); ++factor) {
     const int64_t size = rule.factors[factor].size, pieces = mesh.Size(strategy.cuts[factor]);
@@ -25,31 +25,32 @@ double LargestShare(const Rule& rule, const Strategy& strategy, const Mesh& mesh
   return share;
 }
 
-Division DivisionOf(const Graph& graph, const Plan& plan) {
-  std::set<AxisId> used;
+Division DivisionOf(const ir::Graph& graph, const ir::Plan& plan) {
+  std::set<ir::AxisId> used;
   double work = 0, largest = 0;
-  for (const Op& op : graph.ops) {
-    const OpDefinition& definition = DefinitionOf(op);
-    if (op.phase != Phase::kForward || definition.op_class != OpClass::kProduct) continue;
-    const Strategy& strategy = plan.ops[op.id].strategy;
-    for (const std::vector<AxisId>& axes : strategy.cuts) used.insert(axes.begin(), axes.end());
-    const double flops = static_cast<double>(definition.flops(InputTypes(graph, op), op.type, op.attributes).value());
+  for (const ir::Op& op : graph.ops) {
+    const ir::OpDefinition& definition = ir::DefinitionOf(op);
+    if (op.phase != ir::Phase::kForward || definition.op_class != ir::OpClass::kProduct) continue;
+    const ir::Strategy& strategy = plan.ops[op.id].strategy;
+    for (const std::vector<ir::AxisId>& axes : strategy.cuts) used.insert(axes.begin(), axes.end());
+    const double flops =
+        static_cast<double>(definition.flops(ir::InputTypes(graph, op), op.type, op.attributes).value());
     work += flops;
-    largest += flops * LargestShare(RuleOf(graph, op), strategy, plan.mesh);
+    largest += flops * LargestShare(ir::RuleOf(graph, op), strategy, plan.mesh);
   }
-  return {.ranks = plan.mesh.Size(std::vector<AxisId>(used.begin(), used.end())),
+  return {.ranks = plan.mesh.Size(std::vector<ir::AxisId>(used.begin(), used.end())),
           .evenness = work / (largest * plan.mesh.rank_count())};
 }
 
-void PrintRow(const Model& model, const Graph& graph, int64_t devices) {
-  const std::optional<Found> data_parallel = Find(graph, Flat(devices), SearchAlgorithm::kDataParallel);
-  const std::optional<Found> sapp = Find(graph, Flat(devices), SearchAlgorithm::kSapp);
+void PrintRow(const Model& model, const ir::Graph& graph, int64_t devices) {
+  const std::optional<Found> data_parallel = Find(graph, Flat(devices), ir::SearchAlgorithm::kDataParallel);
+  const std::optional<Found> sapp = Find(graph, Flat(devices), ir::SearchAlgorithm::kSapp);
   std::printf("%-11s %7lld", model.name.c_str(), static_cast<long long>(devices));
   if (!sapp.has_value() || !data_parallel.has_value()) {
     std::printf(" no plan\n");
     return;
   }
-  for (const Plan* plan : {&data_parallel->plan, &sapp->plan}) {
+  for (const ir::Plan* plan : {&data_parallel->plan, &sapp->plan}) {
     const Division division = DivisionOf(graph, *plan);
     std::printf(" %8lld %7.1f%% %12.4e", static_cast<long long>(division.ranks), 100 * division.evenness,
                 plan->search.cost);
@@ -65,11 +66,11 @@ void PrintOdd(const TableOptions& options) {
               "ranks", "even", "sapp cost", "sapp/dp", "sapp s");
   for (const Model& model : Models()) {
     if (!options.model.empty() && options.model != model.name) continue;
-    const Graph graph = model.make();
+    const ir::Graph graph = model.make();
     for (const int64_t devices : {3, 5, 6, 7, 10, 12, 24, 96, 100, 1000, 1023}) {
       if (devices <= options.most_devices) PrintRow(model, graph, devices);
     }
   }
 }
 
-}  // namespace cleave
+}  // namespace cleave::bench

@@ -4,7 +4,7 @@
 #include "bench/search/cases.h"
 #include "bench/search/tables.h"
 
-namespace cleave {
+namespace cleave::bench {
 namespace {
 
 // What is known about the best cost. The mark says: ' ' it is the best, '<' a lower bound, '?' the least that was
@@ -16,7 +16,7 @@ struct Bound {
 
 std::optional<Bound> BoundOf(const std::optional<Found>& exact) {
   if (!exact.has_value()) return std::nullopt;
-  const SearchSummary& search = exact->plan.search;
+  const ir::SearchSummary& search = exact->plan.search;
   if (!search.lower_bound.has_value()) return Bound{.cost = search.cost, .mark = '?'};
   return Bound{.cost = *search.lower_bound, .mark = search.cost <= *search.lower_bound * (1 + 1e-9) ? ' ' : '<'};
 }
@@ -26,10 +26,10 @@ double Over(double cost, double bound) {
   return cost > 0 ? std::numeric_limits<double>::infinity() : 1;
 }
 
-void PrintRow(const Model& model, const Graph& graph, const Cluster& cluster) {
-  const std::optional<Found> data_parallel = Find(graph, cluster, SearchAlgorithm::kDataParallel);
-  const std::optional<Found> sapp = Find(graph, cluster, SearchAlgorithm::kSapp);
-  const std::optional<Found> exact = Find(graph, cluster, SearchAlgorithm::kExact);
+void PrintRow(const Model& model, const ir::Graph& graph, const search::Cluster& cluster) {
+  const std::optional<Found> data_parallel = Find(graph, cluster, ir::SearchAlgorithm::kDataParallel);
+  const std::optional<Found> sapp = Find(graph, cluster, ir::SearchAlgorithm::kSapp);
+  const std::optional<Found> exact = Find(graph, cluster, ir::SearchAlgorithm::kExact);
   const std::optional<Bound> bound = BoundOf(exact);
   std::printf("%-11s %7lld %-6s", model.name.c_str(), static_cast<long long>(cluster.devices()), cluster.name.c_str());
   for (const std::optional<Found>& found : {data_parallel, sapp, exact}) {
@@ -64,7 +64,7 @@ void PrintQuality(const TableOptions& options) {
               "exact", "dp/best", "sapp/best", "sapp s", "exact s");
   for (const Model& model : Models()) {
     if (!options.model.empty() && options.model != model.name) continue;
-    const Graph graph = model.make();
+    const ir::Graph graph = model.make();
     for (const int64_t devices : {2, 6, 8, 12, 16, 64, 256, 1024}) {
       if (devices > options.most_devices) continue;
       PrintRow(model, graph, Flat(devices));
@@ -73,4 +73,4 @@ void PrintQuality(const TableOptions& options) {
   }
 }
 
-}  // namespace cleave
+}  // namespace cleave::bench

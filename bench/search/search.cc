@@ -18,16 +18,16 @@
 
 int main(int argc, char** argv) {
   const std::string table = argc > 1 ? argv[1] : "";
-  cleave::TableOptions options;
+  cleave::bench::TableOptions options;
   if (argc > 2 && std::string(argv[2]) != "all") options.model = argv[2];
   if (argc > 3) options.most_devices = std::atoll(argv[3]);
   if (argc > 4) options.repetitions = std::atoi(argv[4]);
   if (table == "quality") {
-    cleave::PrintQuality(options);
+    cleave::bench::PrintQuality(options);
   } else if (table == "speed") {
-    cleave::PrintSpeed(options);
+    cleave::bench::PrintSpeed(options);
   } else if (table == "odd") {
-    cleave::PrintOdd(options);
+    cleave::bench::PrintOdd(options);
   } else {
     std::cerr << "usage: search quality|speed|odd [MODEL|all [MOST_DEVICES [REPETITIONS]]]\n";
     return 2;

@@ -6,7 +6,7 @@
 #include "bench/search/tables.h"
 #include "search/testing/models.h"
 
-namespace cleave {
+namespace cleave::bench {
 namespace {
 
 struct Times {
@@ -14,7 +14,8 @@ struct Times {
   double median = 0;
 };
 
-std::optional<Times> TimesOf(const Graph& graph, const Cluster& cluster, SearchAlgorithm algorithm, int repetitions) {
+std::optional<Times> TimesOf(const ir::Graph& graph, const search::Cluster& cluster, ir::SearchAlgorithm algorithm,
+                             int repetitions) {
   std::vector<double> seconds;
   for (int i = 0; i < repetitions; ++i) {
     const std::optional<Found> found = Find(graph, cluster, algorithm);
@@ -26,11 +27,11 @@ std::optional<Times> TimesOf(const Graph& graph, const Cluster& cluster, SearchA
 }
 
 void PrintRow(int layers, int64_t devices, const TableOptions& options) {
-  testing::GptShape shape = testing::Gpt3(1536);
+  search::testing::GptShape shape = search::testing::Gpt3(1536);
   shape.layers = layers;
-  const Graph graph = testing::Gpt(shape);
+  const ir::Graph graph = search::testing::Gpt(shape);
   std::printf("%6d %6zu %7lld", layers, graph.ops.size(), static_cast<long long>(devices));
-  for (const SearchAlgorithm algorithm : {SearchAlgorithm::kSapp, SearchAlgorithm::kExact}) {
+  for (const ir::SearchAlgorithm algorithm : {ir::SearchAlgorithm::kSapp, ir::SearchAlgorithm::kExact}) {
     const std::optional<Times> times = TimesOf(graph, Hierarchical(devices), algorithm, options.repetitions);
     if (times.has_value()) {
       std::printf(" %9.3f %9.3f", times->least, times->median);
@@ -54,4 +55,4 @@ void PrintSpeed(const TableOptions& options) {
   std::printf("# published: autoparallel 46.9 s for 32 layers on 64 devices, 29.7 s on 1,024\n");
 }
 
-}  // namespace cleave
+}  // namespace cleave::bench

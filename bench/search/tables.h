@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-namespace cleave {
+namespace cleave::bench {
 
 struct TableOptions {
   std::string model;               // Only this one; empty: all.
@@ -22,6 +22,6 @@ void PrintSpeed(const TableOptions& options);
 // The plans for numbers of devices that are not powers of two.
 void PrintOdd(const TableOptions& options);
 
-}  // namespace cleave
+}  // namespace cleave::bench
 
 #endif  // CLEAVE_BENCH_SEARCH_TABLES_H_

@@ -5,10 +5,10 @@
 #include "codegen/cpu/makefile.h"  // IWYU pragma: export
 #include "codegen/source/target.h"
 
-namespace cleave {
+namespace cleave::codegen {
 
 const Target& CpuTarget();
 
-}  // namespace cleave
+}  // namespace cleave::codegen
 
 #endif  // CLEAVE_CODEGEN_CPU_CPU_H_

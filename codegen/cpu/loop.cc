@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/source/loop.h"
 
-namespace cleave {
+namespace cleave::codegen {
 namespace {
 
 // Loops over at least so many elements are shared among threads. For fewer, starting the threads costs more (about 5
@@ -29,22 +29,22 @@ void OpenLoops(const LoopShape& shape, SourceWriter& writer) {
 
 }  // namespace
 
-void EmitLoop(Emission& emission, const FusedLoop& loop, SourceWriter& writer) {
+void EmitLoop(Emission& emission, const ir::FusedLoop& loop, SourceWriter& writer) {
   const std::vector<int> outputs = WritingSteps(emission, loop);
   Announce(emission, loop.steps, "", writer);
-  Watch(emission, outputs.front(), ComputeOf(emission.step(outputs.front()))->output, writer);
+  Watch(emission, outputs.front(), ir::ComputeOf(emission.step(outputs.front()))->output, writer);
   const LoopShape shape = ShapeOf(emission, loop);
-  const auto element = [&](ValueId value, const LoopSpan& span) {
+  const auto element = [&](ir::ValueId value, const LoopSpan& span) {
     return absl::StrCat(emission.names[value], "[", shape.IndexText(span), "]");
   };
   OpenLoops(shape, writer);
   EmitLoopBody(emission, loop,
                {.read = element,
-                .write = [&](ValueId value) { return element(value, shape.All()); },
-                .step_number = [&](ValueId value) { return emission.names[value]; }},
+                .write = [&](ir::ValueId value) { return element(value, shape.All()); },
+                .step_number = [&](ir::ValueId value) { return emission.names[value]; }},
                writer);
   for (size_t i = 0; i < shape.axes.size(); ++i) writer.Close("}");
   WatchOtherResults(emission, outputs, writer);
 }
 
-}  // namespace cleave
+}  // namespace cleave::codegen

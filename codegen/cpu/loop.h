@@ -4,12 +4,12 @@
 
 #include "codegen/source/emission.h"
 
-namespace cleave {
+namespace cleave::codegen {
 
 // Writes the loop, with its comment and its lines for the watch. Values that only the loop uses become local constants,
 // or part of the expression that uses them.
-void EmitLoop(Emission& emission, const FusedLoop& loop, SourceWriter& writer);
+void EmitLoop(Emission& emission, const ir::FusedLoop& loop, SourceWriter& writer);
 
-}  // namespace cleave
+}  // namespace cleave::codegen
 
 #endif  // CLEAVE_CODEGEN_CPU_LOOP_H_

@@ -1,6 +1,6 @@
 #include "codegen/cpu/makefile.h"
 
-namespace cleave {
+namespace cleave::codegen {
 namespace {
 
 constexpr char kOpening[] =
@@ -32,4 +32,4 @@ std::string CpuMakefile(const ProgramSources& sources) {
   return Makefile({.opening = kOpening, .hot = kHot, .rules = kRules}, sources);
 }
 
-}  // namespace cleave
+}  // namespace cleave::codegen

@@ -2,7 +2,7 @@
 
 #include "codegen/cuda/loop.h"
 
-namespace cleave {
+namespace cleave::codegen {
 namespace {
 
 constexpr absl::string_view kHeaders[] = {"runtime/device/cuda/cuda.h", "runtime/device/cuda/step_numbers.h",
@@ -27,4 +27,4 @@ const Target& CudaTarget() {
   return kTarget;
 }
 
-}  // namespace cleave
+}  // namespace cleave::codegen

@@ -5,10 +5,10 @@
 #include "codegen/cuda/makefile.h"  // IWYU pragma: export
 #include "codegen/source/target.h"
 
-namespace cleave {
+namespace cleave::codegen {
 
 const Target& CudaTarget();
 
-}  // namespace cleave
+}  // namespace cleave::codegen
 
 #endif  // CLEAVE_CODEGEN_CUDA_CUDA_H_

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "codegen/runtime_files/runtime_files.h"
 
-namespace cleave {
+namespace cleave::codegen {
 namespace {
 
 // Every word of the runtime that begins with a capital letter, also in comments.
@@ -48,4 +48,4 @@ std::string KernelName(Emission& emission, int step) {
   return candidate;
 }
 
-}  // namespace cleave
+}  // namespace cleave::codegen

@@ -25,12 +25,12 @@
 #include "codegen/cuda/kernel_name.h"
 #include "codegen/source/loop.h"
 
-namespace cleave {
+namespace cleave::codegen {
 namespace {
 
 // A buffer that the kernel uses, under the name that its values share.
 struct Buffer {
-  ValueId value;
+  ir::ValueId value;
   bool written = false;
 };
 
@@ -38,18 +38,18 @@ struct Buffer {
 struct Registers {
   std::string name;
   std::string place;  // "h2_matmul + at"
-  DType dtype = DType::kF32;
+  ir::DType dtype = ir::DType::kF32;
   bool loaded = false;
   bool stored = false;
 };
 
 class KernelEmitter {
  public:
-  KernelEmitter(Emission& emission, const FusedLoop& loop)
+  KernelEmitter(Emission& emission, const ir::FusedLoop& loop)
       : emission_(emission), loop_(loop), shape_(ShapeOf(emission, loop)), width_(Width()) {
     for (const int i : loop_.steps) {
-      const Compute& compute = ComputeAt(i);
-      for (const ValueId value : compute.inputs) names_.Reserve(emission_.names[value]);
+      const ir::Compute& compute = ComputeAt(i);
+      for (const ir::ValueId value : compute.inputs) names_.Reserve(emission_.names[value]);
       names_.Reserve(emission_.names[compute.output]);
     }
     // With one axis its index is the element's number.
@@ -61,9 +61,9 @@ class KernelEmitter {
   void Run(SourceWriter& writer) {
     SourceWriter statements(width_ > 1 ? 6 : 4);
     EmitLoopBody(emission_, loop_,
-                 {.read = [this](ValueId value, const LoopSpan& span) { return Read(value, span); },
-                  .write = [this](ValueId value) { return Write(value); },
-                  .step_number = [this](ValueId value) { return StepNumber(value); }},
+                 {.read = [this](ir::ValueId value, const LoopSpan& span) { return Read(value, span); },
+                  .write = [this](ir::ValueId value) { return Write(value); },
+                  .step_number = [this](ir::ValueId value) { return StepNumber(value); }},
                  statements);
     const std::string name = KernelName(emission_, loop_.steps.back());
     EmitKernel(name, statements);
@@ -71,9 +71,9 @@ class KernelEmitter {
   }
 
  private:
-  const Compute& ComputeAt(int i) const { return *ComputeOf(emission_.step(i)); }
-  DType TypeOf(ValueId value) const { return emission_.value(value).type.dtype; }
-  bool HasMemory(ValueId value) const { return emission_.storage.root[value].has_value(); }
+  const ir::Compute& ComputeAt(int i) const { return *ir::ComputeOf(emission_.step(i)); }
+  ir::DType TypeOf(ir::ValueId value) const { return emission_.value(value).type.dtype; }
+  bool HasMemory(ir::ValueId value) const { return emission_.storage.root[value].has_value(); }
 
   // The number of elements that a thread takes at once: 16 bytes of the widest type if every operand has whole runs of
   // so many (buffers begin at multiples of 64 bytes), otherwise one.
@@ -81,13 +81,13 @@ class KernelEmitter {
     if (shape_.axes.empty()) return 1;
     bool is_narrow = true;
     for (const int i : loop_.steps) {
-      const Compute& compute = ComputeAt(i);
+      const ir::Compute& compute = ComputeAt(i);
       for (size_t input = 0; input < compute.inputs.size(); ++input) {
-        const LoopSpan span = *SpanOfInput(emission_.program, compute, static_cast<int>(input));
-        const ValueId value = compute.inputs[input];
-        if (HasMemory(value) && shape_.AxesOf(span).back()) is_narrow &= TypeOf(value) == DType::kBf16;
+        const LoopSpan span = *ir::SpanOfInput(emission_.program, compute, static_cast<int>(input));
+        const ir::ValueId value = compute.inputs[input];
+        if (HasMemory(value) && shape_.AxesOf(span).back()) is_narrow &= TypeOf(value) == ir::DType::kBf16;
       }
-      if (HasMemory(compute.output)) is_narrow &= TypeOf(compute.output) == DType::kBf16;
+      if (HasMemory(compute.output)) is_narrow &= TypeOf(compute.output) == ir::DType::kBf16;
     }
     const SizeProduct& run = shape_.axes.back().size;
     if (is_narrow && run.IsMultipleOf(8)) return 8;
@@ -113,7 +113,7 @@ class KernelEmitter {
     }
   }
 
-  std::string Read(ValueId value, const LoopSpan& span) {
+  std::string Read(ir::ValueId value, const LoopSpan& span) {
     BufferOf(value);
     const std::vector<bool> has = shape_.AxesOf(span);
     const std::string index = IndexText(span);
@@ -123,7 +123,7 @@ class KernelEmitter {
     return absl::StrCat(registers.name, "[", lane_, "]");
   }
 
-  std::string Write(ValueId value) {
+  std::string Write(ir::ValueId value) {
     BufferOf(value).written = true;
     if (width_ == 1) return absl::StrCat(emission_.names[value], "[", at_, "]");
     Registers& registers = RegistersOf(value, at_);
@@ -131,7 +131,7 @@ class KernelEmitter {
     return absl::StrCat(registers.name, "[", lane_, "]");
   }
 
-  std::string StepNumber(ValueId value) {
+  std::string StepNumber(ir::ValueId value) {
     if (std::find(step_numbers_.begin(), step_numbers_.end(), value) == step_numbers_.end()) {
       step_numbers_.push_back(value);
     }
@@ -147,14 +147,14 @@ class KernelEmitter {
     return shape_.IndexText(span);
   }
 
-  Buffer& BufferOf(ValueId value) {
+  Buffer& BufferOf(ir::ValueId value) {
     for (Buffer& buffer : buffers_) {
       if (emission_.names[buffer.value] == emission_.names[value]) return buffer;
     }
     return buffers_.emplace_back(Buffer{.value = value});
   }
 
-  Registers& RegistersOf(ValueId value, const std::string& index) {
+  Registers& RegistersOf(ir::ValueId value, const std::string& index) {
     const std::string place = absl::StrCat(emission_.names[value], " + ", index);
     for (Registers& registers : registers_) {
       if (registers.place == place) return registers;
@@ -172,7 +172,7 @@ class KernelEmitter {
     for (const Buffer& buffer : buffers_) {
       if (!buffer.written) parameters.push_back(absl::StrCat("const ", ParameterText(buffer)));
     }
-    for (const ValueId number : step_numbers_) {
+    for (const ir::ValueId number : step_numbers_) {
       parameters.push_back(absl::StrCat("const float* __restrict__ ", emission_.names[number]));
     }
     for (const Buffer& buffer : buffers_) {
@@ -248,7 +248,7 @@ class KernelEmitter {
     for (const Buffer& buffer : buffers_) {
       if (!buffer.written) arguments.push_back(emission_.names[buffer.value]);
     }
-    for (const ValueId number : step_numbers_) arguments.push_back(emission_.StepNumberPlace(number));
+    for (const ir::ValueId number : step_numbers_) arguments.push_back(emission_.StepNumberPlace(number));
     for (const Buffer& buffer : buffers_) {
       if (buffer.written) arguments.push_back(emission_.names[buffer.value]);
     }
@@ -257,7 +257,7 @@ class KernelEmitter {
   }
 
   Emission& emission_;
-  const FusedLoop& loop_;
+  const ir::FusedLoop& loop_;
   LoopShape shape_;
   int width_;
   Identifiers names_;  // Of the kernel.
@@ -268,14 +268,14 @@ class KernelEmitter {
   std::vector<std::pair<std::string, std::string>> sizes_;  // Parameter and argument.
   std::vector<Buffer> buffers_;                             // In the order in which they are named.
   std::vector<Registers> registers_;
-  std::vector<ValueId> step_numbers_;
+  std::vector<ir::ValueId> step_numbers_;
   std::set<size_t> indexed_axes_;
 };
 
 }  // namespace
 
-void EmitKernelOfLoop(Emission& emission, const FusedLoop& loop, SourceWriter& writer) {
+void EmitKernelOfLoop(Emission& emission, const ir::FusedLoop& loop, SourceWriter& writer) {
   KernelEmitter(emission, loop).Run(writer);
 }
 
-}  // namespace cleave
+}  // namespace cleave::codegen

@@ -4,11 +4,11 @@
 
 #include "codegen/source/emission.h"
 
-namespace cleave {
+namespace cleave::codegen {
 
 // Writes the kernel above the program's struct, and its launch, with comment and lines for the watch, to `writer`.
-void EmitKernelOfLoop(Emission& emission, const FusedLoop& loop, SourceWriter& writer);
+void EmitKernelOfLoop(Emission& emission, const ir::FusedLoop& loop, SourceWriter& writer);
 
-}  // namespace cleave
+}  // namespace cleave::codegen
 
 #endif  // CLEAVE_CODEGEN_CUDA_LOOP_H_

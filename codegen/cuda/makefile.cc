@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace cleave {
+namespace cleave::codegen {
 namespace {
 
 constexpr char kOpening[] =
@@ -139,4 +139,4 @@ std::string CudaMakefile(const ProgramSources& sources) {
       sources);
 }
 
-}  // namespace cleave
+}  // namespace cleave::codegen

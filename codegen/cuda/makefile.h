@@ -6,11 +6,11 @@
 
 #include "codegen/source/makefile.h"
 
-namespace cleave {
+namespace cleave::codegen {
 
 // Sources lie beside program.cu.
 std::string CudaMakefile(const ProgramSources& sources);
 
-}  // namespace cleave
+}  // namespace cleave::codegen
 
 #endif  // CLEAVE_CODEGEN_CUDA_MAKEFILE_H_

@@ -9,7 +9,7 @@
 #include "codegen/fixtures/workspace.h"
 #include "gtest/gtest.h"
 
-namespace cleave {
+namespace cleave::codegen {
 namespace {
 
 constexpr char kNvcc[] = R"sh(#!/bin/sh
@@ -125,4 +125,4 @@ TEST(CudaMakefile, SaysWhatIsNotThere) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::codegen

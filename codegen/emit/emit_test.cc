@@ -12,7 +12,7 @@
 #include "codegen/emit/text.h"
 #include "gtest/gtest.h"
 
-namespace cleave {
+namespace cleave::codegen {
 namespace {
 
 TEST(Identifiers, AreMadeOfNames) {
@@ -153,4 +153,4 @@ TEST(SourceWriter, AlignsTheCommentsOfNeighbouringLines) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::codegen

@@ -6,7 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 
-namespace cleave {
+namespace cleave::codegen {
 namespace {
 
 // Sorted. Keywords of C++17 and C++20, names of the standard library's macros, and what generated programs declare.
@@ -212,4 +212,4 @@ std::string Identifiers::Unique(absl::string_view wish) {
   return candidate;
 }
 
-}  // namespace cleave
+}  // namespace cleave::codegen

@@ -16,7 +16,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace cleave {
+namespace cleave::codegen {
 
 class Identifiers {
  public:
@@ -45,6 +45,6 @@ std::string TypeName(absl::string_view name);
 // Whether the word is a keyword of C++, or a word that generated programs use for themselves.
 bool IsReserved(absl::string_view identifier);
 
-}  // namespace cleave
+}  // namespace cleave::codegen
 
 #endif  // CLEAVE_CODEGEN_EMIT_IDENTIFIERS_H_

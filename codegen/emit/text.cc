@@ -11,7 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "base/check/check.h"
 
-namespace cleave {
+namespace cleave::codegen {
 
 std::string StringLiteral(absl::string_view text) {
   std::string literal = "\"";
@@ -191,4 +191,4 @@ void SourceWriter::Gap() {
   text_.push_back('\n');
 }
 
-}  // namespace cleave
+}  // namespace cleave::codegen

@@ -8,7 +8,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace cleave {
+namespace cleave::codegen {
 
 // A string literal with quotes. Everything outside of printable ASCII is written in octal, so any name is safe.
 std::string StringLiteral(absl::string_view text);
@@ -70,6 +70,6 @@ class SourceWriter {
   int indent_ = 0;
 };
 
-}  // namespace cleave
+}  // namespace cleave::codegen
 
 #endif  // CLEAVE_CODEGEN_EMIT_TEXT_H_

@@ -10,7 +10,7 @@
 #include "absl/strings/strip.h"
 #include "base/check/check.h"
 
-namespace cleave {
+namespace cleave::codegen {
 namespace {
 
 constexpr absl::string_view kEverything = "runtime/runtime.h";
@@ -149,4 +149,4 @@ std::vector<NeededFile> NeededFiles(absl::string_view program, absl::Span<const 
   return needed;
 }
 
-}  // namespace cleave
+}  // namespace cleave::codegen

@@ -17,7 +17,7 @@
 #include "absl/types/span.h"
 #include "codegen/runtime_files/runtime_files.h"
 
-namespace cleave {
+namespace cleave::codegen {
 
 struct NeededFile {
   std::string path;
@@ -32,6 +32,6 @@ std::vector<NeededFile> NeededFiles(absl::string_view program, absl::Span<const 
 // The names that a header declares outside of any type, in order.
 std::vector<absl::string_view> DeclaredNames(absl::string_view header);
 
-}  // namespace cleave
+}  // namespace cleave::codegen
 
 #endif  // CLEAVE_CODEGEN_RUNTIME_FILES_NEEDED_FILES_H_

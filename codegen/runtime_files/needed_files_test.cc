@@ -10,7 +10,7 @@
 #include "absl/strings/strip.h"
 #include "gtest/gtest.h"
 
-namespace cleave {
+namespace cleave::codegen {
 namespace {
 
 // A runtime of two kernels; the second is written with the first, and a table of its own.
@@ -139,4 +139,4 @@ TEST(RuntimeFiles, OfASmallProgramAreFew) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::codegen

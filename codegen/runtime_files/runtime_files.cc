@@ -1,6 +1,6 @@
 #include "codegen/runtime_files/runtime_files.h"
 
-namespace cleave {
+namespace cleave::codegen {
 namespace {
 
 constexpr RuntimeFile kFiles[] = {
@@ -11,4 +11,4 @@ constexpr RuntimeFile kFiles[] = {
 
 absl::Span<const RuntimeFile> RuntimeFiles() { return kFiles; }
 
-}  // namespace cleave
+}  // namespace cleave::codegen

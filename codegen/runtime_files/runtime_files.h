@@ -6,7 +6,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 
-namespace cleave {
+namespace cleave::codegen {
 
 struct RuntimeFile {
   absl::string_view path;  // "runtime/comm/comm.h"
@@ -16,6 +16,6 @@ struct RuntimeFile {
 // Every header and source that a generated program needs, ordered by path.
 absl::Span<const RuntimeFile> RuntimeFiles();
 
-}  // namespace cleave
+}  // namespace cleave::codegen
 
 #endif  // CLEAVE_CODEGEN_RUNTIME_FILES_RUNTIME_FILES_H_

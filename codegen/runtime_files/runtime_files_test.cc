@@ -8,7 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "gtest/gtest.h"
 
-namespace cleave {
+namespace cleave::codegen {
 namespace {
 
 std::set<std::string> Paths() {
@@ -41,4 +41,4 @@ TEST(RuntimeFiles, HoldEveryHeaderThatTheyInclude) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::codegen

@@ -2,11 +2,11 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace cleave {
+namespace cleave::codegen {
 namespace {
 
 // The fields of an AttentionShape (runtime/kernels), without those that keep their default.
-std::string ShapeText(Emission& emission, const AttentionInputs& inputs) {
+std::string ShapeText(Emission& emission, const ir::AttentionInputs& inputs) {
   Sizes& sizes = emission.sizes;
   const int rank = emission.value(inputs.q).type.rank();
   std::string text = absl::StrCat(
@@ -21,9 +21,9 @@ std::string ShapeText(Emission& emission, const AttentionInputs& inputs) {
 
 }  // namespace
 
-void EmitAttention(Emission& emission, const AttentionForward& attention, SourceWriter& writer) {
+void EmitAttention(Emission& emission, const ir::AttentionForward& attention, SourceWriter& writer) {
   const Names& names = emission.names;
-  const AttentionInputs& inputs = attention.inputs;
+  const ir::AttentionInputs& inputs = attention.inputs;
   Announce(emission, attention.steps, "", writer);
   Watch(emission, attention.steps.back(), attention.output, writer);
   writer.Call("Attention(",
@@ -31,9 +31,9 @@ void EmitAttention(Emission& emission, const AttentionForward& attention, Source
               ");");
 }
 
-void EmitAttentionGradient(Emission& emission, const AttentionBackward& attention, SourceWriter& writer) {
+void EmitAttentionGradient(Emission& emission, const ir::AttentionBackward& attention, SourceWriter& writer) {
   const Names& names = emission.names;
-  const AttentionInputs& inputs = attention.inputs;
+  const ir::AttentionInputs& inputs = attention.inputs;
   Announce(emission, attention.steps, "", writer);
   Watch(emission, attention.steps.back(), attention.q_gradient, writer);
   writer.Call(
@@ -43,4 +43,4 @@ void EmitAttentionGradient(Emission& emission, const AttentionBackward& attentio
       ");");
 }
 
-}  // namespace cleave
+}  // namespace cleave::codegen

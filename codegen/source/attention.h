@@ -4,12 +4,12 @@
 
 #include "codegen/source/emission.h"
 
-namespace cleave {
+namespace cleave::codegen {
 
 // Write the call with its comment and its line for the watch.
-void EmitAttention(Emission& emission, const AttentionForward& attention, SourceWriter& writer);
-void EmitAttentionGradient(Emission& emission, const AttentionBackward& attention, SourceWriter& writer);
+void EmitAttention(Emission& emission, const ir::AttentionForward& attention, SourceWriter& writer);
+void EmitAttentionGradient(Emission& emission, const ir::AttentionBackward& attention, SourceWriter& writer);
 
-}  // namespace cleave
+}  // namespace cleave::codegen
 
 #endif  // CLEAVE_CODEGEN_SOURCE_ATTENTION_H_

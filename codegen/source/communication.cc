@@ -4,18 +4,18 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
-namespace cleave {
+namespace cleave::codegen {
 namespace {
 
-std::string ReductionText(Reduction reduction) {
+std::string ReductionText(ir::Reduction reduction) {
   switch (reduction) {
-    case Reduction::kSum:
+    case ir::Reduction::kSum:
       return "Reduction::kSum";
-    case Reduction::kMax:
+    case ir::Reduction::kMax:
       return "Reduction::kMax";
-    case Reduction::kMin:
+    case ir::Reduction::kMin:
       return "Reduction::kMin";
-    case Reduction::kProd:
+    case ir::Reduction::kProd:
       return "Reduction::kProd";
   }
   return "";
@@ -26,7 +26,7 @@ class CollectiveEmitter {
   CollectiveEmitter(Emission& emission, int step, SourceWriter& writer)
       : emission_(emission),
         step_(step),
-        collective_(std::get<Collective>(emission.step(step).action)),
+        collective_(std::get<ir::Collective>(emission.step(step).action)),
         writer_(writer) {}
 
   void Run() {
@@ -37,7 +37,7 @@ class CollectiveEmitter {
 
   // Nothing may read the result before it has arrived, so the watch is not told where it lies.
   void Start(const std::string& pending) {
-    const Step& step = emission_.step(step_);
+    const ir::Step& step = emission_.step(step_);
     Announce(emission_, {step_}, collective_.why, writer_);
     writer_.Open(absl::StrCat("Pending ", pending, " = comm.Overlap([&] {"));
     writer_.Call("watch.Start(", {StringLiteral(step.name), absl::StrCat(step.line)}, ");");
@@ -47,22 +47,22 @@ class CollectiveEmitter {
 
  private:
   void Communicate() {
-    if (collective_.kind == CollectiveKind::kAllReduce) return AllReduce();
+    if (collective_.kind == ir::CollectiveKind::kAllReduce) return AllReduce();
     if (collective_.transfers.size() > 1) return Merged();
     if (collective_.messages.has_value()) return SendReceive(*collective_.messages);
-    for (const Transfer& transfer : collective_.transfers) Emit(transfer);
+    for (const ir::Transfer& transfer : collective_.transfers) Emit(transfer);
   }
 
-  const std::string& Name(ValueId value) const { return emission_.names[value]; }
+  const std::string& Name(ir::ValueId value) const { return emission_.names[value]; }
   const std::string& Group() const { return emission_.Group(collective_.axes); }
-  std::string Count(ValueId value) const { return emission_.sizes.Count(value).Text(); }
+  std::string Count(ir::ValueId value) const { return emission_.sizes.Count(value).Text(); }
 
   void Call(absl::string_view function, const std::vector<std::string>& arguments) {
     writer_.Call(absl::StrCat("comm.", function, "("), arguments, ");");
   }
 
   void AllReduce() {
-    for (const Transfer& transfer : collective_.transfers) {
+    for (const ir::Transfer& transfer : collective_.transfers) {
       if (emission_.storage.SameBuffer(transfer.input, transfer.output)) continue;
       writer_.Call("Copy(", {Name(transfer.input), Count(transfer.input), Name(transfer.output)}, ");");
     }
@@ -70,28 +70,28 @@ class CollectiveEmitter {
     const auto bucket = emission_.storage.buckets.find(step_);
     if (bucket != emission_.storage.buckets.end()) {
       // One buffer after another, from the beginning of the first to the end of the last.
-      const BufferPlan::Buffer& first = *emission_.storage.buffers.Find(bucket->second.front());
-      const BufferPlan::Buffer& last = *emission_.storage.buffers.Find(bucket->second.back());
-      const ValueId front = collective_.transfers.front().output;
+      const ir::BufferPlan::Buffer& first = *emission_.storage.buffers.Find(bucket->second.front());
+      const ir::BufferPlan::Buffer& last = *emission_.storage.buffers.Find(bucket->second.back());
+      const ir::ValueId front = collective_.transfers.front().output;
       const int64_t bytes = last.offset + last.size.value() - first.offset;
-      const int64_t count = bytes / ElementSize(emission_.value(front).type.dtype).value();
+      const int64_t count = bytes / ir::ElementSize(emission_.value(front).type.dtype).value();
       return Call("AllReduce", {Name(front), absl::StrCat(count), reduction, Group()});
     }
-    for (const Transfer& transfer : collective_.transfers) {
+    for (const ir::Transfer& transfer : collective_.transfers) {
       Call("AllReduce", {Name(transfer.output), Count(transfer.output), reduction, Group()});
     }
   }
 
   // One call for all tensors, each with the arguments of the call for one.
   void Merged() {
-    const bool gathers = collective_.kind == CollectiveKind::kAllGather;
-    const DType dtype = emission_.value(collective_.transfers.front().input).type.dtype;
+    const bool gathers = collective_.kind == ir::CollectiveKind::kAllGather;
+    const ir::DType dtype = emission_.value(collective_.transfers.front().input).type.dtype;
     const std::string list = emission_.identifiers.Unique(emission_.step(step_).name);
     writer_.Line(absl::StrCat("const std::vector<", gathers ? "Gathered" : "Scattered", "<", ElementTypeName(dtype),
                               ">> ", list, " = {"));
     SourceWriter tensors(writer_.indent() + 4);
-    for (const Transfer& transfer : collective_.transfers) {
-      const ValueId whole = gathers ? transfer.output : transfer.input;
+    for (const ir::Transfer& transfer : collective_.transfers) {
+      const ir::ValueId whole = gathers ? transfer.output : transfer.input;
       const std::string cut =
           gathers ? Cut(transfer.input, transfer.from_dimension) : Cut(transfer.output, transfer.to_dimension);
       tensors.Call("{", {Name(transfer.input), Name(transfer.output), emission_.sizes.ShapeList(whole), cut}, "},");
@@ -102,49 +102,50 @@ class CollectiveEmitter {
     Call("ReduceScatter", {list, ReductionText(collective_.reduction), Group()});
   }
 
-  void Emit(const Transfer& transfer) {
+  void Emit(const ir::Transfer& transfer) {
     const std::string& input = Name(transfer.input);
     const std::string& output = Name(transfer.output);
     switch (collective_.kind) {
-      case CollectiveKind::kAllReduce:
+      case ir::CollectiveKind::kAllReduce:
         return;
-      case CollectiveKind::kAllGather:
+      case ir::CollectiveKind::kAllGather:
         return Call("AllGather", {input, output, emission_.sizes.ShapeList(transfer.output),
                                   Cut(transfer.input, transfer.from_dimension), Group()});
-      case CollectiveKind::kReduceScatter:
+      case ir::CollectiveKind::kReduceScatter:
         return Call("ReduceScatter",
                     {input, output, emission_.sizes.ShapeList(transfer.input),
                      Cut(transfer.output, transfer.to_dimension), ReductionText(collective_.reduction), Group()});
-      case CollectiveKind::kAllToAll:
+      case ir::CollectiveKind::kAllToAll:
         return AllToAll(transfer);
-      case CollectiveKind::kBroadcast:
+      case ir::CollectiveKind::kBroadcast:
         if (!emission_.storage.SameBuffer(transfer.input, transfer.output)) {
           writer_.Call("Copy(", {input, Count(transfer.input), output}, ");");
         }
         return Call("Broadcast", {output, Count(transfer.output), absl::StrCat(collective_.root), Group()});
-      case CollectiveKind::kPermute:
+      case ir::CollectiveKind::kPermute:
         return Permute(transfer);
-      case CollectiveKind::kNeighborExchange:
+      case ir::CollectiveKind::kNeighborExchange:
         return NeighborExchange(transfer);
-      case CollectiveKind::kSendReceive:
-      case CollectiveKind::kNeighborExchangeV2:
+      case ir::CollectiveKind::kSendReceive:
+      case ir::CollectiveKind::kNeighborExchangeV2:
         return;  // It needs messages.
     }
   }
 
   // How the members of the group share dimension `d` of `value`, whose innermost axes are those of the collective.
-  std::string Cut(ValueId value, int d) {
-    const Value& info = emission_.value(value);
+  std::string Cut(ir::ValueId value, int d) {
+    const ir::Value& info = emission_.value(value);
     const int64_t elements = info.type.shape[static_cast<size_t>(d)];
-    const std::vector<AxisId>& axes = info.layout.dimensions[static_cast<size_t>(d)];
-    const Mesh& mesh = emission_.program.mesh;
+    const std::vector<ir::AxisId>& axes = info.layout.dimensions[static_cast<size_t>(d)];
+    const ir::Mesh& mesh = emission_.program.mesh;
     const int64_t members = mesh.Size(collective_.axes);
     const int64_t pieces = mesh.Size(axes);
     if (members == pieces || elements % pieces == 0) {
       // The pieces of one group together are what the outer axes leave; evenly cut, all pieces have one size.
       return absl::StrCat("{", d, ", PieceSizes(", elements / (pieces / members), ", ", members, ")}");
     }
-    const std::vector<AxisId> outer(axes.begin(), axes.end() - static_cast<std::ptrdiff_t>(collective_.axes.size()));
+    const std::vector<ir::AxisId> outer(axes.begin(),
+                                        axes.end() - static_cast<std::ptrdiff_t>(collective_.axes.size()));
     const std::string index = emission_.sizes.IndexText(outer);
     const bool sum = index.find('+') != std::string::npos;
     return absl::StrCat("{", d, ", PieceSizes(", elements, ", ", pieces, ", ", sum ? "(" : "", index, sum ? ")" : "",
@@ -153,10 +154,10 @@ class CollectiveEmitter {
 
   // In the tensor that the group holds together, the dimension that becomes whole has the size of the output's piece;
   // the others have those of the input's piece.
-  void AllToAll(const Transfer& transfer) {
+  void AllToAll(const ir::Transfer& transfer) {
     std::vector<std::string> shape;
     for (int d = 0; d < emission_.value(transfer.input).type.rank(); ++d) {
-      const ValueId holder = d == transfer.from_dimension ? transfer.output : transfer.input;
+      const ir::ValueId holder = d == transfer.from_dimension ? transfer.output : transfer.input;
       shape.push_back(emission_.sizes.Size(holder, d).Text());
     }
     Call("AllToAll",
@@ -164,18 +165,19 @@ class CollectiveEmitter {
           Cut(transfer.input, transfer.from_dimension), Cut(transfer.output, transfer.to_dimension), Group()});
   }
 
-  std::string AxisLists(const Layout& layout) const {
+  std::string AxisLists(const ir::Layout& layout) const {
     std::vector<std::string> lists;
-    for (const std::vector<AxisId>& axes : layout.dimensions) lists.push_back(AxisList(axes));
+    for (const std::vector<ir::AxisId>& axes : layout.dimensions) lists.push_back(AxisList(axes));
     return absl::StrCat("{", absl::StrJoin(lists, ", "), "}");
   }
 
-  static std::string AxisList(const std::vector<AxisId>& axes) {
+  static std::string AxisList(const std::vector<ir::AxisId>& axes) {
     return absl::StrCat(
-        "{", absl::StrJoin(axes, ", ", [](std::string* out, AxisId axis) { absl::StrAppend(out, axis.value()); }), "}");
+        "{", absl::StrJoin(axes, ", ", [](std::string* out, ir::AxisId axis) { absl::StrAppend(out, axis.value()); }),
+        "}");
   }
 
-  void Permute(const Transfer& transfer) {
+  void Permute(const ir::Transfer& transfer) {
     const std::string partners = emission_.identifiers.Unique(absl::StrCat(Name(transfer.output), "_partners"));
     writer_.Call(
         absl::StrCat("const Partners ", partners, " = FindPartners("),
@@ -186,8 +188,8 @@ class CollectiveEmitter {
                      Name(transfer.output), Count(transfer.output), absl::StrCat(partners, ".origin"), Group()});
   }
 
-  void NeighborExchange(const Transfer& transfer) {
-    const Value& needed = emission_.value(transfer.output);
+  void NeighborExchange(const ir::Transfer& transfer) {
+    const ir::Value& needed = emission_.value(transfer.output);
     std::vector<std::string> windows;
     for (const auto& [dimension, window] : needed.layout.windows) {
       windows.push_back(absl::StrCat("{", dimension, ", ", WindowText(window), "}"));
@@ -201,27 +203,27 @@ class CollectiveEmitter {
     Call("NeighborExchange", {Name(transfer.input), Name(transfer.output), neighbors, Group()});
   }
 
-  static absl::string_view KindText(CollectiveKind kind) {
+  static absl::string_view KindText(ir::CollectiveKind kind) {
     switch (kind) {
-      case CollectiveKind::kNeighborExchange:
+      case ir::CollectiveKind::kNeighborExchange:
         return "CollectiveKind::kNeighborExchange";
-      case CollectiveKind::kSendReceive:
+      case ir::CollectiveKind::kSendReceive:
         return "CollectiveKind::kSendReceive";
-      case CollectiveKind::kNeighborExchangeV2:
+      case ir::CollectiveKind::kNeighborExchangeV2:
         return "CollectiveKind::kNeighborExchangeV2";
-      case CollectiveKind::kAllReduce:
-      case CollectiveKind::kAllGather:
-      case CollectiveKind::kReduceScatter:
-      case CollectiveKind::kAllToAll:
-      case CollectiveKind::kBroadcast:
-      case CollectiveKind::kPermute:
+      case ir::CollectiveKind::kAllReduce:
+      case ir::CollectiveKind::kAllGather:
+      case ir::CollectiveKind::kReduceScatter:
+      case ir::CollectiveKind::kAllToAll:
+      case ir::CollectiveKind::kBroadcast:
+      case ir::CollectiveKind::kPermute:
         break;
     }
     return "";
   }
 
-  void SendReceive(const Messages& messages) {
-    const Transfer& transfer = collective_.transfers.front();
+  void SendReceive(const ir::Messages& messages) {
+    const ir::Transfer& transfer = collective_.transfers.front();
     Call("SendReceive", {std::string(KindText(collective_.kind)), Name(transfer.input),
                          MessageList(messages.send_sizes, messages.send_ranks, "_receiver"), Name(transfer.output),
                          MessageList(messages.receive_sizes, messages.receive_ranks, "_sender"), "comm.world()"});
@@ -242,7 +244,7 @@ class CollectiveEmitter {
 
   Emission& emission_;
   int step_;
-  const Collective& collective_;
+  const ir::Collective& collective_;
   SourceWriter& writer_;
 };
 
@@ -257,9 +259,9 @@ void EmitStart(Emission& emission, int step, const std::string& pending, SourceW
 }
 
 void EmitSlice(Emission& emission, int step, SourceWriter& writer) {
-  const Slice& slice = std::get<Slice>(emission.step(step).action);
-  const Layout& from = emission.value(slice.input).layout;
-  const Layout& to = emission.value(slice.output).layout;
+  const ir::Slice& slice = std::get<ir::Slice>(emission.step(step).action);
+  const ir::Layout& from = emission.value(slice.input).layout;
+  const ir::Layout& to = emission.value(slice.output).layout;
   Sizes& sizes = emission.sizes;
   std::vector<std::string> begins;
   for (int d = 0; d < emission.value(slice.input).type.rank(); ++d) {
@@ -290,4 +292,4 @@ void EmitSlice(Emission& emission, int step, SourceWriter& writer) {
       ");");
 }
 
-}  // namespace cleave
+}  // namespace cleave::codegen

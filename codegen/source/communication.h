@@ -6,7 +6,7 @@
 
 #include "codegen/source/emission.h"
 
-namespace cleave {
+namespace cleave::codegen {
 
 // Writes step `step`, a Collective, with its comment.
 void EmitCollective(Emission& emission, int step, SourceWriter& writer);
@@ -17,6 +17,6 @@ void EmitStart(Emission& emission, int step, const std::string& pending, SourceW
 // Writes step `step`, a Slice: each rank keeps a box of what it has.
 void EmitSlice(Emission& emission, int step, SourceWriter& writer);
 
-}  // namespace cleave
+}  // namespace cleave::codegen
 
 #endif  // CLEAVE_CODEGEN_SOURCE_COMMUNICATION_H_

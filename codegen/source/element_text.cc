@@ -12,7 +12,7 @@
 #include "codegen/emit/identifiers.h"
 #include "ir/graph/ops/ops.h"
 
-namespace cleave {
+namespace cleave::codegen {
 namespace {
 
 ElementText NumberText(double number) {
@@ -56,9 +56,9 @@ ElementText Negation(const ElementText& x) {
 }
 
 // Repeated products are fast and exact for small whole exponents only.
-ElementText PowerText(absl::Span<const ElementText> operands, const Scalar& exponent) {
+ElementText PowerText(absl::Span<const ElementText> operands, const ir::Scalar& exponent) {
   constexpr double kMostFactors = 16;
-  if (!exponent.Is(Primitive::kNumber)) return CallText("std::pow", operands);
+  if (!exponent.Is(ir::Primitive::kNumber)) return CallText("std::pow", operands);
   const double number = exponent.number();
   if (number == 1) return operands[0];
   if (number == 0.5) return CallText("std::sqrt", operands.first(1));
@@ -69,64 +69,64 @@ ElementText PowerText(absl::Span<const ElementText> operands, const Scalar& expo
 }
 
 // A node, given the texts of its operands.
-ElementText NodeText(const Scalar& node, absl::Span<const ElementText> operands, ElementFunctions& functions) {
+ElementText NodeText(const ir::Scalar& node, absl::Span<const ElementText> operands, ElementFunctions& functions) {
   switch (node.primitive()) {
-    case Primitive::kVariable:
+    case ir::Primitive::kVariable:
       CLEAVE_CHECK(false) << "`" << node.variable() << "` has no text";
       break;
-    case Primitive::kNumber:
+    case ir::Primitive::kNumber:
       return NumberText(node.number());
-    case Primitive::kAdd:
+    case ir::Primitive::kAdd:
       return Infix(operands, "+", Binding::kSum);
-    case Primitive::kSubtract:
+    case ir::Primitive::kSubtract:
       return Infix(operands, "-", Binding::kSum);
-    case Primitive::kMultiply:
+    case ir::Primitive::kMultiply:
       return Infix(operands, "*", Binding::kProduct);
-    case Primitive::kDivide:
+    case ir::Primitive::kDivide:
       return Infix(operands, "/", Binding::kProduct);
-    case Primitive::kNegate:
+    case ir::Primitive::kNegate:
       return Negation(operands[0]);
-    case Primitive::kEqual:
+    case ir::Primitive::kEqual:
       return Comparison(operands, "==");
-    case Primitive::kNotEqual:
+    case ir::Primitive::kNotEqual:
       return Comparison(operands, "!=");
-    case Primitive::kLess:
+    case ir::Primitive::kLess:
       return Comparison(operands, "<");
-    case Primitive::kLessEqual:
+    case ir::Primitive::kLessEqual:
       return Comparison(operands, "<=");
-    case Primitive::kGreater:
+    case ir::Primitive::kGreater:
       return Comparison(operands, ">");
-    case Primitive::kGreaterEqual:
+    case ir::Primitive::kGreaterEqual:
       return Comparison(operands, ">=");
-    case Primitive::kSelect:
+    case ir::Primitive::kSelect:
       return ChoiceText(operands);
-    case Primitive::kMaximum:
+    case ir::Primitive::kMaximum:
       return CallText("Maximum", operands);
-    case Primitive::kMinimum:
+    case ir::Primitive::kMinimum:
       return CallText("Minimum", operands);
-    case Primitive::kAbs:
+    case ir::Primitive::kAbs:
       return CallText("std::abs", operands);
-    case Primitive::kTruncate:
+    case ir::Primitive::kTruncate:
       return CallText("static_cast<int32_t>", operands);
-    case Primitive::kExp:
+    case ir::Primitive::kExp:
       return CallText("Exp", operands);
-    case Primitive::kLog:
+    case ir::Primitive::kLog:
       return CallText("std::log", operands);
-    case Primitive::kLogOnePlus:
+    case ir::Primitive::kLogOnePlus:
       return CallText("LogOnePlus", operands);
-    case Primitive::kSqrt:
+    case ir::Primitive::kSqrt:
       return CallText("std::sqrt", operands);
-    case Primitive::kSin:
+    case ir::Primitive::kSin:
       return CallText("std::sin", operands);
-    case Primitive::kCos:
+    case ir::Primitive::kCos:
       return CallText("std::cos", operands);
-    case Primitive::kTanh:
+    case ir::Primitive::kTanh:
       return CallText("std::tanh", operands);
-    case Primitive::kErf:
+    case ir::Primitive::kErf:
       return CallText("Erf", operands);
-    case Primitive::kPow:
+    case ir::Primitive::kPow:
       return PowerText(operands, node.operands()[1]);
-    case Primitive::kCall:
+    case ir::Primitive::kCall:
       return CallText(functions.NameOf(node.function()), operands);
   }
   CLEAVE_CHECK(false) << "no such primitive";
@@ -136,17 +136,18 @@ ElementText NodeText(const Scalar& node, absl::Span<const ElementText> operands,
 // is returned.
 class BodyText {
  public:
-  BodyText(const ScalarFunction& function, ElementFunctions& functions) : function_(function), functions_(functions) {
+  BodyText(const ir::ScalarFunction& function, ElementFunctions& functions)
+      : function_(function), functions_(functions) {
     for (const std::string& parameter : function.parameters) identifiers_.Reserve(parameter);
   }
 
   std::vector<std::string> Run() && {
-    const std::vector<Scalar> nodes = NodesOf(function_.value);
-    for (const Scalar& node : nodes) {
-      for (const Scalar& operand : node.operands()) ++uses_[operand.key()];
+    const std::vector<ir::Scalar> nodes = ir::NodesOf(function_.value);
+    for (const ir::Scalar& node : nodes) {
+      for (const ir::Scalar& operand : node.operands()) ++uses_[operand.key()];
     }
-    for (const Scalar& node : nodes) {
-      if (node.Is(Primitive::kVariable)) {
+    for (const ir::Scalar& node : nodes) {
+      if (node.Is(ir::Primitive::kVariable)) {
         texts_[node.key()] = {node.variable()};
         continue;
       }
@@ -161,9 +162,9 @@ class BodyText {
  private:
   static constexpr size_t kLongest = 96;
 
-  ElementText TextOf(const Scalar& node) {
+  ElementText TextOf(const ir::Scalar& node) {
     std::vector<ElementText> operands;
-    for (const Scalar& operand : node.operands()) operands.push_back(texts_.at(operand.key()));
+    for (const ir::Scalar& operand : node.operands()) operands.push_back(texts_.at(operand.key()));
     ElementText text = NodeText(node, operands, functions_);
     while (text.text.size() > kLongest) {
       size_t longest = 0;
@@ -177,25 +178,25 @@ class BodyText {
   }
 
   // A call gives its constant the function's name.
-  ElementText Named(const Scalar& node, const ElementText& text) {
-    const std::string name = identifiers_.Unique(node.Is(Primitive::kCall) ? node.function().name : "term");
+  ElementText Named(const ir::Scalar& node, const ElementText& text) {
+    const std::string name = identifiers_.Unique(node.Is(ir::Primitive::kCall) ? node.function().name : "term");
     statements_.push_back(absl::StrCat("const float ", name, " = ", text.text, ";"));
     return {name};
   }
 
-  const ScalarFunction& function_;
+  const ir::ScalarFunction& function_;
   ElementFunctions& functions_;
   Identifiers identifiers_;
-  std::map<Scalar::Key, int> uses_;
-  std::map<Scalar::Key, ElementText> texts_;
+  std::map<ir::Scalar::Key, int> uses_;
+  std::map<ir::Scalar::Key, ElementText> texts_;
   std::vector<std::string> statements_;
 };
 
 // One operation on variables and numbers, none of them twice.
-bool IsOneOperation(const Scalar& value) {
+bool IsOneOperation(const ir::Scalar& value) {
   std::set<std::string> read;
-  return std::all_of(value.operands().begin(), value.operands().end(), [&](const Scalar& operand) {
-    return operand.IsLeaf() && (!operand.Is(Primitive::kVariable) || read.insert(operand.variable()).second);
+  return std::all_of(value.operands().begin(), value.operands().end(), [&](const ir::Scalar& operand) {
+    return operand.IsLeaf() && (!operand.Is(ir::Primitive::kVariable) || read.insert(operand.variable()).second);
   });
 }
 
@@ -205,7 +206,7 @@ std::string Bound(const ElementText& element, Binding binding) {
   return element.binding < binding ? absl::StrCat("(", element.text, ")") : element.text;
 }
 
-std::string ElementFunctions::NameOf(const ScalarFunction& function) {
+std::string ElementFunctions::NameOf(const ir::ScalarFunction& function) {
   const std::string name = TypeName(function.name);
   if (!written_.insert(name).second) return name;
   const std::vector<std::string> statements = BodyText(function, *this).Run();
@@ -225,16 +226,16 @@ std::string ElementFunctions::NameOf(const ScalarFunction& function) {
   return name;
 }
 
-bool HasElementText(OpKind kind) { return DefinitionOf(kind).element.has_value(); }
+bool HasElementText(ir::OpKind kind) { return ir::DefinitionOf(kind).element.has_value(); }
 
-ElementText ElementValue(const Program& program, const Compute& compute, absl::Span<const ElementText> arguments,
-                         ElementFunctions& functions) {
-  const OpDefinition& definition = DefinitionOf(compute.kind);
+ElementText ElementValue(const ir::Program& program, const ir::Compute& compute,
+                         absl::Span<const ElementText> arguments, ElementFunctions& functions) {
+  const ir::OpDefinition& definition = ir::DefinitionOf(compute.kind);
   CLEAVE_CHECK(definition.element.has_value()) << "`" << compute.kind << "` is not computed element by element";
-  const ScalarFunction& function = definition.element->function;
-  const TensorType& type = program.value(compute.output).type;
+  const ir::ScalarFunction& function = definition.element->function;
+  const ir::TensorType& type = program.value(compute.output).type;
   const std::vector<double> numbers = definition.element->NumbersOf(compute.attributes, type.elements());
-  std::map<std::string, Scalar> known;
+  std::map<std::string, ir::Scalar> known;
   std::map<std::string, ElementText> texts;
   std::vector<ElementText> all(arguments.begin(), arguments.end());
   for (size_t i = 0; i < function.parameters.size(); ++i) {
@@ -246,19 +247,20 @@ ElementText ElementValue(const Program& program, const Compute& compute, absl::S
       all.push_back(NumberText(numbers[i - arguments.size()]));
     }
   }
-  const Scalar value = Substitute(function.value, known);
+  const ir::Scalar value = ir::Substitute(function.value, known);
   if (!IsOneOperation(value)) return CallText(functions.NameOf(function), all);
-  const auto text_of = [&](const Scalar& leaf) {
-    return leaf.Is(Primitive::kVariable) ? texts.at(leaf.variable()) : NumberText(leaf.number());
+  const auto text_of = [&](const ir::Scalar& leaf) {
+    return leaf.Is(ir::Primitive::kVariable) ? texts.at(leaf.variable()) : NumberText(leaf.number());
   };
   if (!value.IsLeaf()) {
     std::vector<ElementText> operands;
-    for (const Scalar& operand : value.operands()) operands.push_back(text_of(operand));
+    for (const ir::Scalar& operand : value.operands()) operands.push_back(text_of(operand));
     return NodeText(value, operands, functions);
   }
   // Integers become real numbers by themselves in arithmetic only.
-  const bool becomes_real = type.dtype != DType::kI32 && program.value(compute.inputs[0]).type.dtype == DType::kI32;
+  const bool becomes_real =
+      type.dtype != ir::DType::kI32 && program.value(compute.inputs[0]).type.dtype == ir::DType::kI32;
   return becomes_real ? CallText("static_cast<float>", arguments) : text_of(value);
 }
 
-}  // namespace cleave
+}  // namespace cleave::codegen

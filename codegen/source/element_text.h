@@ -14,7 +14,7 @@
 #include "ir/graph/scalar/scalar.h"
 #include "ir/program/program.h"
 
-namespace cleave {
+namespace cleave::codegen {
 
 // How tightly the outermost operator of a text binds.
 enum class Binding { kConditional, kSum, kProduct, kUnary, kPrimary };
@@ -35,7 +35,7 @@ std::string Bound(const ElementText& element, Binding binding);
 class ElementFunctions {
  public:
   // Writes the function unless it is there, and returns what it is called: "Silu".
-  std::string NameOf(const ScalarFunction& function);
+  std::string NameOf(const ir::ScalarFunction& function);
 
   const SourceWriter& definitions() const { return writer_; }
 
@@ -45,12 +45,12 @@ class ElementFunctions {
 };
 
 // Whether ops of this kind are emitted as the value of one element.
-bool HasElementText(OpKind kind);
+bool HasElementText(ir::OpKind kind);
 
 // The value of one element of the op, given those of its inputs. REQUIRES: HasElementText(compute.kind).
-ElementText ElementValue(const Program& program, const Compute& compute, absl::Span<const ElementText> arguments,
-                         ElementFunctions& functions);
+ElementText ElementValue(const ir::Program& program, const ir::Compute& compute,
+                         absl::Span<const ElementText> arguments, ElementFunctions& functions);
 
-}  // namespace cleave
+}  // namespace cleave::codegen
 
 #endif  // CLEAVE_CODEGEN_SOURCE_ELEMENT_TEXT_H_

@@ -3,11 +3,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
-namespace cleave {
+namespace cleave::codegen {
 namespace {
 
 // Checks look at results, because a loss that is not finite makes forward and backward pass run again.
-bool IsChecked(Phase phase) { return phase == Phase::kForward || phase == Phase::kBackward; }
+bool IsChecked(ir::Phase phase) { return phase == ir::Phase::kForward || phase == ir::Phase::kBackward; }
 
 std::string NamesOf(const Emission& emission, const std::vector<int>& steps, size_t begin, size_t end) {
   constexpr size_t kNamed = 4;
@@ -19,15 +19,15 @@ std::string NamesOf(const Emission& emission, const std::vector<int>& steps, siz
 
 }  // namespace
 
-const std::string& Emission::Group(const std::vector<AxisId>& axes) {
+const std::string& Emission::Group(const std::vector<ir::AxisId>& axes) {
   const auto found = groups.find(axes);
   if (found != groups.end()) return found->second;
   std::string name = "group";
-  for (const AxisId axis : axes) absl::StrAppend(&name, "_", sizes.AxisName(axis));
+  for (const ir::AxisId axis : axes) absl::StrAppend(&name, "_", sizes.AxisName(axis));
   return groups[axes] = identifiers.Unique(name);
 }
 
-const std::string& Emission::StepNumberPlace(ValueId value) {
+const std::string& Emission::StepNumberPlace(ir::ValueId value) {
   std::string& place = step_number_places[value];
   if (place.empty()) place = identifiers.Unique(absl::StrCat(names[value], "_place"));
   return place;
@@ -39,32 +39,32 @@ std::string Emission::Place(int line) const {
   return line > 0 ? absl::StrCat(file, ":", line) : file;
 }
 
-absl::string_view ElementTypeName(DType dtype) {
+absl::string_view ElementTypeName(ir::DType dtype) {
   switch (dtype) {
-    case DType::kF32:
+    case ir::DType::kF32:
       return "float";
-    case DType::kBf16:
+    case ir::DType::kBf16:
       return "BFloat16";
-    case DType::kI32:
+    case ir::DType::kI32:
       return "int32_t";
   }
   return "";
 }
 
-std::string ElementLiteral(DType dtype, double value) {
+std::string ElementLiteral(ir::DType dtype, double value) {
   switch (dtype) {
-    case DType::kF32:
+    case ir::DType::kF32:
       return FloatLiteral(value);
-    case DType::kBf16:
+    case ir::DType::kBf16:
       return absl::StrCat("BFloat16(", FloatLiteral(value), ")");
-    case DType::kI32:
+    case ir::DType::kI32:
       return absl::StrCat("int32_t{", static_cast<int64_t>(value), "}");
   }
   return "";
 }
 
-void Watch(Emission& emission, int step, ValueId value, SourceWriter& writer) {
-  const Step& info = emission.step(step);
+void Watch(Emission& emission, int step, ir::ValueId value, SourceWriter& writer) {
+  const ir::Step& info = emission.step(step);
   std::vector<std::string> arguments = {StringLiteral(info.name), absl::StrCat(info.line)};
   if (IsChecked(info.phase) && emission.storage.root[value].has_value()) {
     arguments.push_back(emission.names[value]);
@@ -89,4 +89,4 @@ void Announce(Emission& emission, const std::vector<int>& steps, absl::string_vi
   writer.Comment(absl::StrCat(absl::StrJoin(parts, "; "), comment.empty() ? "" : ": ", comment));
 }
 
-}  // namespace cleave
+}  // namespace cleave::codegen

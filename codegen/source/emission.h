@@ -21,51 +21,51 @@
 #include "ir/program/memory/memory.h"
 #include "ir/program/program.h"
 
-namespace cleave {
+namespace cleave::codegen {
 
 struct Emission {
   const Target& target;
-  const Graph& graph;
-  const Program& program;
-  const Training& training;
-  const Fusion& fusion;
-  const Storage& storage;
-  const MemoryUse& memory;
+  const ir::Graph& graph;
+  const ir::Program& program;
+  const ir::Training& training;
+  const ir::Fusion& fusion;
+  const ir::Storage& storage;
+  const ir::MemoryUse& memory;
   const Names& names;
   Identifiers& identifiers;
   Sizes& sizes;
   RankNumbers& rank_numbers;
-  SourceWriter& kernels;                              // The text above the program's struct.
-  std::map<std::vector<AxisId>, std::string> groups;  // The groups used so far and their names.
-  std::map<ValueId, std::string> step_number_places = {};
+  SourceWriter& kernels;                                  // The text above the program's struct.
+  std::map<std::vector<ir::AxisId>, std::string> groups;  // The groups used so far and their names.
+  std::map<ir::ValueId, std::string> step_number_places = {};
   ElementFunctions element_functions = {};  // That the program calls; they stand above its kernels.
 
-  const Step& step(int i) const { return program.steps[static_cast<size_t>(i)]; }
-  const Value& value(ValueId id) const { return program.value(id); }
+  const ir::Step& step(int i) const { return program.steps[static_cast<size_t>(i)]; }
+  const ir::Value& value(ir::ValueId id) const { return program.value(id); }
 
   // The Group of the ranks that differ on `axes`: "group_m0_m1".
-  const std::string& Group(const std::vector<AxisId>& axes);
+  const std::string& Group(const std::vector<ir::AxisId>& axes);
 
   // The place from which kernels of a device read a number that differs between steps: "learning_rate_place".
-  const std::string& StepNumberPlace(ValueId value);
+  const std::string& StepNumberPlace(ir::ValueId value);
 
   // "mnist_mlp.model:7", or only the file if there is no line.
   std::string Place(int line) const;
 };
 
 // "float", "BFloat16" or "int32_t".
-absl::string_view ElementTypeName(DType dtype);
+absl::string_view ElementTypeName(ir::DType dtype);
 
 // A number of elements of the type: "0.5f", "BFloat16(0.5f)", "int32_t{2}".
-std::string ElementLiteral(DType dtype, double value);
+std::string ElementLiteral(ir::DType dtype, double value);
 
 // Writes the comment of the steps, and tells the watch that they begin: `watch.Start("h1.matmul", 7, h1_matmul, k256By4
 // * 512);`. `comment` is what to add to the names; it may be empty.
 void Announce(Emission& emission, const std::vector<int>& steps, absl::string_view comment, SourceWriter& writer);
 
 // Writes only the line for the watch, for a step with result `value`.
-void Watch(Emission& emission, int step, ValueId value, SourceWriter& writer);
+void Watch(Emission& emission, int step, ir::ValueId value, SourceWriter& writer);
 
-}  // namespace cleave
+}  // namespace cleave::codegen
 
 #endif  // CLEAVE_CODEGEN_SOURCE_EMISSION_H_

@@ -7,20 +7,21 @@
 #include "ir/graph/ops/ops.h"
 #include "ir/program/fuse/fuse.h"
 
-namespace cleave {
+namespace cleave::codegen {
 namespace {
 
 TEST(Emission, EveryOpIsASourceAnExpressionOrACall) {
-  for (const OpDefinition* op : AllOps()) {
-    const bool source = op->op_class == OpClass::kSource;
+  for (const ir::OpDefinition* op : ir::AllOps()) {
+    const bool source = op->op_class == ir::OpClass::kSource;
     const int ways = HasElementText(op->kind) + HasKernel(*op) + source;
     // A communication of a manual model is no computation of a rank: it becomes a collective of the program.
-    EXPECT_EQ(ways, op->rank_use == RankUse::kOthers ? 0 : 1) << "`" << op->kind << "` has " << ways << " emissions";
+    EXPECT_EQ(ways, op->rank_use == ir::RankUse::kOthers ? 0 : 1)
+        << "`" << op->kind << "` has " << ways << " emissions";
   }
 }
 
 TEST(Emission, WhatFusionPutsIntoLoopsHasAnExpression) {
-  for (const OpDefinition* op : AllOps()) EXPECT_EQ(HasElementText(op->kind), CanBeLooped(*op)) << op->kind;
+  for (const ir::OpDefinition* op : ir::AllOps()) EXPECT_EQ(HasElementText(op->kind), ir::CanBeLooped(*op)) << op->kind;
 }
 
 // The text of an op's value, and what it calls.
@@ -29,58 +30,59 @@ struct Written {
   std::string functions;
 };
 
-Written Write(OpKind kind, const std::vector<ElementText>& arguments, Attributes attributes = {}) {
-  Program program;
+Written Write(ir::OpKind kind, const std::vector<ElementText>& arguments, ir::Attributes attributes = {}) {
+  ir::Program program;
   for (size_t i = 0; i <= arguments.size(); ++i) {
-    program.values.push_back({.name = "v", .type = {DType::kF32, {4}}, .layout = Layout::Replicated(1)});
+    program.values.push_back({.name = "v", .type = {ir::DType::kF32, {4}}, .layout = ir::Layout::Replicated(1)});
   }
-  Compute compute{.op = OpId(0), .kind = kind, .attributes = attributes, .inputs = {}, .output = ValueId(0)};
-  for (size_t i = 0; i < arguments.size(); ++i) compute.inputs.push_back(ValueId(static_cast<int64_t>(i) + 1));
+  ir::Compute compute{
+      .op = ir::OpId(0), .kind = kind, .attributes = attributes, .inputs = {}, .output = ir::ValueId(0)};
+  for (size_t i = 0; i < arguments.size(); ++i) compute.inputs.push_back(ir::ValueId(static_cast<int64_t>(i) + 1));
   ElementFunctions functions;
   std::string text = ElementValue(program, compute, arguments, functions).text;
   return {text, functions.definitions().text()};
 }
 
 TEST(ElementText, KeepsTheOrderOfOperations) {
-  const auto text = [](OpKind kind, const std::vector<ElementText>& arguments, Attributes attributes = {}) {
+  const auto text = [](ir::OpKind kind, const std::vector<ElementText>& arguments, ir::Attributes attributes = {}) {
     return Write(kind, arguments, attributes).text;
   };
   const ElementText sum = {"a + b", Binding::kSum};
   const ElementText product = {"a * b", Binding::kProduct};
   const ElementText x = {"x"};
-  EXPECT_EQ(text(OpKind::kAdd, {sum, x}), "a + b + x");
-  EXPECT_EQ(text(OpKind::kAdd, {x, sum}), "x + (a + b)");
-  EXPECT_EQ(text(OpKind::kMul, {sum, x}), "(a + b) * x");
-  EXPECT_EQ(text(OpKind::kDiv, {x, product}), "x / (a * b)");
-  EXPECT_EQ(text(OpKind::kSub, {x, product}), "x - a * b");
-  EXPECT_EQ(text(OpKind::kNeg, {sum}), "-(a + b)");
-  EXPECT_EQ(text(OpKind::kNeg, {{"-x", Binding::kUnary}}), "-(-x)");
-  EXPECT_EQ(text(OpKind::kRelu, {sum}), "Maximum(a + b, 0.0f)");
-  EXPECT_EQ(text(OpKind::kEqual, {sum, x}), "a + b == x ? 1.0f : 0.0f");
-  EXPECT_EQ(text(OpKind::kLessEqual, {product, x}), "a * b <= x ? 1.0f : 0.0f");
-  EXPECT_EQ(text(OpKind::kMul, {x, {"a > b ? 1.0f : 0.0f", Binding::kConditional}}), "x * (a > b ? 1.0f : 0.0f)");
-  EXPECT_EQ(text(OpKind::kWhere, {sum, x, product}), "a + b != 0.0f ? x : a * b");
-  EXPECT_EQ(text(OpKind::kWhere, {{"a > b ? 1.0f : 0.0f", Binding::kConditional, "a > b"}, x, {"0.0f"}}),
+  EXPECT_EQ(text(ir::OpKind::kAdd, {sum, x}), "a + b + x");
+  EXPECT_EQ(text(ir::OpKind::kAdd, {x, sum}), "x + (a + b)");
+  EXPECT_EQ(text(ir::OpKind::kMul, {sum, x}), "(a + b) * x");
+  EXPECT_EQ(text(ir::OpKind::kDiv, {x, product}), "x / (a * b)");
+  EXPECT_EQ(text(ir::OpKind::kSub, {x, product}), "x - a * b");
+  EXPECT_EQ(text(ir::OpKind::kNeg, {sum}), "-(a + b)");
+  EXPECT_EQ(text(ir::OpKind::kNeg, {{"-x", Binding::kUnary}}), "-(-x)");
+  EXPECT_EQ(text(ir::OpKind::kRelu, {sum}), "Maximum(a + b, 0.0f)");
+  EXPECT_EQ(text(ir::OpKind::kEqual, {sum, x}), "a + b == x ? 1.0f : 0.0f");
+  EXPECT_EQ(text(ir::OpKind::kLessEqual, {product, x}), "a * b <= x ? 1.0f : 0.0f");
+  EXPECT_EQ(text(ir::OpKind::kMul, {x, {"a > b ? 1.0f : 0.0f", Binding::kConditional}}), "x * (a > b ? 1.0f : 0.0f)");
+  EXPECT_EQ(text(ir::OpKind::kWhere, {sum, x, product}), "a + b != 0.0f ? x : a * b");
+  EXPECT_EQ(text(ir::OpKind::kWhere, {{"a > b ? 1.0f : 0.0f", Binding::kConditional, "a > b"}, x, {"0.0f"}}),
             "a > b ? x : 0.0f");
-  EXPECT_EQ(text(OpKind::kClamp, {sum}, {{attribute::kLow, -1.0}, {attribute::kHigh, 0.5}}),
+  EXPECT_EQ(text(ir::OpKind::kClamp, {sum}, {{ir::attribute::kLow, -1.0}, {ir::attribute::kHigh, 0.5}}),
             "Clamp(a + b, -1.0f, 0.5f)");
-  EXPECT_EQ(text(OpKind::kLeakyRelu, {x}, {{attribute::kSlope, 0.25}}), "LeakyRelu(x, 0.25f)");
-  EXPECT_EQ(text(OpKind::kMaximum, {x, sum}), "Maximum(x, a + b)");
-  EXPECT_EQ(text(OpKind::kPower, {sum}, {{attribute::kExponent, 1.0}}), "a + b");
-  EXPECT_EQ(text(OpKind::kPower, {x}, {{attribute::kExponent, -3.0}}), "Power<-3>(x)");
-  EXPECT_EQ(text(OpKind::kPower, {x}, {{attribute::kExponent, 0.5}}), "std::sqrt(x)");
-  EXPECT_EQ(text(OpKind::kPower, {x}, {{attribute::kExponent, 2.5}}), "std::pow(x, 2.5f)");
-  EXPECT_EQ(text(OpKind::kScale, {sum}, {{attribute::kFactor, 0.5}}), "0.5f * (a + b)");
-  EXPECT_EQ(text(OpKind::kScale, {x}, {{attribute::kFactor, -2.0}}), "-2.0f * x");
-  EXPECT_EQ(text(OpKind::kMseGradient, {x, sum, {"g"}}), "MseGradient(x, a + b, g, 4.0f)");
+  EXPECT_EQ(text(ir::OpKind::kLeakyRelu, {x}, {{ir::attribute::kSlope, 0.25}}), "LeakyRelu(x, 0.25f)");
+  EXPECT_EQ(text(ir::OpKind::kMaximum, {x, sum}), "Maximum(x, a + b)");
+  EXPECT_EQ(text(ir::OpKind::kPower, {sum}, {{ir::attribute::kExponent, 1.0}}), "a + b");
+  EXPECT_EQ(text(ir::OpKind::kPower, {x}, {{ir::attribute::kExponent, -3.0}}), "Power<-3>(x)");
+  EXPECT_EQ(text(ir::OpKind::kPower, {x}, {{ir::attribute::kExponent, 0.5}}), "std::sqrt(x)");
+  EXPECT_EQ(text(ir::OpKind::kPower, {x}, {{ir::attribute::kExponent, 2.5}}), "std::pow(x, 2.5f)");
+  EXPECT_EQ(text(ir::OpKind::kScale, {sum}, {{ir::attribute::kFactor, 0.5}}), "0.5f * (a + b)");
+  EXPECT_EQ(text(ir::OpKind::kScale, {x}, {{ir::attribute::kFactor, -2.0}}), "-2.0f * x");
+  EXPECT_EQ(text(ir::OpKind::kMseGradient, {x, sum, {"g"}}), "MseGradient(x, a + b, g, 4.0f)");
 }
 
 TEST(ElementText, FunctionsAreWrittenAfterWhatTheyCall) {
-  EXPECT_EQ(Write(OpKind::kNeg, {{"x"}}).functions, "");
-  EXPECT_EQ(Write(OpKind::kSquare, {{"x"}}).functions,
+  EXPECT_EQ(Write(ir::OpKind::kNeg, {{"x"}}).functions, "");
+  EXPECT_EQ(Write(ir::OpKind::kSquare, {{"x"}}).functions,
             "CLEAVE_PORTABLE inline float Square(float x) { return x * x; }\n");
   EXPECT_EQ(
-      Write(OpKind::kGeluGradient, {{"dy"}, {"x"}}).functions,
+      Write(ir::OpKind::kGeluGradient, {{"dy"}, {"x"}}).functions,
       "CLEAVE_PORTABLE inline float Sigmoid(float x) { return 1.0f / (1.0f + Exp(-x)); }\n"
       "CLEAVE_PORTABLE inline float GeluGradient(float dy, float x) {\n"
       "  const float sigmoid = Sigmoid(1.5957692f * (x + 0.044715f * x * x * x));\n"
@@ -90,13 +92,13 @@ TEST(ElementText, FunctionsAreWrittenAfterWhatTheyCall) {
 
 TEST(Settings, SchedulesAreWrittenWithWhatTheyUse) {
   EXPECT_EQ(ScheduleText({.rate = 0.05}), "{.form = Schedule::Form::kConstant, .rate = 0.05}");
-  EXPECT_EQ(ScheduleText({.form = Schedule::Form::kLinearWarmup, .rate = 1, .warmup_steps = 7}),
+  EXPECT_EQ(ScheduleText({.form = ir::Schedule::Form::kLinearWarmup, .rate = 1, .warmup_steps = 7}),
             "{.form = Schedule::Form::kLinearWarmup, .rate = 1.0, .warmup_steps = 7}");
   EXPECT_EQ(
       ScheduleText(
-          {.form = Schedule::Form::kCosine, .rate = 0.1, .warmup_steps = 7, .total_steps = 90, .final_rate = 0.01}),
+          {.form = ir::Schedule::Form::kCosine, .rate = 0.1, .warmup_steps = 7, .total_steps = 90, .final_rate = 0.01}),
       "{.form = Schedule::Form::kCosine, .rate = 0.1, .warmup_steps = 7, .total_steps = 90, .final_rate = 0.01}");
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::codegen

@@ -10,14 +10,14 @@
 #include "base/text/text.h"
 #include "ir/graph/ops/kernel_call.h"
 
-namespace cleave {
+namespace cleave::codegen {
 namespace {
 
 // The op that makes a source value, or null.
-const Compute* SourceOf(const Program& program, ValueId value) {
-  for (const Step& step : program.steps) {
-    const Compute* compute = ComputeOf(step);
-    if (compute != nullptr && compute->output == value && IsSource(step)) return compute;
+const ir::Compute* SourceOf(const ir::Program& program, ir::ValueId value) {
+  for (const ir::Step& step : program.steps) {
+    const ir::Compute* compute = ir::ComputeOf(step);
+    if (compute != nullptr && compute->output == value && ir::IsSource(step)) return compute;
   }
   return nullptr;
 }
@@ -43,16 +43,16 @@ std::string DifferenceText(const std::string& a, int64_t number, const std::stri
 class CallWriter {
  public:
   // `output`: what the value is called that the calls compute.
-  CallWriter(Emission& emission, const Step& step, const std::string& output)
-      : emission_(emission), step_(step), compute_(*ComputeOf(step)), output_(output) {}
+  CallWriter(Emission& emission, const ir::Step& step, const std::string& output)
+      : emission_(emission), step_(step), compute_(*ir::ComputeOf(step)), output_(output) {}
 
   // `epilogue`, if there is one, is the last argument.
-  void Write(const KernelCall& call, const std::string& epilogue, SourceWriter& writer) {
+  void Write(const ir::KernelCall& call, const std::string& epilogue, SourceWriter& writer) {
     const SizeProduct repetitions = Product(call.repetitions);
     repeated_ = !repetitions.is_one();
     if (repeated_) writer.Open(absl::StrCat("for (int64_t i = 0; i < ", repetitions.Text(), "; ++i) {"));
     std::vector<std::string> arguments;
-    for (const CallArgument& argument : call.arguments) arguments.push_back(Text(argument));
+    for (const ir::CallArgument& argument : call.arguments) arguments.push_back(Text(argument));
     if (!epilogue.empty()) arguments.push_back(epilogue);
     // `::`, because a value of the program may have the name of a function that the model brings.
     writer.Call(absl::StrCat(call.header.empty() ? "" : "::", call.function, "("), arguments, ");");
@@ -60,73 +60,77 @@ class CallWriter {
   }
 
  private:
-  ValueId Value(int tensor) const {
-    return tensor == kResult ? compute_.output : compute_.inputs[static_cast<size_t>(tensor)];
+  ir::ValueId Value(int tensor) const {
+    return tensor == ir::kResult ? compute_.output : compute_.inputs[static_cast<size_t>(tensor)];
   }
-  const std::string& Name(int tensor) const { return tensor == kResult ? output_ : emission_.names[Value(tensor)]; }
-  SizeProduct Size(const LocalDimension& of) { return emission_.sizes.Size(Value(of.tensor), of.dimension); }
-  std::string Begin(const LocalDimension& of) { return emission_.sizes.Begin(Value(of.tensor), of.dimension); }
+  const std::string& Name(int tensor) const { return tensor == ir::kResult ? output_ : emission_.names[Value(tensor)]; }
+  SizeProduct Size(const ir::LocalDimension& of) { return emission_.sizes.Size(Value(of.tensor), of.dimension); }
+  std::string Begin(const ir::LocalDimension& of) { return emission_.sizes.Begin(Value(of.tensor), of.dimension); }
 
-  SizeProduct Product(const LocalSize& size) {
+  SizeProduct Product(const ir::LocalSize& size) {
     SizeProduct product(1);
-    for (const LocalDimension& dimension : size.dimensions) product *= Size(dimension);
+    for (const ir::LocalDimension& dimension : size.dimensions) product *= Size(dimension);
     return product;
   }
 
-  const std::vector<AxisId>& AxesOf(int factor) const { return compute_.strategy.cuts[static_cast<size_t>(factor)]; }
+  const std::vector<ir::AxisId>& AxesOf(int factor) const {
+    return compute_.strategy.cuts[static_cast<size_t>(factor)];
+  }
 
-  std::string Text(const CallArgument& argument) {
+  std::string Text(const ir::CallArgument& argument) {
     return Match(argument, [this](const auto& of_kind) { return TextOf(of_kind); });
   }
 
-  std::string TextOf(const Pointer& pointer) {
+  std::string TextOf(const ir::Pointer& pointer) {
     const std::string& name = Name(pointer.tensor);
     if (!repeated_ || !pointer.step.has_value()) return name;
     return absl::StrCat(name, " + i * ", Product(*pointer.step).FactorText());
   }
-  std::string TextOf(const ScalarInput& scalar) {
-    const ValueId value = Value(scalar.input);
+  std::string TextOf(const ir::ScalarInput& scalar) {
+    const ir::ValueId value = Value(scalar.input);
     if (emission_.storage.root[value].has_value()) return Name(scalar.input);
-    const Compute* source = SourceOf(emission_.program, value);
-    CLEAVE_CHECK(source != nullptr && source->kind == OpKind::kConstant)
+    const ir::Compute* source = SourceOf(emission_.program, value);
+    CLEAVE_CHECK(source != nullptr && source->kind == ir::OpKind::kConstant)
         << "`" << Name(scalar.input) << "` has no memory";
-    return FloatLiteral(source->attributes.Get(attribute::kValue));
+    return FloatLiteral(source->attributes.Get(ir::attribute::kValue));
   }
-  std::string TextOf(const LocalSize& size) { return Product(size).Text(); }
-  std::string TextOf(const FirstIndex& index) { return Begin(index.of); }
-  std::string TextOf(const LocalRange& range) {
+  std::string TextOf(const ir::LocalSize& size) { return Product(size).Text(); }
+  std::string TextOf(const ir::FirstIndex& index) { return Begin(index.of); }
+  std::string TextOf(const ir::LocalRange& range) {
     return emission_.sizes.RangeText(Value(range.of.tensor), range.of.dimension);
   }
-  std::string TextOf(const IndexDifference& difference) {
+  std::string TextOf(const ir::IndexDifference& difference) {
     const std::string from = Begin(difference.from);
     return DifferenceText(from, difference.number, Begin(difference.to));
   }
-  std::string TextOf(const FirstPiece& first) { return emission_.sizes.PieceBegin(first.pieces, AxesOf(first.factor)); }
-  std::string TextOf(const PieceCount& count) {
+  std::string TextOf(const ir::FirstPiece& first) {
+    return emission_.sizes.PieceBegin(first.pieces, AxesOf(first.factor));
+  }
+  std::string TextOf(const ir::PieceCount& count) {
     return emission_.sizes.PieceSize(count.pieces, AxesOf(count.factor)).Text();
   }
-  std::string TextOf(const LocalSizes& shape) { return emission_.sizes.ShapeList(Value(shape.tensor)); }
-  std::string TextOf(const LocalRegion& region) { return emission_.sizes.RegionText(Value(region.tensor)); }
-  std::string TextOf(const RankNumber& number) {
+  std::string TextOf(const ir::LocalSizes& shape) { return emission_.sizes.ShapeList(Value(shape.tensor)); }
+  std::string TextOf(const ir::LocalRegion& region) { return emission_.sizes.RegionText(Value(region.tensor)); }
+  std::string TextOf(const ir::RankNumber& number) {
     return emission_.rank_numbers.Text(number.by_rank, absl::StrCat(output_, "_", number.name));
   }
-  std::string TextOf(const ZeroElement& zero) {
+  std::string TextOf(const ir::ZeroElement& zero) {
     return ElementLiteral(emission_.value(Value(zero.tensor)).type.dtype, 0);
   }
-  std::string TextOf(const FloatNumber& number) { return FloatLiteral(number.value); }
-  std::string TextOf(const DoubleNumber& number) { return FormatDouble(number.value); }
+  std::string TextOf(const ir::FloatNumber& number) { return FloatLiteral(number.value); }
+  std::string TextOf(const ir::DoubleNumber& number) { return FormatDouble(number.value); }
   // The user's name for the tensor, also where it has been gathered for this.
-  std::string TextOf(const InputCaption&) {
+  std::string TextOf(const ir::InputCaption&) {
     const std::string& name = emission_.graph.op(emission_.value(Value(0)).origin).name;
     return absl::StrCat("{", StringLiteral(name), ", ", StringLiteral(emission_.Place(step_.line)), "}");
   }
-  std::string TextOf(RunValue value) {
+  std::string TextOf(ir::RunValue value) {
     switch (value) {
-      case RunValue::kCommunicator:
+      case ir::RunValue::kCommunicator:
         return "comm";
-      case RunValue::kSeed:
+      case ir::RunValue::kSeed:
         return "seed";
-      case RunValue::kStep:
+      case ir::RunValue::kStep:
         return "step";
     }
     CLEAVE_UNREACHABLE();
@@ -134,9 +138,9 @@ class CallWriter {
   std::string TextOf(bool truth) { return truth ? "true" : "false"; }
   std::string TextOf(int64_t number) { return absl::StrCat(number); }
   std::string TextOf(const std::string& text) { return StringLiteral(text); }
-  std::string TextOf(const BracedList& list) {
+  std::string TextOf(const ir::BracedList& list) {
     std::vector<std::string> texts;
-    for (const Field& field : list.fields) {
+    for (const ir::Field& field : list.fields) {
       const std::string text = Text(field.value);
       if (field.default_number.has_value() && text == absl::StrCat(*field.default_number)) continue;
       texts.push_back(field.name.empty() ? text : absl::StrCat(".", field.name, " = ", text));
@@ -145,26 +149,27 @@ class CallWriter {
   }
 
   Emission& emission_;
-  const Step& step_;
-  const Compute& compute_;
+  const ir::Step& step_;
+  const ir::Compute& compute_;
   const std::string& output_;
   bool repeated_ = false;
 };
 
-void WriteCalls(Emission& emission, const Step& step, const std::string& output, const std::string& epilogue,
+void WriteCalls(Emission& emission, const ir::Step& step, const std::string& output, const std::string& epilogue,
                 SourceWriter& writer) {
   CallWriter calls(emission, step, output);
-  for (const KernelCall& call : CallsOf(emission.program, *ComputeOf(step))) calls.Write(call, epilogue, writer);
+  for (const ir::KernelCall& call : ir::CallsOf(emission.program, *ir::ComputeOf(step)))
+    calls.Write(call, epilogue, writer);
 }
 
 }  // namespace
 
-bool HasKernel(const OpDefinition& op) { return op.calls != nullptr || op.is_alias; }
+bool HasKernel(const ir::OpDefinition& op) { return op.calls != nullptr || op.is_alias; }
 
 void EmitKernel(Emission& emission, int step, SourceWriter& writer) {
-  const Step& info = emission.step(step);
-  const ValueId output = ComputeOf(info)->output;
-  if (IsAlias(info)) {
+  const ir::Step& info = emission.step(step);
+  const ir::ValueId output = ir::ComputeOf(info)->output;
+  if (ir::IsAlias(info)) {
     Announce(emission, {step}, absl::StrCat(emission.names[output], " as ", emission.value(output).type.ToString()),
              writer);
     return;
@@ -174,27 +179,27 @@ void EmitKernel(Emission& emission, int step, SourceWriter& writer) {
   WriteCalls(emission, info, emission.names[output], "", writer);
 }
 
-void EmitMatMulChain(Emission& emission, const MatMulChain& chain, SourceWriter& writer) {
+void EmitMatMulChain(Emission& emission, const ir::MatMulChain& chain, SourceWriter& writer) {
   std::vector<int> steps = {chain.matmul, chain.bias_add};
   if (chain.relu.has_value()) steps.push_back(*chain.relu);
-  const ValueId output = ComputeOf(emission.step(steps.back()))->output;
-  const std::string& bias = emission.names[ComputeOf(emission.step(chain.bias_add))->inputs[1]];
+  const ir::ValueId output = ir::ComputeOf(emission.step(steps.back()))->output;
+  const std::string& bias = emission.names[ir::ComputeOf(emission.step(chain.bias_add))->inputs[1]];
   Announce(emission, steps, "", writer);
   Watch(emission, steps.back(), output, writer);
   WriteCalls(emission, emission.step(chain.matmul), emission.names[output],
              absl::StrCat("{.bias = ", bias, chain.relu.has_value() ? ", .relu = true}" : "}"), writer);
 }
 
-std::set<std::string> KernelHeaders(const Program& program) {
+std::set<std::string> KernelHeaders(const ir::Program& program) {
   std::set<std::string> headers;
-  for (const Step& step : program.steps) {
-    const Compute* compute = ComputeOf(step);
+  for (const ir::Step& step : program.steps) {
+    const ir::Compute* compute = ir::ComputeOf(step);
     if (compute == nullptr) continue;
-    for (const KernelCall& call : CallsOf(program, *compute)) {
+    for (const ir::KernelCall& call : ir::CallsOf(program, *compute)) {
       if (!call.header.empty()) headers.insert(call.header);
     }
   }
   return headers;
 }
 
-}  // namespace cleave
+}  // namespace cleave::codegen

@@ -8,21 +8,21 @@
 #include "codegen/source/emission.h"
 #include "ir/graph/ops/ops.h"
 
-namespace cleave {
+namespace cleave::codegen {
 
 // Whether the op is emitted as calls; an alias needs none.
-bool HasKernel(const OpDefinition& op);
+bool HasKernel(const ir::OpDefinition& op);
 
 // Writes the step with its comment. REQUIRES: a Compute whose op has a kernel.
 void EmitKernel(Emission& emission, int step, SourceWriter& writer);
 
 // Writes a matrix product that takes its bias, and perhaps relu, along.
-void EmitMatMulChain(Emission& emission, const MatMulChain& chain, SourceWriter& writer);
+void EmitMatMulChain(Emission& emission, const ir::MatMulChain& chain, SourceWriter& writer);
 
 // Headers of the model's own that declare functions which the program calls, in the output folder:
 // "custom/soft_cap.h".
-std::set<std::string> KernelHeaders(const Program& program);
+std::set<std::string> KernelHeaders(const ir::Program& program);
 
-}  // namespace cleave
+}  // namespace cleave::codegen
 
 #endif  // CLEAVE_CODEGEN_SOURCE_KERNELS_H_

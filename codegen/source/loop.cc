@@ -9,7 +9,7 @@
 #include "codegen/source/element_text.h"
 #include "ir/sharding/layout/layout.h"
 
-namespace cleave {
+namespace cleave::codegen {
 namespace {
 
 // An expression that is longer gets a line and a name of its own.
@@ -17,22 +17,24 @@ constexpr size_t kLongestInline = 56;
 
 constexpr absl::string_view kIndexNames[] = {"i", "j", "k", "l"};
 
-const Compute& ComputeAt(const Emission& emission, int i) { return *ComputeOf(emission.step(i)); }
+const ir::Compute& ComputeAt(const Emission& emission, int i) { return *ir::ComputeOf(emission.step(i)); }
 
 // The shape that every value of the loop has.
-ValueId ModelValue(const Emission& emission, const FusedLoop& loop) {
+ir::ValueId ModelValue(const Emission& emission, const ir::FusedLoop& loop) {
   return ComputeAt(emission, loop.steps.front()).output;
 }
 
 // A dimension of one element that no axis cuts has no loop.
-bool IsSingle(const Value& value, size_t d) { return value.type.shape[d] == 1 && value.layout.dimensions[d].empty(); }
+bool IsSingle(const ir::Value& value, size_t d) {
+  return value.type.shape[d] == 1 && value.layout.dimensions[d].empty();
+}
 
-std::set<LoopSpan> SpansOf(const Emission& emission, const FusedLoop& loop) {
+std::set<LoopSpan> SpansOf(const Emission& emission, const ir::FusedLoop& loop) {
   std::set<LoopSpan> spans;
   for (const int i : loop.steps) {
-    const Compute& compute = ComputeAt(emission, i);
+    const ir::Compute& compute = ComputeAt(emission, i);
     for (size_t input = 0; input < compute.inputs.size(); ++input) {
-      spans.insert(*SpanOfInput(emission.program, compute, static_cast<int>(input)));
+      spans.insert(*ir::SpanOfInput(emission.program, compute, static_cast<int>(input)));
     }
   }
   return spans;
@@ -40,10 +42,10 @@ std::set<LoopSpan> SpansOf(const Emission& emission, const FusedLoop& loop) {
 
 class BodyEmitter {
  public:
-  BodyEmitter(Emission& emission, const FusedLoop& loop, const LoopElements& elements, SourceWriter& writer)
+  BodyEmitter(Emission& emission, const ir::FusedLoop& loop, const LoopElements& elements, SourceWriter& writer)
       : emission_(emission), loop_(loop), elements_(elements), writer_(writer) {
     for (const int i : loop_.steps) {
-      for (const ValueId value : ComputeAt(emission_, i).inputs) ++uses_[value];
+      for (const ir::ValueId value : ComputeAt(emission_, i).inputs) ++uses_[value];
     }
   }
 
@@ -52,10 +54,10 @@ class BodyEmitter {
   }
 
  private:
-  bool IsInside(ValueId value) const { return emission_.fusion.inside.count(value) > 0; }
+  bool IsInside(ir::ValueId value) const { return emission_.fusion.inside.count(value) > 0; }
 
-  ElementText Operand(const Compute& compute, size_t input) {
-    const ValueId value = compute.inputs[input];
+  ElementText Operand(const ir::Compute& compute, size_t input) {
+    const ir::ValueId value = compute.inputs[input];
     if (const auto found = pending_.find(value); found != pending_.end()) {
       ElementText expression = found->second.expression;
       if (!found->second.named) {
@@ -69,17 +71,17 @@ class BodyEmitter {
     if (writer < 0 && !emission_.storage.root[value].has_value()) return SourceOperand(value);
     CLEAVE_CHECK(emission_.storage.root[value].has_value()) << "`" << emission_.value(value).name << "` has no memory";
     reads_.insert(*emission_.storage.root[value]);
-    return {elements_.read(value, *SpanOfInput(emission_.program, compute, static_cast<int>(input)))};
+    return {elements_.read(value, *ir::SpanOfInput(emission_.program, compute, static_cast<int>(input)))};
   }
 
   // A constant that is not stored, or a number that depends on the step.
-  ElementText SourceOperand(ValueId value) const {
-    for (const Step& step : emission_.program.steps) {
-      const Compute* compute = ComputeOf(step);
+  ElementText SourceOperand(ir::ValueId value) const {
+    for (const ir::Step& step : emission_.program.steps) {
+      const ir::Compute* compute = ir::ComputeOf(step);
       if (compute == nullptr || compute->output != value) continue;
-      if (compute->kind != OpKind::kConstant) return {elements_.step_number(value)};
-      const double number = compute->attributes.Get(attribute::kValue);
-      const std::string text = emission_.value(value).type.dtype == DType::kI32
+      if (compute->kind != ir::OpKind::kConstant) return {elements_.step_number(value)};
+      const double number = compute->attributes.Get(ir::attribute::kValue);
+      const std::string text = emission_.value(value).type.dtype == ir::DType::kI32
                                    ? absl::StrCat(static_cast<int64_t>(number))
                                    : FloatLiteral(number);
       return {text, text[0] == '-' ? Binding::kUnary : Binding::kPrimary};
@@ -87,8 +89,8 @@ class BodyEmitter {
     return {"0"};
   }
 
-  void EmitStep(const Compute& compute) {
-    const ValueId output = compute.output;
+  void EmitStep(const ir::Compute& compute) {
+    const ir::ValueId output = compute.output;
     if (IsInside(output) && uses_[output] == 0) return;
     reads_.clear();
     std::vector<ElementText> arguments;
@@ -109,7 +111,7 @@ class BodyEmitter {
   }
 
   // Expressions that still need the content of this buffer are computed first.
-  void TakeWhatIsOverwritten(ValueId root) {
+  void TakeWhatIsOverwritten(ir::ValueId root) {
     for (const int i : loop_.steps) {
       const auto found = pending_.find(ComputeAt(emission_, i).output);
       if (found != pending_.end() && !found->second.named && found->second.reads.count(root) > 0) {
@@ -118,9 +120,9 @@ class BodyEmitter {
     }
   }
 
-  void Store(const Compute& compute, const std::vector<ElementText>& arguments, const ElementText& expression) {
+  void Store(const ir::Compute& compute, const std::vector<ElementText>& arguments, const ElementText& expression) {
     const std::string target = elements_.write(compute.output);
-    if (emission_.value(compute.output).type.dtype == DType::kBf16) {
+    if (emission_.value(compute.output).type.dtype == ir::DType::kBf16) {
       return writer_.Assign(target, absl::StrCat("BFloat16(", expression.text, ")"));
     }
     const absl::string_view symbol = UpdateSymbol(compute.kind);
@@ -132,11 +134,11 @@ class BodyEmitter {
   }
 
   // x = x - y is written as x -= y.
-  static absl::string_view UpdateSymbol(OpKind kind) {
-    if (kind == OpKind::kAdd) return "+=";
-    if (kind == OpKind::kSub) return "-=";
-    if (kind == OpKind::kMul) return "*=";
-    if (kind == OpKind::kDiv) return "/=";
+  static absl::string_view UpdateSymbol(ir::OpKind kind) {
+    if (kind == ir::OpKind::kAdd) return "+=";
+    if (kind == ir::OpKind::kSub) return "-=";
+    if (kind == ir::OpKind::kMul) return "*=";
+    if (kind == ir::OpKind::kDiv) return "/=";
     return "";
   }
 
@@ -144,13 +146,13 @@ class BodyEmitter {
     return writer_.indent() + 5 + static_cast<int>(text.size()) <= SourceWriter::kColumns;
   }
 
-  void NameLocal(ValueId value, const ElementText& expression) {
+  void NameLocal(ir::ValueId value, const ElementText& expression) {
     Declare(emission_.value(value).type.dtype, emission_.names[value], expression.text);
     pending_[value] = {.expression = {emission_.names[value]}, .reads = {}, .named = true};
   }
 
   // Gives a long argument a name of its own.
-  void NameArgument(ValueId value, ElementText& argument) {
+  void NameArgument(ir::ValueId value, ElementText& argument) {
     constexpr size_t kLong = 24;
     if (argument.text.size() <= kLong) return;
     const std::string name = emission_.identifiers.Unique(absl::StrCat(emission_.names[value].substr(0, 16), "_term"));
@@ -158,34 +160,34 @@ class BodyEmitter {
     argument = {name};
   }
 
-  void Declare(DType dtype, const std::string& name, const std::string& text) {
-    writer_.Assign(absl::StrCat(dtype == DType::kI32 ? "const int32_t " : "const float ", name), text);
+  void Declare(ir::DType dtype, const std::string& name, const std::string& text) {
+    writer_.Assign(absl::StrCat(dtype == ir::DType::kI32 ? "const int32_t " : "const float ", name), text);
   }
 
   // A value of the loop that is not in memory: its expression, or the name of the local constant that holds it.
   struct Pending {
     ElementText expression;
-    std::set<ValueId> reads;  // Buffers that the expression reads.
+    std::set<ir::ValueId> reads;  // Buffers that the expression reads.
     bool named = false;
   };
 
   Emission& emission_;
-  const FusedLoop& loop_;
+  const ir::FusedLoop& loop_;
   const LoopElements& elements_;
   SourceWriter& writer_;
-  std::map<ValueId, int> uses_;  // Within the loop.
-  std::map<ValueId, Pending> pending_;
-  std::set<ValueId> reads_;  // Buffers that the current step's expression reads.
+  std::map<ir::ValueId, int> uses_;  // Within the loop.
+  std::map<ir::ValueId, Pending> pending_;
+  std::set<ir::ValueId> reads_;  // Buffers that the current step's expression reads.
 };
 
 }  // namespace
 
-LoopShape ShapeOf(Emission& emission, const FusedLoop& loop) {
-  const ValueId model = ModelValue(emission, loop);
-  const Value& value = emission.value(model);
+LoopShape ShapeOf(Emission& emission, const ir::FusedLoop& loop) {
+  const ir::ValueId model = ModelValue(emission, loop);
+  const ir::Value& value = emission.value(model);
   const std::set<LoopSpan> spans = SpansOf(emission, loop);
   LoopShape shape;
-  shape.elements = ElementCount(LargestLocalShape(emission.program, model));
+  shape.elements = ir::ElementCount(ir::LargestLocalShape(emission.program, model));
   shape.axis_of.assign(value.type.shape.size(), -1);
   std::optional<size_t> previous;
   for (size_t d = 0; d < shape.axis_of.size(); ++d) {
@@ -230,7 +232,7 @@ std::string LoopShape::IndexText(const LoopSpan& span) const {
   return text.empty() ? "0" : text;
 }
 
-std::vector<int> WritingSteps(const Emission& emission, const FusedLoop& loop) {
+std::vector<int> WritingSteps(const Emission& emission, const ir::FusedLoop& loop) {
   std::vector<int> steps;
   for (const int i : loop.steps) {
     if (emission.fusion.inside.count(ComputeAt(emission, i).output) == 0) steps.push_back(i);
@@ -238,15 +240,15 @@ std::vector<int> WritingSteps(const Emission& emission, const FusedLoop& loop) {
   return steps;
 }
 
-void EmitLoopBody(Emission& emission, const FusedLoop& loop, const LoopElements& elements, SourceWriter& writer) {
+void EmitLoopBody(Emission& emission, const ir::FusedLoop& loop, const LoopElements& elements, SourceWriter& writer) {
   BodyEmitter(emission, loop, elements, writer).Run();
 }
 
 void WatchOtherResults(Emission& emission, const std::vector<int>& writing_steps, SourceWriter& writer) {
   for (size_t i = 1; i < writing_steps.size(); ++i) {
-    if (emission.step(writing_steps[i]).phase == Phase::kUpdate) break;
+    if (emission.step(writing_steps[i]).phase == ir::Phase::kUpdate) break;
     Watch(emission, writing_steps[i], ComputeAt(emission, writing_steps[i]).output, writer);
   }
 }
 
-}  // namespace cleave
+}  // namespace cleave::codegen

@@ -12,7 +12,7 @@
 
 #include "codegen/source/emission.h"
 
-namespace cleave {
+namespace cleave::codegen {
 
 // For each dimension of a loop's values: whether an operand has it.
 using LoopSpan = std::vector<bool>;
@@ -34,26 +34,26 @@ struct LoopShape {
   // The place, in its own buffer, of the element of an operand: "i * 512 + j".
   std::string IndexText(const LoopSpan& span) const;
 };
-LoopShape ShapeOf(Emission& emission, const FusedLoop& loop);
+LoopShape ShapeOf(Emission& emission, const ir::FusedLoop& loop);
 
 // Steps of the loop whose values are stored, in order.
-std::vector<int> WritingSteps(const Emission& emission, const FusedLoop& loop);
+std::vector<int> WritingSteps(const Emission& emission, const ir::FusedLoop& loop);
 
 // The element of a value at the loop's place: the text for reading it and the text for writing it. When the same
 // element is read and written, both are the same.
 struct LoopElements {
-  std::function<std::string(ValueId value, const LoopSpan& span)> read;
-  std::function<std::string(ValueId value)> write;
-  std::function<std::string(ValueId value)> step_number;  // A number that differs between steps.
+  std::function<std::string(ir::ValueId value, const LoopSpan& span)> read;
+  std::function<std::string(ir::ValueId value)> write;
+  std::function<std::string(ir::ValueId value)> step_number;  // A number that differs between steps.
 };
 
 // Writes the statements. Values that only the loop uses become local constants, or part of the expression that uses
 // them. Arithmetic is in f32, whatever the numbers are stored as.
-void EmitLoopBody(Emission& emission, const FusedLoop& loop, const LoopElements& elements, SourceWriter& writer);
+void EmitLoopBody(Emission& emission, const ir::FusedLoop& loop, const LoopElements& elements, SourceWriter& writer);
 
 // The lines for the watch about the values that a loop writes, without the first.
 void WatchOtherResults(Emission& emission, const std::vector<int>& writing_steps, SourceWriter& writer);
 
-}  // namespace cleave
+}  // namespace cleave::codegen
 
 #endif  // CLEAVE_CODEGEN_SOURCE_LOOP_H_

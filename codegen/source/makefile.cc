@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 
-namespace cleave {
+namespace cleave::codegen {
 namespace {
 
 constexpr char kMakefile[] =
@@ -106,4 +106,4 @@ std::string Makefile(const MakefileOfTarget& target, const ProgramSources& sourc
                                          {"@RULES@", target.rules}});
 }
 
-}  // namespace cleave
+}  // namespace cleave::codegen

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace cleave {
+namespace cleave::codegen {
 
 // Each text consists of whole lines.
 struct MakefileOfTarget {
@@ -28,6 +28,6 @@ struct ProgramSources {
 
 std::string Makefile(const MakefileOfTarget& target, const ProgramSources& sources);
 
-}  // namespace cleave
+}  // namespace cleave::codegen
 
 #endif  // CLEAVE_CODEGEN_SOURCE_MAKEFILE_H_

@@ -5,38 +5,39 @@
 #include "base/match/match.h"
 #include "ir/graph/ops/ops.h"
 
-namespace cleave {
+namespace cleave::codegen {
 namespace {
 
 // The value whose name `value`, written by `step`, takes over; nullopt where it has a name of its own.
-std::optional<ValueId> Namesake(const Program& program, const Storage& storage, const Step& step, ValueId value) {
-  for (const ProgramUpdate& update : program.updates) {
+std::optional<ir::ValueId> Namesake(const ir::Program& program, const ir::Storage& storage, const ir::Step& step,
+                                    ir::ValueId value) {
+  for (const ir::ProgramUpdate& update : program.updates) {
     if (update.value == value && update.state != value && storage.root[value] == update.state) return update.state;
   }
   return Match(
       step.action,
-      [&](const Compute& compute) -> std::optional<ValueId> {
-        const bool effect = DefinitionOf(compute.kind).op_class == OpClass::kEffect;
-        return IsAlias(step) || effect ? std::make_optional(compute.inputs[0]) : std::nullopt;
+      [&](const ir::Compute& compute) -> std::optional<ir::ValueId> {
+        const bool effect = ir::DefinitionOf(compute.kind).op_class == ir::OpClass::kEffect;
+        return ir::IsAlias(step) || effect ? std::make_optional(compute.inputs[0]) : std::nullopt;
       },
-      [&](const Collective& collective) -> std::optional<ValueId> {
-        for (const Transfer& transfer : collective.transfers) {
+      [&](const ir::Collective& collective) -> std::optional<ir::ValueId> {
+        for (const ir::Transfer& transfer : collective.transfers) {
           if (transfer.output == value && storage.SameBuffer(transfer.input, value)) return transfer.input;
         }
         return std::nullopt;
       },
-      [](const Slice&) -> std::optional<ValueId> { return std::nullopt; },
-      [](const View& view) -> std::optional<ValueId> { return view.input; });
+      [](const ir::Slice&) -> std::optional<ir::ValueId> { return std::nullopt; },
+      [](const ir::View& view) -> std::optional<ir::ValueId> { return view.input; });
 }
 
 }  // namespace
 
-Names NameValues(const Program& program, const Storage& storage, Identifiers& identifiers) {
+Names NameValues(const ir::Program& program, const ir::Storage& storage, Identifiers& identifiers) {
   Names names;
-  names.names = IdVector<ValueId, std::string>(program.values.size());
-  for (const Step& step : program.steps) {
-    for (const ValueId value : Writes(step)) {
-      if (const std::optional<ValueId> namesake = Namesake(program, storage, step, value); namesake.has_value()) {
+  names.names = IdVector<ir::ValueId, std::string>(program.values.size());
+  for (const ir::Step& step : program.steps) {
+    for (const ir::ValueId value : ir::Writes(step)) {
+      if (const std::optional<ir::ValueId> namesake = Namesake(program, storage, step, value); namesake.has_value()) {
         names.names[value] = names[*namesake];
         continue;
       }
@@ -47,4 +48,4 @@ Names NameValues(const Program& program, const Storage& storage, Identifiers& id
   return names;
 }
 
-}  // namespace cleave
+}  // namespace cleave::codegen

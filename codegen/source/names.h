@@ -13,17 +13,17 @@
 #include "ir/program/fuse/storage.h"
 #include "ir/program/program.h"
 
-namespace cleave {
+namespace cleave::codegen {
 
 struct Names {
-  IdVector<ValueId, std::string> names;
-  std::vector<ValueId> declared;  // Values with a name and memory of their own, in program order.
+  IdVector<ir::ValueId, std::string> names;
+  std::vector<ir::ValueId> declared;  // Values with a name and memory of their own, in program order.
 
-  const std::string& operator[](ValueId value) const { return names[value]; }
+  const std::string& operator[](ir::ValueId value) const { return names[value]; }
 };
 
-Names NameValues(const Program& program, const Storage& storage, Identifiers& identifiers);
+Names NameValues(const ir::Program& program, const ir::Storage& storage, Identifiers& identifiers);
 
-}  // namespace cleave
+}  // namespace cleave::codegen
 
 #endif  // CLEAVE_CODEGEN_SOURCE_NAMES_H_

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace cleave {
+namespace cleave::codegen {
 namespace {
 
 using What = StageAction::What;
@@ -18,7 +18,9 @@ bool MustKeepOrder(const StageMemory& a, const StageMemory& b) {
 }
 
 // Forward and metrics also run without the backward pass.
-bool MayMoveInto(Phase from, Phase to) { return from == to || (from == Phase::kUpdate && to == Phase::kBackward); }
+bool MayMoveInto(ir::Phase from, ir::Phase to) {
+  return from == to || (from == ir::Phase::kUpdate && to == ir::Phase::kBackward);
+}
 
 // The stage before which collective `stage` is started.
 size_t EarliestPlace(const std::vector<StageMemory>& stages, size_t stage) {
@@ -80,4 +82,4 @@ std::vector<StageAction> OverlapCollectives(const std::vector<StageMemory>& stag
   return actions;
 }
 
-}  // namespace cleave
+}  // namespace cleave::codegen

@@ -17,7 +17,7 @@
 
 #include "ir/graph/graph.h"
 
-namespace cleave {
+namespace cleave::codegen {
 
 // Bytes [begin, end) of the arena.
 struct MemoryRange {
@@ -28,7 +28,7 @@ struct MemoryRange {
 };
 
 struct StageMemory {
-  Phase phase = Phase::kForward;
+  ir::Phase phase = ir::Phase::kForward;
   std::vector<MemoryRange> reads = {};
   std::vector<MemoryRange> writes = {};
   bool can_overlap = false;  // A collective that can run while the program goes on.
@@ -41,7 +41,7 @@ struct StageAction {
   enum class What { kRun, kStart, kFinish };
   What what = What::kRun;
   int stage = 0;
-  Phase phase = Phase::kForward;
+  ir::Phase phase = ir::Phase::kForward;
 
   bool operator==(const StageAction&) const = default;
 };
@@ -49,6 +49,6 @@ struct StageAction {
 // `stages` in the program's order. Those that cannot overlap run in that order.
 std::vector<StageAction> OverlapCollectives(const std::vector<StageMemory>& stages);
 
-}  // namespace cleave
+}  // namespace cleave::codegen
 
 #endif  // CLEAVE_CODEGEN_SOURCE_OVERLAP_H_

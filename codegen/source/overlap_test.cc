@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 
-namespace cleave {
+namespace cleave::codegen {
 namespace {
 
 using Ranges = std::vector<MemoryRange>;
@@ -22,10 +22,10 @@ Ranges Named(const std::string& names) {
   return ranges;
 }
 
-StageMemory Work(Phase phase, const std::string& reads, const std::string& writes) {
+StageMemory Work(ir::Phase phase, const std::string& reads, const std::string& writes) {
   return {.phase = phase, .reads = Named(reads), .writes = Named(writes)};
 }
-StageMemory Reduce(Phase phase, const std::string& value) {
+StageMemory Reduce(ir::Phase phase, const std::string& value) {
   return {.phase = phase, .reads = Named(value), .writes = Named(value), .can_overlap = true};
 }
 
@@ -34,8 +34,8 @@ std::string Text(const std::vector<StageAction>& actions) {
   std::string text;
   bool in_update = false;
   for (const StageAction& action : actions) {
-    if (action.phase == Phase::kUpdate && !in_update) absl::StrAppend(&text, " |");
-    in_update = action.phase == Phase::kUpdate;
+    if (action.phase == ir::Phase::kUpdate && !in_update) absl::StrAppend(&text, " |");
+    in_update = action.phase == ir::Phase::kUpdate;
     absl::StrAppend(&text, " ", action.what == What::kStart ? "<" : "", action.stage,
                     action.what == What::kFinish ? ">" : "");
   }
@@ -44,10 +44,10 @@ std::string Text(const std::vector<StageAction>& actions) {
 
 std::string Order(const std::vector<StageMemory>& stages) { return Text(OverlapCollectives(stages)); }
 
-constexpr Phase kForward = Phase::kForward;
-constexpr Phase kMetric = Phase::kMetric;
-constexpr Phase kBackward = Phase::kBackward;
-constexpr Phase kUpdate = Phase::kUpdate;
+constexpr ir::Phase kForward = ir::Phase::kForward;
+constexpr ir::Phase kMetric = ir::Phase::kMetric;
+constexpr ir::Phase kBackward = ir::Phase::kBackward;
+constexpr ir::Phase kUpdate = ir::Phase::kUpdate;
 
 TEST(Overlap, AGradientIsReducedWhileTheNextOnesAreComputed) {
   EXPECT_EQ(Order({Work(kBackward, "x", "a"), Work(kBackward, "x", "b"), Work(kBackward, "x", "c"),
@@ -146,7 +146,7 @@ TEST(Overlap, RandomStagesKeepTheirMeaning) {
       const auto begin = static_cast<int64_t>(random() % 20);
       return {begin, begin + 1 + static_cast<int64_t>(random() % 3)};
     };
-    for (const Phase phase : {kForward, kMetric, kBackward, kUpdate}) {
+    for (const ir::Phase phase : {kForward, kMetric, kBackward, kUpdate}) {
       for (uint32_t i = random() % 8; i > 0; --i) {
         stages.push_back({.phase = phase, .reads = {range()}, .writes = {range()}, .can_overlap = random() % 2 == 0});
       }
@@ -157,4 +157,4 @@ TEST(Overlap, RandomStagesKeepTheirMeaning) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::codegen

@@ -21,7 +21,7 @@
 #include "ir/graph/ops/ops.h"
 #include "ir/sharding/layout/layout.h"
 
-namespace cleave {
+namespace cleave::codegen {
 namespace {
 
 // Fields of the struct start in this column, statements of its functions two columns further.
@@ -36,7 +36,7 @@ class ProgramWriter {
  public:
   ProgramWriter(const Emission& emission) : emission_(emission), type_(StructName(emission.program.model)) {
     emission_.identifiers.Reserve(type_);
-    for (const OpDefinition* op : AllOps()) {
+    for (const ir::OpDefinition* op : ir::AllOps()) {
       if (op->element.has_value()) emission_.identifiers.Reserve(TypeName(op->name()));
     }
   }
@@ -48,12 +48,12 @@ class ProgramWriter {
     EmitInitialize(functions);
     if (target().is_device) EmitPrepare(functions);
     order_ = OrderStages(emission_);
-    EmitPhase("void Forward() override {", Phase::kForward, functions);
-    EmitPhase("void Metrics() override {", Phase::kMetric, functions);
-    EmitPhase("void Backward() override {", Phase::kBackward, functions);
+    EmitPhase("void Forward() override {", ir::Phase::kForward, functions);
+    EmitPhase("void Metrics() override {", ir::Phase::kMetric, functions);
+    EmitPhase("void Backward() override {", ir::Phase::kBackward, functions);
     EmitPhase(UsesScalars() && !target().is_device ? "void Update(const StepScalars& scalars) override {"
                                                    : "void Update(const StepScalars&) override {",
-              Phase::kUpdate, functions);
+              ir::Phase::kUpdate, functions);
     EmitQueries(functions);
     SourceWriter fields(kMemberIndent);
     EmitFields(fields);
@@ -78,28 +78,28 @@ class ProgramWriter {
   }
 
  private:
-  const Program& program() const { return emission_.program; }
+  const ir::Program& program() const { return emission_.program; }
   const Target& target() const { return emission_.target; }
 
   absl::Status CheckSteps() const {
-    for (const Step& step : program().steps) {
-      const Compute* compute = ComputeOf(step);
-      if (compute == nullptr || IsSource(step)) continue;
-      if (!HasElementText(compute->kind) && !HasKernel(DefinitionOf(compute->kind))) {
-        return absl::UnimplementedError(absl::StrCat("op `", step.name, "`: `", OpKindName(compute->kind),
+    for (const ir::Step& step : program().steps) {
+      const ir::Compute* compute = ir::ComputeOf(step);
+      if (compute == nullptr || ir::IsSource(step)) continue;
+      if (!HasElementText(compute->kind) && !HasKernel(ir::DefinitionOf(compute->kind))) {
+        return absl::UnimplementedError(absl::StrCat("op `", step.name, "`: `", ir::OpKindName(compute->kind),
                                                      "` has no emission for ", target().name));
       }
-      for (const ValueId input : compute->inputs) {
+      for (const ir::ValueId input : compute->inputs) {
         if (!emission_.storage.root[input].has_value() && StepScalarOf(input) != nullptr &&
-            (step.phase != Phase::kUpdate || !HasElementText(compute->kind))) {
+            (step.phase != ir::Phase::kUpdate || !HasElementText(compute->kind))) {
           return absl::UnimplementedError(
               absl::StrCat("op `", step.name, "` reads a number of the optimizer outside of an elementwise update"));
         }
       }
     }
-    for (const ProgramUpdate& update : emission_.storage.copies) {
+    for (const ir::ProgramUpdate& update : emission_.storage.copies) {
       const bool overwritten = std::any_of(program().updates.begin(), program().updates.end(),
-                                           [&](const ProgramUpdate& other) { return other.state == update.value; });
+                                           [&](const ir::ProgramUpdate& other) { return other.state == update.value; });
       if (overwritten) {
         return absl::UnimplementedError(absl::StrCat("state `", program().value(update.state).name,
                                                      "` takes the old value of another updated state"));
@@ -109,10 +109,10 @@ class ProgramWriter {
   }
 
   // The step_scalar op that makes `value`, or null.
-  const Compute* StepScalarOf(ValueId value) const {
-    for (const Step& step : program().steps) {
-      const Compute* compute = ComputeOf(step);
-      if (compute != nullptr && compute->kind == OpKind::kStepScalar && compute->output == value) return compute;
+  const ir::Compute* StepScalarOf(ir::ValueId value) const {
+    for (const ir::Step& step : program().steps) {
+      const ir::Compute* compute = ir::ComputeOf(step);
+      if (compute != nullptr && compute->kind == ir::OpKind::kStepScalar && compute->output == value) return compute;
     }
     return nullptr;
   }
@@ -121,40 +121,41 @@ class ProgramWriter {
 
   void EmitInitialize(SourceWriter& writer) {
     writer.Open("void Initialize() override {");
-    for (const Step& step : program().steps) {
-      const Compute* compute = ComputeOf(step);
-      if (compute == nullptr || !IsSource(step) || !emission_.storage.root[compute->output].has_value()) continue;
-      if (compute->kind == OpKind::kParameter) EmitParameter(step, *compute, writer);
-      if (compute->kind == OpKind::kState) EmitFill(*compute, 0, writer);
-      if (compute->kind == OpKind::kConstant) EmitFill(*compute, compute->attributes.Get(attribute::kValue), writer);
-      if (compute->kind == OpKind::kRankValue) EmitRankValue(*compute, writer);
+    for (const ir::Step& step : program().steps) {
+      const ir::Compute* compute = ir::ComputeOf(step);
+      if (compute == nullptr || !ir::IsSource(step) || !emission_.storage.root[compute->output].has_value()) continue;
+      if (compute->kind == ir::OpKind::kParameter) EmitParameter(step, *compute, writer);
+      if (compute->kind == ir::OpKind::kState) EmitFill(*compute, 0, writer);
+      if (compute->kind == ir::OpKind::kConstant)
+        EmitFill(*compute, compute->attributes.Get(ir::attribute::kValue), writer);
+      if (compute->kind == ir::OpKind::kRankValue) EmitRankValue(*compute, writer);
     }
     writer.Close("}");
   }
 
-  void EmitParameter(const Step& step, const Compute& compute, SourceWriter& writer) {
-    const std::string& init = compute.attributes.Get(attribute::kInit);
-    const double first = compute.attributes.Get(attribute::kFirst);
+  void EmitParameter(const ir::Step& step, const ir::Compute& compute, SourceWriter& writer) {
+    const std::string& init = compute.attributes.Get(ir::attribute::kInit);
+    const double first = compute.attributes.Get(ir::attribute::kFirst);
     if (init == "npy") {
       return writer.Comment(absl::StrCat(step.name, ": from a file that `main` names, when this is done."));
     }
     if (init == "constant") return EmitFill(compute, first, writer);
     writer.Call(init == "uniform" ? "InitializeUniform(" : "InitializeNormal(",
                 {absl::StrCat("{seed, ", StreamName(step, compute), "}"), emission_.sizes.RegionText(compute.output),
-                 FloatLiteral(first), FloatLiteral(compute.attributes.Get(attribute::kSecond)),
+                 FloatLiteral(first), FloatLiteral(compute.attributes.Get(ir::attribute::kSecond)),
                  emission_.names[compute.output]},
                 ");");
   }
 
-  void EmitRankValue(const Compute& compute, SourceWriter& writer) {
+  void EmitRankValue(const ir::Compute& compute, SourceWriter& writer) {
     const std::string& name = emission_.names[compute.output];
-    const std::string number = emission_.rank_numbers.FloatText(compute.attributes.Get(attribute::kValues), name);
+    const std::string number = emission_.rank_numbers.FloatText(compute.attributes.Get(ir::attribute::kValues), name);
     writer.Call("Fill(", {number, "1", name}, ");");
   }
 
   // Each rank draws different numbers for a local parameter.
-  std::string StreamName(const Step& step, const Compute& compute) {
-    const bool is_local = compute.attributes.IsSet(attribute::kLocal);
+  std::string StreamName(const ir::Step& step, const ir::Compute& compute) {
+    const bool is_local = compute.attributes.IsSet(ir::attribute::kLocal);
     if (!is_local) return StringLiteral(step.name);
     std::vector<int64_t> ranks(static_cast<size_t>(program().mesh.rank_count()));
     std::iota(ranks.begin(), ranks.end(), 0);
@@ -162,7 +163,7 @@ class ProgramWriter {
     return absl::StrCat("(", StringLiteral(absl::StrCat(step.name, "@")), " + std::to_string(", rank, ")).c_str()");
   }
 
-  void EmitFill(const Compute& compute, double value, SourceWriter& writer) {
+  void EmitFill(const ir::Compute& compute, double value, SourceWriter& writer) {
     writer.Call("Fill(",
                 {ElementLiteral(emission_.value(compute.output).type.dtype, value),
                  emission_.sizes.Count(compute.output).Text(), emission_.names[compute.output]},
@@ -171,12 +172,12 @@ class ProgramWriter {
 
   // Sends the numbers of a step to the device.
   void EmitPrepare(SourceWriter& writer) {
-    const std::vector<const Compute*> scalars = StepScalarOps();
+    const std::vector<const ir::Compute*> scalars = StepScalarOps();
     if (scalars.empty() && !DrawsNumbers()) return;
     writer.Gap();
     writer.Open("void Prepare(const StepScalars& scalars) override {");
     EmitStepScalars(writer);
-    const auto name = [&](std::string* out, const Compute* compute) {
+    const auto name = [&](std::string* out, const ir::Compute* compute) {
       absl::StrAppend(out, emission_.names[compute->output]);
     };
     writer.Call("numbers.Set(",
@@ -185,10 +186,10 @@ class ProgramWriter {
     writer.Close("}");
   }
 
-  void EmitPhase(absl::string_view head, Phase phase, SourceWriter& writer) {
+  void EmitPhase(absl::string_view head, ir::Phase phase, SourceWriter& writer) {
     writer.Gap();
     SourceWriter body(kMemberIndent + 2);
-    if (phase == Phase::kUpdate && !target().is_device) EmitStepScalars(body);
+    if (phase == ir::Phase::kUpdate && !target().is_device) EmitStepScalars(body);
     bool is_row = false;  // Waits for one collective after another.
     for (const OrderedStage& ordered : order_) {
       if (ordered.phase != phase) continue;
@@ -197,7 +198,7 @@ class ProgramWriter {
       is_row = finishes;
       EmitOrdered(ordered, body);
     }
-    if (phase == Phase::kUpdate) EmitCopies(body);
+    if (phase == ir::Phase::kUpdate) EmitCopies(body);
     if (body.text().empty()) return writer.Line(absl::StrCat(head, "}"));
     writer.Open(head);
     // The first comment needs no empty line before it.
@@ -206,17 +207,17 @@ class ProgramWriter {
     writer.Close("}");
   }
 
-  std::vector<const Compute*> StepScalarOps() const {
-    std::vector<const Compute*> ops;
-    for (const Step& step : program().steps) {
-      const Compute* compute = ComputeOf(step);
-      if (compute != nullptr && compute->kind == OpKind::kStepScalar) ops.push_back(compute);
+  std::vector<const ir::Compute*> StepScalarOps() const {
+    std::vector<const ir::Compute*> ops;
+    for (const ir::Step& step : program().steps) {
+      const ir::Compute* compute = ir::ComputeOf(step);
+      if (compute != nullptr && compute->kind == ir::OpKind::kStepScalar) ops.push_back(compute);
     }
     return ops;
   }
 
   void EmitStepScalars(SourceWriter& writer) {
-    for (const Compute* compute : StepScalarOps()) {
+    for (const ir::Compute* compute : StepScalarOps()) {
       writer.Assign(absl::StrCat("const float ", emission_.names[compute->output]),
                     StepScalarText(compute->attributes, emission_.training.optimizer));
     }
@@ -227,7 +228,7 @@ class ProgramWriter {
       case StageAction::What::kRun:
         return EmitStage(*ordered.stage, writer);
       case StageAction::What::kStart: {
-        const int step = std::get<SingleStep>(ordered.stage->action).step;
+        const int step = std::get<ir::SingleStep>(ordered.stage->action).step;
         std::string& pending = pending_[ordered.stage];
         pending = emission_.identifiers.Unique(absl::StrCat(emission_.step(step).name, ".pending"));
         return EmitStart(emission_, step, pending, writer);
@@ -237,18 +238,19 @@ class ProgramWriter {
     }
   }
 
-  void EmitStage(const FusedStage& stage, SourceWriter& writer) {
+  void EmitStage(const ir::FusedStage& stage, SourceWriter& writer) {
     Match(
-        stage.action, [&](const FusedLoop& loop) { emission_.target.emit_loop(emission_, loop, writer); },
-        [&](const MatMulChain& chain) { EmitMatMulChain(emission_, chain, writer); },
-        [&](const AttentionForward& attention) { EmitAttention(emission_, attention, writer); },
-        [&](const AttentionBackward& attention) { EmitAttentionGradient(emission_, attention, writer); },
-        [&](const SingleStep& single) {
+        stage.action, [&](const ir::FusedLoop& loop) { emission_.target.emit_loop(emission_, loop, writer); },
+        [&](const ir::MatMulChain& chain) { EmitMatMulChain(emission_, chain, writer); },
+        [&](const ir::AttentionForward& attention) { EmitAttention(emission_, attention, writer); },
+        [&](const ir::AttentionBackward& attention) { EmitAttentionGradient(emission_, attention, writer); },
+        [&](const ir::SingleStep& single) {
           Match(
-              emission_.step(single.step).action, [&](const Compute&) { EmitKernel(emission_, single.step, writer); },
-              [&](const Collective&) { EmitCollective(emission_, single.step, writer); },
-              [&](const Slice&) { EmitSlice(emission_, single.step, writer); },
-              [](const View&) {});  // The same memory under the same name.
+              emission_.step(single.step).action,
+              [&](const ir::Compute&) { EmitKernel(emission_, single.step, writer); },
+              [&](const ir::Collective&) { EmitCollective(emission_, single.step, writer); },
+              [&](const ir::Slice&) { EmitSlice(emission_, single.step, writer); },
+              [](const ir::View&) {});  // The same memory under the same name.
         });
   }
 
@@ -256,7 +258,7 @@ class ProgramWriter {
     if (emission_.storage.copies.empty()) return;
     writer.Gap();
     writer.Comment("New values that could not be made in place.");
-    for (const ProgramUpdate& update : emission_.storage.copies) {
+    for (const ir::ProgramUpdate& update : emission_.storage.copies) {
       writer.Call(
           "Copy(",
           {emission_.names[update.value], emission_.sizes.Count(update.value).Text(), emission_.names[update.state]},
@@ -266,11 +268,11 @@ class ProgramWriter {
 
   // The smallest number of values from which `compute` lets the integers of `value` choose; 0 where any integer will
   // do.
-  int64_t ChoicesOf(const Compute& compute, ValueId value) const {
-    const OpDefinition& definition = DefinitionOf(compute.kind);
+  int64_t ChoicesOf(const ir::Compute& compute, ir::ValueId value) const {
+    const ir::OpDefinition& definition = ir::DefinitionOf(compute.kind);
     if (definition.choices == nullptr) return 0;
-    std::vector<TensorType> types;
-    for (const ValueId input : compute.inputs) types.push_back(program().value(input).type);
+    std::vector<ir::TensorType> types;
+    for (const ir::ValueId input : compute.inputs) types.push_back(program().value(input).type);
     int64_t least = 0;
     for (size_t i = 0; i < types.size(); ++i) {
       if (compute.inputs[i] != value) continue;
@@ -282,15 +284,15 @@ class ProgramWriter {
 
   // Labels are less than the number of classes, tokens less than the number of rows of their table. Returns the
   // smallest bound of all uses; 0 if there is none.
-  int64_t LimitOf(ValueId input) const {
+  int64_t LimitOf(ir::ValueId input) const {
     int64_t limit = 0;
-    std::set<ValueId> same = {input};
-    for (const Step& step : program().steps) {
-      for (const ValueId value : Reads(step)) {
+    std::set<ir::ValueId> same = {input};
+    for (const ir::Step& step : program().steps) {
+      for (const ir::ValueId value : ir::Reads(step)) {
         if (same.count(value) == 0) continue;
-        const Compute* compute = ComputeOf(step);
+        const ir::Compute* compute = ir::ComputeOf(step);
         if (compute == nullptr) {
-          for (const ValueId output : Writes(step)) {
+          for (const ir::ValueId output : ir::Writes(step)) {
             const bool is_copy = program().is_manual || program().value(output).origin == program().value(value).origin;
             if (is_copy) same.insert(output);
           }
@@ -298,8 +300,8 @@ class ProgramWriter {
         }
         if (const int64_t choices = ChoicesOf(*compute, value); choices > 0) {
           limit = limit == 0 ? choices : std::min(limit, choices);
-        } else if (DefinitionOf(compute->kind).op_class == OpClass::kMovement &&
-                   program().value(compute->output).type.dtype == DType::kI32) {
+        } else if (ir::DefinitionOf(compute->kind).op_class == ir::OpClass::kMovement &&
+                   program().value(compute->output).type.dtype == ir::DType::kI32) {
           same.insert(compute->output);
         }
       }
@@ -311,14 +313,14 @@ class ProgramWriter {
     writer.Gap();
     writer.Open("std::vector<ModelInput> Inputs() override {");
     writer.Line("std::vector<ModelInput> inputs;");
-    for (const Step& step : program().steps) {
-      const Compute* compute = ComputeOf(step);
-      if (compute == nullptr || compute->kind != OpKind::kInput) continue;
-      const std::string& data = compute->attributes.Get(attribute::kData);
+    for (const ir::Step& step : program().steps) {
+      const ir::Compute* compute = ir::ComputeOf(step);
+      if (compute == nullptr || compute->kind != ir::OpKind::kInput) continue;
+      const std::string& data = compute->attributes.Get(ir::attribute::kData);
       std::vector<std::string> arguments = {StringLiteral(data.empty() ? step.name : data),
                                             emission_.sizes.RegionText(compute->output),
                                             emission_.names[compute->output]};
-      if (emission_.value(compute->output).type.dtype == DType::kI32) {
+      if (emission_.value(compute->output).type.dtype == ir::DType::kI32) {
         arguments.push_back(absl::StrCat(LimitOf(compute->output)));
       }
       writer.Call("inputs.emplace_back(", arguments, ");");
@@ -328,9 +330,9 @@ class ProgramWriter {
     writer.Gap();
     writer.Open("std::vector<ParameterView> Parameters() override {");
     writer.Line("std::vector<ParameterView> parameters;");
-    for (const Step& step : program().steps) {
-      const Compute* compute = ComputeOf(step);
-      if (compute == nullptr || compute->kind != OpKind::kParameter) continue;
+    for (const ir::Step& step : program().steps) {
+      const ir::Compute* compute = ir::ComputeOf(step);
+      if (compute == nullptr || compute->kind != ir::OpKind::kParameter) continue;
       EmitParameterView({StringLiteral(step.name), absl::StrCat(step.line), emission_.sizes.RegionText(compute->output),
                          emission_.names[compute->output]},
                         writer);
@@ -346,16 +348,16 @@ class ProgramWriter {
   }
 
   // A value of one element as the host reads it.
-  std::string NumberText(ValueId value) const {
+  std::string NumberText(ir::ValueId value) const {
     const std::string& name = emission_.names[value];
     return target().is_device ? absl::StrCat("*OnHost(", name, ", 1)") : absl::StrCat(name, "[0]");
   }
 
   // Prints and assertions use what they are given at every step.
   bool HasEffects() const {
-    return std::any_of(program().steps.begin(), program().steps.end(), [](const Step& step) {
-      const Compute* compute = ComputeOf(step);
-      return compute != nullptr && DefinitionOf(compute->kind).op_class == OpClass::kEffect;
+    return std::any_of(program().steps.begin(), program().steps.end(), [](const ir::Step& step) {
+      const ir::Compute* compute = ir::ComputeOf(step);
+      return compute != nullptr && ir::DefinitionOf(compute->kind).op_class == ir::OpClass::kEffect;
     });
   }
 
@@ -395,14 +397,14 @@ class ProgramWriter {
     writer.Gap();
     writer.Line("Arena arena{kArenaBytes, kPeakBytes};");
     if (target().is_device) EmitStepNumbers(writer);
-    EmitBuffers("The data of a step.", {OpKind::kInput}, writer);
+    EmitBuffers("The data of a step.", {ir::OpKind::kInput}, writer);
     EmitBuffers("Parameters, state of the optimizer and constants.",
-                {OpKind::kParameter, OpKind::kState, OpKind::kConstant, OpKind::kRankValue}, writer);
+                {ir::OpKind::kParameter, ir::OpKind::kState, ir::OpKind::kConstant, ir::OpKind::kRankValue}, writer);
     EmitBuffers("Values of a step; those that are not needed at the same time share memory.", {}, writer);
   }
 
   void EmitStepNumbers(SourceWriter& writer) {
-    const std::vector<const Compute*> scalars = StepScalarOps();
+    const std::vector<const ir::Compute*> scalars = StepScalarOps();
     if (scalars.empty() && !DrawsNumbers()) return;
     writer.Gap();
     writer.Comment("Numbers that differ from step to step, and where kernels read them.");
@@ -418,9 +420,9 @@ class ProgramWriter {
 
   // Steps that draw random numbers draw different ones at every training step.
   bool DrawsNumbers() const {
-    return std::any_of(program().steps.begin(), program().steps.end(), [](const Step& step) {
-      const Compute* compute = ComputeOf(step);
-      return compute != nullptr && compute->kind == OpKind::kDropout;
+    return std::any_of(program().steps.begin(), program().steps.end(), [](const ir::Step& step) {
+      const ir::Compute* compute = ir::ComputeOf(step);
+      return compute != nullptr && compute->kind == ir::OpKind::kDropout;
     });
   }
 
@@ -429,7 +431,7 @@ class ProgramWriter {
     if (NeedsCoordinates()) {
       writer.Gap();
       writer.Comment("This rank's place in the mesh, and the elements of cut dimensions that it holds.");
-      for (const AxisId axis : emission_.sizes.UsedAxes()) {
+      for (const ir::AxisId axis : emission_.sizes.UsedAxes()) {
         writer.Line(
             absl::StrCat("const int64_t ", emission_.sizes.AxisName(axis), " = coordinates[", axis.value(), "];"));
       }
@@ -443,7 +445,7 @@ class ProgramWriter {
     std::vector<SourceWriter::Commented> rows;
     for (const auto& [axes, name] : emission_.groups) {
       const std::string list =
-          absl::StrJoin(axes, ", ", [](std::string* out, AxisId axis) { absl::StrAppend(out, axis.value()); });
+          absl::StrJoin(axes, ", ", [](std::string* out, ir::AxisId axis) { absl::StrAppend(out, axis.value()); });
       std::string comment;
       if (emission_.sizes.folded()) {
         comment = absl::StrCat("Ranks ", absl::StrJoin(program().mesh.Group(*emission_.sizes.rank(), axes), ", "), ".");
@@ -455,19 +457,19 @@ class ProgramWriter {
 
   // Declares the buffers of the values that ops of the given kinds make; if none are given, of all values except
   // sources.
-  void EmitBuffers(absl::string_view title, const std::set<OpKind>& kinds, SourceWriter& writer) {
-    std::set<ValueId> chosen;
-    for (const Step& step : program().steps) {
-      const Compute* compute = ComputeOf(step);
-      const bool takes = kinds.empty() ? !IsSource(step) : compute != nullptr && kinds.count(compute->kind) > 0;
+  void EmitBuffers(absl::string_view title, const std::set<ir::OpKind>& kinds, SourceWriter& writer) {
+    std::set<ir::ValueId> chosen;
+    for (const ir::Step& step : program().steps) {
+      const ir::Compute* compute = ir::ComputeOf(step);
+      const bool takes = kinds.empty() ? !ir::IsSource(step) : compute != nullptr && kinds.count(compute->kind) > 0;
       if (!takes) continue;
-      for (const ValueId value : Writes(step)) chosen.insert(value);
+      for (const ir::ValueId value : ir::Writes(step)) chosen.insert(value);
     }
     std::vector<SourceWriter::Commented> rows;
-    for (const ValueId value : emission_.names.declared) {
+    for (const ir::ValueId value : emission_.names.declared) {
       if (chosen.count(value) == 0) continue;
-      const Value& info = emission_.value(value);
-      const BufferPlan::Buffer& buffer = *emission_.storage.buffers.Find(*emission_.storage.root[value]);
+      const ir::Value& info = emission_.value(value);
+      const ir::BufferPlan::Buffer& buffer = *emission_.storage.buffers.Find(*emission_.storage.root[value]);
       const absl::string_view type = ElementTypeName(info.type.dtype);
       rows.push_back(
           {absl::StrCat(type, "* const ", emission_.names[value], " = arena.At<", type, ">(", buffer.offset, ");"),
@@ -481,10 +483,10 @@ class ProgramWriter {
 
   // " cut as [m0 m1, -]"; nothing for a tensor that every rank holds whole. Partial sums are not mentioned, because an
   // all-reduce completes them in place.
-  std::string CutText(const Layout& layout) const {
-    const Layout cut = {.dimensions = layout.dimensions, .partial = {}};
-    if (cut == Layout::Replicated(static_cast<int>(layout.dimensions.size()))) return "";
-    return absl::StrCat(" cut as ", LayoutText(cut, program().mesh));
+  std::string CutText(const ir::Layout& layout) const {
+    const ir::Layout cut = {.dimensions = layout.dimensions, .partial = {}};
+    if (cut == ir::Layout::Replicated(static_cast<int>(layout.dimensions.size()))) return "";
+    return absl::StrCat(" cut as ", ir::LayoutText(cut, program().mesh));
   }
 
   void EmitOpening(SourceWriter& writer) {
@@ -555,7 +557,7 @@ class ProgramWriter {
   Emission emission_;
   std::string type_;
   std::vector<OrderedStage> order_;
-  std::map<const FusedStage*, std::string> pending_;  // The names of collectives that are under way.
+  std::map<const ir::FusedStage*, std::string> pending_;  // The names of collectives that are under way.
 };
 
 }  // namespace
@@ -588,4 +590,4 @@ absl::StatusOr<std::string> ProgramText(const Target& target, const CodegenInput
       .Run();
 }
 
-}  // namespace cleave
+}  // namespace cleave::codegen

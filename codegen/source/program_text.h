@@ -12,19 +12,19 @@
 #include "ir/program/memory/memory_plan.h"
 #include "ir/program/program.h"
 
-namespace cleave {
+namespace cleave::codegen {
 
 // What a program is written from.
 struct CodegenInput {
-  const Graph& graph;
-  const Program& program;    // Made of `graph`.
-  const MemoryPlan& memory;  // Of `program`, for what the target computes as one piece.
-  const Training& training;
+  const ir::Graph& graph;
+  const ir::Program& program;    // Made of `graph`.
+  const ir::MemoryPlan& memory;  // Of `program`, for what the target computes as one piece.
+  const ir::Training& training;
 };
 
 // The program of `rank`, or one for all ranks where there is none. Errors as for GenerateCpu (codegen/codegen.h).
 absl::StatusOr<std::string> ProgramText(const Target& target, const CodegenInput& input, std::optional<int> rank);
 
-}  // namespace cleave
+}  // namespace cleave::codegen
 
 #endif  // CLEAVE_CODEGEN_SOURCE_PROGRAM_TEXT_H_

@@ -20,11 +20,11 @@
 #include "codegen/source/sizes.h"
 #include "ir/sharding/mesh/mesh.h"
 
-namespace cleave {
+namespace cleave::codegen {
 
 class RankNumbers {
  public:
-  RankNumbers(const Mesh& mesh, Sizes& sizes, Identifiers& identifiers)
+  RankNumbers(const ir::Mesh& mesh, Sizes& sizes, Identifiers& identifiers)
       : mesh_(mesh), sizes_(sizes), identifiers_(identifiers) {}
 
   // One number for each rank. `wish` is the name of the table, where one is needed.
@@ -48,7 +48,7 @@ class RankNumbers {
   std::optional<std::string> OfMeshAxes(absl::Span<const int64_t> by_rank);
   std::string TableText(const std::string& type, const std::string& entries, const std::string& wish);
 
-  const Mesh& mesh_;
+  const ir::Mesh& mesh_;
   Sizes& sizes_;
   Identifiers& identifiers_;
   bool uses_rank_ = false;
@@ -56,6 +56,6 @@ class RankNumbers {
   std::map<std::string, std::string> table_names_;  // By type and entries.
 };
 
-}  // namespace cleave
+}  // namespace cleave::codegen
 
 #endif  // CLEAVE_CODEGEN_SOURCE_RANK_NUMBERS_H_

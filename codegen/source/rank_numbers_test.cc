@@ -6,16 +6,16 @@
 #include "gtest/gtest.h"
 #include "ir/program/program.h"
 
-namespace cleave {
+namespace cleave::codegen {
 namespace {
 
 // Texts of numbers on the mesh (dp = 2, tp = 4), or on another.
 class RankNumbersTest : public testing::Test {
  protected:
   void UseMesh(const std::vector<std::pair<std::string, int64_t>>& axes, std::optional<int> rank = std::nullopt) {
-    std::vector<MeshAxis> mesh;
+    std::vector<ir::MeshAxis> mesh;
     for (const auto& [name, size] : axes) mesh.push_back({.name = name, .size = size, .link = "memory", .weight = 1});
-    program_.mesh = *Mesh::Create(mesh);
+    program_.mesh = *ir::Mesh::Create(mesh);
     sizes_.emplace(program_, rank, identifiers_);
     numbers_.emplace(program_.mesh, *sizes_, identifiers_);
   }
@@ -25,7 +25,7 @@ class RankNumbersTest : public testing::Test {
   std::string Text(const std::vector<int64_t>& by_rank) { return numbers_->Text(by_rank, "x_start"); }
   std::string FloatText(const std::vector<double>& by_rank) { return numbers_->FloatText(by_rank, "x"); }
 
-  Program program_;
+  ir::Program program_;
   Identifiers identifiers_;
   std::optional<Sizes> sizes_;
   std::optional<RankNumbers> numbers_;
@@ -53,7 +53,7 @@ TEST_F(RankNumbersTest, AFormulaOfTheRank) {
 TEST_F(RankNumbersTest, AFormulaOfAMeshAxis) {
   EXPECT_EQ(Text({0, 0, 0, 0, 8, 8, 8, 8}), "dp * 8");
   EXPECT_EQ(Text({3, 5, 7, 9, 3, 5, 7, 9}), "tp * 2 + 3");
-  EXPECT_EQ(sizes_->UsedAxes(), (std::set<AxisId>{AxisId(0), AxisId(1)}));
+  EXPECT_EQ(sizes_->UsedAxes(), (std::set<ir::AxisId>{ir::AxisId(0), ir::AxisId(1)}));
   EXPECT_FALSE(numbers_->uses_rank());
 }
 
@@ -87,4 +87,4 @@ TEST_F(RankNumbersTest, ANumberWhereTheRankIsKnown) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::codegen

@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 
-namespace cleave {
+namespace cleave::codegen {
 namespace {
 
 constexpr char kRunScript[] = R"sh(#!/bin/sh
@@ -152,4 +152,4 @@ std::string RunScript(int ranks, const LaunchDefault& launch) {
                                           {"@TABLE@", Quoted(launch.rank_table)}});
 }
 
-}  // namespace cleave
+}  // namespace cleave::codegen

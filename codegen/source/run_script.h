@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace cleave {
+namespace cleave::codegen {
 
 // How run.sh starts the ranks when it is not told otherwise.
 struct LaunchDefault {
@@ -15,6 +15,6 @@ struct LaunchDefault {
 // Starts the program on `ranks` ranks of this machine, or those of a rank table that are on this host.
 std::string RunScript(int ranks, const LaunchDefault& launch);
 
-}  // namespace cleave
+}  // namespace cleave::codegen
 
 #endif  // CLEAVE_CODEGEN_SOURCE_RUN_SCRIPT_H_

@@ -9,11 +9,11 @@
 #include "base/text/text.h"
 #include "ir/graph/ops/ops.h"
 
-namespace cleave {
+namespace cleave::codegen {
 namespace {
 
 // The call that makes the DataSpec.
-absl::StatusOr<std::string> DataText(const DataSource& data) {
+absl::StatusOr<std::string> DataText(const ir::DataSource& data) {
   if (data.kind == "mnist") return absl::StrCat("Mnist(", StringLiteral(data.path), ")");
   if (data.kind == "npy") {
     return absl::StrCat("Npy({",
@@ -39,52 +39,53 @@ absl::StatusOr<std::string> DataText(const DataSource& data) {
                       ")");
 }
 
-absl::string_view FormText(Schedule::Form form) {
+absl::string_view FormText(ir::Schedule::Form form) {
   switch (form) {
-    case Schedule::Form::kConstant:
+    case ir::Schedule::Form::kConstant:
       return "Schedule::Form::kConstant";
-    case Schedule::Form::kLinearWarmup:
+    case ir::Schedule::Form::kLinearWarmup:
       return "Schedule::Form::kLinearWarmup";
-    case Schedule::Form::kCosine:
+    case ir::Schedule::Form::kCosine:
       return "Schedule::Form::kCosine";
   }
   return "";
 }
 
-Schedule ScheduleOf(const Attributes& attributes) {
-  Schedule schedule{.rate = attributes.Get(attribute::kRate),
-                    .warmup_steps = attributes.Get(attribute::kWarmupSteps),
-                    .total_steps = attributes.Get(attribute::kTotalSteps),
-                    .final_rate = attributes.Get(attribute::kFinalRate)};
-  for (const Schedule::Form form :
-       {Schedule::Form::kConstant, Schedule::Form::kLinearWarmup, Schedule::Form::kCosine}) {
-    if (attributes.Get(attribute::kSchedule) == ScheduleFormName(form)) schedule.form = form;
+ir::Schedule ScheduleOf(const ir::Attributes& attributes) {
+  ir::Schedule schedule{.rate = attributes.Get(ir::attribute::kRate),
+                        .warmup_steps = attributes.Get(ir::attribute::kWarmupSteps),
+                        .total_steps = attributes.Get(ir::attribute::kTotalSteps),
+                        .final_rate = attributes.Get(ir::attribute::kFinalRate)};
+  for (const ir::Schedule::Form form :
+       {ir::Schedule::Form::kConstant, ir::Schedule::Form::kLinearWarmup, ir::Schedule::Form::kCosine}) {
+    if (attributes.Get(ir::attribute::kSchedule) == ir::ScheduleFormName(form)) schedule.form = form;
   }
   return schedule;
 }
 
-bool HasProducts(const Program& program) {
-  return std::any_of(program.steps.begin(), program.steps.end(), [](const Step& step) {
-    const Compute* compute = ComputeOf(step);
-    return compute != nullptr && DefinitionOf(compute->kind).op_class == OpClass::kProduct;
+bool HasProducts(const ir::Program& program) {
+  return std::any_of(program.steps.begin(), program.steps.end(), [](const ir::Step& step) {
+    const ir::Compute* compute = ir::ComputeOf(step);
+    return compute != nullptr && ir::DefinitionOf(compute->kind).op_class == ir::OpClass::kProduct;
   });
 }
 
 }  // namespace
 
-std::string ScheduleText(const Schedule& schedule) {
+std::string ScheduleText(const ir::Schedule& schedule) {
   std::string text = absl::StrCat("{.form = ", FormText(schedule.form), ", .rate = ", FormatDouble(schedule.rate));
-  if (schedule.form != Schedule::Form::kConstant) absl::StrAppend(&text, ", .warmup_steps = ", schedule.warmup_steps);
-  if (schedule.form == Schedule::Form::kCosine) {
+  if (schedule.form != ir::Schedule::Form::kConstant)
+    absl::StrAppend(&text, ", .warmup_steps = ", schedule.warmup_steps);
+  if (schedule.form == ir::Schedule::Form::kCosine) {
     absl::StrAppend(&text, ", .total_steps = ", schedule.total_steps,
                     ", .final_rate = ", FormatDouble(schedule.final_rate));
   }
   return absl::StrCat(text, "}");
 }
 
-std::string StepScalarText(const Attributes& attributes, const Optimizer& optimizer) {
-  if (attributes.Get(attribute::kForm) == "bias_correction") {
-    const double beta = attributes.Get(attribute::kBeta);
+std::string StepScalarText(const ir::Attributes& attributes, const ir::Optimizer& optimizer) {
+  if (attributes.Get(ir::attribute::kForm) == "bias_correction") {
+    const double beta = attributes.Get(ir::attribute::kBeta);
     std::string divisor = absl::StrCat("BiasCorrection(", FormatDouble(beta), ", scalars.step)");
     if (beta == optimizer.beta1) {
       divisor = "scalars.bias_correction1";
@@ -93,13 +94,13 @@ std::string StepScalarText(const Attributes& attributes, const Optimizer& optimi
     }
     return absl::StrCat("static_cast<float>(1.0 / ", divisor, ")");
   }
-  const Schedule schedule = ScheduleOf(attributes);
+  const ir::Schedule schedule = ScheduleOf(attributes);
   if (schedule == optimizer.learning_rate) return "static_cast<float>(scalars.learning_rate)";
   return absl::StrCat("static_cast<float>(LearningRate(", ScheduleText(schedule), ", scalars.step))");
 }
 
 absl::Status EmitMain(const Emission& emission, const std::string& type, SourceWriter& writer) {
-  const Training& training = emission.training;
+  const ir::Training& training = emission.training;
   CLEAVE_ASSIGN_OR_RETURN(const std::string data, DataText(training.data));
   const auto set = [&](absl::string_view field, const std::string& value) {
     writer.Assign(absl::StrCat("settings.", field), value);
@@ -108,17 +109,17 @@ absl::Status EmitMain(const Emission& emission, const std::string& type, SourceW
   writer.Line("TrainingSettings settings;");
   set("model_name", StringLiteral(emission.program.model));
   set("model_file", StringLiteral(emission.Place(0)));
-  for (const MeshAxis& axis : emission.program.mesh.axes()) {
+  for (const ir::MeshAxis& axis : emission.program.mesh.axes()) {
     writer.Line(absl::StrCat("settings.mesh.push_back({", StringLiteral(axis.name), ", ", axis.size, "});"));
   }
   if (emission.sizes.folded()) set("only_rank", absl::StrCat(*emission.sizes.rank()));
   set("data", data);
-  for (const Step& step : emission.program.steps) {
-    const Compute* compute = ComputeOf(step);
-    if (compute == nullptr || compute->kind != OpKind::kParameter) continue;
-    if (compute->attributes.Get(attribute::kInit) != "npy") continue;
+  for (const ir::Step& step : emission.program.steps) {
+    const ir::Compute* compute = ir::ComputeOf(step);
+    if (compute == nullptr || compute->kind != ir::OpKind::kParameter) continue;
+    if (compute->attributes.Get(ir::attribute::kInit) != "npy") continue;
     const std::filesystem::path path =
-        std::filesystem::path(training.folder) / compute->attributes.Get(attribute::kFile);
+        std::filesystem::path(training.folder) / compute->attributes.Get(ir::attribute::kFile);
     writer.Call("settings.parameter_files.push_back(",
                 {absl::StrCat("FromNpy(", StringLiteral(step.name), ", ",
                               StringLiteral(path.lexically_normal().string()), ")")},
@@ -127,19 +128,19 @@ absl::Status EmitMain(const Emission& emission, const std::string& type, SourceW
   set("epochs", absl::StrCat(training.epochs));
   if (training.steps > 0) set("steps", absl::StrCat(training.steps));
   set("log_every", absl::StrCat(training.log_every));
-  if (training.log == LogFormat::kMindSpore) set("log", "LogFormat::kMindSpore");
+  if (training.log == ir::LogFormat::kMindSpore) set("log", "LogFormat::kMindSpore");
   set("seed", absl::StrCat(training.seed));
   set("schedule", ScheduleText(training.optimizer.learning_rate));
-  const Optimizer::Kind kind = training.optimizer.kind;
-  if (kind == Optimizer::Kind::kAdam || kind == Optimizer::Kind::kAdamW) {
+  const ir::Optimizer::Kind kind = training.optimizer.kind;
+  if (kind == ir::Optimizer::Kind::kAdam || kind == ir::Optimizer::Kind::kAdamW) {
     set("beta1", FormatDouble(training.optimizer.beta1));
     set("beta2", FormatDouble(training.optimizer.beta2));
   }
-  for (const ProgramMetric& metric : emission.program.metrics) {
+  for (const ir::ProgramMetric& metric : emission.program.metrics) {
     writer.Line(absl::StrCat("settings.metrics.push_back(", StringLiteral(metric.name), ");"));
   }
   writer.Open("return Train(argc, argv, settings, [](const Context& context) -> std::unique_ptr<TrainingProgram> {");
-  if (training.precision == Precision::kTf32 && HasProducts(emission.program)) {
+  if (training.precision == ir::Precision::kTf32 && HasProducts(emission.program)) {
     writer.Line("SetMatMulPrecision(Precision::kTf32);");
   }
   writer.Line(absl::StrCat("return std::make_unique<", type, ">(context);"));
@@ -148,4 +149,4 @@ absl::Status EmitMain(const Emission& emission, const std::string& type, SourceW
   return absl::OkStatus();
 }
 
-}  // namespace cleave
+}  // namespace cleave::codegen

@@ -7,17 +7,17 @@
 #include "absl/status/statusor.h"
 #include "codegen/source/emission.h"
 
-namespace cleave {
+namespace cleave::codegen {
 
 // `type` is the struct of the model.
 absl::Status EmitMain(const Emission& emission, const std::string& type, SourceWriter& writer);
 
 // "{.form = Schedule::Form::kConstant, .rate = 0.05}"
-std::string ScheduleText(const Schedule& schedule);
+std::string ScheduleText(const ir::Schedule& schedule);
 
 // The initializer of a step scalar's local constant in Update: "static_cast<float>(scalars.learning_rate)".
-std::string StepScalarText(const Attributes& attributes, const Optimizer& optimizer);
+std::string StepScalarText(const ir::Attributes& attributes, const ir::Optimizer& optimizer);
 
-}  // namespace cleave
+}  // namespace cleave::codegen
 
 #endif  // CLEAVE_CODEGEN_SOURCE_SETTINGS_H_

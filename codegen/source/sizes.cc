@@ -6,7 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 
-namespace cleave {
+namespace cleave::codegen {
 
 SizeProduct& SizeProduct::operator*=(const SizeProduct& other) {
   number_ *= other.number_;
@@ -36,92 +36,94 @@ int64_t SizeProduct::ConstantFactor() const {
   return factor;
 }
 
-Sizes::Sizes(const Program& program, std::optional<int> rank, Identifiers& identifiers)
+Sizes::Sizes(const ir::Program& program, std::optional<int> rank, Identifiers& identifiers)
     : program_(program), rank_(rank), identifiers_(identifiers) {
-  for (const MeshAxis& axis : program.mesh.axes()) axis_names_.push_back(identifiers.Unique(axis.name));
+  for (const ir::MeshAxis& axis : program.mesh.axes()) axis_names_.push_back(identifiers.Unique(axis.name));
 }
 
-int64_t Sizes::Whole(ValueId value, int d) const { return program_.value(value).type.shape[static_cast<size_t>(d)]; }
+int64_t Sizes::Whole(ir::ValueId value, int d) const {
+  return program_.value(value).type.shape[static_cast<size_t>(d)];
+}
 
-const std::vector<AxisId>& Sizes::Axes(ValueId value, int d) const {
+const std::vector<ir::AxisId>& Sizes::Axes(ir::ValueId value, int d) const {
   return program_.value(value).layout.dimensions[static_cast<size_t>(d)];
 }
 
-SizeProduct Sizes::Size(ValueId value, int d) {
-  const Window* window = program_.value(value).layout.WindowOf(static_cast<size_t>(d));
+SizeProduct Sizes::Size(ir::ValueId value, int d) {
+  const ir::Window* window = program_.value(value).layout.WindowOf(static_cast<size_t>(d));
   if (window == nullptr) return PieceSize(Whole(value, d), Axes(value, d));
   if (rank_.has_value()) return SizeProduct(FoldedWindow(*window, Axes(value, d)).size);
   return SizeProduct::Symbol(absl::StrCat(WindowName(*window, Axes(value, d)), ".size"));
 }
 
-std::string Sizes::Begin(ValueId value, int d) {
-  const Window* window = program_.value(value).layout.WindowOf(static_cast<size_t>(d));
+std::string Sizes::Begin(ir::ValueId value, int d) {
+  const ir::Window* window = program_.value(value).layout.WindowOf(static_cast<size_t>(d));
   if (window == nullptr) return PieceBegin(Whole(value, d), Axes(value, d));
   if (rank_.has_value()) return absl::StrCat(FoldedWindow(*window, Axes(value, d)).begin);
   return absl::StrCat(WindowName(*window, Axes(value, d)), ".begin");
 }
 
-std::string Sizes::RangeText(ValueId value, int d) {
+std::string Sizes::RangeText(ir::ValueId value, int d) {
   const std::string begin = Begin(value, d);
   absl::string_view name = begin;
   if (absl::ConsumeSuffix(&name, ".begin")) return std::string(name);
   return absl::StrCat("{", begin, ", ", Size(value, d).Text(), "}");
 }
 
-Piece Sizes::FoldedWindow(const Window& window, const std::vector<AxisId>& axes) const {
-  return window.Of(PieceOf(window.outer, program_.mesh.Size(axes), program_.mesh.Index(*rank_, axes)));
+ir::Piece Sizes::FoldedWindow(const ir::Window& window, const std::vector<ir::AxisId>& axes) const {
+  return window.Of(ir::PieceOf(window.outer, program_.mesh.Size(axes), program_.mesh.Index(*rank_, axes)));
 }
 
-SizeProduct Sizes::PieceSize(int64_t elements, const std::vector<AxisId>& axes) {
+SizeProduct Sizes::PieceSize(int64_t elements, const std::vector<ir::AxisId>& axes) {
   if (axes.empty()) return SizeProduct(elements);
   const int64_t pieces = program_.mesh.Size(axes);
-  if (rank_.has_value()) return SizeProduct(PieceOf(elements, pieces, program_.mesh.Index(*rank_, axes)).size);
+  if (rank_.has_value()) return SizeProduct(ir::PieceOf(elements, pieces, program_.mesh.Index(*rank_, axes)).size);
   if (elements % pieces != 0) return SizeProduct::Symbol(absl::StrCat(PieceName(elements, axes), ".size"));
   if (elements == pieces) return SizeProduct(1);
   constants_.insert({elements, pieces});
   return SizeProduct::Symbol(absl::StrCat("k", elements, "By", pieces), elements / pieces);
 }
 
-std::string Sizes::PieceBegin(int64_t elements, const std::vector<AxisId>& axes) {
+std::string Sizes::PieceBegin(int64_t elements, const std::vector<ir::AxisId>& axes) {
   if (axes.empty()) return "0";
   const int64_t pieces = program_.mesh.Size(axes);
-  if (rank_.has_value()) return absl::StrCat(PieceOf(elements, pieces, program_.mesh.Index(*rank_, axes)).begin);
+  if (rank_.has_value()) return absl::StrCat(ir::PieceOf(elements, pieces, program_.mesh.Index(*rank_, axes)).begin);
   return absl::StrCat(PieceName(elements, axes), ".begin");
 }
 
-const std::string& Sizes::PieceName(int64_t elements, const std::vector<AxisId>& axes) {
+const std::string& Sizes::PieceName(int64_t elements, const std::vector<ir::AxisId>& axes) {
   const auto key = std::make_pair(elements, axes);
   const auto found = piece_names_.find(key);
   if (found != piece_names_.end()) return found->second;
   std::string name = absl::StrCat("piece_", elements);
-  for (const AxisId axis : axes) absl::StrAppend(&name, "_", AxisName(axis));
+  for (const ir::AxisId axis : axes) absl::StrAppend(&name, "_", AxisName(axis));
   name = identifiers_.Unique(name);
   pieces_.push_back(
       {name, absl::StrCat("Piece(", elements, ", ", program_.mesh.Size(axes), ", ", IndexText(axes), ")")});
   return piece_names_[key] = name;
 }
 
-std::string WindowText(const Window& window) {
+std::string WindowText(const ir::Window& window) {
   return absl::StrCat("Window{", window.elements, ", ", window.outer, ", ", window.numerator, ", ", window.denominator,
                       ", ", window.first, ", ", window.last, "}");
 }
 
-const std::string& Sizes::WindowName(const Window& window, const std::vector<AxisId>& axes) {
+const std::string& Sizes::WindowName(const ir::Window& window, const std::vector<ir::AxisId>& axes) {
   const std::string& piece = PieceName(window.outer, axes);
   const std::string value = absl::StrCat(WindowText(window), ".Of(", piece, ")");
   const auto found = window_names_.find(value);
   if (found != window_names_.end()) return found->second;
   std::string name = absl::StrCat("window_", window.elements);
-  for (const AxisId axis : axes) absl::StrAppend(&name, "_", AxisName(axis));
+  for (const ir::AxisId axis : axes) absl::StrAppend(&name, "_", AxisName(axis));
   name = identifiers_.Unique(name);
   pieces_.push_back({name, value});
   return window_names_[value] = name;
 }
 
-std::string Sizes::IndexText(const std::vector<AxisId>& axes) {
+std::string Sizes::IndexText(const std::vector<ir::AxisId>& axes) {
   if (rank_.has_value()) return absl::StrCat(program_.mesh.Index(*rank_, axes));
   std::string text;
-  for (const AxisId axis : axes) {
+  for (const ir::AxisId axis : axes) {
     used_axes_.insert(axis);
     if (text.empty()) {
       text = AxisName(axis);
@@ -134,31 +136,31 @@ std::string Sizes::IndexText(const std::vector<AxisId>& axes) {
   return text.empty() ? "0" : text;
 }
 
-SizeProduct Sizes::CountOf(ValueId value, int begin, int end) {
+SizeProduct Sizes::CountOf(ir::ValueId value, int begin, int end) {
   SizeProduct count;
   for (int d = begin; d < end; ++d) count *= Size(value, d);
   return count;
 }
 
-SizeProduct Sizes::Count(ValueId value) { return CountOf(value, 0, program_.value(value).type.rank()); }
+SizeProduct Sizes::Count(ir::ValueId value) { return CountOf(value, 0, program_.value(value).type.rank()); }
 
-std::string Sizes::ShapeList(ValueId value) {
+std::string Sizes::ShapeList(ir::ValueId value) {
   std::vector<std::string> sizes;
   for (int d = 0; d < program_.value(value).type.rank(); ++d) sizes.push_back(Size(value, d).Text());
   return absl::StrCat("{", absl::StrJoin(sizes, ", "), "}");
 }
 
-std::string Sizes::WholeShapeList(ValueId value) {
+std::string Sizes::WholeShapeList(ir::ValueId value) {
   return absl::StrCat("{", absl::StrJoin(program_.value(value).type.shape, ", "), "}");
 }
 
-std::string Sizes::BeginList(ValueId value) {
+std::string Sizes::BeginList(ir::ValueId value) {
   std::vector<std::string> begins;
   for (int d = 0; d < program_.value(value).type.rank(); ++d) begins.push_back(Begin(value, d));
   return absl::StrCat("{", absl::StrJoin(begins, ", "), "}");
 }
 
-std::string Sizes::RegionText(ValueId value) {
+std::string Sizes::RegionText(ir::ValueId value) {
   bool cut = false;
   for (int d = 0; d < program_.value(value).type.rank(); ++d) cut = cut || !Axes(value, d).empty();
   const std::string shape = WholeShapeList(value);
@@ -174,4 +176,4 @@ std::vector<Sizes::Constant> Sizes::Constants() const {
   return constants;
 }
 
-}  // namespace cleave
+}  // namespace cleave::codegen

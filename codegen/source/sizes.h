@@ -17,7 +17,7 @@
 #include "codegen/emit/identifiers.h"
 #include "ir/program/program.h"
 
-namespace cleave {
+namespace cleave::codegen {
 
 // A product of sizes: a number times symbols.
 class SizeProduct {
@@ -55,35 +55,35 @@ class SizeProduct {
 };
 
 // A Window of runtime/mesh: "Window{28, 14, 2, 1, -1, 1}".
-std::string WindowText(const Window& window);
+std::string WindowText(const ir::Window& window);
 
 class Sizes {
  public:
-  Sizes(const Program& program, std::optional<int> rank, Identifiers& identifiers);
+  Sizes(const ir::Program& program, std::optional<int> rank, Identifiers& identifiers);
 
   // Elements of dimension `d` of the value's local piece, and the first one's index in the whole tensor.
-  SizeProduct Size(ValueId value, int d);
-  std::string Begin(ValueId value, int d);
+  SizeProduct Size(ir::ValueId value, int d);
+  std::string Begin(ir::ValueId value, int d);
 
   // Both, as a Range of the runtime: "window_28_m0", "{0, 28}".
-  std::string RangeText(ValueId value, int d);
+  std::string RangeText(ir::ValueId value, int d);
 
   // The same for `elements` cut by `axes`, major first.
-  SizeProduct PieceSize(int64_t elements, const std::vector<AxisId>& axes);
-  std::string PieceBegin(int64_t elements, const std::vector<AxisId>& axes);
+  SizeProduct PieceSize(int64_t elements, const std::vector<ir::AxisId>& axes);
+  std::string PieceBegin(int64_t elements, const std::vector<ir::AxisId>& axes);
 
-  SizeProduct Count(ValueId value);                        // Elements of the local piece.
-  SizeProduct CountOf(ValueId value, int begin, int end);  // Of dimensions [begin, end) of it.
-  std::string ShapeList(ValueId value);                    // "{k256By4, 512}"
-  std::string WholeShapeList(ValueId value);               // "{256, 512}"
-  std::string BeginList(ValueId value);
-  std::string RegionText(ValueId value);  // A Region of runtime/mesh.
+  SizeProduct Count(ir::ValueId value);                        // Elements of the local piece.
+  SizeProduct CountOf(ir::ValueId value, int begin, int end);  // Of dimensions [begin, end) of it.
+  std::string ShapeList(ir::ValueId value);                    // "{k256By4, 512}"
+  std::string WholeShapeList(ir::ValueId value);               // "{256, 512}"
+  std::string BeginList(ir::ValueId value);
+  std::string RegionText(ir::ValueId value);  // A Region of runtime/mesh.
 
   // The rank's row-major index on the axes: "m0 * 2 + m1".
-  std::string IndexText(const std::vector<AxisId>& axes);
+  std::string IndexText(const std::vector<ir::AxisId>& axes);
 
   // The name of an axis's coordinate.
-  const std::string& AxisName(AxisId axis) const { return axis_names_[static_cast<size_t>(axis.value())]; }
+  const std::string& AxisName(ir::AxisId axis) const { return axis_names_[static_cast<size_t>(axis.value())]; }
 
   // What the texts so far use.
   struct Constant {
@@ -98,29 +98,29 @@ class Sizes {
     std::string comment;
   };
   const std::vector<PieceDeclaration>& Pieces() const { return pieces_; }
-  const std::set<AxisId>& UsedAxes() const { return used_axes_; }
+  const std::set<ir::AxisId>& UsedAxes() const { return used_axes_; }
   bool folded() const { return rank_.has_value(); }
   std::optional<int> rank() const { return rank_; }
 
  private:
-  int64_t Whole(ValueId value, int d) const;
-  const std::vector<AxisId>& Axes(ValueId value, int d) const;
-  const std::string& PieceName(int64_t elements, const std::vector<AxisId>& axes);
-  const std::string& WindowName(const Window& window, const std::vector<AxisId>& axes);
+  int64_t Whole(ir::ValueId value, int d) const;
+  const std::vector<ir::AxisId>& Axes(ir::ValueId value, int d) const;
+  const std::string& PieceName(int64_t elements, const std::vector<ir::AxisId>& axes);
+  const std::string& WindowName(const ir::Window& window, const std::vector<ir::AxisId>& axes);
   // What the rank reads of a dimension. REQUIRES: folded().
-  Piece FoldedWindow(const Window& window, const std::vector<AxisId>& axes) const;
+  ir::Piece FoldedWindow(const ir::Window& window, const std::vector<ir::AxisId>& axes) const;
 
-  const Program& program_;
+  const ir::Program& program_;
   std::optional<int> rank_;
   Identifiers& identifiers_;
   std::vector<std::string> axis_names_;
   std::set<std::pair<int64_t, int64_t>> constants_;  // Elements, number of pieces.
-  std::map<std::pair<int64_t, std::vector<AxisId>>, std::string> piece_names_;
+  std::map<std::pair<int64_t, std::vector<ir::AxisId>>, std::string> piece_names_;
   std::map<std::string, std::string> window_names_;  // By the initializer.
   std::vector<PieceDeclaration> pieces_;
-  std::set<AxisId> used_axes_;
+  std::set<ir::AxisId> used_axes_;
 };
 
-}  // namespace cleave
+}  // namespace cleave::codegen
 
 #endif  // CLEAVE_CODEGEN_SOURCE_SIZES_H_

@@ -3,42 +3,42 @@
 #include <algorithm>
 #include <optional>
 
-namespace cleave {
+namespace cleave::codegen {
 namespace {
 
-void AddRange(const Emission& emission, ValueId value, std::vector<MemoryRange>& ranges) {
-  const std::optional<ValueId> root = emission.storage.root[value];
+void AddRange(const Emission& emission, ir::ValueId value, std::vector<MemoryRange>& ranges) {
+  const std::optional<ir::ValueId> root = emission.storage.root[value];
   if (!root.has_value()) return;
-  const BufferPlan::Buffer& buffer = *emission.storage.buffers.Find(*root);
+  const ir::BufferPlan::Buffer& buffer = *emission.storage.buffers.Find(*root);
   ranges.push_back({buffer.offset, buffer.offset + buffer.size.value()});
 }
 
 // Messages of manual models stay where their text places them.
-bool CanOverlap(const Emission& emission, const FusedStage& fused) {
-  const auto* single = std::get_if<SingleStep>(&fused.action);
+bool CanOverlap(const Emission& emission, const ir::FusedStage& fused) {
+  const auto* single = std::get_if<ir::SingleStep>(&fused.action);
   if (single == nullptr || !emission.target.is_device) return false;
-  const auto* collective = std::get_if<Collective>(&emission.step(single->step).action);
+  const auto* collective = std::get_if<ir::Collective>(&emission.step(single->step).action);
   return collective != nullptr && !collective->messages.has_value();
 }
 
-StageMemory MemoryOfStage(const Emission& emission, const FusedStage& fused) {
+StageMemory MemoryOfStage(const Emission& emission, const ir::FusedStage& fused) {
   StageMemory memory = {.phase = fused.phase, .can_overlap = CanOverlap(emission, fused), .is_work = false};
-  for (const int i : StepsOf(fused)) {
-    const Step& step = emission.step(i);
-    if (IsAlias(step)) continue;
+  for (const int i : ir::StepsOf(fused)) {
+    const ir::Step& step = emission.step(i);
+    if (ir::IsAlias(step)) continue;
     memory.is_work = true;
-    for (const ValueId value : Reads(step)) AddRange(emission, value, memory.reads);
-    for (const ValueId value : Writes(step)) AddRange(emission, value, memory.writes);
+    for (const ir::ValueId value : ir::Reads(step)) AddRange(emission, value, memory.reads);
+    for (const ir::ValueId value : ir::Writes(step)) AddRange(emission, value, memory.writes);
   }
   return memory;
 }
 
 // Loss and metrics are read when the backward pass is finished.
 StageMemory MemoryOfResults(const Emission& emission) {
-  StageMemory results = {.phase = Phase::kUpdate, .is_work = false};
-  const Program& program = emission.program;
+  StageMemory results = {.phase = ir::Phase::kUpdate, .is_work = false};
+  const ir::Program& program = emission.program;
   if (program.loss.has_value()) AddRange(emission, *program.loss, results.reads);
-  for (const ProgramMetric& metric : program.metrics) AddRange(emission, metric.value, results.reads);
+  for (const ir::ProgramMetric& metric : program.metrics) AddRange(emission, metric.value, results.reads);
   return results;
 }
 
@@ -46,10 +46,10 @@ StageMemory MemoryOfResults(const Emission& emission) {
 
 std::vector<OrderedStage> OrderStages(const Emission& emission) {
   std::vector<StageMemory> memory;
-  std::vector<const FusedStage*> stages;  // Null for the reading of results.
-  for (const FusedStage& fused : emission.fusion.stages) {
+  std::vector<const ir::FusedStage*> stages;  // Null for the reading of results.
+  for (const ir::FusedStage& fused : emission.fusion.stages) {
     const bool begins_update =
-        fused.phase == Phase::kUpdate && (memory.empty() || memory.back().phase != Phase::kUpdate);
+        fused.phase == ir::Phase::kUpdate && (memory.empty() || memory.back().phase != ir::Phase::kUpdate);
     if (begins_update) {
       memory.push_back(MemoryOfResults(emission));
       stages.push_back(nullptr);
@@ -59,10 +59,10 @@ std::vector<OrderedStage> OrderStages(const Emission& emission) {
   }
   std::vector<OrderedStage> order;
   for (const StageAction& action : OverlapCollectives(memory)) {
-    const FusedStage* stage = stages[static_cast<size_t>(action.stage)];
+    const ir::FusedStage* stage = stages[static_cast<size_t>(action.stage)];
     if (stage != nullptr) order.push_back({action.what, stage, action.phase});
   }
   return order;
 }
 
-}  // namespace cleave
+}  // namespace cleave::codegen

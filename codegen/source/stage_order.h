@@ -7,17 +7,17 @@
 #include "codegen/source/emission.h"
 #include "codegen/source/overlap.h"
 
-namespace cleave {
+namespace cleave::codegen {
 
 struct OrderedStage {
   StageAction::What what = StageAction::What::kRun;
-  const FusedStage* stage = nullptr;
-  Phase phase = Phase::kForward;
+  const ir::FusedStage* stage = nullptr;
+  ir::Phase phase = ir::Phase::kForward;
 };
 
 // In the program's order; on a device, collectives are started early and finished late.
 std::vector<OrderedStage> OrderStages(const Emission& emission);
 
-}  // namespace cleave
+}  // namespace cleave::codegen
 
 #endif  // CLEAVE_CODEGEN_SOURCE_STAGE_ORDER_H_

@@ -11,7 +11,7 @@
 #include "codegen/emit/text.h"
 #include "ir/program/fuse/fuse.h"
 
-namespace cleave {
+namespace cleave::codegen {
 
 struct Emission;
 
@@ -31,12 +31,12 @@ struct Target {
   Bytes library_workspace = Bytes(0);
 
   // What is one call of the runtime; all else is written op by op.
-  FuseOptions fuse = {};
+  ir::FuseOptions fuse = {};
 
   // Writes a fused loop, with its comment and its lines for the watch.
-  void (*emit_loop)(Emission& emission, const FusedLoop& loop, SourceWriter& writer);
+  void (*emit_loop)(Emission& emission, const ir::FusedLoop& loop, SourceWriter& writer);
 };
 
-}  // namespace cleave
+}  // namespace cleave::codegen
 
 #endif  // CLEAVE_CODEGEN_SOURCE_TARGET_H_

@@ -5,7 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
-namespace cleave {
+namespace cleave::dsl {
 
 bool CommentCursor::HasBetween(int32_t begin, int32_t end) const {
   return std::any_of(
@@ -41,4 +41,4 @@ bool CommentCursor::HasBlankLine(int32_t begin, int32_t end) const {
   return line != file_.blank_lines.end() && *line < end;
 }
 
-}  // namespace cleave
+}  // namespace cleave::dsl

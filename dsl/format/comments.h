@@ -8,7 +8,7 @@
 
 #include "dsl/syntax/syntax.h"
 
-namespace cleave {
+namespace cleave::dsl {
 
 class CommentCursor {
  public:
@@ -37,6 +37,6 @@ class CommentCursor {
   int32_t taken_until_ = 0;
 };
 
-}  // namespace cleave
+}  // namespace cleave::dsl
 
 #endif  // CLEAVE_DSL_FORMAT_COMMENTS_H_

@@ -8,7 +8,7 @@
 #include "base/match/match.h"
 #include "dsl/syntax/print.h"
 
-namespace cleave {
+namespace cleave::dsl {
 namespace {
 
 // How tightly an expression binds; a child that binds less than its place asks for stands in parentheses.
@@ -225,4 +225,4 @@ std::string FormatParameters(const std::vector<syntax::Parameter>& parameters, P
   });
 }
 
-}  // namespace cleave
+}  // namespace cleave::dsl

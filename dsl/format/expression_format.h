@@ -7,7 +7,7 @@
 
 #include "dsl/syntax/syntax.h"
 
-namespace cleave {
+namespace cleave::dsl {
 
 inline constexpr int kLineWidth = 120;
 inline constexpr int kIndentWidth = 4;
@@ -36,6 +36,6 @@ std::string FormatParameters(const std::vector<syntax::Parameter>& parameters, P
 // `0..depth`, `rank * n .. (rank + 1) * n`, `..`: either end may be null. On one line.
 std::string FormatRange(const syntax::Expression* begin, const syntax::Expression* end);
 
-}  // namespace cleave
+}  // namespace cleave::dsl
 
 #endif  // CLEAVE_DSL_FORMAT_EXPRESSION_FORMAT_H_

@@ -14,7 +14,7 @@
 #include "dsl/format/expression_format.h"
 #include "dsl/syntax/print.h"
 
-namespace cleave {
+namespace cleave::dsl {
 namespace {
 
 constexpr size_t kLastCommentColumn = 80;
@@ -290,4 +290,4 @@ class Formatter {
 
 std::string Format(const syntax::File& file) { return Formatter(file).Run(); }
 
-}  // namespace cleave
+}  // namespace cleave::dsl

@@ -12,13 +12,13 @@
 
 #include "dsl/syntax/syntax.h"
 
-namespace cleave {
+namespace cleave::dsl {
 
 // Four spaces per level, lines of at most 120 columns where a list can be broken. Ends with a newline unless empty.
 // REQUIRES: a tree that Parse can return; spans may all be empty (a tree that was made rather than parsed), then it has
 // no comments.
 std::string Format(const syntax::File& file);
 
-}  // namespace cleave
+}  // namespace cleave::dsl
 
 #endif  // CLEAVE_DSL_FORMAT_FORMAT_H_

@@ -9,7 +9,7 @@
 #include "dsl/parse/parse.h"
 #include "dsl/syntax/print.h"
 
-namespace cleave {
+namespace cleave::dsl {
 namespace {
 
 constexpr int kTrees = 250;
@@ -98,4 +98,4 @@ TEST(FormatLawTest, CommentsSurviveAndStayWhereTheyAre) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::dsl

@@ -8,7 +8,7 @@
 #include "dsl/parse/parse.h"
 #include "dsl/syntax/print.h"
 
-namespace cleave {
+namespace cleave::dsl {
 namespace {
 
 std::string FormatText(const std::string& text) {
@@ -152,4 +152,4 @@ TEST(FormatTest, BlankLinesInBodiesAreKeptOnce) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::dsl

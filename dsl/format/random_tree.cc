@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace cleave {
+namespace cleave::dsl {
 namespace {
 
 using syntax::Expression;
@@ -285,4 +285,4 @@ class TreeGenerator {
 
 syntax::File RandomTree(uint64_t seed, int size) { return TreeGenerator(seed).File(size); }
 
-}  // namespace cleave
+}  // namespace cleave::dsl

@@ -12,7 +12,7 @@
 #include "dsl/parse/parse.h"
 #include "dsl/syntax/print.h"
 
-namespace cleave {
+namespace cleave::dsl {
 namespace {
 
 struct Example {
@@ -71,4 +71,4 @@ TEST(ReferenceTest, EveryExampleParsesAndFormats) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::dsl

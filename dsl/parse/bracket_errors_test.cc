@@ -6,7 +6,7 @@
 #include "dsl/parse/parse.h"
 #include "dsl/parse/testing.h"
 
-namespace cleave {
+namespace cleave::dsl {
 namespace {
 
 TEST(BracketErrorsTest, MissingBraceAtTheEnd) {
@@ -187,4 +187,4 @@ TEST(BracketErrorsTest, DeepNesting) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::dsl

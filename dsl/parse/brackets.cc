@@ -8,7 +8,7 @@
 #include "dsl/grammar/CleaveLexer.h"
 #include "dsl/syntax/syntax.h"
 
-namespace cleave {
+namespace cleave::dsl {
 namespace {
 
 using antlr4::Token;
@@ -153,4 +153,4 @@ BracketCheck CheckBrackets(const Tokens& tokens, const TokenPlaces& places) {
   return BracketChecker(tokens, places).Run();
 }
 
-}  // namespace cleave
+}  // namespace cleave::dsl

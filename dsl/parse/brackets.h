@@ -10,7 +10,7 @@
 #include "base/diagnostic/diagnostic.h"
 #include "dsl/parse/tokens.h"
 
-namespace cleave {
+namespace cleave::dsl {
 
 // A bracket without its partner, and where that was noticed, as indices into Tokens::list.
 struct BracketError {
@@ -27,6 +27,6 @@ struct BracketCheck {
 
 BracketCheck CheckBrackets(const Tokens& tokens, const TokenPlaces& places);
 
-}  // namespace cleave
+}  // namespace cleave::dsl
 
 #endif  // CLEAVE_DSL_PARSE_BRACKETS_H_

@@ -7,7 +7,7 @@
 #include "dsl/grammar/CleaveLexer.h"
 #include "dsl/grammar/CleaveParser.h"
 
-namespace cleave {
+namespace cleave::dsl {
 namespace {
 
 using antlr4::misc::IntervalSet;
@@ -111,4 +111,4 @@ bool IsReservedWord(size_t type) {
   }
 }
 
-}  // namespace cleave
+}  // namespace cleave::dsl

@@ -8,7 +8,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace cleave {
+namespace cleave::dsl {
 
 // What the parser would take, in words: "an expression", "`,` or `)`", "a name". `rule` is the grammar rule in which it
 // stands. Operators that could continue an expression are left out where something else could come too.
@@ -20,6 +20,6 @@ std::string DescribeToken(size_t type, absl::string_view text);
 // A reserved word of the language (as opposed to words that are names elsewhere).
 bool IsReservedWord(size_t type);
 
-}  // namespace cleave
+}  // namespace cleave::dsl
 
 #endif  // CLEAVE_DSL_PARSE_EXPECTATION_H_

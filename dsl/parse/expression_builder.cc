@@ -7,7 +7,7 @@
 #include "base/check/check.h"
 #include "dsl/parse/numbers.h"
 
-namespace cleave {
+namespace cleave::dsl {
 namespace {
 
 using antlr4::Token;
@@ -292,4 +292,4 @@ ExpressionBuilder::Sized ExpressionBuilder::BuildMap(Parser::MapContext& context
   return Make(places_.SpanOf(*context.getStart(), *context.getStop()), depth, std::move(map));
 }
 
-}  // namespace cleave
+}  // namespace cleave::dsl

@@ -9,7 +9,7 @@
 #include "dsl/parse/tokens.h"
 #include "dsl/syntax/syntax.h"
 
-namespace cleave {
+namespace cleave::dsl {
 
 // Whether `(x)` groups or makes a tuple of one element.
 enum class Parentheses { kGroup, kTuple };
@@ -73,6 +73,6 @@ class ExpressionBuilder {
   bool depth_reported_ = false;
 };
 
-}  // namespace cleave
+}  // namespace cleave::dsl
 
 #endif  // CLEAVE_DSL_PARSE_EXPRESSION_BUILDER_H_

@@ -6,7 +6,7 @@
 #include "dsl/parse/parse.h"
 #include "dsl/parse/testing.h"
 
-namespace cleave {
+namespace cleave::dsl {
 namespace {
 
 TEST(ExpressionErrorsTest, Calls) {
@@ -195,4 +195,4 @@ TEST(ExpressionErrorsTest, DeepExpressions) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::dsl

@@ -19,7 +19,7 @@
 #include "dsl/parse/parse.h"
 #include "dsl/parse/text_check.h"
 
-namespace cleave {
+namespace cleave::dsl {
 namespace {
 
 std::string Quoted(absl::string_view path) { return absl::StrCat("`", absl::Utf8SafeCHexEscape(path), "`"); }
@@ -165,4 +165,4 @@ std::optional<FileId> LoadSource(absl::string_view path_view, SourceSet& sources
   return sources.Add(path, std::move(text));
 }
 
-}  // namespace cleave
+}  // namespace cleave::dsl

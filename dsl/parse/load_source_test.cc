@@ -10,7 +10,7 @@
 #include "absl/strings/str_replace.h"
 #include "dsl/parse/parse.h"
 
-namespace cleave {
+namespace cleave::dsl {
 namespace {
 
 std::string Folder() {
@@ -138,4 +138,4 @@ TEST(LoadSourceTest, SizeLimit) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::dsl

@@ -11,7 +11,7 @@
 #include "dsl/parse/parse.h"
 #include "dsl/syntax/print.h"
 
-namespace cleave {
+namespace cleave::dsl {
 namespace {
 
 std::string ReadTour() {
@@ -113,4 +113,4 @@ TEST(MutationTest, LongMonotonousTexts) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::dsl

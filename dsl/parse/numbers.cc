@@ -7,7 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_replace.h"
 
-namespace cleave {
+namespace cleave::dsl {
 namespace {
 
 std::string WithoutSeparators(absl::string_view text) { return absl::StrReplaceAll(text, {{"_", ""}}); }
@@ -61,4 +61,4 @@ std::optional<int64_t> SizeValue(absl::string_view text) {
   return static_cast<int64_t>(bytes);
 }
 
-}  // namespace cleave
+}  // namespace cleave::dsl

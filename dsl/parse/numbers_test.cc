@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace cleave {
+namespace cleave::dsl {
 namespace {
 
 TEST(NumbersTest, Integers) {
@@ -38,4 +38,4 @@ TEST(NumbersTest, Sizes) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::dsl

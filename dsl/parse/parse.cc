@@ -15,7 +15,7 @@
 #include "dsl/parse/tokens.h"
 #include "dsl/parse/tree_builder.h"
 
-namespace cleave {
+namespace cleave::dsl {
 namespace {
 
 using antlr4::Token;
@@ -121,4 +121,4 @@ std::optional<syntax::File> Parse(FileId id, const SourceSet& sources, Diagnosti
   return std::nullopt;
 }
 
-}  // namespace cleave
+}  // namespace cleave::dsl

@@ -20,7 +20,7 @@
 #include "base/source/source.h"
 #include "dsl/syntax/syntax.h"
 
-namespace cleave {
+namespace cleave::dsl {
 
 inline constexpr int64_t kMaxSourceBytes = int64_t{16} << 20;
 
@@ -31,6 +31,6 @@ std::optional<FileId> LoadSource(absl::string_view path, SourceSet& sources, Dia
 // Parses one file. Returns nullopt exactly when it has added at least one error to `diagnostics`.
 std::optional<syntax::File> Parse(FileId file, const SourceSet& sources, Diagnostics& diagnostics);
 
-}  // namespace cleave
+}  // namespace cleave::dsl
 
 #endif  // CLEAVE_DSL_PARSE_PARSE_H_

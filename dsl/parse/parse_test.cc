@@ -10,7 +10,7 @@
 #include "base/match/match.h"
 #include "dsl/syntax/print.h"
 
-namespace cleave {
+namespace cleave::dsl {
 namespace {
 
 std::optional<syntax::File> ParseText(const std::string& text) {
@@ -252,4 +252,4 @@ TEST(ParseTest, CommentsAndBlankLines) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::dsl

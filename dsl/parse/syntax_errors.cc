@@ -10,7 +10,7 @@
 #include "dsl/grammar/CleaveParser.h"
 #include "dsl/parse/expectation.h"
 
-namespace cleave {
+namespace cleave::dsl {
 namespace {
 
 using antlr4::Parser;
@@ -289,4 +289,4 @@ void SyntaxErrorStrategy::sync(Parser* parser) {
   recovering_ = !expected.contains(stream.LA(1));
 }
 
-}  // namespace cleave
+}  // namespace cleave::dsl

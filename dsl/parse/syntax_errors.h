@@ -11,7 +11,7 @@
 #include "base/diagnostic/diagnostic.h"
 #include "dsl/parse/tokens.h"
 
-namespace cleave {
+namespace cleave::dsl {
 
 struct SyntaxError {
   size_t token = 0;  // The index of the token that does not fit.
@@ -54,6 +54,6 @@ class SyntaxErrorStrategy : public antlr4::ANTLRErrorStrategy {
   std::vector<std::unique_ptr<antlr4::Token>> missing_;  // Semicolons that were supplied.
 };
 
-}  // namespace cleave
+}  // namespace cleave::dsl
 
 #endif  // CLEAVE_DSL_PARSE_SYNTAX_ERRORS_H_

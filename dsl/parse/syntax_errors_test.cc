@@ -7,7 +7,7 @@
 #include "dsl/parse/parse.h"
 #include "dsl/parse/testing.h"
 
-namespace cleave {
+namespace cleave::dsl {
 namespace {
 
 TEST(SyntaxErrorsTest, ExpressionAfterAssign) {
@@ -435,4 +435,4 @@ TEST(SyntaxErrorsTest, ErrorsComeInTheOrderOfTheText) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::dsl

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "dsl/parse/parse.h"
 
-namespace cleave {
+namespace cleave::dsl {
 
 Diagnostics ParseBad(const std::string& text, SourceSet& sources) {
   Diagnostics diagnostics;
@@ -19,4 +19,4 @@ void CheckErrors(const std::string& text, const std::string& expected) {
   EXPECT_EQ(absl::StrCat("\n", RenderText(diagnostics, sources)), expected);
 }
 
-}  // namespace cleave
+}  // namespace cleave::dsl

@@ -7,7 +7,7 @@
 #include "base/diagnostic/diagnostic.h"
 #include "base/source/source.h"
 
-namespace cleave {
+namespace cleave::dsl {
 
 // The errors of `text`, which is called `test.model`; fails the test when there are none.
 Diagnostics ParseBad(const std::string& text, SourceSet& sources);
@@ -16,6 +16,6 @@ Diagnostics ParseBad(const std::string& text, SourceSet& sources);
 // that it stands below the text that it is about.
 void CheckErrors(const std::string& text, const std::string& expected);
 
-}  // namespace cleave
+}  // namespace cleave::dsl
 
 #endif  // CLEAVE_DSL_PARSE_TESTING_H_

@@ -8,7 +8,7 @@
 #include "base/text/text.h"
 #include "dsl/parse/parse.h"
 
-namespace cleave {
+namespace cleave::dsl {
 namespace {
 
 uint8_t ByteAt(absl::string_view text, size_t offset) { return static_cast<uint8_t>(text[offset]); }
@@ -67,4 +67,4 @@ std::optional<Diagnostic> CheckSize(absl::string_view path, int64_t bytes) {
       .Help("write repeated parts as a function and a `for` loop");
 }
 
-}  // namespace cleave
+}  // namespace cleave::dsl

@@ -9,7 +9,7 @@
 #include "base/diagnostic/diagnostic.h"
 #include "base/source/source.h"
 
-namespace cleave {
+namespace cleave::dsl {
 
 // The offset of the first byte that does not belong to well-formed UTF-8 (RFC 3629: no overlong forms, no surrogates,
 // nothing past U+10FFFF).
@@ -27,6 +27,6 @@ std::optional<BadByte> FindBadByte(absl::string_view text, size_t file_offset_sh
 // "the file has 17,000,000 bytes; …" when it has more than kMaxSourceBytes.
 std::optional<Diagnostic> CheckSize(absl::string_view path, int64_t bytes);
 
-}  // namespace cleave
+}  // namespace cleave::dsl
 
 #endif  // CLEAVE_DSL_PARSE_TEXT_CHECK_H_

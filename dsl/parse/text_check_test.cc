@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace cleave {
+namespace cleave::dsl {
 namespace {
 
 TEST(FindInvalidUtf8Test, WellFormedText) {
@@ -35,4 +35,4 @@ TEST(FindBadByteTest, TheFirstOfBothKinds) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::dsl

@@ -6,7 +6,7 @@
 #include "dsl/parse/parse.h"
 #include "dsl/parse/testing.h"
 
-namespace cleave {
+namespace cleave::dsl {
 namespace {
 
 TEST(TokenErrorsTest, Characters) {
@@ -275,4 +275,4 @@ help: save the file as UTF-8
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::dsl

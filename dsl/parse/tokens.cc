@@ -12,7 +12,7 @@
 #include "dsl/parse/numbers.h"
 #include "dsl/syntax/syntax.h"
 
-namespace cleave {
+namespace cleave::dsl {
 namespace {
 
 using antlr4::Token;
@@ -195,4 +195,4 @@ Tokens Lex(const TokenPlaces& places) {
   }
 }
 
-}  // namespace cleave
+}  // namespace cleave::dsl

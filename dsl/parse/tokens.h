@@ -16,7 +16,7 @@
 #include "base/diagnostic/diagnostic.h"
 #include "base/source/source.h"
 
-namespace cleave {
+namespace cleave::dsl {
 
 // Turns the places of ANTLR, which counts code points, into spans.
 class TokenPlaces {
@@ -53,6 +53,6 @@ Tokens Lex(const TokenPlaces& places);
 
 inline constexpr size_t kMaxTokens = 2'000'000;
 
-}  // namespace cleave
+}  // namespace cleave::dsl
 
 #endif  // CLEAVE_DSL_PARSE_TOKENS_H_

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace cleave {
+namespace cleave::dsl {
 
 Span TreeBuilder::SpanOf(const antlr4::ParserRuleContext& context) const {
   auto& node = const_cast<antlr4::ParserRuleContext&>(context);  // ANTLR's accessors are not const.
@@ -210,4 +210,4 @@ syntax::Statement::Kind TreeBuilder::BuildEvaluation(Parser::EvaluationContext& 
   return syntax::Evaluate{.value = expressions_.BuildSuffixes(*context.NAME()->getSymbol(), suffixes)};
 }
 
-}  // namespace cleave
+}  // namespace cleave::dsl

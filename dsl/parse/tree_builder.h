@@ -13,7 +13,7 @@
 #include "dsl/parse/tokens.h"
 #include "dsl/syntax/syntax.h"
 
-namespace cleave {
+namespace cleave::dsl {
 
 class TreeBuilder {
  public:
@@ -51,6 +51,6 @@ class TreeBuilder {
   ExpressionBuilder expressions_;
 };
 
-}  // namespace cleave
+}  // namespace cleave::dsl
 
 #endif  // CLEAVE_DSL_PARSE_TREE_BUILDER_H_

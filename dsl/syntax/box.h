@@ -10,7 +10,7 @@
 #include <memory>
 #include <utility>
 
-namespace cleave::syntax {
+namespace cleave::dsl::syntax {
 
 template <typename T>
 class Box {
@@ -37,6 +37,6 @@ class Box {
   std::unique_ptr<T> value_;
 };
 
-}  // namespace cleave::syntax
+}  // namespace cleave::dsl::syntax
 
 #endif  // CLEAVE_DSL_SYNTAX_BOX_H_

@@ -4,7 +4,7 @@
 #include "base/check/check.h"
 #include "base/match/match.h"
 
-namespace cleave::syntax {
+namespace cleave::dsl::syntax {
 namespace {
 
 // ` a n: b`: every argument with a space before it.
@@ -244,4 +244,4 @@ std::string PrintTree(const File& file) {
   return std::move(printer).Take();
 }
 
-}  // namespace cleave::syntax
+}  // namespace cleave::dsl::syntax

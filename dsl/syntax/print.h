@@ -16,7 +16,7 @@
 #include "absl/strings/string_view.h"
 #include "dsl/syntax/syntax.h"
 
-namespace cleave::syntax {
+namespace cleave::dsl::syntax {
 
 // The whole file, one item after the other; ends with a newline unless the file has no items.
 std::string PrintTree(const File& file);
@@ -33,6 +33,6 @@ absl::string_view OperatorText(BinaryOperator op);
 // The string literal whose value is `value`, with quotes and escapes: `"a\"b"`.
 std::string QuoteString(absl::string_view value);
 
-}  // namespace cleave::syntax
+}  // namespace cleave::dsl::syntax
 
 #endif  // CLEAVE_DSL_SYNTAX_PRINT_H_

@@ -6,7 +6,7 @@
 
 #include "dsl/syntax/syntax.h"
 
-namespace cleave::syntax {
+namespace cleave::dsl::syntax {
 namespace {
 
 Expression Make(Expression::Kind kind) { return {.span = {}, .kind = std::move(kind)}; }
@@ -82,4 +82,4 @@ TEST(BoxTest, SpansAreCompared) {
 }
 
 }  // namespace
-}  // namespace cleave::syntax
+}  // namespace cleave::dsl::syntax

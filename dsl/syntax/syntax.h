@@ -31,7 +31,7 @@
 #include "base/source/source.h"
 #include "dsl/syntax/box.h"
 
-namespace cleave::syntax {
+namespace cleave::dsl::syntax {
 
 inline constexpr int kMaxBracketDepth = 256;
 inline constexpr int kMaxExpressionDepth = 1000;
@@ -461,6 +461,6 @@ inline bool For::operator==(const For& other) const {
          body_begin == other.body_begin;
 }
 
-}  // namespace cleave::syntax
+}  // namespace cleave::dsl::syntax
 
 #endif  // CLEAVE_DSL_SYNTAX_SYNTAX_H_

@@ -34,18 +34,18 @@ std::string Signature::ToString() const {
       ")", result);
 }
 
-std::optional<std::vector<const syntax::Argument*>> MatchArguments(const Signature& signature,
-                                                                   absl::Span<const syntax::Argument> given, Span call,
-                                                                   Reporter& reporter) {
+std::optional<std::vector<const dsl::syntax::Argument*>> MatchArguments(const Signature& signature,
+                                                                        absl::Span<const dsl::syntax::Argument> given,
+                                                                        Span call, Reporter& reporter) {
   const std::vector<FormalArgument>& formals = signature.arguments;
-  std::vector<const syntax::Argument*> matched(formals.size(), nullptr);
+  std::vector<const dsl::syntax::Argument*> matched(formals.size(), nullptr);
   std::vector<std::string> names;
   for (const FormalArgument& formal : formals) names.push_back(formal.name);
 
   bool ok = true;
   bool named_seen = false;
   size_t position = 0;
-  for (const syntax::Argument& argument : given) {
+  for (const dsl::syntax::Argument& argument : given) {
     size_t index = position;
     if (argument.name) {
       named_seen = true;
@@ -114,9 +114,9 @@ std::optional<std::vector<const syntax::Argument*>> MatchArguments(const Signatu
   return matched;
 }
 
-Signature SignatureOf(const syntax::Function& function) {
+Signature SignatureOf(const dsl::syntax::Function& function) {
   Signature signature{.callee = function.name.text, .definition = function.name.span};
-  for (const syntax::Parameter& parameter : function.parameters) {
+  for (const dsl::syntax::Parameter& parameter : function.parameters) {
     std::string text = absl::StrCat(parameter.name.text, ": ", TypeText(parameter.type));
     if (parameter.default_value) absl::StrAppend(&text, " = ", ExpressionText(*parameter.default_value));
     signature.arguments.push_back({parameter.name.text, std::move(text), !parameter.default_value.has_value()});

@@ -37,18 +37,18 @@ struct Signature {
 
 // Per formal argument the one that was given, null for a default. Arguments by position come first, each name once.
 // Nullopt after a mistake, which has been reported.
-std::optional<std::vector<const syntax::Argument*>> MatchArguments(const Signature& signature,
-                                                                   absl::Span<const syntax::Argument> given, Span call,
-                                                                   Reporter& reporter);
+std::optional<std::vector<const dsl::syntax::Argument*>> MatchArguments(const Signature& signature,
+                                                                        absl::Span<const dsl::syntax::Argument> given,
+                                                                        Span call, Reporter& reporter);
 
-Signature SignatureOf(const syntax::Function& function);
-Signature SignatureOf(const OpDefinition& op);
+Signature SignatureOf(const dsl::syntax::Function& function);
+Signature SignatureOf(const ir::OpDefinition& op);
 
 // A type as it is written: "f32[..n, k]".
-std::string TypeText(const syntax::Type& type);
+std::string TypeText(const dsl::syntax::Type& type);
 
 // An expression as it is written, on one line, with the parentheses that it needs: "2 * (n + 1)".
-std::string ExpressionText(const syntax::Expression& expression);
+std::string ExpressionText(const dsl::syntax::Expression& expression);
 
 }  // namespace cleave::frontend
 

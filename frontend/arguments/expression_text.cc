@@ -8,53 +8,56 @@
 namespace cleave::frontend {
 namespace {
 
-std::string ArgumentText(const syntax::Argument& argument) {
+std::string ArgumentText(const dsl::syntax::Argument& argument) {
   std::string value = ExpressionText(*argument.value);
   return argument.name ? absl::StrCat(argument.name->text, " = ", value) : value;
 }
 
-std::string ArgumentsText(const std::vector<syntax::Argument>& arguments) {
-  return absl::StrJoin(arguments, ", ", [](std::string* out, const syntax::Argument& argument) {
+std::string ArgumentsText(const std::vector<dsl::syntax::Argument>& arguments) {
+  return absl::StrJoin(arguments, ", ", [](std::string* out, const dsl::syntax::Argument& argument) {
     absl::StrAppend(out, ArgumentText(argument));
   });
 }
 
-bool IsBinary(const syntax::Expression& expression) { return std::holds_alternative<syntax::Binary>(expression.kind); }
+bool IsBinary(const dsl::syntax::Expression& expression) {
+  return std::holds_alternative<dsl::syntax::Binary>(expression.kind);
+}
 
 // An operand in parentheses where it is an operation itself: always right, if not always needed.
-std::string OperandText(const syntax::Expression& operand) {
+std::string OperandText(const dsl::syntax::Expression& operand) {
   return IsBinary(operand) ? absl::StrCat("(", ExpressionText(operand), ")") : ExpressionText(operand);
 }
 
 }  // namespace
 
-std::string ExpressionText(const syntax::Expression& expression) {
+std::string ExpressionText(const dsl::syntax::Expression& expression) {
   return Match(
-      expression.kind, [](const syntax::IntegerLiteral& literal) { return literal.text; },
-      [](const syntax::FloatLiteral& literal) { return literal.text; },
-      [](const syntax::SizeLiteral& literal) { return literal.text; },
-      [](const syntax::StringLiteral& literal) { return syntax::QuoteString(literal.value); },
-      [](const syntax::BoolLiteral& literal) -> std::string { return literal.value ? "true" : "false"; },
-      [](const syntax::Name& name) { return name.text; }, [](const syntax::Wildcard&) -> std::string { return "_"; },
-      [](const syntax::Negate& negate) { return absl::StrCat("-", OperandText(*negate.operand)); },
-      [](const syntax::Binary& binary) {
-        return absl::StrCat(OperandText(*binary.left), " ", syntax::OperatorText(binary.op), " ",
+      expression.kind, [](const dsl::syntax::IntegerLiteral& literal) { return literal.text; },
+      [](const dsl::syntax::FloatLiteral& literal) { return literal.text; },
+      [](const dsl::syntax::SizeLiteral& literal) { return literal.text; },
+      [](const dsl::syntax::StringLiteral& literal) { return dsl::syntax::QuoteString(literal.value); },
+      [](const dsl::syntax::BoolLiteral& literal) -> std::string { return literal.value ? "true" : "false"; },
+      [](const dsl::syntax::Name& name) { return name.text; },
+      [](const dsl::syntax::Wildcard&) -> std::string { return "_"; },
+      [](const dsl::syntax::Negate& negate) { return absl::StrCat("-", OperandText(*negate.operand)); },
+      [](const dsl::syntax::Binary& binary) {
+        return absl::StrCat(OperandText(*binary.left), " ", dsl::syntax::OperatorText(binary.op), " ",
                             OperandText(*binary.right));
       },
-      [](const syntax::Call& call) {
+      [](const dsl::syntax::Call& call) {
         return absl::StrCat(ExpressionText(*call.callee), "(", ArgumentsText(call.arguments), ")");
       },
-      [](const syntax::Index& index) { return absl::StrCat(ExpressionText(*index.base), "[…]"); },
-      [](const syntax::Tuple& tuple) { return absl::StrCat("(", ArgumentsText(tuple.elements), ")"); },
-      [](const syntax::Map&) -> std::string { return "{…}"; },
-      [](const syntax::Attributed& attributed) { return ExpressionText(*attributed.operand); });
+      [](const dsl::syntax::Index& index) { return absl::StrCat(ExpressionText(*index.base), "[…]"); },
+      [](const dsl::syntax::Tuple& tuple) { return absl::StrCat("(", ArgumentsText(tuple.elements), ")"); },
+      [](const dsl::syntax::Map&) -> std::string { return "{…}"; },
+      [](const dsl::syntax::Attributed& attributed) { return ExpressionText(*attributed.operand); });
 }
 
-std::string TypeText(const syntax::Type& type) {
+std::string TypeText(const dsl::syntax::Type& type) {
   if (!type.dimensions) return type.element.text;
   return absl::StrCat(type.element.text, "[",
                       absl::StrJoin(*type.dimensions, ", ",
-                                    [](std::string* out, const syntax::Dimension& dimension) {
+                                    [](std::string* out, const dsl::syntax::Dimension& dimension) {
                                       absl::StrAppend(out, dimension.is_rest()
                                                                ? absl::StrCat("..", std::get<0>(dimension.kind).text)
                                                                : ExpressionText(std::get<1>(dimension.kind)));

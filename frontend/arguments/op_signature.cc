@@ -9,37 +9,37 @@ namespace cleave::frontend {
 namespace {
 
 // `cleave::Argument` of the op table, not the argument of a call.
-using OpArgument = ::cleave::Argument;
+using OpArgument = ::cleave::ir::Argument;
 
-absl::string_view KindText(ArgumentKind kind) {
+absl::string_view KindText(ir::ArgumentKind kind) {
   switch (kind) {
-    case ArgumentKind::kTensor:
+    case ir::ArgumentKind::kTensor:
       return "tensor";
-    case ArgumentKind::kOptionalTensor:
+    case ir::ArgumentKind::kOptionalTensor:
       return "optional tensor";
-    case ArgumentKind::kTensorList:
+    case ir::ArgumentKind::kTensorList:
       return "(tensor, …)";
-    case ArgumentKind::kTensors:
+    case ir::ArgumentKind::kTensors:
       return "tensor, …";
-    case ArgumentKind::kBool:
+    case ir::ArgumentKind::kBool:
       return "bool";
-    case ArgumentKind::kInt:
+    case ir::ArgumentKind::kInt:
       return "int";
-    case ArgumentKind::kFloat:
+    case ir::ArgumentKind::kFloat:
       return "float";
-    case ArgumentKind::kInts:
+    case ir::ArgumentKind::kInts:
       return "(int, …)";
-    case ArgumentKind::kFloats:
+    case ir::ArgumentKind::kFloats:
       return "(float, …)";
-    case ArgumentKind::kDType:
+    case ir::ArgumentKind::kDType:
       return "element type";
-    case ArgumentKind::kString:
+    case ir::ArgumentKind::kString:
       return "string";
   }
   return "";
 }
 
-std::string DefaultText(const AttributeValue& value) {
+std::string DefaultText(const ir::AttributeValue& value) {
   return Match(
       value, [](bool truth) -> std::string { return truth ? "true" : "false"; },
       [](int64_t number) { return absl::StrCat(number); }, [](double number) { return FormatDouble(number); },
@@ -56,17 +56,17 @@ std::string DefaultText(const AttributeValue& value) {
 
 }  // namespace
 
-Signature SignatureOf(const OpDefinition& op) {
+Signature SignatureOf(const ir::OpDefinition& op) {
   Signature signature{.callee = op.name()};
   for (const OpArgument& argument : op.signature) {
     if (argument.internal) continue;
     std::string text =
         absl::StrCat(argument.name, ": ", KindText(argument.kind), argument.takes_number ? " or number" : "");
     if (argument.default_value) absl::StrAppend(&text, " = ", DefaultText(*argument.default_value));
-    const bool required = !argument.default_value && argument.kind != ArgumentKind::kOptionalTensor;
+    const bool required = !argument.default_value && argument.kind != ir::ArgumentKind::kOptionalTensor;
     signature.arguments.push_back({argument.name, std::move(text), required});
   }
-  signature.has_rest = !op.signature.empty() && op.signature.back().kind == ArgumentKind::kTensors;
+  signature.has_rest = !op.signature.empty() && op.signature.back().kind == ir::ArgumentKind::kTensors;
   return signature;
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 class AttributeReader {
  public:
-  AttributeReader(const syntax::Attribute& attribute, const IntEvaluator& evaluate, Reporter& reporter)
+  AttributeReader(const dsl::syntax::Attribute& attribute, const IntEvaluator& evaluate, Reporter& reporter)
       : attribute_(attribute), evaluate_(evaluate), reporter_(reporter) {}
 
   std::optional<Demand> Read() {
@@ -45,23 +45,23 @@ class AttributeReader {
     ok_ = false;
   }
 
-  CountsPin ReadCounts(const syntax::Expression& expression) {
+  ir::CountsPin ReadCounts(const dsl::syntax::Expression& expression) {
     return frontend::ReadCounts(expression, evaluate_, reporter_, ok_);
   }
 
   std::optional<Demand> ReadShard() {
-    ShardPin pin;
+    ir::ShardPin pin;
     bool in_given = false;
     if (attribute_.arguments.empty()) {
       Malformed(attribute_.span, "`shard` needs the slices of each input", "nothing given",
                 "such as `#[shard((4, 2), (1, 2))]`");
     }
-    for (const syntax::Argument& argument : attribute_.arguments) {
+    for (const dsl::syntax::Argument& argument : attribute_.arguments) {
       if (!argument.name) {
         if (in_given) Malformed(argument.span, "inputs are given twice", "`in = …` has them already");
         pin.in.push_back(ReadCounts(*argument.value));
       } else if (argument.name->text == "in") {
-        const auto* tuple = std::get_if<syntax::Tuple>(&argument.value->kind);
+        const auto* tuple = std::get_if<dsl::syntax::Tuple>(&argument.value->kind);
         if (in_given || !pin.in.empty()) Malformed(argument.span, "inputs are given twice", "given again here");
         in_given = true;
         if (IsWord(*argument.value, "auto")) continue;
@@ -70,7 +70,7 @@ class AttributeReader {
                     "such as `in = ((8, 1), auto)`");
           continue;
         }
-        for (const syntax::Argument& element : tuple->elements) pin.in.push_back(ReadCounts(*element.value));
+        for (const dsl::syntax::Argument& element : tuple->elements) pin.in.push_back(ReadCounts(*element.value));
       } else if (argument.name->text == "out") {
         if (pin.out) Malformed(argument.span, "`out` is given twice", "given again here");
         pin.out = ReadCounts(*argument.value);
@@ -83,10 +83,10 @@ class AttributeReader {
     return Demand(std::move(pin));
   }
 
-  void ReadAxis(const syntax::Expression& expression, std::vector<Placed<std::string>>& axes) {
-    if (const auto* text = std::get_if<syntax::StringLiteral>(&expression.kind)) {
+  void ReadAxis(const dsl::syntax::Expression& expression, std::vector<ir::Placed<std::string>>& axes) {
+    if (const auto* text = std::get_if<dsl::syntax::StringLiteral>(&expression.kind)) {
       axes.push_back({text->value, expression.span});
-      for (const Placed<std::string>& earlier : axes_) {
+      for (const ir::Placed<std::string>& earlier : axes_) {
         if (earlier.value != text->value) continue;
         reporter_.Report(Error(Code::kE0308, absl::StrCat("mesh axis `", text->value, "` is used twice in one layout"))
                              .At(expression.span, "used again here")
@@ -102,13 +102,13 @@ class AttributeReader {
   }
 
   std::optional<Demand> ReadLayout() {
-    LayoutPin pin;
-    for (const syntax::Argument& argument : attribute_.arguments) {
+    ir::LayoutPin pin;
+    for (const dsl::syntax::Argument& argument : attribute_.arguments) {
       if (argument.name) Malformed(argument.name->span, "the dimensions of a layout have no names", "no name here");
-      std::vector<Placed<std::string>> axes;
-      if (const auto* tuple = std::get_if<syntax::Tuple>(&argument.value->kind)) {
-        for (const syntax::Argument& element : tuple->elements) ReadAxis(*element.value, axes);
-      } else if (!std::holds_alternative<syntax::Wildcard>(argument.value->kind)) {
+      std::vector<ir::Placed<std::string>> axes;
+      if (const auto* tuple = std::get_if<dsl::syntax::Tuple>(&argument.value->kind)) {
+        for (const dsl::syntax::Argument& element : tuple->elements) ReadAxis(*element.value, axes);
+      } else if (!std::holds_alternative<dsl::syntax::Wildcard>(argument.value->kind)) {
         ReadAxis(*argument.value, axes);
       }
       pin.dimensions.push_back(std::move(axes));
@@ -122,7 +122,7 @@ class AttributeReader {
       Malformed(attribute_.arguments.front().span, "`replicate` takes no arguments", "write `#[replicate]`");
       return std::nullopt;
     }
-    return Demand(ReplicatePin());
+    return Demand(ir::ReplicatePin());
   }
 
   std::optional<Demand> ReadPriority() {
@@ -139,16 +139,16 @@ class AttributeReader {
     return Demand(PriorityDemand{*value});
   }
 
-  const syntax::Attribute& attribute_;
+  const dsl::syntax::Attribute& attribute_;
   const IntEvaluator& evaluate_;
   Reporter& reporter_;
-  std::vector<Placed<std::string>> axes_;
+  std::vector<ir::Placed<std::string>> axes_;
   bool ok_ = true;
 };
 
 }  // namespace
 
-std::optional<Demand> ReadAttribute(const syntax::Attribute& attribute, const IntEvaluator& evaluate,
+std::optional<Demand> ReadAttribute(const dsl::syntax::Attribute& attribute, const IntEvaluator& evaluate,
                                     Reporter& reporter) {
   return AttributeReader(attribute, evaluate, reporter).Read();
 }

@@ -21,14 +21,14 @@ struct PriorityDemand {
   bool operator==(const PriorityDemand&) const = default;
 };
 
-using Demand = std::variant<ShardPin, LayoutPin, ReplicatePin, PriorityDemand>;
+using Demand = std::variant<ir::ShardPin, ir::LayoutPin, ir::ReplicatePin, PriorityDemand>;
 
 // The value of a static int; nullopt after a mistake, which has been reported. `what` names it in messages.
 using IntEvaluator =
-    std::function<std::optional<int64_t>(const syntax::Expression& expression, const std::string& what)>;
+    std::function<std::optional<int64_t>(const dsl::syntax::Expression& expression, const std::string& what)>;
 
 // Nullopt after a mistake, which has been reported; what this version does not do is one.
-std::optional<Demand> ReadAttribute(const syntax::Attribute& attribute, const IntEvaluator& evaluate,
+std::optional<Demand> ReadAttribute(const dsl::syntax::Attribute& attribute, const IntEvaluator& evaluate,
                                     Reporter& reporter);
 
 }  // namespace cleave::frontend

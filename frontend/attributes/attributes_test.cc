@@ -13,30 +13,31 @@
 namespace cleave::frontend {
 namespace {
 
-std::string TextOf(const CountsPin& counts) {
+std::string TextOf(const ir::CountsPin& counts) {
   if (!counts) return "auto";
   return absl::StrCat(
       "(",
       absl::StrJoin(*counts, ", ",
-                    [](std::string* out, const Placed<int64_t>& count) { absl::StrAppend(out, count.value); }),
+                    [](std::string* out, const ir::Placed<int64_t>& count) { absl::StrAppend(out, count.value); }),
       ")");
 }
 
 std::string TextOf(const Demand& demand) {
-  if (const auto* shard = std::get_if<ShardPin>(&demand)) {
+  if (const auto* shard = std::get_if<ir::ShardPin>(&demand)) {
     std::string text = "shard";
-    for (const CountsPin& in : shard->in) absl::StrAppend(&text, " in ", TextOf(in));
+    for (const ir::CountsPin& in : shard->in) absl::StrAppend(&text, " in ", TextOf(in));
     if (shard->out) absl::StrAppend(&text, " out ", TextOf(shard->out));
     return text;
   }
-  if (const auto* layout = std::get_if<LayoutPin>(&demand)) {
+  if (const auto* layout = std::get_if<ir::LayoutPin>(&demand)) {
     std::string text = "layout";
     for (const auto& axes : layout->dimensions) {
-      absl::StrAppend(
-          &text, " [",
-          absl::StrJoin(axes, " ",
-                        [](std::string* out, const Placed<std::string>& axis) { absl::StrAppend(out, axis.value); }),
-          "]");
+      absl::StrAppend(&text, " [",
+                      absl::StrJoin(axes, " ",
+                                    [](std::string* out, const ir::Placed<std::string>& axis) {
+                                      absl::StrAppend(out, axis.value);
+                                    }),
+                      "]");
     }
     return text;
   }
@@ -68,15 +69,15 @@ std::string TextOf(const RegionDemand& region) {
     absl::StrAppend(&text, " ", parameter.path, "=", TextOf(parameter.counts));
   }
   if (region.objective) absl::StrAppend(&text, " objective ", static_cast<int>(*region.objective));
-  if (region.device != RegionDevice::kAny)
-    absl::StrAppend(&text, region.device == RegionDevice::kCpu ? " cpu" : " gpu");
+  if (region.device != ir::RegionDevice::kAny)
+    absl::StrAppend(&text, region.device == ir::RegionDevice::kCpu ? " cpu" : " gpu");
   return text;
 }
 
 // An int as a literal; anything else is a mistake of its own.
-std::optional<int64_t> EvaluateLiteral(const syntax::Expression& expression, Reporter& reporter) {
-  const auto* negate = std::get_if<syntax::Negate>(&expression.kind);
-  const auto* literal = std::get_if<syntax::IntegerLiteral>(negate ? &negate->operand->kind : &expression.kind);
+std::optional<int64_t> EvaluateLiteral(const dsl::syntax::Expression& expression, Reporter& reporter) {
+  const auto* negate = std::get_if<dsl::syntax::Negate>(&expression.kind);
+  const auto* literal = std::get_if<dsl::syntax::IntegerLiteral>(negate ? &negate->operand->kind : &expression.kind);
   if (literal != nullptr) return negate ? -literal->value : literal->value;
   reporter.Report(Error(Code::kE0204, "no int").At(expression.span, "here"));
   return std::nullopt;
@@ -88,13 +89,13 @@ void Check(const std::string& attribute, const std::string& expected, const Read
   SourceSet sources;
   Diagnostics diagnostics;
   const FileId id = sources.Add("test.model", absl::StrCat("model M() { #[", attribute, "] let y = f(x); }"));
-  const std::optional<syntax::File> file = Parse(id, sources, diagnostics);
+  const std::optional<dsl::syntax::File> file = dsl::Parse(id, sources, diagnostics);
   CLEAVE_CHECK(file.has_value()) << RenderText(diagnostics, sources);
   Reporter reporter(sources, diagnostics);
-  const IntEvaluator evaluate = [&](const syntax::Expression& expression, const std::string&) {
+  const IntEvaluator evaluate = [&](const dsl::syntax::Expression& expression, const std::string&) {
     return EvaluateLiteral(expression, reporter);
   };
-  const auto result = read(std::get<syntax::Model>(file->items[0].kind).body[0].attributes[0], evaluate, reporter);
+  const auto result = read(std::get<dsl::syntax::Model>(file->items[0].kind).body[0].attributes[0], evaluate, reporter);
   const std::string messages =
       absl::StrJoin(diagnostics.items(), "\n", [](std::string* out, const Diagnostic& diagnostic) {
         absl::StrAppend(out, CodeName(diagnostic.code), ": ", diagnostic.message);
@@ -195,12 +196,14 @@ TEST(RegionTest, WhatARegionSays) {
 }
 
 TEST(RegionTest, ObjectivesByWordAndByLevel) {
-  const auto text = [](Objective objective) { return absl::StrCat("region objective ", static_cast<int>(objective)); };
-  CheckRegion("region(objective = speed)", text(Objective::kSpeed));
-  CheckRegion("region(objective = 2)", text(Objective::kSpeed));
-  CheckRegion("region(objective = memory)", text(Objective::kMemory));
-  CheckRegion("region(objective = 1)", text(Objective::kMemory));
-  CheckRegion("region(objective = 0)", text(Objective::kComputeToCommunication));
+  const auto text = [](ir::Objective objective) {
+    return absl::StrCat("region objective ", static_cast<int>(objective));
+  };
+  CheckRegion("region(objective = speed)", text(ir::Objective::kSpeed));
+  CheckRegion("region(objective = 2)", text(ir::Objective::kSpeed));
+  CheckRegion("region(objective = memory)", text(ir::Objective::kMemory));
+  CheckRegion("region(objective = 1)", text(ir::Objective::kMemory));
+  CheckRegion("region(objective = 0)", text(ir::Objective::kComputeToCommunication));
   CheckRegion("region(objective = 3)", "E0303: `objective` takes one of a few words");
   CheckRegion("region(objective = fast)", "E0303: `objective` takes one of a few words");
 }

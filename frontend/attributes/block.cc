@@ -8,9 +8,9 @@ namespace cleave::frontend {
 namespace {
 
 // What `entry`, `x = (4, 1)`, says as an attribute of its own.
-syntax::Attribute AttributeOf(const syntax::Attribute& block, const syntax::Argument& entry) {
-  syntax::Attribute attribute{.span = entry.span, .name = block.name, .arguments = {}, .has_parentheses = true};
-  const auto* tuple = std::get_if<syntax::Tuple>(&entry.value->kind);
+dsl::syntax::Attribute AttributeOf(const dsl::syntax::Attribute& block, const dsl::syntax::Argument& entry) {
+  dsl::syntax::Attribute attribute{.span = entry.span, .name = block.name, .arguments = {}, .has_parentheses = true};
+  const auto* tuple = std::get_if<dsl::syntax::Tuple>(&entry.value->kind);
   if (block.name.text == "layout" && tuple != nullptr) {
     attribute.arguments = tuple->elements;
   } else {
@@ -19,7 +19,7 @@ syntax::Attribute AttributeOf(const syntax::Attribute& block, const syntax::Argu
   return attribute;
 }
 
-void ReportUnnamed(const syntax::Attribute& block, Span place, Reporter& reporter) {
+void ReportUnnamed(const dsl::syntax::Attribute& block, Span place, Reporter& reporter) {
   const std::string example = block.name.text == "layout" ? "#[layout(x = (\"dp\", _))]" : "#[shard(x = (4, 1))]";
   reporter.Report(Error(Code::kE0303, absl::StrCat("`#[", block.name.text, "]` on a function or a loop names tensors"))
                       .At(place, "of which tensor?")
@@ -32,7 +32,7 @@ bool IsBlockAttribute(const std::string& name) {
   return name == "shard" || name == "layout" || name == "replicate" || name == "priority";
 }
 
-std::optional<BlockDemand> ReadBlockAttribute(const syntax::Attribute& attribute, const IntEvaluator& evaluate,
+std::optional<BlockDemand> ReadBlockAttribute(const dsl::syntax::Attribute& attribute, const IntEvaluator& evaluate,
                                               Reporter& reporter) {
   BlockDemand block{.named = {}, .of_ops = std::nullopt, .span = attribute.span};
   if (attribute.name.text == "replicate" || attribute.name.text == "priority") {
@@ -43,7 +43,7 @@ std::optional<BlockDemand> ReadBlockAttribute(const syntax::Attribute& attribute
   bool ok = !attribute.arguments.empty();
   if (!ok) ReportUnnamed(attribute, attribute.span, reporter);
   std::map<std::string, Span> seen;
-  for (const syntax::Argument& entry : attribute.arguments) {
+  for (const dsl::syntax::Argument& entry : attribute.arguments) {
     if (!entry.name) {
       ReportUnnamed(attribute, entry.span, reporter);
       ok = false;
@@ -61,7 +61,8 @@ std::optional<BlockDemand> ReadBlockAttribute(const syntax::Attribute& attribute
     ok = ok && demand.has_value();
     if (!demand) continue;
     // Slices of a tensor are what its readers see.
-    if (auto* shard = std::get_if<ShardPin>(&*demand)) *shard = ShardPin{.in = {}, .out = std::move(shard->in.front())};
+    if (auto* shard = std::get_if<ir::ShardPin>(&*demand))
+      *shard = ir::ShardPin{.in = {}, .out = std::move(shard->in.front())};
     block.named.push_back({.name = *entry.name, .demand = *std::move(demand), .span = entry.span});
   }
   if (!ok) return std::nullopt;

@@ -17,7 +17,7 @@ namespace cleave::frontend {
 
 // What is demanded of the tensor called `name`.
 struct NamedDemand {
-  syntax::Identifier name;
+  dsl::syntax::Identifier name;
   Demand demand;
   Span span;
 
@@ -37,7 +37,7 @@ struct BlockDemand {
 bool IsBlockAttribute(const std::string& name);
 
 // Nullopt after a mistake, which has been reported. REQUIRES: IsBlockAttribute of its name.
-std::optional<BlockDemand> ReadBlockAttribute(const syntax::Attribute& attribute, const IntEvaluator& evaluate,
+std::optional<BlockDemand> ReadBlockAttribute(const dsl::syntax::Attribute& attribute, const IntEvaluator& evaluate,
                                               Reporter& reporter);
 
 }  // namespace cleave::frontend

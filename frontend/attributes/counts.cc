@@ -7,25 +7,26 @@
 
 namespace cleave::frontend {
 
-bool IsWord(const syntax::Expression& expression, const std::string& word) {
-  const auto* name = std::get_if<syntax::Name>(&expression.kind);
+bool IsWord(const dsl::syntax::Expression& expression, const std::string& word) {
+  const auto* name = std::get_if<dsl::syntax::Name>(&expression.kind);
   return name != nullptr && name->text == word;
 }
 
-CountsPin ReadCounts(const syntax::Expression& expression, const IntEvaluator& evaluate, Reporter& reporter, bool& ok) {
+ir::CountsPin ReadCounts(const dsl::syntax::Expression& expression, const IntEvaluator& evaluate, Reporter& reporter,
+                         bool& ok) {
   if (IsWord(expression, "auto")) return std::nullopt;
   const auto malformed = [&](Span span, std::string message, std::string label, std::string help = "") {
     ReportMalformed(span, std::move(message), std::move(label), std::move(help), reporter);
     ok = false;
   };
-  const auto* tuple = std::get_if<syntax::Tuple>(&expression.kind);
+  const auto* tuple = std::get_if<dsl::syntax::Tuple>(&expression.kind);
   if (tuple == nullptr) {
     malformed(expression.span, "slices are a tuple with one number per dimension", "expected a tuple or `auto`",
               "for one dimension write `(4)`");
     return std::nullopt;
   }
-  std::vector<Placed<int64_t>> counts;
-  for (const syntax::Argument& element : tuple->elements) {
+  std::vector<ir::Placed<int64_t>> counts;
+  for (const dsl::syntax::Argument& element : tuple->elements) {
     if (element.name) malformed(element.name->span, "slices have no names", "no name here");
     const std::optional<int64_t> count = evaluate(*element.value, "a number of slices");
     if (!count) {

@@ -12,10 +12,11 @@
 namespace cleave::frontend {
 
 // Whether the expression is that word.
-bool IsWord(const syntax::Expression& expression, const std::string& word);
+bool IsWord(const dsl::syntax::Expression& expression, const std::string& word);
 
 // Mistakes are reported, and make `ok` false.
-CountsPin ReadCounts(const syntax::Expression& expression, const IntEvaluator& evaluate, Reporter& reporter, bool& ok);
+ir::CountsPin ReadCounts(const dsl::syntax::Expression& expression, const IntEvaluator& evaluate, Reporter& reporter,
+                         bool& ok);
 
 // E0303. `help` may be empty.
 void ReportMalformed(Span span, std::string message, std::string label, std::string help, Reporter& reporter);

@@ -15,23 +15,23 @@ namespace {
 struct NamedObjective {
   const char* name;
   int64_t level;
-  Objective value;
+  ir::Objective value;
 };
 
 constexpr std::array<NamedObjective, 3> kObjectives = {{
-    {"compute_to_communication", 0, Objective::kComputeToCommunication},
-    {"memory", 1, Objective::kMemory},
-    {"speed", 2, Objective::kSpeed},
+    {"compute_to_communication", 0, ir::Objective::kComputeToCommunication},
+    {"memory", 1, ir::Objective::kMemory},
+    {"speed", 2, ir::Objective::kSpeed},
 }};
 
 class RegionReader {
  public:
-  RegionReader(const syntax::Attribute& attribute, const IntEvaluator& evaluate, Reporter& reporter)
+  RegionReader(const dsl::syntax::Attribute& attribute, const IntEvaluator& evaluate, Reporter& reporter)
       : attribute_(attribute), evaluate_(evaluate), reporter_(reporter) {}
 
   std::optional<RegionDemand> Read() {
     std::set<std::string> given;
-    for (const syntax::Argument& argument : attribute_.arguments) {
+    for (const dsl::syntax::Argument& argument : attribute_.arguments) {
       if (!argument.name) {
         Malformed(argument.span, "the arguments of `region` have names", "expected a name before this",
                   "such as `in = ((4, 2), auto)`");
@@ -51,7 +51,7 @@ class RegionReader {
     ok_ = false;
   }
 
-  void ReadArgument(const syntax::Identifier& name, const syntax::Expression& value) {
+  void ReadArgument(const dsl::syntax::Identifier& name, const dsl::syntax::Expression& value) {
     if (name.text == "in") return ReadIn(value);
     if (name.text == "out") return ReadOut(value);
     if (name.text == "params") return ReadParams(value);
@@ -64,26 +64,26 @@ class RegionReader {
               nearest ? absl::StrCat("did you mean `", *nearest, "`?") : "");
   }
 
-  void ReadIn(const syntax::Expression& value) {
+  void ReadIn(const dsl::syntax::Expression& value) {
     demand_.in_span = value.span;
     if (IsWord(value, "auto")) return;
-    const auto* tuple = std::get_if<syntax::Tuple>(&value.kind);
+    const auto* tuple = std::get_if<dsl::syntax::Tuple>(&value.kind);
     if (tuple == nullptr) {
       Malformed(value.span, "`in` is a tuple with one entry per argument", "expected a tuple",
                 "such as `in = ((8, 1), auto)`");
       return;
     }
     demand_.in.emplace();
-    for (const syntax::Argument& element : tuple->elements) {
+    for (const dsl::syntax::Argument& element : tuple->elements) {
       demand_.in->push_back({ReadCounts(*element.value, evaluate_, reporter_, ok_), element.span});
     }
   }
 
-  static bool IsLayoutWord(const syntax::Expression& expression) {
+  static bool IsLayoutWord(const dsl::syntax::Expression& expression) {
     return IsWord(expression, "auto") || IsWord(expression, "data_parallel") || IsWord(expression, "full_batch");
   }
 
-  RegionOutput ReadResult(const syntax::Expression& value) {
+  RegionOutput ReadResult(const dsl::syntax::Expression& value) {
     RegionOutput output{.layout = RegionOutput::Layout::kAuto, .counts = std::nullopt, .span = value.span};
     if (IsWord(value, "data_parallel")) {
       output.layout = RegionOutput::Layout::kDataParallel;
@@ -96,10 +96,10 @@ class RegionReader {
     return output;
   }
 
-  void ReadOut(const syntax::Expression& value) {
+  void ReadOut(const dsl::syntax::Expression& value) {
     demand_.out_span = value.span;
     demand_.out.emplace();
-    const auto* tuple = std::get_if<syntax::Tuple>(&value.kind);
+    const auto* tuple = std::get_if<dsl::syntax::Tuple>(&value.kind);
     if (tuple == nullptr && !IsLayoutWord(value)) {
       Malformed(value.span, "`out` says how the result lies",
                 "expected `data_parallel`, `full_batch`, `auto` or a tuple with one number per dimension");
@@ -107,24 +107,24 @@ class RegionReader {
     }
     const bool has_entries =
         tuple != nullptr &&
-        std::any_of(tuple->elements.begin(), tuple->elements.end(), [](const syntax::Argument& element) {
-          return std::holds_alternative<syntax::Tuple>(element.value->kind) || IsLayoutWord(*element.value);
+        std::any_of(tuple->elements.begin(), tuple->elements.end(), [](const dsl::syntax::Argument& element) {
+          return std::holds_alternative<dsl::syntax::Tuple>(element.value->kind) || IsLayoutWord(*element.value);
         });
     if (!has_entries) {
       demand_.out->push_back(ReadResult(value));
       return;
     }
-    for (const syntax::Argument& element : tuple->elements) demand_.out->push_back(ReadResult(*element.value));
+    for (const dsl::syntax::Argument& element : tuple->elements) demand_.out->push_back(ReadResult(*element.value));
   }
 
-  void ReadParams(const syntax::Expression& value) {
-    const auto* map = std::get_if<syntax::Map>(&value.kind);
+  void ReadParams(const dsl::syntax::Expression& value) {
+    const auto* map = std::get_if<dsl::syntax::Map>(&value.kind);
     if (map == nullptr) {
       Malformed(value.span, "`params` gives parameters their slices by name", "expected a map",
                 "such as `params = { \"dense2.weight\": (8, 1) }`");
       return;
     }
-    for (const syntax::MapEntry& entry : map->entries) {
+    for (const dsl::syntax::MapEntry& entry : map->entries) {
       demand_.params.push_back({.path = entry.key.value,
                                 .path_span = entry.key_span,
                                 .counts = ReadCounts(*entry.value, evaluate_, reporter_, ok_),
@@ -132,8 +132,8 @@ class RegionReader {
     }
   }
 
-  void ReadObjective(const syntax::Expression& value) {
-    const auto* level = std::get_if<syntax::IntegerLiteral>(&value.kind);
+  void ReadObjective(const dsl::syntax::Expression& value) {
+    const auto* level = std::get_if<dsl::syntax::IntegerLiteral>(&value.kind);
     std::vector<std::string> names;
     for (const NamedObjective& objective : kObjectives) {
       names.push_back(objective.name);
@@ -146,18 +146,18 @@ class RegionReader {
               absl::StrCat("expected ", QuotedList(names, "or"), ", which are the levels 0, 1 and 2"));
   }
 
-  void ReadDevice(const syntax::Expression& value) {
+  void ReadDevice(const dsl::syntax::Expression& value) {
     demand_.device_span = value.span;
     if (IsWord(value, "cpu")) {
-      demand_.device = RegionDevice::kCpu;
+      demand_.device = ir::RegionDevice::kCpu;
     } else if (IsWord(value, "gpu")) {
-      demand_.device = RegionDevice::kGpu;
+      demand_.device = ir::RegionDevice::kGpu;
     } else {
       Malformed(value.span, "`device` takes one of two words", "expected `cpu` or `gpu`");
     }
   }
 
-  const syntax::Attribute& attribute_;
+  const dsl::syntax::Attribute& attribute_;
   const IntEvaluator& evaluate_;
   Reporter& reporter_;
   RegionDemand demand_;
@@ -166,7 +166,7 @@ class RegionReader {
 
 }  // namespace
 
-std::optional<RegionDemand> ReadRegion(const syntax::Attribute& attribute, const IntEvaluator& evaluate,
+std::optional<RegionDemand> ReadRegion(const dsl::syntax::Attribute& attribute, const IntEvaluator& evaluate,
                                        Reporter& reporter) {
   return RegionReader(attribute, evaluate, reporter).Read();
 }

@@ -16,7 +16,7 @@ namespace cleave::frontend {
 
 // Of one tensor argument.
 struct RegionInput {
-  CountsPin counts;
+  ir::CountsPin counts;
   Span span;
 
   bool operator==(const RegionInput&) const = default;
@@ -27,7 +27,7 @@ struct RegionOutput {
   enum class Layout { kAuto, kCounts, kDataParallel, kFullBatch };
 
   Layout layout = Layout::kAuto;
-  CountsPin counts;  // Of kCounts.
+  ir::CountsPin counts;  // Of kCounts.
   Span span;
 
   bool operator==(const RegionOutput&) const = default;
@@ -37,7 +37,7 @@ struct RegionOutput {
 struct RegionParameter {
   std::string path;  // From that of the call.
   Span path_span;
-  CountsPin counts;
+  ir::CountsPin counts;
   Span span;
 
   bool operator==(const RegionParameter&) const = default;
@@ -50,15 +50,15 @@ struct RegionDemand {
   std::optional<std::vector<RegionOutput>> out;
   Span out_span;
   std::vector<RegionParameter> params;  // As written.
-  std::optional<Objective> objective;
-  RegionDevice device = RegionDevice::kAny;
+  std::optional<ir::Objective> objective;
+  ir::RegionDevice device = ir::RegionDevice::kAny;
   Span device_span;
 
   bool operator==(const RegionDemand&) const = default;
 };
 
 // Nullopt after a mistake, which has been reported.
-std::optional<RegionDemand> ReadRegion(const syntax::Attribute& attribute, const IntEvaluator& evaluate,
+std::optional<RegionDemand> ReadRegion(const dsl::syntax::Attribute& attribute, const IntEvaluator& evaluate,
                                        Reporter& reporter);
 
 }  // namespace cleave::frontend

@@ -12,45 +12,45 @@ namespace cleave::frontend {
 namespace {
 
 // Bytes, because a vector of bools has no references.
-using Marks = IdVector<OpId, char>;
+using Marks = IdVector<ir::OpId, char>;
 
 // What depends on a parameter through reals: there a gradient can arrive.
-Marks OfParameters(const Graph& graph) {
+Marks OfParameters(const ir::Graph& graph) {
   Marks marks(graph.ops.size(), false);
-  for (const Op& op : graph.ops) {
-    bool depends = op.kind == OpKind::kParameter;
-    for (const OpId input : op.inputs) depends |= marks[input] != 0;
-    marks[op.id] = depends && op.type.dtype == DType::kF32;
+  for (const ir::Op& op : graph.ops) {
+    bool depends = op.kind == ir::OpKind::kParameter;
+    for (const ir::OpId input : op.inputs) depends |= marks[input] != 0;
+    marks[op.id] = depends && op.type.dtype == ir::DType::kF32;
   }
   return marks;
 }
 
 // Those of them that the loss depends on.
-Marks OfLoss(const Graph& graph, const Marks& of_parameters) {
+Marks OfLoss(const ir::Graph& graph, const Marks& of_parameters) {
   Marks marks(graph.ops.size(), false);
   if (graph.loss) marks[*graph.loss] = of_parameters[*graph.loss];
   for (int i = static_cast<int>(graph.ops.size()) - 1; i >= 0; --i) {
-    if (!marks[OpId(i)]) continue;
-    for (const OpId input : graph.op(OpId(i)).inputs) marks[input] = of_parameters[input];
+    if (!marks[ir::OpId(i)]) continue;
+    for (const ir::OpId input : graph.op(ir::OpId(i)).inputs) marks[input] = of_parameters[input];
   }
   return marks;
 }
 
 }  // namespace
 
-void CheckBackward(const Graph& graph, const std::map<OpId, CustomCall>& calls, Reporter& reporter) {
+void CheckBackward(const ir::Graph& graph, const std::map<ir::OpId, CustomCall>& calls, Reporter& reporter) {
   const Marks of_parameters = OfParameters(graph);
   const Marks differentiated = OfLoss(graph, of_parameters);
   std::set<std::string> said;
   for (const auto& [id, call] : calls) {
     if (!differentiated[id]) continue;
-    const Op& op = graph.op(id);
-    const absl::StatusOr<CustomForm> form = CustomForm::Read(op.attributes);
-    std::vector<DType> dtypes;
-    for (const OpId input : op.inputs) dtypes.push_back(graph.op(input).type.dtype);
+    const ir::Op& op = graph.op(id);
+    const absl::StatusOr<ir::CustomForm> form = ir::CustomForm::Read(op.attributes);
+    std::vector<ir::DType> dtypes;
+    for (const ir::OpId input : op.inputs) dtypes.push_back(graph.op(input).type.dtype);
     for (size_t i = 0; i < op.inputs.size(); ++i) {
       if (!of_parameters[op.inputs[i]]) continue;
-      const std::string name = BackwardName(*form, dtypes, i);
+      const std::string name = ir::BackwardName(*form, dtypes, i);
       if (DefinesFunction(call.op->body->text, name) || !said.insert(name).second) continue;
       const std::string argument = form->Tensors()[i];
       reporter.Report(Error(Code::kE0521, absl::StrCat("`", call.op->name(), "` has no gradient by `", argument, "`"))

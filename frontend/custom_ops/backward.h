@@ -16,7 +16,7 @@ struct CustomCall {
 };
 
 // Reports each missing function once, with the declaration that it needs. `calls`: the `custom` ops of `graph`.
-void CheckBackward(const Graph& graph, const std::map<OpId, CustomCall>& calls, Reporter& reporter);
+void CheckBackward(const ir::Graph& graph, const std::map<ir::OpId, CustomCall>& calls, Reporter& reporter);
 
 }  // namespace cleave::frontend
 

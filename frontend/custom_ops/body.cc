@@ -46,7 +46,7 @@ size_t SkipSpace(absl::string_view text, size_t at) {
   return at;
 }
 
-std::string ViewText(const syntax::Parameter& parameter, bool is_const) {
+std::string ViewText(const dsl::syntax::Parameter& parameter, bool is_const) {
   const char* element = parameter.type.element.text == "i32" ? "int32_t" : "float";
   return absl::StrCat("View<", is_const ? "const " : "", element, "> ", parameter.name.text);
 }
@@ -54,7 +54,7 @@ std::string ViewText(const syntax::Parameter& parameter, bool is_const) {
 // The arguments of the signature as those of a C++ function.
 std::vector<std::string> ArgumentTexts(const CustomOp& op) {
   std::vector<std::string> texts;
-  for (const syntax::Parameter& parameter : op.syntax->parameters) {
+  for (const dsl::syntax::Parameter& parameter : op.syntax->parameters) {
     const std::string& type = parameter.type.element.text;
     texts.push_back(IsTensor(parameter) ? ViewText(parameter, true)
                                         : absl::StrCat(type == "int" ? "int64_t" : type, " ", parameter.name.text));

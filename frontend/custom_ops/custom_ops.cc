@@ -4,10 +4,10 @@
 
 namespace cleave::frontend {
 
-CustomOps::CustomOps(const syntax::File& file, const std::string& folder, const std::string& target,
+CustomOps::CustomOps(const dsl::syntax::File& file, const std::string& folder, const std::string& target,
                      Reporter& reporter) {
-  for (const syntax::Item& item : file.items) {
-    const auto* syntax = std::get_if<syntax::OpDefinition>(&item.kind);
+  for (const dsl::syntax::Item& item : file.items) {
+    const auto* syntax = std::get_if<dsl::syntax::OpDefinition>(&item.kind);
     if (syntax == nullptr) continue;
     CustomOp& op = ops_.emplace_back();
     op.syntax = syntax;

@@ -25,11 +25,11 @@ struct BodyFile {
 };
 
 struct CustomOp {
-  const syntax::OpDefinition* syntax = nullptr;
+  const dsl::syntax::OpDefinition* syntax = nullptr;
   // Its signature as that of a function without a body: what a call is matched with and bound to.
-  syntax::Function head;
+  dsl::syntax::Function head;
   Function function;
-  std::optional<Formula> rule;                   // May hold `..n`, as the signature does.
+  std::optional<ir::Formula> rule;               // May hold `..n`, as the signature does.
   std::vector<std::string> whole;                // Names of the rule.
   std::vector<std::vector<std::string>> linear;  // Groups of tensors.
   const BodyFile* body = nullptr;
@@ -43,22 +43,22 @@ class CustomOps {
  public:
   // `folder`: of the model file; paths of bodies start there. `target`: whose bodies, "cpu" or "cuda". Keeps pointers
   // into `file`.
-  CustomOps(const syntax::File& file, const std::string& folder, const std::string& target, Reporter& reporter);
+  CustomOps(const dsl::syntax::File& file, const std::string& folder, const std::string& target, Reporter& reporter);
   CustomOps(const CustomOps&) = delete;
   CustomOps& operator=(const CustomOps&) = delete;
 
   // REQUIRES: stands in the file.
-  const CustomOp& Get(const syntax::OpDefinition& syntax) const { return *by_syntax_.at(&syntax); }
+  const CustomOp& Get(const dsl::syntax::OpDefinition& syntax) const { return *by_syntax_.at(&syntax); }
 
  private:
   // Lists, because pointers to the elements are kept.
   std::list<CustomOp> ops_;
   std::list<BodyFile> files_;
-  std::map<const syntax::OpDefinition*, const CustomOp*> by_syntax_;
+  std::map<const dsl::syntax::OpDefinition*, const CustomOp*> by_syntax_;
 };
 
 // Whether a parameter of an op or function is a tensor: it has brackets.
-inline bool IsTensor(const syntax::Parameter& parameter) { return parameter.type.dimensions.has_value(); }
+inline bool IsTensor(const dsl::syntax::Parameter& parameter) { return parameter.type.dimensions.has_value(); }
 
 }  // namespace cleave::frontend
 

@@ -9,7 +9,7 @@
 #include "ir/graph/ops/ops.h"
 #include "ir/graph/text.h"
 
-namespace cleave {
+namespace cleave::frontend {
 namespace {
 
 class CustomOpsTest : public testing::Test {
@@ -41,7 +41,7 @@ class CustomOpsTest : public testing::Test {
   // The attributes of the op `name`, as the text of the graph shows them.
   std::string Attributes(const Analyzed& analyzed, const std::string& name) {
     EXPECT_TRUE(analyzed.module.has_value()) << analyzed.messages;
-    const std::string text = analyzed.module ? GraphText(analyzed.module->graph) : "";
+    const std::string text = analyzed.module ? ir::GraphText(analyzed.module->graph) : "";
     const size_t end = text.find("  // " + name + ",");
     const size_t begin = text.rfind(" {", end);
     EXPECT_NE(end, std::string::npos) << text;
@@ -68,7 +68,7 @@ TEST_F(CustomOpsTest, ACallBecomesAnOpOfItsName) {
   EXPECT_EQ(Attributes(analyzed, "loss.scaled").substr(0, 66),
             "{arguments = \"x, s, power = 2, bias = 1.0, deep = true\", body = \"c");
   ASSERT_TRUE(analyzed.module.has_value());
-  EXPECT_EQ(VerifyGraph(analyzed.module->graph), std::vector<std::string>());
+  EXPECT_EQ(ir::VerifyGraph(analyzed.module->graph), std::vector<std::string>());
   ASSERT_EQ(analyzed.module->custom_files.size(), 1u);
   EXPECT_EQ(analyzed.module->custom_files.begin()->first, "custom/scaled.h");
 }
@@ -80,7 +80,7 @@ TEST_F(CustomOpsTest, TheGraphIsReadBack) {
       "op pair(a: f32[n, k], b: f32[n, k], at: i32[n]) -> f32[n] { rule = \"n k, n k, n -> n\"; linear = ((a, b));" +
           cpu + "}");
   ASSERT_TRUE(analyzed.module.has_value()) << analyzed.messages;
-  const absl::StatusOr<Graph> again = ParseGraph(GraphText(analyzed.module->graph));
+  const absl::StatusOr<ir::Graph> again = ir::ParseGraph(ir::GraphText(analyzed.module->graph));
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(*again, analyzed.module->graph);
 }
@@ -164,4 +164,4 @@ TEST_F(CustomOpsTest, EinsumTakesItsTensorsOneByOne) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::frontend

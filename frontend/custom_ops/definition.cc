@@ -16,26 +16,26 @@ const std::vector<std::string>& SettingNames() {
   return *names;
 }
 
-bool IsTensorType(const syntax::Type& type) {
+bool IsTensorType(const dsl::syntax::Type& type) {
   return type.dimensions.has_value() && (type.element.text == "f32" || type.element.text == "i32");
 }
 
-bool IsNumberType(const syntax::Type& type) {
+bool IsNumberType(const dsl::syntax::Type& type) {
   const std::string& element = type.element.text;
   return !type.dimensions.has_value() && (element == "int" || element == "float" || element == "bool");
 }
 
 // "..n k": the names of a type's dimensions where they are names, for help that can be pasted.
-std::string TermFor(const syntax::Type& type) {
+std::string TermFor(const dsl::syntax::Type& type) {
   std::string text;
   for (size_t d = 0; d < type.dimensions->size(); ++d) {
-    const syntax::Dimension& dimension = (*type.dimensions)[d];
+    const dsl::syntax::Dimension& dimension = (*type.dimensions)[d];
     absl::StrAppend(&text, d > 0 ? " " : "");
-    if (const auto* rest = std::get_if<syntax::Identifier>(&dimension.kind)) {
+    if (const auto* rest = std::get_if<dsl::syntax::Identifier>(&dimension.kind)) {
       absl::StrAppend(&text, "..", rest->text);
       continue;
     }
-    const auto* name = std::get_if<syntax::Name>(&std::get<syntax::Expression>(dimension.kind).kind);
+    const auto* name = std::get_if<dsl::syntax::Name>(&std::get<dsl::syntax::Expression>(dimension.kind).kind);
     absl::StrAppend(&text, name ? name->text : absl::StrCat("d", d));
   }
   return text.empty() ? "()" : text;
@@ -44,12 +44,12 @@ std::string TermFor(const syntax::Type& type) {
 }  // namespace
 
 void Definition::Read() {
-  op_.head = syntax::Function{.name = op_.syntax->name,
-                              .parameters = op_.syntax->parameters,
-                              .result = op_.syntax->result,
-                              .body = {},
-                              .body_begin = op_.syntax->body_begin,
-                              .body_end = op_.syntax->body_begin};
+  op_.head = dsl::syntax::Function{.name = op_.syntax->name,
+                                   .parameters = op_.syntax->parameters,
+                                   .result = op_.syntax->result,
+                                   .body = {},
+                                   .body_begin = op_.syntax->body_begin,
+                                   .body_end = op_.syntax->body_begin};
   op_.function = Function{.syntax = &op_.head};
   CheckSignature();
   const auto settings = CollectSettings();
@@ -68,7 +68,7 @@ void Definition::Report(Diagnostic diagnostic) {
 void Definition::CheckSignature() {
   std::map<std::string, Span> seen;
   bool has_tensor = false;
-  for (const syntax::Parameter& parameter : op_.syntax->parameters) {
+  for (const dsl::syntax::Parameter& parameter : op_.syntax->parameters) {
     const auto [first, is_new] = seen.try_emplace(parameter.name.text, parameter.name.span);
     if (!is_new) {
       Report(Error(Code::kE0202, absl::StrCat("`", parameter.name.text, "` is defined twice"))
@@ -94,9 +94,9 @@ void Definition::CheckSignature() {
   }
 }
 
-std::map<std::string, const syntax::Setting*> Definition::CollectSettings() {
-  std::map<std::string, const syntax::Setting*> settings;
-  for (const syntax::Setting& setting : op_.syntax->settings) {
+std::map<std::string, const dsl::syntax::Setting*> Definition::CollectSettings() {
+  std::map<std::string, const dsl::syntax::Setting*> settings;
+  for (const dsl::syntax::Setting& setting : op_.syntax->settings) {
     const std::string& name = setting.name.text;
     if (std::find(SettingNames().begin(), SettingNames().end(), name) == SettingNames().end()) {
       Diagnostic error = Error(Code::kE0507, absl::StrCat("an op has no setting `", name, "`"))
@@ -116,24 +116,24 @@ std::map<std::string, const syntax::Setting*> Definition::CollectSettings() {
   return settings;
 }
 
-std::optional<std::string> Definition::TextOf(const syntax::Setting& setting) {
-  if (const auto* text = std::get_if<syntax::StringLiteral>(&setting.value.kind)) return text->value;
+std::optional<std::string> Definition::TextOf(const dsl::syntax::Setting& setting) {
+  if (const auto* text = std::get_if<dsl::syntax::StringLiteral>(&setting.value.kind)) return text->value;
   Report(Error(Code::kE0508, absl::StrCat("`", setting.name.text, "` is a text"))
              .At(setting.value.span, "expected a string in quotes"));
   return std::nullopt;
 }
 
-void Definition::ReadRule(const syntax::Setting& setting) {
+void Definition::ReadRule(const dsl::syntax::Setting& setting) {
   const std::optional<std::string> text = TextOf(setting);
   if (!text) return;
   const Span place = setting.value.span;
-  absl::StatusOr<Formula> formula = ParseFormula(*text);
+  absl::StatusOr<ir::Formula> formula = ir::ParseFormula(*text);
   if (!formula.ok()) {
     return Report(Error(Code::kE0520, std::string(formula.status().message()))
                       .At(place, "expected a term per tensor, then `->` and the result: `n k, k -> n k`"));
   }
-  std::vector<const syntax::Parameter*> tensors;
-  for (const syntax::Parameter& parameter : op_.syntax->parameters) {
+  std::vector<const dsl::syntax::Parameter*> tensors;
+  for (const dsl::syntax::Parameter& parameter : op_.syntax->parameters) {
     if (IsTensor(parameter)) tensors.push_back(&parameter);
   }
   if (formula->inputs.size() != tensors.size()) {
@@ -151,8 +151,9 @@ void Definition::ReadRule(const syntax::Setting& setting) {
   op_.rule = *std::move(formula);
 }
 
-bool Definition::TermFits(const Formula::Term& term, const syntax::Type& type, const std::string& what, Span rule) {
-  const std::vector<syntax::Dimension>& dimensions = *type.dimensions;
+bool Definition::TermFits(const ir::Formula::Term& term, const dsl::syntax::Type& type, const std::string& what,
+                          Span rule) {
+  const std::vector<dsl::syntax::Dimension>& dimensions = *type.dimensions;
   std::set<std::string> names;
   const auto mismatch = [&](std::string message) {
     Report(Error(Code::kE0520, std::move(message))
@@ -166,7 +167,7 @@ bool Definition::TermFits(const Formula::Term& term, const syntax::Type& type, c
                                  what, ", the signature ", dimensions.size()));
   }
   for (size_t d = 0; d < term.size(); ++d) {
-    const auto* rest = std::get_if<syntax::Identifier>(&dimensions[d].kind);
+    const auto* rest = std::get_if<dsl::syntax::Identifier>(&dimensions[d].kind);
     const bool named_rest = term[d].size() == 1 && term[d][0][0] == '.';
     if (named_rest != (rest != nullptr) || (rest != nullptr && term[d][0] != absl::StrCat("..", rest->text))) {
       return mismatch(absl::StrCat("dimension ", d, " of ", what, " is `", rest ? ".." : "", rest ? rest->text : "one",
@@ -180,13 +181,13 @@ bool Definition::TermFits(const Formula::Term& term, const syntax::Type& type, c
   return true;
 }
 
-std::optional<std::vector<std::string>> Definition::NamesIn(const syntax::Expression& expression,
+std::optional<std::vector<std::string>> Definition::NamesIn(const dsl::syntax::Expression& expression,
                                                             const std::string& example) {
   std::vector<std::string> names;
-  const auto* tuple = std::get_if<syntax::Tuple>(&expression.kind);
+  const auto* tuple = std::get_if<dsl::syntax::Tuple>(&expression.kind);
   bool ok = tuple != nullptr;
   for (size_t i = 0; ok && i < tuple->elements.size(); ++i) {
-    const auto* name = std::get_if<syntax::Name>(&tuple->elements[i].value->kind);
+    const auto* name = std::get_if<dsl::syntax::Name>(&tuple->elements[i].value->kind);
     ok = name != nullptr && !tuple->elements[i].name;
     if (ok) names.push_back(name->text);
   }
@@ -196,10 +197,10 @@ std::optional<std::vector<std::string>> Definition::NamesIn(const syntax::Expres
   return std::nullopt;
 }
 
-void Definition::ReadWhole(const syntax::Setting& setting) {
+void Definition::ReadWhole(const dsl::syntax::Setting& setting) {
   const auto names = NamesIn(setting.value, "whole = (k);");
   if (!names || op_.broken) return;
-  const std::vector<std::string> known = op_.rule ? NamesOf(*op_.rule) : std::vector<std::string>();
+  const std::vector<std::string> known = op_.rule ? ir::NamesOf(*op_.rule) : std::vector<std::string>();
   for (const std::string& name : *names) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
     return Report(Error(Code::kE0520, absl::StrCat("`whole` names `", name, "`, which is not in the rule"))
@@ -210,17 +211,17 @@ void Definition::ReadWhole(const syntax::Setting& setting) {
 }
 
 // `(x, y)`: linear in x and in y; `((x, y), z)`: in both together, and in z.
-void Definition::ReadLinear(const syntax::Setting& setting) {
-  const auto* tuple = std::get_if<syntax::Tuple>(&setting.value.kind);
+void Definition::ReadLinear(const dsl::syntax::Setting& setting) {
+  const auto* tuple = std::get_if<dsl::syntax::Tuple>(&setting.value.kind);
   std::set<std::string> seen;
-  std::vector<syntax::Expression> lone;  // A name alone is a group of one.
+  std::vector<dsl::syntax::Expression> lone;  // A name alone is a group of one.
   const auto wrong = [&](std::string message, Span place, std::string label) {
     Report(Error(Code::kE0520, std::move(message)).At(place, std::move(label)));
   };
   if (tuple == nullptr) return wrong("`linear` is a list of tensors", setting.value.span, "write `linear = (x);`");
-  for (const syntax::Argument& element : tuple->elements) {
+  for (const dsl::syntax::Argument& element : tuple->elements) {
     std::optional<std::vector<std::string>> group;
-    if (const auto* name = std::get_if<syntax::Name>(&element.value->kind)) {
+    if (const auto* name = std::get_if<dsl::syntax::Name>(&element.value->kind)) {
       group = std::vector<std::string>{name->text};
     } else {
       group = NamesIn(*element.value, "linear = ((x, y), z);");
@@ -229,7 +230,7 @@ void Definition::ReadLinear(const syntax::Setting& setting) {
     for (const std::string& name : *group) {
       const bool is_tensor = std::any_of(
           op_.syntax->parameters.begin(), op_.syntax->parameters.end(),
-          [&](const syntax::Parameter& parameter) { return IsTensor(parameter) && parameter.name.text == name; });
+          [&](const dsl::syntax::Parameter& parameter) { return IsTensor(parameter) && parameter.name.text == name; });
       if (!is_tensor) return wrong(absl::StrCat("`linear` names `", name, "`"), element.span, "no tensor of the op");
       if (!seen.insert(name).second) {
         return wrong(absl::StrCat("`linear` names `", name, "` twice"), element.span,
@@ -241,7 +242,7 @@ void Definition::ReadLinear(const syntax::Setting& setting) {
   }
 }
 
-void Definition::ReadBody(const std::map<std::string, const syntax::Setting*>& settings) {
+void Definition::ReadBody(const std::map<std::string, const dsl::syntax::Setting*>& settings) {
   const std::string other_target = target_ == "cpu" ? "cuda" : "cpu";
   const auto other = settings.find(other_target);
   if (other != settings.end()) TextOf(*other->second);

@@ -22,14 +22,15 @@ class Definition {
   void Report(Diagnostic diagnostic);
   void CheckSignature();
   // The settings by name, each once.
-  std::map<std::string, const syntax::Setting*> CollectSettings();
-  std::optional<std::string> TextOf(const syntax::Setting& setting);
-  void ReadRule(const syntax::Setting& setting);
-  bool TermFits(const Formula::Term& term, const syntax::Type& type, const std::string& what, Span rule);
-  void ReadWhole(const syntax::Setting& setting);
-  void ReadLinear(const syntax::Setting& setting);
-  std::optional<std::vector<std::string>> NamesIn(const syntax::Expression& expression, const std::string& example);
-  void ReadBody(const std::map<std::string, const syntax::Setting*>& settings);
+  std::map<std::string, const dsl::syntax::Setting*> CollectSettings();
+  std::optional<std::string> TextOf(const dsl::syntax::Setting& setting);
+  void ReadRule(const dsl::syntax::Setting& setting);
+  bool TermFits(const ir::Formula::Term& term, const dsl::syntax::Type& type, const std::string& what, Span rule);
+  void ReadWhole(const dsl::syntax::Setting& setting);
+  void ReadLinear(const dsl::syntax::Setting& setting);
+  std::optional<std::vector<std::string>> NamesIn(const dsl::syntax::Expression& expression,
+                                                  const std::string& example);
+  void ReadBody(const std::map<std::string, const dsl::syntax::Setting*>& settings);
 
   CustomOp& op_;
   std::list<BodyFile>& files_;

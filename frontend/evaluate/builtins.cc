@@ -12,8 +12,8 @@
 namespace cleave::frontend {
 namespace {
 
-Value ChoosePerRank(const syntax::Expression& condition, const Value& truth, const syntax::Expression& then,
-                    const syntax::Expression& otherwise, Frame& frame, const FunctionTable& functions,
+Value ChoosePerRank(const dsl::syntax::Expression& condition, const Value& truth, const dsl::syntax::Expression& then,
+                    const dsl::syntax::Expression& otherwise, Frame& frame, const FunctionTable& functions,
                     const Context& context) {
   const Value a = context.Evaluate(then, frame);
   const Value b = context.Evaluate(otherwise, frame);
@@ -43,7 +43,7 @@ Value Choose(const CallSite& site, const FunctionTable& functions, const Context
       .arguments = {{"condition", "condition: bool", true}, {"then", "then", true}, {"otherwise", "otherwise", true}}};
   const auto matched = MatchArguments(kSignature, call.arguments, span, context.reporter);
   if (!matched) return Value{Poison()};
-  const syntax::Expression& condition = *(*matched)[0]->value;
+  const dsl::syntax::Expression& condition = *(*matched)[0]->value;
   const Value truth = context.Evaluate(condition, frame);
   if (truth.is_poison()) return truth;
   if (truth.is_per_rank() && std::holds_alternative<bool>(OnRank(truth, 0).kind)) {
@@ -62,7 +62,7 @@ Value ShapeOf(const CallSite& site, const Context& context) {
   static const Signature kSignature{.callee = "shape", .arguments = {{"x", "x: tensor", true}}};
   const auto matched = MatchArguments(kSignature, call.arguments, span, context.reporter);
   if (!matched) return Value{Poison()};
-  const syntax::Expression& argument = *(*matched)[0]->value;
+  const dsl::syntax::Expression& argument = *(*matched)[0]->value;
   const Value value = context.Evaluate(argument, frame);
   if (value.is_poison()) return value;
   if (!value.is_tensor()) {
@@ -91,7 +91,7 @@ void Assert(const CallSite& site, const ManualModel& model, const Context& conte
     return;
   }
   int64_t rank = 0;  // The first on which it does not hold.
-  const int64_t ranks = condition.is_per_rank() ? RankCount(context.graph().rank_axes) : 1;
+  const int64_t ranks = condition.is_per_rank() ? ir::RankCount(context.graph().rank_axes) : 1;
   while (rank < ranks && std::get<bool>(OnRank(condition, rank).kind)) ++rank;
   if (rank == ranks) return;
   std::string text = std::get<std::string>(message.kind);

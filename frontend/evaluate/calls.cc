@@ -13,10 +13,10 @@ namespace cleave::frontend {
 Value EvaluateCall(const CallSite& site, Pieces& pieces) {
   const auto& [call, span, frame] = site;
   const Context& context = pieces.context;
-  const auto* name = std::get_if<syntax::Name>(&call.callee->kind);
+  const auto* name = std::get_if<dsl::syntax::Name>(&call.callee->kind);
   if (name == nullptr) {
-    const auto* inner = std::get_if<syntax::Call>(&call.callee->kind);
-    const auto* inner_name = inner ? std::get_if<syntax::Name>(&inner->callee->kind) : nullptr;
+    const auto* inner = std::get_if<dsl::syntax::Call>(&call.callee->kind);
+    const auto* inner_name = inner ? std::get_if<dsl::syntax::Name>(&inner->callee->kind) : nullptr;
     if (inner_name != nullptr && inner_name->text == "vmap")
       return pieces.vmap.Call(*inner, site, pieces.regions, context);
     context.reporter.Report(
@@ -25,11 +25,11 @@ Value EvaluateCall(const CallSite& site, Pieces& pieces) {
   }
   const Callee callee = pieces.functions.Find(name->text, frame.function);
   if (const auto* function = std::get_if<const Function*>(&callee)) return CallFunction(**function, site, pieces);
-  if (const auto* op = std::get_if<const OpDefinition*>(&callee);
-      op != nullptr && (*op)->op_class != OpClass::kSource && (*op)->op_class != OpClass::kEffect) {
+  if (const auto* op = std::get_if<const ir::OpDefinition*>(&callee);
+      op != nullptr && (*op)->op_class != ir::OpClass::kSource && (*op)->op_class != ir::OpClass::kEffect) {
     return CallOp(**op, site, pieces);
   }
-  if (const auto* op = std::get_if<const syntax::OpDefinition*>(&callee)) {
+  if (const auto* op = std::get_if<const dsl::syntax::OpDefinition*>(&callee)) {
     return pieces.custom_calls.Call(pieces.custom_ops.Get(**op), site, pieces.regions, context);
   }
   if (const auto primitive = FindPrimitive(name->text))
@@ -46,7 +46,7 @@ Value EvaluateCall(const CallSite& site, Pieces& pieces) {
   }
 
   // Other mistakes in the arguments are reported together with this one.
-  for (const syntax::Argument& argument : call.arguments) context.Evaluate(*argument.value, frame);
+  for (const dsl::syntax::Argument& argument : call.arguments) context.Evaluate(*argument.value, frame);
   Diagnostic error = Error(Code::kE0201, absl::StrCat("unknown function or op `", name->text, "`"))
                          .At(call.callee->span, "not defined here, nor in the prelude");
   if (Binding* binding = frame.scope.Find(name->text)) {

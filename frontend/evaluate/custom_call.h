@@ -17,13 +17,13 @@ class CustomCalls {
   Value Call(const CustomOp& op, const CallSite& site, Regions& regions, const Context& context);
 
   // `batched`: ops that were taken out, and what stands for them now.
-  void MoveToBatched(const Vectorized& batched);
+  void MoveToBatched(const ir::Vectorized& batched);
 
   // By the op that each has made.
-  const std::map<OpId, CustomCall>& calls() const { return calls_; }
+  const std::map<ir::OpId, CustomCall>& calls() const { return calls_; }
 
  private:
-  std::map<OpId, CustomCall> calls_;
+  std::map<ir::OpId, CustomCall> calls_;
 };
 
 }  // namespace cleave::frontend

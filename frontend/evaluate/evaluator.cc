@@ -10,19 +10,19 @@
 
 namespace cleave::frontend {
 
-void Evaluator::DefineArgument(const syntax::Identifier& name, Value value) {
+void Evaluator::DefineArgument(const dsl::syntax::Identifier& name, Value value) {
   arguments_.scope.Define({name.text, name.span, BindingKind::kArgument, false, false, std::move(value)});
 }
 
-void Evaluator::SetModel(const syntax::Model& model, std::optional<Span> attribute) {
+void Evaluator::SetModel(const dsl::syntax::Model& model, std::optional<Span> attribute) {
   pieces_.model = {.name = model.name.span, .attribute = attribute};
 }
 
-void Evaluator::SetRanks(std::vector<RankAxis> axes) {
+void Evaluator::SetRanks(std::vector<ir::RankAxis> axes) {
   pieces_.ops.builder().mutable_graph().rank_axes = std::move(axes);
 }
 
-void Evaluator::RunModel(const syntax::Model& model) {
+void Evaluator::RunModel(const dsl::syntax::Model& model) {
   Frame frame;
   frame.scope = arguments_.scope;
   frame.scope.Push();
@@ -36,23 +36,23 @@ void Evaluator::RunModel(const syntax::Model& model) {
   }
 }
 
-Value Evaluator::EvaluateStatic(const syntax::Expression& expression) {
+Value Evaluator::EvaluateStatic(const dsl::syntax::Expression& expression) {
   return pieces_.context.EvaluateStatic(expression, arguments_);
 }
 
-std::optional<int64_t> Evaluator::EvaluateInt(const syntax::Expression& expression, const std::string& what) {
+std::optional<int64_t> Evaluator::EvaluateInt(const dsl::syntax::Expression& expression, const std::string& what) {
   return pieces_.context.EvaluateInt(expression, what, arguments_);
 }
 
-std::optional<double> Evaluator::EvaluateNumber(const syntax::Expression& expression, const std::string& what) {
+std::optional<double> Evaluator::EvaluateNumber(const dsl::syntax::Expression& expression, const std::string& what) {
   return pieces_.context.EvaluateNumber(expression, what, arguments_);
 }
 
-void Evaluator::AddPin(const syntax::Attribute& attribute, OpId op) {
+void Evaluator::AddPin(const dsl::syntax::Attribute& attribute, ir::OpId op) {
   frontend::AddPin(attribute, op, {op}, pieces_.context.IntsOf(arguments_), pieces_.pins);
 }
 
-void Evaluator::FinishRegions(const ParallelSettings& settings) { pieces_.regions.Finish(settings); }
+void Evaluator::FinishRegions(const ir::ParallelSettings& settings) { pieces_.regions.Finish(settings); }
 
 Expansion Evaluator::Finish() && {
   return {.graph = std::move(pieces_.ops.builder()).Build(),
@@ -68,10 +68,12 @@ Expansion Evaluator::Finish() && {
           .metrics = pieces_.loss_and_metrics.metrics()};
 }
 
-Value Evaluator::Evaluate(const syntax::Expression& expression, Frame& frame) {
+Value Evaluator::Evaluate(const dsl::syntax::Expression& expression, Frame& frame) {
   return EvaluateExpression(expression, frame, pieces_);
 }
 
-void Evaluator::Run(const std::vector<syntax::Statement>& body, Frame& frame) { RunStatements(body, frame, pieces_); }
+void Evaluator::Run(const std::vector<dsl::syntax::Statement>& body, Frame& frame) {
+  RunStatements(body, frame, pieces_);
+}
 
 }  // namespace cleave::frontend

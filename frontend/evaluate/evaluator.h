@@ -38,33 +38,33 @@ class Evaluator : private Interpreter {
   Evaluator& operator=(const Evaluator&) = delete;
 
   // Binds a model argument before RunModel; settings can use it too.
-  void DefineArgument(const syntax::Identifier& name, Value value);
+  void DefineArgument(const dsl::syntax::Identifier& name, Value value);
 
   // Before RunModel. The model is `#[manual]` where `attribute` is given; its ranks are known a little later, when the
   // `parallel` block has been read.
-  void SetModel(const syntax::Model& model, std::optional<Span> attribute);
-  void SetRanks(std::vector<RankAxis> axes);
+  void SetModel(const dsl::syntax::Model& model, std::optional<Span> attribute);
+  void SetRanks(std::vector<ir::RankAxis> axes);
 
-  void RunModel(const syntax::Model& model);
+  void RunModel(const dsl::syntax::Model& model);
 
   // A value that is known without running anything, in a setting or a default; it may use the model's arguments. Poison
   // or nothing after a mistake. `what` names the number in messages.
-  Value EvaluateStatic(const syntax::Expression& expression);
-  std::optional<int64_t> EvaluateInt(const syntax::Expression& expression, const std::string& what);
-  std::optional<double> EvaluateNumber(const syntax::Expression& expression, const std::string& what);
+  Value EvaluateStatic(const dsl::syntax::Expression& expression);
+  std::optional<int64_t> EvaluateInt(const dsl::syntax::Expression& expression, const std::string& what);
+  std::optional<double> EvaluateNumber(const dsl::syntax::Expression& expression, const std::string& what);
 
   // The demand of `pin "name" = …` on `op`, checked against its shape and written down.
-  void AddPin(const syntax::Attribute& attribute, OpId op);
+  void AddPin(const dsl::syntax::Attribute& attribute, ir::OpId op);
 
   // Gives regions what they leave to the `parallel` block. Before pins by name are added.
-  void FinishRegions(const ParallelSettings& settings);
+  void FinishRegions(const ir::ParallelSettings& settings);
 
-  const Graph& graph() const { return pieces_.ops.graph(); }
+  const ir::Graph& graph() const { return pieces_.ops.graph(); }
   Expansion Finish() &&;
 
  private:
-  Value Evaluate(const syntax::Expression& expression, Frame& frame) override;
-  void Run(const std::vector<syntax::Statement>& body, Frame& frame) override;
+  Value Evaluate(const dsl::syntax::Expression& expression, Frame& frame) override;
+  void Run(const std::vector<dsl::syntax::Statement>& body, Frame& frame) override;
 
   Pieces pieces_;
   Frame arguments_;  // The model's arguments, which settings see too.

@@ -15,16 +15,16 @@
 namespace cleave::frontend {
 
 struct Expansion {
-  Graph graph;
-  std::vector<Pin> pins;
-  std::vector<Priority> priorities;
-  std::vector<Region> regions;
-  std::map<OpId, Span> inputs;                  // In program order; not the sample mask.
-  std::map<OpId, Span> parameters;              // Where the user finds each.
+  ir::Graph graph;
+  std::vector<ir::Pin> pins;
+  std::vector<ir::Priority> priorities;
+  std::vector<ir::Region> regions;
+  std::map<ir::OpId, Span> inputs;              // In program order; not the sample mask.
+  std::map<ir::OpId, Span> parameters;          // Where the user finds each.
   std::map<std::string, Span> npy_places = {};  // Of parameters by name, where each names its file.
-  std::map<OpId, CustomCall> custom_calls;
+  std::map<ir::OpId, CustomCall> custom_calls;
   // Of a manual model: where values begin to differ between ranks, or cease to.
-  std::map<OpId, Span> rank_places = {};
+  std::map<ir::OpId, Span> rank_places = {};
   std::optional<Span> loss = {};
   std::vector<Span> metrics = {};  // As in the graph.
 };

@@ -21,7 +21,7 @@ Value EvaluateName(const std::string& name, Span span, Frame& frame, Pieces& pie
     binding->used = true;
     return binding->value;
   }
-  if (std::optional<DType> dtype = ElementTypeNamed(name)) return Value{*dtype};
+  if (std::optional<ir::DType> dtype = ElementTypeNamed(name)) return Value{*dtype};
   if (std::optional<Value> of_ranks = RankName(name, span, pieces.model, context.graph(), context.reporter))
     return *std::move(of_ranks);
   Diagnostic error = Error(Code::kE0201, absl::StrCat("unknown name `", name, "`")).At(span, "not defined here");
@@ -37,10 +37,10 @@ Value EvaluateName(const std::string& name, Span span, Frame& frame, Pieces& pie
   return Value{Poison()};
 }
 
-Value EvaluateTuple(const syntax::Tuple& tuple, Frame& frame, const Context& context) {
+Value EvaluateTuple(const dsl::syntax::Tuple& tuple, Frame& frame, const Context& context) {
   TupleValue result;
   bool poisoned = false;
-  for (const syntax::Argument& element : tuple.elements) {
+  for (const dsl::syntax::Argument& element : tuple.elements) {
     if (element.name) {
       context.reporter.Report(Error(Code::kE0204, "the elements of this tuple have no names")
                                   .At(element.name->span, "no name here")
@@ -53,33 +53,33 @@ Value EvaluateTuple(const syntax::Tuple& tuple, Frame& frame, const Context& con
   return poisoned ? Value{Poison()} : Value{std::move(result)};
 }
 
-Value EvaluateKind(const syntax::Expression& expression, Frame& frame, Pieces& pieces) {
+Value EvaluateKind(const dsl::syntax::Expression& expression, Frame& frame, Pieces& pieces) {
   const Context& context = pieces.context;
   const Span span = expression.span;
   return Match(
-      expression.kind, [](const syntax::IntegerLiteral& literal) { return Value{literal.value}; },
-      [](const syntax::FloatLiteral& literal) { return Value{literal.value}; },
-      [](const syntax::SizeLiteral& literal) { return Value{literal.bytes}; },
-      [](const syntax::StringLiteral& literal) { return Value{literal.value}; },
-      [](const syntax::BoolLiteral& literal) { return Value{literal.value}; },
-      [&](const syntax::Name& name) { return EvaluateName(name.text, span, frame, pieces); },
-      [&](const syntax::Wildcard&) {
+      expression.kind, [](const dsl::syntax::IntegerLiteral& literal) { return Value{literal.value}; },
+      [](const dsl::syntax::FloatLiteral& literal) { return Value{literal.value}; },
+      [](const dsl::syntax::SizeLiteral& literal) { return Value{literal.bytes}; },
+      [](const dsl::syntax::StringLiteral& literal) { return Value{literal.value}; },
+      [](const dsl::syntax::BoolLiteral& literal) { return Value{literal.value}; },
+      [&](const dsl::syntax::Name& name) { return EvaluateName(name.text, span, frame, pieces); },
+      [&](const dsl::syntax::Wildcard&) {
         context.reporter.Report(Error(Code::kE0204, "`_` is not a value")
                                     .At(span, "expected an expression")
                                     .Note("`_` stands for a dimension that is not cut, in `#[layout(…)]`"));
         return Value{Poison()};
       },
-      [&](const syntax::Negate& negate) {
+      [&](const dsl::syntax::Negate& negate) {
         const Value operand = context.Evaluate(*negate.operand, frame);
         if (operand.is_poison()) return operand;
         if (!operand.is_tensor()) return NegateNumber(operand, span, context.graph(), context.reporter);
         const int first = context.ops.size();
         const Value result =
-            context.ops.AddOp(OpKind::kNeg, {{&*negate.operand, operand.as_tensor()}}, {}, frame.At(span));
+            context.ops.AddOp(ir::OpKind::kNeg, {{&*negate.operand, operand.as_tensor()}}, {}, frame.At(span));
         context.ops.EndOperation(span, "-", first);
         return result;
       },
-      [&](const syntax::Binary& binary) {
+      [&](const dsl::syntax::Binary& binary) {
         const Value left = context.Evaluate(*binary.left, frame);
         const Value right = context.Evaluate(*binary.right, frame);
         if (left.is_poison() || right.is_poison()) return Value{Poison()};
@@ -87,25 +87,25 @@ Value EvaluateKind(const syntax::Expression& expression, Frame& frame, Pieces& p
           return TensorArithmetic(binary, left, right, frame.At(span), context.ops, context.reporter);
         return Arithmetic(binary, left, right, context.graph(), context.reporter);
       },
-      [&](const syntax::Call& call) {
+      [&](const dsl::syntax::Call& call) {
         return EvaluateCall({call, span, frame}, pieces);
       },
-      [&](const syntax::Index& index) { return EvaluateIndex(index, span, frame, context); },
-      [&](const syntax::Tuple& tuple) { return EvaluateTuple(tuple, frame, context); },
-      [&](const syntax::Map&) {
+      [&](const dsl::syntax::Index& index) { return EvaluateIndex(index, span, frame, context); },
+      [&](const dsl::syntax::Tuple& tuple) { return EvaluateTuple(tuple, frame, context); },
+      [&](const dsl::syntax::Map&) {
         context.reporter.Report(Error(Code::kE0204, "a map is not a value")
                                     .At(span, "expected an expression")
                                     .Note("`{ \"name\": … }` stands in `#[region(params = …)]` only"));
         return Value{Poison()};
       },
-      [&](const syntax::Attributed& attributed) {
+      [&](const dsl::syntax::Attributed& attributed) {
         return EvaluateAttributed(*attributed.operand, attributed.attributes, frame, pieces);
       });
 }
 
 }  // namespace
 
-Value EvaluateExpression(const syntax::Expression& expression, Frame& frame, Pieces& pieces) {
+Value EvaluateExpression(const dsl::syntax::Expression& expression, Frame& frame, Pieces& pieces) {
   if (pieces.budget.Exhausted(expression.span)) return Value{Poison()};
   if (const Value* of_element = pieces.vmap.ValueFor(expression)) return *of_element;
   pieces.budget.Enter();
@@ -114,7 +114,7 @@ Value EvaluateExpression(const syntax::Expression& expression, Frame& frame, Pie
   return value;
 }
 
-Value EvaluateAttributed(const syntax::Expression& operand, const std::vector<syntax::Attribute>& attributes,
+Value EvaluateAttributed(const dsl::syntax::Expression& operand, const std::vector<dsl::syntax::Attribute>& attributes,
                          Frame& frame, Pieces& pieces) {
   const Context& context = pieces.context;
   context.ops.ForgetOperation();

@@ -8,11 +8,11 @@
 
 namespace cleave::frontend {
 
-Value EvaluateExpression(const syntax::Expression& expression, Frame& frame, Pieces& pieces);
+Value EvaluateExpression(const dsl::syntax::Expression& expression, Frame& frame, Pieces& pieces);
 
 // The same with attributes on it: what they demand is pinned on the ops of the outermost operation, and a region opens
 // and closes around its call.
-Value EvaluateAttributed(const syntax::Expression& operand, const std::vector<syntax::Attribute>& attributes,
+Value EvaluateAttributed(const dsl::syntax::Expression& operand, const std::vector<dsl::syntax::Attribute>& attributes,
                          Frame& frame, Pieces& pieces);
 
 }  // namespace cleave::frontend

@@ -16,18 +16,18 @@ Value CallFunction(const Function& function, const CallSite& site, Pieces& piece
   const std::string& name = function.name();
   Naming inner{.path = frame.naming.path};
   Signature signature = SignatureOf(*function.syntax);
-  if (const OpDefinition* op = FindOp(name); op != nullptr && op->callable && function.of_prelude) {
+  if (const ir::OpDefinition* op = ir::FindOp(name); op != nullptr && op->callable && function.of_prelude) {
     signature.note = absl::StrCat("the op `", SignatureOf(*op).ToString(),
                                   "` is meant only inside a function of that name: write `fn ", name, "(…)` around it");
   }
   const auto matched = MatchArguments(signature, call.arguments, span, context.reporter);
   ArgumentValues evaluated;
-  for (const syntax::Argument& argument : call.arguments)
+  for (const dsl::syntax::Argument& argument : call.arguments)
     evaluated[&argument] = context.Evaluate(*argument.value, frame);
   if (!matched || function.broken || pieces.budget.Exhausted(span)) return Value{Poison()};
 
   std::vector<Value> values;
-  for (const syntax::Argument* argument : *matched) {
+  for (const dsl::syntax::Argument* argument : *matched) {
     values.push_back(argument == nullptr ? Value{Poison()} : evaluated[argument]);
     if (argument != nullptr && values.back().is_poison()) return Value{Poison()};
   }

@@ -9,27 +9,28 @@ namespace cleave::frontend {
 namespace {
 
 // The x of `all_reduce(x, mean)` and `all_reduce(x) / world`; else null.
-const syntax::Expression* WhatRanksReduce(const syntax::Expression& expression) {
-  if (const auto* binary = std::get_if<syntax::Binary>(&expression.kind)) return WhatRanksReduce(*binary->left);
-  const auto* call = std::get_if<syntax::Call>(&expression.kind);
-  const auto* callee = call ? std::get_if<syntax::Name>(&call->callee->kind) : nullptr;
+const dsl::syntax::Expression* WhatRanksReduce(const dsl::syntax::Expression& expression) {
+  if (const auto* binary = std::get_if<dsl::syntax::Binary>(&expression.kind)) return WhatRanksReduce(*binary->left);
+  const auto* call = std::get_if<dsl::syntax::Call>(&expression.kind);
+  const auto* callee = call ? std::get_if<dsl::syntax::Name>(&call->callee->kind) : nullptr;
   const bool reduces = callee != nullptr && FindPrimitive(callee->text) == Primitive::kAllReduce;
   return reduces && !call->arguments.empty() ? &*call->arguments[0].value : nullptr;
 }
 
 // What a metric is called in logs: by the outermost call of its expression.
-std::string MetricName(const syntax::Expression& expression) {
-  if (const auto* attributed = std::get_if<syntax::Attributed>(&expression.kind))
+std::string MetricName(const dsl::syntax::Expression& expression) {
+  if (const auto* attributed = std::get_if<dsl::syntax::Attributed>(&expression.kind))
     return MetricName(*attributed->operand);
-  if (const syntax::Expression* own = WhatRanksReduce(expression)) return MetricName(*own);
-  if (const auto* call = std::get_if<syntax::Call>(&expression.kind)) return MetricName(*call->callee);
-  if (const auto* name = std::get_if<syntax::Name>(&expression.kind)) return name->text;
+  if (const dsl::syntax::Expression* own = WhatRanksReduce(expression)) return MetricName(*own);
+  if (const auto* call = std::get_if<dsl::syntax::Call>(&expression.kind)) return MetricName(*call->callee);
+  if (const auto* name = std::get_if<dsl::syntax::Name>(&expression.kind)) return name->text;
   return "metric";
 }
 
 }  // namespace
 
-void LossAndMetrics::SetLoss(const syntax::Loss& loss, const Value& value, const Frame& frame, const Context& context) {
+void LossAndMetrics::SetLoss(const dsl::syntax::Loss& loss, const Value& value, const Frame& frame,
+                             const Context& context) {
   if (frame.function != nullptr) {
     context.reporter.Report(Error(Code::kE0211, "`loss` inside a function")
                                 .At(loss.value.span, "the loss stands in the model itself")
@@ -46,7 +47,7 @@ void LossAndMetrics::SetLoss(const syntax::Loss& loss, const Value& value, const
   }
   loss_place_ = loss.value.span;
   if (value.is_poison()) return;
-  if (!value.is_tensor() || context.ops.type(value.as_tensor()) != TensorType{DType::kF32, {}}) {
+  if (!value.is_tensor() || context.ops.type(value.as_tensor()) != ir::TensorType{ir::DType::kF32, {}}) {
     Diagnostic error =
         Error(Code::kE0505, "the loss is not a scalar")
             .At(loss.value.span, absl::StrCat("this is ", DescribeType(value, context.graph()), ", not f32[]"));
@@ -59,8 +60,8 @@ void LossAndMetrics::SetLoss(const syntax::Loss& loss, const Value& value, const
   loss_ = loss.value.span;
 }
 
-void LossAndMetrics::AddMetric(const syntax::Metric& metric, const Value& value, bool is_masked, const Frame& frame,
-                               const Context& context) {
+void LossAndMetrics::AddMetric(const dsl::syntax::Metric& metric, const Value& value, bool is_masked,
+                               const Frame& frame, const Context& context) {
   if (frame.function != nullptr) {
     context.reporter.Report(Error(Code::kE0211, "`metric` inside a function")
                                 .At(metric.value.span, "metrics stand in the model itself")
@@ -68,7 +69,7 @@ void LossAndMetrics::AddMetric(const syntax::Metric& metric, const Value& value,
     return;
   }
   if (value.is_poison()) return;
-  if (!value.is_tensor() || context.ops.type(value.as_tensor()) != TensorType{DType::kF32, {}}) {
+  if (!value.is_tensor() || context.ops.type(value.as_tensor()) != ir::TensorType{ir::DType::kF32, {}}) {
     Diagnostic error =
         Error(Code::kE0505, "a metric is not a scalar")
             .At(metric.value.span, absl::StrCat("this is ", DescribeType(value, context.graph()), ", not f32[]"));
@@ -87,7 +88,7 @@ void LossAndMetrics::AddMetric(const syntax::Metric& metric, const Value& value,
   const std::string wish = MetricName(metric.value);
   std::string name = wish;
   const auto taken = [&] {
-    for (const Metric& other : context.graph().metrics) {
+    for (const ir::Metric& other : context.graph().metrics) {
       if (other.name == name) return true;
     }
     return false;

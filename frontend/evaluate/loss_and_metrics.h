@@ -14,10 +14,10 @@ namespace cleave::frontend {
 class LossAndMetrics {
  public:
   // `loss value;` in `frame`, where it may not stand in a function, nor twice.
-  void SetLoss(const syntax::Loss& loss, const Value& value, const Frame& frame, const Context& context);
+  void SetLoss(const dsl::syntax::Loss& loss, const Value& value, const Frame& frame, const Context& context);
 
   // `metric value;`. `is_masked`: it leaves out what fills up the last test batch.
-  void AddMetric(const syntax::Metric& metric, const Value& value, bool is_masked, const Frame& frame,
+  void AddMetric(const dsl::syntax::Metric& metric, const Value& value, bool is_masked, const Frame& frame,
                  const Context& context);
 
   // Where the first loss stands, right or wrong.

@@ -10,86 +10,86 @@
 namespace cleave::frontend {
 namespace {
 
-bool IsTensorKind(ArgumentKind kind) {
+bool IsTensorKind(ir::ArgumentKind kind) {
   switch (kind) {
-    case ArgumentKind::kTensor:
-    case ArgumentKind::kOptionalTensor:
-    case ArgumentKind::kTensorList:
-    case ArgumentKind::kTensors:
+    case ir::ArgumentKind::kTensor:
+    case ir::ArgumentKind::kOptionalTensor:
+    case ir::ArgumentKind::kTensorList:
+    case ir::ArgumentKind::kTensors:
       return true;
-    case ArgumentKind::kBool:
-    case ArgumentKind::kInt:
-    case ArgumentKind::kFloat:
-    case ArgumentKind::kInts:
-    case ArgumentKind::kFloats:
-    case ArgumentKind::kDType:
-    case ArgumentKind::kString:
+    case ir::ArgumentKind::kBool:
+    case ir::ArgumentKind::kInt:
+    case ir::ArgumentKind::kFloat:
+    case ir::ArgumentKind::kInts:
+    case ir::ArgumentKind::kFloats:
+    case ir::ArgumentKind::kDType:
+    case ir::ArgumentKind::kString:
       return false;
   }
   return false;
 }
 
-absl::string_view Expected(ArgumentKind kind) {
+absl::string_view Expected(ir::ArgumentKind kind) {
   switch (kind) {
-    case ArgumentKind::kTensor:
-    case ArgumentKind::kOptionalTensor:
-    case ArgumentKind::kTensors:
+    case ir::ArgumentKind::kTensor:
+    case ir::ArgumentKind::kOptionalTensor:
+    case ir::ArgumentKind::kTensors:
       return "a tensor";
-    case ArgumentKind::kTensorList:
+    case ir::ArgumentKind::kTensorList:
       return "a tuple of tensors";
-    case ArgumentKind::kBool:
+    case ir::ArgumentKind::kBool:
       return "a bool";
-    case ArgumentKind::kInt:
+    case ir::ArgumentKind::kInt:
       return "an int";
-    case ArgumentKind::kFloat:
+    case ir::ArgumentKind::kFloat:
       return "a float";
-    case ArgumentKind::kInts:
+    case ir::ArgumentKind::kInts:
       return "a tuple of ints";
-    case ArgumentKind::kFloats:
+    case ir::ArgumentKind::kFloats:
       return "a tuple of floats";
-    case ArgumentKind::kDType:
+    case ir::ArgumentKind::kDType:
       return "an element type, `f32` or `i32`";
-    case ArgumentKind::kString:
+    case ir::ArgumentKind::kString:
       return "a string";
   }
   return "";
 }
 
-std::optional<AttributeValue> ToAttribute(const ::cleave::Argument& formal, const Value& value) {
+std::optional<ir::AttributeValue> ToAttribute(const ::cleave::ir::Argument& formal, const Value& value) {
   switch (formal.kind) {
-    case ArgumentKind::kBool:
-      if (std::holds_alternative<bool>(value.kind)) return AttributeValue(std::get<bool>(value.kind));
+    case ir::ArgumentKind::kBool:
+      if (std::holds_alternative<bool>(value.kind)) return ir::AttributeValue(std::get<bool>(value.kind));
       return std::nullopt;
-    case ArgumentKind::kInt:
-      if (value.is_int()) return AttributeValue(value.as_int());
+    case ir::ArgumentKind::kInt:
+      if (value.is_int()) return ir::AttributeValue(value.as_int());
       return std::nullopt;
-    case ArgumentKind::kFloat:
-      if (value.is_number()) return AttributeValue(value.as_number());
+    case ir::ArgumentKind::kFloat:
+      if (value.is_number()) return ir::AttributeValue(value.as_number());
       return std::nullopt;
-    case ArgumentKind::kInts:
-      if (auto numbers = ToInts(value)) return AttributeValue(*std::move(numbers));
+    case ir::ArgumentKind::kInts:
+      if (auto numbers = ToInts(value)) return ir::AttributeValue(*std::move(numbers));
       return std::nullopt;
-    case ArgumentKind::kFloats: {
+    case ir::ArgumentKind::kFloats: {
       if (!value.is_tuple()) return std::nullopt;
       std::vector<double> numbers;
       for (const Value& element : value.as_tuple()) {
         if (!element.is_number()) return std::nullopt;
         numbers.push_back(element.as_number());
       }
-      return AttributeValue(std::move(numbers));
+      return ir::AttributeValue(std::move(numbers));
     }
-    case ArgumentKind::kDType:
-      if (std::holds_alternative<DType>(value.kind)) {
-        return AttributeValue(std::string(DTypeName(std::get<DType>(value.kind))));
+    case ir::ArgumentKind::kDType:
+      if (std::holds_alternative<ir::DType>(value.kind)) {
+        return ir::AttributeValue(std::string(ir::DTypeName(std::get<ir::DType>(value.kind))));
       }
       return std::nullopt;
-    case ArgumentKind::kString:
-      if (std::holds_alternative<std::string>(value.kind)) return AttributeValue(std::get<std::string>(value.kind));
+    case ir::ArgumentKind::kString:
+      if (std::holds_alternative<std::string>(value.kind)) return ir::AttributeValue(std::get<std::string>(value.kind));
       return std::nullopt;
-    case ArgumentKind::kTensor:
-    case ArgumentKind::kOptionalTensor:
-    case ArgumentKind::kTensorList:
-    case ArgumentKind::kTensors:
+    case ir::ArgumentKind::kTensor:
+    case ir::ArgumentKind::kOptionalTensor:
+    case ir::ArgumentKind::kTensorList:
+    case ir::ArgumentKind::kTensors:
       return std::nullopt;
   }
   return std::nullopt;
@@ -97,29 +97,30 @@ std::optional<AttributeValue> ToAttribute(const ::cleave::Argument& formal, cons
 
 // Numbers that stand for tensors next to a tensor become constants, which broadcast; a power by a number becomes
 // `power`, as a product by one is `scale`. Returns the op to add.
-const OpDefinition& TakeNumbers(const OpDefinition& op, absl::Span<const syntax::Argument* const> matched,
-                                ArgumentValues& values, const Origin& origin, OpWriter& ops) {
+const ir::OpDefinition& TakeNumbers(const ir::OpDefinition& op, absl::Span<const dsl::syntax::Argument* const> matched,
+                                    ArgumentValues& values, const Origin& origin, OpWriter& ops) {
   bool has_tensor = false;
-  DType whole_number = DType::kF32;
-  for (const syntax::Argument* given : matched) {
+  ir::DType whole_number = ir::DType::kF32;
+  for (const dsl::syntax::Argument* given : matched) {
     if (given == nullptr || !values[given].is_tensor()) continue;
     has_tensor = true;
-    if (ops.type(values[given].as_tensor()).dtype == DType::kI32) whole_number = DType::kI32;
+    if (ops.type(values[given].as_tensor()).dtype == ir::DType::kI32) whole_number = ir::DType::kI32;
   }
   if (!has_tensor) return op;
-  if (op.kind == OpKind::kPow && values[matched[1]].is_number()) return DefinitionOf(OpKind::kPower);
+  if (op.kind == ir::OpKind::kPow && values[matched[1]].is_number()) return ir::DefinitionOf(ir::OpKind::kPower);
   for (size_t i = 0; i < op.signature.size(); ++i) {
     if (!op.signature[i].takes_number || matched[i] == nullptr) continue;
     Value& value = values[matched[i]];
     if (value.is_per_rank() && OnRank(value, 0).is_number()) {
-      const bool whole = OnRank(value, 0).is_int() && whole_number == DType::kI32;
-      const OpId number = ops.AddRankValue(value, origin);
+      const bool whole = OnRank(value, 0).is_int() && whole_number == ir::DType::kI32;
+      const ir::OpId number = ops.AddRankValue(value, origin);
       value = Value{TensorValue{number}};
-      if (whole) value = ops.AddOp(OpKind::kCast, {{nullptr, number}}, {{attribute::kDType, DType::kI32}}, origin);
+      if (whole)
+        value = ops.AddOp(ir::OpKind::kCast, {{nullptr, number}}, {{ir::attribute::kDType, ir::DType::kI32}}, origin);
       continue;
     }
     if (!value.is_number()) continue;
-    const DType dtype = value.is_int() ? whole_number : DType::kF32;
+    const ir::DType dtype = value.is_int() ? whole_number : ir::DType::kF32;
     value = Value{TensorValue{ops.AddConstant(dtype, value.as_number(), origin)}};
   }
   return op;
@@ -127,7 +128,7 @@ const OpDefinition& TakeNumbers(const OpDefinition& op, absl::Span<const syntax:
 
 }  // namespace
 
-Value CallOp(const OpDefinition& called, const CallSite& site, Pieces& pieces) {
+Value CallOp(const ir::OpDefinition& called, const CallSite& site, Pieces& pieces) {
   const auto& [call, span, frame] = site;
   const Context& context = pieces.context;
   const Signature signature = SignatureOf(called);
@@ -135,7 +136,7 @@ Value CallOp(const OpDefinition& called, const CallSite& site, Pieces& pieces) {
   // Arguments are expanded in any case: their own mistakes are reported too.
   ArgumentValues values;
   bool poisoned = !matched.has_value();
-  for (const syntax::Argument& argument : call.arguments) {
+  for (const dsl::syntax::Argument& argument : call.arguments) {
     values[&argument] = context.Evaluate(*argument.value, frame);
     poisoned |= values[&argument].is_poison();
   }
@@ -146,9 +147,10 @@ Value CallOp(const OpDefinition& called, const CallSite& site, Pieces& pieces) {
   }
   pieces.regions.Enter(call, frame.naming.path, *matched, values);
   const int first = context.ops.size();
-  const OpDefinition& op = TakeNumbers(called, *matched, values, frame.At(span), context.ops);
+  const ir::OpDefinition& op = TakeNumbers(called, *matched, values, frame.At(span), context.ops);
 
-  const auto wrong = [&](const ::cleave::Argument& formal, const syntax::Expression& expression, const Value& value) {
+  const auto wrong = [&](const ::cleave::ir::Argument& formal, const dsl::syntax::Expression& expression,
+                         const Value& value) {
     poisoned = true;
     if (!IsTensorKind(formal.kind) && DiffersBetweenRanks(value)) {
       context.reporter.Report(ShapeDiffersBetweenRanks(
@@ -162,13 +164,13 @@ Value CallOp(const OpDefinition& called, const CallSite& site, Pieces& pieces) {
                                 .Note(absl::StrCat("the signature is `", signature.ToString(), "`")));
   };
   std::vector<Operand> operands;
-  Attributes attributes;
+  ir::Attributes attributes;
   for (size_t i = 0; i < op.signature.size(); ++i) {
-    const ::cleave::Argument& formal = op.signature[i];
+    const ::cleave::ir::Argument& formal = op.signature[i];
     if (formal.internal) continue;
-    const syntax::Argument* given = (*matched)[i];
+    const dsl::syntax::Argument* given = (*matched)[i];
     if (given == nullptr) continue;
-    const syntax::Expression& expression = *given->value;
+    const dsl::syntax::Expression& expression = *given->value;
     const Value& value = values[given];
     if (!IsTensorKind(formal.kind)) {
       if (auto attribute = ToAttribute(formal, value)) {
@@ -176,9 +178,9 @@ Value CallOp(const OpDefinition& called, const CallSite& site, Pieces& pieces) {
       } else {
         wrong(formal, expression, value);
       }
-    } else if (formal.kind == ArgumentKind::kTensors) {
+    } else if (formal.kind == ir::ArgumentKind::kTensors) {
       // The last one, by position: what is given from here on.
-      for (const syntax::Argument* rest = given; rest != call.arguments.data() + call.arguments.size(); ++rest) {
+      for (const dsl::syntax::Argument* rest = given; rest != call.arguments.data() + call.arguments.size(); ++rest) {
         if (rest->name) break;
         if (values[rest].is_tensor()) {
           operands.push_back({&*rest->value, values[rest].as_tensor()});
@@ -186,7 +188,7 @@ Value CallOp(const OpDefinition& called, const CallSite& site, Pieces& pieces) {
           wrong(formal, *rest->value, values[rest]);
         }
       }
-    } else if (formal.kind != ArgumentKind::kTensorList) {
+    } else if (formal.kind != ir::ArgumentKind::kTensorList) {
       if (value.is_tensor()) {
         operands.push_back({&expression, value.as_tensor()});
       } else {
@@ -197,7 +199,7 @@ Value CallOp(const OpDefinition& called, const CallSite& site, Pieces& pieces) {
                             [](const Value& element) { return element.is_tensor(); })) {
       wrong(formal, expression, value);
     } else {
-      const auto* tuple = std::get_if<syntax::Tuple>(&expression.kind);
+      const auto* tuple = std::get_if<dsl::syntax::Tuple>(&expression.kind);
       for (size_t e = 0; e < value.as_tuple().size(); ++e) {
         operands.push_back({tuple ? &*tuple->elements[e].value : &expression, value.as_tuple()[e].as_tensor()});
       }

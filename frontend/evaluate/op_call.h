@@ -7,7 +7,7 @@
 
 namespace cleave::frontend {
 
-Value CallOp(const OpDefinition& called, const CallSite& site, Pieces& pieces);
+Value CallOp(const ir::OpDefinition& called, const CallSite& site, Pieces& pieces);
 
 }  // namespace cleave::frontend
 

@@ -16,7 +16,7 @@ Pieces::Pieces(const FunctionTable& functions, const CustomOps& custom_ops, Repo
       regions(ops, pins, reporter),
       vmap({.call = [this](const CallSite& element) { return EvaluateCall(element, *this); },
             .move_notes =
-                [this](const std::vector<Op>& removed, const Vectorized& batched) {
+                [this](const std::vector<ir::Op>& removed, const ir::Vectorized& batched) {
                   ops.MoveToBatched(batched);
                   sources.MoveToBatched(batched);
                   custom_calls.MoveToBatched(batched);

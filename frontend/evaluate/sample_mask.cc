@@ -7,10 +7,11 @@ namespace cleave::frontend {
 namespace {
 
 // The slice by rank of an input's samples among the operands; null where there is none.
-const Op* SamplesOfRank(const std::vector<Operand>& operands, const std::map<OpId, Span>& inputs, const Graph& graph) {
+const ir::Op* SamplesOfRank(const std::vector<Operand>& operands, const std::map<ir::OpId, Span>& inputs,
+                            const ir::Graph& graph) {
   for (const Operand& operand : operands) {
-    const Op& op = graph.op(operand.op);
-    if (op.kind != OpKind::kRankSlice || op.attributes.Get(attribute::kAxis) != 0) continue;
+    const ir::Op& op = graph.op(operand.op);
+    if (op.kind != ir::OpKind::kRankSlice || op.attributes.Get(ir::attribute::kAxis) != 0) continue;
     if (inputs.count(op.inputs[0]) > 0) return &op;
   }
   return nullptr;
@@ -28,37 +29,38 @@ bool SampleMask::EndMetric() {
   return masked_;
 }
 
-std::optional<OpId> SampleMask::MaskFor(const OpDefinition& op, const std::vector<Operand>& operands,
-                                        const std::map<OpId, Span>& inputs, const Origin& origin, OpWriter& ops) {
+std::optional<ir::OpId> SampleMask::MaskFor(const ir::OpDefinition& op, const std::vector<Operand>& operands,
+                                            const std::map<ir::OpId, Span>& inputs, const Origin& origin,
+                                            OpWriter& ops) {
   if (!in_metric_ || operands.empty() || inputs.empty()) return std::nullopt;
   size_t tensors = 0;
   bool takes_mask = false;
-  for (const ::cleave::Argument& formal : op.signature) {
-    tensors += formal.kind == ArgumentKind::kTensor ? 1 : 0;
-    takes_mask |= formal.kind == ArgumentKind::kOptionalTensor;
+  for (const ::cleave::ir::Argument& formal : op.signature) {
+    tensors += formal.kind == ir::ArgumentKind::kTensor ? 1 : 0;
+    takes_mask |= formal.kind == ir::ArgumentKind::kOptionalTensor;
   }
   if (!takes_mask) return std::nullopt;
   if (operands.size() != tensors) {
     masked_ = true;  // By the user.
     return std::nullopt;
   }
-  const Shape batch_shape = ops.type(inputs.begin()->first).shape;
-  const Shape shape = ops.type(operands[0].op).shape;
+  const ir::Shape batch_shape = ops.type(inputs.begin()->first).shape;
+  const ir::Shape shape = ops.type(operands[0].op).shape;
   if (batch_shape.empty() || shape.empty()) return std::nullopt;
-  const Op* slice = SamplesOfRank(operands, inputs, ops.graph());
+  const ir::Op* slice = SamplesOfRank(operands, inputs, ops.graph());
   if (shape[0] != batch_shape[0] && slice == nullptr) return std::nullopt;
-  const Attributes own = slice == nullptr ? Attributes() : slice->attributes;
+  const ir::Attributes own = slice == nullptr ? ir::Attributes() : slice->attributes;
   if (!mask_) {
     ops.builder().SetLine(0);
-    mask_ = ops.builder().Add(OpKind::kInput, {},
-                              {{attribute::kDType, DType::kF32},
-                               {attribute::kShape, std::vector<int64_t>{batch_shape[0]}},
-                               {attribute::kData, "sample_mask"}},
+    mask_ = ops.builder().Add(ir::OpKind::kInput, {},
+                              {{ir::attribute::kDType, ir::DType::kF32},
+                               {ir::attribute::kShape, std::vector<int64_t>{batch_shape[0]}},
+                               {ir::attribute::kData, "sample_mask"}},
                               "sample_mask");
   }
   masked_ = true;
   if (shape[0] == batch_shape[0]) return mask_;
-  return ops.AddOp(OpKind::kRankSlice, {{nullptr, *mask_}}, own, origin).as_tensor();
+  return ops.AddOp(ir::OpKind::kRankSlice, {{nullptr, *mask_}}, own, origin).as_tensor();
 }
 
 }  // namespace cleave::frontend

@@ -19,13 +19,13 @@ class SampleMask {
 
   // The mask for a call of `op` in a metric; nothing where it takes none, is given one by the user, or has operands
   // that are not a batch of the model's `inputs`.
-  std::optional<OpId> MaskFor(const OpDefinition& op, const std::vector<Operand>& operands,
-                              const std::map<OpId, Span>& inputs, const Origin& origin, OpWriter& ops);
+  std::optional<ir::OpId> MaskFor(const ir::OpDefinition& op, const std::vector<Operand>& operands,
+                                  const std::map<ir::OpId, Span>& inputs, const Origin& origin, OpWriter& ops);
 
  private:
   bool in_metric_ = false;
   bool masked_ = false;
-  std::optional<OpId> mask_;
+  std::optional<ir::OpId> mask_;
 };
 
 }  // namespace cleave::frontend

@@ -13,25 +13,25 @@
 namespace cleave::frontend {
 namespace {
 
-void AttachToSource(const std::vector<syntax::Attribute>& attributes, OpId source, const IntEvaluator& evaluate,
-                    PinRecorder& pins) {
-  for (const syntax::Attribute& attribute : attributes) AddPin(attribute, source, {source}, evaluate, pins);
+void AttachToSource(const std::vector<dsl::syntax::Attribute>& attributes, ir::OpId source,
+                    const IntEvaluator& evaluate, PinRecorder& pins) {
+  for (const dsl::syntax::Attribute& attribute : attributes) AddPin(attribute, source, {source}, evaluate, pins);
 }
 
 // Names of parameters are stable, so another op must not have taken the path before.
-void CheckParameterName(OpId id, const std::string& path, Span call, const Context& context) {
+void CheckParameterName(ir::OpId id, const std::string& path, Span call, const Context& context) {
   if (context.graph().op(id).name == path) return;
-  const std::optional<OpId> other = context.graph().Find(path);
+  const std::optional<ir::OpId> other = context.graph().Find(path);
   Diagnostic error =
       Error(Code::kE0210, absl::StrCat("the parameter's name `", path, "` is taken")).At(call, "made here");
   if (other)
-    error.notes.push_back(absl::StrCat("by the `", OpKindName(context.graph().op(*other).kind), "` of line ",
+    error.notes.push_back(absl::StrCat("by the `", ir::OpKindName(context.graph().op(*other).kind), "` of line ",
                                        context.graph().op(*other).line));
   error.help.push_back("rename the `param` or its `let`");
   context.reporter.Report(std::move(error));
 }
 
-std::optional<Initialization> EvaluateNpy(const syntax::Argument& argument, Frame& frame, const Context& context) {
+std::optional<Initialization> EvaluateNpy(const dsl::syntax::Argument& argument, Frame& frame, const Context& context) {
   const Value value = context.Evaluate(*argument.value, frame);
   if (value.is_poison()) return std::nullopt;
   const auto* path = std::get_if<std::string>(&value.kind);
@@ -42,11 +42,11 @@ std::optional<Initialization> EvaluateNpy(const syntax::Argument& argument, Fram
   return std::nullopt;
 }
 
-std::optional<Initialization> EvaluateInitializer(const syntax::Expression& expression, const Shape& shape,
+std::optional<Initialization> EvaluateInitializer(const dsl::syntax::Expression& expression, const ir::Shape& shape,
                                                   Frame& frame, const Context& context) {
-  const auto* call = std::get_if<syntax::Call>(&expression.kind);
+  const auto* call = std::get_if<dsl::syntax::Call>(&expression.kind);
   const auto* name =
-      call ? std::get_if<syntax::Name>(&call->callee->kind) : std::get_if<syntax::Name>(&expression.kind);
+      call ? std::get_if<dsl::syntax::Name>(&call->callee->kind) : std::get_if<dsl::syntax::Name>(&expression.kind);
   const std::optional<Signature> signature = name ? InitializerSignature(name->text) : std::nullopt;
   if (!signature || call == nullptr) {
     Diagnostic error = Error(Code::kE0201, name ? absl::StrCat("unknown initialiser `", name->text, "`")
@@ -66,7 +66,7 @@ std::optional<Initialization> EvaluateInitializer(const syntax::Expression& expr
   if (!matched) return std::nullopt;
   if (name->text == kNpyInitializer) return EvaluateNpy(*matched->front(), frame, context);
   std::vector<std::optional<double>> numbers;
-  for (const syntax::Argument* argument : *matched) {
+  for (const dsl::syntax::Argument* argument : *matched) {
     numbers.emplace_back();
     if (argument == nullptr) continue;
     const Value value = context.Evaluate(*argument->value, frame);
@@ -89,8 +89,8 @@ std::optional<Initialization> EvaluateInitializer(const syntax::Expression& expr
 
 }  // namespace
 
-void Sources::RunInput(const syntax::Input& input, const syntax::Statement& statement, Frame& frame, PinRecorder& pins,
-                       const Context& context) {
+void Sources::RunInput(const dsl::syntax::Input& input, const dsl::syntax::Statement& statement, Frame& frame,
+                       PinRecorder& pins, const Context& context) {
   if (frame.function != nullptr || !frame.loop_indices.empty()) {
     context.reporter.Report(Error(Code::kE0211, absl::StrCat("`input` inside a ", frame.function ? "function" : "loop"))
                                 .At(input.name.span, "inputs stand in the model itself"));
@@ -103,11 +103,12 @@ void Sources::RunInput(const syntax::Input& input, const syntax::Statement& stat
         Error(Code::kE0202, "`sample_mask` cannot be the name of an input")
             .At(input.name.span, "rename this input")
             .Note("metrics get an input of this name: 1 for a sample, 0 for what fills up the last batch"));
-  } else if (const std::optional<TensorType> type = EvaluateTensorType(input.type, frame, context)) {
-    const OpId id = context.ops.AddValid(
-        OpKind::kInput, {},
-        {{attribute::kDType, type->dtype}, {attribute::kShape, type->shape}, {attribute::kData, input.name.text}},
-        input.name.text, statement.span);
+  } else if (const std::optional<ir::TensorType> type = EvaluateTensorType(input.type, frame, context)) {
+    const ir::OpId id = context.ops.AddValid(ir::OpKind::kInput, {},
+                                             {{ir::attribute::kDType, type->dtype},
+                                              {ir::attribute::kShape, type->shape},
+                                              {ir::attribute::kData, input.name.text}},
+                                             input.name.text, statement.span);
     inputs_[id] = input.name.span;
     value = Value{TensorValue{id}};
     AttachToSource(statement.attributes, id, context.IntsOf(frame), pins);
@@ -128,30 +129,30 @@ bool Sources::IsFirst(const std::string& path, Span call, Reporter& reporter) {
   return false;
 }
 
-void Sources::RunParam(const syntax::Param& param, const syntax::Statement& statement, Frame& frame,
+void Sources::RunParam(const dsl::syntax::Param& param, const dsl::syntax::Statement& statement, Frame& frame,
                        const ManualModel& model, PinRecorder& pins, const Context& context) {
   if (!IsFree(param.name, frame.scope, context.reporter)) return;
   Value value{Poison()};
-  const std::optional<TensorType> type = EvaluateTensorType(param.type, frame, context);
+  const std::optional<ir::TensorType> type = EvaluateTensorType(param.type, frame, context);
   const std::optional<Initialization> initialization =
-      EvaluateInitializer(param.initializer, type ? type->shape : Shape(), frame, context);
+      EvaluateInitializer(param.initializer, type ? type->shape : ir::Shape(), frame, context);
   const std::string path = frame.PathOf(param.name.text);
   const Span call = context.reporter.UserPlace(param.name.span);
-  std::vector<syntax::Attribute> attributes = statement.attributes;
+  std::vector<dsl::syntax::Attribute> attributes = statement.attributes;
   const bool is_local = TakeLocal(attributes, model, context.reporter);
-  if (type && type->dtype != DType::kF32) {
+  if (type && type->dtype != ir::DType::kF32) {
     context.reporter.Report(
         Error(Code::kE0204, "a parameter must be f32")
             .At(param.type.element.span, absl::StrCat("`", param.name.text, "` is ", type->ToString())));
   } else if (type && initialization && IsFirst(path, call, context.reporter)) {
-    const OpId id = context.ops.AddValid(OpKind::kParameter, {},
-                                         {{attribute::kShape, type->shape},
-                                          {attribute::kInit, initialization->form},
-                                          {attribute::kFirst, initialization->first},
-                                          {attribute::kSecond, initialization->second},
-                                          {attribute::kFile, initialization->file},
-                                          {attribute::kLocal, is_local}},
-                                         path, statement.span);
+    const ir::OpId id = context.ops.AddValid(ir::OpKind::kParameter, {},
+                                             {{ir::attribute::kShape, type->shape},
+                                              {ir::attribute::kInit, initialization->form},
+                                              {ir::attribute::kFirst, initialization->first},
+                                              {ir::attribute::kSecond, initialization->second},
+                                              {ir::attribute::kFile, initialization->file},
+                                              {ir::attribute::kLocal, is_local}},
+                                             path, statement.span);
     parameters_[id] = call;
     if (!initialization->file.empty()) {
       npy_places_[path] = context.reporter.UserPlace(param.initializer.span);

@@ -18,25 +18,25 @@ namespace cleave::frontend {
 class Sources {
  public:
   // `input x: f32[batch, 784];` and `param w: f32[10, k] = zeros();`, with the attributes of their statements.
-  void RunInput(const syntax::Input& input, const syntax::Statement& statement, Frame& frame, PinRecorder& pins,
-                const Context& context);
-  void RunParam(const syntax::Param& param, const syntax::Statement& statement, Frame& frame, const ManualModel& model,
+  void RunInput(const dsl::syntax::Input& input, const dsl::syntax::Statement& statement, Frame& frame,
                 PinRecorder& pins, const Context& context);
+  void RunParam(const dsl::syntax::Param& param, const dsl::syntax::Statement& statement, Frame& frame,
+                const ManualModel& model, PinRecorder& pins, const Context& context);
 
   // `batched`: ops that were taken out, and what stands for them now.
-  void MoveToBatched(const Vectorized& batched) { parameters_ = MovedToBatched(parameters_, batched); }
+  void MoveToBatched(const ir::Vectorized& batched) { parameters_ = MovedToBatched(parameters_, batched); }
 
   // As an Expansion has them.
-  const std::map<OpId, Span>& inputs() const { return inputs_; }
-  const std::map<OpId, Span>& parameters() const { return parameters_; }
+  const std::map<ir::OpId, Span>& inputs() const { return inputs_; }
+  const std::map<ir::OpId, Span>& parameters() const { return parameters_; }
   const std::map<std::string, Span>& npy_places() const { return npy_places_; }
 
  private:
   // Whether the parameter called `path` that `call` makes is the first of that name.
   bool IsFirst(const std::string& path, Span call, Reporter& reporter);
 
-  std::map<OpId, Span> inputs_;
-  std::map<OpId, Span> parameters_;
+  std::map<ir::OpId, Span> inputs_;
+  std::map<ir::OpId, Span> parameters_;
   std::map<std::string, Span> npy_places_;
   std::map<std::string, Span> parameter_places_;      // By path, where the user finds each.
   std::set<std::pair<int32_t, int32_t>> same_paths_;  // Calls that are known to make parameters of one path.

@@ -19,8 +19,8 @@ namespace cleave::frontend {
 namespace {
 
 // Evaluates the expression of a statement; what its calls make is named after `name`.
-Value EvaluateNamed(const std::string& name, const syntax::Expression& expression,
-                    const std::vector<syntax::Attribute>& attributes, Frame& frame, Pieces& pieces) {
+Value EvaluateNamed(const std::string& name, const dsl::syntax::Expression& expression,
+                    const std::vector<dsl::syntax::Attribute>& attributes, Frame& frame, Pieces& pieces) {
   int owners = 0;
   ForEachCall(expression, [&](const std::string& callee, Span) {
     owners += pieces.functions.OwnsParameters(callee, frame.function) ? 1 : 0;
@@ -32,7 +32,7 @@ Value EvaluateNamed(const std::string& name, const syntax::Expression& expressio
   return value;
 }
 
-void RunLet(const syntax::Let& let, const syntax::Statement& statement, Frame& frame, Pieces& pieces) {
+void RunLet(const dsl::syntax::Let& let, const dsl::syntax::Statement& statement, Frame& frame, Pieces& pieces) {
   const Context& context = pieces.context;
   if (!IsFree(let.name, frame.scope, context.reporter)) return;
   Value value = EvaluateNamed(let.name.text, let.value, statement.attributes, frame, pieces);
@@ -43,7 +43,8 @@ void RunLet(const syntax::Let& let, const syntax::Statement& statement, Frame& f
   frame.scope.Define({let.name.text, let.name.span, BindingKind::kLet, let.is_mutable, false, std::move(value)});
 }
 
-void RunAssign(const syntax::Assign& assign, const syntax::Statement& statement, Frame& frame, Pieces& pieces) {
+void RunAssign(const dsl::syntax::Assign& assign, const dsl::syntax::Statement& statement, Frame& frame,
+               Pieces& pieces) {
   const Context& context = pieces.context;
   Value value = EvaluateNamed(assign.name.text, assign.value, statement.attributes, frame, pieces);
   Binding* binding = frame.scope.Find(assign.name.text);
@@ -78,14 +79,14 @@ void RunAssign(const syntax::Assign& assign, const syntax::Statement& statement,
   binding->value = std::move(value);
 }
 
-void RunFor(const syntax::For& loop, const syntax::Statement& statement, Frame& frame, Pieces& pieces) {
+void RunFor(const dsl::syntax::For& loop, const dsl::syntax::Statement& statement, Frame& frame, Pieces& pieces) {
   const Context& context = pieces.context;
-  for (const syntax::Attribute& attribute : statement.attributes) {
+  for (const dsl::syntax::Attribute& attribute : statement.attributes) {
     if (IsBlockAttribute(attribute.name.text)) continue;
     context.reporter.Report(Error(Code::kE0305, absl::StrCat("`#[", attribute.name.text, "]` means nothing on a loop"))
                                 .At(attribute.span, "stands on no op"));
   }
-  const auto bound = [&](const syntax::Expression& expression) -> std::optional<int64_t> {
+  const auto bound = [&](const dsl::syntax::Expression& expression) -> std::optional<int64_t> {
     const Value value = context.Evaluate(expression, frame);
     if (value.is_int()) return value.as_int();
     if (value.is_per_rank() && OnRank(value, 0).is_int()) {
@@ -117,7 +118,8 @@ void RunFor(const syntax::For& loop, const syntax::Statement& statement, Frame& 
   }
 }
 
-void RunReturn(const syntax::Return& result, const syntax::Statement& statement, Frame& frame, Pieces& pieces) {
+void RunReturn(const dsl::syntax::Return& result, const dsl::syntax::Statement& statement, Frame& frame,
+               Pieces& pieces) {
   const Context& context = pieces.context;
   Value value = EvaluateNamed("", result.value, statement.attributes, frame, pieces);
   if (frame.function == nullptr) {
@@ -132,14 +134,14 @@ void RunReturn(const syntax::Return& result, const syntax::Statement& statement,
   frame.result = std::move(value);
 }
 
-void RunEffect(OpKind kind, const syntax::Expression& expression, Attributes attributes, Span span, Frame& frame,
-               Pieces& pieces) {
+void RunEffect(ir::OpKind kind, const dsl::syntax::Expression& expression, ir::Attributes attributes, Span span,
+               Frame& frame, Pieces& pieces) {
   const Context& context = pieces.context;
-  const auto* name = std::get_if<syntax::Name>(&expression.kind);
+  const auto* name = std::get_if<dsl::syntax::Name>(&expression.kind);
   const Value value = EvaluateNamed(name ? name->text : "", expression, {}, frame, pieces);
   if (value.is_poison()) return;
   if (!value.is_tensor()) {
-    context.reporter.Report(Error(Code::kE0204, absl::StrCat("`", OpKindName(kind), "` takes a tensor"))
+    context.reporter.Report(Error(Code::kE0204, absl::StrCat("`", ir::OpKindName(kind), "` takes a tensor"))
                                 .At(expression.span, absl::StrCat("this is ", DescribeType(value, context.graph()),
                                                                   ", ", ValueText(value, context.graph()))));
     return;
@@ -150,53 +152,57 @@ void RunEffect(OpKind kind, const syntax::Expression& expression, Attributes att
   frame.naming = std::move(before);
 }
 
-void RunLoss(const syntax::Loss& loss, const syntax::Statement& statement, Frame& frame, Pieces& pieces) {
+void RunLoss(const dsl::syntax::Loss& loss, const dsl::syntax::Statement& statement, Frame& frame, Pieces& pieces) {
   const Value value = EvaluateNamed("loss", loss.value, statement.attributes, frame, pieces);
   pieces.loss_and_metrics.SetLoss(loss, value, frame, pieces.context);
 }
 
-void RunMetric(const syntax::Metric& metric, const syntax::Statement& statement, Frame& frame, Pieces& pieces) {
+void RunMetric(const dsl::syntax::Metric& metric, const dsl::syntax::Statement& statement, Frame& frame,
+               Pieces& pieces) {
   pieces.mask.BeginMetric();
   const Value value = EvaluateNamed("metric", metric.value, statement.attributes, frame, pieces);
   const bool is_masked = pieces.mask.EndMetric();
   pieces.loss_and_metrics.AddMetric(metric, value, is_masked, frame, pieces.context);
 }
 
-void RunStatement(const syntax::Statement& statement, Frame& frame, Pieces& pieces) {
+void RunStatement(const dsl::syntax::Statement& statement, Frame& frame, Pieces& pieces) {
   const Context& context = pieces.context;
   const Span span = statement.span;
-  const bool takes_attributes =
-      std::holds_alternative<syntax::Let>(statement.kind) || std::holds_alternative<syntax::Assign>(statement.kind) ||
-      std::holds_alternative<syntax::Param>(statement.kind) || std::holds_alternative<syntax::Input>(statement.kind) ||
-      std::holds_alternative<syntax::Return>(statement.kind) || std::holds_alternative<syntax::Loss>(statement.kind) ||
-      std::holds_alternative<syntax::Metric>(statement.kind) || std::holds_alternative<syntax::For>(statement.kind);
+  const bool takes_attributes = std::holds_alternative<dsl::syntax::Let>(statement.kind) ||
+                                std::holds_alternative<dsl::syntax::Assign>(statement.kind) ||
+                                std::holds_alternative<dsl::syntax::Param>(statement.kind) ||
+                                std::holds_alternative<dsl::syntax::Input>(statement.kind) ||
+                                std::holds_alternative<dsl::syntax::Return>(statement.kind) ||
+                                std::holds_alternative<dsl::syntax::Loss>(statement.kind) ||
+                                std::holds_alternative<dsl::syntax::Metric>(statement.kind) ||
+                                std::holds_alternative<dsl::syntax::For>(statement.kind);
   if (!takes_attributes) {
-    for (const syntax::Attribute& attribute : statement.attributes) {
+    for (const dsl::syntax::Attribute& attribute : statement.attributes) {
       context.reporter.Report(Error(Code::kE0305, absl::StrCat("`#[", attribute.name.text, "]` means nothing here"))
                                   .At(attribute.span, "stands on no op"));
     }
   }
   Match(
       statement.kind,
-      [&](const syntax::Input& input) { pieces.sources.RunInput(input, statement, frame, pieces.pins, context); },
-      [&](const syntax::Param& param) {
+      [&](const dsl::syntax::Input& input) { pieces.sources.RunInput(input, statement, frame, pieces.pins, context); },
+      [&](const dsl::syntax::Param& param) {
         pieces.sources.RunParam(param, statement, frame, pieces.model, pieces.pins, context);
       },
-      [&](const syntax::Let& let) { RunLet(let, statement, frame, pieces); },
-      [&](const syntax::Assign& assign) { RunAssign(assign, statement, frame, pieces); },
-      [&](const syntax::For& loop) { RunFor(loop, statement, frame, pieces); },
-      [&](const syntax::Loss& loss) { RunLoss(loss, statement, frame, pieces); },
-      [&](const syntax::Metric& metric) { RunMetric(metric, statement, frame, pieces); },
-      [&](const syntax::Return& result) { RunReturn(result, statement, frame, pieces); },
-      [&](const syntax::Print& print) {
-        RunEffect(OpKind::kPrint, print.value, {{attribute::kLocal, print.is_local}}, span, frame, pieces);
+      [&](const dsl::syntax::Let& let) { RunLet(let, statement, frame, pieces); },
+      [&](const dsl::syntax::Assign& assign) { RunAssign(assign, statement, frame, pieces); },
+      [&](const dsl::syntax::For& loop) { RunFor(loop, statement, frame, pieces); },
+      [&](const dsl::syntax::Loss& loss) { RunLoss(loss, statement, frame, pieces); },
+      [&](const dsl::syntax::Metric& metric) { RunMetric(metric, statement, frame, pieces); },
+      [&](const dsl::syntax::Return& result) { RunReturn(result, statement, frame, pieces); },
+      [&](const dsl::syntax::Print& print) {
+        RunEffect(ir::OpKind::kPrint, print.value, {{ir::attribute::kLocal, print.is_local}}, span, frame, pieces);
       },
-      [&](const syntax::AssertFinite& check) {
-        RunEffect(OpKind::kAssertFinite, check.value, {}, span, frame, pieces);
+      [&](const dsl::syntax::AssertFinite& check) {
+        RunEffect(ir::OpKind::kAssertFinite, check.value, {}, span, frame, pieces);
       },
-      [&](const syntax::Evaluate& evaluate) {
-        if (const auto* call = std::get_if<syntax::Call>(&evaluate.value.kind)) {
-          const auto* name = std::get_if<syntax::Name>(&call->callee->kind);
+      [&](const dsl::syntax::Evaluate& evaluate) {
+        if (const auto* call = std::get_if<dsl::syntax::Call>(&evaluate.value.kind)) {
+          const auto* name = std::get_if<dsl::syntax::Name>(&call->callee->kind);
           if (name != nullptr && name->text == "send" && context.graph().is_manual() &&
               pieces.functions.Find("send", frame.function).index() == 0) {
             RunSend({*call, evaluate.value.span, frame}, pieces.vmap.is_mapped(), pieces.messages, context);
@@ -219,8 +225,8 @@ void RunStatement(const syntax::Statement& statement, Frame& frame, Pieces& piec
 
 }  // namespace
 
-void RunStatements(const std::vector<syntax::Statement>& body, Frame& frame, Pieces& pieces) {
-  for (const syntax::Statement& statement : body) {
+void RunStatements(const std::vector<dsl::syntax::Statement>& body, Frame& frame, Pieces& pieces) {
+  for (const dsl::syntax::Statement& statement : body) {
     if (pieces.budget.is_exhausted() || frame.failed) return;
     if (frame.result) {
       pieces.reporter.Report(Error(Code::kE0211, "a statement after `return`").At(statement.span, "never runs"));

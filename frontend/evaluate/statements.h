@@ -9,7 +9,7 @@
 namespace cleave::frontend {
 
 // The statements of the model or of a function, until one returns, an assertion fails or the budget is exhausted.
-void RunStatements(const std::vector<syntax::Statement>& body, Frame& frame, Pieces& pieces);
+void RunStatements(const std::vector<dsl::syntax::Statement>& body, Frame& frame, Pieces& pieces);
 
 }  // namespace cleave::frontend
 

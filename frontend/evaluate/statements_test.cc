@@ -100,7 +100,7 @@ TEST(LossAndMetricsTest, MetricsAreNamedByTheirCall) {
   const Expanded expanded = ExpandBody("metric mse(x, x); metric mse(x, x); metric mae(x, x) + mse(x, x);");
   ASSERT_EQ(expanded.messages, "");
   std::vector<std::string> names;
-  for (const Metric& metric : expanded.expansion.graph.metrics) names.push_back(metric.name);
+  for (const ir::Metric& metric : expanded.expansion.graph.metrics) names.push_back(metric.name);
   EXPECT_EQ(names, (std::vector<std::string>{"mse", "mse_1", "metric"}));
 }
 

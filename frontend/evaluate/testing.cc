@@ -20,10 +20,10 @@ namespace cleave::frontend {
 std::string Expanded::Text() const {
   if (!messages.empty()) return messages;
   std::vector<std::string> lines;
-  for (const Op& op : expansion.graph.ops) {
+  for (const ir::Op& op : expansion.graph.ops) {
     if (op.name == "x" || op.name == "scalar") continue;
     std::vector<std::string> inputs;
-    for (const OpId input : op.inputs) inputs.push_back(expansion.graph.op(input).name);
+    for (const ir::OpId input : op.inputs) inputs.push_back(expansion.graph.op(input).name);
     lines.push_back(absl::StrCat(op.name, "(", absl::StrJoin(inputs, ", "), "): ", op.type.ToString()));
   }
   return absl::StrJoin(lines, "\n");
@@ -35,13 +35,13 @@ Expanded ExpandBody(const std::string& body, const std::string& rest) {
       "model M() { input x: f32[8, 6]; input scalar: f32[]; let _x = x; let _s = scalar; ", body, loss, " }\n", rest);
   SourceSet sources;
   Diagnostics diagnostics;
-  const std::optional<syntax::File> file = Parse(sources.Add("test.model", text), sources, diagnostics);
+  const std::optional<dsl::syntax::File> file = dsl::Parse(sources.Add("test.model", text), sources, diagnostics);
   CLEAVE_CHECK(file.has_value()) << RenderText(diagnostics, sources);
   Reporter reporter(sources, diagnostics);
-  const FunctionTable functions(*file, syntax::File(), reporter);
+  const FunctionTable functions(*file, dsl::syntax::File(), reporter);
   const CustomOps custom_ops(*file, "", "cpu", reporter);
   Evaluator evaluator(functions, custom_ops, reporter);
-  const auto& model = std::get<syntax::Model>(file->items[0].kind);
+  const auto& model = std::get<dsl::syntax::Model>(file->items[0].kind);
   evaluator.SetModel(model, std::nullopt);
   evaluator.RunModel(model);
   reporter.Flush();

@@ -11,33 +11,33 @@ namespace cleave::frontend {
 namespace {
 
 // Bytes, because a vector of bools has no references.
-using Marks = IdVector<OpId, char>;
+using Marks = IdVector<ir::OpId, char>;
 
 // Marks everything that the marked ops read, in one pass against the order of the graph.
-void Close(const Graph& graph, Marks& marked) {
+void Close(const ir::Graph& graph, Marks& marked) {
   for (int i = static_cast<int>(graph.ops.size()) - 1; i >= 0; --i) {
-    if (!marked[OpId(i)]) continue;
-    for (OpId input : graph.op(OpId(i)).inputs) marked[input] = true;
+    if (!marked[ir::OpId(i)]) continue;
+    for (ir::OpId input : graph.op(ir::OpId(i)).inputs) marked[input] = true;
   }
 }
 
 }  // namespace
 
 Expansion Tidy(Expansion expansion, Reporter& reporter) {
-  const Graph& graph = expansion.graph;
+  const ir::Graph& graph = expansion.graph;
   Marks trained(graph.ops.size(), false);
   if (graph.loss) trained[*graph.loss] = true;
   Close(graph, trained);
   Marks forward = trained;
-  for (const Op& op : graph.ops) {
-    if (DefinitionOf(op).op_class == OpClass::kEffect) forward[op.id] = true;
+  for (const ir::Op& op : graph.ops) {
+    if (ir::DefinitionOf(op).op_class == ir::OpClass::kEffect) forward[op.id] = true;
   }
-  for (const Pin& pin : expansion.pins) forward[pin.op] = true;
+  for (const ir::Pin& pin : expansion.pins) forward[pin.op] = true;
   Close(graph, forward);
   Marks kept = forward;
-  for (const Metric& metric : graph.metrics) kept[metric.value] = true;
-  for (const Op& op : graph.ops) {
-    if (op.kind == OpKind::kInput) kept[op.id] = true;
+  for (const ir::Metric& metric : graph.metrics) kept[metric.value] = true;
+  for (const ir::Op& op : graph.ops) {
+    if (op.kind == ir::OpKind::kInput) kept[op.id] = true;
   }
   Close(graph, kept);
 
@@ -48,28 +48,28 @@ Expansion Tidy(Expansion expansion, Reporter& reporter) {
   }
 
   Expansion result;
-  IdVector<OpId, OpId> moved(graph.ops.size());
-  for (const Op& op : graph.ops) {
+  IdVector<ir::OpId, ir::OpId> moved(graph.ops.size());
+  for (const ir::Op& op : graph.ops) {
     if (!kept[op.id]) continue;
-    Op copy = op;
-    copy.id = OpId(static_cast<int64_t>(result.graph.ops.size()));
+    ir::Op copy = op;
+    copy.id = ir::OpId(static_cast<int64_t>(result.graph.ops.size()));
     moved[op.id] = copy.id;
-    for (OpId& input : copy.inputs) input = moved[input];
-    const bool is_source = DefinitionOf(op).op_class == OpClass::kSource;
-    copy.phase = forward[op.id] || is_source ? Phase::kForward : Phase::kMetric;
+    for (ir::OpId& input : copy.inputs) input = moved[input];
+    const bool is_source = ir::DefinitionOf(op).op_class == ir::OpClass::kSource;
+    copy.phase = forward[op.id] || is_source ? ir::Phase::kForward : ir::Phase::kMetric;
     result.graph.ops.push_back(std::move(copy));
   }
-  CopyRoles(graph, moved, result.graph);
-  for (Pin& pin : expansion.pins) {
+  ir::CopyRoles(graph, moved, result.graph);
+  for (ir::Pin& pin : expansion.pins) {
     pin.op = moved[pin.op];
     result.pins.push_back(std::move(pin));
   }
-  for (const Priority& priority : expansion.priorities) {
+  for (const ir::Priority& priority : expansion.priorities) {
     if (kept[priority.op]) result.priorities.push_back({moved[priority.op], priority.value});
   }
-  for (Region& region : expansion.regions) {
-    std::vector<OpId> ops;
-    for (OpId op : region.ops) {
+  for (ir::Region& region : expansion.regions) {
+    std::vector<ir::OpId> ops;
+    for (ir::OpId op : region.ops) {
       if (kept[op]) ops.push_back(moved[op]);
     }
     region.ops = std::move(ops);

@@ -5,53 +5,53 @@
 namespace cleave::frontend {
 namespace {
 
-void ForEachCallIn(const std::vector<syntax::Argument>& arguments, const CallVisitor& visit) {
-  for (const syntax::Argument& argument : arguments) ForEachCall(*argument.value, visit);
+void ForEachCallIn(const std::vector<dsl::syntax::Argument>& arguments, const CallVisitor& visit) {
+  for (const dsl::syntax::Argument& argument : arguments) ForEachCall(*argument.value, visit);
 }
 
 }  // namespace
 
-void ForEachCall(const syntax::Expression& expression, const CallVisitor& visit) {
+void ForEachCall(const dsl::syntax::Expression& expression, const CallVisitor& visit) {
   Match(
-      expression.kind, [](const syntax::IntegerLiteral&) {}, [](const syntax::FloatLiteral&) {},
-      [](const syntax::SizeLiteral&) {}, [](const syntax::StringLiteral&) {}, [](const syntax::BoolLiteral&) {},
-      [](const syntax::Name&) {}, [](const syntax::Wildcard&) {},
-      [&](const syntax::Negate& negate) { ForEachCall(*negate.operand, visit); },
-      [&](const syntax::Binary& binary) {
+      expression.kind, [](const dsl::syntax::IntegerLiteral&) {}, [](const dsl::syntax::FloatLiteral&) {},
+      [](const dsl::syntax::SizeLiteral&) {}, [](const dsl::syntax::StringLiteral&) {},
+      [](const dsl::syntax::BoolLiteral&) {}, [](const dsl::syntax::Name&) {}, [](const dsl::syntax::Wildcard&) {},
+      [&](const dsl::syntax::Negate& negate) { ForEachCall(*negate.operand, visit); },
+      [&](const dsl::syntax::Binary& binary) {
         ForEachCall(*binary.left, visit);
         ForEachCall(*binary.right, visit);
       },
-      [&](const syntax::Call& call) {
-        if (const auto* name = std::get_if<syntax::Name>(&call.callee->kind)) {
+      [&](const dsl::syntax::Call& call) {
+        if (const auto* name = std::get_if<dsl::syntax::Name>(&call.callee->kind)) {
           visit(name->text, expression.span);
           const auto* mapped = name->text != "vmap" || call.arguments.empty()
                                    ? nullptr
-                                   : std::get_if<syntax::Name>(&call.arguments.front().value->kind);
+                                   : std::get_if<dsl::syntax::Name>(&call.arguments.front().value->kind);
           if (mapped != nullptr) visit(mapped->text, call.arguments.front().span);
         } else {
           ForEachCall(*call.callee, visit);
         }
         ForEachCallIn(call.arguments, visit);
       },
-      [&](const syntax::Index& index) {
+      [&](const dsl::syntax::Index& index) {
         ForEachCall(*index.base, visit);
-        for (const syntax::Subscript& subscript : index.subscripts) {
+        for (const dsl::syntax::Subscript& subscript : index.subscripts) {
           if (subscript.begin) ForEachCall(**subscript.begin, visit);
           if (subscript.end) ForEachCall(**subscript.end, visit);
         }
       },
-      [&](const syntax::Tuple& tuple) { ForEachCallIn(tuple.elements, visit); },
-      [&](const syntax::Map& map) {
-        for (const syntax::MapEntry& entry : map.entries) ForEachCall(*entry.value, visit);
+      [&](const dsl::syntax::Tuple& tuple) { ForEachCallIn(tuple.elements, visit); },
+      [&](const dsl::syntax::Map& map) {
+        for (const dsl::syntax::MapEntry& entry : map.entries) ForEachCall(*entry.value, visit);
       },
-      [&](const syntax::Attributed& attributed) { ForEachCall(*attributed.operand, visit); });
+      [&](const dsl::syntax::Attributed& attributed) { ForEachCall(*attributed.operand, visit); });
 }
 
-void ForEachCall(const std::vector<syntax::Statement>& body, const CallVisitor& visit) {
-  for (const syntax::Statement& statement : body) {
+void ForEachCall(const std::vector<dsl::syntax::Statement>& body, const CallVisitor& visit) {
+  for (const dsl::syntax::Statement& statement : body) {
     Match(
-        statement.kind, [](const syntax::Input&) {}, [](const syntax::Param&) {},
-        [&](const syntax::For& loop) {
+        statement.kind, [](const dsl::syntax::Input&) {}, [](const dsl::syntax::Param&) {},
+        [&](const dsl::syntax::For& loop) {
           ForEachCall(loop.begin, visit);
           ForEachCall(loop.end, visit);
           ForEachCall(loop.body, visit);
@@ -60,11 +60,11 @@ void ForEachCall(const std::vector<syntax::Statement>& body, const CallVisitor& 
   }
 }
 
-std::vector<std::string> DeclaredParameters(const std::vector<syntax::Statement>& body) {
+std::vector<std::string> DeclaredParameters(const std::vector<dsl::syntax::Statement>& body) {
   std::vector<std::string> names;
-  for (const syntax::Statement& statement : body) {
-    if (const auto* param = std::get_if<syntax::Param>(&statement.kind)) names.push_back(param->name.text);
-    const auto* loop = std::get_if<syntax::For>(&statement.kind);
+  for (const dsl::syntax::Statement& statement : body) {
+    if (const auto* param = std::get_if<dsl::syntax::Param>(&statement.kind)) names.push_back(param->name.text);
+    const auto* loop = std::get_if<dsl::syntax::For>(&statement.kind);
     if (loop == nullptr) continue;
     const std::vector<std::string> inside = DeclaredParameters(loop->body);
     names.insert(names.end(), inside.begin(), inside.end());

@@ -13,11 +13,11 @@ namespace cleave::frontend {
 // `visit(name, span)` for each call of a name, arguments included, attributes excluded; `vmap(f)` calls f.
 using CallVisitor = std::function<void(const std::string& callee, Span span)>;
 
-void ForEachCall(const syntax::Expression& expression, const CallVisitor& visit);
-void ForEachCall(const std::vector<syntax::Statement>& body, const CallVisitor& visit);
+void ForEachCall(const dsl::syntax::Expression& expression, const CallVisitor& visit);
+void ForEachCall(const std::vector<dsl::syntax::Statement>& body, const CallVisitor& visit);
 
 // The names of the `param`s that stand in the body, loops included.
-std::vector<std::string> DeclaredParameters(const std::vector<syntax::Statement>& body);
+std::vector<std::string> DeclaredParameters(const std::vector<dsl::syntax::Statement>& body);
 
 }  // namespace cleave::frontend
 

@@ -9,18 +9,18 @@
 
 namespace cleave::frontend {
 
-FunctionTable::FunctionTable(const syntax::File& user, const syntax::File& prelude, Reporter& reporter) {
-  for (const syntax::Item& item : prelude.items) {
-    if (const auto* function = std::get_if<syntax::Function>(&item.kind)) {
+FunctionTable::FunctionTable(const dsl::syntax::File& user, const dsl::syntax::File& prelude, Reporter& reporter) {
+  for (const dsl::syntax::Item& item : prelude.items) {
+    if (const auto* function = std::get_if<dsl::syntax::Function>(&item.kind)) {
       prelude_[function->name.text] = Function{.syntax = function, .of_prelude = true};
     }
   }
   std::map<std::string, Span> names;
-  for (const syntax::Item& item : user.items) {
-    const auto* op = std::get_if<syntax::OpDefinition>(&item.kind);
-    const auto* function = std::get_if<syntax::Function>(&item.kind);
+  for (const dsl::syntax::Item& item : user.items) {
+    const auto* op = std::get_if<dsl::syntax::OpDefinition>(&item.kind);
+    const auto* function = std::get_if<dsl::syntax::Function>(&item.kind);
     if (op == nullptr && function == nullptr) continue;
-    const syntax::Identifier& name = op != nullptr ? op->name : function->name;
+    const dsl::syntax::Identifier& name = op != nullptr ? op->name : function->name;
     const auto [first, is_new] = names.try_emplace(name.text, name.span);
     if (!is_new) {
       reporter.Report(
@@ -36,7 +36,7 @@ FunctionTable::FunctionTable(const syntax::File& user, const syntax::File& prelu
     const auto entry = user_.try_emplace(name.text, Function{.syntax = function, .attributes = &item.attributes}).first;
     user_order_.push_back(&entry->second);
     std::map<std::string, Span> parameters;
-    for (const syntax::Parameter& parameter : function->parameters) {
+    for (const dsl::syntax::Parameter& parameter : function->parameters) {
       const auto [first, is_new] = parameters.try_emplace(parameter.name.text, parameter.name.span);
       if (is_new) continue;
       entry->second.broken = true;
@@ -50,7 +50,7 @@ FunctionTable::FunctionTable(const syntax::File& user, const syntax::File& prelu
 }
 
 Callee FunctionTable::Find(const std::string& name, const Function* inside) const {
-  const OpDefinition* op = FindOp(name);
+  const ir::OpDefinition* op = ir::FindOp(name);
   if (op != nullptr && !op->callable) op = nullptr;
   if (op != nullptr && inside != nullptr && inside->name() == name) return op;
   if (inside == nullptr || !inside->of_prelude) {
@@ -73,8 +73,8 @@ std::vector<std::string> FunctionTable::Names() const {
   for (const auto& [name, function] : user_) names.insert(name);
   for (const auto& [name, op] : user_ops_) names.insert(name);
   for (const auto& [name, function] : prelude_) names.insert(name);
-  for (const OpDefinition* op : AllOps()) {
-    if (op->callable && op->op_class != OpClass::kSource) names.insert(op->name());
+  for (const ir::OpDefinition* op : ir::AllOps()) {
+    if (op->callable && op->op_class != ir::OpClass::kSource) names.insert(op->name());
   }
   return {names.begin(), names.end()};
 }
@@ -111,7 +111,7 @@ void FunctionTable::FindOwners() {
   }
 }
 
-std::set<std::string> FunctionTable::CalledFrom(const syntax::Model& model) const {
+std::set<std::string> FunctionTable::CalledFrom(const dsl::syntax::Model& model) const {
   std::set<std::string> names;
   std::vector<const Function*> open;
   const auto reach = [&](const Function* function) {

@@ -16,8 +16,8 @@
 namespace cleave::frontend {
 
 struct Function {
-  const syntax::Function* syntax = nullptr;
-  const std::vector<syntax::Attribute>* attributes = nullptr;  // Null for none.
+  const dsl::syntax::Function* syntax = nullptr;
+  const std::vector<dsl::syntax::Attribute>* attributes = nullptr;  // Null for none.
   bool of_prelude = false;
   bool owns_parameters = false;  // It, or a function that it calls, declares a `param`.
   bool broken = false;           // Calls itself, or has a mistake in its head: reported, never expanded.
@@ -29,12 +29,12 @@ struct Function {
 inline constexpr size_t kMaxCallDepth = 128;
 
 // What a callee's name stands for.
-using Callee = std::variant<std::monostate, const Function*, const OpDefinition*, const syntax::OpDefinition*>;
+using Callee = std::variant<std::monostate, const Function*, const ir::OpDefinition*, const dsl::syntax::OpDefinition*>;
 
 class FunctionTable {
  public:
   // Keeps pointers into both files. Reports functions and ops defined twice and functions that call themselves.
-  FunctionTable(const syntax::File& user, const syntax::File& prelude, Reporter& reporter);
+  FunctionTable(const dsl::syntax::File& user, const dsl::syntax::File& prelude, Reporter& reporter);
   FunctionTable(const FunctionTable&) = delete;
   FunctionTable& operator=(const FunctionTable&) = delete;
 
@@ -50,7 +50,7 @@ class FunctionTable {
   std::vector<std::string> Names() const;
 
   // The names of the user's functions that the model reaches.
-  std::set<std::string> CalledFrom(const syntax::Model& model) const;
+  std::set<std::string> CalledFrom(const dsl::syntax::Model& model) const;
 
   const std::vector<const Function*>& user_functions() const { return user_order_; }
 
@@ -60,7 +60,7 @@ class FunctionTable {
   std::vector<Function*> Callees(const Function& function);
 
   std::map<std::string, Function> user_;
-  std::map<std::string, const syntax::OpDefinition*> user_ops_;
+  std::map<std::string, const dsl::syntax::OpDefinition*> user_ops_;
   std::map<std::string, Function> prelude_;
   std::map<const Function*, std::vector<Function*>> callees_;
   std::vector<const Function*> user_order_;

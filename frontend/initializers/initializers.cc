@@ -10,7 +10,7 @@ struct Fans {
   double out = 1;
 };
 
-Fans FansOf(const Shape& shape) {
+Fans FansOf(const ir::Shape& shape) {
   if (shape.empty()) return {};
   if (shape.size() == 1) return {static_cast<double>(shape[0]), static_cast<double>(shape[0])};
   double receptive = 1;
@@ -45,7 +45,7 @@ std::optional<Signature> InitializerSignature(const std::string& name) {
 
 std::variant<Initialization, InitializerError> Initialize(const std::string& name,
                                                           absl::Span<const std::optional<double>> arguments,
-                                                          const Shape& shape) {
+                                                          const ir::Shape& shape) {
   const Fans fans = FansOf(shape);
   if (name == "zeros") return Initialization{"constant", 0, 0};
   if (name == "ones") return Initialization{"constant", 1, 0};

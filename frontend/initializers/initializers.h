@@ -41,7 +41,7 @@ struct InitializerError {
 };
 std::variant<Initialization, InitializerError> Initialize(const std::string& name,
                                                           absl::Span<const std::optional<double>> arguments,
-                                                          const Shape& shape);
+                                                          const ir::Shape& shape);
 
 }  // namespace cleave::frontend
 

@@ -7,7 +7,8 @@
 namespace cleave::frontend {
 namespace {
 
-Initialization Made(const std::string& name, const std::vector<std::optional<double>>& arguments, const Shape& shape) {
+Initialization Made(const std::string& name, const std::vector<std::optional<double>>& arguments,
+                    const ir::Shape& shape) {
   const auto result = Initialize(name, arguments, shape);
   const auto* made = std::get_if<Initialization>(&result);
   EXPECT_NE(made, nullptr) << name;
@@ -29,7 +30,7 @@ TEST(InitializersTest, Distributions) {
 // torch.nn.init.kaiming_uniform_(w) with nonlinearity='relu', kaiming_normal_ and xavier_uniform_ have these bounds.
 TEST(InitializersTest, FansAreThoseOfPyTorch) {
   struct Fans {
-    Shape shape;
+    ir::Shape shape;
     double fan_in;
     double fan_out;
   };

@@ -16,20 +16,20 @@ namespace {
 // What a source offers for each sample: so many values, in any shape.
 struct Field {
   std::string name;
-  std::string text;            // As messages show it.
-  std::optional<DType> dtype;  // Any, where absent.
-  int64_t elements = 0;        // 0: as many as the data has, which only the program knows.
-  int rank = 0;                // Dimensions with the batch; 0: any.
+  std::string text;                // As messages show it.
+  std::optional<ir::DType> dtype;  // Any, where absent.
+  int64_t elements = 0;            // 0: as many as the data has, which only the program knows.
+  int rank = 0;                    // Dimensions with the batch; 0: any.
 };
 
-std::vector<Field> FieldsOf(const DataSource& data) {
+std::vector<Field> FieldsOf(const ir::DataSource& data) {
   const Field label{.name = "label", .text = "one label, i32 or f32", .dtype = std::nullopt, .elements = 1};
-  if (data.kind == "mnist") return {{.name = "image", .text = "an image, f32", .dtype = DType::kF32}, label};
+  if (data.kind == "mnist") return {{.name = "image", .text = "an image, f32", .dtype = ir::DType::kF32}, label};
   if (data.kind == "digits") {
-    return {{.name = "image", .text = "28x28 = 784 values, f32", .dtype = DType::kF32, .elements = 784}, label};
+    return {{.name = "image", .text = "28x28 = 784 values, f32", .dtype = ir::DType::kF32, .elements = 784}, label};
   }
   if (data.kind == "tokens") {
-    const Field tokens{.name = "tokens", .text = "a row of bytes, i32", .dtype = DType::kI32, .rank = 2};
+    const Field tokens{.name = "tokens", .text = "a row of bytes, i32", .dtype = ir::DType::kI32, .rank = 2};
     Field next = tokens;
     next.name = "next";
     return {tokens, next};
@@ -37,17 +37,17 @@ std::vector<Field> FieldsOf(const DataSource& data) {
   return {};  // Synthetic data has any shape.
 }
 
-bool Fits(const Field& field, const TensorType& type) {
+bool Fits(const Field& field, const ir::TensorType& type) {
   if (type.shape.empty()) return true;  // Has no batch, which is said elsewhere.
-  const int64_t elements = ElementCount(Shape(type.shape.begin() + 1, type.shape.end()));
+  const int64_t elements = ir::ElementCount(ir::Shape(type.shape.begin() + 1, type.shape.end()));
   return (!field.dtype || type.dtype == *field.dtype) && (field.elements == 0 || elements == field.elements) &&
          (field.rank == 0 || type.rank() == field.rank);
 }
 
-void CheckBatch(const Graph& graph, const std::map<OpId, Span>& inputs, Reporter& reporter) {
+void CheckBatch(const ir::Graph& graph, const std::map<ir::OpId, Span>& inputs, Reporter& reporter) {
   const auto& [first, first_span] = *inputs.begin();
   for (const auto& [id, span] : inputs) {
-    const Op& op = graph.op(id);
+    const ir::Op& op = graph.op(id);
     if (op.type.shape.empty()) {
       reporter.Report(Error(Code::kE0511, absl::StrCat("input `", op.name, "` has no batch dimension"))
                           .At(span, absl::StrCat("this is ", op.type.ToString()))
@@ -63,7 +63,7 @@ void CheckBatch(const Graph& graph, const std::map<OpId, Span>& inputs, Reporter
 }
 
 // Files and inputs have the same names.
-void CheckFiles(const Graph& graph, const std::map<OpId, Span>& inputs, const DataSource& data,
+void CheckFiles(const ir::Graph& graph, const std::map<ir::OpId, Span>& inputs, const ir::DataSource& data,
                 const std::map<std::string, Span>& places, Reporter& reporter) {
   std::map<std::string, Span> unused;
   for (const auto& [input, path] : data.files) {
@@ -90,7 +90,7 @@ void CheckFiles(const Graph& graph, const std::map<OpId, Span>& inputs, const Da
 
 }  // namespace
 
-void CheckInputs(const Graph& graph, const std::map<OpId, Span>& inputs, const DataSource& data,
+void CheckInputs(const ir::Graph& graph, const std::map<ir::OpId, Span>& inputs, const ir::DataSource& data,
                  const std::map<std::string, Span>& npy_places, Reporter& reporter) {
   if (inputs.empty()) return;
   CheckBatch(graph, inputs, reporter);
@@ -111,7 +111,7 @@ void CheckInputs(const Graph& graph, const std::map<OpId, Span>& inputs, const D
   });
   size_t position = 0;
   for (const auto& [id, span] : inputs) {
-    const Op& op = graph.op(id);
+    const ir::Op& op = graph.op(id);
     const size_t index =
         by_name ? static_cast<size_t>(std::find(names.begin(), names.end(), op.name) - names.begin()) : position;
     ++position;

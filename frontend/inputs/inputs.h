@@ -14,7 +14,7 @@ namespace cleave::frontend {
 // `inputs`: the model's inputs in program order, each where it is declared. A source's fields go to the inputs of their
 // names when every input has a field's name, else to the inputs in order; files of `npy` only by name. `npy_places`:
 // where the user's file names them.
-void CheckInputs(const Graph& graph, const std::map<OpId, Span>& inputs, const DataSource& data,
+void CheckInputs(const ir::Graph& graph, const std::map<ir::OpId, Span>& inputs, const ir::DataSource& data,
                  const std::map<std::string, Span>& npy_places, Reporter& reporter);
 
 }  // namespace cleave::frontend

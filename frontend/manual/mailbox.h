@@ -25,7 +25,7 @@ namespace cleave::frontend {
 // A call of `send`: to whom each rank sends, -1 for nobody.
 struct SendCall {
   Span span;
-  OpId value;
+  ir::OpId value;
   std::vector<int64_t> to;
   int64_t tag = 0;
 };

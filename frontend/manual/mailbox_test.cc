@@ -8,7 +8,7 @@ namespace {
 
 // Calls are told apart by their values.
 SendCall SendOf(int64_t value, std::vector<int64_t> to, int64_t tag = 0) {
-  return {.span = {}, .value = OpId(value), .to = std::move(to), .tag = tag};
+  return {.span = {}, .value = ir::OpId(value), .to = std::move(to), .tag = tag};
 }
 
 // What a recv gets: the value sent, "zeros", or the mistake.

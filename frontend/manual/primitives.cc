@@ -49,7 +49,7 @@ class Finder {
       inside_ = before;
       return;
     }
-    if (std::holds_alternative<const syntax::OpDefinition*>(callee)) return;
+    if (std::holds_alternative<const dsl::syntax::OpDefinition*>(callee)) return;
     const std::optional<Primitive> primitive = FindPrimitive(name);
     if (primitive && Communicates(*primitive)) found_ = CommunicatingCall{name, span};
   }
@@ -95,12 +95,12 @@ std::vector<std::string> PrimitiveNames() {
   return names;
 }
 
-std::optional<CommunicatingCall> FirstCommunication(const syntax::Expression& expression,
+std::optional<CommunicatingCall> FirstCommunication(const dsl::syntax::Expression& expression,
                                                     const FunctionTable& functions, const Function* inside) {
   return Finder(functions, inside).Find(expression);
 }
 
-std::optional<CommunicatingCall> FirstCommunication(const std::vector<syntax::Statement>& body,
+std::optional<CommunicatingCall> FirstCommunication(const std::vector<dsl::syntax::Statement>& body,
                                                     const FunctionTable& functions, const Function* inside) {
   return Finder(functions, inside).Find(body);
 }

@@ -46,9 +46,9 @@ struct CommunicatingCall {
   Span span;
 };
 
-std::optional<CommunicatingCall> FirstCommunication(const syntax::Expression& expression,
+std::optional<CommunicatingCall> FirstCommunication(const dsl::syntax::Expression& expression,
                                                     const FunctionTable& functions, const Function* inside);
-std::optional<CommunicatingCall> FirstCommunication(const std::vector<syntax::Statement>& body,
+std::optional<CommunicatingCall> FirstCommunication(const std::vector<dsl::syntax::Statement>& body,
                                                     const FunctionTable& functions, const Function* inside);
 
 }  // namespace cleave::frontend

@@ -41,7 +41,7 @@ class Overrider {
   }
 
   void Apply(const std::string& name, const std::string& value) {
-    for (const syntax::Parameter& parameter : request_.model.parameters) {
+    for (const dsl::syntax::Parameter& parameter : request_.model.parameters) {
       if (parameter.name.text != name) continue;
       const bool bare = parameter.type.element.text == "string" && !absl::StartsWith(value, "\"");
       auto setting = Read("value", bare ? absl::StrCat("\"", value, "\"") : value);
@@ -60,7 +60,7 @@ class Overrider {
       Set(setting_name, "", value, result_.parallel);
     } else {
       std::vector<std::string> known;
-      for (const syntax::Parameter& parameter : request_.model.parameters) known.push_back(parameter.name.text);
+      for (const dsl::syntax::Parameter& parameter : request_.model.parameters) known.push_back(parameter.name.text);
       known.insert(known.end(), TrainSettingNames().begin(), TrainSettingNames().end());
       known.insert(known.end(), ParallelSettingNames().begin(), ParallelSettingNames().end());
       const auto nearest = NearestName(name, known);
@@ -84,20 +84,22 @@ class Overrider {
       }
       return;
     }
-    auto* call = old == settings.end() ? nullptr : std::get_if<syntax::Call>(&old->setting.value.kind);
+    auto* call = old == settings.end() ? nullptr : std::get_if<dsl::syntax::Call>(&old->setting.value.kind);
     if (call == nullptr) {
       Fail(absl::StrCat("the `train` block has no `", name, " = …(…)` to change"),
            absl::StrCat("set it whole: `--set '", name, "=…(…)'`"));
       return;
     }
     // The paths of data, of which one may be typed here and another stand in the file.
-    if (auto* path = std::get_if<syntax::StringLiteral>(&setting->value.kind);
+    if (auto* path = std::get_if<dsl::syntax::StringLiteral>(&setting->value.kind);
         path != nullptr && name == "data" && !request_.folder.empty()) {
       path->value = std::filesystem::absolute(std::filesystem::path(request_.folder) / path->value).lexically_normal();
     }
-    syntax::Argument replacement{setting->value.span, syntax::Identifier{setting->name.span, argument}, setting->value};
-    auto same = std::find_if(call->arguments.begin(), call->arguments.end(),
-                             [&](const syntax::Argument& other) { return other.name && other.name->text == argument; });
+    dsl::syntax::Argument replacement{setting->value.span, dsl::syntax::Identifier{setting->name.span, argument},
+                                      setting->value};
+    auto same = std::find_if(call->arguments.begin(), call->arguments.end(), [&](const dsl::syntax::Argument& other) {
+      return other.name && other.name->text == argument;
+    });
     if (same == call->arguments.end()) {
       call->arguments.push_back(std::move(replacement));
     } else {
@@ -107,12 +109,12 @@ class Overrider {
   }
 
   // The text is read as the only setting of a block, so that values look as they do in a file.
-  std::optional<syntax::Setting> Read(const std::string& name, const std::string& value) {
+  std::optional<dsl::syntax::Setting> Read(const std::string& name, const std::string& value) {
     Diagnostics mistakes;
     const FileId file = texts_.Add("--set", absl::StrCat("train x { ", name, " = ", value, "; }"));
-    std::optional<syntax::File> parsed = Parse(file, texts_, mistakes);
+    std::optional<dsl::syntax::File> parsed = dsl::Parse(file, texts_, mistakes);
     const auto* train =
-        parsed && parsed->items.size() == 1 ? std::get_if<syntax::Train>(&parsed->items[0].kind) : nullptr;
+        parsed && parsed->items.size() == 1 ? std::get_if<dsl::syntax::Train>(&parsed->items[0].kind) : nullptr;
     if (train != nullptr && train->settings.size() == 1 && parsed->comments.empty()) return train->settings[0];
     std::string why = "not one value of the language";
     if (!mistakes.items().empty()) absl::StrAppend(&why, ": ", mistakes.items()[0].message);

@@ -19,7 +19,7 @@ namespace cleave::frontend {
 
 // The value of a model argument that an override gives.
 struct OverriddenArgument {
-  syntax::Expression value;
+  dsl::syntax::Expression value;
   std::string context;  // "`--set batch=512`"
 };
 
@@ -32,7 +32,7 @@ struct OverrideResult {
 struct OverrideRequest {
   const std::vector<std::pair<std::string, std::string>>& overrides;
   const std::string& folder;  // Of relative paths in overrides.
-  const syntax::Model& model;
+  const dsl::syntax::Model& model;
   SettingTexts train;  // As in the file, with known names only.
   SettingTexts parallel;
 };

@@ -4,7 +4,7 @@
 #include "frontend/frontend.h"
 #include "frontend/testing.h"
 
-namespace cleave {
+namespace cleave::frontend {
 namespace {
 
 using Overrides = std::vector<std::pair<std::string, std::string>>;
@@ -17,10 +17,10 @@ Analyzed WithBlocks(const std::string& blocks, const Overrides& overrides = {}) 
       overrides);
 }
 
-Training TrainingOf(const std::string& settings, const Overrides& overrides = {}) {
+ir::Training TrainingOf(const std::string& settings, const Overrides& overrides = {}) {
   const Analyzed analyzed = WithBlocks("train M { " + settings + " }", overrides);
   EXPECT_TRUE(analyzed.module.has_value()) << settings << "\n" << analyzed.messages;
-  return analyzed.module ? analyzed.module->training : Training();
+  return analyzed.module ? analyzed.module->training : ir::Training();
 }
 
 TEST(OverrideTest, ReplacesArgumentsAndSettings) {
@@ -34,7 +34,7 @@ TEST(OverrideTest, ReplacesArgumentsAndSettings) {
                                                                                        {"train.seed", "9"},
                                                                                        {"devices", "2"}});
   ASSERT_TRUE(analyzed.module.has_value()) << analyzed.messages;
-  EXPECT_EQ(analyzed.module->graph.op(OpId(0)).type.ToString(), "f32[16, 6]");
+  EXPECT_EQ(analyzed.module->graph.op(ir::OpId(0)).type.ToString(), "f32[16, 6]");
   EXPECT_EQ(analyzed.module->training.epochs, 4);
   EXPECT_EQ(analyzed.module->training.seed, 9);
   EXPECT_EQ(analyzed.module->training.optimizer.learning_rate.rate, 0.3);
@@ -73,4 +73,4 @@ TEST(OverrideTest, MistakesNameTheOverride) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::frontend

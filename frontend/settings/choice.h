@@ -22,9 +22,9 @@ struct Choice {
 
 // Reports anything but one of the words, and leaves `result` as it is.
 template <typename T>
-void ReadChoice(Reporter& reporter, const std::string& setting, const syntax::Expression& value, T& result,
+void ReadChoice(Reporter& reporter, const std::string& setting, const dsl::syntax::Expression& value, T& result,
                 const std::vector<Choice<T>>& choices) {
-  const auto* name = std::get_if<syntax::Name>(&value.kind);
+  const auto* name = std::get_if<dsl::syntax::Name>(&value.kind);
   std::vector<std::string> all;
   for (const Choice<T>& choice : choices) {
     all.push_back(choice.name);

@@ -10,14 +10,14 @@ namespace cleave::frontend {
 namespace {
 
 // `layout("dp", _)` and `replicate`, as they would stand in a pin. nullopt: something else.
-std::optional<syntax::Attribute> AttributeOf(const syntax::Expression& value) {
-  const auto* call = std::get_if<syntax::Call>(&value.kind);
-  const auto* name = std::get_if<syntax::Name>(call == nullptr ? &value.kind : &call->callee->kind);
+std::optional<dsl::syntax::Attribute> AttributeOf(const dsl::syntax::Expression& value) {
+  const auto* call = std::get_if<dsl::syntax::Call>(&value.kind);
+  const auto* name = std::get_if<dsl::syntax::Name>(call == nullptr ? &value.kind : &call->callee->kind);
   if (name == nullptr || (name->text != "layout" && name->text != "shard" && name->text != "replicate")) {
     return std::nullopt;
   }
   const Span place = call == nullptr ? value.span : call->callee->span;
-  syntax::Attribute attribute{.span = value.span, .name = {.span = place, .text = name->text}, .arguments = {}};
+  dsl::syntax::Attribute attribute{.span = value.span, .name = {.span = place, .text = name->text}, .arguments = {}};
   if (call != nullptr) {
     attribute.arguments = call->arguments;
     attribute.has_parentheses = true;
@@ -25,15 +25,15 @@ std::optional<syntax::Attribute> AttributeOf(const syntax::Expression& value) {
   return attribute;
 }
 
-std::vector<std::string> InputNames(const Graph& graph) {
+std::vector<std::string> InputNames(const ir::Graph& graph) {
   std::vector<std::string> names;
-  for (const Op& op : graph.ops) {
-    if (op.kind == OpKind::kInput && op.name != "sample_mask") names.push_back(op.name);
+  for (const ir::Op& op : graph.ops) {
+    if (op.kind == ir::OpKind::kInput && op.name != "sample_mask") names.push_back(op.name);
   }
   return names;
 }
 
-void ReportUnknown(const syntax::MapEntry& entry, const std::vector<std::string>& inputs, Reporter& reporter) {
+void ReportUnknown(const dsl::syntax::MapEntry& entry, const std::vector<std::string>& inputs, Reporter& reporter) {
   Diagnostic error = Error(Code::kE0301, absl::StrCat("the model has no input `", entry.key.value, "`"))
                          .At(entry.key_span, "not an input");
   if (auto nearest = NearestName(entry.key.value, inputs)) {
@@ -44,10 +44,10 @@ void ReportUnknown(const syntax::MapEntry& entry, const std::vector<std::string>
   reporter.Report(std::move(error));
 }
 
-void AddPins(const syntax::Map& map, Evaluator& evaluator, Reporter& reporter) {
+void AddPins(const dsl::syntax::Map& map, Evaluator& evaluator, Reporter& reporter) {
   const std::vector<std::string> inputs = InputNames(evaluator.graph());
   std::map<std::string, Span> seen;
-  for (const syntax::MapEntry& entry : map.entries) {
+  for (const dsl::syntax::MapEntry& entry : map.entries) {
     const auto [first, is_new] = seen.emplace(entry.key.value, entry.key_span);
     if (!is_new) {
       reporter.Report(Error(Code::kE0202, absl::StrCat("input `", entry.key.value, "` is named twice"))
@@ -55,7 +55,7 @@ void AddPins(const syntax::Map& map, Evaluator& evaluator, Reporter& reporter) {
                           .At(first->second, "first named here"));
       continue;
     }
-    const std::optional<syntax::Attribute> attribute = AttributeOf(*entry.value);
+    const std::optional<dsl::syntax::Attribute> attribute = AttributeOf(*entry.value);
     if (!attribute) {
       reporter.Report(Error(Code::kE0508, "the layout of an input is `layout(…)`, `shard(…)` or `replicate`")
                           .At(entry.value->span, "expected one of these")
@@ -63,7 +63,7 @@ void AddPins(const syntax::Map& map, Evaluator& evaluator, Reporter& reporter) {
     } else if (std::find(inputs.begin(), inputs.end(), entry.key.value) == inputs.end()) {
       ReportUnknown(entry, inputs, reporter);
     } else {
-      const OpId input = *evaluator.graph().Find(entry.key.value);
+      const ir::OpId input = *evaluator.graph().Find(entry.key.value);
       evaluator.AddPin(*attribute, input);
     }
   }
@@ -73,7 +73,7 @@ void AddPins(const syntax::Map& map, Evaluator& evaluator, Reporter& reporter) {
 
 void AddDatasetPins(const SettingTexts& settings, Evaluator& evaluator, Reporter& reporter) {
   for (const SettingText& text : settings) {
-    const auto* map = std::get_if<syntax::Map>(&text.setting.value.kind);
+    const auto* map = std::get_if<dsl::syntax::Map>(&text.setting.value.kind);
     if (text.setting.name.text != "dataset" || map == nullptr) continue;
     reporter.SetContext(text.context);
     AddPins(*map, evaluator, reporter);

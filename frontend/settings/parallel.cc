@@ -14,50 +14,51 @@ class ParallelReader {
  public:
   ParallelReader(Evaluator& evaluator, Reporter& reporter) : evaluator_(evaluator), reporter_(reporter) {}
 
-  void Read(const syntax::Setting& setting) {
+  void Read(const dsl::syntax::Setting& setting) {
     const std::string& name = setting.name.text;
-    const syntax::Expression& value = setting.value;
+    const dsl::syntax::Expression& value = setting.value;
     if (name == "devices") ReadDevices(value);
     if (name == "mesh") ReadMesh(value);
     if (name == "search") {
       settings_.search_span = value.span;
       settings_.search_given = true;
-      ReadChoice<SearchAlgorithm>(reporter_, name, value, settings_.search,
-                                  {{"sapp", SearchAlgorithm::kSapp},
-                                   {"propagate", SearchAlgorithm::kPropagate},
-                                   {"exact", SearchAlgorithm::kExact},
-                                   {"data_parallel", SearchAlgorithm::kDataParallel},
-                                   {"replicate", SearchAlgorithm::kReplicate},
-                                   {"manual", SearchAlgorithm::kManual}});
+      ReadChoice<ir::SearchAlgorithm>(reporter_, name, value, settings_.search,
+                                      {{"sapp", ir::SearchAlgorithm::kSapp},
+                                       {"propagate", ir::SearchAlgorithm::kPropagate},
+                                       {"exact", ir::SearchAlgorithm::kExact},
+                                       {"data_parallel", ir::SearchAlgorithm::kDataParallel},
+                                       {"replicate", ir::SearchAlgorithm::kReplicate},
+                                       {"manual", ir::SearchAlgorithm::kManual}});
     }
     if (name == "dataset") ReadDataset(value);
     if (name == "objective") {
       settings_.objective_span = value.span;
-      ReadChoice<Objective>(reporter_, name, value, settings_.objective,
-                            {{"speed", Objective::kSpeed},
-                             {"memory", Objective::kMemory},
-                             {"compute_to_communication", Objective::kComputeToCommunication}});
+      ReadChoice<ir::Objective>(reporter_, name, value, settings_.objective,
+                                {{"speed", ir::Objective::kSpeed},
+                                 {"memory", ir::Objective::kMemory},
+                                 {"compute_to_communication", ir::Objective::kComputeToCommunication}});
     }
     if (name == "memory") ReadMemory(value);
     if (name == "cost") {
       settings_.cost_span = value.span;
-      ReadChoice<Price>(reporter_, name, value, settings_.cost,
-                        {{"bytes", Price::kBytes}, {"classic", Price::kClassic}, {"time", Price::kTime}});
+      ReadChoice<ir::Price>(
+          reporter_, name, value, settings_.cost,
+          {{"bytes", ir::Price::kBytes}, {"classic", ir::Price::kClassic}, {"time", ir::Price::kTime}});
     }
     if (name == "gradient_weight") ReadGradientWeight(value);
     if (name == "zero") ReadZero(value);
     if (name == "outside") {
       settings_.outside_span = value.span;
-      ReadChoice<Outside>(reporter_, name, value, settings_.outside,
-                          {{"replicate", Outside::kReplicate}, {"search", Outside::kSearch}});
+      ReadChoice<ir::Outside>(reporter_, name, value, settings_.outside,
+                              {{"replicate", ir::Outside::kReplicate}, {"search", ir::Outside::kSearch}});
     }
   }
 
-  ParallelSettings Finish() {
+  ir::ParallelSettings Finish() {
     if (settings_.devices && !settings_.mesh.empty() && !mesh_is_wrong_) {
       int64_t product = 1;
       std::string text;
-      for (const NamedAxis& axis : settings_.mesh) {
+      for (const ir::NamedAxis& axis : settings_.mesh) {
         product = std::min(kMaxDevices + 1, product * axis.size);
         absl::StrAppend(&text, text.empty() ? "" : " x ", axis.size);
       }
@@ -77,24 +78,24 @@ class ParallelReader {
     reporter_.Report(Error(Code::kE0508, std::move(message)).At(span, std::move(label)));
   }
 
-  void ReadDevices(const syntax::Expression& value) {
+  void ReadDevices(const dsl::syntax::Expression& value) {
     const std::optional<int64_t> count = evaluator_.EvaluateInt(value, "`devices`");
     if (!count) return;
     if (*count < 1 || *count > kMaxDevices) {
       Impossible(value.span, "`devices` must be 1 to 1,048,576", absl::StrCat("this is ", *count));
       return;
     }
-    settings_.devices = Placed<int64_t>{*count, value.span};
+    settings_.devices = ir::Placed<int64_t>{*count, value.span};
   }
 
-  void ReadMesh(const syntax::Expression& value) {
-    const auto* tuple = std::get_if<syntax::Tuple>(&value.kind);
+  void ReadMesh(const dsl::syntax::Expression& value) {
+    const auto* tuple = std::get_if<dsl::syntax::Tuple>(&value.kind);
     settings_.mesh_span = value.span;
     if (tuple == nullptr || tuple->elements.empty()) {
       Impossible(value.span, "`mesh` is a list of named axes", "such as `(dp = 4, tp = 2)`");
       return;
     }
-    for (const syntax::Argument& element : tuple->elements) {
+    for (const dsl::syntax::Argument& element : tuple->elements) {
       if (!element.name) {
         Impossible(element.span, "an axis of the mesh needs a name", "such as `dp = 4`");
         continue;
@@ -107,7 +108,7 @@ class ParallelReader {
         continue;
       }
       bool taken = false;
-      for (const NamedAxis& other : settings_.mesh) {
+      for (const ir::NamedAxis& other : settings_.mesh) {
         if (other.name != element.name->text) continue;
         taken = true;
         mesh_is_wrong_ = true;
@@ -119,25 +120,25 @@ class ParallelReader {
     }
   }
 
-  void ReadDataset(const syntax::Expression& value) {
-    if (std::holds_alternative<syntax::Map>(value.kind)) return;  // Pins: AddDatasetPins.
+  void ReadDataset(const dsl::syntax::Expression& value) {
+    if (std::holds_alternative<dsl::syntax::Map>(value.kind)) return;  // Pins: AddDatasetPins.
     settings_.dataset_given = true;
-    ReadChoice<DatasetLayout>(
+    ReadChoice<ir::DatasetLayout>(
         reporter_, "dataset", value, settings_.dataset,
-        {{"data_parallel", DatasetLayout::kDataParallel}, {"full_batch", DatasetLayout::kFullBatch}});
+        {{"data_parallel", ir::DatasetLayout::kDataParallel}, {"full_batch", ir::DatasetLayout::kFullBatch}});
   }
 
-  void ReadMemory(const syntax::Expression& value) {
+  void ReadMemory(const dsl::syntax::Expression& value) {
     const std::optional<int64_t> bytes = evaluator_.EvaluateInt(value, "`memory`");
     if (!bytes) return;
     if (*bytes < 1) {
       Impossible(value.span, "`memory` must be positive", absl::StrCat("this is ", *bytes, " bytes"));
       return;
     }
-    settings_.memory = Placed<int64_t>{*bytes, value.span};
+    settings_.memory = ir::Placed<int64_t>{*bytes, value.span};
   }
 
-  void ReadGradientWeight(const syntax::Expression& value) {
+  void ReadGradientWeight(const dsl::syntax::Expression& value) {
     const std::optional<double> weight = evaluator_.EvaluateNumber(value, "`gradient_weight`");
     if (!weight) return;
     if (*weight < 0) {
@@ -147,9 +148,9 @@ class ParallelReader {
     settings_.gradient_weight = *weight;
   }
 
-  void ReadZero(const syntax::Expression& value) {
+  void ReadZero(const dsl::syntax::Expression& value) {
     settings_.zero_span = value.span;
-    const auto* name = std::get_if<syntax::Name>(&value.kind);
+    const auto* name = std::get_if<dsl::syntax::Name>(&value.kind);
     if (name != nullptr && name->text == "auto") {
       settings_.zero = std::nullopt;
       return;
@@ -165,13 +166,13 @@ class ParallelReader {
 
   Evaluator& evaluator_;
   Reporter& reporter_;
-  ParallelSettings settings_;
+  ir::ParallelSettings settings_;
   bool mesh_is_wrong_ = false;  // Reported; its product means nothing.
 };
 
 }  // namespace
 
-ParallelSettings ReadParallel(const SettingTexts& settings, Evaluator& evaluator, Reporter& reporter) {
+ir::ParallelSettings ReadParallel(const SettingTexts& settings, Evaluator& evaluator, Reporter& reporter) {
   ParallelReader reader(evaluator, reporter);
   for (const SettingText& text : settings) {
     reporter.SetContext(text.context);

@@ -23,7 +23,7 @@ SettingTexts CheckSettingNames(const std::string& block, const std::vector<std::
                                Reporter& reporter) {
   SettingTexts result;
   for (SettingText& text : settings) {
-    const syntax::Identifier& name = text.setting.name;
+    const dsl::syntax::Identifier& name = text.setting.name;
     reporter.SetContext(text.context);
     const auto same = std::find_if(result.begin(), result.end(),
                                    [&](const SettingText& other) { return other.setting.name.text == name.text; });

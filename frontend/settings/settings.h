@@ -17,7 +17,7 @@ namespace cleave::frontend {
 
 // A setting as written, or as `--set` replaces it.
 struct SettingText {
-  syntax::Setting setting;
+  dsl::syntax::Setting setting;
   std::string context;      // "`--set epochs=3`"; empty for one of the file.
   std::string path_prefix;  // Put before a relative path in it.
 };
@@ -39,8 +39,8 @@ struct TrainPlaces {
 };
 
 // REQUIRES (both): names checked. After a mistake, which is reported, a setting keeps its default.
-Training ReadTrain(const SettingTexts& settings, Evaluator& evaluator, Reporter& reporter, TrainPlaces places);
-ParallelSettings ReadParallel(const SettingTexts& settings, Evaluator& evaluator, Reporter& reporter);
+ir::Training ReadTrain(const SettingTexts& settings, Evaluator& evaluator, Reporter& reporter, TrainPlaces places);
+ir::ParallelSettings ReadParallel(const SettingTexts& settings, Evaluator& evaluator, Reporter& reporter);
 
 // The layouts that `dataset` gives inputs, as pins. REQUIRES: the model has been run.
 void AddDatasetPins(const SettingTexts& settings, Evaluator& evaluator, Reporter& reporter);

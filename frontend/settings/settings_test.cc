@@ -4,7 +4,7 @@
 #include "frontend/frontend.h"
 #include "frontend/testing.h"
 
-namespace cleave {
+namespace cleave::frontend {
 namespace {
 
 using Overrides = std::vector<std::pair<std::string, std::string>>;
@@ -17,20 +17,20 @@ Analyzed WithBlocks(const std::string& blocks, const Overrides& overrides = {}) 
       overrides);
 }
 
-Training TrainingOf(const std::string& settings, const Overrides& overrides = {}) {
+ir::Training TrainingOf(const std::string& settings, const Overrides& overrides = {}) {
   const Analyzed analyzed = WithBlocks("train M { " + settings + " }", overrides);
   EXPECT_TRUE(analyzed.module.has_value()) << settings << "\n" << analyzed.messages;
-  return analyzed.module ? analyzed.module->training : Training();
+  return analyzed.module ? analyzed.module->training : ir::Training();
 }
 
 TEST(TrainTest, DefaultsWithoutABlock) {
   const Analyzed analyzed = WithBlocks("");
   ASSERT_TRUE(analyzed.module.has_value()) << analyzed.messages;
-  EXPECT_EQ(analyzed.module->training, Training());
+  EXPECT_EQ(analyzed.module->training, ir::Training());
 }
 
 TEST(TrainTest, ReadsCounts) {
-  const Training training = TrainingOf("epochs = 2 + 1; steps = 50; log_every = 5; seed = 7;");
+  const ir::Training training = TrainingOf("epochs = 2 + 1; steps = 50; log_every = 5; seed = 7;");
   EXPECT_EQ(training.epochs, 3);
   EXPECT_EQ(training.steps, 50);
   EXPECT_EQ(training.log_every, 5);
@@ -39,18 +39,18 @@ TEST(TrainTest, ReadsCounts) {
 }
 
 TEST(TrainTest, ReadsTheFormOfLogs) {
-  EXPECT_EQ(TrainingOf("log = \"cleave\";").log, LogFormat::kCleave);
-  EXPECT_EQ(TrainingOf("log = \"mindspore\";").log, LogFormat::kMindSpore);
-  EXPECT_EQ(TrainingOf("", {{"log", "\"mindspore\""}}).log, LogFormat::kMindSpore);
+  EXPECT_EQ(TrainingOf("log = \"cleave\";").log, ir::LogFormat::kCleave);
+  EXPECT_EQ(TrainingOf("log = \"mindspore\";").log, ir::LogFormat::kMindSpore);
+  EXPECT_EQ(TrainingOf("", {{"log", "\"mindspore\""}}).log, ir::LogFormat::kMindSpore);
   EXPECT_NE(WithBlocks("train M { log = \"json\"; }").messages.find("error[E0508]"), std::string::npos);
 }
 
 TEST(TrainTest, ReadsThePrecision) {
-  EXPECT_EQ(TrainingOf("").precision, Precision::kF32);
-  EXPECT_EQ(TrainingOf("precision = f32;").precision, Precision::kF32);
-  EXPECT_EQ(TrainingOf("precision = tf32;").precision, Precision::kTf32);
-  EXPECT_EQ(TrainingOf("precision = bf16;").precision, Precision::kBf16);
-  EXPECT_EQ(TrainingOf("precision = f32;", {{"precision", "bf16"}}).precision, Precision::kBf16);
+  EXPECT_EQ(TrainingOf("").precision, ir::Precision::kF32);
+  EXPECT_EQ(TrainingOf("precision = f32;").precision, ir::Precision::kF32);
+  EXPECT_EQ(TrainingOf("precision = tf32;").precision, ir::Precision::kTf32);
+  EXPECT_EQ(TrainingOf("precision = bf16;").precision, ir::Precision::kBf16);
+  EXPECT_EQ(TrainingOf("precision = f32;", {{"precision", "bf16"}}).precision, ir::Precision::kBf16);
   EXPECT_TRUE(WithBlocks("train M { precision = tf32; }").module->precision_place.has_value());
   const std::string unknown = WithBlocks("train M { precision = bf61; }").messages;
   EXPECT_NE(unknown.find("error[E0508]: `precision` takes `f32`, `tf32` or `bf16`"), std::string::npos) << unknown;
@@ -74,45 +74,46 @@ TEST(TrainTest, ModelsNameNoBf16) {
 }
 
 TEST(TrainTest, ReadsOptimizers) {
-  const Optimizer sgd = TrainingOf("optimizer = sgd(0.1, weight_decay = 1e-4);").optimizer;
-  EXPECT_EQ(sgd.kind, Optimizer::Kind::kSgd);
+  const ir::Optimizer sgd = TrainingOf("optimizer = sgd(0.1, weight_decay = 1e-4);").optimizer;
+  EXPECT_EQ(sgd.kind, ir::Optimizer::Kind::kSgd);
   EXPECT_EQ(sgd.learning_rate.rate, 0.1);
   EXPECT_EQ(sgd.weight_decay, 1e-4);
-  const Optimizer momentum = TrainingOf("optimizer = momentum(lr = 0.05, momentum = 0.8, nesterov = true);").optimizer;
-  EXPECT_EQ(momentum.kind, Optimizer::Kind::kMomentum);
+  const ir::Optimizer momentum =
+      TrainingOf("optimizer = momentum(lr = 0.05, momentum = 0.8, nesterov = true);").optimizer;
+  EXPECT_EQ(momentum.kind, ir::Optimizer::Kind::kMomentum);
   EXPECT_EQ(momentum.momentum, 0.8);
   EXPECT_TRUE(momentum.nesterov);
-  const Optimizer adam =
+  const ir::Optimizer adam =
       TrainingOf("optimizer = adam(lr = 0.002, beta1 = 0.8, beta2 = 0.9, epsilon = 1e-6);").optimizer;
-  EXPECT_EQ(adam.kind, Optimizer::Kind::kAdam);
+  EXPECT_EQ(adam.kind, ir::Optimizer::Kind::kAdam);
   EXPECT_EQ(adam.beta1, 0.8);
   EXPECT_EQ(adam.beta2, 0.9);
   EXPECT_EQ(adam.epsilon, 1e-6);
   EXPECT_EQ(adam.weight_decay, 0);
-  const Optimizer adamw = TrainingOf("optimizer = adamw();").optimizer;
-  EXPECT_EQ(adamw.kind, Optimizer::Kind::kAdamW);
+  const ir::Optimizer adamw = TrainingOf("optimizer = adamw();").optimizer;
+  EXPECT_EQ(adamw.kind, ir::Optimizer::Kind::kAdamW);
   EXPECT_EQ(adamw.learning_rate.rate, 0.001);
   EXPECT_EQ(adamw.weight_decay, 0.01);
 }
 
 TEST(TrainTest, ReadsSchedules) {
   EXPECT_EQ(TrainingOf("optimizer = sgd(lr = constant(0.2));").optimizer.learning_rate,
-            (Schedule{Schedule::Form::kConstant, 0.2}));
+            (ir::Schedule{ir::Schedule::Form::kConstant, 0.2}));
   EXPECT_EQ(TrainingOf("optimizer = sgd(lr = linear_warmup(0.2, steps = 10));").optimizer.learning_rate,
-            (Schedule{Schedule::Form::kLinearWarmup, 0.2, 10}));
+            (ir::Schedule{ir::Schedule::Form::kLinearWarmup, 0.2, 10}));
   EXPECT_EQ(
       TrainingOf("optimizer = sgd(lr = cosine(0.2, steps = 100, warmup = 10, final = 0.01));").optimizer.learning_rate,
-      (Schedule{Schedule::Form::kCosine, 0.2, 10, 100, 0.01}));
+      (ir::Schedule{ir::Schedule::Form::kCosine, 0.2, 10, 100, 0.01}));
 }
 
 TEST(TrainTest, ReadsData) {
   EXPECT_EQ(TrainingOf("data = synthetic(train = 64, test = 8);").data,
-            (DataSource{"synthetic", "", {{"train", 64.0}, {"test", 8.0}}}));
+            (ir::DataSource{"synthetic", "", {{"train", 64.0}, {"test", 8.0}}}));
   const Analyzed mnist = AnalyzeText(
       "model M() { input image: f32[8, 784]; let y = dense(image, 1); loss reduce_mean(y); } train M { data = "
       "mnist(\"a/b\"); }");
   ASSERT_TRUE(mnist.module.has_value()) << mnist.messages;
-  EXPECT_EQ(mnist.module->training.data, (DataSource{"mnist", "a/b", {}}));
+  EXPECT_EQ(mnist.module->training.data, (ir::DataSource{"mnist", "a/b", {}}));
 }
 
 // Fails unless the block is refused with a first message that begins like this.
@@ -191,15 +192,15 @@ TEST(ParallelTest, ReadsSettings) {
       "speed; cost = classic; "
       "gradient_weight = 0.25; zero = 2; }");
   ASSERT_TRUE(analyzed.module.has_value()) << analyzed.messages;
-  const ParallelSettings& settings = analyzed.module->pins.settings;
+  const ir::ParallelSettings& settings = analyzed.module->pins.settings;
   EXPECT_EQ(settings.devices->value, 8);
   ASSERT_EQ(settings.mesh.size(), 2u);
   EXPECT_EQ(settings.mesh[0].name, "dp");
   EXPECT_EQ(settings.mesh[1].size, 2);
-  EXPECT_EQ(settings.search, SearchAlgorithm::kDataParallel);
-  EXPECT_EQ(settings.dataset, DatasetLayout::kFullBatch);
+  EXPECT_EQ(settings.search, ir::SearchAlgorithm::kDataParallel);
+  EXPECT_EQ(settings.dataset, ir::DatasetLayout::kFullBatch);
   EXPECT_TRUE(settings.dataset_given);
-  EXPECT_EQ(settings.cost, Price::kClassic);
+  EXPECT_EQ(settings.cost, ir::Price::kClassic);
   EXPECT_EQ(settings.gradient_weight, 0.25);
   EXPECT_EQ(settings.zero, 2);
 }
@@ -207,7 +208,7 @@ TEST(ParallelTest, ReadsSettings) {
 TEST(ParallelTest, ReadsTheMemoryLimitAndAnAutomaticZero) {
   const Analyzed analyzed = WithBlocks("parallel { memory = 40GiB; zero = auto; }");
   ASSERT_TRUE(analyzed.module.has_value()) << analyzed.messages;
-  const ParallelSettings& settings = analyzed.module->pins.settings;
+  const ir::ParallelSettings& settings = analyzed.module->pins.settings;
   EXPECT_EQ(settings.memory->value, int64_t{40} << 30);
   EXPECT_EQ(settings.zero, std::nullopt);
   EXPECT_FALSE(settings.zero_span == Span{});
@@ -216,7 +217,7 @@ TEST(ParallelTest, ReadsTheMemoryLimitAndAnAutomaticZero) {
 TEST(ParallelTest, ReadsTheObjective) {
   const Analyzed analyzed = WithBlocks("parallel { objective = compute_to_communication; }");
   ASSERT_TRUE(analyzed.module.has_value()) << analyzed.messages;
-  EXPECT_EQ(analyzed.module->pins.settings.objective, Objective::kComputeToCommunication);
+  EXPECT_EQ(analyzed.module->pins.settings.objective, ir::Objective::kComputeToCommunication);
   EXPECT_FALSE(analyzed.module->pins.settings.objective_span == Span{});
 }
 
@@ -224,16 +225,16 @@ TEST(ParallelTest, ReadsTheOtherWords) {
   const auto settings = [](const std::string& text) {
     const Analyzed analyzed = WithBlocks("parallel { " + text + " }");
     EXPECT_TRUE(analyzed.module.has_value()) << text << "\n" << analyzed.messages;
-    return analyzed.module ? analyzed.module->pins.settings : ParallelSettings();
+    return analyzed.module ? analyzed.module->pins.settings : ir::ParallelSettings();
   };
-  EXPECT_EQ(settings("search = sapp;").search, SearchAlgorithm::kSapp);
-  EXPECT_EQ(settings("search = propagate;").search, SearchAlgorithm::kPropagate);
-  EXPECT_EQ(settings("search = exact;").search, SearchAlgorithm::kExact);
-  EXPECT_EQ(settings("search = replicate;").search, SearchAlgorithm::kReplicate);
-  EXPECT_EQ(settings("search = manual;").search, SearchAlgorithm::kManual);
-  EXPECT_EQ(settings("objective = memory;").objective, Objective::kMemory);
-  EXPECT_EQ(settings("cost = bytes;").cost, Price::kBytes);
-  EXPECT_EQ(settings("cost = time;").cost, Price::kTime);
+  EXPECT_EQ(settings("search = sapp;").search, ir::SearchAlgorithm::kSapp);
+  EXPECT_EQ(settings("search = propagate;").search, ir::SearchAlgorithm::kPropagate);
+  EXPECT_EQ(settings("search = exact;").search, ir::SearchAlgorithm::kExact);
+  EXPECT_EQ(settings("search = replicate;").search, ir::SearchAlgorithm::kReplicate);
+  EXPECT_EQ(settings("search = manual;").search, ir::SearchAlgorithm::kManual);
+  EXPECT_EQ(settings("objective = memory;").objective, ir::Objective::kMemory);
+  EXPECT_EQ(settings("cost = bytes;").cost, ir::Price::kBytes);
+  EXPECT_EQ(settings("cost = time;").cost, ir::Price::kTime);
   EXPECT_EQ(settings("devices = batch;").devices->value, 8) << "an argument of the model";
   EXPECT_FALSE(settings("").dataset_given);
 }
@@ -270,7 +271,7 @@ TEST(ParallelTest, LayoutsOfInputs) {
   const Analyzed analyzed = WithBlocks("parallel { dataset = { \"x\": shard((4, 1)) }; }");
   ASSERT_TRUE(analyzed.module.has_value()) << analyzed.messages;
   ASSERT_EQ(analyzed.module->pins.pins.size(), 1u);
-  EXPECT_EQ((*std::get<ShardPin>(analyzed.module->pins.pins[0].demand).out)[0].value, 4);
+  EXPECT_EQ((*std::get<ir::ShardPin>(analyzed.module->pins.pins[0].demand).out)[0].value, 4);
 }
 
 TEST(ParallelTest, AWrongAxisIsOneMistake) {
@@ -281,4 +282,4 @@ TEST(ParallelTest, AWrongAxisIsOneMistake) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::frontend

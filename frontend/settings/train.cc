@@ -16,7 +16,7 @@ namespace {
 // A call such as `momentum(lr = 0.05)`, split into what is called and its matched arguments.
 struct NamedCall {
   std::string name;
-  std::vector<const syntax::Argument*> arguments;
+  std::vector<const dsl::syntax::Argument*> arguments;
 };
 
 class TrainReader {
@@ -26,7 +26,7 @@ class TrainReader {
 
   void Read(const SettingText& text) {
     const std::string& name = text.setting.name.text;
-    const syntax::Expression& value = text.setting.value;
+    const dsl::syntax::Expression& value = text.setting.value;
     if (name == "data") ReadData(value, text.path_prefix);
     if (name == "optimizer") ReadOptimizer(value);
     if (name == "epochs") ReadInt(value, name, 1, training_.epochs);
@@ -36,19 +36,20 @@ class TrainReader {
     if (name == "seed") ReadInt(value, name, 0, training_.seed);
     if (name == "precision") {
       if (reporter_.IsUserPlace(value.span)) places_.precision = value.span;
-      ReadChoice<Precision>(reporter_, name, value, training_.precision,
-                            {{"f32", Precision::kF32}, {"tf32", Precision::kTf32}, {"bf16", Precision::kBf16}});
+      ReadChoice<ir::Precision>(
+          reporter_, name, value, training_.precision,
+          {{"f32", ir::Precision::kF32}, {"tf32", ir::Precision::kTf32}, {"bf16", ir::Precision::kBf16}});
     }
   }
 
-  Training training() const { return training_; }
+  ir::Training training() const { return training_; }
 
  private:
   void Impossible(Span span, std::string message, std::string label) {
     reporter_.Report(Error(Code::kE0508, std::move(message)).At(span, std::move(label)));
   }
 
-  void ReadInt(const syntax::Expression& value, const std::string& what, int64_t low, int64_t& result) {
+  void ReadInt(const dsl::syntax::Expression& value, const std::string& what, int64_t low, int64_t& result) {
     const std::optional<int64_t> number = evaluator_.EvaluateInt(value, absl::StrCat("`", what, "`"));
     if (!number) return;
     if (*number < low) {
@@ -59,7 +60,7 @@ class TrainReader {
   }
 
   // A number in [low, high); `high` infinite for none, `open` where low itself is out.
-  void ReadNumber(const syntax::Argument* argument, const std::string& what, double low, bool open, double high,
+  void ReadNumber(const dsl::syntax::Argument* argument, const std::string& what, double low, bool open, double high,
                   double& result) {
     if (argument == nullptr) return;
     const std::optional<double> number = evaluator_.EvaluateNumber(*argument->value, absl::StrCat("`", what, "`"));
@@ -75,9 +76,9 @@ class TrainReader {
     result = *number;
   }
 
-  void ReadLog(const syntax::Expression& value) {
-    static const auto& kFormats =
-        *new std::map<std::string, LogFormat>{{"cleave", LogFormat::kCleave}, {"mindspore", LogFormat::kMindSpore}};
+  void ReadLog(const dsl::syntax::Expression& value) {
+    static const auto& kFormats = *new std::map<std::string, ir::LogFormat>{{"cleave", ir::LogFormat::kCleave},
+                                                                            {"mindspore", ir::LogFormat::kMindSpore}};
     const Value text = evaluator_.EvaluateStatic(value);
     if (text.is_poison()) return;
     const auto* name = std::get_if<std::string>(&text.kind);
@@ -90,16 +91,16 @@ class TrainReader {
     training_.log = format->second;
   }
 
-  void ReadInt(const syntax::Argument* argument, const std::string& what, int64_t low, int64_t& result) {
+  void ReadInt(const dsl::syntax::Argument* argument, const std::string& what, int64_t low, int64_t& result) {
     if (argument != nullptr) ReadInt(*argument->value, what, low, result);
   }
 
   // The call of one of `signatures`; reports anything else. `what`: "the data".
-  std::optional<NamedCall> ReadCall(const syntax::Expression& value, const std::string& what,
+  std::optional<NamedCall> ReadCall(const dsl::syntax::Expression& value, const std::string& what,
                                     const std::vector<Signature>& signatures) {
-    const auto* call = std::get_if<syntax::Call>(&value.kind);
-    const syntax::Expression& callee = call ? *call->callee : value;
-    const auto* name = std::get_if<syntax::Name>(&callee.kind);
+    const auto* call = std::get_if<dsl::syntax::Call>(&value.kind);
+    const dsl::syntax::Expression& callee = call ? *call->callee : value;
+    const auto* name = std::get_if<dsl::syntax::Name>(&callee.kind);
     std::vector<std::string> names;
     for (const Signature& signature : signatures) {
       names.push_back(signature.callee);
@@ -125,15 +126,15 @@ class TrainReader {
     return std::nullopt;
   }
 
-  static const syntax::Call* CallOf(const syntax::Expression& value, const std::string& name) {
-    const auto* call = std::get_if<syntax::Call>(&value.kind);
-    const auto* callee = call ? std::get_if<syntax::Name>(&call->callee->kind) : nullptr;
+  static const dsl::syntax::Call* CallOf(const dsl::syntax::Expression& value, const std::string& name) {
+    const auto* call = std::get_if<dsl::syntax::Call>(&value.kind);
+    const auto* callee = call ? std::get_if<dsl::syntax::Name>(&call->callee->kind) : nullptr;
     return callee != nullptr && callee->text == name ? call : nullptr;
   }
 
   // A path for `source`. One that was typed is meant from where it was typed; one of the file stays relative to the
   // file.
-  std::optional<std::string> ReadPath(const syntax::Expression& expression, const std::string& source,
+  std::optional<std::string> ReadPath(const dsl::syntax::Expression& expression, const std::string& source,
                                       const std::string& path_prefix) {
     const Value path = evaluator_.EvaluateStatic(expression);
     if (path.is_poison()) return std::nullopt;
@@ -148,11 +149,11 @@ class TrainReader {
   }
 
   // `npy(image = "x.npy", label = "y.npy")`
-  void ReadNpy(const syntax::Call& call, Span span, const std::string& path_prefix) {
-    DataSource data;
+  void ReadNpy(const dsl::syntax::Call& call, Span span, const std::string& path_prefix) {
+    ir::DataSource data;
     data.kind = "npy";
     std::map<std::string, Span> places;
-    for (const syntax::Argument& argument : call.arguments) {
+    for (const dsl::syntax::Argument& argument : call.arguments) {
       if (!argument.name) {
         Impossible(argument.span, "a file of `npy` belongs to an input", "without the name of one");
         return;
@@ -176,7 +177,7 @@ class TrainReader {
     training_.data = std::move(data);
   }
 
-  void ReadData(const syntax::Expression& value, const std::string& path_prefix) {
+  void ReadData(const dsl::syntax::Expression& value, const std::string& path_prefix) {
     static const auto& kSources = *new std::vector<Signature>{
         {.callee = "mnist", .arguments = {{"path", "path: string", true}}},
         {.callee = "digits",
@@ -185,10 +186,10 @@ class TrainReader {
         {.callee = "tokens", .arguments = {{"path", "path: string", true}}},
         {.callee = "npy", .arguments = {{"input", "INPUT = \"FILE.npy\", …", true}}},
     };
-    if (const syntax::Call* npy = CallOf(value, "npy")) return ReadNpy(*npy, value.span, path_prefix);
+    if (const dsl::syntax::Call* npy = CallOf(value, "npy")) return ReadNpy(*npy, value.span, path_prefix);
     const auto call = ReadCall(value, "data", kSources);
     if (!call) return;
-    DataSource data;
+    ir::DataSource data;
     data.kind = call->name;
     if (call->name == "mnist" || call->name == "tokens") {
       const std::optional<std::string> path = ReadPath(*call->arguments[0]->value, call->name, path_prefix);
@@ -205,12 +206,12 @@ class TrainReader {
     training_.data = std::move(data);
   }
 
-  void ReadSchedule(const syntax::Argument* argument, Schedule& schedule) {
+  void ReadSchedule(const dsl::syntax::Argument* argument, ir::Schedule& schedule) {
     if (argument == nullptr) return;
-    const syntax::Expression& value = *argument->value;
+    const dsl::syntax::Expression& value = *argument->value;
     const double infinity = std::numeric_limits<double>::infinity();
-    if (!std::holds_alternative<syntax::Call>(value.kind)) {
-      schedule = Schedule{};
+    if (!std::holds_alternative<dsl::syntax::Call>(value.kind)) {
+      schedule = ir::Schedule{};
       ReadNumber(argument, "lr", 0, false, infinity, schedule.rate);
       return;
     }
@@ -225,13 +226,13 @@ class TrainReader {
     };
     const auto call = ReadCall(value, "schedule", kSchedules);
     if (!call) return;
-    schedule = Schedule{};
+    schedule = ir::Schedule{};
     ReadNumber(call->arguments[0], "rate", 0, false, infinity, schedule.rate);
     if (call->name == "linear_warmup") {
-      schedule.form = Schedule::Form::kLinearWarmup;
+      schedule.form = ir::Schedule::Form::kLinearWarmup;
       ReadInt(call->arguments[1], "steps", 1, schedule.warmup_steps);
     } else if (call->name == "cosine") {
-      schedule.form = Schedule::Form::kCosine;
+      schedule.form = ir::Schedule::Form::kCosine;
       ReadInt(call->arguments[1], "steps", 1, schedule.total_steps);
       ReadInt(call->arguments[2], "warmup", 0, schedule.warmup_steps);
       ReadNumber(call->arguments[3], "final", 0, false, infinity, schedule.final_rate);
@@ -242,7 +243,7 @@ class TrainReader {
     }
   }
 
-  void ReadOptimizer(const syntax::Expression& value) {
+  void ReadOptimizer(const dsl::syntax::Expression& value) {
     static const auto& kOptimizers = *new std::vector<Signature>{
         {.callee = "sgd",
          .arguments = {{"lr", "lr = 0.01", false}, {"weight_decay", "weight_decay: float = 0.0", false}}},
@@ -256,16 +257,16 @@ class TrainReader {
     };
     const auto call = ReadCall(value, "optimizer", kOptimizers);
     if (!call) return;
-    const std::vector<const syntax::Argument*>& arguments = call->arguments;
+    const std::vector<const dsl::syntax::Argument*>& arguments = call->arguments;
     const double infinity = std::numeric_limits<double>::infinity();
-    Optimizer optimizer;
+    ir::Optimizer optimizer;
     optimizer.learning_rate.rate = absl::StartsWith(call->name, "adam") ? 0.001 : 0.01;
     ReadSchedule(arguments[0], optimizer.learning_rate);
     if (call->name == "sgd") {
-      optimizer.kind = Optimizer::Kind::kSgd;
+      optimizer.kind = ir::Optimizer::Kind::kSgd;
       ReadNumber(arguments[1], "weight_decay", 0, false, infinity, optimizer.weight_decay);
     } else if (call->name == "momentum") {
-      optimizer.kind = Optimizer::Kind::kMomentum;
+      optimizer.kind = ir::Optimizer::Kind::kMomentum;
       ReadNumber(arguments[1], "momentum", 0, false, 1, optimizer.momentum);
       if (arguments[2] != nullptr) {
         const Value nesterov = evaluator_.EvaluateStatic(*arguments[2]->value);
@@ -278,7 +279,7 @@ class TrainReader {
       }
       ReadNumber(arguments[3], "weight_decay", 0, false, infinity, optimizer.weight_decay);
     } else {
-      optimizer.kind = call->name == "adam" ? Optimizer::Kind::kAdam : Optimizer::Kind::kAdamW;
+      optimizer.kind = call->name == "adam" ? ir::Optimizer::Kind::kAdam : ir::Optimizer::Kind::kAdamW;
       optimizer.weight_decay = call->name == "adam" ? 0 : 0.01;
       ReadNumber(arguments[1], "beta1", 0, false, 1, optimizer.beta1);
       ReadNumber(arguments[2], "beta2", 0, false, 1, optimizer.beta2);
@@ -299,12 +300,12 @@ class TrainReader {
   Evaluator& evaluator_;
   Reporter& reporter_;
   TrainPlaces places_;
-  Training training_;
+  ir::Training training_;
 };
 
 }  // namespace
 
-Training ReadTrain(const SettingTexts& settings, Evaluator& evaluator, Reporter& reporter, TrainPlaces places) {
+ir::Training ReadTrain(const SettingTexts& settings, Evaluator& evaluator, Reporter& reporter, TrainPlaces places) {
   TrainReader reader(evaluator, reporter, places);
   for (const SettingText& text : settings) {
     reporter.SetContext(text.context);

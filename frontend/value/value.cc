@@ -10,12 +10,12 @@
 
 namespace cleave::frontend {
 
-std::string DescribeType(const Value& value, const Graph& graph) {
+std::string DescribeType(const Value& value, const ir::Graph& graph) {
   return Match(
       value.kind, [](Poison) -> std::string { return "unknown"; }, [](int64_t) -> std::string { return "an int"; },
       [](double) -> std::string { return "a float"; }, [](bool) -> std::string { return "a bool"; },
       [](const std::string&) -> std::string { return "a string"; },
-      [](DType) -> std::string { return "an element type"; },
+      [](ir::DType) -> std::string { return "an element type"; },
       [&](TensorValue tensor) { return graph.op(tensor.op).type.ToString(); },
       [](const TupleValue&) -> std::string { return "a tuple"; },
       [](const GroupValue&) -> std::string { return "a group of ranks"; },
@@ -24,13 +24,13 @@ std::string DescribeType(const Value& value, const Graph& graph) {
       });
 }
 
-std::string ValueText(const Value& value, const Graph& graph) {
+std::string ValueText(const Value& value, const ir::Graph& graph) {
   return Match(
       value.kind, [](Poison) -> std::string { return "?"; }, [](int64_t number) { return absl::StrCat(number); },
       [](double number) { return FormatDouble(number); },
       [](bool truth) -> std::string { return truth ? "true" : "false"; },
       [](const std::string& text) { return absl::StrCat("\"", text, "\""); },
-      [](DType dtype) { return std::string(DTypeName(dtype)); },
+      [](ir::DType dtype) { return std::string(ir::DTypeName(dtype)); },
       [&](TensorValue tensor) { return graph.op(tensor.op).type.ToString(); },
       [&](const TupleValue& tuple) {
         return absl::StrCat("(",
@@ -40,7 +40,7 @@ std::string ValueText(const Value& value, const Graph& graph) {
                                           }),
                             ")");
       },
-      [&](const GroupValue& group) { return absl::StrCat("group(", GroupText(graph.rank_axes, group.axes), ")"); },
+      [&](const GroupValue& group) { return absl::StrCat("group(", ir::GroupText(graph.rank_axes, group.axes), ")"); },
       [&](const PerRankValue& per_rank) { return FirstDifference(Value{per_rank}, graph); });
 }
 
@@ -66,16 +66,16 @@ bool DiffersBetweenRanks(const Value& value) {
   return value.is_tuple() && std::any_of(value.as_tuple().begin(), value.as_tuple().end(), DiffersBetweenRanks);
 }
 
-std::string FirstDifference(const Value& value, const Graph& graph) {
+std::string FirstDifference(const Value& value, const ir::Graph& graph) {
   const std::vector<Value>& ranks = value.as_per_rank();
   size_t other = 1;
   while (other + 1 < ranks.size() && ranks[other] == ranks[0]) ++other;
   return absl::StrCat(ValueText(ranks[0], graph), " on rank 0, ", ValueText(ranks[other], graph), " on rank ", other);
 }
 
-std::optional<DType> ElementTypeNamed(absl::string_view name) {
-  const std::optional<DType> dtype = ParseDType(name);
-  return dtype == DType::kBf16 ? std::nullopt : dtype;
+std::optional<ir::DType> ElementTypeNamed(absl::string_view name) {
+  const std::optional<ir::DType> dtype = ir::ParseDType(name);
+  return dtype == ir::DType::kBf16 ? std::nullopt : dtype;
 }
 
 Value ToFloat(const Value& value) {

@@ -25,7 +25,7 @@ struct Value;
 
 // A tensor: the op that computes it.
 struct TensorValue {
-  OpId op;
+  ir::OpId op;
 
   bool operator==(const TensorValue&) const = default;
 };
@@ -38,7 +38,7 @@ struct TupleValue {
 
 // `group("dp", "tp")`: the ranks that differ on these axes of the mesh.
 struct GroupValue {
-  RankAxisSet axes;
+  ir::RankAxisSet axes;
 
   bool operator==(const GroupValue&) const = default;
 };
@@ -51,7 +51,7 @@ struct PerRankValue {
 };
 
 struct Value {
-  std::variant<Poison, int64_t, double, bool, std::string, DType, TensorValue, TupleValue, GroupValue, PerRankValue>
+  std::variant<Poison, int64_t, double, bool, std::string, ir::DType, TensorValue, TupleValue, GroupValue, PerRankValue>
       kind;
 
   bool is_poison() const { return std::holds_alternative<Poison>(kind); }
@@ -65,7 +65,7 @@ struct Value {
   int64_t as_int() const { return std::get<int64_t>(kind); }
   // REQUIRES: is_number().
   double as_number() const { return is_int() ? static_cast<double>(as_int()) : std::get<double>(kind); }
-  OpId as_tensor() const { return std::get<TensorValue>(kind).op; }
+  ir::OpId as_tensor() const { return std::get<TensorValue>(kind).op; }
   const std::vector<Value>& as_tuple() const { return std::get<TupleValue>(kind).elements; }
   const std::vector<Value>& as_per_rank() const { return std::get<PerRankValue>(kind).ranks; }
 
@@ -86,10 +86,10 @@ const Value& OnRank(const Value& value, int64_t rank);
 bool DiffersBetweenRanks(const Value& value);
 
 // "8 on rank 0, 7 on rank 1": the first rank, and the first that has something else. REQUIRES: value.is_per_rank().
-std::string FirstDifference(const Value& value, const Graph& graph);
+std::string FirstDifference(const Value& value, const ir::Graph& graph);
 
 // The element type that a model may name, `f32` or `i32`. The others are made by the compiler.
-std::optional<DType> ElementTypeNamed(absl::string_view name);
+std::optional<ir::DType> ElementTypeNamed(absl::string_view name);
 
 // A number, or one per rank, as a float. REQUIRES: it is one.
 Value ToFloat(const Value& value);
@@ -101,10 +101,10 @@ std::optional<std::vector<int64_t>> ToInts(const Value& value);
 bool SameKind(const Value& a, const Value& b);
 
 // The kind of value in words: "an int", "f32[256, 784]", "a tuple".
-std::string DescribeType(const Value& value, const Graph& graph);
+std::string DescribeType(const Value& value, const ir::Graph& graph);
 
 // A static value as it is written: "3", "0.5", "true", "\"text\""; a tensor's type.
-std::string ValueText(const Value& value, const Graph& graph);
+std::string ValueText(const Value& value, const ir::Graph& graph);
 
 }  // namespace cleave::frontend
 

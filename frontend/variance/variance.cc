@@ -16,42 +16,42 @@ namespace {
 class VarianceCheck {
  public:
   VarianceCheck(const Expansion& expansion, Reporter& reporter)
-      : expansion_(expansion), graph_(expansion.graph), reporter_(reporter), variance_(VarianceOf(graph_)) {}
+      : expansion_(expansion), graph_(expansion.graph), reporter_(reporter), variance_(ir::VarianceOf(graph_)) {}
 
   void Run() {
     if (graph_.loss) CheckEqual(*graph_.loss, "loss", *expansion_.loss);
     for (size_t i = 0; i < graph_.metrics.size(); ++i) {
       CheckEqual(graph_.metrics[i].value, "metric", expansion_.metrics[i]);
     }
-    for (const Op& op : graph_.ops) {
-      if (op.kind == OpKind::kAllReduce) CheckReduced(op);
+    for (const ir::Op& op : graph_.ops) {
+      if (op.kind == ir::OpKind::kAllReduce) CheckReduced(op);
     }
-    const IdVector<OpId, std::vector<OpId>> users = Users(graph_);
+    const IdVector<ir::OpId, std::vector<ir::OpId>> users = ir::Users(graph_);
     for (const auto& [input, span] : expansion_.inputs) CheckTaken(graph_.op(input), users[input]);
   }
 
  private:
   // The op that makes the value differ on an axis: upwards from `id`, the last that has it from no input.
-  OpId Origin(OpId id, RankAxisSet axes) const {
+  ir::OpId Origin(ir::OpId id, ir::RankAxisSet axes) const {
     for (;;) {
-      const std::vector<OpId>& inputs = graph_.op(id).inputs;
-      const auto varies = [&](OpId input) { return !(variance_[input] & axes).empty(); };
+      const std::vector<ir::OpId>& inputs = graph_.op(id).inputs;
+      const auto varies = [&](ir::OpId input) { return !(variance_[input] & axes).empty(); };
       const auto next = std::find_if(inputs.begin(), inputs.end(), varies);
       if (next == inputs.end()) return id;
       id = *next;
     }
   }
 
-  void CheckEqual(OpId id, const std::string& what, Span span) {
-    const RankAxisSet axes = variance_[id];
+  void CheckEqual(ir::OpId id, const std::string& what, Span span) {
+    const ir::RankAxisSet axes = variance_[id];
     if (axes.empty()) return;
     Diagnostic error = Error(Code::kE0706, absl::StrCat("the ", what, " differs between ranks"))
-                           .At(span, VarianceText(graph_.rank_axes, axes));
+                           .At(span, ir::VarianceText(graph_.rank_axes, axes));
     const auto origin = expansion_.rank_places.find(Origin(id, axes));
     if (origin != expansion_.rank_places.end()) {
       error.labels.push_back({origin->second, "from here on ranks have values of their own"});
     }
-    const bool all = axes == AllAxes(graph_.rank_axes);
+    const bool all = axes == ir::AllAxes(graph_.rank_axes);
     const std::string group = all ? "" : absl::StrCat(", group = group(", GroupNames(axes), ")");
     reporter_.Report(std::move(error)
                          .Note("ranks have one value of it: they train one model")
@@ -59,17 +59,17 @@ class VarianceCheck {
   }
 
   // "dp", "tp"
-  std::string GroupNames(RankAxisSet group) const {
-    return absl::StrCat("\"", absl::StrJoin(NamesOf(graph_.rank_axes, group), "\", \""), "\"");
+  std::string GroupNames(ir::RankAxisSet group) const {
+    return absl::StrCat("\"", absl::StrJoin(ir::NamesOf(graph_.rank_axes, group), "\", \""), "\"");
   }
 
   // A maximum or minimum of equal values is that value; a sum or product is not.
-  void CheckReduced(const Op& op) {
-    const RankAxisSet group = GroupOf(graph_.rank_axes, op.attributes.Get(attribute::kGroup));
-    const std::string& reduction = op.attributes.Get(attribute::kReduction);
-    const int64_t members = GroupSize(graph_.rank_axes, group);
-    const RankAxisSet varying = variance_[op.inputs[0]];
-    const int64_t copies = GroupSize(graph_.rank_axes, group - varying);
+  void CheckReduced(const ir::Op& op) {
+    const ir::RankAxisSet group = ir::GroupOf(graph_.rank_axes, op.attributes.Get(ir::attribute::kGroup));
+    const std::string& reduction = op.attributes.Get(ir::attribute::kReduction);
+    const int64_t members = ir::GroupSize(graph_.rank_axes, group);
+    const ir::RankAxisSet varying = variance_[op.inputs[0]];
+    const int64_t copies = ir::GroupSize(graph_.rank_axes, group - varying);
     if (members == 1 || copies == 1 || reduction == "max" || reduction == "min") return;
     const auto place = expansion_.rank_places.find(op.id);
     if (place == expansion_.rank_places.end()) return;
@@ -84,21 +84,21 @@ class VarianceCheck {
   }
 
   // Whether the ranks' slices of an input leave out samples.
-  void CheckTaken(const Op& input, const std::vector<OpId>& users) {
+  void CheckTaken(const ir::Op& input, const std::vector<ir::OpId>& users) {
     if (users.empty()) return;
     const int64_t batch = input.type.shape.empty() ? 1 : input.type.shape[0];
     std::vector<bool> taken(static_cast<size_t>(batch), false);
-    for (const OpId id : users) {
-      const Op& user = graph_.op(id);
-      if (user.kind != OpKind::kRankSlice || user.attributes.Get(attribute::kAxis) != 0) return;
-      for (const int64_t start : user.attributes.Get(attribute::kStarts)) {
-        std::fill_n(taken.begin() + start, user.attributes.Get(attribute::kSize), true);
+    for (const ir::OpId id : users) {
+      const ir::Op& user = graph_.op(id);
+      if (user.kind != ir::OpKind::kRankSlice || user.attributes.Get(ir::attribute::kAxis) != 0) return;
+      for (const int64_t start : user.attributes.Get(ir::attribute::kStarts)) {
+        std::fill_n(taken.begin() + start, user.attributes.Get(ir::attribute::kSize), true);
       }
     }
     const int64_t left = std::count(taken.begin(), taken.end(), false);
     const auto place = expansion_.rank_places.find(users.front());
     if (left == 0 || place == expansion_.rank_places.end()) return;
-    const int64_t ranks = RankCount(graph_.rank_axes);
+    const int64_t ranks = ir::RankCount(graph_.rank_axes);
     reporter_.Report(
         Warning(Code::kW0702, absl::StrCat("no rank takes ", left, " of the ", batch, " samples of `", input.name, "`"))
             .At(place->second, absl::StrCat("the slices of ", ranks, " ranks leave them out"))
@@ -106,9 +106,9 @@ class VarianceCheck {
   }
 
   const Expansion& expansion_;
-  const Graph& graph_;
+  const ir::Graph& graph_;
   Reporter& reporter_;
-  const IdVector<OpId, RankAxisSet> variance_;
+  const IdVector<ir::OpId, ir::RankAxisSet> variance_;
 };
 
 }  // namespace

@@ -2,7 +2,7 @@
 
 #include "base/check/check.h"
 
-namespace cleave {
+namespace cleave::ir {
 absl::string_view PhaseName(Phase phase) {
   switch (phase) {
     case Phase::kForward:
@@ -39,4 +39,4 @@ IdVector<OpId, std::vector<OpId>> Users(const Graph& graph) {
   return users;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -19,7 +19,7 @@
 #include "ir/graph/op_kind/op_kind.h"
 #include "ir/tensor/types/types.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 using OpId = StrongId<struct OpIdTag>;
 
@@ -99,6 +99,6 @@ struct Graph {
 // For each op the ops that read its value, in program order, one entry per reading input.
 IdVector<OpId, std::vector<OpId>> Users(const Graph& graph);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_GRAPH_GRAPH_H_

@@ -2,7 +2,7 @@
 
 #include "gtest/gtest.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 TEST(GraphTest, FindAndUsers) {
@@ -24,4 +24,4 @@ TEST(GraphTest, PhaseNamesReadBack) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::ir

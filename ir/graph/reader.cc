@@ -10,7 +10,7 @@
 #include "base/status/status_macros.h"
 #include "base/text/text.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 bool IsWordCharacter(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.'; }
@@ -316,4 +316,4 @@ std::string AttributesText(const Attributes& attributes) {
   return absl::StrCat(" {", absl::StrJoin(parts, ", "), "}");
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -16,7 +16,7 @@
 #include "absl/strings/string_view.h"
 #include "ir/graph/graph.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 class TextReader {
  public:
@@ -71,6 +71,6 @@ std::string AttributesText(const Attributes& attributes);
 // "text" in quotes, escaped.
 std::string QuotedText(absl::string_view text);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_GRAPH_READER_H_

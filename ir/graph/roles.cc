@@ -1,6 +1,6 @@
 #include "ir/graph/roles.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 void CopyRoles(const Graph& from, const IdVector<OpId, OpId>& places, Graph& to) {
   to.model = from.model;
@@ -14,4 +14,4 @@ void CopyRoles(const Graph& from, const IdVector<OpId, OpId>& places, Graph& to)
   }
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

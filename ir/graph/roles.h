@@ -5,11 +5,11 @@
 #include "base/strong_id/strong_id.h"
 #include "ir/graph/graph.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 // Gives `to` the names of `from`, its ranks, and its loss, metrics and updates, whose values are at `places` now.
 void CopyRoles(const Graph& from, const IdVector<OpId, OpId>& places, Graph& to);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_GRAPH_ROLES_H_

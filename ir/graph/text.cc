@@ -7,7 +7,7 @@
 #include "base/status/status_macros.h"
 #include "ir/graph/reader.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 // How an empty model name is written: `_` is no name of a model.
@@ -188,4 +188,4 @@ std::string GraphText(const Graph& graph, const std::function<std::string(const 
 
 absl::StatusOr<Graph> ParseGraph(absl::string_view text) { return GraphParser(text).Parse(); }
 
-}  // namespace cleave
+}  // namespace cleave::ir

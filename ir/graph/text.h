@@ -21,7 +21,7 @@
 #include "absl/strings/string_view.h"
 #include "ir/graph/graph.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 // `annotate` may add text after an op's attributes, such as " in_strategy((4, 2), (1, 2))"; it may be null.
 std::string GraphText(const Graph& graph, const std::function<std::string(const Op&)>& annotate = nullptr);
@@ -30,6 +30,6 @@ std::string GraphText(const Graph& graph, const std::function<std::string(const 
 // (ir/graph/ops). An error says line and column and what was expected.
 absl::StatusOr<Graph> ParseGraph(absl::string_view text);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_GRAPH_TEXT_H_

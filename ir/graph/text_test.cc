@@ -4,7 +4,7 @@
 
 #include "gtest/gtest.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 constexpr char kText[] = R"(graph MnistMlp "mnist_mlp.model" "xxh3:0f" {
@@ -174,4 +174,4 @@ TEST(TextTest, DamagedTextIsAnError) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::ir

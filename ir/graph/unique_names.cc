@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 UniqueNames::UniqueNames(const Graph& graph) {
   for (const Op& op : graph.ops) taken_.insert(op.name);
@@ -14,4 +14,4 @@ std::string UniqueNames::Take(const std::string& wish) {
   return name;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -11,7 +11,7 @@
 
 #include "ir/graph/graph.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 class UniqueNames {
  public:
@@ -25,6 +25,6 @@ class UniqueNames {
   std::set<std::string> taken_;
 };
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_GRAPH_UNIQUE_NAMES_H_

@@ -2,7 +2,7 @@
 
 #include "gtest/gtest.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 TEST(UniqueNamesTest, NumbersWhatIsTaken) {
@@ -18,4 +18,4 @@ TEST(UniqueNamesTest, NumbersWhatIsTaken) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::ir

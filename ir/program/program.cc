@@ -8,7 +8,7 @@
 #include "ir/graph/ops/ops.h"
 #include "ir/sharding/layout/boxes.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 constexpr std::pair<CollectiveKind, absl::string_view> kKindNames[] = {
@@ -181,4 +181,4 @@ double SentBytes(const Program& program, const Collective& collective) {
   CLEAVE_UNREACHABLE();
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -19,7 +19,7 @@
 #include "ir/sharding/mesh/mesh.h"
 #include "ir/sharding/strategy/strategy.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 using ValueId = StrongId<struct ValueIdTag>;
 
@@ -203,6 +203,6 @@ PermutePartners PartnersOf(const Program& program, const Collective& collective,
 Bytes CollectiveBytes(const Program& program, const Collective& collective);
 double SentBytes(const Program& program, const Collective& collective);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_PROGRAM_PROGRAM_H_

@@ -13,7 +13,7 @@
 #include "ir/testing/random_plan.h"
 #include "ir/transforms/distribute/distribute.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 // One tensor of `shape` that a collective takes from `from` to `to`.
@@ -183,4 +183,4 @@ TEST(ProgramTextTest, SaysWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -9,7 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "base/text/text.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 struct Change {
@@ -113,4 +113,4 @@ std::string RedistributionsText(const Program& program) {
                       " B sent per rank\n");
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

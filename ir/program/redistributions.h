@@ -8,7 +8,7 @@
 
 #include "ir/program/program.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 // A tensor's way from one layout to another. `steps` are indexes of Program::steps, collectives and local slices, in
 // order; values between two of them have no other reader. A merged collective belongs to several redistributions.
@@ -26,6 +26,6 @@ std::vector<Redistribution> RedistributionsOf(const Program& program);
 // One line for each redistribution and one with the total, as docs/formats/redistributions.md describes.
 std::string RedistributionsText(const Program& program);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_PROGRAM_REDISTRIBUTIONS_H_

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 // Values of f32[8, 4] on a mesh a=2, b=2, and the steps between them.
@@ -80,4 +80,4 @@ TEST_F(Redistributions, AManualModelHasNone) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::ir

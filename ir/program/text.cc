@@ -14,7 +14,7 @@
 #include "ir/graph/ops/ops.h"
 #include "ir/graph/reader.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 // How an empty model name is written, as in the text form of a graph.
@@ -278,7 +278,7 @@ class Parser {
     if (id != static_cast<int64_t>(program_.values.size())) {
       return reader_.Error(absl::StrCat("value %", program_.values.size(), " instead of %", id));
     }
-    cleave::Value value;
+    cleave::ir::Value value;
     CLEAVE_ASSIGN_OR_RETURN(value.name, reader_.String());
     CLEAVE_ASSIGN_OR_RETURN(value.type, reader_.Type());
     CLEAVE_ASSIGN_OR_RETURN(const std::string layout, reader_.String());
@@ -486,4 +486,4 @@ std::string ProgramText(const Program& program, int rank) { return Writer(progra
 
 absl::StatusOr<Program> ParseProgram(absl::string_view text) { return Parser(text).Parse(); }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -13,7 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "ir/program/program.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 // The program as `rank` runs it. Global types and layouts stand in a `value` table after the steps, so the text is
 // complete.
@@ -21,6 +21,6 @@ std::string ProgramText(const Program& program, int rank);
 
 absl::StatusOr<Program> ParseProgram(absl::string_view text);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_PROGRAM_TEXT_H_

@@ -9,7 +9,7 @@
 #include "ir/testing/sources.h"
 #include "ir/transforms/differentiate/differentiate.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 Graph Trained(GraphBuilder builder, const std::string& model, OpId loss, const Optimizer& optimizer) {
@@ -87,4 +87,4 @@ Graph TestAttention() {
   return Trained(std::move(b), "attention", loss, {.kind = Optimizer::Kind::kSgd, .learning_rate = {.rate = 0.1}});
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -4,12 +4,12 @@
 
 #include "ir/graph/graph.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 Graph TestMlp();          // Two dense layers, relu, cross entropy, accuracy, momentum.
 Graph TestTiedWeights();  // An embedding table that is also the output projection, Adam.
 Graph TestAttention();    // One head-split attention with layer norm and a residual, sgd.
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_TESTING_GRAPHS_H_

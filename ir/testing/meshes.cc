@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-namespace cleave {
+namespace cleave::ir {
 
 Mesh MeshOf(const std::vector<int64_t>& sizes, const std::vector<double>& weights) {
   std::vector<MeshAxis> axes;
@@ -13,4 +13,4 @@ Mesh MeshOf(const std::vector<int64_t>& sizes, const std::vector<double>& weight
   return *Mesh::Create(std::move(axes));
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

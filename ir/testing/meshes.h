@@ -7,11 +7,11 @@
 
 #include "ir/sharding/mesh/mesh.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 // Axes m0, m1, … of these sizes, in this order. `weights` has one for each axis; empty: all weigh 1.
 Mesh MeshOf(const std::vector<int64_t>& sizes, const std::vector<double>& weights = {});
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_TESTING_MESHES_H_

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 // Samples are random as well: so many draws of each op show most of its forms.
@@ -85,4 +85,4 @@ OpForm Resized(const OpForm& form, const std::vector<int64_t>& sizes) {
   return resized;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -8,7 +8,7 @@
 #include "ir/graph/ops/ops.h"
 #include "ir/graph/ops/samples.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 // One way to use an op: a sample of ir/graph/ops/samples.h without its values.
 struct OpForm {
@@ -35,6 +35,6 @@ std::optional<std::vector<int64_t>> SizesThatFit(const OpForm& form, size_t inpu
 // The same form with other sizes. REQUIRES: factors of a fixed size keep it.
 OpForm Resized(const OpForm& form, const std::vector<int64_t>& sizes);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_TESTING_OP_FORMS_H_

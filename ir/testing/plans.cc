@@ -3,7 +3,7 @@
 #include "ir/graph/ops/ops.h"
 #include "ir/sharding/strategy/strategy.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 Plan DataParallelPlan(const Graph& graph, const Mesh& mesh) {
   Plan plan;
@@ -30,4 +30,4 @@ Plan DataParallelPlan(const Graph& graph, const Mesh& mesh) {
   return plan;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

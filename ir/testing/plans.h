@@ -6,11 +6,11 @@
 #include "ir/sharding/mesh/mesh.h"
 #include "ir/sharding/plan/plan.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 // The batch cut by every axis, everything else whole.
 Plan DataParallelPlan(const Graph& graph, const Mesh& mesh);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_TESTING_PLANS_H_

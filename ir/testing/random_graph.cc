@@ -10,7 +10,7 @@
 #include "ir/testing/value_maker.h"
 #include "ir/transforms/differentiate/differentiate.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 // Larger tensors cost time and show nothing new.
@@ -173,4 +173,4 @@ Graph RandomTrainingGraph(Random& random, const RandomGraphOptions& options) {
   return *std::move(graph);
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

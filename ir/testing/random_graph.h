@@ -13,7 +13,7 @@
 #include "ir/graph/ops/samples.h"
 #include "ir/graph/training/training.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 struct RandomGraphOptions {
   int ops = 10;              // Of the table; adapters between them, sources, loss and backward ops come on top.
@@ -27,6 +27,6 @@ Optimizer RandomOptimizer(Random& random);
 
 Graph RandomTrainingGraph(Random& random, const RandomGraphOptions& options);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_TESTING_RANDOM_GRAPH_H_

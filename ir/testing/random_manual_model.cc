@@ -7,7 +7,7 @@
 #include "base/check/check.h"
 #include "ir/graph/ops/ops.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 constexpr int64_t kMaxModelElements = 160;  // Of one value.
@@ -284,4 +284,4 @@ RankSources RandomRankSources(const Graph& graph, Random& random) {
   return sources;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -13,7 +13,7 @@
 #include "ir/graph/ops/builder.h"
 #include "ir/proof/interpret/interpret_ranks.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 using Random = std::mt19937_64;
 
@@ -33,6 +33,6 @@ Graph RandomManualModel(const RandomModelOptions& options, Random& random);
 // Values in (0.3, 1.2) with signs: equal on all ranks, but for what is local.
 RankSources RandomRankSources(const Graph& graph, Random& random);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_TESTING_RANDOM_MANUAL_MODEL_H_

@@ -10,7 +10,7 @@
 #include "ir/graph/ops/ops.h"
 #include "ir/sharding/strategy/strategy.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 class RandomPlanner {
@@ -135,4 +135,4 @@ Plan RandomPlan(const Graph& graph, const Mesh& mesh, Random& random) {
   return RandomPlanner(graph, mesh, random).Make();
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

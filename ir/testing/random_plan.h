@@ -7,7 +7,7 @@
 #include "ir/sharding/mesh/mesh.h"
 #include "ir/sharding/plan/plan.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 // A mesh of `devices` ranks: axes of prime size in any order, sometimes named, over one link class or two.
 Mesh RandomMesh(int64_t devices, Random& random);
@@ -16,6 +16,6 @@ Mesh RandomMesh(int64_t devices, Random& random);
 // through where they can; some values are asked for in another layout.
 Plan RandomPlan(const Graph& graph, const Mesh& mesh, Random& random);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_TESTING_RANDOM_PLAN_H_

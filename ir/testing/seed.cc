@@ -4,7 +4,7 @@
 #include <iostream>
 #include <random>
 
-namespace cleave {
+namespace cleave::ir {
 
 uint64_t TestSeed() {
   static const uint64_t seed = [] {
@@ -16,4 +16,4 @@ uint64_t TestSeed() {
   return seed;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -4,12 +4,12 @@
 
 #include <cstdint>
 
-namespace cleave {
+namespace cleave::ir {
 
 // CLEAVE_TEST_SEED from the environment, else a new one each run of the process. The first call prints it, so that a
 // failure can be had again.
 uint64_t TestSeed();
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_TESTING_SEED_H_

@@ -1,6 +1,6 @@
 #include "ir/testing/sources.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 OpId AddInput(GraphBuilder& builder, const std::string& name, const Shape& shape, DType dtype) {
   return builder.Add(OpKind::kInput, {},
@@ -11,4 +11,4 @@ OpId AddParameter(GraphBuilder& builder, const std::string& name, const Shape& s
   return builder.Add(OpKind::kParameter, {}, {{attribute::kShape, shape}}, name);
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -7,7 +7,7 @@
 #include "ir/graph/graph.h"
 #include "ir/graph/ops/builder.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 // An input whose data has its name.
 OpId AddInput(GraphBuilder& builder, const std::string& name, const Shape& shape, DType dtype = DType::kF32);
@@ -15,6 +15,6 @@ OpId AddInput(GraphBuilder& builder, const std::string& name, const Shape& shape
 // A parameter with the initial values of the op's defaults.
 OpId AddParameter(GraphBuilder& builder, const std::string& name, const Shape& shape);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_TESTING_SOURCES_H_

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 using Ints = std::vector<int64_t>;
@@ -174,4 +174,4 @@ OpId ValueMaker::Tamed(OpId value) {
   return Add(OpKind::kScale, {value}, {{attribute::kFactor, 2 / largest}});
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -12,7 +12,7 @@
 #include "ir/graph/ops/samples.h"
 #include "ir/tensor/types/tensor.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 // Values are computed along the way, on one choice of sources, so that they can be kept tame: a chain of random ops
 // would soon reach infinity.
@@ -62,6 +62,6 @@ class ValueMaker {
   IdVector<OpId, Tensor> values_;
 };
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_TESTING_VALUE_MAKER_H_

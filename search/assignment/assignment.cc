@@ -2,9 +2,10 @@
 
 #include <algorithm>
 
-namespace cleave {
+namespace cleave::search {
 
-Assignment::Assignment(const GraphFacts& facts, const Mesh& mesh, AssignmentOptions options, const OpDemands& demands)
+Assignment::Assignment(const GraphFacts& facts, const ir::Mesh& mesh, AssignmentOptions options,
+                       const OpDemands& demands)
     : facts_(facts),
       options_(std::move(options)),
       pinned_(demands),
@@ -22,11 +23,11 @@ Assignment::Assignment(const GraphFacts& facts, const Mesh& mesh, AssignmentOpti
     chosen_[op] = Intern(op, *demand.strategy);
     fixed_[op] = 1;
   }
-  for (const Op& op : facts.graph->ops) {
+  for (const ir::Op& op : facts.graph->ops) {
     quiet_[op.id] = !facts.priced[op.id] || facts.updated_parameters[op.id] != op.id;
     cost_.price += table_.LocalPrice(op.id, chosen_[op.id]);
   }
-  for (const Op& op : facts.graph->ops) {
+  for (const ir::Op& op : facts.graph->ops) {
     Touch(op.id);
     if (facts.roles[op.id] == Role::kParameter || facts.roles[op.id] == Role::kCopy) DeriveStorage(op.id);
     Follow(op.id);
@@ -35,28 +36,28 @@ Assignment::Assignment(const GraphFacts& facts, const Mesh& mesh, AssignmentOpti
   journal_.clear();
 }
 
-std::vector<OpId> Assignment::OpenOps() const {
-  std::vector<OpId> open;
-  for (OpId op : facts_.set_ops) {
+std::vector<ir::OpId> Assignment::OpenOps() const {
+  std::vector<ir::OpId> open;
+  for (ir::OpId op : facts_.set_ops) {
     if (!fixed_[op]) open.push_back(op);
   }
   return open;
 }
 
-const Layout& Assignment::seen(OpId op) const { return table_.layout(seen_index(op)); }
+const ir::Layout& Assignment::seen(ir::OpId op) const { return table_.layout(seen_index(op)); }
 
-std::optional<Layout> Assignment::demanded_output(OpId op) const {
+std::optional<ir::Layout> Assignment::demanded_output(ir::OpId op) const {
   if (outputs_[op] < 0) return std::nullopt;
   return table_.layout(outputs_[op]);
 }
 
-void Assignment::Touch(OpId op) {
+void Assignment::Touch(ir::OpId op) {
   if (is_dirty_[op] || (quiet_[op] && facts_.inner_groups[op].empty())) return;
   is_dirty_[op] = 1;
   dirty_.push_back(op);
 }
 
-void Assignment::Choose(OpId op, int strategy) {
+void Assignment::Choose(ir::OpId op, int strategy) {
   if (chosen_[op] == strategy) return;
   journal_.push_back({.op = op, .strategy = chosen_[op], .cost = {}, .total = cost_, .is_cost = false});
   cost_.price += table_.LocalPrice(op, strategy) - table_.LocalPrice(op, chosen_[op]);
@@ -66,7 +67,7 @@ void Assignment::Choose(OpId op, int strategy) {
   if (facts_.roles[op] == Role::kInherits && !facts_.inner_groups[facts_.op(op).inherits->op].empty()) {
     Touch(facts_.op(op).inherits->op);
   }
-  for (OpId input : facts_.op(op).inputs) Touch(input);
+  for (ir::OpId input : facts_.op(op).inputs) Touch(input);
   Follow(op);
 }
 
@@ -91,7 +92,7 @@ void Assignment::ReleasePrices() {
 
 void Assignment::Settle() {
   if (holds_prices_) return;
-  for (OpId op : dirty_) {
+  for (ir::OpId op : dirty_) {
     is_dirty_[op] = 0;
     const Cost price = PriceValue(op);
     if (price == value_costs_[op]) continue;
@@ -115,8 +116,8 @@ void Assignment::Rollback(int mark) {
   }
 }
 
-std::vector<OpId> Assignment::RecordedSince(int mark, bool is_cost) const {
-  std::vector<OpId> ops;
+std::vector<ir::OpId> Assignment::RecordedSince(int mark, bool is_cost) const {
+  std::vector<ir::OpId> ops;
   for (size_t i = static_cast<size_t>(mark); i < journal_.size(); ++i) {
     if (journal_[i].is_cost == is_cost) ops.push_back(journal_[i].op);
   }
@@ -125,35 +126,35 @@ std::vector<OpId> Assignment::RecordedSince(int mark, bool is_cost) const {
   return ops;
 }
 
-bool Assignment::IsDecided(OpId op) const {
-  const Op& self = facts_.op(op);
+bool Assignment::IsDecided(ir::OpId op) const {
+  const ir::Op& self = facts_.op(op);
   if (facts_.roles[op] == Role::kInherits) return decided_[self.inherits->op];
   if (facts_.roles[op] == Role::kSum && self.gradient_of.has_value()) return decided_[*self.gradient_of];
   return decided_[op];
 }
 
-void Assignment::SetDecided(OpId op, bool decided) {
+void Assignment::SetDecided(ir::OpId op, bool decided) {
   decided_[op] = decided ? 1 : 0;
-  const auto touch = [&](OpId id) {
+  const auto touch = [&](ir::OpId id) {
     Touch(id);
-    for (OpId input : facts_.op(id).inputs) Touch(input);
+    for (ir::OpId input : facts_.op(id).inputs) Touch(input);
   };
   touch(op);
-  for (OpId heir : facts_.inheritors[op]) touch(heir);
-  for (OpId sum : facts_.sums[op]) touch(sum);
+  for (ir::OpId heir : facts_.inheritors[op]) touch(heir);
+  for (ir::OpId sum : facts_.sums[op]) touch(sum);
   Settle();
 }
 
 // The least that a partial sum costs, whoever reads it: a reduce-scatter into some dimension, or an all-reduce.
-Cost Assignment::Resolve(OpId value) {
+Cost Assignment::Resolve(ir::OpId value) {
   RedistributionPrices& prices = table_.prices();
-  const Layout& layout = produced(value);
+  const ir::Layout& layout = produced(value);
   if (!layout.is_partial() || !facts_.priced[value]) return {};
   std::optional<Cost> least;
   for (size_t d = 0; d <= layout.dimensions.size(); ++d) {
-    Layout resolved{.dimensions = layout.dimensions, .partial = {}};
+    ir::Layout resolved{.dimensions = layout.dimensions, .partial = {}};
     if (d < layout.dimensions.size()) {
-      for (AxisId axis : layout.PartialAxes()) resolved.dimensions[d].push_back(axis);
+      for (ir::AxisId axis : layout.PartialAxes()) resolved.dimensions[d].push_back(axis);
     }
     const std::optional<Cost> price = prices.Price(table_.type(value), produced_index(value), prices.Intern(resolved));
     if (price.has_value() && (!least.has_value() || Cheaper(*price, *least))) least = price;
@@ -161,27 +162,27 @@ Cost Assignment::Resolve(OpId value) {
   return least.value_or(Cost{});
 }
 
-Cost Assignment::PriceValue(OpId value) {
+Cost Assignment::PriceValue(ir::OpId value) {
   if (!IsDecided(value)) return {};
   const Cost inside = PriceInside(value);
   return quiet_[value] ? inside : inside + PriceMoves(value);
 }
 
-Cost Assignment::PriceInside(OpId root) {
-  const std::vector<OpId>& group = facts_.inner_groups[root];
+Cost Assignment::PriceInside(ir::OpId root) {
+  const std::vector<ir::OpId>& group = facts_.inner_groups[root];
   if (group.empty()) return {};
   std::vector<int> strategies;
-  for (OpId member : group) strategies.push_back(chosen_[member]);
+  for (ir::OpId member : group) strategies.push_back(chosen_[member]);
   const auto [found, is_new] = inner_costs_.emplace(std::pair(facts_.inner_kinds[root], std::move(strategies)), Cost{});
   if (is_new) {
     work_ += options_.tuning.lookups_per_inner_form;
     found->second = InnerCost(
-        facts_, group, [this](OpId op) -> const Strategy& { return strategy(op); }, table_.prices());
+        facts_, group, [this](ir::OpId op) -> const ir::Strategy& { return strategy(op); }, table_.prices());
   }
   return found->second;
 }
 
-Cost Assignment::PriceMoves(OpId value) {
+Cost Assignment::PriceMoves(ir::OpId value) {
   const double g = options_.gradient_weight;
   demands_.clear();
   bool read = false;
@@ -196,25 +197,25 @@ Cost Assignment::PriceMoves(OpId value) {
   return table_.prices().Serve(table_.type(value), produced_index(value), demands_);
 }
 
-double Assignment::LocalPriceOf(OpId op) {
+double Assignment::LocalPriceOf(ir::OpId op) {
   double price = table_.LocalPrice(op, chosen_[op]);
-  for (OpId heir : facts_.inheritors[op]) price += table_.LocalPrice(heir, chosen_[heir]);
+  for (ir::OpId heir : facts_.inheritors[op]) price += table_.LocalPrice(heir, chosen_[heir]);
   return price;
 }
 
-Cost Assignment::CostAround(OpId op) {
-  std::vector<OpId> values = {op};
-  const auto add = [&](OpId id) {
+Cost Assignment::CostAround(ir::OpId op) {
+  std::vector<ir::OpId> values = {op};
+  const auto add = [&](ir::OpId id) {
     if (std::find(values.begin(), values.end(), id) == values.end()) values.push_back(id);
   };
-  for (OpId input : facts_.op(op).inputs) add(input);
-  for (OpId heir : facts_.inheritors[op]) {
+  for (ir::OpId input : facts_.op(op).inputs) add(input);
+  for (ir::OpId heir : facts_.inheritors[op]) {
     add(heir);
-    for (OpId input : facts_.op(heir).inputs) add(input);
+    for (ir::OpId input : facts_.op(heir).inputs) add(input);
   }
   Cost total{.price = LocalPriceOf(op)};
-  for (OpId value : values) total = total + value_costs_[value];
+  for (ir::OpId value : values) total = total + value_costs_[value];
   return total;
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

@@ -30,55 +30,55 @@
 #include "search/cost/redistribution_prices.h"
 #include "search/tuning/tuning.h"
 
-namespace cleave {
+namespace cleave::search {
 
 // What a pin demands of one op.
 struct OpDemand {
-  std::optional<Strategy> strategy;  // Of an op; of a source, its storage.
-  std::optional<Layout> output;      // What consumers see.
+  std::optional<ir::Strategy> strategy;  // Of an op; of a source, its storage.
+  std::optional<ir::Layout> output;      // What consumers see.
 
   bool operator==(const OpDemand&) const = default;
 };
 
 // Of the ops of which something is demanded.
-using OpDemands = std::map<OpId, OpDemand>;
+using OpDemands = std::map<ir::OpId, OpDemand>;
 
 struct AssignmentOptions {
   double gradient_weight = 0.1;
   // The layout in which data inputs lie; nullopt: as they are read.
-  std::optional<DatasetLayout> dataset;
+  std::optional<ir::DatasetLayout> dataset;
   Prices prices = {};
   SearchTuning tuning = {};
 };
 
 struct Change {
-  OpId op;
-  Strategy strategy;
+  ir::OpId op;
+  ir::Strategy strategy;
 };
 
 // The same with the strategy by its number in the assignment.
 struct IndexedChange {
-  OpId op;
+  ir::OpId op;
   int strategy = 0;
 };
 
 class Assignment {
  public:
   // Everything replicated but what `demands` fixes. `facts` outlives the assignment.
-  Assignment(const GraphFacts& facts, const Mesh& mesh, AssignmentOptions options, const OpDemands& demands);
+  Assignment(const GraphFacts& facts, const ir::Mesh& mesh, AssignmentOptions options, const OpDemands& demands);
 
   // Sets forward products and light ops; ops that a demand fixes are skipped.
   void Apply(const std::vector<Change>& changes);
   void Apply(const std::vector<IndexedChange>& changes);
 
   // The number of `op`'s strategy, and of another one that it could have.
-  int index(OpId op) const { return chosen_[op]; }
-  int Intern(OpId op, const Strategy& strategy) { return table_.Intern(op, strategy); }
-  LayoutIndex output_index(OpId op, int strategy) const { return table_.output(op, strategy); }
-  LayoutIndex input_index(OpId op, int strategy, int input) const { return table_.input(op, strategy, input); }
+  int index(ir::OpId op) const { return chosen_[op]; }
+  int Intern(ir::OpId op, const ir::Strategy& strategy) { return table_.Intern(op, strategy); }
+  LayoutIndex output_index(ir::OpId op, int strategy) const { return table_.output(op, strategy); }
+  LayoutIndex input_index(ir::OpId op, int strategy, int input) const { return table_.input(op, strategy, input); }
 
   // StrategyTable::CutLike of op's present strategy.
-  int CutLike(OpId op, int slot, LayoutIndex layout, AxisId axis) {
+  int CutLike(ir::OpId op, int slot, LayoutIndex layout, ir::AxisId axis) {
     return table_.CutLike(op, chosen_[op], slot, layout, axis);
   }
 
@@ -90,8 +90,8 @@ class Assignment {
   int mark() const { return static_cast<int>(journal_.size()); }
   void Rollback(int mark);
   // What was done since then: values priced anew, and ops whose strategy was set. Each once, in program order.
-  std::vector<OpId> PricedSince(int mark) const { return RecordedSince(mark, /*is_cost=*/true); }
-  std::vector<OpId> SetSince(int mark) const { return RecordedSince(mark, /*is_cost=*/false); }
+  std::vector<ir::OpId> PricedSince(int mark) const { return RecordedSince(mark, /*is_cost=*/true); }
+  std::vector<ir::OpId> SetSince(int mark) const { return RecordedSince(mark, /*is_cost=*/false); }
 
   const Cost& cost() const { return cost_; }
   // How many strategies were set so far, and what it took to price them: a measure of time that is the same on every
@@ -99,79 +99,79 @@ class Assignment {
   int64_t work() const { return work_ + table_.prices().work(); }
   // What the redistributions of this op's value cost, and those inside of the distributed forms of the op and its
   // heirs.
-  const Cost& value_cost(OpId op) const { return value_costs_[op]; }
+  const Cost& value_cost(ir::OpId op) const { return value_costs_[op]; }
   // What an op and the backward ops that inherit from it cost by themselves.
-  double LocalPriceOf(OpId op);
+  double LocalPriceOf(ir::OpId op);
   // The same and what they cause: the redistributions of what they read and make.
-  Cost CostAround(OpId op);
+  Cost CostAround(ir::OpId op);
 
-  bool fixed(OpId op) const { return fixed_[op]; }
+  bool fixed(ir::OpId op) const { return fixed_[op]; }
   // The ops that a search sets and no demand fixes, in program order.
-  std::vector<OpId> OpenOps() const;
-  const Strategy& strategy(OpId op) const { return table_.strategy(op, chosen_[op]); }
-  const Layout& produced(OpId op) const { return table_.layout(produced_index(op)); }
+  std::vector<ir::OpId> OpenOps() const;
+  const ir::Strategy& strategy(ir::OpId op) const { return table_.strategy(op, chosen_[op]); }
+  const ir::Layout& produced(ir::OpId op) const { return table_.layout(produced_index(op)); }
   // What consumers see: a demanded output, or what is produced.
-  const Layout& seen(OpId op) const;
-  LayoutIndex seen_index(OpId op) const { return outputs_[op] >= 0 ? outputs_[op] : produced_index(op); }
-  const Layout& wanted(OpId op, int input) const { return table_.layout(wanted_index(op, input)); }
-  std::optional<Layout> demanded_output(OpId op) const;
+  const ir::Layout& seen(ir::OpId op) const;
+  LayoutIndex seen_index(ir::OpId op) const { return outputs_[op] >= 0 ? outputs_[op] : produced_index(op); }
+  const ir::Layout& wanted(ir::OpId op, int input) const { return table_.layout(wanted_index(op, input)); }
+  std::optional<ir::Layout> demanded_output(ir::OpId op) const;
 
   const GraphFacts& facts() const { return facts_; }
-  const Mesh& mesh() const { return table_.mesh(); }
+  const ir::Mesh& mesh() const { return table_.mesh(); }
   const AssignmentOptions& options() const { return options_; }
   const OpDemands& demands() const { return pinned_; }
   StrategyTable& table() { return table_; }
 
   // While a search builds up a plan: redistributions between ops of which one is undecided are not counted. What ops
   // cost by themselves always is.
-  void SetDecided(OpId op, bool decided);
-  bool decided(OpId op) const { return decided_[op]; }
+  void SetDecided(ir::OpId op, bool decided);
+  bool decided(ir::OpId op) const { return decided_[op]; }
 
  private:
   struct Record {
-    OpId op;
+    ir::OpId op;
     int strategy = 0;  // Before the change.
     Cost cost;         // Of its value, before the change.
     Cost total;        // Of all, before the change.
     bool is_cost = false;
   };
 
-  std::vector<OpId> RecordedSince(int mark, bool is_cost) const;
-  LayoutIndex produced_index(OpId op) const { return table_.output(op, chosen_[op]); }
-  LayoutIndex wanted_index(OpId op, int input) const { return table_.input(op, chosen_[op], input); }
-  void Choose(OpId op, int strategy);
-  void Touch(OpId op);
+  std::vector<ir::OpId> RecordedSince(int mark, bool is_cost) const;
+  LayoutIndex produced_index(ir::OpId op) const { return table_.output(op, chosen_[op]); }
+  LayoutIndex wanted_index(ir::OpId op, int input) const { return table_.input(op, chosen_[op], input); }
+  void Choose(ir::OpId op, int strategy);
+  void Touch(ir::OpId op);
   void Settle();
-  void Follow(OpId changed);
-  void DeriveStorage(OpId parameter);
-  void DeriveData(OpId op);
-  void DeriveSum(OpId op);
-  bool IsDecided(OpId op) const;
-  Cost Resolve(OpId value);
-  Cost PriceValue(OpId value);
-  Cost PriceMoves(OpId value);
-  Cost PriceInside(OpId root);
+  void Follow(ir::OpId changed);
+  void DeriveStorage(ir::OpId parameter);
+  void DeriveData(ir::OpId op);
+  void DeriveSum(ir::OpId op);
+  bool IsDecided(ir::OpId op) const;
+  Cost Resolve(ir::OpId value);
+  Cost PriceValue(ir::OpId value);
+  Cost PriceMoves(ir::OpId value);
+  Cost PriceInside(ir::OpId root);
 
   const GraphFacts& facts_;
   AssignmentOptions options_;
   OpDemands pinned_;
   StrategyTable table_;
-  IdVector<OpId, int> chosen_;
-  IdVector<OpId, uint8_t> fixed_;
-  IdVector<OpId, uint8_t> decided_;
-  IdVector<OpId, LayoutIndex> outputs_;  // Demanded; -1 where none.
-  IdVector<OpId, Cost> value_costs_;
+  IdVector<ir::OpId, int> chosen_;
+  IdVector<ir::OpId, uint8_t> fixed_;
+  IdVector<ir::OpId, uint8_t> decided_;
+  IdVector<ir::OpId, LayoutIndex> outputs_;  // Demanded; -1 where none.
+  IdVector<ir::OpId, Cost> value_costs_;
   Cost cost_;
   std::vector<Record> journal_;
   int64_t work_ = 0;
   std::vector<RedistributionPrices::Demanded> demands_;  // Of the value being priced.
-  std::vector<OpId> dirty_;
-  IdVector<OpId, uint8_t> quiet_;                                            // Moving the value never costs.
+  std::vector<ir::OpId> dirty_;
+  IdVector<ir::OpId, uint8_t> quiet_;                                        // Moving the value never costs.
   absl::flat_hash_map<std::pair<int, std::vector<int>>, Cost> inner_costs_;  // (inner kind, strategies of the group).
-  IdVector<OpId, uint8_t> is_dirty_;
+  IdVector<ir::OpId, uint8_t> is_dirty_;
   bool holds_prices_ = false;
 };
 
-}  // namespace cleave
+}  // namespace cleave::search
 
 #endif  // CLEAVE_SEARCH_ASSIGNMENT_ASSIGNMENT_H_

@@ -11,22 +11,22 @@
 #include "search/sapp/choices.h"
 #include "search/testing/models.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
-Plan PlanOf(const Assignment& assignment) {
-  Plan plan{.cluster = "cpu", .mesh = assignment.mesh(), .ops = {}, .gradient_weight = 0.1, .search = {}};
-  for (const Op& op : assignment.facts().graph->ops) {
+ir::Plan PlanOf(const Assignment& assignment) {
+  ir::Plan plan{.cluster = "cpu", .mesh = assignment.mesh(), .ops = {}, .gradient_weight = 0.1, .search = {}};
+  for (const ir::Op& op : assignment.facts().graph->ops) {
     plan.ops.push_back({.strategy = assignment.strategy(op.id), .output = assignment.demanded_output(op.id)});
   }
   return plan;
 }
 
 // A random valid cut of a random op.
-Change RandomChange(const Assignment& assignment, const std::vector<OpId>& ops, std::mt19937& random) {
-  const OpId op = ops[random() % ops.size()];
+Change RandomChange(const Assignment& assignment, const std::vector<ir::OpId>& ops, std::mt19937& random) {
+  const ir::OpId op = ops[random() % ops.size()];
   const auto axes = assignment.mesh().AxisIds();
-  const AxisId axis = axes[random() % axes.size()];
+  const ir::AxisId axis = axes[random() % axes.size()];
   const std::vector<int> factors =
       FactorsFor(assignment.strategy(op), assignment.facts().rule(op), assignment.mesh(), axis);
   if (factors.empty()) return {.op = op, .strategy = Without(assignment.strategy(op), axis)};
@@ -36,17 +36,17 @@ Change RandomChange(const Assignment& assignment, const std::vector<OpId>& ops, 
 }
 
 TEST(AssignmentTest, IncrementalPriceEqualsThatOfTheWholePlan) {
-  const Graph graph = testing::SeedNetwork();
+  const ir::Graph graph = testing::SeedNetwork();
   const GraphFacts facts = FactsOf(graph);
-  const std::vector<OpId> ops = facts.set_ops;
+  const std::vector<ir::OpId> ops = facts.set_ops;
   for (unsigned seed = 1; seed <= 5; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937 random(seed);
-    Assignment assignment(facts, Mesh::OfDevices(4), {.gradient_weight = 0.1, .dataset = {}}, {});
+    Assignment assignment(facts, ir::Mesh::OfDevices(4), {.gradient_weight = 0.1, .dataset = {}}, {});
     for (int step = 0; step < 25; ++step) {
       assignment.Apply(std::vector<Change>{RandomChange(assignment, ops, random)});
-      const Plan plan = PlanOf(assignment);
-      ASSERT_EQ(VerifyPlan(graph, plan), std::vector<std::string>{});
+      const ir::Plan plan = PlanOf(assignment);
+      ASSERT_EQ(ir::VerifyPlan(graph, plan), std::vector<std::string>{});
       ASSERT_NEAR(assignment.cost().price, PlanCost(facts, plan).price, 1e-6 * assignment.cost().price + 1e-6) << step;
       ASSERT_EQ(assignment.cost().impossible, 0);
     }
@@ -54,11 +54,11 @@ TEST(AssignmentTest, IncrementalPriceEqualsThatOfTheWholePlan) {
 }
 
 TEST(AssignmentTest, TimeAndMemoryArePricedIncrementallyToo) {
-  const Graph graph = testing::Gpt({});
+  const ir::Graph graph = testing::Gpt({});
   const GraphFacts facts = FactsOf(graph);
-  const std::vector<OpId> ops = facts.set_ops;
+  const std::vector<ir::OpId> ops = facts.set_ops;
   const Cluster cluster = CpuCluster(4);
-  const Mesh mesh = MeshOfCluster(cluster);
+  const ir::Mesh mesh = MeshOfCluster(cluster);
   const Prices time = TimePrices(facts, cluster, mesh);
   for (const Prices& prices : {time, WithMemoryWeight(facts, mesh, 1e-9, time), WithMemoryWeight(facts, mesh, 2, {})}) {
     std::mt19937 random(3);
@@ -77,11 +77,11 @@ TEST(AssignmentTest, TimeAndMemoryArePricedIncrementallyToo) {
 }
 
 TEST(AssignmentTest, HeldPricesComeToTheSame) {
-  const Graph graph = testing::SeedNetwork();
+  const ir::Graph graph = testing::SeedNetwork();
   const GraphFacts facts = FactsOf(graph);
-  const std::vector<OpId> ops = facts.set_ops;
+  const std::vector<ir::OpId> ops = facts.set_ops;
   std::mt19937 random(5);
-  Assignment assignment(facts, Mesh::OfDevices(4), {.gradient_weight = 0.1, .dataset = {}}, {});
+  Assignment assignment(facts, ir::Mesh::OfDevices(4), {.gradient_weight = 0.1, .dataset = {}}, {});
   const Cost before = assignment.cost();
   assignment.HoldPrices();
   for (int step = 0; step < 20; ++step) assignment.Apply(std::vector<Change>{RandomChange(assignment, ops, random)});
@@ -93,13 +93,13 @@ TEST(AssignmentTest, HeldPricesComeToTheSame) {
 }
 
 TEST(AssignmentTest, RollbackRestoresStrategiesAndPrice) {
-  const Graph graph = testing::Gpt({});
+  const ir::Graph graph = testing::Gpt({});
   const GraphFacts facts = FactsOf(graph);
-  const std::vector<OpId> ops = facts.set_ops;
+  const std::vector<ir::OpId> ops = facts.set_ops;
   std::mt19937 random(7);
-  Assignment assignment(facts, Mesh::OfDevices(2), {.gradient_weight = 0.1, .dataset = {}}, {});
+  Assignment assignment(facts, ir::Mesh::OfDevices(2), {.gradient_weight = 0.1, .dataset = {}}, {});
   for (int step = 0; step < 20; ++step) assignment.Apply(std::vector<Change>{RandomChange(assignment, ops, random)});
-  const Plan before = PlanOf(assignment);
+  const ir::Plan before = PlanOf(assignment);
   const Cost cost = assignment.cost();
   const int mark = assignment.mark();
   for (int step = 0; step < 20; ++step) assignment.Apply(std::vector<Change>{RandomChange(assignment, ops, random)});
@@ -109,17 +109,17 @@ TEST(AssignmentTest, RollbackRestoresStrategiesAndPrice) {
 }
 
 TEST(AssignmentTest, ParametersAndUpdatesFollowTheirHeaviestReader) {
-  const Graph graph = testing::SeedNetwork();
+  const ir::Graph graph = testing::SeedNetwork();
   const GraphFacts facts = FactsOf(graph);
-  Assignment assignment(facts, Mesh::OfDevices(2), {.gradient_weight = 0.1, .dataset = {}}, {});
-  const OpId product = *graph.Find("h1");
+  Assignment assignment(facts, ir::Mesh::OfDevices(2), {.gradient_weight = 0.1, .dataset = {}}, {});
+  const ir::OpId product = *graph.Find("h1");
   assignment.Apply(std::vector<Change>{{product, testing::Letters(graph, assignment.mesh(), product, "j")}});
-  EXPECT_EQ(LayoutText(assignment.produced(*graph.Find("w1")), assignment.mesh()), "[m0, -]");
-  for (const StateUpdate& update : graph.updates) {
+  EXPECT_EQ(ir::LayoutText(assignment.produced(*graph.Find("w1")), assignment.mesh()), "[m0, -]");
+  for (const ir::StateUpdate& update : graph.updates) {
     if (graph.op(update.state).name == "w1")
       EXPECT_EQ(assignment.produced(update.value), assignment.produced(update.state));
   }
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::search

@@ -3,34 +3,34 @@
 
 #include "search/assignment/strategy_table.h"
 
-namespace cleave {
+namespace cleave::search {
 
-Strategy Without(const Strategy& strategy, AxisId axis) {
-  Strategy result = strategy;
-  for (std::vector<AxisId>& axes : result.cuts) axes.erase(std::remove(axes.begin(), axes.end(), axis), axes.end());
+ir::Strategy Without(const ir::Strategy& strategy, ir::AxisId axis) {
+  ir::Strategy result = strategy;
+  for (std::vector<ir::AxisId>& axes : result.cuts) axes.erase(std::remove(axes.begin(), axes.end(), axis), axes.end());
   result.passes.erase(std::remove_if(result.passes.begin(), result.passes.end(),
-                                     [&](const PassThrough& pass) { return pass.axis == axis; }),
+                                     [&](const ir::PassThrough& pass) { return pass.axis == axis; }),
                       result.passes.end());
   return result;
 }
 
-std::optional<Strategy> WithFactorCut(const Strategy& strategy, const Rule& rule, const Mesh& mesh, int factor,
-                                      AxisId axis, const std::vector<AxisId>& order) {
-  if (rule.factors[static_cast<size_t>(factor)].kind == FactorKind::kWhole) return std::nullopt;
-  Strategy result = strategy;
-  std::vector<AxisId>& axes = result.cuts[static_cast<size_t>(factor)];
+std::optional<ir::Strategy> WithFactorCut(const ir::Strategy& strategy, const ir::Rule& rule, const ir::Mesh& mesh,
+                                          int factor, ir::AxisId axis, const std::vector<ir::AxisId>& order) {
+  if (rule.factors[static_cast<size_t>(factor)].kind == ir::FactorKind::kWhole) return std::nullopt;
+  ir::Strategy result = strategy;
+  std::vector<ir::AxisId>& axes = result.cuts[static_cast<size_t>(factor)];
   const auto own = std::find(order.begin(), order.end(), axis);
-  const auto place = std::find_if(axes.begin(), axes.end(), [&](AxisId other) {
+  const auto place = std::find_if(axes.begin(), axes.end(), [&](ir::AxisId other) {
     return own != order.end() && std::find(own, order.end(), other) != order.end();
   });
   axes.insert(place, axis);
-  if (!VerifyStrategy(result, rule, mesh).ok()) return std::nullopt;
+  if (!ir::VerifyStrategy(result, rule, mesh).ok()) return std::nullopt;
   return result;
 }
 
-std::optional<Strategy> WithDimensionCut(const Strategy& strategy, const Rule& rule, const Mesh& mesh,
-                                         const std::vector<FactorList>& dimensions, size_t dimension, AxisId axis,
-                                         const std::vector<AxisId>& order) {
+std::optional<ir::Strategy> WithDimensionCut(const ir::Strategy& strategy, const ir::Rule& rule, const ir::Mesh& mesh,
+                                             const std::vector<ir::FactorList>& dimensions, size_t dimension,
+                                             ir::AxisId axis, const std::vector<ir::AxisId>& order) {
   for (int factor : dimensions[dimension]) {
     const int64_t pieces = mesh.Size(strategy.cuts[static_cast<size_t>(factor)]);
     const bool exhausted = pieces >= rule.factors[static_cast<size_t>(factor)].size;
@@ -40,25 +40,25 @@ std::optional<Strategy> WithDimensionCut(const Strategy& strategy, const Rule& r
   return std::nullopt;
 }
 
-int DimensionCutBy(const Layout& layout, AxisId axis) {
+int DimensionCutBy(const ir::Layout& layout, ir::AxisId axis) {
   for (size_t d = 0; d < layout.dimensions.size(); ++d) {
-    const std::vector<AxisId>& axes = layout.dimensions[d];
+    const std::vector<ir::AxisId>& axes = layout.dimensions[d];
     if (std::find(axes.begin(), axes.end(), axis) != axes.end()) return static_cast<int>(d);
   }
   return -1;
 }
 
-Strategy StrategyFromDimensions(const Layout& layout, const std::vector<FactorList>& dimensions, const Rule& rule,
-                                const Mesh& mesh) {
-  Strategy strategy = Strategy::Replicated(rule);
+ir::Strategy StrategyFromDimensions(const ir::Layout& layout, const std::vector<ir::FactorList>& dimensions,
+                                    const ir::Rule& rule, const ir::Mesh& mesh) {
+  ir::Strategy strategy = ir::Strategy::Replicated(rule);
   for (size_t d = 0; d < dimensions.size(); ++d) {
-    for (AxisId axis : layout.dimensions[d]) {
+    for (ir::AxisId axis : layout.dimensions[d]) {
       for (int factor : dimensions[d]) {
-        const Factor& at = rule.factors[static_cast<size_t>(factor)];
-        if (at.kind == FactorKind::kWhole) break;
+        const ir::Factor& at = rule.factors[static_cast<size_t>(factor)];
+        if (at.kind == ir::FactorKind::kWhole) break;
         const bool exhausted = mesh.Size(strategy.cuts[static_cast<size_t>(factor)]) >= at.size;
         if (exhausted && factor != dimensions[d].back()) continue;
-        absl::StatusOr<Strategy> next = WithCut(strategy, rule, mesh, factor, axis);
+        absl::StatusOr<ir::Strategy> next = ir::WithCut(strategy, rule, mesh, factor, axis);
         if (next.ok()) strategy = *std::move(next);
         break;
       }
@@ -67,4 +67,4 @@ Strategy StrategyFromDimensions(const Layout& layout, const std::vector<FactorLi
   return strategy;
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

@@ -9,17 +9,18 @@
 
 #include "search/assignment/assignment.h"
 
-namespace cleave {
+namespace cleave::search {
 
-void Assignment::Follow(OpId changed) {
-  for (OpId heir : facts_.inheritors[changed]) Choose(heir, table_.Inherited(heir, chosen_[changed]));
-  for (OpId parameter : facts_.led[changed]) DeriveStorage(parameter);
-  for (OpId input : facts_.op(changed).inputs) {
+void Assignment::Follow(ir::OpId changed) {
+  for (ir::OpId heir : facts_.inheritors[changed]) Choose(heir, table_.Inherited(heir, chosen_[changed]));
+  for (ir::OpId parameter : facts_.led[changed]) DeriveStorage(parameter);
+  for (ir::OpId input : facts_.op(changed).inputs) {
     const Role role = facts_.roles[input];
     if (role == Role::kData || role == Role::kInput) DeriveData(input);
   }
-  for (OpId member : facts_.update_groups[changed]) Choose(member, table_.LyingLike(member, produced_index(changed)));
-  for (OpId sum : facts_.sums[changed]) DeriveSum(sum);
+  for (ir::OpId member : facts_.update_groups[changed])
+    Choose(member, table_.LyingLike(member, produced_index(changed)));
+  for (ir::OpId sum : facts_.sums[changed]) DeriveSum(sum);
   for (const Read& read : facts_.reads[changed]) {
     const Role role = facts_.roles[read.reader];
     if (role == Role::kSum) DeriveSum(read.reader);
@@ -29,17 +30,17 @@ void Assignment::Follow(OpId changed) {
   if (facts_.roles[changed] == Role::kSum) DeriveSum(changed);
 }
 
-void Assignment::DeriveStorage(OpId parameter) {
+void Assignment::DeriveStorage(ir::OpId parameter) {
   const Read& leader = facts_.leaders[parameter];
   if (fixed_[parameter] || leader.reader == parameter) return;
   Choose(parameter, table_.LyingLike(parameter, wanted_index(leader.reader, leader.input)));
 }
 
-void Assignment::DeriveData(OpId op) {
+void Assignment::DeriveData(ir::OpId op) {
   if (fixed_[op]) return;
   if (options_.dataset.has_value()) {
     if (facts_.roles[op] == Role::kInput) {
-      Choose(op, *options_.dataset == DatasetLayout::kDataParallel ? table_.BatchCut(op) : 0);
+      Choose(op, *options_.dataset == ir::DatasetLayout::kDataParallel ? table_.BatchCut(op) : 0);
     } else if (!facts_.op(op).inputs.empty()) {
       Choose(op, table_.DataFrom(op, seen_index(facts_.op(op).inputs[0])));
     }
@@ -50,12 +51,12 @@ void Assignment::DeriveData(OpId op) {
   if (!wanted.empty()) Choose(op, table_.Data(op, wanted));
 }
 
-void Assignment::DeriveSum(OpId op) {
+void Assignment::DeriveSum(ir::OpId op) {
   std::vector<LayoutIndex> inputs;
-  for (OpId input : facts_.op(op).inputs) inputs.push_back(seen_index(input));
+  for (ir::OpId input : facts_.op(op).inputs) inputs.push_back(seen_index(input));
   // An inner sum of a chain is the gradient of no value. It lies like the sum to which it is added in the end.
-  const std::optional<OpId>& value = facts_.op(facts_.whole_sums[op]).gradient_of;
+  const std::optional<ir::OpId>& value = facts_.op(facts_.whole_sums[op]).gradient_of;
   Choose(op, table_.Sum(op, inputs, value.has_value() ? std::optional(seen_index(*value)) : std::nullopt));
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

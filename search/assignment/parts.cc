@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 // A value's redistributions by the weight that they have.
@@ -12,7 +12,7 @@ struct ValueParts {
   double gradient = 0;
 };
 
-ValueParts MovesOf(Assignment& assignment, OpId value) {
+ValueParts MovesOf(Assignment& assignment, ir::OpId value) {
   const GraphFacts& facts = assignment.facts();
   StrategyTable& table = assignment.table();
   const double g = assignment.options().gradient_weight;
@@ -26,7 +26,7 @@ ValueParts MovesOf(Assignment& assignment, OpId value) {
   if (assignment.demanded_output(value).has_value()) demand(assignment.seen_index(value), own ? g : 1, own);
   for (const Read& read : facts.reads[value]) {
     const LayoutIndex wanted = assignment.input_index(read.reader, assignment.index(read.reader), read.input);
-    demand(wanted, ReadWeight(facts, value, read.reader, g), own || facts.op(read.reader).phase == Phase::kUpdate);
+    demand(wanted, ReadWeight(facts, value, read.reader, g), own || facts.op(read.reader).phase == ir::Phase::kUpdate);
   }
   const LayoutIndex produced = assignment.output_index(value, assignment.index(value));
   return {.full = table.prices().Serve(table.type(value), produced, full).price,
@@ -34,30 +34,32 @@ ValueParts MovesOf(Assignment& assignment, OpId value) {
 }
 
 // Whether anything that the value is moved for has the gradient weight.
-bool HasGradientWeight(const GraphFacts& facts, OpId value) {
+bool HasGradientWeight(const GraphFacts& facts, ir::OpId value) {
   const std::vector<Read>& reads = facts.reads[value];
   return facts.gradient[value] != 0 || std::any_of(reads.begin(), reads.end(), [&](const Read& read) {
-           return facts.op(read.reader).phase == Phase::kUpdate;
+           return facts.op(read.reader).phase == ir::Phase::kUpdate;
          });
 }
 
-bool Contains(const std::vector<OpId>& ops, OpId op) { return std::find(ops.begin(), ops.end(), op) != ops.end(); }
+bool Contains(const std::vector<ir::OpId>& ops, ir::OpId op) {
+  return std::find(ops.begin(), ops.end(), op) != ops.end();
+}
 
 }  // namespace
 
-CostParts PartsAround(Assignment& assignment, OpId op) {
+ir::CostParts PartsAround(Assignment& assignment, ir::OpId op) {
   const GraphFacts& facts = assignment.facts();
-  std::vector<OpId> values = {op};
-  const auto add = [&](OpId id) {
+  std::vector<ir::OpId> values = {op};
+  const auto add = [&](ir::OpId id) {
     if (!Contains(values, id)) values.push_back(id);
   };
-  for (OpId input : facts.op(op).inputs) add(input);
-  for (OpId heir : facts.inheritors[op]) {
+  for (ir::OpId input : facts.op(op).inputs) add(input);
+  for (ir::OpId heir : facts.inheritors[op]) {
     add(heir);
-    for (OpId input : facts.op(heir).inputs) add(input);
+    for (ir::OpId input : facts.op(heir).inputs) add(input);
   }
-  CostParts parts{.inside = assignment.LocalPriceOf(op)};
-  for (OpId value : values) {
+  ir::CostParts parts{.inside = assignment.LocalPriceOf(op)};
+  for (ir::OpId value : values) {
     const Cost& cost = assignment.value_cost(value);
     parts.collectives += cost.collectives;
     if (cost.price == 0) continue;
@@ -72,14 +74,14 @@ CostParts PartsAround(Assignment& assignment, OpId op) {
   return parts;
 }
 
-double GradientPart(Assignment& assignment, const std::vector<OpId>& values) {
+double GradientPart(Assignment& assignment, const std::vector<ir::OpId>& values) {
   const GraphFacts& facts = assignment.facts();
   double part = 0;
-  for (OpId value : values) {
+  for (ir::OpId value : values) {
     if (assignment.value_cost(value).price == 0 || !facts.priced[value] || !HasGradientWeight(facts, value)) continue;
     part += MovesOf(assignment, value).gradient;
   }
   return part;
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

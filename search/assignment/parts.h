@@ -7,15 +7,15 @@
 #include "ir/sharding/plan/plan.h"
 #include "search/assignment/assignment.h"
 
-namespace cleave {
+namespace cleave::search {
 
 // The parts of `assignment.CostAround(op)`: they sum to its price.
-CostParts PartsAround(Assignment& assignment, OpId op);
+ir::CostParts PartsAround(Assignment& assignment, ir::OpId op);
 
 // What of the price of `values` has the gradient weight. Prices are linear in that weight, this part is proportional to
 // it.
-double GradientPart(Assignment& assignment, const std::vector<OpId>& values);
+double GradientPart(Assignment& assignment, const std::vector<ir::OpId>& values);
 
-}  // namespace cleave
+}  // namespace cleave::search
 
 #endif  // CLEAVE_SEARCH_ASSIGNMENT_PARTS_H_

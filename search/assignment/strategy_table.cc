@@ -2,17 +2,17 @@
 
 #include <algorithm>
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 // A strategy as numbers: per factor its axes and -1, then the passes.
-std::vector<int> KeyOf(const Strategy& strategy) {
+std::vector<int> KeyOf(const ir::Strategy& strategy) {
   std::vector<int> key;
-  for (const std::vector<AxisId>& axes : strategy.cuts) {
-    for (AxisId axis : axes) key.push_back(axis.value());
+  for (const std::vector<ir::AxisId>& axes : strategy.cuts) {
+    for (ir::AxisId axis : axes) key.push_back(axis.value());
     key.push_back(-1);
   }
-  for (const PassThrough& pass : strategy.passes) {
+  for (const ir::PassThrough& pass : strategy.passes) {
     key.push_back(pass.axis.value());
     key.push_back(pass.group);
   }
@@ -20,10 +20,10 @@ std::vector<int> KeyOf(const Strategy& strategy) {
 }
 
 // What two layouts of one tensor have in common: per dimension the longest common beginning.
-void Meet(const Layout& other, Layout& layout) {
+void Meet(const ir::Layout& other, ir::Layout& layout) {
   layout.partial.clear();
   for (size_t d = 0; d < layout.dimensions.size(); ++d) {
-    std::vector<AxisId>& axes = layout.dimensions[d];
+    std::vector<ir::AxisId>& axes = layout.dimensions[d];
     size_t common = 0;
     while (common < axes.size() && common < other.dimensions[d].size() && axes[common] == other.dimensions[d][common]) {
       ++common;
@@ -34,11 +34,11 @@ void Meet(const Layout& other, Layout& layout) {
 
 }  // namespace
 
-Layout CutByBatch(const Shape& shape, const Mesh& mesh) {
-  Layout layout = Layout::Replicated(static_cast<int>(shape.size()));
+ir::Layout CutByBatch(const ir::Shape& shape, const ir::Mesh& mesh) {
+  ir::Layout layout = ir::Layout::Replicated(static_cast<int>(shape.size()));
   if (shape.empty()) return layout;
   int64_t pieces = 1;
-  for (AxisId axis : mesh.AxisIds()) {
+  for (ir::AxisId axis : mesh.AxisIds()) {
     if (pieces * mesh.axis(axis).size > shape[0]) continue;
     pieces *= mesh.axis(axis).size;
     layout.dimensions[0].push_back(axis);
@@ -46,7 +46,7 @@ Layout CutByBatch(const Shape& shape, const Mesh& mesh) {
   return layout;
 }
 
-StrategyTable::StrategyTable(const GraphFacts& facts, const Mesh& mesh, LayoutRelaxation relaxation, Prices paid,
+StrategyTable::StrategyTable(const GraphFacts& facts, const ir::Mesh& mesh, LayoutRelaxation relaxation, Prices paid,
                              const SearchTuning& tuning)
     : facts_(facts),
       paid_(std::move(paid)),
@@ -57,71 +57,73 @@ StrategyTable::StrategyTable(const GraphFacts& facts, const Mesh& mesh, LayoutRe
       entries_(facts.rules.size()),
       entry_index_(facts.rules.size()) {
   std::map<std::tuple<int, int, std::vector<int>>, int> kinds;
-  for (const Op& op : facts.graph->ops) {
+  for (const ir::Op& op : facts.graph->ops) {
     types_[op.id] = prices_.Intern(op.type);
     if (paid_.local != nullptr) local_kinds_[op.id] = paid_.local_kind(op.id);
-    Intern(op.id, Strategy::Replicated(facts.rule(op.id)));
+    Intern(op.id, ir::Strategy::Replicated(facts.rule(op.id)));
     if (facts.roles[op.id] != Role::kInherits) continue;
     const std::tuple key(facts.rule_of[op.id], facts.rule_of[op.inherits->op], op.inherits->factors);
     inheritance_kinds_[op.id] = kinds.emplace(key, static_cast<int>(kinds.size())).first->second;
   }
 }
 
-int StrategyTable::Intern(OpId op, const Strategy& strategy) {
+int StrategyTable::Intern(ir::OpId op, const ir::Strategy& strategy) {
   const auto rule_index = static_cast<size_t>(facts_.rule_of[op]);
   std::deque<Entry>& entries = entries_[rule_index];
   const auto [found, is_new] = entry_index_[rule_index].emplace(KeyOf(strategy), static_cast<int>(entries.size()));
   if (is_new) {
-    const Rule& rule = facts_.rules[rule_index];
-    Entry entry{.strategy = strategy, .inputs = {}, .output = prices_.Intern(OutputLayout(strategy, rule))};
+    const ir::Rule& rule = facts_.rules[rule_index];
+    Entry entry{.strategy = strategy, .inputs = {}, .output = prices_.Intern(ir::OutputLayout(strategy, rule))};
     for (size_t i = 0; i < rule.inputs.size(); ++i) {
-      entry.inputs.push_back(prices_.Intern(InputLayout(strategy, rule, static_cast<int>(i))));
+      entry.inputs.push_back(prices_.Intern(ir::InputLayout(strategy, rule, static_cast<int>(i))));
     }
     entries.push_back(std::move(entry));
   }
   return found->second;
 }
 
-double StrategyTable::LocalPrice(OpId op, int index) {
+double StrategyTable::LocalPrice(ir::OpId op, int index) {
   if (local_kinds_[op] == 0) return 0;
   const auto [found, is_new] = local_prices_.emplace(std::tuple(facts_.rule_of[op], local_kinds_[op], index), 0);
   if (is_new) found->second = paid_.local(op, strategy(op, index));
   return found->second;
 }
 
-int StrategyTable::Inherited(OpId heir, int forward) {
+int StrategyTable::Inherited(ir::OpId heir, int forward) {
   const std::pair<int, int> key(inheritance_kinds_[heir], forward);
   if (const auto found = inherited_.find(key); found != inherited_.end()) return found->second;
-  const Inheritance& inheritance = *facts_.op(heir).inherits;
-  const Strategy own = InheritStrategy(strategy(inheritance.op, forward), inheritance, facts_.rule(heir), mesh());
+  const ir::Inheritance& inheritance = *facts_.op(heir).inherits;
+  const ir::Strategy own =
+      ir::InheritStrategy(strategy(inheritance.op, forward), inheritance, facts_.rule(heir), mesh());
   const int index = Intern(heir, own);
   inherited_.emplace(key, index);
   return index;
 }
 
-int StrategyTable::LyingLike(OpId op, LayoutIndex layout) {
+int StrategyTable::LyingLike(ir::OpId op, LayoutIndex layout) {
   const std::pair<int, int> key(facts_.rule_of[op], layout);
   if (const auto found = lying_like_.find(key); found != lying_like_.end()) return found->second;
-  const Rule& rule = facts_.rule(op);
+  const ir::Rule& rule = facts_.rule(op);
   const int index = Intern(op, StrategyFromDimensions(prices_.layout(layout), rule.output, rule, mesh()));
   lying_like_.emplace(key, index);
   return index;
 }
 
-int StrategyTable::PassingThrough(OpId op, LayoutIndex layout_index) {
+int StrategyTable::PassingThrough(ir::OpId op, LayoutIndex layout_index) {
   const std::pair<int, int> key(facts_.rule_of[op], layout_index);
   if (const auto found = passing_.find(key); found != passing_.end()) return found->second;
-  const Rule& rule = facts_.rule(op);
-  const Layout& like = prices_.layout(layout_index);
+  const ir::Rule& rule = facts_.rule(op);
+  const ir::Layout& like = prices_.layout(layout_index);
   std::vector<int> all_inputs;
   for (size_t i = 0; i < rule.inputs.size(); ++i) all_inputs.push_back(static_cast<int>(i));
   const auto group = std::find(rule.linear.begin(), rule.linear.end(), all_inputs);
-  const bool only_sums = std::all_of(like.partial.begin(), like.partial.end(),
-                                     [](const PartialAxis& partial) { return partial.reduction == Reduction::kSum; });
+  const bool only_sums = std::all_of(like.partial.begin(), like.partial.end(), [](const ir::PartialAxis& partial) {
+    return partial.reduction == ir::Reduction::kSum;
+  });
   int index = -1;
   if (!like.is_partial() || (group != rule.linear.end() && only_sums)) {
-    Strategy own = StrategyFromDimensions(like, rule.inputs[0], rule, mesh());
-    for (const PartialAxis& partial : like.partial) {
+    ir::Strategy own = StrategyFromDimensions(like, rule.inputs[0], rule, mesh());
+    for (const ir::PartialAxis& partial : like.partial) {
       own.passes.push_back({.axis = partial.axis, .group = static_cast<int>(group - rule.linear.begin())});
     }
     index = Intern(op, own);
@@ -130,26 +132,26 @@ int StrategyTable::PassingThrough(OpId op, LayoutIndex layout_index) {
   return index;
 }
 
-int StrategyTable::CutLike(OpId op, int index, int slot, LayoutIndex layout, AxisId axis) {
+int StrategyTable::CutLike(ir::OpId op, int index, int slot, LayoutIndex layout, ir::AxisId axis) {
   const std::tuple<int, int, int, int, int> key(facts_.rule_of[op], index, slot, layout, axis.value());
   if (const auto found = cut_like_.find(key); found != cut_like_.end()) return found->second;
-  const Rule& rule = facts_.rule(op);
-  Strategy result = Without(strategy(op, index), axis);
-  const Layout& like = prices_.layout(layout);
+  const ir::Rule& rule = facts_.rule(op);
+  ir::Strategy result = Without(strategy(op, index), axis);
+  const ir::Layout& like = prices_.layout(layout);
   const int dimension = DimensionCutBy(like, axis);
   if (dimension >= 0) {
     const auto d = static_cast<size_t>(dimension);
-    const std::vector<FactorList>& dimensions = slot < 0 ? rule.output : rule.inputs[static_cast<size_t>(slot)];
+    const std::vector<ir::FactorList>& dimensions = slot < 0 ? rule.output : rule.inputs[static_cast<size_t>(slot)];
     result = WithDimensionCut(result, rule, mesh(), dimensions, d, axis, like.dimensions[d]).value_or(result);
   }
   // Without the axis, the other axes of a compound dimension may be no valid cut.
-  const int cut = VerifyStrategy(result, rule, mesh()).ok() ? Intern(op, result) : index;
+  const int cut = ir::VerifyStrategy(result, rule, mesh()).ok() ? Intern(op, result) : index;
   cut_like_.emplace(key, cut);
   return cut;
 }
 
-int StrategyTable::Sum(OpId sum, absl::Span<const LayoutIndex> inputs, std::optional<LayoutIndex> value) {
-  const Op& self = facts_.op(sum);
+int StrategyTable::Sum(ir::OpId sum, absl::Span<const LayoutIndex> inputs, std::optional<LayoutIndex> value) {
+  const ir::Op& self = facts_.op(sum);
   const LayoutIndex first = inputs[0];
   bool alike = true;
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -166,29 +168,29 @@ int StrategyTable::Sum(OpId sum, absl::Span<const LayoutIndex> inputs, std::opti
   return fits ? LyingLike(sum, first) : 0;
 }
 
-int StrategyTable::Data(OpId op, absl::Span<const LayoutIndex> wanted) {
+int StrategyTable::Data(ir::OpId op, absl::Span<const LayoutIndex> wanted) {
   if (wanted.empty()) return 0;
-  const Rule& rule = facts_.rule(op);
-  Layout common{.dimensions = prices_.layout(wanted[0]).dimensions, .partial = {}};
+  const ir::Rule& rule = facts_.rule(op);
+  ir::Layout common{.dimensions = prices_.layout(wanted[0]).dimensions, .partial = {}};
   for (LayoutIndex other : wanted.subspan(1)) Meet(prices_.layout(other), common);
-  Strategy strategy = StrategyFromDimensions(common, rule.output, rule, mesh());
-  Layout made = OutputLayout(strategy, rule);
-  const Layout before = made;
+  ir::Strategy strategy = StrategyFromDimensions(common, rule.output, rule, mesh());
+  ir::Layout made = ir::OutputLayout(strategy, rule);
+  const ir::Layout before = made;
   Meet(common, made);
   // What the rule can only express by other axes would have to be sent: the data is cut less instead.
   if (!(made == before)) strategy = StrategyFromDimensions(made, rule.output, rule, mesh());
   return Intern(op, strategy);
 }
 
-int StrategyTable::DataFrom(OpId op, LayoutIndex input) {
-  const Rule& rule = facts_.rule(op);
+int StrategyTable::DataFrom(ir::OpId op, LayoutIndex input) {
+  const ir::Rule& rule = facts_.rule(op);
   return Intern(op, StrategyFromDimensions(prices_.layout(input), rule.inputs[0], rule, mesh()));
 }
 
-int StrategyTable::BatchCut(OpId input) {
-  const Rule& rule = facts_.rule(input);
+int StrategyTable::BatchCut(ir::OpId input) {
+  const ir::Rule& rule = facts_.rule(input);
   return Intern(input,
                 StrategyFromDimensions(CutByBatch(facts_.op(input).type.shape, mesh()), rule.output, rule, mesh()));
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

@@ -4,7 +4,7 @@
 
 #include "search/assignment/assignment.h"
 
-namespace cleave {
+namespace cleave::search {
 
 // Every mesh axis cuts the batch, as far as it has samples; parameters are replicated. Ops that are pinned stay as they
 // are.
@@ -13,6 +13,6 @@ void DataParallel(Assignment& assignment);
 // Nothing is cut but what is pinned: every rank does all the work.
 void Replicate(Assignment& assignment);
 
-}  // namespace cleave
+}  // namespace cleave::search
 
 #endif  // CLEAVE_SEARCH_BASELINES_BASELINES_H_

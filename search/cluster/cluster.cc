@@ -9,7 +9,7 @@
 #include "base/check/check.h"
 #include "base/text/text.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 double WeightOf(const Cluster& cluster, const Link& link) {
@@ -20,8 +20,8 @@ double WeightOf(const Cluster& cluster, const Link& link) {
   return slowest / link.bytes_per_second;
 }
 
-Mesh Built(std::vector<MeshAxis> axes) {
-  absl::StatusOr<Mesh> mesh = Mesh::Create(std::move(axes));
+ir::Mesh Built(std::vector<ir::MeshAxis> axes) {
+  absl::StatusOr<ir::Mesh> mesh = ir::Mesh::Create(std::move(axes));
   CLEAVE_CHECK(mesh.ok()) << std::string(mesh.status().message());
   return *std::move(mesh);
 }
@@ -45,10 +45,10 @@ const Link* Cluster::FindLink(absl::string_view name) const {
   return nullptr;
 }
 
-Mesh MeshOfCluster(const Cluster& cluster) {
-  std::vector<MeshAxis> axes;
+ir::Mesh MeshOfCluster(const Cluster& cluster) {
+  std::vector<ir::MeshAxis> axes;
   for (const Link& link : cluster.links) {
-    for (int64_t prime : PrimeFactors(link.count)) {
+    for (int64_t prime : ir::PrimeFactors(link.count)) {
       axes.push_back({.name = absl::StrCat("m", axes.size()),
                       .size = prime,
                       .link = link.name,
@@ -58,15 +58,15 @@ Mesh MeshOfCluster(const Cluster& cluster) {
   return Built(std::move(axes));
 }
 
-std::optional<Mesh> MeshFor(const Cluster& cluster, const std::vector<NamedAxis>& named, Span mesh_span,
-                            Diagnostics& diagnostics) {
+std::optional<ir::Mesh> MeshFor(const Cluster& cluster, const std::vector<ir::NamedAxis>& named, Span mesh_span,
+                                Diagnostics& diagnostics) {
   if (named.empty()) return MeshOfCluster(cluster);
   int64_t product = 1;
-  for (const NamedAxis& axis : named) product *= axis.size;
+  for (const ir::NamedAxis& axis : named) product *= axis.size;
   const int64_t devices = cluster.devices();
   if (product != devices) {
-    const std::string sizes =
-        absl::StrJoin(named, " x ", [](std::string* out, const NamedAxis& axis) { absl::StrAppend(out, axis.size); });
+    const std::string sizes = absl::StrJoin(
+        named, " x ", [](std::string* out, const ir::NamedAxis& axis) { absl::StrAppend(out, axis.size); });
     diagnostics.Add(
         Error(Code::kE0306, absl::StrCat("the mesh has ", Plural(product, "rank"), ", but there ",
                                          devices == 1 ? "is " : "are ", Plural(devices, "device")))
@@ -78,9 +78,9 @@ std::optional<Mesh> MeshFor(const Cluster& cluster, const std::vector<NamedAxis>
   std::vector<int64_t> left;
   for (const Link& link : cluster.links) left.push_back(link.count);
   size_t level = 0;
-  std::vector<MeshAxis> axes;
-  for (const NamedAxis& axis : named) {
-    const std::vector<int64_t> primes = PrimeFactors(axis.size);
+  std::vector<ir::MeshAxis> axes;
+  for (const ir::NamedAxis& axis : named) {
+    const std::vector<int64_t> primes = ir::PrimeFactors(axis.size);
     for (size_t p = 0; p < primes.size(); ++p) {
       while (level + 1 < left.size() && left[level] == 1) ++level;
       const Link& link = cluster.links[level];
@@ -94,10 +94,10 @@ std::optional<Mesh> MeshFor(const Cluster& cluster, const std::vector<NamedAxis>
   return Built(std::move(axes));
 }
 
-std::vector<AxisId> AxesNamed(const Mesh& mesh, absl::string_view name) {
-  std::vector<AxisId> axes;
+std::vector<ir::AxisId> AxesNamed(const ir::Mesh& mesh, absl::string_view name) {
+  std::vector<ir::AxisId> axes;
   if (absl::StrContains(name, '.')) return axes;  // What a sub-axis is called is no name of the user's.
-  for (AxisId id : mesh.AxisIds()) {
+  for (ir::AxisId id : mesh.AxisIds()) {
     absl::string_view rest = mesh.axis(id).name;
     if (rest == name || (absl::ConsumePrefix(&rest, name) && absl::ConsumePrefix(&rest, ".") && IsNumber(rest))) {
       axes.push_back(id);
@@ -106,9 +106,9 @@ std::vector<AxisId> AxesNamed(const Mesh& mesh, absl::string_view name) {
   return axes;
 }
 
-std::vector<std::string> AxisNames(const Mesh& mesh) {
+std::vector<std::string> AxisNames(const ir::Mesh& mesh) {
   std::vector<std::string> names;
-  for (const MeshAxis& axis : mesh.axes()) {
+  for (const ir::MeshAxis& axis : mesh.axes()) {
     const size_t dot = axis.name.rfind('.');
     const bool sub_axis = dot != std::string::npos && IsNumber(absl::string_view(axis.name).substr(dot + 1));
     std::string name = sub_axis ? axis.name.substr(0, dot) : axis.name;
@@ -117,10 +117,10 @@ std::vector<std::string> AxisNames(const Mesh& mesh) {
   return names;
 }
 
-std::vector<AxisClass> AxisClassesOf(const Mesh& mesh) {
+std::vector<AxisClass> AxisClassesOf(const ir::Mesh& mesh) {
   std::vector<AxisClass> classes;
-  for (AxisId id : mesh.AxisIds()) {
-    const MeshAxis& axis = mesh.axis(id);
+  for (ir::AxisId id : mesh.AxisIds()) {
+    const ir::MeshAxis& axis = mesh.axis(id);
     const auto found = std::find_if(classes.begin(), classes.end(), [&](const AxisClass& own) {
       return own.size == axis.size && own.weight == axis.weight;
     });
@@ -133,4 +133,4 @@ std::vector<AxisClass> AxisClassesOf(const Mesh& mesh) {
   return classes;
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

@@ -18,7 +18,7 @@
 #include "ir/sharding/mesh/mesh.h"
 #include "ir/sharding/pins/pins.h"
 
-namespace cleave {
+namespace cleave::search {
 
 // How long all-reduces in groups of `ranks` take on a link: latency + bytes sent / bytes_per_second.
 struct GroupRate {
@@ -114,30 +114,30 @@ Cluster CpuCluster(int64_t devices);
 
 // Axes m0, m1, … of prime size, slowest link first, larger primes first within a link. A byte on the slowest link
 // weighs 1, on the others in proportion to their bandwidth.
-Mesh MeshOfCluster(const Cluster& cluster);
+ir::Mesh MeshOfCluster(const Cluster& cluster);
 
 // The mesh that `named` asks for (outermost first), each axis as its prime sub-axes; MeshOfCluster when `named` is
 // empty. Reports E0306 and returns nullopt when the product of the named axes is not the number of devices.
-std::optional<Mesh> MeshFor(const Cluster& cluster, const std::vector<NamedAxis>& named, Span mesh_span,
-                            Diagnostics& diagnostics);
+std::optional<ir::Mesh> MeshFor(const Cluster& cluster, const std::vector<ir::NamedAxis>& named, Span mesh_span,
+                                Diagnostics& diagnostics);
 
 // The mesh axes that a user's axis name stands for: the axis itself, or all of `NAME.0`, `NAME.1`, …; empty when there
 // is none.
-std::vector<AxisId> AxesNamed(const Mesh& mesh, absl::string_view name);
+std::vector<ir::AxisId> AxesNamed(const ir::Mesh& mesh, absl::string_view name);
 
 // What a user can call the axes: "dp", "tp"; "m0", "m1".
-std::vector<std::string> AxisNames(const Mesh& mesh);
+std::vector<std::string> AxisNames(const ir::Mesh& mesh);
 
 // Axes that are interchangeable.
 struct AxisClass {
-  std::vector<AxisId> axes;
+  std::vector<ir::AxisId> axes;
   int64_t size = 1;   // Of each.
   double weight = 1;  // Of a byte on their link.
 };
 
 // Ordered by their first axis.
-std::vector<AxisClass> AxisClassesOf(const Mesh& mesh);
+std::vector<AxisClass> AxisClassesOf(const ir::Mesh& mesh);
 
-}  // namespace cleave
+}  // namespace cleave::search
 
 #endif  // CLEAVE_SEARCH_CLUSTER_CLUSTER_H_

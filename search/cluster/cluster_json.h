@@ -11,7 +11,7 @@
 #include "search/cluster/cluster.h"
 #include "search/cluster/machines.h"
 
-namespace cleave {
+namespace cleave::search {
 
 // An InvalidArgument error says where in the text something is wrong: broken JSON, a key twice, an unknown or missing
 // field, a quantity without its unit, a rate that is zero or not a number, a host twice, links out of order, a name
@@ -21,6 +21,6 @@ absl::StatusOr<Machines> ParseClusterJson(absl::string_view text);
 // The file of one host, quantities with six digits; ends with a newline. REQUIRES: VerifyCluster is content.
 std::string ClusterJson(const Cluster& host);
 
-}  // namespace cleave
+}  // namespace cleave::search
 
 #endif  // CLEAVE_SEARCH_CLUSTER_CLUSTER_JSON_H_

@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "search/cluster/presets.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 constexpr char kLab[] = R"({
@@ -135,4 +135,4 @@ TEST(ClusterJsonTest, ReadsBack) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::search

@@ -6,7 +6,7 @@
 
 #include "gtest/gtest.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 TEST(MeshOfClusterTest, AxesArePrimeWithLargerOnesOutermost) {
@@ -18,21 +18,22 @@ TEST(MeshOfClusterTest, AxesArePrimeWithLargerOnesOutermost) {
 TEST(MeshOfClusterTest, SlowLinksAreOutermostAndWeighMost) {
   Cluster cluster = CpuCluster(8);
   cluster.links.insert(cluster.links.begin(), Link{.name = "network", .count = 3, .bytes_per_second = 4e8});
-  const Mesh mesh = MeshOfCluster(cluster);
+  const ir::Mesh mesh = MeshOfCluster(cluster);
   EXPECT_EQ(mesh.ToString(), "m0=3, m1=2, m2=2, m3=2");
-  EXPECT_EQ(mesh.axis(AxisId(0)).link, "network");
-  EXPECT_DOUBLE_EQ(mesh.axis(AxisId(0)).weight, 1.0);
-  EXPECT_DOUBLE_EQ(mesh.axis(AxisId(1)).weight, 0.1);
+  EXPECT_EQ(mesh.axis(ir::AxisId(0)).link, "network");
+  EXPECT_DOUBLE_EQ(mesh.axis(ir::AxisId(0)).weight, 1.0);
+  EXPECT_DOUBLE_EQ(mesh.axis(ir::AxisId(1)).weight, 0.1);
 }
 
 TEST(MeshForTest, NamedAxesBecomePrimeSubAxes) {
   Diagnostics diagnostics;
-  const std::vector<NamedAxis> named = {{.name = "dp", .size = 4, .span = {}}, {.name = "tp", .size = 2, .span = {}}};
-  const std::optional<Mesh> mesh = MeshFor(CpuCluster(8), named, Span{}, diagnostics);
+  const std::vector<ir::NamedAxis> named = {{.name = "dp", .size = 4, .span = {}},
+                                            {.name = "tp", .size = 2, .span = {}}};
+  const std::optional<ir::Mesh> mesh = MeshFor(CpuCluster(8), named, Span{}, diagnostics);
   ASSERT_TRUE(mesh.has_value());
   EXPECT_EQ(mesh->ToString(), "dp.0=2, dp.1=2, tp=2");
-  EXPECT_EQ(AxesNamed(*mesh, "dp"), (std::vector<AxisId>{AxisId(0), AxisId(1)}));
-  EXPECT_EQ(AxesNamed(*mesh, "tp"), (std::vector<AxisId>{AxisId(2)}));
+  EXPECT_EQ(AxesNamed(*mesh, "dp"), (std::vector<ir::AxisId>{ir::AxisId(0), ir::AxisId(1)}));
+  EXPECT_EQ(AxesNamed(*mesh, "tp"), (std::vector<ir::AxisId>{ir::AxisId(2)}));
   EXPECT_TRUE(AxesNamed(*mesh, "d").empty());
   EXPECT_TRUE(AxesNamed(*mesh, "dp.0").empty());
   EXPECT_EQ(AxisNames(*mesh), (std::vector<std::string>{"dp", "tp"}));
@@ -40,7 +41,8 @@ TEST(MeshForTest, NamedAxesBecomePrimeSubAxes) {
 
 TEST(MeshForTest, AProductOtherThanTheDevicesIsAnError) {
   Diagnostics diagnostics;
-  const std::vector<NamedAxis> named = {{.name = "dp", .size = 3, .span = {}}, {.name = "tp", .size = 2, .span = {}}};
+  const std::vector<ir::NamedAxis> named = {{.name = "dp", .size = 3, .span = {}},
+                                            {.name = "tp", .size = 2, .span = {}}};
   EXPECT_FALSE(MeshFor(CpuCluster(8), named, Span{}, diagnostics).has_value());
   ASSERT_EQ(diagnostics.error_count(), 1);
   EXPECT_EQ(diagnostics.items()[0].message, "the mesh has 6 ranks, but there are 8 devices");
@@ -96,4 +98,4 @@ TEST(VerifyClusterTest, FindsListsOutOfOrder) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::search

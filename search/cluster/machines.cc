@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 // Whether the links could be left with so many devices, fastest first.
@@ -66,4 +66,4 @@ std::vector<int64_t> NearestDevices(const Machines& machines, int64_t devices) {
   return nearest;
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

@@ -9,7 +9,7 @@
 
 #include "search/cluster/cluster.h"
 
-namespace cleave {
+namespace cleave::search {
 
 struct Machines {
   Cluster host;       // One host with all its devices; its links are those within.
@@ -31,6 +31,6 @@ std::optional<Cluster> ClusterOf(const Machines& machines, int64_t devices);
 // The numbers of devices next to `devices` for which there is a cluster: at most one below and one above.
 std::vector<int64_t> NearestDevices(const Machines& machines, int64_t devices);
 
-}  // namespace cleave
+}  // namespace cleave::search
 
 #endif  // CLEAVE_SEARCH_CLUSTER_MACHINES_H_

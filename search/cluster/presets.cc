@@ -6,7 +6,7 @@
 
 #include "absl/strings/numbers.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 constexpr double kGiga = 1e9, kTera = 1e12;
@@ -250,4 +250,4 @@ std::optional<Machines> FindPreset(absl::string_view name) {
   return std::nullopt;
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

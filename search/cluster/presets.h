@@ -9,7 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "search/cluster/machines.h"
 
-namespace cleave {
+namespace cleave::search {
 
 // Without a number of hosts: "cpu", "v100x8", …
 std::vector<std::string> PresetNames();
@@ -17,6 +17,6 @@ std::vector<std::string> PresetNames();
 // nullopt for an unknown name, or a number of hosts that is not one from 1 to 65536. The host's name is `name`.
 std::optional<Machines> FindPreset(absl::string_view name);
 
-}  // namespace cleave
+}  // namespace cleave::search
 
 #endif  // CLEAVE_SEARCH_CLUSTER_PRESETS_H_

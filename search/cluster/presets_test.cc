@@ -2,7 +2,7 @@
 
 #include "gtest/gtest.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 std::string MeshText(const std::optional<Cluster>& cluster) {
@@ -53,13 +53,13 @@ TEST(ClusterOfTest, TakesPartOfAHostOrWholeHosts) {
   EXPECT_EQ(MeshText(ClusterOf(h100, 24)), "m0=3, m1=2, m2=2, m3=2");
   EXPECT_EQ(MeshText(ClusterOf(h100, 12)), "none");
   EXPECT_EQ(MeshText(ClusterOf(h100, 0)), "none");
-  const Mesh mesh = MeshOfCluster(*ClusterOf(h100, 16));
-  EXPECT_EQ(mesh.axis(AxisId(0)).link, "network");
-  EXPECT_EQ(mesh.axis(AxisId(0)).weight, 1);
-  EXPECT_EQ(mesh.axis(AxisId(1)).link, "host");
-  EXPECT_DOUBLE_EQ(mesh.axis(AxisId(1)).weight, 50.0 / 450);
+  const ir::Mesh mesh = MeshOfCluster(*ClusterOf(h100, 16));
+  EXPECT_EQ(mesh.axis(ir::AxisId(0)).link, "network");
+  EXPECT_EQ(mesh.axis(ir::AxisId(0)).weight, 1);
+  EXPECT_EQ(mesh.axis(ir::AxisId(1)).link, "host");
+  EXPECT_DOUBLE_EQ(mesh.axis(ir::AxisId(1)).weight, 50.0 / 450);
   // The slowest link that is crossed weighs 1.
-  EXPECT_EQ(MeshOfCluster(*ClusterOf(h100, 4)).axis(AxisId(0)).weight, 1);
+  EXPECT_EQ(MeshOfCluster(*ClusterOf(h100, 4)).axis(ir::AxisId(0)).weight, 1);
 }
 
 TEST(ClusterOfTest, HasNoMoreHostsThanThereAre) {
@@ -73,9 +73,9 @@ TEST(ClusterOfTest, HasNoMoreHostsThanThereAre) {
 TEST(ClusterOfTest, FillsTheFasterLinksFirst) {
   const Machines ascend = *FindPreset("ascend910x8");
   EXPECT_EQ(MeshText(ClusterOf(ascend, 3)), "m0=3");
-  EXPECT_EQ(MeshOfCluster(*ClusterOf(ascend, 4)).axis(AxisId(0)).link, "hccs");
+  EXPECT_EQ(MeshOfCluster(*ClusterOf(ascend, 4)).axis(ir::AxisId(0)).link, "hccs");
   EXPECT_EQ(MeshText(ClusterOf(ascend, 6)), "none");
-  EXPECT_EQ(MeshOfCluster(*ClusterOf(ascend, 8)).axis(AxisId(0)).link, "pcie");
+  EXPECT_EQ(MeshOfCluster(*ClusterOf(ascend, 8)).axis(ir::AxisId(0)).link, "pcie");
 }
 
 TEST(ClusterOfTest, CoresOfAHostShareItsCard) {
@@ -98,4 +98,4 @@ TEST(NearestDevicesTest, AreOnBothSides) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::search

@@ -10,7 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "base/check/check.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 struct Unit {
@@ -113,4 +113,4 @@ std::string FormatQuantity(QuantityKind kind, double value) {
   return absl::StrFormat("%.6g%s", value / best->size, best->name);
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace cleave {
+namespace cleave::search {
 
 enum class QuantityKind {
   kBytes,           // B, KB to PB by thousands, KiB to PiB by 1024.
@@ -24,6 +24,6 @@ absl::StatusOr<double> ParseQuantity(QuantityKind kind, absl::string_view text);
 // Six digits and the unit that leaves at least one before the point. REQUIRES: finite and not negative.
 std::string FormatQuantity(QuantityKind kind, double value);
 
-}  // namespace cleave
+}  // namespace cleave::search
 
 #endif  // CLEAVE_SEARCH_CLUSTER_QUANTITY_H_

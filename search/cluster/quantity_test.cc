@@ -2,7 +2,7 @@
 
 #include "gtest/gtest.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 TEST(ParseQuantityTest, ReadsNumberAndUnit) {
@@ -46,4 +46,4 @@ TEST(FormatQuantityTest, ReadsBackToSixDigits) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::search

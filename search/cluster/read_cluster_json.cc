@@ -11,7 +11,7 @@
 #include "search/cluster/presets.h"
 #include "search/cluster/quantity.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 enum class Zero { kRefused, kAllowed };
@@ -246,4 +246,4 @@ absl::StatusOr<Machines> ParseClusterJson(absl::string_view text) {
   return machines;
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

@@ -11,7 +11,7 @@
 #include "search/cluster/machines.h"
 #include "search/cluster/presets.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 Diagnostic UnknownCluster(const std::string& name) {
@@ -98,4 +98,4 @@ std::optional<Cluster> ResolveCluster(const ClusterRequest& request, Diagnostics
   return cluster;
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

@@ -10,7 +10,7 @@
 #include "base/diagnostic/diagnostic.h"
 #include "search/cluster/cluster.h"
 
-namespace cleave {
+namespace cleave::search {
 
 struct ClusterRequest {
   std::string name_or_path;        // "cpu", "h100x8*4", "lab.json"
@@ -35,6 +35,6 @@ std::optional<DeviceCounts> CountDevices(const ClusterRequest& request, Diagnost
 // be `devices`). A name without `/` and `.` is only looked for among the presets.
 std::optional<Cluster> ResolveCluster(const ClusterRequest& request, Diagnostics& diagnostics);
 
-}  // namespace cleave
+}  // namespace cleave::search
 
 #endif  // CLEAVE_SEARCH_CLUSTER_RESOLVE_H_

@@ -6,7 +6,7 @@
 #include "search/cluster/cluster_json.h"
 #include "search/cluster/presets.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 // The cluster's name and devices, or the first diagnostic: code, message, notes and help.
@@ -93,4 +93,4 @@ TEST(ResolveClusterTest, ReadsFiles) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::search

@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "search/cluster/cluster.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 class Findings {
@@ -117,4 +117,4 @@ std::vector<std::string> VerifyCluster(const Cluster& cluster) {
   return findings.Take();
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

@@ -5,7 +5,7 @@
 #include "search/cluster/cluster_json.h"
 #include "search/cluster/quantity.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 std::string Rate(double value) { return FormatQuantity(QuantityKind::kBytesPerSecond, value); }
@@ -68,4 +68,4 @@ std::string ClusterJson(const Cluster& host) {
   return JsonDocument(document);
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

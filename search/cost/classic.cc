@@ -2,18 +2,18 @@
 
 #include <algorithm>
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
-bool Names(const std::vector<FactorList>& dimensions, int factor) {
-  return std::any_of(dimensions.begin(), dimensions.end(), [&](const FactorList& factors) {
+bool Names(const std::vector<ir::FactorList>& dimensions, int factor) {
+  return std::any_of(dimensions.begin(), dimensions.end(), [&](const ir::FactorList& factors) {
     return std::find(factors.begin(), factors.end(), factor) != factors.end();
   });
 }
 
 }  // namespace
 
-ProductFactor ProductFactorOf(const Rule& rule, int factor) {
+ProductFactor ProductFactorOf(const ir::Rule& rule, int factor) {
   if (rule.inputs.size() != 2) return ProductFactor::kOther;
   const bool left = Names(rule.inputs[0], factor), right = Names(rule.inputs[1], factor);
   const bool out = Names(rule.output, factor);
@@ -22,10 +22,10 @@ ProductFactor ProductFactorOf(const Rule& rule, int factor) {
   return right && out ? ProductFactor::kColumns : ProductFactor::kOther;
 }
 
-double LocalElements(const Rule& rule, const Strategy& strategy, const Mesh& mesh,
-                     const std::vector<FactorList>& dimensions) {
+double LocalElements(const ir::Rule& rule, const ir::Strategy& strategy, const ir::Mesh& mesh,
+                     const std::vector<ir::FactorList>& dimensions) {
   double elements = 1;
-  for (const FactorList& factors : dimensions) {
+  for (const ir::FactorList& factors : dimensions) {
     for (int factor : factors) {
       const auto index = static_cast<size_t>(factor);
       elements *= static_cast<double>(rule.factors[index].size) / static_cast<double>(mesh.Size(strategy.cuts[index]));
@@ -34,16 +34,16 @@ double LocalElements(const Rule& rule, const Strategy& strategy, const Mesh& mes
   return elements;
 }
 
-double LocalInputElements(const Rule& rule, const Strategy& strategy, const Mesh& mesh, int input) {
+double LocalInputElements(const ir::Rule& rule, const ir::Strategy& strategy, const ir::Mesh& mesh, int input) {
   double elements = LocalElements(rule, strategy, mesh, rule.inputs[static_cast<size_t>(input)]);
-  for (const InputWindow& entry : rule.windows) {
+  for (const ir::InputWindow& entry : rule.windows) {
     if (entry.input != input) continue;
     elements *= static_cast<double>(entry.window.elements) / static_cast<double>(entry.window.outer);
   }
   return elements;
 }
 
-double ClassicFactorCost(const Rule& rule, const Strategy& strategy, const Mesh& mesh, int factor,
+double ClassicFactorCost(const ir::Rule& rule, const ir::Strategy& strategy, const ir::Mesh& mesh, int factor,
                          const ClassicOptions& options) {
   switch (ProductFactorOf(rule, factor)) {
     case ProductFactor::kBatch:
@@ -59,7 +59,7 @@ double ClassicFactorCost(const Rule& rule, const Strategy& strategy, const Mesh&
   return 0;
 }
 
-bool ClassicAllows(const Rule& rule, const Strategy& strategy, int factor) {
+bool ClassicAllows(const ir::Rule& rule, const ir::Strategy& strategy, int factor) {
   const ProductFactor own = ProductFactorOf(rule, factor);
   for (size_t other = 0; other < rule.factors.size(); ++other) {
     if (strategy.cuts[other].empty()) continue;
@@ -70,4 +70,4 @@ bool ClassicAllows(const Rule& rule, const Strategy& strategy, int factor) {
   return true;
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

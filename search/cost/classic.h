@@ -12,7 +12,7 @@
 #include "ir/sharding/strategy/strategy.h"
 #include "ir/tensor/rule/rule.h"
 
-namespace cleave {
+namespace cleave::search {
 
 struct ClassicOptions {
   double row_weight = 0.1;  // c: of cutting the rows.
@@ -22,22 +22,22 @@ struct ClassicOptions {
 // Which of the published letters a factor of a product's rule is.
 enum class ProductFactor { kBatch, kRows, kColumns, kContracted, kOther };
 
-ProductFactor ProductFactorOf(const Rule& rule, int factor);
+ProductFactor ProductFactorOf(const ir::Rule& rule, int factor);
 
 // Elements of a tensor whose dimensions are made of `dimensions`, cut by `strategy`.
-double LocalElements(const Rule& rule, const Strategy& strategy, const Mesh& mesh,
-                     const std::vector<FactorList>& dimensions);
+double LocalElements(const ir::Rule& rule, const ir::Strategy& strategy, const ir::Mesh& mesh,
+                     const std::vector<ir::FactorList>& dimensions);
 
 // Elements of an input: of a dimension that is read in windows its share of them, halos left out.
-double LocalInputElements(const Rule& rule, const Strategy& strategy, const Mesh& mesh, int input);
+double LocalInputElements(const ir::Rule& rule, const ir::Strategy& strategy, const ir::Mesh& mesh, int input);
 
 // The cost inside the op of cutting `factor` one level further. REQUIRES: the rule is a product's.
-double ClassicFactorCost(const Rule& rule, const Strategy& strategy, const Mesh& mesh, int factor,
+double ClassicFactorCost(const ir::Rule& rule, const ir::Strategy& strategy, const ir::Mesh& mesh, int factor,
                          const ClassicOptions& options = {});
 
 // Whether the published rules allow the cut: columns and the contracted dimension exclude each other.
-bool ClassicAllows(const Rule& rule, const Strategy& strategy, int factor);
+bool ClassicAllows(const ir::Rule& rule, const ir::Strategy& strategy, int factor);
 
-}  // namespace cleave
+}  // namespace cleave::search
 
 #endif  // CLEAVE_SEARCH_COST_CLASSIC_H_

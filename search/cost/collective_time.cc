@@ -9,7 +9,7 @@
 #include "search/cost/link_time.h"
 #include "search/cost/time.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 // What a group has on one kind of link.
@@ -19,11 +19,11 @@ struct Level {
 };
 
 // Fastest first, those with more than one rank only.
-std::vector<Level> LevelsOf(const Cluster& cluster, const Mesh& mesh, absl::Span<const AxisId> axes) {
+std::vector<Level> LevelsOf(const Cluster& cluster, const ir::Mesh& mesh, absl::Span<const ir::AxisId> axes) {
   std::vector<Level> levels;
   for (auto link = cluster.links.rbegin(); link != cluster.links.rend(); ++link) {
     Level level{.link = &*link};
-    for (AxisId axis : axes) {
+    for (ir::AxisId axis : axes) {
       if (mesh.axis(axis).link == link->name) level.ranks *= mesh.axis(axis).size;
     }
     if (level.ranks > 1) levels.push_back(level);
@@ -44,7 +44,7 @@ double LatencyOf(const std::vector<Level>& levels) {
 }
 
 // A ring crosses a slow link once for all ranks behind it, and they share it: it is as fast as their parts together.
-double RingSeconds(const std::vector<Level>& levels, CollectiveKind kind, double bytes) {
+double RingSeconds(const std::vector<Level>& levels, ir::CollectiveKind kind, double bytes) {
   const Level* slowest = nullptr;
   double least = 0, bandwidth = 0;
   int64_t behind = 1;
@@ -62,13 +62,13 @@ double RingSeconds(const std::vector<Level>& levels, CollectiveKind kind, double
 }
 
 // An all-reduce scatters on the way out, and gathers on the way back.
-double StagedSeconds(const std::vector<Level>& levels, CollectiveKind kind, double bytes) {
+double StagedSeconds(const std::vector<Level>& levels, ir::CollectiveKind kind, double bytes) {
   double seconds = 0;
   for (size_t i = 0; i < levels.size(); ++i) {
     const Level& level = levels[i];
-    if (kind == CollectiveKind::kAllReduce && i + 1 < levels.size()) {
-      seconds += LinkSeconds(*level.link, level.ranks, CollectiveKind::kReduceScatter, bytes) +
-                 LinkSeconds(*level.link, level.ranks, CollectiveKind::kAllGather, bytes);
+    if (kind == ir::CollectiveKind::kAllReduce && i + 1 < levels.size()) {
+      seconds += LinkSeconds(*level.link, level.ranks, ir::CollectiveKind::kReduceScatter, bytes) +
+                 LinkSeconds(*level.link, level.ranks, ir::CollectiveKind::kAllGather, bytes);
     } else {
       seconds += LinkSeconds(*level.link, level.ranks, kind, bytes);
     }
@@ -84,7 +84,7 @@ double AllToAllSeconds(const std::vector<Level>& levels, double bytes) {
   for (const Level& level : levels) {
     const double farther = reached * static_cast<double>(level.ranks);
     const double seconds =
-        (farther - reached) / ranks * bytes / BusBandwidth(*level.link, level.ranks, CollectiveKind::kAllToAll);
+        (farther - reached) / ranks * bytes / BusBandwidth(*level.link, level.ranks, ir::CollectiveKind::kAllToAll);
     longest = std::max(longest, seconds * RampFactor(*level.link, bytes));
     reached = farther;
   }
@@ -92,26 +92,26 @@ double AllToAllSeconds(const std::vector<Level>& levels, double bytes) {
 }
 
 // Between two ranks, over the slowest link.
-double PairSeconds(const std::vector<Level>& levels, CollectiveKind kind, double bytes) {
+double PairSeconds(const std::vector<Level>& levels, ir::CollectiveKind kind, double bytes) {
   const Level& slowest = levels.back();
   return GroupLatency(*slowest.link, 2) + bytes / BusBandwidth(*slowest.link, slowest.ranks, kind);
 }
 
-double SecondsOf(const std::vector<Level>& levels, CollectiveKind kind, double bytes) {
+double SecondsOf(const std::vector<Level>& levels, ir::CollectiveKind kind, double bytes) {
   if (levels.empty()) return 0;
   switch (kind) {
-    case CollectiveKind::kAllReduce:
-    case CollectiveKind::kAllGather:
-    case CollectiveKind::kReduceScatter:
+    case ir::CollectiveKind::kAllReduce:
+    case ir::CollectiveKind::kAllGather:
+    case ir::CollectiveKind::kReduceScatter:
       return std::min(RingSeconds(levels, kind, bytes), StagedSeconds(levels, kind, bytes));
-    case CollectiveKind::kBroadcast:
+    case ir::CollectiveKind::kBroadcast:
       return RingSeconds(levels, kind, bytes);
-    case CollectiveKind::kAllToAll:
+    case ir::CollectiveKind::kAllToAll:
       return AllToAllSeconds(levels, bytes);
-    case CollectiveKind::kPermute:
-    case CollectiveKind::kNeighborExchange:
-    case CollectiveKind::kSendReceive:
-    case CollectiveKind::kNeighborExchangeV2:
+    case ir::CollectiveKind::kPermute:
+    case ir::CollectiveKind::kNeighborExchange:
+    case ir::CollectiveKind::kSendReceive:
+    case ir::CollectiveKind::kNeighborExchangeV2:
       return PairSeconds(levels, kind, bytes);
   }
   CLEAVE_UNREACHABLE();
@@ -119,11 +119,11 @@ double SecondsOf(const std::vector<Level>& levels, CollectiveKind kind, double b
 
 }  // namespace
 
-Seconds CollectiveSeconds(const Cluster& cluster, const Mesh& mesh, CollectiveKind kind, absl::Span<const AxisId> axes,
-                          Bytes bytes) {
+Seconds CollectiveSeconds(const Cluster& cluster, const ir::Mesh& mesh, ir::CollectiveKind kind,
+                          absl::Span<const ir::AxisId> axes, Bytes bytes) {
   const std::vector<Level> levels = LevelsOf(cluster, mesh, axes);
   CLEAVE_CHECK(RanksOf(levels) == mesh.Size(axes)) << "an axis crosses a link that the cluster does not have";
   return Seconds(SecondsOf(levels, kind, static_cast<double>(bytes.value())));
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

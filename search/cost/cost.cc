@@ -7,32 +7,32 @@
 #include "ir/program/redistribute/redistribute.h"
 #include "search/cost/inner_cost.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 using Demands = std::vector<RedistributionPrices::Demanded>;
 
 // The redistributions of `op`'s value: those that were made once serve later readers too, unless they are made again in
 // each phase.
-Cost ValueCost(const GraphFacts& facts, const Plan& plan, const Op& op, RedistributionPrices& prices) {
-  const OpPlan& own = plan.ops[op.id];
+Cost ValueCost(const GraphFacts& facts, const ir::Plan& plan, const ir::Op& op, RedistributionPrices& prices) {
+  const ir::OpPlan& own = plan.ops[op.id];
   const double g = plan.gradient_weight;
-  std::map<Phase, Demands> demands;
-  const auto demand = [&](Phase phase, const Layout& layout, double weight) {
+  std::map<ir::Phase, Demands> demands;
+  const auto demand = [&](ir::Phase phase, const ir::Layout& layout, double weight) {
     demands[own.gather_again ? phase : op.phase].push_back({.layout = prices.Intern(layout), .weight = weight});
   };
   if (own.output.has_value()) demand(op.phase, *own.output, facts.gradient[op.id] ? g : 1);
   for (const Read& read : facts.reads[op.id]) {
     demand(facts.op(read.reader).phase,
-           InputLayout(plan.ops[read.reader].strategy, facts.rule(read.reader), read.input),
+           ir::InputLayout(plan.ops[read.reader].strategy, facts.rule(read.reader), read.input),
            ReadWeight(facts, op.id, read.reader, g));
   }
-  for (const StateUpdate& update : facts.graph->updates) {
+  for (const ir::StateUpdate& update : facts.graph->updates) {
     if (update.value != op.id) continue;
     // A state is kept as its own strategy says, whatever layout its readers see.
-    demand(Phase::kUpdate, OutputLayout(plan.ops[update.state].strategy, facts.rule(update.state)), g);
+    demand(ir::Phase::kUpdate, ir::OutputLayout(plan.ops[update.state].strategy, facts.rule(update.state)), g);
   }
-  const LayoutIndex produced = prices.Intern(OutputLayout(own.strategy, facts.rule(op.id)));
+  const LayoutIndex produced = prices.Intern(ir::OutputLayout(own.strategy, facts.rule(op.id)));
   Cost cost;
   for (const auto& [phase, wanted] : demands) {
     cost = cost + prices.Serve(prices.Intern(op.type), produced, wanted);
@@ -42,38 +42,38 @@ Cost ValueCost(const GraphFacts& facts, const Plan& plan, const Op& op, Redistri
 
 }  // namespace
 
-Cost PlanCost(const GraphFacts& facts, const Plan& plan, const Prices& prices) {
+Cost PlanCost(const GraphFacts& facts, const ir::Plan& plan, const Prices& prices) {
   RedistributionPrices redistributions(plan.mesh, {}, prices.redistribution);
   Cost total;
-  for (const Op& op : facts.graph->ops) {
+  for (const ir::Op& op : facts.graph->ops) {
     if (prices.local != nullptr && prices.local_kind(op.id) != 0) {
       total.price += prices.local(op.id, plan.ops[op.id].strategy);
     }
     if (facts.priced[op.id]) total = total + ValueCost(facts, plan, op, redistributions);
-    const auto strategy_of = [&](OpId id) -> const Strategy& { return plan.ops[id].strategy; };
+    const auto strategy_of = [&](ir::OpId id) -> const ir::Strategy& { return plan.ops[id].strategy; };
     total = total + InnerCost(facts, facts.inner_groups[op.id], strategy_of, redistributions);
   }
   return total;
 }
 
-Cost ProgramCost(const GraphFacts& facts, const Distributed& distributed, const Program& program) {
+Cost ProgramCost(const GraphFacts& facts, const ir::Distributed& distributed, const ir::Program& program) {
   Cost total;
-  for (const Step& step : program.steps) {
-    const auto* collective = std::get_if<Collective>(&step.action);
-    if (collective == nullptr || step.phase == Phase::kMetric) continue;
-    for (const Transfer& transfer : collective->transfers) {
-      const Value& input = program.value(transfer.input);
-      const OpId op = distributed.originals[input.origin];
+  for (const ir::Step& step : program.steps) {
+    const auto* collective = std::get_if<ir::Collective>(&step.action);
+    if (collective == nullptr || step.phase == ir::Phase::kMetric) continue;
+    for (const ir::Transfer& transfer : collective->transfers) {
+      const ir::Value& input = program.value(transfer.input);
+      const ir::OpId op = distributed.originals[input.origin];
       const bool is_inner = distributed.values[op] != input.origin;
       if (is_inner ? !InnerValueIsPriced(distributed.graph.op(input.origin)) : !facts.priced[op]) continue;
-      const bool light = (!is_inner && facts.gradient[op]) || step.phase == Phase::kUpdate;
-      const Move move{.collective = collective->kind,
-                      .axes = collective->axes,
-                      .reduction = collective->reduction,
-                      .from_dimension = transfer.from_dimension,
-                      .to_dimension = transfer.to_dimension,
-                      .result = program.value(transfer.output).layout};
-      const double bytes = MoveCost(program.mesh, input.type, input.layout, move);
+      const bool light = (!is_inner && facts.gradient[op]) || step.phase == ir::Phase::kUpdate;
+      const ir::Move move{.collective = collective->kind,
+                          .axes = collective->axes,
+                          .reduction = collective->reduction,
+                          .from_dimension = transfer.from_dimension,
+                          .to_dimension = transfer.to_dimension,
+                          .result = program.value(transfer.output).layout};
+      const double bytes = ir::MoveCost(program.mesh, input.type, input.layout, move);
       total =
           total +
           Cost{.price = light ? distributed.plan.gradient_weight * bytes : bytes, .collectives = 1, .impossible = 0};
@@ -82,4 +82,4 @@ Cost ProgramCost(const GraphFacts& facts, const Distributed& distributed, const 
   return total;
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

@@ -15,15 +15,15 @@
 #include "search/cost/prices.h"
 #include "search/cost/redistribution_prices.h"
 
-namespace cleave {
+namespace cleave::search {
 
 // In weighted bytes, or in what `prices` pay for. REQUIRES: VerifyGraph and VerifyPlan are content.
-Cost PlanCost(const GraphFacts& facts, const Plan& plan, const Prices& prices = {});
+Cost PlanCost(const GraphFacts& facts, const ir::Plan& plan, const Prices& prices = {});
 
 // The same from the collectives that Partition put into `program`, which it made of `distributed`, and this of the
 // graph of `facts`.
-Cost ProgramCost(const GraphFacts& facts, const Distributed& distributed, const Program& program);
+Cost ProgramCost(const GraphFacts& facts, const ir::Distributed& distributed, const ir::Program& program);
 
-}  // namespace cleave
+}  // namespace cleave::search
 
 #endif  // CLEAVE_SEARCH_COST_COST_H_

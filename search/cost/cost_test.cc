@@ -11,7 +11,7 @@
 #include "search/search.h"
 #include "search/testing/models.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 using testing::Gpt;
@@ -19,18 +19,18 @@ using testing::Mlp;
 using testing::SeedNetwork;
 
 // The price from the layouts is the price of the collectives that partition inserts.
-void ExpectAgreement(const Graph& graph, const Plan& plan) {
-  const absl::StatusOr<Distributed> distributed = Distribute(graph, plan);
+void ExpectAgreement(const ir::Graph& graph, const ir::Plan& plan) {
+  const absl::StatusOr<ir::Distributed> distributed = ir::Distribute(graph, plan);
   ASSERT_TRUE(distributed.ok()) << distributed.status();
-  const absl::StatusOr<Program> program = Partition(distributed->graph, distributed->plan);
+  const absl::StatusOr<ir::Program> program = ir::Partition(distributed->graph, distributed->plan);
   ASSERT_TRUE(program.ok()) << program.status();
   const double from_layouts = PlanCost(FactsOf(graph), plan).price;
   EXPECT_NEAR(ProgramCost(FactsOf(graph), *distributed, *program).price, from_layouts, 1e-6 * from_layouts + 1e-6);
 }
 
-void ExpectAgreement(const Graph& graph, int64_t devices, SearchAlgorithm algorithm, int zero = 0) {
+void ExpectAgreement(const ir::Graph& graph, int64_t devices, ir::SearchAlgorithm algorithm, int zero = 0) {
   Diagnostics diagnostics;
-  const std::optional<Plan> plan =
+  const std::optional<ir::Plan> plan =
       Search(graph, CpuCluster(devices), {}, {.algorithm = algorithm, .dataset = {}, .zero = zero}, diagnostics);
   ASSERT_TRUE(plan.has_value());
   SCOPED_TRACE(::testing::Message() << devices << " devices, zero = " << zero);
@@ -40,8 +40,8 @@ void ExpectAgreement(const Graph& graph, int64_t devices, SearchAlgorithm algori
 
 TEST(ProgramCostTest, EqualsPlanCost) {
   for (int64_t devices : {1, 2, 3, 4, 6, 8}) {
-    for (SearchAlgorithm algorithm :
-         {SearchAlgorithm::kSapp, SearchAlgorithm::kDataParallel, SearchAlgorithm::kReplicate}) {
+    for (ir::SearchAlgorithm algorithm :
+         {ir::SearchAlgorithm::kSapp, ir::SearchAlgorithm::kDataParallel, ir::SearchAlgorithm::kReplicate}) {
       ExpectAgreement(SeedNetwork(), devices, algorithm);
       ExpectAgreement(Mlp(32, {256, 256, 256, 256}), devices, algorithm);
     }
@@ -50,8 +50,8 @@ TEST(ProgramCostTest, EqualsPlanCost) {
 
 TEST(ProgramCostTest, EqualsPlanCostForATransformer) {
   for (int64_t devices : {2, 4}) {
-    ExpectAgreement(Gpt({}), devices, SearchAlgorithm::kSapp);
-    ExpectAgreement(Gpt({}), devices, SearchAlgorithm::kDataParallel);
+    ExpectAgreement(Gpt({}), devices, ir::SearchAlgorithm::kSapp);
+    ExpectAgreement(Gpt({}), devices, ir::SearchAlgorithm::kDataParallel);
   }
 }
 
@@ -59,27 +59,28 @@ TEST(ProgramCostTest, EqualsPlanCostForATransformer) {
 TEST(ProgramCostTest, EqualsPlanCostWithCutRows) {
   constexpr uint64_t kSeed = 4;
   std::mt19937_64 random(kSeed);
-  const Graph graph = Gpt({});
+  const ir::Graph graph = Gpt({});
   int forms = 0;
   for (int64_t devices : {2, 3, 4, 6}) {
     for (int round = 0; round < 4; ++round) {
       SCOPED_TRACE(::testing::Message() << "seed " << kSeed << ", " << devices << " devices, round " << round);
-      Plan plan{.mesh = Mesh::OfDevices(devices), .ops = {}, .search = {}};
-      for (const Op& op : graph.ops) {
-        const Rule rule = RuleOf(graph, op);
-        Strategy strategy = Strategy::Replicated(rule);
+      ir::Plan plan{.mesh = ir::Mesh::OfDevices(devices), .ops = {}, .search = {}};
+      for (const ir::Op& op : graph.ops) {
+        const ir::Rule rule = ir::RuleOf(graph, op);
+        ir::Strategy strategy = ir::Strategy::Replicated(rule);
         if (op.inherits.has_value()) {
-          strategy = InheritStrategy(plan.ops[op.inherits->op].strategy, *op.inherits, rule, plan.mesh);
+          strategy = ir::InheritStrategy(plan.ops[op.inherits->op].strategy, *op.inherits, rule, plan.mesh);
         }
         for (size_t factor = 0; factor < rule.factors.size(); ++factor) {
-          if (op.inherits.has_value() || rule.factors[factor].kind != FactorKind::kInner) continue;
-          for (AxisId axis : plan.mesh.AxisIds()) {
+          if (op.inherits.has_value() || rule.factors[factor].kind != ir::FactorKind::kInner) continue;
+          for (ir::AxisId axis : plan.mesh.AxisIds()) {
             const size_t place = random() % 3 == 0 ? 0 : factor;
-            if (auto cut = WithCut(strategy, rule, plan.mesh, static_cast<int>(place), axis); cut.ok()) strategy = *cut;
+            if (auto cut = ir::WithCut(strategy, rule, plan.mesh, static_cast<int>(place), axis); cut.ok())
+              strategy = *cut;
           }
         }
-        forms += CutsInnerFactor(strategy, rule, plan.mesh);
-        OpPlan planned;
+        forms += ir::CutsInnerFactor(strategy, rule, plan.mesh);
+        ir::OpPlan planned;
         planned.strategy = std::move(strategy);
         plan.ops.push_back(std::move(planned));
       }
@@ -92,12 +93,12 @@ TEST(ProgramCostTest, EqualsPlanCostWithCutRows) {
 TEST(ProgramCostTest, EqualsPlanCostWithDividedReplicas) {
   for (int64_t devices : {2, 3, 4}) {
     for (int zero : {1, 2, 3}) {
-      ExpectAgreement(Gpt({}), devices, SearchAlgorithm::kDataParallel, zero);
-      ExpectAgreement(Gpt({}), devices, SearchAlgorithm::kSapp, zero);
-      ExpectAgreement(Mlp(32, {256, 256, 7}), devices, SearchAlgorithm::kDataParallel, zero);
+      ExpectAgreement(Gpt({}), devices, ir::SearchAlgorithm::kDataParallel, zero);
+      ExpectAgreement(Gpt({}), devices, ir::SearchAlgorithm::kSapp, zero);
+      ExpectAgreement(Mlp(32, {256, 256, 7}), devices, ir::SearchAlgorithm::kDataParallel, zero);
     }
   }
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::search

@@ -8,13 +8,13 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 // Equal ops have equal rules; the key says what a rule depends on.
-std::string RuleKey(const Graph& graph, const Op& op) {
-  std::string key(OpKindName(op.kind));
-  for (OpId input : op.inputs) absl::StrAppend(&key, "|", graph.op(input).type.ToString());
+std::string RuleKey(const ir::Graph& graph, const ir::Op& op) {
+  std::string key(ir::OpKindName(op.kind));
+  for (ir::OpId input : op.inputs) absl::StrAppend(&key, "|", graph.op(input).type.ToString());
   absl::StrAppend(&key, ">", op.type.ToString());
   for (const auto& [name, value] : op.attributes.values) {
     absl::StrAppend(&key, "|", name, "=");
@@ -28,40 +28,40 @@ std::string RuleKey(const Graph& graph, const Op& op) {
   return key;
 }
 
-Role ForwardRole(const GraphFacts& facts, const Op& op) {
-  if (op.kind == OpKind::kInput) return Role::kInput;
-  if (op.kind == OpKind::kParameter) return Role::kParameter;
-  if (op.kind == OpKind::kState) return Role::kUpdate;
-  if (facts.classes[op.id] == OpClass::kSource) return Role::kConstant;
-  if (op.kind == OpKind::kCast && facts.roles[op.inputs[0]] == Role::kParameter) return Role::kCopy;
-  const bool only_data = std::all_of(op.inputs.begin(), op.inputs.end(), [&](OpId input) {
+Role ForwardRole(const GraphFacts& facts, const ir::Op& op) {
+  if (op.kind == ir::OpKind::kInput) return Role::kInput;
+  if (op.kind == ir::OpKind::kParameter) return Role::kParameter;
+  if (op.kind == ir::OpKind::kState) return Role::kUpdate;
+  if (facts.classes[op.id] == ir::OpClass::kSource) return Role::kConstant;
+  if (op.kind == ir::OpKind::kCast && facts.roles[op.inputs[0]] == Role::kParameter) return Role::kCopy;
+  const bool only_data = std::all_of(op.inputs.begin(), op.inputs.end(), [&](ir::OpId input) {
     const Role role = facts.roles[input];
     return role == Role::kInput || role == Role::kConstant || role == Role::kData;
   });
-  if (facts.classes[op.id] == OpClass::kProduct) return Role::kProduct;
+  if (facts.classes[op.id] == ir::OpClass::kProduct) return Role::kProduct;
   return only_data ? Role::kData : Role::kLight;
 }
 
-Role RoleOf(const GraphFacts& facts, const Op& op) {
+Role RoleOf(const GraphFacts& facts, const ir::Op& op) {
   switch (op.phase) {
-    case Phase::kForward:
-    case Phase::kMetric:
+    case ir::Phase::kForward:
+    case ir::Phase::kMetric:
       return ForwardRole(facts, op);
-    case Phase::kBackward:
+    case ir::Phase::kBackward:
       if (op.inherits.has_value()) return Role::kInherits;
       return op.inputs.empty() ? Role::kConstant : Role::kSum;
-    case Phase::kUpdate:
+    case ir::Phase::kUpdate:
       return Role::kUpdate;
   }
   return Role::kLight;
 }
 
 // The operations of the heaviest product that reads `value` forward, itself or as a copy.
-double MostWork(const GraphFacts& facts, OpId value) {
+double MostWork(const GraphFacts& facts, ir::OpId value) {
   double most = 0;
   for (const Read& read : facts.reads[value]) {
-    const Op& reader = facts.op(read.reader);
-    if (reader.phase != Phase::kForward) continue;
+    const ir::Op& reader = facts.op(read.reader);
+    if (reader.phase != ir::Phase::kForward) continue;
     if (facts.roles[read.reader] == Role::kCopy) most = std::max(most, MostWork(facts, read.reader));
     most = std::max(most, facts.product_flops[read.reader]);
   }
@@ -69,12 +69,12 @@ double MostWork(const GraphFacts& facts, OpId value) {
 }
 
 // The read that decides a parameter's storage: the product with the most work, else the first forward reader.
-Read LeaderOf(const GraphFacts& facts, OpId parameter) {
+Read LeaderOf(const GraphFacts& facts, ir::OpId parameter) {
   Read leader{.reader = parameter, .input = -1};
   double most = -1;
   for (const Read& read : facts.reads[parameter]) {
-    const Op& reader = facts.op(read.reader);
-    if (reader.phase != Phase::kForward) continue;
+    const ir::Op& reader = facts.op(read.reader);
+    if (reader.phase != ir::Phase::kForward) continue;
     const bool is_copy = facts.roles[read.reader] == Role::kCopy;
     const double work = is_copy ? MostWork(facts, read.reader) : facts.product_flops[read.reader];
     if (work > most) std::tie(leader, most) = std::tuple(read, work);
@@ -82,39 +82,39 @@ Read LeaderOf(const GraphFacts& facts, OpId parameter) {
   return leader;
 }
 
-OpId Root(std::vector<OpId>& parents, OpId id) {
+ir::OpId Root(std::vector<ir::OpId>& parents, ir::OpId id) {
   while (parents[static_cast<size_t>(id.value())] != id) id = parents[static_cast<size_t>(id.value())];
   return id;
 }
 
 // Joins each parameter with the states and update ops of its shape that are connected to it through update ops.
 void FindUpdateGroups(GraphFacts& facts) {
-  const Graph& graph = *facts.graph;
-  std::vector<OpId> parents;
-  for (const Op& op : graph.ops) parents.push_back(op.id);
-  const auto join = [&](OpId a, OpId b) {
-    const OpId first = std::min(Root(parents, a), Root(parents, b));
-    const OpId second = std::max(Root(parents, a), Root(parents, b));
+  const ir::Graph& graph = *facts.graph;
+  std::vector<ir::OpId> parents;
+  for (const ir::Op& op : graph.ops) parents.push_back(op.id);
+  const auto join = [&](ir::OpId a, ir::OpId b) {
+    const ir::OpId first = std::min(Root(parents, a), Root(parents, b));
+    const ir::OpId second = std::max(Root(parents, a), Root(parents, b));
     parents[static_cast<size_t>(second.value())] = first;
   };
-  const auto belongs = [&](OpId id) {
+  const auto belongs = [&](ir::OpId id) {
     const Role role = facts.roles[id];
     return (role == Role::kParameter || role == Role::kUpdate) && graph.op(id).type.rank() > 0;
   };
-  for (const Op& op : graph.ops) {
+  for (const ir::Op& op : graph.ops) {
     if (facts.roles[op.id] != Role::kUpdate) continue;
-    for (OpId input : op.inputs) {
+    for (ir::OpId input : op.inputs) {
       if (belongs(op.id) && belongs(input) && graph.op(input).type.shape == op.type.shape) join(op.id, input);
     }
   }
-  for (const StateUpdate& update : graph.updates) {
+  for (const ir::StateUpdate& update : graph.updates) {
     if (belongs(update.state) && belongs(update.value)) join(update.state, update.value);
   }
-  std::map<OpId, OpId> parameter_of_root;
-  for (const Op& op : graph.ops) {
+  std::map<ir::OpId, ir::OpId> parameter_of_root;
+  for (const ir::Op& op : graph.ops) {
     if (facts.roles[op.id] == Role::kParameter) parameter_of_root.emplace(Root(parents, op.id), op.id);
   }
-  for (const Op& op : graph.ops) {
+  for (const ir::Op& op : graph.ops) {
     if (facts.roles[op.id] != Role::kUpdate || !belongs(op.id)) continue;
     const auto found = parameter_of_root.find(Root(parents, op.id));
     if (found == parameter_of_root.end()) continue;
@@ -123,19 +123,19 @@ void FindUpdateGroups(GraphFacts& facts) {
   }
 }
 
-bool ContinuesOtherSum(const GraphFacts& facts, const Op& sum) {
-  const std::optional<OpId>& value = facts.op(facts.whole_sums[sum.id]).gradient_of;
+bool ContinuesOtherSum(const GraphFacts& facts, const ir::Op& sum) {
+  const std::optional<ir::OpId>& value = facts.op(facts.whole_sums[sum.id]).gradient_of;
   if (!value.has_value() || facts.op(*value).type.rank() != sum.type.rank()) return false;
-  return std::any_of(sum.inputs.begin(), sum.inputs.end(), [&](OpId input) {
+  return std::any_of(sum.inputs.begin(), sum.inputs.end(), [&](ir::OpId input) {
     return facts.roles[input] == Role::kSum && facts.whole_sums[input] != facts.whole_sums[sum.id];
   });
 }
 
 // A chain of sums ends in the gradient of one value; all of the chain lies like that value.
 void FindSums(GraphFacts& facts) {
-  for (const Op& op : facts.graph->ops) {
+  for (const ir::Op& op : facts.graph->ops) {
     if (facts.roles[op.id] != Role::kSum) continue;
-    OpId whole = op.id;
+    ir::OpId whole = op.id;
     while (!facts.op(whole).gradient_of.has_value() && !facts.reads[whole].empty() &&
            facts.roles[facts.reads[whole][0].reader] == Role::kSum) {
       whole = facts.reads[whole][0].reader;
@@ -143,42 +143,42 @@ void FindSums(GraphFacts& facts) {
     facts.whole_sums[op.id] = whole;
     if (facts.op(whole).gradient_of.has_value()) facts.sums[*facts.op(whole).gradient_of].push_back(op.id);
   }
-  for (const Op& op : facts.graph->ops) {
+  for (const ir::Op& op : facts.graph->ops) {
     facts.continues_other_sum[op.id] = facts.roles[op.id] == Role::kSum && ContinuesOtherSum(facts, op);
   }
 }
 
-std::vector<Read> DataReads(const GraphFacts& facts, OpId data) {
+std::vector<Read> DataReads(const GraphFacts& facts, ir::OpId data) {
   std::vector<Read> by_model, by_metrics;
   for (const Read& read : facts.reads[data]) {
-    if (facts.classes[read.reader] == OpClass::kEffect) continue;
-    (facts.op(read.reader).phase == Phase::kMetric ? by_metrics : by_model).push_back(read);
+    if (facts.classes[read.reader] == ir::OpClass::kEffect) continue;
+    (facts.op(read.reader).phase == ir::Phase::kMetric ? by_metrics : by_model).push_back(read);
   }
   return by_model.empty() ? by_metrics : by_model;
 }
 
-bool HasInnerFactor(const Rule& rule) {
+bool HasInnerFactor(const ir::Rule& rule) {
   return std::any_of(rule.factors.begin(), rule.factors.end(),
-                     [](const Factor& factor) { return factor.kind == FactorKind::kInner; });
+                     [](const ir::Factor& factor) { return factor.kind == ir::FactorKind::kInner; });
 }
 
-std::vector<OpId> InnerGroupOf(const GraphFacts& facts, OpId root) {
-  std::vector<OpId> group;
+std::vector<ir::OpId> InnerGroupOf(const GraphFacts& facts, ir::OpId root) {
+  std::vector<ir::OpId> group;
   if (facts.roles[root] == Role::kInherits) return group;
   if (HasInnerFactor(facts.rule(root))) group.push_back(root);
-  for (OpId heir : facts.inheritors[root]) {
+  for (ir::OpId heir : facts.inheritors[root]) {
     if (HasInnerFactor(facts.rule(heir))) group.push_back(heir);
   }
   return group;
 }
 
 // The same for groups whose prices are equal functions of their members' strategies.
-std::string InnerGroupText(const GraphFacts& facts, const std::vector<OpId>& group) {
-  std::map<OpId, int> numbers;
+std::string InnerGroupText(const GraphFacts& facts, const std::vector<ir::OpId>& group) {
+  std::map<ir::OpId, int> numbers;
   std::string text;
-  for (OpId member : group) {
-    absl::StrAppend(&text, facts.rule_of[member], PhaseName(facts.op(member).phase), "(");
-    for (OpId input : facts.op(member).inputs) {
+  for (ir::OpId member : group) {
+    absl::StrAppend(&text, facts.rule_of[member], ir::PhaseName(facts.op(member).phase), "(");
+    for (ir::OpId input : facts.op(member).inputs) {
       absl::StrAppend(&text, numbers.emplace(input, static_cast<int>(numbers.size())).first->second, ",");
     }
     absl::StrAppend(&text, ")", numbers.emplace(member, static_cast<int>(numbers.size())).first->second);
@@ -188,8 +188,8 @@ std::string InnerGroupText(const GraphFacts& facts, const std::vector<OpId>& gro
 
 void FindInnerGroups(GraphFacts& facts) {
   std::map<std::string, int> kinds;
-  for (const Op& op : facts.graph->ops) {
-    std::vector<OpId>& group = facts.inner_groups[op.id];
+  for (const ir::Op& op : facts.graph->ops) {
+    std::vector<ir::OpId>& group = facts.inner_groups[op.id];
     group = InnerGroupOf(facts, op.id);
     facts.inner_kinds[op.id] = -1;
     if (group.empty()) continue;
@@ -200,11 +200,11 @@ void FindInnerGroups(GraphFacts& facts) {
 
 // A backward value is a summand of a parameter's gradient when it is that gradient, or only sums and updates read it.
 void FindGradients(GraphFacts& facts) {
-  const Graph& graph = *facts.graph;
+  const ir::Graph& graph = *facts.graph;
   for (auto i = static_cast<int64_t>(graph.ops.size()) - 1; i >= 0; --i) {
-    const Op& op = graph.op(OpId(i));
-    if (op.phase == Phase::kUpdate) facts.gradient[op.id] = true;
-    if (op.phase != Phase::kBackward) continue;
+    const ir::Op& op = graph.op(ir::OpId(i));
+    if (op.phase == ir::Phase::kUpdate) facts.gradient[op.id] = true;
+    if (op.phase != ir::Phase::kBackward) continue;
     if (op.gradient_of.has_value()) {
       facts.gradient[op.id] = facts.roles[*op.gradient_of] == Role::kParameter;
       continue;
@@ -218,49 +218,49 @@ void FindGradients(GraphFacts& facts) {
 }
 
 // Whether this is the gradient that the loss hands back, in any type.
-bool IsHandedBack(const Graph& graph, const Op& op, const IdVector<OpId, uint8_t>& of_loss) {
+bool IsHandedBack(const ir::Graph& graph, const ir::Op& op, const IdVector<ir::OpId, uint8_t>& of_loss) {
   if (op.inherits.has_value() && graph.loss.has_value() && op.inherits->op == *graph.loss) return true;
-  return op.kind == OpKind::kCast && of_loss[op.inputs[0]] != 0;
+  return op.kind == ir::OpKind::kCast && of_loss[op.inputs[0]] != 0;
 }
 
 }  // namespace
 
-GraphFacts FactsOf(const Graph& graph) {
+GraphFacts FactsOf(const ir::Graph& graph) {
   const size_t count = graph.ops.size();
   GraphFacts facts{.graph = &graph,
                    .rules = {},
-                   .rule_of = IdVector<OpId, int>(count),
-                   .roles = IdVector<OpId, Role>(count),
-                   .classes = IdVector<OpId, OpClass>(count),
+                   .rule_of = IdVector<ir::OpId, int>(count),
+                   .roles = IdVector<ir::OpId, Role>(count),
+                   .classes = IdVector<ir::OpId, ir::OpClass>(count),
                    .set_ops = {},
-                   .product_flops = IdVector<OpId, double>(count),
-                   .reads = IdVector<OpId, std::vector<Read>>(count),
-                   .data_reads = IdVector<OpId, std::vector<Read>>(count),
-                   .inheritors = IdVector<OpId, std::vector<OpId>>(count),
-                   .leaders = IdVector<OpId, Read>(count),
-                   .led = IdVector<OpId, std::vector<OpId>>(count),
-                   .whole_sums = IdVector<OpId, OpId>(count),
-                   .sums = IdVector<OpId, std::vector<OpId>>(count),
-                   .continues_other_sum = IdVector<OpId, uint8_t>(count),
-                   .update_groups = IdVector<OpId, std::vector<OpId>>(count),
+                   .product_flops = IdVector<ir::OpId, double>(count),
+                   .reads = IdVector<ir::OpId, std::vector<Read>>(count),
+                   .data_reads = IdVector<ir::OpId, std::vector<Read>>(count),
+                   .inheritors = IdVector<ir::OpId, std::vector<ir::OpId>>(count),
+                   .leaders = IdVector<ir::OpId, Read>(count),
+                   .led = IdVector<ir::OpId, std::vector<ir::OpId>>(count),
+                   .whole_sums = IdVector<ir::OpId, ir::OpId>(count),
+                   .sums = IdVector<ir::OpId, std::vector<ir::OpId>>(count),
+                   .continues_other_sum = IdVector<ir::OpId, uint8_t>(count),
+                   .update_groups = IdVector<ir::OpId, std::vector<ir::OpId>>(count),
                    .updated_parameters = {},
-                   .priced = IdVector<OpId, uint8_t>(count),
-                   .gradient = IdVector<OpId, uint8_t>(count),
-                   .inner_groups = IdVector<OpId, std::vector<OpId>>(count),
-                   .inner_kinds = IdVector<OpId, int>(count)};
+                   .priced = IdVector<ir::OpId, uint8_t>(count),
+                   .gradient = IdVector<ir::OpId, uint8_t>(count),
+                   .inner_groups = IdVector<ir::OpId, std::vector<ir::OpId>>(count),
+                   .inner_kinds = IdVector<ir::OpId, int>(count)};
   std::map<std::string, int> rule_by_key;
-  IdVector<OpId, uint8_t> of_loss(count);
-  for (const Op& op : graph.ops) {
+  IdVector<ir::OpId, uint8_t> of_loss(count);
+  for (const ir::Op& op : graph.ops) {
     const auto [found, is_new] = rule_by_key.emplace(RuleKey(graph, op), static_cast<int>(facts.rules.size()));
-    if (is_new) facts.rules.push_back(RuleOf(graph, op));
+    if (is_new) facts.rules.push_back(ir::RuleOf(graph, op));
     facts.rule_of[op.id] = found->second;
-    const OpDefinition& definition = DefinitionOf(op);
+    const ir::OpDefinition& definition = ir::DefinitionOf(op);
     facts.classes[op.id] = definition.op_class;
     facts.roles[op.id] = RoleOf(facts, op);
     facts.updated_parameters.push_back(op.id);
     if (facts.is_set(op.id)) facts.set_ops.push_back(op.id);
     if (facts.roles[op.id] == Role::kProduct) {
-      facts.product_flops[op.id] = definition.flops(InputTypes(graph, op), op.type, op.attributes).value();
+      facts.product_flops[op.id] = definition.flops(ir::InputTypes(graph, op), op.type, op.attributes).value();
     }
     for (size_t i = 0; i < op.inputs.size(); ++i) {
       facts.reads[op.inputs[i]].push_back({.reader = op.id, .input = static_cast<int>(i)});
@@ -269,7 +269,7 @@ GraphFacts FactsOf(const Graph& graph) {
     facts.priced[op.id] = op.type.rank() >= 2 && of_loss[op.id] == 0;
     if (facts.roles[op.id] == Role::kInherits) facts.inheritors[op.inherits->op].push_back(op.id);
   }
-  for (const Op& op : graph.ops) {
+  for (const ir::Op& op : graph.ops) {
     const Role role = facts.roles[op.id];
     if (role == Role::kInput || role == Role::kData) facts.data_reads[op.id] = DataReads(facts, op.id);
     if (role != Role::kParameter && role != Role::kCopy) continue;
@@ -283,8 +283,8 @@ GraphFacts FactsOf(const Graph& graph) {
   return facts;
 }
 
-std::vector<Read> GraphFacts::parameter_reads(OpId op) const {
-  const OpId parameter = roles[op] == Role::kCopy ? graph->op(op).inputs[0] : op;
+std::vector<Read> GraphFacts::parameter_reads(ir::OpId op) const {
+  const ir::OpId parameter = roles[op] == Role::kCopy ? graph->op(op).inputs[0] : op;
   std::vector<Read> all;
   for (const Read& read : reads[parameter]) {
     if (roles[read.reader] == Role::kCopy) {
@@ -296,10 +296,10 @@ std::vector<Read> GraphFacts::parameter_reads(OpId op) const {
   return all;
 }
 
-double ReadWeight(const GraphFacts& facts, OpId value, OpId reader, double gradient_weight) {
-  if (!facts.priced[value] || facts.op(reader).phase == Phase::kMetric) return 0;
-  const bool update = facts.op(reader).phase == Phase::kUpdate;
+double ReadWeight(const GraphFacts& facts, ir::OpId value, ir::OpId reader, double gradient_weight) {
+  if (!facts.priced[value] || facts.op(reader).phase == ir::Phase::kMetric) return 0;
+  const bool update = facts.op(reader).phase == ir::Phase::kUpdate;
   return facts.gradient[value] || update ? gradient_weight : 1;
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

@@ -13,7 +13,7 @@
 #include "ir/graph/ops/ops.h"
 #include "ir/tensor/rule/rule.h"
 
-namespace cleave {
+namespace cleave::search {
 
 // How an op comes by its strategy.
 enum class Role {
@@ -31,61 +31,63 @@ enum class Role {
 
 // One read of a value.
 struct Read {
-  OpId reader;
+  ir::OpId reader;
   int input = 0;
 
   bool operator==(const Read&) const = default;
 };
 
 struct GraphFacts {
-  const Graph* graph = nullptr;  // Outlives the facts.
-  std::vector<Rule> rules;       // Equal ops share one.
-  IdVector<OpId, int> rule_of;   // Indexes into rules.
-  IdVector<OpId, Role> roles;
-  IdVector<OpId, OpClass> classes;
+  const ir::Graph* graph = nullptr;  // Outlives the facts.
+  std::vector<ir::Rule> rules;       // Equal ops share one.
+  IdVector<ir::OpId, int> rule_of;   // Indexes into rules.
+  IdVector<ir::OpId, Role> roles;
+  IdVector<ir::OpId, ir::OpClass> classes;
   // The ops whose strategy searches set, in program order: forward products and light ops; all others follow from
   // these.
-  std::vector<OpId> set_ops;
-  IdVector<OpId, double> product_flops;     // Of a product; 0 for other ops.
-  IdVector<OpId, std::vector<Read>> reads;  // In program order.
+  std::vector<ir::OpId> set_ops;
+  IdVector<ir::OpId, double> product_flops;     // Of a product; 0 for other ops.
+  IdVector<ir::OpId, std::vector<Read>> reads;  // In program order.
   // Of data: who says how it is made. These are its reads by ops of the model, or by metrics where there are no others.
-  IdVector<OpId, std::vector<Read>> data_reads;
-  IdVector<OpId, std::vector<OpId>> inheritors;  // Backward ops that inherit from a forward op.
+  IdVector<ir::OpId, std::vector<Read>> data_reads;
+  IdVector<ir::OpId, std::vector<ir::OpId>> inheritors;  // Backward ops that inherit from a forward op.
   // Of a parameter or a copy: the read that decides its layout; its own id where nothing reads it.
-  IdVector<OpId, Read> leaders;
-  IdVector<OpId, std::vector<OpId>> led;   // Of a forward op: the parameters and copies whose leader it is.
-  IdVector<OpId, OpId> whole_sums;         // Of a sum: the last of its chain.
-  IdVector<OpId, std::vector<OpId>> sums;  // Of a forward op: the sums that make its value's gradient.
+  IdVector<ir::OpId, Read> leaders;
+  IdVector<ir::OpId, std::vector<ir::OpId>> led;   // Of a forward op: the parameters and copies whose leader it is.
+  IdVector<ir::OpId, ir::OpId> whole_sums;         // Of a sum: the last of its chain.
+  IdVector<ir::OpId, std::vector<ir::OpId>> sums;  // Of a forward op: the sums that make its value's gradient.
   // Of a sum: whether a summand is itself the whole gradient of another value, as along the residual connections of a
   // deep model. Such a sum lies like the value whose gradient it is, so that no op's strategy depends on ops many
   // layers away.
-  IdVector<OpId, uint8_t> continues_other_sum;
-  IdVector<OpId, std::vector<OpId>> update_groups;  // Of a parameter: the states and update ops that lie like it.
-  IdVector<OpId, OpId> updated_parameters;          // Of these: that parameter. Of all other ops their own id.
+  IdVector<ir::OpId, uint8_t> continues_other_sum;
+  IdVector<ir::OpId, std::vector<ir::OpId>>
+      update_groups;                                // Of a parameter: the states and update ops that lie like it.
+  IdVector<ir::OpId, ir::OpId> updated_parameters;  // Of these: that parameter. Of all other ops their own id.
   // Moving the value costs something: it is neither a vector nor the gradient that the loss hands back.
-  IdVector<OpId, uint8_t> priced;
-  IdVector<OpId, uint8_t> gradient;  // The value is (a summand of) a parameter's gradient, or belongs to the update.
+  IdVector<ir::OpId, uint8_t> priced;
+  IdVector<ir::OpId, uint8_t>
+      gradient;  // The value is (a summand of) a parameter's gradient, or belongs to the update.
   // Of an op that does not inherit: those with inner factors among it and the ops that inherit from it, in program
   // order. They share the statistics of their distributed forms (ir/transforms/distribute).
-  IdVector<OpId, std::vector<OpId>> inner_groups;
+  IdVector<ir::OpId, std::vector<ir::OpId>> inner_groups;
   // Equal for groups whose prices are equal functions of their members' strategies; -1 for an empty group.
-  IdVector<OpId, int> inner_kinds;
+  IdVector<ir::OpId, int> inner_kinds;
 
-  const Rule& rule(OpId op) const { return rules[static_cast<size_t>(rule_of[op])]; }
-  const Op& op(OpId id) const { return graph->op(id); }
+  const ir::Rule& rule(ir::OpId op) const { return rules[static_cast<size_t>(rule_of[op])]; }
+  const ir::Op& op(ir::OpId id) const { return graph->op(id); }
   // Whether the op is one of `set_ops`.
-  bool is_set(OpId id) const { return roles[id] == Role::kProduct || roles[id] == Role::kLight; }
+  bool is_set(ir::OpId id) const { return roles[id] == Role::kProduct || roles[id] == Role::kLight; }
   // The forward ops that read a parameter, itself or as a copy. REQUIRES: `op` is a parameter or a copy.
-  std::vector<Read> parameter_reads(OpId op) const;
+  std::vector<Read> parameter_reads(ir::OpId op) const;
 };
 
 // REQUIRES: VerifyGraph is content with `graph`, which may be a forward graph or a training graph.
-GraphFacts FactsOf(const Graph& graph);
+GraphFacts FactsOf(const ir::Graph& graph);
 
 // The weight of a redistribution of `value` for `reader`: 0 where it is not priced, gradient_weight for gradients and
 // updates, else 1.
-double ReadWeight(const GraphFacts& facts, OpId value, OpId reader, double gradient_weight);
+double ReadWeight(const GraphFacts& facts, ir::OpId value, ir::OpId reader, double gradient_weight);
 
-}  // namespace cleave
+}  // namespace cleave::search
 
 #endif  // CLEAVE_SEARCH_COST_FACTS_H_

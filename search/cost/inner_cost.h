@@ -14,17 +14,19 @@
 #include "search/cost/facts.h"
 #include "search/cost/redistribution_prices.h"
 
-namespace cleave {
+namespace cleave::search {
 
 // The price of the collectives inside the distributed forms of the group's members; nothing where no inner factor is
 // cut. What reads statistics waits for them, so they have the full weight, except in metrics, which are not priced.
 // REQUIRES: the strategies are valid.
-Cost InnerCost(const GraphFacts& facts, const std::vector<OpId>& group,
-               const std::function<const Strategy&(OpId)>& strategy_of, RedistributionPrices& prices);
+Cost InnerCost(const GraphFacts& facts, const std::vector<ir::OpId>& group,
+               const std::function<const ir::Strategy&(ir::OpId)>& strategy_of, RedistributionPrices& prices);
 
 // Whether the values inside of a distributed form are priced: scalars and vectors are not.
-inline bool InnerValueIsPriced(const Op& inner) { return inner.type.rank() >= 2 && inner.phase != Phase::kMetric; }
+inline bool InnerValueIsPriced(const ir::Op& inner) {
+  return inner.type.rank() >= 2 && inner.phase != ir::Phase::kMetric;
+}
 
-}  // namespace cleave
+}  // namespace cleave::search
 
 #endif  // CLEAVE_SEARCH_COST_INNER_COST_H_

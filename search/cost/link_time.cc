@@ -4,7 +4,7 @@
 
 #include "base/check/check.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 // The logarithm to the base 2 of `ratio`, linear between powers of two; 0 below 1.
@@ -35,13 +35,13 @@ double RingBandwidth(const Link& link, int64_t ranks) {
                  static_cast<double>(above->ranks), above->bytes_per_second);
 }
 
-double WithoutRamp(const Link& link, int64_t ranks, CollectiveKind kind, double bytes) {
+double WithoutRamp(const Link& link, int64_t ranks, ir::CollectiveKind kind, double bytes) {
   return GroupLatency(link, ranks) + BusTraffic(kind, ranks, bytes) / BusBandwidth(link, ranks, kind);
 }
 
 // Measured by formula, at one point of the ramp.
 double FactorAt(const Link& link, const RampPoint& point) {
-  constexpr CollectiveKind kKind = CollectiveKind::kAllReduce;
+  constexpr ir::CollectiveKind kKind = ir::CollectiveKind::kAllReduce;
   const auto bytes = static_cast<double>(point.bytes.value());
   const double measured = BusTraffic(kKind, link.ramp.ranks, bytes) / point.bytes_per_second;
   return measured / WithoutRamp(link, link.ramp.ranks, kKind, bytes);
@@ -64,22 +64,22 @@ double GroupLatency(const Link& link, int64_t ranks) {
                  above->latency.value());
 }
 
-double BusBandwidth(const Link& link, int64_t ranks, CollectiveKind kind) {
+double BusBandwidth(const Link& link, int64_t ranks, ir::CollectiveKind kind) {
   const double ring = RingBandwidth(link, ranks);
   switch (kind) {
-    case CollectiveKind::kAllReduce: {
+    case ir::CollectiveKind::kAllReduce: {
       const bool by_switch = link.switch_reduction.has_value() && ranks >= link.switch_reduction->from_ranks;
       return by_switch ? std::max(ring, link.switch_reduction->bytes_per_second) : ring;
     }
-    case CollectiveKind::kAllGather:
-    case CollectiveKind::kReduceScatter:
+    case ir::CollectiveKind::kAllGather:
+    case ir::CollectiveKind::kReduceScatter:
       return ring * link.one_way_ratio;
-    case CollectiveKind::kAllToAll:
-    case CollectiveKind::kBroadcast:
-    case CollectiveKind::kPermute:
-    case CollectiveKind::kNeighborExchange:
-    case CollectiveKind::kSendReceive:
-    case CollectiveKind::kNeighborExchangeV2:
+    case ir::CollectiveKind::kAllToAll:
+    case ir::CollectiveKind::kBroadcast:
+    case ir::CollectiveKind::kPermute:
+    case ir::CollectiveKind::kNeighborExchange:
+    case ir::CollectiveKind::kSendReceive:
+    case ir::CollectiveKind::kNeighborExchangeV2:
       return ring;
   }
   CLEAVE_UNREACHABLE();
@@ -98,27 +98,27 @@ double RampFactor(const Link& link, double bytes) {
                  static_cast<double>(above->bytes.value()), FactorAt(link, *above));
 }
 
-double BusTraffic(CollectiveKind kind, int64_t ranks, double bytes) {
+double BusTraffic(ir::CollectiveKind kind, int64_t ranks, double bytes) {
   const auto n = static_cast<double>(ranks);
   switch (kind) {
-    case CollectiveKind::kAllReduce:
+    case ir::CollectiveKind::kAllReduce:
       return 2 * (n - 1) / n * bytes;
-    case CollectiveKind::kAllGather:
-    case CollectiveKind::kReduceScatter:
-    case CollectiveKind::kAllToAll:
+    case ir::CollectiveKind::kAllGather:
+    case ir::CollectiveKind::kReduceScatter:
+    case ir::CollectiveKind::kAllToAll:
       return (n - 1) / n * bytes;
-    case CollectiveKind::kBroadcast:
-    case CollectiveKind::kPermute:
-    case CollectiveKind::kNeighborExchange:
-    case CollectiveKind::kSendReceive:
-    case CollectiveKind::kNeighborExchangeV2:
+    case ir::CollectiveKind::kBroadcast:
+    case ir::CollectiveKind::kPermute:
+    case ir::CollectiveKind::kNeighborExchange:
+    case ir::CollectiveKind::kSendReceive:
+    case ir::CollectiveKind::kNeighborExchangeV2:
       return bytes;
   }
   CLEAVE_UNREACHABLE();
 }
 
-double LinkSeconds(const Link& link, int64_t ranks, CollectiveKind kind, double bytes) {
+double LinkSeconds(const Link& link, int64_t ranks, ir::CollectiveKind kind, double bytes) {
   return WithoutRamp(link, ranks, kind, bytes) * RampFactor(link, bytes);
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

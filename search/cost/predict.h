@@ -9,7 +9,7 @@
 #include "ir/program/program.h"
 #include "search/cluster/cluster.h"
 
-namespace cleave {
+namespace cleave::search {
 
 struct Prediction {
   Seconds compute{0};
@@ -21,8 +21,8 @@ struct Prediction {
 
 // Metrics are left out: they run at logged steps only. REQUIRES: every axis of the program's mesh crosses a link of the
 // cluster.
-Prediction Predict(const Program& program, const Cluster& cluster);
+Prediction Predict(const ir::Program& program, const Cluster& cluster);
 
-}  // namespace cleave
+}  // namespace cleave::search
 
 #endif  // CLEAVE_SEARCH_COST_PREDICT_H_

@@ -10,13 +10,14 @@
 #include "search/cluster/presets.h"
 #include "search/testing/models.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
-Program DataParallel(const Graph& graph, const Cluster& cluster) {
-  const absl::StatusOr<Distributed> distributed = Distribute(graph, DataParallelPlan(graph, MeshOfCluster(cluster)));
+ir::Program DataParallel(const ir::Graph& graph, const Cluster& cluster) {
+  const absl::StatusOr<ir::Distributed> distributed =
+      ir::Distribute(graph, ir::DataParallelPlan(graph, MeshOfCluster(cluster)));
   EXPECT_TRUE(distributed.ok()) << distributed.status();
-  return *Partition(distributed->graph, distributed->plan);
+  return *ir::Partition(distributed->graph, distributed->plan);
 }
 
 TEST(PredictTest, OneRankTalksToNobody) {
@@ -29,13 +30,13 @@ TEST(PredictTest, OneRankTalksToNobody) {
 
 TEST(PredictTest, CommunicationIsLatencyAndBytes) {
   const Cluster cluster = *ClusterOf(*FindPreset("v100x8"), 8);
-  const Program program = DataParallel(testing::SeedNetwork(), cluster);
+  const ir::Program program = DataParallel(testing::SeedNetwork(), cluster);
   const Prediction eight = Predict(program, cluster);
   int64_t all_reduces = 0;
-  for (const Step& step : program.steps) {
-    const auto* collective = std::get_if<Collective>(&step.action);
-    if (collective == nullptr || step.phase == Phase::kMetric) continue;
-    EXPECT_EQ(collective->kind, CollectiveKind::kAllReduce);
+  for (const ir::Step& step : program.steps) {
+    const auto* collective = std::get_if<ir::Collective>(&step.action);
+    if (collective == nullptr || step.phase == ir::Phase::kMetric) continue;
+    EXPECT_EQ(collective->kind, ir::CollectiveKind::kAllReduce);
     ++all_reduces;
   }
   ASSERT_GT(all_reduces, 0);
@@ -47,11 +48,11 @@ TEST(PredictTest, FusedOpsAreOneKernel) {
   // Every op at its floor: as many floors as there are pieces.
   Cluster cluster = CpuCluster(1);
   cluster.kernel_floor = Seconds(1);
-  const Program program = DataParallel(testing::Mlp(4, {4, 4, 4, 1}), cluster);
+  const ir::Program program = DataParallel(testing::Mlp(4, {4, 4, 4, 1}), cluster);
   int64_t ops = 0;
-  for (const Step& step : program.steps) {
-    const auto* compute = std::get_if<Compute>(&step.action);
-    if (compute != nullptr && !compute->inputs.empty() && step.phase != Phase::kMetric) ++ops;
+  for (const ir::Step& step : program.steps) {
+    const auto* compute = std::get_if<ir::Compute>(&step.action);
+    if (compute != nullptr && !compute->inputs.empty() && step.phase != ir::Phase::kMetric) ++ops;
   }
   const double kernels = Predict(program, cluster).compute.value();
   EXPECT_EQ(kernels, std::floor(kernels));
@@ -61,7 +62,7 @@ TEST(PredictTest, FusedOpsAreOneKernel) {
 }
 
 TEST(PredictTest, LargeBatchesComputeLessOnMoreRanks) {
-  const Graph graph = testing::Mlp(4096, {1024, 1024, 1024, 1});
+  const ir::Graph graph = testing::Mlp(4096, {1024, 1024, 1024, 1});
   const Seconds one = Predict(DataParallel(graph, CpuCluster(1)), CpuCluster(1)).compute;
   const Seconds eight = Predict(DataParallel(graph, CpuCluster(8)), CpuCluster(8)).compute;
   EXPECT_LT(eight.value(), one.value() / 4);
@@ -69,4 +70,4 @@ TEST(PredictTest, LargeBatchesComputeLessOnMoreRanks) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::search

@@ -16,18 +16,18 @@
 #include "ir/sharding/strategy/strategy.h"
 #include "ir/tensor/types/types.h"
 
-namespace cleave {
+namespace cleave::search {
 
 // Of a redistribution of a tensor that lies as `source`.
-using RedistributionPrice =
-    std::function<double(const TensorType& type, const Layout& source, const Redistribution& redistribution)>;
+using RedistributionPrice = std::function<double(const ir::TensorType& type, const ir::Layout& source,
+                                                 const ir::Redistribution& redistribution)>;
 
 struct Prices {
   RedistributionPrice redistribution = nullptr;  // Null: its weighted bytes.
   // What an op costs by itself under a strategy: its computation, or the memory that it holds. Null: nothing. Ops of
   // one rule and one `local_kind` have equal prices; those of kind 0 cost nothing.
-  std::function<double(OpId op, const Strategy& strategy)> local = nullptr;
-  std::function<int(OpId op)> local_kind = nullptr;
+  std::function<double(ir::OpId op, const ir::Strategy& strategy)> local = nullptr;
+  std::function<int(ir::OpId op)> local_kind = nullptr;
   bool is_seconds = false;
   // Products may leave mesh axes idle even where one of their factors has elements for them.
   bool may_leave_idle = false;
@@ -38,6 +38,6 @@ struct Prices {
 // "29,491 weighted bytes", "1.25 ms"
 std::string CostText(const Prices& prices, double cost);
 
-}  // namespace cleave
+}  // namespace cleave::search
 
 #endif  // CLEAVE_SEARCH_COST_PRICES_H_

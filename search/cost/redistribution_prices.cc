@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-namespace cleave {
+namespace cleave::search {
 
 bool Cheaper(const Cost& a, const Cost& b) {
   if (a.impossible != b.impossible) return a.impossible < b.impossible;
@@ -15,14 +15,14 @@ bool Cheaper(const Cost& a, const Cost& b) {
   return a.collectives < b.collectives;
 }
 
-LayoutIndex RedistributionPrices::Intern(const Layout& exact) {
-  const Layout layout = relaxation_.representative == nullptr ? exact : relaxation_.representative(exact);
+LayoutIndex RedistributionPrices::Intern(const ir::Layout& exact) {
+  const ir::Layout layout = relaxation_.representative == nullptr ? exact : relaxation_.representative(exact);
   const auto [found, is_new] = layout_index_.emplace(layout, static_cast<LayoutIndex>(layouts_.size()));
   if (is_new) layouts_.push_back(layout);
   return found->second;
 }
 
-TypeIndex RedistributionPrices::Intern(const TensorType& type) {
+TypeIndex RedistributionPrices::Intern(const ir::TensorType& type) {
   const auto [found, is_new] =
       type_index_.emplace(std::pair(static_cast<int>(type.dtype), type.shape), static_cast<TypeIndex>(types_.size()));
   if (is_new) types_.push_back(type);
@@ -34,69 +34,69 @@ namespace {
 // A dimension in two layouts.
 struct TwoCuts {
   int64_t size = 1;
-  std::vector<AxisId> source, target;
+  std::vector<ir::AxisId> source, target;
 };
 
 // Gives the axes of one size and weight new names in the order in which they are asked for, because they are
 // interchangeable.
 class AxisNames {
  public:
-  explicit AxisNames(const Mesh& mesh)
+  explicit AxisNames(const ir::Mesh& mesh)
       : mesh_(mesh),
-        names_(static_cast<size_t>(mesh.axis_count()), AxisId(-1)),
+        names_(static_cast<size_t>(mesh.axis_count()), ir::AxisId(-1)),
         taken_(static_cast<size_t>(mesh.axis_count()), false) {}
 
-  AxisId Rename(AxisId axis) {
-    AxisId& name = names_[static_cast<size_t>(axis.value())];
-    const MeshAxis& own = mesh_.axis(axis);
+  ir::AxisId Rename(ir::AxisId axis) {
+    ir::AxisId& name = names_[static_cast<size_t>(axis.value())];
+    const ir::MeshAxis& own = mesh_.axis(axis);
     for (int candidate = 0; name.value() < 0; ++candidate) {
-      const MeshAxis& other = mesh_.axis(AxisId(candidate));
+      const ir::MeshAxis& other = mesh_.axis(ir::AxisId(candidate));
       if (taken_[static_cast<size_t>(candidate)] || other.size != own.size || other.weight != own.weight ||
           other.link != own.link) {
         continue;
       }
       taken_[static_cast<size_t>(candidate)] = true;
-      name = AxisId(candidate);
+      name = ir::AxisId(candidate);
     }
     return name;
   }
-  void Rename(std::vector<AxisId>& axes) {
-    for (AxisId& axis : axes) axis = Rename(axis);
+  void Rename(std::vector<ir::AxisId>& axes) {
+    for (ir::AxisId& axis : axes) axis = Rename(axis);
   }
-  void Rename(std::vector<PartialAxis>& partials) {
-    for (PartialAxis& partial : partials) partial.axis = Rename(partial.axis);
+  void Rename(std::vector<ir::PartialAxis>& partials) {
+    for (ir::PartialAxis& partial : partials) partial.axis = Rename(partial.axis);
     std::sort(partials.begin(), partials.end(),
-              [](const PartialAxis& a, const PartialAxis& b) { return a.axis < b.axis; });
+              [](const ir::PartialAxis& a, const ir::PartialAxis& b) { return a.axis < b.axis; });
   }
 
  private:
-  const Mesh& mesh_;
-  std::vector<AxisId> names_;
+  const ir::Mesh& mesh_;
+  std::vector<ir::AxisId> names_;
   std::vector<bool> taken_;
 };
 
-std::set<AxisId> UsedAxes(const Layout& source, const Layout& target) {
-  std::set<AxisId> used;
-  for (const Layout* layout : {&source, &target}) {
-    for (const std::vector<AxisId>& axes : layout->dimensions) used.insert(axes.begin(), axes.end());
-    for (const PartialAxis& partial : layout->partial) used.insert(partial.axis);
+std::set<ir::AxisId> UsedAxes(const ir::Layout& source, const ir::Layout& target) {
+  std::set<ir::AxisId> used;
+  for (const ir::Layout* layout : {&source, &target}) {
+    for (const std::vector<ir::AxisId>& axes : layout->dimensions) used.insert(axes.begin(), axes.end());
+    for (const ir::PartialAxis& partial : layout->partial) used.insert(partial.axis);
   }
   return used;
 }
 
 // Whether all pieces on the way are equal: every axis of the mesh may cut every dimension there.
-bool IsEven(const Mesh& mesh, const Shape& shape) {
+bool IsEven(const ir::Mesh& mesh, const ir::Shape& shape) {
   return std::all_of(shape.begin(), shape.end(), [&](int64_t size) { return size % mesh.rank_count() == 0; });
 }
 
 // Redistributions of evenly cut tensors that cost the same per byte, brought to one form: dimensions that nothing cuts
 // are one, dimensions are sorted, axes renamed.
 struct EvenForm {
-  Shape shape;
-  Layout source, target;
+  ir::Shape shape;
+  ir::Layout source, target;
 };
 
-EvenForm EvenFormOf(const Mesh& mesh, const Shape& shape, const Layout& source, const Layout& target) {
+EvenForm EvenFormOf(const ir::Mesh& mesh, const ir::Shape& shape, const ir::Layout& source, const ir::Layout& target) {
   EvenForm form;
   std::vector<TwoCuts> dimensions;
   const auto is_whole = [](const TwoCuts& cuts) { return cuts.source.empty() && cuts.target.empty(); };
@@ -138,9 +138,9 @@ std::optional<Cost> RedistributionPrices::Price(TypeIndex type, LayoutIndex sour
   const std::pair<uint64_t, int> key((static_cast<uint64_t>(source) << 32) | static_cast<uint64_t>(target), type);
   Known& known = this->known();
   if (const auto found = known.prices.find(key); found != known.prices.end()) return found->second;
-  const TensorType& exact = types_[static_cast<size_t>(type)];
-  const Layout& from = layout(source);
-  const Layout& to = layout(target);
+  const ir::TensorType& exact = types_[static_cast<size_t>(type)];
+  const ir::Layout& from = layout(source);
+  const ir::Layout& to = layout(target);
   const bool even = IsEven(mesh_, exact.shape) && from.windows.empty() && to.windows.empty();
   const std::optional<Cost> price = relaxation_.price != nullptr ? relaxation_.price(exact, from, to)
                                     : even                       ? PriceOfEven(exact, from, to)
@@ -150,10 +150,10 @@ std::optional<Cost> RedistributionPrices::Price(TypeIndex type, LayoutIndex sour
 }
 
 // Where all pieces are equal, bytes are proportional to the size: what is planned for one shape holds for all.
-std::optional<Cost> RedistributionPrices::PriceOfEven(const TensorType& type, const Layout& source,
-                                                      const Layout& target) {
+std::optional<Cost> RedistributionPrices::PriceOfEven(const ir::TensorType& type, const ir::Layout& source,
+                                                      const ir::Layout& target) {
   EvenForm form = EvenFormOf(mesh_, type.shape, source, target);
-  const TensorType typical{DType::kF32, Shape(form.shape.size(), 16 * int64_t{mesh_.rank_count()})};
+  const ir::TensorType typical{ir::DType::kF32, ir::Shape(form.shape.size(), 16 * int64_t{mesh_.rank_count()})};
   const auto [found, is_new] = known().even.emplace(std::pair(form.source, form.target), std::nullopt);
   if (is_new) found->second = Planned(typical, form.source, form.target);
   if (!found->second.has_value()) return std::nullopt;
@@ -164,31 +164,33 @@ std::optional<Cost> RedistributionPrices::PriceOfEven(const TensorType& type, co
   return cost;
 }
 
-std::optional<Cost> RedistributionPrices::PriceOfUneven(const TensorType& type, Layout source, Layout target) {
+std::optional<Cost> RedistributionPrices::PriceOfUneven(const ir::TensorType& type, ir::Layout source,
+                                                        ir::Layout target) {
   AxisNames names(mesh_);
-  for (Layout* renamed : {&source, &target}) {
-    for (std::vector<AxisId>& axes : renamed->dimensions) names.Rename(axes);
+  for (ir::Layout* renamed : {&source, &target}) {
+    for (std::vector<ir::AxisId>& axes : renamed->dimensions) names.Rename(axes);
     names.Rename(renamed->partial);
   }
   const auto [found, is_new] = known().uneven.emplace(std::tuple(type.shape, source, target), std::nullopt);
   if (!is_new) return found->second;
-  const std::optional<Redistribution> way = Planned(type, source, target);
+  const std::optional<ir::Redistribution> way = Planned(type, source, target);
   if (way.has_value()) found->second = CostOf(type, source, *way);
   return found->second;
 }
 
-Cost RedistributionPrices::CostOf(const TensorType& type, const Layout& source, const Redistribution& way) const {
+Cost RedistributionPrices::CostOf(const ir::TensorType& type, const ir::Layout& source,
+                                  const ir::Redistribution& way) const {
   const double price = price_ == nullptr ? way.cost : price_(type, source, way);
   return {.price = price, .collectives = way.collectives, .impossible = 0};
 }
 
-std::optional<Redistribution> RedistributionPrices::Planned(const TensorType& type, const Layout& source,
-                                                            const Layout& target) {
+std::optional<ir::Redistribution> RedistributionPrices::Planned(const ir::TensorType& type, const ir::Layout& source,
+                                                                const ir::Layout& target) {
   // Full planning looks at the layouts over all axes that are in play.
-  work_ += effort_ == RedistributionEffort::kDirect
+  work_ += effort_ == ir::RedistributionEffort::kDirect
                ? lookups_per_direct_way_
                : lookups_per_full_way_ << std::min<size_t>(UsedAxes(source, target).size(), 16);
-  absl::StatusOr<Redistribution> way = PlanRedistribution(mesh_, type, source, target, effort_);
+  absl::StatusOr<ir::Redistribution> way = ir::PlanRedistribution(mesh_, type, source, target, effort_);
   if (!way.ok()) return std::nullopt;
   return *std::move(way);
 }
@@ -213,4 +215,4 @@ Cost RedistributionPrices::Serve(TypeIndex type, LayoutIndex produced, const std
   return total;
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

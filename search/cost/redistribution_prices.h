@@ -22,7 +22,7 @@
 #include "search/cost/prices.h"
 #include "search/tuning/tuning.h"
 
-namespace cleave {
+namespace cleave::search {
 
 // What a plan, or a part of it, costs in the price of a search, and the number of collectives that do them: the
 // tie-breaker.
@@ -50,16 +50,17 @@ using TypeIndex = int;
 // them is a lower bound.
 struct LayoutRelaxation {
   // The layout that represents all layouts that are taken as the same. Null: there is no relaxation.
-  std::function<Layout(const Layout&)> representative = nullptr;
+  std::function<ir::Layout(const ir::Layout&)> representative = nullptr;
   // Of two representatives; nullopt where there is no way.
-  std::function<std::optional<Cost>(const TensorType&, const Layout& source, const Layout& target)> price = nullptr;
+  std::function<std::optional<Cost>(const ir::TensorType&, const ir::Layout& source, const ir::Layout& target)> price =
+      nullptr;
 };
 
 class RedistributionPrices {
  public:
   // `price`: of a redistribution that was planned; null: its weighted bytes. Of `tuning` only what planning costs
   // counts.
-  explicit RedistributionPrices(Mesh mesh, LayoutRelaxation relaxation = {}, RedistributionPrice price = nullptr,
+  explicit RedistributionPrices(ir::Mesh mesh, LayoutRelaxation relaxation = {}, RedistributionPrice price = nullptr,
                                 const SearchTuning& tuning = {})
       : mesh_(std::move(mesh)),
         relaxation_(std::move(relaxation)),
@@ -69,16 +70,16 @@ class RedistributionPrices {
 
   // How well the prices from now on are looked for. Full ones are those of the program (docs/cost.md); direct ones are
   // found at once, and are never lower.
-  void set_effort(RedistributionEffort effort) { effort_ = effort; }
-  RedistributionEffort effort() const { return effort_; }
+  void set_effort(ir::RedistributionEffort effort) { effort_ = effort; }
+  ir::RedistributionEffort effort() const { return effort_; }
 
-  const Mesh& mesh() const { return mesh_; }
-  LayoutIndex Intern(const Layout& layout);
-  TypeIndex Intern(const TensorType& type);
+  const ir::Mesh& mesh() const { return mesh_; }
+  LayoutIndex Intern(const ir::Layout& layout);
+  TypeIndex Intern(const ir::TensorType& type);
   // How much work the search for redistributions took so far, in units of a table lookup: the same on every machine.
   int64_t work() const { return work_; }
   // Stays valid while more layouts are interned.
-  const Layout& layout(LayoutIndex index) const { return layouts_[static_cast<size_t>(index)]; }
+  const ir::Layout& layout(LayoutIndex index) const { return layouts_[static_cast<size_t>(index)]; }
 
   // The cheapest way from `source` to `target`; nullopt where there is none (a partial sum cannot be made).
   std::optional<Cost> Price(TypeIndex type, LayoutIndex source, LayoutIndex target);
@@ -95,36 +96,37 @@ class RedistributionPrices {
   Cost Serve(TypeIndex type, LayoutIndex produced, const std::vector<Demanded>& reads);
 
  private:
-  std::optional<Redistribution> Planned(const TensorType& type, const Layout& source, const Layout& target);
-  std::optional<Cost> PriceOfEven(const TensorType& type, const Layout& source, const Layout& target);
-  std::optional<Cost> PriceOfUneven(const TensorType& type, Layout source, Layout target);
-  Cost CostOf(const TensorType& type, const Layout& source, const Redistribution& way) const;
+  std::optional<ir::Redistribution> Planned(const ir::TensorType& type, const ir::Layout& source,
+                                            const ir::Layout& target);
+  std::optional<Cost> PriceOfEven(const ir::TensorType& type, const ir::Layout& source, const ir::Layout& target);
+  std::optional<Cost> PriceOfUneven(const ir::TensorType& type, ir::Layout source, ir::Layout target);
+  Cost CostOf(const ir::TensorType& type, const ir::Layout& source, const ir::Redistribution& way) const;
 
   // Prices of one effort.
   struct Known {
     absl::flat_hash_map<std::pair<uint64_t, int>, std::optional<Cost>> prices;
     // Planned for one shape, which represents all that are cut evenly.
-    std::map<std::pair<Layout, Layout>, std::optional<Redistribution>> even;
-    std::map<std::tuple<Shape, Layout, Layout>, std::optional<Cost>> uneven;
+    std::map<std::pair<ir::Layout, ir::Layout>, std::optional<ir::Redistribution>> even;
+    std::map<std::tuple<ir::Shape, ir::Layout, ir::Layout>, std::optional<Cost>> uneven;
   };
 
-  Known& known() { return known_[effort_ == RedistributionEffort::kFull ? 0 : 1]; }
+  Known& known() { return known_[effort_ == ir::RedistributionEffort::kFull ? 0 : 1]; }
 
-  Mesh mesh_;
+  ir::Mesh mesh_;
   LayoutRelaxation relaxation_;
   RedistributionPrice price_;
   int64_t lookups_per_direct_way_;
   int64_t lookups_per_full_way_;
-  RedistributionEffort effort_ = RedistributionEffort::kFull;
-  std::deque<Layout> layouts_;  // Callers hold references while more are interned.
-  std::map<Layout, LayoutIndex> layout_index_;
-  std::vector<TensorType> types_;
-  std::map<std::pair<int, Shape>, TypeIndex> type_index_;
+  ir::RedistributionEffort effort_ = ir::RedistributionEffort::kFull;
+  std::deque<ir::Layout> layouts_;  // Callers hold references while more are interned.
+  std::map<ir::Layout, LayoutIndex> layout_index_;
+  std::vector<ir::TensorType> types_;
+  std::map<std::pair<int, ir::Shape>, TypeIndex> type_index_;
   std::array<Known, 2> known_;
   int64_t work_ = 0;
   std::vector<LayoutIndex> available_;  // Of the value being served; kept to spare allocations.
 };
 
-}  // namespace cleave
+}  // namespace cleave::search
 
 #endif  // CLEAVE_SEARCH_COST_REDISTRIBUTION_PRICES_H_

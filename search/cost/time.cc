@@ -5,17 +5,17 @@
 #include "base/check/check.h"
 #include "ir/sharding/layout/boxes.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 // The best rate of a product of factors of `dtype`.
-double ProductPeak(const PeakRates& peak, DType dtype) {
+double ProductPeak(const PeakRates& peak, ir::DType dtype) {
   switch (dtype) {
-    case DType::kF32:
+    case ir::DType::kF32:
       return peak.tf32 > 0 ? peak.tf32 : peak.f32;
-    case DType::kBf16:
+    case ir::DType::kBf16:
       return peak.bf16 > 0 ? peak.bf16 : peak.f32;
-    case DType::kI32:
+    case ir::DType::kI32:
       return peak.f32;
   }
   CLEAVE_UNREACHABLE();
@@ -34,16 +34,17 @@ double MatrixEfficiency(const Cluster& cluster, double flops) {
   return below.share + (above->share - below.share) * way;
 }
 
-Bytes LocalBytes(const Mesh& mesh, const TensorType& type, const Layout& layout) {
-  return ElementSize(type.dtype) * ElementCount(LargestLocalShape(layout, mesh, type.shape));
+Bytes LocalBytes(const ir::Mesh& mesh, const ir::TensorType& type, const ir::Layout& layout) {
+  return ir::ElementSize(type.dtype) * ir::ElementCount(ir::LargestLocalShape(layout, mesh, type.shape));
 }
 
 }  // namespace
 
-Seconds ArithmeticSeconds(const Cluster& cluster, const OpDefinition& definition, absl::Span<const TensorType> inputs,
-                          const TensorType& output, const Attributes& attributes) {
+Seconds ArithmeticSeconds(const Cluster& cluster, const ir::OpDefinition& definition,
+                          absl::Span<const ir::TensorType> inputs, const ir::TensorType& output,
+                          const ir::Attributes& attributes) {
   const double flops = definition.flops(inputs, output, attributes).value();
-  const double rate = definition.op_class == OpClass::kProduct
+  const double rate = definition.op_class == ir::OpClass::kProduct
                           ? ProductPeak(cluster.peak, inputs[0].dtype) * MatrixEfficiency(cluster, flops)
                           : cluster.peak.f32;
   return Seconds(flops / rate);
@@ -54,41 +55,41 @@ Seconds KernelSeconds(const Cluster& cluster, Seconds arithmetic, Bytes touched)
   return std::max({arithmetic, memory, cluster.kernel_floor});
 }
 
-Seconds OpSeconds(const Cluster& cluster, const OpDefinition& definition, absl::Span<const TensorType> inputs,
-                  const TensorType& output, const Attributes& attributes) {
+Seconds OpSeconds(const Cluster& cluster, const ir::OpDefinition& definition, absl::Span<const ir::TensorType> inputs,
+                  const ir::TensorType& output, const ir::Attributes& attributes) {
   if (inputs.empty()) return Seconds(0);
   return KernelSeconds(cluster, ArithmeticSeconds(cluster, definition, inputs, output, attributes),
-                       BytesTouched(inputs, output));
+                       ir::BytesTouched(inputs, output));
 }
 
-Seconds MoveSeconds(const Cluster& cluster, const Mesh& mesh, const TensorType& type, const Layout& source,
-                    const Move& move) {
+Seconds MoveSeconds(const Cluster& cluster, const ir::Mesh& mesh, const ir::TensorType& type, const ir::Layout& source,
+                    const ir::Move& move) {
   if (!move.collective.has_value()) return Seconds(0);
   const auto seconds = [&](Bytes bytes) {
     return CollectiveSeconds(cluster, mesh, *move.collective, move.axes, bytes);
   };
   switch (*move.collective) {
-    case CollectiveKind::kAllGather:
+    case ir::CollectiveKind::kAllGather:
       return seconds(LocalBytes(mesh, type, move.result));
-    case CollectiveKind::kNeighborExchange:
-      return seconds(ElementSize(type.dtype) * LargestReceivedElements(source, move.result, mesh, type.shape));
-    case CollectiveKind::kAllReduce:
-    case CollectiveKind::kReduceScatter:
-    case CollectiveKind::kAllToAll:
-    case CollectiveKind::kBroadcast:
-    case CollectiveKind::kPermute:
-    case CollectiveKind::kSendReceive:
-    case CollectiveKind::kNeighborExchangeV2:
+    case ir::CollectiveKind::kNeighborExchange:
+      return seconds(ir::ElementSize(type.dtype) * ir::LargestReceivedElements(source, move.result, mesh, type.shape));
+    case ir::CollectiveKind::kAllReduce:
+    case ir::CollectiveKind::kReduceScatter:
+    case ir::CollectiveKind::kAllToAll:
+    case ir::CollectiveKind::kBroadcast:
+    case ir::CollectiveKind::kPermute:
+    case ir::CollectiveKind::kSendReceive:
+    case ir::CollectiveKind::kNeighborExchangeV2:
       return seconds(LocalBytes(mesh, type, source));
   }
   CLEAVE_UNREACHABLE();
 }
 
-Seconds RedistributionSeconds(const Cluster& cluster, const Mesh& mesh, const TensorType& type, const Layout& source,
-                              const Redistribution& redistribution) {
+Seconds RedistributionSeconds(const Cluster& cluster, const ir::Mesh& mesh, const ir::TensorType& type,
+                              const ir::Layout& source, const ir::Redistribution& redistribution) {
   Seconds total{0};
-  const Layout* now = &source;
-  for (const Move& move : redistribution.moves) {
+  const ir::Layout* now = &source;
+  for (const ir::Move& move : redistribution.moves) {
     total += MoveSeconds(cluster, mesh, type, *now, move);
     now = &move.result;
   }
@@ -101,4 +102,4 @@ Seconds OverlappedSeconds(const Cluster& cluster, Seconds compute, Seconds commu
   return Seconds(std::max(communication.value(), compute.value() + lost));
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

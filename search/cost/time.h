@@ -20,35 +20,36 @@
 #include "ir/tensor/types/types.h"
 #include "search/cluster/cluster.h"
 
-namespace cleave {
+namespace cleave::search {
 
 // A collective in groups over `axes`. `bytes` of the rank's input, of an all-gather its output, of a neighbor_exchange
 // what the rank that receives most gets.
-Seconds CollectiveSeconds(const Cluster& cluster, const Mesh& mesh, CollectiveKind kind, absl::Span<const AxisId> axes,
-                          Bytes bytes);
+Seconds CollectiveSeconds(const Cluster& cluster, const ir::Mesh& mesh, ir::CollectiveKind kind,
+                          absl::Span<const ir::AxisId> axes, Bytes bytes);
 
 // The arithmetic of an op on (local) tensors alone.
-Seconds ArithmeticSeconds(const Cluster& cluster, const OpDefinition& definition, absl::Span<const TensorType> inputs,
-                          const TensorType& output, const Attributes& attributes);
+Seconds ArithmeticSeconds(const Cluster& cluster, const ir::OpDefinition& definition,
+                          absl::Span<const ir::TensorType> inputs, const ir::TensorType& output,
+                          const ir::Attributes& attributes);
 
 // One kernel: its arithmetic, or moving what it reads and writes, or the floor of a kernel, whichever takes longest.
 Seconds KernelSeconds(const Cluster& cluster, Seconds arithmetic, Bytes touched);
 
 // An op on (local) tensors as a kernel of its own. Sources take nothing.
-Seconds OpSeconds(const Cluster& cluster, const OpDefinition& definition, absl::Span<const TensorType> inputs,
-                  const TensorType& output, const Attributes& attributes);
+Seconds OpSeconds(const Cluster& cluster, const ir::OpDefinition& definition, absl::Span<const ir::TensorType> inputs,
+                  const ir::TensorType& output, const ir::Attributes& attributes);
 
 // One move of a tensor of `type` that lies as `source`. A slice is free.
-Seconds MoveSeconds(const Cluster& cluster, const Mesh& mesh, const TensorType& type, const Layout& source,
-                    const Move& move);
+Seconds MoveSeconds(const Cluster& cluster, const ir::Mesh& mesh, const ir::TensorType& type, const ir::Layout& source,
+                    const ir::Move& move);
 
 // All moves, one after another.
-Seconds RedistributionSeconds(const Cluster& cluster, const Mesh& mesh, const TensorType& type, const Layout& source,
-                              const Redistribution& redistribution);
+Seconds RedistributionSeconds(const Cluster& cluster, const ir::Mesh& mesh, const ir::TensorType& type,
+                              const ir::Layout& source, const ir::Redistribution& redistribution);
 
 // Compute and communication side by side, the one slowed down while the other goes on.
 Seconds OverlappedSeconds(const Cluster& cluster, Seconds compute, Seconds communication);
 
-}  // namespace cleave
+}  // namespace cleave::search
 
 #endif  // CLEAVE_SEARCH_COST_TIME_H_

@@ -14,28 +14,28 @@
 #include "search/sapp/moves.h"
 #include "search/sapp/sapp.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 // The strategies of `op` that differ in counts, dealt in the order of the mesh.
-std::vector<int> CanonicalStrategies(StrategyTable& table, const std::vector<AxisClass>& classes, OpId op) {
-  const Rule& rule = table.facts().rule(op);
-  const Mesh& mesh = table.mesh();
-  std::vector<Strategy> reached = {Strategy::Replicated(rule)};
+std::vector<int> CanonicalStrategies(StrategyTable& table, const std::vector<AxisClass>& classes, ir::OpId op) {
+  const ir::Rule& rule = table.facts().rule(op);
+  const ir::Mesh& mesh = table.mesh();
+  std::vector<ir::Strategy> reached = {ir::Strategy::Replicated(rule)};
   for (const AxisClass& own : classes) {
     // Axis after axis, each on the same factor as the one before or on a later one: every count once.
-    for (const AxisId axis : own.axes) {
-      std::vector<Strategy> next;
-      for (const Strategy& strategy : reached) {
+    for (const ir::AxisId axis : own.axes) {
+      std::vector<ir::Strategy> next;
+      for (const ir::Strategy& strategy : reached) {
         int first = 0;
-        for (AxisId earlier : own.axes) {
+        for (ir::AxisId earlier : own.axes) {
           if (earlier == axis) break;
           const int factor = FactorCutBy(strategy, earlier);
           first = factor < 0 ? static_cast<int>(rule.factors.size()) : std::max(first, factor);
         }
         next.push_back(strategy);
         for (size_t f = static_cast<size_t>(first); f < rule.factors.size(); ++f) {
-          if (rule.factors[f].kind == FactorKind::kWhole) continue;
+          if (rule.factors[f].kind == ir::FactorKind::kWhole) continue;
           if (mesh.Size(strategy.cuts[f]) * own.size > rule.factors[f].size) continue;
           next.push_back(strategy);
           next.back().cuts[f].push_back(axis);
@@ -45,8 +45,8 @@ std::vector<int> CanonicalStrategies(StrategyTable& table, const std::vector<Axi
     }
   }
   std::vector<int> numbers;
-  for (const Strategy& strategy : reached) {
-    if (!VerifyStrategy(strategy, rule, mesh).ok()) continue;
+  for (const ir::Strategy& strategy : reached) {
+    if (!ir::VerifyStrategy(strategy, rule, mesh).ok()) continue;
     if (table.facts().roles[op] == Role::kProduct && !UsesAllAxes(strategy, rule, mesh)) continue;
     numbers.push_back(table.Intern(op, strategy));
   }
@@ -54,10 +54,10 @@ std::vector<int> CanonicalStrategies(StrategyTable& table, const std::vector<Axi
 }
 
 Domains FixedOr(Network& network, const Assignment& assignment, StrategyTable& table,
-                const std::function<int(OpId)>& domain_of) {
+                const std::function<int(ir::OpId)>& domain_of) {
   Domains domains;
   for (size_t v = 0; v < network.variables().size(); ++v) {
-    const OpId op = network.variables()[v];
+    const ir::OpId op = network.variables()[v];
     domains.push_back(network.fixed(static_cast<int>(v))
                           ? network.Domain(op, {table.Intern(op, assignment.strategy(op))})
                           : domain_of(op));
@@ -66,9 +66,9 @@ Domains FixedOr(Network& network, const Assignment& assignment, StrategyTable& t
 }
 
 // Strategies that `op` would have at most: each axis at each place of each factor, or idle.
-double MostStrategies(const Rule& rule, const Mesh& mesh) {
+double MostStrategies(const ir::Rule& rule, const ir::Mesh& mesh) {
   const auto factors = std::count_if(rule.factors.begin(), rule.factors.end(),
-                                     [](const Factor& factor) { return factor.kind != FactorKind::kWhole; });
+                                     [](const ir::Factor& factor) { return factor.kind != ir::FactorKind::kWhole; });
   double count = 1;
   for (int axis = 0; axis < mesh.axis_count(); ++axis) count *= static_cast<double>(factors) + 1 + axis;
   return count;
@@ -79,15 +79,15 @@ double MostStrategies(const Rule& rule, const Mesh& mesh) {
 bool SolveWhole(Assignment& assignment) {
   const SearchTuning& tuning = assignment.options().tuning;
   const GraphFacts& facts = assignment.facts();
-  for (OpId op : facts.set_ops) {
+  for (ir::OpId op : facts.set_ops) {
     if (MostStrategies(facts.rule(op), assignment.mesh()) > tuning.exact_strategies) return false;
   }
-  assignment.table().prices().set_effort(RedistributionEffort::kFull);
+  assignment.table().prices().set_effort(ir::RedistributionEffort::kFull);
   Network network(assignment.table(), assignment.demands(), assignment.options(),
                   {.entries = tuning.exact_entries, .large_terms = Network::LargeTerms::kBound});
   Moves moves(assignment.table(), network);
-  const Domains domains =
-      FixedOr(network, assignment, assignment.table(), [&](OpId op) { return moves.All(op, assignment.index(op)); });
+  const Domains domains = FixedOr(network, assignment, assignment.table(),
+                                  [&](ir::OpId op) { return moves.All(op, assignment.index(op)); });
   const int64_t entries = network.Entries(domains, tuning.exact_entries);
   if (entries >= tuning.exact_entries) return false;
   const MinSum problem = network.Problem(domains);
@@ -105,12 +105,12 @@ bool SolveWhole(Assignment& assignment) {
 // where there are too many counts.
 std::optional<double> SolveRelaxed(Assignment& assignment) {
   const SearchTuning& tuning = assignment.options().tuning;
-  const Mesh& mesh = assignment.mesh();
+  const ir::Mesh& mesh = assignment.mesh();
   RelaxedPrices prices(mesh);
-  for (const Op& op : assignment.facts().graph->ops) {
+  for (const ir::Op& op : assignment.facts().graph->ops) {
     if (prices.StateCount(op.type.rank()) > tuning.relaxed_counts) return std::nullopt;
   }
-  const auto without_windows = [](Layout layout, bool whole) {
+  const auto without_windows = [](ir::Layout layout, bool whole) {
     for (const auto& window : layout.windows) {
       if (whole) layout.dimensions[static_cast<size_t>(window.dimension)].clear();
     }
@@ -118,8 +118,9 @@ std::optional<double> SolveRelaxed(Assignment& assignment) {
     return layout;
   };
   const LayoutRelaxation relaxation{
-      .representative = [&](const Layout& layout) { return CanonicalLayout(prices.classes(), layout); },
-      .price = [&](const TensorType& type, const Layout& source, const Layout& target) -> std::optional<Cost> {
+      .representative = [&](const ir::Layout& layout) { return CanonicalLayout(prices.classes(), layout); },
+      .price = [&](const ir::TensorType& type, const ir::Layout& source,
+                   const ir::Layout& target) -> std::optional<Cost> {
         double least = prices.AtLeast(without_windows(source, false), without_windows(target, false));
         if (!target.windows.empty()) {
           least = std::min(least, prices.AtLeast(without_windows(source, false),
@@ -132,7 +133,7 @@ std::optional<double> SolveRelaxed(Assignment& assignment) {
   Network network(
       table, assignment.demands(), assignment.options(),
       {.entries = tuning.relaxed_term_entries, .large_terms = Network::LargeTerms::kBound, .breaks_ties = false});
-  const Domains domains = FixedOr(network, assignment, table, [&](OpId op) {
+  const Domains domains = FixedOr(network, assignment, table, [&](ir::OpId op) {
     return network.Domain(op, CanonicalStrategies(table, prices.classes(), op));
   });
   if (network.Entries(domains, tuning.relaxed_entries) >= tuning.relaxed_entries) return std::nullopt;
@@ -167,4 +168,4 @@ ExactResult FindBest(Assignment& assignment, const Bundles& bundles) {
   return {.cost = cost, .lower_bound = is_proven ? cost : *bound, .is_proven = is_proven};
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

@@ -18,7 +18,7 @@
 #include "search/assignment/assignment.h"
 #include "search/sapp/bundles.h"
 
-namespace cleave {
+namespace cleave::search {
 
 struct ExactResult {
   double cost = 0;
@@ -29,6 +29,6 @@ struct ExactResult {
 // The price is `bytes`. Every demand is kept. Products use every axis that one of their factors has elements for.
 ExactResult FindBest(Assignment& assignment, const Bundles& bundles);
 
-}  // namespace cleave
+}  // namespace cleave::search
 
 #endif  // CLEAVE_SEARCH_EXACT_EXACT_H_

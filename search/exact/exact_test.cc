@@ -5,7 +5,7 @@
 #include "gtest/gtest.h"
 #include "search/testing/models.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 using testing::Gpt;
@@ -17,15 +17,16 @@ struct BestFound {
   Cost cost;  // Of the assignment.
 };
 
-BestFound Best(const Graph& graph, std::vector<MeshAxis> axes, double gradient_weight) {
+BestFound Best(const ir::Graph& graph, std::vector<ir::MeshAxis> axes, double gradient_weight) {
   const GraphFacts facts = FactsOf(graph);
-  Assignment assignment(facts, *Mesh::Create(std::move(axes)), {.gradient_weight = gradient_weight, .dataset = {}}, {});
+  Assignment assignment(facts, *ir::Mesh::Create(std::move(axes)), {.gradient_weight = gradient_weight, .dataset = {}},
+                        {});
   const ExactResult result = FindBest(assignment, FindBundles(facts));
   return {.result = result, .cost = assignment.cost()};
 }
 
-std::vector<MeshAxis> Axes(int count) {
-  std::vector<MeshAxis> axes;
+std::vector<ir::MeshAxis> Axes(int count) {
+  std::vector<ir::MeshAxis> axes;
   for (int i = 0; i < count; ++i) axes.push_back({.name = "m" + std::to_string(i), .size = 2});
   return axes;
 }
@@ -46,12 +47,12 @@ TEST(ExactTest, ProvesTheOptimaOfTheSeedNetwork) {
 
 TEST(ExactTest, ProvesTheOptimaOfEqualLayers) {
   const std::vector<int64_t> narrow(7, 32), wide(7, 256);
-  const std::vector<MeshAxis> four = {{.name = "m0", .size = 4}};
+  const std::vector<ir::MeshAxis> four = {{.name = "m0", .size = 4}};
   ExpectProven(Best(Mlp(256, narrow), four, 1), 36864);
   ExpectProven(Best(Mlp(256, narrow), four, 0.1), 3686.4);
   ExpectProven(Best(Mlp(32, wide), four, 1), 221184);
-  const std::vector<MeshAxis> hierarchy = {{.name = "m0", .size = 2, .link = "network", .weight = 1},
-                                           {.name = "m1", .size = 2, .link = "host", .weight = 0.1}};
+  const std::vector<ir::MeshAxis> hierarchy = {{.name = "m0", .size = 2, .link = "network", .weight = 1},
+                                               {.name = "m1", .size = 2, .link = "host", .weight = 0.1}};
   ExpectProven(Best(Mlp(256, narrow), hierarchy, 1), 14745.6);
 }
 
@@ -68,7 +69,7 @@ TEST(ExactTest, LeavesAGapWhereTheBoundIsNotMet) {
 }
 
 TEST(ExactTest, SaysThatThereIsNoBoundWhereCountsAreTooMany) {
-  std::vector<MeshAxis> axes = Axes(7);
+  std::vector<ir::MeshAxis> axes = Axes(7);
   for (int i = 0; i < 7; ++i)
     axes.push_back({.name = "n" + std::to_string(i), .size = 2, .link = "host", .weight = 0.1});
   const BestFound found = Best(Gpt({.layers = 1}), axes, 0.1);
@@ -78,4 +79,4 @@ TEST(ExactTest, SaysThatThereIsNoBoundWhereCountsAreTooMany) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::search

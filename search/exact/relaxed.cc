@@ -7,43 +7,43 @@
 #include <queue>
 #include <utility>
 
-namespace cleave {
+namespace cleave::search {
 
-Layout CanonicalLayout(const std::vector<AxisClass>& classes, const Layout& layout) {
-  Layout result = layout;
-  for (std::vector<AxisId>& axes : result.dimensions) axes.clear();
+ir::Layout CanonicalLayout(const std::vector<AxisClass>& classes, const ir::Layout& layout) {
+  ir::Layout result = layout;
+  for (std::vector<ir::AxisId>& axes : result.dimensions) axes.clear();
   result.partial.clear();
   for (const AxisClass& own : classes) {
     size_t next = 0;
-    const auto is_own = [&](AxisId axis) {
+    const auto is_own = [&](ir::AxisId axis) {
       return std::find(own.axes.begin(), own.axes.end(), axis) != own.axes.end();
     };
     for (size_t d = 0; d < layout.dimensions.size(); ++d) {
-      for (AxisId axis : layout.dimensions[d]) {
+      for (ir::AxisId axis : layout.dimensions[d]) {
         if (is_own(axis)) result.dimensions[d].push_back(own.axes[next++]);
       }
     }
-    for (const PartialAxis& partial : layout.partial) {
+    for (const ir::PartialAxis& partial : layout.partial) {
       if (is_own(partial.axis)) result.partial.push_back({.axis = own.axes[next++], .reduction = partial.reduction});
     }
   }
   std::sort(result.partial.begin(), result.partial.end(),
-            [](const PartialAxis& a, const PartialAxis& b) { return a.axis < b.axis; });
+            [](const ir::PartialAxis& a, const ir::PartialAxis& b) { return a.axis < b.axis; });
   return result;
 }
 
-RelaxedPrices::State RelaxedPrices::StateOf(const Layout& layout) const {
+RelaxedPrices::State RelaxedPrices::StateOf(const ir::Layout& layout) const {
   State state;
   for (const AxisClass& own : classes_) {
-    const auto is_own = [&](AxisId axis) {
+    const auto is_own = [&](ir::AxisId axis) {
       return std::find(own.axes.begin(), own.axes.end(), axis) != own.axes.end();
     };
-    for (const std::vector<AxisId>& axes : layout.dimensions) {
+    for (const std::vector<ir::AxisId>& axes : layout.dimensions) {
       state.push_back(static_cast<uint8_t>(std::count_if(axes.begin(), axes.end(), is_own)));
     }
     state.push_back(
         static_cast<uint8_t>(std::count_if(layout.partial.begin(), layout.partial.end(),
-                                           [&](const PartialAxis& partial) { return is_own(partial.axis); })));
+                                           [&](const ir::PartialAxis& partial) { return is_own(partial.axis); })));
   }
   return state;
 }
@@ -176,11 +176,11 @@ const std::vector<double>& RelaxedPrices::DistancesFrom(Space& space, int source
   return distance;
 }
 
-double RelaxedPrices::AtLeast(const Layout& source, const Layout& target) {
+double RelaxedPrices::AtLeast(const ir::Layout& source, const ir::Layout& target) {
   const int rank = static_cast<int>(source.dimensions.size());
   Space& space = SpaceOf(rank);
   const std::vector<double>& distance = DistancesFrom(space, space.index.at(StateOf(source)), rank);
   return distance[static_cast<size_t>(space.index.at(StateOf(target)))];
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

@@ -18,21 +18,21 @@
 #include "ir/tensor/types/types.h"
 #include "search/cluster/cluster.h"
 
-namespace cleave {
+namespace cleave::search {
 
 // The layout with as many axes of each class in each place, dealt in the order of the mesh: equal for layouts of equal
 // counts.
-Layout CanonicalLayout(const std::vector<AxisClass>& classes, const Layout& layout);
+ir::Layout CanonicalLayout(const std::vector<AxisClass>& classes, const ir::Layout& layout);
 
 class RelaxedPrices {
  public:
-  explicit RelaxedPrices(const Mesh& mesh) : classes_(AxisClassesOf(mesh)) {}
+  explicit RelaxedPrices(const ir::Mesh& mesh) : classes_(AxisClassesOf(mesh)) {}
 
   const std::vector<AxisClass>& classes() const { return classes_; }
 
   // Weighted bytes per byte of the whole tensor that every way sends at least. REQUIRES: canonical layouts without
   // windows, and `target` partial only where `source` is.
-  double AtLeast(const Layout& source, const Layout& target);
+  double AtLeast(const ir::Layout& source, const ir::Layout& target);
   // The number of counts that a tensor of this rank can have.
   int64_t StateCount(int rank) const;
 
@@ -48,7 +48,7 @@ class RelaxedPrices {
   };
 
   Space& SpaceOf(int rank);
-  State StateOf(const Layout& layout) const;
+  State StateOf(const ir::Layout& layout) const;
   const std::vector<double>& DistancesFrom(Space& space, int source, int rank);
   template <typename Reach>
   void Moves(const Space& space, int from, int rank, const Reach& reach) const;
@@ -57,6 +57,6 @@ class RelaxedPrices {
   std::map<int, Space> spaces_;  // By rank.
 };
 
-}  // namespace cleave
+}  // namespace cleave::search
 
 #endif  // CLEAVE_SEARCH_EXACT_RELAXED_H_

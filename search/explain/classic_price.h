@@ -5,13 +5,13 @@
 #include "ir/sharding/plan/plan.h"
 #include "search/cost/facts.h"
 
-namespace cleave {
+namespace cleave::search {
 
 // Level by level, products from the end of the graph to its beginning: what each cut costs inside its op, and what the
 // tensors cost that a decided neighbour cuts otherwise (search/cost/classic.h). Of a plan that SAPP found under this
 // price without pins: the cost that it found.
-double ClassicPrice(const GraphFacts& facts, const Plan& plan);
+double ClassicPrice(const GraphFacts& facts, const ir::Plan& plan);
 
-}  // namespace cleave
+}  // namespace cleave::search
 
 #endif  // CLEAVE_SEARCH_EXPLAIN_CLASSIC_PRICE_H_

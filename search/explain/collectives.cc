@@ -10,25 +10,25 @@
 #include "base/units/units.h"
 #include "search/explain/table.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 struct Row {
-  const Step* first = nullptr;
+  const ir::Step* first = nullptr;
   int count = 0;
   double sent = 0;
 };
 
 // Metrics are not part of a training step.
-const Collective* TrainingCollective(const Step& step) {
-  return step.phase == Phase::kMetric ? nullptr : std::get_if<Collective>(&step.action);
+const ir::Collective* TrainingCollective(const ir::Step& step) {
+  return step.phase == ir::Phase::kMetric ? nullptr : std::get_if<ir::Collective>(&step.action);
 }
 
-std::string RowText(const Program& program, const Row& row, double total) {
-  const Collective& collective = std::get<Collective>(row.first->action);
+std::string RowText(const ir::Program& program, const Row& row, double total) {
+  const ir::Collective& collective = std::get<ir::Collective>(row.first->action);
   const std::string head =
-      absl::StrFormat("%-18s%-9s%-11s%5d%11s%8s%6d  ", CollectiveKindName(collective.kind), PhaseName(row.first->phase),
-                      Clipped(AxesText(collective.axes, program.mesh), 10), row.count,
+      absl::StrFormat("%-18s%-9s%-11s%5d%11s%8s%6d  ", ir::CollectiveKindName(collective.kind),
+                      ir::PhaseName(row.first->phase), Clipped(AxesText(collective.axes, program.mesh), 10), row.count,
                       FormatBytes(Bytes(static_cast<int64_t>(row.sent))), Share(row.sent, total), row.first->line);
   return absl::StrCat(
       head, Clipped(row.count > 1 ? FoldedText(collective.why) : collective.why, kColumns - head.size()), "\n");
@@ -36,18 +36,18 @@ std::string RowText(const Program& program, const Row& row, double total) {
 
 }  // namespace
 
-std::string CollectiveTable(const Program& program, const std::function<bool(const Collective&)>& wanted) {
+std::string CollectiveTable(const ir::Program& program, const std::function<bool(const ir::Collective&)>& wanted) {
   double total = 0;
   std::map<std::string, size_t> row_of;
   std::vector<Row> rows;
-  for (const Step& step : program.steps) {
-    const Collective* collective = TrainingCollective(step);
+  for (const ir::Step& step : program.steps) {
+    const ir::Collective* collective = TrainingCollective(step);
     if (collective == nullptr) continue;
-    const double sent = SentBytes(program, *collective);
+    const double sent = ir::SentBytes(program, *collective);
     total += sent;
     if (!wanted(*collective)) continue;
     const std::string key =
-        absl::StrCat(CollectiveKindName(collective->kind), PhaseName(step.phase), " ",
+        absl::StrCat(ir::CollectiveKindName(collective->kind), ir::PhaseName(step.phase), " ",
                      AxesText(collective->axes, program.mesh), " ", sent, " ", FoldedText(collective->why));
     const auto [found, is_new] = row_of.emplace(key, rows.size());
     if (is_new) rows.push_back({.first = &step});
@@ -62,4 +62,4 @@ std::string CollectiveTable(const Program& program, const std::function<bool(con
   return text;
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

@@ -7,12 +7,12 @@
 
 #include "ir/program/program.h"
 
-namespace cleave {
+namespace cleave::search {
 
 // Those that `wanted` accepts: kind, phase, axes, bytes sent per rank, share of the bytes of all, line, cause. Equal
 // ones of repeated layers are one line, with their number and their sum. Empty when there are none.
-std::string CollectiveTable(const Program& program, const std::function<bool(const Collective&)>& wanted);
+std::string CollectiveTable(const ir::Program& program, const std::function<bool(const ir::Collective&)>& wanted);
 
-}  // namespace cleave
+}  // namespace cleave::search
 
 #endif  // CLEAVE_SEARCH_EXPLAIN_COLLECTIVES_H_

@@ -18,17 +18,17 @@
 #include "ir/transforms/distribute/distribute.h"
 #include "search/cost/predict.h"
 
-namespace cleave {
+namespace cleave::search {
 
 // A plan and what was made of it.
 struct Explained {
-  const Graph& graph;
-  const Plan& plan;
-  const Distributed& distributed;  // Distribute(graph, plan)
-  const Program& program;          // Partition(distributed.graph, distributed.plan)
+  const ir::Graph& graph;
+  const ir::Plan& plan;
+  const ir::Distributed& distributed;  // Distribute(graph, plan)
+  const ir::Program& program;          // Partition(distributed.graph, distributed.plan)
   Prediction predicted;
-  MemoryPrediction memory;
-  const Pins& pins;  // With which the plan was found.
+  ir::MemoryPrediction memory;
+  const ir::Pins& pins;  // With which the plan was found.
 };
 
 // What the plan asks of a rank (overview.h), the cost of the whole under every price with bound and gap; then two
@@ -40,6 +40,6 @@ std::string ExplainPlan(const Explained& explained);
 // change for another one to win, its collectives. A NotFound error names the nearest op.
 absl::StatusOr<std::string> ExplainOp(const Explained& explained, absl::string_view name);
 
-}  // namespace cleave
+}  // namespace cleave::search
 
 #endif  // CLEAVE_SEARCH_EXPLAIN_EXPLAIN_H_

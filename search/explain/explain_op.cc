@@ -25,40 +25,40 @@
 #include "search/sapp/bundles.h"
 #include "search/sapp/choices.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 // How many of the others are asked what would have to change.
 constexpr size_t kAsked = 3;
 
-absl::Status UnknownOp(const Graph& graph, absl::string_view name) {
+absl::Status UnknownOp(const ir::Graph& graph, absl::string_view name) {
   std::vector<std::string> names;
-  for (const Op& op : graph.ops) names.push_back(op.name);
+  for (const ir::Op& op : graph.ops) names.push_back(op.name);
   const std::optional<std::string> nearest = NearestName(name, names);
   return absl::NotFoundError(
       absl::StrCat("no op `", name, "`", nearest.has_value() ? absl::StrCat(", did you mean `", *nearest, "`?") : ""));
 }
 
-std::string Facts(const Explained& explained, const Op& op) {
-  const Plan& plan = explained.plan;
-  const OpPlan& planned = plan.ops[op.id];
-  const Rule rule = RuleOf(explained.graph, op);
+std::string Facts(const Explained& explained, const ir::Op& op) {
+  const ir::Plan& plan = explained.plan;
+  const ir::OpPlan& planned = plan.ops[op.id];
+  const ir::Rule rule = ir::RuleOf(explained.graph, op);
   std::string text = Wrapped("",
-                             absl::StrCat(op.name, ": ", op.type.ToString(), ", ", OpKindName(op.kind), " (",
+                             absl::StrCat(op.name, ": ", op.type.ToString(), ", ", ir::OpKindName(op.kind), " (",
                                           rule.ToString(), "), line ", op.line),
                              2);
   absl::StrAppend(&text, Wrapped("  cuts        ", CutsText(planned.strategy, rule, plan.mesh), 14));
   if (!op.inputs.empty()) {
-    absl::StrAppend(&text,
-                    Wrapped("  in_strategy ", InStrategyText(InStrategy(planned.strategy, rule, plan.mesh)), 14));
+    absl::StrAppend(
+        &text, Wrapped("  in_strategy ", ir::InStrategyText(ir::InStrategy(planned.strategy, rule, plan.mesh)), 14));
   }
-  const Layout layout = planned.output.value_or(OutputLayout(planned.strategy, rule));
-  absl::StrAppend(&text, Wrapped("  value       ", LayoutText(layout, plan.mesh), 14));
+  const ir::Layout layout = planned.output.value_or(ir::OutputLayout(planned.strategy, rule));
+  absl::StrAppend(&text, Wrapped("  value       ", ir::LayoutText(layout, plan.mesh), 14));
   return absl::StrCat(
-      text, Wrapped(absl::StrCat("  decided by  ", DecidedByName(planned.decided_by), ": "), planned.reason, 14));
+      text, Wrapped(absl::StrCat("  decided by  ", ir::DecidedByName(planned.decided_by), ": "), planned.reason, 14));
 }
 
-std::string PartsText(const CostParts& parts, const std::string& price) {
+std::string PartsText(const ir::CostParts& parts, const std::string& price) {
   const std::vector<std::pair<std::string, double>> named = {
       {"inside", parts.inside},     {"inputs", parts.inputs},       {"output", parts.output},
       {"backward", parts.backward}, {"gradients", parts.gradients}, {"elsewhere", parts.elsewhere}};
@@ -71,10 +71,11 @@ std::string PartsText(const CostParts& parts, const std::string& price) {
                       Plural(parts.collectives, "collective"));
 }
 
-std::string ChoiceTable(const std::vector<Choice>& choices, const Rule& rule, const Plan& plan) {
-  const auto chosen = std::find_if(choices.begin(), choices.end(), [](const Choice& choice) { return choice.chosen; });
+std::string ChoiceTable(const std::vector<ir::Choice>& choices, const ir::Rule& rule, const ir::Plan& plan) {
+  const auto chosen =
+      std::find_if(choices.begin(), choices.end(), [](const ir::Choice& choice) { return choice.chosen; });
   std::string text = absl::StrFormat("  %-52s%20s%12s\n", "choice", "cost", "x chosen");
-  for (const Choice& choice : choices) {
+  for (const ir::Choice& choice : choices) {
     const bool has_ratio = chosen != choices.end() && chosen->cost > 0;
     const std::string ratio = choice.chosen ? "1"
                               : has_ratio   ? absl::StrFormat("%.2f", choice.cost / chosen->cost)
@@ -92,7 +93,7 @@ std::string ChoiceTable(const std::vector<Choice>& choices, const Rule& rule, co
 // The plan as an assignment; nullptr where it is not what follows from its forward ops (a plan that was edited, or
 // whose optimizer is sharded).
 std::unique_ptr<Assignment> AssignmentOf(const Explained& explained, const GraphFacts& facts) {
-  const Plan& plan = explained.plan;
+  const ir::Plan& plan = explained.plan;
   Diagnostics ignored;
   const std::optional<OpDemands> demands = ResolvePins(facts, plan.mesh, explained.pins, ignored);
   if (!demands.has_value()) return nullptr;
@@ -100,22 +101,22 @@ std::unique_ptr<Assignment> AssignmentOf(const Explained& explained, const Graph
   if (explained.pins.settings.dataset_given) options.dataset = explained.pins.settings.dataset;
   OpDemands held = *demands;
   if (!explained.pins.regions.empty()) {
-    if (!options.dataset.has_value()) options.dataset = DatasetLayout::kFullBatch;
+    if (!options.dataset.has_value()) options.dataset = ir::DatasetLayout::kFullBatch;
     held = HeldDemands(
         {.facts = facts, .demands = *demands, .pins = explained.pins, .outside = explained.pins.settings.outside});
   }
   auto assignment = std::make_unique<Assignment>(facts, plan.mesh, options, held);
   std::vector<Change> changes;
-  for (OpId op : facts.set_ops) changes.push_back({op, plan.ops[op].strategy});
+  for (ir::OpId op : facts.set_ops) changes.push_back({op, plan.ops[op].strategy});
   assignment->Apply(changes);
-  for (const Op& op : explained.graph.ops) {
+  for (const ir::Op& op : explained.graph.ops) {
     if (!(assignment->strategy(op.id) == plan.ops[op.id].strategy)) return nullptr;
   }
   return assignment;
 }
 
 // What would have to change for the next choices to win. Under the price `time` nothing is said: it is not linear.
-std::string Conditions(const Explained& explained, const Op& op) {
+std::string Conditions(const Explained& explained, const ir::Op& op) {
   if (explained.plan.ops[op.id].choices.size() < 2 || explained.plan.search.price == "time") return "";
   const GraphFacts facts = FactsOf(explained.graph);
   const std::unique_ptr<Assignment> assignment = AssignmentOf(explained, facts);
@@ -142,17 +143,17 @@ std::string Conditions(const Explained& explained, const Op& op) {
 }  // namespace
 
 absl::StatusOr<std::string> ExplainOp(const Explained& explained, absl::string_view name) {
-  const std::optional<OpId> id = explained.graph.Find(name);
+  const std::optional<ir::OpId> id = explained.graph.Find(name);
   if (!id.has_value()) return UnknownOp(explained.graph, name);
-  const Op& op = explained.graph.op(*id);
+  const ir::Op& op = explained.graph.op(*id);
   std::string text = Facts(explained, op);
-  const std::vector<Choice>& choices = explained.plan.ops[*id].choices;
+  const std::vector<ir::Choice>& choices = explained.plan.ops[*id].choices;
   if (!choices.empty()) {
-    absl::StrAppend(&text, "\n", ChoiceTable(choices, RuleOf(explained.graph, op), explained.plan));
+    absl::StrAppend(&text, "\n", ChoiceTable(choices, ir::RuleOf(explained.graph, op), explained.plan));
   }
   absl::StrAppend(&text, Conditions(explained, op));
-  const std::string collectives = CollectiveTable(explained.program, [&](const Collective& collective) {
-    return std::any_of(collective.transfers.begin(), collective.transfers.end(), [&](const Transfer& transfer) {
+  const std::string collectives = CollectiveTable(explained.program, [&](const ir::Collective& collective) {
+    return std::any_of(collective.transfers.begin(), collective.transfers.end(), [&](const ir::Transfer& transfer) {
       return explained.distributed.originals[explained.program.value(transfer.input).origin] == *id;
     });
   });
@@ -160,4 +161,4 @@ absl::StatusOr<std::string> ExplainOp(const Explained& explained, absl::string_v
   return text;
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

@@ -19,19 +19,19 @@
 #include "search/explain/table.h"
 #include "search/sapp/choices.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 // Ops of equal layers, decided alike.
 struct Row {
   std::vector<std::string> names;
-  const OpPlan* planned = nullptr;  // Of the first.
+  const ir::OpPlan* planned = nullptr;  // Of the first.
   std::string cuts, cost;
   double sum = 0;  // Of the costs.
 };
 
-const Choice* ChosenOf(const OpPlan& planned) {
-  for (const Choice& choice : planned.choices) {
+const ir::Choice* ChosenOf(const ir::OpPlan& planned) {
+  for (const ir::Choice& choice : planned.choices) {
     if (choice.chosen) return &choice;
   }
   return nullptr;
@@ -47,27 +47,28 @@ std::string PricesLine(const Explained& explained) {
 }
 
 // A product that a rule leaves whole, as those outside of regions.
-bool IsLeftWhole(const Op& op, const OpPlan& planned) {
-  return planned.decided_by == DecidedBy::kFallback && op.phase == Phase::kForward &&
-         DefinitionOf(op).op_class == OpClass::kProduct;
+bool IsLeftWhole(const ir::Op& op, const ir::OpPlan& planned) {
+  return planned.decided_by == ir::DecidedBy::kFallback && op.phase == ir::Phase::kForward &&
+         ir::DefinitionOf(op).op_class == ir::OpClass::kProduct;
 }
 
 // The ops that were decided for themselves: what follows from another op's decision, or had nothing to decide, is left
 // to ExplainOp.
-std::vector<Row> RowsOf(const Graph& graph, const Plan& plan) {
+std::vector<Row> RowsOf(const ir::Graph& graph, const ir::Plan& plan) {
   std::vector<Row> rows;
   std::map<std::string, size_t> row_of;
-  for (const Op& op : graph.ops) {
-    const OpPlan& planned = plan.ops[op.id];
+  for (const ir::Op& op : graph.ops) {
+    const ir::OpPlan& planned = plan.ops[op.id];
     const bool is_told =
-        planned.decided_by == DecidedBy::kPin || planned.choices.size() > 1 || IsLeftWhole(op, planned);
+        planned.decided_by == ir::DecidedBy::kPin || planned.choices.size() > 1 || IsLeftWhole(op, planned);
     if (!is_told) continue;
-    const Choice* chosen = ChosenOf(planned);
-    const std::string cuts = CutsText(planned.strategy, RuleOf(graph, op), plan.mesh);
+    const ir::Choice* chosen = ChosenOf(planned);
+    const std::string cuts = CutsText(planned.strategy, ir::RuleOf(graph, op), plan.mesh);
     const std::string cost = chosen == nullptr ? "-" : CostText(chosen->cost, plan.search.price);
-    const std::string key = absl::StrJoin({LayerNameOf(op.name).place, cuts, cost,
-                                           std::string(DecidedByName(planned.decided_by)), FoldedText(planned.reason)},
-                                          "\n");
+    const std::string key =
+        absl::StrJoin({LayerNameOf(op.name).place, cuts, cost, std::string(ir::DecidedByName(planned.decided_by)),
+                       FoldedText(planned.reason)},
+                      "\n");
     const auto [found, is_new] = row_of.emplace(key, rows.size());
     if (is_new) rows.push_back({.names = {}, .planned = &planned, .cuts = cuts, .cost = cost});
     Row& row = rows[found->second];
@@ -83,14 +84,14 @@ std::string RowText(const Row& row, double total) {
   const std::string share = row.cost == "-" ? "-" : Share(row.sum, total);
   const std::string& reason = row.planned->reason;
   return absl::StrCat(absl::StrFormat("%-42s %-32s%16s%8s\n", name, Clipped(row.cuts, 31), row.cost, share),
-                      Wrapped(absl::StrCat("  by ", DecidedByName(row.planned->decided_by), ": "),
+                      Wrapped(absl::StrCat("  by ", ir::DecidedByName(row.planned->decided_by), ": "),
                               row.names.size() > 1 ? FoldedText(reason) : reason, 4));
 }
 
 }  // namespace
 
 std::string ExplainPlan(const Explained& explained) {
-  const Plan& plan = explained.plan;
+  const ir::Plan& plan = explained.plan;
   std::string text = absl::StrCat(explained.graph.model, " on ", Plural(plan.mesh.rank_count(), "rank"), " of ",
                                   plan.cluster, ", ", plan.search.algorithm,
                                   plan.search.zero > 0 ? absl::StrCat(", zero = ", plan.search.zero) : "", "\n");
@@ -102,9 +103,9 @@ std::string ExplainPlan(const Explained& explained) {
   for (const Row& row : rows) total += row.sum;
   absl::StrAppend(&text, absl::StrFormat("\n%-43s%-32s%16s%8s\n", "op", "cuts", "cost of each", "share"));
   for (const Row& row : rows) absl::StrAppend(&text, RowText(row, total));
-  const std::string collectives = CollectiveTable(explained.program, [](const Collective&) { return true; });
+  const std::string collectives = CollectiveTable(explained.program, [](const ir::Collective&) { return true; });
   absl::StrAppend(&text, "\n", collectives.empty() ? "no collectives\n" : collectives);
   return text;
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

@@ -12,19 +12,19 @@
 #include "search/search.h"
 #include "search/testing/models.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 // A model with its plan, as the compiler has them.
 struct Planned {
-  Planned(Graph model, int64_t devices, const SearchOptions& options = {}) : graph(std::move(model)) {
+  Planned(ir::Graph model, int64_t devices, const SearchOptions& options = {}) : graph(std::move(model)) {
     Diagnostics diagnostics;
     const Cluster cluster = CpuCluster(devices);
     plan = *Search(graph, cluster, pins, options, diagnostics);
-    distributed = *Distribute(graph, plan);
-    program = *Partition(distributed.graph, distributed.plan);
+    distributed = *ir::Distribute(graph, plan);
+    program = *ir::Partition(distributed.graph, distributed.plan);
     predicted = Predict(program, cluster);
-    memory = PlanMemory(distributed.graph, program).use.prediction;
+    memory = ir::PlanMemory(distributed.graph, program).use.prediction;
   }
 
   Explained explained() const {
@@ -37,13 +37,13 @@ struct Planned {
             .pins = pins};
   }
 
-  Graph graph;
-  Pins pins;
-  Plan plan;
-  Distributed distributed;
-  Program program;
+  ir::Graph graph;
+  ir::Pins pins;
+  ir::Plan plan;
+  ir::Distributed distributed;
+  ir::Program program;
   Prediction predicted;
-  MemoryPrediction memory;
+  ir::MemoryPrediction memory;
 };
 
 void ExpectNarrow(const std::string& text) {
@@ -60,10 +60,10 @@ TEST(ExplainTest, ThePlanIsShownUnderEveryPriceWithItsMemoryAndCollectives) {
                            "time ", "optimizer", "largest", "h0 ", "by search: ", "share"}) {
     EXPECT_TRUE(absl::StrContains(text, part)) << part << "\n" << text;
   }
-  for (const Step& step : planned.program.steps) {
-    const auto* collective = std::get_if<Collective>(&step.action);
-    if (collective == nullptr || step.phase == Phase::kMetric) continue;
-    EXPECT_TRUE(absl::StrContains(text, CollectiveKindName(collective->kind))) << text;
+  for (const ir::Step& step : planned.program.steps) {
+    const auto* collective = std::get_if<ir::Collective>(&step.action);
+    if (collective == nullptr || step.phase == ir::Phase::kMetric) continue;
+    EXPECT_TRUE(absl::StrContains(text, ir::CollectiveKindName(collective->kind))) << text;
   }
 }
 
@@ -81,7 +81,7 @@ TEST(ExplainTest, BoundAndGapWhereTheyAreKnown) {
 TEST(ExplainTest, EqualLayersStandThereOnce) {
   testing::GptShape shape;
   SearchOptions options;
-  options.algorithm = SearchAlgorithm::kDataParallel;
+  options.algorithm = ir::SearchAlgorithm::kDataParallel;
   shape.layers = 12;
   const Planned many(testing::Gpt(shape), 4, options);
   shape.layers = 6;
@@ -105,7 +105,7 @@ TEST(ExplainTest, AnOpShowsEveryChoiceWithItsPartsAndWhatWouldHaveToChange) {
   const absl::StatusOr<std::string> text = ExplainOp(planned.explained(), "h1");
   ASSERT_TRUE(text.ok()) << text.status();
   ExpectNarrow(*text);
-  const std::vector<Choice>& choices = planned.plan.ops[*planned.graph.Find("h1")].choices;
+  const std::vector<ir::Choice>& choices = planned.plan.ops[*planned.graph.Find("h1")].choices;
   ASSERT_GE(choices.size(), 3u);
   size_t marked = 0, lines = 0;
   for (absl::string_view line : absl::StrSplit(*text, '\n')) {
@@ -120,7 +120,7 @@ TEST(ExplainTest, AnOpShowsEveryChoiceWithItsPartsAndWhatWouldHaveToChange) {
 
 TEST(ExplainTest, EveryOpCanBeExplained) {
   const Planned planned(testing::Gpt({}), 4);
-  for (const Op& op : planned.graph.ops) {
+  for (const ir::Op& op : planned.graph.ops) {
     const absl::StatusOr<std::string> text = ExplainOp(planned.explained(), op.name);
     ASSERT_TRUE(text.ok()) << op.name;
     ExpectNarrow(*text);
@@ -132,7 +132,7 @@ TEST(ExplainTest, EveryOpCanBeExplained) {
 TEST(ExplainTest, AShardedOptimizerIsNotFollowedByConditions) {
   SearchOptions options;
   options.zero = 1;
-  options.algorithm = SearchAlgorithm::kDataParallel;
+  options.algorithm = ir::SearchAlgorithm::kDataParallel;
   const Planned planned(testing::SeedNetwork(), 4, options);
   const absl::StatusOr<std::string> text = ExplainOp(planned.explained(), "h1");
   ASSERT_TRUE(text.ok());
@@ -148,4 +148,4 @@ TEST(ExplainTest, UnknownOpGetsTheNearestName) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::search

@@ -14,35 +14,35 @@
 #include "base/units/units.h"
 #include "search/explain/table.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 constexpr size_t kLargest = 5;
 
 // "m0=2 m1=2 (network, weight 1), m2=2 (host, weight 0.1)"
-std::string MeshText(const Mesh& mesh) {
+std::string MeshText(const ir::Mesh& mesh) {
   std::vector<std::string> links;
   std::string axes;
   for (int i = 0; i < mesh.axis_count(); ++i) {
-    const MeshAxis& axis = mesh.axis(AxisId(i));
+    const ir::MeshAxis& axis = mesh.axis(ir::AxisId(i));
     absl::StrAppend(&axes, axes.empty() ? "" : " ", axis.name, "=", axis.size);
-    if (i + 1 < mesh.axis_count() && mesh.axis(AxisId(i + 1)).link == axis.link) continue;
+    if (i + 1 < mesh.axis_count() && mesh.axis(ir::AxisId(i + 1)).link == axis.link) continue;
     links.push_back(absl::StrFormat("%s (%s, weight %.3g)", axes, axis.link, axis.weight));
     axes.clear();
   }
   return links.empty() ? "one rank" : absl::StrJoin(links, ", ");
 }
 
-std::string SentText(const Program& program, const Prediction& predicted) {
+std::string SentText(const ir::Program& program, const Prediction& predicted) {
   int64_t collectives = 0;
-  for (const Step& step : program.steps) {
-    if (step.phase != Phase::kMetric && std::holds_alternative<Collective>(step.action)) ++collectives;
+  for (const ir::Step& step : program.steps) {
+    if (step.phase != ir::Phase::kMetric && std::holds_alternative<ir::Collective>(step.action)) ++collectives;
   }
   return absl::StrCat(FormatBytes(Bytes(static_cast<int64_t>(predicted.sent_bytes_per_rank))),
                       " per rank and step, in ", Plural(collectives, "collective"));
 }
 
-std::string MemoryText(const MemoryPrediction& memory) {
+std::string MemoryText(const ir::MemoryPrediction& memory) {
   return absl::StrCat(FormatBytes(memory.peak), " per rank: parameters ", FormatBytes(memory.parameters),
                       ", gradients ", FormatBytes(memory.gradients), ", optimizer ", FormatBytes(memory.optimizer),
                       ", activations ", FormatBytes(memory.activations), ", buffers ", FormatBytes(memory.buffers));
@@ -54,18 +54,18 @@ std::string TimeText(const Prediction& predicted) {
 }
 
 // "x.0..95.ffn.up.matmul f32[1024, 49152]": what ops compute, equal layers together.
-std::string LargestText(const Program& program) {
+std::string LargestText(const ir::Program& program) {
   struct Group {
     std::vector<std::string> names;
-    TensorType type;
+    ir::TensorType type;
   };
   std::vector<Group> groups;
-  std::map<std::pair<std::string, Shape>, size_t> group_of;
-  for (const Step& step : program.steps) {
-    const auto* compute = std::get_if<Compute>(&step.action);
+  std::map<std::pair<std::string, ir::Shape>, size_t> group_of;
+  for (const ir::Step& step : program.steps) {
+    const auto* compute = std::get_if<ir::Compute>(&step.action);
     if (compute == nullptr) continue;
-    const Value& value = program.value(compute->output);
-    const Shape local = LargestLocalShape(program, compute->output);
+    const ir::Value& value = program.value(compute->output);
+    const ir::Shape local = ir::LargestLocalShape(program, compute->output);
     const auto [found, is_new] = group_of.emplace(std::pair(LayerNameOf(value.name).place, local), groups.size());
     if (is_new) groups.push_back({.names = {}, .type = {.dtype = value.type.dtype, .shape = local}});
     groups[found->second].names.push_back(value.name);
@@ -80,15 +80,15 @@ std::string LargestText(const Program& program) {
 
 }  // namespace
 
-std::string PlanOverview(const Program& program, const Prediction& predicted, const MemoryPrediction& memory) {
+std::string PlanOverview(const ir::Program& program, const Prediction& predicted, const ir::MemoryPrediction& memory) {
   return absl::StrCat(Wrapped("  mesh      ", MeshText(program.mesh), 12),
                       Wrapped("  sent      ", SentText(program, predicted), 12),
                       Wrapped("  memory    ", MemoryText(memory), 12), Wrapped("  time      ", TimeText(predicted), 12),
                       Wrapped("  largest   ", LargestText(program), 12));
 }
 
-std::string CostLine(const Plan& plan) {
-  const SearchSummary& search = plan.search;
+std::string CostLine(const ir::Plan& plan) {
+  const ir::SearchSummary& search = plan.search;
   if (search.algorithm == "manual") return "none: the model says itself what each rank computes and sends";
   const bool is_exact = search.algorithm == "exact";
   std::string text = absl::StrCat(CostText(search.cost, search.price), " under the price ", search.price,
@@ -104,4 +104,4 @@ std::string CostLine(const Plan& plan) {
   return text;
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

@@ -9,16 +9,16 @@
 #include "ir/sharding/plan/plan.h"
 #include "search/cost/predict.h"
 
-namespace cleave {
+namespace cleave::search {
 
 // The mesh with its links, bytes sent and memory per rank, predicted time, the largest tensors that a rank computes.
 // Lines of at most 100 columns, indented by two.
-std::string PlanOverview(const Program& program, const Prediction& predicted, const MemoryPrediction& memory);
+std::string PlanOverview(const ir::Program& program, const Prediction& predicted, const ir::MemoryPrediction& memory);
 
 // "298,547 under the price bytes, gradient_weight 0.1, at least 298,547 (gap 0.00%)": the cost of the whole, and how
 // far from the best it may be; of an exact search also whether the gap is closed.
-std::string CostLine(const Plan& plan);
+std::string CostLine(const ir::Plan& plan);
 
-}  // namespace cleave
+}  // namespace cleave::search
 
 #endif  // CLEAVE_SEARCH_EXPLAIN_OVERVIEW_H_

@@ -9,7 +9,7 @@
 #include "base/text/text.h"
 #include "base/units/units.h"
 
-namespace cleave {
+namespace cleave::search {
 
 std::string Wrapped(const std::string& head, const std::string& text, size_t indent) {
   std::string result, line = head;
@@ -31,8 +31,9 @@ std::string Clipped(const std::string& text, size_t width) {
 
 std::string Share(double part, double whole) { return whole > 0 ? absl::StrFormat("%.1f%%", 100 * part / whole) : "-"; }
 
-std::string AxesText(const std::vector<AxisId>& axes, const Mesh& mesh) {
-  return absl::StrJoin(axes, " ", [&](std::string* out, AxisId axis) { absl::StrAppend(out, mesh.axis(axis).name); });
+std::string AxesText(const std::vector<ir::AxisId>& axes, const ir::Mesh& mesh) {
+  return absl::StrJoin(axes, " ",
+                       [&](std::string* out, ir::AxisId axis) { absl::StrAppend(out, mesh.axis(axis).name); });
 }
 
 std::string CostText(double cost, const std::string& price) {
@@ -40,4 +41,4 @@ std::string CostText(double cost, const std::string& price) {
   return FormatCount(std::llround(cost));
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

@@ -10,7 +10,7 @@
 #include "ir/sharding/strategy/strategy.h"
 #include "ir/tensor/rule/rule.h"
 
-namespace cleave {
+namespace cleave::search {
 
 constexpr size_t kColumns = 100;
 
@@ -24,11 +24,11 @@ std::string Clipped(const std::string& text, size_t width);
 std::string Share(double part, double whole);
 
 // "m0 m1"
-std::string AxesText(const std::vector<AxisId>& axes, const Mesh& mesh);
+std::string AxesText(const std::vector<ir::AxisId>& axes, const ir::Mesh& mesh);
 
 // "29,491" bytes, "1.25 ms": a cost in the price of a search.
 std::string CostText(double cost, const std::string& price);
 
-}  // namespace cleave
+}  // namespace cleave::search
 
 #endif  // CLEAVE_SEARCH_EXPLAIN_TABLE_H_

@@ -10,25 +10,25 @@
 #include "base/check/check.h"
 #include "search/cost/inner_cost.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 // How far a link is made faster or slower.
 constexpr double kFarthest = 64;
 
-Mesh WithLink(const Mesh& mesh, const std::string& link, double factor) {
-  std::vector<MeshAxis> axes = mesh.axes();
-  for (MeshAxis& axis : axes) {
+ir::Mesh WithLink(const ir::Mesh& mesh, const std::string& link, double factor) {
+  std::vector<ir::MeshAxis> axes = mesh.axes();
+  for (ir::MeshAxis& axis : axes) {
     if (axis.link == link) axis.weight *= factor;
   }
-  absl::StatusOr<Mesh> changed = Mesh::Create(std::move(axes));
+  absl::StatusOr<ir::Mesh> changed = ir::Mesh::Create(std::move(axes));
   CLEAVE_CHECK(changed.ok()) << std::string(changed.status().message());
   return *std::move(changed);
 }
 
-std::vector<std::string> LinksOf(const Mesh& mesh) {
+std::vector<std::string> LinksOf(const ir::Mesh& mesh) {
   std::vector<std::string> links;
-  for (const MeshAxis& axis : mesh.axes()) {
+  for (const ir::MeshAxis& axis : mesh.axes()) {
     if (std::find(links.begin(), links.end(), axis.link) == links.end()) links.push_back(axis.link);
   }
   return links;
@@ -45,32 +45,32 @@ std::string Rounded(double value, bool up) {
 
 WhatIf::WhatIf(Assignment& assignment, const std::vector<Change>& changes)
     : facts_(assignment.facts()), mesh_(assignment.mesh()), gradient_weight_(assignment.options().gradient_weight) {
-  const Graph& graph = *facts_.graph;
+  const ir::Graph& graph = *facts_.graph;
   const auto strategies_of = [&] {
-    IdVector<OpId, int> indexes;
-    for (const Op& op : graph.ops) indexes.push_back(assignment.index(op.id));
+    IdVector<ir::OpId, int> indexes;
+    for (const ir::Op& op : graph.ops) indexes.push_back(assignment.index(op.id));
     return indexes;
   };
   const int mark = assignment.mark();
-  const IdVector<OpId, int> before = strategies_of();
+  const IdVector<ir::OpId, int> before = strategies_of();
   assignment.Apply(changes);
-  const IdVector<OpId, int> after = strategies_of();
-  std::vector<OpId> values;
-  for (const Op& op : graph.ops) {
+  const IdVector<ir::OpId, int> after = strategies_of();
+  std::vector<ir::OpId> values;
+  for (const ir::Op& op : graph.ops) {
     const bool differs = before[op.id] != after[op.id] ||
                          std::any_of(facts_.reads[op.id].begin(), facts_.reads[op.id].end(),
                                      [&](const Read& read) { return before[read.reader] != after[read.reader]; });
     if (differs && facts_.priced[op.id]) values.push_back(op.id);
-    const std::vector<OpId>& group = facts_.inner_groups[op.id];
+    const std::vector<ir::OpId>& group = facts_.inner_groups[op.id];
     const bool inner_differs =
-        std::any_of(group.begin(), group.end(), [&](OpId member) { return before[member] != after[member]; });
+        std::any_of(group.begin(), group.end(), [&](ir::OpId member) { return before[member] != after[member]; });
     if (inner_differs) groups_.push_back(group);
   }
   const auto fill = [&](Side& side) {
-    for (OpId value : values) side.moves.push_back(MovesOf(assignment, value));
-    for (const std::vector<OpId>& group : groups_) {
+    for (ir::OpId value : values) side.moves.push_back(MovesOf(assignment, value));
+    for (const std::vector<ir::OpId>& group : groups_) {
       side.strategies.emplace_back();
-      for (OpId member : group) side.strategies.back().push_back(assignment.strategy(member));
+      for (ir::OpId member : group) side.strategies.back().push_back(assignment.strategy(member));
     }
   };
   fill(second_);
@@ -78,22 +78,22 @@ WhatIf::WhatIf(Assignment& assignment, const std::vector<Change>& changes)
   fill(first_);
 }
 
-WhatIf::Moves WhatIf::MovesOf(const Assignment& assignment, OpId value) const {
+WhatIf::Moves WhatIf::MovesOf(const Assignment& assignment, ir::OpId value) const {
   Moves moves{.value = value, .produced = assignment.produced(value), .demands = {}};
   const bool own = facts_.gradient[value] != 0;
-  if (const std::optional<Layout> output = assignment.demanded_output(value)) {
+  if (const std::optional<ir::Layout> output = assignment.demanded_output(value)) {
     moves.demands.push_back({.layout = *output, .weight = 1, .is_gradient = own});
   }
   for (const Read& read : facts_.reads[value]) {
     // With a gradient weight of one, what is left is whether the read is priced at all.
     moves.demands.push_back({.layout = assignment.wanted(read.reader, read.input),
                              .weight = ReadWeight(facts_, value, read.reader, /*gradient_weight=*/1),
-                             .is_gradient = own || facts_.op(read.reader).phase == Phase::kUpdate});
+                             .is_gradient = own || facts_.op(read.reader).phase == ir::Phase::kUpdate});
   }
   return moves;
 }
 
-double WhatIf::CostOf(const Side& side, const Mesh& mesh, double gradient_weight) const {
+double WhatIf::CostOf(const Side& side, const ir::Mesh& mesh, double gradient_weight) const {
   RedistributionPrices prices(mesh);
   double cost = 0;
   for (const Moves& moves : side.moves) {
@@ -105,7 +105,7 @@ double WhatIf::CostOf(const Side& side, const Mesh& mesh, double gradient_weight
     cost += prices.Serve(prices.Intern(facts_.op(moves.value).type), prices.Intern(moves.produced), demands).price;
   }
   for (size_t g = 0; g < groups_.size(); ++g) {
-    const auto strategy_of = [&](OpId op) -> const Strategy& {
+    const auto strategy_of = [&](ir::OpId op) -> const ir::Strategy& {
       const auto member = std::find(groups_[g].begin(), groups_[g].end(), op);
       CLEAVE_CHECK(member != groups_[g].end()) << "an op of another group";
       return side.strategies[g][static_cast<size_t>(member - groups_[g].begin())];
@@ -115,7 +115,7 @@ double WhatIf::CostOf(const Side& side, const Mesh& mesh, double gradient_weight
   return cost;
 }
 
-double WhatIf::Difference(const Mesh& mesh, double gradient_weight) const {
+double WhatIf::Difference(const ir::Mesh& mesh, double gradient_weight) const {
   return CostOf(second_, mesh, gradient_weight) - CostOf(first_, mesh, gradient_weight);
 }
 
@@ -169,4 +169,4 @@ std::vector<std::string> WhatIf::Conditions() const {
   return conditions;
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

@@ -11,7 +11,7 @@
 
 #include "search/assignment/assignment.h"
 
-namespace cleave {
+namespace cleave::search {
 
 class WhatIf {
  public:
@@ -19,7 +19,7 @@ class WhatIf {
   WhatIf(Assignment& assignment, const std::vector<Change>& changes);
 
   // By how much the second costs more.
-  double Difference(const Mesh& mesh, double gradient_weight) const;
+  double Difference(const ir::Mesh& mesh, double gradient_weight) const;
 
   // Changes of one given thing, with the others as they are, that make the second plan cost less: "with a
   // gradient_weight below 0.031 (now 0.1)". Each was computed anew on both sides of the number that it names. Empty
@@ -29,36 +29,36 @@ class WhatIf {
  private:
   // What one value is moved for.
   struct Demanded {
-    Layout layout;
+    ir::Layout layout;
     double weight = 1;         // Without the gradient weight.
     bool is_gradient = false;  // Times the gradient weight.
 
     bool operator==(const Demanded&) const = default;
   };
   struct Moves {
-    OpId value;
-    Layout produced;
+    ir::OpId value;
+    ir::Layout produced;
     std::vector<Demanded> demands;
 
     bool operator==(const Moves&) const = default;
   };
   struct Side {
-    std::vector<Moves> moves;                       // One entry per value that differs.
-    std::vector<std::vector<Strategy>> strategies;  // Per group of `groups_` those of its members.
+    std::vector<Moves> moves;                           // One entry per value that differs.
+    std::vector<std::vector<ir::Strategy>> strategies;  // Per group of `groups_` those of its members.
   };
 
-  Moves MovesOf(const Assignment& assignment, OpId value) const;
-  double CostOf(const Side& side, const Mesh& mesh, double gradient_weight) const;
+  Moves MovesOf(const Assignment& assignment, ir::OpId value) const;
+  double CostOf(const Side& side, const ir::Mesh& mesh, double gradient_weight) const;
   std::vector<std::string> GradientConditions() const;
   std::vector<std::string> LinkConditions() const;
 
   const GraphFacts& facts_;
-  Mesh mesh_;
+  ir::Mesh mesh_;
   double gradient_weight_;
-  std::vector<std::vector<OpId>> groups_;  // Of distributed forms in which the plans differ.
+  std::vector<std::vector<ir::OpId>> groups_;  // Of distributed forms in which the plans differ.
   Side first_, second_;
 };
 
-}  // namespace cleave
+}  // namespace cleave::search
 
 #endif  // CLEAVE_SEARCH_EXPLAIN_WHAT_IF_H_

@@ -11,16 +11,16 @@
 #include "search/sapp/bundles.h"
 #include "search/testing/models.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
-Mesh TwoLinks(double fast) {
-  return *Mesh::Create({{.name = "m0", .size = 2, .link = "network", .weight = 1},
-                        {.name = "m1", .size = 2, .link = "host", .weight = fast}});
+ir::Mesh TwoLinks(double fast) {
+  return *ir::Mesh::Create({{.name = "m0", .size = 2, .link = "network", .weight = 1},
+                            {.name = "m1", .size = 2, .link = "host", .weight = fast}});
 }
 
 struct Fixture {
-  Fixture(Graph model, Mesh on, double gradient_weight)
+  Fixture(ir::Graph model, ir::Mesh on, double gradient_weight)
       : graph(std::move(model)),
         facts(FactsOf(graph)),
         bundles(FindBundles(facts)),
@@ -29,20 +29,20 @@ struct Fixture {
         assignment(facts, mesh, {.gradient_weight = gradient_weight, .dataset = {}}, {}) {
     std::vector<Change> changes;
     for (int layer = 0; layer < 3; ++layer) {
-      const OpId product = *graph.Find("h" + std::to_string(layer));
+      const ir::OpId product = *graph.Find("h" + std::to_string(layer));
       changes.push_back({product, testing::Letters(graph, mesh, product, std::string(mesh.axis_count(), 'i'))});
     }
     assignment.Apply(changes);
   }
 
-  double CostOf(const std::vector<Change>& changes, const Mesh& on, double gradient_weight) {
+  double CostOf(const std::vector<Change>& changes, const ir::Mesh& on, double gradient_weight) {
     const int mark = assignment.mark();
     assignment.Apply(changes);
-    Plan plan;
+    ir::Plan plan;
     plan.mesh = on;
     plan.gradient_weight = gradient_weight;
-    for (const Op& op : graph.ops) {
-      OpPlan planned;
+    for (const ir::Op& op : graph.ops) {
+      ir::OpPlan planned;
       planned.strategy = assignment.strategy(op.id);
       plan.ops.push_back(planned);
     }
@@ -50,10 +50,10 @@ struct Fixture {
     return PlanCost(FactsOf(graph), plan).price;
   }
 
-  Graph graph;
+  ir::Graph graph;
   GraphFacts facts;
   Bundles bundles;
-  Mesh mesh;
+  ir::Mesh mesh;
   double weight;
   Assignment assignment;
 };
@@ -67,7 +67,7 @@ TEST(WhatIfTest, TheDifferenceIsThatOfTheWholePlans) {
     const WhatIf what_if(fixture.assignment, other.changes);
     for (double weight : {0.0, 0.1, 1.0}) {
       for (double fast : {0.05, 0.25, 1.0}) {
-        const Mesh mesh = TwoLinks(fast);
+        const ir::Mesh mesh = TwoLinks(fast);
         const double whole = fixture.CostOf(other.changes, mesh, weight) - fixture.CostOf({}, mesh, weight);
         EXPECT_NEAR(what_if.Difference(mesh, weight), whole, 1e-6 * fixture.CostOf({}, mesh, weight) + 1e-6);
         ++looked_at;
@@ -100,9 +100,9 @@ TEST(WhatIfTest, ConditionsAreTrue) {
           } else {
             const double times = absl::StrContains(text, "slow") ? number : 1 / number;
             const bool is_host = absl::StrContains(text, "`host`");
-            const Mesh mesh =
-                *Mesh::Create({{.name = "m0", .size = 2, .link = "network", .weight = is_host ? 1 : times},
-                               {.name = "m1", .size = 2, .link = "host", .weight = is_host ? 0.25 * times : 0.25}});
+            const ir::Mesh mesh =
+                *ir::Mesh::Create({{.name = "m0", .size = 2, .link = "network", .weight = is_host ? 1 : times},
+                                   {.name = "m1", .size = 2, .link = "host", .weight = is_host ? 0.25 * times : 0.25}});
             EXPECT_LT(what_if.Difference(mesh, weight), 0) << text;
           }
         }
@@ -113,7 +113,7 @@ TEST(WhatIfTest, ConditionsAreTrue) {
 }
 
 TEST(WhatIfTest, OnOneKindOfLinkItsSpeedChangesNothing) {
-  Fixture fixture(testing::SeedNetwork(), Mesh::OfDevices(4), 0.1);
+  Fixture fixture(testing::SeedNetwork(), ir::Mesh::OfDevices(4), 0.1);
   for (const Alternative& other :
        Alternatives(fixture.assignment, fixture.bundles).OthersFor(*fixture.graph.Find("h1"))) {
     for (const std::string& text : WhatIf(fixture.assignment, other.changes).Conditions()) {
@@ -123,4 +123,4 @@ TEST(WhatIfTest, OnOneKindOfLinkItsSpeedChangesNothing) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::search

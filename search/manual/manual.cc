@@ -7,19 +7,19 @@
 #include "ir/graph/ops/ops.h"
 #include "ir/sharding/strategy/strategy.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 bool IsWritten(const Span& span) { return !(span == Span{}); }
 
 class ManualSettings {
  public:
-  ManualSettings(SearchAlgorithm algorithm, const Pins& pins, Diagnostics& diagnostics)
+  ManualSettings(ir::SearchAlgorithm algorithm, const ir::Pins& pins, Diagnostics& diagnostics)
       : algorithm_(algorithm), pins_(pins), diagnostics_(diagnostics) {}
 
   bool Check() && {
-    const ParallelSettings& settings = pins_.settings;
-    if (algorithm_ != SearchAlgorithm::kManual && settings.search_given) {
+    const ir::ParallelSettings& settings = pins_.settings;
+    if (algorithm_ != ir::SearchAlgorithm::kManual && settings.search_given) {
       Refuse("a search", settings.search_span, "leave it out, or write `search = manual`");
     }
     RefuseWritten("`zero`", settings.zero_span);
@@ -27,11 +27,11 @@ class ManualSettings {
     RefuseWritten("`cost`", settings.cost_span);
     RefuseWritten("`outside`", settings.outside_span);
     if (settings.dataset_given) Refuse("`dataset`", {}, "every rank reads the whole batch and takes its part itself");
-    for (const Pin& pin : pins_.pins) {
+    for (const ir::Pin& pin : pins_.pins) {
       Refuse("a pin", pin.span, "say with `rank` what a rank computes, or leave out `#[manual]`");
     }
     if (!pins_.priorities.empty()) Refuse("`#[priority]`", {}, "leave it out");
-    for (const Region& region : pins_.regions) Refuse("a region", region.span, "leave it out");
+    for (const ir::Region& region : pins_.regions) Refuse("a region", region.span, "leave it out");
     return is_right_;
   }
 
@@ -49,17 +49,18 @@ class ManualSettings {
     is_right_ = false;
   }
 
-  const SearchAlgorithm algorithm_;
-  const Pins& pins_;
+  const ir::SearchAlgorithm algorithm_;
+  const ir::Pins& pins_;
   Diagnostics& diagnostics_;
   bool is_right_ = true;
 };
 
 }  // namespace
 
-bool CheckManualSettings(const Graph& graph, SearchAlgorithm algorithm, const Pins& pins, Diagnostics& diagnostics) {
+bool CheckManualSettings(const ir::Graph& graph, ir::SearchAlgorithm algorithm, const ir::Pins& pins,
+                         Diagnostics& diagnostics) {
   if (graph.is_manual()) return ManualSettings(algorithm, pins, diagnostics).Check();
-  if (algorithm != SearchAlgorithm::kManual) return true;
+  if (algorithm != ir::SearchAlgorithm::kManual) return true;
   Diagnostic error = Error(Code::kE0711, "`search = manual` on a model for one device");
   const Span& place = pins.settings.search_span;
   if (IsWritten(place)) error.labels.push_back({place, "asked for here"});
@@ -68,20 +69,20 @@ bool CheckManualSettings(const Graph& graph, SearchAlgorithm algorithm, const Pi
   return false;
 }
 
-Plan ManualPlan(const Graph& graph, const Mesh& mesh, const std::string& cluster) {
-  CLEAVE_CHECK(RankCount(graph.rank_axes) == mesh.rank_count())
-      << "a model of " << RankCount(graph.rank_axes) << " ranks on a mesh of " << mesh.rank_count();
-  Plan plan{.cluster = cluster, .mesh = mesh, .ops = {}, .search = {}};
+ir::Plan ManualPlan(const ir::Graph& graph, const ir::Mesh& mesh, const std::string& cluster) {
+  CLEAVE_CHECK(ir::RankCount(graph.rank_axes) == mesh.rank_count())
+      << "a model of " << ir::RankCount(graph.rank_axes) << " ranks on a mesh of " << mesh.rank_count();
+  ir::Plan plan{.cluster = cluster, .mesh = mesh, .ops = {}, .search = {}};
   plan.search = {
       .algorithm = "manual", .objective = "none", .price = "none", .seconds = 0, .cost = 0, .lower_bound = {}};
-  for (const Op& op : graph.ops) {
-    plan.ops.push_back({.strategy = Strategy::Replicated(RuleOf(graph, op)),
+  for (const ir::Op& op : graph.ops) {
+    plan.ops.push_back({.strategy = ir::Strategy::Replicated(ir::RuleOf(graph, op)),
                         .output = std::nullopt,
-                        .decided_by = DecidedBy::kManual,
+                        .decided_by = ir::DecidedBy::kManual,
                         .reason = "the model communicates itself",
                         .choices = {}});
   }
   return plan;
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

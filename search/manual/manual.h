@@ -10,15 +10,16 @@
 #include "ir/sharding/pins/pins.h"
 #include "ir/sharding/plan/plan.h"
 
-namespace cleave {
+namespace cleave::search {
 
 // Whether the settings fit the kind of model: `search = manual` needs a manual model (E0711), which has no use for what
 // a search would be told (E0708). What does not fit is reported, not ignored.
-bool CheckManualSettings(const Graph& graph, SearchAlgorithm algorithm, const Pins& pins, Diagnostics& diagnostics);
+bool CheckManualSettings(const ir::Graph& graph, ir::SearchAlgorithm algorithm, const ir::Pins& pins,
+                         Diagnostics& diagnostics);
 
 // Every op on whole local tensors. `cluster` is its name. REQUIRES: graph.is_manual(), and the mesh has its ranks.
-Plan ManualPlan(const Graph& graph, const Mesh& mesh, const std::string& cluster);
+ir::Plan ManualPlan(const ir::Graph& graph, const ir::Mesh& mesh, const std::string& cluster);
 
-}  // namespace cleave
+}  // namespace cleave::search
 
 #endif  // CLEAVE_SEARCH_MANUAL_MANUAL_H_

@@ -6,22 +6,22 @@
 #include "gtest/gtest.h"
 #include "ir/graph/ops/builder.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
-Graph ModelOf(int64_t ranks) {
-  GraphBuilder builder;
+ir::Graph ModelOf(int64_t ranks) {
+  ir::GraphBuilder builder;
   if (ranks > 0) builder.mutable_graph().rank_axes = {{"world", ranks}};
-  const OpId x = builder.Add(OpKind::kParameter, {}, {{attribute::kShape, Shape{4}}}, "x");
-  builder.mutable_graph().loss = builder.Add(OpKind::kReduceMean, {x}, {}, "loss");
+  const ir::OpId x = builder.Add(ir::OpKind::kParameter, {}, {{ir::attribute::kShape, ir::Shape{4}}}, "x");
+  builder.mutable_graph().loss = builder.Add(ir::OpKind::kReduceMean, {x}, {}, "loss");
   return std::move(builder).Build();
 }
 
 const Span kSomewhere{.begin = 3, .end = 7};
 
 // The code that the settings get; nullopt where they are right.
-std::optional<Code> CodeOf(int64_t ranks, const std::function<void(Pins& pins)>& set) {
-  Pins pins;
+std::optional<Code> CodeOf(int64_t ranks, const std::function<void(ir::Pins& pins)>& set) {
+  ir::Pins pins;
   set(pins);
   Diagnostics diagnostics;
   const bool is_right = CheckManualSettings(ModelOf(ranks), pins.settings.search, pins, diagnostics);
@@ -32,35 +32,40 @@ std::optional<Code> CodeOf(int64_t ranks, const std::function<void(Pins& pins)>&
 }
 
 TEST(ManualSettingsTest, AManualSearchNeedsAManualModel) {
-  const auto manual = [](Pins& pins) {
-    pins.settings.search = SearchAlgorithm::kManual;
+  const auto manual = [](ir::Pins& pins) {
+    pins.settings.search = ir::SearchAlgorithm::kManual;
     pins.settings.search_given = true;
   };
   EXPECT_EQ(CodeOf(0, manual), Code::kE0711);
   EXPECT_EQ(CodeOf(4, manual), std::nullopt);
-  EXPECT_EQ(CodeOf(0, [](Pins&) {}), std::nullopt);
-  EXPECT_EQ(CodeOf(4, [](Pins&) {}), std::nullopt);
+  EXPECT_EQ(CodeOf(0, [](ir::Pins&) {}), std::nullopt);
+  EXPECT_EQ(CodeOf(4, [](ir::Pins&) {}), std::nullopt);
 }
 
 TEST(ManualSettingsTest, WhatWouldBeIgnoredIsRefused) {
-  const auto settings = [](const std::function<void(ParallelSettings & settings)>& set) {
-    return CodeOf(4, [&](Pins& pins) { set(pins.settings); });
+  const auto settings = [](const std::function<void(ir::ParallelSettings & settings)>& set) {
+    return CodeOf(4, [&](ir::Pins& pins) { set(pins.settings); });
   };
   // The default search too, where it is asked for.
-  EXPECT_EQ(settings([](ParallelSettings& s) { s.search_given = true; }), Code::kE0708);
-  EXPECT_EQ(settings([](ParallelSettings& s) { s.zero_span = kSomewhere; }), Code::kE0708);
-  EXPECT_EQ(settings([](ParallelSettings& s) { s.objective_span = kSomewhere; }), Code::kE0708);
-  EXPECT_EQ(settings([](ParallelSettings& s) { s.cost_span = kSomewhere; }), Code::kE0708);
-  EXPECT_EQ(settings([](ParallelSettings& s) { s.outside_span = kSomewhere; }), Code::kE0708);
-  EXPECT_EQ(settings([](ParallelSettings& s) { s.dataset_given = true; }), Code::kE0708);
-  EXPECT_EQ(
-      CodeOf(4, [](Pins& pins) { pins.pins.push_back({.op = OpId(0), .demand = ReplicatePin{}, .span = kSomewhere}); }),
-      Code::kE0708);
-  EXPECT_EQ(CodeOf(4, [](Pins& pins) { pins.priorities.push_back({.op = OpId(0), .value = 1}); }), Code::kE0708);
-  EXPECT_EQ(CodeOf(4, [](Pins& pins) { pins.regions.push_back({.name = "y", .ops = {OpId(1)}, .span = kSomewhere}); }),
+  EXPECT_EQ(settings([](ir::ParallelSettings& s) { s.search_given = true; }), Code::kE0708);
+  EXPECT_EQ(settings([](ir::ParallelSettings& s) { s.zero_span = kSomewhere; }), Code::kE0708);
+  EXPECT_EQ(settings([](ir::ParallelSettings& s) { s.objective_span = kSomewhere; }), Code::kE0708);
+  EXPECT_EQ(settings([](ir::ParallelSettings& s) { s.cost_span = kSomewhere; }), Code::kE0708);
+  EXPECT_EQ(settings([](ir::ParallelSettings& s) { s.outside_span = kSomewhere; }), Code::kE0708);
+  EXPECT_EQ(settings([](ir::ParallelSettings& s) { s.dataset_given = true; }), Code::kE0708);
+  EXPECT_EQ(CodeOf(4,
+                   [](ir::Pins& pins) {
+                     pins.pins.push_back({.op = ir::OpId(0), .demand = ir::ReplicatePin{}, .span = kSomewhere});
+                   }),
             Code::kE0708);
+  EXPECT_EQ(CodeOf(4, [](ir::Pins& pins) { pins.priorities.push_back({.op = ir::OpId(0), .value = 1}); }),
+            Code::kE0708);
+  EXPECT_EQ(
+      CodeOf(4,
+             [](ir::Pins& pins) { pins.regions.push_back({.name = "y", .ops = {ir::OpId(1)}, .span = kSomewhere}); }),
+      Code::kE0708);
   // Devices, mesh and memory are not the search's.
-  EXPECT_EQ(settings([](ParallelSettings& s) {
+  EXPECT_EQ(settings([](ir::ParallelSettings& s) {
               s.devices = {.value = 4, .span = kSomewhere};
               s.mesh = {{.name = "world", .size = 4, .span = kSomewhere}};
               s.mesh_span = kSomewhere;
@@ -70,39 +75,39 @@ TEST(ManualSettingsTest, WhatWouldBeIgnoredIsRefused) {
 }
 
 TEST(ManualPlanTest, EveryOpIsWholeOnEveryRank) {
-  const Graph graph = ModelOf(4);
-  const Plan plan = ManualPlan(graph, Mesh::OfDevices(4), "cpu");
+  const ir::Graph graph = ModelOf(4);
+  const ir::Plan plan = ManualPlan(graph, ir::Mesh::OfDevices(4), "cpu");
   EXPECT_EQ(plan.search.algorithm, "manual");
-  EXPECT_EQ(VerifyPlan(graph, plan), std::vector<std::string>{});
-  for (const OpPlan& planned : plan.ops) {
-    EXPECT_EQ(planned.decided_by, DecidedBy::kManual);
+  EXPECT_EQ(ir::VerifyPlan(graph, plan), std::vector<std::string>{});
+  for (const ir::OpPlan& planned : plan.ops) {
+    EXPECT_EQ(planned.decided_by, ir::DecidedBy::kManual);
     EXPECT_EQ(planned.reason, "the model communicates itself");
   }
 }
 
 TEST(ManualPlanTest, APlanOfAnotherKindIsNotOne) {
-  const Graph graph = ModelOf(4);
-  Plan cut = ManualPlan(graph, Mesh::OfDevices(4), "cpu");
-  cut.ops[OpId(0)].strategy.cuts[0] = {AxisId(0)};
-  ASSERT_EQ(VerifyPlan(graph, cut).size(), 1u);
-  EXPECT_EQ(VerifyPlan(graph, cut)[0], "`x` is cut, and the model says itself what each rank computes");
-  Plan small = ManualPlan(graph, Mesh::OfDevices(4), "cpu");
-  small.mesh = Mesh::OfDevices(2);
-  ASSERT_EQ(VerifyPlan(graph, small).size(), 1u);
-  EXPECT_EQ(VerifyPlan(graph, small)[0], "the plan is for 2 ranks, the model speaks of 4");
+  const ir::Graph graph = ModelOf(4);
+  ir::Plan cut = ManualPlan(graph, ir::Mesh::OfDevices(4), "cpu");
+  cut.ops[ir::OpId(0)].strategy.cuts[0] = {ir::AxisId(0)};
+  ASSERT_EQ(ir::VerifyPlan(graph, cut).size(), 1u);
+  EXPECT_EQ(ir::VerifyPlan(graph, cut)[0], "`x` is cut, and the model says itself what each rank computes");
+  ir::Plan small = ManualPlan(graph, ir::Mesh::OfDevices(4), "cpu");
+  small.mesh = ir::Mesh::OfDevices(2);
+  ASSERT_EQ(ir::VerifyPlan(graph, small).size(), 1u);
+  EXPECT_EQ(ir::VerifyPlan(graph, small)[0], "the plan is for 2 ranks, the model speaks of 4");
 }
 
 TEST(ManualPlanTest, TheMeshMayCutTheModelsAxesFiner) {
-  Graph graph = ModelOf(4);
+  ir::Graph graph = ModelOf(4);
   graph.rank_axes = {{"dp", 3}, {"tp", 4}};
   const auto errors_on = [&](const std::vector<int64_t>& sizes) {
-    std::vector<MeshAxis> axes;
+    std::vector<ir::MeshAxis> axes;
     for (int64_t size : sizes) {
       axes.push_back(
           {.name = std::string(1, static_cast<char>('a' + axes.size())), .size = size, .link = "l", .weight = 1});
     }
-    const Mesh mesh = *Mesh::Create(axes);
-    return VerifyPlan(graph, ManualPlan(graph, mesh, "cpu"));
+    const ir::Mesh mesh = *ir::Mesh::Create(axes);
+    return ir::VerifyPlan(graph, ManualPlan(graph, mesh, "cpu"));
   };
   EXPECT_EQ(errors_on({3, 4}), std::vector<std::string>{});
   EXPECT_EQ(errors_on({3, 2, 2}), std::vector<std::string>{});
@@ -111,4 +116,4 @@ TEST(ManualPlanTest, TheMeshMayCutTheModelsAxesFiner) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::search

@@ -14,33 +14,33 @@
 #include "ir/transforms/distribute/distribute.h"
 #include "search/memory/refusal.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
-Bytes LocalBytes(const TensorType& type, const Layout& layout, const Mesh& mesh) {
-  return ElementSize(type.dtype) * ElementCount(LargestLocalShape(layout, mesh, type.shape));
+Bytes LocalBytes(const ir::TensorType& type, const ir::Layout& layout, const ir::Mesh& mesh) {
+  return ir::ElementSize(type.dtype) * ir::ElementCount(ir::LargestLocalShape(layout, mesh, type.shape));
 }
 
 // How many tensors of the op's size a rank keeps because of its value.
-int CopiesHeld(const GraphFacts& facts, OpId op) {
-  const Op& info = facts.op(op);
-  if (info.kind == OpKind::kParameter) {
+int CopiesHeld(const GraphFacts& facts, ir::OpId op) {
+  const ir::Op& info = facts.op(op);
+  if (info.kind == ir::OpKind::kParameter) {
     // The optimizer's state lies like the parameter; a parameter that is trained has a gradient.
-    const std::vector<OpId>& group = facts.update_groups[op];
+    const std::vector<ir::OpId>& group = facts.update_groups[op];
     const auto states =
-        std::count_if(group.begin(), group.end(), [&](OpId id) { return facts.op(id).kind == OpKind::kState; });
+        std::count_if(group.begin(), group.end(), [&](ir::OpId id) { return facts.op(id).kind == ir::OpKind::kState; });
     return 1 + (group.empty() ? 0 : 1) + static_cast<int>(states);
   }
-  if (info.phase != Phase::kForward || facts.classes[op] == OpClass::kSource) return 0;
+  if (info.phase != ir::Phase::kForward || facts.classes[op] == ir::OpClass::kSource) return 0;
   const std::vector<Read>& reads = facts.reads[op];
   const bool kept = std::any_of(reads.begin(), reads.end(),
-                                [&](const Read& read) { return facts.op(read.reader).phase == Phase::kBackward; });
+                                [&](const Read& read) { return facts.op(read.reader).phase == ir::Phase::kBackward; });
   return kept ? 1 : 0;
 }
 
 class Fitter {
  public:
-  Fitter(const Graph& graph, const MemoryLimit& limit, const PlanFor& plan_for, const SearchTuning& tuning)
+  Fitter(const ir::Graph& graph, const MemoryLimit& limit, const PlanFor& plan_for, const SearchTuning& tuning)
       : graph_(graph), limit_(limit), plan_for_(plan_for), tuning_(tuning) {}
 
   // The cheapest plan of this ZeRO level that fits. False where a search failed.
@@ -75,9 +75,9 @@ class Fitter {
   bool Fits(const Measured& measured) const { return measured.peak() <= limit_.bytes; }
 
   bool Try(double weight, int zero) {
-    std::optional<Plan> plan = plan_for_(weight * unit_, zero);
+    std::optional<ir::Plan> plan = plan_for_(weight * unit_, zero);
     if (!plan.has_value()) return false;
-    MemoryUse use = EstimateMemory(graph_, *plan, limit_.fuse);
+    ir::MemoryUse use = EstimateMemory(graph_, *plan, limit_.fuse);
     last_ = Measured{.plan = *std::move(plan), .weight = weight * unit_, .zero = zero, .use = std::move(use)};
     if (!smallest_.has_value() || last_->peak() < smallest_->peak()) smallest_ = last_;
     const auto cost = [](const Measured& measured) { return measured.plan.search.cost; };
@@ -85,7 +85,7 @@ class Fitter {
     return true;
   }
 
-  const Graph& graph_;
+  const ir::Graph& graph_;
   const MemoryLimit& limit_;
   const PlanFor& plan_for_;
   const SearchTuning& tuning_;
@@ -96,32 +96,32 @@ class Fitter {
 
 }  // namespace
 
-MemoryUse EstimateMemory(const Graph& training_graph, const Plan& plan, const FuseOptions& fuse) {
-  const absl::StatusOr<Distributed> distributed = Distribute(training_graph, plan);
+ir::MemoryUse EstimateMemory(const ir::Graph& training_graph, const ir::Plan& plan, const ir::FuseOptions& fuse) {
+  const absl::StatusOr<ir::Distributed> distributed = ir::Distribute(training_graph, plan);
   CLEAVE_CHECK(distributed.ok()) << distributed.status();
-  const absl::StatusOr<Program> program = Partition(distributed->graph, distributed->plan);
+  const absl::StatusOr<ir::Program> program = ir::Partition(distributed->graph, distributed->plan);
   CLEAVE_CHECK(program.ok()) << program.status();
-  return PlanMemory(distributed->graph, *program, fuse).use;
+  return ir::PlanMemory(distributed->graph, *program, fuse).use;
 }
 
-double HeldBytes(const GraphFacts& facts, const Mesh& mesh, OpId op, const Strategy& strategy) {
+double HeldBytes(const GraphFacts& facts, const ir::Mesh& mesh, ir::OpId op, const ir::Strategy& strategy) {
   const int copies = CopiesHeld(facts, op);
   if (copies == 0) return 0;
-  const Bytes local = LocalBytes(facts.op(op).type, OutputLayout(strategy, facts.rule(op)), mesh);
+  const Bytes local = LocalBytes(facts.op(op).type, ir::OutputLayout(strategy, facts.rule(op)), mesh);
   return static_cast<double>(local.value()) * copies;
 }
 
-Prices WithMemoryWeight(const GraphFacts& facts, const Mesh& mesh, double weight, Prices prices) {
+Prices WithMemoryWeight(const GraphFacts& facts, const ir::Mesh& mesh, double weight, Prices prices) {
   if (weight == 0) return prices;
   // Ops of one kind hold equally many copies, and were of one kind before.
   constexpr int kMostCopies = 16;
   const auto local = prices.local;
   const auto local_kind = prices.local_kind;
-  prices.local = [=, &facts, &mesh](OpId op, const Strategy& strategy) {
+  prices.local = [=, &facts, &mesh](ir::OpId op, const ir::Strategy& strategy) {
     const bool is_priced = local != nullptr && local_kind(op) != 0;
     return (is_priced ? local(op, strategy) : 0) + weight * HeldBytes(facts, mesh, op, strategy);
   };
-  prices.local_kind = [=, &facts](OpId op) {
+  prices.local_kind = [=, &facts](ir::OpId op) {
     const int copies = CopiesHeld(facts, op);
     CLEAVE_CHECK(copies < kMostCopies) << facts.op(op).name;
     return (local == nullptr ? 0 : local_kind(op) * kMostCopies) + copies;
@@ -129,8 +129,8 @@ Prices WithMemoryWeight(const GraphFacts& facts, const Mesh& mesh, double weight
   return prices;
 }
 
-std::optional<MemoryLimit> MemoryLimitOf(const ParallelSettings& settings, const Cluster& cluster,
-                                         const FuseOptions& fuse) {
+std::optional<MemoryLimit> MemoryLimitOf(const ir::ParallelSettings& settings, const Cluster& cluster,
+                                         const ir::FuseOptions& fuse) {
   if (settings.memory.has_value()) {
     return MemoryLimit{
         .bytes = Bytes(settings.memory->value), .span = settings.memory->span, .source = "`memory`", .fuse = fuse};
@@ -142,8 +142,8 @@ std::optional<MemoryLimit> MemoryLimitOf(const ParallelSettings& settings, const
                      .fuse = fuse};
 }
 
-std::optional<Plan> FitMemory(const Graph& training_graph, const MemoryLimit& limit, const PlanFor& plan_for,
-                              std::optional<int> zero, Diagnostics& diagnostics, const SearchTuning& tuning) {
+std::optional<ir::Plan> FitMemory(const ir::Graph& training_graph, const MemoryLimit& limit, const PlanFor& plan_for,
+                                  std::optional<int> zero, Diagnostics& diagnostics, const SearchTuning& tuning) {
   Fitter fitter(training_graph, limit, plan_for, tuning);
   for (int level = zero.value_or(0); level <= zero.value_or(3); ++level) {
     if (!fitter.Level(level)) return std::nullopt;
@@ -162,4 +162,4 @@ int MostPlansPerLevel(const SearchTuning& tuning) {
   return 1 + rungs + halvings;
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

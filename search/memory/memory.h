@@ -27,48 +27,48 @@
 #include "search/cost/prices.h"
 #include "search/tuning/tuning.h"
 
-namespace cleave {
+namespace cleave::search {
 
 // What the program of `plan` needs: Distribute, Partition, then the memory of the program (ir/program/memory). Exact: the
 // generated program allocates the same. REQUIRES: VerifyGraph and VerifyPlan are content.
-MemoryUse EstimateMemory(const Graph& training_graph, const Plan& plan, const FuseOptions& fuse = {});
+ir::MemoryUse EstimateMemory(const ir::Graph& training_graph, const ir::Plan& plan, const ir::FuseOptions& fuse = {});
 
 // What a rank keeps because of the op's value under `strategy`: a parameter with its gradient and the optimizer's
 // state; a forward value that the backward pass reads; of all others nothing. ZeRO is not considered.
-double HeldBytes(const GraphFacts& facts, const Mesh& mesh, OpId op, const Strategy& strategy);
+double HeldBytes(const GraphFacts& facts, const ir::Mesh& mesh, ir::OpId op, const ir::Strategy& strategy);
 
 // `prices`, with `weight` for each of these bytes besides. `facts` and `mesh` outlive them.
-Prices WithMemoryWeight(const GraphFacts& facts, const Mesh& mesh, double weight, Prices prices);
+Prices WithMemoryWeight(const GraphFacts& facts, const ir::Mesh& mesh, double weight, Prices prices);
 
 // The most that a rank may use.
 struct MemoryLimit {
   Bytes bytes{0};
-  Span span;              // Where the model says so; empty where the cluster does.
-  std::string source;     // "`memory`", "the memory of `h200`"
-  FuseOptions fuse = {};  // What the target computes as one piece, and so needs no memory for.
+  Span span;                  // Where the model says so; empty where the cluster does.
+  std::string source;         // "`memory`", "the memory of `h200`"
+  ir::FuseOptions fuse = {};  // What the target computes as one piece, and so needs no memory for.
 
   bool operator==(const MemoryLimit&) const = default;
 };
 
 // `memory` of the settings, else a device's memory where the cluster knows it.
-std::optional<MemoryLimit> MemoryLimitOf(const ParallelSettings& settings, const Cluster& cluster,
-                                         const FuseOptions& fuse = {});
+std::optional<MemoryLimit> MemoryLimitOf(const ir::ParallelSettings& settings, const Cluster& cluster,
+                                         const ir::FuseOptions& fuse = {});
 
 // A plan under the weight of a held byte, in units of the search's price, and a ZeRO level; nullopt after errors, which
 // it reports itself. Its search.cost is the price without the weight. More weight need not give less memory, but
 // usually does.
-using PlanFor = std::function<std::optional<Plan>(double memory_weight, int zero)>;
+using PlanFor = std::function<std::optional<ir::Plan>(double memory_weight, int zero)>;
 
 // The cheapest plan found that keeps to the limit: weights are bisected, at most MostPlansPerLevel plans a level.
 // `zero` is the level, nullopt for `auto`: 0, 1, 2, 3 in this order until one fits without any weight; of those that
 // fit the cheapest, and of equals the lowest level. Where none fits, E0313 says the least that one would need, the
 // tensors that need most of it and what else would save memory; nullopt.
-std::optional<Plan> FitMemory(const Graph& training_graph, const MemoryLimit& limit, const PlanFor& plan_for,
-                              std::optional<int> zero, Diagnostics& diagnostics, const SearchTuning& tuning = {});
+std::optional<ir::Plan> FitMemory(const ir::Graph& training_graph, const MemoryLimit& limit, const PlanFor& plan_for,
+                                  std::optional<int> zero, Diagnostics& diagnostics, const SearchTuning& tuning = {});
 
 // The plan without a weight, a ladder of weights, and the halvings of its last step.
 int MostPlansPerLevel(const SearchTuning& tuning);
 
-}  // namespace cleave
+}  // namespace cleave::search
 
 #endif  // CLEAVE_SEARCH_MEMORY_MEMORY_H_

@@ -12,16 +12,17 @@
 #include "search/search.h"
 #include "search/testing/models.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 using testing::Gpt;
 using testing::Mlp;
 
-Plan Found(const Graph& graph, int64_t devices, SearchAlgorithm algorithm, int zero, double gradient_weight = 0.1) {
+ir::Plan Found(const ir::Graph& graph, int64_t devices, ir::SearchAlgorithm algorithm, int zero,
+               double gradient_weight = 0.1) {
   Diagnostics diagnostics;
   const SearchOptions options{.algorithm = algorithm, .gradient_weight = gradient_weight, .dataset = {}, .zero = zero};
-  std::optional<Plan> plan = Search(graph, CpuCluster(devices), {}, options, diagnostics);
+  std::optional<ir::Plan> plan = Search(graph, CpuCluster(devices), {}, options, diagnostics);
   EXPECT_TRUE(plan.has_value());
   return *std::move(plan);
 }
@@ -29,10 +30,10 @@ Plan Found(const Graph& graph, int64_t devices, SearchAlgorithm algorithm, int z
 // A search over a few plans that is exact under every weight.
 class FewPlans {
  public:
-  FewPlans(const Graph& graph, int64_t devices) {
+  FewPlans(const ir::Graph& graph, int64_t devices) {
     for (int zero = 0; zero <= 3; ++zero) {
-      for (const SearchAlgorithm algorithm :
-           {SearchAlgorithm::kReplicate, SearchAlgorithm::kDataParallel, SearchAlgorithm::kSapp}) {
+      for (const ir::SearchAlgorithm algorithm :
+           {ir::SearchAlgorithm::kReplicate, ir::SearchAlgorithm::kDataParallel, ir::SearchAlgorithm::kSapp}) {
         for (const double gradient_weight : {0.1, 1.0}) {
           Candidate candidate{
               .plan = Found(graph, devices, algorithm, zero, gradient_weight), .zero = zero, .peak = {}};
@@ -44,7 +45,7 @@ class FewPlans {
   }
 
   PlanFor Search() {
-    return [this](double weight, int zero) -> std::optional<Plan> {
+    return [this](double weight, int zero) -> std::optional<ir::Plan> {
       ++searches_;
       const Candidate* best = nullptr;
       const auto price = [&](const Candidate& candidate) {
@@ -75,7 +76,7 @@ class FewPlans {
 
  private:
   struct Candidate {
-    Plan plan;
+    ir::Plan plan;
     int zero = 0;
     Bytes peak;
   };
@@ -84,7 +85,7 @@ class FewPlans {
 };
 
 TEST(FitMemoryTest, AnswersFitWheneverAPlanDoes) {
-  const Graph graph = Mlp(64, {64, 96, 32, 8});
+  const ir::Graph graph = Mlp(64, {64, 96, 32, 8});
   FewPlans plans(graph, 4);
   int found = 0, refused = 0;
   for (const std::optional<int> zero :
@@ -92,7 +93,7 @@ TEST(FitMemoryTest, AnswersFitWheneverAPlanDoes) {
     for (const Bytes peak : plans.Peaks()) {
       for (const Bytes limit : {peak - Bytes(1), peak}) {
         Diagnostics diagnostics;
-        const std::optional<Plan> plan =
+        const std::optional<ir::Plan> plan =
             FitMemory(graph, {.bytes = limit, .span = {}, .source = "`memory`"}, plans.Search(), zero, diagnostics);
         ASSERT_EQ(plan.has_value(), plans.Smallest(zero) <= limit) << limit.value();
         ASSERT_EQ(diagnostics.has_errors(), !plan.has_value());
@@ -108,9 +109,9 @@ TEST(FitMemoryTest, AnswersFitWheneverAPlanDoes) {
 }
 
 TEST(FitMemoryTest, RoomEnoughGivesTheUnweightedPlanAtOnce) {
-  const Graph graph = Mlp(64, {64, 96, 32, 8});
+  const ir::Graph graph = Mlp(64, {64, 96, 32, 8});
   FewPlans plans(graph, 4);
-  const std::optional<Plan> unweighted = plans.Search()(0, 0);
+  const std::optional<ir::Plan> unweighted = plans.Search()(0, 0);
   const int before = plans.searches();
   Diagnostics diagnostics;
   const MemoryLimit limit = {.bytes = Bytes(1 << 30), .span = {}, .source = "`memory`"};
@@ -119,7 +120,7 @@ TEST(FitMemoryTest, RoomEnoughGivesTheUnweightedPlanAtOnce) {
 }
 
 TEST(FitMemoryTest, WorkIsBounded) {
-  const Graph graph = Mlp(64, {64, 96, 32, 8});
+  const ir::Graph graph = Mlp(64, {64, 96, 32, 8});
   FewPlans plans(graph, 4);
   for (const Bytes limit : plans.Peaks()) {
     const int before = plans.searches();
@@ -129,7 +130,7 @@ TEST(FitMemoryTest, WorkIsBounded) {
   }
 }
 
-std::string Refusal(const Graph& graph, int64_t devices, Bytes limit) {
+std::string Refusal(const ir::Graph& graph, int64_t devices, Bytes limit) {
   FewPlans plans(graph, devices);
   Diagnostics diagnostics;
   EXPECT_FALSE(
@@ -138,7 +139,7 @@ std::string Refusal(const Graph& graph, int64_t devices, Bytes limit) {
 }
 
 TEST(FitMemoryTest, ARefusalNamesWhatBindsAndWhatHelps) {
-  const Graph graph = Gpt({});
+  const ir::Graph graph = Gpt({});
   FewPlans plans(graph, 4);
   const Bytes smallest = plans.Smallest(0);
   const std::string text = Refusal(graph, 4, smallest - Bytes(1));
@@ -151,10 +152,10 @@ TEST(FitMemoryTest, ARefusalNamesWhatBindsAndWhatHelps) {
 }
 
 TEST(EstimateMemoryTest, AddsUpAndNamesTheLargestFirst) {
-  const Graph graph = Gpt({});
+  const ir::Graph graph = Gpt({});
   for (const int zero : {0, 1, 2, 3}) {
-    const MemoryUse use = EstimateMemory(graph, Found(graph, 4, SearchAlgorithm::kDataParallel, zero));
-    const MemoryPrediction& memory = use.prediction;
+    const ir::MemoryUse use = EstimateMemory(graph, Found(graph, 4, ir::SearchAlgorithm::kDataParallel, zero));
+    const ir::MemoryPrediction& memory = use.prediction;
     EXPECT_EQ(memory.parameters + memory.gradients + memory.optimizer + memory.activations + memory.buffers,
               memory.peak);
     ASSERT_FALSE(use.at_peak.empty());
@@ -168,42 +169,42 @@ TEST(EstimateMemoryTest, AddsUpAndNamesTheLargestFirst) {
   }
 }
 
-double HeldOf(const Graph& graph, const std::string& name, int axes_on_first_factor) {
+double HeldOf(const ir::Graph& graph, const std::string& name, int axes_on_first_factor) {
   const GraphFacts facts = FactsOf(graph);
-  const Mesh mesh = MeshOfCluster(CpuCluster(4));
-  const OpId op = *graph.Find(name);
-  Strategy strategy = Strategy::Replicated(facts.rule(op));
+  const ir::Mesh mesh = MeshOfCluster(CpuCluster(4));
+  const ir::OpId op = *graph.Find(name);
+  ir::Strategy strategy = ir::Strategy::Replicated(facts.rule(op));
   for (int i = 0; i < axes_on_first_factor; ++i) strategy.cuts[0].push_back(mesh.AxisIds()[static_cast<size_t>(i)]);
   return HeldBytes(facts, mesh, op, strategy);
 }
 
 TEST(HeldBytesTest, ParametersWithTheirStateAndValuesThatWait) {
-  const Graph graph = Mlp(64, {64, 96, 32, 8});
-  const Op& weight = graph.op(*graph.Find("w0"));
-  const double bytes = 4.0 * static_cast<double>(ElementCount(weight.type.shape));
+  const ir::Graph graph = Mlp(64, {64, 96, 32, 8});
+  const ir::Op& weight = graph.op(*graph.Find("w0"));
+  const double bytes = 4.0 * static_cast<double>(ir::ElementCount(weight.type.shape));
   int states = 0;
-  for (const Op& op : graph.ops) states += op.kind == OpKind::kState && absl::StrContains(op.name, "w0");
+  for (const ir::Op& op : graph.ops) states += op.kind == ir::OpKind::kState && absl::StrContains(op.name, "w0");
   EXPECT_EQ(HeldOf(graph, "w0", 0), (2 + states) * bytes);
   EXPECT_EQ(HeldOf(graph, "w0", 2), (2 + states) * bytes / 4);
-  for (const Op& op : graph.ops) {
+  for (const ir::Op& op : graph.ops) {
     const double held = HeldOf(graph, op.name, 0);
-    if (op.kind == OpKind::kRelu) {
-      EXPECT_EQ(held, 4.0 * static_cast<double>(ElementCount(op.type.shape))) << op.name;
-    } else if (op.phase != Phase::kForward || op.kind == OpKind::kInput || graph.loss == op.id) {
+    if (op.kind == ir::OpKind::kRelu) {
+      EXPECT_EQ(held, 4.0 * static_cast<double>(ir::ElementCount(op.type.shape))) << op.name;
+    } else if (op.phase != ir::Phase::kForward || op.kind == ir::OpKind::kInput || graph.loss == op.id) {
       EXPECT_EQ(held, 0) << op.name;
     }
   }
 }
 
 TEST(MemoryLimitTest, TheSettingWinsOverTheCluster) {
-  ParallelSettings settings;
+  ir::ParallelSettings settings;
   Cluster cluster = CpuCluster(2);
   EXPECT_EQ(MemoryLimitOf(settings, cluster), std::nullopt);
   cluster.memory_per_device = Bytes(1000);
   EXPECT_EQ(MemoryLimitOf(settings, cluster)->bytes, Bytes(1000));
-  settings.memory = Placed<int64_t>{.value = 500, .span = {}};
+  settings.memory = ir::Placed<int64_t>{.value = 500, .span = {}};
   EXPECT_EQ(MemoryLimitOf(settings, cluster)->bytes, Bytes(500));
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::search

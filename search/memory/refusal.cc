@@ -8,36 +8,36 @@
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
-Bytes ParameterBytes(const Graph& graph) {
+Bytes ParameterBytes(const ir::Graph& graph) {
   Bytes bytes;
-  for (const Op& op : graph.ops) {
-    if (op.kind == OpKind::kParameter) bytes += ElementSize(op.type.dtype) * ElementCount(op.type.shape);
+  for (const ir::Op& op : graph.ops) {
+    if (op.kind == ir::OpKind::kParameter) bytes += ir::ElementSize(op.type.dtype) * ir::ElementCount(op.type.shape);
   }
   return bytes;
 }
 
 // The tensors that take most of the peak.
-std::vector<std::string> BindingTensors(const MemoryUse& use) {
+std::vector<std::string> BindingTensors(const ir::MemoryUse& use) {
   constexpr size_t kNamed = 5;
   std::vector<std::string> notes;
   for (size_t i = 0; i < std::min(kNamed, use.at_peak.size()); ++i) {
-    const HeldTensor& tensor = use.at_peak[i];
+    const ir::HeldTensor& tensor = use.at_peak[i];
     notes.push_back(absl::StrCat(tensor.line > 0 ? absl::StrCat("line ", tensor.line, ": ") : "", "`", tensor.name,
-                                 "` takes ", FormatBytes(tensor.size), " (", MemoryRoleName(tensor.role), ")"));
+                                 "` takes ", FormatBytes(tensor.size), " (", ir::MemoryRoleName(tensor.role), ")"));
   }
   return notes;
 }
 
 // What dividing optimizer state, gradients and parameters would leave, for the levels above that of `smallest`. The
 // plans are found and measured, not guessed.
-std::vector<std::string> ShardingNotes(const Graph& graph, const MemoryLimit& limit, const Measured& smallest,
+std::vector<std::string> ShardingNotes(const ir::Graph& graph, const MemoryLimit& limit, const Measured& smallest,
                                        const PlanFor& plan_for) {
   std::vector<std::string> notes;
   for (int zero = smallest.zero + 1; zero <= 3; ++zero) {
-    const std::optional<Plan> plan = plan_for(smallest.weight, zero);
+    const std::optional<ir::Plan> plan = plan_for(smallest.weight, zero);
     if (!plan.has_value()) break;
     const Bytes peak = EstimateMemory(graph, *plan, limit.fuse).prediction.peak;
     if (peak < smallest.peak()) notes.push_back(absl::StrCat("`zero = ", zero, "` would need ", FormatBytes(peak)));
@@ -47,7 +47,7 @@ std::vector<std::string> ShardingNotes(const Graph& graph, const MemoryLimit& li
 
 }  // namespace
 
-Diagnostic NothingFits(const Graph& graph, const MemoryLimit& limit, const Measured& smallest,
+Diagnostic NothingFits(const ir::Graph& graph, const MemoryLimit& limit, const Measured& smallest,
                        const PlanFor& plan_for) {
   const int devices = smallest.plan.mesh.rank_count();
   const Bytes parameters = ParameterBytes(graph);
@@ -58,7 +58,7 @@ Diagnostic NothingFits(const Graph& graph, const MemoryLimit& limit, const Measu
                                                   : absl::StrCat("no plan keeps to ", room, ": the smallest one needs ",
                                                                  FormatBytes(smallest.peak())));
   if (!(limit.span == Span{})) error.labels.push_back({limit.span, absl::StrCat(limit.bytes.value(), " bytes")});
-  const MemoryPrediction& memory = smallest.use.prediction;
+  const ir::MemoryPrediction& memory = smallest.use.prediction;
   error.notes.push_back(absl::StrCat("the smallest plan needs ", memory.peak.value(), " bytes: parameters ",
                                      FormatBytes(memory.parameters), ", gradients ", FormatBytes(memory.gradients),
                                      ", optimizer state ", FormatBytes(memory.optimizer), ", activations ",
@@ -75,4 +75,4 @@ Diagnostic NothingFits(const Graph& graph, const MemoryLimit& limit, const Measu
   return error;
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

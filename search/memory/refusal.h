@@ -9,22 +9,23 @@
 #include "ir/sharding/plan/plan.h"
 #include "search/memory/memory.h"
 
-namespace cleave {
+namespace cleave::search {
 
 // A plan, what it was searched with, and what it needs.
 struct Measured {
-  Plan plan;
+  ir::Plan plan;
   double weight = 0;
   int zero = 0;
-  MemoryUse use;
+  ir::MemoryUse use;
 
   Bytes peak() const { return use.prediction.peak; }
 };
 
 // E0313. `smallest`: of all plans that were tried the one that needs least. Plans with higher ZeRO levels are made and
 // measured, so that what they would need is no guess.
-Diagnostic NothingFits(const Graph& graph, const MemoryLimit& limit, const Measured& smallest, const PlanFor& plan_for);
+Diagnostic NothingFits(const ir::Graph& graph, const MemoryLimit& limit, const Measured& smallest,
+                       const PlanFor& plan_for);
 
-}  // namespace cleave
+}  // namespace cleave::search
 
 #endif  // CLEAVE_SEARCH_MEMORY_REFUSAL_H_

@@ -6,7 +6,7 @@
 #include "search/minsum/minsum.h"
 #include "search/minsum/order.h"
 
-namespace cleave {
+namespace cleave::search {
 
 std::optional<Solution> Eliminate(const MinSum& problem, const EliminationLimits& limits) {
   const EliminationOrder order = OrderOfElimination(problem, limits);
@@ -24,4 +24,4 @@ std::optional<Solution> Eliminate(const MinSum& problem, const EliminationLimits
   return solution;
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

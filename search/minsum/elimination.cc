@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace cleave {
+namespace cleave::search {
 
 Elimination::Elimination(const MinSum& problem, const std::vector<int>& order)
     : domains_(problem.domains), ranks_(problem.domains.size(), 0), terms_of_(problem.domains.size()) {
@@ -126,4 +126,4 @@ std::vector<int> Elimination::Decide() const {
   return values;
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

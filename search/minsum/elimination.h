@@ -10,7 +10,7 @@
 #include "search/minsum/minsum.h"
 #include "search/minsum/tables.h"
 
-namespace cleave {
+namespace cleave::search {
 
 class Elimination {
  public:
@@ -74,6 +74,6 @@ class Elimination {
   BucketForm form_space_;
 };
 
-}  // namespace cleave
+}  // namespace cleave::search
 
 #endif  // CLEAVE_SEARCH_MINSUM_ELIMINATION_H_

@@ -19,7 +19,7 @@
 #include "search/minsum/integer_program.h"
 #include "search/minsum/minsum.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 struct MergedTerm {
@@ -263,4 +263,4 @@ Solution SolveIlp(const MinSum& problem, const IlpOptions& options) {
   return best;
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

@@ -6,11 +6,11 @@
 #include "search/minsum/minsum.h"
 #include "search/minsum/random_problem.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 TEST(IlpTest, EqualsBruteForceOnRandomProblems) {
-  std::mt19937_64 random(TestSeed());
+  std::mt19937_64 random(ir::TestSeed());
   for (int turn = 0; turn < 300; ++turn) {
     RandomProblemOptions options;
     if (turn % 3 == 1) options.cost = 2;
@@ -27,7 +27,7 @@ TEST(IlpTest, EqualsBruteForceOnRandomProblems) {
 
 // Doubles do not tell such sums apart to the last unit: the bound says how far they do.
 TEST(IlpTest, BoundsLargeCostsSafely) {
-  std::mt19937_64 random(TestSeed());
+  std::mt19937_64 random(ir::TestSeed());
   for (int turn = 0; turn < 200; ++turn) {
     const MinSum problem = RandomProblem({.cost = 1'000'000'000'000'000}, random);
     const int64_t least = BruteForce(problem).cost;
@@ -41,7 +41,7 @@ TEST(IlpTest, BoundsLargeCostsSafely) {
 
 // Large costs that are multiples of a large step are as exact as small ones.
 TEST(IlpTest, ProvesLargeCostsWithACommonStep) {
-  std::mt19937_64 random(TestSeed());
+  std::mt19937_64 random(ir::TestSeed());
   for (int turn = 0; turn < 100; ++turn) {
     MinSum problem = RandomProblem({.cost = 1000, .forbidden = 0}, random);
     for (CostTable& table : problem.tables) {
@@ -55,7 +55,7 @@ TEST(IlpTest, ProvesLargeCostsWithACommonStep) {
 }
 
 TEST(IlpTest, EqualsEliminationOnLayers) {
-  std::mt19937_64 random(TestSeed());
+  std::mt19937_64 random(ir::TestSeed());
   const MinSum problem = LayeredProblem(3, random);
   const Solution found = SolveIlp(problem, {});
   EXPECT_EQ(found.cost, Eliminate(problem, {})->cost);
@@ -105,7 +105,7 @@ TEST(IlpTest, SaysWhatCannotBe) {
 }
 
 TEST(IlpTest, AnswersTheSameTwiceAndPrintsNothing) {
-  std::mt19937_64 random(TestSeed());
+  std::mt19937_64 random(ir::TestSeed());
   const MinSum problem = RandomProblem({.variables = 20, .terms = 60, .cost = 1000}, random);
   testing::internal::CaptureStdout();
   testing::internal::CaptureStderr();
@@ -119,4 +119,4 @@ TEST(IlpTest, AnswersTheSameTwiceAndPrintsNothing) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::search

@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 struct ModelDeleter {
@@ -82,4 +82,4 @@ ProgramAnswer SolveProgram(const IntegerProgram& program, const ProgramLimits& l
   return answer;
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace cleave {
+namespace cleave::search {
 
 // Rows are equations.
 struct IntegerProgram {
@@ -44,6 +44,6 @@ constexpr double kTolerance = 1e-9;
 // Branch and bound in one thread without a time limit. Prints nothing.
 ProgramAnswer SolveProgram(const IntegerProgram& program, const ProgramLimits& limits);
 
-}  // namespace cleave
+}  // namespace cleave::search
 
 #endif  // CLEAVE_SEARCH_MINSUM_INTEGER_PROGRAM_H_

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check/check.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 // What is wrong with one table, as the end of a sentence; empty for nothing.
@@ -70,4 +70,4 @@ int64_t CostOf(const MinSum& problem, const std::vector<int>& values) {
   return cost;
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

@@ -19,7 +19,7 @@
 
 #include "search/tuning/tuning.h"
 
-namespace cleave {
+namespace cleave::search {
 
 // A combination that must not be chosen. Sums that contain it stay at it.
 constexpr int64_t kForbidden = std::numeric_limits<int64_t>::max() / 4;
@@ -86,6 +86,6 @@ struct IlpOptions {
 // search.
 Solution SolveIlp(const MinSum& problem, const IlpOptions& options);
 
-}  // namespace cleave
+}  // namespace cleave::search
 
 #endif  // CLEAVE_SEARCH_MINSUM_MINSUM_H_

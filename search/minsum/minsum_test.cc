@@ -8,7 +8,7 @@
 #include "ir/testing/seed.h"
 #include "search/minsum/random_problem.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 using testing::ElementsAre;
@@ -98,7 +98,7 @@ TEST(EliminateTest, VariablesWithoutTermsTakeTheFirstValue) {
 }
 
 TEST(EliminateTest, EqualsBruteForceOnRandomProblems) {
-  std::mt19937_64 random(TestSeed());
+  std::mt19937_64 random(ir::TestSeed());
   for (int turn = 0; turn < 2000; ++turn) {
     const MinSum problem = RandomProblem(OptionsInTurn(turn), random);
     ASSERT_THAT(VerifyMinSum(problem), IsEmpty());
@@ -113,7 +113,7 @@ TEST(EliminateTest, EqualsBruteForceOnRandomProblems) {
 
 // The choice between equals does not depend on how the problem is written.
 TEST(EliminateTest, TermsInAnyOrderAndTablesOfTheirOwnGiveTheSameValues) {
-  std::mt19937_64 random(TestSeed());
+  std::mt19937_64 random(ir::TestSeed());
   for (int turn = 0; turn < 500; ++turn) {
     const MinSum problem = RandomProblem({.variables = 12, .terms = 20, .cost = 2}, random);
     MinSum other{.domains = problem.domains, .tables = {}, .terms = problem.terms};
@@ -152,7 +152,7 @@ TEST(EliminateTest, EqualLayersAreWorkedOutOnce) {
 
 // A chain of 20,000 variables that shares one table, against the recurrence that it is.
 TEST(EliminateTest, LongChainsEqualTheRecurrence) {
-  std::mt19937_64 random(TestSeed());
+  std::mt19937_64 random(ir::TestSeed());
   constexpr int kLength = 20000, kDomain = 5;
   MinSum problem{
       .domains = std::vector<int>(kLength, kDomain), .tables = {{.sizes = {5, 5}, .costs = {}}}, .terms = {}};
@@ -176,7 +176,7 @@ TEST(EliminateTest, LongChainsEqualTheRecurrence) {
 }
 
 TEST(EliminateTest, RefusesTablesBeyondItsLimits) {
-  std::mt19937_64 random(TestSeed());
+  std::mt19937_64 random(ir::TestSeed());
   const MinSum problem = Complete(6, 3, random);  // Makes tables of 3^5, 3^4, … 1 entries.
   EXPECT_FALSE(Eliminate(problem, {.entries = 242}).has_value());
   EXPECT_TRUE(Eliminate(problem, {.entries = 243}).has_value());
@@ -185,7 +185,7 @@ TEST(EliminateTest, RefusesTablesBeyondItsLimits) {
 }
 
 TEST(EliminateInPartsTest, BoundsTheBestCostFromBothSides) {
-  std::mt19937_64 random(TestSeed());
+  std::mt19937_64 random(ir::TestSeed());
   for (int turn = 0; turn < 2000; ++turn) {
     const MinSum problem = RandomProblem(OptionsInTurn(turn), random);
     const int64_t least = BruteForce(problem).cost;
@@ -215,4 +215,4 @@ TEST(EliminateInPartsTest, BoundsWideProblemsWell) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::search

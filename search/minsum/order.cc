@@ -5,7 +5,7 @@
 #include <queue>
 #include <utility>
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 enum class Greed { kTable, kFill, kNumber };
@@ -155,4 +155,4 @@ EliminationOrder OrderOfElimination(const MinSum& problem, const EliminationLimi
   return best;
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

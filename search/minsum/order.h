@@ -7,7 +7,7 @@
 
 #include "search/minsum/minsum.h"
 
-namespace cleave {
+namespace cleave::search {
 
 struct EliminationOrder {
   std::vector<int> variables;  // Those with more than one value.
@@ -25,6 +25,6 @@ EliminationOrder OrderOfElimination(const MinSum& problem, const EliminationLimi
 // The first of these.
 EliminationOrder OrderByTable(const MinSum& problem, const EliminationLimits& limits);
 
-}  // namespace cleave
+}  // namespace cleave::search
 
 #endif  // CLEAVE_SEARCH_MINSUM_ORDER_H_

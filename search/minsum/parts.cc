@@ -14,7 +14,7 @@
 #include "search/minsum/minsum.h"
 #include "search/minsum/order.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 // Whether no sum of allowed costs can reach kForbidden, even with what is moved between parts.
@@ -103,4 +103,4 @@ Solution EliminateInParts(const MinSum& problem, const EliminationLimits& limits
   return solution;
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 int Draw(int least, int most, std::mt19937_64& random) {
@@ -124,4 +124,4 @@ std::string ToString(const MinSum& problem) {
   return text;
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

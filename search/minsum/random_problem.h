@@ -9,7 +9,7 @@
 
 #include "search/minsum/minsum.h"
 
-namespace cleave {
+namespace cleave::search {
 
 struct RandomProblemOptions {
   int variables = 6;        // At most.
@@ -31,6 +31,6 @@ Solution BruteForce(const MinSum& problem);
 
 std::string ToString(const MinSum& problem);
 
-}  // namespace cleave
+}  // namespace cleave::search
 
 #endif  // CLEAVE_SEARCH_MINSUM_RANDOM_PROBLEM_H_

@@ -7,7 +7,7 @@
 
 #include "absl/hash/hash.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 // One table of a bucket, read along all of the bucket's variables.
@@ -171,4 +171,4 @@ const std::vector<int64_t>& TableStore::LeastPerLast(const BucketForm& form) {
   return least;
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

@@ -14,7 +14,7 @@
 #include "absl/types/span.h"
 #include "search/minsum/minsum.h"
 
-namespace cleave {
+namespace cleave::search {
 
 // A table over variables with at least two values whose least entry is 0, and what was taken from every entry for that.
 struct ReducedTable {
@@ -67,6 +67,6 @@ class TableStore {
   int64_t work_ = 0;
 };
 
-}  // namespace cleave
+}  // namespace cleave::search
 
 #endif  // CLEAVE_SEARCH_MINSUM_TABLES_H_

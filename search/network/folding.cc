@@ -5,7 +5,7 @@
 
 #include "absl/container/flat_hash_map.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 uint64_t Mix(uint64_t a, uint64_t b) {
@@ -17,13 +17,13 @@ uint64_t Mix(uint64_t a, uint64_t b) {
   return x ^ (x >> 31);
 }
 
-using Looks = IdVector<OpId, uint64_t>;
+using Looks = IdVector<ir::OpId, uint64_t>;
 
 // Equal where rules and looks are.
-IdVector<OpId, int> Numbered(const GraphFacts& facts, const Looks& look) {
+IdVector<ir::OpId, int> Numbered(const GraphFacts& facts, const Looks& look) {
   absl::flat_hash_map<std::pair<int, uint64_t>, int> numbers;
-  IdVector<OpId, int> result;
-  for (const Op& op : facts.graph->ops) {
+  IdVector<ir::OpId, int> result;
+  for (const ir::Op& op : facts.graph->ops) {
     const std::pair key(facts.rule_of[op.id], look[op.id]);
     result.push_back(numbers.emplace(key, static_cast<int>(numbers.size())).first->second);
   }
@@ -36,18 +36,18 @@ Folding FoldOps(const StrategyTable& table, const OpDemands& demands, const Sear
   const GraphFacts& facts = table.facts();
   const size_t count = facts.graph->ops.size();
   Looks look(count), next(count);
-  const auto is_forward = [&](OpId op) { return facts.op(op).phase == Phase::kForward; };
-  for (const Op& op : facts.graph->ops) {
+  const auto is_forward = [&](ir::OpId op) { return facts.op(op).phase == ir::Phase::kForward; };
+  for (const ir::Op& op : facts.graph->ops) {
     look[op.id] = Mix(static_cast<uint64_t>(facts.rule_of[op.id]), static_cast<uint64_t>(facts.roles[op.id]));
     look[op.id] = Mix(look[op.id], static_cast<uint64_t>(table.local_kind(op.id)));
     if (demands.count(op.id) > 0) look[op.id] = Mix(look[op.id], static_cast<uint64_t>(op.id.value()) + 1);
   }
   for (int round = 0; round < tuning.folding_steps; ++round) {
-    for (const Op& op : facts.graph->ops) {
+    for (const ir::Op& op : facts.graph->ops) {
       next[op.id] = look[op.id];
       if (!is_forward(op.id)) continue;
       uint64_t& own = next[op.id];
-      for (OpId input : op.inputs) own = Mix(own, look[input]);
+      for (ir::OpId input : op.inputs) own = Mix(own, look[input]);
       uint64_t readers = 0;  // A sum, because their order does not matter.
       for (const Read& read : facts.reads[op.id]) {
         if (is_forward(read.reader)) readers += Mix(look[read.reader], static_cast<uint64_t>(read.input));
@@ -60,11 +60,11 @@ Folding FoldOps(const StrategyTable& table, const OpDemands& demands, const Sear
   // Terms are alike where all that they depend on is: some steps further than variables. Ops that follow from others
   // look like what they follow from, read and are read by.
   for (int round = 0; round < tuning.folding_value_steps; ++round) {
-    for (const Op& op : facts.graph->ops) {
+    for (const ir::Op& op : facts.graph->ops) {
       uint64_t own = look[op.id];
       if (op.inherits.has_value()) own = Mix(own, look[op.inherits->op]);
       if (op.gradient_of.has_value()) own = Mix(own, look[*op.gradient_of] + 1);
-      for (OpId input : op.inputs) own = Mix(own, look[input]);
+      for (ir::OpId input : op.inputs) own = Mix(own, look[input]);
       uint64_t readers = 0;
       for (const Read& read : facts.reads[op.id]) readers += Mix(look[read.reader], static_cast<uint64_t>(read.input));
       next[op.id] = Mix(own, readers);
@@ -75,4 +75,4 @@ Folding FoldOps(const StrategyTable& table, const OpDemands& demands, const Sear
   return folding;
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

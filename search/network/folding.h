@@ -7,11 +7,11 @@
 #include "search/assignment/strategy_table.h"
 #include "search/tuning/tuning.h"
 
-namespace cleave {
+namespace cleave::search {
 
 struct Folding {
-  IdVector<OpId, int> variables;  // Ops of one number share a variable; their rules are equal.
-  IdVector<OpId, int> values;     // Values of one number have equal terms over the same variables.
+  IdVector<ir::OpId, int> variables;  // Ops of one number share a variable; their rules are equal.
+  IdVector<ir::OpId, int> values;     // Values of one number have equal terms over the same variables.
 };
 
 // Ops are alike that look alike within `tuning.folding_steps` steps along the graph: the middle layers of a deep model
@@ -19,6 +19,6 @@ struct Folding {
 // steps more. Ops of which something is demanded are like no other.
 Folding FoldOps(const StrategyTable& table, const OpDemands& demands, const SearchTuning& tuning);
 
-}  // namespace cleave
+}  // namespace cleave::search
 
 #endif  // CLEAVE_SEARCH_NETWORK_FOLDING_H_

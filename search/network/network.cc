@@ -6,7 +6,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "search/cost/inner_cost.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 // Numbers over the choices of some of a term's variables.
@@ -142,9 +142,9 @@ CostTable Multiple(const CostTable& table, int64_t times) {
 }
 
 // Mesh axes that no factor of the strategy takes.
-int IdleAxes(const Strategy& strategy, const Mesh& mesh) {
+int IdleAxes(const ir::Strategy& strategy, const ir::Mesh& mesh) {
   int idle = mesh.axis_count() - static_cast<int>(strategy.passes.size());
-  for (const std::vector<AxisId>& axes : strategy.cuts) idle -= static_cast<int>(axes.size());
+  for (const std::vector<ir::AxisId>& axes : strategy.cuts) idle -= static_cast<int>(axes.size());
   return idle;
 }
 
@@ -160,7 +160,7 @@ Network::Network(StrategyTable& table, const OpDemands& demands, const Assignmen
   // price of plans to twelve digits. A power of two: scaling is exact.
   const double scale = table.paid().scale;
   double total = scale > 0 ? scale : 1;
-  for (const Op& op : table.facts().graph->ops) {
+  for (const ir::Op& op : table.facts().graph->ops) {
     if (scale == 0) total += static_cast<double>(op.type.bytes().value());
     total += table.LocalPrice(op.id, 0);
   }
@@ -172,7 +172,7 @@ int64_t Network::Units(const Cost& cost) const {
   return std::llround(cost.price / unit_) + (options_.breaks_ties ? kCollective * cost.collectives : 0);
 }
 
-int Network::Domain(OpId op, const std::vector<int>& strategies) {
+int Network::Domain(ir::OpId op, const std::vector<int>& strategies) {
   const auto [found, is_new] =
       domain_index_.emplace(std::pair(table_.facts().rule_of[op], strategies), static_cast<int>(domains_.size()));
   if (is_new) domains_.push_back({.op = op, .strategies = strategies});
@@ -182,13 +182,13 @@ int Network::Domain(OpId op, const std::vector<int>& strategies) {
 Cost Network::CostOfInner(const TermKind& kind, const std::vector<int>& numbers) {
   const auto [found, is_new] = inner_costs_.emplace(std::pair(kind.inner_kind, numbers), Cost{});
   if (!is_new) return found->second;
-  std::vector<OpId> ops;
-  std::map<OpId, int> number_of;
+  std::vector<ir::OpId> ops;
+  std::map<ir::OpId, int> number_of;
   for (size_t i = 0; i < numbers.size(); ++i) {
     ops.push_back(kind.formulas[static_cast<size_t>(kind.inner[i])].op);
     number_of[ops.back()] = numbers[i];
   }
-  const auto strategy_of = [&](OpId op) -> const Strategy& { return table_.strategy(op, number_of.at(op)); };
+  const auto strategy_of = [&](ir::OpId op) -> const ir::Strategy& { return table_.strategy(op, number_of.at(op)); };
   found->second = InnerCost(table_.facts(), ops, strategy_of, table_.prices());
   return found->second;
 }
@@ -298,7 +298,7 @@ int64_t Network::Entries(const Domains& domains, int64_t most) const {
 
 std::vector<IndexedChange> Network::Changes(const Domains& domains, const std::vector<int>& values) const {
   std::vector<IndexedChange> changes;
-  for (const Op& op : table_.facts().graph->ops) {
+  for (const ir::Op& op : table_.facts().graph->ops) {
     const int variable = terms_.variable_of[op.id];
     if (variable < 0) continue;
     const auto v = static_cast<size_t>(variable);
@@ -307,4 +307,4 @@ std::vector<IndexedChange> Network::Changes(const Domains& domains, const std::v
   return changes;
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

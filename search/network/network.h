@@ -34,7 +34,7 @@
 #include "search/minsum/minsum.h"
 #include "search/network/terms.h"
 
-namespace cleave {
+namespace cleave::search {
 
 // Per variable the number of a domain.
 using Domains = std::vector<int>;
@@ -56,14 +56,14 @@ class Network {
   Network(StrategyTable& table, const OpDemands& demands, const AssignmentOptions& assignment, Options options);
 
   // One op for each variable: the first of its class.
-  const std::vector<OpId>& variables() const { return terms_.variables; }
+  const std::vector<ir::OpId>& variables() const { return terms_.variables; }
   // -1 for ops that are no variables.
-  int variable(OpId op) const { return terms_.variable_of[op]; }
+  int variable(ir::OpId op) const { return terms_.variable_of[op]; }
   // A demand fixes the variable: its domain has one strategy.
   bool fixed(int variable) const { return terms_.fixed[static_cast<size_t>(variable)]; }
 
   // The number of a set of strategies, given by their numbers in the table; at least one.
-  int Domain(OpId op, const std::vector<int>& strategies);
+  int Domain(ir::OpId op, const std::vector<int>& strategies);
   const std::vector<int>& domain(int number) const { return domains_[static_cast<size_t>(number)].strategies; }
 
   MinSum Problem(const Domains& domains);
@@ -85,7 +85,7 @@ class Network {
 
  private:
   struct DomainEntry {
-    OpId op;  // One of those it belongs to.
+    ir::OpId op;  // One of those it belongs to.
     std::vector<int> strategies;
   };
 
@@ -107,6 +107,6 @@ class Network {
   absl::flat_hash_map<std::pair<int, std::vector<int>>, Cost> inner_costs_;  // (inner kind, strategies of the group).
 };
 
-}  // namespace cleave
+}  // namespace cleave::search
 
 #endif  // CLEAVE_SEARCH_NETWORK_NETWORK_H_

@@ -10,16 +10,16 @@
 #include "search/sapp/choices.h"
 #include "search/testing/models.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 // `count` strategies of `op`, each with every mesh axis on a random factor or on none.
-std::vector<int> RandomDomain(Assignment& assignment, OpId op, int count, std::mt19937& random) {
-  const Rule& rule = assignment.facts().rule(op);
+std::vector<int> RandomDomain(Assignment& assignment, ir::OpId op, int count, std::mt19937& random) {
+  const ir::Rule& rule = assignment.facts().rule(op);
   std::vector<int> domain;
   for (int i = 0; i < count; ++i) {
-    Strategy strategy = Strategy::Replicated(rule);
-    for (AxisId axis : assignment.mesh().AxisIds()) {
+    ir::Strategy strategy = ir::Strategy::Replicated(rule);
+    for (ir::AxisId axis : assignment.mesh().AxisIds()) {
       const std::vector<int> factors = FactorsFor(strategy, rule, assignment.mesh(), axis);
       const size_t pick = random() % (factors.size() + 1);
       if (pick < factors.size()) strategy = *Moved(strategy, rule, assignment.mesh(), factors[pick], axis);
@@ -29,21 +29,21 @@ std::vector<int> RandomDomain(Assignment& assignment, OpId op, int count, std::m
   return domain;
 }
 
-using PricesFor = std::function<Prices(const GraphFacts& facts, const Cluster& cluster, const Mesh& mesh)>;
+using PricesFor = std::function<Prices(const GraphFacts& facts, const Cluster& cluster, const ir::Mesh& mesh)>;
 
 // The sum of terms and the price of an assignment agree on random plans of `graph`.
-void CheckAgainstAssignment(const Graph& graph, int64_t devices, AssignmentOptions options, int seed,
+void CheckAgainstAssignment(const ir::Graph& graph, int64_t devices, AssignmentOptions options, int seed,
                             const PricesFor& prices_for = nullptr) {
   const GraphFacts facts = FactsOf(graph);
   const Cluster cluster = CpuCluster(devices);
-  const Mesh mesh = MeshOfCluster(cluster);
+  const ir::Mesh mesh = MeshOfCluster(cluster);
   if (prices_for != nullptr) options.prices = prices_for(facts, cluster, mesh);
   const OpDemands demands;
   Assignment assignment(facts, mesh, options, demands);
   Network network(assignment.table(), demands, options, {.entries = 1 << 20});
   std::mt19937 random(static_cast<unsigned>(seed));
   Domains domains;
-  for (OpId op : network.variables()) {
+  for (ir::OpId op : network.variables()) {
     domains.push_back(network.Domain(op, RandomDomain(assignment, op, 2, random)));
   }
   const MinSum problem = network.Problem(domains);
@@ -62,12 +62,13 @@ void CheckAgainstAssignment(const Graph& graph, int64_t devices, AssignmentOptio
 }
 
 TEST(NetworkTest, TermsSumUpToThePriceOfThePlan) {
-  const std::vector<Graph> graphs = {testing::SeedNetwork(), testing::Gpt({}), testing::Mlp(6, {5, 7, 3})};
-  for (const Graph& graph : graphs) {
+  const std::vector<ir::Graph> graphs = {testing::SeedNetwork(), testing::Gpt({}), testing::Mlp(6, {5, 7, 3})};
+  for (const ir::Graph& graph : graphs) {
     for (const int64_t devices : {2, 4, 6}) {
       for (int seed = 0; seed < 3; ++seed) {
         CheckAgainstAssignment(graph, devices, {.gradient_weight = 0.1, .dataset = {}}, seed);
-        CheckAgainstAssignment(graph, devices, {.gradient_weight = 1, .dataset = DatasetLayout::kDataParallel}, seed);
+        CheckAgainstAssignment(graph, devices, {.gradient_weight = 1, .dataset = ir::DatasetLayout::kDataParallel},
+                               seed);
       }
     }
   }
@@ -75,13 +76,13 @@ TEST(NetworkTest, TermsSumUpToThePriceOfThePlan) {
 
 TEST(NetworkTest, TermsCountWhatOpsCostByThemselves) {
   const PricesFor time = TimePrices;
-  const PricesFor memory = [](const GraphFacts& facts, const Cluster&, const Mesh& mesh) {
+  const PricesFor memory = [](const GraphFacts& facts, const Cluster&, const ir::Mesh& mesh) {
     return WithMemoryWeight(facts, mesh, 3, {});
   };
-  const PricesFor both = [](const GraphFacts& facts, const Cluster& cluster, const Mesh& mesh) {
+  const PricesFor both = [](const GraphFacts& facts, const Cluster& cluster, const ir::Mesh& mesh) {
     return WithMemoryWeight(facts, mesh, 1e-9, TimePrices(facts, cluster, mesh));
   };
-  for (const Graph& graph : {testing::SeedNetwork(), testing::Gpt({}), testing::Mlp(6, {5, 7, 3})}) {
+  for (const ir::Graph& graph : {testing::SeedNetwork(), testing::Gpt({}), testing::Mlp(6, {5, 7, 3})}) {
     for (const int64_t devices : {2, 6}) {
       for (const PricesFor& prices_for : {time, memory, both}) {
         CheckAgainstAssignment(graph, devices, {.gradient_weight = 0.1, .dataset = {}}, 1, prices_for);
@@ -94,16 +95,16 @@ TEST(NetworkTest, TermsCountWhatOpsCostByThemselves) {
 TEST(NetworkTest, AFoldedNetworkHasThePriceOfThePlan) {
   testing::GptShape shape;
   shape.layers = 12;
-  const Graph graph = testing::Gpt(shape);
+  const ir::Graph graph = testing::Gpt(shape);
   const GraphFacts facts = FactsOf(graph);
-  Assignment assignment(facts, Mesh::OfDevices(4), {.dataset = {}}, {});
+  Assignment assignment(facts, ir::Mesh::OfDevices(4), {.dataset = {}}, {});
   const Network::Options options{.entries = 1 << 20, .folding = FoldOps(assignment.table(), {}, {})};
   Network folded(assignment.table(), {}, assignment.options(), options);
   const Network whole(assignment.table(), {}, assignment.options(), {});
   EXPECT_LT(2 * folded.variables().size(), whole.variables().size());
   std::mt19937 random(1);
   Domains domains;
-  for (OpId op : folded.variables()) domains.push_back(folded.Domain(op, RandomDomain(assignment, op, 1, random)));
+  for (ir::OpId op : folded.variables()) domains.push_back(folded.Domain(op, RandomDomain(assignment, op, 1, random)));
   const std::vector<int> values(domains.size(), 0);
   assignment.Apply(folded.Changes(domains, values));
   const Cost& cost = assignment.cost();
@@ -116,19 +117,19 @@ TEST(NetworkTest, AFoldedNetworkHasThePriceOfThePlan) {
 TEST(FoldingTest, MiddleLayersAreAlikeAndDemandedOpsAreLikeNoOther) {
   testing::GptShape shape;
   shape.layers = 12;
-  const Graph graph = testing::Gpt(shape);
+  const ir::Graph graph = testing::Gpt(shape);
   const GraphFacts facts = FactsOf(graph);
-  StrategyTable table(facts, Mesh::OfDevices(2));
-  const OpId first = *graph.Find("x.5.up"), second = *graph.Find("x.6.up");
+  StrategyTable table(facts, ir::Mesh::OfDevices(2));
+  const ir::OpId first = *graph.Find("x.5.up"), second = *graph.Find("x.6.up");
   const Folding alike = FoldOps(table, {}, {});
   EXPECT_EQ(alike.variables[first], alike.variables[second]);
   EXPECT_NE(alike.variables[first], alike.variables[*graph.Find("x.0.up")]);
-  const Folding demanded = FoldOps(table, {{first, {.strategy = Strategy::Replicated(facts.rule(first))}}}, {});
-  for (const Op& op : graph.ops) {
+  const Folding demanded = FoldOps(table, {{first, {.strategy = ir::Strategy::Replicated(facts.rule(first))}}}, {});
+  for (const ir::Op& op : graph.ops) {
     if (op.id == first) continue;
     EXPECT_NE(demanded.variables[first], demanded.variables[op.id]) << op.name;
   }
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::search

@@ -5,7 +5,7 @@
 
 #include "search/cost/inner_cost.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 class Builder {
@@ -32,10 +32,10 @@ class Builder {
   };
 
   void FindVariables() {
-    terms_.variable_of = IdVector<OpId, int>(facts_.graph->ops.size(), -1);
+    terms_.variable_of = IdVector<ir::OpId, int>(facts_.graph->ops.size(), -1);
     std::map<int, int> of_class;
-    for (OpId op : facts_.set_ops) {
-      if (facts_.op(op).phase == Phase::kMetric) continue;
+    for (ir::OpId op : facts_.set_ops) {
+      if (facts_.op(op).phase == ir::Phase::kMetric) continue;
       int& variable = terms_.variable_of[op];
       variable = static_cast<int>(terms_.variables.size());
       if (folding_ != nullptr) {
@@ -47,18 +47,18 @@ class Builder {
     }
   }
 
-  const Strategy* Demanded(OpId op) const {
+  const ir::Strategy* Demanded(ir::OpId op) const {
     const auto found = demands_.find(op);
     return found == demands_.end() || !found->second.strategy.has_value() ? nullptr : &*found->second.strategy;
   }
 
-  int SeenOf(OpId op) const {
+  int SeenOf(ir::OpId op) const {
     const auto found = demands_.find(op);
     if (found == demands_.end() || !found->second.output.has_value()) return -1;
     return table_.prices().Intern(*found->second.output);
   }
 
-  int NodeOf(OpId op) {
+  int NodeOf(ir::OpId op) {
     if (node_of_[op] >= 0) return node_of_[op];
     StrategyFormula formula = FormulaOf(op);
     formula.op = op;
@@ -81,9 +81,9 @@ class Builder {
     scope = std::move(joined);
   }
 
-  StrategyFormula FormulaOf(OpId op) {
+  StrategyFormula FormulaOf(ir::OpId op) {
     const Role role = facts_.roles[op];
-    if (const Strategy* demanded = Demanded(op)) {
+    if (const ir::Strategy* demanded = Demanded(op)) {
       return {.kind = StrategyFormula::Kind::kNumber, .op = op, .number = table_.Intern(op, *demanded)};
     }
     switch (role) {
@@ -116,24 +116,24 @@ class Builder {
     return {};
   }
 
-  StrategyFormula SumFormula(OpId op) {
+  StrategyFormula SumFormula(ir::OpId op) {
     if (facts_.continues_other_sum[op]) {
-      const OpId value = *facts_.op(facts_.whole_sums[op]).gradient_of;
+      const ir::OpId value = *facts_.op(facts_.whole_sums[op]).gradient_of;
       return {.kind = StrategyFormula::Kind::kUpdated, .op = op, .inputs = {NodeOf(value)}};
     }
     StrategyFormula formula{.kind = StrategyFormula::Kind::kSum, .op = op};
-    for (OpId input : facts_.op(op).inputs) formula.inputs.push_back(NodeOf(input));
-    if (const std::optional<OpId>& value = facts_.op(facts_.whole_sums[op]).gradient_of) {
+    for (ir::OpId input : facts_.op(op).inputs) formula.inputs.push_back(NodeOf(input));
+    if (const std::optional<ir::OpId>& value = facts_.op(facts_.whole_sums[op]).gradient_of) {
       formula.has_value = true;
       formula.inputs.push_back(NodeOf(*value));
     }
     return formula;
   }
 
-  StrategyFormula DataFormula(OpId op) {
+  StrategyFormula DataFormula(ir::OpId op) {
     if (assignment_.dataset.has_value()) {
       if (facts_.roles[op] == Role::kInput) {
-        const bool cut = *assignment_.dataset == DatasetLayout::kDataParallel;
+        const bool cut = *assignment_.dataset == ir::DatasetLayout::kDataParallel;
         return {.kind = cut ? StrategyFormula::Kind::kBatchCut : StrategyFormula::Kind::kNumber, .op = op};
       }
       if (facts_.op(op).inputs.empty()) return {.kind = StrategyFormula::Kind::kNumber, .op = op};
@@ -148,7 +148,7 @@ class Builder {
   }
 
   // Data that no demand and no setting fixes is made in the layout in which it is read.
-  bool IsFreeData(OpId op) const {
+  bool IsFreeData(ir::OpId op) const {
     const Role role = facts_.roles[op];
     return (role == Role::kInput || role == Role::kData) && !assignment_.dataset.has_value() && demands_.count(op) == 0;
   }
@@ -158,7 +158,7 @@ class Builder {
     if (folding_ != nullptr) {
       for (int number : folding_->values) ++members[number];
     }
-    for (const Op& op : facts_.graph->ops) {
+    for (const ir::Op& op : facts_.graph->ops) {
       const size_t before = terms_.terms.size();
       int count = 1;
       if (folding_ != nullptr) count = std::exchange(members[folding_->values[op.id]], 0);
@@ -168,8 +168,8 @@ class Builder {
     }
   }
 
-  void AddTerm(OpId op) {
-    const std::vector<OpId>& inner = facts_.inner_groups[op];
+  void AddTerm(ir::OpId op) {
+    const std::vector<ir::OpId>& inner = facts_.inner_groups[op];
     bool moves = facts_.priced[op] && facts_.roles[op] != Role::kConstant && !IsFreeData(op) &&
                  facts_.updated_parameters[op] == op;
     std::vector<std::pair<int, TermRead>> reads;  // (node, read)
@@ -190,7 +190,7 @@ class Builder {
   // One part for each reader, with its share of the weight: readers often agree and are then served together. However
   // they are served, it costs as much as serving the most expensive of them alone, and that is at least the mean of
   // all.
-  void AddParts(OpId op, const std::vector<std::pair<int, TermRead>>& reads, const std::vector<OpId>& inner,
+  void AddParts(ir::OpId op, const std::vector<std::pair<int, TermRead>>& reads, const std::vector<ir::OpId>& inner,
                 Term& term) {
     const auto add = [&](Term part, bool never_more) {
       part.never_more = never_more;
@@ -226,10 +226,10 @@ class Builder {
     bool local = true;
     bool moves = true;
     std::vector<std::pair<int, TermRead>> reads;  // (node, read)
-    std::vector<OpId> inner;
+    std::vector<ir::OpId> inner;
   };
 
-  Term Instantiate(OpId op, const PricedNodes& priced) {
+  Term Instantiate(ir::OpId op, const PricedNodes& priced) {
     Term term;
     Join(nodes_[static_cast<size_t>(priced.made)].scope, term.scope);
     for (const auto& [node, read] : priced.reads) Join(nodes_[static_cast<size_t>(node)].scope, term.scope);
@@ -249,7 +249,7 @@ class Builder {
       kind.reads.push_back(read);
       kind.reads.back().formula = Localize(node, term.scope, formula_of, kind);
     }
-    for (OpId member : priced.inner) kind.inner.push_back(Localize(NodeOf(member), term.scope, formula_of, kind));
+    for (ir::OpId member : priced.inner) kind.inner.push_back(Localize(NodeOf(member), term.scope, formula_of, kind));
     if (!priced.inner.empty()) kind.inner_kind = facts_.inner_kinds[op];
     term.kind = KindOf(std::move(kind));
     return term;
@@ -308,7 +308,7 @@ class Builder {
   const Folding* folding_;
   Terms terms_;
   std::vector<Node> nodes_;
-  IdVector<OpId, int> node_of_;
+  IdVector<ir::OpId, int> node_of_;
   std::map<double, int> weights_;
   absl::flat_hash_map<std::vector<int>, int> kind_index_;
 };
@@ -320,4 +320,4 @@ Terms TermsOf(StrategyTable& table, const OpDemands& demands, const AssignmentOp
   return Builder(table, demands, assignment, folding).Build();
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

@@ -15,7 +15,7 @@
 #include "search/assignment/strategy_table.h"
 #include "search/network/folding.h"
 
-namespace cleave {
+namespace cleave::search {
 
 // How an op gets its strategy from the formulas before it in the list.
 struct StrategyFormula {
@@ -31,7 +31,7 @@ struct StrategyFormula {
     kBatchCut,   // StrategyTable::BatchCut.
   };
   Kind kind = Kind::kNumber;
-  OpId op;
+  ir::OpId op;
   int number = 0;
   bool has_value = false;
   std::vector<int> inputs = {};  // Formulas.
@@ -51,7 +51,7 @@ struct TermKind {
   int id = 0;
   std::vector<StrategyFormula> formulas;  // In order: a formula uses earlier ones. Those of reads and of the value.
   int variables = 0;
-  OpId value;         // Of one that stands for all.
+  ir::OpId value;     // Of one that stands for all.
   int made = 0;       // The formula of the value's op.
   bool local = true;  // What the op costs by itself is counted here.
   bool moves = true;  // Redistributions of the value are priced.
@@ -69,8 +69,8 @@ struct Term {
 };
 
 struct Terms {
-  std::vector<OpId> variables;  // The first op of each.
-  IdVector<OpId, int> variable_of;
+  std::vector<ir::OpId> variables;  // The first op of each.
+  IdVector<ir::OpId, int> variable_of;
   std::vector<bool> fixed;
   std::vector<TermKind> kinds;
   std::vector<Term> terms;  // One per value that may cost something, in program order.
@@ -81,6 +81,6 @@ struct Terms {
 Terms TermsOf(StrategyTable& table, const OpDemands& demands, const AssignmentOptions& assignment,
               const Folding* folding);
 
-}  // namespace cleave
+}  // namespace cleave::search
 
 #endif  // CLEAVE_SEARCH_NETWORK_TERMS_H_

@@ -18,7 +18,7 @@
 #include "search/search.h"
 #include "search/testing/small_graphs.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 using testing::RandomSmallGraph;
@@ -26,7 +26,7 @@ using testing::RandomSmallGraph;
 constexpr uint64_t kGraphs = 500;
 
 struct Expectation {
-  SearchAlgorithm algorithm;
+  ir::SearchAlgorithm algorithm;
   double usually;  // In `share` of the graphs the cost is at most that many times the best one,
   double share;
   double always;  // and in all of them this many times.
@@ -38,7 +38,7 @@ struct Expectation {
 
 struct Sample {
   uint64_t seed = 0;
-  Graph graph;
+  ir::Graph graph;
   Cluster cluster;
   double gradient_weight = 0;
 };
@@ -68,24 +68,24 @@ Sample SampleOf(uint64_t seed) {
 }
 
 // Cost, strategies and mesh of the best plan.
-Plan Best(const Sample& sample) {
+ir::Plan Best(const Sample& sample) {
   const GraphFacts facts = FactsOf(sample.graph);
   Assignment assignment(facts, MeshOfCluster(sample.cluster),
                         {.gradient_weight = sample.gradient_weight, .dataset = {}}, {});
   const std::optional<BestPlan> best = TryAllPlans(assignment, {});
   assignment.Apply(best->strategies);
-  Plan plan;
+  ir::Plan plan;
   plan.mesh = assignment.mesh();
   plan.search.cost = best->cost.price;
-  for (const Op& op : sample.graph.ops) plan.ops.push_back({.strategy = assignment.strategy(op.id), .output = {}});
+  for (const ir::Op& op : sample.graph.ops) plan.ops.push_back({.strategy = assignment.strategy(op.id), .output = {}});
   return plan;
 }
 
 // How the ops that a search sets are cut.
-std::string Text(const Graph& graph, const Plan& plan) {
+std::string Text(const ir::Graph& graph, const ir::Plan& plan) {
   const GraphFacts facts = FactsOf(graph);
   std::string text = absl::StrCat("cost ", plan.search.cost, " on ", plan.mesh.ToString(), "\n");
-  for (const Op& op : graph.ops) {
+  for (const ir::Op& op : graph.ops) {
     if (facts.roles[op.id] != Role::kProduct && facts.roles[op.id] != Role::kLight) continue;
     absl::StrAppend(&text, "  ", op.name, " ", facts.rule(op.id).ToString(), ": ",
                     CutsText(plan.ops[op.id].strategy, facts.rule(op.id), plan.mesh), "\n");
@@ -93,7 +93,7 @@ std::string Text(const Graph& graph, const Plan& plan) {
   return text;
 }
 
-std::optional<Plan> Found(const Sample& sample, SearchAlgorithm algorithm) {
+std::optional<ir::Plan> Found(const Sample& sample, ir::SearchAlgorithm algorithm) {
   Diagnostics diagnostics;
   return Search(sample.graph, sample.cluster, {},
                 {.algorithm = algorithm, .gradient_weight = sample.gradient_weight, .dataset = {}}, diagnostics);
@@ -104,16 +104,16 @@ struct Comparison {
   uint64_t seed = 0;
 };
 
-Comparison Compare(uint64_t seed, SearchAlgorithm algorithm) {
+Comparison Compare(uint64_t seed, ir::SearchAlgorithm algorithm) {
   const Sample sample = SampleOf(seed);
-  const std::optional<Plan> plan = Found(sample, algorithm);
+  const std::optional<ir::Plan> plan = Found(sample, algorithm);
   EXPECT_TRUE(plan.has_value()) << "seed " << seed;
   if (!plan.has_value()) return {.ratio = std::numeric_limits<double>::infinity(), .seed = seed};
   const double best = Best(sample).search.cost, found = plan->search.cost;
   // Costs are bytes and fractions of them: less is rounding.
   const double rounding = 1e-6 * (1 + best);
   EXPECT_GE(found, best - rounding) << "no plan costs less than the best one: seed " << seed << "\n"
-                                    << Text(sample.graph, *plan) << GraphText(sample.graph);
+                                    << Text(sample.graph, *plan) << ir::GraphText(sample.graph);
   if (found <= best + rounding) return {.ratio = 1, .seed = seed};
   if (best <= rounding) return {.ratio = std::numeric_limits<double>::infinity(), .seed = seed};
   return {.ratio = found / best, .seed = seed};
@@ -132,11 +132,11 @@ void Print(const Expectation& expected, const std::vector<Comparison>& worst_fir
 }
 
 // The two plans of one graph.
-std::string PlansOf(uint64_t seed, SearchAlgorithm algorithm) {
+std::string PlansOf(uint64_t seed, ir::SearchAlgorithm algorithm) {
   const Sample sample = SampleOf(seed);
-  const std::optional<Plan> found = Found(sample, algorithm);
+  const std::optional<ir::Plan> found = Found(sample, algorithm);
   return absl::StrCat("seed ", seed, "\nfound: ", found.has_value() ? Text(sample.graph, *found) : "nothing\n",
-                      "best: ", Text(sample.graph, Best(sample)), GraphText(sample.graph));
+                      "best: ", Text(sample.graph, Best(sample)), ir::GraphText(sample.graph));
 }
 
 class BruteForceTest : public ::testing::TestWithParam<Expectation> {};
@@ -144,7 +144,7 @@ class BruteForceTest : public ::testing::TestWithParam<Expectation> {};
 TEST_P(BruteForceTest, IsCloseToTheBestPlan) {
   const Expectation& expected = GetParam();
   std::vector<Comparison> results;
-  const uint64_t first = TestSeed();
+  const uint64_t first = ir::TestSeed();
   for (uint64_t seed = first; seed < first + kGraphs; ++seed) results.push_back(Compare(seed, expected.algorithm));
   std::stable_sort(results.begin(), results.end(),
                    [](const Comparison& a, const Comparison& b) { return a.ratio > b.ratio; });
@@ -156,12 +156,12 @@ TEST_P(BruteForceTest, IsCloseToTheBestPlan) {
 }
 
 constexpr Expectation kExpectations[] = {
-    {.algorithm = SearchAlgorithm::kSapp, .usually = 1.01, .share = 0.95, .always = 1.05},
-    {.algorithm = SearchAlgorithm::kExact, .usually = 1, .share = 1, .always = 1},
+    {.algorithm = ir::SearchAlgorithm::kSapp, .usually = 1.01, .share = 0.95, .always = 1.05},
+    {.algorithm = ir::SearchAlgorithm::kExact, .usually = 1, .share = 1, .always = 1},
 };
 
 INSTANTIATE_TEST_SUITE_P(Searches, BruteForceTest, ::testing::ValuesIn(kExpectations),
                          [](const auto& test) { return std::string(AlgorithmName(test.param.algorithm)); });
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::search

@@ -1,11 +1,11 @@
 #include "search/oracle/dependencies.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 // The ops that decide the strategy of `op` where the search does not set it.
-std::vector<OpId> Deciders(const GraphFacts& facts, const Op& op) {
-  std::vector<OpId> deciders;
+std::vector<ir::OpId> Deciders(const GraphFacts& facts, const ir::Op& op) {
+  std::vector<ir::OpId> deciders;
   switch (facts.roles[op.id]) {
     case Role::kProduct:
     case Role::kLight:
@@ -36,23 +36,24 @@ std::vector<OpId> Deciders(const GraphFacts& facts, const Op& op) {
 
 }  // namespace
 
-IdVector<OpId, std::set<OpId>> DecisionsBehindPrices(const GraphFacts& facts, const std::vector<OpId>& open) {
+IdVector<ir::OpId, std::set<ir::OpId>> DecisionsBehindPrices(const GraphFacts& facts,
+                                                             const std::vector<ir::OpId>& open) {
   const size_t count = facts.graph->ops.size();
-  IdVector<OpId, std::set<OpId>> behind_strategy(count), behind_price(count);
-  for (OpId op : open) behind_strategy[op].insert(op);
+  IdVector<ir::OpId, std::set<ir::OpId>> behind_strategy(count), behind_price(count);
+  for (ir::OpId op : open) behind_strategy[op].insert(op);
   for (bool grew = true; grew;) {
     grew = false;
-    for (const Op& op : facts.graph->ops) {
-      std::set<OpId>& own = behind_strategy[op.id];
+    for (const ir::Op& op : facts.graph->ops) {
+      std::set<ir::OpId>& own = behind_strategy[op.id];
       const size_t before = own.size();
-      for (OpId decider : Deciders(facts, op)) {
-        const std::set<OpId> theirs = behind_strategy[decider];
+      for (ir::OpId decider : Deciders(facts, op)) {
+        const std::set<ir::OpId> theirs = behind_strategy[decider];
         own.insert(theirs.begin(), theirs.end());
       }
       grew = grew || own.size() > before;
     }
   }
-  for (const Op& op : facts.graph->ops) {
+  for (const ir::Op& op : facts.graph->ops) {
     behind_price[op.id] = behind_strategy[op.id];
     for (const Read& read : facts.reads[op.id]) {
       behind_price[op.id].insert(behind_strategy[read.reader].begin(), behind_strategy[read.reader].end());
@@ -61,4 +62,4 @@ IdVector<OpId, std::set<OpId>> DecisionsBehindPrices(const GraphFacts& facts, co
   return behind_price;
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

@@ -7,12 +7,13 @@
 
 #include "search/cost/facts.h"
 
-namespace cleave {
+namespace cleave::search {
 
 // Per value the ops of `open` on whose strategies its price depends: those that decide how it lies and how each of its
 // readers wants it. More ops than search/assignment looks at are allowed, fewer are not.
-IdVector<OpId, std::set<OpId>> DecisionsBehindPrices(const GraphFacts& facts, const std::vector<OpId>& open);
+IdVector<ir::OpId, std::set<ir::OpId>> DecisionsBehindPrices(const GraphFacts& facts,
+                                                             const std::vector<ir::OpId>& open);
 
-}  // namespace cleave
+}  // namespace cleave::search
 
 #endif  // CLEAVE_SEARCH_ORACLE_DEPENDENCIES_H_

@@ -11,7 +11,7 @@
 
 #include "search/oracle/dependencies.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 class Walk {
@@ -19,9 +19,9 @@ class Walk {
   Walk(Assignment& assignment, const OracleOptions& options)
       : assignment_(assignment), options_(options), open_(assignment.OpenOps()), stages_(open_.size() + 1) {
     for (size_t i = 0; i < open_.size(); ++i) {
-      const OpId op = open_[i];
+      const ir::OpId op = open_[i];
       const bool is_product = assignment_.facts().roles[op] == Role::kProduct;
-      for (const Strategy& strategy : AllStrategies(assignment_.facts().rule(op), assignment_.mesh(), is_product)) {
+      for (const ir::Strategy& strategy : AllStrategies(assignment_.facts().rule(op), assignment_.mesh(), is_product)) {
         stages_[i].choices.push_back(assignment_.Intern(op, strategy));
       }
     }
@@ -30,7 +30,7 @@ class Walk {
 
   std::optional<BestPlan> Run() {
     Cost cost;
-    for (OpId value : settled_at_once_) cost = cost + assignment_.value_cost(value);
+    for (ir::OpId value : settled_at_once_) cost = cost + assignment_.value_cost(value);
     Descend(0, cost);
     if (gave_up_) return std::nullopt;
     best_->tried = tried_;
@@ -40,15 +40,15 @@ class Walk {
  private:
   struct Stage {
     std::vector<int> choices;                   // Of the stage's op, by number.
-    std::vector<OpId> settled;                  // Values whose price the stage's decision settles.
-    std::vector<OpId> in_play;                  // Ops decided before that are behind prices not settled before.
+    std::vector<ir::OpId> settled;              // Values whose price the stage's decision settles.
+    std::vector<ir::OpId> in_play;              // Ops decided before that are behind prices not settled before.
     std::map<std::vector<int>, Cost> cheapest;  // By the strategies of the ops in play.
   };
 
   void SettleInStages() {
     const GraphFacts& facts = assignment_.facts();
-    const IdVector<OpId, std::set<OpId>> behind = DecisionsBehindPrices(facts, open_);
-    for (const Op& op : facts.graph->ops) {
+    const IdVector<ir::OpId, std::set<ir::OpId>> behind = DecisionsBehindPrices(facts, open_);
+    for (const ir::Op& op : facts.graph->ops) {
       if (behind[op.id].empty()) {
         settled_at_once_.push_back(op.id);
         continue;
@@ -57,8 +57,8 @@ class Walk {
       const auto last = std::lower_bound(open_.begin(), open_.end(), *behind[op.id].rbegin()) - open_.begin();
       stages_[static_cast<size_t>(last)].settled.push_back(op.id);
       for (auto stage = last; stage > 0; --stage) {
-        std::vector<OpId>& in_play = stages_[static_cast<size_t>(stage)].in_play;
-        for (OpId decision : behind[op.id]) {
+        std::vector<ir::OpId>& in_play = stages_[static_cast<size_t>(stage)].in_play;
+        for (ir::OpId decision : behind[op.id]) {
           if (decision < open_[static_cast<size_t>(stage)]) in_play.push_back(decision);
         }
       }
@@ -79,7 +79,7 @@ class Walk {
     for (int choice : stage.choices) {
       assignment_.Apply(std::vector<IndexedChange>{{.op = open_[depth], .strategy = choice}});
       Cost cost = settled;
-      for (OpId value : stage.settled) cost = cost + assignment_.value_cost(value);
+      for (ir::OpId value : stage.settled) cost = cost + assignment_.value_cost(value);
       children.emplace_back(cost, choice);
       assignment_.Rollback(mark);
     }
@@ -102,7 +102,7 @@ class Walk {
 
   bool IsCheapestSoFar(Stage& stage, const Cost& cost) {
     std::vector<int> key;
-    for (OpId op : stage.in_play) key.push_back(assignment_.index(op));
+    for (ir::OpId op : stage.in_play) key.push_back(assignment_.index(op));
     const auto [found, is_new] = stage.cheapest.emplace(std::move(key), cost);
     if (is_new) return true;
     if (!Cheaper(cost, found->second)) return false;
@@ -114,15 +114,15 @@ class Walk {
     const Cost& cost = assignment_.cost();
     if (cost.impossible > 0 || (best_.has_value() && !Cheaper(cost, best_->cost))) return;
     BestPlan plan{.cost = cost, .strategies = {}};
-    for (OpId op : open_) plan.strategies.push_back({.op = op, .strategy = assignment_.index(op)});
+    for (ir::OpId op : open_) plan.strategies.push_back({.op = op, .strategy = assignment_.index(op)});
     best_ = std::move(plan);
   }
 
   Assignment& assignment_;
   const OracleOptions options_;
-  const std::vector<OpId> open_;  // In program order.
-  std::vector<Stage> stages_;     // One per open op, and the end.
-  std::vector<OpId> settled_at_once_;
+  const std::vector<ir::OpId> open_;  // In program order.
+  std::vector<Stage> stages_;         // One per open op, and the end.
+  std::vector<ir::OpId> settled_at_once_;
   std::optional<BestPlan> best_;
   int64_t tried_ = 0;
   bool gave_up_ = false;
@@ -134,4 +134,4 @@ std::optional<BestPlan> TryAllPlans(Assignment& assignment, const OracleOptions&
   return Walk(assignment, options).Run();
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

@@ -16,7 +16,7 @@
 
 #include "search/assignment/assignment.h"
 
-namespace cleave {
+namespace cleave::search {
 
 struct OracleOptions {
   // Leaves out plans that cannot be the best: those whose beginning costs as much as a whole plan that is
@@ -37,8 +37,8 @@ struct BestPlan {
 std::optional<BestPlan> TryAllPlans(Assignment& assignment, const OracleOptions& options);
 
 // Every strategy that `TryAllPlans` gives an op of this rule.
-std::vector<Strategy> AllStrategies(const Rule& rule, const Mesh& mesh, bool is_product);
+std::vector<ir::Strategy> AllStrategies(const ir::Rule& rule, const ir::Mesh& mesh, bool is_product);
 
-}  // namespace cleave
+}  // namespace cleave::search
 
 #endif  // CLEAVE_SEARCH_ORACLE_ORACLE_H_

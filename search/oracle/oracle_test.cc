@@ -10,7 +10,7 @@
 #include "search/testing/models.h"
 #include "search/testing/small_graphs.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 using testing::LettersOf;
@@ -18,7 +18,7 @@ using testing::Mlp;
 using testing::RandomSmallGraph;
 using testing::SeedNetwork;
 
-std::optional<BestPlan> Best(const Graph& graph, const Mesh& mesh, double gradient_weight,
+std::optional<BestPlan> Best(const ir::Graph& graph, const ir::Mesh& mesh, double gradient_weight,
                              const OracleOptions& options = {}) {
   const GraphFacts facts = FactsOf(graph);
   Assignment assignment(facts, mesh, {.gradient_weight = gradient_weight, .dataset = {}}, {});
@@ -26,9 +26,9 @@ std::optional<BestPlan> Best(const Graph& graph, const Mesh& mesh, double gradie
 }
 
 TEST(AllStrategiesTest, CountsArrangementsOfAxesInFactors) {
-  const Graph graph = Mlp(64, {64, 64});
+  const ir::Graph graph = Mlp(64, {64, 64});
   const auto count = [&](const char* op, const std::vector<int64_t>& mesh, bool is_product) {
-    return AllStrategies(RuleOf(graph, graph.op(*graph.Find(op))), MeshOf(mesh), is_product).size();
+    return AllStrategies(ir::RuleOf(graph, graph.op(*graph.Find(op))), ir::MeshOf(mesh), is_product).size();
   };
   // Each further axis enters one of three factors, at any place among the axes there: 3 * 4 * 5.
   EXPECT_EQ(count("h0", {2}, true), 3u);
@@ -39,35 +39,36 @@ TEST(AllStrategiesTest, CountsArrangementsOfAxesInFactors) {
 }
 
 TEST(AllStrategiesTest, AProductLeavesAnAxisIdleOnlyWhereNothingIsLeftToCut) {
-  const Graph graph = Mlp(3, {2, 1});
-  const Rule rule = RuleOf(graph, graph.op(*graph.Find("h0")));
-  EXPECT_EQ(AllStrategies(rule, MeshOf({2}), true).size(), 2u);     // Rows or the contracted dimension.
-  EXPECT_EQ(AllStrategies(rule, MeshOf({2, 2}), true).size(), 2u);  // Both, by one axis each.
-  EXPECT_EQ(AllStrategies(rule, MeshOf({5}), true).size(), 1u);     // None.
+  const ir::Graph graph = Mlp(3, {2, 1});
+  const ir::Rule rule = ir::RuleOf(graph, graph.op(*graph.Find("h0")));
+  EXPECT_EQ(AllStrategies(rule, ir::MeshOf({2}), true).size(), 2u);     // Rows or the contracted dimension.
+  EXPECT_EQ(AllStrategies(rule, ir::MeshOf({2, 2}), true).size(), 2u);  // Both, by one axis each.
+  EXPECT_EQ(AllStrategies(rule, ir::MeshOf({5}), true).size(), 1u);     // None.
 }
 
 // cases/search.md 1 to 6.
 TEST(OracleTest, FindsTheKnownOptima) {
   const std::vector<int64_t> six_of_32(7, 32), six_of_256(7, 256);
-  EXPECT_NEAR(Best(Mlp(256, six_of_32), MeshOf({4}), 1)->cost.price, 36864, 1);
-  EXPECT_NEAR(Best(Mlp(256, six_of_32), MeshOf({4}), 0.1)->cost.price, 3686.4, 1);
-  EXPECT_NEAR(Best(Mlp(32, six_of_256), MeshOf({4}), 1)->cost.price, 221184, 1);
-  EXPECT_NEAR(Best(Mlp(256, six_of_32), MeshOf({2, 2}, {1, 0.1}), 1)->cost.price, 14745.6, 1);
+  EXPECT_NEAR(Best(Mlp(256, six_of_32), ir::MeshOf({4}), 1)->cost.price, 36864, 1);
+  EXPECT_NEAR(Best(Mlp(256, six_of_32), ir::MeshOf({4}), 0.1)->cost.price, 3686.4, 1);
+  EXPECT_NEAR(Best(Mlp(32, six_of_256), ir::MeshOf({4}), 1)->cost.price, 221184, 1);
+  EXPECT_NEAR(Best(Mlp(256, six_of_32), ir::MeshOf({2, 2}, {1, 0.1}), 1)->cost.price, 14745.6, 1);
 }
 
 TEST(OracleTest, FindsTheKnownOptimaOfTheSeedNetwork) {
-  const Graph graph = SeedNetwork();
-  EXPECT_NEAR(Best(graph, MeshOf({2, 2, 2}), 0.1)->cost.price, 298547.2, 1);
-  EXPECT_NEAR(Best(graph, MeshOf({2, 2, 2}), 0.25)->cost.price, 393728, 1);
-  EXPECT_NEAR(Best(graph, MeshOf({2, 2, 2}), 1)->cost.price, 525184, 1);
+  const ir::Graph graph = SeedNetwork();
+  EXPECT_NEAR(Best(graph, ir::MeshOf({2, 2, 2}), 0.1)->cost.price, 298547.2, 1);
+  EXPECT_NEAR(Best(graph, ir::MeshOf({2, 2, 2}), 0.25)->cost.price, 393728, 1);
+  EXPECT_NEAR(Best(graph, ir::MeshOf({2, 2, 2}), 1)->cost.price, 525184, 1);
 }
 
 TEST(OracleTest, PruningLosesNothing) {
-  const uint64_t first = TestSeed();
+  const uint64_t first = ir::TestSeed();
   for (uint64_t seed = first; seed < first + 40; ++seed) {
     SCOPED_TRACE(seed);
-    const Graph graph = RandomSmallGraph(seed, {.most_products = 3, .most_light_ops = 1, .largest_size = 7});
-    const Mesh mesh = seed % 4 == 0 ? MeshOf({2, 2}, {1, 0.1}) : MeshOf({2 + static_cast<int64_t>(seed % 2)});
+    const ir::Graph graph = RandomSmallGraph(seed, {.most_products = 3, .most_light_ops = 1, .largest_size = 7});
+    const ir::Mesh mesh =
+        seed % 4 == 0 ? ir::MeshOf({2, 2}, {1, 0.1}) : ir::MeshOf({2 + static_cast<int64_t>(seed % 2)});
     const std::optional<BestPlan> whole = Best(graph, mesh, 0.1, {.prune = false});
     const std::optional<BestPlan> pruned = Best(graph, mesh, 0.1);
     ASSERT_TRUE(whole.has_value() && pruned.has_value());
@@ -79,12 +80,12 @@ TEST(OracleTest, PruningLosesNothing) {
 
 // What the walk takes for settled must not hang on the order of decisions: the plan set at once costs the same.
 TEST(OracleTest, ThePlanCostsWhatItIsSaidTo) {
-  const uint64_t first = TestSeed();
+  const uint64_t first = ir::TestSeed();
   for (uint64_t seed = first; seed < first + 20; ++seed) {
     SCOPED_TRACE(seed);
-    const Graph graph = RandomSmallGraph(seed);
+    const ir::Graph graph = RandomSmallGraph(seed);
     const GraphFacts facts = FactsOf(graph);
-    Assignment assignment(facts, MeshOf({2, 2}), {.gradient_weight = 0.1, .dataset = {}}, {});
+    Assignment assignment(facts, ir::MeshOf({2, 2}), {.gradient_weight = 0.1, .dataset = {}}, {});
     const Cost before = assignment.cost();
     const std::optional<BestPlan> best = TryAllPlans(assignment, {});
     EXPECT_EQ(assignment.cost(), before);
@@ -92,15 +93,15 @@ TEST(OracleTest, ThePlanCostsWhatItIsSaidTo) {
     assignment.Apply(best->strategies);
     EXPECT_NEAR(assignment.cost().price, best->cost.price, 1e-9 * best->cost.price);
     EXPECT_EQ(best->cost.impossible, 0);
-    Plan plan{.cluster = "cpu", .mesh = assignment.mesh(), .ops = {}, .gradient_weight = 0.1, .search = {}};
-    for (const Op& op : graph.ops) plan.ops.push_back({.strategy = assignment.strategy(op.id), .output = {}});
+    ir::Plan plan{.cluster = "cpu", .mesh = assignment.mesh(), .ops = {}, .gradient_weight = 0.1, .search = {}};
+    for (const ir::Op& op : graph.ops) plan.ops.push_back({.strategy = assignment.strategy(op.id), .output = {}});
     EXPECT_NEAR(PlanCost(FactsOf(graph), plan).price, best->cost.price, 1e-6 * best->cost.price);
   }
 }
 
 TEST(OracleTest, GivesUpWhenToldTo) {
-  EXPECT_FALSE(Best(SeedNetwork(), MeshOf({2, 2}), 1, {.most_tried = 10}).has_value());
+  EXPECT_FALSE(Best(SeedNetwork(), ir::MeshOf({2, 2}), 1, {.most_tried = 10}).has_value());
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::search

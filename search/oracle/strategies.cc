@@ -3,24 +3,24 @@
 
 #include "search/oracle/oracle.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
-bool HasAnElementForEachPiece(const Strategy& strategy, const Rule& rule, const Mesh& mesh) {
+bool HasAnElementForEachPiece(const ir::Strategy& strategy, const ir::Rule& rule, const ir::Mesh& mesh) {
   for (size_t factor = 0; factor < rule.factors.size(); ++factor) {
     if (mesh.Size(strategy.cuts[factor]) > rule.factors[factor].size) return false;
   }
   return true;
 }
 
-bool IsValid(const Strategy& strategy, const Rule& rule, const Mesh& mesh) {
-  return HasAnElementForEachPiece(strategy, rule, mesh) && VerifyStrategy(strategy, rule, mesh).ok();
+bool IsValid(const ir::Strategy& strategy, const ir::Rule& rule, const ir::Mesh& mesh) {
+  return HasAnElementForEachPiece(strategy, rule, mesh) && ir::VerifyStrategy(strategy, rule, mesh).ok();
 }
 
 // Whether `axis` could cut something beside the others.
-bool HasRoomFor(AxisId axis, const Strategy& strategy, const Rule& rule, const Mesh& mesh) {
+bool HasRoomFor(ir::AxisId axis, const ir::Strategy& strategy, const ir::Rule& rule, const ir::Mesh& mesh) {
   for (size_t factor = 0; factor < rule.factors.size(); ++factor) {
-    Strategy with = strategy;
+    ir::Strategy with = strategy;
     with.cuts[factor].push_back(axis);
     if (IsValid(with, rule, mesh)) return true;
   }
@@ -29,10 +29,10 @@ bool HasRoomFor(AxisId axis, const Strategy& strategy, const Rule& rule, const M
 
 class Enumeration {
  public:
-  Enumeration(const Rule& rule, const Mesh& mesh, bool is_product)
-      : rule_(rule), mesh_(mesh), is_product_(is_product), current_(Strategy::Replicated(rule)) {}
+  Enumeration(const ir::Rule& rule, const ir::Mesh& mesh, bool is_product)
+      : rule_(rule), mesh_(mesh), is_product_(is_product), current_(ir::Strategy::Replicated(rule)) {}
 
-  std::vector<Strategy> All() && {
+  std::vector<ir::Strategy> All() && {
     Place(0);
     return std::move(found_);
   }
@@ -43,10 +43,10 @@ class Enumeration {
     if (axis == mesh_.axis_count()) return Keep();
     Place(axis + 1);
     for (size_t factor = 0; factor < rule_.factors.size(); ++factor) {
-      if (rule_.factors[factor].kind == FactorKind::kWhole) continue;
-      std::vector<AxisId>& axes = current_.cuts[factor];
+      if (rule_.factors[factor].kind == ir::FactorKind::kWhole) continue;
+      std::vector<ir::AxisId>& axes = current_.cuts[factor];
       for (size_t place = 0; place <= axes.size(); ++place) {
-        axes.insert(axes.begin() + static_cast<int64_t>(place), AxisId(axis));
+        axes.insert(axes.begin() + static_cast<int64_t>(place), ir::AxisId(axis));
         if (mesh_.Size(axes) <= rule_.factors[factor].size) Place(axis + 1);
         axes.erase(axes.begin() + static_cast<int64_t>(place));
       }
@@ -58,24 +58,25 @@ class Enumeration {
     found_.push_back(current_);
   }
   bool LeavesRoom() const {
-    std::vector<AxisId> idle = mesh_.AxisIds();
-    for (const std::vector<AxisId>& axes : current_.cuts) {
-      for (AxisId axis : axes) idle.erase(std::find(idle.begin(), idle.end(), axis));
+    std::vector<ir::AxisId> idle = mesh_.AxisIds();
+    for (const std::vector<ir::AxisId>& axes : current_.cuts) {
+      for (ir::AxisId axis : axes) idle.erase(std::find(idle.begin(), idle.end(), axis));
     }
-    return std::any_of(idle.begin(), idle.end(), [&](AxisId axis) { return HasRoomFor(axis, current_, rule_, mesh_); });
+    return std::any_of(idle.begin(), idle.end(),
+                       [&](ir::AxisId axis) { return HasRoomFor(axis, current_, rule_, mesh_); });
   }
 
-  const Rule& rule_;
-  const Mesh& mesh_;
+  const ir::Rule& rule_;
+  const ir::Mesh& mesh_;
   bool is_product_;
-  Strategy current_;
-  std::vector<Strategy> found_;
+  ir::Strategy current_;
+  std::vector<ir::Strategy> found_;
 };
 
 }  // namespace
 
-std::vector<Strategy> AllStrategies(const Rule& rule, const Mesh& mesh, bool is_product) {
+std::vector<ir::Strategy> AllStrategies(const ir::Rule& rule, const ir::Mesh& mesh, bool is_product) {
   return Enumeration(rule, mesh, is_product).All();
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

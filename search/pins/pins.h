@@ -18,24 +18,25 @@
 #include "search/assignment/assignment.h"
 #include "search/cost/facts.h"
 
-namespace cleave {
+namespace cleave::search {
 
 // nullopt after errors E0304 and E0310 to E0312. `mesh` is what `pins.settings.mesh` names, where it names one; an axis
 // of one device can be named too, and cuts nothing.
-std::optional<OpDemands> ResolvePins(const GraphFacts& facts, const Mesh& mesh, const Pins& pins,
+std::optional<OpDemands> ResolvePins(const GraphFacts& facts, const ir::Mesh& mesh, const ir::Pins& pins,
                                      Diagnostics& diagnostics);
 
 // The layout of a tensor of shape `shape` with the given number of slices per dimension that is nearest to `from`: axes
 // of `from` stay where they are as far as the counts allow, the rest are taken in mesh order, those over which `from`
 // is partial first. nullopt where no axes have these products.
-std::optional<Layout> LayoutFromCounts(const std::vector<int64_t>& counts, const Layout& from, const Mesh& mesh);
+std::optional<ir::Layout> LayoutFromCounts(const std::vector<int64_t>& counts, const ir::Layout& from,
+                                           const ir::Mesh& mesh);
 
 // The numbers of slices that some axes of `mesh` have, ascending.
-std::vector<int64_t> PossibleCounts(const Mesh& mesh);
+std::vector<int64_t> PossibleCounts(const ir::Mesh& mesh);
 
 // What of `demands` a finished plan does not keep: empty, or a bug of the search.
-std::vector<OpId> BrokenDemands(const GraphFacts& facts, const Plan& plan, const OpDemands& demands);
+std::vector<ir::OpId> BrokenDemands(const GraphFacts& facts, const ir::Plan& plan, const OpDemands& demands);
 
-}  // namespace cleave
+}  // namespace cleave::search
 
 #endif  // CLEAVE_SEARCH_PINS_PINS_H_

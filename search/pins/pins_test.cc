@@ -3,10 +3,10 @@
 #include "gtest/gtest.h"
 #include "search/testing/models.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
-Placed<int64_t> At(int64_t value, int32_t place) {
+ir::Placed<int64_t> At(int64_t value, int32_t place) {
   return {.value = value, .span = {.file = FileId(0), .begin = place, .end = place + 1}};
 }
 
@@ -15,7 +15,7 @@ struct Resolved {
   Diagnostics diagnostics;
 };
 
-Resolved Resolve(const Graph& graph, const Mesh& mesh, const Pin& pin) {
+Resolved Resolve(const ir::Graph& graph, const ir::Mesh& mesh, const ir::Pin& pin) {
   Resolved result;
   const GraphFacts facts = FactsOf(graph);
   result.demands = ResolvePins(facts, mesh, {.pins = {pin}}, result.diagnostics);
@@ -23,9 +23,10 @@ Resolved Resolve(const Graph& graph, const Mesh& mesh, const Pin& pin) {
 }
 
 TEST(ResolvePinsTest, CountsThatNoAxesGive) {
-  const Graph graph = testing::SeedNetwork();
-  const ShardPin shard{.in = {{{At(3, 9), At(1, 12)}}, {{At(1, 17), At(1, 20)}}}, .out = {}};
-  const Resolved result = Resolve(graph, Mesh::OfDevices(8), {.op = *graph.Find("h0"), .demand = shard, .span = {}});
+  const ir::Graph graph = testing::SeedNetwork();
+  const ir::ShardPin shard{.in = {{{At(3, 9), At(1, 12)}}, {{At(1, 17), At(1, 20)}}}, .out = {}};
+  const Resolved result =
+      Resolve(graph, ir::Mesh::OfDevices(8), {.op = *graph.Find("h0"), .demand = shard, .span = {}});
   EXPECT_FALSE(result.demands.has_value());
   ASSERT_EQ(result.diagnostics.error_count(), 1);
   const Diagnostic& error = result.diagnostics.items()[0];
@@ -37,18 +38,20 @@ TEST(ResolvePinsTest, CountsThatNoAxesGive) {
 }
 
 TEST(ResolvePinsTest, AProductLargerThanTheDevices) {
-  const Graph graph = testing::SeedNetwork();
-  const ShardPin shard{.in = {{{At(8, 1), At(1, 2)}}, {{At(2, 3), At(1, 4)}}}, .out = {}};
-  const Resolved result = Resolve(graph, Mesh::OfDevices(8), {.op = *graph.Find("h0"), .demand = shard, .span = {}});
+  const ir::Graph graph = testing::SeedNetwork();
+  const ir::ShardPin shard{.in = {{{At(8, 1), At(1, 2)}}, {{At(2, 3), At(1, 4)}}}, .out = {}};
+  const Resolved result =
+      Resolve(graph, ir::Mesh::OfDevices(8), {.op = *graph.Find("h0"), .demand = shard, .span = {}});
   ASSERT_EQ(result.diagnostics.error_count(), 1);
   EXPECT_EQ(result.diagnostics.items()[0].code, Code::kE0312);
   EXPECT_EQ(result.diagnostics.items()[0].labels.size(), 1u);
 }
 
 TEST(ResolvePinsTest, TwoCountsForOneFactor) {
-  const Graph graph = testing::SeedNetwork();
-  const ShardPin shard{.in = {{{At(1, 1), At(2, 2)}}, {{At(1, 3), At(4, 4)}}}, .out = {}};
-  const Resolved result = Resolve(graph, Mesh::OfDevices(8), {.op = *graph.Find("h0"), .demand = shard, .span = {}});
+  const ir::Graph graph = testing::SeedNetwork();
+  const ir::ShardPin shard{.in = {{{At(1, 1), At(2, 2)}}, {{At(1, 3), At(4, 4)}}}, .out = {}};
+  const Resolved result =
+      Resolve(graph, ir::Mesh::OfDevices(8), {.op = *graph.Find("h0"), .demand = shard, .span = {}});
   ASSERT_EQ(result.diagnostics.error_count(), 1);
   EXPECT_EQ(result.diagnostics.items()[0].code, Code::kE0311);
   EXPECT_EQ(result.diagnostics.items()[0].labels[0].span.begin, 4);
@@ -56,54 +59,56 @@ TEST(ResolvePinsTest, TwoCountsForOneFactor) {
 }
 
 TEST(ResolvePinsTest, SlicesOfAParameterAreItsStorage) {
-  const Graph graph = testing::SeedNetwork();
-  const ShardPin shard{.in = {}, .out = {{At(4, 1), At(2, 2)}}};
-  const OpId weight = *graph.Find("w0");
-  const Mesh mesh = Mesh::OfDevices(8);
+  const ir::Graph graph = testing::SeedNetwork();
+  const ir::ShardPin shard{.in = {}, .out = {{At(4, 1), At(2, 2)}}};
+  const ir::OpId weight = *graph.Find("w0");
+  const ir::Mesh mesh = ir::Mesh::OfDevices(8);
   const Resolved result = Resolve(graph, mesh, {.op = weight, .demand = shard, .span = {}});
   ASSERT_TRUE(result.demands.has_value());
-  EXPECT_EQ(LayoutText(OutputLayout(*result.demands->at(weight).strategy, FactsOf(graph).rule(weight)), mesh),
+  EXPECT_EQ(ir::LayoutText(ir::OutputLayout(*result.demands->at(weight).strategy, FactsOf(graph).rule(weight)), mesh),
             "[m0 m1, m2]");
   EXPECT_FALSE(result.demands->at(weight).output.has_value());
 }
 
 TEST(ResolvePinsTest, SlicesThatAParameterCannotHave) {
-  const Graph graph = testing::SeedNetwork();
-  const ShardPin shard{.in = {}, .out = {{At(8, 1), At(2, 2)}}};
-  const Resolved result = Resolve(graph, Mesh::OfDevices(8), {.op = *graph.Find("w0"), .demand = shard, .span = {}});
+  const ir::Graph graph = testing::SeedNetwork();
+  const ir::ShardPin shard{.in = {}, .out = {{At(8, 1), At(2, 2)}}};
+  const Resolved result =
+      Resolve(graph, ir::Mesh::OfDevices(8), {.op = *graph.Find("w0"), .demand = shard, .span = {}});
   ASSERT_EQ(result.diagnostics.error_count(), 1);
   EXPECT_EQ(result.diagnostics.items()[0].code, Code::kE0312);
   EXPECT_EQ(result.diagnostics.items()[0].message, "the slices of `w0` together are 16, and there are 8 devices");
 }
 
 TEST(ResolvePinsTest, SeveralAxesOnOneDimension) {
-  const Graph graph = testing::SeedNetwork();
-  const Mesh mesh =
-      *Mesh::Create({{.name = "dp.0", .size = 2}, {.name = "dp.1", .size = 2}, {.name = "tp", .size = 2}});
-  const LayoutPin layout{.dimensions = {{{.value = "tp", .span = {}}, {.value = "dp", .span = {}}}, {}}};
-  const OpId weight = *graph.Find("w0");
+  const ir::Graph graph = testing::SeedNetwork();
+  const ir::Mesh mesh =
+      *ir::Mesh::Create({{.name = "dp.0", .size = 2}, {.name = "dp.1", .size = 2}, {.name = "tp", .size = 2}});
+  const ir::LayoutPin layout{.dimensions = {{{.value = "tp", .span = {}}, {.value = "dp", .span = {}}}, {}}};
+  const ir::OpId weight = *graph.Find("w0");
   const Resolved result = Resolve(graph, mesh, {.op = weight, .demand = layout, .span = {}});
   ASSERT_TRUE(result.demands.has_value());
-  EXPECT_EQ(LayoutText(OutputLayout(*result.demands->at(weight).strategy, FactsOf(graph).rule(weight)), mesh),
+  EXPECT_EQ(ir::LayoutText(ir::OutputLayout(*result.demands->at(weight).strategy, FactsOf(graph).rule(weight)), mesh),
             "[tp dp.0 dp.1, -]");
 }
 
 TEST(ResolvePinsTest, SubAxesHaveNoNames) {
-  const Graph graph = testing::SeedNetwork();
-  const Mesh mesh = *Mesh::Create({{.name = "dp.0", .size = 2}, {.name = "dp.1", .size = 2}});
-  const LayoutPin layout{.dimensions = {{{.value = "dp.0", .span = {}}}, {}}};
+  const ir::Graph graph = testing::SeedNetwork();
+  const ir::Mesh mesh = *ir::Mesh::Create({{.name = "dp.0", .size = 2}, {.name = "dp.1", .size = 2}});
+  const ir::LayoutPin layout{.dimensions = {{{.value = "dp.0", .span = {}}}, {}}};
   const Resolved result = Resolve(graph, mesh, {.op = *graph.Find("w0"), .demand = layout, .span = {}});
   ASSERT_EQ(result.diagnostics.error_count(), 1);
   EXPECT_EQ(result.diagnostics.items()[0].message, "the mesh has no axis `dp.0`");
 }
 
 TEST(ResolvePinsTest, TwoPinsOnOneValueAreResolvedAlikeOrContradictEachOther) {
-  const Graph graph = testing::SeedNetwork();
-  const Mesh mesh = Mesh::OfDevices(2);
-  const OpId weight = *graph.Find("w0");
-  const Pin layout{.op = weight, .demand = LayoutPin{.dimensions = {{{.value = "m0", .span = {}}}, {}}}, .span = {}};
+  const ir::Graph graph = testing::SeedNetwork();
+  const ir::Mesh mesh = ir::Mesh::OfDevices(2);
+  const ir::OpId weight = *graph.Find("w0");
+  const ir::Pin layout{
+      .op = weight, .demand = ir::LayoutPin{.dimensions = {{{.value = "m0", .span = {}}}, {}}}, .span = {}};
   const auto shard = [&](int64_t rows, int64_t columns) {
-    return Pin{.op = weight, .demand = ShardPin{.in = {}, .out = {{At(rows, 1), At(columns, 2)}}}, .span = {}};
+    return ir::Pin{.op = weight, .demand = ir::ShardPin{.in = {}, .out = {{At(rows, 1), At(columns, 2)}}}, .span = {}};
   };
   const GraphFacts facts = FactsOf(graph);
   Diagnostics agree;
@@ -114,24 +119,24 @@ TEST(ResolvePinsTest, TwoPinsOnOneValueAreResolvedAlikeOrContradictEachOther) {
 }
 
 TEST(ResolvePinsTest, AnAxisOfOneDeviceCutsNothing) {
-  const Graph graph = testing::SeedNetwork();
+  const ir::Graph graph = testing::SeedNetwork();
   const GraphFacts facts = FactsOf(graph);
-  const OpId weight = *graph.Find("w0");
-  const LayoutPin layout{.dimensions = {{{.value = "x", .span = {}}}, {}}};
-  Pins pins{.pins = {{.op = weight, .demand = layout, .span = {}}}};
+  const ir::OpId weight = *graph.Find("w0");
+  const ir::LayoutPin layout{.dimensions = {{{.value = "x", .span = {}}}, {}}};
+  ir::Pins pins{.pins = {{.op = weight, .demand = layout, .span = {}}}};
   Diagnostics diagnostics;
-  EXPECT_FALSE(ResolvePins(facts, Mesh(), pins, diagnostics).has_value());
+  EXPECT_FALSE(ResolvePins(facts, ir::Mesh(), pins, diagnostics).has_value());
   pins.settings.mesh = {{.name = "x", .size = 1, .span = {}}};
-  const std::optional<OpDemands> demands = ResolvePins(facts, Mesh(), pins, diagnostics);
+  const std::optional<OpDemands> demands = ResolvePins(facts, ir::Mesh(), pins, diagnostics);
   ASSERT_TRUE(demands.has_value());
-  EXPECT_EQ(OutputLayout(*demands->at(weight).strategy, facts.rule(weight)), Layout::Replicated(2));
+  EXPECT_EQ(ir::OutputLayout(*demands->at(weight).strategy, facts.rule(weight)), ir::Layout::Replicated(2));
 }
 
 TEST(ResolvePinsTest, UnknownAxisHasTheNearestName) {
-  const Graph graph = testing::SeedNetwork();
-  const Mesh mesh =
-      *Mesh::Create({{.name = "data.0", .size = 2}, {.name = "data.1", .size = 2}, {.name = "tensor", .size = 2}});
-  const LayoutPin layout{.dimensions = {{{.value = "tensr", .span = {}}}, {}}};
+  const ir::Graph graph = testing::SeedNetwork();
+  const ir::Mesh mesh =
+      *ir::Mesh::Create({{.name = "data.0", .size = 2}, {.name = "data.1", .size = 2}, {.name = "tensor", .size = 2}});
+  const ir::LayoutPin layout{.dimensions = {{{.value = "tensr", .span = {}}}, {}}};
   const Resolved result = Resolve(graph, mesh, {.op = *graph.Find("w0"), .demand = layout, .span = {}});
   ASSERT_EQ(result.diagnostics.error_count(), 1);
   EXPECT_EQ(result.diagnostics.items()[0].message, "the mesh has no axis `tensr`");
@@ -139,38 +144,38 @@ TEST(ResolvePinsTest, UnknownAxisHasTheNearestName) {
 }
 
 TEST(ResolvePinsTest, ALayoutOnAParameterIsItsStorage) {
-  const Graph graph = testing::SeedNetwork();
-  const Mesh mesh = *Mesh::Create({{.name = "data.0", .size = 2}, {.name = "data.1", .size = 2}});
-  const LayoutPin layout{.dimensions = {{{.value = "data", .span = {}}}, {}}};
-  const OpId weight = *graph.Find("w0");
+  const ir::Graph graph = testing::SeedNetwork();
+  const ir::Mesh mesh = *ir::Mesh::Create({{.name = "data.0", .size = 2}, {.name = "data.1", .size = 2}});
+  const ir::LayoutPin layout{.dimensions = {{{.value = "data", .span = {}}}, {}}};
+  const ir::OpId weight = *graph.Find("w0");
   const Resolved result = Resolve(graph, mesh, {.op = weight, .demand = layout, .span = {}});
   ASSERT_TRUE(result.demands.has_value());
   const GraphFacts facts = FactsOf(graph);
-  EXPECT_EQ(LayoutText(OutputLayout(*result.demands->at(weight).strategy, facts.rule(weight)), mesh),
+  EXPECT_EQ(ir::LayoutText(ir::OutputLayout(*result.demands->at(weight).strategy, facts.rule(weight)), mesh),
             "[data.0 data.1, -]");
 }
 
 TEST(ResolvePinsTest, OutIsAReduceScatterOfThePartialAxes) {
-  const Graph graph = testing::SeedNetwork();
-  const ShardPin shard{.in = {{{At(4, 1), At(2, 2)}}, {{At(1, 3), At(2, 4)}}}, .out = {{At(8, 5), At(1, 6)}}};
-  const OpId op = *graph.Find("h0");
-  const Mesh mesh = Mesh::OfDevices(8);
+  const ir::Graph graph = testing::SeedNetwork();
+  const ir::ShardPin shard{.in = {{{At(4, 1), At(2, 2)}}, {{At(1, 3), At(2, 4)}}}, .out = {{At(8, 5), At(1, 6)}}};
+  const ir::OpId op = *graph.Find("h0");
+  const ir::Mesh mesh = ir::Mesh::OfDevices(8);
   const Resolved result = Resolve(graph, mesh, {.op = op, .demand = shard, .span = {}});
   ASSERT_TRUE(result.demands.has_value());
-  EXPECT_EQ(LayoutText(*result.demands->at(op).output, mesh), "[m0 m1 m2, -]");
+  EXPECT_EQ(ir::LayoutText(*result.demands->at(op).output, mesh), "[m0 m1 m2, -]");
 }
 
 TEST(LayoutFromCountsTest, TakesOtherAxesWhereTheFirstDoNotFit) {
-  const Mesh mesh = Mesh::OfDevices(12);  // 3, 2, 2
-  const Layout from = Layout::Replicated(2);
-  EXPECT_EQ(LayoutText(*LayoutFromCounts({4, 3}, from, mesh), mesh), "[m1 m2, m0]");
+  const ir::Mesh mesh = ir::Mesh::OfDevices(12);  // 3, 2, 2
+  const ir::Layout from = ir::Layout::Replicated(2);
+  EXPECT_EQ(ir::LayoutText(*LayoutFromCounts({4, 3}, from, mesh), mesh), "[m1 m2, m0]");
   EXPECT_FALSE(LayoutFromCounts({4, 2}, from, mesh).has_value());
 }
 
 TEST(PossibleCountsTest, AreTheProductsOfAxes) {
-  EXPECT_EQ(PossibleCounts(Mesh::OfDevices(12)), (std::vector<int64_t>{1, 2, 3, 4, 6, 12}));
-  EXPECT_EQ(PossibleCounts(Mesh::OfDevices(1)), (std::vector<int64_t>{1}));
+  EXPECT_EQ(PossibleCounts(ir::Mesh::OfDevices(12)), (std::vector<int64_t>{1, 2, 3, 4, 6, 12}));
+  EXPECT_EQ(PossibleCounts(ir::Mesh::OfDevices(1)), (std::vector<int64_t>{1}));
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::search

@@ -2,39 +2,39 @@
 
 #include <algorithm>
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
-bool UsesAxis(const Strategy& strategy, AxisId axis) {
-  return std::any_of(strategy.cuts.begin(), strategy.cuts.end(), [&](const std::vector<AxisId>& axes) {
+bool UsesAxis(const ir::Strategy& strategy, ir::AxisId axis) {
+  return std::any_of(strategy.cuts.begin(), strategy.cuts.end(), [&](const std::vector<ir::AxisId>& axes) {
     return std::find(axes.begin(), axes.end(), axis) != axes.end();
   });
 }
 
 }  // namespace
 
-bool CutsBy(const Layout& layout, const AxisGroup& group) {
-  return std::any_of(group.begin(), group.end(), [&](AxisId axis) { return DimensionCutBy(layout, axis) >= 0; });
+bool CutsBy(const ir::Layout& layout, const AxisGroup& group) {
+  return std::any_of(group.begin(), group.end(), [&](ir::AxisId axis) { return DimensionCutBy(layout, axis) >= 0; });
 }
 
-bool CutsBy(const Strategy& strategy, const AxisGroup& group) { return AxesUsed(strategy, group) > 0; }
+bool CutsBy(const ir::Strategy& strategy, const AxisGroup& group) { return AxesUsed(strategy, group) > 0; }
 
-int AxesUsed(const Strategy& strategy, const AxisGroup& group) {
+int AxesUsed(const ir::Strategy& strategy, const AxisGroup& group) {
   return static_cast<int>(
-      std::count_if(group.begin(), group.end(), [&](AxisId axis) { return UsesAxis(strategy, axis); }));
+      std::count_if(group.begin(), group.end(), [&](ir::AxisId axis) { return UsesAxis(strategy, axis); }));
 }
 
-Strategy WithoutGroup(Strategy strategy, const AxisGroup& group) {
-  for (AxisId axis : group) strategy = Without(strategy, axis);
+ir::Strategy WithoutGroup(ir::Strategy strategy, const AxisGroup& group) {
+  for (ir::AxisId axis : group) strategy = Without(strategy, axis);
   return strategy;
 }
 
-Strategy TakeOffer(const Assignment& assignment, OpId op, Strategy strategy, const Offer& offer,
-                   const AxisGroup& group) {
-  const Rule& rule = assignment.facts().rule(op);
-  const std::vector<FactorList>& dimensions =
+ir::Strategy TakeOffer(const Assignment& assignment, ir::OpId op, ir::Strategy strategy, const Offer& offer,
+                       const AxisGroup& group) {
+  const ir::Rule& rule = assignment.facts().rule(op);
+  const std::vector<ir::FactorList>& dimensions =
       offer.slot < 0 ? rule.output : rule.inputs[static_cast<size_t>(offer.slot)];
-  for (AxisId axis : group) {
+  for (ir::AxisId axis : group) {
     const int dimension = DimensionCutBy(offer.layout, axis);
     if (dimension < 0 || UsesAxis(strategy, axis)) continue;
     const auto d = static_cast<size_t>(dimension);
@@ -49,10 +49,10 @@ Offers::Offers(const Assignment& assignment)
       facts_(assignment.facts()),
       sources_(facts_.graph->ops.size()),
       active_(facts_.graph->ops.size(), 1) {
-  for (const Op& op : facts_.graph->ops) sources_[op.id] = SourceOf(op.id);
+  for (const ir::Op& op : facts_.graph->ops) sources_[op.id] = SourceOf(op.id);
 }
 
-std::optional<Offers::Source> Offers::SourceOf(OpId value) const {
+std::optional<Offers::Source> Offers::SourceOf(ir::OpId value) const {
   if (facts_.is_set(value)) return std::nullopt;
   const Role role = facts_.roles[value];
   const bool given = role == Role::kInput && assignment_.options().dataset.has_value();
@@ -60,19 +60,19 @@ std::optional<Offers::Source> Offers::SourceOf(OpId value) const {
   if (given || pinned) return Source{.layout = assignment_.seen(value), .from = value};
   if (role == Role::kCopy) return sources_[facts_.op(value).inputs[0]];
   if (role != Role::kData) return std::nullopt;
-  const Rule& rule = facts_.rule(value);
-  const std::vector<OpId>& inputs = facts_.op(value).inputs;
+  const ir::Rule& rule = facts_.rule(value);
+  const std::vector<ir::OpId>& inputs = facts_.op(value).inputs;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const std::optional<Source>& source = sources_[inputs[i]];
     if (!source.has_value()) continue;
-    const Strategy like = StrategyFromDimensions(source->layout, rule.inputs[i], rule, assignment_.mesh());
-    return Source{.layout = OutputLayout(like, rule), .from = source->from};
+    const ir::Strategy like = StrategyFromDimensions(source->layout, rule.inputs[i], rule, assignment_.mesh());
+    return Source{.layout = ir::OutputLayout(like, rule), .from = source->from};
   }
   return std::nullopt;
 }
 
-void Offers::AddFromInput(OpId op, int input, std::vector<Offer>& offers) const {
-  const OpId maker = facts_.op(op).inputs[static_cast<size_t>(input)];
+void Offers::AddFromInput(ir::OpId op, int input, std::vector<Offer>& offers) const {
+  const ir::OpId maker = facts_.op(op).inputs[static_cast<size_t>(input)];
   const bool demanded = active_[maker] && assignment_.demanded_output(maker).has_value();
   if (facts_.is_set(maker)) {
     if (assignment_.decided(maker) || demanded) {
@@ -92,10 +92,10 @@ void Offers::AddFromInput(OpId op, int input, std::vector<Offer>& offers) const 
   }
 }
 
-std::vector<Offer> Offers::To(OpId op, const AxisGroup& group) const {
+std::vector<Offer> Offers::To(ir::OpId op, const AxisGroup& group) const {
   std::vector<Offer> offers;
   for (size_t i = 0; i < facts_.op(op).inputs.size(); ++i) AddFromInput(op, static_cast<int>(i), offers);
-  if (const std::optional<Layout> own = assignment_.demanded_output(op); own.has_value() && active_[op]) {
+  if (const std::optional<ir::Layout> own = assignment_.demanded_output(op); own.has_value() && active_[op]) {
     offers.push_back({.slot = -1, .layout = *own, .from = op});
   }
   for (const Read& read : facts_.reads[op]) {
@@ -108,7 +108,7 @@ std::vector<Offer> Offers::To(OpId op, const AxisGroup& group) const {
   return offers;
 }
 
-void Offers::AddReaders(OpId value, std::vector<OpId>& ops) const {
+void Offers::AddReaders(ir::OpId value, std::vector<ir::OpId>& ops) const {
   for (const Read& read : facts_.reads[value]) {
     if (facts_.roles[read.reader] == Role::kData || facts_.roles[read.reader] == Role::kCopy) {
       AddReaders(read.reader, ops);
@@ -118,10 +118,10 @@ void Offers::AddReaders(OpId value, std::vector<OpId>& ops) const {
   }
 }
 
-std::vector<OpId> Offers::Neighbours(OpId op) const {
-  std::vector<OpId> ops;
+std::vector<ir::OpId> Offers::Neighbours(ir::OpId op) const {
+  std::vector<ir::OpId> ops;
   AddReaders(op, ops);
-  for (OpId input : facts_.op(op).inputs) {
+  for (ir::OpId input : facts_.op(op).inputs) {
     if (facts_.is_set(input) && !assignment_.fixed(input)) ops.push_back(input);
     if (facts_.roles[input] == Role::kParameter) AddReaders(input, ops);
     if (facts_.roles[input] == Role::kCopy) AddReaders(facts_.op(input).inputs[0], ops);
@@ -131,4 +131,4 @@ std::vector<OpId> Offers::Neighbours(OpId op) const {
   return ops;
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

@@ -13,26 +13,26 @@
 
 #include "search/assignment/assignment.h"
 
-namespace cleave {
+namespace cleave::search {
 
 // Mesh axes that every pin uses alike, in mesh order: they travel together.
-using AxisGroup = std::vector<AxisId>;
+using AxisGroup = std::vector<ir::AxisId>;
 
 struct Offer {
   int slot = -1;  // An input of the op that is asked, or -1 for its value.
-  Layout layout;
-  OpId from;  // The neighbour.
+  ir::Layout layout;
+  ir::OpId from;  // The neighbour.
 };
 
-bool CutsBy(const Layout& layout, const AxisGroup& group);
-bool CutsBy(const Strategy& strategy, const AxisGroup& group);
+bool CutsBy(const ir::Layout& layout, const AxisGroup& group);
+bool CutsBy(const ir::Strategy& strategy, const AxisGroup& group);
 // How many axes of `group` cut a factor.
-int AxesUsed(const Strategy& strategy, const AxisGroup& group);
-Strategy WithoutGroup(Strategy strategy, const AxisGroup& group);
+int AxesUsed(const ir::Strategy& strategy, const AxisGroup& group);
+ir::Strategy WithoutGroup(ir::Strategy strategy, const AxisGroup& group);
 
 // `strategy` with those axes of `group` that it does not use placed as `offer` has them, as far as the rule allows.
-Strategy TakeOffer(const Assignment& assignment, OpId op, Strategy strategy, const Offer& offer,
-                   const AxisGroup& group);
+ir::Strategy TakeOffer(const Assignment& assignment, ir::OpId op, ir::Strategy strategy, const Offer& offer,
+                       const AxisGroup& group);
 
 class Offers {
  public:
@@ -40,30 +40,30 @@ class Offers {
   explicit Offers(const Assignment& assignment);
 
   // Whether the pin on `op` offers anything yet; it does from the start.
-  void SetActive(OpId op, bool active) { active_[op] = active ? 1 : 0; }
+  void SetActive(ir::OpId op, bool active) { active_[op] = active ? 1 : 0; }
 
   // Of decided neighbours, the layouts that `group` cuts: those of inputs first, in their order, then those of readers.
-  std::vector<Offer> To(OpId op, const AxisGroup& group) const;
+  std::vector<Offer> To(ir::OpId op, const AxisGroup& group) const;
 
   // The ops to which `op` offers something, in the order of ids: products and light ops that no pin fixes.
-  std::vector<OpId> Neighbours(OpId op) const;
+  std::vector<ir::OpId> Neighbours(ir::OpId op) const;
 
  private:
   struct Source {
-    Layout layout;
-    OpId from;
+    ir::Layout layout;
+    ir::OpId from;
   };
-  std::optional<Source> SourceOf(OpId value) const;
-  void AddFromInput(OpId op, int input, std::vector<Offer>& offers) const;
-  void AddReaders(OpId value, std::vector<OpId>& ops) const;
+  std::optional<Source> SourceOf(ir::OpId value) const;
+  void AddFromInput(ir::OpId op, int input, std::vector<Offer>& offers) const;
+  void AddReaders(ir::OpId value, std::vector<ir::OpId>& ops) const;
 
   const Assignment& assignment_;
   const GraphFacts& facts_;
   // Where a pinned input, or a light op that makes something of it without parameters, lies.
-  IdVector<OpId, std::optional<Source>> sources_;
-  IdVector<OpId, uint8_t> active_;
+  IdVector<ir::OpId, std::optional<Source>> sources_;
+  IdVector<ir::OpId, uint8_t> active_;
 };
 
-}  // namespace cleave
+}  // namespace cleave::search
 
 #endif  // CLEAVE_SEARCH_PROPAGATE_OFFERS_H_

@@ -11,13 +11,13 @@
 #include "search/propagate/waves.h"
 #include "search/sapp/choices.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 // What a pin cuts by an axis: a factor of the op, a dimension of its value; -1 for none.
-using Use = std::tuple<OpId, int, int>;
+using Use = std::tuple<ir::OpId, int, int>;
 
-std::vector<Use> UsesOf(const OpDemands& demands, AxisId axis) {
+std::vector<Use> UsesOf(const OpDemands& demands, ir::AxisId axis) {
   std::vector<Use> uses;
   for (const auto& [op, demand] : demands) {
     const int factor = demand.strategy.has_value() ? FactorCutBy(*demand.strategy, axis) : -1;
@@ -28,10 +28,10 @@ std::vector<Use> UsesOf(const OpDemands& demands, AxisId axis) {
 }
 
 // Axes that some pin uses, those together that all pins use alike.
-std::vector<AxisGroup> GroupsOf(const OpDemands& demands, const Mesh& mesh) {
+std::vector<AxisGroup> GroupsOf(const OpDemands& demands, const ir::Mesh& mesh) {
   std::vector<AxisGroup> groups;
   std::map<std::vector<Use>, size_t> index;
-  for (AxisId axis : mesh.AxisIds()) {
+  for (ir::AxisId axis : mesh.AxisIds()) {
     const std::vector<Use> uses = UsesOf(demands, axis);
     if (uses.empty()) continue;
     const auto [found, is_new] = index.emplace(uses, groups.size());
@@ -41,11 +41,11 @@ std::vector<AxisGroup> GroupsOf(const OpDemands& demands, const Mesh& mesh) {
   return groups;
 }
 
-std::vector<Seed> SeedsOf(const OpDemands& demands, const Pins& pins) {
+std::vector<Seed> SeedsOf(const OpDemands& demands, const ir::Pins& pins) {
   std::vector<Seed> seeds;
   for (const auto& [op, demand] : demands) {
     Seed seed{.op = op, .priority = std::numeric_limits<int64_t>::max()};
-    for (const Priority& priority : pins.priorities) {
+    for (const ir::Priority& priority : pins.priorities) {
       if (priority.op == op) seed.priority = std::min(seed.priority, priority.value);
     }
     seeds.push_back(seed);
@@ -53,12 +53,13 @@ std::vector<Seed> SeedsOf(const OpDemands& demands, const Pins& pins) {
   return seeds;
 }
 
-std::string AxesText(const Mesh& mesh, const AxisGroup& group) {
-  return absl::StrJoin(group, " ", [&](std::string* out, AxisId axis) { absl::StrAppend(out, mesh.axis(axis).name); });
+std::string AxesText(const ir::Mesh& mesh, const AxisGroup& group) {
+  return absl::StrJoin(group, " ",
+                       [&](std::string* out, ir::AxisId axis) { absl::StrAppend(out, mesh.axis(axis).name); });
 }
 
 // "follows `qkv` (line 7) on m1, by way of `bias_add`, and `x` (line 3) on m0"
-std::string ReasonOf(const GraphFacts& facts, const Mesh& mesh, const Waves& waves, OpId op) {
+std::string ReasonOf(const GraphFacts& facts, const ir::Mesh& mesh, const Waves& waves, ir::OpId op) {
   std::vector<std::string> parts;
   for (size_t group = 0; group < waves.groups().size(); ++group) {
     const std::optional<Followed> followed = waves.followed(op, group);
@@ -73,7 +74,7 @@ std::string ReasonOf(const GraphFacts& facts, const Mesh& mesh, const Waves& wav
 
 }  // namespace
 
-std::optional<Propagation> Propagate(Assignment& assignment, const OpDemands& demands, const Pins& pins,
+std::optional<Propagation> Propagate(Assignment& assignment, const OpDemands& demands, const ir::Pins& pins,
                                      Diagnostics& diagnostics) {
   const GraphFacts& facts = assignment.facts();
   if (demands.empty()) {
@@ -86,7 +87,7 @@ std::optional<Propagation> Propagate(Assignment& assignment, const OpDemands& de
   WarnOfConflicts(assignment, waves, demands, pins, diagnostics);
   WarnOfUnreached(assignment, waves, diagnostics);
   Propagation propagation;
-  for (const Op& op : facts.graph->ops) {
+  for (const ir::Op& op : facts.graph->ops) {
     if (demands.count(op.id) > 0) continue;
     std::string reason = ReasonOf(facts, assignment.mesh(), waves, op.id);
     if (!reason.empty()) propagation.reasons.emplace(op.id, std::move(reason));
@@ -94,4 +95,4 @@ std::optional<Propagation> Propagate(Assignment& assignment, const OpDemands& de
   return propagation;
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

@@ -17,19 +17,19 @@
 #include "ir/sharding/pins/pins.h"
 #include "search/assignment/assignment.h"
 
-namespace cleave {
+namespace cleave::search {
 
 struct Propagation {
   // Of each op that a pin's cut reached: "follows `h1.matmul` (line 7) on m0 m1, by way of `h1.bias_add`".
-  std::map<OpId, std::string> reasons;
+  std::map<ir::OpId, std::string> reasons;
 };
 
 // Sets all open ops of `assignment`, which are replicated; `demands` are those of the assignment, from `pins`. Warns of
 // pins whose cuts meet (W0605) and of products that no cut reaches (W0606). nullopt after E0309: there is no pin, and
 // more than one device.
-std::optional<Propagation> Propagate(Assignment& assignment, const OpDemands& demands, const Pins& pins,
+std::optional<Propagation> Propagate(Assignment& assignment, const OpDemands& demands, const ir::Pins& pins,
                                      Diagnostics& diagnostics);
 
-}  // namespace cleave
+}  // namespace cleave::search
 
 #endif  // CLEAVE_SEARCH_PROPAGATE_PROPAGATE_H_

@@ -17,7 +17,7 @@
 #include "search/testing/models.h"
 #include "search/testing/small_graphs.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 using testing::Gpt;
@@ -26,8 +26,8 @@ using testing::Mlp;
 
 Span At(int32_t place) { return {.file = FileId(0), .begin = place, .end = place + 1}; }
 
-Pin ShardOn(OpId op, const std::vector<std::vector<int64_t>>& in, int32_t place = 0) {
-  ShardPin pin;
+ir::Pin ShardOn(ir::OpId op, const std::vector<std::vector<int64_t>>& in, int32_t place = 0) {
+  ir::ShardPin pin;
   for (const std::vector<int64_t>& counts : in) {
     pin.in.emplace_back(std::in_place);
     for (int64_t count : counts) pin.in.back()->push_back({.value = count, .span = {}});
@@ -35,8 +35,8 @@ Pin ShardOn(OpId op, const std::vector<std::vector<int64_t>>& in, int32_t place 
   return {.op = op, .demand = pin, .span = At(place)};
 }
 
-Pin LayoutOn(OpId op, const std::vector<std::string>& axes, int32_t place = 0) {
-  LayoutPin pin;
+ir::Pin LayoutOn(ir::OpId op, const std::vector<std::string>& axes, int32_t place = 0) {
+  ir::LayoutPin pin;
   for (const std::string& axis : axes) {
     pin.dimensions.emplace_back();
     if (!axis.empty()) pin.dimensions.back().push_back({.value = axis, .span = {}});
@@ -44,22 +44,22 @@ Pin LayoutOn(OpId op, const std::vector<std::string>& axes, int32_t place = 0) {
   return {.op = op, .demand = pin, .span = At(place)};
 }
 
-Pins PinsOf(std::vector<Pin> pins) {
-  Pins result;
+ir::Pins PinsOf(std::vector<ir::Pin> pins) {
+  ir::Pins result;
   result.pins = std::move(pins);
   return result;
 }
 
-std::vector<OpId> ProductsOf(const GraphFacts& facts) {
-  std::vector<OpId> products;
-  for (const Op& op : facts.graph->ops) {
+std::vector<ir::OpId> ProductsOf(const GraphFacts& facts) {
+  std::vector<ir::OpId> products;
+  for (const ir::Op& op : facts.graph->ops) {
     if (facts.roles[op.id] == Role::kProduct) products.push_back(op.id);
   }
   return products;
 }
 
 struct SpreadPlan {
-  std::optional<Plan> plan;
+  std::optional<ir::Plan> plan;
   Diagnostics diagnostics;
 
   const Diagnostic* FirstWith(Code code) const {
@@ -70,42 +70,42 @@ struct SpreadPlan {
   }
 };
 
-SpreadPlan Spread(const Graph& graph, int64_t devices, const Pins& pins) {
+SpreadPlan Spread(const ir::Graph& graph, int64_t devices, const ir::Pins& pins) {
   SpreadPlan found;
-  found.plan = Search(graph, CpuCluster(devices), pins, {.algorithm = SearchAlgorithm::kPropagate, .dataset = {}},
+  found.plan = Search(graph, CpuCluster(devices), pins, {.algorithm = ir::SearchAlgorithm::kPropagate, .dataset = {}},
                       found.diagnostics);
   if (found.plan.has_value()) found.plan->search.seconds = 0;
   return found;
 }
 
 // The letters that the products have, "jjk iii".
-std::string Letters(const Graph& graph, const Plan& plan) {
+std::string Letters(const ir::Graph& graph, const ir::Plan& plan) {
   std::string text;
-  for (const Op& op : graph.ops) {
-    if (op.kind != OpKind::kMatmul || op.phase != Phase::kForward) continue;
+  for (const ir::Op& op : graph.ops) {
+    if (op.kind != ir::OpKind::kMatmul || op.phase != ir::Phase::kForward) continue;
     absl::StrAppend(&text, text.empty() ? "" : " ", LettersOf(graph, plan.mesh, op.id, plan.ops[op.id].strategy));
   }
   return text;
 }
 
-std::string LettersFor(const Graph& graph, int64_t devices, const Pins& pins) {
+std::string LettersFor(const ir::Graph& graph, int64_t devices, const ir::Pins& pins) {
   const SpreadPlan found = Spread(graph, devices, pins);
   return found.plan.has_value() ? Letters(graph, *found.plan) : "";
 }
 
 TEST(PropagateTest, RowsGoThroughAllLayers) {
-  const Graph graph = Mlp(64, {16, 32, 32, 8});
+  const ir::Graph graph = Mlp(64, {16, 32, 32, 8});
   EXPECT_EQ(LettersFor(graph, 4, PinsOf({ShardOn(*graph.Find("h0"), {{4, 1}, {1, 1}})})), "ii ii ii");
   EXPECT_EQ(LettersFor(graph, 4, PinsOf({ShardOn(*graph.Find("h2"), {{4, 1}, {1, 1}})})), "ii ii ii");
 }
 
 TEST(PropagateTest, ColumnsAreContractedByTheNextLayer) {
-  const Graph graph = Mlp(64, {16, 32, 32, 8});
+  const ir::Graph graph = Mlp(64, {16, 32, 32, 8});
   const SpreadPlan found = Spread(graph, 4, PinsOf({ShardOn(*graph.Find("h0"), {{1, 1}, {4, 1}})}));
   ASSERT_TRUE(found.plan.has_value());
   EXPECT_EQ(Letters(graph, *found.plan), "jj kk --");
-  const OpPlan& second = found.plan->ops[*graph.Find("h1")];
-  EXPECT_EQ(second.decided_by, DecidedBy::kPropagation);
+  const ir::OpPlan& second = found.plan->ops[*graph.Find("h1")];
+  EXPECT_EQ(second.decided_by, ir::DecidedBy::kPropagation);
   EXPECT_TRUE(absl::StartsWith(second.reason, "follows `h0` (line ")) << second.reason;
   EXPECT_TRUE(absl::StrContains(second.reason, " on m0 m1, by way of `h0.relu`: k: m0 m1, causes ")) << second.reason;
   const Diagnostic* unreached = found.FirstWith(Code::kW0606);
@@ -115,37 +115,40 @@ TEST(PropagateTest, ColumnsAreContractedByTheNextLayer) {
 }
 
 TEST(PropagateTest, AxesThatPinsUseDifferentlyTravelAlone) {
-  const Graph graph = Mlp(64, {16, 32, 32, 32});
-  const Pins pins = PinsOf({ShardOn(*graph.Find("h0"), {{2, 1}, {2, 1}})});  // Rows by m0, columns by m1.
+  const ir::Graph graph = Mlp(64, {16, 32, 32, 32});
+  const ir::Pins pins = PinsOf({ShardOn(*graph.Find("h0"), {{2, 1}, {2, 1}})});  // Rows by m0, columns by m1.
   EXPECT_EQ(LettersFor(graph, 4, pins), "ij ik i-");
 }
 
 TEST(PropagateTest, AParametersLayoutIsAPin) {
-  const Graph graph = Mlp(64, {16, 32, 32});
+  const ir::Graph graph = Mlp(64, {16, 32, 32});
   EXPECT_EQ(LettersFor(graph, 2, PinsOf({LayoutOn(*graph.Find("w0"), {"m0", ""})})), "j k");
   EXPECT_EQ(LettersFor(graph, 2, PinsOf({LayoutOn(*graph.Find("x"), {"m0", ""})})), "i i");
 }
 
 TEST(PropagateTest, AProductThatCannotTakeTheCutIsDividedInAnotherWay) {
   // The diagonal of a matrix is never cut, its other dimension can be.
-  GraphBuilder b;
-  const auto input = [&](const std::string& name, const Shape& shape) {
-    return b.Add(OpKind::kInput, {},
-                 {{attribute::kData, name}, {attribute::kDType, DType::kF32}, {attribute::kShape, shape}}, name);
+  ir::GraphBuilder b;
+  const auto input = [&](const std::string& name, const ir::Shape& shape) {
+    return b.Add(
+        ir::OpKind::kInput, {},
+        {{ir::attribute::kData, name}, {ir::attribute::kDType, ir::DType::kF32}, {ir::attribute::kShape, shape}}, name);
   };
-  const OpId w = b.Add(OpKind::kParameter, {}, {{attribute::kShape, Shape{8, 8}}, {attribute::kInit, "constant"}}, "w");
-  const OpId first = b.Add(OpKind::kMatmul, {input("x", {8, 8}), w}, {}, "first");
-  b.Add(OpKind::kEinsum, {first, input("y", {8, 4})}, {{attribute::kEquation, "i i, i j -> i j"}}, "second");
-  const Graph graph = std::move(b).Build();
+  const ir::OpId w = b.Add(ir::OpKind::kParameter, {},
+                           {{ir::attribute::kShape, ir::Shape{8, 8}}, {ir::attribute::kInit, "constant"}}, "w");
+  const ir::OpId first = b.Add(ir::OpKind::kMatmul, {input("x", {8, 8}), w}, {}, "first");
+  b.Add(ir::OpKind::kEinsum, {first, input("y", {8, 4})}, {{ir::attribute::kEquation, "i i, i j -> i j"}}, "second");
+  const ir::Graph graph = std::move(b).Build();
   const SpreadPlan found = Spread(graph, 4, PinsOf({ShardOn(*graph.Find("first"), {{4, 1}, {1, 1}})}));
   ASSERT_TRUE(found.plan.has_value());
-  const OpId second = *graph.Find("second");
-  EXPECT_EQ(CutsText(found.plan->ops[second].strategy, RuleOf(graph, graph.op(second)), found.plan->mesh), "j: m0 m1");
+  const ir::OpId second = *graph.Find("second");
+  EXPECT_EQ(CutsText(found.plan->ops[second].strategy, ir::RuleOf(graph, graph.op(second)), found.plan->mesh),
+            "j: m0 m1");
 }
 
 TEST(PropagateTest, WithoutAPinItSaysWhatToPin) {
-  const Graph graph = Mlp(64, {16, 32, 8});
-  Pins pins;
+  const ir::Graph graph = Mlp(64, {16, 32, 8});
+  ir::Pins pins;
   pins.settings.search_span = At(7);
   const SpreadPlan found = Spread(graph, 8, pins);
   EXPECT_FALSE(found.plan.has_value());
@@ -158,12 +161,12 @@ TEST(PropagateTest, WithoutAPinItSaysWhatToPin) {
 }
 
 // A product's rows and another's columns, with a relu in between.
-Pins Opposed(const Graph& graph) {
+ir::Pins Opposed(const ir::Graph& graph) {
   return PinsOf({ShardOn(*graph.Find("h0"), {{2, 1}, {1, 1}}, 10), ShardOn(*graph.Find("h2"), {{1, 2}, {1, 2}}, 20)});
 }
 
 TEST(PropagateTest, ConflictsAreListedWithBothPins) {
-  const Graph graph = Mlp(64, {16, 32, 32, 8});
+  const ir::Graph graph = Mlp(64, {16, 32, 32, 8});
   const SpreadPlan found = Spread(graph, 2, Opposed(graph));
   ASSERT_TRUE(found.plan.has_value());
   const Diagnostic* warning = found.FirstWith(Code::kW0605);
@@ -180,10 +183,10 @@ TEST(PropagateTest, ConflictsAreListedWithBothPins) {
 
 TEST(PropagateTest, ListsTwentyConflictsTheDearestFirst) {
   std::vector<int64_t> widths(70, 32);
-  const Graph graph = Mlp(64, widths);
-  Pins pins;  // Rows and columns in turn, with a layer in between that can follow only one of them.
+  const ir::Graph graph = Mlp(64, widths);
+  ir::Pins pins;  // Rows and columns in turn, with a layer in between that can follow only one of them.
   for (int layer = 0; layer < 69; layer += 2) {
-    const OpId product = *graph.Find(absl::StrCat("h", layer));
+    const ir::OpId product = *graph.Find(absl::StrCat("h", layer));
     const std::vector<std::vector<int64_t>> rows = {{2, 1}, {1, 1}}, columns = {{1, 1}, {2, 1}};
     pins.pins.push_back(ShardOn(product, layer % 4 == 0 ? rows : columns, layer));
   }
@@ -198,16 +201,16 @@ TEST(PropagateTest, ListsTwentyConflictsTheDearestFirst) {
 }
 
 TEST(PropagateTest, NeighboursThatAreBothPinnedAreNoConflict) {
-  const Graph graph = testing::MatmulChain({8, 8, 8, 8});
-  const Pins pins =
+  const ir::Graph graph = testing::MatmulChain({8, 8, 8, 8});
+  const ir::Pins pins =
       PinsOf({ShardOn(*graph.Find("m0"), {{2, 1}, {1, 1}}), ShardOn(*graph.Find("m1"), {{1, 1}, {1, 2}})});
   const SpreadPlan found = Spread(graph, 2, pins);
   EXPECT_EQ(found.FirstWith(Code::kW0605), nullptr);
 }
 
 TEST(PropagateTest, PriorityChangesTheWinner) {
-  const Graph graph = Mlp(64, {16, 32, 32, 8});
-  Pins pins = Opposed(graph);
+  const ir::Graph graph = Mlp(64, {16, 32, 32, 8});
+  ir::Pins pins = Opposed(graph);
   pins.priorities = {{.op = *graph.Find("h0"), .value = 0}, {.op = *graph.Find("h2"), .value = 1}};
   EXPECT_EQ(LettersFor(graph, 2, pins), "i i k");
   pins.priorities = {{.op = *graph.Find("h0"), .value = 1}, {.op = *graph.Find("h2"), .value = 0}};
@@ -219,10 +222,10 @@ TEST(PropagateTest, PriorityChangesTheWinner) {
 TEST(PropagateTest, RepeatedLayersAreCutLikeThePinnedOne) {
   testing::GptShape shape;
   shape.layers = 3;
-  const Graph graph = Gpt(shape);
+  const ir::Graph graph = Gpt(shape);
   std::vector<std::string> names;
-  for (const Op& op : graph.ops) {
-    if (absl::StrContains(op.name, "0") && op.kind == OpKind::kMatmul && op.phase == Phase::kForward)
+  for (const ir::Op& op : graph.ops) {
+    if (absl::StrContains(op.name, "0") && op.kind == ir::OpKind::kMatmul && op.phase == ir::Phase::kForward)
       names.push_back(op.name);
   }
   ASSERT_FALSE(names.empty());
@@ -230,9 +233,9 @@ TEST(PropagateTest, RepeatedLayersAreCutLikeThePinnedOne) {
       *std::find_if(names.begin(), names.end(), [](const std::string& name) { return absl::EndsWith(name, ".up"); });
   const SpreadPlan found = Spread(graph, 4, PinsOf({ShardOn(*graph.Find(up), {{1, 1, 1}, {4, 1}})}));
   ASSERT_TRUE(found.plan.has_value());
-  for (const Op& op : graph.ops) {
-    if (op.kind != OpKind::kMatmul || op.phase != Phase::kForward) continue;
-    const std::string cuts = CutsText(found.plan->ops[op.id].strategy, RuleOf(graph, op), found.plan->mesh);
+  for (const ir::Op& op : graph.ops) {
+    if (op.kind != ir::OpKind::kMatmul || op.phase != ir::Phase::kForward) continue;
+    const std::string cuts = CutsText(found.plan->ops[op.id].strategy, ir::RuleOf(graph, op), found.plan->mesh);
     if (absl::EndsWith(op.name, ".up")) {
       EXPECT_EQ(cuts, "j: m0 m1") << op.name;
     }
@@ -243,7 +246,7 @@ TEST(PropagateTest, RepeatedLayersAreCutLikeThePinnedOne) {
 }
 
 TEST(PropagateTest, AnAxisWithoutAPinIsReportedOnce) {
-  const Graph graph = Mlp(64, {16, 32, 8});
+  const ir::Graph graph = Mlp(64, {16, 32, 8});
   const SpreadPlan found = Spread(graph, 4, PinsOf({ShardOn(*graph.Find("h0"), {{2, 1}, {1, 1}})}));
   ASSERT_NE(found.FirstWith(Code::kW0603), nullptr);
   EXPECT_EQ(found.FirstWith(Code::kW0603)->notes[0], "`m1` is used by no pin: its ranks repeat the work");
@@ -251,27 +254,31 @@ TEST(PropagateTest, AnAxisWithoutAPinIsReportedOnce) {
 }
 
 // Two products whose only tie is a weight, which the second reads transposed or not.
-Graph Tied(bool transpose_second) {
-  GraphBuilder b;
+ir::Graph Tied(bool transpose_second) {
+  ir::GraphBuilder b;
   const auto input = [&](const std::string& name) {
-    return b.Add(OpKind::kInput, {},
-                 {{attribute::kData, name}, {attribute::kDType, DType::kF32}, {attribute::kShape, Shape{8, 16}}}, name);
+    return b.Add(ir::OpKind::kInput, {},
+                 {{ir::attribute::kData, name},
+                  {ir::attribute::kDType, ir::DType::kF32},
+                  {ir::attribute::kShape, ir::Shape{8, 16}}},
+                 name);
   };
-  const OpId w =
-      b.Add(OpKind::kParameter, {}, {{attribute::kShape, Shape{16, 16}}, {attribute::kInit, "constant"}}, "w");
-  b.Add(OpKind::kMatmul, {input("x"), w}, {{attribute::kTransposeB, true}}, "first");
-  b.Add(OpKind::kMatmul, {input("y"), w}, {{attribute::kTransposeB, transpose_second}}, "second");
+  const ir::OpId w = b.Add(ir::OpKind::kParameter, {},
+                           {{ir::attribute::kShape, ir::Shape{16, 16}}, {ir::attribute::kInit, "constant"}}, "w");
+  b.Add(ir::OpKind::kMatmul, {input("x"), w}, {{ir::attribute::kTransposeB, true}}, "first");
+  b.Add(ir::OpKind::kMatmul, {input("y"), w}, {{ir::attribute::kTransposeB, transpose_second}}, "second");
   return std::move(b).Build();
 }
 
 TEST(PropagateTest, ReadersOfOneWeightCutItAlike) {
   for (const bool transpose : {false, true}) {
-    const Graph graph = Tied(transpose);
+    const ir::Graph graph = Tied(transpose);
     const SpreadPlan found = Spread(graph, 4, PinsOf({ShardOn(*graph.Find("first"), {{1, 1}, {4, 1}})}));
     ASSERT_TRUE(found.plan.has_value());
     EXPECT_EQ(Letters(graph, *found.plan), transpose ? "jj jj" : "jj kk");
-    EXPECT_EQ(OutputLayout(found.plan->ops[*graph.Find("w")].strategy, RuleOf(graph, graph.op(*graph.Find("w")))),
-              (Layout{.dimensions = {{AxisId(0), AxisId(1)}, {}}, .partial = {}}));
+    EXPECT_EQ(
+        ir::OutputLayout(found.plan->ops[*graph.Find("w")].strategy, ir::RuleOf(graph, graph.op(*graph.Find("w")))),
+        (ir::Layout{.dimensions = {{ir::AxisId(0), ir::AxisId(1)}, {}}, .partial = {}}));
   }
 }
 
@@ -280,28 +287,28 @@ TEST(PropagateTest, ReadersOfOneWeightCutItAlike) {
 TEST(PropagateTest, AnyPinsGiveOneSoundPlan) {
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     SCOPED_TRACE(seed);
-    const Graph graph = testing::RandomSmallGraph(seed);
+    const ir::Graph graph = testing::RandomSmallGraph(seed);
     const GraphFacts facts = FactsOf(graph);
-    const std::vector<OpId> products = ProductsOf(facts);
+    const std::vector<ir::OpId> products = ProductsOf(facts);
     std::mt19937_64 random(seed);
     const int64_t devices = std::vector<int64_t>{2, 3, 4, 6, 8}[random() % 5];
-    const Mesh mesh = Mesh::OfDevices(devices);
-    Pins pins;
-    for (OpId product : products) {
+    const ir::Mesh mesh = ir::Mesh::OfDevices(devices);
+    ir::Pins pins;
+    for (ir::OpId product : products) {
       if (random() % 2 == 0) continue;
-      Strategy strategy = Strategy::Replicated(facts.rule(product));
-      for (AxisId axis : mesh.AxisIds()) {
+      ir::Strategy strategy = ir::Strategy::Replicated(facts.rule(product));
+      for (ir::AxisId axis : mesh.AxisIds()) {
         const std::vector<int> factors = FactorsFor(strategy, facts.rule(product), mesh, axis);
         if (factors.empty()) continue;
         strategy = *Moved(strategy, facts.rule(product), mesh, factors[random() % factors.size()], axis);
       }
-      pins.pins.push_back(ShardOn(product, InStrategy(strategy, facts.rule(product), mesh), product.value()));
+      pins.pins.push_back(ShardOn(product, ir::InStrategy(strategy, facts.rule(product), mesh), product.value()));
       if (random() % 2 == 0) pins.priorities.push_back({.op = product, .value = static_cast<int64_t>(random() % 3)});
     }
     if (pins.pins.empty()) continue;
     const SpreadPlan first = Spread(graph, devices, pins);
     ASSERT_TRUE(first.plan.has_value());
-    EXPECT_EQ(VerifyPlan(graph, *first.plan), std::vector<std::string>{});
+    EXPECT_EQ(ir::VerifyPlan(graph, *first.plan), std::vector<std::string>{});
     EXPECT_NEAR(first.plan->search.cost, PlanCost(FactsOf(graph), *first.plan).price, 1e-6 * first.plan->search.cost);
     std::shuffle(pins.pins.begin(), pins.pins.end(), random);
     std::shuffle(pins.priorities.begin(), pins.priorities.end(), random);
@@ -312,24 +319,24 @@ TEST(PropagateTest, AnyPinsGiveOneSoundPlan) {
 }
 
 TEST(PropagateTest, AnyNumberOfDevices) {
-  const Graph graph = Gpt({});
+  const ir::Graph graph = Gpt({});
   for (int64_t devices : {2, 3, 5, 6, 7, 12}) {
     SCOPED_TRACE(devices);
-    const Mesh mesh = Mesh::OfDevices(devices);
+    const ir::Mesh mesh = ir::Mesh::OfDevices(devices);
     const GraphFacts facts = FactsOf(graph);
-    for (OpId product : ProductsOf(facts)) {
-      Strategy strategy = Strategy::Replicated(facts.rule(product));
-      for (AxisId axis : mesh.AxisIds()) {
+    for (ir::OpId product : ProductsOf(facts)) {
+      ir::Strategy strategy = ir::Strategy::Replicated(facts.rule(product));
+      for (ir::AxisId axis : mesh.AxisIds()) {
         const std::vector<int> factors = FactorsFor(strategy, facts.rule(product), mesh, axis);
         if (!factors.empty()) strategy = *Moved(strategy, facts.rule(product), mesh, factors.back(), axis);
       }
-      const Pins pins = PinsOf({ShardOn(product, InStrategy(strategy, facts.rule(product), mesh))});
+      const ir::Pins pins = PinsOf({ShardOn(product, ir::InStrategy(strategy, facts.rule(product), mesh))});
       const SpreadPlan found = Spread(graph, devices, pins);
       ASSERT_TRUE(found.plan.has_value());
-      EXPECT_EQ(VerifyPlan(graph, *found.plan), std::vector<std::string>{});
+      EXPECT_EQ(ir::VerifyPlan(graph, *found.plan), std::vector<std::string>{});
     }
   }
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::search

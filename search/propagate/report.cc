@@ -12,7 +12,7 @@
 #include "search/cost/prices.h"
 #include "search/sapp/choices.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 constexpr size_t kMostConflicts = 20;
@@ -20,18 +20,18 @@ constexpr size_t kMostProducts = 3;  // Named in a note.
 
 // The products among the graph's ops for which `wanted` holds.
 template <typename Wanted>
-std::vector<OpId> HeaviestFirst(const GraphFacts& facts, const Wanted& wanted) {
-  std::vector<OpId> products;
-  for (const Op& op : facts.graph->ops) {
+std::vector<ir::OpId> HeaviestFirst(const GraphFacts& facts, const Wanted& wanted) {
+  std::vector<ir::OpId> products;
+  for (const ir::Op& op : facts.graph->ops) {
     if (facts.roles[op.id] == Role::kProduct && wanted(op.id)) products.push_back(op.id);
   }
   std::stable_sort(products.begin(), products.end(),
-                   [&](OpId a, OpId b) { return facts.product_flops[a] > facts.product_flops[b]; });
+                   [&](ir::OpId a, ir::OpId b) { return facts.product_flops[a] > facts.product_flops[b]; });
   return products;
 }
 
 // "`up` (line 12), `down` (line 14) and 3 more products"
-std::string ProductsText(const GraphFacts& facts, const std::vector<OpId>& products) {
+std::string ProductsText(const GraphFacts& facts, const std::vector<ir::OpId>& products) {
   std::vector<std::string> names;
   for (size_t i = 0; i < products.size() && i < kMostProducts; ++i) names.push_back(PlaceText(facts, products[i]));
   const auto more = static_cast<int64_t>(products.size() - names.size());
@@ -41,15 +41,16 @@ std::string ProductsText(const GraphFacts& facts, const std::vector<OpId>& produ
 }
 
 // `pin "h1.matmul" = shard((8, 1), (1, 1));`
-std::string PinText(const Assignment& assignment, OpId op, const Strategy& strategy) {
-  const std::string counts = InStrategyText(InStrategy(strategy, assignment.facts().rule(op), assignment.mesh()));
+std::string PinText(const Assignment& assignment, ir::OpId op, const ir::Strategy& strategy) {
+  const std::string counts =
+      ir::InStrategyText(ir::InStrategy(strategy, assignment.facts().rule(op), assignment.mesh()));
   return absl::StrCat("`pin \"", assignment.facts().op(op).name, "\" = shard", counts, ";`");
 }
 
 // The pin on `op` that stands first in the source.
-std::optional<Span> SpanOf(const Pins& pins, OpId op) {
+std::optional<Span> SpanOf(const ir::Pins& pins, ir::OpId op) {
   std::optional<Span> first;
-  for (const Pin& pin : pins.pins) {
+  for (const ir::Pin& pin : pins.pins) {
     if (!(pin.op == op) || pin.span == Span{}) continue;
     if (!first.has_value() || pin.span.begin < first->begin) first = pin.span;
   }
@@ -57,11 +58,11 @@ std::optional<Span> SpanOf(const Pins& pins, OpId op) {
 }
 
 struct Conflict {
-  OpId value;
-  OpId reader;
-  double cost = 0;  // Of moving the value and its gradient.
-  OpId made_for;    // The pin that the value follows.
-  OpId read_for;    // The pin that the reader follows.
+  ir::OpId value;
+  ir::OpId reader;
+  double cost = 0;    // Of moving the value and its gradient.
+  ir::OpId made_for;  // The pin that the value follows.
+  ir::OpId read_for;  // The pin that the reader follows.
 };
 
 class Conflicts {
@@ -71,7 +72,7 @@ class Conflicts {
 
   std::vector<Conflict> Find() const {
     std::vector<Conflict> conflicts;
-    for (const Op& op : facts_.graph->ops) {
+    for (const ir::Op& op : facts_.graph->ops) {
       if (!facts_.is_set(op.id) && demands_.count(op.id) == 0) continue;
       if (const std::optional<Conflict> conflict = ConflictAt(op.id)) conflicts.push_back(*conflict);
     }
@@ -81,10 +82,10 @@ class Conflicts {
   }
 
  private:
-  std::optional<Conflict> ConflictAt(OpId value) const {
+  std::optional<Conflict> ConflictAt(ir::OpId value) const {
     for (const Read& read : facts_.reads[value]) {
       if (!facts_.is_set(read.reader) || (demands_.count(value) > 0 && demands_.count(read.reader) > 0)) continue;
-      const std::optional<std::pair<OpId, OpId>> pins = PinsThatMeet(value, read);
+      const std::optional<std::pair<ir::OpId, ir::OpId>> pins = PinsThatMeet(value, read);
       if (!pins.has_value()) continue;
       const double cost = CostOf(value);
       if (cost <= 0) continue;
@@ -96,15 +97,15 @@ class Conflicts {
 
   // The pins behind the two layouts of an edge, where an axis cuts them differently. A partial sum has to be resolved
   // whoever reads it: that is no conflict.
-  std::optional<std::pair<OpId, OpId>> PinsThatMeet(OpId value, const Read& read) const {
-    const Layout& made = assignment_.seen(value);
-    const Layout& wanted = assignment_.wanted(read.reader, read.input);
-    const std::vector<AxisId> partial = made.PartialAxes();
+  std::optional<std::pair<ir::OpId, ir::OpId>> PinsThatMeet(ir::OpId value, const Read& read) const {
+    const ir::Layout& made = assignment_.seen(value);
+    const ir::Layout& wanted = assignment_.wanted(read.reader, read.input);
+    const std::vector<ir::AxisId> partial = made.PartialAxes();
     for (size_t group = 0; group < waves_.groups().size(); ++group) {
-      const std::optional<OpId> made_for = PinOf(value, group);
-      const std::optional<OpId> read_for = PinOf(read.reader, group);
+      const std::optional<ir::OpId> made_for = PinOf(value, group);
+      const std::optional<ir::OpId> read_for = PinOf(read.reader, group);
       if (!made_for.has_value() || !read_for.has_value()) continue;
-      for (AxisId axis : waves_.groups()[group]) {
+      for (ir::AxisId axis : waves_.groups()[group]) {
         if (std::find(partial.begin(), partial.end(), axis) != partial.end()) continue;
         if (DimensionCutBy(made, axis) != DimensionCutBy(wanted, axis)) return std::pair(*made_for, *read_for);
       }
@@ -113,7 +114,7 @@ class Conflicts {
   }
 
   // A pinned op has its layout from its own pin, whether or not that uses the axes.
-  std::optional<OpId> PinOf(OpId op, size_t group) const {
+  std::optional<ir::OpId> PinOf(ir::OpId op, size_t group) const {
     if (demands_.count(op) > 0) return op;
     const std::optional<Followed> followed = waves_.followed(op, group);
     if (!followed.has_value()) return std::nullopt;
@@ -121,23 +122,23 @@ class Conflicts {
   }
 
   // Of the value, and of its gradient: what the op's own backward ops read.
-  double CostOf(OpId value) const {
-    std::set<OpId> moved = {value};
-    for (OpId heir : facts_.inheritors[value]) {
-      for (OpId input : facts_.op(heir).inputs) {
-        const Op& read = facts_.op(input);
+  double CostOf(ir::OpId value) const {
+    std::set<ir::OpId> moved = {value};
+    for (ir::OpId heir : facts_.inheritors[value]) {
+      for (ir::OpId input : facts_.op(heir).inputs) {
+        const ir::Op& read = facts_.op(input);
         const bool own = read.inherits.has_value() && read.inherits->op == value;
-        if (read.phase == Phase::kBackward && !own) AddGradient(input, moved);
+        if (read.phase == ir::Phase::kBackward && !own) AddGradient(input, moved);
       }
     }
     double cost = 0;
-    for (OpId id : moved) cost += assignment_.value_cost(id).price;
+    for (ir::OpId id : moved) cost += assignment_.value_cost(id).price;
     return cost;
   }
 
-  void AddGradient(OpId gradient, std::set<OpId>& moved) const {
+  void AddGradient(ir::OpId gradient, std::set<ir::OpId>& moved) const {
     if (!moved.insert(gradient).second || facts_.roles[gradient] != Role::kSum) return;
-    for (OpId summand : facts_.op(gradient).inputs) AddGradient(summand, moved);
+    for (ir::OpId summand : facts_.op(gradient).inputs) AddGradient(summand, moved);
   }
 
   const Assignment& assignment_;
@@ -146,7 +147,7 @@ class Conflicts {
   const OpDemands& demands_;
 };
 
-Diagnostic WarningOf(const Assignment& assignment, const Conflict& conflict, const Pins& pins) {
+Diagnostic WarningOf(const Assignment& assignment, const Conflict& conflict, const ir::Pins& pins) {
   const GraphFacts& facts = assignment.facts();
   const std::string cost = absl::StrCat(CostText(assignment.options().prices, conflict.cost), " per step");
   Diagnostic warning = Warning(
@@ -164,36 +165,37 @@ Diagnostic WarningOf(const Assignment& assignment, const Conflict& conflict, con
       std::find(facts.op(conflict.reader).inputs.begin(), facts.op(conflict.reader).inputs.end(), conflict.value);
   const int slot = static_cast<int>(input - facts.op(conflict.reader).inputs.begin());
   warning.notes.push_back(absl::StrCat(PlaceText(facts, conflict.value), " is made as ",
-                                       LayoutText(assignment.seen(conflict.value), assignment.mesh()), " and read by ",
-                                       PlaceText(facts, conflict.reader), " as ",
-                                       LayoutText(assignment.wanted(conflict.reader, slot), assignment.mesh())));
+                                       ir::LayoutText(assignment.seen(conflict.value), assignment.mesh()),
+                                       " and read by ", PlaceText(facts, conflict.reader), " as ",
+                                       ir::LayoutText(assignment.wanted(conflict.reader, slot), assignment.mesh())));
   return warning;
 }
 
 }  // namespace
 
-std::string PlaceText(const GraphFacts& facts, OpId op) {
+std::string PlaceText(const GraphFacts& facts, ir::OpId op) {
   const int line = facts.op(op).line;
   return absl::StrCat("`", facts.op(op).name, "`", line > 0 ? absl::StrCat(" (line ", line, ")") : "");
 }
 
-void ReportNoPins(const Assignment& assignment, const Pins& pins, Diagnostics& diagnostics) {
+void ReportNoPins(const Assignment& assignment, const ir::Pins& pins, Diagnostics& diagnostics) {
   const GraphFacts& facts = assignment.facts();
   Diagnostic error = Error(Code::kE0309, "propagation has no pin to start from");
   if (!(pins.settings.search_span == Span{}))
     error.labels.push_back({pins.settings.search_span, "spreads what pins say"});
-  const std::vector<OpId> products = HeaviestFirst(facts, [](OpId) { return true; });
+  const std::vector<ir::OpId> products = HeaviestFirst(facts, [](ir::OpId) { return true; });
   if (!products.empty()) {
     error.notes.push_back(absl::StrCat("the heaviest products are ", ProductsText(facts, products)));
-    const Strategy strategy = WithRestPlaced(Strategy::Replicated(facts.rule(products[0])), facts.rule(products[0]),
-                                             assignment.mesh(), assignment.mesh().AxisIds());
+    const ir::Strategy strategy =
+        WithRestPlaced(ir::Strategy::Replicated(facts.rule(products[0])), facts.rule(products[0]), assignment.mesh(),
+                       assignment.mesh().AxisIds());
     error.help.push_back(absl::StrCat("pin one of them in `parallel`: ", PinText(assignment, products[0], strategy)));
   }
   error.help.push_back("or let `search = sapp` find the cuts");
   diagnostics.Add(std::move(error));
 }
 
-void WarnOfConflicts(const Assignment& assignment, const Waves& waves, const OpDemands& demands, const Pins& pins,
+void WarnOfConflicts(const Assignment& assignment, const Waves& waves, const OpDemands& demands, const ir::Pins& pins,
                      Diagnostics& diagnostics) {
   const std::vector<Conflict> conflicts = Conflicts(assignment, waves, demands).Find();
   for (size_t i = 0; i < conflicts.size() && i < kMostConflicts; ++i) {
@@ -209,15 +211,15 @@ void WarnOfConflicts(const Assignment& assignment, const Waves& waves, const OpD
 void WarnOfUnreached(const Assignment& assignment, const Waves& waves, Diagnostics& diagnostics) {
   const GraphFacts& facts = assignment.facts();
   for (const AxisGroup& group : waves.groups()) {
-    const auto divided = [&](OpId op) {
+    const auto divided = [&](ir::OpId op) {
       return WithRestPlaced(assignment.strategy(op), facts.rule(op), assignment.mesh(), group);
     };
-    const std::vector<OpId> products = HeaviestFirst(facts, [&](OpId op) {
+    const std::vector<ir::OpId> products = HeaviestFirst(facts, [&](ir::OpId op) {
       return !assignment.fixed(op) && !CutsBy(assignment.strategy(op), group) && CutsBy(divided(op), group);
     });
     if (products.empty()) continue;
     std::vector<std::string> axes;
-    for (AxisId axis : group) axes.push_back(assignment.mesh().axis(axis).name);
+    for (ir::AxisId axis : group) axes.push_back(assignment.mesh().axis(axis).name);
     const std::string names = QuotedList(axes, "and");
     diagnostics.Add(
         Warning(Code::kW0606, absl::StrCat("no pin's cut by ", names, " reaches ", ProductsText(facts, products)))
@@ -227,4 +229,4 @@ void WarnOfUnreached(const Assignment& assignment, const Waves& waves, Diagnosti
   }
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

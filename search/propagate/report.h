@@ -10,22 +10,22 @@
 #include "search/assignment/assignment.h"
 #include "search/propagate/waves.h"
 
-namespace cleave {
+namespace cleave::search {
 
 // "`h1.matmul` (line 7)"
-std::string PlaceText(const GraphFacts& facts, OpId op);
+std::string PlaceText(const GraphFacts& facts, ir::OpId op);
 
 // E0309, with the heaviest products and a pin that can be pasted.
-void ReportNoPins(const Assignment& assignment, const Pins& pins, Diagnostics& diagnostics);
+void ReportNoPins(const Assignment& assignment, const ir::Pins& pins, Diagnostics& diagnostics);
 
 // W0605 for each value that is redistributed because the cuts of pins meet there: the most expensive first, at most
 // 20, and how many more there are. An edge between two pinned ops is as the user wants it and is not reported.
-void WarnOfConflicts(const Assignment& assignment, const Waves& waves, const OpDemands& demands, const Pins& pins,
+void WarnOfConflicts(const Assignment& assignment, const Waves& waves, const OpDemands& demands, const ir::Pins& pins,
                      Diagnostics& diagnostics);
 
 // W0606 for each group of axes with products that it could divide and does not, the heaviest first.
 void WarnOfUnreached(const Assignment& assignment, const Waves& waves, Diagnostics& diagnostics);
 
-}  // namespace cleave
+}  // namespace cleave::search
 
 #endif  // CLEAVE_SEARCH_PROPAGATE_REPORT_H_

@@ -7,20 +7,20 @@
 #include "base/layer_names/layer_names.h"
 #include "search/sapp/choices.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 constexpr int kClasses = 3;  // Products, light ops, sources.
 
-bool CutsBy(const Assignment& assignment, OpId op, const AxisGroup& group) {
-  return CutsBy(assignment.strategy(op), group) || CutsBy(assignment.seen(op), group);
+bool CutsBy(const Assignment& assignment, ir::OpId op, const AxisGroup& group) {
+  return search::CutsBy(assignment.strategy(op), group) || search::CutsBy(assignment.seen(op), group);
 }
 
 // Products at the same place of repeated layers whose rules are equal, in the order of the first product of each list.
-std::vector<std::vector<OpId>> TwinsIn(const GraphFacts& facts) {
+std::vector<std::vector<ir::OpId>> TwinsIn(const GraphFacts& facts) {
   std::map<std::pair<std::string, int>, size_t> index;
-  std::vector<std::vector<OpId>> twins;
-  for (const Op& op : facts.graph->ops) {
+  std::vector<std::vector<ir::OpId>> twins;
+  for (const ir::Op& op : facts.graph->ops) {
     if (facts.roles[op.id] != Role::kProduct) continue;
     const std::pair place(LayerNameOf(op.name).place, facts.rule_of[op.id]);
     const auto [found, is_new] = index.emplace(place, twins.size());
@@ -32,8 +32,8 @@ std::vector<std::vector<OpId>> TwinsIn(const GraphFacts& facts) {
 
 }  // namespace
 
-Strategy WithRestPlaced(Strategy strategy, const Rule& rule, const Mesh& mesh, const AxisGroup& group) {
-  for (AxisId axis : group) {
+ir::Strategy WithRestPlaced(ir::Strategy strategy, const ir::Rule& rule, const ir::Mesh& mesh, const AxisGroup& group) {
+  for (ir::AxisId axis : group) {
     if (FactorCutBy(strategy, axis) >= 0) continue;
     const std::vector<int> factors = FactorsFor(strategy, rule, mesh, axis);
     if (!factors.empty()) strategy = *Moved(strategy, rule, mesh, factors[0], axis);
@@ -47,7 +47,7 @@ Waves::Waves(Assignment& assignment, std::vector<AxisGroup> groups, std::vector<
       offers_(assignment),
       groups_(std::move(groups)),
       seeds_(std::move(seeds)),
-      followed_(groups_.size(), IdVector<OpId, std::optional<Followed>>(facts_.graph->ops.size())) {
+      followed_(groups_.size(), IdVector<ir::OpId, std::optional<Followed>>(facts_.graph->ops.size())) {
   std::sort(seeds_.begin(), seeds_.end(), [&](const Seed& a, const Seed& b) {
     return std::tuple(a.priority, ClassOf(a.op), a.op) < std::tuple(b.priority, ClassOf(b.op), b.op);
   });
@@ -59,18 +59,18 @@ Waves::Waves(Assignment& assignment, std::vector<AxisGroup> groups, std::vector<
   }
 }
 
-bool Waves::IsFree(OpId op) const { return facts_.is_set(op) && !assignment_.fixed(op); }
+bool Waves::IsFree(ir::OpId op) const { return facts_.is_set(op) && !assignment_.fixed(op); }
 
-int Waves::ClassOf(OpId op) const {
+int Waves::ClassOf(ir::OpId op) const {
   if (facts_.roles[op] == Role::kProduct) return 0;
   return facts_.roles[op] == Role::kLight ? 1 : 2;
 }
 
 void Waves::Run() {
-  for (const Op& op : facts_.graph->ops) {
+  for (const ir::Op& op : facts_.graph->ops) {
     if (IsFree(op.id)) assignment_.SetDecided(op.id, false);
   }
-  const auto activate = [&](OpId op, bool active) {
+  const auto activate = [&](ir::OpId op, bool active) {
     assignment_.SetDecided(op, active);
     offers_.SetActive(op, active);
   };
@@ -102,7 +102,7 @@ void Waves::Run() {
 
 // While a wave runs, only ops that its axes cut are decided; the others may still follow.
 void Waves::OpenAll(size_t group) {
-  for (const Op& op : facts_.graph->ops) {
+  for (const ir::Op& op : facts_.graph->ops) {
     if (IsFree(op.id)) assignment_.SetDecided(op.id, CutsBy(assignment_.strategy(op.id), groups_[group]));
   }
 }
@@ -117,8 +117,8 @@ void Waves::Start(size_t group, int op_class, int64_t priority, Level& level) {
   }
 }
 
-void Waves::AddNeighbours(OpId op, size_t group, Level& level) const {
-  for (OpId neighbour : offers_.Neighbours(op)) {
+void Waves::AddNeighbours(ir::OpId op, size_t group, Level& level) const {
+  for (ir::OpId neighbour : offers_.Neighbours(op)) {
     if (!CutsBy(assignment_.strategy(neighbour), groups_[group])) level.insert({ClassOf(neighbour), neighbour});
   }
 }
@@ -133,7 +133,7 @@ void Waves::Flood(size_t group, Level level) {
   }
 }
 
-bool Waves::Reach(OpId op, size_t group) {
+bool Waves::Reach(ir::OpId op, size_t group) {
   std::vector<Candidate> candidates = Candidates(op, group);
   if (candidates.empty()) return false;
   assignment_.SetDecided(op, true);
@@ -149,7 +149,7 @@ bool Waves::Reach(OpId op, size_t group) {
   return true;
 }
 
-void Waves::SetCut(OpId op, size_t group, const Candidate& candidate) {
+void Waves::SetCut(ir::OpId op, size_t group, const Candidate& candidate) {
   assignment_.Apply(std::vector<Change>{{op, candidate.strategy}});
   std::optional<Followed>& followed = followed_[group][op];
   if (!CutsBy(candidate.strategy, groups_[group])) {
@@ -160,13 +160,13 @@ void Waves::SetCut(OpId op, size_t group, const Candidate& candidate) {
   followed = Followed{.pin = from.has_value() ? from->pin : candidate.from, .neighbour = candidate.from};
 }
 
-std::vector<Waves::Candidate> Waves::Candidates(OpId op, size_t group) const {
+std::vector<Waves::Candidate> Waves::Candidates(ir::OpId op, size_t group) const {
   const AxisGroup& axes = groups_[group];
   const std::vector<Offer> offers = offers_.To(op, axes);
-  const Strategy without = WithoutGroup(assignment_.strategy(op), axes);
+  const ir::Strategy without = WithoutGroup(assignment_.strategy(op), axes);
   std::vector<Candidate> candidates;
   for (const Offer& first : offers) {
-    Strategy strategy = TakeOffer(assignment_, op, without, first, axes);
+    ir::Strategy strategy = TakeOffer(assignment_, op, without, first, axes);
     if (!CutsBy(strategy, axes)) continue;
     for (const Offer& other : offers) strategy = TakeOffer(assignment_, op, std::move(strategy), other, axes);
     if (facts_.roles[op] == Role::kProduct) {
@@ -180,14 +180,14 @@ std::vector<Waves::Candidate> Waves::Candidates(OpId op, size_t group) const {
   return candidates;
 }
 
-std::vector<Waves::Candidate> Waves::OtherFactors(OpId op, const Strategy& without, const AxisGroup& group,
-                                                  OpId from) const {
-  const Rule& rule = facts_.rule(op);
-  const Mesh& mesh = assignment_.mesh();
+std::vector<Waves::Candidate> Waves::OtherFactors(ir::OpId op, const ir::Strategy& without, const AxisGroup& group,
+                                                  ir::OpId from) const {
+  const ir::Rule& rule = facts_.rule(op);
+  const ir::Mesh& mesh = assignment_.mesh();
   std::vector<Candidate> candidates;
   for (int factor : FactorsFor(without, rule, mesh, group[0])) {
-    Strategy strategy = without;
-    for (AxisId axis : group) {
+    ir::Strategy strategy = without;
+    for (ir::AxisId axis : group) {
       const std::vector<int> fitting = FactorsFor(strategy, rule, mesh, axis);
       if (std::find(fitting.begin(), fitting.end(), factor) == fitting.end()) break;
       strategy = *Moved(strategy, rule, mesh, factor, axis);
@@ -198,7 +198,8 @@ std::vector<Waves::Candidate> Waves::OtherFactors(OpId op, const Strategy& witho
 }
 
 // The best of `candidates`, which are not empty; `least` becomes what it costs.
-const Waves::Candidate* Waves::Cheapest(OpId op, size_t group, const std::vector<Candidate>& candidates, Cost* least) {
+const Waves::Candidate* Waves::Cheapest(ir::OpId op, size_t group, const std::vector<Candidate>& candidates,
+                                        Cost* least) {
   const bool product = facts_.roles[op] == Role::kProduct;
   const Candidate* best = nullptr;
   int most = 0;
@@ -222,13 +223,13 @@ const Waves::Candidate* Waves::Cheapest(OpId op, size_t group, const std::vector
 
 // What redistributions cost of the values that the op and its gradients make and read. Gradients of parameters do not
 // count, because they are not between neighbours.
-Cost Waves::MovesAround(OpId op) const {
-  std::set<OpId> values = {op};
-  const auto add_inputs = [&](OpId id) {
-    for (OpId input : facts_.op(id).inputs) values.insert(input);
+Cost Waves::MovesAround(ir::OpId op) const {
+  std::set<ir::OpId> values = {op};
+  const auto add_inputs = [&](ir::OpId id) {
+    for (ir::OpId input : facts_.op(id).inputs) values.insert(input);
   };
   add_inputs(op);
-  for (OpId heir : facts_.inheritors[op]) {
+  for (ir::OpId heir : facts_.inheritors[op]) {
     values.insert(heir);
     add_inputs(heir);
     for (const Read& read : facts_.reads[heir]) {
@@ -236,7 +237,7 @@ Cost Waves::MovesAround(OpId op) const {
     }
   }
   Cost total;
-  for (OpId value : values) {
+  for (ir::OpId value : values) {
     if (!facts_.gradient[value]) total = total + assignment_.value_cost(value);
   }
   return total;
@@ -246,14 +247,14 @@ Cost Waves::MovesAround(OpId op) const {
 bool Waves::CutTwins(size_t group, Level& level) {
   const AxisGroup& axes = groups_[group];
   bool any = false;
-  for (const std::vector<OpId>& twins : TwinsIn(facts_)) {
+  for (const std::vector<ir::OpId>& twins : TwinsIn(facts_)) {
     const auto model =
-        std::find_if(twins.begin(), twins.end(), [&](OpId op) { return CutsBy(assignment_.strategy(op), axes); });
+        std::find_if(twins.begin(), twins.end(), [&](ir::OpId op) { return CutsBy(assignment_.strategy(op), axes); });
     if (model == twins.end()) continue;
-    for (OpId twin : twins) {
+    for (ir::OpId twin : twins) {
       if (!IsFree(twin) || CutsBy(assignment_.strategy(twin), axes)) continue;
-      Strategy strategy = assignment_.strategy(twin);
-      for (AxisId axis : axes) {
+      ir::Strategy strategy = assignment_.strategy(twin);
+      for (ir::AxisId axis : axes) {
         const int factor = FactorCutBy(assignment_.strategy(*model), axis);
         if (factor < 0) continue;
         strategy = Moved(strategy, facts_.rule(twin), assignment_.mesh(), factor, axis).value_or(strategy);
@@ -270,7 +271,7 @@ bool Waves::CutTwins(size_t group, Level& level) {
 }
 
 void Waves::LookAgain() {
-  for (const Op& op : facts_.graph->ops) {
+  for (const ir::Op& op : facts_.graph->ops) {
     if (IsFree(op.id)) assignment_.SetDecided(op.id, true);
   }
   std::sort(round_.begin(), round_.end());
@@ -278,14 +279,14 @@ void Waves::LookAgain() {
   bool improved = true;
   for (int sweep = 0; sweep < assignment_.options().tuning.propagation_sweeps && improved; ++sweep) {
     improved = false;
-    for (OpId op : round_) {
+    for (ir::OpId op : round_) {
       for (size_t group = 0; group < groups_.size(); ++group) improved |= Improve(op, group);
     }
   }
   round_.clear();
 }
 
-bool Waves::Improve(OpId op, size_t group) {
+bool Waves::Improve(ir::OpId op, size_t group) {
   if (!CutsBy(assignment_.strategy(op), groups_[group])) return false;
   std::vector<Candidate> candidates = Candidates(op, group);
   if (facts_.roles[op] == Role::kLight) {
@@ -307,4 +308,4 @@ bool Waves::Improve(OpId op, size_t group) {
   return true;
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

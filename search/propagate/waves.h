@@ -18,18 +18,18 @@
 #include "search/assignment/assignment.h"
 #include "search/propagate/offers.h"
 
-namespace cleave {
+namespace cleave::search {
 
 // A pinned op and when it spreads: a lower number first.
 struct Seed {
-  OpId op;
+  ir::OpId op;
   int64_t priority = 0;
 };
 
 // From where an op has its cut by a group of axes.
 struct Followed {
-  OpId pin;        // The pinned op at the beginning.
-  OpId neighbour;  // The last op on the way.
+  ir::OpId pin;        // The pinned op at the beginning.
+  ir::OpId neighbour;  // The last op on the way.
 };
 
 class Waves {
@@ -42,44 +42,45 @@ class Waves {
 
   const std::vector<AxisGroup>& groups() const { return groups_; }
   // By group; nullopt where no wave of the group cut the op. A pinned op follows itself.
-  std::optional<Followed> followed(OpId op, size_t group) const { return followed_[group][op]; }
+  std::optional<Followed> followed(ir::OpId op, size_t group) const { return followed_[group][op]; }
 
  private:
   struct Candidate {
-    Strategy strategy;
-    OpId from;
+    ir::Strategy strategy;
+    ir::OpId from;
   };
-  using Level = std::set<std::pair<int, OpId>>;  // By the class of the op, products first.
+  using Level = std::set<std::pair<int, ir::OpId>>;  // By the class of the op, products first.
 
   void OpenAll(size_t group);
   void Start(size_t group, int op_class, int64_t priority, Level& level);
   void Flood(size_t group, Level level);
-  void AddNeighbours(OpId op, size_t group, Level& level) const;
-  bool Reach(OpId op, size_t group);
+  void AddNeighbours(ir::OpId op, size_t group, Level& level) const;
+  bool Reach(ir::OpId op, size_t group);
   bool CutTwins(size_t group, Level& level);
   void LookAgain();
-  bool Improve(OpId op, size_t group);
-  void SetCut(OpId op, size_t group, const Candidate& candidate);
+  bool Improve(ir::OpId op, size_t group);
+  void SetCut(ir::OpId op, size_t group, const Candidate& candidate);
 
-  std::vector<Candidate> Candidates(OpId op, size_t group) const;
-  std::vector<Candidate> OtherFactors(OpId op, const Strategy& without, const AxisGroup& group, OpId from) const;
-  const Candidate* Cheapest(OpId op, size_t group, const std::vector<Candidate>& candidates, Cost* least);
-  Cost MovesAround(OpId op) const;
-  bool IsFree(OpId op) const;
-  int ClassOf(OpId op) const;
+  std::vector<Candidate> Candidates(ir::OpId op, size_t group) const;
+  std::vector<Candidate> OtherFactors(ir::OpId op, const ir::Strategy& without, const AxisGroup& group,
+                                      ir::OpId from) const;
+  const Candidate* Cheapest(ir::OpId op, size_t group, const std::vector<Candidate>& candidates, Cost* least);
+  Cost MovesAround(ir::OpId op) const;
+  bool IsFree(ir::OpId op) const;
+  int ClassOf(ir::OpId op) const;
 
   Assignment& assignment_;
   const GraphFacts& facts_;
   Offers offers_;
   std::vector<AxisGroup> groups_;
-  std::vector<Seed> seeds_;                                        // By priority, then class, then id.
-  std::vector<IdVector<OpId, std::optional<Followed>>> followed_;  // By group.
-  std::vector<OpId> round_;                                        // Ops that the present round cut first.
+  std::vector<Seed> seeds_;                                            // By priority, then class, then id.
+  std::vector<IdVector<ir::OpId, std::optional<Followed>>> followed_;  // By group.
+  std::vector<ir::OpId> round_;                                        // Ops that the present round cut first.
 };
 
 // The axes of `group` that `strategy` does not use, each on the first factor of `rule` that has elements for it.
-Strategy WithRestPlaced(Strategy strategy, const Rule& rule, const Mesh& mesh, const AxisGroup& group);
+ir::Strategy WithRestPlaced(ir::Strategy strategy, const ir::Rule& rule, const ir::Mesh& mesh, const AxisGroup& group);
 
-}  // namespace cleave
+}  // namespace cleave::search
 
 #endif  // CLEAVE_SEARCH_PROPAGATE_WAVES_H_

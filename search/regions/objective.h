@@ -13,14 +13,15 @@
 #include "search/assignment/assignment.h"
 #include "search/cost/facts.h"
 
-namespace cleave {
+namespace cleave::search {
 
 // "compute_to_communication"
-absl::string_view ObjectiveName(Objective objective);
+absl::string_view ObjectiveName(ir::Objective objective);
 
 // `options`, which are those of `speed`, with what a search under `objective` pays. `facts` and `mesh` outlive it.
-AssignmentOptions PaidUnder(Objective objective, const GraphFacts& facts, const Mesh& mesh, AssignmentOptions options);
+AssignmentOptions PaidUnder(ir::Objective objective, const GraphFacts& facts, const ir::Mesh& mesh,
+                            AssignmentOptions options);
 
-}  // namespace cleave
+}  // namespace cleave::search
 
 #endif  // CLEAVE_SEARCH_REGIONS_OBJECTIVE_H_

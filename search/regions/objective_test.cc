@@ -16,68 +16,68 @@
 #include "search/testing/models.h"
 #include "search/testing/small_graphs.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 using testing::Gpt;
 using testing::Mlp;
 using testing::RandomSmallGraph;
 
-constexpr std::array<Objective, 3> kObjectives = {Objective::kSpeed, Objective::kMemory,
-                                                  Objective::kComputeToCommunication};
+constexpr std::array<ir::Objective, 3> kObjectives = {ir::Objective::kSpeed, ir::Objective::kMemory,
+                                                      ir::Objective::kComputeToCommunication};
 
-Plan Found(const Graph& graph, const Cluster& cluster, Objective objective, SearchAlgorithm algorithm) {
+ir::Plan Found(const ir::Graph& graph, const Cluster& cluster, ir::Objective objective, ir::SearchAlgorithm algorithm) {
   Diagnostics diagnostics;
-  const std::optional<Plan> plan =
+  const std::optional<ir::Plan> plan =
       Search(graph, cluster, {}, {.algorithm = algorithm, .objective = objective, .dataset = {}}, diagnostics);
   EXPECT_TRUE(plan.has_value());
-  return plan.value_or(Plan{});
+  return plan.value_or(ir::Plan{});
 }
 
 // The price of a plan in what a search under `objective` pays.
-double PriceOf(const Graph& graph, const Plan& plan, Objective objective) {
+double PriceOf(const ir::Graph& graph, const ir::Plan& plan, ir::Objective objective) {
   const GraphFacts facts = FactsOf(graph);
   Assignment assignment(facts, plan.mesh, PaidUnder(objective, facts, plan.mesh, {.dataset = {}}), {});
   std::vector<Change> changes;
-  for (const Op& op : graph.ops) {
+  for (const ir::Op& op : graph.ops) {
     if (facts.is_set(op.id)) changes.push_back({op.id, plan.ops[op.id].strategy});
   }
   assignment.Apply(changes);
   return assignment.cost().price;
 }
 
-double BestPrice(const Graph& graph, const Mesh& mesh, Objective objective) {
+double BestPrice(const ir::Graph& graph, const ir::Mesh& mesh, ir::Objective objective) {
   const GraphFacts facts = FactsOf(graph);
   Assignment assignment(facts, mesh, PaidUnder(objective, facts, mesh, {.dataset = {}}), {});
   // What ops keep is not settled stage by stage: all plans are priced.
-  const std::optional<BestPlan> best = TryAllPlans(assignment, {.prune = objective != Objective::kMemory});
+  const std::optional<BestPlan> best = TryAllPlans(assignment, {.prune = objective != ir::Objective::kMemory});
   EXPECT_TRUE(best.has_value());
   return best->cost.price;
 }
 
-double HeldBytesOf(const Graph& graph, const Plan& plan) {
+double HeldBytesOf(const ir::Graph& graph, const ir::Plan& plan) {
   const GraphFacts facts = FactsOf(graph);
   double held = 0;
-  for (const Op& op : graph.ops) held += HeldBytes(facts, plan.mesh, op.id, plan.ops[op.id].strategy);
+  for (const ir::Op& op : graph.ops) held += HeldBytes(facts, plan.mesh, op.id, plan.ops[op.id].strategy);
   return held;
 }
 
-class ObjectiveTest : public ::testing::TestWithParam<Objective> {};
+class ObjectiveTest : public ::testing::TestWithParam<ir::Objective> {};
 
 TEST_P(ObjectiveTest, NoPlanOfASmallGraphIsBetter) {
   constexpr uint64_t kGraphs = 40;
-  const Objective objective = GetParam();
+  const ir::Objective objective = GetParam();
   uint64_t best_of_sapp = 0;
-  for (uint64_t seed = TestSeed(); seed < TestSeed() + kGraphs; ++seed) {
-    const Graph graph = RandomSmallGraph(seed, {.most_products = 2, .most_light_ops = 1});
+  for (uint64_t seed = ir::TestSeed(); seed < ir::TestSeed() + kGraphs; ++seed) {
+    const ir::Graph graph = RandomSmallGraph(seed, {.most_products = 2, .most_light_ops = 1});
     const Cluster cluster = CpuCluster(2 + static_cast<int64_t>(seed % 2));
-    const Plan exact = Found(graph, cluster, objective, SearchAlgorithm::kExact);
+    const ir::Plan exact = Found(graph, cluster, objective, ir::SearchAlgorithm::kExact);
     const double best = BestPrice(graph, exact.mesh, objective);
     const double rounding = 1e-6 * (1 + best);
     EXPECT_NEAR(PriceOf(graph, exact, objective), best, rounding)
         << "seed " << seed << " under " << ObjectiveName(objective) << "\n"
-        << GraphText(graph);
-    const double sapp = PriceOf(graph, Found(graph, cluster, objective, SearchAlgorithm::kSapp), objective);
+        << ir::GraphText(graph);
+    const double sapp = PriceOf(graph, Found(graph, cluster, objective, ir::SearchAlgorithm::kSapp), objective);
     EXPECT_GE(sapp, best - rounding) << "no plan is better than the best: seed " << seed;
     if (sapp <= best + rounding) ++best_of_sapp;
   }
@@ -91,20 +91,20 @@ INSTANTIATE_TEST_SUITE_P(Objectives, ObjectiveTest, ::testing::ValuesIn(kObjecti
 // they cost more than what columns and contracted dimensions exchange. Least is kept where every activation is cut
 // too, whatever that sends.
 TEST(ObjectivesTest, ThreeObjectivesThreePlans) {
-  const Graph graph = Gpt({.batch = 8, .layers = 1});
-  std::map<Objective, Plan> plans;
-  for (Objective objective : kObjectives) {
-    plans[objective] = Found(graph, CpuCluster(4), objective, SearchAlgorithm::kSapp);
+  const ir::Graph graph = Gpt({.batch = 8, .layers = 1});
+  std::map<ir::Objective, ir::Plan> plans;
+  for (ir::Objective objective : kObjectives) {
+    plans[objective] = Found(graph, CpuCluster(4), objective, ir::SearchAlgorithm::kSapp);
     EXPECT_EQ(plans[objective].search.objective, ObjectiveName(objective));
   }
-  const auto measured = [&](Objective measure, Objective plan) {
-    return measure == Objective::kMemory ? HeldBytesOf(graph, plans[plan]) : PriceOf(graph, plans[plan], measure);
+  const auto measured = [&](ir::Objective measure, ir::Objective plan) {
+    return measure == ir::Objective::kMemory ? HeldBytesOf(graph, plans[plan]) : PriceOf(graph, plans[plan], measure);
   };
   // By measure, of the plans for speed, memory and compute_to_communication. docs/search.md shows them.
-  const std::map<Objective, std::array<double, 3>> expected = {
-      {Objective::kSpeed, {35635.2, 431104, 165478.4}},
-      {Objective::kMemory, {1310720, 585728, 827904}},
-      {Objective::kComputeToCommunication, {356352, 431104, 272384}}};
+  const std::map<ir::Objective, std::array<double, 3>> expected = {
+      {ir::Objective::kSpeed, {35635.2, 431104, 165478.4}},
+      {ir::Objective::kMemory, {1310720, 585728, 827904}},
+      {ir::Objective::kComputeToCommunication, {356352, 431104, 272384}}};
   for (const auto& [measure, numbers] : expected) {
     for (size_t i = 0; i < kObjectives.size(); ++i) {
       EXPECT_NEAR(measured(measure, kObjectives[i]), numbers[i], 1)
@@ -119,37 +119,37 @@ TEST(ObjectivesTest, LinksCountAlikeInComputeToCommunication) {
   const Cluster hosts = {.name = "hosts",
                          .links = {{.name = "network", .count = 2, .bytes_per_second = 1e9, .latency = Seconds(1e-5)},
                                    {.name = "host", .count = 2, .bytes_per_second = 1e10, .latency = Seconds(5e-6)}}};
-  const Graph graph = Mlp(64, {64, 64});
-  const Mesh mesh = MeshOfCluster(hosts);
-  ASSERT_NE(mesh.axis(AxisId(0)).weight, mesh.axis(AxisId(1)).weight);
+  const ir::Graph graph = Mlp(64, {64, 64});
+  const ir::Mesh mesh = MeshOfCluster(hosts);
+  ASSERT_NE(mesh.axis(ir::AxisId(0)).weight, mesh.axis(ir::AxisId(1)).weight);
   const GraphFacts facts = FactsOf(graph);
-  const OpId product = *graph.Find("h0");
+  const ir::OpId product = *graph.Find("h0");
   // The contracted dimension cut: the partial sums are put together over either axis.
-  const auto price = [&](Objective objective, AxisId axis) {
+  const auto price = [&](ir::Objective objective, ir::AxisId axis) {
     Assignment assignment(facts, mesh, PaidUnder(objective, facts, mesh, {.dataset = {}}), {});
-    const Strategy cut = *WithFactorCut(Strategy::Replicated(facts.rule(product)), facts.rule(product), mesh,
-                                        /*factor=*/1, axis, {});
+    const ir::Strategy cut = *WithFactorCut(ir::Strategy::Replicated(facts.rule(product)), facts.rule(product), mesh,
+                                            /*factor=*/1, axis, {});
     assignment.Apply(std::vector<Change>{{product, cut}});
     return assignment.cost().price;
   };
-  const Objective even = Objective::kComputeToCommunication;
-  EXPECT_GT(price(Objective::kSpeed, AxisId(0)), price(Objective::kSpeed, AxisId(1)));
-  EXPECT_GT(price(even, AxisId(0)), 0);
-  EXPECT_NEAR(price(even, AxisId(0)), price(even, AxisId(1)), 1e-6);
+  const ir::Objective even = ir::Objective::kComputeToCommunication;
+  EXPECT_GT(price(ir::Objective::kSpeed, ir::AxisId(0)), price(ir::Objective::kSpeed, ir::AxisId(1)));
+  EXPECT_GT(price(even, ir::AxisId(0)), 0);
+  EXPECT_NEAR(price(even, ir::AxisId(0)), price(even, ir::AxisId(1)), 1e-6);
 }
 
 TEST(ObjectivesTest, AByteKeptOutweighsTheBytesSentForIt) {
-  const Graph graph = Mlp(64, {256, 256, 256, 256});
+  const ir::Graph graph = Mlp(64, {256, 256, 256, 256});
   const GraphFacts facts = FactsOf(graph);
-  const Mesh mesh = Mesh::OfDevices(4);
+  const ir::Mesh mesh = ir::Mesh::OfDevices(4);
   const AssignmentOptions plain{.dataset = {}};
-  Assignment by_memory(facts, mesh, PaidUnder(Objective::kMemory, facts, mesh, plain), {});
+  Assignment by_memory(facts, mesh, PaidUnder(ir::Objective::kMemory, facts, mesh, plain), {});
   Assignment by_speed(facts, mesh, plain, {});
   double held = 0;
-  for (const Op& op : graph.ops) held += HeldBytes(facts, mesh, op.id, by_speed.strategy(op.id));
+  for (const ir::Op& op : graph.ops) held += HeldBytes(facts, mesh, op.id, by_speed.strategy(op.id));
   EXPECT_NEAR(by_memory.cost().price, by_speed.cost().price + plain.tuning.sent_per_kept * held,
               1e-6 * by_memory.cost().price);
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::search

@@ -8,14 +8,14 @@
 #include "absl/strings/str_replace.h"
 #include "search/regions/objective.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 // The region of each op; -1 outside of all.
-IdVector<OpId, int> RegionOfEach(const GraphFacts& facts, const std::vector<Region>& regions) {
-  IdVector<OpId, int> region_of(facts.graph->ops.size(), -1);
+IdVector<ir::OpId, int> RegionOfEach(const GraphFacts& facts, const std::vector<ir::Region>& regions) {
+  IdVector<ir::OpId, int> region_of(facts.graph->ops.size(), -1);
   for (size_t region = 0; region < regions.size(); ++region) {
-    for (OpId op : regions[region].ops) region_of[op] = static_cast<int>(region);
+    for (ir::OpId op : regions[region].ops) region_of[op] = static_cast<int>(region);
   }
   return region_of;
 }
@@ -33,7 +33,7 @@ class RegionSearch {
                                .spread = PinsOf(region)};
       if (!Take(decide(step), region)) return std::nullopt;
     }
-    if (task_.outside == Outside::kSearch) {
+    if (task_.outside == ir::Outside::kSearch) {
       const OpDemands regions = WithDecided(task_.demands);
       if (!Take(decide({.objective = task_.objective, .held = regions, .spread = regions}), -1)) return std::nullopt;
     }
@@ -44,16 +44,16 @@ class RegionSearch {
   // `dataset` says.
   OpDemands Outside() const {
     OpDemands held = task_.demands;
-    for (OpId op : facts_.set_ops) {
+    for (ir::OpId op : facts_.set_ops) {
       if (region_of_[op] < 0) HoldReplicated(op, held);
     }
     return held;
   }
 
  private:
-  void HoldReplicated(OpId op, OpDemands& held) const {
+  void HoldReplicated(ir::OpId op, OpDemands& held) const {
     OpDemand& demand = held[op];
-    if (!demand.strategy.has_value()) demand.strategy = Strategy::Replicated(facts_.rule(op));
+    if (!demand.strategy.has_value()) demand.strategy = ir::Strategy::Replicated(facts_.rule(op));
   }
 
   OpDemands WithDecided(OpDemands held) const {
@@ -64,7 +64,7 @@ class RegionSearch {
   // Everything but the region's own ops: as it was decided, else replicated.
   OpDemands AllBut(int region) const {
     OpDemands held = WithDecided(task_.demands);
-    for (OpId op : facts_.set_ops) {
+    for (ir::OpId op : facts_.set_ops) {
       if (region_of_[op] != region) HoldReplicated(op, held);
     }
     return held;
@@ -74,7 +74,7 @@ class RegionSearch {
   OpDemands PinsOf(int region) const {
     OpDemands pins;
     for (const auto& [op, demand] : task_.demands) {
-      const bool is_source = facts_.classes[op] == OpClass::kSource;
+      const bool is_source = facts_.classes[op] == ir::OpClass::kSource;
       if (is_source || region_of_[op] == region) pins.emplace(op, demand);
     }
     return pins;
@@ -97,8 +97,8 @@ class RegionSearch {
 
   const RegionTask& task_;
   const GraphFacts& facts_;
-  const IdVector<OpId, int> region_of_;
-  std::map<OpId, Strategy> decided_;
+  const IdVector<ir::OpId, int> region_of_;
+  std::map<ir::OpId, ir::Strategy> decided_;
 };
 
 }  // namespace
@@ -108,37 +108,37 @@ std::optional<RegionDecisions> DecideRegions(const RegionTask& task, const Decid
 }
 
 OpDemands HeldDemands(const RegionTask& task) {
-  return task.outside == Outside::kReplicate ? RegionSearch(task).Outside() : task.demands;
+  return task.outside == ir::Outside::kReplicate ? RegionSearch(task).Outside() : task.demands;
 }
 
-std::map<OpId, std::string> ReasonsOutside(const RegionTask& task) {
-  std::map<OpId, std::string> reasons;
+std::map<ir::OpId, std::string> ReasonsOutside(const RegionTask& task) {
+  std::map<ir::OpId, std::string> reasons;
   for (const auto& [op, demand] : HeldDemands(task)) {
     if (task.demands.count(op) == 0) reasons.emplace(op, "outside of regions ops are replicated");
   }
   return reasons;
 }
 
-void NameRegions(const Pins& pins, IdVector<OpId, OpPlan>& ops) {
-  for (const Region& region : pins.regions) {
-    for (const Pin& pin : pins.pins) {
+void NameRegions(const ir::Pins& pins, IdVector<ir::OpId, ir::OpPlan>& ops) {
+  for (const ir::Region& region : pins.regions) {
+    for (const ir::Pin& pin : pins.pins) {
       std::string& reason = ops[pin.op].reason;
       if (pin.span == region.span)
         reason = absl::StrReplaceAll(reason, {{"pinned by the user", "as `out` is by default"}});
     }
     const std::string inside =
         absl::StrCat("inside region `", region.name, "` (objective ", ObjectiveName(region.objective), "): ");
-    for (OpId op : region.ops) ops[op].reason = absl::StrCat(inside, ops[op].reason);
+    for (ir::OpId op : region.ops) ops[op].reason = absl::StrCat(inside, ops[op].reason);
   }
 }
 
-std::string ObjectivesText(const std::vector<Region>& regions) {
+std::string ObjectivesText(const std::vector<ir::Region>& regions) {
   std::vector<absl::string_view> names;
-  for (const Region& region : regions) {
+  for (const ir::Region& region : regions) {
     const absl::string_view name = ObjectiveName(region.objective);
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }
   return absl::StrJoin(names, ", ");
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

@@ -18,11 +18,11 @@
 #include "search/assignment/assignment.h"
 #include "search/cost/facts.h"
 
-namespace cleave {
+namespace cleave::search {
 
 // What is decided at once: the ops that `held` leaves open.
 struct RegionStep {
-  Objective objective = Objective::kSpeed;
+  ir::Objective objective = ir::Objective::kSpeed;
   OpDemands held;
   OpDemands spread;  // Where propagation starts: the pins of the region, or all that is decided.
 };
@@ -33,9 +33,9 @@ using DecideStep = std::function<std::optional<std::vector<Change>>(const Region
 struct RegionTask {
   const GraphFacts& facts;
   const OpDemands& demands;  // Of `pins`.
-  const Pins& pins;          // With regions.
-  Outside outside = Outside::kReplicate;
-  Objective objective = Objective::kSpeed;  // Outside of regions.
+  const ir::Pins& pins;      // With regions.
+  ir::Outside outside = ir::Outside::kReplicate;
+  ir::Objective objective = ir::Objective::kSpeed;  // Outside of regions.
 };
 
 struct RegionDecisions {
@@ -49,14 +49,14 @@ std::optional<RegionDecisions> DecideRegions(const RegionTask& task, const Decid
 OpDemands HeldDemands(const RegionTask& task);
 
 // For each op that runs replicated because it is outside of all regions, and that has no pin of its own: the reason.
-std::map<OpId, std::string> ReasonsOutside(const RegionTask& task);
+std::map<ir::OpId, std::string> ReasonsOutside(const RegionTask& task);
 
 // Puts "inside region `y` (objective memory): " before the reasons of a region's ops.
-void NameRegions(const Pins& pins, IdVector<OpId, OpPlan>& ops);
+void NameRegions(const ir::Pins& pins, IdVector<ir::OpId, ir::OpPlan>& ops);
 
 // The objectives of the regions, in their order, each once: "memory, speed".
-std::string ObjectivesText(const std::vector<Region>& regions);
+std::string ObjectivesText(const std::vector<ir::Region>& regions);
 
-}  // namespace cleave
+}  // namespace cleave::search
 
 #endif  // CLEAVE_SEARCH_REGIONS_REGIONS_H_

@@ -15,14 +15,14 @@
 #include "search/memory/memory.h"
 #include "search/search.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 constexpr int64_t kBatch = 64;
 constexpr int64_t kWidth = 256;
 
-CountsPin Counts(std::vector<int64_t> numbers) {
-  std::vector<Placed<int64_t>> counts;
+ir::CountsPin Counts(std::vector<int64_t> numbers) {
+  std::vector<ir::Placed<int64_t>> counts;
   for (int64_t number : numbers) counts.push_back({number, {}});
   return counts;
 }
@@ -31,49 +31,54 @@ CountsPin Counts(std::vector<int64_t> numbers) {
 class Model {
  public:
   Model() {
-    const OpId x = Add(
-        OpKind::kInput, {},
-        {{attribute::kDType, DType::kF32}, {attribute::kShape, Shape{kBatch, kWidth}}, {attribute::kData, "x"}}, "x");
-    const OpId target = Add(
-        OpKind::kInput, {},
-        {{attribute::kDType, DType::kF32}, {attribute::kShape, Shape{kBatch, kWidth}}, {attribute::kData, "t"}}, "t");
-    const OpId head = Product(x, "head");
-    const OpId first = Block(head, "y");
-    const OpId second = Block(first, "z");
-    builder_.mutable_graph().loss = Add(OpKind::kMse, {Product(second, "tail"), target}, {}, "loss");
-    graph_ = *Differentiate(std::move(builder_).Build(), {.kind = Optimizer::Kind::kMomentum, .learning_rate = {}});
+    const ir::OpId x = Add(ir::OpKind::kInput, {},
+                           {{ir::attribute::kDType, ir::DType::kF32},
+                            {ir::attribute::kShape, ir::Shape{kBatch, kWidth}},
+                            {ir::attribute::kData, "x"}},
+                           "x");
+    const ir::OpId target = Add(ir::OpKind::kInput, {},
+                                {{ir::attribute::kDType, ir::DType::kF32},
+                                 {ir::attribute::kShape, ir::Shape{kBatch, kWidth}},
+                                 {ir::attribute::kData, "t"}},
+                                "t");
+    const ir::OpId head = Product(x, "head");
+    const ir::OpId first = Block(head, "y");
+    const ir::OpId second = Block(first, "z");
+    builder_.mutable_graph().loss = Add(ir::OpKind::kMse, {Product(second, "tail"), target}, {}, "loss");
+    graph_ =
+        *ir::Differentiate(std::move(builder_).Build(), {.kind = ir::Optimizer::Kind::kMomentum, .learning_rate = {}});
   }
 
-  const Graph& graph() const { return graph_; }
-  Pins& pins() { return pins_; }
-  OpId op(const std::string& name) const { return *graph_.Find(name); }
+  const ir::Graph& graph() const { return graph_; }
+  ir::Pins& pins() { return pins_; }
+  ir::OpId op(const std::string& name) const { return *graph_.Find(name); }
 
   void PinInput(const std::string& name, std::vector<int64_t> counts) {
-    pins_.pins.push_back({op(name), ShardPin{.in = {Counts(std::move(counts))}, .out = std::nullopt}, {}});
+    pins_.pins.push_back({op(name), ir::ShardPin{.in = {Counts(std::move(counts))}, .out = std::nullopt}, {}});
   }
 
-  std::optional<Plan> TryFind(const SearchOptions& options) {
+  std::optional<ir::Plan> TryFind(const SearchOptions& options) {
     diagnostics_ = Diagnostics();
     return Search(graph_, CpuCluster(8), pins_, options, diagnostics_);
   }
 
-  Plan Found(const SearchOptions& options) {
-    const std::optional<Plan> plan = TryFind(options);
+  ir::Plan Found(const SearchOptions& options) {
+    const std::optional<ir::Plan> plan = TryFind(options);
     EXPECT_TRUE(plan.has_value()) << (diagnostics_.items().empty() ? "" : diagnostics_.items()[0].message);
     if (!plan.has_value()) return {};
-    EXPECT_EQ(VerifyPlan(graph_, *plan), std::vector<std::string>());
+    EXPECT_EQ(ir::VerifyPlan(graph_, *plan), std::vector<std::string>());
     return *plan;
   }
 
-  bool IsCut(const Plan& plan, const std::string& name) const {
-    return !(plan.ops[op(name)].strategy == Strategy::Replicated(RuleOf(graph_, graph_.op(op(name)))));
+  bool IsCut(const ir::Plan& plan, const std::string& name) const {
+    return !(plan.ops[op(name)].strategy == ir::Strategy::Replicated(ir::RuleOf(graph_, graph_.op(op(name)))));
   }
 
   // What a rank keeps because of the ops and parameters below `path`.
-  double HeldBelow(const Plan& plan, const std::string& path) const {
+  double HeldBelow(const ir::Plan& plan, const std::string& path) const {
     const GraphFacts facts = FactsOf(graph_);
     double held = 0;
-    for (const Op& each : graph_.ops) {
+    for (const ir::Op& each : graph_.ops) {
       if (absl::StartsWith(each.name, path)) held += HeldBytes(facts, plan.mesh, each.id, plan.ops[each.id].strategy);
     }
     return held;
@@ -82,52 +87,52 @@ class Model {
   const Diagnostics& diagnostics() const { return diagnostics_; }
 
  private:
-  OpId Add(OpKind kind, std::vector<OpId> inputs, Attributes attributes, const std::string& name) {
+  ir::OpId Add(ir::OpKind kind, std::vector<ir::OpId> inputs, ir::Attributes attributes, const std::string& name) {
     return builder_.Add(kind, std::move(inputs), {std::move(attributes)}, name);
   }
 
-  OpId Product(OpId x, const std::string& name) {
-    const OpId weight = Add(OpKind::kParameter, {},
-                            {{attribute::kShape, Shape{kWidth, kWidth}},
-                             {attribute::kInit, "constant"},
-                             {attribute::kFirst, 0.5},
-                             {attribute::kSecond, 0.0}},
-                            absl::StrCat(name, ".weight"));
-    return Add(OpKind::kMatmul, {x, weight}, {}, name);
+  ir::OpId Product(ir::OpId x, const std::string& name) {
+    const ir::OpId weight = Add(ir::OpKind::kParameter, {},
+                                {{ir::attribute::kShape, ir::Shape{kWidth, kWidth}},
+                                 {ir::attribute::kInit, "constant"},
+                                 {ir::attribute::kFirst, 0.5},
+                                 {ir::attribute::kSecond, 0.0}},
+                                absl::StrCat(name, ".weight"));
+    return Add(ir::OpKind::kMatmul, {x, weight}, {}, name);
   }
 
-  OpId Block(OpId x, const std::string& path) {
-    Region region{.name = path, .ops = {}, .objective = Objective::kSpeed, .span = {}};
-    const auto keep = [&](OpId op) {
+  ir::OpId Block(ir::OpId x, const std::string& path) {
+    ir::Region region{.name = path, .ops = {}, .objective = ir::Objective::kSpeed, .span = {}};
+    const auto keep = [&](ir::OpId op) {
       region.ops.push_back(op);
       return op;
     };
-    const OpId in = keep(Add(OpKind::kIdentity, {x}, {}, path + ".in_0"));
-    const OpId up = keep(Product(in, path + ".up"));
-    const OpId middle = keep(Add(OpKind::kRelu, {up}, {}, path + ".relu"));
-    const OpId down = keep(Product(middle, path + ".down"));
-    const OpId out = keep(Add(OpKind::kIdentity, {down}, {}, path + ".out"));
+    const ir::OpId in = keep(Add(ir::OpKind::kIdentity, {x}, {}, path + ".in_0"));
+    const ir::OpId up = keep(Product(in, path + ".up"));
+    const ir::OpId middle = keep(Add(ir::OpKind::kRelu, {up}, {}, path + ".relu"));
+    const ir::OpId down = keep(Product(middle, path + ".down"));
+    const ir::OpId out = keep(Add(ir::OpKind::kIdentity, {down}, {}, path + ".out"));
     pins_.regions.push_back(std::move(region));
     return out;
   }
 
-  GraphBuilder builder_;
-  Graph graph_;
-  Pins pins_;
+  ir::GraphBuilder builder_;
+  ir::Graph graph_;
+  ir::Pins pins_;
   Diagnostics diagnostics_;
 };
 
 TEST(RegionSearchTest, OutsideOpsAreReplicatedInsideOnesAreCut) {
   Model model;
-  const Plan plan = model.Found({});
+  const ir::Plan plan = model.Found({});
   for (const char* name : {"head", "tail", "loss"}) {
     EXPECT_FALSE(model.IsCut(plan, name)) << name;
-    EXPECT_EQ(plan.ops[model.op(name)].decided_by, DecidedBy::kFallback) << name;
+    EXPECT_EQ(plan.ops[model.op(name)].decided_by, ir::DecidedBy::kFallback) << name;
     EXPECT_EQ(plan.ops[model.op(name)].reason, "outside of regions ops are replicated");
   }
   for (const char* name : {"y.up", "y.down", "z.up", "z.down"}) {
     EXPECT_TRUE(model.IsCut(plan, name)) << name;
-    EXPECT_EQ(plan.ops[model.op(name)].decided_by, DecidedBy::kSearch) << name;
+    EXPECT_EQ(plan.ops[model.op(name)].decided_by, ir::DecidedBy::kSearch) << name;
   }
   EXPECT_TRUE(absl::StartsWith(plan.ops[model.op("y.up")].reason, "inside region `y` (objective speed): causes "))
       << plan.ops[model.op("y.up")].reason;
@@ -138,28 +143,29 @@ TEST(RegionSearchTest, OutsideOpsAreReplicatedInsideOnesAreCut) {
 
 TEST(RegionSearchTest, OutsideMayBeSearched) {
   Model model;
-  const Plan plan = model.Found({.outside = Outside::kSearch, .dataset = {}});
+  const ir::Plan plan = model.Found({.outside = ir::Outside::kSearch, .dataset = {}});
   for (const char* name : {"head", "tail"}) {
     EXPECT_TRUE(model.IsCut(plan, name)) << name;
-    EXPECT_EQ(plan.ops[model.op(name)].decided_by, DecidedBy::kSearch) << name;
+    EXPECT_EQ(plan.ops[model.op(name)].decided_by, ir::DecidedBy::kSearch) << name;
     EXPECT_FALSE(absl::StrContains(plan.ops[model.op(name)].reason, "region"));
   }
 }
 
 TEST(RegionSearchTest, PinsOfTheBorderAreKept) {
-  for (const SearchAlgorithm algorithm : {SearchAlgorithm::kSapp, SearchAlgorithm::kExact, SearchAlgorithm::kPropagate,
-                                          SearchAlgorithm::kDataParallel, SearchAlgorithm::kReplicate}) {
+  for (const ir::SearchAlgorithm algorithm :
+       {ir::SearchAlgorithm::kSapp, ir::SearchAlgorithm::kExact, ir::SearchAlgorithm::kPropagate,
+        ir::SearchAlgorithm::kDataParallel, ir::SearchAlgorithm::kReplicate}) {
     Model model;
     model.PinInput("y.in_0", {4, 2});
-    model.pins().pins.push_back({model.op("y.out"), DataParallelPin(), {}});
-    model.pins().pins.push_back({model.op("z.out"), ReplicatePin(), {}});
-    model.pins().pins.push_back({model.op("y.up.weight"), ShardPin{.in = {}, .out = Counts({2, 4})}, {}});
-    const Plan plan = model.Found({.algorithm = algorithm, .dataset = {}});
+    model.pins().pins.push_back({model.op("y.out"), ir::DataParallelPin(), {}});
+    model.pins().pins.push_back({model.op("z.out"), ir::ReplicatePin(), {}});
+    model.pins().pins.push_back({model.op("y.up.weight"), ir::ShardPin{.in = {}, .out = Counts({2, 4})}, {}});
+    const ir::Plan plan = model.Found({.algorithm = algorithm, .dataset = {}});
     const auto slices = [&](const std::string& name) {
-      const Op& op = model.graph().op(model.op(name));
-      const Layout layout = OutputLayout(plan.ops[op.id].strategy, RuleOf(model.graph(), op));
+      const ir::Op& op = model.graph().op(model.op(name));
+      const ir::Layout layout = ir::OutputLayout(plan.ops[op.id].strategy, ir::RuleOf(model.graph(), op));
       std::vector<int64_t> counts;
-      for (const std::vector<AxisId>& axes : layout.dimensions) counts.push_back(plan.mesh.Size(axes));
+      for (const std::vector<ir::AxisId>& axes : layout.dimensions) counts.push_back(plan.mesh.Size(axes));
       return counts;
     };
     using Slices = std::vector<int64_t>;
@@ -167,16 +173,16 @@ TEST(RegionSearchTest, PinsOfTheBorderAreKept) {
     EXPECT_EQ(slices("y.out"), (Slices{8, 1})) << AlgorithmName(algorithm);
     EXPECT_EQ(slices("z.out"), (Slices{1, 1})) << AlgorithmName(algorithm);
     EXPECT_EQ(slices("y.up.weight"), (Slices{2, 4})) << AlgorithmName(algorithm);
-    EXPECT_EQ(plan.ops[model.op("y.in_0")].decided_by, DecidedBy::kPin);
+    EXPECT_EQ(plan.ops[model.op("y.in_0")].decided_by, ir::DecidedBy::kPin);
     EXPECT_FALSE(model.IsCut(plan, "head")) << AlgorithmName(algorithm);
   }
 }
 
 TEST(RegionSearchTest, EachRegionHasItsOwnObjective) {
   Model speed, mixed;
-  mixed.pins().regions[1].objective = Objective::kMemory;
-  const Plan fast = speed.Found({});
-  const Plan plan = mixed.Found({});
+  mixed.pins().regions[1].objective = ir::Objective::kMemory;
+  const ir::Plan fast = speed.Found({});
+  const ir::Plan plan = mixed.Found({});
   EXPECT_EQ(plan.search.objective, "speed, memory");
   EXPECT_EQ(mixed.HeldBelow(plan, "y."), speed.HeldBelow(fast, "y."));
   EXPECT_LT(mixed.HeldBelow(plan, "z."), speed.HeldBelow(fast, "z."));
@@ -187,10 +193,10 @@ TEST(RegionSearchTest, EachRegionHasItsOwnObjective) {
 TEST(RegionSearchTest, PropagationFollowsThePinsOfItsRegion) {
   Model model;
   model.PinInput("y.in_0", {8, 1});
-  model.pins().pins.push_back({model.op("z.out"), ReplicatePin(), {}});
-  const Plan plan = model.Found({.algorithm = SearchAlgorithm::kPropagate, .dataset = {}});
+  model.pins().pins.push_back({model.op("z.out"), ir::ReplicatePin(), {}});
+  const ir::Plan plan = model.Found({.algorithm = ir::SearchAlgorithm::kPropagate, .dataset = {}});
   EXPECT_TRUE(model.IsCut(plan, "y.up"));
-  EXPECT_EQ(plan.ops[model.op("y.up")].decided_by, DecidedBy::kPropagation);
+  EXPECT_EQ(plan.ops[model.op("y.up")].decided_by, ir::DecidedBy::kPropagation);
   EXPECT_TRUE(absl::StrContains(plan.ops[model.op("y.up")].reason, "follows `y.in_0`"))
       << plan.ops[model.op("y.up")].reason;
   EXPECT_FALSE(model.IsCut(plan, "head"));
@@ -199,14 +205,14 @@ TEST(RegionSearchTest, PropagationFollowsThePinsOfItsRegion) {
 
 TEST(RegionSearchTest, WithoutAPinARegionHasNothingToPropagate) {
   Model model;
-  EXPECT_FALSE(model.TryFind({.algorithm = SearchAlgorithm::kPropagate, .dataset = {}}).has_value());
+  EXPECT_FALSE(model.TryFind({.algorithm = ir::SearchAlgorithm::kPropagate, .dataset = {}}).has_value());
   EXPECT_EQ(model.diagnostics().items()[0].code, Code::kE0309);
 }
 
 TEST(RegionSearchTest, TheSameInputGivesTheSamePlan) {
   Model a, b;
-  Plan first = a.Found({.outside = Outside::kSearch, .dataset = {}});
-  Plan second = b.Found({.outside = Outside::kSearch, .dataset = {}});
+  ir::Plan first = a.Found({.outside = ir::Outside::kSearch, .dataset = {}});
+  ir::Plan second = b.Found({.outside = ir::Outside::kSearch, .dataset = {}});
   first.search.seconds = second.search.seconds = 0;
   EXPECT_EQ(first, second);
 }
@@ -215,8 +221,8 @@ TEST(RegionSearchTest, ADefaultResultIsNoPinOfTheUsers) {
   Model model;
   const Span place{FileId(0), 3, 9};
   model.pins().regions[0].span = place;
-  model.pins().pins.push_back({model.op("y.out"), ReplicatePin(), place});
-  const Plan plan = model.Found({});
+  model.pins().pins.push_back({model.op("y.out"), ir::ReplicatePin(), place});
+  const ir::Plan plan = model.Found({});
   EXPECT_TRUE(absl::StartsWith(plan.ops[model.op("y.out")].reason,
                                "inside region `y` (objective speed): as `out` is by default; causes "))
       << plan.ops[model.op("y.out")].reason;
@@ -224,17 +230,18 @@ TEST(RegionSearchTest, ADefaultResultIsNoPinOfTheUsers) {
 
 TEST(RegionSearchTest, TheClassicPriceIsForWholeModels) {
   Model model;
-  EXPECT_FALSE(model.TryFind({.price = Price::kClassic, .dataset = {}}).has_value());
+  EXPECT_FALSE(model.TryFind({.price = ir::Price::kClassic, .dataset = {}}).has_value());
   EXPECT_EQ(model.diagnostics().items()[0].code, Code::kE0220);
 }
 
 TEST(ObjectivesTextTest, EachOnceInOrder) {
-  const auto region = [](Objective objective) {
-    return Region{.name = "", .ops = {}, .objective = objective, .span = {}};
+  const auto region = [](ir::Objective objective) {
+    return ir::Region{.name = "", .ops = {}, .objective = objective, .span = {}};
   };
-  EXPECT_EQ(ObjectivesText({region(Objective::kMemory), region(Objective::kSpeed), region(Objective::kMemory)}),
-            "memory, speed");
+  EXPECT_EQ(
+      ObjectivesText({region(ir::Objective::kMemory), region(ir::Objective::kSpeed), region(ir::Objective::kMemory)}),
+      "memory, speed");
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::search

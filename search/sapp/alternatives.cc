@@ -10,15 +10,15 @@
 #include "search/assignment/parts.h"
 #include "search/sapp/choices.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 // Per factor and kind of link the number of slices.
-std::string SlicesOf(const Strategy& strategy, const Mesh& mesh) {
+std::string SlicesOf(const ir::Strategy& strategy, const ir::Mesh& mesh) {
   std::string text;
-  for (const std::vector<AxisId>& axes : strategy.cuts) {
+  for (const std::vector<ir::AxisId>& axes : strategy.cuts) {
     std::map<std::string, int64_t> slices;
-    for (AxisId axis : axes) slices.emplace(mesh.axis(axis).link, 1).first->second *= mesh.axis(axis).size;
+    for (ir::AxisId axis : axes) slices.emplace(mesh.axis(axis).link, 1).first->second *= mesh.axis(axis).size;
     for (const auto& [link, count] : slices) absl::StrAppend(&text, link, "=", count, " ");
     absl::StrAppend(&text, "|");
   }
@@ -28,10 +28,10 @@ std::string SlicesOf(const Strategy& strategy, const Mesh& mesh) {
 bool SameCost(double a, double b) { return std::abs(a - b) <= 1e-9 * std::max(std::abs(a), std::abs(b)); }
 
 // `strategy` with all of `moved` on `factor`; nullopt where that is not valid or an axis would find no elements.
-std::optional<Strategy> WithMoved(Strategy strategy, const Rule& rule, const Mesh& mesh, int factor,
-                                  const std::vector<AxisId>& moved) {
-  for (AxisId axis : moved) strategy = Without(strategy, axis);
-  for (AxisId axis : moved) {
+std::optional<ir::Strategy> WithMoved(ir::Strategy strategy, const ir::Rule& rule, const ir::Mesh& mesh, int factor,
+                                      const std::vector<ir::AxisId>& moved) {
+  for (ir::AxisId axis : moved) strategy = Without(strategy, axis);
+  for (ir::AxisId axis : moved) {
     const std::vector<int> fitting = FactorsFor(strategy, rule, mesh, axis);
     if (std::find(fitting.begin(), fitting.end(), factor) == fitting.end()) return std::nullopt;
     strategy = *Moved(strategy, rule, mesh, factor, axis);
@@ -42,7 +42,7 @@ std::optional<Strategy> WithMoved(Strategy strategy, const Rule& rule, const Mes
 // The changes of ops that a search sets since `mark`.
 std::vector<Change> ChangesSince(const Assignment& assignment, int mark) {
   std::vector<Change> changes;
-  for (OpId op : assignment.SetSince(mark)) {
+  for (ir::OpId op : assignment.SetSince(mark)) {
     if (assignment.facts().is_set(op)) changes.push_back({op, assignment.strategy(op)});
   }
   return changes;
@@ -52,16 +52,16 @@ std::vector<Change> ChangesSince(const Assignment& assignment, int mark) {
 
 // Each axis alone, and all together. Of the axes of one size and link that cut the same factor only the innermost one
 // is moved, because moving another one would shift the pieces of the axes inside of it too.
-std::vector<std::vector<AxisId>> Alternatives::MovesOf(const Strategy& current) const {
-  const Mesh& mesh = assignment_.mesh();
-  const std::vector<AxisId> axes = mesh.AxisIds();
-  std::map<std::string, AxisId> innermost;
-  for (AxisId axis : axes) {
-    const MeshAxis& own = mesh.axis(axis);
+std::vector<std::vector<ir::AxisId>> Alternatives::MovesOf(const ir::Strategy& current) const {
+  const ir::Mesh& mesh = assignment_.mesh();
+  const std::vector<ir::AxisId> axes = mesh.AxisIds();
+  std::map<std::string, ir::AxisId> innermost;
+  for (ir::AxisId axis : axes) {
+    const ir::MeshAxis& own = mesh.axis(axis);
     innermost.insert_or_assign(absl::StrCat(FactorCutBy(current, axis), " ", own.size, " ", own.link), axis);
   }
-  std::vector<std::vector<AxisId>> moves;
-  for (AxisId axis : axes) {
+  std::vector<std::vector<ir::AxisId>> moves;
+  for (ir::AxisId axis : axes) {
     const auto is_axis = [&](const auto& entry) { return entry.second == axis; };
     if (std::any_of(innermost.begin(), innermost.end(), is_axis)) moves.push_back({axis});
   }
@@ -69,13 +69,13 @@ std::vector<std::vector<AxisId>> Alternatives::MovesOf(const Strategy& current) 
   return moves;
 }
 
-std::vector<Strategy> Alternatives::StrategiesOf(OpId product) const {
-  const Rule& rule = assignment_.facts().rule(product);
-  const Strategy current = assignment_.strategy(product);
-  std::vector<Strategy> strategies;
-  for (const std::vector<AxisId>& moved : MovesOf(current)) {
+std::vector<ir::Strategy> Alternatives::StrategiesOf(ir::OpId product) const {
+  const ir::Rule& rule = assignment_.facts().rule(product);
+  const ir::Strategy current = assignment_.strategy(product);
+  std::vector<ir::Strategy> strategies;
+  for (const std::vector<ir::AxisId>& moved : MovesOf(current)) {
     for (int factor = 0; factor < static_cast<int>(rule.factors.size()); ++factor) {
-      const std::optional<Strategy> strategy = WithMoved(current, rule, assignment_.mesh(), factor, moved);
+      const std::optional<ir::Strategy> strategy = WithMoved(current, rule, assignment_.mesh(), factor, moved);
       if (!strategy.has_value() || *strategy == current) continue;
       if (std::find(strategies.begin(), strategies.end(), *strategy) == strategies.end()) {
         strategies.push_back(*strategy);
@@ -87,16 +87,16 @@ std::vector<Strategy> Alternatives::StrategiesOf(OpId product) const {
 
 // The cheapest plan in which `product` has `strategy`: with the light ops below, above, or on both sides as they are,
 // or following on the axes that move; where many move, on both sides or none. nullopt where no such plan can be made.
-std::optional<Alternative> Alternatives::Cheapest(OpId product, const Strategy& strategy) {
-  std::vector<AxisId> moved;
-  for (AxisId axis : assignment_.mesh().AxisIds()) {
+std::optional<Alternative> Alternatives::Cheapest(ir::OpId product, const ir::Strategy& strategy) {
+  std::vector<ir::AxisId> moved;
+  for (ir::AxisId axis : assignment_.mesh().AxisIds()) {
     if (FactorCutBy(strategy, axis) != FactorCutBy(assignment_.strategy(product), axis)) moved.push_back(axis);
   }
   if (moved.empty()) moved = assignment_.mesh().AxisIds();  // Only their order differs.
   const auto apply = [&](int variant) {
     assignment_.HoldPrices();
     assignment_.Apply(std::vector<Change>{{product, strategy}});
-    for (AxisId axis : moved) {
+    for (ir::AxisId axis : moved) {
       if (variant & 1) FollowDown(assignment_, bundles_, product, axis);
       if (variant & 2) FollowUp(assignment_, bundles_, product, axis);
     }
@@ -116,10 +116,10 @@ std::optional<Alternative> Alternatives::Cheapest(OpId product, const Strategy& 
   if (least.impossible > 0) return std::nullopt;
   const Cost before = assignment_.cost();
   const Cost around = assignment_.CostAround(product);
-  const CostParts own = PartsAround(assignment_, product);
+  const ir::CostParts own = PartsAround(assignment_, product);
   apply(best);
-  CostParts parts = PartsAround(assignment_, product);
-  const std::vector<OpId> priced = assignment_.PricedSince(mark);
+  ir::CostParts parts = PartsAround(assignment_, product);
+  const std::vector<ir::OpId> priced = assignment_.PricedSince(mark);
   const double gradients = GradientPart(assignment_, priced);
   const std::vector<Change> changes = ChangesSince(assignment_, mark);
   assignment_.Rollback(mark);
@@ -132,9 +132,9 @@ std::optional<Alternative> Alternatives::Cheapest(OpId product, const Strategy& 
                      .changes = changes};
 }
 
-std::vector<Alternative> Alternatives::OthersFor(OpId product) {
+std::vector<Alternative> Alternatives::OthersFor(ir::OpId product) {
   std::vector<Alternative> all;
-  for (const Strategy& strategy : StrategiesOf(product)) {
+  for (const ir::Strategy& strategy : StrategiesOf(product)) {
     std::optional<Alternative> alternative = Cheapest(product, strategy);
     if (alternative.has_value()) all.push_back(*std::move(alternative));
   }
@@ -158,12 +158,12 @@ std::vector<Alternative> Alternatives::OthersFor(OpId product) {
 // Everything on which the prices of a product's choices depend, with layers counted from its own: the values around it,
 // and how their readers want them. A bundle within the layer is written alike in every layer; one that runs through all
 // layers is named by its number.
-std::string Alternatives::Surroundings(OpId product) const {
+std::string Alternatives::Surroundings(ir::OpId product) const {
   const GraphFacts& facts = assignment_.facts();
   const LayerName own = LayerNameOf(facts.op(product).name);
   const int64_t layer = own.numbers.empty() ? 0 : own.numbers[0];
   std::string text;
-  const auto name = [&](OpId op) {
+  const auto name = [&](ir::OpId op) {
     const LayerName other = LayerNameOf(facts.op(op).name);
     absl::StrAppend(&text, other.place);
     for (size_t i = 0; i < other.numbers.size(); ++i) {
@@ -171,15 +171,15 @@ std::string Alternatives::Surroundings(OpId product) const {
     }
     absl::StrAppend(&text, " ", facts.rule_of[op], " ", assignment_.index(op), ";");
   };
-  const auto bundle = [&](OpId op) {
+  const auto bundle = [&](ir::OpId op) {
     const int index = bundles_.bundle_of[op];
     if (index < 0) return;
-    const std::vector<OpId>& members = bundles_.bundles[static_cast<size_t>(index)];
-    const auto layer_of = [&](OpId member) { return LayerNameOf(facts.op(member).name).numbers; };
+    const std::vector<ir::OpId>& members = bundles_.bundles[static_cast<size_t>(index)];
+    const auto layer_of = [&](ir::OpId member) { return LayerNameOf(facts.op(member).name).numbers; };
     const bool is_local = !own.numbers.empty() && layer_of(members.front()) == layer_of(members.back());
     absl::StrAppend(&text, is_local ? "own bundle;" : absl::StrCat("bundle ", index, ";"));
   };
-  const auto value = [&](OpId op) {
+  const auto value = [&](ir::OpId op) {
     name(op);
     const Cost& cost = assignment_.value_cost(op);
     absl::StrAppend(&text, cost.price, " ", cost.collectives, ":");
@@ -191,21 +191,21 @@ std::string Alternatives::Surroundings(OpId product) const {
     absl::StrAppend(&text, "\n");
   };
   value(product);
-  for (OpId input : facts.op(product).inputs) value(input);
-  for (OpId heir : facts.inheritors[product]) {
+  for (ir::OpId input : facts.op(product).inputs) value(input);
+  for (ir::OpId heir : facts.inheritors[product]) {
     value(heir);
-    for (OpId input : facts.op(heir).inputs) value(input);
+    for (ir::OpId input : facts.op(heir).inputs) value(input);
   }
   return text;
 }
 
-std::vector<Choice> Alternatives::ChoicesOf(OpId product) {
-  const auto [found, is_new] = known_.emplace(Surroundings(product), std::vector<Choice>());
+std::vector<ir::Choice> Alternatives::ChoicesOf(ir::OpId product) {
+  const auto [found, is_new] = known_.emplace(Surroundings(product), std::vector<ir::Choice>());
   if (is_new) {
     RedistributionPrices& prices = assignment_.table().prices();
-    const RedistributionEffort effort = prices.effort();
+    const ir::RedistributionEffort effort = prices.effort();
     const int full_axes = assignment_.options().tuning.full_alternatives_axes;
-    if (assignment_.mesh().axis_count() > full_axes) prices.set_effort(RedistributionEffort::kDirect);
+    if (assignment_.mesh().axis_count() > full_axes) prices.set_effort(ir::RedistributionEffort::kDirect);
     found->second.push_back({.strategy = assignment_.strategy(product),
                              .cost = assignment_.CostAround(product).price,
                              .chosen = true,
@@ -216,4 +216,4 @@ std::vector<Choice> Alternatives::ChoicesOf(OpId product) {
   return found->second;
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

@@ -15,10 +15,10 @@
 #include "search/assignment/assignment.h"
 #include "search/sapp/bundles.h"
 
-namespace cleave {
+namespace cleave::search {
 
 struct Alternative {
-  Choice choice;
+  ir::Choice choice;
   std::vector<Change> changes;  // Applied to the assignment as it is, they make this alternative.
 };
 
@@ -29,22 +29,22 @@ class Alternatives {
 
   // The choices of `product`: the present strategy first, then at most `tuning.alternatives` others, cheapest first. Of
   // strategies that cut as much of each factor on each kind of link for the same cost only the first is listed.
-  std::vector<Choice> ChoicesOf(OpId product);
+  std::vector<ir::Choice> ChoicesOf(ir::OpId product);
 
   // The others alone, with what they change.
-  std::vector<Alternative> OthersFor(OpId product);
+  std::vector<Alternative> OthersFor(ir::OpId product);
 
  private:
-  std::vector<std::vector<AxisId>> MovesOf(const Strategy& current) const;
-  std::vector<Strategy> StrategiesOf(OpId product) const;
-  std::optional<Alternative> Cheapest(OpId product, const Strategy& strategy);
-  std::string Surroundings(OpId product) const;
+  std::vector<std::vector<ir::AxisId>> MovesOf(const ir::Strategy& current) const;
+  std::vector<ir::Strategy> StrategiesOf(ir::OpId product) const;
+  std::optional<Alternative> Cheapest(ir::OpId product, const ir::Strategy& strategy);
+  std::string Surroundings(ir::OpId product) const;
 
   Assignment& assignment_;
   const Bundles& bundles_;
-  std::map<std::string, std::vector<Choice>> known_;  // By the surroundings of a product.
+  std::map<std::string, std::vector<ir::Choice>> known_;  // By the surroundings of a product.
 };
 
-}  // namespace cleave
+}  // namespace cleave::search
 
 #endif  // CLEAVE_SEARCH_SAPP_ALTERNATIVES_H_

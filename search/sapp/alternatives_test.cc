@@ -9,15 +9,15 @@
 #include "search/sapp/sapp.h"
 #include "search/testing/models.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
-Plan PlanOf(const Assignment& assignment) {
-  Plan plan;
+ir::Plan PlanOf(const Assignment& assignment) {
+  ir::Plan plan;
   plan.mesh = assignment.mesh();
   plan.gradient_weight = assignment.options().gradient_weight;
-  for (const Op& op : assignment.facts().graph->ops) {
-    OpPlan planned;
+  for (const ir::Op& op : assignment.facts().graph->ops) {
+    ir::OpPlan planned;
     planned.strategy = assignment.strategy(op.id);
     plan.ops.push_back(planned);
   }
@@ -25,15 +25,15 @@ Plan PlanOf(const Assignment& assignment) {
 }
 
 struct Fixture {
-  Fixture(Graph model, int64_t devices, double gradient_weight = 0.1)
+  Fixture(ir::Graph model, int64_t devices, double gradient_weight = 0.1)
       : graph(std::move(model)),
         facts(FactsOf(graph)),
         bundles(FindBundles(facts)),
-        assignment(facts, Mesh::OfDevices(devices), {.gradient_weight = gradient_weight, .dataset = {}}, {}) {
+        assignment(facts, ir::Mesh::OfDevices(devices), {.gradient_weight = gradient_weight, .dataset = {}}, {}) {
     Sapp(assignment, bundles);
   }
 
-  Graph graph;
+  ir::Graph graph;
   GraphFacts facts;
   Bundles bundles;
   Assignment assignment;
@@ -43,13 +43,13 @@ TEST(AlternativesTest, TheCostOfAnAlternativeIsWhatThePlanWouldCostMore) {
   Fixture fixture(testing::Gpt({}), 8);
   Alternatives alternatives(fixture.assignment, fixture.bundles);
   int looked_at = 0;
-  for (OpId product : ProductsOf(fixture.facts)) {
+  for (ir::OpId product : ProductsOf(fixture.facts)) {
     const double own = fixture.assignment.CostAround(product).price;
     const double whole = PlanCost(fixture.facts, PlanOf(fixture.assignment)).price;
     const int mark = fixture.assignment.mark();
     for (const Alternative& other : alternatives.OthersFor(product)) {
       fixture.assignment.Apply(other.changes);
-      const Plan plan = PlanOf(fixture.assignment);
+      const ir::Plan plan = PlanOf(fixture.assignment);
       fixture.assignment.Rollback(mark);
       EXPECT_EQ(plan.ops[product].strategy, other.choice.strategy);
       EXPECT_NEAR(other.choice.cost - own, PlanCost(fixture.facts, plan).price - whole, 1e-6 * whole);
@@ -62,8 +62,8 @@ TEST(AlternativesTest, TheCostOfAnAlternativeIsWhatThePlanWouldCostMore) {
 TEST(AlternativesTest, PartsSumToTheCost) {
   Fixture fixture(testing::Gpt({}), 8);
   Alternatives alternatives(fixture.assignment, fixture.bundles);
-  for (OpId product : ProductsOf(fixture.facts)) {
-    for (const Choice& choice : alternatives.ChoicesOf(product)) {
+  for (ir::OpId product : ProductsOf(fixture.facts)) {
+    for (const ir::Choice& choice : alternatives.ChoicesOf(product)) {
       ASSERT_TRUE(choice.parts.has_value());
       EXPECT_NEAR(choice.parts->sum(), choice.cost, 1e-6 * std::max(1.0, choice.cost));
       if (choice.chosen) {
@@ -76,13 +76,13 @@ TEST(AlternativesTest, PartsSumToTheCost) {
 // Twice the gradient weight: twice the part that has it, and nothing else.
 TEST(AlternativesTest, GradientsAreThePartThatGrowsWithTheirWeight) {
   Fixture light(testing::SeedNetwork(), 8, 0.1);
-  const OpId product = *light.graph.Find("h1");
+  const ir::OpId product = *light.graph.Find("h1");
   const auto same = [&](double weight) {
-    Assignment other(light.facts, Mesh::OfDevices(8), {.gradient_weight = weight, .dataset = {}}, {});
-    for (OpId op : ProductsOf(light.facts)) other.Apply(std::vector<Change>{{op, light.assignment.strategy(op)}});
+    Assignment other(light.facts, ir::Mesh::OfDevices(8), {.gradient_weight = weight, .dataset = {}}, {});
+    for (ir::OpId op : ProductsOf(light.facts)) other.Apply(std::vector<Change>{{op, light.assignment.strategy(op)}});
     return Alternatives(other, light.bundles).ChoicesOf(product)[0];
   };
-  const Choice once = same(0.1), twice = same(0.2);
+  const ir::Choice once = same(0.1), twice = same(0.2);
   EXPECT_GT(once.parts->gradients, 0);
   EXPECT_NEAR(twice.parts->gradients, 2 * once.parts->gradients, 1e-6 * once.cost);
   EXPECT_NEAR(twice.cost - once.cost, once.parts->gradients, 1e-6 * once.cost);
@@ -91,13 +91,13 @@ TEST(AlternativesTest, GradientsAreThePartThatGrowsWithTheirWeight) {
 TEST(AlternativesTest, TheChosenComesFirstAndTheOthersByCost) {
   Fixture fixture(testing::SeedNetwork(), 8);
   Alternatives alternatives(fixture.assignment, fixture.bundles);
-  const std::vector<Choice> choices = alternatives.ChoicesOf(*fixture.graph.Find("h1"));
+  const std::vector<ir::Choice> choices = alternatives.ChoicesOf(*fixture.graph.Find("h1"));
   ASSERT_GE(choices.size(), 3u);
   ASSERT_LE(choices.size(), 1 + SearchTuning{}.alternatives);
   EXPECT_TRUE(choices[0].chosen);
   for (size_t i = 1; i < choices.size(); ++i) EXPECT_FALSE(choices[i].chosen);
   EXPECT_TRUE(std::is_sorted(choices.begin() + 1, choices.end(),
-                             [](const Choice& a, const Choice& b) { return a.cost < b.cost * (1 - 1e-9); }));
+                             [](const ir::Choice& a, const ir::Choice& b) { return a.cost < b.cost * (1 - 1e-9); }));
 }
 
 // What equal layers share is what each would have found for itself.
@@ -106,10 +106,10 @@ TEST(AlternativesTest, LayersThatShareTheirResultAgreeWithTheirOwn) {
   shape.layers = 5;
   Fixture fixture(testing::Gpt(shape), 8);
   Alternatives shared(fixture.assignment, fixture.bundles);
-  for (OpId product : ProductsOf(fixture.facts)) {
-    const std::vector<Choice> known = shared.ChoicesOf(product);
+  for (ir::OpId product : ProductsOf(fixture.facts)) {
+    const std::vector<ir::Choice> known = shared.ChoicesOf(product);
     Alternatives fresh(fixture.assignment, fixture.bundles);
-    const std::vector<Choice> own = fresh.ChoicesOf(product);
+    const std::vector<ir::Choice> own = fresh.ChoicesOf(product);
     ASSERT_EQ(known.size(), own.size()) << fixture.facts.op(product).name;
     for (size_t i = 0; i < own.size(); ++i) {
       EXPECT_EQ(known[i].strategy, own[i].strategy) << fixture.facts.op(product).name;
@@ -120,11 +120,11 @@ TEST(AlternativesTest, LayersThatShareTheirResultAgreeWithTheirOwn) {
 
 TEST(AlternativesTest, TheAssignmentIsLeftAsItWas) {
   Fixture fixture(testing::Gpt({}), 4);
-  const Plan before = PlanOf(fixture.assignment);
+  const ir::Plan before = PlanOf(fixture.assignment);
   Alternatives alternatives(fixture.assignment, fixture.bundles);
-  for (OpId product : ProductsOf(fixture.facts)) alternatives.ChoicesOf(product);
+  for (ir::OpId product : ProductsOf(fixture.facts)) alternatives.ChoicesOf(product);
   EXPECT_EQ(PlanOf(fixture.assignment).ops, before.ops);
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::search

@@ -3,27 +3,27 @@
 #include <algorithm>
 #include <map>
 
-namespace cleave {
+namespace cleave::search {
 
 Bundles FindBundles(const GraphFacts& facts) {
-  const Graph& graph = *facts.graph;
-  std::vector<OpId> parents;
-  for (const Op& op : graph.ops) parents.push_back(op.id);
-  const auto root = [&](OpId id) {
+  const ir::Graph& graph = *facts.graph;
+  std::vector<ir::OpId> parents;
+  for (const ir::Op& op : graph.ops) parents.push_back(op.id);
+  const auto root = [&](ir::OpId id) {
     while (parents[static_cast<size_t>(id.value())] != id) id = parents[static_cast<size_t>(id.value())];
     return id;
   };
-  for (const Op& op : graph.ops) {
+  for (const ir::Op& op : graph.ops) {
     if (facts.roles[op.id] != Role::kLight) continue;
-    for (OpId input : op.inputs) {
+    for (ir::OpId input : op.inputs) {
       if (facts.roles[input] != Role::kLight) continue;
-      const OpId a = root(op.id), b = root(input);
+      const ir::OpId a = root(op.id), b = root(input);
       parents[static_cast<size_t>(std::max(a, b).value())] = std::min(a, b);
     }
   }
-  Bundles result{.bundles = {}, .bundle_of = IdVector<OpId, int>(graph.ops.size(), -1)};
-  std::map<OpId, int> index;
-  for (const Op& op : graph.ops) {
+  Bundles result{.bundles = {}, .bundle_of = IdVector<ir::OpId, int>(graph.ops.size(), -1)};
+  std::map<ir::OpId, int> index;
+  for (const ir::Op& op : graph.ops) {
     if (facts.roles[op.id] != Role::kLight) continue;
     const auto [found, is_new] = index.emplace(root(op.id), static_cast<int>(result.bundles.size()));
     if (is_new) result.bundles.emplace_back();
@@ -33,12 +33,12 @@ Bundles FindBundles(const GraphFacts& facts) {
   return result;
 }
 
-void MoveAxis(Assignment& assignment, const Bundles& bundles, OpId start, int strategy, AxisId axis) {
+void MoveAxis(Assignment& assignment, const Bundles& bundles, ir::OpId start, int strategy, ir::AxisId axis) {
   const GraphFacts& facts = assignment.facts();
   const int bundle = bundles.bundle_of[start];
   std::vector<uint8_t> seen(facts.graph->ops.size(), 0);
   std::vector<IndexedChange> moved;
-  const auto visit = [&](OpId op, int slot, LayoutIndex layout) {
+  const auto visit = [&](ir::OpId op, int slot, LayoutIndex layout) {
     if (bundles.bundle_of[op] != bundle || seen[static_cast<size_t>(op.value())]) return;
     seen[static_cast<size_t>(op.value())] = 1;
     moved.push_back({op, assignment.fixed(op) ? assignment.index(op) : assignment.CutLike(op, slot, layout, axis)});
@@ -48,14 +48,14 @@ void MoveAxis(Assignment& assignment, const Bundles& bundles, OpId start, int st
   for (size_t next = 0; next < moved.size(); ++next) {
     const auto [op, own] = moved[next];
     for (const Read& read : facts.reads[op]) visit(read.reader, read.input, assignment.output_index(op, own));
-    const std::vector<OpId>& inputs = facts.op(op).inputs;
+    const std::vector<ir::OpId>& inputs = facts.op(op).inputs;
     for (size_t i = 0; i < inputs.size(); ++i)
       visit(inputs[i], -1, assignment.input_index(op, own, static_cast<int>(i)));
   }
   assignment.Apply(moved);
 }
 
-void FollowDown(Assignment& assignment, const Bundles& bundles, OpId product, AxisId axis) {
+void FollowDown(Assignment& assignment, const Bundles& bundles, ir::OpId product, ir::AxisId axis) {
   const GraphFacts& facts = assignment.facts();
   std::vector<int> done;
   for (const Read& read : facts.reads[product]) {
@@ -67,10 +67,10 @@ void FollowDown(Assignment& assignment, const Bundles& bundles, OpId product, Ax
   }
 }
 
-void FollowUp(Assignment& assignment, const Bundles& bundles, OpId product, AxisId axis) {
+void FollowUp(Assignment& assignment, const Bundles& bundles, ir::OpId product, ir::AxisId axis) {
   const GraphFacts& facts = assignment.facts();
   std::vector<int> done;
-  const std::vector<OpId>& inputs = facts.op(product).inputs;
+  const std::vector<ir::OpId>& inputs = facts.op(product).inputs;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const int bundle = bundles.bundle_of[inputs[i]];
     if (bundle < 0 || std::find(done.begin(), done.end(), bundle) != done.end()) continue;
@@ -80,4 +80,4 @@ void FollowUp(Assignment& assignment, const Bundles& bundles, OpId product, Axis
   }
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

@@ -10,25 +10,25 @@
 
 #include "search/assignment/assignment.h"
 
-namespace cleave {
+namespace cleave::search {
 
 struct Bundles {
-  std::vector<std::vector<OpId>> bundles;  // Each in program order; ordered by their first op.
-  IdVector<OpId, int> bundle_of;           // -1: not a light op.
+  std::vector<std::vector<ir::OpId>> bundles;  // Each in program order; ordered by their first op.
+  IdVector<ir::OpId, int> bundle_of;           // -1: not a light op.
 };
 
 Bundles FindBundles(const GraphFacts& facts);
 
 // Gives `start` its strategy number `strategy`, and takes the whole bundle along on `axis`. REQUIRES: start is in a
 // bundle.
-void MoveAxis(Assignment& assignment, const Bundles& bundles, OpId start, int strategy, AxisId axis);
+void MoveAxis(Assignment& assignment, const Bundles& bundles, ir::OpId start, int strategy, ir::AxisId axis);
 
 // The bundles that read `product`'s value follow it on `axis`.
-void FollowDown(Assignment& assignment, const Bundles& bundles, OpId product, AxisId axis);
+void FollowDown(Assignment& assignment, const Bundles& bundles, ir::OpId product, ir::AxisId axis);
 
 // The bundles that make what `product` reads follow it on `axis`.
-void FollowUp(Assignment& assignment, const Bundles& bundles, OpId product, AxisId axis);
+void FollowUp(Assignment& assignment, const Bundles& bundles, ir::OpId product, ir::AxisId axis);
 
-}  // namespace cleave
+}  // namespace cleave::search
 
 #endif  // CLEAVE_SEARCH_SAPP_BUNDLES_H_

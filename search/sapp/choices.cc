@@ -6,22 +6,23 @@
 #include "absl/strings/str_join.h"
 #include "search/sapp/bundles.h"
 
-namespace cleave {
+namespace cleave::search {
 
-int FactorCutBy(const Strategy& strategy, AxisId axis) {
+int FactorCutBy(const ir::Strategy& strategy, ir::AxisId axis) {
   for (size_t factor = 0; factor < strategy.cuts.size(); ++factor) {
-    const std::vector<AxisId>& axes = strategy.cuts[factor];
+    const std::vector<ir::AxisId>& axes = strategy.cuts[factor];
     if (std::find(axes.begin(), axes.end(), axis) != axes.end()) return static_cast<int>(factor);
   }
   return -1;
 }
 
-std::optional<Strategy> Moved(const Strategy& strategy, const Rule& rule, const Mesh& mesh, int factor, AxisId axis) {
+std::optional<ir::Strategy> Moved(const ir::Strategy& strategy, const ir::Rule& rule, const ir::Mesh& mesh, int factor,
+                                  ir::AxisId axis) {
   return WithFactorCut(Without(strategy, axis), rule, mesh, factor, axis, {});
 }
 
-std::vector<int> FactorsFor(const Strategy& strategy, const Rule& rule, const Mesh& mesh, AxisId axis) {
-  const Strategy without = Without(strategy, axis);
+std::vector<int> FactorsFor(const ir::Strategy& strategy, const ir::Rule& rule, const ir::Mesh& mesh, ir::AxisId axis) {
+  const ir::Strategy without = Without(strategy, axis);
   std::vector<int> factors;
   for (size_t factor = 0; factor < rule.factors.size(); ++factor) {
     const int64_t pieces = mesh.Size(without.cuts[factor]) * mesh.axis(axis).size;
@@ -32,22 +33,22 @@ std::vector<int> FactorsFor(const Strategy& strategy, const Rule& rule, const Me
   return factors;
 }
 
-bool UsesAllAxes(const Strategy& strategy, const Rule& rule, const Mesh& mesh) {
-  const std::vector<AxisId> axes = mesh.AxisIds();
-  return std::all_of(axes.begin(), axes.end(), [&](AxisId axis) {
+bool UsesAllAxes(const ir::Strategy& strategy, const ir::Rule& rule, const ir::Mesh& mesh) {
+  const std::vector<ir::AxisId> axes = mesh.AxisIds();
+  return std::all_of(axes.begin(), axes.end(), [&](ir::AxisId axis) {
     return FactorCutBy(strategy, axis) >= 0 || FactorsFor(strategy, rule, mesh, axis).empty();
   });
 }
 
-std::string CutsText(const Strategy& strategy, const Rule& rule, const Mesh& mesh) {
+std::string CutsText(const ir::Strategy& strategy, const ir::Rule& rule, const ir::Mesh& mesh) {
   std::vector<std::string> parts;
   for (size_t factor = 0; factor < strategy.cuts.size(); ++factor) {
     if (strategy.cuts[factor].empty()) continue;
     std::vector<std::string> names;
-    for (AxisId axis : strategy.cuts[factor]) names.push_back(mesh.axis(axis).name);
+    for (ir::AxisId axis : strategy.cuts[factor]) names.push_back(mesh.axis(axis).name);
     parts.push_back(absl::StrCat(rule.factors[factor].name, ": ", absl::StrJoin(names, " ")));
   }
   return parts.empty() ? "whole" : absl::StrJoin(parts, ", ");
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

@@ -7,24 +7,25 @@
 
 #include "ir/sharding/strategy/strategy.h"
 
-namespace cleave {
+namespace cleave::search {
 
 // The factor that `axis` cuts; -1 for none.
-int FactorCutBy(const Strategy& strategy, AxisId axis);
+int FactorCutBy(const ir::Strategy& strategy, ir::AxisId axis);
 
 // Factors of `rule` that may be cut by `axis` beside the other axes of `strategy`: valid, and with an element for each
 // piece. In the order of the rule.
-std::vector<int> FactorsFor(const Strategy& strategy, const Rule& rule, const Mesh& mesh, AxisId axis);
+std::vector<int> FactorsFor(const ir::Strategy& strategy, const ir::Rule& rule, const ir::Mesh& mesh, ir::AxisId axis);
 
 // Whether no axis is left idle for which a factor has elements.
-bool UsesAllAxes(const Strategy& strategy, const Rule& rule, const Mesh& mesh);
+bool UsesAllAxes(const ir::Strategy& strategy, const ir::Rule& rule, const ir::Mesh& mesh);
 
 // `strategy` with `axis` moved to `factor`, innermost there; nullopt where that is not valid.
-std::optional<Strategy> Moved(const Strategy& strategy, const Rule& rule, const Mesh& mesh, int factor, AxisId axis);
+std::optional<ir::Strategy> Moved(const ir::Strategy& strategy, const ir::Rule& rule, const ir::Mesh& mesh, int factor,
+                                  ir::AxisId axis);
 
 // "i: m0 m1, k: m2", or "whole".
-std::string CutsText(const Strategy& strategy, const Rule& rule, const Mesh& mesh);
+std::string CutsText(const ir::Strategy& strategy, const ir::Rule& rule, const ir::Mesh& mesh);
 
-}  // namespace cleave
+}  // namespace cleave::search
 
 #endif  // CLEAVE_SEARCH_SAPP_CHOICES_H_

@@ -5,12 +5,12 @@
 #include "search/cost/classic.h"
 #include "search/sapp/choices.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 // Decides `product` by cutting `factor` (-1: none), and with it the bundles beside it that are open.
-void Decide(Assignment& assignment, const Bundles& bundles, OpId product, int factor, AxisId axis) {
-  const Rule& rule = assignment.facts().rule(product);
+void Decide(Assignment& assignment, const Bundles& bundles, ir::OpId product, int factor, ir::AxisId axis) {
+  const ir::Rule& rule = assignment.facts().rule(product);
   assignment.SetDecided(product, true);
   if (factor >= 0) {
     if (auto strategy = Moved(assignment.strategy(product), rule, assignment.mesh(), factor, axis)) {
@@ -18,9 +18,10 @@ void Decide(Assignment& assignment, const Bundles& bundles, OpId product, int fa
     }
   }
   const GraphFacts& facts = assignment.facts();
-  const auto open = [&](OpId op) { return bundles.bundle_of[op] >= 0 && !assignment.decided(op); };
-  const auto close = [&](OpId op) {
-    for (OpId member : bundles.bundles[static_cast<size_t>(bundles.bundle_of[op])]) assignment.SetDecided(member, true);
+  const auto open = [&](ir::OpId op) { return bundles.bundle_of[op] >= 0 && !assignment.decided(op); };
+  const auto close = [&](ir::OpId op) {
+    for (ir::OpId member : bundles.bundles[static_cast<size_t>(bundles.bundle_of[op])])
+      assignment.SetDecided(member, true);
   };
   const bool reader_open = std::any_of(facts.reads[product].begin(), facts.reads[product].end(),
                                        [&](const Read& read) { return open(read.reader); });
@@ -30,21 +31,21 @@ void Decide(Assignment& assignment, const Bundles& bundles, OpId product, int fa
   for (const Read& read : facts.reads[product]) {
     if (open(read.reader)) close(read.reader);
   }
-  for (OpId input : facts.op(product).inputs) {
+  for (ir::OpId input : facts.op(product).inputs) {
     if (open(input)) close(input);
   }
 }
 
 // What stays undecided when all products are decided (a model without products on some path) follows its inputs.
-void DecideRest(Assignment& assignment, const std::vector<OpId>& ops) {
-  for (OpId op : ops) assignment.SetDecided(op, true);
+void DecideRest(Assignment& assignment, const std::vector<ir::OpId>& ops) {
+  for (ir::OpId op : ops) assignment.SetDecided(op, true);
 }
 
 }  // namespace
 
-std::vector<OpId> ProductsOf(const GraphFacts& facts) {
-  std::vector<OpId> products;
-  for (const Op& op : facts.graph->ops) {
+std::vector<ir::OpId> ProductsOf(const GraphFacts& facts) {
+  std::vector<ir::OpId> products;
+  for (const ir::Op& op : facts.graph->ops) {
     if (facts.roles[op.id] == Role::kProduct) products.push_back(op.id);
   }
   return products;
@@ -53,23 +54,24 @@ std::vector<OpId> ProductsOf(const GraphFacts& facts) {
 namespace {
 
 // Whether `axis` cuts the value differently where a decided product or light op makes or reads it.
-double ClassicRedistribution(const Assignment& assignment, OpId product, const Strategy& strategy, AxisId axis) {
+double ClassicRedistribution(const Assignment& assignment, ir::OpId product, const ir::Strategy& strategy,
+                             ir::AxisId axis) {
   const GraphFacts& facts = assignment.facts();
-  const Rule& rule = facts.rule(product);
-  const auto counts = [&](OpId op) { return facts.is_set(op) && assignment.decided(op); };
+  const ir::Rule& rule = facts.rule(product);
+  const auto counts = [&](ir::OpId op) { return facts.is_set(op) && assignment.decided(op); };
   double cost = 0;
   const double weight = ClassicOptions().redistribution_weight;
   for (size_t i = 0; i < facts.op(product).inputs.size(); ++i) {
-    const OpId maker = facts.op(product).inputs[i];
+    const ir::OpId maker = facts.op(product).inputs[i];
     if (!counts(maker)) continue;
-    const int own = DimensionCutBy(InputLayout(strategy, rule, static_cast<int>(i)), axis);
+    const int own = DimensionCutBy(ir::InputLayout(strategy, rule, static_cast<int>(i)), axis);
     if (own != DimensionCutBy(assignment.seen(maker), axis)) {
       cost += weight * LocalInputElements(rule, Without(strategy, axis), assignment.mesh(), static_cast<int>(i));
     }
   }
-  const int own = DimensionCutBy(OutputLayout(strategy, rule), axis);
+  const int own = DimensionCutBy(ir::OutputLayout(strategy, rule), axis);
   for (const Read& read : facts.reads[product]) {
-    if (facts.op(read.reader).phase != Phase::kForward || !counts(read.reader)) continue;
+    if (facts.op(read.reader).phase != ir::Phase::kForward || !counts(read.reader)) continue;
     if (own != DimensionCutBy(assignment.wanted(read.reader, read.input), axis)) {
       cost += weight * LocalElements(rule, Without(strategy, axis), assignment.mesh(), rule.output);
     }
@@ -80,20 +82,20 @@ double ClassicRedistribution(const Assignment& assignment, OpId product, const S
 }  // namespace
 
 double GreedyByClassic(Assignment& assignment, const Bundles& bundles) {
-  const std::vector<OpId> open = assignment.OpenOps();
-  std::vector<OpId> products = ProductsOf(assignment.facts());
+  const std::vector<ir::OpId> open = assignment.OpenOps();
+  std::vector<ir::OpId> products = ProductsOf(assignment.facts());
   std::reverse(products.begin(), products.end());
   double total = 0;
-  for (AxisId axis : assignment.mesh().AxisIds()) {
-    for (OpId op : open) assignment.SetDecided(op, false);
-    for (OpId product : products) {
+  for (ir::AxisId axis : assignment.mesh().AxisIds()) {
+    for (ir::OpId op : open) assignment.SetDecided(op, false);
+    for (ir::OpId product : products) {
       if (assignment.fixed(product)) continue;
-      const Rule& rule = assignment.facts().rule(product);
-      const Strategy current = assignment.strategy(product);
+      const ir::Rule& rule = assignment.facts().rule(product);
+      const ir::Strategy current = assignment.strategy(product);
       std::optional<std::pair<double, std::pair<ProductFactor, int>>> best;
       for (int factor : FactorsFor(current, rule, assignment.mesh(), axis)) {
         if (!ClassicAllows(rule, current, factor)) continue;
-        const std::optional<Strategy> cut = Moved(current, rule, assignment.mesh(), factor, axis);
+        const std::optional<ir::Strategy> cut = Moved(current, rule, assignment.mesh(), factor, axis);
         const double cost = ClassicFactorCost(rule, current, assignment.mesh(), factor) +
                             ClassicRedistribution(assignment, product, *cut, axis);
         const std::pair candidate(cost, std::pair(ProductFactorOf(rule, factor), factor));
@@ -107,4 +109,4 @@ double GreedyByClassic(Assignment& assignment, const Bundles& bundles) {
   return total;
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

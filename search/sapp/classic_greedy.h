@@ -9,14 +9,14 @@
 #include "search/assignment/assignment.h"
 #include "search/sapp/bundles.h"
 
-namespace cleave {
+namespace cleave::search {
 
 // Sets all products and light ops of `assignment`. Returns the sum of the costs of the choices.
 double GreedyByClassic(Assignment& assignment, const Bundles& bundles);
 
 // The products of the graph, in program order.
-std::vector<OpId> ProductsOf(const GraphFacts& facts);
+std::vector<ir::OpId> ProductsOf(const GraphFacts& facts);
 
-}  // namespace cleave
+}  // namespace cleave::search
 
 #endif  // CLEAVE_SEARCH_SAPP_CLASSIC_GREEDY_H_

@@ -7,14 +7,14 @@
 #include "search/minsum/minsum.h"
 #include "search/sapp/choices.h"
 
-namespace cleave {
+namespace cleave::search {
 Descent::Descent(Assignment& assignment, Network& network, int64_t work)
     : assignment_(assignment),
       network_(network),
       tuning_(assignment.options().tuning),
       moves_(assignment.table(), network_),
       work_(work) {
-  for (OpId op : network_.variables()) present_.push_back(moves_.Stay(op, assignment.index(op)));
+  for (ir::OpId op : network_.variables()) present_.push_back(moves_.Stay(op, assignment.index(op)));
   cost_ = CostOfOne(present_);
 }
 
@@ -32,7 +32,7 @@ const EliminationLimits& Descent::TableLimits(Tables tables) const {
 
 bool Descent::Step(const DomainOf& domain_of, const StepOptions& options) {
   if (Spent() && !options.must_move) return false;
-  const std::vector<OpId>& variables = network_.variables();
+  const std::vector<ir::OpId>& variables = network_.variables();
   const int64_t planned = assignment_.table().prices().work();
   Domains domains = present_;
   for (size_t v = 0; v < domains.size(); ++v) {
@@ -63,31 +63,31 @@ int64_t Descent::CostOfOne(const Domains& domains) {
   return CostOf(network_.Problem(domains), std::vector<int>(domains.size(), 0));
 }
 
-void Descent::Greedy(const std::vector<AxisId>& axes) {
-  for (AxisId axis : axes) {
-    Step([&](OpId op, int present) { return moves_.Axis(op, present, axis); }, {.must_move = true});
+void Descent::Greedy(const std::vector<ir::AxisId>& axes) {
+  for (ir::AxisId axis : axes) {
+    Step([&](ir::OpId op, int present) { return moves_.Axis(op, present, axis); }, {.must_move = true});
   }
 }
 
 // Neighbouring axes of one class move together, the longest runs first.
-bool Descent::MoveRuns(const std::vector<AxisId>& axes) {
+bool Descent::MoveRuns(const std::vector<ir::AxisId>& axes) {
   bool improved = false;
   for (size_t length = axes.size(); length > 1; --length) {
     for (size_t begin = 0; begin + length <= axes.size(); ++begin) {
       const auto first = axes.begin() + static_cast<std::ptrdiff_t>(begin);
-      const std::vector<AxisId> run(first, first + static_cast<std::ptrdiff_t>(length));
-      improved |= Step([&](OpId op, int present) { return moves_.Together(op, present, run); }, {});
+      const std::vector<ir::AxisId> run(first, first + static_cast<std::ptrdiff_t>(length));
+      improved |= Step([&](ir::OpId op, int present) { return moves_.Together(op, present, run); }, {});
     }
   }
   return improved;
 }
 
-bool Descent::MovePairs(const std::vector<AxisId>& axes) {
+bool Descent::MovePairs(const std::vector<ir::AxisId>& axes) {
   bool improved = false;
   for (size_t i = 0; i < axes.size(); ++i) {
     for (size_t j = i + 1; j < axes.size(); ++j) {
       improved |= Step(
-          [&](OpId op, int present) {
+          [&](ir::OpId op, int present) {
             return moves_.Each(op, present, {axes[i], axes[j]});
           },
           {.tables = Tables::kWide});
@@ -96,14 +96,14 @@ bool Descent::MovePairs(const std::vector<AxisId>& axes) {
   return improved;
 }
 
-bool Descent::MoveTriples(const std::vector<AxisId>& axes) {
+bool Descent::MoveTriples(const std::vector<ir::AxisId>& axes) {
   bool improved = false;
   if (axes.size() > tuning_.triple_step_axes) return improved;
   for (size_t i = 0; i < axes.size(); ++i) {
     for (size_t j = i + 1; j < axes.size(); ++j) {
       for (size_t k = j + 1; k < axes.size(); ++k) {
         improved |= Step(
-            [&](OpId op, int present) {
+            [&](ir::OpId op, int present) {
               return moves_.Each(op, present, {axes[i], axes[j], axes[k]});
             },
             {.tables = Tables::kWide});
@@ -113,14 +113,14 @@ bool Descent::MoveTriples(const std::vector<AxisId>& axes) {
   return improved;
 }
 
-bool Descent::Reorder(const std::vector<AxisId>& axes) {
+bool Descent::Reorder(const std::vector<ir::AxisId>& axes) {
   bool improved = false;
-  for (AxisId axis : axes) {
-    improved |= Step([&](OpId op, int present) { return moves_.Place(op, present, axis); }, {});
+  for (ir::AxisId axis : axes) {
+    improved |= Step([&](ir::OpId op, int present) { return moves_.Place(op, present, axis); }, {});
   }
   for (size_t i = 0; i < axes.size(); ++i) {
     for (size_t j = i + 1; j < axes.size(); ++j) {
-      improved |= Step([&](OpId op, int present) { return moves_.Swap(op, present, axes[i], axes[j]); }, {});
+      improved |= Step([&](ir::OpId op, int present) { return moves_.Swap(op, present, axes[i], axes[j]); }, {});
     }
   }
   return improved;
@@ -135,13 +135,13 @@ bool Descent::RefineFreely() {
       domains[v] = moves_.All(network_.variables()[v], network_.domain(present_[v])[0]);
   }
   if (network_.Entries(domains, tuning_.free_step_entries) == tuning_.free_step_entries) return false;
-  return Step([&](OpId op, int present) { return moves_.All(op, present); }, {.tables = Tables::kFree});
+  return Step([&](ir::OpId op, int present) { return moves_.All(op, present); }, {.tables = Tables::kFree});
 }
 
 bool Descent::UsesAllAxes() const {
   for (size_t v = 0; v < present_.size(); ++v) {
     if (network_.fixed(static_cast<int>(v))) continue;
-    const OpId op = network_.variables()[v];
+    const ir::OpId op = network_.variables()[v];
     if (!moves_.UsesAllAxes(op, assignment_.table().strategy(op, network_.domain(present_[v])[0]))) return false;
   }
   return true;
@@ -154,14 +154,14 @@ bool Descent::UseAllAxes() {
 
 bool Descent::Refine() {
   moves_.RequireAllAxes();
-  const std::vector<AxisId> axes = assignment_.mesh().AxisIds();
+  const std::vector<ir::AxisId> axes = assignment_.mesh().AxisIds();
   const std::vector<AxisClass> classes = AxisClassesOf(assignment_.mesh());
   bool any = false, improved = true;
   while (improved && !Spent()) {
     improved = false;
     for (const AxisClass& own : classes) improved |= MoveRuns(own.axes);
-    for (AxisId axis : axes) {
-      improved |= Step([&](OpId op, int present) { return moves_.Axis(op, present, axis); }, {});
+    for (ir::AxisId axis : axes) {
+      improved |= Step([&](ir::OpId op, int present) { return moves_.Axis(op, present, axis); }, {});
     }
     if (!improved) improved |= MovePairs(axes);
     if (!improved) improved |= MoveTriples(axes);
@@ -175,4 +175,4 @@ std::vector<IndexedChange> Descent::Changes() const {
   return network_.Changes(present_, std::vector<int>(present_.size(), 0));
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

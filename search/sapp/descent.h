@@ -14,7 +14,7 @@
 #include "search/network/network.h"
 #include "search/sapp/moves.h"
 
-namespace cleave {
+namespace cleave::search {
 
 class Descent {
  public:
@@ -24,7 +24,7 @@ class Descent {
   Descent(Assignment& assignment, Network& network, int64_t work);
 
   // Decides `axes` one after another. REQUIRES: only what is fixed was decided before.
-  void Greedy(const std::vector<AxisId>& axes);
+  void Greedy(const std::vector<ir::AxisId>& axes);
   // Gives each axis that a product leaves idle, though it has elements for it, to some factor. Whether that was
   // possible.
   bool UseAllAxes();
@@ -39,7 +39,7 @@ class Descent {
   std::vector<IndexedChange> Changes() const;
 
  private:
-  using DomainOf = std::function<int(OpId op, int present)>;
+  using DomainOf = std::function<int(ir::OpId op, int present)>;
 
   enum class Tables {
     kNarrow,  // Few strategies per op.
@@ -57,10 +57,10 @@ class Descent {
   // Of a plan: each domain has one strategy.
   bool UsesAllAxes() const;
   int64_t CostOfOne(const Domains& domains);
-  bool MoveRuns(const std::vector<AxisId>& axes);
-  bool MovePairs(const std::vector<AxisId>& axes);
-  bool MoveTriples(const std::vector<AxisId>& axes);
-  bool Reorder(const std::vector<AxisId>& axes);
+  bool MoveRuns(const std::vector<ir::AxisId>& axes);
+  bool MovePairs(const std::vector<ir::AxisId>& axes);
+  bool MoveTriples(const std::vector<ir::AxisId>& axes);
+  bool Reorder(const std::vector<ir::AxisId>& axes);
   bool Spent() const { return work_ <= 0; }
 
   Assignment& assignment_;
@@ -72,6 +72,6 @@ class Descent {
   Domains present_;  // Per variable a domain of one.
 };
 
-}  // namespace cleave
+}  // namespace cleave::search
 
 #endif  // CLEAVE_SEARCH_SAPP_DESCENT_H_

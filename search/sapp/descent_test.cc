@@ -10,7 +10,7 @@
 #include "search/testing/models.h"
 #include "search/testing/small_graphs.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 constexpr int64_t kWork = 100000;
@@ -32,8 +32,8 @@ void ExpectTrueCost(const Descent& descent, const Network& network, Assignment& 
   EXPECT_NEAR(static_cast<double>(descent.cost()) * network.unit(), cost.price + ties, 1e-9 * cost.price + idle);
 }
 
-std::vector<Graph> SomeGraphs() {
-  std::vector<Graph> graphs = {testing::SeedNetwork(), testing::Gpt({.layers = 1})};
+std::vector<ir::Graph> SomeGraphs() {
+  std::vector<ir::Graph> graphs = {testing::SeedNetwork(), testing::Gpt({.layers = 1})};
   for (uint64_t seed = 1; seed <= 10; ++seed) graphs.push_back(testing::RandomSmallGraph(seed));
   return graphs;
 }
@@ -42,12 +42,12 @@ TEST(DescentTest, NeverEndsAboveItsStart) {
   const std::vector<std::function<void(Assignment&)>> starts = {
       DataParallel, [](Assignment& assignment) { StartUniform(assignment, 0); }};
   int improved = 0;
-  for (const Graph& graph : SomeGraphs()) {
+  for (const ir::Graph& graph : SomeGraphs()) {
     const GraphFacts facts = FactsOf(graph);
     for (const int64_t devices : {2, 4, 6}) {
       for (size_t start = 0; start < starts.size(); ++start) {
         SCOPED_TRACE(std::to_string(devices) + " devices, start " + std::to_string(start));
-        Assignment assignment(facts, Mesh::OfDevices(devices), {.dataset = {}}, {});
+        Assignment assignment(facts, ir::Mesh::OfDevices(devices), {.dataset = {}}, {});
         starts[start](assignment);
         const Cost before = assignment.cost();
         Network network = WholeNetwork(assignment);
@@ -67,9 +67,9 @@ TEST(DescentTest, NeverEndsAboveItsStart) {
 }
 
 TEST(DescentTest, WithoutWorkNothingMoves) {
-  const Graph graph = testing::SeedNetwork();
+  const ir::Graph graph = testing::SeedNetwork();
   const GraphFacts facts = FactsOf(graph);
-  Assignment assignment(facts, Mesh::OfDevices(8), {.dataset = {}}, {});
+  Assignment assignment(facts, ir::Mesh::OfDevices(8), {.dataset = {}}, {});
   DataParallel(assignment);
   Network network = WholeNetwork(assignment);
   Descent descent(assignment, network, /*work=*/0);
@@ -80,9 +80,9 @@ TEST(DescentTest, WithoutWorkNothingMoves) {
 }
 
 TEST(DescentTest, GreedyGivesEveryAxisToEveryProduct) {
-  for (const Graph& graph : SomeGraphs()) {
+  for (const ir::Graph& graph : SomeGraphs()) {
     const GraphFacts facts = FactsOf(graph);
-    Assignment assignment(facts, Mesh::OfDevices(6), {.dataset = {}}, {});
+    Assignment assignment(facts, ir::Mesh::OfDevices(6), {.dataset = {}}, {});
     Network network = WholeNetwork(assignment);
     Descent descent(assignment, network, kWork);
     descent.Greedy(assignment.mesh().AxisIds());
@@ -93,9 +93,9 @@ TEST(DescentTest, GreedyGivesEveryAxisToEveryProduct) {
 
 // docs/cost.md has the price of the best plan.
 TEST(DescentTest, FreeStepFindsTheBestPlanOfTheSeedNetwork) {
-  const Graph graph = testing::SeedNetwork();
+  const ir::Graph graph = testing::SeedNetwork();
   const GraphFacts facts = FactsOf(graph);
-  Assignment assignment(facts, Mesh::OfDevices(8), {.gradient_weight = 0.1, .dataset = {}}, {});
+  Assignment assignment(facts, ir::Mesh::OfDevices(8), {.gradient_weight = 0.1, .dataset = {}}, {});
   Network network = WholeNetwork(assignment);
   Descent descent(assignment, network, kWork);
   descent.Greedy(assignment.mesh().AxisIds());
@@ -107,9 +107,9 @@ TEST(DescentTest, FreeStepFindsTheBestPlanOfTheSeedNetwork) {
 TEST(DescentTest, FreeStepFindsTheBestPlanOfSmallGraphs) {
   for (uint64_t seed = 1; seed <= 12; ++seed) {
     SCOPED_TRACE(seed);
-    const Graph graph = testing::RandomSmallGraph(seed, {.most_products = 3, .most_light_ops = 2});
+    const ir::Graph graph = testing::RandomSmallGraph(seed, {.most_products = 3, .most_light_ops = 2});
     const GraphFacts facts = FactsOf(graph);
-    Assignment assignment(facts, Mesh::OfDevices(4), {.dataset = {}}, {});
+    Assignment assignment(facts, ir::Mesh::OfDevices(4), {.dataset = {}}, {});
     const std::optional<BestPlan> best = TryAllPlans(assignment, {});
     ASSERT_TRUE(best.has_value());
     Network network = WholeNetwork(assignment);
@@ -122,4 +122,4 @@ TEST(DescentTest, FreeStepFindsTheBestPlanOfSmallGraphs) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::search

@@ -4,17 +4,17 @@
 
 #include "search/sapp/choices.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
-void AddNew(Strategy strategy, std::vector<Strategy>& strategies) {
+void AddNew(ir::Strategy strategy, std::vector<ir::Strategy>& strategies) {
   if (std::find(strategies.begin(), strategies.end(), strategy) == strategies.end()) {
     strategies.push_back(std::move(strategy));
   }
 }
 
-Strategy WithoutAll(Strategy strategy, const std::vector<AxisId>& axes) {
-  for (AxisId axis : axes) strategy = Without(strategy, axis);
+ir::Strategy WithoutAll(ir::Strategy strategy, const std::vector<ir::AxisId>& axes) {
+  for (ir::AxisId axis : axes) strategy = Without(strategy, axis);
   return strategy;
 }
 
@@ -24,15 +24,15 @@ Moves::Moves(StrategyTable& table, Network& network)
     : table_(table), network_(network), all_axes_(table.mesh().AxisIds()) {}
 
 template <typename Make>
-int Moves::Domain(Kind kind, OpId op, int present, const std::vector<AxisId>& axes, const Make& make) {
+int Moves::Domain(Kind kind, ir::OpId op, int present, const std::vector<ir::AxisId>& axes, const Make& make) {
   const GraphFacts& facts = table_.facts();
   std::vector<int> key = {static_cast<int>(kind), facts.rule_of[op], MustUseAxes(op), requires_all_axes_, present};
-  for (AxisId axis : axes) key.push_back(axis.value());
+  for (ir::AxisId axis : axes) key.push_back(axis.value());
   if (const auto found = known_.find(key); found != known_.end()) return found->second;
   std::vector<int> numbers;
-  for (const Strategy& strategy : make()) {
+  for (const ir::Strategy& strategy : make()) {
     // Without the axis, the other axes of a compound dimension may be no valid cut.
-    if (!VerifyStrategy(strategy, facts.rule(op), table_.mesh()).ok()) continue;
+    if (!ir::VerifyStrategy(strategy, facts.rule(op), table_.mesh()).ok()) continue;
     const int number = table_.Intern(op, strategy);
     if (requires_all_axes_ && number != present && !UsesAllAxes(op, strategy)) continue;
     if (std::find(numbers.begin(), numbers.end(), number) == numbers.end()) numbers.push_back(number);
@@ -43,20 +43,20 @@ int Moves::Domain(Kind kind, OpId op, int present, const std::vector<AxisId>& ax
   return domain;
 }
 
-bool Moves::MustUseAxes(OpId op) const {
+bool Moves::MustUseAxes(ir::OpId op) const {
   return table_.facts().roles[op] == Role::kProduct && !table_.paid().may_leave_idle;
 }
 
-bool Moves::UsesAllAxes(OpId op, const Strategy& strategy) const {
-  return !MustUseAxes(op) || cleave::UsesAllAxes(strategy, table_.facts().rule(op), table_.mesh());
+bool Moves::UsesAllAxes(ir::OpId op, const ir::Strategy& strategy) const {
+  return !MustUseAxes(op) || cleave::search::UsesAllAxes(strategy, table_.facts().rule(op), table_.mesh());
 }
 
 // The strategies with `axis` on some factor, at its place in the order of the mesh; `without` does not use it.
-Moves::Strategies Moves::WithAxis(OpId op, const Strategy& without, AxisId axis) const {
-  const Rule& rule = table_.facts().rule(op);
+Moves::Strategies Moves::WithAxis(ir::OpId op, const ir::Strategy& without, ir::AxisId axis) const {
+  const ir::Rule& rule = table_.facts().rule(op);
   Strategies strategies;
   for (int factor : FactorsFor(without, rule, table_.mesh(), axis)) {
-    std::optional<Strategy> cut = WithFactorCut(without, rule, table_.mesh(), factor, axis, all_axes_);
+    std::optional<ir::Strategy> cut = WithFactorCut(without, rule, table_.mesh(), factor, axis, all_axes_);
     if (!cut.has_value()) cut = Moved(without, rule, table_.mesh(), factor, axis);
     if (cut.has_value()) strategies.push_back(*std::move(cut));
   }
@@ -64,11 +64,11 @@ Moves::Strategies Moves::WithAxis(OpId op, const Strategy& without, AxisId axis)
   return strategies;
 }
 
-int Moves::Stay(OpId op, int present) { return network_.Domain(op, {present}); }
+int Moves::Stay(ir::OpId op, int present) { return network_.Domain(op, {present}); }
 
-int Moves::Axis(OpId op, int present, AxisId axis) {
+int Moves::Axis(ir::OpId op, int present, ir::AxisId axis) {
   return Domain(Kind::kAxis, op, present, {axis}, [&] {
-    const Strategy& now = table_.strategy(op, present);
+    const ir::Strategy& now = table_.strategy(op, present);
     Strategies strategies = WithAxis(op, Without(now, axis), axis);
     // A product may not stay where it leaves the axis idle though it has elements for it.
     const bool may_stay = FactorCutBy(now, axis) >= 0 || strategies.back() == now;
@@ -79,15 +79,15 @@ int Moves::Axis(OpId op, int present, AxisId axis) {
   });
 }
 
-int Moves::Together(OpId op, int present, const std::vector<AxisId>& axes) {
+int Moves::Together(ir::OpId op, int present, const std::vector<ir::AxisId>& axes) {
   return Domain(Kind::kTogether, op, present, axes, [&] {
-    const Rule& rule = table_.facts().rule(op);
-    const Strategy& now = table_.strategy(op, present);
-    const Strategy without = WithoutAll(now, axes);
+    const ir::Rule& rule = table_.facts().rule(op);
+    const ir::Strategy& now = table_.strategy(op, present);
+    const ir::Strategy without = WithoutAll(now, axes);
     Strategies strategies = {now};
     for (int factor = 0; factor < static_cast<int>(rule.factors.size()); ++factor) {
-      std::optional<Strategy> cut = without;
-      for (AxisId axis : axes) {
+      std::optional<ir::Strategy> cut = without;
+      for (ir::AxisId axis : axes) {
         const std::vector<int> fitting = FactorsFor(*cut, rule, table_.mesh(), axis);
         const bool fits = std::find(fitting.begin(), fitting.end(), factor) != fitting.end();
         cut = fits ? WithFactorCut(*cut, rule, table_.mesh(), factor, axis, all_axes_) : std::nullopt;
@@ -100,14 +100,14 @@ int Moves::Together(OpId op, int present, const std::vector<AxisId>& axes) {
   });
 }
 
-int Moves::Each(OpId op, int present, const std::vector<AxisId>& axes) {
+int Moves::Each(ir::OpId op, int present, const std::vector<ir::AxisId>& axes) {
   return Domain(Kind::kEach, op, present, axes, [&] {
-    const Strategy& now = table_.strategy(op, present);
+    const ir::Strategy& now = table_.strategy(op, present);
     Strategies reached = {WithoutAll(now, axes)};
-    for (AxisId axis : axes) {
+    for (ir::AxisId axis : axes) {
       Strategies next;
-      for (const Strategy& strategy : reached) {
-        for (Strategy& cut : WithAxis(op, strategy, axis)) AddNew(std::move(cut), next);
+      for (const ir::Strategy& strategy : reached) {
+        for (ir::Strategy& cut : WithAxis(op, strategy, axis)) AddNew(std::move(cut), next);
       }
       reached = std::move(next);
     }
@@ -116,16 +116,16 @@ int Moves::Each(OpId op, int present, const std::vector<AxisId>& axes) {
   });
 }
 
-int Moves::Swap(OpId op, int present, AxisId a, AxisId b) {
+int Moves::Swap(ir::OpId op, int present, ir::AxisId a, ir::AxisId b) {
   return Domain(Kind::kSwap, op, present, {a, b}, [&] {
-    const Strategy& now = table_.strategy(op, present);
-    Strategy swapped = now;
-    for (std::vector<AxisId>& axes : swapped.cuts) {
-      for (AxisId& axis : axes) axis = axis == a ? b : axis == b ? a : axis;
+    const ir::Strategy& now = table_.strategy(op, present);
+    ir::Strategy swapped = now;
+    for (std::vector<ir::AxisId>& axes : swapped.cuts) {
+      for (ir::AxisId& axis : axes) axis = axis == a ? b : axis == b ? a : axis;
     }
-    const Rule& rule = table_.facts().rule(op);
+    const ir::Rule& rule = table_.facts().rule(op);
     Strategies strategies = {now};
-    bool fits = VerifyStrategy(swapped, rule, table_.mesh()).ok();
+    bool fits = ir::VerifyStrategy(swapped, rule, table_.mesh()).ok();
     for (size_t f = 0; f < rule.factors.size(); ++f) {
       fits = fits && (swapped.cuts[f].empty() || table_.mesh().Size(swapped.cuts[f]) <= rule.factors[f].size);
     }
@@ -134,24 +134,24 @@ int Moves::Swap(OpId op, int present, AxisId a, AxisId b) {
   });
 }
 
-int Moves::Place(OpId op, int present, AxisId axis) {
+int Moves::Place(ir::OpId op, int present, ir::AxisId axis) {
   return Domain(Kind::kPlace, op, present, {axis}, [&] {
-    const Strategy& now = table_.strategy(op, present);
+    const ir::Strategy& now = table_.strategy(op, present);
     Strategies strategies = {now};
     const int factor = FactorCutBy(now, axis);
     if (factor < 0) return strategies;
-    const Strategy without = Without(now, axis);
+    const ir::Strategy without = Without(now, axis);
     const auto f = static_cast<size_t>(factor);
     for (size_t place = 0; place <= without.cuts[f].size(); ++place) {
-      Strategy moved = without;
+      ir::Strategy moved = without;
       moved.cuts[f].insert(moved.cuts[f].begin() + static_cast<std::ptrdiff_t>(place), axis);
-      if (VerifyStrategy(moved, table_.facts().rule(op), table_.mesh()).ok()) AddNew(std::move(moved), strategies);
+      if (ir::VerifyStrategy(moved, table_.facts().rule(op), table_.mesh()).ok()) AddNew(std::move(moved), strategies);
     }
     return strategies;
   });
 }
 
-int Moves::All(OpId op, int present) {
+int Moves::All(ir::OpId op, int present) {
   return Domain(Kind::kAll, op, present, {}, [&] {
     Strategies strategies = AllStrategies(op);
     strategies.insert(strategies.begin(), table_.strategy(op, present));
@@ -159,32 +159,32 @@ int Moves::All(OpId op, int present) {
   });
 }
 
-Moves::Strategies Moves::AllStrategies(OpId op) const {
-  const Rule& rule = table_.facts().rule(op);
-  const Mesh& mesh = table_.mesh();
-  Strategies reached = {Strategy::Replicated(rule)};
-  for (AxisId axis : all_axes_) {
+Moves::Strategies Moves::AllStrategies(ir::OpId op) const {
+  const ir::Rule& rule = table_.facts().rule(op);
+  const ir::Mesh& mesh = table_.mesh();
+  Strategies reached = {ir::Strategy::Replicated(rule)};
+  for (ir::AxisId axis : all_axes_) {
     Strategies next;
-    for (const Strategy& strategy : reached) {
+    for (const ir::Strategy& strategy : reached) {
       next.push_back(strategy);
       for (size_t f = 0; f < rule.factors.size(); ++f) {
-        if (rule.factors[f].kind == FactorKind::kWhole) continue;
+        if (rule.factors[f].kind == ir::FactorKind::kWhole) continue;
         if (mesh.Size(strategy.cuts[f]) * mesh.axis(axis).size > rule.factors[f].size) continue;
         for (size_t place = 0; place <= strategy.cuts[f].size(); ++place) {
           next.push_back(strategy);
-          std::vector<AxisId>& axes = next.back().cuts[f];
+          std::vector<ir::AxisId>& axes = next.back().cuts[f];
           axes.insert(axes.begin() + static_cast<std::ptrdiff_t>(place), axis);
         }
       }
     }
     reached = std::move(next);
   }
-  const auto is_allowed = [&](const Strategy& strategy) {
-    return VerifyStrategy(strategy, rule, mesh).ok() && UsesAllAxes(op, strategy);
+  const auto is_allowed = [&](const ir::Strategy& strategy) {
+    return ir::VerifyStrategy(strategy, rule, mesh).ok() && UsesAllAxes(op, strategy);
   };
-  reached.erase(std::remove_if(reached.begin(), reached.end(), [&](const Strategy& s) { return !is_allowed(s); }),
+  reached.erase(std::remove_if(reached.begin(), reached.end(), [&](const ir::Strategy& s) { return !is_allowed(s); }),
                 reached.end());
   return reached;
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

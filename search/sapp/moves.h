@@ -12,7 +12,7 @@
 #include "search/assignment/strategy_table.h"
 #include "search/network/network.h"
 
-namespace cleave {
+namespace cleave::search {
 
 class Moves {
  public:
@@ -23,40 +23,40 @@ class Moves {
   // axis, that is asked of the axis that is being decided only.
   void RequireAllAxes() { requires_all_axes_ = true; }
   // Whether the op may leave idle the axes that `strategy` leaves idle.
-  bool UsesAllAxes(OpId op, const Strategy& strategy) const;
+  bool UsesAllAxes(ir::OpId op, const ir::Strategy& strategy) const;
 
   // Only where the op is now.
-  int Stay(OpId op, int present);
+  int Stay(ir::OpId op, int present);
   // `axis` on any factor, or idle.
-  int Axis(OpId op, int present, AxisId axis);
+  int Axis(ir::OpId op, int present, ir::AxisId axis);
   // All of `axes` on one factor, or idle.
-  int Together(OpId op, int present, const std::vector<AxisId>& axes);
+  int Together(ir::OpId op, int present, const std::vector<ir::AxisId>& axes);
   // All ways to give each of `axes` a factor.
-  int Each(OpId op, int present, const std::vector<AxisId>& axes);
+  int Each(ir::OpId op, int present, const std::vector<ir::AxisId>& axes);
   // `a` and `b` change places.
-  int Swap(OpId op, int present, AxisId a, AxisId b);
+  int Swap(ir::OpId op, int present, ir::AxisId a, ir::AxisId b);
   // `axis` at other places among the axes of its factor.
-  int Place(OpId op, int present, AxisId axis);
+  int Place(ir::OpId op, int present, ir::AxisId axis);
   // Every strategy there is: each axis on a factor or idle, in every order; the present one first.
-  int All(OpId op, int present);
+  int All(ir::OpId op, int present);
 
  private:
   enum class Kind { kStay, kAxis, kTogether, kEach, kSwap, kPlace, kAll };
-  using Strategies = std::vector<Strategy>;
+  using Strategies = std::vector<ir::Strategy>;
 
   template <typename Make>
-  int Domain(Kind kind, OpId op, int present, const std::vector<AxisId>& axes, const Make& make);
-  Strategies AllStrategies(OpId op) const;
-  bool MustUseAxes(OpId op) const;
-  Strategies WithAxis(OpId op, const Strategy& without, AxisId axis) const;
+  int Domain(Kind kind, ir::OpId op, int present, const std::vector<ir::AxisId>& axes, const Make& make);
+  Strategies AllStrategies(ir::OpId op) const;
+  bool MustUseAxes(ir::OpId op) const;
+  Strategies WithAxis(ir::OpId op, const ir::Strategy& without, ir::AxisId axis) const;
 
   StrategyTable& table_;
   Network& network_;
-  std::vector<AxisId> all_axes_;
+  std::vector<ir::AxisId> all_axes_;
   bool requires_all_axes_ = false;
   absl::flat_hash_map<std::vector<int>, int> known_;
 };
 
-}  // namespace cleave
+}  // namespace cleave::search
 
 #endif  // CLEAVE_SEARCH_SAPP_MOVES_H_

@@ -9,7 +9,7 @@
 #include "search/sapp/alternatives.h"
 #include "search/sapp/choices.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 class Reasons {
@@ -21,15 +21,15 @@ class Reasons {
         demands_(demands),
         options_(options) {}
 
-  OpPlan PlanOf(OpId op) {
-    OpPlan plan{.strategy = assignment_.strategy(op),
-                .output = assignment_.demanded_output(op),
-                .decided_by = DecidedBy::kFallback,
-                .reason = "",
-                .choices = {}};
+  ir::OpPlan PlanOf(ir::OpId op) {
+    ir::OpPlan plan{.strategy = assignment_.strategy(op),
+                    .output = assignment_.demanded_output(op),
+                    .decided_by = ir::DecidedBy::kFallback,
+                    .reason = "",
+                    .choices = {}};
     if (plan.output.has_value() && *plan.output == assignment_.produced(op)) plan.output.reset();
     if (demands_.count(op) > 0) {
-      plan.decided_by = DecidedBy::kPin;
+      plan.decided_by = ir::DecidedBy::kPin;
       plan.reason = absl::StrCat("pinned by the user; causes ", Text(assignment_.CostAround(op).price), " per step");
       return plan;
     }
@@ -55,7 +55,7 @@ class Reasons {
         Parameter(op, plan);
         break;
       case Role::kInherits: {
-        plan.decided_by = DecidedBy::kForwardOp;
+        plan.decided_by = ir::DecidedBy::kForwardOp;
         plan.reason = absl::StrCat("cut like the forward op ", facts_.op(facts_.op(op).inherits->op).name);
         break;
       }
@@ -67,17 +67,17 @@ class Reasons {
   }
 
  private:
-  void Product(OpId op, OpPlan& plan) {
-    const Rule& rule = facts_.rule(op);
+  void Product(ir::OpId op, ir::OpPlan& plan) {
+    const ir::Rule& rule = facts_.rule(op);
     const double own = assignment_.CostAround(op).price;
     const std::string cuts = CutsText(plan.strategy, rule, assignment_.mesh());
-    const std::string price = options_.price == Price::kClassic ? " (decided by the classic price)"
-                              : options_.keeps_to_memory        ? " (decided under the memory limit)"
-                              : !options_.objective.empty()     ? absl::StrCat(" (objective ", options_.objective, ")")
-                                                                : "";
+    const std::string price = options_.price == ir::Price::kClassic ? " (decided by the classic price)"
+                              : options_.keeps_to_memory            ? " (decided under the memory limit)"
+                              : !options_.objective.empty() ? absl::StrCat(" (objective ", options_.objective, ")")
+                                                            : "";
     plan.choices = alternatives_.ChoicesOf(op);
     if (const auto found = options_.followed.find(op); found != options_.followed.end()) {
-      plan.decided_by = DecidedBy::kPropagation;
+      plan.decided_by = ir::DecidedBy::kPropagation;
       plan.reason = absl::StrCat(found->second, ": ", cuts, ", causes ", Text(own), " per step");
       return;
     }
@@ -85,25 +85,25 @@ class Reasons {
       plan.reason = absl::StrCat(options_.rule, ": ", cuts, ", causes ", Text(own), " per step");
       return;
     }
-    plan.decided_by = DecidedBy::kSearch;
+    plan.decided_by = ir::DecidedBy::kSearch;
     plan.reason = absl::StrCat("causes ", Text(own), " per step", price);
     if (plan.choices.size() < 2) {
       absl::StrAppend(&plan.reason, "; no other factor has elements for the mesh axes");
       return;
     }
-    const Choice& next = plan.choices[1];
+    const ir::Choice& next = plan.choices[1];
     absl::StrAppend(&plan.reason, "; next is ", CutsText(next.strategy, rule, assignment_.mesh()), " with ",
                     assignment_.options().prices.is_seconds ? Text(next.cost) : FormatCount(std::llround(next.cost)));
   }
 
-  void Light(OpId op, OpPlan& plan) {
-    plan.decided_by = DecidedBy::kPropagation;
+  void Light(ir::OpId op, ir::OpPlan& plan) {
+    plan.decided_by = ir::DecidedBy::kPropagation;
     if (const auto found = options_.followed.find(op); found != options_.followed.end()) {
       plan.reason = absl::StrCat(found->second, ": ", CutsText(plan.strategy, facts_.rule(op), assignment_.mesh()));
       return;
     }
     for (size_t i = 0; i < facts_.op(op).inputs.size(); ++i) {
-      const OpId maker = facts_.op(op).inputs[i];
+      const ir::OpId maker = facts_.op(op).inputs[i];
       const Role role = facts_.roles[maker];
       if (role == Role::kParameter || role == Role::kCopy || role == Role::kConstant) continue;
       if (assignment_.wanted(op, static_cast<int>(i)) == assignment_.seen(maker)) {
@@ -120,9 +120,9 @@ class Reasons {
     plan.reason = "made where the redistributions around it are cheapest";
   }
 
-  void Parameter(OpId op, OpPlan& plan) {
+  void Parameter(ir::OpId op, ir::OpPlan& plan) {
     const Read& leader = facts_.leaders[op];
-    plan.decided_by = DecidedBy::kPropagation;
+    plan.decided_by = ir::DecidedBy::kPropagation;
     const absl::string_view lies = facts_.roles[op] == Role::kCopy ? "made as " : "stored as ";
     plan.reason = leader.reader == op ? "read by no op of the model: replicated"
                                       : absl::StrCat(lies, facts_.op(leader.reader).name, " reads it");
@@ -139,12 +139,12 @@ class Reasons {
 
 }  // namespace
 
-IdVector<OpId, OpPlan> PlansWithReasons(Assignment& assignment, const Bundles& bundles, const OpDemands& demands,
-                                        const ReasonOptions& options) {
+IdVector<ir::OpId, ir::OpPlan> PlansWithReasons(Assignment& assignment, const Bundles& bundles,
+                                                const OpDemands& demands, const ReasonOptions& options) {
   Reasons reasons(assignment, bundles, demands, options);
-  IdVector<OpId, OpPlan> plans;
-  for (const Op& op : assignment.facts().graph->ops) plans.push_back(reasons.PlanOf(op.id));
+  IdVector<ir::OpId, ir::OpPlan> plans;
+  for (const ir::Op& op : assignment.facts().graph->ops) plans.push_back(reasons.PlanOf(op.id));
   return plans;
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

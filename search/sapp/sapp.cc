@@ -10,7 +10,7 @@
 #include "search/sapp/descent.h"
 #include "search/sapp/starts.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 class SappSearch {
@@ -26,12 +26,12 @@ class SappSearch {
   // First with redistributions that are planned directly, unless the graph is small, then with those of the program.
   void Run() {
     RedistributionPrices& prices = assignment_.table().prices();
-    prices.set_effort(is_small_ ? RedistributionEffort::kFull : RedistributionEffort::kDirect);
+    prices.set_effort(is_small_ ? ir::RedistributionEffort::kFull : ir::RedistributionEffort::kDirect);
     StartEverywhere();
     assignment_.Apply(best_);
     const bool was_folded = ops_.size() > tuning_.folded_ops;
     if (was_folded && ops_.size() <= tuning_.large_ops) Improve();
-    prices.set_effort(RedistributionEffort::kFull);
+    prices.set_effort(ir::RedistributionEffort::kFull);
     if (!was_folded) Improve();
     FollowWithMetrics();
   }
@@ -60,8 +60,8 @@ class SappSearch {
     return options;
   }
 
-  std::vector<AxisId> Axes(bool reversed) const {
-    std::vector<AxisId> axes = assignment_.mesh().AxisIds();
+  std::vector<ir::AxisId> Axes(bool reversed) const {
+    std::vector<ir::AxisId> axes = assignment_.mesh().AxisIds();
     if (reversed) std::reverse(axes.begin(), axes.end());
     return axes;
   }
@@ -113,11 +113,11 @@ class SappSearch {
   // Metrics cost nothing, so they are made in the layout of what they read.
   void FollowWithMetrics() {
     const GraphFacts& facts = assignment_.facts();
-    for (OpId id : ops_) {
-      const Op& op = facts.op(id);
-      if (op.phase != Phase::kMetric || op.inputs.empty()) continue;
-      const Rule& rule = facts.rule(id);
-      const Layout& seen = assignment_.seen(op.inputs[0]);
+    for (ir::OpId id : ops_) {
+      const ir::Op& op = facts.op(id);
+      if (op.phase != ir::Phase::kMetric || op.inputs.empty()) continue;
+      const ir::Rule& rule = facts.rule(id);
+      const ir::Layout& seen = assignment_.seen(op.inputs[0]);
       assignment_.Apply(
           std::vector<Change>{{id, StrategyFromDimensions(seen, rule.inputs[0], rule, assignment_.mesh())}});
     }
@@ -126,7 +126,7 @@ class SappSearch {
   Assignment& assignment_;
   const SearchTuning& tuning_;
   int empty_;
-  const std::vector<OpId>& ops_;
+  const std::vector<ir::OpId>& ops_;
   bool is_small_ = false;
   int64_t least_ = 0;
   std::vector<IndexedChange> best_;
@@ -134,10 +134,10 @@ class SappSearch {
 
 }  // namespace
 
-double Sapp(Assignment& assignment, const Bundles& bundles, Price price) {
-  if (price == Price::kClassic) return GreedyByClassic(assignment, bundles);
+double Sapp(Assignment& assignment, const Bundles& bundles, ir::Price price) {
+  if (price == ir::Price::kClassic) return GreedyByClassic(assignment, bundles);
   SappSearch(assignment).Run();
   return assignment.cost().price;
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

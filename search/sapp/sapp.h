@@ -9,12 +9,12 @@
 #include "search/assignment/assignment.h"
 #include "search/sapp/bundles.h"
 
-namespace cleave {
+namespace cleave::search {
 
 // Sets all ops of `assignment`; returns the plan's cost in the price of the search. What kBytes and kTime pay for is
 // said by the assignment's prices, how long it takes by its tuning.
-double Sapp(Assignment& assignment, const Bundles& bundles, Price price = Price::kBytes);
+double Sapp(Assignment& assignment, const Bundles& bundles, ir::Price price = ir::Price::kBytes);
 
-}  // namespace cleave
+}  // namespace cleave::search
 
 #endif  // CLEAVE_SEARCH_SAPP_SAPP_H_

@@ -4,12 +4,12 @@
 #include "search/sapp/bundles.h"
 #include "search/sapp/choices.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
 // The dimension of an input that `axis` cuts on the way to `reader`: the batch of data, or what its maker made.
-int CutOfInput(const Assignment& assignment, const Read& read, AxisId axis, bool batch) {
-  const OpId maker = assignment.facts().op(read.reader).inputs[static_cast<size_t>(read.input)];
+int CutOfInput(const Assignment& assignment, const Read& read, ir::AxisId axis, bool batch) {
+  const ir::OpId maker = assignment.facts().op(read.reader).inputs[static_cast<size_t>(read.input)];
   switch (assignment.facts().roles[maker]) {
     case Role::kInput:
     case Role::kData:
@@ -22,18 +22,18 @@ int CutOfInput(const Assignment& assignment, const Read& read, AxisId axis, bool
   }
 }
 
-bool Fits(const Rule& rule, const Strategy& strategy, const Mesh& mesh, size_t factor) {
+bool Fits(const ir::Rule& rule, const ir::Strategy& strategy, const ir::Mesh& mesh, size_t factor) {
   return mesh.Size(strategy.cuts[factor]) <= rule.factors[factor].size;
 }
 
 // `strategy` with `axis` where the inputs already have it.
-std::optional<Strategy> AsInputs(const Assignment& assignment, OpId op, const Strategy& strategy, AxisId axis,
-                                 bool batch) {
-  const Rule& rule = assignment.facts().rule(op);
+std::optional<ir::Strategy> AsInputs(const Assignment& assignment, ir::OpId op, const ir::Strategy& strategy,
+                                     ir::AxisId axis, bool batch) {
+  const ir::Rule& rule = assignment.facts().rule(op);
   for (size_t i = 0; i < rule.inputs.size(); ++i) {
     const int dimension = CutOfInput(assignment, {.reader = op, .input = static_cast<int>(i)}, axis, batch);
     if (dimension < 0) continue;
-    std::optional<Strategy> cut =
+    std::optional<ir::Strategy> cut =
         WithDimensionCut(strategy, rule, assignment.mesh(), rule.inputs[i], static_cast<size_t>(dimension), axis, {});
     const int factor = cut.has_value() ? FactorCutBy(*cut, axis) : -1;
     if (factor >= 0 && Fits(rule, *cut, assignment.mesh(), static_cast<size_t>(factor))) return cut;
@@ -41,8 +41,9 @@ std::optional<Strategy> AsInputs(const Assignment& assignment, OpId op, const St
   return std::nullopt;
 }
 
-Strategy ProductCut(const Assignment& assignment, OpId op, const Strategy& strategy, AxisId axis, bool batch) {
-  const Rule& rule = assignment.facts().rule(op);
+ir::Strategy ProductCut(const Assignment& assignment, ir::OpId op, const ir::Strategy& strategy, ir::AxisId axis,
+                        bool batch) {
+  const ir::Rule& rule = assignment.facts().rule(op);
   if (auto cut = AsInputs(assignment, op, strategy, axis, batch)) return *std::move(cut);
   const std::vector<int> factors = FactorsFor(strategy, rule, assignment.mesh(), axis);
   for (int factor : factors) {
@@ -56,16 +57,16 @@ Strategy ProductCut(const Assignment& assignment, OpId op, const Strategy& strat
 
 std::vector<Change> Snapshot(const Assignment& assignment) {
   std::vector<Change> changes;
-  for (OpId op : assignment.facts().set_ops) changes.push_back({.op = op, .strategy = assignment.strategy(op)});
+  for (ir::OpId op : assignment.facts().set_ops) changes.push_back({.op = op, .strategy = assignment.strategy(op)});
   return changes;
 }
 
 void StartUniform(Assignment& assignment, int batch_axes) {
   assignment.HoldPrices();
-  for (OpId op : assignment.facts().set_ops) {
+  for (ir::OpId op : assignment.facts().set_ops) {
     const Role role = assignment.facts().roles[op];
-    Strategy strategy = Strategy::Replicated(assignment.facts().rule(op));
-    for (AxisId axis : assignment.mesh().AxisIds()) {
+    ir::Strategy strategy = ir::Strategy::Replicated(assignment.facts().rule(op));
+    for (ir::AxisId axis : assignment.mesh().AxisIds()) {
       const bool batch = axis.value() < batch_axes;
       strategy = role == Role::kProduct ? ProductCut(assignment, op, strategy, axis, batch)
                                         : AsInputs(assignment, op, strategy, axis, batch).value_or(strategy);
@@ -75,4 +76,4 @@ void StartUniform(Assignment& assignment, int batch_axes) {
   assignment.ReleasePrices();
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

@@ -6,7 +6,7 @@
 
 #include "search/assignment/assignment.h"
 
-namespace cleave {
+namespace cleave::search {
 
 // The first `batch_axes` mesh axes cut the batch; on the others products alternate between columns and the contracted
 // dimension: one that reads a value which an earlier one cut in columns contracts it, any other cuts its columns
@@ -17,6 +17,6 @@ void StartUniform(Assignment& assignment, int batch_axes);
 // The strategies of the ops that a search sets.
 std::vector<Change> Snapshot(const Assignment& assignment);
 
-}  // namespace cleave
+}  // namespace cleave::search
 
 #endif  // CLEAVE_SEARCH_SAPP_STARTS_H_

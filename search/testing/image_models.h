@@ -7,7 +7,7 @@
 
 #include "ir/graph/graph.h"
 
-namespace cleave::testing {
+namespace cleave::search::testing {
 
 struct ResNetShape {
   int64_t batch = 16;
@@ -19,7 +19,7 @@ struct ResNetShape {
 
 // A residual network: a strided stem with max pooling, stages of blocks of two 3 x 3 convolutions (He et al. 2016,
 // without normalisation), a mean over the image, a dense layer, cross entropy, momentum.
-Graph ResNet(const ResNetShape& shape);
+ir::Graph ResNet(const ResNetShape& shape);
 
 struct UNetShape {
   int64_t batch = 4;
@@ -30,8 +30,8 @@ struct UNetShape {
 
 // An encoder and a decoder with skip connections (Ronneberger et al. 2015): convolutions and max pooling on the way
 // down, pixel shuffles and concatenation on the way up, one channel in and out, mean squared error, AdamW.
-Graph UNet(const UNetShape& shape);
+ir::Graph UNet(const UNetShape& shape);
 
-}  // namespace cleave::testing
+}  // namespace cleave::search::testing
 
 #endif  // CLEAVE_SEARCH_TESTING_IMAGE_MODELS_H_

@@ -7,51 +7,55 @@
 #include "base/check/check.h"
 #include "ir/transforms/differentiate/differentiate.h"
 
-namespace cleave::testing {
+namespace cleave::search::testing {
 
-OpId ModelBuilder::Input(const std::string& name, DType dtype, const Shape& shape) {
-  return builder_.Add(OpKind::kInput, {},
-                      {{attribute::kData, name}, {attribute::kDType, dtype}, {attribute::kShape, shape}}, name);
+ir::OpId ModelBuilder::Input(const std::string& name, ir::DType dtype, const ir::Shape& shape) {
+  return builder_.Add(ir::OpKind::kInput, {},
+                      {{ir::attribute::kData, name}, {ir::attribute::kDType, dtype}, {ir::attribute::kShape, shape}},
+                      name);
 }
 
-OpId ModelBuilder::Parameter(const std::string& name, const Shape& shape) {
-  return builder_.Add(OpKind::kParameter, {}, {{attribute::kShape, shape}, {attribute::kInit, "constant"}}, name);
+ir::OpId ModelBuilder::Parameter(const std::string& name, const ir::Shape& shape) {
+  return builder_.Add(ir::OpKind::kParameter, {}, {{ir::attribute::kShape, shape}, {ir::attribute::kInit, "constant"}},
+                      name);
 }
 
-OpId ModelBuilder::Add(OpKind kind, std::vector<OpId> inputs, const std::string& name, Attributes attributes) {
+ir::OpId ModelBuilder::Add(ir::OpKind kind, std::vector<ir::OpId> inputs, const std::string& name,
+                           ir::Attributes attributes) {
   builder_.SetLine(++line_);
   return builder_.Add(kind, std::move(inputs), std::move(attributes), name);
 }
 
-OpId ModelBuilder::Dense(OpId x, const std::string& name, const std::string& weight, int64_t units) {
-  const OpId product =
-      Add(OpKind::kMatmul, {x, Parameter(weight, {units, shape(x).back()})}, name, {{attribute::kTransposeB, true}});
-  return Add(OpKind::kBiasAdd, {product, Parameter(absl::StrCat(name, ".b"), {units})}, absl::StrCat(name, ".bias"));
+ir::OpId ModelBuilder::Dense(ir::OpId x, const std::string& name, const std::string& weight, int64_t units) {
+  const ir::OpId product = Add(ir::OpKind::kMatmul, {x, Parameter(weight, {units, shape(x).back()})}, name,
+                               {{ir::attribute::kTransposeB, true}});
+  return Add(ir::OpKind::kBiasAdd, {product, Parameter(absl::StrCat(name, ".b"), {units})},
+             absl::StrCat(name, ".bias"));
 }
 
-OpId ModelBuilder::Norm(OpId x, const std::string& name) {
-  const Shape features = {shape(x).back()};
-  return Add(OpKind::kLayerNorm, {x, Parameter(name + ".weight", features), Parameter(name + ".shift", features)},
+ir::OpId ModelBuilder::Norm(ir::OpId x, const std::string& name) {
+  const ir::Shape features = {shape(x).back()};
+  return Add(ir::OpKind::kLayerNorm, {x, Parameter(name + ".weight", features), Parameter(name + ".shift", features)},
              name);
 }
 
-OpId ModelBuilder::Reshape(OpId x, const Shape& shape, const std::string& name) {
-  return Add(OpKind::kReshape, {x}, name, {{attribute::kShape, shape}});
+ir::OpId ModelBuilder::Reshape(ir::OpId x, const ir::Shape& shape, const std::string& name) {
+  return Add(ir::OpKind::kReshape, {x}, name, {{ir::attribute::kShape, shape}});
 }
 
-OpId ModelBuilder::Transpose(OpId x, const std::vector<int64_t>& permutation, const std::string& name) {
-  return Add(OpKind::kTranspose, {x}, name, {{attribute::kPermutation, permutation}});
+ir::OpId ModelBuilder::Transpose(ir::OpId x, const std::vector<int64_t>& permutation, const std::string& name) {
+  return Add(ir::OpKind::kTranspose, {x}, name, {{ir::attribute::kPermutation, permutation}});
 }
 
-Graph ModelBuilder::Trained(OpId loss, Optimizer::Kind kind) && {
+ir::Graph ModelBuilder::Trained(ir::OpId loss, ir::Optimizer::Kind kind) && {
   builder_.mutable_graph().loss = loss;
   builder_.mutable_graph().model = "Test";
   builder_.mutable_graph().file = "test.model";
-  absl::StatusOr<Graph> graph = Differentiate(std::move(builder_).Build(), {.kind = kind, .learning_rate = {}});
+  absl::StatusOr<ir::Graph> graph = ir::Differentiate(std::move(builder_).Build(), {.kind = kind, .learning_rate = {}});
   CLEAVE_CHECK(graph.ok()) << std::string(graph.status().message());
   return *std::move(graph);
 }
 
-Graph ModelBuilder::Forward() && { return std::move(builder_).Build(); }
+ir::Graph ModelBuilder::Forward() && { return std::move(builder_).Build(); }
 
-}  // namespace cleave::testing
+}  // namespace cleave::search::testing

@@ -15,31 +15,31 @@
 #include "ir/graph/ops/builder.h"
 #include "ir/graph/training/training.h"
 
-namespace cleave::testing {
+namespace cleave::search::testing {
 
 class ModelBuilder {
  public:
-  OpId Input(const std::string& name, DType dtype, const Shape& shape);
-  OpId Parameter(const std::string& name, const Shape& shape);
-  OpId Add(OpKind kind, std::vector<OpId> inputs, const std::string& name, Attributes attributes = {});
+  ir::OpId Input(const std::string& name, ir::DType dtype, const ir::Shape& shape);
+  ir::OpId Parameter(const std::string& name, const ir::Shape& shape);
+  ir::OpId Add(ir::OpKind kind, std::vector<ir::OpId> inputs, const std::string& name, ir::Attributes attributes = {});
   // A product with the transposed `weight`, called `name`, and `name`.bias.
-  OpId Dense(OpId x, const std::string& name, const std::string& weight, int64_t units);
+  ir::OpId Dense(ir::OpId x, const std::string& name, const std::string& weight, int64_t units);
   // layer_norm over the last dimension with its own scale and shift.
-  OpId Norm(OpId x, const std::string& name);
-  OpId Reshape(OpId x, const Shape& shape, const std::string& name);
-  OpId Transpose(OpId x, const std::vector<int64_t>& permutation, const std::string& name);
+  ir::OpId Norm(ir::OpId x, const std::string& name);
+  ir::OpId Reshape(ir::OpId x, const ir::Shape& shape, const std::string& name);
+  ir::OpId Transpose(ir::OpId x, const std::vector<int64_t>& permutation, const std::string& name);
 
-  const Shape& shape(OpId value) const { return builder_.type(value).shape; }
+  const ir::Shape& shape(ir::OpId value) const { return builder_.type(value).shape; }
 
   // The training graph.
-  Graph Trained(OpId loss, Optimizer::Kind kind) &&;
-  Graph Forward() &&;
+  ir::Graph Trained(ir::OpId loss, ir::Optimizer::Kind kind) &&;
+  ir::Graph Forward() &&;
 
  private:
-  GraphBuilder builder_;
+  ir::GraphBuilder builder_;
   int line_ = 0;
 };
 
-}  // namespace cleave::testing
+}  // namespace cleave::search::testing
 
 #endif  // CLEAVE_SEARCH_TESTING_MODEL_BUILDER_H_

@@ -7,58 +7,60 @@
 #include "ir/graph/ops/ops.h"
 #include "search/testing/model_builder.h"
 
-namespace cleave::testing {
+namespace cleave::search::testing {
 namespace {
 
 using Ints = std::vector<int64_t>;
 
-OpId Heads(ModelBuilder& b, OpId parts, const GptShape& shape, int64_t which, const std::string& name) {
+ir::OpId Heads(ModelBuilder& b, ir::OpId parts, const GptShape& shape, int64_t which, const std::string& name) {
   const int64_t head = shape.width / shape.heads;
-  const OpId cut = b.Add(OpKind::kSlice, {parts}, name + ".cut",
-                         {{attribute::kBegin, Ints{0, 0, 0, which, 0}},
-                          {attribute::kEnd, Ints{shape.batch, shape.seq, shape.heads, which + 1, head}}});
-  const OpId flat = b.Reshape(cut, {shape.batch, shape.seq, shape.heads, head}, name + ".flat");
+  const ir::OpId cut = b.Add(ir::OpKind::kSlice, {parts}, name + ".cut",
+                             {{ir::attribute::kBegin, Ints{0, 0, 0, which, 0}},
+                              {ir::attribute::kEnd, Ints{shape.batch, shape.seq, shape.heads, which + 1, head}}});
+  const ir::OpId flat = b.Reshape(cut, {shape.batch, shape.seq, shape.heads, head}, name + ".flat");
   return b.Transpose(flat, {0, 2, 1, 3}, name);
 }
 
-OpId Block(ModelBuilder& b, OpId x, const GptShape& shape, const std::string& name) {
+ir::OpId Block(ModelBuilder& b, ir::OpId x, const GptShape& shape, const std::string& name) {
   const int64_t head = shape.width / shape.heads;
-  const OpId qkv = b.Dense(b.Norm(x, name + ".norm1"), name + ".qkv", name + ".qkv.weight", 3 * shape.width);
-  const OpId parts = b.Reshape(qkv, {shape.batch, shape.seq, shape.heads, 3, head}, name + ".parts");
-  const OpId query = Heads(b, parts, shape, 0, name + ".query");
-  const OpId key = Heads(b, parts, shape, 1, name + ".key");
-  const OpId value = Heads(b, parts, shape, 2, name + ".value");
-  const OpId scores = b.Add(OpKind::kMatmul, {query, key}, name + ".scores", {{attribute::kTransposeB, true}});
-  const OpId scaled = b.Add(OpKind::kScale, {scores}, name + ".scaled", {{attribute::kFactor, 0.25}});
-  const OpId weights =
-      b.Add(OpKind::kSoftmax, {b.Add(OpKind::kCausalMask, {scaled}, name + ".mask")}, name + ".weights");
-  const OpId mixed = b.Add(OpKind::kMatmul, {weights, value}, name + ".mixed");
-  const OpId back = b.Transpose(mixed, {0, 2, 1, 3}, name + ".back");
-  const OpId joined = b.Reshape(back, {shape.batch, shape.seq, shape.width}, name + ".joined");
-  const OpId middle =
-      b.Add(OpKind::kAdd, {x, b.Dense(joined, name + ".out", name + ".out.weight", shape.width)}, name + ".middle");
-  const OpId up = b.Dense(b.Norm(middle, name + ".norm2"), name + ".up", name + ".up.weight", 4 * shape.width);
-  const OpId down =
-      b.Dense(b.Add(OpKind::kGelu, {up}, name + ".gelu"), name + ".down", name + ".down.weight", shape.width);
-  return b.Add(OpKind::kAdd, {middle, down}, name + ".end");
+  const ir::OpId qkv = b.Dense(b.Norm(x, name + ".norm1"), name + ".qkv", name + ".qkv.weight", 3 * shape.width);
+  const ir::OpId parts = b.Reshape(qkv, {shape.batch, shape.seq, shape.heads, 3, head}, name + ".parts");
+  const ir::OpId query = Heads(b, parts, shape, 0, name + ".query");
+  const ir::OpId key = Heads(b, parts, shape, 1, name + ".key");
+  const ir::OpId value = Heads(b, parts, shape, 2, name + ".value");
+  const ir::OpId scores =
+      b.Add(ir::OpKind::kMatmul, {query, key}, name + ".scores", {{ir::attribute::kTransposeB, true}});
+  const ir::OpId scaled = b.Add(ir::OpKind::kScale, {scores}, name + ".scaled", {{ir::attribute::kFactor, 0.25}});
+  const ir::OpId weights =
+      b.Add(ir::OpKind::kSoftmax, {b.Add(ir::OpKind::kCausalMask, {scaled}, name + ".mask")}, name + ".weights");
+  const ir::OpId mixed = b.Add(ir::OpKind::kMatmul, {weights, value}, name + ".mixed");
+  const ir::OpId back = b.Transpose(mixed, {0, 2, 1, 3}, name + ".back");
+  const ir::OpId joined = b.Reshape(back, {shape.batch, shape.seq, shape.width}, name + ".joined");
+  const ir::OpId middle =
+      b.Add(ir::OpKind::kAdd, {x, b.Dense(joined, name + ".out", name + ".out.weight", shape.width)}, name + ".middle");
+  const ir::OpId up = b.Dense(b.Norm(middle, name + ".norm2"), name + ".up", name + ".up.weight", 4 * shape.width);
+  const ir::OpId down =
+      b.Dense(b.Add(ir::OpKind::kGelu, {up}, name + ".gelu"), name + ".down", name + ".down.weight", shape.width);
+  return b.Add(ir::OpKind::kAdd, {middle, down}, name + ".end");
 }
 
 // Every expert sees all tokens; a token's result is the sum of the experts' ones, weighted by the router.
-OpId Experts(ModelBuilder& b, OpId x, const ExpertsShape& shape, const std::string& name) {
-  const auto product = [&](const std::string& equation, OpId left, OpId right, const std::string& part) {
-    return b.Add(OpKind::kEinsum, {left, right}, name + part, {{attribute::kEquation, equation}});
+ir::OpId Experts(ModelBuilder& b, ir::OpId x, const ExpertsShape& shape, const std::string& name) {
+  const auto product = [&](const std::string& equation, ir::OpId left, ir::OpId right, const std::string& part) {
+    return b.Add(ir::OpKind::kEinsum, {left, right}, name + part, {{ir::attribute::kEquation, equation}});
   };
-  const OpId normed = b.Norm(x, name + ".norm");
-  const OpId gates = b.Add(
-      OpKind::kSoftmax, {b.Dense(normed, name + ".router", name + ".router.weight", shape.experts)}, name + ".gates");
-  const OpId up = b.Parameter(name + ".up.weight", {shape.experts, shape.width, shape.hidden});
-  const OpId down = b.Parameter(name + ".down.weight", {shape.experts, shape.hidden, shape.width});
-  const OpId hidden = b.Add(OpKind::kGelu, {product("td,edf->etf", normed, up, ".up")}, name + ".gelu");
-  const OpId results = product("etf,efd->etd", hidden, down, ".down");
-  return b.Add(OpKind::kAdd, {x, product("etd,te->td", results, gates, ".mixed")}, name + ".end");
+  const ir::OpId normed = b.Norm(x, name + ".norm");
+  const ir::OpId gates =
+      b.Add(ir::OpKind::kSoftmax, {b.Dense(normed, name + ".router", name + ".router.weight", shape.experts)},
+            name + ".gates");
+  const ir::OpId up = b.Parameter(name + ".up.weight", {shape.experts, shape.width, shape.hidden});
+  const ir::OpId down = b.Parameter(name + ".down.weight", {shape.experts, shape.hidden, shape.width});
+  const ir::OpId hidden = b.Add(ir::OpKind::kGelu, {product("td,edf->etf", normed, up, ".up")}, name + ".gelu");
+  const ir::OpId results = product("etf,efd->etd", hidden, down, ".down");
+  return b.Add(ir::OpKind::kAdd, {x, product("etd,te->td", results, gates, ".mixed")}, name + ".end");
 }
 
-int FactorNamed(const Rule& rule, char letter) {
+int FactorNamed(const ir::Rule& rule, char letter) {
   for (size_t f = 0; f < rule.factors.size(); ++f) {
     if (rule.factors[f].name == std::string(1, letter)) return static_cast<int>(f);
   }
@@ -67,76 +69,78 @@ int FactorNamed(const Rule& rule, char letter) {
 
 }  // namespace
 
-Graph Mlp(int64_t batch, const std::vector<int64_t>& widths) {
+ir::Graph Mlp(int64_t batch, const std::vector<int64_t>& widths) {
   ModelBuilder b;
-  OpId x = b.Input("x", DType::kF32, {batch, widths[0]});
-  const OpId target = b.Input("target", DType::kF32, {batch, widths.back()});
+  ir::OpId x = b.Input("x", ir::DType::kF32, {batch, widths[0]});
+  const ir::OpId target = b.Input("target", ir::DType::kF32, {batch, widths.back()});
   for (size_t layer = 0; layer + 1 < widths.size(); ++layer) {
     const std::string name = absl::StrCat("h", layer);
     x = b.Dense(x, name, absl::StrCat("w", layer), widths[layer + 1]);
-    if (layer + 2 < widths.size()) x = b.Add(OpKind::kRelu, {x}, name + ".relu");
+    if (layer + 2 < widths.size()) x = b.Add(ir::OpKind::kRelu, {x}, name + ".relu");
   }
-  return std::move(b).Trained(b.Add(OpKind::kMae, {x, target}, "loss"), Optimizer::Kind::kSgd);
+  return std::move(b).Trained(b.Add(ir::OpKind::kMae, {x, target}, "loss"), ir::Optimizer::Kind::kSgd);
 }
 
-Graph SeedNetwork() { return Mlp(256, {784, 512, 512, 1}); }
+ir::Graph SeedNetwork() { return Mlp(256, {784, 512, 512, 1}); }
 
-Graph Gpt(const GptShape& shape) {
+ir::Graph Gpt(const GptShape& shape) {
   ModelBuilder b;
-  const OpId tokens = b.Input("tokens", DType::kI32, {shape.batch, shape.seq});
-  const OpId next = b.Input("next", DType::kI32, {shape.batch, shape.seq});
-  const OpId table = b.Parameter("embedding.weight", {shape.vocab, shape.width});
-  const OpId position = b.Parameter("position.weight", {shape.seq, shape.width});
-  OpId x = b.Add(OpKind::kAdd, {b.Add(OpKind::kEmbedding, {tokens, table}, "embedding"), position}, "start");
+  const ir::OpId tokens = b.Input("tokens", ir::DType::kI32, {shape.batch, shape.seq});
+  const ir::OpId next = b.Input("next", ir::DType::kI32, {shape.batch, shape.seq});
+  const ir::OpId table = b.Parameter("embedding.weight", {shape.vocab, shape.width});
+  const ir::OpId position = b.Parameter("position.weight", {shape.seq, shape.width});
+  ir::OpId x =
+      b.Add(ir::OpKind::kAdd, {b.Add(ir::OpKind::kEmbedding, {tokens, table}, "embedding"), position}, "start");
   for (int layer = 0; layer < shape.layers; ++layer) x = Block(b, x, shape, absl::StrCat("x.", layer));
-  const OpId logits = b.Dense(b.Norm(x, "norm"), "logits", "logits.weight", shape.vocab);
-  return std::move(b).Trained(b.Add(OpKind::kCrossEntropy, {logits, next}, "loss"), Optimizer::Kind::kAdamW);
+  const ir::OpId logits = b.Dense(b.Norm(x, "norm"), "logits", "logits.weight", shape.vocab);
+  return std::move(b).Trained(b.Add(ir::OpKind::kCrossEntropy, {logits, next}, "loss"), ir::Optimizer::Kind::kAdamW);
 }
 
 GptShape Gpt3(int64_t batch) {
   return {.batch = batch, .seq = 2048, .vocab = 51200, .width = 12288, .heads = 96, .layers = 96};
 }
 
-Graph MixtureOfExperts(const ExpertsShape& shape) {
+ir::Graph MixtureOfExperts(const ExpertsShape& shape) {
   ModelBuilder b;
-  OpId x = b.Input("x", DType::kF32, {shape.tokens, shape.width});
-  const OpId target = b.Input("target", DType::kF32, {shape.tokens, shape.width});
+  ir::OpId x = b.Input("x", ir::DType::kF32, {shape.tokens, shape.width});
+  const ir::OpId target = b.Input("target", ir::DType::kF32, {shape.tokens, shape.width});
   x = b.Dense(x, "stem", "stem.weight", shape.width);
   for (int layer = 0; layer < shape.layers; ++layer) x = Experts(b, x, shape, absl::StrCat("x.", layer));
-  return std::move(b).Trained(b.Add(OpKind::kMse, {b.Dense(x, "head", "head.weight", shape.width), target}, "loss"),
-                              Optimizer::Kind::kAdamW);
+  return std::move(b).Trained(b.Add(ir::OpKind::kMse, {b.Dense(x, "head", "head.weight", shape.width), target}, "loss"),
+                              ir::Optimizer::Kind::kAdamW);
 }
 
-Graph MatmulChain(const std::vector<int64_t>& sizes) {
+ir::Graph MatmulChain(const std::vector<int64_t>& sizes) {
   ModelBuilder b;
-  OpId x = b.Input("x", DType::kF32, {sizes[0], sizes[1]});
+  ir::OpId x = b.Input("x", ir::DType::kF32, {sizes[0], sizes[1]});
   for (size_t i = 1; i + 1 < sizes.size(); ++i) {
-    const OpId weight = b.Parameter(absl::StrCat("w", i - 1), {sizes[i], sizes[i + 1]});
-    x = b.Add(OpKind::kMatmul, {x, weight}, absl::StrCat("m", i - 1));
+    const ir::OpId weight = b.Parameter(absl::StrCat("w", i - 1), {sizes[i], sizes[i + 1]});
+    x = b.Add(ir::OpKind::kMatmul, {x, weight}, absl::StrCat("m", i - 1));
   }
   return std::move(b).Forward();
 }
 
-Strategy Letters(const Graph& graph, const Mesh& mesh, OpId matmul, const std::string& letters,
-                 const std::vector<int>& order) {
-  const Rule rule = RuleOf(graph, graph.op(matmul));
-  Strategy strategy = Strategy::Replicated(rule);
+ir::Strategy Letters(const ir::Graph& graph, const ir::Mesh& mesh, ir::OpId matmul, const std::string& letters,
+                     const std::vector<int>& order) {
+  const ir::Rule rule = ir::RuleOf(graph, graph.op(matmul));
+  ir::Strategy strategy = ir::Strategy::Replicated(rule);
   for (int position = 0; position < mesh.axis_count(); ++position) {
     const int axis = order.empty() ? position : order[static_cast<size_t>(position)];
     const int factor = FactorNamed(rule, letters[static_cast<size_t>(axis)]);
     CLEAVE_CHECK(factor >= 0) << letters;
-    strategy.cuts[static_cast<size_t>(factor)].push_back(AxisId(axis));
+    strategy.cuts[static_cast<size_t>(factor)].push_back(ir::AxisId(axis));
   }
   return strategy;
 }
 
-std::string LettersOf(const Graph& graph, const Mesh& mesh, OpId matmul, const Strategy& strategy) {
-  const Rule rule = RuleOf(graph, graph.op(matmul));
+std::string LettersOf(const ir::Graph& graph, const ir::Mesh& mesh, ir::OpId matmul, const ir::Strategy& strategy) {
+  const ir::Rule rule = ir::RuleOf(graph, graph.op(matmul));
   std::string letters(static_cast<size_t>(mesh.axis_count()), '-');
   for (size_t factor = 0; factor < strategy.cuts.size(); ++factor) {
-    for (AxisId axis : strategy.cuts[factor]) letters[static_cast<size_t>(axis.value())] = rule.factors[factor].name[0];
+    for (ir::AxisId axis : strategy.cuts[factor])
+      letters[static_cast<size_t>(axis.value())] = rule.factors[factor].name[0];
   }
   return letters;
 }
 
-}  // namespace cleave::testing
+}  // namespace cleave::search::testing

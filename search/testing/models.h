@@ -11,14 +11,14 @@
 #include "ir/sharding/mesh/mesh.h"
 #include "ir/sharding/strategy/strategy.h"
 
-namespace cleave::testing {
+namespace cleave::search::testing {
 
 // Dense layers (matmul with a transposed weight, bias, relu but after the last) of `widths` on a batch, the mean
 // absolute error, SGD. The layers' matmuls are named "h0", "h1", …; their weights "w0", "w1", ….
-Graph Mlp(int64_t batch, const std::vector<int64_t>& widths);
+ir::Graph Mlp(int64_t batch, const std::vector<int64_t>& widths);
 
 // 784-512-512-1, batch 256.
-Graph SeedNetwork();
+ir::Graph SeedNetwork();
 
 struct GptShape {
   int64_t batch = 8;
@@ -30,7 +30,7 @@ struct GptShape {
 };
 
 // A decoder of pre-norm transformer blocks with learned positions and cross entropy, AdamW.
-Graph Gpt(const GptShape& shape);
+ir::Graph Gpt(const GptShape& shape);
 
 // 175 billion parameters in 96 blocks (Brown et al. 2020, table 2.1; the vocabulary is padded) on `batch` sequences of
 // 2,048 tokens. With more than 5 the scores of a block's attention pass the largest tensor that there may be (E0410).
@@ -46,20 +46,20 @@ struct ExpertsShape {
 
 // Pre-norm blocks of a dense mixture of experts (a softmax router, experts of two layers stacked in one weight each)
 // between two dense layers, mean squared error, AdamW.
-Graph MixtureOfExperts(const ExpertsShape& shape);
+ir::Graph MixtureOfExperts(const ExpertsShape& shape);
 
 // A chain of matmuls without anything between, "m0", "m1", …: sizes[0] x sizes[1], times sizes[1] x sizes[2], …; not
 // differentiated.
-Graph MatmulChain(const std::vector<int64_t>& sizes);
+ir::Graph MatmulChain(const std::vector<int64_t>& sizes);
 
 // The strategy of a matmul whose letters say what each axis of `mesh`, outermost first, cuts: i, j or k. `order` gives
 // the order in which the axes enter the factors (indexes into the mesh); empty: mesh order.
-Strategy Letters(const Graph& graph, const Mesh& mesh, OpId matmul, const std::string& letters,
-                 const std::vector<int>& order = {});
+ir::Strategy Letters(const ir::Graph& graph, const ir::Mesh& mesh, ir::OpId matmul, const std::string& letters,
+                     const std::vector<int>& order = {});
 
 // The letters of a strategy.
-std::string LettersOf(const Graph& graph, const Mesh& mesh, OpId matmul, const Strategy& strategy);
+std::string LettersOf(const ir::Graph& graph, const ir::Mesh& mesh, ir::OpId matmul, const ir::Strategy& strategy);
 
-}  // namespace cleave::testing
+}  // namespace cleave::search::testing
 
 #endif  // CLEAVE_SEARCH_TESTING_MODELS_H_

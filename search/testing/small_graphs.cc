@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "search/testing/model_builder.h"
 
-namespace cleave::testing {
+namespace cleave::search::testing {
 namespace {
 
 // A chain of matrices, each made from the one before and sometimes from an earlier one.
@@ -17,10 +17,10 @@ class SmallGraphMaker {
  public:
   SmallGraphMaker(uint64_t seed, const SmallGraphOptions& options) : random_(seed), options_(options) {
     sizes_ = {RandomSize(), RandomSize()};
-    Push(b_.Input("x", DType::kF32, {OneOf(sizes_), OneOf(sizes_)}));
+    Push(b_.Input("x", ir::DType::kF32, {OneOf(sizes_), OneOf(sizes_)}));
   }
 
-  Graph Make() && {
+  ir::Graph Make() && {
     int products = static_cast<int>(Between(2, options_.most_products));
     int light_ops = static_cast<int>(Between(0, options_.most_light_ops));
     while (products > 0 || light_ops > 0) {
@@ -32,7 +32,7 @@ class SmallGraphMaker {
         --light_ops;
       }
     }
-    return std::move(b_).Trained(Loss(), Chance(2) ? Optimizer::Kind::kSgd : Optimizer::Kind::kAdam);
+    return std::move(b_).Trained(Loss(), Chance(2) ? ir::Optimizer::Kind::kSgd : ir::Optimizer::Kind::kAdam);
   }
 
  private:
@@ -48,26 +48,26 @@ class SmallGraphMaker {
   // Sizes repeat, so that shapes often agree.
   int64_t Size() { return Chance(3) ? RandomSize() : OneOf(sizes_); }
 
-  void Push(OpId value) { values_.push_back(value); }
-  OpId last() const { return values_.back(); }
+  void Push(ir::OpId value) { values_.push_back(value); }
+  ir::OpId last() const { return values_.back(); }
   std::string Name() { return absl::StrCat("v", names_++); }
 
-  OpId Weight(const Shape& shape) {
+  ir::OpId Weight(const ir::Shape& shape) {
     weights_.push_back(b_.Parameter(absl::StrCat("w", weights_.size()), shape));
     return weights_.back();
   }
-  OpId Matmul(OpId left, OpId right, bool transpose_b) {
-    return b_.Add(OpKind::kMatmul, {left, right}, Name(), {{attribute::kTransposeB, transpose_b}});
+  ir::OpId Matmul(ir::OpId left, ir::OpId right, bool transpose_b) {
+    return b_.Add(ir::OpKind::kMatmul, {left, right}, Name(), {{ir::attribute::kTransposeB, transpose_b}});
   }
-  OpId Dense(OpId x, int64_t units) {
+  ir::OpId Dense(ir::OpId x, int64_t units) {
     const int64_t features = b_.shape(x)[1];
     const bool transposed = Chance(2);
-    return Matmul(x, Weight(transposed ? Shape{units, features} : Shape{features, units}), transposed);
+    return Matmul(x, Weight(transposed ? ir::Shape{units, features} : ir::Shape{features, units}), transposed);
   }
   // With a weight that is there already, as it is or transposed.
-  std::optional<OpId> TiedDense() {
+  std::optional<ir::OpId> TiedDense() {
     if (weights_.empty()) return std::nullopt;
-    const OpId weight = OneOf(weights_);
+    const ir::OpId weight = OneOf(weights_);
     const int64_t features = b_.shape(last())[1];
     if (b_.shape(weight)[0] == features) return Matmul(last(), weight, false);
     if (b_.shape(weight)[1] == features) return Matmul(last(), weight, true);
@@ -78,7 +78,7 @@ class SmallGraphMaker {
   int AddProducts(int most) {
     const int64_t kind = Between(1, 8);
     if (kind == 1) {
-      if (const std::optional<OpId> tied = TiedDense()) {
+      if (const std::optional<ir::OpId> tied = TiedDense()) {
         Push(*tied);
         return 1;
       }
@@ -89,14 +89,14 @@ class SmallGraphMaker {
     }
     if (kind == 3 && most >= 3) {
       const int64_t units = Size();
-      const OpId left = Dense(last(), units), right = Dense(last(), units);
+      const ir::OpId left = Dense(last(), units), right = Dense(last(), units);
       Push(Matmul(left, right, true));
       return 3;
     }
     if (kind == 4 && most >= 2) {
       const int64_t units = Size();
-      const OpId left = Dense(last(), units), right = Dense(last(), units);
-      Push(b_.Add(Chance(2) ? OpKind::kAdd : OpKind::kMul, {left, right}, Name()));
+      const ir::OpId left = Dense(last(), units), right = Dense(last(), units);
+      Push(b_.Add(Chance(2) ? ir::OpKind::kAdd : ir::OpKind::kMul, {left, right}, Name()));
       return 2;
     }
     Push(Dense(last(), Size()));
@@ -106,9 +106,9 @@ class SmallGraphMaker {
   void AddLightOp() {
     switch (Between(1, 7)) {
       case 1:
-        return Push(b_.Add(OpKind::kSoftmax, {last()}, Name()));
+        return Push(b_.Add(ir::OpKind::kSoftmax, {last()}, Name()));
       case 2:
-        return Push(b_.Add(OpKind::kBiasAdd, {last(), Weight1d()}, Name()));
+        return Push(b_.Add(ir::OpKind::kBiasAdd, {last(), Weight1d()}, Name()));
       case 3:
         return Push(b_.Transpose(last(), {1, 0}, Name()));
       case 4:
@@ -117,12 +117,12 @@ class SmallGraphMaker {
       case 6:
         return Push(Residual());
       default:
-        return Push(b_.Add(OpKind::kRelu, {last()}, Name()));
+        return Push(b_.Add(ir::OpKind::kRelu, {last()}, Name()));
     }
   }
-  OpId Weight1d() { return b_.Parameter(absl::StrCat("b", names_), {b_.shape(last())[1]}); }
-  OpId Reshaped() {
-    const Shape shape = b_.shape(last());
+  ir::OpId Weight1d() { return b_.Parameter(absl::StrCat("b", names_), {b_.shape(last())[1]}); }
+  ir::OpId Reshaped() {
+    const ir::Shape shape = b_.shape(last());
     std::vector<int64_t> rows;
     for (int64_t count = 1; count <= shape[0] * shape[1]; ++count) {
       const int64_t columns = shape[0] * shape[1] / count;
@@ -133,33 +133,34 @@ class SmallGraphMaker {
     return b_.Reshape(last(), {count, shape[0] * shape[1] / count}, Name());
   }
   // The sum with an earlier value of the same shape, the last one itself where there is none.
-  OpId Residual() {
-    std::vector<OpId> alike;
-    for (OpId value : values_) {
+  ir::OpId Residual() {
+    std::vector<ir::OpId> alike;
+    for (ir::OpId value : values_) {
       if (value != last() && b_.shape(value) == b_.shape(last())) alike.push_back(value);
     }
-    return b_.Add(OpKind::kAdd, {last(), alike.empty() ? last() : OneOf(alike)}, Name());
+    return b_.Add(ir::OpKind::kAdd, {last(), alike.empty() ? last() : OneOf(alike)}, Name());
   }
 
-  OpId Loss() {
-    const Shape shape = b_.shape(last());
-    if (Chance(2)) return b_.Add(OpKind::kCrossEntropy, {last(), b_.Input("label", DType::kI32, {shape[0]})}, "loss");
-    return b_.Add(OpKind::kMse, {last(), b_.Input("target", DType::kF32, shape)}, "loss");
+  ir::OpId Loss() {
+    const ir::Shape shape = b_.shape(last());
+    if (Chance(2))
+      return b_.Add(ir::OpKind::kCrossEntropy, {last(), b_.Input("label", ir::DType::kI32, {shape[0]})}, "loss");
+    return b_.Add(ir::OpKind::kMse, {last(), b_.Input("target", ir::DType::kF32, shape)}, "loss");
   }
 
   std::mt19937_64 random_;
   SmallGraphOptions options_;
   ModelBuilder b_;
   std::vector<int64_t> sizes_;
-  std::vector<OpId> values_;  // Matrices.
-  std::vector<OpId> weights_;
+  std::vector<ir::OpId> values_;  // Matrices.
+  std::vector<ir::OpId> weights_;
   int names_ = 0;
 };
 
 }  // namespace
 
-Graph RandomSmallGraph(uint64_t seed, const SmallGraphOptions& options) {
+ir::Graph RandomSmallGraph(uint64_t seed, const SmallGraphOptions& options) {
   return SmallGraphMaker(seed, options).Make();
 }
 
-}  // namespace cleave::testing
+}  // namespace cleave::search::testing

@@ -6,7 +6,7 @@
 
 #include "ir/graph/graph.h"
 
-namespace cleave::testing {
+namespace cleave::search::testing {
 
 struct SmallGraphOptions {
   int most_products = 4;      // At least 2.
@@ -16,8 +16,8 @@ struct SmallGraphOptions {
 
 // Matrix products with light ops between them: residuals, branches that meet again, values with several readers,
 // weights that are used twice, sizes that no mesh divides. The same seed gives the same graph on any machine.
-Graph RandomSmallGraph(uint64_t seed, const SmallGraphOptions& options = {});
+ir::Graph RandomSmallGraph(uint64_t seed, const SmallGraphOptions& options = {});
 
-}  // namespace cleave::testing
+}  // namespace cleave::search::testing
 
 #endif  // CLEAVE_SEARCH_TESTING_SMALL_GRAPHS_H_

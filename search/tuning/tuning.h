@@ -12,7 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace cleave {
+namespace cleave::search {
 
 // How large the tables of one variable elimination (search/minsum) may become. An entry takes 8 bytes.
 struct EliminationLimits {
@@ -130,6 +130,6 @@ struct SearchTuning {
   bool operator==(const SearchTuning&) const = default;
 };
 
-}  // namespace cleave
+}  // namespace cleave::search
 
 #endif  // CLEAVE_SEARCH_TUNING_TUNING_H_

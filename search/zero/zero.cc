@@ -11,34 +11,35 @@
 #include "base/check/check.h"
 #include "ir/sharding/strategy/strategy.h"
 
-namespace cleave {
+namespace cleave::search {
 namespace {
 
-std::vector<AxisId> FreeAxes(const Layout& layout, const Mesh& mesh) {
-  std::set<AxisId> used;
-  for (const std::vector<AxisId>& axes : layout.dimensions) used.insert(axes.begin(), axes.end());
-  std::vector<AxisId> free;
-  for (AxisId axis : mesh.AxisIds()) {
+std::vector<ir::AxisId> FreeAxes(const ir::Layout& layout, const ir::Mesh& mesh) {
+  std::set<ir::AxisId> used;
+  for (const std::vector<ir::AxisId>& axes : layout.dimensions) used.insert(axes.begin(), axes.end());
+  std::vector<ir::AxisId> free;
+  for (ir::AxisId axis : mesh.AxisIds()) {
     if (used.count(axis) == 0) free.push_back(axis);
   }
   std::stable_sort(free.begin(), free.end(),
-                   [&](AxisId a, AxisId b) { return mesh.axis(a).weight < mesh.axis(b).weight; });
+                   [&](ir::AxisId a, ir::AxisId b) { return mesh.axis(a).weight < mesh.axis(b).weight; });
   return free;
 }
 
-Layout WithAxes(Layout layout, size_t dimension, const std::vector<AxisId>& axes) {
-  std::vector<AxisId>& cut = layout.dimensions[dimension];
+ir::Layout WithAxes(ir::Layout layout, size_t dimension, const std::vector<ir::AxisId>& axes) {
+  std::vector<ir::AxisId>& cut = layout.dimensions[dimension];
   cut.insert(cut.end(), axes.begin(), axes.end());
   return layout;
 }
 
 // `axes` cutting the one dimension that leaves the smallest largest piece.
-Layout CutOneDimension(const Layout& layout, const Mesh& mesh, const Shape& shape, const std::vector<AxisId>& axes) {
+ir::Layout CutOneDimension(const ir::Layout& layout, const ir::Mesh& mesh, const ir::Shape& shape,
+                           const std::vector<ir::AxisId>& axes) {
   std::optional<std::pair<int64_t, int64_t>> least;
-  Layout best = layout;
+  ir::Layout best = layout;
   for (size_t d = 0; d < shape.size(); ++d) {
-    Layout candidate = WithAxes(layout, d, axes);
-    const std::pair<int64_t, int64_t> key(ElementCount(LargestLocalShape(candidate, mesh, shape)), -shape[d]);
+    ir::Layout candidate = WithAxes(layout, d, axes);
+    const std::pair<int64_t, int64_t> key(ir::ElementCount(ir::LargestLocalShape(candidate, mesh, shape)), -shape[d]);
     if (least.has_value() && *least <= key) continue;
     least = key;
     best = std::move(candidate);
@@ -48,9 +49,9 @@ Layout CutOneDimension(const Layout& layout, const Mesh& mesh, const Shape& shap
 
 // The plan of a copy of the parameter that `parameter` plans: cut in the same way, so that what is gathered is the
 // copy.
-OpPlan DividedCopy(const GraphFacts& facts, const OpPlan& parameter, OpId copy, const Plan& plan) {
-  OpPlan own = plan.ops[copy];
-  const Layout layout = OutputLayout(parameter.strategy, facts.rule(facts.op(copy).inputs[0]));
+ir::OpPlan DividedCopy(const GraphFacts& facts, const ir::OpPlan& parameter, ir::OpId copy, const ir::Plan& plan) {
+  ir::OpPlan own = plan.ops[copy];
+  const ir::Layout layout = ir::OutputLayout(parameter.strategy, facts.rule(facts.op(copy).inputs[0]));
   own.strategy = StrategyFromDimensions(layout, facts.rule(copy).output, facts.rule(copy), plan.mesh);
   own.gather_again = true;
   own.reason = parameter.reason;
@@ -59,34 +60,36 @@ OpPlan DividedCopy(const GraphFacts& facts, const OpPlan& parameter, OpId copy, 
 
 }  // namespace
 
-Layout DividedLayout(const Layout& storage, const Mesh& mesh, const Shape& shape) {
-  const std::vector<AxisId> free = FreeAxes(storage, mesh);
-  Layout together = CutOneDimension(storage, mesh, shape, free);
+ir::Layout DividedLayout(const ir::Layout& storage, const ir::Mesh& mesh, const ir::Shape& shape) {
+  const std::vector<ir::AxisId> free = FreeAxes(storage, mesh);
+  ir::Layout together = CutOneDimension(storage, mesh, shape, free);
   bool reaches_all = false;
   for (size_t d = 0; d < shape.size(); ++d) {
     reaches_all = reaches_all || mesh.Size(WithAxes(storage, d, free).dimensions[d]) <= shape[d];
   }
   if (reaches_all) return together;
-  Layout apart = storage;
-  for (AxisId axis : free) apart = CutOneDimension(apart, mesh, shape, {axis});
-  const auto largest = [&](const Layout& layout) { return ElementCount(LargestLocalShape(layout, mesh, shape)); };
+  ir::Layout apart = storage;
+  for (ir::AxisId axis : free) apart = CutOneDimension(apart, mesh, shape, {axis});
+  const auto largest = [&](const ir::Layout& layout) {
+    return ir::ElementCount(ir::LargestLocalShape(layout, mesh, shape));
+  };
   return 2 * largest(apart) <= largest(together) ? apart : together;
 }
 
-void ShardReplicas(const GraphFacts& facts, const OpDemands& demands, int level, Plan& plan) {
+void ShardReplicas(const GraphFacts& facts, const OpDemands& demands, int level, ir::Plan& plan) {
   CLEAVE_CHECK(level >= 0 && level <= 3) << "level " << level;
   if (level == 0) return;
   const std::string setting = absl::StrCat(" (zero = ", level, ")");
-  std::map<OpId, Layout> divided;  // By parameter.
-  for (const Op& op : facts.graph->ops) {
+  std::map<ir::OpId, ir::Layout> divided;  // By parameter.
+  for (const ir::Op& op : facts.graph->ops) {
     if (facts.roles[op.id] != Role::kParameter || op.type.rank() == 0) continue;
-    OpPlan& own = plan.ops[op.id];
-    const Layout storage = OutputLayout(own.strategy, facts.rule(op.id));
-    const Layout layout = DividedLayout(storage, plan.mesh, op.type.shape);
+    ir::OpPlan& own = plan.ops[op.id];
+    const ir::Layout storage = ir::OutputLayout(own.strategy, facts.rule(op.id));
+    const ir::Layout layout = DividedLayout(storage, plan.mesh, op.type.shape);
     if (layout == storage) continue;
     divided.emplace(op.id, layout);
-    for (OpId member : facts.update_groups[op.id]) {
-      OpPlan& update = plan.ops[member];
+    for (ir::OpId member : facts.update_groups[op.id]) {
+      ir::OpPlan& update = plan.ops[member];
       update.strategy = StrategyFromDimensions(layout, facts.rule(member).output, facts.rule(member), plan.mesh);
       update.reason = absl::StrCat("divided among the replicas of ", op.name, setting);
     }
@@ -99,8 +102,8 @@ void ShardReplicas(const GraphFacts& facts, const OpDemands& demands, int level,
     }
   }
   if (level < 2) return;
-  for (const Op& op : facts.graph->ops) {
-    if (op.phase != Phase::kBackward || !op.gradient_of.has_value()) continue;
+  for (const ir::Op& op : facts.graph->ops) {
+    if (op.phase != ir::Phase::kBackward || !op.gradient_of.has_value()) continue;
     const auto found = divided.find(*op.gradient_of);
     if (found == divided.end()) continue;
     plan.ops[op.id].output = found->second;
@@ -108,4 +111,4 @@ void ShardReplicas(const GraphFacts& facts, const OpDemands& demands, int level,
   }
 }
 
-}  // namespace cleave
+}  // namespace cleave::search

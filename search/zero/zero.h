@@ -25,18 +25,18 @@
 #include "search/assignment/assignment.h"
 #include "search/cost/facts.h"
 
-namespace cleave {
+namespace cleave::search {
 
 // Changes the layouts of states, update ops, gradients and parameters. A parameter in `demands` (the user's pins) keeps
 // its storage; what belongs to it is divided even so. REQUIRES: 0 <= level <= 3.
-void ShardReplicas(const GraphFacts& facts, const OpDemands& demands, int level, Plan& plan);
+void ShardReplicas(const GraphFacts& facts, const OpDemands& demands, int level, ir::Plan& plan);
 
 // `storage` with all axes that it leaves free cutting the dimension in which the largest piece becomes smallest, of
 // equals the longest; over several dimensions where none has an element for every piece and the largest piece is
 // thereby at least halved. The axes of the fastest links come first: scattering then starts on them, and gathering ends
 // there.
-Layout DividedLayout(const Layout& storage, const Mesh& mesh, const Shape& shape);
+ir::Layout DividedLayout(const ir::Layout& storage, const ir::Mesh& mesh, const ir::Shape& shape);
 
-}  // namespace cleave
+}  // namespace cleave::search
 
 #endif  // CLEAVE_SEARCH_ZERO_ZERO_H_

@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "tests/collective_counts/programs.h"
 
-namespace cleave {
+namespace cleave::tests {
 namespace {
 
 const std::vector<int> kRanks = {2, 3, 4, 8};
@@ -114,4 +114,4 @@ TEST(BytesTest, ColumnAndRowWithCutEnds) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::tests

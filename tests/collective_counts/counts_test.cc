@@ -11,7 +11,7 @@
 #include "ir/program/redistribute/redistribute.h"
 #include "tests/collective_counts/programs.h"
 
-namespace cleave {
+namespace cleave::tests {
 namespace {
 
 constexpr char kFour[] = "parallel { devices = 4; gradient_weight = 1.0; }";
@@ -171,9 +171,9 @@ void ExpectCounts(const std::vector<ExpectedCounts>& cases) {
   for (const ExpectedCounts& one : cases) {
     SCOPED_TRACE(one.name);
     const Compiled compiled = CompileModel(absl::StrCat(one.model, one.parallel), 4);
-    EXPECT_EQ(CollectivesOf(compiled, {Phase::kForward}), one.forward);
-    EXPECT_EQ(CollectivesOf(compiled, {Phase::kBackward}), one.backward);
-    EXPECT_EQ(CollectivesOf(compiled, {Phase::kUpdate}), one.update);
+    EXPECT_EQ(CollectivesOf(compiled, {ir::Phase::kForward}), one.forward);
+    EXPECT_EQ(CollectivesOf(compiled, {ir::Phase::kBackward}), one.backward);
+    EXPECT_EQ(CollectivesOf(compiled, {ir::Phase::kUpdate}), one.update);
     EXPECT_EQ(CollectivesOf(compiled), one.all);
   }
 }
@@ -223,15 +223,15 @@ TEST(CountsTest, ByDepth) {
 
 // Row 11: a tensor of 12, 13 or 14 over 4 ranks.
 TEST(CountsTest, RedistributionOfOneTensor) {
-  const Mesh mesh = *Mesh::Create({{.name = "m0", .size = 4}});
-  const Layout cut{.dimensions = {{AxisId(0)}}, .partial = {}};
-  const Layout whole = Layout::Replicated(1);
-  const Layout partial{.dimensions = {{}}, .partial = {{.axis = AxisId(0)}}};
-  const auto moves = [&](int64_t size, const Layout& from, const Layout& to) {
-    const auto found = PlanRedistribution(mesh, {.dtype = DType::kF32, .shape = {size}}, from, to);
+  const ir::Mesh mesh = *ir::Mesh::Create({{.name = "m0", .size = 4}});
+  const ir::Layout cut{.dimensions = {{ir::AxisId(0)}}, .partial = {}};
+  const ir::Layout whole = ir::Layout::Replicated(1);
+  const ir::Layout partial{.dimensions = {{}}, .partial = {{.axis = ir::AxisId(0)}}};
+  const auto moves = [&](int64_t size, const ir::Layout& from, const ir::Layout& to) {
+    const auto found = ir::PlanRedistribution(mesh, {.dtype = ir::DType::kF32, .shape = {size}}, from, to);
     std::string text;
-    for (const Move& move : found->moves) {
-      absl::StrAppend(&text, move.collective.has_value() ? CollectiveKindName(*move.collective) : "slice");
+    for (const ir::Move& move : found->moves) {
+      absl::StrAppend(&text, move.collective.has_value() ? ir::CollectiveKindName(*move.collective) : "slice");
     }
     return text;
   };
@@ -249,24 +249,24 @@ TEST(CountsTest, RowsFeedingColumns) {
       "model Chain() { input x: f32[8, 8]; param w1: f32[8, 8] = he_uniform(); param w2: f32[8, 8] = he_uniform();\n"
       "#[shard((4, 1), (1, 1))] let a = matmul(x, w1);\n#[shard((1, 1), (1, 4))] let b = matmul(a, w2);\n"
       "loss reduce_mean(b); }\n";
-  EXPECT_EQ(CollectivesOf(CompileModel(text + kFour, 4), {Phase::kForward}), "all_gather 1");
+  EXPECT_EQ(CollectivesOf(CompileModel(text + kFour, 4), {ir::Phase::kForward}), "all_gather 1");
 }
 
 // With small buckets gradients are reduced as soon as they are made, the last ones in the update.
 TEST(CountsTest, BucketsOfLimitedSize) {
   const std::string text = Layers(6, 256, 32, {}) + kDataParallel;
-  const auto of_size = [](int64_t bytes) { return PartitionOptions{.bucket_bytes = Bytes(bytes)}; };
+  const auto of_size = [](int64_t bytes) { return ir::PartitionOptions{.bucket_bytes = Bytes(bytes)}; };
   const int64_t layer = 4 * (32 * 32 + 32);
   const Compiled pairs = CompileModel(text, 4, of_size(2 * layer));
-  EXPECT_EQ(CollectivesOf(pairs, {Phase::kBackward}), "all_reduce 3");
-  EXPECT_EQ(CollectivesOf(pairs, {Phase::kUpdate}), "");
+  EXPECT_EQ(CollectivesOf(pairs, {ir::Phase::kBackward}), "all_reduce 3");
+  EXPECT_EQ(CollectivesOf(pairs, {ir::Phase::kUpdate}), "");
   const Compiled fours = CompileModel(text, 4, of_size(4 * layer));
-  EXPECT_EQ(CollectivesOf(fours, {Phase::kBackward}), "all_reduce 1");
-  EXPECT_EQ(CollectivesOf(fours, {Phase::kUpdate}), "all_reduce 1");
+  EXPECT_EQ(CollectivesOf(fours, {ir::Phase::kBackward}), "all_reduce 1");
+  EXPECT_EQ(CollectivesOf(fours, {ir::Phase::kUpdate}), "all_reduce 1");
   EXPECT_EQ(CollectivesOf(CompileModel(text, 4, of_size(0))), "all_reduce 1");
   EXPECT_EQ(CollectivesOf(CompileModel(text, 4, of_size(1))), "all_reduce 12");
   EXPECT_EQ(CollectivesOf(CompileModel(text, 4, {.merge_collectives = false})), "all_reduce 12");
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::tests

@@ -17,15 +17,15 @@
 #include "search/cluster/cluster.h"
 #include "search/search.h"
 
-namespace cleave {
+namespace cleave::tests {
 namespace {
 
 // The collectives of a training step without those of the loss, which every plan has alike.
-std::vector<const Step*> CountedSteps(const Compiled& compiled) {
-  std::vector<const Step*> steps;
-  for (const Step& step : compiled.program.steps) {
-    const auto* collective = std::get_if<Collective>(&step.action);
-    if (collective == nullptr || step.phase == Phase::kMetric) continue;
+std::vector<const ir::Step*> CountedSteps(const Compiled& compiled) {
+  std::vector<const ir::Step*> steps;
+  for (const ir::Step& step : compiled.program.steps) {
+    const auto* collective = std::get_if<ir::Collective>(&step.action);
+    if (collective == nullptr || step.phase == ir::Phase::kMetric) continue;
     if (compiled.program.value(collective->transfers[0].input).origin == compiled.graph.loss) continue;
     steps.push_back(&step);
   }
@@ -40,62 +40,63 @@ void ExpectNoErrors(const Diagnostics& diagnostics, const std::string& where) {
 
 }  // namespace
 
-std::optional<Module> ReadModule(const std::string& text, const std::string& path) {
+std::optional<frontend::Module> ReadModule(const std::string& text, const std::string& path) {
   Diagnostics diagnostics;
   SourceSet sources;
   const FileId file = sources.Add(path, text);
-  const std::optional<syntax::File> syntax = Parse(file, sources, diagnostics);
-  std::optional<Module> module;
-  if (syntax.has_value()) module = Analyze(*syntax, sources, {}, diagnostics);
+  const std::optional<dsl::syntax::File> syntax = dsl::Parse(file, sources, diagnostics);
+  std::optional<frontend::Module> module;
+  if (syntax.has_value()) module = frontend::Analyze(*syntax, sources, {}, diagnostics);
   ExpectNoErrors(diagnostics, text);
   return module;
 }
 
-Compiled CompileModel(const std::string& text, int devices, const PartitionOptions& options) {
+Compiled CompileModel(const std::string& text, int devices, const ir::PartitionOptions& options) {
   SCOPED_TRACE(text);
-  const std::optional<Module> module = ReadModule(text, "test.model");
+  const std::optional<frontend::Module> module = ReadModule(text, "test.model");
   return module.has_value() ? CompileModule(*module, devices, options) : Compiled{};
 }
 
-Compiled CompileModule(const Module& module, int devices, const PartitionOptions& options) {
+Compiled CompileModule(const frontend::Module& module, int devices, const ir::PartitionOptions& options) {
   Compiled compiled;
   Diagnostics diagnostics;
-  compiled.graph = *Differentiate(module.graph, Optimizer{.kind = Optimizer::Kind::kAdam, .learning_rate = {}});
-  const std::optional<Plan> plan =
-      Search(compiled.graph, CpuCluster(devices), module.pins, OptionsFrom(module.pins.settings), diagnostics);
+  compiled.graph =
+      *ir::Differentiate(module.graph, ir::Optimizer{.kind = ir::Optimizer::Kind::kAdam, .learning_rate = {}});
+  const std::optional<ir::Plan> plan = search::Search(compiled.graph, search::CpuCluster(devices), module.pins,
+                                                      search::OptionsFrom(module.pins.settings), diagnostics);
   ExpectNoErrors(diagnostics, module.graph.model);
   if (!plan.has_value()) return compiled;
-  absl::StatusOr<Distributed> distributed = Distribute(compiled.graph, *plan);
+  absl::StatusOr<ir::Distributed> distributed = ir::Distribute(compiled.graph, *plan);
   EXPECT_TRUE(distributed.ok()) << distributed.status();
   if (!distributed.ok()) return compiled;
   compiled.graph = std::move(distributed->graph);
   compiled.plan = std::move(distributed->plan);
-  absl::StatusOr<Program> program = Partition(compiled.graph, compiled.plan, options);
+  absl::StatusOr<ir::Program> program = ir::Partition(compiled.graph, compiled.plan, options);
   EXPECT_TRUE(program.ok()) << program.status();
   if (!program.ok()) return compiled;
   compiled.program = *std::move(program);
-  EXPECT_EQ(absl::StrJoin(CheckStatically(compiled.program), "\n"), "");
-  const absl::StatusOr<SimulationReport> proof = CheckBySimulation(compiled.graph, compiled.program);
+  EXPECT_EQ(absl::StrJoin(ir::CheckStatically(compiled.program), "\n"), "");
+  const absl::StatusOr<ir::SimulationReport> proof = ir::CheckBySimulation(compiled.graph, compiled.program);
   EXPECT_TRUE(proof.ok()) << proof.status();
   return compiled;
 }
 
-std::string CollectivesOf(const Compiled& compiled, std::set<Phase> phases) {
-  std::map<CollectiveKind, int> counts;
-  for (const Step* step : CountedSteps(compiled)) {
-    if (phases.count(step->phase) > 0) ++counts[std::get<Collective>(step->action).kind];
+std::string CollectivesOf(const Compiled& compiled, std::set<ir::Phase> phases) {
+  std::map<ir::CollectiveKind, int> counts;
+  for (const ir::Step* step : CountedSteps(compiled)) {
+    if (phases.count(step->phase) > 0) ++counts[std::get<ir::Collective>(step->action).kind];
   }
   return absl::StrJoin(counts, ", ", [](std::string* out, const auto& count) {
-    absl::StrAppend(out, CollectiveKindName(count.first), " ", count.second);
+    absl::StrAppend(out, ir::CollectiveKindName(count.first), " ", count.second);
   });
 }
 
 double SentBytesOf(const Compiled& compiled) {
   double bytes = 0;
-  for (const Step* step : CountedSteps(compiled)) {
-    bytes += SentBytes(compiled.program, std::get<Collective>(step->action));
+  for (const ir::Step* step : CountedSteps(compiled)) {
+    bytes += ir::SentBytes(compiled.program, std::get<ir::Collective>(step->action));
   }
   return bytes;
 }
 
-}  // namespace cleave
+}  // namespace cleave::tests

@@ -11,12 +11,12 @@
 #include "search/sapp/choices.h"
 #include "tests/collective_counts/programs.h"
 
-namespace cleave {
+namespace cleave::tests {
 namespace {
 
 constexpr int kMostProducts = 6;  // Of a model: the first ones.
 
-std::optional<Module> ReadExample(const std::string& name) {
+std::optional<frontend::Module> ReadExample(const std::string& name) {
   const std::string path = "examples/" + name + "/" + name + ".model";
   std::ifstream file(path);
   std::ostringstream text;
@@ -26,15 +26,15 @@ std::optional<Module> ReadExample(const std::string& name) {
 }
 
 // A pin on `product`: each mesh axis on the first factor from number `first` on that has elements for it.
-Pin PinOn(const GraphFacts& facts, OpId product, const Mesh& mesh, size_t first) {
-  const Rule& rule = facts.rule(product);
-  Strategy strategy = Strategy::Replicated(rule);
-  for (AxisId axis : mesh.AxisIds()) {
-    const std::vector<int> factors = FactorsFor(strategy, rule, mesh, axis);
-    if (!factors.empty()) strategy = *Moved(strategy, rule, mesh, factors[first % factors.size()], axis);
+ir::Pin PinOn(const search::GraphFacts& facts, ir::OpId product, const ir::Mesh& mesh, size_t first) {
+  const ir::Rule& rule = facts.rule(product);
+  ir::Strategy strategy = ir::Strategy::Replicated(rule);
+  for (ir::AxisId axis : mesh.AxisIds()) {
+    const std::vector<int> factors = search::FactorsFor(strategy, rule, mesh, axis);
+    if (!factors.empty()) strategy = *search::Moved(strategy, rule, mesh, factors[first % factors.size()], axis);
   }
-  ShardPin pin;
-  for (const std::vector<int64_t>& counts : InStrategy(strategy, rule, mesh)) {
+  ir::ShardPin pin;
+  for (const std::vector<int64_t>& counts : ir::InStrategy(strategy, rule, mesh)) {
     pin.in.emplace_back(std::in_place);
     for (int64_t count : counts) pin.in.back()->push_back({.value = count, .span = {}});
   }
@@ -44,16 +44,16 @@ Pin PinOn(const GraphFacts& facts, OpId product, const Mesh& mesh, size_t first)
 class PropagatedExamplesTest : public testing::TestWithParam<const char*> {};
 
 TEST_P(PropagatedExamplesTest, IsProvenWhateverIsPinned) {
-  std::optional<Module> module = ReadExample(GetParam());
+  std::optional<frontend::Module> module = ReadExample(GetParam());
   ASSERT_TRUE(module.has_value());
-  const GraphFacts facts = FactsOf(module->graph);
-  module->pins.settings.search = SearchAlgorithm::kPropagate;
+  const search::GraphFacts facts = search::FactsOf(module->graph);
+  module->pins.settings.search = ir::SearchAlgorithm::kPropagate;
   module->pins.settings.devices.reset();
   int tried = 0;
-  for (const Op& op : module->graph.ops) {
-    if (facts.roles[op.id] != Role::kProduct || tried == kMostProducts) continue;
+  for (const ir::Op& op : module->graph.ops) {
+    if (facts.roles[op.id] != search::Role::kProduct || tried == kMostProducts) continue;
     const int devices = tried % 2 == 0 ? 4 : 6;
-    module->pins.pins = {PinOn(facts, op.id, Mesh::OfDevices(devices), static_cast<size_t>(tried))};
+    module->pins.pins = {PinOn(facts, op.id, ir::Mesh::OfDevices(devices), static_cast<size_t>(tried))};
     SCOPED_TRACE(op.name);
     const Compiled compiled = CompileModule(*module, devices);
     EXPECT_EQ(compiled.plan.mesh.rank_count(), devices);
@@ -66,4 +66,4 @@ INSTANTIATE_TEST_SUITE_P(All, PropagatedExamplesTest,
                          testing::Values("custom_op", "mnist_cnn", "mnist_mlp", "sapp_mlp", "tiny_gpt"));
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::tests

@@ -9,7 +9,7 @@
 #include "gtest/gtest.h"
 #include "tests/support/command.h"
 
-namespace cleave::diagnostics {
+namespace cleave::tests::diagnostics {
 namespace {
 
 namespace fs = std::filesystem;
@@ -59,4 +59,4 @@ std::string ProjectPath(const std::string& path) {
   return root.has_value() ? *root + "/" + path : path;
 }
 
-}  // namespace cleave::diagnostics
+}  // namespace cleave::tests::diagnostics

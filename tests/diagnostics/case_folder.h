@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace cleave::diagnostics {
+namespace cleave::tests::diagnostics {
 
 // How one side of a case is compiled: a model alone, or commands that call `compile`, which is on the PATH.
 struct CaseInput {
@@ -40,6 +40,6 @@ std::string ProjectPath(const std::string& path);
 // All folders under tests/diagnostics/cases, by name. Fails the running test for a file where a folder belongs.
 std::vector<CaseFolder> LoadCases();
 
-}  // namespace cleave::diagnostics
+}  // namespace cleave::tests::diagnostics
 
 #endif  // CLEAVE_TESTS_DIAGNOSTICS_CASE_FOLDER_H_

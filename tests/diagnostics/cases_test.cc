@@ -12,7 +12,7 @@
 #include "tests/diagnostics/case_folder.h"
 #include "tests/support/command.h"
 
-namespace cleave::diagnostics {
+namespace cleave::tests::diagnostics {
 namespace {
 
 namespace fs = std::filesystem;
@@ -65,4 +65,4 @@ std::string CaseName(const testing::TestParamInfo<CaseFolder>& info) {
 INSTANTIATE_TEST_SUITE_P(Cases, CasesTest, testing::ValuesIn(LoadCases()), CaseName);
 
 }  // namespace
-}  // namespace cleave::diagnostics
+}  // namespace cleave::tests::diagnostics

@@ -15,7 +15,7 @@
 #include "tests/diagnostics/page.h"
 #include "tests/support/command.h"
 
-namespace cleave::diagnostics {
+namespace cleave::tests::diagnostics {
 namespace {
 
 namespace fs = std::filesystem;
@@ -81,4 +81,4 @@ TEST(CodesTest, EveryPageBelongsToACode) {
 }
 
 }  // namespace
-}  // namespace cleave::diagnostics
+}  // namespace cleave::tests::diagnostics

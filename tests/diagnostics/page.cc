@@ -8,7 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 
-namespace cleave::diagnostics {
+namespace cleave::tests::diagnostics {
 namespace {
 
 constexpr absl::string_view kExamples = "## An example that fails";
@@ -61,4 +61,4 @@ std::vector<std::string> PageFaults(Code code, absl::string_view page, const Cas
   return faults;
 }
 
-}  // namespace cleave::diagnostics
+}  // namespace cleave::tests::diagnostics

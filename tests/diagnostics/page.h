@@ -9,7 +9,7 @@
 #include "base/diagnostic/diagnostic.h"
 #include "tests/diagnostics/case_folder.h"
 
-namespace cleave::diagnostics {
+namespace cleave::tests::diagnostics {
 
 // "# E0304: title", the first line of a page.
 std::string PageTitle(Code code);
@@ -20,6 +20,6 @@ std::string WithExamples(absl::string_view page, const CaseFolder& folder);
 // What is wrong with the page of `code`: another title, no explanation, examples that are not those of the case.
 std::vector<std::string> PageFaults(Code code, absl::string_view page, const CaseFolder& folder);
 
-}  // namespace cleave::diagnostics
+}  // namespace cleave::tests::diagnostics
 
 #endif  // CLEAVE_TESTS_DIAGNOSTICS_PAGE_H_

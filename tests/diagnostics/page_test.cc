@@ -2,7 +2,7 @@
 
 #include "gtest/gtest.h"
 
-namespace cleave::diagnostics {
+namespace cleave::tests::diagnostics {
 namespace {
 
 Code AnyCode() { return AllCodes().front(); }
@@ -44,4 +44,4 @@ TEST(PageTest, EachFaultIsFound) {
 }
 
 }  // namespace
-}  // namespace cleave::diagnostics
+}  // namespace cleave::tests::diagnostics

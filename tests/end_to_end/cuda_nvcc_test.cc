@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "tests/support/compile.h"
 
-namespace cleave {
+namespace cleave::tests {
 namespace {
 
 bool IsThere(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
@@ -61,4 +61,4 @@ TEST_F(CudaNvcc, BuildsTheExamplesWhichSayThatThereIsNoGpu) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::tests

@@ -6,7 +6,7 @@
 #include "gtest/gtest.h"
 #include "tests/support/compile.h"
 
-namespace cleave {
+namespace cleave::tests {
 namespace {
 
 constexpr size_t kSteps = 12;
@@ -94,4 +94,4 @@ INSTANTIATE_TEST_SUITE_P(Examples, CudaStandIn,
                          });
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::tests

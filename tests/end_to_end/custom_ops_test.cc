@@ -11,7 +11,7 @@
 #include "gtest/gtest.h"
 #include "tests/support/compile.h"
 
-namespace cleave {
+namespace cleave::tests {
 namespace {
 
 constexpr double kTolerance = 1e-4;
@@ -91,4 +91,4 @@ TEST_F(CustomOps, TheExample) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::tests

@@ -11,7 +11,7 @@
 #include "gtest/gtest.h"
 #include "tests/support/compile.h"
 
-namespace cleave {
+namespace cleave::tests {
 namespace {
 
 struct Mode {
@@ -90,4 +90,4 @@ TEST(Dumps, OfEveryMode) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::tests

@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "tests/support/compile.h"
 
-namespace cleave {
+namespace cleave::tests {
 namespace {
 
 constexpr char kModel[] = "examples/mnist_mlp/mnist_mlp.model";
@@ -146,4 +146,4 @@ TEST(FaultsTest, ModelThatIsNotThere) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::tests

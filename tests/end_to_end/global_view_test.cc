@@ -12,7 +12,7 @@
 #include "gtest/gtest.h"
 #include "tests/support/compile.h"
 
-namespace cleave {
+namespace cleave::tests {
 namespace {
 
 constexpr int kBatch = 8, kWidth = 4, kHidden = 6, kOut = 3, kSteps = 3;
@@ -244,4 +244,4 @@ TEST_F(GlobalView, FilesAreLookedAtAgainWhenTheProgramStarts) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::tests

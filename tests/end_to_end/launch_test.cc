@@ -13,7 +13,7 @@
 #include "runtime/rendezvous/free_port.h"
 #include "tests/support/compile.h"
 
-namespace cleave {
+namespace cleave::tests {
 namespace {
 
 constexpr char kModel[] = "examples/mnist_mlp/mnist_mlp.model";
@@ -441,4 +441,4 @@ TEST(LaunchTest, TheCompilerWritesTheDefault) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::tests

@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "tests/support/compile.h"
 
-namespace cleave {
+namespace cleave::tests {
 namespace {
 
 constexpr double kTolerance = 1e-4;
@@ -76,4 +76,4 @@ TEST_F(Manual, Groups) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::tests

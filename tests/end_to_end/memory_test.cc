@@ -10,7 +10,7 @@
 #include "gtest/gtest.h"
 #include "tests/support/compile.h"
 
-namespace cleave {
+namespace cleave::tests {
 namespace {
 
 // Compiles into `folder`/out, where the objects of an earlier compile lie, and runs two steps: at the second one
@@ -57,4 +57,4 @@ INSTANTIATE_TEST_SUITE_P(Examples, MemoryTest,
                          });
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::tests

@@ -10,7 +10,7 @@
 #include "gtest/gtest.h"
 #include "tests/support/compile.h"
 
-namespace cleave {
+namespace cleave::tests {
 namespace {
 
 constexpr char kMnist[] = "examples/mnist_mlp/mnist_mlp.model";
@@ -255,4 +255,4 @@ TEST(OutputsTest, ProgramOfOneRankComputesTheSame) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::tests

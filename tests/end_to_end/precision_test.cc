@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "tests/support/compile.h"
 
-namespace cleave {
+namespace cleave::tests {
 namespace {
 
 constexpr double kRounding = 1.0 / 256;  // The rounding error of bf16: half a unit of its 8 significant bits.
@@ -71,4 +71,4 @@ TEST_F(Precision, ConvolutionsLearnInBf16) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::tests

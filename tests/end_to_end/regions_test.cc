@@ -7,7 +7,7 @@
 #include "tests/support/command.h"
 #include "tests/support/compile.h"
 
-namespace cleave {
+namespace cleave::tests {
 namespace {
 
 constexpr double kTolerance = 1e-4;
@@ -93,4 +93,4 @@ TEST_F(RegionsRun, ADeviceThatIsNotTheTargetIsRefused) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::tests

@@ -9,7 +9,7 @@
 #include "gtest/gtest.h"
 #include "tests/support/compile.h"
 
-namespace cleave {
+namespace cleave::tests {
 namespace {
 
 constexpr double kTolerance = 1e-4;
@@ -137,4 +137,4 @@ TEST_F(SameNumbers, TinyGpt) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::tests

@@ -5,7 +5,7 @@
 #include "gtest/gtest.h"
 #include "tests/support/compile.h"
 
-namespace cleave {
+namespace cleave::tests {
 namespace {
 
 constexpr double kTolerance = 1e-4;
@@ -35,4 +35,4 @@ TEST_F(Vmap, IsACallForEachElementOnAnyNumberOfRanks) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::tests

@@ -10,7 +10,7 @@
 #include "absl/strings/strip.h"
 #include "tests/layering/order.h"
 
-namespace cleave::layering {
+namespace cleave::tests::layering {
 namespace {
 
 // `text` with the contents of raw strings and comments replaced by blanks; newlines stay, so that lines keep their
@@ -161,4 +161,4 @@ std::vector<Finding> CheckBuild(absl::string_view path, absl::string_view text) 
   return findings;
 }
 
-}  // namespace cleave::layering
+}  // namespace cleave::tests::layering

@@ -11,7 +11,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace cleave::layering {
+namespace cleave::tests::layering {
 
 struct Finding {
   std::string path;
@@ -34,6 +34,6 @@ std::vector<Finding> CheckSource(absl::string_view path, absl::string_view text)
 // libraries.
 std::vector<Finding> CheckBuild(absl::string_view path, absl::string_view text);
 
-}  // namespace cleave::layering
+}  // namespace cleave::tests::layering
 
 #endif  // CLEAVE_TESTS_LAYERING_LAYERING_H_

@@ -2,7 +2,7 @@
 
 #include "gtest/gtest.h"
 
-namespace cleave::layering {
+namespace cleave::tests::layering {
 namespace {
 
 // The messages that a source file with one line, `include`, gets.
@@ -121,4 +121,4 @@ TEST(CheckBuildTest, FirstLineIsASentence) {
 }
 
 }  // namespace
-}  // namespace cleave::layering
+}  // namespace cleave::tests::layering

@@ -4,7 +4,7 @@
 
 #include "absl/strings/match.h"
 
-namespace cleave::layering {
+namespace cleave::tests::layering {
 namespace {
 
 using Names = absl::Span<const absl::string_view>;
@@ -92,4 +92,4 @@ const Restriction* RestrictionOf(absl::string_view header) {
   return nullptr;
 }
 
-}  // namespace cleave::layering
+}  // namespace cleave::tests::layering

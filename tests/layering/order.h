@@ -5,7 +5,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 
-namespace cleave::layering {
+namespace cleave::tests::layering {
 
 // A top-level folder that holds crates.
 struct Layer {
@@ -30,6 +30,6 @@ struct Restriction {
 // The restriction for `header`, as written in an include, or nullptr.
 const Restriction* RestrictionOf(absl::string_view header);
 
-}  // namespace cleave::layering
+}  // namespace cleave::tests::layering
 
 #endif  // CLEAVE_TESTS_LAYERING_ORDER_H_

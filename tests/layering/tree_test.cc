@@ -12,7 +12,7 @@
 #include "gtest/gtest.h"
 #include "tests/layering/layering.h"
 
-namespace cleave::layering {
+namespace cleave::tests::layering {
 namespace {
 
 namespace fs = std::filesystem;
@@ -95,4 +95,4 @@ TEST(TreeTest, EveryCrateHasAReadme) {
 }
 
 }  // namespace
-}  // namespace cleave::layering
+}  // namespace cleave::tests::layering

@@ -15,71 +15,72 @@
 #include "ir/testing/random_plan.h"
 #include "ir/transforms/precision/precision.h"
 
-namespace cleave::properties {
+namespace cleave::tests::properties {
 namespace {
 
 // Small graphs find most mistakes and cost least: numbers of ops near 3 are the most frequent.
-int RandomOps(int most, Random& random) {
-  const int64_t bound = RandomInt(random, 3, std::max(3, most));
-  return static_cast<int>(RandomInt(random, 3, bound));
+int RandomOps(int most, ir::Random& random) {
+  const int64_t bound = ir::RandomInt(random, 3, std::max(3, most));
+  return static_cast<int>(ir::RandomInt(random, 3, bound));
 }
 
-std::string AxesText(const std::vector<AxisId>& axes, const Mesh& mesh) {
-  return absl::StrJoin(axes, " ", [&](std::string* out, AxisId axis) { *out += mesh.axis(axis).name; });
+std::string AxesText(const std::vector<ir::AxisId>& axes, const ir::Mesh& mesh) {
+  return absl::StrJoin(axes, " ", [&](std::string* out, ir::AxisId axis) { *out += mesh.axis(axis).name; });
 }
 
 // " cuts(i: m0 m1; k: m2) passes(m3: 0) output([m0, -])"
-std::string StrategyText(const PlannedGraph& sample, const Op& op) {
-  const Mesh& mesh = sample.plan.mesh;
-  const OpPlan& planned = sample.plan.ops[op.id];
-  const Rule rule = RuleOf(sample.graph, op);
+std::string StrategyText(const PlannedGraph& sample, const ir::Op& op) {
+  const ir::Mesh& mesh = sample.plan.mesh;
+  const ir::OpPlan& planned = sample.plan.ops[op.id];
+  const ir::Rule rule = ir::RuleOf(sample.graph, op);
   std::vector<std::string> cuts, passes;
   for (size_t factor = 0; factor < planned.strategy.cuts.size(); ++factor) {
-    const std::vector<AxisId>& axes = planned.strategy.cuts[factor];
+    const std::vector<ir::AxisId>& axes = planned.strategy.cuts[factor];
     if (!axes.empty()) cuts.push_back(absl::StrCat(rule.factors[factor].name, ": ", AxesText(axes, mesh)));
   }
-  for (const PassThrough& pass : planned.strategy.passes) {
+  for (const ir::PassThrough& pass : planned.strategy.passes) {
     passes.push_back(absl::StrCat(mesh.axis(pass.axis).name, ": ", pass.group));
   }
   std::string text;
   if (!cuts.empty()) absl::StrAppend(&text, " cuts(", absl::StrJoin(cuts, "; "), ")");
   if (!passes.empty()) absl::StrAppend(&text, " passes(", absl::StrJoin(passes, "; "), ")");
-  if (planned.output.has_value()) absl::StrAppend(&text, " output(", LayoutText(*planned.output, mesh), ")");
+  if (planned.output.has_value()) absl::StrAppend(&text, " output(", ir::LayoutText(*planned.output, mesh), ")");
   return text;
 }
 
 }  // namespace
 
-PlannedGraph RandomCaseOn(const Mesh& mesh, uint64_t seed, const CaseOptions& options) {
-  Random random(seed);
+PlannedGraph RandomCaseOn(const ir::Mesh& mesh, uint64_t seed, const CaseOptions& options) {
+  ir::Random random(seed);
   const int ops = RandomOps(options.most_ops, random);
-  Graph graph = RandomTrainingGraph(random, {.ops = ops, .largest_size = RandomInt(random, 2, options.largest_size)});
-  graph = ApplyPrecision(graph, options.precision).graph;
-  Plan plan = RandomPlan(graph, mesh, random);
+  ir::Graph graph =
+      ir::RandomTrainingGraph(random, {.ops = ops, .largest_size = ir::RandomInt(random, 2, options.largest_size)});
+  graph = ir::ApplyPrecision(graph, options.precision).graph;
+  ir::Plan plan = ir::RandomPlan(graph, mesh, random);
   // Without merging, with few tensors in one collective, with all.
   constexpr int64_t kBuckets[] = {100, 1000, 0};
-  const PartitionOptions partition{.merge_collectives = random() % 4 != 0,
-                                   .bucket_bytes = Bytes(kBuckets[random() % 3])};
+  const ir::PartitionOptions partition{.merge_collectives = random() % 4 != 0,
+                                       .bucket_bytes = Bytes(kBuckets[random() % 3])};
   return {.graph = std::move(graph), .plan = std::move(plan), .partition = partition};
 }
 
 PlannedGraph RandomCase(uint64_t seed, const CaseOptions& options) {
-  Random random(~seed);
-  return RandomCaseOn(RandomMesh(RandomInt(random, 1, options.most_ranks), random), seed, options);
+  ir::Random random(~seed);
+  return RandomCaseOn(ir::RandomMesh(ir::RandomInt(random, 1, options.most_ranks), random), seed, options);
 }
 
 absl::StatusOr<Compiled> Compile(const PlannedGraph& sample) {
-  CLEAVE_ASSIGN_OR_RETURN(Distributed distributed, Distribute(sample.graph, sample.plan));
-  CLEAVE_ASSIGN_OR_RETURN(Program program, Partition(distributed.graph, distributed.plan, sample.partition));
+  CLEAVE_ASSIGN_OR_RETURN(ir::Distributed distributed, ir::Distribute(sample.graph, sample.plan));
+  CLEAVE_ASSIGN_OR_RETURN(ir::Program program, ir::Partition(distributed.graph, distributed.plan, sample.partition));
   return Compiled{.distributed = std::move(distributed), .program = std::move(program)};
 }
 
 std::string CaseText(const PlannedGraph& sample) {
   std::string text = absl::StrCat("mesh ", sample.plan.mesh.ToString(), "\n");
-  absl::StrAppend(&text, GraphText(sample.graph, [&](const Op& op) { return StrategyText(sample, op); }));
+  absl::StrAppend(&text, ir::GraphText(sample.graph, [&](const ir::Op& op) { return StrategyText(sample, op); }));
   const absl::StatusOr<Compiled> compiled = Compile(sample);
-  if (compiled.ok()) absl::StrAppend(&text, ProgramText(compiled->program, /*rank=*/0));
+  if (compiled.ok()) absl::StrAppend(&text, ir::ProgramText(compiled->program, /*rank=*/0));
   return text;
 }
 
-}  // namespace cleave::properties
+}  // namespace cleave::tests::properties

@@ -14,35 +14,35 @@
 #include "ir/sharding/plan/plan.h"
 #include "ir/transforms/distribute/distribute.h"
 
-namespace cleave::properties {
+namespace cleave::tests::properties {
 
 struct PlannedGraph {
-  Graph graph;
-  Plan plan;
-  PartitionOptions partition = {};
+  ir::Graph graph;
+  ir::Plan plan;
+  ir::PartitionOptions partition = {};
 };
 
 struct CaseOptions {
   int most_ops = 30;  // Of the table, in the forward part; most graphs have few.
   int64_t most_ranks = 12;
   int64_t largest_size = 7;
-  Precision precision = Precision::kF32;
+  ir::Precision precision = ir::Precision::kF32;
 };
 
 // The same seed gives the same case.
 PlannedGraph RandomCase(uint64_t seed, const CaseOptions& options = {});
-PlannedGraph RandomCaseOn(const Mesh& mesh, uint64_t seed, const CaseOptions& options = {});
+PlannedGraph RandomCaseOn(const ir::Mesh& mesh, uint64_t seed, const CaseOptions& options = {});
 
 // The program that the compiler makes of the case.
 struct Compiled {
-  Distributed distributed;  // The graph and plan in whose terms the program is.
-  Program program;
+  ir::Distributed distributed;  // The graph and plan in whose terms the program is.
+  ir::Program program;
 };
 absl::StatusOr<Compiled> Compile(const PlannedGraph& sample);
 
 // Graph, mesh, and how the plan cuts each op; and the program of rank 0.
 std::string CaseText(const PlannedGraph& sample);
 
-}  // namespace cleave::properties
+}  // namespace cleave::tests::properties
 
 #endif  // CLEAVE_TESTS_PROPERTIES_CASE_H_

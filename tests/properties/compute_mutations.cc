@@ -6,31 +6,31 @@
 #include "ir/graph/ops/ops.h"
 #include "tests/properties/mutations.h"
 
-namespace cleave::properties {
+namespace cleave::tests::properties {
 namespace {
 
-bool StepLost(Program& program, size_t at) {
+bool StepLost(ir::Program& program, size_t at) {
   program.steps.erase(program.steps.begin() + static_cast<ptrdiff_t>(at));
   return true;
 }
 
-bool StepTwice(Program& program, size_t at) {
+bool StepTwice(ir::Program& program, size_t at) {
   program.steps.insert(program.steps.begin() + static_cast<ptrdiff_t>(at), program.steps[at]);
   return true;
 }
 
 // Moves a step before the one whose value it reads. Independent steps may change places.
-bool DependentStepsExchanged(Program& program, size_t at) {
+bool DependentStepsExchanged(ir::Program& program, size_t at) {
   if (at + 1 >= program.steps.size()) return false;
-  const std::vector<ValueId> written = Writes(program.steps[at]);
-  const std::vector<ValueId> read = Reads(program.steps[at + 1]);
+  const std::vector<ir::ValueId> written = ir::Writes(program.steps[at]);
+  const std::vector<ir::ValueId> read = ir::Reads(program.steps[at + 1]);
   if (std::find_first_of(read.begin(), read.end(), written.begin(), written.end()) == read.end()) return false;
   std::swap(program.steps[at], program.steps[at + 1]);
   return true;
 }
 
-bool InputsExchanged(Program& program, size_t at) {
-  Compute* compute = ComputeAt(program, at);
+bool InputsExchanged(ir::Program& program, size_t at) {
+  ir::Compute* compute = ComputeAt(program, at);
   if (compute == nullptr || compute->inputs.size() < 2 || compute->inputs[0] == compute->inputs[1]) return false;
   if (program.value(compute->inputs[0]).type != program.value(compute->inputs[1]).type) return false;
   std::swap(compute->inputs[0], compute->inputs[1]);
@@ -39,12 +39,12 @@ bool InputsExchanged(Program& program, size_t at) {
 
 // The first value that `wanted` accepts among those written before step `at`.
 template <typename Wanted>
-bool ReadAnother(Program& program, size_t at, const Wanted& wanted) {
-  Compute* compute = ComputeAt(program, at);
+bool ReadAnother(ir::Program& program, size_t at, const Wanted& wanted) {
+  ir::Compute* compute = ComputeAt(program, at);
   if (compute == nullptr) return false;
-  for (ValueId& input : compute->inputs) {
+  for (ir::ValueId& input : compute->inputs) {
     for (size_t earlier = 0; earlier < at; ++earlier) {
-      for (ValueId value : Writes(program.steps[earlier])) {
+      for (ir::ValueId value : ir::Writes(program.steps[earlier])) {
         if (value == input || program.value(value).type != program.value(input).type) continue;
         if (!wanted(program.steps[earlier], program.value(value), program.value(input))) continue;
         input = value;
@@ -55,29 +55,29 @@ bool ReadAnother(Program& program, size_t at, const Wanted& wanted) {
   return false;
 }
 
-bool WrongInput(Program& program, size_t at) {
-  return ReadAnother(program, at, [](const Step&, const Value& other, const Value& right) {
+bool WrongInput(ir::Program& program, size_t at) {
+  return ReadAnother(program, at, [](const ir::Step&, const ir::Value& other, const ir::Value& right) {
     return other.layout == right.layout && !(other.origin == right.origin);
   });
 }
 
-bool SameValueInAnotherLayout(Program& program, size_t at) {
-  return ReadAnother(program, at, [](const Step&, const Value& other, const Value& right) {
+bool SameValueInAnotherLayout(ir::Program& program, size_t at) {
+  return ReadAnother(program, at, [](const ir::Step&, const ir::Value& other, const ir::Value& right) {
     return !(other.layout == right.layout) && other.origin == right.origin;
   });
 }
 
-bool ValueOfAnotherPhase(Program& program, size_t at) {
-  return ReadAnother(program, at, [&](const Step& step, const Value& other, const Value& right) {
+bool ValueOfAnotherPhase(ir::Program& program, size_t at) {
+  return ReadAnother(program, at, [&](const ir::Step& step, const ir::Value& other, const ir::Value& right) {
     return step.phase != program.steps[at].phase && other.layout == right.layout && !(other.origin == right.origin);
   });
 }
 
 // Moves the axes of one factor to another.
-bool AnotherFactorCut(Program& program, size_t at) {
-  Compute* compute = ComputeAt(program, at);
+bool AnotherFactorCut(ir::Program& program, size_t at) {
+  ir::Compute* compute = ComputeAt(program, at);
   if (compute == nullptr) return false;
-  std::vector<std::vector<AxisId>>& cuts = compute->strategy.cuts;
+  std::vector<std::vector<ir::AxisId>>& cuts = compute->strategy.cuts;
   for (size_t factor = 0; factor < cuts.size(); ++factor) {
     const size_t other = (factor + 1) % cuts.size();
     if (cuts[factor] == cuts[other]) continue;
@@ -87,10 +87,10 @@ bool AnotherFactorCut(Program& program, size_t at) {
   return false;
 }
 
-bool FactorNotCut(Program& program, size_t at) {
-  Compute* compute = ComputeAt(program, at);
+bool FactorNotCut(ir::Program& program, size_t at) {
+  ir::Compute* compute = ComputeAt(program, at);
   if (compute == nullptr) return false;
-  for (std::vector<AxisId>& axes : compute->strategy.cuts) {
+  for (std::vector<ir::AxisId>& axes : compute->strategy.cuts) {
     if (axes.empty()) continue;
     axes.pop_back();
     return true;
@@ -98,10 +98,10 @@ bool FactorNotCut(Program& program, size_t at) {
   return false;
 }
 
-bool CutAxesReversed(Program& program, size_t at) {
-  Compute* compute = ComputeAt(program, at);
+bool CutAxesReversed(ir::Program& program, size_t at) {
+  ir::Compute* compute = ComputeAt(program, at);
   if (compute == nullptr) return false;
-  for (std::vector<AxisId>& axes : compute->strategy.cuts) {
+  for (std::vector<ir::AxisId>& axes : compute->strategy.cuts) {
     if (axes.size() < 2) continue;
     std::reverse(axes.begin(), axes.end());
     return true;
@@ -110,35 +110,35 @@ bool CutAxesReversed(Program& program, size_t at) {
 }
 
 // A partial sum passes through an op that is not linear in it: it is read unreduced, and reduced behind the op.
-bool PassWhereNotLinear(Program& program, size_t at) {
-  const Collective* collective = CollectiveAt(program, at);
-  if (collective == nullptr || collective->kind != CollectiveKind::kAllReduce || at + 1 >= program.steps.size()) {
+bool PassWhereNotLinear(ir::Program& program, size_t at) {
+  const ir::Collective* collective = CollectiveAt(program, at);
+  if (collective == nullptr || collective->kind != ir::CollectiveKind::kAllReduce || at + 1 >= program.steps.size()) {
     return false;
   }
-  const Transfer transfer = collective->transfers.front();
-  Compute* compute = ComputeAt(program, at + 1);
+  const ir::Transfer transfer = collective->transfers.front();
+  ir::Compute* compute = ComputeAt(program, at + 1);
   if (compute == nullptr) return false;
   const auto input = std::find(compute->inputs.begin(), compute->inputs.end(), transfer.output);
   if (input == compute->inputs.end()) return false;
   const int place = static_cast<int>(input - compute->inputs.begin());
-  for (const std::vector<int>& group : RuleOf(program, *compute).linear) {
+  for (const std::vector<int>& group : ir::RuleOf(program, *compute).linear) {
     if (std::find(group.begin(), group.end(), place) != group.end()) return false;
   }
   *input = transfer.input;
-  for (AxisId axis : collective->axes) compute->strategy.passes.push_back({.axis = axis, .group = 0});
+  for (ir::AxisId axis : collective->axes) compute->strategy.passes.push_back({.axis = axis, .group = 0});
   return true;
 }
 
-bool PassForgotten(Program& program, size_t at) {
-  Compute* compute = ComputeAt(program, at);
+bool PassForgotten(ir::Program& program, size_t at) {
+  ir::Compute* compute = ComputeAt(program, at);
   if (compute == nullptr || compute->strategy.passes.empty()) return false;
   compute->strategy.passes.pop_back();
   return true;
 }
 
 // Changes a number of an op, such as the number of rows by which a loss divides, or the factor of a scale.
-bool AnotherNumber(Program& program, size_t at) {
-  Compute* compute = ComputeAt(program, at);
+bool AnotherNumber(ir::Program& program, size_t at) {
+  ir::Compute* compute = ComputeAt(program, at);
   if (compute == nullptr) return false;
   for (auto& [name, value] : compute->attributes.values) {
     if (double* number = std::get_if<double>(&value)) {
@@ -149,26 +149,26 @@ bool AnotherNumber(Program& program, size_t at) {
   return false;
 }
 
-bool AnotherOp(Program& program, size_t at) {
-  static const auto* others = new std::map<OpKind, OpKind>{{OpKind::kAdd, OpKind::kSub},
-                                                           {OpKind::kSub, OpKind::kAdd},
-                                                           {OpKind::kMul, OpKind::kDiv},
-                                                           {OpKind::kDiv, OpKind::kMul},
-                                                           {OpKind::kTanh, OpKind::kSigmoid},
-                                                           {OpKind::kSigmoid, OpKind::kTanh},
-                                                           {OpKind::kRelu, OpKind::kAbs},
-                                                           {OpKind::kAbs, OpKind::kNeg},
-                                                           {OpKind::kNeg, OpKind::kAbs},
-                                                           {OpKind::kExp, OpKind::kSquare},
-                                                           {OpKind::kSquare, OpKind::kExp},
-                                                           {OpKind::kSqrt, OpKind::kLog},
-                                                           {OpKind::kLog, OpKind::kSqrt},
-                                                           {OpKind::kMse, OpKind::kMae},
-                                                           {OpKind::kMae, OpKind::kMse},
-                                                           {OpKind::kSoftmax, OpKind::kLogSoftmax},
-                                                           {OpKind::kReduceSum, OpKind::kReduceMean},
-                                                           {OpKind::kReduceMean, OpKind::kReduceSum}};
-  Compute* compute = ComputeAt(program, at);
+bool AnotherOp(ir::Program& program, size_t at) {
+  static const auto* others = new std::map<ir::OpKind, ir::OpKind>{{ir::OpKind::kAdd, ir::OpKind::kSub},
+                                                                   {ir::OpKind::kSub, ir::OpKind::kAdd},
+                                                                   {ir::OpKind::kMul, ir::OpKind::kDiv},
+                                                                   {ir::OpKind::kDiv, ir::OpKind::kMul},
+                                                                   {ir::OpKind::kTanh, ir::OpKind::kSigmoid},
+                                                                   {ir::OpKind::kSigmoid, ir::OpKind::kTanh},
+                                                                   {ir::OpKind::kRelu, ir::OpKind::kAbs},
+                                                                   {ir::OpKind::kAbs, ir::OpKind::kNeg},
+                                                                   {ir::OpKind::kNeg, ir::OpKind::kAbs},
+                                                                   {ir::OpKind::kExp, ir::OpKind::kSquare},
+                                                                   {ir::OpKind::kSquare, ir::OpKind::kExp},
+                                                                   {ir::OpKind::kSqrt, ir::OpKind::kLog},
+                                                                   {ir::OpKind::kLog, ir::OpKind::kSqrt},
+                                                                   {ir::OpKind::kMse, ir::OpKind::kMae},
+                                                                   {ir::OpKind::kMae, ir::OpKind::kMse},
+                                                                   {ir::OpKind::kSoftmax, ir::OpKind::kLogSoftmax},
+                                                                   {ir::OpKind::kReduceSum, ir::OpKind::kReduceMean},
+                                                                   {ir::OpKind::kReduceMean, ir::OpKind::kReduceSum}};
+  ir::Compute* compute = ComputeAt(program, at);
   if (compute == nullptr) return false;
   const auto other = others->find(compute->kind);
   if (other == others->end()) return false;
@@ -177,10 +177,10 @@ bool AnotherOp(Program& program, size_t at) {
 }
 
 // Makes two ops write each other's values.
-bool OutputsExchanged(Program& program, size_t at) {
-  Compute* first = ComputeAt(program, at);
+bool OutputsExchanged(ir::Program& program, size_t at) {
+  ir::Compute* first = ComputeAt(program, at);
   for (size_t other = at + 1; first != nullptr && other < program.steps.size(); ++other) {
-    Compute* second = ComputeAt(program, other);
+    ir::Compute* second = ComputeAt(program, other);
     if (second == nullptr || program.value(second->output).type != program.value(first->output).type) continue;
     std::swap(first->output, second->output);
     return true;
@@ -189,25 +189,25 @@ bool OutputsExchanged(Program& program, size_t at) {
 }
 
 // Lets a step that makes a value for others run only where metrics are computed.
-bool OnlyWithMetrics(Program& program, size_t at) {
-  Step& step = program.steps[at];
-  if (step.phase == Phase::kMetric) return false;
-  const std::vector<ValueId> written = Writes(step);
-  const bool is_read =
-      std::any_of(program.steps.begin() + static_cast<ptrdiff_t>(at) + 1, program.steps.end(), [&](const Step& later) {
-        const std::vector<ValueId> read = Reads(later);
-        return later.phase != Phase::kMetric &&
+bool OnlyWithMetrics(ir::Program& program, size_t at) {
+  ir::Step& step = program.steps[at];
+  if (step.phase == ir::Phase::kMetric) return false;
+  const std::vector<ir::ValueId> written = ir::Writes(step);
+  const bool is_read = std::any_of(
+      program.steps.begin() + static_cast<ptrdiff_t>(at) + 1, program.steps.end(), [&](const ir::Step& later) {
+        const std::vector<ir::ValueId> read = ir::Reads(later);
+        return later.phase != ir::Phase::kMetric &&
                std::find_first_of(read.begin(), read.end(), written.begin(), written.end()) != read.end();
       });
-  step.phase = Phase::kMetric;
+  step.phase = ir::Phase::kMetric;
   return is_read;
 }
 
 // Gives a step an earlier phase than the steps before it, or a later one than those after it.
-bool InAnotherPhase(Program& program, size_t at) {
-  Step& step = program.steps[at];
+bool InAnotherPhase(ir::Program& program, size_t at) {
+  ir::Step& step = program.steps[at];
   if (at == 0 || at + 1 >= program.steps.size() || program.steps[at + 1].phase != step.phase) return false;
-  step.phase = step.phase == Phase::kUpdate ? Phase::kForward : Phase::kUpdate;
+  step.phase = step.phase == ir::Phase::kUpdate ? ir::Phase::kForward : ir::Phase::kUpdate;
   return program.steps[at - 1].phase > step.phase || program.steps[at + 1].phase < step.phase;
 }
 
@@ -235,4 +235,4 @@ std::vector<Mutation> ComputeMutations() {
   };
 }
 
-}  // namespace cleave::properties
+}  // namespace cleave::tests::properties

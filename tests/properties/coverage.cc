@@ -6,27 +6,27 @@
 #include "base/match/match.h"
 #include "ir/sharding/layout/layout.h"
 
-namespace cleave::properties {
+namespace cleave::tests::properties {
 namespace {
 
-void AddCompute(const Compute& compute, Coverage& coverage) {
-  ++coverage.ops[std::string(OpKindName(compute.kind))];
+void AddCompute(const ir::Compute& compute, Coverage& coverage) {
+  ++coverage.ops[std::string(ir::OpKindName(compute.kind))];
   const bool is_cut = std::any_of(compute.strategy.cuts.begin(), compute.strategy.cuts.end(),
-                                  [](const std::vector<AxisId>& axes) { return !axes.empty(); });
-  if (is_cut || !compute.strategy.passes.empty()) ++coverage.cut_ops[std::string(OpKindName(compute.kind))];
+                                  [](const std::vector<ir::AxisId>& axes) { return !axes.empty(); });
+  if (is_cut || !compute.strategy.passes.empty()) ++coverage.cut_ops[std::string(ir::OpKindName(compute.kind))];
   if (!compute.strategy.passes.empty()) ++coverage.features["sum passes through"];
 }
 
-void AddCollective(const Collective& collective, Coverage& coverage) {
-  ++coverage.movements[std::string(CollectiveKindName(collective.kind))];
+void AddCollective(const ir::Collective& collective, Coverage& coverage) {
+  ++coverage.movements[std::string(ir::CollectiveKindName(collective.kind))];
   if (collective.transfers.size() > 1) ++coverage.features["merged collective"];
   if (collective.axes.size() > 1) ++coverage.features["collective over several axes"];
-  if (collective.reduction == Reduction::kMax) ++coverage.features["collective of maxima"];
+  if (collective.reduction == ir::Reduction::kMax) ++coverage.features["collective of maxima"];
 }
 
-void AddValue(const Program& program, const Value& value, Coverage& coverage) {
+void AddValue(const ir::Program& program, const ir::Value& value, Coverage& coverage) {
   if (!value.layout.windows.empty()) ++coverage.features["value in windows"];
-  const std::vector<int64_t> counts = CutCounts(value.layout, program.mesh);
+  const std::vector<int64_t> counts = ir::CutCounts(value.layout, program.mesh);
   bool uneven = false, empty = false;
   for (size_t d = 0; d < counts.size(); ++d) {
     uneven = uneven || value.type.shape[d] % counts[d] != 0;
@@ -50,17 +50,17 @@ std::string CountsText(const std::string& title, const std::map<Key, int64_t>& c
 
 }  // namespace
 
-void Coverage::Add(const Program& program) {
+void Coverage::Add(const ir::Program& program) {
   ++cases;
   ++ranks[program.mesh.rank_count()];
-  for (const Step& step : program.steps) {
-    ++features[absl::StrCat(PhaseName(step.phase), " step")];
+  for (const ir::Step& step : program.steps) {
+    ++features[absl::StrCat(ir::PhaseName(step.phase), " step")];
     Match(
-        step.action, [&](const Compute& compute) { AddCompute(compute, *this); },
-        [&](const Collective& collective) { AddCollective(collective, *this); },
-        [&](const Slice&) { ++movements["slice"]; }, [&](const View&) { ++movements["view"]; });
+        step.action, [&](const ir::Compute& compute) { AddCompute(compute, *this); },
+        [&](const ir::Collective& collective) { AddCollective(collective, *this); },
+        [&](const ir::Slice&) { ++movements["slice"]; }, [&](const ir::View&) { ++movements["view"]; });
   }
-  for (const Value& value : program.values) AddValue(program, value, *this);
+  for (const ir::Value& value : program.values) AddValue(program, value, *this);
 }
 
 void Coverage::Add(const Coverage& other) {
@@ -82,4 +82,4 @@ std::string Coverage::Text() const {
                       CountsText("cases by ranks", ranks));
 }
 
-}  // namespace cleave::properties
+}  // namespace cleave::tests::properties

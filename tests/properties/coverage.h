@@ -8,7 +8,7 @@
 
 #include "ir/program/program.h"
 
-namespace cleave::properties {
+namespace cleave::tests::properties {
 
 struct Coverage {
   int64_t cases = 0;
@@ -19,12 +19,12 @@ struct Coverage {
       features;                      // Phases, passes, merged collectives, windows, partial maxima, empty pieces.
   std::map<int64_t, int64_t> ranks;  // Cases by number of ranks.
 
-  void Add(const Program& program);
+  void Add(const ir::Program& program);
   void Add(const Coverage& other);
 
   std::string Text() const;
 };
 
-}  // namespace cleave::properties
+}  // namespace cleave::tests::properties
 
 #endif  // CLEAVE_TESTS_PROPERTIES_COVERAGE_H_

@@ -10,7 +10,7 @@
 #include "ir/proof/check/original.h"
 #include "tests/properties/smallest_case.h"
 
-namespace cleave::properties {
+namespace cleave::tests::properties {
 namespace {
 
 // "value" of "value: `x` is wrong …".
@@ -19,25 +19,27 @@ std::string StageOf(const std::string& failure) { return failure.substr(0, failu
 }  // namespace
 
 std::optional<std::string> FindFailure(const PlannedGraph& sample, const CheckOptions& options, Coverage* coverage) {
-  if (const auto errors = VerifyGraph(sample.graph); !errors.empty()) return absl::StrCat("graph: ", errors.front());
-  if (const auto errors = VerifyPlan(sample.graph, sample.plan); !errors.empty())
+  if (const auto errors = ir::VerifyGraph(sample.graph); !errors.empty())
+    return absl::StrCat("graph: ", errors.front());
+  if (const auto errors = ir::VerifyPlan(sample.graph, sample.plan); !errors.empty())
     return absl::StrCat("plan: ", errors.front());
   const absl::StatusOr<Compiled> compiled = Compile(sample);
   if (!compiled.ok()) return absl::StrCat("partition: ", compiled.status().message());
-  const Program& program = compiled->program;
+  const ir::Program& program = compiled->program;
   if (coverage != nullptr) coverage->Add(program);
-  if (const auto findings = CheckStatically(program); !findings.empty()) {
+  if (const auto findings = ir::CheckStatically(program); !findings.empty()) {
     return absl::StrCat("static check: ", absl::StrJoin(findings, "\n  "));
   }
-  const Graph& graph = compiled->distributed.graph;
-  if (const absl::Status same = CompareWithOriginal(sample.graph, compiled->distributed, graph); !same.ok()) {
+  const ir::Graph& graph = compiled->distributed.graph;
+  if (const absl::Status same = ir::CompareWithOriginal(sample.graph, compiled->distributed, graph); !same.ok()) {
     return absl::StrCat("distribute: ", same.message());
   }
-  const absl::StatusOr<Comparison> comparison = CompareOnRandomSources(graph, program, /*seed=*/1);
+  const absl::StatusOr<ir::Comparison> comparison = ir::CompareOnRandomSources(graph, program, /*seed=*/1);
   if (!comparison.ok()) return absl::StrCat("interpretation: ", comparison.status().message());
   if (!comparison->wrong.empty()) return absl::StrCat("value: ", comparison->wrong.front().Text(program));
   if (!options.with_proof) return std::nullopt;
-  const absl::StatusOr<SimulationReport> proof = CheckBySimulation(sample.graph, compiled->distributed, program);
+  const absl::StatusOr<ir::SimulationReport> proof =
+      ir::CheckBySimulation(sample.graph, compiled->distributed, program);
   if (!proof.ok()) return absl::StrCat("proof: ", proof.status().message());
   return std::nullopt;
 }
@@ -53,4 +55,4 @@ std::string FailureReport(uint64_t seed, const PlannedGraph& sample, const std::
                       FindFailure(smallest, options).value_or("does not fail"), "\n", CaseText(smallest));
 }
 
-}  // namespace cleave::properties
+}  // namespace cleave::tests::properties

@@ -9,7 +9,7 @@
 #include "tests/properties/case.h"
 #include "tests/properties/coverage.h"
 
-namespace cleave::properties {
+namespace cleave::tests::properties {
 
 struct CheckOptions {
   bool with_proof = false;  // Also run the simulated half of the compiler's own proof.
@@ -25,6 +25,6 @@ std::optional<std::string> FindFailure(const PlannedGraph& sample, const CheckOp
 std::string FailureReport(uint64_t seed, const PlannedGraph& sample, const std::string& failure,
                           const CheckOptions& options);
 
-}  // namespace cleave::properties
+}  // namespace cleave::tests::properties
 
 #endif  // CLEAVE_TESTS_PROPERTIES_FAILURE_H_

@@ -3,48 +3,48 @@
 
 #include "tests/properties/mutations.h"
 
-namespace cleave::properties {
+namespace cleave::tests::properties {
 namespace {
 
-void Erase(Program& program, size_t at) { program.steps.erase(program.steps.begin() + static_cast<ptrdiff_t>(at)); }
+void Erase(ir::Program& program, size_t at) { program.steps.erase(program.steps.begin() + static_cast<ptrdiff_t>(at)); }
 
-bool Reduces(const Collective& collective) {
-  return collective.kind == CollectiveKind::kAllReduce || collective.kind == CollectiveKind::kReduceScatter;
+bool Reduces(const ir::Collective& collective) {
+  return collective.kind == ir::CollectiveKind::kAllReduce || collective.kind == ir::CollectiveKind::kReduceScatter;
 }
 
-bool Drop(Program& program, size_t at) {
-  const Collective* collective = CollectiveAt(program, at);
+bool Drop(ir::Program& program, size_t at) {
+  const ir::Collective* collective = CollectiveAt(program, at);
   if (collective == nullptr) return false;
-  const std::vector<Transfer> transfers = collective->transfers;
+  const std::vector<ir::Transfer> transfers = collective->transfers;
   Erase(program, at);
-  for (const Transfer& transfer : transfers) ReplaceReads(program, transfer.output, transfer.input);
+  for (const ir::Transfer& transfer : transfers) ReplaceReads(program, transfer.output, transfer.input);
   return true;
 }
 
 // The strongest form of the mistake: the value's layout is wrong as well.
-bool DropAndLie(Program& program, size_t at) {
-  const Collective* collective = CollectiveAt(program, at);
+bool DropAndLie(ir::Program& program, size_t at) {
+  const ir::Collective* collective = CollectiveAt(program, at);
   if (collective == nullptr) return false;
-  for (const Transfer& transfer : collective->transfers) {
+  for (const ir::Transfer& transfer : collective->transfers) {
     program.values[transfer.input].layout = program.values[transfer.output].layout;
   }
   return Drop(program, at);
 }
 
 // The movement runs, but all readers use its input.
-bool Ignore(Program& program, size_t at) {
-  const Collective* collective = CollectiveAt(program, at);
+bool Ignore(ir::Program& program, size_t at) {
+  const ir::Collective* collective = CollectiveAt(program, at);
   if (collective == nullptr) return false;
-  for (const Transfer& transfer : std::vector<Transfer>(collective->transfers)) {
+  for (const ir::Transfer& transfer : std::vector<ir::Transfer>(collective->transfers)) {
     ReplaceReads(program, transfer.output, transfer.input, at + 1);
   }
   return true;
 }
 
-bool IgnoreAndLie(Program& program, size_t at) {
-  const Collective* collective = CollectiveAt(program, at);
+bool IgnoreAndLie(ir::Program& program, size_t at) {
+  const ir::Collective* collective = CollectiveAt(program, at);
   if (collective == nullptr || !Reduces(*collective)) return false;
-  for (const Transfer& transfer : std::vector<Transfer>(collective->transfers)) {
+  for (const ir::Transfer& transfer : std::vector<ir::Transfer>(collective->transfers)) {
     program.values[transfer.input].layout.partial.clear();
     ReplaceReads(program, transfer.output, transfer.input, at + 1);
   }
@@ -52,14 +52,14 @@ bool IgnoreAndLie(Program& program, size_t at) {
 }
 
 // A value that has been reduced is reduced again.
-bool ReduceTwice(Program& program, size_t at) {
-  const Collective* collective = CollectiveAt(program, at);
-  if (collective == nullptr || collective->kind != CollectiveKind::kAllReduce) return false;
-  Step again = program.steps[at];
-  for (Transfer& transfer : std::get<Collective>(again.action).transfers) {
-    Value value = program.values[transfer.output];
+bool ReduceTwice(ir::Program& program, size_t at) {
+  const ir::Collective* collective = CollectiveAt(program, at);
+  if (collective == nullptr || collective->kind != ir::CollectiveKind::kAllReduce) return false;
+  ir::Step again = program.steps[at];
+  for (ir::Transfer& transfer : std::get<ir::Collective>(again.action).transfers) {
+    ir::Value value = program.values[transfer.output];
     value.name += ".again";
-    const ValueId first = transfer.output;
+    const ir::ValueId first = transfer.output;
     transfer = {.input = first, .output = program.values.push_back(std::move(value))};
     ReplaceReads(program, first, transfer.output, at + 1);
   }
@@ -67,10 +67,10 @@ bool ReduceTwice(Program& program, size_t at) {
   return true;
 }
 
-bool WrongAxis(Program& program, size_t at) {
-  Collective* collective = CollectiveAt(program, at);
+bool WrongAxis(ir::Program& program, size_t at) {
+  ir::Collective* collective = CollectiveAt(program, at);
   if (collective == nullptr) return false;
-  for (AxisId axis : program.mesh.AxisIds()) {
+  for (ir::AxisId axis : program.mesh.AxisIds()) {
     if (std::find(collective->axes.begin(), collective->axes.end(), axis) != collective->axes.end()) continue;
     collective->axes.front() = axis;
     return true;
@@ -78,17 +78,17 @@ bool WrongAxis(Program& program, size_t at) {
   return false;
 }
 
-bool AxisTooFew(Program& program, size_t at) {
-  Collective* collective = CollectiveAt(program, at);
+bool AxisTooFew(ir::Program& program, size_t at) {
+  ir::Collective* collective = CollectiveAt(program, at);
   if (collective == nullptr || collective->axes.size() < 2) return false;
   collective->axes.pop_back();
   return true;
 }
 
-bool AxisTooMany(Program& program, size_t at) {
-  Collective* collective = CollectiveAt(program, at);
+bool AxisTooMany(ir::Program& program, size_t at) {
+  ir::Collective* collective = CollectiveAt(program, at);
   if (collective == nullptr) return false;
-  for (AxisId axis : program.mesh.AxisIds()) {
+  for (ir::AxisId axis : program.mesh.AxisIds()) {
     if (std::find(collective->axes.begin(), collective->axes.end(), axis) != collective->axes.end()) continue;
     collective->axes.push_back(axis);
     return true;
@@ -97,33 +97,34 @@ bool AxisTooMany(Program& program, size_t at) {
 }
 
 // Puts group members into another order, which makes no difference for an all_reduce.
-bool AxesReversed(Program& program, size_t at) {
-  Collective* collective = CollectiveAt(program, at);
+bool AxesReversed(ir::Program& program, size_t at) {
+  ir::Collective* collective = CollectiveAt(program, at);
   if (collective == nullptr || collective->axes.size() < 2) return false;
   std::reverse(collective->axes.begin(), collective->axes.end());
   return true;
 }
 
-bool OtherReduction(Program& program, size_t at) {
-  Collective* collective = CollectiveAt(program, at);
+bool OtherReduction(ir::Program& program, size_t at) {
+  ir::Collective* collective = CollectiveAt(program, at);
   if (collective == nullptr || !Reduces(*collective)) return false;
-  collective->reduction = collective->reduction == Reduction::kMax ? Reduction::kSum : Reduction::kMax;
+  collective->reduction = collective->reduction == ir::Reduction::kMax ? ir::Reduction::kSum : ir::Reduction::kMax;
   return true;
 }
 
-bool OtherReductionAndLie(Program& program, size_t at) {
+bool OtherReductionAndLie(ir::Program& program, size_t at) {
   if (!OtherReduction(program, at)) return false;
-  const Collective& collective = *CollectiveAt(program, at);
-  for (const Transfer& transfer : collective.transfers) {
-    for (PartialAxis& partial : program.values[transfer.input].layout.partial) partial.reduction = collective.reduction;
+  const ir::Collective& collective = *CollectiveAt(program, at);
+  for (const ir::Transfer& transfer : collective.transfers) {
+    for (ir::PartialAxis& partial : program.values[transfer.input].layout.partial)
+      partial.reduction = collective.reduction;
   }
   return true;
 }
 
-bool OtherDimension(Program& program, size_t at) {
-  Collective* collective = CollectiveAt(program, at);
+bool OtherDimension(ir::Program& program, size_t at) {
+  ir::Collective* collective = CollectiveAt(program, at);
   if (collective == nullptr) return false;
-  Transfer& transfer = collective->transfers.front();
+  ir::Transfer& transfer = collective->transfers.front();
   const int rank = program.value(transfer.input).type.rank();
   int& dimension = transfer.to_dimension >= 0 ? transfer.to_dimension : transfer.from_dimension;
   if (rank < 2 || dimension < 0) return false;
@@ -131,34 +132,34 @@ bool OtherDimension(Program& program, size_t at) {
   return true;
 }
 
-bool DimensionsExchanged(Program& program, size_t at) {
-  Collective* collective = CollectiveAt(program, at);
-  if (collective == nullptr || collective->kind != CollectiveKind::kAllToAll) return false;
+bool DimensionsExchanged(ir::Program& program, size_t at) {
+  ir::Collective* collective = CollectiveAt(program, at);
+  if (collective == nullptr || collective->kind != ir::CollectiveKind::kAllToAll) return false;
   std::swap(collective->transfers.front().from_dimension, collective->transfers.front().to_dimension);
   return true;
 }
 
-template <CollectiveKind from, CollectiveKind to>
-bool InsteadOf(Program& program, size_t at) {
-  Collective* collective = CollectiveAt(program, at);
+template <ir::CollectiveKind from, ir::CollectiveKind to>
+bool InsteadOf(ir::Program& program, size_t at) {
+  ir::Collective* collective = CollectiveAt(program, at);
   if (collective == nullptr || collective->kind != from) return false;
   collective->kind = to;
   return true;
 }
 
 // A permute sends each piece to the rank of another order of the axes.
-bool PermuteElsewhere(Program& program, size_t at) {
-  const Collective* collective = CollectiveAt(program, at);
-  if (collective == nullptr || collective->kind != CollectiveKind::kPermute) return false;
-  Layout& layout = program.values[collective->transfers.front().output].layout;
+bool PermuteElsewhere(ir::Program& program, size_t at) {
+  const ir::Collective* collective = CollectiveAt(program, at);
+  if (collective == nullptr || collective->kind != ir::CollectiveKind::kPermute) return false;
+  ir::Layout& layout = program.values[collective->transfers.front().output].layout;
   layout.dimensions = program.value(collective->transfers.front().input).layout.dimensions;
   return true;
 }
 
-bool OutputsExchanged(Program& program, size_t at) {
-  Collective* collective = CollectiveAt(program, at);
+bool OutputsExchanged(ir::Program& program, size_t at) {
+  ir::Collective* collective = CollectiveAt(program, at);
   if (collective == nullptr) return false;
-  std::vector<Transfer>& transfers = collective->transfers;
+  std::vector<ir::Transfer>& transfers = collective->transfers;
   for (size_t i = 1; i < transfers.size(); ++i) {
     if (program.value(transfers[i].output).type != program.value(transfers[0].output).type) continue;
     std::swap(transfers[i].output, transfers[0].output);
@@ -167,28 +168,28 @@ bool OutputsExchanged(Program& program, size_t at) {
   return false;
 }
 
-bool TransferLost(Program& program, size_t at) {
-  Collective* collective = CollectiveAt(program, at);
+bool TransferLost(ir::Program& program, size_t at) {
+  ir::Collective* collective = CollectiveAt(program, at);
   if (collective == nullptr || collective->transfers.size() < 2) return false;
   collective->transfers.pop_back();
   return true;
 }
 
-bool TransferRepeated(Program& program, size_t at) {
-  Collective* collective = CollectiveAt(program, at);
+bool TransferRepeated(ir::Program& program, size_t at) {
+  ir::Collective* collective = CollectiveAt(program, at);
   if (collective == nullptr) return false;
   collective->transfers.push_back(collective->transfers.front());
   return true;
 }
 
 // Exchanges the tensors of two collectives of one kind.
-bool InputsExchanged(Program& program, size_t at) {
-  Collective* first = CollectiveAt(program, at);
+bool InputsExchanged(ir::Program& program, size_t at) {
+  ir::Collective* first = CollectiveAt(program, at);
   for (size_t other = at + 1; first != nullptr && other < program.steps.size(); ++other) {
-    Collective* second = CollectiveAt(program, other);
+    ir::Collective* second = CollectiveAt(program, other);
     if (second == nullptr || second->kind != first->kind) continue;
-    Transfer& a = first->transfers.front();
-    Transfer& b = second->transfers.front();
+    ir::Transfer& a = first->transfers.front();
+    ir::Transfer& b = second->transfers.front();
     if (a.input == b.input || program.value(a.input).type != program.value(b.input).type) continue;
     std::swap(a.input, b.input);
     return true;
@@ -198,21 +199,21 @@ bool InputsExchanged(Program& program, size_t at) {
 
 // Moves the windows of an exchange one element too far on one side.
 template <int side>
-bool HaloElsewhere(Program& program, size_t at) {
-  const Collective* collective = CollectiveAt(program, at);
-  if (collective == nullptr || collective->kind != CollectiveKind::kNeighborExchange) return false;
-  Window& window = program.values[collective->transfers.front().output].layout.windows.front().window;
+bool HaloElsewhere(ir::Program& program, size_t at) {
+  const ir::Collective* collective = CollectiveAt(program, at);
+  if (collective == nullptr || collective->kind != ir::CollectiveKind::kNeighborExchange) return false;
+  ir::Window& window = program.values[collective->transfers.front().output].layout.windows.front().window;
   (side == 0 ? window.first : window.last) += window.denominator;
   return true;
 }
 
 // Takes the piece of another axis of the same size: the shape is right, the elements are wrong.
-bool SliceOfAnotherAxis(Program& program, size_t at) {
-  const Slice* slice = SliceAt(program, at);
+bool SliceOfAnotherAxis(ir::Program& program, size_t at) {
+  const ir::Slice* slice = SliceAt(program, at);
   if (slice == nullptr) return false;
-  for (std::vector<AxisId>& axes : program.values[slice->output].layout.dimensions) {
-    for (AxisId& axis : axes) {
-      for (AxisId other : program.mesh.AxisIds()) {
+  for (std::vector<ir::AxisId>& axes : program.values[slice->output].layout.dimensions) {
+    for (ir::AxisId& axis : axes) {
+      for (ir::AxisId other : program.mesh.AxisIds()) {
         if (other == axis || program.mesh.axis(other).size != program.mesh.axis(axis).size) continue;
         axis = other;
         return true;
@@ -222,18 +223,18 @@ bool SliceOfAnotherAxis(Program& program, size_t at) {
   return false;
 }
 
-bool SliceInAnotherDimension(Program& program, size_t at) {
-  const Slice* slice = SliceAt(program, at);
+bool SliceInAnotherDimension(ir::Program& program, size_t at) {
+  const ir::Slice* slice = SliceAt(program, at);
   if (slice == nullptr || program.value(slice->output).type.rank() < 2) return false;
-  std::vector<std::vector<AxisId>>& dimensions = program.values[slice->output].layout.dimensions;
+  std::vector<std::vector<ir::AxisId>>& dimensions = program.values[slice->output].layout.dimensions;
   std::rotate(dimensions.begin(), dimensions.begin() + 1, dimensions.end());
   return dimensions.front() != dimensions.back();
 }
 
-bool SliceAxesReversed(Program& program, size_t at) {
-  const Slice* slice = SliceAt(program, at);
+bool SliceAxesReversed(ir::Program& program, size_t at) {
+  const ir::Slice* slice = SliceAt(program, at);
   if (slice == nullptr) return false;
-  for (std::vector<AxisId>& axes : program.values[slice->output].layout.dimensions) {
+  for (std::vector<ir::AxisId>& axes : program.values[slice->output].layout.dimensions) {
     if (axes.size() < 2) continue;
     std::reverse(axes.begin(), axes.end());
     return true;
@@ -241,17 +242,17 @@ bool SliceAxesReversed(Program& program, size_t at) {
   return false;
 }
 
-bool DropSlice(Program& program, size_t at) {
-  const Slice* slice = SliceAt(program, at);
+bool DropSlice(ir::Program& program, size_t at) {
+  const ir::Slice* slice = SliceAt(program, at);
   if (slice == nullptr) return false;
-  const Slice dropped = *slice;
+  const ir::Slice dropped = *slice;
   Erase(program, at);
   ReplaceReads(program, dropped.output, dropped.input);
   return true;
 }
 
-bool DropSliceAndLie(Program& program, size_t at) {
-  const Slice* slice = SliceAt(program, at);
+bool DropSliceAndLie(ir::Program& program, size_t at) {
+  const ir::Slice* slice = SliceAt(program, at);
   if (slice == nullptr) return false;
   program.values[slice->input].layout = program.values[slice->output].layout;
   return DropSlice(program, at);
@@ -274,12 +275,14 @@ std::vector<Mutation> MovementMutations() {
       {"another reduction, in the layout as well", OtherReductionAndLie},
       {"another dimension", OtherDimension},
       {"from and to dimension exchanged", DimensionsExchanged},
-      {"all_gather instead of all_to_all", InsteadOf<CollectiveKind::kAllToAll, CollectiveKind::kAllGather>},
-      {"all_to_all instead of all_gather", InsteadOf<CollectiveKind::kAllGather, CollectiveKind::kAllToAll>},
-      {"all_reduce instead of reduce_scatter", InsteadOf<CollectiveKind::kReduceScatter, CollectiveKind::kAllReduce>},
-      {"reduce_scatter instead of all_reduce", InsteadOf<CollectiveKind::kAllReduce, CollectiveKind::kReduceScatter>},
-      {"broadcast instead of all_reduce", InsteadOf<CollectiveKind::kAllReduce, CollectiveKind::kBroadcast>},
-      {"broadcast instead of permute", InsteadOf<CollectiveKind::kPermute, CollectiveKind::kBroadcast>},
+      {"all_gather instead of all_to_all", InsteadOf<ir::CollectiveKind::kAllToAll, ir::CollectiveKind::kAllGather>},
+      {"all_to_all instead of all_gather", InsteadOf<ir::CollectiveKind::kAllGather, ir::CollectiveKind::kAllToAll>},
+      {"all_reduce instead of reduce_scatter",
+       InsteadOf<ir::CollectiveKind::kReduceScatter, ir::CollectiveKind::kAllReduce>},
+      {"reduce_scatter instead of all_reduce",
+       InsteadOf<ir::CollectiveKind::kAllReduce, ir::CollectiveKind::kReduceScatter>},
+      {"broadcast instead of all_reduce", InsteadOf<ir::CollectiveKind::kAllReduce, ir::CollectiveKind::kBroadcast>},
+      {"broadcast instead of permute", InsteadOf<ir::CollectiveKind::kPermute, ir::CollectiveKind::kBroadcast>},
       {"a permute that moves nothing", PermuteElsewhere},
       {"outputs of a merged collective exchanged", OutputsExchanged},
       {"a transfer lost", TransferLost},
@@ -295,4 +298,4 @@ std::vector<Mutation> MovementMutations() {
   };
 }
 
-}  // namespace cleave::properties
+}  // namespace cleave::tests::properties

@@ -12,7 +12,7 @@
 #include "tests/properties/case.h"
 #include "tests/properties/verdict.h"
 
-namespace cleave::properties {
+namespace cleave::tests::properties {
 namespace {
 
 constexpr uint64_t kCases = 80;
@@ -25,7 +25,7 @@ bool AllHadSomethingToBreak(const VerdictTable& table) {
 }
 
 TEST(MutantsTest, AreAllCaught) {
-  const uint64_t seed = TestSeed();
+  const uint64_t seed = ir::TestSeed();
   VerdictTable table;
   for (uint64_t i = 0; i < kCases || (i < kMostCases && !AllHadSomethingToBreak(table)); ++i) {
     const PlannedGraph sample = RandomCase(seed + i, {.most_ops = 8, .largest_size = 6});
@@ -41,4 +41,4 @@ TEST(MutantsTest, AreAllCaught) {
 }
 
 }  // namespace
-}  // namespace cleave::properties
+}  // namespace cleave::tests::properties

@@ -1,25 +1,27 @@
 #include "tests/properties/mutations.h"
 
-namespace cleave::properties {
+namespace cleave::tests::properties {
 
-Collective* CollectiveAt(Program& program, size_t at) { return std::get_if<Collective>(&program.steps[at].action); }
-Compute* ComputeAt(Program& program, size_t at) { return std::get_if<Compute>(&program.steps[at].action); }
-Slice* SliceAt(Program& program, size_t at) { return std::get_if<Slice>(&program.steps[at].action); }
+ir::Collective* CollectiveAt(ir::Program& program, size_t at) {
+  return std::get_if<ir::Collective>(&program.steps[at].action);
+}
+ir::Compute* ComputeAt(ir::Program& program, size_t at) { return std::get_if<ir::Compute>(&program.steps[at].action); }
+ir::Slice* SliceAt(ir::Program& program, size_t at) { return std::get_if<ir::Slice>(&program.steps[at].action); }
 
-void ReplaceReads(Program& program, ValueId from, ValueId to, size_t from_step) {
-  const auto replace = [&](ValueId& value) { value = value == from ? to : value; };
+void ReplaceReads(ir::Program& program, ir::ValueId from, ir::ValueId to, size_t from_step) {
+  const auto replace = [&](ir::ValueId& value) { value = value == from ? to : value; };
   for (size_t i = from_step; i < program.steps.size(); ++i) {
-    if (Compute* compute = ComputeAt(program, i)) {
-      for (ValueId& input : compute->inputs) replace(input);
-    } else if (Collective* collective = CollectiveAt(program, i)) {
-      for (Transfer& transfer : collective->transfers) replace(transfer.input);
-    } else if (Slice* slice = SliceAt(program, i)) {
+    if (ir::Compute* compute = ComputeAt(program, i)) {
+      for (ir::ValueId& input : compute->inputs) replace(input);
+    } else if (ir::Collective* collective = CollectiveAt(program, i)) {
+      for (ir::Transfer& transfer : collective->transfers) replace(transfer.input);
+    } else if (ir::Slice* slice = SliceAt(program, i)) {
       replace(slice->input);
     }
   }
   if (program.loss.has_value()) replace(*program.loss);
-  for (ProgramMetric& metric : program.metrics) replace(metric.value);
-  for (ProgramUpdate& update : program.updates) replace(update.value);
+  for (ir::ProgramMetric& metric : program.metrics) replace(metric.value);
+  for (ir::ProgramUpdate& update : program.updates) replace(update.value);
 }
 
 std::vector<Mutation> Mutations() {
@@ -30,4 +32,4 @@ std::vector<Mutation> Mutations() {
   return all;
 }
 
-}  // namespace cleave::properties
+}  // namespace cleave::tests::properties

@@ -9,12 +9,12 @@
 
 #include "ir/program/program.h"
 
-namespace cleave::properties {
+namespace cleave::tests::properties {
 
 struct Mutation {
   std::string name;
   // Breaks the program at step `at`; false if there is nothing to break, and then the program is unspecified.
-  bool (*apply)(Program& program, size_t at);
+  bool (*apply)(ir::Program& program, size_t at);
 };
 
 // Mutations of steps that move values between ranks: collectives and slices.
@@ -28,12 +28,12 @@ std::vector<Mutation> ResultMutations();
 std::vector<Mutation> Mutations();
 
 // Functions that several mutations use.
-Collective* CollectiveAt(Program& program, size_t at);  // Null for any other step.
-Compute* ComputeAt(Program& program, size_t at);
-Slice* SliceAt(Program& program, size_t at);
+ir::Collective* CollectiveAt(ir::Program& program, size_t at);  // Null for any other step.
+ir::Compute* ComputeAt(ir::Program& program, size_t at);
+ir::Slice* SliceAt(ir::Program& program, size_t at);
 // Lets every reader of `from` read `to` instead; with `from_step`, only steps from there on.
-void ReplaceReads(Program& program, ValueId from, ValueId to, size_t from_step = 0);
+void ReplaceReads(ir::Program& program, ir::ValueId from, ir::ValueId to, size_t from_step = 0);
 
-}  // namespace cleave::properties
+}  // namespace cleave::tests::properties
 
 #endif  // CLEAVE_TESTS_PROPERTIES_MUTATIONS_H_

@@ -26,7 +26,7 @@
 #include "tests/properties/run_batch.h"
 #include "tests/properties/verdict.h"
 
-namespace cleave::properties {
+namespace cleave::tests::properties {
 namespace {
 
 struct Options {
@@ -80,8 +80,8 @@ int RunPrograms(const Options& options) {
     for (uint64_t i = first; i < std::min(first + kCasesOfABatch, options.programs); ++i) {
       seeds.push_back(options.seed + i);
     }
-    Random random(seeds.front());
-    const Mesh mesh = RandomMesh(RandomInt(random, 1, kMostRanks), random);
+    ir::Random random(seeds.front());
+    const ir::Mesh mesh = ir::RandomMesh(ir::RandomInt(random, 1, kMostRanks), random);
     const BatchReport report = RunBatch(folder.string(), mesh, seeds, {.most_ops = 10});
     for (const std::string& failure : report.failures) std::cout << failure << std::endl;
     all.failures.insert(all.failures.end(), report.failures.begin(), report.failures.end());
@@ -152,17 +152,17 @@ class Run {
 };
 
 }  // namespace
-}  // namespace cleave::properties
+}  // namespace cleave::tests::properties
 
 int main(int argc, char** argv) {
-  cleave::properties::Options options;
-  if (!cleave::properties::Read(std::vector<std::string>(argv + 1, argv + argc), options)) {
+  cleave::tests::properties::Options options;
+  if (!cleave::tests::properties::Read(std::vector<std::string>(argv + 1, argv + argc), options)) {
     std::cerr
         << "usage: properties [--seed N] [--cases N | --programs N | --mutants N] [--proof_every N] [--threads N] "
            "[--ops N] [--ranks N]\n";
     return 2;
   }
-  if (options.programs > 0) return cleave::properties::RunPrograms(options);
-  if (options.mutants > 0) return cleave::properties::RunMutants(options);
-  return cleave::properties::Run(options).Do();
+  if (options.programs > 0) return cleave::tests::properties::RunPrograms(options);
+  if (options.mutants > 0) return cleave::tests::properties::RunMutants(options);
+  return cleave::tests::properties::Run(options).Do();
 }

@@ -10,7 +10,7 @@
 #include "tests/properties/case.h"
 #include "tests/properties/failure.h"
 
-namespace cleave::properties {
+namespace cleave::tests::properties {
 namespace {
 
 constexpr uint64_t kBlocks = 20;
@@ -21,7 +21,7 @@ constexpr uint64_t kProofEvery =
 class PropertyTest : public testing::TestWithParam<uint64_t> {};
 
 TEST_P(PropertyTest, RanksComputeWhatOneDeviceComputes) {
-  const uint64_t first = TestSeed() + GetParam() * kCases;
+  const uint64_t first = ir::TestSeed() + GetParam() * kCases;
   for (uint64_t seed = first; seed < first + kCases; ++seed) {
     const CheckOptions options{.with_proof = seed % kProofEvery == 0};
     const PlannedGraph sample = RandomCase(seed);
@@ -34,10 +34,10 @@ TEST_P(PropertyTest, RanksComputeWhatOneDeviceComputes) {
 // where.
 TEST_P(PropertyTest, AlsoInBf16) {
   constexpr uint64_t kFewer = 4;
-  const uint64_t first = TestSeed() + GetParam() * kCases;
+  const uint64_t first = ir::TestSeed() + GetParam() * kCases;
   for (uint64_t seed = first; seed < first + kCases; seed += kFewer) {
     const CheckOptions options{.with_proof = seed % (kProofEvery * kFewer) == 0};
-    const PlannedGraph sample = RandomCase(seed, {.precision = Precision::kBf16});
+    const PlannedGraph sample = RandomCase(seed, {.precision = ir::Precision::kBf16});
     const std::optional<std::string> failure = FindFailure(sample, options);
     ASSERT_FALSE(failure.has_value()) << FailureReport(seed, sample, *failure, options);
   }
@@ -46,4 +46,4 @@ TEST_P(PropertyTest, AlsoInBf16) {
 INSTANTIATE_TEST_SUITE_P(Blocks, PropertyTest, testing::Range<uint64_t>(0, kBlocks));
 
 }  // namespace
-}  // namespace cleave::properties
+}  // namespace cleave::tests::properties

@@ -5,47 +5,48 @@
 
 #include "tests/properties/mutations.h"
 
-namespace cleave::properties {
+namespace cleave::tests::properties {
 namespace {
 
 // Mutations of results do not belong to a step: each is applied once per place, `at` counts the places.
 bool IsPlace(size_t at, size_t count) { return at < count; }
 
-Value* WrittenAt(Program& program, size_t at) {
-  const std::vector<ValueId> written = Writes(program.steps[at]);
+ir::Value* WrittenAt(ir::Program& program, size_t at) {
+  const std::vector<ir::ValueId> written = ir::Writes(program.steps[at]);
   return written.empty() ? nullptr : &program.values[written.front()];
 }
 
-bool LayoutNotCut(Program& program, size_t at) {
-  Value* value = WrittenAt(program, at);
+bool LayoutNotCut(ir::Program& program, size_t at) {
+  ir::Value* value = WrittenAt(program, at);
   if (value == nullptr) return false;
-  const Layout before = value->layout;
-  for (std::vector<AxisId>& axes : value->layout.dimensions) axes.clear();
+  const ir::Layout before = value->layout;
+  for (std::vector<ir::AxisId>& axes : value->layout.dimensions) axes.clear();
   return !(value->layout == before);
 }
 
-bool LayoutRotated(Program& program, size_t at) {
-  Value* value = WrittenAt(program, at);
+bool LayoutRotated(ir::Program& program, size_t at) {
+  ir::Value* value = WrittenAt(program, at);
   if (value == nullptr || value->layout.dimensions.size() < 2) return false;
-  const Layout before = value->layout;
+  const ir::Layout before = value->layout;
   std::rotate(value->layout.dimensions.begin(), value->layout.dimensions.begin() + 1, value->layout.dimensions.end());
   return !(value->layout == before);
 }
 
-bool PartialForgotten(Program& program, size_t at) {
-  Value* value = WrittenAt(program, at);
+bool PartialForgotten(ir::Program& program, size_t at) {
+  ir::Value* value = WrittenAt(program, at);
   if (value == nullptr || !value->layout.is_partial()) return false;
   value->layout.partial.pop_back();
   return true;
 }
 
-bool PartialInvented(Program& program, size_t at) {
-  Value* value = WrittenAt(program, at);
+bool PartialInvented(ir::Program& program, size_t at) {
+  ir::Value* value = WrittenAt(program, at);
   if (value == nullptr || value->layout.is_partial() || program.mesh.axis_count() == 0) return false;
-  for (AxisId axis : program.mesh.AxisIds()) {
-    const bool is_used = std::any_of(
-        value->layout.dimensions.begin(), value->layout.dimensions.end(),
-        [axis](const std::vector<AxisId>& axes) { return std::find(axes.begin(), axes.end(), axis) != axes.end(); });
+  for (ir::AxisId axis : program.mesh.AxisIds()) {
+    const bool is_used = std::any_of(value->layout.dimensions.begin(), value->layout.dimensions.end(),
+                                     [axis](const std::vector<ir::AxisId>& axes) {
+                                       return std::find(axes.begin(), axes.end(), axis) != axes.end();
+                                     });
     if (is_used) continue;
     value->layout.partial.push_back({.axis = axis});
     return true;
@@ -53,18 +54,18 @@ bool PartialInvented(Program& program, size_t at) {
   return false;
 }
 
-bool WindowsForgotten(Program& program, size_t at) {
-  Value* value = WrittenAt(program, at);
+bool WindowsForgotten(ir::Program& program, size_t at) {
+  ir::Value* value = WrittenAt(program, at);
   if (value == nullptr || value->layout.windows.empty()) return false;
   value->layout.windows.clear();
   return true;
 }
 
 // Says that the value belongs to another tensor.
-bool AnotherOrigin(Program& program, size_t at) {
-  Value* value = WrittenAt(program, at);
+bool AnotherOrigin(ir::Program& program, size_t at) {
+  ir::Value* value = WrittenAt(program, at);
   if (value == nullptr) return false;
-  for (const Value& other : program.values) {
+  for (const ir::Value& other : program.values) {
     if (other.type != value->type || other.origin == value->origin) continue;
     value->origin = other.origin;
     return true;
@@ -72,37 +73,37 @@ bool AnotherOrigin(Program& program, size_t at) {
   return false;
 }
 
-bool AnotherType(Program& program, size_t at) {
-  Value* value = WrittenAt(program, at);
+bool AnotherType(ir::Program& program, size_t at) {
+  ir::Value* value = WrittenAt(program, at);
   if (value == nullptr || value->type.shape.empty()) return false;
   ++value->type.shape.front();
   return true;
 }
 
-bool UpdateLost(Program& program, size_t at) {
+bool UpdateLost(ir::Program& program, size_t at) {
   if (!IsPlace(at, program.updates.size())) return false;
   program.updates.erase(program.updates.begin() + static_cast<ptrdiff_t>(at));
   return true;
 }
 
-bool UpdateRepeated(Program& program, size_t at) {
+bool UpdateRepeated(ir::Program& program, size_t at) {
   if (!IsPlace(at, program.updates.size())) return false;
   program.updates.push_back(program.updates[at]);
   return true;
 }
 
-bool UpdateTakesOldValue(Program& program, size_t at) {
+bool UpdateTakesOldValue(ir::Program& program, size_t at) {
   if (!IsPlace(at, program.updates.size())) return false;
   program.updates[at].value = program.updates[at].state;
   return true;
 }
 
 // Exchanges the new values of two states of one type.
-bool UpdatesExchanged(Program& program, size_t at) {
+bool UpdatesExchanged(ir::Program& program, size_t at) {
   if (!IsPlace(at, program.updates.size())) return false;
   for (size_t other = at + 1; other < program.updates.size(); ++other) {
-    ProgramUpdate& a = program.updates[at];
-    ProgramUpdate& b = program.updates[other];
+    ir::ProgramUpdate& a = program.updates[at];
+    ir::ProgramUpdate& b = program.updates[other];
     if (program.value(a.state).type != program.value(b.state).type) continue;
     std::swap(a.value, b.value);
     return true;
@@ -111,7 +112,7 @@ bool UpdatesExchanged(Program& program, size_t at) {
 }
 
 // Updates one state twice and another one never.
-bool UpdateOfAnotherState(Program& program, size_t at) {
+bool UpdateOfAnotherState(ir::Program& program, size_t at) {
   if (!IsPlace(at, program.updates.size())) return false;
   for (size_t other = 0; other < program.updates.size(); ++other) {
     if (other == at) continue;
@@ -122,33 +123,33 @@ bool UpdateOfAnotherState(Program& program, size_t at) {
 }
 
 // The new value goes to a copy of the state, which the next step makes again from the old one.
-bool UpdateOfACopy(Program& program, size_t at) {
-  for (ProgramUpdate& update : program.updates) {
-    const std::vector<ValueId> written = Writes(program.steps[at]);
+bool UpdateOfACopy(ir::Program& program, size_t at) {
+  for (ir::ProgramUpdate& update : program.updates) {
+    const std::vector<ir::ValueId> written = ir::Writes(program.steps[at]);
     if (written.empty() || written.front() != update.state) continue;
-    Value value = program.value(update.state);
+    ir::Value value = program.value(update.state);
     value.name += ".copy";
-    const Step copy{.action = Slice{update.state, program.values.push_back(value)},
-                    .name = value.name,
-                    .phase = program.steps[at].phase};
-    update.state = std::get<Slice>(copy.action).output;
+    const ir::Step copy{.action = ir::Slice{update.state, program.values.push_back(value)},
+                        .name = value.name,
+                        .phase = program.steps[at].phase};
+    update.state = std::get<ir::Slice>(copy.action).output;
     program.steps.insert(program.steps.begin() + static_cast<ptrdiff_t>(at) + 1, copy);
     return true;
   }
   return false;
 }
 
-bool LossLost(Program& program, size_t at) {
+bool LossLost(ir::Program& program, size_t at) {
   if (at != 0 || !program.loss.has_value()) return false;
   program.loss.reset();
   return true;
 }
 
-bool AnotherScalarAsLoss(Program& program, size_t at) {
+bool AnotherScalarAsLoss(ir::Program& program, size_t at) {
   if (!program.loss.has_value()) return false;
-  const std::vector<ValueId> written = Writes(program.steps[at]);
-  const Value& loss = program.value(*program.loss);
-  for (ValueId value : written) {
+  const std::vector<ir::ValueId> written = ir::Writes(program.steps[at]);
+  const ir::Value& loss = program.value(*program.loss);
+  for (ir::ValueId value : written) {
     if (program.value(value).type != loss.type || program.value(value).origin == loss.origin) continue;
     program.loss = value;
     return true;
@@ -157,11 +158,11 @@ bool AnotherScalarAsLoss(Program& program, size_t at) {
 }
 
 // Returns the loss or metric before it was reduced over the ranks.
-bool LossNotReduced(Program& program, size_t at) {
+bool LossNotReduced(ir::Program& program, size_t at) {
   if (!program.loss.has_value()) return false;
-  const Collective* collective = CollectiveAt(program, at);
+  const ir::Collective* collective = CollectiveAt(program, at);
   if (collective == nullptr) return false;
-  for (const Transfer& transfer : collective->transfers) {
+  for (const ir::Transfer& transfer : collective->transfers) {
     if (!(transfer.output == *program.loss)) continue;
     program.loss = transfer.input;
     return true;
@@ -169,10 +170,10 @@ bool LossNotReduced(Program& program, size_t at) {
   return false;
 }
 
-bool MetricNotReduced(Program& program, size_t at) {
-  const Collective* collective = CollectiveAt(program, at);
+bool MetricNotReduced(ir::Program& program, size_t at) {
+  const ir::Collective* collective = CollectiveAt(program, at);
   if (collective == nullptr) return false;
-  for (ProgramMetric& metric : program.metrics) {
+  for (ir::ProgramMetric& metric : program.metrics) {
     if (!(metric.value == collective->transfers.front().output)) continue;
     metric.value = collective->transfers.front().input;
     return true;
@@ -180,13 +181,13 @@ bool MetricNotReduced(Program& program, size_t at) {
   return false;
 }
 
-bool MetricLost(Program& program, size_t at) {
+bool MetricLost(ir::Program& program, size_t at) {
   if (!IsPlace(at, program.metrics.size())) return false;
   program.metrics.erase(program.metrics.begin() + static_cast<ptrdiff_t>(at));
   return true;
 }
 
-bool MetricIsTheLoss(Program& program, size_t at) {
+bool MetricIsTheLoss(ir::Program& program, size_t at) {
   if (!IsPlace(at, program.metrics.size()) || !program.loss.has_value()) return false;
   program.metrics[at].value = *program.loss;
   return true;
@@ -218,4 +219,4 @@ std::vector<Mutation> ResultMutations() {
   };
 }
 
-}  // namespace cleave::properties
+}  // namespace cleave::tests::properties

@@ -23,7 +23,7 @@
 #include "tests/properties/run_driver.h"
 #include "tests/support/command.h"
 
-namespace cleave::properties {
+namespace cleave::tests::properties {
 namespace {
 
 constexpr int kSteps = 2;
@@ -47,7 +47,7 @@ bool HasText(const std::string& path, const std::string& text) {
 // A tensor that one device makes, and how far rounding moves each element, relative to the largest, or absolute
 // below 1.
 struct Expected {
-  Tensor tensor;
+  ir::Tensor tensor;
   double scale = 1;
   std::vector<double> movement;
 };
@@ -59,36 +59,36 @@ struct Member {
   uint64_t seed = 0;
   std::string name;  // "case_3"
   PlannedGraph sample;
-  SourceValues sources;
+  ir::SourceValues sources;
   std::vector<ExpectedStep> steps;
   std::vector<double> learning_rates;
 };
 
 // The values that the driver prints, by name.
-std::map<std::string, OpId> PrintedValues(const Graph& graph) {
-  std::map<std::string, OpId> printed = {{"loss", *graph.loss}};
+std::map<std::string, ir::OpId> PrintedValues(const ir::Graph& graph) {
+  std::map<std::string, ir::OpId> printed = {{"loss", *graph.loss}};
   for (size_t i = 0; i < graph.metrics.size(); ++i) printed[absl::StrCat("metric_", i)] = graph.metrics[i].value;
-  for (const StateUpdate& update : graph.updates) {
-    const Op& state = graph.op(update.state);
-    if (state.kind == OpKind::kParameter) printed[state.name] = update.value;
+  for (const ir::StateUpdate& update : graph.updates) {
+    const ir::Op& state = graph.op(update.state);
+    if (state.kind == ir::OpKind::kParameter) printed[state.name] = update.value;
   }
   return printed;
 }
 
 // Each state takes its new value.
-void UpdateStates(const Graph& graph, const IdVector<OpId, Tensor>& values, SourceValues& sources) {
-  for (const StateUpdate& update : graph.updates) sources[update.state] = values[update.value];
+void UpdateStates(const ir::Graph& graph, const IdVector<ir::OpId, ir::Tensor>& values, ir::SourceValues& sources) {
+  for (const ir::StateUpdate& update : graph.updates) sources[update.state] = values[update.value];
 }
 
-double LearningRateOf(const Graph& graph, const IdVector<OpId, Tensor>& values) {
-  for (const Op& op : graph.ops) {
-    if (op.kind == OpKind::kStepScalar && op.attributes.Get(attribute::kForm) == "learning_rate")
+double LearningRateOf(const ir::Graph& graph, const IdVector<ir::OpId, ir::Tensor>& values) {
+  for (const ir::Op& op : graph.ops) {
+    if (op.kind == ir::OpKind::kStepScalar && op.attributes.Get(ir::attribute::kForm) == "learning_rate")
       return values[op.id].values[0];
   }
   return 0;
 }
 
-void AddMovement(const Tensor& moved, Expected& expected) {
+void AddMovement(const ir::Tensor& moved, Expected& expected) {
   for (size_t i = 0; i < moved.values.size(); ++i) {
     const double calm = expected.tensor.values[i];
     double& movement = expected.movement[i];
@@ -100,13 +100,13 @@ void AddMovement(const Tensor& moved, Expected& expected) {
 // The interpreter's steps, and again some times over with rounding errors as f32 makes them, which the states carry
 // from step to step.
 void Interpret(Member& member) {
-  const Graph& graph = member.sample.graph;
-  const std::map<std::string, OpId> printed = PrintedValues(graph);
-  SourceValues sources = member.sources;
-  std::vector<SourceValues> disturbed(kDraws, member.sources);
+  const ir::Graph& graph = member.sample.graph;
+  const std::map<std::string, ir::OpId> printed = PrintedValues(graph);
+  ir::SourceValues sources = member.sources;
+  std::vector<ir::SourceValues> disturbed(kDraws, member.sources);
   std::mt19937_64 random(member.seed);
   for (int step = 1; step <= kSteps; ++step) {
-    const IdVector<OpId, Tensor> values = InterpretGraph(graph, sources, step);
+    const IdVector<ir::OpId, ir::Tensor> values = ir::InterpretGraph(graph, sources, step);
     UpdateStates(graph, values, sources);
     ExpectedStep& expected = member.steps.emplace_back();
     for (const auto& [name, id] : printed) {
@@ -115,8 +115,9 @@ void Interpret(Member& member) {
       expected[name] = {
           .tensor = values[id], .scale = scale, .movement = std::vector<double>(values[id].values.size(), 0)};
     }
-    for (SourceValues& moving : disturbed) {
-      const IdVector<OpId, Tensor> moved = InterpretDisturbed(kRounding, graph, moving, step, random, kRoundingOfBf16);
+    for (ir::SourceValues& moving : disturbed) {
+      const IdVector<ir::OpId, ir::Tensor> moved =
+          ir::InterpretDisturbed(kRounding, graph, moving, step, random, kRoundingOfBf16);
       UpdateStates(graph, moved, moving);
       for (const auto& [name, id] : printed) AddMovement(moved[id], expected[name]);
     }
@@ -133,19 +134,19 @@ std::string NumbersText(const std::vector<double>& numbers) {
 std::string SourcesText(const Member& member) {
   std::string text = absl::StrCat("learning_rate ", kSteps, " ", NumbersText(member.learning_rates), "\n");
   for (const auto& [id, tensor] : member.sources) {
-    const Op& op = member.sample.graph.op(id);
-    const std::string name = op.kind == OpKind::kInput ? op.attributes.Get(attribute::kData) : op.name;
+    const ir::Op& op = member.sample.graph.op(id);
+    const std::string name = op.kind == ir::OpKind::kInput ? op.attributes.Get(ir::attribute::kData) : op.name;
     absl::StrAppend(&text, name, " ", tensor.values.size(), " ", NumbersText(tensor.values), "\n");
   }
   return text;
 }
 
 // The sources of the program: f32 parameters and inputs, and the optimizer's initial state.
-SourceValues ProgramSources(const Graph& graph) {
-  SourceValues sources = RandomSources(graph, /*seed=*/1);
+ir::SourceValues ProgramSources(const ir::Graph& graph) {
+  ir::SourceValues sources = ir::RandomSources(graph, /*seed=*/1);
   for (auto& [id, tensor] : sources) {
     for (double& value : tensor.values) {
-      value = graph.op(id).kind == OpKind::kState ? 0 : static_cast<double>(static_cast<float>(value));
+      value = graph.op(id).kind == ir::OpKind::kState ? 0 : static_cast<double>(static_cast<float>(value));
     }
   }
   return sources;
@@ -186,10 +187,10 @@ void CompareRank(const Member& member, const std::string& folder, int rank, doub
   }
 }
 
-std::string MeshText(const Mesh& mesh) {
+std::string MeshText(const ir::Mesh& mesh) {
   return absl::StrCat("{",
                       absl::StrJoin(mesh.axes(), ", ",
-                                    [](std::string* out, const MeshAxis& axis) {
+                                    [](std::string* out, const ir::MeshAxis& axis) {
                                       absl::StrAppend(out, "{\"", axis.name, "\", ", axis.size, "}");
                                     }),
                       "}");
@@ -222,11 +223,11 @@ bool Generate(const Member& member, const std::string& folder, std::set<std::str
   const absl::StatusOr<Compiled> compiled = Compile(member.sample);
   absl::Status status = compiled.status();
   if (compiled.ok()) {
-    const auto files =
-        GenerateCpu({compiled->distributed.graph, compiled->program,
-                     PlanMemory(compiled->distributed.graph, compiled->program, FusedByCpu()), Training{}});
+    const auto files = codegen::GenerateCpu(
+        {compiled->distributed.graph, compiled->program,
+         ir::PlanMemory(compiled->distributed.graph, compiled->program, codegen::FusedByCpu()), ir::Training{}});
     status = files.status();
-    for (const GeneratedFile& file : files.ok() ? *files : std::vector<GeneratedFile>{}) {
+    for (const codegen::GeneratedFile& file : files.ok() ? *files : std::vector<codegen::GeneratedFile>{}) {
       if (file.path == kRuntimeHeader) {
         AddIncludes(file.text, includes);
         continue;
@@ -240,7 +241,7 @@ bool Generate(const Member& member, const std::string& folder, std::set<std::str
   return status.ok();
 }
 
-std::string DriverText(const std::vector<Member>& members, const Mesh& mesh) {
+std::string DriverText(const std::vector<Member>& members, const ir::Mesh& mesh) {
   std::string programs, runs;
   for (const Member& member : members) {
     absl::StrAppend(&programs, "#define main Main\nnamespace ", member.name, " {\n#include \"", member.name,
@@ -253,9 +254,9 @@ std::string DriverText(const std::vector<Member>& members, const Mesh& mesh) {
 
 }  // namespace
 
-BatchReport RunBatch(const std::string& folder, const Mesh& mesh, const std::vector<uint64_t>& seeds,
+BatchReport RunBatch(const std::string& folder, const ir::Mesh& mesh, const std::vector<uint64_t>& seeds,
                      const CaseOptions& options) {
-  const double most_movement = options.precision == Precision::kBf16 ? kMostMovementInBf16 : kMostMovement;
+  const double most_movement = options.precision == ir::Precision::kBf16 ? kMostMovementInBf16 : kMostMovement;
   BatchReport report;
   std::vector<Member> members;
   std::set<std::string> includes;
@@ -292,4 +293,4 @@ BatchReport RunBatch(const std::string& folder, const Mesh& mesh, const std::vec
   return report;
 }
 
-}  // namespace cleave::properties
+}  // namespace cleave::tests::properties

@@ -8,7 +8,7 @@
 
 #include "tests/properties/case.h"
 
-namespace cleave::properties {
+namespace cleave::tests::properties {
 
 struct BatchReport {
   int64_t compared = 0;               // Numbers, on all ranks.
@@ -19,9 +19,9 @@ struct BatchReport {
 // Runs the cases of these seeds, all on `mesh`, as one binary in `folder`: two training steps from the same sources on
 // all ranks and in the interpreter; then loss, metrics and every parameter are compared on every rank. Files of an
 // earlier batch in the folder are used again, so the runtime is compiled once.
-BatchReport RunBatch(const std::string& folder, const Mesh& mesh, const std::vector<uint64_t>& seeds,
+BatchReport RunBatch(const std::string& folder, const ir::Mesh& mesh, const std::vector<uint64_t>& seeds,
                      const CaseOptions& options);
 
-}  // namespace cleave::properties
+}  // namespace cleave::tests::properties
 
 #endif  // CLEAVE_TESTS_PROPERTIES_RUN_BATCH_H_

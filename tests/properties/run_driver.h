@@ -4,7 +4,7 @@
 #ifndef CLEAVE_TESTS_PROPERTIES_RUN_DRIVER_H_
 #define CLEAVE_TESTS_PROPERTIES_RUN_DRIVER_H_
 
-namespace cleave::properties {
+namespace cleave::tests::properties {
 
 inline constexpr char kDriver[] = R"driver(#include <cmath>
 #include <cstdio>
@@ -99,6 +99,6 @@ int main() {
 }
 )driver";
 
-}  // namespace cleave::properties
+}  // namespace cleave::tests::properties
 
 #endif  // CLEAVE_TESTS_PROPERTIES_RUN_DRIVER_H_

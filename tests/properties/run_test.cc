@@ -12,22 +12,22 @@
 #include "tests/properties/run_batch.h"
 #include "tests/support/command.h"
 
-namespace cleave::properties {
+namespace cleave::tests::properties {
 namespace {
 
 constexpr int64_t kMostRanks = 6;
 constexpr uint64_t kCasesOfABatch = 9;
 
 TEST(RunTest, ProgramsComputeWhatTheInterpreterComputes) {
-  const uint64_t seed = TestSeed();
+  const uint64_t seed = ir::TestSeed();
   const std::string folder = FreshFolder("programs");
   int64_t compared = 0;
   int64_t left_out = 0;
   for (int64_t ranks = 1; ranks <= kMostRanks; ++ranks) {
-    Random random(seed + static_cast<uint64_t>(ranks));
+    ir::Random random(seed + static_cast<uint64_t>(ranks));
     std::vector<uint64_t> seeds(kCasesOfABatch);
     std::iota(seeds.begin(), seeds.end(), seed + static_cast<uint64_t>(ranks) * kCasesOfABatch);
-    const BatchReport report = RunBatch(folder, RandomMesh(ranks, random), seeds, {.most_ops = 10});
+    const BatchReport report = RunBatch(folder, ir::RandomMesh(ranks, random), seeds, {.most_ops = 10});
     for (const std::string& failure : report.failures) ADD_FAILURE() << failure;
     std::cout << ranks << " ranks: " << report.compared << " numbers compared, " << report.left_out
               << " hang on rounding\n";
@@ -41,11 +41,11 @@ TEST(RunTest, ProgramsComputeWhatTheInterpreterComputes) {
 TEST(RunTest, InBf16TheyDoUpToRounding) {
   const std::string folder = FreshFolder("programs_in_bf16");
   for (int64_t ranks : {1, 4}) {
-    Random random(TestSeed() + static_cast<uint64_t>(ranks));
+    ir::Random random(ir::TestSeed() + static_cast<uint64_t>(ranks));
     std::vector<uint64_t> seeds(kCasesOfABatch);
-    std::iota(seeds.begin(), seeds.end(), TestSeed() + static_cast<uint64_t>(ranks) * kCasesOfABatch);
+    std::iota(seeds.begin(), seeds.end(), ir::TestSeed() + static_cast<uint64_t>(ranks) * kCasesOfABatch);
     const BatchReport report =
-        RunBatch(folder, RandomMesh(ranks, random), seeds, {.most_ops = 10, .precision = Precision::kBf16});
+        RunBatch(folder, ir::RandomMesh(ranks, random), seeds, {.most_ops = 10, .precision = ir::Precision::kBf16});
     for (const std::string& failure : report.failures) ADD_FAILURE() << failure;
     std::cout << ranks << " ranks: " << report.compared << " numbers compared, " << report.left_out
               << " hang on rounding\n";
@@ -54,4 +54,4 @@ TEST(RunTest, InBf16TheyDoUpToRounding) {
 }
 
 }  // namespace
-}  // namespace cleave::properties
+}  // namespace cleave::tests::properties

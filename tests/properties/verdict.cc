@@ -12,15 +12,15 @@
 #include "ir/proof/check/compare.h"
 #include "tests/properties/mutations.h"
 
-namespace cleave::properties {
+namespace cleave::tests::properties {
 namespace {
 
-bool IsEquivalent(const Graph& graph, const Program& program) {
+bool IsEquivalent(const ir::Graph& graph, const ir::Program& program) {
   constexpr uint64_t kDraws = 5;
   constexpr int64_t kStep = 4;  // Not the step that the proof takes.
   for (uint64_t draw = 0; draw < kDraws; ++draw) {
-    const SourceValues sources = RandomSources(graph, 1000 + draw);
-    const absl::StatusOr<Comparison> comparison = CompareWithGraph(graph, program, sources, kStep);
+    const ir::SourceValues sources = ir::RandomSources(graph, 1000 + draw);
+    const absl::StatusOr<ir::Comparison> comparison = ir::CompareWithGraph(graph, program, sources, kStep);
     if (!comparison.ok() || !comparison->wrong.empty()) return false;
   }
   return true;
@@ -29,8 +29,8 @@ bool IsEquivalent(const Graph& graph, const Program& program) {
 }  // namespace
 
 std::vector<std::string> TryMutants(const Compiled& compiled, int places, uint64_t seed, VerdictTable& table) {
-  Random random(seed);
-  const Graph& graph = compiled.distributed.graph;
+  ir::Random random(seed);
+  const ir::Graph& graph = compiled.distributed.graph;
   std::vector<size_t> order(compiled.program.steps.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::vector<std::string> missed;
@@ -39,13 +39,13 @@ std::vector<std::string> TryMutants(const Compiled& compiled, int places, uint64
     std::shuffle(order.begin(), order.end(), random);
     int applied = 0;
     for (size_t i = 0; i < order.size() && applied < places; ++i) {
-      Program broken = compiled.program;
+      ir::Program broken = compiled.program;
       if (!mutation.apply(broken, order[i]) || broken == compiled.program) continue;
       ++applied;
       ++verdicts.applied;
-      if (!CheckStatically(broken).empty()) {
+      if (!ir::CheckStatically(broken).empty()) {
         ++verdicts.statically;
-      } else if (!CheckBySimulation(graph, broken).ok()) {
+      } else if (!ir::CheckBySimulation(graph, broken).ok()) {
         ++verdicts.by_simulation;
       } else if (IsEquivalent(graph, broken)) {
         ++verdicts.equivalent;
@@ -69,4 +69,4 @@ std::string TableText(const VerdictTable& table) {
   return text;
 }
 
-}  // namespace cleave::properties
+}  // namespace cleave::tests::properties

@@ -8,7 +8,7 @@
 
 #include "tests/properties/case.h"
 
-namespace cleave::properties {
+namespace cleave::tests::properties {
 
 struct Verdicts {
   int64_t applied = 0;
@@ -33,6 +33,6 @@ std::vector<std::string> TryMutants(const Compiled& compiled, int places, uint64
 
 std::string TableText(const VerdictTable& table);
 
-}  // namespace cleave::properties
+}  // namespace cleave::tests::properties
 
 #endif  // CLEAVE_TESTS_PROPERTIES_VERDICT_H_

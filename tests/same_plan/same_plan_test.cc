@@ -5,7 +5,7 @@
 #include "gtest/gtest.h"
 #include "tests/support/command.h"
 
-namespace cleave {
+namespace cleave::tests {
 namespace {
 
 class SamePlanTest : public testing::TestWithParam<const char*> {};
@@ -26,4 +26,4 @@ INSTANTIATE_TEST_SUITE_P(Searches, SamePlanTest, testing::Values("sapp", "data_p
                          [](const auto& test) { return std::string(test.param); });
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::tests

@@ -11,7 +11,7 @@
 
 #include "gtest/gtest.h"
 
-namespace cleave {
+namespace cleave::tests {
 namespace {
 
 namespace fs = std::filesystem;
@@ -71,4 +71,4 @@ void WriteText(const std::string& path, const std::string& text) {
 
 std::string DataPath(const std::string& workspace_path) { return fs::absolute(workspace_path).string(); }
 
-}  // namespace cleave
+}  // namespace cleave::tests

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace cleave {
+namespace cleave::tests {
 
 struct CommandResult {
   int exit_code = 0;  // 128 + signal when a signal ended it.
@@ -27,6 +27,6 @@ void WriteText(const std::string& path, const std::string& text);
 // The path of a file of the workspace among the test's data: "tools/compile", "examples/mnist_mlp/mnist_mlp.model".
 std::string DataPath(const std::string& workspace_path);
 
-}  // namespace cleave
+}  // namespace cleave::tests
 
 #endif  // CLEAVE_TESTS_SUPPORT_COMMAND_H_

@@ -9,7 +9,7 @@
 #include "base/json/json.h"
 #include "gtest/gtest.h"
 
-namespace cleave {
+namespace cleave::tests {
 
 CommandResult Compile(const std::vector<std::string>& arguments, const std::string& folder) {
   std::vector<std::string> command = {DataPath("tools/compile")};
@@ -63,4 +63,4 @@ double LargestRelativeDifference(const std::vector<double>& a, const std::vector
   return largest;
 }
 
-}  // namespace cleave
+}  // namespace cleave::tests

@@ -7,7 +7,7 @@
 
 #include "tests/support/command.h"
 
-namespace cleave {
+namespace cleave::tests {
 
 // Runs //tools:compile with `arguments` in `folder`.
 CommandResult Compile(const std::vector<std::string>& arguments, const std::string& folder);
@@ -35,6 +35,6 @@ TrainedModel TrainModel(const std::string& model, const std::vector<std::string>
 // max |a - b| / max(|b|, tiny) over the steps; infinite if the numbers of steps differ.
 double LargestRelativeDifference(const std::vector<double>& a, const std::vector<double>& b);
 
-}  // namespace cleave
+}  // namespace cleave::tests
 
 #endif  // CLEAVE_TESTS_SUPPORT_COMPILE_H_

@@ -2,44 +2,45 @@
 
 #include <utility>
 
-namespace cleave {
+namespace cleave::tools {
 namespace {
 
-ClusterRequest RequestOf(const CompileOptions& options) {
+search::ClusterRequest RequestOf(const CompileOptions& options) {
   const std::string of_target = options.target == "cuda" ? "h100x8" : "cpu";
   return {.name_or_path = options.cluster.empty() ? of_target : options.cluster, .devices = options.devices};
 }
 
 }  // namespace
 
-std::optional<DeviceCounts> DevicesAskedFor(const CompileOptions& options, Diagnostics& diagnostics) {
-  std::optional<DeviceCounts> devices = CountDevices(RequestOf(options), diagnostics);
+std::optional<search::DeviceCounts> DevicesAskedFor(const CompileOptions& options, Diagnostics& diagnostics) {
+  std::optional<search::DeviceCounts> devices = search::CountDevices(RequestOf(options), diagnostics);
   if (devices.has_value() && options.cluster.empty()) devices->otherwise = 1;
   return devices;
 }
 
-std::optional<Cluster> ChooseCluster(const CompileOptions& options, const Module& module, Diagnostics& diagnostics) {
-  const ParallelSettings& settings = module.pins.settings;
-  ClusterRequest request = RequestOf(options);
+std::optional<search::Cluster> ChooseCluster(const CompileOptions& options, const frontend::Module& module,
+                                             Diagnostics& diagnostics) {
+  const ir::ParallelSettings& settings = module.pins.settings;
+  search::ClusterRequest request = RequestOf(options);
   if (settings.devices.has_value()) {
     request.model_devices = settings.devices->value;
     request.model_span = settings.devices->span;
   } else if (!settings.mesh.empty()) {
     int64_t product = 1;
-    for (const NamedAxis& axis : settings.mesh) product *= axis.size;
+    for (const ir::NamedAxis& axis : settings.mesh) product *= axis.size;
     request.model_devices = product;
     request.model_span = settings.mesh_span;
   } else if (options.cluster.empty()) {
     request.model_devices = 1;
   }
-  std::optional<Cluster> cluster = ResolveCluster(request, diagnostics);
+  std::optional<search::Cluster> cluster = search::ResolveCluster(request, diagnostics);
   if (!cluster.has_value()) return std::nullopt;
   return WithPrecision(*std::move(cluster), options.target, module.training.precision);
 }
 
-Cluster WithPrecision(Cluster cluster, absl::string_view target, Precision precision) {
-  if (target == "cuda" && precision != Precision::kTf32) cluster.peak.tf32 = 0;
+search::Cluster WithPrecision(search::Cluster cluster, absl::string_view target, ir::Precision precision) {
+  if (target == "cuda" && precision != ir::Precision::kTf32) cluster.peak.tf32 = 0;
   return cluster;
 }
 
-}  // namespace cleave
+}  // namespace cleave::tools

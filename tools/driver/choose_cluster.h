@@ -10,21 +10,22 @@
 #include "search/cluster/resolve.h"
 #include "tools/driver/options.h"
 
-namespace cleave {
+namespace cleave::tools {
 
 // How many devices there are, as far as the command line says it. Where it names no cluster, a model that says nothing
 // is for one device. nullopt after E0606 or E0607.
-std::optional<DeviceCounts> DevicesAskedFor(const CompileOptions& options, Diagnostics& diagnostics);
+std::optional<search::DeviceCounts> DevicesAskedFor(const CompileOptions& options, Diagnostics& diagnostics);
 
 // The cluster on which a plan is searched. Its number of devices is, in this order: `--devices`, what the cluster
 // itself says, `devices` or the mesh of the model's `parallel` block. Where `--cluster` is not given, the cluster is
 // one CPU host, or for GPUs hosts with eight H100. nullopt after E0606 to E0608.
-std::optional<Cluster> ChooseCluster(const CompileOptions& options, const Module& module, Diagnostics& diagnostics);
+std::optional<search::Cluster> ChooseCluster(const CompileOptions& options, const frontend::Module& module,
+                                             Diagnostics& diagnostics);
 
 // `cluster` as programs for `target` use it: on GPUs the matrix units take f32 tensors only where the model lets them
 // round.
-Cluster WithPrecision(Cluster cluster, absl::string_view target, Precision precision);
+search::Cluster WithPrecision(search::Cluster cluster, absl::string_view target, ir::Precision precision);
 
-}  // namespace cleave
+}  // namespace cleave::tools
 
 #endif  // CLEAVE_TOOLS_DRIVER_CHOOSE_CLUSTER_H_

@@ -2,15 +2,15 @@
 
 #include "gtest/gtest.h"
 
-namespace cleave {
+namespace cleave::tools {
 namespace {
 
 // The cluster's name and devices.
-std::string Chosen(const CompileOptions& options, const ParallelSettings& settings) {
-  Module module;
+std::string Chosen(const CompileOptions& options, const ir::ParallelSettings& settings) {
+  frontend::Module module;
   module.pins.settings = settings;
   Diagnostics diagnostics;
-  const std::optional<Cluster> cluster = ChooseCluster(options, module, diagnostics);
+  const std::optional<search::Cluster> cluster = ChooseCluster(options, module, diagnostics);
   return cluster.has_value() ? cluster->name + " " + std::to_string(cluster->devices())
                              : std::string(CodeName(diagnostics.items().at(0).code));
 }
@@ -23,14 +23,14 @@ CompileOptions Asked(const std::string& target, const std::string& cluster, std:
   return options;
 }
 
-ParallelSettings OfDevices(int64_t devices) {
-  ParallelSettings settings;
+ir::ParallelSettings OfDevices(int64_t devices) {
+  ir::ParallelSettings settings;
   settings.devices = {.value = devices, .span = {}};
   return settings;
 }
 
-ParallelSettings OfMesh() {
-  ParallelSettings settings;
+ir::ParallelSettings OfMesh() {
+  ir::ParallelSettings settings;
   settings.mesh = {{.name = "dp", .size = 2}, {.name = "tp", .size = 3}};
   return settings;
 }
@@ -56,18 +56,18 @@ TEST(ChooseClusterTest, ModelsThatSayNothingAreForOneDeviceOrForTheCluster) {
     Diagnostics diagnostics;
     return DevicesAskedFor(Asked("cuda", cluster, std::nullopt), diagnostics);
   };
-  EXPECT_EQ(otherwise(""), (DeviceCounts{.given = std::nullopt, .otherwise = 1}));
-  EXPECT_EQ(otherwise("h100x8"), (DeviceCounts{.given = std::nullopt, .otherwise = 8}));
+  EXPECT_EQ(otherwise(""), (search::DeviceCounts{.given = std::nullopt, .otherwise = 1}));
+  EXPECT_EQ(otherwise("h100x8"), (search::DeviceCounts{.given = std::nullopt, .otherwise = 8}));
   EXPECT_EQ(otherwise("nonesuch"), std::nullopt);
 }
 
 TEST(ChooseClusterTest, MatrixUnitsOfGpusTakeF32OnlyWhereItMayBeRounded) {
-  Cluster cluster = CpuCluster(1);
+  search::Cluster cluster = search::CpuCluster(1);
   cluster.peak.tf32 = 5e9;
-  EXPECT_EQ(WithPrecision(cluster, "cuda", Precision::kF32).peak.tf32, 0);
-  EXPECT_EQ(WithPrecision(cluster, "cuda", Precision::kTf32), cluster);
-  EXPECT_EQ(WithPrecision(cluster, "cpu", Precision::kF32), cluster);
+  EXPECT_EQ(WithPrecision(cluster, "cuda", ir::Precision::kF32).peak.tf32, 0);
+  EXPECT_EQ(WithPrecision(cluster, "cuda", ir::Precision::kTf32), cluster);
+  EXPECT_EQ(WithPrecision(cluster, "cpu", ir::Precision::kF32), cluster);
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::tools

@@ -15,39 +15,39 @@
 #include "search/cluster/cluster.h"
 #include "search/cost/predict.h"
 
-namespace cleave {
+namespace cleave::tools {
 
 // A model after the command line's settings, and the graph of one training step.
 struct UnderstoodModel {
   FileId file;
-  Module module;  // Forward graph, training, pins.
-  Graph training_graph;
+  frontend::Module module;  // Forward graph, training, pins.
+  ir::Graph training_graph;
 };
 
 struct PlannedModel {
-  Cluster cluster;
-  Plan plan;
+  search::Cluster cluster;
+  ir::Plan plan;
 };
 
 struct SplitProgram {
-  Distributed distributed;  // Graph and plan, in which ops that cut inner factors have their distributed form.
-  Program program;          // Made of both, and checked statically.
+  ir::Distributed distributed;  // Graph and plan, in which ops that cut inner factors have their distributed form.
+  ir::Program program;          // Made of both, and checked statically.
 };
 
 // A plan that is only looked at is not simulated.
 struct NotSimulated {};
-using Proof = std::variant<NotSimulated, SimulationReport, ManualReport>;
+using Proof = std::variant<NotSimulated, ir::SimulationReport, ir::ManualReport>;
 
 // All that is known when something is to be written.
 struct CompiledModel {
   UnderstoodModel model;
   PlannedModel planned;
   SplitProgram split;
-  MemoryPlan memory;
-  Prediction predicted;
+  ir::MemoryPlan memory;
+  search::Prediction predicted;
   Proof proof;
 };
 
-}  // namespace cleave
+}  // namespace cleave::tools
 
 #endif  // CLEAVE_TOOLS_DRIVER_COMPILED_MODEL_H_

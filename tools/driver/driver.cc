@@ -28,7 +28,7 @@
 #include "tools/driver/summary.h"
 #include "tools/driver/usage.h"
 
-namespace cleave {
+namespace cleave::tools {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -39,20 +39,20 @@ std::string OutputFolder(const CompileOptions& options) {
 }
 
 std::string PlanText(const CompiledModel& compiled, const Report& report) {
-  return PlanJson(compiled.model.training_graph, compiled.planned.plan, compiled.split.program,
-                  {.predicted_compute = compiled.predicted.compute,
-                   .predicted_communication = compiled.predicted.communication,
-                   .sent_bytes_per_rank = compiled.predicted.sent_bytes_per_rank,
-                   .memory = compiled.memory.use.prediction,
-                   .warnings = &report.diagnostics,
-                   .sources = &report.sources});
+  return ir::PlanJson(compiled.model.training_graph, compiled.planned.plan, compiled.split.program,
+                      {.predicted_compute = compiled.predicted.compute,
+                       .predicted_communication = compiled.predicted.communication,
+                       .sent_bytes_per_rank = compiled.predicted.sent_bytes_per_rank,
+                       .memory = compiled.memory.use.prediction,
+                       .warnings = &report.diagnostics,
+                       .sources = &report.sources});
 }
 
-std::string PlannedGraphText(const Distributed& distributed) {
-  const Plan& plan = distributed.plan;
-  return GraphText(distributed.graph, [&](const Op& op) {
-    const auto in_strategy = InStrategy(plan.ops[op.id].strategy, RuleOf(distributed.graph, op), plan.mesh);
-    return in_strategy.empty() ? std::string() : absl::StrCat(" in_strategy", InStrategyText(in_strategy));
+std::string PlannedGraphText(const ir::Distributed& distributed) {
+  const ir::Plan& plan = distributed.plan;
+  return ir::GraphText(distributed.graph, [&](const ir::Op& op) {
+    const auto in_strategy = ir::InStrategy(plan.ops[op.id].strategy, ir::RuleOf(distributed.graph, op), plan.mesh);
+    return in_strategy.empty() ? std::string() : absl::StrCat(" in_strategy", ir::InStrategyText(in_strategy));
   });
 }
 
@@ -62,14 +62,15 @@ ExitCode BadUsage(const CompileOptions& options, const std::string& message) {
 }
 
 // nullopt after reporting why.
-std::optional<std::vector<GeneratedFile>> Generate(const CompileOptions& options, const CompiledModel& compiled,
-                                                   const CodegenOptions& how, Report& report) {
-  const auto generate = options.target == "cuda" ? GenerateCuda : GenerateCpu;
-  absl::StatusOr<std::vector<GeneratedFile>> files = generate({.graph = compiled.split.distributed.graph,
-                                                               .program = compiled.split.program,
-                                                               .memory = compiled.memory,
-                                                               .training = compiled.model.module.training},
-                                                              how);
+std::optional<std::vector<codegen::GeneratedFile>> Generate(const CompileOptions& options,
+                                                            const CompiledModel& compiled,
+                                                            const codegen::CodegenOptions& how, Report& report) {
+  const auto generate = options.target == "cuda" ? codegen::GenerateCuda : codegen::GenerateCpu;
+  absl::StatusOr<std::vector<codegen::GeneratedFile>> files = generate({.graph = compiled.split.distributed.graph,
+                                                                        .program = compiled.split.program,
+                                                                        .memory = compiled.memory,
+                                                                        .training = compiled.model.module.training},
+                                                                       how);
   if (files.ok()) return *std::move(files);
   report.bug = BugText("codegen", files.status().message());
   return std::nullopt;
@@ -78,7 +79,7 @@ std::optional<std::vector<GeneratedFile>> Generate(const CompileOptions& options
 ExitCode EmitSource(const CompileOptions& options, const CompiledModel& compiled, Report& report) {
   const auto files = Generate(options, compiled, {.rank = options.rank, .launch = {}}, report);
   if (!files.has_value()) return ExitCodeOf(report);
-  for (const GeneratedFile& file : *files) {
+  for (const codegen::GeneratedFile& file : *files) {
     if (absl::StartsWith(file.path, "program.")) std::cout << file.text;
   }
   return ExitCode::kDone;
@@ -94,7 +95,7 @@ ExitCode Emit(EmitStage stage, const CompileOptions& options, const CompiledMode
   const int last = compiled.planned.plan.mesh.rank_count() - 1;
   if (rank > last) return BadUsage(options, absl::StrCat("--rank: the plan has ranks 0 to ", last, ", not ", rank));
   if (stage == EmitStage::kSource) return EmitSource(options, compiled, report);
-  std::cout << ProgramText(compiled.split.program, rank);
+  std::cout << ir::ProgramText(compiled.split.program, rank);
   return ExitCode::kDone;
 }
 
@@ -104,7 +105,7 @@ Diagnostic OutputError(const absl::Status& status) {
   return Error(Code::kE0601, message).Help("name another folder with `--out`, or empty this one");
 }
 
-LaunchDefault LaunchOf(const CompileOptions& options) {
+codegen::LaunchDefault LaunchOf(const CompileOptions& options) {
   if (options.rank_table.empty()) return {.way = options.launch, .rank_table = ""};
   const std::filesystem::path table = std::filesystem::absolute(options.rank_table);
   return {.way = options.launch, .rank_table = table.lexically_normal().string()};
@@ -115,18 +116,18 @@ std::optional<std::vector<OutputFile>> OutputFiles(const CompileOptions& options
                                                    Report& report) {
   auto generated = Generate(options, compiled, {.rank = std::nullopt, .launch = LaunchOf(options)}, report);
   if (!generated.has_value()) return std::nullopt;
-  const Program& program = compiled.split.program;
+  const ir::Program& program = compiled.split.program;
   std::vector<OutputFile> files;
-  for (GeneratedFile& file : *generated) {
+  for (codegen::GeneratedFile& file : *generated) {
     files.push_back({.path = std::move(file.path), .text = std::move(file.text), .executable = file.executable});
   }
   for (const auto& [path, text] : compiled.model.module.custom_files) files.push_back({.path = path, .text = text});
   files.push_back({.path = "plan.json", .text = PlanText(compiled, report)});
-  files.push_back({.path = "redistributions.txt", .text = RedistributionsText(program)});
+  files.push_back({.path = "redistributions.txt", .text = ir::RedistributionsText(program)});
   const std::string graph = PlannedGraphText(compiled.split.distributed);
   for (int rank = 0; rank < compiled.planned.plan.mesh.rank_count(); ++rank) {
     files.push_back({.path = absl::StrCat("rank_", rank, "/graph.ir"), .text = graph});
-    files.push_back({.path = absl::StrCat("rank_", rank, "/program.ir"), .text = ProgramText(program, rank)});
+    files.push_back({.path = absl::StrCat("rank_", rank, "/program.ir"), .text = ir::ProgramText(program, rank)});
   }
   return files;
 }
@@ -163,12 +164,12 @@ ExitCode BuildAndStart(const std::string& folder, const CompileOptions& options,
 }
 
 ExitCode Explain(const CompileOptions& options, const CompiledModel& compiled) {
-  const Explained explained = ExplainedOf(compiled);
+  const search::Explained explained = ExplainedOf(compiled);
   if (options.explain->empty()) {
-    std::cout << ExplainPlan(explained);
+    std::cout << search::ExplainPlan(explained);
     return ExitCode::kDone;
   }
-  const absl::StatusOr<std::string> text = ExplainOp(explained, *options.explain);
+  const absl::StatusOr<std::string> text = search::ExplainOp(explained, *options.explain);
   if (!text.ok()) return BadUsage(options, absl::StrCat("--explain: ", text.status().message()));
   std::cout << *text;
   return ExitCode::kDone;
@@ -182,7 +183,7 @@ ExitCode PrintAndWrite(const CompileOptions& options, const CompiledModel& compi
   if (options.explain.has_value()) {
     if (const ExitCode code = Explain(options, compiled); code != ExitCode::kDone) return code;
   }
-  if (options.log_redistributions) std::cout << RedistributionsText(compiled.split.program);
+  if (options.log_redistributions) std::cout << ir::RedistributionsText(compiled.split.program);
   const std::string folder = OutputFolder(options);
   if (Writes(options) && !Write(folder, options, compiled, report)) return ExitCodeOf(report);
   if (options.quiet) return ExitCode::kDone;
@@ -203,16 +204,16 @@ ExitCode Run(const CompileOptions& options, Report& report) {
       return ExitCodeOf(report);
     }
   }
-  const std::optional<syntax::File> file = ReadModel(options, report);
+  const std::optional<dsl::syntax::File> file = ReadModel(options, report);
   if (!file.has_value()) return ExitCodeOf(report);
   if (options.emit == EmitStage::kAst) {
-    std::cout << syntax::PrintTree(*file);
+    std::cout << dsl::syntax::PrintTree(*file);
     return ExitCode::kDone;
   }
   std::optional<UnderstoodModel> model = Understand(options, *file, report);
   if (!model.has_value()) return ExitCodeOf(report);
   if (options.emit == EmitStage::kGraph) {
-    std::cout << GraphText(model->training_graph);
+    std::cout << ir::GraphText(model->training_graph);
     return ExitCode::kDone;
   }
   const std::optional<CompiledModel> compiled = CompileModel(options, *std::move(model), report);
@@ -235,4 +236,4 @@ ExitCode RunCompiler(const CompileOptions& options) {
   return code;
 }
 
-}  // namespace cleave
+}  // namespace cleave::tools

@@ -10,11 +10,11 @@
 #include "absl/strings/str_cat.h"
 #include "ir/program/memory/element_counts.h"
 
-namespace cleave {
+namespace cleave::tools {
 namespace {
 
 // The text of the line of the model that causes `op`; nullopt if there is none.
-std::optional<Span> LineOf(const Op& op, FileId file, const SourceSet& sources) {
+std::optional<Span> LineOf(const ir::Op& op, FileId file, const SourceSet& sources) {
   if (op.line <= 0) return std::nullopt;
   const SourceFile& source = sources.file(file);
   const absl::string_view line = absl::StripAsciiWhitespace(source.Line(op.line));
@@ -23,8 +23,8 @@ std::optional<Span> LineOf(const Op& op, FileId file, const SourceSet& sources) 
   return Span{.file = file, .begin = begin, .end = begin + static_cast<int32_t>(line.size())};
 }
 
-std::string Message(const Value& value, const LargeCount& count) {
-  const std::string more = absl::StrCat(", more than ", kMaxRankElements);
+std::string Message(const ir::Value& value, const ir::LargeCount& count) {
+  const std::string more = absl::StrCat(", more than ", ir::kMaxRankElements);
   if (count.tensors > 1) {
     return absl::StrCat("a device sends ", count.elements, " elements of ", count.tensors, " tensors in one message",
                         more);
@@ -35,14 +35,16 @@ std::string Message(const Value& value, const LargeCount& count) {
 }  // namespace
 
 bool CheckElementLimit(const SplitProgram& split, FileId file, const SourceSet& sources, Diagnostics& diagnostics) {
-  const Program& program = split.program;
-  const std::vector<LargeCount> counts = LargeCounts(program);
+  const ir::Program& program = split.program;
+  const std::vector<ir::LargeCount> counts = ir::LargeCounts(program);
   if (counts.empty()) return true;
-  const LargeCount& count = *std::max_element(
-      counts.begin(), counts.end(), [](const LargeCount& a, const LargeCount& b) { return a.elements < b.elements; });
-  const Value& value = program.value(count.value);
-  const std::string sizes = absl::StrCat("`", value.name, "` is ", ShapeText(LargestLocalShape(program, count.value)),
-                                         " on a device, ", ShapeText(value.type.shape), " in whole");
+  const ir::LargeCount& count =
+      *std::max_element(counts.begin(), counts.end(),
+                        [](const ir::LargeCount& a, const ir::LargeCount& b) { return a.elements < b.elements; });
+  const ir::Value& value = program.value(count.value);
+  const std::string sizes =
+      absl::StrCat("`", value.name, "` is ", ir::ShapeText(ir::LargestLocalShape(program, count.value)),
+                   " on a device, ", ir::ShapeText(value.type.shape), " in whole");
   Diagnostic error = Error(Code::kE0314, Message(value, count));
   const std::optional<Span> line = LineOf(split.distributed.graph.op(value.origin), file, sources);
   if (line.has_value()) {
@@ -59,4 +61,4 @@ bool CheckElementLimit(const SplitProgram& split, FileId file, const SourceSet& 
   return false;
 }
 
-}  // namespace cleave
+}  // namespace cleave::tools

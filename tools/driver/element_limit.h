@@ -7,11 +7,11 @@
 #include "base/source/source.h"
 #include "tools/driver/compiled_model.h"
 
-namespace cleave {
+namespace cleave::tools {
 
 // Returns false after E0314 about the tensor, or the message, of which a rank has most elements. `file` is the model's.
 bool CheckElementLimit(const SplitProgram& split, FileId file, const SourceSet& sources, Diagnostics& diagnostics);
 
-}  // namespace cleave
+}  // namespace cleave::tools
 
 #endif  // CLEAVE_TOOLS_DRIVER_ELEMENT_LIMIT_H_

@@ -2,7 +2,7 @@
 #ifndef CLEAVE_TOOLS_DRIVER_EXIT_CODE_H_
 #define CLEAVE_TOOLS_DRIVER_EXIT_CODE_H_
 
-namespace cleave {
+namespace cleave::tools {
 
 enum class ExitCode {
   kDone = 0,
@@ -14,6 +14,6 @@ enum class ExitCode {
   kInternal = 70,  // A mistake of the compiler itself.
 };
 
-}  // namespace cleave
+}  // namespace cleave::tools
 
 #endif  // CLEAVE_TOOLS_DRIVER_EXIT_CODE_H_

@@ -10,17 +10,17 @@
 #include "base/text/text.h"
 #include "runtime/npy/npy.h"
 
-namespace cleave {
+namespace cleave::tools {
 namespace {
 
 class FileCheck {
  public:
-  FileCheck(const Module& module, Diagnostics& diagnostics)
+  FileCheck(const frontend::Module& module, Diagnostics& diagnostics)
       : module_(module), diagnostics_(diagnostics), folder_(std::filesystem::path(module.graph.file).parent_path()) {}
 
   bool Run() {
-    for (const Op& op : module_.graph.ops) {
-      if (op.kind == OpKind::kParameter && op.attributes.Get(attribute::kInit) == "npy") CheckParameter(op);
+    for (const ir::Op& op : module_.graph.ops) {
+      if (op.kind == ir::OpKind::kParameter && op.attributes.Get(ir::attribute::kInit) == "npy") CheckParameter(op);
     }
     CheckData();
     return !failed_;
@@ -50,8 +50,8 @@ class FileCheck {
     return std::nullopt;
   }
 
-  void CheckParameter(const Op& op) {
-    const std::optional<runtime::NpyFile> file = Open(op.attributes.Get(attribute::kFile), op.name);
+  void CheckParameter(const ir::Op& op) {
+    const std::optional<runtime::NpyFile> file = Open(op.attributes.Get(ir::attribute::kFile), op.name);
     if (!file) return;
     const auto error = file->CheckFits(absl::StrCat("parameter `", op.name, "`"), /*is_float=*/true, op.type.shape);
     if (error) Add(Error(Code::kE0514, error->message), op.name);
@@ -62,12 +62,12 @@ class FileCheck {
     int64_t batch = 0;
     for (const auto& [name, path] : module_.training.data.files) {
       std::optional<runtime::NpyFile> file = Open(path, name);
-      const std::optional<OpId> input = module_.graph.Find(name);
+      const std::optional<ir::OpId> input = module_.graph.Find(name);
       if (!file || !input) continue;
-      const TensorType& type = module_.graph.op(*input).type;
+      const ir::TensorType& type = module_.graph.op(*input).type;
       batch = type.shape[0];
       const auto error =
-          file->CheckFitsBatches(absl::StrCat("input `", name, "`"), type.dtype == DType::kF32, type.shape);
+          file->CheckFitsBatches(absl::StrCat("input `", name, "`"), type.dtype == ir::DType::kF32, type.shape);
       if (error) {
         Add(Error(Code::kE0514, error->message), name);
       } else {
@@ -86,7 +86,7 @@ class FileCheck {
     }
   }
 
-  const Module& module_;
+  const frontend::Module& module_;
   Diagnostics& diagnostics_;
   const std::filesystem::path folder_;
   bool failed_ = false;
@@ -94,6 +94,8 @@ class FileCheck {
 
 }  // namespace
 
-bool CheckFiles(const Module& module, Diagnostics& diagnostics) { return FileCheck(module, diagnostics).Run(); }
+bool CheckFiles(const frontend::Module& module, Diagnostics& diagnostics) {
+  return FileCheck(module, diagnostics).Run();
+}
 
-}  // namespace cleave
+}  // namespace cleave::tools

@@ -6,12 +6,12 @@
 #include "base/diagnostic/diagnostic.h"
 #include "frontend/frontend.h"
 
-namespace cleave {
+namespace cleave::tools {
 
 // Reports E0513 to E0515 for files that exist, and W0617 for one that does not; returns false after an error. Paths
 // start from the folder of the model file, as the model writes them.
-bool CheckFiles(const Module& module, Diagnostics& diagnostics);
+bool CheckFiles(const frontend::Module& module, Diagnostics& diagnostics);
 
-}  // namespace cleave
+}  // namespace cleave::tools
 
 #endif  // CLEAVE_TOOLS_DRIVER_FILES_H_

@@ -18,7 +18,7 @@
 #include "absl/strings/str_split.h"
 #include "base/status/status_macros.h"
 
-namespace cleave {
+namespace cleave::tools {
 namespace {
 
 bool IsOnPath(const std::string& program) {
@@ -120,4 +120,4 @@ absl::StatusOr<LaunchResult> BuildAndRun(const std::string& folder, const std::s
   return LaunchResult{.exit_code = ran, .failed_step = ran == 0 ? "" : "./run.sh"};
 }
 
-}  // namespace cleave
+}  // namespace cleave::tools

@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "tools/driver/exit_code.h"
 
-namespace cleave {
+namespace cleave::tools {
 
 struct LaunchResult {
   int exit_code = 0;        // Of the failed command; 128 + signal if a signal ended it.
@@ -23,6 +23,6 @@ absl::Status CanBuildAndRun(const std::string& target, const std::string& launch
 // `make` is shown only when it fails. An Unavailable error says which library the Makefile does not find.
 absl::StatusOr<LaunchResult> BuildAndRun(const std::string& folder, const std::string& launch);
 
-}  // namespace cleave
+}  // namespace cleave::tools
 
 #endif  // CLEAVE_TOOLS_DRIVER_LAUNCH_H_

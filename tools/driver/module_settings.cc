@@ -6,13 +6,13 @@
 #include "base/check/check.h"
 #include "search/search.h"
 
-namespace cleave {
+namespace cleave::tools {
 
-void ApplyOptions(const CompileOptions& options, Module& module) {
-  ParallelSettings& parallel = module.pins.settings;
+void ApplyOptions(const CompileOptions& options, frontend::Module& module) {
+  ir::ParallelSettings& parallel = module.pins.settings;
   if (options.devices.has_value()) parallel.devices = {.value = *options.devices, .span = {}};
   if (options.search.has_value()) {
-    const std::optional<SearchAlgorithm> algorithm = ParseAlgorithm(*options.search);
+    const std::optional<ir::SearchAlgorithm> algorithm = search::ParseAlgorithm(*options.search);
     CLEAVE_CHECK(algorithm.has_value()) << "the command line let `" << *options.search << "` pass";
     parallel.search = *algorithm;
     parallel.search_given = true;
@@ -22,7 +22,7 @@ void ApplyOptions(const CompileOptions& options, Module& module) {
   if (options.seed.has_value()) module.training.seed = *options.seed;
 }
 
-void ResolvePaths(const std::string& model_path, Training& training) {
+void ResolvePaths(const std::string& model_path, ir::Training& training) {
   const std::filesystem::path folder = std::filesystem::absolute(model_path).parent_path();
   const auto resolve = [&](std::string& path) { path = (folder / path).lexically_normal().string(); };
   training.folder = folder.lexically_normal().string();
@@ -30,4 +30,4 @@ void ResolvePaths(const std::string& model_path, Training& training) {
   for (auto& [input, path] : training.data.files) resolve(path);
 }
 
-}  // namespace cleave
+}  // namespace cleave::tools

@@ -13,7 +13,7 @@
 #include "base/text/text.h"
 #include "tools/driver/usage.h"
 
-namespace cleave {
+namespace cleave::tools {
 namespace {
 
 constexpr char kRankTable[] = "rank-table";
@@ -186,4 +186,4 @@ std::variant<CompileOptions, EarlyExit> ParseCommandLine(int argc, const char* c
   return options;
 }
 
-}  // namespace cleave
+}  // namespace cleave::tools

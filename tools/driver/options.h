@@ -11,7 +11,7 @@
 
 #include "tools/driver/exit_code.h"
 
-namespace cleave {
+namespace cleave::tools {
 
 enum class EmitStage { kAst, kGraph, kPlan, kProgram, kSource };
 enum class ErrorFormat { kText, kJson };
@@ -49,6 +49,6 @@ struct EarlyExit {
 
 std::variant<CompileOptions, EarlyExit> ParseCommandLine(int argc, const char* const* argv);
 
-}  // namespace cleave
+}  // namespace cleave::tools
 
 #endif  // CLEAVE_TOOLS_DRIVER_OPTIONS_H_

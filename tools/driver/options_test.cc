@@ -5,7 +5,7 @@
 
 #include "gtest/gtest.h"
 
-namespace cleave {
+namespace cleave::tools {
 namespace {
 
 std::variant<CompileOptions, EarlyExit> Parse(std::vector<const char*> arguments) {
@@ -155,4 +155,4 @@ TEST(OptionsTest, UsageErrorsComeAsJsonWhereThatIsAskedFor) {
 TEST(OptionsTest, HelpIsNoError) { EXPECT_EQ(ExitOf({"--help"}), ExitCode::kDone); }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::tools

@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status/status_macros.h"
 
-namespace cleave {
+namespace cleave::tools {
 namespace {
 
 namespace fs = std::filesystem;
@@ -134,4 +134,4 @@ absl::Status WriteOutput(const std::string& folder, const std::vector<OutputFile
   return absl::OkStatus();
 }
 
-}  // namespace cleave
+}  // namespace cleave::tools

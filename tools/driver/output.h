@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 
-namespace cleave {
+namespace cleave::tools {
 
 struct OutputFile {
   std::string path;  // Relative to the folder.
@@ -24,6 +24,6 @@ absl::Status CheckOutputFolder(const std::string& folder);
 // else in the folder (logs, binaries) stays.
 absl::Status WriteOutput(const std::string& folder, const std::vector<OutputFile>& files);
 
-}  // namespace cleave
+}  // namespace cleave::tools
 
 #endif  // CLEAVE_TOOLS_DRIVER_OUTPUT_H_

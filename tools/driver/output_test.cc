@@ -8,7 +8,7 @@
 
 #include "gtest/gtest.h"
 
-namespace cleave {
+namespace cleave::tools {
 namespace {
 
 namespace fs = std::filesystem;
@@ -94,4 +94,4 @@ TEST_F(OutputTest, AnEditedManifestCannotReachOutside) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::tools

@@ -22,7 +22,7 @@
 #include "tools/driver/rank_table_check.h"
 #include "tools/driver/target_check.h"
 
-namespace cleave {
+namespace cleave::tools {
 namespace {
 
 std::nullopt_t Bug(absl::string_view stage, absl::string_view what, Report& report) {
@@ -36,75 +36,79 @@ bool MakesCode(const CompileOptions& options) { return !options.plan_only && opt
 // Whether sources are generated, in which a rank counts elements in 32 bits.
 bool MakesSources(const CompileOptions& options) { return MakesCode(options) && options.emit != EmitStage::kProgram; }
 
-FuseOptions FusedBy(const std::string& target) { return target == "cuda" ? FusedByCuda() : FusedByCpu(); }
+ir::FuseOptions FusedBy(const std::string& target) {
+  return target == "cuda" ? codegen::FusedByCuda() : codegen::FusedByCpu();
+}
 
 std::optional<PlannedModel> MakePlan(const CompileOptions& options, const UnderstoodModel& model, Report& report) {
   if (!options.plan_file.empty()) return ReadPlanFile(options, model, report.diagnostics);
-  const Pins& pins = model.module.pins;
-  std::optional<Cluster> cluster = ChooseCluster(options, model.module, report.diagnostics);
+  const ir::Pins& pins = model.module.pins;
+  std::optional<search::Cluster> cluster = ChooseCluster(options, model.module, report.diagnostics);
   if (!cluster.has_value()) return std::nullopt;
-  SearchOptions search = OptionsFrom(pins.settings);
+  search::SearchOptions search = search::OptionsFrom(pins.settings);
   search.fuse = FusedBy(options.target);
-  std::optional<Plan> plan = Search(model.training_graph, *cluster, pins, search, report.diagnostics);
+  std::optional<ir::Plan> plan = search::Search(model.training_graph, *cluster, pins, search, report.diagnostics);
   if (!plan.has_value()) return std::nullopt;
-  for (const std::string& error : VerifyPlan(model.training_graph, *plan)) return Bug("search", error, report);
+  for (const std::string& error : ir::VerifyPlan(model.training_graph, *plan)) return Bug("search", error, report);
   return PlannedModel{.cluster = *std::move(cluster), .plan = *std::move(plan)};
 }
 
 std::optional<SplitProgram> Split(const UnderstoodModel& model, const PlannedModel& planned, Report& report) {
-  absl::StatusOr<Distributed> distributed = Distribute(model.training_graph, planned.plan);
+  absl::StatusOr<ir::Distributed> distributed = ir::Distribute(model.training_graph, planned.plan);
   if (!distributed.ok()) return Bug("distribute", distributed.status().message(), report);
-  absl::StatusOr<Program> program = Partition(distributed->graph, distributed->plan);
+  absl::StatusOr<ir::Program> program = ir::Partition(distributed->graph, distributed->plan);
   if (!program.ok()) return Bug("partition", program.status().message(), report);
-  for (const std::string& finding : CheckStatically(*program)) return Bug("partition (static proof)", finding, report);
+  for (const std::string& finding : ir::CheckStatically(*program))
+    return Bug("partition (static proof)", finding, report);
   return SplitProgram{.distributed = *std::move(distributed), .program = *std::move(program)};
 }
 
 std::optional<Proof> Prove(const UnderstoodModel& model, const SplitProgram& split, Report& report) {
   if (model.training_graph.is_manual()) {
-    const absl::StatusOr<ManualReport> proof =
-        CheckManual(model.training_graph, model.module.training.optimizer, split.program);
+    const absl::StatusOr<ir::ManualReport> proof =
+        ir::CheckManual(model.training_graph, model.module.training.optimizer, split.program);
     if (!proof.ok()) return Bug("the manual program (simulated proof)", proof.status().message(), report);
     return *proof;
   }
-  const absl::StatusOr<SimulationReport> proof =
-      CheckBySimulation(model.training_graph, split.distributed, split.program);
+  const absl::StatusOr<ir::SimulationReport> proof =
+      ir::CheckBySimulation(model.training_graph, split.distributed, split.program);
   if (!proof.ok()) return Bug("partition (simulated proof)", proof.status().message(), report);
   return *proof;
 }
 
 }  // namespace
 
-std::optional<syntax::File> ReadModel(const CompileOptions& options, Report& report) {
-  const std::optional<FileId> file = LoadSource(options.model, report.sources, report.diagnostics);
-  return file.has_value() ? Parse(*file, report.sources, report.diagnostics) : std::nullopt;
+std::optional<dsl::syntax::File> ReadModel(const CompileOptions& options, Report& report) {
+  const std::optional<FileId> file = dsl::LoadSource(options.model, report.sources, report.diagnostics);
+  return file.has_value() ? dsl::Parse(*file, report.sources, report.diagnostics) : std::nullopt;
 }
 
-std::optional<UnderstoodModel> Understand(const CompileOptions& options, const syntax::File& file, Report& report) {
+std::optional<UnderstoodModel> Understand(const CompileOptions& options, const dsl::syntax::File& file,
+                                          Report& report) {
   Diagnostics& diagnostics = report.diagnostics;
-  const std::optional<DeviceCounts> devices = DevicesAskedFor(options, diagnostics);
+  const std::optional<search::DeviceCounts> devices = DevicesAskedFor(options, diagnostics);
   if (!devices.has_value()) return std::nullopt;
-  std::optional<Module> module = Analyze(file, report.sources,
-                                         {.overrides = options.overrides,
-                                          .devices = devices->given,
-                                          .default_devices = devices->otherwise,
-                                          .target = options.target,
-                                          .override_folder = "."},
-                                         diagnostics);
+  std::optional<frontend::Module> module = frontend::Analyze(file, report.sources,
+                                                             {.overrides = options.overrides,
+                                                              .devices = devices->given,
+                                                              .default_devices = devices->otherwise,
+                                                              .target = options.target,
+                                                              .override_folder = "."},
+                                                             diagnostics);
   if (!module.has_value() || !CheckRegionDevices(module->pins, options.target, diagnostics)) return std::nullopt;
   ApplyOptions(options, *module);
   if (!CheckFiles(*module, diagnostics)) return std::nullopt;
   ResolvePaths(options.model, module->training);
-  const absl::StatusOr<Graph> training = Differentiate(module->graph, module->training.optimizer);
+  const absl::StatusOr<ir::Graph> training = ir::Differentiate(module->graph, module->training.optimizer);
   if (!training.ok()) {
     if (!absl::IsInvalidArgument(training.status())) return Bug("differentiate", training.status().message(), report);
     diagnostics.Add(Error(Code::kE0605, std::string(training.status().message())));
     return std::nullopt;
   }
   CheckPrecision(*module, options.target, diagnostics);
-  Lowered lowered = ApplyPrecision(*training, module->training.precision);
-  module->pins = MovePins(std::move(module->pins), lowered);
-  for (const std::string& error : VerifyGraph(lowered.graph)) return Bug("the training graph", error, report);
+  ir::Lowered lowered = ir::ApplyPrecision(*training, module->training.precision);
+  module->pins = ir::MovePins(std::move(module->pins), lowered);
+  for (const std::string& error : ir::VerifyGraph(lowered.graph)) return Bug("the training graph", error, report);
   return UnderstoodModel{.file = file.file, .module = *std::move(module), .training_graph = std::move(lowered.graph)};
 }
 
@@ -119,8 +123,8 @@ std::optional<CompiledModel> CompileModel(const CompileOptions& options, Underst
   std::optional<Proof> proof = NotSimulated();
   if (MakesCode(options)) proof = Prove(model, *split, report);
   if (!proof.has_value()) return std::nullopt;
-  MemoryPlan memory = PlanMemory(split->distributed.graph, split->program, FusedBy(options.target));
-  const Prediction predicted = Predict(split->program, planned->cluster);
+  ir::MemoryPlan memory = ir::PlanMemory(split->distributed.graph, split->program, FusedBy(options.target));
+  const search::Prediction predicted = search::Predict(split->program, planned->cluster);
   return CompiledModel{.model = std::move(model),
                        .planned = *std::move(planned),
                        .split = *std::move(split),
@@ -129,4 +133,4 @@ std::optional<CompiledModel> CompileModel(const CompileOptions& options, Underst
                        .proof = *std::move(proof)};
 }
 
-}  // namespace cleave
+}  // namespace cleave::tools

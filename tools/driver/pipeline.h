@@ -10,15 +10,15 @@
 #include "tools/driver/options.h"
 #include "tools/driver/report.h"
 
-namespace cleave {
+namespace cleave::tools {
 
 // Each returns nullopt after reporting why.
-std::optional<syntax::File> ReadModel(const CompileOptions& options, Report& report);
-std::optional<UnderstoodModel> Understand(const CompileOptions& options, const syntax::File& file, Report& report);
+std::optional<dsl::syntax::File> ReadModel(const CompileOptions& options, Report& report);
+std::optional<UnderstoodModel> Understand(const CompileOptions& options, const dsl::syntax::File& file, Report& report);
 
 // Plans the model, splits it into the program of a rank and proves that program, as far as the options ask for it.
 std::optional<CompiledModel> CompileModel(const CompileOptions& options, UnderstoodModel model, Report& report);
 
-}  // namespace cleave
+}  // namespace cleave::tools
 
 #endif  // CLEAVE_TOOLS_DRIVER_PIPELINE_H_

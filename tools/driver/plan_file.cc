@@ -14,7 +14,7 @@
 #include "search/cluster/resolve.h"
 #include "tools/driver/choose_cluster.h"
 
-namespace cleave {
+namespace cleave::tools {
 namespace {
 
 class PlanFile {
@@ -23,9 +23,9 @@ class PlanFile {
       : options_(options), model_(model), diagnostics_(diagnostics) {}
 
   std::optional<PlannedModel> Read() {
-    std::optional<Plan> plan = ReadPlan();
+    std::optional<ir::Plan> plan = ReadPlan();
     if (!plan.has_value() || !HasRightDevices(*plan)) return std::nullopt;
-    std::optional<Cluster> cluster = FindCluster(*plan);
+    std::optional<search::Cluster> cluster = FindCluster(*plan);
     if (!cluster.has_value()) return std::nullopt;
     return PlannedModel{
         .cluster = WithPrecision(*std::move(cluster), options_.target, model_.module.training.precision),
@@ -37,7 +37,7 @@ class PlanFile {
     return Error(Code::kE0604, absl::StrCat("the plan file `", options_.plan_file, "` ", what));
   }
 
-  std::optional<Plan> ReadPlan() {
+  std::optional<ir::Plan> ReadPlan() {
     std::ifstream in(options_.plan_file, std::ios::binary);
     std::ostringstream text;
     if (in) text << in.rdbuf();
@@ -45,7 +45,7 @@ class PlanFile {
       diagnostics_.Add(Error(Code::kE0604, absl::StrCat("cannot read the plan file `", options_.plan_file, "`")));
       return std::nullopt;
     }
-    absl::StatusOr<Plan> plan = ParsePlanJson(text.str(), model_.training_graph);
+    absl::StatusOr<ir::Plan> plan = ir::ParsePlanJson(text.str(), model_.training_graph);
     if (!plan.ok()) {
       diagnostics_.Add(PlanError("does not fit this model").Note(std::string(plan.status().message())));
       return std::nullopt;
@@ -53,16 +53,16 @@ class PlanFile {
     return *std::move(plan);
   }
 
-  bool HasRightDevices(const Plan& plan) {
-    const Graph& graph = model_.training_graph;
+  bool HasRightDevices(const ir::Plan& plan) {
+    const ir::Graph& graph = model_.training_graph;
     const int64_t ranks = plan.mesh.rank_count();
     const std::string is_for = absl::StrCat("is for ", Plural(ranks, "device"));
-    if (graph.is_manual() && RankCount(graph.rank_axes) != ranks) {
-      diagnostics_.Add(PlanError(absl::StrCat(is_for, ", and the manual model for ", RankCount(graph.rank_axes)))
+    if (graph.is_manual() && ir::RankCount(graph.rank_axes) != ranks) {
+      diagnostics_.Add(PlanError(absl::StrCat(is_for, ", and the manual model for ", ir::RankCount(graph.rank_axes)))
                            .Help(absl::StrCat("`--devices ", ranks, "`")));
       return false;
     }
-    for (const std::string& error : VerifyPlan(graph, plan)) {
+    for (const std::string& error : ir::VerifyPlan(graph, plan)) {
       diagnostics_.Add(PlanError("does not fit this model").Note(error));
       return false;
     }
@@ -74,14 +74,14 @@ class PlanFile {
     return true;
   }
 
-  std::optional<Cluster> FindCluster(const Plan& plan) {
+  std::optional<search::Cluster> FindCluster(const ir::Plan& plan) {
     const std::string is_for = absl::StrCat("is for cluster `", plan.cluster, "`");
-    if (options_.cluster.empty() && !FindPreset(plan.cluster).has_value()) {
+    if (options_.cluster.empty() && !search::FindPreset(plan.cluster).has_value()) {
       diagnostics_.Add(PlanError(absl::StrCat(is_for, ", which is not a preset"))
                            .Help("name the file that describes it: `--cluster FILE.json`"));
       return std::nullopt;
     }
-    std::optional<Cluster> cluster = ResolveCluster(
+    std::optional<search::Cluster> cluster = search::ResolveCluster(
         {.name_or_path = options_.cluster.empty() ? plan.cluster : options_.cluster, .devices = plan.mesh.rank_count()},
         diagnostics_);
     if (!cluster.has_value()) return std::nullopt;
@@ -90,7 +90,7 @@ class PlanFile {
                            .Help("leave `--cluster` out, or search for a new plan"));
       return std::nullopt;
     }
-    for (const MeshAxis& axis : plan.mesh.axes()) {
+    for (const ir::MeshAxis& axis : plan.mesh.axes()) {
       if (cluster->FindLink(axis.link) != nullptr) continue;
       diagnostics_.Add(PlanError(absl::StrCat("has a mesh axis `", axis.name, "` over the link `", axis.link,
                                               "`, which cluster `", plan.cluster, "` does not have"))
@@ -112,4 +112,4 @@ std::optional<PlannedModel> ReadPlanFile(const CompileOptions& options, const Un
   return PlanFile(options, model, diagnostics).Read();
 }
 
-}  // namespace cleave
+}  // namespace cleave::tools

@@ -8,7 +8,7 @@
 #include "tools/driver/compiled_model.h"
 #include "tools/driver/options.h"
 
-namespace cleave {
+namespace cleave::tools {
 
 // The plan in `options.plan_file`, on the machines that it was made for, which it knows by name only. nullopt after
 // E0604 where the file cannot be read, or does not fit the model, `--devices` or `--cluster`; and after the errors of
@@ -16,6 +16,6 @@ namespace cleave {
 std::optional<PlannedModel> ReadPlanFile(const CompileOptions& options, const UnderstoodModel& model,
                                          Diagnostics& diagnostics);
 
-}  // namespace cleave
+}  // namespace cleave::tools
 
 #endif  // CLEAVE_TOOLS_DRIVER_PLAN_FILE_H_

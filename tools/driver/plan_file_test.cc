@@ -12,23 +12,23 @@
 #include "ir/testing/graphs.h"
 #include "ir/testing/plans.h"
 
-namespace cleave {
+namespace cleave::tools {
 namespace {
 
 UnderstoodModel Mlp() {
   UnderstoodModel model;
-  model.training_graph = TestMlp();
+  model.training_graph = ir::TestMlp();
   model.training_graph.hash = "xxh3:0123456789abcdef";
   return model;
 }
 
 // A plan of the model for two devices of the cluster "cpu", with `from` in its text replaced by `to`.
 std::string PlanFileWith(const UnderstoodModel& model, const std::string& from = "", const std::string& to = "") {
-  const Mesh mesh = *Mesh::Create({{.name = "m0", .size = 2, .link = "host", .weight = 1}});
-  Plan plan = DataParallelPlan(model.training_graph, mesh);
+  const ir::Mesh mesh = *ir::Mesh::Create({{.name = "m0", .size = 2, .link = "host", .weight = 1}});
+  ir::Plan plan = ir::DataParallelPlan(model.training_graph, mesh);
   plan.cluster = "cpu";
-  const Program program = *Partition(model.training_graph, plan);
-  std::string text = PlanJson(model.training_graph, plan, program, {});
+  const ir::Program program = *ir::Partition(model.training_graph, plan);
+  std::string text = ir::PlanJson(model.training_graph, plan, program, {});
   if (!from.empty()) {
     EXPECT_GT(absl::StrReplaceAll({{from, to}}, &text), 0) << from;
   }
@@ -90,4 +90,4 @@ TEST(PlanFileTest, TheClusterMustBeThatOfThePlan) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::tools

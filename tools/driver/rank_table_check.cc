@@ -5,7 +5,7 @@
 #include "runtime/error/error.h"
 #include "runtime/placement/rank_table.h"
 
-namespace cleave {
+namespace cleave::tools {
 
 bool CheckRankTable(const std::string& path, int ranks, Diagnostics& diagnostics) {
   if (path.empty()) return true;
@@ -22,4 +22,4 @@ bool CheckRankTable(const std::string& path, int ranks, Diagnostics& diagnostics
   return false;
 }
 
-}  // namespace cleave
+}  // namespace cleave::tools

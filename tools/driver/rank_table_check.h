@@ -6,12 +6,12 @@
 
 #include "base/diagnostic/diagnostic.h"
 
-namespace cleave {
+namespace cleave::tools {
 
 // Returns false after E0609: the table at `path` cannot be read, or the number of ranks that it names is not `ranks`.
 // True where `path` is empty, for there is no table then.
 bool CheckRankTable(const std::string& path, int ranks, Diagnostics& diagnostics);
 
-}  // namespace cleave
+}  // namespace cleave::tools
 
 #endif  // CLEAVE_TOOLS_DRIVER_RANK_TABLE_CHECK_H_

@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace cleave {
+namespace cleave::tools {
 
 std::string BugText(absl::string_view stage, absl::string_view what) {
   return absl::StrCat("internal error in ", stage, ": ", what,
@@ -35,4 +35,4 @@ ExitCode ExitCodeOf(const Report& report) {
   return ExitCode::kModelWrong;
 }
 
-}  // namespace cleave
+}  // namespace cleave::tools

@@ -10,7 +10,7 @@
 #include "tools/driver/exit_code.h"
 #include "tools/driver/options.h"
 
-namespace cleave {
+namespace cleave::tools {
 
 struct Report {
   SourceSet sources;
@@ -27,6 +27,6 @@ std::string ReportText(const Report& report, ErrorFormat format);
 // The exit code of a compile that ends because of what was reported. REQUIRES: a bug or an error was.
 ExitCode ExitCodeOf(const Report& report);
 
-}  // namespace cleave
+}  // namespace cleave::tools
 
 #endif  // CLEAVE_TOOLS_DRIVER_REPORT_H_

@@ -2,7 +2,7 @@
 
 #include "gtest/gtest.h"
 
-namespace cleave {
+namespace cleave::tools {
 namespace {
 
 ExitCode ExitCodeAfter(Code code) {
@@ -36,4 +36,4 @@ TEST(ReportTest, ABugWinsOverErrorsAndIsSaidFirst) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::tools

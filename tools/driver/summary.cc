@@ -8,17 +8,17 @@
 #include "base/text/text.h"
 #include "search/explain/overview.h"
 
-namespace cleave {
+namespace cleave::tools {
 namespace {
 
 std::string FirstLine(const CompiledModel& compiled) {
-  const Plan& plan = compiled.planned.plan;
+  const ir::Plan& plan = compiled.planned.plan;
   int64_t collectives = 0;
   double sent = 0;
-  for (const Step& step : compiled.split.program.steps) {
-    if (const auto* collective = std::get_if<Collective>(&step.action)) {
+  for (const ir::Step& step : compiled.split.program.steps) {
+    if (const auto* collective = std::get_if<ir::Collective>(&step.action)) {
       ++collectives;
-      sent += SentBytes(compiled.split.program, *collective);
+      sent += ir::SentBytes(compiled.split.program, *collective);
     }
   }
   return absl::StrCat(compiled.model.training_graph.model, ": ", Plural(plan.mesh.rank_count(), "rank"),
@@ -28,14 +28,14 @@ std::string FirstLine(const CompiledModel& compiled) {
 }
 
 // GPUs differ so much that the summary should name the kind for which the plan was made.
-std::string TargetLine(const CompileOptions& options, const Plan& plan) {
+std::string TargetLine(const CompileOptions& options, const ir::Plan& plan) {
   if (options.target != "cuda") return "";
   const bool is_default = options.cluster.empty() && options.plan_file.empty();
   return absl::StrCat("for GPUs, planned for the cluster ", plan.cluster,
                       is_default ? " (the default: `--cluster` names another)" : "", "\n");
 }
 
-std::string ManualProofText(const ManualReport& proof) {
+std::string ManualProofText(const ir::ManualReport& proof) {
   if (!proof.is_simulated) {
     return absl::StrCat("checked statically on all ", Plural(proof.ranks, "rank"),
                         "; not proven by simulation: ", absl::StrFormat("%.1e", proof.operations),
@@ -51,16 +51,16 @@ std::string ProofText(const Proof& proof) {
       [](const NotSimulated&) -> std::string {
         return "checked statically on all ranks; not proven by simulation: --plan-only";
       },
-      [](const SimulationReport& simulated) {
+      [](const ir::SimulationReport& simulated) {
         return absl::StrCat("proven on ", Plural(simulated.ranks, "simulated rank"), ", ",
                             Plural(simulated.values, "value"), " compared");
       },
-      [](const ManualReport& proven) { return ManualProofText(proven); });
+      [](const ir::ManualReport& proven) { return ManualProofText(proven); });
 }
 
 }  // namespace
 
-Explained ExplainedOf(const CompiledModel& compiled) {
+search::Explained ExplainedOf(const CompiledModel& compiled) {
   return {.graph = compiled.model.training_graph,
           .plan = compiled.planned.plan,
           .distributed = compiled.split.distributed,
@@ -73,21 +73,21 @@ Explained ExplainedOf(const CompiledModel& compiled) {
 std::string Summary(const CompileOptions& options, const CompiledModel& compiled, Seconds taken) {
   std::string text;
   if (options.plan_only) {
-    const Plan& plan = compiled.planned.plan;
+    const ir::Plan& plan = compiled.planned.plan;
     text = absl::StrCat(compiled.model.training_graph.model, ": ", Plural(plan.mesh.rank_count(), "rank"), " of ",
                         plan.cluster, ", ", plan.search.algorithm, "\n");
     if (!options.explain.has_value()) {
-      const Explained explained = ExplainedOf(compiled);
-      absl::StrAppend(&text, PlanOverview(explained.program, explained.predicted, explained.memory));
+      const search::Explained explained = ExplainedOf(compiled);
+      absl::StrAppend(&text, search::PlanOverview(explained.program, explained.predicted, explained.memory));
     }
   } else {
     text = absl::StrCat(FirstLine(compiled), TargetLine(options, compiled.planned.plan));
   }
   if (compiled.planned.plan.search.algorithm == "exact" && !options.explain.has_value()) {
-    absl::StrAppend(&text, "cost ", CostLine(compiled.planned.plan), "\n");
+    absl::StrAppend(&text, "cost ", search::CostLine(compiled.planned.plan), "\n");
   }
   absl::StrAppend(&text, ProofText(compiled.proof), "; compiled in ", FormatSeconds(taken), "\n");
-  const auto* simulated = std::get_if<SimulationReport>(&compiled.proof);
+  const auto* simulated = std::get_if<ir::SimulationReport>(&compiled.proof);
   if (simulated == nullptr) return text;
   for (const std::string& axis : simulated->axes_left_out) {
     absl::StrAppend(&text, "note: mesh axis ", axis, " was too much to simulate; it was checked statically\n");
@@ -95,4 +95,4 @@ std::string Summary(const CompileOptions& options, const CompiledModel& compiled
   return text;
 }
 
-}  // namespace cleave
+}  // namespace cleave::tools

@@ -9,15 +9,15 @@
 #include "tools/driver/compiled_model.h"
 #include "tools/driver/options.h"
 
-namespace cleave {
+namespace cleave::tools {
 
 // The plan of a compile with what is predicted of it. REQUIRES: `compiled` outlives the result.
-Explained ExplainedOf(const CompiledModel& compiled);
+search::Explained ExplainedOf(const CompiledModel& compiled);
 
 // Ranks, algorithm, collectives and bytes; for a plan alone also what it asks of each rank; then what was proven, and
 // the time that the compile took.
 std::string Summary(const CompileOptions& options, const CompiledModel& compiled, Seconds taken);
 
-}  // namespace cleave
+}  // namespace cleave::tools
 
 #endif  // CLEAVE_TOOLS_DRIVER_SUMMARY_H_

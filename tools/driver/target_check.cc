@@ -4,27 +4,27 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace cleave {
+namespace cleave::tools {
 
-bool CheckRegionDevices(const Pins& pins, const std::string& target, Diagnostics& diagnostics) {
-  const RegionDevice ours = target == "cuda" ? RegionDevice::kGpu : RegionDevice::kCpu;
+bool CheckRegionDevices(const ir::Pins& pins, const std::string& target, Diagnostics& diagnostics) {
+  const ir::RegionDevice ours = target == "cuda" ? ir::RegionDevice::kGpu : ir::RegionDevice::kCpu;
   bool all_ours = true;
-  for (const Region& region : pins.regions) {
-    if (region.device == RegionDevice::kAny || region.device == ours) continue;
+  for (const ir::Region& region : pins.regions) {
+    if (region.device == ir::RegionDevice::kAny || region.device == ours) continue;
     all_ours = false;
-    const char* const named = region.device == RegionDevice::kGpu ? "gpu" : "cpu";
+    const char* const named = region.device == ir::RegionDevice::kGpu ? "gpu" : "cpu";
     diagnostics.Add(Error(Code::kE0324, absl::StrCat("region `", region.name, "` is for the ", named,
                                                      ", and programs are generated for the target ", target))
                         .At(region.device_span, "another device than the target's")
                         .Note("all ops of a program run on one kind of device")
                         .Help(absl::StrCat("leave `device` out, or compile with `--target ",
-                                           region.device == RegionDevice::kGpu ? "cuda" : "cpu", "`")));
+                                           region.device == ir::RegionDevice::kGpu ? "cuda" : "cpu", "`")));
   }
   return all_ours;
 }
 
-void CheckPrecision(const Module& module, const std::string& target, Diagnostics& diagnostics) {
-  if (module.training.precision != Precision::kTf32 || target != "cpu") return;
+void CheckPrecision(const frontend::Module& module, const std::string& target, Diagnostics& diagnostics) {
+  if (module.training.precision != ir::Precision::kTf32 || target != "cpu") return;
   Diagnostic warning = Warning(Code::kW0618, "`precision = tf32` is f32 on the CPU");
   if (module.precision_place.has_value()) std::move(warning).At(*module.precision_place, "multiplies in f32 here");
   diagnostics.Add(std::move(warning)
@@ -32,4 +32,4 @@ void CheckPrecision(const Module& module, const std::string& target, Diagnostics
                       .Help("`--target cuda`, or `precision = bf16`, which both targets have"));
 }
 
-}  // namespace cleave
+}  // namespace cleave::tools

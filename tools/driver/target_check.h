@@ -8,14 +8,14 @@
 #include "frontend/frontend.h"
 #include "ir/sharding/pins/pins.h"
 
-namespace cleave {
+namespace cleave::tools {
 
 // Reports E0324 for each region with another device than that of `target`; returns whether there is none.
-bool CheckRegionDevices(const Pins& pins, const std::string& target, Diagnostics& diagnostics);
+bool CheckRegionDevices(const ir::Pins& pins, const std::string& target, Diagnostics& diagnostics);
 
 // Reports W0618 where the model's precision is one that `target` does not have.
-void CheckPrecision(const Module& module, const std::string& target, Diagnostics& diagnostics);
+void CheckPrecision(const frontend::Module& module, const std::string& target, Diagnostics& diagnostics);
 
-}  // namespace cleave
+}  // namespace cleave::tools
 
 #endif  // CLEAVE_TOOLS_DRIVER_TARGET_CHECK_H_

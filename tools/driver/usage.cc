@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/json/json.h"
 
-namespace cleave {
+namespace cleave::tools {
 
 std::string UsageErrorText(ErrorFormat format, const std::string& message, const std::string& help) {
   if (format == ErrorFormat::kText) {
@@ -16,4 +16,4 @@ std::string UsageErrorText(ErrorFormat format, const std::string& message, const
   return JsonLine(object) + "\n";
 }
 
-}  // namespace cleave
+}  // namespace cleave::tools

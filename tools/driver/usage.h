@@ -6,12 +6,12 @@
 
 #include "tools/driver/options.h"
 
-namespace cleave {
+namespace cleave::tools {
 
 // "error: MESSAGE" and "help: HELP" (if not empty) on separate lines, or one JSON object with the fields of a
 // diagnostic, whose code is null. Ends with a newline.
 std::string UsageErrorText(ErrorFormat format, const std::string& message, const std::string& help);
 
-}  // namespace cleave
+}  // namespace cleave::tools
 
 #endif  // CLEAVE_TOOLS_DRIVER_USAGE_H_

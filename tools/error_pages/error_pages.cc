@@ -9,7 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "base/text/text.h"
 
-namespace cleave {
+namespace cleave::tools {
 namespace {
 
 struct PageFile {
@@ -79,4 +79,4 @@ CodeAnswer ExplainCode(const std::vector<std::string>& words) {
   return {.is_answered = true, .text = std::string(page->second)};
 }
 
-}  // namespace cleave
+}  // namespace cleave::tools

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace cleave {
+namespace cleave::tools {
 
 struct CodeAnswer {
   bool is_answered = true;  // If not, `text` says what was wrong with the question.
@@ -18,6 +18,6 @@ struct CodeAnswer {
 // For one word: the page of that code, in upper or lower case. For none: all codes with their titles, one a line.
 CodeAnswer ExplainCode(const std::vector<std::string>& words);
 
-}  // namespace cleave
+}  // namespace cleave::tools
 
 #endif  // CLEAVE_TOOLS_ERROR_PAGES_ERROR_PAGES_H_

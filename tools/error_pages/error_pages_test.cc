@@ -5,7 +5,7 @@
 #include "base/diagnostic/diagnostic.h"
 #include "gtest/gtest.h"
 
-namespace cleave {
+namespace cleave::tools {
 namespace {
 
 TEST(ErrorPagesTest, EveryCodeHasItsPageAndItsLineInTheList) {
@@ -44,4 +44,4 @@ TEST(ErrorPagesTest, OneCodeAtATime) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::tools

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "tools/plan_diff/plan_diff.h"
 
-namespace cleave {
+namespace cleave::tools {
 namespace {
 
 constexpr char kUsage[] =
@@ -56,4 +56,4 @@ DiffAnswer RunDiff(const std::vector<std::string>& words) {
   return {.exit_code = diff.is_empty() ? 0 : 1, .output = as_json ? DiffJson(diff) : DiffText(diff)};
 }
 
-}  // namespace cleave
+}  // namespace cleave::tools

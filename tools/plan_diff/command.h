@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace cleave {
+namespace cleave::tools {
 
 // Exit codes: 0 the plans are equal, 1 they differ, 2 usage, 3 a file that cannot be read or is no plan.
 struct DiffAnswer {
@@ -17,6 +17,6 @@ struct DiffAnswer {
 // `words`: two paths, and `--json` anywhere.
 DiffAnswer RunDiff(const std::vector<std::string>& words);
 
-}  // namespace cleave
+}  // namespace cleave::tools
 
 #endif  // CLEAVE_TOOLS_PLAN_DIFF_COMMAND_H_

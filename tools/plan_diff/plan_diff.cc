@@ -3,7 +3,7 @@
 #include <map>
 #include <utility>
 
-namespace cleave {
+namespace cleave::tools {
 namespace {
 
 // Calls `found` with the items of both lists that have the same `key_of`, in the order of `before`, then of `after`;
@@ -92,4 +92,4 @@ PlanDiff Diff(const PlanView& before, const PlanView& after) {
   return diff;
 }
 
-}  // namespace cleave
+}  // namespace cleave::tools

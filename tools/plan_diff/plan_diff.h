@@ -11,7 +11,7 @@
 
 #include "tools/plan_diff/plan_view.h"
 
-namespace cleave {
+namespace cleave::tools {
 
 // A name with two texts; nullopt where a plan has nothing of that name.
 struct TextChange {
@@ -69,6 +69,6 @@ std::string DiffText(const PlanDiff& diff);
 // One JSON object with every change, nothing folded.
 std::string DiffJson(const PlanDiff& diff);
 
-}  // namespace cleave
+}  // namespace cleave::tools
 
 #endif  // CLEAVE_TOOLS_PLAN_DIFF_PLAN_DIFF_H_

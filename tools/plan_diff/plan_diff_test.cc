@@ -12,7 +12,7 @@
 #include "gtest/gtest.h"
 #include "tools/plan_diff/command.h"
 
-namespace cleave {
+namespace cleave::tools {
 namespace {
 
 constexpr char kPlan[] = R"({
@@ -158,4 +158,4 @@ TEST_F(DiffCommandTest, ExitCodes) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::tools

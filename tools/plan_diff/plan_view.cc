@@ -8,7 +8,7 @@
 #include "base/status/status_macros.h"
 #include "base/text/text.h"
 
-namespace cleave {
+namespace cleave::tools {
 namespace {
 
 absl::Status NeedFields(const Json& object, const std::string& where, std::initializer_list<const char*> fields) {
@@ -197,4 +197,4 @@ absl::StatusOr<PlanView> ReadPlanView(absl::string_view text) {
   return view;
 }
 
-}  // namespace cleave
+}  // namespace cleave::tools

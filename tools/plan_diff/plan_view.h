@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace cleave {
+namespace cleave::tools {
 
 struct OpView {
   std::string name;
@@ -48,6 +48,6 @@ struct PlanView {
 // field that is missing or of another type. Fields that are not compared may be missing.
 absl::StatusOr<PlanView> ReadPlanView(absl::string_view text);
 
-}  // namespace cleave
+}  // namespace cleave::tools
 
 #endif  // CLEAVE_TOOLS_PLAN_DIFF_PLAN_VIEW_H_

@@ -10,7 +10,7 @@
 #include "base/units/units.h"
 #include "tools/plan_diff/plan_diff.h"
 
-namespace cleave {
+namespace cleave::tools {
 namespace {
 
 constexpr size_t kColumns = 100;
@@ -175,4 +175,4 @@ std::string DiffJson(const PlanDiff& diff) {
   return JsonDocument(document);
 }
 
-}  // namespace cleave
+}  // namespace cleave::tools

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <iostream>
 
-namespace cleave {
+namespace cleave::tools {
 
 bool EnterUserFolder() {
   const char* folder = std::getenv("BUILD_WORKING_DIRECTORY");
@@ -14,4 +14,4 @@ bool EnterUserFolder() {
   return false;
 }
 
-}  // namespace cleave
+}  // namespace cleave::tools

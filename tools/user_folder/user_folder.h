@@ -2,12 +2,12 @@
 #ifndef CLEAVE_TOOLS_USER_FOLDER_USER_FOLDER_H_
 #define CLEAVE_TOOLS_USER_FOLDER_USER_FOLDER_H_
 
-namespace cleave {
+namespace cleave::tools {
 
 // Enters it where `bazel run` has started the program in another folder. Returns false, after reporting on standard
 // error, when it cannot be entered.
 bool EnterUserFolder();
 
-}  // namespace cleave
+}  // namespace cleave::tools
 
 #endif  // CLEAVE_TOOLS_USER_FOLDER_USER_FOLDER_H_

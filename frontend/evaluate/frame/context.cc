@@ -4,7 +4,7 @@
 
 namespace cleave::frontend {
 
-Value Context::EvaluateStatic(const syntax::Expression& expression, Frame& frame) const {
+Value Context::EvaluateStatic(const dsl::syntax::Expression& expression, Frame& frame) const {
   Value value = Evaluate(expression, frame);
   if (!value.is_tensor()) return value;
   reporter.Report(Error(Code::kE0204, "a tensor where a static value is expected")
@@ -12,7 +12,7 @@ Value Context::EvaluateStatic(const syntax::Expression& expression, Frame& frame
   return Value{Poison()};
 }
 
-std::optional<int64_t> Context::EvaluateInt(const syntax::Expression& expression, const std::string& what,
+std::optional<int64_t> Context::EvaluateInt(const dsl::syntax::Expression& expression, const std::string& what,
                                             Frame& frame) const {
   const Value value = EvaluateStatic(expression, frame);
   if (value.is_int()) return value.as_int();
@@ -23,7 +23,7 @@ std::optional<int64_t> Context::EvaluateInt(const syntax::Expression& expression
   return std::nullopt;
 }
 
-std::optional<double> Context::EvaluateNumber(const syntax::Expression& expression, const std::string& what,
+std::optional<double> Context::EvaluateNumber(const dsl::syntax::Expression& expression, const std::string& what,
                                               Frame& frame) const {
   const Value value = EvaluateStatic(expression, frame);
   if (value.is_number()) return value.as_number();
@@ -35,7 +35,7 @@ std::optional<double> Context::EvaluateNumber(const syntax::Expression& expressi
 }
 
 IntEvaluator Context::IntsOf(Frame& frame) const {
-  return [this, &frame](const syntax::Expression& expression, const std::string& what) {
+  return [this, &frame](const dsl::syntax::Expression& expression, const std::string& what) {
     return EvaluateInt(expression, what, frame);
   };
 }

@@ -26,10 +26,10 @@ class Interpreter {
   virtual ~Interpreter() = default;
 
   // The value of an expression of `frame`; Poison after a mistake, which has been reported.
-  virtual Value Evaluate(const syntax::Expression& expression, Frame& frame) = 0;
+  virtual Value Evaluate(const dsl::syntax::Expression& expression, Frame& frame) = 0;
 
   // Runs the statements of a body until one returns or an assertion fails.
-  virtual void Run(const std::vector<syntax::Statement>& body, Frame& frame) = 0;
+  virtual void Run(const std::vector<dsl::syntax::Statement>& body, Frame& frame) = 0;
 };
 
 struct Context {
@@ -37,16 +37,17 @@ struct Context {
   OpWriter& ops;
   Reporter& reporter;
 
-  const Graph& graph() const { return ops.graph(); }
-  Value Evaluate(const syntax::Expression& expression, Frame& frame) const {
+  const ir::Graph& graph() const { return ops.graph(); }
+  Value Evaluate(const dsl::syntax::Expression& expression, Frame& frame) const {
     return interpreter.Evaluate(expression, frame);
   }
 
   // A value that is known without running anything: not a tensor. Poison after a mistake.
-  Value EvaluateStatic(const syntax::Expression& expression, Frame& frame) const;
+  Value EvaluateStatic(const dsl::syntax::Expression& expression, Frame& frame) const;
   // `what` names the number in messages. Nothing after a mistake.
-  std::optional<int64_t> EvaluateInt(const syntax::Expression& expression, const std::string& what, Frame& frame) const;
-  std::optional<double> EvaluateNumber(const syntax::Expression& expression, const std::string& what,
+  std::optional<int64_t> EvaluateInt(const dsl::syntax::Expression& expression, const std::string& what,
+                                     Frame& frame) const;
+  std::optional<double> EvaluateNumber(const dsl::syntax::Expression& expression, const std::string& what,
                                        Frame& frame) const;
 
   // EvaluateInt with the names of `frame`, for attributes. Valid as long as both.
@@ -55,13 +56,13 @@ struct Context {
 
 // A call, as written and where.
 struct CallSite {
-  const syntax::Call& call;
+  const dsl::syntax::Call& call;
   Span span;
   Frame& frame;
 };
 
 // The values of a call's arguments.
-using ArgumentValues = std::map<const syntax::Argument*, Value>;
+using ArgumentValues = std::map<const dsl::syntax::Argument*, Value>;
 
 }  // namespace cleave::frontend
 

@@ -11,7 +11,7 @@ std::string Frame::PathOf(const std::string& name) const {
   return result;
 }
 
-bool IsFree(const syntax::Identifier& name, const Scope& scope, Reporter& reporter) {
+bool IsFree(const dsl::syntax::Identifier& name, const Scope& scope, Reporter& reporter) {
   const Binding* other = scope.FindInBlock(name.text);
   if (other == nullptr) return true;
   Diagnostic error = Error(Code::kE0202, absl::StrCat("`", name.text, "` is defined twice"))

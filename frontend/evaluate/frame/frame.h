@@ -44,7 +44,7 @@ struct Frame {
 };
 
 // Reports a name that is defined in the innermost block already.
-bool IsFree(const syntax::Identifier& name, const Scope& scope, Reporter& reporter);
+bool IsFree(const dsl::syntax::Identifier& name, const Scope& scope, Reporter& reporter);
 
 }  // namespace cleave::frontend
 

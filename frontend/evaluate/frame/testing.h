@@ -26,16 +26,16 @@ std::string LetText(const std::string& expression);
 class TestBench : private Interpreter {
  public:
   // `text`: of a file, which must parse. `ranks`: those of a manual model.
-  explicit TestBench(const std::string& text, std::vector<RankAxis> ranks = {});
+  explicit TestBench(const std::string& text, std::vector<ir::RankAxis> ranks = {});
 
-  const syntax::File& file() const { return file_; }
+  const dsl::syntax::File& file() const { return file_; }
   // The value of the only `let` of a LetText.
-  const syntax::Expression& expression() const;
-  CallSite call() { return {std::get<syntax::Call>(expression().kind), expression().span, frame}; }
+  const dsl::syntax::Expression& expression() const;
+  CallSite call() { return {std::get<dsl::syntax::Call>(expression().kind), expression().span, frame}; }
 
   // Names that expressions of `frame` can use.
   void Define(const std::string& name, Value value);
-  OpId DefineTensor(const std::string& name, const TensorType& type);
+  ir::OpId DefineTensor(const std::string& name, const ir::TensorType& type);
 
   // What `value` is: "7" or "f32[8, 6]"; where it is Poison, what has been reported instead.
   std::string TextOf(const Value& value) const;
@@ -48,12 +48,12 @@ class TestBench : private Interpreter {
   std::string OpsText() const;
 
  private:
-  Value Evaluate(const syntax::Expression& expression, Frame& frame) override;
-  void Run(const std::vector<syntax::Statement>& body, Frame& frame) override;
+  Value Evaluate(const dsl::syntax::Expression& expression, Frame& frame) override;
+  void Run(const std::vector<dsl::syntax::Statement>& body, Frame& frame) override;
 
   SourceSet sources_;
   Diagnostics diagnostics_;
-  syntax::File file_;
+  dsl::syntax::File file_;
   int defined_ = 0;
 
  public:

@@ -28,8 +28,8 @@ inline constexpr size_t kMaxOps = 200'000;
 
 // A tensor, and the expression that stands for it; null where it is not written in the model.
 struct Operand {
-  const syntax::Expression* expression = nullptr;
-  OpId op;
+  const dsl::syntax::Expression* expression = nullptr;
+  ir::OpId op;
 };
 
 // The place of an op in the text, and the path under which it is named.
@@ -52,23 +52,24 @@ class OpWriter {
   OpWriter(const OpWriter&) = delete;
   OpWriter& operator=(const OpWriter&) = delete;
 
-  const Graph& graph() const { return builder_.graph(); }
-  const TensorType& type(OpId op) const { return builder_.type(op); }
+  const ir::Graph& graph() const { return builder_.graph(); }
+  const ir::TensorType& type(ir::OpId op) const { return builder_.type(op); }
   // How many ops there are: the number of the next one.
   int size() const { return static_cast<int>(graph().ops.size()); }
 
   // An op that the text asks for. `name`: under which it stands at the origin's path; empty: its kind.
-  Value AddOp(OpKind kind, const std::vector<Operand>& operands, Attributes attributes, const Origin& origin,
+  Value AddOp(ir::OpKind kind, const std::vector<Operand>& operands, ir::Attributes attributes, const Origin& origin,
               const std::string& name = "");
   // The same for an op where values begin or cease to differ between ranks: the place is kept.
-  Value AddOpOfRanks(OpKind kind, const std::vector<Operand>& operands, Attributes attributes, const Origin& origin,
-                     const std::string& name = "");
+  Value AddOpOfRanks(ir::OpKind kind, const std::vector<Operand>& operands, ir::Attributes attributes,
+                     const Origin& origin, const std::string& name = "");
   // A scalar.
-  OpId AddConstant(DType dtype, double value, const Origin& origin);
+  ir::OpId AddConstant(ir::DType dtype, double value, const Origin& origin);
   // A scalar of which every rank has its own. REQUIRES: a number for each rank.
-  OpId AddRankValue(const Value& value, const Origin& origin);
+  ir::OpId AddRankValue(const Value& value, const Origin& origin);
   // An op that cannot be wrong, under its full name.
-  OpId AddValid(OpKind kind, std::vector<OpId> inputs, Attributes attributes, const std::string& name, Span span);
+  ir::OpId AddValid(ir::OpKind kind, std::vector<ir::OpId> inputs, ir::Attributes attributes, const std::string& name,
+                    Span span);
 
   // "`x` is f32[8, 6], from line 2": an operand for a label.
   std::string Describe(const Operand& operand) const;
@@ -78,29 +79,30 @@ class OpWriter {
   void ForgetOperation() { last_.reset(); }
   const std::optional<Operation>& last_operation() const { return last_; }
 
-  void KeepRankPlace(OpId op, Span place) { rank_places_[op] = place; }
-  const std::map<OpId, Span>& rank_places() const { return rank_places_; }
+  void KeepRankPlace(ir::OpId op, Span place) { rank_places_[op] = place; }
+  const std::map<ir::OpId, Span>& rank_places() const { return rank_places_; }
   // `batched`: ops that were taken out, and what stands for them now.
-  void MoveToBatched(const Vectorized& batched);
+  void MoveToBatched(const ir::Vectorized& batched);
 
   // For whole parts of a graph that are made at once.
-  GraphBuilder& builder() { return builder_; }
+  ir::GraphBuilder& builder() { return builder_; }
 
  private:
-  void Report(const OpError& error, OpKind kind, const std::vector<Operand>& operands, Span span);
-  std::string InTheWordsOfTheModel(OpKind kind, const std::string& help, const std::vector<Operand>& operands) const;
+  void Report(const ir::OpError& error, ir::OpKind kind, const std::vector<Operand>& operands, Span span);
+  std::string InTheWordsOfTheModel(ir::OpKind kind, const std::string& help,
+                                   const std::vector<Operand>& operands) const;
 
   Reporter& reporter_;
-  GraphBuilder builder_;
+  ir::GraphBuilder builder_;
   std::optional<Operation> last_;
-  std::map<OpId, Span> rank_places_;
+  std::map<ir::OpId, Span> rank_places_;
 };
 
 // "h1.matmul"; `name` alone where the path is empty.
 std::string JoinPath(const std::string& path, const std::string& name);
 
 // What is known by op, with the ops that `batched` has taken out replaced by those with their values.
-std::map<OpId, Span> MovedToBatched(const std::map<OpId, Span>& places, const Vectorized& batched);
+std::map<ir::OpId, Span> MovedToBatched(const std::map<ir::OpId, Span>& places, const ir::Vectorized& batched);
 
 }  // namespace cleave::frontend
 

@@ -7,16 +7,16 @@
 namespace cleave::frontend {
 namespace {
 
-const TensorType kMatrix{DType::kF32, {8, 6}};
+const ir::TensorType kMatrix{ir::DType::kF32, {8, 6}};
 
 TEST(OpWriterTest, OpsAreNamedByTheirPath) {
   TestBench bench(LetText("1"));
-  const OpId x = bench.DefineTensor("x", kMatrix);
-  bench.ops.AddOp(OpKind::kRelu, {{nullptr, x}}, {}, {Span(), ""});
-  bench.ops.AddOp(OpKind::kRelu, {{nullptr, x}}, {}, {Span(), "h.0"});
-  bench.ops.AddOp(OpKind::kRelu, {{nullptr, x}}, {}, {Span(), "h.0"});
-  bench.ops.AddOp(OpKind::kRelu, {{nullptr, x}}, {}, {Span(), "h"}, "own");
-  bench.ops.AddConstant(DType::kF32, 2, {Span(), "h"});
+  const ir::OpId x = bench.DefineTensor("x", kMatrix);
+  bench.ops.AddOp(ir::OpKind::kRelu, {{nullptr, x}}, {}, {Span(), ""});
+  bench.ops.AddOp(ir::OpKind::kRelu, {{nullptr, x}}, {}, {Span(), "h.0"});
+  bench.ops.AddOp(ir::OpKind::kRelu, {{nullptr, x}}, {}, {Span(), "h.0"});
+  bench.ops.AddOp(ir::OpKind::kRelu, {{nullptr, x}}, {}, {Span(), "h"}, "own");
+  bench.ops.AddConstant(ir::DType::kF32, 2, {Span(), "h"});
   EXPECT_EQ(bench.OpsText(),
             "relu(x): f32[8, 6]\nh.0.relu(x): f32[8, 6]\nh.0.relu_1(x): f32[8, 6]\nh.own(x): f32[8, 6]\n"
             "h.constant(): f32[]");
@@ -24,10 +24,10 @@ TEST(OpWriterTest, OpsAreNamedByTheirPath) {
 
 TEST(OpWriterTest, AMistakeHasALabelOnEachArgument) {
   TestBench bench(LetText("matmul(x, x)"));
-  const OpId x = bench.DefineTensor("x", kMatrix);
-  const syntax::Call& call = bench.call().call;
+  const ir::OpId x = bench.DefineTensor("x", kMatrix);
+  const dsl::syntax::Call& call = bench.call().call;
   const Value result =
-      bench.ops.AddOp(OpKind::kMatmul, {{&*call.arguments[0].value, x}, {&*call.arguments[1].value, x}}, {},
+      bench.ops.AddOp(ir::OpKind::kMatmul, {{&*call.arguments[0].value, x}, {&*call.arguments[1].value, x}}, {},
                       {bench.expression().span, ""});
   EXPECT_EQ(bench.TextOf(result), "E0401: inner sizes 6 and 8 of a matrix product differ: 8x6 by 8x6");
   EXPECT_EQ(bench.OpsText(), "");
@@ -37,10 +37,10 @@ TEST(OpWriterTest, AMistakeHasALabelOnEachArgument) {
 
 TEST(OpWriterTest, HelpNamesWhatStandsInTheCall) {
   TestBench bench(LetText("cross_entropy(x, -x)"));
-  const OpId x = bench.DefineTensor("x", kMatrix);
-  const OpId label = bench.DefineTensor("target", {DType::kF32, {8}});
-  const syntax::Call& call = bench.call().call;
-  bench.ops.AddOp(OpKind::kCrossEntropy, {{&*call.arguments[0].value, x}, {&*call.arguments[1].value, label}}, {},
+  const ir::OpId x = bench.DefineTensor("x", kMatrix);
+  const ir::OpId label = bench.DefineTensor("target", {ir::DType::kF32, {8}});
+  const dsl::syntax::Call& call = bench.call().call;
+  bench.ops.AddOp(ir::OpKind::kCrossEntropy, {{&*call.arguments[0].value, x}, {&*call.arguments[1].value, label}}, {},
                   {bench.expression().span, ""});
   ASSERT_EQ(bench.diagnostics().items().size(), 1u);
   EXPECT_EQ(bench.diagnostics().items()[0].help, std::vector<std::string>{"cast(-x, i32)"});
@@ -48,11 +48,11 @@ TEST(OpWriterTest, HelpNamesWhatStandsInTheCall) {
 
 TEST(OpWriterTest, TheLastOperationIsWhatWasWrittenSinceItBegan) {
   TestBench bench(LetText("1"));
-  const OpId x = bench.DefineTensor("x", kMatrix);
+  const ir::OpId x = bench.DefineTensor("x", kMatrix);
   EXPECT_FALSE(bench.ops.last_operation().has_value());
   const int first = bench.ops.size();
-  bench.ops.AddOp(OpKind::kRelu, {{nullptr, x}}, {}, {Span(), ""});
-  bench.ops.AddOp(OpKind::kTanh, {{nullptr, x}}, {}, {Span(), ""});
+  bench.ops.AddOp(ir::OpKind::kRelu, {{nullptr, x}}, {}, {Span(), ""});
+  bench.ops.AddOp(ir::OpKind::kTanh, {{nullptr, x}}, {}, {Span(), ""});
   bench.ops.EndOperation(Span(), "f", first);
   EXPECT_EQ(bench.ops.last_operation()->callee, "f");
   EXPECT_EQ(bench.ops.last_operation()->first, first);
@@ -63,14 +63,14 @@ TEST(OpWriterTest, TheLastOperationIsWhatWasWrittenSinceItBegan) {
 
 TEST(OpWriterTest, PlacesFollowTheOpsThatReplaceOthers) {
   TestBench bench(LetText("1"), {{"world", 2}});
-  const OpId own = bench.ops.AddRankValue(*PerRank({Value{int64_t{3}}, Value{int64_t{4}}}), {Span(), ""});
-  const OpId kept = bench.ops.AddRankValue(*PerRank({Value{int64_t{5}}, Value{int64_t{6}}}), {Span(), ""});
+  const ir::OpId own = bench.ops.AddRankValue(*PerRank({Value{int64_t{3}}, Value{int64_t{4}}}), {Span(), ""});
+  const ir::OpId kept = bench.ops.AddRankValue(*PerRank({Value{int64_t{5}}, Value{int64_t{6}}}), {Span(), ""});
   EXPECT_EQ(bench.ops.rank_places().count(own), 1u);
-  BatchedOp batched;
-  batched.value = OpId(7);
+  ir::BatchedOp batched;
+  batched.value = ir::OpId(7);
   bench.ops.MoveToBatched({{own, batched}});
   EXPECT_EQ(bench.ops.rank_places().count(own), 0u);
-  EXPECT_EQ(bench.ops.rank_places().count(OpId(7)), 1u);
+  EXPECT_EQ(bench.ops.rank_places().count(ir::OpId(7)), 1u);
   EXPECT_EQ(bench.ops.rank_places().count(kept), 1u);
 }
 

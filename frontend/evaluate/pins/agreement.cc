@@ -5,7 +5,7 @@
 namespace cleave::frontend {
 namespace {
 
-bool SameCounts(const CountsPin& a, const CountsPin& b) {
+bool SameCounts(const ir::CountsPin& a, const ir::CountsPin& b) {
   if (a.has_value() != b.has_value()) return !a || !b;  // `auto` agrees with anything.
   if (!a) return true;
   if (a->size() != b->size()) return false;
@@ -15,8 +15,8 @@ bool SameCounts(const CountsPin& a, const CountsPin& b) {
   return true;
 }
 
-bool AllOnes(const CountsPin& counts) {
-  for (const Placed<int64_t>& count : counts.value_or(std::vector<Placed<int64_t>>())) {
+bool AllOnes(const ir::CountsPin& counts) {
+  for (const ir::Placed<int64_t>& count : counts.value_or(std::vector<ir::Placed<int64_t>>())) {
     if (count.value != 1) return false;
   }
   return true;
@@ -25,33 +25,33 @@ bool AllOnes(const CountsPin& counts) {
 }  // namespace
 
 bool Agree(const PinDemand& a, const PinDemand& b) {
-  if (const auto* replicate = std::get_if<ReplicatePin>(&b); replicate != nullptr && a.index() != b.index()) {
+  if (const auto* replicate = std::get_if<ir::ReplicatePin>(&b); replicate != nullptr && a.index() != b.index()) {
     return Agree(b, a);
   }
-  if (std::holds_alternative<ReplicatePin>(a)) {
-    if (const auto* shard = std::get_if<ShardPin>(&b)) {
-      for (const CountsPin& counts : shard->in) {
+  if (std::holds_alternative<ir::ReplicatePin>(a)) {
+    if (const auto* shard = std::get_if<ir::ShardPin>(&b)) {
+      for (const ir::CountsPin& counts : shard->in) {
         if (!AllOnes(counts)) return false;
       }
       return AllOnes(shard->out);
     }
-    if (const auto* layout = std::get_if<LayoutPin>(&b)) {
+    if (const auto* layout = std::get_if<ir::LayoutPin>(&b)) {
       for (const auto& axes : layout->dimensions) {
         if (!axes.empty()) return false;
       }
     }
     return true;
   }
-  if (a.index() != b.index() || std::holds_alternative<DataParallelPin>(a)) return true;
-  if (const auto* first = std::get_if<ShardPin>(&a)) {
-    const auto& second = std::get<ShardPin>(b);
+  if (a.index() != b.index() || std::holds_alternative<ir::DataParallelPin>(a)) return true;
+  if (const auto* first = std::get_if<ir::ShardPin>(&a)) {
+    const auto& second = std::get<ir::ShardPin>(b);
     for (size_t i = 0; i < first->in.size() && i < second.in.size(); ++i) {
       if (!SameCounts(first->in[i], second.in[i])) return false;
     }
     return SameCounts(first->out, second.out);
   }
-  const auto& first = std::get<LayoutPin>(a).dimensions;
-  const auto& second = std::get<LayoutPin>(b).dimensions;
+  const auto& first = std::get<ir::LayoutPin>(a).dimensions;
+  const auto& second = std::get<ir::LayoutPin>(b).dimensions;
   for (size_t d = 0; d < first.size() && d < second.size(); ++d) {
     if (first[d].size() != second[d].size()) return false;
     for (size_t i = 0; i < first[d].size(); ++i) {

@@ -8,7 +8,7 @@
 
 namespace cleave::frontend {
 
-using PinDemand = std::variant<ShardPin, LayoutPin, ReplicatePin, DataParallelPin>;
+using PinDemand = std::variant<ir::ShardPin, ir::LayoutPin, ir::ReplicatePin, ir::DataParallelPin>;
 
 // Two shards agree where their slices do, `auto` with all; two layouts where they name the same axes; a replica with
 // what cuts nothing. A shard and a layout are left to the search. Symmetric.

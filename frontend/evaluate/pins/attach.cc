@@ -9,40 +9,41 @@
 namespace cleave::frontend {
 namespace {
 
-bool IsRegion(const syntax::Attribute& attribute) { return attribute.name.text == "region"; }
+bool IsRegion(const dsl::syntax::Attribute& attribute) { return attribute.name.text == "region"; }
 
-bool IsSource(const Op& op) { return DefinitionOf(op).op_class == OpClass::kSource; }
+bool IsSource(const ir::Op& op) { return ir::DefinitionOf(op).op_class == ir::OpClass::kSource; }
 
 // What has no inputs has one tensor, its own: `#[shard((4, 1))] param …`.
-ShardPin OfTensor(const ShardPin& pin) {
+ir::ShardPin OfTensor(const ir::ShardPin& pin) {
   if (pin.in.size() != 1 || pin.out) return pin;
   return {.in = {}, .out = pin.in.front()};
 }
 
 }  // namespace
 
-bool CheckShard(const syntax::Attribute& attribute, const ShardPin& pin, OpId id, const PinRecorder& pins) {
-  const Op& op = pins.graph().op(id);
+bool CheckShard(const dsl::syntax::Attribute& attribute, const ir::ShardPin& pin, ir::OpId id,
+                const PinRecorder& pins) {
+  const ir::Op& op = pins.graph().op(id);
   if (IsSource(op) && !pin.in.empty()) {
     pins.reporter().Report(
         Error(Code::kE0302, absl::StrCat("slices for ", Plural(static_cast<int64_t>(pin.in.size()), "tensor"),
-                                         ", but the ", OpKindName(op.kind), " `", op.name, "` is one"))
+                                         ", but the ", ir::OpKindName(op.kind), " `", op.name, "` is one"))
             .At(attribute.span, absl::StrCat("`", op.name, "` is ", op.type.ToString())));
     return false;
   }
   if (!pin.in.empty() && pin.in.size() != op.inputs.size()) {
     std::vector<std::string> inputs;
-    for (OpId input : op.inputs) inputs.push_back(pins.graph().op(input).name);
+    for (ir::OpId input : op.inputs) inputs.push_back(pins.graph().op(input).name);
     pins.reporter().Report(
         Error(Code::kE0302, absl::StrCat("slices for ", Plural(static_cast<int64_t>(pin.in.size()), "input"), ", but `",
                                          op.name, "` has ", op.inputs.size()))
             .At(attribute.span,
-                absl::StrCat("the inputs of `", OpKindName(op.kind), "` are ", QuotedList(inputs, "and"))));
+                absl::StrCat("the inputs of `", ir::OpKindName(op.kind), "` are ", QuotedList(inputs, "and"))));
     return false;
   }
   bool ok = true;
-  const auto check = [&](const CountsPin& counts, OpId tensor, const std::string& what) {
-    const TensorType& type = pins.graph().op(tensor).type;
+  const auto check = [&](const ir::CountsPin& counts, ir::OpId tensor, const std::string& what) {
+    const ir::TensorType& type = pins.graph().op(tensor).type;
     if (!counts || static_cast<int>(counts->size()) == type.rank()) return;
     const Span span = counts->empty() ? attribute.span : Cover(counts->front().span, counts->back().span);
     pins.reporter().Report(
@@ -59,8 +60,9 @@ bool CheckShard(const syntax::Attribute& attribute, const ShardPin& pin, OpId id
   return ok;
 }
 
-bool CheckLayout(const syntax::Attribute& attribute, const LayoutPin& pin, OpId id, const PinRecorder& pins) {
-  const Op& op = pins.graph().op(id);
+bool CheckLayout(const dsl::syntax::Attribute& attribute, const ir::LayoutPin& pin, ir::OpId id,
+                 const PinRecorder& pins) {
+  const ir::Op& op = pins.graph().op(id);
   if (static_cast<int>(pin.dimensions.size()) == op.type.rank()) return true;
   pins.reporter().Report(
       Error(Code::kE0302, absl::StrCat("a layout of ", Plural(static_cast<int64_t>(pin.dimensions.size()), "dimension"),
@@ -70,28 +72,28 @@ bool CheckLayout(const syntax::Attribute& attribute, const LayoutPin& pin, OpId 
   return false;
 }
 
-void AddPin(const syntax::Attribute& attribute, OpId op, const std::vector<OpId>& ops, const IntEvaluator& evaluate,
-            PinRecorder& pins) {
+void AddPin(const dsl::syntax::Attribute& attribute, ir::OpId op, const std::vector<ir::OpId>& ops,
+            const IntEvaluator& evaluate, PinRecorder& pins) {
   const std::optional<Demand> demand = ReadAttribute(attribute, evaluate, pins.reporter());
   if (!demand) return;
   Match(
       *demand,
-      [&](const ShardPin& pin) {
-        const ShardPin own = IsSource(pins.graph().op(op)) ? OfTensor(pin) : pin;
+      [&](const ir::ShardPin& pin) {
+        const ir::ShardPin own = IsSource(pins.graph().op(op)) ? OfTensor(pin) : pin;
         if (CheckShard(attribute, own, op, pins)) pins.Record({op, own, attribute.span});
       },
-      [&](const LayoutPin& pin) {
+      [&](const ir::LayoutPin& pin) {
         if (CheckLayout(attribute, pin, op, pins)) pins.Record({op, pin, attribute.span});
       },
-      [&](const ReplicatePin& pin) {
-        for (OpId each : ops) pins.Record({each, pin, attribute.span});
+      [&](const ir::ReplicatePin& pin) {
+        for (ir::OpId each : ops) pins.Record({each, pin, attribute.span});
       },
       [&](const PriorityDemand& priority) {
-        for (OpId each : ops) pins.RecordPriority(each, priority.value);
+        for (ir::OpId each : ops) pins.RecordPriority(each, priority.value);
       });
 }
 
-void Attach(const std::vector<syntax::Attribute>& attributes, const std::optional<Operation>& operation,
+void Attach(const std::vector<dsl::syntax::Attribute>& attributes, const std::optional<Operation>& operation,
             const Value& value, const IntEvaluator& evaluate, PinRecorder& pins) {
   if (std::all_of(attributes.begin(), attributes.end(), IsRegion)) return;
   if (!operation) {
@@ -102,11 +104,11 @@ void Attach(const std::vector<syntax::Attribute>& attributes, const std::optiona
     return;
   }
   if (value.is_poison()) return;
-  std::vector<OpId> ops;
+  std::vector<ir::OpId> ops;
   for (int i = operation->first; i < operation->end; ++i) {
-    if (!IsSource(pins.graph().op(OpId(i)))) ops.push_back(OpId(i));
+    if (!IsSource(pins.graph().op(ir::OpId(i)))) ops.push_back(ir::OpId(i));
   }
-  for (const syntax::Attribute& attribute : attributes) {
+  for (const dsl::syntax::Attribute& attribute : attributes) {
     if (IsRegion(attribute)) continue;
     if (!value.is_tensor() || ops.empty()) {
       pins.reporter().Report(Error(Code::kE0305, absl::StrCat("`#[", attribute.name.text, "]` stands on no op"))

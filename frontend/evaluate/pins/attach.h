@@ -15,17 +15,18 @@ namespace cleave::frontend {
 
 // Pins what `attribute` demands of `op`. `ops`: all that the outermost call made, of which `#[replicate]` and
 // `#[priority]` speak. `evaluate` gives the attribute's numbers.
-void AddPin(const syntax::Attribute& attribute, OpId op, const std::vector<OpId>& ops, const IntEvaluator& evaluate,
-            PinRecorder& pins);
+void AddPin(const dsl::syntax::Attribute& attribute, ir::OpId op, const std::vector<ir::OpId>& ops,
+            const IntEvaluator& evaluate, PinRecorder& pins);
 
 // The attributes of an expression that has made `operation` (nothing where it made no op) and has this value. Regions
 // are not among them: they open and close around their calls (regions.h).
-void Attach(const std::vector<syntax::Attribute>& attributes, const std::optional<Operation>& operation,
+void Attach(const std::vector<dsl::syntax::Attribute>& attributes, const std::optional<Operation>& operation,
             const Value& value, const IntEvaluator& evaluate, PinRecorder& pins);
 
 // Report a demand that does not fit the shape of `op`, and then are false.
-bool CheckShard(const syntax::Attribute& attribute, const ShardPin& pin, OpId op, const PinRecorder& pins);
-bool CheckLayout(const syntax::Attribute& attribute, const LayoutPin& pin, OpId op, const PinRecorder& pins);
+bool CheckShard(const dsl::syntax::Attribute& attribute, const ir::ShardPin& pin, ir::OpId op, const PinRecorder& pins);
+bool CheckLayout(const dsl::syntax::Attribute& attribute, const ir::LayoutPin& pin, ir::OpId op,
+                 const PinRecorder& pins);
 
 }  // namespace cleave::frontend
 

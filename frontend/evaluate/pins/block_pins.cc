@@ -12,12 +12,13 @@ namespace cleave::frontend {
 namespace {
 
 // `beside`: all attributes of the block, of which a priority is that of its pins too.
-void PinTensor(const NamedDemand& demand, OpId op, const std::vector<BlockDemand>& beside, PinRecorder& pins) {
-  const syntax::Attribute place{.span = demand.span, .name = demand.name, .arguments = {}};
-  if (const auto* shard = std::get_if<ShardPin>(&demand.demand); shard && CheckShard(place, *shard, op, pins)) {
+void PinTensor(const NamedDemand& demand, ir::OpId op, const std::vector<BlockDemand>& beside, PinRecorder& pins) {
+  const dsl::syntax::Attribute place{.span = demand.span, .name = demand.name, .arguments = {}};
+  if (const auto* shard = std::get_if<ir::ShardPin>(&demand.demand); shard && CheckShard(place, *shard, op, pins)) {
     pins.Record({op, *shard, demand.span});
   }
-  if (const auto* layout = std::get_if<LayoutPin>(&demand.demand); layout && CheckLayout(place, *layout, op, pins)) {
+  if (const auto* layout = std::get_if<ir::LayoutPin>(&demand.demand);
+      layout && CheckLayout(place, *layout, op, pins)) {
     pins.Record({op, *layout, demand.span});
   }
   for (const BlockDemand& block : beside) {
@@ -41,10 +42,10 @@ void ReportUnpinnable(const NamedDemand& demand, const std::string& where, const
 
 }  // namespace
 
-std::vector<BlockDemand> ReadBlockAttributes(const std::vector<syntax::Attribute>& attributes,
+std::vector<BlockDemand> ReadBlockAttributes(const std::vector<dsl::syntax::Attribute>& attributes,
                                              const IntEvaluator& evaluate, Reporter& reporter) {
   std::vector<BlockDemand> demands;
-  for (const syntax::Attribute& attribute : attributes) {
+  for (const dsl::syntax::Attribute& attribute : attributes) {
     if (!IsBlockAttribute(attribute.name.text)) continue;
     if (auto demand = ReadBlockAttribute(attribute, evaluate, reporter)) demands.push_back(*std::move(demand));
   }
@@ -57,7 +58,7 @@ std::vector<BlockDemand> PinArguments(const Function& function, Scope& scope, co
   std::vector<BlockDemand> demands = ReadBlockAttributes(*function.attributes, evaluate, pins.reporter());
   const std::vector<std::string> parameters = DeclaredParameters(function.syntax->body);
   std::vector<std::string> names = parameters;
-  for (const syntax::Parameter& argument : function.syntax->parameters) {
+  for (const dsl::syntax::Parameter& argument : function.syntax->parameters) {
     if (argument.type.dimensions) names.push_back(argument.name.text);
   }
   for (const BlockDemand& block : demands) {
@@ -76,7 +77,8 @@ std::vector<BlockDemand> PinArguments(const Function& function, Scope& scope, co
   return demands;
 }
 
-void PinParameter(const std::string& name, OpId parameter, const std::vector<BlockDemand>& demands, PinRecorder& pins) {
+void PinParameter(const std::string& name, ir::OpId parameter, const std::vector<BlockDemand>& demands,
+                  PinRecorder& pins) {
   for (const BlockDemand& block : demands) {
     for (const NamedDemand& demand : block.named) {
       if (demand.name.text == name) PinTensor(demand, parameter, demands, pins);
@@ -104,13 +106,14 @@ void PinPass(const std::vector<BlockDemand>& demands, Scope& scope, PinRecorder&
 void PinOpsFrom(int first, const std::vector<BlockDemand>& demands, PinRecorder& pins) {
   for (const BlockDemand& block : demands) {
     if (!block.of_ops) continue;
-    const std::set<OpId> settled = pins.Prioritized();
+    const std::set<ir::OpId> settled = pins.Prioritized();
     for (int i = first; i < static_cast<int>(pins.graph().ops.size()); ++i) {
-      if (DefinitionOf(pins.graph().op(OpId(i))).op_class == OpClass::kSource) continue;
-      if (std::holds_alternative<ReplicatePin>(*block.of_ops)) pins.Record({OpId(i), ReplicatePin(), block.span});
+      if (ir::DefinitionOf(pins.graph().op(ir::OpId(i))).op_class == ir::OpClass::kSource) continue;
+      if (std::holds_alternative<ir::ReplicatePin>(*block.of_ops))
+        pins.Record({ir::OpId(i), ir::ReplicatePin(), block.span});
       const auto* priority = std::get_if<PriorityDemand>(&*block.of_ops);
-      if (priority != nullptr && settled.count(OpId(i)) == 0) {
-        pins.RecordPriority(OpId(i), priority->value);
+      if (priority != nullptr && settled.count(ir::OpId(i)) == 0) {
+        pins.RecordPriority(ir::OpId(i), priority->value);
       }
     }
   }

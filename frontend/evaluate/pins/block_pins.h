@@ -17,7 +17,7 @@
 namespace cleave::frontend {
 
 // The demands of those attributes that can stand on a function or a loop; the others are left out.
-std::vector<BlockDemand> ReadBlockAttributes(const std::vector<syntax::Attribute>& attributes,
+std::vector<BlockDemand> ReadBlockAttributes(const std::vector<dsl::syntax::Attribute>& attributes,
                                              const IntEvaluator& evaluate, Reporter& reporter);
 
 // Reads the attributes of `function` and pins the tensors that are passed in; `scope` has its parameters. The demands
@@ -25,7 +25,8 @@ std::vector<BlockDemand> ReadBlockAttributes(const std::vector<syntax::Attribute
 std::vector<BlockDemand> PinArguments(const Function& function, Scope& scope, const IntEvaluator& evaluate,
                                       PinRecorder& pins);
 
-void PinParameter(const std::string& name, OpId parameter, const std::vector<BlockDemand>& demands, PinRecorder& pins);
+void PinParameter(const std::string& name, ir::OpId parameter, const std::vector<BlockDemand>& demands,
+                  PinRecorder& pins);
 
 // The tensors that the names of `demands` stand for when a pass of a loop ends.
 void PinPass(const std::vector<BlockDemand>& demands, Scope& scope, PinRecorder& pins);

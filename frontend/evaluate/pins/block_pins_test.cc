@@ -6,7 +6,7 @@
 #include "frontend/testing.h"
 #include "gtest/gtest.h"
 
-namespace cleave {
+namespace cleave::frontend {
 namespace {
 
 // "x: layout(dp, _)", "w: shard(4, 1)", "y.relu: replicate": the pins in order, after a check that there are no
@@ -15,21 +15,21 @@ std::vector<std::string> PinsOf(const Analyzed& analyzed) {
   EXPECT_TRUE(analyzed.module.has_value()) << analyzed.messages;
   std::vector<std::string> texts;
   if (!analyzed.module) return texts;
-  for (const Pin& pin : analyzed.module->pins.pins) {
+  for (const ir::Pin& pin : analyzed.module->pins.pins) {
     std::string text = absl::StrCat(analyzed.module->graph.op(pin.op).name, ":");
-    if (const auto* layout = std::get_if<LayoutPin>(&pin.demand)) {
+    if (const auto* layout = std::get_if<ir::LayoutPin>(&pin.demand)) {
       for (const auto& axes : layout->dimensions) {
         absl::StrAppend(&text, " ");
         for (const auto& axis : axes) absl::StrAppend(&text, axis.value);
         if (axes.empty()) absl::StrAppend(&text, "_");
       }
-    } else if (const auto* shard = std::get_if<ShardPin>(&pin.demand)) {
-      for (const CountsPin& in : shard->in) {
+    } else if (const auto* shard = std::get_if<ir::ShardPin>(&pin.demand)) {
+      for (const ir::CountsPin& in : shard->in) {
         absl::StrAppend(&text, " in");
         for (const auto& count : *in) absl::StrAppend(&text, " ", count.value);
       }
       if (shard->out) absl::StrAppend(&text, " out");
-      for (const auto& count : shard->out.value_or(std::vector<Placed<int64_t>>()))
+      for (const auto& count : shard->out.value_or(std::vector<ir::Placed<int64_t>>()))
         absl::StrAppend(&text, " ", count.value);
     } else {
       absl::StrAppend(&text, " replicate");
@@ -74,7 +74,7 @@ TEST(BlockPinsTest, APriorityIsThatOfThePinsBesideIt) {
   const Analyzed analyzed = AnalyzeLayers("#[layout(weight = (\"tp\", _))] #[priority(2)]");
   ASSERT_TRUE(analyzed.module.has_value()) << analyzed.messages;
   std::set<std::string> names;
-  for (const Priority& priority : analyzed.module->pins.priorities) {
+  for (const ir::Priority& priority : analyzed.module->pins.priorities) {
     names.insert(analyzed.module->graph.op(priority.op).name);
     EXPECT_EQ(priority.value, 2);
   }
@@ -87,7 +87,7 @@ TEST(BlockPinsTest, AnInnerPriorityStays) {
       "reduce_mean(x);");
   ASSERT_TRUE(analyzed.module.has_value()) << analyzed.messages;
   std::multiset<int64_t> values;
-  for (const Priority& priority : analyzed.module->pins.priorities) values.insert(priority.value);
+  for (const ir::Priority& priority : analyzed.module->pins.priorities) values.insert(priority.value);
   EXPECT_EQ(values, (std::multiset<int64_t>{1, 1, 7, 7, 7, 7}));
 }
 
@@ -159,4 +159,4 @@ TEST(BlockPinsTest, Mistakes) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::frontend

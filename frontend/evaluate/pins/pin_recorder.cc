@@ -11,17 +11,17 @@ namespace cleave::frontend {
 namespace {
 
 // Slices of one element as those of all: the elements' dimension is not cut.
-CountsPin WithElements(const CountsPin& counts, Span place) {
+ir::CountsPin WithElements(const ir::CountsPin& counts, Span place) {
   if (!counts) return counts;
-  std::vector<Placed<int64_t>> longer = *counts;
+  std::vector<ir::Placed<int64_t>> longer = *counts;
   longer.insert(longer.begin(), {1, place});
   return longer;
 }
 
 }  // namespace
 
-void PinRecorder::Record(Pin pin) {
-  for (const Pin& other : pins_) {
+void PinRecorder::Record(ir::Pin pin) {
+  for (const ir::Pin& other : pins_) {
     if (other.op != pin.op) continue;
     if (other == pin) return;  // The same of a value that a further pass or call finds again.
     if (region_parameters_.count(pin.op) > 0) {
@@ -43,36 +43,36 @@ void PinRecorder::Record(Pin pin) {
   pins_.push_back(std::move(pin));
 }
 
-void PinRecorder::RecordOfRegion(Pin pin) {
+void PinRecorder::RecordOfRegion(ir::Pin pin) {
   region_parameters_.insert(pin.op);
   Record(std::move(pin));
 }
 
-void PinRecorder::RecordDefault(OpId op, Span span) {
+void PinRecorder::RecordDefault(ir::OpId op, Span span) {
   defaults_.push_back(pins_.size());
-  pins_.push_back({op, ReplicatePin(), span});
+  pins_.push_back({op, ir::ReplicatePin(), span});
 }
 
-void PinRecorder::ReplaceDefaults(const DataParallelPin& demand) {
+void PinRecorder::ReplaceDefaults(const ir::DataParallelPin& demand) {
   for (const size_t pin : defaults_) pins_[pin].demand = demand;
 }
 
-std::set<OpId> PinRecorder::Prioritized() const {
-  std::set<OpId> ops;
-  for (const Priority& priority : priorities_) ops.insert(priority.op);
+std::set<ir::OpId> PinRecorder::Prioritized() const {
+  std::set<ir::OpId> ops;
+  for (const ir::Priority& priority : priorities_) ops.insert(priority.op);
   return ops;
 }
 
-void PinRecorder::MoveToBatched(const std::vector<Op>& removed, const Vectorized& batched) {
-  std::map<OpId, const Op*> by_id;
-  for (const Op& op : removed) by_id[op.id] = &op;
-  std::vector<Priority> priorities;
-  for (const Priority& priority : priorities_) {
+void PinRecorder::MoveToBatched(const std::vector<ir::Op>& removed, const ir::Vectorized& batched) {
+  std::map<ir::OpId, const ir::Op*> by_id;
+  for (const ir::Op& op : removed) by_id[op.id] = &op;
+  std::vector<ir::Priority> priorities;
+  for (const ir::Priority& priority : priorities_) {
     if (by_id.count(priority.op) == 0) {
       priorities.push_back(priority);
       continue;
     }
-    for (OpId made : batched.at(priority.op).made) priorities.push_back({made, priority.value});
+    for (ir::OpId made : batched.at(priority.op).made) priorities.push_back({made, priority.value});
   }
   priorities_ = std::move(priorities);
   const size_t pins = pins_.size();
@@ -81,17 +81,17 @@ void PinRecorder::MoveToBatched(const std::vector<Op>& removed, const Vectorized
   }
 }
 
-void PinRecorder::MovePin(size_t index, const Op& op, const Vectorized& batched) {
-  Pin pin = pins_[index];
-  const BatchedOp& now = batched.at(op.id);
+void PinRecorder::MovePin(size_t index, const ir::Op& op, const ir::Vectorized& batched) {
+  ir::Pin pin = pins_[index];
+  const ir::BatchedOp& now = batched.at(op.id);
   pin.op = now.value;
-  if (auto* layout = std::get_if<LayoutPin>(&pin.demand); layout != nullptr && now.mapped) {
-    layout->dimensions.insert(layout->dimensions.begin(), std::vector<Placed<std::string>>());
+  if (auto* layout = std::get_if<ir::LayoutPin>(&pin.demand); layout != nullptr && now.mapped) {
+    layout->dimensions.insert(layout->dimensions.begin(), std::vector<ir::Placed<std::string>>());
   }
-  if (auto* shard = std::get_if<ShardPin>(&pin.demand); shard != nullptr && now.mapped) {
+  if (auto* shard = std::get_if<ir::ShardPin>(&pin.demand); shard != nullptr && now.mapped) {
     if (!shard->in.empty() && !IsTheSameOp(op, batched)) {
       reporter_.Report(Error(Code::kE0305, absl::StrCat("`shard` on `", op.name, "`, which `vmap` makes another way"))
-                           .At(pin.span, absl::StrCat("says how the inputs of `", OpKindName(op.kind), "` are cut"))
+                           .At(pin.span, absl::StrCat("says how the inputs of `", ir::OpKindName(op.kind), "` are cut"))
                            .Help("`#[layout(…)]` says how its value lies"));
       return;
     }
@@ -102,19 +102,19 @@ void PinRecorder::MovePin(size_t index, const Op& op, const Vectorized& batched)
     shard->out = WithElements(shard->out, pin.span);
   }
   pins_[index] = pin;
-  if (!std::holds_alternative<ReplicatePin>(pin.demand)) return;
-  for (OpId made : now.made) {
-    if (made == now.value || DefinitionOf(graph_.op(made)).op_class == OpClass::kSource) continue;
+  if (!std::holds_alternative<ir::ReplicatePin>(pin.demand)) return;
+  for (ir::OpId made : now.made) {
+    if (made == now.value || ir::DefinitionOf(graph_.op(made)).op_class == ir::OpClass::kSource) continue;
     pin.op = made;
     pins_.push_back(pin);
   }
 }
 
 // Whether the op was made once, on its own inputs with at most the elements' dimension before the others.
-bool PinRecorder::IsTheSameOp(const Op& op, const Vectorized& batched) const {
-  const BatchedOp& now = batched.at(op.id);
+bool PinRecorder::IsTheSameOp(const ir::Op& op, const ir::Vectorized& batched) const {
+  const ir::BatchedOp& now = batched.at(op.id);
   if (now.main.size() != 1 || now.main.front() != now.value) return false;
-  const Op& made = graph_.op(now.value);
+  const ir::Op& made = graph_.op(now.value);
   for (size_t i = 0; i < op.inputs.size(); ++i) {
     const auto input = batched.find(op.inputs[i]);
     if (made.inputs[i] != (input == batched.end() ? op.inputs[i] : input->second.value)) return false;

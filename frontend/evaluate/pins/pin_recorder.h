@@ -18,41 +18,41 @@ namespace cleave::frontend {
 class PinRecorder {
  public:
   // Both are kept; `graph` is the one that grows while the model is expanded.
-  PinRecorder(const Graph& graph, Reporter& reporter) : graph_(graph), reporter_(reporter) {}
+  PinRecorder(const ir::Graph& graph, Reporter& reporter) : graph_(graph), reporter_(reporter) {}
   PinRecorder(const PinRecorder&) = delete;
   PinRecorder& operator=(const PinRecorder&) = delete;
 
   // Reports a pin that contradicts another; the same pin again changes nothing.
-  void Record(Pin pin);
+  void Record(ir::Pin pin);
   // A pin of a region's `params`: there may be no other pin on that parameter.
-  void RecordOfRegion(Pin pin);
+  void RecordOfRegion(ir::Pin pin);
   // A replica of a region's result, which ReplaceDefaults can still change.
-  void RecordDefault(OpId op, Span span);
-  void ReplaceDefaults(const DataParallelPin& demand);
+  void RecordDefault(ir::OpId op, Span span);
+  void ReplaceDefaults(const ir::DataParallelPin& demand);
 
-  void RecordPriority(OpId op, int64_t priority) { priorities_.push_back({op, priority}); }
+  void RecordPriority(ir::OpId op, int64_t priority) { priorities_.push_back({op, priority}); }
   // The ops that have a priority already.
-  std::set<OpId> Prioritized() const;
+  std::set<ir::OpId> Prioritized() const;
 
   // `removed`: ops of one element, in whose place `batched` has put others. A pin on one of them is about one element,
   // so it does not cut the elements' dimension.
-  void MoveToBatched(const std::vector<Op>& removed, const Vectorized& batched);
+  void MoveToBatched(const std::vector<ir::Op>& removed, const ir::Vectorized& batched);
 
-  const Graph& graph() const { return graph_; }
+  const ir::Graph& graph() const { return graph_; }
   Reporter& reporter() const { return reporter_; }
-  const std::vector<Pin>& pins() const { return pins_; }
-  const std::vector<Priority>& priorities() const { return priorities_; }
+  const std::vector<ir::Pin>& pins() const { return pins_; }
+  const std::vector<ir::Priority>& priorities() const { return priorities_; }
 
  private:
-  void MovePin(size_t index, const Op& op, const Vectorized& batched);
-  bool IsTheSameOp(const Op& op, const Vectorized& batched) const;
+  void MovePin(size_t index, const ir::Op& op, const ir::Vectorized& batched);
+  bool IsTheSameOp(const ir::Op& op, const ir::Vectorized& batched) const;
 
-  const Graph& graph_;
+  const ir::Graph& graph_;
   Reporter& reporter_;
-  std::vector<Pin> pins_;
-  std::vector<Priority> priorities_;
-  std::set<OpId> region_parameters_;  // Those that RecordOfRegion has pinned.
-  std::vector<size_t> defaults_;      // Indices of the pins that RecordDefault has made.
+  std::vector<ir::Pin> pins_;
+  std::vector<ir::Priority> priorities_;
+  std::set<ir::OpId> region_parameters_;  // Those that RecordOfRegion has pinned.
+  std::vector<size_t> defaults_;          // Indices of the pins that RecordDefault has made.
 };
 
 }  // namespace cleave::frontend

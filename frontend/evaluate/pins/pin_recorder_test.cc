@@ -11,16 +11,16 @@
 namespace cleave::frontend {
 namespace {
 
-CountsPin Counts(const std::vector<int64_t>& numbers) {
-  std::vector<Placed<int64_t>> counts;
+ir::CountsPin Counts(const std::vector<int64_t>& numbers) {
+  std::vector<ir::Placed<int64_t>> counts;
   for (const int64_t number : numbers) counts.push_back({number, Span()});
   return counts;
 }
 
-ShardPin Shard(const CountsPin& in, const CountsPin& out) { return {.in = {in}, .out = out}; }
+ir::ShardPin Shard(const ir::CountsPin& in, const ir::CountsPin& out) { return {.in = {in}, .out = out}; }
 
-LayoutPin Layout(const std::vector<std::vector<std::string>>& dimensions) {
-  LayoutPin pin;
+ir::LayoutPin Layout(const std::vector<std::vector<std::string>>& dimensions) {
+  ir::LayoutPin pin;
   for (const auto& axes : dimensions) {
     pin.dimensions.emplace_back();
     for (const std::string& axis : axes) pin.dimensions.back().push_back({axis, Span()});
@@ -48,30 +48,30 @@ TEST(AgreementTest, Layouts) {
 }
 
 TEST(AgreementTest, ReplicasWithWhatCutsNothing) {
-  CheckAgreement(ReplicatePin(), ReplicatePin(), true);
-  CheckAgreement(ReplicatePin(), Shard(Counts({1, 1}), Counts({1, 1})), true);
-  CheckAgreement(ReplicatePin(), Shard(std::nullopt, std::nullopt), true);
-  CheckAgreement(ReplicatePin(), Shard(Counts({2, 1}), std::nullopt), false);
-  CheckAgreement(ReplicatePin(), Shard(Counts({1, 1}), Counts({1, 2})), false);
-  CheckAgreement(ReplicatePin(), Layout({{}, {}}), true);
-  CheckAgreement(ReplicatePin(), Layout({{"dp"}, {}}), false);
+  CheckAgreement(ir::ReplicatePin(), ir::ReplicatePin(), true);
+  CheckAgreement(ir::ReplicatePin(), Shard(Counts({1, 1}), Counts({1, 1})), true);
+  CheckAgreement(ir::ReplicatePin(), Shard(std::nullopt, std::nullopt), true);
+  CheckAgreement(ir::ReplicatePin(), Shard(Counts({2, 1}), std::nullopt), false);
+  CheckAgreement(ir::ReplicatePin(), Shard(Counts({1, 1}), Counts({1, 2})), false);
+  CheckAgreement(ir::ReplicatePin(), Layout({{}, {}}), true);
+  CheckAgreement(ir::ReplicatePin(), Layout({{"dp"}, {}}), false);
 }
 
 TEST(AgreementTest, WhatIsLeftToTheSearch) {
   CheckAgreement(Shard(Counts({4, 2}), std::nullopt), Layout({{"dp"}, {}}), true);
-  CheckAgreement(DataParallelPin(), Shard(Counts({4, 2}), std::nullopt), true);
-  CheckAgreement(DataParallelPin(), DataParallelPin(), true);
+  CheckAgreement(ir::DataParallelPin(), Shard(Counts({4, 2}), std::nullopt), true);
+  CheckAgreement(ir::DataParallelPin(), ir::DataParallelPin(), true);
 }
 
 // Adds `attribute` to the op that it names: `relu` of x: f32[8, 6] or the input x itself. `expected`: how many pins and
 // priorities there are then, or the mistake.
 void CheckPin(const std::string& attribute, bool on_source, const std::string& expected) {
   TestBench bench(absl::StrCat("model M() { #[", attribute, "] let y = 1; }"));
-  const OpId x = bench.DefineTensor("x", {DType::kF32, {8, 6}});
-  const OpId y = bench.ops.AddOp(OpKind::kRelu, {{nullptr, x}}, {}, {Span(), ""}).as_tensor();
+  const ir::OpId x = bench.DefineTensor("x", {ir::DType::kF32, {8, 6}});
+  const ir::OpId y = bench.ops.AddOp(ir::OpKind::kRelu, {{nullptr, x}}, {}, {Span(), ""}).as_tensor();
   PinRecorder pins(bench.ops.graph(), bench.reporter);
-  const auto& statement = std::get<syntax::Model>(bench.file().items[0].kind).body[0];
-  const OpId op = on_source ? x : y;
+  const auto& statement = std::get<dsl::syntax::Model>(bench.file().items[0].kind).body[0];
+  const ir::OpId op = on_source ? x : y;
   AddPin(statement.attributes[0], op, {op}, bench.context.IntsOf(bench.frame), pins);
   const std::string counts = absl::StrCat(pins.pins().size(), " pins, ", pins.priorities().size(), " priorities");
   EXPECT_EQ(bench.Messages().empty() ? counts : bench.Messages(), expected) << attribute;
@@ -95,12 +95,12 @@ TEST(AttachTest, DemandsFitTheShapeOfTheirOp) {
 class PinRecorderTest : public testing::Test {
  protected:
   PinRecorderTest() : bench_(LetText("1")), pins_(bench_.ops.graph(), bench_.reporter) {
-    x_ = bench_.DefineTensor("x", {DType::kF32, {8, 6}});
+    x_ = bench_.DefineTensor("x", {ir::DType::kF32, {8, 6}});
   }
 
   TestBench bench_;
   PinRecorder pins_;
-  OpId x_;
+  ir::OpId x_;
 };
 
 TEST_F(PinRecorderTest, TheSamePinIsWrittenOnce) {
@@ -118,13 +118,13 @@ TEST_F(PinRecorderTest, PinsThatAgreeAreBothKept) {
 
 TEST_F(PinRecorderTest, PinsThatContradictEachOtherAreReported) {
   pins_.Record({x_, Layout({{"dp"}, {}}), Span()});
-  pins_.Record({x_, ReplicatePin(), Span()});
+  pins_.Record({x_, ir::ReplicatePin(), Span()});
   EXPECT_EQ(pins_.pins().size(), 1u);
   EXPECT_EQ(bench_.Messages(), "E0307: two pins on `x` contradict each other");
 }
 
 TEST_F(PinRecorderTest, NothingIsSaidOfARegionsParameterBesideIt) {
-  pins_.RecordOfRegion({x_, ReplicatePin(), Span()});
+  pins_.RecordOfRegion({x_, ir::ReplicatePin(), Span()});
   pins_.Record({x_, Layout({{}, {}}), Span()});
   EXPECT_EQ(bench_.Messages(), "E0321: `x` has two pins");
 }
@@ -132,25 +132,25 @@ TEST_F(PinRecorderTest, NothingIsSaidOfARegionsParameterBesideIt) {
 TEST_F(PinRecorderTest, DefaultsCanBeReplaced) {
   pins_.Record({x_, Layout({{}, {}}), Span()});
   pins_.RecordDefault(x_, Span());
-  pins_.ReplaceDefaults(DataParallelPin());
-  EXPECT_TRUE(std::holds_alternative<LayoutPin>(pins_.pins()[0].demand));
-  EXPECT_TRUE(std::holds_alternative<DataParallelPin>(pins_.pins()[1].demand));
+  pins_.ReplaceDefaults(ir::DataParallelPin());
+  EXPECT_TRUE(std::holds_alternative<ir::LayoutPin>(pins_.pins()[0].demand));
+  EXPECT_TRUE(std::holds_alternative<ir::DataParallelPin>(pins_.pins()[1].demand));
 }
 
 TEST_F(PinRecorderTest, PinsOfOneElementDoNotCutTheElements) {
-  const OpId element = bench_.DefineTensor("element", {DType::kF32, {6}});
+  const ir::OpId element = bench_.DefineTensor("element", {ir::DType::kF32, {6}});
   pins_.Record({element, Layout({{"tp"}}), Span()});
   pins_.RecordPriority(element, 5);
-  const std::vector<Op> removed = bench_.ops.builder().RemoveFrom(element);
-  BatchedOp batched;
+  const std::vector<ir::Op> removed = bench_.ops.builder().RemoveFrom(element);
+  ir::BatchedOp batched;
   batched.value = x_;
   batched.mapped = true;
   batched.made = {x_};
   pins_.MoveToBatched(removed, {{element, batched}});
   ASSERT_EQ(pins_.pins().size(), 1u);
   EXPECT_EQ(pins_.pins()[0].op, x_);
-  EXPECT_EQ(std::get<LayoutPin>(pins_.pins()[0].demand), Layout({{}, {"tp"}}));
-  EXPECT_EQ(pins_.Prioritized(), std::set<OpId>{x_});
+  EXPECT_EQ(std::get<ir::LayoutPin>(pins_.pins()[0].demand), Layout({{}, {"tp"}}));
+  EXPECT_EQ(pins_.Prioritized(), std::set<ir::OpId>{x_});
 }
 
 }  // namespace

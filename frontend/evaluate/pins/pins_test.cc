@@ -4,23 +4,24 @@
 #include "frontend/frontend.h"
 #include "frontend/testing.h"
 
-namespace cleave {
+namespace cleave::frontend {
 namespace {
 
-std::vector<int64_t> Counts(const CountsPin& pin) {
+std::vector<int64_t> Counts(const ir::CountsPin& pin) {
   std::vector<int64_t> counts;
-  for (const Placed<int64_t>& count : pin.value_or(std::vector<Placed<int64_t>>())) counts.push_back(count.value);
+  for (const ir::Placed<int64_t>& count : pin.value_or(std::vector<ir::Placed<int64_t>>()))
+    counts.push_back(count.value);
   return counts;
 }
 
 // The only pin of the model, and the name of the op it is on.
-std::pair<std::string, Pin> OnlyPin(const Analyzed& analyzed) {
+std::pair<std::string, ir::Pin> OnlyPin(const Analyzed& analyzed) {
   EXPECT_TRUE(analyzed.module.has_value()) << analyzed.messages;
   if (!analyzed.module || analyzed.module->pins.pins.size() != 1) {
     ADD_FAILURE() << "not one pin";
     return {};
   }
-  const Pin& pin = analyzed.module->pins.pins[0];
+  const ir::Pin& pin = analyzed.module->pins.pins[0];
   return {analyzed.module->graph.op(pin.op).name, pin};
 }
 
@@ -29,7 +30,7 @@ TEST(PinsTest, ShardOnALet) {
       OnlyPin(AnalyzeBody("param w: f32[4, 6] = zeros(); #[shard((4, 2), (1, 2))] let y = matmul(x, w, transpose_b = "
                           "true); loss reduce_mean(y);"));
   EXPECT_EQ(op, "y.matmul");
-  const auto& shard = std::get<ShardPin>(pin.demand);
+  const auto& shard = std::get<ir::ShardPin>(pin.demand);
   ASSERT_EQ(shard.in.size(), 2u);
   EXPECT_EQ(Counts(shard.in[0]), (std::vector<int64_t>{4, 2}));
   EXPECT_EQ(Counts(shard.in[1]), (std::vector<int64_t>{1, 2}));
@@ -40,7 +41,7 @@ TEST(PinsTest, AutoAndOut) {
   const auto [op, pin] =
       OnlyPin(AnalyzeBody("param w: f32[6, 4] = zeros(); #[shard(in = ((8, 1), auto), out = (8, 1))] let y = matmul(x, "
                           "w); loss reduce_mean(y);"));
-  const auto& shard = std::get<ShardPin>(pin.demand);
+  const auto& shard = std::get<ir::ShardPin>(pin.demand);
   ASSERT_EQ(shard.in.size(), 2u);
   EXPECT_FALSE(shard.in[1].has_value());
   EXPECT_EQ(Counts(shard.out), (std::vector<int64_t>{8, 1}));
@@ -56,14 +57,14 @@ TEST(PinsTest, AnAttributeBelongsToTheOutermostCall) {
 TEST(PinsTest, NumbersMayUseTheNamesAround) {
   const auto [op, pin] =
       OnlyPin(AnalyzeBody("let parts = 2; #[shard((parts * 2, 1))] let y = relu(x); loss reduce_mean(y);"));
-  EXPECT_EQ(Counts(std::get<ShardPin>(pin.demand).in[0]), (std::vector<int64_t>{4, 1}));
+  EXPECT_EQ(Counts(std::get<ir::ShardPin>(pin.demand).in[0]), (std::vector<int64_t>{4, 1}));
 }
 
 TEST(PinsTest, PinsByName) {
   const auto [op, pin] = OnlyPin(AnalyzeBody("let y = dense(x, 4); loss reduce_mean(y);",
                                              "parallel { pin \"y.weight\" = layout((\"dp\", \"tp\"), _); }"));
   EXPECT_EQ(op, "y.weight");
-  const auto& layout = std::get<LayoutPin>(pin.demand);
+  const auto& layout = std::get<ir::LayoutPin>(pin.demand);
   ASSERT_EQ(layout.dimensions.size(), 2u);
   ASSERT_EQ(layout.dimensions[0].size(), 2u);
   EXPECT_EQ(layout.dimensions[0][1].value, "tp");
@@ -82,26 +83,26 @@ TEST(PinsTest, OfAParameter) {
   const std::string rest = " param w: f32[6, 4] = zeros(); loss reduce_mean(matmul(x, w));";
   const auto [op, layout] = OnlyPin(AnalyzeBody("#[layout(\"tp\", _)]" + rest));
   EXPECT_EQ(op, "w");
-  EXPECT_EQ(std::get<LayoutPin>(layout.demand).dimensions[0][0].value, "tp");
+  EXPECT_EQ(std::get<ir::LayoutPin>(layout.demand).dimensions[0][0].value, "tp");
   const auto [also, slices] = OnlyPin(AnalyzeBody("#[shard((2, 1))]" + rest));
   EXPECT_EQ(also, "w");
-  EXPECT_TRUE(std::get<ShardPin>(slices.demand).in.empty());
-  EXPECT_EQ(Counts(std::get<ShardPin>(slices.demand).out), (std::vector<int64_t>{2, 1}));
+  EXPECT_TRUE(std::get<ir::ShardPin>(slices.demand).in.empty());
+  EXPECT_EQ(Counts(std::get<ir::ShardPin>(slices.demand).out), (std::vector<int64_t>{2, 1}));
   const auto [third, whole] = OnlyPin(AnalyzeBody("#[replicate]" + rest));
-  EXPECT_TRUE(std::holds_alternative<ReplicatePin>(whole.demand));
+  EXPECT_TRUE(std::holds_alternative<ir::ReplicatePin>(whole.demand));
   const auto [fourth, by_name] = OnlyPin(AnalyzeBody(rest, "parallel { pin \"w\" = shard((2, 1)); }"));
-  EXPECT_EQ(Counts(std::get<ShardPin>(by_name.demand).out), (std::vector<int64_t>{2, 1}));
+  EXPECT_EQ(Counts(std::get<ir::ShardPin>(by_name.demand).out), (std::vector<int64_t>{2, 1}));
 }
 
 TEST(PinsTest, LayoutsOfInputs) {
   const auto [op, pin] = OnlyPin(
       AnalyzeBody("loss reduce_mean(relu(x));", "parallel { dataset = { \"x\": layout((\"dp\", \"tp\"), _) }; }"));
   EXPECT_EQ(op, "x");
-  EXPECT_EQ(std::get<LayoutPin>(pin.demand).dimensions[0].size(), 2u);
+  EXPECT_EQ(std::get<ir::LayoutPin>(pin.demand).dimensions[0].size(), 2u);
   const auto [also, slices] =
       OnlyPin(AnalyzeBody("loss reduce_mean(relu(x));", "parallel { dataset = { \"x\": shard((4, 1)) }; }"));
-  EXPECT_EQ(Counts(std::get<ShardPin>(slices.demand).out), (std::vector<int64_t>{4, 1}));
-  EXPECT_TRUE(std::holds_alternative<ReplicatePin>(
+  EXPECT_EQ(Counts(std::get<ir::ShardPin>(slices.demand).out), (std::vector<int64_t>{4, 1}));
+  EXPECT_TRUE(std::holds_alternative<ir::ReplicatePin>(
       OnlyPin(AnalyzeBody("loss reduce_mean(relu(x));", "parallel { dataset = { \"x\": replicate }; }"))
           .second.demand));
   const Analyzed named =
@@ -159,4 +160,4 @@ TEST(PinsTest, Mistakes) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::frontend

@@ -13,28 +13,28 @@ namespace {
 std::string Entries(size_t count) { return count == 1 ? "1 entry" : absl::StrCat(count, " entries"); }
 
 // The tensors of a value: itself, or the elements of a tuple.
-void CollectTensors(Value& value, const syntax::Expression* place,
-                    std::vector<std::pair<Value*, const syntax::Expression*>>& tensors) {
+void CollectTensors(Value& value, const dsl::syntax::Expression* place,
+                    std::vector<std::pair<Value*, const dsl::syntax::Expression*>>& tensors) {
   if (value.is_tensor()) tensors.push_back({&value, place});
   if (!value.is_tuple()) return;
   for (Value& element : std::get<TupleValue>(value.kind).elements) CollectTensors(element, place, tensors);
 }
 
-const syntax::Call* OutermostCall(const syntax::Expression& expression) {
-  if (const auto* attributed = std::get_if<syntax::Attributed>(&expression.kind)) {
+const dsl::syntax::Call* OutermostCall(const dsl::syntax::Expression& expression) {
+  if (const auto* attributed = std::get_if<dsl::syntax::Attributed>(&expression.kind)) {
     return OutermostCall(*attributed->operand);
   }
-  return std::get_if<syntax::Call>(&expression.kind);
+  return std::get_if<dsl::syntax::Call>(&expression.kind);
 }
 
 // The arguments in the order of the signature; those that a last argument takes as they stand come last.
-std::vector<const syntax::Argument*> InOrder(const syntax::Call& call,
-                                             absl::Span<const syntax::Argument* const> matched) {
-  std::vector<const syntax::Argument*> arguments;
-  for (const syntax::Argument* argument : matched) {
+std::vector<const dsl::syntax::Argument*> InOrder(const dsl::syntax::Call& call,
+                                                  absl::Span<const dsl::syntax::Argument* const> matched) {
+  std::vector<const dsl::syntax::Argument*> arguments;
+  for (const dsl::syntax::Argument* argument : matched) {
     if (argument != nullptr) arguments.push_back(argument);
   }
-  for (const syntax::Argument& argument : call.arguments) {
+  for (const dsl::syntax::Argument& argument : call.arguments) {
     if (std::find(arguments.begin(), arguments.end(), &argument) == arguments.end()) arguments.push_back(&argument);
   }
   return arguments;
@@ -42,10 +42,10 @@ std::vector<const syntax::Argument*> InOrder(const syntax::Call& call,
 
 }  // namespace
 
-bool Regions::Open(const std::vector<syntax::Attribute>& attributes, const syntax::Expression& expression,
+bool Regions::Open(const std::vector<dsl::syntax::Attribute>& attributes, const dsl::syntax::Expression& expression,
                    bool is_mapped, const IntEvaluator& evaluate) {
-  const syntax::Attribute* region = nullptr;
-  for (const syntax::Attribute& attribute : attributes) {
+  const dsl::syntax::Attribute* region = nullptr;
+  for (const dsl::syntax::Attribute& attribute : attributes) {
     if (attribute.name.text != "region") continue;
     if (region != nullptr) {
       reporter_.Report(Error(Code::kE0322, "two regions on one call")
@@ -56,7 +56,7 @@ bool Regions::Open(const std::vector<syntax::Attribute>& attributes, const synta
     region = &attribute;
   }
   if (region == nullptr) return false;
-  const syntax::Call* call = OutermostCall(expression);
+  const dsl::syntax::Call* call = OutermostCall(expression);
   if (!MayOpen(*region, call, is_mapped)) return false;
   std::optional<RegionDemand> demand = ReadRegion(*region, evaluate, reporter_);
   if (!demand) return false;
@@ -64,7 +64,7 @@ bool Regions::Open(const std::vector<syntax::Attribute>& attributes, const synta
   return true;
 }
 
-bool Regions::MayOpen(const syntax::Attribute& region, const syntax::Call* call, bool is_mapped) {
+bool Regions::MayOpen(const dsl::syntax::Attribute& region, const dsl::syntax::Call* call, bool is_mapped) {
   const auto refuse = [&](Code code, std::string message, std::string label) {
     reporter_.Report(Error(code, std::move(message)).At(region.span, std::move(label)));
     return false;
@@ -87,14 +87,14 @@ bool Regions::MayOpen(const syntax::Attribute& region, const syntax::Call* call,
   return true;
 }
 
-void Regions::Enter(const syntax::Call& call, const std::string& path,
-                    absl::Span<const syntax::Argument* const> matched, ArgumentValues& values) {
+void Regions::Enter(const dsl::syntax::Call& call, const std::string& path,
+                    absl::Span<const dsl::syntax::Argument* const> matched, ArgumentValues& values) {
   if (open_.empty() || open_.back().call != &call || open_.back().first >= 0) return;
   OpenRegion& region = open_.back();
   region.path = path;
   region.first = ops_.size();
-  std::vector<std::pair<Value*, const syntax::Expression*>> tensors;
-  for (const syntax::Argument* argument : InOrder(call, matched)) {
+  std::vector<std::pair<Value*, const dsl::syntax::Expression*>> tensors;
+  for (const dsl::syntax::Argument* argument : InOrder(call, matched)) {
     CollectTensors(values[argument], &*argument->value, tensors);
   }
   const std::optional<std::vector<RegionInput>>& in = region.demand.in;
@@ -104,30 +104,30 @@ void Regions::Enter(const syntax::Call& call, const std::string& path,
                                                         Plural(static_cast<int64_t>(tensors.size()), "tensor")))
                            .At(region.demand.in_span, "one entry for each tensor that the call takes");
     for (size_t i = 0; i < tensors.size(); ++i) {
-      const TensorType& type = ops_.type(tensors[i].first->as_tensor());
+      const ir::TensorType& type = ops_.type(tensors[i].first->as_tensor());
       error.labels.push_back({tensors[i].second->span, absl::StrCat("tensor ", i, " is ", type.ToString())});
     }
     reporter_.Report(std::move(error).Help("`auto` leaves an entry open"));
   }
   for (size_t i = 0; i < tensors.size(); ++i) {
-    const OpId argument = tensors[i].first->as_tensor();
-    const OpId border = AddBorder(argument, absl::StrCat("in_", i), tensors[i].second->span);
+    const ir::OpId argument = tensors[i].first->as_tensor();
+    const ir::OpId border = AddBorder(argument, absl::StrCat("in_", i), tensors[i].second->span);
     *tensors[i].first = Value{TensorValue{border}};
     if (!in || !fits || !(*in)[i].counts) continue;
     const RegionInput& entry = (*in)[i];
     if (!CheckBorder(*entry.counts, entry.span, argument, absl::StrCat("tensor ", i), tensors[i].second->span))
       continue;
-    pins_.Record({border, ShardPin{.in = {entry.counts}, .out = std::nullopt}, entry.span});
+    pins_.Record({border, ir::ShardPin{.in = {entry.counts}, .out = std::nullopt}, entry.span});
   }
 }
 
-OpId Regions::AddBorder(OpId value, const std::string& name, Span place) {
-  return ops_.AddValid(OpKind::kIdentity, {value}, {}, JoinPath(open_.back().path, name), place);
+ir::OpId Regions::AddBorder(ir::OpId value, const std::string& name, Span place) {
+  return ops_.AddValid(ir::OpKind::kIdentity, {value}, {}, JoinPath(open_.back().path, name), place);
 }
 
-bool Regions::CheckBorder(const std::vector<Placed<int64_t>>& counts, Span place, OpId tensor, const std::string& what,
-                          Span tensor_place) {
-  const TensorType& type = ops_.type(tensor);
+bool Regions::CheckBorder(const std::vector<ir::Placed<int64_t>>& counts, Span place, ir::OpId tensor,
+                          const std::string& what, Span tensor_place) {
+  const ir::TensorType& type = ops_.type(tensor);
   if (static_cast<int>(counts.size()) == type.rank()) return true;
   reporter_.Report(
       Error(Code::kE0320, absl::StrCat("slices for ", Plural(static_cast<int64_t>(counts.size()), "dimension"),
@@ -137,9 +137,10 @@ bool Regions::CheckBorder(const std::vector<Placed<int64_t>>& counts, Span place
   return false;
 }
 
-Value Regions::Close(Value result, const syntax::Expression& expression, const std::map<OpId, Span>& parameters) {
+Value Regions::Close(Value result, const dsl::syntax::Expression& expression,
+                     const std::map<ir::OpId, Span>& parameters) {
   const OpenRegion region = open_.back();
-  std::vector<std::pair<Value*, const syntax::Expression*>> tensors;
+  std::vector<std::pair<Value*, const dsl::syntax::Expression*>> tensors;
   CollectTensors(result, &expression, tensors);
   if (region.first < 0 || tensors.empty()) {
     open_.pop_back();
@@ -153,15 +154,16 @@ Value Regions::Close(Value result, const syntax::Expression& expression, const s
   PinResults(region, expression.span, tensors);
   PinParameters(region, parameters);
   const int end = ops_.size();
-  Region made{.name = region.path,
-              .ops = {},
-              .objective = region.demand.objective.value_or(Objective::kSpeed),
-              .device = region.demand.device,
-              .span = region.attribute->span,
-              .device_span = region.demand.device_span};
+  ir::Region made{.name = region.path,
+                  .ops = {},
+                  .objective = region.demand.objective.value_or(ir::Objective::kSpeed),
+                  .device = region.demand.device,
+                  .span = region.attribute->span,
+                  .device_span = region.demand.device_span};
   if (made.name.empty() && ops_.last_operation()) made.name = ops_.last_operation()->callee;
   for (int i = region.first; i < end; ++i) {
-    if (DefinitionOf(ops_.graph().op(OpId(i))).op_class != OpClass::kSource) made.ops.push_back(OpId(i));
+    if (ir::DefinitionOf(ops_.graph().op(ir::OpId(i))).op_class != ir::OpClass::kSource)
+      made.ops.push_back(ir::OpId(i));
   }
   if (!region.demand.objective) open_objectives_.push_back(regions_.size());
   regions_.push_back(std::move(made));
@@ -183,8 +185,8 @@ void Regions::PinResults(const OpenRegion& region, Span place, const TensorPlace
                          .At(place, "of this call"));
   }
   for (size_t i = 0; i < results.size(); ++i) {
-    const OpId result = results[i].first->as_tensor();
-    const OpId border = AddBorder(result, results.size() == 1 ? "out" : absl::StrCat("out_", i), place);
+    const ir::OpId result = results[i].first->as_tensor();
+    const ir::OpId border = AddBorder(result, results.size() == 1 ? "out" : absl::StrCat("out_", i), place);
     *results[i].first = Value{TensorValue{border}};
     if (!out || !fits) {
       pins_.RecordDefault(border, region.attribute->span);
@@ -195,28 +197,28 @@ void Regions::PinResults(const OpenRegion& region, Span place, const TensorPlace
       case RegionOutput::Layout::kAuto:
         break;
       case RegionOutput::Layout::kDataParallel:
-        pins_.Record({border, DataParallelPin(), entry.span});
+        pins_.Record({border, ir::DataParallelPin(), entry.span});
         break;
       case RegionOutput::Layout::kFullBatch:
-        pins_.Record({border, ReplicatePin(), entry.span});
+        pins_.Record({border, ir::ReplicatePin(), entry.span});
         break;
       case RegionOutput::Layout::kCounts: {
         if (!entry.counts) break;  // Reported.
         const std::string what = results.size() == 1 ? "the result" : absl::StrCat("result ", i);
         if (!CheckBorder(*entry.counts, entry.span, result, what, place)) break;
-        pins_.Record({border, ShardPin{.in = {entry.counts}, .out = std::nullopt}, entry.span});
+        pins_.Record({border, ir::ShardPin{.in = {entry.counts}, .out = std::nullopt}, entry.span});
         break;
       }
     }
   }
 }
 
-void Regions::PinParameters(const OpenRegion& region, const std::map<OpId, Span>& parameters) {
+void Regions::PinParameters(const OpenRegion& region, const std::map<ir::OpId, Span>& parameters) {
   std::vector<std::string> known;
   const std::string prefix = region.path.empty() ? "" : absl::StrCat(region.path, ".");
   for (int i = region.first; i < ops_.size(); ++i) {
-    const Op& op = ops_.graph().op(OpId(i));
-    if (op.kind == OpKind::kParameter && absl::StartsWith(op.name, prefix))
+    const ir::Op& op = ops_.graph().op(ir::OpId(i));
+    if (op.kind == ir::OpKind::kParameter && absl::StartsWith(op.name, prefix))
       known.push_back(op.name.substr(prefix.size()));
   }
   std::map<std::string, Span> named;
@@ -232,11 +234,11 @@ void Regions::PinParameters(const OpenRegion& region, const std::map<OpId, Span>
       ReportUnknownParameter(region, parameter, known);
       continue;
     }
-    const OpId op = *ops_.graph().Find(absl::StrCat(prefix, parameter.path));
+    const ir::OpId op = *ops_.graph().Find(absl::StrCat(prefix, parameter.path));
     if (!parameter.counts) continue;
     const Span place = parameters.at(op);
     if (!CheckBorder(*parameter.counts, parameter.span, op, absl::StrCat("`", parameter.path, "`"), place)) continue;
-    pins_.RecordOfRegion({op, ShardPin{.in = {}, .out = parameter.counts}, parameter.span});
+    pins_.RecordOfRegion({op, ir::ShardPin{.in = {}, .out = parameter.counts}, parameter.span});
   }
 }
 
@@ -260,10 +262,10 @@ void Regions::ReportUnknownParameter(const OpenRegion& region, const RegionParam
   reporter_.Report(std::move(error));
 }
 
-void Regions::Finish(const ParallelSettings& settings) {
+void Regions::Finish(const ir::ParallelSettings& settings) {
   for (size_t region : open_objectives_) regions_[region].objective = settings.objective;
-  if (!settings.dataset_given || settings.dataset == DatasetLayout::kFullBatch) return;
-  pins_.ReplaceDefaults(DataParallelPin());
+  if (!settings.dataset_given || settings.dataset == ir::DatasetLayout::kFullBatch) return;
+  pins_.ReplaceDefaults(ir::DataParallelPin());
 }
 
 }  // namespace cleave::frontend

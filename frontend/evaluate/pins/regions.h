@@ -31,39 +31,39 @@ class Regions {
 
   // Whether the call of `expression` is a region from now on, to be closed; else it has no such attribute, or the
   // attribute's mistake has been reported. `is_mapped`: inside of what `vmap` maps, where there are no regions.
-  bool Open(const std::vector<syntax::Attribute>& attributes, const syntax::Expression& expression, bool is_mapped,
-            const IntEvaluator& evaluate);
+  bool Open(const std::vector<dsl::syntax::Attribute>& attributes, const dsl::syntax::Expression& expression,
+            bool is_mapped, const IntEvaluator& evaluate);
 
   // Every call passes here when its arguments are known: where it is that of the region which was opened last, the
   // tensors among `values` get their border. `matched`: the arguments in the order of the signature.
-  void Enter(const syntax::Call& call, const std::string& path, absl::Span<const syntax::Argument* const> matched,
-             ArgumentValues& values);
+  void Enter(const dsl::syntax::Call& call, const std::string& path,
+             absl::Span<const dsl::syntax::Argument* const> matched, ArgumentValues& values);
 
   // Ends the region that was opened last; returns `result` with its border. `parameters`: where each stands.
-  Value Close(Value result, const syntax::Expression& expression, const std::map<OpId, Span>& parameters);
+  Value Close(Value result, const dsl::syntax::Expression& expression, const std::map<ir::OpId, Span>& parameters);
 
   // Gives regions what they leave to the `parallel` block. Before pins by name are added.
-  void Finish(const ParallelSettings& settings);
+  void Finish(const ir::ParallelSettings& settings);
 
-  const std::vector<Region>& regions() const { return regions_; }
+  const std::vector<ir::Region>& regions() const { return regions_; }
 
  private:
   // A region whose call is being expanded.
   struct OpenRegion {
-    const syntax::Attribute* attribute = nullptr;
-    const syntax::Call* call = nullptr;
+    const dsl::syntax::Attribute* attribute = nullptr;
+    const dsl::syntax::Call* call = nullptr;
     RegionDemand demand;
     std::string path;  // Of the call, once it is entered.
     int first = -1;    // Of its ops; -1 while its arguments are evaluated, which do not belong to it.
   };
-  using TensorPlaces = std::vector<std::pair<Value*, const syntax::Expression*>>;
+  using TensorPlaces = std::vector<std::pair<Value*, const dsl::syntax::Expression*>>;
 
-  bool MayOpen(const syntax::Attribute& region, const syntax::Call* call, bool is_mapped);
-  OpId AddBorder(OpId value, const std::string& name, Span place);
-  bool CheckBorder(const std::vector<Placed<int64_t>>& counts, Span place, OpId tensor, const std::string& what,
+  bool MayOpen(const dsl::syntax::Attribute& region, const dsl::syntax::Call* call, bool is_mapped);
+  ir::OpId AddBorder(ir::OpId value, const std::string& name, Span place);
+  bool CheckBorder(const std::vector<ir::Placed<int64_t>>& counts, Span place, ir::OpId tensor, const std::string& what,
                    Span tensor_place);
   void PinResults(const OpenRegion& region, Span place, const TensorPlaces& results);
-  void PinParameters(const OpenRegion& region, const std::map<OpId, Span>& parameters);
+  void PinParameters(const OpenRegion& region, const std::map<ir::OpId, Span>& parameters);
   void ReportUnknownParameter(const OpenRegion& region, const RegionParameter& parameter,
                               const std::vector<std::string>& known);
 
@@ -71,7 +71,7 @@ class Regions {
   PinRecorder& pins_;
   Reporter& reporter_;
   std::vector<OpenRegion> open_;         // One is entered at most, the innermost.
-  std::vector<Region> regions_;          // Those that are closed.
+  std::vector<ir::Region> regions_;      // Those that are closed.
   std::vector<size_t> open_objectives_;  // Regions that take the objective of `parallel`.
 };
 

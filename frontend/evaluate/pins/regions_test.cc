@@ -6,7 +6,7 @@
 #include "frontend/frontend.h"
 #include "frontend/testing.h"
 
-namespace cleave {
+namespace cleave::frontend {
 namespace {
 
 const char* const kBlock =
@@ -21,16 +21,16 @@ Module Understood(const std::string& body, const std::string& rest = kBlock) {
   return analyzed.module.value_or(Module());
 }
 
-std::vector<std::string> NamesOf(const Module& module, const Region& region) {
+std::vector<std::string> NamesOf(const Module& module, const ir::Region& region) {
   std::vector<std::string> names;
-  for (OpId op : region.ops) names.push_back(module.graph.op(op).name);
+  for (ir::OpId op : region.ops) names.push_back(module.graph.op(op).name);
   return names;
 }
 
 // The pin on the op of this name; there must be one.
-const Pin* PinOn(const Module& module, const std::string& name) {
-  const Pin* found = nullptr;
-  for (const Pin& pin : module.pins.pins) {
+const ir::Pin* PinOn(const Module& module, const std::string& name) {
+  const ir::Pin* found = nullptr;
+  for (const ir::Pin& pin : module.pins.pins) {
     if (module.graph.op(pin.op).name != name) continue;
     EXPECT_EQ(found, nullptr) << "two pins on " << name;
     found = &pin;
@@ -38,9 +38,10 @@ const Pin* PinOn(const Module& module, const std::string& name) {
   return found;
 }
 
-std::vector<int64_t> Counts(const CountsPin& pin) {
+std::vector<int64_t> Counts(const ir::CountsPin& pin) {
   std::vector<int64_t> counts;
-  for (const Placed<int64_t>& count : pin.value_or(std::vector<Placed<int64_t>>())) counts.push_back(count.value);
+  for (const ir::Placed<int64_t>& count : pin.value_or(std::vector<ir::Placed<int64_t>>()))
+    counts.push_back(count.value);
   return counts;
 }
 
@@ -48,17 +49,17 @@ TEST(RegionsTest, OpsAndBorder) {
   const Module module = Understood(
       "let y = #[region(in = ((4, 2)), out = data_parallel, objective = memory)] block(x, 3); loss reduce_mean(y);");
   ASSERT_EQ(module.pins.regions.size(), 1u);
-  const Region& region = module.pins.regions[0];
+  const ir::Region& region = module.pins.regions[0];
   EXPECT_EQ(region.name, "y");
-  EXPECT_EQ(region.objective, Objective::kMemory);
+  EXPECT_EQ(region.objective, ir::Objective::kMemory);
   EXPECT_EQ(NamesOf(module, region), (std::vector<std::string>{"y.in_0", "y.h.matmul", "y.h.bias_add", "y.h.relu",
                                                                "y.matmul", "y.bias_add", "y.out"}));
-  const Pin* in = PinOn(module, "y.in_0");
+  const ir::Pin* in = PinOn(module, "y.in_0");
   ASSERT_NE(in, nullptr);
-  EXPECT_EQ(Counts(std::get<ShardPin>(in->demand).in.at(0)), (std::vector<int64_t>{4, 2}));
-  const Pin* out = PinOn(module, "y.out");
+  EXPECT_EQ(Counts(std::get<ir::ShardPin>(in->demand).in.at(0)), (std::vector<int64_t>{4, 2}));
+  const ir::Pin* out = PinOn(module, "y.out");
   ASSERT_NE(out, nullptr);
-  EXPECT_TRUE(std::holds_alternative<DataParallelPin>(out->demand));
+  EXPECT_TRUE(std::holds_alternative<ir::DataParallelPin>(out->demand));
   EXPECT_EQ(module.graph.op(*module.graph.Find("loss.reduce_mean")).inputs[0], *module.graph.Find("y.out"));
   EXPECT_EQ(module.graph.op(*module.graph.Find("y.h.matmul")).inputs[0], *module.graph.Find("y.in_0"));
 }
@@ -79,15 +80,15 @@ TEST(RegionsTest, OnAnOp) {
   EXPECT_EQ(NamesOf(module, module.pins.regions[0]),
             (std::vector<std::string>{"y.in_0", "y.in_1", "y.matmul", "y.out"}));
   EXPECT_EQ(PinOn(module, "y.in_1"), nullptr);
-  EXPECT_EQ(Counts(std::get<ShardPin>(PinOn(module, "y.out")->demand).in.at(0)), (std::vector<int64_t>{2, 4}));
+  EXPECT_EQ(Counts(std::get<ir::ShardPin>(PinOn(module, "y.out")->demand).in.at(0)), (std::vector<int64_t>{2, 4}));
 }
 
 TEST(RegionsTest, ArgumentsDoNotBelongToIt) {
   const Module module =
       Understood("let y = #[region(objective = 0)] relu(#[region(objective = 1)] tanh(x)); loss reduce_mean(y);");
   ASSERT_EQ(module.pins.regions.size(), 2u);
-  EXPECT_EQ(module.pins.regions[0].objective, Objective::kMemory);
-  EXPECT_EQ(module.pins.regions[1].objective, Objective::kComputeToCommunication);
+  EXPECT_EQ(module.pins.regions[0].objective, ir::Objective::kMemory);
+  EXPECT_EQ(module.pins.regions[1].objective, ir::Objective::kComputeToCommunication);
   EXPECT_EQ(NamesOf(module, module.pins.regions[0]), (std::vector<std::string>{"y.in_0", "y.tanh", "y.out"}));
   EXPECT_EQ(NamesOf(module, module.pins.regions[1]), (std::vector<std::string>{"y.in_0_1", "y.relu", "y.out_1"}));
 }
@@ -99,7 +100,7 @@ TEST(RegionsTest, ABlockCalledTwice) {
   ASSERT_EQ(module.pins.regions.size(), 2u);
   EXPECT_EQ(module.pins.regions[0].name, "y");
   EXPECT_EQ(module.pins.regions[1].name, "z");
-  EXPECT_EQ(Counts(std::get<ShardPin>(PinOn(module, "z.in_0")->demand).in.at(0)), (std::vector<int64_t>{2, 2}));
+  EXPECT_EQ(Counts(std::get<ir::ShardPin>(PinOn(module, "z.in_0")->demand).in.at(0)), (std::vector<int64_t>{2, 2}));
 }
 
 TEST(RegionsTest, InALoop) {
@@ -113,20 +114,20 @@ TEST(RegionsTest, InALoop) {
 TEST(RegionsTest, Parameters) {
   const Module module = Understood(
       "let y = #[region(params = { \"h.weight\": (8, 1), \"bias\": (1) })] block(x, 3); loss reduce_mean(y);");
-  EXPECT_EQ(Counts(std::get<ShardPin>(PinOn(module, "y.h.weight")->demand).out), (std::vector<int64_t>{8, 1}));
-  EXPECT_EQ(Counts(std::get<ShardPin>(PinOn(module, "y.bias")->demand).out), (std::vector<int64_t>{1}));
+  EXPECT_EQ(Counts(std::get<ir::ShardPin>(PinOn(module, "y.h.weight")->demand).out), (std::vector<int64_t>{8, 1}));
+  EXPECT_EQ(Counts(std::get<ir::ShardPin>(PinOn(module, "y.bias")->demand).out), (std::vector<int64_t>{1}));
 }
 
 TEST(RegionsTest, DefaultsComeFromTheParallelBlock) {
   const std::string body = "let y = #[region] block(x, 3); loss reduce_mean(y);";
   const Module plain = Understood(body);
-  EXPECT_TRUE(std::holds_alternative<ReplicatePin>(PinOn(plain, "y.out")->demand));
-  EXPECT_EQ(plain.pins.regions[0].objective, Objective::kSpeed);
+  EXPECT_TRUE(std::holds_alternative<ir::ReplicatePin>(PinOn(plain, "y.out")->demand));
+  EXPECT_EQ(plain.pins.regions[0].objective, ir::Objective::kSpeed);
   const Module set = Understood(
       body, std::string(kBlock) + "parallel { dataset = data_parallel; objective = memory; outside = search; }");
-  EXPECT_TRUE(std::holds_alternative<DataParallelPin>(PinOn(set, "y.out")->demand));
-  EXPECT_EQ(set.pins.regions[0].objective, Objective::kMemory);
-  EXPECT_EQ(set.pins.settings.outside, Outside::kSearch);
+  EXPECT_TRUE(std::holds_alternative<ir::DataParallelPin>(PinOn(set, "y.out")->demand));
+  EXPECT_EQ(set.pins.regions[0].objective, ir::Objective::kMemory);
+  EXPECT_EQ(set.pins.settings.outside, ir::Outside::kSearch);
 }
 
 TEST(RegionsTest, AutoLeavesTheResultOpen) {
@@ -140,7 +141,7 @@ TEST(RegionsTest, TensorsOnly) {
       "cpu)] dense_relu(x, w, b); loss reduce_mean(y);",
       "fn dense_relu(x: f32[n, k], w: f32[k, m], b: f32[m]) -> f32[n, m] { return relu(bias_add(matmul(x, w), b)); }");
   ASSERT_EQ(module.pins.regions.size(), 1u);
-  EXPECT_EQ(module.pins.regions[0].device, RegionDevice::kCpu);
+  EXPECT_EQ(module.pins.regions[0].device, ir::RegionDevice::kCpu);
   EXPECT_EQ(NamesOf(module, module.pins.regions[0]),
             (std::vector<std::string>{"y.in_0", "y.in_1", "y.in_2", "y.matmul", "y.bias_add", "y.relu", "y.out"}));
 }
@@ -216,4 +217,4 @@ TEST(RegionsTest, OutsideBelongsToModelsWithRegions) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::frontend

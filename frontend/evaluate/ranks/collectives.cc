@@ -10,26 +10,27 @@
 namespace cleave::frontend {
 namespace {
 
-Value AddCollective(Primitive primitive, const PrimitiveArgument& x, OpId tensor, RankAxisSet group,
-                    Attributes attributes, const Origin& origin, const Context& context) {
-  const std::vector<RankAxis>& axes = context.graph().rank_axes;
-  attributes.Set(attribute::kGroup, GroupText(axes, group));
-  attributes.Set(attribute::kSize, GroupSize(axes, group));
-  return context.ops.AddOpOfRanks(*ParseOpKind(SignatureOf(primitive).callee), {{x.expression, tensor}},
+Value AddCollective(Primitive primitive, const PrimitiveArgument& x, ir::OpId tensor, ir::RankAxisSet group,
+                    ir::Attributes attributes, const Origin& origin, const Context& context) {
+  const std::vector<ir::RankAxis>& axes = context.graph().rank_axes;
+  attributes.Set(ir::attribute::kGroup, ir::GroupText(axes, group));
+  attributes.Set(ir::attribute::kSize, ir::GroupSize(axes, group));
+  return context.ops.AddOpOfRanks(*ir::ParseOpKind(SignatureOf(primitive).callee), {{x.expression, tensor}},
                                   std::move(attributes), origin);
 }
 
-Value Reduce(const PrimitiveArguments& given, OpId x, RankAxisSet group, const Origin& origin, const Context& context) {
+Value Reduce(const PrimitiveArguments& given, ir::OpId x, ir::RankAxisSet group, const Origin& origin,
+             const Context& context) {
   const std::optional<std::string> reduction = ReductionArgument(given.at(kReduction), context);
   if (!reduction) return Value{Poison()};
   const bool is_mean = *reduction == "mean";
   const Value result =
       AddCollective(Primitive::kAllReduce, given.at("x"), x, group,
-                    {{attribute::kReduction, is_mean ? std::string("sum") : *reduction}}, origin, context);
+                    {{ir::attribute::kReduction, is_mean ? std::string("sum") : *reduction}}, origin, context);
   if (!is_mean || result.is_poison()) return result;
-  const double members = static_cast<double>(GroupSize(context.graph().rank_axes, group));
-  return context.ops.AddOp(OpKind::kScale, {{given.at("x").expression, result.as_tensor()}},
-                           {{attribute::kFactor, 1.0 / members}}, origin);
+  const double members = static_cast<double>(ir::GroupSize(context.graph().rank_axes, group));
+  return context.ops.AddOp(ir::OpKind::kScale, {{given.at("x").expression, result.as_tensor()}},
+                           {{ir::attribute::kFactor, 1.0 / members}}, origin);
 }
 
 }  // namespace
@@ -46,21 +47,21 @@ Value CallCollective(Primitive primitive, const CallSite& site, const Context& c
   bool ok = true;
   const auto axis = [&](const std::string& name) -> int64_t {
     const auto number = IntArgument(given->at(name), name, 0, Code::kE0702, site, context);
-    const syntax::Expression* expression = given->at(name).expression;
+    const dsl::syntax::Expression* expression = given->at(name).expression;
     const auto place =
         number ? AxisArgument(expression ? *expression : *call.callee, Value{*number}, rank, context) : std::nullopt;
     ok &= place.has_value();
     return static_cast<int64_t>(place.value_or(0));
   };
-  Attributes attributes;
+  ir::Attributes attributes;
   if (primitive == Primitive::kAllGather || primitive == Primitive::kReduceScatter) {
-    attributes.Set(attribute::kAxis, axis("axis"));
+    attributes.Set(ir::attribute::kAxis, axis("axis"));
   } else if (primitive == Primitive::kAllToAll) {
-    attributes.Set(attribute::kSplitAxis, axis("split"));
-    attributes.Set(attribute::kConcatAxis, axis("concat"));
+    attributes.Set(ir::attribute::kSplitAxis, axis("split"));
+    attributes.Set(ir::attribute::kConcatAxis, axis("concat"));
   } else if (primitive == Primitive::kBroadcast) {
     const auto root = IntArgument(given->at("root"), "root", 0, Code::kE0703, site, context);
-    const int64_t members = GroupSize(context.graph().rank_axes, *group);
+    const int64_t members = ir::GroupSize(context.graph().rank_axes, *group);
     if (root && (*root < 0 || *root >= members)) {
       context.reporter.Report(
           Error(Code::kE0709, absl::StrCat("member ", *root, " of a group of ", Plural(members, "rank")))
@@ -68,7 +69,7 @@ Value CallCollective(Primitive primitive, const CallSite& site, const Context& c
       ok = false;
     }
     ok &= root.has_value();
-    attributes.Set(attribute::kRoot, root.value_or(0));
+    attributes.Set(ir::attribute::kRoot, root.value_or(0));
   }
   if (!ok) return Value{Poison()};
   const Value result =
@@ -82,11 +83,11 @@ Value CallCollective(Primitive primitive, const CallSite& site, const Context& c
 Value CallGroup(const CallSite& site, const Context& context) {
   const auto& [call, span, frame] = site;
   if (!MatchArguments(SignatureOf(Primitive::kGroup), call.arguments, span, context.reporter)) return Value{Poison()};
-  const std::vector<RankAxis>& axes = context.graph().rank_axes;
+  const std::vector<ir::RankAxis>& axes = context.graph().rank_axes;
   std::vector<std::string> names;
-  for (const RankAxis& axis : axes) names.push_back(axis.name);
+  for (const ir::RankAxis& axis : axes) names.push_back(axis.name);
   GroupValue group;
-  for (const syntax::Argument& argument : call.arguments) {
+  for (const dsl::syntax::Argument& argument : call.arguments) {
     const Value value = context.Evaluate(*argument.value, frame);
     if (value.is_poison()) return value;
     const auto* name = std::get_if<std::string>(&value.kind);
@@ -96,9 +97,9 @@ Value CallGroup(const CallSite& site, const Context& context) {
                                   .Note(absl::StrCat("axes are ", QuotedList(names, "and"))));
       return Value{Poison()};
     }
-    const RankAxisSet before = group.axes;
+    const ir::RankAxisSet before = group.axes;
     for (size_t i = 0; i < axes.size(); ++i) {
-      if (axes[i].name == *name) group.axes = group.axes | RankAxisSet{uint64_t{1} << i};
+      if (axes[i].name == *name) group.axes = group.axes | ir::RankAxisSet{uint64_t{1} << i};
     }
     if (group.axes == before) {
       Diagnostic error = Error(Code::kE0310, absl::StrCat("unknown mesh axis `", *name, "`"))
@@ -118,10 +119,11 @@ Value CallSizeOrIndex(Primitive primitive, const CallSite& site, const Context& 
   const auto given = ReadArguments(primitive, site, context);
   const auto group = given ? GroupArgument(given->at("group"), site, context) : std::nullopt;
   if (!group) return Value{Poison()};
-  const std::vector<RankAxis>& axes = context.graph().rank_axes;
-  if (primitive == Primitive::kSize) return Value{GroupSize(axes, *group)};
+  const std::vector<ir::RankAxis>& axes = context.graph().rank_axes;
+  if (primitive == Primitive::kSize) return Value{ir::GroupSize(axes, *group)};
   std::vector<Value> ranks;
-  for (int64_t rank = 0; rank < RankCount(axes); ++rank) ranks.emplace_back().kind = GroupIndex(axes, *group, rank);
+  for (int64_t rank = 0; rank < ir::RankCount(axes); ++rank)
+    ranks.emplace_back().kind = ir::GroupIndex(axes, *group, rank);
   return PerRank(std::move(ranks)).value_or(Value{Poison()});
 }
 

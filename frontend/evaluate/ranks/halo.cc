@@ -53,14 +53,14 @@ int64_t ColumnsOf(const HaloLengths& lengths, size_t direction, int64_t all) {
 }
 
 // The part of images that direction `direction` gets: the first or last rows and columns.
-Attributes BorderOf(const Shape& shape, const HaloLengths& lengths, size_t direction) {
+ir::Attributes BorderOf(const ir::Shape& shape, const HaloLengths& lengths, size_t direction) {
   std::vector<int64_t> begin(shape.size(), 0);
   std::vector<int64_t> end = shape;
   if (kDown[direction] < 0) end[kRows] = lengths.top;
   if (kDown[direction] > 0) begin[kRows] = shape[kRows] - lengths.bottom;
   if (kRight[direction] < 0) end[kColumns] = lengths.left;
   if (kRight[direction] > 0) begin[kColumns] = shape[kColumns] - lengths.right;
-  return {{attribute::kBegin, begin}, {attribute::kEnd, end}};
+  return {{ir::attribute::kBegin, begin}, {ir::attribute::kEnd, end}};
 }
 
 std::optional<HaloLengths> ToLengths(const Value& value) {
@@ -93,7 +93,7 @@ std::optional<HaloLengths> LengthsArgument(const PrimitiveArgument& given, const
 }
 
 // Nothing after a mistake.
-std::optional<Halo> ReadHalo(const PrimitiveArguments& given, const Shape& shape, Frame& frame,
+std::optional<Halo> ReadHalo(const PrimitiveArguments& given, const ir::Shape& shape, Frame& frame,
                              const Context& context) {
   const PrimitiveArgument& lengths = given.at("lengths");
   const auto out = LengthsArgument(lengths, "lengths", frame, context);
@@ -122,25 +122,26 @@ std::optional<Halo> ReadHalo(const PrimitiveArguments& given, const Shape& shape
 }
 
 // What comes from each direction; nothing where it has no elements. Nothing after a mistake.
-std::optional<std::vector<std::optional<OpId>>> SendBorders(const Operand& image, const Halo& halo,
-                                                            const Origin& origin, const Context& context) {
-  const Shape shape = context.ops.type(image.op).shape;
+std::optional<std::vector<std::optional<ir::OpId>>> SendBorders(const Operand& image, const Halo& halo,
+                                                                const Origin& origin, const Context& context) {
+  const ir::Shape shape = context.ops.type(image.op).shape;
   std::vector<Operand> sent;
   std::vector<Message> sends, receives;
   std::vector<size_t> origins;  // The directions of `receives`.
   for (size_t direction = 0; direction < kDirections; ++direction) {
-    if (ElementCount(halo.sends[direction].shape) > 0) {
-      const Value border = context.ops.AddOp(OpKind::kSlice, {image}, BorderOf(shape, halo.lengths, direction), origin);
+    if (ir::ElementCount(halo.sends[direction].shape) > 0) {
+      const Value border =
+          context.ops.AddOp(ir::OpKind::kSlice, {image}, BorderOf(shape, halo.lengths, direction), origin);
       sent.push_back({image.expression, border.as_tensor()});
       sends.push_back(halo.sends[direction]);
     }
     const size_t origin = (direction + kDirections / 2) % kDirections;
-    if (ElementCount(halo.receives[origin].shape) > 0) {
+    if (ir::ElementCount(halo.receives[origin].shape) > 0) {
       receives.push_back(halo.receives[origin]);
       origins.push_back(origin);
     }
   }
-  std::vector<std::optional<OpId>> result(kDirections);
+  std::vector<std::optional<ir::OpId>> result(kDirections);
   if (sends.empty() && receives.empty()) return result;
   if (sends.empty() || receives.empty()) {
     context.reporter.Report(
@@ -163,7 +164,7 @@ Value ExchangeHalo(const CallSite& site, const Context& context) {
   const auto x = given ? TensorArgument(given->at("x"), "x", Primitive::kNeighborExchangeV2, context) : std::nullopt;
   if (!x) return Value{Poison()};
   const Operand image{given->at("x").expression, *x};
-  const Shape shape = context.ops.type(*x).shape;
+  const ir::Shape shape = context.ops.type(*x).shape;
   if (shape.size() != 4) {
     context.reporter.Report(Error(Code::kE0408, "`neighbor_exchange_v2` of a tensor that is no images")
                                 .At(image.expression->span, context.ops.Describe(image))
@@ -181,7 +182,7 @@ Value ExchangeHalo(const CallSite& site, const Context& context) {
   const auto join = [&](const std::vector<Operand>& parts, size_t axis) {
     if (parts.size() == 1) return parts[0];
     const Value joined =
-        context.ops.AddOp(OpKind::kConcat, parts, {{attribute::kAxis, static_cast<int64_t>(axis)}}, origin);
+        context.ops.AddOp(ir::OpKind::kConcat, parts, {{ir::attribute::kAxis, static_cast<int64_t>(axis)}}, origin);
     return Operand{image.expression, joined.as_tensor()};
   };
   constexpr size_t kMiddle = kDirections;
@@ -197,7 +198,7 @@ Value ExchangeHalo(const CallSite& site, const Context& context) {
     }
     if (!parts.empty()) rows.push_back(join(parts, kColumns));
   }
-  const OpId result = join(rows, kRows).op;
+  const ir::OpId result = join(rows, kRows).op;
   context.ops.EndOperation(span, "neighbor_exchange_v2", first);
   return Value{TensorValue{result}};
 }

@@ -4,14 +4,14 @@
 
 namespace cleave::frontend {
 
-std::optional<Value> RankName(const std::string& name, Span span, const ManualModel& model, const Graph& graph,
+std::optional<Value> RankName(const std::string& name, Span span, const ManualModel& model, const ir::Graph& graph,
                               Reporter& reporter) {
   if (name != "world" && name != "rank") return std::nullopt;
   if (!graph.is_manual()) {
     ReportNotManual(absl::StrCat("`", name, "`"), span, "has a value only in a `#[manual]` model", model, reporter);
     return Value{Poison()};
   }
-  const int64_t world = RankCount(graph.rank_axes);
+  const int64_t world = ir::RankCount(graph.rank_axes);
   if (name == "world") return Value{world};
   std::vector<Value> ranks;
   for (int64_t rank = 0; rank < world; ++rank) ranks.emplace_back().kind = rank;
@@ -31,10 +31,10 @@ void ReportNotManual(const std::string& what, Span span, std::string label, cons
   reporter.Report(std::move(error));
 }
 
-bool TakeLocal(std::vector<syntax::Attribute>& attributes, const ManualModel& model, Reporter& reporter) {
+bool TakeLocal(std::vector<dsl::syntax::Attribute>& attributes, const ManualModel& model, Reporter& reporter) {
   bool local = false;
   for (auto place = attributes.begin(); place != attributes.end();) {
-    const syntax::Attribute attribute = *place;
+    const dsl::syntax::Attribute attribute = *place;
     if (attribute.name.text != "local") {
       ++place;
       continue;

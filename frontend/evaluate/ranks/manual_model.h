@@ -21,7 +21,7 @@ struct ManualModel {
 };
 
 // The value of `world` or `rank`; nothing for another name. Poison after a mistake.
-std::optional<Value> RankName(const std::string& name, Span span, const ManualModel& model, const Graph& graph,
+std::optional<Value> RankName(const std::string& name, Span span, const ManualModel& model, const ir::Graph& graph,
                               Reporter& reporter);
 
 // `what` stands at `span`, where there are no ranks.
@@ -29,7 +29,7 @@ void ReportNotManual(const std::string& what, Span span, std::string label, cons
                      Reporter& reporter);
 
 // Whether `#[local]` is among the attributes of a `param`: each rank has its own. Takes it out.
-bool TakeLocal(std::vector<syntax::Attribute>& attributes, const ManualModel& model, Reporter& reporter);
+bool TakeLocal(std::vector<dsl::syntax::Attribute>& attributes, const ManualModel& model, Reporter& reporter);
 
 }  // namespace cleave::frontend
 

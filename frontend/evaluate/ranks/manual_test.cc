@@ -8,7 +8,7 @@
 #include "ir/graph/graph.h"
 #include "ir/graph/ops/ops.h"
 
-namespace cleave {
+namespace cleave::frontend {
 namespace {
 
 constexpr char kParallel[] = "\nparallel { devices = 4; }\n";
@@ -24,11 +24,11 @@ Analyzed AnalyzeManual(const std::string& body, const std::string& rest = kParal
 // The ops that communicate or depend on the rank, one "name = kind(inputs) attributes" per line; else the messages.
 std::string RankOps(const Analyzed& analyzed) {
   if (!analyzed.module) return analyzed.messages;
-  const Graph& graph = analyzed.module->graph;
-  EXPECT_EQ(VerifyGraph(graph), std::vector<std::string>());
+  const ir::Graph& graph = analyzed.module->graph;
+  EXPECT_EQ(ir::VerifyGraph(graph), std::vector<std::string>());
   std::string text;
-  for (const Op& op : graph.ops) {
-    if (DefinitionOf(op).rank_use == RankUse::kNone) continue;
+  for (const ir::Op& op : graph.ops) {
+    if (ir::DefinitionOf(op).rank_use == ir::RankUse::kNone) continue;
     absl::StrAppend(&text, op.name, ": ", op.type.ToString());
     for (const auto& [name, value] : op.attributes.values) {
       absl::StrAppend(&text, " ", name, "=");
@@ -53,10 +53,10 @@ struct ManualBody {
 
 TEST(ManualTest, RanksAreThoseOfTheMesh) {
   const std::string body = "let y = x * world; print(y);";
-  EXPECT_EQ(AnalyzeManual(body).module->graph.rank_axes, (std::vector<RankAxis>{{"world", 4}}));
-  EXPECT_EQ(AnalyzeManual(body, "").module->graph.rank_axes, (std::vector<RankAxis>{{"world", 1}}));
+  EXPECT_EQ(AnalyzeManual(body).module->graph.rank_axes, (std::vector<ir::RankAxis>{{"world", 4}}));
+  EXPECT_EQ(AnalyzeManual(body, "").module->graph.rank_axes, (std::vector<ir::RankAxis>{{"world", 1}}));
   EXPECT_EQ(AnalyzeManual(body, "parallel { mesh = (dp = 2, tp = 3); }").module->graph.rank_axes,
-            (std::vector<RankAxis>{{"dp", 2}, {"tp", 3}}));
+            (std::vector<ir::RankAxis>{{"dp", 2}, {"tp", 3}}));
   EXPECT_FALSE(AnalyzeBody("").module->graph.is_manual());
 }
 
@@ -106,9 +106,9 @@ TEST(ManualTest, Collectives) {
 TEST(ManualTest, AMeanIsASumAndAScale) {
   const Analyzed analyzed = AnalyzeManual("let y = x * rank; loss all_reduce(reduce_mean(y), mean);");
   ASSERT_TRUE(analyzed.module.has_value()) << analyzed.messages;
-  const Graph& graph = analyzed.module->graph;
-  EXPECT_EQ(graph.op(*graph.loss).kind, OpKind::kScale);
-  EXPECT_EQ(graph.op(*graph.loss).attributes.Get(attribute::kFactor), 0.25);
+  const ir::Graph& graph = analyzed.module->graph;
+  EXPECT_EQ(graph.op(*graph.loss).kind, ir::OpKind::kScale);
+  EXPECT_EQ(graph.op(*graph.loss).attributes.Get(ir::attribute::kFactor), 0.25);
 }
 
 TEST(ManualTest, Messages) {
@@ -147,7 +147,7 @@ TEST(ManualTest, HaloOfAGrid) {
             "y.neighbor_exchange_v2: f32[36] primitive=neighbor_exchange_v2 receive_ranks=(1 -1 -1 0) "
             "receive_sizes=(12 24) send_ranks=(-1 1 0 -1) send_sizes=(12 24)\n");
   ASSERT_TRUE(analyzed.module.has_value());
-  const Graph& graph = analyzed.module->graph;
+  const ir::Graph& graph = analyzed.module->graph;
   // What comes from above is what the neighbour there sends down.
   EXPECT_EQ(graph.op(*graph.Find("y.concat_1")).type.ToString(), "f32[2, 1, 7, 6]");
 }
@@ -156,7 +156,7 @@ TEST(ManualTest, LocalParameters) {
   const std::string body = "#[local] param w: f32[6] = zeros(); loss all_reduce(reduce_mean(x * w), mean);";
   const Analyzed analyzed = AnalyzeManual(body);
   ASSERT_TRUE(analyzed.module.has_value()) << analyzed.messages;
-  EXPECT_TRUE(analyzed.module->graph.op(*analyzed.module->graph.Find("w")).attributes.Get(attribute::kLocal));
+  EXPECT_TRUE(analyzed.module->graph.op(*analyzed.module->graph.Find("w")).attributes.Get(ir::attribute::kLocal));
   EXPECT_NE(AnalyzeBody(body).messages.find("error[E0707]: `#[local]` outside a manual model"), std::string::npos);
 }
 
@@ -166,7 +166,7 @@ TEST(ManualTest, MetricsLeaveOutPadding) {
       "loss all_reduce(cross_entropy(y, own), sum) / world; metric all_reduce(accuracy(y, own), sum) / world;");
   ASSERT_TRUE(analyzed.module.has_value()) << analyzed.messages;
   EXPECT_EQ(analyzed.messages, "");
-  const Graph& graph = analyzed.module->graph;
+  const ir::Graph& graph = analyzed.module->graph;
   EXPECT_EQ(graph.metrics[0].name, "accuracy");
   EXPECT_EQ(graph.op(*graph.Find("metric.accuracy")).inputs.size(), 3u);
 }
@@ -235,4 +235,4 @@ TEST(ManualTest, WordsOfManualModelsInOthers) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::frontend

@@ -26,9 +26,9 @@ Value Messages::Receive(const CallSite& site, const Context& context) {
   if (!given) return Value{Poison()};
   const PrimitiveArgument& like = given->at("like");
   const PrimitiveArgument& wish = given->at("dtype");
-  TensorType type{DType::kF32, {}};
+  ir::TensorType type{ir::DType::kF32, {}};
   if (like.value.is_tensor()) type = context.ops.type(like.value.as_tensor());
-  if (const auto* dtype = std::get_if<DType>(&wish.value.kind)) {
+  if (const auto* dtype = std::get_if<ir::DType>(&wish.value.kind)) {
     type.dtype = *dtype;
   } else if (wish.expression != nullptr) {
     context.reporter.Report(
@@ -51,10 +51,10 @@ Value Messages::Receive(const CallSite& site, const Context& context) {
   Value result{Poison()};
   if (!delivery.send) {
     result = Value{TensorValue{context.ops.AddValid(
-        OpKind::kConstant, {},
-        {{attribute::kDType, type.dtype}, {attribute::kShape, type.shape}, {attribute::kValue, 0.0}},
+        ir::OpKind::kConstant, {},
+        {{ir::attribute::kDType, type.dtype}, {ir::attribute::kShape, type.shape}, {ir::attribute::kValue, 0.0}},
         JoinPath(frame.naming.path, "recv"), span)}};
-  } else if (const TensorType& sent = context.ops.type(delivery.send->value); sent != type) {
+  } else if (const ir::TensorType& sent = context.ops.type(delivery.send->value); sent != type) {
     context.reporter.Report(Error(Code::kE0704, absl::StrCat("`recv` of ", type.ToString(), " gets ", sent.ToString()))
                                 .At(like.expression->span, absl::StrCat("expects ", type.ToString()))
                                 .At(delivery.send->span, absl::StrCat("sends ", sent.ToString())));

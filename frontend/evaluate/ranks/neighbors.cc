@@ -18,7 +18,7 @@ std::optional<std::vector<Message>> MessagesArgument(const PrimitiveArgument& gi
   }
   std::vector<Message> messages;
   for (size_t i = 0; i < values.size(); ++i) {
-    const syntax::Expression& element = ElementOf(*given.expression, i);
+    const dsl::syntax::Expression& element = ElementOf(*given.expression, i);
     const auto ranks = RanksArgument(element, values[i], name, context);
     if (!ranks) return std::nullopt;
     messages.push_back({&element, {}, *ranks});
@@ -26,23 +26,23 @@ std::optional<std::vector<Message>> MessagesArgument(const PrimitiveArgument& gi
   return messages;
 }
 
-std::optional<std::vector<OpId>> Exchange(Primitive primitive, const std::vector<Operand>& sent,
-                                          const std::vector<Message>& sends, const std::vector<Message>& receives,
-                                          const Origin& origin, const Context& context) {
+std::optional<std::vector<ir::OpId>> Exchange(Primitive primitive, const std::vector<Operand>& sent,
+                                              const std::vector<Message>& sends, const std::vector<Message>& receives,
+                                              const Origin& origin, const Context& context) {
   const auto side = [](const std::vector<Message>& messages) {
-    ExchangeSide result;
-    for (const Message& message : messages) result.sizes.push_back(ElementCount(message.shape));
+    ir::ExchangeSide result;
+    for (const Message& message : messages) result.sizes.push_back(ir::ElementCount(message.shape));
     for (size_t rank = 0; rank < messages.front().ranks.size(); ++rank) {
       for (const Message& message : messages) result.partners.push_back(message.ranks[rank]);
     }
     return result;
   };
-  const ExchangeSide out = side(sends);
-  const ExchangeSide in = side(receives);
-  if (const auto mismatch = FindMismatch(out, in)) {
+  const ir::ExchangeSide out = side(sends);
+  const ir::ExchangeSide in = side(receives);
+  if (const auto mismatch = ir::FindMismatch(out, in)) {
     const Message& sender = sends[mismatch->sent.value_or(0)];
     const Message& receiver = receives[mismatch->received.value_or(0)];
-    Diagnostic error = Error(Code::kE0704, MismatchText(*mismatch, out, in));
+    Diagnostic error = Error(Code::kE0704, ir::MismatchText(*mismatch, out, in));
     if (mismatch->sent) error.labels.push_back({sender.expression->span, "sent here"});
     error.labels.push_back({receiver.expression->span, mismatch->received ? "received here" : "nothing for it here"});
     if (!mismatch->sent) error.labels.push_back({sender.expression->span, "nothing for it here"});
@@ -53,39 +53,40 @@ std::optional<std::vector<OpId>> Exchange(Primitive primitive, const std::vector
 
   std::vector<Operand> vectors;
   for (size_t i = 0; i < sent.size(); ++i) {
-    const Value vector = context.ops.AddOp(OpKind::kReshape, {sent[i]},
-                                           {{attribute::kShape, std::vector<int64_t>{out.sizes[i]}}}, origin);
+    const Value vector = context.ops.AddOp(ir::OpKind::kReshape, {sent[i]},
+                                           {{ir::attribute::kShape, std::vector<int64_t>{out.sizes[i]}}}, origin);
     if (vector.is_poison()) return std::nullopt;
     vectors.push_back({sent[i].expression, vector.as_tensor()});
   }
   if (vectors.size() > 1) {
-    const Value joined = context.ops.AddOp(OpKind::kConcat, vectors, {{attribute::kAxis, 0}}, origin);
+    const Value joined = context.ops.AddOp(ir::OpKind::kConcat, vectors, {{ir::attribute::kAxis, 0}}, origin);
     if (joined.is_poison()) return std::nullopt;
     vectors = {{vectors[0].expression, joined.as_tensor()}};
   }
   const std::string word = primitive == Primitive::kReceive ? "send_recv" : SignatureOf(primitive).callee;
-  const Value exchanged = context.ops.AddOpOfRanks(OpKind::kNeighborExchange, vectors,
-                                                   {{attribute::kPrimitive, word},
-                                                    {attribute::kSendSizes, out.sizes},
-                                                    {attribute::kReceiveSizes, in.sizes},
-                                                    {attribute::kSendRanks, out.partners},
-                                                    {attribute::kReceiveRanks, in.partners}},
+  const Value exchanged = context.ops.AddOpOfRanks(ir::OpKind::kNeighborExchange, vectors,
+                                                   {{ir::attribute::kPrimitive, word},
+                                                    {ir::attribute::kSendSizes, out.sizes},
+                                                    {ir::attribute::kReceiveSizes, in.sizes},
+                                                    {ir::attribute::kSendRanks, out.partners},
+                                                    {ir::attribute::kReceiveRanks, in.partners}},
                                                    origin, word);
   if (exchanged.is_poison()) return std::nullopt;
 
-  std::vector<OpId> received;
+  std::vector<ir::OpId> received;
   int64_t begin = 0;
   for (size_t i = 0; i < receives.size(); ++i) {
     Value part = exchanged;
     const int64_t end = begin + in.sizes[i];
     if (receives.size() > 1) {
       part = context.ops.AddOp(
-          OpKind::kSlice, {{receives[i].expression, exchanged.as_tensor()}},
-          {{attribute::kBegin, std::vector<int64_t>{begin}}, {attribute::kEnd, std::vector<int64_t>{end}}}, origin);
+          ir::OpKind::kSlice, {{receives[i].expression, exchanged.as_tensor()}},
+          {{ir::attribute::kBegin, std::vector<int64_t>{begin}}, {ir::attribute::kEnd, std::vector<int64_t>{end}}},
+          origin);
     }
     begin = end;
-    part = context.ops.AddOp(OpKind::kReshape, {{receives[i].expression, part.as_tensor()}},
-                             {{attribute::kShape, receives[i].shape}}, origin);
+    part = context.ops.AddOp(ir::OpKind::kReshape, {{receives[i].expression, part.as_tensor()}},
+                             {{ir::attribute::kShape, receives[i].shape}}, origin);
     received.push_back(part.as_tensor());
   }
   return received;
@@ -140,7 +141,7 @@ Value ExchangeWithNeighbors(const CallSite& site, const Context& context) {
   const auto received = Exchange(kExchange, sent, *sends, *receives, site.frame.At(site.span), context);
   if (!received) return Value{Poison()};
   TupleValue result;
-  for (const OpId part : *received) result.elements.emplace_back().kind = TensorValue{part};
+  for (const ir::OpId part : *received) result.elements.emplace_back().kind = TensorValue{part};
   return Value{std::move(result)};
 }
 

@@ -18,8 +18,8 @@ namespace cleave::frontend {
 // What all ranks send, or receive, in one place of an exchange: the expression for it, its shape, and for each rank the
 // rank to which it goes, or from which it comes; -1 for nobody.
 struct Message {
-  const syntax::Expression* expression = nullptr;
-  Shape shape;
+  const dsl::syntax::Expression* expression = nullptr;
+  ir::Shape shape;
   std::vector<int64_t> ranks;
 };
 
@@ -29,9 +29,9 @@ std::optional<std::vector<Message>> MessagesArgument(const PrimitiveArgument& gi
                                                      size_t count, const Context& context);
 
 // What `sends`, with the tensors `sent`, and `receives` say; the received tensors. Nothing after a mistake.
-std::optional<std::vector<OpId>> Exchange(Primitive primitive, const std::vector<Operand>& sent,
-                                          const std::vector<Message>& sends, const std::vector<Message>& receives,
-                                          const Origin& origin, const Context& context);
+std::optional<std::vector<ir::OpId>> Exchange(Primitive primitive, const std::vector<Operand>& sent,
+                                              const std::vector<Message>& sends, const std::vector<Message>& receives,
+                                              const Origin& origin, const Context& context);
 
 // `neighbor_exchange((a, b), send = (r1, r2), receive = (r1, r2), shapes = ((4, 2), (4, 2)))`: a tuple of what comes.
 Value ExchangeWithNeighbors(const CallSite& site, const Context& context);

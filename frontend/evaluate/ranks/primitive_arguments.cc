@@ -30,8 +30,8 @@ std::optional<PrimitiveArguments> ReadArguments(Primitive primitive, const CallS
   return arguments;
 }
 
-std::optional<OpId> TensorArgument(const PrimitiveArgument& given, const std::string& name, Primitive primitive,
-                                   const Context& context) {
+std::optional<ir::OpId> TensorArgument(const PrimitiveArgument& given, const std::string& name, Primitive primitive,
+                                       const Context& context) {
   if (given.value.is_tensor()) return given.value.as_tensor();
   const Signature signature = SignatureOf(primitive);
   context.reporter.Report(
@@ -58,8 +58,9 @@ std::optional<int64_t> IntArgument(const PrimitiveArgument& given, const std::st
   return std::nullopt;
 }
 
-std::optional<RankAxisSet> GroupArgument(const PrimitiveArgument& given, const CallSite& site, const Context& context) {
-  if (given.expression == nullptr) return AllAxes(context.graph().rank_axes);
+std::optional<ir::RankAxisSet> GroupArgument(const PrimitiveArgument& given, const CallSite& site,
+                                             const Context& context) {
+  if (given.expression == nullptr) return ir::AllAxes(context.graph().rank_axes);
   if (const auto* group = std::get_if<GroupValue>(&given.value.kind)) return group->axes;
   if (given.value.is_per_rank() && std::holds_alternative<GroupValue>(OnRank(given.value, 0).kind)) {
     context.reporter.Report(
@@ -78,7 +79,7 @@ std::optional<RankAxisSet> GroupArgument(const PrimitiveArgument& given, const C
 std::optional<std::string> ReductionArgument(const PrimitiveArgument& given, const Context& context) {
   if (given.expression == nullptr) return "sum";
   static const auto& kWords = *new std::vector<std::string>{"sum", "max", "min", "prod", "mean"};
-  const auto* name = std::get_if<syntax::Name>(&given.expression->kind);
+  const auto* name = std::get_if<dsl::syntax::Name>(&given.expression->kind);
   for (const std::string& word : kWords) {
     if (name != nullptr && name->text == word) return word;
   }
@@ -91,7 +92,7 @@ std::optional<std::string> ReductionArgument(const PrimitiveArgument& given, con
   return std::nullopt;
 }
 
-std::optional<std::vector<int64_t>> RanksArgument(const syntax::Expression& expression, const Value& value,
+std::optional<std::vector<int64_t>> RanksArgument(const dsl::syntax::Expression& expression, const Value& value,
                                                   const std::string& name, const Context& context) {
   if (!OnRank(value, 0).is_int()) {
     context.reporter.Report(Error(Code::kE0204, absl::StrCat("`", name, "` names a rank"))
@@ -99,7 +100,7 @@ std::optional<std::vector<int64_t>> RanksArgument(const syntax::Expression& expr
                                 .Note("an int, which may differ between ranks; -1 is nobody"));
     return std::nullopt;
   }
-  const int64_t world = RankCount(context.graph().rank_axes);
+  const int64_t world = ir::RankCount(context.graph().rank_axes);
   std::vector<int64_t> ranks;
   for (int64_t rank = 0; rank < world; ++rank) {
     const int64_t other = OnRank(value, rank).as_int();
@@ -119,8 +120,8 @@ std::optional<std::vector<int64_t>> RanksArgument(const syntax::Expression& expr
   return ranks;
 }
 
-std::optional<Shape> ShapeArgument(const syntax::Expression& expression, const Value& value, Frame& frame,
-                                   const Context& context) {
+std::optional<ir::Shape> ShapeArgument(const dsl::syntax::Expression& expression, const Value& value, Frame& frame,
+                                       const Context& context) {
   if (value.is_tensor()) return context.ops.type(value.as_tensor()).shape;
   if (DiffersBetweenRanks(value)) {
     context.reporter.Report(ShapeDiffersBetweenRanks("a shape that differs between ranks", expression, value,
@@ -133,18 +134,18 @@ std::optional<Shape> ShapeArgument(const syntax::Expression& expression, const V
                                 .At(expression.span, absl::StrCat("this is ", DescribeType(value, context.graph()))));
     return std::nullopt;
   }
-  const Shape& shape = *sizes;
+  const ir::Shape& shape = *sizes;
   if (std::any_of(shape.begin(), shape.end(), [](int64_t size) { return size < 1; })) {
     context.reporter.Report(Error(Code::kE0207, "a dimension must be positive")
-                                .At(expression.span, absl::StrCat("the shape is ", ShapeText(shape))));
+                                .At(expression.span, absl::StrCat("the shape is ", ir::ShapeText(shape))));
     return std::nullopt;
   }
-  if (!CheckElementCount({DType::kF32, shape}, expression.span, context.reporter)) return std::nullopt;
+  if (!CheckElementCount({ir::DType::kF32, shape}, expression.span, context.reporter)) return std::nullopt;
   return shape;
 }
 
-const syntax::Expression& ElementOf(const syntax::Expression& expression, size_t i) {
-  const auto* tuple = std::get_if<syntax::Tuple>(&expression.kind);
+const dsl::syntax::Expression& ElementOf(const dsl::syntax::Expression& expression, size_t i) {
+  const auto* tuple = std::get_if<dsl::syntax::Tuple>(&expression.kind);
   return tuple != nullptr && i < tuple->elements.size() ? *tuple->elements[i].value : expression;
 }
 

@@ -19,7 +19,7 @@ namespace cleave::frontend {
 
 // An argument that is not given is Poison with no expression.
 struct PrimitiveArgument {
-  const syntax::Expression* expression = nullptr;
+  const dsl::syntax::Expression* expression = nullptr;
   Value value{Poison()};
 };
 
@@ -31,29 +31,30 @@ inline constexpr char kReduction[] = "reduction";
 // Nothing after a mistake.
 std::optional<PrimitiveArguments> ReadArguments(Primitive primitive, const CallSite& site, const Context& context);
 
-std::optional<OpId> TensorArgument(const PrimitiveArgument& given, const std::string& name, Primitive primitive,
-                                   const Context& context);
+std::optional<ir::OpId> TensorArgument(const PrimitiveArgument& given, const std::string& name, Primitive primitive,
+                                       const Context& context);
 
 // `otherwise` where it is not given. `differs`: the mistake of a number that is not the same on all ranks.
 std::optional<int64_t> IntArgument(const PrimitiveArgument& given, const std::string& name, int64_t otherwise,
                                    Code differs, const CallSite& site, const Context& context);
 
 // All ranks where none is given.
-std::optional<RankAxisSet> GroupArgument(const PrimitiveArgument& given, const CallSite& site, const Context& context);
+std::optional<ir::RankAxisSet> GroupArgument(const PrimitiveArgument& given, const CallSite& site,
+                                             const Context& context);
 
 // "sum" where none is given.
 std::optional<std::string> ReductionArgument(const PrimitiveArgument& given, const Context& context);
 
 // For each rank a rank, or -1.
-std::optional<std::vector<int64_t>> RanksArgument(const syntax::Expression& expression, const Value& value,
+std::optional<std::vector<int64_t>> RanksArgument(const dsl::syntax::Expression& expression, const Value& value,
                                                   const std::string& name, const Context& context);
 
 // The shape of a message: a tuple of positive ints, one int, or that of a tensor.
-std::optional<Shape> ShapeArgument(const syntax::Expression& expression, const Value& value, Frame& frame,
-                                   const Context& context);
+std::optional<ir::Shape> ShapeArgument(const dsl::syntax::Expression& expression, const Value& value, Frame& frame,
+                                       const Context& context);
 
 // The elements of a tuple as they are written, or the whole expression for each.
-const syntax::Expression& ElementOf(const syntax::Expression& expression, size_t i);
+const dsl::syntax::Expression& ElementOf(const dsl::syntax::Expression& expression, size_t i);
 
 }  // namespace cleave::frontend
 

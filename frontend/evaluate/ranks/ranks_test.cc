@@ -18,15 +18,15 @@ Value Ranks(const std::vector<int64_t>& numbers) {
 // `call` on four ranks. `expected`: the ops that it makes, one per line, where it makes none its value, or the mistake.
 void CheckPrimitive(const std::string& call, const std::string& expected, bool is_mapped = false) {
   TestBench bench(LetText(call), {{"dp", 2}, {"tp", 2}});
-  bench.DefineTensor("x", {DType::kF32, {8, 6}});
-  bench.DefineTensor("image", {DType::kF32, {2, 1, 4, 6}});
+  bench.DefineTensor("x", {ir::DType::kF32, {8, 6}});
+  bench.DefineTensor("image", {ir::DType::kF32, {2, 1, 4, 6}});
   bench.Define("rank", Ranks({0, 1, 2, 3}));
   bench.Define("next", Ranks({1, 2, 3, 0}));
   bench.Define("before", Ranks({3, 0, 1, 2}));
   bench.Define("up", Ranks({-1, 0, 1, 2}));
   bench.Define("down", Ranks({1, 2, 3, -1}));
-  bench.Define("dp", Value{GroupValue{RankAxisSet{1}}});
-  const std::string name = std::get<syntax::Name>(bench.call().call.callee->kind).text;
+  bench.Define("dp", Value{GroupValue{ir::RankAxisSet{1}}});
+  const std::string name = std::get<dsl::syntax::Name>(bench.call().call.callee->kind).text;
   Messages messages;
   const Value value = CallPrimitive(*FindPrimitive(name), bench.call(), {.name = Span(), .attribute = Span()},
                                     is_mapped, messages, bench.context);
@@ -113,7 +113,7 @@ TEST(MessagesTest, NothingIsReceivedInsideOfAMap) {
 }
 
 TEST(ManualModelTest, WordsThatNeedRanks) {
-  const auto check = [](const std::string& name, const ManualModel& model, const std::vector<RankAxis>& axes,
+  const auto check = [](const std::string& name, const ManualModel& model, const std::vector<ir::RankAxis>& axes,
                         const std::string& expected) {
     TestBench bench(LetText("1"), axes);
     const auto value = RankName(name, Span(), model, bench.ops.graph(), bench.reporter);

@@ -10,7 +10,7 @@
 namespace cleave::frontend {
 namespace {
 
-using syntax::BinaryOperator;
+using dsl::syntax::BinaryOperator;
 
 bool IsComparison(BinaryOperator op) {
   switch (op) {
@@ -85,13 +85,13 @@ double Compute(BinaryOperator op, double left, double right) {
 
 }  // namespace
 
-Value Arithmetic(const syntax::Binary& binary, const Value& left, const Value& right, const Graph& graph,
+Value Arithmetic(const dsl::syntax::Binary& binary, const Value& left, const Value& right, const ir::Graph& graph,
                  Reporter& reporter) {
   const auto fail = [&](std::string why) {
-    reporter.Report(
-        Error(Code::kE0208, std::move(why))
-            .At(binary.operator_span, absl::StrCat("`", ValueText(left, graph), " ", syntax::OperatorText(binary.op),
-                                                   " ", ValueText(right, graph), "` here")));
+    reporter.Report(Error(Code::kE0208, std::move(why))
+                        .At(binary.operator_span,
+                            absl::StrCat("`", ValueText(left, graph), " ", dsl::syntax::OperatorText(binary.op), " ",
+                                         ValueText(right, graph), "` here")));
     return Value{Poison()};
   };
   if (left.is_per_rank() || right.is_per_rank()) {
@@ -115,14 +115,14 @@ Value Arithmetic(const syntax::Binary& binary, const Value& left, const Value& r
       (binary.op == BinaryOperator::kEqual || binary.op == BinaryOperator::kNotEqual)) {
     return Value{Compare(binary.op, left == right, true)};
   }
-  const std::string op(syntax::OperatorText(binary.op));
+  const std::string op(dsl::syntax::OperatorText(binary.op));
   reporter.Report(
       Error(Code::kE0204, absl::StrCat("`", op, "` does not take these values"))
           .At(binary.operator_span, absl::StrCat(DescribeType(left, graph), " ", op, " ", DescribeType(right, graph))));
   return Value{Poison()};
 }
 
-Value NegateNumber(const Value& value, Span span, const Graph& graph, Reporter& reporter) {
+Value NegateNumber(const Value& value, Span span, const ir::Graph& graph, Reporter& reporter) {
   if (value.is_per_rank()) {
     return RankByRank({value}, graph, reporter, [&](const std::vector<Value>& of_rank) {
       return NegateNumber(of_rank[0], span, graph, reporter);
@@ -135,7 +135,7 @@ Value NegateNumber(const Value& value, Span span, const Graph& graph, Reporter& 
   return Value{Poison()};
 }
 
-std::optional<Value> StaticFunction(const std::string& name, const Value& value, Span span, const Graph& graph,
+std::optional<Value> StaticFunction(const std::string& name, const Value& value, Span span, const ir::Graph& graph,
                                     Reporter& reporter) {
   if (value.is_per_rank() && OnRank(value, 0).is_number() && StaticFunction(name, Value{1.0}, span, graph, reporter)) {
     return RankByRank({value}, graph, reporter, [&](const std::vector<Value>& of_rank) {

@@ -18,15 +18,15 @@
 namespace cleave::frontend {
 
 // `left op right`, for all operators of the language. `graph` describes tensors in messages and says which ranks exist.
-Value Arithmetic(const syntax::Binary& binary, const Value& left, const Value& right, const Graph& graph,
+Value Arithmetic(const dsl::syntax::Binary& binary, const Value& left, const Value& right, const ir::Graph& graph,
                  Reporter& reporter);
 
 // `-value` of a static number; `span`: the whole expression.
-Value NegateNumber(const Value& value, Span span, const Graph& graph, Reporter& reporter);
+Value NegateNumber(const Value& value, Span span, const ir::Graph& graph, Reporter& reporter);
 
 // `sqrt(head)`: the elementwise functions that also take a static number are `sqrt`, `exp` and `log`. Nothing where
 // `name` is none of them, or `value` is no number.
-std::optional<Value> StaticFunction(const std::string& name, const Value& value, Span span, const Graph& graph,
+std::optional<Value> StaticFunction(const std::string& name, const Value& value, Span span, const ir::Graph& graph,
                                     Reporter& reporter);
 
 }  // namespace cleave::frontend

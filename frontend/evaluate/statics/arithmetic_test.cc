@@ -11,8 +11,8 @@ namespace {
 void CheckArithmetic(const std::string& expression, const std::string& expected) {
   TestBench bench(LetText(expression), {{"dp", 2}, {"tp", 2}});
   bench.Define("rank", *PerRank({Value{int64_t{0}}, Value{int64_t{1}}, Value{int64_t{2}}, Value{int64_t{3}}}));
-  bench.DefineTensor("x", {DType::kF32, {8, 6}});
-  bench.Define("f32", Value{DType::kF32});
+  bench.DefineTensor("x", {ir::DType::kF32, {8, 6}});
+  bench.Define("f32", Value{ir::DType::kF32});
   EXPECT_EQ(bench.TextOf(bench.context.Evaluate(bench.expression(), bench.frame)), expected) << expression;
 }
 

@@ -21,27 +21,28 @@ namespace cleave::frontend {
 
 // What `compute` makes of the values that each rank of `graph` has; its mistakes get the note "on rank 3". Poison where
 // it gives Poison. REQUIRES: it gives values of one kind that a PerRankValue can hold.
-Value RankByRank(const std::vector<Value>& values, const Graph& graph, Reporter& reporter,
+Value RankByRank(const std::vector<Value>& values, const ir::Graph& graph, Reporter& reporter,
                  const std::function<Value(const std::vector<Value>& of_rank)>& compute);
 
 // `then` on the ranks where `condition` holds, `otherwise` on the others; tuples element by element. Nothing where the
 // values are tensors or of different kinds. REQUIRES: `condition` is a bool on every rank.
 std::optional<Value> ChooseOnRanks(const Value& condition, const Value& then, const Value& otherwise,
-                                   const Graph& graph);
+                                   const ir::Graph& graph);
 
 // The mistake that `expression` has another value on each rank where that cannot be: with its place and, for a name,
 // where it was defined. REQUIRES: DiffersBetweenRanks(value).
-Diagnostic DifferenceBetweenRanks(Code code, std::string message, const syntax::Expression& expression,
-                                  const Value& value, Scope& scope, const Graph& graph);
+Diagnostic DifferenceBetweenRanks(Code code, std::string message, const dsl::syntax::Expression& expression,
+                                  const Value& value, Scope& scope, const ir::Graph& graph);
 
 // The same for shapes and what decides them (E0702): tensors have the same shape on all ranks.
-Diagnostic ShapeDiffersBetweenRanks(std::string message, const syntax::Expression& expression, const Value& value,
-                                    Scope& scope, const Graph& graph);
+Diagnostic ShapeDiffersBetweenRanks(std::string message, const dsl::syntax::Expression& expression, const Value& value,
+                                    Scope& scope, const ir::Graph& graph);
 
 // The same for what would not be one program (E0701): the branches of `choose`, the passes of a loop. `call`: the first
 // call in it for which ranks would wait for each other.
-Diagnostic ProgramDiffersBetweenRanks(std::string message, const syntax::Expression& expression, const Value& value,
-                                      const std::optional<CommunicatingCall>& call, Scope& scope, const Graph& graph);
+Diagnostic ProgramDiffersBetweenRanks(std::string message, const dsl::syntax::Expression& expression,
+                                      const Value& value, const std::optional<CommunicatingCall>& call, Scope& scope,
+                                      const ir::Graph& graph);
 
 }  // namespace cleave::frontend
 

@@ -7,7 +7,7 @@
 namespace cleave::frontend {
 namespace {
 
-const std::vector<RankAxis> kFourRanks = {{"world", 4}};
+const std::vector<ir::RankAxis> kFourRanks = {{"world", 4}};
 
 Value Ints(const std::vector<int64_t>& numbers) {
   std::vector<Value> ranks;
@@ -52,7 +52,7 @@ TEST(PerRankTest, ChoosesOnEachRank) {
   CheckChoice(one, Value{0.5}, "1.0 on rank 0, 0.5 on rank 1");
   CheckChoice(one, Value{std::string("a")}, "nothing");
   CheckChoice(Value{TupleValue{{one, two}}}, Value{TupleValue{{one}}}, "nothing");
-  CheckChoice(Value{TensorValue{OpId(0)}}, Value{TensorValue{OpId(1)}}, "nothing");
+  CheckChoice(Value{TensorValue{ir::OpId(0)}}, Value{TensorValue{ir::OpId(1)}}, "nothing");
 }
 
 TEST(PerRankTest, ADifferenceIsShownWhereItStands) {

@@ -12,7 +12,7 @@ namespace cleave::frontend {
 // REQUIRES: one of `left` and `right` is a tensor, and neither is Poison. A static number next to a tensor: a product
 // or quotient by it is `scale`, a sum takes a constant that is broadcast; one that differs between ranks is a
 // `rank_value`.
-Value TensorArithmetic(const syntax::Binary& binary, const Value& left, const Value& right, const Origin& origin,
+Value TensorArithmetic(const dsl::syntax::Binary& binary, const Value& left, const Value& right, const Origin& origin,
                        OpWriter& ops, Reporter& reporter);
 
 }  // namespace cleave::frontend

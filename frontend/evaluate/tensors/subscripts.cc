@@ -15,8 +15,8 @@ struct Range {
   bool dropped = false;  // An index: the dimension goes.
 };
 
-Value TupleElement(const syntax::Index& index, const TupleValue& tuple, Frame& frame, const Context& context) {
-  const syntax::Subscript& subscript = index.subscripts.front();
+Value TupleElement(const dsl::syntax::Index& index, const TupleValue& tuple, Frame& frame, const Context& context) {
+  const dsl::syntax::Subscript& subscript = index.subscripts.front();
   if (index.subscripts.size() > 1 || subscript.is_range) {
     context.reporter.Report(Error(Code::kE0214, "an element of a tuple has one number")
                                 .At(subscript.span, "expected an index, counted from 0"));
@@ -32,12 +32,12 @@ Value TupleElement(const syntax::Index& index, const TupleValue& tuple, Frame& f
 }
 
 // `end`: of an index Poison.
-std::optional<Range> CheckRange(const syntax::Subscript& subscript, size_t dimension, const Value& begin,
+std::optional<Range> CheckRange(const dsl::syntax::Subscript& subscript, size_t dimension, const Value& begin,
                                 const Value& end, const Value& base, Frame& frame, const Context& context) {
   const int64_t size = context.ops.type(base.as_tensor()).shape[dimension];
   const bool differs = begin.is_per_rank() || end.is_per_rank();
   std::vector<Value> sizes;
-  for (int64_t rank = 0; rank < (differs ? RankCount(context.graph().rank_axes) : 1); ++rank) {
+  for (int64_t rank = 0; rank < (differs ? ir::RankCount(context.graph().rank_axes) : 1); ++rank) {
     const int64_t low = OnRank(begin, rank).as_int();
     const int64_t high = subscript.is_range ? OnRank(end, rank).as_int() : low < size ? low + 1 : low;
     sizes.emplace_back().kind = high - low;
@@ -56,7 +56,7 @@ std::optional<Range> CheckRange(const syntax::Subscript& subscript, size_t dimen
   }
   const Value length = *PerRank(std::move(sizes));
   if (!length.is_per_rank()) return Range{begin, length.as_int(), !subscript.is_range};
-  const syntax::Expression& bound = begin.is_per_rank() ? **subscript.begin : **subscript.end;
+  const dsl::syntax::Expression& bound = begin.is_per_rank() ? **subscript.begin : **subscript.end;
   Diagnostic error = ShapeDiffersBetweenRanks("a slice whose length differs between ranks", bound,
                                               begin.is_per_rank() ? begin : end, frame.scope, context.graph());
   error.labels.front() = {subscript.span, absl::StrCat("the length is ", FirstDifference(length, context.graph()))};
@@ -64,11 +64,12 @@ std::optional<Range> CheckRange(const syntax::Subscript& subscript, size_t dimen
   return std::nullopt;
 }
 
-std::optional<Range> RangeOf(const syntax::Subscript& subscript, size_t dimension, const Value& base, Frame& frame,
+std::optional<Range> RangeOf(const dsl::syntax::Subscript& subscript, size_t dimension, const Value& base, Frame& frame,
                              const Context& context) {
   bool ok = !base.is_poison();
   const int64_t size = ok ? context.ops.type(base.as_tensor()).shape[dimension] : 1;
-  const auto bound = [&](const std::optional<syntax::Box<syntax::Expression>>& expression, int64_t otherwise) {
+  const auto bound = [&](const std::optional<dsl::syntax::Box<dsl::syntax::Expression>>& expression,
+                         int64_t otherwise) {
     if (!expression) return Value{otherwise};
     Value value = context.Evaluate(**expression, frame);
     const bool is_int = !value.is_poison() && OnRank(value, 0).is_int();
@@ -89,7 +90,7 @@ std::optional<Range> RangeOf(const syntax::Subscript& subscript, size_t dimensio
 // Dimensions beyond `ranges` are whole.
 Value TakeRanges(const Operand& tensor, const std::vector<Range>& ranges, const Origin& origin, OpWriter& ops) {
   Value result{TensorValue{tensor.op}};
-  const Shape shape = ops.type(tensor.op).shape;
+  const ir::Shape shape = ops.type(tensor.op).shape;
   std::vector<int64_t> begin(shape.size(), 0);
   std::vector<int64_t> end = shape;
   std::vector<int64_t> kept = shape;
@@ -102,27 +103,30 @@ Value TakeRanges(const Operand& tensor, const std::vector<Range>& ranges, const 
     end[d] = begin[d] + ranges[d].size;
   }
   if (end != shape || begin != std::vector<int64_t>(shape.size(), 0)) {
-    result = ops.AddOp(OpKind::kSlice, {tensor}, {{attribute::kBegin, begin}, {attribute::kEnd, end}}, origin);
+    result =
+        ops.AddOp(ir::OpKind::kSlice, {tensor}, {{ir::attribute::kBegin, begin}, {ir::attribute::kEnd, end}}, origin);
   }
   for (size_t d = 0; d < ranges.size() && !result.is_poison(); ++d) {
     if (!ranges[d].begin.is_per_rank()) continue;
     std::vector<int64_t> starts;
     for (const Value& start : ranges[d].begin.as_per_rank()) starts.push_back(start.as_int());
-    result = ops.AddOpOfRanks(
-        OpKind::kRankSlice, {{tensor.expression, result.as_tensor()}},
-        {{attribute::kAxis, static_cast<int64_t>(d)}, {attribute::kSize, ranges[d].size}, {attribute::kStarts, starts}},
-        origin);
+    result = ops.AddOpOfRanks(ir::OpKind::kRankSlice, {{tensor.expression, result.as_tensor()}},
+                              {{ir::attribute::kAxis, static_cast<int64_t>(d)},
+                               {ir::attribute::kSize, ranges[d].size},
+                               {ir::attribute::kStarts, starts}},
+                              origin);
   }
   if (!drops || result.is_poison()) return result;
   for (size_t d = ranges.size(); d-- > 0;) {
     if (ranges[d].dropped) kept.erase(kept.begin() + static_cast<int64_t>(d));
   }
-  return ops.AddOp(OpKind::kReshape, {{tensor.expression, result.as_tensor()}}, {{attribute::kShape, kept}}, origin);
+  return ops.AddOp(ir::OpKind::kReshape, {{tensor.expression, result.as_tensor()}}, {{ir::attribute::kShape, kept}},
+                   origin);
 }
 
 }  // namespace
 
-Value EvaluateIndex(const syntax::Index& index, Span span, Frame& frame, const Context& context) {
+Value EvaluateIndex(const dsl::syntax::Index& index, Span span, Frame& frame, const Context& context) {
   const Value base = context.Evaluate(*index.base, frame);
   if (base.is_tuple()) return TupleElement(index, std::get<TupleValue>(base.kind), frame, context);
   bool poisoned = base.is_poison();
@@ -131,7 +135,7 @@ Value EvaluateIndex(const syntax::Index& index, Span span, Frame& frame, const C
                                 .At(index.base->span, absl::StrCat("this is ", DescribeType(base, context.graph()))));
     poisoned = true;
   }
-  const Shape shape = poisoned ? Shape() : context.ops.type(base.as_tensor()).shape;
+  const ir::Shape shape = poisoned ? ir::Shape() : context.ops.type(base.as_tensor()).shape;
   if (!poisoned && index.subscripts.size() > shape.size()) {
     context.reporter.Report(Error(Code::kE0214, absl::StrCat("more subscripts than the tensor has dimensions"))
                                 .At(index.subscripts[shape.size()].span,

@@ -7,7 +7,7 @@
 
 namespace cleave::frontend {
 
-Value EvaluateIndex(const syntax::Index& index, Span span, Frame& frame, const Context& context);
+Value EvaluateIndex(const dsl::syntax::Index& index, Span span, Frame& frame, const Context& context);
 
 }  // namespace cleave::frontend
 

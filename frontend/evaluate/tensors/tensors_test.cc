@@ -13,20 +13,20 @@ namespace {
 // that it makes, one per line, or the mistake.
 void CheckOps(const std::string& expression, const std::string& expected) {
   TestBench bench(LetText(expression), {{"world", 2}});
-  bench.DefineTensor("x", {DType::kF32, {8, 6}});
-  bench.DefineTensor("z", {DType::kF32, {8, 5}});
-  bench.DefineTensor("i", {DType::kI32, {8}});
+  bench.DefineTensor("x", {ir::DType::kF32, {8, 6}});
+  bench.DefineTensor("z", {ir::DType::kF32, {8, 5}});
+  bench.DefineTensor("i", {ir::DType::kI32, {8}});
   bench.Define("rank", *PerRank({Value{int64_t{0}}, Value{int64_t{1}}}));
   const auto& kind = bench.expression().kind;
   Value result{Poison()};
-  if (const auto* binary = std::get_if<syntax::Binary>(&kind)) {
+  if (const auto* binary = std::get_if<dsl::syntax::Binary>(&kind)) {
     const Value left = bench.context.Evaluate(*binary->left, bench.frame);
     const Value right = bench.context.Evaluate(*binary->right, bench.frame);
     result = TensorArithmetic(*binary, left, right, {bench.expression().span, ""}, bench.ops, bench.reporter);
-  } else if (const auto* index = std::get_if<syntax::Index>(&kind)) {
+  } else if (const auto* index = std::get_if<dsl::syntax::Index>(&kind)) {
     result = EvaluateIndex(*index, bench.expression().span, bench.frame, bench.context);
   } else {
-    const bool stacks = std::get<syntax::Name>(std::get<syntax::Call>(kind).callee->kind).text == "stack";
+    const bool stacks = std::get<dsl::syntax::Name>(std::get<dsl::syntax::Call>(kind).callee->kind).text == "stack";
     result = stacks ? Stack(bench.call(), bench.context) : Split(bench.call(), bench.context);
   }
   EXPECT_EQ(result.is_poison() ? bench.Messages() : bench.OpsText(), expected) << expression;

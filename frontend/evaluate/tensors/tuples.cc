@@ -16,8 +16,8 @@ bool IsTupleOfTensors(const Value& value) {
 }
 
 // The sizes into which `split` cuts dimension `axis` of `size` elements; nullopt after a mistake.
-std::optional<std::vector<int64_t>> PartSizes(const syntax::Expression& expression, const Value& parts, int64_t size,
-                                              size_t axis, const Context& context) {
+std::optional<std::vector<int64_t>> PartSizes(const dsl::syntax::Expression& expression, const Value& parts,
+                                              int64_t size, size_t axis, const Context& context) {
   const auto numbers = ToInts(parts);
   if (!numbers || (parts.is_tuple() && parts.as_tuple().empty())) {
     context.reporter.Report(Error(Code::kE0204, "argument `parts` of `split` is an int or a tuple of ints")
@@ -51,7 +51,7 @@ std::optional<std::vector<int64_t>> PartSizes(const syntax::Expression& expressi
 
 }  // namespace
 
-std::optional<size_t> AxisArgument(const syntax::Expression& expression, const Value& value, int64_t rank,
+std::optional<size_t> AxisArgument(const dsl::syntax::Expression& expression, const Value& value, int64_t rank,
                                    const Context& context) {
   if (!value.is_int()) {
     context.reporter.Report(Error(Code::kE0204, "argument `axis` is an int")
@@ -73,7 +73,7 @@ Value Stack(const CallSite& site, const Context& context) {
                                     .arguments = {{"x", "x: (tensor, …)", true}, {"axis", "axis: int", true}}};
   const auto matched = MatchArguments(kSignature, call.arguments, span, context.reporter);
   if (!matched) return Value{Poison()};
-  const syntax::Expression& list = *(*matched)[0]->value;
+  const dsl::syntax::Expression& list = *(*matched)[0]->value;
   const Value tensors = context.Evaluate(list, frame);
   const Value axis_value = context.Evaluate(*(*matched)[1]->value, frame);
   if (tensors.is_poison() || axis_value.is_poison()) return Value{Poison()};
@@ -82,9 +82,9 @@ Value Stack(const CallSite& site, const Context& context) {
                                 .At(list.span, absl::StrCat("this is ", DescribeType(tensors, context.graph()))));
     return Value{Poison()};
   }
-  const TensorType type = context.ops.type(tensors.as_tuple().front().as_tensor());
+  const ir::TensorType type = context.ops.type(tensors.as_tuple().front().as_tensor());
   for (const Value& element : tensors.as_tuple()) {
-    const TensorType& other = context.ops.type(element.as_tensor());
+    const ir::TensorType& other = context.ops.type(element.as_tensor());
     if (other == type) continue;
     context.reporter.Report(Error(Code::kE0405, absl::StrCat("`stack` of ", type.ToString(), " and ", other.ToString()))
                                 .At(list.span, "these tensors differ")
@@ -95,17 +95,17 @@ Value Stack(const CallSite& site, const Context& context) {
   if (!axis) return Value{Poison()};
 
   const int first = context.ops.size();
-  Shape longer = type.shape;
+  ir::Shape longer = type.shape;
   longer.insert(longer.begin() + static_cast<int64_t>(*axis), 1);
   std::vector<Operand> operands;
   for (const Value& element : tensors.as_tuple()) {
-    const Value reshaped = context.ops.AddOp(OpKind::kReshape, {{&list, element.as_tensor()}},
-                                             {{attribute::kShape, longer}}, frame.At(span));
+    const Value reshaped = context.ops.AddOp(ir::OpKind::kReshape, {{&list, element.as_tensor()}},
+                                             {{ir::attribute::kShape, longer}}, frame.At(span));
     if (reshaped.is_poison()) return reshaped;
     operands.push_back({&list, reshaped.as_tensor()});
   }
-  const Value result =
-      context.ops.AddOp(OpKind::kConcat, operands, {{attribute::kAxis, static_cast<int64_t>(*axis)}}, frame.At(span));
+  const Value result = context.ops.AddOp(ir::OpKind::kConcat, operands,
+                                         {{ir::attribute::kAxis, static_cast<int64_t>(*axis)}}, frame.At(span));
   context.ops.EndOperation(span, "stack", first);
   return result;
 }
@@ -117,8 +117,8 @@ Value Split(const CallSite& site, const Context& context) {
       .arguments = {{"x", "x: tensor", true}, {"parts", "parts: int or (int, …)", true}, {"axis", "axis: int", true}}};
   const auto matched = MatchArguments(kSignature, call.arguments, span, context.reporter);
   if (!matched) return Value{Poison()};
-  const syntax::Expression& tensor = *(*matched)[0]->value;
-  const syntax::Expression& parts = *(*matched)[1]->value;
+  const dsl::syntax::Expression& tensor = *(*matched)[0]->value;
+  const dsl::syntax::Expression& parts = *(*matched)[1]->value;
   const Value x = context.Evaluate(tensor, frame);
   const Value parts_value = context.Evaluate(parts, frame);
   const Value axis_value = context.Evaluate(*(*matched)[2]->value, frame);
@@ -128,7 +128,7 @@ Value Split(const CallSite& site, const Context& context) {
                                 .At(tensor.span, absl::StrCat("this is ", DescribeType(x, context.graph()))));
     return Value{Poison()};
   }
-  const Shape shape = context.ops.type(x.as_tensor()).shape;
+  const ir::Shape shape = context.ops.type(x.as_tensor()).shape;
   const auto axis = AxisArgument(*(*matched)[2]->value, axis_value, static_cast<int64_t>(shape.size()), context);
   if (!axis) return Value{Poison()};
   const auto sizes = PartSizes(parts, parts_value, shape[*axis], *axis, context);
@@ -142,8 +142,8 @@ Value Split(const CallSite& site, const Context& context) {
     end[*axis] = begin[*axis] + size;
     const bool whole = size == shape[*axis];
     result.elements.push_back(whole ? x
-                                    : context.ops.AddOp(OpKind::kSlice, {{&tensor, x.as_tensor()}},
-                                                        {{attribute::kBegin, begin}, {attribute::kEnd, end}},
+                                    : context.ops.AddOp(ir::OpKind::kSlice, {{&tensor, x.as_tensor()}},
+                                                        {{ir::attribute::kBegin, begin}, {ir::attribute::kEnd, end}},
                                                         frame.At(span)));
     if (result.elements.back().is_poison()) return Value{Poison()};
     begin[*axis] = end[*axis];

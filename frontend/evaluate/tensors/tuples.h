@@ -19,7 +19,7 @@ Value Split(const CallSite& site, const Context& context);
 
 // The argument `axis`, counted from the front, for a tensor with `rank` dimensions; -1 is the last. Nothing after a
 // mistake.
-std::optional<size_t> AxisArgument(const syntax::Expression& expression, const Value& value, int64_t rank,
+std::optional<size_t> AxisArgument(const dsl::syntax::Expression& expression, const Value& value, int64_t rank,
                                    const Context& context);
 
 }  // namespace cleave::frontend

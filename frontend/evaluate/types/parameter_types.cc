@@ -11,16 +11,16 @@
 namespace cleave::frontend {
 namespace {
 
-bool IsScalarType(const syntax::Type& type) { return !type.dimensions.has_value(); }
+bool IsScalarType(const dsl::syntax::Type& type) { return !type.dimensions.has_value(); }
 
-std::string Quoted(const syntax::Expression& expression) {
-  const auto* name = std::get_if<syntax::Name>(&expression.kind);
+std::string Quoted(const dsl::syntax::Expression& expression) {
+  const auto* name = std::get_if<dsl::syntax::Name>(&expression.kind);
   return name ? absl::StrCat("`", name->text, "`") : "this";
 }
 
-bool BindShape(const syntax::Parameter& parameter, const Shape& shape, const syntax::Expression& expression,
-               Frame& callee, const Context& context) {
-  const std::vector<syntax::Dimension>& dimensions = *parameter.type.dimensions;
+bool BindShape(const dsl::syntax::Parameter& parameter, const ir::Shape& shape,
+               const dsl::syntax::Expression& expression, Frame& callee, const Context& context) {
+  const std::vector<dsl::syntax::Dimension>& dimensions = *parameter.type.dimensions;
   size_t rest_at = dimensions.size();
   for (size_t d = 0; d < dimensions.size(); ++d) {
     if (!dimensions[d].is_rest()) continue;
@@ -36,10 +36,11 @@ bool BindShape(const syntax::Parameter& parameter, const Shape& shape, const syn
   const size_t fixed = dimensions.size() - (has_rest ? 1 : 0);
   const std::string callee_name = callee.function ? callee.function->name() : "";
   const auto mismatch = [&](std::string label) {
-    Diagnostic error = Error(Code::kE0206, absl::StrCat("argument `", parameter.name.text, "` of `", callee_name,
-                                                        "` is ", TypeText(parameter.type), ", not ", ShapeText(shape)))
-                           .At(expression.span, std::move(label))
-                           .At(parameter.type.span, "declared here");
+    Diagnostic error =
+        Error(Code::kE0206, absl::StrCat("argument `", parameter.name.text, "` of `", callee_name, "` is ",
+                                         TypeText(parameter.type), ", not ", ir::ShapeText(shape)))
+            .At(expression.span, std::move(label))
+            .At(parameter.type.span, "declared here");
     context.reporter.Report(std::move(error));
     return false;
   };
@@ -52,21 +53,22 @@ bool BindShape(const syntax::Parameter& parameter, const Shape& shape, const syn
   size_t at = 0;
   for (size_t d = 0; d < dimensions.size(); ++d) {
     if (dimensions[d].is_rest()) {
-      const std::string& name = std::get<syntax::Identifier>(dimensions[d].kind).text;
-      const Shape rest(shape.begin() + static_cast<int64_t>(at), shape.begin() + static_cast<int64_t>(at + rest_size));
+      const std::string& name = std::get<dsl::syntax::Identifier>(dimensions[d].kind).text;
+      const ir::Shape rest(shape.begin() + static_cast<int64_t>(at),
+                           shape.begin() + static_cast<int64_t>(at + rest_size));
       const auto [entry, inserted] = callee.rests.try_emplace(name, rest);
       if (!inserted && entry->second != rest) {
-        return mismatch(absl::StrCat("`..", name, "` is ", ShapeText(rest), " here, but ", ShapeText(entry->second),
-                                     " in an argument before"));
+        return mismatch(absl::StrCat("`..", name, "` is ", ir::ShapeText(rest), " here, but ",
+                                     ir::ShapeText(entry->second), " in an argument before"));
       }
       at += rest_size;
       continue;
     }
-    const auto& size = std::get<syntax::Expression>(dimensions[d].kind);
+    const auto& size = std::get<dsl::syntax::Expression>(dimensions[d].kind);
     const int64_t actual = shape[at];
     const std::string place = absl::StrCat("dimension ", at, " of `", parameter.name.text, "`");
     ++at;
-    const auto* symbol = std::get_if<syntax::Name>(&size.kind);
+    const auto* symbol = std::get_if<dsl::syntax::Name>(&size.kind);
     Binding* binding = symbol ? callee.scope.Find(symbol->text) : nullptr;
     if (symbol != nullptr && binding == nullptr) {
       callee.scope.Define({symbol->text, size.span, BindingKind::kSymbol, false, true, Value{actual}});
@@ -97,7 +99,7 @@ bool BindShape(const syntax::Parameter& parameter, const Shape& shape, const syn
 
 }  // namespace
 
-bool BindParameterType(const syntax::Parameter& parameter, Value& value, const syntax::Expression& expression,
+bool BindParameterType(const dsl::syntax::Parameter& parameter, Value& value, const dsl::syntax::Expression& expression,
                        Frame& callee, const Context& context) {
   if (value.is_poison()) return false;
   const std::string& element = parameter.type.element.text;
@@ -121,7 +123,7 @@ bool BindParameterType(const syntax::Parameter& parameter, Value& value, const s
     if (element == "float") value = ToFloat(value);
     return true;
   }
-  const std::optional<DType> dtype = ElementTypeNamed(element);
+  const std::optional<ir::DType> dtype = ElementTypeNamed(element);
   if (!dtype || !parameter.type.dimensions) {
     // Reported as a wrong type, whatever the argument is.
     if (dtype) return EvaluateTensorType(parameter.type, callee, context).has_value();
@@ -134,10 +136,10 @@ bool BindParameterType(const syntax::Parameter& parameter, Value& value, const s
     context.reporter.Report(mismatch(absl::StrCat("this is ", DescribeType(value, context.graph()))));
     return false;
   }
-  const TensorType& type = context.ops.type(value.as_tensor());
+  const ir::TensorType& type = context.ops.type(value.as_tensor());
   if (type.dtype != *dtype) {
     Diagnostic error = mismatch(context.ops.Describe({&expression, value.as_tensor()}));
-    if (const auto* name = std::get_if<syntax::Name>(&expression.kind)) {
+    if (const auto* name = std::get_if<dsl::syntax::Name>(&expression.kind)) {
       error.help.push_back(absl::StrCat("convert it: `cast(", name->text, ", ", element, ")`"));
     } else {
       error.help.push_back(absl::StrCat("convert it: `cast(…, ", element, ")`"));
@@ -148,12 +150,12 @@ bool BindParameterType(const syntax::Parameter& parameter, Value& value, const s
   return BindShape(parameter, type.shape, expression, callee, context);
 }
 
-bool BindArguments(const Function& function, absl::Span<const syntax::Argument* const> matched,
+bool BindArguments(const Function& function, absl::Span<const dsl::syntax::Argument* const> matched,
                    const std::vector<Value>& values, Frame& callee, const Context& context) {
-  const std::vector<syntax::Parameter>& parameters = function.syntax->parameters;
+  const std::vector<dsl::syntax::Parameter>& parameters = function.syntax->parameters;
   std::vector<bool> bound(parameters.size(), false);
   bool ok = true;
-  const auto bind = [&](size_t i, Value value, const syntax::Expression& expression) {
+  const auto bind = [&](size_t i, Value value, const dsl::syntax::Expression& expression) {
     bound[i] = true;
     ok &= BindParameterType(parameters[i], value, expression, callee, context);
     callee.scope.Define({parameters[i].name.text, parameters[i].name.span, BindingKind::kArgument, false, true,
@@ -168,9 +170,9 @@ bool BindArguments(const Function& function, absl::Span<const syntax::Argument* 
   }
   for (size_t i = 0; i < parameters.size(); ++i) {
     if (matched[i] == nullptr || IsScalarType(parameters[i].type)) continue;
-    for (const syntax::Dimension& dimension : *parameters[i].type.dimensions) {
-      const auto* expression = std::get_if<syntax::Expression>(&dimension.kind);
-      const auto* symbol = expression ? std::get_if<syntax::Name>(&expression->kind) : nullptr;
+    for (const dsl::syntax::Dimension& dimension : *parameters[i].type.dimensions) {
+      const auto* expression = std::get_if<dsl::syntax::Expression>(&dimension.kind);
+      const auto* symbol = expression ? std::get_if<dsl::syntax::Name>(&expression->kind) : nullptr;
       for (size_t j = 0; symbol != nullptr && j < parameters.size(); ++j) {
         if (parameters[j].name.text == symbol->text && !bound[j] && IsScalarType(parameters[j].type)) bind_default(j);
       }

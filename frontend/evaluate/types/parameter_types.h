@@ -14,11 +14,11 @@ namespace cleave::frontend {
 
 // Defines the parameters of `function` in `callee`: `values` are those of the arguments `matched`, null and Poison for
 // a default. False after a mistake. REQUIRES: callee.function == &function, and no value is Poison but those.
-bool BindArguments(const Function& function, absl::Span<const syntax::Argument* const> matched,
+bool BindArguments(const Function& function, absl::Span<const dsl::syntax::Argument* const> matched,
                    const std::vector<Value>& values, Frame& callee, const Context& context);
 
 // One parameter's type against the value of `expression`; an int becomes a float where one is declared.
-bool BindParameterType(const syntax::Parameter& parameter, Value& value, const syntax::Expression& expression,
+bool BindParameterType(const dsl::syntax::Parameter& parameter, Value& value, const dsl::syntax::Expression& expression,
                        Frame& callee, const Context& context);
 
 }  // namespace cleave::frontend

@@ -8,12 +8,12 @@ namespace cleave::frontend {
 namespace {
 
 // Nothing after a mistake. `..n` stands for the list that the call has bound.
-std::optional<Shape> EvaluateShape(const syntax::Type& type, Frame& frame, const Context& context) {
-  Shape shape;
+std::optional<ir::Shape> EvaluateShape(const dsl::syntax::Type& type, Frame& frame, const Context& context) {
+  ir::Shape shape;
   bool ok = true;
-  for (const syntax::Dimension& dimension : *type.dimensions) {
+  for (const dsl::syntax::Dimension& dimension : *type.dimensions) {
     if (dimension.is_rest()) {
-      const std::string& name = std::get<syntax::Identifier>(dimension.kind).text;
+      const std::string& name = std::get<dsl::syntax::Identifier>(dimension.kind).text;
       auto rest = frame.rests.find(name);
       if (rest == frame.rests.end()) {
         context.reporter.Report(Error(Code::kE0201, absl::StrCat("unknown list of dimensions `..", name, "`"))
@@ -24,7 +24,7 @@ std::optional<Shape> EvaluateShape(const syntax::Type& type, Frame& frame, const
       }
       continue;
     }
-    const auto& expression = std::get<syntax::Expression>(dimension.kind);
+    const auto& expression = std::get<dsl::syntax::Expression>(dimension.kind);
     const Value value = context.Evaluate(expression, frame);
     ok &= value.is_int();
     if (value.is_poison()) continue;
@@ -42,7 +42,7 @@ std::optional<Shape> EvaluateShape(const syntax::Type& type, Frame& frame, const
       shape.push_back(value.as_int());
     }
   }
-  return ok ? std::optional<Shape>(std::move(shape)) : std::nullopt;
+  return ok ? std::optional<ir::Shape>(std::move(shape)) : std::nullopt;
 }
 
 }  // namespace
@@ -59,12 +59,12 @@ bool HasScalarType(const std::string& name, const Value& value) {
   return std::holds_alternative<std::string>(first.kind);
 }
 
-std::optional<TensorType> EvaluateTensorType(const syntax::Type& type, Frame& frame, const Context& context) {
-  const std::optional<DType> dtype = ElementTypeNamed(type.element.text);
+std::optional<ir::TensorType> EvaluateTensorType(const dsl::syntax::Type& type, Frame& frame, const Context& context) {
+  const std::optional<ir::DType> dtype = ElementTypeNamed(type.element.text);
   if (!dtype) {
     Diagnostic error = Error(Code::kE0201, absl::StrCat("unknown element type `", type.element.text, "`"))
                            .At(type.element.span, "expected `f32` or `i32`");
-    if (ParseDType(type.element.text)) error.help.push_back("`train { precision = bf16; }` computes in bf16");
+    if (ir::ParseDType(type.element.text)) error.help.push_back("`train { precision = bf16; }` computes in bf16");
     context.reporter.Report(std::move(error));
   } else if (!type.dimensions) {
     context.reporter.Report(Error(Code::kE0204, "a tensor type needs its dimensions")
@@ -73,27 +73,28 @@ std::optional<TensorType> EvaluateTensorType(const syntax::Type& type, Frame& fr
     return std::nullopt;
   }
   if (!type.dimensions) return std::nullopt;
-  const std::optional<Shape> shape = EvaluateShape(type, frame, context);
+  const std::optional<ir::Shape> shape = EvaluateShape(type, frame, context);
   if (!dtype || !shape) return std::nullopt;
-  TensorType result{*dtype, *shape};
+  ir::TensorType result{*dtype, *shape};
   if (!CheckElementCount(result, type.span, context.reporter)) return std::nullopt;
   return result;
 }
 
-bool CheckElementCount(const TensorType& type, Span span, Reporter& reporter) {
+bool CheckElementCount(const ir::TensorType& type, Span span, Reporter& reporter) {
   int64_t count = 1;
   for (int64_t size : type.shape) {
-    if (__builtin_mul_overflow(count, size, &count) || count > kMaxElements) {
-      reporter.Report(Error(Code::kE0215, "a tensor with too many elements")
-                          .At(span, absl::StrCat(ShapeText(type.shape), " is more than 9,007,199,254,740,991 elements"))
-                          .Note("up to 2^53 - 1 the number of an element is exact in 64-bit integers and in doubles"));
+    if (__builtin_mul_overflow(count, size, &count) || count > ir::kMaxElements) {
+      reporter.Report(
+          Error(Code::kE0215, "a tensor with too many elements")
+              .At(span, absl::StrCat(ir::ShapeText(type.shape), " is more than 9,007,199,254,740,991 elements"))
+              .Note("up to 2^53 - 1 the number of an element is exact in 64-bit integers and in doubles"));
       return false;
     }
   }
   return true;
 }
 
-bool CheckType(const syntax::Type& type, Value& value, Span place, const std::string& what, Frame& frame,
+bool CheckType(const dsl::syntax::Type& type, Value& value, Span place, const std::string& what, Frame& frame,
                const Context& context) {
   const std::string& element = type.element.text;
   if (!type.dimensions && IsScalarName(element)) {
@@ -105,7 +106,7 @@ bool CheckType(const syntax::Type& type, Value& value, Span place, const std::st
                                 .At(place, absl::StrCat("the value is ", DescribeType(value, context.graph()))));
     return false;
   }
-  const std::optional<TensorType> declared = EvaluateTensorType(type, frame, context);
+  const std::optional<ir::TensorType> declared = EvaluateTensorType(type, frame, context);
   if (!declared) return false;
   if (value.is_tensor() && context.ops.type(value.as_tensor()) == *declared) return true;
   Diagnostic error =
@@ -113,7 +114,7 @@ bool CheckType(const syntax::Type& type, Value& value, Span place, const std::st
             absl::StrCat(what, " is ", DescribeType(value, context.graph()), ", not ", declared->ToString()))
           .At(place, absl::StrCat("declared `", TypeText(type), "`"));
   if (value.is_tensor() && context.ops.type(value.as_tensor()).dtype != declared->dtype) {
-    error.help.push_back(absl::StrCat("convert it: `cast(…, ", DTypeName(declared->dtype), ")`"));
+    error.help.push_back(absl::StrCat("convert it: `cast(…, ", ir::DTypeName(declared->dtype), ")`"));
   }
   context.reporter.Report(std::move(error));
   return false;

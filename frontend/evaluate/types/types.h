@@ -14,13 +14,13 @@
 namespace cleave::frontend {
 
 // `f32[batch, 2 * width]` with the names of `frame`. Nothing after a mistake.
-std::optional<TensorType> EvaluateTensorType(const syntax::Type& type, Frame& frame, const Context& context);
+std::optional<ir::TensorType> EvaluateTensorType(const dsl::syntax::Type& type, Frame& frame, const Context& context);
 
 // Reports a tensor with more elements than 64-bit integers and doubles count exactly.
-bool CheckElementCount(const TensorType& type, Span span, Reporter& reporter);
+bool CheckElementCount(const ir::TensorType& type, Span span, Reporter& reporter);
 
 // Whether `value` has the declared type, `what` in messages; an int becomes a float where one is declared.
-bool CheckType(const syntax::Type& type, Value& value, Span place, const std::string& what, Frame& frame,
+bool CheckType(const dsl::syntax::Type& type, Value& value, Span place, const std::string& what, Frame& frame,
                const Context& context);
 
 // Whether a type of this name is that of a static value; `f32[..n, k]` and the like are those of tensors.

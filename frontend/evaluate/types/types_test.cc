@@ -18,7 +18,7 @@ void CheckTensorType(const std::string& type, const std::string& expected) {
   bench.Define("batch", Value{int64_t{8}});
   bench.Define("rank", PerRankInts());
   bench.frame.rests["n"] = {2, 3};
-  const auto& let = std::get<syntax::Let>(std::get<syntax::Model>(bench.file().items[0].kind).body[0].kind);
+  const auto& let = std::get<dsl::syntax::Let>(std::get<dsl::syntax::Model>(bench.file().items[0].kind).body[0].kind);
   const auto result = EvaluateTensorType(*let.type, bench.frame, bench.context);
   EXPECT_EQ(result ? result->ToString() : bench.Messages(), expected) << type;
 }
@@ -44,15 +44,15 @@ TEST(TypesTest, TensorTypes) {
 
 void CheckDeclared(const std::string& type, Value value, const std::string& expected) {
   TestBench bench(absl::StrCat("model M() { let y: ", type, " = 1; }"));
-  const OpId x = bench.DefineTensor("x", {DType::kF32, {8, 6}});
+  const ir::OpId x = bench.DefineTensor("x", {ir::DType::kF32, {8, 6}});
   if (value.is_tensor()) value = Value{TensorValue{x}};
-  const auto& let = std::get<syntax::Let>(std::get<syntax::Model>(bench.file().items[0].kind).body[0].kind);
+  const auto& let = std::get<dsl::syntax::Let>(std::get<dsl::syntax::Model>(bench.file().items[0].kind).body[0].kind);
   const bool ok = CheckType(*let.type, value, Span(), "`y`", bench.frame, bench.context);
   EXPECT_EQ(ok ? bench.TextOf(value) : bench.Messages(), expected) << type;
 }
 
 TEST(TypesTest, DeclaredTypes) {
-  const Value tensor{TensorValue{OpId(0)}};
+  const Value tensor{TensorValue{ir::OpId(0)}};
   CheckDeclared("int", Value{int64_t{3}}, "3");
   CheckDeclared("float", Value{int64_t{3}}, "3.0");
   CheckDeclared("bool", Value{true}, "true");
@@ -70,14 +70,14 @@ void CheckBinding(const std::string& parameters, const std::vector<Value>& value
   std::string call = "f(";
   for (size_t i = 0; i < values.size(); ++i) absl::StrAppend(&call, i == 0 ? "" : ", ", "a", i);
   TestBench bench(absl::StrCat(LetText(call + ")"), " fn f(", parameters, ") { }"));
-  bench.DefineTensor("m", {DType::kF32, {8, 6}});
-  bench.DefineTensor("v", {DType::kF32, {6}});
+  bench.DefineTensor("m", {ir::DType::kF32, {8, 6}});
+  bench.DefineTensor("v", {ir::DType::kF32, {6}});
   Function function;
-  function.syntax = &std::get<syntax::Function>(bench.file().items[1].kind);
+  function.syntax = &std::get<dsl::syntax::Function>(bench.file().items[1].kind);
   Frame callee;
   callee.function = &function;
-  std::vector<const syntax::Argument*> matched;
-  for (const syntax::Argument& argument : bench.call().call.arguments) matched.push_back(&argument);
+  std::vector<const dsl::syntax::Argument*> matched;
+  for (const dsl::syntax::Argument& argument : bench.call().call.arguments) matched.push_back(&argument);
   std::vector<Value> all = values;
   matched.resize(function.syntax->parameters.size(), nullptr);
   all.resize(matched.size(), Value{Poison()});
@@ -89,12 +89,12 @@ void CheckBinding(const std::string& parameters, const std::vector<Value>& value
   for (const Binding& binding : callee.scope.Pop()) {
     texts.push_back(absl::StrCat(binding.name, "=", bench.TextOf(binding.value)));
   }
-  for (const auto& [name, sizes] : callee.rests) texts.push_back(absl::StrCat("..", name, "=", ShapeText(sizes)));
+  for (const auto& [name, sizes] : callee.rests) texts.push_back(absl::StrCat("..", name, "=", ir::ShapeText(sizes)));
   EXPECT_EQ(absl::StrJoin(texts, " "), expected) << parameters;
 }
 
-const Value kMatrix{TensorValue{OpId(0)}};  // f32[8, 6]
-const Value kVector{TensorValue{OpId(1)}};  // f32[6]
+const Value kMatrix{TensorValue{ir::OpId(0)}};  // f32[8, 6]
+const Value kVector{TensorValue{ir::OpId(1)}};  // f32[6]
 
 TEST(ParameterTypesTest, BindsSymbols) {
   CheckBinding("x: f32[n, k]", {kMatrix}, "n=8 k=6 x=f32[8, 6]");

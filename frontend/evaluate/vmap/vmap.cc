@@ -14,14 +14,14 @@ namespace cleave::frontend {
 namespace {
 
 struct MappedArgument {
-  const syntax::Argument* argument = nullptr;
+  const dsl::syntax::Argument* argument = nullptr;
   size_t axis = 0;
 };
 
 std::string Entries(size_t count) { return count == 1 ? "1 entry" : absl::StrCat(count, " entries"); }
 
 // `axis`: null for the first dimension.
-std::optional<size_t> MappedDimension(const syntax::Argument& argument, const syntax::Expression* axis,
+std::optional<size_t> MappedDimension(const dsl::syntax::Argument& argument, const dsl::syntax::Expression* axis,
                                       const Value& value, Frame& frame, const Context& context) {
   const bool is_tensor = value.is_tensor();
   if (!is_tensor || context.ops.type(value.as_tensor()).shape.empty()) {
@@ -37,10 +37,10 @@ std::optional<size_t> MappedDimension(const syntax::Argument& argument, const sy
   return AxisArgument(*axis, number, context.ops.type(value.as_tensor()).rank(), context);
 }
 
-std::optional<std::vector<MappedArgument>> MappedArguments(const CallSite& site, const syntax::Expression* axes,
+std::optional<std::vector<MappedArgument>> MappedArguments(const CallSite& site, const dsl::syntax::Expression* axes,
                                                            ArgumentValues& values, const Context& context) {
-  const syntax::Call& call = site.call;
-  const auto* tuple = axes == nullptr ? nullptr : std::get_if<syntax::Tuple>(&axes->kind);
+  const dsl::syntax::Call& call = site.call;
+  const auto* tuple = axes == nullptr ? nullptr : std::get_if<dsl::syntax::Tuple>(&axes->kind);
   if (tuple != nullptr && tuple->elements.size() != call.arguments.size()) {
     context.reporter.Report(
         Error(Code::kE0216, absl::StrCat("`axes` has ", Entries(tuple->elements.size()), " for ",
@@ -52,9 +52,9 @@ std::optional<std::vector<MappedArgument>> MappedArguments(const CallSite& site,
   std::vector<MappedArgument> mapped;
   bool ok = true;
   for (size_t i = 0; i < call.arguments.size(); ++i) {
-    const syntax::Argument& argument = call.arguments[i];
-    const syntax::Expression* axis = tuple == nullptr ? axes : &*tuple->elements[i].value;
-    if (axis != nullptr && std::holds_alternative<syntax::Wildcard>(axis->kind)) continue;
+    const dsl::syntax::Argument& argument = call.arguments[i];
+    const dsl::syntax::Expression* axis = tuple == nullptr ? axes : &*tuple->elements[i].value;
+    if (axis != nullptr && std::holds_alternative<dsl::syntax::Wildcard>(axis->kind)) continue;
     const Value& value = values[&argument];
     const bool is_static = !value.is_tensor() && !value.is_tuple();
     if (is_static && tuple == nullptr) continue;  // The same for all elements.
@@ -86,31 +86,31 @@ std::optional<std::vector<MappedArgument>> MappedArguments(const CallSite& site,
   return mapped;
 }
 
-OpId ElementsFirst(const MappedArgument& argument, ArgumentValues& values, const std::string& path,
-                   const Context& context) {
-  const OpId x = values[argument.argument].as_tensor();
+ir::OpId ElementsFirst(const MappedArgument& argument, ArgumentValues& values, const std::string& path,
+                       const Context& context) {
+  const ir::OpId x = values[argument.argument].as_tensor();
   if (argument.axis == 0) return x;
   std::vector<int64_t> permutation = {static_cast<int64_t>(argument.axis)};
   for (size_t d = 0; d < context.ops.type(x).shape.size(); ++d) {
     if (d != argument.axis) permutation.push_back(static_cast<int64_t>(d));
   }
   return context.ops
-      .AddOp(OpKind::kTranspose, {{&*argument.argument->value, x}}, {{attribute::kPermutation, permutation}},
+      .AddOp(ir::OpKind::kTranspose, {{&*argument.argument->value, x}}, {{ir::attribute::kPermutation, permutation}},
              {argument.argument->span, path})
       .as_tensor();
 }
 
 // A source that stands for one element until all are made.
-OpId AddElement(OpId whole, GraphBuilder& builder) {
-  const TensorType type = builder.type(whole);
-  return builder.Add(OpKind::kInput, {},
-                     {{attribute::kDType, type.dtype},
-                      {attribute::kShape, Shape(type.shape.begin() + 1, type.shape.end())},
-                      {attribute::kData, "element"}},
+ir::OpId AddElement(ir::OpId whole, ir::GraphBuilder& builder) {
+  const ir::TensorType type = builder.type(whole);
+  return builder.Add(ir::OpKind::kInput, {},
+                     {{ir::attribute::kDType, type.dtype},
+                      {ir::attribute::kShape, ir::Shape(type.shape.begin() + 1, type.shape.end())},
+                      {ir::attribute::kData, "element"}},
                      "(element)");
 }
 
-Value BatchedValue(const Value& value, const Vectorized& batched, int64_t size, Span span, const Context& context) {
+Value BatchedValue(const Value& value, const ir::Vectorized& batched, int64_t size, Span span, const Context& context) {
   if (value.is_tuple()) {
     TupleValue elements;
     for (const Value& element : value.as_tuple()) {
@@ -128,17 +128,18 @@ Value BatchedValue(const Value& value, const Vectorized& batched, int64_t size, 
   }
   const auto found = batched.find(value.as_tensor());
   if (found != batched.end() && found->second.mapped) return Value{TensorValue{found->second.value}};
-  const OpId shared = found == batched.end() ? value.as_tensor() : found->second.value;
-  return Value{TensorValue{RepeatElement(context.ops.builder(), shared, size,
-                                         absl::StrCat(context.graph().op(shared).name, ".broadcast_to"))}};
+  const ir::OpId shared = found == batched.end() ? value.as_tensor() : found->second.value;
+  return Value{TensorValue{ir::RepeatElement(context.ops.builder(), shared, size,
+                                             absl::StrCat(context.graph().op(shared).name, ".broadcast_to"))}};
 }
 
-void WarnOfUnrolled(const std::vector<Op>& ops, const Vectorized& batched, int64_t size, Span span,
+void WarnOfUnrolled(const std::vector<ir::Op>& ops, const ir::Vectorized& batched, int64_t size, Span span,
                     Reporter& reporter) {
   std::set<std::string> names;
-  for (const Op& op : ops) {
+  for (const ir::Op& op : ops) {
     if (batched.at(op.id).unrolled)
-      names.insert(op.kind == OpKind::kCustom ? op.attributes.Get(attribute::kOp) : std::string(OpKindName(op.kind)));
+      names.insert(op.kind == ir::OpKind::kCustom ? op.attributes.Get(ir::attribute::kOp)
+                                                  : std::string(ir::OpKindName(op.kind)));
   }
   if (names.empty() || size == 1) return;
   const std::vector<std::string> list(names.begin(), names.end());
@@ -151,12 +152,12 @@ void WarnOfUnrolled(const std::vector<Op>& ops, const Vectorized& batched, int64
 
 }  // namespace
 
-const Value* Vmap::ValueFor(const syntax::Expression& expression) const {
+const Value* Vmap::ValueFor(const dsl::syntax::Expression& expression) const {
   const auto value = values_.find(&expression);
   return value == values_.end() ? nullptr : &value->second;
 }
 
-Value Vmap::Call(const syntax::Call& vmap, const CallSite& site, Regions& regions, const Context& context) {
+Value Vmap::Call(const dsl::syntax::Call& vmap, const CallSite& site, Regions& regions, const Context& context) {
   const auto& [call, span, frame] = site;
   static const Signature kSignature{
       .callee = "vmap",
@@ -164,25 +165,25 @@ Value Vmap::Call(const syntax::Call& vmap, const CallSite& site, Regions& region
   const auto matched = MatchArguments(kSignature, vmap.arguments, call.callee->span, context.reporter);
   ArgumentValues values;
   bool poisoned = !matched;
-  for (const syntax::Argument& argument : call.arguments) {
+  for (const dsl::syntax::Argument& argument : call.arguments) {
     values[&argument] = context.Evaluate(*argument.value, frame);
     poisoned |= values[&argument].is_poison();
   }
   if (poisoned || budget_.Exhausted(span)) return Value{Poison()};
-  const syntax::Expression* axes = (*matched)[1] == nullptr ? nullptr : &*(*matched)[1]->value;
+  const dsl::syntax::Expression* axes = (*matched)[1] == nullptr ? nullptr : &*(*matched)[1]->value;
   const std::optional<std::vector<MappedArgument>> arguments = MappedArguments(site, axes, values, context);
   if (!arguments) return Value{Poison()};
 
-  std::vector<const syntax::Argument*> in_order;
-  for (const syntax::Argument& argument : call.arguments) in_order.push_back(&argument);
+  std::vector<const dsl::syntax::Argument*> in_order;
+  for (const dsl::syntax::Argument& argument : call.arguments) in_order.push_back(&argument);
   regions.Enter(call, frame.naming.path, in_order, values);
   const int first = context.ops.size();
-  std::vector<MappedInput> inputs;
+  std::vector<ir::MappedInput> inputs;
   for (const MappedArgument& argument : *arguments) {
     inputs.push_back({.element = {}, .whole = ElementsFirst(argument, values, frame.naming.path, context)});
   }
   // The same call, with what one element is in the place of each mapped argument.
-  const syntax::Call inner{.callee = (*matched)[0]->value, .arguments = call.arguments};
+  const dsl::syntax::Call inner{.callee = (*matched)[0]->value, .arguments = call.arguments};
   const int first_element = context.ops.size();
   for (size_t i = 0; i < inputs.size(); ++i) {
     inputs[i].element = AddElement(inputs[i].whole, context.ops.builder());
@@ -194,17 +195,17 @@ Value Vmap::Call(const syntax::Call& vmap, const CallSite& site, Regions& region
   ++depth_;
   Value result = hooks_.call({inner, span, frame});
   --depth_;
-  for (const syntax::Argument& argument : inner.arguments) values_.erase(&*argument.value);
-  if (!result.is_poison()) result = ForAllElements(result, OpId(first_element), inputs, span, context);
+  for (const dsl::syntax::Argument& argument : inner.arguments) values_.erase(&*argument.value);
+  if (!result.is_poison()) result = ForAllElements(result, ir::OpId(first_element), inputs, span, context);
   context.ops.EndOperation(span, "vmap", first);
   return result;
 }
 
-Value Vmap::ForAllElements(const Value& result, OpId first, const std::vector<MappedInput>& inputs, Span span,
+Value Vmap::ForAllElements(const Value& result, ir::OpId first, const std::vector<ir::MappedInput>& inputs, Span span,
                            const Context& context) {
   const int64_t size = context.ops.type(inputs.front().whole).shape[0];
-  const std::vector<Op> ops = context.ops.builder().RemoveFrom(first);
-  const std::optional<Vectorized> batched = Vectorize(context.ops.builder(), ops, inputs, size, kMaxOps);
+  const std::vector<ir::Op> ops = context.ops.builder().RemoveFrom(first);
+  const std::optional<ir::Vectorized> batched = ir::Vectorize(context.ops.builder(), ops, inputs, size, kMaxOps);
   if (!batched) {
     budget_.Exhausted(span);
     return Value{Poison()};

@@ -20,7 +20,7 @@ struct VmapHooks {
   std::function<Value(const CallSite& element)> call;
   // Everything that has noted something of an op moves it: `removed` are ops of one element, in whose place `batched`
   // has put others.
-  std::function<void(const std::vector<Op>& removed, const Vectorized& batched)> move_notes;
+  std::function<void(const std::vector<ir::Op>& removed, const ir::Vectorized& batched)> move_notes;
 };
 
 class Vmap {
@@ -32,19 +32,19 @@ class Vmap {
 
   // The value of an argument of the mapped call that is expanded now: the tensor that stands for one element. Null for
   // other expressions.
-  const Value* ValueFor(const syntax::Expression& expression) const;
+  const Value* ValueFor(const dsl::syntax::Expression& expression) const;
 
   // `vmap` is the call of that name, `site` that of what it gives. `regions`: whose border may go around both.
-  Value Call(const syntax::Call& vmap, const CallSite& site, Regions& regions, const Context& context);
+  Value Call(const dsl::syntax::Call& vmap, const CallSite& site, Regions& regions, const Context& context);
 
  private:
-  Value ForAllElements(const Value& result, OpId first, const std::vector<MappedInput>& inputs, Span span,
+  Value ForAllElements(const Value& result, ir::OpId first, const std::vector<ir::MappedInput>& inputs, Span span,
                        const Context& context);
 
   VmapHooks hooks_;
   Budget& budget_;
   int depth_ = 0;
-  std::map<const syntax::Expression*, Value> values_;
+  std::map<const dsl::syntax::Expression*, Value> values_;
 };
 
 }  // namespace cleave::frontend

@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "ir/proof/interpret/interpret.h"
 
-namespace cleave {
+namespace cleave::frontend {
 namespace {
 
 // The loss of a model on random sources; those of equal names and shapes are equal in all models.
@@ -16,17 +16,17 @@ double LossOf(const std::string& body, const std::string& rest) {
   const Analyzed analyzed = AnalyzeBody(body, rest);
   EXPECT_TRUE(analyzed.module.has_value()) << analyzed.messages;
   if (!analyzed.module) return std::nan("");
-  const Graph& graph = analyzed.module->graph;
-  SourceValues sources;
-  for (const Op& op : graph.ops) {
-    if (op.kind != OpKind::kInput && op.kind != OpKind::kParameter) continue;
-    Tensor value = Zeros(op.type.shape);
+  const ir::Graph& graph = analyzed.module->graph;
+  ir::SourceValues sources;
+  for (const ir::Op& op : graph.ops) {
+    if (op.kind != ir::OpKind::kInput && op.kind != ir::OpKind::kParameter) continue;
+    ir::Tensor value = ir::Zeros(op.type.shape);
     for (size_t i = 0; i < value.values.size(); ++i) {
       value.values[i] = std::sin(1.0 + static_cast<double>(i * (1 + op.name.back() % 7)));
     }
     sources[op.id] = std::move(value);
   }
-  return InterpretGraph(graph, sources, 1)[*graph.loss].values[0];
+  return ir::InterpretGraph(graph, sources, 1)[*graph.loss].values[0];
 }
 
 void ExpectSame(const std::string& mapped, const std::string& by_hand, const std::string& rest) {
@@ -79,9 +79,9 @@ TEST(VmapTest, OpsAndMapsInsideMaps) {
 TEST(VmapTest, ParametersAreShared) {
   const Analyzed analyzed = AnalyzeBody("let y = vmap(scaled)(x); loss reduce_mean(y);", kExpert);
   ASSERT_TRUE(analyzed.module.has_value()) << analyzed.messages;
-  const Graph& graph = analyzed.module->graph;
-  EXPECT_EQ(graph.op(*graph.Find("y.s")).type.shape, (Shape{6}));
-  EXPECT_EQ(graph.op(*graph.Find("y.mul")).type.shape, (Shape{8, 6}));
+  const ir::Graph& graph = analyzed.module->graph;
+  EXPECT_EQ(graph.op(*graph.Find("y.s")).type.shape, (ir::Shape{6}));
+  EXPECT_EQ(graph.op(*graph.Find("y.mul")).type.shape, (ir::Shape{8, 6}));
 }
 
 TEST(VmapTest, AResultWithoutElementsIsRepeated) {
@@ -95,16 +95,16 @@ TEST(VmapTest, PinsSpeakOfOneElement) {
                   "#[layout(x = (\"tp\"))]\nfn f(x: f32[k], y: f32[k]) -> f32[k] { #[shard((2), (2))] let z = x * y;\n"
                   "#[layout(\"tp\")] let u = relu(z); #[replicate] let v = tanh(u); return v; }");
   ASSERT_TRUE(analyzed.module.has_value()) << analyzed.messages;
-  const std::vector<Pin>& pins = analyzed.module->pins.pins;
-  const Graph& graph = analyzed.module->graph;
+  const std::vector<ir::Pin>& pins = analyzed.module->pins.pins;
+  const ir::Graph& graph = analyzed.module->graph;
   ASSERT_EQ(pins.size(), 4u);
   EXPECT_EQ(graph.op(pins[0].op).name, "x");
-  EXPECT_TRUE(std::get<LayoutPin>(pins[0].demand).dimensions[0].empty());
+  EXPECT_TRUE(std::get<ir::LayoutPin>(pins[0].demand).dimensions[0].empty());
   EXPECT_EQ(graph.op(pins[1].op).name, "y.z.mul");
-  const auto& shard = std::get<ShardPin>(pins[1].demand);
+  const auto& shard = std::get<ir::ShardPin>(pins[1].demand);
   EXPECT_EQ((*shard.in[0])[0].value, 1);
   EXPECT_EQ((*shard.in[1])[1].value, 2);
-  EXPECT_EQ(std::get<LayoutPin>(pins[2].demand).dimensions.size(), 2u);
+  EXPECT_EQ(std::get<ir::LayoutPin>(pins[2].demand).dimensions.size(), 2u);
   EXPECT_EQ(graph.op(pins[3].op).name, "y.v.tanh");
 }
 
@@ -144,14 +144,14 @@ TEST(VmapTest, InsideOfARegion) {
       kExpert);
   ASSERT_TRUE(analyzed.module.has_value()) << analyzed.messages;
   ASSERT_EQ(analyzed.module->pins.regions.size(), 1u);
-  const Graph& graph = analyzed.module->graph;
-  const std::vector<OpId>& ops = analyzed.module->pins.regions[0].ops;
+  const ir::Graph& graph = analyzed.module->graph;
+  const std::vector<ir::OpId>& ops = analyzed.module->pins.regions[0].ops;
   for (const char* name : {"y.in_0", "y.in_1", "y.matmul", "y.relu", "y.out"}) {
-    const std::optional<OpId> op = graph.Find(name);
+    const std::optional<ir::OpId> op = graph.Find(name);
     ASSERT_TRUE(op.has_value()) << name;
     EXPECT_NE(std::find(ops.begin(), ops.end(), *op), ops.end()) << name;
   }
-  EXPECT_EQ(graph.op(*graph.Find("y.out")).type.shape, (Shape{2, 8, 4}));
+  EXPECT_EQ(graph.op(*graph.Find("y.out")).type.shape, (ir::Shape{2, 8, 4}));
 }
 
 TEST(VmapTest, NoRegionInside) {
@@ -181,4 +181,4 @@ TEST(VmapTest, WarnsOfWhatIsUnrolled) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::frontend

@@ -4,7 +4,7 @@
 
 #include "base/check/check.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 std::string AttributeStorage<DType>::Store(DType value) { return std::string(DTypeName(value)); }
 
@@ -31,4 +31,4 @@ const AttributeValue& Attributes::ValueOf(const char* name, size_t index) const 
   return found->second;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

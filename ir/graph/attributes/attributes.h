@@ -18,7 +18,7 @@
 
 #include "ir/tensor/types/types.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 using AttributeValue = std::variant<bool, int64_t, double, std::string, std::vector<int64_t>, std::vector<double>>;
 
@@ -110,6 +110,6 @@ struct Attributes {
   const AttributeValue& ValueOf(const char* name, size_t index) const;
 };
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_GRAPH_ATTRIBUTES_ATTRIBUTES_H_

@@ -3,7 +3,7 @@
 #include "gtest/gtest.h"
 #include "ir/graph/attributes/keys.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 TEST(AttributesTest, EachTypeIsReadAsItWasWritten) {
@@ -45,4 +45,4 @@ TEST(AttributesTest, WhatIsNotThereIsABug) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::ir

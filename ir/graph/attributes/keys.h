@@ -5,7 +5,7 @@
 
 #include "ir/graph/attributes/attributes.h"
 
-namespace cleave::attribute {
+namespace cleave::ir::attribute {
 
 using Ints = std::vector<int64_t>;
 using Doubles = std::vector<double>;
@@ -102,6 +102,6 @@ inline constexpr Attribute<std::string> kLinear{"linear"};
 inline constexpr Attribute<std::string> kBody{"body"};
 inline constexpr Attribute<int64_t> kInput{"input"};  // By which input the gradient is.
 
-}  // namespace cleave::attribute
+}  // namespace cleave::ir::attribute
 
 #endif  // CLEAVE_IR_GRAPH_ATTRIBUTES_KEYS_H_

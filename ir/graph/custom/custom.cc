@@ -11,7 +11,7 @@
 #include "base/status/status_macros.h"
 #include "base/text/text.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 std::string ArgumentText(const CustomArgument& argument) {
@@ -116,4 +116,4 @@ std::string BackwardName(const CustomForm& form, absl::Span<const DType> dtypes,
   return reals == 1 ? name : absl::StrCat(name, "_", form.Tensors()[input]);
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -16,7 +16,7 @@
 #include "ir/graph/graph.h"
 #include "ir/tensor/types/types.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 struct CustomArgument {
   std::string name;
@@ -49,6 +49,6 @@ struct CustomForm {
 // inputs are f32. `dtypes` are those of the inputs.
 std::string BackwardName(const CustomForm& form, absl::Span<const DType> dtypes, size_t input);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_GRAPH_CUSTOM_CUSTOM_H_

@@ -2,7 +2,7 @@
 
 #include "gtest/gtest.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 CustomForm Mixed() {
@@ -46,4 +46,4 @@ TEST(CustomFormTest, MistakesInAttributesAreErrors) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::ir

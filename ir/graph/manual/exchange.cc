@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 // (sender, receiver) -> the numbers of the parts that pass between them, in order.
@@ -56,4 +56,4 @@ std::string MismatchText(const Mismatch& mismatch, const ExchangeSide& sends, co
   return absl::StrCat(text, "receives ", receives.sizes[*mismatch.received]);
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-namespace cleave {
+namespace cleave::ir {
 
 // The parts that ranks send, or those that they receive.
 struct ExchangeSide {
@@ -44,6 +44,6 @@ std::optional<Mismatch> FindMismatch(const ExchangeSide& sends, const ExchangeSi
 // "rank 0 sends 4 elements to rank 1, which receives 6"
 std::string MismatchText(const Mismatch& mismatch, const ExchangeSide& sends, const ExchangeSide& receives);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_GRAPH_MANUAL_EXCHANGE_H_

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 struct Exchange {
@@ -34,4 +34,4 @@ TEST(ExchangeTest, FindsTheFirstMismatch) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -6,7 +6,7 @@
 #include "base/check/check.h"
 #include "ir/graph/manual/moves.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 RankAxisSet SetOf(size_t axis) { return {uint64_t{1} << axis}; }
@@ -212,4 +212,4 @@ std::string VarianceText(const std::vector<RankAxis>& axes, RankAxisSet variance
                        : absl::StrCat("varies over ", absl::StrJoin(names, ", "), " and ", last);
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -25,7 +25,7 @@
 #include "absl/types/span.h"
 #include "ir/graph/graph.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 // A set of Graph::rank_axes: bit i is axis i.
 struct RankAxisSet {
@@ -74,6 +74,6 @@ RankAxisSet WorkedOver(const std::vector<RankAxis>& axes, const Op& op, absl::Sp
 // "equal on all ranks", "varies over dp and tp"
 std::string VarianceText(const std::vector<RankAxis>& axes, RankAxisSet variance);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_GRAPH_MANUAL_MANUAL_H_

@@ -5,7 +5,7 @@
 #include "ir/graph/ops/builder.h"
 #include "ir/graph/ops/ops.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 using Ints = std::vector<int64_t>;
@@ -88,7 +88,7 @@ class OneOp {
   }
 
  private:
-  const cleave::Op& Op() const { return builder_.graph().op(op_); }
+  const cleave::ir::Op& Op() const { return builder_.graph().op(op_); }
 
   GraphBuilder builder_;
   OpId op_;
@@ -175,4 +175,4 @@ TEST(ManualTest, KnowsEveryOp) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 struct Named {
@@ -28,4 +28,4 @@ RankMove RankMoveOf(OpKind kind) {
   return found == std::end(kMoves) ? RankMove::kNone : found->move;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -4,7 +4,7 @@
 
 #include "ir/graph/op_kind/op_kind.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 enum class RankMove {
   kNone,        // Every op that computes the same on all ranks.
@@ -18,6 +18,6 @@ enum class RankMove {
 
 RankMove RankMoveOf(OpKind kind);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_GRAPH_MANUAL_MOVES_H_

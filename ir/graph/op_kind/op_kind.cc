@@ -4,7 +4,7 @@
 #include <array>
 #include <string>
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 constexpr std::array kKinds = {
@@ -39,4 +39,4 @@ absl::Span<const OpKind> AllOpKinds() { return kKinds; }
 
 std::ostream& operator<<(std::ostream& out, OpKind kind) { return out << OpKindName(kind); }
 
-}  // namespace cleave
+}  // namespace cleave::ir

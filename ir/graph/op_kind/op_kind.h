@@ -10,7 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 enum class OpKind : uint8_t {
 #define CLEAVE_OP(Name, name) k##Name,
@@ -29,6 +29,6 @@ absl::Span<const OpKind> AllOpKinds();
 
 std::ostream& operator<<(std::ostream& out, OpKind kind);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_GRAPH_OP_KIND_OP_KIND_H_

@@ -4,7 +4,7 @@
 
 #include "gtest/gtest.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 TEST(OpKindTest, EachNameIsParsedBack) {
@@ -24,4 +24,4 @@ TEST(OpKindTest, OtherNamesAreNoKinds) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -1,7 +1,7 @@
 #include "ir/graph/ops/define.h"
 #include "ir/graph/ops/elementwise.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 // Of a value that is not a number the sign is none either.
@@ -26,4 +26,4 @@ OpDefinition DefineAbs() {
   return UnaryOp({.value = Abs(x), .gradients = {Dy() * Sign(x)}}, "each element without its sign");
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

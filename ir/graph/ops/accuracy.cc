@@ -6,7 +6,7 @@
 #include "ir/graph/ops/define.h"
 #include "ir/graph/ops/losses.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 OpId DistributeAccuracy(GraphBuilder& builder, const Op& op, absl::Span<const int64_t>) {
@@ -86,4 +86,4 @@ OpDefinition DefineShareOfEqual() {
   return definition;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -6,7 +6,7 @@
 #include "ir/graph/ops/lift.h"
 #include "ir/graph/ops/ranking.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 InferResult InferArgmax(Types inputs, const Attributes& attributes) {
@@ -136,4 +136,4 @@ OpDefinition DefineFirstEqual() {
                       .calls = FirstEqualCalls};
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

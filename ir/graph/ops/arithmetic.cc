@@ -4,7 +4,7 @@
 #include "ir/graph/ops/elementwise.h"
 #include "ir/graph/ops/lift.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 InferResult InferBiasAdd(Types inputs, const Attributes&) {
@@ -68,4 +68,4 @@ OpDefinition DefineBiasAdd() {
   return definition;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -3,7 +3,7 @@
 #include "ir/graph/ops/define.h"
 #include "ir/graph/ops/pooling.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 Rule AvgPoolRule(Types inputs, const TensorType& output, const Attributes& attributes) {
@@ -68,4 +68,4 @@ OpDefinition DefineAvgPoolGradient() {
                       .calls = [](const CallSite& site) { return PoolingGradientCall(site, "AvgPoolGradient"); }};
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

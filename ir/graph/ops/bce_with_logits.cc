@@ -9,7 +9,7 @@
 #include "ir/graph/ops/define.h"
 #include "ir/graph/ops/losses.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 InferResult InferBceWithLogits(Types inputs, const Attributes&) {
@@ -63,4 +63,4 @@ OpDefinition DefineBceWithLogits() {
                       .need = RowOrderNeed<0>};
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

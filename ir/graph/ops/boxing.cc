@@ -1,6 +1,6 @@
 #include "ir/graph/ops/boxing.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 // Per dimension difference(d), and 0 where the dimension is that of the result, element by element.
@@ -87,4 +87,4 @@ KernelCall ZeroCall(const CallSite& site) {
   return {"Fill", {ZeroElement{kResult}, site.Elements(kResult), Pointer{kResult}}};
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -8,7 +8,7 @@
 #include "ir/graph/ops/elementwise.h"
 #include "ir/graph/ops/kernel_call.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 // Per dimension the window of the input. REQUIRES: all of the same rank.
 std::vector<Window> ShiftedWindows(const Shape& input, const Shape& output, const std::vector<int64_t>& offset);
@@ -30,6 +30,6 @@ KernelCall PasteBoxCall(int input, BracedList place);
 // Fills the result with zeros.
 KernelCall ZeroCall(const CallSite& site);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_GRAPH_OPS_BOXING_H_

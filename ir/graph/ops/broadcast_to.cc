@@ -3,7 +3,7 @@
 #include "ir/graph/ops/elementwise.h"
 #include "ir/graph/ops/lift.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 InferResult InferBroadcastTo(Types inputs, const Attributes& attributes) {
@@ -42,4 +42,4 @@ OpDefinition DefineBroadcastTo() {
   return definition;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -4,7 +4,7 @@
 #include "base/check/check.h"
 #include "ir/graph/ops/inference.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 GraphBuilder::GraphBuilder(Graph graph) : graph_(std::move(graph)) {
   for (const Op& op : graph_.ops) by_name_[op.name] = op.id;
@@ -60,4 +60,4 @@ std::string GraphBuilder::UniqueName(const std::string& wish) {
   return name;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -15,7 +15,7 @@
 #include "ir/graph/graph.h"
 #include "ir/graph/ops/ops.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 class GraphBuilder {
  public:
@@ -53,6 +53,6 @@ class GraphBuilder {
   int line_ = 0;
 };
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_GRAPH_OPS_BUILDER_H_

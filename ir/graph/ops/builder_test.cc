@@ -4,7 +4,7 @@
 
 #include "gtest/gtest.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 OpId AddInput(GraphBuilder& builder, const Shape& shape, const std::string& name = "x") {
@@ -228,4 +228,4 @@ TEST(VerifyTest, UpdatesVaryAsTheirStates) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::ir

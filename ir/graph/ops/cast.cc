@@ -2,7 +2,7 @@
 #include "ir/graph/ops/define.h"
 #include "ir/graph/ops/elementwise.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 InferResult InferCast(Types inputs, const Attributes& attributes) {
@@ -43,4 +43,4 @@ OpDefinition DefineCast() {
   return definition;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -4,7 +4,7 @@
 #include "ir/graph/ops/elementwise.h"
 #include "ir/graph/ops/kernel_call.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 InferResult InferCausalMask(Types inputs, const Attributes&) {
@@ -61,4 +61,4 @@ OpDefinition DefineCausalMask() {
   return definition;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

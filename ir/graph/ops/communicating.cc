@@ -7,7 +7,7 @@
 #include "base/text/text.h"
 #include "ir/graph/manual/manual.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 // Attributes hold sizes or places along the dimension: that of the messages is the only one that x has.
@@ -89,4 +89,4 @@ std::vector<int64_t> RankTable(const GraphBuilder& builder, const std::function<
   return table;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

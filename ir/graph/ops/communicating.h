@@ -10,7 +10,7 @@
 
 #include "ir/graph/ops/elementwise.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 // A communication of tensor x within a group: attributes `group` and `size`. Inference and gradient are left to be set.
 OpDefinition GroupOp(std::string summary);
@@ -34,6 +34,6 @@ Attributes GroupAttributes(const Op& op);
 // For every rank number `of(rank)`. REQUIRES: the builder's graph is manual.
 std::vector<int64_t> RankTable(const GraphBuilder& builder, const std::function<int64_t(int64_t rank)>& of);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_GRAPH_OPS_COMMUNICATING_H_

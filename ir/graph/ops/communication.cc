@@ -9,7 +9,7 @@
 #include "ir/graph/ops/define.h"
 #include "ir/graph/ops/lift.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 // Every rank of a group gets the reduction of what its members have. The gradients below hold whether the members'
@@ -206,4 +206,4 @@ OpDefinition DefineAllToAll() {
   return definition;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

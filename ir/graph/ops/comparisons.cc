@@ -1,7 +1,7 @@
 #include "ir/graph/ops/define.h"
 #include "ir/graph/ops/elementwise.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 OpDefinition DefineEqual() {
   return ComparisonOp(Equal(Variable("x"), Variable("y")), "1 where x equals y, else 0, with broadcasting");
@@ -27,4 +27,4 @@ OpDefinition DefineGreaterEqual() {
   return ComparisonOp(Variable("x") >= Variable("y"), "1 where x is at least y, else 0, with broadcasting");
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

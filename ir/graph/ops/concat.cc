@@ -6,7 +6,7 @@
 #include "ir/graph/ops/define.h"
 #include "ir/graph/ops/lift.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 InferResult InferConcat(Types inputs, const Attributes& attributes) {
@@ -103,4 +103,4 @@ OpDefinition DefineConcat() {
       .calls = ConcatCalls};
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

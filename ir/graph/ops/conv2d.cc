@@ -7,7 +7,7 @@
 #include "ir/graph/ops/define.h"
 #include "ir/graph/ops/lift.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 std::optional<OpError> CheckChannels(Types inputs, int64_t groups) {
@@ -294,4 +294,4 @@ OpDefinition DefineConv2dGradientFilter() {
       .need = Conv2dGradientFilterNeed};
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

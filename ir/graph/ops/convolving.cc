@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check/check.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 // The factors' indexes, always in this order; g is -1 where there is one group.
@@ -171,4 +171,4 @@ Need ConvolutionNeed(ConvolutionOutput output, const TensorType& x, const Tensor
           .results = bytes(y, y.shape[0], RoundUp(y.shape[1], block))};
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

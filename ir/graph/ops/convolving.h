@@ -15,7 +15,7 @@
 #include "ir/graph/ops/need.h"
 #include "ir/graph/ops/sliding.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 struct ConvolutionShapes {
   Shape x;
@@ -87,6 +87,6 @@ LocalSliding2d ConvolutionSlidingOf(const Evaluation& evaluation, ConvolutionOut
 // resize: the number of groups.
 Attributes ResizeGroups(const Attributes& attributes, const Rule& rule, absl::Span<const int64_t> factor_sizes);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_GRAPH_OPS_CONVOLVING_H_

@@ -5,7 +5,7 @@
 #include "ir/graph/ops/define.h"
 #include "ir/graph/ops/losses.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 Gradients CrossEntropyGradients(GraphBuilder& builder, const Op& op, OpId dy) {
@@ -231,4 +231,4 @@ OpDefinition DefineLabelLossGradient() {
                       .calls = LabelLossGradientCalls};
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -5,7 +5,7 @@
 #include "ir/graph/ops/kernel_call.h"
 #include "ir/graph/ops/lift.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 InferResult InferCumsum(Types inputs, const Attributes& attributes) {
@@ -66,4 +66,4 @@ OpDefinition DefineCumsum() {
       .calls = CumsumCalls};
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -11,7 +11,7 @@
 #include "ir/graph/ops/elementwise.h"
 #include "ir/graph/ops/lift.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 InferResult InferCustom(Types inputs, const Attributes& attributes) {
@@ -153,4 +153,4 @@ OpDefinition DefineCustomGradient() {
                       .calls = CustomGradientCalls};
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

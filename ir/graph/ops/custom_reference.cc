@@ -5,7 +5,7 @@
 #include "ir/graph/ops/factor_walk.h"
 #include "ir/graph/ops/random_stream.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 // What a weight is for: weights of different purposes have nothing in common.
@@ -136,4 +136,4 @@ void CustomReference::Backward(const Tensor& dy, absl::Span<const Tensor* const>
   });
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -18,7 +18,7 @@
 
 #include "ir/graph/ops/ops.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 class CustomReference {
  public:
@@ -57,6 +57,6 @@ class CustomReference {
   std::vector<int64_t> index_;  // Where the walk is, per factor.
 };
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_GRAPH_OPS_CUSTOM_REFERENCE_H_

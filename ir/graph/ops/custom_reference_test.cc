@@ -6,7 +6,7 @@
 
 #include "gtest/gtest.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 // y[n] = f(x[n, k]) summed over k, where j of w[n, j] is whole.
@@ -77,4 +77,4 @@ TEST(CustomReferenceTest, IsLinearOnlyWhereDeclared) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -11,7 +11,7 @@
 #include "ir/tensor/formula/formula.h"
 #include "ir/tensor/formula/formula_rule.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 std::vector<FactorList> WholeDimensions(Rule& rule, const std::string& tensor, const Shape& shape) {
@@ -107,4 +107,4 @@ KernelCall CustomCall(const CustomForm& form, std::string function, std::vector<
 
 CallArgument ViewArgument(int tensor) { return BracedList{{{Pointer{tensor}}, {LocalRegion{tensor}}}}; }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -9,7 +9,7 @@
 #include "ir/graph/ops/inference.h"
 #include "ir/graph/ops/kernel_call.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 // That of the op: what `form` declares, or without a rule a whole factor per dimension. An InvalidArgument error where
 // the shapes do not fit it.
@@ -36,6 +36,6 @@ KernelCall CustomCall(const CustomForm& form, std::string function, std::vector<
 // What a View of the runtime is made from.
 CallArgument ViewArgument(int tensor);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_GRAPH_OPS_CUSTOM_RULE_H_

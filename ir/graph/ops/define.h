@@ -4,12 +4,12 @@
 
 #include "ir/graph/ops/ops.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 #define CLEAVE_OP(Name, name) OpDefinition Define##Name();
 #include "ir/graph/op_kind/table.def"
 #undef CLEAVE_OP
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_GRAPH_OPS_DEFINE_H_

@@ -11,7 +11,7 @@
 #include "ir/graph/ops/kernel_call.h"
 #include "ir/graph/ops/random_stream.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 InferResult InferDropout(Types inputs, const Attributes& attributes) {
@@ -77,4 +77,4 @@ OpDefinition DefineDropout() {
   return definition;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -4,7 +4,7 @@
 #include "ir/graph/ops/elementwise.h"
 #include "ir/graph/ops/kernel_call.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 // Shows a value and passes it on: `print(x)` the whole tensor, `print(local x)` what each rank holds. Either takes the
@@ -49,4 +49,4 @@ OpDefinition DefineAssertFinite() {
   return definition;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

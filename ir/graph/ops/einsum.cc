@@ -20,7 +20,7 @@
 #include "ir/tensor/formula/formula.h"
 #include "ir/tensor/formula/formula_rule.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 Formula FormulaOf(const Attributes& attributes) {
@@ -285,4 +285,4 @@ OpDefinition DefineEinsum() {
       .need = EinsumNeed};
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

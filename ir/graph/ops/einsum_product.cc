@@ -5,7 +5,7 @@
 
 #include "ir/graph/ops/products.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -126,4 +126,4 @@ Bytes EinsumCopies(const Formula& formula, Types inputs, const TensorType& outpu
   return ProductIndexes(formula, 1).Copies(inputs, output) == Bytes(0) ? Bytes(0) : copies;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

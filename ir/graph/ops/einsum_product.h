@@ -8,7 +8,7 @@
 #include "ir/graph/ops/kernel_call.h"
 #include "ir/tensor/formula/formula.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 // The einsum as one call of the matrix product, where all three tensors already lie as matrices: as [batch, rows,
 // contracted] by [batch, contracted, columns], each of these being some neighbouring dimensions.
@@ -18,6 +18,6 @@ std::optional<KernelCall> DirectProduct(const Formula& formula);
 // matrices, or where it is no product of two tensors and is summed element by element.
 Bytes EinsumCopies(const Formula& formula, Types inputs, const TensorType& output);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_GRAPH_OPS_EINSUM_PRODUCT_H_

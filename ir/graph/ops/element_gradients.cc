@@ -5,7 +5,7 @@
 #include "base/check/check.h"
 #include "ir/graph/ops/elementwise.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 // Makes ops of the nodes of gradients, operands first, one op for a node that several gradients share.
@@ -159,4 +159,4 @@ Gradients ElementGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   return made;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

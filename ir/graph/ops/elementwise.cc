@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "ir/graph/ops/lift.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 InferResult InferUnary(Types inputs, const Attributes&) {
@@ -194,4 +194,4 @@ Rule FirstLinearRule(Types inputs, const TensorType& output, const Attributes&) 
   return BroadcastRule(inputs, output, {{0}});
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -18,7 +18,7 @@
 #include "ir/graph/ops/rules.h"
 #include "ir/graph/scalar/scalar.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 using Gradients = std::vector<std::optional<OpId>>;
 
@@ -88,6 +88,6 @@ Flops FlopsPerElement(Types, const TensorType& output, const Attributes&) {
   return Flops(static_cast<double>(PerElement) * static_cast<double>(output.elements()));
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_GRAPH_OPS_ELEMENTWISE_H_

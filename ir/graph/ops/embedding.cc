@@ -6,7 +6,7 @@
 #include "ir/graph/ops/indexing.h"
 #include "ir/graph/ops/lift.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 InferResult InferEmbedding(Types inputs, const Attributes&) {
@@ -148,4 +148,4 @@ OpDefinition DefineEmbeddingGradient() {
                       .calls = [](const CallSite& site) { return ScatterAddCall(site, 0); }};
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

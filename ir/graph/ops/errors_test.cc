@@ -8,7 +8,7 @@
 #include "ir/graph/ops/inference.h"
 #include "ir/graph/ops/ops.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 using Ints = std::vector<int64_t>;
@@ -497,4 +497,4 @@ TEST(ErrorsTest, Pooling) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::ir

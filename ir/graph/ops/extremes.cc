@@ -3,7 +3,7 @@
 #include "ir/graph/ops/define.h"
 #include "ir/graph/ops/elementwise.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 // Where x and y are equal the gradient goes to x alone. Products with 1 or 0: unlike a choice between dy and nothing,
@@ -63,4 +63,4 @@ OpDefinition DefineClamp() {
   return definition;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

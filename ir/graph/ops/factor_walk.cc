@@ -1,6 +1,6 @@
 #include "ir/graph/ops/factor_walk.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 std::vector<int64_t> FactorStrides(const std::vector<FactorList>& dimensions, absl::Span<const FactorRange> ranges) {
   std::vector<int64_t> strides(ranges.size(), 0);
@@ -20,4 +20,4 @@ int64_t OffsetOf(const std::vector<int64_t>& index, const std::vector<int64_t>& 
   return offset;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

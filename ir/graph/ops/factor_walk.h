@@ -7,7 +7,7 @@
 
 #include "ir/graph/ops/ops.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 // Per factor of a rule how far apart its neighbours lie in a row-major local tensor; 0 where the tensor does not have
 // it.
@@ -38,6 +38,6 @@ void ForEachIndex(const std::vector<int>& factors, absl::Span<const FactorRange>
   }
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_GRAPH_OPS_FACTOR_WALK_H_

@@ -9,7 +9,7 @@
 #include "ir/graph/ops/indexing.h"
 #include "ir/graph/ops/lift.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 InferResult InferGather(Types inputs, const Attributes& attributes) {
@@ -188,4 +188,4 @@ OpDefinition DefineScatterAdd() {
       .calls = ScatterAddCalls};
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -5,7 +5,7 @@
 #include "ir/graph/ops/define.h"
 #include "ir/graph/ops/elementwise.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 constexpr double kSlope = 1.5957691216057308;  // 2 sqrt(2 / pi)
@@ -36,4 +36,4 @@ OpDefinition DefineGeluGradient() {
   return UnaryGradientOp(GeluGradientFunction(), "dy times the derivative of gelu at x");
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -10,7 +10,7 @@
 #include "ir/graph/ops/ops.h"
 #include "ir/graph/ops/samples.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 constexpr uint64_t kSeed = 77;
@@ -168,4 +168,4 @@ TEST(GradientTest, CallableOpsHaveGradients) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -8,7 +8,7 @@
 #include "ir/graph/ops/define.h"
 #include "ir/graph/ops/losses.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 InferResult InferHuber(Types inputs, const Attributes& attributes) {
@@ -79,4 +79,4 @@ OpDefinition DefineHuber() {
   return definition;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 // A RowIndexing of the runtime.
@@ -69,4 +69,4 @@ std::vector<KernelCall> ScatterAddCall(const CallSite& site, int axis) {
   return {{"ScatterAdd", {Pointer{0}, Pointer{1}, IndexingArgument(site, lookup), Pointer{kResult}}}};
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

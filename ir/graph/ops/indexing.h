@@ -8,7 +8,7 @@
 #include "ir/graph/ops/elementwise.h"
 #include "ir/graph/ops/kernel_call.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 // A tensor [outer, count, inner] over the rows [first_row, first_row + rows) of one of shape [outer, all rows, inner].
 struct RowIndexing {
@@ -50,6 +50,6 @@ struct Lookup {
 std::vector<KernelCall> GatherCall(const CallSite& site, const Lookup& lookup);
 std::vector<KernelCall> ScatterAddCall(const CallSite& site, int axis);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_GRAPH_OPS_INDEXING_H_

@@ -7,7 +7,7 @@
 #include "base/check/check.h"
 #include "base/text/text.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 std::string GradientName(const Op& op, const std::string& argument) {
   return absl::StrCat(op.name, ".grad_", argument);
@@ -275,4 +275,4 @@ std::optional<OpError> CheckWord(const Attributes& attributes, Attribute<std::st
                  .help = {absl::StrCat("use ", QuotedList(words, "or"))}};
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -10,7 +10,7 @@
 #include "absl/types/span.h"
 #include "ir/graph/ops/ops.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 using Types = absl::Span<const TensorType>;
 
@@ -77,6 +77,6 @@ std::optional<OpError> CompleteAttributes(const OpDefinition& definition, size_t
 std::optional<OpError> CheckWord(const Attributes& attributes, Attribute<std::string> key,
                                  const std::vector<std::string>& words);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_GRAPH_OPS_INFERENCE_H_

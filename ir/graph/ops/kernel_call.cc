@@ -1,6 +1,6 @@
 #include "ir/graph/ops/kernel_call.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 LocalSize operator*(LocalSize a, const LocalSize& b) {
   a.dimensions.insert(a.dimensions.end(), b.dimensions.begin(), b.dimensions.end());
@@ -33,4 +33,4 @@ std::vector<KernelCall> RowsCall(const CallSite& site, std::string function, con
   return {{std::move(function), std::move(arguments)}};
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -21,7 +21,7 @@
 #include "ir/graph/graph.h"
 #include "ir/tensor/types/types.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 // The value that the op computes, where the place of an input may stand.
 inline constexpr int kResult = -1;
@@ -162,6 +162,6 @@ BracedList NumberList(absl::Span<const int64_t> numbers);
 std::vector<KernelCall> RowsCall(const CallSite& site, std::string function,
                                  const std::vector<CallArgument>& more = {});
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_GRAPH_OPS_KERNEL_CALL_H_

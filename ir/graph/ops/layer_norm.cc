@@ -12,7 +12,7 @@
 #include "ir/graph/ops/need.h"
 #include "ir/graph/ops/rows.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 // Mean and 1 / sqrt(variance + epsilon) of a row.
@@ -235,4 +235,4 @@ OpDefinition DefineLayerNormGradientScale() {
                       .need = RowOrderNeed<0>};
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 Shape Lift::element(int input) const {
   const Shape& whole = shape(value(input));
@@ -94,4 +94,4 @@ std::optional<OpId> BatchAlongAxis(Lift& lift) {
 
 std::optional<OpId> Unrolled(Lift&) { return std::nullopt; }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -13,7 +13,7 @@
 #include "ir/graph/graph.h"
 #include "ir/graph/ops/builder.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 // A tensor that the op reads: all elements, with their dimension first, or one value that all share.
 struct LiftedInput {
@@ -78,6 +78,6 @@ std::optional<OpId> BatchBroadcasting(Lift& lift);  // All inputs broadcast.
 std::optional<OpId> BatchAlongAxis(Lift& lift);     // `axis`, of the first tensor, which alone is mapped.
 std::optional<OpId> Unrolled(Lift& lift);           // None: always made for each element by itself.
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_GRAPH_OPS_LIFT_H_

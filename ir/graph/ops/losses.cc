@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 std::optional<OpError> CheckClassification(Types inputs) {
   if (auto error = CheckDType(inputs, 0, DType::kF32, "logits")) return error;
@@ -150,4 +150,4 @@ std::vector<KernelCall> LossCall(const CallSite& site, std::string function, std
   return {{std::move(function), std::move(arguments)}};
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -10,7 +10,7 @@
 #include "ir/graph/ops/need.h"
 #include "ir/graph/ops/rows.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 // (logits f32[.., c], label i32[..]): checks of everything but a mask. nullopt where they fit.
 std::optional<OpError> CheckClassification(Types inputs);
@@ -75,6 +75,6 @@ std::vector<KernelCall> LossCall(const CallSite& site, std::string function, std
 // The signature (first, second, mask?).
 std::vector<Argument> LossSignature(std::string first, std::string second);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_GRAPH_OPS_LOSSES_H_

@@ -3,7 +3,7 @@
 #include "ir/graph/ops/define.h"
 #include "ir/graph/ops/losses.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 Gradients MaeGradients(GraphBuilder& builder, const Op& op, OpId dy) {
@@ -44,4 +44,4 @@ OpDefinition DefineMaeGradient() {
                               "sign(prediction - target) * dloss / count");
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

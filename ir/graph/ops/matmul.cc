@@ -9,7 +9,7 @@
 #include "ir/graph/ops/products.h"
 #include "ir/tensor/formula/formula.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 // Which dimension of a matrix is contracted, and the other one; both counted within the last two.
@@ -315,4 +315,4 @@ OpDefinition DefineMatmulSum() {
                       .calls = MatmulSumCalls};
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

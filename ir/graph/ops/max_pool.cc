@@ -6,7 +6,7 @@
 #include "ir/graph/ops/define.h"
 #include "ir/graph/ops/pooling.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 Rule MaxPoolRule(Types inputs, const TensorType& output, const Attributes& attributes) {
@@ -115,4 +115,4 @@ OpDefinition DefineMaxPoolGradient() {
       .calls = [](const CallSite& site) { return PoolingGradientCall(site, "MaxPoolGradient"); }};
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -1,7 +1,7 @@
 #include "ir/graph/ops/define.h"
 #include "ir/graph/ops/losses.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 Gradients MseGradients(GraphBuilder& builder, const Op& op, OpId dy) {
@@ -43,4 +43,4 @@ OpDefinition DefineMseGradient() {
                               "2 (prediction - target) * dloss / count");
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

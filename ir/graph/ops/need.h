@@ -9,7 +9,7 @@
 #include "ir/graph/graph.h"
 #include "ir/tensor/types/types.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 // A call gives back what is temporary; the other pieces stay, each as large as any step wants it.
 struct Need {
@@ -37,6 +37,6 @@ Need RowOrderNeed(absl::Span<const TensorType> inputs, const TensorType&, const 
   return {.temporary = ElementSize(DType::kF32) * inputs[kInput].elements()};
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_GRAPH_OPS_NEED_H_

@@ -11,7 +11,7 @@
 #include "ir/graph/ops/define.h"
 #include "ir/graph/ops/lift.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 ExchangeSide SendsOf(const Attributes& attributes) {
@@ -122,4 +122,4 @@ OpDefinition DefineNeighborExchange() {
                       .batch = Unrolled};
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -3,7 +3,7 @@
 #include "ir/graph/ops/kernel_call.h"
 #include "ir/graph/ops/lift.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 InferResult InferOneHot(Types inputs, const Attributes& attributes) {
@@ -68,4 +68,4 @@ OpDefinition DefineOneHot() {
                       .calls = OneHotCalls};
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -22,7 +22,7 @@
 #include "ir/tensor/types/tensor.h"
 #include "ir/tensor/types/types.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 class GraphBuilder;  // ir/graph/ops/builder.h
 class Lift;          // ir/graph/ops/lift.h
@@ -248,6 +248,6 @@ Bytes BytesTouched(absl::Span<const TensorType> inputs, const TensorType& output
 // sound.
 std::vector<std::string> VerifyGraph(const Graph& graph);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_GRAPH_OPS_OPS_H_

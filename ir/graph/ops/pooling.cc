@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 constexpr ImageFactors kImages = {.rows = 2, .columns = 3};
@@ -148,4 +148,4 @@ std::vector<KernelCall> PoolingGradientCall(const CallSite& site, std::string fu
   return CallBetween(site, std::move(function), kResult, 0);
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

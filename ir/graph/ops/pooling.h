@@ -11,7 +11,7 @@
 #include "ir/graph/ops/lift.h"
 #include "ir/graph/ops/sliding.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 // `first`, then kernel, stride (none: the kernel's) and padding.
 std::vector<Argument> PoolingSignature(std::vector<Argument> first);
@@ -58,6 +58,6 @@ void ForEachLook(const Shape& images, const Shape& outputs, const LocalSliding2d
   }
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_GRAPH_OPS_POOLING_H_

@@ -3,7 +3,7 @@
 #include "ir/graph/ops/define.h"
 #include "ir/graph/ops/elementwise.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 ScalarFunction SquareFunction() {
@@ -92,4 +92,4 @@ OpDefinition DefinePower() {
   return ComputedInF32(std::move(definition));
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -6,7 +6,7 @@
 
 #include "ir/graph/ops/kernel_call.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 struct ProductSizes {
   int64_t i = 0;
@@ -48,6 +48,6 @@ inline KernelCall MatMulCall(const MatrixProduct& product, Pointer a, Pointer b,
   return {"MatMul", {shape, std::move(a), std::move(b), std::move(result)}};
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_GRAPH_OPS_PRODUCTS_H_

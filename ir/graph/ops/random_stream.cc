@@ -1,6 +1,6 @@
 #include "ir/graph/ops/random_stream.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 using Words = std::array<uint32_t, 4>;
@@ -46,4 +46,4 @@ double RandomStream::Uniform(uint64_t element) const {
   return static_cast<double>(words[element % 4] >> 8) * 0x1p-24;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

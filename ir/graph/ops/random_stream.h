@@ -9,7 +9,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 // The finaliser of SplitMix64 (Steele, Lea, Flood, 2014): every bit of the result depends on every bit of the value.
 uint64_t MixBits(uint64_t value);
@@ -27,6 +27,6 @@ class RandomStream {
   std::array<uint32_t, 2> step_;
 };
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_GRAPH_OPS_RANDOM_STREAM_H_

@@ -10,7 +10,7 @@
 #include "ir/graph/ops/define.h"
 #include "ir/graph/ops/lift.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 int64_t ProductOf(Shape::const_iterator begin, Shape::const_iterator end) {
@@ -191,4 +191,4 @@ OpDefinition DefineRankValue() {
                       .evaluate = EvaluateRankValue};
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

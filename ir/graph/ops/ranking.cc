@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 std::optional<OpError> CheckIndexed(Types inputs, int axis) {
   const int64_t elements = inputs[0].shape[static_cast<size_t>(axis)];
@@ -166,4 +166,4 @@ std::vector<KernelCall> CandidatesCall(const CallSite& site, std::string functio
   return {{std::move(function), {Pointer{0}, site.Rows(0), row, site.attributes.Get(attribute::kK), Pointer{kResult}}}};
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -12,7 +12,7 @@
 #include "ir/graph/ops/kernel_call.h"
 #include "ir/graph/ops/rows.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 // An index that no element has: larger than all of them.
 inline constexpr int64_t kNoIndex = std::numeric_limits<int32_t>::max();
@@ -66,6 +66,6 @@ struct Candidate {
 };
 std::vector<Candidate> CandidatesOf(const Evaluation& evaluation);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_GRAPH_OPS_RANKING_H_

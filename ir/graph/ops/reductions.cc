@@ -13,7 +13,7 @@
 #include "ir/graph/ops/lift.h"
 #include "ir/graph/ops/need.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 InferResult InferReducing(Types inputs, const Attributes& attributes) {
@@ -268,4 +268,4 @@ OpDefinition DefineReduceMin() {
   return definition;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

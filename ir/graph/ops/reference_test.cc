@@ -14,7 +14,7 @@
 #include "ir/graph/ops/ops.h"
 #include "ir/graph/ops/samples.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 std::string NumbersText(const std::vector<std::string>& numbers) {
@@ -171,4 +171,4 @@ TEST(OpsReference, AndSoIsTheTableOfTheLanguage) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -1,7 +1,7 @@
 #include "ir/graph/ops/define.h"
 #include "ir/graph/ops/elementwise.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 // Reads the value of the relu instead of its argument: both are positive at the same places, and the argument need not
@@ -53,4 +53,4 @@ OpDefinition DefineLeakyReluGradient() {
   return definition;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -9,7 +9,7 @@
 #include "ir/graph/ops/elementwise.h"
 #include "ir/graph/ops/lift.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 // What is left of one side: the dimension in work and its part that no factor covers yet.
@@ -211,4 +211,4 @@ OpDefinition DefineIdentity() {
                       .batch = BatchSame};
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -14,7 +14,7 @@
 #include "ir/graph/ops/kernel_call.h"
 #include "ir/graph/ops/lift.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 InferResult InferRope(Types inputs, const Attributes& attributes) {
@@ -114,4 +114,4 @@ OpDefinition DefineRope() {
                       .calls = RopeCalls};
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

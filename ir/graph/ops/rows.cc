@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check/check.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 std::vector<FactorList> PartOf(const std::vector<FactorList>& rows, RowPart part) {
@@ -117,4 +117,4 @@ NormalizedRows Normalized(GraphBuilder& builder, OpId x, double epsilon, const s
           .inverse_deviation = inverse};
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

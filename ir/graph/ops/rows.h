@@ -8,7 +8,7 @@
 #include "ir/graph/ops/builder.h"
 #include "ir/graph/ops/elementwise.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 // x: f32 with at least one dimension -> the same type.
 InferResult InferRows(Types inputs, const Attributes& attributes);
@@ -80,6 +80,6 @@ struct NormalizedRows {
 };
 NormalizedRows Normalized(GraphBuilder& builder, OpId x, double epsilon, const std::string& name);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_GRAPH_OPS_ROWS_H_

@@ -14,7 +14,7 @@
 #include "ir/graph/ops/rules.h"
 #include "ir/graph/ops/samples.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 constexpr uint64_t kSeed = 31;
@@ -246,4 +246,4 @@ TEST(RuleLawTest, FlopsAreNotNegative) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "ir/graph/ops/builder.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 int AddFactor(Rule& rule, std::string name, int64_t size, FactorKind kind) {
   rule.factors.push_back(Factor{.name = std::move(name), .kind = kind, .size = size});
@@ -107,4 +107,4 @@ OpId RepeatAlong(GraphBuilder& builder, OpId value, const Shape& shape, const st
   return builder.Add(OpKind::kBroadcastTo, {value}, {{attribute::kShape, shape}}, name);
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

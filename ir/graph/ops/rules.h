@@ -9,7 +9,7 @@
 #include "ir/graph/ops/inference.h"
 #include "ir/graph/ops/ops.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 using LinearGroups = std::vector<std::vector<int>>;
 
@@ -43,6 +43,6 @@ OpId SumToType(GraphBuilder& builder, OpId gradient, TensorType type, const std:
 OpId RepeatAlong(GraphBuilder& builder, OpId value, const Shape& shape, const std::vector<int>& axes,
                  const std::string& name);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_GRAPH_OPS_RULES_H_

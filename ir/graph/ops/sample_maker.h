@@ -9,7 +9,7 @@
 
 #include "ir/graph/ops/samples.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 using Ints = std::vector<int64_t>;
 
@@ -56,6 +56,6 @@ void AddProductSamples(Forms& forms);
 void AddRankingSamples(Forms& forms);
 void AddSourceSamples(Forms& forms);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_GRAPH_OPS_SAMPLE_MAKER_H_

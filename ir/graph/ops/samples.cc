@@ -8,7 +8,7 @@
 #include "ir/graph/ops/inference.h"
 #include "ir/graph/ops/sample_maker.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 Tensor Filled(const InputForm& form, Random& random) {
@@ -112,4 +112,4 @@ Tensor EvaluateWhole(const Sample& sample, const std::vector<Tensor>& inputs) {
   return Evaluate(sample, inputs, sample.output.shape, WholeRanges(sample.rule));
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -8,7 +8,7 @@
 
 #include "ir/graph/ops/ops.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 using Random = std::mt19937_64;
 
@@ -46,6 +46,6 @@ Tensor Evaluate(const Sample& sample, const std::vector<Tensor>& inputs, const S
                 const std::vector<FactorRange>& ranges);
 Tensor EvaluateWhole(const Sample& sample, const std::vector<Tensor>& inputs);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_GRAPH_OPS_SAMPLES_H_

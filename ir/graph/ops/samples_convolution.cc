@@ -1,6 +1,6 @@
 #include "ir/graph/ops/sample_maker.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 // A convolution: sizes of the images, the kernel, and the number of filters.
@@ -124,4 +124,4 @@ void AddConvolutionSamples(Forms& forms) {
   };
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

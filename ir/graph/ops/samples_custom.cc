@@ -1,7 +1,7 @@
 #include "ir/graph/custom/custom.h"
 #include "ir/graph/ops/sample_maker.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 struct CustomSample {
@@ -66,4 +66,4 @@ void AddCustomSamples(Forms& forms) {
   forms[OpKind::kCustomGradient] = CustomGradientForms;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -1,6 +1,6 @@
 #include "ir/graph/ops/sample_maker.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 void RegressionGradientForms(Maker& maker) {
@@ -122,4 +122,4 @@ void AddElementwiseSamples(Forms& forms) {
   forms[OpKind::kMaeGradient] = RegressionGradientForms;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

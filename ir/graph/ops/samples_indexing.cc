@@ -1,6 +1,6 @@
 #include "ir/graph/ops/sample_maker.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 void AddIndexingSamples(Forms& forms) {
   forms[OpKind::kGather] = [](Maker& maker) {
@@ -32,4 +32,4 @@ void AddIndexingSamples(Forms& forms) {
   };
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

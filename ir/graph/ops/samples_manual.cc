@@ -1,6 +1,6 @@
 #include "ir/graph/ops/sample_maker.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 Attributes OfGroup(int64_t size, Attributes attributes = {}) {
@@ -61,4 +61,4 @@ void AddManualSamples(Forms& forms) {
   forms[OpKind::kRankValue] = [](Maker& maker) { maker.Add({}, {{attribute::kValues, std::vector<double>{0.5, -2}}}); };
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -1,6 +1,6 @@
 #include "ir/graph/ops/sample_maker.h"
 
-namespace cleave {
+namespace cleave::ir {
 void AddMovementSamples(Forms& forms) {
   forms[OpKind::kReshape] = [](Maker& maker) {
     const int64_t a = maker.Size(), b = maker.Size(), c = maker.Size();
@@ -66,4 +66,4 @@ void AddMovementSamples(Forms& forms) {
   };
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

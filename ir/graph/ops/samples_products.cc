@@ -1,6 +1,6 @@
 #include "ir/graph/ops/sample_maker.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 void MatmulForms(Maker& maker) {
@@ -52,4 +52,4 @@ void AddProductSamples(Forms& forms) {
   };
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -1,6 +1,6 @@
 #include "ir/graph/ops/sample_maker.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 void Argmaxes(Maker& maker) {
@@ -70,4 +70,4 @@ void AddRankingSamples(Forms& forms) {
   forms[OpKind::kLabelLossGradient] = [](Maker& maker) { LabelLosses(maker, {{{}}}); };
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -1,6 +1,6 @@
 #include "ir/graph/ops/sample_maker.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 void Reductions(Maker& maker, Fill fill) {
@@ -82,4 +82,4 @@ void AddReductionSamples(Forms& forms) {
   };
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -1,6 +1,6 @@
 #include "ir/graph/ops/sample_maker.h"
 
-namespace cleave {
+namespace cleave::ir {
 void AddSourceSamples(Forms& forms) {
   forms[OpKind::kConstant] = [](Maker& maker) {
     maker.Add({}, {{attribute::kValue, 2.5}});
@@ -19,4 +19,4 @@ void AddSourceSamples(Forms& forms) {
   forms[OpKind::kState] = forms[OpKind::kParameter];
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

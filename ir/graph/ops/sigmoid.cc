@@ -1,7 +1,7 @@
 #include "ir/graph/ops/define.h"
 #include "ir/graph/ops/elementwise.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 ScalarFunction SigmoidGradientFunction() {
@@ -28,4 +28,4 @@ OpDefinition DefineSilu() {
   return UnaryOp({.value = x * Sigmoid(x)}, "each element times its sigmoid");
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

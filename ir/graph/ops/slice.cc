@@ -6,7 +6,7 @@
 #include "ir/graph/ops/define.h"
 #include "ir/graph/ops/lift.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 InferResult InferSlice(Types inputs, const Attributes& attributes) {
@@ -179,4 +179,4 @@ OpDefinition DefinePad() {
       .calls = PadCalls};
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

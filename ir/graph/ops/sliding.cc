@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 Piece PieceOfRange(const FactorRange& range) { return {.begin = range.begin, .size = range.size}; }
@@ -124,4 +124,4 @@ CallArgument SlidingArgument(const Sliding& sliding, const LocalDimension& input
                      {sliding.dilation, "dilation", 1}}};
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -17,7 +17,7 @@
 #include "ir/graph/ops/ops.h"
 #include "ir/tensor/piece/piece.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 // Along one dimension.
 struct Sliding {
@@ -116,6 +116,6 @@ LocalSliding2d SlidingOverOutput(const Evaluation& evaluation, const Sliding2d& 
 // A Sliding of the runtime, between dimensions of two tensors of a call.
 CallArgument SlidingArgument(const Sliding& sliding, const LocalDimension& input, const LocalDimension& output);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_GRAPH_OPS_SLIDING_H_

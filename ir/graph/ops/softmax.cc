@@ -8,7 +8,7 @@
 #include "ir/graph/ops/lift.h"
 #include "ir/graph/ops/rows.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 Rule SoftmaxRule(Types inputs, const TensorType&, const Attributes&) {
@@ -158,4 +158,4 @@ OpDefinition DefineLogSoftmaxGradient() {
                       .calls = [](const CallSite& site) { return RowsCall(site, "LogSoftmaxGradient"); }};
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -1,7 +1,7 @@
 #include "ir/graph/ops/define.h"
 #include "ir/graph/ops/elementwise.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 // In this form nothing overflows, and small results keep their digits.
@@ -16,4 +16,4 @@ Scalar Softplus(const Scalar& x) { return Call(OpKind::kSoftplus, SoftplusFuncti
 
 OpDefinition DefineSoftplus() { return ComputedInF32(UnaryOp(SoftplusFunction(), "log(1 + exp(x)) of each element")); }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -10,7 +10,7 @@
 #include "ir/graph/ops/elementwise.h"
 #include "ir/graph/training/training.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 Rule SourceRule(Types, const TensorType& output, const Attributes&) {
@@ -170,4 +170,4 @@ OpDefinition DefineStepScalar() {
   return definition;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

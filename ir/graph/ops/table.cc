@@ -3,7 +3,7 @@
 #include "base/check/check.h"
 #include "ir/graph/ops/define.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 using Table = std::vector<OpDefinition>;  // By kind.
@@ -65,4 +65,4 @@ Bytes BytesTouched(absl::Span<const TensorType> inputs, const TensorType& output
   return bytes;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -10,7 +10,7 @@
 #include "ir/graph/ops/lift.h"
 #include "ir/graph/ops/ranking.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 InferResult InferTopKValues(Types inputs, const Attributes& attributes) {
@@ -254,4 +254,4 @@ OpDefinition DefineTopKGradient() {
                       .calls = TopKGradientCalls};
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -3,7 +3,7 @@
 #include "ir/graph/ops/define.h"
 #include "ir/graph/ops/elementwise.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 constexpr double kTwoOverSqrtPi = 1.1283791670955126;
@@ -45,4 +45,4 @@ OpDefinition DefineErf() {
                                "the error function, 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to x"));
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

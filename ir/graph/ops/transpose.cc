@@ -5,7 +5,7 @@
 #include "ir/graph/ops/kernel_call.h"
 #include "ir/graph/ops/lift.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 // Output dimension d is input dimension permutation[d]; none given: reversed.
@@ -97,4 +97,4 @@ OpDefinition DefineTranspose() {
       .calls = TransposeCalls};
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

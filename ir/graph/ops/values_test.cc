@@ -10,7 +10,7 @@
 #include "ir/graph/ops/inference.h"
 #include "ir/graph/ops/ops.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 using Ints = std::vector<int64_t>;
@@ -460,4 +460,4 @@ TEST(ValuesTest, Pooling) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -9,7 +9,7 @@
 #include "ir/graph/ops/inference.h"
 #include "ir/graph/ops/ops.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 std::string FindGroupError(const Graph& graph, const Op& op) {
@@ -158,4 +158,4 @@ std::vector<std::string> VerifyGraph(const Graph& graph) {
   return errors;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -5,7 +5,7 @@
 #include "ir/graph/ops/elementwise.h"
 #include "ir/graph/ops/lift.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 InferResult InferWhere(Types inputs, const Attributes&) {
@@ -44,4 +44,4 @@ OpDefinition DefineWhere() {
   return definition;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -4,7 +4,7 @@
 #include "base/check/check.h"
 #include "ir/graph/scalar/scalar.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 // By the values of the operands. A value that is not a number stays one in maxima and minima.
@@ -102,4 +102,4 @@ double Calculation::operator()(absl::Span<const double> arguments) {
   return values_.back();
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -2,7 +2,7 @@
 
 #include "ir/graph/scalar/scalar.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 constexpr double kTwoOverSqrtPi = 1.1283791670955126;
@@ -159,4 +159,4 @@ std::vector<std::optional<Scalar>> GradientsOf(const ScalarFunction& function) {
   return stated;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -1,6 +1,6 @@
 #include "ir/graph/scalar/scalar.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 // Whether and how a node depends on the variables.
@@ -81,4 +81,4 @@ bool IsLinear(const Scalar& value, const std::set<std::string>& variables) {
   return dependences.at(plain.key()) == Dependence::kLinear;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

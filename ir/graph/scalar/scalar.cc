@@ -6,7 +6,7 @@
 
 #include "base/check/check.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 void AddNodes(const Scalar& value, std::set<Scalar::Key>& seen, std::vector<Scalar>& nodes) {
@@ -192,4 +192,4 @@ double FlopsOf(const ScalarFunction& function) {
   return function.flops.has_value() ? *function.flops : std::max(FlopsOf(function.value), 1.0);
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

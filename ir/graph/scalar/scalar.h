@@ -20,7 +20,7 @@
 
 #include "absl/types/span.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 enum class Primitive {
   kVariable,
@@ -186,6 +186,6 @@ class Calculation {
   std::vector<double> values_;
 };
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_GRAPH_SCALAR_SCALAR_H_

@@ -5,7 +5,7 @@
 
 #include "gtest/gtest.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -151,4 +151,4 @@ TEST(ScalarDeathTest, ChecksArguments) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -5,7 +5,7 @@
 
 #include "base/check/check.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 constexpr double kPi = 3.14159265358979323846;
@@ -69,4 +69,4 @@ double LearningRate(const Schedule& schedule, int64_t step) {
   CLEAVE_UNREACHABLE();
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

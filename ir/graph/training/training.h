@@ -13,7 +13,7 @@
 
 #include "absl/strings/string_view.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 // Learning rate as a function of the step t, counted from 1.
 //   constant       rate
@@ -96,6 +96,6 @@ struct Training {
   bool operator==(const Training&) const = default;
 };
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_GRAPH_TRAINING_TRAINING_H_

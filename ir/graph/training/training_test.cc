@@ -4,7 +4,7 @@
 
 #include "gtest/gtest.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 TEST(TrainingTest, LearningRates) {
@@ -42,4 +42,4 @@ TEST(TrainingTest, CosineFalls) {
 TEST(TrainingTest, StepsCountFromOne) { EXPECT_DEATH(LearningRate(Schedule{}, 0), "step 0"); }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::ir

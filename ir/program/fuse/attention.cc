@@ -6,7 +6,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/string_view.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 // Scores below this have no weight in float, whatever the others are.
@@ -225,4 +225,4 @@ std::vector<Attention> FindAttention(const Program& program, int64_t largest_hea
   return Finder(program, largest_head).Run();
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -14,7 +14,7 @@
 
 #include "ir/program/program.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 // What both directions read: q [.., rows, head], k and v [.., columns, head], of one element type and local.
 struct AttentionInputs {
@@ -57,6 +57,6 @@ struct Attention {
 // In program order; no two share a step. Heads have at most `largest_head` elements. Linear in steps.
 std::vector<Attention> FindAttention(const Program& program, int64_t largest_head);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_PROGRAM_FUSE_ATTENTION_H_

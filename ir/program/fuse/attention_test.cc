@@ -12,7 +12,7 @@
 #include "ir/testing/plans.h"
 #include "ir/transforms/differentiate/differentiate.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 constexpr int64_t kLargestHead = 128;
@@ -129,4 +129,4 @@ TEST(Fuse, AttentionKeepsScoresAndWeightsOutOfMemory) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -7,7 +7,7 @@
 #include "base/match/match.h"
 #include "ir/graph/ops/ops.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 // The readers of a value. Uses that are no step (updates, loss, metrics) count as a reader of their own.
@@ -290,4 +290,4 @@ bool CanBeLooped(const OpDefinition& op) { return op.op_class == OpClass::kEleme
 
 Fusion Fuse(const Program& program, const FuseOptions& options) { return Fuser(program, options).Run(); }
 
-}  // namespace cleave
+}  // namespace cleave::ir

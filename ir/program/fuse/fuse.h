@@ -19,7 +19,7 @@
 #include "ir/program/fuse/attention.h"
 #include "ir/program/program.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 // Indexes into Program::steps.
 struct SingleStep {
@@ -89,6 +89,6 @@ std::vector<KernelCall> CallsOf(const Program& program, const Compute& compute);
 // A reshape, flatten, identity or view: its local value is that of its only input, element by element.
 bool IsAlias(const Step& step);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_PROGRAM_FUSE_FUSE_H_

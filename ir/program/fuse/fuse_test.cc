@@ -16,7 +16,7 @@
 #include "ir/testing/sources.h"
 #include "ir/transforms/differentiate/differentiate.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 // The names of the steps of each stage, as "a b | c".
@@ -225,4 +225,4 @@ TEST(Storage, AllReducesAreInPlaceAndMergedOnesContiguous) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -8,7 +8,7 @@
 #include "ir/graph/ops/kernel_call.h"
 #include "ir/graph/ops/ops.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 // One reading of a value: in which stage, at which of the stage's steps, and whether the loop reads it element by
@@ -318,4 +318,4 @@ class StoragePlanner {
 
 Storage PlanStorage(const Program& program, const Fusion& fusion) { return StoragePlanner(program, fusion).Run(); }
 
-}  // namespace cleave
+}  // namespace cleave::ir

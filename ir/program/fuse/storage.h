@@ -18,7 +18,7 @@
 #include "ir/program/program.h"
 #include "ir/program/schedule/buffers.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 struct Storage {
   IdVector<ValueId, std::optional<ValueId>> root;
@@ -37,6 +37,6 @@ struct Storage {
 
 Storage PlanStorage(const Program& program, const Fusion& fusion);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_PROGRAM_FUSE_STORAGE_H_

@@ -5,7 +5,7 @@
 #include "ir/program/memory/local_size.h"
 #include "ir/program/schedule/buffers.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 // What the runtime counts for one tensor of a merged message: all elements that the group holds of it together.
@@ -49,4 +49,4 @@ std::vector<LargeCount> LargeCounts(const Program& program) {
   return counts;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

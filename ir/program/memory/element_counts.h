@@ -13,7 +13,7 @@
 
 #include "ir/program/program.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 struct LargeCount {
   ValueId value;         // For a message its largest tensor, the first of equal ones.
@@ -26,6 +26,6 @@ struct LargeCount {
 // In the order of the program's steps; the values of a step come before its message.
 std::vector<LargeCount> LargeCounts(const Program& program);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_PROGRAM_MEMORY_ELEMENT_COUNTS_H_

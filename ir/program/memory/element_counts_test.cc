@@ -8,7 +8,7 @@
 #include "ir/sharding/layout/layout.h"
 #include "ir/sharding/mesh/mesh.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 constexpr int64_t kLimit = 2147483647;
@@ -79,4 +79,4 @@ TEST(ElementCountsTest, GapsBetweenTensorsOfAMergedAllReduceCount) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::ir

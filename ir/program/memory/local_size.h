@@ -5,7 +5,7 @@
 #include "base/units/units.h"
 #include "ir/program/program.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 inline int64_t LocalElements(const Program& program, ValueId value) {
   return ElementCount(LargestLocalShape(program, value));
@@ -15,6 +15,6 @@ inline Bytes LocalBytes(const Program& program, ValueId value) {
   return ElementSize(program.value(value).type.dtype) * LocalElements(program, value);
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_PROGRAM_MEMORY_LOCAL_SIZE_H_

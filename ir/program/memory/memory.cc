@@ -8,7 +8,7 @@
 #include "ir/program/memory/workspace.h"
 #include "ir/program/schedule/buffers.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 MemoryRole RoleOf(const Graph& graph, const Value& value, const Step& writer) {
@@ -103,4 +103,4 @@ MemoryPlan PlanMemory(const Graph& graph, const Program& program, const FuseOpti
   return {.fuse = fuse, .fusion = std::move(fusion), .storage = std::move(storage), .use = std::move(use)};
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -9,7 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "base/units/units.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 // Bytes on the rank that needs most, in the stage of a step that needs most.
 struct MemoryPrediction {
@@ -46,6 +46,6 @@ struct MemoryUse {
   Bytes waiting;
 };
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_PROGRAM_MEMORY_MEMORY_H_

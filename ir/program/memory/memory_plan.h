@@ -17,7 +17,7 @@
 #include "ir/program/memory/memory.h"
 #include "ir/program/program.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 struct MemoryPlan {
   FuseOptions fuse;  // What the target computes as one piece.
@@ -29,6 +29,6 @@ struct MemoryPlan {
 // REQUIRES: `program` was made of `graph`.
 MemoryPlan PlanMemory(const Graph& graph, const Program& program, const FuseOptions& fuse = {});
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_PROGRAM_MEMORY_MEMORY_PLAN_H_

@@ -13,7 +13,7 @@
 #include "ir/testing/plans.h"
 #include "ir/transforms/precision/precision.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 Program DataParallel(const Graph& graph, int devices) {
@@ -83,4 +83,4 @@ TEST(Memory, TensorsOfThePeakAreNamedLargestFirst) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::ir

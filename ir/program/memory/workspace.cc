@@ -7,7 +7,7 @@
 #include "ir/graph/ops/ops.h"
 #include "ir/program/memory/local_size.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 // Whether the pieces along `dimension` lie one after another: all dimensions before it have one element.
@@ -75,4 +75,4 @@ Bytes WorkspaceOf(const Program& program) {
   return most.total();
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

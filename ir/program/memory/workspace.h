@@ -10,11 +10,11 @@
 #include "base/units/units.h"
 #include "ir/program/program.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 // The most at once, on the rank with the largest pieces.
 Bytes WorkspaceOf(const Program& program);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_PROGRAM_MEMORY_WORKSPACE_H_

@@ -10,7 +10,7 @@
 #include "ir/sharding/layout/layout.h"
 #include "ir/sharding/mesh/mesh.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 ValueId AddValue(Program& program, const Shape& shape, const std::string& layout = "", DType dtype = DType::kF32) {
@@ -104,4 +104,4 @@ TEST(Workspace, CollectivesPackWhatIsNotContiguous) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -9,7 +9,7 @@
 #include "ir/graph/manual/manual.h"
 #include "ir/sharding/mesh/rank_axes.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 class Mover {
@@ -149,4 +149,4 @@ ManualMove ManualMoveOf(const Graph& graph, const Op& op, const Mesh& mesh) { re
 
 bool IsAlone(const Op& op) { return op.attributes.Has(attribute::kSize) && op.attributes.Get(attribute::kSize) == 1; }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -7,7 +7,7 @@
 #include "ir/sharding/layout/layout.h"
 #include "ir/sharding/mesh/mesh.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 // The ranks' local tensors are seen as their parts of tensors that they hold together. x is a part of `sent` in layout
 // `before`. From it `collective` makes `received` in layout `after`, and each rank's part of that is the op's value.
@@ -28,6 +28,6 @@ ManualMove ManualMoveOf(const Graph& graph, const Op& op, const Mesh& mesh);
 // Whether the op's group has one member, so that its value is its input.
 bool IsAlone(const Op& op);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_PROGRAM_PARTITION_MANUAL_H_

@@ -12,7 +12,7 @@
 #include "ir/sharding/plan/plan.h"
 #include "ir/transforms/differentiate/differentiate.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 using Values = Attributes;
@@ -187,4 +187,4 @@ TEST_F(ManualPartitionTest, GradientsAreMergedAndWhatIsWrittenIsNot) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::ir

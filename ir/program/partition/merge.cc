@@ -21,7 +21,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check/check.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 // When a collective runs.
@@ -372,4 +372,4 @@ class Merger {
 
 void MergeCollectives(Program& program, Bytes bucket_bytes) { Merger(program, bucket_bytes).Run(); }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -22,12 +22,12 @@
 #include "base/units/units.h"
 #include "ir/program/program.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 // `bucket_bytes` as CollectiveBytes counts them; 0: no limit. Takes a sound program with one transfer per collective
 // and leaves a sound one that computes the same.
 void MergeCollectives(Program& program, Bytes bucket_bytes);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_PROGRAM_PARTITION_MERGE_H_

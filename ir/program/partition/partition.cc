@@ -20,7 +20,7 @@
 #include "ir/program/redistribute/redistribute.h"
 #include "ir/sharding/strategy/strategy.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 // The reader that asks for a value in some layout.
@@ -267,4 +267,4 @@ absl::StatusOr<Program> Partition(const Graph& graph, const Plan& plan, const Pa
   return program;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

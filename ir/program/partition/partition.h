@@ -15,7 +15,7 @@
 #include "ir/program/program.h"
 #include "ir/sharding/plan/plan.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 struct PartitionOptions {
   bool merge_collectives = true;                 // False shows one collective per tensor.
@@ -25,6 +25,6 @@ struct PartitionOptions {
 // REQUIRES: VerifyGraph and VerifyPlan find nothing wrong. Loss and metrics of the result are replicated.
 absl::StatusOr<Program> Partition(const Graph& graph, const Plan& plan, const PartitionOptions& options = {});
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_PROGRAM_PARTITION_PARTITION_H_

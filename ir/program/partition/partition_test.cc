@@ -22,7 +22,7 @@
 #include "ir/transforms/differentiate/differentiate.h"
 #include "ir/transforms/distribute/distribute.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 // ---- Models ----
@@ -608,4 +608,4 @@ TEST(PartitionTest, EverythingIsNamed) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -10,7 +10,7 @@
 
 #include "base/match/match.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 // How often each value is read, by steps and as a result of the program.
@@ -205,4 +205,4 @@ void RenumberValues(Program& program) {
   program.values = std::move(values);
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

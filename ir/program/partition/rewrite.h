@@ -4,7 +4,7 @@
 
 #include "ir/program/program.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 // An all_reduce whose readers are only slices along its axes, all at one place, becomes a reduce_scatter: half the
 // bytes.
@@ -16,6 +16,6 @@ void RemoveDeadMoves(Program& program);
 // Numbers values in the order in which steps write them, and drops those that none writes.
 void RenumberValues(Program& program);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_PROGRAM_PARTITION_REWRITE_H_

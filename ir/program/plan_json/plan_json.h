@@ -17,7 +17,7 @@
 #include "ir/program/program.h"
 #include "ir/sharding/plan/plan.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 // What is known about the plan besides itself.
 struct PlanFacts {
@@ -37,6 +37,6 @@ std::string PlanJson(const Graph& graph, const Plan& plan, const Program& progra
 // another model's hash, an op or factor that the graph does not have, a strategy that its rule does not allow.
 absl::StatusOr<Plan> ParsePlanJson(absl::string_view text, const Graph& graph);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_PROGRAM_PLAN_JSON_PLAN_JSON_H_

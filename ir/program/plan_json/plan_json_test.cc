@@ -9,7 +9,7 @@
 #include "ir/testing/random_plan.h"
 #include "ir/transforms/distribute/distribute.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 struct Example {
@@ -103,4 +103,4 @@ TEST(PlanJsonTest, RandomDamageIsRefusedOrHarmless) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::ir

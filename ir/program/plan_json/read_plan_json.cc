@@ -14,7 +14,7 @@
 #include "ir/program/plan_json/plan_json.h"
 #include "ir/sharding/strategy/strategy.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 absl::StatusOr<std::vector<AxisId>> AxesOf(const Json& names, const Mesh& mesh, const std::string& where) {
@@ -234,4 +234,4 @@ absl::StatusOr<Plan> ParsePlanJson(absl::string_view text, const Graph& graph) {
   return plan;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -8,7 +8,7 @@
 #include "ir/program/plan_json/plan_json.h"
 #include "ir/sharding/strategy/strategy.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 std::string Text(absl::string_view text) { return std::string(text); }
@@ -215,4 +215,4 @@ std::string PlanJson(const Graph& graph, const Plan& plan, const Program& progra
   return JsonDocument(document);
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

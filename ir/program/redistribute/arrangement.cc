@@ -5,7 +5,7 @@
 #include <set>
 #include <tuple>
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 // The place of an axis in a layout.
@@ -231,4 +231,4 @@ Layout Problem::LayoutOf(const Arrangement& arrangement) const {
 
 int64_t Problem::Ticks(double cost) const { return std::llround(cost * ticks_per_byte); }
 
-}  // namespace cleave
+}  // namespace cleave::ir

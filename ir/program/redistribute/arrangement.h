@@ -16,7 +16,7 @@
 #include "ir/sharding/mesh/mesh.h"
 #include "ir/tensor/types/types.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 using AtomIndex = uint8_t;
 using AtomList = absl::InlinedVector<AtomIndex, 16>;
@@ -99,6 +99,6 @@ enum class ProblemSize {
 Problem MakeProblem(const Mesh& mesh, const TensorType& type, const Layout& source, const Layout& target,
                     ProblemSize size);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_PROGRAM_REDISTRIBUTE_ARRANGEMENT_H_

@@ -16,7 +16,7 @@
 
 #include <algorithm>
 
-namespace cleave {
+namespace cleave::ir {
 
 CostBound::CostBound(const Problem& problem, BoundKind kind) : problem_(problem) {
   double pieces = 1;
@@ -132,4 +132,4 @@ double CostBound::SharedFraction(const Digits& has, const Digits& wants, size_t 
   return is_disjoint ? 0 : both;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -6,7 +6,7 @@
 
 #include "ir/program/redistribute/arrangement.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 enum class BoundKind {
   kProven,    // No path over the problem's atoms is cheaper.
@@ -57,6 +57,6 @@ class CostBound {
   bool is_even_ = false;  // Every arrangement cuts every dimension into equal pieces, or is assumed to.
 };
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_PROGRAM_REDISTRIBUTE_BOUND_H_

@@ -21,7 +21,7 @@
 #include "ir/sharding/mesh/mesh.h"
 #include "ir/tensor/types/types.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 Mesh RandomMesh(std::mt19937& random, size_t axes_of_two) {
@@ -93,9 +93,9 @@ int Main(int problems, unsigned seed, size_t axes_of_two) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::ir
 
 int main(int argc, char** argv) {
-  return cleave::Main(argc > 1 ? std::atoi(argv[1]) : 100, argc > 2 ? static_cast<unsigned>(std::atoi(argv[2])) : 1,
+  return cleave::ir::Main(argc > 1 ? std::atoi(argv[1]) : 100, argc > 2 ? static_cast<unsigned>(std::atoi(argv[2])) : 1,
                       argc > 3 ? static_cast<size_t>(std::atoi(argv[3])) : 0);
 }

@@ -17,7 +17,7 @@
 
 #include "base/check/check.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 bool Contains(AtomSpan atoms, AtomIndex atom) { return std::find(atoms.begin(), atoms.end(), atom) != atoms.end(); }
@@ -320,4 +320,4 @@ std::vector<ArrangementPath> DirectPaths(const Problem& problem, const Arrangeme
   return paths;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -7,11 +7,11 @@
 #include "ir/program/redistribute/arrangement.h"
 #include "ir/program/redistribute/moves.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 // Some paths from `arrangement` to the target, at least one, with few steps per atom; see the reading guide.
 std::vector<ArrangementPath> DirectPaths(const Problem& problem, const Arrangement& arrangement);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_PROGRAM_REDISTRIBUTE_DIRECT_H_

@@ -12,7 +12,7 @@
 #include "ir/tensor/types/types.h"
 #include "ir/testing/meshes.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 void ExpectCorrectPaths(const Mesh& mesh, const Shape& shape, Reduction reduction, size_t every = 1) {
@@ -53,4 +53,4 @@ TEST(ElementsTest, MovesTheRightElementsOnManyAxes) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "ir/program/redistribute/sampling.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 bool Contains(const std::vector<AxisId>& axes, AxisId axis) {
@@ -184,4 +184,4 @@ std::string Disagreement(const Mesh& mesh, const TensorType& type, const Layout&
   return "";
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

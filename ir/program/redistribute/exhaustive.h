@@ -15,7 +15,7 @@
 #include "ir/sharding/mesh/mesh.h"
 #include "ir/tensor/types/types.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 class Exhaustive {
  public:
@@ -59,6 +59,6 @@ bool UsesEveryAxis(const Mesh& mesh, const Layout& source, const Layout& target)
 std::string Disagreement(const Mesh& mesh, const TensorType& type, const Layout& source, const Layout& target,
                          const std::map<Layout, Exhaustive::Distance>& distances);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_PROGRAM_REDISTRIBUTE_EXHAUSTIVE_H_

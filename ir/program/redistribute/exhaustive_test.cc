@@ -10,7 +10,7 @@
 #include "ir/sharding/mesh/mesh.h"
 #include "ir/testing/meshes.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 constexpr uint32_t kSeed = 1;
@@ -107,4 +107,4 @@ TEST(ExhaustiveTest, AFullGatherHappensOnlyWhereItIsCheapest) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::ir

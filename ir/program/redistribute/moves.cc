@@ -5,7 +5,7 @@
 
 #include "ir/program/redistribute/price.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 bool Contains(AtomSpan atoms, AtomIndex atom) { return std::find(atoms.begin(), atoms.end(), atom) != atoms.end(); }
@@ -250,4 +250,4 @@ std::vector<ArrangementMove> MovesFrom(const Problem& problem, const Arrangement
   return MoveLister(problem, arrangement, choice).List();
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

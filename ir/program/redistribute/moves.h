@@ -8,7 +8,7 @@
 #include "ir/program/program.h"
 #include "ir/program/redistribute/arrangement.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 struct ArrangementMove {
   std::optional<CollectiveKind> collective;  // nullopt: a slice.
@@ -42,6 +42,6 @@ enum class MoveChoice {
 
 std::vector<ArrangementMove> MovesFrom(const Problem& problem, const Arrangement& arrangement, MoveChoice choice);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_PROGRAM_REDISTRIBUTE_MOVES_H_

@@ -4,7 +4,7 @@
 
 #include "base/check/check.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 // Link weights from cheap to expensive. Each link carries what the cheaper ones left.
@@ -54,4 +54,4 @@ double MovePrice(std::optional<CollectiveKind> collective, absl::Span<const Link
   CLEAVE_UNREACHABLE();
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -10,7 +10,7 @@
 #include "ir/program/program.h"
 #include "ir/sharding/mesh/mesh.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 // The axes of one weight in a group.
 struct LinkClass {
@@ -26,6 +26,6 @@ std::vector<LinkClass> LinkClassesOf(const Mesh& mesh, absl::Span<const AxisId> 
 double MovePrice(std::optional<CollectiveKind> collective, absl::Span<const LinkClass> links, double input_bytes,
                  double output_bytes);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_PROGRAM_REDISTRIBUTE_PRICE_H_

@@ -18,7 +18,7 @@
 #include "ir/program/redistribute/windows.h"
 #include "ir/sharding/layout/boxes.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 // With up to so many atoms all paths are looked at.
@@ -164,4 +164,4 @@ double CostAtLeast(const Mesh& mesh, const TensorType& type, const Layout& sourc
   return CostBound(problem, BoundKind::kProven).AtLeast(problem.source);
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

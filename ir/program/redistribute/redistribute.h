@@ -35,7 +35,7 @@
 #include "ir/sharding/mesh/mesh.h"
 #include "ir/tensor/types/types.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 struct Move {
   // nullopt: a slice.
@@ -80,6 +80,6 @@ double MoveCost(const Mesh& mesh, const TensorType& type, const Layout& source, 
 // neither has windows, and there is a way.
 double CostAtLeast(const Mesh& mesh, const TensorType& type, const Layout& source, const Layout& target);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_PROGRAM_REDISTRIBUTE_REDISTRIBUTE_H_

@@ -13,7 +13,7 @@
 #include "ir/sharding/mesh/mesh.h"
 #include "ir/testing/meshes.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 Layout LayoutOf(absl::string_view text, const Mesh& mesh) {
@@ -168,4 +168,4 @@ TEST(RedistributeTest, PricesInClosedForm) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::ir

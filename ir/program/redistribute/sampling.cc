@@ -4,7 +4,7 @@
 #include <set>
 #include <utility>
 
-namespace cleave {
+namespace cleave::ir {
 
 std::vector<Layout> AllLayouts(const Mesh& mesh, int rank, const std::vector<Reduction>& reductions) {
   std::vector<Layout> layouts = {Layout::Replicated(rank)};
@@ -43,4 +43,4 @@ Layout RandomLayout(const Mesh& mesh, size_t rank, bool may_be_partial, std::mt1
   return layout;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

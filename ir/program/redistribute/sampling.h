@@ -10,7 +10,7 @@
 #include "ir/sharding/mesh/mesh.h"
 #include "ir/tensor/types/types.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 // Every layout of a tensor of `rank` dimensions over all axes of the mesh; partial ones by each of `reductions`.
 std::vector<Layout> AllLayouts(const Mesh& mesh, int rank, const std::vector<Reduction>& reductions);
@@ -18,6 +18,6 @@ std::vector<Layout> AllLayouts(const Mesh& mesh, int rank, const std::vector<Red
 // Each axis cuts one of the dimensions, is partial (a sum) where that may be, or replicated.
 Layout RandomLayout(const Mesh& mesh, size_t rank, bool may_be_partial, std::mt19937& random);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_PROGRAM_REDISTRIBUTE_SAMPLING_H_

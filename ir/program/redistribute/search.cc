@@ -14,7 +14,7 @@
 #include "base/check/check.h"
 #include "ir/program/redistribute/direct.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 // Compared in this order: the ticks of what a path costs, then what decides between equal costs.
@@ -187,4 +187,4 @@ FoundPath ShortestPath(const Problem& problem, FoundPath start, const SearchLimi
   return PathSearch(problem, limits, std::move(start)).Run();
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -9,7 +9,7 @@
 #include "ir/program/redistribute/bound.h"
 #include "ir/program/redistribute/moves.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 struct FoundPath {
   ArrangementPath moves;
@@ -32,6 +32,6 @@ struct SearchLimits {
 // cost the same the one with the fewest collectives, then the fewest moves.
 FoundPath ShortestPath(const Problem& problem, FoundPath start, const SearchLimits& limits);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_PROGRAM_REDISTRIBUTE_SEARCH_H_

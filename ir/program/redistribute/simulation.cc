@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "ir/program/redistribute/redistribute.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 using Elements = std::map<std::vector<int64_t>, int64_t>;  // Global index -> value.
@@ -146,4 +146,4 @@ void ExpectCorrectPath(const Mesh& mesh, const TensorType& type, const Layout& s
   simulation.ExpectCorrect();
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

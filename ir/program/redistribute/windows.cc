@@ -2,7 +2,7 @@
 
 #include "ir/sharding/layout/boxes.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 std::vector<WindowEntry> EntriesInto(const Mesh& mesh, const Shape& shape, const Layout& target) {
   std::vector<WindowEntry> entries;
@@ -26,4 +26,4 @@ std::vector<WindowEntry> EntriesInto(const Mesh& mesh, const Shape& shape, const
   return entries;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -10,7 +10,7 @@
 #include "ir/sharding/mesh/mesh.h"
 #include "ir/tensor/types/types.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 // The last step into a layout with windows: from `before`, which has none.
 struct WindowEntry {
@@ -21,6 +21,6 @@ struct WindowEntry {
 // First the same layout without windows, then those where some of the windowed dimensions are whole.
 std::vector<WindowEntry> EntriesInto(const Mesh& mesh, const Shape& shape, const Layout& target);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_PROGRAM_REDISTRIBUTE_WINDOWS_H_

@@ -16,7 +16,7 @@
 #include "ir/tensor/types/types.h"
 #include "ir/testing/meshes.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 Layout LayoutOf(absl::string_view text, const Mesh& mesh) {
@@ -157,4 +157,4 @@ TEST(WindowsTest, MovesTheRightElementsIntoWindows) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -5,7 +5,7 @@
 
 #include "base/check/check.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 int64_t Aligned(int64_t size) {
@@ -152,4 +152,4 @@ StageDemand PeakDemand(const std::vector<Stage>& stages, const std::vector<Buffe
   return peak;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

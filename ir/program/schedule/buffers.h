@@ -11,7 +11,7 @@
 #include "base/units/units.h"
 #include "ir/program/program.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 struct Stage {
   std::vector<ValueId> reads;
@@ -68,6 +68,6 @@ struct StageDemand {
 };
 StageDemand PeakDemand(const std::vector<Stage>& stages, const std::vector<BufferRequest>& requests);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_PROGRAM_SCHEDULE_BUFFERS_H_

@@ -5,7 +5,7 @@
 
 #include "gtest/gtest.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 ValueId V(int64_t id) { return ValueId(id); }
@@ -144,4 +144,4 @@ TEST(PlanBuffers, RandomStagesNeverOverlapAndStayNearTheLowerBound) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -13,7 +13,7 @@
 #include "ir/program/program.h"
 #include "ir/transforms/distribute/distribute.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 // Expands every rank's sequence of collectives (kind, order, group, per-member counts, dtype) and compares them within
 // each group. Every value must be written once and before it is read. Every layout must be what its step makes of its
@@ -56,6 +56,6 @@ inline constexpr double kMostOperations = 2e8;
 // differentiated. REQUIRES: graph.is_manual().
 absl::StatusOr<ManualReport> CheckManual(const Graph& graph, const Optimizer& optimizer, const Program& program);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_PROOF_CHECK_CHECK_H_

@@ -18,7 +18,7 @@
 #include "ir/testing/seed.h"
 #include "ir/transforms/distribute/distribute.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 // What both halves of the proof say; empty when the program is sound.
@@ -134,4 +134,4 @@ TEST(CheckTest, ShortensMeshesOfRandomPlans) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -10,7 +10,7 @@
 #include "ir/proof/check/conditioning.h"
 #include "ir/sharding/layout/layout.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 // The parts of a partial value on the ranks that differ from `rank` only on its partial axes, combined.
@@ -150,4 +150,4 @@ absl::StatusOr<Comparison> CompareOnRandomSources(const Graph& graph, const Prog
   return worst;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

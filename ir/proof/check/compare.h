@@ -14,7 +14,7 @@
 #include "ir/proof/interpret/interpret.h"
 #include "ir/tensor/types/tensor.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 // Sums in another order differ in the last bits of a double; a wrong slice or a missing term changes the first bits.
 inline constexpr double kTolerance = 1e-9;
@@ -63,6 +63,6 @@ absl::StatusOr<Comparison> CompareWithGraph(const Graph& graph, const Program& p
 // it to be wrong.
 absl::StatusOr<Comparison> CompareOnRandomSources(const Graph& graph, const Program& program, uint64_t seed);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_PROOF_CHECK_COMPARE_H_

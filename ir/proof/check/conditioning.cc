@@ -8,7 +8,7 @@
 
 #include "ir/graph/ops/ops.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 constexpr int kDraws = 8;
@@ -120,4 +120,4 @@ IdVector<OpId, char> HangOnRounding(const Graph& graph, const SourceValues& sour
   return result;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

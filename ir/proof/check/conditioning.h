@@ -11,7 +11,7 @@
 #include "ir/graph/graph.h"
 #include "ir/proof/interpret/interpret.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 // The value of every op as InterpretGraph has it, except that every value that an op computes is changed by up to
 // `disturbance` of its tensor's largest element, and what is cast to or computed in bf16 by up to `of_bf16`.
@@ -28,6 +28,6 @@ inline constexpr double kDisturbance = 1e-13;
 inline constexpr double kAmplified = 1e-10;
 IdVector<OpId, char> HangOnRounding(const Graph& graph, const SourceValues& sources, int64_t step);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_PROOF_CHECK_CONDITIONING_H_

@@ -9,7 +9,7 @@
 #include "base/status/status_macros.h"
 #include "ir/proof/interpret/interpret.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 // The program up to its loss.
@@ -110,4 +110,4 @@ absl::StatusOr<DirectionalDerivative> DerivativeAlong(uint64_t seed, double leng
   return derivative;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

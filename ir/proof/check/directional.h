@@ -12,7 +12,7 @@
 #include "ir/proof/interpret/interpret_ranks.h"
 #include "ir/tensor/types/tensor.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 // The derivative of the loss along one random direction of all parameters, computed in two ways.
 struct DirectionalDerivative {
@@ -34,6 +34,6 @@ absl::StatusOr<DirectionalDerivative> DerivativeAlong(uint64_t seed, double leng
                                                       const Program& program, const RankSources& sources,
                                                       const ProgramValues& values, int64_t step);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_PROOF_CHECK_DIRECTIONAL_H_

@@ -21,7 +21,7 @@
 #include "ir/transforms/differentiate/differentiate.h"
 #include "ir/transforms/precision/precision.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 constexpr int64_t kStep = 3;  // Past the first, so that step-dependent scalars differ from their starts.
@@ -198,4 +198,4 @@ absl::StatusOr<ManualReport> CheckManual(const Graph& graph, const Optimizer& op
   return report;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -17,7 +17,7 @@
 #include "ir/transforms/differentiate/differentiate.h"
 #include "ir/transforms/precision/precision.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 constexpr uint64_t kSeed = 5;
@@ -294,4 +294,4 @@ TEST(ManualCheckTest, AGradientThatIsNotSummedIsFound) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 // For each sender and receiver the sizes of the parts, in order.
@@ -127,4 +127,4 @@ std::vector<std::string> FindMismatches(const Program& program, const Collective
   return MessageCheck(program, collective).Run();
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

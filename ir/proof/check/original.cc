@@ -12,7 +12,7 @@
 #include "ir/proof/check/conditioning.h"
 #include "ir/proof/interpret/interpret.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 bool WasReplaced(const Op& op, const Distributed& distributed) {
@@ -95,4 +95,4 @@ absl::Status CompareWithOriginal(const Graph& graph, const Distributed& distribu
   return absl::InternalError(first);
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

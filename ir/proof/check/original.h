@@ -7,13 +7,13 @@
 #include "ir/graph/graph.h"
 #include "ir/transforms/distribute/distribute.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 // Gives `graph`, of which `distributed` was made, the sizes of `shrunk`, the shrunk distributed graph. Then compares
 // the value of every op with that in `shrunk`, on up to three draws of random sources (see CompareOnRandomSources in
 // compare.h). An Internal error names the first wrong op.
 absl::Status CompareWithOriginal(const Graph& graph, const Distributed& distributed, const Graph& shrunk);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_PROOF_CHECK_ORIGINAL_H_

@@ -12,7 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "base/check/check.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 // How every step treats each mesh axis. Axes with the same text are interchangeable for the proof.
@@ -178,4 +178,4 @@ ShortMeshes ShortMeshesOf(const Program& program) {
   }
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

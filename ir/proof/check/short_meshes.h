@@ -15,7 +15,7 @@
 #include "ir/program/program.h"
 #include "ir/sharding/mesh/mesh.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 inline constexpr int kSimulatedRanks = 16;
 inline constexpr int kMostRanks = 64;
@@ -28,6 +28,6 @@ struct ShortMeshes {
 
 ShortMeshes ShortMeshesOf(const Program& program);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_PROOF_CHECK_SHORT_MESHES_H_

@@ -16,7 +16,7 @@
 #include "ir/testing/random_plan.h"
 #include "ir/transforms/distribute/distribute.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 constexpr uint64_t kSeed = 7;
@@ -79,4 +79,4 @@ TEST(ShortMeshesTest, EveryAxisStaysSomewhere) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::ir

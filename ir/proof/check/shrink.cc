@@ -16,7 +16,7 @@
 #include "ir/sharding/mesh/mesh.h"
 #include "ir/sharding/strategy/strategy.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 // Sizes of the dimensions of an op's value under the new sizes of its rule's factors.
@@ -131,4 +131,4 @@ absl::StatusOr<Shrunk> Shrink(const Graph& graph, const Program& program, const 
   return shrunk;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -13,7 +13,7 @@
 #include "ir/program/program.h"
 #include "ir/sharding/mesh/mesh.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 struct Shrunk {
   Graph graph;
@@ -23,6 +23,6 @@ struct Shrunk {
 // `short_mesh` is the program's mesh with shorter axes (short_meshes.h).
 absl::StatusOr<Shrunk> Shrink(const Graph& graph, const Program& program, const Mesh& short_mesh);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_PROOF_CHECK_SHRINK_H_

@@ -12,7 +12,7 @@
 #include "ir/proof/check/short_meshes.h"
 #include "ir/proof/check/shrink.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 // Checks that every value is what an op of the graph makes of the values of that op's own inputs. The static check
@@ -64,4 +64,4 @@ absl::StatusOr<SimulationReport> CheckBySimulation(const Graph& graph, const Pro
   return report;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

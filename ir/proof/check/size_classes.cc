@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-namespace cleave {
+namespace cleave::ir {
 
 SizeClasses::SizeClasses(const Graph& graph, const std::vector<Rule>& rules) : first_node_(graph.ops.size()) {
   for (const Op& op : graph.ops) {
@@ -176,4 +176,4 @@ void SizeClasses::Fix(int root) {
 
 int64_t SizeClasses::NewSize(OpId op, int factor) { return classes_[static_cast<size_t>(Root(Node(op, factor)))].size; }
 
-}  // namespace cleave
+}  // namespace cleave::ir

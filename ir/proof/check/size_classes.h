@@ -10,7 +10,7 @@
 #include "ir/graph/graph.h"
 #include "ir/tensor/rule/rule.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 class SizeClasses {
  public:
@@ -58,6 +58,6 @@ class SizeClasses {
   std::vector<Product> products_;
 };
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_PROOF_CHECK_SIZE_CLASSES_H_

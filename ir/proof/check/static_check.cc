@@ -18,7 +18,7 @@
 #include "ir/sharding/mesh/mesh.h"
 #include "ir/sharding/strategy/strategy.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 bool EndsWith(const std::vector<AxisId>& axes, const std::vector<AxisId>& suffix) {
@@ -370,4 +370,4 @@ class StaticCheck {
 
 std::vector<std::string> CheckStatically(const Program& program) { return StaticCheck(program).Run(); }
 
-}  // namespace cleave
+}  // namespace cleave::ir

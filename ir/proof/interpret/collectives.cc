@@ -12,7 +12,7 @@
 #include "ir/sharding/layout/layout.h"
 #include "ir/sharding/mesh/mesh.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 double Combine(Reduction reduction, double a, double b) {
   switch (reduction) {
@@ -268,4 +268,4 @@ absl::Status RunSlice(const Program& program, const Slice& slice, RankValues& va
   return absl::OkStatus();
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

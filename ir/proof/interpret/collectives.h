@@ -8,7 +8,7 @@
 #include "ir/program/program.h"
 #include "ir/tensor/types/tensor.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 // Local tensors by value and rank; empty where nothing was written yet.
 using RankValues = IdVector<ValueId, std::vector<Tensor>>;
@@ -18,6 +18,6 @@ absl::Status RunCollective(const Program& program, const Collective& collective,
 absl::Status RunSlice(const Program& program, const Slice& slice, RankValues& values);
 absl::Status RunView(const Program& program, const View& view, RankValues& values);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_PROOF_INTERPRET_COLLECTIVES_H_

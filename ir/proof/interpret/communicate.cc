@@ -5,7 +5,7 @@
 #include "base/check/check.h"
 #include "ir/graph/manual/manual.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 // The values of a group's members, by their number.
@@ -116,4 +116,4 @@ TensorOnRanks Communicate(const std::vector<RankAxis>& axes, const Op& op, const
   return result;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

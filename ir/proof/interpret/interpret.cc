@@ -15,7 +15,7 @@
 #include "ir/sharding/layout/layout.h"
 #include "ir/sharding/strategy/strategy.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 bool ComesFromOutside(const OpDefinition& definition) {
@@ -141,4 +141,4 @@ absl::StatusOr<IdVector<ValueId, std::vector<Tensor>>> InterpretProgram(const Pr
   return std::move(lockstep).Values();
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

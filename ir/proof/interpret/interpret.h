@@ -11,7 +11,7 @@
 #include "ir/proof/interpret/interpret_ranks.h"
 #include "ir/tensor/types/tensor.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 // Values of inputs, parameters and states, by op.
 using SourceValues = std::map<OpId, Tensor>;
@@ -39,6 +39,6 @@ double Combine(Reduction reduction, double a, double b);
 // their use.
 SourceValues RandomSources(const Graph& graph, uint64_t seed);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_PROOF_INTERPRET_INTERPRET_H_

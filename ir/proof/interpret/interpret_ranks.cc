@@ -5,7 +5,7 @@
 #include "ir/graph/ops/ops.h"
 #include "ir/proof/interpret/communicate.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 TensorOnRanks SourceOnRanks(const Op& op, const RankSources& sources, size_t ranks) {
@@ -50,4 +50,4 @@ IdVector<OpId, TensorOnRanks> InterpretRanks(const Graph& graph, const RankSourc
   return values;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

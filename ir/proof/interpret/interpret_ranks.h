@@ -11,7 +11,7 @@
 #include "ir/graph/graph.h"
 #include "ir/tensor/types/tensor.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 // [rank]
 using TensorOnRanks = std::vector<Tensor>;
@@ -23,6 +23,6 @@ using RankSources = std::map<OpId, TensorOnRanks>;
 // graph.is_manual(), and `sources` holds tensors of the right shape for every input, parameter and state.
 IdVector<OpId, TensorOnRanks> InterpretRanks(const Graph& graph, const RankSources& sources, int64_t step);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_PROOF_INTERPRET_INTERPRET_RANKS_H_

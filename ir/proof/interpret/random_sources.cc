@@ -5,7 +5,7 @@
 #include "ir/graph/ops/ops.h"
 #include "ir/proof/interpret/interpret.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 // The number of classes or rows from which an integer value chooses where `user` reads it as input `input`; nullopt
@@ -59,4 +59,4 @@ SourceValues RandomSources(const Graph& graph, uint64_t seed) {
   return sources;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -6,7 +6,7 @@
 
 #include "base/check/check.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 // What the owner of one piece needs of a dimension, and how much of that it has.
@@ -81,4 +81,4 @@ std::vector<AxisId> WindowedAxes(const Layout& layout) {
   return axes;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -8,7 +8,7 @@
 #include "ir/sharding/mesh/mesh.h"
 #include "ir/tensor/types/types.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 // Elements of a rank's part of `to` that are not in its part of `from`, for the rank that lacks most: these it receives
 // in a neighbor_exchange. Looks at every combination of pieces of the windowed dimensions, at most one per rank.
@@ -22,6 +22,6 @@ bool IsWithin(const Layout& from, const Layout& to, const Mesh& mesh, const Shap
 // The axes that cut a windowed dimension, in mesh order.
 std::vector<AxisId> WindowedAxes(const Layout& layout);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_SHARDING_LAYOUT_BOXES_H_

@@ -6,7 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "ir/sharding/layout/layout.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 absl::StatusOr<DeviceMatrixForm> ToDeviceMatrix(const Layout& layout, const Mesh& mesh) {
   if (layout.is_partial() || !layout.windows.empty()) {
@@ -75,4 +75,4 @@ absl::StatusOr<Layout> FromDeviceMatrix(const DeviceMatrixForm& form, const Mesh
   return layout;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -14,7 +14,7 @@
 #include "base/status/status_macros.h"
 #include "ir/sharding/mesh/axis_use.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 std::string AxesText(const std::vector<AxisId>& axes, const Mesh& mesh) {
@@ -237,4 +237,4 @@ absl::StatusOr<Layout> ParseLayout(absl::string_view text, const Mesh& mesh) {
   return layout;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -16,7 +16,7 @@
 #include "ir/tensor/piece/piece.h"
 #include "ir/tensor/types/types.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 // Dimension `dimension` is held in windows: its axes cut the window's outer dimension, and a rank holds what the owner
 // of its piece of the outer dimension reads. Windows of neighbours may overlap. Only what an op reads is held in
@@ -94,6 +94,6 @@ absl::StatusOr<DeviceMatrixForm> ToDeviceMatrix(const Layout& layout, const Mesh
 // The layout on `mesh` that means the same. An error where the device matrix does not factor into the mesh.
 absl::StatusOr<Layout> FromDeviceMatrix(const DeviceMatrixForm& form, const Mesh& mesh);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_SHARDING_LAYOUT_LAYOUT_H_

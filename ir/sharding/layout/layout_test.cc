@@ -11,7 +11,7 @@
 #include "ir/sharding/mesh/mesh.h"
 #include "ir/testing/meshes.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 Layout LayoutOf(absl::string_view text, const Mesh& mesh) {
@@ -181,4 +181,4 @@ TEST(DeviceMatrixTest, RefusesWhatTheFormCannotSay) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -7,7 +7,7 @@
 #include "ir/sharding/layout/layout.h"
 #include "ir/sharding/mesh/mesh.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 constexpr unsigned kSeed = 5;
@@ -104,4 +104,4 @@ TEST(BoxesTest, AgreeWithEveryRank) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::ir

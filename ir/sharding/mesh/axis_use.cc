@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 absl::Status AxisUse::Add(AxisId axis) {
   if (axis.value() < 0 || axis.value() >= mesh_.axis_count()) {
@@ -15,4 +15,4 @@ absl::Status AxisUse::Add(AxisId axis) {
   return absl::OkStatus();
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

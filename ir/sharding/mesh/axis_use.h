@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "ir/sharding/mesh/mesh.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 class AxisUse {
  public:
@@ -25,6 +25,6 @@ class AxisUse {
   std::vector<bool> used_;
 };
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_SHARDING_MESH_AXIS_USE_H_

@@ -11,7 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "base/check/check.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 constexpr int64_t kMostRanks = int64_t{1} << 20;
@@ -138,4 +138,4 @@ std::vector<int64_t> PrimeFactors(int64_t n) {
   return primes;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -15,7 +15,7 @@
 #include "absl/types/span.h"
 #include "base/strong_id/strong_id.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 using AxisId = StrongId<struct AxisIdTag>;
 
@@ -68,6 +68,6 @@ class Mesh {
 // The prime factors of n, largest first; empty for 1.
 std::vector<int64_t> PrimeFactors(int64_t n);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_SHARDING_MESH_MESH_H_

@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "ir/testing/meshes.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 TEST(MeshTest, PrimeFactorsAreLargestFirst) {
@@ -101,4 +101,4 @@ TEST(MeshTest, FindsAxesByName) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::ir

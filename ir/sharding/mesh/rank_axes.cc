@@ -4,7 +4,7 @@
 
 #include "base/check/check.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 std::vector<AxisId> MeshAxesOf(const std::vector<RankAxis>& axes, RankAxisSet group, const Mesh& mesh) {
   std::vector<AxisId> result;
@@ -20,4 +20,4 @@ std::vector<AxisId> MeshAxesOf(const std::vector<RankAxis>& axes, RankAxisSet gr
   return result;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

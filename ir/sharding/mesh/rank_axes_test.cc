@@ -2,7 +2,7 @@
 
 #include "gtest/gtest.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 TEST(RankAxesTest, AreProductsOfMeshAxes) {
@@ -20,4 +20,4 @@ TEST(RankAxesTest, AreProductsOfMeshAxes) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::ir

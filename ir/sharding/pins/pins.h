@@ -11,7 +11,7 @@
 #include "base/units/units.h"
 #include "ir/graph/graph.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 // A number or a name with its place in the source.
 template <typename T>
@@ -125,6 +125,6 @@ struct Pins {
   bool operator==(const Pins&) const = default;
 };
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_SHARDING_PINS_PINS_H_

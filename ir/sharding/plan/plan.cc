@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "ir/graph/ops/ops.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 constexpr std::array<std::pair<DecidedBy, const char*>, 6> kDecidedBy = {{{DecidedBy::kSearch, "search"},
@@ -73,4 +73,4 @@ std::vector<std::string> VerifyPlan(const Graph& graph, const Plan& plan) {
   return errors;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

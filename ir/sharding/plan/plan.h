@@ -12,7 +12,7 @@
 #include "ir/sharding/mesh/mesh.h"
 #include "ir/sharding/strategy/strategy.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 enum class DecidedBy { kSearch, kPin, kPropagation, kForwardOp, kFallback, kManual };
 
@@ -87,6 +87,6 @@ struct Plan {
 // its value. Empty when the plan is sound.
 std::vector<std::string> VerifyPlan(const Graph& graph, const Plan& plan);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_SHARDING_PLAN_PLAN_H_

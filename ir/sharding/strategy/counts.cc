@@ -9,7 +9,7 @@
 #include "base/status/status_macros.h"
 #include "ir/sharding/strategy/strategy.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 // The number of pieces into which a factor is to be cut, and where that number stands.
@@ -177,4 +177,4 @@ absl::StatusOr<Strategy> StrategyFromCounts(const std::vector<std::optional<std:
   return CountsReader(rule, mesh, place != nullptr ? *place : unused).Read(counts);
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

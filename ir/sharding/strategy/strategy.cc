@@ -10,7 +10,7 @@
 #include "base/status/status_macros.h"
 #include "ir/sharding/mesh/axis_use.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 int64_t CutSize(const Strategy& strategy, const Mesh& mesh, int factor) {
@@ -228,4 +228,4 @@ absl::StatusOr<Strategy> StrategyFromOutputLayout(const Layout& layout, const Ru
   return strategy;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -20,7 +20,7 @@
 #include "ir/sharding/mesh/mesh.h"
 #include "ir/tensor/rule/rule.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 // A partial sum over `axis` passes through the op: the inputs of linear group `group` and the output are partial over
 // it.
@@ -93,6 +93,6 @@ Strategy InheritStrategy(const Strategy& forward, const Inheritance& inheritance
 // rule cannot give it.
 absl::StatusOr<Strategy> StrategyFromOutputLayout(const Layout& layout, const Rule& rule, const Mesh& mesh);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_SHARDING_STRATEGY_STRATEGY_H_

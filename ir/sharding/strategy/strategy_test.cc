@@ -9,7 +9,7 @@
 #include "ir/sharding/mesh/mesh.h"
 #include "ir/tensor/rule/rule.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 constexpr AxisId kM0(0), kM1(1), kM2(2);
@@ -271,4 +271,4 @@ TEST(OutputLayoutTest, StrategyOfALayout) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -10,7 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 constexpr absl::string_view kArrow = "->";
@@ -172,4 +172,4 @@ std::vector<std::string> NamesOf(const Formula& formula) {
   return names;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

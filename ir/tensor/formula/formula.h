@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 struct Formula {
   using Dimension = std::vector<std::string>;  // Names, major first; none for a dimension of size 1.
@@ -44,6 +44,6 @@ int CountOf(const Formula::Term& term, const std::string& name);
 // Every name, in the order in which the names first stand in the formula, the inputs before the output.
 std::vector<std::string> NamesOf(const Formula& formula);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_TENSOR_FORMULA_FORMULA_H_

@@ -5,7 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 // A tensor of the call and its term; `input` is -1 for the output.
@@ -133,4 +133,4 @@ absl::StatusOr<Rule> RuleOfFormula(const Formula& formula, const std::set<std::s
   return rule;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

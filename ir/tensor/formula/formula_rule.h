@@ -11,7 +11,7 @@
 #include "ir/tensor/rule/rule.h"
 #include "ir/tensor/types/types.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 // Names are factors: those of `whole` are whole, other names of the output are parallel, names that stand in inputs
 // only are reduced by sum. `linear` is left empty. A name that stands alone in some dimension has its size from there;
@@ -20,6 +20,6 @@ namespace cleave {
 absl::StatusOr<Rule> RuleOfFormula(const Formula& formula, const std::set<std::string>& whole,
                                    const std::vector<Shape>& inputs, const Shape& output);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_TENSOR_FORMULA_FORMULA_RULE_H_

@@ -3,7 +3,7 @@
 #include "gtest/gtest.h"
 #include "ir/tensor/formula/formula_rule.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 std::string Parsed(const char* text) {
@@ -87,4 +87,4 @@ TEST(FormulaTest, ShapesThatDoNotFit) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -4,7 +4,7 @@
 
 #include "base/check/check.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 int64_t FloorDivide(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0); }
@@ -35,4 +35,4 @@ Piece Window::Of(const Piece& piece) const {
   return Intersection({.begin = begin, .size = std::max<int64_t>(end - begin, 0)}, {.begin = 0, .size = elements});
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -11,7 +11,7 @@
 
 #include <cstdint>
 
-namespace cleave {
+namespace cleave::ir {
 
 // Elements [begin, begin + size) of a dimension.
 struct Piece {
@@ -55,6 +55,6 @@ struct Window {
   bool operator==(const Window&) const = default;
 };
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_TENSOR_PIECE_PIECE_H_

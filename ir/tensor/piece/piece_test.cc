@@ -4,7 +4,7 @@
 
 #include "gtest/gtest.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 TEST(PieceTest, PiecesCoverADimensionInOrder) {
@@ -109,4 +109,4 @@ TEST(WindowTest, TheWholeReadsTheWholeAndNothingReadsNothing) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 std::string DimensionText(const Rule& rule, const FactorList& dimension) {
@@ -127,4 +127,4 @@ std::string FindRuleError(const Rule& rule, const std::vector<Shape>& inputs, co
   return "";
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

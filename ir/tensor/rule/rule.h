@@ -12,7 +12,7 @@
 #include "ir/tensor/piece/piece.h"
 #include "ir/tensor/types/types.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 enum class FactorKind {
   kParallel,  // In the output: cutting it cuts the work.
@@ -71,6 +71,6 @@ struct Rule {
 // their windows. Returns what is wrong, or an empty string.
 std::string FindRuleError(const Rule& rule, const std::vector<Shape>& inputs, const Shape& output);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_TENSOR_RULE_RULE_H_

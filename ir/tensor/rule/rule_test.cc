@@ -2,7 +2,7 @@
 
 #include "gtest/gtest.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 Rule MatmulRule() {
@@ -66,4 +66,4 @@ TEST(RuleTest, FindsErrors) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -4,7 +4,7 @@
 
 #include "base/check/check.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 // Calls `copy(offset in the tensor, offset in the box, length)` for every contiguous row of the box.
@@ -62,4 +62,4 @@ std::vector<int64_t> Strides(const Shape& shape) {
   return strides;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

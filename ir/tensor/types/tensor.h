@@ -7,7 +7,7 @@
 
 #include "ir/tensor/types/types.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 struct Tensor {
   Shape shape;
@@ -27,6 +27,6 @@ void PasteBox(const Tensor& piece, const Shape& begin, Tensor& tensor);
 // Row-major strides in elements.
 std::vector<int64_t> Strides(const Shape& shape);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_TENSOR_TYPES_TENSOR_H_

@@ -4,7 +4,7 @@
 #include "absl/strings/str_join.h"
 #include "base/check/check.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 absl::string_view DTypeName(DType dtype) {
   switch (dtype) {
@@ -69,4 +69,4 @@ std::optional<Reduction> ParseReduction(absl::string_view name) {
   return std::nullopt;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -13,7 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "base/units/units.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 enum class DType { kF32, kBf16, kI32 };
 
@@ -53,6 +53,6 @@ enum class Reduction { kSum, kMax, kMin, kProd };
 absl::string_view ReductionName(Reduction reduction);  // "sum"
 std::optional<Reduction> ParseReduction(absl::string_view name);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_TENSOR_TYPES_TYPES_H_

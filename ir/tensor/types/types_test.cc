@@ -5,7 +5,7 @@
 #include "gtest/gtest.h"
 #include "ir/tensor/types/tensor.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 TEST(TypesTest, Text) {
@@ -71,4 +71,4 @@ TEST(TensorTest, Strides) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 void Contributions::Add(const Op& user, size_t input, OpId gradient) {
   RankAxisSet missing;
@@ -90,4 +90,4 @@ RankAxisSet Contributions::Variance(OpId id) {
   return variance_[id];
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

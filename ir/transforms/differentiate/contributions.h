@@ -12,7 +12,7 @@
 #include "ir/graph/manual/manual.h"
 #include "ir/graph/ops/builder.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 class Contributions {
  public:
@@ -54,6 +54,6 @@ class Contributions {
   IdVector<OpId, RankAxisSet> variance_;
 };
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_TRANSFORMS_DIFFERENTIATE_CONTRIBUTIONS_H_

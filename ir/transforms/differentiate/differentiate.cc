@@ -12,7 +12,7 @@
 #include "ir/transforms/differentiate/inherit.h"
 #include "ir/transforms/differentiate/update.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 using OpSet = std::set<OpId>;
@@ -180,4 +180,4 @@ std::vector<OpId> TrainedParameters(const Graph& graph) {
   return parameters;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

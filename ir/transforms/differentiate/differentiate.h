@@ -18,7 +18,7 @@
 #include "ir/graph/graph.h"
 #include "ir/graph/training/training.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 // The training graph of `forward` under `optimizer`. Ids of forward ops stay as they are. Optimizer slots are `state`
 // ops named `<parameter>.momentum`, `<parameter>.adam_m`, `<parameter>.adam_v`; like all new ops they are appended
@@ -30,6 +30,6 @@ absl::StatusOr<Graph> Differentiate(Graph forward, const Optimizer& optimizer);
 // The parameters of `graph` on which the loss depends, in program order.
 std::vector<OpId> TrainedParameters(const Graph& graph);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_TRANSFORMS_DIFFERENTIATE_DIFFERENTIATE_H_

@@ -11,7 +11,7 @@
 #include "ir/proof/interpret/interpret.h"
 #include "ir/transforms/differentiate/models.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 constexpr uint64_t kSeed = 9;
@@ -300,4 +300,4 @@ TEST(DifferentiateTest, ParametersWithoutInfluenceAreLeftAlone) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::ir

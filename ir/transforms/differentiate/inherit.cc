@@ -4,7 +4,7 @@
 
 #include "ir/graph/ops/ops.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 // For each dimension factors of the forward op, major first; empty where nothing is known.
@@ -138,4 +138,4 @@ void SetInheritance(Graph& graph, const GradientOps& made) {
   }
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -12,7 +12,7 @@
 
 #include "ir/graph/graph.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 // What the gradient function of one op has made.
 struct GradientOps {
@@ -25,6 +25,6 @@ struct GradientOps {
 // Sets Op::inherits of the ops that `made` names.
 void SetInheritance(Graph& graph, const GradientOps& made);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_TRANSFORMS_DIFFERENTIATE_INHERIT_H_

@@ -13,7 +13,7 @@
 #include "ir/testing/random_manual_model.h"
 #include "ir/transforms/differentiate/differentiate.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 constexpr uint64_t kSeed = 12;
@@ -214,4 +214,4 @@ TEST(ManualGradientsTest, AsOneDevice) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -7,7 +7,7 @@
 #include "ir/graph/ops/ops.h"
 #include "ir/transforms/differentiate/differentiate.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 using Ints = std::vector<int64_t>;
@@ -193,4 +193,4 @@ TEST(ManualDifferentiateTest, SlotsAreLocalAsTheirParameters) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -3,7 +3,7 @@
 #include "ir/graph/ops/builder.h"
 #include "ir/testing/sources.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 using Ints = std::vector<int64_t>;
@@ -117,4 +117,4 @@ Graph ImageGraph() {
   return std::move(builder).Build();
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

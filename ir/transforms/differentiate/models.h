@@ -7,7 +7,7 @@
 
 #include "ir/graph/graph.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 // Two dense layers with weights stored transposed, cross entropy and accuracy.
 Graph MlpGraph();
@@ -21,6 +21,6 @@ Graph MixedGraph();
 // Convolutions with stride, padding and groups, and both poolings, on images, followed by a matrix product.
 Graph ImageGraph();
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_TRANSFORMS_DIFFERENTIATE_MODELS_H_

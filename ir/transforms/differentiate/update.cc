@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 void UpdateBuilder::Add(OpId parameter, OpId gradient) {
   const std::string name = builder_.graph().op(parameter).name;
@@ -114,4 +114,4 @@ void UpdateBuilder::Update(OpId state, OpId value) {
   builder_.mutable_graph().updates.push_back({.state = state, .value = value});
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -8,7 +8,7 @@
 #include "ir/graph/ops/builder.h"
 #include "ir/graph/training/training.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 // Appends updates to a graph, by the formulas of ir/graph/training/training.h. Scalars that depend only on the step are
 // shared by all parameters.
@@ -37,6 +37,6 @@ class UpdateBuilder {
   std::optional<OpId> epsilon_;
 };
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_TRANSFORMS_DIFFERENTIATE_UPDATE_H_

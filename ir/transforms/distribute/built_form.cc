@@ -10,7 +10,7 @@
 #include "ir/graph/ops/builder.h"
 #include "ir/graph/ops/ops.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 // Cuts the factors of each dimension of an input by the axes that cut that dimension in the value that the input is. A
@@ -93,4 +93,4 @@ BuiltForm BuildForm(const Graph& graph, const Op& op, const Strategy& strategy, 
   return form;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

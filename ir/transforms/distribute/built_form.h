@@ -9,7 +9,7 @@
 #include "ir/sharding/mesh/mesh.h"
 #include "ir/sharding/strategy/strategy.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 // A graph of its own: first a source for each input of the op, then the ops that were built.
 struct BuiltForm {
@@ -25,6 +25,6 @@ struct BuiltForm {
 // REQUIRES: the op has a distributed form, and `strategy` is valid for its rule.
 BuiltForm BuildForm(const Graph& graph, const Op& op, const Strategy& strategy, const Mesh& mesh);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_TRANSFORMS_DISTRIBUTE_BUILT_FORM_H_

@@ -20,7 +20,7 @@
 #include "ir/graph/unique_names.h"
 #include "ir/transforms/distribute/built_form.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 class Rewriter {
@@ -189,4 +189,4 @@ bool CutsInnerFactor(const Strategy& strategy, const Rule& rule, const Mesh& mes
 
 absl::StatusOr<Distributed> Distribute(const Graph& graph, const Plan& plan) { return Rewriter(graph, plan).Run(); }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -15,7 +15,7 @@
 #include "ir/sharding/strategy/strategy.h"
 #include "ir/tensor/rule/rule.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 struct Distributed {
   Graph graph;
@@ -38,6 +38,6 @@ bool CutsInnerFactor(const Strategy& strategy, const Rule& rule, const Mesh& mes
 // value in the layout of the op that it replaces.
 absl::StatusOr<Distributed> Distribute(const Graph& graph, const Plan& plan);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_TRANSFORMS_DISTRIBUTE_DISTRIBUTE_H_

@@ -16,7 +16,7 @@
 #include "ir/proof/interpret/interpret.h"
 #include "ir/testing/sources.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 constexpr uint64_t kSeed = 5;
@@ -258,4 +258,4 @@ TEST(DistributeTest, RolesFollow) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -8,7 +8,7 @@
 #include "ir/graph/roles.h"
 #include "ir/transforms/precision/precision.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 bool CastsBf16(const Graph& graph, const Op& op) {
@@ -42,4 +42,4 @@ Graph InF32(const Graph& graph) {
   return result;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -4,7 +4,7 @@
 
 #include "ir/graph/ops/ops.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 bool IsProduct(const Op& op) {
@@ -109,4 +109,4 @@ class Chooser {
 
 IdVector<OpId, Types16> ChooseTypes(const Graph& graph) { return Chooser(graph).Run(); }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -9,7 +9,7 @@
 #include "ir/graph/graph.h"
 #include "ir/tensor/types/types.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 // Of one op: the type of its value, and the type in which it reads each input.
 struct Types16 {
@@ -22,6 +22,6 @@ struct Types16 {
 // REQUIRES: `graph` holds no bf16.
 IdVector<OpId, Types16> ChooseTypes(const Graph& graph);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_TRANSFORMS_PRECISION_POLICY_H_

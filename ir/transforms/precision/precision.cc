@@ -14,7 +14,7 @@
 #include "ir/graph/roles.h"
 #include "ir/transforms/precision/policy.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 // One cast to make. Ids are of the graph given.
@@ -238,4 +238,4 @@ Pins MovePins(Pins pins, const Lowered& lowered) {
   return pins;
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

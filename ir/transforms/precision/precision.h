@@ -15,7 +15,7 @@
 #include "ir/graph/training/training.h"
 #include "ir/sharding/pins/pins.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 // Ids with `old` in their names are of the graph given, the others of the one made.
 struct InsertedCast {
@@ -47,6 +47,6 @@ Pins MovePins(Pins pins, const Lowered& lowered);
 // The graph in f32: without casts to and from bf16. Undoes ApplyPrecision.
 Graph InF32(const Graph& graph);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_TRANSFORMS_PRECISION_PRECISION_H_

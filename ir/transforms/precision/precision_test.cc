@@ -18,7 +18,7 @@
 #include "ir/transforms/differentiate/models.h"
 #include "ir/transforms/precision/policy.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 using ::testing::ElementsAre;
@@ -297,4 +297,4 @@ TEST(PolicyTest, OnlyProductsElementwiseOpsAndMovementReadBf16) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -4,7 +4,7 @@
 #include "base/check/check.h"
 #include "ir/graph/ops/lift.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 // Element `index` of `whole`, by itself.
@@ -98,4 +98,4 @@ std::optional<Vectorized> Vectorize(GraphBuilder& builder, absl::Span<const Op> 
   return std::move(vectorization).Result();
 }
 
-}  // namespace cleave
+}  // namespace cleave::ir

@@ -20,7 +20,7 @@
 #include "ir/graph/graph.h"
 #include "ir/graph/ops/builder.h"
 
-namespace cleave {
+namespace cleave::ir {
 
 // `element`, a source among the ops, stands for one element of `whole` along its dimension 0.
 struct MappedInput {
@@ -46,6 +46,6 @@ using Vectorized = std::map<OpId, BatchedOp>;
 std::optional<Vectorized> Vectorize(GraphBuilder& builder, absl::Span<const Op> ops,
                                     absl::Span<const MappedInput> inputs, int64_t size, size_t max_ops);
 
-}  // namespace cleave
+}  // namespace cleave::ir
 
 #endif  // CLEAVE_IR_TRANSFORMS_VECTORIZE_VECTORIZE_H_

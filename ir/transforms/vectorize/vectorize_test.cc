@@ -13,7 +13,7 @@
 #include "ir/proof/interpret/interpret.h"
 #include "ir/transforms/differentiate/differentiate.h"
 
-namespace cleave {
+namespace cleave::ir {
 namespace {
 
 constexpr uint64_t kSeed = 5;
@@ -339,4 +339,4 @@ TEST(VectorizeTest, WeightsPerElementMakeABatchedProduct) {
 }
 
 }  // namespace
-}  // namespace cleave
+}  // namespace cleave::ir
