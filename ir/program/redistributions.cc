@@ -50,7 +50,7 @@ std::string OperationText(const Program& program, const Step& step, ValueId outp
                       CollectiveBytes(program, Alone(*collective, output)).value(), " B as ", step.name);
 }
 
-std::string LineOf(const Program& program, const Redistribution& redistribution) {
+std::string LineOf(const Program& program, const ProgramRedistribution& redistribution) {
   const Value& from = program.value(redistribution.from);
   const Value& to = program.value(redistribution.to);
   std::string line = absl::StrCat(from.name, " ", from.type.ToString(), ": ", LayoutText(from.layout, program.mesh),
@@ -71,8 +71,8 @@ std::string LineOf(const Program& program, const Redistribution& redistribution)
 
 }  // namespace
 
-std::vector<Redistribution> RedistributionsOf(const Program& program) {
-  std::vector<Redistribution> redistributions;
+std::vector<ProgramRedistribution> RedistributionsOf(const Program& program) {
+  std::vector<ProgramRedistribution> redistributions;
   if (program.is_manual) return redistributions;
   IdVector<ValueId, int> readers(program.values.size(), 0);
   for (const Step& step : program.steps) {
@@ -97,8 +97,8 @@ std::vector<Redistribution> RedistributionsOf(const Program& program) {
 
 std::string RedistributionsText(const Program& program) {
   std::string text;
-  const std::vector<Redistribution> redistributions = RedistributionsOf(program);
-  for (const Redistribution& redistribution : redistributions) text += LineOf(program, redistribution);
+  const std::vector<ProgramRedistribution> redistributions = RedistributionsOf(program);
+  for (const ProgramRedistribution& redistribution : redistributions) text += LineOf(program, redistribution);
   int64_t operations = 0, bytes = 0;
   double sent = 0;
   for (const Step& step : program.steps) {

@@ -12,16 +12,16 @@ namespace cleave::ir {
 
 // A tensor's way from one layout to another. `steps` are indexes of Program::steps, collectives and local slices, in
 // order; values between two of them have no other reader. A merged collective belongs to several redistributions.
-struct Redistribution {
+struct ProgramRedistribution {
   ValueId from;
   ValueId to;
   std::vector<int> steps;
 
-  bool operator==(const Redistribution&) const = default;
+  bool operator==(const ProgramRedistribution&) const = default;
 };
 
 // In program order of their first steps. A manual model has none: its communication is written in the model.
-std::vector<Redistribution> RedistributionsOf(const Program& program);
+std::vector<ProgramRedistribution> RedistributionsOf(const Program& program);
 
 // One line for each redistribution and one with the total, as docs/formats/redistributions.md describes.
 std::string RedistributionsText(const Program& program);

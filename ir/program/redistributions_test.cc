@@ -46,7 +46,7 @@ TEST_F(Redistributions, AChainIsOneUntilSomebodyElseReadsIt) {
                 Phase::kForward);
   AddCollective(CollectiveKind::kAllGather, a_, {{.input = half, .output = whole, .from_dimension = 0}},
                 "y.all_gather_1", Phase::kForward);
-  EXPECT_EQ(RedistributionsOf(program_), (std::vector<Redistribution>{{y, whole, {0, 1}}}));
+  EXPECT_EQ(RedistributionsOf(program_), (std::vector<ProgramRedistribution>{{y, whole, {0, 1}}}));
   EXPECT_EQ(RedistributionsText(program_),
             "y f32[8, 4]: [a b, -] -> [-, -]; all_gather(b) 64 B as y.all_gather; all_gather(a) 128 B as "
             "y.all_gather_1; forward, small.model:3\n"

@@ -39,7 +39,7 @@ class MeetingPlace {
 };
 
 // What one member shows the others; a call sets what it needs.
-struct Shown {
+struct BoardEntry {
   const void* data = nullptr;
   const std::vector<int64_t>* counts = nullptr;  // Elements for each member, one after another in `data`.
   const std::vector<Parcel>* sends = nullptr;
@@ -50,13 +50,13 @@ class Board {
  public:
   explicit Board(int members) : place_(members), shown_(static_cast<size_t>(members)) {}
 
-  void Show(int member, const Shown& what) { shown_[static_cast<size_t>(member)] = what; }
-  const Shown& shown(int member) const { return shown_[static_cast<size_t>(member)]; }
+  void Show(int member, const BoardEntry& what) { shown_[static_cast<size_t>(member)] = what; }
+  const BoardEntry& shown(int member) const { return shown_[static_cast<size_t>(member)]; }
   void Meet() { place_.Meet(); }
 
  private:
   MeetingPlace place_;
-  std::vector<Shown> shown_;
+  std::vector<BoardEntry> shown_;
 };
 
 // The ranks of a process: as many threads, each of which finds the boards of its groups.

@@ -39,8 +39,8 @@ class StreamMeeting {
   StreamMeeting& operator=(const StreamMeeting&) = delete;
 
   // What this member shows, until the next call.
-  void Show(const Shown& what) { board_->Show(member_, what); }
-  const Shown& shown(int member) const { return board_->shown(member); }
+  void Show(const BoardEntry& what) { board_->Show(member_, what); }
+  const BoardEntry& shown(int member) const { return board_->shown(member); }
   const Board& board() const { return *board_; }
 
   // What follows on the current stream comes after all that any member has asked for before. A collective meets two or
