@@ -6,17 +6,17 @@
 #include "base/text/text.h"
 #include "frontend/evaluate/ranks/primitive_arguments.h"
 #include "frontend/evaluate/tensors/tuples.h"
+#include "ir/graph/manual/communication.h"
 
 namespace cleave::frontend {
 namespace {
 
-Value AddCollective(Primitive primitive, const PrimitiveArgument& x, ir::OpId tensor, ir::RankAxisSet group,
+Value AddCollective(ir::OpKind kind, const PrimitiveArgument& x, ir::OpId tensor, ir::RankAxisSet group,
                     ir::Attributes attributes, const Origin& origin, const Context& context) {
   const std::vector<ir::RankAxis>& axes = context.graph().rank_axes;
   attributes.Set(ir::attribute::kGroup, ir::GroupText(axes, group));
   attributes.Set(ir::attribute::kSize, ir::GroupSize(axes, group));
-  return context.ops.AddOpOfRanks(*ir::ParseOpKind(SignatureOf(primitive).callee), {{x.expression, tensor}},
-                                  std::move(attributes), origin);
+  return context.ops.AddOpOfRanks(kind, {{x.expression, tensor}}, std::move(attributes), origin);
 }
 
 Value Reduce(const PrimitiveArguments& given, ir::OpId x, ir::RankAxisSet group, const Origin& origin,
@@ -25,7 +25,7 @@ Value Reduce(const PrimitiveArguments& given, ir::OpId x, ir::RankAxisSet group,
   if (!reduction) return Value{Poison()};
   const bool is_mean = *reduction == "mean";
   const Value result =
-      AddCollective(Primitive::kAllReduce, given.at("x"), x, group,
+      AddCollective(ir::OpKind::kAllReduce, given.at("x"), x, group,
                     {{ir::attribute::kReduction, is_mean ? std::string("sum") : *reduction}}, origin, context);
   if (!is_mean || result.is_poison()) return result;
   const double members = static_cast<double>(ir::GroupSize(context.graph().rank_axes, group));
@@ -37,6 +37,9 @@ Value Reduce(const PrimitiveArguments& given, ir::OpId x, ir::RankAxisSet group,
 
 Value CallCollective(Primitive primitive, const CallSite& site, const Context& context) {
   const auto& [call, span, frame] = site;
+  const std::string name = SignatureOf(primitive).callee;
+  const ir::OpKind kind = *ir::ParseOpKind(name);
+  const ir::Communication collective = *ir::CommunicationOf(kind);
   const auto given = ReadArguments(primitive, site, context);
   if (!given) return Value{Poison()};
   const auto x = TensorArgument(given->at("x"), "x", primitive, context);
@@ -45,38 +48,49 @@ Value CallCollective(Primitive primitive, const CallSite& site, const Context& c
   const int first = context.ops.size();
   const int64_t rank = context.ops.type(*x).rank();
   bool ok = true;
-  const auto axis = [&](const std::string& name) -> int64_t {
-    const auto number = IntArgument(given->at(name), name, 0, Code::kE0702, site, context);
-    const dsl::syntax::Expression* expression = given->at(name).expression;
+  const auto axis = [&](const std::string& argument) -> int64_t {
+    const auto number = IntArgument(given->at(argument), argument, 0, Code::kE0702, site, context);
+    const dsl::syntax::Expression* expression = given->at(argument).expression;
     const auto place =
         number ? AxisArgument(expression ? *expression : *call.callee, Value{*number}, rank, context) : std::nullopt;
     ok &= place.has_value();
     return static_cast<int64_t>(place.value_or(0));
   };
-  ir::Attributes attributes;
-  if (primitive == Primitive::kAllGather || primitive == Primitive::kReduceScatter) {
-    attributes.Set(ir::attribute::kAxis, axis("axis"));
-  } else if (primitive == Primitive::kAllToAll) {
-    attributes.Set(ir::attribute::kSplitAxis, axis("split"));
-    attributes.Set(ir::attribute::kConcatAxis, axis("concat"));
-  } else if (primitive == Primitive::kBroadcast) {
-    const auto root = IntArgument(given->at("root"), "root", 0, Code::kE0703, site, context);
+  const auto root = [&]() -> int64_t {
+    const auto number = IntArgument(given->at("root"), "root", 0, Code::kE0703, site, context);
     const int64_t members = ir::GroupSize(context.graph().rank_axes, *group);
-    if (root && (*root < 0 || *root >= members)) {
+    if (number && (*number < 0 || *number >= members)) {
       context.reporter.Report(
-          Error(Code::kE0709, absl::StrCat("member ", *root, " of a group of ", Plural(members, "rank")))
+          Error(Code::kE0709, absl::StrCat("member ", *number, " of a group of ", Plural(members, "rank")))
               .At(given->at("root").expression->span, absl::StrCat("members are 0 to ", members - 1)));
       ok = false;
     }
-    ok &= root.has_value();
-    attributes.Set(ir::attribute::kRoot, root.value_or(0));
+    ok &= number.has_value();
+    return number.value_or(0);
+  };
+  ir::Attributes attributes;
+  switch (collective) {
+    case ir::Communication::kAllReduce:
+    case ir::Communication::kNeighborExchange:
+      break;
+    case ir::Communication::kAllGather:
+    case ir::Communication::kReduceScatter:
+      attributes.Set(ir::attribute::kAxis, axis("axis"));
+      break;
+    case ir::Communication::kAllToAll:
+      attributes.Set(ir::attribute::kSplitAxis, axis("split"));
+      attributes.Set(ir::attribute::kConcatAxis, axis("concat"));
+      break;
+    case ir::Communication::kBroadcast:
+      attributes.Set(ir::attribute::kRoot, root());
+      break;
   }
   if (!ok) return Value{Poison()};
   const Value result =
-      primitive == Primitive::kAllReduce
+      collective == ir::Communication::kAllReduce
           ? Reduce(*given, *x, *group, frame.At(span), context)
-          : AddCollective(primitive, given->at("x"), *x, *group, std::move(attributes), frame.At(span), context);
-  context.ops.EndOperation(span, SignatureOf(primitive).callee, first);
+          : AddCollective(kind, given->at("x"), *x, *group, std::move(attributes), frame.At(span), context);
+  context.ops.EndOperation(span, name, first);
   return result;
 }
 

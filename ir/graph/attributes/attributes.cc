@@ -18,12 +18,6 @@ Attributes::Attributes(std::initializer_list<AttributeSetting> settings) {
   for (const AttributeSetting& setting : settings) values[setting.name] = setting.value;
 }
 
-Attributes Attributes::With(const Attributes& others) const {
-  Attributes result = *this;
-  for (const auto& [name, value] : others.values) result.values[name] = value;
-  return result;
-}
-
 const AttributeValue& Attributes::ValueOf(const char* name, size_t index) const {
   const auto found = values.find(name);
   CLEAVE_CHECK(found != values.end()) << "no attribute " << name;

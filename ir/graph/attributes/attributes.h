@@ -95,9 +95,6 @@ struct Attributes {
     return result;
   }
 
-  // These with those of `others`, which win.
-  Attributes With(const Attributes& others) const;
-
   bool operator==(const Attributes&) const = default;
 
  private:

@@ -30,11 +30,9 @@ TEST(AttributesTest, AFlagThatIsAbsentIsNotSet) {
   EXPECT_TRUE(Attributes({{attribute::kLocal, true}}).IsSet(attribute::kLocal));
 }
 
-TEST(AttributesTest, PartsAndSums) {
+TEST(AttributesTest, OnlySomeKeys) {
   const Attributes attributes = {{attribute::kAxis, 2}, {attribute::kKeepDims, true}};
   EXPECT_EQ(attributes.Only(attribute::kAxis), Attributes({{attribute::kAxis, 2}}));
-  EXPECT_EQ(attributes.With({{attribute::kAxis, 1}, {attribute::kK, 3}}),
-            Attributes({{attribute::kAxis, 1}, {attribute::kKeepDims, true}, {attribute::kK, 3}}));
 }
 
 TEST(AttributesTest, WhatIsNotThereIsABug) {

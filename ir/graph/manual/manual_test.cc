@@ -1,6 +1,7 @@
 #include "ir/graph/manual/manual.h"
 
 #include "gtest/gtest.h"
+#include "ir/graph/manual/communication.h"
 #include "ir/graph/manual/moves.h"
 #include "ir/graph/ops/builder.h"
 #include "ir/graph/ops/ops.h"
@@ -166,9 +167,10 @@ TEST(ManualTest, NothingVariesOverAnAxisOfOneRank) {
   EXPECT_TRUE(variance[part].empty());
 }
 
-// The table of this crate knows the ops of the op table that depend on ranks, and no others.
+// This crate knows the ops of the op table that depend on ranks, and no others.
 TEST(ManualTest, KnowsEveryOp) {
   for (const OpDefinition* op : AllOps()) {
+    EXPECT_EQ(CommunicationOf(op->kind).has_value(), op->rank_use == RankUse::kOthers) << op->kind;
     if (op->kind == OpKind::kParameter || op->kind == OpKind::kState) continue;
     EXPECT_EQ(RankMoveOf(op->kind) == RankMove::kNone, op->rank_use == RankUse::kNone) << op->kind;
   }

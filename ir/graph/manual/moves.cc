@@ -1,31 +1,34 @@
 #include "ir/graph/manual/moves.h"
 
-#include <algorithm>
-#include <iterator>
+#include "base/check/check.h"
+#include "ir/graph/manual/communication.h"
 
 namespace cleave::ir {
 namespace {
 
-struct Named {
-  OpKind kind;
-  RankMove move;
-};
-
-constexpr Named kMoves[] = {
-    {OpKind::kAllReduce, RankMove::kMakesEqual}, {OpKind::kAllGather, RankMove::kMakesEqual},
-    {OpKind::kBroadcast, RankMove::kMakesEqual}, {OpKind::kReduceScatter, RankMove::kDealsParts},
-    {OpKind::kAllToAll, RankMove::kDealsParts},  {OpKind::kNeighborExchange, RankMove::kMessages},
-    {OpKind::kRankSlice, RankMove::kOwnPlace},   {OpKind::kRankPad, RankMove::kOwnPlace},
-    {OpKind::kRankValue, RankMove::kOwnValue},   {OpKind::kParameter, RankMove::kOwnState},
-    {OpKind::kState, RankMove::kOwnState},
-};
+RankMove RankMoveOf(Communication communication) {
+  switch (communication) {
+    case Communication::kAllReduce:
+    case Communication::kAllGather:
+    case Communication::kBroadcast:
+      return RankMove::kMakesEqual;
+    case Communication::kReduceScatter:
+    case Communication::kAllToAll:
+      return RankMove::kDealsParts;
+    case Communication::kNeighborExchange:
+      return RankMove::kMessages;
+  }
+  CLEAVE_UNREACHABLE();
+}
 
 }  // namespace
 
 RankMove RankMoveOf(OpKind kind) {
-  const auto* found =
-      std::find_if(std::begin(kMoves), std::end(kMoves), [kind](const Named& named) { return named.kind == kind; });
-  return found == std::end(kMoves) ? RankMove::kNone : found->move;
+  if (const auto communication = CommunicationOf(kind)) return RankMoveOf(*communication);
+  if (kind == OpKind::kRankSlice || kind == OpKind::kRankPad) return RankMove::kOwnPlace;
+  if (kind == OpKind::kRankValue) return RankMove::kOwnValue;
+  if (kind == OpKind::kParameter || kind == OpKind::kState) return RankMove::kOwnState;
+  return RankMove::kNone;
 }
 
 }  // namespace cleave::ir

@@ -1,7 +1,7 @@
 // The op table: everything the compiler knows of an op, one file per op (ir/graph/ops/<op>.cc).
 //
-// To add an op: write its OpDefinition in a file of ir/graph/ops, list it in table.def, add a sample to samples.cc and values
-// to its test. docs/adding_an_op.md walks through it.
+// To add an op: write its OpDefinition in a file of ir/graph/ops, list it in table.def, add a sample to samples.cc and
+// values to its test. docs/adding_an_op.md walks through it.
 #ifndef CLEAVE_IR_GRAPH_OPS_OPS_H_
 #define CLEAVE_IR_GRAPH_OPS_OPS_H_
 
@@ -41,8 +41,8 @@ enum class OpClass {
   kEffect,       // print, assert_finite: kept although nothing reads their value.
 };
 
-// What of the ranks of a manual model (ir/graph/manual) a value hangs on besides the op's inputs. Ops with any such use stand
-// in manual models only.
+// What of the ranks of a manual model (ir/graph/manual) a value hangs on besides the op's inputs. Ops with any such use
+// stand in manual models only.
 enum class RankUse {
   kNone,
   kNumber,  // The rank's own number: rank_slice, rank_pad, rank_value.
@@ -178,7 +178,6 @@ struct OpDefinition {
 
   // Set for ops that are computed element by element: generated programs compute them inside of loops.
   std::optional<ElementFunction> element = {};
-  std::string name() const { return std::string(OpKindName(kind)); }
 
   // Shape and dtype inference; checks everything that can be wrong with the arguments.
   InferResult (*infer)(absl::Span<const TensorType> inputs, const Attributes& attributes) = nullptr;
@@ -197,8 +196,8 @@ struct OpDefinition {
 
   // The op in its distributed form: ops with plain factors that compute the same value, whatever cuts their factors.
   // Needed by ops with kInner factors. `pieces`: per factor of the rule the number of pieces it is cut into. Returns
-  // the op that takes the place of `op`; ir/transforms/distribute gives each of the ops built the strategy that follows from that
-  // of `op`.
+  // the op that takes the place of `op`; ir/transforms/distribute gives each of the ops built the strategy that follows
+  // from that of `op`.
   OpId (*distribute)(GraphBuilder& builder, const Op& op, absl::Span<const int64_t> pieces) = nullptr;
 
   // Reference evaluation in double. Null only for sources whose values come from outside (input, parameter, state) and
@@ -224,6 +223,8 @@ struct OpDefinition {
 
   // What its calls take beside their tensors, of the given (local) types. Null: nothing as large as a tensor.
   Need (*need)(absl::Span<const TensorType> inputs, const TensorType& output, const Attributes& attributes) = nullptr;
+
+  std::string name() const { return std::string(OpKindName(kind)); }
 };
 
 // Null for a name that no op has.

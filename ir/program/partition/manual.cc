@@ -1,11 +1,13 @@
 #include "ir/program/partition/manual.h"
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/check/check.h"
+#include "ir/graph/manual/communication.h"
 #include "ir/graph/manual/manual.h"
 #include "ir/sharding/mesh/rank_axes.h"
 
@@ -18,13 +20,23 @@ class Mover {
       : op_(op), x_(graph.op(op.inputs[0]).type), mesh_(mesh), rank_axes_(graph.rank_axes) {}
 
   ManualMove Move() const {
-    if (op_.kind == OpKind::kAllReduce) return AllReduce();
-    if (op_.kind == OpKind::kAllGather) return AllGather();
-    if (op_.kind == OpKind::kReduceScatter) return ReduceScatter();
-    if (op_.kind == OpKind::kBroadcast) return Broadcast();
-    if (op_.kind == OpKind::kAllToAll) return AllToAll();
-    CLEAVE_CHECK(op_.kind == OpKind::kNeighborExchange) << "no collective for `" << op_.kind << "`";
-    return Exchange();
+    const std::optional<Communication> communication = CommunicationOf(op_.kind);
+    CLEAVE_CHECK(communication.has_value()) << "no collective for `" << op_.kind << "`";
+    switch (*communication) {
+      case Communication::kAllReduce:
+        return AllReduce();
+      case Communication::kAllGather:
+        return AllGather();
+      case Communication::kReduceScatter:
+        return ReduceScatter();
+      case Communication::kBroadcast:
+        return Broadcast();
+      case Communication::kAllToAll:
+        return AllToAll();
+      case Communication::kNeighborExchange:
+        return Exchange();
+    }
+    CLEAVE_UNREACHABLE();
   }
 
  private:

@@ -1,8 +1,10 @@
 #include "ir/proof/interpret/communicate.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "base/check/check.h"
+#include "ir/graph/manual/communication.h"
 #include "ir/graph/manual/manual.h"
 
 namespace cleave::ir {
@@ -51,23 +53,28 @@ Tensor Joined(const std::vector<Tensor>& parts, int64_t axis) {
   return joined;
 }
 
-// What the member with number `own` of a group gets.
-Tensor ValueOfMember(const Op& op, const Members& members, int64_t own) {
+// What the member with number `own` of a group gets. REQUIRES: not a neighbor_exchange, which has no group.
+Tensor ValueOfMember(Communication communication, const Attributes& attributes, const Members& members, int64_t own) {
   const int64_t size = static_cast<int64_t>(members.size());
-  const Attributes& attributes = op.attributes;
-  if (op.kind == OpKind::kAllReduce) return Reduce(members, attributes.Get(attribute::kReduction));
-  if (op.kind == OpKind::kReduceScatter)
-    return PartOf(Reduce(members, "sum"), attributes.Get(attribute::kAxis), own, size);
-  if (op.kind == OpKind::kBroadcast) return *members[static_cast<size_t>(attributes.Get(attribute::kRoot))];
   std::vector<Tensor> parts;
-  if (op.kind == OpKind::kAllGather) {
-    for (const Tensor* member : members) parts.push_back(*member);
-    return Joined(parts, attributes.Get(attribute::kAxis));
+  switch (communication) {
+    case Communication::kAllReduce:
+      return Reduce(members, attributes.Get(attribute::kReduction));
+    case Communication::kReduceScatter:
+      return PartOf(Reduce(members, "sum"), attributes.Get(attribute::kAxis), own, size);
+    case Communication::kBroadcast:
+      return *members[static_cast<size_t>(attributes.Get(attribute::kRoot))];
+    case Communication::kAllGather:
+      for (const Tensor* member : members) parts.push_back(*member);
+      return Joined(parts, attributes.Get(attribute::kAxis));
+    case Communication::kAllToAll:
+      for (const Tensor* member : members)
+        parts.push_back(PartOf(*member, attributes.Get(attribute::kSplitAxis), own, size));
+      return Joined(parts, attributes.Get(attribute::kConcatAxis));
+    case Communication::kNeighborExchange:
+      break;
   }
-  CLEAVE_CHECK(op.kind == OpKind::kAllToAll) << op.kind;
-  for (const Tensor* member : members)
-    parts.push_back(PartOf(*member, attributes.Get(attribute::kSplitAxis), own, size));
-  return Joined(parts, attributes.Get(attribute::kConcatAxis));
+  CLEAVE_UNREACHABLE();
 }
 
 // Puts every part that a rank sends into a queue for each pair of ranks, and takes from it what the other receives.
@@ -105,13 +112,15 @@ TensorOnRanks Exchange(const Op& op, const TensorOnRanks& x) {
 }  // namespace
 
 TensorOnRanks Communicate(const std::vector<RankAxis>& axes, const Op& op, const TensorOnRanks& x) {
-  if (op.kind == OpKind::kNeighborExchange) return Exchange(op, x);
+  const std::optional<Communication> communication = CommunicationOf(op.kind);
+  CLEAVE_CHECK(communication.has_value()) << op.kind;
+  if (*communication == Communication::kNeighborExchange) return Exchange(op, x);
   const RankAxisSet group = GroupOf(axes, op.attributes.Get(attribute::kGroup));
   TensorOnRanks result;
   for (int64_t rank = 0; rank < static_cast<int64_t>(x.size()); ++rank) {
     Members members;
     for (int64_t member : GroupMembers(axes, group, rank)) members.push_back(&x[static_cast<size_t>(member)]);
-    result.push_back(ValueOfMember(op, members, GroupIndex(axes, group, rank)));
+    result.push_back(ValueOfMember(*communication, op.attributes, members, GroupIndex(axes, group, rank)));
   }
   return result;
 }
