@@ -11,13 +11,14 @@
 #include "codegen/fixtures/workspace.h"
 #include "gtest/gtest.h"
 #include "ir/program/memory/memory_plan.h"
+#include "ir/testing/graphs.h"
 #include "ir/transforms/precision/precision.h"
 
 namespace cleave::codegen {
 namespace {
 
 ir::Graph MnistMlp(const ir::Training& training) {
-  return TrainingGraph(MlpForward(256, {512, 512, 10}), training.optimizer);
+  return ir::TrainingGraph(MlpForward(256, {512, 512, 10}), training.optimizer);
 }
 
 // Two axes cut the batch, the third the hidden features: column, then row parallel.
@@ -99,7 +100,7 @@ TEST(CudaText, OfMnistMlpOnEightRanks) {
 // Rows of images lie on two ranks: windows, uneven pieces, convolutions and poolings.
 TEST(CudaText, OfAConvolutionalModelWithCutImages) {
   const ir::Training training = DigitsTraining();
-  const ir::Graph graph = TrainingGraph(CnnForward(20), training.optimizer);
+  const ir::Graph graph = ir::TrainingGraph(CnnForward(20), training.optimizer);
   const ir::Program program = PartitionedProgram(graph, ir::Mesh::OfDevices(2), {{"image", {{"d2", {0}}}}});
   const std::string text = CudaText(graph, program, training);
   EXPECT_EQ(text, Formatted(text));
@@ -114,7 +115,7 @@ TEST(CudaText, OfATransformerInBFloat16) {
   training.optimizer.weight_decay = 0.01;
   training.precision = ir::Precision::kBf16;
   const ir::Graph graph =
-      ir::ApplyPrecision(TrainingGraph(TransformerForward({}), training.optimizer), ir::Precision::kBf16).graph;
+      ir::ApplyPrecision(ir::TrainingGraph(TransformerForward({}), training.optimizer), ir::Precision::kBf16).graph;
   const Cuts cuts = {{"tokens", {{"d0", {0}}}}, {"next", {{"d0", {0}}}}};
   const ir::Program program =
       PartitionedProgram(graph, ir::Mesh::OfDevices(2), cuts, {.bucket_bytes = Bytes(16 * 1024)});
@@ -125,7 +126,7 @@ TEST(CudaText, OfATransformerInBFloat16) {
 
 TEST(CudaText, KernelsAreNotNamedLikeWhatTheProgramUses) {
   const ir::Training training = DigitsTraining();
-  ir::Graph graph = TrainingGraph(MlpForward(8, {5, 3}), training.optimizer);
+  ir::Graph graph = ir::TrainingGraph(MlpForward(8, {5, 3}), training.optimizer);
   const char* const names[] = {"relu", "launch", "NULL", "match_me", "match.me", "mnist.mlp.model"};
   size_t next = 0;
   for (ir::Op& op : graph.ops) {
@@ -222,7 +223,7 @@ TEST(ProgramText, SeveralTensorsInOneCall) {
 
 // A model whose names could break the text.
 ir::Graph OddlyNamed(const ir::Training& training) {
-  ir::Graph graph = TrainingGraph(MlpForward(8, {5, 3}), training.optimizer);
+  ir::Graph graph = ir::TrainingGraph(MlpForward(8, {5, 3}), training.optimizer);
   graph.model = "double";
   graph.file =
       "folder/\"odd\\ name?"
@@ -267,7 +268,7 @@ TEST(CudaText, NamesCannotBreakIt) {
 
 TEST(GenerateCpu, RefusesWhatItCannotSay) {
   ir::Training training = DigitsTraining();
-  const ir::Graph graph = TrainingGraph(MlpForward(8, {5, 3}), training.optimizer);
+  const ir::Graph graph = ir::TrainingGraph(MlpForward(8, {5, 3}), training.optimizer);
   const ir::Program program = SingleRankProgram(graph);
   const ir::MemoryPlan memory = ir::PlanMemory(graph, program, FusedByCpu());
   EXPECT_EQ(GenerateCpu({graph, program, memory, training}, {.rank = 1}).status().message(),

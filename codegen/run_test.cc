@@ -17,6 +17,7 @@
 #include "gtest/gtest.h"
 #include "ir/graph/ops/ops.h"
 #include "ir/proof/interpret/interpret.h"
+#include "ir/testing/graphs.h"
 
 namespace cleave::codegen {
 namespace {
@@ -57,7 +58,7 @@ TEST_P(Trainings, AreTheSameOnAnyNumberOfRanks) {
   training.optimizer.learning_rate = {
       .form = ir::Schedule::Form::kCosine, .rate = 0.01, .warmup_steps = 5, .total_steps = 40, .final_rate = 0.001};
   training.optimizer.weight_decay = 0.01;
-  TrainingRuns runs(TrainingGraph(MlpForward(50, {33, 17, 10}), training.optimizer), training, "training");
+  TrainingRuns runs(ir::TrainingGraph(MlpForward(50, {33, 17, 10}), training.optimizer), training, "training");
   runs.Run(CpuRuns(), SingleRankProgram(runs.graph()), "one rank");
   // 50 samples on 3 ranks are uneven, and so are 33 features on 2.
   for (const int devices : {2, 3}) {
@@ -80,7 +81,7 @@ TEST(GeneratedProgram, ConvolvesCutImages) {
   ir::Training training = DigitsTraining();
   training.data.numbers = {{"train", 500}, {"test", 20}};
   training.optimizer.learning_rate.rate = 0.01;
-  TrainingRuns runs(TrainingGraph(CnnForward(20), training.optimizer), training, "images");
+  TrainingRuns runs(ir::TrainingGraph(CnnForward(20), training.optimizer), training, "images");
   runs.Run(CpuRuns(), SingleRankProgram(runs.graph()), "one rank");
   const auto run = [&](int devices, std::map<std::string, std::vector<int>> image, const std::string& what) {
     Cuts cuts = {{"image", image}};
@@ -94,7 +95,7 @@ TEST(GeneratedProgram, ConvolvesCutImages) {
 }
 
 TEST(GeneratedProgram, SaysWhatTheMachineLacks) {
-  const ir::Graph graph = TrainingGraph(MlpForward(50, {33, 10}), DigitsTraining().optimizer);
+  const ir::Graph graph = ir::TrainingGraph(MlpForward(50, {33, 10}), DigitsTraining().optimizer);
   const std::string folder = FreshFolder("lacking");
   WriteProgram(CpuRuns(), folder, graph, SingleRankProgram(graph), DigitsTraining());
   const CommandOutput run = RunShell(folder, "PATH=/nonexistent /bin/sh ./run.sh --launch mpirun");
@@ -108,7 +109,7 @@ TEST(GeneratedProgram, SaysWhatTheMachineLacks) {
 // Sources for data that a program does not use are left out.
 TEST(GeneratedProgram, LinksWithEveryDataSource) {
   ir::Training training = DigitsTraining();
-  const ir::Graph graph = TrainingGraph(MlpForward(50, {33, 10}), training.optimizer);
+  const ir::Graph graph = ir::TrainingGraph(MlpForward(50, {33, 10}), training.optimizer);
   const std::string folder = FreshFolder("data");
   for (const std::string kind : {"digits", "mnist", "synthetic", "tokens"}) {
     SCOPED_TRACE(kind);
@@ -127,7 +128,7 @@ TEST(GeneratedProgram, LinksWithEveryDataSource) {
 TEST(GeneratedProgram, OfEachRankComputesTheSameAsTheOneForAll) {
   ir::Training training = DigitsTraining();
   training.data.numbers = {{"train", 500}, {"test", 0}};
-  const ir::Graph graph = TrainingGraph(MlpForward(50, {33, 17, 10}), training.optimizer);
+  const ir::Graph graph = ir::TrainingGraph(MlpForward(50, {33, 17, 10}), training.optimizer);
   const ir::Mesh mesh = ir::Mesh::OfDevices(2);
   const ir::Program program = PartitionedProgram(graph, mesh, DataParallelCuts(mesh));
   const std::string folder = FreshFolder("folded");

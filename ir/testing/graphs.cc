@@ -16,14 +16,18 @@ Graph Trained(GraphBuilder builder, const std::string& model, OpId loss, const O
   builder.mutable_graph().model = model;
   builder.mutable_graph().file = model + ".model";
   builder.mutable_graph().loss = loss;
-  absl::StatusOr<Graph> graph = Differentiate(std::move(builder).Build(), optimizer);
+  return TrainingGraph(std::move(builder).Build(), optimizer);
+}
+
+}  // namespace
+
+Graph TrainingGraph(Graph forward, const Optimizer& optimizer) {
+  absl::StatusOr<Graph> graph = Differentiate(std::move(forward), optimizer);
   CLEAVE_CHECK(graph.ok()) << graph.status();
   const std::vector<std::string> errors = VerifyGraph(*graph);
   CLEAVE_CHECK(errors.empty()) << errors.front();
   return *std::move(graph);
 }
-
-}  // namespace
 
 Graph TestMlp() {
   GraphBuilder b;

@@ -3,9 +3,9 @@
 //   Random random(seed);
 //   Graph graph = RandomTrainingGraph(random, {.ops = 12});
 //
-// Every op that may stand in a model and has samples (ir/graph/ops/samples.h) appears sooner or later, so a new op is covered
-// without a line here. Values flow from op to op; all that is left over goes into the loss; forward, backward and
-// update ops, metrics and every optimizer are there. Magnitudes stay near 1.
+// Every op that may stand in a model and has samples (ir/graph/ops/samples.h) appears sooner or later, so a new op is
+// covered without a line here. Values flow from op to op; all that is left over goes into the loss; forward, backward
+// and update ops, metrics and every optimizer are there. Magnitudes stay near 1.
 #ifndef CLEAVE_IR_TESTING_RANDOM_GRAPH_H_
 #define CLEAVE_IR_TESTING_RANDOM_GRAPH_H_
 

@@ -12,8 +12,8 @@ namespace cleave::ir {
 // An input whose data has its name.
 OpId AddInput(GraphBuilder& builder, const std::string& name, const Shape& shape, DType dtype = DType::kF32);
 
-// A parameter with the initial values of the op's defaults.
-OpId AddParameter(GraphBuilder& builder, const std::string& name, const Shape& shape);
+// A parameter; `initial` are the attributes that say what its values are before the first step.
+OpId AddParameter(GraphBuilder& builder, const std::string& name, const Shape& shape, Attributes initial = {});
 
 }  // namespace cleave::ir
 

@@ -1,6 +1,6 @@
 """What the ways in which ranks are connected have in common: how they are built, and the test that all of them pass."""
 
-load("//runtime:runtime.bzl", "RUNTIME_COPTS", "runtime_library")
+load("//runtime:runtime.bzl", "runtime_library")
 
 def host_transport(name, srcs, hdrs = [], private_hdrs = [], deps = []):
     """Two libraries: `transport` connects ranks, `name` connects ranks that compute on CPUs.
@@ -52,17 +52,8 @@ def collectives_test(deps, script = "//runtime/comm:collectives_on_threads.sh", 
     native.cc_binary(
         name = "collectives_on_ranks",
         testonly = True,
-        srcs = ["//runtime/comm:on_ranks"],
-        copts = RUNTIME_COPTS,
         linkopts = ["-fopenmp"],
-        deps = deps + [
-            "//runtime/comm",
-            "//runtime/device",
-            "//runtime/kernels",
-            "//runtime/mesh",
-            "//runtime/trace",
-            "//third_party/googletest:gtest",
-        ],
+        deps = deps + ["//runtime/comm:on_ranks"],
     )
     arguments = [":collectives_on_ranks"] + programs
     native.sh_test(

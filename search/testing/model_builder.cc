@@ -2,22 +2,18 @@
 
 #include <utility>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "base/check/check.h"
-#include "ir/transforms/differentiate/differentiate.h"
+#include "ir/testing/graphs.h"
+#include "ir/testing/sources.h"
 
 namespace cleave::search::testing {
 
 ir::OpId ModelBuilder::Input(const std::string& name, ir::DType dtype, const ir::Shape& shape) {
-  return builder_.Add(ir::OpKind::kInput, {},
-                      {{ir::attribute::kData, name}, {ir::attribute::kDType, dtype}, {ir::attribute::kShape, shape}},
-                      name);
+  return ir::AddInput(builder_, name, shape, dtype);
 }
 
 ir::OpId ModelBuilder::Parameter(const std::string& name, const ir::Shape& shape) {
-  return builder_.Add(ir::OpKind::kParameter, {}, {{ir::attribute::kShape, shape}, {ir::attribute::kInit, "constant"}},
-                      name);
+  return ir::AddParameter(builder_, name, shape);
 }
 
 ir::OpId ModelBuilder::Add(ir::OpKind kind, std::vector<ir::OpId> inputs, const std::string& name,
@@ -51,9 +47,7 @@ ir::Graph ModelBuilder::Trained(ir::OpId loss, ir::Optimizer::Kind kind) && {
   builder_.mutable_graph().loss = loss;
   builder_.mutable_graph().model = "Test";
   builder_.mutable_graph().file = "test.model";
-  absl::StatusOr<ir::Graph> graph = ir::Differentiate(std::move(builder_).Build(), {.kind = kind, .learning_rate = {}});
-  CLEAVE_CHECK(graph.ok()) << std::string(graph.status().message());
-  return *std::move(graph);
+  return ir::TrainingGraph(std::move(builder_).Build(), {.kind = kind, .learning_rate = {}});
 }
 
 ir::Graph ModelBuilder::Forward() && { return std::move(builder_).Build(); }

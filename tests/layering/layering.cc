@@ -119,6 +119,7 @@ std::vector<Finding> CheckSource(absl::string_view path, absl::string_view text)
   std::vector<Finding> findings;
   const Layer* user = LayerOf(path);
   if (user == nullptr) return findings;
+  const Layer* area = absl::EndsWith(path, "_test.cc") ? nullptr : AreaOf(path);
   const std::string code = WithoutRawStringsAndComments(text);
   int number = 0;
   for (const absl::string_view line : absl::StrSplit(code, '\n')) {
@@ -130,6 +131,10 @@ std::vector<Finding> CheckSource(absl::string_view path, absl::string_view text)
     };
     const Layer* used = LayerOf(header);
     if (used != nullptr && !MayUse(*user, *used)) report(WrongWay(*user, *used, header));
+    const Layer* used_area = AreaOf(header);
+    if (area != nullptr && used_area != nullptr && !MayUse(*area, *used_area)) {
+      report(WrongWay(*area, *used_area, header));
+    }
     const Restriction* restriction = RestrictionOf(header);
     if (restriction != nullptr && !IsIn(path, restriction->folders)) {
       report(absl::StrCat("headers of ", restriction->library, " have no place here: ", header));

@@ -12,6 +12,10 @@ using Names = absl::Span<const absl::string_view>;
 constexpr absl::string_view kBase[] = {"base"};
 constexpr absl::string_view kDslIr[] = {"base", "dsl", "ir"};
 constexpr absl::string_view kIr[] = {"base", "ir"};
+constexpr absl::string_view kTensor[] = {"ir/tensor"};
+constexpr absl::string_view kGraph[] = {"ir/tensor", "ir/graph"};
+constexpr absl::string_view kSharding[] = {"ir/tensor", "ir/graph", "ir/sharding"};
+constexpr absl::string_view kProgram[] = {"ir/tensor", "ir/graph", "ir/sharding", "ir/transforms", "ir/program"};
 constexpr absl::string_view kTools[] = {"base", "dsl", "ir", "runtime", "frontend", "search", "codegen"};
 constexpr absl::string_view kEverything[] = {"base",    "dsl",   "ir",    "runtime", "frontend", "search",
                                              "codegen", "tools", "tests", "bench",   "examples"};
@@ -62,6 +66,17 @@ absl::Span<const Layer> Layers() {
       {"examples", kEverything},
   };
   return kLayers;
+}
+
+const Layer* AreaOf(absl::string_view path) {
+  static constexpr Layer kAreas[] = {
+      {"ir/tensor", {}},         {"ir/graph", kTensor},  {"ir/sharding", kGraph}, {"ir/transforms", kSharding},
+      {"ir/program", kSharding}, {"ir/proof", kProgram},
+  };
+  for (const Layer& area : kAreas) {
+    if (IsUnder(path, area.name)) return &area;
+  }
+  return nullptr;
 }
 
 const Layer* LayerOf(absl::string_view path) {

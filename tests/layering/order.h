@@ -18,6 +18,10 @@ absl::Span<const Layer> Layers();
 // The layer of a path from the root, or nullptr for a folder that is not a layer.
 const Layer* LayerOf(absl::string_view path);
 
+// The same for the areas that a layer is divided into; nullptr where it is not divided. A test may use all of its
+// layer.
+const Layer* AreaOf(absl::string_view path);
+
 bool MayUse(const Layer& user, const Layer& used);
 
 // Headers of a library that only these folders may include.
