@@ -43,8 +43,7 @@ std::vector<NeededFile> RuntimeOf(const Target& target, absl::string_view progra
   return NeededFiles(program, files);
 }
 
-// The folders with sources, those with most text first: they take longest to compile, and begun last they would be
-// waited for.
+// The folders with sources, those with most text first: they take longest to compile, so they should begin first.
 std::vector<std::string> FoldersWithSources(const std::vector<NeededFile>& files) {
   std::map<std::string, size_t> bytes;
   for (const NeededFile& file : files) {

@@ -34,8 +34,8 @@ struct CodegenOptions {
 };
 
 // C++17 with OpenMP, oneDNN, and MPI or Gloo. `training.data.path` is written as it is: it should be absolute, or
-// relative to the folder in which the program will run. An InvalidArgument error names what no program can do (a data
-// source that does not exist, a rank outside of the mesh), an Unimplemented error names an op that has no emission.
+// relative to the folder in which the program will run. An InvalidArgument error is for what no program can do (a data
+// source that does not exist, a rank outside of the mesh); an Unimplemented error names an op that cannot be emitted.
 absl::StatusOr<std::vector<GeneratedFile>> GenerateCpu(const CodegenInput& input, const CodegenOptions& options = {});
 
 // What a target computes as one piece: its programs need no memory for the values inside.

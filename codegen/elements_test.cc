@@ -1,5 +1,5 @@
-// Elementwise ops as generated programs compute them, in f32, against the reference in double: for every use of every
-// such op among the samples, on numbers of every size.
+// Compares elementwise ops as generated programs compute them, in f32, with the reference in double: every use of every
+// such op among the samples, with numbers of every size.
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -25,7 +25,7 @@ namespace {
 // A use of an op, as a function of the program of this test.
 struct Use {
   ir::Sample sample;
-  std::string text;  // Of the parameters "a", "b" and "c".
+  std::string text;  // In terms of the parameters "a", "b" and "c".
   size_t inputs() const { return sample.types.size(); }
 };
 
@@ -77,7 +77,7 @@ std::vector<float> Numbers(size_t inputs) {
   return numbers;
 }
 
-// Every choice of a number for each input, one after another.
+// Every combination of numbers for the inputs, one after another.
 std::vector<std::vector<float>> Arguments(size_t inputs) {
   std::vector<std::vector<float>> arguments = {{}};
   for (size_t i = 0; i < inputs; ++i) {
@@ -221,7 +221,7 @@ TEST(Elements, AreWhatTheReferenceSays) {
             << Place(use, arguments) << " is " << value << " instead of " << expected;
       } else {
         constexpr double kUnit = 6e-8;  // Half of the last place of 1.
-        // What is smaller may come as 0: the quotient of 1 and what has grown infinite.
+        // Smaller values may become 0, such as 1 divided by a value that has become infinite.
         constexpr double kSmallest = 1e-33;
         const double bound = 8 * kUnit * (std::abs(expected) + reference.Sensitivity(arguments)) + kSmallest;
         EXPECT_NEAR(value, expected, bound) << Place(use, arguments);
@@ -231,7 +231,7 @@ TEST(Elements, AreWhatTheReferenceSays) {
   EXPECT_EQ(next, actual.size());
 }
 
-// Ops of one input, but for the power with exponent 0, which is 1 everywhere.
+// Ops of one input, except the power with exponent 0, which is 1 everywhere.
 TEST(Elements, WhatIsNotANumberStaysSo) {
   for (const ir::OpDefinition* op : ir::AllOps()) {
     if (!op->element.has_value() || op->element->inputs != 1) continue;

@@ -1,4 +1,5 @@
-// The text of program.cc: goldens, its layout, and names that could break it. run_test shows that the text is right.
+// Tests of the text of program.cc: goldens, its layout, and names that could break it. run_test shows that the programs
+// are right.
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -53,7 +54,7 @@ std::string CudaText(const ir::Graph& graph, const ir::Program& program, const i
   return files->front().text;
 }
 
-// What clang-format, with the project's settings, makes of the text.
+// The text as clang-format, with the project's settings, formats it.
 std::string Formatted(const std::string& text) {
   const std::string folder = FreshFolder("format");
   WriteText(absl::StrCat(folder, "/program.cc"), text);
@@ -163,7 +164,7 @@ TEST(CudaText, OfARankHasItsNumbersFoldedIn) {
   EXPECT_FALSE(absl::StrContains(text, "coordinates")) << text;
 }
 
-// Uneven pieces are arguments of kernels.
+// Sizes of uneven pieces are arguments of kernels.
 TEST(CudaText, SizesThatDifferBetweenRanksAreHandedOver) {
   const ir::Training training = DigitsTraining();
   const ir::Graph graph = MnistMlp(training);

@@ -198,7 +198,7 @@ TEST(GeneratedManualProgram, TrainsAsTheInterpreterDoes) {
       if (HasFatalFailure()) return;
     }
   }
-  // Chance must not have left anything out.
+  // The random models must contain each of these.
   for (const char* kind : {"all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all", "send_recv",
                            "neighbor_exchange", "neighbor_exchange_v2", "rank_slice", "rank_pad", "rank_value"}) {
     EXPECT_EQ(done.count(kind), 1u) << kind;

@@ -1,4 +1,4 @@
-// Generated programs are built with their Makefile and run: every op is compared with the interpreter on 1 to 4 ranks,
+// Builds generated programs with their Makefile and runs them. Compares every op with the interpreter on 1 to 4 ranks,
 // and whole trainings on 1, 2, 3 and 4 ranks with each other.
 #include <cmath>
 #include <map>
@@ -24,11 +24,11 @@ namespace {
 
 TEST(GeneratedProgram, ComputesEveryOpAsTheInterpreterDoes) {
   const ir::Graph graph = AllOpsGraph();
-  std::set<ir::OpKind> kinds = {ir::OpKind::kParameter, ir::OpKind::kState,
-                                ir::OpKind::kStepScalar};  // The trainings below cover these.
-  kinds.insert({ir::OpKind::kCustom,
-                ir::OpKind::kCustomGradient});  // The model has their bodies: tests/end_to_end/custom_ops_test.
-  // Ops of manual models: manual_run_test.
+  // The trainings below cover these.
+  std::set<ir::OpKind> kinds = {ir::OpKind::kParameter, ir::OpKind::kState, ir::OpKind::kStepScalar};
+  // The bodies of these are in the model. tests/end_to_end/custom_ops_test covers them.
+  kinds.insert({ir::OpKind::kCustom, ir::OpKind::kCustomGradient});
+  // Ops of manual models are tested in manual_run_test.
   kinds.insert({ir::OpKind::kAllGather, ir::OpKind::kAllReduce, ir::OpKind::kAllToAll, ir::OpKind::kBroadcast,
                 ir::OpKind::kNeighborExchange, ir::OpKind::kRankPad, ir::OpKind::kRankSlice, ir::OpKind::kRankValue,
                 ir::OpKind::kReduceScatter});
@@ -118,7 +118,7 @@ TEST(GeneratedProgram, LinksWithEveryDataSource) {
     WriteProgram(CpuRuns(), folder, graph, SingleRankProgram(graph), training);
     const CommandOutput built = RunShell(folder, "make CXXFLAGS='-O0 -std=c++17 -fopenmp' COLDFLAGS=");
     EXPECT_EQ(built.exit_code, 0) << built.text;
-    // Without its files, or with data that does not fit the model, the program says so.
+    // When its files are missing, or the data does not fit the model, the program says so.
     const CommandOutput output = RunShell(folder, "./run.sh --steps 1");
     EXPECT_EQ(output.exit_code, kind == "mnist" || kind == "tokens" ? 3 : 0) << output.text;
   }

@@ -1,4 +1,4 @@
-// The models under examples/ mean what their READMEs say.
+// Tests that the models under examples/ mean what their READMEs say.
 #include <gtest/gtest.h>
 
 #include <fstream>

@@ -31,9 +31,9 @@
 namespace cleave::frontend {
 namespace {
 
-constexpr size_t kMaxRankAxes = 64;  // What a RankAxisSet holds.
+constexpr size_t kMaxRankAxes = 64;  // The most that a RankAxisSet holds.
 
-// The items of a file by kind; each but functions may stand once.
+// The items of a file by kind. Each kind except functions may occur once.
 struct Items {
   const dsl::syntax::Model* model = nullptr;
   const dsl::syntax::Train* train = nullptr;
@@ -57,7 +57,7 @@ Items CollectItems(const dsl::syntax::File& file, Reporter& reporter) {
   Items items;
   Span model, train, parallel;
   for (const dsl::syntax::Item& item : file.items) {
-    // The head of an item, not its whole body.
+    // Only the head of an item is shown, not its whole body.
     const Span head{item.span.file, item.span.begin, item.span.begin + 8};
     if (const auto* found = std::get_if<dsl::syntax::Model>(&item.kind)) {
       TakeOnce(*found, found->name.span, items.model, model, "model in a file", reporter);
@@ -74,10 +74,10 @@ Items CollectItems(const dsl::syntax::File& file, Reporter& reporter) {
         }
         continue;
       }
-      // Read at each call.
+      // It is read at each call.
       if (IsBlockAttribute(attribute.name.text) && std::holds_alternative<dsl::syntax::Function>(item.kind)) continue;
-      reporter.Report(Error(Code::kE0305, absl::StrCat("`#[", attribute.name.text, "]` means nothing here"))
-                          .At(attribute.span, "stands on no op"));
+      reporter.Report(Error(Code::kE0305, absl::StrCat("`#[", attribute.name.text, "]` has no meaning here"))
+                          .At(attribute.span, "applies to no op"));
     }
   }
   if (items.model == nullptr && !reporter.has_errors()) {
@@ -230,7 +230,7 @@ std::string HashOf(absl::string_view text, const FrontendOptions& options) {
 std::optional<Module> Analyze(const dsl::syntax::File& file, const SourceSet& sources, const FrontendOptions& options,
                               Diagnostics& diagnostics) {
   Reporter reporter(sources, diagnostics);
-  // Texts that the user has not written: their ids follow those of the user's files, so that no place means two things.
+  // Texts that the user has not written. Their ids follow those of the user's files, so that every place is unique.
   SourceSet texts;
   for (size_t i = 0; i < sources.size(); ++i) texts.Add("", "");
   Diagnostics prelude_mistakes;
@@ -266,7 +266,7 @@ std::optional<Module> Analyze(const dsl::syntax::File& file, const SourceSet& so
       ReadTrain(overridden.train, evaluator, reporter, {.npy = module.npy_places, .precision = module.precision_place});
   module.training.present = items.train != nullptr;
   evaluator.FinishRegions(module.pins.settings);
-  // Ops that are missing because of a mistake are no reason to call a name wrong.
+  // If ops are missing because of a mistake, a name is not reported as wrong.
   if (!reporter.has_errors()) AddDatasetPins(overridden.parallel, evaluator, reporter);
   if (items.parallel != nullptr && !reporter.has_errors()) AddNamedPins(*items.parallel, evaluator, reporter);
   WarnOfUnusedFunctions(*items.model, functions, reporter);

@@ -1,13 +1,14 @@
-// Meaning: from the syntax tree of a `.model` file to its graph, how to train it, and what the user demands of a plan.
-// The graph is that of one device; of a `#[manual]` model it is that of one rank (ir/graph/manual).
+// The meaning of a model: turns the syntax tree of a `.model` file into its graph, the settings of its training, and
+// the user's demands on a plan. The graph is that of one device; of a `#[manual]` model it is that of one rank
+// (ir/graph/manual).
 //
 //   Diagnostics diagnostics;
 //   std::optional<syntax::File> file = Parse(id, sources, diagnostics);
 //   std::optional<Module> module = Analyze(*file, sources, {.overrides = {{"batch", "512"}}}, diagnostics);
 //
 // Functions are expanded at their calls, loops are unrolled, every shape is a number. All mistakes of a file are
-// reported together, and nothing is reported about what only follows from another mistake. Deterministic. Thread-safe:
-// there is no shared state.
+// reported together, except those that only follow from another mistake. Deterministic. Thread-safe: there is no shared
+// state.
 #ifndef CLEAVE_FRONTEND_FRONTEND_H_
 #define CLEAVE_FRONTEND_FRONTEND_H_
 
@@ -32,7 +33,7 @@ struct Module {
   ir::Graph graph;
   ir::Training training;
   ir::Pins pins;
-  // Where parameters and inputs name the .npy files with their values, by name; not where `--set` names them.
+  // By name, where parameters and inputs name the .npy files with their values; files that `--set` names are left out.
   std::map<std::string, Span> npy_places = {};
   std::optional<Span> precision_place = {};  // Where the `train` block sets it.
   std::map<std::string, std::string>
@@ -43,23 +44,23 @@ struct Module {
 
 struct FrontendOptions {
   // `--set name=value`: an argument of the model, or a setting of `train` or `parallel`; values are written as in the
-  // language (`data=mnist("data/mnist")`), strings may go without quotes. A later one wins.
+  // language (`data=mnist("data/mnist")`), strings may go without quotes. A later one replaces an earlier one.
   std::vector<std::pair<std::string, std::string>> overrides = {};
 
-  // How many ranks a manual model is for: `devices` where they are given, else what its `parallel` block says, else
+  // The number of ranks of a manual model: `devices` where they are given, else what its `parallel` block says, else
   // `default_devices`.
   std::optional<int64_t> devices = std::nullopt;
   int64_t default_devices = 1;
 
-  // Whose bodies of the model's own ops are taken: "cpu" or "cuda".
+  // The target whose bodies of the model's own ops are taken: "cpu" or "cuda".
   std::string target = "cpu";
 
-  // The folder that relative paths in overrides start from; those in the file are relative to the file. Empty: leave
-  // both alike.
+  // The folder that relative paths in overrides start from; those in the file are relative to the file. Empty: both are
+  // left as they are.
   std::string override_folder = {};
 };
 
-// Nothing when the file has an error; warnings do not stop it.
+// Nullopt when the file has an error; warnings do not stop it.
 std::optional<Module> Analyze(const dsl::syntax::File& file, const SourceSet& sources, const FrontendOptions& options,
                               Diagnostics& diagnostics);
 

@@ -1,4 +1,4 @@
-// What models mean: names, paths, shapes, loops, metrics.
+// Tests what models mean: names, paths, shapes, loops, metrics.
 #include "frontend/frontend.h"
 
 #include <gtest/gtest.h>
@@ -94,20 +94,21 @@ fn own(x: f32[..n, k]) -> f32[..n, k] { param scale: f32[k] = ones(); return x *
   for (const NamedParameters& c : {
            NamedParameters{"let a = dense(x, 6); loss reduce_mean(a);", "a.weight a.bias"},
            NamedParameters{"let a = relu(dense(relu(x), 6)); loss reduce_mean(a);", "a.weight a.bias"},
-           // Several owners in one statement: the callee and its ordinal, in the order in which they run.
+           // Several calls in one statement own parameters: names have the callee and its ordinal, in the order in
+           // which calls run.
            NamedParameters{"let a = own(own(x)); loss reduce_mean(a);", "a.own_0.scale a.own_1.scale"},
            NamedParameters{"let a = own(x) + two(x); loss reduce_mean(a);",
                            "a.own_0.scale a.two_0.inner.weight a.two_0.inner.bias"},
            NamedParameters{"let a = two(x); loss reduce_mean(a);", "a.inner.weight a.inner.bias"},
            NamedParameters{"let a = chain(x); loss reduce_mean(a);",
                            "a.dense_0.weight a.dense_0.bias a.dense_1.weight a.dense_1.bias"},
-           // Loops number what their passes make, outermost first.
+           // Loops number the ops of their passes, outermost first.
            NamedParameters{"let mut a = x; for i in 0..2 { a = own(a); } loss reduce_mean(a);", "a.0.scale a.1.scale"},
            NamedParameters{"let mut a = x; for i in 3..5 { a = two(a); } loss reduce_mean(a);",
                            "a.3.inner.weight a.3.inner.bias a.4.inner.weight a.4.inner.bias"},
            NamedParameters{"let mut a = x; for i in 0..2 { for j in 0..2 { a = own(a); } } loss reduce_mean(a);",
                            "a.0.0.scale a.0.1.scale a.1.0.scale a.1.1.scale"},
-           // In the model itself, used twice: one parameter.
+           // A parameter of the model itself that is used twice is one parameter.
            NamedParameters{"param w: f32[6, 6] = zeros(); let a = matmul(matmul(x, w), w); loss reduce_mean(a);", "w"},
            NamedParameters{"loss reduce_mean(own(x));", "loss.scale"},
        }) {
@@ -137,7 +138,7 @@ model Gpt(batch: int = 8, seq: int = 16, vocab: int = 65, width: int = 24, heads
     EXPECT_TRUE(graph.Find(name).has_value()) << name;
   }
   EXPECT_EQ(graph.op(*graph.Find("x.0.attn.qkv.weight")).type.ToString(), "f32[72, 24]");
-  // What the prelude makes carries the line of the user's call.
+  // The ops of the prelude have the line of the user's call.
   EXPECT_EQ(graph.op(*graph.Find("x.1.attn.scores.matmul")).line, 8);
   EXPECT_TRUE(ir::VerifyGraph(graph).empty());
 }
@@ -301,7 +302,7 @@ TEST(FrontendTest, OpsOfNumbersAloneAndShapesOfNumbersAreRefused) {
             std::string::npos);
 }
 
-// Scales broadcast along the channels, statistics are taken over what the layer says.
+// Scales broadcast along the channels, statistics are taken over the dimensions of the layer.
 TEST(FrontendTest, ExpandsTheNormalisations) {
   struct Normalisation {
     const char* call;
@@ -347,7 +348,7 @@ TEST(FrontendTest, APreludeFunctionThatHidesAnOpSaysHowToReachIt) {
 }
 
 TEST(FrontendTest, BoundsTheWorkOfAnExpansion) {
-  // 2^40 calls, a billion passes: both are given up, soon.
+  // Expanding 2^40 calls, or a billion passes, must stop soon.
   std::string functions = "fn f0(x: f32[..n]) -> f32[..n] { return relu(x); }\n";
   for (int i = 1; i <= 40; ++i) {
     absl::StrAppend(&functions, "fn f", i, "(x: f32[..n]) -> f32[..n] { return f", i - 1, "(f", i - 1, "(x)); }\n");

@@ -16,7 +16,7 @@ struct Analyzed {
   std::string messages;  // As RenderText shows them; empty for none.
 };
 
-// `path`: what the text is called; the files that it names are looked for beside it.
+// `path`: the name of the text; files that it names are searched beside it.
 Analyzed AnalyzeText(const std::string& text, const std::vector<std::pair<std::string, std::string>>& overrides = {},
                      const std::string& path = "test.model", const std::string& target = "cpu");
 

@@ -1,5 +1,5 @@
-// Everything that a generated program uses. Of these lines a program has only those that it needs: where it names
-// something that the header declares.
+// Everything that a generated program uses. A program has only those of these lines that it needs: the headers that
+// declare something it names.
 #ifndef CLEAVE_RUNTIME_RUNTIME_H_
 #define CLEAVE_RUNTIME_RUNTIME_H_
 

@@ -1,5 +1,5 @@
-// What crosses the slow link: plans for hosts whose network is slower than what joins their devices, against the costs
-// of plans that people write, from closed forms.
+// Tests what crosses the slow link: plans for hosts whose network is slower than the links within, compared with the
+// costs, from closed forms, of plans that people write.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -77,7 +77,7 @@ ByHand CostsByHand(const testing::GptShape& shape, double inside_weight) {
                   4 * layers * AllReduce(activations / kHosts, {inside})};
 }
 
-// Forward products with a weight: their rows are the batch and the sequence, the rest is the weight's.
+// Forward products with a weight: their rows are the batch and the sequence, their other factors those of the weight.
 std::vector<ir::OpId> WeightProducts(const ir::Graph& graph) {
   std::vector<ir::OpId> products;
   for (const ir::Op& op : graph.ops) {
@@ -89,7 +89,7 @@ std::vector<ir::OpId> WeightProducts(const ir::Graph& graph) {
   return products;
 }
 
-// The axes of the mesh, of those that cross `link`, that cut columns or the contracted dimension of `op`.
+// The number of mesh axes that cross `link` and cut columns or the contracted dimension of `op`.
 int AxesOnWeight(const ir::Graph& graph, const ir::Plan& plan, ir::OpId op, const std::string& link) {
   const ir::Rule rule = ir::RuleOf(graph, graph.op(op));
   int count = 0;
@@ -100,7 +100,7 @@ int AxesOnWeight(const ir::Graph& graph, const ir::Plan& plan, ir::OpId op, cons
   return count;
 }
 
-// Many tokens for the size of the weights: gradients are the cheaper ones to send between hosts.
+// There are many tokens for the size of the weights, so gradients are the cheapest to send between hosts.
 TEST(HierarchyTest, DataParallelAcrossHostsAndTensorParallelInside) {
   const testing::GptShape shape = Shape(/*batch=*/16, /*seq=*/32, /*width=*/1024);
   const ByHand by_hand = CostsByHand(shape, kSlow / kFast);
@@ -120,7 +120,7 @@ double CostOn(const ir::Graph& graph, ir::Plan plan, const Cluster& cluster) {
   return PlanCost(FactsOf(graph), plan).price;
 }
 
-// With links of one speed axes are interchangeable: which of them cut weights rather than the batch follows from the
+// With links of equal speed axes are interchangeable: which of them cut weights and which the batch depends on the
 // links alone.
 TEST(HierarchyTest, TheLinksSayWhichAxesCutTheBatch) {
   const ir::Graph graph = testing::Gpt(Shape(/*batch=*/16, /*seq=*/32, /*width=*/1024));
@@ -132,7 +132,7 @@ TEST(HierarchyTest, TheLinksSayWhichAxesCutTheBatch) {
   };
   EXPECT_LT(total(slow_network, "network"), total(slow_network, "host"));
   EXPECT_LT(total(slow_hosts, "host"), total(slow_hosts, "network"));
-  // Each is dear on the other's links, and with equal links neither is better.
+  // Each plan is expensive on the other's links, and with equal links neither is better.
   EXPECT_GT(CostOn(graph, slow_network, Square(kFast, kSlow)), 1.1 * slow_hosts.search.cost);
   EXPECT_GT(CostOn(graph, slow_hosts, Square(kSlow, kFast)), 1.1 * slow_network.search.cost);
   const double first = CostOn(graph, slow_network, Square(kFast, kFast));

@@ -107,7 +107,7 @@ ir::Pin RowsOverAll(const ir::Graph& graph, const std::string& name) {
   return {.op = *graph.Find(name), .demand = layout, .span = {}};
 }
 
-// 4x4096 times 4096x4096, everything on rows: the small operand moves, never the weight.
+// With 4x4096 times 4096x4096, and everything cut by rows, the small operand moves, never the weight.
 TEST(KnownLayoutsTest, TheSmallOperandMoves) {
   ir::GraphBuilder builder;
   const ir::OpId x = Parameter(builder, {4, 4096}, "x");

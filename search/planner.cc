@@ -73,7 +73,7 @@ std::optional<Planner::Decisions> Planner::Decide(const RegionStep& step, double
     }
     case ir::SearchAlgorithm::kExact: {
       const ExactResult best = FindBest(assignment, bundles_);
-      // Under another objective, or with a price of memory, the bound is not one of the cost.
+      // Under another objective, or with a price for memory, the bound is not a bound of the cost.
       const bool is_of_cost = step.objective == ir::Objective::kSpeed && assignment.options().prices.local == nullptr;
       if (is_of_cost) decisions.lower_bound = best.lower_bound;
       decisions.reasons.searched = true;
@@ -123,8 +123,8 @@ std::optional<ir::Plan> Planner::PlanFor(double memory_weight, int zero, Diagnos
   if (!decisions.has_value()) return std::nullopt;
   decisions->reasons.keeps_to_memory = memory_weight > 0;
   if (objective != ir::Objective::kSpeed && task_.pins.regions.empty()) decisions->reasons.objective = ObjectiveText();
-  // Costs and reasons are those of the program: a search pays for memory too, and prices redistributions as they are
-  // found fastest.
+  // Costs and reasons are given in the prices of the program. During the search memory has a price too, and
+  // redistributions are planned in the fastest way.
   Assignment assignment(facts, task_.mesh, OptionsUnder(ir::Objective::kSpeed, 0), decisions->held);
   assignment.Apply(decisions->changes);
   CLEAVE_CHECK(assignment.cost().impossible == 0) << "a value is read in a layout in which it cannot be made";

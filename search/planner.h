@@ -1,4 +1,4 @@
-// One plan by one algorithm: decisions, their reasons, and what ZeRO divides. Private to search.
+// Makes one plan by one algorithm: decisions, their reasons, and the divisions of ZeRO. Private to search.
 #ifndef CLEAVE_SEARCH_PLANNER_H_
 #define CLEAVE_SEARCH_PLANNER_H_
 
@@ -21,7 +21,7 @@
 
 namespace cleave::search {
 
-// What is searched; all of it outlives the planner.
+// The task of a search; all of it outlives the planner.
 struct PlanningTask {
   const GraphFacts& facts;
   const ir::Mesh& mesh;
@@ -43,10 +43,10 @@ class Planner {
  private:
   // How the ops were decided.
   struct Decisions {
-    OpDemands held = {};                     // What is not the search's to decide.
-    std::vector<Change> changes = {};        // What it decided.
-    std::optional<double> cost = {};         // Where it is not that of the assignment.
-    std::optional<double> lower_bound = {};  // Of any plan's cost.
+    OpDemands held = {};                     // The demands on ops that the search does not decide.
+    std::vector<Change> changes = {};        // The decisions of the search.
+    std::optional<double> cost = {};         // Where it differs from that of the assignment.
+    std::optional<double> lower_bound = {};  // A bound of any plan's cost.
     ReasonOptions reasons;
   };
 

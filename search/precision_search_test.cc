@@ -1,4 +1,4 @@
-// Plans for graphs that multiply in bf16: their tensors are half as large, and they are cut as those of f32.
+// Tests plans for graphs that multiply in bf16: their tensors are half as large, and they are cut like those of f32.
 
 #include <optional>
 #include <string>
@@ -37,7 +37,7 @@ TEST(PrecisionSearchTest, DataParallelSendsTheGradientsInF32) {
   }
 }
 
-// A large batch: no plan moves gradients only, and what else moves is bf16.
+// With a large batch, no plan moves gradients only, and the other values that move are bf16.
 TEST(PrecisionSearchTest, ActivationsCostHalf) {
   for (const ir::SearchAlgorithm algorithm : {ir::SearchAlgorithm::kSapp, ir::SearchAlgorithm::kExact}) {
     const ir::Graph graph = Mlp(8, {512, 2048, 512});
@@ -50,7 +50,8 @@ TEST(PrecisionSearchTest, ActivationsCostHalf) {
   }
 }
 
-// A copy of a parameter lies as it is read, biases too, whose moves have no price: nothing but gradients is sent.
+// A copy of a parameter has the layout in which it is read. So do copies of biases, whose moves have no price: only
+// gradients are sent.
 TEST(PrecisionSearchTest, CopiesOfParametersAreMadeWhereTheyAreRead) {
   const ir::Graph graph = InBf16(Gpt({}));
   const ir::Plan plan = Found(graph, 4, {.algorithm = ir::SearchAlgorithm::kDataParallel, .dataset = {}});
@@ -61,7 +62,7 @@ TEST(PrecisionSearchTest, CopiesOfParametersAreMadeWhereTheyAreRead) {
   }
 }
 
-// With zero = 3 the parameters and their copies are divided: what is gathered are copies, twice, of half the bytes.
+// With zero = 3 the parameters and their copies are divided. Only copies are gathered, twice, with half the bytes.
 TEST(PrecisionSearchTest, ZeroGathersTheCopies) {
   const ir::Graph graph = InBf16(Mlp(64, {64, 512, 512, 16}));
   const ir::Plan plan = Found(graph, 4, {.algorithm = ir::SearchAlgorithm::kDataParallel, .dataset = {}, .zero = 3});

@@ -18,7 +18,7 @@
 namespace cleave::search {
 namespace {
 
-// Settings that this version cannot honour: refused, not ignored.
+// Settings that this version does not support are refused, not ignored.
 bool CheckSupported(const ir::Pins& pins, const SearchOptions& options, Diagnostics& diagnostics) {
   const auto refuse = [&](const std::string& what, const Span& place, const std::string& help) {
     Diagnostic error = Error(Code::kE0220, absl::StrCat("`", what, "` is not supported by this version"));
@@ -39,7 +39,7 @@ bool CheckSupported(const ir::Pins& pins, const SearchOptions& options, Diagnost
                "use `search = sapp`, or leave out `cost`");
       }
       break;
-    case ir::SearchAlgorithm::kManual:  // CheckManualSettings says for what.
+    case ir::SearchAlgorithm::kManual:  // CheckManualSettings says for which models.
       break;
   }
   if (options.price == ir::Price::kClassic && options.objective != ir::Objective::kSpeed) {
@@ -54,7 +54,7 @@ bool CheckSupported(const ir::Pins& pins, const SearchOptions& options, Diagnost
   return !diagnostics.has_errors();
 }
 
-// The one plan that there is, where it fits into memory.
+// The only plan that there is, if it fits into memory.
 std::optional<ir::Plan> PlanManual(const ir::Graph& graph, const Cluster& cluster, const ir::Pins& pins,
                                    const SearchOptions& options, Diagnostics& diagnostics) {
   const std::optional<ir::Mesh> mesh = MeshFor(cluster, pins.settings.mesh, pins.settings.mesh_span, diagnostics);
@@ -141,7 +141,7 @@ std::optional<ir::Plan> Search(const ir::Graph& training_graph, const Cluster& c
   if (const std::optional<MemoryLimit> limit = MemoryLimitOf(pins.settings, cluster, options.fuse)) {
     bool is_first = true;
     const PlanFor plan_for = [&](double memory_weight, int zero) {
-      // What a search warns of does not depend on the weight: it is said once.
+      // The warnings of a search do not depend on the weight, so they are given once.
       Diagnostics repeated;
       Diagnostics& own = std::exchange(is_first, false) ? diagnostics : repeated;
       return planner.PlanFor(memory_weight, zero, own);

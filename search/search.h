@@ -28,12 +28,13 @@ struct SearchOptions {
   ir::Objective objective = ir::Objective::kSpeed;  // Of regions each has its own.
   ir::Outside outside = ir::Outside::kReplicate;    // Of ops outside of regions.
   std::optional<ir::DatasetLayout> dataset;         // nullopt: data is read in whatever layout its readers want.
-  std::optional<int> zero = 0;  // 1 to 3: what replicas share is divided (search/zero); nullopt: as memory asks for.
-  ir::FuseOptions fuse = {};    // What the target computes as one piece.
-  SearchTuning tuning = {};     // How long to look.
+  std::optional<int> zero =
+      0;                      // 1 to 3: what replicas share is divided (search/zero); nullopt: as much as memory needs.
+  ir::FuseOptions fuse = {};  // What the target computes as one piece.
+  SearchTuning tuning = {};   // How long the search may look.
 };
 
-// What the `parallel` block asks for.
+// The options that the `parallel` block asks for.
 SearchOptions OptionsFrom(const ir::ParallelSettings& settings);
 
 // "sapp", "data_parallel"
@@ -43,7 +44,7 @@ absl::string_view PriceName(ir::Price price);
 
 // A plan for `training_graph` on all devices of `cluster`, with every pin kept, that fits into memory where the limit
 // is known (search/memory); nullopt after errors. `pins.settings` names the mesh and the limit; the other settings are
-// taken from `options`. REQUIRES: VerifyGraph is content.
+// taken from `options`. REQUIRES: VerifyGraph finds no error.
 std::optional<ir::Plan> Search(const ir::Graph& training_graph, const Cluster& cluster, const ir::Pins& pins,
                                const SearchOptions& options, Diagnostics& diagnostics);
 

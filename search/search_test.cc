@@ -30,7 +30,7 @@ ir::Plan Found(const ir::Graph& graph, const Cluster& cluster, const SearchOptio
   return plan.value_or(ir::Plan{});
 }
 
-// What sapp finds on a mesh that no cluster gives, such as one axis of 4.
+// The cost that sapp finds on a mesh that no cluster gives, such as one axis of 4.
 double SappCost(const ir::Graph& graph, std::vector<ir::MeshAxis> axes, double gradient_weight) {
   const GraphFacts facts = FactsOf(graph);
   Assignment assignment(facts, *ir::Mesh::Create(std::move(axes)), {.gradient_weight = gradient_weight, .dataset = {}},

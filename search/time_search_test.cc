@@ -88,7 +88,8 @@ TEST(TimeSearchTest, CostsAreSecondsOfTheWholePlan) {
   }
 }
 
-// With gradients at their full price the search pays for what the prediction counts, but for kernels that are fused.
+// With gradients at their full price, the price of the search is the time that the prediction counts, except for
+// kernels that are fused.
 TEST(TimeSearchTest, PlansAreFasterThanThoseOfBytes) {
   const Cluster cluster = Named("h100x8", 8);
   for (const ir::Graph& graph :

@@ -34,7 +34,7 @@ bool HasOnlyWholeFactors(const ir::Rule& rule) {
   });
 }
 
-// Every op of the model works on whole tensors: no plan divides it.
+// Whether every op of the model works on whole tensors, so that no plan divides it.
 bool NothingCanBeCut(const GraphFacts& facts) {
   return std::none_of(facts.graph->ops.begin(), facts.graph->ops.end(), [&](const ir::Op& op) {
     if (!IsModelOp(facts, op.id) || op.inputs.empty()) return false;
@@ -44,20 +44,20 @@ bool NothingCanBeCut(const GraphFacts& facts) {
   });
 }
 
-// What a rank sends to make a value of `layout` whole: an all-gather's share of what others lack, or an all-reduce's.
+// The bytes that a rank sends to make a value of `layout` whole: its share of an all-gather, or of an all-reduce.
 Bytes GatheredBytes(const ir::TensorType& type, const ir::Layout& layout, const ir::Mesh& mesh) {
   std::vector<ir::AxisId> cutting;
   for (const std::vector<ir::AxisId>& axes : layout.dimensions) cutting.insert(cutting.end(), axes.begin(), axes.end());
   const int64_t pieces = mesh.Size(cutting);
   const int64_t parts = mesh.Size(layout.PartialAxes());
   const int64_t bytes = type.bytes().value();
-  // Divided first: bytes of a large tensor times a number of devices may pass 64 bits.
+  // Divided first, because the bytes of a large tensor times a number of devices may pass 64 bits.
   const int64_t others = bytes / pieces * (pieces - 1) + bytes % pieces * (pieces - 1) / pieces;
   const int64_t piece = 2 * bytes / pieces;
   return Bytes(others + piece / parts * (parts - 1) + piece % parts * (parts - 1) / parts);
 }
 
-// What is gathered in a step for an op that every rank runs whole, and for its gradients.
+// The bytes gathered in a step for an op that every rank runs whole, and for its gradients.
 Bytes GatheredFor(const GraphFacts& facts, const ir::Plan& plan, ir::OpId op) {
   std::vector<ir::OpId> readers = facts.inheritors[op];
   readers.push_back(op);
@@ -75,7 +75,7 @@ Bytes GatheredFor(const GraphFacts& facts, const ir::Plan& plan, ir::OpId op) {
 void WarnOfNoRule(const GraphFacts& facts, const ir::Plan& plan, ir::OpId op, Diagnostics& diagnostics) {
   const std::string& defined = facts.op(op).attributes.Get(ir::attribute::kOp);
   const Bytes gathered = GatheredFor(facts, plan, op);
-  std::string cost = "every rank repeats the work; what it reads lies whole on each as it is";
+  std::string cost = "every rank repeats the work; each already has all that it reads";
   if (gathered > Bytes(0)) {
     cost = absl::StrCat("every rank repeats the work, and sends ", FormatBytes(gathered),
                         " in each step to gather what it reads");

@@ -1,4 +1,4 @@
-// What a plan does that its user may not expect: said once, loudly.
+// Warnings about parts of a plan that its user may not expect.
 #ifndef CLEAVE_SEARCH_WARNINGS_H_
 #define CLEAVE_SEARCH_WARNINGS_H_
 

@@ -1,4 +1,4 @@
-// JSON: strict reading, in which whatever a reader does not expect is an error with its place, and writing.
+// JSON: strict reading, in which everything that a reader does not expect is an error with its place, and writing.
 //
 //   CLEAVE_ASSIGN_OR_RETURN(const Json document, ParseStrictJson(text));
 //   CLEAVE_RETURN_IF_ERROR(CheckFields(document, "plan", {"version"}, {"warnings"}));

@@ -84,7 +84,7 @@ search::GroupRate FitGroup(const std::vector<MeasuredCollective>& collectives, i
     latency = 0;
     per_byte = v1 / vv;
   } else if (per_byte <= 0) {
-    // All took about the same time: the largest gives a lower bound of the bandwidth.
+    // All took about the same time, so the largest one gives a lower bound of the bandwidth.
     per_byte = 1 / v1;
   }
   return {.ranks = ranks, .latency = Seconds(latency), .bytes_per_second = 1 / per_byte};

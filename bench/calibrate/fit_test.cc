@@ -25,7 +25,7 @@ TEST(FitGroupTest, FindsWhatTheTimesWereMadeOf) {
 }
 
 TEST(FitGroupTest, LatencyIsNeverNegative) {
-  // Small ones are faster than in proportion.
+  // Small messages are faster than in proportion to their size.
   std::vector<MeasuredCollective> measured = Exact(2, 0, 1e9);
   measured.front().seconds = measured.front().seconds * 0.5;
   const search::GroupRate rate = FitGroup(measured, 2);

@@ -33,7 +33,7 @@ namespace {
 
 constexpr int64_t kSmallest = 1 << 10, kLargest = 64 << 20;  // Bytes of a collective.
 
-// The least time of `work`, each that of the slowest rank: other work of the machine can only add time.
+// The least time of `work`, where each time is that of the slowest rank: other work of the machine can only add time.
 Seconds TimeOf(runtime::Comm& comm, const std::function<void()>& work) {
   constexpr int kLeast = 5, kMost = 200;
   constexpr double kEnough = 0.5;  // Seconds.
@@ -44,7 +44,7 @@ Seconds TimeOf(runtime::Comm& comm, const std::function<void()>& work) {
     const auto start = std::chrono::steady_clock::now();
     work();
     double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    comm.AllReduce(&seconds, 1, runtime::Reduction::kMax, comm.world());  // All ranks count the same.
+    comm.AllReduce(&seconds, 1, runtime::Reduction::kMax, comm.world());  // All ranks must count the same time.
     least = std::min(least, seconds);
     total += seconds;
   }
@@ -71,7 +71,7 @@ MeasuredCollective MeasureCollective(runtime::Comm& comm, ir::CollectiveKind kin
       case ir::CollectiveKind::kNeighborExchange:
       case ir::CollectiveKind::kSendReceive:
       case ir::CollectiveKind::kNeighborExchangeV2:
-        CLEAVE_UNREACHABLE();  // Not measured.
+        CLEAVE_UNREACHABLE();  // It is not measured.
     }
   });
   return {.kind = kind, .ranks = group.size, .bytes = Bytes(bytes), .seconds = seconds};

@@ -3,10 +3,10 @@
 //   redistribute [PAIRS [SEED]]    1000 pairs of random layouts per line, seed 1.
 //
 // Meshes of 8 to 1,024 ranks, with axes of one link and with an outer link ten times as expensive; tensors that are cut
-// evenly and unevenly. Times are of the processor. `proven`: plans that are known to be the cheapest. `over bound`:
-// cost over the lower bound (over the cost where that is proven) in the sum of all plans, an upper limit of what they
-// lose; `worst`: the same of the worst plan that has a bound. Where pieces are unequal the bound is loose, and says
-// little about the plans.
+// evenly and unevenly. Times are processor times. `proven`: plans that are known to be the cheapest. `over bound`: cost
+// over the lower bound (over the cost where that is proven) summed over all plans, an upper limit of their loss;
+// `worst`: the same of the worst plan that has a bound. Where pieces are unequal the bound is loose, and says little
+// about the plans.
 #include "ir/program/redistribute/redistribute.h"
 
 #include <algorithm>

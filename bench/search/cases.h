@@ -22,7 +22,7 @@ struct Model {
 
 const std::vector<Model>& Models();
 
-// One link for all.
+// All devices share one kind of link.
 search::Cluster Flat(int64_t devices);
 
 // Hosts whose number of devices divides `devices` and is at most 8; between hosts a tenth of the bandwidth.

@@ -12,7 +12,8 @@ namespace {
 
 struct Division {
   int64_t ranks = 1;    // Ranks that differ on an axis which cuts some product.
-  double evenness = 1;  // Work of the products over ranks times the largest share of a rank; 1: divided perfectly.
+  double evenness = 1;  // Work of the products, divided by the number of ranks times the largest share of a rank; 1:
+                        // divided perfectly.
 };
 
 // The largest share of a rank, as a part of the product.

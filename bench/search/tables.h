@@ -10,7 +10,7 @@ namespace cleave::bench {
 struct TableOptions {
   std::string model;               // Only this one; empty: all.
   int64_t most_devices = 1 << 20;  // Larger numbers are left out.
-  int repetitions = 5;             // Of what is timed.
+  int repetitions = 5;             // How often what is timed is repeated.
 };
 
 // How far plans are from the best one.

@@ -9,7 +9,7 @@
 namespace cleave::codegen {
 namespace {
 
-// Every word of the runtime that begins with a capital letter, also in comments.
+// Every word of the runtime, also of its comments, that begins with a capital letter.
 std::set<std::string> WordsOfRuntime() {
   std::set<std::string> words;
   for (const RuntimeFile& file : RuntimeFiles()) {

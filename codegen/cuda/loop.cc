@@ -34,7 +34,7 @@ struct Buffer {
   bool written = false;
 };
 
-// Neighbouring elements of a buffer in a thread.
+// Neighbouring elements of a buffer that a thread holds.
 struct Registers {
   std::string name;
   std::string place;  // "h2_matmul + at"
@@ -75,8 +75,8 @@ class KernelEmitter {
   ir::DType TypeOf(ir::ValueId value) const { return emission_.value(value).type.dtype; }
   bool HasMemory(ir::ValueId value) const { return emission_.storage.root[value].has_value(); }
 
-  // The number of elements that a thread takes at once: 16 bytes of the widest type if every operand has whole runs of
-  // so many (buffers begin at multiples of 64 bytes), otherwise one.
+  // The number of elements that a thread takes at once: 16 bytes of the widest type if the contiguous runs of every
+  // operand are multiples of that number (buffers begin at multiples of 64 bytes), otherwise one.
   int Width() const {
     if (shape_.axes.empty()) return 1;
     bool is_narrow = true;
@@ -260,7 +260,7 @@ class KernelEmitter {
   const ir::FusedLoop& loop_;
   LoopShape shape_;
   int width_;
-  Identifiers names_;  // Of the kernel.
+  Identifiers names_;  // Those of the kernel.
   std::string at_;     // The element's number.
   std::string lane_;   // Its number among those that a thread takes at once.
   SizeProduct count_;

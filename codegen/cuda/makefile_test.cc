@@ -1,5 +1,5 @@
-// The Makefile of programs for GPUs builds small trees of sources. A script in the place of nvcc notes what it was
-// asked for and compiles with g++.
+// Tests that the Makefile of programs for GPUs builds small trees of sources. A script in the place of nvcc notes its
+// arguments and compiles with g++.
 #include "codegen/cuda/makefile.h"
 
 #include <string>

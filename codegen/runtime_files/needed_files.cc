@@ -117,7 +117,8 @@ class Needs {
 }  // namespace
 
 std::vector<absl::string_view> DeclaredNames(absl::string_view header) {
-  // As clang-format leaves a file, a declaration begins at the start of a line, and what belongs to it is indented.
+  // In a file that clang-format has laid out, a declaration begins at the start of a line, and the rest of it is
+  // indented.
   std::vector<absl::string_view> names;
   for (absl::string_view line : absl::StrSplit(header, '\n')) {
     if (line.empty() || !IsPartOfName(line[0])) continue;

@@ -1,12 +1,11 @@
-// Which of the runtime's files a program needs. The includes alone say it:
+// Which of the runtime's files a program needs. The includes alone decide it:
 //
 // - A program needs the headers that it includes, and a file the headers that it includes itself. Of runtime/runtime.h,
-//   which includes everything, only those lines remain whose header declares a name that stands in the program.
-// - A source defines what its own header declares, and is needed where that header is. Its own header has its name, or
-// is
-//   marked as `IWYU pragma: associated`, or else is the first that it includes.
+//   which includes everything, only those lines remain whose header declares a name that the program uses.
+// - A source defines what its own header declares, and is needed where that header is. Its own header has the source's
+//   name, or is marked as `IWYU pragma: associated`, or else is the first that the source includes.
 //
-// So a new kernel asks for nothing here: its functions are in a header that runtime/runtime.h includes.
+// So a new kernel needs no change here: its functions are in a header that runtime/runtime.h includes.
 #ifndef CLEAVE_CODEGEN_RUNTIME_FILES_NEEDED_FILES_H_
 #define CLEAVE_CODEGEN_RUNTIME_FILES_NEEDED_FILES_H_
 
@@ -24,9 +23,9 @@ struct NeededFile {
   std::string text;
 };
 
-// The files that the program with this text needs, of `files`, which are the runtime for its target; ordered by path as
-// they are. With them comes the starter, a program of its own. The body of an op that a model defines may use
-// runtime/custom/view.h; it stands in a header that is not of the runtime.
+// Those of `files`, which are the runtime for the target, that the program with this text needs, ordered by path as
+// `files` are. The starter, a separate program, is included. So is runtime/custom/view.h where the model defines ops:
+// the bodies are in headers that do not belong to the runtime.
 std::vector<NeededFile> NeededFiles(absl::string_view program, absl::Span<const RuntimeFile> files);
 
 // The names that a header declares outside of any type, in order.

@@ -13,7 +13,7 @@
 namespace cleave::codegen {
 namespace {
 
-// A runtime of two kernels; the second is written with the first, and a table of its own.
+// A runtime of two kernels; the second uses the first, and a table.
 constexpr RuntimeFile kFiles[] = {
     {"runtime/custom/view.h", "struct View {\n};\n"},
     {"runtime/error/error.cc", "#include \"runtime/error/error.h\"\n"},
@@ -103,7 +103,7 @@ TEST(DeclaredNames, AreThoseOutsideOfTypes) {
             "Later Shape Rank Kind Lists kLargest kMask Attention Square Check");
 }
 
-// Every source is found by the header that it belongs to: a program that names everything gets all that there is.
+// Every source is found through its own header: a program that names everything gets all files.
 TEST(RuntimeFiles, AreAllNeededByAProgramThatNamesEverything) {
   std::string program = "#include \"custom/body.h\"\n";
   for (const char* header :

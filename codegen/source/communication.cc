@@ -82,7 +82,7 @@ class CollectiveEmitter {
     }
   }
 
-  // One call for all tensors, each with the arguments of the call for one.
+  // One call for all tensors. Each tensor has the arguments of a call for it alone.
   void Merged() {
     const bool gathers = collective_.kind == ir::CollectiveKind::kAllGather;
     const ir::DType dtype = emission_.value(collective_.transfers.front().input).type.dtype;
@@ -128,7 +128,7 @@ class CollectiveEmitter {
         return NeighborExchange(transfer);
       case ir::CollectiveKind::kSendReceive:
       case ir::CollectiveKind::kNeighborExchangeV2:
-        return;  // It needs messages.
+        return;  // It is done by messages.
     }
   }
 
@@ -141,7 +141,8 @@ class CollectiveEmitter {
     const int64_t members = mesh.Size(collective_.axes);
     const int64_t pieces = mesh.Size(axes);
     if (members == pieces || elements % pieces == 0) {
-      // The pieces of one group together are what the outer axes leave; evenly cut, all pieces have one size.
+      // The pieces of one group together are the piece that the outer axes cut; if it is cut evenly, all pieces have
+      // one size.
       return absl::StrCat("{", d, ", PieceSizes(", elements / (pieces / members), ", ", members, ")}");
     }
     const std::vector<ir::AxisId> outer(axes.begin(),

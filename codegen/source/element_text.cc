@@ -28,7 +28,7 @@ ElementText CallText(absl::string_view function, absl::Span<const ElementText> a
       ")")};
 }
 
-// A chain of one operator may stand without parentheses on the left only: floating-point sums have an order.
+// In a chain of one operator only the left operand needs no parentheses: floating-point sums have an order.
 ElementText Infix(absl::Span<const ElementText> operands, absl::string_view symbol, Binding binding) {
   const Binding tighter = static_cast<Binding>(static_cast<int>(binding) + 1);
   return {absl::StrCat(Bound(operands[0], binding), " ", symbol, " ", Bound(operands[1], tighter)), binding};
@@ -68,7 +68,7 @@ ElementText PowerText(absl::Span<const ElementText> operands, const ir::Scalar& 
   return CallText("std::pow", operands);
 }
 
-// A node, given the texts of its operands.
+// The text of a node, given the texts of its operands.
 ElementText NodeText(const ir::Scalar& node, absl::Span<const ElementText> operands, ElementFunctions& functions) {
   switch (node.primitive()) {
     case ir::Primitive::kVariable:
@@ -132,8 +132,8 @@ ElementText NodeText(const ir::Scalar& node, absl::Span<const ElementText> opera
   CLEAVE_CHECK(false) << "no such primitive";
 }
 
-// The statements of a function's body: a constant for what is used more than once or makes a line too long, then what
-// is returned.
+// The statements of a function's body: constants for values that are used more than once or make a line too long, then
+// the return statement.
 class BodyText {
  public:
   BodyText(const ir::ScalarFunction& function, ElementFunctions& functions)
@@ -192,7 +192,7 @@ class BodyText {
   std::vector<std::string> statements_;
 };
 
-// One operation on variables and numbers, none of them twice.
+// Whether the value is one operation on variables and numbers, each of which occurs once.
 bool IsOneOperation(const ir::Scalar& value) {
   std::set<std::string> read;
   return std::all_of(value.operands().begin(), value.operands().end(), [&](const ir::Scalar& operand) {
@@ -257,7 +257,7 @@ ElementText ElementValue(const ir::Program& program, const ir::Compute& compute,
     for (const ir::Scalar& operand : value.operands()) operands.push_back(text_of(operand));
     return NodeText(value, operands, functions);
   }
-  // Integers become real numbers by themselves in arithmetic only.
+  // C++ converts integers to real numbers by itself only in arithmetic.
   const bool becomes_real =
       type.dtype != ir::DType::kI32 && program.value(compute.inputs[0]).type.dtype == ir::DType::kI32;
   return becomes_real ? CallText("static_cast<float>", arguments) : text_of(value);

@@ -1,7 +1,7 @@
 // Elementwise ops as C++ of one element, the same for every target.
 //
-// What is one operation is written where it is used, `a + b`; what is more is a function of the program with the op's
-// name, `Gelu(x)`, whose text follows from the op's definition.
+// An op that is one operation is written where it is used, `a + b`. Any other becomes a function of the program with
+// the op's name, `Gelu(x)`, whose text is made from the op's definition.
 #ifndef CLEAVE_CODEGEN_SOURCE_ELEMENT_TEXT_H_
 #define CLEAVE_CODEGEN_SOURCE_ELEMENT_TEXT_H_
 
@@ -23,7 +23,7 @@ enum class Binding { kConditional, kSum, kProduct, kUnary, kPrimary };
 struct ElementText {
   std::string text;
   Binding binding = Binding::kPrimary;
-  std::string condition = {};  // Of a value that is 1 where this holds and 0 elsewhere.
+  std::string condition = {};  // For a value that is 1 where this holds and 0 elsewhere.
 };
 
 // The text in parentheses where it binds less than `binding`.

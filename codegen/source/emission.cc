@@ -6,7 +6,7 @@
 namespace cleave::codegen {
 namespace {
 
-// Checks look at results, because a loss that is not finite makes forward and backward pass run again.
+// Checks read results, because a loss that is not finite makes forward and backward pass run again.
 bool IsChecked(ir::Phase phase) { return phase == ir::Phase::kForward || phase == ir::Phase::kBackward; }
 
 std::string NamesOf(const Emission& emission, const std::vector<int>& steps, size_t begin, size_t end) {

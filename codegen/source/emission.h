@@ -38,7 +38,7 @@ struct Emission {
   SourceWriter& kernels;                                  // The text above the program's struct.
   std::map<std::vector<ir::AxisId>, std::string> groups;  // The groups used so far and their names.
   std::map<ir::ValueId, std::string> step_number_places = {};
-  ElementFunctions element_functions = {};  // That the program calls; they stand above its kernels.
+  ElementFunctions element_functions = {};  // The ones that the program calls; they are written above its kernels.
 
   const ir::Step& step(int i) const { return program.steps[static_cast<size_t>(i)]; }
   const ir::Value& value(ir::ValueId id) const { return program.value(id); }

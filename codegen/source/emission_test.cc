@@ -14,7 +14,7 @@ TEST(Emission, EveryOpIsASourceAnExpressionOrACall) {
   for (const ir::OpDefinition* op : ir::AllOps()) {
     const bool source = op->op_class == ir::OpClass::kSource;
     const int ways = HasElementText(op->kind) + HasKernel(*op) + source;
-    // A communication of a manual model is no computation of a rank: it becomes a collective of the program.
+    // A communication of a manual model is not computed by a rank: it becomes a collective of the program.
     EXPECT_EQ(ways, op->rank_use == ir::RankUse::kOthers ? 0 : 1)
         << "`" << op->kind << "` has " << ways << " emissions";
   }
@@ -24,7 +24,7 @@ TEST(Emission, WhatFusionPutsIntoLoopsHasAnExpression) {
   for (const ir::OpDefinition* op : ir::AllOps()) EXPECT_EQ(HasElementText(op->kind), ir::CanBeLooped(*op)) << op->kind;
 }
 
-// The text of an op's value, and what it calls.
+// The text of an op's value, and of the functions that it calls.
 struct Written {
   std::string text;
   std::string functions;

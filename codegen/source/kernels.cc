@@ -42,7 +42,7 @@ std::string DifferenceText(const std::string& a, int64_t number, const std::stri
 // Writes the calls of one op.
 class CallWriter {
  public:
-  // `output`: what the value is called that the calls compute.
+  // `output`: the name of the value that the calls compute.
   CallWriter(Emission& emission, const ir::Step& step, const std::string& output)
       : emission_(emission), step_(step), compute_(*ir::ComputeOf(step)), output_(output) {}
 
@@ -54,7 +54,7 @@ class CallWriter {
     std::vector<std::string> arguments;
     for (const ir::CallArgument& argument : call.arguments) arguments.push_back(Text(argument));
     if (!epilogue.empty()) arguments.push_back(epilogue);
-    // `::`, because a value of the program may have the name of a function that the model brings.
+    // `::` is needed because a value of the program may have the name of a function of the model.
     writer.Call(absl::StrCat(call.header.empty() ? "" : "::", call.function, "("), arguments, ");");
     if (repeated_) writer.Close("}");
   }
@@ -119,7 +119,7 @@ class CallWriter {
   }
   std::string TextOf(const ir::FloatNumber& number) { return FloatLiteral(number.value); }
   std::string TextOf(const ir::DoubleNumber& number) { return FormatDouble(number.value); }
-  // The user's name for the tensor, also where it has been gathered for this.
+  // The user's name for the tensor, also where it has been gathered for this call.
   std::string TextOf(const ir::InputCaption&) {
     const std::string& name = emission_.graph.op(emission_.value(Value(0)).origin).name;
     return absl::StrCat("{", StringLiteral(name), ", ", StringLiteral(emission_.Place(step_.line)), "}");

@@ -1,4 +1,5 @@
-// Ops that are calls of the runtime, as their definitions state them (ir/graph/ops/kernel_call.h): the text of these calls.
+// Ops that are calls of the runtime, as their definitions state them (ir/graph/ops/kernel_call.h): the text of these
+// calls.
 #ifndef CLEAVE_CODEGEN_SOURCE_KERNELS_H_
 #define CLEAVE_CODEGEN_SOURCE_KERNELS_H_
 
@@ -16,7 +17,7 @@ bool HasKernel(const ir::OpDefinition& op);
 // Writes the step with its comment. REQUIRES: a Compute whose op has a kernel.
 void EmitKernel(Emission& emission, int step, SourceWriter& writer);
 
-// Writes a matrix product that takes its bias, and perhaps relu, along.
+// Writes a matrix product together with its bias and perhaps relu.
 void EmitMatMulChain(Emission& emission, const ir::MatMulChain& chain, SourceWriter& writer);
 
 // Headers of the model's own that declare functions which the program calls, in the output folder:

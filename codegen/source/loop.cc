@@ -12,7 +12,7 @@
 namespace cleave::codegen {
 namespace {
 
-// An expression that is longer gets a line and a name of its own.
+// A longer expression gets a line and a name.
 constexpr size_t kLongestInline = 56;
 
 constexpr absl::string_view kIndexNames[] = {"i", "j", "k", "l"};
@@ -61,7 +61,7 @@ class BodyEmitter {
     if (const auto found = pending_.find(value); found != pending_.end()) {
       ElementText expression = found->second.expression;
       if (!found->second.named) {
-        // What the expression reads is read later now, by the expression that includes it.
+        // The values that the expression reads are now read later, by the expression that includes it.
         reads_.insert(found->second.reads.begin(), found->second.reads.end());
         pending_.erase(found);
       }

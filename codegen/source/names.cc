@@ -8,7 +8,7 @@
 namespace cleave::codegen {
 namespace {
 
-// The value whose name `value`, written by `step`, takes over; nullopt where it has a name of its own.
+// `value` is written by `step`. The value whose name it takes over, or nullopt if it has its own name.
 std::optional<ir::ValueId> Namesake(const ir::Program& program, const ir::Storage& storage, const ir::Step& step,
                                     ir::ValueId value) {
   for (const ir::ProgramUpdate& update : program.updates) {

@@ -4,11 +4,11 @@
 //   ->  a, start reduce(a), b, c, finish reduce(a)      use(a)
 //
 // A collective starts as soon as nothing before it touches what it writes, or writes what it reads. Only stages of its
-// own phase count, and those of the backward pass where it stands in the update. It is finished before the first stage
-// that touches its memory, and in the phase in which it was started. The order that results is the same on all ranks,
-// because it follows from places in the arena, which they share.
+// own phase count, and for a collective in the update also those of the backward pass. It is finished before the first
+// stage that touches its memory, and in the phase in which it was started. The resulting order is the same on all
+// ranks, because it depends only on places in the arena, which are the same on all ranks.
 //
-// n stages and c collectives: c n comparisons of their memory.
+// For n stages and c collectives this takes c n comparisons of their memory.
 #ifndef CLEAVE_CODEGEN_SOURCE_OVERLAP_H_
 #define CLEAVE_CODEGEN_SOURCE_OVERLAP_H_
 
@@ -32,11 +32,11 @@ struct StageMemory {
   std::vector<MemoryRange> reads = {};
   std::vector<MemoryRange> writes = {};
   bool can_overlap = false;  // A collective that can run while the program goes on.
-  // False where memory is only read by the host: a collective gains nothing from being under way beside it.
+  // False where the host only reads memory: nothing is gained if a collective runs beside it.
   bool is_work = true;
 };
 
-// What is done in which order. `stage` is an index into the stages.
+// An action of the program. `stage` is an index into the stages.
 struct StageAction {
   enum class What { kRun, kStart, kFinish };
   What what = What::kRun;

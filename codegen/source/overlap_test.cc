@@ -69,14 +69,14 @@ TEST(Overlap, ItIsFinishedBeforeTheFirstThatTouchesItsMemory) {
   EXPECT_EQ(Order({Work(kForward, "x", "a"), Work(kForward, "x", "b"), Reduce(kForward, "a"), Work(kForward, "b", "c"),
                    Work(kForward, "a", "d"), Work(kForward, "d", "e")}),
             "0 <2 1 3 2> 4 5");
-  // What it only reads may be read beside it, but not written.
+  // Memory that the gather only reads may be read beside it, but not written.
   const StageMemory gather = {.phase = kForward, .reads = Named("a"), .writes = Named("b"), .can_overlap = true};
   EXPECT_EQ(Order({Work(kForward, "x", "a"), gather, Work(kForward, "a", "c"), Work(kForward, "x", "a")}),
             "0 <1 2 1> 3");
 }
 
 TEST(Overlap, MemoryThatIsSharedWithOthersCounts) {
-  // The gather writes where a value lies that is read before it.
+  // The gather writes to memory of a value that is read before it.
   const StageMemory gather = {.phase = kForward, .reads = Named("p"), .writes = {{32, 96}}, .can_overlap = true};
   EXPECT_EQ(Order({Work(kForward, "x", "d"), Work(kForward, "b", "e"), Work(kForward, "x", "f"), gather}),
             "0 1 <3 2 3>");
@@ -101,7 +101,8 @@ TEST(Overlap, NothingIsGainedBesideWhatIsNoWork) {
   EXPECT_EQ(Order({Work(kForward, "x", "a"), reshape, Reduce(kForward, "a"), Work(kForward, "a", "b")}), "0 2 1 3");
 }
 
-// Whether the order of any two stages that share memory is kept, and none touches what is under way.
+// Expects that any two stages that share memory keep their order, and that no stage uses memory of a collective that is
+// under way.
 void ExpectSound(const std::vector<StageMemory>& stages, const std::vector<StageAction>& actions) {
   const auto meet = [](const Ranges& a, const Ranges& b) {
     for (const MemoryRange& x : a) {

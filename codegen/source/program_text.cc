@@ -43,7 +43,7 @@ class ProgramWriter {
 
   absl::StatusOr<std::string> Run() {
     CLEAVE_RETURN_IF_ERROR(CheckSteps());
-    // Functions are written first, because what they use of sizes, coordinates and groups is declared afterwards.
+    // Functions are written first, because only then is known which sizes, coordinates and groups must be declared.
     SourceWriter functions(kMemberIndent);
     EmitInitialize(functions);
     if (target().is_device) EmitPrepare(functions);
@@ -190,7 +190,7 @@ class ProgramWriter {
     writer.Gap();
     SourceWriter body(kMemberIndent + 2);
     if (phase == ir::Phase::kUpdate && !target().is_device) EmitStepScalars(body);
-    bool is_row = false;  // Waits for one collective after another.
+    bool is_row = false;  // The action waits for several collectives, one after another.
     for (const OrderedStage& ordered : order_) {
       if (ordered.phase != phase) continue;
       const bool finishes = ordered.what == StageAction::What::kFinish;
@@ -250,7 +250,7 @@ class ProgramWriter {
               [&](const ir::Compute&) { EmitKernel(emission_, single.step, writer); },
               [&](const ir::Collective&) { EmitCollective(emission_, single.step, writer); },
               [&](const ir::Slice&) { EmitSlice(emission_, single.step, writer); },
-              [](const ir::View&) {});  // The same memory under the same name.
+              [](const ir::View&) {});  // A view is the same memory under the same name.
         });
   }
 
@@ -266,8 +266,7 @@ class ProgramWriter {
     }
   }
 
-  // The smallest number of values from which `compute` lets the integers of `value` choose; 0 where any integer will
-  // do.
+  // The limit that `compute` sets for the integers of `value`, which must be less than it; 0 if any integer will do.
   int64_t ChoicesOf(const ir::Compute& compute, ir::ValueId value) const {
     const ir::OpDefinition& definition = ir::DefinitionOf(compute.kind);
     if (definition.choices == nullptr) return 0;
@@ -347,13 +346,13 @@ class ProgramWriter {
     if (target().is_device && HasEffects()) writer.Line("bool IsRecordable() const override { return false; }");
   }
 
-  // A value of one element as the host reads it.
+  // The text with which the host reads a value of one element.
   std::string NumberText(ir::ValueId value) const {
     const std::string& name = emission_.names[value];
     return target().is_device ? absl::StrCat("*OnHost(", name, ", 1)") : absl::StrCat(name, "[0]");
   }
 
-  // Prints and assertions use what they are given at every step.
+  // Prints and assertions act at every step.
   bool HasEffects() const {
     return std::any_of(program().steps.begin(), program().steps.end(), [](const ir::Step& step) {
       const ir::Compute* compute = ir::ComputeOf(step);
@@ -524,7 +523,7 @@ class ProgramWriter {
     }
     const std::vector<RankNumbers::Table>& tables = emission_.rank_numbers.tables();
     if (!tables.empty()) {
-      writer.Comment("What no formula of the rank's number gives.");
+      writer.Comment("Numbers that no formula of the rank's number gives.");
       for (const RankNumbers::Table& table : tables) {
         writer.Assign(absl::StrCat("constexpr ", table.type, " ", table.name, "[]"), table.entries);
       }

@@ -41,7 +41,7 @@ std::string RankNumbers::FloatText(absl::Span<const double> by_rank, const std::
   if (sizes_.folded()) return FloatLiteral(by_rank[static_cast<size_t>(*sizes_.rank())]);
   const auto is_first = [&](double number) { return number == by_rank.front(); };
   if (std::all_of(by_rank.begin(), by_rank.end(), is_first)) return FloatLiteral(by_rank.front());
-  // The numbers of ranks are whole and small.
+  // The numbers are whole, and small enough for this.
   std::vector<int64_t> whole;
   for (double number : by_rank) whole.push_back(std::abs(number) < 1e6 ? static_cast<int64_t>(number) : 0);
   if (std::equal(whole.begin(), whole.end(), by_rank.begin())) {
@@ -93,7 +93,7 @@ std::optional<std::string> RankNumbers::Modular(absl::Span<const int64_t> by_ran
   return absl::StrCat("(rank + ", steps, ") % ", ranks);
 }
 
-// Affine in the rank except for the last ranks, which have -1: nobody.
+// Affine in the rank except for the last ranks, which have -1 (nobody).
 std::optional<std::string> RankNumbers::UpToTheLast(absl::Span<const int64_t> by_rank) {
   const auto last = std::find(by_rank.begin(), by_rank.end(), -1);
   const int64_t regular = last - by_rank.begin();

@@ -5,7 +5,7 @@
 //   numbers.Text({0, 0, 8, 8}, "starts") == "dp * 8"        on the mesh (dp = 2, tp = 2)
 //   numbers.Text({3, 1, 4, 1}, "order") == "order_by_rank[rank]"
 //
-// Numbers that no short formula gives stand in a table. When the program is for one rank alone, everything is a number.
+// Numbers without a short formula are put in a table. When the program is for one rank alone, every text is a number.
 #ifndef CLEAVE_CODEGEN_SOURCE_RANK_NUMBERS_H_
 #define CLEAVE_CODEGEN_SOURCE_RANK_NUMBERS_H_
 

@@ -9,7 +9,7 @@
 namespace cleave::codegen {
 namespace {
 
-// Texts of numbers on the mesh (dp = 2, tp = 4), or on another.
+// Texts of numbers on the mesh (dp = 2, tp = 4) or another one.
 class RankNumbersTest : public testing::Test {
  protected:
   void UseMesh(const std::vector<std::pair<std::string, int64_t>>& axes, std::optional<int> rank = std::nullopt) {

@@ -2,8 +2,8 @@
 //
 // A dimension that no axis cuts is a number. One that is cut evenly is a constant that all ranks share, `k256By4`;
 // where pieces differ, or their beginning is needed, it is a Range of the rank, `piece_256_m0`, computed from the
-// rank's coordinates; so is what a rank reads of a dimension in windows, `window_28_m0`. With one rank's coordinates
-// folded in, everything is a number.
+// rank's coordinates; so is the part of a dimension that a rank reads in windows, `window_28_m0`. When the program is
+// for one rank alone, everything is a number.
 #ifndef CLEAVE_CODEGEN_SOURCE_SIZES_H_
 #define CLEAVE_CODEGEN_SOURCE_SIZES_H_
 
@@ -61,7 +61,8 @@ class Sizes {
  public:
   Sizes(const ir::Program& program, std::optional<int> rank, Identifiers& identifiers);
 
-  // Elements of dimension `d` of the value's local piece, and the first one's index in the whole tensor.
+  // The number of elements of dimension `d` of the value's local piece, and the index of its first element in the whole
+  // tensor.
   SizeProduct Size(ir::ValueId value, int d);
   std::string Begin(ir::ValueId value, int d);
 
@@ -107,7 +108,7 @@ class Sizes {
   const std::vector<ir::AxisId>& Axes(ir::ValueId value, int d) const;
   const std::string& PieceName(int64_t elements, const std::vector<ir::AxisId>& axes);
   const std::string& WindowName(const ir::Window& window, const std::vector<ir::AxisId>& axes);
-  // What the rank reads of a dimension. REQUIRES: folded().
+  // The part of a dimension that the rank reads. REQUIRES: folded().
   ir::Piece FoldedWindow(const ir::Window& window, const std::vector<ir::AxisId>& axes) const;
 
   const ir::Program& program_;

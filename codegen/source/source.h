@@ -1,4 +1,4 @@
-// The text of a program's source file, and what starts it: the same for every target, except for what target.h
+// The text of a program's source file and of its start script: the same for every target, except for what target.h
 // describes.
 #ifndef CLEAVE_CODEGEN_SOURCE_SOURCE_H_
 #define CLEAVE_CODEGEN_SOURCE_SOURCE_H_

@@ -13,7 +13,7 @@ void AddRange(const Emission& emission, ir::ValueId value, std::vector<MemoryRan
   ranges.push_back({buffer.offset, buffer.offset + buffer.size.value()});
 }
 
-// Messages of manual models stay where their text places them.
+// Messages of manual models stay where the text of the model places them.
 bool CanOverlap(const Emission& emission, const ir::FusedStage& fused) {
   const auto* single = std::get_if<ir::SingleStep>(&fused.action);
   if (single == nullptr || !emission.target.is_device) return false;

@@ -22,15 +22,15 @@ struct Target {
   // What a program includes besides runtime/runtime.h.
   absl::Span<const absl::string_view> headers = {};
 
-  // Tensors lie in the memory of a device, which does what the program asks for later, in order. So numbers that change
-  // from step to step lie there too, results are fetched before they are read, a step whose work is the same each time
-  // can be recorded, and other work goes on beside collectives.
+  // Tensors lie in the memory of a device, which does the work that the program asks for later, in order. So numbers
+  // that change from step to step lie there too, results are fetched before they are read, a step whose work is the
+  // same each time can be recorded, and collectives run beside other work.
   bool is_device = false;
 
-  // What the libraries of the device reserve for themselves, once.
+  // The memory that the libraries of the device reserve for themselves, once.
   Bytes library_workspace = Bytes(0);
 
-  // What is one call of the runtime; all else is written op by op.
+  // What the target computes by one call of the runtime; everything else is written op by op.
   ir::FuseOptions fuse = {};
 
   // Writes a fused loop, with its comment and its lines for the watch.

@@ -1,4 +1,4 @@
-// The comments of a file, handed out in the order of the text while the formatter walks the tree.
+// Gives the comments of a file, in the order of the text, to the formatter while it walks the tree.
 #ifndef CLEAVE_DSL_FORMAT_COMMENTS_H_
 #define CLEAVE_DSL_FORMAT_COMMENTS_H_
 

@@ -11,7 +11,7 @@
 namespace cleave::dsl {
 namespace {
 
-// How tightly an expression binds; a child that binds less than its place asks for stands in parentheses.
+// How tightly an expression binds; a child that binds less than its place needs is put in parentheses.
 enum Binding { kComparison = 1, kSum, kProduct, kPrefix, kSuffix };
 
 Binding BindingOf(syntax::BinaryOperator op) {

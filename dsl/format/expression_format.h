@@ -12,10 +12,10 @@ namespace cleave::dsl {
 inline constexpr int kLineWidth = 120;
 inline constexpr int kIndentWidth = 4;
 
-// Where a text begins and what must still fit behind it on its last line.
+// Where a text begins, and how much must still fit behind it on its last line.
 struct Place {
-  int indent = 0;         // Of the line, in columns; lines of a broken list stand four further in.
-  int column = 0;         // At which the text begins.
+  int indent = 0;         // The indent of the line, in columns; lines of a broken list are indented by four more.
+  int column = 0;         // The column at which the text begins.
   int reserve = 0;        // Columns of what follows, such as `;`.
   bool one_line = false;  // Nothing is broken, however long.
 };

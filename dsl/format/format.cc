@@ -252,7 +252,8 @@ class Formatter {
     last_end_ = comment.span.end;
   }
 
-  // A blank line before what begins at byte `begin`, where there was one or items meet; never right behind `{`.
+  // A blank line before the element that begins at byte `begin`, if there was one or an item begins; never right behind
+  // `{`.
   void EmitBlank(int32_t begin) {
     const bool had_blank = comments_.HasBlankLine(last_end_, begin) && !after_attribute_;
     if (!lines_.empty() && !after_brace_ && (wants_blank_ || had_blank)) lines_.push_back({});
@@ -280,7 +281,7 @@ class Formatter {
   CommentCursor comments_;
   std::vector<Line> lines_;
   int indent_ = 0;
-  int32_t last_end_ = 0;          // Of what the last line holds.
+  int32_t last_end_ = 0;          // The end of the text on the last line.
   bool wants_blank_ = false;      // An item comes next, and it is not the first.
   bool after_brace_ = false;      // The last line opened a body.
   bool after_attribute_ = false;  // The last line is an attribute of what comes next.

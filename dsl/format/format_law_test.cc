@@ -1,4 +1,4 @@
-// The laws of the formatter, on random trees and on random layouts of their text.
+// Tests the laws of the formatter, on random trees and on random layouts of their text.
 #include <gtest/gtest.h>
 
 #include <random>

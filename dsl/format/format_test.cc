@@ -19,7 +19,7 @@ std::string FormatText(const std::string& text) {
   return file ? Format(*file) : "";
 }
 
-// `expected` is canonical, and what `text` becomes.
+// Expects that `expected` is canonical, and that `text` becomes `expected`.
 void Check(const std::string& text, const std::string& expected) {
   EXPECT_EQ(FormatText(text), expected);
   EXPECT_EQ(FormatText(expected), expected);

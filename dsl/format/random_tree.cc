@@ -33,7 +33,7 @@ class TreeGenerator {
     return list;
   }
 
-  // Words that are names except where a statement or an item begins, too.
+  // Words, including those that are names except where a statement or an item begins.
   std::string Word() {
     static const char* const kWords[] = {"x",
                                          "y",

@@ -1,4 +1,4 @@
-// What brackets without their partners, and too many of them, are told.
+// Tests the errors for brackets without partners, and for too many brackets.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -92,7 +92,7 @@ class BracketChecker {
 
   void Close(size_t i, size_t opening) {
     const auto partner = std::find_if(open_.rbegin(), open_.rend(), [&](size_t j) { return TypeAt(j) == opening; });
-    // A stray `)` is no reason to call an outer `{` closed by the wrong bracket: brackets pair only within their block.
+    // A single `)` must not count as the wrong closing of an outer `{`: brackets pair only within their block.
     const auto block =
         std::find_if(open_.rbegin(), open_.rend(), [&](size_t j) { return TypeAt(j) == CleaveLexer::LBRACE; });
     if (partner == open_.rend() || block < partner) {

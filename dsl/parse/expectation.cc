@@ -74,7 +74,7 @@ std::string DescribeExpected(const IntervalSet& expected, size_t rule) {
   const bool continues_expression = allows(CleaveLexer::STAR);
   for (const Sign& sign : kSeparators) {
     if (sign.type == CleaveLexer::RANGE && names_openers) continue;
-    // A name that is a word of the language could have been meant; what the word itself asks for is the better guess.
+    // The name may be a word of the language; then what may follow that word is the better guess.
     if (sign.type == CleaveLexer::ASSIGN && allows(CleaveLexer::STRING) && !allows(CleaveLexer::INTEGER)) continue;
     if (allows(sign.type)) choices.push_back(Quoted(sign.text));
   }

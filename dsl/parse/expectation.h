@@ -10,8 +10,8 @@
 
 namespace cleave::dsl {
 
-// What the parser would take, in words: "an expression", "`,` or `)`", "a name". `rule` is the grammar rule in which it
-// stands. Operators that could continue an expression are left out where something else could come too.
+// What the parser would accept, in words: "an expression", "`,` or `)`", "a name". `rule` is its present grammar rule.
+// Operators that could continue an expression are left out if something else is possible too.
 std::string DescribeExpected(const antlr4::misc::IntervalSet& expected, size_t rule);
 
 // A token that was read, in words: "`let`", "the string", "the end of the file".

@@ -228,7 +228,7 @@ syntax::Argument ExpressionBuilder::BuildArgument(Parser::ArgumentContext& conte
   Sized value = BuildValue(*parts[1]);
   depth = std::max(depth, value.depth);
   const auto* name = std::get_if<syntax::Name>(&first.expression.kind);
-  // `(x) = 1` leaves no trace of its parentheses in the tree, but begins with one.
+  // The parentheses of `(x) = 1` are not in the tree, but its first token is one.
   if (name == nullptr || context.getStart()->getType() == Parser::LPAREN) {
     errors_.push_back(Error(Code::kE0115, "expected a name before `=`")
                           .At(first.expression.span, "not a name")

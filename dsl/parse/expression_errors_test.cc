@@ -1,4 +1,4 @@
-// What expressions and attributes that do not follow the grammar are told.
+// Tests the errors for expressions and attributes that do not follow the grammar.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -1,4 +1,4 @@
-// LoadSource: everything that a path can be instead of a model file.
+// LoadSource: handles everything that a path can be instead of a model file.
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -24,8 +24,7 @@ namespace {
 
 std::string Quoted(absl::string_view path) { return absl::StrCat("`", absl::Utf8SafeCHexEscape(path), "`"); }
 
-// Another path with the suffix of a model in the folder of `path`, when its name is so near that it is likely the one
-// meant.
+// Another path with the suffix of a model in the folder of `path`, if its name is so near that it was probably meant.
 std::optional<std::string> NearestModel(const std::string& path) {
   namespace fs = std::filesystem;
   const fs::path wanted(path);
@@ -52,7 +51,7 @@ Diagnostic CannotOpen(const std::string& path, int error_number) {
   return diagnostic;
 }
 
-// What a file that is not regular is.
+// The kind of a file that is not regular.
 absl::string_view FileKind(mode_t mode) {
   if (S_ISDIR(mode)) return "a directory";
   if (S_ISFIFO(mode)) return "a pipe";
@@ -60,7 +59,7 @@ absl::string_view FileKind(mode_t mode) {
   return "a device";
 }
 
-// What the first bytes of a file that is no text say it is; empty where they say nothing.
+// The kind of a file that is not text, by its first bytes; empty if they do not show it.
 absl::string_view BinaryKind(absl::string_view bytes) {
   struct Magic {
     absl::string_view bytes;

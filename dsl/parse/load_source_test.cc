@@ -26,7 +26,7 @@ std::string WriteFile(const std::string& name, const std::string& bytes) {
   return path;
 }
 
-// What a user reads about `path`, with the folder of the test taken out.
+// The error for `path`, as a user reads it, without the folder of the test.
 std::string ErrorFor(const std::string& path) {
   SourceSet sources;
   Diagnostics diagnostics;

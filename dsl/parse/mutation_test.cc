@@ -1,4 +1,4 @@
-// Whatever the bytes, Parse gives a tree or at least one error, never both, never neither, and never crashes.
+// Tests that for any bytes Parse gives either a tree or at least one error, and never crashes.
 #include <gtest/gtest.h>
 
 #include <fstream>

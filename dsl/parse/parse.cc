@@ -21,12 +21,12 @@ namespace {
 using antlr4::Token;
 using grammar::CleaveParser;
 
-// What the bracket check has explained already: an error of the parser at the place where a brace was missed, and for
-// the other brackets the first error after the one that is never closed.
+// Drops errors that the bracket check has explained already: an error of the parser at the place where a brace is
+// missing, and for other brackets the first error after one that is never closed.
 void DropExplained(const std::vector<BracketError>& brackets, const std::vector<size_t>& after_bad_characters,
                    std::vector<SyntaxError>& errors) {
   for (const BracketError& bracket : brackets) {
-    // The words that begin items may be names: then it is the token behind them that the parser rejects.
+    // The words that begin items may be names: then the parser rejects the token behind them.
     const size_t first = bracket.is_brace ? bracket.noticed : bracket.opened;
     const size_t last = bracket.is_brace ? bracket.noticed + 1 : bracket.noticed;
     const auto explained = std::find_if(errors.begin(), errors.end(), [&](const SyntaxError& error) {
@@ -40,7 +40,8 @@ void DropExplained(const std::vector<BracketError>& brackets, const std::vector<
   errors.erase(std::remove_if(errors.begin(), errors.end(), follows_bad_character), errors.end());
 }
 
-// The tokens that come right after characters that the parser does not see, ascending: an error there says nothing new.
+// The tokens that come right after characters that the parser does not see, ascending: an error there is only a
+// consequence.
 std::vector<size_t> TokensAfterBadCharacters(const Tokens& tokens) {
   std::vector<size_t> after;
   bool is_after = false;

@@ -1,4 +1,4 @@
-// What each construct parses to.
+// Tests the tree of each construct.
 #include "dsl/parse/parse.h"
 
 #include <gtest/gtest.h>

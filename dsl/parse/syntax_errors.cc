@@ -33,7 +33,7 @@ bool IsList(size_t rule) {
   }
 }
 
-// Before these a statement that lacks its semicolon is over.
+// A statement that lacks its semicolon ends before these.
 bool BeginsAnew(size_t type) {
   return type == CleaveLexer::LET || type == CleaveLexer::FOR || type == CleaveLexer::RETURN ||
          type == CleaveLexer::FN || type == CleaveLexer::RBRACE || type == Token::EOF;
@@ -105,8 +105,8 @@ bool InHeader(const antlr4::RuleContext* context) {
   return false;
 }
 
-// Whether the rule has read an opening bracket and not its partner: what follows up to there is lost with the rule.
-// Bodies are no such brackets, as they have rules of their own.
+// Whether the rule has read an opening bracket and not its partner: the text up to the partner is lost with the rule.
+// The braces of bodies do not count, because bodies have their own rules.
 bool HasOpenBracket(const antlr4::ParserRuleContext& context) {
   if (IsList(context.getRuleIndex())) return false;
   int depth = 0;
@@ -119,7 +119,8 @@ bool HasOpenBracket(const antlr4::ParserRuleContext& context) {
   return depth > 0;
 }
 
-// The tokens that could have come: for a decision that looked ahead, those after what it had read when it gave up.
+// The tokens that were possible: for a decision that looked ahead, those that were possible after the tokens that it
+// had read.
 IntervalSet ExpectedTokens(Parser& parser, const antlr4::RecognitionException& exception) {
   if (const auto* no_alternative = dynamic_cast<const antlr4::NoViableAltException*>(&exception)) {
     if (const antlr4::atn::ATNConfigSet* dead_ends = no_alternative->getDeadEndConfigs()) {
@@ -174,7 +175,7 @@ void SyntaxErrorStrategy::Report(Parser& parser, Token& found, const IntervalSet
 }
 
 Diagnostic SyntaxErrorStrategy::MakeDiagnostic(Parser& parser, Token& found, const IntervalSet& expected) {
-  // A name stands in a rule of its own; what it names is known by the rule around it.
+  // A name has its own rule; the rule around it says what it names.
   const auto* context = static_cast<const antlr4::RuleContext*>(parser.getContext());
   if (context->getRuleIndex() == CleaveParser::RuleName && context->parent != nullptr) {
     context = static_cast<const antlr4::RuleContext*>(context->parent);
@@ -212,7 +213,7 @@ Diagnostic SyntaxErrorStrategy::MakeDiagnostic(Parser& parser, Token& found, con
     std::move(diagnostic).Help("comparisons do not chain; put one of them in parentheses");
   } else if (rule == CleaveParser::RuleItem || rule == CleaveParser::RuleFile) {
     if (BeginsStatement(found.getType())) {
-      std::move(diagnostic).Help("statements stand in the body of a `model` or `fn`");
+      std::move(diagnostic).Help("statements belong in the body of a `model` or `fn`");
     }
   }
   return diagnostic;
@@ -280,7 +281,7 @@ void SyntaxErrorStrategy::sync(Parser* parser) {
       SkipOne(*parser);
     }
     if (in_file && type == CleaveLexer::LBRACE && !expected.contains(stream.LA(1))) {
-      // A whole item has been skipped; what stands behind it is wrong for a reason of its own.
+      // A whole item has been skipped, so an error behind it has its own reason.
       recovering_ = false;
       Report(*parser, *stream.LT(1), expected);
     }

@@ -1,5 +1,4 @@
-// What happens when the parser meets a token that does not fit: one error in our own words, then on to the next
-// statement.
+// Handles a token that does not fit: one error in our own words, and then parsing continues with the next statement.
 #ifndef CLEAVE_DSL_PARSE_SYNTAX_ERRORS_H_
 #define CLEAVE_DSL_PARSE_SYNTAX_ERRORS_H_
 
@@ -19,8 +18,8 @@ struct SyntaxError {
 };
 
 // The error strategy of one parser. After an error it skips to the end of the statement, the setting or the item (or
-// only to the next comma or closing bracket, where the error lies within brackets), and is silent until a token fits
-// again.
+// only to the next comma or closing bracket, where the error lies within brackets), and reports nothing until a token
+// fits again.
 class SyntaxErrorStrategy : public antlr4::ANTLRErrorStrategy {
  public:
   // Both outlive the strategy.
@@ -45,12 +44,12 @@ class SyntaxErrorStrategy : public antlr4::ANTLRErrorStrategy {
   bool recovering_ = false;
   bool skips_next_ =
       false;  // The token that did not fit is a reserved word in place of a name: no statement begins there.
-  // The last decision between going on and stopping, and the token at which it was made: what it would have taken is
-  // expected there as well as what follows it.
+  // The last decision between going on and stopping, and the token at which it was made: the tokens that it accepts are
+  // expected there, and also those that may follow it.
   const antlr4::RuleContext* decision_context_ = nullptr;
   size_t decision_state_ = 0;
   size_t decision_token_ = 0;
-  size_t last_sync_ = SIZE_MAX;  // Where the last sync of a recovery stood: a second one there must not stay.
+  size_t last_sync_ = SIZE_MAX;  // The place of the last sync of a recovery: a second one there must not stay.
   std::vector<std::unique_ptr<antlr4::Token>> missing_;  // Semicolons that were supplied.
 };
 

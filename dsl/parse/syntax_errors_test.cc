@@ -1,5 +1,5 @@
-// What text that does not follow the grammar is told, word for word: when a text here changes, read it as the user
-// would.
+// Tests, word for word, the errors for text that does not follow the grammar: when a text here changes, read it as a
+// user would.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -179,7 +179,7 @@ error[E0101]: expected `model`, `fn`, `op`, `train` or `parallel`
  1 | let x = 3;
    | ^^^ found `let`
    |
-help: statements stand in the body of a `model` or `fn`
+help: statements belong in the body of a `model` or `fn`
 )");
 }
 

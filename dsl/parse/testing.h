@@ -13,7 +13,7 @@ namespace cleave::dsl {
 Diagnostics ParseBad(const std::string& text, SourceSet& sources);
 
 // Fails the test unless `text` gets exactly these errors, as people read them. `expected` begins with a newline, so
-// that it stands below the text that it is about.
+// that it is below the text to which it belongs.
 void CheckErrors(const std::string& text, const std::string& expected);
 
 }  // namespace cleave::dsl

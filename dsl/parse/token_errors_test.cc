@@ -1,4 +1,4 @@
-// What malformed characters, strings, comments, numbers and names are told.
+// Tests the errors for malformed characters, strings, comments, numbers and names.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -27,7 +27,7 @@ error[E0103]: unexpected character `é`
  2 |     let é = 3;
    |         ^ the language does not use it
    |
-note: names have letters a to z, digits and `_`; any text may stand in strings and comments
+note: names have letters a to z, digits and `_`; any text may be used in strings and comments
 
 error[E0103]: unexpected character `'`
   --> test.model:3:13
@@ -35,7 +35,7 @@ error[E0103]: unexpected character `'`
  3 |     let a = 'text';
    |             ^ the language does not use it
    |
-help: strings stand between double quotes: "data/mnist"
+help: strings are written between double quotes: "data/mnist"
 
 error[E0103]: unexpected character `'`
   --> test.model:3:18
@@ -43,7 +43,7 @@ error[E0103]: unexpected character `'`
  3 |     let a = 'text';
    |                  ^ the language does not use it
    |
-help: strings stand between double quotes: "data/mnist"
+help: strings are written between double quotes: "data/mnist"
 
 error[E0103]: unexpected character `.`
   --> test.model:4:14
@@ -105,7 +105,7 @@ error[E0107]: `31m` is neither a number nor a size
   --> test.model:2:17
    |
  2 |     let a =  [31m;
-   |                 ^ no unit of the language
+   |                 ^ not a unit of the language
    |
 help: sizes end in B, KiB, MiB, GiB, TiB, KB, MB, GB or TB: `40GiB`; names do not begin with a digit
 )");
@@ -123,7 +123,7 @@ error[E0104]: string without its closing quote
   --> test.model:2:19
    |
  2 |     let a = mnist("data/mnist);
-   |                   ^ the string begins here, and its line ends first
+   |                   ^ the string begins here, and its line ends before it
    |
 help: close it with `"`; a line break within a string is written \n
 
@@ -131,7 +131,7 @@ error[E0104]: string without its closing quote
   --> test.model:3:13
    |
  3 |     let b = "open
-   |             ^ the string begins here, and its line ends first
+   |             ^ the string begins here, and its line ends before it
    |
 help: close it with `"`; a line break within a string is written \n
 
@@ -155,7 +155,7 @@ error[E0105]: comment without its end
   --> test.model:4:1
    |
  4 | /* never
-   | ^^ the comment begins here, and the file ends first
+   | ^^ the comment begins here, and the file ends before it
    |
 help: close it with `*/`
 )");
@@ -209,7 +209,7 @@ error[E0107]: `40Gb` is neither a number nor a size
   --> test.model:2:15
    |
  2 |     let a = 40Gb;
-   |               ^^ no unit of the language
+   |               ^^ not a unit of the language
    |
 help: sizes end in B, KiB, MiB, GiB, TiB, KB, MB, GB or TB: `40GiB`; names do not begin with a digit
 
@@ -217,7 +217,7 @@ error[E0107]: `3x` is neither a number nor a size
   --> test.model:3:14
    |
  3 |     let b = 3x;
-   |              ^ no unit of the language
+   |              ^ not a unit of the language
    |
 help: sizes end in B, KiB, MiB, GiB, TiB, KB, MB, GB or TB: `40GiB`; names do not begin with a digit
 
@@ -243,7 +243,7 @@ error[E0107]: `1.5e` is neither a number nor a size
   --> test.model:7:16
    |
  7 |     let g = 1.5e;
-   |                ^ no unit of the language
+   |                ^ not a unit of the language
    |
 help: sizes end in B, KiB, MiB, GiB, TiB, KB, MB, GB or TB: `40GiB`; names do not begin with a digit
 )");

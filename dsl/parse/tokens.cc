@@ -27,7 +27,7 @@ Diagnostic BadCharacter(absl::string_view text, Span span) {
                                                   ? absl::StrFormat("unexpected control character 0x%02x", text[0])
                                                   : absl::StrCat("unexpected character `", text, "`"))
                               .At(span, "the language does not use it");
-  if (text == "'") return std::move(diagnostic).Help("strings stand between double quotes: \"data/mnist\"");
+  if (text == "'") return std::move(diagnostic).Help("strings are written between double quotes: \"data/mnist\"");
   if (text == ".") return std::move(diagnostic).Help("a float has digits on both sides of its dot: `1.0`, `0.5`");
   if (text == "^") return std::move(diagnostic).Help("a power is written as a product");
   if (text == "&" || text == "|" || text == "!") {
@@ -35,7 +35,7 @@ Diagnostic BadCharacter(absl::string_view text, Span span) {
   }
   if (static_cast<unsigned char>(text[0]) >= 0x80) {
     return std::move(diagnostic)
-        .Note("names have letters a to z, digits and `_`; any text may stand in strings and comments");
+        .Note("names have letters a to z, digits and `_`; any text may be used in strings and comments");
   }
   return diagnostic;
 }
@@ -44,7 +44,7 @@ Diagnostic BadNumber(absl::string_view text, Span span) {
   const size_t unit = std::min(text.find_first_not_of("0123456789_."), text.size());
   return Error(Code::kE0107, absl::StrCat("`", text.substr(0, 40), "` is neither a number nor a size"))
       .At(SubSpan(span, static_cast<int32_t>(unit), static_cast<int32_t>(text.size() - unit)),
-          "no unit of the language")
+          "not a unit of the language")
       .Help("sizes end in B, KiB, MiB, GiB, TiB, KB, MB, GB or TB: `40GiB`; names do not begin with a digit");
 }
 
@@ -57,7 +57,7 @@ class TokenChecker {
  public:
   TokenChecker(const TokenPlaces& places, std::vector<Diagnostic>& errors) : places_(places), errors_(errors) {}
 
-  // May change the type of the token to that of the one most likely meant.
+  // May change the type of the token to the one that was most likely meant.
   void Check(antlr4::CommonToken& token) {
     const Span span = places_.SpanOf(token);
     const absl::string_view text = places_.TextOf(token);
@@ -80,13 +80,13 @@ class TokenChecker {
         break;
       case CleaveLexer::OPEN_STRING:
         errors_.push_back(Error(Code::kE0104, "string without its closing quote")
-                              .At(SubSpan(span, 0, 1), "the string begins here, and its line ends first")
+                              .At(SubSpan(span, 0, 1), "the string begins here, and its line ends before it")
                               .Help("close it with `\"`; a line break within a string is written \\n"));
         token.setType(CleaveLexer::STRING);
         break;
       case CleaveLexer::OPEN_COMMENT:
         errors_.push_back(Error(Code::kE0105, "comment without its end")
-                              .At(SubSpan(span, 0, 2), "the comment begins here, and the file ends first")
+                              .At(SubSpan(span, 0, 2), "the comment begins here, and the file ends before it")
                               .Help("close it with `*/`"));
         break;
       case CleaveLexer::BAD_CHARACTER:
@@ -127,13 +127,13 @@ class TokenChecker {
   int32_t bad_until_ = -1;  // The end of the last bad character.
 };
 
-// A string that its line ends first has most often lost only its quote, `mnist("data);`: what closes brackets and
-// statements at its end is taken as tokens.
+// If a line ends before its string, most often only the quote is missing, `mnist("data);`: characters at its end that
+// close brackets and statements become tokens.
 void GiveBackClosers(const TokenPlaces& places, antlr4::CommonToken& token, antlr4::CharStream& input) {
   const absl::string_view text = places.TextOf(token);
   const size_t last = text.find_last_not_of(" \t)];,}");
   const size_t kept = last == absl::string_view::npos || last == 0 ? 1 : last + 1;
-  // All that is given back is ASCII, so bytes are code points.
+  // Only ASCII is given back, so bytes are code points.
   token.setStopIndex(token.getStopIndex() - (text.size() - kept));
   input.seek(token.getStopIndex() + 1);
 }

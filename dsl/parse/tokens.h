@@ -48,7 +48,7 @@ struct Tokens {
   std::vector<Diagnostic> errors;
 };
 
-// Stops early, with an error, after kMaxTokens tokens: what follows would need gigabytes to parse.
+// Stops early, with an error, after kMaxTokens tokens: the rest would need gigabytes to parse.
 Tokens Lex(const TokenPlaces& places);
 
 inline constexpr size_t kMaxTokens = 2'000'000;

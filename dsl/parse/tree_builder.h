@@ -1,7 +1,7 @@
 // From the parse tree of the generated parser to the syntax tree.
 //
-// The builder walks a parse tree without syntax errors. Mistakes that the grammar lets through are found here: names of
-// arguments that are no names, statements that are no calls, expressions that are too deep.
+// The builder walks a parse tree without syntax errors. Mistakes that the grammar accepts are found here: names of
+// arguments that are not names, statements that are not calls, expressions that are too deep.
 #ifndef CLEAVE_DSL_PARSE_TREE_BUILDER_H_
 #define CLEAVE_DSL_PARSE_TREE_BUILDER_H_
 

@@ -15,8 +15,7 @@
 //   * expressions are at most kMaxExpressionDepth levels deep, so that recursive walks are safe;
 //   * numbers fit their type, names have at most kMaxNameBytes bytes of [A-Za-z0-9_];
 //   * grouping parentheses leave no trace: `(a + b) * c` is Binary{kMultiply, Binary{kAdd, a, b}, c}. Within
-//   attributes, pins,
-//     `parallel` and `op` blocks, every pair of parentheses makes a Tuple, `(1)` too.
+//     attributes, pins, `parallel` and `op` blocks, every pair of parentheses makes a Tuple, `(1)` too.
 // Words such as `auto`, `data_parallel`, `world`, `rank`, `local` are ordinary Names: their meaning depends on the
 // place.
 #ifndef CLEAVE_DSL_SYNTAX_SYNTAX_H_
@@ -223,7 +222,7 @@ struct Expression {
 // Types
 
 // One dimension between the brackets of a type: an integer expression, or `..n`, which stands for any number of
-// dimensions. Anything that parses is kept; which forms are allowed where is for the frontend to say.
+// dimensions. Anything that parses is kept; the frontend checks which forms are allowed where.
 struct Dimension {
   Span span;
   std::variant<Identifier, Expression> kind;  // Identifier: the `n` of `..n`.
@@ -328,7 +327,7 @@ struct AssertFinite {
   bool operator==(const AssertFinite&) const = default;
 };
 
-// A call whose result nobody takes: `send(x, 1);`.
+// A call whose result is not used: `send(x, 1);`.
 struct Evaluate {
   Expression value;
 

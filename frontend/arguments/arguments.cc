@@ -9,7 +9,7 @@
 namespace cleave::frontend {
 namespace {
 
-// The mistake, with the signature shown: at its definition where the user has written it, else as a note.
+// Reports the mistake and shows the signature: at its definition where the user has written it, else as a note.
 void ReportWithSignature(const Signature& signature, Diagnostic diagnostic, Reporter& reporter) {
   if (signature.definition && reporter.IsUserPlace(*signature.definition)) {
     diagnostic.labels.push_back({*signature.definition, "defined here"});
@@ -70,7 +70,7 @@ std::optional<std::vector<const dsl::syntax::Argument*>> MatchArguments(const Si
       continue;
     } else {
       ++position;
-      if (index >= formals.size()) continue;  // Counted below, or taken by the last.
+      if (index >= formals.size()) continue;  // It is counted below, or taken by the last argument.
     }
     if (matched[index] != nullptr) {
       ReportWithSignature(

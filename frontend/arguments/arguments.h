@@ -1,5 +1,5 @@
-// Matches the arguments of a call, as written, with what a callee takes: functions, ops, initialisers, data sources,
-// optimizers and attributes all go through here, so that their mistakes read alike.
+// Matches the arguments of a call with those that a callee takes: functions, ops, initialisers, data sources,
+// optimizers and attributes all go through here, so that their error messages are alike.
 #ifndef CLEAVE_FRONTEND_ARGUMENTS_ARGUMENTS_H_
 #define CLEAVE_FRONTEND_ARGUMENTS_ARGUMENTS_H_
 
@@ -25,18 +25,18 @@ struct Signature {
   std::string callee;
   std::vector<FormalArgument> arguments = {};
   std::string result = {};              // " -> f32[..n, units]", or empty.
-  std::optional<Span> definition = {};  // Where it stands in the user's file, if it does.
+  std::optional<Span> definition = {};  // Its place in the user's file, if it is there.
 
-  std::string note = {};  // What else helps after a mistake, or empty.
-  bool has_rest =
-      false;  // The last argument takes all that are given by position from there on; MatchArguments returns the first.
+  std::string note = {};  // A note that helps after a mistake, or empty.
+  bool has_rest = false;  // Whether the last argument takes all arguments by position from there on; MatchArguments
+                          // returns the first.
 
   // "dense(x: f32[..n, k], units: int) -> f32[..n, units]"
   std::string ToString() const;
 };
 
-// Per formal argument the one that was given, null for a default. Arguments by position come first, each name once.
-// Nullopt after a mistake, which has been reported.
+// For each formal argument the one that was given, or null for a default. Arguments by position come first, and each
+// name is given once. Nullopt after a mistake, which has been reported.
 std::optional<std::vector<const dsl::syntax::Argument*>> MatchArguments(const Signature& signature,
                                                                         absl::Span<const dsl::syntax::Argument> given,
                                                                         Span call, Reporter& reporter);

@@ -23,7 +23,7 @@ bool IsBinary(const dsl::syntax::Expression& expression) {
   return std::holds_alternative<dsl::syntax::Binary>(expression.kind);
 }
 
-// An operand in parentheses where it is an operation itself: always right, if not always needed.
+// An operand, in parentheses if it is an operation: they are always correct, but not always needed.
 std::string OperandText(const dsl::syntax::Expression& operand) {
   return IsBinary(operand) ? absl::StrCat("(", ExpressionText(operand), ")") : ExpressionText(operand);
 }

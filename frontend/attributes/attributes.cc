@@ -21,14 +21,15 @@ class AttributeReader {
     if (name == "replicate") return ReadReplicate();
     if (name == "priority") return ReadPriority();
     if (name == "region") {
-      reporter_.Report(Error(Code::kE0305, "`region` stands on no call")
-                           .At(attribute_.span, "a region is what a call of a function or an op makes")
+      reporter_.Report(Error(Code::kE0305, "`region` applies to no call")
+                           .At(attribute_.span, "a region consists of the ops of one call")
                            .Help("write `#[region(…)]` before the call"));
       return std::nullopt;
     }
     if (name == "manual" || name == "local") {
-      reporter_.Report(Error(Code::kE0305, absl::StrCat("`#[", name, "]` means nothing here"))
-                           .At(attribute_.span, name == "manual" ? "stands above the model" : "stands on no `param`"));
+      reporter_.Report(
+          Error(Code::kE0305, absl::StrCat("`#[", name, "]` has no meaning here"))
+              .At(attribute_.span, name == "manual" ? "is written above the model" : "applies to no `param`"));
       return std::nullopt;
     }
     const std::vector<std::string> names = {"shard", "layout", "replicate", "priority", "region"};
@@ -91,7 +92,7 @@ class AttributeReader {
         reporter_.Report(Error(Code::kE0308, absl::StrCat("mesh axis `", text->value, "` is used twice in one layout"))
                              .At(expression.span, "used again here")
                              .At(earlier.span, "first used here")
-                             .Note("an axis cuts one dimension of a tensor at most"));
+                             .Note("an axis cuts at most one dimension of a tensor"));
         ok_ = false;
         return;
       }

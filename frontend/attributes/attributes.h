@@ -1,6 +1,6 @@
-// Reads `#[shard(…)]`, `#[layout(…)]`, `#[replicate]` and `#[priority(…)]`, alone or as the right side of a `pin`: form
-// only. Whether the demand fits the op it stands on is checked where the op is known (frontend/evaluate/pins); whether
-// the mesh can meet it is checked by the search.
+// Reads `#[shard(…)]`, `#[layout(…)]`, `#[replicate]` and `#[priority(…)]`, alone or as the right side of a `pin`: only
+// their form is checked here. Whether the demand fits its op is checked where the op is known (frontend/evaluate/pins);
+// whether the mesh can meet it is checked by the search.
 #ifndef CLEAVE_FRONTEND_ATTRIBUTES_ATTRIBUTES_H_
 #define CLEAVE_FRONTEND_ATTRIBUTES_ATTRIBUTES_H_
 
@@ -27,7 +27,7 @@ using Demand = std::variant<ir::ShardPin, ir::LayoutPin, ir::ReplicatePin, Prior
 using IntEvaluator =
     std::function<std::optional<int64_t>(const dsl::syntax::Expression& expression, const std::string& what)>;
 
-// Nullopt after a mistake, which has been reported; what this version does not do is one.
+// Nullopt after a mistake, which has been reported. A demand that this version does not support is a mistake too.
 std::optional<Demand> ReadAttribute(const dsl::syntax::Attribute& attribute, const IntEvaluator& evaluate,
                                     Reporter& reporter);
 

@@ -1,4 +1,4 @@
-// What attributes say, and forms that say nothing.
+// Tests what attributes mean, and which forms are refused.
 #include "frontend/attributes/attributes.h"
 
 #include <gtest/gtest.h>
@@ -74,7 +74,7 @@ std::string TextOf(const RegionDemand& region) {
   return text;
 }
 
-// An int as a literal; anything else is a mistake of its own.
+// Evaluates a literal int; any other expression is reported as a mistake.
 std::optional<int64_t> EvaluateLiteral(const dsl::syntax::Expression& expression, Reporter& reporter) {
   const auto* negate = std::get_if<dsl::syntax::Negate>(&expression.kind);
   const auto* literal = std::get_if<dsl::syntax::IntegerLiteral>(negate ? &negate->operand->kind : &expression.kind);
@@ -83,7 +83,7 @@ std::optional<int64_t> EvaluateLiteral(const dsl::syntax::Expression& expression
   return std::nullopt;
 }
 
-// What `read` makes of `attribute`, written as `shard((4, 2))`, or the mistakes, one per line.
+// The result of `read` for `attribute`, written as `shard((4, 2))`, or the mistakes, one per line.
 template <typename Read>
 void Check(const std::string& attribute, const std::string& expected, const Read& read) {
   SourceSet sources;
@@ -159,9 +159,9 @@ TEST(AttributesTest, ReplicateAndPriority) {
 }
 
 TEST(AttributesTest, AttributesThatStandElsewhere) {
-  CheckAttribute("region(out = auto)", "E0305: `region` stands on no call");
-  CheckAttribute("manual", "E0305: `#[manual]` means nothing here");
-  CheckAttribute("local", "E0305: `#[local]` means nothing here");
+  CheckAttribute("region(out = auto)", "E0305: `region` applies to no call");
+  CheckAttribute("manual", "E0305: `#[manual]` has no meaning here");
+  CheckAttribute("local", "E0305: `#[local]` has no meaning here");
   CheckAttribute("shart((1))", "E0303: unknown attribute `shart`");
 }
 
@@ -214,7 +214,7 @@ TEST(RegionTest, FormsThatSayNothing) {
   CheckRegion("region(inn = auto)", "E0303: `region` has no argument `inn`");
   CheckRegion("region(in = 4)", "E0303: `in` is a tuple with one entry per argument");
   CheckRegion("region(in = ((0)))", "E0303: a dimension is cut into at least 1 slice");
-  CheckRegion("region(out = 4)", "E0303: `out` says how the result lies");
+  CheckRegion("region(out = 4)", "E0303: `out` gives the layout of the result");
   CheckRegion("region(params = (8, 1))", "E0303: `params` gives parameters their slices by name");
   CheckRegion("region(device = tpu)", "E0303: `device` takes one of two words");
 }

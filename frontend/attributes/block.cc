@@ -7,7 +7,7 @@
 namespace cleave::frontend {
 namespace {
 
-// What `entry`, `x = (4, 1)`, says as an attribute of its own.
+// The entry, `x = (4, 1)`, as a separate attribute.
 dsl::syntax::Attribute AttributeOf(const dsl::syntax::Attribute& block, const dsl::syntax::Argument& entry) {
   dsl::syntax::Attribute attribute{.span = entry.span, .name = block.name, .arguments = {}, .has_parentheses = true};
   const auto* tuple = std::get_if<dsl::syntax::Tuple>(&entry.value->kind);
@@ -60,7 +60,7 @@ std::optional<BlockDemand> ReadBlockAttribute(const dsl::syntax::Attribute& attr
     std::optional<Demand> demand = ReadAttribute(AttributeOf(attribute, entry), evaluate, reporter);
     ok = ok && demand.has_value();
     if (!demand) continue;
-    // Slices of a tensor are what its readers see.
+    // The slices of a tensor are those of the layout that its readers see.
     if (auto* shard = std::get_if<ir::ShardPin>(&*demand))
       *shard = ir::ShardPin{.in = {}, .out = std::move(shard->in.front())};
     block.named.push_back({.name = *entry.name, .demand = *std::move(demand), .span = entry.span});

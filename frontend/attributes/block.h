@@ -15,7 +15,7 @@
 
 namespace cleave::frontend {
 
-// What is demanded of the tensor called `name`.
+// The demand on the tensor called `name`.
 struct NamedDemand {
   dsl::syntax::Identifier name;
   Demand demand;
@@ -33,7 +33,7 @@ struct BlockDemand {
   bool operator==(const BlockDemand&) const = default;
 };
 
-// Whether attributes of this name stand on functions and loops.
+// Whether attributes of this name can be on functions and loops.
 bool IsBlockAttribute(const std::string& name);
 
 // Nullopt after a mistake, which has been reported. REQUIRES: IsBlockAttribute of its name.

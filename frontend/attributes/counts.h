@@ -14,7 +14,7 @@ namespace cleave::frontend {
 // Whether the expression is that word.
 bool IsWord(const dsl::syntax::Expression& expression, const std::string& word);
 
-// Mistakes are reported, and make `ok` false.
+// Mistakes are reported and set `ok` to false.
 ir::CountsPin ReadCounts(const dsl::syntax::Expression& expression, const IntEvaluator& evaluate, Reporter& reporter,
                          bool& ok);
 

@@ -101,7 +101,7 @@ class RegionReader {
     demand_.out.emplace();
     const auto* tuple = std::get_if<dsl::syntax::Tuple>(&value.kind);
     if (tuple == nullptr && !IsLayoutWord(value)) {
-      Malformed(value.span, "`out` says how the result lies",
+      Malformed(value.span, "`out` gives the layout of the result",
                 "expected `data_parallel`, `full_batch`, `auto` or a tuple with one number per dimension");
       return;
     }

@@ -1,5 +1,5 @@
-// Reads `#[region(in = …, out = …, params = …, objective = …, device = …)]`: form only. What it
-// demands of its call is checked where that is expanded (frontend/evaluate/pins).
+// Reads `#[region(in = …, out = …, params = …, objective = …, device = …)]`: only the form is checked here. Whether the
+// call fits is checked where the call is expanded (frontend/evaluate/pins).
 #ifndef CLEAVE_FRONTEND_ATTRIBUTES_REGION_H_
 #define CLEAVE_FRONTEND_ATTRIBUTES_REGION_H_
 
@@ -14,7 +14,7 @@
 
 namespace cleave::frontend {
 
-// Of one tensor argument.
+// The demand on one tensor argument.
 struct RegionInput {
   ir::CountsPin counts;
   Span span;
@@ -22,7 +22,7 @@ struct RegionInput {
   bool operator==(const RegionInput&) const = default;
 };
 
-// Of one result.
+// The demand on one result.
 struct RegionOutput {
   enum class Layout { kAuto, kCounts, kDataParallel, kFullBatch };
 
@@ -35,7 +35,7 @@ struct RegionOutput {
 
 // `"dense2.weight": (8, 1)`
 struct RegionParameter {
-  std::string path;  // From that of the call.
+  std::string path;  // Relative to the path of the call.
   Span path_span;
   ir::CountsPin counts;
   Span span;
@@ -46,7 +46,7 @@ struct RegionParameter {
 struct RegionDemand {
   std::optional<std::vector<RegionInput>> in;
   Span in_span;
-  // One entry for a tensor; for a tuple one for each.
+  // One entry for a tensor; for a tuple one for each element.
   std::optional<std::vector<RegionOutput>> out;
   Span out_span;
   std::vector<RegionParameter> params;  // As written.

@@ -14,7 +14,7 @@ namespace {
 // Bytes, because a vector of bools has no references.
 using Marks = IdVector<ir::OpId, char>;
 
-// What depends on a parameter through reals: there a gradient can arrive.
+// Values that depend on a parameter through reals: gradients can reach them.
 Marks OfParameters(const ir::Graph& graph) {
   Marks marks(graph.ops.size(), false);
   for (const ir::Op& op : graph.ops) {
@@ -25,7 +25,7 @@ Marks OfParameters(const ir::Graph& graph) {
   return marks;
 }
 
-// Those of them that the loss depends on.
+// The ones among them on which the loss depends.
 Marks OfLoss(const ir::Graph& graph, const Marks& of_parameters) {
   Marks marks(graph.ops.size(), false);
   if (graph.loss) marks[*graph.loss] = of_parameters[*graph.loss];

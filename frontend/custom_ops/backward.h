@@ -1,4 +1,4 @@
-// Whether every op of the model through which the loss is differentiated has its backward functions.
+// Checks that every op of the model through which the loss is differentiated has its backward functions.
 #ifndef CLEAVE_FRONTEND_CUSTOM_OPS_BACKWARD_H_
 #define CLEAVE_FRONTEND_CUSTOM_OPS_BACKWARD_H_
 
@@ -9,7 +9,7 @@
 
 namespace cleave::frontend {
 
-// Where an op of the graph is called.
+// A call of an op of the graph.
 struct CustomCall {
   const CustomOp* op = nullptr;
   Span span;

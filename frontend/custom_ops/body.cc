@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What can stand between the quotes of an #include on every system.
+// Whether the name can stand between the quotes of an #include on every system.
 bool IsPlainName(const std::string& name) {
   return !name.empty() && name[0] != '.' && std::all_of(name.begin(), name.end(), [](char c) {
     return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-' || c == '.';
@@ -69,8 +69,8 @@ const BodyFile* LoadBody(const std::string& folder, const std::string& path, Spa
   const fs::path source = (fs::path(folder) / path).lexically_normal();
   const std::string name = source.filename().string();
   if (!IsPlainName(name)) {
-    reporter.Report(Error(Code::kE0508, absl::StrCat("`", path, "` is no name of a header"))
-                        .At(place, "letters, digits, `_`, `-` and `.` can stand in its name"));
+    reporter.Report(Error(Code::kE0508, absl::StrCat("`", path, "` is not a name for a header"))
+                        .At(place, "a name may have letters, digits, `_`, `-` and `.`"));
     return nullptr;
   }
   for (const BodyFile& file : files) {

@@ -18,7 +18,7 @@ const BodyFile* LoadBody(const std::string& folder, const std::string& path, Spa
 // Whether the C++ text, comments apart, holds `void name(`.
 bool DefinesFunction(absl::string_view text, absl::string_view name);
 
-// "inline void soft_cap(View<const float> x, float cap, View<float> y)": what a body has to define.
+// "inline void soft_cap(View<const float> x, float cap, View<float> y)": the function that a body must define.
 std::string ForwardDeclaration(const CustomOp& op);
 // The same for `name`, the gradient by tensor `argument`.
 std::string BackwardDeclaration(const CustomOp& op, const std::string& name, const std::string& argument);

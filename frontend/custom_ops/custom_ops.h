@@ -26,32 +26,32 @@ struct BodyFile {
 
 struct CustomOp {
   const dsl::syntax::OpDefinition* syntax = nullptr;
-  // Its signature as that of a function without a body: what a call is matched with and bound to.
+  // Its signature, as a function without a body: calls are matched with it and bound to it.
   dsl::syntax::Function head;
   Function function;
   std::optional<ir::Formula> rule;               // May hold `..n`, as the signature does.
-  std::vector<std::string> whole;                // Names of the rule.
+  std::vector<std::string> whole;                // Names of the rule that are whole.
   std::vector<std::vector<std::string>> linear;  // Groups of tensors.
   const BodyFile* body = nullptr;
   Span body_place;      // The setting that names the body's file.
-  bool broken = false;  // Has a mistake that was reported: its calls are not expanded.
+  bool broken = false;  // It has a mistake that was reported: its calls are not expanded.
 
   const std::string& name() const { return syntax->name.text; }
 };
 
 class CustomOps {
  public:
-  // `folder`: of the model file; paths of bodies start there. `target`: whose bodies, "cpu" or "cuda". Keeps pointers
-  // into `file`.
+  // `folder`: the folder of the model file; paths of bodies are relative to it. `target`: the target whose bodies are
+  // read, "cpu" or "cuda". Keeps pointers into `file`.
   CustomOps(const dsl::syntax::File& file, const std::string& folder, const std::string& target, Reporter& reporter);
   CustomOps(const CustomOps&) = delete;
   CustomOps& operator=(const CustomOps&) = delete;
 
-  // REQUIRES: stands in the file.
+  // REQUIRES: the definition is in the file.
   const CustomOp& Get(const dsl::syntax::OpDefinition& syntax) const { return *by_syntax_.at(&syntax); }
 
  private:
-  // Lists, because pointers to the elements are kept.
+  // A list, because pointers to the elements are kept.
   std::list<CustomOp> ops_;
   std::list<BodyFile> files_;
   std::map<const dsl::syntax::OpDefinition*, const CustomOp*> by_syntax_;

@@ -1,4 +1,4 @@
-// Ops that a model defines, from their definition to the graph.
+// Tests ops that a model defines, from their definition to the graph.
 #include <cstdlib>
 #include <fstream>
 
@@ -14,7 +14,7 @@ namespace {
 
 class CustomOpsTest : public testing::Test {
  protected:
-  // A header beside the model; returns the setting that names it.
+  // Writes a header beside the model; returns the setting that names it.
   std::string Header(const std::string& name, const std::string& text) {
     std::ofstream(Folder() + name) << text;
     return absl::StrCat("cpu = \"", name, "\";");
@@ -93,7 +93,7 @@ TEST_F(CustomOpsTest, DefinitionsAreChecked) {
   ExpectError(kUse, head + "{ rule = \"n -> n k\"; " + cpu + "}",
               {"E0520", "names 1 dimension of `x`, the signature 2", "its term may be `n k`"});
   ExpectError(kUse, head + "{ rule = \"..n k -> n k\"; " + cpu + "}", {"E0520", "dimension 0 of `x` is `one`"});
-  ExpectError(kUse, head + "{ rule = \"n n -> n k\"; " + cpu + "}", {"E0520", "`n` stands twice"});
+  ExpectError(kUse, head + "{ rule = \"n n -> n k\"; " + cpu + "}", {"E0520", "`n` is given twice"});
   ExpectError(kUse, head + "{ rule = \"n k -> n k\"; whole = (j); " + cpu + "}", {"E0520", "`whole` names `j`"});
   ExpectError(kUse, head + "{ rule = \"n k -> n k\"; whole = 3; " + cpu + "}", {"E0508", "`whole = (k);`"});
   ExpectError(kUse, head + "{ linear = (y); " + cpu + "}", {"E0520", "`linear` names `y`"});
@@ -149,7 +149,7 @@ TEST_F(CustomOpsTest, CallsAreMatchedWithTheSignature) {
   const std::string op =
       "op f(x: f32[n, 6], s: f32[n]) -> f32[n, 6] { rule = \"n k, n -> n k\"; " + Header("f.h", kBoth) + "}";
   ExpectError("loss reduce_mean(f(x));", op, {"E0203", "`s` is missing"});
-  ExpectError("loss reduce_mean(f(x, w));", op, {"E0206", "which `n` is by dimension 0 of `x`"});
+  ExpectError("loss reduce_mean(f(x, w));", op, {"E0206", "the value of `n` from dimension 0 of `x`"});
   ExpectError("loss reduce_mean(f(x, label));", op, {"E0204"});
   ExpectError("loss reduce_mean(f(x, 3));", op, {"E0204"});
   const std::string wide =

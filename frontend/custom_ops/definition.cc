@@ -82,7 +82,7 @@ void Definition::CheckSignature() {
   }
   if (!has_tensor && !op_.broken) {
     Report(Error(Code::kE0204, absl::StrCat("op `", op_.name(), "` takes no tensor"))
-               .At(op_.syntax->name.span, "what has only numbers is no work for the ranks"));
+               .At(op_.syntax->name.span, "an op without tensors is no work for the ranks"));
   }
   if (!op_.syntax->result) {
     Report(Error(Code::kE0204, absl::StrCat("op `", op_.name(), "` has no result"))
@@ -175,7 +175,7 @@ bool Definition::TermFits(const ir::Formula::Term& term, const dsl::syntax::Type
     }
     for (const std::string& name : term[d]) {
       if (names.insert(name).second) continue;
-      return mismatch(absl::StrCat("`", name, "` stands twice in the term of ", what));
+      return mismatch(absl::StrCat("`", name, "` is given twice in the term of ", what));
     }
   }
   return true;
@@ -210,11 +210,11 @@ void Definition::ReadWhole(const dsl::syntax::Setting& setting) {
   op_.whole = *names;
 }
 
-// `(x, y)`: linear in x and in y; `((x, y), z)`: in both together, and in z.
+// `(x, y)`: linear in x and in y; `((x, y), z)`: linear in x and y together, and in z.
 void Definition::ReadLinear(const dsl::syntax::Setting& setting) {
   const auto* tuple = std::get_if<dsl::syntax::Tuple>(&setting.value.kind);
   std::set<std::string> seen;
-  std::vector<dsl::syntax::Expression> lone;  // A name alone is a group of one.
+  std::vector<dsl::syntax::Expression> lone;  // A single name is a group of one tensor.
   const auto wrong = [&](std::string message, Span place, std::string label) {
     Report(Error(Code::kE0520, std::move(message)).At(place, std::move(label)));
   };
@@ -233,8 +233,7 @@ void Definition::ReadLinear(const dsl::syntax::Setting& setting) {
           [&](const dsl::syntax::Parameter& parameter) { return IsTensor(parameter) && parameter.name.text == name; });
       if (!is_tensor) return wrong(absl::StrCat("`linear` names `", name, "`"), element.span, "no tensor of the op");
       if (!seen.insert(name).second) {
-        return wrong(absl::StrCat("`linear` names `", name, "` twice"), element.span,
-                     "each tensor stands in one group");
+        return wrong(absl::StrCat("`linear` names `", name, "` twice"), element.span, "each tensor is in one group");
       }
     }
     if (group->empty()) return wrong("an empty group in `linear`", element.span, "no tensor here");

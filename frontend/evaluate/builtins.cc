@@ -90,7 +90,7 @@ void Assert(const CallSite& site, const ManualModel& model, const Context& conte
                                                        DescribeType(message, context.graph()))));
     return;
   }
-  int64_t rank = 0;  // The first on which it does not hold.
+  int64_t rank = 0;  // The first rank on which it does not hold.
   const int64_t ranks = condition.is_per_rank() ? ir::RankCount(context.graph().rank_axes) : 1;
   while (rank < ranks && std::get<bool>(OnRank(condition, rank).kind)) ++rank;
   if (rank == ranks) return;

@@ -20,7 +20,7 @@ Value EvaluateCall(const CallSite& site, Pieces& pieces) {
     if (inner_name != nullptr && inner_name->text == "vmap")
       return pieces.vmap.Call(*inner, site, pieces.regions, context);
     context.reporter.Report(
-        Error(Code::kE0204, "only a function can be called").At(call.callee->span, "this is no name of one"));
+        Error(Code::kE0204, "only a function can be called").At(call.callee->span, "this is not the name of one"));
     return Value{Poison()};
   }
   const Callee callee = pieces.functions.Find(name->text, frame.function);
@@ -39,7 +39,7 @@ Value EvaluateCall(const CallSite& site, Pieces& pieces) {
   if (name->text == "stack") return Stack(site, context);
   if (name->text == "split") return Split(site, context);
   if (name->text == "vmap") {
-    context.reporter.Report(Error(Code::kE0216, "what `vmap` makes is called at once")
+    context.reporter.Report(Error(Code::kE0216, "the function that `vmap` makes must be called at once")
                                 .At(span, "expected the arguments of the call behind this")
                                 .Help("such as `vmap(f)(x)`"));
     return Value{Poison()};
@@ -48,7 +48,7 @@ Value EvaluateCall(const CallSite& site, Pieces& pieces) {
   // Other mistakes in the arguments are reported together with this one.
   for (const dsl::syntax::Argument& argument : call.arguments) context.Evaluate(*argument.value, frame);
   Diagnostic error = Error(Code::kE0201, absl::StrCat("unknown function or op `", name->text, "`"))
-                         .At(call.callee->span, "not defined here, nor in the prelude");
+                         .At(call.callee->span, "not defined here or in the prelude");
   if (Binding* binding = frame.scope.Find(name->text)) {
     binding->used = true;
     error = Error(Code::kE0204, absl::StrCat("`", name->text, "` is a value, not a function"))

@@ -1,4 +1,4 @@
-// What the name of a call stands for, in this order: a function or an op (frontend/functions), a primitive of manual
+// Calls. The name of a call is looked up in this order: a function or an op (frontend/functions), a primitive of manual
 // models, a word of the language.
 #ifndef CLEAVE_FRONTEND_EVALUATE_CALLS_H_
 #define CLEAVE_FRONTEND_EVALUATE_CALLS_H_

@@ -16,10 +16,10 @@ class CustomCalls {
  public:
   Value Call(const CustomOp& op, const CallSite& site, Regions& regions, const Context& context);
 
-  // `batched`: ops that were taken out, and what stands for them now.
+  // `batched`: ops that were removed, and the ops that replace them.
   void MoveToBatched(const ir::Vectorized& batched);
 
-  // By the op that each has made.
+  // By the op that each call has made.
   const std::map<ir::OpId, CustomCall>& calls() const { return calls_; }
 
  private:

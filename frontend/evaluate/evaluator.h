@@ -1,12 +1,12 @@
-// Expands a model: runs its statements once, at compile time, and writes down the ops that they stand for. The README
-// says where each part of this is.
+// Expands a model: runs its statements once, at compile time, and writes the ops that they stand for. The README says
+// where each part of this is.
 //
 //   Evaluator evaluator(functions, custom_ops, reporter);
 //   evaluator.SetModel(model, std::nullopt);
 //   evaluator.RunModel(model);
 //   const Expansion expansion = std::move(evaluator).Finish();
 //
-// A mistake is reported where it is found and gives Poison, about which everything that uses it is silent.
+// A mistake is reported where it is found and gives Poison. Nothing is reported about expressions that use Poison.
 #ifndef CLEAVE_FRONTEND_EVALUATE_EVALUATOR_H_
 #define CLEAVE_FRONTEND_EVALUATE_EVALUATOR_H_
 
@@ -31,7 +31,7 @@ namespace cleave::frontend {
 
 class Evaluator : private Interpreter {
  public:
-  // Keeps all three.
+  // Keeps references to all three.
   Evaluator(const FunctionTable& functions, const CustomOps& custom_ops, Reporter& reporter)
       : pieces_(functions, custom_ops, reporter, *this) {}
   Evaluator(const Evaluator&) = delete;
@@ -40,7 +40,7 @@ class Evaluator : private Interpreter {
   // Binds a model argument before RunModel; settings can use it too.
   void DefineArgument(const dsl::syntax::Identifier& name, Value value);
 
-  // Before RunModel. The model is `#[manual]` where `attribute` is given; its ranks are known a little later, when the
+  // Called before RunModel. The model is `#[manual]` if `attribute` is given; its ranks are known later, when the
   // `parallel` block has been read.
   void SetModel(const dsl::syntax::Model& model, std::optional<Span> attribute);
   void SetRanks(std::vector<ir::RankAxis> axes);
@@ -56,7 +56,7 @@ class Evaluator : private Interpreter {
   // The demand of `pin "name" = …` on `op`, checked against its shape and written down.
   void AddPin(const dsl::syntax::Attribute& attribute, ir::OpId op);
 
-  // Gives regions what they leave to the `parallel` block. Before pins by name are added.
+  // Gives regions the settings that they leave to the `parallel` block. Called before pins by name are added.
   void FinishRegions(const ir::ParallelSettings& settings);
 
   const ir::Graph& graph() const { return pieces_.ops.graph(); }

@@ -1,4 +1,4 @@
-// What expanding a model gives.
+// The result of expanding a model.
 #ifndef CLEAVE_FRONTEND_EVALUATE_EXPANSION_H_
 #define CLEAVE_FRONTEND_EVALUATE_EXPANSION_H_
 
@@ -20,13 +20,13 @@ struct Expansion {
   std::vector<ir::Priority> priorities;
   std::vector<ir::Region> regions;
   std::map<ir::OpId, Span> inputs;              // In program order; not the sample mask.
-  std::map<ir::OpId, Span> parameters;          // Where the user finds each.
+  std::map<ir::OpId, Span> parameters;          // Where the user declares each.
   std::map<std::string, Span> npy_places = {};  // Of parameters by name, where each names its file.
   std::map<ir::OpId, CustomCall> custom_calls;
-  // Of a manual model: where values begin to differ between ranks, or cease to.
+  // For a manual model: where values begin to differ between ranks, or stop differing.
   std::map<ir::OpId, Span> rank_places = {};
   std::optional<Span> loss = {};
-  std::vector<Span> metrics = {};  // As in the graph.
+  std::vector<Span> metrics = {};  // In the order of the graph.
 };
 
 }  // namespace cleave::frontend

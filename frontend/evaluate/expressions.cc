@@ -29,7 +29,7 @@ Value EvaluateName(const std::string& name, Span span, Frame& frame, Pieces& pie
     error = Error(Code::kE0201, absl::StrCat("`", name, "` is a function, not a value"))
                 .At(span, absl::StrCat("call it: `", name, "(…)`"));
   } else if (frame.rests.count(name) > 0) {
-    error.notes.push_back(absl::StrCat("`..", name, "` is a list of dimensions; it can stand in a type only"));
+    error.notes.push_back(absl::StrCat("`..", name, "` is a list of dimensions; it can only be used in a type"));
   } else if (auto nearest = NearestName(name, frame.scope.Names())) {
     error.help.push_back(absl::StrCat("did you mean `", *nearest, "`?"));
   }
@@ -95,7 +95,7 @@ Value EvaluateKind(const dsl::syntax::Expression& expression, Frame& frame, Piec
       [&](const dsl::syntax::Map&) {
         context.reporter.Report(Error(Code::kE0204, "a map is not a value")
                                     .At(span, "expected an expression")
-                                    .Note("`{ \"name\": … }` stands in `#[region(params = …)]` only"));
+                                    .Note("`{ \"name\": … }` is only used in `#[region(params = …)]`"));
         return Value{Poison()};
       },
       [&](const dsl::syntax::Attributed& attributed) {

@@ -75,7 +75,7 @@ TEST(CallsTest, WhatIsNoFunction) {
   CheckExpression("vmap(3)(x)", "E0204: only a function can be called");
   CheckExpression("twice(x)(x)", "E0204: only a function can be called");
   CheckExpression("relo(x)", "E0201: unknown function or op `relo`");
-  CheckExpression("vmap(twice)", "E0216: what `vmap` makes is called at once");
+  CheckExpression("vmap(twice)", "E0216: the function that `vmap` makes must be called at once");
   CheckExpression("all_reduce(x)", "E0707: `all_reduce` outside a manual model");
 }
 

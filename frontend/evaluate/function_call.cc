@@ -32,7 +32,7 @@ Value CallFunction(const Function& function, const CallSite& site, Pieces& piece
     if (argument != nullptr && values.back().is_poison()) return Value{Poison()};
   }
   if (frame.naming.ordinals && function.owns_parameters) {
-    // In the order in which the calls run: arguments before the call that takes them.
+    // Ordinals follow the order in which calls run: arguments before the call that takes them.
     const std::string component = absl::StrCat(name, "_", frame.naming.next_ordinal[name]++);
     inner.path = inner.path.empty() ? component : absl::StrCat(inner.path, ".", component);
   }

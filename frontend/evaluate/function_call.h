@@ -1,4 +1,4 @@
-// Calls of functions: arguments bound to parameters, the body run in a frame of its own.
+// Calls of functions: arguments are bound to parameters, and the body runs in its own frame.
 #ifndef CLEAVE_FRONTEND_EVALUATE_FUNCTION_CALL_H_
 #define CLEAVE_FRONTEND_EVALUATE_FUNCTION_CALL_H_
 
@@ -12,7 +12,7 @@ namespace cleave::frontend {
 
 Value CallFunction(const Function& function, const CallSite& site, Pieces& pieces);
 
-// Warns of the bindings of a block that has ended, where nothing has used them.
+// Warns of the unused bindings of a block that has ended.
 void WarnOfUnused(const std::vector<Binding>& bindings, Reporter& reporter);
 
 }  // namespace cleave::frontend

@@ -17,7 +17,7 @@ const dsl::syntax::Expression* WhatRanksReduce(const dsl::syntax::Expression& ex
   return reduces && !call->arguments.empty() ? &*call->arguments[0].value : nullptr;
 }
 
-// What a metric is called in logs: by the outermost call of its expression.
+// The name of a metric in logs, taken from the outermost call of its expression.
 std::string MetricName(const dsl::syntax::Expression& expression) {
   if (const auto* attributed = std::get_if<dsl::syntax::Attributed>(&expression.kind))
     return MetricName(*attributed->operand);
@@ -33,7 +33,7 @@ void LossAndMetrics::SetLoss(const dsl::syntax::Loss& loss, const Value& value, 
                              const Context& context) {
   if (frame.function != nullptr) {
     context.reporter.Report(Error(Code::kE0211, "`loss` inside a function")
-                                .At(loss.value.span, "the loss stands in the model itself")
+                                .At(loss.value.span, "the loss belongs in the model itself")
                                 .Help("return the value, and write `loss` in the model"));
     return;
   }
@@ -64,7 +64,7 @@ void LossAndMetrics::AddMetric(const dsl::syntax::Metric& metric, const Value& v
                                const Frame& frame, const Context& context) {
   if (frame.function != nullptr) {
     context.reporter.Report(Error(Code::kE0211, "`metric` inside a function")
-                                .At(metric.value.span, "metrics stand in the model itself")
+                                .At(metric.value.span, "metrics belong in the model itself")
                                 .Help("return the value, and write `metric` in the model"));
     return;
   }
@@ -82,8 +82,8 @@ void LossAndMetrics::AddMetric(const dsl::syntax::Metric& metric, const Value& v
     context.reporter.Report(
         Warning(Code::kW0615, "this metric counts the padding of the last test batch")
             .At(metric.value.span, "leaves no sample out")
-            .Note("`accuracy`, `cross_entropy`, `mse` and `mae` of whole batches, called in the `metric` itself, "
-                  "know which samples are real"));
+            .Note("`accuracy`, `cross_entropy`, `mse`, `mae`, `huber` and `bce_with_logits` of whole "
+                  "batches, called in the `metric` itself, know which samples are real"));
   }
   const std::string wish = MetricName(metric.value);
   std::string name = wish;

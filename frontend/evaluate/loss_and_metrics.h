@@ -13,14 +13,14 @@ namespace cleave::frontend {
 
 class LossAndMetrics {
  public:
-  // `loss value;` in `frame`, where it may not stand in a function, nor twice.
+  // `loss value;` in `frame`. It may not be in a function, nor given twice.
   void SetLoss(const dsl::syntax::Loss& loss, const Value& value, const Frame& frame, const Context& context);
 
-  // `metric value;`. `is_masked`: it leaves out what fills up the last test batch.
+  // `metric value;`. `is_masked`: it does not count the padding of the last test batch.
   void AddMetric(const dsl::syntax::Metric& metric, const Value& value, bool is_masked, const Frame& frame,
                  const Context& context);
 
-  // Where the first loss stands, right or wrong.
+  // The place of the first loss, whether it is right or wrong.
   const std::optional<Span>& loss_place() const { return loss_place_; }
   // As an Expansion has them.
   const std::optional<Span>& loss() const { return loss_; }

@@ -95,8 +95,8 @@ std::optional<ir::AttributeValue> ToAttribute(const ::cleave::ir::Argument& form
   return std::nullopt;
 }
 
-// Numbers that stand for tensors next to a tensor become constants, which broadcast; a power by a number becomes
-// `power`, as a product by one is `scale`. Returns the op to add.
+// Numbers that stand for tensors next to a tensor become constants, which broadcast; a power with a number becomes
+// `power`, and a product with a number becomes `scale`. Returns the op to add.
 const ir::OpDefinition& TakeNumbers(const ir::OpDefinition& op, absl::Span<const dsl::syntax::Argument* const> matched,
                                     ArgumentValues& values, const Origin& origin, OpWriter& ops) {
   bool has_tensor = false;
@@ -133,7 +133,7 @@ Value CallOp(const ir::OpDefinition& called, const CallSite& site, Pieces& piece
   const Context& context = pieces.context;
   const Signature signature = SignatureOf(called);
   const auto matched = MatchArguments(signature, call.arguments, span, context.reporter);
-  // Arguments are expanded in any case: their own mistakes are reported too.
+  // Arguments are expanded in any case, so that their own mistakes are reported too.
   ArgumentValues values;
   bool poisoned = !matched.has_value();
   for (const dsl::syntax::Argument& argument : call.arguments) {
@@ -179,7 +179,7 @@ Value CallOp(const ir::OpDefinition& called, const CallSite& site, Pieces& piece
         wrong(formal, expression, value);
       }
     } else if (formal.kind == ir::ArgumentKind::kTensors) {
-      // The last one, by position: what is given from here on.
+      // The last formal argument takes all arguments by position from here on.
       for (const dsl::syntax::Argument* rest = given; rest != call.arguments.data() + call.arguments.size(); ++rest) {
         if (rest->name) break;
         if (values[rest].is_tensor()) {
@@ -206,7 +206,7 @@ Value CallOp(const ir::OpDefinition& called, const CallSite& site, Pieces& piece
     }
   }
   if (poisoned) return Value{Poison()};
-  // Inside of what `vmap` maps, a first dimension is not that of the samples.
+  // In a function that `vmap` maps, a first dimension is not that of the samples.
   if (!pieces.vmap.is_mapped()) {
     const auto mask = pieces.mask.MaskFor(op, operands, pieces.sources.inputs(), frame.At(span), context.ops);
     if (mask) operands.push_back({nullptr, *mask});

@@ -32,7 +32,7 @@ struct Pieces {
   const CustomOps& custom_ops;
   Reporter& reporter;
   OpWriter ops;                     // The graph.
-  const Context context;            // What the pieces below are given of the others.
+  const Context context;            // The view that the pieces below have of the others.
   Budget budget;                    // How much may still be expanded.
   PinRecorder pins;                 // Pins and priorities.
   Regions regions;                  // `#[region]`.

@@ -41,7 +41,7 @@ std::optional<ir::OpId> SampleMask::MaskFor(const ir::OpDefinition& op, const st
   }
   if (!takes_mask) return std::nullopt;
   if (operands.size() != tensors) {
-    masked_ = true;  // By the user.
+    masked_ = true;  // The user has given a mask.
     return std::nullopt;
   }
   const ir::Shape batch_shape = ops.type(inputs.begin()->first).shape;

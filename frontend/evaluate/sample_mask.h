@@ -1,4 +1,4 @@
-// Metrics leave out what fills up the last test batch: ops that take a mask get the one of the samples.
+// Metrics do not count the padding of the last test batch: ops that take a mask get the one of the samples.
 #ifndef CLEAVE_FRONTEND_EVALUATE_SAMPLE_MASK_H_
 #define CLEAVE_FRONTEND_EVALUATE_SAMPLE_MASK_H_
 
@@ -13,11 +13,11 @@ namespace cleave::frontend {
 
 class SampleMask {
  public:
-  // The expression of a `metric` begins and ends. EndMetric says whether an op in it had a mask.
+  // Called when the expression of a `metric` begins and ends. EndMetric returns whether an op in it had a mask.
   void BeginMetric();
   bool EndMetric();
 
-  // The mask for a call of `op` in a metric; nothing where it takes none, is given one by the user, or has operands
+  // The mask for a call of `op` in a metric; nullopt where it takes none, is given one by the user, or has operands
   // that are not a batch of the model's `inputs`.
   std::optional<ir::OpId> MaskFor(const ir::OpDefinition& op, const std::vector<Operand>& operands,
                                   const std::map<ir::OpId, Span>& inputs, const Origin& origin, OpWriter& ops);

@@ -18,7 +18,7 @@ void AttachToSource(const std::vector<dsl::syntax::Attribute>& attributes, ir::O
   for (const dsl::syntax::Attribute& attribute : attributes) AddPin(attribute, source, {source}, evaluate, pins);
 }
 
-// Names of parameters are stable, so another op must not have taken the path before.
+// Names of parameters must be stable, so it is a mistake if another op has the path already.
 void CheckParameterName(ir::OpId id, const std::string& path, Span call, const Context& context) {
   if (context.graph().op(id).name == path) return;
   const std::optional<ir::OpId> other = context.graph().Find(path);
@@ -93,7 +93,7 @@ void Sources::RunInput(const dsl::syntax::Input& input, const dsl::syntax::State
                        PinRecorder& pins, const Context& context) {
   if (frame.function != nullptr || !frame.loop_indices.empty()) {
     context.reporter.Report(Error(Code::kE0211, absl::StrCat("`input` inside a ", frame.function ? "function" : "loop"))
-                                .At(input.name.span, "inputs stand in the model itself"));
+                                .At(input.name.span, "inputs belong in the model itself"));
     return;
   }
   if (!IsFree(input.name, frame.scope, context.reporter)) return;
@@ -102,7 +102,7 @@ void Sources::RunInput(const dsl::syntax::Input& input, const dsl::syntax::State
     context.reporter.Report(
         Error(Code::kE0202, "`sample_mask` cannot be the name of an input")
             .At(input.name.span, "rename this input")
-            .Note("metrics get an input of this name: 1 for a sample, 0 for what fills up the last batch"));
+            .Note("metrics get an input of this name: 1 for a sample, 0 for padding of the last batch"));
   } else if (const std::optional<ir::TensorType> type = EvaluateTensorType(input.type, frame, context)) {
     const ir::OpId id = context.ops.AddValid(ir::OpKind::kInput, {},
                                              {{ir::attribute::kDType, type->dtype},
@@ -119,7 +119,7 @@ void Sources::RunInput(const dsl::syntax::Input& input, const dsl::syntax::State
 bool Sources::IsFirst(const std::string& path, Span call, Reporter& reporter) {
   const auto [place, inserted] = parameter_places_.try_emplace(path, call);
   if (inserted) return true;
-  // Two calls that make several parameters of the same paths are one mistake.
+  // If two calls make several parameters with the same paths, that is one mistake.
   if (!same_paths_.insert({place->second.begin, call.begin}).second) return false;
   reporter.Report(Error(Code::kE0210, absl::StrCat("two parameters are called `", path, "`"))
                       .At(call, "made again here")

@@ -1,4 +1,4 @@
-// Inputs and parameters of a model: the ops that read nothing, and where the user finds them.
+// Inputs and parameters of a model: the ops that read nothing, and where the user declares them.
 #ifndef CLEAVE_FRONTEND_EVALUATE_SOURCES_H_
 #define CLEAVE_FRONTEND_EVALUATE_SOURCES_H_
 
@@ -23,10 +23,10 @@ class Sources {
   void RunParam(const dsl::syntax::Param& param, const dsl::syntax::Statement& statement, Frame& frame,
                 const ManualModel& model, PinRecorder& pins, const Context& context);
 
-  // `batched`: ops that were taken out, and what stands for them now.
+  // `batched`: ops that were removed, and the ops that replace them.
   void MoveToBatched(const ir::Vectorized& batched) { parameters_ = MovedToBatched(parameters_, batched); }
 
-  // As an Expansion has them.
+  // The places as in an Expansion.
   const std::map<ir::OpId, Span>& inputs() const { return inputs_; }
   const std::map<ir::OpId, Span>& parameters() const { return parameters_; }
   const std::map<std::string, Span>& npy_places() const { return npy_places_; }
@@ -38,7 +38,7 @@ class Sources {
   std::map<ir::OpId, Span> inputs_;
   std::map<ir::OpId, Span> parameters_;
   std::map<std::string, Span> npy_places_;
-  std::map<std::string, Span> parameter_places_;      // By path, where the user finds each.
+  std::map<std::string, Span> parameter_places_;      // By path, where the user declares each.
   std::set<std::pair<int32_t, int32_t>> same_paths_;  // Calls that are known to make parameters of one path.
 };
 

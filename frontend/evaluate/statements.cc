@@ -18,7 +18,7 @@
 namespace cleave::frontend {
 namespace {
 
-// Evaluates the expression of a statement; what its calls make is named after `name`.
+// Evaluates the expression of a statement; the ops of its calls are named after `name`.
 Value EvaluateNamed(const std::string& name, const dsl::syntax::Expression& expression,
                     const std::vector<dsl::syntax::Attribute>& attributes, Frame& frame, Pieces& pieces) {
   int owners = 0;
@@ -83,8 +83,8 @@ void RunFor(const dsl::syntax::For& loop, const dsl::syntax::Statement& statemen
   const Context& context = pieces.context;
   for (const dsl::syntax::Attribute& attribute : statement.attributes) {
     if (IsBlockAttribute(attribute.name.text)) continue;
-    context.reporter.Report(Error(Code::kE0305, absl::StrCat("`#[", attribute.name.text, "]` means nothing on a loop"))
-                                .At(attribute.span, "stands on no op"));
+    context.reporter.Report(Error(Code::kE0305, absl::StrCat("`#[", attribute.name.text, "]` has no meaning on a loop"))
+                                .At(attribute.span, "applies to no op"));
   }
   const auto bound = [&](const dsl::syntax::Expression& expression) -> std::optional<int64_t> {
     const Value value = context.Evaluate(expression, frame);
@@ -178,8 +178,8 @@ void RunStatement(const dsl::syntax::Statement& statement, Frame& frame, Pieces&
                                 std::holds_alternative<dsl::syntax::For>(statement.kind);
   if (!takes_attributes) {
     for (const dsl::syntax::Attribute& attribute : statement.attributes) {
-      context.reporter.Report(Error(Code::kE0305, absl::StrCat("`#[", attribute.name.text, "]` means nothing here"))
-                                  .At(attribute.span, "stands on no op"));
+      context.reporter.Report(Error(Code::kE0305, absl::StrCat("`#[", attribute.name.text, "]` has no meaning here"))
+                                  .At(attribute.span, "applies to no op"));
     }
   }
   Match(
@@ -217,7 +217,7 @@ void RunStatement(const dsl::syntax::Statement& statement, Frame& frame, Pieces&
         const Value value = EvaluateNamed("", evaluate.value, {}, frame, pieces);
         if (value.is_poison()) return;
         context.reporter.Report(
-            Error(Code::kE0211, "a value that nothing takes")
+            Error(Code::kE0211, "a value that is not used")
                 .At(evaluate.value.span, absl::StrCat("this is ", DescribeType(value, context.graph())))
                 .Help("give it a name: `let y = …;`"));
       });

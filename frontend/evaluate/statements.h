@@ -1,4 +1,4 @@
-// Statements: names bound, loops unrolled, paths for what their calls make.
+// Statements: binds names, unrolls loops, and sets the paths of the ops that calls make.
 #ifndef CLEAVE_FRONTEND_EVALUATE_STATEMENTS_H_
 #define CLEAVE_FRONTEND_EVALUATE_STATEMENTS_H_
 
@@ -8,7 +8,7 @@
 
 namespace cleave::frontend {
 
-// The statements of the model or of a function, until one returns, an assertion fails or the budget is exhausted.
+// Runs the statements of the model or of a function, until one returns, an assertion fails or the budget is exhausted.
 void RunStatements(const std::vector<dsl::syntax::Statement>& body, Frame& frame, Pieces& pieces);
 
 }  // namespace cleave::frontend

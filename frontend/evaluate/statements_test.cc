@@ -26,7 +26,7 @@ TEST(StatementsTest, NamesAreDefinedOnceAndUsed) {
   CheckBody("let _y: f32[8, 6] = x;", "");
   CheckBody("let _y: f32[6, 8] = x;", "E0206: `_y` is f32[8, 6], not f32[6, 8]");
   CheckBody("let _y: float = 3;", "");
-  CheckBody("relu(x);", "E0211: a value that nothing takes");
+  CheckBody("relu(x);", "E0211: a value that is not used");
   CheckBody("print(3);", "E0204: `print` takes a tensor");
 }
 
@@ -47,11 +47,11 @@ TEST(StatementsTest, Loops) {
   CheckBody("for i in 0..1 { let z = x; }", "W0611: `z` is never used");
   CheckBody("for i in 0..1.5 { let _z = x; }", "E0204: the ends of a range must be ints");
   CheckBody("for i in 0..1000000000 { let _z = i; }", "E0213: the model is too large");
-  CheckBody("#[region()] for i in 0..1 { let _z = x; }", "E0305: `#[region]` means nothing on a loop");
+  CheckBody("#[region()] for i in 0..1 { let _z = x; }", "E0305: `#[region]` has no meaning on a loop");
 }
 
 TEST(StatementsTest, Returns) {
-  // The loss that the body is tested with stands behind it.
+  // The loss that the test adds comes after the return.
   CheckBody("return x;",
             "E0211: `return` outside a function\nE0211: a statement after `return`\nE0503: model `M` has no loss");
   CheckBody("let _y = twice(x);", "E0211: a statement after `return`");

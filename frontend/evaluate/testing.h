@@ -1,4 +1,4 @@
-// For tests: the body of a model expanded by itself, without the prelude, and before what nothing needs is dropped.
+// For tests: expands the body of a model by itself, without the prelude, and keeps ops that nothing needs.
 #ifndef CLEAVE_FRONTEND_EVALUATE_TESTING_H_
 #define CLEAVE_FRONTEND_EVALUATE_TESTING_H_
 
@@ -16,7 +16,7 @@ struct Expanded {
   std::string Text() const;
 };
 
-// `body` after `input x: f32[8, 6];`; unless it has a loss, a loss that is no op follows. `rest`: functions of the
+// `body` after `input x: f32[8, 6];`; unless it has a loss, a loss that adds no op follows. `rest`: functions of the
 // file.
 Expanded ExpandBody(const std::string& body, const std::string& rest = "");
 

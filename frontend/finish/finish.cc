@@ -13,7 +13,7 @@ namespace {
 // Bytes, because a vector of bools has no references.
 using Marks = IdVector<ir::OpId, char>;
 
-// Marks everything that the marked ops read, in one pass against the order of the graph.
+// Marks everything that the marked ops read, in one pass through the graph from its end.
 void Close(const ir::Graph& graph, Marks& marked) {
   for (int i = static_cast<int>(graph.ops.size()) - 1; i >= 0; --i) {
     if (!marked[ir::OpId(i)]) continue;
@@ -42,7 +42,7 @@ Expansion Tidy(Expansion expansion, Reporter& reporter) {
   Close(graph, kept);
 
   for (const auto& [id, span] : expansion.parameters) {
-    if (trained[id] || !kept[id]) continue;  // One that nothing reads has its warning where it is defined.
+    if (trained[id] || !kept[id]) continue;  // One that nothing reads gets its warning where it is defined.
     reporter.Report(Warning(Code::kW0613, absl::StrCat("parameter `", graph.op(id).name, "` is not trained"))
                         .At(span, "the loss does not depend on it"));
   }

@@ -1,4 +1,5 @@
-// The last pass over an expanded model: ops that nothing needs go, ops that only metrics need get the metric phase.
+// The last pass over an expanded model: removes ops that nothing needs, and gives ops that only metrics need the metric
+// phase.
 #ifndef CLEAVE_FRONTEND_FINISH_FINISH_H_
 #define CLEAVE_FRONTEND_FINISH_FINISH_H_
 

@@ -1,4 +1,4 @@
-// Visits the calls that stand in a piece of syntax, without expanding anything.
+// Visits the calls in a piece of syntax, without expanding anything.
 #ifndef CLEAVE_FRONTEND_FUNCTIONS_CALLS_H_
 #define CLEAVE_FRONTEND_FUNCTIONS_CALLS_H_
 
@@ -10,13 +10,13 @@
 
 namespace cleave::frontend {
 
-// `visit(name, span)` for each call of a name, arguments included, attributes excluded; `vmap(f)` calls f.
+// Called for each call of a name, also in arguments, but not in attributes; `vmap(f)` counts as a call of f.
 using CallVisitor = std::function<void(const std::string& callee, Span span)>;
 
 void ForEachCall(const dsl::syntax::Expression& expression, const CallVisitor& visit);
 void ForEachCall(const std::vector<dsl::syntax::Statement>& body, const CallVisitor& visit);
 
-// The names of the `param`s that stand in the body, loops included.
+// The names of the `param`s in the body, loops included.
 std::vector<std::string> DeclaredParameters(const std::vector<dsl::syntax::Statement>& body);
 
 }  // namespace cleave::frontend

@@ -139,7 +139,7 @@ void FunctionTable::ReportRecursion(Reporter& reporter) {
       for (auto step = begin; step != path.end(); ++step) absl::StrAppend(&cycle, "`", (*step)->name(), "` calls ");
       Diagnostic error = Error(Code::kE0205, absl::StrCat("function `", function->name(), "` calls itself"))
                              .At(function->syntax->name.span, absl::StrCat(cycle, "`", function->name(), "`"))
-                             .Note("functions are expanded at their calls, so one that reaches itself never ends")
+                             .Note("functions are expanded at their calls, so a function that calls itself never ends")
                              .Help("repeat with a loop: `for i in 0..depth { … }`");
       for (auto step = begin; step != path.end(); ++step) {
         Function* next = step + 1 == path.end() ? function : *(step + 1);

@@ -1,4 +1,5 @@
-// The functions that a model can call: the user's and those of the prelude, who calls whom, and which own parameters.
+// The functions that a model can call, the user's and those of the prelude: which functions they call, and which own
+// parameters.
 #ifndef CLEAVE_FRONTEND_FUNCTIONS_FUNCTIONS_H_
 #define CLEAVE_FRONTEND_FUNCTIONS_FUNCTIONS_H_
 
@@ -19,16 +20,16 @@ struct Function {
   const dsl::syntax::Function* syntax = nullptr;
   const std::vector<dsl::syntax::Attribute>* attributes = nullptr;  // Null for none.
   bool of_prelude = false;
-  bool owns_parameters = false;  // It, or a function that it calls, declares a `param`.
-  bool broken = false;           // Calls itself, or has a mistake in its head: reported, never expanded.
+  bool owns_parameters = false;  // It declares a `param`, or calls a function that does.
+  bool broken = false;  // It calls itself, or has a mistake in its head: that was reported, and it is never expanded.
 
   const std::string& name() const { return syntax->name.text; }
 };
 
-// Functions that call functions: how deep an expansion may go.
+// The deepest nesting of calls of functions.
 inline constexpr size_t kMaxCallDepth = 128;
 
-// What a callee's name stands for.
+// The meaning of a callee's name.
 using Callee = std::variant<std::monostate, const Function*, const ir::OpDefinition*, const dsl::syntax::OpDefinition*>;
 
 class FunctionTable {
@@ -39,8 +40,8 @@ class FunctionTable {
   FunctionTable& operator=(const FunctionTable&) = delete;
 
   // What `name` means inside `inside` (null: in the model): a function or op of the user, then a function of the
-  // prelude, then an op of the table. Two exceptions: a function sees the op whose name it bears, so that it can wrap
-  // it; and the prelude never sees the user's functions and ops.
+  // prelude, then an op of the table. Two exceptions: a function sees the op of its own name, so that it can wrap it;
+  // and the prelude does not see the user's functions and ops.
   Callee Find(const std::string& name, const Function* inside) const;
 
   // Whether the calls of `name` inside `inside` own parameters.

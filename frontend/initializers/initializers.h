@@ -1,7 +1,7 @@
-// How a parameter gets its first values: `he_uniform()` and the like, worked out for a shape.
+// How a parameter gets its first values: `he_uniform()` and the like, computed for a shape.
 //
-// Fans are PyTorch's: of a weight [outputs, inputs, …] fan-in is inputs and fan-out is outputs, each times the product
-// of the dimensions that follow; of a vector both are its length.
+// Fans are PyTorch's: for a weight [outputs, inputs, …] fan-in is inputs and fan-out is outputs, each times the product
+// of the dimensions that follow; for a vector both are its length.
 #ifndef CLEAVE_FRONTEND_INITIALIZERS_INITIALIZERS_H_
 #define CLEAVE_FRONTEND_INITIALIZERS_INITIALIZERS_H_
 
@@ -26,7 +26,7 @@ struct Initialization {
   bool operator==(const Initialization&) const = default;
 };
 
-// What the initialiser takes; nullopt for an unknown name.
+// The signature of the initialiser; nullopt for an unknown name.
 std::optional<Signature> InitializerSignature(const std::string& name);
 std::vector<std::string> InitializerNames();
 

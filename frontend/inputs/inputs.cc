@@ -13,12 +13,12 @@
 namespace cleave::frontend {
 namespace {
 
-// What a source offers for each sample: so many values, in any shape.
+// A field that a source offers for each sample: a number of values, in any shape.
 struct Field {
   std::string name;
   std::string text;                // As messages show it.
   std::optional<ir::DType> dtype;  // Any, where absent.
-  int64_t elements = 0;            // 0: as many as the data has, which only the program knows.
+  int64_t elements = 0;            // 0: as many as the data has, which is known only when the program runs.
   int rank = 0;                    // Dimensions with the batch; 0: any.
 };
 
@@ -38,7 +38,7 @@ std::vector<Field> FieldsOf(const ir::DataSource& data) {
 }
 
 bool Fits(const Field& field, const ir::TensorType& type) {
-  if (type.shape.empty()) return true;  // Has no batch, which is said elsewhere.
+  if (type.shape.empty()) return true;  // It has no batch, which is reported elsewhere.
   const int64_t elements = ir::ElementCount(ir::Shape(type.shape.begin() + 1, type.shape.end()));
   return (!field.dtype || type.dtype == *field.dtype) && (field.elements == 0 || elements == field.elements) &&
          (field.rank == 0 || type.rank() == field.rank);
@@ -62,7 +62,7 @@ void CheckBatch(const ir::Graph& graph, const std::map<ir::OpId, Span>& inputs, 
   }
 }
 
-// Files and inputs have the same names.
+// Files and inputs must have the same names.
 void CheckFiles(const ir::Graph& graph, const std::map<ir::OpId, Span>& inputs, const ir::DataSource& data,
                 const std::map<std::string, Span>& places, Reporter& reporter) {
   std::map<std::string, Span> unused;

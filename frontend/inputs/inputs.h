@@ -1,4 +1,4 @@
-// Whether the model's inputs can be read from its data: one batch, and the fields that the source offers.
+// Checks that the model's inputs can be read from its data: that they have one batch and fit the fields of the source.
 #ifndef CLEAVE_FRONTEND_INPUTS_INPUTS_H_
 #define CLEAVE_FRONTEND_INPUTS_INPUTS_H_
 
@@ -11,9 +11,9 @@
 
 namespace cleave::frontend {
 
-// `inputs`: the model's inputs in program order, each where it is declared. A source's fields go to the inputs of their
-// names when every input has a field's name, else to the inputs in order; files of `npy` only by name. `npy_places`:
-// where the user's file names them.
+// `inputs`: the model's inputs in program order, each with the place of its declaration. A source's fields go to the
+// inputs of the same names if every input has the name of a field, else to the inputs in order; files of `npy` go to
+// inputs by name only. `npy_places`: where the user's file names them.
 void CheckInputs(const ir::Graph& graph, const std::map<ir::OpId, Span>& inputs, const ir::DataSource& data,
                  const std::map<std::string, Span>& npy_places, Reporter& reporter);
 

@@ -14,7 +14,7 @@ std::string Someone(int64_t rank) { return rank < 0 ? "nobody" : absl::StrCat("r
 
 int64_t At(const std::vector<int64_t>& table, int64_t rank) { return table[static_cast<size_t>(rank)]; }
 
-// The last call with the tag, else the last: the one that was probably meant.
+// The call that was probably meant: the last one with the tag, else the last one.
 template <typename Call>
 const Call* LastWith(const std::vector<Call>& calls, int64_t tag) {
   const Call* found = nullptr;
@@ -43,7 +43,7 @@ Diagnostic NotReceivedHere(const ReceiveCall& call, const SendCall& send, int64_
   return Error(Code::kE0705, absl::StrCat("rank ", to, " does not receive what rank ", from, " sends"))
       .At(call.span, absl::StrCat("rank ", to, " receives from ", Someone(At(call.from, to)), " here"))
       .At(send.span, absl::StrCat("rank ", from, " sends to rank ", to, " here"))
-      .Note("all that a call of `send` sends is received by one call of `recv`");
+      .Note("all messages of one call of `send` are received by one call of `recv`");
 }
 
 }  // namespace
@@ -94,7 +94,7 @@ Delivery Mailbox::Receive(ReceiveCall call) {
 }
 
 std::vector<Diagnostic> Mailbox::Unreceived() const {
-  std::map<size_t, Route> lost;  // Of each send the first.
+  std::map<size_t, Route> lost;  // For each send the first lost message.
   for (const auto& [route, queue] : waiting_) {
     for (const size_t send : queue) lost.try_emplace(send, route);
   }

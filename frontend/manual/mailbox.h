@@ -1,8 +1,8 @@
-// Which `send` a `recv` gets, found at compile time.
+// Finds at compile time which `send` each `recv` gets.
 //
 // Every rank runs the same calls in the same order. The k-th message that rank r receives from rank s with a tag is the
-// k-th that s sends to r with it. One call of `recv` must get, on all ranks that receive there, what one call of `send`
-// sends, and all of it: then the two are one exchange of messages.
+// k-th that s sends to r with it. On all ranks that receive in it, one call of `recv` must get everything that one call
+// of `send` sends, and nothing else: then the two are one exchange of messages.
 //
 //   mailbox.Send({.span = call, .value = x, .to = {1, 2, -1}, .tag = 0});
 //   const Delivery delivery = mailbox.Receive({.span = call, .from = {-1, 0, 1}, .tag = 0});
@@ -22,7 +22,7 @@
 
 namespace cleave::frontend {
 
-// A call of `send`: to whom each rank sends, -1 for nobody.
+// A call of `send`: for each rank the rank to which it sends, -1 for none.
 struct SendCall {
   Span span;
   ir::OpId value;
@@ -30,14 +30,14 @@ struct SendCall {
   int64_t tag = 0;
 };
 
-// A call of `recv`: from whom each rank receives, -1 for nobody.
+// A call of `recv`: for each rank the rank from which it receives, -1 for none.
 struct ReceiveCall {
   Span span;
   std::vector<int64_t> from;
   int64_t tag = 0;
 };
 
-// Neither where no rank receives.
+// Both are absent if no rank receives.
 struct Delivery {
   std::optional<SendCall> send;
   std::optional<Diagnostic> mistake;
@@ -48,7 +48,7 @@ class Mailbox {
   void Send(SendCall call);
   Delivery Receive(ReceiveCall call);
 
-  // A mistake for each send of which something is never received.
+  // An error for each send with a message that is never received.
   std::vector<Diagnostic> Unreceived() const;
 
  private:
@@ -58,7 +58,7 @@ class Mailbox {
 
   std::vector<SendCall> sends_;
   std::vector<ReceiveCall> receives_;
-  std::map<Route, std::deque<size_t>> waiting_;  // Indices of sends, first first.
+  std::map<Route, std::deque<size_t>> waiting_;  // Indices of sends, the earliest first.
 };
 
 }  // namespace cleave::frontend

@@ -1,4 +1,4 @@
-// Which send a recv gets, and what does not meet.
+// Tests which send a recv gets, and which calls do not match.
 #include "frontend/manual/mailbox.h"
 
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 namespace cleave::frontend {
 namespace {
 
-// Calls are told apart by their values.
+// Calls are distinguished by their values.
 SendCall SendOf(int64_t value, std::vector<int64_t> to, int64_t tag = 0) {
   return {.span = {}, .value = ir::OpId(value), .to = std::move(to), .tag = tag};
 }
@@ -55,7 +55,7 @@ TEST(MailboxTest, MistakesNameTheRanks) {
     EXPECT_EQ(Lost(mailbox), std::vector<std::string>{"rank 0 sends to rank 1, which never receives it"});
   }
   {
-    // Rank 2 gets nothing of what rank 1 sends in the same call.
+    // Rank 2 gets nothing from what rank 1 sends in the same call.
     Mailbox mailbox;
     mailbox.Send(SendOf(1, {1, 2, -1}));
     EXPECT_EQ(Get(mailbox, {-1, 0, -1}), "rank 2 does not receive what rank 1 sends");

@@ -31,7 +31,7 @@ enum class Primitive {
 
 std::optional<Primitive> FindPrimitive(absl::string_view name);
 
-// Whether ranks have to call it together: all but `group`, `size` and `index`, which only name ranks.
+// Whether ranks have to call it together: all except `group`, `size` and `index`, which only name ranks.
 bool Communicates(Primitive primitive);
 
 Signature SignatureOf(Primitive primitive);
@@ -39,8 +39,7 @@ Signature SignatureOf(Primitive primitive);
 // Names of all of them, for "did you mean".
 std::vector<std::string> PrimitiveNames();
 
-// The first call of a primitive that communicates, in what stands here or in a function that it calls: where it is
-// called, and its name.
+// The first call of a primitive that communicates, here or in a function that is called here: its place and its name.
 struct CommunicatingCall {
   std::string name;
   Span span;

@@ -1,4 +1,4 @@
-// What the primitives take, as signatures in messages show it.
+// The signatures of the primitives, as messages show them.
 #include "frontend/manual/primitives.h"
 
 namespace cleave::frontend {

@@ -90,7 +90,7 @@ class Overrider {
            absl::StrCat("set it whole: `--set '", name, "=…(…)'`"));
       return;
     }
-    // The paths of data, of which one may be typed here and another stand in the file.
+    // The paths of data: one may be typed on the command line and another be given in the file.
     if (auto* path = std::get_if<dsl::syntax::StringLiteral>(&setting->value.kind);
         path != nullptr && name == "data" && !request_.folder.empty()) {
       path->value = std::filesystem::absolute(std::filesystem::path(request_.folder) / path->value).lexically_normal();

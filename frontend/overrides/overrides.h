@@ -1,4 +1,4 @@
-// `--set name=value`: what it replaces, read as the language reads it.
+// `--set name=value`: replaces a setting or an argument by a value that is read as in the language.
 //
 // A name is an argument of the model, else a setting of `train` or `parallel` (`train.seed` where the model has an
 // argument `seed` too); `optimizer.lr` and `data.train` replace one argument of a setting that is a call.
@@ -31,7 +31,7 @@ struct OverrideResult {
 
 struct OverrideRequest {
   const std::vector<std::pair<std::string, std::string>>& overrides;
-  const std::string& folder;  // Of relative paths in overrides.
+  const std::string& folder;  // Relative paths in overrides start from it.
   const dsl::syntax::Model& model;
   SettingTexts train;  // As in the file, with known names only.
   SettingTexts parallel;

@@ -1,4 +1,4 @@
-// `--set`, from the command line to what it changes.
+// Tests `--set`, from the command line to its effect.
 #include <gtest/gtest.h>
 
 #include "frontend/frontend.h"

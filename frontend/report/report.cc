@@ -20,8 +20,7 @@ int Reporter::ModelLine(Span span) const { return calls_.empty() ? Line(span) : 
 
 void Reporter::Report(Diagnostic diagnostic) {
   const bool elsewhere = !diagnostic.labels.empty() && !IsUserPlace(diagnostic.labels.front().span);
-  if (elsewhere && diagnostic.severity == Severity::kWarning)
-    return;  // Nothing in the prelude is for the user to mend.
+  if (elsewhere && diagnostic.severity == Severity::kWarning) return;  // The user cannot change the prelude.
 
   std::vector<Label> labels;
   for (size_t i = 0; i < diagnostic.labels.size(); ++i) {
@@ -37,7 +36,7 @@ void Reporter::Report(Diagnostic diagnostic) {
                             absl::StrCat("found while expanding `", calls_.back().callee, "`"));
   }
   if (!note_.empty()) diagnostic.notes.push_back(note_);
-  // A mistake in a function of the user depends on the call: show the one in the model.
+  // A mistake in a function of the user may depend on the call, so the call in the model is shown too.
   if (!labels.empty() && !calls_.empty() && calls_.front().call != labels.front().span) {
     labels.push_back({calls_.front().call, absl::StrCat("in this call of `", calls_.front().callee, "`")});
   }

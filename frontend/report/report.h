@@ -1,4 +1,4 @@
-// Turns what the expansion finds wrong into diagnostics about the user's file.
+// Turns the mistakes that the expansion finds into diagnostics about the user's file.
 //
 // The same function is expanded many times, in places that the user has not written (the prelude) or does not see (the
 // text of an override). A Reporter knows which calls are being expanded: a label outside the user's files
@@ -24,7 +24,7 @@ class Reporter {
 
   void Report(Diagnostic diagnostic);
 
-  // A call of a function of the language begins and ends.
+  // Called when a call of a function of the language begins and ends.
   void EnterCall(Span call, const std::string& callee) { calls_.push_back({call, callee}); }
   void LeaveCall() { calls_.pop_back(); }
   int depth() const { return static_cast<int>(calls_.size()); }
@@ -37,14 +37,14 @@ class Reporter {
 
   bool IsUserPlace(Span span) const { return span.file.value() < user_files_; }
 
-  // The innermost place on the way to `span` that is the user's; `span` itself where it is one.
+  // The innermost place in the user's files on the way to `span`; `span` itself if it is such a place.
   Span UserPlace(Span span) const;
 
   // The line, in the model's own body, of the outermost call that is being expanded; without one, the line of `span`.
   int ModelLine(Span span) const;
   int Line(Span span) const;
 
-  // Warnings are held back until here, and dropped when there are errors: what a mistake leaves unused is no news.
+  // Warnings are held back until here, and dropped when there are errors: after a mistake, unused names are expected.
   void Flush();
 
   bool has_errors() const { return has_errors_; }

@@ -9,7 +9,7 @@
 namespace cleave::frontend {
 namespace {
 
-// `layout("dp", _)` and `replicate`, as they would stand in a pin. nullopt: something else.
+// `layout("dp", _)` and `replicate` as attributes, as in a pin; nullopt for anything else.
 std::optional<dsl::syntax::Attribute> AttributeOf(const dsl::syntax::Expression& value) {
   const auto* call = std::get_if<dsl::syntax::Call>(&value.kind);
   const auto* name = std::get_if<dsl::syntax::Name>(call == nullptr ? &value.kind : &call->callee->kind);

@@ -121,7 +121,7 @@ class ParallelReader {
   }
 
   void ReadDataset(const dsl::syntax::Expression& value) {
-    if (std::holds_alternative<dsl::syntax::Map>(value.kind)) return;  // Pins: AddDatasetPins.
+    if (std::holds_alternative<dsl::syntax::Map>(value.kind)) return;  // These are pins: see AddDatasetPins.
     settings_.dataset_given = true;
     ReadChoice<ir::DatasetLayout>(
         reporter_, "dataset", value, settings_.dataset,
@@ -167,7 +167,7 @@ class ParallelReader {
   Evaluator& evaluator_;
   Reporter& reporter_;
   ir::ParallelSettings settings_;
-  bool mesh_is_wrong_ = false;  // Reported; its product means nothing.
+  bool mesh_is_wrong_ = false;  // It was reported; its product has no meaning.
 };
 
 }  // namespace

@@ -28,17 +28,17 @@ using SettingTexts = std::vector<SettingText>;
 const std::vector<std::string>& TrainSettingNames();
 const std::vector<std::string>& ParallelSettingNames();
 
-// Reports names that are unknown or set twice, and drops them.
+// Reports names that are unknown or given twice, and drops them.
 SettingTexts CheckSettingNames(const std::string& block, const std::vector<std::string>& known, SettingTexts settings,
                                Reporter& reporter);
 
-// Where the file says what later stages complain about.
+// Where the file sets what later stages may complain about.
 struct TrainPlaces {
   std::map<std::string, Span>& npy;  // The .npy file of an input, by the input's name.
   std::optional<Span>& precision;
 };
 
-// REQUIRES (both): names checked. After a mistake, which is reported, a setting keeps its default.
+// REQUIRES (both): the names were checked. After a mistake, which is reported, a setting keeps its default.
 ir::Training ReadTrain(const SettingTexts& settings, Evaluator& evaluator, Reporter& reporter, TrainPlaces places);
 ir::ParallelSettings ReadParallel(const SettingTexts& settings, Evaluator& evaluator, Reporter& reporter);
 

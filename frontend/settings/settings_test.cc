@@ -1,4 +1,4 @@
-// The `train` and `parallel` blocks.
+// Tests the `train` and `parallel` blocks.
 #include <gtest/gtest.h>
 
 #include "frontend/frontend.h"

@@ -59,7 +59,7 @@ class TrainReader {
     result = *number;
   }
 
-  // A number in [low, high); `high` infinite for none, `open` where low itself is out.
+  // Reads a number in [low, high); `high` is infinite if there is no limit, and `open` excludes low itself.
   void ReadNumber(const dsl::syntax::Argument* argument, const std::string& what, double low, bool open, double high,
                   double& result) {
     if (argument == nullptr) return;
@@ -132,8 +132,8 @@ class TrainReader {
     return callee != nullptr && callee->text == name ? call : nullptr;
   }
 
-  // A path for `source`. One that was typed is meant from where it was typed; one of the file stays relative to the
-  // file.
+  // A path for `source`. A path from the command line is relative to the folder of the command; one in the file stays
+  // relative to the file.
   std::optional<std::string> ReadPath(const dsl::syntax::Expression& expression, const std::string& source,
                                       const std::string& path_prefix) {
     const Value path = evaluator_.EvaluateStatic(expression);

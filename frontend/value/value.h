@@ -75,11 +75,11 @@ struct Value {
 inline bool TupleValue::operator==(const TupleValue& other) const { return elements == other.elements; }
 inline bool PerRankValue::operator==(const PerRankValue& other) const { return ranks == other.ranks; }
 
-// One value per rank; where all ranks agree it is that value. Ints among floats become floats. nullopt where the kinds
-// are different, or not those that a PerRankValue has. REQUIRES: at least one rank.
+// One value per rank; if all ranks agree, that value itself. Ints among floats become floats. nullopt if the kinds
+// differ, or are not those that a PerRankValue can have. REQUIRES: at least one rank.
 std::optional<Value> PerRank(std::vector<Value> ranks);
 
-// What `value` is on `rank`: itself where it does not differ between ranks.
+// The value on `rank`: `value` itself where it does not differ between ranks.
 const Value& OnRank(const Value& value, int64_t rank);
 
 // Whether it, or an element of it, differs between ranks.
@@ -94,10 +94,10 @@ std::optional<ir::DType> ElementTypeNamed(absl::string_view name);
 // A number, or one per rank, as a float. REQUIRES: it is one.
 Value ToFloat(const Value& value);
 
-// An int, or a tuple of ints; nothing else, and nothing that differs between ranks.
+// The ints of an int or of a tuple of ints; nullopt for anything else, and for values that differ between ranks.
 std::optional<std::vector<int64_t>> ToInts(const Value& value);
 
-// Whether a name that holds the one can be given the other.
+// Whether a name that holds one value can be given the other.
 bool SameKind(const Value& a, const Value& b);
 
 // The kind of value in words: "an int", "f32[256, 784]", "a tuple".

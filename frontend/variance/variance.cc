@@ -31,7 +31,8 @@ class VarianceCheck {
   }
 
  private:
-  // The op that makes the value differ on an axis: upwards from `id`, the last that has it from no input.
+  // The op that makes the value differ on an axis: going upwards from `id`, the last op that does not get the
+  // difference from an input.
   ir::OpId Origin(ir::OpId id, ir::RankAxisSet axes) const {
     for (;;) {
       const std::vector<ir::OpId>& inputs = graph_.op(id).inputs;
@@ -76,7 +77,7 @@ class VarianceCheck {
     const bool all = copies == members;
     const std::string what = all ? "is equal on all ranks of the group"
                                  : absl::StrCat("is equal on ranks that differ on ", GroupNames(group - varying));
-    reporter_.Report(Warning(Code::kW0701, "an all_reduce of what is equal already")
+    reporter_.Report(Warning(Code::kW0701, "an all_reduce of a value that is already equal")
                          .At(place->second, absl::StrCat("`x` ", what))
                          .Note(reduction == "sum" ? absl::StrCat("the sum counts it ", copies, " times")
                                                   : absl::StrCat("the product takes it ", copies, " times"))
@@ -100,7 +101,7 @@ class VarianceCheck {
     if (left == 0 || place == expansion_.rank_places.end()) return;
     const int64_t ranks = ir::RankCount(graph_.rank_axes);
     reporter_.Report(
-        Warning(Code::kW0702, absl::StrCat("no rank takes ", left, " of the ", batch, " samples of `", input.name, "`"))
+        Warning(Code::kW0702, absl::StrCat("no rank reads ", left, " of the ", batch, " samples of `", input.name, "`"))
             .At(place->second, absl::StrCat("the slices of ", ranks, " ranks leave them out"))
             .Help(absl::StrCat("take a batch that ", Plural(ranks, "rank"), " divide evenly")));
   }

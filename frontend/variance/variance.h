@@ -1,5 +1,5 @@
-// The last check of a manual model: values that have to be equal on all ranks and are not, values that are equal and
-// are reduced nevertheless, and samples that no rank takes.
+// The last check of a manual model: finds values that must be equal on all ranks and are not, values that are equal but
+// are reduced, and samples that no rank reads.
 #ifndef CLEAVE_FRONTEND_VARIANCE_VARIANCE_H_
 #define CLEAVE_FRONTEND_VARIANCE_VARIANCE_H_
 
@@ -9,7 +9,7 @@
 namespace cleave::frontend {
 
 // Reports a loss or a metric that varies (E0706), an all_reduce that counts one value several times (W0701) and samples
-// that no rank takes (W0702). REQUIRES: expansion.graph.is_manual(), and nothing in it is missing because of a mistake.
+// that no rank reads (W0702). REQUIRES: expansion.graph.is_manual(), and nothing in it is missing because of a mistake.
 void CheckVariance(const Expansion& expansion, Reporter& reporter);
 
 }  // namespace cleave::frontend

@@ -2,8 +2,8 @@
 //
 // Every op computes exactly one value, so an OpId names both the op and its value. Inputs, parameters, optimizer state
 // and constants are ops without inputs ("sources"). Ops stand in an order in which each comes after its inputs. A Graph
-// is built with a GraphBuilder (ir/graph/ops/builder.h), extended to a training graph by Differentiate (ir/transforms/differentiate) and
-// has a text form (ir/graph/text.h) that is parsed back.
+// is built with a GraphBuilder (ir/graph/ops/builder.h), extended to a training graph by Differentiate
+// (ir/transforms/differentiate) and has a text form (ir/graph/text.h) that is parsed back.
 //
 // Thread-compatible: const access from many threads is fine.
 #ifndef CLEAVE_IR_GRAPH_GRAPH_H_
@@ -23,15 +23,15 @@ namespace cleave::ir {
 
 using OpId = StrongId<struct OpIdTag>;
 
-// When an op runs. Metric ops run at logged steps and over the test part; they read forward values and nothing reads
-// them.
+// When an op runs. Metric ops run at logged steps and over the test part; they read forward values, and no other ops
+// read them.
 enum class Phase { kForward, kMetric, kBackward, kUpdate };
 
 absl::string_view PhaseName(Phase phase);  // "forward"
 std::optional<Phase> ParsePhase(absl::string_view name);
 
-// Where the strategy of a backward or update op comes from: factor `factors[i]` of `op` (an index into its rule's
-// factors) is what factor i of this op cuts, -1 where the forward op has no such factor.
+// Where the strategy of a backward or update op comes from: factor i of this op is cut like factor `factors[i]` of `op`
+// (an index into its rule's factors), -1 where the forward op has no such factor.
 struct Inheritance {
   OpId op;
   std::vector<int> factors;
@@ -69,7 +69,7 @@ struct Metric {
   bool operator==(const Metric&) const = default;
 };
 
-// An axis of the ranks that a manual model speaks of.
+// An axis of the ranks of a manual model.
 struct RankAxis {
   std::string name;  // "dp"; "world" where the model names no axes.
   int64_t size = 1;
@@ -85,8 +85,8 @@ struct Graph {
   std::optional<OpId> loss;  // A scalar.
   std::vector<Metric> metrics;
   std::vector<StateUpdate> updates;  // Empty before Differentiate.
-  // Of a manual model (ir/graph/manual): what its ranks are, outermost axis first, numbered row-major. Each op then says what
-  // one rank computes, and values may differ between ranks. Empty: a model for one device.
+  // For a manual model (ir/graph/manual): the axes of its ranks, outermost first; ranks are numbered row-major. Each op
+  // then says what one rank computes, and values may differ between ranks. Empty: a model for one device.
   std::vector<RankAxis> rank_axes = {};
 
   const Op& op(OpId id) const { return ops[id]; }

@@ -4,7 +4,8 @@
 //   CLEAVE_ASSIGN_OR_RETURN(int64_t id, reader.Id());
 //   CLEAVE_RETURN_IF_ERROR(reader.Expect(":"));
 //
-// Spaces and newlines separate tokens and are skipped. Comments are not: the text forms give them meaning (Comment()).
+// Spaces and newlines separate tokens and are skipped. Comments are not skipped, because they have a meaning in the
+// text forms (Comment()).
 #ifndef CLEAVE_IR_GRAPH_READER_H_
 #define CLEAVE_IR_GRAPH_READER_H_
 

@@ -1,4 +1,4 @@
-// What a graph is besides its ops, for passes that write the ops anew.
+// Everything in a graph besides its ops, for passes that write the ops again.
 #ifndef CLEAVE_IR_GRAPH_ROLES_H_
 #define CLEAVE_IR_GRAPH_ROLES_H_
 
@@ -7,7 +7,7 @@
 
 namespace cleave::ir {
 
-// Gives `to` the names of `from`, its ranks, and its loss, metrics and updates, whose values are at `places` now.
+// Gives `to` the names of `from`, its ranks, and its loss, metrics and updates, whose values are now at `places`.
 void CopyRoles(const Graph& from, const IdVector<OpId, OpId>& places, Graph& to);
 
 }  // namespace cleave::ir

@@ -10,7 +10,7 @@
 namespace cleave::ir {
 namespace {
 
-// How an empty model name is written: `_` is no name of a model.
+// The form of an empty model name: `_` cannot be the name of a model.
 constexpr absl::string_view kNoModel = "_";
 
 std::string IdText(OpId id) { return absl::StrCat("%", id.value()); }

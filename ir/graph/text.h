@@ -26,8 +26,8 @@ namespace cleave::ir {
 // `annotate` may add text after an op's attributes, such as " in_strategy((4, 2), (1, 2))"; it may be null.
 std::string GraphText(const Graph& graph, const std::function<std::string(const Op&)>& annotate = nullptr);
 
-// Parses what GraphText writes (annotations are skipped). Checks ids, order, op kinds' shapes are left to VerifyGraph
-// (ir/graph/ops). An error says line and column and what was expected.
+// Parses what GraphText writes (annotations are skipped). Checks ids and their order; VerifyGraph (ir/graph/ops) checks
+// types. An error gives line and column and what was expected.
 absl::StatusOr<Graph> ParseGraph(absl::string_view text);
 
 }  // namespace cleave::ir

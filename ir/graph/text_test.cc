@@ -59,7 +59,7 @@ TEST(TextTest, AnnotationsAreSkipped) {
   EXPECT_EQ(*again, *graph);
 }
 
-// What a parse of `text` says.
+// The error of parsing `text`.
 std::string ErrorOf(const std::string& text) {
   const absl::StatusOr<Graph> graph = ParseGraph(text);
   return graph.ok() ? "ok" : std::string(graph.status().message());
@@ -158,7 +158,7 @@ TEST(TextTest, RandomGraphsReadBack) {
   }
 }
 
-// No prefix of a text and no damaged text makes the parser fail in another way than with an error.
+// For a prefix of a text or a damaged text, the parser must return an error and nothing worse.
 TEST(TextTest, DamagedTextIsAnError) {
   const std::string text = kText;
   for (size_t length = 0; length + 2 < text.size(); ++length) EXPECT_FALSE(ParseGraph(text.substr(0, length)).ok());

@@ -2,8 +2,8 @@
 //
 // All ranks run the same steps; what differs (piece sizes, offsets, group members) follows in closed form from a
 // value's layout and the rank's mesh coordinates. Values are SSA: each is written by exactly one step. Made by
-// Partition (ir/program/partition), checked by Check (ir/proof/check), run on simulated ranks by Interpret (ir/proof/interpret), turned
-// into text by codegen.
+// Partition (ir/program/partition), checked by Check (ir/proof/check), run on simulated ranks by Interpret
+// (ir/proof/interpret), turned into text by codegen.
 #ifndef CLEAVE_IR_PROGRAM_PROGRAM_H_
 #define CLEAVE_IR_PROGRAM_PROGRAM_H_
 
@@ -160,8 +160,8 @@ struct Program {
   std::optional<ValueId> loss;  // Replicated.
   std::vector<ProgramMetric> metrics;
   std::vector<ProgramUpdate> updates;
-  // The program of a manual model. Each value's layout says what a rank holds, but ranks that are replicas according to
-  // the layout may hold different values.
+  // The program of a manual model. A value's layout says which part a rank holds, but ranks that are replicas according
+  // to the layout may hold different values.
   bool is_manual = false;
 
   const Value& value(ValueId id) const { return values[id]; }

@@ -1,4 +1,4 @@
-// Small training graphs for tests of what works on whole graphs and programs.
+// Small training graphs, for tests of code that works on whole graphs and programs.
 #ifndef CLEAVE_IR_TESTING_GRAPHS_H_
 #define CLEAVE_IR_TESTING_GRAPHS_H_
 

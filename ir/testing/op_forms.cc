@@ -5,7 +5,7 @@
 namespace cleave::ir {
 namespace {
 
-// Samples are random as well: so many draws of each op show most of its forms.
+// Samples are random as well. This many draws of each op show most of its forms.
 constexpr int kDraws = 6;
 
 std::vector<OpForm> FormsOf(const OpDefinition& op) {

@@ -1,4 +1,4 @@
-// Uses of the ops of the table, in random sizes: what random graphs are made of. Inside of ir/testing only.
+// Uses of the ops of the table, in random sizes. Random graphs are made from them. Inside of ir/testing only.
 #ifndef CLEAVE_IR_TESTING_OP_FORMS_H_
 #define CLEAVE_IR_TESTING_OP_FORMS_H_
 

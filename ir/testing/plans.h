@@ -8,7 +8,7 @@
 
 namespace cleave::ir {
 
-// The batch cut by every axis, everything else whole.
+// The plan in which every axis cuts the batch, and everything else is whole.
 Plan DataParallelPlan(const Graph& graph, const Mesh& mesh);
 
 }  // namespace cleave::ir

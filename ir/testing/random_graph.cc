@@ -13,7 +13,7 @@
 namespace cleave::ir {
 namespace {
 
-// Larger tensors cost time and show nothing new.
+// Larger tensors would only take more time.
 constexpr int64_t kLargestTensor = 250;
 
 bool IsSmall(const OpForm& form) {
@@ -21,7 +21,7 @@ bool IsSmall(const OpForm& form) {
                      [](const TensorType& type) { return ElementCount(type.shape) <= kLargestTensor; });
 }
 
-// A path to a parameter through such an op is an error: it goes into metrics.
+// If a path to a parameter went through such an op, that would be an error, so its value goes into metrics.
 bool HasGradient(const OpDefinition& op) { return op.gradient != nullptr; }
 
 // Samples keep these inputs away from 0 by their signed domain; values that flow do not.
@@ -50,7 +50,7 @@ class RandomGraphMaker {
     Use(form);
   }
 
-  // Adds the op in sizes that fit a value that is there, or random ones.
+  // Adds the op in sizes that fit an existing value, or random ones.
   std::optional<OpId> Use(const OpForm& form) {
     std::vector<OpId> chosen(form.types.size());
     std::vector<bool> is_chosen(form.types.size(), false);
@@ -86,14 +86,14 @@ class RandomGraphMaker {
     const TensorType& type = form.types[input];
     if (IsSingularAtZero(form, input)) return values_.Real(type.shape, Fill::kPositive);
     if (type.dtype == DType::kF32) return values_.Real(type.shape, form.fills[input]);
-    // Integers that ops make may be negative or many: only a cast takes any.
+    // Integers that ops compute may be negative or large, so only a cast takes any of them.
     for (OpId value : values_.OfType(DType::kI32)) {
       if (form.op->kind == OpKind::kCast && values_.type(value) == type) return value;
     }
     return values_.Labels(type.shape);
   }
 
-  // The sum of what becomes of every value that nothing has read.
+  // Makes the loss from every value that nothing has read.
   void AddLoss() {
     Graph& graph = values_.builder().mutable_graph();
     std::vector<OpId> leaves;
@@ -102,7 +102,8 @@ class RandomGraphMaker {
       if (users[op.id].empty() && op.type.dtype == DType::kF32 && op.phase == Phase::kForward) leaves.push_back(op.id);
     }
     std::shuffle(leaves.begin(), leaves.end(), random_);
-    OpId loss = Scalar(graph.ops.begin()->id);  // The first parameter: a loss that depends on none has no gradient.
+    OpId loss = Scalar(
+        graph.ops.begin()->id);  // The first parameter, because a loss that depends on no parameter has no gradient.
     for (OpId leaf : leaves) loss = values_.Add(OpKind::kAdd, {loss, Scalar(leaf)});
     graph.loss = loss;
   }
@@ -161,7 +162,7 @@ Optimizer RandomOptimizer(Random& random) {
   optimizer.learning_rate = {
       .form = kForms[random() % 3], .rate = 0.1, .warmup_steps = 5, .total_steps = 20, .final_rate = 0.01};
   optimizer.nesterov = optimizer.kind == Optimizer::Kind::kMomentum && random() % 2 == 0;
-  optimizer.epsilon = 0.1;  // A step by the sign of a gradient near zero would hang on rounding.
+  optimizer.epsilon = 0.1;  // Otherwise a step by the sign of a gradient near zero would depend on rounding.
   if (random() % 2 == 0) optimizer.weight_decay = 0.01;
   return optimizer;
 }

@@ -1,11 +1,11 @@
-// Random training graphs over the whole op table, for properties that must hold of every graph.
+// Random training graphs over the whole op table, for properties that must hold for every graph.
 //
 //   Random random(seed);
 //   Graph graph = RandomTrainingGraph(random, {.ops = 12});
 //
-// Every op that may stand in a model and has samples (ir/graph/ops/samples.h) appears sooner or later, so a new op is
-// covered without a line here. Values flow from op to op; all that is left over goes into the loss; forward, backward
-// and update ops, metrics and every optimizer are there. Magnitudes stay near 1.
+// Every op that may be used in a model and has samples (ir/graph/ops/samples.h) appears sooner or later, so a new op is
+// covered without a change here. Values flow from op to op; values that nothing reads go into the loss; forward,
+// backward and update ops, metrics and every optimizer are there. Magnitudes stay near 1.
 #ifndef CLEAVE_IR_TESTING_RANDOM_GRAPH_H_
 #define CLEAVE_IR_TESTING_RANDOM_GRAPH_H_
 

@@ -169,8 +169,8 @@ class Maker {
     }
   }
 
-  // In one to three parts; those with the same number are a permutation of the ranks with gaps, or a ring within a
-  // group.
+  // Exchanges one to three parts. The parts with the same number form a permutation of the ranks with gaps, or a ring
+  // within a group.
   OpId Exchange(const std::string& primitive, OpId x) {
     const Shape shape = ShapeOf(x);
     const int64_t elements = builder_.type(x).elements();

@@ -1,5 +1,5 @@
-// Random manual models that mix the communication primitives with ordinary ops, for tests of what must hold of all of
-// them.
+// Random manual models that mix the communication primitives with ordinary ops, for tests of properties that must hold
+// for all of them.
 #ifndef CLEAVE_IR_TESTING_RANDOM_MANUAL_MODEL_H_
 #define CLEAVE_IR_TESTING_RANDOM_MANUAL_MODEL_H_
 
@@ -20,7 +20,7 @@ using Random = std::mt19937_64;
 struct RandomModelOptions {
   std::vector<RankAxis> axes;
   int steps = 8;               // Ops or small groups of ops.
-  std::string primitive = {};  // One step is this primitive, on a parameter; empty: as it comes.
+  std::string primitive = {};  // One step is this primitive, on a parameter; empty: any primitive may occur.
 };
 
 // The names that RandomModelOptions::primitive takes: the reductions of all_reduce, the other ops of a group, and the
@@ -30,7 +30,7 @@ std::vector<std::string> CommunicationPrimitives();
 // A forward graph with a loss that is equal on all ranks.
 Graph RandomManualModel(const RandomModelOptions& options, Random& random);
 
-// Values in (0.3, 1.2) with signs: equal on all ranks, but for what is local.
+// Values in (0.3, 1.2) with signs: equal on all ranks, except for local parameters.
 RankSources RandomRankSources(const Graph& graph, Random& random);
 
 }  // namespace cleave::ir

@@ -38,7 +38,7 @@ class RandomPlanner {
     Strategy strategy = Strategy::Replicated(rule);
     if (random_() % 2 == 0) AddPasses(op, rule, strategy);
     if (!op.inputs.empty() && random_() % 2 == 0) FollowInputs(op, rule, strategy);
-    // One op in four is done with what it has.
+    // One op in four gets no more cuts.
     if (random_() % 4 != 0) CutAtRandom(rule, strategy);
     return strategy;
   }
@@ -117,7 +117,7 @@ Mesh RandomMesh(int64_t devices, Random& random) {
   std::vector<int64_t> sizes = PrimeFactors(devices);
   std::shuffle(sizes.begin(), sizes.end(), random);
   const bool is_named = random() % 2 == 0;
-  const size_t hosts = random() % (sizes.size() + 1);  // So many outer axes cross the slower links.
+  const size_t hosts = random() % (sizes.size() + 1);  // This many outer axes cross the slower links.
   std::vector<MeshAxis> axes;
   for (size_t i = 0; i < sizes.size(); ++i) {
     const bool is_outer = i < hosts;

@@ -12,8 +12,8 @@ namespace cleave::ir {
 // A mesh of `devices` ranks: axes of prime size in any order, sometimes named, over one link class or two.
 Mesh RandomMesh(int64_t devices, Random& random);
 
-// Every op cut in some valid way: as its forward op, as the values it reads lie, or at random; partial sums pass
-// through where they can; some values are asked for in another layout.
+// Every op is cut in some valid way: like its forward op, like the values that it reads, or at random; partial sums
+// pass through where they can; some values are asked for in another layout.
 Plan RandomPlan(const Graph& graph, const Mesh& mesh, Random& random);
 
 }  // namespace cleave::ir

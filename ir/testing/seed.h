@@ -7,7 +7,7 @@
 namespace cleave::ir {
 
 // CLEAVE_TEST_SEED from the environment, else a new one each run of the process. The first call prints it, so that a
-// failure can be had again.
+// failure can be repeated.
 uint64_t TestSeed();
 
 }  // namespace cleave::ir

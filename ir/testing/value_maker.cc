@@ -72,7 +72,7 @@ OpId ValueMaker::Labels(const Shape& shape) {
 std::vector<OpId> ValueMaker::OfType(DType dtype) const {
   std::vector<OpId> values;
   for (const Op& op : builder_.graph().ops) {
-    // What metric ops make is read by metrics only.
+    // Values of metric ops are read by metrics only.
     if (op.type.dtype == dtype && op.phase == Phase::kForward) values.push_back(op.id);
   }
   return values;
@@ -87,7 +87,7 @@ OpId ValueMaker::OfShape(const Shape& shape) {
   }
   if (!equal.empty() && Chance(0.85)) return Chance(0.5) ? equal.back() : OneOf(equal);
   if (Chance(0.35)) return RealSource(shape);
-  // Late values first, so that chains grow long.
+  // Later values are tried first, so that chains become long.
   const size_t reach = Chance(0.6) ? std::min<size_t>(4, values.size()) : values.size();
   return Adapted(values[values.size() - 1 - random_() % reach], shape);
 }
@@ -122,7 +122,7 @@ OpId ValueMaker::Source(OpKind kind, DType dtype, const Shape& shape) {
     attributes.Set(attribute::kDType, dtype);
     attributes.Set(attribute::kData, absl::StrCat("data_", builder_.graph().ops.size()));
   }
-  // Sources belong to the forward phase, whoever reads them.
+  // Sources belong to the forward phase, whichever ops read them.
   builder_.SetPhase(Phase::kForward);
   const std::string name = absl::StrCat(OpKindName(kind), "_", builder_.graph().ops.size());
   const OpId id = builder_.Add(kind, {}, std::move(attributes), name);

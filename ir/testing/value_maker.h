@@ -1,5 +1,5 @@
-// A graph under construction that has a value of any wanted type: one that is there, one made from such a one, or a new
-// source. Inside of ir/testing only.
+// A graph under construction that gives a value of any wanted type: an existing one, one made from an existing one, or
+// a new source. Inside of ir/testing only.
 #ifndef CLEAVE_IR_TESTING_VALUE_MAKER_H_
 #define CLEAVE_IR_TESTING_VALUE_MAKER_H_
 
@@ -14,8 +14,8 @@
 
 namespace cleave::ir {
 
-// Values are computed along the way, on one choice of sources, so that they can be kept tame: a chain of random ops
-// would soon reach infinity.
+// Values are computed while the graph grows, on one choice of sources, so that they can be kept small: a chain of
+// random ops would soon reach infinity.
 class ValueMaker {
  public:
   explicit ValueMaker(Random& random) : random_(random) {}
@@ -24,7 +24,7 @@ class ValueMaker {
   OpId Real(const Shape& shape, Fill fill);
   OpId Labels(const Shape& shape);
   OpId Parameter(const Shape& shape) { return Source(OpKind::kParameter, DType::kF32, shape); }
-  // Values of a type that are there already.
+  // Existing values of a type.
   std::vector<OpId> OfType(DType dtype) const;
 
   // nullopt where the op refuses its arguments.
@@ -33,7 +33,7 @@ class ValueMaker {
   // `value`, scaled down where its elements are large.
   OpId Tamed(OpId value);
 
-  // Of the ops added from now on, but for sources.
+  // The phase of the ops that are added from now on, except for sources.
   void SetPhase(Phase phase);
 
   GraphBuilder& builder() { return builder_; }
@@ -50,7 +50,7 @@ class ValueMaker {
     return Source(Chance(0.6) ? OpKind::kParameter : OpKind::kInput, DType::kF32, shape);
   }
   OpId OfShape(const Shape& shape);
-  // `value` in another shape, with other elements beside its own or some of its own left out.
+  // `value` in another shape, with other elements added or some of its own left out.
   OpId Adapted(OpId value, const Shape& shape);
   OpId OfCount(OpId flat, int64_t count);
   OpId Reshaped(OpId value, const Shape& shape);

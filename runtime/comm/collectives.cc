@@ -15,7 +15,7 @@
 namespace cleave::runtime {
 namespace {
 
-// What is received is written to, what is sent is not.
+// The transport writes only to memory that receives, so memory that is sent may lose its const here.
 std::byte* Bytes(const void* memory) { return static_cast<std::byte*>(const_cast<void*>(memory)); }
 
 int64_t ElementsOf(const std::vector<Parcel>& parcels) {
@@ -123,7 +123,7 @@ void Comm::AllToAllOf(ElementType type, const void* source, void* target, const 
   const TwoDimensions target_view(target_shape, first, second);
   const std::vector<int64_t> from_begins = Begins(from.sizes);
   const std::vector<int64_t> to_begins = Begins(to.sizes);
-  // What member i gets of my source, and where what it sends belongs in my target.
+  // The part of my source that member i gets, and the part of my target that holds what member i sends.
   const auto sent_box = [&](size_t i) {
     const Range all = {0, from.sizes[me]};
     const Range part = {to_begins[i], to.sizes[i]};
@@ -220,7 +220,7 @@ void Comm::SendReceiveOf(ElementType type, CollectiveKind kind, const void* sour
   std::byte* to = static_cast<std::byte*>(target);
   std::vector<Parcel> sent;
   std::vector<Parcel> received;
-  std::vector<std::pair<std::byte*, int64_t>> own;  // Where the parts from this member itself belong, and their bytes.
+  std::vector<std::pair<std::byte*, int64_t>> own;  // Targets of the parts from this member itself, and their bytes.
   for (const Message& message : receives) {
     const int64_t bytes = message.count * size;
     if (message.member == group.index) {
@@ -269,7 +269,7 @@ std::vector<std::string> Comm::GatherText(const std::string& text) {
   if (group.size == 1) return {text};
   constexpr CollectiveKind kKind = CollectiveKind::kAllGather;
   const bool counting = impl_->counting;
-  impl_->counting = false;  // A message to the user is no part of the program's communication.
+  impl_->counting = false;  // A message to the user is not part of the program's communication.
   std::vector<std::string> texts;
   {
     const Running running(*impl_, kKind);

@@ -1,6 +1,6 @@
-// Every collective on the ranks that were started, against what it means: each rank can compute the whole tensor and
-// every member's contribution, so it knows what it must get. The
-// collectives_test.sh of each implementation starts this on 1 to 8 ranks, as processes or as threads.
+// Runs every collective on the ranks that were started and checks the results: each rank can compute the whole tensor
+// and every member's contribution, so it knows what it must get. The collectives_test.sh of each implementation starts
+// this on 1 to 8 ranks, as processes or as threads.
 
 #include <gtest/gtest.h>
 
@@ -46,7 +46,8 @@ std::vector<T> Part(const std::vector<T>& whole, const std::vector<int64_t>& sha
   return part;
 }
 
-// Sizes, the same on all members, of `members` pieces of `elements` elements: usual pieces, all in one, or anything.
+// Sizes of `members` pieces of `elements` elements, the same on all members: usual pieces, everything in one piece, or
+// random sizes.
 std::vector<int64_t> RandomSizes(std::mt19937& random, int64_t elements, int members) {
   switch (random() % 3) {
     case 0:
@@ -122,7 +123,7 @@ TYPED_TEST(Collectives, Overlap) {
                           {0, std::vector<int64_t>(static_cast<size_t>(group.size), 3)}, group);
         }));
       }
-      // In any order, and a collective may stand between the two.
+      // Collectives may be finished in any order, and others may run before they are finished.
       Job().AllReduce(Tensor<TypeParam>(Contribution<TypeParam>(5, group.index, 7)).data(), 7, Reduction::kSum, group);
       for (size_t i = pending.size(); i-- > 0;) Job().Finish(pending[i]);
       for (Pending& finished : pending) Job().Finish(finished);  // Nothing is left to be done.
@@ -297,7 +298,7 @@ TEST(CountsDeathTest, MoreElementsThanAreCountedAreRefused) {
   OnEveryRank([] {
     if (Job().world().size < 2) GTEST_SKIP() << "one rank communicates nothing";
     if (Job().rank() != 0) return;  // Threads must not fork at the same time.
-    // Refused before any communication, so that the child need not be part of the job.
+    // The call is refused before any communication, so the child need not be part of the job.
     testing::FLAGS_gtest_death_test_style = "fast";
     float value = 0;
     EXPECT_EXIT(Job().AllReduce(&value, int64_t{1} << 31, Reduction::kSum, Job().world()), testing::ExitedWithCode(6),
@@ -311,7 +312,7 @@ TEST(CountsDeathTest, MoreElementsThanAreCountedAreRefused) {
 int main(int argc, char** argv) {
   using namespace cleave::runtime;  // NOLINT: this file's.
   testing::InitGoogleTest(&argc, argv);
-  // One process tells how it went; a failure anywhere makes all fail.
+  // Only one process prints results; a failure on any rank makes all ranks fail.
   if (RankFromEnvironment().value_or(0) != 0) {
     testing::TestEventListeners& listeners = testing::UnitTest::GetInstance()->listeners();
     delete listeners.Release(listeners.default_result_printer());

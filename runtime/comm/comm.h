@@ -91,7 +91,7 @@ struct Exchange {
 
 // A message between this rank and one member: the next `count` elements of the tensor that is sent or received.
 struct Message {
-  int member = -1;  // -1: nobody; what would be received are zeros.
+  int member = -1;  // -1: no member; zeros are received.
   int64_t count = 0;
 };
 
@@ -257,7 +257,7 @@ class Comm {
   };
 
  private:
-  // What the templates stand for, with the element type as a value.
+  // The functions behind the templates, with the element type as a value.
   template <typename T>
   static constexpr ElementType ElementTypeOf() {
     static_assert(std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, int32_t> ||

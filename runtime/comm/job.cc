@@ -42,7 +42,7 @@ void Comm::Impl::CheckCount(int64_t count, CollectiveKind kind) const {
 }
 
 void Comm::Impl::CheckCounts(const std::vector<int64_t>& counts, CollectiveKind kind) const {
-  int64_t sum = 0;  // Places within a message are counted too.
+  int64_t sum = 0;  // Counts, and so also places within a message, must fit an int.
   for (const int64_t count : counts) sum += count;
   CheckCount(sum, kind);
 }

@@ -1,4 +1,5 @@
-// Messages between members, as collectives_on_ranks.cc: permutations, exchanges with neighbours, sends and receives.
+// Messages between members, checked as in collectives_on_ranks.cc: permutations, exchanges with neighbours, sends and
+// receives.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -165,7 +166,7 @@ TYPED_TEST(Messages, SendReceiveBetweenAnyMembers) {
         MessageTest<TypeParam> test(group.size);
         const int parts = static_cast<int>(random() % 12);
         for (int part = 0; part < parts; ++part) {
-          // To itself and to nobody too, and several between the same two.
+          // Messages to itself and to nobody too, and several between the same two members.
           const auto member = [&] { return static_cast<int>(random() % static_cast<unsigned>(group.size + 1)) - 1; };
           const int sender = member();
           test.Add(sender, member(), static_cast<int64_t>(random() % 5));
@@ -181,7 +182,8 @@ TYPED_TEST(Messages, SendReceiveAlongARing) {
     const Group& group = Job().world();
     for (const int64_t count : {0, 1, 13, 100003}) {
       MessageTest<TypeParam> test(group.size);
-      // To the left and to the right; of two members both neighbours are the same, of one it is itself.
+      // Sends to the left and to the right. With two members both neighbours are the same; with one member it is its
+      // own neighbour.
       for (int member = 0; member < group.size; ++member) {
         test.Add(member, (member + group.size - 1) % group.size, count);
         test.Add(member, (member + 1) % group.size, count + 1);
@@ -200,7 +202,7 @@ TEST(SendReceive, IsCountedUnderItsKind) {
     const int previous = (group.index + group.size - 1) % group.size;
     const Tensor<float> source(std::vector<float>(10, 1));
     const Tensor<float> target = Blank<float>(12);
-    // What stays, and what is zero, is not sent.
+    // Elements that stay, and zeros, are not sent.
     Job().SendReceive(CollectiveKind::kSendReceive, source.data(), {{next, 8}, {group.index, 2}}, target.data(),
                       {{previous, 8}, {group.index, 2}, {-1, 2}}, group);
     const Traffic after = Job().traffic()[kind];

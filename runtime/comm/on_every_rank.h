@@ -39,7 +39,7 @@ inline Mesh MeshOf(int ranks) {
   }
 }
 
-// By mpirun, or as the tests of other launches say.
+// The number of ranks that mpirun, or the test of another launch, has started.
 inline int StartedRanks() {
   for (const char* name : {"OMPI_COMM_WORLD_SIZE", "WORLD_SIZE", "CLEAVE_WORKERS"}) {
     if (const char* text = std::getenv(name)) return std::atoi(text);
@@ -47,7 +47,7 @@ inline int StartedRanks() {
   return 1;
 }
 
-// Joined once per thread: processes cannot join a job twice.
+// Each thread joins once: processes cannot join a job twice.
 inline Comm& Job() {
   static thread_local Watch watch("collectives.model");
   static thread_local Result<std::unique_ptr<Comm>> comm = Comm::Start(MeshOf(StartedRanks()), watch);
@@ -94,7 +94,7 @@ class Tensor {
   T* data_;
 };
 
-// A tensor for results, of what none of them is.
+// A tensor for results, filled with a value that no result has.
 template <typename T>
 Tensor<T> Blank(size_t count) {
   return Tensor<T>(std::vector<T>(count, T{77}));

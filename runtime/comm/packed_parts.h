@@ -11,10 +11,10 @@
 
 namespace cleave::runtime {
 
-// Member after member, for each its pieces of all tensors.
+// A message that holds, member after member, the member's pieces of all tensors.
 class PackedParts {
  public:
-  // `size`: of an element.
+  // `size`: bytes of an element.
   PackedParts(const std::vector<Comm::Part>& parts, int64_t size, const Group& group)
       : parts_(parts), size_(size), index_(static_cast<size_t>(group.index)), counts_(static_cast<size_t>(group.size)) {
     for (const Comm::Part& part : parts) {
@@ -28,7 +28,7 @@ class PackedParts {
   int64_t elements() const { return elements_; }
   const std::vector<int64_t>& counts() const { return counts_; }  // Elements, by member.
   int64_t own_bytes() const { return counts_[index_] * size_; }
-  // The message is the tensor as it lies.
+  // Whether the message is the tensor as it lies in memory.
   bool is_contiguous() const { return parts_.size() == 1 && views_[0].outer == 1; }
 
   // visit(part, place among this member's pieces, size), in bytes.

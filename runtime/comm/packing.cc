@@ -15,7 +15,7 @@ std::vector<int64_t> Strides(const std::vector<int64_t>& shape) {
   return strides;
 }
 
-// Of a region's first element in its tensor.
+// The place of a region's first element in its tensor.
 int64_t PlaceOf(const Region& region) {
   const std::vector<int64_t> strides = Strides(region.shape);
   int64_t place = 0;
@@ -30,7 +30,7 @@ std::vector<CopyLoop> LoopsOf(const std::vector<int64_t>& sizes, const std::vect
   return loops;
 }
 
-// The loops in bytes, the innermost first: that of a run. Loops that continue each other are one.
+// The loops in bytes, the innermost first, which is that of a run. Loops that continue each other become one.
 std::vector<CopyLoop> Merged(const std::vector<CopyLoop>& loops, int64_t size) {
   std::vector<CopyLoop> merged = {{size, 1, 1}};
   for (size_t i = loops.size(); i-- > 0;) {
@@ -47,7 +47,7 @@ std::vector<CopyLoop> Merged(const std::vector<CopyLoop>& loops, int64_t size) {
   return merged;
 }
 
-// Copies what loops [0, outer) go over.
+// Copies the elements of loops [0, outer).
 void CopyNested(const std::byte* source, std::byte* target, const std::vector<CopyLoop>& loops, size_t outer,
                 const Runs& runs) {
   if (outer == 0) return CopyRuns(source, target, runs);

@@ -1,5 +1,6 @@
-// Where the members' pieces of a tensor lie, and copies between a tensor and its pieces one after another: message
-// passing sends contiguous memory, a piece of an inner dimension is not. Copies are made where tensors lie.
+// Where the members' pieces of a tensor lie, and copies between a tensor and its pieces packed one after another:
+// message passing sends contiguous memory, and a piece of an inner dimension is not contiguous. Copies are made where
+// tensors lie.
 #ifndef CLEAVE_RUNTIME_COMM_PACKING_H_
 #define CLEAVE_RUNTIME_COMM_PACKING_H_
 
@@ -26,7 +27,7 @@ struct OneDimension {
   int64_t inner = 1;
 };
 
-// A loop of a copy: so many elements, or inner loops, at these distances in elements.
+// A loop of a copy: the number of its elements or inner loops, and their distances in elements.
 struct CopyLoop {
   int64_t count = 1;
   int64_t source_stride = 1;

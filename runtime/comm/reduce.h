@@ -9,7 +9,7 @@
 
 namespace cleave::runtime {
 
-// One element of each. What is not a number stays one in sums and products.
+// Reduces two elements. In sums and products a NaN stays a NaN.
 template <typename T>
 CLEAVE_PORTABLE T Reduced(Reduction reduction, T a, T b) {
   switch (reduction) {
@@ -25,7 +25,7 @@ CLEAVE_PORTABLE T Reduced(Reduction reduction, T a, T b) {
   return a;
 }
 
-// What elements are reduced in: bf16 in float.
+// The type in which elements are reduced: float for bf16.
 template <typename T>
 struct ReducedIn {
   using Type = T;

@@ -25,7 +25,7 @@ using Problem = std::optional<std::string>;
 // Memory that is sent to a member, or received from it.
 struct Parcel {
   int member = 0;
-  std::byte* data = nullptr;  // Not written to where it is sent.
+  std::byte* data = nullptr;  // Not written to when it is sent.
   int64_t count = 0;
 };
 
@@ -46,7 +46,7 @@ class Transport {
   virtual Problem ReduceScatter(ElementType type, const void* whole, void* piece, const std::vector<int64_t>& counts,
                                 Reduction reduction, const Group& group) = 0;
 
-  // Parts for, and of, all members, one after another.
+  // `sent` has the parts for all members, one after another, and `received` the parts from them.
   virtual Problem AllToAll(ElementType type, const void* sent, const std::vector<int64_t>& sent_counts, void* received,
                            const std::vector<int64_t>& received_counts, const Group& group) = 0;
 
@@ -58,8 +58,8 @@ class Transport {
   virtual Problem Broadcast(ElementType type, void* data, int64_t count, int root, const Group& group) = 0;
   virtual Problem Barrier(const Group& group) = 0;
 
-  // The device's work for a collective begins, or has ended, at this place of its stream. Reports say with it how far a
-  // device has come. They do nothing where the host waits for collectives.
+  // These mark where, on the device's stream, the work for a collective begins or has ended. Reports use the marks to
+  // say how far a device has come. They do nothing where the host waits for collectives.
   virtual void BeginWork(CollectiveKind) {}
   virtual void EndWork() {}
 

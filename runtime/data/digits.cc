@@ -154,7 +154,7 @@ class Page {
     }
   }
 
-  // Grain, and a scanner's rounding.
+  // Adds grain, and rounds as a scanner does.
   void Store(Draws& draws, uint8_t* pixels) const {
     const float grain = draws.Uniform(0.0f, 0.16f);
     for (int row = 0; row < kSide; ++row) {
@@ -179,7 +179,7 @@ void DrawDigit(const Glyph& glyph, Draws& draws, uint8_t* pixels) {
   const float radius = draws.Uniform(0.55f, 1.5f);
   const float ink = draws.Uniform(0.65f, 1.0f);
   for (const Stroke& stroke : glyph) {
-    // Every stroke begins and ends a little elsewhere.
+    // Every stroke begins and ends a little beside its place.
     const Point nudge = {draws.Bell(0.02f), draws.Bell(0.02f)};
     Point last;
     for (size_t i = 0; i < stroke.size(); ++i) {

@@ -96,8 +96,8 @@ TEST(Gunzip, FlippedBitsAreFoundOrHarmless) {
       Bytes damaged = file;
       damaged[bit / 8] ^= static_cast<uint8_t>(1 << bit % 8);
       const Result<Bytes> result = Gunzip(damaged);
-      // Bytes 4 to 9 are time, hints and system: nobody needs them. Flags in byte 3 may add a name that the data then
-      // is.
+      // Bytes 4 to 9 are time, hints and system: they are not used. Flags in byte 3 may announce a name, for which the
+      // data is then taken.
       const bool harmless = bit / 8 >= 4 && bit / 8 <= 9;
       if (harmless || result.ok()) {
         ASSERT_TRUE(result.ok()) << "bit " << bit;

@@ -19,7 +19,7 @@ namespace {
 // How many values of the first input a value of a target depends on.
 constexpr int kTerms = 8;
 
-// Inputs that together need less are made once, at the start; larger ones for every batch.
+// Inputs that need less than this together are made once, at the start; larger ones are made for every batch.
 constexpr int64_t kCacheBytes = int64_t{256} << 20;
 
 // Classes where the model does not say how many there are.
@@ -87,7 +87,8 @@ class SyntheticSource final : public Source {
     if (about.is_float) return std::tanh(Project(field, sample, i));
     if (first.is_float && about.elements == 1) return static_cast<float>(Class(field, sample));
     if (!first.is_float && about.elements == first.elements) {
-      // A fixed map of symbols; its factor is odd and not 1, so that neighbours part.
+      // A fixed map of symbols. Its factor is odd and not 1, so that symbols that are neighbours do not stay
+      // neighbours.
       return static_cast<float>((5 * static_cast<int64_t>(Free(sample, i)) + 3) % about.limit);
     }
     return Draw(field, sample, i);
@@ -95,7 +96,7 @@ class SyntheticSource final : public Source {
 
   float Free(int64_t sample, int64_t i) const { return Draw(0, sample, i); }
 
-  // A value that depends on nothing but its place: uniform with deviation 1, or an integer.
+  // A value that depends only on its place: uniform with deviation 1, or an integer.
   float Draw(int field, int64_t sample, int64_t i) const {
     const SyntheticField& about = fields_[static_cast<size_t>(field)];
     const uint64_t place = static_cast<uint64_t>(sample * about.elements + i);

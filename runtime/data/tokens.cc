@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kNext = 1;
 
-// Of the bytes, this part tests.
+// One in this many bytes is for testing.
 constexpr int64_t kTestShare = 10;
 
 class TokenSource final : public Source {
@@ -25,7 +25,7 @@ class TokenSource final : public Source {
     test_begin_ = count - count / kTestShare;
   }
 
-  // Training windows begin at every byte; those of the test part do not overlap, so that each byte is judged once.
+  // Training windows begin at every byte; those of the test part do not overlap, so that each byte is predicted once.
   int64_t Samples(Part part) const override {
     const int64_t test_size = static_cast<int64_t>(tokens_.size()) - test_begin_;
     const int64_t samples = part == Part::kTrain ? test_begin_ - length_ : (test_size - 1) / length_;

@@ -17,7 +17,7 @@ struct BFloat16 {
 
   BFloat16() = default;
 
-  // What is not a number stays one: the rounding is done on the bits, where it could carry into infinity.
+  // A NaN stays a NaN: the rounding works on the bits, where a carry could make it infinity.
   CLEAVE_PORTABLE explicit BFloat16(float x) {
     uint32_t word;
     std::memcpy(&word, &x, sizeof word);

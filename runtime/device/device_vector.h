@@ -22,7 +22,7 @@ class DeviceVector {
   }
   explicit DeviceVector(std::initializer_list<T> values) : DeviceVector(std::vector<T>(values)) {}
 
-  // What is in it is not determined.
+  // Its values are not determined.
   explicit DeviceVector(int64_t count) : count_(count), data_(static_cast<T*>(TakeWorkspace(Bytes()))) {}
   ~DeviceVector() { GiveWorkspace(data_, Bytes()); }
   DeviceVector(const DeviceVector&) = delete;
@@ -31,7 +31,7 @@ class DeviceVector {
   T* get() const { return data_; }
   int64_t size() const { return count_; }
 
-  // After all work that was asked for.
+  // The values when all work that was asked for is done.
   std::vector<T> Values() const {
     const T* const host = OnHost(static_cast<const T*>(data_), count_);
     return std::vector<T>(host, host + count_);

@@ -1,5 +1,5 @@
-// A scalar argument of a runtime function: a number that is known, or the place where one will stand when the function
-// runs. On a GPU only the function itself can read that place.
+// A scalar argument of a runtime function: a number that is known, or the place in memory where the number will be when
+// the function runs. On a GPU only the function itself can read that place.
 //
 //   CrossEntropyGradient(logits, label, 1.0f, …);     // Known.
 //   CrossEntropyGradient(logits, label, dloss, …);    // dloss: const float*, of one element.

@@ -33,10 +33,10 @@ class Staging {
   // Where the host is to write the values of each target.
   std::vector<void*> Next();
 
-  // They have been written: after a Next, and no more than once.
+  // Called when the values have been written: after a Next, at most once.
   void Send();
 
-  // They are needed: after a Send.
+  // Called when the values are needed: after a Send.
   void Deliver();
 
  private:

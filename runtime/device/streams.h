@@ -14,7 +14,7 @@
 
 namespace cleave::runtime {
 
-// REQUIRES: not called since the last EndCommunication.
+// REQUIRES: it has not been called since the last EndCommunication.
 void BeginCommunication();
 
 // The number names what was asked for since BeginCommunication. It is awaited exactly once.

@@ -90,7 +90,7 @@ void Check(const Case& item) {
 TEST(EinsumTest, EqualsTheSumWrittenOut) {
   const std::map<std::string, int64_t> bikj = {{"b", 3}, {"i", 4}, {"k", 17}, {"j", 5}};
   const std::vector<Case> cases = {
-      // Matrix products as they lie, transposed, and in every other order.
+      // Matrix products: as they lie, transposed, and in every other order.
       {"b i k, b k j -> b i j", bikj},
       {"b k i, b j k -> b i j", bikj},
       {"b i k, b k j -> b j i", bikj},
@@ -116,7 +116,7 @@ TEST(EinsumTest, EqualsTheSumWrittenOut) {
       {"i i -> i", {{"i", 6}}},
       {"i -> i i", {{"i", 6}}},
       {"i j i, j k -> k i", {{"i", 6}, {"j", 3}, {"k", 4}}},
-      // Nothing to sum, nothing to make.
+      // Nothing to sum, and nothing to write.
       {"i k, k j -> i j", {{"i", 4}, {"k", 0}, {"j", 3}}},
       {"i k -> i", {{"i", 4}, {"k", 0}}},
       {"i k, k j -> i j", {{"i", 0}, {"k", 2}, {"j", 3}}},

@@ -22,7 +22,8 @@ struct IndexedFormula {
 // REQUIRES: a formula that the compiler has written for these inputs.
 IndexedFormula ReadFormula(const std::string& text, const std::vector<EinsumInput>& inputs);
 
-// Per index how far apart its neighbours lie in a row-major tensor; 0 where it does not stand, the sum on a diagonal.
+// Per index the distance of its neighbours in a row-major tensor: 0 if the term does not have the index, and the sum of
+// the distances on a diagonal.
 std::vector<int64_t> StridesOf(const Term& term, const std::vector<int64_t>& sizes);
 
 }  // namespace cleave::runtime

@@ -22,7 +22,7 @@ std::string Format(const char* format, ...) {
 }
 
 void Die(ExitCode code, const std::string& message) {
-  // Several threads may see what went wrong, each in its way: the first says so and ends the process.
+  // Several threads may see a failure: the first one prints a message and ends the process.
   static std::atomic_flag ending = ATOMIC_FLAG_INIT;
   while (ending.test_and_set()) pause();
   std::fflush(stdout);

@@ -34,7 +34,7 @@ constexpr int64_t kLargestHead = 128;
 template <typename T>
 void Attention(const AttentionShape& shape, const T* q, const T* k, const T* v, T* out);
 
-// By q, k and v, given that by the result (dout). Takes 12 bytes per query of workspace.
+// The gradients by q, k and v, from the gradient by the result (dout). Takes 12 bytes of workspace per query.
 template <typename T>
 void AttentionGradient(const AttentionShape& shape, const T* q, const T* k, const T* v, const T* dout, T* dq, T* dk,
                        T* dv);

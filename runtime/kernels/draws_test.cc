@@ -14,7 +14,7 @@ std::vector<float> Dropped(const Stream& stream, const Region& piece, float rate
   return y.Values();
 }
 
-// Pieces of 60 x 50 x 7: whole, cut in each dimension and in all, of one row, of one element.
+// Pieces of a 60 x 50 x 7 tensor: the whole, cut in each dimension and in all, one row, one element.
 const std::vector<Region>& Pieces() {
   static const auto* const pieces =
       new std::vector<Region>{{{60, 50, 7}, {0, 0, 0}, {60, 50, 7}},   {{60, 50, 7}, {13, 0, 0}, {40, 50, 7}},

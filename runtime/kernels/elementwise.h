@@ -1,8 +1,8 @@
 // The primitives of one element that the standard library lacks, or has in a form that keeps a loop from being
-// vectorised: what the functions of generated programs are made of. A value that is not a number stays one.
+// vectorised: what the functions of generated programs are made of. A NaN stays a NaN.
 //
-// Products and sums may be contracted to fused multiply-adds, as nvcc does and -march=native: what is exact stays
-// exact, what is rounded is rounded once less. They must not be reordered (-ffast-math).
+// Products and sums may be contracted to fused multiply-adds, as nvcc does and -march=native: exact results stay exact,
+// and others are rounded once less. They must not be reordered (-ffast-math).
 #ifndef CLEAVE_RUNTIME_KERNELS_ELEMENTWISE_H_
 #define CLEAVE_RUNTIME_KERNELS_ELEMENTWISE_H_
 
@@ -22,9 +22,9 @@ CLEAVE_PORTABLE inline float PowerOfTwo(int32_t n) {
   return power;
 }
 
-// e^x within two units in the last place. The library's function is no more exact, but a loop of a CPU that calls it is
-// not vectorised; on a GPU it uses the hardware's power of two. x = n ln 2 + r with |r| <= ln 2 / 2 and n whole; e^r by
-// the polynomial of Cephes' expf (Moshier, 1992).
+// e^x within two units in the last place. The standard library's function is not more exact, and a CPU loop that calls
+// it is not vectorised. On a GPU this uses the hardware's power of two. x = n ln 2 + r with |r| <= ln 2 / 2 and n
+// whole; e^r by the polynomial of Cephes' expf (Moshier, 1992).
 CLEAVE_PORTABLE inline float Exp(float x) {
 #ifdef __CUDA_ARCH__
   return expf(x);
@@ -41,14 +41,15 @@ CLEAVE_PORTABLE inline float Exp(float x) {
   y = y * r + 1.6666665459e-1f;
   y = y * r + 5.0000001201e-1f;
   y = y * r * r + r + 1.0f;
-  // In two halves, so that the largest and the denormal results are reached. Not a number stays one: y is.
+  // The scaling is done in two halves, so that the largest and the denormal results are reached. A NaN stays a NaN,
+  // because y is one.
   const int32_t whole = static_cast<int32_t>(x == x ? n : 0.0f);
   const int32_t half = whole >> 1;
   return y * PowerOfTwo(half) * PowerOfTwo(whole - half);
 #endif
 }
 
-// The larger and the smaller; not a number where either is.
+// The larger and the smaller of two values; a NaN where either is a NaN.
 CLEAVE_PORTABLE inline float Maximum(float x, float y) { return x < y || y != y ? y : x; }
 CLEAVE_PORTABLE inline float Minimum(float x, float y) { return y < x || y != y ? y : x; }
 

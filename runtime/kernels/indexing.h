@@ -1,4 +1,5 @@
-// Rows by number: table look-up and its transpose, one-hot rows. Sizes may be 0; results must not overlap inputs.
+// Rows that are chosen by number: table look-up and its transpose, one-hot rows. Sizes may be 0; results must not
+// overlap inputs.
 #ifndef CLEAVE_RUNTIME_KERNELS_INDEXING_H_
 #define CLEAVE_RUNTIME_KERNELS_INDEXING_H_
 

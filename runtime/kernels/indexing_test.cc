@@ -1,4 +1,5 @@
-// Rows by number against loops, in tables whose rows can and cannot be moved by vectors.
+// Compares operations on rows that are chosen by number with plain loops, in tables whose rows can and cannot be moved
+// by vectors.
 #include "runtime/kernels/indexing.h"
 
 #include <random>
@@ -40,7 +41,7 @@ std::vector<float> RowsOf(const std::vector<float>& x, const std::vector<int32_t
   return y;
 }
 
-// Numbers from `low` on, the lower ones more often: as words are.
+// Numbers from `low` on. Low ones are more frequent, as with words.
 std::vector<int32_t> RandomIndices(int64_t count, int32_t low, int32_t rows, uint32_t seed) {
   std::mt19937 random(seed);
   std::uniform_int_distribution<int32_t> uniform(0, rows - 1);
@@ -64,7 +65,8 @@ void Check(const RowIndexing& indexing, int64_t offset, uint32_t seed) {
   EXPECT_EQ(y.Values(), RowsOf(table, indices, indexing));
   const Placed<float> sums(static_cast<int64_t>(table.size()), offset);
   ScatterAdd(Placed<float>(updates, offset), placed_indices, indexing, sums);
-  EXPECT_EQ(sums.Values(), SumsInOrder(updates, indices, indexing));  // To the last bit: the order is given.
+  EXPECT_EQ(sums.Values(),
+            SumsInOrder(updates, indices, indexing));  // Equal to the last bit, because the order of the sum is given.
 }
 
 TEST(IndexingTest, GathersAndAddsInOrder) {

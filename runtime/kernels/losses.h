@@ -11,7 +11,7 @@
 namespace cleave::runtime {
 
 // 1 for a sample, 0 for padding; value i stands for the rows (or elements) i * rows_per_value and following. Null: all
-// count.
+// rows count.
 struct SampleMask {
   const float* values = nullptr;
   int64_t rows_per_value = 1;
@@ -21,7 +21,7 @@ struct SampleMask {
 // row's gradient is 0.
 void CrossEntropy(const float* logits, const int32_t* label, int64_t rows, int64_t classes, int64_t whole,
                   const SampleMask& mask, float* loss);
-// By the logits: (softmax(logits) - one_hot(label)) * dloss / whole.
+// The gradient by the logits: (softmax(logits) - one_hot(label)) * dloss / whole.
 void CrossEntropyGradient(const float* logits, const int32_t* label, Scalar<float> dloss, int64_t rows, int64_t classes,
                           int64_t whole, float* dlogits);
 

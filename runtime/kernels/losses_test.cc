@@ -89,7 +89,8 @@ TEST(CrossEntropy, GradientIsThatOfFiniteDifferences) {
   CheckGradient(loss, x, {1.0f}, gradient.Values());
 }
 
-// The classes in two parts: each label's logit is in one of them, and rows of a label that is no class count nothing.
+// The classes are cut into two parts: each label's logit is in one of them, and rows whose label is no class do not
+// count.
 TEST(LabelLoss, PartsOfTheClassesAddUpToTheWhole) {
   for (const int64_t cut : {2, 4, 8}) {
     const Batch batch(6, 13, 21);
@@ -125,9 +126,9 @@ TEST(Accuracy, TheFirstOfEqualLogitsCounts) {
     std::vector<float> logits(static_cast<size_t>(4 * classes), 0.0f);
     const auto at = [&](int64_t row, int64_t c) -> float& { return logits[static_cast<size_t>(row * classes + c)]; };
     at(0, 1) = 2.0f;
-    at(0, classes - 1) = 2.0f;  // The second of two.
+    at(0, classes - 1) = 2.0f;  // The second of two equal largest values.
     at(1, classes - 1) = 1.0f;
-    at(3, classes - 1) = std::nanf("");  // Not larger than another.
+    at(3, classes - 1) = std::nanf("");  // A NaN is not larger than another value.
     const Placed<float> x(logits);
     const Placed<int32_t> label({1, static_cast<int32_t>(classes - 1), 0, 0});
     EXPECT_EQ(Written(Accuracy, x.get(), label.get(), 4, classes, 8, SampleMask{}), 0.5f);

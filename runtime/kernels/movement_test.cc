@@ -82,7 +82,7 @@ struct Box {
   std::vector<int64_t> size;
 };
 
-// Of each unit in which runs are moved, and none.
+// Runs of each unit in which they are moved, and an empty one.
 TYPED_TEST(Movement, BoxesAreCopiedAndPastedBack) {
   using T = TypeParam;
   for (const Box& box :

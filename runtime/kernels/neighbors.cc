@@ -5,7 +5,7 @@
 namespace cleave::runtime {
 namespace {
 
-// The elements of each dimension that a rank holds, or with `windows` needs.
+// The elements of each dimension that a rank holds or, with `windows`, needs.
 std::vector<Range> PartOf(const Mesh& mesh, int64_t rank, const std::vector<int64_t>& shape, const AxisLists& axes,
                           const std::vector<WindowedDimension>& windows) {
   std::vector<Range> part;

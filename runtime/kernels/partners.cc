@@ -23,7 +23,7 @@ Partners FindPartners(const Mesh& mesh, int64_t rank, const std::vector<int>& gr
     held.push_back(PieceOfRank(mesh, member_rank, from));
     needed.push_back(PieceOfRank(mesh, member_rank, to));
   }
-  // Everyone pairs the members in the same order, so the answers fit together.
+  // Every rank pairs the members in the same order, so the answers fit together.
   const size_t mine = static_cast<size_t>(IndexOnAxes(mesh, rank, group_axes));
   std::vector<bool> gives(held.size(), false);
   for (size_t member = 0; member < held.size(); ++member) gives[member] = held[member] == needed[member];

@@ -1,4 +1,4 @@
-// Pooling against loops over whole images: a piece of the result is the result of the piece.
+// Compares pooling with loops over whole images: a piece of the result must equal the result of the piece.
 #include "runtime/kernels/pooling.h"
 
 #include <limits>
@@ -17,7 +17,7 @@ Sliding Whole(int64_t input, Sliding sliding) {
   return sliding;
 }
 
-// What one output piece reads, and one input piece is read by.
+// The part of the input that one output piece reads, and the part of the output that reads one input piece.
 Sliding OfOutput(const Sliding& whole, int64_t pieces, int64_t i) {
   const Window window = {.elements = whole.input.size,
                          .outer = whole.output.size,
@@ -65,7 +65,7 @@ struct Images {
   Images(int64_t plane_count, const Sliding& along_rows, const Sliding& along_columns)
       : planes(plane_count), rows(along_rows), columns(along_columns) {
     std::mt19937 random(7);
-    // Few different values, so that equal ones meet.
+    // Only few different values, so that equal ones are compared.
     std::uniform_int_distribution<int> values(-3, 3);
     x.resize(static_cast<size_t>(planes * rows.input.size * columns.input.size));
     dy.resize(static_cast<size_t>(planes * rows.output.size * columns.output.size));

@@ -1,5 +1,5 @@
 // The largest elements of rows and where they stand. Elements are ranked from the largest to the smallest, equal ones
-// by their index; what is not a number comes first. Row-major tensors; results must not overlap inputs.
+// by their index; a NaN comes first. Row-major tensors; results must not overlap inputs.
 #ifndef CLEAVE_RUNTIME_KERNELS_RANKING_H_
 #define CLEAVE_RUNTIME_KERNELS_RANKING_H_
 
@@ -23,7 +23,7 @@ void FirstEqual(const float* x, const float* value, const std::vector<int64_t>& 
 void TopK(const float* x, int64_t rows, int64_t columns, int64_t k, float* y);
 void TopKIndices(const float* x, int64_t rows, int64_t columns, int64_t k, int32_t* indices);
 
-// Some pieces of rows of `elements` that are cut into `pieces`.
+// Some of the `pieces` pieces into which rows of `elements` elements are cut.
 struct PiecesOfRow {
   int64_t elements = 0;
   int64_t pieces = 1;
@@ -32,12 +32,12 @@ struct PiecesOfRow {
 };
 
 // The k first ranked of each of the pieces, which are all that x has, one piece after another: [rows, count * k]. A
-// piece with fewer elements is filled up with -infinity. Indices are those in the whole row, kNoIndex for what fills
-// up.
+// piece with fewer than k elements is filled up with -infinity. Indices are those in the whole row, and kNoIndex for
+// the filling.
 void TopKCandidates(const float* x, int64_t rows, const PiecesOfRow& pieces, int64_t k, float* y);
 void TopKCandidateIndices(const float* x, int64_t rows, const PiecesOfRow& pieces, int64_t k, int32_t* indices);
 
-// Of pairs [rows, columns] of a value and an index the indices of the k first ranked.
+// The values and indices [rows, columns] form pairs; writes the indices of the k first ranked pairs of each row.
 void TopKMerge(const float* values, const int32_t* indices, int64_t rows, int64_t columns, int64_t k, int32_t* first);
 
 // dx [rows, columns] is dy [rows, k] at `indices`, which count from `first`, and zero everywhere else.

@@ -1,4 +1,4 @@
-// Ranking against sorting, with equal elements, infinities and what is not a number.
+// Compares ranking with sorting, with equal elements, infinities and NaNs.
 #include "runtime/kernels/ranking.h"
 
 #include <cmath>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-// Few different values, so that equal ones meet.
+// Only few different values, so that equal ones are compared.
 std::vector<float> ValuesThatMeet(int64_t count, uint32_t seed) {
   std::mt19937 random(seed);
   std::uniform_int_distribution<int> uniform(-20, 20);
@@ -28,7 +28,7 @@ std::vector<float> ValuesThatMeet(int64_t count, uint32_t seed) {
 
 bool RanksBefore(float a, float b) { return a > b || (std::isnan(a) && !std::isnan(b)); }
 
-// Positions of the elements of a line, in their order.
+// Positions of the elements of a line, in the order of their ranks.
 std::vector<int32_t> Sorted(const std::vector<float>& line) {
   std::vector<int32_t> order(line.size());
   std::iota(order.begin(), order.end(), 0);
@@ -38,7 +38,7 @@ std::vector<int32_t> Sorted(const std::vector<float>& line) {
   return order;
 }
 
-// Equal, what is not a number included.
+// Expects equal values; NaNs are equal to each other.
 void ExpectSame(const std::vector<float>& actual, const std::vector<float>& expected) {
   ASSERT_EQ(actual.size(), expected.size());
   for (size_t i = 0; i < actual.size(); ++i) {
@@ -111,7 +111,7 @@ TEST(RankingTest, FirstOfRows) {
   }
 }
 
-// However the row is cut and whoever holds the pieces, the first of the candidates are the first of the row.
+// However the row is cut and whichever rank holds the pieces, the first of the candidates are the first of the row.
 TEST(RankingTest, CandidatesHoldTheFirstOfTheWhole) {
   constexpr int64_t kRows = 3;
   constexpr int64_t kElements = 11;

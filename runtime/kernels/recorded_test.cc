@@ -1,4 +1,4 @@
-// Kernels as part of recorded work: what is launched again reads what stands in memory then, and uses no memory that
+// Kernels as part of recorded work: a replayed kernel reads what is in memory at that time, and uses no memory that
 // another call has taken meanwhile.
 #include "runtime/device/recorded.h"
 
@@ -15,12 +15,12 @@ namespace {
 constexpr int64_t kRows = 60;
 constexpr int64_t kColumns = 24;
 
-// A bit of a training step, with what it computes.
+// A small part of a training step, with the memory of its results.
 class Work {
  public:
   explicit Work(uint32_t seed) { Set(seed); }
 
-  // Other numbers in the same places.
+  // Writes other numbers to the same places.
   void Set(uint32_t seed) {
     const std::vector<float> values = RandomValues(kRows * kColumns, seed);
     CopyToDevice(values.data(), x_.get(), kRows * kColumns * static_cast<int64_t>(sizeof(float)));
@@ -78,7 +78,7 @@ TEST(RecordedKernels, ReadWhatStandsInMemoryThen) {
     Work direct(run);
     direct.Ask();
     EXPECT_EQ(recorded.Results(), direct.Results()) << "run " << run;
-    // Other calls, that need more memory for what they have between.
+    // Other calls, which need more memory for intermediate results.
     const Placed<float> many(RandomValues(40000, run));
     const Placed<float> sum(1);
     ReduceSum(many, {40000}, {0}, sum);

@@ -2,8 +2,8 @@
 //
 //   ReduceSum(gradient, {64, 512}, {0}, bias_gradient);   // Sums over the rows.
 //
-// Row-major f32. The order of summation depends on the shape only, not on the number of threads. Over no elements a sum
-// is 0, a maximum -infinity and a minimum infinity.
+// Row-major f32. The order of summation depends on the shape only, not on the number of threads. With no elements a sum
+// is 0, a maximum is -infinity and a minimum is infinity.
 #ifndef CLEAVE_RUNTIME_KERNELS_REDUCE_H_
 #define CLEAVE_RUNTIME_KERNELS_REDUCE_H_
 

@@ -57,7 +57,7 @@ void CheckAxes(const std::vector<float>& x, const std::vector<int64_t>& shape, c
                                   << offset);
   const Reductions expected(x, shape, axes);
   std::vector<double> sum = expected.sum;
-  // Sums of n numbers of both signs are some sqrt(n) large.
+  // Sums of n numbers of both signs are about sqrt(n) large.
   const double terms = static_cast<double>(x.size()) / static_cast<double>(std::max<size_t>(sum.size(), 1));
   const double bound = 1e-6 * std::sqrt(terms) + 1e-6;
   ExpectNear(Reduced(ReduceSum, x, shape, axes, sum.size(), offset), sum, bound);
@@ -79,7 +79,7 @@ TEST(Reduce, EveryShapeAndEverySetOfAxes) {
     for (uint32_t set = 0; set < (1u << shape.size()); ++set) {
       std::vector<int> axes;
       for (size_t d = 0; d < shape.size(); ++d) {
-        // None stands for all of them.
+        // No axes means all of them.
         if (set == 0 || (set >> d & 1) != 0) axes.push_back(static_cast<int>(d));
       }
       CheckAxes(x, shape, axes, set % 2);

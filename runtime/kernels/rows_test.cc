@@ -106,7 +106,7 @@ TEST_P(Rows, SoftmaxGradients) {
       PerRow(y, [&](int64_t r) { return Sum(y, [&](int64_t c) { return y.At(r, c) * dy.At(r, c); }); });
   const std::vector<double> sums = PerRow(y, [&](int64_t r) { return Sum(y, [&](int64_t c) { return dy.At(r, c); }); });
   const Placed<float> dx = Result();
-  // Sums of numbers of both signs are exact to what the numbers' sizes allow.
+  // The error of sums of numbers of both signs is bounded by the sizes of the numbers.
   const double bound = 1e-5 * std::sqrt(static_cast<double>(columns()));
   SoftmaxGradient(Place(dy.values), Place(y.values), rows(), columns(), dx);
   ExpectNear(dx.Values(),
@@ -147,7 +147,7 @@ TEST_P(Rows, LayerNormAndGradients) {
                    const size_t row = static_cast<size_t>(r);
                    return (dy.At(r, c) * scale_at(c) - g[row] - normals.At(r, c) * gn[row]) / normals.deviation[row];
                  }),
-             columns() <= 3 ? 1e-2 : 2e-5);  // Of few columns almost nothing is left.
+             columns() <= 3 ? 1e-2 : 2e-5);  // With few columns, almost nothing is left of the value.
 
   std::vector<double> dscale(static_cast<size_t>(columns()));
   for (int64_t r = 0; r < rows(); ++r) {
@@ -158,7 +158,7 @@ TEST_P(Rows, LayerNormAndGradients) {
   ExpectNear(result.Values(), dscale, 1e-5 * std::sqrt(static_cast<double>(rows() + 1)));
 }
 
-// Each way in which rows are shared out, at its bounds; with places where no vectors can be read.
+// Widths at the limits of each way in which threads share rows, and places where no vectors can be read.
 INSTANTIATE_TEST_SUITE_P(AllWidths, Rows,
                          testing::Values(RowCase{0, 8, 0}, RowCase{5, 0, 0}, RowCase{1, 1, 0}, RowCase{3, 2, 0},
                                          RowCase{5, 7, 0}, RowCase{9, 32, 0}, RowCase{9, 32, 1}, RowCase{6, 255, 0},

@@ -1,5 +1,5 @@
-// Along one dimension of a row-major tensor: running sums, rotary positions. Sizes may be 0; results must not overlap
-// inputs.
+// Functions along one dimension of a row-major tensor: running sums, rotary positions. Sizes may be 0; results must not
+// overlap inputs.
 #ifndef CLEAVE_RUNTIME_KERNELS_SEQUENCES_H_
 #define CLEAVE_RUNTIME_KERNELS_SEQUENCES_H_
 
@@ -13,8 +13,8 @@ void Cumsum(const float* x, const std::vector<int64_t>& shape, int axis, float* 
 void ReverseCumsum(const float* x, const std::vector<int64_t>& shape, int axis, float* y);
 
 struct Rotation {
-  int axis = 0;                // Of the positions; not the last.
-  int64_t first_position = 0;  // Of the local tensor's first element along it.
+  int axis = 0;                // The dimension of the positions; not the last.
+  int64_t first_position = 0;  // The position of the local tensor's first element along it.
   double theta = 10000.0;
   bool inverse = false;
 };

@@ -1,4 +1,4 @@
-// Running sums and rotary positions, against loops in double.
+// Compares running sums and rotary positions with loops in double.
 #include "runtime/kernels/sequences.h"
 
 #include <cmath>
@@ -39,7 +39,8 @@ TEST(SequencesTest, RunningSumsInBothDirections) {
   Cumsum(nothing, {3, 0}, 0, nothing);
 }
 
-// Turning keeps lengths, turning back gives the same; a piece turns as its rows of the whole do.
+// Turning keeps lengths, and turning back gives the first values again. A piece turns like its rows of the whole
+// tensor.
 TEST(SequencesTest, RopeKnowsItsPlace) {
   const std::vector<float> x = RandomValues(2 * 5 * 3 * 4, 9);
   const Placed<float> placed(x);
@@ -49,7 +50,7 @@ TEST(SequencesTest, RopeKnowsItsPlace) {
   for (size_t row = 0; row < x.size(); row += 4) {
     EXPECT_NEAR(x[row] * x[row] + x[row + 2] * x[row + 2], y[row] * y[row] + y[row + 2] * y[row + 2], 1e-5);
   }
-  // Position 1: the first pair by 1, the second by 100^(-2/4) = 0.1.
+  // At position 1 the first pair turns by 1, the second by 100^(-2/4) = 0.1.
   EXPECT_NEAR(y[12], x[12] * std::cos(1.0f) - x[14] * std::sin(1.0f), 1e-6);
   EXPECT_NEAR(y[15], x[15] * std::cos(0.1f) + x[13] * std::sin(0.1f), 1e-6);
   const Placed<float> piece(2 * 3 * 4);

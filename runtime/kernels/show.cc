@@ -77,7 +77,7 @@ std::vector<Region> GatherPlaces(Comm& comm, const Region& region) {
   return places;
 }
 
-// Whether no rank before `rank` has the same piece: of copies one is enough.
+// Whether no rank before `rank` has the same piece: one copy is enough.
 bool IsFirstCopy(const std::vector<Region>& places, size_t rank) {
   for (size_t other = 0; other < rank; ++other) {
     if (places[other].begin == places[rank].begin && places[other].size == places[rank].size) return false;

@@ -20,11 +20,11 @@ struct Shown {
 // All of these are called by all ranks, and rank 0 prints. They change no value; what they print is in
 // docs/formats/run.md. T is float, int32_t or BFloat16.
 
-// The whole tensor, put together from the pieces that the ranks have in any layout.
+// Prints the whole tensor, put together from the pieces that the ranks have in any layout.
 template <typename T>
 void Print(Comm& comm, const Shown& shown, const Region& region, const T* values);
 
-// Every rank's piece and where it lies.
+// Prints every rank's piece and where it lies.
 template <typename T>
 void PrintPieces(Comm& comm, const Shown& shown, const Region& region, const T* values);
 
@@ -39,8 +39,8 @@ template <typename T>
 void AssertFinite(const Comm& comm, const Shown& shown, int64_t count, const T* values);
 inline void AssertFinite(const Comm&, const Shown&, int64_t, const int32_t*) {}
 
-// "[[1, 2], [3, 4]]", a row per line; of more than 1000 elements only the first and last three per dimension, and a
-// line with their number, smallest, largest and mean value.
+// "[[1, 2], [3, 4]]", a row per line. If there are more than 1000 elements, only the first and last three per
+// dimension, and a line with the number of elements and their smallest, largest and mean value.
 template <typename T>
 std::string TensorText(const std::vector<int64_t>& shape, const T* values);
 

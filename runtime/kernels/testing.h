@@ -29,7 +29,7 @@ inline std::vector<float> RandomValues(int64_t count, uint32_t seed) {
   return values;
 }
 
-// A tensor that begins `offset` elements after an aligned place, and ends where nothing may be written.
+// A tensor that begins `offset` elements after an aligned place. Nothing may be written behind its end.
 template <typename T>
 class Placed {
  public:
@@ -66,7 +66,8 @@ class Placed {
   const DeviceVector<T> memory_;
 };
 
-// Each element within `relative` of the expected one, or of the largest where that is smaller than 1.
+// Expects each element to differ from the expected one by at most `relative` times its magnitude, or times the largest
+// magnitude (1 at most) if that is more.
 inline void ExpectNear(const std::vector<float>& values, const std::vector<double>& expected, double relative) {
   ASSERT_EQ(values.size(), expected.size());
   double largest = 0;

@@ -32,8 +32,8 @@ struct LaunchPlan {
 // on one, when the number of ranks is not the mesh's (code 3) or a rank cannot take part; nothing has been allocated.
 Result<std::unique_ptr<Comm>> Join(const LaunchPlan& plan, Watch& watch);
 
-// Every rank says what went wrong for it, if anything; every rank gets the error of the lowest rank that has one (its
-// message names that rank unless all have the same). Called by all ranks.
+// Every rank gives its error, if it has one; every rank gets the error of the lowest rank that has one (its message
+// names that rank unless all have the same). Called by all ranks.
 std::optional<Error> Agree(Comm& comm, const std::optional<Error>& mine);
 
 // Prints an agreed error on rank 0, leaves the job and returns the exit code.

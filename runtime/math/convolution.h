@@ -26,8 +26,8 @@ struct ConvolutionSizes {
   int64_t filter_channels = 0;  // Channels that a filter sees: there are channels / filter_channels groups.
 };
 
-// In and Out: float or BFloat16, and not float and BFloat16. What sizes need is prepared at their first use by a thread
-// and kept.
+// In and Out are float or BFloat16, except In = float with Out = BFloat16. What a library needs for these sizes is
+// prepared when a thread first uses them, and kept.
 template <typename In, typename Out>
 void Conv2d(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const In* x, const In* filter,
             Out* y);
@@ -35,7 +35,7 @@ template <typename In, typename Out>
 void Conv2dGradientInput(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const In* dy,
                          const In* filter, Out* dx);
 
-// The sum over the local samples and places.
+// The gradient by the filter: the sum over the local samples and places.
 template <typename In, typename Out>
 void Conv2dGradientFilter(const ConvolutionSizes& sizes, const Sliding& rows, const Sliding& columns, const In* dy,
                           const In* x, Out* dfilter);

@@ -1,5 +1,5 @@
-// Convolutions against loops in double, for every implementation: whole images and every piece of some, with padding at
-// either end, at both or at none.
+// Compares convolutions with loops in double, for every implementation: whole images and every piece of some, with
+// padding at either end, at both or at none.
 #include "runtime/math/convolution.h"
 
 #include <gtest/gtest.h>
@@ -80,7 +80,7 @@ std::vector<T> Random(int64_t count, unsigned seed) {
 
 template <typename T>
 void ExpectNear(const DeviceVector<T>& result, const std::vector<Exact>& expected, const char* what) {
-  // What rounding to T may change a value by, as a part of it.
+  // The most that rounding to T may change a value, as a share of it.
   constexpr double kRounding = std::is_same_v<T, BFloat16> ? 1.0 / 256 : 0.0;
   const std::vector<T> actual = result.Values();
   ASSERT_EQ(actual.size(), expected.size() + 1);
@@ -92,7 +92,7 @@ void ExpectNear(const DeviceVector<T>& result, const std::vector<Exact>& expecte
   }
 }
 
-// Results are written over garbage.
+// Results are written over other values.
 template <typename T>
 std::vector<T> Garbage(int64_t count) {
   std::vector<T> values(static_cast<size_t>(count) + 1, static_cast<T>(std::nanf("")));
@@ -130,7 +130,7 @@ struct Example {
     });
   }
 
-  // That the results as tensors of Out are near.
+  // Expects the results, as tensors of Out, to be near the exact ones.
   template <typename Out>
   void Check() const {
     const DeviceVector<T> device_x(x), device_filter(filter), device_dy(dy);
@@ -190,7 +190,7 @@ TEST(ConvolutionTest, WholeImages) {
   Check({2, 5, 7, 5, Whole(6, {.kernel = 5, .padding = 2}), Whole(8, {.kernel = 1})});
   Check({2, 16, 16, 16, Whole(14, {.kernel = 3, .stride = 2, .padding = 1}), Whole(13, {.kernel = 2, .stride = 3})});
   Check({2, 3, 4, 3, Whole(11, {.kernel = 3, .padding = 2, .dilation = 2}), Whole(9, {.kernel = 2, .dilation = 3})});
-  // Places that see nothing but padding, and elements at which no place looks.
+  // Some places see nothing but padding, and some elements are seen by no place.
   Check({1, 2, 3, 2, Whole(3, {.kernel = 2, .padding = 3}), Whole(4, {.kernel = 1, .stride = 3, .padding = 2})});
 }
 
@@ -201,8 +201,8 @@ TEST(ConvolutionTest, Groups) {
   Check({2, 8, 8, 1, Whole(5, padded), Whole(4, padded)});
 }
 
-// Every piece of the images of a rank, of the places and the elements they look at, and of elements and the places that
-// look at them.
+// Every piece of a rank: of the places with the elements they look at, and of the elements with the places that look at
+// them.
 TEST(ConvolutionTest, Pieces) {
   const Sliding columns = Whole(5, {.kernel = 3, .padding = 1});
   for (const Sliding& whole :

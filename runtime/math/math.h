@@ -19,7 +19,7 @@ struct MatMulShape {
   int64_t batch = 1;         // Independent products, one after another in a, b and c.
   int64_t m = 0;             // Rows of c.
   int64_t n = 0;             // Columns of c.
-  int64_t k = 0;             // Contracted.
+  int64_t k = 0;             // The contracted size.
   bool transpose_a = false;  // a is stored k x m instead of m x k.
   bool transpose_b = false;  // b is stored n x k instead of k x n.
 
@@ -36,8 +36,8 @@ struct MatMulEpilogue {
   bool relu = false;
 };
 
-// c = a b. What a shape needs is prepared at its first use by a thread and kept.
-// In and Out: float or BFloat16, and not float and BFloat16.
+// c = a b. What a library needs for a shape is prepared when a thread first uses it, and kept. In and Out are float or
+// BFloat16, except In = float with Out = BFloat16.
 template <typename In, typename Out>
 void MatMul(const MatMulShape& shape, const In* a, const In* b, Out* c, const MatMulEpilogue<Out>& epilogue = {});
 

@@ -1,4 +1,4 @@
-// Matrix products against sums in double, for every implementation.
+// Compares matrix products with sums in double, for every implementation.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -13,7 +13,7 @@
 namespace cleave::runtime {
 namespace {
 
-// In double; also returns the sum of magnitudes, which bounds the rounding.
+// The product in double, and the sum of the terms' magnitudes, which bounds the rounding.
 struct Exact {
   double value = 0;
   double magnitude = 0;
@@ -41,7 +41,7 @@ std::vector<T> Random(int64_t count, std::mt19937& random) {
   return values;
 }
 
-// What rounding to T may change a value by.
+// The most that rounding to T may change a value.
 template <typename T>
 double Rounding(double value) {
   return std::is_same_v<T, BFloat16> ? std::abs(value) / 256 : 0.0;

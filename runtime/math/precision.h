@@ -8,7 +8,7 @@ namespace cleave::runtime {
 
 enum class Precision {
   kF32,
-  kTf32,  // Factors rounded to 11 significant bits, where the device has faster instructions for it; sums in f32.
+  kTf32,  // Factors are rounded to 11 significant bits where the device has faster instructions for it; sums are f32.
 };
 
 // For the matrix products and convolutions of the calling thread; kF32 until it is called.

@@ -8,7 +8,7 @@
 
 namespace cleave::runtime {
 
-// One for each shape. Of one thread.
+// One entry for each shape, used by one thread.
 template <typename Prepared>
 class PreparedList {
  public:

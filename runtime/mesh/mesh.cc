@@ -6,7 +6,7 @@
 namespace cleave::runtime {
 namespace {
 
-// How far apart in rank two neighbours on `axis` are.
+// The difference in rank between two neighbours on `axis`.
 int64_t Stride(const Mesh& mesh, int axis) {
   int64_t stride = 1;
   for (size_t i = static_cast<size_t>(axis) + 1; i < mesh.size(); ++i) stride *= mesh[i].size;

@@ -41,7 +41,7 @@ struct Range {
 
 // REQUIRES: elements < 2^53, pieces < 2^31.
 inline Range Piece(int64_t elements, int64_t pieces, int64_t index) {
-  // floor(i * elements / pieces), without the product, which may pass 64 bits.
+  // floor(i * elements / pieces), without computing the product, which may need more than 64 bits.
   const auto bound = [=](int64_t i) { return i * (elements / pieces) + i * (elements % pieces) / pieces; };
   const int64_t begin = bound(index);
   return {begin, bound(index + 1) - begin};

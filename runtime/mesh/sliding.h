@@ -1,4 +1,4 @@
-// A kernel that slides over a rank's piece of a dimension of images: what convolutions and poolings share.
+// A kernel that slides over a rank's piece of a dimension of images: shared by convolutions and poolings.
 //
 //   // Output rows 7 to 13 of 28, of a kernel of 3 padded by 1: they look at input rows 6 to 14.
 //   const Sliding rows = {.input = {6, 9}, .output = {7, 7}, .kernel = 3, .padding = 1};
@@ -25,8 +25,8 @@ struct Sliding {
 
   // The local element that the first place looks at with its first tap; negative in padding.
   int64_t first() const { return output.begin * stride - padding - input.begin; }
-  // Behind the local element that the last place looks at with its last tap; may lie in padding. REQUIRES: there is a
-  // place.
+  // The end of what the last place looks at: one behind the local element of its last tap; it may lie in padding.
+  // REQUIRES: there is a place.
   int64_t end() const { return first() + (output.size - 1) * stride + dilation * (kernel - 1) + 1; }
 
   // The local element that place `i` looks at with tap `tap`.

@@ -1,5 +1,5 @@
-// Reading guide: ParseNpyHeader walks over a Python dictionary with three keys; a HeaderCursor knows how one is
-// written.
+// Reading guide: ParseNpyHeader walks over a Python dictionary with three keys; a HeaderCursor knows how such a
+// dictionary is written.
 #include "runtime/npy/header.h"
 
 #include <algorithm>
@@ -138,7 +138,7 @@ std::optional<NpyType> TypeOf(const std::string& descr) {
   return std::nullopt;
 }
 
-// What is printable of a header, of which nobody knows what it holds, and not more than fits a line.
+// The printable characters of a header, which may hold anything, cut to what fits a line.
 std::string Excerpt(std::string text) {
   constexpr size_t kShown = 60;
   text.erase(text.find_last_not_of(" \n") + 1);

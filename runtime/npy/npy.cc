@@ -1,4 +1,4 @@
-// Reading guide: Open checks all that the size and the header tell; ReadRun is the only place that reads values.
+// Reading guide: Open checks everything that the size and the header show; ReadRun is the only place that reads values.
 #include "runtime/npy/npy.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@
 namespace cleave::runtime {
 namespace {
 
-// Values that are converted at a time.
+// The number of values that are converted at a time.
 constexpr int64_t kChunk = 8192;
 
 std::string ShapeText(const std::vector<int64_t>& shape) {

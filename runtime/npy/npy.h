@@ -55,8 +55,8 @@ class NpyFile {
   std::optional<Error> CheckFitsBatches(const std::string& what, bool is_float,
                                         const std::vector<int64_t>& shape) const;
 
-  // Values that float or int32 cannot hold, or integers outside of [0, limit); limit 0: any integer. Reads the whole
-  // file where its type makes such values possible.
+  // An Error for values that float or int32 cannot hold, or integers outside of [0, limit); limit 0: any integer. Reads
+  // the whole file where its type makes such values possible.
   std::optional<Error> CheckValues(int64_t limit) const;
 
   // A piece of the array. REQUIRES: is_float() for float, not for int32_t; piece.shape is the file's.

@@ -27,7 +27,7 @@ void AppendUtf8(uint32_t point, std::string& text) {
   }
 }
 
-// Recursive descent; every function returns false where the text does not go on as it must.
+// Recursive descent; every function returns false where the text is not what JSON allows there.
 class Reader {
  public:
   explicit Reader(const std::string& text) : at_(text.data()), end_(text.data() + text.size()) {}
@@ -139,7 +139,7 @@ class Reader {
     return true;
   }
 
-  // What follows `\u`; a character outside of the basic plane is two of them.
+  // The characters behind `\u`; a character outside of the basic plane takes two such codes.
   bool CodePoint(std::string& text) {
     uint32_t point = 0;
     if (!Hex4(point)) return false;

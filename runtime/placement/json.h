@@ -1,4 +1,4 @@
-// Private to runtime/placement: reads JSON strictly (RFC 8259). A key that stands twice in one object is an error.
+// Private to runtime/placement: reads JSON strictly (RFC 8259). A key that is given twice in one object is an error.
 #ifndef CLEAVE_RUNTIME_PLACEMENT_JSON_H_
 #define CLEAVE_RUNTIME_PLACEMENT_JSON_H_
 

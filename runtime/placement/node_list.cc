@@ -7,7 +7,7 @@ namespace {
 
 constexpr size_t kMostNames = size_t{1} << 20;
 
-// Splits at commas, those inside of brackets left alone; nullopt where brackets do not match.
+// Splits at the commas outside of brackets; nullopt where brackets do not match.
 std::optional<std::vector<std::string>> SplitOutsideBrackets(const std::string& text) {
   std::vector<std::string> parts(1);
   bool inside = false;
@@ -41,7 +41,7 @@ bool ExpandRange(const std::string& range, std::vector<std::string>& numbers) {
   return true;
 }
 
-// What stands between brackets.
+// Expands the text between brackets.
 bool ExpandRanges(const std::string& text, std::vector<std::string>& numbers) {
   size_t begin = 0;
   while (true) {

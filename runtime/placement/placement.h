@@ -1,5 +1,5 @@
-// Who this process is in its job: its number, how many processes there are, and where they meet. The environment says
-// so, which was set by what started the process. Nothing here connects to another process.
+// Who this process is in its job: its number, how many processes there are, and where they meet. This is read from the
+// environment, which was set by the program that started the process. Nothing here connects to another process.
 //
 //   const Result<std::optional<Placement>> placement = FindPlacement();   // nullopt: this process was started alone.
 //
@@ -32,13 +32,13 @@ std::string ToString(const Address& address);  // "10.0.0.1:29617", "[::1]:29617
 std::optional<Address> ParseAddress(const std::string& text, int least_port = 1);
 
 struct Placement {
-  std::string source;              // What says so, for messages: "the rank table `ranks.json`".
+  std::string source;              // Which of them was used, for messages: "the rank table `ranks.json`".
   std::optional<int> rank;         // nullopt: the scheduler gives it.
   std::optional<int> ranks;        // nullopt: the scheduler knows it.
   int local_rank = -1;             // Number among the ranks of this host; -1: not told.
   Address meeting;                 // Of rank 0, or of the scheduler.
   bool has_scheduler = false;      // The meeting point is a process of its own.
-  std::vector<std::string> hosts;  // By rank; empty where nobody says.
+  std::vector<std::string> hosts;  // By rank; empty where they are not known.
 };
 
 // Returns an Error (exit code 3) for variables that are wrong or missing, and for a rank table that is.

@@ -12,7 +12,7 @@ namespace {
 
 using Variables = std::map<std::string, std::string>;
 
-// What is found where the environment has these variables, and no other that says anything.
+// The placement that is found if the environment has these variables, and no others that matter.
 Result<std::optional<Placement>> Find(const Variables& variables) {
   for (const char* name : {"CLEAVE_SCHEDULER", "CLEAVE_LOCAL_RANK", "CLEAVE_PORT", "RANK_TABLE_FILE", "RANK_ID", "RANK",
                            "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT", "SLURM_PROCID", "SLURM_NTASKS",

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kMostRanks = 1 << 20;
 
-// Reads one table; the first mistake stays in `mistake`.
+// Reads one table; the first mistake is kept in `mistake`.
 class TableReader {
  public:
   explicit TableReader(const std::string& name) : name_(name) {}
@@ -40,7 +40,7 @@ class TableReader {
     return false;
   }
 
-  // A field that is a string with something in it.
+  // A field that is a string and not empty.
   bool Text(const Json& object, const std::string& where, const char* field, std::string& text) {
     const Json* const value = object.Find(field);
     if (value == nullptr) return Fail(Format("has no `%s`%s", field, where.c_str()));
@@ -64,7 +64,7 @@ class TableReader {
     return true;
   }
 
-  // A field that is a list with something in it.
+  // A field that is a list and not empty.
   const Json* List(const Json& object, const std::string& where, const char* field) {
     const Json* const value = object.Find(field);
     if (value == nullptr) {

@@ -20,7 +20,7 @@ std::string Table(const std::string& replace = "", const std::string& with = "")
   return text;
 }
 
-// What is said of the table with that change.
+// The error that the table with this change gives.
 std::string Mistake(const std::string& replace, const std::string& with) {
   const Result<RankTable> table = ParseRankTable(Table(replace, with), "t.json");
   if (table.ok()) return "nothing";

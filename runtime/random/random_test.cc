@@ -10,7 +10,7 @@
 namespace cleave::runtime {
 namespace {
 
-// Of Random123's kat_vectors.
+// From Random123's kat_vectors.
 TEST(Philox, KnownAnswers) {
   EXPECT_EQ(Philox({0, 0, 0, 0}, {0, 0}), (PhiloxBlock{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
   EXPECT_EQ(Philox({0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff}, {0xffffffff, 0xffffffff}),
@@ -87,7 +87,7 @@ TEST(Fill, ElementsBeyond32BitsHaveNumbersOfTheirOwn) {
 }
 
 TEST(Fill, HasTheMomentsOfItsDistribution) {
-  // A million values: the mean's own deviation is a thousandth of theirs; five of those are allowed.
+  // With a million values the deviation of their mean is a thousandth of their own; five times that is allowed.
   const Region region = WholeRegion({1000, 1000});
   const Moments uniform = MomentsOf(Filled(Uniform, {1, "u"}, region));
   EXPECT_NEAR(uniform.mean, 0.5, 5 * 1.4434e-3);
@@ -110,7 +110,7 @@ TEST(Fill, SeedNameAndStepAllMatter) {
   }
 }
 
-// What a seed gives must not change from one version to the next: saved runs are compared by it.
+// The numbers of a seed must not change from one version to the next, because saved runs are compared by them.
 TEST(Fill, StaysAsItIs) {
   const std::vector<float> values = Filled(Uniform, {1, "h1.weight"}, WholeRegion({4}));
   const std::vector<float> normals = Filled(Normal, {1, "h1.weight"}, WholeRegion({4}));

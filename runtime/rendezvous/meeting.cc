@@ -20,7 +20,7 @@ constexpr double kLingerSeconds = 5;
 }  // namespace
 
 struct Meeting::State {
-  // A connection, and who is behind it.
+  // A connection, and the rank behind it.
   struct Member {
     Socket socket;
     Inbox inbox;
@@ -54,7 +54,7 @@ struct Meeting::State {
     members.erase(std::remove_if(members.begin(), members.end(), is_closed), members.end());
   }
 
-  // What all are told of the end who do not say it.
+  // The end of the job for all ranks that do not print its reason.
   Packet Silence() const { return {Packet::Kind::kEnd, {std::to_string(static_cast<int>(end->code)), "", "0"}}; }
 
   int CountOf(bool Member::*flag) const {
@@ -88,7 +88,7 @@ MeetingEnd Meeting::Run() {
   return *state.end;
 }
 
-// Waits for the next thing to happen on any connection, and does what it asks for.
+// Waits for the next event on any connection, and handles it.
 void Meeting::State::Poll(double deadline) {
   std::vector<pollfd> waits = {{listener.descriptor(), POLLIN, 0}};
   for (const auto& member : members) waits.push_back({member->socket.descriptor(), POLLIN, 0});
@@ -105,7 +105,7 @@ void Meeting::State::Poll(double deadline) {
     if (member.has_joined) {
       Lose(member);
     } else {
-      member.socket.Close();  // Somebody who is not of this job.
+      member.socket.Close();  // It comes from somebody who is not part of this job.
     }
   }
   RemoveClosed();
@@ -134,7 +134,7 @@ void Meeting::State::Take(Member& member, const Packet& message) {
     case Packet::Kind::kOffers:
     case Packet::Kind::kBye:
     case Packet::Kind::kEnd:
-      return;  // What only this side says.
+      return;  // Only this side sends such packets.
   }
 }
 
@@ -164,7 +164,7 @@ void Meeting::State::TakeJoin(Member& member, const std::vector<std::string>& fi
 
 void Meeting::State::GiveRanks() {
   all_have_joined = true;
-  // Who has not joined by now is not of this job.
+  // A connection that has not joined by now is not part of this job.
   members.erase(std::remove_if(members.begin(), members.end(), [](const auto& one) { return !one->has_joined; }),
                 members.end());
   std::stable_sort(members.begin(), members.end(), [](const auto& a, const auto& b) {
@@ -194,7 +194,7 @@ void Meeting::State::PassOnOffers() {
 
 void Meeting::State::SayGoodbye() {
   if (!all_have_joined || CountOf(&Member::has_left) < plan.ranks) return;
-  // Rank 0 last: it may be this very process, which may end upon it.
+  // Rank 0 comes last: it may be this very process, which may end when it gets the packet.
   for (auto member = members.rbegin(); member != members.rend(); ++member) {
     Send((*member)->socket, {Packet::Kind::kBye, {}});
   }
@@ -233,7 +233,8 @@ void Meeting::State::GiveUpWaiting() {
                                 missing.c_str(), plan.join_timeout, joined, plan.ranks, there.c_str()));
 }
 
-// Tells all who are there, of whom the lowest rank says it; where ranks have no numbers yet, this process does.
+// Tells all ranks that are there that the job ends. The lowest rank prints the reason; where ranks have no numbers yet,
+// this process does.
 void Meeting::State::End(ExitCode code, const std::string& message) {
   const Member* speaker = nullptr;
   for (const auto& member : members) {
@@ -247,12 +248,12 @@ void Meeting::State::End(ExitCode code, const std::string& message) {
     shutdown(member->socket.descriptor(), SHUT_WR);
   }
   if (speaker == nullptr) return;
-  // The speaker last: rank 0 may be this very process, which ends upon it.
+  // The rank that prints comes last: rank 0 may be this very process, which ends when it gets the packet.
   Send(speaker->socket, {Packet::Kind::kEnd, {std::to_string(static_cast<int>(code)), message, "1"}});
   shutdown(speaker->socket.descriptor(), SHUT_WR);
 }
 
-// Ranks that come to a job that has been refused are told, and need not wait for one that will never be.
+// Ranks that join a job which has been refused are told so, and do not wait for a meeting that will never take place.
 void Meeting::State::Linger() {
   const double until = Now() + kLingerSeconds;
   size_t told = members.size();

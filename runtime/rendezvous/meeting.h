@@ -23,8 +23,8 @@ namespace cleave::runtime {
 struct MeetingPlan {
   int ranks = 1;
   double join_timeout = 60;        // Seconds.
-  bool gives_ranks = false;        // A scheduler does: who joins has no number.
-  std::vector<std::string> hosts;  // By rank, where they are known before anyone has joined.
+  bool gives_ranks = false;        // A scheduler does: ranks that join have no number.
+  std::vector<std::string> hosts;  // By rank, where they are known before any rank has joined.
 };
 
 struct MeetingEnd {
@@ -40,9 +40,9 @@ class Meeting {
   Meeting(const Meeting&) = delete;
   Meeting& operator=(const Meeting&) = delete;
 
-  Address address() const;  // With the port that it has, where port 0 was asked for.
+  Address address() const;  // Has the real port where port 0 was asked for.
 
-  // Called once. Keeps this thread until the end of the job.
+  // Called once. Returns at the end of the job.
   MeetingEnd Run();
 
  private:

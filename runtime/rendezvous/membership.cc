@@ -20,10 +20,11 @@
 namespace cleave::runtime {
 namespace {
 
-constexpr double kGreetingSeconds = 10;  // For what listens there to show that it is one of us.
+constexpr double kGreetingSeconds =
+    10;  // The time in which whatever listens there must show that it is a meeting point.
 constexpr int kPauseMilliseconds = 20;
 constexpr double kForever = 1e9;
-constexpr double kGraceSeconds = 10;  // For a meeting point to say why it ends, after time is over.
+constexpr double kGraceSeconds = 10;  // The time that a meeting point has to say why it ends, after the time limit.
 
 std::string HostName() {
   char name[256] = "";
@@ -31,7 +32,7 @@ std::string HostName() {
   return name;
 }
 
-// What every rank finds out by itself is said once per host.
+// An error that every rank finds by itself is printed once per host.
 bool IsFirstOfHost(const Placement& placement) { return placement.local_rank <= 0; }
 
 }  // namespace
@@ -46,10 +47,10 @@ struct Membership::State {
   int rank = 0;
   std::vector<std::string> hosts;
   std::thread watcher;
-  std::atomic<bool> is_closing{false};  // By this side: no end of the job.
+  std::atomic<bool> is_closing{false};  // By this side: this is not the end of the job.
   std::mutex mutex;
   std::condition_variable changed;
-  // Under `mutex`, told by `changed`:
+  // Protected by `mutex`; `changed` tells of changes:
   std::vector<std::string> offers;  // Not yet taken by Exchange.
   bool has_bye = false;
   std::optional<Error> problem;
@@ -69,7 +70,7 @@ Error Membership::State::MeetingPointIsGone() const {
   if (placement.has_scheduler) {
     return {ExitCode::kFailed, rank == 0 ? Format("%s is gone: its connection closed", placement.source.c_str()) : ""};
   }
-  // Rank 0 was the meeting point, and cannot say it.
+  // Rank 0 was the meeting point, and cannot report it.
   return {ExitCode::kFailed, rank == 1 ? "rank 0 is gone: its connection closed" : ""};
 }
 
@@ -88,7 +89,7 @@ Error Membership::State::EndOf(const Packet& message) const {
   return {static_cast<ExitCode>(std::atoi(message.fields[0].c_str())), speaks ? message.fields[1] : ""};
 }
 
-// The next message; time is over, a closed connection and the end of the job are errors.
+// The next message; an Error when time is over, the connection closed, or the job ends.
 Result<Packet> Membership::State::Receive(double until) {
   while (true) {
     if (std::optional<Packet> message = inbox.Next()) {
@@ -105,8 +106,8 @@ Result<Packet> Membership::State::Await(Packet::Kind kind, double until) {
   return message;
 }
 
-// In rank 0: listens. The thread that runs the meeting begins when this rank's own connection waits there, so that it
-// is told of whatever happens.
+// In rank 0: listens. The thread that runs the meeting begins when this rank's own connection waits there, so that this
+// rank is told of everything that happens.
 std::optional<Error> Membership::State::Open(const JoinPlan& plan) {
   Result<std::unique_ptr<Meeting>> opened =
       Meeting::Listen(placement.meeting, {plan.ranks, plan.join_timeout, false, placement.hosts});
@@ -156,7 +157,8 @@ Result<std::unique_ptr<Membership>> Membership::Join(const Placement& placement,
   auto state = std::make_unique<State>();
   state->placement = placement;
   state->join_timeout = plan.join_timeout;
-  state->rank = placement.rank.value_or(std::max(0, placement.local_rank));  // For who speaks, until it is given.
+  state->rank =
+      placement.rank.value_or(std::max(0, placement.local_rank));  // For messages, until the scheduler gives the rank.
   std::optional<Error> error;
   if (placement.rank == 0 && !placement.has_scheduler) error = state->Open(plan);
   if (!error.has_value()) error = state->Enter(plan);
@@ -168,7 +170,7 @@ Result<std::unique_ptr<Membership>> Membership::Join(const Placement& placement,
 Membership::Membership(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
 Membership::~Membership() {
-  // Whoever has not left is lost to the others.
+  // For the others, a rank that has not left is lost.
   state_->is_closing = true;
   if (state_->socket.is_open()) shutdown(state_->socket.descriptor(), SHUT_RDWR);
   if (state_->watcher.joinable()) state_->watcher.join();
@@ -189,7 +191,7 @@ void Membership::Watch(std::function<void(const Error&)> end) {
   state_->watcher = std::thread([this, end = std::move(end)] { state_->Listen(end); });
 }
 
-// Takes what the meeting point says, until it says the last.
+// Takes the messages of the meeting point, until the last one.
 void Membership::State::Listen(const std::function<void(const Error&)>& end) {
   while (true) {
     Result<Packet> packet = Receive(Now() + kForever);

@@ -22,7 +22,7 @@
 namespace cleave::runtime {
 
 struct JoinPlan {
-  int ranks = 1;             // That the program has.
+  int ranks = 1;             // The ranks that the program has.
   double join_timeout = 60;  // Seconds.
 };
 
@@ -39,7 +39,8 @@ class Membership {
   int rank() const;
   const std::vector<std::string>& hosts() const;  // Host names by rank, as the hosts call themselves.
   int local_ranks() const;                        // Ranks on this host.
-  std::string own_address() const;  // Of this host, as a number: the one from which it reaches the meeting point.
+  std::string own_address()
+      const;  // An address of this host, as a number: the one from which it reaches the meeting point.
 
   // From now on a thread calls `end`, at most once, when the job must end.
   void Watch(std::function<void(const Error&)> end);

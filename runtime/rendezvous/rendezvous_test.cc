@@ -1,4 +1,4 @@
-// Whole meetings of ranks that are threads of this process.
+// Tests whole meetings of ranks that are threads of this process.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -139,7 +139,7 @@ TEST(Rendezvous, ARankThatIsLostIsNamedByTheLowestThatIsLeft) {
     const Address meeting = FreeAddress();
     std::atomic<int> said = 0;
     InThreads({0, 1, 2}, [&](int rank) {
-      std::promise<Error> ended;  // Outlives the thread that keeps it.
+      std::promise<Error> ended;  // It must outlive the thread that uses it.
       Joined joined = Membership::Join(PlacementOf(rank, meeting), {3, 20});
       ASSERT_TRUE(joined.ok()) << joined.error().message;
       joined.value()->Watch([&](const Error& error) { ended.set_value(error); });

@@ -73,7 +73,7 @@ int FinishConnecting(int descriptor, double deadline) {
   return error;
 }
 
-// One try; not open where nobody listens.
+// Tries once; the socket is not open where nobody listens.
 Socket TryToConnect(const Resolved& resolved, double deadline) {
   for (const addrinfo* one = resolved.first(); one != nullptr; one = one->ai_next) {
     Socket socket(::socket(one->ai_family, one->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, one->ai_protocol));
@@ -99,7 +99,7 @@ void AppendNumber(uint32_t number, std::string& bytes) {
   bytes.append(reinterpret_cast<const char*>(&in_order), sizeof in_order);
 }
 
-// The number at `at`, which moves behind it; REQUIRES that it is there.
+// The number at `at`; moves `at` behind it. REQUIRES: it is there.
 uint32_t NumberAt(const std::string& bytes, size_t& at) {
   uint32_t number = 0;
   std::memcpy(&number, bytes.data() + at, sizeof number);

@@ -29,15 +29,15 @@ class Socket {
   int descriptor_ = -1;
 };
 
-// Listens at that address, and at no other of this host; port 0 takes a free one. An Error (exit code 5) says what is
-// in the way.
+// Listens at that address, and at no other of this host; port 0 takes a free one. An Error (exit code 5) says why it
+// cannot.
 Result<Socket> Listen(const Address& address);
 
 // A connection, tried again and again until `deadline` (by Now) while nobody listens there. An Error: kEnvironment when
 // the host is not known, kFailed when time is over.
 Result<Socket> Connect(const Address& address, double deadline);
 
-// A connection that somebody has made; not open where there is none.
+// The next connection that somebody has made; not open where there is none.
 Socket Accept(const Socket& listener);
 
 // This end of a connection, or of a listening socket, as a number.
@@ -45,7 +45,8 @@ Address LocalAddress(const Socket& socket);
 
 struct Packet {
   enum class Kind : uint32_t {
-    kHello = 0x434c4531,  // The greeting of a meeting point: what else may listen on a port says something else.
+    kHello =
+        0x434c4531,  // The greeting of a meeting point: other programs that may listen on a port say something else.
     kJoin,
     kWelcome,
     kOffer,

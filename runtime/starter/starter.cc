@@ -1,4 +1,4 @@
-// What run.sh needs to know or have beside the program itself.
+// Tells run.sh what it needs to know, or runs what it needs beside the program itself.
 //
 //   starter ranks TABLE     the rank_ids that a rank table gives to this host, one per line
 //   starter scheduler       the scheduler of a dynamic start: listens at CLEAVE_SCHEDULER (port 0: a free one), says on
@@ -30,7 +30,7 @@ T& ValueOrDie(Result<T>& result) {
   return result.value();
 }
 
-// By name, or because it has the address.
+// Whether the server is this host: by its name, or because this host has the address.
 bool IsThisHost(const std::string& server) {
   char name[256] = "";
   gethostname(name, sizeof name - 1);
@@ -79,7 +79,7 @@ int RunScheduler() {
 }
 
 int Main(int argc, char** argv) {
-  // A shell that stops it would otherwise say so.
+  // Otherwise a shell that stops it would print that.
   signal(SIGTERM, [](int number) { _exit(128 + number); });
   const std::string command = argc > 1 ? argv[1] : "";
   if (command == "ranks" && argc == 3) return PrintRanksOfThisHost(argv[2]);

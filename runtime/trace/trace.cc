@@ -186,7 +186,7 @@ void Watch::StartWatchdog(int rank, double seconds) {
         since = Now();
         continue;
       }
-      // A rank that waits for others gives them time to report themselves: what they say is nearer to the cause.
+      // A rank that waits for others gives them time to report themselves: their reports are nearer to the cause.
       const std::optional<std::string> collective = CurrentCollective();
       const double limit = collective.has_value() ? seconds * 1.1 + 1 : seconds;
       if (dog.stop || Now() - since < limit) continue;
@@ -201,7 +201,7 @@ void Watch::StartWatchdog(int rank, double seconds) {
 
 namespace {
 
-// Threads of OpenMP and of libraries are no rank's: in a process of one rank they are its.
+// Threads of OpenMP and of libraries belong to no rank, except that in a process of one rank they belong to that rank.
 std::string CrashText(const char* signal) {
   const std::unique_lock<std::mutex> lock(reported_mutex, std::try_to_lock);
   Reported rank = of_this_thread;
@@ -215,7 +215,8 @@ std::string CrashText(const char* signal) {
 }
 
 void OnCrash(int signal) {
-  // CrashText allocates, which a handler should not; the process is lost anyway, and alarm bounds a deadlock in malloc.
+  // CrashText allocates, which a handler should not do. But the process is lost anyway, and alarm ends it if malloc
+  // deadlocks.
   alarm(2);
   const std::string text = CrashText(strsignal(signal));
   if (write(STDERR_FILENO, text.data(), text.size()) < 0) _exit(128 + signal);

@@ -29,7 +29,8 @@ namespace cleave::runtime {
 
 class Watch {
  public:
-  // `model_file` is what reports name: "mnist_mlp.model". It and every op name must outlive the Watch (literals do).
+  // `model_file` is the name in reports: "mnist_mlp.model". It and every op name must outlive the Watch, as string
+  // literals do.
   explicit Watch(const char* model_file);
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
@@ -76,13 +77,13 @@ class Watch {
     int64_t index = 0;  // In the local piece, row-major.
     float value = 0;
   };
-  // `observer` is called with every op that ends, until another one, or none (null), takes its place. For measurements.
+  // `observer` is called with every op that ends, until it is replaced or, with null, removed. For measurements.
   void Observe(std::function<void(const char* op)> observer) { observer_ = std::move(observer); }
 
   // Checking mode reads values at the place that this function returns. Null: it reads them where they are.
   using Reader = const void* (*)(const void* values, int64_t bytes);
   void BeginChecking(Reader reader = nullptr);
-  std::optional<NotFinite> EndChecking();  // What was found, if anything; checking mode ends.
+  std::optional<NotFinite> EndChecking();  // Checking mode ends; returns what was found, if anything.
 
   // Checks a tensor that no op has just computed, such as a parameter. REQUIRES: checking mode.
   void Check(const char* name, int line, const float* values, int64_t count) {
@@ -143,7 +144,7 @@ class Watch {
 // calling thread becomes the rank's; the watchdogs of other ranks of the process name it too. Reports end with `watch`.
 void HandleSignals(const Watch& watch, int rank);
 
-// Seconds on a clock that only moves forward.
+// Seconds of a clock that never goes back.
 double Now();
 
 }  // namespace cleave::runtime

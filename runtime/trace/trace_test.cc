@@ -130,7 +130,7 @@ TEST(Watch, NamesTheCollectiveThatTheGpuIsIn) {
   EXPECT_FALSE(watch.CurrentCollective().has_value());
   progress.collective = number;
   EXPECT_EQ(watch.CurrentCollective(), "all_reduce for `h1.grad` (a.model:7) on its GPU");
-  // Where the host is says more.
+  // The place where the host is says more than that of the GPU.
   watch.EnterCollective("barrier");
   EXPECT_EQ(watch.CurrentCollective(), "barrier for no op");
   watch.LeaveCollective();

@@ -88,7 +88,7 @@ class Example final : public ExampleNetwork {
   void Update(const StepScalars& scalars) override {
     const float rate = static_cast<float>(scalars.learning_rate);
     for (int64_t i = 0; i < parameter_count_; ++i) w1_[i] -= rate * gw1_[i];
-    // A generated program's update may use the memory of what has been asked for by now.
+    // In a generated program, Update may use the memory of values that have been asked for by now.
     loss_ = accuracy_ = std::nanf("");
   }
 

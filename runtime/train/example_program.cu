@@ -30,7 +30,7 @@ __global__ void Multiply(Product p, const float* a, const float* b, const float*
   }
 }
 
-// Of each row: its part of the loss, and the gradient by its logits.
+// For each row its part of the loss, and the gradient by its logits.
 __global__ void CrossEntropyOfRows(int64_t rows, const float* logits, const int32_t* label, float* losses,
                                    float* gradient) {
   for (int64_t row = FirstElement(); row < rows; row += ElementStride()) {
@@ -116,7 +116,7 @@ class Example final : public ExampleNetwork {
     watch_.Finish();
   }
 
-  // What it begins to communicate runs beside the rest, and is finished in Update.
+  // The communication that it begins runs beside the other work, and is finished in Update.
   void Backward() override {
     watch_.Start("logits.grad_weight", 8, gw2_, kClasses * hidden_);
     MultiplyOnDevice({kClasses, hidden_, rows_.size, 1, kClasses, hidden_, 1}, glogits_, h1_, nullptr, false, gw2_);

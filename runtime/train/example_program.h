@@ -62,7 +62,7 @@ class ExampleNetwork : public TrainingProgram {
   int64_t ArenaBytes() const override { return arena_.bytes(); }
 
  protected:
-  // `more`: numbers that the program takes besides.
+  // `more`: elements that the program takes besides.
   ExampleNetwork(const Context& context, int64_t more)
       : seed_(context.seed),
         comm_(context.comm),
@@ -101,7 +101,7 @@ class ExampleNetwork : public TrainingProgram {
   int32_t* const label_ = reinterpret_cast<int32_t*>(Take(kBatch));
 };
 
-// Trains the network that `create` makes; the program's exit code.
+// Trains the network that `create` makes, and returns the program's exit code.
 inline int TrainExample(int argc, char** argv, CreateProgram create) {
   TrainingSettings settings;
   settings.model_name = "Example";

@@ -1,5 +1,6 @@
-// Ranks that die, crash and stand still, before they join, when they have joined and while they train, in each way in
-// which ranks meet: all end soon, at most one says why, and nothing looks as if it were done. example_program.cc.
+// Ranks of example_program.cc that die, crash and stand still: before they join, when they have joined and while they
+// train, in each way in which ranks meet. All ranks must end soon, at most one may print a reason, and nothing may look
+// as if it were complete.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,7 +15,7 @@
 namespace cleave::runtime {
 namespace {
 
-// Starting the job is part of it, on a machine that does other things too.
+// The time includes the start of the job, on a machine that also does other things.
 constexpr double kSoon = 10;
 
 struct Outcome {
@@ -119,7 +120,7 @@ TEST(Local, TrainsLikeProcesses) {
 }
 
 TEST(Local, ARankThatDiesTakesTheOthersWithIt) {
-  // All are one process, which has no last words.
+  // All ranks are one process, which prints no last message.
   ExpectEnd(Locally("FAULT=init:1"), 0);
   ExpectEnd(Locally("FAULT=kill:1"), 0);
 }

@@ -14,8 +14,8 @@ class Feed {
  public:
   Feed(const std::vector<ModelInput>& inputs, Batches& batches);
 
-  // From here on the inputs are the batch of training step `step`, or of the test part; the latter returns how many of
-  // its samples are real.
+  // From here on the inputs hold the batch of training step `step`, or a batch of the test part; Test returns how many
+  // of its samples are real.
   void Training(int64_t step);
   int64_t Test(int64_t index);
 

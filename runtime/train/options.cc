@@ -12,7 +12,7 @@ Error UsageError(const char* program, const std::string& message) {
   return {ExitCode::kUsage, message + "\n" + Usage(program)};
 }
 
-// A whole number from `least` up; nullopt for anything else.
+// A whole number that is at least `least`; nullopt for anything else.
 std::optional<int64_t> ParseNumber(const std::string& text, int64_t least) {
   char* end = nullptr;
   errno = 0;

@@ -18,7 +18,7 @@ struct Options {
   std::optional<int64_t> log_every;
   std::string out = ".";            // Folder of metrics.jsonl and run.json.
   std::optional<std::string> data;  // Replaces the path of the data.
-  bool quiet = false;               // No step lines; errors only.
+  bool quiet = false;               // Prints errors only, and no step lines.
   bool help = false;
 };
 

@@ -13,7 +13,7 @@ namespace cleave::runtime {
 
 class Phase {
  public:
-  // `name`: what reports say that the rank is in while the phase is replayed.
+  // `name`: the name of the phase in reports while it is replayed.
   Phase(const char* name, bool recordable, Comm& comm, Watch& watch)
       : name_(name), recordable_(recordable), comm_(comm), watch_(watch) {}
 

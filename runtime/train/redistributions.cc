@@ -47,7 +47,7 @@ std::string WithMeasured(const std::string& list, const std::map<std::string, Me
         const Measured what = found == measured.end() ? Measured() : found->second;
         text +=
             Format(", measured %" PRId64 " x %" PRId64 " B", what.runs, what.runs == 0 ? 0 : what.bytes / what.runs);
-        // A merged collective stands in several lines.
+        // A merged collective is listed in several lines.
         if (seen.insert(op).second) {
           total_runs += what.runs;
           total_bytes += what.bytes;

@@ -32,7 +32,7 @@ class RedistributionLog {
   RedistributionLog(const RedistributionLog&) = delete;
   RedistributionLog& operator=(const RedistributionLog&) = delete;
 
-  // Rank 0 prints the list once; measuring ends. Does nothing where nobody asked.
+  // Rank 0 prints the list once, and measuring ends. Does nothing if the environment did not ask for it.
   void Print();
 
  private:

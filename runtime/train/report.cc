@@ -15,8 +15,8 @@
 namespace cleave::runtime {
 namespace {
 
-// Under mpirun every rank's standard output is a terminal of mpirun's own, so the start script says whether a real one
-// is behind it.
+// Under mpirun every rank's standard output is a terminal that mpirun makes, so the start script says whether there is
+// a real one behind it.
 bool WantsProgress() {
   if (const char* wish = std::getenv("CLEAVE_PROGRESS")) return std::strcmp(wish, "1") == 0;
   return std::getenv("OMPI_COMM_WORLD_SIZE") == nullptr && isatty(STDOUT_FILENO) != 0;

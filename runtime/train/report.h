@@ -33,8 +33,8 @@ struct RunRecord {
   int exit = 0;
   double seconds = 0;
   std::vector<double> step_seconds;
-  double communication_seconds = 0;        // Of all steps; 0 where they cannot be told from those of computation.
-  bool communication_is_timed = true;      // Whether they can: on a CPU.
+  double communication_seconds = 0;        // Of all steps; 0 where it cannot be separated from computation.
+  bool communication_is_timed = true;      // Whether it can be separated: on a CPU.
   std::vector<int64_t> peak_memory_bytes;  // Per rank: the arena and the workspace.
   std::vector<int64_t> data_bytes;         // Per rank: the data set.
   std::vector<double> sent_bytes;          // Per rank.
@@ -58,7 +58,7 @@ class Report {
   void Test(int64_t epoch, const NamedValues& results);
   void Summary(const RunRecord& run, int64_t batch);
 
-  // Writes run.json: complete, or not at all.
+  // Writes run.json completely, or not at all.
   std::optional<Error> WriteRun(const RunRecord& run);
 
  private:

@@ -31,7 +31,7 @@ bool IsFinite(float value) {
   return (bits & 0x7F800000u) != 0x7F800000u;
 }
 
-// "0.5", "-inf", "nan": whose sign means nothing.
+// "0.5", "-inf", "nan" (whose sign has no meaning).
 std::string NumberText(float value) {
   uint32_t bits;
   std::memcpy(&bits, &value, sizeof bits);
@@ -41,7 +41,7 @@ std::string NumberText(float value) {
 // How long to train.
 struct Length {
   int64_t steps = 0;
-  bool cut_short = false;  // By --steps, in the middle of an epoch: then no test at the end.
+  bool cut_short = false;  // --steps ends it in the middle of an epoch, so there is no test at the end.
 };
 
 Length TrainingLength(const TrainingSettings& settings, const Options& options, int64_t steps_per_epoch) {
@@ -80,7 +80,7 @@ class Run {
     for (const ModelInput& input : program_.Inputs()) masks_test_ |= input.name == kSampleMask;
   }
 
-  // Trains and tests; an Error that is the same on all ranks when a value is not finite.
+  // Trains and tests. Returns an Error, the same on all ranks, when a value is not finite.
   std::optional<Error> Steps() {
     const Length length = TrainingLength(settings_, options_, batches_.steps_per_epoch());
     const int64_t log_every = options_.log_every.value_or(settings_.log_every);
@@ -103,7 +103,7 @@ class Run {
     const int64_t memory = program_.ArenaBytes() + WorkspaceBytes().peak;
     record_.exit = static_cast<int>(code);
     record_.traffic = comm_.traffic();
-    // How long a GPU communicates is not what the host sees: it only asks for it.
+    // The host cannot measure how long a GPU communicates, because it only asks for the work.
     record_.communication_is_timed = TensorsAreOnHost();
     if (!record_.communication_is_timed) {
       record_.communication_seconds = 0;
@@ -207,7 +207,7 @@ class Run {
             Format("step %" PRId64 ": the loss is %s; %s", step, NumberText(loss).c_str(), where.c_str())};
   }
 
-  // After the last update no loss would show what it did.
+  // After the last update no later loss would show that a parameter is not finite.
   std::optional<Error> CheckParameters(int64_t steps) {
     watch_.BeginChecking(OnHost);
     for (const ParameterView& view : program_.Parameters()) CheckParameter(view);
@@ -262,7 +262,7 @@ class Run {
   RunRecord record_;
 };
 
-// The model's data, or what --data says instead.
+// The model's data, or those that --data names.
 Result<DataSpec> ChooseData(const TrainingSettings& settings, const Options& options) {
   DataSpec spec = settings.data;
   if (!options.data.has_value()) return spec;
@@ -311,7 +311,8 @@ std::string Headline(const TrainingSettings& settings, const Batches& batches, u
                 batches.steps_per_epoch() == 1 ? "" : "s", seed);
 }
 
-// Everything after the job has been joined; an Error that all ranks agree on. `folder`: of the program.
+// Everything that happens after the job has been joined. Returns an Error that all ranks agree on. `folder`: of the
+// program.
 std::optional<Error> TrainJoined(const TrainingSettings& settings, const Options& options, CreateProgram create,
                                  const std::string& folder, Comm& comm, Watch& watch) {
   const uint64_t seed = options.seed.value_or(settings.seed);
@@ -345,14 +346,14 @@ std::optional<Error> TrainJoined(const TrainingSettings& settings, const Options
   return error.has_value() ? error : unwritten;
 }
 
-// The whole of a rank; its exit code. `folder`: of the program.
+// The whole work of a rank; returns its exit code.
 int TrainRank(const TrainingSettings& settings, const Result<Options>& options, CreateProgram create,
               const std::string& folder) {
   Watch watch(settings.model_file);
   Result<std::unique_ptr<Comm>> joined = Join({settings.mesh, settings.only_rank}, watch);
   if (!joined.ok()) return static_cast<int>(joined.error().code);
   std::unique_ptr<Comm> comm = std::move(joined.value());
-  // Under mpirun only together: the first rank that ends with an error takes the others with it.
+  // Under mpirun ranks must leave together: the first rank that ends with an error makes mpirun end the others.
   if (!options.ok()) return Leave(std::move(comm), options.error());
   if (std::optional<Error> error = TrainJoined(settings, options.value(), create, folder, *comm, watch))
     return Leave(std::move(comm), *error);

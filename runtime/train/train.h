@@ -75,10 +75,10 @@ class TrainingProgram {
   // Initial values of parameters and optimizer state.
   virtual void Initialize() = 0;
 
-  // What follows belongs to this step.
+  // Work that follows belongs to this step.
   virtual void Prepare(const StepScalars&) {}
 
-  // Whether the phases ask for the same work each time: not where a phase prints values or compares them.
+  // Whether the phases ask for the same work each time. A phase that prints or compares values does not.
   virtual bool IsRecordable() const { return true; }
 
   virtual void Forward() = 0;
@@ -93,14 +93,14 @@ class TrainingProgram {
   virtual float Loss() const = 0;
 
   // Metric number `index` of TrainingSettings::metrics, the same on all ranks. Asked for after Metrics in testing; in
-  // training after Backward, so Backward must leave it alone.
+  // training after Backward, so Backward must not change it.
   virtual float Metric(int index) const = 0;
 
   // Memory of the program's arena.
   virtual int64_t ArenaBytes() const = 0;
 };
 
-// How a logged step reads on standard output (docs/formats/run.md).
+// The form of a logged step on standard output (docs/formats/run.md).
 enum class LogFormat { kCleave, kMindSpore };
 
 // What the model file says, known at compile time.

@@ -50,7 +50,7 @@ std::vector<double> Losses() {
   return losses;
 }
 
-// What stands behind `name` in run.json, up to the end of its object or value.
+// The text behind `name` in run.json, up to the end of its object or value.
 std::string InRun(const std::string& name) {
   const std::string text = Content("run.json");
   const size_t at = text.find("\"" + name + "\":");
@@ -112,7 +112,8 @@ TEST(TrainOnGpus, ParametersAreReadFromFiles) {
   EXPECT_TRUE(Contains(wrong.output, "/nowhere.npy")) << wrong.output;
 }
 
-// 60 steps: the loss, two gradients, and the accuracy of every tenth step, of 2 ranks; not those of tests.
+// The traffic of 60 steps on 2 ranks: the loss, two gradients, and the accuracy of every tenth step, without that of
+// tests.
 TEST(TrainOnGpus, TrafficOfReplaysIsCounted) {
   const int64_t bytes = 4 * (60 * (1 + 784 * 32 + 32 + 10 * 32 + 10) + 6);
   for (const char* const program : {kWithNccl, kShared}) {
@@ -178,7 +179,8 @@ TEST(TrainOnGpus, OutOfMemoryNamesWhatWasAskedAndWhatThereIs) {
   EXPECT_LE(left, 100000);
 }
 
-// The host reads no tensor but through copies: in training, tests, and the search for a value that is not finite.
+// The host reads tensors only through copies: in training, in tests, and when it searches for a value that is not
+// finite.
 TEST(TrainOnGpus, TheHostTouchesNoMemoryOfTheGpu) {
   const Outcome outcome = Start(kWithNccl, 1, "CUDA_STAND_IN_GUARD=1", "--steps 25");
   EXPECT_EQ(outcome.exit, 0) << outcome.output;
@@ -189,7 +191,7 @@ TEST(TrainOnGpus, TheHostTouchesNoMemoryOfTheGpu) {
 
 TEST(TrainOnGpus, MemoryCountsWhatIsTakenBesideTheArena) {
   ASSERT_EQ(Start(kWithNccl, 1, "", "--steps 3").exit, 0);
-  // The arena, the inputs once more, and the step's numbers at least.
+  // At least the arena, the inputs once more, and the step's numbers.
   const double arena = 4 * (2 * 25482.0 + 100 * (784 + 3 + 64 + 20) + 2);
   EXPECT_GT(std::atof(InRun("peak_memory_bytes").substr(25).c_str()), arena + 4 * 100 * 786);
   EXPECT_LT(std::atof(InRun("peak_memory_bytes").substr(25).c_str()), arena + 4 * 100 * 786 + 10000);

@@ -113,7 +113,8 @@ TEST(Train, AnotherNumberOfRanksThanThePlan) {
     EXPECT_EQ(outcome.exit, 3);
     EXPECT_EQ(Count(outcome.output, "error: the plan has " + std::to_string(planned) + " rank"), 1) << outcome.output;
     EXPECT_EQ(Count(outcome.output, "mpirun started " + std::to_string(started)), 1);
-    EXPECT_LT(outcome.seconds, 10);  // The start of the job included, on a machine that does other things too.
+    EXPECT_LT(outcome.seconds,
+              10);  // The time includes the start of the job, on a machine that also does other things.
   }
 }
 
@@ -175,7 +176,7 @@ TEST(Train, AParameterThatIsNotFiniteAfterTheLastUpdate) {
 TEST(Train, AKilledRankEndsTheJob) {
   const Outcome outcome = OnRanks(3, "FAULT=kill:1", "");
   EXPECT_NE(outcome.exit, 0);
-  EXPECT_LT(outcome.seconds, 10);  // The start of the job included, on a machine that does other things too.
+  EXPECT_LT(outcome.seconds, 10);  // The time includes the start of the job, on a machine that also does other things.
   EXPECT_EQ(Count(outcome.output, "done:"), 0);
   EXPECT_EQ(Count(Content(Out() + "3/run.json"), "No such file"), 1);
 }
@@ -183,7 +184,7 @@ TEST(Train, AKilledRankEndsTheJob) {
 TEST(Train, ACrashedRankNamesItsOp) {
   const Outcome outcome = OnRanks(3, "FAULT=crash:1", "");
   EXPECT_NE(outcome.exit, 0);
-  EXPECT_LT(outcome.seconds, 10);  // The start of the job included, on a machine that does other things too.
+  EXPECT_LT(outcome.seconds, 10);  // The time includes the start of the job, on a machine that also does other things.
   EXPECT_EQ(Count(outcome.output, "error: rank 1: Segmentation fault in `h1.relu` (example.model:7)\n"), 1)
       << outcome.output;
 }

@@ -145,7 +145,7 @@ void Assignment::SetDecided(ir::OpId op, bool decided) {
   Settle();
 }
 
-// The least that a partial sum costs, whoever reads it: a reduce-scatter into some dimension, or an all-reduce.
+// The least price of a partial sum, whatever reads it: a reduce-scatter into some dimension, or an all-reduce.
 Cost Assignment::Resolve(ir::OpId value) {
   RedistributionPrices& prices = table_.prices();
   const ir::Layout& layout = produced(value);

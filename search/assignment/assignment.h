@@ -1,9 +1,9 @@
 // The strategies of all ops of a training graph while a search changes them, with the price of the whole.
 //
 // A search sets forward ops (products and light ops); everything else follows at once: backward ops inherit, parameters
-// are stored as their heaviest reader reads them, updates lie like their parameter, data is made as it is read, sums of
-// gradients keep what their summands share. Only the prices of values that a change touches are computed again, and a
-// change can be taken back:
+// are stored as their heaviest reader reads them, updates have the layout of their parameter, data is made in the
+// layout in which it is read, sums of gradients keep the cuts that their summands share. Only the prices of values that
+// a change affects are computed again, and a change can be undone:
 //
 //   const int mark = assignment.mark();
 //   assignment.Apply({{op, strategy}});
@@ -34,18 +34,18 @@ namespace cleave::search {
 
 // What a pin demands of one op.
 struct OpDemand {
-  std::optional<ir::Strategy> strategy;  // Of an op; of a source, its storage.
-  std::optional<ir::Layout> output;      // What consumers see.
+  std::optional<ir::Strategy> strategy;  // The strategy of an op, or the storage of a source.
+  std::optional<ir::Layout> output;      // The layout that consumers see.
 
   bool operator==(const OpDemand&) const = default;
 };
 
-// Of the ops of which something is demanded.
+// The demands, by op. Ops without a demand are left out.
 using OpDemands = std::map<ir::OpId, OpDemand>;
 
 struct AssignmentOptions {
   double gradient_weight = 0.1;
-  // The layout in which data inputs lie; nullopt: as they are read.
+  // The layout in which data inputs lie; nullopt: the layout in which they are read.
   std::optional<ir::DatasetLayout> dataset;
   Prices prices = {};
   SearchTuning tuning = {};
@@ -64,7 +64,7 @@ struct IndexedChange {
 
 class Assignment {
  public:
-  // Everything replicated but what `demands` fixes. `facts` outlives the assignment.
+  // Everything is replicated except what `demands` fixes. `facts` outlives the assignment.
   Assignment(const GraphFacts& facts, const ir::Mesh& mesh, AssignmentOptions options, const OpDemands& demands);
 
   // Sets forward products and light ops; ops that a demand fixes are skipped.
@@ -82,27 +82,27 @@ class Assignment {
     return table_.CutLike(op, chosen_[op], slot, layout, axis);
   }
 
-  // Between these calls changes are not priced. Of many small changes only the result is priced, when prices are
+  // Between these calls changes are not priced. After many small changes only the result is priced, when prices are
   // released. REQUIRES: cost() and Rollback() are not called in between.
   void HoldPrices() { holds_prices_ = true; }
   void ReleasePrices();
 
   int mark() const { return static_cast<int>(journal_.size()); }
   void Rollback(int mark);
-  // What was done since then: values priced anew, and ops whose strategy was set. Each once, in program order.
+  // The values that were priced again since then, and the ops whose strategy was set: each once, in program order.
   std::vector<ir::OpId> PricedSince(int mark) const { return RecordedSince(mark, /*is_cost=*/true); }
   std::vector<ir::OpId> SetSince(int mark) const { return RecordedSince(mark, /*is_cost=*/false); }
 
   const Cost& cost() const { return cost_; }
-  // How many strategies were set so far, and what it took to price them: a measure of time that is the same on every
-  // machine.
+  // The number of strategies that were set so far, and the work of pricing them: a measure of time that is the same on
+  // every machine.
   int64_t work() const { return work_ + table_.prices().work(); }
-  // What the redistributions of this op's value cost, and those inside of the distributed forms of the op and its
-  // heirs.
+  // The price of the redistributions of this op's value, and of those inside the distributed forms of the op and of the
+  // ops that inherit from it.
   const Cost& value_cost(ir::OpId op) const { return value_costs_[op]; }
-  // What an op and the backward ops that inherit from it cost by themselves.
+  // The price of an op, and of the backward ops that inherit from it, without redistributions.
   double LocalPriceOf(ir::OpId op);
-  // The same and what they cause: the redistributions of what they read and make.
+  // The same, with the redistributions of what these ops read and make.
   Cost CostAround(ir::OpId op);
 
   bool fixed(ir::OpId op) const { return fixed_[op]; }
@@ -110,7 +110,7 @@ class Assignment {
   std::vector<ir::OpId> OpenOps() const;
   const ir::Strategy& strategy(ir::OpId op) const { return table_.strategy(op, chosen_[op]); }
   const ir::Layout& produced(ir::OpId op) const { return table_.layout(produced_index(op)); }
-  // What consumers see: a demanded output, or what is produced.
+  // The layout that consumers see: a demanded output, or the produced layout.
   const ir::Layout& seen(ir::OpId op) const;
   LayoutIndex seen_index(ir::OpId op) const { return outputs_[op] >= 0 ? outputs_[op] : produced_index(op); }
   const ir::Layout& wanted(ir::OpId op, int input) const { return table_.layout(wanted_index(op, input)); }
@@ -122,8 +122,8 @@ class Assignment {
   const OpDemands& demands() const { return pinned_; }
   StrategyTable& table() { return table_; }
 
-  // While a search builds up a plan: redistributions between ops of which one is undecided are not counted. What ops
-  // cost by themselves always is.
+  // For a search that builds up a plan: redistributions between two ops count only when both are decided. What ops cost
+  // by themselves always counts.
   void SetDecided(ir::OpId op, bool decided);
   bool decided(ir::OpId op) const { return decided_[op]; }
 
@@ -131,8 +131,8 @@ class Assignment {
   struct Record {
     ir::OpId op;
     int strategy = 0;  // Before the change.
-    Cost cost;         // Of its value, before the change.
-    Cost total;        // Of all, before the change.
+    Cost cost;         // Of the op's value, before the change.
+    Cost total;        // Of the whole plan, before the change.
     bool is_cost = false;
   };
 

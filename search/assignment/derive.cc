@@ -1,4 +1,4 @@
-// How the ops that a search does not set follow those that it sets.
+// How the ops that a search does not set get their strategies from those that it sets.
 //
 // Follow(op) is called after op's strategy changed and renews what depends on it, in this order: backward ops that
 // inherit, the storage of the parameters that the op leads (and with it their updates), the data that it reads, sums of
@@ -54,7 +54,7 @@ void Assignment::DeriveData(ir::OpId op) {
 void Assignment::DeriveSum(ir::OpId op) {
   std::vector<LayoutIndex> inputs;
   for (ir::OpId input : facts_.op(op).inputs) inputs.push_back(seen_index(input));
-  // An inner sum of a chain is the gradient of no value. It lies like the sum to which it is added in the end.
+  // An inner sum of a chain is the gradient of no value. It has the layout of the last sum of its chain.
   const std::optional<ir::OpId>& value = facts_.op(facts_.whole_sums[op]).gradient_of;
   Choose(op, table_.Sum(op, inputs, value.has_value() ? std::optional(seen_index(*value)) : std::nullopt));
 }

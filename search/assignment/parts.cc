@@ -33,7 +33,7 @@ ValueParts MovesOf(Assignment& assignment, ir::OpId value) {
           .gradient = table.prices().Serve(table.type(value), produced, gradient).price};
 }
 
-// Whether anything that the value is moved for has the gradient weight.
+// Whether any of the reads for which the value is moved has the gradient weight.
 bool HasGradientWeight(const GraphFacts& facts, ir::OpId value) {
   const std::vector<Read>& reads = facts.reads[value];
   return facts.gradient[value] != 0 || std::any_of(reads.begin(), reads.end(), [&](const Read& read) {
@@ -63,7 +63,7 @@ ir::CostParts PartsAround(Assignment& assignment, ir::OpId op) {
     const Cost& cost = assignment.value_cost(value);
     parts.collectives += cost.collectives;
     if (cost.price == 0) continue;
-    // Values whose moves are never priced have a price inside only.
+    // Values whose moves are never priced only have the price of their distributed form.
     ValueParts moves;
     if (facts.priced[value]) moves = MovesOf(assignment, value);
     double& place = value == op ? parts.output : Contains(facts.op(op).inputs, value) ? parts.inputs : parts.backward;

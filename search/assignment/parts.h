@@ -1,4 +1,4 @@
-// Where the price around an op comes from: for the reasons of a plan.
+// The parts of the price around an op, for the reasons of a plan.
 #ifndef CLEAVE_SEARCH_ASSIGNMENT_PARTS_H_
 #define CLEAVE_SEARCH_ASSIGNMENT_PARTS_H_
 
@@ -12,8 +12,8 @@ namespace cleave::search {
 // The parts of `assignment.CostAround(op)`: they sum to its price.
 ir::CostParts PartsAround(Assignment& assignment, ir::OpId op);
 
-// What of the price of `values` has the gradient weight. Prices are linear in that weight, this part is proportional to
-// it.
+// The part of the price of `values` that has the gradient weight. Prices are linear in that weight, and this part is
+// proportional to it.
 double GradientPart(Assignment& assignment, const std::vector<ir::OpId>& values);
 
 }  // namespace cleave::search

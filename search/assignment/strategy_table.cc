@@ -19,7 +19,7 @@ std::vector<int> KeyOf(const ir::Strategy& strategy) {
   return key;
 }
 
-// What two layouts of one tensor have in common: per dimension the longest common beginning.
+// Reduces `layout` to what both layouts of a tensor have in common: in each dimension the longest common beginning.
 void Meet(const ir::Layout& other, ir::Layout& layout) {
   layout.partial.clear();
   for (size_t d = 0; d < layout.dimensions.size(); ++d) {
@@ -144,7 +144,7 @@ int StrategyTable::CutLike(ir::OpId op, int index, int slot, LayoutIndex layout,
     const std::vector<ir::FactorList>& dimensions = slot < 0 ? rule.output : rule.inputs[static_cast<size_t>(slot)];
     result = WithDimensionCut(result, rule, mesh(), dimensions, d, axis, like.dimensions[d]).value_or(result);
   }
-  // Without the axis, the other axes of a compound dimension may be no valid cut.
+  // Without the axis, the cut of the other axes in a compound dimension may be invalid.
   const int cut = ir::VerifyStrategy(result, rule, mesh()).ok() ? Intern(op, result) : index;
   cut_like_.emplace(key, cut);
   return cut;
@@ -177,7 +177,8 @@ int StrategyTable::Data(ir::OpId op, absl::Span<const LayoutIndex> wanted) {
   ir::Layout made = ir::OutputLayout(strategy, rule);
   const ir::Layout before = made;
   Meet(common, made);
-  // What the rule can only express by other axes would have to be sent: the data is cut less instead.
+  // If the rule can express the layout only with other axes, data would have to be sent. Then the data is cut less
+  // instead.
   if (!(made == before)) strategy = StrategyFromDimensions(made, rule.output, rule, mesh());
   return Intern(op, strategy);
 }

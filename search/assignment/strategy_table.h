@@ -5,7 +5,7 @@
 //   const int backward = table.Inherited(gradient, cut);      // of an op that inherits from `product`
 //   table.prices().Price(table.type(product), table.output(product, cut), table.input(reader, own, 0));
 //
-// Ops with equal rules share their numbers, so that what was found out for one layer holds for all. Not thread-safe.
+// Ops with equal rules share their numbers, so that results for one layer hold for all. Not thread-safe.
 #ifndef CLEAVE_SEARCH_ASSIGNMENT_STRATEGY_TABLE_H_
 #define CLEAVE_SEARCH_ASSIGNMENT_STRATEGY_TABLE_H_
 
@@ -40,31 +40,32 @@ class StrategyTable {
     return entry(op, index).inputs[static_cast<size_t>(slot)];
   }
 
-  // Of an op that inherits: its strategy where the forward op has number `forward`.
+  // For an op that inherits: its strategy when the forward op has number `forward`.
   int Inherited(ir::OpId heir, int forward);
-  // The strategy under which the op's value lies like `layout`, as far as the rule can say it.
+  // The strategy under which the op's value has `layout`, as far as the rule can express it.
   int LyingLike(ir::OpId op, LayoutIndex layout);
   // The strategy under which all inputs and the value have `layout`, partial sums too; -1 where there is none.
   int PassingThrough(ir::OpId op, LayoutIndex layout);
-  // Strategy number `index` with `axis` taken out and put where `layout` has it in a tensor of the op: input `slot`, or
-  // the value for slot -1; only taken out where the rule has no such cut.
+  // Strategy number `index` with `axis` moved to where `layout` has it in a tensor of the op: input `slot`, or the
+  // value for slot -1. Where the rule has no such cut, the axis is only removed.
   int CutLike(ir::OpId op, int index, int slot, LayoutIndex layout, ir::AxisId axis);
-  // A sum of gradients whose summands are seen in `inputs`: they are added as they lie where all lie alike and none is
-  // the gradient of another value, else where the value lies whose gradient this is.
+  // The strategy of a sum of gradients whose summands are seen in the layouts `inputs`. If all layouts are equal and no
+  // summand is the gradient of another value, the sum has this layout; else it has the layout of the value whose
+  // gradient it is.
   int Sum(ir::OpId sum, absl::Span<const LayoutIndex> inputs, std::optional<LayoutIndex> value);
-  // Data is made as all its readers want it: what their layouts have in common, from which each takes its slice for
+  // Data is made in the cuts that the layouts of all its readers have in common. Each reader takes its slice of it for
   // free.
   int Data(ir::OpId op, absl::Span<const LayoutIndex> wanted);
-  // Data that is made from data that lies in `input` (its first input).
+  // The strategy of data that is made from data which lies in `input` (its first input).
   int DataFrom(ir::OpId op, LayoutIndex input);
-  // Data that the user wants divided by samples.
+  // The strategy of data that the user wants divided by samples.
   int BatchCut(ir::OpId input);
 
   // What `op` costs by itself under strategy number `index`.
   double LocalPrice(ir::OpId op, int index);
-  // Of ops of one rule: equal where LocalPrice is; 0 where it is nothing.
+  // Equal for ops of one rule whose LocalPrice is equal; 0 where the price is nothing.
   int local_kind(ir::OpId op) const { return local_kinds_[op]; }
-  // What plans are paid for in.
+  // The prices of the search.
   const Prices& paid() const { return paid_; }
 
   RedistributionPrices& prices() { return prices_; }
@@ -73,7 +74,7 @@ class StrategyTable {
   TypeIndex type(ir::OpId op) const { return types_[op]; }
   const GraphFacts& facts() const { return facts_; }
   const ir::Mesh& mesh() const { return prices_.mesh(); }
-  // Of an op that inherits: equal for ops to which Inherited gives the same answers.
+  // For an op that inherits: equal for ops to which Inherited gives the same answers.
   int inheritance_kind(ir::OpId heir) const { return inheritance_kinds_[heir]; }
 
  private:
@@ -102,7 +103,7 @@ class StrategyTable {
   absl::flat_hash_map<std::tuple<int, int, int, int, int>, int> cut_like_;  // (rule, strategy, slot, layout, axis).
 };
 
-// All axes cut the first dimension, as many as it has elements for.
+// The layout in which the axes cut the first dimension, as many of them as it has elements for.
 ir::Layout CutByBatch(const ir::Shape& shape, const ir::Mesh& mesh);
 
 // `strategy` without `axis`.
@@ -111,8 +112,8 @@ ir::Strategy Without(const ir::Strategy& strategy, ir::AxisId axis);
 // The dimension of `layout` that `axis` cuts; -1 for none.
 int DimensionCutBy(const ir::Layout& layout, ir::AxisId axis);
 
-// `strategy`, which does not use `axis`, with `factor` cut by it; nullopt where that is not valid. The axis takes the
-// place among the factor's axes that it has in `order`, innermost where it is not in it.
+// `strategy`, which does not use `axis`, with `factor` cut by it; nullopt where that is not valid. Among the factor's
+// axes, `axis` takes the place that it has in `order`, or the innermost one if it is not in `order`.
 std::optional<ir::Strategy> WithFactorCut(const ir::Strategy& strategy, const ir::Rule& rule, const ir::Mesh& mesh,
                                           int factor, ir::AxisId axis, const std::vector<ir::AxisId>& order);
 
@@ -121,8 +122,8 @@ std::optional<ir::Strategy> WithDimensionCut(const ir::Strategy& strategy, const
                                              const std::vector<ir::FactorList>& dimensions, size_t dimension,
                                              ir::AxisId axis, const std::vector<ir::AxisId>& order);
 
-// The strategy whose dimensions (of an input or of the output, as `dimensions` of the rule says) lie like `layout` as
-// far as the rule can say it: axes that do not fit are left out, partial sums too.
+// The strategy that gives an input or the output, whose factors are `dimensions`, the layout `layout` as far as the
+// rule can express it: axes that do not fit are left out, and so are partial sums.
 ir::Strategy StrategyFromDimensions(const ir::Layout& layout, const std::vector<ir::FactorList>& dimensions,
                                     const ir::Rule& rule, const ir::Mesh& mesh);
 

@@ -7,8 +7,8 @@
 namespace cleave::search {
 namespace {
 
-// The dimension of input `input` that is the batch: the first of data, what its maker cut of other values; -1 where
-// there is none.
+// The dimension of the value of `maker` that is the batch: the first one for data, the one that `axis` cuts for other
+// values; -1 where there is none.
 int BatchDimension(const Assignment& assignment, ir::OpId maker, ir::AxisId axis) {
   const GraphFacts& facts = assignment.facts();
   const Role role = facts.roles[maker];

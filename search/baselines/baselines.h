@@ -10,7 +10,7 @@ namespace cleave::search {
 // are.
 void DataParallel(Assignment& assignment);
 
-// Nothing is cut but what is pinned: every rank does all the work.
+// Only what is pinned is cut: every rank does all the work.
 void Replicate(Assignment& assignment);
 
 }  // namespace cleave::search

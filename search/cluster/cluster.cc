@@ -74,7 +74,8 @@ std::optional<ir::Mesh> MeshFor(const Cluster& cluster, const std::vector<ir::Na
             .Help(absl::StrCat("set `devices = ", product, "`, or change the mesh so that its product is ", devices)));
     return std::nullopt;
   }
-  // Walks the links from slowest to fastest: each prime sub-axis crosses the link on which devices are left to divide.
+  // Goes through the links from slowest to fastest: each prime sub-axis crosses the first link that still has devices
+  // to divide.
   std::vector<int64_t> left;
   for (const Link& link : cluster.links) left.push_back(link.count);
   size_t level = 0;
@@ -96,7 +97,7 @@ std::optional<ir::Mesh> MeshFor(const Cluster& cluster, const std::vector<ir::Na
 
 std::vector<ir::AxisId> AxesNamed(const ir::Mesh& mesh, absl::string_view name) {
   std::vector<ir::AxisId> axes;
-  if (absl::StrContains(name, '.')) return axes;  // What a sub-axis is called is no name of the user's.
+  if (absl::StrContains(name, '.')) return axes;  // A sub-axis has no name that a user can give.
   for (ir::AxisId id : mesh.AxisIds()) {
     absl::string_view rest = mesh.axis(id).name;
     if (rest == name || (absl::ConsumePrefix(&rest, name) && absl::ConsumePrefix(&rest, ".") && IsNumber(rest))) {

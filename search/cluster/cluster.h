@@ -4,8 +4,8 @@
 //   Cluster cluster = CpuCluster(8);
 //   Mesh mesh = MeshOfCluster(cluster);   // m0=2, m1=2, m2=2
 //
-// A value. Made by a preset (presets.h), from a file (cluster_json.h), or by either's name (resolve.h); how long
-// things take on it is computed by search/cost/time.h.
+// A cluster is a value. It is made from a preset (presets.h), from a file (cluster_json.h), or from the name of one of
+// these (resolve.h). search/cost/time.h computes how long things take on it.
 #ifndef CLEAVE_SEARCH_CLUSTER_CLUSTER_H_
 #define CLEAVE_SEARCH_CLUSTER_CLUSTER_H_
 
@@ -20,7 +20,7 @@
 
 namespace cleave::search {
 
-// How long all-reduces in groups of `ranks` take on a link: latency + bytes sent / bytes_per_second.
+// The time of an all-reduce in a group of `ranks` on a link: latency + bytes sent / bytes_per_second.
 struct GroupRate {
   int64_t ranks = 2;
   Seconds latency{0};
@@ -61,7 +61,7 @@ struct Link {
   int64_t count = 1;
   double bytes_per_second = 1e9;       // What one device gets in one direction.
   Seconds latency{0};                  // Of one collective.
-  Seconds latency_per_doubling{0};     // More for each doubling of the ranks after the last of `groups`, or after two.
+  Seconds latency_per_doubling{0};     // Added for each doubling of the ranks after the last of `groups`, or after two.
   std::vector<GroupRate> groups = {};  // Ascending by ranks; empty: latency and bytes_per_second hold for all.
   double one_way_ratio = 1;            // Bus bandwidth of all-gather and reduce-scatter, relative to the all-reduce's.
   Ramp ramp = {};
@@ -74,7 +74,7 @@ struct Link {
 struct PeakRates {
   double f32 = 1e9;  // Operations per second outside of matrix units.
   double tf32 = 0;   // Products of f32 tensors on matrix units, in whatever format these take; 0: they have none.
-  double bf16 = 0;   // Products of bf16 or fp16 tensors; 0: no faster than f32.
+  double bf16 = 0;   // Products of bf16 or fp16 tensors; 0: not faster than f32.
 
   bool operator==(const PeakRates&) const = default;
 };
@@ -98,14 +98,14 @@ struct Cluster {
   double overlap_slowdown = 1;  // How many times longer compute takes while communication goes on.
 
   int64_t devices() const;
-  // Null where there is none of the name.
+  // Null where no link has the name.
   const Link* FindLink(absl::string_view name) const;
 
   bool operator==(const Cluster&) const = default;
 };
 
-// What is wrong with `cluster` (rates that are not positive and finite, lists out of order, two links of one name);
-// empty when all is well. Presets and parsed files are.
+// The errors in `cluster` (rates that are not positive and finite, lists out of order, two links of one name); empty
+// when there are none. Presets and parsed files have none.
 std::vector<std::string> VerifyCluster(const Cluster& cluster);
 
 // One host whose cores are the devices. Rates are those of one current server core: a rough guess, not a measurement
@@ -125,7 +125,7 @@ std::optional<ir::Mesh> MeshFor(const Cluster& cluster, const std::vector<ir::Na
 // is none.
 std::vector<ir::AxisId> AxesNamed(const ir::Mesh& mesh, absl::string_view name);
 
-// What a user can call the axes: "dp", "tp"; "m0", "m1".
+// The names by which a user can call the axes: "dp", "tp"; "m0", "m1".
 std::vector<std::string> AxisNames(const ir::Mesh& mesh);
 
 // Axes that are interchangeable.

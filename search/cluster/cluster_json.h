@@ -18,7 +18,7 @@ namespace cleave::search {
 // that presets have. What comes back passes VerifyCluster.
 absl::StatusOr<Machines> ParseClusterJson(absl::string_view text);
 
-// The file of one host, quantities with six digits; ends with a newline. REQUIRES: VerifyCluster is content.
+// The file of one host, quantities with six digits; ends with a newline. REQUIRES: VerifyCluster finds no error.
 std::string ClusterJson(const Cluster& host);
 
 }  // namespace cleave::search

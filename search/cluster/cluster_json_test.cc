@@ -23,7 +23,7 @@ constexpr char kLab[] = R"({
   "network": {"bandwidth": "25GB/s", "latency": "150us", "latency_per_doubling": "100us"}
 })";
 
-// The message for kLab with `from` replaced by `to`; "accepted" where it is.
+// The message for kLab with `from` replaced by `to`; "accepted" if there is none.
 std::string MessageOf(absl::string_view from, absl::string_view to) {
   const std::string text = absl::StrReplaceAll(kLab, {{from, to}});
   EXPECT_NE(text, kLab) << from;
@@ -87,8 +87,8 @@ TEST(ParseClusterJsonTest, RefusesFieldsThatDoNotBelong) {
 }
 
 TEST(ParseClusterJsonTest, RefusesMachinesThatCannotBe) {
-  EXPECT_EQ(MessageOf("\"node2\"", "\"node1\""), "hosts: the host \"node1\" stands twice");
-  EXPECT_EQ(MessageOf("[\"node1\", \"node2\"]", "[]"), "hosts: expected a list with an entry at least");
+  EXPECT_EQ(MessageOf("\"node2\"", "\"node1\""), "hosts: the host \"node1\" is given twice");
+  EXPECT_EQ(MessageOf("[\"node1\", \"node2\"]", "[]"), "hosts: expected a list with at least one entry");
   EXPECT_EQ(MessageOf("[\"node1\", \"node2\"]", "[\"node1\"]"),
             "network: there is one host, which has no network to cross");
   EXPECT_EQ(MessageOf("\"count\": 4", "\"count\": 0"), "cluster: the count of link `host` is not greater than zero: 0");

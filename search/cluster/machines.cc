@@ -5,7 +5,7 @@
 namespace cleave::search {
 namespace {
 
-// Whether the links could be left with so many devices, fastest first.
+// Reduces the links to so many devices, fastest links first. Returns whether that is possible.
 bool CutTo(int64_t devices, std::vector<Link>& links) {
   for (auto link = links.rbegin(); link != links.rend(); ++link) {
     if (devices < link->count) link->count = devices;
@@ -54,7 +54,7 @@ std::optional<Cluster> ClusterOf(const Machines& machines, int64_t devices) {
 
 std::vector<int64_t> NearestDevices(const Machines& machines, int64_t devices) {
   const int64_t step =
-      std::max(machines.host.devices(), machines.hosts);  // There is one in every range of this length.
+      std::max(machines.host.devices(), machines.hosts);  // Every range of this length has such a number.
   const int64_t most = machines.any_devices || machines.hosts == 0 ? devices + step : machines.devices();
   std::vector<int64_t> nearest;
   int64_t below = std::min(devices - 1, most);

@@ -18,14 +18,14 @@ struct Machines {
   bool any_devices =
       false;  // A host can have any number of devices, which share its network link; then 0 hosts is one.
 
-  // With every host that there is; one where there is no limit.
+  // The devices of all hosts; of one host where there is no limit.
   int64_t devices() const;
 
   bool operator==(const Machines&) const = default;
 };
 
-// The first `devices` devices: part of one host, or whole hosts. nullopt where neither gives that number; where
-// `devices` do not fill a host, its slower links are used only when all devices behind the faster ones are.
+// The first `devices` devices: part of one host, or whole hosts. nullopt where neither gives that number. Where
+// `devices` do not fill a host, a slower link is used only when all devices behind the faster ones are used.
 std::optional<Cluster> ClusterOf(const Machines& machines, int64_t devices);
 
 // The numbers of devices next to `devices` for which there is a cluster: at most one below and one above.

@@ -1,4 +1,4 @@
-// Figures are published or measured ones, with their sources where they stand; docs/cost.md says how they are used.
+// The figures are published or measured, and their sources are given beside them; docs/cost.md says how they are used.
 #include "search/cluster/presets.h"
 
 #include <algorithm>
@@ -12,11 +12,12 @@ namespace {
 constexpr double kGiga = 1e9, kTera = 1e12;
 constexpr double kMicro = 1e-6;
 
-// A100 all-reduces by NCCL in groups of 2, 4 and 8. Those of later devices are taken to start as fast.
+// The latency of all-reduces by NCCL on A100 in groups of 2, 4 and 8. It is assumed to be the same on later devices.
 constexpr std::array<double, 3> kA100Latency = {46 * kMicro, 54 * kMicro, 79 * kMicro};
 constexpr std::array<double, 3> kA100BusBandwidth = {193 * kGiga, 218 * kGiga, 227 * kGiga};
 
-// Shares of the peak that A100 products reach by their operations, as calculon gives them; linear between.
+// Shares of the peak that products on A100 reach, by their number of operations, as calculon gives them; linear between
+// these points.
 std::vector<EfficiencyPoint> A100Efficiency() {
   return {{.flops = Flops(0), .share = 0.1},
           {.flops = Flops(1e9), .share = 0.6},
@@ -24,8 +25,8 @@ std::vector<EfficiencyPoint> A100Efficiency() {
           {.flops = Flops(128e9), .share = 0.95}};
 }
 
-// For another device: products that last as long at the peak reach equal shares, but none more than the best that
-// ml-engineering has seen.
+// For another device: products that take equally long at the peak reach equal shares, but not more than the best share
+// that ml-engineering has measured.
 std::vector<EfficiencyPoint> EfficiencyOf(double peak, double best) {
   constexpr double kA100Peak = 312 * kTera;
   std::vector<EfficiencyPoint> points = A100Efficiency();
@@ -36,7 +37,7 @@ std::vector<EfficiencyPoint> EfficiencyOf(double peak, double best) {
   return points;
 }
 
-// Groups of 2, 4 and 8 that reach `of_eight` with 8, and with fewer as much less as on A100.
+// Groups of 2, 4 and 8. A group of 8 reaches `of_eight`; smaller groups are slower in the same proportion as on A100.
 std::vector<GroupRate> LikeA100(double of_eight) {
   std::vector<GroupRate> groups;
   for (size_t i = 0; i < kA100Latency.size(); ++i) {
@@ -48,7 +49,7 @@ std::vector<GroupRate> LikeA100(double of_eight) {
 }
 
 // One network card per device. H100 rings over hosts of 8 gather 390 GB/s through 8 cards of 50 GB/s, and take 150 us
-// more for each doubling of the hosts; the other cards are taken to be as good.
+// more for each doubling of the hosts. Other cards are assumed to reach the same share of their rate.
 Link Network(double card) {
   constexpr double kShareReached = 390.0 / (8 * 50);
   constexpr double kDoubling = 150 * kMicro;
@@ -70,14 +71,14 @@ Link NvLink(double one_way, std::vector<GroupRate> groups) {
 struct Gpu {
   double one_way;      // Of all its links within the host.
   double card;         // Bytes per second.
-  double memory;       // Bytes, decimal: a little is always taken.
+  double memory;       // Bytes, decimal: less than the device has, because a little is always taken.
   double memory_rate;  // Bytes per second.
   PeakRates peak;
   double best_share;  // Of the bf16 peak, reached by any product.
 };
 
-// A host of eight; a kernel costs at least 7 us (vTrain), and compute slows by 1.1 to 1.3 while communication goes on
-// (Galvatron).
+// A host of eight. A kernel takes at least 7 us (vTrain), and compute takes 1.1 to 1.3 times as long while
+// communication goes on (Galvatron).
 Machines HostOf(const Gpu& gpu, std::vector<GroupRate> groups) {
   return {.host = {.name = "",
                    .links = {NvLink(gpu.one_way, std::move(groups))},
@@ -96,7 +97,7 @@ Machines V100() {
                         .memory = 32 * kGiga,
                         .memory_rate = 0.9 * kTera,
                         .peak = {.f32 = 15.7 * kTera, .tf32 = 0, .bf16 = 125 * kTera},  // fp16.
-                        .best_share = 0.87};                                            // Not known; A100's.
+                        .best_share = 0.87};  // It is not known; this is A100's.
   return HostOf(kGpu, {{.ranks = 2, .latency = Seconds(24 * kMicro), .bytes_per_second = 23 * kGiga},
                        {.ranks = 4, .latency = Seconds(45 * kMicro), .bytes_per_second = 86 * kGiga},
                        {.ranks = 8, .latency = Seconds(76 * kMicro), .bytes_per_second = 136 * kGiga}});
@@ -122,7 +123,7 @@ Machines A100() {
 }
 
 // 8 x H200 by NCCL: all-reduce 482 GB/s through the switch (from 5 devices), 368 by a ring; all-gather and
-// reduce-scatter 362. Other NVLink switches of this kind are taken to reach the same shares of their links.
+// reduce-scatter 362. Other NVLink switches of this kind are assumed to reach the same shares of their links.
 Machines SwitchedHost(const Gpu& gpu) {
   constexpr double kOneWay = 450, kRing = 368, kBySwitch = 482, kGather = 362;
   Machines machines = HostOf(gpu, LikeA100(kRing / kOneWay * gpu.one_way));
@@ -159,10 +160,11 @@ Machines B200() {
                        .best_share = 0.78});
 }
 
-// Ascend 910A as published, nothing of it measured: 256 TFLOP/s in fp16, which products of f32 tensors use too; vector
-// units of 32 cores with 64 f32 lanes at 1 GHz; HBM 32 GB at 1.2 TB/s. Two groups of four, each device joined to the
-// three others of its group by HCCS links of 30 GB/s; between the groups PCIe 4.0 x16, 32 GB/s, taken to be shared by
-// two devices; one card of 100 Gb/s per device. Latencies and efficiency are taken to be A100's.
+// Ascend 910A by its published figures, none of them measured: 256 TFLOP/s in fp16, which products of f32 tensors use
+// too; vector units of 32 cores with 64 f32 lanes at 1 GHz; HBM 32 GB at 1.2 TB/s. Two groups of four, each device
+// joined to the three others of its group by HCCS links of 30 GB/s; between the groups PCIe 4.0 x16, 32 GB/s, assumed
+// to be shared by two devices; one card of 100 Gb/s per device. Latencies and efficiency are assumed to be those of
+// A100.
 Machines Ascend910() {
   constexpr double kHccs = 30 * kGiga;
   std::vector<GroupRate> hccs;

@@ -14,7 +14,7 @@ namespace cleave::search {
 // Without a number of hosts: "cpu", "v100x8", …
 std::vector<std::string> PresetNames();
 
-// nullopt for an unknown name, or a number of hosts that is not one from 1 to 65536. The host's name is `name`.
+// nullopt for an unknown name, or a number of hosts that is not from 1 to 65536. The host's name is `name`.
 std::optional<Machines> FindPreset(absl::string_view name);
 
 }  // namespace cleave::search

@@ -40,7 +40,7 @@ std::vector<Unit> ByteUnits(absl::string_view suffix) {
   return units;
 }
 
-// Those that FormatQuantity uses ascend.
+// The units that FormatQuantity uses are in ascending order.
 std::vector<Unit> UnitsOf(QuantityKind kind) {
   switch (kind) {
     case QuantityKind::kBytes:
@@ -85,7 +85,7 @@ size_t EndOfNumber(absl::string_view text) {
 }  // namespace
 
 absl::StatusOr<double> ParseQuantity(QuantityKind kind, absl::string_view text) {
-  constexpr size_t kLongest = 40;  // Of what is worth reading, and of what a message repeats.
+  constexpr size_t kLongest = 40;  // Longer texts are not read, and messages repeat no more than this.
   const absl::string_view shown = text.substr(0, kLongest);
   const auto wrong = [&](absl::string_view why) {
     return absl::InvalidArgumentError(absl::StrCat("\"", shown, "\" ", why, "; expected one like ", ExampleOf(kind)));

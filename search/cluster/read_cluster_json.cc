@@ -51,7 +51,7 @@ std::string EntryOf(const std::string& where, size_t index) { return absl::StrCa
 
 absl::Status CheckList(const Json& list, const std::string& where) {
   return list.is_array() && !list.empty() ? absl::OkStatus()
-                                          : JsonError(where, "expected a list with an entry at least");
+                                          : JsonError(where, "expected a list with at least one entry");
 }
 
 absl::StatusOr<std::vector<GroupRate>> GroupsOf(const Json& list, const std::string& where) {
@@ -88,7 +88,7 @@ absl::StatusOr<Ramp> RampOf(const Json& json, const std::string& where) {
   return ramp;
 }
 
-// What a link within a host and the network have in common.
+// Reads the fields that a link within a host and the network have in common.
 absl::StatusOr<Link> LinkOf(const Json& json, const std::string& where, const std::set<std::string>& own_fields) {
   std::set<std::string> required = {"bandwidth", "latency"};
   required.insert(own_fields.begin(), own_fields.end());
@@ -188,7 +188,7 @@ absl::StatusOr<int64_t> HostsOf(const Json& list) {
   for (const Json& entry : list) {
     if (!entry.is_string()) return JsonError("hosts", "expected the names of hosts");
     if (!names.insert(entry.get<std::string>()).second) {
-      return JsonError("hosts", absl::StrCat("the host \"", entry.get<std::string>(), "\" stands twice"));
+      return JsonError("hosts", absl::StrCat("the host \"", entry.get<std::string>(), "\" is given twice"));
     }
   }
   return static_cast<int64_t>(names.size());
@@ -211,7 +211,7 @@ absl::Status CheckName(const std::string& name) {
   return absl::OkStatus();
 }
 
-// Everything that holds for clusters, for the largest that the file describes.
+// Checks what must hold for every cluster, for the largest one that the file describes.
 absl::Status CheckWhole(const Machines& machines) {
   const std::vector<std::string> of_host = VerifyCluster(machines.host);
   if (!of_host.empty()) return JsonError("cluster", of_host.front());

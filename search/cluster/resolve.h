@@ -19,8 +19,8 @@ struct ClusterRequest {
   Span model_span = {};  // Where the model says how many.
 };
 
-// How many devices there are, as far as that is known before the model is read: `given` whatever the model says,
-// `otherwise` where it says nothing.
+// What is known of the number of devices before the model is read: `given` holds whatever the model says, `otherwise`
+// holds if the model says nothing.
 struct DeviceCounts {
   std::optional<int64_t> given;
   int64_t otherwise = 1;
@@ -28,7 +28,7 @@ struct DeviceCounts {
   bool operator==(const DeviceCounts&) const = default;
 };
 
-// nullopt after E0606 or E0607. What the model says in `request` is left alone.
+// nullopt after E0606 or E0607. What `request` has from the model is not used.
 std::optional<DeviceCounts> CountDevices(const ClusterRequest& request, Diagnostics& diagnostics);
 
 // nullopt after E0606 (neither a preset nor a file), E0607 (a file that is not a cluster) or E0608 (the machines cannot

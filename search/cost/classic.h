@@ -19,16 +19,16 @@ struct ClassicOptions {
   double redistribution_weight = 16;
 };
 
-// Which of the published letters a factor of a product's rule is.
+// The published letter of a factor of a product's rule.
 enum class ProductFactor { kBatch, kRows, kColumns, kContracted, kOther };
 
 ProductFactor ProductFactorOf(const ir::Rule& rule, int factor);
 
-// Elements of a tensor whose dimensions are made of `dimensions`, cut by `strategy`.
+// The number of local elements of a tensor whose dimensions are made of the factors `dimensions`, cut by `strategy`.
 double LocalElements(const ir::Rule& rule, const ir::Strategy& strategy, const ir::Mesh& mesh,
                      const std::vector<ir::FactorList>& dimensions);
 
-// Elements of an input: of a dimension that is read in windows its share of them, halos left out.
+// The number of local elements of an input. A dimension that is read in windows counts with its share, without halos.
 double LocalInputElements(const ir::Rule& rule, const ir::Strategy& strategy, const ir::Mesh& mesh, int input);
 
 // The cost inside the op of cutting `factor` one level further. REQUIRES: the rule is a product's.

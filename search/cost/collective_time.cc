@@ -1,7 +1,7 @@
 // Collectives over one kind of link have a latency and a bandwidth by group size (link_time.h). Over several kinds a
-// library has two ways: one ring through all ranks, which the slowest link bounds, or stage by stage, the fastest link
-// first on the whole, each slower one on what is left. The faster one is taken. An all-to-all goes over all links at
-// once. Linear in the number of links.
+// library has two ways: one ring through all ranks, which is as slow as the slowest link, or stage by stage: first the
+// fastest link with the whole tensor, then each slower one with the part that is left. The faster one is taken. An
+// all-to-all goes over all links at once. Linear in the number of links.
 #include <algorithm>
 #include <vector>
 
@@ -12,7 +12,7 @@
 namespace cleave::search {
 namespace {
 
-// What a group has on one kind of link.
+// The part of a group on one kind of link.
 struct Level {
   const Link* link = nullptr;
   int64_t ranks = 1;
@@ -43,7 +43,8 @@ double LatencyOf(const std::vector<Level>& levels) {
   return latency;
 }
 
-// A ring crosses a slow link once for all ranks behind it, and they share it: it is as fast as their parts together.
+// A ring crosses a slow link once for all ranks behind the link. They share it, so it is as fast as their parts of it
+// together.
 double RingSeconds(const std::vector<Level>& levels, ir::CollectiveKind kind, double bytes) {
   const Level* slowest = nullptr;
   double least = 0, bandwidth = 0;

@@ -12,8 +12,8 @@ namespace {
 
 using Demands = std::vector<RedistributionPrices::Demanded>;
 
-// The redistributions of `op`'s value: those that were made once serve later readers too, unless they are made again in
-// each phase.
+// The price of the redistributions of `op`'s value. What is made for one reader serves later readers too, unless it is
+// made again in each phase.
 Cost ValueCost(const GraphFacts& facts, const ir::Plan& plan, const ir::Op& op, RedistributionPrices& prices) {
   const ir::OpPlan& own = plan.ops[op.id];
   const double g = plan.gradient_weight;

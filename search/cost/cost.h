@@ -4,7 +4,7 @@
 //   Cost same = ProgramCost(facts, distributed, program);   // from the collectives of the program made from it
 //
 // docs/cost.md has the formulas. What is not priced: scalars and vectors (loss, biases), what metrics read, and the
-// gradient that the loss hands back to the model, which is part of the loss.
+// gradient by the output of the model, which is part of the loss.
 #ifndef CLEAVE_SEARCH_COST_COST_H_
 #define CLEAVE_SEARCH_COST_COST_H_
 
@@ -17,11 +17,11 @@
 
 namespace cleave::search {
 
-// In weighted bytes, or in what `prices` pay for. REQUIRES: VerifyGraph and VerifyPlan are content.
+// In weighted bytes, or in what `prices` pay for. REQUIRES: VerifyGraph and VerifyPlan find no error.
 Cost PlanCost(const GraphFacts& facts, const ir::Plan& plan, const Prices& prices = {});
 
-// The same from the collectives that Partition put into `program`, which it made of `distributed`, and this of the
-// graph of `facts`.
+// The same from the collectives that Partition put into `program`, which it made from `distributed`, which was made
+// from the graph of `facts`.
 Cost ProgramCost(const GraphFacts& facts, const ir::Distributed& distributed, const ir::Program& program);
 
 }  // namespace cleave::search

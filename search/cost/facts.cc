@@ -11,7 +11,7 @@
 namespace cleave::search {
 namespace {
 
-// Equal ops have equal rules; the key says what a rule depends on.
+// Equal ops have equal rules; the key contains everything that a rule depends on.
 std::string RuleKey(const ir::Graph& graph, const ir::Op& op) {
   std::string key(ir::OpKindName(op.kind));
   for (ir::OpId input : op.inputs) absl::StrAppend(&key, "|", graph.op(input).type.ToString());
@@ -217,7 +217,7 @@ void FindGradients(GraphFacts& facts) {
   }
 }
 
-// Whether this is the gradient that the loss hands back, in any type.
+// Whether this is the gradient by the output of the model, which the loss makes, in any type.
 bool IsHandedBack(const ir::Graph& graph, const ir::Op& op, const IdVector<ir::OpId, uint8_t>& of_loss) {
   if (op.inherits.has_value() && graph.loss.has_value() && op.inherits->op == *graph.loss) return true;
   return op.kind == ir::OpKind::kCast && of_loss[op.inputs[0]] != 0;

@@ -1,5 +1,5 @@
-// What a search asks of a training graph again and again, computed once and handed on: rules, readers, and how each op
-// gets its strategy.
+// Facts about a training graph that a search needs again and again, computed once: rules, readers, and how each op gets
+// its strategy.
 //
 //   const GraphFacts facts = FactsOf(graph);
 //   if (facts.roles[op] == Role::kProduct) ...
@@ -15,7 +15,7 @@
 
 namespace cleave::search {
 
-// How an op comes by its strategy.
+// How an op gets its strategy.
 enum class Role {
   kProduct,    // A forward product: the search chooses.
   kLight,      // Any other forward or metric op that depends on a parameter: follows the products.
@@ -48,26 +48,27 @@ struct GraphFacts {
   std::vector<ir::OpId> set_ops;
   IdVector<ir::OpId, double> product_flops;     // Of a product; 0 for other ops.
   IdVector<ir::OpId, std::vector<Read>> reads;  // In program order.
-  // Of data: who says how it is made. These are its reads by ops of the model, or by metrics where there are no others.
+  // For data: the reads that decide in which layout it is made. These are the reads by ops of the model, or by metrics
+  // where there are no others.
   IdVector<ir::OpId, std::vector<Read>> data_reads;
   IdVector<ir::OpId, std::vector<ir::OpId>> inheritors;  // Backward ops that inherit from a forward op.
-  // Of a parameter or a copy: the read that decides its layout; its own id where nothing reads it.
+  // For a parameter or a copy: the read that decides its layout; its own id where nothing reads it.
   IdVector<ir::OpId, Read> leaders;
   IdVector<ir::OpId, std::vector<ir::OpId>> led;   // Of a forward op: the parameters and copies whose leader it is.
   IdVector<ir::OpId, ir::OpId> whole_sums;         // Of a sum: the last of its chain.
   IdVector<ir::OpId, std::vector<ir::OpId>> sums;  // Of a forward op: the sums that make its value's gradient.
-  // Of a sum: whether a summand is itself the whole gradient of another value, as along the residual connections of a
-  // deep model. Such a sum lies like the value whose gradient it is, so that no op's strategy depends on ops many
-  // layers away.
+  // For a sum: whether a summand is itself the whole gradient of another value, as along the residual connections of a
+  // deep model. Such a sum has the layout of the value whose gradient it is, so that no op's strategy depends on ops
+  // many layers away.
   IdVector<ir::OpId, uint8_t> continues_other_sum;
   IdVector<ir::OpId, std::vector<ir::OpId>>
       update_groups;                                // Of a parameter: the states and update ops that lie like it.
   IdVector<ir::OpId, ir::OpId> updated_parameters;  // Of these: that parameter. Of all other ops their own id.
-  // Moving the value costs something: it is neither a vector nor the gradient that the loss hands back.
+  // Moving the value costs something: it is neither a vector nor the gradient by the output of the model.
   IdVector<ir::OpId, uint8_t> priced;
   IdVector<ir::OpId, uint8_t>
       gradient;  // The value is (a summand of) a parameter's gradient, or belongs to the update.
-  // Of an op that does not inherit: those with inner factors among it and the ops that inherit from it, in program
+  // For an op that does not inherit: those ops with inner factors among it and the ops that inherit from it, in program
   // order. They share the statistics of their distributed forms (ir/transforms/distribute).
   IdVector<ir::OpId, std::vector<ir::OpId>> inner_groups;
   // Equal for groups whose prices are equal functions of their members' strategies; -1 for an empty group.
@@ -81,7 +82,7 @@ struct GraphFacts {
   std::vector<Read> parameter_reads(ir::OpId op) const;
 };
 
-// REQUIRES: VerifyGraph is content with `graph`, which may be a forward graph or a training graph.
+// REQUIRES: VerifyGraph finds no error in `graph`, which may be a forward graph or a training graph.
 GraphFacts FactsOf(const ir::Graph& graph);
 
 // The weight of a redistribution of `value` for `reader`: 0 where it is not priced, gradient_weight for gradients and

@@ -13,7 +13,7 @@
 namespace cleave::search {
 namespace {
 
-// A graph of the group alone: what it reads are sources.
+// A graph with the group alone: the values that it reads are sources.
 struct GroupGraph {
   ir::Graph graph;
   ir::Plan plan;
@@ -49,7 +49,7 @@ GroupGraph GraphOf(const GraphFacts& facts, const std::vector<ir::OpId>& group,
     }
     copy.id = ir::OpId(static_cast<int64_t>(builder.graph().ops.size()));
     copy.gradient_of = std::nullopt;
-    // One group, also where its root has no inner factor and is not there.
+    // The group stays one group, even if its root has no inner factor and is not in it.
     copy.inherits = std::nullopt;
     if (member != group.front()) copy.inherits = ir::Inheritance{.op = places.at(group.front()), .factors = {}};
     places[member] = copy.id;
@@ -86,7 +86,7 @@ Cost InnerCost(const GraphFacts& facts, const std::vector<ir::OpId>& group,
     const ir::OpPlan& planned = distributed->plan.ops[op.id];
     std::vector<RedistributionPrices::Demanded> wanted = demands[op.id];
     if (distributed->values[distributed->originals[op.id]] == op.id) {
-      // What reads the value is priced elsewhere, in the layout in which the op that was replaced makes it.
+      // Readers of the value are priced elsewhere, in the layout in which the replaced op makes it.
       wanted.clear();
       if (planned.output.has_value()) wanted.push_back({.layout = prices.Intern(*planned.output), .weight = 1});
     }

@@ -1,8 +1,9 @@
-// What the distributed forms of ops send between their own ops: the statistics of dimensions that are cut.
+// The price of what the distributed forms of ops send between their own ops: the statistics of dimensions that are cut.
 //
 //   cost = cost + InnerCost(facts, facts.inner_groups[root], strategy_of, prices);
 //
-// An op and those that inherit from it share statistics (ir/transforms/distribute), so their price is that of the group.
+// An op and those that inherit from it share statistics (ir/transforms/distribute), so their price is that of the
+// group.
 #ifndef CLEAVE_SEARCH_COST_INNER_COST_H_
 #define CLEAVE_SEARCH_COST_INNER_COST_H_
 
@@ -17,7 +18,7 @@
 namespace cleave::search {
 
 // The price of the collectives inside the distributed forms of the group's members; nothing where no inner factor is
-// cut. What reads statistics waits for them, so they have the full weight, except in metrics, which are not priced.
+// cut. Readers of statistics wait for them, so the price has the full weight, except in metrics, which are not priced.
 // REQUIRES: the strategies are valid.
 Cost InnerCost(const GraphFacts& facts, const std::vector<ir::OpId>& group,
                const std::function<const ir::Strategy&(ir::OpId)>& strategy_of, RedistributionPrices& prices);

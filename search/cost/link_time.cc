@@ -39,7 +39,7 @@ double WithoutRamp(const Link& link, int64_t ranks, ir::CollectiveKind kind, dou
   return GroupLatency(link, ranks) + BusTraffic(kind, ranks, bytes) / BusBandwidth(link, ranks, kind);
 }
 
-// Measured by formula, at one point of the ramp.
+// The measured time relative to the formula, at one point of the ramp.
 double FactorAt(const Link& link, const RampPoint& point) {
   constexpr ir::CollectiveKind kKind = ir::CollectiveKind::kAllReduce;
   const auto bytes = static_cast<double>(point.bytes.value());

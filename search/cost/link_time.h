@@ -1,4 +1,4 @@
-// What a collective takes in a group whose ranks are joined by one kind of link.
+// The time of a collective in a group whose ranks are joined by one kind of link.
 #ifndef CLEAVE_SEARCH_COST_LINK_TIME_H_
 #define CLEAVE_SEARCH_COST_LINK_TIME_H_
 
@@ -9,19 +9,19 @@
 
 namespace cleave::search {
 
-// Seconds before the first byte, of a group of `ranks`.
+// Seconds before the first byte, in a group of `ranks`.
 double GroupLatency(const Link& link, int64_t ranks);
 
 // Bus bandwidth in bytes per second.
 double BusBandwidth(const Link& link, int64_t ranks, ir::CollectiveKind kind);
 
-// What a collective of `bytes` takes, relative to latency and bandwidth alone.
+// The time of a collective of `bytes`, relative to latency and bandwidth alone.
 double RampFactor(const Link& link, double bytes);
 
-// What each rank sends of `bytes` in a group of `ranks`, as bus bandwidth counts it.
+// The part of `bytes` that each rank sends in a group of `ranks`, as bus bandwidth counts it.
 double BusTraffic(ir::CollectiveKind kind, int64_t ranks, double bytes);
 
-// Of the three above: (latency + traffic / bandwidth) * ramp.
+// The time from the three above: (latency + traffic / bandwidth) * ramp.
 double LinkSeconds(const Link& link, int64_t ranks, ir::CollectiveKind kind, double bytes);
 
 }  // namespace cleave::search

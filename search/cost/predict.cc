@@ -22,7 +22,7 @@ Seconds Arithmetic(const ir::Program& program, const ir::Compute& compute, const
                            compute.attributes);
 }
 
-// What the steps read that others wrote, each value once, and what they write for others.
+// The bytes that the steps read from other steps, each value once, and the bytes that they write for others.
 Bytes BytesTouched(const ir::Program& program, const ir::Fusion& fusion, const std::vector<int>& steps) {
   std::set<ir::ValueId> written, touched;
   for (int step : steps) {
@@ -39,7 +39,7 @@ Bytes BytesTouched(const ir::Program& program, const ir::Fusion& fusion, const s
   return bytes;
 }
 
-// Of a stage of computes.
+// The time of a stage of computes.
 Seconds StageSeconds(const ir::Program& program, const ir::Fusion& fusion, const std::vector<int>& steps,
                      const Cluster& cluster) {
   if (steps.size() == 1 && ir::IsAlias(program.steps[static_cast<size_t>(steps[0])])) return Seconds(0);

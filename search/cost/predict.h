@@ -1,6 +1,6 @@
-// What a step of a program takes on a cluster, predicted by the formulas of time.h.
+// The time of a step of a program on a cluster, predicted by the formulas of time.h.
 //
-// The step is the sum of its kernels and collectives: the programs that are generated do one after the other. Ops that
+// The time of a step is the sum over its kernels and collectives: generated programs do one after the other. Ops that
 // are emitted as one piece (ir/program/fuse) are one kernel; slices and reshapes take nothing.
 #ifndef CLEAVE_SEARCH_COST_PREDICT_H_
 #define CLEAVE_SEARCH_COST_PREDICT_H_

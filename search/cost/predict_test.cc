@@ -45,7 +45,7 @@ TEST(PredictTest, CommunicationIsLatencyAndBytes) {
 }
 
 TEST(PredictTest, FusedOpsAreOneKernel) {
-  // Every op at its floor: as many floors as there are pieces.
+  // When every op takes the least time of a kernel, the step takes this time once for each piece.
   Cluster cluster = CpuCluster(1);
   cluster.kernel_floor = Seconds(1);
   const ir::Program program = DataParallel(testing::Mlp(4, {4, 4, 4, 1}), cluster);
@@ -56,7 +56,7 @@ TEST(PredictTest, FusedOpsAreOneKernel) {
   }
   const double kernels = Predict(program, cluster).compute.value();
   EXPECT_EQ(kernels, std::floor(kernels));
-  // Forward, each of three layers takes its bias along, two their relu.
+  // In the forward pass each of three layers includes its bias, and two include their relu.
   EXPECT_LE(kernels, static_cast<double>(ops - 5));
   EXPECT_GT(kernels, 9);  // The products.
 }

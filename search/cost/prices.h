@@ -1,9 +1,10 @@
-// What a search pays for. By default this is the price `bytes`: weighted bytes of redistributions, and nothing for ops.
+// The price that a search makes least. By default this is the price `bytes`: weighted bytes of redistributions, and
+// nothing for ops.
 //
 //   const AssignmentOptions options{.prices = TimePrices(facts, cluster, mesh)};
 //   Assignment assignment(facts, mesh, options, demands);
 //
-// Everything that prices plans takes its numbers from here, so that they agree: Assignment, Network, PlanCost.
+// Everything that prices plans (Assignment, Network, PlanCost) takes its numbers from here, so that they agree.
 #ifndef CLEAVE_SEARCH_COST_PRICES_H_
 #define CLEAVE_SEARCH_COST_PRICES_H_
 
@@ -18,20 +19,20 @@
 
 namespace cleave::search {
 
-// Of a redistribution of a tensor that lies as `source`.
+// The price of a redistribution of a tensor that lies as `source`.
 using RedistributionPrice = std::function<double(const ir::TensorType& type, const ir::Layout& source,
                                                  const ir::Redistribution& redistribution)>;
 
 struct Prices {
   RedistributionPrice redistribution = nullptr;  // Null: its weighted bytes.
-  // What an op costs by itself under a strategy: its computation, or the memory that it holds. Null: nothing. Ops of
-  // one rule and one `local_kind` have equal prices; those of kind 0 cost nothing.
+  // The price of an op by itself under a strategy: of its computation, or of the memory that it holds. Null: nothing.
+  // Ops of one rule and one `local_kind` have equal prices; those of kind 0 cost nothing.
   std::function<double(ir::OpId op, const ir::Strategy& strategy)> local = nullptr;
   std::function<int(ir::OpId op)> local_kind = nullptr;
   bool is_seconds = false;
   // Products may leave mesh axes idle even where one of their factors has elements for them.
   bool may_leave_idle = false;
-  // About what it costs to move every value once; 0: the bytes of all values.
+  // About the price of moving every value once; 0: the bytes of all values.
   double scale = 0;
 };
 

@@ -31,7 +31,7 @@ TypeIndex RedistributionPrices::Intern(const ir::TensorType& type) {
 
 namespace {
 
-// A dimension in two layouts.
+// The cuts of a dimension in two layouts.
 struct TwoCuts {
   int64_t size = 1;
   std::vector<ir::AxisId> source, target;
@@ -84,13 +84,13 @@ std::set<ir::AxisId> UsedAxes(const ir::Layout& source, const ir::Layout& target
   return used;
 }
 
-// Whether all pieces on the way are equal: every axis of the mesh may cut every dimension there.
+// Whether all intermediate pieces are equal: every axis of the mesh may cut every dimension there.
 bool IsEven(const ir::Mesh& mesh, const ir::Shape& shape) {
   return std::all_of(shape.begin(), shape.end(), [&](int64_t size) { return size % mesh.rank_count() == 0; });
 }
 
-// Redistributions of evenly cut tensors that cost the same per byte, brought to one form: dimensions that nothing cuts
-// are one, dimensions are sorted, axes renamed.
+// One form for all redistributions of evenly cut tensors that cost the same per byte: dimensions that nothing cuts are
+// joined, dimensions are sorted, axes are renamed.
 struct EvenForm {
   ir::Shape shape;
   ir::Layout source, target;
@@ -149,7 +149,8 @@ std::optional<Cost> RedistributionPrices::Price(TypeIndex type, LayoutIndex sour
   return price;
 }
 
-// Where all pieces are equal, bytes are proportional to the size: what is planned for one shape holds for all.
+// Where all pieces are equal, bytes are proportional to the size: a redistribution that is planned for one shape holds
+// for all.
 std::optional<Cost> RedistributionPrices::PriceOfEven(const ir::TensorType& type, const ir::Layout& source,
                                                       const ir::Layout& target) {
   EvenForm form = EvenFormOf(mesh_, type.shape, source, target);
@@ -186,7 +187,7 @@ Cost RedistributionPrices::CostOf(const ir::TensorType& type, const ir::Layout& 
 
 std::optional<ir::Redistribution> RedistributionPrices::Planned(const ir::TensorType& type, const ir::Layout& source,
                                                                 const ir::Layout& target) {
-  // Full planning looks at the layouts over all axes that are in play.
+  // Full planning looks at the layouts over all axes that the two layouts use.
   work_ += effort_ == ir::RedistributionEffort::kDirect
                ? lookups_per_direct_way_
                : lookups_per_full_way_ << std::min<size_t>(UsedAxes(source, target).size(), 16);

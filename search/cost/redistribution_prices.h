@@ -24,8 +24,7 @@
 
 namespace cleave::search {
 
-// What a plan, or a part of it, costs in the price of a search, and the number of collectives that do them: the
-// tie-breaker.
+// What a plan, or a part of it, costs in the price of a search. The number of collectives decides between equal prices.
 struct Cost {
   double price = 0;  // Weighted bytes that a rank sends; seconds under the price `time`.
   int collectives = 0;
@@ -40,26 +39,27 @@ struct Cost {
   bool operator==(const Cost&) const = default;
 };
 
-// Whether `a` is cheaper than `b`: possible, or less by more than rounding, or as many and fewer collectives.
+// Whether `a` is cheaper than `b`: by fewer impossible reads, or by a price that is lower by more than rounding, or by
+// fewer collectives.
 bool Cheaper(const Cost& a, const Cost& b);
 
 using LayoutIndex = int;
 using TypeIndex = int;
 
-// Prices of another kind than those of the program: many layouts are taken as the same, and the price between two of
-// them is a lower bound.
+// Prices that differ from those of the program: many layouts are treated as one, and the price between two of them is a
+// lower bound.
 struct LayoutRelaxation {
-  // The layout that represents all layouts that are taken as the same. Null: there is no relaxation.
+  // The layout that represents all layouts that are treated as one. Null: there is no relaxation.
   std::function<ir::Layout(const ir::Layout&)> representative = nullptr;
-  // Of two representatives; nullopt where there is no way.
+  // The price between two representatives; nullopt where there is no way.
   std::function<std::optional<Cost>(const ir::TensorType&, const ir::Layout& source, const ir::Layout& target)> price =
       nullptr;
 };
 
 class RedistributionPrices {
  public:
-  // `price`: of a redistribution that was planned; null: its weighted bytes. Of `tuning` only what planning costs
-  // counts.
+  // `price`: the price of a redistribution that was planned; null: its weighted bytes. Only the numbers of `tuning` for
+  // the work of planning are used.
   explicit RedistributionPrices(ir::Mesh mesh, LayoutRelaxation relaxation = {}, RedistributionPrice price = nullptr,
                                 const SearchTuning& tuning = {})
       : mesh_(std::move(mesh)),
@@ -68,7 +68,7 @@ class RedistributionPrices {
         lookups_per_direct_way_(tuning.lookups_per_direct_way),
         lookups_per_full_way_(tuning.lookups_per_full_way) {}
 
-  // How well the prices from now on are looked for. Full ones are those of the program (docs/cost.md); direct ones are
+  // How thoroughly prices are searched from now on. Full ones are those of the program (docs/cost.md); direct ones are
   // found at once, and are never lower.
   void set_effort(ir::RedistributionEffort effort) { effort_ = effort; }
   ir::RedistributionEffort effort() const { return effort_; }
@@ -76,7 +76,7 @@ class RedistributionPrices {
   const ir::Mesh& mesh() const { return mesh_; }
   LayoutIndex Intern(const ir::Layout& layout);
   TypeIndex Intern(const ir::TensorType& type);
-  // How much work the search for redistributions took so far, in units of a table lookup: the same on every machine.
+  // The work of the search for redistributions so far, in units of a table lookup: the same on every machine.
   int64_t work() const { return work_; }
   // Stays valid while more layouts are interned.
   const ir::Layout& layout(LayoutIndex index) const { return layouts_[static_cast<size_t>(index)]; }
@@ -84,15 +84,15 @@ class RedistributionPrices {
   // The cheapest way from `source` to `target`; nullopt where there is none (a partial sum cannot be made).
   std::optional<Cost> Price(TypeIndex type, LayoutIndex source, LayoutIndex target);
 
-  // One reader's demand on a value, and what a byte sent for it costs (0: it is not priced, and what is made for it
-  // serves nobody else).
+  // The layout that one reader demands of a value, and the price of a byte that is sent for it (0: the demand is not
+  // priced, and what is made for it serves no other reader).
   struct Demanded {
     LayoutIndex layout = 0;
     double weight = 1;
   };
 
-  // Serves `reads` in order, each from the layout that is cheapest among those that exist by then; what was made once
-  // is used again.
+  // Serves `reads` in order, each from the cheapest of the layouts that exist by then; a layout that was made once is
+  // used again.
   Cost Serve(TypeIndex type, LayoutIndex produced, const std::vector<Demanded>& reads);
 
  private:
@@ -105,7 +105,7 @@ class RedistributionPrices {
   // Prices of one effort.
   struct Known {
     absl::flat_hash_map<std::pair<uint64_t, int>, std::optional<Cost>> prices;
-    // Planned for one shape, which represents all that are cut evenly.
+    // Planned for one shape, which represents all shapes that are cut evenly.
     std::map<std::pair<ir::Layout, ir::Layout>, std::optional<ir::Redistribution>> even;
     std::map<std::tuple<ir::Shape, ir::Layout, ir::Layout>, std::optional<Cost>> uneven;
   };
@@ -124,7 +124,7 @@ class RedistributionPrices {
   std::map<std::pair<int, ir::Shape>, TypeIndex> type_index_;
   std::array<Known, 2> known_;
   int64_t work_ = 0;
-  std::vector<LayoutIndex> available_;  // Of the value being served; kept to spare allocations.
+  std::vector<LayoutIndex> available_;  // For the value being served; kept to avoid allocations.
 };
 
 }  // namespace cleave::search

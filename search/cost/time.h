@@ -1,12 +1,12 @@
-// The price `time`: what ops, collectives and redistributions take on a cluster, in seconds.
+// The price `time`: the seconds that ops, collectives and redistributions take on a cluster.
 //
 //   Seconds reduce = CollectiveSeconds(cluster, mesh, CollectiveKind::kAllReduce, {AxisId(0)}, Bytes(1 << 20));
 //
-// Formulas and their sources stand in docs/cost.md. Every time is that of one thing alone: gradient reductions overlap
-// with the backward pass, which a search expresses by their weight (gradient_weight), and OverlappedSeconds by the
+// docs/cost.md has the formulas and their sources. Every time is that of one thing alone. Gradient reductions overlap
+// with the backward pass: a search expresses that by their weight (gradient_weight), and OverlappedSeconds by the
 // description of the cluster. Nothing depends on the machine that computes it: no logarithms, no tables by hash.
 //
-// REQUIRES everywhere: VerifyCluster is content, and every axis of the mesh crosses a link of the cluster.
+// REQUIRES everywhere: VerifyCluster finds no error, and every axis of the mesh crosses a link of the cluster.
 #ifndef CLEAVE_SEARCH_COST_TIME_H_
 #define CLEAVE_SEARCH_COST_TIME_H_
 
@@ -22,8 +22,8 @@
 
 namespace cleave::search {
 
-// A collective in groups over `axes`. `bytes` of the rank's input, of an all-gather its output, of a neighbor_exchange
-// what the rank that receives most gets.
+// A collective in groups over `axes`. `bytes` are those of the rank's input, for an all-gather those of its output, for
+// a neighbor_exchange those that the rank which receives most gets.
 Seconds CollectiveSeconds(const Cluster& cluster, const ir::Mesh& mesh, ir::CollectiveKind kind,
                           absl::Span<const ir::AxisId> axes, Bytes bytes);
 
@@ -32,7 +32,8 @@ Seconds ArithmeticSeconds(const Cluster& cluster, const ir::OpDefinition& defini
                           absl::Span<const ir::TensorType> inputs, const ir::TensorType& output,
                           const ir::Attributes& attributes);
 
-// One kernel: its arithmetic, or moving what it reads and writes, or the floor of a kernel, whichever takes longest.
+// The time of one kernel: of its arithmetic, of moving what it reads and writes, or the least time of a kernel,
+// whichever is longest.
 Seconds KernelSeconds(const Cluster& cluster, Seconds arithmetic, Bytes touched);
 
 // An op on (local) tensors as a kernel of its own. Sources take nothing.
@@ -47,7 +48,7 @@ Seconds MoveSeconds(const Cluster& cluster, const ir::Mesh& mesh, const ir::Tens
 Seconds RedistributionSeconds(const Cluster& cluster, const ir::Mesh& mesh, const ir::TensorType& type,
                               const ir::Layout& source, const ir::Redistribution& redistribution);
 
-// Compute and communication side by side, the one slowed down while the other goes on.
+// The time of compute and communication side by side. Compute is slowed down while communication goes on.
 Seconds OverlappedSeconds(const Cluster& cluster, Seconds compute, Seconds communication);
 
 }  // namespace cleave::search

@@ -36,7 +36,7 @@ Prices TimePrices(const GraphFacts& facts, const Cluster& cluster, const ir::Mes
   prices.local = [&facts, &cluster, &mesh](ir::OpId op, const ir::Strategy& strategy) {
     return LocalSeconds(facts, cluster, mesh, op, strategy);
   };
-  // Sources are there already, a reshaped tensor is the same bytes, and metrics run at logged steps only.
+  // Sources exist already, a reshaped tensor is the same bytes, and metrics run at logged steps only.
   prices.local_kind = [&facts](ir::OpId id) {
     const ir::Op& op = facts.op(id);
     const bool is_free = op.inputs.empty() || ir::DefinitionOf(op).is_alias;

@@ -1,4 +1,4 @@
-// The formulas against the measurements they are to reproduce (docs/cost.md), and against closed forms.
+// Compares the formulas with the measurements that they must reproduce (docs/cost.md), and with closed forms.
 #include "search/cost/time.h"
 
 #include "gtest/gtest.h"
@@ -65,7 +65,7 @@ TEST(CollectiveSecondsTest, H200ReducesInTheSwitchFromFiveDevices) {
 }
 
 TEST(CollectiveSecondsTest, H100RingsOverHosts) {
-  // Bytes of the tensor per second: an all-reduce passes it twice.
+  // Bytes of the tensor per second. An all-reduce sends the tensor twice.
   const auto rate = [](ir::CollectiveKind kind) {
     const Cluster cluster = Of("h100x8", 512);
     return static_cast<double>(64 * kGiB) / SecondsOverAll(cluster, kind, 64 * kGiB) / 1e9;
@@ -81,7 +81,8 @@ TEST(CollectiveSecondsTest, H100RingsOverHosts) {
 }
 
 TEST(CollectiveSecondsTest, StagesWinOverARingWhereFewRanksShareANetwork) {
-  // Two ranks per host on two hosts: scatter within, reduce half over the network, gather within.
+  // Two ranks per host on two hosts: reduce-scatter within hosts, all-reduce of half over the network, all-gather
+  // within hosts.
   const Cluster cluster = Of("h100x8", 16);
   const ir::Mesh mesh = MeshOfCluster(cluster);
   const double bytes = 8e9;
@@ -141,7 +142,8 @@ double MatMulSeconds(const Cluster& cluster, int64_t size) {
 
 TEST(OpSecondsTest, ProductsGetMoreEfficientWithSize) {
   const Cluster a100 = Of("a100x8", 1);
-  // 2 * 4096^3 = 137 GFLOP: the best share that has been seen; 2 * 2000^3 = 16 GFLOP; below, linear to 0.6 at 1 GFLOP.
+  // 2 * 4096^3 = 137 GFLOP reach the best share that has been measured, and so do 2 * 2000^3 = 16 GFLOP. Below that the
+  // share falls linearly to 0.6 at 1 GFLOP.
   EXPECT_NEAR(MatMulSeconds(a100, 4096), 2 * 4096.0 * 4096 * 4096 / (0.87 * 156e12), 1e-9);
   EXPECT_NEAR(MatMulSeconds(a100, 2000), 16e9 / (0.87 * 156e12), 1e-9);
   EXPECT_NEAR(MatMulSeconds(a100, 1000), 2e9 / ((0.6 + (0.87 - 0.6) / 15) * 156e12), 1e-9);

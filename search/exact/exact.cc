@@ -17,13 +17,14 @@
 namespace cleave::search {
 namespace {
 
-// The strategies of `op` that differ in counts, dealt in the order of the mesh.
+// The strategies of `op` that differ in counts of axes; axes are assigned in the order of the mesh.
 std::vector<int> CanonicalStrategies(StrategyTable& table, const std::vector<AxisClass>& classes, ir::OpId op) {
   const ir::Rule& rule = table.facts().rule(op);
   const ir::Mesh& mesh = table.mesh();
   std::vector<ir::Strategy> reached = {ir::Strategy::Replicated(rule)};
   for (const AxisClass& own : classes) {
-    // Axis after axis, each on the same factor as the one before or on a later one: every count once.
+    // Places one axis after another, each on the same factor as the one before or on a later one, so that every count
+    // arises once.
     for (const ir::AxisId axis : own.axes) {
       std::vector<ir::Strategy> next;
       for (const ir::Strategy& strategy : reached) {
@@ -65,7 +66,7 @@ Domains FixedOr(Network& network, const Assignment& assignment, StrategyTable& t
   return domains;
 }
 
-// Strategies that `op` would have at most: each axis at each place of each factor, or idle.
+// The most strategies that `op` could have: each axis at each place of each factor, or idle.
 double MostStrategies(const ir::Rule& rule, const ir::Mesh& mesh) {
   const auto factors = std::count_if(rule.factors.begin(), rule.factors.end(),
                                      [](const ir::Factor& factor) { return factor.kind != ir::FactorKind::kWhole; });
@@ -101,8 +102,8 @@ bool SolveWhole(Assignment& assignment) {
   return true;
 }
 
-// Sets `assignment` to the plan that the best counts suggest, refined, if that is cheaper. Returns the bound; nullopt
-// where there are too many counts.
+// Makes a plan from the best counts, refines it, and sets `assignment` to it if it is cheaper. Returns the bound;
+// nullopt where there are too many counts.
 std::optional<double> SolveRelaxed(Assignment& assignment) {
   const SearchTuning& tuning = assignment.options().tuning;
   const ir::Mesh& mesh = assignment.mesh();

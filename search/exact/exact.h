@@ -6,10 +6,9 @@
 // 1. SAPP gives a plan to begin with.
 // 2. Where all strategies of all ops (each axis on each factor, in every order) make tables of moderate size, variable
 //    elimination finds the best plan; where the elimination is too wide, an integer program.
-// 3. Where these are too large, a bound: axes of one link class and size are taken as interchangeable, so that a
-// strategy
-//    says only how many of them cut each factor (relaxed.h). The best choice of these counts never costs more than the
-//    best plan. It is also a plan to search from.
+// 3. Where these are too large, a bound: axes of one link class and size are treated as interchangeable, so that a
+//    strategy says only how many of them cut each factor (relaxed.h). The best choice of these counts never costs more
+//    than the best plan. It is also a plan to search from.
 #ifndef CLEAVE_SEARCH_EXACT_EXACT_H_
 #define CLEAVE_SEARCH_EXACT_EXACT_H_
 
@@ -26,7 +25,7 @@ struct ExactResult {
   bool is_proven = false;             // The bound is the cost, up to rounding.
 };
 
-// The price is `bytes`. Every demand is kept. Products use every axis that one of their factors has elements for.
+// The price is `bytes`. Every demand is kept. Products use every axis for which one of their factors has elements.
 ExactResult FindBest(Assignment& assignment, const Bundles& bundles);
 
 }  // namespace cleave::search

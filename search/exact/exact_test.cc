@@ -38,7 +38,7 @@ void ExpectProven(const BestFound& found, double cost) {
   EXPECT_EQ(found.cost.price, found.result.cost);
 }
 
-// The optima of all plans, known from enumeration.
+// The best of all plans is known from enumeration.
 TEST(ExactTest, ProvesTheOptimaOfTheSeedNetwork) {
   ExpectProven(Best(SeedNetwork(), Axes(3), 0.1), 298547.2);
   ExpectProven(Best(SeedNetwork(), Axes(3), 0.25), 393728);

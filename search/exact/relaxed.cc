@@ -87,8 +87,8 @@ RelaxedPrices::Space& RelaxedPrices::SpaceOf(int rank) {
   return space;
 }
 
-// The moves of ir/program/redistribute over counts. A gather or reduce-scatter over several axes costs as much as one axis
-// after the other (slowest link first, last), an all-to-all over several classes as one class after the other.
+// The moves of ir/program/redistribute over counts. A gather or reduce-scatter over several axes costs as much as one
+// axis after the other (slowest link first, last), an all-to-all over several classes as one class after the other.
 template <typename Reach>
 void RelaxedPrices::Moves(const Space& space, int from, int rank, const Reach& reach) const {
   const State& state = space.states[static_cast<size_t>(from)];
@@ -129,8 +129,8 @@ void RelaxedPrices::Moves(const Space& space, int from, int rank, const Reach& r
       }
     }
   }
-  // all_reduce, over any of the partial axes: the cheapest link on the whole tensor, each more expensive one on what is
-  // left.
+  // all_reduce, over any of the partial axes: the cheapest link carries the whole tensor, each more expensive one the
+  // part that is left.
   std::vector<size_t> by_weight;
   for (size_t c = 0; c < classes_.size(); ++c) by_weight.push_back(c);
   std::stable_sort(by_weight.begin(), by_weight.end(),

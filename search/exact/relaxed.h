@@ -20,8 +20,8 @@
 
 namespace cleave::search {
 
-// The layout with as many axes of each class in each place, dealt in the order of the mesh: equal for layouts of equal
-// counts.
+// The layout with the same number of axes of each class in each place, assigned in the order of the mesh: it is the
+// same for layouts with equal counts.
 ir::Layout CanonicalLayout(const std::vector<AxisClass>& classes, const ir::Layout& layout);
 
 class RelaxedPrices {
@@ -30,14 +30,14 @@ class RelaxedPrices {
 
   const std::vector<AxisClass>& classes() const { return classes_; }
 
-  // Weighted bytes per byte of the whole tensor that every way sends at least. REQUIRES: canonical layouts without
+  // The least weighted bytes that any way sends, per byte of the whole tensor. REQUIRES: canonical layouts without
   // windows, and `target` partial only where `source` is.
   double AtLeast(const ir::Layout& source, const ir::Layout& target);
   // The number of counts that a tensor of this rank can have.
   int64_t StateCount(int rank) const;
 
  private:
-  // Per class the axes of each dimension, then those over which it is partial.
+  // Per class the number of axes of each dimension, then of those over which the tensor is partial.
   using State = std::vector<uint8_t>;
 
   struct Space {

@@ -41,7 +41,7 @@ TEST(RelaxedPricesTest, NoWayCostsLess) {
           << ir::LayoutText(source, mesh) << " to " << ir::LayoutText(target, mesh);
       met += cost <= least * (1 + 1e-9) + 1e-9 ? 1 : 0;
     }
-    EXPECT_GT(met, kPairs / 4);  // A bound of nothing would be one too.
+    EXPECT_GT(met, kPairs / 4);  // Zero would be a lower bound too, but a useless one.
   }
 }
 

@@ -7,9 +7,9 @@
 
 namespace cleave::search {
 
-// Level by level, products from the end of the graph to its beginning: what each cut costs inside its op, and what the
-// tensors cost that a decided neighbour cuts otherwise (search/cost/classic.h). Of a plan that SAPP found under this
-// price without pins: the cost that it found.
+// Level by level, with products from the end of the graph to its beginning: the cost of each cut inside its op, and the
+// cost of the tensors that a decided neighbour cuts in another way (search/cost/classic.h). For a plan that SAPP found
+// under this price without pins, it is the cost that SAPP found.
 double ClassicPrice(const GraphFacts& facts, const ir::Plan& plan);
 
 }  // namespace cleave::search

@@ -18,7 +18,7 @@ ir::Plan Found(const ir::Graph& graph, int64_t devices, ir::Price price) {
   return plan.value_or(ir::Plan());
 }
 
-// Of a plan that was found under the price, the price is what the search summed up.
+// The price of a plan that was found under the price is the sum of the search.
 TEST(ClassicPriceTest, OfAClassicPlanItIsTheCostThatTheSearchFound) {
   for (int64_t devices : {2, 8, 12}) {
     const ir::Graph graph = testing::SeedNetwork();
@@ -44,7 +44,8 @@ TEST(ClassicPriceTest, OneProductAsPublished) {
   EXPECT_DOUBLE_EQ(ClassicPrice(FactsOf(graph), plan), 20070.4 + 20070.4 + 256 * 512 / 4 / 2);
 }
 
-// The comparison that --explain shows: under its own price neither plan is beaten by the other's.
+// The comparison that --explain shows: under each price, the plan that was found with it is not worse than the other
+// one.
 TEST(ClassicPriceTest, EachPriceFindsItsOwnPlanTheCheaper) {
   const ir::Graph graph = testing::SeedNetwork();
   const GraphFacts facts = FactsOf(graph);

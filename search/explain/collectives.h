@@ -9,8 +9,8 @@
 
 namespace cleave::search {
 
-// Those that `wanted` accepts: kind, phase, axes, bytes sent per rank, share of the bytes of all, line, cause. Equal
-// ones of repeated layers are one line, with their number and their sum. Empty when there are none.
+// The collectives that `wanted` accepts: kind, phase, axes, bytes sent per rank, share of all bytes, line, cause. Equal
+// collectives of repeated layers are one line, with their number and sum. Empty when there are none.
 std::string CollectiveTable(const ir::Program& program, const std::function<bool(const ir::Collective&)>& wanted);
 
 }  // namespace cleave::search

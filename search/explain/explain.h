@@ -20,7 +20,7 @@
 
 namespace cleave::search {
 
-// A plan and what was made of it.
+// A plan and what was made from it.
 struct Explained {
   const ir::Graph& graph;
   const ir::Plan& plan;
@@ -28,16 +28,16 @@ struct Explained {
   const ir::Program& program;          // Partition(distributed.graph, distributed.plan)
   Prediction predicted;
   ir::MemoryPrediction memory;
-  const ir::Pins& pins;  // With which the plan was found.
+  const ir::Pins& pins;  // The plan was found with them.
 };
 
-// What the plan asks of a rank (overview.h), the cost of the whole under every price with bound and gap; then two
-// tables: the ops that were decided for themselves (strategy, cost, its share, who decided and why), and the
+// What each rank needs under the plan (overview.h), the cost of the whole under every price with bound and gap; then
+// two tables: the ops that had a decision of their own (strategy, cost, its share, who decided and why), and the
 // collectives of a step (bytes sent per rank, share, cause). Layers that are equal in all of this are listed once.
 std::string ExplainPlan(const Explained& explained);
 
-// Everything known of one op: strategy, layouts, reason, every choice with the parts of its cost, what would have to
-// change for another one to win, its collectives. A NotFound error names the nearest op.
+// Everything that is known about one op: strategy, layouts, reason, every choice with the parts of its cost, what would
+// have to change for another choice to be better, and its collectives. A NotFound error names the nearest op.
 absl::StatusOr<std::string> ExplainOp(const Explained& explained, absl::string_view name);
 
 }  // namespace cleave::search

@@ -28,7 +28,7 @@
 namespace cleave::search {
 namespace {
 
-// How many of the others are asked what would have to change.
+// For how many of the other choices the conditions are computed.
 constexpr size_t kAsked = 3;
 
 absl::Status UnknownOp(const ir::Graph& graph, absl::string_view name) {
@@ -90,8 +90,8 @@ std::string ChoiceTable(const std::vector<ir::Choice>& choices, const ir::Rule& 
   return text;
 }
 
-// The plan as an assignment; nullptr where it is not what follows from its forward ops (a plan that was edited, or
-// whose optimizer is sharded).
+// The plan as an assignment; nullptr where the plan does not follow from its forward ops (because it was edited, or its
+// optimizer is sharded).
 std::unique_ptr<Assignment> AssignmentOf(const Explained& explained, const GraphFacts& facts) {
   const ir::Plan& plan = explained.plan;
   Diagnostics ignored;
@@ -115,7 +115,7 @@ std::unique_ptr<Assignment> AssignmentOf(const Explained& explained, const Graph
   return assignment;
 }
 
-// What would have to change for the next choices to win. Under the price `time` nothing is said: it is not linear.
+// What would have to change for the next choices to be better. Empty under the price `time`, which is not linear.
 std::string Conditions(const Explained& explained, const ir::Op& op) {
   if (explained.plan.ops[op.id].choices.size() < 2 || explained.plan.search.price == "time") return "";
   const GraphFacts facts = FactsOf(explained.graph);
@@ -131,7 +131,7 @@ std::string Conditions(const Explained& explained, const ir::Op& op) {
     const WhatIf what_if(*assignment, other.changes);
     const double more = what_if.Difference(explained.plan.mesh, explained.plan.gradient_weight);
     std::vector<std::string> conditions = what_if.Conditions();
-    if (more < 0) conditions = {"as things are"};
+    if (more < 0) conditions = {"now"};
     if (conditions.empty()) conditions = {"with no gradient_weight and at no speed of a link"};
     const std::string cuts = CutsText(other.choice.strategy, facts.rule(op.id), explained.plan.mesh);
     absl::StrAppend(&text,

@@ -22,7 +22,7 @@
 namespace cleave::search {
 namespace {
 
-// Ops of equal layers, decided alike.
+// Ops of equal layers that were decided in the same way.
 struct Row {
   std::vector<std::string> names;
   const ir::OpPlan* planned = nullptr;  // Of the first.
@@ -38,7 +38,7 @@ const ir::Choice* ChosenOf(const ir::OpPlan& planned) {
 }
 
 std::string PricesLine(const Explained& explained) {
-  // What a manual model sends does not follow from layouts, so only its time is known.
+  // The bytes that a manual model sends do not follow from layouts, so only its time is known.
   if (explained.graph.is_manual()) return absl::StrCat("time ", FormatSeconds(explained.predicted.step()));
   const GraphFacts facts = FactsOf(explained.graph);
   return absl::StrCat("bytes ", CostText(PlanCost(facts, explained.plan).price, "bytes"), ", classic ",
@@ -46,14 +46,14 @@ std::string PricesLine(const Explained& explained) {
                       FormatSeconds(explained.predicted.step()));
 }
 
-// A product that a rule leaves whole, as those outside of regions.
+// A product that a rule of the algorithm leaves whole, such as those outside of regions.
 bool IsLeftWhole(const ir::Op& op, const ir::OpPlan& planned) {
   return planned.decided_by == ir::DecidedBy::kFallback && op.phase == ir::Phase::kForward &&
          ir::DefinitionOf(op).op_class == ir::OpClass::kProduct;
 }
 
-// The ops that were decided for themselves: what follows from another op's decision, or had nothing to decide, is left
-// to ExplainOp.
+// The ops that had a decision of their own. Ops that follow from another op's decision, or had only one choice, are
+// left to ExplainOp.
 std::vector<Row> RowsOf(const ir::Graph& graph, const ir::Plan& plan) {
   std::vector<Row> rows;
   std::map<std::string, size_t> row_of;

@@ -89,7 +89,7 @@ TEST(ExplainTest, EqualLayersStandThereOnce) {
   const std::string text = ExplainPlan(many.explained());
   ExpectNarrow(text);
   EXPECT_TRUE(absl::StrContains(text, " x 1")) << text;
-  // Twice the layers, about as many lines.
+  // A model with twice the layers has about as many lines.
   EXPECT_LE(LinesOf(text), LinesOf(ExplainPlan(few.explained())) + 6) << text;
 }
 
@@ -128,7 +128,7 @@ TEST(ExplainTest, EveryOpCanBeExplained) {
   }
 }
 
-// The plan was changed after the search: nothing is said of what the search would have done.
+// The plan was changed after the search, so nothing is said about other choices.
 TEST(ExplainTest, AShardedOptimizerIsNotFollowedByConditions) {
   SearchOptions options;
   options.zero = 1;

@@ -94,7 +94,7 @@ std::string CostLine(const ir::Plan& plan) {
   std::string text = absl::StrCat(CostText(search.cost, search.price), " under the price ", search.price,
                                   ", gradient_weight ", absl::StrFormat("%g", plan.gradient_weight));
   if (!search.lower_bound.has_value()) {
-    return absl::StrCat(text, is_exact ? "; no bound: so many ways to cut ops are too many to compare" : "");
+    return absl::StrCat(text, is_exact ? "; no bound: there are too many ways to cut ops" : "");
   }
   absl::StrAppend(&text, ", at least ", CostText(*search.lower_bound, search.price));
   if (*search.lower_bound > 0) {

@@ -1,4 +1,4 @@
-// What a plan asks of each rank, in a few lines.
+// What a plan needs on each rank, in a few lines.
 #ifndef CLEAVE_SEARCH_EXPLAIN_OVERVIEW_H_
 #define CLEAVE_SEARCH_EXPLAIN_OVERVIEW_H_
 
@@ -16,7 +16,7 @@ namespace cleave::search {
 std::string PlanOverview(const ir::Program& program, const Prediction& predicted, const ir::MemoryPrediction& memory);
 
 // "298,547 under the price bytes, gradient_weight 0.1, at least 298,547 (gap 0.00%)": the cost of the whole, and how
-// far from the best it may be; of an exact search also whether the gap is closed.
+// far it may be from the best; after an exact search also whether the gap is closed.
 std::string CostLine(const ir::Plan& plan);
 
 }  // namespace cleave::search

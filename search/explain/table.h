@@ -17,10 +17,10 @@ constexpr size_t kColumns = 100;
 // `text` behind `head`, in lines of at most kColumns; every line but the first is indented. Ends with a newline.
 std::string Wrapped(const std::string& head, const std::string& text, size_t indent);
 
-// At most `width` columns, "..." in place of what is too much.
+// At most `width` columns of the text, "..." in place of the rest.
 std::string Clipped(const std::string& text, size_t width);
 
-// "12.5%"; "-" of nothing.
+// "12.5%"; "-" where `whole` is 0.
 std::string Share(double part, double whole);
 
 // "m0 m1"

@@ -13,7 +13,7 @@
 namespace cleave::search {
 namespace {
 
-// How far a link is made faster or slower.
+// The most by which a link is made faster or slower.
 constexpr double kFarthest = 64;
 
 ir::Mesh WithLink(const ir::Mesh& mesh, const std::string& link, double factor) {
@@ -34,7 +34,7 @@ std::vector<std::string> LinksOf(const ir::Mesh& mesh) {
   return links;
 }
 
-// Three digits, rounded so that the number lies on the side where the sentence holds.
+// Three digits, rounded to the side on which the statement is true.
 std::string Rounded(double value, bool up) {
   const double unit = std::pow(10, std::floor(std::log10(value)) - 2);
   const double steps = up ? std::ceil(value / unit - 1e-6) : std::floor(value / unit + 1e-6);
@@ -85,7 +85,7 @@ WhatIf::Moves WhatIf::MovesOf(const Assignment& assignment, ir::OpId value) cons
     moves.demands.push_back({.layout = *output, .weight = 1, .is_gradient = own});
   }
   for (const Read& read : facts_.reads[value]) {
-    // With a gradient weight of one, what is left is whether the read is priced at all.
+    // With a gradient weight of one, the weight only says whether the read is priced at all.
     moves.demands.push_back({.layout = assignment.wanted(read.reader, read.input),
                              .weight = ReadWeight(facts_, value, read.reader, /*gradient_weight=*/1),
                              .is_gradient = own || facts_.op(read.reader).phase == ir::Phase::kUpdate});
@@ -136,7 +136,7 @@ std::vector<std::string> WhatIf::GradientConditions() const {
 std::vector<std::string> WhatIf::LinkConditions() const {
   std::vector<std::string> conditions;
   const std::vector<std::string> links = LinksOf(mesh_);
-  if (links.size() < 2) return conditions;  // All prices would grow alike.
+  if (links.size() < 2) return conditions;  // With one link, all prices would grow in the same way.
   for (const std::string& link : links) {
     for (const bool slower : {false, true}) {
       const auto difference = [&](double times) {

@@ -1,8 +1,8 @@
-// Two plans of one graph as functions of what was given: where the second would cost less than the first.
+// Compares two plans of one graph when one given number changes: where would the second cost less than the first?
 //
 // With the strategies of all ops fixed, the price `bytes` is linear in the gradient weight; in the weight of a link it
-// is piecewise linear, because redistributions are chosen anew. Only the values that the two plans treat
-// differently are looked at, so that the rest of a large graph takes no time.
+// is piecewise linear, because redistributions are chosen anew. Only the values that the two plans treat differently
+// are considered, so the size of the rest of the graph does not matter.
 #ifndef CLEAVE_SEARCH_EXPLAIN_WHAT_IF_H_
 #define CLEAVE_SEARCH_EXPLAIN_WHAT_IF_H_
 
@@ -21,13 +21,13 @@ class WhatIf {
   // By how much the second costs more.
   double Difference(const ir::Mesh& mesh, double gradient_weight) const;
 
-  // Changes of one given thing, with the others as they are, that make the second plan cost less: "with a
-  // gradient_weight below 0.031 (now 0.1)". Each was computed anew on both sides of the number that it names. Empty
-  // where there is none, and where the second does not cost more now.
+  // Changes of one given number, while the others stay as they are, that make the second plan cost less: "with a
+  // gradient_weight below 0.031 (now 0.1)". Each was checked by computing both plans on both sides of the number. Empty
+  // where there is none, and where the second plan does not cost more now.
   std::vector<std::string> Conditions() const;
 
  private:
-  // What one value is moved for.
+  // The moves of one value.
   struct Demanded {
     ir::Layout layout;
     double weight = 1;         // Without the gradient weight.

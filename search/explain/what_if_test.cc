@@ -58,7 +58,8 @@ struct Fixture {
   Assignment assignment;
 };
 
-// The difference that is computed from what differs is that of the whole plans, also for other weights and links.
+// The difference that is computed from the differing values must be that of the whole plans, also for other weights and
+// links.
 TEST(WhatIfTest, TheDifferenceIsThatOfTheWholePlans) {
   Fixture fixture(testing::SeedNetwork(), TwoLinks(0.25), 0.1);
   int looked_at = 0;
@@ -77,7 +78,7 @@ TEST(WhatIfTest, TheDifferenceIsThatOfTheWholePlans) {
   EXPECT_GE(looked_at, 9);
 }
 
-// Every condition holds where it says: the number in it is tried.
+// Every condition must be true: the test tries the number in it.
 TEST(WhatIfTest, ConditionsAreTrue) {
   int conditions = 0;
   for (double weight : {0.01, 0.1, 1.0}) {

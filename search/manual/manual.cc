@@ -79,7 +79,7 @@ ir::Plan ManualPlan(const ir::Graph& graph, const ir::Mesh& mesh, const std::str
     plan.ops.push_back({.strategy = ir::Strategy::Replicated(ir::RuleOf(graph, op)),
                         .output = std::nullopt,
                         .decided_by = ir::DecidedBy::kManual,
-                        .reason = "the model communicates itself",
+                        .reason = "the model contains its own communication",
                         .choices = {}});
   }
   return plan;

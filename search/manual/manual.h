@@ -12,12 +12,13 @@
 
 namespace cleave::search {
 
-// Whether the settings fit the kind of model: `search = manual` needs a manual model (E0711), which has no use for what
-// a search would be told (E0708). What does not fit is reported, not ignored.
+// Whether the settings fit the kind of model: `search = manual` needs a manual model (E0711), which cannot use settings
+// for a search (E0708). Settings that do not fit are reported, not ignored.
 bool CheckManualSettings(const ir::Graph& graph, ir::SearchAlgorithm algorithm, const ir::Pins& pins,
                          Diagnostics& diagnostics);
 
-// Every op on whole local tensors. `cluster` is its name. REQUIRES: graph.is_manual(), and the mesh has its ranks.
+// The plan in which every op works on whole local tensors. `cluster` is the cluster's name. REQUIRES:
+// graph.is_manual(), and the mesh has its ranks.
 ir::Plan ManualPlan(const ir::Graph& graph, const ir::Mesh& mesh, const std::string& cluster);
 
 }  // namespace cleave::search

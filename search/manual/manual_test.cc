@@ -46,7 +46,7 @@ TEST(ManualSettingsTest, WhatWouldBeIgnoredIsRefused) {
   const auto settings = [](const std::function<void(ir::ParallelSettings & settings)>& set) {
     return CodeOf(4, [&](ir::Pins& pins) { set(pins.settings); });
   };
-  // The default search too, where it is asked for.
+  // The default search is refused too, if it is given.
   EXPECT_EQ(settings([](ir::ParallelSettings& s) { s.search_given = true; }), Code::kE0708);
   EXPECT_EQ(settings([](ir::ParallelSettings& s) { s.zero_span = kSomewhere; }), Code::kE0708);
   EXPECT_EQ(settings([](ir::ParallelSettings& s) { s.objective_span = kSomewhere; }), Code::kE0708);
@@ -64,7 +64,7 @@ TEST(ManualSettingsTest, WhatWouldBeIgnoredIsRefused) {
       CodeOf(4,
              [](ir::Pins& pins) { pins.regions.push_back({.name = "y", .ops = {ir::OpId(1)}, .span = kSomewhere}); }),
       Code::kE0708);
-  // Devices, mesh and memory are not the search's.
+  // Devices, mesh and memory are no settings of the search.
   EXPECT_EQ(settings([](ir::ParallelSettings& s) {
               s.devices = {.value = 4, .span = kSomewhere};
               s.mesh = {{.name = "world", .size = 4, .span = kSomewhere}};
@@ -81,7 +81,7 @@ TEST(ManualPlanTest, EveryOpIsWholeOnEveryRank) {
   EXPECT_EQ(ir::VerifyPlan(graph, plan), std::vector<std::string>{});
   for (const ir::OpPlan& planned : plan.ops) {
     EXPECT_EQ(planned.decided_by, ir::DecidedBy::kManual);
-    EXPECT_EQ(planned.reason, "the model communicates itself");
+    EXPECT_EQ(planned.reason, "the model contains its own communication");
   }
 }
 
@@ -94,7 +94,7 @@ TEST(ManualPlanTest, APlanOfAnotherKindIsNotOne) {
   ir::Plan small = ManualPlan(graph, ir::Mesh::OfDevices(4), "cpu");
   small.mesh = ir::Mesh::OfDevices(2);
   ASSERT_EQ(ir::VerifyPlan(graph, small).size(), 1u);
-  EXPECT_EQ(ir::VerifyPlan(graph, small)[0], "the plan is for 2 ranks, the model speaks of 4");
+  EXPECT_EQ(ir::VerifyPlan(graph, small)[0], "the plan is for 2 ranks, the model has 4");
 }
 
 TEST(ManualPlanTest, TheMeshMayCutTheModelsAxesFiner) {

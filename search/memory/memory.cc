@@ -25,7 +25,7 @@ Bytes LocalBytes(const ir::TensorType& type, const ir::Layout& layout, const ir:
 int CopiesHeld(const GraphFacts& facts, ir::OpId op) {
   const ir::Op& info = facts.op(op);
   if (info.kind == ir::OpKind::kParameter) {
-    // The optimizer's state lies like the parameter; a parameter that is trained has a gradient.
+    // The optimizer's state has the layout of the parameter; a parameter that is trained has a gradient.
     const std::vector<ir::OpId>& group = facts.update_groups[op];
     const auto states =
         std::count_if(group.begin(), group.end(), [&](ir::OpId id) { return facts.op(id).kind == ir::OpKind::kState; });
@@ -66,7 +66,7 @@ class Fitter {
     return true;
   }
 
-  // Of all plans tried: the cheapest that fits, and the one that needs least.
+  // The cheapest plan that fits, and the plan that needs least memory, of all that were tried.
   const std::optional<Measured>& best() const { return best_; }
   const Measured& smallest() const { return *smallest_; }
   bool fits_unweighted() const { return fits_unweighted_; }
@@ -113,7 +113,7 @@ double HeldBytes(const GraphFacts& facts, const ir::Mesh& mesh, ir::OpId op, con
 
 Prices WithMemoryWeight(const GraphFacts& facts, const ir::Mesh& mesh, double weight, Prices prices) {
   if (weight == 0) return prices;
-  // Ops of one kind hold equally many copies, and were of one kind before.
+  // Ops of one kind must hold equally many copies, and must have been of one kind before.
   constexpr int kMostCopies = 16;
   const auto local = prices.local;
   const auto local_kind = prices.local_kind;
@@ -147,7 +147,7 @@ std::optional<ir::Plan> FitMemory(const ir::Graph& training_graph, const MemoryL
   Fitter fitter(training_graph, limit, plan_for, tuning);
   for (int level = zero.value_or(0); level <= zero.value_or(3); ++level) {
     if (!fitter.Level(level)) return std::nullopt;
-    // Dividing more sends no less.
+    // More division does not send less.
     if (fitter.fits_unweighted()) break;
   }
   if (fitter.best().has_value()) return fitter.best()->plan;

@@ -1,4 +1,4 @@
-// Memory as a hard limit: what a plan needs on a rank, and the cheapest plan that stays below a limit.
+// Memory as a hard limit: how much a plan needs on a rank, and the cheapest plan that stays within a limit.
 //
 //   MemoryLimit limit = {.bytes = GiB(40), .span = settings.memory->span, .source = "`memory`"};
 //   std::optional<Plan> plan = FitMemory(training_graph, limit, plan_for, settings.zero, diagnostics);
@@ -29,15 +29,17 @@
 
 namespace cleave::search {
 
-// What the program of `plan` needs: Distribute, Partition, then the memory of the program (ir/program/memory). Exact: the
-// generated program allocates the same. REQUIRES: VerifyGraph and VerifyPlan are content.
+// The memory that the program of `plan` needs: Distribute, Partition, then the memory of the program
+// (ir/program/memory). It is exact: the generated program allocates the same. REQUIRES: VerifyGraph and VerifyPlan find
+// no error.
 ir::MemoryUse EstimateMemory(const ir::Graph& training_graph, const ir::Plan& plan, const ir::FuseOptions& fuse = {});
 
-// What a rank keeps because of the op's value under `strategy`: a parameter with its gradient and the optimizer's
-// state; a forward value that the backward pass reads; of all others nothing. ZeRO is not considered.
+// The bytes that a rank keeps because of the op's value under `strategy`: for a parameter also its gradient and the
+// optimizer's state; for a forward value only if the backward pass reads it; for all others nothing. ZeRO is not
+// considered.
 double HeldBytes(const GraphFacts& facts, const ir::Mesh& mesh, ir::OpId op, const ir::Strategy& strategy);
 
-// `prices`, with `weight` for each of these bytes besides. `facts` and `mesh` outlive them.
+// `prices`, and in addition `weight` for each of these bytes. `facts` and `mesh` outlive them.
 Prices WithMemoryWeight(const GraphFacts& facts, const ir::Mesh& mesh, double weight, Prices prices);
 
 // The most that a rank may use.
@@ -45,7 +47,7 @@ struct MemoryLimit {
   Bytes bytes{0};
   Span span;                  // Where the model says so; empty where the cluster does.
   std::string source;         // "`memory`", "the memory of `h200`"
-  ir::FuseOptions fuse = {};  // What the target computes as one piece, and so needs no memory for.
+  ir::FuseOptions fuse = {};  // What the target computes as one piece, which therefore needs no memory.
 
   bool operator==(const MemoryLimit&) const = default;
 };
@@ -59,14 +61,14 @@ std::optional<MemoryLimit> MemoryLimitOf(const ir::ParallelSettings& settings, c
 // usually does.
 using PlanFor = std::function<std::optional<ir::Plan>(double memory_weight, int zero)>;
 
-// The cheapest plan found that keeps to the limit: weights are bisected, at most MostPlansPerLevel plans a level.
-// `zero` is the level, nullopt for `auto`: 0, 1, 2, 3 in this order until one fits without any weight; of those that
-// fit the cheapest, and of equals the lowest level. Where none fits, E0313 says the least that one would need, the
-// tensors that need most of it and what else would save memory; nullopt.
+// The cheapest plan found that stays within the limit: weights are bisected, with at most MostPlansPerLevel plans per
+// level. `zero` is the level, nullopt for `auto`: 0, 1, 2, 3 in this order until one fits without any weight; of those
+// that fit, the cheapest is taken, and of equal ones the lowest level. Where none fits, the result is nullopt, and
+// E0313 says the least memory that a plan needs, the tensors that need most of it, and what else would save memory.
 std::optional<ir::Plan> FitMemory(const ir::Graph& training_graph, const MemoryLimit& limit, const PlanFor& plan_for,
                                   std::optional<int> zero, Diagnostics& diagnostics, const SearchTuning& tuning = {});
 
-// The plan without a weight, a ladder of weights, and the halvings of its last step.
+// The most plans: one without a weight, a ladder of weights, and the halvings of its last step.
 int MostPlansPerLevel(const SearchTuning& tuning);
 
 }  // namespace cleave::search

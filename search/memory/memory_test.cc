@@ -126,7 +126,7 @@ TEST(FitMemoryTest, WorkIsBounded) {
     const int before = plans.searches();
     Diagnostics diagnostics;
     FitMemory(graph, {.bytes = limit, .span = {}, .source = "`memory`"}, plans.Search(), 0, diagnostics);
-    EXPECT_LE(plans.searches() - before, MostPlansPerLevel({}) + 3);  // Three more say what ZeRO would give.
+    EXPECT_LE(plans.searches() - before, MostPlansPerLevel({}) + 3);  // Three more plans show what ZeRO would save.
   }
 }
 
@@ -143,7 +143,7 @@ TEST(FitMemoryTest, ARefusalNamesWhatBindsAndWhatHelps) {
   FewPlans plans(graph, 4);
   const Bytes smallest = plans.Smallest(0);
   const std::string text = Refusal(graph, 4, smallest - Bytes(1));
-  EXPECT_TRUE(absl::StrContains(text, "error[E0313]: no plan keeps to `memory`")) << text;
+  EXPECT_TRUE(absl::StrContains(text, "error[E0313]: no plan fits into `memory`")) << text;
   EXPECT_TRUE(absl::StrContains(text, absl::StrCat("the smallest plan needs ", smallest.value(), " bytes"))) << text;
   EXPECT_TRUE(absl::StrContains(text, "`zero = 3` would need ")) << text;
   EXPECT_TRUE(absl::StrContains(text, "wait for the backward pass")) << text;

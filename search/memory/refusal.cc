@@ -31,8 +31,8 @@ std::vector<std::string> BindingTensors(const ir::MemoryUse& use) {
   return notes;
 }
 
-// What dividing optimizer state, gradients and parameters would leave, for the levels above that of `smallest`. The
-// plans are found and measured, not guessed.
+// The memory that would be needed if optimizer state, gradients and parameters were divided, for the levels above that
+// of `smallest`. The plans are found and measured, not guessed.
 std::vector<std::string> ShardingNotes(const ir::Graph& graph, const MemoryLimit& limit, const Measured& smallest,
                                        const PlanFor& plan_for) {
   std::vector<std::string> notes;
@@ -53,10 +53,11 @@ Diagnostic NothingFits(const ir::Graph& graph, const MemoryLimit& limit, const M
   const Bytes parameters = ParameterBytes(graph);
   const bool hopeless = parameters.value() / devices > limit.bytes.value();
   const std::string room = absl::StrCat(limit.source, ", ", FormatBytes(limit.bytes), " a device");
-  Diagnostic error = Error(Code::kE0313, hopeless ? absl::StrCat("parameters of ", FormatBytes(parameters), " on ",
-                                                                 Plural(devices, "device"), " exceed ", room)
-                                                  : absl::StrCat("no plan keeps to ", room, ": the smallest one needs ",
-                                                                 FormatBytes(smallest.peak())));
+  Diagnostic error = Error(
+      Code::kE0313,
+      hopeless
+          ? absl::StrCat("parameters of ", FormatBytes(parameters), " on ", Plural(devices, "device"), " exceed ", room)
+          : absl::StrCat("no plan fits into ", room, ": the smallest one needs ", FormatBytes(smallest.peak())));
   if (!(limit.span == Span{})) error.labels.push_back({limit.span, absl::StrCat(limit.bytes.value(), " bytes")});
   const ir::MemoryPrediction& memory = smallest.use.prediction;
   error.notes.push_back(absl::StrCat("the smallest plan needs ", memory.peak.value(), " bytes: parameters ",

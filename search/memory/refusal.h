@@ -1,4 +1,4 @@
-// Says why no plan keeps to a memory limit. Private to search/memory.
+// Says why no plan stays within a memory limit. Private to search/memory.
 #ifndef CLEAVE_SEARCH_MEMORY_REFUSAL_H_
 #define CLEAVE_SEARCH_MEMORY_REFUSAL_H_
 
@@ -21,8 +21,8 @@ struct Measured {
   Bytes peak() const { return use.prediction.peak; }
 };
 
-// E0313. `smallest`: of all plans that were tried the one that needs least. Plans with higher ZeRO levels are made and
-// measured, so that what they would need is no guess.
+// E0313. `smallest`: the plan that needs least, of all that were tried. Plans with higher ZeRO levels are made and
+// measured, so that their numbers are not guesses.
 Diagnostic NothingFits(const ir::Graph& graph, const MemoryLimit& limit, const Measured& smallest,
                        const PlanFor& plan_for);
 

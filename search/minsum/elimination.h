@@ -1,4 +1,4 @@
-// Variables that leave a problem one after another, each with the terms in which it is: its bucket.
+// Removes the variables of a problem one after another, each with the terms that contain it: its bucket.
 #ifndef CLEAVE_SEARCH_MINSUM_ELIMINATION_H_
 #define CLEAVE_SEARCH_MINSUM_ELIMINATION_H_
 
@@ -17,20 +17,21 @@ class Elimination {
   // `order`: all variables with several values, as they are going to leave.
   Elimination(const MinSum& problem, const std::vector<int>& order);
 
-  // Takes the terms that are there and have this variable out of the problem, in the order in which they came.
+  // Takes the remaining terms that contain this variable out of the problem, in the order in which they came.
   absl::Span<const int> TakeBucket(int variable);
 
-  // The variables of these terms but `variable`, ascending. Valid until the next call.
+  // The variables of these terms except `variable`, ascending. Valid until the next call.
   const std::vector<int>& ScopeWithout(int variable, absl::Span<const int> terms);
 
-  // Puts a term in the place of these, part of a bucket: their least sum over the values of `variable`. `shift` is
-  // added per value, unless it is empty; it may be below 0 as long as the sums are not.
+  // Replaces these terms, which are part of a bucket, by one: their least sum over the values of `variable`. `shift` is
+  // added per value, unless it is empty; it may be negative as long as the sums are not.
   void Replace(int variable, absl::Span<const int> terms, const std::vector<int64_t>& shift);
 
   // For each value of `variable` the least sum of these terms.
   std::vector<int64_t> LeastPerValue(int variable, absl::Span<const int> terms);
 
-  // Values for all variables, the one that left last first: each the smallest of those that are best for its bucket.
+  // Values for all variables, decided from the one that left last to the first: each is the smallest of those that are
+  // best for its bucket.
   std::vector<int> Decide() const;
 
   // The sum of what was taken out of tables: the best cost, once every variable has left with a whole bucket.

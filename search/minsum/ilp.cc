@@ -3,9 +3,9 @@
 // with one value of one of its variables add up to that value's column. Terms within the scope of another are added to
 // it first.
 //
-// Costs become fractions of the greatest one. The answer is priced again exactly; the solver's bound is lowered by what
-// its tolerances may hide, and then raised to the next sum that is possible at all: all costs are multiples of one
-// step. Read Merged, ProgramOf, SolveIlp.
+// Costs become fractions of the greatest one. The answer is priced again exactly. The solver's bound is lowered by the
+// possible error of its tolerances, and then raised to the next sum that can occur, because all costs are multiples of
+// one step. Read Merged, ProgramOf, SolveIlp.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -131,8 +131,7 @@ std::vector<int> FirstRows(const MergedProblem& problem, int variables) {
   return first;
 }
 
-// How a variable's columns take part in terms: by entries in rows, or by a cost where the term is over this variable
-// alone.
+// How terms use a variable's columns: by entries in rows, or by a cost where the term is over this variable alone.
 struct ValueColumn {
   int64_t cost = 0;
   std::vector<int> rows;
@@ -173,7 +172,7 @@ void AddEntryColumns(const MergedTerm& term, const int* first_rows, double unit,
   }
 }
 
-// With costs in units of `unit`.
+// The program with costs in units of `unit`.
 IntegerProgram ProgramOf(const MergedProblem& problem, const std::vector<int>& domains, double unit) {
   const int variables = static_cast<int>(domains.size());
   const std::vector<int> first_columns = FirstColumns(domains);
@@ -200,7 +199,7 @@ IntegerProgram ProgramOf(const MergedProblem& problem, const std::vector<int>& d
   return program;
 }
 
-// Each variable's value whose column is greatest.
+// The value of each variable whose column is greatest.
 std::vector<int> ValuesOf(const std::vector<double>& columns, const std::vector<int>& domains) {
   std::vector<int> values;
   auto begin = columns.begin();
@@ -211,7 +210,7 @@ std::vector<int> ValuesOf(const std::vector<double>& columns, const std::vector<
   return values;
 }
 
-// The least cost that the answer leaves possible.
+// The least cost that is possible according to the answer.
 int64_t LowerBound(const MergedProblem& problem, const ProgramAnswer& answer, size_t variables, double increment,
                    double unit) {
   const double ones = static_cast<double>(variables + problem.terms.size());

@@ -25,7 +25,7 @@ TEST(IlpTest, EqualsBruteForceOnRandomProblems) {
   }
 }
 
-// Doubles do not tell such sums apart to the last unit: the bound says how far they do.
+// Doubles do not distinguish such sums to the last unit: the bound says how exact they are.
 TEST(IlpTest, BoundsLargeCostsSafely) {
   std::mt19937_64 random(ir::TestSeed());
   for (int turn = 0; turn < 200; ++turn) {
@@ -62,8 +62,8 @@ TEST(IlpTest, EqualsEliminationOnLayers) {
   EXPECT_GE(found.lower_bound, found.cost - found.cost / 1'000'000);
 }
 
-// Any two variables of `count` are to differ, which costs nothing, and there are too few values for that: the
-// relaxation is free where the best choice is not.
+// Any two of `count` variables should differ, which costs nothing, but there are too few values for that: the
+// relaxation costs nothing, and the best choice does.
 MinSum TooFewColours(int count, int colours) {
   MinSum problem{.domains = std::vector<int>(static_cast<size_t>(count), colours),
                  .tables = {{.sizes = {colours, colours}, .costs = {}}},

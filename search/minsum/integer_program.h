@@ -9,7 +9,7 @@ namespace cleave::search {
 
 // Rows are equations.
 struct IntegerProgram {
-  std::vector<double> objective;  // Per column; to be made least.
+  std::vector<double> objective;  // Per column; the sum is minimised.
   std::vector<char> is_integer;   // Per column.
   std::vector<double> upper;      // Per column: 1, or 0 where the column must not be used.
   std::vector<int> starts;        // Per column, where its entries begin; one more at the end.
@@ -26,7 +26,7 @@ struct IntegerProgram {
 
 struct ProgramLimits {
   int64_t nodes = 0;
-  // A solution better by less than this is not looked for.
+  // The search does not look for a solution that is better by less than this.
   double increment = 0;
   std::vector<int> start;  // Integer columns at 1 to begin with; empty for none.
 };
@@ -41,7 +41,7 @@ struct ProgramAnswer {
 // On the reduced costs of columns.
 constexpr double kTolerance = 1e-9;
 
-// Branch and bound in one thread without a time limit. Prints nothing.
+// Solves by branch and bound in one thread, without a time limit. Prints nothing.
 ProgramAnswer SolveProgram(const IntegerProgram& program, const ProgramLimits& limits);
 
 }  // namespace cleave::search

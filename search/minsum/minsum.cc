@@ -8,7 +8,7 @@
 namespace cleave::search {
 namespace {
 
-// What is wrong with one table, as the end of a sentence; empty for nothing.
+// What is wrong with one table, as the end of a sentence; empty if nothing is.
 std::string WrongWith(const CostTable& table) {
   if (std::any_of(table.sizes.begin(), table.sizes.end(), [](int size) { return size < 1; })) {
     return "has a size below 1";

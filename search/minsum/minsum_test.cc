@@ -111,7 +111,7 @@ TEST(EliminateTest, EqualsBruteForceOnRandomProblems) {
   }
 }
 
-// The choice between equals does not depend on how the problem is written.
+// The choice between equally good solutions does not depend on how the problem is written.
 TEST(EliminateTest, TermsInAnyOrderAndTablesOfTheirOwnGiveTheSameValues) {
   std::mt19937_64 random(ir::TestSeed());
   for (int turn = 0; turn < 500; ++turn) {
@@ -127,14 +127,14 @@ TEST(EliminateTest, TermsInAnyOrderAndTablesOfTheirOwnGiveTheSameValues) {
 }
 
 TEST(EliminateTest, OfEqualsTheSmallestValue) {
-  // Equal values are free, and so is every pair of them.
+  // The pairs of values (1, 1) and (2, 2) cost nothing, all others something.
   const MinSum problem{.domains = {3, 3},
                        .tables = {{.sizes = {3, 3}, .costs = {5, 7, 7, 7, 0, 7, 7, 7, 0}}},
                        .terms = {{.scope = {0, 1}, .table = 0}}};
   EXPECT_THAT(Eliminate(problem, {})->values, ElementsAre(1, 1));
 }
 
-// Ten times as many equal layers are no more sums.
+// Ten times as many equal layers need no more sums.
 TEST(EliminateTest, EqualLayersAreWorkedOutOnce) {
   for (const uint64_t seed : {1, 2, 3}) {
     std::mt19937_64 random(seed);
@@ -150,7 +150,7 @@ TEST(EliminateTest, EqualLayersAreWorkedOutOnce) {
   }
 }
 
-// A chain of 20,000 variables that shares one table, against the recurrence that it is.
+// A chain of 20,000 variables with one shared table, compared with its recurrence.
 TEST(EliminateTest, LongChainsEqualTheRecurrence) {
   std::mt19937_64 random(ir::TestSeed());
   constexpr int kLength = 20000, kDomain = 5;
@@ -201,7 +201,8 @@ TEST(EliminateInPartsTest, BoundsTheBestCostFromBothSides) {
   }
 }
 
-// Without what is moved between parts, the bound on a complete graph is the sum of the least entries of separate trees.
+// Without the shifts between parts, the bound on a complete graph would be the sum of the least entries of separate
+// trees.
 TEST(EliminateInPartsTest, BoundsWideProblemsWell) {
   std::mt19937_64 random(20);
   for (int turn = 0; turn < 20; ++turn) {

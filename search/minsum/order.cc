@@ -10,7 +10,7 @@ namespace {
 
 enum class Greed { kTable, kFill, kNumber };
 
-// Variables that share a term, while variables leave.
+// The graph of variables that share a term, while variables leave.
 class NeighbourGraph {
  public:
   NeighbourGraph(const MinSum& problem, size_t many)
@@ -46,7 +46,7 @@ class NeighbourGraph {
     return entries;
   }
 
-  // Entries of the tables over pairs of neighbours that share nothing yet.
+  // Entries of the tables over pairs of neighbours that do not yet share a term.
   int64_t FillOf(int variable) const {
     const std::vector<int>& list = of(variable);
     if (has_many(variable)) return kForbidden;

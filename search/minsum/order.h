@@ -17,9 +17,10 @@ struct EliminationOrder {
   bool operator==(const EliminationOrder&) const = default;
 };
 
-// The order with the smallest tables of three: by the table over the neighbours of the variable that leaves; where that
-// makes large ones, by the weight of the edges that its leaving adds (weighted min-fill, Kjaerulff 1990), and by
-// number. Ties by number, so that chains leave from an end, layer by layer.
+// The first order takes the variable with the smallest table over its neighbours. Where that makes large tables, two
+// more are tried, by the weight of the edges that leaving adds (weighted min-fill, Kjaerulff 1990) and by number, and
+// the order with the smallest tables is returned. Ties are broken by number, so that chains leave from an end, layer by
+// layer.
 EliminationOrder OrderOfElimination(const MinSum& problem, const EliminationLimits& limits);
 
 // The first of these.

@@ -57,7 +57,7 @@ MinSum RandomProblem(const RandomProblemOptions& options, std::mt19937_64& rando
     const int size = Draw(0, std::min(options.scope, variables), random);
     std::sample(all.begin(), all.end(), std::back_inserter(term.scope), size, random);
     const std::vector<int> sizes = SizesOf(problem, term.scope);
-    // Every other term uses a table that is there, if one fits.
+    // Every second term uses an existing table, if one fits.
     const auto shared = std::find_if(problem.tables.begin(), problem.tables.end(),
                                      [&](const CostTable& table) { return table.sizes == sizes; });
     if (shared != problem.tables.end() && t % 2 == 0) {
@@ -74,7 +74,7 @@ MinSum RandomProblem(const RandomProblemOptions& options, std::mt19937_64& rando
 MinSum LayeredProblem(int layers, std::mt19937_64& random) {
   constexpr int kLayer = 25;
   const RandomProblemOptions options{.cost = 1'000'000, .forbidden = 0.01};
-  // Variable 0 is one that all layers share, the first layer begins after it.
+  // All layers share variable 0; the first layer begins after it.
   std::vector<int> domains;
   for (int v = 0; v <= kLayer; ++v) domains.push_back(Draw(3, 8, random));
   std::vector<std::vector<int>> scopes;  // Of the first layer.

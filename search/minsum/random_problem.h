@@ -17,7 +17,7 @@ struct RandomProblemOptions {
   int terms = 10;           // At most.
   int scope = 3;            // At most.
   int64_t cost = 20;        // At most, where not forbidden.
-  double forbidden = 0.05;  // How many of the entries.
+  double forbidden = 0.05;  // The share of forbidden entries.
 };
 
 MinSum RandomProblem(const RandomProblemOptions& options, std::mt19937_64& random);
@@ -26,7 +26,7 @@ MinSum RandomProblem(const RandomProblemOptions& options, std::mt19937_64& rando
 // share. Domains of 3 to 8, some 60 tables over one to four variables.
 MinSum LayeredProblem(int layers, std::mt19937_64& random);
 
-// The best choice by looking at all of them: of equals the first in the order of counting.
+// The best choice, found by trying all of them; of equal ones the first in the order of counting.
 Solution BruteForce(const MinSum& problem);
 
 std::string ToString(const MinSum& problem);

@@ -19,7 +19,7 @@ struct Operand {
 };
 
 // Adds tables up in nested loops over the kept variables. A row holds a sum per value of the leaving variable; the row
-// of depth n has the tables that depend on the first n kept variables only, so that each is added as seldom as
+// of depth n has the tables that depend on the first n kept variables only, so that each is added as rarely as
 // possible.
 class Sweep {
  public:
@@ -106,7 +106,7 @@ class Sweep {
   std::vector<int64_t> rows_;                          // Per depth.
 };
 
-// Takes the least cost for each value of one dimension out of the table and returns these.
+// Subtracts from the table the least cost for each value of one dimension, and returns these costs.
 CostTable TakenAlong(size_t dimension, CostTable& table) {
   const size_t size = static_cast<size_t>(table.sizes[dimension]);
   size_t stride = 1;
@@ -118,7 +118,7 @@ CostTable TakenAlong(size_t dimension, CostTable& table) {
   }
   for (size_t i = 0; i < table.costs.size(); ++i) {
     const int64_t least = taken.costs[i / stride % size];
-    // What is forbidden for every choice of the other variables is said by the other table already.
+    // If a value is forbidden for every choice of the other variables, the other table says so already.
     if (table.costs[i] < kForbidden || least == kForbidden) table.costs[i] -= least;
   }
   return taken;

@@ -19,7 +19,7 @@ uint64_t Mix(uint64_t a, uint64_t b) {
 
 using Looks = IdVector<ir::OpId, uint64_t>;
 
-// Equal where rules and looks are.
+// Numbers ops: equal where rules and looks are equal.
 IdVector<ir::OpId, int> Numbered(const GraphFacts& facts, const Looks& look) {
   absl::flat_hash_map<std::pair<int, uint64_t>, int> numbers;
   IdVector<ir::OpId, int> result;
@@ -57,8 +57,8 @@ Folding FoldOps(const StrategyTable& table, const OpDemands& demands, const Sear
     std::swap(look, next);
   }
   Folding folding{.variables = Numbered(facts, look), .values = {}};
-  // Terms are alike where all that they depend on is: some steps further than variables. Ops that follow from others
-  // look like what they follow from, read and are read by.
+  // Terms are equal if everything that they depend on is equal, which reaches some steps further than for variables. An
+  // op that follows from others looks like the ops that it follows from, that it reads and that read it.
   for (int round = 0; round < tuning.folding_value_steps; ++round) {
     for (const ir::Op& op : facts.graph->ops) {
       uint64_t own = look[op.id];

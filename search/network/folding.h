@@ -1,5 +1,5 @@
-// Repeated layers as one: which ops of a graph are alike, so that a folded network (network.h) has one variable and one
-// table for all of them.
+// Treats repeated layers as one: says which ops of a graph are alike, so that a folded network (network.h) has one
+// variable and one table for all of them.
 #ifndef CLEAVE_SEARCH_NETWORK_FOLDING_H_
 #define CLEAVE_SEARCH_NETWORK_FOLDING_H_
 
@@ -14,9 +14,9 @@ struct Folding {
   IdVector<ir::OpId, int> values;     // Values of one number have equal terms over the same variables.
 };
 
-// Ops are alike that look alike within `tuning.folding_steps` steps along the graph: the middle layers of a deep model
-// are one class each, those near its ends are their own. Values must look alike within `tuning.folding_value_steps`
-// steps more. Ops of which something is demanded are like no other.
+// Ops are alike if their surroundings within `tuning.folding_steps` steps along the graph are: equal ops of the middle
+// layers of a deep model form one class, those near its ends are separate. For values, `tuning.folding_value_steps`
+// more steps must look alike. An op with a demand is like no other.
 Folding FoldOps(const StrategyTable& table, const OpDemands& demands, const SearchTuning& tuning);
 
 }  // namespace cleave::search

@@ -13,7 +13,7 @@ namespace {
 struct Column {
   std::vector<int> variables;  // Local, ascending.
   std::vector<int> numbers;    // Row-major over their domains.
-  std::vector<int> strides;    // Per local variable of the term; 0 where it has no say.
+  std::vector<int> strides;    // Per local variable of the term; 0 where it has no effect.
 };
 
 // Counts through all choices of some variables, the last one fastest.
@@ -38,7 +38,7 @@ class Odometer {
   std::vector<int> digits_;
 };
 
-// What each formula of a term gives for all choices of its variables.
+// The strategy that each formula of a term gives, for all choices of its variables.
 class Columns {
  public:
   Columns(StrategyTable& table, const TermKind& kind, const std::vector<const std::vector<int>*>& domains)
@@ -141,7 +141,7 @@ CostTable Multiple(const CostTable& table, int64_t times) {
   return result;
 }
 
-// Mesh axes that no factor of the strategy takes.
+// The number of mesh axes that no factor of the strategy uses.
 int IdleAxes(const ir::Strategy& strategy, const ir::Mesh& mesh) {
   int idle = mesh.axis_count() - static_cast<int>(strategy.passes.size());
   for (const std::vector<ir::AxisId>& axes : strategy.cuts) idle -= static_cast<int>(axes.size());
@@ -156,8 +156,8 @@ Network::Network(StrategyTable& table, const OpDemands& demands, const Assignmen
       terms_(TermsOf(table, demands, assignment, options_.folding.has_value() ? &*options_.folding : nullptr)),
       gradient_weight_(assignment.gradient_weight),
       entries_(options_.entries.value_or(assignment.tuning.term_entries)) {
-  // 2^50 units for all that the graph computes leave room for a plan that moves everything many times, and resolve the
-  // price of plans to twelve digits. A power of two: scaling is exact.
+  // With 2^50 units for the scale of the price there is room for a plan that moves everything many times, and the price
+  // of plans has twelve digits. The scale is a power of two, so scaling is exact.
   const double scale = table.paid().scale;
   double total = scale > 0 ? scale : 1;
   for (const ir::Op& op : table.facts().graph->ops) {

@@ -7,18 +7,18 @@
 //   assignment.Apply(network.Changes(domains, solution.values));
 //
 // Variables are the ops that a search sets: forward products and light ops, except metrics, which cost nothing and
-// follow what they read. A term is the price of one value: its scope is who makes and who reads it, backward ops
-// through the forward ops they inherit from, parameters through their leaders. Equal layers have equal terms: a table
-// is computed once for all of them. The sum of all terms is Assignment::cost() (network_test), in integer units of
-// `unit()`.
+// follow what they read. A term is the price of one value: its scope are the ops that make and read it, where forward
+// ops stand for the backward ops that inherit from them, and leaders for their parameters. Equal layers have equal
+// terms: a table is computed once for all of them. The sum of all terms is Assignment::cost() (network_test), in
+// integer units of `unit()`.
 //
 // A folded network has one variable for a class of ops that are decided together (repeated layers); a term that occurs
-// many times has their sum as its table.
+// many times has the sum of all as its table.
 //
 // A value that very many ops read (an input of every layer) would need a table over all of them. Where a table would
 // have more than `Options::entries`, the value is priced as if each reader were served alone, each at its share of the
-// cost; the problem is then only near the price (`is_exact()` is false), and a search compares Assignment::cost()
-// before it takes a solution.
+// cost; the problem's cost is then only near the price (`is_exact()` is false), and a search compares
+// Assignment::cost() before it takes a solution.
 #ifndef CLEAVE_SEARCH_NETWORK_NETWORK_H_
 #define CLEAVE_SEARCH_NETWORK_NETWORK_H_
 
@@ -43,13 +43,13 @@ class Network {
  public:
   enum class LargeTerms {
     kSplit,  // Priced reader by reader: near the price, for a search.
-    kBound,  // The same without what might be above the price.
+    kBound,  // The same, without parts that might be above the price.
   };
   struct Options {
     std::optional<int64_t> entries = std::nullopt;  // Nullopt: as `assignment.tuning` says.
     LargeTerms large_terms = LargeTerms::kSplit;
-    bool breaks_ties = true;                        // See kCollective and kIdleAxis; a bound leaves them out.
-    std::optional<Folding> folding = std::nullopt;  // Nullopt: each op is a variable of its own.
+    bool breaks_ties = true;                        // See kCollective and kIdleAxis; a bound has no such units.
+    std::optional<Folding> folding = std::nullopt;  // Nullopt: each op has its own variable.
   };
 
   // `table` outlives the network.
@@ -76,9 +76,9 @@ class Network {
   // The strategies of all ops that `values` choose.
   std::vector<IndexedChange> Changes(const Domains& domains, const std::vector<int>& values) const;
 
-  // What one unit of a problem's costs is in the price of the plan. Among plans of one price the one with the fewest
-  // collectives is best, then the one in which the fewest ops leave mesh axes idle: they add some units. Where the
-  // price lets products leave axes idle, it is the one in which the fewest use them: what is not priced takes time too.
+  // The price of one unit of a problem's costs. Among plans of equal price the one with the fewest collectives is best,
+  // then the one in which the fewest ops leave mesh axes idle: these add some units. Where the price lets products
+  // leave axes idle, it is the one in which the fewest use them, because what is not priced takes time too.
   double unit() const { return unit_; }
   static constexpr int64_t kCollective = 1 << 10;
   static constexpr int64_t kIdleAxis = 1;

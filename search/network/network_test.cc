@@ -91,7 +91,8 @@ TEST(NetworkTest, TermsCountWhatOpsCostByThemselves) {
   }
 }
 
-// Where the layers of a deep model are decided alike, one variable and one table for all of them give the same price.
+// When the layers of a deep model are decided in the same way, one variable and one table for all of them give the same
+// price.
 TEST(NetworkTest, AFoldedNetworkHasThePriceOfThePlan) {
   testing::GptShape shape;
   shape.layers = 12;

@@ -25,7 +25,7 @@ class Builder {
   }
 
  private:
-  // A formula over other nodes instead of a term's formulas.
+  // A formula whose inputs are other nodes, before it becomes a formula of a term.
   struct Node {
     StrategyFormula formula;
     std::vector<int> scope;  // Variables, ascending.
@@ -147,7 +147,7 @@ class Builder {
     return formula;
   }
 
-  // Data that no demand and no setting fixes is made in the layout in which it is read.
+  // Whether the op is data that no demand and no setting fixes: it is made in the layout in which it is read.
   bool IsFreeData(ir::OpId op) const {
     const Role role = facts_.roles[op];
     return (role == Role::kInput || role == Role::kData) && !assignment_.dataset.has_value() && demands_.count(op) == 0;
@@ -187,9 +187,9 @@ class Builder {
     terms_.terms.push_back(std::move(term));
   }
 
-  // One part for each reader, with its share of the weight: readers often agree and are then served together. However
-  // they are served, it costs as much as serving the most expensive of them alone, and that is at least the mean of
-  // all.
+  // Makes one part for each reader, with its share of the weight: readers often agree and are then served together.
+  // However they are served, the cost is at least that of serving the most expensive of them alone, which is at least
+  // the mean of all.
   void AddParts(ir::OpId op, const std::vector<std::pair<int, TermRead>>& reads, const std::vector<ir::OpId>& inner,
                 Term& term) {
     const auto add = [&](Term part, bool never_more) {
@@ -212,7 +212,7 @@ class Builder {
     }
   }
 
-  // The node without sums: a sum that lies like the value whose gradient it is.
+  // A node that stands for a sum without its summands: it has the layout of the value whose gradient it is.
   int SimpleNode(int node) {
     const StrategyFormula& formula = nodes_[static_cast<size_t>(node)].formula;
     if (formula.kind != StrategyFormula::Kind::kSum || !formula.has_value) return node;

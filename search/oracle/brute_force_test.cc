@@ -1,5 +1,5 @@
-// How far the searches are from the best plan, on random small graphs where it is known. Another seed:
-// CLEAVE_TEST_SEED.
+// Tests how far the searches are from the best plan, on small random graphs where it is known. CLEAVE_TEST_SEED sets
+// another seed.
 #include <algorithm>
 #include <iostream>
 #include <limits>
@@ -27,9 +27,9 @@ constexpr uint64_t kGraphs = 500;
 
 struct Expectation {
   ir::SearchAlgorithm algorithm;
-  double usually;  // In `share` of the graphs the cost is at most that many times the best one,
+  double usually;  // In `share` of the graphs the cost is at most this many times the best one,
   double share;
-  double always;  // and in all of them this many times.
+  double always;  // and in all graphs this many times.
 
   friend void PrintTo(const Expectation& expectation, std::ostream* out) {
     *out << AlgorithmName(expectation.algorithm);
@@ -48,7 +48,7 @@ Cluster OneHost(int64_t devices) {
           .links = {{.name = "host", .count = devices, .bytes_per_second = 1e10, .latency = Seconds(5e-6)}}};
 }
 
-// A byte between hosts is ten times as dear.
+// A byte between hosts is ten times as expensive.
 Cluster Hosts(int64_t hosts, int64_t devices) {
   return {.name = "hosts",
           .links = {{.name = "network", .count = hosts, .bytes_per_second = 1e9, .latency = Seconds(1e-5)},
@@ -110,7 +110,7 @@ Comparison Compare(uint64_t seed, ir::SearchAlgorithm algorithm) {
   EXPECT_TRUE(plan.has_value()) << "seed " << seed;
   if (!plan.has_value()) return {.ratio = std::numeric_limits<double>::infinity(), .seed = seed};
   const double best = Best(sample).search.cost, found = plan->search.cost;
-  // Costs are bytes and fractions of them: less is rounding.
+  // Costs are bytes and fractions of them: a smaller difference is rounding.
   const double rounding = 1e-6 * (1 + best);
   EXPECT_GE(found, best - rounding) << "no plan costs less than the best one: seed " << seed << "\n"
                                     << Text(sample.graph, *plan) << ir::GraphText(sample.graph);

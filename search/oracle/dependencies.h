@@ -1,4 +1,4 @@
-// On which decisions the price of a value depends. Only for search/oracle.
+// The decisions on which the price of a value depends. Only for search/oracle.
 #ifndef CLEAVE_SEARCH_ORACLE_DEPENDENCIES_H_
 #define CLEAVE_SEARCH_ORACLE_DEPENDENCIES_H_
 
@@ -10,7 +10,7 @@
 namespace cleave::search {
 
 // Per value the ops of `open` on whose strategies its price depends: those that decide how it lies and how each of its
-// readers wants it. More ops than search/assignment looks at are allowed, fewer are not.
+// readers wants it. The result may have more ops than search/assignment uses, but not fewer.
 IdVector<ir::OpId, std::set<ir::OpId>> DecisionsBehindPrices(const GraphFacts& facts,
                                                              const std::vector<ir::OpId>& open);
 

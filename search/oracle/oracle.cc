@@ -1,8 +1,8 @@
-// Depth first over the open ops in program order.
+// Searches depth first over the open ops in program order.
 //
-// A value's price is settled when all decisions behind it are made; prices are never negative, so the sum of the
-// settled ones is a lower bound of every plan that begins so. Two beginnings that agree in the decisions behind
-// unsettled prices continue at the same price: only the cheaper one is followed. Read Descend first.
+// A value's price is settled when all decisions that it depends on are made. Prices are never negative, so the sum of
+// the settled ones is a lower bound for every plan with this beginning. Two beginnings that agree in the decisions
+// behind unsettled prices continue at the same price, so only the cheaper one is followed. Read Descend first.
 #include "search/oracle/oracle.h"
 
 #include <algorithm>
@@ -85,7 +85,7 @@ class Walk {
     }
     tried_ += static_cast<int64_t>(children.size());
     gave_up_ = tried_ > options_.most_tried;
-    // The cheapest beginning first, so that a good plan is known early.
+    // Takes the cheapest beginning first, so that a good plan is known early.
     if (options_.prune) {
       std::stable_sort(children.begin(), children.end(), [](const auto& a, const auto& b) {
         return std::tuple(a.first.impossible, a.first.price, a.first.collectives) <

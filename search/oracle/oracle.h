@@ -1,11 +1,11 @@
-// The best plan of a small graph, found by trying all plans: what other searches are compared with.
+// The best plan of a small graph, found by trying all plans. Other searches are compared with it.
 //
 //   Assignment assignment(facts, mesh, {}, {});
 //   std::optional<BestPlan> best = TryAllPlans(assignment, {});
 //
 // A plan gives every forward product and light op a strategy; everything else follows (search/assignment). Each piece
-// of a factor has an element. A product uses every axis for which that leaves a place, a light op any axes; the axes of
-// a factor stand in any order.
+// of a factor has an element. A product uses every axis for which there is still a place, a light op uses any axes; the
+// axes of a factor may have any order.
 #ifndef CLEAVE_SEARCH_ORACLE_ORACLE_H_
 #define CLEAVE_SEARCH_ORACLE_ORACLE_H_
 

@@ -30,7 +30,7 @@ TEST(AllStrategiesTest, CountsArrangementsOfAxesInFactors) {
   const auto count = [&](const char* op, const std::vector<int64_t>& mesh, bool is_product) {
     return AllStrategies(ir::RuleOf(graph, graph.op(*graph.Find(op))), ir::MeshOf(mesh), is_product).size();
   };
-  // Each further axis enters one of three factors, at any place among the axes there: 3 * 4 * 5.
+  // Each further axis enters one of three factors, at any place among the axes that are there: 3 * 4 * 5.
   EXPECT_EQ(count("h0", {2}, true), 3u);
   EXPECT_EQ(count("h0", {2, 2}, true), 3u * 4);
   EXPECT_EQ(count("h0", {2, 2, 2}, true), 3u * 4 * 5);
@@ -46,7 +46,7 @@ TEST(AllStrategiesTest, AProductLeavesAnAxisIdleOnlyWhereNothingIsLeftToCut) {
   EXPECT_EQ(AllStrategies(rule, ir::MeshOf({5}), true).size(), 1u);     // None.
 }
 
-// cases/search.md 1 to 6.
+// These are the known answers 1 to 6 of cases/search.md.
 TEST(OracleTest, FindsTheKnownOptima) {
   const std::vector<int64_t> six_of_32(7, 32), six_of_256(7, 256);
   EXPECT_NEAR(Best(Mlp(256, six_of_32), ir::MeshOf({4}), 1)->cost.price, 36864, 1);
@@ -78,7 +78,8 @@ TEST(OracleTest, PruningLosesNothing) {
   }
 }
 
-// What the walk takes for settled must not hang on the order of decisions: the plan set at once costs the same.
+// The prices that the walk takes as settled must not depend on the order of decisions: the plan set at once costs the
+// same.
 TEST(OracleTest, ThePlanCostsWhatItIsSaidTo) {
   const uint64_t first = ir::TestSeed();
   for (uint64_t seed = first; seed < first + 20; ++seed) {

@@ -17,7 +17,7 @@ bool IsValid(const ir::Strategy& strategy, const ir::Rule& rule, const ir::Mesh&
   return HasAnElementForEachPiece(strategy, rule, mesh) && ir::VerifyStrategy(strategy, rule, mesh).ok();
 }
 
-// Whether `axis` could cut something beside the others.
+// Whether `axis` could cut a factor in addition to the other axes.
 bool HasRoomFor(ir::AxisId axis, const ir::Strategy& strategy, const ir::Rule& rule, const ir::Mesh& mesh) {
   for (size_t factor = 0; factor < rule.factors.size(); ++factor) {
     ir::Strategy with = strategy;

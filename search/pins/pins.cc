@@ -53,7 +53,7 @@ class Resolution {
   }
 
  private:
-  // Numbers that no axes of the mesh have. True when all are possible.
+  // Reports numbers that no axes of the mesh have. Returns true when all are possible.
   bool CheckCounts(const ir::CountsPin& counts, const ir::Op& tensor) {
     if (!counts.has_value()) return true;
     const std::vector<int64_t> possible = PossibleCounts(mesh_);
@@ -148,7 +148,7 @@ class Resolution {
     diagnostics_.Add(std::move(error));
   }
 
-  // Labels the earlier number that says something else of a factor of the dimension at `place`.
+  // Adds a label for the earlier number that contradicts this one for a factor of the dimension at `place`.
   void AddOtherCount(ir::OpId id, const ir::ShardPin& shard, const ir::CountsPlace& place, Diagnostic& error) const {
     const ir::Rule& rule = facts_.rule(id);
     const auto input = static_cast<size_t>(place.input);
@@ -212,8 +212,8 @@ class Resolution {
     return false;
   }
 
-  // The value is to lie in `layout`. An op makes it so where its rule can; a product may be cut in another way, and its
-  // value is then redistributed.
+  // The value must have `layout`. An op makes it in this layout where its rule can; a product may be cut in another
+  // way, and its value is then redistributed.
   OpDemand WithOutput(ir::OpId id, OpDemand demand, ir::Layout layout) const {
     const ir::Rule& rule = facts_.rule(id);
     const Role role = facts_.roles[id];

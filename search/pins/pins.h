@@ -2,8 +2,8 @@
 //
 //   std::optional<OpDemands> demands = ResolvePins(facts, mesh, pins, diagnostics);
 //
-// A pin is kept or the compile fails: everything that the mesh or the op's rule cannot give is reported here, each with
-// its place.
+// A pin is kept or the compile fails: every demand that the mesh or the op's rule cannot meet is reported here with its
+// place.
 #ifndef CLEAVE_SEARCH_PINS_PINS_H_
 #define CLEAVE_SEARCH_PINS_PINS_H_
 
@@ -34,7 +34,7 @@ std::optional<ir::Layout> LayoutFromCounts(const std::vector<int64_t>& counts, c
 // The numbers of slices that some axes of `mesh` have, ascending.
 std::vector<int64_t> PossibleCounts(const ir::Mesh& mesh);
 
-// What of `demands` a finished plan does not keep: empty, or a bug of the search.
+// The ops of `demands` whose demand a finished plan does not keep. If there are any, the search has a bug.
 std::vector<ir::OpId> BrokenDemands(const GraphFacts& facts, const ir::Plan& plan, const OpDemands& demands);
 
 }  // namespace cleave::search

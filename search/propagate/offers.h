@@ -1,9 +1,10 @@
-// What the decided neighbours of an op offer it: layouts of the tensors that they share with it, as cuts of its rule.
+// The offers that an op gets from its decided neighbours: layouts of the tensors that it shares with them, as cuts of
+// its rule.
 //
 //   for (const Offer& offer : offers.To(op, group)) ... TakeOffer(assignment, op, strategy, offer, group)
 //
-// Neighbours are the makers of what an op reads, the readers of its value, and, through a parameter that several ops
-// read, those ops: it has one storage layout, so they do best to read it alike.
+// Neighbours are the makers of what an op reads, the readers of its value, and, if several ops read a parameter, also
+// those ops: the parameter has one storage layout, so it is best if all read it in the same layout.
 #ifndef CLEAVE_SEARCH_PROPAGATE_OFFERS_H_
 #define CLEAVE_SEARCH_PROPAGATE_OFFERS_H_
 
@@ -15,7 +16,7 @@
 
 namespace cleave::search {
 
-// Mesh axes that every pin uses alike, in mesh order: they travel together.
+// Mesh axes that every pin uses in the same way, in mesh order: they are propagated together.
 using AxisGroup = std::vector<ir::AxisId>;
 
 struct Offer {
@@ -39,7 +40,7 @@ class Offers {
   // `assignment` outlives this.
   explicit Offers(const Assignment& assignment);
 
-  // Whether the pin on `op` offers anything yet; it does from the start.
+  // Sets whether the pin on `op` makes offers yet. At the start it does.
   void SetActive(ir::OpId op, bool active) { active_[op] = active ? 1 : 0; }
 
   // Of decided neighbours, the layouts that `group` cuts: those of inputs first, in their order, then those of readers.
@@ -59,7 +60,7 @@ class Offers {
 
   const Assignment& assignment_;
   const GraphFacts& facts_;
-  // Where a pinned input, or a light op that makes something of it without parameters, lies.
+  // The layout of a pinned input, or of a light op that is made from one without parameters.
   IdVector<ir::OpId, std::optional<Source>> sources_;
   IdVector<ir::OpId, uint8_t> active_;
 };

@@ -14,7 +14,7 @@
 namespace cleave::search {
 namespace {
 
-// What a pin cuts by an axis: a factor of the op, a dimension of its value; -1 for none.
+// What a pin cuts by an axis: a factor of the op and a dimension of its value; -1 for none.
 using Use = std::tuple<ir::OpId, int, int>;
 
 std::vector<Use> UsesOf(const OpDemands& demands, ir::AxisId axis) {
@@ -27,7 +27,7 @@ std::vector<Use> UsesOf(const OpDemands& demands, ir::AxisId axis) {
   return uses;
 }
 
-// Axes that some pin uses, those together that all pins use alike.
+// The axes that some pin uses; those that all pins use in the same way are in one group.
 std::vector<AxisGroup> GroupsOf(const OpDemands& demands, const ir::Mesh& mesh) {
   std::vector<AxisGroup> groups;
   std::map<std::vector<Use>, size_t> index;

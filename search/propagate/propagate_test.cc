@@ -116,7 +116,7 @@ TEST(PropagateTest, ColumnsAreContractedByTheNextLayer) {
 
 TEST(PropagateTest, AxesThatPinsUseDifferentlyTravelAlone) {
   const ir::Graph graph = Mlp(64, {16, 32, 32, 32});
-  const ir::Pins pins = PinsOf({ShardOn(*graph.Find("h0"), {{2, 1}, {2, 1}})});  // Rows by m0, columns by m1.
+  const ir::Pins pins = PinsOf({ShardOn(*graph.Find("h0"), {{2, 1}, {2, 1}})});  // Rows are cut by m0, columns by m1.
   EXPECT_EQ(LettersFor(graph, 4, pins), "ij ik i-");
 }
 
@@ -127,7 +127,7 @@ TEST(PropagateTest, AParametersLayoutIsAPin) {
 }
 
 TEST(PropagateTest, AProductThatCannotTakeTheCutIsDividedInAnotherWay) {
-  // The diagonal of a matrix is never cut, its other dimension can be.
+  // The diagonal of a matrix is never cut, but its other dimension can be.
   ir::GraphBuilder b;
   const auto input = [&](const std::string& name, const ir::Shape& shape) {
     return b.Add(
@@ -160,7 +160,7 @@ TEST(PropagateTest, WithoutAPinItSaysWhatToPin) {
   EXPECT_TRUE(Spread(graph, 1, {}).plan.has_value());  // One device: nothing to cut.
 }
 
-// A product's rows and another's columns, with a relu in between.
+// Pins the rows of one product and the columns of another, with a relu between them.
 ir::Pins Opposed(const ir::Graph& graph) {
   return PinsOf({ShardOn(*graph.Find("h0"), {{2, 1}, {1, 1}}, 10), ShardOn(*graph.Find("h2"), {{1, 2}, {1, 2}}, 20)});
 }
@@ -184,7 +184,7 @@ TEST(PropagateTest, ConflictsAreListedWithBothPins) {
 TEST(PropagateTest, ListsTwentyConflictsTheDearestFirst) {
   std::vector<int64_t> widths(70, 32);
   const ir::Graph graph = Mlp(64, widths);
-  ir::Pins pins;  // Rows and columns in turn, with a layer in between that can follow only one of them.
+  ir::Pins pins;  // Pins on rows and on columns alternate, and the layer between can follow only one of them.
   for (int layer = 0; layer < 69; layer += 2) {
     const ir::OpId product = *graph.Find(absl::StrCat("h", layer));
     const std::vector<std::vector<int64_t>> rows = {{2, 1}, {1, 1}}, columns = {{1, 1}, {2, 1}};
@@ -253,7 +253,7 @@ TEST(PropagateTest, AnAxisWithoutAPinIsReportedOnce) {
   EXPECT_EQ(found.FirstWith(Code::kW0606), nullptr);
 }
 
-// Two products whose only tie is a weight, which the second reads transposed or not.
+// Two products that are connected only by a weight, which the second reads transposed or not.
 ir::Graph Tied(bool transpose_second) {
   ir::GraphBuilder b;
   const auto input = [&](const std::string& name) {
@@ -282,8 +282,8 @@ TEST(PropagateTest, ReadersOfOneWeightCutItAlike) {
   }
 }
 
-// Random pins on random graphs, tied weights among them: sound plans whose price is that of the whole plan, whatever
-// the order of the pins.
+// Random pins on random graphs, some with tied weights, must give valid plans, with the price of the whole plan, in any
+// order of the pins.
 TEST(PropagateTest, AnyPinsGiveOneSoundPlan) {
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     SCOPED_TRACE(seed);

@@ -16,7 +16,7 @@ namespace cleave::search {
 namespace {
 
 constexpr size_t kMostConflicts = 20;
-constexpr size_t kMostProducts = 3;  // Named in a note.
+constexpr size_t kMostProducts = 3;  // The most that are named in a note.
 
 // The products among the graph's ops for which `wanted` holds.
 template <typename Wanted>
@@ -47,7 +47,7 @@ std::string PinText(const Assignment& assignment, ir::OpId op, const ir::Strateg
   return absl::StrCat("`pin \"", assignment.facts().op(op).name, "\" = shard", counts, ";`");
 }
 
-// The pin on `op` that stands first in the source.
+// The pin on `op` that comes first in the source.
 std::optional<Span> SpanOf(const ir::Pins& pins, ir::OpId op) {
   std::optional<Span> first;
   for (const ir::Pin& pin : pins.pins) {
@@ -95,8 +95,8 @@ class Conflicts {
     return std::nullopt;
   }
 
-  // The pins behind the two layouts of an edge, where an axis cuts them differently. A partial sum has to be resolved
-  // whoever reads it: that is no conflict.
+  // The pins behind the two layouts of an edge, where an axis cuts them differently. A partial sum must be resolved for
+  // any reader, so it is no conflict.
   std::optional<std::pair<ir::OpId, ir::OpId>> PinsThatMeet(ir::OpId value, const Read& read) const {
     const ir::Layout& made = assignment_.seen(value);
     const ir::Layout& wanted = assignment_.wanted(read.reader, read.input);
@@ -121,7 +121,7 @@ class Conflicts {
     return followed->pin;
   }
 
-  // Of the value, and of its gradient: what the op's own backward ops read.
+  // The price of moving the value, and its gradient, which the op's own backward ops read.
   double CostOf(ir::OpId value) const {
     std::set<ir::OpId> moved = {value};
     for (ir::OpId heir : facts_.inheritors[value]) {
@@ -151,8 +151,8 @@ Diagnostic WarningOf(const Assignment& assignment, const Conflict& conflict, con
   const GraphFacts& facts = assignment.facts();
   const std::string cost = absl::StrCat(CostText(assignment.options().prices, conflict.cost), " per step");
   Diagnostic warning = Warning(
-      Code::kW0605, absl::StrCat("pins meet at `", facts.op(conflict.value).name, "`, which is redistributed for `",
-                                 facts.op(conflict.reader).name, "`: ", cost));
+      Code::kW0605, absl::StrCat("pins contradict each other at `", facts.op(conflict.value).name,
+                                 "`, which is redistributed for `", facts.op(conflict.reader).name, "`: ", cost));
   const bool same = conflict.made_for == conflict.read_for;
   if (const auto span = SpanOf(pins, conflict.made_for)) {
     warning.labels.push_back({*span, same ? "both ways of cutting it come from this pin" : "cuts it in one way"});
@@ -182,7 +182,7 @@ void ReportNoPins(const Assignment& assignment, const ir::Pins& pins, Diagnostic
   const GraphFacts& facts = assignment.facts();
   Diagnostic error = Error(Code::kE0309, "propagation has no pin to start from");
   if (!(pins.settings.search_span == Span{}))
-    error.labels.push_back({pins.settings.search_span, "spreads what pins say"});
+    error.labels.push_back({pins.settings.search_span, "spreads the cuts of pins"});
   const std::vector<ir::OpId> products = HeaviestFirst(facts, [](ir::OpId) { return true; });
   if (!products.empty()) {
     error.notes.push_back(absl::StrCat("the heaviest products are ", ProductsText(facts, products)));

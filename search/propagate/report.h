@@ -1,4 +1,5 @@
-// What propagation tells the user: that it has no pin to start from, where pins' cuts meet, what they do not reach.
+// What propagation reports to the user: that it has no pin to start from, where the cuts of pins contradict each other,
+// and what they do not reach.
 #ifndef CLEAVE_SEARCH_PROPAGATE_REPORT_H_
 #define CLEAVE_SEARCH_PROPAGATE_REPORT_H_
 
@@ -18,12 +19,13 @@ std::string PlaceText(const GraphFacts& facts, ir::OpId op);
 // E0309, with the heaviest products and a pin that can be pasted.
 void ReportNoPins(const Assignment& assignment, const ir::Pins& pins, Diagnostics& diagnostics);
 
-// W0605 for each value that is redistributed because the cuts of pins meet there: the most expensive first, at most
-// 20, and how many more there are. An edge between two pinned ops is as the user wants it and is not reported.
+// W0605 for each value that is redistributed because the cuts of two pins contradict each other there: the most
+// expensive first, at most 20, and how many more there are. An edge between two pinned ops is as the user wants it and
+// is not reported.
 void WarnOfConflicts(const Assignment& assignment, const Waves& waves, const OpDemands& demands, const ir::Pins& pins,
                      Diagnostics& diagnostics);
 
-// W0606 for each group of axes with products that it could divide and does not, the heaviest first.
+// W0606 for each group of axes that leaves products undivided which it could divide, the heaviest first.
 void WarnOfUnreached(const Assignment& assignment, const Waves& waves, Diagnostics& diagnostics);
 
 }  // namespace cleave::search

@@ -111,7 +111,7 @@ void Waves::Start(size_t group, int op_class, int64_t priority, Level& level) {
   for (const Seed& seed : seeds_) {
     if (seed.priority > priority || ClassOf(seed.op) != op_class) continue;
     if (!CutsBy(assignment_, seed.op, groups_[group])) continue;
-    // A pin on the value alone does not say how the op makes it.
+    // A pin only on the value does not say how the op makes it.
     if (IsFree(seed.op)) level.insert({op_class, seed.op});
     AddNeighbours(seed.op, group, level);
   }
@@ -197,7 +197,7 @@ std::vector<Waves::Candidate> Waves::OtherFactors(ir::OpId op, const ir::Strateg
   return candidates;
 }
 
-// The best of `candidates`, which are not empty; `least` becomes what it costs.
+// The best of `candidates`, which are not empty; `least` becomes its cost.
 const Waves::Candidate* Waves::Cheapest(ir::OpId op, size_t group, const std::vector<Candidate>& candidates,
                                         Cost* least) {
   const bool product = facts_.roles[op] == Role::kProduct;
@@ -221,7 +221,7 @@ const Waves::Candidate* Waves::Cheapest(ir::OpId op, size_t group, const std::ve
   return best;
 }
 
-// What redistributions cost of the values that the op and its gradients make and read. Gradients of parameters do not
+// The cost of redistributing the values that the op and its gradients make and read. Gradients of parameters do not
 // count, because they are not between neighbours.
 Cost Waves::MovesAround(ir::OpId op) const {
   std::set<ir::OpId> values = {op};
@@ -243,7 +243,7 @@ Cost Waves::MovesAround(ir::OpId op) const {
   return total;
 }
 
-// Products that no wave reached take the cut of the same product in another of the repeated layers.
+// Gives products that no wave reached the cut of the same product in another of the repeated layers.
 bool Waves::CutTwins(size_t group, Level& level) {
   const AxisGroup& axes = groups_[group];
   bool any = false;

@@ -1,10 +1,10 @@
-// How cuts travel: in rounds of priority, one group of axes after the other, breadth first from the pinned ops.
+// How cuts are propagated: in rounds by priority, one group of axes after the other, breadth first from the pinned ops.
 //
 // A wave reaches an op when a neighbour got a cut by the wave's axes. The op then looks at what all its decided
 // neighbours offer and takes, of the strategies that follow, the one with the least redistribution between it and them;
 // ties go to fewer collectives, then to more axes, then to the first input. A light op may also stay as it is, where a
 // gather in front of it is cheaper; a product is always divided, by another factor where no offer fits. At the end of a
-// round its ops look again, now that all neighbours are known, and change what has become too expensive.
+// round its ops are decided again, now that all neighbours are known, if another strategy has become cheaper.
 //
 // O(groups x rounds x edges x offers).
 #ifndef CLEAVE_SEARCH_PROPAGATE_WAVES_H_
@@ -20,13 +20,13 @@
 
 namespace cleave::search {
 
-// A pinned op and when it spreads: a lower number first.
+// A pinned op and when its cut spreads: lower numbers first.
 struct Seed {
   ir::OpId op;
   int64_t priority = 0;
 };
 
-// From where an op has its cut by a group of axes.
+// The origin of an op's cut by a group of axes.
 struct Followed {
   ir::OpId pin;        // The pinned op at the beginning.
   ir::OpId neighbour;  // The last op on the way.

@@ -28,7 +28,7 @@ AssignmentOptions ForMemory(const GraphFacts& facts, const ir::Mesh& mesh, Assig
   return options;
 }
 
-// The mesh with the same axes, all on one kind of link.
+// The mesh with the same axes, but all on one kind of link.
 ir::Mesh WithLinksAlike(const ir::Mesh& mesh) {
   std::vector<ir::MeshAxis> axes = mesh.axes();
   for (ir::MeshAxis& axis : axes) axis.weight = 1;

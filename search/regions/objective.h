@@ -18,7 +18,7 @@ namespace cleave::search {
 // "compute_to_communication"
 absl::string_view ObjectiveName(ir::Objective objective);
 
-// `options`, which are those of `speed`, with what a search under `objective` pays. `facts` and `mesh` outlive it.
+// `options`, which are those of `speed`, with the prices of a search under `objective`. `facts` and `mesh` outlive it.
 AssignmentOptions PaidUnder(ir::Objective objective, const GraphFacts& facts, const ir::Mesh& mesh,
                             AssignmentOptions options);
 

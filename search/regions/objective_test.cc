@@ -1,4 +1,5 @@
-// What a search finds under each objective, against all plans there are. Another seed: CLEAVE_TEST_SEED.
+// Compares the plan that a search finds under each objective with all possible plans. CLEAVE_TEST_SEED sets another
+// seed.
 #include "search/regions/objective.h"
 
 #include <array>
@@ -34,7 +35,7 @@ ir::Plan Found(const ir::Graph& graph, const Cluster& cluster, ir::Objective obj
   return plan.value_or(ir::Plan{});
 }
 
-// The price of a plan in what a search under `objective` pays.
+// The price of a plan in the prices of a search under `objective`.
 double PriceOf(const ir::Graph& graph, const ir::Plan& plan, ir::Objective objective) {
   const GraphFacts facts = FactsOf(graph);
   Assignment assignment(facts, plan.mesh, PaidUnder(objective, facts, plan.mesh, {.dataset = {}}), {});
@@ -49,7 +50,7 @@ double PriceOf(const ir::Graph& graph, const ir::Plan& plan, ir::Objective objec
 double BestPrice(const ir::Graph& graph, const ir::Mesh& mesh, ir::Objective objective) {
   const GraphFacts facts = FactsOf(graph);
   Assignment assignment(facts, mesh, PaidUnder(objective, facts, mesh, {.dataset = {}}), {});
-  // What ops keep is not settled stage by stage: all plans are priced.
+  // The memory that ops keep is not settled stage by stage, so all plans are priced.
   const std::optional<BestPlan> best = TryAllPlans(assignment, {.prune = objective != ir::Objective::kMemory});
   EXPECT_TRUE(best.has_value());
   return best->cost.price;
@@ -87,9 +88,9 @@ TEST_P(ObjectiveTest, NoPlanOfASmallGraphIsBetter) {
 INSTANTIATE_TEST_SUITE_P(Objectives, ObjectiveTest, ::testing::ValuesIn(kObjectives),
                          [](const auto& test) { return std::string(ObjectiveName(test.param)); });
 
-// One transformer block on 4 devices. Under `speed` all layers divide the batch, since gradients count a tenth; in full
-// they cost more than what columns and contracted dimensions exchange. Least is kept where every activation is cut
-// too, whatever that sends.
+// One transformer block on 4 devices. Under `speed` all layers divide the batch, since gradients count a tenth; at
+// their full price they cost more than what columns and contracted dimensions exchange. Least memory is kept where
+// every activation is cut too, whatever that sends.
 TEST(ObjectivesTest, ThreeObjectivesThreePlans) {
   const ir::Graph graph = Gpt({.batch = 8, .layers = 1});
   std::map<ir::Objective, ir::Plan> plans;
@@ -100,7 +101,7 @@ TEST(ObjectivesTest, ThreeObjectivesThreePlans) {
   const auto measured = [&](ir::Objective measure, ir::Objective plan) {
     return measure == ir::Objective::kMemory ? HeldBytesOf(graph, plans[plan]) : PriceOf(graph, plans[plan], measure);
   };
-  // By measure, of the plans for speed, memory and compute_to_communication. docs/search.md shows them.
+  // Per measure, the values of the plans for speed, memory and compute_to_communication. docs/search.md shows them.
   const std::map<ir::Objective, std::array<double, 3>> expected = {
       {ir::Objective::kSpeed, {35635.2, 431104, 165478.4}},
       {ir::Objective::kMemory, {1310720, 585728, 827904}},
@@ -124,7 +125,7 @@ TEST(ObjectivesTest, LinksCountAlikeInComputeToCommunication) {
   ASSERT_NE(mesh.axis(ir::AxisId(0)).weight, mesh.axis(ir::AxisId(1)).weight);
   const GraphFacts facts = FactsOf(graph);
   const ir::OpId product = *graph.Find("h0");
-  // The contracted dimension cut: the partial sums are put together over either axis.
+  // The contracted dimension is cut: the partial sums are added over either axis.
   const auto price = [&](ir::Objective objective, ir::AxisId axis) {
     Assignment assignment(facts, mesh, PaidUnder(objective, facts, mesh, {.dataset = {}}), {});
     const ir::Strategy cut = *WithFactorCut(ir::Strategy::Replicated(facts.rule(product)), facts.rule(product), mesh,

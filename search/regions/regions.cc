@@ -11,7 +11,7 @@
 namespace cleave::search {
 namespace {
 
-// The region of each op; -1 outside of all.
+// The region of each op; -1 for ops outside of all regions.
 IdVector<ir::OpId, int> RegionOfEach(const GraphFacts& facts, const std::vector<ir::Region>& regions) {
   IdVector<ir::OpId, int> region_of(facts.graph->ops.size(), -1);
   for (size_t region = 0; region < regions.size(); ++region) {
@@ -40,7 +40,7 @@ class RegionSearch {
     return RegionDecisions{.held = HeldDemands(task_), .changes = Changes()};
   }
 
-  // The demands, and every op outside of regions replicated where it has none. What is made of data alone lies as
+  // The demands; ops outside of regions that have none are replicated. What is made from data alone has the layout that
   // `dataset` says.
   OpDemands Outside() const {
     OpDemands held = task_.demands;
@@ -61,7 +61,7 @@ class RegionSearch {
     return held;
   }
 
-  // Everything but the region's own ops: as it was decided, else replicated.
+  // Fixes everything except the region's own ops: as it was decided, else replicated.
   OpDemands AllBut(int region) const {
     OpDemands held = WithDecided(task_.demands);
     for (ir::OpId op : facts_.set_ops) {
@@ -80,7 +80,7 @@ class RegionSearch {
     return pins;
   }
 
-  // Keeps what a step decided about the ops of `region`; false where it failed.
+  // Keeps what a step decided about the ops of `region`; returns false where the step failed.
   bool Take(const std::optional<std::vector<Change>>& changes, int region) {
     if (!changes.has_value()) return false;
     for (const Change& change : *changes) {

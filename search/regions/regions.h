@@ -1,5 +1,5 @@
-// A model with regions: each region is decided for itself, under its own objective, while everything else is held;
-// then, where `parallel { outside = search }` says so, the ops outside of all regions.
+// Plans a model with regions: each region is decided separately, under its own objective, while everything else is
+// held; then, where `parallel { outside = search }` says so, the ops outside of all regions.
 //
 //   std::optional<RegionDecisions> decided = DecideRegions({.facts = facts, .demands = demands, .pins = pins}, decide);
 //   Assignment assignment(facts, mesh, options, decided->held);
@@ -20,7 +20,7 @@
 
 namespace cleave::search {
 
-// What is decided at once: the ops that `held` leaves open.
+// A step of the decision: it decides the ops that `held` leaves open.
 struct RegionStep {
   ir::Objective objective = ir::Objective::kSpeed;
   OpDemands held;
@@ -45,10 +45,10 @@ struct RegionDecisions {
 
 std::optional<RegionDecisions> DecideRegions(const RegionTask& task, const DecideStep& decide);
 
-// What no search decides: the demands, and the ops that run replicated because they are outside of all regions.
+// Demands on ops that no search decides: those of the user, and those that ops outside of all regions are replicated.
 OpDemands HeldDemands(const RegionTask& task);
 
-// For each op that runs replicated because it is outside of all regions, and that has no pin of its own: the reason.
+// The reason of each op that is replicated because it is outside of all regions and has no pin of its own.
 std::map<ir::OpId, std::string> ReasonsOutside(const RegionTask& task);
 
 // Puts "inside region `y` (objective memory): " before the reasons of a region's ops.

@@ -74,7 +74,7 @@ class Model {
     return !(plan.ops[op(name)].strategy == ir::Strategy::Replicated(ir::RuleOf(graph_, graph_.op(op(name)))));
   }
 
-  // What a rank keeps because of the ops and parameters below `path`.
+  // The memory that a rank keeps because of the ops and parameters below `path`.
   double HeldBelow(const ir::Plan& plan, const std::string& path) const {
     const GraphFacts facts = FactsOf(graph_);
     double held = 0;

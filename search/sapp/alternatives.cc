@@ -27,7 +27,7 @@ std::string SlicesOf(const ir::Strategy& strategy, const ir::Mesh& mesh) {
 
 bool SameCost(double a, double b) { return std::abs(a - b) <= 1e-9 * std::max(std::abs(a), std::abs(b)); }
 
-// `strategy` with all of `moved` on `factor`; nullopt where that is not valid or an axis would find no elements.
+// `strategy` with all of `moved` on `factor`; nullopt where that is not valid or there are no elements for an axis.
 std::optional<ir::Strategy> WithMoved(ir::Strategy strategy, const ir::Rule& rule, const ir::Mesh& mesh, int factor,
                                       const std::vector<ir::AxisId>& moved) {
   for (ir::AxisId axis : moved) strategy = Without(strategy, axis);
@@ -85,14 +85,15 @@ std::vector<ir::Strategy> Alternatives::StrategiesOf(ir::OpId product) const {
   return strategies;
 }
 
-// The cheapest plan in which `product` has `strategy`: with the light ops below, above, or on both sides as they are,
-// or following on the axes that move; where many move, on both sides or none. nullopt where no such plan can be made.
+// The cheapest plan in which `product` has `strategy`. The light ops below, above, or on both sides stay as they are or
+// follow on the axes that move; where many axes move, they follow on both sides or on none. nullopt where no such plan
+// can be made.
 std::optional<Alternative> Alternatives::Cheapest(ir::OpId product, const ir::Strategy& strategy) {
   std::vector<ir::AxisId> moved;
   for (ir::AxisId axis : assignment_.mesh().AxisIds()) {
     if (FactorCutBy(strategy, axis) != FactorCutBy(assignment_.strategy(product), axis)) moved.push_back(axis);
   }
-  if (moved.empty()) moved = assignment_.mesh().AxisIds();  // Only their order differs.
+  if (moved.empty()) moved = assignment_.mesh().AxisIds();  // Only the order of the axes differs.
   const auto apply = [&](int variant) {
     assignment_.HoldPrices();
     assignment_.Apply(std::vector<Change>{{product, strategy}});
@@ -155,9 +156,9 @@ std::vector<Alternative> Alternatives::OthersFor(ir::OpId product) {
   return kept;
 }
 
-// Everything on which the prices of a product's choices depend, with layers counted from its own: the values around it,
-// and how their readers want them. A bundle within the layer is written alike in every layer; one that runs through all
-// layers is named by its number.
+// A text with everything on which the prices of a product's choices depend: the values around it and the layouts in
+// which they are read, with layers counted from its own. A bundle within the layer has the same text in every layer;
+// one that runs through all layers is named by its number.
 std::string Alternatives::Surroundings(ir::OpId product) const {
   const GraphFacts& facts = assignment_.facts();
   const LayerName own = LayerNameOf(facts.op(product).name);

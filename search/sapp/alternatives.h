@@ -1,8 +1,7 @@
-// What else a product could have been, with the cost of each way: one mesh axis, or all of them, on another factor, the
-// light ops around it as they are or following.
+// The other strategies that a product could have had, with the cost of each: one mesh axis, or all of them, on another
+// factor, while the light ops around it stay as they are or follow.
 //
-// O(axes x factors x bundle) for each product of its own; products in repeated layers that see the same around them
-// share their result.
+// O(axes x factors x bundle) for each product; products of repeated layers with equal surroundings share their result.
 #ifndef CLEAVE_SEARCH_SAPP_ALTERNATIVES_H_
 #define CLEAVE_SEARCH_SAPP_ALTERNATIVES_H_
 
@@ -27,11 +26,12 @@ class Alternatives {
   // Both outlive this; the assignment is left as it was by every call, and must not change between calls.
   Alternatives(Assignment& assignment, const Bundles& bundles) : assignment_(assignment), bundles_(bundles) {}
 
-  // The choices of `product`: the present strategy first, then at most `tuning.alternatives` others, cheapest first. Of
-  // strategies that cut as much of each factor on each kind of link for the same cost only the first is listed.
+  // The choices of `product`: the present strategy first, then at most `tuning.alternatives` others, cheapest first. If
+  // several strategies cut each factor equally often on each kind of link and have the same cost, only the first is
+  // listed.
   std::vector<ir::Choice> ChoicesOf(ir::OpId product);
 
-  // The others alone, with what they change.
+  // The other choices alone, with their changes.
   std::vector<Alternative> OthersFor(ir::OpId product);
 
  private:

@@ -73,7 +73,7 @@ TEST(AlternativesTest, PartsSumToTheCost) {
   }
 }
 
-// Twice the gradient weight: twice the part that has it, and nothing else.
+// With twice the gradient weight, the part that has this weight doubles and nothing else changes.
 TEST(AlternativesTest, GradientsAreThePartThatGrowsWithTheirWeight) {
   Fixture light(testing::SeedNetwork(), 8, 0.1);
   const ir::OpId product = *light.graph.Find("h1");
@@ -100,7 +100,7 @@ TEST(AlternativesTest, TheChosenComesFirstAndTheOthersByCost) {
                              [](const ir::Choice& a, const ir::Choice& b) { return a.cost < b.cost * (1 - 1e-9); }));
 }
 
-// What equal layers share is what each would have found for itself.
+// The result that equal layers share is the result that each would have found alone.
 TEST(AlternativesTest, LayersThatShareTheirResultAgreeWithTheirOwn) {
   testing::GptShape shape;
   shape.layers = 5;

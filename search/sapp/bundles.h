@@ -19,7 +19,7 @@ struct Bundles {
 
 Bundles FindBundles(const GraphFacts& facts);
 
-// Gives `start` its strategy number `strategy`, and takes the whole bundle along on `axis`. REQUIRES: start is in a
+// Gives `start` its strategy number `strategy`, and makes its whole bundle follow on `axis`. REQUIRES: start is in a
 // bundle.
 void MoveAxis(Assignment& assignment, const Bundles& bundles, ir::OpId start, int strategy, ir::AxisId axis);
 

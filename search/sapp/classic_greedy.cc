@@ -36,7 +36,8 @@ void Decide(Assignment& assignment, const Bundles& bundles, ir::OpId product, in
   }
 }
 
-// What stays undecided when all products are decided (a model without products on some path) follows its inputs.
+// Ops that are undecided when all products are decided (because a path of the model has no products) follow their
+// inputs.
 void DecideRest(Assignment& assignment, const std::vector<ir::OpId>& ops) {
   for (ir::OpId op : ops) assignment.SetDecided(op, true);
 }
@@ -53,7 +54,7 @@ std::vector<ir::OpId> ProductsOf(const GraphFacts& facts) {
 
 namespace {
 
-// Whether `axis` cuts the value differently where a decided product or light op makes or reads it.
+// The cost of the tensors that `axis` cuts differently where a decided product or light op makes or reads them.
 double ClassicRedistribution(const Assignment& assignment, ir::OpId product, const ir::Strategy& strategy,
                              ir::AxisId axis) {
   const GraphFacts& facts = assignment.facts();

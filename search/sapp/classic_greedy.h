@@ -1,6 +1,6 @@
 // SAPP's double recursion as it was published, under the price `classic`: over the mesh axes, slowest link first, and
 // on each level over the products from the end of the graph to its beginning; each takes the factor of least relative
-// cost (search/cost/classic.h), light ops follow at once, shapes shrink, next level.
+// cost (search/cost/classic.h), light ops follow at once, shapes shrink, and the next level begins.
 //
 // O(axes x products x factors x bundle). There is no refinement: it exists so that published results can be reproduced.
 #ifndef CLEAVE_SEARCH_SAPP_CLASSIC_GREEDY_H_

@@ -51,7 +51,7 @@ bool Descent::Step(const DomainOf& domain_of, const StepOptions& options) {
     const int number = network_.domain(domains[v])[static_cast<size_t>(solution->values[v])];
     next[v] = moves_.Stay(variables[v], number);
   }
-  // Where terms were split, the solution's cost is not the plan's.
+  // Where terms were split, the solution's cost is not that of the plan.
   const int64_t cost = network_.is_exact() ? solution->cost : CostOfOne(next);
   if (!options.must_move && cost >= cost_) return false;
   present_ = std::move(next);

@@ -18,22 +18,22 @@ namespace cleave::search {
 
 class Descent {
  public:
-  // Starts from the strategies of `assignment`, which it does not change. `work`: table lookups, or what takes as long,
-  // after which no further step is taken. `network` is of the assignment's table; it keeps the tables that were
-  // computed for the next descent.
+  // Starts from the strategies of `assignment`, which it does not change. `work`: the number of table lookups, or of
+  // operations that take as long, after which no further step is taken. `network` is of the assignment's table; it
+  // keeps the tables that were computed for the next descent.
   Descent(Assignment& assignment, Network& network, int64_t work);
 
   // Decides `axes` one after another. REQUIRES: only what is fixed was decided before.
   void Greedy(const std::vector<ir::AxisId>& axes);
-  // Gives each axis that a product leaves idle, though it has elements for it, to some factor. Whether that was
+  // Gives each axis that a product leaves idle, though it has elements for it, to some factor. Returns whether that was
   // possible.
   bool UseAllAxes();
-  // Whether the plan got cheaper.
+  // Returns whether the plan became cheaper.
   bool Refine();
-  // The same in one step in which each op may go anywhere, where that is not too much. It misses nothing on small
-  // graphs.
+  // The same in one step in which each op may take any strategy, if the tables are not too large. On small graphs it
+  // misses nothing.
   bool RefineFreely();
-  // Of the plan, in units of the network.
+  // The cost of the plan, in units of the network.
   int64_t cost() const { return cost_; }
   // The plan: a strategy for each variable's ops.
   std::vector<IndexedChange> Changes() const;
@@ -43,7 +43,7 @@ class Descent {
 
   enum class Tables {
     kNarrow,  // Few strategies per op.
-    kWide,    // Many: the step is left out where it would take long.
+    kWide,    // Many: the step is left out if it would take long.
     kFree,    // All.
   };
   struct StepOptions {
@@ -54,7 +54,7 @@ class Descent {
   const EliminationLimits& TableLimits(Tables tables) const;
 
   bool Step(const DomainOf& domain_of, const StepOptions& options);
-  // Of a plan: each domain has one strategy.
+  // About a plan: each domain has one strategy.
   bool UsesAllAxes() const;
   int64_t CostOfOne(const Domains& domains);
   bool MoveRuns(const std::vector<ir::AxisId>& axes);

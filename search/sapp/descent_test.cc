@@ -20,8 +20,8 @@ Network WholeNetwork(Assignment& assignment) {
                  {.entries = assignment.options().tuning.small_term_entries});
 }
 
-// What `descent` says of its plan is what the plan costs. The units that break ties between plans of one price are
-// added.
+// The cost that `descent` gives for its plan must be that of the plan, plus the units that break ties between plans of
+// one price.
 void ExpectTrueCost(const Descent& descent, const Network& network, Assignment& assignment) {
   assignment.Apply(descent.Changes());
   const Cost& cost = assignment.cost();

@@ -31,7 +31,7 @@ int Moves::Domain(Kind kind, ir::OpId op, int present, const std::vector<ir::Axi
   if (const auto found = known_.find(key); found != known_.end()) return found->second;
   std::vector<int> numbers;
   for (const ir::Strategy& strategy : make()) {
-    // Without the axis, the other axes of a compound dimension may be no valid cut.
+    // Without the axis, the cut of the other axes in a compound dimension may be invalid.
     if (!ir::VerifyStrategy(strategy, facts.rule(op), table_.mesh()).ok()) continue;
     const int number = table_.Intern(op, strategy);
     if (requires_all_axes_ && number != present && !UsesAllAxes(op, strategy)) continue;

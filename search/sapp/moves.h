@@ -1,8 +1,8 @@
-// Where an op may go at once in a search: sets of strategies near its present one, as domains of a Network. The present
-// strategy comes first wherever it may stay.
+// The strategies to which an op may go in one step of a search: sets near its present one, as domains of a Network. The
+// present strategy comes first, if it may stay.
 //
-// Products use every axis that one of their factors has elements for, unless the price lets them leave axes idle; light
-// ops may always leave them idle.
+// Products use every axis for which one of their factors has elements, unless the price lets them leave axes idle;
+// light ops may always leave them idle.
 #ifndef CLEAVE_SEARCH_SAPP_MOVES_H_
 #define CLEAVE_SEARCH_SAPP_MOVES_H_
 
@@ -19,13 +19,13 @@ class Moves {
   // Both outlive the moves.
   Moves(StrategyTable& table, Network& network);
 
-  // From now on no product may leave an axis idle for which it has elements. Before, while a plan is built up axis by
-  // axis, that is asked of the axis that is being decided only.
+  // From now on no product may leave an axis idle for which it has elements. Before that, while a plan is built up axis
+  // by axis, this holds only for the axis that is being decided.
   void RequireAllAxes() { requires_all_axes_ = true; }
   // Whether the op may leave idle the axes that `strategy` leaves idle.
   bool UsesAllAxes(ir::OpId op, const ir::Strategy& strategy) const;
 
-  // Only where the op is now.
+  // Only the present strategy.
   int Stay(ir::OpId op, int present);
   // `axis` on any factor, or idle.
   int Axis(ir::OpId op, int present, ir::AxisId axis);

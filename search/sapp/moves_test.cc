@@ -55,8 +55,8 @@ void ForEachOp(const std::function<void(MovingPlan& plan, ir::OpId op)>& check) 
   }
 }
 
-// What every set of strategies keeps to: the present one is first, each is there once and is valid, and products use
-// all axes.
+// Checks what holds for every set of strategies: the present one is first, each occurs once and is valid, and products
+// use all axes.
 void CheckDomain(MovingPlan& plan, ir::OpId op, const std::vector<ir::Strategy>& strategies) {
   ASSERT_FALSE(strategies.empty());
   EXPECT_EQ(strategies[0], plan.assignment.strategy(op));

@@ -13,13 +13,15 @@
 namespace cleave::search {
 
 struct ReasonOptions {
-  bool searched = true;  // Products were chosen by price; if not, by the one rule of the algorithm, `rule`.
-  std::string rule;      // "data_parallel cuts the batch on every axis"
-  std::map<ir::OpId, std::string> followed = {};  // Of ops that propagation reached: from where they have their cuts.
-  std::map<ir::OpId, std::string> ruled = {};     // Of ops that are as they are for another reason than a pin: why.
-  ir::Price price = ir::Price::kBytes;  // Of the search. Under kClassic reasons give bytes even so, and say it.
-  bool keeps_to_memory = false;         // Choices that keep less were preferred.
-  std::string objective = "";           // Of the search, where it is another than `speed`.
+  bool searched =
+      true;          // Whether products were chosen by price; if not, then by the only rule of the algorithm, `rule`.
+  std::string rule;  // "data_parallel cuts the batch on every axis"
+  std::map<ir::OpId, std::string> followed = {};  // For ops that propagation reached: where their cuts come from.
+  std::map<ir::OpId, std::string> ruled = {};     // For ops whose strategy has another reason than a pin: the reason.
+  ir::Price price =
+      ir::Price::kBytes;         // The price of the search. Under kClassic reasons give bytes all the same, and say so.
+  bool keeps_to_memory = false;  // Choices that keep less memory were preferred.
+  std::string objective = "";    // The objective of the search, where it is not `speed`.
 };
 
 // The plan of a finished assignment, with decided_by, reasons and choices; leaves the assignment as it was.

@@ -23,7 +23,8 @@ class SappSearch {
     is_small_ = ops_.size() <= tuning_.small_ops && assignment.mesh().axis_count() <= tuning_.small_axes;
   }
 
-  // First with redistributions that are planned directly, unless the graph is small, then with those of the program.
+  // Runs first with redistributions that are planned directly, unless the graph is small, then with those of the
+  // program.
   void Run() {
     RedistributionPrices& prices = assignment_.table().prices();
     prices.set_effort(is_small_ ? ir::RedistributionEffort::kFull : ir::RedistributionEffort::kDirect);
@@ -66,8 +67,8 @@ class SappSearch {
     return axes;
   }
 
-  // Refines the plan that `begin` makes from the present one, keeps it if it is the best so far, and takes all changes
-  // back.
+  // Refines the plan that `begin` makes from the present one, keeps it if it is the best so far, and undoes all
+  // changes.
   template <typename Begin>
   void Start(Network& network, const Begin& begin) {
     const bool is_large = ops_.size() > tuning_.large_ops;
@@ -82,8 +83,8 @@ class SappSearch {
     assignment_.Rollback(empty_);
   }
 
-  // From the cheapest of the plans that cut the batch by the outer axes and products in Megatron's way by the inner
-  // ones.
+  // Starts from the cheapest of the plans that cut the batch by the outer axes, and products in Megatron's way by the
+  // inner ones.
   void StartFromUniformPlans(Network& network) {
     std::vector<std::pair<Cost, std::vector<Change>>> plans;
     for (int batch_axes = assignment_.mesh().axis_count() - 1; batch_axes >= 0; --batch_axes) {
@@ -100,7 +101,7 @@ class SappSearch {
     }
   }
 
-  // Decides each op on its own, without folding, under the present prices.
+  // Decides each op separately, without folding, under the present prices.
   void Improve() {
     Network whole(assignment_.table(), assignment_.demands(), assignment_.options(), NetworkOptions());
     Descent descent(assignment_, whole, tuning_.work);

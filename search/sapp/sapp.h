@@ -1,7 +1,7 @@
 // SAPP: finds a plan by two recursions, over the mesh axes and over the ops, the inner one exact (descent.h), from
-// several starts; then by refinement of the best under the whole price.
+// several starts. Then it refines the best plan under the whole price.
 //
-// Under the price `classic` the published greedy result is the answer.
+// Under the price `classic` the result is that of the published greedy algorithm.
 #ifndef CLEAVE_SEARCH_SAPP_SAPP_H_
 #define CLEAVE_SEARCH_SAPP_SAPP_H_
 
@@ -11,8 +11,8 @@
 
 namespace cleave::search {
 
-// Sets all ops of `assignment`; returns the plan's cost in the price of the search. What kBytes and kTime pay for is
-// said by the assignment's prices, how long it takes by its tuning.
+// Sets all ops of `assignment`; returns the plan's cost in the price of the search. For kBytes and kTime the
+// assignment's prices are used; its tuning says how long the search may take.
 double Sapp(Assignment& assignment, const Bundles& bundles, ir::Price price = ir::Price::kBytes);
 
 }  // namespace cleave::search

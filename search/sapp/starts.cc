@@ -7,7 +7,8 @@
 namespace cleave::search {
 namespace {
 
-// The dimension of an input that `axis` cuts on the way to `reader`: the batch of data, or what its maker made.
+// The dimension of an input that `axis` cuts for `reader`: the batch if it is data, or the dimension that its maker
+// cut.
 int CutOfInput(const Assignment& assignment, const Read& read, ir::AxisId axis, bool batch) {
   const ir::OpId maker = assignment.facts().op(read.reader).inputs[static_cast<size_t>(read.input)];
   switch (assignment.facts().roles[maker]) {

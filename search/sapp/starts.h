@@ -1,4 +1,4 @@
-// Plans from which a search starts besides those of the recursion: what people write by hand.
+// Plans from which a search starts besides those of the recursion: plans that people write by hand.
 #ifndef CLEAVE_SEARCH_SAPP_STARTS_H_
 #define CLEAVE_SEARCH_SAPP_STARTS_H_
 

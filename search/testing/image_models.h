@@ -29,7 +29,7 @@ struct UNetShape {
 };
 
 // An encoder and a decoder with skip connections (Ronneberger et al. 2015): convolutions and max pooling on the way
-// down, pixel shuffles and concatenation on the way up, one channel in and out, mean squared error, AdamW.
+// down, pixel shuffles and concatenation on the way up. It has one channel in and out, mean squared error, and AdamW.
 ir::Graph UNet(const UNetShape& shape);
 
 }  // namespace cleave::search::testing

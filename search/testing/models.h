@@ -48,7 +48,7 @@ struct ExpertsShape {
 // between two dense layers, mean squared error, AdamW.
 ir::Graph MixtureOfExperts(const ExpertsShape& shape);
 
-// A chain of matmuls without anything between, "m0", "m1", …: sizes[0] x sizes[1], times sizes[1] x sizes[2], …; not
+// A chain of matmuls with nothing between them, "m0", "m1", …: sizes[0] x sizes[1], times sizes[1] x sizes[2], …; not
 // differentiated.
 ir::Graph MatmulChain(const std::vector<int64_t>& sizes);
 

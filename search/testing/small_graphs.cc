@@ -64,7 +64,7 @@ class SmallGraphMaker {
     const bool transposed = Chance(2);
     return Matmul(x, Weight(transposed ? ir::Shape{units, features} : ir::Shape{features, units}), transposed);
   }
-  // With a weight that is there already, as it is or transposed.
+  // A product with a weight that exists already, as it is or transposed.
   std::optional<ir::OpId> TiedDense() {
     if (weights_.empty()) return std::nullopt;
     const ir::OpId weight = OneOf(weights_);

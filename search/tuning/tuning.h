@@ -4,8 +4,8 @@
 //   options.tuning.work = 100000;   // A quicker search, and perhaps a more expensive plan.
 //
 // All of them count work (table entries, lookups, ops, axes) and never seconds, so that the same input gives the same
-// plan on every machine. A plan may change when one of them changes, but no plan becomes wrong. A value that has no
-// reason beside it is a choice: bench/search shows what another one gives.
+// plan on every machine. A plan may change when one of them changes, but no plan becomes wrong. A value without a
+// reason beside it is simply chosen: bench/search shows the effect of another value.
 #ifndef CLEAVE_SEARCH_TUNING_TUNING_H_
 #define CLEAVE_SEARCH_TUNING_TUNING_H_
 
@@ -18,9 +18,10 @@ namespace cleave::search {
 struct EliminationLimits {
   int64_t entries = int64_t{1} << 26;  // Entries of the largest table: half a gigabyte.
   int64_t total = int64_t{1} << 27;    // Entries of all tables together, equal ones counted once: one gigabyte.
-  // Entries. Where the first order of elimination makes no larger table, two more orders are not worth their time.
+  // Entries. Where the first order of elimination makes no larger table than this, two more orders are not tried.
   int64_t small_table = int64_t{1} << 10;
-  // Variables. One with more neighbours leaves last: looking at all pairs of its neighbours takes too long.
+  // Variables. A variable with more neighbours leaves last, because looking at all pairs of its neighbours takes too
+  // long.
   size_t many_neighbours = 128;
 
   bool operator==(const EliminationLimits&) const = default;
@@ -29,7 +30,8 @@ struct EliminationLimits {
 struct SearchTuning {
   // --- The descent (search/sapp/descent.h): one step gives every op some strategies and takes the best joint choice.
 
-  // Table lookups, or what takes as long, after which a descent takes no further step. Each start has as many.
+  // Table lookups, or operations that take as long, after which a descent takes no further step. Each start has as
+  // many.
   int64_t work = 400000;
   // Sums of an elimination that take as long as one table lookup.
   int64_t sums_per_lookup = 16;
@@ -38,7 +40,7 @@ struct SearchTuning {
   EliminationLimits narrow_step{.entries = int64_t{1} << 18, .total = int64_t{1} << 22};
   // Tables of a step with many strategies for each op. It is left out where it would need larger ones.
   EliminationLimits wide_step{.entries = int64_t{1} << 15, .total = int64_t{1} << 18};
-  // Tables of the step that lets every op go anywhere.
+  // Tables of the step that lets every op take any strategy.
   EliminationLimits free_step{.entries = int64_t{1} << 21, .total = int64_t{1} << 23};
   // That step is left out on meshes with more axes than this, and where the price has more entries than this.
   int free_step_axes = 3;
@@ -46,15 +48,15 @@ struct SearchTuning {
   // Steps that move three axes at a time are left out on meshes with more axes: their number grows with the third
   // power.
   size_t triple_step_axes = 5;
-  // Passes over the axes to use those that are idle. An axis that moves may leave room for one that was looked at
-  // before.
+  // Passes over the axes to use those that are idle. An axis that moves may leave room for one that was tried before.
   int idle_axes_passes = 2;
 
   // --- SAPP (search/sapp/sapp.h): which plans a descent starts from, and how large graphs are made smaller.
 
   // Graphs with more ops to set than this are folded: ops that look alike share a variable.
   size_t folded_ops = 200;
-  // Steps along the graph within which ops must look alike to share a variable. More steps tell more ops apart.
+  // Steps along the graph within which ops must look alike to share a variable. With more steps, more ops are
+  // different.
   int folding_steps = 4;
   // Further steps within which everything around a value must look alike for its price to be shared.
   int folding_value_steps = 4;
@@ -62,8 +64,8 @@ struct SearchTuning {
   // are not looked at one by one in the end.
   size_t large_ops = 1500;
   int64_t large_work_divisor = 8;
-  // On graphs with at most so many ops and meshes with at most so many axes nothing is saved: redistributions are
-  // planned in full from the beginning, and the price of a value may have so many entries before it is split.
+  // On graphs with at most so many ops and meshes with at most so many axes the search saves no work: redistributions
+  // are planned in full from the beginning, and the price of a value may have so many entries before it is split.
   size_t small_ops = 40;
   int small_axes = 3;
   int64_t small_term_entries = int64_t{1} << 18;
@@ -79,11 +81,11 @@ struct SearchTuning {
 
   // --- What planning costs, in table lookups: a part of `work`.
 
-  // Measured: planning a redistribution over three axes in full takes as long as some 300 lookups, and twice as long
+  // Measured: planning a redistribution over three axes in full takes as long as about 300 lookups, and twice as long
   // with each further axis.
   int64_t lookups_per_direct_way = 300;
   int64_t lookups_per_full_way = 40;  // Without any axis; twice as many for each one.
-  // Building the distributed form of an op takes as long as some hundred lookups.
+  // Building the distributed form of an op takes as long as about a hundred lookups.
   int64_t lookups_per_inner_form = 100;
 
   // --- The best plan (search/exact).
@@ -99,7 +101,7 @@ struct SearchTuning {
   int64_t program_nodes = 2000;
   // Entries of one part of a table that is eliminated in parts, for the bound and for the start of the integer program.
   int64_t part_entries = int64_t{1} << 20;
-  // Counts of axes that one tensor may have. The cheapest ways between more of them take seconds.
+  // Counts of axes that one tensor may have. Finding the cheapest ways between more of them takes seconds.
   int64_t relaxed_counts = 8000;
   // Entries of the table of one value's price over counts, and of all of them.
   int64_t relaxed_term_entries = int64_t{1} << 20;
@@ -112,7 +114,8 @@ struct SearchTuning {
   int first_memory_exponent = -6;
   int last_memory_exponent = 14;
   int memory_exponent_step = 5;
-  // Bytes sent. Under the objective `memory` a byte kept weighs as much: with more, rounding would hide what is sent.
+  // Bytes sent. Under the objective `memory` a byte that is kept weighs as much as this many bytes sent. With more,
+  // rounding would hide the bytes sent.
   double sent_per_kept = 4096;
 
   // --- Propagation (search/propagate).
@@ -120,7 +123,7 @@ struct SearchTuning {
   // How often the ops that a round has reached look again whether another strategy has become cheaper.
   int propagation_sweeps = 4;
 
-  // --- What a plan tells of itself (search/sapp/alternatives.h).
+  // --- The alternatives that a plan shows (search/sapp/alternatives.h).
 
   // Strategies that a product could have had instead, cheapest first.
   size_t alternatives = 8;

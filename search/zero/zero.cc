@@ -32,7 +32,7 @@ ir::Layout WithAxes(ir::Layout layout, size_t dimension, const std::vector<ir::A
   return layout;
 }
 
-// `axes` cutting the one dimension that leaves the smallest largest piece.
+// The layout in which `axes` cut the one dimension that gives the smallest largest piece.
 ir::Layout CutOneDimension(const ir::Layout& layout, const ir::Mesh& mesh, const ir::Shape& shape,
                            const std::vector<ir::AxisId>& axes) {
   std::optional<std::pair<int64_t, int64_t>> least;
@@ -47,8 +47,8 @@ ir::Layout CutOneDimension(const ir::Layout& layout, const ir::Mesh& mesh, const
   return best;
 }
 
-// The plan of a copy of the parameter that `parameter` plans: cut in the same way, so that what is gathered is the
-// copy.
+// The plan of a copy of the parameter whose plan is `parameter`: the copy is cut in the same way, so that the copy is
+// what is gathered.
 ir::OpPlan DividedCopy(const GraphFacts& facts, const ir::OpPlan& parameter, ir::OpId copy, const ir::Plan& plan) {
   ir::OpPlan own = plan.ops[copy];
   const ir::Layout layout = ir::OutputLayout(parameter.strategy, facts.rule(facts.op(copy).inputs[0]));

@@ -1,4 +1,4 @@
-// ZeRO: what all replicas of a parameter would keep is divided among them. It is applied to a plan that has been found.
+// ZeRO: divides what all replicas of a parameter would keep among them. It is applied to a plan that has been found.
 //
 //   ShardReplicas(facts, demands, /*level=*/2, plan);
 //
@@ -28,13 +28,13 @@
 namespace cleave::search {
 
 // Changes the layouts of states, update ops, gradients and parameters. A parameter in `demands` (the user's pins) keeps
-// its storage; what belongs to it is divided even so. REQUIRES: 0 <= level <= 3.
+// its storage; its states and gradients are divided even so. REQUIRES: 0 <= level <= 3.
 void ShardReplicas(const GraphFacts& facts, const OpDemands& demands, int level, ir::Plan& plan);
 
-// `storage` with all axes that it leaves free cutting the dimension in which the largest piece becomes smallest, of
-// equals the longest; over several dimensions where none has an element for every piece and the largest piece is
-// thereby at least halved. The axes of the fastest links come first: scattering then starts on them, and gathering ends
-// there.
+// `storage`, where all axes that it leaves free cut one dimension: that in which the largest piece becomes smallest,
+// and of equal ones the longest. Where no dimension has an element for every piece, they cut several, if that at least
+// halves the largest piece. The axes of the fastest links come first: scattering then starts on them, and gathering
+// ends there.
 ir::Layout DividedLayout(const ir::Layout& storage, const ir::Mesh& mesh, const ir::Shape& shape);
 
 }  // namespace cleave::search

@@ -28,7 +28,7 @@ TEST(DividedLayoutTest, OneDimensionForAllFreeAxes) {
   EXPECT_EQ(Divided("[-, -]", mesh, {8, 12}), "[-, m0 m1]");  // Even in both: the longer one.
   EXPECT_EQ(Divided("[-, -]", mesh, {9, 8}), "[-, m0 m1]");   // 3 * 8 against 9 * 2.
   EXPECT_EQ(Divided("[-, -]", mesh, {13, 7}), "[-, m0 m1]");  // 4 * 7 against 13 * 2.
-  EXPECT_EQ(Divided("[-]", mesh, {3}), "[m0 m1]");            // One rank has nothing.
+  EXPECT_EQ(Divided("[-]", mesh, {3}), "[m0 m1]");            // One rank has no element.
   EXPECT_EQ(Divided("[m0, -]", mesh, {8, 8}), "[m0 m1, -]");
   EXPECT_EQ(Divided("[-, m1]", mesh, {7, 8}), "[-, m1 m0]");
   EXPECT_EQ(Divided("[m1, m0]", mesh, {8, 8}), "[m1, m0]");
@@ -99,8 +99,8 @@ TEST(ShardReplicasTest, EachLevelDividesMore) {
     EXPECT_EQ(Layouts(graph, found, weight, state), layouts[static_cast<size_t>(level)]);
     memory.push_back(ir::PlanMemory(graph, found.program).use.prediction);
   }
-  // What is kept from step to step: two of the three parts of four times as many bytes are divided by four ranks, then
-  // all.
+  // The bytes that are kept from step to step: first two of three equal parts are divided by four ranks, then all
+  // three.
   EXPECT_LT(memory[1].optimizer.value(), 0.26 * static_cast<double>(memory[0].optimizer.value()));
   EXPECT_EQ(memory[2].optimizer, memory[1].optimizer);
   EXPECT_LT(memory[3].parameters.value(), 0.26 * static_cast<double>(memory[0].parameters.value()));

@@ -44,8 +44,8 @@ TEST(BytesTest, DataParallel) {
   }
 }
 
-// Levels 1 and 2 send as much as plain data parallel; level 3 gathers what the backward pass reads a second time. That
-// is the second matrix: the first layer's input is data, and no backward op reads a bias.
+// Levels 1 and 2 send as much as plain data parallelism; level 3 gathers what the backward pass reads a second time.
+// That is the second matrix: the first layer's input is data, and no backward op reads a bias.
 TEST(BytesTest, ShardedOptimizer) {
   for (int ranks : kRanks) {
     for (const Widths& widths : kWidths) {
@@ -64,8 +64,8 @@ TEST(BytesTest, ShardedOptimizer) {
   }
 }
 
-// Columns that three ranks share unevenly count with the size of the largest piece; the replicas on the other axis
-// share each piece. No backward op reads the weight, so all levels send the same.
+// Columns that are divided unevenly among three ranks count with the size of the largest piece; the replicas on the
+// other axis share each piece. No backward op reads the weight, so all levels send the same.
 TEST(BytesTest, ShardedOptimizerOfACutWeight) {
   for (int level = 0; level <= 3; ++level) {
     const std::string text = absl::Substitute(

@@ -1,5 +1,5 @@
-// Numbers of collectives that known plans need. The plans are given by pins; where a row is data parallel it is asked
-// for by name. Gradient reductions that are merged count once, the loss is not counted.
+// Tests the numbers of collectives that known plans need. The plans are given by pins; for data parallel rows the
+// search of that name is used. Gradient reductions that are merged count once, the loss is not counted.
 
 #include <string>
 #include <vector>
@@ -18,8 +18,8 @@ constexpr char kFour[] = "parallel { devices = 4; gradient_weight = 1.0; }";
 constexpr char kPropagate[] = "parallel { devices = 4; gradient_weight = 1.0; search = propagate; }";
 constexpr char kDataParallel[] = "parallel { devices = 4; gradient_weight = 1.0; search = data_parallel; }";
 
-// Dense layers with relu between; `pins` by layer, repeated when there are fewer. The loss lies as `ends` says: without
-// a pin the search lets it use a cut input, and the last all_reduce is a reduce_scatter.
+// Dense layers with relu between; `pins` by layer, repeated when there are fewer. The loss has the layout `ends`:
+// without a pin the search lets it use a cut input, and the last all_reduce is a reduce_scatter.
 std::string Layers(int layers, int batch, int width, const std::vector<std::string>& pins,
                    const std::string& ends = "") {
   std::string text =
@@ -178,7 +178,7 @@ void ExpectCounts(const std::vector<ExpectedCounts>& cases) {
   }
 }
 
-// The same plans from fewer pins: the search spreads them. Neither the products of attention nor the ends are pinned.
+// The same plans with fewer pins: the search propagates them.
 std::vector<ExpectedCounts> PropagatedCases() {
   const std::string column = "#[shard((1, 1, 1), (4, 1))]";
   const std::string row = "#[shard((1, 1, 4), (1, 4))]";

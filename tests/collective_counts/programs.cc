@@ -20,7 +20,7 @@
 namespace cleave::tests {
 namespace {
 
-// The collectives of a training step without those of the loss, which every plan has alike.
+// The collectives of a training step without those of the loss, which are the same in every plan.
 std::vector<const ir::Step*> CountedSteps(const Compiled& compiled) {
   std::vector<const ir::Step*> steps;
   for (const ir::Step& step : compiled.program.steps) {

@@ -1,4 +1,4 @@
-// The examples, each with one product pinned at a time: propagation carries its cut through realistic models.
+// Tests the examples, each with one product pinned at a time: propagation carries its cut through realistic models.
 #include <fstream>
 #include <optional>
 #include <sstream>
@@ -14,7 +14,7 @@
 namespace cleave::tests {
 namespace {
 
-constexpr int kMostProducts = 6;  // Of a model: the first ones.
+constexpr int kMostProducts = 6;  // The most products of a model: the first ones are taken.
 
 std::optional<frontend::Module> ReadExample(const std::string& name) {
   const std::string path = "examples/" + name + "/" + name + ".model";
@@ -25,7 +25,7 @@ std::optional<frontend::Module> ReadExample(const std::string& name) {
   return ReadModule(text.str(), path);
 }
 
-// A pin on `product`: each mesh axis on the first factor from number `first` on that has elements for it.
+// A pin on `product`: each mesh axis cuts the first factor, from number `first` on, that has elements for it.
 ir::Pin PinOn(const search::GraphFacts& facts, ir::OpId product, const ir::Mesh& mesh, size_t first) {
   const ir::Rule& rule = facts.rule(product);
   ir::Strategy strategy = ir::Strategy::Replicated(rule);

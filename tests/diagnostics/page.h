@@ -17,7 +17,7 @@ std::string PageTitle(Code code);
 // `page` with its examples replaced by those of `folder`; title and words stay as they are.
 std::string WithExamples(absl::string_view page, const CaseFolder& folder);
 
-// What is wrong with the page of `code`: another title, no explanation, examples that are not those of the case.
+// The faults of the page of `code`: another title, no explanation, or examples that are not those of the case.
 std::vector<std::string> PageFaults(Code code, absl::string_view page, const CaseFolder& folder);
 
 }  // namespace cleave::tests::diagnostics

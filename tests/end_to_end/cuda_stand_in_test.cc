@@ -16,7 +16,7 @@ constexpr char kData[] = "data=digits(train = 256, test = 16)";
 
 struct Example {
   std::string model;
-  std::vector<std::string> smaller;  // `--set` of what makes its tensors small.
+  std::vector<std::string> smaller;  // `--set` options that make its tensors small.
 };
 
 std::string Flags() { return "CXXFLAGS=-O1 -std=c++17 -fopenmp"; }

@@ -21,7 +21,7 @@ class CustomOps : public testing::Test {
  protected:
   void SetUp() override { folder_ = FreshFolder("custom_ops"); }
 
-  // Losses of `model` on `ranks` ranks; the compiler's messages go to `said_`.
+  // The losses of `model` on `ranks` ranks; the compiler's messages are kept in `said_`.
   std::vector<double> Train(const std::string& model, int ranks, std::vector<std::string> plan = {}) {
     plan.insert(plan.begin(), {"--devices", std::to_string(ranks)});
     const TrainedModel trained = TrainModel(model, plan, folder_, kSteps);
@@ -70,7 +70,7 @@ TEST_F(CustomOps, WithoutRulesEveryRankRunsThemWhole) {
   const std::string model = Copy([](const std::string& line) {
     return !absl::StrContains(line, "rule = ") && !absl::StrContains(line, "whole = ");
   });
-  // Gathered from whatever layout the neighbours have; also where only the batch is cut, or nothing.
+  // The inputs are gathered from any layout of the neighbours; also where only the batch is cut, or nothing.
   for (const int ranks : {2, 3, 8}) {
     EXPECT_LE(LargestRelativeDifference(Train(model, ranks), one), kTolerance) << ranks << " ranks";
   }

@@ -106,7 +106,7 @@ void ExpectTheSameLosses(const std::string& script) {
   EXPECT_LT(LargestRelativeDifference(Losses(BuiltProgram()), expected), 1e-4);
 }
 
-// Every rank's output is in its log, as under mpirun.
+// Every rank's output must be in its log, as under mpirun.
 void ExpectLogs() {
   for (int rank = 0; rank < kRanks; ++rank) {
     const std::string folder = BuiltProgram() + "/log_output/1/rank." + std::to_string(rank);

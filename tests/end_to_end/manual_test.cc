@@ -1,4 +1,4 @@
-// Models with their own communication train as the same models for one device do.
+// Tests that models with their own communication train like the same models for one device.
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,7 +18,7 @@ class Manual : public testing::Test {
  protected:
   void SetUp() override { folder_ = FreshFolder("manual"); }
 
-  // Losses of `model` on `ranks` ranks; the program's output goes to `said_`.
+  // The losses of `model` on `ranks` ranks; the program's output is kept in `said_`.
   std::vector<double> Train(const std::string& model, int ranks, std::vector<std::string> arguments = {}) {
     arguments.insert(arguments.begin(), {"--devices", absl::StrCat(ranks)});
     const TrainedModel trained = TrainModel(DataPath(model), arguments, folder_, kSteps);

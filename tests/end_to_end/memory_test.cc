@@ -13,8 +13,8 @@
 namespace cleave::tests {
 namespace {
 
-// Compiles into `folder`/out, where the objects of an earlier compile lie, and runs two steps: at the second one
-// everything that only grows has its size.
+// Compiles into `folder`/out, where the objects of an earlier compile are, and runs two steps: at the second one all
+// memory that only grows has its final size.
 void ExpectPredicted(const std::string& model, const std::vector<std::string>& flags, const std::string& folder) {
   std::vector<std::string> arguments = {DataPath(model), "--out", "out"};
   arguments.insert(arguments.end(), flags.begin(), flags.end());

@@ -103,7 +103,7 @@ TEST(OutputsTest, StepLinesAndRankLogs) {
   }
 }
 
-// A file that the program cannot do without is missed, and what comes back is built again.
+// If a file that the program needs is removed, that is noticed; when it comes back, it is built again.
 TEST(OutputsTest, TheFolderHoldsNoMoreOfTheRuntimeThanIsNeeded) {
   const std::string kernels = TrainedOutput() + "/runtime/kernels";
   EXPECT_FALSE(std::filesystem::exists(kernels + "/pooling.h"));
@@ -169,7 +169,7 @@ TEST(OutputsTest, SameInputGivesTheSameBytes) {
     const std::string relative = std::filesystem::relative(entry.path(), folder + "/a");
     std::string a = ReadText(folder + "/a/" + relative);
     std::string b = ReadText(folder + "/b/" + relative);
-    if (relative == "plan.json") {  // All but the time that the search took.
+    if (relative == "plan.json") {  // Everything except the time that the search took.
       Json plan_a = *ParseStrictJson(a), plan_b = *ParseStrictJson(b);
       plan_a["search"].erase("seconds");
       plan_b["search"].erase("seconds");

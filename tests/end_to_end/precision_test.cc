@@ -1,4 +1,4 @@
-// Training in bf16 against training in f32, and against itself on other numbers of ranks.
+// Compares training in bf16 with training in f32, and with itself on other numbers of ranks.
 #include <algorithm>
 #include <string>
 #include <vector>

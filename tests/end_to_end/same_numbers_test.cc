@@ -14,8 +14,8 @@ namespace {
 
 constexpr double kTolerance = 1e-4;
 
-// Only a few: with relu and a large learning rate a difference in the last bit grows to one in the second digit within
-// some hundred steps, on one rank as well (bench/same_numbers has the control).
+// Only a few: with relu and a large learning rate a difference in the last bit grows to the second digit within some
+// hundred steps, also on one rank (bench/same_numbers shows that).
 constexpr size_t kSteps = 12;
 
 // One output folder per model: the runtime is built once, only program.cc changes between plans.

@@ -28,10 +28,10 @@ std::string ToString(const Finding& finding);
 // ignored.
 std::vector<Finding> CheckSource(absl::string_view path, absl::string_view text);
 
-// Labels that point the wrong way, and a file that does not open with a sentence in a comment. Labels of plain text may
-// point anywhere: the examples, and for `codegen`, which embeds them, targets of `runtime` called "sources" or
-// "…files". `runtime` and tests of `codegen` may also name `tests/stand_in`, which takes the place of the CUDA
-// libraries.
+// Labels that point in the wrong direction, and a file that does not begin with a sentence in a comment. Labels of
+// plain text may point anywhere: the examples, and for `codegen`, which embeds them, targets of `runtime` called
+// "sources" or "…files". `runtime` and tests of `codegen` may also name `tests/stand_in`, which takes the place of the
+// CUDA libraries.
 std::vector<Finding> CheckBuild(absl::string_view path, absl::string_view text);
 
 }  // namespace cleave::tests::layering

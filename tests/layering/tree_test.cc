@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 constexpr const char* kFolders[] = {"base", "bench",   "codegen", "dsl",   "examples", "frontend",
                                     "ir",   "runtime", "search",  "tests", "tools",    "third_party"};
 
-// The project's root, to which the link to WORKSPACE among the test's data leads.
+// The project's root, found through the link to WORKSPACE among the test's data.
 fs::path Root() { return fs::canonical("WORKSPACE").parent_path(); }
 
 std::string Read(const fs::path& path) {

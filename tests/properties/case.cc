@@ -57,7 +57,7 @@ PlannedGraph RandomCaseOn(const ir::Mesh& mesh, uint64_t seed, const CaseOptions
       ir::RandomTrainingGraph(random, {.ops = ops, .largest_size = ir::RandomInt(random, 2, options.largest_size)});
   graph = ir::ApplyPrecision(graph, options.precision).graph;
   ir::Plan plan = ir::RandomPlan(graph, mesh, random);
-  // Without merging, with few tensors in one collective, with all.
+  // No merging, few tensors in one collective, or all.
   constexpr int64_t kBuckets[] = {100, 1000, 0};
   const ir::PartitionOptions partition{.merge_collectives = random() % 4 != 0,
                                        .bucket_bytes = Bytes(kBuckets[random() % 3])};

@@ -35,7 +35,7 @@ PlannedGraph RandomCaseOn(const ir::Mesh& mesh, uint64_t seed, const CaseOptions
 
 // The program that the compiler makes of the case.
 struct Compiled {
-  ir::Distributed distributed;  // The graph and plan in whose terms the program is.
+  ir::Distributed distributed;  // The graph and plan from which the program was made.
   ir::Program program;
 };
 absl::StatusOr<Compiled> Compile(const PlannedGraph& sample);

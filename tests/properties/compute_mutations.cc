@@ -109,7 +109,8 @@ bool CutAxesReversed(ir::Program& program, size_t at) {
   return false;
 }
 
-// A partial sum passes through an op that is not linear in it: it is read unreduced, and reduced behind the op.
+// A partial sum passes through an op that is not linear in it: the op reads the parts, and the sum is made after the
+// op.
 bool PassWhereNotLinear(ir::Program& program, size_t at) {
   const ir::Collective* collective = CollectiveAt(program, at);
   if (collective == nullptr || collective->kind != ir::CollectiveKind::kAllReduce || at + 1 >= program.steps.size()) {

@@ -15,9 +15,10 @@ struct CheckOptions {
   bool with_proof = false;  // Also run the simulated half of the compiler's own proof.
 };
 
-// The stages in order: graph and plan are valid, partition accepts them, the static check is content, every value of
-// forward, backward and update on every rank is what one device computes, and so says the proof. Says what is wrong
-// first, after the name of the stage and a colon. Counts in `coverage`, where given, what the program holds.
+// The stages in order: graph and plan are valid, partition accepts them, the static check finds no error, every value
+// of forward, backward and update on every rank equals that of one device, and the proof accepts the program. Returns
+// the first error, after the name of the stage and a colon. Counts the contents of the program in `coverage`, if that
+// is given.
 std::optional<std::string> FindFailure(const PlannedGraph& sample, const CheckOptions& options,
                                        Coverage* coverage = nullptr);
 

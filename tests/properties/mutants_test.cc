@@ -16,7 +16,7 @@ namespace cleave::tests::properties {
 namespace {
 
 constexpr uint64_t kCases = 80;
-constexpr uint64_t kMostCases = 400;  // If some mutations have not found anything to break yet.
+constexpr uint64_t kMostCases = 400;  // Used if some mutations have not found anything to break yet.
 constexpr int kPlaces = 2;
 
 bool AllHadSomethingToBreak(const VerdictTable& table) {

@@ -32,14 +32,14 @@ namespace {
 struct Options {
   uint64_t seed = 1;  // Of the first case; the others follow.
   uint64_t cases = 2000;
-  uint64_t proof_every = 4;  // For every so many cases the compiler's own proof runs, too.
+  uint64_t proof_every = 4;  // Every so many cases, the compiler's own proof runs too.
   uint64_t programs = 0;     // Instead: so many cases as programs,
   uint64_t mutants = 0;      // or so many cases with mutants.
   unsigned threads = std::max(1u, std::thread::hardware_concurrency());
   CaseOptions of_case;
 };
 
-// False for arguments that it does not know.
+// Returns false for arguments that it does not know.
 bool Read(const std::vector<std::string>& arguments, Options& options) {
   for (size_t i = 0; i + 1 < arguments.size(); i += 2) {
     uint64_t value = 0;
@@ -89,7 +89,7 @@ int RunPrograms(const Options& options) {
     all.left_out += report.left_out;
   }
   std::cout << options.programs << " programs, " << all.compared << " numbers compared, " << all.left_out
-            << " hang on rounding, " << all.failures.size() << " failures\n";
+            << " depend on rounding, " << all.failures.size() << " failures\n";
   return all.failures.empty() ? 0 : 1;
 }
 
@@ -99,7 +99,7 @@ int RunMutants(const Options& options) {
   int missed = 0;
   for (uint64_t seed = options.seed; seed < options.seed + options.mutants; ++seed) {
     const absl::StatusOr<Compiled> compiled = Compile(RandomCase(seed, {.most_ops = 8}));
-    if (!compiled.ok()) continue;  // A failure of the other kind of run.
+    if (!compiled.ok()) continue;  // That is a failure of the other kind of run.
     for (const std::string& mutant : TryMutants(*compiled, kPlaces, seed, table)) {
       std::cout << "seed " << seed << ": " << mutant << std::endl;
       ++missed;

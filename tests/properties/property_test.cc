@@ -16,7 +16,7 @@ namespace {
 constexpr uint64_t kBlocks = 20;
 constexpr uint64_t kCases = 100;  // In a block.
 constexpr uint64_t kProofEvery =
-    4;  // The compiler's own proof, which shrinks and simulates, must accept what is sound.
+    4;  // The compiler's own proof, which shrinks and simulates, must accept valid programs.
 
 class PropertyTest : public testing::TestWithParam<uint64_t> {};
 
@@ -30,8 +30,8 @@ TEST_P(PropertyTest, RanksComputeWhatOneDeviceComputes) {
   }
 }
 
-// The same for graphs that multiply in bf16. The interpreter does not round, so the test compares only which values go
-// where.
+// The same for graphs that multiply in bf16. The interpreter does not round, so the test only checks that the right
+// values are used.
 TEST_P(PropertyTest, AlsoInBf16) {
   constexpr uint64_t kFewer = 4;
   const uint64_t first = ir::TestSeed() + GetParam() * kCases;

@@ -8,7 +8,7 @@
 namespace cleave::tests::properties {
 namespace {
 
-// Mutations of results do not belong to a step: each is applied once per place, `at` counts the places.
+// Mutations of results do not belong to a step: each is applied once per place, and `at` is the number of the place.
 bool IsPlace(size_t at, size_t count) { return at < count; }
 
 ir::Value* WrittenAt(ir::Program& program, size_t at) {
@@ -61,7 +61,7 @@ bool WindowsForgotten(ir::Program& program, size_t at) {
   return true;
 }
 
-// Says that the value belongs to another tensor.
+// Changes the origin of a value to another tensor.
 bool AnotherOrigin(ir::Program& program, size_t at) {
   ir::Value* value = WrittenAt(program, at);
   if (value == nullptr) return false;

@@ -30,7 +30,7 @@ constexpr int kSteps = 2;
 constexpr double kRounding = 1e-6;  // Of an f32 operation, with some room.
 constexpr double kRoundingOfBf16 = 1.0 / 256;
 constexpr double kTolerance32 = 1e-4;
-constexpr double kMostMovement = 1e-3;  // An element that rounding errors move by more cannot be compared.
+constexpr double kMostMovement = 1e-3;  // An element that rounding errors move by more than this cannot be compared.
 constexpr double kMostMovementInBf16 = 0.1;
 constexpr int kDraws = 4;  // Of rounding errors.
 
@@ -97,8 +97,8 @@ void AddMovement(const ir::Tensor& moved, Expected& expected) {
   }
 }
 
-// The interpreter's steps, and again some times over with rounding errors as f32 makes them, which the states carry
-// from step to step.
+// Runs the interpreter's steps, and repeats them several times with rounding errors like those of f32, which the states
+// carry from step to step.
 void Interpret(Member& member) {
   const ir::Graph& graph = member.sample.graph;
   const std::map<std::string, ir::OpId> printed = PrintedValues(graph);
@@ -196,7 +196,7 @@ std::string MeshText(const ir::Mesh& mesh) {
                       "}");
 }
 
-// The folders of the runtime that have been written: one set of objects serves all cases.
+// The folders of the runtime that have been written: all cases use one set of objects.
 std::string RuntimeFolders(const std::string& folder) {
   std::set<std::string> folders;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder + "/runtime")) {
@@ -208,7 +208,7 @@ std::string RuntimeFolders(const std::string& folder) {
 }
 
 // The header through which a program includes the runtime has the lines that this program needs. Programs that are
-// compiled as one need those of all.
+// compiled together need the lines of all.
 constexpr char kRuntimeHeader[] = "runtime/runtime.h";
 
 void AddIncludes(const std::string& header, std::set<std::string>& includes) {

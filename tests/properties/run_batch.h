@@ -12,7 +12,7 @@ namespace cleave::tests::properties {
 
 struct BatchReport {
   int64_t compared = 0;               // Numbers, on all ranks.
-  int64_t left_out = 0;               // That hang on rounding in f32.
+  int64_t left_out = 0;               // Numbers that depend on rounding in f32.
   std::vector<std::string> failures;  // What went wrong, with the seed of the case.
 };
 

@@ -1,6 +1,6 @@
-// The main function of a batch: runs every case's program on the sources in a file and prints what it has made.
-// Text for generated code; @NAMES@ in capitals are replaced. clang-format would lay out a raw string called "cc" as
-// code and break these names.
+// The main function of a batch: runs every case's program on the sources in a file and prints the results. Text for
+// generated code; @NAMES@ in capitals are replaced. clang-format would lay out a raw string called "cc" as code and
+// break these names.
 #ifndef CLEAVE_TESTS_PROPERTIES_RUN_DRIVER_H_
 #define CLEAVE_TESTS_PROPERTIES_RUN_DRIVER_H_
 

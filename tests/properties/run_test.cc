@@ -1,4 +1,4 @@
-// Random training graphs with random plans as real programs under mpirun, against the interpreter.
+// Runs random training graphs with random plans as real programs under mpirun, and compares them with the interpreter.
 
 #include <cstdint>
 #include <iostream>
@@ -30,7 +30,7 @@ TEST(RunTest, ProgramsComputeWhatTheInterpreterComputes) {
     const BatchReport report = RunBatch(folder, ir::RandomMesh(ranks, random), seeds, {.most_ops = 10});
     for (const std::string& failure : report.failures) ADD_FAILURE() << failure;
     std::cout << ranks << " ranks: " << report.compared << " numbers compared, " << report.left_out
-              << " hang on rounding\n";
+              << " depend on rounding\n";
     compared += report.compared;
     left_out += report.left_out;
   }
@@ -48,7 +48,7 @@ TEST(RunTest, InBf16TheyDoUpToRounding) {
         RunBatch(folder, ir::RandomMesh(ranks, random), seeds, {.most_ops = 10, .precision = ir::Precision::kBf16});
     for (const std::string& failure : report.failures) ADD_FAILURE() << failure;
     std::cout << ranks << " ranks: " << report.compared << " numbers compared, " << report.left_out
-              << " hang on rounding\n";
+              << " depend on rounding\n";
     EXPECT_GT(report.compared, report.left_out);
   }
 }

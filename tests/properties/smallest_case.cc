@@ -29,7 +29,7 @@ IdVector<ir::OpId, char> Needed(const ir::Graph& graph) {
   return needed;
 }
 
-// Without the ops that nothing needs. What an op inherits is in the plan already.
+// The case without the ops that nothing needs. Inherited strategies are already in the plan.
 PlannedGraph WithoutUnneeded(const PlannedGraph& sample) {
   const IdVector<ir::OpId, char> needed = Needed(sample.graph);
   IdVector<ir::OpId, ir::OpId> renumbered(sample.graph.ops.size());
@@ -55,7 +55,7 @@ PlannedGraph WithoutUnneeded(const PlannedGraph& sample) {
   return smaller;
 }
 
-// The results left out one after another: loss, metrics, updates.
+// The case without one of its results: loss, metrics, updates.
 std::optional<PlannedGraph> WithoutResult(const PlannedGraph& sample, size_t which) {
   PlannedGraph smaller = sample;
   ir::Graph& graph = smaller.graph;
@@ -72,7 +72,7 @@ std::optional<PlannedGraph> WithoutResult(const PlannedGraph& sample, size_t whi
   return WithoutUnneeded(smaller);
 }
 
-// Everything after `last` left out, and all results.
+// The case without everything after `last`, and without results.
 PlannedGraph OnlyUpTo(const PlannedGraph& sample, ir::OpId last) {
   PlannedGraph smaller = sample;
   smaller.graph.loss.reset();
@@ -83,7 +83,7 @@ PlannedGraph OnlyUpTo(const PlannedGraph& sample, ir::OpId last) {
   return WithoutUnneeded(smaller);
 }
 
-// `id` an input that lies as its value did, as far as it is not partial.
+// The case in which `id` is an input with the layout of its value, as far as that is not partial.
 std::optional<PlannedGraph> AsInput(const PlannedGraph& sample, ir::OpId id) {
   PlannedGraph smaller = sample;
   ir::Op& op = smaller.graph.ops[id];
@@ -141,7 +141,7 @@ std::optional<PlannedGraph> WithShorterAxis(const PlannedGraph& sample, ir::Axis
   return smaller;
 }
 
-// One op cut less: all of its cuts and passes, then one axis after another.
+// The cases in which one op is cut less: without all of its cuts and passes, then without one axis after another.
 std::vector<PlannedGraph> WithLessCut(const PlannedGraph& sample, ir::OpId id) {
   std::vector<PlannedGraph> smaller;
   const ir::OpPlan& planned = sample.plan.ops[id];
@@ -168,7 +168,7 @@ std::vector<PlannedGraph> WithLessCut(const PlannedGraph& sample, ir::OpId id) {
   return smaller;
 }
 
-// The sizes that the compiler's own proof would take.
+// The case with the sizes that the compiler's own proof would use.
 std::optional<PlannedGraph> WithSmallSizes(const PlannedGraph& sample) {
   const absl::StatusOr<Compiled> compiled = Compile(sample);
   if (!compiled.ok() || compiled->distributed.graph != sample.graph) return std::nullopt;

@@ -8,8 +8,8 @@
 
 namespace cleave::tests::properties {
 
-// Makes a failing case smaller, one step after another, as long as `fails` says that it still does: results nobody
-// needs, ops turned into inputs, mesh axes, cuts, passes and layouts left out, sizes. Deterministic. REQUIRES:
+// Makes a failing case smaller, one step after another, as long as `fails` says that it still fails: leaves out
+// results, mesh axes, cuts, passes and layouts, turns ops into inputs, and reduces sizes. Deterministic. REQUIRES:
 // fails(sample).
 PlannedGraph SmallestCase(PlannedGraph sample, const std::function<bool(const PlannedGraph&)>& fails);
 

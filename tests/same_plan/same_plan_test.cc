@@ -1,5 +1,5 @@
-// A search gives the same bytes in every process: hash tables have another seed in each one, and the number of threads
-// varies, but neither changes a plan.
+// Tests that a search gives the same bytes in every process: hash tables have a different seed in each one, and the
+// number of threads varies, but neither changes a plan.
 #include <string>
 
 #include "gtest/gtest.h"

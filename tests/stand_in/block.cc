@@ -14,14 +14,14 @@ namespace {
 constexpr unsigned kLanes = 32;
 constexpr unsigned kFull = 0xFFFFFFFFu;
 
-// Threads that wait for all others of their warp, or of their block.
+// Threads that wait for all other threads of their warp, or of their block.
 struct Barrier {
   unsigned alive = 0;  // Threads that have not ended.
   unsigned waiting = 0;
-  uint64_t passed = 0;  // How often all came.
+  uint64_t passed = 0;  // How often all threads have come.
 };
 
-// Dynamic shared memory, as it is aligned, full of what is not a number.
+// Dynamic shared memory with its alignment, filled with NaNs.
 struct alignas(128) SharedLine {
   SharedLine() { std::memset(bytes, 0xFF, sizeof bytes); }
   unsigned char bytes[128];
@@ -29,7 +29,8 @@ struct alignas(128) SharedLine {
 
 struct Warp {
   Barrier barrier;
-  // What lanes give each other. Two sets in turn: who writes the next but one has seen all read this one.
+  // The values that lanes give each other. Two sets are used in turn: a lane that writes the next set but one knows
+  // that all have read this one.
   uint64_t given[2][kLanes];
   bool ended[kLanes];
   unsigned uses[kLanes];  // Exchanges that a lane has begun.
@@ -44,7 +45,7 @@ struct Strand {
   Block* const block;
   unsigned thread = 0;
   const Barrier* waits_for = nullptr;
-  uint64_t round = 0;  // Of `waits_for`, that must be passed.
+  uint64_t round = 0;  // The round of `waits_for` that must be passed.
   Fiber fiber;
 };
 
@@ -63,7 +64,7 @@ class Block {
   Warp& warp() { return warps_[thread() / kLanes]; }
 
  private:
-  // Gives `bits` to the warp, whose threads all do, and returns the set that they are in.
+  // Gives `bits` to the warp, as all of its threads do, and returns the set in which they are.
   unsigned Give(uint64_t bits);
   bool HasGiven(unsigned lane);
 
@@ -81,7 +82,7 @@ class Block {
   Barrier all_;
   std::vector<SharedLine> shared_;
   std::vector<Warp> warps_;
-  std::vector<std::unique_ptr<Strand>> strands_;  // Kept from block to block.
+  std::vector<std::unique_ptr<Strand>> strands_;  // They are kept from block to block.
   std::vector<Strand*> idle_;
   std::vector<Strand*> paused_;  // In the order in which they came to their barriers.
   Strand* current_ = nullptr;

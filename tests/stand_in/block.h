@@ -1,8 +1,8 @@
 // Private to tests/stand_in: runs the threads of one block on the calling thread.
 //
-// Threads are fibers, and none is switched that meets no barrier: one fiber runs thread after thread to its end; when a
-// thread has to wait at a barrier, its fiber waits with it and another one goes on with the threads that have not
-// begun.
+// Threads are fibers. A thread that meets no barrier needs no switch: one fiber runs thread after thread to its end;
+// when a thread has to wait at a barrier, its fiber waits with it and another one goes on with the threads that have
+// not begun.
 #ifndef STAND_IN_BLOCK_H_
 #define STAND_IN_BLOCK_H_
 
@@ -13,18 +13,18 @@
 
 namespace stand_in {
 
-// Runs `thread` for each thread of a block of `shape`, which has so much dynamic shared memory; blockIdx, blockDim and
+// Runs `thread` for each thread of a block of `shape` with this much dynamic shared memory; blockIdx, blockDim and
 // gridDim are set. Ends the process with a message where threads wait for each other forever.
 void RunBlock(const dim3& shape, size_t shared_bytes, const std::function<void()>& thread);
 
-// `CUDA_STAND_IN_ORDER=reverse`: the last thread of a block runs first, and of streams that do not wait for each other
-// the one that was given work last. Who has no races does not notice.
+// `CUDA_STAND_IN_ORDER=reverse`: the last thread of a block runs first, and among streams that do not wait for each
+// other the one that got work last. A program without races gives the same results.
 bool Reversed();
 
 // Whether the caller is a thread of a kernel.
 bool InKernel();
 
-// Prints what a program did that it must not do, and aborts.
+// Prints what forbidden thing a program did, and aborts.
 [[noreturn]] void Refuse(const char* what);
 
 }  // namespace stand_in

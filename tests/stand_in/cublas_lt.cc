@@ -1,5 +1,5 @@
-// cublasLtMatmul in plain loops: both factors are brought into order as floats, multiplied column by column of the
-// result, and stored through the epilogue.
+// cublasLtMatmul in plain loops: both factors are reordered as floats, multiplied column by column of the result, and
+// stored through the epilogue.
 #include <algorithm>
 #include <cstring>
 #include <iterator>
@@ -48,7 +48,7 @@ struct StandInMatmulPreference {
 
 namespace {
 
-// What an algorithm is made for: kept in the bytes that its user passes on.
+// The product for which an algorithm is made, kept in the bytes that its user passes on.
 struct Algorithm {
   uint32_t signature;
   uint32_t alignments[4];
@@ -80,7 +80,7 @@ cublasStatus_t CheckFactors(const Factors& f) {
   return CUBLAS_STATUS_SUCCESS;
 }
 
-// FNV-1a of all that an algorithm depends on.
+// FNV-1a of everything on which an algorithm depends.
 uint32_t SignatureOf(const Factors& f) {
   uint32_t hash = 2166136261u;
   for (const int64_t value : {f.m(), f.n(), f.k(), int64_t{f.operation.compute}, int64_t{f.operation.transpose_a},
@@ -104,7 +104,7 @@ void Store(void* values, cudaDataType_t type, int64_t index, float value) {
   }
 }
 
-// A matrix of the batch as floats, `rows` of them in a run: of the matrix, or of its transpose.
+// A matrix of the batch, or its transpose, as floats; runs have `rows` of them.
 std::vector<float> InOrder(const void* values, const StandInMatrixLayout& layout, int64_t batch, bool transposed,
                            bool tf32) {
   const int64_t rows = transposed ? layout.columns : layout.rows;
@@ -284,7 +284,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
   Algorithm algorithm = {};
   algorithm.signature = SignatureOf(factors);
   std::copy(std::begin(preference->alignments), std::end(preference->alignments), algorithm.alignments);
-  // Long sums of small results are made in two parts.
+  // Long sums of small results are computed in two parts.
   const uint64_t parts = 2 * sizeof(float) * static_cast<uint64_t>(factors.m() * factors.n() * d->batch);
   const bool in_parts = (preference->reduction_schemes & CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE) != 0 &&
                         factors.k() >= 4 * std::max(factors.m(), factors.n());

@@ -1,4 +1,4 @@
-// The stand-in multiplies what it is told to, in every layout, and refuses what the library refuses.
+// Tests that the stand-in multiplies matrices in every layout, and refuses what the library refuses.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -118,7 +118,7 @@ TEST(CublasLtTest, LayoutsSayWhereElementsLie) {
 
 TEST(CublasLtTest, BatchesScalesAndEpilogues) {
   const Memory<float> a({1, 2, 3, 4}), b({5, 6, 7, 8}), bias({-100, 1}), d({1, 1, 1, 1, 1, 1, 1, 1, 9});
-  // Of columns of two and rows of one: 2 x 1 times 1 x 2, twice.
+  // Matrices with columns of two and rows of one element: 2 x 1 times 1 x 2, twice.
   Product product({2, 1, 2, CUBLASLT_ORDER_COL, 2}, {1, 2, 1, CUBLASLT_ORDER_COL, 2}, {2, 2, 2, CUBLASLT_ORDER_COL, 4},
                   2);
   product.Set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_RELU_BIAS);

@@ -12,7 +12,7 @@ struct StandInCudnn {
   cudaStream_t stream = nullptr;
 };
 
-// Of images [samples, channels, rows, columns] or filters [filters, channels, rows, columns].
+// Images [samples, channels, rows, columns] or filters [filters, channels, rows, columns].
 struct StandInTensor {
   cudnnDataType_t type = CUDNN_DATA_FLOAT;
   int sizes[4] = {0, 0, 0, 0};
@@ -108,7 +108,7 @@ void StoreSums(const std::vector<float>& sums, const StandInTensor& tensor, floa
   }
 }
 
-// Whether products of floats are rounded: by default they may be.
+// Whether products of floats are rounded. By default they may be.
 bool UsesTf32(const Tensors& t) { return t.x.type == CUDNN_DATA_FLOAT && t.convolution.math != CUDNN_FMA_MATH; }
 
 void MakeY(const Tensors& t, const void* x, const void* filter, void* y, float alpha, float beta) {
@@ -135,7 +135,7 @@ void MakeFilter(const Tensors& t, const void* x, void* filter, const void* y, fl
   StoreSums(sums, t.filter, alpha, beta, filter);
 }
 
-// What an algorithm that prepares a list of offsets, or sums of parts, asks for.
+// The workspace of an algorithm that prepares a list of offsets, or sums of parts.
 size_t WorkspaceOf(const Tensors& t, bool asks) {
   return asks ? static_cast<size_t>(t.filter.elements()) * sizeof(float) : 0;
 }

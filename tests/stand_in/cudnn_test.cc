@@ -1,4 +1,4 @@
-// The stand-in convolves what it is told to, and refuses what the library refuses.
+// Tests that the stand-in computes convolutions, and refuses what the library refuses.
 #include "cudnn.h"
 
 #include <gtest/gtest.h>
@@ -78,8 +78,8 @@ TEST(CudnnTest, GradientsAreThoseOfTheSums) {
       cudnnConvolutionBackwardData(c.handle, &kOne, c.filter, filter.values, c.y, dy.values, c.operation,
                                    CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, workspace.values, 32, &kZero, c.x, dx.values),
       CUDNN_STATUS_SUCCESS);
-  // The first place of the first filter sees padding and the first row; the last of the second the last row and
-  // padding.
+  // The first place of the first filter sees padding and the first row; the last place of the second filter sees the
+  // last row and padding.
   EXPECT_EQ(dx.Values(), (std::vector<float>{3, 4, 0, 0, 0, 0, 0, 0, 0, 0, 5, 6}));
   ASSERT_EQ(cudnnConvolutionBackwardFilter(c.handle, &kOne, c.x, x.values, c.y, dy.values, c.operation,
                                            CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1, workspace.values, 32, &kZero, c.filter,

@@ -1,4 +1,4 @@
-// Devices that are not there, and errors.
+// Devices, of which there may be none, and errors.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -58,7 +58,7 @@ const ErrorName& Describe(cudaError_t error) {
   return kErrors[sizeof kErrors / sizeof kErrors[0] - 1];
 }
 
-// What a test asks for: CUDA_STAND_IN_<name>.
+// The setting of a test: CUDA_STAND_IN_<name>.
 const char* Asked(const char* name) { return std::getenv((std::string("CUDA_STAND_IN_") + name).c_str()); }
 int64_t Asked(const char* name, int64_t otherwise) {
   const char* const text = Asked(name);

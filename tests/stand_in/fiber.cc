@@ -8,8 +8,8 @@
 namespace stand_in {
 namespace {
 
-constexpr size_t kStackBytes = 256 * 1024;  // Of which only what is touched is taken.
-constexpr size_t kGuardBytes = 4096;        // A page that cannot be touched below it.
+constexpr size_t kStackBytes = 256 * 1024;  // Only the part that is used takes memory.
+constexpr size_t kGuardBytes = 4096;        // A page below the stack that cannot be accessed.
 
 void* NewStack() {
   void* const memory = mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE,
@@ -23,7 +23,8 @@ void* NewStack() {
 
 #if defined(__x86_64__)
 
-// Keeps what a called function must keep (System V ABI, AMD64 supplement, 3.2.1) on the stack that is left.
+// Saves the registers that a called function must keep (System V ABI, AMD64 supplement, 3.2.1) on the stack that is
+// left.
 extern "C" void StandInSwitch(void** left, void* entered);
 asm(R"(
 .text
@@ -57,8 +58,8 @@ StandInBegin:
 extern "C" void StandInBegin();
 
 Fiber::Fiber(void (*run)(void*), void* argument) : stack_(NewStack()) {
-  // As StandInSwitch leaves a stack: r15, r14, r13, r12, rbx, rbp, the return address. StandInBegin finds the stack
-  // pointer at a multiple of 16, as a call needs it.
+  // The stack is as StandInSwitch leaves it: r15, r14, r13, r12, rbx, rbp, the return address. StandInBegin finds the
+  // stack pointer at a multiple of 16, as a call needs it.
   void** top = reinterpret_cast<void**>(static_cast<char*>(stack_) + kStackBytes - 16);
   *--top = reinterpret_cast<void*>(&StandInBegin);
   *--top = nullptr;

@@ -1,4 +1,4 @@
-// Private to tests/stand_in: a stack of its own, and the switch to it and back.
+// Private to tests/stand_in: a separate stack, and the switch to it and back.
 #ifndef STAND_IN_FIBER_H_
 #define STAND_IN_FIBER_H_
 
@@ -16,17 +16,17 @@ class Fiber {
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
-  // Called by who is not on the fiber: goes on with it until it pauses.
+  // Called outside of the fiber: runs it until it pauses.
   void Resume();
 
-  // Called on the fiber: goes back to who resumed it.
+  // Called on the fiber: goes back to the caller of Resume.
   void Pause();
 
  private:
   void* stack_ = nullptr;
 #if defined(__x86_64__)
   void* here_ = nullptr;   // Stack pointer while it is paused.
-  void* there_ = nullptr;  // Stack pointer of who resumed it.
+  void* there_ = nullptr;  // The stack pointer of the caller of Resume.
 #else
   ucontext_t here_;
   ucontext_t there_;

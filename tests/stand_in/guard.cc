@@ -15,7 +15,7 @@ struct Guarded {
   int working = 0;
 };
 
-// Null where nobody asked for it. Never destroyed, as memory may be freed at the end of the process.
+// Null if the guard is not wanted. Never destroyed, as memory may be freed at the end of the process.
 Guarded* TheGuarded() {
   static Guarded* const guarded = std::getenv("CUDA_STAND_IN_GUARD") == nullptr ? nullptr : new Guarded;
   return guarded;

@@ -1,8 +1,8 @@
 // Private to tests/stand_in: memory of the device that the host cannot touch.
 //
 // With `CUDA_STAND_IN_GUARD=1` the pages of the device's memory can be read and written only while work of the device
-// runs, as that of a GPU: a program whose host reads a tensor without asking for a copy crashes. Ranks that are threads
-// guard each other's memory only while none of them works.
+// runs, as on a GPU: a program whose host reads a tensor without a copy crashes. If ranks are threads, memory is
+// guarded only while none of them works.
 #ifndef STAND_IN_GUARD_H_
 #define STAND_IN_GUARD_H_
 
@@ -10,11 +10,11 @@
 
 namespace stand_in {
 
-// Memory at a multiple of 256; null where there is none.
+// Memory at a multiple of 256; null if there is none.
 void* TakeMemory(size_t bytes);
 void GiveMemory(void* memory, size_t bytes);
 
-// Work of the device, as long as it lives.
+// While an object of this class lives, work of the device runs.
 class DeviceWork {
  public:
   DeviceWork();

@@ -1,4 +1,4 @@
-// What kernels may rely on: where they are, barriers, shared memory, shuffles.
+// Tests what kernels may rely on: their place, barriers, shared memory, shuffles.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,8 @@ TEST(StandIn, EveryThreadOfEveryBlockRunsOnce) {
   }
 }
 
-// Each thread writes to the place of another one, in two rounds: right only if all wait for all in between.
+// Each thread writes to the place of another one, in two rounds. The result is right only if all threads wait for all
+// others between the rounds.
 __global__ void Rotate(int* x) {
   __shared__ int shared[256];
   shared[threadIdx.x] = x[blockIdx.x * blockDim.x + threadIdx.x];
@@ -89,7 +90,7 @@ TEST(StandIn, ShufflesGiveWhatTheLaneHas) {
   }
 }
 
-// Threads that have ended are not waited for.
+// Nobody waits for threads that have ended.
 __global__ void HalfEnds(int* x) {
   if (threadIdx.x >= 40) return;
   x[threadIdx.x] = 1;

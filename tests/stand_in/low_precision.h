@@ -1,4 +1,4 @@
-// Private to tests/stand_in: numbers of fewer digits than a float has, as libraries round them.
+// Private to tests/stand_in: rounds numbers to fewer digits than a float has, as libraries do.
 #ifndef STAND_IN_LOW_PRECISION_H_
 #define STAND_IN_LOW_PRECISION_H_
 
@@ -21,14 +21,14 @@ inline uint32_t BitsOf(float value) {
 
 inline float FromBFloat16(uint16_t bits) { return FloatOf(static_cast<uint32_t>(bits) << 16); }
 
-// To the nearest, ties to even.
+// Rounds to the nearest, ties to even.
 inline uint16_t ToBFloat16(float value) {
   const uint32_t bits = BitsOf(value);
   if (std::isnan(value)) return static_cast<uint16_t>(bits >> 16 | 0x40u);
   return static_cast<uint16_t>((bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16);
 }
 
-// 10 bits behind the point, ties away from zero.
+// Rounds to 10 bits behind the point, ties away from zero.
 inline float RoundToTf32(float value) {
   if (!std::isfinite(value)) return value;
   return FloatOf((BitsOf(value) + 0x1000u) & ~0x1FFFu);

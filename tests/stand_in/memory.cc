@@ -22,7 +22,7 @@ Registry& TheRegistry() {
   return *registry;
 }
 
-// What is in memory that nobody has written to, or that was freed: of float, double and bfloat16, not a number.
+// Fills memory that has not been written, or was freed, with bytes that are NaN as float, double and bfloat16.
 void Spoil(void* memory, size_t bytes) {
   const DeviceWork work;
   std::memset(memory, 0xFF, bytes);
@@ -61,8 +61,8 @@ cudaError_t Free(void* memory, cudaMemoryType type) {
   return cudaSuccess;
 }
 
-// Whether `bytes` bytes from `place` on are memory of the device, or are none of it, and lie in one allocation where
-// they lie in one at all.
+// Whether `bytes` bytes from `place` on are memory of the device, or of the host, as `on_device` says. If they begin in
+// an allocation, all must be in it.
 bool IsAsSaid(const void* place, size_t bytes, bool on_device) {
   const Memory memory = FindMemory(place);
   if (on_device != (memory.type == cudaMemoryTypeDevice)) return false;

@@ -1,4 +1,4 @@
-// Private to tests/stand_in: which memory is the device's.
+// Private to tests/stand_in: knows which memory belongs to the device.
 #ifndef STAND_IN_MEMORY_H_
 #define STAND_IN_MEMORY_H_
 
@@ -15,13 +15,13 @@ struct Memory {
   int device = 0;
 };
 
-// The allocation in which the place lies; of type cudaMemoryTypeUnregistered where none does.
+// The allocation that contains the place; of type cudaMemoryTypeUnregistered if there is none.
 Memory FindMemory(const void* place);
 
 // Keeps `error` as the thread's last one, and returns it.
 cudaError_t Failed(cudaError_t error);
 
-// What a block may have of shared memory, where its kernel was told so: as a device of architecture 9.0.
+// The most shared memory that a block may have if its kernel has asked for it, as on a device of architecture 9.0.
 constexpr size_t kMostSharedBytes = 227 << 10;
 
 // Bytes that each device has.
@@ -30,8 +30,8 @@ size_t DeviceBytes();
 // Bytes of the device's memory that are taken.
 size_t TakenBytes(int device);
 
-// Whether a stream is being captured that the calling thread began to capture: calls that are no work of a stream are
-// refused then.
+// Whether a stream is being captured that the calling thread began to capture: then calls that are not work of a stream
+// are refused.
 bool ThreadCaptures();
 
 // cudaSuccess where there is a device; the thread then has a current one.

@@ -33,7 +33,7 @@ struct SplitRound {
 };
 
 struct ncclComm {
-  std::shared_ptr<Clique> clique;  // Null until all have come to the division that makes it.
+  std::shared_ptr<Clique> clique;  // Null until all ranks have come to the division that makes it.
   int rank = 0;
   int device = 0;
   bool blocking = true;
@@ -42,7 +42,7 @@ struct ncclComm {
   ncclResult_t failure = ncclSuccess;  // Of this rank alone.
   int splits = 0;                      // Divisions that this rank has come to.
   int collectives = 0;
-  int looks = 0;  // At its state since the first of them.
+  int looks = 0;  // How often its state was asked for since the first of them.
 };
 
 namespace {
@@ -77,7 +77,7 @@ ncclResult_t StateOf(const ncclComm& communicator) {
   return communicator.clique->IsComplete() ? ncclSuccess : ncclInProgress;
 }
 
-// What a call answers that has changed the state of a communicator.
+// The answer of a call that has changed the state of a communicator.
 ncclResult_t Answer(ncclComm_t communicator, std::unique_lock<std::mutex>& lock) {
   NcclChanged().notify_all();
   if (!communicator->blocking) return ncclInProgress;
@@ -114,7 +114,7 @@ struct Grouped {
 thread_local int group_depth = 0;
 thread_local std::vector<Grouped> grouped;
 
-// The rank on this device is gone: the others learn it when they wait for it, and it does nothing more.
+// The rank on this device is gone: the others learn this when they wait for it, and it does nothing more.
 [[noreturn]] void BeGone(ncclComm_t communicator, std::unique_lock<std::mutex>& lock) {
   NcclChanged().wait(lock, [&] { return communicator->clique->OthersWaitFor(communicator->rank); });
   communicator->clique->Fail(ncclRemoteError);
@@ -147,7 +147,7 @@ ncclResult_t EndGroup() {
   std::vector<Grouped> calls;
   calls.swap(grouped);
   if (calls.empty()) return ncclSuccess;
-  // Each communicator's in order; those of one stream are one piece of its work.
+  // The calls of each communicator are in order; those of one stream are one piece of its work.
   const cudaStream_t stream = calls.front().stream;
   bool blocking = true;
   for (const Grouped& call : calls) {

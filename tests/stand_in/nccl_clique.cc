@@ -11,7 +11,7 @@
 namespace stand_in {
 namespace {
 
-// For what NCCL would hang in, or compute nonsense of.
+// Refuses calls in which NCCL would hang, or compute nonsense.
 [[noreturn]] void RefuseCalls(const char* what) {
   std::fprintf(stderr, "NCCL stand-in: %s\n", what);
   std::abort();
@@ -66,7 +66,7 @@ T Combine(ncclRedOp_t operation, T a, T b) {
   RefuseCalls("an unknown operation");
 }
 
-// Element by element, in the order of ranks, rounded at every step.
+// Reduces element by element, in the order of ranks, with rounding at every step.
 template <typename T>
 void ReduceOf(const std::vector<const void*>& sources, size_t count, ncclRedOp_t operation, void* target) {
   for (size_t i = 0; i < count; ++i) {

@@ -26,16 +26,16 @@ struct Call {
   size_t count = 0;
   ncclDataType_t type = ncclFloat32;
   ncclRedOp_t operation = ncclSum;
-  int peer = 0;  // The root, or who a message goes to or comes from.
+  int peer = 0;  // The root, or the other rank of a message.
 };
 
-// A call of which the others know.
+// A call that the others know of.
 struct Posted {
   Call call;
   bool done = false;
 };
 
-// All of it under one lock, which is the process's.
+// One lock of the process protects all of it.
 std::mutex& NcclMutex();
 std::condition_variable& NcclChanged();
 
@@ -45,11 +45,11 @@ class Clique {
 
   int ranks() const { return static_cast<int>(devices_.size()); }
 
-  // A rank comes, once.
+  // A rank joins, once.
   void Join(int rank, int device);
   bool IsComplete() const;
 
-  // Makes a rank's call known. The last that a collective needs does its work.
+  // Makes a rank's call known. The last call that a collective needs does its work.
   std::shared_ptr<Posted> Post(int rank, const Call& call);
 
   // Whether all others have asked for the collective that is the rank's next.
@@ -63,7 +63,7 @@ class Clique {
  private:
   static constexpr int kNobody = -1;
 
-  // What all ranks ask for together, by rank.
+  // The calls of all ranks that belong together, by rank.
   using Collective = std::vector<std::shared_ptr<Posted>>;
 
   void Match(std::deque<std::shared_ptr<Posted>>& sends, std::deque<std::shared_ptr<Posted>>& receives);

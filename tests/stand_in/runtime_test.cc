@@ -1,4 +1,4 @@
-// What the stand-in's memory, streams, events and graphs do, and what they refuse.
+// Tests the stand-in's memory, streams, events and graphs, and what they refuse.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
@@ -80,7 +80,7 @@ TEST(Devices, AreWhatATestSays) {
   EXPECT_EQ(cudaGetDeviceCount(&count), cudaSuccess);
   EXPECT_EQ(count, 2);
   EXPECT_EQ(cudaSetDevice(2), cudaErrorInvalidDevice);
-  // The current device is the thread's.
+  // Each thread has its own current device.
   EXPECT_EQ(cudaSetDevice(1), cudaSuccess);
   std::thread([] {
     int device = -1;
@@ -151,7 +151,7 @@ TEST_F(Graphs, DoAtEachLaunchWhatWasCaptured) {
   cudaGraphExec_t exec = nullptr;
   ASSERT_EQ(cudaGraphInstantiate(&exec, graph_), cudaSuccess);
   cudaGraphDestroy(graph_);
-  // In either order of the streams the join is respected.
+  // In any order of the streams the join is respected.
   const bool reversed = std::getenv("CUDA_STAND_IN_ORDER") != nullptr;
   const std::string once = reversed ? "absc" : "asbc";
   EXPECT_EQ(cudaGraphLaunch(exec, main_), cudaSuccess);

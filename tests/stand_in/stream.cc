@@ -1,4 +1,4 @@
-// Streams do their work when they are given it. A stream that is being captured keeps it, for the graph.
+// Streams do their work when it is given to them. A stream that is being captured keeps it for the graph.
 #include <algorithm>
 #include <chrono>
 #include <map>
@@ -13,19 +13,19 @@
 
 namespace stand_in {
 
-// How much of each stream's work something comes after.
+// For each stream, the amount of its work that comes before something.
 using Clock = std::map<cudaStream_t, int64_t>;
 
 struct CapturedWork {
   std::function<void()> work;
   cudaStream_t stream = nullptr;
-  Clock clock;  // What it comes after, and itself.
+  Clock clock;  // The work that comes before it, and itself.
 };
 
 struct Capture {
   cudaStream_t origin = nullptr;
   std::vector<CapturedWork> work;         // In the order in which it was given.
-  std::map<cudaStream_t, Clock> streams;  // All that are captured, with what they have waited for.
+  std::map<cudaStream_t, Clock> streams;  // All captured streams, with the work that they have waited for.
   bool valid = true;
   bool ended = false;
 };
@@ -39,7 +39,7 @@ struct StandInStream {
 struct StandInEvent {
   std::chrono::steady_clock::time_point time;
   bool recorded = false;
-  std::shared_ptr<stand_in::Capture> capture;  // That it was recorded in.
+  std::shared_ptr<stand_in::Capture> capture;  // The capture in which it was recorded.
   stand_in::Clock clock;
 };
 
@@ -77,8 +77,9 @@ bool IsReady(const CapturedWork& work, const Clock& done) {
   return true;
 }
 
-// The work in an order that the graph allows: that in which it was given, or the one that always goes on with what was
-// given last. In the latter a stream that should wait for another one, and does not, finds nothing done.
+// The work in an order that the graph allows: the order in which it was given, or the one that always continues with
+// the work that was given last. In the second order, a stream that should wait for another one, and does not, runs
+// before the other's work is done.
 std::vector<std::function<void()>> Ordered(const Capture& capture) {
   std::vector<std::function<void()>> ordered;
   std::vector<const CapturedWork*> left;
@@ -96,7 +97,7 @@ std::vector<std::function<void()>> Ordered(const Capture& capture) {
 
 bool IsCaptured(cudaStream_t stream) { return stream != nullptr && stream->capture != nullptr; }
 
-// What waits for the work itself cannot be captured, and spoils the capture.
+// A call that waits for the work itself cannot be captured, and makes the capture invalid.
 cudaError_t Spoil(const std::shared_ptr<Capture>& capture) {
   capture->valid = false;
   return Failed(cudaErrorStreamCaptureUnsupported);
@@ -178,7 +179,7 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) { return cudaStreamSynchronize(
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   if (event == nullptr) return Failed(cudaErrorInvalidResourceHandle);
-  if (event->capture == nullptr) return cudaSuccess;  // What it stands for has been done.
+  if (event->capture == nullptr) return cudaSuccess;  // The work that it stands for has been done.
   if (event->capture->ended) return Failed(cudaErrorCapturedEvent);
   if (stream == nullptr || (stream->capture != nullptr && stream->capture != event->capture))
     return Failed(cudaErrorStreamCaptureUnsupported);

@@ -21,7 +21,7 @@ CommandResult RunCommand(const std::vector<std::string>& command, const std::str
 // A fresh folder under the test's temporary folder.
 std::string FreshFolder(const std::string& name);
 
-std::string ReadText(const std::string& path);  // Fails the test when it cannot.
+std::string ReadText(const std::string& path);  // Fails the test if it cannot be read.
 void WriteText(const std::string& path, const std::string& text);
 
 // The path of a file of the workspace among the test's data: "tools/compile", "examples/mnist_mlp/mnist_mlp.model".

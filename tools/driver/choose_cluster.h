@@ -12,8 +12,8 @@
 
 namespace cleave::tools {
 
-// How many devices there are, as far as the command line says it. Where it names no cluster, a model that says nothing
-// is for one device. nullopt after E0606 or E0607.
+// The number of devices, as far as the command line gives it. If it names no cluster, a model that gives no number is
+// for one device. nullopt after E0606 or E0607.
 std::optional<search::DeviceCounts> DevicesAskedFor(const CompileOptions& options, Diagnostics& diagnostics);
 
 // The cluster on which a plan is searched. Its number of devices is, in this order: `--devices`, what the cluster

@@ -1,4 +1,4 @@
-// What the stages of a compile make, each a value that the next stages read.
+// The results of the stages of a compile. Each is a value that the next stages read.
 #ifndef CLEAVE_TOOLS_DRIVER_COMPILED_MODEL_H_
 #define CLEAVE_TOOLS_DRIVER_COMPILED_MODEL_H_
 
@@ -31,14 +31,14 @@ struct PlannedModel {
 
 struct SplitProgram {
   ir::Distributed distributed;  // Graph and plan, in which ops that cut inner factors have their distributed form.
-  ir::Program program;          // Made of both, and checked statically.
+  ir::Program program;          // Made from both, and checked statically.
 };
 
-// A plan that is only looked at is not simulated.
+// A plan that is only shown is not simulated.
 struct NotSimulated {};
 using Proof = std::variant<NotSimulated, ir::SimulationReport, ir::ManualReport>;
 
-// All that is known when something is to be written.
+// Everything that is known when output is written.
 struct CompiledModel {
   UnderstoodModel model;
   PlannedModel planned;

@@ -61,7 +61,7 @@ ExitCode BadUsage(const CompileOptions& options, const std::string& message) {
   return ExitCode::kUsage;
 }
 
-// nullopt after reporting why.
+// nullopt after an error, which was reported.
 std::optional<std::vector<codegen::GeneratedFile>> Generate(const CompileOptions& options,
                                                             const CompiledModel& compiled,
                                                             const codegen::CodegenOptions& how, Report& report) {
@@ -85,7 +85,7 @@ ExitCode EmitSource(const CompileOptions& options, const CompiledModel& compiled
   return ExitCode::kDone;
 }
 
-// `stage`: one that follows the plan.
+// `stage`: a stage after the plan.
 ExitCode Emit(EmitStage stage, const CompileOptions& options, const CompiledModel& compiled, Report& report) {
   if (stage == EmitStage::kPlan) {
     std::cout << PlanText(compiled, report);
@@ -144,7 +144,7 @@ bool Write(const std::string& folder, const CompileOptions& options, const Compi
 ExitCode MissingHere(const absl::Status& status, const CompileOptions& options, Report& report) {
   report.diagnostics.Add(Error(Code::kE0603, std::string(status.message()))
                              .Help(options.target == "cuda"
-                                       ? "the sources are written: build and start them where a GPU is"
+                                       ? "the sources are written: build and start them on a machine with a GPU"
                                        : "`./bazelw` installs what is missing on Debian"));
   return ExitCodeOf(report);
 }

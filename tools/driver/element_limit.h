@@ -1,5 +1,5 @@
 // Whether sources can be generated: a rank of a program counts elements as MPI does, in 32 bits. A plan that is only
-// looked at may have larger pieces.
+// shown may have larger pieces.
 #ifndef CLEAVE_TOOLS_DRIVER_ELEMENT_LIMIT_H_
 #define CLEAVE_TOOLS_DRIVER_ELEMENT_LIMIT_H_
 
@@ -9,7 +9,8 @@
 
 namespace cleave::tools {
 
-// Returns false after E0314 about the tensor, or the message, of which a rank has most elements. `file` is the model's.
+// Returns false after E0314, which names the tensor, or the message, with the most elements on a rank. `file` is that
+// of the model.
 bool CheckElementLimit(const SplitProgram& split, FileId file, const SourceSet& sources, Diagnostics& diagnostics);
 
 }  // namespace cleave::tools

@@ -1,5 +1,5 @@
-// Checks the .npy files that a model names, as far as their headers and sizes tell. The compiler reports what is wrong
-// with a file that exists at the place where the model names it; a program checks again before it starts.
+// Checks the headers and sizes of the .npy files that a model names. The compiler reports errors of a file that exists,
+// at the place where the model names it; a program checks again before it starts.
 #ifndef CLEAVE_TOOLS_DRIVER_FILES_H_
 #define CLEAVE_TOOLS_DRIVER_FILES_H_
 
@@ -8,8 +8,8 @@
 
 namespace cleave::tools {
 
-// Reports E0513 to E0515 for files that exist, and W0617 for one that does not; returns false after an error. Paths
-// start from the folder of the model file, as the model writes them.
+// Reports E0513 to E0515 for files that exist, and W0617 for one that does not; returns false after an error. Paths are
+// relative to the folder of the model file.
 bool CheckFiles(const frontend::Module& module, Diagnostics& diagnostics);
 
 }  // namespace cleave::tools

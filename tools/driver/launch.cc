@@ -68,14 +68,14 @@ std::string WhatIsMissing(const std::string& log) {
   return said.substr(0, said.find(".  Stop."));
 }
 
-// In the way in which the Makefile looks for it.
+// It is searched in the way in which the Makefile does it.
 bool HasNvcc() {
   const char* home = std::getenv("CUDA_HOME");
   const std::string toolkit = home == nullptr ? "/usr/local/cuda" : home;
   return IsOnPath("nvcc") || access(absl::StrCat(toolkit, "/bin/nvcc").c_str(), X_OK) == 0;
 }
 
-// Asks NVIDIA's driver itself, which is installed also where the toolkit is not.
+// Asks NVIDIA's driver, which may be installed even if the toolkit is not.
 absl::Status FindGpu() {
   void* const driver = dlopen("libcuda.so.1", RTLD_NOW);
   if (driver == nullptr) return absl::UnavailableError("this machine has no NVIDIA driver (libcuda.so.1)");

@@ -10,7 +10,7 @@
 
 namespace cleave::tools {
 
-// Settings of the command line win over those of the model's blocks.
+// Settings of the command line replace those of the model's blocks.
 void ApplyOptions(const CompileOptions& options, frontend::Module& module);
 
 // Makes the paths of the training's data absolute. In a model they are relative to its file, but the program runs in

@@ -109,7 +109,8 @@ std::string Contradiction(const CompileOptions& options) {
   }
   if (options.log_redistributions && options.emit) return "`--log` and `--emit` print different things";
   if (options.plan_only && options.emit) return "`--plan-only` and `--emit` print different things";
-  if (!options.plan_file.empty() && options.search) return "`--plan` takes a plan that is made; `--search` makes one";
+  if (!options.plan_file.empty() && options.search)
+    return "`--plan` takes an existing plan; `--search` makes a new one";
   if (options.rank && options.emit != EmitStage::kProgram && options.emit != EmitStage::kSource) {
     return "`--rank` goes with `--emit program` or `--emit source`";
   }
@@ -131,21 +132,22 @@ std::variant<CompileOptions, EarlyExit> ParseCommandLine(int argc, const char* c
   app.add_option("--cluster", options.cluster,
                  "The machines: a preset (cpu, h100x8, h100x8*4, ...) or a JSON file (default: cpu; with --target "
                  "cuda h100x8)");
-  app.add_option("--search", options.search, "How the plan is found: sapp, propagate, data_parallel or replicate")
+  app.add_option("--search", options.search,
+                 "How the plan is found: sapp, propagate, exact, data_parallel, replicate or manual")
       ->check(OneOf({"sapp", "propagate", "exact", "data_parallel", "replicate", "manual"}));
   app.add_option("--target", options.target, "cpu (default) or cuda")->check(OneOf({"cpu", "cuda"}));
   app.add_option("--out", options.out, "Output folder (default: out/<model>)");
   app.add_flag("--run", options.run, "Build the program and start it on this machine");
   app.add_option("--launch", launch,
-                 "How run.sh starts the ranks: mpirun, rank-table FILE, dynamic or local (default: it picks)");
+                 "How run.sh starts the ranks: mpirun, rank-table FILE, dynamic or local (default: run.sh chooses)");
   app.add_option("--steps", options.steps, "Stop training after so many steps")->check(WholeNumber(1));
   app.add_option("--seed", options.seed, "Seed of initial values and of the order of samples")->check(WholeNumber(0));
   app.add_flag("--plan-only", options.plan_only,
-               "Find the plan, print what it asks of each rank, write nothing; not proven by simulation");
+               "Find the plan, print what it needs on each rank, write nothing; not proven by simulation");
   app.add_option("--plan", options.plan_file, "Take the plan from a plan.json instead of searching");
   app.add_option("--emit", emit, "Print one stage and stop: ast, graph, plan, program or source")
       ->check(OneOf({"ast", "graph", "plan", "program", "source"}));
-  app.add_option("--rank", options.rank, "With --emit program or source: as this rank runs it")
+  app.add_option("--rank", options.rank, "With --emit program or source: the program of this rank")
       ->check(WholeNumber(0, kMostDevices - 1));
   app.add_option("--log", log, "reshard: list every redistribution of a step")->check(OneOf({"reshard"}));
   CLI::Option* explain =

@@ -137,7 +137,7 @@ TEST(OptionsTest, OptionsThatCannotBothBeMeant) {
   EXPECT_EQ(ErrorOf({"a.model", "--emit", "graph", "--plan-only"}),
             "error: `--plan-only` and `--emit` print different things");
   EXPECT_EQ(ErrorOf({"a.model", "--plan", "p.json", "--search", "sapp"}),
-            "error: `--plan` takes a plan that is made; `--search` makes one");
+            "error: `--plan` takes an existing plan; `--search` makes a new one");
   EXPECT_EQ(ErrorOf({"a.model", "--rank", "1"}), "error: `--rank` goes with `--emit program` or `--emit source`");
   EXPECT_EQ(ErrorOf({"a.model", "--emit", "graph", "--rank", "1"}),
             "error: `--rank` goes with `--emit program` or `--emit source`");

@@ -18,7 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Lists the files of the last compile, one a line. It marks a folder as ours and tells what an earlier compile left.
+// Lists the files of the last compile, one per line. It marks a folder as ours and shows what an earlier compile has
+// left.
 constexpr char kManifest[] = ".cleave_files";
 
 absl::Status Failure(const std::string& attempt, const fs::path& path, const std::error_code& error) {
@@ -113,7 +114,7 @@ absl::Status WriteOutput(const std::string& folder, const std::vector<OutputFile
   const std::vector<std::string> earlier = ManifestOf(target);
   fs::create_directories(target, error);
   if (error) return Failure("create the folder", target, error);
-  // The manifest comes first: if we are stopped on the way, the folder is still known as ours.
+  // The manifest comes first: if we are stopped before the end, the folder is still known as ours.
   fs::rename(staging.path() / kManifest, target / kManifest, error);
   if (error) return Failure("write", target / kManifest, error);
   for (const OutputFile& file : files) {

@@ -1,4 +1,4 @@
-// The output folder: written completely or not at all, and never over something that is not ours.
+// The output folder: written completely or not at all, and never over files of somebody else.
 #ifndef CLEAVE_TOOLS_DRIVER_OUTPUT_H_
 #define CLEAVE_TOOLS_DRIVER_OUTPUT_H_
 

@@ -9,7 +9,7 @@
 namespace cleave::tools {
 
 // Returns false after E0609: the table at `path` cannot be read, or the number of ranks that it names is not `ranks`.
-// True where `path` is empty, for there is no table then.
+// Returns true if `path` is empty, because then there is no table.
 bool CheckRankTable(const std::string& path, int ranks, Diagnostics& diagnostics);
 
 }  // namespace cleave::tools

@@ -1,4 +1,4 @@
-// What a compile has to say, and the exit code that follows from it.
+// The diagnostics of a compile, and the exit code that follows from them.
 #ifndef CLEAVE_TOOLS_DRIVER_REPORT_H_
 #define CLEAVE_TOOLS_DRIVER_REPORT_H_
 

@@ -11,10 +11,10 @@
 
 namespace cleave::tools {
 
-// The plan of a compile with what is predicted of it. REQUIRES: `compiled` outlives the result.
+// The plan of a compile with its predictions. REQUIRES: `compiled` outlives the result.
 search::Explained ExplainedOf(const CompiledModel& compiled);
 
-// Ranks, algorithm, collectives and bytes; for a plan alone also what it asks of each rank; then what was proven, and
+// Ranks, algorithm, collectives and bytes; for a plan alone also what it needs on each rank; then what was proven, and
 // the time that the compile took.
 std::string Summary(const CompileOptions& options, const CompiledModel& compiled, Seconds taken);
 

@@ -1,4 +1,4 @@
-// Whether what a model asks for suits the target for which programs are generated, "cpu" or "cuda".
+// Whether the demands of a model suit the target for which programs are generated, "cpu" or "cuda".
 #ifndef CLEAVE_TOOLS_DRIVER_TARGET_CHECK_H_
 #define CLEAVE_TOOLS_DRIVER_TARGET_CHECK_H_
 

@@ -62,8 +62,8 @@ struct PlanDiff {
 
 PlanDiff Diff(const PlanView& before, const PlanView& after);
 
-// Lines of at most 100 columns. Equal changes stand there once, with the names of what they changed, and repeated
-// layers are folded. The text is "the plans are equal" where nothing changed.
+// Lines of at most 100 columns. Equal changes are listed once, with the names of what they changed, and repeated layers
+// are folded. The text is "the plans are equal" where nothing changed.
 std::string DiffText(const PlanDiff& diff);
 
 // One JSON object with every change, nothing folded.

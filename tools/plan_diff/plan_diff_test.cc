@@ -121,7 +121,7 @@ TEST(PlanViewTest, SaysWhatIsWrong) {
   EXPECT_TRUE(absl::StrContains(error("[]"), "expected an object"));
 }
 
-// Whatever byte is lost, the file is either refused or read.
+// Whichever byte is lost, the file is either refused or read.
 TEST(PlanViewTest, DamageIsRefusedOrHarmless) {
   const std::string text = kPlan;
   for (size_t i = 0; i < text.size(); ++i) {

@@ -15,7 +15,7 @@ namespace cleave::tools {
 struct OpView {
   std::string name;
   std::string cuts;  // "i: m0 m1, k: m2", or "whole"; then the axes that pass through and the layout that readers see.
-  std::optional<double> cost;  // Of the chosen way; nullopt where there was no choice.
+  std::optional<double> cost;  // The cost of the chosen way; nullopt where there was no choice.
 
   bool operator==(const OpView&) const = default;
 };
@@ -35,7 +35,8 @@ struct CollectiveView {
 };
 
 struct PlanView {
-  std::vector<std::pair<std::string, std::string>> settings;  // What was asked for: model, cluster, mesh, search.
+  std::vector<std::pair<std::string, std::string>>
+      settings;  // The settings of the compile: model, cluster, mesh, search.
   std::vector<OpView> ops;
   std::vector<TensorView> tensors;
   std::vector<CollectiveView> collectives;
@@ -44,7 +45,7 @@ struct PlanView {
   bool operator==(const PlanView&) const = default;
 };
 
-// An InvalidArgument error for broken JSON, a key that stands twice in one object, another format or version, and a
+// An InvalidArgument error for broken JSON, a key that is given twice in one object, another format or version, and a
 // field that is missing or of another type. Fields that are not compared may be missing.
 absl::StatusOr<PlanView> ReadPlanView(absl::string_view text);
 

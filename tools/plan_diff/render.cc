@@ -21,7 +21,7 @@ struct Group {
   std::vector<std::string> lines;  // Below the names.
 };
 
-// `text` in lines of at most kColumns behind `head`, cut between words. A word that is longer stands alone.
+// `text` in lines of at most kColumns behind `head`, cut between words. A longer word gets its own line.
 std::string Line(const std::string& head, const std::string& text) {
   std::string result, line = head;
   for (size_t begin = 0; begin < text.size();) {

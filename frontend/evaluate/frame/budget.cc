@@ -10,7 +10,7 @@ namespace cleave::frontend {
 namespace {
 
 constexpr int64_t kMaxSteps = 2'000'000;
-constexpr int kMaxDepth = 2000;  // Of expressions through calls: what the stack holds.
+constexpr int kMaxDepth = 2000;  // Of expressions within calls: as deep as the stack allows.
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// Bounds on one expansion: far beyond any model, near enough to answer in seconds.
+// Limits of one expansion: far above the needs of any model, and low enough to be reached in seconds.
 #ifndef CLEAVE_FRONTEND_EVALUATE_FRAME_BUDGET_H_
 #define CLEAVE_FRONTEND_EVALUATE_FRAME_BUDGET_H_
 
@@ -15,11 +15,11 @@ class Budget {
   Budget(const Budget&) = delete;
   Budget& operator=(const Budget&) = delete;
 
-  // Counts a step. Whether the model is too large, which is reported once, at `span`; then everything stops.
+  // Counts a step. Returns whether the model is too large, which is reported once, at `span`; then everything stops.
   bool Exhausted(Span span);
   bool is_exhausted() const { return exhausted_; }
 
-  // An expression is entered and left.
+  // Called when an expression is entered and left.
   void Enter() { ++depth_; }
   void Leave() { --depth_; }
 

@@ -1,9 +1,9 @@
-// What the pieces of an expansion may ask of each other.
+// What the pieces of an expansion may use of each other.
 //
 // An expression contains calls, a call runs the statements of a function, and statements contain expressions. The
-// pieces that expand these do not know each other: whoever meets an expression or a body hands it to the `Interpreter`,
-// which is implemented once, by `Evaluator`. Everything else that all pieces need is where ops are written and where
-// mistakes are reported.
+// pieces that expand these do not know each other: a piece that finds an expression or a body gives it to the
+// `Interpreter`, which is implemented once, by `Evaluator`. Besides that, all pieces only need the OpWriter and the
+// Reporter.
 #ifndef CLEAVE_FRONTEND_EVALUATE_FRAME_CONTEXT_H_
 #define CLEAVE_FRONTEND_EVALUATE_FRAME_CONTEXT_H_
 
@@ -50,11 +50,11 @@ struct Context {
   std::optional<double> EvaluateNumber(const dsl::syntax::Expression& expression, const std::string& what,
                                        Frame& frame) const;
 
-  // EvaluateInt with the names of `frame`, for attributes. Valid as long as both.
+  // EvaluateInt with the names of `frame`, for attributes. Valid as long as the context and the frame.
   IntEvaluator IntsOf(Frame& frame) const;
 };
 
-// A call, as written and where.
+// A call: its text and its place.
 struct CallSite {
   const dsl::syntax::Call& call;
   Span span;

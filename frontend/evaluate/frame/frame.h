@@ -16,8 +16,8 @@
 
 namespace cleave::frontend {
 
-// How the calls of one statement name what they make: after the statement's path, and, where several of its calls own
-// parameters, after the callee and its ordinal.
+// How the calls of one statement name what they make: by the statement's path and, where several of its calls own
+// parameters, also by the callee and its ordinal.
 struct Naming {
   std::string path;
   bool ordinals = false;
@@ -27,7 +27,7 @@ struct Naming {
 struct Frame {
   const Function* function = nullptr;  // Null in the model.
   std::string path;
-  std::vector<int64_t> loop_indices;  // Of the loops around the statement that runs, outermost first.
+  std::vector<int64_t> loop_indices;  // Of the loops around the current statement, outermost first.
   Scope scope;
   std::map<std::string, std::vector<int64_t>> rests;  // `..n`
   std::map<std::string, std::string> symbol_origins;  // `k`: "dimension 1 of `x`"
@@ -36,14 +36,14 @@ struct Frame {
   std::optional<Value> result;
   bool failed = false;  // An assertion did not hold: the rest of the function would only repeat it.
 
-  // The path of what is called `name` here: "x.0.1" for `x` in two loops of a frame with an empty path.
+  // The path of the thing that is called `name` here: "x.0.1" for `x` in two loops of a frame with an empty path.
   std::string PathOf(const std::string& name) const;
 
-  // What the statement that runs makes for the text at `span`.
+  // The origin of what the current statement makes for the text at `span`.
   Origin At(Span span) const { return {span, naming.path}; }
 };
 
-// Reports a name that is defined in the innermost block already.
+// Reports a name that is already defined in the innermost block.
 bool IsFree(const dsl::syntax::Identifier& name, const Scope& scope, Reporter& reporter);
 
 }  // namespace cleave::frontend

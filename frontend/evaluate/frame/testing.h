@@ -1,5 +1,5 @@
-// For tests of one piece: everything that it may ask of the others, and no more. The interpreter here knows literals,
-// names, tuples and static arithmetic.
+// For tests of one piece: everything that it may use of the others, and no more. The interpreter here evaluates
+// literals, names, tuples and static arithmetic.
 //
 //   TestBench bench(LetText("x[2..5]"));
 //   bench.DefineTensor("x", {DType::kF32, {8, 6}});
@@ -25,7 +25,7 @@ std::string LetText(const std::string& expression);
 
 class TestBench : private Interpreter {
  public:
-  // `text`: of a file, which must parse. `ranks`: those of a manual model.
+  // `text`: the text of a file, which must parse. `ranks`: those of a manual model.
   explicit TestBench(const std::string& text, std::vector<ir::RankAxis> ranks = {});
 
   const dsl::syntax::File& file() const { return file_; }
@@ -37,7 +37,7 @@ class TestBench : private Interpreter {
   void Define(const std::string& name, Value value);
   ir::OpId DefineTensor(const std::string& name, const ir::TensorType& type);
 
-  // What `value` is: "7" or "f32[8, 6]"; where it is Poison, what has been reported instead.
+  // `value` as text: "7" or "f32[8, 6]"; for Poison, the messages that have been reported instead.
   std::string TextOf(const Value& value) const;
   // "E0208: division by zero", one per line.
   std::string Messages() const;

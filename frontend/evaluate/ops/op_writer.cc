@@ -72,8 +72,7 @@ std::string OpWriter::Describe(const Operand& operand) const {
   return text;
 }
 
-// An op's help names the arguments of its signature, `cast(label, i32)`; the user knows them by what stands in the
-// call.
+// An op's help names the arguments of its signature, `cast(label, i32)`; the user knows the expressions in the call.
 std::string OpWriter::InTheWordsOfTheModel(ir::OpKind kind, const std::string& help,
                                            const std::vector<Operand>& operands) const {
   const ir::OpDefinition& op = ir::DefinitionOf(kind);

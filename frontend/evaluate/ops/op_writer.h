@@ -1,4 +1,4 @@
-// Writes the ops of a model into its graph, and says what is wrong with one in the words of the model.
+// Writes the ops of a model into its graph, and reports mistakes in the words of the model.
 //
 //   OpWriter ops(reporter);
 //   const Value y = ops.AddOp(OpKind::kMatmul, {{&x_expression, x}, {&w_expression, w}}, {}, {.span = call, .path =
@@ -23,7 +23,7 @@
 
 namespace cleave::frontend {
 
-// Bounds the graph of one model: far beyond any model, near enough to answer in seconds.
+// The largest graph of one model: far above the needs of any model, and low enough to be reached in seconds.
 inline constexpr size_t kMaxOps = 200'000;
 
 // A tensor, and the expression that stands for it; null where it is not written in the model.
@@ -57,15 +57,15 @@ class OpWriter {
   // How many ops there are: the number of the next one.
   int size() const { return static_cast<int>(graph().ops.size()); }
 
-  // An op that the text asks for. `name`: under which it stands at the origin's path; empty: its kind.
+  // An op that is written in the text. `name`: its name below the origin's path; empty: the name of its kind.
   Value AddOp(ir::OpKind kind, const std::vector<Operand>& operands, ir::Attributes attributes, const Origin& origin,
               const std::string& name = "");
-  // The same for an op where values begin or cease to differ between ranks: the place is kept.
+  // The same for an op where values begin to differ between ranks or stop differing: the place is kept.
   Value AddOpOfRanks(ir::OpKind kind, const std::vector<Operand>& operands, ir::Attributes attributes,
                      const Origin& origin, const std::string& name = "");
-  // A scalar.
+  // Adds a scalar.
   ir::OpId AddConstant(ir::DType dtype, double value, const Origin& origin);
-  // A scalar of which every rank has its own. REQUIRES: a number for each rank.
+  // Adds a scalar that has its own value on each rank. REQUIRES: a number for each rank.
   ir::OpId AddRankValue(const Value& value, const Origin& origin);
   // An op that cannot be wrong, under its full name.
   ir::OpId AddValid(ir::OpKind kind, std::vector<ir::OpId> inputs, ir::Attributes attributes, const std::string& name,
@@ -74,17 +74,17 @@ class OpWriter {
   // "`x` is f32[8, 6], from line 2": an operand for a label.
   std::string Describe(const Operand& operand) const;
 
-  // Says that the ops from `first` on are one operation. What an expression was made of last is its outermost one.
+  // Says that the ops from `first` on are one operation. The last operation of an expression is its outermost one.
   void EndOperation(Span span, std::string callee, int first) { last_ = {span, std::move(callee), first, size()}; }
   void ForgetOperation() { last_.reset(); }
   const std::optional<Operation>& last_operation() const { return last_; }
 
   void KeepRankPlace(ir::OpId op, Span place) { rank_places_[op] = place; }
   const std::map<ir::OpId, Span>& rank_places() const { return rank_places_; }
-  // `batched`: ops that were taken out, and what stands for them now.
+  // `batched`: ops that were removed, and the ops that replace them.
   void MoveToBatched(const ir::Vectorized& batched);
 
-  // For whole parts of a graph that are made at once.
+  // For parts of a graph that are made as a whole.
   ir::GraphBuilder& builder() { return builder_; }
 
  private:
@@ -101,7 +101,7 @@ class OpWriter {
 // "h1.matmul"; `name` alone where the path is empty.
 std::string JoinPath(const std::string& path, const std::string& name);
 
-// What is known by op, with the ops that `batched` has taken out replaced by those with their values.
+// `places`, where the ops that `batched` has removed are replaced by those that have their values now.
 std::map<ir::OpId, Span> MovedToBatched(const std::map<ir::OpId, Span>& places, const ir::Vectorized& batched);
 
 }  // namespace cleave::frontend

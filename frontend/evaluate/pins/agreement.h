@@ -1,4 +1,4 @@
-// Whether two demands on one tensor can both be met, as far as that can be said without the mesh.
+// Whether two demands on one tensor can both be met, as far as that is known without the mesh.
 #ifndef CLEAVE_FRONTEND_EVALUATE_PINS_AGREEMENT_H_
 #define CLEAVE_FRONTEND_EVALUATE_PINS_AGREEMENT_H_
 
@@ -10,8 +10,9 @@ namespace cleave::frontend {
 
 using PinDemand = std::variant<ir::ShardPin, ir::LayoutPin, ir::ReplicatePin, ir::DataParallelPin>;
 
-// Two shards agree where their slices do, `auto` with all; two layouts where they name the same axes; a replica with
-// what cuts nothing. A shard and a layout are left to the search. Symmetric.
+// Two shards agree if their slices do, and `auto` agrees with everything; two layouts agree if they name the same axes;
+// a replica agrees with demands that cut nothing. A shard and a layout are left to the search. The relation is
+// symmetric.
 bool Agree(const PinDemand& a, const PinDemand& b);
 
 }  // namespace cleave::frontend

@@ -13,7 +13,7 @@ bool IsRegion(const dsl::syntax::Attribute& attribute) { return attribute.name.t
 
 bool IsSource(const ir::Op& op) { return ir::DefinitionOf(op).op_class == ir::OpClass::kSource; }
 
-// What has no inputs has one tensor, its own: `#[shard((4, 1))] param …`.
+// For an op without inputs the only tensor is its own: `#[shard((4, 1))] param …`.
 ir::ShardPin OfTensor(const ir::ShardPin& pin) {
   if (pin.in.size() != 1 || pin.out) return pin;
   return {.in = {}, .out = pin.in.front()};
@@ -99,7 +99,7 @@ void Attach(const std::vector<dsl::syntax::Attribute>& attributes, const std::op
   if (!operation) {
     if (value.is_poison()) return;
     pins.reporter().Report(
-        Error(Code::kE0305, absl::StrCat("`#[", attributes.front().name.text, "]` stands on no op"))
+        Error(Code::kE0305, absl::StrCat("`#[", attributes.front().name.text, "]` applies to no op"))
             .At(attributes.front().span, "belongs to the outermost call of its expression, and there is none"));
     return;
   }
@@ -111,14 +111,14 @@ void Attach(const std::vector<dsl::syntax::Attribute>& attributes, const std::op
   for (const dsl::syntax::Attribute& attribute : attributes) {
     if (IsRegion(attribute)) continue;
     if (!value.is_tensor() || ops.empty()) {
-      pins.reporter().Report(Error(Code::kE0305, absl::StrCat("`#[", attribute.name.text, "]` stands on no op"))
+      pins.reporter().Report(Error(Code::kE0305, absl::StrCat("`#[", attribute.name.text, "]` applies to no op"))
                                  .At(attribute.span, absl::StrCat("the value is ", DescribeType(value, pins.graph()))));
       continue;
     }
     if (attribute.name.text == "shard" && ops.size() > 1) {
       pins.reporter().Report(Error(Code::kE0305, absl::StrCat("`#[shard]` on `", operation->callee,
                                                               "`, which is made of ", ops.size(), " ops"))
-                                 .At(attribute.span, "speaks of the inputs of one op")
+                                 .At(attribute.span, "is about the inputs of one op")
                                  .At(operation->span, absl::StrCat("makes `", pins.graph().op(ops.front()).name,
                                                                    "` to `", pins.graph().op(ops.back()).name, "`"))
                                  .Note("`#[region(in = …, out = …)]` is for several ops")

@@ -1,4 +1,5 @@
-// Attributes and `pin` statements: from what they say to pins on ops of the graph, checked against the shapes there.
+// Attributes and `pin` statements: turns their demands into pins on ops of the graph, and checks them against the
+// shapes there.
 #ifndef CLEAVE_FRONTEND_EVALUATE_PINS_ATTACH_H_
 #define CLEAVE_FRONTEND_EVALUATE_PINS_ATTACH_H_
 
@@ -13,17 +14,17 @@
 
 namespace cleave::frontend {
 
-// Pins what `attribute` demands of `op`. `ops`: all that the outermost call made, of which `#[replicate]` and
-// `#[priority]` speak. `evaluate` gives the attribute's numbers.
+// Pins what `attribute` demands of `op`. `ops`: all ops of the outermost call, to which `#[replicate]` and
+// `#[priority]` apply. `evaluate` gives the attribute's numbers.
 void AddPin(const dsl::syntax::Attribute& attribute, ir::OpId op, const std::vector<ir::OpId>& ops,
             const IntEvaluator& evaluate, PinRecorder& pins);
 
 // The attributes of an expression that has made `operation` (nothing where it made no op) and has this value. Regions
-// are not among them: they open and close around their calls (regions.h).
+// are handled elsewhere: they open and close around their calls (regions.h).
 void Attach(const std::vector<dsl::syntax::Attribute>& attributes, const std::optional<Operation>& operation,
             const Value& value, const IntEvaluator& evaluate, PinRecorder& pins);
 
-// Report a demand that does not fit the shape of `op`, and then are false.
+// These report a demand that does not fit the shape of `op`, and then return false.
 bool CheckShard(const dsl::syntax::Attribute& attribute, const ir::ShardPin& pin, ir::OpId op, const PinRecorder& pins);
 bool CheckLayout(const dsl::syntax::Attribute& attribute, const ir::LayoutPin& pin, ir::OpId op,
                  const PinRecorder& pins);

@@ -11,7 +11,7 @@
 namespace cleave::frontend {
 namespace {
 
-// `beside`: all attributes of the block, of which a priority is that of its pins too.
+// `beside`: all attributes of the block; a priority among them also applies to its pins.
 void PinTensor(const NamedDemand& demand, ir::OpId op, const std::vector<BlockDemand>& beside, PinRecorder& pins) {
   const dsl::syntax::Attribute place{.span = demand.span, .name = demand.name, .arguments = {}};
   if (const auto* shard = std::get_if<ir::ShardPin>(&demand.demand); shard && CheckShard(place, *shard, op, pins)) {

@@ -1,8 +1,9 @@
-// Attributes of functions, for every call, and of loops, for every pass: pins on tensors by their names inside.
+// Attributes of functions, for every call, and of loops, for every pass: they are pins on tensors by their names
+// inside.
 //
-// A function's are read when its arguments are bound (PinArguments), pin its parameters as these are made
-// (PinParameter) and all its ops when its body has run (PinOpsFrom). A loop's pin what its names stand for at the end
-// of each pass (PinPass), and all ops of the pass.
+// Those of a function are read when its arguments are bound (PinArguments). They pin its parameters when these are made
+// (PinParameter), and all its ops when its body has run (PinOpsFrom). Those of a loop pin the tensors that its names
+// stand for at the end of each pass (PinPass), and all ops of the pass.
 #ifndef CLEAVE_FRONTEND_EVALUATE_PINS_BLOCK_PINS_H_
 #define CLEAVE_FRONTEND_EVALUATE_PINS_BLOCK_PINS_H_
 
@@ -16,7 +17,7 @@
 
 namespace cleave::frontend {
 
-// The demands of those attributes that can stand on a function or a loop; the others are left out.
+// The demands of those attributes that are allowed on a function or a loop; the others are left out.
 std::vector<BlockDemand> ReadBlockAttributes(const std::vector<dsl::syntax::Attribute>& attributes,
                                              const IntEvaluator& evaluate, Reporter& reporter);
 
@@ -28,10 +29,10 @@ std::vector<BlockDemand> PinArguments(const Function& function, Scope& scope, co
 void PinParameter(const std::string& name, ir::OpId parameter, const std::vector<BlockDemand>& demands,
                   PinRecorder& pins);
 
-// The tensors that the names of `demands` stand for when a pass of a loop ends.
+// Pins the tensors that the names of `demands` stand for when a pass of a loop ends.
 void PinPass(const std::vector<BlockDemand>& demands, Scope& scope, PinRecorder& pins);
 
-// What is demanded of all ops from `first` on. An op that has a priority by an attribute inside keeps it.
+// Pins what is demanded of all ops from `first` on. An op that has a priority from an attribute inside keeps it.
 void PinOpsFrom(int first, const std::vector<BlockDemand>& demands, PinRecorder& pins);
 
 }  // namespace cleave::frontend

@@ -9,8 +9,7 @@
 namespace cleave::frontend {
 namespace {
 
-// "x: layout(dp, _)", "w: shard(4, 1)", "y.relu: replicate": the pins in order, after a check that there are no
-// messages.
+// The pins in order, "x: layout(dp, _)", "w: shard(4, 1)", "y.relu: replicate"; checks that there are no messages.
 std::vector<std::string> PinsOf(const Analyzed& analyzed) {
   EXPECT_TRUE(analyzed.module.has_value()) << analyzed.messages;
   std::vector<std::string> texts;
@@ -137,7 +136,7 @@ TEST(BlockPinsTest, Mistakes) {
            Mistake{"#[shard(x = 2)]", "E0303", "expected a tuple"},
            Mistake{"#[layout(x = (\"tp\", \"tp\"))]", "E0308", "used twice"},
            Mistake{"#[replicate(x)]", "E0303", "takes no arguments"},
-           Mistake{"#[region(out = auto)]", "E0305", "means nothing here"},
+           Mistake{"#[region(out = auto)]", "E0305", "has no meaning here"},
        }) {
     const Analyzed analyzed = AnalyzeLayers(c.attribute);
     EXPECT_FALSE(analyzed.module.has_value()) << c.attribute;
@@ -148,7 +147,7 @@ TEST(BlockPinsTest, Mistakes) {
            Mistake{"#[layout(g = (\"tp\", _))]", "E0301", "at the end of the loop's body"},
            Mistake{"#[layout(i = (\"tp\", _))]", "E0305", "`i` is no tensor"},
            Mistake{"#[layout(h = (\"tp\"))]", "E0302", "a layout of 1 dimension"},
-           Mistake{"#[sharp(h = (1, 1))]", "E0305", "means nothing on a loop"},
+           Mistake{"#[sharp(h = (1, 1))]", "E0305", "has no meaning on a loop"},
        }) {
     const Analyzed analyzed = AnalyzeBody(
         absl::StrCat("let mut h = x; ", c.attribute, " for i in 0..2 { h = relu(h); } loss reduce_mean(h);"));

@@ -10,7 +10,7 @@
 namespace cleave::frontend {
 namespace {
 
-// Slices of one element as those of all: the elements' dimension is not cut.
+// The slices of one element as those of all elements: the elements' dimension is not cut.
 ir::CountsPin WithElements(const ir::CountsPin& counts, Span place) {
   if (!counts) return counts;
   std::vector<ir::Placed<int64_t>> longer = *counts;
@@ -23,12 +23,12 @@ ir::CountsPin WithElements(const ir::CountsPin& counts, Span place) {
 void PinRecorder::Record(ir::Pin pin) {
   for (const ir::Pin& other : pins_) {
     if (other.op != pin.op) continue;
-    if (other == pin) return;  // The same of a value that a further pass or call finds again.
+    if (other == pin) return;  // The same pin, for a value that another pass or call uses again.
     if (region_parameters_.count(pin.op) > 0) {
       reporter_.Report(Error(Code::kE0321, absl::StrCat("`", graph_.op(pin.op).name, "` has two pins"))
                            .At(pin.span, "the second")
                            .At(other.span, "the first")
-                           .Note("what a region says of a parameter is all that is said of it")
+                           .Note("a parameter that a region pins can have no other pin")
                            .Help("remove one of them"));
       return;
     }
@@ -90,9 +90,10 @@ void PinRecorder::MovePin(size_t index, const ir::Op& op, const ir::Vectorized& 
   }
   if (auto* shard = std::get_if<ir::ShardPin>(&pin.demand); shard != nullptr && now.mapped) {
     if (!shard->in.empty() && !IsTheSameOp(op, batched)) {
-      reporter_.Report(Error(Code::kE0305, absl::StrCat("`shard` on `", op.name, "`, which `vmap` makes another way"))
-                           .At(pin.span, absl::StrCat("says how the inputs of `", ir::OpKindName(op.kind), "` are cut"))
-                           .Help("`#[layout(…)]` says how its value lies"));
+      reporter_.Report(
+          Error(Code::kE0305, absl::StrCat("`shard` on `", op.name, "`, which `vmap` computes in another way"))
+              .At(pin.span, absl::StrCat("says how the inputs of `", ir::OpKindName(op.kind), "` are cut"))
+              .Help("`#[layout(…)]` says how its value lies"));
       return;
     }
     for (size_t i = 0; i < shard->in.size(); ++i) {
@@ -110,7 +111,7 @@ void PinRecorder::MovePin(size_t index, const ir::Op& op, const ir::Vectorized& 
   }
 }
 
-// Whether the op was made once, on its own inputs with at most the elements' dimension before the others.
+// Whether the op was made once, on its own inputs, which have at most the elements' dimension before the others.
 bool PinRecorder::IsTheSameOp(const ir::Op& op, const ir::Vectorized& batched) const {
   const ir::BatchedOp& now = batched.at(op.id);
   if (now.main.size() != 1 || now.main.front() != now.value) return false;

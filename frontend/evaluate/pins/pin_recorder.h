@@ -1,4 +1,4 @@
-// The pins and priorities of a model, written down while it is expanded: one pin says one thing of one op, and two that
+// Collects the pins and priorities of a model while it is expanded: each pin has one demand on one op, and two that
 // contradict each other are a mistake.
 #ifndef CLEAVE_FRONTEND_EVALUATE_PINS_PIN_RECORDER_H_
 #define CLEAVE_FRONTEND_EVALUATE_PINS_PIN_RECORDER_H_
@@ -17,16 +17,16 @@ namespace cleave::frontend {
 
 class PinRecorder {
  public:
-  // Both are kept; `graph` is the one that grows while the model is expanded.
+  // Keeps both; `graph` is the one that grows while the model is expanded.
   PinRecorder(const ir::Graph& graph, Reporter& reporter) : graph_(graph), reporter_(reporter) {}
   PinRecorder(const PinRecorder&) = delete;
   PinRecorder& operator=(const PinRecorder&) = delete;
 
-  // Reports a pin that contradicts another; the same pin again changes nothing.
+  // Reports a pin that contradicts another one; a repeated pin changes nothing.
   void Record(ir::Pin pin);
-  // A pin of a region's `params`: there may be no other pin on that parameter.
+  // Records a pin of a region's `params`: there may be no other pin on that parameter.
   void RecordOfRegion(ir::Pin pin);
-  // A replica of a region's result, which ReplaceDefaults can still change.
+  // Records a replica of a region's result, which ReplaceDefaults can still change.
   void RecordDefault(ir::OpId op, Span span);
   void ReplaceDefaults(const ir::DataParallelPin& demand);
 

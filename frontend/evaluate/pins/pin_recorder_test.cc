@@ -1,4 +1,4 @@
-// Which pins agree, which fit the shape of their op, and what is written down of them.
+// Tests which pins agree, which fit the shape of their op, and what is recorded.
 #include "frontend/evaluate/pins/pin_recorder.h"
 
 #include <gtest/gtest.h>

@@ -27,7 +27,7 @@ const dsl::syntax::Call* OutermostCall(const dsl::syntax::Expression& expression
   return std::get_if<dsl::syntax::Call>(&expression.kind);
 }
 
-// The arguments in the order of the signature; those that a last argument takes as they stand come last.
+// The arguments in the order of the signature; arguments that the last formal argument collects come last.
 std::vector<const dsl::syntax::Argument*> InOrder(const dsl::syntax::Call& call,
                                                   absl::Span<const dsl::syntax::Argument* const> matched) {
   std::vector<const dsl::syntax::Argument*> arguments;
@@ -70,12 +70,12 @@ bool Regions::MayOpen(const dsl::syntax::Attribute& region, const dsl::syntax::C
     return false;
   };
   if (call == nullptr) {
-    return refuse(Code::kE0305, "`#[region]` stands on no call",
-                  "a region is what a call of a function or an op makes");
+    return refuse(Code::kE0305, "`#[region]` applies to no call", "a region consists of the ops of one call");
   }
   if (ops_.graph().is_manual())
     return refuse(Code::kE0322, "a region in a manual model", "every op runs as it is written");
-  if (is_mapped) return refuse(Code::kE0322, "a region inside of what `vmap` maps", "opened for each element");
+  if (is_mapped)
+    return refuse(Code::kE0322, "a region inside of a function that `vmap` maps", "opened for each element");
   for (const OpenRegion& other : open_) {
     if (other.first < 0 && other.call != call) continue;
     reporter_.Report(Error(Code::kE0322, "a region inside a region")
@@ -145,8 +145,8 @@ Value Regions::Close(Value result, const dsl::syntax::Expression& expression,
   if (region.first < 0 || tensors.empty()) {
     open_.pop_back();
     if (!result.is_poison()) {
-      reporter_.Report(Error(Code::kE0305, "`#[region]` stands on no call of a function or an op")
-                           .At(region.attribute->span, "a region is what such a call makes")
+      reporter_.Report(Error(Code::kE0305, "`#[region]` applies to no call of a function or an op")
+                           .At(region.attribute->span, "a region consists of the ops of such a call")
                            .At(expression.span, absl::StrCat("this is ", DescribeType(result, ops_.graph()))));
     }
     return result;
@@ -203,7 +203,7 @@ void Regions::PinResults(const OpenRegion& region, Span place, const TensorPlace
         pins_.Record({border, ir::ReplicatePin(), entry.span});
         break;
       case RegionOutput::Layout::kCounts: {
-        if (!entry.counts) break;  // Reported.
+        if (!entry.counts) break;  // It was reported.
         const std::string what = results.size() == 1 ? "the result" : absl::StrCat("result ", i);
         if (!CheckBorder(*entry.counts, entry.span, result, what, place)) break;
         pins_.Record({border, ir::ShardPin{.in = {entry.counts}, .out = std::nullopt}, entry.span});
@@ -246,7 +246,7 @@ void Regions::ReportUnknownParameter(const OpenRegion& region, const RegionParam
                                      const std::vector<std::string>& known) {
   const std::string& path = region.path;
   Diagnostic error = Error(Code::kE0321, absl::StrCat("the region has no parameter `", parameter.path, "`"))
-                         .At(parameter.path_span, path.empty() ? "a path from that of the call"
+                         .At(parameter.path_span, path.empty() ? "a path that begins at the call"
                                                                : absl::StrCat("a path from `", path, "` on"));
   if (const auto nearest = NearestName(parameter.path, known)) {
     error.help.push_back(absl::StrCat("did you mean `", *nearest, "`?"));

@@ -29,20 +29,21 @@ class Regions {
   Regions(const Regions&) = delete;
   Regions& operator=(const Regions&) = delete;
 
-  // Whether the call of `expression` is a region from now on, to be closed; else it has no such attribute, or the
-  // attribute's mistake has been reported. `is_mapped`: inside of what `vmap` maps, where there are no regions.
+  // Returns whether the call of `expression` is a region from now on, which must be closed; if not, it has no such
+  // attribute, or the attribute's mistake has been reported. `is_mapped`: inside of a function that `vmap` maps, where
+  // there are no regions.
   bool Open(const std::vector<dsl::syntax::Attribute>& attributes, const dsl::syntax::Expression& expression,
             bool is_mapped, const IntEvaluator& evaluate);
 
-  // Every call passes here when its arguments are known: where it is that of the region which was opened last, the
+  // Called for every call when its arguments are known. If it is the call of the region that was opened last, the
   // tensors among `values` get their border. `matched`: the arguments in the order of the signature.
   void Enter(const dsl::syntax::Call& call, const std::string& path,
              absl::Span<const dsl::syntax::Argument* const> matched, ArgumentValues& values);
 
-  // Ends the region that was opened last; returns `result` with its border. `parameters`: where each stands.
+  // Ends the region that was opened last; returns `result` with its border. `parameters`: the place of each.
   Value Close(Value result, const dsl::syntax::Expression& expression, const std::map<ir::OpId, Span>& parameters);
 
-  // Gives regions what they leave to the `parallel` block. Before pins by name are added.
+  // Gives regions the settings that they leave to the `parallel` block. Called before pins by name are added.
   void Finish(const ir::ParallelSettings& settings);
 
   const std::vector<ir::Region>& regions() const { return regions_; }

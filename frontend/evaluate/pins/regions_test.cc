@@ -194,7 +194,7 @@ TEST(RegionsTest, Mistakes) {
            Mistake{"let y = #[region(device = npu)] tanh(x);", "", "E0303", "`gpu`"},
            Mistake{"let y = #[region(in = (0, 1))] tanh(x);", "", "E0303", "tuple"},
            Mistake{"let y = #[region(params = (1))] tanh(x);", "", "E0303", "map"},
-           Mistake{"let y = #[region(out = 3)] tanh(x);", "", "E0303", "how the result lies"},
+           Mistake{"let y = #[region(out = 3)] tanh(x);", "", "E0303", "layout of the result"},
        }) {
     const Analyzed analyzed = AnalyzeBody(std::string(c.body) + " loss reduce_mean(y);", c.rest);
     EXPECT_FALSE(analyzed.module.has_value()) << c.body;

@@ -19,8 +19,8 @@ namespace {
 //   --+---+--
 //   5 | 4 | 3
 //
-// What goes in direction d arrives, at the neighbour, from direction (d + 4) % 8. Messages are received in that order,
-// so that two ranks which are neighbours twice, in a ring, do not mistake one message for the other.
+// A message that is sent in direction d arrives at the neighbour from direction (d + 4) % 8. Messages are received in
+// that order, so that two ranks which are neighbours twice, in a ring, do not mistake one message for the other.
 constexpr size_t kDirections = 8;
 constexpr size_t kRows = 2;
 constexpr size_t kColumns = 3;
@@ -29,7 +29,7 @@ constexpr size_t kColumns = 3;
 constexpr std::array<int, kDirections> kDown = {-1, -1, 0, 1, 1, 1, 0, -1};
 constexpr std::array<int, kDirections> kRight = {0, 1, 1, 1, 0, -1, -1, -1};
 
-// How many rows and columns of images go to the neighbours there.
+// The numbers of rows and columns of images that go to the neighbours there.
 struct HaloLengths {
   int64_t top = 0;
   int64_t bottom = 0;
@@ -37,7 +37,7 @@ struct HaloLengths {
   int64_t right = 0;
 };
 
-// What goes and what comes, by direction.
+// What is sent and received, by direction.
 struct Halo {
   HaloLengths lengths;  // Of what is sent.
   std::vector<Message> sends;
@@ -92,7 +92,7 @@ std::optional<HaloLengths> LengthsArgument(const PrimitiveArgument& given, const
   return lengths;
 }
 
-// Nothing after a mistake.
+// Nullopt after a mistake.
 std::optional<Halo> ReadHalo(const PrimitiveArguments& given, const ir::Shape& shape, Frame& frame,
                              const Context& context) {
   const PrimitiveArgument& lengths = given.at("lengths");
@@ -104,7 +104,7 @@ std::optional<Halo> ReadHalo(const PrimitiveArguments& given, const ir::Shape& s
                                                                            " rows and ", shape[kColumns], " columns")));
     return std::nullopt;
   }
-  // From above comes what the neighbour there sends down.
+  // The neighbour above sends what it sends downwards.
   std::optional<HaloLengths> in = HaloLengths{out->bottom, out->top, out->right, out->left};
   const PrimitiveArgument& given_in = given.at("receive_lengths");
   if (given_in.expression != nullptr) in = LengthsArgument(given_in, "receive_lengths", frame, context);
@@ -121,7 +121,7 @@ std::optional<Halo> ReadHalo(const PrimitiveArguments& given, const ir::Shape& s
   return Halo{*out, *std::move(sends), *std::move(receives)};
 }
 
-// What comes from each direction; nothing where it has no elements. Nothing after a mistake.
+// The values from each direction, nullopt for a direction without elements. Nullopt after a mistake.
 std::optional<std::vector<std::optional<ir::OpId>>> SendBorders(const Operand& image, const Halo& halo,
                                                                 const Origin& origin, const Context& context) {
   const ir::Shape shape = context.ops.type(image.op).shape;
@@ -166,7 +166,7 @@ Value ExchangeHalo(const CallSite& site, const Context& context) {
   const Operand image{given->at("x").expression, *x};
   const ir::Shape shape = context.ops.type(*x).shape;
   if (shape.size() != 4) {
-    context.reporter.Report(Error(Code::kE0408, "`neighbor_exchange_v2` of a tensor that is no images")
+    context.reporter.Report(Error(Code::kE0408, "`neighbor_exchange_v2` of a tensor that is not images")
                                 .At(image.expression->span, context.ops.Describe(image))
                                 .Note("images have the dimensions samples, channels, rows and columns"));
     return Value{Poison()};

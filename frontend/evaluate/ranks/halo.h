@@ -1,4 +1,4 @@
-// `neighbor_exchange_v2`: images that are cut in space get the borders of eight neighbours around them.
+// `neighbor_exchange_v2`: adds the borders of eight neighbours to images that are cut in space.
 #ifndef CLEAVE_FRONTEND_EVALUATE_RANKS_HALO_H_
 #define CLEAVE_FRONTEND_EVALUATE_RANKS_HALO_H_
 

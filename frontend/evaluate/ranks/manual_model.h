@@ -1,4 +1,4 @@
-// What only manual models may say: `world`, `rank`, `#[local]`; the mistake of saying it elsewhere.
+// Words that only manual models may use: `world`, `rank`, `#[local]`; and the error for using them elsewhere.
 #ifndef CLEAVE_FRONTEND_EVALUATE_RANKS_MANUAL_MODEL_H_
 #define CLEAVE_FRONTEND_EVALUATE_RANKS_MANUAL_MODEL_H_
 
@@ -13,8 +13,8 @@
 
 namespace cleave::frontend {
 
-// Where the model stands, for messages. The ranks of a manual model are known a little later than that it is one, when
-// the `parallel` block has been read; then its graph is manual.
+// The place of the model, for messages. The ranks of a manual model are known only when the `parallel` block has been
+// read; then its graph is manual.
 struct ManualModel {
   std::optional<Span> name;
   std::optional<Span> attribute;  // `#[manual]`; nothing for a model of one device.
@@ -24,11 +24,11 @@ struct ManualModel {
 std::optional<Value> RankName(const std::string& name, Span span, const ManualModel& model, const ir::Graph& graph,
                               Reporter& reporter);
 
-// `what` stands at `span`, where there are no ranks.
+// Reports `what` at `span`, in a model without ranks.
 void ReportNotManual(const std::string& what, Span span, std::string label, const ManualModel& model,
                      Reporter& reporter);
 
-// Whether `#[local]` is among the attributes of a `param`: each rank has its own. Takes it out.
+// Whether `#[local]` is among the attributes of a `param`, so that each rank has its own. Removes it.
 bool TakeLocal(std::vector<dsl::syntax::Attribute>& attributes, const ManualModel& model, Reporter& reporter);
 
 }  // namespace cleave::frontend

@@ -1,4 +1,4 @@
-// Manual models: what differs between ranks, what ranks tell each other, and what is refused.
+// Tests manual models: what differs between ranks, messages between ranks, and what is refused.
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
@@ -65,7 +65,7 @@ TEST(ManualTest, SlicesAndNumbersByRank) {
            ManualBody{"let y = x[rank * 2 .. (rank + 1) * 2]; print(y);",
                       "y.rank_slice: f32[2, 6] axis=0 size=2 starts=(0 2 4 6)\n"},
            ManualBody{"let y = x[rank, 1..3]; print(y);", "y.rank_slice: f32[1, 2] axis=0 size=1 starts=(0 1 2 3)\n"},
-           // The same on all ranks: an ordinary slice.
+           // The begin is the same on all ranks, so this is an ordinary slice.
            ManualBody{"let y = x[rank - rank .. 2 + 0 * rank]; print(y);", ""},
            ManualBody{"let y = x * rank; print(y);", "y.rank_value: f32[] values=(0 1 2 3)\n"},
            ManualBody{"let y = 1.5 / (rank + 1) - x; print(y);", "y.rank_value: f32[] values=(1.5 0.75 0.5 0.375)\n"},
@@ -116,7 +116,7 @@ TEST(ManualTest, Messages) {
            ManualBody{"send(x, to = (rank + 1) % world); let y = recv(x, from = (rank + 3) % world); print(y);",
                       "y.send_recv: f32[48] primitive=send_recv receive_ranks=(3 0 1 2) receive_sizes=(48) "
                       "send_ranks=(1 2 3 0) send_sizes=(48)\n"},
-           // Nobody sends to anybody: zeros.
+           // No rank sends to any other: the result is zeros.
            ManualBody{"let y = recv((2, 3), from = -1); print(y);", ""},
            ManualBody{"send(x[0], to = choose(rank == 0, 1, -1), tag = 1);"
                       "send(x[1, ..2], to = choose(rank == 0, 2, -1));"
@@ -137,7 +137,7 @@ TEST(ManualTest, Messages) {
 }
 
 TEST(ManualTest, HaloOfAGrid) {
-  // Two ranks, one above the other; borders of one row.
+  // Two ranks, one above the other, with borders of one row.
   const Analyzed analyzed = AnalyzeManual(
       "let image = reshape(x, (2, 1, 4, 6)); let up = choose(rank == 1, 0, -1); let down = choose(rank == 0, 1, -1);"
       "let around = (up, -1, -1, -1, down, -1, -1, -1);"
@@ -148,7 +148,7 @@ TEST(ManualTest, HaloOfAGrid) {
             "receive_sizes=(12 24) send_ranks=(-1 1 0 -1) send_sizes=(12 24)\n");
   ASSERT_TRUE(analyzed.module.has_value());
   const ir::Graph& graph = analyzed.module->graph;
-  // What comes from above is what the neighbour there sends down.
+  // The values from above are those that the neighbour there sends down.
   EXPECT_EQ(graph.op(*graph.Find("y.concat_1")).type.ToString(), "f32[2, 1, 7, 6]");
 }
 
@@ -205,7 +205,8 @@ TEST(ManualTest, RefusesWhatWouldDifferBetweenRanks) {
                       "error[E0704]: rank 0 sends 6 elements to rank 1, which receives 5"},
            ManualBody{"loss reduce_mean(x[rank]);", "error[E0706]: the loss differs between ranks"},
            ManualBody{"metric reduce_mean(x[rank]);", "error[E0706]: the metric differs between ranks"},
-           ManualBody{"loss all_reduce(reduce_mean(x));", "warning[W0701]: an all_reduce of what is equal already"},
+           ManualBody{"loss all_reduce(reduce_mean(x));",
+                      "warning[W0701]: an all_reduce of a value that is already equal"},
        }) {
     const Analyzed analyzed = AnalyzeManual(c.body);
     EXPECT_NE(analyzed.messages.find(c.expected), std::string::npos) << c.body << "\n" << analyzed.messages;
@@ -216,7 +217,7 @@ TEST(ManualTest, SamplesThatNoRankTakes) {
   const std::string body = "let n = batch / world; loss all_reduce(reduce_mean(x[rank * n .. (rank + 1) * n]), mean);";
   EXPECT_EQ(AnalyzeManual(body).messages, "");
   EXPECT_NE(AnalyzeManual(body, "parallel { devices = 3; }")
-                .messages.find("warning[W0702]: no rank takes 2 of the 8 samples of `x`"),
+                .messages.find("warning[W0702]: no rank reads 2 of the 8 samples of `x`"),
             std::string::npos);
 }
 

@@ -1,6 +1,6 @@
-// The arguments of a primitive of manual models, by name, and what each of them may be.
+// The arguments of a primitive of manual models, by name, and the checks of their values.
 //
-// A `…Argument` function gives nothing after a mistake, which it has reported.
+// A `…Argument` function returns nullopt after a mistake, which it has reported.
 #ifndef CLEAVE_FRONTEND_EVALUATE_RANKS_PRIMITIVE_ARGUMENTS_H_
 #define CLEAVE_FRONTEND_EVALUATE_RANKS_PRIMITIVE_ARGUMENTS_H_
 
@@ -28,13 +28,13 @@ using PrimitiveArguments = std::map<std::string, PrimitiveArgument>;
 // The name of the argument that says which reduction an all_reduce does: it is read as a word, not as a value.
 inline constexpr char kReduction[] = "reduction";
 
-// Nothing after a mistake.
+// Nullopt after a mistake.
 std::optional<PrimitiveArguments> ReadArguments(Primitive primitive, const CallSite& site, const Context& context);
 
 std::optional<ir::OpId> TensorArgument(const PrimitiveArgument& given, const std::string& name, Primitive primitive,
                                        const Context& context);
 
-// `otherwise` where it is not given. `differs`: the mistake of a number that is not the same on all ranks.
+// `otherwise` if it is not given. `differs`: the error for a number that is not the same on all ranks.
 std::optional<int64_t> IntArgument(const PrimitiveArgument& given, const std::string& name, int64_t otherwise,
                                    Code differs, const CallSite& site, const Context& context);
 

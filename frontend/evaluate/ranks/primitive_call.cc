@@ -8,9 +8,9 @@
 namespace cleave::frontend {
 namespace {
 
-// Messages are matched by the order in which they are written, which many elements at once do not have.
+// Messages are matched in the order in which they are written. Many elements at once have no such order.
 Value RefuseInVmap(const std::string& what, Span span, Reporter& reporter) {
-  reporter.Report(Error(Code::kE0216, absl::StrCat("`", what, "` inside of what `vmap` maps"))
+  reporter.Report(Error(Code::kE0216, absl::StrCat("`", what, "` inside of a function that `vmap` maps"))
                       .At(span, "a message for each element?")
                       .Help("send all elements at once, outside"));
   return Value{Poison()};
@@ -23,7 +23,7 @@ Value CallPrimitive(Primitive primitive, const CallSite& site, const ManualModel
   const auto& [call, span, frame] = site;
   if (!context.graph().is_manual()) {
     ReportNotManual(absl::StrCat("`", SignatureOf(primitive).callee, "`"), call.callee->span,
-                    "ranks of a model for one device do not speak of each other", model, context.reporter);
+                    "the ranks of a model for one device do not communicate themselves", model, context.reporter);
     return Value{Poison()};
   }
   switch (primitive) {

@@ -9,7 +9,7 @@
 
 namespace cleave::frontend {
 
-// `is_mapped`: inside of what `vmap` maps, where nothing can be received.
+// `is_mapped`: inside of a function that `vmap` maps, where nothing can be received.
 Value CallPrimitive(Primitive primitive, const CallSite& site, const ManualModel& model, bool is_mapped,
                     Messages& messages, const Context& context);
 

@@ -1,4 +1,4 @@
-// Calls of primitives: what they become, and what they may not be given.
+// Tests calls of primitives: the ops that they become, and the arguments that are refused.
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
@@ -15,7 +15,7 @@ Value Ranks(const std::vector<int64_t>& numbers) {
   return *PerRank(std::move(ranks));
 }
 
-// `call` on four ranks. `expected`: the ops that it makes, one per line, where it makes none its value, or the mistake.
+// `call` on four ranks. `expected`: the ops that it makes, one per line; its value if it makes none; or the mistake.
 void CheckPrimitive(const std::string& call, const std::string& expected, bool is_mapped = false) {
   TestBench bench(LetText(call), {{"dp", 2}, {"tp", 2}});
   bench.DefineTensor("x", {ir::DType::kF32, {8, 6}});
@@ -91,7 +91,7 @@ TEST(HaloTest, BordersOfImages) {
     return absl::StrCat("neighbor_exchange_v2(", x, ", send = ", around, ", receive = ", around,
                         ", lengths = ", lengths, ")");
   };
-  CheckPrimitive(halo("x", "(1, 1, 0, 0)"), "E0408: `neighbor_exchange_v2` of a tensor that is no images");
+  CheckPrimitive(halo("x", "(1, 1, 0, 0)"), "E0408: `neighbor_exchange_v2` of a tensor that is not images");
   CheckPrimitive(halo("image", "(5, 0, 0, 0)"), "E0409: a border larger than the images");
   CheckPrimitive(halo("image", "(1, 1, 0)"), "E0204: `lengths` is four lengths: top, bottom, left and right");
   CheckPrimitive(halo("image", "(1, 1, 0, -1)"), "E0204: `lengths` is four lengths: top, bottom, left and right");
@@ -109,7 +109,7 @@ TEST(MessagesTest, NothingIsReceivedInsideOfAMap) {
   CheckPrimitive("recv((3,), from = -1, dtype = 3)",
                  "E0204: argument `dtype` of `recv` is an element type, `f32` or `i32`");
   CheckPrimitive("recv((3,), from = before)", "E0705: rank 0 waits for a message of rank 3, which sends none");
-  CheckPrimitive("recv((3,), from = -1)", "E0216: `recv` inside of what `vmap` maps", true);
+  CheckPrimitive("recv((3,), from = -1)", "E0216: `recv` inside of a function that `vmap` maps", true);
 }
 
 TEST(ManualModelTest, WordsThatNeedRanks) {

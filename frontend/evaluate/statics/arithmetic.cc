@@ -49,7 +49,7 @@ bool Compare(BinaryOperator op, const T& left, const T& right) {
   }
 }
 
-// Nothing where the result does not fit or does not exist.
+// Nullopt where the result does not fit or does not exist.
 std::optional<int64_t> Compute(BinaryOperator op, int64_t left, int64_t right) {
   int64_t result = 0;
   switch (op) {

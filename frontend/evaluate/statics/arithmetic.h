@@ -1,5 +1,5 @@
 // Arithmetic on static values: ints as in Rust (checked, division towards zero), floats as in IEEE 754 but finite; an
-// int next to a float counts as a float. A number that differs between ranks is worked out rank by rank.
+// int next to a float counts as a float. A number that differs between ranks is computed rank by rank.
 //
 //   Arithmetic(`7 / 2`, Value{7}, Value{2}, graph, reporter) == Value{3}
 //
@@ -17,15 +17,16 @@
 
 namespace cleave::frontend {
 
-// `left op right`, for all operators of the language. `graph` describes tensors in messages and says which ranks exist.
+// `left op right`, for all operators of the language. `graph` is needed to describe tensors in messages and to know the
+// ranks.
 Value Arithmetic(const dsl::syntax::Binary& binary, const Value& left, const Value& right, const ir::Graph& graph,
                  Reporter& reporter);
 
 // `-value` of a static number; `span`: the whole expression.
 Value NegateNumber(const Value& value, Span span, const ir::Graph& graph, Reporter& reporter);
 
-// `sqrt(head)`: the elementwise functions that also take a static number are `sqrt`, `exp` and `log`. Nothing where
-// `name` is none of them, or `value` is no number.
+// `sqrt(head)`: the elementwise functions that also take a static number are `sqrt`, `exp` and `log`. Nullopt if `name`
+// is none of them, or `value` is not a number.
 std::optional<Value> StaticFunction(const std::string& name, const Value& value, Span span, const ir::Graph& graph,
                                     Reporter& reporter);
 

@@ -29,7 +29,7 @@ std::optional<ir::OpKind> OpOf(dsl::syntax::BinaryOperator op) {
   return std::nullopt;
 }
 
-// A number that differs between ranks next to a tensor.
+// Arithmetic of a tensor with a number that differs between ranks.
 Value RankArithmetic(const dsl::syntax::Binary& binary, const Value& left, const Value& right, const Origin& origin,
                      OpWriter& ops, Reporter& reporter) {
   if (binary.op == dsl::syntax::BinaryOperator::kDivide && right.is_per_rank()) {
@@ -83,7 +83,7 @@ Value TensorArithmetic(const dsl::syntax::Binary& binary, const Value& left, con
     result = ops.AddOp(ir::OpKind::kScale, {tensor},
                        {{ir::attribute::kFactor, *kind == ir::OpKind::kDiv ? 1.0 / number : number}}, origin);
   } else {
-    // The number is f32: next to an i32 tensor it is the tensor that needs the cast.
+    // The number is f32, so next to an i32 tensor it is the tensor that needs the cast.
     const auto operand = [&](const Value& value, const dsl::syntax::Expression& expression) {
       if (value.is_tensor()) return Operand{&expression, value.as_tensor()};
       return Operand{&expression, ops.AddConstant(ir::DType::kF32, value.as_number(), origin)};

@@ -9,8 +9,8 @@
 
 namespace cleave::frontend {
 
-// REQUIRES: one of `left` and `right` is a tensor, and neither is Poison. A static number next to a tensor: a product
-// or quotient by it is `scale`, a sum takes a constant that is broadcast; one that differs between ranks is a
+// REQUIRES: one of `left` and `right` is a tensor, and neither is Poison. With a static number, a product or quotient
+// becomes `scale`, and a sum takes a constant that is broadcast; a number that differs between ranks becomes a
 // `rank_value`.
 Value TensorArithmetic(const dsl::syntax::Binary& binary, const Value& left, const Value& right, const Origin& origin,
                        OpWriter& ops, Reporter& reporter);

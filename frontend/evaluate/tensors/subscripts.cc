@@ -7,12 +7,12 @@ namespace cleave::frontend {
 
 namespace {
 
-// The elements of one dimension that a subscript means: from `begin` on, which may differ between ranks, `size` of
-// them.
+// The elements of one dimension that a subscript selects: `size` elements from `begin` on, which may differ between
+// ranks.
 struct Range {
   Value begin;
   int64_t size = 0;
-  bool dropped = false;  // An index: the dimension goes.
+  bool dropped = false;  // By an index: the dimension is dropped.
 };
 
 Value TupleElement(const dsl::syntax::Index& index, const TupleValue& tuple, Frame& frame, const Context& context) {
@@ -31,7 +31,7 @@ Value TupleElement(const dsl::syntax::Index& index, const TupleValue& tuple, Fra
   return Value{Poison()};
 }
 
-// `end`: of an index Poison.
+// `end`: Poison for an index.
 std::optional<Range> CheckRange(const dsl::syntax::Subscript& subscript, size_t dimension, const Value& begin,
                                 const Value& end, const Value& base, Frame& frame, const Context& context) {
   const int64_t size = context.ops.type(base.as_tensor()).shape[dimension];
@@ -144,7 +144,7 @@ Value EvaluateIndex(const dsl::syntax::Index& index, Span span, Frame& frame, co
   }
   std::vector<Range> ranges;
   for (size_t d = 0; d < index.subscripts.size(); ++d) {
-    // Of what has no such dimension only the mistakes within the subscript count.
+    // If there is no such dimension, only the mistakes within the subscript are reported.
     const Value whole = poisoned || d >= shape.size() ? Value{Poison()} : base;
     const auto range = RangeOf(index.subscripts[d], d, whole, frame, context);
     poisoned |= !range.has_value();

@@ -1,5 +1,5 @@
-// `x[a .. b, i]`: a slice, and a reshape that drops the dimensions of which an index takes one element. Where a range
-// begins may differ between ranks; how long it is may not. `parts[0]` takes an element of a tuple.
+// `x[a .. b, i]`: a slice, and a reshape that drops the dimensions of which an index takes one element. The begin of a
+// range may differ between ranks, its length may not. `parts[0]` takes an element of a tuple.
 #ifndef CLEAVE_FRONTEND_EVALUATE_TENSORS_SUBSCRIPTS_H_
 #define CLEAVE_FRONTEND_EVALUATE_TENSORS_SUBSCRIPTS_H_
 

@@ -1,4 +1,4 @@
-// What operators, subscripts and tuples of tensors become.
+// Tests what operators, subscripts and tuples of tensors become.
 #include <gtest/gtest.h>
 
 #include "frontend/evaluate/frame/testing.h"

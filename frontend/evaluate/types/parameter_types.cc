@@ -91,7 +91,7 @@ bool BindShape(const dsl::syntax::Parameter& parameter, const ir::Shape& shape,
     auto origin = symbol ? callee.symbol_origins.find(symbol->text) : callee.symbol_origins.end();
     std::string label = absl::StrCat(place, " is ", actual, ", not ", expected.as_int());
     if (origin != callee.symbol_origins.end())
-      absl::StrAppend(&label, ", which `", symbol->text, "` is by ", origin->second);
+      absl::StrAppend(&label, ", the value of `", symbol->text, "` from ", origin->second);
     return mismatch(std::move(label));
   }
   return true;
@@ -125,7 +125,7 @@ bool BindParameterType(const dsl::syntax::Parameter& parameter, Value& value, co
   }
   const std::optional<ir::DType> dtype = ElementTypeNamed(element);
   if (!dtype || !parameter.type.dimensions) {
-    // Reported as a wrong type, whatever the argument is.
+    // It is reported as a wrong type, whatever the argument is.
     if (dtype) return EvaluateTensorType(parameter.type, callee, context).has_value();
     context.reporter.Report(
         Error(Code::kE0201, absl::StrCat("unknown type `", element, "`"))
@@ -164,7 +164,7 @@ bool BindArguments(const Function& function, absl::Span<const dsl::syntax::Argum
   const auto bind_default = [&](size_t i) {
     bind(i, context.Evaluate(*parameters[i].default_value, callee), *parameters[i].default_value);
   };
-  // Numbers first, so that a shape can name one; a default that a shape names comes before that shape.
+  // Numbers are bound first, so that a shape can name one; a default that a shape names comes before that shape.
   for (size_t i = 0; i < parameters.size(); ++i) {
     if (matched[i] != nullptr && IsScalarType(parameters[i].type)) bind(i, values[i], *matched[i]->value);
   }

@@ -1,4 +1,4 @@
-// Arguments bound to the parameters of a function: their types are checked, and the symbols of shapes get their values.
+// Binds arguments to the parameters of a function: checks their types, and gives the symbols of shapes their values.
 //
 // For `fn dense(x: f32[..n, k], units: int)` and an argument f32[8, 6], `..n` is [8] and `k` is 6 from here on.
 #ifndef CLEAVE_FRONTEND_EVALUATE_TYPES_PARAMETER_TYPES_H_
@@ -13,11 +13,11 @@
 namespace cleave::frontend {
 
 // Defines the parameters of `function` in `callee`: `values` are those of the arguments `matched`, null and Poison for
-// a default. False after a mistake. REQUIRES: callee.function == &function, and no value is Poison but those.
+// a default. Returns false after a mistake. REQUIRES: callee.function == &function, and no other value is Poison.
 bool BindArguments(const Function& function, absl::Span<const dsl::syntax::Argument* const> matched,
                    const std::vector<Value>& values, Frame& callee, const Context& context);
 
-// One parameter's type against the value of `expression`; an int becomes a float where one is declared.
+// Checks the value of `expression` against one parameter's type; an int becomes a float if a float is declared.
 bool BindParameterType(const dsl::syntax::Parameter& parameter, Value& value, const dsl::syntax::Expression& expression,
                        Frame& callee, const Context& context);
 

@@ -7,7 +7,7 @@
 namespace cleave::frontend {
 namespace {
 
-// Nothing after a mistake. `..n` stands for the list that the call has bound.
+// Nullopt after a mistake. `..n` stands for the list that the call has bound.
 std::optional<ir::Shape> EvaluateShape(const dsl::syntax::Type& type, Frame& frame, const Context& context) {
   ir::Shape shape;
   bool ok = true;
@@ -17,7 +17,7 @@ std::optional<ir::Shape> EvaluateShape(const dsl::syntax::Type& type, Frame& fra
       auto rest = frame.rests.find(name);
       if (rest == frame.rests.end()) {
         context.reporter.Report(Error(Code::kE0201, absl::StrCat("unknown list of dimensions `..", name, "`"))
-                                    .At(dimension.span, "bound by no argument of the function"));
+                                    .At(dimension.span, "no argument of the function defines it"));
         ok = false;
       } else {
         shape.insert(shape.end(), rest->second.begin(), rest->second.end());

@@ -1,4 +1,5 @@
-// Types as they are written: a dimension is an expression whose value is an int, `..n` a list that the call has bound.
+// Types as they are written: a dimension is an expression whose value is an int, and `..n` is a list that the call has
+// bound.
 #ifndef CLEAVE_FRONTEND_EVALUATE_TYPES_TYPES_H_
 #define CLEAVE_FRONTEND_EVALUATE_TYPES_TYPES_H_
 
@@ -13,13 +14,13 @@
 
 namespace cleave::frontend {
 
-// `f32[batch, 2 * width]` with the names of `frame`. Nothing after a mistake.
+// `f32[batch, 2 * width]` with the names of `frame`. Nullopt after a mistake.
 std::optional<ir::TensorType> EvaluateTensorType(const dsl::syntax::Type& type, Frame& frame, const Context& context);
 
 // Reports a tensor with more elements than 64-bit integers and doubles count exactly.
 bool CheckElementCount(const ir::TensorType& type, Span span, Reporter& reporter);
 
-// Whether `value` has the declared type, `what` in messages; an int becomes a float where one is declared.
+// Whether `value`, called `what` in messages, has the declared type; an int becomes a float if a float is declared.
 bool CheckType(const dsl::syntax::Type& type, Value& value, Span place, const std::string& what, Frame& frame,
                const Context& context);
 

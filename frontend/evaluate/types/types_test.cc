@@ -1,4 +1,4 @@
-// Declared types, and arguments bound to them.
+// Tests declared types, and arguments bound to them.
 #include "frontend/evaluate/types/types.h"
 
 #include <gtest/gtest.h>

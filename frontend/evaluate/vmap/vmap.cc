@@ -57,7 +57,7 @@ std::optional<std::vector<MappedArgument>> MappedArguments(const CallSite& site,
     if (axis != nullptr && std::holds_alternative<dsl::syntax::Wildcard>(axis->kind)) continue;
     const Value& value = values[&argument];
     const bool is_static = !value.is_tensor() && !value.is_tuple();
-    if (is_static && tuple == nullptr) continue;  // The same for all elements.
+    if (is_static && tuple == nullptr) continue;  // It is the same for all elements.
     const std::optional<size_t> dimension = MappedDimension(argument, axis, value, site.frame, context);
     if (dimension) mapped.push_back({.argument = &argument, .axis = *dimension});
     ok = ok && dimension.has_value();
@@ -100,7 +100,7 @@ ir::OpId ElementsFirst(const MappedArgument& argument, ArgumentValues& values, c
       .as_tensor();
 }
 
-// A source that stands for one element until all are made.
+// Adds a source that stands for one element until all are made.
 ir::OpId AddElement(ir::OpId whole, ir::GraphBuilder& builder) {
   const ir::TensorType type = builder.type(whole);
   return builder.Add(ir::OpKind::kInput, {},
@@ -182,7 +182,7 @@ Value Vmap::Call(const dsl::syntax::Call& vmap, const CallSite& site, Regions& r
   for (const MappedArgument& argument : *arguments) {
     inputs.push_back({.element = {}, .whole = ElementsFirst(argument, values, frame.naming.path, context)});
   }
-  // The same call, with what one element is in the place of each mapped argument.
+  // The same call, with the type of one element in the place of each mapped argument.
   const dsl::syntax::Call inner{.callee = (*matched)[0]->value, .arguments = call.arguments};
   const int first_element = context.ops.size();
   for (size_t i = 0; i < inputs.size(); ++i) {

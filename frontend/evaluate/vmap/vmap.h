@@ -1,4 +1,5 @@
-// `vmap(f)(x, w)`: f is expanded on tensors that stand for one element each, and then made for all (ir/transforms/vectorize).
+// `vmap(f)(x, w)`: f is expanded on tensors that stand for one element each, and then made for all
+// (ir/transforms/vectorize).
 #ifndef CLEAVE_FRONTEND_EVALUATE_VMAP_VMAP_H_
 #define CLEAVE_FRONTEND_EVALUATE_VMAP_VMAP_H_
 
@@ -14,12 +15,12 @@
 
 namespace cleave::frontend {
 
-// What mapped calls need of others.
+// Functions of other pieces that mapped calls need.
 struct VmapHooks {
   // Expands the call for one element. While it runs, ValueFor gives the values of its arguments.
   std::function<Value(const CallSite& element)> call;
-  // Everything that has noted something of an op moves it: `removed` are ops of one element, in whose place `batched`
-  // has put others.
+  // Tells every piece that keeps something about ops to move it: `removed` are ops of one element, which `batched` has
+  // replaced by others.
   std::function<void(const std::vector<ir::Op>& removed, const ir::Vectorized& batched)> move_notes;
 };
 
@@ -34,7 +35,8 @@ class Vmap {
   // other expressions.
   const Value* ValueFor(const dsl::syntax::Expression& expression) const;
 
-  // `vmap` is the call of that name, `site` that of what it gives. `regions`: whose border may go around both.
+  // `vmap` is the call of that name, `site` the call of the function that it returns. `regions`: the regions whose
+  // border may go around both.
   Value Call(const dsl::syntax::Call& vmap, const CallSite& site, Regions& regions, const Context& context);
 
  private:

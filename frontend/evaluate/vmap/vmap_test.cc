@@ -1,4 +1,4 @@
-// `vmap` from the model's text: against the same function called for each element by itself.
+// Tests `vmap` from the model's text: compares it with the same function called for each element separately.
 #include <algorithm>
 #include <cmath>
 
@@ -125,7 +125,7 @@ TEST(VmapTest, Mistakes) {
            Mistake{"let y = vmap(twise)(x);", "E0201", "did you mean `twice`?"},
            Mistake{"let y = vmap(x)(x);", "E0204", "is a value, not a function"},
            Mistake{"let y = vmap(3)(x);", "E0204", "only a function can be called"},
-           Mistake{"let y = vmap(twice);", "E0216", "is called at once"},
+           Mistake{"let y = vmap(twice);", "E0216", "must be called at once"},
            Mistake{"let y = vmap()(x);", "E0203", "vmap"},
            Mistake{"let y = vmap(twice, axis = 0)(x);", "E0203", "axes"},
            Mistake{"let y = vmap(shape)(x);", "E0216", "result is no tensor"},

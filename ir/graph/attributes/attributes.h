@@ -28,7 +28,7 @@ struct Attribute {
   const char* name;
 };
 
-// How a T is stored and read back.
+// How a T is stored and loaded.
 template <typename T>
 struct AttributeStorage {
   using Stored = T;
@@ -87,7 +87,7 @@ struct Attributes {
   // The value of a flag that not all ops have: false where it is absent.
   bool IsSet(Attribute<bool> key) const { return Has(key) && Get(key); }
 
-  // Those of `keys` alone. REQUIRES: present.
+  // Only the attributes of `keys`. REQUIRES: present.
   template <typename... T>
   Attributes Only(Attribute<T>... keys) const {
     Attributes result;

@@ -54,16 +54,17 @@ inline constexpr Attribute<double> kEpsilon{"epsilon"};
 inline constexpr Attribute<double> kTheta{"theta"};
 inline constexpr Attribute<bool> kInverse{"inverse"};
 
-// Randomness: the share of elements that dropout drops, and what its draws are numbered by.
+// Randomness: the share of elements that dropout drops, and the key of its draws.
 inline constexpr Attribute<double> kRate{"rate"};
 inline constexpr Attribute<std::string> kKey{"key"};
 
-// The largest elements of rows: how many, and of which row the candidates come.
+// The largest elements of rows: how many there are, and the row that the candidates come from.
 inline constexpr Attribute<int64_t> kK{"k"};
 inline constexpr Attribute<int64_t> kPieces{"pieces"};
 inline constexpr Attribute<int64_t> kElements{"elements"};
 
-// Sources: the field of the data set, how a parameter begins, and whether each rank of a manual model has its own.
+// Sources: the field of the data set, the first values of a parameter, and whether each rank of a manual model has its
+// own.
 inline constexpr Attribute<std::string> kData{"data"};
 inline constexpr Attribute<std::string> kInit{"init"};
 inline constexpr Attribute<double> kFirst{"first"};
@@ -100,7 +101,7 @@ inline constexpr Attribute<std::string> kRule{"rule"};
 inline constexpr Attribute<std::string> kWhole{"whole"};
 inline constexpr Attribute<std::string> kLinear{"linear"};
 inline constexpr Attribute<std::string> kBody{"body"};
-inline constexpr Attribute<int64_t> kInput{"input"};  // By which input the gradient is.
+inline constexpr Attribute<int64_t> kInput{"input"};  // The input by which the gradient is computed.
 
 }  // namespace cleave::ir::attribute
 

@@ -1,10 +1,10 @@
-// Whether the ranks of an exchange of messages agree on who sends how much to whom.
+// Whether the ranks of an exchange of messages agree on which rank sends how much to which.
 //
 //   const ExchangeSide sends = {.sizes = {4}, .partners = {1, -1}};     // Rank 0 sends 4 elements to rank 1.
 //   const ExchangeSide receives = {.sizes = {6}, .partners = {-1, 0}};  // Rank 1 receives 6 from rank 0.
 //   std::optional<Mismatch> mismatch = FindMismatch(sends, receives);
 //
-// The static proof of a program (ir/proof/check) compares its messages with code of its own.
+// The static proof of a program (ir/proof/check) compares its messages with separate code.
 #ifndef CLEAVE_IR_GRAPH_MANUAL_EXCHANGE_H_
 #define CLEAVE_IR_GRAPH_MANUAL_EXCHANGE_H_
 
@@ -27,7 +27,7 @@ struct ExchangeSide {
   bool operator==(const ExchangeSide&) const = default;
 };
 
-// Between two ranks the i-th part that one sends is the i-th that the other receives. Here they are not of the same
+// Between two ranks the i-th part that one sends is the i-th that the other receives. In a mismatch the two differ in
 // size, or one of them is missing.
 struct Mismatch {
   int64_t from = 0;

@@ -1,4 +1,4 @@
-// Lists of ranks and sizes that agree, and those that do not.
+// Tests lists of ranks and sizes that agree, and lists that do not.
 #include "ir/graph/manual/exchange.h"
 
 #include <gtest/gtest.h>

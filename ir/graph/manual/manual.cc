@@ -36,9 +36,9 @@ RankAxisSet VarianceOfRows(const std::vector<RankAxis>& axes, absl::Span<const T
   return set;
 }
 
-// The axes that messages cross, or on which they differ. Along any other axis every rank sends to the rank that lies
-// relative to it as on the first. A message that crosses an axis cannot be the same for all ranks, because at the ends
-// there is no rank to take it.
+// The axes that messages cross, or on which they differ. Along any other axis every rank sends to the rank at the same
+// distance. A message that crosses an axis cannot be the same for all ranks, because at the ends of the axis no rank
+// receives it.
 RankAxisSet CrossedBy(const std::vector<RankAxis>& axes, const std::vector<int64_t>& peers, size_t parts) {
   const int64_t ranks = RankCount(axes);
   CLEAVE_CHECK(peers.size() == static_cast<size_t>(ranks) * parts) << "a table of " << peers.size();
@@ -56,7 +56,7 @@ RankAxisSet CrossedBy(const std::vector<RankAxis>& axes, const std::vector<int64
   return set;
 }
 
-// The axes over which the op itself tells ranks apart, whatever its inputs are.
+// The axes over which the op itself makes ranks differ, whatever its inputs are.
 RankAxisSet VarianceOfMove(const std::vector<RankAxis>& axes, const Op& op, RankMove move) {
   switch (move) {
     case RankMove::kMakesEqual:

@@ -1,6 +1,6 @@
 // What differs between the ranks of a manual model.
 //
-// Every op of such a graph says what one rank computes. A value *varies* over the axes on which ranks may hold
+// Every op of such a graph describes what one rank computes. A value *varies* over the axes on which ranks may hold
 // different values, and is equal on ranks that differ on other axes only: parameters and inputs vary over none, a slice
 // that begins at a multiple of `rank` over all, the result of an all_reduce not over the axes of its group.
 //
@@ -8,11 +8,11 @@
 //
 // A value that does not vary is one value, whatever ranks hold copies of it. Where an op combines it with values that
 // vary over an axis, each rank on that axis contributes to its gradient, and the gradient is the sum of these
-// contributions. Precisely: let `x` vary over V(x), and let the op that reads it be worked out over W. Then the
-// contribution to the gradient of x is summed over W - V(x). For ordinary ops W is where the result varies. For a
-// collective W = V(x) + group, while its result may vary over less. So the gradient of an all_reduce whose result is
-// equal everywhere is the identity. (The rule is that of typed per-device programs: JAX shard_map with varying manual
-// axes.)
+// contributions. Precisely: let `x` vary over V(x), and let the op that reads it be computed over W. Then the
+// contribution to the gradient of x is summed over W - V(x). For ordinary ops, W is the set of axes over which the
+// result varies. For a collective W = V(x) + group, while its result may vary over less. So the gradient of an
+// all_reduce whose result is equal everywhere is the identity. (The rule is that of typed per-device programs: JAX
+// shard_map with varying manual axes.)
 #ifndef CLEAVE_IR_GRAPH_MANUAL_MANUAL_H_
 #define CLEAVE_IR_GRAPH_MANUAL_MANUAL_H_
 
@@ -41,7 +41,7 @@ struct RankAxisSet {
 
 int64_t RankCount(const std::vector<RankAxis>& axes);
 RankAxisSet AllAxes(const std::vector<RankAxis>& axes);
-// The axes of more than one rank: over others nothing can vary.
+// The axes with more than one rank: over other axes nothing can vary.
 RankAxisSet DividedAxes(const std::vector<RankAxis>& axes);
 
 // In mesh order. REQUIRES: the axes exist.
@@ -68,7 +68,7 @@ IdVector<OpId, RankAxisSet> VarianceOf(const Graph& graph);
 std::vector<RankAxisSet> VarianceOfInputs(const Op& op, const IdVector<OpId, RankAxisSet>& variance);
 // The same for one op whose inputs vary over `inputs`.
 RankAxisSet VarianceOfOp(const std::vector<RankAxis>& axes, const Op& op, absl::Span<const RankAxisSet> inputs);
-// W of the comment above: the axes over which the op is worked out.
+// W of the comment above: the axes over which the op is computed.
 RankAxisSet WorkedOver(const std::vector<RankAxis>& axes, const Op& op, absl::Span<const RankAxisSet> inputs);
 
 // "equal on all ranks", "varies over dp and tp"

@@ -19,7 +19,7 @@ constexpr std::array<std::string_view, kKinds.size()> kNames = {
 #undef CLEAVE_OP
 };
 static_assert(std::is_sorted(kNames.begin(), kNames.end()), "table.def is ordered by name");
-static_assert(std::adjacent_find(kNames.begin(), kNames.end()) == kNames.end(), "no name stands twice in table.def");
+static_assert(std::adjacent_find(kNames.begin(), kNames.end()) == kNames.end(), "no name occurs twice in table.def");
 
 }  // namespace
 

@@ -1,5 +1,6 @@
-// The kinds of ops: one enumerator for each line of table.def. What the compiler knows of a kind is its OpDefinition
-// (ir/graph/ops); code that treats some kinds apart switches over this enum without `default`, or asks the definition.
+// The kinds of ops: one enumerator for each line of table.def. What the compiler knows about a kind is in its
+// OpDefinition (ir/graph/ops). Code that treats some kinds differently switches over this enum without `default`, or
+// uses the definition.
 #ifndef CLEAVE_IR_GRAPH_OP_KIND_OP_KIND_H_
 #define CLEAVE_IR_GRAPH_OP_KIND_OP_KIND_H_
 
@@ -21,7 +22,7 @@ enum class OpKind : uint8_t {
 // As the language and the text forms write it: "matmul".
 absl::string_view OpKindName(OpKind kind);
 
-// Nothing for a name that no op has.
+// Nullopt for a name that no op has.
 std::optional<OpKind> ParseOpKind(absl::string_view name);
 
 // In the order of the names.

@@ -4,7 +4,7 @@
 namespace cleave::ir {
 namespace {
 
-// Of a value that is not a number the sign is none either.
+// The sign of a value that is not a number is not a number either.
 ScalarFunction SignFunction() {
   const Scalar x = Variable("x");
   return {.value = Select(x > 0, 1, Select(x < 0, -1, x)), .flops = 1};

@@ -27,7 +27,7 @@ Rule ArgmaxRule(Types inputs, const TensorType&, const Attributes& attributes) {
   return rule;
 }
 
-// An index does not change with its element.
+// An index does not change when its element changes a little.
 Gradients ArgmaxGradients(GraphBuilder&, const Op&, OpId) { return {std::nullopt}; }
 
 OpId DistributeArgmax(GraphBuilder& builder, const Op& op, absl::Span<const int64_t>) {
@@ -57,7 +57,7 @@ std::vector<KernelCall> ArgmaxCalls(const CallSite& site) {
   return {{"ArgMax", {Pointer{0}, LocalSizes{0}, AxisOf(site.type(0), site.attributes), Pointer{kResult}}}};
 }
 
-// With value = the maximum of x, the distributed form of argmax: the smallest index over all ranks counts.
+// The distributed form of argmax, where value is the maximum of x: the result is the smallest index over all ranks.
 
 InferResult InferFirstEqual(Types inputs, const Attributes& attributes) {
   if (auto error = CheckDType(inputs, 0, DType::kF32, "x")) return *error;

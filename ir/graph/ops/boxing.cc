@@ -3,7 +3,7 @@
 namespace cleave::ir {
 namespace {
 
-// Per dimension difference(d), and 0 where the dimension is that of the result, element by element.
+// For each dimension difference(d), or 0 if the dimension equals that of the result.
 template <typename Difference>
 BracedList Differences(const CallSite& site, int input, Difference difference) {
   BracedList list;

@@ -20,8 +20,8 @@ Rule ShiftedRule(const std::vector<std::vector<Window>>& windows, const Shape& o
 // Copies into the local output what it takes of local input `input`. REQUIRES: the rule is that of ShiftedRule.
 void CopyShifted(const Evaluation& evaluation, size_t input, const std::vector<Window>& windows);
 
-// Calls. Where the result's first element lies in input 0, whose element o + offset it is; and where the first element
-// of input `input` lies in the result, for which it is put at `place`.
+// For calls: the place in input 0 of the result's first element, which is element o + offset there; and the place in
+// the result of the first element of input `input`, which is put at `place`.
 BracedList PlaceInInput(const CallSite& site, const std::vector<int64_t>& offset);
 BracedList PlaceInResult(const CallSite& site, int input, const std::vector<int64_t>& place);
 // Copies a box of input 0 from that place to the result, or input `input` to that place of the result.

@@ -29,7 +29,7 @@ std::variant<OpId, OpError> GraphBuilder::TryAdd(OpKind kind, std::vector<OpId> 
         .attributes = std::move(attributes),
         .type = std::get<TensorType>(result),
         .line = line_};
-  // A random op without a key draws numbers of its own.
+  // A random op without a key gets its own key.
   if (op.attributes.Has(attribute::kKey) && op.attributes.Get(attribute::kKey).empty()) {
     op.attributes.Set(attribute::kKey, op.name);
   }
@@ -48,7 +48,7 @@ std::vector<Op> GraphBuilder::RemoveFrom(OpId first) {
   std::vector<Op> removed(graph_.ops.begin() + first.value(), graph_.ops.end());
   graph_.ops.resize(static_cast<size_t>(first.value()));
   for (const Op& op : removed) by_name_.erase(op.name);
-  last_suffix_.clear();  // Names that it skipped may be free.
+  last_suffix_.clear();  // Names that were skipped may be free now.
   return removed;
 }
 

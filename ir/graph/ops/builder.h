@@ -30,12 +30,13 @@ class GraphBuilder {
   // The same for ops that the compiler makes itself. CHECKs that inference accepts it.
   OpId Add(OpKind kind, std::vector<OpId> inputs, Attributes attributes, const std::string& name);
 
-  // Takes out the ops from `first` on, in program order; their names are free again. REQUIRES: nothing kept reads them.
+  // Removes the ops from `first` on and returns them in program order; their names are free again. REQUIRES: no op that
+  // is kept reads them.
   std::vector<Op> RemoveFrom(OpId first);
 
-  // What the ops added from now on carry.
+  // The phase of the ops that are added from now on.
   void SetPhase(Phase phase) { phase_ = phase; }
-  // Returns what it was before.
+  // Returns the line that was set before.
   int SetLine(int line) { return std::exchange(line_, line); }
 
   const Graph& graph() const { return graph_; }
@@ -48,7 +49,8 @@ class GraphBuilder {
 
   Graph graph_;
   std::map<std::string, OpId> by_name_;
-  std::map<std::string, int64_t> last_suffix_;  // Of the names that were taken: keeps many equal wishes linear.
+  std::map<std::string, int64_t>
+      last_suffix_;  // For the names that were taken: makes many equal wishes take linear time.
   Phase phase_ = Phase::kForward;
   int line_ = 0;
 };

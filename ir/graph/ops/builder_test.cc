@@ -111,7 +111,7 @@ TEST(TableTest, RulesAsText) {
             "d0 i0, i0 -> d0 v");
 }
 
-// A random op draws by its own name, its gradient by that of the op.
+// A random op draws with its own name as the key, its gradient with the name of the op.
 TEST(BuilderTest, KeysOfRandomOps) {
   GraphBuilder builder;
   const OpId x = AddInput(builder, {6, 4});
@@ -141,7 +141,7 @@ TEST(TableTest, ReshapeWithoutCommonRefinement) {
   }
 }
 
-// What VerifyGraph says of a sound graph after one change.
+// The errors that VerifyGraph finds in a valid graph after one change.
 std::vector<std::string> Spoiled(void (*spoil)(Graph& graph)) {
   GraphBuilder builder;
   const OpId x = AddInput(builder, {4, 3});
@@ -170,8 +170,8 @@ TEST(VerifyTest, FindsWhatIsWrong) {
             Errors{"%1 (y): from maps 1 factors of 2"});
 }
 
-// What VerifyGraph says of a sound graph on 3 x 2 ranks after one change: %1 slices, %2 reduces, %3 is a number for
-// each rank.
+// The errors that VerifyGraph finds in a valid graph on 3 x 2 ranks after one change: %1 slices, %2 reduces, %3 is a
+// number for each rank.
 std::vector<std::string> SpoiledManual(void (*spoil)(Graph& graph)) {
   GraphBuilder builder;
   builder.mutable_graph().rank_axes = {{"dp", 3}, {"tp", 2}};
@@ -192,7 +192,7 @@ std::vector<std::string> SpoiledManual(void (*spoil)(Graph& graph)) {
 TEST(VerifyTest, FindsWhatIsWrongWithRanks) {
   using Errors = std::vector<std::string>;
   EXPECT_EQ(SpoiledManual([](Graph& graph) { graph.rank_axes.clear(); }),
-            Errors{"%1 (part): it speaks of ranks in a model without ranks"});
+            Errors{"%1 (part): it names ranks in a model without ranks"});
   EXPECT_EQ(SpoiledManual([](Graph& graph) {
               graph.rank_axes.clear();
               graph.ops[OpId(0)].attributes.Set(attribute::kLocal, true);
@@ -216,7 +216,7 @@ TEST(VerifyTest, FindsWhatIsWrongWithRanks) {
             Errors{"the loss varies over tp"});
 }
 
-// A state that is equal on all ranks takes no value that is not.
+// A state that is equal on all ranks cannot take a value that is not.
 TEST(VerifyTest, UpdatesVaryAsTheirStates) {
   GraphBuilder builder;
   builder.mutable_graph().rank_axes = {{"world", 2}};

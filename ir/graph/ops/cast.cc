@@ -29,7 +29,7 @@ std::vector<double> Truncates(const Attributes& attributes, int64_t) {
 
 }  // namespace
 
-// A cast to bf16 does not round here: as all reference evaluation it is in double.
+// A cast to bf16 does not round here: like all reference evaluation it is done in double.
 OpDefinition DefineCast() {
   const Scalar x = Variable("x"), truncates = Variable("truncates");
   OpDefinition definition =

@@ -10,7 +10,7 @@
 namespace cleave::ir {
 namespace {
 
-// Attributes hold sizes or places along the dimension: that of the messages is the only one that x has.
+// Whether attributes hold sizes or places along the dimension. For messages it is the only dimension of x.
 bool IsSpokenOf(const Attributes& attributes, size_t dimension) {
   if (attributes.Has(attribute::kSendSizes)) return true;
   for (const auto key : {attribute::kAxis, attribute::kSplitAxis, attribute::kConcatAxis}) {

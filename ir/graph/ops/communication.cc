@@ -12,7 +12,7 @@
 namespace cleave::ir {
 namespace {
 
-// Every rank of a group gets the reduction of what its members have. The gradients below hold whether the members'
+// Every rank of a group gets the reduction of its members' values. The gradients below are right whether the members'
 // values differ or not; ir/transforms/differentiate sums them where x is one value (ir/graph/manual).
 
 InferResult InferAllReduce(Types inputs, const Attributes& attributes) {
@@ -37,7 +37,7 @@ OpId ExtremeGradient(GraphBuilder& builder, const Op& op, OpId dy, const std::st
 }
 
 // dy times the product of the other members' values. Where that product has no zero it is the product of all values
-// that are not zero, divided by the own one unless that is zero.
+// that are not zero, divided by the rank's own value unless that is zero.
 OpId ProductGradient(GraphBuilder& builder, const Op& op, OpId dy, const std::string& name) {
   const OpId x = op.inputs[0];
   const OpId zero = builder.Add(OpKind::kConstant, {}, {{attribute::kValue, 0.0}}, name);
@@ -65,7 +65,7 @@ InferResult InferAllGather(Types inputs, const Attributes& attributes) {
   if (auto error = CheckGroupSize(attributes)) return *error;
   if (auto error = CheckDimension(inputs, attributes, attribute::kAxis)) return *error;
   TensorType output = inputs[0];
-  // At most the limit each, so that the product does not overflow; InferChecked refuses the shape.
+  // Each factor is at most the limit, so that the product does not overflow; InferChecked refuses the shape.
   int64_t& elements = output.shape[AxisOf(attributes, output.rank())];
   elements = CountUpToLimit({elements, std::min(attributes.Get(attribute::kSize), kMaxElements)});
   return output;
@@ -84,7 +84,7 @@ Gradients AllGatherGradients(GraphBuilder& builder, const Op& op, OpId dy) {
                       GradientName(op, "x"))};
 }
 
-// The sum of what the members of a group have, of which each rank gets its part.
+// Computes the sum of the group members' values, of which each rank gets its part.
 
 InferResult InferReduceScatter(Types inputs, const Attributes& attributes) {
   if (auto error = CheckDType(inputs, 0, DType::kF32, "x")) return *error;
@@ -102,7 +102,7 @@ Gradients ReduceScatterGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   return {builder.Add(OpKind::kAllGather, {dy}, std::move(attributes), GradientName(op, "x"))};
 }
 
-// Every rank of a group gets what one member has.
+// Every rank of a group gets the value of one member.
 
 InferResult InferBroadcastFrom(Types inputs, const Attributes& attributes) {
   if (auto error = CheckGroupSize(attributes)) return *error;
@@ -115,7 +115,7 @@ InferResult InferBroadcastFrom(Types inputs, const Attributes& attributes) {
                  .help = {absl::StrCat("the members of the group are 0 to ", size - 1)}};
 }
 
-// All of it at the root, nothing elsewhere.
+// The root gets all of it, the other members zero.
 Gradients BroadcastGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   const std::vector<RankAxis> axes = builder.graph().rank_axes;
   const RankAxisSet group = GroupOf(axes, op.attributes.Get(attribute::kGroup));
@@ -188,7 +188,7 @@ OpDefinition DefineReduceScatter() {
 }
 
 OpDefinition DefineBroadcast() {
-  OpDefinition definition = GroupOp("what member `root` of a group has");
+  OpDefinition definition = GroupOp("the value of member `root` of a group");
   definition.signature.push_back(OptionalAttribute(attribute::kRoot, 0));
   definition.infer = InferBroadcastFrom;
   definition.gradient = BroadcastGradients;

@@ -27,7 +27,8 @@ InferResult InferConcat(Types inputs, const Attributes& attributes) {
                                {0, absl::StrCat("is ", ShapeText(inputs[0].shape))}},
                      .notes = {absl::StrCat("all sizes but that of axis ", axis, " must be the same")}};
     }
-    // Just above the limit where it is passed, so that the sum does not overflow; InferChecked refuses the shape.
+    // If the limit is passed, the size is set just above it, so that the sum does not overflow; InferChecked refuses
+    // the shape.
     output.shape[axis] = std::min(output.shape[axis] + inputs[i].shape[axis], kMaxElements + 1);
   }
   return output;

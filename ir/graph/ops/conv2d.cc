@@ -104,17 +104,17 @@ OpId ChannelsAsElements(Lift& lift, OpId y) {
 std::optional<OpId> BatchConv2d(Lift& lift) {
   const Shape x = lift.element(0);
   Shape filter = lift.element(1);
-  if (!lift.mapped(1)) {  // Elements are further samples.
+  if (!lift.mapped(1)) {  // Elements become further samples.
     const OpId samples = lift.Reshape(lift.value(0), {lift.size() * x[0], x[1], x[2], x[3]});
     return lift.Reshape(lift.Main({samples, lift.value(1)}), Before(lift.size(), lift.op().type.shape));
   }
   filter[0] *= lift.size();
   const OpId filters = lift.Reshape(lift.value(1), filter);
   const int64_t groups = lift.op().attributes.Get(attribute::kGroups);
-  if (!lift.mapped(0) && groups == 1) {  // Elements are further filters on the same image.
+  if (!lift.mapped(0) && groups == 1) {  // Elements become further filters on the same image.
     return ChannelsAsElements(lift, lift.Main({lift.value(0), filters}));
   }
-  // Elements are groups of channels, each seen by the filters of its own.
+  // Elements become groups of channels, each seen by its own filters.
   Attributes attributes = lift.op().attributes;
   attributes.Set(attribute::kGroups, groups * lift.size());
   return ChannelsAsElements(lift, lift.Main({ElementsAsChannels(lift, lift.Whole(0)), filters}, attributes));
@@ -128,7 +128,7 @@ Need Conv2dNeed(Types inputs, const TensorType& output, const Attributes&) {
   return ConvolutionNeed(ConvolutionOutput::kY, inputs[0], inputs[1], output);
 }
 
-// The gradient of conv2d by its images: (dy, filter) to images of `size`. An element takes part in the result at every
+// The gradient of conv2d by its images: (dy, filter) to images of `size`. An element contributes to the result at every
 // place at which a tap of the kernel looks at it.
 
 Shape ImagesShape(Types inputs, const Attributes& attributes) {
@@ -161,8 +161,8 @@ Rule Conv2dGradientInputRule(Types inputs, const TensorType& output, const Attri
   return ConvolutionRule(ConvolutionOutput::kX, shapes, attributes);
 }
 
-// Per place of the kernel; these are counted by the images' elements, which every rank has only its own of: 1 in
-// stride x stride.
+// Counted per place of the kernel. The places are counted by the images' elements, of which every rank has only its
+// own: 1 in stride x stride.
 Flops Conv2dGradientInputFlops(Types inputs, const TensorType& output, const Attributes& attributes) {
   const Pair stride = PairOf(attributes, attribute::kStride);
   const double area = static_cast<double>(stride.rows) * static_cast<double>(stride.columns);
@@ -187,7 +187,7 @@ Need Conv2dGradientInputNeed(Types inputs, const TensorType& output, const Attri
   return ConvolutionNeed(ConvolutionOutput::kX, output, inputs[1], inputs[0]);
 }
 
-// The gradient of conv2d by its filters: (dy, x) to filters of `kernel`; a sum over samples and places, so that a rank
+// The gradient of conv2d by its filters: (dy, x) to filters of `kernel`; a sum over samples and places, of which a rank
 // adds up its own.
 
 Sliding2d SlidingOf(const Attributes& attributes) {

@@ -153,13 +153,13 @@ std::vector<KernelCall> ConvolutionCall(const CallSite& site, std::string functi
         SlidingArgument(sliding.columns, {tensors.x, 3}, {tensors.y, 3}), Pointer{0}, Pointer{1}, Pointer{kResult}}}};
 }
 
-// Channels lie in blocks, the last one padded. Images of few channels stay as they are.
+// Channels are stored in blocks, of which the last one is padded. Images with few channels stay as they are.
 Need ConvolutionNeed(ConvolutionOutput output, const TensorType& x, const TensorType& filter, const TensorType& y) {
-  constexpr int64_t kLanes = 16;  // Of an AVX-512 register.
+  constexpr int64_t kLanes = 16;  // The floats of an AVX-512 register.
   constexpr int64_t kFewChannels = 3;
   const int64_t channels = filter.shape[1];
   const bool narrow = channels < kLanes && output != ConvolutionOutput::kX;
-  // For the filters' gradient of images in between, oneDNN falls back to AVX2.
+  // For the filters' gradient with images between these sizes, oneDNN falls back to AVX2.
   const bool falls_back = narrow && output == ConvolutionOutput::kFilter && channels > kFewChannels;
   const int64_t block = falls_back ? kLanes / 2 : kLanes;
   const bool plain = narrow && !falls_back;

@@ -26,13 +26,13 @@ struct ConvolutionShapes {
 // Attributes `stride`, `padding`, `dilation`, `groups`, the internal `result`, and those of `first`.
 std::vector<Argument> ConvolutionSignature(std::vector<Argument> first);
 
-// The four by themselves, for the gradients of an op that has them.
+// Only these four, for the gradients of an op that has them.
 Attributes ConvolutionAttributes(const Attributes& attributes);
 
 // How a kernel of `rows` x `columns` slides. REQUIRES: CheckConvolution.
 Sliding2d ConvolutionSliding(const Attributes& attributes, int64_t rows, int64_t columns);
 
-// What can be wrong with the four attributes.
+// The errors that the four attributes can have.
 std::optional<OpError> CheckConvolution(const Attributes& attributes);
 
 // The rule of the op that makes one of the three from the other two, its inputs: y from (x, filter), x from (y,
@@ -41,11 +41,11 @@ std::optional<OpError> CheckConvolution(const Attributes& attributes);
 enum class ConvolutionOutput { kX, kFilter, kY };
 Rule ConvolutionRule(ConvolutionOutput output, const ConvolutionShapes& shapes, const Attributes& attributes);
 
-// Two operations per weight of `filter` and place of the kernel in `y`, padding not left out.
+// Two operations per weight of `filter` and place of the kernel in `y`, padding included.
 Flops ConvolutionFlops(const Shape& y, const Shape& filter);
 
-// function(sizes, rows, columns, inputs…, result), for the op that makes one of the three from the others, given the
-// places of all.
+// Calls function(sizes, rows, columns, inputs…, result), for the op that makes one of the three from the others. The
+// places of all three are given.
 struct ConvolutionTensors {
   int x = 0;
   int filter = 1;
@@ -53,7 +53,7 @@ struct ConvolutionTensors {
 };
 std::vector<KernelCall> ConvolutionCall(const CallSite& site, std::string function, const ConvolutionTensors& tensors);
 
-// What it takes on a CPU: the three in the blocked layouts of oneDNN.
+// The memory that it takes on a CPU: the three tensors in the blocked layouts of oneDNN.
 Need ConvolutionNeed(ConvolutionOutput output, const TensorType& x, const TensorType& filter, const TensorType& y);
 
 // Calls visit(x, filter, y) with indexes into the local tensors for every product x * filter that y is a sum of.
@@ -80,11 +80,11 @@ void ForEachProduct(const ConvolutionShapes& shapes, const LocalSliding2d& slidi
   }
 }
 
-// The local sliding of an evaluation of the op that makes `output`.
+// The local sliding of the op that makes `output`, in an evaluation.
 LocalSliding2d ConvolutionSlidingOf(const Evaluation& evaluation, ConvolutionOutput output,
                                     const ConvolutionShapes& local);
 
-// resize: the number of groups.
+// For OpDefinition::resize: the number of groups.
 Attributes ResizeGroups(const Attributes& attributes, const Rule& rule, absl::Span<const int64_t> factor_sizes);
 
 }  // namespace cleave::ir

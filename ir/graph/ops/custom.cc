@@ -1,4 +1,4 @@
-// An op that a model defines, with a C++ body that the compiler never sees: what it knows is the declared rule.
+// An op that a model defines, with a C++ body that the compiler never sees: the compiler knows only the declared rule.
 
 #include "ir/graph/custom/custom.h"
 
@@ -56,7 +56,7 @@ Gradients CustomGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   return gradients;
 }
 
-// What the body does is not known: an operation per element that it reads or writes is the least.
+// The work of the body is not known. The least is one operation for each element that it reads or writes.
 Flops CustomFlops(Types inputs, const TensorType& output, const Attributes&) {
   double elements = static_cast<double>(output.elements());
   for (const TensorType& input : inputs) elements += static_cast<double>(input.elements());

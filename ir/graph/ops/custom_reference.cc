@@ -8,11 +8,11 @@
 namespace cleave::ir {
 namespace {
 
-// What a weight is for: weights of different purposes have nothing in common.
+// The purpose of a weight: weights of different purposes have nothing in common.
 constexpr uint64_t kPlace = 1;
 constexpr uint64_t kOutput = 2;
 constexpr uint64_t kCoefficient = 3;
-constexpr uint64_t kInput = 4;  // And up, one per input.
+constexpr uint64_t kInput = 4;  // And the numbers above it, one per input.
 
 // In [0.5, 1.5).
 double WeightOf(uint64_t hash) { return 0.5 + static_cast<double>(hash >> 11) * 0x1p-53; }

@@ -1,4 +1,4 @@
-// What stands in for the body of an op that a model defines, which the compiler cannot run: an uninterpreted function.
+// An uninterpreted function in place of the body of an op that a model defines, which the compiler cannot run.
 //
 // It has exactly the structure that the op's rule declares, and nothing else in common with the body. Let p be the
 // indexes of parallel factors, r of reduced, w of whole ones in an input and v of whole ones in the output. Then
@@ -8,8 +8,8 @@
 //   m_j     = sum over w of b_j(w) x_j[p, r, w]                                 (of p and r those that x_j has)
 //
 // with weights a, b, c and `at` between 0.5 and 1.5 that follow from the op's name and global indexes. So each result
-// hangs on every element it may hang on, on its place in the whole, and not linearly where linearity is not declared. A
-// partition that does not keep to the rule changes it. Inside of ir/graph/ops only.
+// depends on every element that it may depend on, on its place in the whole, and not linearly where linearity is not
+// declared. A partition that breaks the rule changes the result. Inside of ir/graph/ops only.
 #ifndef CLEAVE_IR_GRAPH_OPS_CUSTOM_REFERENCE_H_
 #define CLEAVE_IR_GRAPH_OPS_CUSTOM_REFERENCE_H_
 
@@ -45,7 +45,7 @@ class CustomReference {
   // Room for one number per local index of the factors of input `input` that may be cut.
   Mixture EmptyMixture(size_t input) const;
   Mixture Mixed(const Tensor& tensor, size_t input);
-  // The term of the sum at `index_`; its derivative by m_i where `by` is an input.
+  // The term of the sum at `index_`; where `by` is an input i, its derivative by m_i.
   double Term(const std::vector<Mixture>& mixtures, std::optional<size_t> by) const;
   std::vector<Mixture> MixedInputs(absl::Span<const Tensor* const> inputs);
 

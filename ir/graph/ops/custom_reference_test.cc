@@ -1,5 +1,5 @@
-// What the stand-in for a body must tell apart, so that the simulated proof means something. That it keeps to its rule
-// is tested with the whole table (rule_law_test, gradient_test).
+// Tests the differences that the stand-in for a body must show, so that the simulated proof is meaningful.
+// rule_law_test and gradient_test test for the whole table that it follows its rule.
 #include "ir/graph/ops/custom_reference.h"
 
 #include <cmath>
@@ -72,7 +72,7 @@ TEST(CustomReferenceTest, IsLinearOnlyWhereDeclared) {
   EXPECT_TRUE(is_linear_in_x(TestRule({{0}})));
   EXPECT_FALSE(is_linear_in_x(TestRule({{1}})));
   EXPECT_FALSE(is_linear_in_x(TestRule()));
-  // In both together is not in one alone.
+  // Linear in both together is not linear in one alone.
   EXPECT_FALSE(is_linear_in_x(TestRule({{0, 1}})));
 }
 

@@ -1,8 +1,8 @@
 // Each element is zeroed with probability `rate` and else divided by 1 - rate: Srivastava et al., Dropout, 2014, in the
-// form that leaves testing alone (step 0).
+// form that changes nothing in testing (step 0).
 //
-// What is dropped is a function of the run's seed, the op's key, the training step and the element's place in the whole
-// tensor, so no cut changes it; and the gradient, which drops the same elements, is the op itself.
+// Which elements are dropped is a function of the run's seed, the op's key, the training step and the element's place
+// in the whole tensor, so no cut changes it. The gradient, which drops the same elements, is the op itself.
 
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"

@@ -7,9 +7,9 @@
 namespace cleave::ir {
 namespace {
 
-// Shows a value and passes it on: `print(x)` the whole tensor, `print(local x)` what each rank holds. Either takes the
-// value in the layout that it has; the runtime puts pieces together where they are shown, so that a print asks for no
-// redistribution and no plan changes because of it.
+// Shows a value and passes it on: `print(x)` the whole tensor, `print(local x)` what each rank holds. Both take the
+// value in the layout that it has. The runtime puts pieces together where they are shown, so that a print causes no
+// redistribution and changes no plan.
 
 InferResult InferPrint(Types inputs, const Attributes&) { return inputs[0]; }
 

@@ -1,7 +1,8 @@
 // Sums of products over named indexes: y[i, j] = sum over k of a[i, k] * b[k, j] for "i k, k j -> i j".
 //
-// Every index is a factor: parallel in the output, else reduced. One that stands twice in a tensor means its diagonal:
-// a layout cannot cut two dimensions by one axis, so each of its places is a whole factor of its own (i and i').
+// Every index is a factor: parallel in the output, else reduced. An index that occurs twice in a tensor means its
+// diagonal: a layout cannot cut two dimensions by one axis, so each of the places is a separate whole factor (i and
+// i').
 
 #include <algorithm>
 #include <map>
@@ -31,7 +32,7 @@ Formula FormulaOf(const Attributes& attributes) {
 
 OpError EquationError(std::string message) { return OpError{.code = Code::kE0409, .message = std::move(message)}; }
 
-// What is wrong with the formula itself, before any shape is looked at.
+// The error in the formula itself, before any shape is considered.
 std::optional<OpError> CheckFormula(const Formula& formula, size_t input_count) {
   if (formula.inputs.size() != input_count) {
     return EquationError(absl::StrCat("`", formula.ToString(), "` has ",
@@ -49,7 +50,7 @@ std::optional<OpError> CheckFormula(const Formula& formula, size_t input_count) 
   for (const Formula::Dimension& dimension : formula.output) {
     bool known = false;
     for (const Formula::Term& term : formula.inputs) known = known || CountOf(term, dimension[0]) > 0;
-    if (!known) return EquationError(absl::StrCat("index `", dimension[0], "` of the result stands in no tensor"));
+    if (!known) return EquationError(absl::StrCat("index `", dimension[0], "` of the result is in no tensor"));
   }
   return std::nullopt;
 }
@@ -95,8 +96,8 @@ InferResult InferEinsum(Types inputs, const Attributes& attributes) {
   return output;
 }
 
-// The formula with a name of its own for each further place of an index in one term, and the names that are whole for
-// it.
+// The formula with a new name for each further place of an index in one term, and the names that are whole because of
+// this.
 struct Distinct {
   Formula formula;
   std::set<std::string> whole;
@@ -135,7 +136,7 @@ Rule EinsumRule(Types inputs, const TensorType& output, const Attributes& attrib
   return *std::move(rule);
 }
 
-// Whether an index of input `i` stands in the result or another input.
+// Whether an index of input `i` also occurs in the result or another input.
 bool StandsElsewhere(const Formula& formula, size_t i, const std::string& name) {
   if (CountOf(formula.output, name) > 0) return true;
   for (size_t j = 0; j < formula.inputs.size(); ++j) {
@@ -144,9 +145,9 @@ bool StandsElsewhere(const Formula& formula, size_t i, const std::string& name) 
   return false;
 }
 
-// By input i: the einsum of dy with the other inputs that leaves the indexes of input i. Along an index that stands
-// nowhere else it is repeated; on a diagonal that stands nowhere else it is multiplied by ones, so that zeros stay
-// beside it.
+// The gradient by input i: the einsum of dy with the other inputs whose result has the indexes of input i. Along an
+// index that occurs nowhere else it is repeated; on a diagonal that occurs nowhere else it is multiplied by ones, so
+// that the other elements are zero.
 OpId GradientByInput(GraphBuilder& builder, const Op& op, const Formula& formula, size_t i, OpId dy) {
   const std::string name = GradientName(op, absl::StrCat("x", i));
   const Shape shape = builder.type(op.inputs[i]).shape;
@@ -208,7 +209,7 @@ struct Indexes {
   }
 };
 
-// A multiplication per input but the first, and an addition.
+// A multiplication for each input except the first, and an addition.
 Flops EinsumFlops(Types inputs, const TensorType&, const Attributes& attributes) {
   std::vector<Shape> shapes;
   for (const TensorType& input : inputs) shapes.push_back(input.shape);
@@ -253,7 +254,7 @@ std::optional<OpId> BatchEinsum(Lift& lift) {
   return lift.Main(lift.Inputs(), {{attribute::kEquation, LettersText(formula)}});
 }
 
-// A matrix product where the tensors lie as one needs them, else a call that brings them into order or loops.
+// A matrix product if the tensors already lie as it needs them, else a call that reorders them or uses loops.
 std::vector<KernelCall> EinsumCalls(const CallSite& site) {
   const Formula formula = FormulaOf(site.attributes);
   if (std::optional<KernelCall> product = DirectProduct(formula)) return {*std::move(product)};

@@ -26,7 +26,7 @@ Names Joined(Names a, const Names& b, const Names& c) {
   return a;
 }
 
-// The indexes of a formula with two inputs, by what they are when input `a` is the first factor and `b` the second.
+// The indexes of a formula with two inputs, by their roles when input `a` is the first factor and `b` the second.
 struct ProductIndexes {
   int a = 0;
   int b = 1;
@@ -59,7 +59,7 @@ struct ProductIndexes {
   bool SecondIsTransposed() const { return second == Joined(batch, columns, contracted); }
   bool ResultIsPlain() const { return result == Joined(batch, rows, columns); }
 
-  // Where there is nothing to contract, or only that, it is no product of matrices.
+  // If nothing is contracted, or everything is, it is not a product of matrices.
   bool IsDirect() const {
     return !contracted.empty() && !(rows.empty() && columns.empty()) && ResultIsPlain() &&
            (FirstIsPlain() || FirstIsTransposed()) && (SecondIsPlain() || SecondIsTransposed());

@@ -14,8 +14,8 @@ namespace cleave::ir {
 // contracted] by [batch, contracted, columns], each of these being some neighbouring dimensions.
 std::optional<KernelCall> DirectProduct(const Formula& formula);
 
-// What the einsum copies before or after the product that it is: nothing where all three tensors already lie as
-// matrices, or where it is no product of two tensors and is summed element by element.
+// The bytes that the einsum copies before or after its product: none where all three tensors already lie as matrices,
+// or where it is not a product of two tensors and is summed element by element.
 Bytes EinsumCopies(const Formula& formula, Types inputs, const TensorType& output);
 
 }  // namespace cleave::ir

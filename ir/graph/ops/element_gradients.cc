@@ -8,12 +8,12 @@
 namespace cleave::ir {
 namespace {
 
-// Makes ops of the nodes of gradients, operands first, one op for a node that several gradients share.
+// Makes ops from the nodes of gradients, operands first, and one op for a node that several gradients share.
 class GradientOps {
  public:
   GradientOps(GraphBuilder& builder, const std::map<std::string, OpId>& values) : builder_(builder), values_(values) {}
 
-  // The op's name is wished for all that are made on the way.
+  // All ops that are made for it are named after `name`.
   OpId Make(const Scalar& node, const std::string& name) {
     const auto made = made_.find(node.key());
     if (made != made_.end()) return made->second;
@@ -44,7 +44,7 @@ class GradientOps {
     return builder_.Add(KindOf(node.primitive()), std::move(inputs), {}, name);
   }
 
-  // A function that gradients call is that of an op; the numbers among its arguments are the op's attributes.
+  // A function that gradients call belongs to an op; the numbers among its arguments become the op's attributes.
   OpId MakeCall(const Scalar& call, const std::string& name) {
     const ScalarFunction& function = call.function();
     const std::optional<OpKind> kind = ParseOpKind(function.name);

@@ -165,7 +165,7 @@ std::optional<OpError> CheckOneDType(Types inputs, int a, const std::string& nam
   return CheckOneFloat(inputs, a, name_a, b, name_b);
 }
 
-// Inputs that fit each other two by two fit all together.
+// Inputs that fit each other in pairs also fit all together.
 InferResult InferBroadcast(Types inputs, DType dtype) {
   Shape shape = inputs[0].shape;
   for (size_t i = 1; i < inputs.size(); ++i) {

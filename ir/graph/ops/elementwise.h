@@ -1,10 +1,11 @@
-// Elementwise ops: an op is what it computes of one element (ir/graph/scalar), and all else that follows from it: evaluation,
-// the groups of inputs in which it is linear, gradients, flops, and the text of generated programs.
+// Elementwise ops: an op is defined by its function of one element (ir/graph/scalar). Everything else follows from it:
+// evaluation, the groups of inputs in which it is linear, gradients, flops, and the text of generated programs.
 //
 //   OpDefinition DefineSoftsign() {
 //     const Scalar x = Variable("x");
 //     return UnaryOp({.value = x / (1 + Abs(x))}, "x / (1 + |x|) of each element");
 //   }
+//
 // Inside of ir/graph/ops only.
 #ifndef CLEAVE_IR_GRAPH_OPS_ELEMENTWISE_H_
 #define CLEAVE_IR_GRAPH_OPS_ELEMENTWISE_H_
@@ -24,7 +25,7 @@ using Gradients = std::vector<std::optional<OpId>>;
 
 // Below, "real" is f32 or bf16, and the inputs and the result of one op hold the same (CheckOneFloat has the
 // exception). The parameters of a function are the op's inputs, and after them its attributes, which the op adds to the
-// signature and checks in an inference of its own.
+// signature and checks in its own inference.
 
 // Real x to the same type.
 OpDefinition UnaryOp(ScalarFunction function, std::string summary, ElementFunction::Numbers numbers = nullptr);
@@ -43,8 +44,8 @@ OpDefinition UnaryGradientOp(ScalarFunction function, std::string summary);
 OpDefinition ElementwiseOp(ScalarFunction function, std::vector<Argument> signature, std::string summary,
                            ElementFunction::Numbers numbers = nullptr);
 
-// Real x to the same type, not computed from one element alone: linear in nothing, one operation per element. Gradient
-// and evaluation are left to be set.
+// Real x to the same type, for ops that need more than one element: not linear, one operation per element. Gradient and
+// evaluation must still be set.
 OpDefinition UnaryOp(std::string summary);
 
 // The value of an attribute.
@@ -59,7 +60,7 @@ Scalar Sign(const Scalar& x);
 Scalar Softplus(const Scalar& x);
 Scalar Square(const Scalar& x);
 
-// The op, but in f32 also where a model is trained in bf16, because it makes a small error of its argument a large one.
+// The op, computed in f32 even where a model is trained in bf16, because it enlarges small errors of its argument.
 OpDefinition ComputedInF32(OpDefinition definition);
 
 // For OpDefinition::evaluate: the same elements in the same order.
@@ -68,14 +69,14 @@ void CopyElements(const Evaluation& evaluation);
 // For OpDefinition::gradient: ops that compute the gradients of the op's function.
 Gradients ElementGradients(GraphBuilder& builder, const Op& op, OpId dy);
 
-// For OpDefinition::gradient: zero by every input, as of functions that are constant between jumps.
+// For OpDefinition::gradient: zero by every input, for functions that are constant between jumps.
 Gradients ZeroGradients(GraphBuilder& builder, const Op& op, OpId dy);
 
-// An error unless inputs `a` and `b`, arguments of these names, hold one type; the help casts to f32, which both can
-// be.
+// An error unless inputs `a` and `b`, arguments of these names, hold one type; the help proposes a cast to f32, which
+// is possible for both.
 std::optional<OpError> CheckOneDType(Types inputs, int a, const std::string& name_a, int b, const std::string& name_b);
 
-// All inputs broadcast to one shape, of elements `dtype`; the types of the inputs' elements are not looked at.
+// All inputs broadcast to one shape, with elements of `dtype`; the types of the inputs' elements are not checked.
 InferResult InferBroadcast(Types inputs, DType dtype);
 
 // Rules by linearity, for OpDefinition::rule.

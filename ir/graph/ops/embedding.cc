@@ -1,5 +1,5 @@
-// Rows of a table. A token that is no row of the table gives zeros; the data loader reports it. So a rank that holds
-// some of the rows gives these, and the sum over all ranks is the whole.
+// Rows of a table. A token without a row in the table gives zeros; the data loader reports it. So a rank that holds
+// some of the rows gives these, and the sum over all ranks is the result.
 
 #include "absl/strings/str_cat.h"
 #include "ir/graph/ops/define.h"
@@ -63,8 +63,8 @@ std::vector<KernelCall> EmbeddingCalls(const CallSite& site) {
   return GatherCall(site, {.x = 1, .axis = 0, .indices = 0});
 }
 
-// The gradient of embedding by its table: row r is the sum of dy over the tokens r. A rank makes the rows that it
-// holds.
+// The gradient of embedding by its table: row r is the sum of dy over the tokens that are r. A rank computes the rows
+// that it holds.
 
 InferResult InferEmbeddingGradient(Types inputs, const Attributes& attributes) {
   if (auto error = CheckDType(inputs, 0, DType::kF32, "dy")) return *error;

@@ -1,4 +1,4 @@
-// What inference says of arguments that do not fit, word for word.
+// Tests, word for word, the errors of inference for arguments that do not fit.
 
 #include <limits>
 #include <map>
@@ -66,7 +66,7 @@ TEST(ErrorsTest, Bf16) {
   EXPECT_EQ(Infer(OpKind::kAdd, {B({2, 3}), B({3})}), "bf16[2, 3]");
   EXPECT_EQ(Infer(OpKind::kAdd, {B({2, 3}), F({3})}),
             "E0406 expected bf16, found f32 | 1: holds f32 | help: cast(y, bf16)");
-  // A scalar takes part in the type of the tensor beside it.
+  // A scalar takes the type of the tensor beside it.
   EXPECT_EQ(Infer(OpKind::kMul, {B({2, 3}), F({})}), "bf16[2, 3]");
   EXPECT_EQ(Infer(OpKind::kMul, {F({}), B({2, 3})}), "bf16[2, 3]");
   EXPECT_EQ(Infer(OpKind::kMul, {B({}), F({2, 3})}), "f32[2, 3]");
@@ -167,8 +167,8 @@ TEST(ErrorsTest, Einsum) {
       "E0408 tensor 1 has 1 dimension, its term 3 names | 0: has 1 dimension | note: in a formula without a space "
       "between two names each letter is an index");
   EXPECT_EQ(Infer(OpKind::kEinsum, {F({2, 3})}, equation("ij")),
-            "E0409 `ij` has no `->`: what the result looks like is always written");
-  EXPECT_EQ(Infer(OpKind::kEinsum, {F({2})}, equation("i->ik")), "E0409 index `k` of the result stands in no tensor");
+            "E0409 `ij` has no `->`: the result must be written too");
+  EXPECT_EQ(Infer(OpKind::kEinsum, {F({2})}, equation("i->ik")), "E0409 index `k` of the result is in no tensor");
   EXPECT_EQ(Infer(OpKind::kEinsum, {F({6})}, equation("(i j) -> i j")),
             "E0409 a dimension of an einsum has one index: `(i j) -> i j`");
   EXPECT_EQ(Infer(OpKind::kEinsum, {F({2}), I({2})}, equation("i,i->i")),
@@ -253,9 +253,10 @@ TEST(ErrorsTest, AxesAndPermutations) {
   EXPECT_EQ(Infer(OpKind::kReduceMean, {F({})}, {{attribute::kAxes, Ints{0}}}),
             "E0404 axis 0 of a tensor with 0 dimensions | 0: has 0 dimensions");
   EXPECT_EQ(Infer(OpKind::kTranspose, {F({2, 3})}, {{attribute::kPermutation, Ints{0, 0}}}),
-            "E0404 (0, 0) is no permutation of 2 dimensions | 0: is 2x3 | note: each of 0 to 1 stands in it once");
-  EXPECT_EQ(Infer(OpKind::kTranspose, {F({2, 3})}, {{attribute::kPermutation, Ints{0, 1, 2}}}),
-            "E0404 (0, 1, 2) is no permutation of 2 dimensions | 0: is 2x3 | note: each of 0 to 1 stands in it once");
+            "E0404 (0, 0) is not a permutation of 2 dimensions | 0: is 2x3 | note: each of 0 to 1 occurs in it once");
+  EXPECT_EQ(
+      Infer(OpKind::kTranspose, {F({2, 3})}, {{attribute::kPermutation, Ints{0, 1, 2}}}),
+      "E0404 (0, 1, 2) is not a permutation of 2 dimensions | 0: is 2x3 | note: each of 0 to 1 occurs in it once");
 }
 
 TEST(ErrorsTest, SlicesAndConcatenation) {
@@ -303,8 +304,8 @@ TEST(ErrorsTest, Indexing) {
   EXPECT_EQ(Infer(OpKind::kScatterAdd, {F({4, 2, 6, 5}), I({2, 6})}, {{attribute::kSize, 3}, {attribute::kAxis, 1}}),
             "f32[4, 3, 5]");
   EXPECT_EQ(Infer(OpKind::kScatterAdd, {F({2, 5}), I({3})}, {{attribute::kSize, 3}}),
-            "E0411 updates 2x5 by indices 3 | 1: is 3 | 0: is 2x5 | note: the shape of `indices` stands in that of "
-            "`updates` from dimension 0 on");
+            "E0411 updates 2x5 by indices 3 | 1: is 3 | 0: is 2x5 | note: `updates` must have the dimensions of "
+            "`indices` from dimension 0 on");
   EXPECT_EQ(
       Infer(OpKind::kScatterAdd, {F({2, 5}), I({2})}, {{attribute::kSize, 3}, {attribute::kAxis, 2}}),
       "E0404 axis 2 of a result with 2 dimensions | 0: is 2x5 | 1: is 2 | note: the dimensions of `indices` become "
@@ -319,7 +320,7 @@ TEST(ErrorsTest, Sequences) {
       "E0404 axis -3 of a tensor with 2 dimensions | 0: has 2 dimensions | help: axes are 0 to 1, or -1 to -2 from "
       "the last");
   EXPECT_EQ(Infer(OpKind::kRope, {F({8, 7})}),
-            "E0411 the last dimension has 7 elements, which are no pairs | 0: is 8x7");
+            "E0411 the last dimension has 7 elements, which do not form pairs | 0: is 8x7");
   EXPECT_EQ(
       Infer(OpKind::kRope, {F({8, 6})}, {{attribute::kAxis, 1}}),
       "E0404 positions along the last dimension, whose pairs are turned | 0: is 8x6 | help: `axis` is the dimension "
@@ -365,8 +366,9 @@ TEST(ErrorsTest, Regressions) {
 
 TEST(ErrorsTest, HuberAndBinaryCrossEntropy) {
   EXPECT_EQ(Infer(OpKind::kHuber, {F({8, 1}), F({8, 1}), F({8})}), "f32[]");
-  EXPECT_EQ(Infer(OpKind::kHuber, {F({8}), F({8})}, {{attribute::kDelta, 0.0}}),
-            "E0409 `delta` is 0.0 | note: it is the difference from which on the loss grows evenly, and is positive");
+  EXPECT_EQ(
+      Infer(OpKind::kHuber, {F({8}), F({8})}, {{attribute::kDelta, 0.0}}),
+      "E0409 `delta` is 0.0 | note: it is the difference from which the loss grows linearly, and must be positive");
   EXPECT_EQ(Infer(OpKind::kHuber, {F({8, 1}), F({8})}),
             "E0411 shapes 8x1 and 8 must be the same | 1: is 8 | 0: is 8x1 | help: reshape(target, (8, 1))");
   EXPECT_EQ(Infer(OpKind::kBceWithLogits, {F({8}), I({8})}),
@@ -379,11 +381,11 @@ TEST(ErrorsTest, HuberAndBinaryCrossEntropy) {
 
 TEST(ErrorsTest, Attributes) {
   EXPECT_EQ(Infer(OpKind::kClamp, {F({2})}, {{attribute::kLow, 2.0}, {attribute::kHigh, 1.0}}),
-            "E0409 `low` is 2.0, above `high`, 1.0 | note: every element is to lie between them");
+            "E0409 `low` is 2.0, above `high`, 1.0 | note: every element must be between them");
   EXPECT_EQ(Infer(OpKind::kPower, {F({2})}, {{attribute::kExponent, std::numeric_limits<double>::infinity()}}),
             "E0409 `exponent` is inf | note: it must be a finite number");
   EXPECT_EQ(Infer(OpKind::kLayerNorm, {F({2, 4}), F({4}), F({4})}, {{attribute::kEpsilon, 0.0}}),
-            "E0409 `epsilon` is 0.0 | note: it keeps the division by the deviation finite and is positive");
+            "E0409 `epsilon` is 0.0 | note: it keeps the division by the deviation finite, and must be positive");
   EXPECT_EQ(Infer(OpKind::kLayerNorm, {F({2, 4}), F({4}), F({2})}),
             "E0411 a shift of 2 for 4 features | 2: is 2 instead of 4 | 0: has 4 elements in its last dimension");
   EXPECT_EQ(Infer(OpKind::kCast, {F({2})}, {{Attribute<std::string>{"dtype"}, "f64"}}),

@@ -6,8 +6,8 @@
 namespace cleave::ir {
 namespace {
 
-// Where x and y are equal the gradient goes to x alone. Products with 1 or 0: unlike a choice between dy and nothing,
-// they let partial sums of dy pass.
+// Where x and y are equal the gradient goes to x alone. It is written as products with 1 or 0, because these are linear
+// in dy, unlike a choice between dy and zero.
 Gradients GradientsOfTheExtreme(GraphBuilder& builder, const Op& op, OpId dy) {
   const TensorType x = builder.type(op.inputs[0]);
   const TensorType y = builder.type(op.inputs[1]);
@@ -35,7 +35,7 @@ InferResult InferClamp(Types inputs, const Attributes& attributes) {
   if (low <= high) return inputs[0];
   return OpError{.code = Code::kE0409,
                  .message = absl::StrCat("`low` is ", FormatDouble(low), ", above `high`, ", FormatDouble(high)),
-                 .notes = {"every element is to lie between them"}};
+                 .notes = {"every element must be between them"}};
 }
 
 }  // namespace

@@ -9,8 +9,8 @@
 
 namespace cleave::ir {
 
-// Per factor of a rule how far apart its neighbours lie in a row-major local tensor; 0 where the tensor does not have
-// it.
+// For each factor of a rule the distance between neighbours in a row-major local tensor; 0 if the tensor does not have
+// the factor.
 std::vector<int64_t> FactorStrides(const std::vector<FactorList>& dimensions, absl::Span<const FactorRange> ranges);
 
 // Sum of index times stride.

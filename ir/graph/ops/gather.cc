@@ -1,5 +1,5 @@
 // Slices of a tensor by number: `indices` take the place of one dimension. An index that the dimension does not have
-// gives zeros, so a rank that holds some of its elements gives these, and the sum over all ranks is the whole.
+// gives zeros, so a rank that holds some of its elements gives these, and the sum over all ranks is the result.
 
 #include <numeric>
 
@@ -73,9 +73,9 @@ std::vector<KernelCall> GatherCalls(const CallSite& site) {
 }
 
 // The transpose of gather: slice i of `updates` is added to slice indices[i] of zeros with `size` slices; indices
-// beyond them are left out. A rank makes the slices that it holds.
+// beyond them are left out. A rank computes the slices that it holds.
 
-// Dimensions of the result.
+// The number of dimensions of the result.
 int RankOf(Types inputs) { return inputs[0].rank() - inputs[1].rank() + 1; }
 
 InferResult InferScatterAdd(Types inputs, const Attributes& attributes) {
@@ -103,7 +103,7 @@ InferResult InferScatterAdd(Types inputs, const Attributes& attributes) {
         .code = Code::kE0411,
         .message = absl::StrCat("updates ", ShapeText(updates), " by indices ", ShapeText(inputs[1].shape)),
         .about = {{1, absl::StrCat("is ", ShapeText(inputs[1].shape))}, {0, absl::StrCat("is ", ShapeText(updates))}},
-        .notes = {absl::StrCat("the shape of `indices` stands in that of `updates` from dimension ",
+        .notes = {absl::StrCat("`updates` must have the dimensions of `indices` from dimension ",
                                AxisOf(attributes, rank), " on")}};
   }
   return TensorType{DType::kF32, WithDimensions(updates, AxisOf(attributes, rank), inputs[1].rank(),
@@ -158,7 +158,7 @@ std::vector<KernelCall> ScatterAddCalls(const CallSite& site) {
 OpDefinition DefineGather() {
   return OpDefinition{.op_class = OpClass::kMovement,
                       .signature = {{.name = "x"}, {.name = "indices"}, OptionalAttribute(attribute::kAxis, 0)},
-                      .summary = "the slices of x along `axis` that `indices` number, in their place",
+                      .summary = "the slices of x along `axis` whose numbers are in `indices`, in their order",
                       .infer = InferGather,
                       .rule = GatherRule,
                       .gradient = GatherGradients,

@@ -1,4 +1,4 @@
-// The gradient of every op against central finite differences, in double.
+// Compares the gradient of every op with central finite differences, in double.
 
 #include <cmath>
 #include <set>
@@ -88,7 +88,7 @@ void CheckGradients(const Sample& sample, Random& random) {
   }
 }
 
-// A fill of -1e9 leaves nothing of the small differences.
+// With a fill of -1e9, small differences are lost.
 bool IsTooCoarse(const Sample& sample) {
   return sample.op->kind == OpKind::kCausalMask && sample.attributes.Get(attribute::kFill) < -1e6;
 }
@@ -97,7 +97,7 @@ TEST(GradientTest, EveryGradientEqualsFiniteDifferences) {
   Random random(kSeed);
   for (int round = 0; round < 4; ++round) {
     for (const OpDefinition* op : AllOps()) {
-      // Over all ranks at once: ir/transforms/differentiate/manual_gradients_test.cc.
+      // These are tested over all ranks at once: ir/transforms/differentiate/manual_gradients_test.cc.
       if (op->rank_use != RankUse::kNone) continue;
       if (op->gradient == nullptr) continue;
       int checked = 0;
@@ -113,7 +113,7 @@ TEST(GradientTest, EveryGradientEqualsFiniteDifferences) {
   }
 }
 
-// The gradients by all inputs that have one, one after another, where that of the op's value is 1.
+// The gradients by all inputs that have one, one after another, where the gradient by the op's value is 1.
 std::vector<double> GradientsAt(OpKind op, std::vector<Tensor> inputs, Attributes attributes = {}) {
   Sample sample{.op = &DefinitionOf(op),
                 .attributes = std::move(attributes),
@@ -136,7 +136,7 @@ std::vector<double> GradientsAt(OpKind op, std::vector<Tensor> inputs, Attribute
   return result;
 }
 
-// Where a derivative jumps or is none, as docs/language.md says.
+// Places where a derivative jumps or does not exist, as docs/language.md defines it there.
 TEST(GradientTest, ChosenWhereThereIsNoDerivative) {
   using Numbers = std::vector<double>;
   const Tensor zero{.shape = {1}, .values = {0}};
@@ -158,7 +158,7 @@ TEST(GradientTest, ChosenWhereThereIsNoDerivative) {
   EXPECT_EQ(GradientsAt(OpKind::kWhere, {zero, two, two}), (Numbers{0, 1}));
 }
 
-// Ops that a model can call and that carry reals have a gradient, but for these.
+// Ops that a model can call and that carry reals have a gradient, except these.
 TEST(GradientTest, CallableOpsHaveGradients) {
   const std::set<OpKind> without = {OpKind::kAccuracy, OpKind::kPrint, OpKind::kAssertFinite};
   for (const OpDefinition* op : AllOps()) {

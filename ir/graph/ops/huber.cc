@@ -17,7 +17,7 @@ InferResult InferHuber(Types inputs, const Attributes& attributes) {
   if (delta > 0) return InferRegression(inputs, attributes);
   return OpError{.code = Code::kE0409,
                  .message = absl::StrCat("`delta` is ", FormatDouble(delta)),
-                 .notes = {"it is the difference from which on the loss grows evenly, and is positive"}};
+                 .notes = {"it is the difference from which the loss grows linearly, and must be positive"}};
 }
 
 // The derivative by d is d, kept within [-delta, delta].
@@ -71,7 +71,7 @@ OpDefinition DefineHuber() {
                           .gradient = HuberGradients,
                           .flops = FlopsPerInputElement<6>,
                           .evaluate = EvaluateHuber};
-  // Before the mask, which models leave out.
+  // It is inserted before the mask, which models omit.
   definition.signature.insert(definition.signature.begin() + 2, OptionalAttribute(attribute::kDelta, 1.0));
   definition.batch = BatchHuber;
   definition.calls = HuberCalls;

@@ -1,5 +1,5 @@
-// Looking up rows by number, and adding to rows by number: what gather, scatter_add, embedding, embedding_gradient and
-// one_hot share. Inside of ir/graph/ops only.
+// Looking up rows by number, and adding to rows by number: shared by gather, scatter_add, embedding, embedding_gradient
+// and one_hot. Inside of ir/graph/ops only.
 #ifndef CLEAVE_IR_GRAPH_OPS_INDEXING_H_
 #define CLEAVE_IR_GRAPH_OPS_INDEXING_H_
 
@@ -19,7 +19,7 @@ struct RowIndexing {
   int64_t first_row = 0;
 };
 
-// Of an indexed tensor of (local) shape `shape`, whose dimension `axis` begins at row `first_row`.
+// For an indexed tensor of (local) shape `shape`, whose dimension `axis` begins at row `first_row`.
 RowIndexing IndexingOf(const Shape& shape, size_t axis, const Shape& indices, int64_t first_row);
 
 // Factors i0, i1, …, one per dimension of the indices.
@@ -40,7 +40,7 @@ void GatherRows(const Tensor& x, const Tensor& indices, const RowIndexing& index
 // y[o, indices[i] - first_row, :] += updates[o, i, :] where y has such a row.
 void ScatterAddRows(const Tensor& updates, const Tensor& indices, const RowIndexing& indexing, Tensor& y);
 
-// The calls that do the same: dimension `axis` of tensor x is looked up by tensor `indices`; input 0 is added up along
+// The calls that do the same: they look up dimension `axis` of tensor x by tensor `indices`, or add up input 0 along
 // dimension `axis` of the result by input 1.
 struct Lookup {
   int x = 0;

@@ -24,16 +24,15 @@ std::optional<OpError> CheckDType(Types inputs, int index, DType expected, const
 // An error unless input `index` holds real numbers, f32 or bf16.
 std::optional<OpError> CheckFloat(Types inputs, int index, const std::string& argument);
 
-// An error unless inputs `a` and `b` hold real numbers of one type. A scalar beside a tensor may hold the other: it
-// takes part in the tensor's type, as a constant does.
+// An error unless inputs `a` and `b` hold real numbers of one type. A scalar beside a tensor may have the other type:
+// like a constant, it takes the tensor's type.
 std::optional<OpError> CheckOneFloat(Types inputs, int a, const std::string& name_a, int b, const std::string& name_b);
 
-// The type of the elements that an elementwise op makes of `inputs`: that of the first tensor, else of the first
-// scalar.
+// The element type of the result of an elementwise op on `inputs`: that of the first tensor, else of the first scalar.
 DType ElementwiseDType(Types inputs);
 
-// The attribute `result` of products of bf16: `f32` where the sum is kept as it was added up, absent where it is
-// rounded to the type of the factors.
+// The attribute `result` of products of bf16: `f32` where the sum is kept in the type in which it was added up; absent
+// where it is rounded to the type of the factors.
 Argument ResultArgument();
 std::variant<DType, OpError> ResultDType(Types inputs, const Attributes& attributes);
 
@@ -46,13 +45,13 @@ std::optional<OpError> CheckSameShape(Types inputs, int a, int b, const std::str
 // The optional mask of losses: f32[batch] over the first dimension of input 0.
 std::optional<OpError> CheckMask(Types inputs, int index);
 
-// Every size at least 1; `attribute` is where the sizes come from.
+// Every size at least 1; `attribute` gives the sizes.
 std::optional<OpError> CheckSizes(const Shape& shape, const std::string& attribute);
 
 // An error unless the number is finite.
 std::optional<OpError> CheckFinite(const Attributes& attributes, Attribute<double> key);
 
-// `axes` counted from the front (-1 is the last), sorted. Errors: outside of [-rank, rank), twice.
+// `axes` counted from the front (-1 is the last), sorted. Errors: an axis outside of [-rank, rank), or given twice.
 std::variant<std::vector<int>, OpError> NormalizeAxes(const std::vector<int64_t>& axes, int rank);
 
 // The same for axes that inference has accepted; no axes mean all.

@@ -1,13 +1,13 @@
 // The calls of the runtime that compute an op, as values. The definition of an op says which function is called with
-// what; codegen alone knows what tensors, sizes and places are called in a program, and writes the text
+// which arguments. Only codegen knows the names of tensors, sizes and places in a program, and writes the text
 // (codegen/source/kernels.cc).
 //
 //   std::vector<KernelCall> SoftmaxCalls(const CallSite& site) {
 //     return {{"Softmax", {Pointer{0}, site.Rows(0), site.Columns(0), Pointer{kResult}}}};
 //   }
 //
-// A tensor is named by its place among the inputs, the value that is computed by kResult. Sizes and indexes are those
-// of the piece that a rank holds, which follow from the plan: a definition names the dimension, and never the number.
+// A tensor is named by its place among the inputs, and the computed value by kResult. Sizes and indexes are those of
+// the piece that a rank holds, which follow from the plan: a definition names the dimension, and never the number.
 #ifndef CLEAVE_IR_GRAPH_OPS_KERNEL_CALL_H_
 #define CLEAVE_IR_GRAPH_OPS_KERNEL_CALL_H_
 
@@ -23,7 +23,7 @@
 
 namespace cleave::ir {
 
-// The value that the op computes, where the place of an input may stand.
+// The value that the op computes, used in place of the number of an input.
 inline constexpr int kResult = -1;
 
 // Dimension `dimension` of a tensor's local piece.
@@ -38,13 +38,13 @@ struct LocalSize {
 };
 LocalSize operator*(LocalSize a, const LocalSize& b);
 
-// Where the local piece of a tensor lies. In a call that is repeated, each repetition goes on by `step` elements.
+// The place of the local piece of a tensor. In a repeated call, each repetition moves on by `step` elements.
 struct Pointer {
   int tensor = 0;
   std::optional<LocalSize> step = {};
 };
 
-// A scalar input, which the function takes as a place or as a number: a constant needs no memory for it.
+// A scalar input, which the function takes as a place or as a number: for a constant it needs no memory.
 struct ScalarInput {
   int input = 0;
 };
@@ -66,8 +66,8 @@ struct IndexDifference {
   LocalDimension to;
 };
 
-// Of `pieces` pieces of a whole, those that the rank has because axes cut factor `factor` of the op's rule: the first
-// one's number, and how many they are.
+// The pieces, out of `pieces` of a whole, that the rank has because axes cut factor `factor` of the op's rule: the
+// number of the first, and how many there are.
 struct FirstPiece {
   int factor = 0;
   int64_t pieces = 1;
@@ -87,7 +87,7 @@ struct LocalRegion {
   int tensor = 0;
 };
 
-// A number of which every rank has its own; `name` says what it is where the program keeps a table.
+// A number for each rank; `name` is its name if the program keeps a table.
 struct RankNumber {
   std::vector<int64_t> by_rank;
   std::string name;
@@ -98,7 +98,7 @@ struct ZeroElement {
   int tensor = 0;
 };
 
-// Real numbers that the function takes in f32 and in double.
+// A real number that the function takes in f32, or in double.
 struct FloatNumber {
   double value = 0;
 };
@@ -106,10 +106,10 @@ struct DoubleNumber {
   double value = 0;
 };
 
-// What the user calls the first input, and where in the model it is shown.
+// The user's name of the first input, and the place in the model where it is shown.
 struct InputCaption {};
 
-// What every program has.
+// Values that every program has.
 enum class RunValue { kCommunicator, kSeed, kStep };
 
 struct Field;
@@ -123,7 +123,8 @@ using CallArgument = std::variant<Pointer, ScalarInput, LocalSize, FirstIndex, L
                                   PieceCount, LocalSizes, LocalRegion, RankNumber, ZeroElement, FloatNumber,
                                   DoubleNumber, InputCaption, RunValue, bool, int64_t, std::string, BracedList>;
 
-// One value in braces: `.stride = 2`. A field that the runtime has with `default_number` is left out where it is that.
+// One value in braces: `.stride = 2`. A field whose default in the runtime is `default_number` is left out if it has
+// that value.
 struct Field {
   CallArgument value;
   std::string name = {};  // Empty: by its place.
@@ -133,19 +134,20 @@ struct Field {
 struct KernelCall {
   std::string function;
   std::vector<CallArgument> arguments;
-  LocalSize repetitions = {};  // How often it is made.
+  LocalSize repetitions = {};  // How often the call is made.
   std::string header = {};     // The model's own header that declares it; empty for functions of the runtime.
 };
 
-// What a definition knows of the op whose calls it says.
+// What a definition knows about the op for which it gives the calls.
 struct CallSite {
   absl::Span<const TensorType> inputs;  // Whole, as are all types here.
   const TensorType& output;
   const Attributes& attributes;
-  bool is_manual = false;  // The op of a manual model: every tensor is one that a rank has for itself.
+  bool is_manual = false;  // The op belongs to a manual model: every rank has its own whole tensors.
 
   const TensorType& type(int tensor) const { return tensor == kResult ? output : inputs[static_cast<size_t>(tensor)]; }
-  // Elements of the dimensions [begin, end) of a tensor's piece; of all; of all but the last; of the last.
+  // The number of elements of a tensor's piece: in the dimensions [begin, end), in all, in all except the last, in the
+  // last.
   LocalSize Elements(int tensor, int begin, int end) const;
   LocalSize Elements(int tensor) const { return Elements(tensor, 0, type(tensor).rank()); }
   LocalSize Rows(int tensor) const { return Elements(tensor, 0, type(tensor).rank() - 1); }

@@ -1,5 +1,5 @@
-// Layer normalization, Ba, Kiros and Hinton, 2016: each row of the last dimension to mean 0 and variance 1 (divided by
-// the count), then scale and shift.
+// Layer normalization, Ba, Kiros and Hinton, 2016: gives each row of the last dimension mean 0 and variance 1 (divided
+// by the count), then applies scale and shift.
 
 #include <cmath>
 #include <cstdint>
@@ -48,7 +48,7 @@ InferResult InferLayerNorm(Types inputs, const Attributes& attributes) {
   if (attributes.Get(attribute::kEpsilon) > 0) return result;
   return OpError{.code = Code::kE0409,
                  .message = absl::StrCat("`epsilon` is ", FormatDouble(attributes.Get(attribute::kEpsilon))),
-                 .notes = {"it keeps the division by the deviation finite and is positive"}};
+                 .notes = {"it keeps the division by the deviation finite, and must be positive"}};
 }
 
 Rule LayerNormRule(Types inputs, const TensorType&, const Attributes&) {
@@ -87,7 +87,7 @@ void EvaluateLayerNorm(const Evaluation& evaluation) {
 
 std::optional<OpId> BatchLayerNorm(Lift& lift) {
   if (!lift.mapped(1) && !lift.mapped(2)) return lift.Main(lift.Inputs());
-  // Normalised without scale and shift, which then are those of each element.
+  // Normalizes without scale and shift, which are then applied for each element.
   const Shape row = {lift.element(0).back()};
   const OpId normal = lift.Main({lift.value(0), lift.Constant(1, row), lift.Constant(0, row)});
   const OpId scaled = lift.Step(OpKind::kMul, {normal, lift.Aligned(1, lift.rank(0))});
@@ -188,7 +188,7 @@ OpDefinition DefineLayerNorm() {
   return OpDefinition{
       .op_class = OpClass::kReduction,
       .signature = {{.name = "x"}, {.name = "scale"}, {.name = "shift"}, OptionalAttribute(attribute::kEpsilon, 1e-5)},
-      .summary = "rows of the last dimension to mean 0 and variance 1, times scale plus shift",
+      .summary = "rows of the last dimension with mean 0 and variance 1, times scale plus shift",
       .infer = InferLayerNorm,
       .rule = LayerNormRule,
       .gradient = LayerNormGradients,

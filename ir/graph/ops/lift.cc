@@ -17,8 +17,8 @@ OpId Lift::Whole(int input) {
   return RepeatElement(builder_, value(input), size_, absl::StrCat(op_.name, ".broadcast_to"));
 }
 
-// Sizes are aligned from the last dimension, so an element of fewer dimensions gets some of size 1 behind that of the
-// elements.
+// Sizes are aligned from the last dimension, so an element with fewer dimensions gets dimensions of size 1 behind that
+// of the elements.
 OpId Lift::Aligned(int input, int rank) {
   const Shape own = element(input);
   if (!mapped(input) || static_cast<int>(own.size()) == rank) return value(input);

@@ -1,7 +1,7 @@
-// One op on its way to its batched form (OpDefinition::batch): where its inputs are now, and how to add the ops that
-// take its place.
+// One op while it gets its batched form (OpDefinition::batch): its present inputs, and functions that add the ops which
+// replace it.
 //
-// A form adds what computes the op for all elements. It may leave the op to be unrolled, by nullopt, where an input is
+// A form adds ops that compute the op for all elements. It returns nullopt, and the op is unrolled, if an input is
 // mapped for which it has no form.
 #ifndef CLEAVE_IR_GRAPH_OPS_LIFT_H_
 #define CLEAVE_IR_GRAPH_OPS_LIFT_H_
@@ -23,7 +23,7 @@ struct LiftedInput {
 
 class Lift {
  public:
-  // Keeps references to all but `inputs`. REQUIRES: an input is mapped.
+  // Keeps references to all arguments except `inputs`. REQUIRES: an input is mapped.
   Lift(GraphBuilder& builder, const Op& op, std::vector<LiftedInput> inputs, int64_t size)
       : builder_(builder), op_(op), inputs_(std::move(inputs)), size_(size) {}
 
@@ -41,12 +41,12 @@ class Lift {
   OpId Aligned(int input, int rank);  // Broadcasts with elements of `rank` dimensions.
   std::vector<OpId> Inputs() const;   // All inputs as they are.
 
-  // The op itself, on other inputs or with other attributes; it keeps its name.
+  // Adds the op itself, with other inputs or attributes; it keeps its name.
   OpId Main(const std::vector<OpId>& inputs, Attributes attributes);
   OpId Main(const std::vector<OpId>& inputs) { return Main(inputs, op_.attributes); }
-  // Another op in its place, which takes its name.
+  // Adds another op in its place, which takes its name.
   OpId Instead(OpKind kind, const std::vector<OpId>& inputs, Attributes attributes = {});
-  // An op beside it, or one of those that compose it.
+  // Adds an op beside it, or one of those that compose it.
   OpId Step(OpKind kind, const std::vector<OpId>& inputs, Attributes attributes = {});
   OpId Reshape(OpId x, const Shape& shape);
   OpId Constant(double value, const Shape& shape = {});
@@ -66,7 +66,8 @@ class Lift {
 // `value` repeated `size` times along a new first dimension.
 OpId RepeatElement(GraphBuilder& builder, OpId value, int64_t size, const std::string& name);
 
-// An axis of one element where all have a dimension before its own; one that is counted from the last stays.
+// An axis of one element, moved by the dimension of the elements before its own; an axis that is counted from the last
+// one stays.
 int64_t ShiftedAxis(int64_t axis);
 
 // `rest` with `first` before it.

@@ -46,7 +46,7 @@ Rule ClassificationRule(Types inputs, const TensorType&, const Attributes&) {
 
 std::optional<OpError> CheckRegression(Types inputs, const std::string& first) {
   if (auto error = CheckDType(inputs, 0, DType::kF32, first)) return error;
-  // Both mistakes at once: i32[256] against f32[256, 1] needs the cast and the reshape.
+  // Reports both mistakes at once: i32[256] against f32[256, 1] needs the cast and the reshape.
   std::optional<OpError> shapes = CheckSameShape(inputs, 0, 1, "target");
   std::optional<OpError> dtype = CheckDType(inputs, 1, DType::kF32, "target");
   if (!shapes.has_value()) return dtype;
@@ -78,7 +78,7 @@ InferResult InferRegressionGradient(Types inputs, const Attributes&) {
   return inputs[0];
 }
 
-// Only partial sums of dloss come to be.
+// In practice only dloss is a partial sum, so the rule is linear in dloss only.
 Rule RegressionGradientRule(Types inputs, const TensorType& output, const Attributes&) {
   return BroadcastRule(inputs, output, {{2}});
 }

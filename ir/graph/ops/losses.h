@@ -12,14 +12,14 @@
 
 namespace cleave::ir {
 
-// (logits f32[.., c], label i32[..]): checks of everything but a mask. nullopt where they fit.
+// (logits f32[.., c], label i32[..]): checks of everything except a mask. nullopt if they fit.
 std::optional<OpError> CheckClassification(Types inputs);
 
 // (logits, label, mask?) -> scalar; leading dimensions reduced, classes inner.
 InferResult InferClassification(Types inputs, const Attributes& attributes);
 Rule ClassificationRule(Types inputs, const TensorType& output, const Attributes& attributes);
 
-// The classes that labels, input 1, choose from.
+// The number of classes from which labels, input 1, choose.
 int64_t LabelChoices(Types inputs, const Attributes& attributes, int input);
 
 // (prediction, target, mask?) -> scalar; all dimensions reduced.
@@ -33,10 +33,10 @@ OpDefinition RegressionGradientOp(ScalarFunction function, std::string summary);
 // Gradients by prediction and target through op `kind` of the form above.
 Gradients RegressionGradients(GraphBuilder& builder, const Op& op, OpId dy, OpKind kind);
 
-// The gradient by one element's loss: that by the mean of input 0's elements, divided by their number.
+// The gradient by one element's loss: the gradient by the mean, divided by the number of input 0's elements.
 OpId ShareOfMean(GraphBuilder& builder, const Op& op, OpId dy, const std::string& name);
 
-// The gradient of a masked loss from that of the same loss without mask.
+// The gradient of a masked loss, from that of the same loss without a mask.
 OpId ApplyMask(GraphBuilder& builder, const Op& op, OpId gradient, const std::string& name);
 
 // The product of the first `factors` ranges' global sizes.
@@ -63,7 +63,7 @@ Flops FlopsPerRow(Types inputs, const TensorType&, const Attributes&) {
   return Flops(static_cast<double>(PerRow) * static_cast<double>(inputs[0].elements() / inputs[0].shape.back()));
 }
 
-// What batched forms leave to be unrolled: a mask of samples makes sums that are not means of the elements' own.
+// Batched forms do not handle a mask: a mask of samples makes sums that are not means of the elements.
 bool HasMask(const Lift& lift);
 
 // Input `input` as the Mask of the runtime, or none.

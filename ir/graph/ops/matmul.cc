@@ -108,8 +108,8 @@ OpId SwapLastTwo(GraphBuilder& builder, OpId x, const std::string& name) {
   return builder.Add(OpKind::kTranspose, {x}, {{attribute::kPermutation, permutation}}, name);
 }
 
-// With A and B the matrices as they enter the product, dA = dC B^T and dB = A^T dC. What is stored transposed gets the
-// transposed gradient, (dC B^T)^T = B dC^T.
+// With A and B the matrices as they enter the product, dA = dC B^T and dB = A^T dC. An input that is stored transposed
+// gets the transposed gradient, (dC B^T)^T = B dC^T.
 Gradients MatmulGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   const OpId a = op.inputs[0];
   const OpId b = op.inputs[1];
@@ -210,7 +210,7 @@ std::vector<KernelCall> MatmulCalls(const CallSite& site) {
     return {MatMulCall(product, Pointer{0}, Pointer{1}, Pointer{kResult})};
   }
   if (!product.transpose_a) {
-    // One second matrix for all: the rows of all first matrices stand below each other.
+    // All share one second matrix: the rows of all first matrices form one matrix.
     product.m = leading * product.m;
     return {MatMulCall(product, Pointer{0}, Pointer{1}, Pointer{kResult})};
   }

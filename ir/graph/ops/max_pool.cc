@@ -31,8 +31,8 @@ void EvaluateMaxPool(const Evaluation& evaluation) {
               [&](size_t from, size_t to, int64_t) { y.values[to] = std::max(y.values[to], x.values[from]); });
 }
 
-// Which tap of the kernel saw the maximum, rows * columns counted row-major; the first of equals. Taps, not places in
-// the image: they mean the same on every rank.
+// Which tap of the kernel saw the maximum, rows * columns counted row-major; the first of equals. Taps are used, not
+// places in the image, because they mean the same on every rank.
 
 InferResult InferMaxPoolIndex(Types inputs, const Attributes& attributes) {
   InferResult result = InferPooling(inputs, attributes);

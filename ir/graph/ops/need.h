@@ -1,4 +1,4 @@
-// What the calls of an op take beside their tensors.
+// The memory that the calls of an op take beside their tensors.
 #ifndef CLEAVE_IR_GRAPH_OPS_NEED_H_
 #define CLEAVE_IR_GRAPH_OPS_NEED_H_
 
@@ -11,7 +11,7 @@
 
 namespace cleave::ir {
 
-// A call gives back what is temporary; the other pieces stay, each as large as any step wants it.
+// A call gives back temporary memory; the other pieces stay, each as large as the largest that any step needs.
 struct Need {
   Bytes temporary{};
   Bytes send{};
@@ -30,8 +30,8 @@ struct Need {
   bool operator==(const Need&) const = default;
 };
 
-// For OpDefinition::need, where a sum is first made for each row, to be added up in their order: as many numbers as
-// input kInput has elements.
+// For OpDefinition::need, if a sum is first computed for each row and these are then added up in order: as many numbers
+// as input kInput has elements.
 template <size_t kInput>
 Need RowOrderNeed(absl::Span<const TensorType> inputs, const TensorType&, const Attributes&) {
   return {.temporary = ElementSize(DType::kF32) * inputs[kInput].elements()};

@@ -1,6 +1,6 @@
-// What ranks send each other directly: x is parts one after another, each for one rank or for nobody, and the result is
-// the parts that the rank gets, zeros where they come from nobody. Between two ranks the i-th part that one sends is
-// the i-th that the other receives. A rank may send to itself.
+// Messages that ranks send each other directly: x has parts one after another, each for one rank or for none. The
+// result has the parts that the rank receives, zeros where no rank sends. Between two ranks the i-th part that one
+// sends is the i-th that the other receives. A rank may send to itself.
 
 #include <algorithm>
 
@@ -22,7 +22,7 @@ ExchangeSide ReceivesOf(const Attributes& attributes) {
   return {.sizes = attributes.Get(attribute::kReceiveSizes), .partners = attributes.Get(attribute::kReceiveRanks)};
 }
 
-// Sizes positive, and a row of the table for each rank.
+// Checks that sizes are positive, and that the table has a row for each rank.
 std::optional<OpError> CheckSide(const ExchangeSide& side, const std::string& verb) {
   for (int64_t size : side.sizes) {
     if (size >= 1) continue;
@@ -90,7 +90,7 @@ InferResult InferNeighborExchange(Types inputs, const Attributes& attributes) {
   return TensorType{inputs[0].dtype, {Total(receives.sizes)}};
 }
 
-// Every part goes back; what was sent to nobody gets zero.
+// Every part goes back to its sender; parts that were sent to no rank get zero.
 Gradients NeighborExchangeGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   return {builder.Add(OpKind::kNeighborExchange, {dy},
                       {{attribute::kPrimitive, op.attributes.Get(attribute::kPrimitive)},
@@ -113,12 +113,12 @@ OpDefinition DefineNeighborExchange() {
                                     RequiredAttribute(attribute::kReceiveSizes),
                                     RequiredAttribute(attribute::kSendRanks),
                                     RequiredAttribute(attribute::kReceiveRanks)},
-                      .summary = "parts of x to other ranks, and what they send",
+                      .summary = "parts of x for other ranks; gives the parts that they send",
                       .infer = InferNeighborExchange,
                       .rule = WholeRule,
                       .gradient = NeighborExchangeGradients,
                       .flops = FlopsPerElement<0>,
-                      // Its sizes are those of one message each.
+                      // Its sizes are those of single messages.
                       .batch = Unrolled};
 }
 

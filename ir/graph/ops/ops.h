@@ -1,7 +1,7 @@
-// The op table: everything the compiler knows of an op, one file per op (ir/graph/ops/<op>.cc).
+// The op table: everything that the compiler knows about an op, one file per op (ir/graph/ops/<op>.cc).
 //
 // To add an op: write its OpDefinition in a file of ir/graph/ops, list it in table.def, add a sample to samples.cc and
-// values to its test. docs/adding_an_op.md walks through it.
+// values to its test. docs/adding_an_op.md explains each step.
 #ifndef CLEAVE_IR_GRAPH_OPS_OPS_H_
 #define CLEAVE_IR_GRAPH_OPS_OPS_H_
 
@@ -41,8 +41,8 @@ enum class OpClass {
   kEffect,       // print, assert_finite: kept although nothing reads their value.
 };
 
-// What of the ranks of a manual model (ir/graph/manual) a value hangs on besides the op's inputs. Ops with any such use
-// stand in manual models only.
+// What a value depends on besides the op's inputs, in a manual model (ir/graph/manual). Ops with any such use occur in
+// manual models only.
 enum class RankUse {
   kNone,
   kNumber,  // The rank's own number: rank_slice, rank_pad, rank_value.
@@ -53,12 +53,12 @@ enum class RankUse {
 enum class Treatment : uint8_t {
   kFloat,     // Reads and gives f32.
   kFollow,    // Computes in bf16 where it reads bf16, else in f32.
-  kProduct,   // Reads bf16. What it adds up is kept in f32 where it is a parameter's gradient, else rounded to bf16.
+  kProduct,   // Reads bf16. Its sum is kept in f32 where it is a parameter's gradient, else rounded to bf16.
   kGradient,  // A product whose value is always a parameter's gradient: reads bf16, gives f32.
 };
 
-// An argument of an op as the language writes it: tensors by position, the others by position or name.
-// A kTensorList is one tuple, `concat((a, b), axis = 0)`; kTensors, always last, takes the arguments that remain.
+// An argument of an op as the language writes it: tensors by position, others by position or name. A kTensorList is one
+// tuple, `concat((a, b), axis = 0)`; kTensors, always last, takes the arguments that remain.
 enum class ArgumentKind {
   kTensor,
   kOptionalTensor,
@@ -78,7 +78,7 @@ struct Argument {
   ArgumentKind kind = ArgumentKind::kTensor;
   std::optional<AttributeValue> default_value = {};  // Of an attribute; without one it must be given.
   bool takes_number = false;                         // A static number may stand for the tensor: it is broadcast.
-  bool internal = false;  // Of an attribute: set by the compiler only, and absent where it says nothing.
+  bool internal = false;  // For an attribute: only the compiler sets it, and it is absent where it is not needed.
 };
 
 // The kind of argument that gives an attribute of this type.
@@ -118,7 +118,7 @@ Argument OptionalAttribute(Attribute<T> key, std::type_identity_t<T> default_val
 struct OpError {
   struct AboutInput {
     int input = 0;
-    std::string text;  // "`x` is f32[256, 784]" is added by the frontend; this says what is wrong with it.
+    std::string text;  // What is wrong; the frontend adds "`x` is f32[256, 784]".
   };
   Code code{};
   std::string message = {};
@@ -147,7 +147,7 @@ struct Evaluation {
   Tensor& output;                          // Has its local shape; values are zero.
   int64_t step = 1;                        // Of training, from 1; 0 in testing, where dropout lets everything through.
   uint64_t seed = 1;                       // Of the run; for random ops.
-  int rank = 0;                            // That evaluates; for ops with RankUse::kNumber.
+  int rank = 0;                            // The rank that evaluates; for ops with RankUse::kNumber.
 };
 
 // What an elementwise op computes of one element of each input.
@@ -155,7 +155,8 @@ struct ElementFunction {
   ScalarFunction function;  // Its parameters: the op's inputs, then numbers.
   size_t inputs = 1;
 
-  // The numbers; null: float attributes, with the names of the parameters. `elements`: of the whole result.
+  // The numbers; null: float attributes with the names of the parameters. `elements`: the number of elements of the
+  // whole result.
   using Numbers = std::vector<double> (*)(const Attributes& attributes, int64_t elements);
   Numbers numbers = nullptr;
 
@@ -166,7 +167,7 @@ struct OpDefinition {
   // What it is.
   OpKind kind{};  // Set by the table.
   OpClass op_class = OpClass::kElementwise;
-  bool depends_on_place = false;  // Of an elementwise op: a value also depends on where in the tensor it stands.
+  bool depends_on_place = false;  // For an elementwise op: a value also depends on its place in the tensor.
   bool is_alias = false;          // Its local value is that of its only input, element by element: nothing is computed.
   RankUse rank_use = RankUse::kNone;
   bool callable = true;  // May stand in a model; false for ops that only gradients and optimizers use.
@@ -179,22 +180,22 @@ struct OpDefinition {
   // Set for ops that are computed element by element: generated programs compute them inside of loops.
   std::optional<ElementFunction> element = {};
 
-  // Shape and dtype inference; checks everything that can be wrong with the arguments.
+  // Infers shape and dtype, and checks everything that can be wrong with the arguments.
   InferResult (*infer)(absl::Span<const TensorType> inputs, const Attributes& attributes) = nullptr;
 
   // The sharding rule. REQUIRES: infer accepted the arguments.
   std::function<Rule(absl::Span<const TensorType> inputs, const TensorType& output, const Attributes& attributes)>
       rule = nullptr;
 
-  // Builds the gradients of the loss by each input, given that by the output; nullopt where it is zero or the input is
-  // not differentiable. Null: the op has no gradient, and a differentiable path through it is an error.
+  // Builds the gradients of the loss by each input, from the gradient by the output; nullopt where a gradient is zero
+  // or the input is not differentiable. Null: the op has no gradient, and a differentiable path through it is an error.
   std::vector<std::optional<OpId>> (*gradient)(GraphBuilder& builder, const Op& op, OpId output_gradient) = nullptr;
 
   // Arithmetic operations for the given (local or global) types.
   std::function<Flops(absl::Span<const TensorType> inputs, const TensorType& output, const Attributes& attributes)>
       flops = nullptr;
 
-  // The op in its distributed form: ops with plain factors that compute the same value, whatever cuts their factors.
+  // The op in its distributed form: ops with plain factors that compute the same value, however their factors are cut.
   // Needed by ops with kInner factors. `pieces`: per factor of the rule the number of pieces it is cut into. Returns
   // the op that takes the place of `op`; ir/transforms/distribute gives each of the ops built the strategy that follows
   // from that of `op`.
@@ -209,19 +210,20 @@ struct OpDefinition {
   Attributes (*resize)(const Attributes& attributes, const Rule& rule,
                        absl::Span<const int64_t> factor_sizes) = nullptr;
 
-  // How many values the integers of input `input` choose from, counted from 0: the classes of a label, the rows of a
-  // table; 0 where any integer will do. Null: no input chooses.
+  // The number of values that the integers of input `input` may take, counted from 0: the classes of a label, the rows
+  // of a table; 0 if any integer is allowed. Null: no input has such a limit.
   int64_t (*choices)(absl::Span<const TensorType> inputs, const Attributes& attributes, int input) = nullptr;
 
-  // Builds what computes the op for many elements at once (`vmap`). nullopt where an input is mapped for which there is
-  // no such form: the op is then made for each element by itself. Null only for ops that a model cannot call.
+  // Builds ops that compute the op for many elements at once (`vmap`). nullopt if an input is mapped for which there is
+  // no such form: the op is then made for each element separately. Null only for ops that a model cannot call.
   std::optional<OpId> (*batch)(Lift& lift) = nullptr;
 
   // The calls of the runtime that compute it. Null for sources, aliases, ops that need other ranks, and elementwise ops
   // that are computed in a loop.
   std::vector<KernelCall> (*calls)(const CallSite& site) = nullptr;
 
-  // What its calls take beside their tensors, of the given (local) types. Null: nothing as large as a tensor.
+  // The memory that its calls take beside their tensors, for the given (local) types. Null: nothing as large as a
+  // tensor.
   Need (*need)(absl::Span<const TensorType> inputs, const TensorType& output, const Attributes& attributes) = nullptr;
 
   std::string name() const { return std::string(OpKindName(kind)); }
@@ -246,7 +248,7 @@ std::vector<FactorRange> WholeRanges(const Rule& rule);
 Bytes BytesTouched(absl::Span<const TensorType> inputs, const TensorType& output);
 
 // Ids in range and ordered, names unique, kinds known, types as inferred, rules well-formed. Empty when the graph is
-// sound.
+// valid.
 std::vector<std::string> VerifyGraph(const Graph& graph);
 
 }  // namespace cleave::ir

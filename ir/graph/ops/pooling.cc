@@ -45,7 +45,7 @@ double KernelSize(const Attributes& attributes) {
   return static_cast<double>(kernel.rows) * static_cast<double>(kernel.columns);
 }
 
-// The kernel slides over `images`; what it gives is `pooled`.
+// The kernel slides over `images`; the result of the pooling is `pooled`.
 std::vector<KernelCall> CallBetween(const CallSite& site, std::string function, int images, int pooled) {
   const Sliding2d sliding = PoolingSliding(site.attributes);
   std::vector<CallArgument> arguments = site.Inputs();

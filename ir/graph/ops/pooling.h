@@ -16,28 +16,29 @@ namespace cleave::ir {
 // `first`, then kernel, stride (none: the kernel's) and padding.
 std::vector<Argument> PoolingSignature(std::vector<Argument> first);
 
-// The three by themselves, for the gradients of an op that has them.
+// Only these three, for the gradients of an op that has them.
 Attributes PoolingAttributes(const Attributes& attributes);
 
 // How the kernel slides. REQUIRES: the attributes were checked.
 Sliding2d PoolingSliding(const Attributes& attributes);
 
-// infer of poolings, but for the dtype of the result: images to their shape after sliding.
+// For OpDefinition::infer of poolings, without the dtype of the result: images to their shape after sliding.
 InferResult InferPooling(Types inputs, const Attributes& attributes);
 
-// infer of gradients: inputs of the shape that images of attribute `size` have after sliding, to such images.
+// For OpDefinition::infer of gradients: inputs of the shape that images of attribute `size` have after sliding, to such
+// images.
 InferResult InferPoolingGradient(Types inputs, const Attributes& attributes);
 
 // Factors n, c, h, w, all parallel; the images' rows and columns are read in windows.
 Rule PoolingRule(Types inputs, const TensorType& output, const Attributes& attributes, LinearGroups linear);
-// The same for images made from inputs that are alike, which are read in windows.
+// The same for images that are made from inputs of one shape, which are read in windows.
 Rule PoolingGradientRule(Types inputs, const TensorType& output, const Attributes& attributes, LinearGroups linear);
 
 // One operation per tap at each place of the kernel.
 Flops PoolingFlops(Types inputs, const TensorType& output, const Attributes& attributes);
 Flops PoolingGradientFlops(Types inputs, const TensorType& output, const Attributes& attributes);
 
-// batch: elements are further samples.
+// For OpDefinition::batch: elements become further samples.
 std::optional<OpId> BatchPooling(Lift& lift);
 
 // function(inputs…, planes, rows, columns, result)

@@ -11,7 +11,7 @@ ScalarFunction SquareFunction() {
   return {.value = x * x, .gradients = {2 * (Dy() * x)}};
 }
 
-// dy y x^(y - 1), whose exponent stays 0 where y is 0: the derivative is 0 there, at x = 0 too.
+// dy y x^(y - 1), whose exponent stays 0 where y is 0: the derivative is 0 there, also at x = 0.
 OpId ByBase(GraphBuilder& builder, const Op& op, OpId dy) {
   const std::string name = GradientName(op, "x");
   const OpId zero = builder.Add(OpKind::kConstant, {}, {{attribute::kValue, 0.0}}, name);
@@ -22,8 +22,8 @@ OpId ByBase(GraphBuilder& builder, const Op& op, OpId dy) {
   return builder.Add(OpKind::kMul, {dy, slope}, {}, name);
 }
 
-// dy x^y log(x): where x is not positive the logarithm is that of 1, so that the derivative is 0. The power is constant
-// there, or has none.
+// dy x^y log(x): where x is not positive the logarithm is taken of 1, so that the derivative is 0. There the power is
+// constant, or has no derivative.
 OpId ByExponent(GraphBuilder& builder, const Op& op, OpId dy) {
   const std::string name = GradientName(op, "y");
   const OpId zero = builder.Add(OpKind::kConstant, {}, {{attribute::kValue, 0.0}}, name);
@@ -47,7 +47,7 @@ InferResult InferPower(Types inputs, const Attributes& attributes) {
   return inputs[0];
 }
 
-// dy e x^(e - 1), without the power where it is 1 and without all of it where e is 0.
+// dy e x^(e - 1), without the power if its exponent is 0, and nothing at all if e is 0.
 Gradients PowerGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   const double exponent = op.attributes.Get(attribute::kExponent);
   if (exponent == 0) return {std::nullopt};

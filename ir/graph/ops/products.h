@@ -1,4 +1,5 @@
-// What matmul, matmul_sum and einsum share: the reference product of matrices, and its call. Inside of ir/graph/ops only.
+// Shared by matmul, matmul_sum and einsum: the reference product of matrices, and its call. Inside of ir/graph/ops
+// only.
 #ifndef CLEAVE_IR_GRAPH_OPS_PRODUCTS_H_
 #define CLEAVE_IR_GRAPH_OPS_PRODUCTS_H_
 
@@ -14,7 +15,7 @@ struct ProductSizes {
   int64_t j = 0;
 };
 
-// A matrix in memory: element (row, column) stands at row * `row` + column * `column`.
+// A matrix in memory: element (row, column) is at row * `row` + column * `column`.
 struct StridedMatrix {
   const double* values;
   int64_t row;

@@ -1,4 +1,4 @@
-// What depends on the number of the rank, in manual models.
+// Ops that depend on the number of the rank, in manual models.
 
 #include <algorithm>
 #include <cmath>
@@ -40,8 +40,9 @@ void CopyAlong(const AxisCopy& copy, const Tensor& x, Tensor& y) {
   }
 }
 
-// A movement along dimension `axis` between a tensor with `size` elements there and a part of it that begins at another
-// place on each rank, `starts`: attributes of both directions. Inference, gradient and evaluation are left to be set.
+// A movement along dimension `axis` between a tensor with `size` elements there and a part of it that begins at a
+// different place on each rank, `starts`: the attributes of both directions. Inference, gradient and evaluation must
+// still be set.
 OpDefinition OwnPlaceOp(std::string summary) {
   return OpDefinition{.op_class = OpClass::kMovement,
                       .rank_use = RankUse::kNumber,
@@ -78,7 +79,7 @@ BracedList OwnPlaceArgument(const CallSite& site) {
   return starts;
 }
 
-// Elements of one dimension that begin at another place on each rank, equally many on all.
+// Elements of one dimension that begin at a different place on each rank; their number is the same on all ranks.
 
 InferResult InferRankSlice(Types inputs, const Attributes& attributes) {
   if (auto error = CheckDimension(inputs, attributes, attribute::kAxis)) return *error;
@@ -108,7 +109,7 @@ void EvaluateRankSlice(const Evaluation& evaluation) {
             *evaluation.inputs[0], evaluation.output);
 }
 
-// A tensor among zeros, at another place on each rank; the gradient of rank_slice.
+// A tensor surrounded by zeros, at a different place on each rank; the gradient of rank_slice.
 
 InferResult InferRankPad(Types inputs, const Attributes& attributes) {
   if (auto error = CheckDimension(inputs, attributes, attribute::kAxis)) return *error;
@@ -158,7 +159,7 @@ void EvaluateRankValue(const Evaluation& evaluation) {
 }  // namespace
 
 OpDefinition DefineRankSlice() {
-  OpDefinition definition = OwnPlaceOp("elements of one dimension that begin at another place on each rank");
+  OpDefinition definition = OwnPlaceOp("elements of one dimension that begin at a different place on each rank");
   definition.infer = InferRankSlice;
   definition.gradient = RankSliceGradients;
   definition.evaluate = EvaluateRankSlice;
@@ -168,7 +169,7 @@ OpDefinition DefineRankSlice() {
 }
 
 OpDefinition DefineRankPad() {
-  OpDefinition definition = OwnPlaceOp("x among zeros along one dimension, at another place on each rank");
+  OpDefinition definition = OwnPlaceOp("x between zeros along one dimension, at a different place on each rank");
   definition.infer = InferRankPad;
   definition.gradient = RankPadGradients;
   definition.evaluate = EvaluateRankPad;

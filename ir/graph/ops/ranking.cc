@@ -102,7 +102,7 @@ Rule CandidatesRule(Types inputs, const TensorType& output, const Attributes& at
   for (int factor : {piece, rank}) rule.factors[static_cast<size_t>(factor)].fixed_size = true;
   rule.inputs[0].push_back({piece});
   rule.output.push_back({piece, rank});
-  // Of pieces [b, e) exactly elements floor(b * n / pieces) up to floor(e * n / pieces): the one convention of cuts.
+  // Pieces [b, e) have exactly the elements floor(b * n / pieces) up to floor(e * n / pieces), as in all cuts.
   rule.windows = {{.input = 0,
                    .dimension = inputs[0].rank() - 1,
                    .window = {.elements = elements,
@@ -155,7 +155,7 @@ std::vector<Candidate> CandidatesOf(const Evaluation& evaluation) {
   return candidates;
 }
 
-// The pieces that a rank has are those of the factor that stands where x is read in windows.
+// The pieces of a rank are those of the factor whose window of x is read.
 std::vector<KernelCall> CandidatesCall(const CallSite& site, std::string function) {
   const int factor = CandidatesRule(site.inputs, site.output, site.attributes).inputs[0].back().front();
   const int64_t pieces = site.attributes.Get(attribute::kPieces);

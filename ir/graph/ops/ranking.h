@@ -1,8 +1,8 @@
-// What argmax, top_k and their parts share. Elements are ranked from the largest to the smallest, equal ones by their
-// index; what is not a number comes first. Inside of ir/graph/ops only.
+// Shared by argmax, top_k and their parts. Elements are ranked from the largest to the smallest, equal ones by their
+// index; a NaN comes first. Inside of ir/graph/ops only.
 //
-// Where the ranked dimension is cut, each rank offers candidates: the k first ranked of each of its pieces. The first
-// ranked of all candidates are those of the whole.
+// Where the ranked dimension is cut, each rank gives candidates: the k first ranked elements of each of its pieces. The
+// first ranked of all candidates are those of the whole.
 #ifndef CLEAVE_IR_GRAPH_OPS_RANKING_H_
 #define CLEAVE_IR_GRAPH_OPS_RANKING_H_
 
@@ -17,7 +17,7 @@ namespace cleave::ir {
 // An index that no element has: larger than all of them.
 inline constexpr int64_t kNoIndex = std::numeric_limits<int32_t>::max();
 
-// An error where dimension `axis` of input 0, counted from the front, has more elements than indices in i32 tell apart.
+// An error where dimension `axis` of input 0, counted from the front, has more elements than i32 has indices.
 std::optional<OpError> CheckIndexed(Types inputs, int axis);
 
 // An error unless x has dimension `axis` (-1 is the last) and i32 its indices; the axis counted from the front.

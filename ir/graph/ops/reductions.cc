@@ -37,7 +37,7 @@ Flops ReducingFlops(Types inputs, const TensorType&, const Attributes&) {
 }
 
 std::optional<OpId> BatchReducing(Lift& lift) {
-  if (lift.rank(0) == 0) return lift.value(0);  // Of one number it is that number.
+  if (lift.rank(0) == 0) return lift.value(0);  // The reduction of one number is that number.
   Attributes attributes = lift.op().attributes;
   std::vector<int64_t> axes = lift.op().attributes.Get(attribute::kAxes);
   for (int64_t& axis : axes) axis = ShiftedAxis(axis);
@@ -70,8 +70,8 @@ Need ReducingNeed(Types inputs, const TensorType&, const Attributes& attributes)
   return {};
 }
 
-// A definition with signature (x, axes = (), keep_dims = false), inference, flops, batched form and workspace; axes of
-// none are all. Rule, gradient, evaluation and calls are left to be set.
+// A definition with signature (x, axes = (), keep_dims = false), inference, flops, batched form and workspace; no axes
+// mean all. Rule, gradient, evaluation and calls must still be set.
 OpDefinition ReducingOp(std::string summary) {
   return OpDefinition{.op_class = OpClass::kReduction,
                       .signature = {{.name = "x"},
@@ -171,7 +171,7 @@ void EvaluateReduceSum(const Evaluation& evaluation) {
   }
 }
 
-// Each rank divides its sum by the count of the whole, so the parts of a cut axis add up to the mean.
+// Each rank divides its sum by the count of the whole, so that the parts along a cut axis add up to the mean.
 
 Rule ReduceMeanRule(Types inputs, const TensorType&, const Attributes& attributes) {
   return ReducingRule(inputs, attributes, Reduction::kSum, {{0}});

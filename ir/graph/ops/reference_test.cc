@@ -38,7 +38,7 @@ std::string DefaultText(const AttributeValue& value) {
       });
 }
 
-// "conv2d(x, filter, stride = (1, 1), …)". What the compiler sets itself is left out where `for_models`.
+// "conv2d(x, filter, stride = (1, 1), …)". With `for_models`, arguments that the compiler sets are left out.
 std::string SignatureText(const OpDefinition& op, bool for_models) {
   std::vector<std::string> arguments;
   for (const Argument& argument : op.signature) {
@@ -129,7 +129,7 @@ std::string OpsPage() {
   return page;
 }
 
-// What a model can call; `print` and `assert_finite` are statements.
+// The ops that a model can call; `print` and `assert_finite` are statements.
 std::string LanguageTable() {
   std::string table = "| | |\n|---|---|\n";
   for (const OpDefinition* op : AllOps()) {
@@ -147,7 +147,7 @@ std::string ReadPage(const std::string& path) {
   return text.str();
 }
 
-// With CLEAVE_BLESS the file is written there.
+// With CLEAVE_BLESS the file is written instead.
 void CheckPage(const std::string& path, const std::string& expected) {
   if (const char* root = std::getenv("CLEAVE_BLESS"); root != nullptr) {
     std::ofstream(absl::StrCat(root, "/", path)) << expected;

@@ -4,15 +4,15 @@
 namespace cleave::ir {
 namespace {
 
-// Reads the value of the relu instead of its argument: both are positive at the same places, and the argument need not
+// Reads the value of the relu instead of its argument: both are positive at the same places, so the argument need not
 // be kept.
 ScalarFunction ReluGradientFunction() {
   const Scalar dy = Variable("dy"), y = Variable("y");
   return {.parameters = {"dy", "y"}, .value = Select(y > 0, dy, 0), .flops = 2};
 }
 
-// Reads the argument, not the value: with a slope that is not positive the value does not tell its sign. At 0 the slope
-// counts, as 0 does in the gradient of relu.
+// Reads the argument, not the value: if the slope is not positive, the value does not show the sign of the argument. At
+// 0 the derivative is the slope, as it is 0 for relu.
 ScalarFunction LeakyReluGradientFunction() {
   const Scalar dy = Variable("dy"), x = Variable("x"), slope = Variable(attribute::kSlope);
   return {.parameters = {"dy", "x", attribute::kSlope.name}, .value = Select(x > 0, dy, slope * dy)};

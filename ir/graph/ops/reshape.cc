@@ -12,7 +12,7 @@
 namespace cleave::ir {
 namespace {
 
-// What is left of one side: the dimension in work and its part that no factor covers yet.
+// The rest of one side: the current dimension, and the part of it that no factor covers yet.
 struct Side {
   explicit Side(const Shape& side_shape) : shape(side_shape), dimensions(side_shape.size()) { SkipDone(); }
 
@@ -43,17 +43,17 @@ int AddNumbered(Rule& rule, int64_t size, FactorKind kind) {
   return factor;
 }
 
-// Covers the rest of the dimension in work with a whole factor and returns its size.
+// Covers the rest of the current dimension with a whole factor and returns its size.
 int64_t CoverWhole(Rule& rule, Side& side) {
   const int64_t size = side.rest;
   side.Cover(AddNumbered(rule, size, FactorKind::kWhole), size);
   return size;
 }
 
-// The common refinement of two row-major shapes of as many elements: factors that both are made of, major first. [6, 4]
-// to [2, 12] is "(f0 f1) f2 -> f0 (f1 f2)" with sizes 2, 3, 4. Where sizes have no common major divisor, such as in [2,
-// 3] to [3, 2], the dimensions involved become whole factors of fixed size, up to the next place at which both shapes
-// have a boundary.
+// The common refinement of two row-major shapes with equally many elements: the factors of which both are made, major
+// first. [6, 4] to [2, 12] is "(f0 f1) f2 -> f0 (f1 f2)" with sizes 2, 3, 4. Where sizes have no common major divisor,
+// such as in [2, 3] to [3, 2], the dimensions involved become whole factors of fixed size, up to the next place at
+// which both shapes have a boundary.
 Rule ReshapingRule(const Shape& input, const Shape& output) {
   Rule rule;
   Side from(input);
@@ -82,7 +82,7 @@ Rule ReshapingRule(const Shape& input, const Shape& output) {
   return rule;
 }
 
-// gradient: the same elements in the shape of the input.
+// For OpDefinition::gradient: the same elements in the shape of the input.
 Gradients ReshapingGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   return {builder.Add(OpKind::kReshape, {dy}, {{attribute::kShape, builder.type(op.inputs[0]).shape}},
                       GradientName(op, "x"))};
@@ -157,7 +157,7 @@ std::optional<OpId> BatchFlatten(Lift& lift) {
                       {{attribute::kShape, Before(lift.size(), lift.op().type.shape)}});
 }
 
-// Passes a value on: the border of a region, where a pin can say how the value lies.
+// Passes a value on: the border of a region, where a pin can fix the layout of the value.
 
 InferResult InferIdentity(Types inputs, const Attributes&) { return inputs[0]; }
 

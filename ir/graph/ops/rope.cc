@@ -1,9 +1,9 @@
 // Rotary position embedding: Su et al., RoFormer: Enhanced Transformer with Rotary Position Embedding, 2021,
 // section 3.2.2.
 //
-// Elements i and i + head/2 of the last dimension are a point of the plane, turned by position * theta^(-2i / head):
-// the pairing of GPT-NeoX and Llama. The gradient turns back. The last dimension is (halves, pairs): it cannot be cut,
-// because the halves, its major factor, cannot.
+// Elements i and i + head/2 of the last dimension are a point of the plane that is turned by position * theta^(-2i /
+// head): the pairing of GPT-NeoX and Llama. The gradient turns back. The last dimension is (halves, pairs): it cannot
+// be cut, because the halves, its major factor, cannot.
 
 #include <cmath>
 
@@ -31,7 +31,7 @@ InferResult InferRope(Types inputs, const Attributes& attributes) {
   }
   if (head % 2 != 0) {
     return OpError{.code = Code::kE0411,
-                   .message = absl::StrCat("the last dimension has ", head, " elements, which are no pairs"),
+                   .message = absl::StrCat("the last dimension has ", head, " elements, which do not form pairs"),
                    .about = {{0, absl::StrCat("is ", ShapeText(inputs[0].shape))}}};
   }
   const double theta = attributes.Get(attribute::kTheta);

@@ -1,4 +1,4 @@
-// What ops over the last dimension share: softmax, layer_norm and their gradients. Inside of ir/graph/ops only.
+// Shared by ops over the last dimension: softmax, layer_norm and their gradients. Inside of ir/graph/ops only.
 #ifndef CLEAVE_IR_GRAPH_OPS_ROWS_H_
 #define CLEAVE_IR_GRAPH_OPS_ROWS_H_
 
@@ -26,8 +26,8 @@ enum class RowPart {
   kNone,     // A scalar.
 };
 
-// Factors d0 d1 … of the leading dimensions of `shape`, parallel or reduced, and `k` of its last: inner where the op
-// looks at rows as a whole.
+// Factors d0 d1 … of the leading dimensions of `shape`, parallel or reduced, and `k` of its last: inner if the op needs
+// whole rows.
 struct RowsRule {
   std::vector<RowPart> inputs;
   RowPart output = RowPart::kAll;
@@ -54,8 +54,8 @@ Flops FlopsPerInputElement(Types inputs, const TensorType&, const Attributes&) {
 // log(sum of exp) of a row, without overflow.
 double LogSumExp(const double* row, int64_t length);
 
-// What distributed forms of ops over rows are built from: statistics [.., 1] of x [.., k] over its last dimension,
-// which broadcast against x. Where that dimension is cut, each is a partial result until its ranks put it together.
+// The building blocks of distributed forms of ops over rows: statistics [.., 1] of x [.., k] over its last dimension,
+// which broadcast against x. Where that dimension is cut, each is a partial result until the ranks combine it.
 
 // Ops are named "<name>.max", "<name>.sum", ….
 OpId RowMax(GraphBuilder& builder, OpId x, const std::string& name);

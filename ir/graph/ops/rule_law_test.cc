@@ -1,5 +1,5 @@
-// Laws that the rule of every op must keep: what a rule says of cutting, of partial sums and of sizes is true of the
-// op's evaluation.
+// Tests laws that the rule of every op must keep: what a rule says about cutting, partial sums and sizes must be true
+// for the op's evaluation.
 
 #include <algorithm>
 #include <cmath>
@@ -102,7 +102,8 @@ Tensor Take(const Tensor& whole, const LocalPart& part) {
   return local;
 }
 
-// [0, size) in one to three pieces, some of them perhaps empty; in one where the op itself has no form for more.
+// Cuts [0, size) into one to three pieces, of which some may be empty; into one where the op itself has no form for
+// more.
 std::vector<FactorRange> RandomPieces(const Factor& factor, Random& random) {
   std::vector<int64_t> bounds = {0, factor.size};
   if (factor.kind == FactorKind::kParallel || factor.kind == FactorKind::kReduced) {
@@ -198,7 +199,7 @@ Tensor Sum(const Tensor& a, const Tensor& b) {
   return sum;
 }
 
-// f(a + b) = f(a) + f(b) in every linear group.
+// f(a + b) = f(a) + f(b) holds in every linear group.
 TEST(RuleLawTest, LinearGroupsAreLinear) {
   ForEachSample([](const Sample& sample, Random& random) {
     if (sample.op->evaluate == nullptr) return;

@@ -32,14 +32,15 @@ std::vector<int64_t> BroadcastIndex(const Shape& output, const Shape& input);
 // The sizes of a tensor's dimensions when factors have `factor_sizes`.
 Shape SizesOf(const std::vector<FactorList>& dimensions, absl::Span<const int64_t> factor_sizes);
 
-// resize of ops whose attribute `shape` is the shape of their output.
+// For OpDefinition::resize of ops whose attribute `shape` is the shape of their output.
 Attributes ResizeShape(const Attributes& attributes, const Rule& rule, absl::Span<const int64_t> factor_sizes);
 
 // Sums `gradient`, of the shape of the output, over the dimensions along which a value of `type` was broadcast. Takes a
 // copy: types that the builder holds move when ops are added.
 OpId SumToType(GraphBuilder& builder, OpId gradient, TensorType type, const std::string& name);
 
-// Gives `value`, which lacks `axes` of `shape` unless `keep_dims`, the whole `shape` by repeating it along them.
+// Repeats `value`, which lacks `axes` of `shape` unless `keep_dims`, along these axes, so that it has the whole
+// `shape`.
 OpId RepeatAlong(GraphBuilder& builder, OpId value, const Shape& shape, const std::vector<int>& axes,
                  const std::string& name);
 

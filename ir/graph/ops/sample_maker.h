@@ -1,4 +1,4 @@
-// What the families of samples are made with. Inside of ir/graph/ops/samples*.cc only.
+// Helpers with which the families of samples are made. Inside of ir/graph/ops/samples*.cc only.
 #ifndef CLEAVE_IR_GRAPH_OPS_SAMPLE_MAKER_H_
 #define CLEAVE_IR_GRAPH_OPS_SAMPLE_MAKER_H_
 

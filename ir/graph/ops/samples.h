@@ -12,7 +12,7 @@ namespace cleave::ir {
 
 using Random = std::mt19937_64;
 
-// What the elements of an input are made of.
+// The kind of values in an input.
 enum class Fill {
   kSigned,    // Magnitudes in [0.3, 2], either sign.
   kPositive,  // [0.3, 2]
@@ -21,7 +21,7 @@ enum class Fill {
   kMask,      // 0 or 1.
 };
 
-// One op with its inputs. Values keep away from the places at which the op has no derivative.
+// One op with its inputs. Values are not near places at which the op has no derivative.
 struct Sample {
   const OpDefinition* op = nullptr;
   Attributes attributes;

@@ -34,7 +34,7 @@ std::vector<ConvolutionForm> ConvolutionForms(Maker& maker) {
       {.images = {n, c, 4, 5}, .kernel = {3, 2}, .filters = o},
       {.images = {n, c, 5, 4}, .kernel = {3, 3}, .filters = o, .padding = {1, 1}},
       {.images = {2, 1, 7, 6}, .kernel = {3, 2}, .filters = 2, .stride = {2, 3}, .padding = {1, 0}},
-      // The last rows are never looked at.
+      // The kernel never looks at the last rows.
       {.images = {1, 2, 8, 3}, .kernel = {2, 1}, .filters = 2, .stride = {3, 2}},
       {.images = {2, 2, 7, 5}, .kernel = {3, 2}, .filters = 1, .padding = {2, 1}, .dilation = {2, 2}},
       {.images = {1, 2, 9, 6}, .kernel = {2, 3}, .filters = 2, .stride = {2, 2}, .padding = {1, 3}, .dilation = {3, 2}},
@@ -94,7 +94,7 @@ std::vector<PoolingForm> PoolingForms(Maker& maker) {
       {.images = {n, c, 4, 6}, .kernel = {2, 2}},
       {.images = {2, 2, 7, 5}, .kernel = {3, 2}, .stride = {2, 1}, .padding = {1, 1}},
       {.images = {n, 1, 5, 7}, .kernel = {3, 3}, .stride = {1, 2}, .padding = {2, 0}},
-      // Between the kernel's places lie elements at which it never looks.
+      // Between the kernel's places there are elements at which it never looks.
       {.images = {1, 2, 8, 6}, .kernel = {2, 1}, .stride = {3, 2}},
   };
 }

@@ -22,14 +22,14 @@ std::vector<CustomSample> CustomSamples(Maker& maker) {
                       .body = "custom/sample.h"};
   };
   return {
-      // Elementwise; with a vector; with a row that is read as a whole.
+      // An elementwise op; one with a vector; one with a row that is read as a whole.
       {form({{"x"}, {"cap", 30.0}}, "n k -> n k"), {{{n, k}}}, {n, k}},
       {form({{"x"}, {"s"}}, "n k, k -> n k", {}, {{"x"}}), {{{n, k}}, {{k}}}, {n, k}},
       {form({{"x"}}, "n k -> n k", {"k"}), {{{n, k}}}, {n, k}},
-      // Reduced, to a scalar too; linear in two inputs together and in a third.
+      // Reductions, also to a scalar; linear in two inputs together and in a third.
       {form({{"x"}, {"y"}, {"z"}}, "n k, n k, k -> n", {}, {{"x", "y"}, {"z"}}), {{{n, k}}, {{n, k}}, {{k}}}, {n}},
       {form({{"x"}}, "n k -> ()"), {{{n, k}}}, {}},
-      // Compound and broadcast dimensions; an index of the result alone.
+      // Compound and broadcast dimensions; an index that only the result has.
       {form({{"x"}, {"y"}}, "(h k) 1, n -> n h k"), {{{h * k, 1}}, {{n}}}, {n, h, k}},
       {form({{"x"}}, "n -> n k"), {{{n}}}, {n, k}},
       // Integers beside reals, and no rule.

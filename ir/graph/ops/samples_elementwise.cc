@@ -18,7 +18,7 @@ Form SignedBinary() {
   return [](Maker& maker) { Binary(maker, Fill::kSigned); };
 }
 
-// Of an elementwise op of which nothing is said below: attributes take their defaults.
+// For elementwise ops without an entry below: attributes have their defaults.
 Form UsualForm(const OpDefinition& op) {
   if (op.element->inputs == 1) return SignedUnary();
   return op.callable ? SignedBinary() : UnaryGradient;

@@ -59,7 +59,7 @@ void AddMovementSamples(Forms& forms) {
     maker.Add({{{a, b, 2 * pairs}}}, {{attribute::kTheta, 50.0}, {attribute::kInverse, true}});
     maker.Add({{{a, b, 2, 2}}}, {{attribute::kTheta, 50.0}, {attribute::kAxis, 1}});
   };
-  // The key makes the op of a graph draw as the op alone does.
+  // With this key the op in a graph draws the same numbers as the op alone.
   forms[OpKind::kDropout] = [](Maker& maker) {
     Unary(maker, Fill::kSigned, {{attribute::kRate, 0.5}, {attribute::kKey, "h1.dropout"}});
     Unary(maker, Fill::kSigned, {{attribute::kRate, 0.0}, {attribute::kKey, "h2.dropout"}});

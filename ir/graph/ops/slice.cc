@@ -45,7 +45,8 @@ Gradients SliceGradients(GraphBuilder& builder, const Op& op, OpId dy) {
                       GradientName(op, "x"))};
 }
 
-// What of the input's size lies behind the slice is seen only by who works on all of it, and then it is the local size.
+// Only a rank that works on the whole dimension has elements of the input behind the slice, and then the local size
+// says how many.
 void EvaluateSlice(const Evaluation& evaluation) {
   Shape input = evaluation.attributes.Get(attribute::kEnd);
   Shape output;
@@ -100,7 +101,7 @@ InferResult InferPad(Types inputs, const Attributes& attributes) {
   if (auto error = CheckNumbers(inputs, attributes, attribute::kAfter)) return *error;
   TensorType output = inputs[0];
   for (size_t d = 0; d < output.shape.size(); ++d) {
-    // Each at most the limit, so that the sum does not overflow; beyond it, InferChecked refuses the shape.
+    // Each number is at most the limit, so that the sum does not overflow; beyond it, InferChecked refuses the shape.
     for (const auto key : {attribute::kBefore, attribute::kAfter}) {
       output.shape[d] += std::min(attributes.Get(key)[d], kMaxElements);
     }

@@ -8,7 +8,7 @@ namespace {
 
 Piece PieceOfRange(const FactorRange& range) { return {.begin = range.begin, .size = range.size}; }
 
-// The local input lies where its window begins and ends where it ends, which the shape of the local tensor says.
+// The local input begins where its window begins, and the shape of the local tensor says where it ends.
 LocalSliding OverInput(const Sliding& sliding, const FactorRange& range, int64_t local_input) {
   const Window window = sliding.OverInput(kMaxElements, range.global);
   const Piece output = PieceOfRange(range);

@@ -1,9 +1,8 @@
-// A kernel that slides over the rows and columns of images [n, c, h, w]: what convolutions and poolings share.
-// Inside of ir/graph/ops only.
+// A kernel that slides over the rows and columns of images [n, c, h, w]: shared by convolutions and poolings. Inside of
+// ir/graph/ops only.
 //
 // Output element i looks with tap t of the kernel at input element i * stride - padding + t * dilation; where there is
-// no such element it sees padding. Padding stands at the ends of the whole image, never at the border of a rank's
-// piece.
+// no such element it sees padding. Padding is at the ends of the whole image, never at the border of a rank's piece.
 #ifndef CLEAVE_IR_GRAPH_OPS_SLIDING_H_
 #define CLEAVE_IR_GRAPH_OPS_SLIDING_H_
 
@@ -26,12 +25,12 @@ struct Sliding {
   int64_t padding = 0;  // On each side.
   int64_t dilation = 1;
 
-  // Elements from the first to the last at which the kernel looks at once.
+  // The number of elements from the first to the last at which the kernel looks at one place.
   int64_t span() const { return dilation * (kernel - 1) + 1; }
-  // Places of the kernel over `input` elements; none or less where it does not fit.
+  // The number of places of the kernel over `input` elements; 0 or negative where it does not fit.
   int64_t OutputSize(int64_t input) const;
-  // The window of the input, `input` elements, that belongs to a piece of the output, and the other way round: of the
-  // output, `output` elements, that looks at a piece of the input.
+  // The window of the input, which has `input` elements, that a piece of the output reads; and the window of the
+  // output, which has `output` elements, that reads a piece of the input.
   Window OverInput(int64_t input, int64_t output) const;
   Window OverOutput(int64_t input, int64_t output) const;
 };
@@ -106,8 +105,8 @@ struct ImageFactors {
   int columns = 0;
 };
 
-// What a rank works on when the factors are the output's (`images`: the local input), or the input's (`outputs`: the
-// local output, which is read in windows).
+// The local sliding of a rank when the factors are those of the output (`images`: the local input), or of the input
+// (`outputs`: the local output, which is read in windows).
 LocalSliding2d SlidingOverInput(const Evaluation& evaluation, const Sliding2d& sliding, ImageFactors factors,
                                 const Shape& images);
 LocalSliding2d SlidingOverOutput(const Evaluation& evaluation, const Sliding2d& sliding, ImageFactors factors,

@@ -55,8 +55,8 @@ OpDefinition SourceOp(bool has_dtype, std::string summary) {
 //   uniform   in [first, second)
 //   normal    with mean first and deviation second
 //   npy       what the .npy file `file` holds; its path starts from the folder of the model file
-// `local`: of a manual model, each rank has values of its own.
-// Bounds that hang on the fans of the tensor (he_uniform and the like) are resolved by the frontend.
+// `local`: in a manual model, each rank has its own values. The frontend computes bounds that depend on the fans of the
+// tensor (he_uniform and the like).
 
 InferResult InferParameter(Types inputs, const Attributes& attributes) {
   if (auto error = CheckWord(attributes, attribute::kInit, {"constant", "uniform", "normal", "npy"})) return *error;
@@ -86,7 +86,7 @@ void EvaluateConstant(const Evaluation& evaluation) {
             evaluation.attributes.Get(attribute::kValue));
 }
 
-// A number that hangs on the training step t, counted from 1:
+// A number that depends on the training step t, counted from 1:
 //   learning_rate    by the schedule (ir/graph/training)
 //   bias_correction  1 / (1 - beta^t): Kingma and Ba, Adam, 2015, algorithm 1
 
@@ -142,7 +142,7 @@ OpDefinition DefineParameter() {
 
 OpDefinition DefineState() {
   OpDefinition definition = SourceOp(false, "a slot of the optimizer; zeros at first");
-  // As that of the parameter to which the slot belongs.
+  // It is that of the parameter to which the slot belongs.
   definition.signature.push_back(OptionalAttribute(attribute::kLocal, false));
   return definition;
 }

@@ -48,7 +48,7 @@ InferResult InferTopKIndices(Types inputs, const Attributes& attributes) {
   return InferTopK(inputs, attributes, DType::kI32);
 }
 
-// An index does not change with its element.
+// An index does not change when its element changes a little.
 Gradients TopKIndicesGradients(GraphBuilder&, const Op&, OpId) { return {std::nullopt}; }
 
 OpId DistributeTopKIndices(GraphBuilder& builder, const Op& op, absl::Span<const int64_t> pieces) {
@@ -71,7 +71,7 @@ void EvaluateTopKIndices(const Evaluation& evaluation) {
   }
 }
 
-// Where a piece has fewer than k elements, -infinity fills its places.
+// Where a piece has fewer than k elements, its other places get -infinity.
 
 InferResult InferTopKCandidates(Types inputs, const Attributes& attributes) {
   return InferCandidates(inputs, attributes, DType::kF32);
@@ -85,7 +85,7 @@ void EvaluateTopKCandidates(const Evaluation& evaluation) {
   }
 }
 
-// Indices in the whole row. Where a piece has fewer than k elements, one that no element has fills its places.
+// Indices in the whole row. Where a piece has fewer than k elements, its other places get an index that no element has.
 
 InferResult InferTopKCandidateIndices(Types inputs, const Attributes& attributes) {
   return InferCandidates(inputs, attributes, DType::kI32);

@@ -1,4 +1,4 @@
-// Exponential and trigonometric functions, and their kin.
+// Exponential and trigonometric functions, and similar ones.
 
 #include "ir/graph/ops/define.h"
 #include "ir/graph/ops/elementwise.h"

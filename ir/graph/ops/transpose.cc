@@ -8,7 +8,7 @@
 namespace cleave::ir {
 namespace {
 
-// Output dimension d is input dimension permutation[d]; none given: reversed.
+// Output dimension d is input dimension permutation[d]; without a permutation, dimensions are reversed.
 std::vector<int64_t> PermutationOf(const Attributes& attributes, int rank) {
   std::vector<int64_t> permutation = attributes.Get(attribute::kPermutation);
   if (!permutation.empty()) return permutation;
@@ -29,9 +29,9 @@ InferResult InferTranspose(Types inputs, const Attributes& attributes) {
   if (output.rank() == rank && permutation.size() == static_cast<size_t>(rank)) return output;
   return OpError{
       .code = Code::kE0404,
-      .message = absl::StrCat("(", absl::StrJoin(permutation, ", "), ") is no permutation of ", rank, " dimensions"),
+      .message = absl::StrCat("(", absl::StrJoin(permutation, ", "), ") is not a permutation of ", rank, " dimensions"),
       .about = {{0, absl::StrCat("is ", ShapeText(inputs[0].shape))}},
-      .notes = {absl::StrCat("each of 0 to ", rank - 1, " stands in it once")}};
+      .notes = {absl::StrCat("each of 0 to ", rank - 1, " occurs in it once")}};
 }
 
 Rule TransposeRule(Types inputs, const TensorType&, const Attributes& attributes) {

@@ -1,4 +1,4 @@
-// Values of every op against results worked out by hand.
+// Compares values of every op with results that were computed by hand.
 
 #include <cmath>
 #include <limits>
@@ -298,7 +298,7 @@ TEST(ValuesTest, LossesOfKnownSums) {
          {OpKind::kShareOfEqual, {T({2}, {1, 0}), T({2}, {1, 1})}, {}, T({}, {0.5})}});
 }
 
-// Those of rank 0, and of the last rank.
+// The values of rank 0, and of the last rank.
 TEST(ValuesTest, OfOneRank) {
   const auto on = [](int rank, OpKind op, const std::vector<Tensor>& inputs, const Attributes& values) {
     const OpDefinition& definition = DefinitionOf(op);
@@ -376,7 +376,7 @@ TEST(ValuesTest, Sources) {
           3}});
 }
 
-// Worked out for a head of 4: the second pair turns 100 times slower than the first.
+// For a head of 4: the second pair turns 100 times slower than the first.
 TEST(ValuesTest, Rope) {
   const double c = std::cos(1.0), s = std::sin(1.0), slow_c = std::cos(0.01), slow_s = std::sin(0.01);
   const Tensor x = T({2, 4}, {1, 2, 3, 4, 1, 2, 3, 4});
@@ -384,7 +384,7 @@ TEST(ValuesTest, Rope) {
   Check({{OpKind::kRope, {x}, {}, turned}, {OpKind::kRope, {turned}, {{attribute::kInverse, true}}, x}});
 }
 
-// The share of ten thousand draws; elements, steps and keys draw for themselves.
+// The share of dropped elements in ten thousand draws; elements, steps and keys draw independently.
 TEST(ValuesTest, Dropout) {
   const Tensor x = T({10000}, std::vector<double>(10000, 3));
   const auto draw = [&](const std::string& key, int64_t step) {
@@ -403,7 +403,7 @@ TEST(ValuesTest, Dropout) {
   EXPECT_EQ(draw("a", 0), x);
 }
 
-// One rank's part of an op whose meaning depends on its place.
+// One rank's part of an op that depends on its place in the whole.
 TEST(ValuesTest, Places) {
   const OpDefinition& mask = DefinitionOf(OpKind::kCausalMask);
   const Attributes attributes{{attribute::kFill, -9.0}};

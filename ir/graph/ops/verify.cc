@@ -21,21 +21,21 @@ std::string FindGroupError(const Graph& graph, const Op& op) {
   return absl::StrCat("group `", text, "` has ", Plural(size, "rank"), ", not ", op.attributes.Get(attribute::kSize));
 }
 
-// A table with `row` entries for each rank.
+// The error of a table that must have `row` entries for each rank; empty if there is none.
 std::string FindTableError(const Graph& graph, size_t entries, size_t row) {
   const int64_t ranks = RankCount(graph.rank_axes);
   if (entries == static_cast<size_t>(ranks) * row) return "";
   return absl::StrCat("a table of ", entries, " for ", Plural(ranks, "rank"));
 }
 
-// What is wrong with the ranks that `op` speaks of: they are those of the graph, or there are none. Empty: nothing.
+// What is wrong with the ranks that `op` names: they must be those of the graph, or there must be none. Empty: nothing.
 // REQUIRES: inference accepts the op.
 std::string FindRankError(const Graph& graph, const Op& op) {
   const bool local =
       (op.kind == OpKind::kParameter || op.kind == OpKind::kState) && op.attributes.Get(attribute::kLocal);
   if (!graph.is_manual()) {
     if (local) return "it is local in a model without ranks";
-    return DefinitionOf(op).rank_use == RankUse::kNone ? "" : "it speaks of ranks in a model without ranks";
+    return DefinitionOf(op).rank_use == RankUse::kNone ? "" : "it names ranks in a model without ranks";
   }
   const Attributes& attributes = op.attributes;
   if (attributes.Has(attribute::kGroup)) return FindGroupError(graph, op);
@@ -48,7 +48,7 @@ std::string FindRankError(const Graph& graph, const Op& op) {
   return "";
 }
 
-// Values that vary over ranks where they must not: the loss, and what a state takes that does not vary itself.
+// Errors for values that vary over ranks where they must not: the loss, and new values of states that do not vary.
 // REQUIRES: graph.is_manual(), FindRankError finds nothing.
 std::vector<std::string> FindVarianceErrors(const Graph& graph) {
   const IdVector<OpId, RankAxisSet> variance = VarianceOf(graph);
@@ -64,7 +64,7 @@ std::vector<std::string> FindVarianceErrors(const Graph& graph) {
   return errors;
 }
 
-// What is wrong with one op, given that the ops before it are sound; empty when nothing is.
+// What is wrong with one op, given that the ops before it are valid; empty when nothing is.
 std::string FindOpError(const Graph& graph, const Op& op) {
   const OpDefinition& definition = DefinitionOf(op);
   for (OpId input : op.inputs) {
@@ -148,7 +148,7 @@ std::vector<std::string> VerifyGraph(const Graph& graph) {
     if (!names.emplace(op.name, op.id).second) errors.push_back(absl::StrCat(place, "its name is taken"));
     if (std::string error = FindOpError(graph, op); !error.empty()) {
       errors.push_back(place + error);
-      // What follows may build on it.
+      // The following checks may depend on this one.
       return errors;
     }
     if (std::string error = FindLinkError(graph, op); !error.empty()) errors.push_back(place + error);

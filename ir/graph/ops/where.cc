@@ -1,4 +1,4 @@
-// A choice for each element. It is linear in both alternatives at once: with the condition held, a partial sum of a and
+// A choice for each element. It is linear in both alternatives together: for a fixed condition, a partial sum of a and
 // one of b give one of the result.
 
 #include "ir/graph/ops/define.h"
@@ -14,7 +14,7 @@ InferResult InferWhere(Types inputs, const Attributes&) {
   return InferBroadcast(inputs, ElementwiseDType(inputs.subspan(1)));
 }
 
-// Products with 1 or 0: unlike a choice between dy and nothing, they let partial sums of dy pass.
+// It is written as products with 1 or 0, because these are linear in dy, unlike a choice between dy and zero.
 Gradients WhereGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   if (op.type.dtype != DType::kF32) return ZeroGradients(builder, op, dy);
   const OpId condition = op.inputs[0];

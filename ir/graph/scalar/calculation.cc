@@ -7,7 +7,7 @@
 namespace cleave::ir {
 namespace {
 
-// By the values of the operands. A value that is not a number stays one in maxima and minima.
+// The value from those of the operands. Maxima and minima of a NaN are NaN.
 double Apply(Primitive primitive, double a, double b, double c) {
   switch (primitive) {
     case Primitive::kAdd:

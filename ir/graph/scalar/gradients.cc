@@ -9,14 +9,14 @@ constexpr double kTwoOverSqrtPi = 1.1283791670955126;
 
 using GradientOfVariable = std::map<std::string, Scalar>;
 
-// A product with the gradient that is handed down, which is 1 where a derivative is asked for.
+// A product with the gradient that is passed down, which is 1 when a derivative is computed.
 Scalar Times(const Scalar& gradient, const Scalar& factor) { return gradient.IsNumber(1) ? factor : gradient * factor; }
 
 Scalar OneLess(const Scalar& x) { return x.Is(Primitive::kNumber) ? Scalar(x.number() - 1) : x - 1; }
 
 class ReverseAccumulation {
  public:
-  // `result`: what stands for the value itself in the gradients.
+  // `result`: the node that stands for the value itself in the gradients.
   ReverseAccumulation(const Scalar& value, const Scalar& dy, const Scalar& result) : value_(value), result_(result) {
     gradients_.emplace(value.key(), dy);
   }
@@ -94,7 +94,7 @@ class ReverseAccumulation {
       case Primitive::kErf:
         return AddTo(of[0], Times(dy, kTwoOverSqrtPi * Exp(-(of[0] * of[0]))));
       case Primitive::kPow:
-        // By the exponent it is taken as 0 where the base is not positive.
+        // The gradient by the exponent is 0 where the base is not positive.
         AddTo(of[0], Times(dy, of[1] * Pow(of[0], OneLess(of[1]))));
         return AddTo(of[1], Times(dy, y * Log(Select(of[0] > 0, of[0], 1))));
       case Primitive::kCall:
@@ -102,7 +102,7 @@ class ReverseAccumulation {
     }
   }
 
-  // The gradients of both operands, all the way to the variables, and then the choice between them.
+  // Computes the gradients of both operands down to the variables, and then the choice between them.
   void Choose(const Scalar& condition, const Scalar& a, const Scalar& b, const Scalar& dy) {
     const GradientOfVariable by_a = ReverseAccumulation(a, dy, a).Run();
     const GradientOfVariable by_b = ReverseAccumulation(b, dy, b).Run();
@@ -127,7 +127,7 @@ class ReverseAccumulation {
 
   const Scalar& value_;
   const Scalar& result_;
-  std::map<Scalar::Key, Scalar> gradients_;  // Of the nodes, as far as they are added up.
+  std::map<Scalar::Key, Scalar> gradients_;  // Of the nodes, as far as they have been added up.
   GradientOfVariable of_variable_;
 };
 

@@ -1,5 +1,5 @@
-// Functions of one element, as values: what an elementwise op computes, from which its reference value, its gradients,
-// its cost and its text follow.
+// Functions of one element, as values. The function of an elementwise op determines its reference value, its gradients,
+// its cost and its text.
 //
 //   const Scalar x = Variable("x");
 //   const ScalarFunction sigmoid = {.name = "sigmoid", .parameters = {"x"}, .value = 1 / (1 + Exp(-x))};
@@ -37,7 +37,7 @@ enum class Primitive {
   kGreater,
   kGreaterEqual,
   kSelect,   // (condition, a, b): a where the condition is not 0, else b.
-  kMaximum,  // The larger; not a number where either is not.
+  kMaximum,  // The larger; a NaN if either is one.
   kMinimum,
   kAbs,
   kTruncate,  // Towards zero, to a whole number.
@@ -70,7 +70,7 @@ class Scalar {
   bool IsNumber(double number) const { return Is(Primitive::kNumber) && node_->number == number; }
   bool IsLeaf() const { return node_->operands.empty(); }
 
-  // The same node for equal keys: what is shared is one.
+  // Equal keys mean the same node: shared nodes are one.
   using Key = const void*;
   Key key() const { return node_.get(); }
 
@@ -95,18 +95,18 @@ struct ScalarFunction {
   std::vector<std::string> parameters = {"x"};
   Scalar value = 0;  // In variables with the names of the parameters.
 
-  // The gradients by the first parameters where they have a better form than the one that follows from `value`: in the
-  // parameters, Dy() and Result(). Empty: the one that follows.
+  // The gradients by the first parameters, if they have a better form than the one that follows from `value`. They are
+  // written in the parameters, Dy() and Result(). Empty: the form that follows from `value`.
   std::vector<Scalar> gradients = {};
 
-  // Arithmetic operations where they are not those of FlopsOf.
+  // The number of arithmetic operations, if it is not that of FlopsOf.
   std::optional<double> flops = {};
 };
 
 Scalar Variable(std::string name);
 Scalar Call(ScalarFunction function, std::vector<Scalar> arguments);
 
-// In gradients: that of the function's value, and the value itself.
+// In gradients: the gradient by the function's value, and the value itself.
 Scalar Dy();
 Scalar Result();
 
@@ -138,36 +138,39 @@ Scalar Pow(const Scalar& x, const Scalar& y);
 
 bool IsComparison(Primitive primitive);
 
-// Every node once, operands before what uses them. Functions that are called are one node.
+// Every node once, operands before their users. A call of a function is one node.
 std::vector<Scalar> NodesOf(const Scalar& value);
 
-// Variables replaced; a choice whose condition becomes a number is made.
+// The value with variables replaced. If the condition of a choice becomes a number, the choice is replaced by its
+// result.
 Scalar Substitute(const Scalar& value, const std::map<std::string, Scalar>& variables);
 
-// With the bodies of functions in the place of their calls.
+// The value with the bodies of functions in place of their calls.
 Scalar WithoutCalls(const Scalar& value);
 
-// The gradients of a loss by each of `parameters`, given `dy`, that by `value`; nullopt where it does not depend on
-// one. By reverse accumulation: a node's gradient is the sum over its uses. Of a choice the gradient is a choice too,
-// so that what is not chosen has no part in it, not even where it is infinite or not a number. Where a maximum has two
-// equal operands its gradient goes to the first.
+// The gradients of a loss by each of `parameters`, from `dy`, the gradient by `value`; nullopt where it does not depend
+// on one. They are computed by reverse accumulation: a node's gradient is the sum over its uses. The gradient of a
+// choice is a choice too, so that the operand that is not chosen has no influence, even if it is infinite or a NaN.
+// Where a maximum has two equal operands its gradient goes to the first.
 std::vector<std::optional<Scalar>> GradientsOf(const Scalar& value, absl::Span<const std::string> parameters,
                                                const Scalar& dy);
 
-// The gradients of a function by its parameters, in those, Dy() and Result(): as stated, or as they follow.
+// The gradients of a function by its parameters, written in these, Dy() and Result(): as given, or as they follow from
+// its value.
 std::vector<std::optional<Scalar>> GradientsOf(const ScalarFunction& function);
 
-// Arithmetic operations of one value, what is shared counted once: 1 for + - * / and a choice between two values, 4 for
-// a square root, 10 for exp, log and tanh, 18 for log(1 + t), 20 for sin, cos, erf and pow. Free are signs,
-// comparisons, which are part of a choice, and what is computed from numbers alone. A function has at least one: its
-// value is written.
+// The number of arithmetic operations of one value. Shared nodes count once: 1 for + - * / and a choice between two
+// values, 4 for a square root, 10 for exp, log and tanh, 18 for log(1 + t), 20 for sin, cos, erf and pow. Signs,
+// comparisons (which are part of a choice), and nodes of numbers only count 0. A function has at least one operation,
+// because its value is written.
 double FlopsOf(const Scalar& value);
 double FlopsOf(const ScalarFunction& function);
 
-// Whether f(a + b) = f(a) + f(b) for `variables` taken together while all others are held, as the tree shows it.
+// Whether f(a + b) = f(a) + f(b) for `variables` taken together while all others are constant, as far as the tree shows
+// it.
 bool IsLinear(const Scalar& value, const std::set<std::string>& variables);
 
-// A value laid out for being computed, in double, for many arguments.
+// A value prepared for being computed, in double, for many arguments.
 class Calculation {
  public:
   // `parameters`: the order of the arguments. REQUIRES: every variable of the value is among them.

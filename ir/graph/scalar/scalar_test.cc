@@ -81,7 +81,7 @@ TEST(Scalar, WhatIsNotANumberStaysSo) {
   }
 }
 
-// What is not chosen has no part in the gradient: e^1000 is infinite.
+// The operand that is not chosen has no influence on the gradient: e^1000 is infinite.
 TEST(Scalar, AChoiceHidesWhatItDoesNotTake) {
   const Scalar x = Variable("x");
   const Scalar elu = Select(x > 0, x, Exp(x) - 1);

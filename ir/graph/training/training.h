@@ -75,7 +75,8 @@ struct DataSource {
 enum class LogFormat { kCleave, kMindSpore };
 
 // The precision of products and convolutions. kF32: f32. kTf32: f32 tensors, whose factors the hardware may round to
-// tf32, 10 bits of fraction. kBf16: bf16 tensors wherever the policy of ir/transforms/precision says so, with f32 parameters.
+// tf32, 10 bits of fraction. kBf16: bf16 tensors wherever the policy of ir/transforms/precision says so, with f32
+// parameters.
 enum class Precision { kF32, kTf32, kBf16 };
 
 absl::string_view PrecisionName(Precision precision);  // "f32"

@@ -74,8 +74,8 @@ bool CanBeLooped(const OpDefinition& op);
 // The steps of a stage, in order.
 std::vector<int> StepsOf(const FusedStage& stage);
 
-// For each dimension of an elementwise op's output: whether input `input` has that dimension too; otherwise the input
-// is repeated along it. nullopt where the input's dimensions are not those of the output in the same order; such an op
+// For each dimension of an elementwise op's output: whether input `input` has that dimension too; if not, the input is
+// repeated along it. nullopt where the input's dimensions are not those of the output in the same order; such an op
 // cannot be part of a loop.
 std::optional<std::vector<bool>> SpanOfInput(const Program& program, const Compute& compute, int input);
 

@@ -1,6 +1,7 @@
 // Where the values of a fused program lie: which share a buffer, and the offsets of the buffers in one arena.
 //
-// A value has a root, the value whose buffer it uses. Most values are their own root. Other values lie in place:
+// A value has a root, the value whose buffer it uses. Most values are their own root. Other values share the buffer of
+// another value:
 //   reshape, view  in the input
 //   all-reduce     in the input, when nothing else reads that afterwards; the inputs of a merged one form a bucket, in
 //                  which they lie one after another; the same holds for a broadcast
@@ -27,7 +28,7 @@ struct Storage {
   // its transfers are placed separately.
   std::map<int, Bucket> buckets;
   BufferPlan buffers;  // By root.
-  // What `buffers` was planned for: for each stage the roots that it reads and writes, and the roots with their sizes.
+  // The input of planning `buffers`: for each stage the roots that it reads and writes, and the roots with their sizes.
   // Besides the stages of the fusion there is one in which loss and metrics are read and one that makes the copies.
   std::vector<Stage> stages;
   std::vector<BufferRequest> requests;

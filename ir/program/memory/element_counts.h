@@ -1,5 +1,5 @@
-// The places where a rank holds or sends more elements than MPI counts: more than kMaxRankElements (ir/tensor/types) of one
-// value, or of the tensors of one message.
+// The places where a rank holds or sends more elements than MPI counts: more than kMaxRankElements (ir/tensor/types) of
+// one value, or of the tensors of one message.
 //
 //   for (const LargeCount& count : LargeCounts(program)) …   // Empty for a program that may be generated.
 //

@@ -1,5 +1,5 @@
-// How much memory a program needs on a rank, and for what. memory_plan.h works it out; docs/memory.md has the whole
-// count.
+// How much memory a program needs on a rank, and for what. memory_plan.h computes it; docs/memory.md explains all of
+// it.
 #ifndef CLEAVE_IR_PROGRAM_MEMORY_MEMORY_H_
 #define CLEAVE_IR_PROGRAM_MEMORY_MEMORY_H_
 
@@ -42,7 +42,7 @@ struct MemoryUse {
   // What is held in the stage of the peak: the largest first, equal ones in the program's order.
   std::vector<HeldTensor> at_peak;
   // The bytes of those values of the forward pass in it that only wait for the backward pass. Computing them again
-  // would save so much there.
+  // would save this much there.
   Bytes waiting;
 };
 

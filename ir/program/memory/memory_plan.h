@@ -5,8 +5,8 @@
 //   plan.use.prediction.peak      // What the generated program allocates, as run.json counts it.
 //   plan.use.at_peak.front()      // The largest tensor of the stage that needs most.
 //
-// A compile makes this plan once: the predictions and the generated program are both taken from it. Beside the arena
-// stand the buffers in which the runtime packs what it sends and reorders what libraries want in their own layouts
+// A compile makes this plan once: the predictions and the generated program are both taken from it. Besides the arena
+// there are buffers in which the runtime packs messages and reorders tensors into the layouts of libraries
 // (workspace.h).
 #ifndef CLEAVE_IR_PROGRAM_MEMORY_MEMORY_PLAN_H_
 #define CLEAVE_IR_PROGRAM_MEMORY_MEMORY_PLAN_H_
@@ -26,7 +26,7 @@ struct MemoryPlan {
   MemoryUse use;
 };
 
-// REQUIRES: `program` was made of `graph`.
+// REQUIRES: `program` was made from `graph`.
 MemoryPlan PlanMemory(const Graph& graph, const Program& program, const FuseOptions& fuse = {});
 
 }  // namespace cleave::ir

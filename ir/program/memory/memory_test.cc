@@ -38,7 +38,7 @@ TEST(Memory, TheSumIsWhatTheArenaAndTheWorkspaceTake) {
       EXPECT_EQ(memory.peak,
                 memory.parameters + memory.gradients + memory.optimizer + memory.activations + memory.buffers);
       EXPECT_EQ(memory.peak, PlanStorage(program, Fuse(program)).buffers.total + WorkspaceOf(program));
-      // Data parallel: every rank has all of both.
+      // Data parallel: every rank has all parameters and all of the optimizer's state.
       EXPECT_EQ(memory.parameters, BytesOfKind(graph, OpKind::kParameter));
       EXPECT_EQ(memory.optimizer, BytesOfKind(graph, OpKind::kState));
     }

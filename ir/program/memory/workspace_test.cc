@@ -1,4 +1,4 @@
-// What single steps need beside the arena. The numbers of convolutions are those of oneDNN 2.6 with AVX-512.
+// Tests the memory that single steps need besides the arena.
 #include "ir/program/memory/workspace.h"
 
 #include <map>

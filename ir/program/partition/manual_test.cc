@@ -1,4 +1,4 @@
-// What the communicating ops of a manual model become.
+// Tests what the communicating ops of a manual model become.
 
 #include <map>
 #include <string>
@@ -156,7 +156,7 @@ TEST_F(ManualPartitionTest, AnExchangeOfMessagesBetweenAllRanks) {
   EXPECT_EQ(SentBytes(program, collective), 128);
 }
 
-// Two layers on rows of their own; the activations between them are summed, as the model asks.
+// Two layers with different rows on each rank; the activations between them are summed, as the model asks.
 TEST_F(ManualPartitionTest, GradientsAreMergedAndWhatIsWrittenIsNot) {
   const auto sum = [&](OpId value, const std::string& name) {
     return builder_.Add(OpKind::kAllReduce, {value}, Group("dp tp", 8, {{attribute::kReduction, "sum"}}), name);

@@ -2,10 +2,10 @@
 // each with a place in the program, and `Merger::Order` walks the program in the order of places, every step after
 // those whose values it reads. Linear in the steps except for sorting.
 //
-// Why no bucket waits for itself: a collective is merged only with those of its level. The level is the number of late
-// collectives on the longest way to it. So a late bucket needs only prompt ones of its level or below, and a prompt
-// bucket needs only late ones from below. Prompt collectives are merged only where nothing between them reads one of
-// them. Gathers of parameters need nothing.
+// Why a bucket never waits for itself: a collective is merged only with those of its level. The level is the number of
+// late collectives on the longest way to it. So a late bucket needs only prompt ones of its level or below, and a
+// prompt bucket needs only late ones from below. Prompt collectives are merged only where nothing between them reads
+// one of them. Gathers of parameters need nothing.
 
 #include "ir/program/partition/merge.h"
 

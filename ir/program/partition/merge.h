@@ -24,8 +24,8 @@
 
 namespace cleave::ir {
 
-// `bucket_bytes` as CollectiveBytes counts them; 0: no limit. Takes a sound program with one transfer per collective
-// and leaves a sound one that computes the same.
+// `bucket_bytes` as CollectiveBytes counts them; 0: no limit. Takes a valid program with one transfer per collective
+// and leaves a valid one that computes the same.
 void MergeCollectives(Program& program, Bytes bucket_bytes);
 
 }  // namespace cleave::ir

@@ -153,8 +153,8 @@ class Partitioner {
     Phase phase;  // The phase of the step that wrote it.
   };
 
-  // What metric steps make exists only when they run: at some steps, and only for metrics. Copies of a value that is
-  // gathered again live in their phase. Its first form, with which `made_` begins, stays.
+  // Values of metric steps exist only when these run: at some steps, and only for metrics. Copies of a value that is
+  // gathered again exist in their phase only. Its first form, with which `made_` begins, always exists.
   bool Exists(OpId op, const Made& made, Phase reader) const {
     if (plan_.ops[op].gather_again && !(made.value == made_[op].front().value)) return made.phase == reader;
     return made.phase != Phase::kMetric || reader == Phase::kMetric;

@@ -1,11 +1,11 @@
-// From (training graph, plan) to the program of a rank: local ops, and the collectives and slices that the layouts ask
-// for.
+// From (training graph, plan) to the program of a rank: local ops, and the collectives and slices that the layouts
+// require.
 //
 // Ops are visited in order. Each reads its inputs in the layouts of its strategy. Where a value does not exist in that
 // layout yet, the cheapest redistribution from one that exists is inserted; a layout that was made once is used again.
 // Afterwards an all_reduce that is only sliced becomes a reduce_scatter, and collectives over one group are merged
-// (ir/program/partition/merge.h says which). Data parallelism, tensor parallelism and sharded optimizers are not special cases:
-// their all-reduces, reduce-scatters and all-to-alls follow from the layouts alone.
+// (ir/program/partition/merge.h says which). Data parallelism, tensor parallelism and sharded optimizers are not
+// special cases: their all-reduces, reduce-scatters and all-to-alls follow from the layouts alone.
 #ifndef CLEAVE_IR_PROGRAM_PARTITION_PARTITION_H_
 #define CLEAVE_IR_PROGRAM_PARTITION_PARTITION_H_
 
@@ -22,7 +22,7 @@ struct PartitionOptions {
   Bytes bucket_bytes = Bytes(25 * 1024 * 1024);  // Of the tensors of a merged collective; 0: no limit.
 };
 
-// REQUIRES: VerifyGraph and VerifyPlan find nothing wrong. Loss and metrics of the result are replicated.
+// REQUIRES: VerifyGraph and VerifyPlan find no error. Loss and metrics of the result are replicated.
 absl::StatusOr<Program> Partition(const Graph& graph, const Plan& plan, const PartitionOptions& options = {});
 
 }  // namespace cleave::ir

@@ -34,7 +34,7 @@ struct DenseStack {
   bool input_is_parameter = false;  // Then it needs a gradient.
 };
 
-// x -> l1.matmul (-> l1.biased) -> l1 -> l2.matmul …, mse against a target of zeros that no parameter feeds.
+// x -> l1.matmul (-> l1.biased) -> l1 -> l2.matmul …, mse against a target of zeros that does not depend on parameters.
 Graph Dense(const DenseStack& stack) {
   GraphBuilder builder;
   builder.mutable_graph().model = "Dense";
@@ -63,8 +63,8 @@ Graph Dense(const DenseStack& stack) {
 
 // ---- Plans ----
 
-// What is given by hand. The rest follows: light ops from what they read, sources from their readers, backward ops from
-// their forward ops, updates from the storage of their parameter.
+// The parts of a plan that are given by hand. The rest follows: light ops from what they read, sources from their
+// readers, backward ops from their forward ops, updates from the storage of their parameter.
 struct Hand {
   std::map<std::string, std::map<std::string, std::string>>
       cuts;                                    // Op -> factor -> axes: {"l1.matmul", {{"i", "m0"}}}.

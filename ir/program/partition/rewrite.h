@@ -1,4 +1,4 @@
-// Rewrites of a whole program: each takes a sound one and leaves a sound one that computes the same.
+// Rewrites of a whole program: each takes a valid program and leaves a valid one that computes the same.
 #ifndef CLEAVE_IR_PROGRAM_PARTITION_REWRITE_H_
 #define CLEAVE_IR_PROGRAM_PARTITION_REWRITE_H_
 

@@ -1,4 +1,4 @@
-// plan.json (docs/formats/plan.md): writing a plan with everything that a reader wants to know of it, and reading it
+// plan.json (docs/formats/plan.md): writing a plan with everything that a reader wants to know about it, and reading it
 // back.
 //
 // Other programs read it. Fields may be added; a field that exists keeps its name, type and unit.
@@ -29,7 +29,7 @@ struct PlanFacts {
   const SourceSet* sources = nullptr;     // Where the warnings' labels lie; may be null when there are none.
 };
 
-// Ends with a newline. The same arguments give the same bytes.
+// The text ends with a newline. The same arguments give the same bytes.
 std::string PlanJson(const Graph& graph, const Plan& plan, const Program& program, const PlanFacts& facts);
 
 // The plan in `text` for `graph`. What follows from the plan (tensors, collectives, predictions, counts) is not read.

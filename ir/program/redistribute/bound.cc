@@ -1,11 +1,12 @@
-// Reading guide. First let all links be alike. Let N be the bytes of the tensor, P the ranks that take part, S what a
-// rank has and T what it wants, in the mean over all ranks:
+// Reading guide. First assume that all links are equal. Let N be the bytes of the tensor, P the number of ranks that
+// take part, S the bytes that a rank has and T those that it wants, in the mean over all ranks:
 //
 // - Without partial sums a rank must receive what it wants and does not have: at least T - S. Every move costs at least
-// what a rank receives by it. Where all pieces are equal, this holds for each rank: one that has nothing of what it
-// wants must receive T.
-// - For sums that are partial over p ranks: for each element p - 1 parts must travel to become one value, and the value
-// must travel to all but one of those who want it. Per rank that is (p - 1) N/P + T - N/P.
+//   what a rank receives by it. Where all pieces are equal, this holds for each rank: a rank that has nothing of what
+//   it wants must receive T.
+// - For sums that are partial over p ranks: for each element p - 1 parts must be sent to become one value, and the
+// value
+//   must be sent to all but one of the ranks that want it. Per rank that is (p - 1) N/P + T - N/P.
 //
 // With links of weights w1 < w2 < … every byte costs at least w1; those that cross an axis of weight w2 or more cost w2
 // - w1 in addition, and so on. The ranks that differ only on cheaper axes are one host. What a host must receive is the

@@ -97,5 +97,5 @@ int Main(int problems, unsigned seed, size_t axes_of_two) {
 
 int main(int argc, char** argv) {
   return cleave::ir::Main(argc > 1 ? std::atoi(argv[1]) : 100, argc > 2 ? static_cast<unsigned>(std::atoi(argv[2])) : 1,
-                      argc > 3 ? static_cast<size_t>(std::atoi(argv[3])) : 0);
+                          argc > 3 ? static_cast<size_t>(std::atoi(argv[3])) : 0);
 }

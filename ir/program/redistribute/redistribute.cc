@@ -1,5 +1,5 @@
 // Reading guide. A redistribution becomes a `Problem` (arrangement.h), in which only the places of atoms count.
-// `DirectPaths` (direct.h) gives a path at once, `CostBound` (bound.h) tells what any path costs at least. Where they
+// `DirectPaths` (direct.h) gives a path at once, `CostBound` (bound.h) gives the least cost of any path. Where they
 // differ, `ShortestPath` (search.h) looks for a better one among the moves of moves.h.
 
 #include "ir/program/redistribute/redistribute.h"

@@ -17,12 +17,12 @@
 // more expensive one on what is left (S divided by the sizes done; an all_to_all leaves everything; permute and
 // neighbor_exchange pay the most expensive link).
 //
-// Axes that neither layout uses take no part: their ranks hold the same before, on the way and after. (Sharing the work
-// among them would send less, but it would cost one more gather and would keep gradients apart that one all_reduce can
-// take.) No other path is cheaper where `is_cheapest` is true: always where up to three axes are used, and wherever a
-// lower bound is met. On larger meshes the search is bounded, by the number of moves and not by time, and the path
-// costs at most as much as the best of some direct ones. Ties: fewer collectives, then fewer moves (a slice counts once
-// per axis; both where the search is complete), then the first in a fixed order. The same arguments give the same path.
+// Axes that neither layout uses take no part: their ranks hold the same at every step. (Sharing the work among them
+// would send less, but it would cost one more gather and would keep gradients apart that one all_reduce can take.) No
+// other path is cheaper where `is_cheapest` is true: always where up to three axes are used, and wherever a lower bound
+// is met. On larger meshes the search is bounded, by the number of moves and not by time, and the path costs at most as
+// much as the best of some direct ones. Ties: fewer collectives, then fewer moves (a slice counts once per axis; both
+// where the search is complete), then the first in a fixed order. The same arguments give the same path.
 #ifndef CLEAVE_IR_PROGRAM_REDISTRIBUTE_REDISTRIBUTE_H_
 #define CLEAVE_IR_PROGRAM_REDISTRIBUTE_REDISTRIBUTE_H_
 

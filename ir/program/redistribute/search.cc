@@ -1,7 +1,8 @@
 // Reading guide. `PathSearch::Run` is A*: arrangements are taken in the order of the least cost of a path through them,
 // which is their cost so far plus the bound of what is still to come (bound.h). The search always holds a complete
 // path, the best so far: at first a direct one, then what is found on the way, also by going on directly from every
-// arrangement that is taken. What cannot beat it is dropped, and it is the answer when the limit is reached.
+// arrangement that is taken. Paths that cannot be better are dropped, and the best path is the answer when the limit is
+// reached.
 
 #include "ir/program/redistribute/search.h"
 

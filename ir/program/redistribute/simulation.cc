@@ -86,7 +86,7 @@ class Simulation {
     return value;
   }
 
-  // Parts that make up the value: for a sum one of them has the rest, for a maximum one of them has it all.
+  // Parts that together give the value: for a sum one part has the rest, for a maximum one part has the whole value.
   int64_t Part(const std::vector<int64_t>& index, int64_t part, int64_t parts) const {
     const int64_t value = Value(index);
     if (reduction_ == Reduction::kSum)

@@ -1,4 +1,4 @@
-// What the ranks hold after every move of a redistribution, element by element, for tests.
+// For tests: the elements that the ranks hold after every move of a redistribution.
 #ifndef CLEAVE_IR_PROGRAM_REDISTRIBUTE_SIMULATION_H_
 #define CLEAVE_IR_PROGRAM_REDISTRIBUTE_SIMULATION_H_
 

@@ -16,9 +16,9 @@
 namespace cleave::ir {
 
 // Expands every rank's sequence of collectives (kind, order, group, per-member counts, dtype) and compares them within
-// each group. Every value must be written once and before it is read. Every layout must be what its step makes of its
-// inputs, so a partial value is resolved before a use that is not linear in it. Loss, metrics and updates must have the
-// layouts they need. Returns what is wrong; empty when the program is sound.
+// each group. Every value must be written once and before it is read. Every layout must be the one that its step makes
+// from its inputs, so a partial value is resolved before a use that is not linear in it. Loss, metrics and updates must
+// have the layouts they need. Returns the errors; empty when the program is valid.
 std::vector<std::string> CheckStatically(const Program& program);
 
 struct SimulationReport {
@@ -28,12 +28,13 @@ struct SimulationReport {
   std::vector<std::string> axes_left_out;  // Axes that are in no mesh simulated; the static check covers them.
 };
 
-// Runs the shrunk program (ir/proof/check/shrink.h) on the ranks of short meshes (ir/proof/check/short_meshes.h) and compares every
-// value (forward, gradients, updated state) with the shrunk graph on one device. An Internal error names the first
-// wrong tensor, its op, the rank and the two values.
+// Runs the shrunk program (ir/proof/check/shrink.h) on the ranks of short meshes (ir/proof/check/short_meshes.h) and
+// compares every value (forward, gradients, updated state) with the shrunk graph on one device. An Internal error names
+// the first wrong tensor, its op, the rank and the two values.
 absl::StatusOr<SimulationReport> CheckBySimulation(const Graph& graph, const Program& program);
 
-// The same for the program of a distributed graph. That graph is itself compared with the `graph` that it was made of.
+// The same for the program of a distributed graph. That graph is itself compared with the `graph` from which it was
+// made.
 absl::StatusOr<SimulationReport> CheckBySimulation(const Graph& graph, const Distributed& distributed,
                                                    const Program& program);
 
@@ -50,9 +51,9 @@ struct ManualReport {
 inline constexpr double kMostOperations = 2e8;
 
 // Runs the shrunk program of a manual model on all its ranks, with the constants that its gradients have for the small
-// sizes. Every value must be what the model's ops make of it rank by rank (ir/graph/manual). Ranks that should hold the same
-// value must do so. Along a random direction of all parameters the loss must change by what the gradients say. An
-// Internal error names the first wrong tensor, or the loss. `optimizer` is the one with which `graph` was
+// sizes. Every value must be the one that the model's ops compute rank by rank (ir/graph/manual). Ranks that should
+// hold the same value must do so. Along a random direction of all parameters the loss must change by what the gradients
+// say. An Internal error names the first wrong tensor, or the loss. `optimizer` is the one with which `graph` was
 // differentiated. REQUIRES: graph.is_manual().
 absl::StatusOr<ManualReport> CheckManual(const Graph& graph, const Optimizer& optimizer, const Program& program);
 

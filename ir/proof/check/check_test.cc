@@ -21,7 +21,7 @@
 namespace cleave::ir {
 namespace {
 
-// What both halves of the proof say; empty when the program is sound.
+// The errors of both halves of the proof; empty when the program is valid.
 std::string Verdict(const Graph& graph, const Program& program) {
   const std::vector<std::string> findings = CheckStatically(program);
   if (!findings.empty()) return absl::StrJoin(findings, "\n");

@@ -1,5 +1,5 @@
-// Compares the gradients of a manual program with how its loss changes. This proves them from end to end, whatever the
-// ranks send each other on the way. Private to ir/proof/check.
+// Compares the gradients of a manual program with how its loss changes. This proves them from end to end, whatever
+// messages the ranks exchange. Private to ir/proof/check.
 #ifndef CLEAVE_IR_PROOF_CHECK_DIRECTIONAL_H_
 #define CLEAVE_IR_PROOF_CHECK_DIRECTIONAL_H_
 

@@ -1,4 +1,4 @@
-// Compares a distributed graph with the graph that it was made of, both on one device. This is the part of the proof
+// Compares a distributed graph with the graph from which it was made, both on one device. This is the part of the proof
 // that covers the replacement of ops by their distributed forms.
 #ifndef CLEAVE_IR_PROOF_CHECK_ORIGINAL_H_
 #define CLEAVE_IR_PROOF_CHECK_ORIGINAL_H_
@@ -9,7 +9,7 @@
 
 namespace cleave::ir {
 
-// Gives `graph`, of which `distributed` was made, the sizes of `shrunk`, the shrunk distributed graph. Then compares
+// Gives `graph`, from which `distributed` was made, the sizes of `shrunk`, the shrunk distributed graph. Then compares
 // the value of every op with that in `shrunk`, on up to three draws of random sources (see CompareOnRandomSources in
 // compare.h). An Internal error names the first wrong op.
 absl::Status CompareWithOriginal(const Graph& graph, const Distributed& distributed, const Graph& shrunk);

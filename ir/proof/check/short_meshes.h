@@ -1,4 +1,4 @@
-// Small meshes that together behave like a large one: what the simulated proof runs on.
+// Small meshes that together behave like a large one. The simulated proof runs on them.
 //
 // How steps treat an axis does not depend on its length. So an axis longer than three becomes one of three (unless it
 // cuts a part of a compound dimension, which it must divide), and of axes that all steps treat alike two stay. Where

@@ -299,7 +299,7 @@ class StaticCheck {
   }
 
   // A rank's local tensor as its part of another tensor. The layouts do not say which tensor that is; the simulation
-  // compares what it is made of.
+  // compares its values.
   void CheckView(const View& view) {
     const Value& input = value(view.input);
     const Value& output = value(view.output);

@@ -19,8 +19,8 @@
 namespace cleave::ir {
 
 // Dimension `dimension` is held in windows: its axes cut the window's outer dimension, and a rank holds what the owner
-// of its piece of the outer dimension reads. Windows of neighbours may overlap. Only what an op reads is held in
-// windows, never what it makes.
+// of its piece of the outer dimension reads. Windows of neighbours may overlap. Only inputs of ops are held in windows,
+// never their results.
 struct DimensionWindow {
   int dimension = 0;
   Window window;

@@ -21,7 +21,7 @@ std::vector<std::string> VerifyRanks(const std::vector<RankAxis>& rank_axes, con
   int64_t ranks = 1;
   for (const RankAxis& axis : rank_axes) ranks *= axis.size;
   if (ranks != mesh.rank_count()) {
-    return {absl::StrCat("the plan is for ", mesh.rank_count(), " ranks, the model speaks of ", ranks)};
+    return {absl::StrCat("the plan is for ", mesh.rank_count(), " ranks, the model has ", ranks)};
   }
   auto next = mesh.axes().begin();
   for (const RankAxis& axis : rank_axes) {

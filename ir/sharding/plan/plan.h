@@ -1,4 +1,5 @@
-// A plan: who computes which slice, and why. The output of search, the input of partition; plan.json is its text form.
+// A plan: which rank computes which slice, and why. The output of search, the input of partition; plan.json is its text
+// form.
 #ifndef CLEAVE_IR_SHARDING_PLAN_PLAN_H_
 #define CLEAVE_IR_SHARDING_PLAN_PLAN_H_
 
@@ -83,8 +84,8 @@ struct Plan {
   bool operator==(const Plan&) const = default;
 };
 
-// What is wrong: sizes must agree, every strategy must be valid for its op's rule, every `output` must be a layout of
-// its value. Empty when the plan is sound.
+// The errors of the plan: sizes must agree, every strategy must be valid for its op's rule, every `output` must be a
+// layout of its value. Empty when the plan is valid.
 std::vector<std::string> VerifyPlan(const Graph& graph, const Plan& plan);
 
 }  // namespace cleave::ir

@@ -65,12 +65,7 @@ std::vector<std::vector<int64_t>> InStrategy(const Strategy& strategy, const Rul
 std::vector<int64_t> OutStrategy(const Strategy& strategy, const Rule& rule, const Mesh& mesh);
 std::string InStrategyText(const std::vector<std::vector<int64_t>>& in_strategy);  // "((4, 2), (1, 2))"
 
-// Reads the classic form (docs/language.md, "Pins"). Factors take mesh axes in the order in which they appear (first
-// input first, left to right), the outermost axis first; of all assignments whose products match, the first in
-// lexicographic order is taken. nullopt in `counts` is `auto`: left uncut unless another input cuts the same factor.
-// Errors: a count that no product of axes gives, two counts for one factor, a whole factor that is cut, wrong lengths.
-// The status carries the message for the user; `input` and `dimension` (where not null) get the place of the offending
-// number.
+// The place of a number in the classic form; -1 where there is none.
 struct CountsPlace {
   int input = -1;
   int dimension = -1;

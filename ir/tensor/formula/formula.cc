@@ -53,7 +53,7 @@ absl::StatusOr<Formula::Term> ParseTerm(absl::string_view text) {
       scalar = true;
       term.pop_back();
     } else if (inside && (!IsName(word) || absl::StartsWith(word, ".."))) {
-      return Malformed(absl::StrCat("`", word, "` is no name of an index"), text);
+      return Malformed(absl::StrCat("`", word, "` is not a name for an index"), text);
     } else if (inside) {
       term.back().emplace_back(word);
     } else if (word == "1") {
@@ -61,11 +61,11 @@ absl::StatusOr<Formula::Term> ParseTerm(absl::string_view text) {
     } else if (IsName(word)) {
       term.push_back({std::string(word)});
     } else {
-      return Malformed(absl::StrCat("`", word, "` is no name of an index"), text);
+      return Malformed(absl::StrCat("`", word, "` is not a name for an index"), text);
     }
   }
   if (inside) return Malformed("`(` without `)`", text);
-  if (scalar && !term.empty()) return Malformed("`()` stands for a scalar, beside names it means nothing", text);
+  if (scalar && !term.empty()) return Malformed("`()` stands for a scalar and cannot be used beside names", text);
   return term;
 }
 
@@ -77,8 +77,7 @@ struct Sides {
 absl::StatusOr<Sides> SidesOf(absl::string_view text) {
   const size_t arrow = text.find(kArrow);
   if (arrow == absl::string_view::npos) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("`", text, "` has no `->`: what the result looks like is always written"));
+    return absl::InvalidArgumentError(absl::StrCat("`", text, "` has no `->`: the result must be written too"));
   }
   const absl::string_view output = text.substr(arrow + kArrow.size());
   if (absl::StrContains(output, kArrow)) return absl::InvalidArgumentError(absl::StrCat("`", text, "` has two `->`"));

@@ -42,15 +42,15 @@ TEST(FormulaTest, LettersTextIsReadBack) {
 }
 
 TEST(FormulaTest, MistakesAreNamed) {
-  EXPECT_EQ(Parsed("i j"), "`i j` has no `->`: what the result looks like is always written");
+  EXPECT_EQ(Parsed("i j"), "`i j` has no `->`: the result must be written too");
   EXPECT_EQ(Parsed("i -> j -> k"), "`i -> j -> k` has two `->`");
   EXPECT_EQ(Parsed("i -> j, k"), "`i -> j, k` has a comma behind `->`: there is one result");
   EXPECT_EQ(Parsed("i (j -> j"), "`(` without `)` in `i (j`");
   EXPECT_EQ(Parsed("i j) -> j"), "`)` without `(` in `i j)`");
   EXPECT_EQ(Parsed("((i j)) -> j"), "parentheses inside of parentheses in `((i j))`");
-  EXPECT_EQ(Parsed("2 j -> j"), "`2` is no name of an index in `2 j`");
-  EXPECT_EQ(Parsed("(..n j) -> j"), "`..n` is no name of an index in `(..n j)`");
-  EXPECT_EQ(Parsed("() j -> j"), "`()` stands for a scalar, beside names it means nothing in `() j`");
+  EXPECT_EQ(Parsed("2 j -> j"), "`2` is not a name for an index in `2 j`");
+  EXPECT_EQ(Parsed("(..n j) -> j"), "`..n` is not a name for an index in `(..n j)`");
+  EXPECT_EQ(Parsed("() j -> j"), "`()` stands for a scalar and cannot be used beside names in `() j`");
 }
 
 std::string RuleText(const char* text, const std::set<std::string>& whole, const std::vector<Shape>& inputs,

@@ -1,7 +1,7 @@
-// What each use of a value contributes to its gradient, and their sum. Private to ir/transforms/differentiate.
+// The contribution of each use of a value to its gradient, and their sum. Private to ir/transforms/differentiate.
 //
-// In a manual model (ir/graph/manual) ranks contribute too. A value may be equal on ranks that work out its reader with
-// different values. It has one gradient, the sum of what these ranks compute, and that sum is an all_reduce.
+// In a manual model (ir/graph/manual) ranks contribute too. A value may be equal on ranks that compute its reader with
+// different other values. It has one gradient, the sum of what these ranks compute, and that sum is an all_reduce.
 // Contributions that are to be summed over the same ranks are added first.
 #ifndef CLEAVE_IR_TRANSFORMS_DIFFERENTIATE_CONTRIBUTIONS_H_
 #define CLEAVE_IR_TRANSFORMS_DIFFERENTIATE_CONTRIBUTIONS_H_

@@ -1,14 +1,14 @@
 // From the forward graph to the training graph: forward, backward and update ops.
 //
-// Reverse mode: the ops are visited from the loss to the sources. Each asks its definition (ir/graph/ops) for the gradients
-// of its inputs, which are built from ordinary ops. A value that is read several times gets the sum of its
-// contributions; in a manual model (ir/graph/manual) that sum also goes over the ranks that used it with different values, by
-// ops that communicate. Then the optimizer's update is appended for every parameter, again as ordinary (elementwise)
-// ops, which codegen fuses into one loop.
+// Reverse mode: the ops are visited from the loss to the sources. Each asks its definition (ir/graph/ops) for the
+// gradients of its inputs, which are built from ordinary ops. A value that is read several times gets the sum of its
+// contributions; in a manual model (ir/graph/manual) that sum also goes over the ranks that used it with different
+// values, by ops that communicate. Then the optimizer's update is appended for every parameter, again as ordinary
+// (elementwise) ops, which codegen fuses into one loop.
 //
 // Every backward op carries the factor map to the forward op that it comes from (Op::inherits), so a plan for the
-// forward ops is a plan for all. Sums of several contributions and update ops have no such map: they decide for
-// themselves.
+// forward ops is a plan for all. Sums of several contributions and update ops have no such map: they get their own
+// strategies.
 #ifndef CLEAVE_IR_TRANSFORMS_DIFFERENTIATE_DIFFERENTIATE_H_
 #define CLEAVE_IR_TRANSFORMS_DIFFERENTIATE_DIFFERENTIATE_H_
 

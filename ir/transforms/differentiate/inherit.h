@@ -14,7 +14,7 @@
 
 namespace cleave::ir {
 
-// What the gradient function of one op has made.
+// The ops that the gradient function of one op has made.
 struct GradientOps {
   OpId forward;
   OpId output_gradient;                        // The gradient that was given to it.

@@ -1,4 +1,4 @@
-// Gradients of manual models against central finite differences, on all ranks and in double.
+// Compares gradients of manual models with central finite differences, on all ranks and in double.
 
 #include <algorithm>
 #include <cmath>
@@ -42,7 +42,8 @@ double LossOf(const Graph& forward, const RankSources& sources) {
   return loss[0].values[0];
 }
 
-// The change of the loss by element `element` of a parameter: on `rank` if it is local, else on all at once.
+// The change of the loss when element `element` of a parameter changes: on `rank` if the parameter is local, else on
+// all ranks at once.
 double Difference(const Graph& forward, const RankSources& sources, const Op& parameter, size_t rank, size_t element) {
   const auto moved = [&](double by) {
     RankSources changed = sources;
@@ -55,7 +56,7 @@ double Difference(const Graph& forward, const RankSources& sources, const Op& pa
   return (moved(kStep) - moved(-kStep)) / (2 * kStep);
 }
 
-// The gradient of some elements of every parameter. Returns how many gradients were not zero.
+// Checks the gradient of some elements of every parameter. Returns how many gradients were not zero.
 int CheckGradients(const Graph& forward, const RankSources& sources, Random& random) {
   const Graph graph = TrainingGraph(forward);
   const std::vector<std::string> errors = VerifyGraph(graph);

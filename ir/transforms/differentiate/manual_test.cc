@@ -1,5 +1,5 @@
-// Which communication the gradients of manual models need. ir/transforms/differentiate/manual_gradients_test.cc shows that they
-// are right.
+// Tests which communication the gradients of manual models need. ir/transforms/differentiate/manual_gradients_test.cc
+// shows that they are right.
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
@@ -52,7 +52,8 @@ class ManualModel {
   GraphBuilder builder_;
 };
 
-// Data parallel by hand: the gradient of the all-reduced loss goes straight through, that of the weight is summed.
+// Data parallelism written by hand: the gradient of the all-reduced loss is passed on unchanged, that of the weight is
+// summed.
 TEST(ManualDifferentiateTest, DataParallel) {
   ManualModel model({{"world", 2}});
   const OpId y = model.Add(OpKind::kMatmul, {model.Rows({4, 3}, {0, 2}), model.Parameter("weight", {3, 2})}, {}, "y");

@@ -3,8 +3,7 @@
 //   softmax of [b, k] with k cut by m0   becomes   reduce_max, sub, exp, reduce_sum, div, each cut by m0
 //
 // An op whose strategy cuts an inner factor is replaced by its distributed form (OpDefinition::distribute): ops with
-// plain factors, in which statistics of the cut dimension are partial results. Partition then sees nothing but plain
-// factors.
+// plain factors, in which statistics of the cut dimension are partial results. Partition then sees only plain factors.
 #ifndef CLEAVE_IR_TRANSFORMS_DISTRIBUTE_DISTRIBUTE_H_
 #define CLEAVE_IR_TRANSFORMS_DISTRIBUTE_DISTRIBUTE_H_
 
@@ -34,7 +33,7 @@ bool CutsInnerFactor(const Strategy& strategy, const Rule& rule, const Mesh& mes
 //
 // Statistics that an op and its gradients have in common (the moments of layer_norm) are computed once.
 //
-// REQUIRES: VerifyGraph and VerifyPlan find nothing wrong. An Internal error where a distributed form does not make its
+// REQUIRES: VerifyGraph and VerifyPlan find no error. An Internal error where a distributed form does not make its
 // value in the layout of the op that it replaces.
 absl::StatusOr<Distributed> Distribute(const Graph& graph, const Plan& plan);
 

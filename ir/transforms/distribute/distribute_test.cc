@@ -95,7 +95,7 @@ void CheckProgram(const SingleOpGraph& item, const Distributed& distributed, con
   }
 }
 
-// Both graphs agree, and so do the ranks of the program that is made of the new one.
+// Both graphs must agree, and so must the ranks of the program that is made from the new one.
 TEST(DistributeTest, FormsComputeTheSame) {
   Random random(kSeed);
   int tried = 0;

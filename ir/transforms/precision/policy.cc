@@ -12,8 +12,8 @@ bool IsProduct(const Op& op) {
   return treatment == Treatment::kProduct || treatment == Treatment::kGradient;
 }
 
-// The values that are kept in f32 whatever makes them: the loss, metrics, and backward values that nothing but the
-// gradients of parameters is made of. What a product reads is no such value: it is a factor.
+// The values that are kept in f32 whichever ops make them: the loss, metrics, and backward values from which only
+// gradients of parameters are made. Values that a product reads are not among them, because they are factors.
 IdVector<OpId, uint8_t> KeptInF32(const Graph& graph) {
   IdVector<OpId, uint8_t> kept(graph.ops.size(), 0);
   const IdVector<OpId, std::vector<OpId>> users = Users(graph);
@@ -47,7 +47,7 @@ class Chooser {
  private:
   DType Now(OpId value) const { return types_[value].result; }
 
-  // Reads and result in `dtype`, where they are real numbers at all.
+  // The types of an op that reads and gives `dtype`, where its values are real numbers.
   Types16 All(const Op& op, DType reads, DType result) const {
     Types16 types{.result = op.type.dtype == DType::kF32 ? result : op.type.dtype, .reads = {}};
     for (OpId input : op.inputs) types.reads.push_back(Now(input) == DType::kI32 ? DType::kI32 : reads);
@@ -69,8 +69,8 @@ class Chooser {
     return All(op, DType::kF32, DType::kF32);
   }
 
-  // bf16 where something that is computed is read in bf16 and nothing that is computed in f32. Parameters and constants
-  // take the type of what they meet; scalars beside tensors stay as they are.
+  // bf16 if the op reads a computed value in bf16 and none in f32. Parameters and constants take the type of the values
+  // beside them; scalars beside tensors stay as they are.
   Types16 Follow(const Op& op) const {
     const bool has_tensor =
         std::any_of(op.inputs.begin(), op.inputs.end(), [&](OpId input) { return graph_.op(input).type.rank() > 0; });

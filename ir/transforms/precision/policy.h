@@ -1,5 +1,5 @@
-// In which types the ops of a bf16 training compute and read, by their treatment (OpDefinition). Inside of ir/transforms/precision
-// only.
+// In which types the ops of a bf16 training compute and read, by their treatment (OpDefinition). Inside of
+// ir/transforms/precision only.
 #ifndef CLEAVE_IR_TRANSFORMS_PRECISION_POLICY_H_
 #define CLEAVE_IR_TRANSFORMS_PRECISION_POLICY_H_
 

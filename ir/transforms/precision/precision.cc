@@ -17,7 +17,7 @@
 namespace cleave::ir {
 namespace {
 
-// One cast to make. Ids are of the graph given.
+// One cast that must be made. Ids are those of the given graph.
 struct Wanted {
   OpId value;
   DType dtype = DType::kBf16;
@@ -61,7 +61,7 @@ class Lowering {
   }
 
  private:
-  // The cast through which `op` reads input `i`; nothing where it reads the value itself.
+  // The cast through which `op` reads input `i`; nullopt where it reads the value itself.
   std::optional<Wanted> CastFor(const Op& op, size_t i) const {
     const OpId value = op.inputs[i];
     const DType dtype = types_[op.id].reads[i];
@@ -82,7 +82,8 @@ class Lowering {
     return old_.op(wanted.value).inputs.empty() || wanted.apart || demand.metrics_only;
   }
 
-  // `reader`, or the product just before it that it reads: a product and its bias stay neighbours, to be fused.
+  // `reader`, or the product just before it that it reads: a product and its bias stay neighbours, so that they can be
+  // fused.
   OpId PlaceBefore(OpId reader, OpId value) const {
     const OpId previous(reader.value() - 1);
     const std::vector<OpId>& inputs = old_.op(reader).inputs;
@@ -95,7 +96,8 @@ class Lowering {
     return demands_.at(wanted).metrics_only ? Phase::kMetric : old_.op(wanted.value).phase;
   }
 
-  // A source whose cast no forward op reads: it stands before the first backward op that does.
+  // Whether no forward op reads the cast of a source: then the cast is placed before the first backward op that reads
+  // it.
   bool IsReadBackwardOnly(const Wanted& wanted) const {
     return old_.op(wanted.value).inputs.empty() && old_.op(demands_.at(wanted).first_reader).phase == Phase::kBackward;
   }
@@ -124,8 +126,8 @@ class Lowering {
     casts_.push_back({.cast = cast, .old_value = wanted.value, .old_first_reader = demands_.at(wanted).first_reader});
   }
 
-  // What a backward cast of `value` is cut like: the forward cast that it mirrors, else what `value` is cut like. None
-  // within a sum of gradients, of which the cast is a part.
+  // A backward cast of `value` is cut like the forward cast that it mirrors, else like `value`. Nullopt within a sum of
+  // gradients, of which the cast is a part.
   std::optional<Inheritance> InheritanceOf(const Op& value) const {
     const std::optional<OpId> forward = value.phase == Phase::kForward ? value.id : value.gradient_of;
     if (forward.has_value()) {
@@ -144,7 +146,7 @@ class Lowering {
     return Inheritance{.op = places_[*forward], .factors = FactorsOf(RuleOf(old_, old_.op(*forward)).output, {})};
   }
 
-  // Of a source's cast: it is made as its first reader is cut.
+  // For the cast of a source: it is cut like its first reader.
   std::optional<Inheritance> InheritanceOfReader(const Wanted& wanted) const {
     const Op& reader = old_.op(demands_.at(wanted).first_reader);
     if (!reader.inherits.has_value()) return std::nullopt;
@@ -192,7 +194,7 @@ class Lowering {
   const Graph& old_;
   const IdVector<OpId, Types16> types_;
   std::map<Wanted, Demand> demands_;
-  std::map<OpId, std::vector<Wanted>> before_;  // By the op that they stand before.
+  std::map<OpId, std::vector<Wanted>> before_;  // By the op before which they are placed.
   std::map<OpId, std::vector<Wanted>> behind_;
   std::set<std::string> taken_;
   GraphBuilder builder_;

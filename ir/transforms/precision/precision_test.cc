@@ -258,8 +258,8 @@ TEST(PrecisionTest, NamesThatAreTakenStay) {
   EXPECT_THAT(ReadBy(graph, "y"), ElementsAre("x.bf16_1", "x.bf16.bf16"));
 }
 
-// Whatever the graph: it is sound, no value is cast twice in one direction for one pass, what one device computes
-// without rounding stays, and the way back leads to where it came from.
+// For every graph: the new graph is valid, no value is cast twice in one direction for one pass, the values without
+// rounding stay the same, and InF32 gives the first graph again.
 TEST(PrecisionTest, HoldsForRandomGraphs) {
   for (uint64_t seed = 1; seed <= 300; ++seed) {
     Random random(seed);

@@ -7,7 +7,7 @@
 namespace cleave::ir {
 namespace {
 
-// Element `index` of `whole`, by itself.
+// Element `index` of `whole`.
 OpId ElementOf(Lift& lift, OpId whole, int64_t index) {
   const Shape shape = lift.shape(whole);
   std::vector<int64_t> begin(shape.size(), 0);
@@ -18,7 +18,7 @@ OpId ElementOf(Lift& lift, OpId whole, int64_t index) {
                       Shape(shape.begin() + 1, shape.end()));
 }
 
-// The op for each element by itself, and the results one after another. nullopt: more than `max_ops`.
+// Makes the op for each element separately, and joins the results. nullopt: more than `max_ops` would be needed.
 std::optional<OpId> Unroll(Lift& lift, size_t max_ops) {
   const Shape one = Before(1, lift.op().type.shape);
   std::vector<OpId> results;
@@ -40,7 +40,7 @@ class Vectorization {
     for (const MappedInput& input : inputs) wholes_[input.element] = input.whole;
   }
 
-  // False: too many ops.
+  // Returns false if there are too many ops.
   bool Run(const Op& op) {
     if (const auto whole = wholes_.find(op.id); whole != wholes_.end()) {
       result_[op.id] = {.value = whole->second, .mapped = true, .made = {}, .main = {}};

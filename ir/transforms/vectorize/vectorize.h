@@ -28,12 +28,12 @@ struct MappedInput {
   OpId whole;
 };
 
-// What became of one op.
+// The ops that replace one op.
 struct BatchedOp {
   OpId value;  // Has the elements' dimension first if `mapped`.
   bool mapped = false;
-  bool unrolled = false;   // There is no batched form: the op was made for each element by itself.
-  std::vector<OpId> made;  // All ops that took its place, in program order.
+  bool unrolled = false;   // There is no batched form: the op was made for each element separately.
+  std::vector<OpId> made;  // All ops that replaced it, in program order.
   std::vector<OpId> main;  // Those of the op's own kind on the op's own inputs: one, or one per element; empty where it
                            // was composed of others.
 };

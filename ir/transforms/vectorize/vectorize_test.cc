@@ -1,4 +1,4 @@
-// Every batched form against the op on each element by itself: values, gradients, maps inside maps.
+// Compares every batched form with the op on each element separately: values, gradients, maps inside maps.
 #include "ir/transforms/vectorize/vectorize.h"
 
 #include <algorithm>
@@ -121,7 +121,8 @@ void ExpectNear(const Tensor& actual, const Tensor& expected) {
   }
 }
 
-// What one rank computes among several, which the samples have no values for; tests of manual models run these.
+// Whether the op computes what one rank of several computes. The samples have no values for it; tests of manual models
+// cover it.
 bool Communicates(OpKind kind) {
   static const std::set<OpKind> kinds = {OpKind::kAllGather, OpKind::kAllReduce,        OpKind::kAllToAll,
                                          OpKind::kBroadcast, OpKind::kNeighborExchange, OpKind::kRankPad,
@@ -207,7 +208,7 @@ std::vector<Tensor> GradientsOf(GraphBuilder builder, OpId value, const std::vec
   for (OpId source : sources) gradients.push_back(Zeros(values[source].shape));
   if (!graph.ok()) return gradients;
   const IdVector<OpId, Tensor> all = InterpretGraph(*graph, values, kStep);
-  // One step at a rate of 1 takes off the gradient.
+  // One step with a rate of 1 subtracts the gradient.
   for (const StateUpdate& update : graph->updates) {
     const auto source = std::find(sources.begin(), sources.end(), update.state);
     Tensor& gradient = gradients[static_cast<size_t>(source - sources.begin())];

@@ -28,7 +28,7 @@ DeviceRequest RequestOf(Comm::Impl& job, bool shared) {
   return request;
 }
 
-// Identities are "ID what a user calls it".
+// An identity is an ID, a space, and what a user calls the GPU.
 std::optional<Error> FindSharedDevice(const std::vector<std::string>& identities) {
   for (size_t rank = 0; rank < identities.size(); ++rank) {
     const size_t first =
@@ -46,7 +46,7 @@ std::optional<Error> FindSharedDevice(const std::vector<std::string>& identities
 }  // namespace
 
 Result<std::vector<std::string>> GatherResults(Comm::Impl& job, const Result<std::string>& mine) {
-  // The first character says which it is.
+  // The first character says whether a text is a value or an error.
   const std::vector<std::string> texts =
       GatherTexts(job, mine.ok() ? "+" + mine.value()
                                  : Format("-%d %s", static_cast<int>(mine.error().code), mine.error().message.c_str()));

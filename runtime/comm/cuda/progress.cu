@@ -7,11 +7,11 @@
 namespace cleave::runtime {
 namespace {
 
-// By one thread of the block.
+// Called by one thread of the block.
 __global__ void WriteProgress(int32_t collective, int32_t* events, volatile Watch::DeviceProgress* progress) {
   if (threadIdx.x != 0) return;
   progress->collective = collective;
-  __threadfence_system();  // Whoever sees the new number of events sees which collective it is.
+  __threadfence_system();  // A reader that sees the new number of events also sees which collective it is.
   progress->events = ++*events;
 }
 
@@ -24,12 +24,12 @@ ProgressMarks::ProgressMarks(Watch& watch) : watch_(watch) {
   *progress_ = Watch::DeviceProgress();
   events_ = static_cast<int32_t*>(TakeWorkspace(sizeof *events_));
   ZeroBytes(events_, sizeof *events_);
-  WaitForStream(CurrentStream());  // Before the communication stream writes there.
+  WaitForStream(CurrentStream());  // This must be done before the communication stream writes there.
   watch_.ObserveDevice(progress_);
 }
 
 ProgressMarks::~ProgressMarks() {
-  // The word itself stays: the watchdog may just be reading it.
+  // The memory itself is not freed: the watchdog may be reading it.
   watch_.ObserveDevice(nullptr);
   WaitForStream(ComputeStream());
   WaitForStream(CommunicationStream());

@@ -24,8 +24,8 @@ class ProgressMarks {
 
  private:
   Watch& watch_;
-  Watch::DeviceProgress* progress_ = nullptr;  // Of the host, pinned.
-  int32_t* events_ = nullptr;                  // On the GPU: it only writes to the host, and does not wait for it.
+  Watch::DeviceProgress* progress_ = nullptr;  // Pinned memory of the host.
+  int32_t* events_ = nullptr;  // Memory of the GPU: the GPU only writes to the host's memory, and does not wait for it.
 };
 
 }  // namespace cleave::runtime

@@ -12,8 +12,8 @@
 namespace cleave::runtime {
 namespace {
 
-// Where Gloo leaves what a member tells the others, and finds what they tell. A key ends with a member's number; all
-// ranks set keys of the same kinds in the same order, so that setting one is exchanging all.
+// The store through which Gloo exchanges values. A key ends with a member's number. All ranks set keys of the same
+// kinds in the same order, so setting one key exchanges the values of all ranks.
 class ExchangedKeys : public gloo::rendezvous::Store {
  public:
   ExchangedKeys(Membership& membership, const std::vector<int>& members) : membership_(membership), members_(members) {}
@@ -37,14 +37,14 @@ class ExchangedKeys : public gloo::rendezvous::Store {
 
   Membership& membership_;
   const std::vector<int>& members_;
-  std::map<std::string, std::vector<std::string>> values_;  // By kind of key: of all ranks of the world.
+  std::map<std::string, std::vector<std::string>> values_;  // By kind of key: the values of all ranks of the world.
 };
 
 }  // namespace
 
 Connections::Connections(Membership& membership, double timeout)
     : membership_(membership), timeout_(static_cast<int64_t>(timeout * 1000)) {
-  // The others reach this rank where it reaches the meeting point.
+  // The others reach this rank at the address from which it reaches the meeting point.
   gloo::transport::tcp::attr attributes(membership.own_address().c_str());
   device_ = gloo::transport::tcp::CreateDevice(attributes);
 }

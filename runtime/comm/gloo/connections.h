@@ -13,10 +13,10 @@
 
 namespace cleave::runtime {
 
-// The watchdog of runtime/trace ends a job that stands still, not Gloo.
+// A job that stands still is ended by the watchdog of runtime/trace, not by Gloo.
 constexpr std::chrono::hours kForever(24 * 365);
 
-// Throws what Gloo throws.
+// Throws the exceptions of Gloo.
 class Connections {
  public:
   // `timeout`: seconds that the others may take to connect.

@@ -16,7 +16,7 @@
 namespace cleave::runtime {
 namespace {
 
-// Prints an error, if it is this rank's to say.
+// Prints an error if this rank is the one that prints it.
 Error Said(const Error& error) {
   if (!error.message.empty()) {
     std::fflush(stdout);
@@ -53,7 +53,7 @@ Error OtherNumberOfRanks(const Mesh& mesh, const Placement& placement) {
 std::optional<int> RankFromEnvironment() {
   const Result<std::optional<Placement>> found = FindPlacement();
   if (!found.ok() || !found.value().has_value()) return std::nullopt;
-  // A rank that the scheduler will number goes by its number on its host until then.
+  // A rank that gets its number from the scheduler uses its number on its host until then.
   return found.value()->rank.value_or(std::max(0, found.value()->local_rank));
 }
 

@@ -1,4 +1,4 @@
-// Sums whose last bits depend on the order: all members must have the same ones, and again in a second run.
+// Sums whose last bits depend on the order of the additions: all members must get the same bits, also in a second run.
 // collectives_test.sh starts this on some ranks.
 #include <gtest/gtest.h>
 
@@ -96,7 +96,7 @@ TYPED_TEST(SameBits, OfScatteredSums) {
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   int32_t failed = RUN_ALL_TESTS();
-  // A failure anywhere makes all fail.
+  // A failure on any rank makes all ranks fail.
   cleave::runtime::Comm& job = cleave::runtime::Job();
   job.AllReduce(&failed, 1, cleave::runtime::Reduction::kMax, job.world());
   return failed;

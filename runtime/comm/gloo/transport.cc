@@ -25,13 +25,13 @@ namespace {
 using ElementType = Transport::ElementType;
 using UnboundBuffers = std::vector<std::unique_ptr<gloo::transport::UnboundBuffer>>;
 
-// How long one that has lost a connection waits to be told who is gone.
+// How long a rank that has lost a connection waits to be told which rank is gone.
 constexpr int kGraceMilliseconds = 5000;
 
 // Tells messages between two members from those of Gloo's collectives, whose prefixes are 1 to 8.
 constexpr uint8_t kMessagePrefix = 0x10;
 
-// What Gloo throws becomes a value here.
+// Turns an exception of Gloo into a value.
 template <typename Action>
 Problem Guarded(const Action& action) {
   try {
@@ -44,7 +44,7 @@ Problem Guarded(const Action& action) {
   }
 }
 
-// Where nothing is reduced Gloo moves bytes. It writes to nothing that is sent.
+// Where nothing is reduced, Gloo moves bytes. It does not write to memory that is sent.
 std::byte* Bytes(const void* memory) { return static_cast<std::byte*>(const_cast<void*>(memory)); }
 
 std::vector<int64_t> InBytes(ElementType type, std::vector<int64_t> counts) {
@@ -181,7 +181,7 @@ class GlooTransport : public Transport {
  private:
   struct GroupState {
     std::shared_ptr<gloo::Context> context;  // Null for a group of one rank.
-    // Members call the collectives of a group in the same order, so that they count them alike.
+    // All members call the collectives of a group in the same order, so their counts are the same.
     uint32_t calls = 0;
   };
 
@@ -194,7 +194,7 @@ class GlooTransport : public Transport {
     return options;
   }
 
-  // The pieces of all, one after another.
+  // Gathers the pieces of all members, one after another.
   void Gather(std::byte* piece, std::byte* whole, const std::vector<int64_t>& bytes, const Group& group) {
     auto options = OptionsFor<gloo::AllgathervOptions>(group);
     options.setInput(piece, static_cast<size_t>(bytes[static_cast<size_t>(group.index)]));
@@ -202,7 +202,7 @@ class GlooTransport : public Transport {
     gloo::allgatherv(options);
   }
 
-  // A part to each, and one from each.
+  // Sends a part to each member and receives one from each.
   void Exchange(std::byte* sent, const std::vector<int64_t>& sent_bytes, std::byte* received,
                 const std::vector<int64_t>& received_bytes, const Group& group) {
     auto options = OptionsFor<gloo::AlltoallvOptions>(group);
@@ -222,7 +222,7 @@ class GlooTransport : public Transport {
 Result<std::unique_ptr<Transport>> MakeGlooTransport(std::unique_ptr<Membership> membership, double timeout,
                                                      std::function<void(const Error&)> end) {
   std::unique_ptr<Transport> transport;
-  // What is sent to a rank that is gone is an error, which Gloo sees, not a signal that ends this one too.
+  // Sending to a rank that is gone must be an error, which Gloo sees, and not a signal that ends this rank too.
   std::signal(SIGPIPE, SIG_IGN);
   const Problem problem = Guarded([&] {
     Connections connections(*membership, timeout);

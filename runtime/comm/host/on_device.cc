@@ -1,4 +1,4 @@
-// Tensors lie in the host's memory: the transport that has joined the job is all there is.
+// Tensors lie in the host's memory: the transport that has joined the job is the only one.
 #include "runtime/comm/job.h"
 
 namespace cleave::runtime {

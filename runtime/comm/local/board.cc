@@ -5,9 +5,9 @@
 namespace cleave::runtime {
 
 void MeetingPlace::Meet() {
-  // Others are most often here soon; a rank without a core of its own must not take theirs.
+  // The others usually arrive soon. A rank without a core of its own must not keep theirs busy.
   constexpr int kLooks = 100;
-  // Cannot move on before this thread has arrived.
+  // The number of meetings cannot change before this thread has arrived.
   const uint64_t meeting = meetings_.load(std::memory_order_acquire);
   if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == members_) {
     arrived_.store(0, std::memory_order_relaxed);

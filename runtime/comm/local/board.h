@@ -33,7 +33,7 @@ class MeetingPlace {
  private:
   const int members_;
   std::atomic<int> arrived_{0};
-  std::atomic<uint64_t> meetings_{0};  // That have taken place.
+  std::atomic<uint64_t> meetings_{0};  // The number of meetings that have taken place.
   std::mutex mutex_;
   std::condition_variable all_are_here_;
 };
@@ -59,14 +59,15 @@ class Board {
   std::vector<BoardEntry> shown_;
 };
 
-// The ranks of a process: as many threads, each of which finds the boards of its groups.
+// The ranks of a process. Each is a thread and finds the boards of its groups here.
 class LocalRanks {
  public:
   explicit LocalRanks(int ranks) : ranks_(ranks) {}
 
   int ranks() const { return ranks_; }
 
-  // The same for all members of a group, who ask for it once each, all with the same group ids in the same order.
+  // The board is the same for all members of a group. Each asks for it once, and all ask with the same group ids in the
+  // same order.
   std::shared_ptr<Board> BoardOf(const Group& group, const std::vector<int>& members);
 
  private:

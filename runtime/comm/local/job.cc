@@ -11,7 +11,7 @@
 namespace cleave::runtime {
 namespace {
 
-// Of the calling thread, when RunRanks has started it.
+// Those of the calling thread, where RunRanks has started it; otherwise null.
 thread_local std::shared_ptr<LocalRanks> the_ranks;
 thread_local int the_rank = 0;
 

@@ -1,5 +1,5 @@
-// What is particular about ranks that are threads: sums in the order of members, exit codes, and what is said when one
-// dies or stands still.
+// What is special about ranks that are threads: sums in the order of members, exit codes, and the message when one dies
+// or stands still.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
@@ -59,7 +59,7 @@ TEST(Start, RefusesAMeshThatNoThreadsWereStartedFor) {
 }
 
 TEST(AllReduce, AddsInTheOrderOfMembers) {
-  // In any other order the small ones are lost, or the large ones do not cancel in time.
+  // In any other order the small numbers are lost, or the large ones do not cancel in time.
   const float values[] = {1e8f, -1e8f, 1.0f};
   OnThree([&](Comm& comm, Watch&) {
     std::vector<float> data(10, values[comm.rank()]);
@@ -71,7 +71,7 @@ TEST(AllReduce, AddsInTheOrderOfMembers) {
 
 TEST(AllReduce, RoundsSumsOfBFloat16Once) {
   OnThree([&](Comm& comm, Watch&) {
-    // 256 + 1 is no bf16; 256 + 1 + 1 is.
+    // bf16 cannot hold 256 + 1, but it can hold 256 + 1 + 1.
     BFloat16 value(comm.rank() == 0 ? 256.0f : 1.0f);
     comm.AllReduce(&value, 1, Reduction::kSum, comm.world());
     EXPECT_EQ(static_cast<float>(value), 258.0f);

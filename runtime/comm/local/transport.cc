@@ -23,7 +23,7 @@ const std::byte* Bytes(const Board& board, int member) { return Data<std::byte>(
 template <typename T, Reduction kReduction>
 void ReduceShown(const Board& board, int members, const Range& range, T* result) {
   using Type = typename ReducedIn<T>::Type;
-  constexpr int64_t kBlock = 1024;  // Elements that stay in the nearest cache.
+  constexpr int64_t kBlock = 1024;  // This many elements stay in the nearest cache.
   Type block[kBlock];
   for (int64_t begin = 0; begin < range.size; begin += kBlock) {
     const int64_t count = std::min(kBlock, range.size - begin);

@@ -47,7 +47,7 @@ class LocalTransport : public Transport {
   std::vector<std::shared_ptr<Board>> boards_;  // By Group::id; null for a group of one rank.
 };
 
-// What a member sends this one, in the order in which it is received: for each member the next of its parcels.
+// The parcels that members send to this one, taken for each member in the order in which they are sent.
 class ParcelsForMe {
  public:
   ParcelsForMe(const Board& board, const Group& group)

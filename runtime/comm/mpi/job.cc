@@ -55,11 +55,11 @@ Result<std::unique_ptr<Comm>> Comm::Start(const Mesh& mesh, Watch& watch) {
   MPI_Comm_size(MPI_COMM_WORLD, &started);
   watch.LeaveCollective();
   if (started != MeshSize(mesh)) {
-    // Printed before any rank can end, upon which mpirun stops the others.
+    // The message is printed before any rank can end, because mpirun then stops the others.
     const Error error = job->rank == 0 ? OtherNumberOfRanks(mesh, started) : Error{ExitCode::kInput, ""};
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Finalize();
-    // They end by themselves, with the same code.
+    // The ranks end by themselves, with the same code.
     signal(SIGTERM, SIG_IGN);
     return error;
   }

@@ -17,7 +17,7 @@ namespace {
 
 using ElementType = Transport::ElementType;
 
-// MPI knows no bf16: bytes as far as it is concerned, reduced by functions of ours.
+// MPI has no bf16: for MPI the values are bytes, and functions of ours reduce them.
 class BFloat16OfMpi {
  public:
   BFloat16OfMpi() {
@@ -75,7 +75,7 @@ Problem ProblemOf(int status) {
   return text;
 }
 
-// Counts as MPI wants them; all fit (Comm::Impl::CheckCounts).
+// Counts of the type that MPI takes; all fit (Comm::Impl::CheckCounts).
 std::vector<int> Ints(const std::vector<int64_t>& counts) { return {counts.begin(), counts.end()}; }
 
 class MpiTransport : public Transport {

@@ -54,7 +54,7 @@ Problem Communicator::Connect(int ranks, const ncclUniqueId& id, int rank, doubl
 Problem Communicator::Split(int colour, int key, double seconds, Communicator& part) {
   ncclConfig_t config = ThatDoesNotBlock();
   const ncclResult_t result = ncclCommSplit(communicator_, colour, key, &part.communicator_, &config);
-  // The new one is known once the old one has taken the call.
+  // The new communicator is known once the old one has accepted the call.
   if (Problem problem = Await(result, seconds)) return problem;
   if (part.communicator_ == nullptr) return "NCCL made no communicator";
   return part.Await(ncclInProgress, seconds);
@@ -79,7 +79,7 @@ void Communicator::Abort() {
 
 void Communicator::Close(double seconds) {
   if (communicator_ == nullptr) return;
-  // One that has failed cannot be finalized; nothing of it is waited for.
+  // A communicator that has failed cannot be finalized, and nothing waits for its work.
   if (Await(ncclCommFinalize(communicator_), seconds).has_value()) return Abort();
   ncclCommDestroy(communicator_);
   communicator_ = nullptr;

@@ -23,13 +23,14 @@ class Communicator {
   // Connects `ranks` ranks, all of which call it, within so many seconds.
   Problem Connect(int ranks, const ncclUniqueId& id, int rank, double seconds);
 
-  // Makes `part` that of the ranks that give the same colour, ordered by `key`. Called by all of this one's ranks.
+  // Makes `part` the communicator of the ranks that give the same colour, ordered by `key`. All ranks of this one call
+  // it.
   Problem Split(int colour, int key, double seconds, Communicator& part);
 
-  // Waits until NCCL has taken what was asked for; `result` is what it answered. The work itself is the stream's.
+  // Waits until NCCL has accepted the call whose result is `result`. The work itself is done on the stream.
   Problem Settle(ncclResult_t result) const;
 
-  // What has gone wrong meanwhile, as far as NCCL knows.
+  // The failure that NCCL has found since the last call, if any.
   Problem Failure() const;
 
   // Ends all work that has not ended yet.

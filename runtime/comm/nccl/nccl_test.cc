@@ -1,5 +1,5 @@
-// What goes wrong between GPUs: one message that says where, the right exit code, and no rank that waits for ever. The
-// collectives themselves: collectives_test.
+// Failures between GPUs: one message must say where, the exit code must be right, and no rank may wait for ever. The
+// collectives themselves are tested by collectives_test.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 

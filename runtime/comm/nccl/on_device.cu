@@ -11,7 +11,7 @@
 namespace cleave::runtime {
 namespace {
 
-// In which all ranks must be connected. CLEAVE_TIMEOUT has been read, and found right, by runtime/launch.
+// The time within which all ranks must be connected. runtime/launch has read and checked CLEAVE_TIMEOUT.
 double ConnectSeconds() {
   constexpr double kDefault = 60;
   const char* const text = std::getenv("CLEAVE_TIMEOUT");
@@ -33,7 +33,7 @@ ncclUniqueId UniqueIdOf(const std::string& text) {
   return id;
 }
 
-// Libraries of different versions do not understand each other, and say so late or never.
+// Libraries of different versions do not understand each other, and report it late or never.
 std::optional<Error> CompareVersions(Comm::Impl& job) {
   int version = 0;
   ncclGetVersion(&version);
@@ -78,7 +78,7 @@ std::optional<Error> OnDevice(Comm::Impl& job) {
   const int ranks = job.groups[0].group.size;
   const double seconds = ConnectSeconds();
   Communicator world;
-  // Rank 0 gives up first, so that one rank speaks for all that see the same.
+  // Rank 0 gives up first, so that one rank reports what all of them see.
   const double limit = job.rank == 0 ? seconds : seconds * 1.1 + 1;
   if (const Problem problem = world.Connect(ranks, id.value(), job.rank, limit)) {
     Die(ExitCode::kFailed,

@@ -40,8 +40,8 @@ ncclRedOp_t NcclOperation(Reduction reduction) {
   return ncclNumOps;
 }
 
-// Calls between its construction and End are one, of which NCCL sees all before it begins any. The first that is
-// refused is the answer.
+// The calls between its construction and End are one call for NCCL, which sees all of them before it begins any. The
+// result is that of the first one that is refused.
 class NcclGroup {
  public:
   NcclGroup() { Add(ncclGroupStart()); }
@@ -193,11 +193,11 @@ Problem NcclTransport::GatherText(const std::string& text, std::vector<std::stri
 }
 
 void NcclTransport::Leave() {
-  // Recorded collectives belong to the compute stream.
+  // Recorded collectives run on the compute stream.
   WaitForStream(ComputeStream());
   WaitForStream(CommunicationStream());
   WhileWaiting(nullptr);
-  // Those that were split off before that of all ranks.
+  // Communicators that were split off are closed before that of all ranks.
   for (size_t i = communicators_.size(); i-- > 0;) communicators_[i].Close(seconds_);
   control_->Leave();
 }

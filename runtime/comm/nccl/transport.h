@@ -25,7 +25,7 @@ namespace cleave::runtime {
 
 class NcclTransport : public Transport {
  public:
-  // `world` connects all ranks. `seconds`: in which a group must be connected.
+  // `world` connects all ranks. `seconds`: the time within which a group must be connected.
   NcclTransport(std::unique_ptr<Transport> control, Communicator world, double seconds, Comm::Impl& job);
   ~NcclTransport() override;
 
@@ -60,7 +60,7 @@ class NcclTransport : public Transport {
   const double seconds_;
   Comm::Impl& job_;
   ProgressMarks marks_;
-  Scratch number_;  // A barrier's.
+  Scratch number_;  // For barriers.
 };
 
 }  // namespace cleave::runtime

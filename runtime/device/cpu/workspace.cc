@@ -10,7 +10,7 @@
 namespace cleave::runtime {
 namespace {
 
-// Of the calling thread's rank: what is taken in parallel loops is no workspace.
+// Of the calling thread's rank. Memory that is taken in parallel loops does not count as workspace.
 thread_local int64_t now = 0;
 thread_local int64_t peak = 0;
 

@@ -52,8 +52,8 @@ __device__ inline unsigned char* DynamicShared() {
 
 constexpr int kThreadsPerBlock = 256;
 
-// Enough blocks for `count` elements, one a thread, as long as that keeps the device busy; beyond, a thread takes
-// several.
+// Enough blocks for one element per thread, up to the number that keeps the device busy; beyond that a thread takes
+// several elements.
 inline LaunchShape ForElements(int64_t count) {
   const int64_t blocks = (count + kThreadsPerBlock - 1) / kThreadsPerBlock;
   return {std::min<int64_t>(blocks, int64_t{32} * Multiprocessors()), kThreadsPerBlock};
@@ -63,7 +63,7 @@ inline LaunchShape ForElements(int64_t count) {
 __device__ inline int64_t FirstElement() { return static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; }
 __device__ inline int64_t ElementStride() { return static_cast<int64_t>(gridDim.x) * blockDim.x; }
 
-// Launches the kernel on the current stream. No blocks: nothing.
+// Launches the kernel on the current stream; with no blocks it does nothing.
 template <typename... Parameters, typename... Arguments>
 void Launch(void (*kernel)(Parameters...), const LaunchShape& shape, Arguments... arguments) {
   if (shape.blocks == 0) return;

@@ -10,7 +10,7 @@
 namespace cleave::runtime {
 namespace {
 
-// Asked for in OpenDevice: whether the program holds code that the device can run.
+// OpenDevice asks CUDA about it, to learn whether the program holds code that the device can run.
 __global__ void AnyKernel() {}
 
 Error NotThere(const std::string& what) { return {ExitCode::kEnvironment, what}; }
@@ -77,7 +77,8 @@ std::optional<Error> TryDevice(int device) {
 std::optional<Error> OpenDevice(const DeviceRequest& request) {
   const Result<int> count = CountDevices();
   if (!count.ok()) return count.error();
-  // A launcher may show each rank one GPU of its own: then more ranks than GPUs are right, and DeviceIdentity tells.
+  // A launcher may show each rank one GPU of its own: then more ranks than GPUs are right, and DeviceIdentity tells the
+  // GPUs apart.
   const int device = request.shared ? 0 : request.local_rank % count.value();
   if (!request.shared && request.ranks_on_host > count.value() && count.value() > 1) {
     return NotThere(

@@ -18,7 +18,7 @@
 namespace cleave::runtime {
 namespace {
 
-// What a test asks of the stand-in, until the test ends.
+// A setting of the stand-in, which lasts until the test ends.
 class Setting {
  public:
   Setting(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
@@ -30,7 +30,7 @@ class Setting {
 
 std::string OpenError(const DeviceRequest& request) {
   std::string text;
-  // A rank is a thread.
+  // A rank is a thread, so this rank is a new one.
   std::thread([&] {
     const std::optional<Error> error = OpenDevice(request);
     if (!error.has_value()) return;
@@ -126,7 +126,7 @@ TEST(Workspace, IsTakenAgainAndCounted) {
       .join();
 }
 
-// Each unit that runs can be moved by, one row and many, and runs that lie together.
+// Tries each unit by which runs can be moved, one row and many, and runs that lie together.
 TEST(Memory, CopiesRunsAsTheCpuDoes) {
   std::vector<uint8_t> values(4096);
   for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<uint8_t>(i * 7 + i / 256);
@@ -217,7 +217,7 @@ TEST(Recorded, KeepsTheOrderOfTheTwoStreams) {
   }
 }
 
-// What one phase begins to communicate, and the next one awaits.
+// One phase begins a communication and the next one awaits it.
 TEST(Recorded, AwaitsWhatItLeavesBehind) {
   const DeviceVector<float> a({0.0f}), b({0.0f});
   Recorded first;
@@ -230,7 +230,7 @@ TEST(Recorded, AwaitsWhatItLeavesBehind) {
     number = EndCommunication();
   };
   for (int run = 0; run < 6; ++run) {
-    // The third run is another phase: called while its successor is already replayed.
+    // The third run is of another phase, which is called while its successor is already replayed.
     (run == 2 ? other : first).Run(begin);
     second.Run([&] {
       AwaitCommunication(number);

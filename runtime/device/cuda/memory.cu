@@ -42,7 +42,8 @@ void LaunchCopyRows(const void* source, void* target, const Runs& runs) {
          units, runs.rows, runs.source_pitch / kBytes, runs.target_pitch / kBytes);
 }
 
-// Whether every run begins at a multiple of `unit` bytes and is one long, here and there.
+// Whether every run begins at a multiple of `unit` bytes, in the source and in the target, and its length is a multiple
+// too.
 bool IsMultiple(const void* source, const void* target, const Runs& runs, uintptr_t unit) {
   const uintptr_t all = reinterpret_cast<uintptr_t>(source) | reinterpret_cast<uintptr_t>(target) |
                         static_cast<uintptr_t>(runs.bytes) | static_cast<uintptr_t>(runs.source_pitch) |
@@ -61,7 +62,7 @@ void CopyRuns(const void* source, void* target, const Runs& runs) {
               "copying on the GPU");
     return;
   }
-  // Not by cudaMemcpy2DAsync: runs are often a few bytes long, and it moves each of them by itself.
+  // cudaMemcpy2DAsync is not used: runs are often a few bytes long, and it moves each of them by itself.
   if (IsMultiple(source, target, runs, 16)) return LaunchCopyRows<uint4>(source, target, runs);
   if (IsMultiple(source, target, runs, 4)) return LaunchCopyRows<uint32_t>(source, target, runs);
   if (IsMultiple(source, target, runs, 2)) return LaunchCopyRows<uint16_t>(source, target, runs);

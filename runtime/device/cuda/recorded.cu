@@ -28,7 +28,7 @@ Ran Recorded::Run(const std::function<void()>& work) {
     AwaitAllCommunication();
     return Ran::kCalled;
   }
-  // Of this thread: other ranks may be threads of the process, and allocate meanwhile.
+  // Only this thread's calls are captured: other ranks may be threads of the process, and may allocate meanwhile.
   CheckCuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
   work();
   AwaitAllCommunication();

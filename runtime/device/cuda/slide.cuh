@@ -43,7 +43,7 @@ struct Slide {
   __device__ int64_t TapsBegin(int64_t i) const { return At(i) < 0 ? -At(i) : 0; }
   __device__ int64_t TapsEnd(int64_t i) const { return kernel < input - At(i) ? kernel : input - At(i); }
 
-  // The places that see element `e`: [PlacesBegin, PlacesEnd); place i does with tap e - At(i).
+  // The places that see element `e`: [PlacesBegin, PlacesEnd); place i sees it with tap e - At(i).
   __device__ int64_t PlacesBegin(int64_t e) const {
     const int64_t behind = e - first - kernel;  // The first place begins behind this.
     return behind < 0 ? 0 : behind / stride + 1;

@@ -17,11 +17,11 @@ struct Staging::Copies {
   std::vector<int64_t> offsets;  // Of the targets, in the host's sets and in the device's copy.
   int64_t bytes = 0;
   char* host[2] = {nullptr, nullptr};
-  cudaEvent_t sent[2] = {nullptr, nullptr};  // From each set.
+  cudaEvent_t sent[2] = {nullptr, nullptr};  // One for each set: it has been sent.
   char* device = nullptr;
-  cudaEvent_t delivered = nullptr;  // From the device's copy: it may be sent to again.
-  cudaStream_t stream = nullptr;    // That sends.
-  int set = 0;                      // That Next gave.
+  cudaEvent_t delivered = nullptr;  // The values have left the device's copy, which may be sent to again.
+  cudaStream_t stream = nullptr;    // The stream that sends.
+  int set = 0;                      // The set that Next gave.
 };
 
 Staging::Staging(std::vector<Target> targets) : targets_(std::move(targets)), copies_(std::make_unique<Copies>()) {

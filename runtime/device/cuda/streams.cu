@@ -16,7 +16,7 @@ RankState* NewState() {
   CheckCuda(cudaGetDevice(&state->device), "cudaGetDevice");
   CheckCuda(cudaDeviceGetAttribute(&state->multiprocessors, cudaDevAttrMultiProcessorCount, state->device),
             "cudaDeviceGetAttribute");
-  // Collectives first, where both could run: others wait for them.
+  // Where both could run, collectives run first: other ranks wait for them.
   int least = 0;
   int greatest = 0;
   CheckCuda(cudaDeviceGetStreamPriorityRange(&least, &greatest), "cudaDeviceGetStreamPriorityRange");

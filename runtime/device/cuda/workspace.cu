@@ -1,6 +1,6 @@
 // Allocating on a GPU takes long and waits for the device, and cannot be part of recorded work. So what is given back
 // is kept, and taken again for the same number of bytes on the same stream, whose work is done in order: the memory may
-// still be in use when it is given back. What a step takes a second time is always there.
+// still be in use when it is given back. Memory that a step takes a second time is always there.
 #include <algorithm>
 #include <atomic>
 #include <cinttypes>

@@ -58,7 +58,7 @@ float SumOver(const Nest& nest, const std::vector<const float*>& pointers, std::
 
 }  // namespace
 
-// Every result is a sum of its own, so threads share the results, run by run along the last index.
+// Every result is a sum of its own. Threads share the results among them, in runs along the last index.
 void SumByResult(const IndexedFormula& formula, const std::vector<EinsumInput>& inputs, float* result) {
   const Loops loops = LoopsOf(formula);
   const Nest& outer = loops.kept;

@@ -1,4 +1,5 @@
-// What allocates or asks a library for something does so at its first call: recorded work is repeated with new numbers.
+// Functions that allocate, or ask a library for something, do so at their first call only: recorded work is repeated
+// with new numbers.
 #include "runtime/device/recorded.h"
 
 #include <gtest/gtest.h>

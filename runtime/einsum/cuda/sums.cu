@@ -9,13 +9,13 @@
 namespace cleave::runtime {
 namespace {
 
-// What travels to a kernel in its arguments.
+// Limits of what kernels take as arguments.
 constexpr int kMostIndexes = 16;
 constexpr int kMostInputs = 8;
 
 struct DeviceNest {
   int depth = 0;
-  int64_t count = 1;  // Of all places.
+  int64_t count = 1;  // The number of all places.
   int64_t sizes[kMostIndexes] = {};
   int64_t strides[kMostIndexes][kMostInputs] = {};
 };

@@ -44,7 +44,7 @@ TEST(Elementwise, ExpIsExactToTwoUnits) {
   for (float x = -104.0f; x < 89.0f; x += 0.00137f) {
     const double expected = std::exp(static_cast<double>(x));
     if (expected > std::numeric_limits<float>::max()) continue;
-    // Below the normal numbers a unit is the smallest number there is.
+    // Below the normal numbers the unit is the smallest number that a float can hold.
     const double unit = std::max(expected * 1.2e-7, 1.5e-45);
     ASSERT_NEAR(Exp(x), expected, 2 * unit) << "x = " << x;
   }
@@ -95,7 +95,7 @@ TEST(Elementwise, BoundsKeepNotANumber) {
   }
 }
 
-// Many rows to add, in an order that the number of threads must not change.
+// Many rows are added, in an order that the number of threads must not change.
 TEST(Indexing, SumsDoNotDependOnTheNumberOfThreads) {
   constexpr int64_t kCount = 3000;
   std::vector<int32_t> indices(kCount);
@@ -123,7 +123,7 @@ TEST(Partners, EveryRankGetsThePieceThatItNeeds) {
       for (size_t d = 0; d < from.size(); ++d) {
         EXPECT_EQ(IndexOnAxes(mesh, origin, from[d]), IndexOnAxes(mesh, rank, to[d]));
       }
-      // Whom a rank receives from sends to it.
+      // The member from which a rank receives must send to it.
       const Partners back = FindPartners(mesh, origin, axes, from, to);
       EXPECT_EQ(RankAt(mesh, origin, axes, back.destination), rank);
     }

@@ -20,7 +20,7 @@ float MeanShare(int64_t rows, int64_t work, int64_t whole, const SampleMask& mas
   for (int64_t r = 0; r < rows; ++r) values[static_cast<size_t>(r)] = value(r);
   double sum = 0.0;
   for (int64_t r = 0; r < rows; ++r) {
-    // Padding counts nothing, even when it is not finite.
+    // Padding does not count, even when its value is not finite.
     if (mask.values != nullptr && mask.values[r / mask.rows_per_value] == 0.0f) continue;
     sum += values[static_cast<size_t>(r)];
   }
@@ -124,7 +124,7 @@ void Huber(const float* prediction, const float* target, float delta, int64_t co
 
 void BceWithLogits(const float* logits, const float* target, int64_t count, int64_t whole, const SampleMask& mask,
                    float* loss) {
-  // max(x, 0) and x t are subtracted first: where the target is 0 or 1 that is exact.
+  // max(x, 0) and x t are subtracted first, which is exact where the target is 0 or 1.
   *loss = MeanShare(count, 1, whole, mask, [=](int64_t i) {
     const float x = logits[i];
     return Maximum(x, 0.0f) - x * target[i] + LogOnePlus(Exp(-std::abs(x)));

@@ -1,4 +1,4 @@
-// When a loop is worth several threads.
+// Says when a loop should run in several threads.
 #ifndef CLEAVE_RUNTIME_KERNELS_CPU_PARALLEL_H_
 #define CLEAVE_RUNTIME_KERNELS_CPU_PARALLEL_H_
 
@@ -6,7 +6,7 @@
 
 namespace cleave::runtime {
 
-// Elements touched below which starting threads costs more than it gains (some 5 microseconds).
+// Below this number of elements, starting threads costs more than it gains (about 5 microseconds).
 constexpr int64_t kParallelElements = 16384;
 
 }  // namespace cleave::runtime

@@ -1,5 +1,5 @@
-// Taps are the outer loops and a row's places the innermost one: then every step of a row does the same, without asking
-// for padding.
+// The outer loops run over taps and the innermost one over a row's places: then every step of a row does the same,
+// without checks for padding.
 #include "runtime/kernels/pooling.h"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ void ForEachPlace(const Sliding& columns, int64_t tap, Function f) {
   const auto visit = [&](int64_t stride) {
     for (int64_t j = places.begin; j < end; ++j) f(j, at + j * stride);
   };
-  // The strides that are known here become vector instructions.
+  // Strides that are constants here become vector instructions.
   if (columns.stride == 1) {
     visit(1);
   } else if (columns.stride == 2) {

@@ -37,7 +37,7 @@ void ForEachLine(const AxisView& view, const float* x, int32_t* index, Of of) {
   }
 }
 
-// Positions of the `count` first ranked elements of a row, at most all.
+// Positions of the `count` first ranked elements of a row, or of all where it has fewer.
 class Ranking {
  public:
   template <typename Before>

@@ -28,7 +28,7 @@ struct Sum {
   }
 };
 
-// The extreme value in an order; a value that is not a number is kept.
+// The extreme value in an order; a NaN is kept.
 template <typename Order>
 struct Extreme {
   static constexpr float kIdentity = Order::kLast;
@@ -52,8 +52,8 @@ struct SmallestFirst {
 };
 using Min = Extreme<SmallestFirst>;
 
-// Rows are reduced in blocks of this many elements, whose results are reduced again: fixed, so that threads do not
-// matter.
+// Rows are reduced in blocks of this many elements, whose results are reduced again. The number is fixed, so that
+// results do not depend on the number of threads.
 constexpr int64_t kBlock = 4096;
 
 template <typename Op>
@@ -100,7 +100,7 @@ void ReduceMiddle(const float* x, const Split& split, float* y) {
   const int64_t chunks = (split.inner + kColumns - 1) / kColumns;
   const int64_t per_outer = split.reduced * split.inner;
   if (split.outer * chunks == 1 && per_outer >= 2 * kParallelElements) {
-    // Many short rows: blocks of rows side by side.
+    // Many short rows are reduced as blocks of rows, side by side.
     const int64_t rows = std::max<int64_t>(1, kParallelElements / split.inner);
     const int64_t blocks = (split.reduced + rows - 1) / rows;
     WorkspaceVector<float> parts(static_cast<size_t>(blocks * split.inner));

@@ -16,7 +16,8 @@ inline float RowMax(const float* x, int64_t n) {
   return largest;
 }
 
-// The sum of sum_of(begin, end) over blocks of elements: a long row in one chain of floats would lose digits.
+// The sum of sum_of(begin, end) over blocks of elements: if a long row were one chain of additions in float, it would
+// lose digits.
 template <typename SumOf>
 float SumOfBlocks(int64_t n, SumOf sum_of) {
   constexpr int64_t kBlock = 1024;

@@ -1,5 +1,5 @@
-// Reading guide: Forward is the whole idea; Statistics does for the gradients what Forward's first pass does, and the
-// other two compute the weights of the softmax again, tile by tile, from what it wrote.
+// Reading guide: Forward shows the whole idea. Statistics does for the gradients what Forward's first pass does. The
+// other two kernels compute the weights of the softmax again, tile by tile, from what Statistics wrote.
 //
 // With s the scores, p = exp(s - m) / l the weights and d = dout v^T, the gradient by the scores is p (d - sum_j p d).
 #include <cmath>
@@ -12,7 +12,7 @@
 namespace cleave::runtime {
 namespace attention {
 
-// What the gradients need of a query's row of scores.
+// What the gradients need to know of a query's row of scores.
 struct RowStatistics {
   float largest;       // m
   float inverse_sum;   // 1 / l
@@ -49,7 +49,7 @@ struct Sight {
   __device__ bool Sees(int64_t row, int64_t column) const {
     return row < rows && column < columns && (!causal || column <= first_row + row);
   }
-  // Keys that any of the queries up to `row` sees: those below this.
+  // The keys that any of the queries up to `row` sees are those below this.
   __device__ int64_t ColumnsUpTo(int64_t row) const {
     return causal && first_row + row + 1 < columns ? first_row + row + 1 : columns;
   }
@@ -68,7 +68,7 @@ struct Operands {
   const T* q;
   const T* k;
   const T* v;
-  const T* dout;  // These two for the gradients only.
+  const T* dout;  // This and the next one are for the gradients only.
   RowStatistics* statistics;
 
   Operands(const AttentionShape& shape, const T* q, const T* k, const T* v, const T* dout = nullptr,
@@ -84,7 +84,7 @@ struct Operands {
         dout(dout),
         statistics(statistics) {}
 
-  // Those of one matrix.
+  // The operands of one matrix.
   __device__ Operands Of(int64_t matrix) const {
     Operands one = *this;
     one.q += matrix * rows * head;
@@ -101,7 +101,8 @@ struct Operands {
 template <int kTile>
 class RunningRow {
  public:
-  // Takes a tile of scores, and of what they weigh where that is not null. `row` and `column` are the tile's first.
+  // Takes a tile of scores, and a tile of the values that they weigh unless it is null. `row` and `column` are the
+  // tile's first.
   __device__ void Add(const float* scores, const float* weighed, int pitch, float scale, const Sight& sight,
                       int64_t row, int64_t column) {
     const int mine = Row();
@@ -123,7 +124,7 @@ class RunningRow {
     largest_ = largest;
   }
 
-  // The same on all threads of the row. Called by all threads of the block.
+  // The result is the same on all threads of the row. All threads of the block call it.
   __device__ RowStatistics Result() const {
     const float sum = SumOverRow<kTile>(sum_);
     const float weighted_sum = SumOverRow<kTile>(weighted_sum_);
@@ -170,8 +171,8 @@ class TileMemory {
   unsigned char* next_ = DynamicShared();
 };
 
-// Loads the rows of `tensor` from `first` on into `other`, and makes the scores of the block's own rows with them. All
-// threads may then read the scores, and write `other`.
+// Loads the rows of `tensor` from `first` on into `other`, and computes the scores of the block's own rows with them.
+// Then all threads may read the scores and write to `other`.
 template <typename T, int kHead>
 __device__ void ScoresWith(const T* own, const T* tensor, int64_t first, int64_t rows, int head, T* other,
                            float* scores) {
@@ -299,7 +300,7 @@ __global__ void __launch_bounds__(kThreads) GradientQuery(Operands<T> all, T* dq
   result.Store(scores, place.first, my.rows, my.head, dq + place.matrix * my.rows * my.head);
 }
 
-// The block's own rows are keys here, and the tiles of scores are transposed: a row of them belongs to a key.
+// The block's own rows are keys here, and the tiles of scores are transposed: each row of scores belongs to a key.
 template <typename T, int kHead>
 __global__ void __launch_bounds__(kThreads) GradientKeyValue(Operands<T> all, T* dk, T* dv) {
   using Size = Sizes<T, kHead>;
@@ -355,7 +356,7 @@ LaunchShape BlocksFor(const AttentionShape& shape, int64_t rows, int tiles, int 
       .shared_bytes = tiles * kTileBytes<T, kHead> + scores * kScoreBytes<T, kHead> + weights * kWeightBytes<T, kHead>};
 }
 
-// Calls run with the head size that kernels are made for, as a constant: the next power of two.
+// Calls run with a constant head size for which kernels are made: the next power of two.
 template <typename Run>
 void WithHead(int64_t head, Run run) {
   if (head <= 32) return run(std::integral_constant<int, 32>());

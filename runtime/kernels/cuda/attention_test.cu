@@ -12,7 +12,7 @@
 namespace cleave::runtime {
 namespace {
 
-// In double, matrix by matrix, with all scores: what attention means, and its gradients.
+// Attention by its definition, and its gradients: in double, matrix by matrix, with all scores.
 struct Reference {
   std::vector<double> out, dq, dk, dv;
 
@@ -111,7 +111,7 @@ void Check(const AttentionShape& shape, double tolerance) {
   EXPECT_LE(Error(dv.Values(), reference.dv), tolerance);
 }
 
-// Rows, columns, head: less than a tile, exactly one, more than one; heads that are no multiple of a vector.
+// Rows, columns, head: less than a tile, exactly one tile, more than one; heads that are not a multiple of a vector.
 class Attention_ : public testing::TestWithParam<std::tuple<int64_t, int64_t, int64_t>> {};
 
 TEST_P(Attention_, IsWhatItMeans) {
@@ -119,10 +119,10 @@ TEST_P(Attention_, IsWhatItMeans) {
   AttentionShape shape = {.matrices = 2, .rows = rows, .columns = columns, .head = head, .scale = 0.3f};
   for (const bool causal : {false, true}) {
     shape.causal = causal;
-    // Queries of a rank that holds the last of the rows.
+    // The queries are those of a rank that holds the last rows.
     shape.first_row = causal ? std::max<int64_t>(0, columns - rows) : 0;
     Check<float>(shape, 1e-5);
-    // The weights, and what is stored, have 8 bits.
+    // The weights and the stored results have 8 bits.
     Check<BFloat16>(shape, 2e-2);
   }
 }
@@ -136,7 +136,7 @@ TEST(Attention, NothingIsNothing) {
   Attention<float>({.matrices = 0, .rows = 4, .columns = 4, .head = 8}, none.get(), none.get(), none.get(), none.get());
   const DeviceVector<float> some(std::vector<float>(32, 1.0f));
   DeviceVector<float> dk(32), dv(32);
-  // No queries: keys and values have gradients of zero.
+  // Without queries the gradients of keys and values are zero.
   AttentionGradient<float>({.matrices = 1, .rows = 0, .columns = 4, .head = 8}, none.get(), some.get(), some.get(),
                            none.get(), none.get(), dk.get(), dv.get());
   EXPECT_EQ(dk.Values(), std::vector<float>(32, 0.0f));

@@ -1,12 +1,14 @@
 // Tiles of attention in shared memory, and products of them. Private to attention.cu.
 //
 // A block of four warps works on `kTile` rows of its own (queries, or keys) against tiles of as many others. Everything
-// is said in two products of tiles, which exist twice: for float by multiply and add, for bf16 on the tensor cores.
+// is made of two products of tiles, each of which exists twice: for float by multiply and add, for bf16 on the tensor
+// cores.
 //
 //   Scores(a, b, s):         s = a b^T               a, b [kTile, kHead], s [kTile, kTile] in float
 //   Accumulator::Add(p, b):  result += p b           p [kTile, kTile], b and the result [kTile, kHead]
 //
-// Every warp makes kTile / 4 rows of a result, alone; what it reads of others' rows was written before a barrier.
+// Every warp computes kTile / 4 rows of a result alone. The rows of other warps that it reads were written before a
+// barrier.
 #ifndef CLEAVE_RUNTIME_KERNELS_CUDA_ATTENTION_TILES_CUH_
 #define CLEAVE_RUNTIME_KERNELS_CUDA_ATTENTION_TILES_CUH_
 
@@ -35,7 +37,7 @@ struct Sizes<float, kHead> {
   static constexpr int kWeightPitch = kTile + 1;  // Of one in T.
 };
 
-// Tensor cores want rows that begin at multiples of 32 bytes.
+// Tensor cores need rows that begin at multiples of 32 bytes.
 template <int kHead>
 struct Sizes<BFloat16, kHead> {
   static constexpr int kTile = 64;
@@ -60,7 +62,7 @@ struct alignas(16) Vector {
   T elements[kElements];
 };
 
-// Rows [first, first + kTile) of `tensor` [rows, head]; zeros outside of it.
+// Rows [first, first + kTile) of `tensor` [rows, head]; zeros outside of the tensor.
 template <typename T, int kHead>
 __device__ void LoadTile(const T* __restrict__ tensor, int64_t first, int64_t rows, int head, T* __restrict__ tile) {
   using Size = Sizes<T, kHead>;

@@ -4,7 +4,8 @@
 //   reduction.Run<Sum>(ElementOf{x}, 1.0f, parts, sums);     // parts: float[reduction.part_count()]
 //
 // Where there are few results, the reduced dimension is cut into parts whose results are reduced again. How it is cut
-// depends on the shape only. A sum of n elements is made of chains of some sqrt(n) of them, combined pairwise.
+// depends on the shape only. A sum of n elements is made of chains of about sqrt(n) elements, which are combined
+// pairwise.
 #ifndef CLEAVE_RUNTIME_KERNELS_CUDA_COLUMNS_CUH_
 #define CLEAVE_RUNTIME_KERNELS_CUDA_COLUMNS_CUH_
 
@@ -74,11 +75,11 @@ __global__ void ReduceParts(Value value, ColumnShape shape, ReducedParts parts, 
     if (lane == 0 && column < shape.inner) {
       y[(outer * parts.count + part) * shape.inner + column] = results[threadIdx.x] / divisor;
     }
-    __syncthreads();  // Before `results` is written again.
+    __syncthreads();  // All have read `results`, which is written again.
   }
 }
 
-// One thread a result, for many results of few elements.
+// One thread per result, for many results of few elements each.
 template <typename Op, typename Value>
 __global__ void ReduceFew(Value value, ColumnShape shape, float divisor, float* y) {
   const Op combine;

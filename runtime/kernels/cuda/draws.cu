@@ -7,7 +7,7 @@ PieceRows RowsOfPiece(const Region& piece) {
   PieceRows rows;
   size_t d = piece.shape.size();
   int64_t stride = 1;
-  // The last dimensions, as long as the rank holds all of those behind.
+  // The last dimensions, as long as the rank holds all of the dimensions behind.
   for (bool is_whole = true; d > 0 && is_whole; --d) {
     rows.columns *= piece.size[d - 1];
     rows.first_column += piece.begin[d - 1] * stride;
@@ -17,7 +17,7 @@ PieceRows RowsOfPiece(const Region& piece) {
   const size_t before = d;
   for (; d > 0; --d) {
     const int64_t size = piece.size[d - 1];
-    // One element: nothing to step through.
+    // A dimension of one element needs no step.
     if (size == 1) {
       rows.first_column += piece.begin[d - 1] * stride;
     } else {

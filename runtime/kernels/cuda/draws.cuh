@@ -1,5 +1,5 @@
-// Random numbers for the elements of a rank's piece of a tensor. One thread serves the elements of one Philox block
-// that stand in one row: up to four neighbours.
+// Random numbers for the elements of a rank's piece of a tensor. One thread makes the elements of one Philox block that
+// lie in one row: up to four neighbours.
 #ifndef CLEAVE_RUNTIME_KERNELS_CUDA_DRAWS_CUH_
 #define CLEAVE_RUNTIME_KERNELS_CUDA_DRAWS_CUH_
 
@@ -25,7 +25,7 @@ struct PieceRows {
   int64_t stride[kMostDimensions] = {};  // In the whole tensor.
   int64_t rows = 1;
   int64_t columns = 1;
-  int64_t first_column = 0;  // Of a row's first element, in its row of the whole tensor.
+  int64_t first_column = 0;  // The column of a row's first element in the row of the whole tensor.
 
   // The whole tensor's index of the row's first element.
   __device__ int64_t RowBegin(int64_t row) const {
@@ -37,14 +37,14 @@ struct PieceRows {
     return global;
   }
 
-  // Blocks of which elements stand in a row, at most.
+  // The most blocks that have elements in one row.
   CLEAVE_PORTABLE int64_t BlocksPerRow() const { return (columns + 6) / 4; }
 };
 
 // Ends the program for a piece of a tensor that is cut in more than kMostDimensions dimensions before its last.
 PieceRows RowsOfPiece(const Region& piece);
 
-// The elements of one block that stand in one row: lanes [first, end) of it. `at` is the place of lane 0 in the tensor;
+// The elements of one block that lie in one row: lanes [first, end) of it. `at` is the place of lane 0 in the tensor;
 // outside of those lanes nothing is read or written.
 struct BlockLanes {
   int first;
@@ -72,7 +72,7 @@ struct BlockLanes {
 };
 
 // to[i] = function(block, lane, step, x[i]) for each element i of the piece, with the block and the lane that it draws.
-// x null: zeros.
+// Where x is null, x[i] is 0.
 template <typename Function>
 __global__ void DrawElements(PieceRows piece, PhiloxKey key, Scalar<uint64_t> step, Function function, const float* x,
                              float* to) {
@@ -82,7 +82,7 @@ __global__ void DrawElements(PieceRows piece, PhiloxKey key, Scalar<uint64_t> st
     const int64_t row = piece.rows == 1 ? 0 : i / blocks;
     const int64_t begin = piece.RowBegin(row);
     const int64_t block = begin / 4 + (i - row * blocks);
-    const int64_t before = begin - block * 4;  // Lanes of the block that stand before the row.
+    const int64_t before = begin - block * 4;  // Lanes of the block that lie before the row.
     const BlockLanes lanes = {static_cast<int>(max(before, int64_t{0})),
                               static_cast<int>(min(before + piece.columns, int64_t{4}))};
     if (lanes.first >= lanes.end) continue;

@@ -17,7 +17,7 @@ namespace cleave::runtime {
 constexpr int kWarp = 32;
 constexpr unsigned kAllLanes = 0xFFFFFFFFu;
 
-// What is combined: an identity, and Combine. A value that is not a number is kept.
+// Values that can be combined: each has an identity, and Combine. A NaN is kept.
 struct Sum {
   static constexpr float kIdentity = 0.0f;
   template <typename T>
@@ -34,13 +34,13 @@ struct Min {
   __device__ float operator()(float a, float b) const { return a < b || a != a ? a : b; }
 };
 
-// The sum of exponentials of numbers, relative to the largest: their own is sum * e^largest. Milakov and Gimelshein:
-// Online normalizer calculation for softmax (2018).
+// The sum of exponentials of numbers, relative to the largest one: the sum itself is sum * e^largest. Milakov and
+// Gimelshein: Online normalizer calculation for softmax (2018).
 struct ExpSum {
   float largest;
   float sum;
 
-  // Of no numbers. Not -infinity, of which the difference to itself is not a number.
+  // The value for no numbers. It is not -infinity, because -infinity minus -infinity is not a number.
   static __device__ ExpSum None() { return {-FLT_MAX, 0.0f}; }
 
   __device__ void Add(float x) {
@@ -88,7 +88,7 @@ __device__ T GroupReduce(T value, Combine combine) {
   for (int lanes = kWarp / 2; lanes > 0; lanes /= 2) value = combine(value, OfLane(value, lanes));
   if constexpr (kThreads > kWarp) {
     __shared__ T of_warp[kThreads / kWarp];
-    __syncthreads();  // What was combined before has been read by all.
+    __syncthreads();  // All threads have read what was combined before.
     if (threadIdx.x % kWarp == 0) of_warp[threadIdx.x / kWarp] = value;
     __syncthreads();
     value = of_warp[0];

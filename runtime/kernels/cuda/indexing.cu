@@ -1,4 +1,4 @@
-// Rows by number.
+// Operations on rows that are chosen by number.
 //
 // ScatterAdd sums a row's updates in the order in which they come, so that its result depends on nothing else. Updates
 // are first put into buckets by their rows: counted, placed, and ordered inside of each bucket by counting how many
@@ -36,7 +36,8 @@ __global__ void GatherRows(RowIndexing indexing, const float* x, const int32_t* 
   }
 }
 
-// Where the updates of each row stand in a list of all. Rows number `rows`; those of some updates may lie outside.
+// Where the updates of each row stand in a list of all updates. There are `rows` rows; some updates may be for rows
+// outside of them.
 struct Buckets {
   const int32_t* indices;
   int64_t count;
@@ -59,7 +60,8 @@ __global__ void CountUpdates(Buckets buckets) {
   }
 }
 
-// The running sums of starts[1 … rows], by one block: each thread those of a piece, after those of the pieces before.
+// The running sums of starts[1 … rows], computed by one block: each thread sums one piece, and starts with the sum of
+// the pieces before.
 constexpr int kScanThreads = 1024;
 __global__ void SumCounts(Buckets buckets) {
   __shared__ int32_t before[kScanThreads];
@@ -75,14 +77,14 @@ __global__ void SumCounts(Buckets buckets) {
     __syncthreads();
     before[threadIdx.x] += other;
   }
-  int32_t running = before[threadIdx.x] - sum;  // Its own.
+  int32_t running = before[threadIdx.x] - sum;  // The sum before its own piece.
   for (int64_t r = begin; r < end; ++r) {
     running += buckets.starts[r];
     buckets.starts[r] = running;
   }
 }
 
-// Which place of its bucket an update gets depends on timing; OrderUpdates makes up for that.
+// The place that an update gets in its bucket depends on timing; OrderUpdates sorts the buckets afterwards.
 __global__ void PlaceUpdates(Buckets buckets) {
   for (int64_t i = FirstElement(); i < buckets.count; i += ElementStride()) {
     const int64_t row = buckets.RowOf(i);

@@ -45,7 +45,7 @@ struct BinaryCrossEntropy {
   const float* logits;
   const float* target;
   __device__ float operator()(int64_t i) const {
-    // max(x, 0) and x t are subtracted first: where the target is 0 or 1 that is exact.
+    // max(x, 0) and x t are subtracted first, which is exact where the target is 0 or 1.
     const float x = logits[i];
     return Maximum(x, 0.0f) - x * target[i] + LogOnePlus(Exp(-fabsf(x)));
   }
@@ -138,7 +138,7 @@ __global__ void HitRows(const float* __restrict__ logits, const int32_t* __restr
                         int64_t classes, float* __restrict__ values) {
   for (int64_t r = Form::FirstRow(); r < rows; r += Form::RowStride()) {
     const float* const from = logits + r * classes;
-    // The first one stays the largest where it is not a number.
+    // If the first element is a NaN, it stays the largest.
     Largest own = {classes > 0 ? from[0] : 0.0f, 0};
     const auto compare = [&](int64_t i, float x) { own = FirstLargest()(own, {x, static_cast<int>(i)}); };
     ForEachElement<Form>(classes, compare, Row<Form, false>(from, classes));

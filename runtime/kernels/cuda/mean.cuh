@@ -1,5 +1,5 @@
-// A rank's share of a mean over the whole batch: the sum of some values, divided by the number of all ranks' values. In
-// double, in an order that depends on their number only.
+// A rank's share of a mean over the whole batch: the sum of some values, divided by the number of all ranks' values. It
+// is computed in double, in an order that depends only on the number of values.
 #ifndef CLEAVE_RUNTIME_KERNELS_CUDA_MEAN_CUH_
 #define CLEAVE_RUNTIME_KERNELS_CUDA_MEAN_CUH_
 
@@ -15,12 +15,12 @@ namespace cleave::runtime {
 
 constexpr int kMeanThreads = 256;
 
-// Each block's sum of value(i), as far as the mask counts i; `parts` has as many elements as there are blocks.
+// Each block's sum of value(i) over the i that the mask counts; `parts` has one element per block.
 template <typename Value>
 __global__ void SumParts(Value value, int64_t count, SampleMask mask, double* parts) {
   double sum = 0.0;
   for (int64_t i = FirstElement(); i < count; i += ElementStride()) {
-    // Padding counts nothing, even when it is not finite.
+    // Padding does not count, even when its value is not finite.
     if (mask.values != nullptr && mask.values[i / mask.rows_per_value] == 0.0f) continue;
     sum += value(i);
   }
@@ -28,7 +28,7 @@ __global__ void SumParts(Value value, int64_t count, SampleMask mask, double* pa
   if (threadIdx.x == 0) parts[blockIdx.x] = sum;
 }
 
-// Of one block. (Static: it stands in several files.)
+// Launched as one block. It is static because several files include it.
 static __global__ void ShareOfParts(const double* parts, int count, double whole, float* share) {
   double sum = 0.0;
   for (int i = static_cast<int>(threadIdx.x); i < count; i += kMeanThreads) sum += parts[i];
@@ -36,7 +36,7 @@ static __global__ void ShareOfParts(const double* parts, int count, double whole
   if (threadIdx.x == 0) *share = static_cast<float>(sum / whole);
 }
 
-// Each block takes some 4096 values.
+// Each block takes about 4096 values.
 inline int64_t MeanBlocks(int64_t count) { return std::clamp<int64_t>((count + 4095) / 4096, 1, 1024); }
 
 // Writes the share of the mean of value(0) .. value(count - 1). `parts`: MeanBlocks(count) elements.

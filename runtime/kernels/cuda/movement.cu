@@ -51,7 +51,7 @@ void LaunchCopy(const void* source, const Walk& walk, void* target) {
   Launch(kernel, ForElements(count), static_cast<const Unit*>(source), walk, count, static_cast<Unit*>(target));
 }
 
-// A walk whose last dimension is of neighbours in both tensors, in the largest units that all its runs are made of.
+// Copies a walk whose last dimension is contiguous in both tensors, in the largest units that divide all its runs.
 void CopyRunsOfWalk(const char* source, Walk walk, int64_t element_bytes, char* target) {
   const int last = walk.rank - 1;
   uint64_t bytes = reinterpret_cast<uintptr_t>(source) | reinterpret_cast<uintptr_t>(target) | kVectorBytes |
@@ -92,8 +92,8 @@ void LaunchExchange(const void* source, const Walk& walk, int rows, void* target
          static_cast<const Unit*>(source), exchange, matrices, static_cast<Unit*>(target));
 }
 
-// The dimension of neighbours in the source, where tiles of it and the last one, of neighbours in the target, are worth
-// their barriers; else -1.
+// The dimension that is contiguous in the source, if it pays to copy tiles of it and of the last dimension, which is
+// contiguous in the target, in spite of their barriers; else -1.
 int TileRows(const Walk& walk) {
   constexpr int64_t kWorthATile = 8;
   for (int d = 0; d + 1 < walk.rank; ++d) {
@@ -120,7 +120,7 @@ void CopyWalk(const T* source, const Walk& walk, T* target) {
   LaunchCopy<Unit>(source, walk, target);
 }
 
-// `vectors` vectors and then the elements up to `count`.
+// Copies `vectors` vectors and then the elements up to `count`.
 template <typename T, int kCount>
 __global__ void FillElements(T value, int64_t vectors, int64_t count, T* target) {
   Vector<T, kCount> vector;

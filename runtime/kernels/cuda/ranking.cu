@@ -1,8 +1,8 @@
-// The first ranked of lines of elements.
+// Finds the first ranked elements of lines.
 //
 // A group of threads, a warp or a block, works on a line: each thread finds the first of its own elements, and the
 // group the first of those. The k first are found one after the other, each as the first of those that rank behind the
-// last one: k readings of the line, for the small k that models ask for, without memory of its own.
+// last one. So the line is read k times, which is acceptable for the small k of models, and no memory is needed.
 #include <algorithm>
 #include <limits>
 #include <vector>
@@ -21,10 +21,10 @@ namespace {
 struct Ranked {
   float value;
   int key;
-  int position;  // kNoIndex: no element; it ranks behind all.
+  int position;  // kNoIndex: there is no element; it ranks behind all others.
 };
 
-// What is not a number comes first.
+// A NaN comes first.
 __device__ inline bool IsLarger(float a, float b) { return a > b || (a != a && b == b); }
 
 __device__ inline bool RanksBefore(const Ranked& a, const Ranked& b) {
@@ -40,13 +40,13 @@ struct FirstRanked {
   __device__ Ranked operator()(const Ranked& a, const Ranked& b) const { return RanksBefore(b, a) ? b : a; }
 };
 
-// Found by GroupReduce.
+// GroupReduce finds this function.
 __device__ inline Ranked OfLane(const Ranked& value, int lanes) {
   return {__shfl_xor_sync(kAllLanes, value.value, lanes), __shfl_xor_sync(kAllLanes, value.key, lanes),
           __shfl_xor_sync(kAllLanes, value.position, lanes)};
 }
 
-// `length` elements of a line, `stride` apart; keys are their positions where there are none.
+// `length` elements of a line, `stride` apart; where no keys are given, positions are the keys.
 struct Line {
   const float* values;
   const int32_t* keys;
@@ -85,8 +85,8 @@ struct AxisView {
   CLEAVE_PORTABLE int64_t FirstOf(int64_t line) const { return line / inner * length * inner + line % inner; }
 };
 
-// Threads of a warp should read what lies side by side. With that many lines beside each other each thread takes one;
-// with fewer the warp takes one after the other.
+// The threads of a warp should read neighbouring elements. With at least this many lines side by side, each thread
+// takes one line; with fewer, the warp takes one line after the other.
 constexpr int64_t kFewNeighbors = 8;
 
 constexpr int kLinesPerBlock = kThreadsPerBlock / kWarp;
@@ -160,7 +160,7 @@ struct Slots {
   }
 };
 
-// The k first of a line into the slots from slot `begin` on, by a block.
+// Writes the k first elements of a line into the slots from slot `begin` on. A block calls it.
 __device__ inline void RankLine(const Line& line, const Slots& slots, int64_t begin, int64_t first_key) {
   Ranked last = NoElement();
   for (int64_t slot = 0; slot < slots.k; ++slot) {
@@ -180,7 +180,7 @@ __global__ void RankRows(const float* values, const int32_t* keys, int64_t rows,
 
 // A block for each piece of each row.
 __global__ void RankPieces(const float* values, int64_t rows, int64_t columns, PiecesOfRow pieces, Slots slots) {
-  const auto begin = [=](int64_t piece) {  // As runtime/mesh has it.
+  const auto begin = [=](int64_t piece) {  // Computed as in runtime/mesh.
     return piece * (pieces.elements / pieces.pieces) + piece * (pieces.elements % pieces.pieces) / pieces.pieces;
   };
   for (int64_t n = blockIdx.x; n < rows * pieces.count; n += gridDim.x) {

@@ -24,7 +24,7 @@ __global__ void ReduceRows(const float* x, int64_t rows, int64_t columns, Reduce
   }
 }
 
-// A reduction of [outer, reduced, inner], as rows where they are the last dimension and long.
+// A reduction of [outer, reduced, inner]. It is done by rows where the reduced dimension is the last one and long.
 class Pass {
  public:
   explicit Pass(const ColumnShape& shape) : shape_(shape), columns_(shape) {
@@ -40,7 +40,7 @@ class Pass {
 
   int64_t results() const { return shape_.outer * shape_.inner; }
 
-  // Elements of its own intermediate result.
+  // The number of elements of its intermediate result.
   int64_t part_count() const {
     if (!IsOfRows()) return columns_.part_count();
     return row_parts_.count == 1 ? 0 : shape_.outer * row_parts_.count;

@@ -1,5 +1,5 @@
-// Rows of matrices, each shared out to a group of threads that reads it in vectors and, where it is short enough, holds
-// it in registers, so that it is read from memory once.
+// Rows of matrices, each read by a group of threads, in vectors. Where a row is short enough, the threads hold it in
+// registers, so that it is read from memory once.
 //
 //   WithRowForm(columns, AreAligned(x, y), [=](auto form) {
 //     using Form = decltype(form);
@@ -28,8 +28,8 @@ namespace cleave::runtime {
 
 constexpr int64_t kMostBlocks = int64_t{1} << 30;
 
-// kGroup threads take a row, a warp or a whole block; each kPack neighbours at a time, and at most kHeld times. kHeld
-// 0: any number of times, and what is needed again is read again.
+// kGroup threads, a warp or a whole block, take a row. Each thread takes kPack neighbours at a time, at most kHeld
+// times. kHeld 0: any number of times, and elements that are needed again are read again.
 template <int kGroup, int kPackSize, int kHeldPacks>
 struct RowForm {
   static constexpr int kThreads = kGroup;
@@ -131,7 +131,8 @@ __device__ inline ExpSum RowExpSum(const Row<Form>& row, int64_t columns) {
   }
 }
 
-// Calls start(form) with the form for rows of `columns` elements. `aligned`: where the rows' tensors begin.
+// Calls start(form) with the form for rows of `columns` elements. `aligned`: whether the rows' tensors begin at places
+// for vectors.
 template <typename Start>
 void WithRowForm(int64_t columns, bool aligned, Start start) {
   const bool vectors = aligned && columns % 4 == 0;

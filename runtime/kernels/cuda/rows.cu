@@ -136,7 +136,7 @@ __global__ void MomentsOfRows(const float* __restrict__ x, int64_t rows, int64_t
   }
 }
 
-// What LayerNormGradientScale adds up over the rows.
+// The values that LayerNormGradientScale sums over the rows.
 struct NormalProduct {
   const float* dy;
   const float* x;

@@ -26,13 +26,13 @@ struct Lines {
   CLEAVE_PORTABLE int64_t FirstOf(int64_t n) const { return n / inner * length * inner + n % inner; }
 };
 
-// From the first element on, or from the last one backwards.
+// The direction: from the first element on, or from the last one backwards.
 struct Way {
   int64_t first;
   int64_t step;
 };
 
-// Neighbouring lines by neighbouring threads.
+// Neighbouring threads take neighbouring lines.
 __global__ void SumByThread(const float* x, Lines lines, Way way, float* y) {
   for (int64_t n = FirstElement(); n < lines.outer * lines.inner; n += ElementStride()) {
     int64_t at = lines.FirstOf(n) + way.first * lines.inner;
@@ -55,12 +55,12 @@ __device__ inline float SumUpToLane(float value) {
   return value;
 }
 
-// A line by a warp, 32 elements at a time.
+// A warp takes a line, 32 elements at a time.
 __global__ void SumByWarp(const float* x, Lines lines, Way way, float* y) {
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
   for (int64_t n = FirstElement() / kWarp; n < lines.outer * lines.inner; n += ElementStride() / kWarp) {
     const int64_t first = lines.FirstOf(n) + way.first * lines.inner;
-    float sum = 0.0f;  // Of all before.
+    float sum = 0.0f;  // The sum of all elements before.
     for (int64_t begin = 0; begin < lines.length; begin += kWarp) {
       const int64_t i = begin + lane;
       const int64_t at = first + i * way.step * lines.inner;
@@ -74,7 +74,8 @@ __global__ void SumByWarp(const float* x, Lines lines, Way way, float* y) {
 void RunningSum(const float* x, const Lines& lines, const Way& way, float* y) {
   if (lines.elements() == 0) return;
   const int64_t count = lines.outer * lines.inner;
-  constexpr int64_t kFewNeighbors = 8;  // Below, the threads of a warp would read what lies apart.
+  constexpr int64_t kFewNeighbors =
+      8;  // With fewer lines, the threads of a warp would read elements that lie far apart.
   if (lines.inner < kFewNeighbors && lines.length >= kWarp) {
     Launch(SumByWarp, ForElements(count * kWarp), x, lines, way, y);
   } else {
@@ -82,7 +83,7 @@ void RunningSum(const float* x, const Lines& lines, const Way& way, float* y) {
   }
 }
 
-// One point of the plane of each head per thread and position; `heads` of them lie side by side.
+// Each thread turns one point of the plane, of one head at one position; `heads` heads lie side by side.
 __global__ void Rotate(const float* x, Lines lines, Rotation rotation, int64_t head, float* y) {
   const int64_t half = head / 2;
   const int64_t points = lines.outer * lines.length * half;

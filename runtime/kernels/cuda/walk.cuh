@@ -1,4 +1,4 @@
-// Copies between two tensors that lie differently in memory: what all movements come down to. Private to movement.cu.
+// Copies between two tensors with different layouts in memory: all movements are made of them. Private to movement.cu.
 #ifndef CLEAVE_RUNTIME_KERNELS_CUDA_WALK_CUH_
 #define CLEAVE_RUNTIME_KERNELS_CUDA_WALK_CUH_
 
@@ -10,7 +10,7 @@ namespace cleave::runtime {
 
 constexpr int kMostDimensions = 8;
 
-// Dimensions of a walk through both: sizes, and distances between neighbours. In elements or bytes.
+// Dimensions of a walk through both tensors: sizes, and distances between neighbours, in elements or bytes.
 struct Walk {
   int rank = 0;
   int64_t size[kMostDimensions] = {};
@@ -29,7 +29,7 @@ struct Places {
   int64_t to = 0;
 };
 
-// The places of the element number `index` of the walk. Index: uint32_t where that suffices, as divisions cost less.
+// The places of element number `index` of the walk. Index: uint32_t where that suffices, as divisions cost less.
 template <typename Index>
 __device__ inline Places PlacesAt(const Walk& walk, Index index) {
   Places places;
@@ -44,7 +44,7 @@ __device__ inline Places PlacesAt(const Walk& walk, Index index) {
   return places;
 }
 
-// One thread an element.
+// One thread per element.
 template <typename Unit, typename Index>
 __global__ void CopyUnits(const Unit* source, Walk walk, int64_t count, Unit* target) {
   for (int64_t i = FirstElement(); i < count; i += ElementStride()) {
@@ -53,7 +53,8 @@ __global__ void CopyUnits(const Unit* source, Walk walk, int64_t count, Unit* ta
   }
 }
 
-// Two dimensions that change places: of `rows` neighbours in the source and `columns` neighbours in the target.
+// Two dimensions that change places: one of `rows` elements that are neighbours in the source, and one of `columns`
+// elements that are neighbours in the target.
 struct Exchange {
   int64_t rows = 1;
   int64_t columns = 1;
@@ -65,11 +66,12 @@ struct Exchange {
 constexpr int kTile = 32;
 constexpr int kTileThreads = 256;
 
-// A block moves tiles by way of shared memory, so that neighbouring threads read and write neighbouring elements.
+// A block moves tiles through shared memory, so that neighbouring threads read and write neighbouring elements.
 template <typename Unit>
 __global__ void ExchangeTiles(const Unit* source, Exchange exchange, int64_t matrices, Unit* target) {
   constexpr int kRowsAtOnce = kTileThreads / kTile;
-  __shared__ Unit tile[kTile][kTile + 1];  // One more: columns lie in different banks.
+  __shared__ Unit
+      tile[kTile][kTile + 1];  // One column more than needed, so that the elements of a column lie in different banks.
   const int along = static_cast<int>(threadIdx.x) % kTile;
   const int across = static_cast<int>(threadIdx.x) / kTile;
   const int64_t tile_rows = (exchange.rows + kTile - 1) / kTile;
@@ -89,7 +91,7 @@ __global__ void ExchangeTiles(const Unit* source, Exchange exchange, int64_t mat
         target[places.to + (row + i) * exchange.to_row + column + along] = tile[along][i];
       }
     }
-    __syncthreads();  // Before the tile is written again.
+    __syncthreads();  // All have read the tile, which is written again.
   }
 }
 

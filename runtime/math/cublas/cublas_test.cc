@@ -1,4 +1,4 @@
-// What is peculiar to cuBLASLt: alignment, many batches, TF32.
+// What is special about cuBLASLt: alignment, many batches, TF32.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -9,8 +9,8 @@
 namespace cleave::runtime {
 namespace {
 
-// c = a b of squares of ones and of numbers of columns, at places that begin `offset` elements late. All numbers are
-// exact in bf16.
+// c = a b, where a holds ones and b the numbers of its columns, at places that begin `offset` elements late. All
+// numbers are exact in bf16.
 template <typename T>
 void ExpectProductAt(int64_t offset) {
   constexpr int64_t kSize = 7;
@@ -29,7 +29,7 @@ void ExpectProductAt(int64_t offset) {
   }
 }
 
-// The same shape again and again: a kernel that was chosen for aligned matrices must not get others.
+// The same shape is used again and again: a kernel that was chosen for aligned matrices must not get others.
 TEST(CublasTest, PlacesMayBeAlignedToOneElementOnly) {
   for (const int64_t offset : {0, 1, 2, 3, 4, 8, 16, 64, 5, 0}) {
     SCOPED_TRACE(testing::Message() << "offset " << offset);

@@ -6,7 +6,7 @@
 namespace cleave::runtime {
 namespace {
 
-// As much as the library's own default where it has one: the kernels of newer devices ask for more.
+// As much as the library takes by default where it has a default. The kernels of newer devices need more.
 size_t WorkspaceOfDevice() {
   int device = 0;
   int generation = 0;

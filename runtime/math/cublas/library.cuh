@@ -1,4 +1,4 @@
-// What a rank's products share of cuBLASLt.
+// The objects of cuBLASLt that a rank's products share.
 #ifndef CLEAVE_RUNTIME_MATH_CUBLAS_LIBRARY_CUH_
 #define CLEAVE_RUNTIME_MATH_CUBLAS_LIBRARY_CUH_
 
@@ -14,12 +14,14 @@ void CheckCublas(cublasStatus_t status, const std::string& what);
 
 struct Cublas {
   cublasLtHandle_t handle = nullptr;
-  // Kernels that sum up in parts keep the parts there. The stream runs one kernel after another, so they can share it.
+  // Kernels that compute sums in parts keep the parts here. The stream runs one kernel after another, so they can share
+  // it.
   void* workspace = nullptr;
   size_t workspace_bytes = 0;
 };
 
-// Of the calling thread's rank; started at its first product. REQUIRES: then no work is being recorded.
+// The library of the calling thread's rank, started at its first product. REQUIRES: no work is being recorded at that
+// time.
 const Cublas& TheCublas();
 
 }  // namespace cleave::runtime

@@ -5,8 +5,9 @@
 // have n rows. Declared row-major instead, a result would get its bias along the wrong dimension: the library adds one
 // value to a row.
 //
-// Where it has no kernel that also does the epilogue, as may be with bf16 at places or of sizes that are not even, the
-// epilogue is a kernel of its own; where it has none at all, so is the product.
+// Where the library has no kernel that also does the epilogue, which may happen with bf16 at places or of sizes that
+// are not even, the epilogue is a separate kernel of ours. Where it has no kernel at all, the product is a kernel of
+// ours too.
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -68,8 +69,8 @@ constexpr cudaDataType_t kTypeOf = CUDA_R_32F;
 template <>
 constexpr cudaDataType_t kTypeOf<BFloat16> = CUDA_R_16BF;
 
-// The largest power of two that divides the address and the bytes from a matrix to the next; the library knows no use
-// of more than 256.
+// The largest power of two that divides the address and the bytes from a matrix to the next; more than 256 is of no use
+// to the library.
 uint32_t AlignmentOf(const void* values, int64_t stride = 0) {
   const uint64_t bits = reinterpret_cast<uintptr_t>(values) | static_cast<uint64_t>(stride) | 256u;
   return static_cast<uint32_t>(bits & (~bits + 1));
@@ -166,7 +167,7 @@ PreparedProduct Prepare(const Product& product, const void* bias) {
   return prepared;
 }
 
-// False, with nothing done, where the library cannot.
+// Returns false, and does nothing, where the library cannot.
 bool Multiply(const Product& product, const void* a, const void* b, void* c, const void* bias) {
   thread_local auto& all = *new PreparedList<PreparedProduct>;
   const PreparedProduct& prepared = all.Get([&](const PreparedProduct& known) { return known.product == product; },
@@ -200,7 +201,7 @@ __global__ void ApplyEpilogue(int64_t count, int64_t columns, Epilogue<T> epilog
   for (int64_t i = FirstElement(); i < count; i += ElementStride()) c[i] = epilogue.Of(product[i], i % columns);
 }
 
-// A thread for each element of c.
+// One thread for each element of c.
 template <typename In, typename Out>
 __global__ void MultiplyPlainly(MatMulShape shape, const In* a, const In* b, Epilogue<Out> epilogue, Out* c) {
   const int64_t step_a = shape.transpose_a ? shape.m : 1;
@@ -240,8 +241,8 @@ Product ProductOf(const MatMulShape& shape, const In* a, const In* b, const Out*
   return product;
 }
 
-// The product as f32, so that it is rounded once, and the epilogue by a kernel. False, with nothing done, where the
-// library cannot.
+// Computes the product as f32, so that it is rounded once, and the epilogue by a kernel. Returns false, and does
+// nothing, where the library cannot.
 template <typename In, typename Out>
 bool MultiplyThenFinish(const MatMulShape& shape, const In* a, const In* b, Out* c, const Epilogue<Out>& epilogue) {
   const int64_t count = shape.batch * shape.m * shape.n;

@@ -1,4 +1,4 @@
-// Convolutions by cuDNN where it is there and can, else by kernels of their own.
+// Convolutions by cuDNN where it is installed and has an algorithm, else by the runtime's own kernels.
 //
 // cuDNN has no products of bf16 with a result of f32. They are made in TF32 from copies as f32: TF32 has all digits of
 // bf16, so nothing is rounded.
@@ -38,7 +38,7 @@ void FillZeros(T* values, int64_t count) {
   ZeroBytes(values, count * static_cast<int64_t>(sizeof(T)));
 }
 
-// As cuDNN's functions have it, of which some take what they only read as something to write.
+// A pointer as cuDNN's functions take it: some of them ask for writable memory that they only read.
 template <typename T>
 T* Mutable(const T* values) {
   return const_cast<T*>(values);

@@ -2,7 +2,8 @@
 //
 // The algorithms are those that add up products as they are, without transforms that lose digits, and in one order:
 // results are the same in every run. The library knows one padding for both sides of a dimension, and counts the places
-// from sizes; where a rank's piece of the images is not that, it sees a copy in which the padding is written out.
+// from sizes; where a rank's piece of the images does not fit this, the library gets a copy in which the padding is
+// written out.
 #include "runtime/math/cudnn/cudnn.cuh"
 
 #if CLEAVE_HAS_CUDNN
@@ -149,7 +150,7 @@ void Describe(PreparedConvolution& prepared) {
   check(cudnnSetConvolutionMathType(prepared.operation, convolution.math));
 }
 
-// Products as they are and in one order.
+// Algorithms that add up the products as they are, in one order.
 constexpr cudnnConvolutionBwdDataAlgo_t kGradientInputAlgorithm = CUDNN_CONVOLUTION_BWD_DATA_ALGO_1;
 constexpr cudnnConvolutionBwdFilterAlgo_t kGradientFilterAlgorithm = CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1;
 
@@ -204,11 +205,11 @@ int64_t RoundedWorkspace(size_t bytes) {
   return rounded;
 }
 
-// What a rank has of a dimension, and the same with the padding written out.
+// The part of a dimension that a rank has, and the same with the padding written out.
 struct Cut {
   int64_t has;
   int64_t seen;
-  int64_t first;  // Of what is seen, in what it has.
+  int64_t first;  // Of the elements that the kernel sees, the place of the first one in what the rank has.
 
   explicit Cut(const Sliding& sliding)
       : has(sliding.input.size), seen(sliding.end() - sliding.first()), first(sliding.first()) {}
@@ -254,7 +255,7 @@ bool Run(const Convolution& convolution, void* x, void* filter, void* y) {
   void* const memory =
       prepared.workspace_bytes == 0 ? nullptr : workspace.AtLeast(RoundedWorkspace(prepared.workspace_bytes));
   const cudnnStatus_t status = Execute(prepared, x, filter, y, memory);
-  if (IsNotSupported(status)) return false;  // Some refuse only now what they have accepted.
+  if (IsNotSupported(status)) return false;  // Some algorithms refuse only now what they have accepted.
   if (status != CUDNN_STATUS_SUCCESS) CheckCudnn(status, convolution.Text());
   return true;
 }

@@ -1,4 +1,4 @@
-// Convolutions by cuDNN, where its headers are there when this is compiled.
+// Convolutions by cuDNN, if its headers are there when this is compiled.
 #ifndef CLEAVE_RUNTIME_MATH_CUDNN_CUDNN_CUH_
 #define CLEAVE_RUNTIME_MATH_CUDNN_CUDNN_CUH_
 
@@ -16,9 +16,9 @@
 
 namespace cleave::runtime {
 
-// All three tensors are f32, or all three bf16; exact_in_tf32: f32 values that are bf16 numbers. The one that
-// `direction` makes is written. False, with nothing done, where the library has no algorithm for it. REQUIRES: some
-// products.
+// All three tensors are f32, or all three bf16; exact_in_tf32: f32 values that are bf16 numbers. The tensor that
+// `direction` makes is written. Returns false, and does nothing, where the library has no algorithm. REQUIRES: there
+// are products.
 bool ConvolveByLibrary(Direction direction, const ConvolutionShape& shape, bool exact_in_tf32, float* x, float* filter,
                        float* y);
 bool ConvolveByLibrary(Direction direction, const ConvolutionShape& shape, BFloat16* x, BFloat16* filter, BFloat16* y);

@@ -1,5 +1,5 @@
-// A thread for each element of y or x, a warp for each of the filter. Each runs through the products of its sum and
-// leaves out those with padding.
+// One thread computes each element of y or x, and one warp each element of the filter. Each goes through the products
+// of its sum and leaves out those with padding.
 #include "runtime/device/cuda/cuda.h"
 #include "runtime/device/cuda/slide.cuh"
 #include "runtime/math/cudnn/direct.cuh"

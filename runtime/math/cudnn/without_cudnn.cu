@@ -1,4 +1,4 @@
-// For tests: the crate as it is where cuDNN is not there.
+// For tests: the crate as it is when cuDNN is not installed.
 #define CLEAVE_WITHOUT_CUDNN
 
 #include "runtime/math/cudnn/convolution.cu"

@@ -18,7 +18,7 @@
 namespace cleave::runtime {
 namespace {
 
-// Of the two tensors that are read, and of the one that is written.
+// The types of the two tensors that are read, and of the one that is written.
 struct Types {
   dnnl_data_type_t factors = dnnl_f32;
   dnnl_data_type_t result = dnnl_f32;
@@ -94,7 +94,7 @@ struct Operand {
   bool is_result = false;
   dnnl_memory_t plain = nullptr;
   dnnl_memory_t inner = nullptr;       // `plain` where both layouts are the same.
-  dnnl_primitive_t reorder = nullptr;  // From plain to inner, of a result the other way round; null for none.
+  dnnl_primitive_t reorder = nullptr;  // From plain to inner, for a result from inner to plain; null: none.
   size_t inner_bytes = 0;
 
   Operand(int argument_index, bool result, const dnnl_memory_desc_t& plain_layout,
@@ -117,11 +117,11 @@ struct PreparedConvolution {
   Direction direction;
   Types types;
   ConvolutionShape shape;
-  dnnl_primitive_t primitive = nullptr;  // None where the processor cannot.
+  dnnl_primitive_t primitive = nullptr;  // Null where the processor has no kernel.
   std::vector<Operand> operands;         // x, filter, y.
 };
 
-// What is said about a convolution beside its tensors.
+// The parameters of a convolution beside its tensors.
 struct Steps {
   dnnl_dims_t strides;
   dnnl_dims_t gaps;
@@ -147,7 +147,7 @@ dnnl_primitive_desc_t ChooseForward(const Steps& steps, const dnnl_memory_desc_t
   return ChooseKernel(&operation, nullptr, nullptr, "choosing a convolution");
 }
 
-// The same.
+// The same for any direction.
 dnnl_primitive_desc_t Choose(Direction direction, const Types& types, const ConvolutionShape& shape,
                              const TensorDescriptions& plain) {
   const Steps steps(shape);
@@ -205,11 +205,12 @@ PreparedConvolution PrepareConvolution(Direction direction, const Types& types, 
   return prepared;
 }
 
-// False where the processor cannot.
+// Returns false where the processor cannot.
 bool Run(Direction direction, const Types& types, const ConvolutionShape& shape, const void* x, const void* filter,
          const void* y) {
   thread_local auto& all = *new PreparedList<PreparedConvolution>;
-  // One piece for each of x, filter and y, as long as the program lives: a call is done with it when it returns.
+  // One piece for each of x, filter and y. They live as long as the program; a call no longer needs them when it
+  // returns.
   thread_local auto* const scratch = new Scratch[3];
   const PreparedConvolution& prepared = all.Get(
       [&](const PreparedConvolution& known) {

@@ -27,7 +27,7 @@ struct Product {
 // The primitive and the memory objects whose pointers each call sets.
 struct PreparedProduct {
   Product product;
-  dnnl_primitive_t primitive = nullptr;  // None where the processor cannot.
+  dnnl_primitive_t primitive = nullptr;  // Null where the processor has no kernel.
   dnnl_memory_t a = nullptr;
   dnnl_memory_t b = nullptr;
   dnnl_memory_t bias = nullptr;
@@ -105,7 +105,7 @@ void FillWithoutProduct(const MatMulShape& shape, T* c, const MatMulEpilogue<T>&
   }
 }
 
-// By a product of f32, for processors that have no other.
+// Computes a product of f32, for processors that have no other.
 template <typename Out>
 void MatMulInFloat(const MatMulShape& shape, const BFloat16* a, const BFloat16* b, Out* c,
                    const MatMulEpilogue<Out>& epilogue) {

@@ -1,4 +1,4 @@
-// Ranks may be threads of one process: each computes as if it were alone.
+// Ranks may be threads of one process: each must compute as if it were alone.
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -10,7 +10,7 @@
 namespace cleave::runtime {
 namespace {
 
-// A product and a convolution of ones; all results are the number of their products.
+// A product and a convolution of ones; each result is the number of its products.
 template <typename T>
 void ExpectCounts(int64_t size) {
   const std::vector<T> ones(static_cast<size_t>(4 * size * size), T(1.0f));

@@ -1,10 +1,10 @@
-// A stand-in for cuBLASLt, for tests on machines without a GPU: what runtime/math/cublas uses of its API, with its
-// meaning, on the CPU.
+// A stand-in for cuBLASLt, for tests on machines without a GPU: the part of its API that runtime/math/cublas uses, with
+// the same meaning, on the CPU.
 //
-// Checked as by the library: that sizes, leading dimensions, types, batches and the workspace fit together. Checked
-// beyond it: that an algorithm is used for the product it was chosen for, and that pointers are aligned as was
-// promised. So that users show what they do then, there is no algorithm with an epilogue for bf16 results of an odd
-// number of rows, and none at all for bf16 at places that are aligned to one element only. Numbers of enumerations are
+// It checks, like the library, that sizes, leading dimensions, types, batches and the workspace fit together. It also
+// checks that an algorithm is used for the product for which it was chosen, and that pointers have the promised
+// alignment. There is no algorithm with an epilogue for bf16 results with an odd number of rows, and none at all for
+// bf16 at places that are aligned to one element only, so that tests cover these cases. Numbers of enumerations are
 // those of the library.
 #ifndef CUBLASLT_H_STAND_IN_
 #define CUBLASLT_H_STAND_IN_

@@ -1,4 +1,4 @@
-// A stand-in for CUDA's bf16 type: what tensor cores multiply.
+// A stand-in for CUDA's bf16 type, which tensor cores multiply.
 #ifndef STAND_IN_CUDA_BF16_H_
 #define STAND_IN_CUDA_BF16_H_
 

@@ -1,13 +1,12 @@
-// A stand-in for the CUDA runtime, for tests on machines without a GPU: what runtime/ and generated programs use of
-// its API, with its meaning, on the CPU. A .cu file is compiled against it by `g++ -x c++`.
+// A stand-in for the CUDA runtime, for tests on machines without a GPU: the part of its API that runtime/ and generated
+// programs use, with the same meaning, on the CPU. A .cu file is compiled against it by `g++ -x c++`.
 //
 //   float* x;
 //   cudaMalloc(&x, 4096);                      // Ordinary memory, filled with NaN, that is known to be the device's.
 //   StandInLaunch(4, 256, 0, stream, [=] { AddOne(1024, x); });
 //
-// Work is done when it is asked for, so a stream is always done with what it was given; what is captured is kept, and
-// done at each launch of the graph. README.md says what is checked that a GPU does not check, and how tests ask for
-// faults.
+// Work is done when it is asked for, so a stream never has unfinished work. Captured work is kept, and done at each
+// launch of the graph. README.md says what is checked that a GPU does not check, and how tests cause faults.
 #ifndef CUDA_RUNTIME_H_STAND_IN_
 #define CUDA_RUNTIME_H_STAND_IN_
 
@@ -17,7 +16,7 @@
 
 #include "stand_in/in_kernels.h"
 
-// Numbers as in CUDA: they are printed.
+// The numbers are those of CUDA, because they are printed.
 enum cudaError_t {
   cudaSuccess = 0,
   cudaErrorInvalidValue = 1,
@@ -145,11 +144,11 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream);
 cudaError_t cudaGraphDestroy(cudaGraph_t graph);
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec);
 
-// What `kernel<<<grid, block, shared_bytes, stream>>>(…)` is to nvcc; `thread` is one thread's call. An error is found
-// by cudaGetLastError.
+// Replaces `kernel<<<grid, block, shared_bytes, stream>>>(…)` of nvcc; `thread` is the call of one thread.
+// cudaGetLastError returns errors.
 void StandInLaunch(dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream, std::function<void()> thread);
 
-// Work of a library on the stream: done now, or kept where the stream is being captured. For stand-ins of other
+// Work of a library on the stream: it is done now, or kept if the stream is being captured. For stand-ins of other
 // libraries.
 cudaError_t StandInEnqueue(cudaStream_t stream, std::function<void()> work);
 

@@ -1,8 +1,8 @@
-// A stand-in for cuDNN, for tests on machines without a GPU: the convolutions that runtime/math/cudnn uses, with their
-// meaning, on the CPU.
+// A stand-in for cuDNN, for tests on machines without a GPU: the convolutions that runtime/math/cudnn uses, with the
+// same meaning, on the CPU.
 //
-// Checked as by the library: that sizes, types, groups and the workspace fit together. A workspace is asked for and
-// written to by some algorithms. Numbers of enumerations are those of the library.
+// It checks, like the library, that sizes, types, groups and the workspace fit together. Some algorithms need a
+// workspace and write to it. Numbers of enumerations are those of the library.
 #ifndef CUDNN_H_STAND_IN_
 #define CUDNN_H_STAND_IN_
 
@@ -72,7 +72,7 @@ cudnnStatus_t cudnnGetConvolutionBackwardFilterWorkspaceSize(cudnnHandle_t handl
                                                              cudnnFilterDescriptor_t dfilter,
                                                              cudnnConvolutionBwdFilterAlgo_t algorithm, size_t* bytes);
 
-// The result is alpha times the convolution plus beta times what was there.
+// The result is alpha times the convolution plus beta times its old value.
 cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t handle, const void* alpha, cudnnTensorDescriptor_t x_description,
                                       const void* x, cudnnFilterDescriptor_t filter_description, const void* filter,
                                       cudnnConvolutionDescriptor_t convolution, cudnnConvolutionFwdAlgo_t algorithm,

@@ -1,7 +1,7 @@
 // A stand-in for CUDA's warp-wide matrix products: 16 x 16 x 16, factors of bf16, sums of float.
 //
-// Element i of a fragment, row-major, is held by lane i % 32. What the hardware demands of places is checked: 32 bytes
-// for the first element, 16 bytes between rows.
+// Element i of a fragment, row-major, is held by lane i % 32. The alignment that the hardware needs is checked: 32
+// bytes for the first element, 16 bytes between rows.
 #ifndef STAND_IN_MMA_H_
 #define STAND_IN_MMA_H_
 
@@ -24,7 +24,7 @@ struct col_major {
 };
 enum layout_t { mem_row_major, mem_col_major };
 
-constexpr int kStandInElements = 8;  // Of a lane.
+constexpr int kStandInElements = 8;  // The elements of a lane.
 
 template <typename Use, int m, int n, int k, typename T, typename Layout = void>
 class fragment {

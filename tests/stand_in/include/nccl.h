@@ -1,17 +1,17 @@
-// A stand-in for NCCL, for tests on machines without GPUs: what runtime/ uses of its API, with its meaning, between
-// ranks that are threads of one process, each with a device of its own (CUDA_STAND_IN_DEVICES).
+// A stand-in for NCCL, for tests on machines without GPUs: the part of its API that runtime/ uses, with the same
+// meaning, between ranks that are threads of one process, each with a device of its own (CUDA_STAND_IN_DEVICES).
 //
-// A call of a rank returns when all ranks of the communicator have made theirs: work of the stand-in's streams is done
-// when it is asked for. Checked, where NCCL would hang or compute nonsense: that all ranks call the same with the same
-// counts, types, operations and roots; that a communicator is ready before it is used; that no two ranks of one share a
-// device.
+// A call of a rank returns when all ranks of the communicator have made their call: work of the stand-in's streams is
+// done when it is asked for. Where NCCL would hang or compute nonsense, the stand-in checks that all ranks make the
+// same call with the same counts, types, operations and roots, that a communicator is ready before it is used, and that
+// no two of its ranks share a device.
 //
-// Faults, for the rank on device D, by NCCL_STAND_IN_FAULT:
+// Faults of the rank on device D, set by NCCL_STAND_IN_FAULT:
 //   version:D    its library is another version
 //   absent:D     it never comes to connect
 //   gone:D       it is gone when it should take part in its first collective, which the others learn
 //   broken:D     after its first collective its communicator fails, not at the first look at its state but later
-//   late:D       it does not come to the second collective, which nobody learns
+//   late:D       it does not come to the second collective, and no error says so
 #ifndef NCCL_H_STAND_IN_
 #define NCCL_H_STAND_IN_
 
@@ -20,7 +20,7 @@
 #include <climits>
 #include <cstddef>
 
-// Numbers as in NCCL.
+// The numbers are those of NCCL.
 enum ncclResult_t {
   ncclSuccess = 0,
   ncclUnhandledCudaError = 1,

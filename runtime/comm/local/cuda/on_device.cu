@@ -16,7 +16,7 @@ std::optional<Error> OnDevice(Comm::Impl& job) {
     return Error{ExitCode::kInput,
                  Format("%s, and at most %d can share a GPU", PlanText(job.mesh).c_str(), kMostLocalMembers)};
   }
-  // What has joined the job here is runtime/comm/local.
+  // The transport that has joined the job is that of runtime/comm/local.
   const std::shared_ptr<LocalRanks> all = static_cast<LocalTransport*>(job.transport.get())->ranks();
   job.transport = std::make_unique<LocalDeviceTransport>(std::move(job.transport), all, job);
   return std::nullopt;

@@ -26,7 +26,8 @@ MemberData DataOf(const StreamMeeting& meeting, int members) {
   return data;
 }
 
-// result[i] = the reduction of element begin + i of all members, in their order. `result` may be one's own.
+// result[i] = the reduction of element begin + i of all members, in their order. `result` may be this member's own
+// tensor.
 template <typename T, Reduction kReduction>
 __global__ void ReduceMembers(MemberData members, int64_t begin, int64_t count, T* result) {
   using Type = typename ReducedIn<T>::Type;
@@ -117,7 +118,7 @@ LocalDeviceTransport::LocalDeviceTransport(std::unique_ptr<Transport> control, s
 
 void LocalDeviceTransport::AddGroup(const Group& group, const std::vector<int>& members) {
   meetings_.resize(static_cast<size_t>(group.id) + 1);
-  // The board that texts go by, too: all members use it in the same order.
+  // Texts use the same board, too: all members use it in the same order.
   meetings_.back() = std::make_unique<StreamMeeting>(ranks_->BoardOf(group, members), group);
 }
 

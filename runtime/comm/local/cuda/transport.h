@@ -27,10 +27,10 @@
 
 namespace cleave::runtime {
 
-// Ranks of a group at most: a kernel has the pointers of all as its arguments.
+// The most ranks that a group may have: a kernel takes the pointers of all of them as its arguments.
 constexpr int kMostLocalMembers = 128;
 
-// The events of a group's members, which all its members know.
+// The events of a group's members. All members know all of them.
 class StreamMeeting {
  public:
   StreamMeeting(std::shared_ptr<Board> board, const Group& group);
@@ -43,8 +43,9 @@ class StreamMeeting {
   const BoardEntry& shown(int member) const { return board_->shown(member); }
   const Board& board() const { return *board_; }
 
-  // What follows on the current stream comes after all that any member has asked for before. A collective meets two or
-  // three times, in phases 0, 1 and 2: a phase's events are recorded again only when all have waited for them.
+  // Work that follows on the current stream runs after all work that any member has asked for before. A collective
+  // meets two or three times, in phases 0, 1 and 2: a phase's events are recorded again only when all have waited for
+  // them.
   void Meet(int phase);
 
  private:

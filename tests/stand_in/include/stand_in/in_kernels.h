@@ -1,4 +1,4 @@
-// What code for the device is written in: qualifiers, vector types, where a thread is, barriers, shuffles, intrinsics.
+// The language of code for the device: qualifiers, vector types, the place of a thread, barriers, shuffles, intrinsics.
 #ifndef STAND_IN_IN_KERNELS_H_
 #define STAND_IN_IN_KERNELS_H_
 
@@ -15,10 +15,10 @@
 #define __launch_bounds__(...)
 #define __align__(bytes) __attribute__((aligned(bytes)))
 
-// A host thread runs a block from its beginning to its end, so what is the thread's is the block's.
+// A host thread runs a block from its beginning to its end, so variables of the thread belong to the block.
 #define __shared__ static thread_local
 
-// The bytes of shared memory that the launch asked for, of the block: what `extern __shared__` is to nvcc.
+// The block's shared memory of the size that the launch asked for; replaces `extern __shared__` of nvcc.
 unsigned char* StandInDynamicShared();
 
 // --- Vectors ---------------------------------------------------------------------------------------------------------
@@ -67,7 +67,7 @@ constexpr int warpSize = 32;
 // --- Barriers and shuffles -------------------------------------------------------------------------------------------
 
 void __syncthreads();
-void __syncwarp(unsigned mask = 0xFFFFFFFFu);  // Full masks only, here and below.
+void __syncwarp(unsigned mask = 0xFFFFFFFFu);  // Only full masks are allowed, here and below.
 inline void __threadfence() {}
 inline void __threadfence_block() {}
 inline void __threadfence_system() {}
@@ -167,7 +167,7 @@ inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
 inline int __ffs(int bits) { return __builtin_ffs(bits); }
 inline int __clz(int bits) { return bits == 0 ? 32 : __builtin_clz(static_cast<unsigned>(bits)); }
 
-// Integers only: sums of floats would depend on the order in which threads come. The result is what was there before.
+// Integers only: sums of floats would depend on the order of threads. The result is the old value.
 #define STAND_IN_ATOMICS(T)                                                                              \
   inline T atomicAdd(T* place, T value) { return __atomic_fetch_add(place, value, __ATOMIC_RELAXED); }   \
   inline T atomicExch(T* place, T value) { return __atomic_exchange_n(place, value, __ATOMIC_RELAXED); } \
