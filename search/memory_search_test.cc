@@ -4,6 +4,7 @@
 #include "search/cost/cost.h"
 #include "search/memory/memory.h"
 #include "search/search.h"
+#include "search/testing.h"
 #include "search/testing/models.h"
 
 namespace cleave::search {
@@ -19,23 +20,15 @@ ir::Pins WithMemory(Bytes bytes) {
   return pins;
 }
 
-ir::Plan Found(const ir::Graph& graph, const Cluster& cluster, const SearchOptions& options,
-               const ir::Pins& pins = {}) {
-  Diagnostics diagnostics;
-  const std::optional<ir::Plan> plan = Search(graph, cluster, pins, options, diagnostics);
-  EXPECT_TRUE(plan.has_value()) << RenderText(diagnostics, SourceSet());
-  return plan.value_or(ir::Plan{});
-}
-
 Bytes PeakOf(const ir::Graph& graph, const ir::Plan& plan) { return EstimateMemory(graph, plan).prediction.peak; }
 
 TEST(MemorySearchTest, ALimitBelowTheCheapestPlanGivesAnotherOneThatFits) {
   for (const ir::Graph& graph : {SeedNetwork(), Gpt({}), Mlp(64, {64, 512, 512, 16})}) {
     for (const int64_t devices : {4, 6}) {
       const Cluster cluster = CpuCluster(devices);
-      const ir::Plan free = Found(graph, cluster, {.dataset = {}});
+      const ir::Plan free = FoundPlan(graph, cluster, {.dataset = {}});
       const Bytes limit = PeakOf(graph, free) - Bytes(1);
-      const ir::Plan bound = Found(graph, cluster, {.dataset = {}}, WithMemory(limit));
+      const ir::Plan bound = FoundPlan(graph, cluster, {.dataset = {}}, WithMemory(limit));
       EXPECT_LE(PeakOf(graph, bound), limit) << devices;
       EXPECT_GE(bound.search.cost, free.search.cost * (1 - 1e-9)) << devices;
       EXPECT_NEAR(bound.search.cost, PlanCost(FactsOf(graph), bound).price, 1e-6 * bound.search.cost)
@@ -47,8 +40,8 @@ TEST(MemorySearchTest, ALimitBelowTheCheapestPlanGivesAnotherOneThatFits) {
 
 TEST(MemorySearchTest, RoomEnoughChangesNothing) {
   const ir::Graph graph = SeedNetwork();
-  ir::Plan free = Found(graph, CpuCluster(8), {.dataset = {}});
-  ir::Plan bound = Found(graph, CpuCluster(8), {.dataset = {}}, WithMemory(PeakOf(graph, free)));
+  ir::Plan free = FoundPlan(graph, CpuCluster(8), {.dataset = {}});
+  ir::Plan bound = FoundPlan(graph, CpuCluster(8), {.dataset = {}}, WithMemory(PeakOf(graph, free)));
   free.search.seconds = bound.search.seconds = 0;
   EXPECT_EQ(free, bound);
 }
@@ -56,8 +49,8 @@ TEST(MemorySearchTest, RoomEnoughChangesNothing) {
 TEST(MemorySearchTest, TheMemoryOfTheClusterIsALimitToo) {
   const ir::Graph graph = SeedNetwork();
   Cluster cluster = CpuCluster(4);
-  cluster.memory_per_device = PeakOf(graph, Found(graph, cluster, {.dataset = {}})) - Bytes(1);
-  EXPECT_LE(PeakOf(graph, Found(graph, cluster, {.dataset = {}})), cluster.memory_per_device);
+  cluster.memory_per_device = PeakOf(graph, FoundPlan(graph, cluster, {.dataset = {}})) - Bytes(1);
+  EXPECT_LE(PeakOf(graph, FoundPlan(graph, cluster, {.dataset = {}})), cluster.memory_per_device);
 }
 
 TEST(MemorySearchTest, NothingFitsIntoAKibibyte) {
@@ -70,22 +63,22 @@ TEST(MemorySearchTest, NothingFitsIntoAKibibyte) {
 TEST(MemorySearchTest, AutomaticZeroIsTheLowestThatFits) {
   const ir::Graph graph = Gpt({});  // AdamW keeps two states for each parameter.
   SearchOptions options{.algorithm = ir::SearchAlgorithm::kDataParallel, .dataset = {}, .zero = 0};
-  const Bytes whole = PeakOf(graph, Found(graph, CpuCluster(4), options));
+  const Bytes whole = PeakOf(graph, FoundPlan(graph, CpuCluster(4), options));
   options.zero = std::nullopt;
-  EXPECT_EQ(Found(graph, CpuCluster(4), options).search.zero, 0) << "no limit";
-  EXPECT_EQ(Found(graph, CpuCluster(4), options, WithMemory(whole)).search.zero, 0);
-  const ir::Plan divided = Found(graph, CpuCluster(4), options, WithMemory(whole - Bytes(1)));
+  EXPECT_EQ(FoundPlan(graph, CpuCluster(4), options).search.zero, 0) << "no limit";
+  EXPECT_EQ(FoundPlan(graph, CpuCluster(4), options, WithMemory(whole)).search.zero, 0);
+  const ir::Plan divided = FoundPlan(graph, CpuCluster(4), options, WithMemory(whole - Bytes(1)));
   EXPECT_GT(divided.search.zero, 0);
   EXPECT_LT(PeakOf(graph, divided), whole);
   for (int level = 0; level < divided.search.zero; ++level) {
     options.zero = level;
-    EXPECT_GE(PeakOf(graph, Found(graph, CpuCluster(4), options)), whole) << level;
+    EXPECT_GE(PeakOf(graph, FoundPlan(graph, CpuCluster(4), options)), whole) << level;
   }
 }
 
 TEST(MemorySearchTest, WarningsAreGivenOnce) {
   const ir::Graph graph = Mlp(3, {64, 5, 7});
-  const Bytes limit = PeakOf(graph, Found(graph, CpuCluster(8), {.dataset = {}})) - Bytes(1);
+  const Bytes limit = PeakOf(graph, FoundPlan(graph, CpuCluster(8), {.dataset = {}})) - Bytes(1);
   Diagnostics diagnostics;
   Search(graph, CpuCluster(8), WithMemory(limit), {.dataset = {}}, diagnostics);
   std::vector<std::string> messages;

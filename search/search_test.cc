@@ -8,6 +8,7 @@
 #include "search/cost/cost.h"
 #include "search/sapp/bundles.h"
 #include "search/sapp/sapp.h"
+#include "search/testing.h"
 #include "search/testing/models.h"
 
 namespace cleave::search {
@@ -22,14 +23,6 @@ using testing::SeedNetwork;
 const std::vector<int64_t> kSixOf32(7, 32);
 const std::vector<int64_t> kSixOf256(7, 256);
 
-ir::Plan Found(const ir::Graph& graph, const Cluster& cluster, const SearchOptions& options,
-               const ir::Pins& pins = {}) {
-  Diagnostics diagnostics;
-  const std::optional<ir::Plan> plan = Search(graph, cluster, pins, options, diagnostics);
-  EXPECT_FALSE(diagnostics.has_errors()) << (diagnostics.items().empty() ? "" : diagnostics.items()[0].message);
-  return plan.value_or(ir::Plan{});
-}
-
 // The cost that sapp finds on a mesh that no cluster gives, such as one axis of 4.
 double SappCost(const ir::Graph& graph, std::vector<ir::MeshAxis> axes, double gradient_weight) {
   const GraphFacts facts = FactsOf(graph);
@@ -41,7 +34,7 @@ double SappCost(const ir::Graph& graph, std::vector<ir::MeshAxis> axes, double g
 TEST(SappTest, FindsTheOptimumOfTheSeedNetwork) {
   const ir::Graph graph = SeedNetwork();
   const auto cost = [&](double g) {
-    return Found(graph, CpuCluster(8), {.gradient_weight = g, .dataset = {}}).search.cost;
+    return FoundPlan(graph, CpuCluster(8), {.gradient_weight = g, .dataset = {}}).search.cost;
   };
   EXPECT_NEAR(cost(0.1), 298547.2, 1);
   EXPECT_NEAR(cost(0.25), 393728, 1);
@@ -61,8 +54,8 @@ TEST(SappTest, FindsTheOptimaOfEqualLayers) {
 TEST(BaselinesTest, DataParallelCostsItsGradients) {
   const ir::Graph graph = SeedNetwork();
   const auto cost = [&](double g) {
-    return Found(graph, CpuCluster(8),
-                 {.algorithm = ir::SearchAlgorithm::kDataParallel, .gradient_weight = g, .dataset = {}})
+    return FoundPlan(graph, CpuCluster(8),
+                     {.algorithm = ir::SearchAlgorithm::kDataParallel, .gradient_weight = g, .dataset = {}})
         .search.cost;
   };
   EXPECT_NEAR(cost(0.1), 464844.8, 1);
@@ -72,13 +65,13 @@ TEST(BaselinesTest, DataParallelCostsItsGradients) {
 
 TEST(BaselinesTest, ReplicateSendsNothing) {
   const ir::Plan plan =
-      Found(SeedNetwork(), CpuCluster(8), {.algorithm = ir::SearchAlgorithm::kReplicate, .dataset = {}});
+      FoundPlan(SeedNetwork(), CpuCluster(8), {.algorithm = ir::SearchAlgorithm::kReplicate, .dataset = {}});
   EXPECT_EQ(plan.search.cost, 0);
 }
 
 // The letters that `classic` gives to the matmuls of a chain.
 std::vector<std::string> ClassicLetters(const ir::Graph& graph, const ir::Pins& pins = {}) {
-  const ir::Plan plan = Found(graph, CpuCluster(8), {.price = ir::Price::kClassic, .dataset = {}}, pins);
+  const ir::Plan plan = FoundPlan(graph, CpuCluster(8), {.price = ir::Price::kClassic, .dataset = {}}, pins);
   std::vector<std::string> letters;
   for (const ir::Op& op : graph.ops) {
     if (op.kind == ir::OpKind::kMatmul) letters.push_back(LettersOf(graph, plan.mesh, op.id, plan.ops[op.id].strategy));
@@ -115,7 +108,7 @@ TEST(SearchTest, KeepsThePinThatThePublishedPlanHas) {
   const ir::OpId first = *graph.Find("h0");
   ir::Pins pins;
   pins.pins.push_back(ShardOn(first, {{4, 2}, {1, 2}}));
-  const ir::Plan plan = Found(graph, CpuCluster(8), {.dataset = {}}, pins);
+  const ir::Plan plan = FoundPlan(graph, CpuCluster(8), {.dataset = {}}, pins);
   EXPECT_EQ(ir::InStrategyText(ir::InStrategy(plan.ops[first].strategy, ir::RuleOf(graph, graph.op(first)), plan.mesh)),
             "((4, 2), (1, 2))");
   EXPECT_EQ(plan.ops[first].decided_by, ir::DecidedBy::kPin);
@@ -128,7 +121,7 @@ TEST(SearchTest, AnyNumberOfDevicesGetsASoundPlan) {
   const std::vector<ir::Graph> graphs = {SeedNetwork(), Gpt({}), Mlp(3, {5, 7, 2})};
   for (const ir::Graph& graph : graphs) {
     for (int64_t devices : {1, 2, 3, 5, 6, 7, 8, 12}) {
-      const ir::Plan plan = Found(graph, CpuCluster(devices), {.dataset = {}});
+      const ir::Plan plan = FoundPlan(graph, CpuCluster(devices), {.dataset = {}});
       EXPECT_EQ(plan.mesh.rank_count(), devices);
       EXPECT_EQ(ir::VerifyPlan(graph, plan), std::vector<std::string>{}) << devices;
       EXPECT_NEAR(plan.search.cost, PlanCost(FactsOf(graph), plan).price, 1e-6 * plan.search.cost) << devices;
@@ -139,23 +132,24 @@ TEST(SearchTest, AnyNumberOfDevicesGetsASoundPlan) {
 TEST(SearchTest, NoWorseThanDataParallel) {
   for (const ir::Graph& graph : {SeedNetwork(), Gpt({}), Mlp(32, kSixOf256)}) {
     for (int64_t devices : {4, 6}) {
-      const double found = Found(graph, CpuCluster(devices), {.dataset = {}}).search.cost;
+      const double found = FoundPlan(graph, CpuCluster(devices), {.dataset = {}}).search.cost;
       const SearchOptions data_parallel{.algorithm = ir::SearchAlgorithm::kDataParallel, .dataset = {}};
-      EXPECT_LE(found, Found(graph, CpuCluster(devices), data_parallel).search.cost * (1 + 1e-9)) << devices;
+      EXPECT_LE(found, FoundPlan(graph, CpuCluster(devices), data_parallel).search.cost * (1 + 1e-9)) << devices;
     }
   }
 }
 
 TEST(SearchTest, TheSameInputGivesTheSamePlan) {
   const ir::Graph graph = Gpt({});
-  ir::Plan first = Found(graph, CpuCluster(6), {.dataset = {}}), second = Found(graph, CpuCluster(6), {.dataset = {}});
+  ir::Plan first = FoundPlan(graph, CpuCluster(6), {.dataset = {}}),
+           second = FoundPlan(graph, CpuCluster(6), {.dataset = {}});
   first.search.seconds = second.search.seconds = 0;
   EXPECT_EQ(first, second);
 }
 
 TEST(SearchTest, EveryOpHasAReasonAndProductsHaveChoices) {
   const ir::Graph graph = SeedNetwork();
-  const ir::Plan plan = Found(graph, CpuCluster(8), {.dataset = {}});
+  const ir::Plan plan = FoundPlan(graph, CpuCluster(8), {.dataset = {}});
   for (const ir::Op& op : graph.ops) EXPECT_NE(plan.ops[op.id].reason, "") << op.name;
   const ir::OpPlan& second = plan.ops[*graph.Find("h1")];
   ASSERT_GE(second.choices.size(), 2u);

@@ -14,10 +14,6 @@ namespace {
 using antlr4::Token;
 using grammar::CleaveLexer;
 
-bool IsOpening(size_t type) {
-  return type == CleaveLexer::LPAREN || type == CleaveLexer::LBRACKET || type == CleaveLexer::LBRACE;
-}
-
 // The opening bracket for a closing one.
 std::optional<size_t> OpeningFor(size_t type) {
   if (type == CleaveLexer::RPAREN) return CleaveLexer::LPAREN;
@@ -148,6 +144,12 @@ class BracketChecker {
 };
 
 }  // namespace
+
+bool IsOpening(size_t type) {
+  return type == CleaveLexer::LPAREN || type == CleaveLexer::LBRACKET || type == CleaveLexer::LBRACE;
+}
+
+bool IsClosing(size_t type) { return OpeningFor(type).has_value(); }
 
 BracketCheck CheckBrackets(const Tokens& tokens, const TokenPlaces& places) {
   return BracketChecker(tokens, places).Run();

@@ -12,6 +12,10 @@
 
 namespace cleave::dsl {
 
+// Of a token's type.
+bool IsOpening(size_t type);
+bool IsClosing(size_t type);
+
 // A bracket without its partner, and where that was noticed, as indices into Tokens::list.
 struct BracketError {
   size_t opened = 0;   // The opening bracket; the same as `noticed` for a closing one that closes nothing.

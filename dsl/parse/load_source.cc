@@ -22,7 +22,7 @@
 namespace cleave::dsl {
 namespace {
 
-std::string Quoted(absl::string_view path) { return absl::StrCat("`", absl::Utf8SafeCHexEscape(path), "`"); }
+std::string QuotedPath(absl::string_view path) { return absl::StrCat("`", absl::Utf8SafeCHexEscape(path), "`"); }
 
 // Another path with the suffix of a model in the folder of `path`, if its name is so near that it was probably meant.
 std::optional<std::string> NearestModel(const std::string& path) {
@@ -43,10 +43,10 @@ std::optional<std::string> NearestModel(const std::string& path) {
 Diagnostic CannotOpen(const std::string& path, int error_number) {
   std::string reason = std::generic_category().message(error_number);
   reason[0] = absl::ascii_tolower(static_cast<unsigned char>(reason[0]));
-  Diagnostic diagnostic = Error(Code::kE0114, absl::StrCat("cannot read ", Quoted(path), ": ", reason));
+  Diagnostic diagnostic = Error(Code::kE0114, absl::StrCat("cannot read ", QuotedPath(path), ": ", reason));
   if (error_number != ENOENT) return diagnostic;
   if (const std::optional<std::string> nearest = NearestModel(path)) {
-    return std::move(diagnostic).Help(absl::StrCat("did you mean ", Quoted(*nearest), "?"));
+    return std::move(diagnostic).Help(absl::StrCat("did you mean ", QuotedPath(*nearest), "?"));
   }
   return diagnostic;
 }
@@ -139,7 +139,7 @@ std::optional<FileId> LoadSource(absl::string_view path_view, SourceSet& sources
   }
   if (!S_ISREG(status.st_mode)) {
     diagnostics.Add(
-        Error(Code::kE0114, absl::StrCat(Quoted(path), " is ", FileKind(status.st_mode), ", not a model file")));
+        Error(Code::kE0114, absl::StrCat(QuotedPath(path), " is ", FileKind(status.st_mode), ", not a model file")));
     return std::nullopt;
   }
   if (std::optional<Diagnostic> too_large = CheckSize(path, status.st_size)) {
@@ -155,7 +155,7 @@ std::optional<FileId> LoadSource(absl::string_view path_view, SourceSet& sources
   if (bad) {
     const absl::string_view kind = BinaryKind(text);
     if (!kind.empty()) {
-      diagnostics.Add(Error(Code::kE0114, absl::StrCat(Quoted(path), " looks like ", kind, ", not a model file")));
+      diagnostics.Add(Error(Code::kE0114, absl::StrCat(QuotedPath(path), " looks like ", kind, ", not a model file")));
     } else {
       ReportBadByte(path, std::move(text), *std::move(bad), sources, diagnostics);
     }

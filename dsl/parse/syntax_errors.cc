@@ -8,6 +8,7 @@
 #include "base/text/text.h"
 #include "dsl/grammar/CleaveLexer.h"
 #include "dsl/grammar/CleaveParser.h"
+#include "dsl/parse/brackets.h"
 #include "dsl/parse/expectation.h"
 
 namespace cleave::dsl {
@@ -48,14 +49,6 @@ bool BeginsStatement(size_t type) {
 bool IsComparison(size_t type) {
   return type == CleaveLexer::EQUAL || type == CleaveLexer::NOT_EQUAL || type == CleaveLexer::LESS ||
          type == CleaveLexer::LESS_EQUAL || type == CleaveLexer::GREATER || type == CleaveLexer::GREATER_EQUAL;
-}
-
-bool IsOpening(size_t type) {
-  return type == CleaveLexer::LPAREN || type == CleaveLexer::LBRACKET || type == CleaveLexer::LBRACE;
-}
-
-bool IsClosing(size_t type) {
-  return type == CleaveLexer::RPAREN || type == CleaveLexer::RBRACKET || type == CleaveLexer::RBRACE;
 }
 
 // The last token before `token` that the parser has seen; null at the start of the file.

@@ -7,7 +7,7 @@
 namespace cleave::frontend {
 namespace {
 
-constexpr char kFunctions[] =
+constexpr char kFunctionsToCall[] =
     "fn twice(x: f32[..n]) -> f32[..n] { return x + x; }\n"
     "fn own(x: f32[n, k]) -> f32[n, k] { param w: f32[k] = ones(); return x * w; }\n"
     "fn both(x: f32[n, k]) -> f32[n, k] { let inner = own(x); return twice(inner); }\n"
@@ -17,7 +17,7 @@ constexpr char kFunctions[] =
 
 // The ops that `let y = expression;` makes, or the mistakes.
 void CheckExpression(const std::string& expression, const std::string& expected) {
-  EXPECT_EQ(ExpandBody(absl::StrCat("let _y = ", expression, ";"), kFunctions).Text(), expected) << expression;
+  EXPECT_EQ(ExpandBody(absl::StrCat("let _y = ", expression, ";"), kFunctionsToCall).Text(), expected) << expression;
 }
 
 TEST(ExpressionsTest, OperatorsAndNames) {

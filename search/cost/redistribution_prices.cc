@@ -39,9 +39,9 @@ struct TwoCuts {
 
 // Gives the axes of one size and weight new names in the order in which they are asked for, because they are
 // interchangeable.
-class AxisNames {
+class CanonicalAxes {
  public:
-  explicit AxisNames(const ir::Mesh& mesh)
+  explicit CanonicalAxes(const ir::Mesh& mesh)
       : mesh_(mesh),
         names_(static_cast<size_t>(mesh.axis_count()), ir::AxisId(-1)),
         taken_(static_cast<size_t>(mesh.axis_count()), false) {}
@@ -114,7 +114,7 @@ EvenForm EvenFormOf(const ir::Mesh& mesh, const ir::Shape& shape, const ir::Layo
   };
   std::stable_sort(dimensions.begin(), dimensions.end(),
                    [&](const TwoCuts& a, const TwoCuts& b) { return key(a) < key(b); });
-  AxisNames names(mesh);
+  CanonicalAxes names(mesh);
   for (TwoCuts& cuts : dimensions) {
     form.shape.push_back(cuts.size);
     names.Rename(cuts.source);
@@ -167,7 +167,7 @@ std::optional<Cost> RedistributionPrices::PriceOfEven(const ir::TensorType& type
 
 std::optional<Cost> RedistributionPrices::PriceOfUneven(const ir::TensorType& type, ir::Layout source,
                                                         ir::Layout target) {
-  AxisNames names(mesh_);
+  CanonicalAxes names(mesh_);
   for (ir::Layout* renamed : {&source, &target}) {
     for (std::vector<ir::AxisId>& axes : renamed->dimensions) names.Rename(axes);
     names.Rename(renamed->partial);

@@ -13,7 +13,7 @@
 namespace cleave::search {
 namespace {
 
-struct Row {
+struct CollectiveRow {
   const ir::Step* first = nullptr;
   int count = 0;
   double sent = 0;
@@ -24,7 +24,7 @@ const ir::Collective* TrainingCollective(const ir::Step& step) {
   return step.phase == ir::Phase::kMetric ? nullptr : std::get_if<ir::Collective>(&step.action);
 }
 
-std::string RowText(const ir::Program& program, const Row& row, double total) {
+std::string CollectiveText(const ir::Program& program, const CollectiveRow& row, double total) {
   const ir::Collective& collective = std::get<ir::Collective>(row.first->action);
   const std::string head =
       absl::StrFormat("%-18s%-9s%-11s%5d%11s%8s%6d  ", ir::CollectiveKindName(collective.kind),
@@ -39,7 +39,7 @@ std::string RowText(const ir::Program& program, const Row& row, double total) {
 std::string CollectiveTable(const ir::Program& program, const std::function<bool(const ir::Collective&)>& wanted) {
   double total = 0;
   std::map<std::string, size_t> row_of;
-  std::vector<Row> rows;
+  std::vector<CollectiveRow> rows;
   for (const ir::Step& step : program.steps) {
     const ir::Collective* collective = TrainingCollective(step);
     if (collective == nullptr) continue;
@@ -51,14 +51,14 @@ std::string CollectiveTable(const ir::Program& program, const std::function<bool
                      AxesText(collective->axes, program.mesh), " ", sent, " ", FoldedText(collective->why));
     const auto [found, is_new] = row_of.emplace(key, rows.size());
     if (is_new) rows.push_back({.first = &step});
-    Row& row = rows[found->second];
+    CollectiveRow& row = rows[found->second];
     ++row.count;
     row.sent += sent;
   }
   if (rows.empty()) return "";
   std::string text = absl::StrFormat("%-18s%-9s%-11s%5s%11s%8s%6s  %s\n", "collective", "phase", "axes", "count",
                                      "sent/rank", "share", "line", "why");
-  for (const Row& row : rows) absl::StrAppend(&text, RowText(program, row, total));
+  for (const CollectiveRow& row : rows) absl::StrAppend(&text, CollectiveText(program, row, total));
   return text;
 }
 

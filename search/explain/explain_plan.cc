@@ -23,7 +23,7 @@ namespace cleave::search {
 namespace {
 
 // Ops of equal layers that were decided in the same way.
-struct Row {
+struct OpRow {
   std::vector<std::string> names;
   const ir::OpPlan* planned = nullptr;  // Of the first.
   std::string cuts, cost;
@@ -54,8 +54,8 @@ bool IsLeftWhole(const ir::Op& op, const ir::OpPlan& planned) {
 
 // The ops that had a decision of their own. Ops that follow from another op's decision, or had only one choice, are
 // left to ExplainOp.
-std::vector<Row> RowsOf(const ir::Graph& graph, const ir::Plan& plan) {
-  std::vector<Row> rows;
+std::vector<OpRow> RowsOf(const ir::Graph& graph, const ir::Plan& plan) {
+  std::vector<OpRow> rows;
   std::map<std::string, size_t> row_of;
   for (const ir::Op& op : graph.ops) {
     const ir::OpPlan& planned = plan.ops[op.id];
@@ -71,14 +71,14 @@ std::vector<Row> RowsOf(const ir::Graph& graph, const ir::Plan& plan) {
                       "\n");
     const auto [found, is_new] = row_of.emplace(key, rows.size());
     if (is_new) rows.push_back({.names = {}, .planned = &planned, .cuts = cuts, .cost = cost});
-    Row& row = rows[found->second];
+    OpRow& row = rows[found->second];
     row.names.push_back(op.name);
     if (chosen != nullptr) row.sum += chosen->cost;
   }
   return rows;
 }
 
-std::string RowText(const Row& row, double total) {
+std::string OpRowText(const OpRow& row, double total) {
   const std::string count = row.names.size() > 1 ? absl::StrCat(" x ", row.names.size()) : "";
   const std::string name = absl::StrCat(Clipped(FoldedName(row.names), 42 - count.size()), count);
   const std::string share = row.cost == "-" ? "-" : Share(row.sum, total);
@@ -98,11 +98,11 @@ std::string ExplainPlan(const Explained& explained) {
   absl::StrAppend(&text, PlanOverview(explained.program, explained.predicted, explained.memory));
   absl::StrAppend(&text, Wrapped("  cost      ", CostLine(plan), 12));
   absl::StrAppend(&text, Wrapped("  prices    ", PricesLine(explained), 12));
-  const std::vector<Row> rows = RowsOf(explained.graph, plan);
+  const std::vector<OpRow> rows = RowsOf(explained.graph, plan);
   double total = 0;
-  for (const Row& row : rows) total += row.sum;
+  for (const OpRow& row : rows) total += row.sum;
   absl::StrAppend(&text, absl::StrFormat("\n%-43s%-32s%16s%8s\n", "op", "cuts", "cost of each", "share"));
-  for (const Row& row : rows) absl::StrAppend(&text, RowText(row, total));
+  for (const OpRow& row : rows) absl::StrAppend(&text, OpRowText(row, total));
   const std::string collectives = CollectiveTable(explained.program, [](const ir::Collective&) { return true; });
   absl::StrAppend(&text, "\n", collectives.empty() ? "no collectives\n" : collectives);
   return text;

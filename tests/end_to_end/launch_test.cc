@@ -410,7 +410,7 @@ TEST(LaunchTest, MpiAndGlooDoWithoutEachOther) {
   const std::string folder = FreshFolder("tools");
   Shell(
       "for tool in sh bash make g++ as ld nproc mkdir printf env tee rm mkfifo expr cat grep; do "
-      "path=$(type -P $tool) && ln -s $path " +
+      "path=$(PATH=/usr/bin:/bin type -P $tool) && ln -s $path " +
       folder + "/; done");
   const CommandResult built =
       Shell("PATH=" + folder + " make COMM=gloo -n -B program_gloo >/dev/null && PATH=" + folder +

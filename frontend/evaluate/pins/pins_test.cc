@@ -1,18 +1,12 @@
 // Attributes and `pin` statements.
 #include <gtest/gtest.h>
 
+#include "frontend/evaluate/pins/testing.h"
 #include "frontend/frontend.h"
 #include "frontend/testing.h"
 
 namespace cleave::frontend {
 namespace {
-
-std::vector<int64_t> Counts(const ir::CountsPin& pin) {
-  std::vector<int64_t> counts;
-  for (const ir::Placed<int64_t>& count : pin.value_or(std::vector<ir::Placed<int64_t>>()))
-    counts.push_back(count.value);
-  return counts;
-}
 
 // The only pin of the model, and the name of the op it is on.
 std::pair<std::string, ir::Pin> OnlyPin(const Analyzed& analyzed) {
@@ -32,8 +26,8 @@ TEST(PinsTest, ShardOnALet) {
   EXPECT_EQ(op, "y.matmul");
   const auto& shard = std::get<ir::ShardPin>(pin.demand);
   ASSERT_EQ(shard.in.size(), 2u);
-  EXPECT_EQ(Counts(shard.in[0]), (std::vector<int64_t>{4, 2}));
-  EXPECT_EQ(Counts(shard.in[1]), (std::vector<int64_t>{1, 2}));
+  EXPECT_EQ(NumbersOf(shard.in[0]), (std::vector<int64_t>{4, 2}));
+  EXPECT_EQ(NumbersOf(shard.in[1]), (std::vector<int64_t>{1, 2}));
   EXPECT_FALSE(shard.out.has_value());
 }
 
@@ -44,7 +38,7 @@ TEST(PinsTest, AutoAndOut) {
   const auto& shard = std::get<ir::ShardPin>(pin.demand);
   ASSERT_EQ(shard.in.size(), 2u);
   EXPECT_FALSE(shard.in[1].has_value());
-  EXPECT_EQ(Counts(shard.out), (std::vector<int64_t>{8, 1}));
+  EXPECT_EQ(NumbersOf(shard.out), (std::vector<int64_t>{8, 1}));
 }
 
 TEST(PinsTest, AnAttributeBelongsToTheOutermostCall) {
@@ -57,7 +51,7 @@ TEST(PinsTest, AnAttributeBelongsToTheOutermostCall) {
 TEST(PinsTest, NumbersMayUseTheNamesAround) {
   const auto [op, pin] =
       OnlyPin(AnalyzeBody("let parts = 2; #[shard((parts * 2, 1))] let y = relu(x); loss reduce_mean(y);"));
-  EXPECT_EQ(Counts(std::get<ir::ShardPin>(pin.demand).in[0]), (std::vector<int64_t>{4, 1}));
+  EXPECT_EQ(NumbersOf(std::get<ir::ShardPin>(pin.demand).in[0]), (std::vector<int64_t>{4, 1}));
 }
 
 TEST(PinsTest, PinsByName) {
@@ -87,11 +81,11 @@ TEST(PinsTest, OfAParameter) {
   const auto [also, slices] = OnlyPin(AnalyzeBody("#[shard((2, 1))]" + rest));
   EXPECT_EQ(also, "w");
   EXPECT_TRUE(std::get<ir::ShardPin>(slices.demand).in.empty());
-  EXPECT_EQ(Counts(std::get<ir::ShardPin>(slices.demand).out), (std::vector<int64_t>{2, 1}));
+  EXPECT_EQ(NumbersOf(std::get<ir::ShardPin>(slices.demand).out), (std::vector<int64_t>{2, 1}));
   const auto [third, whole] = OnlyPin(AnalyzeBody("#[replicate]" + rest));
   EXPECT_TRUE(std::holds_alternative<ir::ReplicatePin>(whole.demand));
   const auto [fourth, by_name] = OnlyPin(AnalyzeBody(rest, "parallel { pin \"w\" = shard((2, 1)); }"));
-  EXPECT_EQ(Counts(std::get<ir::ShardPin>(by_name.demand).out), (std::vector<int64_t>{2, 1}));
+  EXPECT_EQ(NumbersOf(std::get<ir::ShardPin>(by_name.demand).out), (std::vector<int64_t>{2, 1}));
 }
 
 TEST(PinsTest, LayoutsOfInputs) {
@@ -101,7 +95,7 @@ TEST(PinsTest, LayoutsOfInputs) {
   EXPECT_EQ(std::get<ir::LayoutPin>(pin.demand).dimensions[0].size(), 2u);
   const auto [also, slices] =
       OnlyPin(AnalyzeBody("loss reduce_mean(relu(x));", "parallel { dataset = { \"x\": shard((4, 1)) }; }"));
-  EXPECT_EQ(Counts(std::get<ir::ShardPin>(slices.demand).out), (std::vector<int64_t>{4, 1}));
+  EXPECT_EQ(NumbersOf(std::get<ir::ShardPin>(slices.demand).out), (std::vector<int64_t>{4, 1}));
   EXPECT_TRUE(std::holds_alternative<ir::ReplicatePin>(
       OnlyPin(AnalyzeBody("loss reduce_mean(relu(x));", "parallel { dataset = { \"x\": replicate }; }"))
           .second.demand));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "frontend/evaluate/pins/testing.h"
 #include "frontend/frontend.h"
 #include "frontend/testing.h"
 
@@ -38,13 +39,6 @@ const ir::Pin* PinOn(const Module& module, const std::string& name) {
   return found;
 }
 
-std::vector<int64_t> Counts(const ir::CountsPin& pin) {
-  std::vector<int64_t> counts;
-  for (const ir::Placed<int64_t>& count : pin.value_or(std::vector<ir::Placed<int64_t>>()))
-    counts.push_back(count.value);
-  return counts;
-}
-
 TEST(RegionsTest, OpsAndBorder) {
   const Module module = Understood(
       "let y = #[region(in = ((4, 2)), out = data_parallel, objective = memory)] block(x, 3); loss reduce_mean(y);");
@@ -56,7 +50,7 @@ TEST(RegionsTest, OpsAndBorder) {
                                                                "y.matmul", "y.bias_add", "y.out"}));
   const ir::Pin* in = PinOn(module, "y.in_0");
   ASSERT_NE(in, nullptr);
-  EXPECT_EQ(Counts(std::get<ir::ShardPin>(in->demand).in.at(0)), (std::vector<int64_t>{4, 2}));
+  EXPECT_EQ(NumbersOf(std::get<ir::ShardPin>(in->demand).in.at(0)), (std::vector<int64_t>{4, 2}));
   const ir::Pin* out = PinOn(module, "y.out");
   ASSERT_NE(out, nullptr);
   EXPECT_TRUE(std::holds_alternative<ir::DataParallelPin>(out->demand));
@@ -80,7 +74,7 @@ TEST(RegionsTest, OnAnOp) {
   EXPECT_EQ(NamesOf(module, module.pins.regions[0]),
             (std::vector<std::string>{"y.in_0", "y.in_1", "y.matmul", "y.out"}));
   EXPECT_EQ(PinOn(module, "y.in_1"), nullptr);
-  EXPECT_EQ(Counts(std::get<ir::ShardPin>(PinOn(module, "y.out")->demand).in.at(0)), (std::vector<int64_t>{2, 4}));
+  EXPECT_EQ(NumbersOf(std::get<ir::ShardPin>(PinOn(module, "y.out")->demand).in.at(0)), (std::vector<int64_t>{2, 4}));
 }
 
 TEST(RegionsTest, ArgumentsDoNotBelongToIt) {
@@ -100,7 +94,7 @@ TEST(RegionsTest, ABlockCalledTwice) {
   ASSERT_EQ(module.pins.regions.size(), 2u);
   EXPECT_EQ(module.pins.regions[0].name, "y");
   EXPECT_EQ(module.pins.regions[1].name, "z");
-  EXPECT_EQ(Counts(std::get<ir::ShardPin>(PinOn(module, "z.in_0")->demand).in.at(0)), (std::vector<int64_t>{2, 2}));
+  EXPECT_EQ(NumbersOf(std::get<ir::ShardPin>(PinOn(module, "z.in_0")->demand).in.at(0)), (std::vector<int64_t>{2, 2}));
 }
 
 TEST(RegionsTest, InALoop) {
@@ -114,8 +108,8 @@ TEST(RegionsTest, InALoop) {
 TEST(RegionsTest, Parameters) {
   const Module module = Understood(
       "let y = #[region(params = { \"h.weight\": (8, 1), \"bias\": (1) })] block(x, 3); loss reduce_mean(y);");
-  EXPECT_EQ(Counts(std::get<ir::ShardPin>(PinOn(module, "y.h.weight")->demand).out), (std::vector<int64_t>{8, 1}));
-  EXPECT_EQ(Counts(std::get<ir::ShardPin>(PinOn(module, "y.bias")->demand).out), (std::vector<int64_t>{1}));
+  EXPECT_EQ(NumbersOf(std::get<ir::ShardPin>(PinOn(module, "y.h.weight")->demand).out), (std::vector<int64_t>{8, 1}));
+  EXPECT_EQ(NumbersOf(std::get<ir::ShardPin>(PinOn(module, "y.bias")->demand).out), (std::vector<int64_t>{1}));
 }
 
 TEST(RegionsTest, DefaultsComeFromTheParallelBlock) {

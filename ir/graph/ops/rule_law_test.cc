@@ -17,16 +17,16 @@
 namespace cleave::ir {
 namespace {
 
-constexpr uint64_t kSeed = 31;
+constexpr uint64_t kLawSeed = 31;
 constexpr int kRounds = 12;
 
 // Calls `check` with random samples of every op of the table.
 void ForEachSample(const std::function<void(const Sample&, Random&)>& check) {
-  Random random(kSeed);
+  Random random(kLawSeed);
   for (int round = 0; round < kRounds; ++round) {
     for (const OpDefinition* op : AllOps()) {
       for (const Sample& sample : SamplesOf(op->kind, random)) {
-        SCOPED_TRACE(absl::StrCat("seed ", kSeed, ", round ", round, ": ", sample.Text()));
+        SCOPED_TRACE(absl::StrCat("seed ", kLawSeed, ", round ", round, ": ", sample.Text()));
         check(sample, random);
         if (testing::Test::HasFailure()) return;
       }
@@ -35,7 +35,7 @@ void ForEachSample(const std::function<void(const Sample&, Random&)>& check) {
 }
 
 TEST(RuleLawTest, EveryOpHasSamples) {
-  Random random(kSeed);
+  Random random(kLawSeed);
   for (const OpDefinition* op : AllOps()) EXPECT_FALSE(SamplesOf(op->kind, random).empty()) << op->name();
 }
 

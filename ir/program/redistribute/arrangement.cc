@@ -117,6 +117,8 @@ void FindKinds(Problem& problem) {
 
 }  // namespace
 
+bool Contains(AtomSpan atoms, AtomIndex atom) { return std::find(atoms.begin(), atoms.end(), atom) != atoms.end(); }
+
 void Arrangement::Append(size_t d, AtomSpan atoms) {
   const AtomList copy(atoms.begin(), atoms.end());  // A copy, because `atoms` may be a part of this list.
   atoms_.insert(atoms_.begin() + ends_[d], copy.begin(), copy.end());

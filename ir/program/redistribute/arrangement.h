@@ -22,6 +22,8 @@ using AtomIndex = uint8_t;
 using AtomList = absl::InlinedVector<AtomIndex, 16>;
 using AtomSpan = absl::Span<const AtomIndex>;
 
+bool Contains(AtomSpan atoms, AtomIndex atom);
+
 struct Atom {
   std::vector<AxisId> axes = {};
   int64_t size = 1;

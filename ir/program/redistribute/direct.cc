@@ -20,8 +20,6 @@
 namespace cleave::ir {
 namespace {
 
-bool Contains(AtomSpan atoms, AtomIndex atom) { return std::find(atoms.begin(), atoms.end(), atom) != atoms.end(); }
-
 class PathBuilder {
  public:
   PathBuilder(const Problem& problem, const Arrangement& start) : problem_(problem), now_(start) {}

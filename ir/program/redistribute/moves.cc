@@ -8,8 +8,6 @@
 namespace cleave::ir {
 namespace {
 
-bool Contains(AtomSpan atoms, AtomIndex atom) { return std::find(atoms.begin(), atoms.end(), atom) != atoms.end(); }
-
 // Where an atom's axes are. While this stays the same, the number of a piece in the dimension has the same digit for
 // them.
 struct Digit {

@@ -19,7 +19,7 @@
 namespace cleave::ir {
 namespace {
 
-constexpr uint64_t kSeed = 7;
+constexpr uint64_t kShortMeshSeed = 7;
 
 Program ProgramOf(const Graph& graph, const Plan& plan) {
   const absl::StatusOr<Distributed> distributed = Distribute(graph, plan);
@@ -65,7 +65,7 @@ TEST(ShortMeshesTest, LongAxesBecomeThree) {
 }
 
 TEST(ShortMeshesTest, EveryAxisStaysSomewhere) {
-  std::mt19937_64 random(kSeed);
+  std::mt19937_64 random(kShortMeshSeed);
   const Graph graph = TestAttention();
   for (const int64_t devices : {64, 210, 1024}) {
     for (int repeat = 0; repeat < 3; ++repeat) {

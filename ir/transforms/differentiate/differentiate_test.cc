@@ -9,6 +9,7 @@
 #include "ir/graph/ops/ops.h"
 #include "ir/graph/text.h"
 #include "ir/proof/interpret/interpret.h"
+#include "ir/testing/graphs.h"
 #include "ir/transforms/differentiate/models.h"
 
 namespace cleave::ir {
@@ -16,11 +17,7 @@ namespace {
 
 constexpr uint64_t kSeed = 9;
 
-Graph TrainingGraph(Graph forward, const Optimizer& optimizer = {.learning_rate = {.rate = 1.0}}) {
-  absl::StatusOr<Graph> graph = Differentiate(std::move(forward), optimizer);
-  EXPECT_TRUE(graph.ok()) << graph.status();
-  return *std::move(graph);
-}
+const Optimizer kFullStep = {.learning_rate = {.rate = 1.0}};
 
 std::vector<std::string> NamesOf(const Graph& graph, Phase phase) {
   std::vector<std::string> names;
@@ -71,7 +68,7 @@ TEST(DifferentiateTest, Mlp) {
 
 // The gradient of a parameter against central differences of the loss.
 void CheckGradients(const Graph& forward) {
-  const Graph graph = TrainingGraph(forward);
+  const Graph graph = TrainingGraph(forward, kFullStep);
   ASSERT_TRUE(VerifyGraph(graph).empty()) << VerifyGraph(graph)[0];
   const SourceValues sources = RandomSources(graph, kSeed);
   const IdVector<OpId, Tensor> values = InterpretGraph(graph, sources, 1);
@@ -99,7 +96,7 @@ TEST(DifferentiateTest, ImageGradients) { CheckGradients(ImageGraph()); }
 // Where a gradient goes into an input, the dimensions of the gradient are those of the input; so in a strategy that is
 // inherited the gradient lies as the input does.
 void CheckInheritance(const Graph& forward) {
-  const Graph graph = TrainingGraph(forward);
+  const Graph graph = TrainingGraph(forward, kFullStep);
   int checked = 0;
   for (const Op& op : graph.ops) {
     if (!op.inherits.has_value()) continue;
@@ -127,7 +124,7 @@ TEST(DifferentiateTest, ImageInheritance) { CheckInheritance(ImageGraph()); }
 
 // A convolution cut by samples, filters, channels or rows has its gradients cut the same way.
 TEST(DifferentiateTest, ConvolutionInheritance) {
-  const Graph graph = TrainingGraph(ImageGraph());
+  const Graph graph = TrainingGraph(ImageGraph(), kFullStep);
   const auto text = [&](const std::string& name) {
     const Op& gradient = graph.op(*graph.Find(name));
     const Rule own = RuleOf(graph, gradient);
@@ -149,14 +146,14 @@ TEST(DifferentiateTest, ConvolutionInheritance) {
 
 // A mean's gradient repeats along a dimension that only the forward op knows.
 TEST(DifferentiateTest, InheritanceFlowsBackFromTheGradient) {
-  const Graph graph = TrainingGraph(MixedGraph());
+  const Graph graph = TrainingGraph(MixedGraph(), kFullStep);
   const Op& gradient = graph.op(GradientOf(graph, "curved"));
   EXPECT_EQ(gradient.kind, OpKind::kBroadcastTo);
   EXPECT_EQ(gradient.inherits, (Inheritance{.op = *graph.Find("mean"), .factors = {0, 1}}));
 }
 
 TEST(DifferentiateTest, SumsOfContributionsDecideForThemselves) {
-  const Graph graph = TrainingGraph(AttentionGraph());
+  const Graph graph = TrainingGraph(AttentionGraph(), kFullStep);
   const Op& table = graph.op(GradientOf(graph, "table"));
   EXPECT_EQ(table.kind, OpKind::kAdd);
   EXPECT_FALSE(table.inherits.has_value());
@@ -168,7 +165,7 @@ TEST(DifferentiateTest, SumsOfContributionsDecideForThemselves) {
 // Nothing is computed for inputs, and every backward op is used.
 TEST(DifferentiateTest, NoUnusedOps) {
   for (const Graph& forward : {MlpGraph(), AttentionGraph(), MixedGraph(), ImageGraph()}) {
-    const Graph graph = TrainingGraph(forward);
+    const Graph graph = TrainingGraph(forward, kFullStep);
     const auto users = Users(graph);
     for (const Op& op : graph.ops) {
       if (op.phase != Phase::kBackward) continue;
@@ -295,7 +292,7 @@ TEST(DifferentiateTest, ParametersWithoutInfluenceAreLeftAlone) {
   forward = std::move(builder).Build();
   const std::vector<OpId> trained = TrainedParameters(forward);
   EXPECT_EQ(trained.size(), 3u);
-  const Graph graph = TrainingGraph(forward);
+  const Graph graph = TrainingGraph(forward, kFullStep);
   for (const StateUpdate& update : graph.updates) EXPECT_NE(update.state, idle);
 }
 

@@ -10,13 +10,14 @@
 #include "ir/graph/ops/ops.h"
 #include "ir/graph/text.h"
 #include "ir/proof/interpret/interpret_ranks.h"
+#include "ir/testing/graphs.h"
 #include "ir/testing/random_manual_model.h"
 #include "ir/transforms/differentiate/differentiate.h"
 
 namespace cleave::ir {
 namespace {
 
-constexpr uint64_t kSeed = 12;
+constexpr uint64_t kManualSeed = 12;
 constexpr double kStep = 1e-6;
 constexpr int kElementsPerParameter = 4;
 
@@ -29,12 +30,7 @@ std::vector<std::vector<RankAxis>> Meshes() {
           {{"dp", 2}, {"tp", 1}}};
 }
 
-Graph TrainingGraph(const Graph& forward) {
-  absl::StatusOr<Graph> graph =
-      Differentiate(forward, {.kind = Optimizer::Kind::kMomentum, .learning_rate = {.rate = 0.1}});
-  EXPECT_TRUE(graph.ok()) << graph.status();
-  return *std::move(graph);
-}
+const Optimizer kMomentum = {.kind = Optimizer::Kind::kMomentum, .learning_rate = {.rate = 0.1}};
 
 double LossOf(const Graph& forward, const RankSources& sources) {
   const TensorOnRanks loss = InterpretRanks(forward, sources, 1)[*forward.loss];
@@ -58,7 +54,7 @@ double Difference(const Graph& forward, const RankSources& sources, const Op& pa
 
 // Checks the gradient of some elements of every parameter. Returns how many gradients were not zero.
 int CheckGradients(const Graph& forward, const RankSources& sources, Random& random) {
-  const Graph graph = TrainingGraph(forward);
+  const Graph graph = TrainingGraph(forward, kMomentum);
   const std::vector<std::string> errors = VerifyGraph(graph);
   EXPECT_TRUE(errors.empty()) << errors[0];
   RankSources with_states = sources;
@@ -105,7 +101,7 @@ void CheckModel(const Graph& forward, Random& random, int& not_zero) {
   SCOPED_TRACE(GraphText(forward));
   const RankSources sources = RandomRankSources(forward, random);
   not_zero += CheckGradients(forward, sources, random);
-  const Graph graph = TrainingGraph(forward);
+  const Graph graph = TrainingGraph(forward, kMomentum);
   RankSources all_sources = RandomRankSources(graph, random);
   CheckVariance(graph, all_sources);
 }
@@ -115,8 +111,8 @@ TEST(ManualGradientsTest, EveryPrimitiveOnEveryMesh) {
     int not_zero = 0;
     for (const std::vector<RankAxis>& axes : Meshes()) {
       for (uint64_t round = 0; round < 12; ++round) {
-        SCOPED_TRACE(absl::StrCat(primitive, " on ", RankCount(axes), " ranks, seed ", kSeed + round));
-        Random random(kSeed + round);
+        SCOPED_TRACE(absl::StrCat(primitive, " on ", RankCount(axes), " ranks, seed ", kManualSeed + round));
+        Random random(kManualSeed + round);
         const RandomModelOptions options = {
             .axes = axes, .steps = 1 + static_cast<int>(round) / 3, .primitive = primitive};
         CheckModel(RandomManualModel(options, random), random, not_zero);
@@ -131,8 +127,8 @@ TEST(ManualGradientsTest, RandomModels) {
   int not_zero = 0;
   for (uint64_t round = 0; round < 30; ++round) {
     for (const std::vector<RankAxis>& axes : Meshes()) {
-      SCOPED_TRACE(absl::StrCat(RankCount(axes), " ranks, seed ", kSeed + round));
-      Random random(kSeed + round);
+      SCOPED_TRACE(absl::StrCat(RankCount(axes), " ranks, seed ", kManualSeed + round));
+      Random random(kManualSeed + round);
       CheckModel(RandomManualModel({.axes = axes, .steps = 12}, random), random, not_zero);
       if (HasFailure()) return;
     }
@@ -191,13 +187,13 @@ TEST(ManualGradientsTest, AsOneDevice) {
       loss = builder.Add(OpKind::kScale, {loss}, {{attribute::kFactor, 1.0 / static_cast<double>(ranks)}}, "loss");
     }
     builder.mutable_graph().loss = loss;
-    return TrainingGraph(std::move(builder).Build());
+    return TrainingGraph(std::move(builder).Build(), kMomentum);
   };
   const Graph ranks = build({{"dp", 3}, {"tp", 2}});
   // One device: the same model on one rank, without communication.
   Graph one = build({});
   one.rank_axes = {{"world", 1}};
-  Random random(kSeed);
+  Random random(kManualSeed);
   RankSources on_one = RandomRankSources(one, random);
   RankSources on_ranks;
   for (const auto& [id, values] : on_one) {

@@ -8,7 +8,8 @@
 #include "runtime/math/prepared_list.h"
 
 namespace cleave::runtime {
-namespace {
+
+// These two are not in an unnamed namespace: lambdas of MatMul, which other files call, hold them.
 
 // All that the choice of a kernel depends on.
 struct Product {
@@ -33,6 +34,8 @@ struct PreparedProduct {
   dnnl_memory_t bias = nullptr;
   dnnl_memory_t c = nullptr;
 };
+
+namespace {
 
 // One batch of rows x columns matrices; transposed ones are stored columns x rows.
 dnnl_memory_desc_t DescribeMatrix(dnnl_data_type_t type, int64_t batch, int64_t rows, int64_t columns,

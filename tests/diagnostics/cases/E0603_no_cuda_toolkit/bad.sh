@@ -1,2 +1,2 @@
-mkdir tools && ln -s "$(command -v make)" "$(command -v g++)" tools
+mkdir tools && ln -s "$(command -v make)" /usr/bin/g++ tools
 PATH=$PWD/tools CUDA_HOME=/nowhere "$(command -v compile)" good.model --target cuda --run --launch local --quiet

@@ -1,0 +1,96 @@
+"""Crates: a folder with a library and a test, each compiled in a few large pieces.
+
+The files of a crate include the same headers, which take most of the time of a compilation. Read together, as a unity
+build does it, ten files take about a quarter of the time that they take one by one. Names in unnamed namespaces are
+therefore unique within a crate.
+
+`--define=units=files` compiles each file for itself, which shows whether it includes what it uses.
+"""
+
+# With more of them an edit of one file would take long to compile.
+_FILES_OF_UNIT = 12
+
+def _unit_impl(ctx):
+    ctx.actions.write(ctx.outputs.out, "".join(["#include \"%s\"\n" % file.short_path for file in ctx.files.srcs]))
+
+_unit = rule(
+    implementation = _unit_impl,
+    doc = "A source file that includes others.",
+    attrs = {
+        "out": attr.output(),
+        "srcs": attr.label_list(allow_files = True),
+    },
+)
+
+def _units(name, srcs):
+    """As few source files as possible that include `srcs`, in parts of about equal length."""
+    sources = sorted([file for file in srcs if file.endswith(".cc")])
+    if len(sources) < 2:
+        return sources
+    count = -(-len(sources) // _FILES_OF_UNIT)
+    units = []
+    for i in range(count):
+        part = sources[i * len(sources) // count:(i + 1) * len(sources) // count]
+        unit = "%s_unit_%d.cc" % (name, i)
+        _unit(name = unit[:-len(".cc")], srcs = part, out = unit)
+        units.append(unit)
+    return units
+
+def _headers(srcs):
+    return [file for file in srcs if not file.endswith(".cc")]
+
+def _by_choice(files, units):
+    return select({
+        "//tools/build:files_are_units": files,
+        "//conditions:default": units,
+    })
+
+def crate_library(name, srcs = None, hdrs = [], exclude = [], textual_hdrs = [], **kwargs):
+    """The library of a crate.
+
+    Args:
+      name: that of the folder.
+      srcs: .cc files, and headers for these files alone; by default all of the folder but tests and testing.*.
+      hdrs: headers for others.
+      exclude: files of the folder that belong to other targets.
+      textual_hdrs: as in cc_library.
+      **kwargs: as in cc_library.
+    """
+    if srcs == None:
+        srcs = native.glob(["*.cc", "*.h"], exclude = hdrs + textual_hdrs + exclude + ["*_test.cc", "testing.*"])
+    sources = [file for file in srcs if file.endswith(".cc")]
+    native.cc_library(
+        name = name,
+        srcs = _headers(srcs) + _by_choice(sources, _units(name, sources)),
+        hdrs = hdrs,
+        textual_hdrs = textual_hdrs + (sources if len(sources) > 1 else []),
+        **kwargs
+    )
+
+def crate_test(name, srcs = None, exclude = [], deps = [], **kwargs):
+    """The tests of a crate.
+
+    Args:
+      name: that of the folder with "_test".
+      srcs: .cc files; by default all files *_test.cc of the folder. All headers of the folder may be included.
+      exclude: tests of the folder that belong to other targets.
+      deps: libraries besides GoogleTest.
+      **kwargs: as in cc_test.
+    """
+    if srcs == None:
+        srcs = native.glob(["*_test.cc"], exclude = exclude)
+    native.cc_library(
+        name = name + "_files",
+        testonly = True,
+        textual_hdrs = srcs + native.glob(["*.h"]),
+        visibility = ["//visibility:private"],
+    )
+    native.cc_test(
+        name = name,
+        srcs = _by_choice(srcs, _units(name, srcs)),
+        deps = deps + [
+            ":%s_files" % name,
+            "//third_party/googletest:gtest_main",
+        ],
+        **kwargs
+    )
