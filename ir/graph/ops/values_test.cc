@@ -99,6 +99,7 @@ TEST(ValuesTest, Elementwise) {
          {OpKind::kSoftplus, {T({4}, {-800, 0, 1, 800})}, {}, T({4}, {0, 0.6931471806, 1.3132616875, 800})},
          {OpKind::kSoftsign, {x}, {}, T({3}, {-0.6666666667, 0, 0.5})},
          {OpKind::kMish, {x}, {}, T({3}, {-0.2525014827, 0, 0.8650983883})},
+         {OpKind::kHardSwish, {T({5}, {-4, -2, 0, 1, 4})}, {}, T({5}, {0, -0.3333333333, 0, 0.6666666667, 4})},
          {OpKind::kLeakyRelu, {x}, {}, T({3}, {-0.02, 0, 1})},
          {OpKind::kLeakyRelu, {x}, {{attribute::kSlope, -1.0}}, T({3}, {2, 0, 1})},
          {OpKind::kClamp, {x}, {{attribute::kLow, -1.0}, {attribute::kHigh, 0.25}}, T({3}, {-1, 0, 0.25})},
