@@ -71,6 +71,10 @@ void AddElementwiseSamples(Forms& forms) {
   forms[OpKind::kClamp] = [](Maker& maker) {
     Unary(maker, Fill::kSigned, {{attribute::kLow, -0.7}, {attribute::kHigh, 1.1}});
   };
+  forms[OpKind::kCelu] = [](Maker& maker) {
+    Unary(maker, Fill::kSigned);
+    Unary(maker, Fill::kSigned, {{Attribute<double>{"alpha"}, 0.3}});
+  };
   forms[OpKind::kLeakyRelu] = [](Maker& maker) {
     Unary(maker, Fill::kSigned);
     Unary(maker, Fill::kSigned, {{attribute::kSlope, -0.5}});

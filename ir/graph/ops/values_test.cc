@@ -100,6 +100,8 @@ TEST(ValuesTest, Elementwise) {
          {OpKind::kSoftsign, {x}, {}, T({3}, {-0.6666666667, 0, 0.5})},
          {OpKind::kMish, {x}, {}, T({3}, {-0.2525014827, 0, 0.8650983883})},
          {OpKind::kHardSwish, {T({5}, {-4, -2, 0, 1, 4})}, {}, T({5}, {0, -0.3333333333, 0, 0.6666666667, 4})},
+         {OpKind::kCelu, {x}, {}, T({3}, {-0.8646647168, 0, 1})},
+         {OpKind::kCelu, {x}, {{Attribute<double>{"alpha"}, 0.5}}, T({3}, {-0.4908421806, 0, 1})},
          {OpKind::kLeakyRelu, {x}, {}, T({3}, {-0.02, 0, 1})},
          {OpKind::kLeakyRelu, {x}, {{attribute::kSlope, -1.0}}, T({3}, {2, 0, 1})},
          {OpKind::kClamp, {x}, {{attribute::kLow, -1.0}, {attribute::kHigh, 0.25}}, T({3}, {-1, 0, 0.25})},
