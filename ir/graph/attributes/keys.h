@@ -37,6 +37,7 @@ inline constexpr Attribute<std::string> kEquation{"equation"};
 inline constexpr Attribute<Ints> kKernel{"kernel"};
 inline constexpr Attribute<Ints> kStride{"stride"};
 inline constexpr Attribute<Ints> kPadding{"padding"};
+inline constexpr Attribute<Ints> kOutputPadding{"output_padding"};
 inline constexpr Attribute<Ints> kDilation{"dilation"};
 inline constexpr Attribute<int64_t> kGroups{"groups"};
 inline constexpr Attribute<Ints> kImageSize{"size"};  // Rows and columns of the images whose gradient is made.

@@ -1,5 +1,5 @@
 // Convolution of images [n, c, h, w] with filters [o, c / groups, kh, kw], as a correlation: the kernel is not
-// mirrored.
+// mirrored. The transposed convolution with these filters makes such images from [n, o, h', w'].
 
 #include "absl/strings/str_cat.h"
 #include "base/text/text.h"
@@ -10,18 +10,30 @@
 namespace cleave::ir {
 namespace {
 
+std::optional<OpError> CheckFilters(Types inputs) {
+  if (auto error = CheckDType(inputs, 1, inputs[0].dtype, "filter")) return error;
+  const Shape& filter = inputs[1].shape;
+  if (filter.size() == 4) return std::nullopt;
+  return OpError{.code = Code::kE0408,
+                 .message = absl::StrCat("filters have 4 dimensions, found ", filter.size()),
+                 .about = {{1, absl::StrCat("has ", Plural(static_cast<int64_t>(filter.size()), "dimension"))}},
+                 .notes = {"the dimensions are filters, channels of a group, rows and columns"}};
+}
+
+// An error unless the groups divide what input `input` has `count` of.
+std::optional<OpError> CheckGroups(int64_t groups, int input, int64_t count, const std::string& what) {
+  if (count % groups == 0) return std::nullopt;
+  return OpError{.code = Code::kE0413,
+                 .message = absl::StrCat(groups, " groups do not divide ", Plural(count, what)),
+                 .about = {{input, absl::StrCat("has ", Plural(count, what))}}};
+}
+
 std::optional<OpError> CheckChannels(Types inputs, int64_t groups) {
   const int64_t channels = inputs[0].shape[1];
   const int64_t filters = inputs[1].shape[0];
   const int64_t seen = inputs[1].shape[1];
-  for (int input : {0, 1}) {
-    const int64_t count = input == 0 ? channels : filters;
-    if (count % groups == 0) continue;
-    const std::string what = input == 0 ? "channel" : "filter";
-    return OpError{.code = Code::kE0413,
-                   .message = absl::StrCat(groups, " groups do not divide ", Plural(count, what)),
-                   .about = {{input, absl::StrCat("has ", Plural(count, what))}}};
-  }
+  if (auto error = CheckGroups(groups, 0, channels, "channel")) return error;
+  if (auto error = CheckGroups(groups, 1, filters, "filter")) return error;
   if (seen * groups == channels) return std::nullopt;
   OpError error{.code = Code::kE0413,
                 .message = groups == 1
@@ -38,14 +50,8 @@ std::optional<OpError> CheckChannels(Types inputs, int64_t groups) {
 
 InferResult InferConv2d(Types inputs, const Attributes& attributes) {
   if (auto error = CheckImages(inputs, 0, "x")) return *error;
-  if (auto error = CheckDType(inputs, 1, inputs[0].dtype, "filter")) return *error;
+  if (auto error = CheckFilters(inputs)) return *error;
   const Shape& filter = inputs[1].shape;
-  if (filter.size() != 4) {
-    return OpError{.code = Code::kE0408,
-                   .message = absl::StrCat("filters have 4 dimensions, found ", filter.size()),
-                   .about = {{1, absl::StrCat("has ", Plural(static_cast<int64_t>(filter.size()), "dimension"))}},
-                   .notes = {"the dimensions are filters, channels of a group, rows and columns"}};
-  }
   if (auto error = CheckConvolution(attributes)) return *error;
   if (auto error = CheckChannels(inputs, attributes.Get(attribute::kGroups))) return *error;
   const Sliding2d sliding = ConvolutionSliding(attributes, filter[2], filter[3]);
@@ -60,17 +66,21 @@ Rule Conv2dRule(Types inputs, const TensorType& output, const Attributes& attrib
   return ConvolutionRule(ConvolutionOutput::kY, shapes, attributes);
 }
 
+// The gradient by the filters of `op`, through which the convolution of `images` gives `results`.
+OpId FilterGradient(GraphBuilder& builder, const Op& op, OpId results, OpId images) {
+  Attributes attributes = ConvolutionAttributes(op.attributes);
+  const Shape& filter = builder.type(op.inputs[1]).shape;
+  attributes.Set(attribute::kKernel, std::vector<int64_t>{filter[2], filter[3]});
+  return builder.Add(OpKind::kConv2dGradientFilter, {results, images}, attributes, GradientName(op, "filter"));
+}
+
 Gradients Conv2dGradients(GraphBuilder& builder, const Op& op, OpId dy) {
   const OpId x = op.inputs[0];
-  const OpId filter = op.inputs[1];
-  Attributes of_x = ConvolutionAttributes(op.attributes);
-  Attributes of_filter = of_x;
-  const Shape images = builder.type(x).shape;
-  const Shape filters = builder.type(filter).shape;
-  of_x.Set(attribute::kImageSize, std::vector<int64_t>{images[2], images[3]});
-  of_filter.Set(attribute::kKernel, std::vector<int64_t>{filters[2], filters[3]});
-  const OpId dx = builder.Add(OpKind::kConv2dGradientInput, {dy, filter}, of_x, GradientName(op, "x"));
-  return {dx, builder.Add(OpKind::kConv2dGradientFilter, {dy, x}, of_filter, GradientName(op, "filter"))};
+  Attributes attributes = ConvolutionAttributes(op.attributes);
+  const Shape& images = builder.type(x).shape;
+  attributes.Set(attribute::kImageSize, std::vector<int64_t>{images[2], images[3]});
+  const OpId dx = builder.Add(OpKind::kConv2dGradientInput, {dy, op.inputs[1]}, attributes, GradientName(op, "x"));
+  return {dx, FilterGradient(builder, op, dy, x)};
 }
 
 Flops Conv2dFlops(Types inputs, const TensorType& output, const Attributes&) {
@@ -101,23 +111,35 @@ OpId ChannelsAsElements(Lift& lift, OpId y) {
   return lift.Step(OpKind::kTranspose, {apart}, {{attribute::kPermutation, std::vector<int64_t>{1, 0, 2, 3, 4}}});
 }
 
-std::optional<OpId> BatchConv2d(Lift& lift) {
-  const Shape x = lift.element(0);
+// The filters of all elements, [m * o, …].
+OpId ElementsAsFilters(Lift& lift) {
   Shape filter = lift.element(1);
-  if (!lift.mapped(1)) {  // Elements become further samples.
-    const OpId samples = lift.Reshape(lift.value(0), {lift.size() * x[0], x[1], x[2], x[3]});
-    return lift.Reshape(lift.Main({samples, lift.value(1)}), Before(lift.size(), lift.op().type.shape));
-  }
   filter[0] *= lift.size();
-  const OpId filters = lift.Reshape(lift.value(1), filter);
-  const int64_t groups = lift.op().attributes.Get(attribute::kGroups);
-  if (!lift.mapped(0) && groups == 1) {  // Elements become further filters on the same image.
-    return ChannelsAsElements(lift, lift.Main({lift.value(0), filters}));
-  }
-  // Elements become groups of channels, each seen by its own filters.
+  return lift.Reshape(lift.value(1), filter);
+}
+
+// The op where elements become further samples. REQUIRES: the filters are not mapped.
+OpId BatchAsSamples(Lift& lift) {
+  const Shape x = lift.element(0);
+  const OpId samples = lift.Reshape(lift.value(0), {lift.size() * x[0], x[1], x[2], x[3]});
+  return lift.Reshape(lift.Main({samples, lift.value(1)}), Before(lift.size(), lift.op().type.shape));
+}
+
+// The op where elements become groups of channels, each seen by its own filters. REQUIRES: the filters are mapped.
+OpId BatchAsGroups(Lift& lift) {
+  const OpId filters = ElementsAsFilters(lift);
   Attributes attributes = lift.op().attributes;
-  attributes.Set(attribute::kGroups, groups * lift.size());
+  attributes.Set(attribute::kGroups, attributes.Get(attribute::kGroups) * lift.size());
   return ChannelsAsElements(lift, lift.Main({ElementsAsChannels(lift, lift.Whole(0)), filters}, attributes));
+}
+
+std::optional<OpId> BatchConv2d(Lift& lift) {
+  if (!lift.mapped(1)) return BatchAsSamples(lift);
+  if (!lift.mapped(0) && lift.op().attributes.Get(attribute::kGroups) == 1) {
+    // Elements are further filters on the same image.
+    return ChannelsAsElements(lift, lift.Main({lift.value(0), ElementsAsFilters(lift)}));
+  }
+  return BatchAsGroups(lift);
 }
 
 std::vector<KernelCall> Conv2dCalls(const CallSite& site) {
@@ -185,6 +207,91 @@ std::vector<KernelCall> Conv2dGradientInputCalls(const CallSite& site) {
 
 Need Conv2dGradientInputNeed(Types inputs, const TensorType& output, const Attributes&) {
   return ConvolutionNeed(ConvolutionOutput::kX, output, inputs[1], inputs[0]);
+}
+
+// The transposed convolution is that gradient as an op that models call: its images x are what conv2d would give.
+// conv2d gives as many rows for images of `stride` different sizes, so `output_padding` says how many rows the result
+// has more than the smallest of them.
+
+// An error unless x has a channel for each filter, in whole groups.
+std::optional<OpError> CheckTransposedChannels(Types inputs, int64_t groups) {
+  const int64_t channels = inputs[0].shape[1];
+  const Shape& filter = inputs[1].shape;
+  if (filter[0] == channels) return CheckGroups(groups, 0, channels, "channel");
+  OpError error{.code = Code::kE0413,
+                .message = absl::StrCat(Plural(filter[0], "filter"), " for images with ", Plural(channels, "channel")),
+                .about = {{1, absl::StrCat("has ", filter[0], " in dimension 0")},
+                          {0, absl::StrCat("has ", Plural(channels, "channel"), " in dimension 1")}},
+                .notes = {"a transposed convolution has a filter for each channel of its images"}};
+  if (groups == 1 && filter[1] == channels) error.help.push_back("transpose(filter, (1, 0, 2, 3))");
+  return error;
+}
+
+std::optional<OpError> CheckOutputPadding(const Attributes& attributes) {
+  if (auto error = CheckPair(attributes, attribute::kOutputPadding, 0)) return error;
+  const Pair more = PairOf(attributes, attribute::kOutputPadding);
+  const Pair stride = PairOf(attributes, attribute::kStride);
+  for (const auto& [added, step] : {std::pair(more.rows, stride.rows), std::pair(more.columns, stride.columns)}) {
+    if (added < step) continue;
+    return OpError{.code = Code::kE0409,
+                   .message = absl::StrCat("`output_padding` is ", added, " for a stride of ", step),
+                   .notes = {"it is less than the stride"}};
+  }
+  return std::nullopt;
+}
+
+// The rows or columns at which `places` of the kernel look, padding included, and `more`. It is exact where a tensor
+// may be that large.
+int64_t PaddedSize(const Sliding& sliding, int64_t places, int64_t more) {
+  return CountUpToLimit({places - 1, sliding.stride}) + CountUpToLimit({sliding.kernel - 1, sliding.dilation}) + 1 +
+         more;
+}
+
+// Takes the padding off `images`, which are made from `x`; an error where it leaves nothing.
+std::optional<OpError> TakePaddingOff(const Shape& x, const Sliding2d& sliding, Shape& images) {
+  for (size_t d : {2, 3}) {
+    const int64_t padding = d == 2 ? sliding.rows.padding : sliding.columns.padding;
+    const int64_t padded = images[d];
+    images[d] -= 2 * padding;
+    if (images[d] > 0) continue;
+    const std::string what = d == 2 ? "rows" : "columns";
+    return OpError{.code = Code::kE0413,
+                   .message = absl::StrCat("padding takes away ", 2 * padding, " of ", padded, " ", what),
+                   .about = {{0, absl::StrCat("has ", x[d], " ", what)}},
+                   .help = {absl::StrCat("padding = ", (padded - 1) / 2)}};
+  }
+  return std::nullopt;
+}
+
+InferResult InferConvTranspose2d(Types inputs, const Attributes& attributes) {
+  if (auto error = CheckImages(inputs, 0, "x")) return *error;
+  if (auto error = CheckFilters(inputs)) return *error;
+  if (auto error = CheckConvolution(attributes)) return *error;
+  if (auto error = CheckOutputPadding(attributes)) return *error;
+  const int64_t groups = attributes.Get(attribute::kGroups);
+  if (auto error = CheckTransposedChannels(inputs, groups)) return *error;
+  const auto dtype = ResultDType(inputs, attributes);
+  if (const OpError* error = std::get_if<OpError>(&dtype)) return *error;
+  const Shape& x = inputs[0].shape;
+  const Shape& filter = inputs[1].shape;
+  const Sliding2d sliding = ConvolutionSliding(attributes, filter[2], filter[3]);
+  const Pair more = PairOf(attributes, attribute::kOutputPadding);
+  Shape images = {x[0], filter[1] * groups, PaddedSize(sliding.rows, x[2], more.rows),
+                  PaddedSize(sliding.columns, x[3], more.columns)};
+  if (CountUpToLimit(images) <= kMaxElements) {
+    if (auto error = TakePaddingOff(x, sliding, images)) return *error;
+  }
+  return TensorType{std::get<DType>(dtype), images};
+}
+
+Gradients ConvTranspose2dGradients(GraphBuilder& builder, const Op& op, OpId dy) {
+  const OpId dx =
+      builder.Add(OpKind::kConv2d, {dy, op.inputs[1]}, ConvolutionAttributes(op.attributes), GradientName(op, "x"));
+  return {dx, FilterGradient(builder, op, op.inputs[0], dy)};
+}
+
+std::optional<OpId> BatchConvTranspose2d(Lift& lift) {
+  return lift.mapped(1) ? BatchAsGroups(lift) : BatchAsSamples(lift);
 }
 
 // The gradient of conv2d by its filters: (dy, x) to filters of `kernel`; a sum over samples and places, of which a rank
@@ -276,6 +383,21 @@ OpDefinition DefineConv2dGradientInput() {
       .resize = ResizeGroups,
       .calls = Conv2dGradientInputCalls,
       .need = Conv2dGradientInputNeed};
+}
+
+OpDefinition DefineConvTranspose2d() {
+  OpDefinition definition = DefineConv2dGradientInput();
+  definition.callable = true;
+  definition.signature = ConvolutionSignature({{.name = "x"}, {.name = "filter"}});
+  // Behind x, filter, stride and padding.
+  definition.signature.insert(definition.signature.begin() + 4, OptionalAttribute(attribute::kOutputPadding, {0, 0}));
+  definition.summary =
+      "transposed convolution of images [n, o, h, w] with filters [o, c / groups, rows, columns]: the gradient of "
+      "conv2d by its images";
+  definition.infer = InferConvTranspose2d;
+  definition.gradient = ConvTranspose2dGradients;
+  definition.batch = BatchConvTranspose2d;
+  return definition;
 }
 
 OpDefinition DefineConv2dGradientFilter() {

@@ -479,6 +479,52 @@ TEST(ErrorsTest, Conv2d) {
             "E0413 a kernel over 41 columns does not fit into 28 | 0: has 28 columns | help: padding = 7");
 }
 
+TEST(ErrorsTest, ConvTranspose2d) {
+  const TensorType x = F({8, 6, 14, 14});
+  const TensorType filter = F({6, 32, 3, 3});
+  const auto infer = [&](const Attributes& attributes) {
+    return Infer(OpKind::kConvTranspose2d, {x, filter}, attributes);
+  };
+  EXPECT_EQ(
+      infer({{attribute::kStride, Ints{2}}, {attribute::kPadding, Ints{1}}, {attribute::kOutputPadding, Ints{1}}}),
+      "f32[8, 32, 28, 28]");
+  EXPECT_EQ(infer({{attribute::kStride, Ints{2, 1}}, {attribute::kOutputPadding, Ints{1, 0}}}), "f32[8, 32, 30, 16]");
+  EXPECT_EQ(infer({{attribute::kDilation, Ints{1, 3}}}), "f32[8, 32, 16, 20]");
+  EXPECT_EQ(infer({{attribute::kGroups, 2}}), "f32[8, 64, 16, 16]");
+  EXPECT_EQ(Infer(OpKind::kConvTranspose2d, {B({8, 6, 14, 14}), B({6, 32, 3, 3})}), "bf16[8, 32, 16, 16]");
+  EXPECT_EQ(Infer(OpKind::kConvTranspose2d, {F({8, 14, 14}), filter}),
+            "E0408 images have 4 dimensions, found 3 | 0: has 3 dimensions | note: the dimensions are samples, "
+            "channels, rows and columns | help: reshape(x, (8, 1, 14, 14))");
+  EXPECT_EQ(Infer(OpKind::kConvTranspose2d, {x, F({6, 9})}),
+            "E0408 filters have 4 dimensions, found 2 | 1: has 2 dimensions | note: the dimensions are filters, "
+            "channels of a group, rows and columns");
+  EXPECT_EQ(Infer(OpKind::kConvTranspose2d, {x, I({6, 32, 3, 3})}),
+            "E0406 expected f32, found i32 | 1: holds i32 | help: cast(filter, f32)");
+  EXPECT_EQ(Infer(OpKind::kConvTranspose2d, {x, F({5, 32, 3, 3})}),
+            "E0413 5 filters for images with 6 channels | 1: has 5 in dimension 0 | 0: has 6 channels in dimension 1 "
+            "| note: a transposed convolution has a filter for each channel of its images");
+  EXPECT_EQ(Infer(OpKind::kConvTranspose2d, {x, F({32, 6, 3, 3})}),
+            "E0413 32 filters for images with 6 channels | 1: has 32 in dimension 0 | 0: has 6 channels in dimension "
+            "1 | note: a transposed convolution has a filter for each channel of its images | help: transpose(filter, "
+            "(1, 0, 2, 3))");
+  EXPECT_EQ(infer({{attribute::kGroups, 4}}), "E0413 4 groups do not divide 6 channels | 0: has 6 channels");
+  EXPECT_EQ(infer({{attribute::kGroups, 0}}), "E0409 `groups` is 0 | note: there is at least one group");
+  EXPECT_EQ(infer({{attribute::kOutputPadding, Ints{1}}}),
+            "E0409 `output_padding` is 1 for a stride of 1 | note: it is less than the stride");
+  EXPECT_EQ(infer({{attribute::kStride, Ints{3, 2}}, {attribute::kOutputPadding, Ints{2, 3}}}),
+            "E0409 `output_padding` is 3 for a stride of 2 | note: it is less than the stride");
+  EXPECT_EQ(infer({{attribute::kOutputPadding, Ints{-1}}}),
+            "E0409 `output_padding` is -1 | note: it is 0 to 2147483647");
+  EXPECT_EQ(infer({{attribute::kPadding, Ints{8}}}),
+            "E0413 padding takes away 16 of 16 rows | 0: has 14 rows | help: padding = 7");
+  EXPECT_EQ(infer({{attribute::kStride, Ints{1, 2}}, {attribute::kPadding, Ints{7, 20}}}),
+            "E0413 padding takes away 40 of 29 columns | 0: has 14 columns | help: padding = 14");
+  EXPECT_EQ(Infer(OpKind::kConvTranspose2d, {F({1, 1, kMaxElements, 1}), F({1, 1, 1, 1})},
+                  {{attribute::kStride, Ints{2147483647}}, {attribute::kPadding, Ints{2147483647, 0}}}),
+            "E0410 `conv_transpose2d` gives 1x1x9007199254740993x1, more than 9007199254740991 elements | note: up "
+            "to 2^53 - 1 the number of an element is exact in 64-bit integers and in doubles");
+}
+
 TEST(ErrorsTest, Pooling) {
   const TensorType x = F({8, 6, 28, 27});
   EXPECT_EQ(Infer(OpKind::kMaxPool, {x}, {{attribute::kKernel, Ints{2}}}), "f32[8, 6, 14, 13]");

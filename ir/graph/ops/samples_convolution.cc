@@ -26,6 +26,13 @@ struct ConvolutionForm {
     };
     return {images[0], filters, size(0), size(1)};
   }
+  // Rows and columns behind the last place of the kernel.
+  Ints Rest() const {
+    const auto rest = [&](size_t d) {
+      return (images[2 + d] + 2 * padding[d] - dilation[d] * (kernel[d] - 1) - 1) % stride[d];
+    };
+    return {rest(0), rest(1)};
+  }
 };
 
 std::vector<ConvolutionForm> ConvolutionForms(Maker& maker) {
@@ -55,6 +62,14 @@ void Conv2dGradientInput(Maker& maker) {
   for (const ConvolutionForm& form : ConvolutionForms(maker)) {
     Attributes attributes = form.OwnAttributes();
     attributes.Set(attribute::kImageSize, Ints{form.images[2], form.images[3]});
+    maker.Add({{form.Output()}, {form.Filter()}}, attributes);
+  }
+}
+
+void ConvTranspose2d(Maker& maker) {
+  for (const ConvolutionForm& form : ConvolutionForms(maker)) {
+    Attributes attributes = form.OwnAttributes();
+    attributes.Set(attribute::kOutputPadding, form.Rest());
     maker.Add({{form.Output()}, {form.Filter()}}, attributes);
   }
 }
@@ -109,6 +124,7 @@ void AddConvolutionSamples(Forms& forms) {
   forms[OpKind::kConv2d] = Conv2d;
   forms[OpKind::kConv2dGradientInput] = Conv2dGradientInput;
   forms[OpKind::kConv2dGradientFilter] = Conv2dGradientFilter;
+  forms[OpKind::kConvTranspose2d] = ConvTranspose2d;
   for (const OpKind op : {OpKind::kMaxPool, OpKind::kMaxPoolIndex}) {
     forms[op] = [](Maker& maker) { Pooling(maker, Fill::kDistinct); };
   }

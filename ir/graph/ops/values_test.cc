@@ -444,6 +444,26 @@ TEST(ValuesTest, Convolution) {
           T({1, 1, 2, 2}, {37, 47, 67, 77})}});
 }
 
+// As PyTorch's conv_transpose2d has them.
+TEST(ValuesTest, TransposedConvolution) {
+  const Tensor x = T({1, 1, 2, 2}, {1, 2, 3, 4});
+  Check({{OpKind::kConvTranspose2d, {x, x}, {}, T({1, 1, 3, 3}, {1, 4, 4, 6, 20, 16, 9, 24, 16})},
+         {OpKind::kConvTranspose2d,
+          {T({1, 2, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8}),
+           T({2, 1, 3, 3}, {1, 2, 3, 4, 0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 0, 1, 2, 3})},
+          {{attribute::kStride, Ints{2}}, {attribute::kPadding, Ints{1}}, {attribute::kOutputPadding, Ints{1}}},
+          T({1, 1, 4, 4}, {20, 27, 24, 2, 26, 56, 34, 54, 28, 43, 32, 4, 23, 49, 28, 40})},
+         {OpKind::kConvTranspose2d,
+          {x, T({1, 2, 1, 2}, {1, 2, 3, 4})},
+          {{attribute::kStride, Ints{2, 3}}, {attribute::kOutputPadding, Ints{0, 2}}},
+          T({1, 2, 3, 7}, {1, 2, 0, 2, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 6,  0, 4,  8,  0, 0,
+                           3, 4, 0, 6, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9, 12, 0, 12, 16, 0, 0})},
+         {OpKind::kConvTranspose2d,
+          {T({1, 2, 1, 2}, {1, 2, 3, 4}), T({2, 1, 1, 2}, {1, 2, 3, 4})},
+          {{attribute::kGroups, 2}, {attribute::kDilation, Ints{1, 2}}},
+          T({1, 2, 1, 4}, {1, 2, 2, 4, 9, 12, 12, 16})}});
+}
+
 TEST(ValuesTest, Pooling) {
   const Tensor x = T({1, 1, 2, 4}, {1, 5, 2, 2, 3, 4, 9, 9});
   const Tensor four = T({1, 1, 2, 2}, {4, 8, 12, 16});
