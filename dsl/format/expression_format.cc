@@ -45,13 +45,6 @@ constexpr Place kOneLine{.one_line = true};
 
 std::string Indent(int columns) { return std::string(static_cast<size_t>(columns), ' '); }
 
-// The column after `text`, which begins at `column`.
-int ColumnAfter(const std::string& text, int column) {
-  const size_t newline = text.rfind('\n');
-  if (newline == std::string::npos) return column + static_cast<int>(text.size());
-  return static_cast<int>(text.size() - newline - 1);
-}
-
 bool Fits(const std::string& text, const Place& place) {
   return place.one_line || place.column + static_cast<int>(text.size()) + place.reserve <= kLineWidth;
 }
@@ -141,6 +134,12 @@ std::string FormatBinding(const syntax::Expression& expression, Binding at_least
 
 }  // namespace
 
+int ColumnAfter(const std::string& text, int column) {
+  const size_t newline = text.rfind('\n');
+  if (newline == std::string::npos) return column + static_cast<int>(text.size());
+  return static_cast<int>(text.size() - newline - 1);
+}
+
 std::string FormatRange(const syntax::Expression* begin, const syntax::Expression* end) {
   const auto is_simple = [](const syntax::Expression* part) { return part == nullptr || BindingOf(*part) >= kSuffix; };
   const bool is_tight = is_simple(begin) && is_simple(end);
@@ -212,6 +211,16 @@ std::string FormatType(const syntax::Type& type) {
                           [](const syntax::Expression& size) { return FormatExpression(size, kOneLine); }));
                     }),
       "]");
+}
+
+std::string FormatResults(const std::vector<syntax::Type>& results, Place place) {
+  if (results.size() < 2) return results.empty() ? "" : FormatType(results[0]);
+  return FormatList("(", results.size(), ")", false, place, [&](size_t i, Place) { return FormatType(results[i]); });
+}
+
+std::string FormatNames(const std::vector<syntax::Identifier>& names, Place place) {
+  if (names.size() == 1) return names[0].text;
+  return FormatList("(", names.size(), ")", false, place, [&](size_t i, Place) { return names[i].text; });
 }
 
 std::string FormatParameters(const std::vector<syntax::Parameter>& parameters, Place place) {

@@ -20,6 +20,9 @@ struct Place {
   bool one_line = false;  // Nothing is broken, however long.
 };
 
+// The column after `text`, which begins at `column`.
+int ColumnAfter(const std::string& text, int column);
+
 // On one line if it fits, else with its outermost list broken to one element per line.
 std::string FormatExpression(const syntax::Expression& expression, Place place);
 
@@ -32,6 +35,12 @@ std::string FormatType(const syntax::Type& type);
 
 // `(x: f32[n], units: int = 3)`.
 std::string FormatParameters(const std::vector<syntax::Parameter>& parameters, Place place);
+
+// The results of a function: `f32[n]`, `(f32[n], int)`; nothing where there are none.
+std::string FormatResults(const std::vector<syntax::Type>& results, Place place);
+
+// What a statement defines or assigns: `x`, `(a, _)`.
+std::string FormatNames(const std::vector<syntax::Identifier>& names, Place place);
 
 // `0..depth`, `rank * n .. (rank + 1) * n`, `..`: either end may be null. On one line.
 std::string FormatRange(const syntax::Expression* begin, const syntax::Expression* end);

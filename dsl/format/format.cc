@@ -55,8 +55,8 @@ int32_t ContentBegin(const syntax::Statement& statement) {
   return Match(
       statement.kind, [](const syntax::Input& input) { return input.name.span.begin; },
       [](const syntax::Param& param) { return param.name.span.begin; },
-      [](const syntax::Let& let) { return let.name.span.begin; },
-      [](const syntax::Assign& assign) { return assign.name.span.begin; },
+      [](const syntax::Let& let) { return let.names.front().span.begin; },
+      [](const syntax::Assign& assign) { return assign.names.front().span.begin; },
       [](const syntax::For& loop) { return loop.variable.span.begin; },
       [](const auto& with_value) { return with_value.value.span.begin; });
 }
@@ -102,11 +102,12 @@ class Formatter {
           FormatBody(item.span, head, model.body_begin, model.body, next);
         },
         [&](const syntax::Function& function) {
-          const std::string head = FormatSignature("fn ", function.name, function.parameters, function.result);
+          const std::string head = FormatSignature("fn ", function.name, function.parameters, function.results);
           FormatBody(item.span, head, function.body_begin, function.body, next);
         },
         [&](const syntax::OpDefinition& op) {
-          const std::string head = FormatSignature("op ", op.name, op.parameters, op.result);
+          const std::vector<syntax::Type> results = op.result ? std::vector{*op.result} : std::vector<syntax::Type>();
+          const std::string head = FormatSignature("op ", op.name, op.parameters, results);
           FormatSettings(item.span, head, op.body_begin, op.settings, {}, next);
         },
         [&](const syntax::Train& train) {
@@ -120,10 +121,12 @@ class Formatter {
 
   std::string FormatSignature(absl::string_view word, const syntax::Identifier& name,
                               const std::vector<syntax::Parameter>& parameters,
-                              const std::optional<syntax::Type>& result) const {
-    const std::string head = absl::StrCat(word, name.text);
-    const std::string tail = result ? absl::StrCat(" -> ", FormatType(*result)) : "";
-    return absl::StrCat(head, FormatParameters(parameters, Behind(head, static_cast<int>(tail.size()) + 2)), tail);
+                              const std::vector<syntax::Type>& results) const {
+    std::string text = absl::StrCat(word, name.text);
+    const absl::string_view arrow = results.empty() ? "" : " -> ";
+    const std::string tail = absl::StrCat(arrow, FormatResults(results, {.one_line = true}));
+    absl::StrAppend(&text, FormatParameters(parameters, Behind(text, static_cast<int>(tail.size()) + 2)), arrow);
+    return text + FormatResults(results, Behind(text, 2));
   }
 
   // `head {`, the statements, `}`. `next` is where the element after this one begins.
@@ -210,11 +213,14 @@ class Formatter {
           emit(absl::StrCat("param ", param.name.text, ": ", FormatType(param.type), " = "), param.initializer, ";");
         },
         [&](const syntax::Let& let) {
-          emit(absl::StrCat(let.is_mutable ? "let mut " : "let ", let.name.text,
+          const std::string head = let.is_mutable ? "let mut " : "let ";
+          emit(absl::StrCat(head, FormatNames(let.names, Behind(head, 2)),
                             let.type ? absl::StrCat(": ", FormatType(*let.type)) : "", " = "),
                let.value, ";");
         },
-        [&](const syntax::Assign& assign) { emit(absl::StrCat(assign.name.text, " = "), assign.value, ";"); },
+        [&](const syntax::Assign& assign) {
+          emit(absl::StrCat(FormatNames(assign.names, Behind("", 2)), " = "), assign.value, ";");
+        },
         [&](const syntax::For& loop) {
           const std::string head =
               absl::StrCat("for ", loop.variable.text, " in ", FormatRange(&loop.begin, &loop.end));
@@ -233,9 +239,9 @@ class Formatter {
         [&](const syntax::Evaluate& evaluate) { emit("", evaluate.value, ";"); });
   }
 
-  // Where a value behind `head` stands on the current line.
-  Place Behind(absl::string_view head, int reserve) const {
-    return {.indent = indent_, .column = indent_ + static_cast<int>(head.size()), .reserve = reserve};
+  // Where a text behind `head` stands.
+  Place Behind(const std::string& head, int reserve) const {
+    return {.indent = indent_, .column = ColumnAfter(head, indent_), .reserve = reserve};
   }
 
   // Comments before byte `end`, on lines of their own, with the blank lines before them.

@@ -40,6 +40,7 @@ TEST(FormatTest, Items) {
   Check("model M{}", "model M {}\n");
   Check("model M(a:int=3,b:f32[ 2,n ]){}", "model M(a: int = 3, b: f32[2, n]) {}\n");
   Check("fn f(x:f32[..n,k],)->f32[..n]{return x;}", "fn f(x: f32[..n, k]) -> f32[..n] {\n    return x;\n}\n");
+  Check("fn f(x:f32[n])->(f32[n],int,){return(x,n);}", "fn f(x: f32[n]) -> (f32[n], int) {\n    return (x, n);\n}\n");
   Check("op o(x:f32[n])->f32[n]{rule=\"n -> n\";linear=();}",
         "op o(x: f32[n]) -> f32[n] {\n    rule = \"n -> n\";\n    linear = ();\n}\n");
   Check("train M{epochs=3;}", "train M {\n    epochs = 3;\n}\n");
@@ -55,7 +56,9 @@ TEST(FormatTest, Statements) {
   CheckStatement("input x:i32[batch,28];", "input x: i32[batch, 28];");
   CheckStatement("#[local]param w:f32[n]=zeros();", "#[local]\n    param w: f32[n] = zeros();");
   CheckStatement("let   mut x:f32[n]=y;", "let mut x: f32[n] = y;");
+  CheckStatement("let mut(a,_ ,b,)=y;", "let mut (a, _, b) = y;");
   CheckStatement("x=y;", "x = y;");
+  CheckStatement("(h,c)=(c,h);", "(h, c) = (c, h);");
   CheckStatement("for i in 0..depth{}", "for i in 0..depth {}");
   CheckStatement("for i in a+1..b{x=y;}", "for i in a + 1 .. b {\n        x = y;\n    }");
   CheckStatement("loss(a+b)*c;", "loss (a + b) * c;");
@@ -108,6 +111,18 @@ TEST(FormatTest, LongListsAreBroken) {
   Check("model M(first: int = 8, " + long_name + ": int = 256, " + long_name + ": int = 65, last: int = 384, a: int){}",
         "model M(\n    first: int = 8,\n    " + long_name + ": int = 256,\n    " + long_name +
             ": int = 65,\n    last: int = 384,\n    a: int,\n) {}\n");
+}
+
+TEST(FormatTest, LongListsOfNamesAndResultsAreBroken) {
+  const std::string name(50, 'n');
+  CheckStatement("let (" + name + ", a) = " + name + ";", "let (" + name + ", a) = " + name + ";");
+  CheckStatement("let (" + name + ", " + name + ", abcdef) = f(x);",
+                 "let (\n        " + name + ",\n        " + name + ",\n        abcdef,\n    ) = f(x);");
+  const std::string type = "f32[" + std::string(46, 'n') + "]";
+  Check("fn f(x: int) -> (" + type + ", " + type + ") {}",
+        "fn f(\n    x: int,\n) -> (" + type + ", " + type + ") {}\n");
+  Check("fn f(x: int) -> (" + type + ", " + type + ", int, float) {}",
+        "fn f(\n    x: int,\n) -> (\n    " + type + ",\n    " + type + ",\n    int,\n    float,\n) {}\n");
 }
 
 TEST(FormatTest, LongSumsAreBrokenBeforeTheOperator) {

@@ -190,6 +190,10 @@ class TreeGenerator {
     return type;
   }
 
+  std::vector<syntax::Type> Results() {
+    return Several(3, [&] { return Type(); });
+  }
+
   std::optional<syntax::Type> MaybeType() { return Chance(50) ? std::optional(Type()) : std::nullopt; }
 
   syntax::Parameter Parameter() {
@@ -200,6 +204,20 @@ class TreeGenerator {
 
   std::vector<syntax::Parameter> Parameters() {
     return Several(5, [&] { return Parameter(); });
+  }
+
+  // The names of a `let` or an assignment.
+  std::vector<syntax::Identifier> Names() {
+    if (Chance(70)) return {Identifier()};
+    std::vector<syntax::Identifier> names = {Identifier(), {.span = {}, .text = "_"}};
+    for (int i = Below(12); i > 0; --i) names.push_back(Identifier());
+    return names;
+  }
+
+  syntax::Let Let() {
+    syntax::Let let{.is_mutable = Chance(30), .names = Names(), .type = std::nullopt, .value = Value(5)};
+    if (let.names.size() == 1) let.type = MaybeType();
+    return let;
   }
 
   std::vector<syntax::Setting> Settings() {
@@ -218,7 +236,7 @@ class TreeGenerator {
       case 1:
         return syntax::Param{.name = Identifier(), .type = Type(), .initializer = Value(3)};
       case 2:
-        return syntax::Assign{.name = Identifier(), .value = Value(4)};
+        return syntax::Assign{.names = Names(), .value = Value(4)};
       case 3:
         if (depth > 0) {
           return syntax::For{
@@ -237,7 +255,7 @@ class TreeGenerator {
         return syntax::Evaluate{
             .value = Make(syntax::Call{.callee = Make(syntax::Name{.text = PlainWord()}), .arguments = Arguments(3)})};
       default:
-        return syntax::Let{.is_mutable = Chance(30), .name = Identifier(), .type = MaybeType(), .value = Value(5)};
+        return Let();
     }
   }
 
@@ -249,7 +267,7 @@ class TreeGenerator {
       case 1:
         return syntax::Function{.name = Identifier(),
                                 .parameters = Parameters(),
-                                .result = MaybeType(),
+                                .results = Results(),
                                 .body = Body(3),
                                 .body_begin = {},
                                 .body_end = {}};

@@ -18,7 +18,10 @@ item : attribute* ( model | function | opDefinition | train | parallel ) ;
 
 model : MODEL name parameters? block ;
 
-function : FN name parameters ( ARROW type )? block ;
+function : FN name parameters ( ARROW results )? block ;
+
+// Several results are a tuple.
+results : type | LPAREN type ( COMMA type )+ COMMA? RPAREN ;
 
 opDefinition : OP name parameters ( ARROW type )? LBRACE setting* RBRACE ;
 
@@ -71,7 +74,11 @@ input : INPUT name COLON type SEMICOLON ;
 
 param : PARAM name COLON type ASSIGN expression SEMICOLON ;
 
-let : LET MUT? name ( COLON type )? ASSIGN expression SEMICOLON ;
+let : LET MUT? ( name ( COLON type )? | nameTuple ) ASSIGN expression SEMICOLON ;
+
+nameTuple : LPAREN elementName ( COMMA elementName )+ COMMA? RPAREN ;
+
+elementName : name | WILDCARD ;
 
 forLoop : FOR name IN expression RANGE expression block ;
 
@@ -85,7 +92,7 @@ print : PRINT LPAREN LOCAL? expression RPAREN SEMICOLON ;
 
 assertFinite : ASSERT_FINITE LPAREN expression RPAREN SEMICOLON ;
 
-assignment : name ASSIGN expression SEMICOLON ;
+assignment : ( name | nameTuple ) ASSIGN expression SEMICOLON ;
 
 // `send(x, 1);`: a call for its effect. With `=` it is a mistake that dsl/parse explains: only names are assigned.
 evaluation : NAME suffix+ ( ASSIGN expression )? SEMICOLON ;

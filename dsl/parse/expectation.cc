@@ -34,7 +34,7 @@ constexpr Sign kOpeners[] = {
 };
 
 std::string NameInRule(size_t rule) {
-  if (rule == CleaveParser::RuleType) return "a type";
+  if (rule == CleaveParser::RuleType || rule == CleaveParser::RuleResults) return "a type";
   if (rule == CleaveParser::RuleAttribute || rule == CleaveParser::RuleAttributeBody) return "an attribute";
   if (rule == CleaveParser::RuleTrain || rule == CleaveParser::RuleOpDefinition) return "a setting";
   if (rule == CleaveParser::RuleParallel) return "a setting, a pin";
@@ -66,6 +66,7 @@ std::string DescribeExpected(const IntervalSet& expected, size_t rule) {
     names_openers = true;
   } else if (allows(CleaveLexer::NAME)) {
     choices = {NameInRule(rule)};
+    names_openers = true;
   } else if (allows(CleaveLexer::STRING)) {
     choices = {"a string"};
   } else if (allows(CleaveLexer::IN)) {

@@ -53,6 +53,7 @@ TEST(ParseTest, Items) {
   CheckFile("#[manual] model M { }", "#manual model M\n");
   CheckFile("fn f(x: f32[..n, k]) -> f32[..n] { }", "fn f -> (type f32 ..n)\n  parameter x: (type f32 ..n k)\n");
   CheckFile("fn f() { }", "fn f\n");
+  CheckFile("fn f(x: f32[n]) -> (f32[n], int,) { }", "fn f -> (tuple (type f32 n) int)\n  parameter x: (type f32 n)\n");
   CheckFile("op o(x: f32[n, k], c: float) -> f32[n, k] { rule = \"n k -> n k\"; linear = (x); }",
             "op o -> (type f32 n k)\n  parameter x: (type f32 n k)\n  parameter c: float\n"
             "  set rule = \"n k -> n k\"\n  set linear = (tuple x)\n");
@@ -75,7 +76,11 @@ TEST(ParseTest, Statements) {
   CheckStatement("let x = y;", "let x = y");
   CheckStatement("let mut x = y;", "let mut x = y");
   CheckStatement("let x: f32[n, 2 * k] = y;", "let x: (type f32 n (* 2 k)) = y");
+  CheckStatement("let (a, b) = f(x);", "let (tuple a b) = (call f x)");
+  CheckStatement("let mut (a, _, loss,) = (1, 2, 3);", "let mut (tuple a _ loss) = (tuple 1 2 3)");
   CheckStatement("x = f(x);", "assign x = (call f x)");
+  CheckStatement("(h, _, c) = cell(h, c);", "assign (tuple h _ c) = (call cell h c)");
+  CheckStatement("#[replicate] (h, c) = f(h);", "#replicate assign (tuple h c) = (call f h)");
   CheckStatement("for i in 0..depth { x = i; }", "for i in 0 .. depth\n    assign x = i");
   CheckStatement("for i in n - 1..n { }", "for i in (- n 1) .. n");
   CheckStatement("loss mse(x, y);", "loss (call mse x y)");
@@ -213,7 +218,7 @@ TEST(ParseTest, GreatestDepths) {
 }
 
 TEST(ParseTest, SpansAreByteRanges) {
-  const std::string text = "fn f() { // …\n  let y = (a + b) * dense(x, n = 3); }";
+  const std::string text = "fn f() { // …\n  let y = (a + b) * dense(x, n = 3); let (p, _) = y; }";
   const auto file = ParseText(text);
   ASSERT_TRUE(file);
   const auto slice = [&](Span span) {
@@ -235,6 +240,9 @@ TEST(ParseTest, SpansAreByteRanges) {
   EXPECT_EQ(slice(call.arguments[1].span), "n = 3");
   EXPECT_EQ(slice(call.arguments[1].name->span), "n");
   EXPECT_EQ(slice(file->comments[0].span), "// …");
+  const auto& pair = std::get<syntax::Let>(function.body[1].kind);
+  EXPECT_EQ(slice(pair.names[0].span), "p");
+  EXPECT_EQ(slice(pair.names[1].span), "_");
 }
 
 TEST(ParseTest, CommentsAndBlankLines) {

@@ -264,6 +264,62 @@ error[E0101]: expected a type after `:`
 )");
 }
 
+TEST(SyntaxErrorsTest, SeveralNamesAndResults) {
+  CheckErrors(R"(fn f(x: f32[n]) -> (f32[n]) {
+    let (a) = x;
+    let (a, b): f32[n] = x;
+    let (a, 3) = x;
+    let _ = x;
+    (a, b);
+}
+
+fn g() -> () {}
+)",
+              R"(
+error[E0101]: expected `,` after `]`
+  --> test.model:1:27
+   |
+ 1 | fn f(x: f32[n]) -> (f32[n]) {
+   |                           ^ found `)`
+
+error[E0101]: expected `,` after `a`
+  --> test.model:2:11
+   |
+ 2 |     let (a) = x;
+   |           ^ found `)`
+
+error[E0101]: expected `=` after `)`
+  --> test.model:3:15
+   |
+ 3 |     let (a, b): f32[n] = x;
+   |               ^ found `:`
+
+error[E0101]: expected a name after `,`
+  --> test.model:4:13
+   |
+ 4 |     let (a, 3) = x;
+   |             ^ found `3`
+
+error[E0101]: expected a name after `let`
+  --> test.model:5:9
+   |
+ 5 |     let _ = x;
+   |         ^ found `_`
+
+error[E0101]: expected `=` after `)`
+  --> test.model:6:11
+   |
+ 6 |     (a, b);
+   |           ^ found `;`
+
+error[E0101]: expected a type after `(`
+  --> test.model:9:12
+   |
+ 9 | fn g() -> () {}
+   |            ^ found `)`
+)");
+}
+
 TEST(SyntaxErrorsTest, ForLoops) {
   CheckErrors(R"(fn f() {
     for i 0..3 {}

@@ -49,11 +49,13 @@ syntax::Model TreeBuilder::BuildModel(Parser::ModelContext& context) {
 syntax::Function TreeBuilder::BuildFunction(Parser::FunctionContext& context) {
   syntax::Function function{.name = expressions_.BuildIdentifier(*context.name()),
                             .parameters = BuildParameters(context.parameters()),
-                            .result = std::nullopt,
+                            .results = {},
                             .body = {},
                             .body_begin = SpanOf(context.block()->LBRACE()),
                             .body_end = SpanOf(context.block()->RBRACE())};
-  if (context.type() != nullptr) function.result = BuildType(*context.type());
+  if (Parser::ResultsContext* results = context.results()) {
+    for (Parser::TypeContext* type : results->type()) function.results.push_back(BuildType(*type));
+  }
   function.body = BuildBlock(*context.block());
   return function;
 }
@@ -135,6 +137,16 @@ syntax::Type TreeBuilder::BuildType(Parser::TypeContext& context) {
   return type;
 }
 
+std::vector<syntax::Identifier> TreeBuilder::BuildNames(Parser::NameContext* name, Parser::NameTupleContext* tuple) {
+  if (tuple == nullptr) return {expressions_.BuildIdentifier(*name)};
+  std::vector<syntax::Identifier> names;
+  for (Parser::ElementNameContext* element : tuple->elementName()) {
+    names.push_back(element->name() != nullptr ? expressions_.BuildIdentifier(*element->name())
+                                               : syntax::Identifier{.span = SpanOf(*element), .text = "_"});
+  }
+  return names;
+}
+
 std::vector<syntax::Attribute> TreeBuilder::BuildAttributes(const std::vector<Parser::AttributeContext*>& contexts) {
   std::vector<syntax::Attribute> attributes;
   for (Parser::AttributeContext* attribute : contexts) {
@@ -167,7 +179,7 @@ syntax::Statement::Kind TreeBuilder::BuildStatementKind(Parser::StatementContext
     std::optional<syntax::Type> type;
     if (let->type() != nullptr) type = BuildType(*let->type());
     return syntax::Let{.is_mutable = let->MUT() != nullptr,
-                       .name = expressions_.BuildIdentifier(*let->name()),
+                       .names = BuildNames(let->name(), let->nameTuple()),
                        .type = std::move(type),
                        .value = BuildExpression(let->expression())};
   }
@@ -187,7 +199,7 @@ syntax::Statement::Kind TreeBuilder::BuildStatementKind(Parser::StatementContext
   }
   if (auto* check = context.assertFinite()) return syntax::AssertFinite{.value = BuildExpression(check->expression())};
   if (auto* assignment = context.assignment()) {
-    return syntax::Assign{.name = expressions_.BuildIdentifier(*assignment->name()),
+    return syntax::Assign{.names = BuildNames(assignment->name(), assignment->nameTuple()),
                           .value = BuildExpression(assignment->expression())};
   }
   return BuildEvaluation(*context.evaluation());

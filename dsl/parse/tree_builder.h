@@ -37,6 +37,8 @@ class TreeBuilder {
   syntax::Pin BuildPin(Parser::PinContext& context);
   std::vector<syntax::Parameter> BuildParameters(Parser::ParametersContext* context);
   syntax::Type BuildType(Parser::TypeContext& context);
+  // `tuple` is null where there is one name.
+  std::vector<syntax::Identifier> BuildNames(Parser::NameContext* name, Parser::NameTupleContext* tuple);
   std::vector<syntax::Attribute> BuildAttributes(const std::vector<Parser::AttributeContext*>& contexts);
   std::vector<syntax::Statement> BuildBlock(Parser::BlockContext& context);
   syntax::Statement BuildStatement(Parser::StatementContext& context);

@@ -60,12 +60,12 @@ class TreePrinter {
           PrintBody(model.body);
         },
         [&](const Function& function) {
-          Line(attributes, "fn ", function.name.text, PrintResult(function.result));
+          Line(attributes, "fn ", function.name.text, PrintResults(function.results));
           PrintParameters(function.parameters);
           PrintBody(function.body);
         },
         [&](const OpDefinition& op) {
-          Line(attributes, "op ", op.name.text, PrintResult(op.result));
+          Line(attributes, "op ", op.name.text, op.result ? absl::StrCat(" -> ", PrintTree(*op.result)) : "");
           PrintParameters(op.parameters);
           PrintSettings(op.settings);
         },
@@ -84,8 +84,18 @@ class TreePrinter {
         });
   }
 
-  static std::string PrintResult(const std::optional<Type>& result) {
-    return result ? absl::StrCat(" -> ", PrintTree(*result)) : "";
+  static std::string PrintResults(const std::vector<Type>& results) {
+    if (results.size() < 2) return results.empty() ? "" : absl::StrCat(" -> ", PrintTree(results[0]));
+    std::string text = " -> (tuple";
+    for (const Type& type : results) absl::StrAppend(&text, " ", PrintTree(type));
+    return text + ")";
+  }
+
+  static std::string PrintNames(const std::vector<Identifier>& names) {
+    if (names.size() == 1) return names[0].text;
+    std::string text = "(tuple";
+    for (const Identifier& name : names) absl::StrAppend(&text, " ", name.text);
+    return text + ")";
   }
 
   void PrintParameters(const std::vector<Parameter>& parameters) {
@@ -118,10 +128,12 @@ class TreePrinter {
           Line(attributes, "param ", param.name.text, ": ", PrintTree(param.type), " = ", PrintTree(param.initializer));
         },
         [&](const Let& let) {
-          Line(attributes, let.is_mutable ? "let mut " : "let ", let.name.text,
+          Line(attributes, let.is_mutable ? "let mut " : "let ", PrintNames(let.names),
                let.type ? absl::StrCat(": ", PrintTree(*let.type)) : "", " = ", PrintTree(let.value));
         },
-        [&](const Assign& assign) { Line(attributes, "assign ", assign.name.text, " = ", PrintTree(assign.value)); },
+        [&](const Assign& assign) {
+          Line(attributes, "assign ", PrintNames(assign.names), " = ", PrintTree(assign.value));
+        },
         [&](const For& loop) {
           Line(attributes, "for ", loop.variable.text, " in ", PrintTree(loop.begin), " .. ", PrintTree(loop.end));
           PrintBody(loop.body);

@@ -51,14 +51,30 @@ TEST(PrintTreeTest, Types) {
   EXPECT_EQ(PrintTree(Type{.span = {}, .element = Id("f32"), .dimensions = {{rest, fixed}}}), "(type f32 ..n 3)");
 }
 
+TEST(PrintTreeTest, SeveralNamesAndResults) {
+  const Type scalar{.span = {}, .element = Id("int"), .dimensions = std::nullopt};
+  const Let let{.names = {Id("a"), Id("_")}, .type = std::nullopt, .value = NameOf("x")};
+  const Assign assign{.names = {Id("a"), Id("b")}, .value = NameOf("x")};
+  const Function function{
+      .name = Id("f"),
+      .parameters = {},
+      .results = {scalar, scalar},
+      .body = {{.span = {}, .attributes = {}, .kind = let}, {.span = {}, .attributes = {}, .kind = assign}},
+      .body_begin = {},
+      .body_end = {}};
+  File file;
+  file.items.push_back({.span = {}, .attributes = {}, .kind = function});
+  EXPECT_EQ(PrintTree(file), "fn f -> (tuple int int)\n  let (tuple a _) = x\n  assign (tuple a b) = x\n");
+}
+
 TEST(PrintTreeTest, BodiesAreIndented) {
-  const Statement assign{.span = {}, .attributes = {}, .kind = Assign{.name = Id("x"), .value = NameOf("y")}};
+  const Statement assign{.span = {}, .attributes = {}, .kind = Assign{.names = {Id("x")}, .value = NameOf("y")}};
   const Statement loop{
       .span = {},
       .attributes = {},
       .kind = For{.variable = Id("i"), .begin = Integer(0), .end = NameOf("n"), .body = {assign}, .body_begin = {}}};
   const Function function{
-      .name = Id("f"), .parameters = {}, .result = std::nullopt, .body = {loop}, .body_begin = {}, .body_end = {}};
+      .name = Id("f"), .parameters = {}, .results = {}, .body = {loop}, .body_begin = {}, .body_end = {}};
   File file;
   file.items.push_back({.span = {}, .attributes = {}, .kind = function});
   EXPECT_EQ(PrintTree(file), "fn f\n  for i in 0 .. n\n    assign x = y\n");

@@ -262,19 +262,19 @@ struct Param {
   bool operator==(const Param&) const = default;
 };
 
-// `let h = …;`, `let mut x = …;`, `let y: f32[n, 10] = …;`
+// `let h = …;`, `let mut x = …;`, `let y: f32[n, 10] = …;`, `let (a, _) = …;`
 struct Let {
   bool is_mutable = false;
-  Identifier name;
-  std::optional<Type> type;
+  std::vector<Identifier> names;  // One, or those of the elements of a tuple; `_` is an element that gets no name.
+  std::optional<Type> type;       // Only of one name.
   Expression value;
 
   bool operator==(const Let&) const = default;
 };
 
-// `x = block(x, heads);`
+// `x = block(x, heads);`, `(h, c) = cell(x, h, c);`
 struct Assign {
-  Identifier name;
+  std::vector<Identifier> names;  // As in Let.
   Expression value;
 
   bool operator==(const Assign&) const = default;
@@ -376,11 +376,11 @@ struct Model {
   bool operator==(const Model&) const = default;
 };
 
-// `fn dense(x: f32[..n, k], units: int) -> f32[..n, units] { … }`
+// `fn dense(x: f32[..n, k], units: int) -> f32[..n, units] { … }`, `fn halves(x: f32[n]) -> (f32[n / 2], f32[n / 2])`
 struct Function {
   Identifier name;
   std::vector<Parameter> parameters;
-  std::optional<Type> result;
+  std::vector<Type> results;  // Of several the value is a tuple.
   std::vector<Statement> body;
   Span body_begin;  // The opening brace.
   Span body_end;    // The closing brace: where a missing `return` is noticed.

@@ -121,7 +121,7 @@ Signature SignatureOf(const dsl::syntax::Function& function) {
     if (parameter.default_value) absl::StrAppend(&text, " = ", ExpressionText(*parameter.default_value));
     signature.arguments.push_back({parameter.name.text, std::move(text), !parameter.default_value.has_value()});
   }
-  if (function.result) signature.result = absl::StrCat(" -> ", TypeText(*function.result));
+  if (!function.results.empty()) signature.result = absl::StrCat(" -> ", TypesText(function.results));
   return signature;
 }
 

@@ -24,7 +24,7 @@ struct FormalArgument {
 struct Signature {
   std::string callee;
   std::vector<FormalArgument> arguments = {};
-  std::string result = {};              // " -> f32[..n, units]", or empty.
+  std::string result = {};              // " -> f32[..n, units]", " -> (f32[n], int)", or empty.
   std::optional<Span> definition = {};  // Its place in the user's file, if it is there.
 
   std::string note = {};  // A note that helps after a mistake, or empty.
@@ -46,6 +46,9 @@ Signature SignatureOf(const ir::OpDefinition& op);
 
 // A type as it is written: "f32[..n, k]".
 std::string TypeText(const dsl::syntax::Type& type);
+
+// The results of a function as they are written: "f32[n]", "(f32[n], int)". REQUIRES: there are some.
+std::string TypesText(const std::vector<dsl::syntax::Type>& types);
 
 // An expression as it is written, on one line, with the parentheses that it needs: "2 * (n + 1)".
 std::string ExpressionText(const dsl::syntax::Expression& expression);

@@ -65,4 +65,11 @@ std::string TypeText(const dsl::syntax::Type& type) {
                       "]");
 }
 
+std::string TypesText(const std::vector<dsl::syntax::Type>& types) {
+  if (types.size() == 1) return TypeText(types[0]);
+  return absl::StrCat(
+      "(", absl::StrJoin(types, ", ", [](std::string* out, const dsl::syntax::Type& type) { *out += TypeText(type); }),
+      ")");
+}
+
 }  // namespace cleave::frontend

@@ -46,10 +46,11 @@ std::string TermFor(const dsl::syntax::Type& type) {
 void Definition::Read() {
   op_.head = dsl::syntax::Function{.name = op_.syntax->name,
                                    .parameters = op_.syntax->parameters,
-                                   .result = op_.syntax->result,
+                                   .results = {},
                                    .body = {},
                                    .body_begin = op_.syntax->body_begin,
                                    .body_end = op_.syntax->body_begin};
+  if (op_.syntax->result) op_.head.results = {*op_.syntax->result};
   op_.function = Function{.syntax = &op_.head};
   CheckSignature();
   const auto settings = CollectSettings();

@@ -75,7 +75,7 @@ Value CustomCalls::Call(const CustomOp& op, const CallSite& site, Regions& regio
   Frame callee;
   callee.function = &op.function;
   if (!BindArguments(op.function, *matched, values, callee, context)) return Value{Poison()};
-  const std::optional<ir::TensorType> result = EvaluateTensorType(*op.head.result, callee, context);
+  const std::optional<ir::TensorType> result = EvaluateTensorType(op.head.results.front(), callee, context);
   if (!result) return Value{Poison()};
 
   ir::CustomForm form{.name = op.name(), .arguments = {}, .linear = op.linear, .body = op.body->path};

@@ -50,6 +50,7 @@ Value EvaluateTuple(const dsl::syntax::Tuple& tuple, Frame& frame, const Context
     result.elements.push_back(context.Evaluate(*element.value, frame));
     poisoned |= result.elements.back().is_poison();
   }
+  context.ops.ForgetOperation();  // That of an element is not that of the tuple.
   return poisoned ? Value{Poison()} : Value{std::move(result)};
 }
 

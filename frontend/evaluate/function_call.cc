@@ -3,12 +3,48 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "frontend/arguments/arguments.h"
 #include "frontend/evaluate/pins/block_pins.h"
 #include "frontend/evaluate/types/parameter_types.h"
 #include "frontend/evaluate/types/types.h"
 
 namespace cleave::frontend {
+namespace {
+
+// The type that a signature declares for `value`.
+std::string DeclarationOf(const Value& value, const ir::Graph& graph) {
+  if (value.is_tensor()) return DescribeType(value, graph);
+  if (!value.is_tuple()) return "int";
+  return absl::StrCat("(",
+                      absl::StrJoin(value.as_tuple(), ", ",
+                                    [&](std::string* out, const Value& element) {
+                                      absl::StrAppend(out, DeclarationOf(element, graph));
+                                    }),
+                      ")");
+}
+
+// Whether `result` has the types that the function of `callee` declares: of several results it is a tuple.
+bool CheckResult(Value& result, Frame& callee, const Context& context) {
+  const std::vector<dsl::syntax::Type>& types = callee.function->syntax->results;
+  const std::string of = absl::StrCat(" of `", callee.function->name(), "`");
+  if (types.size() == 1) return CheckType(types[0], result, types[0].span, "the result" + of, callee, context);
+  if (!result.is_tuple() || result.as_tuple().size() != types.size()) {
+    context.reporter.Report(
+        Error(Code::kE0204, absl::StrCat("the result", of, " is ", DescribeType(result, context.graph()),
+                                         ", not a tuple of ", types.size()))
+            .At(Cover(types.front().span, types.back().span), absl::StrCat(types.size(), " results are declared")));
+    return false;
+  }
+  std::vector<Value>& elements = std::get<TupleValue>(result.kind).elements;
+  bool ok = true;
+  for (size_t i = 0; i < types.size(); ++i) {
+    ok &= CheckType(types[i], elements[i], types[i].span, absl::StrCat("result ", i, of), callee, context);
+  }
+  return ok;
+}
+
+}  // namespace
 
 Value CallFunction(const Function& function, const CallSite& site, Pieces& pieces) {
   const auto& [call, span, frame] = site;
@@ -58,19 +94,17 @@ Value CallFunction(const Function& function, const CallSite& site, Pieces& piece
   Value result = callee.result.value_or(Value{Poison()});
   if (callee.failed) {
     result = Value{Poison()};
-  } else if (!callee.result && function.syntax->result) {
+  } else if (!callee.result && !function.syntax->results.empty()) {
     context.reporter.Report(Error(Code::kE0211, absl::StrCat("function `", name, "` ends without `return`"))
                                 .At(function.syntax->body_end, "expected `return …;` before this brace"));
   } else if (callee.result && !result.is_poison()) {
-    if (!function.syntax->result) {
+    if (function.syntax->results.empty()) {
       context.reporter.Report(
           Error(Code::kE0211, absl::StrCat("function `", name, "` returns a value but declares none"))
               .At(function.syntax->name.span, "the signature has no `->`")
-              .Help(absl::StrCat("declare it: `-> ", result.is_tensor() ? DescribeType(result, context.graph()) : "int",
-                                 "`")));
+              .Help(absl::StrCat("declare it: `-> ", DeclarationOf(result, context.graph()), "`")));
       result = Value{Poison()};
-    } else if (!CheckType(*function.syntax->result, result, function.syntax->result->span,
-                          absl::StrCat("the result of `", name, "`"), callee, context)) {
+    } else if (!CheckResult(result, callee, context)) {
       result = Value{Poison()};
     }
   }

@@ -1,8 +1,10 @@
 #include "frontend/evaluate/statements.h"
 
+#include <map>
 #include <string>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/match/match.h"
 #include "base/text/text.h"
@@ -32,51 +34,140 @@ Value EvaluateNamed(const std::string& name, const dsl::syntax::Expression& expr
   return value;
 }
 
-void RunLet(const dsl::syntax::Let& let, const dsl::syntax::Statement& statement, Frame& frame, Pieces& pieces) {
-  const Context& context = pieces.context;
-  if (!IsFree(let.name, frame.scope, context.reporter)) return;
-  Value value = EvaluateNamed(let.name.text, let.value, statement.attributes, frame, pieces);
-  if (let.type && !value.is_poison() &&
-      !CheckType(*let.type, value, let.type->span, absl::StrCat("`", let.name.text, "`"), frame, context)) {
-    value = Value{Poison()};
+bool IsWanted(const dsl::syntax::Identifier& name) { return name.text != "_"; }
+
+// What a statement is called that gives values to `names`: "a_b".
+std::string JoinedName(const std::vector<dsl::syntax::Identifier>& names) {
+  std::string joined;
+  for (const dsl::syntax::Identifier& name : names) {
+    if (IsWanted(name)) absl::StrAppend(&joined, joined.empty() ? "" : "_", name.text);
   }
-  frame.scope.Define({let.name.text, let.name.span, BindingKind::kLet, let.is_mutable, false, std::move(value)});
+  return joined;
 }
 
-void RunAssign(const dsl::syntax::Assign& assign, const dsl::syntax::Statement& statement, Frame& frame,
-               Pieces& pieces) {
+// The name of `op` with the path `own` instead of `shared`, and without the number that tells it from others under
+// `shared`: "b.slice" for "a_b.slice_1".
+std::string NameUnder(const std::string& own, const std::string& shared, const ir::Op& op) {
+  const std::string rest = op.name.substr(shared.size());
+  const std::string kind = absl::StrCat(".", ir::OpKindName(op.kind));
+  const size_t at = rest.rfind(kind + "_");
+  const bool has_number =
+      at != std::string::npos && rest.find_first_not_of("0123456789", at + kind.size() + 1) == std::string::npos;
+  return own + (has_number ? rest.substr(0, at + kind.size()) : rest);
+}
+
+// Gives the ops from `first` on that compute `values` the names that they would have in a `let` of one name.
+void NameResults(const std::vector<dsl::syntax::Identifier>& names, const std::vector<Value>& values, int first,
+                 const Frame& frame, OpWriter& ops) {
+  const std::string shared = frame.PathOf(JoinedName(names));
+  std::map<ir::OpId, std::string> named;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (!IsWanted(names[i]) || !values[i].is_tensor() || values[i].as_tensor().value() < first) continue;
+    const ir::Op& op = ops.graph().op(values[i].as_tensor());
+    const bool is_source = ir::DefinitionOf(op).op_class == ir::OpClass::kSource;
+    if (is_source || !absl::StartsWith(op.name, shared + ".")) continue;
+    named.try_emplace(op.id, NameUnder(frame.PathOf(names[i].text), shared, op));
+  }
+  ops.Rename(named);
+}
+
+// The values of `names`: of one name that of the expression, of several the elements of its tuple.
+std::vector<Value> EvaluateFor(const std::vector<dsl::syntax::Identifier>& names,
+                               const dsl::syntax::Expression& expression,
+                               const std::vector<dsl::syntax::Attribute>& attributes, Frame& frame, Pieces& pieces) {
+  const int first = pieces.ops.size();
+  Value value = EvaluateNamed(JoinedName(names), expression, attributes, frame, pieces);
+  if (names.size() == 1) return {std::move(value)};
+  if (value.is_tuple() && value.as_tuple().size() == names.size()) {
+    NameResults(names, value.as_tuple(), first, frame, pieces.ops);
+    return value.as_tuple();
+  }
+  if (!value.is_poison()) {
+    const std::string kind = DescribeType(value, pieces.ops.graph());
+    Diagnostic error = Error(Code::kE0204, absl::StrCat(names.size(), " names for ", kind))
+                           .At(Cover(names.front().span, names.back().span), "one name for each element of a tuple")
+                           .At(expression.span, absl::StrCat("this is ", kind));
+    if (value.is_tuple()) error.help.push_back("`_` stands for an element that gets no name");
+    pieces.reporter.Report(std::move(error));
+  }
+  return std::vector<Value>(names.size(), Value{Poison()});
+}
+
+// Reports names that are defined already, and names that stand twice.
+bool AreFree(const std::vector<dsl::syntax::Identifier>& names, const Scope& scope, Reporter& reporter) {
+  std::map<std::string, Span> seen;
+  for (const dsl::syntax::Identifier& name : names) {
+    if (!IsWanted(name)) continue;
+    if (!IsFree(name, scope, reporter)) return false;
+    const auto [first, is_new] = seen.try_emplace(name.text, name.span);
+    if (is_new) continue;
+    reporter.Report(Error(Code::kE0202, absl::StrCat("`", name.text, "` is defined twice"))
+                        .At(name.span, "defined again here")
+                        .At(first->second, "first defined here")
+                        .Help("`_` stands for an element that gets no name"));
+    return false;
+  }
+  return true;
+}
+
+void RunLet(const dsl::syntax::Let& let, const dsl::syntax::Statement& statement, Frame& frame, Pieces& pieces) {
   const Context& context = pieces.context;
-  Value value = EvaluateNamed(assign.name.text, assign.value, statement.attributes, frame, pieces);
-  Binding* binding = frame.scope.Find(assign.name.text);
+  std::vector<Value> values(let.names.size(), Value{Poison()});
+  if (AreFree(let.names, frame.scope, context.reporter)) {
+    values = EvaluateFor(let.names, let.value, statement.attributes, frame, pieces);
+  }
+  if (let.type && !values[0].is_poison() &&
+      !CheckType(*let.type, values[0], let.type->span, absl::StrCat("`", let.names[0].text, "`"), frame, context)) {
+    values[0] = Value{Poison()};
+  }
+  for (size_t i = 0; i < let.names.size(); ++i) {
+    const dsl::syntax::Identifier& name = let.names[i];
+    if (!IsWanted(name) || frame.scope.FindInBlock(name.text) != nullptr) continue;
+    frame.scope.Define({name.text, name.span, BindingKind::kLet, let.is_mutable, false, std::move(values[i])});
+  }
+}
+
+// `place`: the expression that gave the value.
+void AssignTo(const dsl::syntax::Identifier& name, Value value, Span place, Frame& frame, const Context& context) {
+  Binding* binding = frame.scope.Find(name.text);
   if (binding == nullptr) {
-    Diagnostic error = Error(Code::kE0201, absl::StrCat("unknown name `", assign.name.text, "`"))
-                           .At(assign.name.span, "not defined here");
-    if (auto nearest = NearestName(assign.name.text, frame.scope.Names())) {
+    Diagnostic error =
+        Error(Code::kE0201, absl::StrCat("unknown name `", name.text, "`")).At(name.span, "not defined here");
+    if (auto nearest = NearestName(name.text, frame.scope.Names())) {
       error.help.push_back(absl::StrCat("did you mean `", *nearest, "`?"));
     } else {
-      error.help.push_back(absl::StrCat("define it: `let ", assign.name.text, " = …;`"));
+      error.help.push_back(absl::StrCat("define it: `let ", name.text, " = …;`"));
     }
     context.reporter.Report(std::move(error));
     return;
   }
   if (!binding->is_mutable) {
     Diagnostic error =
-        Error(Code::kE0209, absl::StrCat("`", assign.name.text, "` cannot be assigned to"))
-            .At(assign.name.span, "assigned here")
+        Error(Code::kE0209, absl::StrCat("`", name.text, "` cannot be assigned to"))
+            .At(name.span, "assigned here")
             .At(binding->definition, binding->kind == BindingKind::kLet ? "defined without `mut`" : "defined here");
-    if (binding->kind == BindingKind::kLet) error.help.push_back(absl::StrCat("`let mut ", assign.name.text, " = …;`"));
+    if (binding->kind == BindingKind::kLet) error.help.push_back(absl::StrCat("`let mut ", name.text, " = …;`"));
     context.reporter.Report(std::move(error));
     return;
   }
   const bool same_kind = binding->value.is_poison() || value.is_poison() || SameKind(binding->value, value);
   if (!same_kind) {
     context.reporter.Report(
-        Error(Code::kE0204, absl::StrCat("`", assign.name.text, "` changes its kind of value"))
-            .At(assign.value.span, absl::StrCat("this is ", DescribeType(value, context.graph())))
+        Error(Code::kE0204, absl::StrCat("`", name.text, "` changes its kind of value"))
+            .At(place, absl::StrCat("this is ", DescribeType(value, context.graph())))
             .At(binding->definition, absl::StrCat("it was ", DescribeType(binding->value, context.graph()))));
     value = Value{Poison()};
   }
   binding->value = std::move(value);
+}
+
+void RunAssign(const dsl::syntax::Assign& assign, const dsl::syntax::Statement& statement, Frame& frame,
+               Pieces& pieces) {
+  std::vector<Value> values = EvaluateFor(assign.names, assign.value, statement.attributes, frame, pieces);
+  for (size_t i = 0; i < assign.names.size(); ++i) {
+    if (IsWanted(assign.names[i]))
+      AssignTo(assign.names[i], std::move(values[i]), assign.value.span, frame, pieces.context);
+  }
 }
 
 void RunFor(const dsl::syntax::For& loop, const dsl::syntax::Statement& statement, Frame& frame, Pieces& pieces) {

@@ -11,7 +11,16 @@ constexpr char kFunctions[] =
     "fn twice(x: f32[..n]) -> f32[..n] { return x + x; return x; }\n"
     "fn early(x: f32[..n]) -> f32[..n] { for i in 0..2 { return x; } return x; }\n"
     "fn takes(x: f32[..n]) -> f32[..n] { input z: f32[2]; return x; }\n"
-    "fn lossy(x: f32[..n]) -> f32[..n] { loss reduce_mean(x); return x; }\n";
+    "fn lossy(x: f32[..n]) -> f32[..n] { loss reduce_mean(x); return x; }\n"
+    "fn pair(x: f32[n, k]) -> (f32[n, k], f32[k, n]) { let h = relu(x); return (own(h), transpose(h)); }\n"
+    "fn inner(x: f32[..n]) -> (f32[..n], f32[..n]) { let (p, q) = (tanh(x), exp(x)); return (p, q); }\n"
+    "fn through(x: f32[..n]) -> (f32[..n], f32[..n]) { return inner(x); }\n"
+    "fn three(n: int) -> (int, int, float) { return (n, n + 1, n); }\n"
+    "fn swapped(x: f32[n, k]) -> (f32[k, n], int) { return (x, 0.5); }\n"
+    "fn short(x: f32[..n]) -> (f32[..n], int) { return (x, 1, 2); }\n"
+    "fn single(x: f32[..n]) -> (f32[..n], int) { return x; }\n"
+    "fn double(x: f32[..n]) -> f32[..n] { return (x, x); }\n"
+    "fn undeclared(x: f32[..n]) { return (x, 1); }\n";
 
 // The ops that `body` makes, or the mistakes and warnings.
 void CheckBody(const std::string& body, const std::string& expected) {
@@ -36,6 +45,55 @@ TEST(StatementsTest, Assignments) {
   CheckBody("x = relu(x);", "E0209: `x` cannot be assigned to");
   CheckBody("z = relu(x);", "E0201: unknown name `z`");
   CheckBody("let mut y = x; y = 3;", "E0204: `y` changes its kind of value");
+}
+
+TEST(StatementsTest, SeveralNames) {
+  CheckBody("let (y, z) = pair(x); print(y); print(z);",
+            "y_z.h.relu(x): f32[8, 6]\ny_z.w(): f32[6]\ny.mul(y_z.h.relu, y_z.w): f32[8, 6]\n"
+            "z.transpose(y_z.h.relu): f32[6, 8]\ny.print(y.mul): f32[8, 6]\nz.print(z.transpose): f32[6, 8]");
+  CheckBody("let (_, z) = inner(x); print(z);",
+            "z.p.tanh(x): f32[8, 6]\nz.q.exp(x): f32[8, 6]\nz.print(z.q.exp): f32[8, 6]");
+  CheckBody("let (_y, _z) = through(x);", "_y.p.tanh(x): f32[8, 6]\n_z.q.exp(x): f32[8, 6]");
+  CheckBody("let (_a, _b, _c) = split(x, 3, axis = 1);",
+            "_a.slice(x): f32[8, 2]\n_b.slice(x): f32[8, 2]\n_c.slice(x): f32[8, 2]");
+  CheckBody("let (_a, _b) = (x, 3);", "");
+  CheckBody("let (_a, _) = (relu(x), relu(x));", "_a.relu(x): f32[8, 6]\n_a.relu_1(x): f32[8, 6]");
+  CheckBody("let (n, _, r) = three(2); let _y = x * (n + r);", "_y.scale(x): f32[8, 6]");
+  CheckBody("let _y = inner(x)[1];", "_y.p.tanh(x): f32[8, 6]\n_y.q.exp(x): f32[8, 6]");
+  CheckBody("for i in 0..2 { let (_y, _z) = inner(x); }",
+            "_y.0.p.tanh(x): f32[8, 6]\n_z.0.q.exp(x): f32[8, 6]\n"
+            "_y.1.p.tanh(x): f32[8, 6]\n_z.1.q.exp(x): f32[8, 6]");
+  CheckBody("let (y, z) = inner(x); print(y);", "W0611: `z` is never used");
+  CheckBody("let (a, a) = inner(x); print(a);", "E0202: `a` is defined twice");
+  CheckBody("let (a, x) = inner(x); print(a);", "E0202: `x` is defined twice");
+  CheckBody("let (a, b, c) = inner(x); print(a);", "E0204: 3 names for a tuple of 2");
+  CheckBody("let (a, b) = x; print(a);", "E0204: 2 names for f32[8, 6]");
+  CheckBody("let (a, b) = undefined; print(a);", "E0201: unknown name `undefined`");
+}
+
+TEST(StatementsTest, SeveralNamesAreAssigned) {
+  CheckBody("let mut (y, z) = (x, x); for i in 0..2 { (z, y) = inner(y); } print(z);",
+            "z.0.p.tanh(x): f32[8, 6]\ny.0.q.exp(x): f32[8, 6]\nz.1.p.tanh(y.0.q.exp): f32[8, 6]\n"
+            "y.1.q.exp(y.0.q.exp): f32[8, 6]\nz.print(z.1.p.tanh): f32[8, 6]");
+  CheckBody("let mut (n, m) = (1, 2); (n, m) = (m, n); let _y = x[n, m];",
+            "_y.slice(x): f32[1, 1]\n_y.reshape(_y.slice): f32[]");
+  CheckBody("let mut y = x; (y, _) = inner(y); print(y);",
+            "y.p.tanh(x): f32[8, 6]\ny.q.exp(x): f32[8, 6]\ny.print(y.p.tanh): f32[8, 6]");
+  CheckBody("let mut y = x; (y, x) = inner(y);", "E0209: `x` cannot be assigned to");
+  CheckBody("let mut y = x; (y, z) = inner(y);", "E0201: unknown name `z`");
+  CheckBody("let mut y = x; (y, _) = y;", "E0204: 2 names for f32[8, 6]");
+  CheckBody("let mut y = x; (y, _) = (1, 2);", "E0204: `y` changes its kind of value");
+}
+
+TEST(StatementsTest, SeveralResults) {
+  CheckBody("let _y = swapped(x);",
+            "E0206: result 0 of `swapped` is f32[8, 6], not f32[6, 8]\nE0204: result 1 of `swapped` is declared `int`");
+  CheckBody("let _y = short(x);", "E0204: the result of `short` is a tuple of 3, not a tuple of 2");
+  CheckBody("let _y = single(x);", "E0204: the result of `single` is f32[8, 6], not a tuple of 2");
+  CheckBody("let _y = double(x);", "E0204: the result of `double` is a tuple of 2, not f32[8, 6]");
+  CheckBody("undeclared(x);", "E0211: function `undeclared` returns a value but declares none");
+  CheckBody("inner(x);", "E0211: a value that is not used");
+  CheckBody("let _y = relu(inner(x));", "E0204: argument `x` of `relu` is a tensor");
 }
 
 TEST(StatementsTest, Loops) {

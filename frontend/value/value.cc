@@ -17,7 +17,7 @@ std::string DescribeType(const Value& value, const ir::Graph& graph) {
       [](const std::string&) -> std::string { return "a string"; },
       [](ir::DType) -> std::string { return "an element type"; },
       [&](TensorValue tensor) { return graph.op(tensor.op).type.ToString(); },
-      [](const TupleValue&) -> std::string { return "a tuple"; },
+      [](const TupleValue& tuple) { return absl::StrCat("a tuple of ", tuple.elements.size()); },
       [](const GroupValue&) -> std::string { return "a group of ranks"; },
       [&](const PerRankValue& per_rank) {
         return absl::StrCat(DescribeType(per_rank.ranks.front(), graph), " that differs between ranks");

@@ -100,7 +100,7 @@ std::optional<std::vector<int64_t>> ToInts(const Value& value);
 // Whether a name that holds one value can be given the other.
 bool SameKind(const Value& a, const Value& b);
 
-// The kind of value in words: "an int", "f32[256, 784]", "a tuple".
+// The kind of value in words: "an int", "f32[256, 784]", "a tuple of 2".
 std::string DescribeType(const Value& value, const ir::Graph& graph);
 
 // A static value as it is written: "3", "0.5", "true", "\"text\""; a tensor's type.

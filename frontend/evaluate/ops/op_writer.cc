@@ -61,6 +61,21 @@ ir::OpId OpWriter::AddValid(ir::OpKind kind, std::vector<ir::OpId> inputs, ir::A
   return builder_.Add(kind, std::move(inputs), std::move(attributes), name);
 }
 
+void OpWriter::Rename(const std::map<ir::OpId, std::string>& names) {
+  if (names.empty()) return;
+  // Added again in the same order, all ops keep their ids.
+  for (const ir::Op& op : builder_.RemoveFrom(names.begin()->first)) {
+    const auto found = names.find(op.id);
+    ir::Attributes attributes = op.attributes;
+    // The key of a random op is its name unless the model gives another one.
+    if (attributes.Has(ir::attribute::kKey) && attributes.Get(ir::attribute::kKey) == op.name) {
+      attributes.Set(ir::attribute::kKey, "");
+    }
+    builder_.SetLine(op.line);
+    builder_.Add(op.kind, op.inputs, std::move(attributes), found == names.end() ? op.name : found->second);
+  }
+}
+
 void OpWriter::MoveToBatched(const ir::Vectorized& batched) { rank_places_ = MovedToBatched(rank_places_, batched); }
 
 std::string OpWriter::Describe(const Operand& operand) const {

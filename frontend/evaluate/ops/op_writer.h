@@ -71,6 +71,9 @@ class OpWriter {
   ir::OpId AddValid(ir::OpKind kind, std::vector<ir::OpId> inputs, ir::Attributes attributes, const std::string& name,
                     Span span);
 
+  // Gives ops other names, made unique as those of new ops are.
+  void Rename(const std::map<ir::OpId, std::string>& names);
+
   // "`x` is f32[8, 6], from line 2": an operand for a label.
   std::string Describe(const Operand& operand) const;
 

@@ -22,6 +22,29 @@ TEST(OpWriterTest, OpsAreNamedByTheirPath) {
             "h.constant(): f32[]");
 }
 
+TEST(OpWriterTest, OtherNames) {
+  TestBench bench(LetText("1"));
+  const ir::OpId x = bench.DefineTensor("x", kMatrix);
+  const auto drop = [&](ir::OpId input, ir::Attributes attributes) {
+    attributes.Set(ir::attribute::kRate, 0.5);
+    return bench.ops.AddOp(ir::OpKind::kDropout, {{nullptr, input}}, std::move(attributes), {Span(), "y_z"})
+        .as_tensor();
+  };
+  const ir::OpId first = drop(x, {});
+  const ir::OpId second = drop(first, {{ir::attribute::kKey, "same"}});
+  const ir::OpId third = drop(second, {});
+  bench.ops.Rename({{first, "y.dropout"}, {second, "z.dropout"}});
+  EXPECT_EQ(bench.OpsText(),
+            "y.dropout(x): f32[8, 6]\nz.dropout(y.dropout): f32[8, 6]\ny_z.dropout_2(z.dropout): f32[8, 6]");
+  const auto key = [&](ir::OpId op) { return bench.ops.graph().op(op).attributes.Get(ir::attribute::kKey); };
+  EXPECT_EQ(key(first), "y.dropout");
+  EXPECT_EQ(key(second), "same");
+  EXPECT_EQ(key(third), "y_z.dropout_2");
+  bench.ops.Rename({{third, "z.dropout"}});
+  EXPECT_EQ(bench.ops.graph().op(third).name, "z.dropout_1");
+  EXPECT_EQ(bench.ops.graph().op(drop(x, {})).name, "y_z.dropout") << "the names are free again";
+}
+
 TEST(OpWriterTest, AMistakeHasALabelOnEachArgument) {
   TestBench bench(LetText("matmul(x, x)"));
   const ir::OpId x = bench.DefineTensor("x", kMatrix);

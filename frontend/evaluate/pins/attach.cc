@@ -13,6 +13,11 @@ bool IsRegion(const dsl::syntax::Attribute& attribute) { return attribute.name.t
 
 bool IsSource(const ir::Op& op) { return ir::DefinitionOf(op).op_class == ir::OpClass::kSource; }
 
+bool HasTensor(const Value& value) {
+  if (!value.is_tuple()) return value.is_tensor();
+  return std::any_of(value.as_tuple().begin(), value.as_tuple().end(), HasTensor);
+}
+
 // For an op without inputs the only tensor is its own: `#[shard((4, 1))] param …`.
 ir::ShardPin OfTensor(const ir::ShardPin& pin) {
   if (pin.in.size() != 1 || pin.out) return pin;
@@ -110,7 +115,9 @@ void Attach(const std::vector<dsl::syntax::Attribute>& attributes, const std::op
   }
   for (const dsl::syntax::Attribute& attribute : attributes) {
     if (IsRegion(attribute)) continue;
-    if (!value.is_tensor() || ops.empty()) {
+    // An attribute about one tensor cannot be about a tuple of them.
+    const bool is_about_one = attribute.name.text == "shard" || attribute.name.text == "layout";
+    if (ops.empty() || !HasTensor(value) || (is_about_one && !value.is_tensor())) {
       pins.reporter().Report(Error(Code::kE0305, absl::StrCat("`#[", attribute.name.text, "]` applies to no op"))
                                  .At(attribute.span, absl::StrCat("the value is ", DescribeType(value, pins.graph()))));
       continue;
@@ -126,7 +133,7 @@ void Attach(const std::vector<dsl::syntax::Attribute>& attributes, const std::op
                                                     pins.graph().op(ops.front()).name, "\" = shard(…); }`")));
       continue;
     }
-    AddPin(attribute, ops.size() == 1 ? ops.front() : value.as_tensor(), ops, evaluate, pins);
+    AddPin(attribute, value.is_tensor() && ops.size() > 1 ? value.as_tensor() : ops.front(), ops, evaluate, pins);
   }
 }
 

@@ -104,6 +104,22 @@ TEST(PinsTest, LayoutsOfInputs) {
   EXPECT_FALSE(named.module->pins.settings.dataset_given);
 }
 
+TEST(PinsTest, AttributesOfACallWithSeveralResults) {
+  const std::string pair = "fn pair(x: f32[n, k]) -> (f32[n, k], f32[n, k]) { return (relu(x), tanh(x)); }";
+  const Analyzed both = AnalyzeBody("#[replicate] #[priority(3)] let (y, z) = pair(x); loss reduce_mean(y + z);", pair);
+  ASSERT_TRUE(both.module.has_value()) << both.messages;
+  std::vector<std::string> names;
+  for (const ir::Pin& pin : both.module->pins.pins) names.push_back(both.module->graph.op(pin.op).name);
+  EXPECT_EQ(names, (std::vector<std::string>{"y.relu", "z.tanh"}));
+  EXPECT_EQ(both.module->pins.priorities.size(), 2u);
+  EXPECT_EQ(OnlyPin(AnalyzeBody("let (y, z) = pair(x); loss reduce_mean(y + z);",
+                                pair + "parallel { pin \"z.tanh\" = shard((2, 1)); }"))
+                .first,
+            "z.tanh");
+  EXPECT_EQ(OnlyPin(AnalyzeBody("let (y, z) = (#[shard((2, 1))] relu(x), tanh(x)); loss reduce_mean(y + z);")).first,
+            "y.relu");
+}
+
 TEST(PinsTest, PinnedOpsStay) {
   const Analyzed analyzed =
       AnalyzeBody("let _z = tanh(x); loss reduce_mean(x);", "parallel { pin \"_z.tanh\" = shard((2, 1)); }");
@@ -129,6 +145,9 @@ TEST(PinsTest, Mistakes) {
            Mistake{"#[replicate(1)] let y = relu(x); loss reduce_mean(y);", "", "E0303"},
            Mistake{"#[shard((1, 1))] let y = dense(x, 4); loss reduce_mean(y);", "", "E0305"},
            Mistake{"#[replicate] let y = x; loss reduce_mean(y);", "", "E0305"},
+           Mistake{"#[replicate] let (y, z) = (relu(x), x); loss reduce_mean(y + z);", "", "E0305"},
+           Mistake{"#[shard((2, 1))] let (y, z) = split(x, 2, axis = 0); loss reduce_mean(y + z);", "", "E0305"},
+           Mistake{"#[layout(\"a\", _)] let (y, z) = split(x, 2, axis = 0); loss reduce_mean(y + z);", "", "E0305"},
            Mistake{"#[replicate] let n = 3; let y = dense(x, n); loss reduce_mean(y);", "", "E0305"},
            Mistake{"#[shard((1, 1), (1, 1))] param w: f32[6, 6] = zeros(); loss reduce_mean(matmul(x, w));", "",
                    "E0302"},

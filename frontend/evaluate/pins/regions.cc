@@ -182,7 +182,8 @@ void Regions::PinResults(const OpenRegion& region, Span place, const TensorPlace
     reporter_.Report(Error(Code::kE0320, absl::StrCat("`out` has ", Entries(out->size()), ", but the call has ",
                                                       Plural(static_cast<int64_t>(results.size()), "result")))
                          .At(region.demand.out_span, "one entry for each result")
-                         .At(place, "of this call"));
+                         .At(place, "of this call")
+                         .Help("`auto` leaves an entry open"));
   }
   for (size_t i = 0; i < results.size(); ++i) {
     const ir::OpId result = results[i].first->as_tensor();

@@ -112,6 +112,46 @@ TEST(RegionsTest, Parameters) {
   EXPECT_EQ(NumbersOf(std::get<ir::ShardPin>(PinOn(module, "y.bias")->demand).out), (std::vector<int64_t>{1}));
 }
 
+const char* const kPair =
+    "fn pair(x: f32[n, k]) -> (f32[n, k], f32[k, n]) { let h = relu(dense(x, k)); return (tanh(h), transpose(h)); }\n";
+
+TEST(RegionsTest, EachResultHasABorder) {
+  const Module module = Understood(
+      "let y = #[region(in = ((4, 2)), out = ((4, 1), full_batch), params = { \"h.weight\": (2, 1) })] pair(x); "
+      "loss reduce_mean(matmul(y[0], y[1]));",
+      kPair);
+  ASSERT_EQ(module.pins.regions.size(), 1u);
+  EXPECT_EQ(module.pins.regions[0].name, "y");
+  EXPECT_EQ(NamesOf(module, module.pins.regions[0]),
+            (std::vector<std::string>{"y.in_0", "y.h.matmul", "y.h.bias_add", "y.h.relu", "y.tanh", "y.transpose",
+                                      "y.out_0", "y.out_1"}));
+  EXPECT_EQ(NumbersOf(std::get<ir::ShardPin>(PinOn(module, "y.out_0")->demand).in.at(0)), (std::vector<int64_t>{4, 1}));
+  EXPECT_TRUE(std::holds_alternative<ir::ReplicatePin>(PinOn(module, "y.out_1")->demand));
+  EXPECT_NE(PinOn(module, "y.h.weight"), nullptr);
+}
+
+TEST(RegionsTest, ResultsWithNamesOfTheirOwn) {
+  const Module module =
+      Understood("#[region(out = (auto, data_parallel))] let (y, z) = pair(x); loss reduce_mean(matmul(y, z));", kPair);
+  ASSERT_EQ(module.pins.regions.size(), 1u);
+  EXPECT_EQ(module.pins.regions[0].name, "y_z");
+  EXPECT_EQ(NamesOf(module, module.pins.regions[0]),
+            (std::vector<std::string>{"y_z.in_0", "y_z.h.matmul", "y_z.h.bias_add", "y_z.h.relu", "y_z.tanh",
+                                      "y_z.transpose", "y.out_0", "z.out_1"}));
+  EXPECT_EQ(PinOn(module, "y.out_0"), nullptr);
+  EXPECT_TRUE(std::holds_alternative<ir::DataParallelPin>(PinOn(module, "z.out_1")->demand));
+}
+
+TEST(RegionsTest, MappedFunctionsWithSeveralResults) {
+  const Module module = Understood(
+      "let (y, z) = #[region(out = ((2, 1, 1), auto))] vmap(halves)(x); loss reduce_mean(y + z);",
+      "fn halves(x: f32[k]) -> (f32[1, k], f32[1, k]) { let h = reshape(x, (1, k)); return (relu(h), tanh(h)); }");
+  ASSERT_EQ(module.pins.regions.size(), 1u);
+  EXPECT_EQ(NumbersOf(std::get<ir::ShardPin>(PinOn(module, "y.out_0")->demand).in.at(0)),
+            (std::vector<int64_t>{2, 1, 1}));
+  EXPECT_TRUE(module.graph.Find("z.out_1").has_value());
+}
+
 TEST(RegionsTest, DefaultsComeFromTheParallelBlock) {
   const std::string body = "let y = #[region] block(x, 3); loss reduce_mean(y);";
   const Module plain = Understood(body);
@@ -163,6 +203,11 @@ TEST(RegionsTest, Mistakes) {
            Mistake{"let y = #[region(in = ((4)))] block(x, 3);", kBlock, "E0320", "this is f32[8, 6]"},
            Mistake{"let y = #[region(out = (4))] block(x, 3);", kBlock, "E0320", "but the result has 2"},
            Mistake{"let y = #[region(out = ((4, 1), (4, 1)))] block(x, 3);", kBlock, "E0320", "has 1 result"},
+           Mistake{"let (y, _z) = #[region(out = (4, 1))] pair(x);", kPair, "E0320",
+                   "`out` has 1 entry, but the call has 2 results"},
+           Mistake{"let (y, _z) = #[region(out = data_parallel)] pair(x);", kPair, "E0320", "has 1 entry"},
+           Mistake{"let (y, _z) = #[region(out = (auto, auto, auto))] pair(x);", kPair, "E0320", "has 3 entries"},
+           Mistake{"let (y, _z) = #[region(out = (auto, (4)))] pair(x);", kPair, "E0320", "but result 1 has 2"},
            Mistake{"let y = #[region(params = { \"h.weigth\": (8, 1) })] block(x, 3);", kBlock, "E0321", "`h.weight`"},
            Mistake{"let y = #[region(params = { \"h.weight\": (8) })] block(x, 3);", kBlock, "E0320", "f32[12, 6]"},
            Mistake{"let y = #[region(params = { \"bias\": (1), \"bias\": (1) })] block(x, 3);", kBlock, "E0321",

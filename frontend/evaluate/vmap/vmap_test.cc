@@ -76,6 +76,23 @@ TEST(VmapTest, OpsAndMapsInsideMaps) {
              "let parts = split(x, 2, axis = 1); loss reduce_sum(parts[0] * parts[1]);", kExpert);
 }
 
+TEST(VmapTest, SeveralResults) {
+  const std::string pair =
+      "fn pair(x: f32[k], y: f32[k]) -> (f32[k], f32[]) { let (u, v) = (x * y, x + y); return (tanh(u), "
+      "reduce_sum(v)); "
+      "}\n"
+      "fn kept(x: f32[k], y: f32[k]) -> (f32[k], f32[k]) { return (y, x); }\n";
+  ExpectSame("let (a, b) = vmap(pair)(x, sin(x)); loss reduce_sum(a) + reduce_sum(square(b));",
+             "let s = sin(x); loss reduce_sum(tanh(x * s)) + reduce_sum(square(reduce_sum(x + s, axes = 1)));", pair);
+  ExpectSame("let (a, b) = vmap(kept, axes = (0, _))(x, x[0]); loss reduce_sum(a * b);",
+             "loss reduce_sum(x * reshape(x[0], (1, 6)));", pair);
+  const Analyzed analyzed = AnalyzeBody("let (a, b) = vmap(pair)(x, x); loss reduce_sum(a) + reduce_sum(b);", pair);
+  ASSERT_TRUE(analyzed.module.has_value()) << analyzed.messages;
+  for (const char* name : {"a.tanh", "b.reduce_sum", "a_b.u.mul", "a_b.v.add"}) {
+    EXPECT_TRUE(analyzed.module->graph.Find(name).has_value()) << name;
+  }
+}
+
 TEST(VmapTest, ParametersAreShared) {
   const Analyzed analyzed = AnalyzeBody("let y = vmap(scaled)(x); loss reduce_mean(y);", kExpert);
   ASSERT_TRUE(analyzed.module.has_value()) << analyzed.messages;
