@@ -57,6 +57,7 @@ void Evaluator::FinishRegions(const ir::ParallelSettings& settings) { pieces_.re
 Expansion Evaluator::Finish() && {
   return {.graph = std::move(pieces_.ops.builder()).Build(),
           .pins = pieces_.pins.pins(),
+          .default_pins = pieces_.pins.Defaults(),
           .priorities = pieces_.pins.priorities(),
           .regions = pieces_.regions.regions(),
           .inputs = pieces_.sources.inputs(),

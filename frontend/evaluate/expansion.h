@@ -4,6 +4,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@ namespace cleave::frontend {
 struct Expansion {
   ir::Graph graph;
   std::vector<ir::Pin> pins;
+  std::set<ir::OpId> default_pins = {};  // Ops whose pin the user has not written: it does not keep them.
   std::vector<ir::Priority> priorities;
   std::vector<ir::Region> regions;
   std::map<ir::OpId, Span> inputs;              // In program order; not the sample mask.

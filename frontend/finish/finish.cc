@@ -32,7 +32,9 @@ Expansion Tidy(Expansion expansion, Reporter& reporter) {
   for (const ir::Op& op : graph.ops) {
     if (ir::DefinitionOf(op).op_class == ir::OpClass::kEffect) forward[op.id] = true;
   }
-  for (const ir::Pin& pin : expansion.pins) forward[pin.op] = true;
+  for (const ir::Pin& pin : expansion.pins) {
+    if (expansion.default_pins.count(pin.op) == 0) forward[pin.op] = true;
+  }
   Close(graph, forward);
   Marks kept = forward;
   for (const ir::Metric& metric : graph.metrics) kept[metric.value] = true;
@@ -61,6 +63,7 @@ Expansion Tidy(Expansion expansion, Reporter& reporter) {
   }
   ir::CopyRoles(graph, moved, result.graph);
   for (ir::Pin& pin : expansion.pins) {
+    if (!kept[pin.op]) continue;
     pin.op = moved[pin.op];
     result.pins.push_back(std::move(pin));
   }

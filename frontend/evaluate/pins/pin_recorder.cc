@@ -57,6 +57,12 @@ void PinRecorder::ReplaceDefaults(const ir::DataParallelPin& demand) {
   for (const size_t pin : defaults_) pins_[pin].demand = demand;
 }
 
+std::set<ir::OpId> PinRecorder::Defaults() const {
+  std::set<ir::OpId> ops;
+  for (const size_t pin : defaults_) ops.insert(pins_[pin].op);
+  return ops;
+}
+
 std::set<ir::OpId> PinRecorder::Prioritized() const {
   std::set<ir::OpId> ops;
   for (const ir::Priority& priority : priorities_) ops.insert(priority.op);

@@ -29,6 +29,8 @@ class PinRecorder {
   // Records a replica of a region's result, which ReplaceDefaults can still change.
   void RecordDefault(ir::OpId op, Span span);
   void ReplaceDefaults(const ir::DataParallelPin& demand);
+  // The results that RecordDefault has pinned.
+  std::set<ir::OpId> Defaults() const;
 
   void RecordPriority(ir::OpId op, int64_t priority) { priorities_.push_back({op, priority}); }
   // The ops that have a priority already.

@@ -142,6 +142,16 @@ TEST(RegionsTest, ResultsWithNamesOfTheirOwn) {
   EXPECT_TRUE(std::holds_alternative<ir::DataParallelPin>(PinOn(module, "z.out_1")->demand));
 }
 
+TEST(RegionsTest, AResultThatNothingNeedsIsNotComputed) {
+  const Module module = Understood("let (y, _) = #[region] pair(x); loss reduce_mean(y);", kPair);
+  ASSERT_EQ(module.pins.regions.size(), 1u);
+  EXPECT_EQ(NamesOf(module, module.pins.regions[0]),
+            (std::vector<std::string>{"y.in_0", "y.h.matmul", "y.h.bias_add", "y.h.relu", "y.tanh", "y.out_0"}));
+  EXPECT_EQ(module.pins.pins.size(), 1u);
+  const Module pinned = Understood("let (y, _) = #[region(out = (auto, (2, 1)))] pair(x); loss reduce_mean(y);", kPair);
+  EXPECT_NE(PinOn(pinned, "y.out_1"), nullptr);
+}
+
 TEST(RegionsTest, MappedFunctionsWithSeveralResults) {
   const Module module = Understood(
       "let (y, z) = #[region(out = ((2, 1, 1), auto))] vmap(halves)(x); loss reduce_mean(y + z);",
