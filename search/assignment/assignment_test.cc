@@ -116,8 +116,9 @@ TEST(AssignmentTest, ParametersAndUpdatesFollowTheirHeaviestReader) {
   assignment.Apply(std::vector<Change>{{product, testing::Letters(graph, assignment.mesh(), product, "j")}});
   EXPECT_EQ(ir::LayoutText(assignment.produced(*graph.Find("w1")), assignment.mesh()), "[m0, -]");
   for (const ir::StateUpdate& update : graph.updates) {
-    if (graph.op(update.state).name == "w1")
+    if (graph.op(update.state).name == "w1") {
       EXPECT_EQ(assignment.produced(update.value), assignment.produced(update.state));
+    }
   }
 }
 

@@ -90,7 +90,9 @@ TEST(WindowTest, HoldsAllThatAConvolutionLooksAt) {
               const Piece mine = PieceOf(rows, count, i);
               for (int64_t o = 0; o < outer; ++o) {
                 for (int64_t row : RowsOfConvolution({o, 1}, rows, stride, padding, width, dilation)) {
-                  if (mine.Contains({row, 1})) EXPECT_TRUE(backward.Of(mine).Contains({o, 1})) << o << " " << row;
+                  if (mine.Contains({row, 1})) {
+                    EXPECT_TRUE(backward.Of(mine).Contains({o, 1})) << o << " " << row;
+                  }
                 }
               }
             }

@@ -154,7 +154,9 @@ std::string MaskText(const Mask& mask) {
 
 TEST(VectorizeTest, EveryOpThatAModelCanCallStatesItsForm) {
   for (const OpDefinition* op : AllOps()) {
-    if (op->callable && op->op_class != OpClass::kSource) EXPECT_NE(op->batch, nullptr) << op->kind;
+    if (op->callable && op->op_class != OpClass::kSource) {
+      EXPECT_NE(op->batch, nullptr) << op->kind;
+    }
   }
 }
 
