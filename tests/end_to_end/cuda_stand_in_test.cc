@@ -19,18 +19,16 @@ struct Example {
   std::vector<std::string> smaller;  // `--set` options that make its tensors small.
 };
 
-std::string Flags() { return "CXXFLAGS=-O1 -std=c++17 -fopenmp"; }
-
 // All programs of a target are built in one folder, so they share the objects of the runtime.
 std::string FolderOf(const std::string& target) {
   static const std::string folder = FreshFolder("cuda_stand_in");
   return folder + "/" + target;
 }
 
-std::vector<std::string> MakeCommand(const std::string& target, const std::string& comm) {
-  std::vector<std::string> command = {"make", "COMM=" + comm, Flags()};
-  if (target == "cuda") command.push_back("STAND_IN=" + DataPath("tests/stand_in"));
-  return command;
+std::vector<std::string> MakeArguments(const std::string& target, const std::string& comm) {
+  std::vector<std::string> arguments = {"COMM=" + comm};
+  if (target == "cuda") arguments.push_back("STAND_IN=" + DataPath("tests/stand_in"));
+  return arguments;
 }
 
 void Build(const Example& example, const std::string& target, const std::string& comm, int devices) {
@@ -39,7 +37,7 @@ void Build(const Example& example, const std::string& target, const std::string&
   for (const std::string& setting : example.smaller) arguments.insert(arguments.end(), {"--set", setting});
   const CommandResult compiled = Compile(arguments, "");
   ASSERT_EQ(compiled.exit_code, 0) << compiled.err;
-  const CommandResult built = RunCommand(MakeCommand(target, comm), FolderOf(target));
+  const CommandResult built = Make(FolderOf(target), MakeArguments(target, comm));
   ASSERT_EQ(built.exit_code, 0) << built.err;
 }
 

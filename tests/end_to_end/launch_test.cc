@@ -30,7 +30,7 @@ const std::string& BuiltProgram() {
     EXPECT_EQ(compiled.exit_code, 0) << compiled.err;
     const CommandResult mpi = Make(folder + "/out");
     EXPECT_EQ(mpi.exit_code, 0) << mpi.err;
-    const CommandResult gloo = RunCommand({"make", "COMM=gloo"}, folder + "/out");
+    const CommandResult gloo = Make(folder + "/out", {"COMM=gloo"});
     EXPECT_EQ(gloo.exit_code, 0) << gloo.err;
     return new std::string(folder + "/out");
   }();
@@ -144,7 +144,7 @@ TEST(LaunchTest, Dynamically) {
 }
 
 TEST(LaunchTest, AsThreadsOfOneProcess) {
-  const CommandResult made = RunCommand({"make", "COMM=local"}, BuiltProgram());
+  const CommandResult made = Make(BuiltProgram(), {"COMM=local"});
   ASSERT_EQ(made.exit_code, 0) << made.err;
   ExpectTheSameLosses("./program_local --steps 10 --quiet");
 }

@@ -17,7 +17,11 @@ CommandResult Compile(const std::vector<std::string>& arguments, const std::stri
   return RunCommand(command, folder);
 }
 
-CommandResult Make(const std::string& out) { return RunCommand({"make"}, out); }
+CommandResult Make(const std::string& out, const std::vector<std::string>& arguments) {
+  std::vector<std::string> command = {"make", "CXXFLAGS=-O1 -std=c++17 -fopenmp"};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  return RunCommand(command, out);
+}
 
 CommandResult Start(const std::string& out, const std::vector<std::string>& flags,
                     const std::vector<std::string>& environment) {

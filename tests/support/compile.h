@@ -12,8 +12,11 @@ namespace cleave::tests {
 // Runs //tools:compile with `arguments` in `folder`.
 CommandResult Compile(const std::vector<std::string>& arguments, const std::string& folder);
 
-// `make` in an output folder, then `./run.sh` with `flags`.
-CommandResult Make(const std::string& out);
+// `make` with `arguments` in an output folder, with little optimization: what is built runs a few steps. All tests
+// share these flags, so the compiler's cache keeps each file of the runtime once.
+CommandResult Make(const std::string& out, const std::vector<std::string>& arguments = {});
+
+// `./run.sh` with `flags` in an output folder.
 CommandResult Start(const std::string& out, const std::vector<std::string>& flags = {},
                     const std::vector<std::string>& environment = {});
 

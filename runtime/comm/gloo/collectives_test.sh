@@ -22,18 +22,22 @@ start_scheduler() {
   read -r address <"$folder/address"
 }
 
-# Runs $2 on $1 ranks.
+# Runs $2 on $1 ranks with the arguments after these.
 run() {
-  echo "== $1 ranks: $(basename "$2")"
-  start_scheduler "$1"
-  for ((i = 0; i < $1; ++i)); do
-    CLEAVE_SCHEDULER=$address CLEAVE_WORKERS=$1 CLEAVE_LOCAL_RANK=$i "$2" --gtest_brief=1 &
+  local ranks=$1 program=$2
+  shift 2
+  echo "== $ranks ranks: $(basename "$program")"
+  start_scheduler "$ranks"
+  for ((i = 0; i < ranks; ++i)); do
+    CLEAVE_SCHEDULER=$address CLEAVE_WORKERS=$ranks CLEAVE_LOCAL_RANK=$i "$program" --gtest_brief=1 "$@" &
     pids="$pids $!"
   done
   expect_done $pids
 }
 
-for ranks in 1 2 3 4 5 6 7 8; do run "$ranks" "$program"; done
+for ranks in 1 2 3 4 5 6 7; do run "$ranks" "$program"; done
+# Eight ranks have the most groups, which takes long: one type of elements is enough there.
+run 8 "$program" --gtest_filter=-Collectives/1.*:Collectives/2.*:Collectives/3.*
 for ranks in 2 6 8; do run "$ranks" "$same_bits"; done
 
 # A port that was free a moment ago.
