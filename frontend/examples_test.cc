@@ -57,23 +57,5 @@ TEST(ExampleTest, TinyGptIsTiny) {
   EXPECT_TRUE(std::ifstream("examples/tiny_gpt/" + analyzed.module->training.data.path).good());
 }
 
-// Every whole example of the reference that has a model compiles, or is refused as something of a later version.
-TEST(ExampleTest, TheReferenceCompiles) {
-  std::ifstream page("docs/language.md");
-  ASSERT_TRUE(page.good());
-  int models = 0;
-  std::string line;
-  while (std::getline(page, line)) {
-    if (line != "```rust") continue;
-    std::string text;
-    while (std::getline(page, line) && line != "```") text += line + "\n";
-    const Analyzed analyzed = AnalyzeText(text);
-    const bool refused = analyzed.messages.find("error[E0220]") == 0;
-    EXPECT_TRUE(analyzed.module.has_value() ? analyzed.messages.empty() : refused) << text << analyzed.messages;
-    models += analyzed.module.has_value() ? 1 : 0;
-  }
-  EXPECT_GE(models, 4);
-}
-
 }  // namespace
 }  // namespace cleave::frontend

@@ -8,8 +8,6 @@
 #include "runtime/custom/view.h"
 #include "runtime/device/cuda/cuda.h"
 
-using cleave::runtime::View;
-
 namespace soft_cap_kernels {
 
 using cleave::runtime::ElementStride;

@@ -1,5 +1,9 @@
 // A tensor as the body of an op that a model defines sees it: the rank's piece, and where in the whole tensor it lies.
 //
+//   #include <cmath>
+//
+//   #include "runtime/custom/view.h"
+//
 //   inline void soft_cap(View<const float> x, float cap, View<float> y) {
 //     for (int64_t i = 0; i < x.size(); ++i) y[i] = cap * std::tanh(x[i] / cap);
 //   }
@@ -39,5 +43,8 @@ struct View {
 };
 
 }  // namespace cleave::runtime
+
+// The headers of bodies, which include this one, name it without a namespace.
+using cleave::runtime::View;
 
 #endif  // CLEAVE_RUNTIME_CUSTOM_VIEW_H_

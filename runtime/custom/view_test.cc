@@ -2,8 +2,22 @@
 
 #include "gtest/gtest.h"
 
+// As in the header of a body: outside of every namespace, with or without a using-declaration.
+inline int64_t ElementsOfBody(View<const float> x) { return x.size(); }
+
+using cleave::runtime::View;
+
+inline int64_t ElementsOfBodyWithUsing(View<const float> x) { return x.size(); }
+
 namespace cleave::runtime {
 namespace {
+
+TEST(ViewTest, IsVisibleInTheHeadersOfBodies) {
+  const float value = 3;
+  const View<const float> view(&value, WholeRegion({1}));
+  EXPECT_EQ(ElementsOfBody(view), 1);
+  EXPECT_EQ(ElementsOfBodyWithUsing(view), 1);
+}
 
 TEST(ViewTest, KnowsItsPieceAndItsPlace) {
   float values[6] = {0, 1, 2, 3, 4, 5};

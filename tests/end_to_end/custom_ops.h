@@ -6,8 +6,6 @@
 
 #include "runtime/custom/view.h"
 
-using cleave::runtime::View;
-
 inline void scale_rows(View<const float> x, View<const float> scale, float factor, View<float> y) {
   const int64_t columns = x.dimension(1);
   for (int64_t i = 0; i < x.size(); ++i) y[i] = factor * x[i] * scale[i % columns];

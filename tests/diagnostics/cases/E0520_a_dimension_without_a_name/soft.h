@@ -2,8 +2,6 @@
 
 #include "runtime/custom/view.h"
 
-using cleave::runtime::View;
-
 inline void soft(View<const float> x, float cap, View<float> y) {
   for (int64_t i = 0; i < x.size(); ++i) y[i] = cap * std::tanh(x[i] / cap);
 }
