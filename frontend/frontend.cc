@@ -291,7 +291,8 @@ std::optional<Module> Analyze(const dsl::syntax::File& file, const SourceSet& so
   module.pins.regions = std::move(expansion.regions);
   module.npy_places.merge(expansion.npy_places);
   for (const auto& [id, call] : expansion.custom_calls) {
-    module.custom_files[call.op->body->path] = call.op->body->text;
+    const BodyFile& body = *call.op->body;
+    module.custom_files[body.path] = {.source = body.source, .text = body.text};
   }
   return module;
 }

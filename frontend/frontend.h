@@ -28,6 +28,14 @@
 
 namespace cleave::frontend {
 
+// A file with C++ bodies of ops that the model defines.
+struct CustomFile {
+  std::string source;  // The path where it was read.
+  std::string text;
+
+  bool operator==(const CustomFile&) const = default;
+};
+
 // What a model means. `graph` holds forward and metric ops only (ir/transforms/differentiate adds the rest).
 struct Module {
   ir::Graph graph;
@@ -35,9 +43,8 @@ struct Module {
   ir::Pins pins;
   // By name, where parameters and inputs name the .npy files with their values; files that `--set` names are left out.
   std::map<std::string, Span> npy_places = {};
-  std::optional<Span> precision_place = {};  // Where the `train` block sets it.
-  std::map<std::string, std::string>
-      custom_files;  // C++ bodies of the model's own ops: text by path in the output folder.
+  std::optional<Span> precision_place = {};        // Where the `train` block sets it.
+  std::map<std::string, CustomFile> custom_files;  // By path in the output folder, "custom/soft_cap.h".
 
   bool operator==(const Module&) const = default;
 };

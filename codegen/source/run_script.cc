@@ -48,7 +48,12 @@ fi
 build() {
   [ ! -x "$1" ] || return 0
   command -v make >/dev/null 2>&1 || fail 5 "the program is not built, and make is not there"
-  make COMM="$2" || fail 5 "the program could not be built"
+  LC_ALL=C make COMM="$2" 2>make.log
+  built=$?
+  cat make.log >&2
+  [ "$built" != 0 ] || return 0
+  ! grep -qE '^custom/[^ ]+: (((fatal|catastrophic) )?error|note)' make.log || fail 3 "the C++ body of an op does not compile"
+  fail 5 "the program could not be built"
 }
 
 # Under mpirun and behind a pipe a program cannot see that a terminal is there.

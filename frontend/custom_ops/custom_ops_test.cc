@@ -1,5 +1,6 @@
 // Tests ops that a model defines, from their definition to the graph.
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
@@ -70,7 +71,9 @@ TEST_F(CustomOpsTest, ACallBecomesAnOpOfItsName) {
   ASSERT_TRUE(analyzed.module.has_value());
   EXPECT_EQ(ir::VerifyGraph(analyzed.module->graph), std::vector<std::string>());
   ASSERT_EQ(analyzed.module->custom_files.size(), 1u);
-  EXPECT_EQ(analyzed.module->custom_files.begin()->first, "custom/scaled.h");
+  const auto& [path, file] = *analyzed.module->custom_files.begin();
+  EXPECT_EQ(path, "custom/scaled.h");
+  EXPECT_EQ(file.source, std::filesystem::path(Folder() + "scaled.h").lexically_normal().string());
 }
 
 TEST_F(CustomOpsTest, TheGraphIsReadBack) {

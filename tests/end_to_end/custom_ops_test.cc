@@ -2,11 +2,13 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "gtest/gtest.h"
 #include "tests/support/compile.h"
@@ -88,6 +90,50 @@ TEST_F(CustomOps, TheExample) {
   const std::vector<double> one = Train(model, 1);
   EXPECT_LT(one.back(), one.front());
   EXPECT_LE(LargestRelativeDifference(Train(model, 4), one), kTolerance);
+}
+
+// A change of the example's header that the C++ compiler refuses.
+struct Mistake {
+  std::vector<std::pair<std::string, std::string>> edits;
+  std::string place;  // In the message.
+  std::string said;
+};
+
+TEST_F(CustomOps, MistakesInTheirBodiesAreTheUsers) {
+  WriteText(folder_ + "/custom_op.model", ReadText(DataPath("examples/custom_op/custom_op.model")));
+  const std::string right = ReadText(DataPath("examples/custom_op/soft_cap.h"));
+  const std::vector<Mistake> mistakes = {
+      {{{"tanh(x[i] / cap);\n}", "tanh(x[i] / cpa);\n}"}}, "soft_cap.h:11:3", "'cpa' was not declared in this scope"},
+      {{{"x, float cap, View<float> y) {", "x, View<float> y, float cap) {"}},
+       "soft_cap.h:10:1",
+       "could not convert '2.0e+1f' from 'float'"},
+      {{{"(1 - t * t);\n  }\n}", "(1 - t * t);\n}"}}, "soft_cap.h:15:1", "expected '}' at end of input"},
+  };
+  for (const Mistake& mistake : mistakes) {
+    SCOPED_TRACE(mistake.said);
+    WriteText(folder_ + "/soft_cap.h", absl::StrReplaceAll(right, mistake.edits));
+    const CommandResult result = Compile({"custom_op.model", "--run", "--launch", "local", "--steps", "1"}, folder_);
+    EXPECT_EQ(result.exit_code, 3);
+    EXPECT_TRUE(absl::StartsWith(result.err, "error[E0522]: `soft_cap.h` does not compile\n")) << result.err;
+    EXPECT_TRUE(absl::StrContains(result.err, absl::StrCat("--> ", mistake.place))) << result.err;
+    EXPECT_TRUE(absl::StrContains(result.err, mistake.said)) << result.err;
+    EXPECT_FALSE(absl::StrContains(result.err, "internal error")) << result.err;
+  }
+  // The script that builds says the same in its way.
+  const CommandResult script = RunCommand({"./run.sh", "--launch", "local"}, folder_ + "/out/custom_op");
+  EXPECT_EQ(script.exit_code, 3) << script.err;
+  EXPECT_TRUE(absl::StrContains(script.err, "run.sh: the C++ body of an op does not compile\n")) << script.err;
+}
+
+TEST_F(CustomOps, OtherErrorsOfABuildAreInternal) {
+  WriteText(folder_ + "/vector", "#error this library is broken\n");
+  const CommandResult result = RunCommand(
+      {DataPath("tools/compile"), DataPath("examples/custom_op/custom_op.model"), "--run", "--launch", "local"},
+      folder_, {absl::StrCat("CPLUS_INCLUDE_PATH=", folder_)});
+  EXPECT_EQ(result.exit_code, 70);
+  EXPECT_TRUE(absl::StrContains(result.err, "error: #error this library is broken")) << result.err;
+  EXPECT_TRUE(absl::StrContains(result.err, "internal error: the generated program does not build")) << result.err;
+  EXPECT_FALSE(absl::StrContains(result.err, "E0522")) << result.err;
 }
 
 }  // namespace

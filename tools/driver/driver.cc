@@ -20,6 +20,7 @@
 #include "ir/program/text.h"
 #include "ir/sharding/strategy/strategy.h"
 #include "search/explain/explain.h"
+#include "tools/driver/body_error.h"
 #include "tools/driver/compiled_model.h"
 #include "tools/driver/launch.h"
 #include "tools/driver/output.h"
@@ -121,7 +122,9 @@ std::optional<std::vector<OutputFile>> OutputFiles(const CompileOptions& options
   for (codegen::GeneratedFile& file : *generated) {
     files.push_back({.path = std::move(file.path), .text = std::move(file.text), .executable = file.executable});
   }
-  for (const auto& [path, text] : compiled.model.module.custom_files) files.push_back({.path = path, .text = text});
+  for (const auto& [path, file] : compiled.model.module.custom_files) {
+    files.push_back({.path = path, .text = file.text});
+  }
   files.push_back({.path = "plan.json", .text = PlanText(compiled, report)});
   files.push_back({.path = "redistributions.txt", .text = ir::RedistributionsText(program)});
   const std::string graph = PlannedGraphText(compiled.split.distributed);
@@ -149,16 +152,31 @@ ExitCode MissingHere(const absl::Status& status, const CompileOptions& options, 
   return ExitCodeOf(report);
 }
 
-ExitCode BuildAndStart(const std::string& folder, const CompileOptions& options, Report& report) {
+// The user's C++ may be wrong; else the generated program is.
+ExitCode BuildFailed(const std::string& folder, const LaunchResult& result, const CompileOptions& options,
+                     const frontend::Module& module, Report& report) {
+  const std::string program = absl::StrCat(folder, options.target == "cuda" ? "/program.cu" : "/program.cc");
+  std::optional<Diagnostic> error =
+      BodyError({.log = result.build_log, .program = ReadFile(program).value_or(""), .bodies = module.custom_files},
+                report.sources);
+  if (!error.has_value()) {
+    std::cerr << result.build_log << "internal error: the generated program does not build (exit code "
+              << result.exit_code << ")\n";
+    return ExitCode::kInternal;
+  }
+  error->notes.push_back(absl::StrCat("the whole output of the build is in `", folder, "/make.log`"));
+  report.diagnostics.Add(*std::move(error));
+  return ExitCodeOf(report);
+}
+
+ExitCode BuildAndStart(const std::string& folder, const CompileOptions& options, const frontend::Module& module,
+                       Report& report) {
   const absl::Status possible = CanBuildAndRun(options.target, options.launch);
   if (!possible.ok()) return MissingHere(possible, options, report);
   const absl::StatusOr<LaunchResult> result = BuildAndRun(folder, options.launch);
   if (!result.ok()) return MissingHere(result.status(), options, report);
   if (result->exit_code == 0) return ExitCode::kDone;
-  if (result->failed_step == "make") {
-    std::cerr << "internal error: the generated program does not build (exit code " << result->exit_code << ")\n";
-    return ExitCode::kInternal;
-  }
+  if (result->failed_step == "make") return BuildFailed(folder, *result, options, module, report);
   // The program's own exit codes pass through, so that a script sees why it ended.
   return static_cast<ExitCode>(result->exit_code);
 }
@@ -224,7 +242,7 @@ ExitCode Run(const CompileOptions& options, Report& report) {
   // Warnings come before what the program prints.
   std::cerr << ReportText(report, options.error_format);
   report.diagnostics = Diagnostics();
-  return BuildAndStart(OutputFolder(options), options, report);
+  return BuildAndStart(OutputFolder(options), options, compiled->model.module, report);
 }
 
 }  // namespace

@@ -7,7 +7,7 @@ namespace cleave::tools {
 enum class ExitCode {
   kDone = 0,
   kUsage = 2,
-  kModelWrong = 3,  // The model, a pin, a plan or the data is wrong.
+  kModelWrong = 3,  // The model, the C++ body of an op, a pin, a plan or the data is wrong.
   kNoPlanFits = 4,
   kEnvironment = 5,  // A compiler, MPI, or a folder that can be written is missing.
   kProgramFailed = 6,

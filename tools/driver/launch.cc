@@ -8,15 +8,13 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <iostream>
-#include <sstream>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/status/status_macros.h"
+#include "tools/driver/output.h"
 
 namespace cleave::tools {
 namespace {
@@ -30,7 +28,7 @@ bool IsOnPath(const std::string& program) {
 }
 
 // Runs a command in `folder`. Returns its exit code, or 128 + signal if a signal ended it. Output goes to `log` unless
-// that is empty.
+// that is empty; it is then in the C locale, because the compiler reads it.
 absl::StatusOr<int> Run(const std::string& folder, std::vector<std::string> command, const std::string& log) {
   std::vector<char*> arguments;
   for (std::string& word : command) arguments.push_back(word.data());
@@ -40,6 +38,7 @@ absl::StatusOr<int> Run(const std::string& folder, std::vector<std::string> comm
   if (child == 0) {
     if (!log.empty()) {
       const int file = open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+      setenv("LC_ALL", "C", 1);
       if (file < 0 || dup2(file, STDOUT_FILENO) < 0 || dup2(file, STDERR_FILENO) < 0) _exit(127);
     }
     if (chdir(folder.c_str()) != 0) _exit(127);
@@ -61,9 +60,7 @@ std::string CommOf(const std::string& launch) {
 
 // A Makefile that does not find a library ends with "Makefile:83: *** NCCL is not there: install it.  Stop.".
 std::string WhatIsMissing(const std::string& log) {
-  std::ostringstream text;
-  text << std::ifstream(log).rdbuf();
-  const std::vector<std::string> parts = absl::StrSplit(text.str(), absl::MaxSplits("*** ", 1));
+  const std::vector<std::string> parts = absl::StrSplit(ReadFile(log).value_or(""), absl::MaxSplits("*** ", 1));
   const std::string said = parts.back();
   return said.substr(0, said.find(".  Stop."));
 }
@@ -112,12 +109,10 @@ absl::StatusOr<LaunchResult> BuildAndRun(const std::string& folder, const std::s
   CLEAVE_ASSIGN_OR_RETURN(const int possible, Run(folder, {"make", "-n", comm}, log));
   if (possible != 0) return absl::UnavailableError(WhatIsMissing(log));
   CLEAVE_ASSIGN_OR_RETURN(const int built, Run(folder, {"make", comm}, log));
-  if (built != 0) {
-    std::cerr << std::ifstream(log).rdbuf();
-    return LaunchResult{.exit_code = built, .failed_step = "make"};
-  }
+  if (built != 0)
+    return LaunchResult{.exit_code = built, .failed_step = "make", .build_log = ReadFile(log).value_or("")};
   CLEAVE_ASSIGN_OR_RETURN(const int ran, Run(folder, {"./run.sh"}, ""));
-  return LaunchResult{.exit_code = ran, .failed_step = ran == 0 ? "" : "./run.sh"};
+  return LaunchResult{.exit_code = ran, .failed_step = ran == 0 ? "" : "./run.sh", .build_log = ""};
 }
 
 }  // namespace cleave::tools

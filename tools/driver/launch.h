@@ -13,14 +13,15 @@ namespace cleave::tools {
 struct LaunchResult {
   int exit_code = 0;        // Of the failed command; 128 + signal if a signal ended it.
   std::string failed_step;  // "make" or "./run.sh"; empty when both succeeded.
+  std::string build_log;    // What a failed `make` has printed, in the C locale. It is also in the folder's make.log.
 };
 
 // Whether this machine can build and start a program for `target` ("cpu", "cuda") by `launch` (as in CompileOptions).
 // An Unavailable error names a tool that is missing and where to get it, or says that there is no GPU.
 absl::Status CanBuildAndRun(const std::string& target, const std::string& launch);
 
-// Runs `make` and then `./run.sh` in `folder`. What they print goes to our own standard output and error; the output of
-// `make` is shown only when it fails. An Unavailable error says which library the Makefile does not find.
+// Runs `make` and then `./run.sh` in `folder`. What the program prints goes to our own standard output and error. An
+// Unavailable error says which library the Makefile does not find.
 absl::StatusOr<LaunchResult> BuildAndRun(const std::string& folder, const std::string& launch);
 
 }  // namespace cleave::tools

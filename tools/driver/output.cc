@@ -26,14 +26,6 @@ absl::Status Failure(const std::string& attempt, const fs::path& path, const std
   return absl::UnavailableError(absl::StrCat("cannot ", attempt, " `", path.string(), "`: ", error.message()));
 }
 
-std::optional<std::string> ReadFile(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return std::nullopt;
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
 absl::Status WriteFile(const fs::path& path, const std::string& text, bool executable) {
   std::error_code error;
   fs::create_directories(path.parent_path(), error);
@@ -79,6 +71,14 @@ class ScopedFolder {
 };
 
 }  // namespace
+
+std::optional<std::string> ReadFile(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return std::nullopt;
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
 
 absl::Status CheckOutputFolder(const std::string& folder) {
   std::error_code error;

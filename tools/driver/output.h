@@ -2,6 +2,7 @@
 #ifndef CLEAVE_TOOLS_DRIVER_OUTPUT_H_
 #define CLEAVE_TOOLS_DRIVER_OUTPUT_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,9 @@ absl::Status CheckOutputFolder(const std::string& folder);
 // so that `make` builds only what is new. Files of an earlier compile that are not in `files` are removed; everything
 // else in the folder (logs, binaries) stays.
 absl::Status WriteOutput(const std::string& folder, const std::vector<OutputFile>& files);
+
+// The bytes of a file; nullopt if it cannot be read.
+std::optional<std::string> ReadFile(const std::string& path);
 
 }  // namespace cleave::tools
 

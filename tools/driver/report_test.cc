@@ -15,6 +15,7 @@ ExitCode ExitCodeAfter(Code code) {
 TEST(ReportTest, TheErrorGivesTheExitCode) {
   EXPECT_EQ(ExitCodeAfter(Code::kE0201), ExitCode::kModelWrong);
   EXPECT_EQ(ExitCodeAfter(Code::kE0604), ExitCode::kModelWrong);
+  EXPECT_EQ(ExitCodeAfter(Code::kE0522), ExitCode::kModelWrong);
   EXPECT_EQ(ExitCodeAfter(Code::kE0313), ExitCode::kNoPlanFits);
   for (const Code code : {Code::kE0601, Code::kE0602, Code::kE0603}) {
     EXPECT_EQ(ExitCodeAfter(code), ExitCode::kEnvironment);
