@@ -89,5 +89,31 @@ TEST(Dumps, OfEveryMode) {
   }
 }
 
+// The line of the op with this name.
+std::string LineOf(const std::string& text, const std::string& op) {
+  for (const std::string& line : OpLines(text)) {
+    if (absl::StrContains(line, absl::StrCat("  // ", op, ", "))) return line;
+  }
+  return "";
+}
+
+TEST(Dumps, ShowWhatPinsSay) {
+  const Mode mode = {"tests/end_to_end/sapp_pinned.model", {}, 8};
+  const std::string folder = FreshFolder("dumps");
+  const CommandResult compiled = Compile(Command(mode, {"--out", folder + "/out", "--quiet"}), folder);
+  ASSERT_EQ(compiled.exit_code, 0) << compiled.err;
+  for (const int rank : {0, 7}) {
+    const std::string graph = ReadText(absl::StrCat(folder, "/out/rank_", rank, "/graph.ir"));
+    CheckGraph(graph);
+    const std::string pinned = LineOf(graph, "h1.matmul");
+    EXPECT_TRUE(absl::StrContains(pinned, " in_strategy((4, 2), (1, 2)) ")) << pinned;
+  }
+  // There is no plan yet.
+  const CommandResult printed = Compile(Command(mode, {"--emit", "graph"}), folder);
+  EXPECT_EQ(printed.exit_code, 0) << printed.err;
+  EXPECT_NE(LineOf(printed.out, "h1.matmul"), "");
+  EXPECT_FALSE(absl::StrContains(printed.out, "in_strategy")) << printed.out;
+}
+
 }  // namespace
 }  // namespace cleave::tests
