@@ -136,6 +136,15 @@ TEST(DiagnosticTest, EmptyRangeAtTheEndOfTheFileIsShown) {
   EXPECT_NE(text.find(" 1 | x\n   |  ^ here\n"), std::string::npos) << text;
 }
 
+TEST(DiagnosticTest, LabelsInTextsThatAreNoSourcesAreNotShown) {
+  SourceSet sources;
+  const FileId file = sources.Add("a.model", "x");
+  const Diagnostic error = Error(AnyCode(), "m").At(Span{FileId(1), 3, 4}, "there").At(Span{file, 0, 1}, "here");
+  const Diagnostic without = Error(AnyCode(), "m").At(Span{file, 0, 1}, "here");
+  EXPECT_EQ(RenderText(error, sources), RenderText(without, sources));
+  EXPECT_EQ(RenderJson(error, sources), RenderJson(without, sources));
+}
+
 TEST(DiagnosticTest, JsonHasEveryFieldOnOneLine) {
   SourceSet sources;
   const FileId file = sources.Add("mnist.model", kModel);

@@ -2,13 +2,14 @@
 
 #include "base/diagnostic/diagnostic.h"
 #include "base/diagnostic/severity.h"
+#include "base/diagnostic/shown_labels.h"
 #include "base/json/json.h"
 
 namespace cleave {
 
 std::string RenderJson(const Diagnostic& diagnostic, const SourceSet& sources) {
   Json spans = Json::array();
-  for (const Label& label : diagnostic.labels) {
+  for (const Label& label : ShownLabels(diagnostic, sources)) {
     const SourceFile& file = sources.file(label.span.file);
     const LineColumn begin = file.Locate(label.span.begin);
     const LineColumn end = file.Locate(label.span.end);

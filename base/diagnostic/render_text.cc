@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/diagnostic/diagnostic.h"
 #include "base/diagnostic/severity.h"
+#include "base/diagnostic/shown_labels.h"
 #include "base/text/text.h"
 
 namespace cleave {
@@ -141,13 +142,14 @@ class FileExcerpt {
 };
 
 std::string RenderExcerpts(const Diagnostic& diagnostic, const SourceSet& sources) {
+  const std::vector<Label> labels = ShownLabels(diagnostic, sources);
   int last_line = 1;
-  for (const Label& label : diagnostic.labels) {
+  for (const Label& label : labels) {
     last_line = std::max(last_line, sources.file(label.span.file).Locate(label.span.begin).line);
   }
   const int gutter = static_cast<int>(std::to_string(last_line).size());
   std::vector<FileId> files;  // In the order of the labels.
-  for (const Label& label : diagnostic.labels) {
+  for (const Label& label : labels) {
     if (std::find(files.begin(), files.end(), label.span.file) == files.end()) files.push_back(label.span.file);
   }
   std::string text;
@@ -155,10 +157,10 @@ std::string RenderExcerpts(const Diagnostic& diagnostic, const SourceSet& source
     const SourceFile& file = sources.file(id);
     FileExcerpt excerpt(file, gutter);
     const Label* first = nullptr;
-    for (const Label& label : diagnostic.labels) {
+    for (const Label& label : labels) {
       if (label.span.file != id) continue;
       if (first == nullptr) first = &label;
-      excerpt.Add(label, &label == &diagnostic.labels.front());
+      excerpt.Add(label, &label == &labels.front());
     }
     const LineColumn place = file.Locate(first->span.begin);
     if (id != files.front()) absl::StrAppend(&text, std::string(static_cast<size_t>(gutter) + 2, ' '), "|\n");

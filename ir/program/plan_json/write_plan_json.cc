@@ -157,9 +157,10 @@ Json WarningsJson(const PlanFacts& facts) {
   for (const Diagnostic& diagnostic : facts.warnings->items()) {
     if (diagnostic.severity != Severity::kWarning) continue;
     int line = 0;
-    if (!diagnostic.labels.empty() && facts.sources != nullptr) {
-      const Span& span = diagnostic.labels.front().span;
-      line = facts.sources->file(span.file).Locate(span.begin).line;
+    for (const Label& label : diagnostic.labels) {
+      const Span& span = label.span;
+      const bool is_known = facts.sources != nullptr && static_cast<size_t>(span.file.value()) < facts.sources->size();
+      if (is_known && line == 0) line = facts.sources->file(span.file).Locate(span.begin).line;
     }
     warnings.push_back({{"code", Text(CodeName(diagnostic.code))}, {"line", line}, {"message", diagnostic.message}});
   }
