@@ -71,6 +71,18 @@ start_with_mpirun() {
   exec mpirun -n "$ranks" --bind-to none --oversubscribe --output-filename log_output ./program "$@"
 }
 
+# Removes the logs that earlier runs have left of ranks from number $1 on, and nothing that is not such a log. Several
+# processes may do so at once.
+forget_ranks_from() {
+  for logs in log_output/1/rank.*; do
+    [ -d "$logs" ] && [ ! -L "$logs" ] && [ ! -L log_output/1 ] && [ ! -L log_output ] || continue
+    case ${logs##*/rank.} in '' | *[!0-9]*) continue ;; esac
+    [ "${logs##*/rank.}" -ge "$1" ] || continue
+    rm -f "$logs/stdout" "$logs/stderr" "$logs/out" "$logs/err"
+    rmdir "$logs" 2>/dev/null
+  done
+}
+
 # Starts a rank: start_rank NUMBER [VARIABLE=VALUE ...] COMMAND ...
 start_rank() {
   logs=log_output/1/rank.$1
@@ -99,6 +111,7 @@ finish() {
   exit "${stopped:-$code}"
 }
 
+forget_ranks_from "$ranks"
 pids=
 trap 'stopped=130; kill $pids 2>/dev/null' INT
 trap 'stopped=143; kill $pids 2>/dev/null' TERM
@@ -134,6 +147,7 @@ case $launch in
     ;;
   local)
     build program_local local
+    forget_ranks_from 1
     start_rank 0 ./program_local "$@"
     ;;
   *)

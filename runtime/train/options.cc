@@ -30,6 +30,7 @@ std::string Usage(const std::string& program) {
          "  --epochs K     stop after K epochs\n"
          "  --seed S       of initial values and the order of samples\n"
          "  --log-every K  steps between two lines; 0: none\n"
+         "  --log-ranks R  which ranks print lines: 0 (the default) or all\n"
          "  --out DIR      folder of metrics.jsonl and run.json\n"
          "  --data PATH    the data, instead of where the model says\n"
          "  --quiet        no output but errors";
@@ -68,7 +69,7 @@ Result<Options> ParseOptions(int argc, const char* const* argv) {
     for (const Number& candidate : numbers) {
       if (flag == candidate.flag) number = &candidate;
     }
-    if (number == nullptr && flag != "--out" && flag != "--data")
+    if (number == nullptr && flag != "--out" && flag != "--data" && flag != "--log-ranks")
       return UsageError(argv[0], "unknown flag `" + flag + "`");
     if (!value.has_value()) {
       if (i + 1 == argc) return UsageError(argv[0], "`" + flag + "` needs a value");
@@ -83,6 +84,11 @@ Result<Options> ParseOptions(int argc, const char* const* argv) {
       if (seed.has_value()) options.seed = static_cast<uint64_t>(*seed);
     } else if (value->empty()) {
       return UsageError(argv[0], "`" + flag + "` needs a value");
+    } else if (flag == "--log-ranks") {
+      if (*value != "0" && *value != "all") {
+        return UsageError(argv[0], Format("`--log-ranks` is `%s`, and must be 0 or all", value->c_str()));
+      }
+      options.log_all_ranks = *value == "all";
     } else if (flag == "--out") {
       options.out = *value;
     } else {

@@ -1,5 +1,5 @@
 // The flags of a generated program, all optional:
-//   --steps K --epochs K --seed S --log-every K --out DIR --data PATH --quiet
+//   --steps K --epochs K --seed S --log-every K --log-ranks 0|all --out DIR --data PATH --quiet
 #ifndef CLEAVE_RUNTIME_TRAIN_OPTIONS_H_
 #define CLEAVE_RUNTIME_TRAIN_OPTIONS_H_
 
@@ -16,6 +16,7 @@ struct Options {
   std::optional<int64_t> epochs;
   std::optional<uint64_t> seed;
   std::optional<int64_t> log_every;
+  bool log_all_ranks = false;       // Every rank prints step lines, and not rank 0 alone.
   std::string out = ".";            // Folder of metrics.jsonl and run.json.
   std::optional<std::string> data;  // Replaces the path of the data.
   bool quiet = false;               // Prints errors only, and no step lines.

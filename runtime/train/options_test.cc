@@ -18,16 +18,19 @@ TEST(ParseOptions, NoneGiven) {
   EXPECT_FALSE(options.value().steps.has_value());
   EXPECT_EQ(options.value().out, ".");
   EXPECT_FALSE(options.value().quiet);
+  EXPECT_FALSE(options.value().log_all_ranks);
+  EXPECT_FALSE(Parse({"--log-ranks=0"}).value().log_all_ranks);
 }
 
 TEST(ParseOptions, AllGivenInBothForms) {
-  const Result<Options> options =
-      Parse({"--steps", "5", "--epochs=2", "--seed", "0", "--log-every=0", "--out", "a/b", "--data=c=d", "--quiet"});
+  const Result<Options> options = Parse({"--steps", "5", "--epochs=2", "--seed", "0", "--log-every=0", "--log-ranks",
+                                         "all", "--out", "a/b", "--data=c=d", "--quiet"});
   ASSERT_TRUE(options.ok()) << options.error().message;
   EXPECT_EQ(options.value().steps, 5);
   EXPECT_EQ(options.value().epochs, 2);
   EXPECT_EQ(options.value().seed, 0u);
   EXPECT_EQ(options.value().log_every, 0);
+  EXPECT_TRUE(options.value().log_all_ranks);
   EXPECT_EQ(options.value().out, "a/b");
   EXPECT_EQ(options.value().data, "c=d");
   EXPECT_TRUE(options.value().quiet);
@@ -48,6 +51,7 @@ TEST(ParseOptions, MistakesAreUsageErrors) {
       {{"--seed", "99999999999999999999"},
        "`--seed` is `99999999999999999999`, and must be a whole number of at least 0"},
       {{"--log-every="}, "`--log-every` is ``, and must be a whole number of at least 0"},
+      {{"--log-ranks", "1"}, "`--log-ranks` is `1`, and must be 0 or all"},
       {{"--out="}, "`--out` needs a value"},
   };
   for (const auto& [flags, message] : cases) {

@@ -76,14 +76,13 @@ double Median(std::vector<double> values) {
   return (values[middle] + *std::max_element(values.begin(), values.begin() + static_cast<int64_t>(middle))) / 2;
 }
 
-Result<Report> Report::Open(const std::string& folder, bool writes, bool quiet, LogFormat format) {
+Result<Report> Report::Open(const std::string& folder, Outputs outputs, LogFormat format) {
   Report report;
   report.folder_ = folder;
-  report.writes_ = writes;
-  report.quiet_ = quiet;
+  report.outputs_ = outputs;
   report.format_ = format;
-  if (!writes) return report;
-  report.progress_ = !quiet && WantsProgress();
+  if (!outputs.files) return report;
+  report.progress_ = outputs.lines && WantsProgress();
   if (!MakeFolders(folder)) return FolderError(folder);
   std::remove((folder + "/run.json").c_str());
   report.metrics_ = std::fopen((folder + "/metrics.jsonl").c_str(), "w");
@@ -93,8 +92,7 @@ Result<Report> Report::Open(const std::string& folder, bool writes, bool quiet, 
 
 Report::Report(Report&& other) noexcept
     : folder_(std::move(other.folder_)),
-      writes_(other.writes_),
-      quiet_(other.quiet_),
+      outputs_(other.outputs_),
       format_(other.format_),
       progress_(other.progress_),
       metrics_(std::exchange(other.metrics_, nullptr)) {}
@@ -104,13 +102,12 @@ Report::~Report() {
 }
 
 void Report::Line(const std::string& text) {
-  if (!writes_ || quiet_) return;
+  if (!outputs_.lines) return;
   std::printf("%s%s\n", progress_ ? "\r\033[K" : "", text.c_str());
   std::fflush(stdout);
 }
 
-void Report::Step(const StepRecord& record, bool logged) {
-  if (!writes_) return;
+void Report::WriteMetrics(const StepRecord& record) {
   std::vector<std::pair<std::string, std::string>> members = {
       {"step", std::to_string(record.step)},
       {"epoch", std::to_string(record.epoch)},
@@ -120,7 +117,10 @@ void Report::Step(const StepRecord& record, bool logged) {
   for (const auto& [name, value] : record.metrics) members.emplace_back(name, Format("%.9g", value));
   std::fprintf(metrics_, "%s\n", JsonObject(members).c_str());
   std::fflush(metrics_);
+}
 
+void Report::Step(const StepRecord& record, bool logged) {
+  if (outputs_.files) WriteMetrics(record);
   seconds_since_line_ += record.seconds;
   ++steps_since_line_;
   const bool shows_progress = progress_ && Now() - last_progress_ > 0.1;
@@ -185,7 +185,7 @@ std::string RunJson(const RunRecord& run) {
 }
 
 std::optional<Error> Report::WriteRun(const RunRecord& run) {
-  if (!writes_) return std::nullopt;
+  if (!outputs_.files) return std::nullopt;
   const std::string path = folder_ + "/run.json";
   const std::string unfinished = path + ".tmp";
   const std::string text = RunJson(run);

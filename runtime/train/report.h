@@ -1,4 +1,4 @@
-// Private to runtime/train: what a program writes. Only rank 0's Report writes anything.
+// Private to runtime/train: what a program writes. Only rank 0's Report writes files.
 #ifndef CLEAVE_RUNTIME_TRAIN_REPORT_H_
 #define CLEAVE_RUNTIME_TRAIN_REPORT_H_
 
@@ -46,9 +46,15 @@ double Median(std::vector<double> values);  // 0 for none.
 
 class Report {
  public:
-  // Makes `folder` if need be, removes an older run.json from it and opens metrics.jsonl. An Error (exit code 5) when
-  // that fails.
-  static Result<Report> Open(const std::string& folder, bool writes, bool quiet, LogFormat format = LogFormat::kCleave);
+  // What a rank's Report does.
+  struct Outputs {
+    bool files = true;  // Whether it writes metrics.jsonl and run.json.
+    bool lines = true;  // Whether it prints.
+  };
+
+  // To write files, makes `folder` if need be, removes an older run.json from it and opens metrics.jsonl. An Error
+  // (exit code 5) when that fails.
+  static Result<Report> Open(const std::string& folder, Outputs outputs, LogFormat format = LogFormat::kCleave);
   Report(Report&& other) noexcept;
   Report(const Report&) = delete;
   ~Report();
@@ -63,10 +69,10 @@ class Report {
 
  private:
   Report() = default;
+  void WriteMetrics(const StepRecord& record);
 
   std::string folder_;
-  bool writes_ = false;  // To files and standard output.
-  bool quiet_ = false;
+  Outputs outputs_;
   LogFormat format_ = LogFormat::kCleave;
   bool progress_ = false;  // A line that is overwritten, for terminals.
   double last_progress_ = 0;

@@ -33,7 +33,7 @@ TEST(Median, OddEvenAndNone) {
 TEST(Report, WritesOneObjectPerStepWithALossThatReadsBackExactly) {
   const float loss = 2.302585093f;
   {
-    Result<Report> report = Report::Open(Folder(), true, true);
+    Result<Report> report = Report::Open(Folder(), {.lines = false});
     ASSERT_TRUE(report.ok()) << report.error().message;
     report.value().Step(
         {.step = 1, .total_steps = 2, .epoch = 0, .loss = loss, .metrics = {}, .seconds = 0.0032, .samples = 256},
@@ -55,7 +55,7 @@ TEST(Report, WritesOneObjectPerStepWithALossThatReadsBackExactly) {
 }
 
 TEST(Report, PrintsOneLinePerLoggedStep) {
-  Result<Report> report = Report::Open(Folder(), true, false);
+  Result<Report> report = Report::Open(Folder(), {});
   ASSERT_TRUE(report.ok());
   testing::internal::CaptureStdout();
   StepRecord record = {
@@ -73,7 +73,7 @@ TEST(Report, PrintsOneLinePerLoggedStep) {
 }
 
 TEST(Report, PrintsLossesAsMindSporeDoes) {
-  Result<Report> report = Report::Open(Folder(), true, false, LogFormat::kMindSpore);
+  Result<Report> report = Report::Open(Folder(), {}, LogFormat::kMindSpore);
   ASSERT_TRUE(report.ok());
   testing::internal::CaptureStdout();
   StepRecord record;
@@ -88,7 +88,7 @@ TEST(Report, PrintsLossesAsMindSporeDoes) {
 }
 
 TEST(Report, SummaryHasTheTimeOfCommunicationWhereItIsKnown) {
-  Result<Report> report = Report::Open(Folder(), true, false);
+  Result<Report> report = Report::Open(Folder(), {});
   ASSERT_TRUE(report.ok());
   RunRecord run;
   run.seconds = 1.5;
@@ -104,13 +104,22 @@ TEST(Report, SummaryHasTheTimeOfCommunicationWhereItIsKnown) {
 }
 
 TEST(Report, OtherRanksWriteNothing) {
-  Result<Report> report = Report::Open(Folder() + "/x", false, false);
+  Result<Report> report = Report::Open(Folder() + "/x", {.files = false, .lines = false});
   ASSERT_TRUE(report.ok());
   testing::internal::CaptureStdout();
   report.value().Step({}, true);
   report.value().Line("text");
   EXPECT_FALSE(report.value().WriteRun({}).has_value());
   EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
+  EXPECT_EQ(Content(Folder() + "/x/metrics.jsonl"), "missing");
+}
+
+TEST(Report, OtherRanksMayPrintTheSameLines) {
+  Result<Report> report = Report::Open(Folder() + "/x", {.files = false});
+  ASSERT_TRUE(report.ok());
+  testing::internal::CaptureStdout();
+  report.value().Step({.loss = 0.5f, .metrics = {}, .seconds = 0.5, .samples = 8}, true);
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "epoch 0 step 1/1 | loss 0.500000 | 500.00 ms | 16 samples/s\n");
   EXPECT_EQ(Content(Folder() + "/x/metrics.jsonl"), "missing");
 }
 
@@ -134,20 +143,20 @@ TEST(Report, RunJson) {
 
 TEST(Report, WritesRunJsonWholeAndRemovesAnOlderOne) {
   {
-    Result<Report> report = Report::Open(Folder(), true, true);
+    Result<Report> report = Report::Open(Folder(), {.lines = false});
     ASSERT_TRUE(report.ok());
     EXPECT_FALSE(report.value().WriteRun({}).has_value());
   }
   EXPECT_EQ(Content(Folder() + "/run.json"), RunJson({}));
   EXPECT_EQ(Content(Folder() + "/run.json.tmp"), "missing");
-  Result<Report> again = Report::Open(Folder(), true, true);
+  Result<Report> again = Report::Open(Folder(), {.lines = false});
   EXPECT_EQ(Content(Folder() + "/run.json"), "missing");
 }
 
 TEST(Report, AFolderThatCannotBe) {
   const std::string file = testing::TempDir() + "/a_file";
   std::fclose(std::fopen(file.c_str(), "w"));
-  const Result<Report> report = Report::Open(file + "/out", true, true);
+  const Result<Report> report = Report::Open(file + "/out", {.lines = false});
   ASSERT_FALSE(report.ok());
   EXPECT_EQ(report.error().code, ExitCode::kEnvironment);
   EXPECT_EQ(report.error().message, "cannot write to the folder `" + file + "/out`: Not a directory");

@@ -318,7 +318,11 @@ std::optional<Error> TrainJoined(const TrainingSettings& settings, const Options
   const uint64_t seed = options.seed.value_or(settings.seed);
   Result<DataSpec> data = ChooseData(settings, options);
   if (!data.ok()) return data.error();
-  Result<Report> report = Report::Open(options.out, comm.rank() == 0, options.quiet, settings.log);
+  const bool is_first = comm.rank() == 0;
+  // Ranks that share a process share its standard output.
+  const bool prints = is_first || (options.log_all_ranks && comm.ranks_in_this_process() == 1);
+  Result<Report> report =
+      Report::Open(options.out, {.files = is_first, .lines = prints && !options.quiet}, settings.log);
   if (std::optional<Error> error = Agree(comm, report.ok() ? std::nullopt : std::optional<Error>(report.error())))
     return error;
 

@@ -22,8 +22,8 @@
 // Forward to Backward, Update, and Forward and Metrics of a test. So numbers that differ between steps must be in
 // memory of the device, where Prepare puts them. Each rank is a thread; nothing here is shared between them.
 //
-// Writes what docs/formats/run.md says: step lines on rank 0's standard output, metrics.jsonl and run.json in the run's
-// folder.
+// Writes what docs/formats/run.md says: step lines on rank 0's standard output, or every rank's, metrics.jsonl and
+// run.json in the run's folder.
 #ifndef CLEAVE_RUNTIME_TRAIN_TRAIN_H_
 #define CLEAVE_RUNTIME_TRAIN_TRAIN_H_
 

@@ -96,6 +96,10 @@ TEST(Train, FlagsDecideLengthAndOutput) {
   EXPECT_NE(Losses(1), seed1);
   OnRanks(1, "", "--steps 70");
   EXPECT_EQ(Losses(1).size(), 70u);
+  // Every rank prints the loss, and one writes it.
+  EXPECT_EQ(Count(OnRanks(3, "", "--steps 4 --log-every 2 --log-ranks all").output, " | loss "), 6);
+  EXPECT_EQ(Losses(3).size(), 4u);
+  EXPECT_EQ(Count(OnRanks(3, "", "--steps 4 --log-every 2").output, " | loss "), 2);
 }
 
 TEST(Train, WithoutMpirun) {

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <filesystem>
 #include <iostream>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -116,6 +117,18 @@ void ExpectLogs() {
   }
 }
 
+// Every rank's log must have the loss of the last step.
+void ExpectLossesInAllLogs() {
+  std::set<std::string> said;
+  for (int rank = 0; rank < kRanks; ++rank) {
+    const std::string log = ReadText(BuiltProgram() + "/log_output/1/rank." + std::to_string(rank) + "/stdout");
+    const size_t at = log.find("epoch 0 step 10/10 | loss ");
+    ASSERT_NE(at, std::string::npos) << "rank " << rank << ": " << log;
+    said.insert(log.substr(at, log.find(" | ", at + 25) - at));
+  }
+  EXPECT_EQ(said.size(), 1u) << *said.begin();
+}
+
 TEST(LaunchTest, ByMpirun) {
   EXPECT_EQ(LossesByMpirun().size(), 10u);
   ExpectLogs();
@@ -139,14 +152,41 @@ TEST(LaunchTest, ByRankTable) {
 
 TEST(LaunchTest, Dynamically) {
   std::filesystem::remove_all(BuiltProgram() + "/log_output");
-  ExpectTheSameLosses("./run.sh --launch dynamic --steps 10 --quiet");
+  ExpectTheSameLosses("./run.sh --launch dynamic --steps 10 --log-ranks all");
   ExpectLogs();
+  ExpectLossesInAllLogs();
+}
+
+TEST(LaunchTest, LogsOfRanksThatAreNoMoreAreRemoved) {
+  const std::filesystem::path logs = BuiltProgram() + "/log_output/1";
+  const std::filesystem::path elsewhere = FreshFolder("elsewhere");
+  const auto log_in = [](const std::filesystem::path& folder) {
+    std::filesystem::create_directories(folder);
+    WriteText(folder / "stdout", "kept");
+  };
+  for (const char* name : {"rank.7", "rank.8", "rank.11", "rank.12", "rank.notes"}) log_in(logs / name);
+  WriteText(logs / "rank.12/notes", "kept");
+  log_in(elsewhere);
+  std::filesystem::remove(logs / "rank.13");
+  std::filesystem::create_directory_symlink(elsewhere, logs / "rank.13");
+  ExpectTheSameLosses("./run.sh --launch mpirun --steps 10 --log-ranks all");
+  ExpectLossesInAllLogs();
+  EXPECT_FALSE(std::filesystem::exists(logs / "rank.8"));
+  EXPECT_FALSE(std::filesystem::exists(logs / "rank.11"));
+  EXPECT_EQ(ReadText(logs / "rank.12/notes"), "kept");
+  EXPECT_EQ(ReadText(logs / "rank.notes/stdout"), "kept");
+  EXPECT_EQ(ReadText(elsewhere / "stdout"), "kept");
+  EXPECT_TRUE(std::filesystem::is_symlink(logs / "rank.13"));
 }
 
 TEST(LaunchTest, AsThreadsOfOneProcess) {
   const CommandResult made = Make(BuiltProgram(), {"COMM=local"});
   ASSERT_EQ(made.exit_code, 0) << made.err;
-  ExpectTheSameLosses("./program_local --steps 10 --quiet");
+  ExpectTheSameLosses("./run.sh --launch local --steps 10 --log-ranks all");
+  // They share one log, which has each loss once.
+  const std::string logs = BuiltProgram() + "/log_output/1";
+  EXPECT_EQ(CountOf(ReadText(logs + "/rank.0/stdout"), "step 10/10 | loss "), 1);
+  EXPECT_FALSE(std::filesystem::exists(logs + "/rank.1"));
 }
 
 TEST(LaunchTest, ByTorchrunsVariables) {
