@@ -114,6 +114,7 @@ absl::Status EmitMain(const Emission& emission, const std::string& type, SourceW
   }
   if (emission.sizes.folded()) set("only_rank", absl::StrCat(*emission.sizes.rank()));
   set("data", data);
+  if (!training.shuffle) set("data.shuffle", "false");
   for (const ir::Step& step : emission.program.steps) {
     const ir::Compute* compute = ir::ComputeOf(step);
     if (compute == nullptr || compute->kind != ir::OpKind::kParameter) continue;

@@ -38,6 +38,13 @@ TEST(TrainTest, ReadsCounts) {
   EXPECT_TRUE(training.present);
 }
 
+TEST(TrainTest, ReadsWhetherSamplesAreShuffled) {
+  EXPECT_TRUE(TrainingOf("").shuffle);
+  EXPECT_TRUE(TrainingOf("shuffle = true;").shuffle);
+  EXPECT_FALSE(TrainingOf("shuffle = false;").shuffle);
+  EXPECT_FALSE(TrainingOf("", {{"shuffle", "false"}}).shuffle);
+}
+
 TEST(TrainTest, ReadsTheFormOfLogs) {
   EXPECT_EQ(TrainingOf("log = \"cleave\";").log, ir::LogFormat::kCleave);
   EXPECT_EQ(TrainingOf("log = \"mindspore\";").log, ir::LogFormat::kMindSpore);
@@ -146,6 +153,7 @@ TEST(TrainTest, CountsOutOfRange) {
   CheckTrain("steps = -1;", "E0508]: `steps` must be at least 0");
   CheckTrain("log_every = 0;", "E0508]: `log_every` must be at least 1");
   CheckTrain("seed = -1;", "E0508]: `seed` must be at least 0");
+  CheckTrain("shuffle = 0;", "E0508]: `shuffle` must be a bool");
   CheckTrain("log = \"json\";", "E0508]: `log` is \"cleave\" or \"mindspore\"");
   CheckTrain("log = 1;", "E0508]: `log` is \"cleave\" or \"mindspore\"");
 }

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cinttypes>
+#include <numeric>
 #include <utility>
 
 #include "runtime/data/data.h"
@@ -50,6 +51,7 @@ Result<std::vector<int>> MatchFields(const std::string& source, const std::vecto
 
 Result<std::unique_ptr<Batches>> Batches::Open(const DataSpec& spec, std::vector<ModelInput> inputs, uint64_t seed) {
   std::unique_ptr<Batches> batches(new Batches);
+  batches->shuffle_ = spec.shuffle;
   batches->seed_ = seed;
   std::vector<ModelInput> fields;
   for (const ModelInput& input : inputs) {
@@ -102,12 +104,14 @@ void Batches::WriteTo(const std::vector<void*>& places) {
 
 void Batches::LoadTraining(int64_t step) {
   const int64_t epoch = step / steps_per_epoch();
-  if (epoch != epoch_) {
+  if (epoch != epoch_ && shuffle_) {
     order_ = Permutation({seed_, "order of samples", static_cast<uint64_t>(epoch)}, train_samples());
     epoch_ = epoch;
   }
-  const int64_t begin = step % steps_per_epoch() * batch_;
-  Load(false, {order_.begin() + begin, order_.begin() + begin + batch_});
+  std::vector<int64_t> samples(static_cast<size_t>(batch_));
+  std::iota(samples.begin(), samples.end(), step % steps_per_epoch() * batch_);
+  for (int64_t& sample : samples) sample = shuffle_ ? order_[static_cast<size_t>(sample)] : sample;
+  Load(false, samples);
 }
 
 int64_t Batches::LoadTest(int64_t index) {

@@ -96,6 +96,22 @@ TEST(Batches, AnEpochReadsEverySampleOnceInAnOrderOfItsOwn) {
   EXPECT_EQ(reader.image, batch0);
 }
 
+TEST(Batches, WithoutShufflingEveryEpochReadsTheSamplesInTheirOrder) {
+  DataSpec spec = Digits(25, 0);
+  Reader shuffled(spec, 25, {1, 1, 1}, {0, 0, 0});
+  spec.shuffle = false;
+  Reader in_order(spec, 25, {1, 1, 1}, {0, 0, 0});
+  shuffled.batches->LoadTraining(0);
+  in_order.batches->LoadTraining(0);
+  EXPECT_NE(shuffled.label, in_order.label);
+  Reader part(spec, 10, {2, 1, 1}, {1, 0, 0});
+  for (const int64_t step : {0, 1, 2, 3}) {
+    part.batches->LoadTraining(step);
+    const auto begin = in_order.label.begin() + step % 2 * 10 + 5;
+    EXPECT_EQ(part.label, std::vector<int32_t>(begin, begin + 5)) << step;
+  }
+}
+
 TEST(Batches, TrainingDropsTheLastIncompleteBatch) {
   Reader reader(Digits(45, 0), 10, {1, 1, 1}, {0, 0, 0});
   EXPECT_EQ(reader.batches->steps_per_epoch(), 4);

@@ -9,8 +9,8 @@
 // A source offers fields in an order: mnist and digits offer image and label, tokens offers tokens and next, npy offers
 // one field for each of its files, and synthetic offers whatever the model asks for. When every input of the model has
 // the name of a field, inputs get the fields of their names; otherwise they get the fields in order. The first
-// dimension of every input is the batch. Samples are in one global order, a function of (seed, epoch), the same on all
-// ranks and for all cuts.
+// dimension of every input is the batch. Samples are in one global order, a function of (seed, epoch) or that of the
+// source, the same on all ranks and for all cuts.
 #ifndef CLEAVE_RUNTIME_DATA_DATA_H_
 #define CLEAVE_RUNTIME_DATA_DATA_H_
 
@@ -61,6 +61,7 @@ struct DataSpec {
   int64_t train_samples = 0;  // digits, synthetic.
   int64_t test_samples = 0;
   std::vector<InputFile> files = {};  // npy.
+  bool shuffle = true;                // Else every epoch reads the training samples in the order of the source.
 };
 
 class Source;  // runtime/data/source.h
@@ -98,6 +99,7 @@ class Batches {
   std::vector<ModelInput> inputs_;
   std::vector<int> fields_;  // Per input: the source's field, -1 for the sample mask.
   int64_t batch_ = 0;
+  bool shuffle_ = true;
   uint64_t seed_ = 0;
   int64_t epoch_ = -1;  // Whose order `order_` is.
   std::vector<int64_t> order_;

@@ -92,6 +92,7 @@ struct Training {
   int64_t log_every = 100;  // Steps.
   LogFormat log = LogFormat::kCleave;
   int64_t seed = 1;
+  bool shuffle = true;   // Whether each epoch reads the samples in an order of its own.
   bool present = false;  // The model has a `train` block.
 
   bool operator==(const Training&) const = default;
