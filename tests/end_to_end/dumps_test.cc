@@ -108,11 +108,17 @@ TEST(Dumps, ShowWhatPinsSay) {
     const std::string pinned = LineOf(graph, "h1.matmul");
     EXPECT_TRUE(absl::StrContains(pinned, " in_strategy((4, 2), (1, 2)) ")) << pinned;
   }
-  // There is no plan yet.
+  // There is no plan yet, unless one is asked for.
   const CommandResult printed = Compile(Command(mode, {"--emit", "graph"}), folder);
   EXPECT_EQ(printed.exit_code, 0) << printed.err;
   EXPECT_NE(LineOf(printed.out, "h1.matmul"), "");
   EXPECT_FALSE(absl::StrContains(printed.out, "in_strategy")) << printed.out;
+  for (const std::vector<std::string>& plan :
+       {std::vector<std::string>{"--search", "sapp"}, {"--plan", folder + "/out/plan.json"}}) {
+    const CommandResult planned = Compile(Command(mode, {"--emit", "graph", plan[0], plan[1]}), folder);
+    EXPECT_EQ(planned.exit_code, 0) << planned.err;
+    EXPECT_EQ(planned.out, ReadText(folder + "/out/rank_0/graph.ir"));
+  }
 }
 
 }  // namespace

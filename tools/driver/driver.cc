@@ -88,8 +88,9 @@ ExitCode EmitSource(const CompileOptions& options, const CompiledModel& compiled
 
 // `stage`: a stage after the plan.
 ExitCode Emit(EmitStage stage, const CompileOptions& options, const CompiledModel& compiled, Report& report) {
-  if (stage == EmitStage::kPlan) {
-    std::cout << PlanText(compiled, report);
+  if (stage == EmitStage::kPlan || stage == EmitStage::kGraph) {
+    std::cout << (stage == EmitStage::kPlan ? PlanText(compiled, report)
+                                            : PlannedGraphText(compiled.split.distributed));
     return ExitCode::kDone;
   }
   const int rank = options.rank.value_or(0);
@@ -230,7 +231,8 @@ ExitCode Run(const CompileOptions& options, Report& report) {
   }
   std::optional<UnderstoodModel> model = Understand(options, *file, report);
   if (!model.has_value()) return ExitCodeOf(report);
-  if (options.emit == EmitStage::kGraph) {
+  // A search is made only for those who ask for one.
+  if (options.emit == EmitStage::kGraph && !options.search.has_value() && options.plan_file.empty()) {
     std::cout << ir::GraphText(model->training_graph);
     return ExitCode::kDone;
   }

@@ -145,7 +145,8 @@ std::variant<CompileOptions, EarlyExit> ParseCommandLine(int argc, const char* c
   app.add_flag("--plan-only", options.plan_only,
                "Find the plan, print what it needs on each rank, write nothing; not proven by simulation");
   app.add_option("--plan", options.plan_file, "Take the plan from a plan.json instead of searching");
-  app.add_option("--emit", emit, "Print one stage and stop: ast, graph, plan, program or source")
+  app.add_option("--emit", emit,
+                 "Print one stage and stop: ast, graph (with --search or --plan as planned), plan, program or source")
       ->check(OneOf({"ast", "graph", "plan", "program", "source"}));
   app.add_option("--rank", options.rank, "With --emit program or source: the program of this rank")
       ->check(WholeNumber(0, kMostDevices - 1));

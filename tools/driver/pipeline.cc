@@ -31,7 +31,9 @@ std::nullopt_t Bug(absl::string_view stage, absl::string_view what, Report& repo
 }
 
 // Whether anything is made that could run. Only then is the program proven by simulation.
-bool MakesCode(const CompileOptions& options) { return !options.plan_only && options.emit != EmitStage::kPlan; }
+bool MakesCode(const CompileOptions& options) {
+  return !options.plan_only && options.emit != EmitStage::kGraph && options.emit != EmitStage::kPlan;
+}
 
 // Whether sources are generated, in which a rank counts elements in 32 bits.
 bool MakesSources(const CompileOptions& options) { return MakesCode(options) && options.emit != EmitStage::kProgram; }
