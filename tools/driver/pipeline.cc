@@ -99,6 +99,7 @@ std::optional<UnderstoodModel> Understand(const CompileOptions& options, const d
                                                              diagnostics);
   if (!module.has_value() || !CheckRegionDevices(module->pins, options.target, diagnostics)) return std::nullopt;
   ApplyOptions(options, *module);
+  if (options.devices == 1 && options.plan_file.empty()) SetPinsAside(module->pins, diagnostics);
   if (!CheckFiles(*module, diagnostics)) return std::nullopt;
   ResolvePaths(options.model, module->training);
   const absl::StatusOr<ir::Graph> training = ir::Differentiate(module->graph, module->training.optimizer);

@@ -1,0 +1,1 @@
+compile bad.model --devices 1 --plan-only --quiet

@@ -1,0 +1,1 @@
+compile good.model --devices 8 --plan-only --quiet
