@@ -3,6 +3,7 @@
 #include <string>
 
 #include "gtest/gtest.h"
+#include "search/sapp/sapp.h"
 #include "search/testing/models.h"
 
 namespace cleave::search {
@@ -21,7 +22,8 @@ BestFound Best(const ir::Graph& graph, std::vector<ir::MeshAxis> axes, double gr
   const GraphFacts facts = FactsOf(graph);
   Assignment assignment(facts, *ir::Mesh::Create(std::move(axes)), {.gradient_weight = gradient_weight, .dataset = {}},
                         {});
-  const ExactResult result = FindBest(assignment, FindBundles(facts));
+  Sapp(assignment);
+  const ExactResult result = FindBest(assignment, Freedom::Whole(assignment.table()));
   return {.result = result, .cost = assignment.cost()};
 }
 

@@ -22,9 +22,9 @@ struct MovingPlan {
         facts(FactsOf(graph)),
         assignment(facts, mesh, {.dataset = {}}, {}),
         network(assignment.table(), {}, assignment.options(), {}),
-        moves(assignment.table(), network) {
+        moves(assignment.table(), network, Freedom::Whole(assignment.table())) {
     StartUniform(assignment, 1);
-    moves.RequireAllAxes();
+    moves.RequireAxes();
   }
 
   std::vector<ir::Strategy> Domain(ir::OpId op, int number) {
@@ -63,7 +63,7 @@ void CheckDomain(MovingPlan& plan, ir::OpId op, const std::vector<ir::Strategy>&
   const ir::Rule& rule = plan.facts.rule(op);
   for (size_t i = 0; i < strategies.size(); ++i) {
     EXPECT_TRUE(ir::VerifyStrategy(strategies[i], rule, plan.assignment.mesh()).ok());
-    EXPECT_TRUE(plan.moves.UsesAllAxes(op, strategies[i]));
+    EXPECT_TRUE(plan.moves.UsesRequired(op, strategies[i]));
     EXPECT_EQ(std::count(strategies.begin(), strategies.end(), strategies[i]), 1);
   }
 }
