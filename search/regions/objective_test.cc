@@ -137,8 +137,9 @@ TEST_P(ObjectiveTest, NoPlanOfASmallGraphIsBetter) {
 INSTANTIATE_TEST_SUITE_P(Objectives, ObjectiveTest, ::testing::ValuesIn(kObjectives),
                          [](const auto& test) { return std::string(ObjectiveName(test.param)); });
 
-// One transformer block on 4 devices, as one region. docs/search.md shows these numbers.
-TEST(ObjectivesTest, ThreeObjectivesThreePlans) {
+// One transformer block on 4 devices, as one region. docs/search.md shows these numbers. On this CPU the plan that
+// needs the least memory is also the fastest.
+TEST(ObjectivesTest, ATransformerBlockUnderEachObjective) {
   const ir::Graph graph = Gpt({.batch = 8, .layers = 1});
   const Cluster cluster = CpuCluster(4);
   std::map<ir::Objective, ir::Plan> plans;
@@ -147,9 +148,10 @@ TEST(ObjectivesTest, ThreeObjectivesThreePlans) {
     EXPECT_EQ(plans[objective].search.objective, ObjectiveName(objective));
   }
   // Per measure, the values of the plans for speed, memory and compute_to_communication.
-  const std::map<ir::Objective, std::array<double, 3>> expected = {{ir::Objective::kSpeed, {0, 0, 0}},
-                                                                   {ir::Objective::kMemory, {0, 0, 0}},
-                                                                   {ir::Objective::kComputeToCommunication, {0, 0, 0}}};
+  const std::map<ir::Objective, std::array<double, 3>> expected = {
+      {ir::Objective::kSpeed, {718.4e-6, 718.4e-6, 815.4e-6}},
+      {ir::Objective::kMemory, {817792, 817792, 996672}},
+      {ir::Objective::kComputeToCommunication, {478598, 478598, 291078}}};
   for (const auto& [measure, numbers] : expected) {
     for (size_t i = 0; i < kObjectives.size(); ++i) {
       const double measured = QuantityOf(measure, graph, plans[kObjectives[i]], cluster);
