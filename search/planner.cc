@@ -160,21 +160,20 @@ Measured Planner::MeasureOf(const Assignment& assignment, int zero) const {
   return Measure(*task_.facts.graph, plan, task_.cluster, task_.options.fuse);
 }
 
-// Searches under all prices there are, because each comes near to a measured quantity only, and improves the plan that
-// turns out to be the best.
+// Searches under the prices of all objectives, because each only comes near to a measured quantity, and improves the
+// plan that turns out to be the best. So no objective's plan takes less of what another one makes least.
 std::optional<Planner::Decisions> Planner::DecideMeasured(ir::Objective objective, int zero,
                                                           Diagnostics& diagnostics) const {
-  const bool may_leave_idle = objective == ir::Objective::kSpeed;
+  // Products leave axes idle only for speed, and where the user asked for the price that lets them.
+  const bool may_leave_idle = objective == ir::Objective::kSpeed && task_.options.price == ir::Price::kTime;
   std::vector<Pricing> pricings = {PricingOf(objective)};
   for (const ir::Objective other :
        {ir::Objective::kSpeed, ir::Objective::kMemory, ir::Objective::kComputeToCommunication}) {
-    for (const ir::Price price : {ir::Price::kTime, ir::Price::kBytes}) {
-      // Products leave axes idle only where the user asked for the price that lets them.
-      const Pricing pricing{.objective = other,
-                            .price = price,
-                            .may_leave_idle = may_leave_idle && task_.options.price == ir::Price::kTime};
-      if (!(other == objective && price == task_.options.price)) pricings.push_back(pricing);
-    }
+    if (other == objective) continue;
+    pricings.push_back({.objective = other, .price = task_.options.price, .may_leave_idle = may_leave_idle});
+  }
+  if (task_.options.price != ir::Price::kTime) {
+    pricings.push_back({.objective = ir::Objective::kSpeed, .price = ir::Price::kTime, .may_leave_idle = false});
   }
   std::optional<Decisions> best;
   Measured least;

@@ -118,7 +118,7 @@ class Spreading {
     }
     const std::vector<Reach> reaches = ReachesOf(own);
     const int mark = assignment_.mark();
-    SappWithin(assignment_, network, FreedomUnder(own, reaches));
+    SappWithin(assignment_, network, FreedomUnder(own, reaches, /*is_last=*/false));
     std::vector<Change> decided;
     for (ir::OpId op : assignment_.OpenOps()) {
       const bool is_reached =
@@ -130,7 +130,7 @@ class Spreading {
   }
 
   void LastRound(bool is_only) {
-    const Freedom freedom = FreedomUnder(demands_, ReachesOf(demands_));
+    const Freedom freedom = FreedomUnder(demands_, ReachesOf(demands_), /*is_last=*/true);
     SappWithin(assignment_, assignment_.demands(), freedom);
     const ExactResult best = FindBest(assignment_, freedom);
     if (is_only) lower_bound_ = best.lower_bound;
@@ -142,28 +142,28 @@ class Spreading {
     return reaches;
   }
 
-  // An op may place the axes that `pins` use, except those that cut it already. A product must use the axes that reach
-  // it, on the factors by which they do.
-  Freedom FreedomUnder(const OpDemands& pins, const std::vector<Reach>& reaches) const {
-    std::vector<bool> is_used;
-    for (ir::AxisId axis : assignment_.mesh().AxisIds()) is_used.push_back(!UsesOf(pins, axis).empty());
+  // An op may place the axes that reach it, except those that cut it already; a product must use them, on the factors
+  // by which they do. What is not reached yet in a round before the last one stands as is cheapest for the others.
+  Freedom FreedomUnder(const OpDemands& pins, const std::vector<Reach>& reaches, bool is_last) const {
     Freedom freedom = Freedom::Whole(assignment_.table());
     for (ir::OpId op : facts_.set_ops) {
-      std::map<ir::AxisId, std::vector<int>> required;
-      for (size_t group = 0; group < groups_.size(); ++group) {
-        if (facts_.roles[op] != Role::kProduct || !reaches[group].reaches(op)) continue;
-        for (ir::AxisId axis : groups_[group]) required[axis] = reaches[group].factors(op);
-      }
       // A pin of a later round is not seen yet.
       const bool is_later = demands_.count(op) > 0 && pins.count(op) == 0;
-      OpFreedom own;
-      for (ir::AxisId axis : assignment_.mesh().AxisIds()) {
-        const bool is_cut = !is_later && FactorCutBy(assignment_.strategy(op), axis) >= 0;
-        if (is_cut || !is_used[static_cast<size_t>(axis.value())]) continue;
-        own.open.push_back(axis);
-        if (required.count(axis) == 0) continue;
+      std::set<ir::AxisId> open;
+      std::map<ir::AxisId, std::vector<int>> required;  // With the factors that they may cut.
+      for (size_t group = 0; group < groups_.size(); ++group) {
+        const bool is_reached = reaches[group].reaches(op);
+        for (ir::AxisId axis : groups_[group]) {
+          if (UsesOf(pins, axis).empty() || (!is_reached && is_last)) continue;
+          if (!is_later && FactorCutBy(assignment_.strategy(op), axis) >= 0) continue;
+          open.insert(axis);
+          if (is_reached && facts_.roles[op] == Role::kProduct) required[axis] = reaches[group].factors(op);
+        }
+      }
+      OpFreedom own{.open = {open.begin(), open.end()}, .required = {}};
+      for (auto& [axis, factors] : required) {
         own.required.push_back(axis);
-        own.factors.push_back(required[axis]);
+        own.factors.push_back(std::move(factors));
       }
       freedom.Set(op, std::move(own));
     }

@@ -2,9 +2,9 @@
 //
 //   std::optional<Propagation> propagation = Propagate(assignment, demands, pins, diagnostics);
 //
-// All ops that no pin fixes take, jointly, the strategies of the least price, by the mesh axes that pins use. A product
-// that a pin's cut can reach (reach.h) is divided by its axes, by one of the factors by which it is reached; products
-// that none can reach, and light ops, are divided in any way where that is cheaper. Pins spread in the order of
+// All ops that a pin's cut can reach (reach.h) take, jointly, the strategies of the least price. A product is divided
+// by the axes that reach it, on the factors by which they do; a light op may also stay whole. What no cut can reach is
+// replicated. Pins spread in the order of
 // `#[priority]`, those without one last: a round sees only the pins up to its own priority, and keeps what the rounds
 // before it cut. The order in which pins are written changes nothing.
 #ifndef CLEAVE_SEARCH_PROPAGATE_PROPAGATE_H_

@@ -328,8 +328,8 @@ TEST(PropagateTest, AnyPinsGiveOneSoundPlan) {
   }
 }
 
-// The price of the best of all plans with these pins, found by trying them. Ops use the axes that some pin uses;
-// products must use those that reach them, and no other factors for them while there are elements.
+// The price of the best of all plans that follow these pins, found by trying them: ops use only axes that reach them,
+// and products must use them, on no other factors than those by which they are reached while these have elements.
 double LeastCost(const GraphFacts& facts, const ir::Mesh& mesh, const ir::Pins& pins) {
   Diagnostics diagnostics;
   const OpDemands demands = *ResolvePins(facts, mesh, pins, diagnostics);
@@ -348,8 +348,9 @@ double LeastCost(const GraphFacts& facts, const ir::Mesh& mesh, const ir::Pins& 
     for (size_t i = 0; i < axes.size(); ++i) {
       const ir::AxisId axis = axes[i][0];
       const int factor = FactorCutBy(strategy, axis);
+      if (!reaches[i].reaches(op)) continue;
       if (factor >= 0) used.push_back(axis);
-      if (facts.roles[op] != Role::kProduct || !reaches[i].reaches(op)) continue;
+      if (facts.roles[op] != Role::kProduct) continue;
       required.push_back(axis);
       const std::vector<int> led = reaches[i].factors(op);
       if (factor < 0 || std::count(led.begin(), led.end(), factor) > 0) continue;
@@ -364,7 +365,7 @@ double LeastCost(const GraphFacts& facts, const ir::Mesh& mesh, const ir::Pins& 
   return TryAllPlans(assignment, {.may_take = may_take})->cost.price;
 }
 
-TEST(PropagateTest, NoPlanWithThesePinsCostsLess) {
+TEST(PropagateTest, NoPlanThatFollowsThePinsCostsLess) {
   constexpr int kGraphs = 500;
   int tried = 0, contradictions = 0;
   for (uint64_t seed = ir::TestSeed(); tried < kGraphs; ++seed) {
