@@ -49,6 +49,7 @@ AssignmentOptions Planner::OptionsUnder(const Pricing& pricing, double memory_we
                                          .dataset = task_.options.dataset,
                                          .prices = PricesUnder(pricing.price),
                                          .tuning = task_.options.tuning});
+  if (pricing.saves_work) options.tuning.small_ops = 0;
   options.prices.may_leave_idle = options.prices.may_leave_idle && pricing.may_leave_idle;
   options.prices = WithMemoryWeight(task_.facts, task_.mesh, memory_weight, std::move(options.prices));
   return options;
@@ -161,7 +162,7 @@ Measured Planner::MeasureOf(const Assignment& assignment, int zero) const {
 }
 
 // Searches under the prices of all objectives, because each only comes near to a measured quantity, and improves the
-// plan that turns out to be the best. So no objective's plan takes less of what another one makes least.
+// plan that turns out to be the best.
 std::optional<Planner::Decisions> Planner::DecideMeasured(ir::Objective objective, int zero,
                                                           Diagnostics& diagnostics) const {
   // Products leave axes idle only for speed, and where the user asked for the price that lets them.
@@ -170,10 +171,12 @@ std::optional<Planner::Decisions> Planner::DecideMeasured(ir::Objective objectiv
   for (const ir::Objective other :
        {ir::Objective::kSpeed, ir::Objective::kMemory, ir::Objective::kComputeToCommunication}) {
     if (other == objective) continue;
-    pricings.push_back({.objective = other, .price = task_.options.price, .may_leave_idle = may_leave_idle});
+    pricings.push_back(
+        {.objective = other, .price = task_.options.price, .may_leave_idle = may_leave_idle, .saves_work = true});
   }
   if (task_.options.price != ir::Price::kTime) {
-    pricings.push_back({.objective = ir::Objective::kSpeed, .price = ir::Price::kTime, .may_leave_idle = false});
+    pricings.push_back(
+        {.objective = ir::Objective::kSpeed, .price = ir::Price::kTime, .may_leave_idle = false, .saves_work = true});
   }
   std::optional<Decisions> best;
   Measured least;

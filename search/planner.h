@@ -56,6 +56,7 @@ class Planner {
     ir::Objective objective = ir::Objective::kSpeed;
     ir::Price price = ir::Price::kBytes;
     bool may_leave_idle = true;  // Where the price allows it.
+    bool saves_work = false;     // Also on small graphs: the plan is one to compare with others.
 
     bool operator==(const Pricing&) const = default;
   };

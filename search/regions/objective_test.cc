@@ -116,7 +116,7 @@ class ObjectiveTest : public ::testing::TestWithParam<ir::Objective> {};
 
 TEST_P(ObjectiveTest, NoPlanOfASmallGraphIsBetter) {
   const ir::Objective objective = GetParam();
-  for (uint64_t seed = ir::TestSeed(); seed < ir::TestSeed() + 30; ++seed) {
+  for (uint64_t seed = ir::TestSeed(); seed < ir::TestSeed() + 15; ++seed) {
     const ir::Graph graph = RandomSmallGraph(seed, {.most_products = 3, .most_light_ops = 1});
     const Cluster cluster = CpuCluster(2 + static_cast<int64_t>(seed % 2));
     for (const size_t regions : {1, 2}) {

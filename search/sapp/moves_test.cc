@@ -73,6 +73,29 @@ ir::Strategy WithoutAll(ir::Strategy strategy, const std::vector<ir::AxisId>& ax
   return strategy;
 }
 
+TEST(MovesTest, ClosedAxesStayAndRequiredOnesKeepToTheirFactors) {
+  const ir::Graph graph = testing::SeedNetwork();
+  const GraphFacts facts = FactsOf(graph);
+  Assignment assignment(facts, ir::Mesh::OfDevices(8), {.dataset = {}}, {});
+  StartUniform(assignment, 1);
+  const std::vector<ir::AxisId> axes = assignment.mesh().AxisIds();
+  const ir::OpId op = *graph.Find("h1");
+  const ir::Rule& rule = facts.rule(op);
+  Freedom freedom = Freedom::Whole(assignment.table());
+  freedom.Set(op, {.open = {axes[1], axes[2]}, .required = {axes[1]}, .factors = {{0}}});
+  Network network(assignment.table(), {}, assignment.options(), {});
+  Moves moves(assignment.table(), network, freedom);
+  moves.RequireAxes();
+  const ir::Strategy now = assignment.strategy(op);
+  const std::vector<int>& domain = network.domain(moves.All(op, assignment.index(op)));
+  EXPECT_GT(domain.size(), 4u);
+  for (size_t i = 1; i < domain.size(); ++i) {
+    const ir::Strategy& strategy = assignment.table().strategy(op, domain[i]);
+    EXPECT_EQ(FactorCutBy(strategy, axes[0]), FactorCutBy(now, axes[0])) << CutsText(strategy, rule, assignment.mesh());
+    EXPECT_EQ(FactorCutBy(strategy, axes[1]), 0) << CutsText(strategy, rule, assignment.mesh());
+  }
+}
+
 TEST(MovesTest, OtherAxesStayWhereTheyAre) {
   ForEachOp([](MovingPlan& plan, ir::OpId op) {
     const int present = plan.assignment.index(op);

@@ -121,7 +121,7 @@ struct SearchTuning {
   // --- Objectives (search/regions/polish.h): plans are compared by what their programs take.
 
   // Ops of the programs that are made for it. Making and measuring a program takes some microseconds for each op.
-  int64_t measured_ops = 8000;
+  int64_t measured_ops = 5000;
 
   // --- The alternatives that a plan shows (search/sapp/alternatives.h).
 
