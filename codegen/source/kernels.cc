@@ -110,7 +110,9 @@ class CallWriter {
     return emission_.sizes.PieceSize(count.pieces, AxesOf(count.factor)).Text();
   }
   std::string TextOf(const ir::LocalSizes& shape) { return emission_.sizes.ShapeList(Value(shape.tensor)); }
-  std::string TextOf(const ir::LocalRegion& region) { return emission_.sizes.RegionText(Value(region.tensor)); }
+  std::string TextOf(const ir::LocalRegion& region) {
+    return emission_.sizes.RegionText(Value(region.tensor), region.first_dimension);
+  }
   std::string TextOf(const ir::RankNumber& number) {
     return emission_.rank_numbers.Text(number.by_rank, absl::StrCat(output_, "_", number.name));
   }

@@ -82,9 +82,10 @@ struct LocalSizes {
   int tensor = 0;
 };
 
-// The whole shape, first indexes and sizes, as a Region of the runtime.
+// The whole shape, first indexes and sizes, as a Region of the runtime, of the dimensions from `first_dimension` on.
 struct LocalRegion {
   int tensor = 0;
+  int first_dimension = 0;
 };
 
 // A number for each rank; `name` is its name if the program keeps a table.

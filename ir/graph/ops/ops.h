@@ -214,9 +214,9 @@ struct OpDefinition {
   // of a table; 0 if any integer is allowed. Null: no input has such a limit.
   int64_t (*choices)(absl::Span<const TensorType> inputs, const Attributes& attributes, int input) = nullptr;
 
-  // Builds ops that compute the op for many elements at once (`vmap`). nullopt if an input is mapped for which there is
-  // no such form: the op is then made for each element separately. Null only for ops that a model cannot call.
-  std::optional<OpId> (*batch)(Lift& lift) = nullptr;
+  // Builds ops that compute the op for many elements at once (`vmap`), whichever of its inputs are mapped. Null only
+  // for ops that a model cannot call.
+  OpId (*batch)(Lift& lift) = nullptr;
 
   // The calls of the runtime that compute it. Null for sources, aliases, ops that need other ranks, and elementwise ops
   // that are computed in a loop.

@@ -86,10 +86,7 @@ std::string TreatmentText(Treatment treatment) {
   return "";
 }
 
-std::string BatchText(const OpDefinition& op) {
-  if (op.batch == nullptr) return "";
-  return op.batch == Unrolled ? "unrolled" : "batched";
-}
+std::string BatchText(const OpDefinition& op) { return op.batch == nullptr ? "" : "batched"; }
 
 std::string ComputedText(const OpDefinition& op) {
   if (op.calls != nullptr) return "calls";
