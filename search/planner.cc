@@ -58,7 +58,7 @@ std::optional<Planner::Decisions> Planner::Decide(const RegionStep& step, double
     }
     case ir::SearchAlgorithm::kDataParallel:
       DataParallel(assignment);
-      decisions.reasons.rule = "data_parallel cuts the batch on every mesh axis";
+      decisions.reasons.rule = "data_parallel cuts only the batch";
       break;
     case ir::SearchAlgorithm::kReplicate:
       Replicate(assignment);

@@ -178,6 +178,19 @@ TEST(RegionSearchTest, PinsOfTheBorderAreKept) {
   }
 }
 
+TEST(RegionSearchTest, DataParallelCutsTheBatchInEveryRegion) {
+  Model model;
+  model.pins().pins.push_back({model.op("y.out"), ir::ReplicatePin(), {}});
+  const ir::Plan plan = model.Found({.algorithm = ir::SearchAlgorithm::kDataParallel, .dataset = {}});
+  for (const char* name : {"y.up", "y.relu", "y.down", "z.in_0", "z.up", "z.relu", "z.down"}) {
+    const ir::Op& op = model.graph().op(model.op(name));
+    const ir::Layout layout = ir::OutputLayout(plan.ops[op.id].strategy, ir::RuleOf(model.graph(), op));
+    EXPECT_EQ(plan.mesh.Size(layout.dimensions[0]), 8) << name;
+    EXPECT_TRUE(layout.dimensions[1].empty()) << name;
+  }
+  EXPECT_FALSE(model.IsCut(plan, "head"));
+}
+
 TEST(RegionSearchTest, EachRegionHasItsOwnObjective) {
   Model speed, mixed;
   mixed.pins().regions[1].objective = ir::Objective::kMemory;
