@@ -217,12 +217,6 @@ void FindGradients(GraphFacts& facts) {
   }
 }
 
-// Whether this is the gradient by the output of the model, which the loss makes, in any type.
-bool IsHandedBack(const ir::Graph& graph, const ir::Op& op, const IdVector<ir::OpId, uint8_t>& of_loss) {
-  if (op.inherits.has_value() && graph.loss.has_value() && op.inherits->op == *graph.loss) return true;
-  return op.kind == ir::OpKind::kCast && of_loss[op.inputs[0]] != 0;
-}
-
 }  // namespace
 
 GraphFacts FactsOf(const ir::Graph& graph) {
@@ -249,7 +243,6 @@ GraphFacts FactsOf(const ir::Graph& graph) {
                    .inner_groups = IdVector<ir::OpId, std::vector<ir::OpId>>(count),
                    .inner_kinds = IdVector<ir::OpId, int>(count)};
   std::map<std::string, int> rule_by_key;
-  IdVector<ir::OpId, uint8_t> of_loss(count);
   for (const ir::Op& op : graph.ops) {
     const auto [found, is_new] = rule_by_key.emplace(RuleKey(graph, op), static_cast<int>(facts.rules.size()));
     if (is_new) facts.rules.push_back(ir::RuleOf(graph, op));
@@ -265,8 +258,7 @@ GraphFacts FactsOf(const ir::Graph& graph) {
     for (size_t i = 0; i < op.inputs.size(); ++i) {
       facts.reads[op.inputs[i]].push_back({.reader = op.id, .input = static_cast<int>(i)});
     }
-    of_loss[op.id] = IsHandedBack(graph, op, of_loss);
-    facts.priced[op.id] = op.type.rank() >= 2 && of_loss[op.id] == 0;
+    facts.priced[op.id] = op.type.rank() >= 2;
     if (facts.roles[op.id] == Role::kInherits) facts.inheritors[op.inherits->op].push_back(op.id);
   }
   for (const ir::Op& op : graph.ops) {
