@@ -42,13 +42,28 @@ Role ForwardRole(const GraphFacts& facts, const ir::Op& op) {
   return only_data ? Role::kData : Role::kLight;
 }
 
-Role RoleOf(const GraphFacts& facts, const ir::Op& op) {
+// Backward ops that only give a parameter's gradient another shape: they cost nothing, and partial sums pass through
+// them, so that the gradient is reduced where the update reads it.
+IdVector<ir::OpId, uint8_t> ReshapedGradients(const ir::Graph& graph) {
+  IdVector<ir::OpId, uint8_t> only_for_update(graph.ops.size(), 1);
+  IdVector<ir::OpId, uint8_t> reshaped(graph.ops.size());
+  for (size_t i = graph.ops.size(); i-- > 0;) {
+    const ir::Op& op = graph.op(ir::OpId(static_cast<int64_t>(i)));
+    const bool moves = op.phase == ir::Phase::kBackward && ir::DefinitionOf(op).is_alias;
+    reshaped[op.id] = moves && only_for_update[op.id] != 0;
+    if (op.phase == ir::Phase::kUpdate || reshaped[op.id] != 0) continue;
+    for (ir::OpId input : op.inputs) only_for_update[input] = 0;
+  }
+  return reshaped;
+}
+
+Role RoleOf(const GraphFacts& facts, const ir::Op& op, bool is_reshaped_gradient) {
   switch (op.phase) {
     case ir::Phase::kForward:
     case ir::Phase::kMetric:
       return ForwardRole(facts, op);
     case ir::Phase::kBackward:
-      if (op.inherits.has_value()) return Role::kInherits;
+      if (op.inherits.has_value() && !is_reshaped_gradient) return Role::kInherits;
       return op.inputs.empty() ? Role::kConstant : Role::kSum;
     case ir::Phase::kUpdate:
       return Role::kUpdate;
@@ -124,6 +139,7 @@ void FindUpdateGroups(GraphFacts& facts) {
 }
 
 bool ContinuesOtherSum(const GraphFacts& facts, const ir::Op& sum) {
+  if (sum.inputs.size() == 1) return false;  // A gradient in another shape lies as it was made.
   const std::optional<ir::OpId>& value = facts.op(facts.whole_sums[sum.id]).gradient_of;
   if (!value.has_value() || facts.op(*value).type.rank() != sum.type.rank()) return false;
   return std::any_of(sum.inputs.begin(), sum.inputs.end(), [&](ir::OpId input) {
@@ -205,8 +221,8 @@ void FindGradients(GraphFacts& facts) {
     const ir::Op& op = graph.op(ir::OpId(i));
     if (op.phase == ir::Phase::kUpdate) facts.gradient[op.id] = true;
     if (op.phase != ir::Phase::kBackward) continue;
-    if (op.gradient_of.has_value()) {
-      facts.gradient[op.id] = facts.roles[*op.gradient_of] == Role::kParameter;
+    if (op.gradient_of.has_value() && facts.roles[*op.gradient_of] == Role::kParameter) {
+      facts.gradient[op.id] = true;
       continue;
     }
     const std::vector<Read>& reads = facts.reads[op.id];
@@ -243,13 +259,14 @@ GraphFacts FactsOf(const ir::Graph& graph) {
                    .inner_groups = IdVector<ir::OpId, std::vector<ir::OpId>>(count),
                    .inner_kinds = IdVector<ir::OpId, int>(count)};
   std::map<std::string, int> rule_by_key;
+  const IdVector<ir::OpId, uint8_t> reshaped = ReshapedGradients(graph);
   for (const ir::Op& op : graph.ops) {
     const auto [found, is_new] = rule_by_key.emplace(RuleKey(graph, op), static_cast<int>(facts.rules.size()));
     if (is_new) facts.rules.push_back(ir::RuleOf(graph, op));
     facts.rule_of[op.id] = found->second;
     const ir::OpDefinition& definition = ir::DefinitionOf(op);
     facts.classes[op.id] = definition.op_class;
-    facts.roles[op.id] = RoleOf(facts, op);
+    facts.roles[op.id] = RoleOf(facts, op, reshaped[op.id] != 0);
     facts.updated_parameters.push_back(op.id);
     if (facts.is_set(op.id)) facts.set_ops.push_back(op.id);
     if (facts.roles[op.id] == Role::kProduct) {

@@ -25,7 +25,7 @@ enum class Role {
   kParameter,  // Stored as its heaviest forward reader reads it.
   kCopy,       // A parameter in another type: as kParameter, made as its heaviest forward reader reads it.
   kInherits,   // A backward op: cut like the forward op it comes from.
-  kSum,        // A backward op of its own: the sum of a value's gradients.
+  kSum,        // A backward op of its own: the sum of a value's gradients, or a parameter's gradient in another shape.
   kUpdate,     // Optimizer state and update: in the storage layout of the parameter.
 };
 
