@@ -235,8 +235,6 @@ TEST(FrontendTest, KeepsOnlyWhatIsNeeded) {
   EXPECT_EQ(Ops(analyzed),
             "x: f32[8, 6] = input()\n"
             "y.tanh: f32[8, 6] = tanh(x)\n"
-            "y.print: f32[8, 6] = print(y.tanh)\n"
-            "x.assert_finite: f32[8, 6] = assert_finite(x)\n"
             "p.softmax: f32[8, 6] = softmax(y.tanh)\n"
             "sample_mask: f32[8] = input()\n"
             "metric.mse: f32[] = mse(p.softmax, x, sample_mask)\n"
@@ -244,7 +242,10 @@ TEST(FrontendTest, KeepsOnlyWhatIsNeeded) {
   ASSERT_TRUE(analyzed.module.has_value());
   const ir::Graph& graph = analyzed.module->graph;
   EXPECT_EQ(graph.op(*graph.Find("p.softmax")).phase, ir::Phase::kMetric);
-  EXPECT_EQ(graph.op(*graph.Find("y.print")).phase, ir::Phase::kForward);
+  const ir::Look printed = {
+      .kind = ir::LookKind::kPrint, .value = *graph.Find("y.tanh"), .name = "y.tanh", .line = 2};
+  const ir::Look checked = {.kind = ir::LookKind::kAssertFinite, .value = *graph.Find("x"), .name = "x", .line = 2};
+  EXPECT_EQ(graph.looks, (std::vector<ir::Look>{printed, checked}));
 }
 
 TEST(FrontendTest, ParametersOfAFunctionHaveNamesOfTheirOwn) {

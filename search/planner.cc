@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/check/check.h"
+#include "search/aside.h"
 #include "search/baselines/baselines.h"
 #include "search/cost/cost.h"
 #include "search/cost/time_prices.h"
@@ -150,6 +151,7 @@ std::optional<ir::Plan> Planner::PlanFor(double memory_weight, int zero, Diagnos
     plan.search.zero = zero;
     plan.search.cost = PlanCost(facts, plan, prices_).price;
   }
+  FollowAside(facts, task_.demands, task_.options.dataset.has_value(), plan);
   return plan;
 }
 

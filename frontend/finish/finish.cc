@@ -29,9 +29,7 @@ Expansion Tidy(Expansion expansion, Reporter& reporter) {
   if (graph.loss) trained[*graph.loss] = true;
   Close(graph, trained);
   Marks forward = trained;
-  for (const ir::Op& op : graph.ops) {
-    if (ir::DefinitionOf(op).op_class == ir::OpClass::kEffect) forward[op.id] = true;
-  }
+  for (const ir::Look& look : graph.looks) forward[look.value] = true;
   for (const ir::Pin& pin : expansion.pins) {
     if (expansion.default_pins.count(pin.op) == 0) forward[pin.op] = true;
   }
@@ -62,6 +60,7 @@ Expansion Tidy(Expansion expansion, Reporter& reporter) {
     result.graph.ops.push_back(std::move(copy));
   }
   ir::CopyRoles(graph, moved, result.graph);
+  for (ir::Look& look : result.graph.looks) look.name = result.graph.op(look.value).name;
   for (ir::Pin& pin : expansion.pins) {
     if (!kept[pin.op]) continue;
     pin.op = moved[pin.op];

@@ -34,7 +34,6 @@ class SappSearch {
     if (was_folded && ops_.size() <= tuning_.large_ops) Improve();
     prices.set_effort(ir::RedistributionEffort::kFull);
     if (!was_folded) Improve();
-    FollowWithMetrics();
   }
 
  private:
@@ -109,19 +108,6 @@ class SappSearch {
     if (!is_small_) return;
     Descent free(assignment_, whole, tuning_.work);
     if (free.RefineFreely()) assignment_.Apply(free.Changes());
-  }
-
-  // Metrics cost nothing, so they are made in the layout of what they read.
-  void FollowWithMetrics() {
-    const GraphFacts& facts = assignment_.facts();
-    for (ir::OpId id : ops_) {
-      const ir::Op& op = facts.op(id);
-      if (op.phase != ir::Phase::kMetric || op.inputs.empty()) continue;
-      const ir::Rule& rule = facts.rule(id);
-      const ir::Layout& seen = assignment_.seen(op.inputs[0]);
-      assignment_.Apply(
-          std::vector<Change>{{id, StrategyFromDimensions(seen, rule.inputs[0], rule, assignment_.mesh())}});
-    }
   }
 
   Assignment& assignment_;

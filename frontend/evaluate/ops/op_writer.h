@@ -71,6 +71,9 @@ class OpWriter {
   ir::OpId AddValid(ir::OpKind kind, std::vector<ir::OpId> inputs, ir::Attributes attributes, const std::string& name,
                     Span span);
 
+  // Looks at a tensor, under the name that its op has in the end.
+  void AddLook(ir::LookKind kind, ir::OpId op, Span span);
+
   // Gives ops other names, made unique as those of new ops are.
   void Rename(const std::map<ir::OpId, std::string>& names);
 

@@ -38,7 +38,6 @@ enum class OpClass {
   kElementwise,  // One output element from one element of each input (after broadcasting).
   kReduction,    // Removes or normalises over dimensions: reductions, softmax, layer_norm, losses.
   kMovement,     // Moves elements: reshape, transpose, slice, concat, embedding.
-  kEffect,       // print, assert_finite: kept although nothing reads their value.
 };
 
 // What a value depends on besides the op's inputs, in a manual model (ir/graph/manual). Ops with any such use occur in
