@@ -225,9 +225,14 @@ void RunReturn(const dsl::syntax::Return& result, const dsl::syntax::Statement& 
   frame.result = std::move(value);
 }
 
-void RunLook(ir::LookKind kind, const dsl::syntax::Expression& expression, Span span, Frame& frame, Pieces& pieces) {
+void RunLook(ir::LookKind kind, const dsl::syntax::Expression& expression,
+             const std::optional<dsl::syntax::Identifier>& part, Span span, Frame& frame, Pieces& pieces) {
   const Context& context = pieces.context;
   const absl::string_view word = kind == ir::LookKind::kAssertFinite ? "assert_finite" : "print";
+  if (const auto* path = std::get_if<dsl::syntax::StringLiteral>(&expression.kind)) {
+    return context.ops.AddLookByName(kind, absl::StrCat(path->value, part ? "." : "", part ? part->text : ""),
+                                     expression.span);
+  }
   const auto* name = std::get_if<dsl::syntax::Name>(&expression.kind);
   const Value value = EvaluateNamed(name ? name->text : "", expression, {}, frame, pieces);
   if (value.is_poison()) return;
@@ -237,7 +242,7 @@ void RunLook(ir::LookKind kind, const dsl::syntax::Expression& expression, Span 
                                                                   ", ", ValueText(value, context.graph()))));
     return;
   }
-  context.ops.AddLook(kind, value.as_tensor(), frame.At(span).span);
+  context.ops.AddLook(kind, value.as_tensor(), part ? part->text : "", frame.At(span).span);
 }
 
 void RunLoss(const dsl::syntax::Loss& loss, const dsl::syntax::Statement& statement, Frame& frame, Pieces& pieces) {
@@ -283,10 +288,11 @@ void RunStatement(const dsl::syntax::Statement& statement, Frame& frame, Pieces&
       [&](const dsl::syntax::Metric& metric) { RunMetric(metric, statement, frame, pieces); },
       [&](const dsl::syntax::Return& result) { RunReturn(result, statement, frame, pieces); },
       [&](const dsl::syntax::Print& print) {
-        RunLook(print.is_local ? ir::LookKind::kPrintLocal : ir::LookKind::kPrint, print.value, span, frame, pieces);
+        RunLook(print.is_local ? ir::LookKind::kPrintLocal : ir::LookKind::kPrint, print.value, print.part, span, frame,
+                pieces);
       },
       [&](const dsl::syntax::AssertFinite& check) {
-        RunLook(ir::LookKind::kAssertFinite, check.value, span, frame, pieces);
+        RunLook(ir::LookKind::kAssertFinite, check.value, check.part, span, frame, pieces);
       },
       [&](const dsl::syntax::Evaluate& evaluate) {
         if (const auto* call = std::get_if<dsl::syntax::Call>(&evaluate.value.kind)) {

@@ -64,27 +64,30 @@ std::vector<T> Copied(const T* values, int64_t count) {
   return std::vector<T>(values, values + count);
 }
 
-// The piece or part of a tensor that a rank holds.
+// The piece or part of a tensor that a rank holds, and what it says of it.
 struct Held {
   Region region;
   int64_t part = 0;
+  std::string said;
 
   bool IsCopyOf(const Held& other) const {
     return region.begin == other.region.begin && region.size == other.region.size && part == other.part;
   }
 };
 
-// What every rank holds.
-std::vector<Held> GatherHeld(Comm& comm, const Region& region, const Part& part) {
+// What every rank holds, and what it says of it.
+std::vector<Held> GatherHeld(Comm& comm, const Region& region, const Part& part, const std::string& said = "") {
   std::vector<int64_t> mine = region.begin;
   mine.insert(mine.end(), region.size.begin(), region.size.end());
   mine.push_back(part.number);
-  const auto dimensions = static_cast<int64_t>(region.shape.size());
+  const size_t dimensions = region.shape.size();
+  const size_t bytes = mine.size() * sizeof(int64_t);
   std::vector<Held> held;
-  for (const std::string& text : comm.GatherText(Packed(mine.data(), mine.size()))) {
-    const std::vector<int64_t> numbers = Unpacked<int64_t>(text);
-    const auto sizes = numbers.begin() + dimensions;
-    held.push_back({{region.shape, {numbers.begin(), sizes}, {sizes, sizes + dimensions}}, numbers.back()});
+  for (const std::string& text : comm.GatherText(Packed(mine.data(), mine.size()) + said)) {
+    const std::vector<int64_t> numbers = Unpacked<int64_t>(text.substr(0, bytes));
+    const auto sizes = numbers.begin() + static_cast<std::ptrdiff_t>(dimensions);
+    held.push_back(
+        {{region.shape, {numbers.begin(), sizes}, {sizes, numbers.end() - 1}}, numbers.back(), text.substr(bytes)});
   }
   return held;
 }
@@ -142,6 +145,12 @@ std::string SummaryText(int64_t count, const T* values) {
   return text + Format(", min %.6g, max %.6g, mean %.6g", least, most, sum / static_cast<double>(finite));
 }
 
+Statistics Amount(const std::vector<double>& values) {
+  Statistics all;
+  for (const double value : values) all.Add({1, value * value, value == 0 ? 1.0 : 0.0, value, value});
+  return all;
+}
+
 // One tensor: a headline, and its elements.
 template <typename T>
 void PrintTensor(const std::string& headline, const std::string& place, const std::vector<int64_t>& shape,
@@ -177,27 +186,34 @@ void Observer::Show() {
 }
 
 template <typename T>
+std::vector<double> Observer::Whole(const Region& region, const Part& part, const std::vector<T>& mine) {
+  const std::vector<Held> held = GatherHeld(comm_, region, part);
+  const bool sends = IsFirstCopy(held, static_cast<size_t>(comm_.rank()));
+  const std::vector<std::string> pieces = comm_.GatherText(sends ? Packed(mine.data(), mine.size()) : "");
+  if (comm_.rank() != 0) return {};
+  const auto count = static_cast<size_t>(ElementCount(region.shape));
+  std::vector<double> whole(count);
+  std::vector<char> begun(count, 0);
+  for (size_t rank = 0; rank < pieces.size(); ++rank) {
+    if (!IsFirstCopy(held, rank)) continue;
+    const std::vector<T> piece = Unpacked<T>(pieces[rank]);
+    ForEachRun(held[rank].region, [&](int64_t global, int64_t local, int64_t run) {
+      for (int64_t i = 0; i < run; ++i) {
+        const auto at = static_cast<size_t>(global + i);
+        const auto value = static_cast<double>(piece[static_cast<size_t>(local + i)]);
+        whole[at] = begun[at] != 0 ? Combined(part.reduction, whole[at], value) : value;
+        begun[at] = 1;
+      }
+    });
+  }
+  return whole;
+}
+
+template <typename T>
 void Observer::Print(int number, const Shown& shown, const Region& region, const T* values, const Part& part) {
   Keep(number, [this, shown, region, part, place = Place(shown), mine = Copied(values, ElementCount(region.size))] {
-    const std::vector<Held> held = GatherHeld(comm_, region, part);
-    const bool sends = IsFirstCopy(held, static_cast<size_t>(comm_.rank()));
-    const std::vector<std::string> pieces = comm_.GatherText(sends ? Packed(mine.data(), mine.size()) : "");
+    const std::vector<double> whole = Whole(region, part, mine);
     if (comm_.rank() != 0) return;
-    const auto count = static_cast<size_t>(ElementCount(region.shape));
-    std::vector<double> whole(count);
-    std::vector<char> begun(count, 0);
-    for (size_t rank = 0; rank < pieces.size(); ++rank) {
-      if (!IsFirstCopy(held, rank)) continue;
-      const std::vector<T> piece = Unpacked<T>(pieces[rank]);
-      ForEachRun(held[rank].region, [&](int64_t global, int64_t local, int64_t run) {
-        for (int64_t i = 0; i < run; ++i) {
-          const auto at = static_cast<size_t>(global + i);
-          const auto value = static_cast<double>(piece[static_cast<size_t>(local + i)]);
-          whole[at] = begun[at] != 0 ? Combined(part.reduction, whole[at], value) : value;
-          begun[at] = 1;
-        }
-      });
-    }
     std::vector<T> rounded;
     for (const double value : whole) rounded.push_back(static_cast<T>(value));
     PrintTensor(std::string(shown.name) + " " + ShapeText(region.shape), place, region.shape, rounded.data());
@@ -256,6 +272,41 @@ void Observer::AssertFinite(int number, const Shown& shown, int64_t count, const
   }
 }
 
+template <typename T>
+void Observer::Watch(int number, const Shown& shown, const Region& region, const T* values, const Part& part) {
+  if (!is_logged_) return;
+  const int64_t count = ElementCount(region.size);
+  if (part.count > 1) {
+    return Keep(number, [this, shown, region, part, mine = Copied(values, count)] {
+      const std::vector<double> whole = Whole(region, part, mine);
+      if (comm_.rank() == 0) watched_.emplace_back(shown.name, Amount(whole));
+    });
+  }
+  Keep(number, [this, shown, region, part, mine = StatisticsOf(values, count)] {
+    const std::vector<Held> held = GatherHeld(comm_, region, part, Packed(&mine, 1));
+    Statistics all;
+    for (size_t rank = 0; rank < held.size(); ++rank) {
+      if (IsFirstCopy(held, rank)) all.Add(Unpacked<Statistics>(held[rank].said)[0]);
+    }
+    if (comm_.rank() == 0) watched_.emplace_back(shown.name, all);
+  });
+}
+
+template <typename T>
+void Observer::WatchRanks(int number, const Shown& shown, const std::vector<int64_t>& shape, const T* values) {
+  if (!is_logged_) return;
+  Keep(number, [this, shown, mine = StatisticsOf(values, ElementCount(shape))] {
+    const std::vector<std::string> texts = comm_.GatherText(Packed(&mine, 1));
+    if (comm_.rank() != 0) return;
+    const bool equal =
+        std::all_of(texts.begin(), texts.end(), [&](const std::string& text) { return text == texts[0]; });
+    for (size_t rank = 0; rank < (equal ? 1 : texts.size()); ++rank) {
+      watched_.emplace_back(equal ? shown.name : Format("%s@%zu", shown.name, rank),
+                            Unpacked<Statistics>(texts[rank])[0]);
+    }
+  });
+}
+
 template std::string TensorText(const std::vector<int64_t>&, const float*);
 template std::string TensorText(const std::vector<int64_t>&, const int32_t*);
 template std::string TensorText(const std::vector<int64_t>&, const BFloat16*);
@@ -270,5 +321,11 @@ template void Observer::PrintRanks(int, const Shown&, const std::vector<int64_t>
 template void Observer::PrintRanks(int, const Shown&, const std::vector<int64_t>&, const BFloat16*);
 template void Observer::AssertFinite(int, const Shown&, int64_t, const float*);
 template void Observer::AssertFinite(int, const Shown&, int64_t, const BFloat16*);
+template void Observer::Watch(int, const Shown&, const Region&, const float*, const Part&);
+template void Observer::Watch(int, const Shown&, const Region&, const int32_t*, const Part&);
+template void Observer::Watch(int, const Shown&, const Region&, const BFloat16*, const Part&);
+template void Observer::WatchRanks(int, const Shown&, const std::vector<int64_t>&, const float*);
+template void Observer::WatchRanks(int, const Shown&, const std::vector<int64_t>&, const int32_t*);
+template void Observer::WatchRanks(int, const Shown&, const std::vector<int64_t>&, const BFloat16*);
 
 }  // namespace cleave::runtime

@@ -1,4 +1,4 @@
-// Looking at values while a model trains: `print` and `assert_finite`.
+// Looking at values while a model trains: `print`, `assert_finite`, and what `--watch` asks for.
 //
 //   observer.Print(0, {"h1.relu", "mnist_mlp.model:7"}, region, h1_relu);  // In Forward: keeps what the rank holds.
 //   …
@@ -12,9 +12,11 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/comm/comm.h"
+#include "runtime/kernels/statistics.h"
 #include "runtime/mesh/mesh.h"
 
 namespace cleave::runtime {
@@ -38,6 +40,8 @@ enum class Occasion {
   kTest,   // What is printed says so.
   kAgain,  // It has been run before, and nothing is shown again.
 };
+
+using NamedStatistics = std::vector<std::pair<std::string, Statistics>>;
 
 // What one rank has seen. `number`: the place among the looks of the model, in which order they are shown. What is
 // printed is in docs/formats/run.md. T is float, int32_t or BFloat16.
@@ -64,10 +68,25 @@ class Observer {
   void AssertFinite(int number, const Shown& shown, int64_t count, const T* values);
   void AssertFinite(int, const Shown&, int64_t, const int32_t*) {}
 
-  void Begin(Occasion occasion) { occasion_ = occasion; }
+  // At logged steps of training: what the elements of the tensor amount to.
+  template <typename T>
+  void Watch(int number, const Shown& shown, const Region& region, const T* values, const Part& part = {});
+
+  // The same for a model in which each rank has a tensor of its own: of the tensor where all ranks have the same one,
+  // and otherwise of each rank's, as "h1@2".
+  template <typename T>
+  void WatchRanks(int number, const Shown& shown, const std::vector<int64_t>& shape, const T* values);
+
+  void Begin(Occasion occasion, bool is_logged = false) {
+    occasion_ = occasion;
+    is_logged_ = is_logged;
+  }
 
   // Shows what has been seen since the last time. Called by all ranks, which have seen the same values; rank 0 prints.
   void Show();
+
+  // What was watched and has been shown since this was last called, in the order in which it was shown; on rank 0.
+  NamedStatistics TakeWatched() { return std::exchange(watched_, {}); }
 
  private:
   struct Seen {
@@ -76,10 +95,15 @@ class Observer {
   };
 
   void Keep(int number, std::function<void()> show);
+  // The whole tensor on rank 0, of which this rank holds `mine`; nothing on other ranks.
+  template <typename T>
+  std::vector<double> Whole(const Region& region, const Part& part, const std::vector<T>& mine);
   std::string Place(const Shown& shown) const;  // "mnist_mlp.model:7, test"
 
   Comm& comm_;
   Occasion occasion_ = Occasion::kTraining;
+  bool is_logged_ = false;
+  NamedStatistics watched_;
   std::vector<Seen> seen_;
 };
 

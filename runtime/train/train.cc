@@ -17,6 +17,7 @@
 #include "runtime/launch/launch.h"
 #include "runtime/train/feed.h"
 #include "runtime/train/options.h"
+#include "runtime/train/parameter_norm.h"
 #include "runtime/train/phase.h"
 #include "runtime/train/redistributions.h"
 #include "runtime/train/report.h"
@@ -127,6 +128,7 @@ class Run {
     const StepScalars scalars = Scalars(step + 1);
     step_ = static_cast<uint64_t>(step) + 1;
     feed_.Training(step);
+    observer_.Begin(Occasion::kTraining, logged);
     program_.Prepare(scalars);
     (logged ? with_metrics_ : gradients_).Run([&] {
       program_.Forward();
@@ -139,11 +141,13 @@ class Run {
     double shown = Show();
     if (!IsFinite(loss)) return Explain(step + 1, loss);
     StepRecord record;
+    if (logged) shown += Measure(record);
     for (size_t i = 0; logged && i < settings_.metrics.size(); ++i) {
       record.metrics.emplace_back(settings_.metrics[i], program_.Metric(static_cast<int>(i)));
     }
     update_.Run([&] { program_.Update(scalars); });
     shown += Show();
+    record.watched = observer_.TakeWatched();
     redistributions_.Print();
 
     record.step = step + 1;
@@ -163,6 +167,13 @@ class Run {
   double Show() {
     const double start = Now();
     observer_.Show();
+    return Now() - start;
+  }
+
+  // Measures the parameters with which the loss was computed. Returns the seconds that this took.
+  double Measure(StepRecord& record) {
+    const double start = Now();
+    record.parameter_norm = parameter_norm_.Value();
     return Now() - start;
   }
 
@@ -268,6 +279,7 @@ class Run {
   Report& report_;
   RedistributionLog& redistributions_;
   Feed feed_;
+  const ParameterNorm parameter_norm_{comm_, program_.Parameters()};
   const bool recordable_ = program_.IsRecordable() && comm_.IsRecordable();
   Phase gradients_{"the gradients", recordable_, comm_, watch_};
   Phase with_metrics_{"the metrics and gradients", recordable_, comm_, watch_};

@@ -61,8 +61,17 @@ ir::OpId OpWriter::AddValid(ir::OpKind kind, std::vector<ir::OpId> inputs, ir::A
   return builder_.Add(kind, std::move(inputs), std::move(attributes), name);
 }
 
-void OpWriter::AddLook(ir::LookKind kind, ir::OpId op, Span span) {
-  builder_.mutable_graph().looks.push_back({.kind = kind, .value = op, .name = "", .line = reporter_.ModelLine(span)});
+void OpWriter::AddLook(ir::LookKind kind, ir::OpId op, const std::string& part, Span span) {
+  builder_.mutable_graph().looks.push_back(
+      {.kind = kind, .value = op, .name = "", .line = reporter_.ModelLine(span), .part = part});
+}
+
+void OpWriter::AddLookByName(ir::LookKind kind, std::string name, Span span) {
+  looks_by_name_.push_back({.kind = kind,
+                            .name = std::move(name),
+                            .span = span,
+                            .line = reporter_.ModelLine(span),
+                            .place = graph().looks.size()});
 }
 
 void OpWriter::Rename(const std::map<ir::OpId, std::string>& names) {

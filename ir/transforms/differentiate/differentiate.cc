@@ -108,7 +108,7 @@ class Backward {
     const std::string looked_at =
         absl::StrCat("`", look.name, ".", look.part, "`, line ", look.line, ", does not exist: ");
     if (look.part == "grad") {
-      return absl::InvalidArgumentError(
+      return absl::NotFoundError(
           absl::StrCat(looked_at, "the loss does not depend on parameters through `", look.name, "`"));
     }
     std::vector<std::string> slots;
@@ -119,8 +119,7 @@ class Backward {
         slots.push_back(absl::StrCat("`", state.name.substr(prefix.size()), "`"));
     }
     slots.push_back("`grad`");
-    return absl::InvalidArgumentError(
-        absl::StrCat(looked_at, "of `", look.name, "` there is ", absl::StrJoin(slots, ", ")));
+    return absl::NotFoundError(absl::StrCat(looked_at, "of `", look.name, "` there is ", absl::StrJoin(slots, ", ")));
   }
 
   absl::Status Visit(OpId id) {

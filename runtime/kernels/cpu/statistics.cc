@@ -10,10 +10,10 @@ namespace cleave::runtime {
 namespace {
 
 // The elements are taken in blocks, so that the result does not depend on the number of threads.
-constexpr int64_t kBlock = 4096;
+constexpr int64_t kStatisticsBlock = 4096;
 
 template <typename T>
-Statistics OfBlock(const T* values, int64_t count) {
+Statistics StatisticsOfBlock(const T* values, int64_t count) {
   Statistics block;
   block.count = static_cast<double>(count);
   for (int64_t i = 0; i < count; ++i) {
@@ -30,10 +30,11 @@ Statistics OfBlock(const T* values, int64_t count) {
 
 template <typename T>
 Statistics StatisticsOf(const T* values, int64_t count) {
-  std::vector<Statistics> blocks(static_cast<size_t>((count + kBlock - 1) / kBlock));
+  std::vector<Statistics> blocks(static_cast<size_t>((count + kStatisticsBlock - 1) / kStatisticsBlock));
 #pragma omp parallel for if (count >= kParallelElements)
   for (int64_t i = 0; i < static_cast<int64_t>(blocks.size()); ++i) {
-    blocks[static_cast<size_t>(i)] = OfBlock(values + i * kBlock, std::min(kBlock, count - i * kBlock));
+    blocks[static_cast<size_t>(i)] =
+        StatisticsOfBlock(values + i * kStatisticsBlock, std::min(kStatisticsBlock, count - i * kStatisticsBlock));
   }
   Statistics all;
   for (const Statistics& block : blocks) all.Add(block);

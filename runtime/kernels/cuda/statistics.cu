@@ -1,25 +1,22 @@
-#include "runtime/kernels/statistics.h"
-
 #include <algorithm>
-#include <limits>
 
 #include "runtime/device/bfloat16.h"
 #include "runtime/device/cuda/cuda.h"
 #include "runtime/device/memory.h"
 #include "runtime/kernels/cuda/group.cuh"
 #include "runtime/kernels/cuda/scratch.cuh"
+#include "runtime/kernels/statistics.h"
 
 namespace cleave::runtime {
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kStatisticsThreads = 256;
 
 // Each block's share of the elements; `parts` has one element per block.
 template <typename T>
-__global__ void OfParts(const T* values, int64_t count, Statistics* parts) {
+__global__ void StatisticsOfParts(const T* values, int64_t count, Statistics* parts) {
   double squares = 0.0, zeros = 0.0;
-  float least = std::numeric_limits<float>::infinity();
-  float most = -std::numeric_limits<float>::infinity();
+  float least = Min::kIdentity, most = Max::kIdentity;
   const Min min;
   const Max max;
   for (int64_t i = FirstElement(); i < count; i += ElementStride()) {
@@ -29,10 +26,10 @@ __global__ void OfParts(const T* values, int64_t count, Statistics* parts) {
     least = min(least, value);
     most = max(most, value);
   }
-  squares = GroupReduce<kThreads>(squares, Sum());
-  zeros = GroupReduce<kThreads>(zeros, Sum());
-  least = GroupReduce<kThreads>(least, min);
-  most = GroupReduce<kThreads>(most, max);
+  squares = GroupReduce<kStatisticsThreads>(squares, Sum());
+  zeros = GroupReduce<kStatisticsThreads>(zeros, Sum());
+  least = GroupReduce<kStatisticsThreads>(least, min);
+  most = GroupReduce<kStatisticsThreads>(most, max);
   if (threadIdx.x != 0) return;
   parts[blockIdx.x].squares = squares;
   parts[blockIdx.x].zeros = zeros;
@@ -52,7 +49,7 @@ Statistics StatisticsOf(const T* values, int64_t count) {
   const int64_t place = layout.Add<Statistics>(blocks);
   const ScratchMemory scratch(layout);
   Statistics* const parts = scratch.At<Statistics>(place);
-  Launch(OfParts<T>, {blocks, kThreads}, values, count, parts);
+  Launch(StatisticsOfParts<T>, {blocks, kStatisticsThreads}, values, count, parts);
   const Statistics* const on_host = OnHost(parts, blocks);
   for (int64_t i = 0; i < blocks; ++i) {
     Statistics part = on_host[i];
