@@ -56,11 +56,12 @@ class Looks : public testing::Test {
     for (const Json& op : plan->at("ops")) {
       if (op.at("phase") != "metric") ops[op.at("name").get<std::string>()] = JsonLine(op);
     }
-    // What an expression needs that is only printed, it makes for itself.
+    // What metrics need, and an expression that is only printed, comes on top.
     for (const Json& collective : plan->at("collectives")) {
       const std::string tensor = collective.at("tensors").at(0).get<std::string>();
       const bool is_of_expression = absl::StartsWith(tensor, "softmax") || absl::StartsWith(tensor, "reduce_");
-      if (!is_of_expression) absl::StrAppend(&ops["the collectives"], JsonLine(collective), "\n");
+      if (collective.at("phase") != "metric" && !is_of_expression)
+        absl::StrAppend(&ops["the collectives"], JsonLine(collective), "\n");
     }
     ops["the cost"] = JsonLine(plan->at("search").at("cost"));
     return ops;
